@@ -1,0 +1,169 @@
+/*
+ * state.h: what libshmem.so and libshmem_core.so share.
+ *
+ * The front (libshmem.so, C) owns one struct shmemi_state. The core
+ * (libshmem_core.so, Go) fills it at init and empties it at finalize; between
+ * the two the front reads it on every call without a lock. Both files are
+ * built from one source tree, and shmemi_core_open refuses a partner whose
+ * version or struct sizes differ.
+ */
+#ifndef SHMEMI_STATE_H
+#define SHMEMI_STATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHMEMI_ABI_VERSION 1u
+#define SHMEMI_CACHE_LINE 64
+#define SHMEMI_PAGE 4096
+
+/*
+ * One PE's control words, in the page just below its user heap, so that the
+ * fast path finds them from the heap base that it has loaded anyway. Every PE
+ * of the node maps the page.
+ */
+struct shmemi_ctl {
+    /* Written by the owner before it sleeps, cleared by whoever wakes it. A
+     * writer that has changed the owner's memory looks here, without a fence:
+     * the sleeper pays for the order with a process-wide membarrier. */
+    _Alignas(SHMEMI_CACHE_LINE) uint32_t sleepers;
+    /* The futex word: incremented by each waker. */
+    uint32_t wakes;
+    /* Node barrier, used in the control page of the node's first PE only. */
+    _Alignas(SHMEMI_CACHE_LINE) uint32_t arrived;
+    _Alignas(SHMEMI_CACHE_LINE) uint32_t released;
+    /* This PE's own barrier flag, for the pairwise barrier of two PEs. */
+    _Alignas(SHMEMI_CACHE_LINE) uint32_t pairwise;
+    /* What the PE does at the moment, for whoever reports a hang. */
+    _Alignas(SHMEMI_CACHE_LINE) uint32_t epoch;
+    char rest[SHMEMI_PAGE - 5 * SHMEMI_CACHE_LINE];
+};
+_Static_assert(sizeof(struct shmemi_ctl) == SHMEMI_PAGE, "the control page is one page");
+
+/* An operation that a caller waits for. It lives on the caller's stack. */
+struct shmemi_request {
+    uint32_t done; /* set last, with release */
+    int32_t status;
+    uint64_t value; /* what a fetching atomic fetched */
+};
+
+/* Answers of the core's operations. */
+enum {
+    SHMEMI_DONE = 0,    /* posted, and the source may be reused */
+    SHMEMI_PENDING = 1, /* posted: wait for the request, or for quiet */
+    SHMEMI_AGAIN = 2,   /* not posted: poll, then call again */
+    SHMEMI_FAILED = -1  /* not posted: shmemi_core.error has the text */
+};
+
+/* Atomic operations, as they travel in active messages. */
+enum shmemi_amo {
+    SHMEMI_AMO_SET = 1,
+    SHMEMI_AMO_ADD,
+    SHMEMI_AMO_AND,
+    SHMEMI_AMO_OR,
+    SHMEMI_AMO_XOR,
+    SHMEMI_AMO_SWAP, /* from here on they fetch */
+    SHMEMI_AMO_CSWAP,
+    SHMEMI_AMO_FETCH,
+    SHMEMI_AMO_FETCH_ADD,
+    SHMEMI_AMO_FETCH_AND,
+    SHMEMI_AMO_FETCH_OR,
+    SHMEMI_AMO_FETCH_XOR
+};
+
+/* How much is checked (SHMEM_CHECKS). */
+enum { SHMEMI_CHECKS_OFF, SHMEMI_CHECKS_ON, SHMEMI_CHECKS_FULL };
+
+struct shmemi_core;
+
+struct shmemi_state {
+    /* Read by every call; written at init and finalize only. */
+    uint32_t n_pes; /* 0 before init and after finalize */
+    int32_t my_pe;
+    uintptr_t heap_base; /* of this PE's user heap */
+    size_t heap_size;
+    char **peer_base; /* n_pes entries: the peer's user heap, or NULL when it is not on this node */
+    const struct shmemi_core *core;
+    uint32_t spin;   /* polls before a waiter yields */
+    uint32_t yields; /* yields before a waiter sleeps */
+    uint32_t checks;
+    uint32_t node_pes;       /* PEs on this node */
+    uint32_t node_rank;      /* this PE's number among them */
+    uint32_t n_nodes;
+    const int32_t *node_members; /* node_pes entries: their PE numbers, ascending */
+    const int32_t *node_leaders; /* n_nodes entries: the first PE of each node */
+    uint32_t node;               /* this PE's entry in node_leaders */
+    uint32_t networked;      /* some PE is not on this node */
+    uint32_t wakeable;       /* membarrier works: sleepers may trust writers */
+    uint64_t timeout_ns;     /* a wait longer than this is reported, 0: never */
+    uint64_t *inbox;         /* n_pes message counters in this PE's internal area */
+    char *scratch;           /* this PE's internal buffers for collectives */
+    size_t inbox_offset;     /* of inbox below the user heap, the same on every PE */
+    size_t scratch_offset;   /* of scratch below the user heap, the same on every PE */
+    size_t scratch_size;
+    int32_t thread_level;
+    uint32_t init_count;
+
+    /* Written while the program runs. */
+    _Alignas(SHMEMI_CACHE_LINE) uint32_t net_dirty; /* remote operations since the last quiet */
+    uint32_t net_unfenced;   /* remote operations since the last fence */
+    _Alignas(SHMEMI_CACHE_LINE) uint32_t net_lock;  /* around the endpoint and its completion queue */
+    uint32_t net_lock_waiters;
+    _Alignas(SHMEMI_CACHE_LINE) uint32_t pollers;   /* callers that poll; the proxy sleeps while there are any */
+};
+
+/* A symmetric address below heap_base belongs to the internal area; offsets on
+ * the wire are from the start of the user heap and may be negative. */
+
+struct shmemi_init_args {
+    int requested;
+    int provided;
+    const char *const *environ_; /* C's environ: Go's copy is made at load and misses later changes */
+    const char *front_path;      /* the file that libshmem.so was loaded from */
+    char *error;                 /* out: why init failed */
+    size_t error_size;
+};
+
+/*
+ * The core's functions. None of them waits for a peer, except init and
+ * finalize; they answer SHMEMI_PENDING or SHMEMI_AGAIN and the caller waits in
+ * C. The functions marked (locked) are called with net_lock held.
+ */
+struct shmemi_core {
+    uint32_t version;
+    uint32_t size;       /* of this struct */
+    uint32_t state_size; /* of struct shmemi_state */
+    uint32_t reserved;
+    const char *build; /* version of the build, for the message when they differ */
+
+    int (*init)(struct shmemi_state *state, struct shmemi_init_args *args);
+    void (*finalize)(void);
+    void (*global_exit)(int status);
+    void (*abort_)(int status, const char *reason);
+
+    /* Symmetric heap: offsets from the user heap, -1 when there is no room.
+     * Every PE makes the same calls and gets the same answers. */
+    int64_t (*heap_alloc)(size_t size, size_t align, long hints);
+    int (*heap_free)(int64_t offset); /* 0, or SHMEMI_FAILED: not an allocation */
+    /* *old_size: bytes to copy when the answer differs from offset */
+    int64_t (*heap_realloc)(int64_t offset, size_t size, size_t *old_size);
+
+    /* Network. offset: in the target's user heap. */
+    int (*put)(int pe, int64_t offset, const void *source, size_t n, struct shmemi_request *r);      /* (locked) */
+    int (*get)(int pe, int64_t offset, void *dest, size_t n, struct shmemi_request *r);              /* (locked) */
+    int (*amo)(int pe, int64_t offset, int op, int width, uint64_t operand, uint64_t compare,
+               void *fetch, struct shmemi_request *r);                                               /* (locked) */
+    int (*put_signal)(int pe, int64_t offset, const void *source, size_t n, int64_t signal_offset,
+                      uint64_t signal, int op, struct shmemi_request *r);                            /* (locked) */
+    int (*fence)(void);                                                                              /* (locked) */
+    int (*quiet)(void); /* (locked) DONE, or PENDING: poll and call again */
+    int (*poll)(void);  /* tries the lock itself; answers the number of completions, or -1: busy */
+
+    /* Text of the last failure of this thread's call. */
+    const char *(*error)(void);
+};
+
+/* The one symbol that libshmem_core.so exports. */
+const struct shmemi_core *shmemi_core_table(void);
+
+#endif

@@ -1,0 +1,416 @@
+/*
+ * front.h: the inside of libshmem.so.
+ *
+ * The public functions are generated (zz_*.c): each is one line over the
+ * size-erased functions declared here. What costs less than a microsecond on
+ * the node is inline: one range check, one load of the peer's base, the access.
+ * Everything else, errors included, is in the .c file that the comment names.
+ *
+ * `call` is the public name that the program used; it is read only when
+ * something has to be reported.
+ */
+#ifndef SHMEMI_FRONT_H
+#define SHMEMI_FRONT_H
+
+#include "state.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <shmem.h>
+
+#define SHMEMI_LIKELY(x) __builtin_expect(!!(x), 1)
+#define SHMEMI_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define SHMEMI_INLINE static inline __attribute__((always_inline))
+#define SHMEMI_COLD __attribute__((cold, noinline))
+
+/* The version script hides what is not public; hidden visibility also spares
+ * the indirection through the global offset table. */
+#pragma GCC visibility push(hidden)
+
+extern struct shmemi_state shmemi_state;
+
+/* ------------------------------------------------ reaching a peer's memory */
+
+/*
+ * The address in this process of n bytes at symmetric address addr of PE pe,
+ * or NULL: not on this node, or not a valid request. The slow functions tell
+ * which. Before init n_pes is 0, so that the first comparison also covers a
+ * call before init or after finalize.
+ */
+SHMEMI_INLINE void *shmemi_reach(const void *addr, size_t n, int pe)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    uintptr_t offset = (uintptr_t)addr - s->heap_base;
+    if (SHMEMI_UNLIKELY((uint32_t)pe >= s->n_pes || offset > s->heap_size ||
+                        n > s->heap_size - offset))
+        return NULL;
+    char *base = s->peer_base[pe];
+    return SHMEMI_LIKELY(base != NULL) ? base + offset : NULL;
+}
+
+SHMEMI_INLINE struct shmemi_ctl *shmemi_ctl_of(char *base)
+{
+    return (struct shmemi_ctl *)base - 1;
+}
+
+void shmemi_wake(struct shmemi_ctl *ctl); /* wait.c */
+
+/*
+ * Wakes PE pe when it sleeps. Called after each store into its memory. The
+ * load is plain: a sleeper announces itself and then runs a membarrier on
+ * every process of the node, so either it sees our store or we see it.
+ */
+SHMEMI_INLINE void shmemi_notify(int pe)
+{
+    struct shmemi_ctl *ctl = shmemi_ctl_of(shmemi_state.peer_base[pe]);
+    if (SHMEMI_UNLIKELY(__atomic_load_n(&ctl->sleepers, __ATOMIC_RELAXED)))
+        shmemi_wake(ctl);
+}
+
+/* nelems elements of the given size in bytes; SIZE_MAX, which no segment
+ * holds, when the product does not fit. */
+SHMEMI_INLINE size_t shmemi_bytes(size_t nelems, size_t size)
+{
+    size_t n;
+    return SHMEMI_UNLIKELY(__builtin_mul_overflow(nelems, size, &n)) ? SIZE_MAX : n;
+}
+
+/* ------------------------------------------------------------- put and get */
+
+/* remote.c: the peer is far, or the request is wrong. */
+void shmemi_put_slow(void *dest, const void *source, size_t n, int pe, const char *call);
+void shmemi_put_nbi_slow(void *dest, const void *source, size_t n, int pe, const char *call);
+void shmemi_get_slow(void *dest, const void *source, size_t n, int pe, const char *call);
+void shmemi_get_nbi_slow(void *dest, const void *source, size_t n, int pe, const char *call);
+void shmemi_put_signal_slow(void *dest, const void *source, size_t n, uint64_t *sig_addr,
+                            uint64_t signal, int sig_op, int pe, bool nbi, const char *call);
+uint64_t shmemi_amo_slow(enum shmemi_amo op, int width, void *dest, uint64_t operand,
+                         uint64_t compare, int pe, const char *call);
+void shmemi_amo_nbi_slow(enum shmemi_amo op, int width, void *fetch, void *dest, uint64_t operand,
+                         uint64_t compare, int pe, const char *call);
+
+/* A constant length becomes one move; the library call costs 2 ns more. */
+SHMEMI_INLINE void shmemi_copy(void *to, const void *from, size_t n)
+{
+    if (n == 8)
+        __builtin_memcpy(to, from, 8);
+    else
+        memcpy(to, from, n);
+}
+
+SHMEMI_INLINE void shmemi_put(void *dest, const void *source, size_t n, int pe, const char *call)
+{
+    void *to = shmemi_reach(dest, n, pe);
+    if (SHMEMI_UNLIKELY(to == NULL)) {
+        shmemi_put_slow(dest, source, n, pe, call);
+        return;
+    }
+    shmemi_copy(to, source, n);
+    shmemi_notify(pe);
+}
+
+SHMEMI_INLINE void shmemi_put_nbi(void *dest, const void *source, size_t n, int pe,
+                                  const char *call)
+{
+    void *to = shmemi_reach(dest, n, pe);
+    if (SHMEMI_UNLIKELY(to == NULL)) {
+        shmemi_put_nbi_slow(dest, source, n, pe, call);
+        return;
+    }
+    shmemi_copy(to, source, n);
+    shmemi_notify(pe);
+}
+
+SHMEMI_INLINE void shmemi_get(void *dest, const void *source, size_t n, int pe, const char *call)
+{
+    const void *from = shmemi_reach(source, n, pe);
+    if (SHMEMI_LIKELY(from != NULL))
+        shmemi_copy(dest, from, n);
+    else
+        shmemi_get_slow(dest, source, n, pe, call);
+}
+
+SHMEMI_INLINE void shmemi_get_nbi(void *dest, const void *source, size_t n, int pe,
+                                  const char *call)
+{
+    const void *from = shmemi_reach(source, n, pe);
+    if (SHMEMI_LIKELY(from != NULL))
+        shmemi_copy(dest, from, n);
+    else
+        shmemi_get_nbi_slow(dest, source, n, pe, call);
+}
+
+/* One element. n is a constant, so the switch folds; up to 8 bytes are one
+ * store that no reader sees in halves. */
+SHMEMI_INLINE void shmemi_p(void *dest, const void *value, size_t n, int pe, const char *call)
+{
+    void *to = shmemi_reach(dest, n, pe);
+    if (SHMEMI_UNLIKELY(to == NULL)) {
+        shmemi_put_slow(dest, value, n, pe, call);
+        return;
+    }
+    __builtin_memcpy(to, value, n);
+    __asm__ volatile("" ::: "memory");
+    shmemi_notify(pe);
+}
+
+SHMEMI_INLINE void shmemi_g(void *value, const void *source, size_t n, int pe, const char *call)
+{
+    const void *from = shmemi_reach(source, n, pe);
+    __asm__ volatile("" ::: "memory");
+    if (SHMEMI_LIKELY(from != NULL))
+        __builtin_memcpy(value, from, n);
+    else
+        shmemi_get_slow(value, source, n, pe, call);
+}
+
+/* ----------------------------------------------------------------- atomics */
+
+/*
+ * The one set of instructions for every atomic on an object: callers on the
+ * node come here inline, the core's active messages through shmemi_amo_apply.
+ * op is a constant at every call of the generated code, so the switch folds.
+ */
+#define SHMEMI_AMO_BODY(T)                                                                         \
+    switch (op) {                                                                                  \
+    case SHMEMI_AMO_SET:                                                                           \
+        __atomic_store_n(at, operand, __ATOMIC_SEQ_CST);                                           \
+        return 0;                                                                                  \
+    case SHMEMI_AMO_SWAP:                                                                          \
+        return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);                                 \
+    case SHMEMI_AMO_CSWAP: {                                                                       \
+        T expected = compare;                                                                      \
+        __atomic_compare_exchange_n(at, &expected, operand, false, __ATOMIC_SEQ_CST,               \
+                                    __ATOMIC_SEQ_CST);                                             \
+        return expected;                                                                           \
+    }                                                                                              \
+    case SHMEMI_AMO_FETCH:                                                                         \
+        return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                              \
+    case SHMEMI_AMO_ADD:                                                                           \
+    case SHMEMI_AMO_FETCH_ADD:                                                                     \
+        return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);                                  \
+    case SHMEMI_AMO_AND:                                                                           \
+    case SHMEMI_AMO_FETCH_AND:                                                                     \
+        return __atomic_fetch_and(at, operand, __ATOMIC_SEQ_CST);                                  \
+    case SHMEMI_AMO_OR:                                                                            \
+    case SHMEMI_AMO_FETCH_OR:                                                                      \
+        return __atomic_fetch_or(at, operand, __ATOMIC_SEQ_CST);                                   \
+    case SHMEMI_AMO_XOR:                                                                           \
+    case SHMEMI_AMO_FETCH_XOR:                                                                     \
+        return __atomic_fetch_xor(at, operand, __ATOMIC_SEQ_CST);                                  \
+    }                                                                                              \
+    __builtin_unreachable()
+
+SHMEMI_INLINE uint32_t shmemi_amo_at32(enum shmemi_amo op, uint32_t *at, uint32_t operand,
+                                       uint32_t compare)
+{
+    SHMEMI_AMO_BODY(uint32_t);
+}
+
+SHMEMI_INLINE uint64_t shmemi_amo_at64(enum shmemi_amo op, uint64_t *at, uint64_t operand,
+                                       uint64_t compare)
+{
+    SHMEMI_AMO_BODY(uint64_t);
+}
+
+/* Does op write? A fetch wakes nobody. */
+SHMEMI_INLINE bool shmemi_amo_writes(enum shmemi_amo op)
+{
+    return op != SHMEMI_AMO_FETCH;
+}
+
+SHMEMI_INLINE uint32_t shmemi_amo32(enum shmemi_amo op, const void *dest, uint32_t operand,
+                                    uint32_t compare, int pe, const char *call)
+{
+    uint32_t *at = shmemi_reach(dest, sizeof *at, pe);
+    if (SHMEMI_UNLIKELY(at == NULL))
+        return (uint32_t)shmemi_amo_slow(op, 4, (void *)dest, operand, compare, pe, call);
+    uint32_t old = shmemi_amo_at32(op, at, operand, compare);
+    if (shmemi_amo_writes(op))
+        shmemi_notify(pe);
+    return old;
+}
+
+SHMEMI_INLINE uint64_t shmemi_amo64(enum shmemi_amo op, const void *dest, uint64_t operand,
+                                    uint64_t compare, int pe, const char *call)
+{
+    uint64_t *at = shmemi_reach(dest, sizeof *at, pe);
+    if (SHMEMI_UNLIKELY(at == NULL))
+        return shmemi_amo_slow(op, 8, (void *)dest, operand, compare, pe, call);
+    uint64_t old = shmemi_amo_at64(op, at, operand, compare);
+    if (shmemi_amo_writes(op))
+        shmemi_notify(pe);
+    return old;
+}
+
+/* The nbi forms: *fetch is valid after the next quiet. */
+SHMEMI_INLINE void shmemi_amo32_nbi(enum shmemi_amo op, void *fetch, const void *dest,
+                                    uint32_t operand, uint32_t compare, int pe, const char *call)
+{
+    uint32_t *at = shmemi_reach(dest, sizeof *at, pe);
+    if (SHMEMI_UNLIKELY(at == NULL)) {
+        shmemi_amo_nbi_slow(op, 4, fetch, (void *)dest, operand, compare, pe, call);
+        return;
+    }
+    *(uint32_t *)fetch = shmemi_amo_at32(op, at, operand, compare);
+    if (shmemi_amo_writes(op))
+        shmemi_notify(pe);
+}
+
+SHMEMI_INLINE void shmemi_amo64_nbi(enum shmemi_amo op, void *fetch, const void *dest,
+                                    uint64_t operand, uint64_t compare, int pe, const char *call)
+{
+    uint64_t *at = shmemi_reach(dest, sizeof *at, pe);
+    if (SHMEMI_UNLIKELY(at == NULL)) {
+        shmemi_amo_nbi_slow(op, 8, fetch, (void *)dest, operand, compare, pe, call);
+        return;
+    }
+    *(uint64_t *)fetch = shmemi_amo_at64(op, at, operand, compare);
+    if (shmemi_amo_writes(op))
+        shmemi_notify(pe);
+}
+
+/* Floating-point atomics move bits only: set, fetch and swap. */
+SHMEMI_INLINE uint32_t shmemi_bits32(float f)
+{
+    uint32_t u;
+    __builtin_memcpy(&u, &f, sizeof u);
+    return u;
+}
+
+SHMEMI_INLINE uint64_t shmemi_bits64(double d)
+{
+    uint64_t u;
+    __builtin_memcpy(&u, &d, sizeof u);
+    return u;
+}
+
+SHMEMI_INLINE float shmemi_float(uint32_t u)
+{
+    float f;
+    __builtin_memcpy(&f, &u, sizeof f);
+    return f;
+}
+
+SHMEMI_INLINE double shmemi_double(uint64_t u)
+{
+    double d;
+    __builtin_memcpy(&d, &u, sizeof d);
+    return d;
+}
+
+/* ------------------------------------------------------------------ signals */
+
+SHMEMI_INLINE void shmemi_put_signal(void *dest, const void *source, size_t n, uint64_t *sig_addr,
+                                     uint64_t signal, int sig_op, int pe, bool nbi,
+                                     const char *call)
+{
+    void *to = shmemi_reach(dest, n, pe);
+    uint64_t *sig = shmemi_reach(sig_addr, sizeof *sig, pe);
+    if (SHMEMI_UNLIKELY(to == NULL || sig == NULL ||
+                        (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD))) {
+        shmemi_put_signal_slow(dest, source, n, sig_addr, signal, sig_op, pe, nbi, call);
+        return;
+    }
+    shmemi_copy(to, source, n);
+    if (sig_op == SHMEM_SIGNAL_SET)
+        __atomic_store_n(sig, signal, __ATOMIC_RELEASE);
+    else
+        __atomic_fetch_add(sig, signal, __ATOMIC_RELEASE);
+    shmemi_notify(pe);
+}
+
+uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call);              /* wait.c */
+uint64_t shmemi_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value, const char *call);
+
+/* --------------------------------------------------------- wait and test */
+
+/* wait.c. One pair for each width and signedness. */
+void shmemi_wait_i32(const void *ivar, int cmp, int32_t value, const char *call);
+void shmemi_wait_u32(const void *ivar, int cmp, uint32_t value, const char *call);
+void shmemi_wait_i64(const void *ivar, int cmp, int64_t value, const char *call);
+void shmemi_wait_u64(const void *ivar, int cmp, uint64_t value, const char *call);
+int shmemi_test_i32(const void *ivar, int cmp, int32_t value, const char *call);
+int shmemi_test_u32(const void *ivar, int cmp, uint32_t value, const char *call);
+int shmemi_test_i64(const void *ivar, int cmp, int64_t value, const char *call);
+int shmemi_test_u64(const void *ivar, int cmp, uint64_t value, const char *call);
+
+/* ----------------------------------------------------------------- ordering */
+
+void shmemi_fence_slow(const char *call); /* remote.c */
+void shmemi_quiet_slow(const char *call);
+
+/* x86 keeps stores in order, so on the node a fence is for the compiler only;
+ * copies that bypass the cache end with their own sfence (glibc's memcpy). */
+SHMEMI_INLINE void shmemi_fence(const char *call)
+{
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    if (SHMEMI_UNLIKELY(shmemi_state.net_unfenced || shmemi_state.n_pes == 0))
+        shmemi_fence_slow(call);
+}
+
+SHMEMI_INLINE void shmemi_quiet(const char *call)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (SHMEMI_UNLIKELY(shmemi_state.net_dirty || shmemi_state.n_pes == 0))
+        shmemi_quiet_slow(call);
+}
+
+/* -------------------------------------------------------------- collectives */
+
+void shmemi_barrier_all(const char *call); /* barrier.c */
+void shmemi_sync_all(const char *call);
+
+/* acc[i] = acc[i] op in[i] for n elements; generated for each type. */
+struct shmemi_reducer {
+    void (*combine)(void *acc, const void *in, size_t nelems);
+    size_t size; /* of an element */
+};
+
+/* coll.c. 0, or non-zero when the arguments cannot be used. nbytes is what one
+ * PE contributes (to each PE, for alltoall). */
+int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t nbytes, int root,
+                     const char *call);
+int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
+                    const char *call);
+int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nbytes,
+                    const char *call);
+int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nelems,
+                  const struct shmemi_reducer *reducer, const char *call);
+
+/* ------------------------------------------------------- library and memory */
+
+/* lifecycle.c */
+void shmemi_init(const char *call);
+int shmemi_init_thread(int requested, int *provided, const char *call);
+void shmemi_finalize(const char *call);
+void shmemi_global_exit(int status, const char *call) __attribute__((noreturn));
+int shmemi_my_pe(const char *call);
+int shmemi_n_pes(const char *call);
+void shmemi_query_thread(int *provided, const char *call);
+void shmemi_query_initialized(int *initialized, const char *call);
+int shmemi_pe_accessible(int pe, const char *call);
+int shmemi_addr_accessible(const void *addr, int pe, const char *call);
+void *shmemi_ptr(const void *dest, int pe, const char *call);
+void shmemi_info_get_version(int *major, int *minor, const char *call);
+void shmemi_info_get_name(char *name, const char *call);
+
+/* memory.c */
+void *shmemi_malloc(size_t size, const char *call);
+void *shmemi_calloc(size_t count, size_t size, const char *call);
+void *shmemi_align(size_t alignment, size_t size, const char *call);
+void *shmemi_realloc(void *ptr, size_t size, const char *call);
+void shmemi_free(void *ptr, const char *call);
+void *shmemi_malloc_with_hints(size_t size, long hints, const char *call);
+
+/* ------------------------------------------------------------------- errors */
+
+/* error.c. Prints PE, call, cause and remedy on standard error, tells the
+ * launcher, and ends the process with a non-zero status. */
+void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
+    __attribute__((noreturn, format(printf, 3, 4)));
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,3 @@
+module libshmem
+
+go 1.26
