@@ -1,0 +1,67 @@
+package shmerr
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Error says what failed, on what, why, and what to do about it. It prints as
+// one line:
+//
+//	<operation> <object>: <cause> (<remedy>)
+type Error struct {
+	Op     string // what was done, a verb: "allocate", "open"
+	Object string // what it was done to; may be empty
+	Cause  error
+	Remedy string // what the reader can change; may be empty
+}
+
+// Error is the line described at the type.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Op)
+	if e.Object != "" {
+		b.WriteString(" " + e.Object)
+	}
+	if e.Cause != nil {
+		b.WriteString(": " + e.Cause.Error())
+	}
+	if e.Remedy != "" {
+		b.WriteString(" (" + e.Remedy + ")")
+	}
+	return b.String()
+}
+
+// Unwrap is the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Causef makes a cause that prints as the formatted text alone and is kind to
+// errors.Is. The text replaces that of kind, which is too general to print
+// beside it: "PE 9 is outside 0..3" rather than "no such PE: PE 9 ...".
+// An error among the arguments of %w is in the chain as well.
+func Causef(kind error, format string, args ...any) error {
+	return &cause{text: fmt.Errorf(format, args...), kind: kind}
+}
+
+type cause struct {
+	text error
+	kind error
+}
+
+func (c *cause) Error() string   { return c.text.Error() }
+func (c *cause) Unwrap() []error { return []error{c.kind, c.text} }
+
+// UnsupportedError says that a feature is absent from this build, machine or
+// library version, and what would bring it.
+type UnsupportedError struct {
+	Feature string // "FI_MR_DMABUF"
+	Needs   string // "libfabric 1.20 or later; this is 1.17"
+}
+
+// Error names the feature and its need.
+func (e *UnsupportedError) Error() string {
+	return e.Feature + " is not supported here: it needs " + e.Needs
+}
+
+// Unwrap makes errors.Is(err, ErrUnsupported) hold.
+func (e *UnsupportedError) Unwrap() error { return ErrUnsupported }
