@@ -1,0 +1,169 @@
+# The one entry to the project. `make` alone lists the targets.
+#
+# Variables: BUILD (default build), CC, GO, PREFIX (default /usr/local),
+# DESTDIR. Everything that is made goes below $(BUILD).
+
+BUILD  ?= build
+PREFIX ?= /usr/local
+GO     ?= go
+# make's own default for CC is cc, which may be another compiler than the one
+# that set-up has checked.
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+
+VERSION := $(shell cat VERSION)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+##@ Use
+.PHONY: help
+help: ## list the targets
+	@awk -f scripts/help.awk $(firstword $(MAKEFILE_LIST))
+
+.PHONY: demo
+demo: ## set up, build, and show data moving on one node and between two
+	@scripts/setup demo
+	@$(MAKE) --no-print-directory build examples
+	@scripts/demo
+
+.PHONY: build
+build: ## the two libraries and the commands, into build/lib and build/bin
+
+##@ Prove
+.PHONY: test
+test: ## set up, build, and run every test; prints seconds per stage
+	@scripts/test
+
+.PHONY: check
+check: ## linters, generated files, headers, import graph
+	@scripts/check
+
+.PHONY: bench
+bench: ## compare with Open MPI's OSHMEM; writes bench/results/README.md
+	@scripts/setup bench
+	@$(MAKE) --no-print-directory build
+	@python3 bench/run.py
+
+##@ Change
+.PHONY: gen
+gen: ## write the generated files anew from capi/spec
+	@$(GO) run ./capi/gen
+
+.PHONY: clean
+clean: ## remove everything that was built
+	rm -rf $(BUILD)
+
+# ---------------------------------------------------------------- libraries
+
+CFLAGS_C   := -std=gnu11 -Wall -Wextra -Werror
+CFLAGS_LIB := $(CFLAGS_C) -O2 -g -fPIC -fvisibility=hidden -Iinclude -Icapi/abi \
+              -DSHMEMI_VERSION='"$(VERSION)"'
+# NODELETE: the front starts a Go runtime in the process, and a Go runtime
+# cannot be unloaded, so dlclose must not take its caller away.
+LDFLAGS_SO := -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete
+
+FRONT_SRC := $(wildcard capi/front/*.c)
+FRONT_MAP := capi/front/zz_libshmem.map
+CORE_MAP  := capi/core/zz_core.map
+HEADERS   := $(sort $(shell find include -type f -name '*.h' 2>/dev/null))
+# A sanitizer build is the same front with other flags: build/asan, build/tsan.
+front_obj  = $(FRONT_SRC:capi/front/%.c=$(BUILD)/obj/$(1)/%.o)
+
+CMDS   := $(notdir $(wildcard cmd/*))
+GO_SRC := go.mod VERSION $(wildcard go.sum) \
+          $(shell find version.go capi cmd fabric runtime -name '*.go' -o -name '*.[chS]' 2>/dev/null)
+
+build: $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(CMDS:%=$(BUILD)/bin/%)
+
+define front_rules
+$(BUILD)/obj/$(1)/%.o: capi/front/%.c VERSION Makefile
+	@mkdir -p $$(@D)
+	$(CC) $(CFLAGS_LIB) $(2) -MMD -MP -c -o $$@ $$<
+
+$(3)/libshmem.so: $(call front_obj,$(1)) $(FRONT_MAP)
+	@mkdir -p $$(@D)
+	$(CC) -shared -o $$@ $(2) -Wl,-soname,libshmem.so -Wl,--version-script=$(FRONT_MAP) \
+	    $(LDFLAGS_SO) $(4) $(call front_obj,$(1))
+
+-include $(FRONT_SRC:capi/front/%.c=$(BUILD)/obj/$(1)/%.d)
+endef
+$(eval $(call front_rules,front,,$(BUILD)/lib,))
+# A sanitizer's own symbols come from the program, so -z defs must give way.
+$(eval $(call front_rules,asan,-fsanitize=address -fno-omit-frame-pointer,$(BUILD)/asan/lib,-Wl,-z,undefs))
+$(eval $(call front_rules,tsan,-fsanitize=thread -fno-omit-frame-pointer,$(BUILD)/tsan/lib,-Wl,-z,undefs))
+
+# The version script can only be given here: #cgo LDFLAGS refuses the option,
+# and without it some 45 names of the Go runtime would be exported. The header
+# that go build writes beside the library is of no use to anybody: the names
+# are behind one function table.
+$(BUILD)/lib/libshmem_core.so: $(GO_SRC) $(CORE_MAP)
+	@mkdir -p $(@D) $(BUILD)/obj/core
+	CGO_ENABLED=1 CC="$(CC)" $(GO) build -trimpath -buildmode=c-shared \
+	    -ldflags "-extldflags '-Wl,-soname,libshmem_core.so -Wl,--version-script=$(abspath $(CORE_MAP)) $(LDFLAGS_SO)'" \
+	    -o $(BUILD)/obj/core/libshmem_core.so ./capi/core
+	cp $(BUILD)/obj/core/libshmem_core.so $@
+
+$(BUILD)/asan/lib/libshmem_core.so $(BUILD)/tsan/lib/libshmem_core.so: $(BUILD)/lib/libshmem_core.so
+	@mkdir -p $(@D)
+	cp $< $@
+
+# The commands are pure Go, so that they run on a machine that has neither
+# libfabric nor the C library they were built with.
+$(CMDS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(GO_SRC)
+	@mkdir -p $(@D)
+	CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/$*
+
+# ----------------------------------------------------- examples, C programs
+
+EXAMPLES := $(foreach d,$(wildcard examples/*),$(if $(wildcard $(d)/*.c),$(notdir $(d))))
+CTESTS   := $(notdir $(basename $(wildcard tests/c/*.c)))
+
+.PHONY: examples
+examples: $(BUILD)/lib/libshmem.so $(EXAMPLES:%=$(BUILD)/examples/%)
+
+define example_rule
+$(BUILD)/examples/$(1): $(wildcard examples/$(1)/*.c) $(wildcard examples/$(1)/*.h) $(HEADERS) $(BUILD)/lib/libshmem.so
+	@mkdir -p $$(@D)
+	$(CC) $(CFLAGS_C) -O2 -g -pthread -Iinclude -o $$@ $(wildcard examples/$(1)/*.c) -L$(BUILD)/lib -lshmem -lm
+endef
+$(foreach e,$(EXAMPLES),$(eval $(call example_rule,$(e))))
+
+# The C tests, plain and under two sanitizers. -O1 keeps the compile of the
+# generated ones short: they are wide, not hot.
+.PHONY: tests tests-asan tests-tsan
+tests: $(CTESTS:%=$(BUILD)/tests/%)
+tests-asan: $(CTESTS:%=$(BUILD)/asan/tests/%) $(BUILD)/asan/lib/libshmem_core.so
+tests-tsan: $(CTESTS:%=$(BUILD)/tsan/tests/%) $(BUILD)/tsan/lib/libshmem_core.so
+
+define ctest_rule
+$(1)/tests/%: tests/c/%.c $(wildcard tests/c/*.h) $(HEADERS) $(1)/lib/libshmem.so
+	@mkdir -p $$(@D)
+	$(CC) $(CFLAGS_C) -O1 -g -pthread -Iinclude $(2) -o $$@ $$< -L$(1)/lib -lshmem -lm
+endef
+$(eval $(call ctest_rule,$(BUILD),))
+$(eval $(call ctest_rule,$(BUILD)/asan,-fsanitize=address -fno-omit-frame-pointer))
+$(eval $(call ctest_rule,$(BUILD)/tsan,-fsanitize=thread -fno-omit-frame-pointer))
+
+# ------------------------------------------------------------------ install
+
+##@ Install
+P := $(DESTDIR)$(PREFIX)
+INSTALLED := $(CMDS:%=bin/%) $(HEADERS) lib/libshmem.so lib/libshmem_core.so lib/pkgconfig/shmem.pc
+# Directories that are ours alone; a system's own prefix keeps its skeleton.
+OWN_DIRS := include/shmem include/mpp $(if $(filter /usr /usr/local,$(PREFIX)),,lib/pkgconfig lib include bin .)
+
+.PHONY: install
+install: build ## into PREFIX (/usr/local), below DESTDIR
+	install -d $(sort $(dir $(INSTALLED:%=$(P)/%)))
+	install -m 755 $(CMDS:%=$(BUILD)/bin/%) $(P)/bin
+	install -m 755 $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(P)/lib
+	$(foreach h,$(HEADERS),install -m 644 $(h) $(P)/$(h) &&) :
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' scripts/shmem.pc.in > $(P)/lib/pkgconfig/shmem.pc
+
+.PHONY: uninstall
+uninstall: ## remove what install wrote
+	rm -f $(INSTALLED:%=$(P)/%)
+	$(foreach d,$(OWN_DIRS),if [ -d $(P)/$(d) ]; then rmdir --ignore-fail-on-non-empty $(abspath $(P)/$(d)); fi;)
