@@ -1,0 +1,104 @@
+package config
+
+import "time"
+
+// Config holds the value of every setting.
+type Config struct {
+	Debug         bool
+	Info          bool
+	SymmetricSize uint64 // bytes
+	Version       bool
+
+	Checks    Checks
+	LogFile   string // with %h and %p as given
+	LogLevel  LogLevel
+	LogSubsys []string
+	Timeout   time.Duration // 0: never report
+
+	Heap HeapKind
+
+	Libfabric string
+	NICs      []string
+	Provider  string
+
+	Bootstrap        Bootstrap
+	BootstrapTimeout time.Duration
+	HostID           string
+
+	Launcher LauncherConfig
+
+	// values[i] tells where the value of Table[i] came from.
+	values []Value
+}
+
+// LauncherConfig is what shmemrun hands to its PEs.
+type LauncherConfig struct {
+	FD       int // -1 where there is no launcher
+	PE, NPEs int
+}
+
+// Present reports whether the process was started by shmemrun.
+func (l LauncherConfig) Present() bool { return l.FD >= 0 }
+
+// Banner reports whether PE 0 prints its banner line.
+func (c *Config) Banner() bool { return c.Debug || c.LogLevel >= LogInfo }
+
+// Value is the state of one setting.
+type Value struct {
+	*Setting
+	Text string // as written, or the default
+	From string // the variable that gave it; "" for the default
+}
+
+// Values lists the settings with their state, in the order of the Table.
+func (c *Config) Values() []Value { return c.values }
+
+// Checks says how much the library checks of its arguments.
+type Checks uint8
+
+// The amounts of checking, each including those before it.
+const (
+	ChecksOff Checks = iota
+	ChecksOn
+	ChecksFull
+)
+
+// LogLevel is a level of messages; a larger one is finer.
+type LogLevel uint8
+
+// The levels.
+const (
+	LogError LogLevel = iota
+	LogWarn
+	LogInfo
+	LogDebug
+	LogTrace
+)
+
+// HeapKind is the memory of the symmetric heap.
+type HeapKind uint8
+
+// HeapHost is main memory, shared by the PEs of a node.
+const HeapHost HeapKind = 0
+
+// Bootstrap is the way the PEs find each other.
+type Bootstrap uint8
+
+// The ways.
+const (
+	BootstrapAuto Bootstrap = iota
+	BootstrapLauncher
+	BootstrapSingleton
+)
+
+func (c Checks) String() string    { return choiceOf("SHMEM_CHECKS", int(c)) }
+func (l LogLevel) String() string  { return choiceOf("SHMEM_LOG_LEVEL", int(l)) }
+func (h HeapKind) String() string  { return choiceOf("SHMEM_HEAP", int(h)) }
+func (b Bootstrap) String() string { return choiceOf("SHMEM_BOOTSTRAP", int(b)) }
+
+func choiceOf(name string, i int) string {
+	if s := Lookup(name); s != nil && i < len(s.Choices) {
+		return s.Choices[i]
+	}
+	return "unknown"
+}

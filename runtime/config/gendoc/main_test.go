@@ -1,0 +1,18 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"testing"
+)
+
+func TestPageIsUpToDate(t *testing.T) {
+	const page = "../../../docs/environment.md"
+	got, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, render()) {
+		t.Errorf("docs/environment.md differs from the table of settings (run go generate ./runtime/config)")
+	}
+}

@@ -1,0 +1,189 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"libshmem/runtime/shmerr"
+)
+
+// Warning is a remark on the environment that does not stop the job. A job
+// prints it once, on PE 0.
+type Warning struct {
+	Name string // the variable
+	Text string // the whole line
+}
+
+// FromProcess parses the environment of this process as Go sees it. It is for
+// commands: inside a program that may call setenv, C's environment is the
+// true one.
+func FromProcess() (*Config, []Warning, error) { return Parse(os.Environ()) }
+
+// Parse reads the settings from an environment of "NAME=value" entries. Where
+// a name occurs twice the first one counts, as in getenv. An empty value is
+// the same as none.
+//
+// The Config is complete also when the error is not nil: a setting whose value
+// is not valid has its default. The error then joins one *shmerr.Error for
+// each such setting. Warnings are sorted by name, one for each.
+func Parse(environ []string) (*Config, []Warning, error) {
+	env := make(map[string]string)
+	for _, kv := range environ {
+		name, value, ok := strings.Cut(kv, "=")
+		if !ok || !strings.HasPrefix(strings.TrimPrefix(name, "NV"), Prefix) {
+			continue
+		}
+		if _, seen := env[name]; !seen {
+			env[name] = value
+		}
+	}
+
+	c := new(Config)
+	var warnings []Warning
+	var errs []error
+	for i := range Table {
+		s := &Table[i]
+		v, w := s.choose(env)
+		warnings = append(warnings, w...)
+		p, err := s.parse(v.Text)
+		if err != nil {
+			errs = append(errs, &shmerr.Error{
+				Op:     "read setting",
+				Object: fmt.Sprintf("%s=%q", v.From, v.Text),
+				Cause:  shmerr.Causef(shmerr.ErrSetting, "%w", err),
+				Remedy: s.remedy(),
+			})
+			if p, err = s.parse(s.Default); err != nil {
+				panic("config: the default of " + s.Name + " is not valid: " + err.Error())
+			}
+			v = Value{Setting: s, Text: s.Default}
+		}
+		s.set(c, p)
+		c.values = append(c.values, v)
+	}
+	if c.Debug && !c.isSet("SHMEM_LOG_LEVEL") {
+		c.LogLevel = LogDebug
+	}
+	warnings = append(warnings, unknown(env)...)
+	slices.SortFunc(warnings, func(a, b Warning) int { return strings.Compare(a.Name, b.Name) })
+	return c, warnings, errors.Join(errs...)
+}
+
+func (c *Config) isSet(name string) bool {
+	return slices.ContainsFunc(c.values, func(v Value) bool { return v.Name == name && v.From != "" })
+}
+
+// choose takes the setting's own name before its aliases and remarks on an
+// alias that says something else.
+func (s *Setting) choose(env map[string]string) (Value, []Warning) {
+	v := Value{Setting: s, Text: s.Default}
+	var warnings []Warning
+	for _, name := range append([]string{s.Name}, s.Aliases...) {
+		text := env[name]
+		switch {
+		case text == "":
+		case v.From == "":
+			v.Text, v.From = text, name
+		case text != v.Text:
+			warnings = append(warnings, Warning{name, fmt.Sprintf(
+				"read setting %s=%q: ignored, %s=%q means the same and comes first (unset one of them)",
+				name, text, v.From, v.Text)})
+		}
+	}
+	return v, warnings
+}
+
+func (s *Setting) parse(text string) (p parsed, err error) {
+	p.text = text
+	switch s.Kind {
+	case Flag:
+		p.on = !slices.Contains([]string{"", "0", "no", "off", "false"}, strings.ToLower(text))
+	case Size:
+		if p.bytes, err = ParseSize(text); err == nil && (float64(p.bytes) < s.Min || float64(p.bytes) > s.Max) {
+			err = fmt.Errorf("%d bytes are outside the range", p.bytes)
+		}
+	case Seconds:
+		var f float64
+		if f, err = parseDecimal(strings.TrimSuffix(text, "s")); err == nil {
+			err = s.inRange(f)
+		}
+		p.span = time.Duration(f * float64(time.Second))
+	case Integer:
+		if p.num, err = strconv.Atoi(text); err != nil {
+			err = errors.New("it is not an integer")
+		} else {
+			err = s.inRange(float64(p.num))
+		}
+	case Choice:
+		if p.index = slices.Index(s.Choices, strings.ToLower(text)); p.index < 0 {
+			err = errors.New("there is no such choice")
+		}
+	case List:
+		for word := range strings.SplitSeq(text, ",") {
+			if word = strings.TrimSpace(word); word == "" {
+				continue
+			}
+			if s.Choices != nil {
+				if word = strings.ToLower(word); !slices.Contains(s.Choices, word) {
+					return p, fmt.Errorf("there is no %q", word)
+				}
+			}
+			p.words = append(p.words, word)
+		}
+	}
+	return p, err
+}
+
+func (s *Setting) inRange(f float64) error {
+	if f < s.Min || f > s.Max {
+		return errors.New("it is outside the range")
+	}
+	return nil
+}
+
+// Range says which values the setting takes.
+func (s *Setting) Range() string {
+	switch s.Kind {
+	case Flag:
+		return "any value is on; 0, no, off and false are off"
+	case Size:
+		return "bytes, or a decimal number followed by k, m, g or t, from " + FormatSize(uint64(s.Min)) + " to " + FormatSize(uint64(s.Max))
+	case Seconds:
+		return "seconds from " + number(s.Min) + " to " + number(s.Max) + ", decimals allowed"
+	case Integer:
+		return "an integer from " + number(s.Min) + " to " + number(s.Max)
+	case Choice:
+		return "one of " + strings.Join(s.Choices, ", ")
+	case List:
+		if s.Choices != nil {
+			return "words separated by commas: " + strings.Join(s.Choices, ", ")
+		}
+		return "names separated by commas"
+	default:
+		return "text"
+	}
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+func (s *Setting) remedy() string {
+	if s.Default == "" {
+		return "use " + s.Range() + ", or unset it"
+	}
+	return "use " + s.Range() + ", or unset it for " + s.Default
+}
+
+// Lookup finds a setting by its name or an alias; nil where there is none.
+func Lookup(name string) *Setting {
+	for i := range Table {
+		if Table[i].Name == name || slices.Contains(Table[i].Aliases, name) {
+			return &Table[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"libshmem/runtime/shmerr"
+)
+
+// dump prints every field but the origins.
+func dump(c *Config) string {
+	d := *c
+	d.values = nil
+	return fmt.Sprintf("%+v", d)
+}
+
+func TestDefaults(t *testing.T) {
+	c, warnings, err := Parse(nil)
+	if err != nil || len(warnings) != 0 {
+		t.Fatal(warnings, err)
+	}
+	c.values = nil
+	want := &Config{
+		SymmetricSize: 1 << 30, Checks: ChecksOn, LogLevel: LogWarn, LogSubsys: []string{"all"},
+		Timeout: time.Minute, BootstrapTimeout: time.Minute, Launcher: LauncherConfig{FD: -1, NPEs: 1},
+	}
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("got %+v, want %+v", c, want)
+	}
+	if c.Launcher.Present() || c.Banner() {
+		t.Error("an empty environment means no launcher and no banner")
+	}
+}
+
+func TestValues(t *testing.T) {
+	c, warnings, err := Parse([]string{
+		"PATH=/bin", "SHMEM_SYMMETRIC_SIZE=1.5G", "SHMEM_CHECKS=FULL", "SHMEM_TIMEOUT=0.5",
+		"SHMEM_BOOTSTRAP_TIMEOUT=2s", "SHMEM_LOG_SUBSYS= Heap,,proxy ", "SHMEM_NIC_LIST=eth0,mlx5_0",
+		"SHMEM_LAUNCHER_FD=5", "SHMEM_LAUNCHER_PE=3", "SHMEM_LAUNCHER_NPES=4", "SHMEM_DEBUG=0",
+		"SHMEM_HOST_ID=a=b", "SHMEM_PROVIDER=tcp;ofi_rxm", "SHMEM_BOOTSTRAP=launcher", "SHMEM_LOG_LEVEL=",
+	})
+	if err != nil || len(warnings) != 0 {
+		t.Fatal(warnings, err)
+	}
+	c.values = nil
+	want := &Config{
+		SymmetricSize: 3 << 29, Checks: ChecksFull, LogLevel: LogWarn, LogSubsys: []string{"heap", "proxy"},
+		Timeout: 500 * time.Millisecond, BootstrapTimeout: 2 * time.Second, NICs: []string{"eth0", "mlx5_0"},
+		HostID: "a=b", Provider: "tcp;ofi_rxm", Bootstrap: BootstrapLauncher,
+		Launcher: LauncherConfig{FD: 5, PE: 3, NPEs: 4},
+	}
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("got  %+v\nwant %+v", c, want)
+	}
+}
+
+func TestFirstOfTwoEntriesCounts(t *testing.T) {
+	c, _, err := Parse([]string{"SHMEM_HOST_ID=a", "SHMEM_HOST_ID=b"})
+	if err != nil || c.HostID != "a" {
+		t.Errorf("HostID = %q, %v; getenv would return a", c.HostID, err)
+	}
+}
+
+func TestDebugRaisesTheLogLevel(t *testing.T) {
+	for _, tt := range []struct {
+		env    string
+		level  LogLevel
+		banner bool
+	}{
+		{"SHMEM_DEBUG=1", LogDebug, true},
+		{"SHMEM_DEBUG=1 SHMEM_LOG_LEVEL=error", LogError, true},
+		{"SHMEM_DEBUG=off", LogWarn, false},
+		{"SHMEM_LOG_LEVEL=info", LogInfo, true},
+		{"SHMEM_LOG_LEVEL=warn", LogWarn, false},
+	} {
+		c, _, err := Parse(strings.Fields(tt.env))
+		if err != nil || c.LogLevel != tt.level || c.Banner() != tt.banner {
+			t.Errorf("%s: level %s, banner %t, %v", tt.env, c.LogLevel, c.Banner(), err)
+		}
+	}
+}
+
+func TestAliases(t *testing.T) {
+	c, warnings, err := Parse([]string{"NVSHMEM_SYMMETRIC_SIZE=4m", "NVSHMEM_HOME=/opt", "NVSHMEM_BOOTSTRAP=MPI"})
+	if err != nil || len(warnings) != 0 || c.SymmetricSize != 4<<20 {
+		t.Errorf("size %d, %v, %v", c.SymmetricSize, warnings, err)
+	}
+	c, warnings, err = Parse([]string{"NVSHMEM_SYMMETRIC_SIZE=4m", "SHMEM_SYMMETRIC_SIZE=8m"})
+	if err != nil || c.SymmetricSize != 8<<20 || len(warnings) != 1 {
+		t.Fatalf("size %d, %v, %v", c.SymmetricSize, warnings, err)
+	}
+	if want := `read setting NVSHMEM_SYMMETRIC_SIZE="4m": ignored, SHMEM_SYMMETRIC_SIZE="8m" means the same and comes first (unset one of them)`; warnings[0].Text != want {
+		t.Errorf("got %s", warnings[0].Text)
+	}
+	if _, warnings, _ = Parse([]string{"NVSHMEM_SYMMETRIC_SIZE=8m", "SHMEM_SYMMETRIC_SIZE=8m"}); len(warnings) != 0 {
+		t.Errorf("two names that agree: %v", warnings)
+	}
+}
+
+func TestUnknownNamesWarnOnceWithTheNearest(t *testing.T) {
+	_, warnings, err := Parse([]string{
+		"SHMEM_TIMEOUTS=3", "SHMEM_SYMETRIC_SIZE=1g", "SHMEM_SYMETRIC_SIZE=2g", "SHMEM_PROIVDER=tcp",
+		"SHMEM_=1", "SHMEMX=1", "MY_SHMEM_X=1", "SHMEM_" + strings.Repeat("X", 100000) + "=",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, w := range warnings {
+		if len(w.Name) < 100 {
+			got = append(got, w.Text)
+		}
+	}
+	want := []string{
+		"read setting SHMEM_: there is no such setting, it is ignored (the nearest name is SHMEM_INFO; shmem-info --env lists all)",
+		"read setting SHMEM_PROIVDER: there is no such setting, it is ignored (the nearest name is SHMEM_PROVIDER; shmem-info --env lists all)",
+		"read setting SHMEM_SYMETRIC_SIZE: there is no such setting, it is ignored (the nearest name is SHMEM_SYMMETRIC_SIZE; shmem-info --env lists all)",
+		"read setting SHMEM_TIMEOUTS: there is no such setting, it is ignored (the nearest name is SHMEM_TIMEOUT; shmem-info --env lists all)",
+	}
+	if len(warnings) != 5 || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %s", strings.Join(got, "\n"))
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, tt := range []struct{ env, want string }{
+		{"SHMEM_SYMMETRIC_SIZE=12q", `read setting SHMEM_SYMMETRIC_SIZE="12q": what follows the number is not k, m, g or t (use bytes, or a decimal number followed by k, m, g or t, from 1 to 16t, or unset it for 1g)`},
+		{"SHMEM_SYMMETRIC_SIZE=0", `read setting SHMEM_SYMMETRIC_SIZE="0": 0 bytes are outside the range (use bytes, or a decimal number followed by k, m, g or t, from 1 to 16t, or unset it for 1g)`},
+		{"NVSHMEM_SYMMETRIC_SIZE=17t", `read setting NVSHMEM_SYMMETRIC_SIZE="17t": 18691697672192 bytes are outside the range (use bytes, or a decimal number followed by k, m, g or t, from 1 to 16t, or unset it for 1g)`},
+		{"SHMEM_CHECKS=maybe", `read setting SHMEM_CHECKS="maybe": there is no such choice (use one of off, on, full, or unset it for on)`},
+		{"SHMEM_HEAP=device", `read setting SHMEM_HEAP="device": there is no such choice (use one of host, or unset it for host)`},
+		{"SHMEM_TIMEOUT=-1", `read setting SHMEM_TIMEOUT="-1": it is not a decimal number (use seconds from 0 to 31536000, decimals allowed, or unset it for 60)`},
+		{"SHMEM_BOOTSTRAP_TIMEOUT=0", `read setting SHMEM_BOOTSTRAP_TIMEOUT="0": it is outside the range (use seconds from 0.001 to 31536000, decimals allowed, or unset it for 60)`},
+		{"SHMEM_LOG_SUBSYS=heap,hepa", `read setting SHMEM_LOG_SUBSYS="heap,hepa": there is no "hepa" (use words separated by commas: all, pe, config, bootstrap, heap, fabric, proxy, coll, or unset it for all)`},
+		{"SHMEM_LAUNCHER_PE=x", `read setting SHMEM_LAUNCHER_PE="x": it is not an integer (use an integer from 0 to 1048575, or unset it for 0)`},
+	} {
+		c, _, err := Parse([]string{tt.env})
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("%s:\n got  %v\n want %s", tt.env, err, tt.want)
+		}
+		var e *shmerr.Error
+		if !errors.As(err, &e) || !errors.Is(err, shmerr.ErrSetting) || shmerr.StatusOf(err) != shmerr.BadSetting {
+			t.Errorf("%s: the error is not of the kind ErrSetting", tt.env)
+		}
+		if base, _, _ := Parse(nil); dump(c) != dump(base) {
+			t.Errorf("%s: a value that is not valid must leave the default", tt.env)
+		}
+	}
+}
+
+func TestTwoErrorsAreBothReported(t *testing.T) {
+	_, _, err := Parse([]string{"SHMEM_CHECKS=x", "SHMEM_HEAP=x"})
+	if err == nil || strings.Count(err.Error(), "read setting") != 2 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPrintShowsValueOriginAndDefault(t *testing.T) {
+	c, _, err := Parse([]string{"NVSHMEM_SYMMETRIC_SIZE=2g"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := c.Print(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"SHMEM_SYMMETRIC_SIZE=2g  [from NVSHMEM_SYMMETRIC_SIZE, default 1g]\n",
+		"SHMEM_TIMEOUT=60  [default]\n",
+		"    Also read from NVSHMEM_SYMMETRIC_SIZE.\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no line %q in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "SHMEM_LAUNCHER_FD") {
+		t.Error("unset variables of the launcher are no business of users")
+	}
+}

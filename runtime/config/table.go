@@ -1,0 +1,182 @@
+package config
+
+import (
+	"math"
+	"time"
+)
+
+// Prefix begins the name of every setting.
+const Prefix = "SHMEM_"
+
+// Kind says how the text of a value is read.
+type Kind uint8
+
+// The kinds of value.
+const (
+	Flag    Kind = iota // any value switches it on, but 0, no, off and false
+	Size                // bytes: a decimal number and an optional k, m, g or t
+	Seconds             // a decimal number of seconds
+	Integer             // a decimal integer
+	Choice              // one of Choices, in either case
+	List                // words separated by commas
+	Text                // taken as it is
+)
+
+// Category groups settings in print.
+type Category uint8
+
+// The categories, in the order of print.
+const (
+	Standard Category = iota // defined by the OpenSHMEM specification
+	Diagnostics
+	Memory
+	Network
+	Launch
+	Launcher // set by shmemrun for its PEs, not by users
+)
+
+// Setting is one row of the table.
+type Setting struct {
+	Name     string   // with the prefix
+	Aliases  []string // other names with the same meaning and the same values
+	Kind     Kind
+	Default  string   // as a user would write it; "" for none
+	Choices  []string // Choice: the values; List: the words that may occur, nil for any
+	Min, Max float64  // Size, Seconds, Integer: the range, both ends allowed
+	Category Category
+	Since    string // the release that brought it
+	Text     string // what it does, one sentence or two
+
+	set func(*Config, parsed)
+}
+
+// parsed is a value after its Kind has read it; one field is meaningful.
+type parsed struct {
+	on    bool
+	bytes uint64
+	span  time.Duration
+	num   int
+	index int // into Choices
+	words []string
+	text  string
+}
+
+// MaxHeap is the largest symmetric heap of a PE in bytes: 2^44. Offsets into
+// the heap are 44 bits wide wherever they are packed.
+const MaxHeap = 1 << 44
+
+// maxWait bounds the settings in seconds: a year, far below the overflow of
+// time.Duration.
+const maxWait = 365 * 24 * 3600
+
+// Table lists the settings: categories in order, names sorted inside each.
+var Table = []Setting{
+	{
+		Name: "SHMEM_DEBUG", Kind: Flag, Category: Standard, Since: "0.1",
+		Text: "Print debugging messages: the banner of the job, and the log at level debug unless SHMEM_LOG_LEVEL says otherwise.",
+		set:  func(c *Config, v parsed) { c.Debug = v.on },
+	},
+	{
+		Name: "SHMEM_INFO", Aliases: []string{"NVSHMEM_INFO"}, Kind: Flag, Category: Standard, Since: "0.1",
+		Text: "Print this list of settings with their current values at initialisation.",
+		set:  func(c *Config, v parsed) { c.Info = v.on },
+	},
+	{
+		Name: "SHMEM_SYMMETRIC_SIZE", Aliases: []string{"NVSHMEM_SYMMETRIC_SIZE"}, Kind: Size, Default: "1g", Min: 1, Max: MaxHeap, Category: Standard, Since: "0.1",
+		Text: "Bytes of the symmetric heap of each PE. Address space is reserved at once, memory is taken when blocks are allocated and touched.",
+		set:  func(c *Config, v parsed) { c.SymmetricSize = v.bytes },
+	},
+	{
+		Name: "SHMEM_VERSION", Aliases: []string{"NVSHMEM_VERSION"}, Kind: Flag, Category: Standard, Since: "0.1",
+		Text: "Print the version of the library at initialisation.",
+		set:  func(c *Config, v parsed) { c.Version = v.on },
+	},
+
+	{
+		Name: "SHMEM_CHECKS", Kind: Choice, Default: "on", Choices: []string{"off", "on", "full"}, Category: Diagnostics, Since: "0.1",
+		Text: "Checks of arguments. on: PE numbers, addresses and ranges; full: also that each range lies in one allocated block; off: none.",
+		set:  func(c *Config, v parsed) { c.Checks = Checks(v.index) },
+	},
+	{
+		Name: "SHMEM_LOG_FILE", Aliases: []string{"NVSHMEM_DEBUG_FILE"}, Kind: Text, Category: Diagnostics, Since: "0.1",
+		Text: "File for the log in place of standard error. %h becomes the name of the host, %p the process id.",
+		set:  func(c *Config, v parsed) { c.LogFile = v.text },
+	},
+	{
+		Name: "SHMEM_LOG_LEVEL", Kind: Choice, Default: "warn", Choices: []string{"error", "warn", "info", "debug", "trace"}, Category: Diagnostics, Since: "0.1",
+		Text: "The finest messages that are logged. From info on, PE 0 prints one banner line.",
+		set:  func(c *Config, v parsed) { c.LogLevel = LogLevel(v.index) },
+	},
+	{
+		Name: "SHMEM_LOG_SUBSYS", Kind: List, Default: "all", Choices: []string{"all", "pe", "config", "bootstrap", "heap", "fabric", "proxy", "coll"}, Category: Diagnostics, Since: "0.1",
+		Text: "The parts of the library whose messages are logged below level warn.",
+		set:  func(c *Config, v parsed) { c.LogSubsys = v.words },
+	},
+	{
+		Name: "SHMEM_TIMEOUT", Kind: Seconds, Default: "60", Min: 0, Max: maxWait, Category: Diagnostics, Since: "0.1",
+		Text: "Seconds after which a wait reports what it waits for. It goes on waiting: the report never ends a legal wait. 0 never reports.",
+		set:  func(c *Config, v parsed) { c.Timeout = v.span },
+	},
+
+	{
+		Name: "SHMEM_HEAP", Kind: Choice, Default: "host", Choices: []string{"host"}, Category: Memory, Since: "0.1",
+		Text: "The memory of the symmetric heap. host: main memory, shared by the PEs of a node.",
+		set:  func(c *Config, v parsed) { c.Heap = HeapKind(v.index) },
+	},
+
+	{
+		Name: "SHMEM_LIBFABRIC", Kind: Text, Category: Network, Since: "0.1",
+		Text: "Path of the libfabric to load, searched before one already loaded, the default path and /opt/amazon/efa.",
+		set:  func(c *Config, v parsed) { c.Libfabric = v.text },
+	},
+	{
+		Name: "SHMEM_NIC_LIST", Kind: List, Category: Network, Since: "0.1",
+		Text: "The NICs that may be used, by the name of the interface or of the libfabric domain. Empty takes any.",
+		set:  func(c *Config, v parsed) { c.NICs = v.words },
+	},
+	{
+		Name: "SHMEM_PROVIDER", Aliases: []string{"NVSHMEM_LIBFABRIC_PROVIDER"}, Kind: Text, Category: Network, Since: "0.1",
+		Text: "The libfabric provider to use between nodes, for example tcp, efa or verbs. Empty takes the best that answers.",
+		set:  func(c *Config, v parsed) { c.Provider = v.text },
+	},
+
+	{
+		Name: "SHMEM_BOOTSTRAP", Kind: Choice, Default: "auto", Choices: []string{"auto", "launcher", "singleton"}, Category: Launch, Since: "0.1",
+		Text: "How the PEs of a job find each other. launcher: by shmemrun; singleton: a job of one PE; auto: launcher below shmemrun, else singleton.",
+		set:  func(c *Config, v parsed) { c.Bootstrap = Bootstrap(v.index) },
+	},
+	{
+		Name: "SHMEM_BOOTSTRAP_TIMEOUT", Kind: Seconds, Default: "60", Min: 0.001, Max: maxWait, Category: Launch, Since: "0.1",
+		Text: "Seconds to wait for the other PEs at initialisation. Those that did not come are named, and the job ends.",
+		set:  func(c *Config, v parsed) { c.BootstrapTimeout = v.span },
+	},
+	{
+		Name: "SHMEM_HOST_ID", Kind: Text, Category: Launch, Since: "0.1",
+		Text: "Identity of the host. PEs with the same one share memory. Empty takes the machine's own; different values make one machine act as several.",
+		set:  func(c *Config, v parsed) { c.HostID = v.text },
+	},
+
+	{
+		Name: "SHMEM_LAUNCHER_FD", Kind: Integer, Default: "-1", Min: -1, Max: math.MaxInt32, Category: Launcher, Since: "0.1",
+		Text: "Descriptor of the socket to shmemrun that the PE inherits.",
+		set:  func(c *Config, v parsed) { c.Launcher.FD = v.num },
+	},
+	{
+		Name: "SHMEM_LAUNCHER_NPES", Kind: Integer, Default: "1", Min: 1, Max: 1 << 20, Category: Launcher, Since: "0.1",
+		Text: "Number of PEs of the job.",
+		set:  func(c *Config, v parsed) { c.Launcher.NPEs = v.num },
+	},
+	{
+		Name: "SHMEM_LAUNCHER_PE", Kind: Integer, Default: "0", Min: 0, Max: 1<<20 - 1, Category: Launcher, Since: "0.1",
+		Text: "Number of this PE.",
+		set:  func(c *Config, v parsed) { c.Launcher.PE = v.num },
+	},
+}
+
+func (k Kind) String() string {
+	return [...]string{"flag", "size", "seconds", "integer", "choice", "list", "text"}[k]
+}
+
+func (c Category) String() string {
+	return [...]string{"specification", "diagnostics", "memory", "network", "launch", "set by shmemrun"}[c]
+}

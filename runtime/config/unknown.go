@@ -1,0 +1,63 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// unknown remarks on names with the library's prefix that are not in the
+// table: mostly typing errors. Names of NVSHMEM that have no meaning here are
+// left alone, since a machine may well have both libraries.
+func unknown(env map[string]string) []Warning {
+	var warnings []Warning
+	for name := range env {
+		if strings.HasPrefix(name, Prefix) && Lookup(name) == nil {
+			warnings = append(warnings, Warning{name, fmt.Sprintf(
+				"read setting %s: there is no such setting, it is ignored (the nearest name is %s; shmem-info --env lists all)",
+				name, nearest(name))})
+		}
+	}
+	return warnings
+}
+
+// nearest is the setting for users whose name takes the fewest edits; the
+// first of the table where several do.
+func nearest(name string) string {
+	best, bestDistance := "", 1<<30
+	for i := range Table {
+		if Table[i].Category == Launcher {
+			continue
+		}
+		if d := distance(name[len(Prefix):], Table[i].Name[len(Prefix):]); d < bestDistance {
+			best, bestDistance = Table[i].Name, d
+		}
+	}
+	return best
+}
+
+// distance counts the insertions, deletions, replacements and swaps of
+// neighbours that make a into b (the restricted Damerau distance).
+func distance(a, b string) int {
+	if len(a) > 256 { // the environment is not ours: bound the work
+		a = a[:256]
+	}
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
