@@ -63,6 +63,7 @@ type Caps struct {
 	ReadAfterWrite   bool   // a Read sees the bytes of earlier Writes to the same PE
 	DeliveryComplete bool   // Write completions mean that the bytes are visible at the target
 	VirtualAddress   bool   // remote addresses are virtual addresses, not offsets into the region
+	LocalMR          bool   // local buffers of operations must be registered too, and Desc is needed
 	PinsMemory       bool   // Register needs committed memory and pins it
 	WaitFD           bool   // Wait sleeps in the kernel until there is work; else it sleeps for at most its poll interval
 }
