@@ -1,0 +1,46 @@
+package heap
+
+// block is a run of bytes, live or free. Blocks tile the heap; an index into
+// the arena names one, and 0 names none.
+type block struct {
+	off, size   uint64 // multiples of Granule
+	want        uint64 // bytes asked for; 0 for a free block
+	prev, next  int32  // neighbours by offset
+	left, right int32  // children in the tree that holds the block
+	align       uint8  // log2 of the alignment asked for, which realloc keeps
+}
+
+func (b *block) live() bool  { return b.want != 0 }
+func (b *block) end() uint64 { return b.off + b.size }
+
+// priority orders a treap from the root down. A hash of the offset is as good
+// as a random number and the same on every PE (finaliser of splitmix64).
+func (b *block) priority() uint64 {
+	z := b.off + 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// arena owns the blocks. Indices stay valid when it grows, pointers do not.
+type arena struct {
+	blocks []block
+	spare  int32 // list of unused entries, linked by next
+}
+
+func (a *arena) at(i int32) *block { return &a.blocks[i] }
+
+func (a *arena) take(b block) int32 {
+	if i := a.spare; i != 0 {
+		a.spare = a.blocks[i].next
+		a.blocks[i] = b
+		return i
+	}
+	a.blocks = append(a.blocks, b)
+	return int32(len(a.blocks) - 1)
+}
+
+func (a *arena) give(i int32) {
+	a.blocks[i] = block{next: a.spare}
+	a.spare = i
+}

@@ -1,0 +1,364 @@
+package heap
+
+import (
+	"fmt"
+	"math/bits"
+	"unsafe"
+
+	"libshmem/runtime/shmerr"
+)
+
+// Offset is a distance in bytes from the start of the user heap. It names the
+// same object on every PE.
+type Offset uint64
+
+// Granule is the alignment and the unit of size of every block: a cache line.
+// Blocks are allocated by all PEs together and then polled, hit by atomics and
+// written by NICs, so that two of them must not share a line; a heap of many
+// tiny blocks, which would pay for it, is not how symmetric memory is used.
+const Granule = 64
+
+// MaxSize is the largest heap: offsets have 44 bits where they are packed.
+const MaxSize = 1 << 44
+
+// Hints are the promises of shmem_malloc_with_hints. Every block is fit for
+// all of them, since none shares a cache line.
+type Hints uint64
+
+// The hints of the specification.
+const (
+	HintAtomicsRemote Hints = 1 << iota // remote atomics are the main use
+	HintSignalRemote                    // a signal object
+	knownHints        = HintAtomicsRemote | HintSignalRemote
+)
+
+// Check refuses hints that the specification does not have.
+func (h Hints) Check() error {
+	if unknown := h &^ knownHints; unknown != 0 {
+		return &shmerr.Error{
+			Op: "allocate", Object: fmt.Sprintf("with hints %#x", uint64(h)),
+			Cause:  shmerr.Causef(shmerr.ErrArgument, "the bits %#x are not hints", uint64(unknown)),
+			Remedy: "use 0, SHMEM_MALLOC_ATOMICS_REMOTE, SHMEM_MALLOC_SIGNAL_REMOTE or both",
+		}
+	}
+	return nil
+}
+
+// Heap is the state of one symmetric heap.
+type Heap struct {
+	size    uint64
+	maxLog  uint8 // log2 of the alignment of the heap itself
+	blocks  arena
+	free    tree // by size
+	live    tree // by offset
+	lastIdx int32
+	nLive   int
+	nFree   int
+	want    uint64
+	used    uint64
+	peak    uint64
+}
+
+// New makes an empty heap of size bytes, rounded up to Granule, whose start is
+// a multiple of align bytes on every PE: blocks cannot be aligned further.
+func New(size, align uint64) (*Heap, error) {
+	switch {
+	case size == 0 || size > MaxSize:
+		return nil, &shmerr.Error{Op: "create", Object: fmt.Sprintf("symmetric heap of %d bytes", size),
+			Cause:  shmerr.Causef(shmerr.ErrSetting, "the size is not between 1 and %d bytes", uint64(MaxSize)),
+			Remedy: "change SHMEM_SYMMETRIC_SIZE"}
+	case align < Granule || align&(align-1) != 0:
+		return nil, &shmerr.Error{Op: "create", Object: "symmetric heap",
+			Cause: shmerr.Causef(shmerr.ErrInternal, "its alignment %d is not a power of two from %d on", align, Granule)}
+	}
+	h := &Heap{size: roundUp(size), maxLog: log2(align)}
+	h.blocks.blocks = make([]block, 1, 16) // entry 0 names none
+	h.free = tree{arena: &h.blocks, bySize: true}
+	h.live = tree{arena: &h.blocks}
+	h.lastIdx = h.blocks.take(block{size: h.size})
+	h.addFree(h.lastIdx)
+	return h, nil
+}
+
+// Alloc takes size bytes, a multiple of align bytes from the start of the heap
+// (0 stands for Granule). The error is an *shmerr.Error of the kind
+// ErrNoMemory or ErrArgument; the heap is then unchanged.
+func (h *Heap) Alloc(size, align uint64) (Offset, error) {
+	if align == 0 {
+		align = Granule
+	}
+	if size == 0 || align&(align-1) != 0 {
+		cause := "no bytes are asked for"
+		if size != 0 {
+			cause = "the alignment is not a power of two"
+		}
+		return 0, &shmerr.Error{Op: "allocate", Object: describe(size, align),
+			Cause: shmerr.Causef(shmerr.ErrArgument, "%s", cause)}
+	}
+	if log2(align) > h.maxLog {
+		return 0, &shmerr.Error{Op: "allocate", Object: describe(size, align),
+			Cause:  shmerr.Causef(shmerr.ErrNoMemory, "the symmetric heap itself is aligned to %d bytes only", uint64(1)<<h.maxLog),
+			Remedy: "raise SHMEM_SYMMETRIC_SIZE to 8 times the alignment"}
+	}
+	i, start := h.fit(size, max(align, Granule))
+	if i == 0 {
+		s := h.Stats()
+		return 0, &shmerr.Error{Op: "allocate", Object: describe(size, align),
+			Cause: shmerr.Causef(shmerr.ErrNoMemory, "%d of %d bytes of the symmetric heap are free, the largest free block has %d",
+				s.Free, s.Size, s.LargestFree),
+			Remedy: "raise SHMEM_SYMMETRIC_SIZE"}
+	}
+	h.dropFree(i)
+	if pad := start - h.blocks.at(i).off; pad != 0 {
+		rest := h.split(i, pad)
+		h.addFree(i)
+		i = rest
+	}
+	h.addLive(i, size, align)
+	h.trim(i)
+	return Offset(start), nil
+}
+
+// Free gives back the block that begins at off.
+func (h *Heap) Free(off Offset) error {
+	i, err := h.lookup("free", off)
+	if err != nil {
+		return err
+	}
+	h.dropLive(i)
+	h.release(i)
+	return nil
+}
+
+// Resize is the answer of Realloc.
+type Resize struct {
+	Offset Offset // of the block with the new size
+	Moved  bool   // the old block is still live: copy, then Free it
+	Copy   uint64 // bytes to copy when Moved: the smaller of the two sizes
+}
+
+// Realloc gives the block at off the new size. It stays where it is when it
+// shrinks or when the bytes behind it are free, else a second block of the
+// same alignment is allocated. Errors as Alloc and Free; the block is then
+// unchanged.
+func (h *Heap) Realloc(off Offset, size uint64) (Resize, error) {
+	i, err := h.lookup("reallocate", off)
+	if err != nil {
+		return Resize{}, err
+	}
+	b := *h.blocks.at(i)
+	if size == 0 {
+		return Resize{}, &shmerr.Error{Op: "reallocate", Object: object(off),
+			Cause: shmerr.Causef(shmerr.ErrArgument, "no bytes are asked for")}
+	}
+	room := b.size
+	if b.next != 0 && !h.blocks.at(b.next).live() {
+		room += h.blocks.at(b.next).size
+	}
+	if size > room { // room is a multiple of Granule: the rounded size fits too
+		to, err := h.Alloc(size, 1<<b.align)
+		if err != nil {
+			return Resize{}, err
+		}
+		return Resize{Offset: to, Moved: true, Copy: min(size, b.want)}, nil
+	}
+	h.dropLive(i)
+	if size > b.size {
+		h.dropFree(b.next)
+		h.join(i, b.next)
+	}
+	h.addLive(i, size, 1<<b.align)
+	h.trim(i)
+	return Resize{Offset: off}, nil
+}
+
+// Block finds the live block that contains the byte at off: where it begins
+// and how many bytes were asked for. Bytes between those and the end of the
+// Granule belong to no block.
+func (h *Heap) Block(off Offset) (start Offset, size uint64, ok bool) {
+	i := h.live.floor(uint64(off))
+	if i == 0 {
+		return 0, 0, false
+	}
+	b := h.blocks.at(i)
+	return Offset(b.off), b.want, uint64(off) < b.off+b.want
+}
+
+// End is the first byte behind the last live block: memory before it must be
+// committed, memory behind it is not in use.
+func (h *Heap) End() uint64 {
+	last := h.blocks.at(h.lastIdx)
+	if last.live() {
+		return last.end()
+	}
+	return last.off
+}
+
+// Stats describes a heap, in bytes.
+type Stats struct {
+	Size        uint64
+	Wanted      uint64 // asked for by the live blocks
+	Used        uint64 // taken by the live blocks
+	Free        uint64
+	LargestFree uint64
+	End         uint64 // as Heap.End
+	Peak        uint64 // the highest End so far
+	Live        int    // blocks
+	FreeBlocks  int
+	Bookkeeping uint64 // memory of the Heap itself
+}
+
+// Stats is the present state.
+func (h *Heap) Stats() Stats {
+	s := Stats{
+		Size: h.size, Wanted: h.want, Used: h.used, Free: h.size - h.used, End: h.End(), Peak: h.peak,
+		Live: h.nLive, FreeBlocks: h.nFree,
+		Bookkeeping: uint64(unsafe.Sizeof(*h)) + uint64(cap(h.blocks.blocks))*uint64(unsafe.Sizeof(block{})),
+	}
+	if i := h.free.last(); i != 0 {
+		s.LargestFree = h.blocks.at(i).size
+	}
+	return s
+}
+
+// Product is count*size for calloc, or false when it exceeds every heap.
+func Product(count, size uint64) (uint64, bool) {
+	hi, lo := bits.Mul64(count, size)
+	return lo, hi == 0
+}
+
+// probes bounds the search for a block that is well aligned by luck before
+// one is taken that is large enough wherever it begins.
+const probes = 64
+
+// fit finds the free block for size bytes and the offset in it.
+func (h *Heap) fit(size, align uint64) (i int32, start uint64) {
+	if size > h.size {
+		return 0, 0
+	}
+	size = roundUp(size)
+	i = h.free.ceiling(size, 0)
+	for n := 0; i != 0; n++ {
+		b := h.blocks.at(i)
+		start = (b.off + align - 1) &^ (align - 1)
+		if start+size <= b.end() {
+			return i, start
+		}
+		if n == probes {
+			if sure := h.free.ceiling(size+align-Granule, 0); sure != 0 {
+				i = sure
+				continue
+			}
+		}
+		i = h.free.ceiling(b.size, b.off+1)
+	}
+	return 0, 0
+}
+
+// lookup finds the live block that begins at off, or says what is there.
+func (h *Heap) lookup(op string, off Offset) (int32, error) {
+	i := h.live.floor(uint64(off))
+	var cause string
+	switch {
+	case uint64(off) >= h.size:
+		cause = fmt.Sprintf("the symmetric heap has %d bytes", h.size)
+	case i != 0 && h.blocks.at(i).off == uint64(off):
+		return i, nil
+	case i != 0 && uint64(off) < h.blocks.at(i).end():
+		b := h.blocks.at(i)
+		cause = fmt.Sprintf("it lies %d bytes inside the block of %d bytes at offset %#x", uint64(off)-b.off, b.want, b.off)
+	default:
+		cause = "no block is allocated there: it was freed before, or never allocated"
+	}
+	return 0, &shmerr.Error{Op: op, Object: object(off),
+		Cause:  shmerr.Causef(shmerr.ErrAddress, "%s", cause),
+		Remedy: "pass an address that an allocation returned, once"}
+}
+
+func (h *Heap) addFree(i int32)  { h.free.insert(i); h.nFree++ }
+func (h *Heap) dropFree(i int32) { h.free.remove(i); h.nFree-- }
+
+func (h *Heap) addLive(i int32, want, align uint64) {
+	b := h.blocks.at(i)
+	b.want, b.align = want, log2(align)
+	h.live.insert(i)
+	h.nLive++
+	h.want += want
+	h.used += b.size
+}
+
+func (h *Heap) dropLive(i int32) {
+	h.live.remove(i)
+	b := h.blocks.at(i)
+	h.nLive--
+	h.want -= b.want
+	h.used -= b.size
+	b.want = 0
+}
+
+// trim frees what the live block i does not need.
+func (h *Heap) trim(i int32) {
+	b := h.blocks.at(i)
+	if need := roundUp(b.want); need < b.size {
+		h.used -= b.size - need
+		h.release(h.split(i, need))
+	}
+	h.peak = max(h.peak, h.End())
+}
+
+// release makes i, which is in no tree, a free block together with its free
+// neighbours.
+func (h *Heap) release(i int32) {
+	if n := h.blocks.at(i).next; n != 0 && !h.blocks.at(n).live() {
+		h.dropFree(n)
+		h.join(i, n)
+	}
+	if p := h.blocks.at(i).prev; p != 0 && !h.blocks.at(p).live() {
+		h.dropFree(p)
+		h.join(p, i)
+		i = p
+	}
+	h.addFree(i)
+}
+
+// split cuts block i at size and returns the second part, which is in no tree.
+// The order of the tree by offset does not depend on the size, so i may be in
+// that one.
+func (h *Heap) split(i int32, size uint64) int32 {
+	b := h.blocks.at(i)
+	n := h.blocks.take(block{off: b.off + size, size: b.size - size, prev: i, next: b.next})
+	b = h.blocks.at(i) // take may have moved it
+	b.size, b.next = size, n
+	if next := h.blocks.at(n).next; next != 0 {
+		h.blocks.at(next).prev = n
+	} else {
+		h.lastIdx = n
+	}
+	return n
+}
+
+// join appends block n, which follows i and is in no tree, to i.
+func (h *Heap) join(i, n int32) {
+	b, next := h.blocks.at(i), *h.blocks.at(n)
+	b.size += next.size
+	b.next = next.next
+	if next.next != 0 {
+		h.blocks.at(next.next).prev = i
+	} else {
+		h.lastIdx = i
+	}
+	h.blocks.give(n)
+}
+
+func roundUp(n uint64) uint64 { return (n + Granule - 1) &^ (Granule - 1) }
+
+func log2(powerOfTwo uint64) uint8 { return uint8(bits.TrailingZeros64(powerOfTwo)) }
+
+func object(off Offset) string { return fmt.Sprintf("the block at offset %#x", uint64(off)) }
+
+func describe(size, align uint64) string {
+	if align == Granule {
+		return fmt.Sprintf("%d bytes", size)
+	}
+	return fmt.Sprintf("%d bytes aligned to %d", size, align)
+}
