@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"libshmem/capi/spec"
+)
+
+// cType puts the element type in the place of T.
+func cType(c string, t spec.Type) string {
+	if c == "T" {
+		return t.C
+	}
+	if rest, ok := strings.CutSuffix(c, "T *"); ok {
+		return rest + t.C + " *"
+	}
+	return c
+}
+
+// declare writes a parameter or a variable: no space after a pointer's star.
+func declare(c, name string) string {
+	if strings.HasSuffix(c, "*") {
+		return c + name
+	}
+	return c + " " + name
+}
+
+// prototype is a function's declaration without what ends it.
+func prototype(f spec.Function) string {
+	var params []string
+	for _, p := range f.Params() {
+		params = append(params, declare(cType(p.C, f.Type), p.Name))
+	}
+	if len(params) == 0 {
+		params = []string{"void"}
+	}
+	return declare(cType(f.Result(), f.Type), f.Name) + "(" + strings.Join(params, ", ") + ")"
+}
+
+// nbytes is the C expression for nelems elements in bytes.
+func nbytes(f spec.Function) string {
+	switch {
+	case f.Form == spec.Mem:
+		return "nelems"
+	case f.Form == spec.Sized && f.Type.Bits == 8:
+		return "nelems"
+	case f.Form == spec.Sized:
+		return fmt.Sprintf("shmemi_bytes(nelems, %d)", f.Type.Bits/8)
+	}
+	return "shmemi_bytes(nelems, sizeof(" + f.Type.C + "))"
+}
+
+// signedWidth is the part of a front function's name that says how it compares.
+func signedWidth(t spec.Type) string {
+	if t.Kind == spec.Unsigned {
+		return "u" + strconv.Itoa(t.Bits)
+	}
+	return "i" + strconv.Itoa(t.Bits)
+}
+
+// reducer is the name of the object that holds a reduction's combine function.
+func reducer(f spec.Function) string {
+	return strings.TrimPrefix(f.Name, "shmem_")
+}
+
+var bitsOf = regexp.MustCompile(`bits\((\w+)\)`)
+
+// body is the text of a function's body, a statement for each line of Front.
+func body(f spec.Function) string {
+	text, nbi := f.Family.Front, ""
+	if f.Nbi {
+		nbi = "_nbi"
+		if f.Family.FrontNbi != "" {
+			text = f.Family.FrontNbi
+		}
+	}
+	width := strconv.Itoa(f.Type.Bits)
+	toBits, back, end := "$1", "", ""
+	if f.Type.Kind == spec.Real {
+		toBits = "shmemi_bits" + width + "($1)"
+		back, end = "shmemi_float(", ")"
+		if f.Type.Bits == 64 {
+			back = "shmemi_double("
+		}
+	}
+	if inner, ok := strings.CutPrefix(text, "back("); ok {
+		text = back + strings.TrimSuffix(inner, ")") + end
+	}
+	text = bitsOf.ReplaceAllString(text, toBits)
+	text = strings.NewReplacer(
+		"$T", f.Type.C,
+		"$W", width,
+		"$S", signedWidth(f.Type),
+		"$nbytes", nbytes(f),
+		"$nbi", nbi,
+		"$call", strconv.Quote(f.Name),
+		"$reducer", reducer(f),
+	).Replace(text)
+	lines := strings.Split(text, ";\n")
+	if f.Result() != "void" {
+		lines[len(lines)-1] = "return " + lines[len(lines)-1]
+	}
+	return "    " + strings.Join(lines, ";\n    ") + ";\n"
+}
+
+// comment wraps text to the width of the project, as lines of a block comment.
+// indent is put before the second and later lines.
+func comment(b *strings.Builder, text, indent string) {
+	const width = 96
+	line := " *"
+	for _, word := range strings.Fields(text) {
+		if len(line)+1+len(word) > width {
+			fmt.Fprintln(b, line)
+			line = " *" + indent
+		}
+		line += " " + word
+	}
+	fmt.Fprintln(b, line)
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"libshmem/capi/spec"
+)
+
+// The prototypes are seen with default visibility, so that the definitions are
+// exported although the library is compiled with -fvisibility=hidden; the
+// version script then keeps to the names of the table.
+const thunkTop = `/* clang-format off: one function, one line of work */
+/* %s: the public functions, over front.h. */
+#pragma GCC visibility push(default)
+#include <shmem.h>
+#pragma GCC visibility pop
+
+#include "front.h"
+`
+
+// Vectorised, a sum of ints runs at the speed of memory; -O2 of gcc 12 leaves
+// loops of unknown length alone.
+const reduceTop = `
+#ifndef __clang__
+#pragma GCC optimize("O3")
+#endif
+`
+
+// thunks makes the C file of each chapter.
+func thunks() []file {
+	var out []file
+	for _, c := range spec.Chapters {
+		var b strings.Builder
+		b.WriteString(banner("/* ", " */"))
+		fmt.Fprintf(&b, thunkTop, c.Title)
+		widths(&b, c)
+		if reduces(c) {
+			b.WriteString(reduceTop)
+		}
+		for i := range c.Families {
+			f := &c.Families[i]
+			for _, fn := range f.Functions() {
+				if f.Reduce != "" {
+					combine(&b, fn)
+				}
+				fmt.Fprintf(&b, "\n%s\n{\n%s}\n", prototype(fn), body(fn))
+			}
+		}
+		out = append(out, file{"capi/front/zz_" + c.File + ".c", b.String()})
+	}
+	return out
+}
+
+func reduces(c spec.Chapter) bool {
+	for _, f := range c.Families {
+		if f.Reduce != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// widths asserts the sizes that the table says, where the code depends on them.
+func widths(b *strings.Builder, c spec.Chapter) {
+	first := true
+	seen := map[string]bool{}
+	for _, f := range c.Families {
+		if !strings.Contains(f.Front, "$W") && !strings.Contains(f.Front, "$S") {
+			continue
+		}
+		for _, t := range f.Types {
+			if seen[t.Name] {
+				continue
+			}
+			seen[t.Name] = true
+			if first {
+				first = false
+				fmt.Fprintln(b)
+			}
+			fmt.Fprintf(b, "_Static_assert(sizeof(%s) == %d, \"%s has %d bits\");\n",
+				t.C, t.Bits/8, t.C, t.Bits)
+		}
+	}
+}
+
+// combine writes a reduction's work on one type. Signed integers are added as
+// unsigned ones, because an overflow of the former is undefined.
+func combine(b *strings.Builder, fn spec.Function) {
+	t, name := fn.Type, reducer(fn)
+	operand := t.C
+	if t.Mod != "" && fn.Family.Reduce == "a + b" {
+		operand = t.Mod
+	}
+	fmt.Fprintf(b, `
+static void combine_%[1]s(void *acc, const void *in, size_t nelems)
+{
+    %[2]s *restrict to = acc;
+    const %[2]s *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        %[3]s a = %[4]sto[i], b = %[4]sfrom[i];
+        to[i] = (%[2]s)(%[5]s);
+    }
+}
+
+static const struct shmemi_reducer %[1]s = {combine_%[1]s, sizeof(%[2]s)};
+`, name, t.C, operand, cast(operand, t.C), fn.Family.Reduce)
+}
+
+func cast(to, from string) string {
+	if to == from {
+		return ""
+	}
+	return "(" + to + ")"
+}
+
+func frontMap() string {
+	var b strings.Builder
+	b.WriteString(banner("/* ", " */"))
+	fmt.Fprintf(&b, "%s {\nglobal:\n", spec.MapNode)
+	for _, n := range spec.Names() {
+		fmt.Fprintf(&b, "    %s;\n", n)
+	}
+	b.WriteString("local:\n    *;\n};\n")
+	return b.String()
+}
+
+func coreMap() string {
+	return banner("/* ", " */") + "{\nglobal:\n    " + spec.CoreSymbol + ";\nlocal:\n    *;\n};\n"
+}
+
+// symbols is what nm must list for libshmem.so, sorted.
+func symbols() string {
+	names := spec.Names()
+	slices.Sort(names)
+	return banner("# ", "") + strings.Join(names, "\n") + "\n"
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"libshmem"
+	"libshmem/capi/spec"
+)
+
+const headerTop = `/* clang-format off: one function, one line */
+/*
+ * shmem.h: OpenSHMEM 1.6 for C and C++.
+ *
+ * A symmetric address is an address within a block of shmem_malloc and its
+ * relatives. It names the same place in every PE's memory; a pe argument says
+ * whose. Wherever a function takes one it must be the caller's own address of
+ * the block, and the whole range must be within the heap.
+ *
+ * A mistake that the specification gives no return value for ends the job: the
+ * caller prints the PE, the function, the cause and the remedy on standard
+ * error, and every PE ends with a non-zero status.
+ *
+ * Below, <T> is the name of an element type and T the type itself. Families
+ * that the specification has and this header does not are not done yet.
+ */
+#ifndef SHMEM_H
+#define SHMEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#include <complex>
+
+typedef std::complex<double> shmemi_complexd;
+typedef std::complex<float> shmemi_complexf;
+
+extern "C" {
+#else
+typedef double _Complex shmemi_complexd;
+typedef float _Complex shmemi_complexf;
+#endif
+
+/* A set of PEs. Handles may be copied and compared. */
+typedef struct shmemi_team *shmem_team_t;
+`
+
+const headerEnd = `
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+`
+
+func header() string {
+	var b strings.Builder
+	b.WriteString(banner("/* ", " */"))
+	b.WriteString(headerTop)
+	for _, g := range spec.Constants {
+		fmt.Fprintf(&b, "\n/* %s */\n", g.Doc)
+		for _, c := range g.Constants {
+			value := strings.ReplaceAll(c.Value, "$VERSION", libshmem.Version)
+			line := "#define " + c.Name + " " + value
+			if c.Doc != "" {
+				line += " /* " + c.Doc + " */"
+			}
+			fmt.Fprintln(&b, line)
+		}
+	}
+	title := ""
+	for _, c := range spec.Chapters {
+		if c.Title != title {
+			title = c.Title
+			fmt.Fprintf(&b, "\n/* %s %s */\n", strings.Repeat("-", 90-len(title)), title)
+		}
+		for i := range c.Families {
+			familyHeader(&b, &c.Families[i])
+		}
+	}
+	b.WriteString(headerEnd)
+	return b.String()
+}
+
+// familyHeader writes the doc comment and the prototypes of one row.
+func familyHeader(b *strings.Builder, f *spec.Family) {
+	fmt.Fprintf(b, "\n/*\n")
+	comment(b, strings.Join(spellings(f), ", "), "")
+	fmt.Fprintln(b, " *")
+	comment(b, f.Doc, "")
+	arguments(b, f)
+	section := func(label, text string) {
+		if text != "" {
+			comment(b, label+": "+text, "")
+		}
+	}
+	if f.Returns+f.Errors+f.Order != "" {
+		fmt.Fprintln(b, " *")
+	}
+	section("Result", f.Returns)
+	section("Errors", f.Errors)
+	section("Order", f.Order)
+	fmt.Fprintf(b, " *\n")
+	comment(b, fmt.Sprintf("OpenSHMEM 1.6, %s. Since libshmem %s.", f.Section, f.Since), "")
+	fmt.Fprintf(b, " */\n")
+	nbi := false
+	for _, fn := range f.Functions() {
+		if fn.Nbi && !nbi {
+			nbi = true
+			fmt.Fprintf(b, "\n/* Nonblocking. %s */\n", f.DocNbi)
+		}
+		fmt.Fprintf(b, "%s;\n", prototype(fn))
+	}
+}
+
+// spellings is how the family's names are made, for the head of its comment.
+func spellings(f *spec.Family) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, fn := range f.Functions() {
+		if fn.Nbi {
+			continue
+		}
+		s := fn.Name
+		switch {
+		case fn.Form == spec.Sized:
+			s = strings.Replace(s, fn.Type.Name, "<bits>", 1)
+		case fn.Form == 0 && len(f.Types) > 0:
+			s = strings.Replace(s, "_"+fn.Type.Name+"_", "_<T>_", 1)
+		}
+		if !seen[s] {
+			seen[s] = true
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// arguments writes one line for each parameter: whose memory, unit, meaning.
+func arguments(b *strings.Builder, f *spec.Family) {
+	if len(f.Params) == 0 {
+		return
+	}
+	fmt.Fprintln(b, " *")
+	width := 0
+	for _, p := range f.Params {
+		width = max(width, len(p.Name))
+	}
+	for _, p := range f.Params {
+		text := strings.TrimSpace(unit(f, p) + " " + p.Doc)
+		if role := p.Role.String(); role != "" && text != "" {
+			text = role + ": " + text
+		} else if role != "" {
+			text = role
+		}
+		if p.Nbi {
+			text += " (nonblocking form only)"
+		}
+		pad := strings.Repeat(" ", width)
+		name := p.Name + pad[len(p.Name):]
+		comment(b, "@"+name+" "+text, "   "+pad)
+	}
+}
+
+// unit is a number's unit, with what it becomes in forms without a type.
+func unit(f *spec.Family, p spec.Param) string {
+	if p.Unit != "elements" {
+		return p.Unit
+	}
+	u := p.Unit
+	if f.Variants&spec.Sized != 0 {
+		u += " of T or of <bits> bits"
+	}
+	if f.Variants&spec.Mem != 0 {
+		u += " (mem: bytes)"
+	}
+	return u
+}

@@ -1,0 +1,134 @@
+package spec
+
+const atomicOrder = "Atomic with every other atomic of this library on the object, whichever PE and " +
+	"route it comes from; not with plain loads and stores. Not ordered with other operations " +
+	"but by shmem_fence and shmem_quiet."
+
+const atomicNbi = "The same, but fetch is written and the object changed only after the next quiet."
+
+var (
+	amoDest   = Param{Name: "dest", C: "T *", Role: Updated}
+	amoSource = Param{Name: "source", C: "const T *", Role: Read}
+	amoFetch  = Param{Name: "fetch", C: "T *", Role: Result, Doc: "receives the old value", Nbi: true}
+	amoValue  = Param{Name: "value", C: "T", Doc: "operand"}
+)
+
+const oldValue = "The value before the operation."
+
+var atomics = Chapter{
+	File:  "atomics",
+	Title: "Atomic Memory Operations",
+	Families: []Family{
+		{
+			Name: "atomic_fetch", Section: "SHMEM_ATOMIC_FETCH", Since: "0.1",
+			Types: ExtendedAMOTypes, Variants: Nbi, Result: "T",
+			Params:   []Param{amoFetch, amoSource, paramPE},
+			Front:    "back(shmemi_amo$W(SHMEMI_AMO_FETCH, source, 0, 0, pe, $call))",
+			FrontNbi: "shmemi_amo$W_nbi(SHMEMI_AMO_FETCH, fetch, source, 0, 0, pe, $call)",
+			Doc:      "Reads an object of another PE atomically.",
+			DocNbi:   "The same, but fetch is written only after the next quiet.",
+			Returns:  "The value.",
+			Errors:   remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+		},
+		{
+			Name: "atomic_set", Section: "SHMEM_ATOMIC_SET", Since: "0.1",
+			Types:  ExtendedAMOTypes,
+			Params: []Param{amoDest, amoValue, paramPE},
+			Front:  "shmemi_amo$W(SHMEMI_AMO_SET, dest, bits(value), 0, pe, $call)",
+			Doc:    "Writes an object of another PE atomically.",
+			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+		},
+		{
+			Name: "atomic_compare_swap", Section: "SHMEM_ATOMIC_COMPARE_SWAP", Since: "0.1",
+			Types: AMOTypes, Variants: Nbi, Result: "T",
+			Params: []Param{
+				amoFetch, amoDest,
+				{Name: "cond", C: "T", Doc: "value that the object must have to be changed"},
+				{Name: "value", C: "T", Doc: "what it becomes then"},
+				paramPE,
+			},
+			Front:    "shmemi_amo$W(SHMEMI_AMO_CSWAP, dest, bits(value), bits(cond), pe, $call)",
+			FrontNbi: "shmemi_amo$W_nbi(SHMEMI_AMO_CSWAP, fetch, dest, bits(value), bits(cond), pe, $call)",
+			Doc:      "Replaces an object of another PE if it has the expected value.",
+			DocNbi:   atomicNbi, Returns: oldValue + " The object was changed if that equals cond.",
+			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+		},
+		{
+			Name: "atomic_swap", Section: "SHMEM_ATOMIC_SWAP", Since: "0.1",
+			Types: ExtendedAMOTypes, Variants: Nbi, Result: "T",
+			Params:   []Param{amoFetch, amoDest, amoValue, paramPE},
+			Front:    "back(shmemi_amo$W(SHMEMI_AMO_SWAP, dest, bits(value), 0, pe, $call))",
+			FrontNbi: "shmemi_amo$W_nbi(SHMEMI_AMO_SWAP, fetch, dest, bits(value), 0, pe, $call)",
+			Doc:      "Writes an object of another PE and tells what it was.",
+			DocNbi:   atomicNbi, Returns: oldValue,
+			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+		},
+		{
+			Name: "atomic_fetch_inc", Section: "SHMEM_ATOMIC_FETCH_INC", Since: "0.1",
+			Types: AMOTypes, Variants: Nbi, Result: "T",
+			Params:   []Param{amoFetch, amoDest, paramPE},
+			Front:    "shmemi_amo$W(SHMEMI_AMO_FETCH_ADD, dest, 1, 0, pe, $call)",
+			FrontNbi: "shmemi_amo$W_nbi(SHMEMI_AMO_FETCH_ADD, fetch, dest, 1, 0, pe, $call)",
+			Doc:      "Adds one to an object of another PE, modulo its width, and tells what it was.",
+			DocNbi:   atomicNbi, Returns: oldValue,
+			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+		},
+		{
+			Name: "atomic_inc", Section: "SHMEM_ATOMIC_INC", Since: "0.1",
+			Types:  AMOTypes,
+			Params: []Param{amoDest, paramPE},
+			Front:  "shmemi_amo$W(SHMEMI_AMO_ADD, dest, 1, 0, pe, $call)",
+			Doc:    "Adds one to an object of another PE, modulo its width.",
+			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+		},
+		{
+			Name: "atomic_fetch_add", Section: "SHMEM_ATOMIC_FETCH_ADD", Since: "0.1",
+			Types: AMOTypes, Variants: Nbi, Result: "T",
+			Params:   []Param{amoFetch, amoDest, amoValue, paramPE},
+			Front:    "shmemi_amo$W(SHMEMI_AMO_FETCH_ADD, dest, bits(value), 0, pe, $call)",
+			FrontNbi: "shmemi_amo$W_nbi(SHMEMI_AMO_FETCH_ADD, fetch, dest, bits(value), 0, pe, $call)",
+			Doc:      "Adds to an object of another PE, modulo its width, and tells what it was.",
+			DocNbi:   atomicNbi, Returns: oldValue,
+			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+		},
+		{
+			Name: "atomic_add", Section: "SHMEM_ATOMIC_ADD", Since: "0.1",
+			Types:  AMOTypes,
+			Params: []Param{amoDest, amoValue, paramPE},
+			Front:  "shmemi_amo$W(SHMEMI_AMO_ADD, dest, bits(value), 0, pe, $call)",
+			Doc:    "Adds to an object of another PE, modulo its width.",
+			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+		},
+		bitwiseFetch("and", "AND"), bitwise("and", "AND"),
+		bitwiseFetch("or", "OR"), bitwise("or", "OR"),
+		bitwiseFetch("xor", "XOR"), bitwise("xor", "XOR"),
+	},
+}
+
+// The three bitwise operations differ in one word.
+
+func bitwise(name, word string) Family {
+	return Family{
+		Name: "atomic_" + name, Section: "SHMEM_ATOMIC_" + word, Since: "0.1",
+		Types:  BitwiseAMOTypes,
+		Params: []Param{amoDest, amoValue, paramPE},
+		Front:  "shmemi_amo$W(SHMEMI_AMO_" + word + ", dest, bits(value), 0, pe, $call)",
+		Doc:    "Combines an object of another PE with value by a bitwise " + word + ".",
+		Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+	}
+}
+
+func bitwiseFetch(name, word string) Family {
+	return Family{
+		Name: "atomic_fetch_" + name, Section: "SHMEM_ATOMIC_FETCH_" + word, Since: "0.1",
+		Types: BitwiseAMOTypes, Variants: Nbi, Result: "T",
+		Params: []Param{amoFetch, amoDest, amoValue, paramPE},
+		Front:  "shmemi_amo$W(SHMEMI_AMO_FETCH_" + word + ", dest, bits(value), 0, pe, $call)",
+		FrontNbi: "shmemi_amo$W_nbi(SHMEMI_AMO_FETCH_" + word +
+			", fetch, dest, bits(value), 0, pe, $call)",
+		Doc: "Combines an object of another PE with value by a bitwise " + word +
+			" and tells what it was.",
+		DocNbi: atomicNbi, Returns: oldValue,
+		Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+	}
+}

@@ -1,0 +1,83 @@
+package spec
+
+const (
+	collOrder = "dest must be ready on every PE before the first one calls; on return dest of the " +
+		"caller is complete and source may be reused. It is not a barrier."
+	collErrors  = "Non-zero when team is no team, or when the caller is not in it."
+	collRange   = " Ends the job when an array is not symmetric, and before init or after finalize."
+	zeroOnGood  = "0, or non-zero when the arguments cannot be used."
+	sameForAll  = "Every PE of the team makes the same call with the same arguments."
+	apartOrSame = " dest and source are the same array or do not overlap."
+)
+
+var (
+	collTeam   = Param{Name: "team", C: "shmem_team_t", Doc: "SHMEM_TEAM_WORLD"}
+	collDest   = Param{Name: "dest", C: "T *", Role: CollWrite}
+	collSource = Param{Name: "source", C: "const T *", Role: CollRead}
+)
+
+var collectives = Chapter{
+	File:  "collectives",
+	Title: "Collective Routines",
+	Families: []Family{
+		{
+			Name: "barrier_all", Section: "SHMEM_BARRIER_ALL", Since: "0.1",
+			Front: "shmemi_barrier_all($call)",
+			Doc: "Waits until every PE has called it, and until all operations that were issued before " +
+				"are complete at every PE.",
+			Errors: "Ends the job when called before init or after finalize.",
+			Order:  "Includes a quiet.",
+		},
+		{
+			Name: "sync_all", Section: "SHMEM_SYNC_ALL", Since: "0.1",
+			Front: "shmemi_sync_all($call)",
+			Doc: "Waits until every PE has called it. Unlike a barrier it completes only plain stores, " +
+				"not the operations of this library.",
+			Errors: "Ends the job when called before init or after finalize.",
+		},
+		{
+			Name: "broadcast", Section: "SHMEM_BROADCAST", Since: "0.1",
+			Types: RMATypes, Variants: Mem, Result: "int",
+			Params: []Param{
+				collTeam, collDest,
+				{Name: "source", C: "const T *", Doc: "symmetric, read at PE_root"},
+				{Name: "nelems", C: "size_t", Unit: "elements", Doc: "to copy"},
+				{Name: "PE_root", C: "int", Doc: "number, in the team, of the PE that sends"},
+			},
+			Front:   "shmemi_broadcast(team, dest, source, $nbytes, PE_root, $call)",
+			Doc:     "Copies an array of one PE to every PE of the team, that one included. " + sameForAll,
+			Returns: zeroOnGood, Errors: collErrors + collRange, Order: collOrder,
+			Check: CheckMove,
+		},
+		{
+			Name: "fcollect", Section: "SHMEM_FCOLLECT", Since: "0.1",
+			Types: RMATypes, Variants: Mem, Result: "int",
+			Params: []Param{
+				collTeam,
+				{Name: "dest", C: "T *", Role: CollWrite, Doc: "nelems times the size of the team"},
+				collSource,
+				{Name: "nelems", C: "size_t", Unit: "elements", Doc: "from each PE"},
+			},
+			Front: "shmemi_fcollect(team, dest, source, $nbytes, $call)",
+			Doc: "Concatenates the arrays of all PEs of the team, in the order of their numbers, at " +
+				"every PE. " + sameForAll,
+			Returns: zeroOnGood, Errors: collErrors + collRange, Order: collOrder,
+			Check: CheckMove,
+		},
+		{
+			Name: "alltoall", Section: "SHMEM_ALLTOALL", Since: "0.1",
+			Types: RMATypes, Variants: Mem, Result: "int",
+			Params: []Param{
+				collTeam,
+				{Name: "dest", C: "T *", Role: CollWrite, Doc: "nelems times the size of the team"},
+				{Name: "source", C: "const T *", Role: CollRead, Doc: "nelems times the size of the team"},
+				{Name: "nelems", C: "size_t", Unit: "elements", Doc: "for each PE"},
+			},
+			Front: "shmemi_alltoall(team, dest, source, $nbytes, $call)",
+			Doc: "Exchanges blocks of nelems elements: block j of PE i's source becomes block i of " +
+				"PE j's dest. " + sameForAll,
+			Returns: zeroOnGood, Errors: collErrors + collRange, Order: collOrder,
+			Check: CheckMove,
+		},
+	},
+}

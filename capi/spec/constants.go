@@ -1,0 +1,63 @@
+package spec
+
+// Constants are the macros of the public header. Each is an integer constant
+// expression or a string, so that #if and static initialisers can use it; the
+// team handles are cast integers for the same reason: an exported object would
+// have no value before the library is loaded.
+var Constants = []ConstantGroup{
+	{
+		Doc: "The version of the OpenSHMEM specification that this header follows.",
+		Constants: []Constant{
+			{"SHMEM_MAJOR_VERSION", "1", ""},
+			{"SHMEM_MINOR_VERSION", "6", ""},
+		},
+	},
+	{
+		Doc: "The name and version of this library, and the room that shmem_info_get_name needs.",
+		Constants: []Constant{
+			{"SHMEM_VENDOR_STRING", `"libshmem $VERSION"`, ""},
+			{"SHMEM_MAX_NAME_LEN", "256", "bytes, the closing null byte included"},
+		},
+	},
+	{
+		Doc: "Which threads of a PE may call the library (shmem_init_thread).",
+		Constants: []Constant{
+			{"SHMEM_THREAD_SINGLE", "0", "the PE has one thread"},
+			{"SHMEM_THREAD_FUNNELED", "1", "only the thread that called init"},
+			{"SHMEM_THREAD_SERIALIZED", "2", "any thread, one at a time"},
+			{"SHMEM_THREAD_MULTIPLE", "3", "any thread at any time"},
+		},
+	},
+	{
+		Doc: "Comparisons of wait and test: variable, operator, value.",
+		Constants: []Constant{
+			{"SHMEM_CMP_EQ", "0", "equal"},
+			{"SHMEM_CMP_NE", "1", "not equal"},
+			{"SHMEM_CMP_GT", "2", "greater"},
+			{"SHMEM_CMP_GE", "3", "greater or equal"},
+			{"SHMEM_CMP_LT", "4", "less"},
+			{"SHMEM_CMP_LE", "5", "less or equal"},
+		},
+	},
+	{
+		Doc: "What a put with signal does to the signal word.",
+		Constants: []Constant{
+			{"SHMEM_SIGNAL_SET", "0", "writes the value"},
+			{"SHMEM_SIGNAL_ADD", "1", "adds the value"},
+		},
+	},
+	{
+		Doc: "Hints of shmem_malloc_with_hints; several are combined with |, and 0 is none.",
+		Constants: []Constant{
+			{"SHMEM_MALLOC_ATOMICS_REMOTE", "1L", "mostly for atomics by other PEs"},
+			{"SHMEM_MALLOC_SIGNAL_REMOTE", "2L", "mostly for signals by other PEs"},
+		},
+	},
+	{
+		Doc: "Teams.",
+		Constants: []Constant{
+			{"SHMEM_TEAM_INVALID", "((shmem_team_t)0)", "no team"},
+			{"SHMEM_TEAM_WORLD", "((shmem_team_t)1)", "every PE of the job"},
+		},
+	},
+}

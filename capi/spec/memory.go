@@ -1,0 +1,113 @@
+package spec
+
+const (
+	collectiveHeap = "Every PE makes the same call with the same arguments."
+	heapErrors     = "NULL on every PE alike when the heap has no room."
+	heapOrder      = "Ends with a barrier, so that the memory of every PE may be used at once."
+)
+
+var memory = Chapter{
+	File:  "memory",
+	Title: "Memory Management Routines",
+	Families: []Family{
+		{
+			Name: "malloc", Section: "SHMEM_MALLOC", Since: "0.1",
+			Result: "void *",
+			Params: []Param{{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted"}},
+			Front:  "shmemi_malloc(size, $call)",
+			Doc: "Allocates symmetric memory: a block at the same place of every PE's heap, whose " +
+				"address names the block of any PE in the other functions. " + collectiveHeap,
+			Returns: "The block, aligned for any type; NULL when size is 0.",
+			Errors:  heapErrors, Order: heapOrder,
+		},
+		{
+			Name: "free", Section: "SHMEM_FREE", Since: "0.1",
+			Params: []Param{{Name: "ptr", C: "void *", Doc: "what an allocation returned, or NULL"}},
+			Front:  "shmemi_free(ptr, $call)",
+			Doc:    "Gives a block back. " + collectiveHeap,
+			Errors: "Ends the job when ptr is not a block of the heap.",
+			Order:  "Begins with a barrier; nothing is done for NULL.",
+		},
+		{
+			Name: "realloc", Section: "SHMEM_REALLOC", Since: "0.1",
+			Result: "void *",
+			Params: []Param{
+				{Name: "ptr", C: "void *", Doc: "what an allocation returned, or NULL to allocate"},
+				{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted; 0 frees the block"},
+			},
+			Front: "shmemi_realloc(ptr, size, $call)",
+			Doc: "Changes the size of a block and keeps its contents up to the smaller size; the block " +
+				"may move. " + collectiveHeap,
+			Returns: "The block, or NULL when size is 0.",
+			Errors: "NULL on every PE alike when the heap has no room; the old block then stays as it is. " +
+				"Ends the job when ptr is not a block of the heap.",
+			Order: "Begins and ends with a barrier.",
+		},
+		{
+			Name: "align", Section: "SHMEM_ALIGN", Since: "0.1",
+			Result: "void *",
+			Params: []Param{
+				{Name: "alignment", C: "size_t", Unit: "bytes", Doc: "a power of two"},
+				{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted"},
+			},
+			Front:   "shmemi_align(alignment, size, $call)",
+			Doc:     "Allocates as shmem_malloc does, at a multiple of alignment. " + collectiveHeap,
+			Returns: "The block; NULL when size is 0.",
+			Errors:  "NULL on every PE alike when the heap has no room or alignment is not a power of two.",
+			Order:   heapOrder,
+		},
+		{
+			Name: "malloc_with_hints", Section: "SHMEM_MALLOC_WITH_HINTS", Since: "0.1",
+			Result: "void *",
+			Params: []Param{
+				{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted"},
+				{Name: "hints", C: "long", Doc: "SHMEM_MALLOC constants combined with |, or 0"},
+			},
+			Front: "shmemi_malloc_with_hints(size, hints, $call)",
+			Doc: "Allocates as shmem_malloc does; the hints say what the memory is for and change " +
+				"nothing but speed. " + collectiveHeap,
+			Returns: "The block; NULL when size is 0.",
+			Errors:  heapErrors, Order: heapOrder,
+		},
+		{
+			Name: "calloc", Section: "SHMEM_CALLOC", Since: "0.1",
+			Result: "void *",
+			Params: []Param{
+				{Name: "count", C: "size_t", Unit: "elements", Doc: "wanted"},
+				{Name: "size", C: "size_t", Unit: "bytes", Doc: "of one element"},
+			},
+			Front:   "shmemi_calloc(count, size, $call)",
+			Doc:     "Allocates an array whose bytes are all zero on every PE. " + collectiveHeap,
+			Returns: "The array; NULL when count or size is 0.",
+			Errors:  "NULL on every PE alike when the heap has no room or count times size overflows.",
+			Order:   heapOrder,
+		},
+		{
+			Name: "addr_accessible", Section: "SHMEM_ADDR_ACCESSIBLE", Since: "0.1",
+			Result: "int",
+			Params: []Param{
+				{Name: "addr", C: "const void *", Doc: "any address"},
+				{Name: "pe", C: "int", Doc: "any number"},
+			},
+			Front:   "shmemi_addr_accessible(addr, pe, $call)",
+			Doc:     "Tells whether addr is a symmetric address that the caller can use with pe.",
+			Returns: "1 or 0.",
+			Errors:  "Ends the job when called before init or after finalize.",
+		},
+		{
+			Name: "ptr", Section: "SHMEM_PTR", Since: "0.1",
+			Result: "void *",
+			Params: []Param{
+				{Name: "dest", C: "const void *", Doc: "symmetric address"},
+				{Name: "pe", C: "int", Doc: "number of a PE"},
+			},
+			Front: "shmemi_ptr(dest, pe, $call)",
+			Doc: "Finds the memory of another PE in the caller's address space, for plain loads and " +
+				"stores. A PE that waits for memory to change notices such a store later than one " +
+				"made by a function of this library.",
+			Returns: "An address, or NULL when pe is not on the caller's node, is not a PE, or dest is " +
+				"not symmetric.",
+			Errors: "Ends the job when called before init or after finalize.",
+		},
+	},
+}

@@ -1,0 +1,24 @@
+package spec
+
+var ordering = Chapter{
+	File:  "ordering",
+	Title: "Memory Ordering Routines",
+	Families: []Family{
+		{
+			Name: "fence", Section: "SHMEM_FENCE", Since: "0.1",
+			Front: "shmemi_fence($call)",
+			Doc: "Puts an order between the caller's operations: for each PE, the puts, atomics and " +
+				"signals before the call are delivered before those after it. It does not complete " +
+				"them, and says nothing about gets and fetching nonblocking atomics.",
+			Errors: "Ends the job when called before init or after finalize.",
+		},
+		{
+			Name: "quiet", Section: "SHMEM_QUIET", Since: "0.1",
+			Front: "shmemi_quiet($call)",
+			Doc: "Waits until all operations of the caller are complete: puts, atomics and signals are " +
+				"visible to every PE, and nonblocking gets and fetches are in the caller's memory.",
+			Errors: "Ends the job when called before init or after finalize, and when a PE with " +
+				"operations under way is lost.",
+		},
+	},
+}

@@ -1,0 +1,73 @@
+package spec
+
+const remoteErrors = "Ends the job when pe is not a PE, when the symmetric range is not within one " +
+	"segment, and when called before init or after finalize."
+
+var (
+	paramPE     = Param{Name: "pe", C: "int", Doc: "number of the other PE, or the caller's own"}
+	paramNelems = Param{Name: "nelems", C: "size_t", Unit: "elements", Doc: "to copy"}
+)
+
+var rma = Chapter{
+	File:  "rma",
+	Title: "Remote Memory Access Routines",
+	Families: []Family{
+		{
+			Name: "put", Section: "SHMEM_PUT", Since: "0.1",
+			Types: RMATypes, Variants: Nbi | Sized | Mem,
+			Params: []Param{
+				{Name: "dest", C: "T *", Role: Written},
+				{Name: "source", C: "const T *", Role: Source},
+				paramNelems, paramPE,
+			},
+			Front: "shmemi_put$nbi(dest, source, $nbytes, pe, $call)",
+			Doc: "Copies an array to another PE. It returns when source may be reused; the data may " +
+				"still be under way.",
+			DocNbi: "Copies as put does, but source may be reused only after the next quiet.",
+			Errors: remoteErrors,
+			Order:  "None between two puts. shmem_fence orders them for each PE, shmem_quiet completes them.",
+			Check:  CheckPut,
+		},
+		{
+			Name: "p", Section: "SHMEM_P", Since: "0.1",
+			Types: RMATypes,
+			Params: []Param{
+				{Name: "dest", C: "T *", Role: Written},
+				{Name: "value", C: "T", Doc: "to write"},
+				paramPE,
+			},
+			Front: "shmemi_p(dest, &value, sizeof value, pe, $call)",
+			Doc: "Writes one element to another PE. An aligned element of at most 8 bytes arrives whole, so " +
+				"that a reader never sees half of it.",
+			Errors: remoteErrors,
+			Order:  "As put.",
+			Check:  CheckPut,
+		},
+		{
+			Name: "get", Section: "SHMEM_GET", Since: "0.1",
+			Types: RMATypes, Variants: Nbi | Sized | Mem,
+			Params: []Param{
+				{Name: "dest", C: "T *", Role: Result},
+				{Name: "source", C: "const T *", Role: Read},
+				paramNelems, paramPE,
+			},
+			Front:  "shmemi_get$nbi(dest, source, $nbytes, pe, $call)",
+			Doc:    "Copies an array from another PE. It returns when the data is in dest.",
+			DocNbi: "Copies as get does, but the data is in dest only after the next quiet.",
+			Errors: remoteErrors,
+			Order:  "None with respect to the caller's earlier puts; shmem_quiet completes those first.",
+			Check:  CheckGet,
+		},
+		{
+			Name: "g", Section: "SHMEM_G", Since: "0.1",
+			Types: RMATypes, Result: "T",
+			Params:  []Param{{Name: "source", C: "const T *", Role: Read}, paramPE},
+			Front:   "$T value;\nshmemi_g(&value, source, sizeof value, pe, $call);\nvalue",
+			Doc:     "Reads one element of another PE.",
+			Returns: "The element.",
+			Errors:  remoteErrors,
+			Order:   "As get.",
+			Check:   CheckGet,
+		},
+	},
+}

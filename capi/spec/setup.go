@@ -1,0 +1,101 @@
+package spec
+
+var setup = Chapter{
+	File:  "setup",
+	Title: "Library Setup, Exit, and Query Routines",
+	Families: []Family{
+		{
+			Name: "init", Section: "SHMEM_INIT", Since: "0.1",
+			Front: "shmemi_init($call)",
+			Doc: "Joins the job and makes the symmetric heap. Every PE calls it, and returns when all " +
+				"have come. It may be called again: each call counts, and the library lives until " +
+				"shmem_finalize has been called as often.",
+			Errors: "Ends the job with a message when the PEs cannot find each other, or when memory or " +
+				"the network that the settings ask for cannot be had.",
+		},
+		{
+			Name: "init_thread", Section: "SHMEM_INIT_THREAD", Since: "0.1",
+			Result: "int",
+			Params: []Param{
+				{Name: "requested", C: "int", Doc: "one of the SHMEM_THREAD constants"},
+				{Name: "provided", C: "int *", Role: Result, Doc: "the level that the library grants"},
+			},
+			Front: "shmemi_init_thread(requested, provided, $call)",
+			Doc: "Does what shmem_init does, and says which threads of this PE will call the library. " +
+				"The first call of a program settles the level.",
+			Returns: "0, or non-zero when requested is not a level or provided is NULL.",
+			Errors:  "As shmem_init.",
+		},
+		{
+			Name: "my_pe", Section: "SHMEM_MY_PE", Since: "0.1",
+			Result:  "int",
+			Front:   "shmemi_my_pe($call)",
+			Doc:     "Tells the number of the calling PE.",
+			Returns: "0 to shmem_n_pes() - 1.",
+			Errors:  "Ends the job when called before init or after finalize.",
+		},
+		{
+			Name: "n_pes", Section: "SHMEM_N_PES", Since: "0.1",
+			Result:  "int",
+			Front:   "shmemi_n_pes($call)",
+			Doc:     "Tells how many PEs the job has.",
+			Returns: "1 or more.",
+			Errors:  "Ends the job when called before init or after finalize.",
+		},
+		{
+			Name: "finalize", Section: "SHMEM_FINALIZE", Since: "0.1",
+			Front: "shmemi_finalize($call)",
+			Doc: "Completes all communication, waits for every PE, and gives the symmetric heap and " +
+				"everything else back. After the last one that matches an init no other function may " +
+				"be called but those that query the version and the state.",
+			Errors: "Ends the job when there was no init.",
+		},
+		{
+			Name: "global_exit", Section: "SHMEM_GLOBAL_EXIT", Since: "0.1",
+			Params: []Param{{Name: "status", C: "int", Doc: "exit status of the job"}},
+			Front:  "shmemi_global_exit(status, $call)",
+			Doc:    "Ends every PE of the job at once, without waiting for communication. It does not return.",
+		},
+		{
+			Name: "pe_accessible", Section: "SHMEM_PE_ACCESSIBLE", Since: "0.1",
+			Result:  "int",
+			Params:  []Param{{Name: "pe", C: "int", Doc: "any number"}},
+			Front:   "shmemi_pe_accessible(pe, $call)",
+			Doc:     "Tells whether pe is a PE that the caller can reach.",
+			Returns: "1 or 0.",
+			Errors:  "Ends the job when called before init or after finalize.",
+		},
+		{
+			Name: "info_get_version", Section: "SHMEM_INFO_GET_VERSION", Since: "0.1",
+			Params: []Param{
+				{Name: "major", C: "int *", Role: Result, Doc: "SHMEM_MAJOR_VERSION of the library"},
+				{Name: "minor", C: "int *", Role: Result, Doc: "SHMEM_MINOR_VERSION of the library"},
+			},
+			Front: "shmemi_info_get_version(major, minor, $call)",
+			Doc: "Tells which version of the specification the loaded library follows. It may be " +
+				"called at any time.",
+		},
+		{
+			Name: "info_get_name", Section: "SHMEM_INFO_GET_NAME", Since: "0.1",
+			Params: []Param{{Name: "name", C: "char *", Role: Result, Unit: "bytes",
+				Doc: "room for SHMEM_MAX_NAME_LEN"}},
+			Front: "shmemi_info_get_name(name, $call)",
+			Doc:   "Copies the SHMEM_VENDOR_STRING of the loaded library. It may be called at any time.",
+		},
+		{
+			Name: "query_initialized", Section: "SHMEM_QUERY_INITIALIZED", Since: "0.1",
+			Params: []Param{{Name: "initialized", C: "int *", Role: Result,
+				Doc: "non-zero between init and the finalize that matches it"}},
+			Front: "shmemi_query_initialized(initialized, $call)",
+			Doc:   "Tells whether the library is in use. It may be called at any time.",
+		},
+		{
+			Name: "query_thread", Section: "SHMEM_QUERY_THREAD", Since: "0.1",
+			Params: []Param{{Name: "provided", C: "int *", Role: Result,
+				Doc: "one of the SHMEM_THREAD constants"}},
+			Front:  "shmemi_query_thread(provided, $call)",
+			Doc:    "Tells the thread level that init granted.",
+			Errors: "Ends the job when called before init or after finalize.",
+		},
+	},
+}

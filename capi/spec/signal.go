@@ -1,0 +1,61 @@
+package spec
+
+var (
+	sigAddr  = Param{Name: "sig_addr", C: "uint64_t *", Role: Updated, Doc: "the signal word"}
+	sigValue = Param{Name: "signal", C: "uint64_t", Doc: "operand for the signal word"}
+)
+
+var signal = Chapter{
+	File:  "signal",
+	Title: "Signaling Operations",
+	Families: []Family{
+		{
+			Name: "put_signal", Section: "SHMEM_PUT_SIGNAL", Since: "0.1",
+			Types: RMATypes, Variants: Nbi | Sized | Mem,
+			Params: []Param{
+				{Name: "dest", C: "T *", Role: Written, Doc: "must not overlap sig_addr"},
+				{Name: "source", C: "const T *", Role: Source},
+				paramNelems, sigAddr, sigValue,
+				{Name: "sig_op", C: "int", Doc: "SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD"},
+				paramPE,
+			},
+			Front: "shmemi_put_signal(dest, source, $nbytes, sig_addr, signal, sig_op, pe, false, $call)",
+			FrontNbi: "shmemi_put_signal(dest, source, $nbytes, sig_addr, signal, sig_op, pe, true, " +
+				"$call)",
+			Doc: "Copies an array to another PE and then updates a signal word there: a PE that sees " +
+				"the signal also sees the data. It returns when source may be reused.",
+			DocNbi: "Does as put_signal, but source may be reused only after the next quiet.",
+			Errors: "Ends the job when sig_op is none of the two, and as put.",
+			Order: "The signal follows its own data, not the caller's earlier puts: shmem_fence before " +
+				"the call orders those.",
+			Check: CheckSignal,
+		},
+		{
+			Name: "signal_set", Section: "SHMEM_SIGNAL_SET", Since: "0.1",
+			Params: []Param{sigAddr, sigValue, paramPE},
+			Front:  "shmemi_amo64(SHMEMI_AMO_SET, sig_addr, signal, 0, pe, $call)",
+			Doc:    "Writes a signal word of another PE.",
+			Errors: remoteErrors,
+			Order:  atomicOrder,
+		},
+		{
+			Name: "signal_add", Section: "SHMEM_SIGNAL_ADD", Since: "0.1",
+			Params: []Param{sigAddr, sigValue, paramPE},
+			Front:  "shmemi_amo64(SHMEMI_AMO_ADD, sig_addr, signal, 0, pe, $call)",
+			Doc:    "Adds to a signal word of another PE, modulo 2^64.",
+			Errors: remoteErrors,
+			Order:  atomicOrder,
+		},
+		{
+			Name: "signal_fetch", Section: "SHMEM_SIGNAL_FETCH", Since: "0.1",
+			Result: "uint64_t",
+			Params: []Param{{Name: "sig_addr", C: "const uint64_t *", Role: Watched,
+				Doc: "the caller's own signal word"}},
+			Front:   "shmemi_signal_fetch(sig_addr, $call)",
+			Doc:     "Reads a signal word of the caller.",
+			Returns: "The value.",
+			Errors:  "Ends the job when sig_addr is not symmetric, and before init or after finalize.",
+			Order:   "The data that belongs to the value read is visible to the caller.",
+		},
+	},
+}

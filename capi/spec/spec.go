@@ -1,0 +1,163 @@
+// Package spec is the table of libshmem's C interface: one row for each family
+// of functions, in a file for each chapter of the OpenSHMEM specification.
+// Everything that must agree about a public name is generated from it by
+// capi/gen: include/shmem.h, the functions of libshmem.so, the version scripts,
+// the list of exported symbols and the C tests.
+//
+// The package holds facts, not behaviour: what a name is called, what it takes,
+// and which function of capi/front stands behind it. It imports nothing, so
+// that a row can be read without knowing the rest of the tree.
+//
+// # Front
+//
+// A row's Front is the C text of its function, an expression over front.h. It
+// may have statements before the expression, separated by newlines. In it
+//
+//	$T       is the element type
+//	$W       is the width of the element type in bits
+//	$S       is the width with the signedness: i32, u32, i64, u64
+//	$nbytes  is nelems in bytes
+//	$nbi     is "_nbi" in the nonblocking form, else nothing
+//	$call    is the public name, as a string
+//	$reducer is the name of the operation's combine function and element size
+//	bits(x)  is x as an unsigned integer of $W bits
+//	back(x)  is the inverse; it encloses a whole expression
+package spec
+
+// Header is the public header.
+const Header = "shmem.h"
+
+// MapNode is the version node that holds the public names of the first release.
+const MapNode = "SHMEM_0.1"
+
+// CoreSymbol is the only name that libshmem_core.so exports.
+const CoreSymbol = "shmemi_core_table"
+
+// Chapters is the table, in the order of the specification.
+var Chapters = []Chapter{
+	setup,
+	memory,
+	rma,
+	atomics,
+	signal,
+	collectives,
+	reductions,
+	wait,
+	ordering,
+}
+
+// A Chapter is a group of families that share a source file and a test program.
+type Chapter struct {
+	File     string // zz_<File>.c
+	Title    string // as in the specification
+	Families []Family
+}
+
+// A Family is one row: an operation with all its element types and variants.
+type Family struct {
+	Name     string // the operation's part of the name: put in shmem_int_put
+	Section  string // heading in the specification
+	Since    string // release of libshmem that first had it
+	Types    []Type // none: the family is a single function without an element type
+	Variants Variant
+	Result   string // C type of the result; T is the element type
+	Params   []Param
+	Front    string
+	FrontNbi string // the nonblocking form, where it differs by more than $nbi
+	Reduce   string // the operation of a reduction: a C expression over a and b
+	Doc      string // one paragraph
+	DocNbi   string // what differs in the nonblocking form
+	Returns  string // what the result means
+	Errors   string
+	Order    string
+	Check    Check // how the generated test exercises it
+}
+
+// Variant is a set of forms that a family has beside the typed one.
+type Variant uint
+
+// The variants. Only is for families without typed names.
+const (
+	Nbi   Variant = 1 << iota // <name>_nbi: complete after the next quiet
+	Sized                     // <name>8, 16, 32, 64, 128: by size in bits
+	Mem                       // <name>mem: by bytes
+)
+
+// A Param is a parameter of a function.
+type Param struct {
+	Name string
+	C    string // C type; T is the element type, void in Sized and Mem forms
+	Role Role
+	Unit string // of a number
+	Doc  string
+	Nbi  bool // only the nonblocking form has it
+}
+
+// Role says whose memory a parameter points to and which way data flows.
+type Role int
+
+// The roles.
+const (
+	Plain     Role = iota // a number, or a handle
+	Written               // symmetric address, written at the other PE
+	Read                  // symmetric address, read at the other PE
+	Updated               // symmetric address, read and written at the other PE
+	Source                // any address of the caller's, read
+	Result                // any address of the caller's, written
+	Watched               // symmetric address, read at the caller
+	CollRead              // symmetric address, the same on every PE, read at each
+	CollWrite             // symmetric address, the same on every PE, written at each
+)
+
+// String is what the header says about an argument of the role.
+func (r Role) String() string {
+	switch r {
+	case Written:
+		return "symmetric, written at pe"
+	case Read:
+		return "symmetric, read at pe"
+	case Updated:
+		return "symmetric, updated at pe"
+	case Source:
+		return "read here"
+	case Result:
+		return "written here"
+	case Watched:
+		return "symmetric, read here"
+	case CollRead:
+		return "symmetric, read at every PE"
+	case CollWrite:
+		return "symmetric, written at every PE"
+	}
+	return ""
+}
+
+// Check names the generic check of tests/c/check.h that exercises each function
+// of a family. A family without one needs a test written by hand.
+type Check string
+
+// The checks.
+const (
+	ByHand       Check = ""
+	CheckPut     Check = "put"
+	CheckGet     Check = "get"
+	CheckAtomic  Check = "atomic"
+	CheckSignal  Check = "put_signal"
+	CheckWait    Check = "wait"
+	CheckTest    Check = "test"
+	CheckMove    Check = "move"
+	CheckCombine Check = "reduce"
+)
+
+// A Constant is a macro of the public header.
+type Constant struct {
+	Name  string
+	Value string // $VERSION is the library's version
+	Doc   string
+}
+
+// A ConstantGroup is a set of constants under one comment.
+type ConstantGroup struct {
+	Doc       string
+	Constants []Constant
+}

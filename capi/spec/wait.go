@@ -1,0 +1,54 @@
+package spec
+
+const waitErrors = "Ends the job when ivar is not symmetric, when cmp is no comparison, and when " +
+	"called before init or after finalize."
+
+var (
+	waitVar   = Param{Name: "ivar", C: "T *", Role: Watched, Doc: "changed by other PEs"}
+	waitCmp   = Param{Name: "cmp", C: "int", Doc: "one of the SHMEM_CMP constants"}
+	waitValue = Param{Name: "cmp_value", C: "T", Doc: "right-hand side of the comparison"}
+)
+
+var wait = Chapter{
+	File:  "wait",
+	Title: "Point-To-Point Synchronization Routines",
+	Families: []Family{
+		{
+			Name: "wait_until", Section: "SHMEM_WAIT_UNTIL", Since: "0.1",
+			Types:  AMOTypes,
+			Params: []Param{waitVar, waitCmp, waitValue},
+			Front:  "shmemi_wait_$S(ivar, cmp, cmp_value, $call)",
+			Doc: "Waits until a variable of the caller compares as asked. The caller spins, then " +
+				"yields, then sleeps.",
+			Errors: waitErrors,
+			Order: "What the other PE wrote before the update, with a fence or a signal between the " +
+				"two, is visible after the call.",
+			Check: CheckWait,
+		},
+		{
+			Name: "test", Section: "SHMEM_TEST", Since: "0.1",
+			Types: AMOTypes, Result: "int",
+			Params:  []Param{waitVar, waitCmp, waitValue},
+			Front:   "shmemi_test_$S(ivar, cmp, cmp_value, $call)",
+			Doc:     "Tells at once whether a variable of the caller compares as asked.",
+			Returns: "1 or 0.",
+			Errors:  waitErrors,
+			Order:   "After 1, as wait_until.",
+			Check:   CheckTest,
+		},
+		{
+			Name: "signal_wait_until", Section: "SHMEM_SIGNAL_WAIT_UNTIL", Since: "0.1",
+			Result: "uint64_t",
+			Params: []Param{
+				{Name: "sig_addr", C: "uint64_t *", Role: Watched, Doc: "the caller's own signal word"},
+				waitCmp,
+				{Name: "cmp_value", C: "uint64_t", Doc: "right-hand side of the comparison"},
+			},
+			Front:   "shmemi_signal_wait_until(sig_addr, cmp, cmp_value, $call)",
+			Doc:     "Waits until a signal word of the caller compares as asked.",
+			Returns: "The value that ended the wait.",
+			Errors:  "As wait_until.",
+			Order:   "The data that belongs to the signal is visible after the call.",
+		},
+	},
+}
