@@ -48,6 +48,10 @@ bench: ## compare with Open MPI's OSHMEM; writes bench/results/README.md
 	@python3 bench/run.py
 
 ##@ Change
+.PHONY: format
+format: ## format Go, C and Python as check wants it
+	@scripts/check --format
+
 .PHONY: gen
 gen: ## write the generated files anew from capi/spec
 	@$(GO) run ./capi/gen
@@ -72,7 +76,7 @@ HEADERS   := $(sort $(shell find include -type f -name '*.h' 2>/dev/null))
 # A sanitizer build is the same front with other flags: build/asan, build/tsan.
 front_obj  = $(FRONT_SRC:capi/front/%.c=$(BUILD)/obj/$(1)/%.o)
 
-CMDS   := $(notdir $(wildcard cmd/*))
+CMDS   := $(sort $(patsubst cmd/%/,%,$(dir $(wildcard cmd/*/*.go))))
 GO_SRC := go.mod VERSION $(wildcard go.sum) \
           $(shell find version.go capi cmd fabric runtime -name '*.go' -o -name '*.[chS]' 2>/dev/null)
 
@@ -106,15 +110,21 @@ $(BUILD)/lib/libshmem_core.so: $(GO_SRC) $(CORE_MAP)
 	    -o $(BUILD)/obj/core/libshmem_core.so ./capi/core
 	cp $(BUILD)/obj/core/libshmem_core.so $@
 
-$(BUILD)/asan/lib/libshmem_core.so $(BUILD)/tsan/lib/libshmem_core.so: $(BUILD)/lib/libshmem_core.so
-	@mkdir -p $(@D)
-	cp $< $@
-
 # The commands are pure Go, so that they run on a machine that has neither
 # libfabric nor the C library they were built with.
 $(CMDS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(GO_SRC)
 	@mkdir -p $(@D)
 	CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/$*
+
+# shmemrun puts the lib beside its own bin first for the PEs, so each sanitizer
+# build gets a copy of it, and of the core, which C's sanitizers leave as it is.
+COPIES := lib/libshmem_core.so bin/shmemrun
+$(COPIES:%=$(BUILD)/asan/%): $(BUILD)/asan/%: $(BUILD)/%
+	@mkdir -p $(@D)
+	cp $< $@
+$(COPIES:%=$(BUILD)/tsan/%): $(BUILD)/tsan/%: $(BUILD)/%
+	@mkdir -p $(@D)
+	cp $< $@
 
 # ----------------------------------------------------- examples, C programs
 
@@ -135,8 +145,8 @@ $(foreach e,$(EXAMPLES),$(eval $(call example_rule,$(e))))
 # generated ones short: they are wide, not hot.
 .PHONY: tests tests-asan tests-tsan
 tests: $(CTESTS:%=$(BUILD)/tests/%)
-tests-asan: $(CTESTS:%=$(BUILD)/asan/tests/%) $(BUILD)/asan/lib/libshmem_core.so
-tests-tsan: $(CTESTS:%=$(BUILD)/tsan/tests/%) $(BUILD)/tsan/lib/libshmem_core.so
+tests-asan: $(CTESTS:%=$(BUILD)/asan/tests/%) $(COPIES:%=$(BUILD)/asan/%)
+tests-tsan: $(CTESTS:%=$(BUILD)/tsan/tests/%) $(COPIES:%=$(BUILD)/tsan/%)
 
 define ctest_rule
 $(1)/tests/%: tests/c/%.c $(wildcard tests/c/*.h) $(HEADERS) $(1)/lib/libshmem.so

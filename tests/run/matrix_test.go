@@ -1,0 +1,50 @@
+package run
+
+import "time"
+
+// A configuration is a way to run every program.
+type configuration struct {
+	name string
+	// args go to shmemrun.
+	args []string
+	// build is the directory below the build directory that holds bin and
+	// tests: "" or a sanitizer's.
+	build string
+	// root says that only root can run it.
+	root bool
+}
+
+// onTCP pins the provider, so that the same route is tested on every machine.
+// The run between network namespaces leaves the choice to the library.
+var onTCP = []string{"-x", "SHMEM_PROVIDER=tcp"}
+
+func on(pes string, args ...string) []string { return append([]string{"-n", pes}, args...) }
+
+var configurations = []configuration{
+	{name: "node-1", args: on("1")},
+	{name: "node-2", args: on("2")},
+	{name: "node-3", args: on("3")},
+	{name: "node-4", args: on("4")},
+	{name: "node-8", args: on("8")},
+	{name: "hosts-2", args: on("2", append(onTCP, "--hosts", "2")...)},
+	{name: "hosts-4", args: on("4", append(onTCP, "--hosts", "2")...)},
+	{name: "hosts-3-1", args: on("4", append(onTCP, "--hosts", "3,1", "--map", "cyclic")...)},
+	{name: "netns-2", args: on("2", "--hosts", "2", "--host-netns"), root: true},
+	{name: "asan-node-2", args: on("2"), build: "asan"},
+	{name: "asan-hosts-2", args: on("2", append(onTCP, "--hosts", "2")...), build: "asan"},
+	{name: "tsan-node-2", args: on("2"), build: "tsan"},
+	{name: "tsan-hosts-2", args: on("2", append(onTCP, "--hosts", "2")...), build: "tsan"},
+}
+
+// A program differs from the rule in what is set here. The rule: a program
+// runs without arguments in every configuration, ends with status 0, and says
+// in a line of its own how many checks it made.
+type program struct {
+	// only names the configurations; none means all.
+	only []string
+	args []string
+	// limit is the longest a run may take; 0 means the default.
+	limit time.Duration
+}
+
+var programs = map[string]program{}

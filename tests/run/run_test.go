@@ -1,0 +1,173 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const defaultLimit = 60 * time.Second
+
+// counted is the line that every program ends with, on at least one PE.
+var counted = regexp.MustCompile(`(?m)^(?:\[[^\]]*\] ?)?(\d+) passed, (\d+) failed`)
+
+// buildDir is where make put the programs.
+func buildDir(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("BUILD")
+	if dir == "" {
+		dir = "build"
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join("..", "..", dir)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "bin", "shmemrun")); err != nil {
+		t.Fatalf("find shmemrun: %v (run make test, which builds first)", err)
+	}
+	return dir
+}
+
+func TestPrograms(t *testing.T) {
+	build := buildDir(t)
+	sources, err := filepath.Glob(filepath.Join("..", "c", "*.c"))
+	if err != nil || len(sources) == 0 {
+		t.Fatalf("list tests/c: %d programs, error %v", len(sources), err)
+	}
+	for _, source := range sources {
+		name := strings.TrimSuffix(filepath.Base(source), ".c")
+		t.Run(name, func(t *testing.T) {
+			for _, c := range configurations {
+				p := programs[name]
+				if len(p.only) > 0 && !slices.Contains(p.only, c.name) {
+					continue
+				}
+				t.Run(c.name, func(t *testing.T) { runProgram(t, build, name, p, c) })
+			}
+		})
+	}
+}
+
+// TestTable finds rows that no longer stand for anything.
+func TestTable(t *testing.T) {
+	known := map[string]bool{}
+	for _, c := range configurations {
+		known[c.name] = true
+	}
+	for name, p := range programs {
+		if _, err := os.Stat(filepath.Join("..", "c", name+".c")); err != nil {
+			t.Errorf("programs has a row for %s, which is not in tests/c", name)
+		}
+		for _, c := range p.only {
+			if !known[c] {
+				t.Errorf("program %s names the configuration %s, which does not exist", name, c)
+			}
+		}
+	}
+}
+
+func runProgram(t *testing.T, build, name string, p program, c configuration) {
+	if c.root && os.Geteuid() != 0 {
+		t.Skip("network namespaces need root")
+	}
+	limit := p.limit
+	if limit == 0 {
+		limit = defaultLimit
+	}
+	base := filepath.Join(build, c.build)
+	argv := []string{filepath.Join(base, "bin", "shmemrun"), "--timeout", strconv.Itoa(int(limit.Seconds()))}
+	argv = append(argv, c.args...)
+	argv = append(argv, filepath.Join(base, "tests", name))
+	argv = append(argv, p.args...)
+	if c.build == "tsan" && !smallRandomisation() {
+		argv = append([]string{"setarch", "-R"}, argv...)
+	}
+
+	// The launcher has its own limit; ours is for a launcher that hangs.
+	ctx, cancel := context.WithTimeout(context.Background(), limit+15*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(),
+		"ASAN_OPTIONS=abort_on_error=1",
+		"TSAN_OPTIONS=halt_on_error=1 abort_on_error=1",
+	)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		err = errors.New("shmemrun did not end, although its own limit has passed")
+	}
+	if err == nil {
+		err = judge(out.String())
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, strings.Join(argv, " "), tail(out.String(), 60))
+	}
+}
+
+// judge reads the counts: a program that checked nothing has not passed.
+func judge(out string) error {
+	lines := counted.FindAllStringSubmatch(out, -1)
+	if lines == nil {
+		return errors.New("no line says how many checks passed")
+	}
+	for _, m := range lines {
+		if m[1] == "0" || m[2] != "0" {
+			return fmt.Errorf("a PE reports %q", strings.TrimSpace(m[0]))
+		}
+	}
+	return nil
+}
+
+func TestJudge(t *testing.T) {
+	for _, c := range []struct {
+		out string
+		ok  bool
+	}{
+		{"12 passed, 0 failed\n", true},
+		{"[1] 12 passed, 0 failed\n[0] 3 passed, 0 failed\n", true},
+		{"[1] 12 passed, 0 failed\n[0] 3 passed, 1 failed\n", false},
+		{"0 passed, 0 failed\n", false},
+		{"", false},
+	} {
+		if err := judge(c.out); (err == nil) != c.ok {
+			t.Errorf("judge(%q) = %v", c.out, err)
+		}
+	}
+}
+
+// smallRandomisation tells whether gcc's ThreadSanitizer can map its shadow:
+// with more than 28 bits of address randomisation it cannot, on some starts.
+func smallRandomisation() bool {
+	b, err := os.ReadFile("/proc/sys/vm/mmap_rnd_bits")
+	if err != nil {
+		return true
+	}
+	bits, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	return err != nil || bits <= 28
+}
+
+func tail(s string, lines int) string {
+	all := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	if len(all) > lines {
+		all = all[len(all)-lines:]
+	}
+	return strings.Join(all, "\n")
+}
