@@ -11,7 +11,7 @@ import (
 // The prototypes are seen with default visibility, so that the definitions are
 // exported although the library is compiled with -fvisibility=hidden; the
 // version script then keeps to the names of the table.
-const thunkTop = `/* clang-format off: one function, one line of work */
+const thunkTop = `/* clang-format off */
 /* %s: the public functions, over front.h. */
 #pragma GCC visibility push(default)
 #include <shmem.h>

@@ -8,7 +8,7 @@ import (
 	"libshmem/capi/spec"
 )
 
-const headerTop = `/* clang-format off: one function, one line */
+const headerTop = `/* clang-format off */
 /*
  * shmem.h: OpenSHMEM 1.6 for C and C++.
  *
