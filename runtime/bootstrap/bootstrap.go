@@ -2,10 +2,16 @@
 // reach another's memory. It knows bytes and ranks; it does not know hosts,
 // segments or fabrics.
 //
-// A bootstrap is used by one goroutine at a time.
+// A bootstrap is used by one goroutine at a time, but for Abort and Exit,
+// which any goroutine may call while another waits in Allgather or Barrier.
 package bootstrap
 
-import "time"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Bootstrap connects the PEs of one job.
 type Bootstrap interface {
@@ -16,15 +22,18 @@ type Bootstrap interface {
 	Size() int
 	// Allgather gives every PE's bytes to every PE, in order of rank. It is
 	// collective. When PEs do not come within the timeout it returns a
-	// *MissingError that names them.
+	// *MissingError that names them; when one has died or left, a *PeerError.
 	Allgather(mine []byte) ([][]byte, error)
 	// Barrier returns when every PE has called it; errors as Allgather.
 	Barrier() error
 	// Abort asks the launcher to end the job with the status, naming the
 	// reason. It returns; the caller then ends its own process.
 	Abort(status int, reason string)
-	// Close says that this PE leaves in good order: its exit from now on is no
-	// failure of the job.
+	// Exit asks the launcher to end every PE and to take the status, 0
+	// included, as the job's. It returns as Abort does.
+	Exit(status int)
+	// Close says that this PE leaves in good order: its exit from now on ends
+	// no other PE.
 	Close() error
 }
 
@@ -33,4 +42,50 @@ type MissingError struct {
 	Step    string        // what the others were to join, for example "allgather 3"
 	Missing []int         // ascending
 	Waited  time.Duration // how long
+}
+
+// Error names the missing PEs and the setting that would wait longer.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s: %s did not come within %v (see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)",
+		e.Step, List(e.Missing), e.Waited)
+}
+
+// PeerError says that a PE can never join a step, because it ended or has
+// finalized.
+type PeerError struct {
+	Step string // as MissingError.Step
+	PE   int
+	Fate string // what became of it, for example "was killed by signal 11 (segmentation fault)"
+}
+
+// Error names the PE and its fate.
+func (e *PeerError) Error() string {
+	return fmt.Sprintf("%s: PE %d %s and cannot join", e.Step, e.PE, e.Fate)
+}
+
+// List writes PE numbers for people, runs shortened: "PE 3", "PEs 1, 4-7".
+func List(pes []int) string {
+	var b strings.Builder
+	b.WriteString("PE")
+	if len(pes) != 1 {
+		b.WriteString("s")
+	}
+	for i := 0; i < len(pes); {
+		j := i
+		for j+1 < len(pes) && pes[j+1] == pes[j]+1 {
+			j++
+		}
+		if i > 0 {
+			b.WriteString(",")
+		}
+		b.WriteString(" " + strconv.Itoa(pes[i]))
+		switch {
+		case j == i+1:
+			b.WriteString(", " + strconv.Itoa(pes[j]))
+		case j > i+1:
+			b.WriteString("-" + strconv.Itoa(pes[j]))
+		}
+		i = j + 1
+	}
+	return b.String()
 }

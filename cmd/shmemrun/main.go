@@ -1,0 +1,167 @@
+// Shmemrun starts the PEs of an OpenSHMEM program on this machine.
+//
+// This file reads the command line. The work is runtime/bootstrap/launch's.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"libshmem/runtime/bootstrap/launch"
+)
+
+const usage = `Usage: shmemrun -n N [options] [--] PROG ARGS
+
+Starts N processing elements (PEs) of PROG on this machine and waits for them.
+
+`
+
+const notes = `
+Standard input goes to PE 0. The exit status is that of the first PE that
+fails, 128 more than the signal where one killed it, 124 on a timeout.
+`
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	opt, err := parse(args, os.Environ())
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "shmemrun:", err)
+		return launch.StatusUsage
+	}
+	opt.LibDir = libDir()
+	opt.Stdin, opt.Stdout, opt.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return launch.Run(opt)
+}
+
+func parse(args, env []string) (*launch.Options, error) {
+	opt := &launch.Options{Env: env}
+	var (
+		exports []string
+		how     string
+		seconds float64
+	)
+	fs := pflag.NewFlagSet("shmemrun", pflag.ContinueOnError)
+	fs.SetInterspersed(false)
+	fs.SortFlags = false
+	fs.SetOutput(os.Stdout)
+	fs.Usage = func() { fmt.Print(usage + fs.FlagUsages() + notes) }
+	fs.IntVarP(&opt.PEs, "pes", "n", 0, "number of PEs; -np is the same")
+	fs.StringVar(&opt.Hosts, "hosts", "", "simulate `H` hosts, or a list of their sizes such as 3,1")
+	fs.StringVar(&how, "map", string(launch.Block), "deal PEs to hosts by `block|cyclic`")
+	fs.BoolVar(&opt.Netns, "host-netns", false, "give each simulated host a network namespace (needs root)")
+	fs.StringArrayVarP(&exports, "export", "x", nil, "pass `VAR[=value]` to the PEs")
+	fs.BoolVar(&opt.Tag, "tag-output", false, "begin each line of output with [PE]")
+	fs.Float64Var(&seconds, "timeout", 0, "end the job after so many `seconds`, with status 124")
+	fs.BoolVar(&opt.Bind, "bind", false, "give each PE its own share of the processors")
+	if err := fs.Parse(spellOut(fs, args)); err != nil {
+		return nil, explain(err)
+	}
+	if fs.Changed("timeout") {
+		const longest = 100 * 365 * 24 * 3600.0
+		if !(seconds > 0 && seconds <= longest) {
+			return nil, fmt.Errorf("--timeout %v: not a number of seconds above 0 (leave it out for no timeout)", seconds)
+		}
+		opt.Timeout = time.Duration(seconds * float64(time.Second))
+	}
+	if !fs.Changed("pes") && !strings.Contains(opt.Hosts, ",") {
+		return nil, errors.New("the number of PEs is missing (say shmemrun -n N PROG ARGS)")
+	}
+	opt.Map = launch.Map(how)
+	for _, x := range exports {
+		if err := export(&opt.Env, x); err != nil {
+			return nil, err
+		}
+	}
+	if rest := fs.Args(); len(rest) > 0 {
+		opt.Program, opt.Args = rest[0], rest[1:]
+	}
+	return opt, opt.Validate()
+}
+
+// spellOut turns -np, which is no option of one letter, into -n, wherever it
+// is an option and not a value or an argument of the program.
+func spellOut(fs *pflag.FlagSet, args []string) []string {
+	args = append([]string(nil), args...)
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		if a == "--" || a == "-" || !strings.HasPrefix(a, "-") {
+			break
+		}
+		if a == "-np" {
+			args[i], a = "-n", "-n"
+		} else if v, ok := strings.CutPrefix(a, "-np="); ok {
+			args[i] = "-n=" + v
+			continue
+		}
+		var f *pflag.Flag
+		if name, long := strings.CutPrefix(a, "--"); long {
+			f = fs.Lookup(name)
+		} else if len(a) == 2 {
+			f = fs.ShorthandLookup(a[1:])
+		}
+		if f != nil && f.NoOptDefVal == "" {
+			i++
+		}
+	}
+	return args
+}
+
+// explain words an error of the command line.
+func explain(err error) error {
+	if errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	text := err.Error()
+	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		text = "unknown option --" + e.GetSpecifiedName()
+		if e.GetSpecifiedShortnames() != "" {
+			text = "unknown option -" + e.GetSpecifiedName()
+		}
+	}
+	return fmt.Errorf("%s (see shmemrun --help)", text)
+}
+
+// export adds VAR=value, or checks that VAR, which PEs inherit, has a value.
+func export(env *[]string, x string) error {
+	name, _, given := strings.Cut(x, "=")
+	if name == "" {
+		return fmt.Errorf("-x %s: there is no name (say -x VAR or -x VAR=value)", x)
+	}
+	if given {
+		*env = append(*env, x)
+		return nil
+	}
+	for _, v := range *env {
+		if strings.HasPrefix(v, name+"=") {
+			return nil
+		}
+	}
+	return fmt.Errorf("-x %s: it is not set here (say -x %s=value)", name, name)
+}
+
+// libDir is the directory of the libshmem.so that belongs to this shmemrun,
+// or "" where there is none beside it.
+func libDir() string {
+	exe, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	if exe, err = filepath.EvalSymlinks(exe); err != nil {
+		return ""
+	}
+	dir := filepath.Join(filepath.Dir(filepath.Dir(exe)), "lib")
+	if _, err := os.Stat(filepath.Join(dir, "libshmem.so")); err != nil {
+		return ""
+	}
+	return dir
+}

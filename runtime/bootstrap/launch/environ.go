@@ -1,0 +1,68 @@
+package launch
+
+import (
+	"strconv"
+	"strings"
+
+	"libshmem/runtime/bootstrap/launcher"
+)
+
+// environ builds the environments of PEs, which differ in few variables.
+type environ struct {
+	base []string // shared by all; never appended to in place
+	npes int
+}
+
+func newEnviron(o *Options) environ {
+	drop := []string{launcher.EnvFD, launcher.EnvPE, launcher.EnvNPEs}
+	if o.hostOf != nil {
+		drop = append(drop, launcher.EnvHostID)
+	}
+	const libPath = "LD_LIBRARY_PATH"
+	path := ""
+	if o.LibDir != "" {
+		drop = append(drop, libPath)
+		path = o.LibDir
+		// An empty old value must not leave a trailing colon, which the
+		// loader reads as the current directory.
+		if old := lookup(o.Env, libPath); old != "" {
+			path += ":" + old
+		}
+	}
+	seen := make(map[string]int, len(o.Env))
+	var base []string
+	for _, name := range drop {
+		seen[name] = -1
+	}
+	for _, v := range o.Env {
+		name, _, _ := strings.Cut(v, "=")
+		switch at, ok := seen[name]; {
+		case !ok:
+			seen[name] = len(base)
+			base = append(base, v)
+		case at >= 0:
+			base[at] = v
+		}
+	}
+	if path != "" {
+		base = append(base, libPath+"="+path)
+	}
+	return environ{base: base, npes: o.PEs}
+}
+
+// pe returns the environment of one PE. host is -1 where hosts are real.
+func (e environ) pe(pe, fd, host int) []string {
+	env := make([]string, len(e.base), len(e.base)+4)
+	copy(env, e.base)
+	env = append(env,
+		launcher.EnvFD+"="+strconv.Itoa(fd),
+		launcher.EnvPE+"="+strconv.Itoa(pe),
+		launcher.EnvNPEs+"="+strconv.Itoa(e.npes))
+	if host >= 0 {
+		env = append(env, launcher.EnvHostID+"="+hostName(host))
+	}
+	return env
+}
+
+// hostName is what a simulated host is called towards the PEs.
+func hostName(host int) string { return "host" + strconv.Itoa(host) }

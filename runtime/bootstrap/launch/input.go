@@ -1,0 +1,37 @@
+package launch
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// input returns what PE 0 reads. A file or pipe is passed on as it is. A
+// terminal is not: it would stop PE 0, whose process group is not the one in
+// the foreground, at its first read; so shmemrun reads it and hands it on.
+// close is called once PE 0 has the descriptor.
+func input(stdin, null *os.File) (in *os.File, close func(), err error) {
+	keep := func() {}
+	if stdin == nil {
+		return null, keep, nil
+	}
+	if !newSink(stdin).terminal {
+		return stdin, keep, nil
+	}
+	group, err := unix.IoctlGetInt(int(stdin.Fd()), unix.TIOCGPGRP)
+	if err != nil || group != unix.Getpgrp() {
+		return null, keep, nil // in the background: reading would stop shmemrun
+	}
+	fds, err := pipe()
+	if err != nil {
+		return nil, nil, fmt.Errorf("standard input of PE 0: %w", err)
+	}
+	r, w := os.NewFile(uintptr(fds[0]), "stdin of PE 0"), os.NewFile(uintptr(fds[1]), "stdin of PE 0")
+	go func() {
+		_, _ = io.Copy(w, stdin) // it ends with the terminal, or with PE 0
+		w.Close()
+	}()
+	return r, func() { r.Close() }, nil
+}

@@ -1,0 +1,423 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/launch/hostnet"
+	"libshmem/runtime/bootstrap/wire"
+)
+
+// How long things may take.
+const (
+	failureGrace = 2 * time.Second        // from SIGTERM to SIGKILL after a failure
+	signalGrace  = 5 * time.Second        // from the user's signal to SIGKILL
+	strayGrace   = time.Second            // from SIGTERM to SIGKILL for what PEs left behind
+	killAgain    = 100 * time.Millisecond // between SIGKILLs, since a stray may fork meanwhile
+	hangUpDelay  = 100 * time.Millisecond // for last words of a PE whose children hold its socket
+	noticeDelay  = time.Second            // before a PE that left early is named, if others still run
+	drainLimit   = time.Second
+)
+
+// job is the state of one job. Its fields belong to the goroutine in loop.
+type job struct {
+	opt     *Options
+	out     *output
+	meet    *rendezvous
+	actions chan func()
+	over    chan struct{} // closed when nothing is left
+
+	procs     []*process
+	conns     []*os.File // by PE; each is set before the PE can be heard
+	byPID     map[int]*process
+	running   int // not judged
+	childless bool
+
+	ending  bool
+	settled bool // status is final
+	status  int
+	byUser  unix.Signal // the signal from outside that ended the job
+	strayed time.Time   // when the strays were asked to end
+}
+
+// Run runs a job and returns its exit status. Everything it has to say goes to
+// the job's standard error.
+func Run(o *Options) int {
+	out := &output{tag: o.Tag, errs: newSink(o.Stderr)}
+	sigs, stop := listen()
+	defer stop()
+	status, err := run(o, out, sigs)
+	if err != nil {
+		out.say(err.Error())
+		return errStatus(err)
+	}
+	return status
+}
+
+func run(o *Options, out *output, sigs <-chan os.Signal) (int, error) {
+	if err := o.Validate(); err != nil {
+		return 0, err
+	}
+	path, err := findProgram(o.Program, o.Env)
+	if err != nil {
+		return 0, err
+	}
+	if err := checkFiles(o.PEs); err != nil {
+		return 0, err
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return 0, err
+	}
+	defer null.Close()
+	st := &starter{opt: o, path: path, env: newEnviron(o), null: null}
+	if o.Bind {
+		if st.cpus, err = allowed(); err != nil {
+			return 0, err
+		}
+	}
+	if o.Netns {
+		net, err := hostnet.New(o.hosts)
+		if err != nil {
+			return 0, err
+		}
+		defer func() {
+			if err := net.Close(); err != nil {
+				out.say(err.Error())
+			}
+		}()
+		st.enter = net.Enter
+	}
+	stdin, handedOver, err := input(o.Stdin, null)
+	if err != nil {
+		return 0, err
+	}
+	// Orphans of the PEs come to us, so that none outlives the job.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return 0, fmt.Errorf("become subreaper: %w", err)
+	}
+	j := newJob(o, out)
+	started := make(chan error)
+	st.began = j.began
+	go st.run(stdin, started, j.over)
+	err = <-started
+	handedOver()
+	if err != nil {
+		j.ending, j.settled = true, true
+		for _, p := range j.procs {
+			p.signal(unix.SIGKILL)
+		}
+	}
+	j.loop(sigs)
+	return j.status, err
+}
+
+func newJob(o *Options, out *output) *job {
+	j := &job{
+		opt: o, out: out,
+		actions: make(chan func(), 64),
+		over:    make(chan struct{}),
+		byPID:   make(map[int]*process, o.PEs),
+		conns:   make([]*os.File, o.PEs),
+	}
+	j.meet = newRendezvous(o.PEs, j.answer)
+	j.meet.lost = func(pe int, fate wire.Fate, step string, wait []int) {
+		// Another kind of fate is told elsewhere: a failure by judge, a PE that
+		// finalized too early by the PEs that wait for it.
+		if fate.How == wire.Exited && !fate.Bad() {
+			// Not from here: the loop may be the caller, and never waits for itself.
+			go j.do(func() { j.absent(pe, fate, step, wait) })
+		}
+	}
+	return j
+}
+
+// began takes in a PE that has just been started. It runs on the starter's
+// thread while loop does not yet.
+func (j *job) began(p *process) {
+	j.procs = append(j.procs, p)
+	j.conns[p.pe] = p.conn
+	j.byPID[p.pid] = p
+	j.running++
+	j.out.forward(p.pe, p.stdout, newSink(j.opt.Stdout))
+	j.out.forward(p.pe, p.stderr, j.out.errs)
+	go j.serve(p)
+}
+
+// do has f called by the loop.
+func (j *job) do(f func()) {
+	select {
+	case j.actions <- f:
+	case <-j.over:
+	}
+}
+
+func (j *job) after(d time.Duration, f func()) { time.AfterFunc(d, func() { j.do(f) }) }
+
+func (j *job) loop(sigs <-chan os.Signal) {
+	defer close(j.over)
+	go func() {
+		reap(func(pid int, ws unix.WaitStatus) { j.do(func() { j.exited(pid, ws) }) })
+		j.do(func() { j.childless = true })
+	}()
+	if j.opt.Timeout > 0 {
+		j.after(j.opt.Timeout, j.timeOut)
+	}
+	for !j.childless || j.running > 0 {
+		select {
+		case f := <-j.actions:
+			f()
+		case s := <-sigs:
+			j.signalled(s)
+		}
+	}
+	j.out.drain(drainLimit)
+}
+
+// serve reads what a PE says until it hangs up.
+func (j *job) serve(p *process) {
+	for {
+		f, err := wire.Read(p.conn)
+		if err != nil {
+			if errors.Is(err, wire.ErrFormat) {
+				j.do(func() { j.breach(p, err) })
+			}
+			break
+		}
+		if err := j.heed(p, f); err != nil {
+			j.do(func() { j.breach(p, err) })
+			break
+		}
+	}
+	j.do(func() {
+		p.hungUp = true
+		p.conn.Close()
+		if p.exited {
+			j.judge(p)
+		}
+	})
+}
+
+// heed does what a frame asks for. An error is a breach of the protocol.
+func (j *job) heed(p *process, f wire.Frame) error {
+	switch f.Kind {
+	case wire.Hello:
+		g, err := wire.ParseGreeting(f.Payload)
+		if err != nil {
+			return err
+		}
+		return j.meet.hello(p.pe, g)
+	case wire.Gather, wire.Barrier:
+		return j.meet.join(p.pe, f)
+	case wire.Done:
+		return j.meet.done(p.pe)
+	case wire.Abort, wire.Exit:
+		e, err := wire.ParseEnding(f.Payload)
+		if err != nil {
+			return err
+		}
+		j.do(func() { j.asked(p, f.Kind, e) })
+		return nil
+	}
+	return fmt.Errorf("%w: a PE does not send %v", wire.ErrFormat, f.Kind)
+}
+
+// directAnswer is the longest answer that is written at once: it fits a
+// socket buffer of the kernel's default size, 208 KiB, which is empty, because
+// a PE reads its answer before it asks again. Longer ones may have to wait for
+// a PE that is stopped, and must not make the others wait too.
+const directAnswer = 64 << 10
+
+func (j *job) answer(pe int, frame []byte) {
+	conn := j.conns[pe]
+	write := func() { _, _ = conn.Write(frame) } // a PE that is gone reads nothing: its end is told by the reaper
+	if len(frame) <= directAnswer {
+		write()
+	} else {
+		go write()
+	}
+}
+
+func (j *job) exited(pid int, ws unix.WaitStatus) {
+	p := j.byPID[pid]
+	if p == nil || p.exited {
+		return
+	}
+	p.exited, p.waitStat = true, ws
+	// What it said last lies in the socket and comes first: an abort has a
+	// reason, and a PE that has finalized is no failure.
+	if p.hungUp {
+		j.judge(p)
+		return
+	}
+	j.after(hangUpDelay, func() { j.judge(p) })
+}
+
+// judge decides what the end of a PE means for the others.
+func (j *job) judge(p *process) {
+	if p.judged {
+		return
+	}
+	p.judged = true
+	j.running--
+	inside, finalized := j.meet.state(p.pe)
+	fate := fateOf(p.waitStat, inside)
+	if fate.Bad() && !j.settled {
+		j.settle(fate.Status())
+		if !j.ending {
+			j.out.say(fmt.Sprintf("PE %d %v", p.pe, fate))
+		}
+	}
+	if fate.Bad() && !j.ending && (inside || !finalized) {
+		j.end(unix.SIGTERM, failureGrace)
+	}
+	j.meet.end(p.pe, fate)
+	if !fate.Bad() && inside && !j.ending {
+		j.after(noticeDelay, func() { j.notice(p, fate) })
+	}
+	if j.running == 0 {
+		j.after(10*time.Millisecond, j.endStrays)
+	}
+}
+
+// absent names a PE that ended well although others wait for it in a step.
+func (j *job) absent(pe int, fate wire.Fate, step string, wait []int) {
+	if j.ending || j.procs[pe].named {
+		return
+	}
+	j.procs[pe].named = true
+	j.out.say(fmt.Sprintf("PE %d %v, but %s", pe, fate, waitFor(step, wait)))
+}
+
+// notice names a PE that ended well inside the job, while others still run.
+// They may wait for it in shared memory, which shmemrun does not see.
+func (j *job) notice(p *process, fate wire.Fate) {
+	if j.running == 0 || j.ending || p.named {
+		return
+	}
+	p.named = true
+	var pes []int
+	for _, q := range j.procs {
+		if !q.exited {
+			pes = append(pes, q.pe)
+		}
+	}
+	j.out.say(fmt.Sprintf("PE %d %v, but %s may wait for it for ever (call shmem_finalize before the end)",
+		p.pe, fate, bootstrap.List(pes)))
+}
+
+// settle makes the first cause's status the job's.
+func (j *job) settle(status int) {
+	if !j.settled {
+		j.settled, j.status = true, status&0xff
+	}
+}
+
+// asked is a PE's wish to end the job.
+func (j *job) asked(p *process, kind wire.Kind, e wire.Ending) {
+	p.leaving = true
+	if j.ending {
+		return
+	}
+	status := int(e.Status) & 0xff
+	switch {
+	case kind == wire.Abort:
+		if status == 0 {
+			status = StatusFailure
+		}
+		reason := ""
+		if e.Reason != "" {
+			reason = ": " + e.Reason
+		}
+		j.out.say(fmt.Sprintf("PE %d aborted the job with status %d%s", p.pe, status, reason))
+	case status != 0:
+		j.out.say(fmt.Sprintf("PE %d ended the job with status %d", p.pe, status))
+	}
+	j.settle(status)
+	j.end(unix.SIGTERM, failureGrace)
+}
+
+// breach ends a job whose PE does not keep to the protocol.
+func (j *job) breach(p *process, err error) {
+	if j.ending {
+		return
+	}
+	j.out.say(fmt.Sprintf("PE %d broke the launch protocol: %v", p.pe, err))
+	j.settle(StatusFailure)
+	j.end(unix.SIGTERM, failureGrace)
+}
+
+func (j *job) timeOut() {
+	if j.ending {
+		return
+	}
+	j.out.say(fmt.Sprintf("timeout of %v is over with %d of %d PEs running (raise --timeout)", j.opt.Timeout, j.running, j.opt.PEs))
+	j.settle(StatusTimeout)
+	j.end(unix.SIGTERM, failureGrace)
+}
+
+func (j *job) signalled(s os.Signal) {
+	sig := number(s)
+	switch {
+	case sig == unix.SIGTSTP:
+		j.signalAll(unix.SIGTSTP)
+		_ = unix.Kill(unix.Getpid(), unix.SIGSTOP)
+	case !isEnding(s):
+		j.signalAll(sig)
+	case j.ending:
+		j.out.say(fmt.Sprintf("got signal %d (%v) while ending: killing %d PEs", sig, s, j.running))
+		j.kill()
+	default:
+		j.out.say(fmt.Sprintf("got signal %d (%v): ending %d PEs", sig, s, j.running))
+		j.byUser = sig
+		j.end(sig, signalGrace)
+	}
+}
+
+// end asks all PEs to end, and kills those that have not within the grace.
+func (j *job) end(sig unix.Signal, grace time.Duration) {
+	j.ending = true
+	for _, p := range j.procs {
+		if !p.leaving {
+			p.signal(sig)
+			p.signal(unix.SIGCONT) // a stopped PE would not see it
+		}
+	}
+	j.after(grace, j.kill)
+}
+
+func (j *job) kill() {
+	if j.byUser != 0 && j.running > 0 {
+		j.settle(128 + int(j.byUser))
+	}
+	j.signalAll(unix.SIGKILL)
+}
+
+func (j *job) signalAll(sig unix.Signal) {
+	for _, p := range j.procs {
+		p.signal(sig)
+	}
+}
+
+// endStrays ends what the PEs have left behind: background processes of their
+// own, which are ours since we are the subreaper.
+func (j *job) endStrays() {
+	if j.childless {
+		return
+	}
+	sig := unix.SIGTERM
+	if j.strayed.IsZero() {
+		j.strayed = time.Now()
+	} else if time.Since(j.strayed) > strayGrace {
+		sig = unix.SIGKILL
+	}
+	for _, pid := range children() {
+		_ = unix.Kill(pid, sig)
+	}
+	j.after(killAgain, j.endStrays)
+}

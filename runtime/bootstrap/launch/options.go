@@ -1,0 +1,164 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Exit statuses that are shmemrun's own; those for programs are the shell's.
+const (
+	StatusFailure  = 1
+	StatusUsage    = 2
+	StatusTimeout  = 124
+	StatusCannot   = 126 // the program is there but cannot be started
+	StatusNotFound = 127
+)
+
+// Map says how PEs are dealt to simulated hosts.
+type Map string
+
+// The maps.
+const (
+	Block  Map = "block"  // host 0 takes the first PEs, host 1 the next
+	Cyclic Map = "cyclic" // PEs go round the hosts that still have room
+)
+
+// Options describe a job. Validate completes and checks them.
+type Options struct {
+	PEs     int
+	Hosts   string // simulated hosts: "" for none, a number, or sizes as "3,1"
+	Map     Map
+	Netns   bool          // a network namespace for each simulated host
+	Tag     bool          // prefix lines of output with the PE
+	Timeout time.Duration // 0: none
+	Bind    bool          // give each PE its own slice of the processors
+	Program string
+	Args    []string // without the program
+	Env     []string // the PEs' environment, before shmemrun's own variables
+	LibDir  string   // put first in the PEs' LD_LIBRARY_PATH; "" for none
+	Stdin   *os.File // for PE 0
+	Stdout  *os.File
+	Stderr  *os.File
+
+	hostOf []int // the host of each PE; nil without Hosts
+	hosts  int
+}
+
+// Error is a job that could not be started, with the exit status for it.
+type Error struct {
+	Status int
+	Err    error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+func usageErrorf(format string, args ...any) error {
+	return &Error{StatusUsage, fmt.Errorf(format, args...)}
+}
+
+// maxPEs keeps a slip of the finger from starting a million processes.
+const maxPEs = 4096
+
+// Validate checks the options against each other and places the PEs.
+func (o *Options) Validate() error {
+	var sizes []int
+	if o.Hosts != "" {
+		var err error
+		if sizes, err = parseHosts(o.Hosts, &o.PEs); err != nil {
+			return err
+		}
+	}
+	switch {
+	case o.PEs < 1 || o.PEs > maxPEs:
+		return usageErrorf("-n %d: the number of PEs is 1 to %d (say -n N)", o.PEs, maxPEs)
+	case o.Program == "":
+		return usageErrorf("no program given (say shmemrun -n %d PROG ARGS)", o.PEs)
+	case o.Map != Block && o.Map != Cyclic:
+		return usageErrorf("--map %s: no such map (say block or cyclic)", o.Map)
+	case o.Netns && sizes == nil:
+		return usageErrorf("--host-netns: there are no simulated hosts to put into namespaces (add --hosts H)")
+	case o.Timeout < 0:
+		return usageErrorf("--timeout: %v is negative (give seconds)", o.Timeout)
+	}
+	if sizes != nil {
+		o.hosts = len(sizes)
+		o.hostOf = place(sizes, o.Map)
+	}
+	return nil
+}
+
+// parseHosts reads the value of --hosts. A list of sizes settles *pes where
+// -n did not.
+func parseHosts(s string, pes *int) ([]int, error) {
+	var sizes []int
+	sum := 0
+	for part := range strings.SplitSeq(s, ",") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 || n > maxPEs {
+			return nil, usageErrorf("--hosts %s: %q is no number from 1 to %d (say 2, or sizes as 3,1)", s, part, maxPEs)
+		}
+		sizes = append(sizes, n)
+		sum += n
+	}
+	if len(sizes) > 1 {
+		if *pes == 0 {
+			*pes = sum
+		}
+		if sum != *pes {
+			return nil, usageErrorf("--hosts %s: the sizes add up to %d, but there are %d PEs (say -n %d, or other sizes)", s, sum, *pes, sum)
+		}
+		return sizes, nil
+	}
+	hosts := sizes[0]
+	if *pes < 1 {
+		return nil, usageErrorf("-n %d: the number of PEs is 1 to %d (say -n N)", *pes, maxPEs)
+	}
+	if hosts > *pes {
+		return nil, usageErrorf("--hosts %d: there are only %d PEs and every host needs one (say -n %d, or fewer hosts)", hosts, *pes, hosts)
+	}
+	sizes = make([]int, hosts)
+	for i := range sizes {
+		sizes[i] = *pes / hosts
+		if i < *pes%hosts {
+			sizes[i]++
+		}
+	}
+	return sizes, nil
+}
+
+// place returns the host of each PE.
+func place(sizes []int, m Map) []int {
+	left := append([]int(nil), sizes...)
+	total := 0
+	for _, n := range sizes {
+		total += n
+	}
+	hostOf := make([]int, 0, total)
+	for len(hostOf) < total {
+		for h := range left {
+			take := min(left[h], 1)
+			if m == Block {
+				take = left[h]
+			}
+			left[h] -= take
+			for range take {
+				hostOf = append(hostOf, h)
+			}
+		}
+	}
+	return hostOf
+}
+
+// errStatus is the exit status that err asks for.
+func errStatus(err error) int {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Status
+	}
+	return StatusFailure
+}

@@ -1,0 +1,235 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/bootstrap/wire"
+)
+
+// process is one PE as shmemrun sees it.
+type process struct {
+	pe  int
+	pid int // also its process group
+
+	conn     *os.File // shmemrun's end of the PE's socket
+	stdout   *os.File // read ends of its output
+	stderr   *os.File
+	hungUp   bool // nothing more can come by conn
+	exited   bool
+	leaving  bool // it asked for the end of the job and may end by itself
+	judged   bool
+	named    bool // the user knows that it left the others alone
+	waitStat unix.WaitStatus
+}
+
+func fateOf(ws unix.WaitStatus, inside bool) wire.Fate {
+	if ws.Signaled() {
+		return wire.Fate{How: wire.Killed, Code: int(ws.Signal()), Core: ws.CoreDump(), Init: inside}
+	}
+	return wire.Fate{How: wire.Exited, Code: ws.ExitStatus(), Init: inside}
+}
+
+// signal sends to the PE's whole process group, as a terminal would.
+func (p *process) signal(sig unix.Signal) {
+	if p.pid > 0 && !p.exited {
+		// ESRCH: it ended and the reaper has it, but its exit is not yet known here.
+		_ = unix.Kill(-p.pid, sig)
+	}
+}
+
+// files that shmemrun holds for each PE while the job runs, and for itself.
+const (
+	filesPerPE = 3
+	filesOwn   = 64
+)
+
+// checkFiles says early what would otherwise be a failure in the middle. The
+// Go runtime has raised the soft limit to the hard one, and gives the PEs the
+// old one.
+func checkFiles(pes int) error {
+	var lim unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
+		return fmt.Errorf("read limit of open files: %w", err)
+	}
+	if need := uint64(pes*filesPerPE + filesOwn); lim.Cur < need {
+		return fmt.Errorf("start %d PEs: shmemrun needs %d open files and may have %d (raise it with ulimit -Hn, or start fewer PEs)", pes, need, lim.Cur)
+	}
+	return nil
+}
+
+// starter starts PEs from one locked thread, whose network namespace and
+// processors they inherit and whose life theirs are tied to.
+type starter struct {
+	opt   *Options
+	path  string
+	env   environ
+	enter func(host int) error // the thread's way into a host's namespace; nil without
+	null  *os.File
+	cpus  []int // to divide among the PEs; nil without Bind
+	began func(*process)
+}
+
+// run starts all PEs and then keeps the thread until over is closed. started
+// gets one value.
+func (s *starter) run(stdin *os.File, started chan<- error, over <-chan struct{}) {
+	// Never unlocked: the thread may be in another network namespace and on
+	// fewer processors, so it ends with this goroutine.
+	runtime.LockOSThread()
+	started <- s.startAll(stdin)
+	<-over
+}
+
+func (s *starter) startAll(stdin *os.File) error {
+	for pe := range s.opt.PEs {
+		in := s.null
+		if pe == 0 {
+			in = stdin
+		}
+		p, err := s.start(pe, in)
+		if err != nil {
+			return err
+		}
+		s.began(p)
+	}
+	return nil
+}
+
+func (s *starter) start(pe int, stdin *os.File) (_ *process, err error) {
+	host := -1
+	if s.opt.hostOf != nil {
+		host = s.opt.hostOf[pe]
+	}
+	if s.enter != nil {
+		if err := s.enter(host); err != nil {
+			return nil, err
+		}
+	}
+	if s.cpus != nil {
+		if err := bind(slice(s.cpus, pe, s.opt.PEs)); err != nil {
+			return nil, fmt.Errorf("bind PE %d: %w", pe, err)
+		}
+	}
+	var ends fdPairs
+	defer ends.closeTheirs()
+	defer func() {
+		if err != nil {
+			ends.closeOurs()
+		}
+	}()
+	conn, err := ends.add(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+	if err != nil {
+		return nil, fmt.Errorf("start PE %d: socket: %w", pe, err)
+	}
+	out, err := ends.add(pipe())
+	if err != nil {
+		return nil, fmt.Errorf("start PE %d: pipe: %w", pe, err)
+	}
+	errs, err := ends.add(pipe())
+	if err != nil {
+		return nil, fmt.Errorf("start PE %d: pipe: %w", pe, err)
+	}
+	// The socket keeps its number in the PE, so that it takes no descriptor's
+	// place that the user hands through. Only this thread starts processes.
+	if _, err := unix.FcntlInt(uintptr(conn[1]), unix.F_SETFD, 0); err != nil {
+		return nil, fmt.Errorf("start PE %d: socket: %w", pe, err)
+	}
+	pid, err := syscall.ForkExec(s.path, append([]string{s.opt.Program}, s.opt.Args...), &syscall.ProcAttr{
+		Env:   s.env.pe(pe, conn[1], host),
+		Files: []uintptr{stdin.Fd(), uintptr(out[1]), uintptr(errs[1])},
+		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+	})
+	if err != nil {
+		return nil, startError(s.path, err)
+	}
+	p := &process{pe: pe, pid: pid}
+	for _, f := range []struct {
+		to   **os.File
+		fd   int
+		name string
+	}{{&p.conn, conn[0], "socket"}, {&p.stdout, out[0], "stdout"}, {&p.stderr, errs[0], "stderr"}} {
+		if err := unix.SetNonblock(f.fd, true); err != nil {
+			_ = unix.Kill(-pid, unix.SIGKILL)
+			return nil, fmt.Errorf("start PE %d: %s: %w", pe, f.name, err)
+		}
+		*f.to = os.NewFile(uintptr(f.fd), f.name+" of PE "+strconv.Itoa(pe))
+	}
+	return p, nil
+}
+
+// fdPairs are descriptors of which [0] is shmemrun's and [1] the PE's.
+type fdPairs [][2]int
+
+func (f *fdPairs) add(pair [2]int, err error) ([2]int, error) {
+	if err == nil {
+		*f = append(*f, pair)
+	}
+	return pair, err
+}
+
+func (f *fdPairs) closeTheirs() {
+	for _, p := range *f {
+		unix.Close(p[1])
+	}
+}
+
+func (f *fdPairs) closeOurs() {
+	for _, p := range *f {
+		unix.Close(p[0])
+	}
+}
+
+func pipe() (p [2]int, err error) {
+	var fds [2]int
+	err = unix.Pipe2(fds[:], unix.O_CLOEXEC)
+	return fds, err
+}
+
+// reap waits for children, and for what they left to shmemrun as the
+// subreaper, until there are none.
+func reap(exited func(pid int, ws unix.WaitStatus)) {
+	for {
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(-1, &ws, 0, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return
+		default:
+			exited(pid, ws)
+		}
+	}
+}
+
+// children lists the processes whose parent is shmemrun.
+func children() []int {
+	var pids []int
+	self := os.Getpid()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
+		if err != nil {
+			continue // it ended meanwhile
+		}
+		// pid (name) state ppid: the name may hold anything, so count from its end.
+		_, rest, ok := strings.Cut(string(stat[max(strings.LastIndexByte(string(stat), ')'), 0):]), " ")
+		if fields := strings.Fields(rest); ok && len(fields) > 1 && fields[1] == strconv.Itoa(self) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}

@@ -1,0 +1,253 @@
+package launch
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/wire"
+)
+
+// rendezvous is where PEs meet in numbered steps. It knows frames and fates;
+// it does not know sockets and processes.
+type rendezvous struct {
+	send func(pe int, frame []byte)                            // never blocks
+	lost func(pe int, fate wire.Fate, step string, wait []int) // a step failed since pe cannot join; may be nil
+
+	mu      sync.Mutex
+	members []member
+	steps   map[stepKey]*step
+}
+
+// member is what the rendezvous knows of one PE.
+type member struct {
+	life    uint32 // times that it has finalized
+	seq     uint32 // last step that it joined in this life
+	inside  bool   // between Hello and Done
+	timeout time.Duration
+	waits   bool // for the answer to step seq
+	ended   bool
+	fate    wire.Fate
+}
+
+// stepKey names a step. A PE that finalizes may come again, as another program
+// of the same shell script; its steps then count from 1 again.
+type stepKey struct{ life, seq uint32 }
+
+type step struct {
+	kind    wire.Kind
+	first   int // PE that came first
+	parts   [][]byte
+	joined  []bool
+	count   int
+	started time.Time
+	timer   *time.Timer
+	failure *wire.Frame // what those who come late are told
+}
+
+func newRendezvous(n int, send func(int, []byte)) *rendezvous {
+	return &rendezvous{send: send, members: make([]member, n), steps: map[stepKey]*step{}}
+}
+
+// hello notes that a PE has begun. An error is a breach of the protocol.
+func (r *rendezvous) hello(pe int, g wire.Greeting) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := &r.members[pe]
+	switch {
+	case g.PE != pe || g.Size != len(r.members):
+		return fmt.Errorf("it says that it is PE %d of %d, not PE %d of %d", g.PE, g.Size, pe, len(r.members))
+	case m.inside:
+		return fmt.Errorf("it joined the job twice without leaving it")
+	}
+	m.inside, m.seq, m.timeout = true, 0, g.Timeout
+	return nil
+}
+
+// done notes that a PE leaves in good order.
+func (r *rendezvous) done(pe int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := &r.members[pe]
+	if !m.inside || m.waits {
+		return fmt.Errorf("it left the job in the middle of a step, or without having joined")
+	}
+	m.inside = false
+	m.life++
+	r.failAbandonedLocked()
+	return nil
+}
+
+// end notes that a PE's process is gone.
+func (r *rendezvous) end(pe int, fate wire.Fate) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := &r.members[pe]
+	m.ended, m.fate = true, fate
+	r.failAbandonedLocked()
+}
+
+// state reports whether a PE is between init and finalize, and whether it has
+// ever finalized.
+func (r *rendezvous) state(pe int) (inside, finalized bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.members[pe].inside, r.members[pe].life > 0
+}
+
+// join adds a PE to the step of f. An error is a breach of the protocol.
+func (r *rendezvous) join(pe int, f wire.Frame) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := &r.members[pe]
+	if !m.inside || m.waits || f.Seq != m.seq+1 {
+		return fmt.Errorf("it came to %v %d out of turn, after step %d", f.Kind, f.Seq, m.seq)
+	}
+	if len(f.Payload) > wire.MaxContribution {
+		return fmt.Errorf("it gave %d bytes to %v %d, at most %d", len(f.Payload), f.Kind, f.Seq, wire.MaxContribution)
+	}
+	m.seq = f.Seq
+	key := stepKey{m.life, f.Seq}
+	s := r.steps[key]
+	if s == nil {
+		s = &step{kind: f.Kind, first: pe, joined: make([]bool, len(r.members)), started: time.Now()}
+		if f.Kind == wire.Gather {
+			s.parts = make([][]byte, len(r.members))
+		}
+		r.steps[key] = s
+		if m.timeout > 0 {
+			s.timer = time.AfterFunc(m.timeout, func() { r.expire(key, s) })
+		}
+	}
+	if s.failure != nil {
+		f := *s.failure
+		if f.Kind == wire.Missing {
+			f.Kind = wire.Refused
+			f.Payload = []byte("the other PEs have given up waiting for this one (raise SHMEM_BOOTSTRAP_TIMEOUT)")
+		}
+		r.answerLocked([]int{pe}, f)
+		return nil
+	}
+	s.joined[pe] = true
+	s.count++
+	m.waits = true
+	if f.Kind != s.kind {
+		r.failLocked(key, s, wire.Refused, fmt.Appendf(nil,
+			"PE %d is in %v %d while PE %d is in %v %d (every PE must make the same collective calls in the same order)",
+			pe, f.Kind, f.Seq, s.first, s.kind, f.Seq))
+		return nil
+	}
+	if s.parts != nil {
+		s.parts[pe] = f.Payload
+	}
+	if s.count == len(r.members) {
+		r.completeLocked(key, s)
+		return nil
+	}
+	r.checkAbandonedLocked(key, s)
+	return nil
+}
+
+func (r *rendezvous) completeLocked(key stepKey, s *step) {
+	reply := wire.Frame{Kind: wire.Released, Seq: key.seq}
+	if s.kind == wire.Gather {
+		if n := wire.PartsLen(s.parts); n > wire.MaxPayload {
+			r.failLocked(key, s, wire.Refused, fmt.Appendf(nil, "all contributions together have %d bytes, at most %d", n, wire.MaxPayload))
+			return
+		}
+		reply.Kind = wire.Gathered
+		reply.Payload = wire.AppendParts(nil, s.parts)
+	}
+	s.stop()
+	delete(r.steps, key)
+	r.answerLocked(s.waiting(), reply)
+}
+
+// expire is the end of a step's time.
+func (r *rendezvous) expire(key stepKey, s *step) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.steps[key] != s || s.failure != nil {
+		return
+	}
+	a := wire.Absence{Waited: time.Since(s.started).Round(time.Millisecond)}
+	for pe, in := range s.joined {
+		if !in {
+			a.PEs = append(a.PEs, pe)
+		}
+	}
+	r.failLocked(key, s, wire.Missing, a.Append(nil))
+}
+
+// failAbandonedLocked fails every step that waits for a PE that cannot come.
+func (r *rendezvous) failAbandonedLocked() {
+	for key, s := range r.steps {
+		r.checkAbandonedLocked(key, s)
+	}
+}
+
+func (r *rendezvous) checkAbandonedLocked(key stepKey, s *step) {
+	if s.failure != nil {
+		return
+	}
+	for pe := range r.members {
+		m := &r.members[pe]
+		if s.joined[pe] || !m.ended && m.life <= key.life {
+			continue
+		}
+		loss := wire.Loss{PE: pe, Fate: m.fate}
+		if m.life > key.life {
+			loss.Fate = wire.Fate{How: wire.Finalized}
+		}
+		if r.lost != nil {
+			r.lost(pe, loss.Fate, fmt.Sprintf("%v %d", s.kind, key.seq), s.waiting())
+		}
+		r.failLocked(key, s, wire.PeerFailed, loss.Append(nil))
+		return
+	}
+}
+
+func (r *rendezvous) failLocked(key stepKey, s *step, kind wire.Kind, payload []byte) {
+	s.stop()
+	s.failure = &wire.Frame{Kind: kind, Seq: key.seq, Payload: payload}
+	s.parts = nil
+	r.answerLocked(s.waiting(), *s.failure)
+}
+
+func (r *rendezvous) answerLocked(pes []int, f wire.Frame) {
+	b, err := wire.Append(nil, f)
+	if err != nil {
+		panic(err) // bounds were checked when the frame was made
+	}
+	for _, pe := range pes {
+		r.members[pe].waits = false
+		r.send(pe, b)
+	}
+}
+
+// waiting lists the PEs that have joined.
+func (s *step) waiting() []int {
+	var pes []int
+	for pe, in := range s.joined {
+		if in {
+			pes = append(pes, pe)
+		}
+	}
+	return pes
+}
+
+func (s *step) stop() {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
+// waitFor words who waits for a PE that will not come.
+func waitFor(step string, wait []int) string {
+	verb := "waits"
+	if len(wait) > 1 {
+		verb = "wait"
+	}
+	return fmt.Sprintf("%s %s for it in %s", bootstrap.List(wait), verb, step)
+}

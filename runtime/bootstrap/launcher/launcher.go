@@ -1,0 +1,213 @@
+// Package launcher is the bootstrap of a PE that shmemrun started: the PE's
+// side of runtime/bootstrap/wire, over the socket that the PE inherits.
+//
+// It lives inside a C program's process, so it starts no goroutine, takes no
+// more than one descriptor, and blocks in the kernel while it waits: Go's
+// poller stays out of a process that has no other use for it. shmemrun keeps
+// the time; a PE whose shmemrun is gone sees the end of the stream.
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/wire"
+)
+
+// Client is a PE's connection to its shmemrun.
+type Client struct {
+	conn *socket
+	rank int
+	size int
+	seq  uint32
+	out  []byte
+	err  error // the stream is unusable, and why
+
+	mu     sync.Mutex // guards writing, so that Abort and Exit may come from any goroutine
+	closed bool
+}
+
+var _ bootstrap.Bootstrap = (*Client)(nil)
+
+// New takes over the descriptor and greets shmemrun; it does not wait for the
+// others. A timeout of 0 waits for them for ever. The descriptor is
+// close-on-exec from then on, and Close closes it.
+func New(fd, rank, size int, timeout time.Duration) (*Client, error) {
+	if rank < 0 || rank >= size {
+		return nil, fmt.Errorf("join job: PE %d of %d (%s and %s contradict each other: start the program with shmemrun)",
+			rank, size, EnvPE, EnvNPEs)
+	}
+	if err := check(fd); err != nil {
+		return nil, fmt.Errorf("join job: descriptor %d is not shmemrun's: %w (start the program with shmemrun, or unset %s)",
+			fd, err, EnvFD)
+	}
+	unix.CloseOnExec(fd)
+	c := &Client{conn: &socket{fd}, rank: rank, size: size}
+	hello := wire.Greeting{PE: rank, Size: size, Timeout: timeout}.Append(nil)
+	if err := c.send(wire.Frame{Kind: wire.Hello, Payload: hello}); err != nil {
+		return nil, fmt.Errorf("join job: %w", err)
+	}
+	return c, nil
+}
+
+// check refuses a descriptor that cannot be the launcher's. A program that a
+// PE starts inherits the variables but not the descriptor, whose number may
+// then be any file of its own.
+func check(fd int) error {
+	typ, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil {
+		return err
+	}
+	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil {
+		return err
+	}
+	if typ != unix.SOCK_STREAM || domain != unix.AF_UNIX {
+		return errors.New("it is a socket of another kind")
+	}
+	return nil
+}
+
+// Name is "launcher".
+func (c *Client) Name() string { return "launcher" }
+
+// Rank is this PE's number.
+func (c *Client) Rank() int { return c.rank }
+
+// Size is the number of PEs.
+func (c *Client) Size() int { return c.size }
+
+// Allgather implements bootstrap.Bootstrap. A contribution has at most
+// wire.MaxContribution bytes.
+func (c *Client) Allgather(mine []byte) ([][]byte, error) {
+	if len(mine) > wire.MaxContribution {
+		return nil, fmt.Errorf("allgather %d: %d bytes from one PE, at most %d", c.seq+1, len(mine), wire.MaxContribution)
+	}
+	p, err := c.step(wire.Gather, mine, wire.Gathered)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := wire.ParseParts(p)
+	if err == nil && len(parts) != c.size {
+		err = fmt.Errorf("%w: %d contributions from %d PEs", wire.ErrFormat, len(parts), c.size)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("allgather %d: %w", c.seq, err)
+	}
+	return parts, nil
+}
+
+// Barrier implements bootstrap.Bootstrap.
+func (c *Client) Barrier() error {
+	_, err := c.step(wire.Barrier, nil, wire.Released)
+	return err
+}
+
+// step sends one frame and waits for its answer.
+func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, error) {
+	c.seq++
+	name := fmt.Sprintf("%v %d", kind, c.seq)
+	if err := c.send(wire.Frame{Kind: kind, Seq: c.seq, Payload: payload}); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	f, err := wire.Read(c.conn)
+	if err == nil && f.Seq != c.seq {
+		err = fmt.Errorf("%w: answer to step %d", wire.ErrFormat, f.Seq)
+	}
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			err = errGone
+		}
+		c.mu.Lock()
+		c.err = err
+		c.mu.Unlock()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if f.Kind == want {
+		return f.Payload, nil
+	}
+	return nil, failure(name, f)
+}
+
+// failure is the error that an answer stands for which is not the wanted one.
+func failure(step string, f wire.Frame) error {
+	var err error
+	switch f.Kind {
+	case wire.Missing:
+		var a wire.Absence
+		if a, err = wire.ParseAbsence(f.Payload); err == nil {
+			return &bootstrap.MissingError{Step: step, Missing: a.PEs, Waited: a.Waited}
+		}
+	case wire.PeerFailed:
+		var l wire.Loss
+		if l, err = wire.ParseLoss(f.Payload); err == nil {
+			return &bootstrap.PeerError{Step: step, PE: l.PE, Fate: l.Fate.String()}
+		}
+	case wire.Refused:
+		err = errors.New(string(f.Payload))
+	default:
+		err = fmt.Errorf("%w: unexpected %v", wire.ErrFormat, f.Kind)
+	}
+	return fmt.Errorf("%s: %w", step, err)
+}
+
+// Abort implements bootstrap.Bootstrap.
+func (c *Client) Abort(status int, reason string) {
+	c.end(wire.Abort, wire.Ending{Status: int32(status), Reason: reason})
+}
+
+// Exit implements bootstrap.Bootstrap.
+func (c *Client) Exit(status int) {
+	c.end(wire.Exit, wire.Ending{Status: int32(status)})
+}
+
+// end tells shmemrun to end the job. It has nobody to report a failure to: a
+// shmemrun that is gone ends no job, and this process ends itself next.
+func (c *Client) end(kind wire.Kind, e wire.Ending) {
+	_ = c.send(wire.Frame{Kind: kind, Payload: e.Append(nil)})
+}
+
+// Close implements bootstrap.Bootstrap.
+func (c *Client) Close() error {
+	err := c.send(wire.Frame{Kind: wire.Done})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	c.err = errors.New("it is closed")
+	if cerr := unix.Close(c.conn.fd); err == nil && cerr != nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("leave job: %w", err)
+	}
+	return nil
+}
+
+func (c *Client) send(f wire.Frame) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	out, err := wire.Append(c.out[:0], f)
+	if err != nil {
+		return err
+	}
+	if cap(out) <= 64<<10 {
+		c.out = out
+	}
+	if err := c.conn.writeAll(out); err != nil {
+		c.err = err
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package launcher
+
+import (
+	"errors"
+	"io"
+
+	"golang.org/x/sys/unix"
+)
+
+// errGone is the end of the stream: shmemrun has ended, or has closed this
+// PE's connection because the job is over.
+var errGone = errors.New("shmemrun is gone (it was killed, or the job is ending)")
+
+// socket reads and writes a blocking stream socket.
+type socket struct{ fd int }
+
+func (s *socket) Read(p []byte) (int, error) {
+	for {
+		n, err := unix.Read(s.fd, p)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err == unix.ECONNRESET:
+			return 0, io.EOF
+		case err != nil:
+			return 0, err
+		case n == 0 && len(p) > 0:
+			return 0, io.EOF
+		}
+		return n, nil
+	}
+}
+
+// writeAll writes all of p. MSG_NOSIGNAL: the program's SIGPIPE is not ours
+// to raise.
+func (s *socket) writeAll(p []byte) error {
+	for len(p) > 0 {
+		n, err := unix.SendmsgN(s.fd, p, nil, nil, unix.MSG_NOSIGNAL)
+		switch err {
+		case nil:
+			p = p[n:]
+		case unix.EINTR:
+		case unix.EPIPE, unix.ECONNRESET:
+			return errGone
+		default:
+			return err
+		}
+	}
+	return nil
+}

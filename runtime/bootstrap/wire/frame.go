@@ -1,0 +1,147 @@
+// Package wire is the protocol between shmemrun and a PE: frames over the
+// Unix stream socket that the PE inherits.
+//
+// The PE speaks and shmemrun answers. A PE first sends Hello, then any number
+// of Gather and Barrier frames, numbered from 1, of which one at a time awaits
+// its answer, and at last Done; Hello may then begin anew, for a program that
+// the same shell starts next. Abort and Exit may come at any moment and have
+// no answer. shmemrun sends nothing else than answers, so nothing can lie in
+// the socket that belongs to an earlier program.
+//
+// A frame is a header of 16 bytes, little endian, and a payload:
+//
+//	0  magic    4  "SHMB"
+//	4  version  1
+//	5  kind     1
+//	6  zero     2
+//	8  seq      4  number of the step, 0 outside of steps
+//	12 length   4  bytes of payload, at most MaxPayload
+//
+// The package owns encoding and bounds. It does not own descriptors, and does
+// not decide what a frame means.
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Sizes and bounds.
+const (
+	Version         = 1
+	HeaderLen       = 16
+	MaxContribution = 1 << 20  // bytes that one PE may give to one Gather
+	MaxPayload      = 64 << 20 // bytes of payload in one frame
+	MaxText         = 4 << 10  // bytes of a reason; longer ones are cut
+)
+
+const magic = 0x424d4853 // "SHMB"
+
+// Kind says what a frame means.
+type Kind uint8
+
+// The kinds of frame. PE: sent by a PE; run: sent by shmemrun.
+const (
+	Hello      Kind = iota + 1 // PE: Greeting
+	Gather                     // PE: its contribution
+	Gathered                   // run: every contribution, see AppendParts
+	Barrier                    // PE: empty
+	Released                   // run: empty
+	Abort                      // PE: Ending with a reason
+	Exit                       // PE: Ending
+	Done                       // PE: empty
+	Missing                    // run: Absence
+	PeerFailed                 // run: Loss
+	Refused                    // run: text
+	kinds
+)
+
+var kindNames = [kinds]string{"none", "hello", "allgather", "allgather result", "barrier", "barrier release",
+	"abort", "exit", "done", "missing", "peer failed", "refused"}
+
+// String names the kind as messages do.
+func (k Kind) String() string {
+	if k < kinds {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// Frame is one message.
+type Frame struct {
+	Kind    Kind
+	Seq     uint32
+	Payload []byte
+}
+
+// ErrFormat is what every malformed frame or payload is.
+var ErrFormat = errors.New("malformed frame")
+
+func formatErrorf(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrFormat}, args...)...)
+}
+
+// Append adds the encoding of f to dst.
+func Append(dst []byte, f Frame) ([]byte, error) {
+	if len(f.Payload) > MaxPayload {
+		return dst, fmt.Errorf("send %v: %d bytes are more than a frame holds, %d", f.Kind, len(f.Payload), MaxPayload)
+	}
+	dst = binary.LittleEndian.AppendUint32(dst, magic)
+	dst = append(dst, Version, byte(f.Kind), 0, 0)
+	dst = binary.LittleEndian.AppendUint32(dst, f.Seq)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(f.Payload)))
+	return append(dst, f.Payload...), nil
+}
+
+func parseHeader(h *[HeaderLen]byte) (f Frame, n int, err error) {
+	if m := binary.LittleEndian.Uint32(h[:]); m != magic {
+		return f, 0, formatErrorf("it begins with %#08x, not %#08x", m, uint32(magic))
+	}
+	if h[4] != Version {
+		return f, 0, formatErrorf("protocol version %d, here %d (take shmemrun and libshmem from one installation)", h[4], Version)
+	}
+	f.Kind = Kind(h[5])
+	if f.Kind == 0 || f.Kind >= kinds {
+		return f, 0, formatErrorf("unknown %v", f.Kind)
+	}
+	if h[6] != 0 || h[7] != 0 {
+		return f, 0, formatErrorf("reserved bytes are %#x %#x", h[6], h[7])
+	}
+	f.Seq = binary.LittleEndian.Uint32(h[8:])
+	length := binary.LittleEndian.Uint32(h[12:])
+	if length > MaxPayload {
+		return f, 0, formatErrorf("%v of %d bytes, at most %d", f.Kind, length, MaxPayload)
+	}
+	return f, int(length), nil
+}
+
+// chunk bounds what Read allocates before the bytes are there, so that a
+// malformed length costs no memory.
+const chunk = 256 << 10
+
+// Read reads one frame. It returns io.EOF where the stream ends between
+// frames, and io.ErrUnexpectedEOF where it ends inside one. The payload is the
+// caller's.
+func Read(r io.Reader) (Frame, error) {
+	var h [HeaderLen]byte
+	if _, err := io.ReadFull(r, h[:]); err != nil {
+		return Frame{}, err
+	}
+	f, n, err := parseHeader(&h)
+	if err != nil {
+		return Frame{}, err
+	}
+	for len(f.Payload) < n {
+		have := len(f.Payload)
+		f.Payload = append(f.Payload, make([]byte, min(n-have, max(chunk, have)))...)
+		if _, err := io.ReadFull(r, f.Payload[have:]); err != nil {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return Frame{}, err
+		}
+	}
+	return f, nil
+}

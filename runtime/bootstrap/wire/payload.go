@@ -1,0 +1,227 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+var le = binary.LittleEndian
+
+// Greeting is the payload of Hello.
+type Greeting struct {
+	PE, Size int
+	Timeout  time.Duration // how long the others may be missing; 0 for ever
+}
+
+// Append adds the encoding of g to dst.
+func (g Greeting) Append(dst []byte) []byte {
+	dst = le.AppendUint32(dst, uint32(g.PE))
+	dst = le.AppendUint32(dst, uint32(g.Size))
+	return le.AppendUint64(dst, uint64(max(g.Timeout, 0)))
+}
+
+// ParseGreeting decodes the payload of Hello.
+func ParseGreeting(p []byte) (Greeting, error) {
+	if len(p) != 16 {
+		return Greeting{}, formatErrorf("hello has %d bytes, not 16", len(p))
+	}
+	pe, size, t := le.Uint32(p), le.Uint32(p[4:]), le.Uint64(p[8:])
+	if size > math.MaxInt32 || pe >= size {
+		return Greeting{}, formatErrorf("hello of PE %d of %d", pe, size)
+	}
+	if t > math.MaxInt64 {
+		return Greeting{}, formatErrorf("hello with a negative timeout")
+	}
+	return Greeting{PE: int(pe), Size: int(size), Timeout: time.Duration(t)}, nil
+}
+
+// AppendParts adds the payload of Gathered: the contributions in order of PE.
+func AppendParts(dst []byte, parts [][]byte) []byte {
+	dst = le.AppendUint32(dst, uint32(len(parts)))
+	for _, p := range parts {
+		dst = le.AppendUint32(dst, uint32(len(p)))
+		dst = append(dst, p...)
+	}
+	return dst
+}
+
+// PartsLen is the length that AppendParts adds.
+func PartsLen(parts [][]byte) int {
+	n := 4
+	for _, p := range parts {
+		n += 4 + len(p)
+	}
+	return n
+}
+
+// ParseParts decodes the payload of Gathered. The parts share its memory.
+func ParseParts(p []byte) ([][]byte, error) {
+	if len(p) < 4 {
+		return nil, formatErrorf("allgather result has %d bytes", len(p))
+	}
+	count := le.Uint32(p)
+	p = p[4:]
+	if uint64(count)*4 > uint64(len(p)) {
+		return nil, formatErrorf("allgather result names %d parts in %d bytes", count, len(p))
+	}
+	parts := make([][]byte, count)
+	for i := range parts {
+		if len(p) < 4 {
+			return nil, formatErrorf("allgather result ends before part %d", i)
+		}
+		n := le.Uint32(p)
+		p = p[4:]
+		if uint64(n) > uint64(len(p)) {
+			return nil, formatErrorf("part %d of an allgather result has %d bytes, only %d follow", i, n, len(p))
+		}
+		parts[i] = p[:n:n]
+		p = p[n:]
+	}
+	if len(p) != 0 {
+		return nil, formatErrorf("%d bytes follow an allgather result", len(p))
+	}
+	return parts, nil
+}
+
+// Ending is the payload of Abort and Exit.
+type Ending struct {
+	Status int32
+	Reason string
+}
+
+// Append adds the encoding of e to dst, its reason cut to MaxText.
+func (e Ending) Append(dst []byte) []byte {
+	dst = le.AppendUint32(dst, uint32(e.Status))
+	return append(dst, e.Reason[:min(len(e.Reason), MaxText)]...)
+}
+
+// ParseEnding decodes the payload of Abort and Exit.
+func ParseEnding(p []byte) (Ending, error) {
+	if len(p) < 4 || len(p) > 4+MaxText {
+		return Ending{}, formatErrorf("abort has %d bytes", len(p))
+	}
+	return Ending{Status: int32(le.Uint32(p)), Reason: string(p[4:])}, nil
+}
+
+// Absence is the payload of Missing.
+type Absence struct {
+	Waited time.Duration
+	PEs    []int // ascending
+}
+
+// Append adds the encoding of a to dst.
+func (a Absence) Append(dst []byte) []byte {
+	dst = le.AppendUint64(dst, uint64(a.Waited))
+	for _, pe := range a.PEs {
+		dst = le.AppendUint32(dst, uint32(pe))
+	}
+	return dst
+}
+
+// ParseAbsence decodes the payload of Missing.
+func ParseAbsence(p []byte) (Absence, error) {
+	if len(p) < 8 || len(p)%4 != 0 {
+		return Absence{}, formatErrorf("list of missing PEs has %d bytes", len(p))
+	}
+	w := le.Uint64(p)
+	if w > math.MaxInt64 {
+		return Absence{}, formatErrorf("negative wait")
+	}
+	a := Absence{Waited: time.Duration(w)}
+	for p = p[8:]; len(p) > 0; p = p[4:] {
+		pe := le.Uint32(p)
+		if pe > math.MaxInt32 || len(a.PEs) > 0 && int(pe) <= a.PEs[len(a.PEs)-1] {
+			return Absence{}, formatErrorf("list of missing PEs is out of order at PE %d", pe)
+		}
+		a.PEs = append(a.PEs, int(pe))
+	}
+	return a, nil
+}
+
+// How says in which way a PE ended.
+type How uint8
+
+// The ways to end.
+const (
+	Exited    How = iota // Code is the exit status
+	Killed               // Code is the signal
+	Finalized            // it lives, or ended later, but left the job in good order
+	hows
+)
+
+// Fate is what became of a PE.
+type Fate struct {
+	How  How
+	Code int
+	Core bool // it left a core dump
+	Init bool // it had come to shmem_init, and not to shmem_finalize
+}
+
+// Bad reports whether a PE that ended so has failed.
+func (f Fate) Bad() bool { return f.How == Killed || f.How == Exited && f.Code != 0 }
+
+// Status is the exit status that a shell would show.
+func (f Fate) Status() int {
+	if f.How == Killed {
+		return 128 + f.Code
+	}
+	return f.Code
+}
+
+// String continues a sentence that begins with the PE.
+func (f Fate) String() string {
+	switch f.How {
+	case Killed:
+		s := "was killed by signal " + strconv.Itoa(f.Code) + " (" + syscall.Signal(f.Code).String() + ")"
+		if f.Core {
+			s += ", core dumped"
+		}
+		return s
+	case Finalized:
+		return "called shmem_finalize"
+	}
+	s := "exited with status " + strconv.Itoa(f.Code)
+	if f.Code == 0 {
+		if f.Init {
+			s += " without shmem_finalize"
+		} else {
+			s += " without shmem_init"
+		}
+	}
+	return s
+}
+
+// Loss is the payload of PeerFailed.
+type Loss struct {
+	PE   int
+	Fate Fate
+}
+
+// Append adds the encoding of l to dst.
+func (l Loss) Append(dst []byte) []byte {
+	dst = le.AppendUint32(dst, uint32(l.PE))
+	dst = le.AppendUint32(dst, uint32(l.Fate.Code))
+	return append(dst, byte(l.Fate.How), flag(l.Fate.Core), flag(l.Fate.Init), 0)
+}
+
+// ParseLoss decodes the payload of PeerFailed.
+func ParseLoss(p []byte) (Loss, error) {
+	if len(p) != 12 {
+		return Loss{}, formatErrorf("fate of a PE has %d bytes, not 12", len(p))
+	}
+	pe, code := le.Uint32(p), le.Uint32(p[4:])
+	if pe > math.MaxInt32 || code > 255 || How(p[8]) >= hows || p[9] > 1 || p[10] > 1 || p[11] != 0 {
+		return Loss{}, formatErrorf("fate of a PE: % x", p)
+	}
+	return Loss{PE: int(pe), Fate: Fate{How: How(p[8]), Code: int(code), Core: p[9] == 1, Init: p[10] == 1}}, nil
+}
+
+func flag(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
