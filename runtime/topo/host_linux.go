@@ -1,0 +1,48 @@
+package topo
+
+import (
+	"os"
+	"strings"
+
+	"libshmem/runtime/shmerr"
+)
+
+// HostID is equal in two processes exactly if they can share memory: they run
+// on one kernel, and one can pass the other a descriptor. The second needs one
+// network namespace, because the socket for it has an abstract name, and one
+// user namespace, because the two compare user ids. Containers of one machine
+// thus count as different hosts unless they share both.
+//
+// A non-empty override (SHMEM_HOST_ID) takes its place.
+func HostID(override string) (string, error) {
+	if override != "" {
+		return "override:" + override, nil
+	}
+	return hostID("/proc")
+}
+
+func hostID(proc string) (string, error) {
+	boot, err := os.ReadFile(proc + "/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", hostError(err)
+	}
+	id := "boot:" + strings.TrimSpace(string(boot))
+	for _, ns := range []string{"net", "user"} {
+		link, err := os.Readlink(proc + "/self/ns/" + ns)
+		if os.IsNotExist(err) {
+			link = ns + ":[none]" // a kernel without this kind of namespace
+		} else if err != nil {
+			return "", hostError(err)
+		}
+		id += " " + link
+	}
+	return id, nil
+}
+
+func hostError(err error) error {
+	return &shmerr.Error{
+		Op: "identify", Object: "this host",
+		Cause:  shmerr.Causef(shmerr.ErrSystem, "%w", err),
+		Remedy: "mount /proc, or give each host its own SHMEM_HOST_ID",
+	}
+}

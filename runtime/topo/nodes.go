@@ -1,0 +1,52 @@
+package topo
+
+// PE is the number of a processing element.
+type PE int32
+
+// Nodes says which PEs share a node. Nodes are numbered in the order of their
+// first PE, so every PE that has the same host identities in the same order
+// computes the same numbers.
+type Nodes struct {
+	Members [][]PE // of each node, ascending; the first is its leader
+	node    []int32
+	rank    []int32
+}
+
+// NewNodes groups PEs by host identity: hosts[i] is that of PE i.
+func NewNodes(hosts []string) *Nodes {
+	n := &Nodes{node: make([]int32, len(hosts)), rank: make([]int32, len(hosts))}
+	index := make(map[string]int32)
+	for pe, host := range hosts {
+		i, ok := index[host]
+		if !ok {
+			i = int32(len(n.Members))
+			index[host] = i
+			n.Members = append(n.Members, nil)
+		}
+		n.node[pe] = i
+		n.rank[pe] = int32(len(n.Members[i]))
+		n.Members[i] = append(n.Members[i], PE(pe))
+	}
+	return n
+}
+
+// Node is the number of pe's node.
+func (n *Nodes) Node(pe PE) int { return int(n.node[pe]) }
+
+// Rank is pe's place among the PEs of its node.
+func (n *Nodes) Rank(pe PE) int { return int(n.rank[pe]) }
+
+// Peers are the PEs of pe's node, itself included, ascending.
+func (n *Nodes) Peers(pe PE) []PE { return n.Members[n.node[pe]] }
+
+// Leader is the first PE of pe's node.
+func (n *Nodes) Leader(pe PE) PE { return n.Peers(pe)[0] }
+
+// Leaders are the first PEs of the nodes, in the order of the nodes.
+func (n *Nodes) Leaders() []PE {
+	leaders := make([]PE, len(n.Members))
+	for i, m := range n.Members {
+		leaders[i] = m[0]
+	}
+	return leaders
+}
