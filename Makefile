@@ -53,8 +53,9 @@ format: ## format Go, C and Python as check wants it
 	@scripts/check --format
 
 .PHONY: gen
-gen: ## write the generated files anew from capi/spec
+gen: ## write the generated files anew, from capi/spec and runtime/config
 	@$(GO) run ./capi/gen
+	@$(GO) run ./runtime/config/gendoc -o docs/environment.md
 
 .PHONY: clean
 clean: ## remove everything that was built

@@ -1,0 +1,213 @@
+package repo
+
+import (
+	"path"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "libshmem"
+
+// graph says what each package of the module may import of the module, tests
+// left out. A name that ends in /... stands for a package and those below it.
+// A package without a row fails, so a new one brings its own line and reason.
+//
+//	package: what it may import
+//	    # why nothing else
+const graph = `
+.:
+    # holds the version, which every part may read, so it imports nothing
+
+capi/spec:
+    # a table of data; the generator and tests read it, nothing is behind it
+capi/gen: . capi/spec
+    # runs when the library is built: what it imported of the runtime would
+    # have to be built before the files that it generates
+capi/core: . runtime/pe runtime/shmerr
+    # translates the C function table into calls of runtime/pe and decides
+    # nothing, so that the runtime can be tested without C
+
+cmd/shmemrun: . runtime/bootstrap/launch runtime/config runtime/shmerr
+    # flags and printing; what a launch is belongs to the package
+cmd/shmem-info: . runtime/config runtime/heap runtime/heap/hostmem runtime/shmerr fabric/ofi
+    # asks the packages what they are and prints it
+
+runtime/shmerr:
+    # everybody returns its errors, so an import here would be a cycle
+runtime/config: . runtime/shmerr
+    # settings are read before anything else exists
+runtime/config/gendoc: runtime/config
+    # writes the documentation of the table
+runtime/bootstrap: runtime/shmerr
+    # bytes and ranks; it knows of no fabric, or a new network would mean a new
+    # way to launch
+runtime/bootstrap/...: runtime/bootstrap/... runtime/shmerr
+    # as above
+runtime/topo: runtime/shmerr
+    # pure assignment of NICs and cores, tested on described machines
+runtime/topo/hwloc: runtime/topo runtime/shmerr
+    # the reader of the machine
+runtime/heap: runtime/shmerr
+    # arithmetic on offsets: it must not touch memory, so that a random test
+    # can run it a million times
+runtime/heap/hostmem: runtime/heap runtime/shmerr
+    # maps memory and hands descriptors over a socket; bytes of no meaning
+runtime/proxy: . fabric runtime/shmerr
+    # the one package that will see both the fabric and the GPU's queue. It
+    # gets its provider from runtime/pe, so that a test can give it another
+runtime/pe: . fabric fabric/ofi runtime/bootstrap/... runtime/config runtime/heap/... runtime/proxy runtime/shmerr runtime/topo/...
+    # the composition root: nothing else picks an implementation
+
+fabric:
+    # the seam itself: what it imported, every provider would carry
+fabric/ofi: fabric runtime/shmerr
+    # one network library, ignorant of PEs' heaps and of OpenSHMEM's ordering
+fabric/fabrictest: fabric
+    # the suite for any provider, so it may prefer none
+
+tests/...: . capi/spec runtime/config
+    # see the library from outside, as a user does
+`
+
+// parseGraph gives the allowed imports and the reason of each row.
+func parseGraph(t *testing.T) (allowed map[string][]string, reason map[string]string) {
+	t.Helper()
+	allowed, reason = map[string][]string{}, map[string]string{}
+	var row string
+	for _, line := range strings.Split(graph, "\n") {
+		text := strings.TrimSpace(line)
+		switch {
+		case text == "":
+		case strings.HasPrefix(text, "#"):
+			reason[row] += strings.TrimPrefix(text, "#")
+		default:
+			name, list, ok := strings.Cut(text, ":")
+			if _, again := allowed[name]; !ok || again {
+				t.Fatalf("graph: row %q: twice, or without a colon", text)
+			}
+			row, allowed[name] = name, strings.Fields(list)
+		}
+	}
+	for name := range allowed {
+		if reason[name] == "" {
+			t.Errorf("graph: row %s has no reason", name)
+		}
+	}
+	return allowed, reason
+}
+
+func matches(pattern, pkg string) bool {
+	if prefix, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return pkg == prefix || strings.HasPrefix(pkg, prefix+"/")
+	}
+	if pattern == "." {
+		return pkg == ""
+	}
+	return pattern == pkg
+}
+
+// rowOf finds the row of a package: its own before one that ends in /....
+func rowOf(allowed map[string][]string, pkg string) (string, bool) {
+	if pkg == "" {
+		pkg = "."
+	}
+	if _, ok := allowed[pkg]; ok {
+		return pkg, true
+	}
+	for p := pkg; p != "."; p = path.Dir(p) {
+		if _, ok := allowed[p+"/..."]; ok {
+			return p + "/...", true
+		}
+	}
+	return "", false
+}
+
+func TestImportGraph(t *testing.T) {
+	allowed, reason := parseGraph(t)
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		row, ok := rowOf(allowed, s.pkg)
+		if !ok {
+			t.Errorf("%s: package %s has no row in the import graph (add one, with its reason)", s.path, s.pkg)
+			continue
+		}
+	next:
+		for _, spec := range s.ast.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if imported != module && !strings.HasPrefix(imported, module+"/") {
+				continue
+			}
+			imported = strings.TrimPrefix(strings.TrimPrefix(imported, module), "/")
+			for _, pattern := range allowed[row] {
+				if matches(pattern, imported) {
+					continue next
+				}
+			}
+			t.Errorf("%s: %s may not import %s:%s", s.at(spec), s.pkg, imported, reason[row])
+		}
+	}
+}
+
+// TestGraphIsAcyclic holds the rows themselves to one direction, fabric and
+// the proxy's queue included: a row is a permission, and two that permit each
+// other would be a mistake even before somebody uses both.
+func TestGraphIsAcyclic(t *testing.T) {
+	allowed, _ := parseGraph(t)
+	const (
+		open = iota + 1
+		done
+	)
+	state := map[string]int{}
+	var visit func(row string)
+	visit = func(row string) {
+		switch state[row] {
+		case done:
+			return
+		case open:
+			t.Errorf("graph: %s can reach itself", row)
+			return
+		}
+		state[row] = open
+		for _, pattern := range allowed[row] {
+			for other := range allowed {
+				if other != row && matches(pattern, strings.TrimPrefix(strings.TrimSuffix(other, "/..."), ".")) {
+					visit(other)
+				}
+			}
+		}
+		state[row] = done
+	}
+	for row := range allowed {
+		visit(row)
+	}
+}
+
+// cgo is allowed in these packages: each is the one door to something foreign.
+var cgo = map[string]string{
+	"capi/core":          "the C function table that the front gets",
+	"fabric/ofi":         "libfabric",
+	"runtime/topo/hwloc": "hwloc",
+}
+
+func TestCgo(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, spec := range s.ast.Imports {
+			if spec.Path.Value == `"C"` && cgo[s.pkg] == "" {
+				t.Errorf("%s: cgo is for the packages that are the door to a C library, %v; a second door means a second set of rules about pointers and threads", s.at(spec), cgo)
+			}
+		}
+		for _, group := range s.ast.Comments {
+			for _, c := range group.List {
+				if strings.HasPrefix(c.Text, "//export ") && s.pkg != "capi/core" {
+					t.Errorf("%s: only capi/core exports to C, because only its linker script says what libshmem_core.so shows", s.at(c))
+				}
+			}
+		}
+	}
+}
