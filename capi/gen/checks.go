@@ -1,3 +1,125 @@
 package main
 
-func checks() []file { return nil }
+import (
+	"fmt"
+	"strings"
+
+	"libshmem/capi/spec"
+)
+
+// checkHeaders says which header of tests/c has a check.
+var checkHeaders = map[spec.Check]string{
+	spec.CheckPut:     "check_rma.h",
+	spec.CheckGet:     "check_rma.h",
+	spec.CheckAtomic:  "check_atomic.h",
+	spec.CheckSignal:  "check_signal.h",
+	spec.CheckWait:    "check_wait.h",
+	spec.CheckTest:    "check_wait.h",
+	spec.CheckMove:    "check_collective.h",
+	spec.CheckCombine: "check_reduce.h",
+}
+
+var checkKinds = map[spec.Kind]string{
+	spec.Raw:      "CHECK_RAW",
+	spec.Signed:   "CHECK_SIGNED",
+	spec.Unsigned: "CHECK_UNSIGNED",
+	spec.Real:     "CHECK_REAL",
+	spec.Complex:  "CHECK_COMPLEX",
+}
+
+// checks makes the C test of each chapter: for each symbol a function that
+// calls it, and a row of the table that tests/c/check.h runs.
+func checks() []file {
+	var out []file
+	for _, c := range spec.Chapters {
+		var calls, types, rows strings.Builder
+		include := ""
+		seen := map[string]bool{}
+		for i := range c.Families {
+			f := &c.Families[i]
+			if f.Check == spec.ByHand {
+				continue
+			}
+			include = checkHeaders[f.Check]
+			for _, fn := range f.Functions() {
+				checkCall(&calls, fn)
+				if !seen[fn.Type.Name] {
+					seen[fn.Type.Name] = true
+					checkType(&types, fn.Type)
+				}
+				fmt.Fprintf(&rows, "    {%q, call_%s, check_%s, &type_%s, %q, %s},\n",
+					fn.Name, fn.Name, f.Check, fn.Type.Name, f.Name, checkFlags(fn))
+			}
+		}
+		if rows.Len() == 0 {
+			continue
+		}
+		text := banner("/* ", " */") + `/* clang-format off */
+#include "` + include + `"
+
+` + types.String() + calls.String() + `
+static const struct check_symbol symbols[] = {
+` + rows.String() + `};
+
+int main(void)
+{
+    return check_table("` + c.File + `", symbols, sizeof symbols / sizeof symbols[0]);
+}
+`
+		out = append(out, file{"tests/c/zz_" + c.File + ".c", text})
+	}
+	return out
+}
+
+// checkCall writes the function that calls one symbol with the arguments of a
+// struct check_call, whose fields have the parameters' names.
+func checkCall(b *strings.Builder, fn spec.Function) {
+	var args []string
+	for _, p := range fn.Params() {
+		arg := "c->" + p.Name
+		if p.C == "T" {
+			arg = "*(const " + fn.Type.C + " *)" + arg
+		}
+		args = append(args, arg)
+	}
+	result := ""
+	switch fn.Result() {
+	case "T":
+		result = "*(" + fn.Type.C + " *)c->result = "
+	case "int":
+		result = "c->status = "
+	}
+	fmt.Fprintf(b, "\nstatic void call_%s(struct check_call *c)\n{\n    %s%s(%s);\n}\n",
+		fn.Name, result, fn.Name, strings.Join(args, ", "))
+}
+
+func checkType(b *strings.Builder, t spec.Type) {
+	size := fmt.Sprintf("sizeof(%s)", t.C)
+	if t.Kind == spec.Raw {
+		size = fmt.Sprint(t.Bits / 8)
+	}
+	used := size
+	if t.C == "long double" {
+		used = "10"
+	}
+	fmt.Fprintf(b, "static const struct check_type type_%s = {%q, %s, %s, %s};\n",
+		t.Name, t.Name, checkKinds[t.Kind], size, used)
+}
+
+func checkFlags(fn spec.Function) string {
+	var flags []string
+	if fn.Nbi {
+		flags = append(flags, "CHECK_NBI")
+	}
+	many := false
+	for _, p := range fn.Family.Params {
+		many = many || p.Name == "nelems" || p.Name == "nreduce"
+	}
+	if !many {
+		flags = append(flags, "CHECK_SINGLE")
+	}
+	if len(flags) == 0 {
+		return "0"
+	}
+	return strings.Join(flags, " | ")
+}

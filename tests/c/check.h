@@ -1,0 +1,311 @@
+/*
+ * check.h: what the C tests share.
+ *
+ * A test program runs under any number of PEs, checks one symbol after the
+ * other on all of them, and ends with one line of PE 0, "<family>: N passed, N
+ * failed", counting symbols. A symbol that fails on any PE has failed. The
+ * checks themselves are in check_<kind>.h; a generated program (zz_*.c) adds
+ * a table of symbols, each with a function that calls it.
+ */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <shmem.h>
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sentinel bytes on either side of what a function may write. */
+enum { CHECK_GUARD = 64, CHECK_SENTINEL = 0xA5 };
+
+/* A program with many failures is read from its first ones. */
+enum { CHECK_LINES = 3 };
+
+enum check_kind { CHECK_RAW, CHECK_SIGNED, CHECK_UNSIGNED, CHECK_REAL, CHECK_COMPLEX };
+
+struct check_type {
+    const char *name;
+    enum check_kind kind;
+    size_t size;
+    size_t used; /* bytes that carry the value: 10 of 16 in a long double */
+};
+
+/* The arguments of any function of the table, by the names it gives them. */
+struct check_call {
+    void *dest;
+    const void *source;
+    const void *value;
+    const void *cond;
+    void *fetch;
+    void *result; /* where a function's result of the element type goes */
+    int status;   /* a result of type int */
+    size_t nelems;
+    size_t nreduce;
+    int pe;
+    uint64_t *sig_addr;
+    uint64_t signal;
+    int sig_op;
+    void *ivar;
+    int cmp;
+    const void *cmp_value;
+    shmem_team_t team;
+    int PE_root;
+};
+
+enum { CHECK_NBI = 1, CHECK_SINGLE = 2 };
+
+struct check_symbol {
+    const char *name;
+    void (*call)(struct check_call *);
+    void (*check)(const struct check_symbol *);
+    const struct check_type *type;
+    const char *family;
+    int flags; /* CHECK_NBI, CHECK_SINGLE: one element, not an array */
+};
+
+static struct {
+    const char *family;
+    const char *symbol;
+    int me, n;
+    size_t symbols;
+    size_t current;
+    unsigned char *failed; /* one flag for each symbol */
+    int lines;             /* printed for this symbol */
+} check;
+
+/* Starts the symbol-th of the family's symbols. */
+static inline void check_start(size_t symbol, const char *name)
+{
+    check.current = symbol;
+    check.symbol = name;
+    check.lines = 0;
+}
+
+__attribute__((format(printf, 1, 2))) static inline void check_fail(const char *format, ...)
+{
+    check.failed[check.current] = 1;
+    if (check.lines++ >= CHECK_LINES)
+        return;
+    char text[512];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    fprintf(stderr, "%s: PE %d: %s\n", check.symbol, check.me, text);
+}
+
+#define CHECK(condition, ...)                                                                      \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            check_fail(__VA_ARGS__);                                                               \
+    } while (0)
+
+/* Joins the job. symbols is how many will be checked. */
+static inline void check_open(const char *family, size_t symbols)
+{
+    shmem_init();
+    check.family = family;
+    check.me = shmem_my_pe();
+    check.n = shmem_n_pes();
+    check.symbols = symbols;
+    check.failed = calloc(symbols, 1);
+    if (check.failed == NULL)
+        abort();
+}
+
+/* Symmetric memory, or the end of the test. */
+static inline void *check_alloc(size_t size)
+{
+    void *p = shmem_malloc(size);
+    if (p == NULL) {
+        fprintf(stderr, "%s: PE %d: shmem_malloc(%zu) returned NULL\n", check.family, check.me,
+                size);
+        shmem_global_exit(1);
+    }
+    return p;
+}
+
+/* Counts on PE 0 what failed anywhere, prints the closing line, and leaves. */
+static inline int check_close(void)
+{
+    unsigned char *all = check_alloc(check.symbols * (size_t)check.n);
+    shmem_putmem(all + check.symbols * (size_t)check.me, check.failed, check.symbols, 0);
+    shmem_barrier_all();
+    size_t failures = 0;
+    for (size_t i = 0; i < check.symbols; i++) {
+        bool failed = false;
+        for (size_t pe = 0; pe < (size_t)check.n; pe++)
+            failed |= all[pe * check.symbols + i] != 0;
+        failures += failed;
+    }
+    int me = check.me;
+    bool mine = memchr(check.failed, 1, check.symbols) != NULL;
+    shmem_free(all);
+    shmem_finalize();
+    free(check.failed);
+    if (me == 0)
+        printf("%s: %zu passed, %zu failed\n", check.family, check.symbols - failures, failures);
+    return me == 0 ? failures != 0 : mine;
+}
+
+/* Runs a generated table. */
+static inline int check_table(const char *family, const struct check_symbol *symbols, size_t n)
+{
+    check_open(family, n);
+    for (size_t i = 0; i < n; i++) {
+        check_start(i, symbols[i].name);
+        symbols[i].check(&symbols[i]);
+    }
+    return check_close();
+}
+
+/* ------------------------------------------------------------------- values */
+
+/* A number that looks random and is the same on every PE. */
+static inline uint64_t check_mix(uint64_t x)
+{
+    x += 0x9E3779B97F4A7C15u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+}
+
+/* What distinguishes the contents of one array from those of all others. */
+static inline uint64_t check_seed(int pe, size_t nelems, size_t round)
+{
+    return check_mix(check_mix(check.current * 64 + round) + nelems * 4096 + (uint64_t)pe);
+}
+
+/* Bits of an integer of the size at a place, extended as its kind says. */
+static inline uint64_t check_load(const struct check_type *t, const void *at)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, at, t->size);
+    if (t->kind == CHECK_SIGNED && t->size < 8 && bits >> (8 * t->size - 1))
+        bits |= ~(uint64_t)0 << (8 * t->size);
+    return bits;
+}
+
+static inline void check_store(const struct check_type *t, void *at, uint64_t bits)
+{
+    memcpy(at, &bits, t->size);
+}
+
+static inline long double check_load_real(size_t size, const void *at)
+{
+    float f;
+    double d;
+    long double l;
+    switch (size) {
+    case sizeof f:
+        memcpy(&f, at, sizeof f);
+        return f;
+    case sizeof d:
+        memcpy(&d, at, sizeof d);
+        return d;
+    default:
+        memcpy(&l, at, sizeof l);
+        return l;
+    }
+}
+
+static inline void check_store_real(size_t size, void *at, long double value)
+{
+    float f = (float)value;
+    double d = (double)value;
+    if (size == sizeof f) {
+        memcpy(at, &f, sizeof f);
+    } else if (size == sizeof d) {
+        memcpy(at, &d, sizeof d);
+    } else {
+        memset(at, 0, size);
+        memcpy(at, &value, 10);
+    }
+}
+
+/* Fills nelems elements with values that use the whole width of the type. */
+static inline void check_fill(const struct check_type *t, void *at, size_t nelems, uint64_t seed)
+{
+    char *to = at;
+    for (size_t i = 0; i < nelems; i++, to += t->size) {
+        uint64_t words[2] = {check_mix(seed + 2 * i), check_mix(seed + 2 * i + 1)};
+        if (t->kind == CHECK_REAL)
+            check_store_real(t->size, to, (long double)(int64_t)words[0] / 1024);
+        else
+            memcpy(to, words, t->size);
+    }
+}
+
+static inline void check_hex(char *text, const void *at, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sprintf(text + 2 * i, "%02x", ((const unsigned char *)at)[n - 1 - i]);
+}
+
+/* Are n elements the ones that check_fill makes from the seed? */
+static inline void check_filled(const struct check_type *t, const void *at, size_t nelems,
+                                uint64_t seed, const char *what)
+{
+    const char *from = at;
+    for (size_t i = 0; i < nelems; i++, from += t->size) {
+        char want[16], expected[33], got[33];
+        uint64_t words[2] = {check_mix(seed + 2 * i), check_mix(seed + 2 * i + 1)};
+        if (t->kind == CHECK_REAL)
+            check_store_real(t->size, want, (long double)(int64_t)words[0] / 1024);
+        else
+            memcpy(want, words, t->size);
+        if (memcmp(want, from, t->used) == 0)
+            continue;
+        check_hex(expected, want, t->used);
+        check_hex(got, from, t->used);
+        check_fail("%s, element %zu of %zu: expected 0x%s, got 0x%s", what, i, nelems, expected,
+                   got);
+        return;
+    }
+}
+
+/* Are the bytes from begin to end untouched? */
+static inline void check_untouched(const void *area, size_t begin, size_t end, const char *what)
+{
+    const unsigned char *bytes = area;
+    for (size_t i = begin; i < end; i++) {
+        if (bytes[i] == CHECK_SENTINEL)
+            continue;
+        check_fail("%s, byte %zu of the array's surroundings: expected 0x%02x, got 0x%02x", what, i,
+                   CHECK_SENTINEL, bytes[i]);
+        return;
+    }
+}
+
+/* ----------------------------------------------------------------- patterns */
+
+/* Who talks to whom. In the last one, PE 0 does it with every PE. */
+enum check_pattern { CHECK_RIGHT, CHECK_SELF, CHECK_FROM_0, CHECK_PATTERNS };
+
+static const char *const check_pattern_names[] = {"left to right", "to itself", "PE 0 to all"};
+
+/* The PE whose operations reach this PE's memory. */
+static inline int check_origin(enum check_pattern p)
+{
+    switch (p) {
+    case CHECK_RIGHT:
+        return (check.me + check.n - 1) % check.n;
+    case CHECK_SELF:
+        return check.me;
+    default:
+        return 0;
+    }
+}
+
+/* The PEs that this PE operates on: from first, up to but not including end. */
+static inline void check_targets(enum check_pattern p, int *first, int *end)
+{
+    *first = p == CHECK_RIGHT ? (check.me + 1) % check.n : p == CHECK_SELF ? check.me : 0;
+    *end = p != CHECK_FROM_0 ? *first + 1 : check.me == 0 ? check.n : 0;
+}
+
+#endif

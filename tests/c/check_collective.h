@@ -1,0 +1,121 @@
+/*
+ * check_collective.h: what collectives that move data must leave on every PE,
+ * from every root, in several lengths, and several times in a row.
+ */
+#ifndef CHECK_COLLECTIVE_H
+#define CHECK_COLLECTIVE_H
+
+#include "check.h"
+
+static const size_t check_lengths[] = {0, 1, 7, 3000};
+enum {
+    CHECK_LENGTHS = sizeof check_lengths / sizeof check_lengths[0],
+    CHECK_LONGEST = 3000 * 16,
+    CHECK_ROW = 5 /* calls in a row without a barrier */
+};
+
+/* Two symmetric areas, each with room for one longest array of every PE. */
+static inline void check_areas(char **dest, char **source, size_t *size)
+{
+    static char *area;
+    *size = 2 * CHECK_GUARD + (size_t)check.n * CHECK_LONGEST;
+    if (area == NULL)
+        area = check_alloc(2 * *size);
+    *dest = area;
+    *source = area + *size;
+}
+
+/* One kind of collective: blocks of nelems elements in source and in dest, and
+ * the seed of each. */
+struct check_move {
+    const struct check_symbol *s;
+    bool rooted;
+    size_t sources, dests; /* blocks */
+};
+
+static inline struct check_move check_move_of(const struct check_symbol *s)
+{
+    size_t n = (size_t)check.n;
+    if (strcmp(s->family, "broadcast") == 0)
+        return (struct check_move){s, true, 1, 1};
+    if (strcmp(s->family, "fcollect") == 0)
+        return (struct check_move){s, false, 1, n};
+    if (strcmp(s->family, "alltoall") == 0)
+        return (struct check_move){s, false, n, n};
+    fprintf(stderr, "%s: no model for %s\n", s->name, s->family);
+    shmem_global_exit(1);
+    abort();
+}
+
+/* Seed of block number `block` of a PE's source. */
+static inline uint64_t check_block(int pe, size_t block, size_t nelems, size_t round)
+{
+    return check_seed(pe, nelems, 64 * (block + 1) + round);
+}
+
+static inline void check_move_fill(const struct check_move *m, char *source, size_t n, size_t round)
+{
+    for (size_t b = 0; b < m->sources; b++)
+        check_fill(m->s->type, source + b * n * m->s->type->size, n,
+                   check_block(check.me, b, n, round));
+}
+
+static inline void check_move_call(const struct check_move *m, char *dest, const char *source,
+                                   size_t n, int root)
+{
+    struct check_call c = {.team = SHMEM_TEAM_WORLD,
+                           .dest = dest,
+                           .source = source,
+                           .nelems = n,
+                           .PE_root = root,
+                           .status = -1};
+    m->s->call(&c);
+    CHECK(c.status == 0, "%zu elements: returned %d, expected 0", n, c.status);
+}
+
+static inline void check_move_verify(const struct check_move *m, const char *dest, size_t n,
+                                     int root, size_t round, const char *what)
+{
+    for (size_t b = 0; b < m->dests; b++) {
+        int pe = m->rooted ? root : (int)b;
+        size_t block = m->sources > 1 ? (size_t)check.me : 0;
+        check_filled(m->s->type, dest + b * n * m->s->type->size, n,
+                     check_block(pe, block, n, round), what);
+    }
+}
+
+static inline void check_move(const struct check_symbol *s)
+{
+    struct check_move m = check_move_of(s);
+    char *dest, *source;
+    size_t area;
+    check_areas(&dest, &source, &area);
+    char *to = dest + CHECK_GUARD;
+    for (int l = 0; l < CHECK_LENGTHS; l++) {
+        for (int root = 0; root < (m.rooted ? check.n : 1); root++) {
+            size_t n = check_lengths[l], end = CHECK_GUARD + m.dests * n * s->type->size;
+            memset(dest, CHECK_SENTINEL, end + CHECK_GUARD);
+            check_move_fill(&m, source, n, 0);
+            shmem_barrier_all();
+            check_move_call(&m, to, source, n, root);
+            check_move_verify(&m, to, n, root, 0, "alone");
+            check_untouched(dest, 0, CHECK_GUARD, "before");
+            check_untouched(dest, end, end + CHECK_GUARD, "after");
+            /* The source may be reused once the call is over, not the
+             * destination: a slower PE may still be writing there. */
+            check_move_fill(&m, source, n, 1);
+            shmem_barrier_all();
+        }
+    }
+    const size_t n = 7, room = (size_t)check.n * n * s->type->size;
+    for (size_t round = 0; round < CHECK_ROW; round++)
+        check_move_fill(&m, source + round * room, n, round);
+    shmem_barrier_all();
+    for (size_t round = 0; round < CHECK_ROW; round++)
+        check_move_call(&m, to + round * room, source + round * room, n, (int)round % check.n);
+    for (size_t round = 0; round < CHECK_ROW; round++)
+        check_move_verify(&m, to + round * room, n, (int)round % check.n, round, "in a row");
+    shmem_barrier_all();
+}
+
+#endif

@@ -1,0 +1,122 @@
+/*
+ * check_reduce.h: reductions against a model that every PE computes alone. The
+ * floating-point values are small multiples of a quarter, so that sums are
+ * exact in any order.
+ */
+#ifndef CHECK_REDUCE_H
+#define CHECK_REDUCE_H
+
+#include "check_collective.h"
+
+/* The i-th element that a PE contributes. */
+static inline void check_share(const struct check_type *t, void *at, int pe, size_t i, size_t round)
+{
+    uint64_t h = check_mix(check_seed(pe, i, round));
+    if (t->kind == CHECK_REAL) {
+        check_store_real(t->size, at, ((long double)(h % 4001) - 2000) / 4);
+    } else if (t->kind == CHECK_COMPLEX) {
+        check_store_real(t->size / 2, at, ((long double)(h % 4001) - 2000) / 4);
+        check_store_real(t->size / 2, (char *)at + t->size / 2,
+                         ((long double)(h / 4001 % 4001) - 2000) / 4);
+    } else {
+        check_store(t, at, h);
+    }
+}
+
+static inline long double check_real_model(char op, long double a, long double b)
+{
+    return op == 's' ? a + b : op == 'm' ? (b < a ? b : a) : (b > a ? b : a);
+}
+
+/* acc = acc op in, where op is s, m or M. */
+static inline void check_reduce_model(const struct check_type *t, char op, void *acc,
+                                      const void *in)
+{
+    if (t->kind == CHECK_REAL || t->kind == CHECK_COMPLEX) {
+        size_t parts = t->kind == CHECK_COMPLEX ? 2 : 1, size = t->size / parts;
+        for (size_t i = 0; i < parts; i++)
+            check_store_real(size, (char *)acc + i * size,
+                             check_real_model(op, check_load_real(size, (char *)acc + i * size),
+                                              check_load_real(size, (const char *)in + i * size)));
+        return;
+    }
+    uint64_t a = check_load(t, acc), b = check_load(t, in);
+    bool less = t->kind == CHECK_SIGNED ? (int64_t)b < (int64_t)a : b < a;
+    if (op == 's')
+        a += b;
+    else if (less == (op == 'm'))
+        a = b;
+    check_store(t, acc, a);
+}
+
+static inline void check_reduced(const struct check_symbol *s, const char *dest, size_t n,
+                                 size_t round, const char *what)
+{
+    const struct check_type *t = s->type;
+    char op = s->family[0] == 's' ? 's' : s->family[1] == 'i' ? 'm' : 'M';
+    for (size_t i = 0; i < n; i++, dest += t->size) {
+        char want[16], in[16], expected[33], got[33];
+        check_share(t, want, 0, i, round);
+        for (int pe = 1; pe < check.n; pe++) {
+            check_share(t, in, pe, i, round);
+            check_reduce_model(t, op, want, in);
+        }
+        if (memcmp(want, dest, t->used) == 0)
+            continue;
+        check_hex(expected, want, t->used);
+        check_hex(got, dest, t->used);
+        check_fail("%s, element %zu of %zu: expected 0x%s, got 0x%s", what, i, n, expected, got);
+        return;
+    }
+}
+
+static inline void check_reduce_call(const struct check_symbol *s, void *dest, const void *source,
+                                     size_t n)
+{
+    struct check_call c = {
+        .team = SHMEM_TEAM_WORLD, .dest = dest, .source = source, .nreduce = n, .status = -1};
+    s->call(&c);
+    CHECK(c.status == 0, "%zu elements: returned %d, expected 0", n, c.status);
+}
+
+static inline void check_shares(const struct check_symbol *s, char *at, size_t n, size_t round)
+{
+    for (size_t i = 0; i < n; i++)
+        check_share(s->type, at + i * s->type->size, check.me, i, round);
+}
+
+static inline void check_reduce(const struct check_symbol *s)
+{
+    char *dest, *source;
+    size_t area, size = s->type->size;
+    check_areas(&dest, &source, &area);
+    char *to = dest + CHECK_GUARD;
+    for (int l = 0; l < CHECK_LENGTHS; l++) {
+        size_t n = check_lengths[l], end = CHECK_GUARD + n * size;
+        memset(dest, CHECK_SENTINEL, end + CHECK_GUARD);
+        check_shares(s, source, n, 0);
+        shmem_barrier_all();
+        check_reduce_call(s, to, source, n);
+        check_reduced(s, to, n, 0, "alone");
+        check_shares(s, source, n, 1);
+        shmem_barrier_all();
+        check_shares(s, to, n, 2);
+        shmem_barrier_all();
+        check_reduce_call(s, to, to, n);
+        check_reduced(s, to, n, 2, "in place");
+        check_untouched(dest, 0, CHECK_GUARD, "before");
+        check_untouched(dest, end, end + CHECK_GUARD, "after");
+        shmem_barrier_all();
+    }
+    const size_t n = 7;
+    for (size_t round = 0; round < CHECK_ROW; round++)
+        check_shares(s, source + round * n * size, n, round);
+    shmem_barrier_all();
+    for (size_t round = 0; round < CHECK_ROW; round++)
+        check_reduce_call(s, to + round * n * size, source + round * n * size, n);
+    for (size_t round = 0; round < CHECK_ROW; round++)
+        check_reduced(s, to + round * n * size, n, round, "in a row");
+    shmem_barrier_all();
+}
+
+#endif
