@@ -1,0 +1,41 @@
+/*
+ * progress.h: shows on PE 0 how far all PEs together have come.
+ *
+ * Every PE adds what it has done to one counter in PE 0's memory by a remote
+ * atomic add: nobody waits for an answer, and PE 0 looks when it has time.
+ */
+#ifndef RESHARD_PROGRESS_H
+#define RESHARD_PROGRESS_H
+
+#include "symmetric.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct progress {
+    uint64_t *done;      /* symmetric; PE 0's is the counter */
+    uint64_t total;      /* bytes that all PEs together will report */
+    uint64_t unreported; /* done here, not added to the counter yet */
+    uint64_t grain;      /* bytes that are worth an atomic */
+    bool bar;            /* one line drawn over and over; else a few lines */
+    double begun, drawn; /* seconds of a clock; PE 0 only */
+    int quarters;        /* already printed as lines */
+    bool finished;       /* the last picture is drawn */
+};
+
+/* Seconds of a clock that nobody sets. */
+double progress_clock(void);
+
+/* Collective. The bar is drawn when stderr is a terminal, or when asked for. */
+void progress_init(struct progress *p, struct symmetric *heap, bool bar);
+void progress_free(struct progress *p);
+
+/* Starts the clock. All PEs must have passed a barrier since progress_init. */
+void progress_begin(struct progress *p, uint64_t total);
+
+void progress_add(struct progress *p, uint64_t nbytes);
+
+/* Reports the rest; on PE 0, waits until all PEs have. */
+void progress_end(struct progress *p);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * routes.h: which way the bytes took between PEs, and how many.
+ *
+ * For a PE whose memory this one can load from and store to, shmem_ptr gives
+ * its address here; for any other it gives NULL. That is the same question
+ * that the library asks itself at each put.
+ */
+#ifndef RESHARD_ROUTES_H
+#define RESHARD_ROUTES_H
+
+#include "pipeline.h"
+#include "symmetric.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Bytes from one PE to each other one, by route: [2][n_pes] as symmetric
+ * memory, since each PE knows this of its own puts only. */
+struct route_table {
+    uint64_t *mine; /* this PE's row */
+    uint64_t *all;  /* [n_pes] rows, by sender */
+};
+
+struct routes {
+    uint64_t load_store, load_store_pairs;
+    uint64_t network, network_pairs;
+};
+
+/* Collective. */
+void routes_init(struct route_table *t, struct symmetric *heap);
+void routes_free(struct route_table *t);
+
+/* Collective: the sums over all pairs of PEs, on each PE. With `print`, PE 0
+ * prints a line for each pair. */
+struct routes routes_collect(struct route_table *t, const struct pipeline *p, bool print);
+
+#endif
