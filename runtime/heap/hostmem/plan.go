@@ -1,0 +1,92 @@
+package hostmem
+
+import (
+	"fmt"
+
+	"libshmem/runtime/config"
+	"libshmem/runtime/shmerr"
+)
+
+// Plan divides the memory file of a node. All sizes are in bytes.
+//
+//	| internal area | user heap |  internal area | user heap | ...
+//	                ^ HeapOffset                 ^ Slice + HeapOffset
+//
+// The internal area ends where the user heap begins, so that it has the same
+// negative offsets on every PE; the space before it is never touched.
+type Plan struct {
+	Internal uint64 // the library's own area of each PE, a multiple of the page
+	Heap     uint64 // the user heap of each PE, a multiple of the page
+	Align    uint64 // every user heap begins at a multiple of it, in memory as in the file
+	PEs      int    // on this node
+}
+
+const (
+	// Page is the unit of sizes. A machine with larger pages rounds more.
+	Page = 4096
+
+	minAlign = 2 << 20 // a huge page
+	maxAlign = 1 << 30
+)
+
+// NewPlan rounds the sizes up. The alignment of the user heap, which bounds
+// the alignments that a program may ask for, is the largest power of two that
+// is at most an eighth of the heap, within 2 MiB and 1 GiB: it costs address
+// space before and behind each heap, and no memory.
+func NewPlan(internal, heap uint64, pes int) Plan {
+	p := Plan{Internal: roundUp(internal, Page), Heap: roundUp(heap, Page), Align: minAlign, PEs: pes}
+	for p.Align < maxAlign && p.Align*2 <= heap/8 {
+		p.Align *= 2
+	}
+	return p
+}
+
+// HeapOffset is the distance from the start of a slice to its user heap.
+func (p Plan) HeapOffset() uint64 { return roundUp(p.Internal, p.Align) }
+
+// Slice is the size of one PE's part of the file.
+func (p Plan) Slice() uint64 { return p.HeapOffset() + roundUp(p.Heap, p.Align) }
+
+// Total is the size of the file.
+func (p Plan) Total() uint64 { return p.Slice() * uint64(p.PEs) }
+
+// addressSpace is what a process can map where a pointer has 47 usable bits,
+// less the little that libraries, stacks and Go's own heap need.
+const addressSpace = 1<<47 - 1<<33
+
+// check refuses a plan that no process of this machine could map.
+func (p Plan) check() error {
+	if p.PEs < 1 || p.Heap == 0 || p.Heap > config.MaxHeap || p.Internal > config.MaxHeap {
+		return p.refuse(shmerr.Causef(shmerr.ErrSetting, "the size is not between 1 and %s", config.FormatSize(config.MaxHeap)), lowerSize)
+	}
+	if most := uint64(addressSpace) / p.Slice(); uint64(p.PEs) > most {
+		return p.refuse(shmerr.Causef(shmerr.ErrNoMemory, "they need %s of address space and a process has %s", amount(p.Total()), amount(addressSpace)), lowerSize)
+	}
+	return nil
+}
+
+const lowerSize = "lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the node"
+
+func (p Plan) refuse(cause error, remedy string) error {
+	return &shmerr.Error{Op: "reserve", Object: p.String(), Cause: cause, Remedy: remedy}
+}
+
+// String names the plan by the setting behind it.
+func (p Plan) String() string {
+	return fmt.Sprintf("SHMEM_SYMMETRIC_SIZE=%s for %d PEs of this node", config.FormatSize(p.Heap), p.PEs)
+}
+
+func roundUp(n, unit uint64) uint64 { return (n + unit - 1) / unit * unit }
+
+// amount prints bytes for people.
+func amount(n uint64) string {
+	f, unit := float64(n), 0
+	for f >= 1024 && unit < 4 {
+		f /= 1024
+		unit++
+	}
+	if unit == 0 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%.1f %s", f, [...]string{"", "KiB", "MiB", "GiB", "TiB"}[unit])
+}

@@ -1,0 +1,136 @@
+package hostmem
+
+import (
+	"errors"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/shmerr"
+)
+
+// Segment is the memory file of a node and this process's mapping of it.
+type Segment struct {
+	plan      Plan
+	fd        int
+	base      unsafe.Pointer
+	machine   machine
+	committed uint64 // bytes of each user heap, see Commit
+}
+
+// mfdNoExecSeal is MFD_NOEXEC_SEAL, of Linux 6.3: without it such a kernel
+// logs a complaint about every memory file.
+const mfdNoExecSeal = 0x8
+
+// Create makes the memory file. No memory is taken.
+func Create(p Plan) (*Segment, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	// A file that exceeds this limit raises SIGXFSZ rather than an error.
+	if limit, ok := softLimit(unix.RLIMIT_FSIZE); ok && p.Total() > limit {
+		return nil, p.refuse(shmerr.Causef(shmerr.ErrNoMemory, "they need a memory file of %s and RLIMIT_FSIZE is %s", amount(p.Total()), amount(limit)),
+			"raise the limit by ulimit -f, or "+lowerSize)
+	}
+	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	fd, err := unix.MemfdCreate("shmem", flags|mfdNoExecSeal)
+	if errors.Is(err, unix.EINVAL) {
+		fd, err = unix.MemfdCreate("shmem", flags)
+	}
+	if err != nil {
+		return nil, p.refuse(shmerr.Causef(shmerr.ErrSystem, "memfd_create: %w", err), "")
+	}
+	s := &Segment{plan: p, fd: fd, machine: machine{}}
+	if err := unix.Ftruncate(fd, int64(p.Total())); err != nil {
+		_ = s.Close()
+		return nil, p.refuse(shmerr.Causef(shmerr.ErrSystem, "ftruncate to %s: %w", amount(p.Total()), err), lowerSize)
+	}
+	// From here on the size is a promise: no peer can make another one's
+	// access raise SIGBUS by shrinking the file.
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, sizeSeals|unix.F_SEAL_SEAL); err != nil {
+		_ = s.Close()
+		return nil, p.refuse(shmerr.Causef(shmerr.ErrSystem, "seal the memory file: %w", err), "")
+	}
+	return s, nil
+}
+
+const sizeSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
+
+// Map maps the whole file at an address that is a multiple of Plan.Align.
+func (s *Segment) Map() error {
+	p := s.plan
+	// Reserve more than is needed, map at an aligned address in it, and give
+	// the ends back.
+	space := p.Total() + p.Align
+	room, err := unix.MmapPtr(-1, 0, nil, uintptr(space), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err != nil {
+		return s.mapError(err)
+	}
+	before := -uint64(uintptr(room)) & (p.Align - 1)
+	base := unsafe.Add(room, before)
+	if _, err := unix.MmapPtr(s.fd, 0, base, uintptr(p.Total()), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_SHARED|unix.MAP_NORESERVE|unix.MAP_FIXED); err != nil {
+		return errors.Join(s.mapError(err), unmap(room, space))
+	}
+	s.base = base
+	return errors.Join(unmap(room, before), unmap(unsafe.Add(base, p.Total()), p.Align-before))
+}
+
+func (s *Segment) mapError(err error) error {
+	p := s.plan
+	cause := shmerr.Causef(shmerr.ErrSystem, "mmap of %s: %w", amount(p.Total()), err)
+	if errors.Is(err, unix.ENOMEM) {
+		cause = shmerr.Causef(shmerr.ErrNoMemory, "they need %s of address space and the kernel has no such range: %w", amount(p.Total()), err)
+		if limit, ok := softLimit(unix.RLIMIT_AS); ok {
+			return p.refuse(shmerr.Causef(shmerr.ErrNoMemory, "they need %s of address space and RLIMIT_AS is %s", amount(p.Total()), amount(limit)),
+				"raise the limit by ulimit -v, or "+lowerSize)
+		}
+	}
+	return p.refuse(cause, lowerSize)
+}
+
+func unmap(p unsafe.Pointer, n uint64) error {
+	if n == 0 {
+		return nil
+	}
+	return unix.MunmapPtr(p, uintptr(n))
+}
+
+// softLimit is the limit in force, or false where there is none.
+func softLimit(resource int) (uint64, bool) {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(resource, &l); err != nil || l.Cur == unix.RLIM_INFINITY {
+		return 0, false
+	}
+	return l.Cur, true
+}
+
+// Plan is the division of the file.
+func (s *Segment) Plan() Plan { return s.plan }
+
+// Heap is the user heap of the PE with this rank on the node, Plan.Heap bytes;
+// its internal area, Plan.Internal bytes, ends there. Only after Map.
+func (s *Segment) Heap(rank int) unsafe.Pointer {
+	return unsafe.Add(s.base, uint64(rank)*s.plan.Slice()+s.plan.HeapOffset())
+}
+
+// Base is the start of the mapping, Plan.Total bytes. Only after Map.
+func (s *Segment) Base() unsafe.Pointer { return s.base }
+
+// Close unmaps the file and closes it. The memory is freed when every PE has
+// done so.
+func (s *Segment) Close() error {
+	var errs []error
+	if s.base != nil {
+		errs = append(errs, unmap(s.base, s.plan.Total()))
+		s.base = nil
+	}
+	if s.fd >= 0 {
+		errs = append(errs, unix.Close(s.fd))
+		s.fd = -1
+	}
+	if err := errors.Join(errs...); err != nil {
+		return &shmerr.Error{Op: "release", Object: "the symmetric heap", Cause: shmerr.Causef(shmerr.ErrSystem, "%w", err)}
+	}
+	return nil
+}
