@@ -122,6 +122,16 @@ func explain(err error) error {
 		return err
 	}
 	text := err.Error()
+	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		name := "--" + e.GetFlag().Name
+		if e.GetFlag().Shorthand != "" {
+			name = "-" + e.GetFlag().Shorthand
+		}
+		text = fmt.Sprintf("%s %s: not a number", name, e.GetValue())
+	}
+	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		text = "option --" + e.GetFlag().Name + " needs a value"
+	}
 	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		text = "unknown option --" + e.GetSpecifiedName()
 		if e.GetSpecifiedShortnames() != "" {

@@ -28,6 +28,7 @@ const (
 type job struct {
 	opt     *Options
 	out     *output
+	stdout  sink
 	meet    *rendezvous
 	actions chan func()
 	over    chan struct{} // closed when nothing is left
@@ -119,7 +120,7 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, error) {
 
 func newJob(o *Options, out *output) *job {
 	j := &job{
-		opt: o, out: out,
+		opt: o, out: out, stdout: newSink(o.Stdout),
 		actions: make(chan func(), 64),
 		over:    make(chan struct{}),
 		byPID:   make(map[int]*process, o.PEs),
@@ -144,7 +145,7 @@ func (j *job) began(p *process) {
 	j.conns[p.pe] = p.conn
 	j.byPID[p.pid] = p
 	j.running++
-	j.out.forward(p.pe, p.stdout, newSink(j.opt.Stdout))
+	j.out.forward(p.pe, p.stdout, j.stdout)
 	j.out.forward(p.pe, p.stderr, j.out.errs)
 	go j.serve(p)
 }

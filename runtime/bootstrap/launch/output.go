@@ -2,8 +2,6 @@ package launch
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"os"
 	"strconv"
 	"sync"
@@ -156,12 +154,12 @@ func (s *stream) finish() {
 func (s *stream) writeLocked(n int) error {
 	b := s.held[:n]
 	var w []byte
-	if s.to.terminal && s.out.open != nil && s.out.open != s {
+	cut := s.to.terminal && s.out.open != nil && s.out.open != s
+	if cut {
 		w = append(w, '\n')
 	}
-	if s.prefix == "" {
-		w = append(w, b...)
-	} else {
+	switch {
+	case s.prefix != "":
 		for len(b) > 0 {
 			if !s.begun {
 				w = append(w, s.prefix...)
@@ -177,6 +175,10 @@ func (s *stream) writeLocked(n int) error {
 			w = append(w, b[:end]...)
 			b = b[end:]
 		}
+	case cut:
+		w = append(w, b...)
+	default:
+		w = b
 	}
 	last := s.held[n-1]
 	if s.to.terminal {
@@ -185,10 +187,7 @@ func (s *stream) writeLocked(n int) error {
 			s.out.open = s
 		}
 	}
-	s.held = append(s.held[:0], s.held[n:]...)
 	_, err := s.to.file.Write(w)
-	if errors.Is(err, io.ErrShortWrite) || errors.Is(err, os.ErrDeadlineExceeded) {
-		err = nil
-	}
+	s.held = append(s.held[:0], s.held[n:]...)
 	return err
 }

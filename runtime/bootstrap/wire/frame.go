@@ -26,6 +26,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Sizes and bounds.
@@ -135,7 +136,8 @@ func Read(r io.Reader) (Frame, error) {
 	}
 	for len(f.Payload) < n {
 		have := len(f.Payload)
-		f.Payload = append(f.Payload, make([]byte, min(n-have, max(chunk, have)))...)
+		more := min(n-have, max(chunk, have))
+		f.Payload = slices.Grow(f.Payload, more)[:have+more]
 		if _, err := io.ReadFull(r, f.Payload[have:]); err != nil {
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF

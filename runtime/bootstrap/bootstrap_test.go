@@ -1,0 +1,34 @@
+package bootstrap
+
+import (
+	"testing"
+	"time"
+)
+
+func TestList(t *testing.T) {
+	for _, c := range []struct {
+		pes  []int
+		want string
+	}{
+		{[]int{3}, "PE 3"},
+		{[]int{1, 2}, "PEs 1, 2"},
+		{[]int{1, 2, 3}, "PEs 1-3"},
+		{[]int{0, 2, 3, 4, 9, 11, 12}, "PEs 0, 2-4, 9, 11, 12"},
+	} {
+		if got := List(c.pes); got != c.want {
+			t.Errorf("List(%v) = %q, want %q", c.pes, got, c.want)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	m := &MissingError{Step: "allgather 1", Missing: []int{1, 3}, Waited: 2 * time.Second}
+	want := "allgather 1: PEs 1, 3 did not come within 2s (see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)"
+	if m.Error() != want {
+		t.Errorf("%q, want %q", m.Error(), want)
+	}
+	p := &PeerError{Step: "barrier 2", PE: 4, Fate: "exited with status 3"}
+	if want := "barrier 2: PE 4 exited with status 3 and cannot join"; p.Error() != want {
+		t.Errorf("%q, want %q", p.Error(), want)
+	}
+}

@@ -1,0 +1,254 @@
+package launch
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"libshmem/runtime/bootstrap/wire"
+)
+
+// mailbox collects what a rendezvous answers.
+type mailbox struct {
+	mu  sync.Mutex
+	got map[int][]wire.Frame
+}
+
+func (m *mailbox) send(pe int, b []byte) {
+	f, err := wire.Read(bytes.NewReader(b))
+	if err != nil {
+		panic(err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.got[pe] = append(m.got[pe], f)
+}
+
+// take returns a PE's only answer.
+func (m *mailbox) take(t *testing.T, pe int) wire.Frame {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.got[pe]) != 1 {
+		t.Fatalf("PE %d got %d answers, want 1", pe, len(m.got[pe]))
+	}
+	f := m.got[pe][0]
+	delete(m.got, pe)
+	return f
+}
+
+func (m *mailbox) empty(t *testing.T) {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for pe, f := range m.got {
+		t.Errorf("PE %d got %v", pe, f)
+	}
+}
+
+// meeting is a rendezvous of PEs that have all said hello.
+func meeting(t *testing.T, n int, timeout time.Duration) (*rendezvous, *mailbox) {
+	t.Helper()
+	m := &mailbox{got: map[int][]wire.Frame{}}
+	r := newRendezvous(n, m.send)
+	for pe := range n {
+		ok(t, r.hello(pe, wire.Greeting{PE: pe, Size: n, Timeout: timeout}))
+	}
+	return r, m
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func gather(seq uint32, s string) wire.Frame {
+	return wire.Frame{Kind: wire.Gather, Seq: seq, Payload: []byte(s)}
+}
+
+func TestGatherAndBarrier(t *testing.T) {
+	r, m := meeting(t, 3, 0)
+	for _, pe := range []int{2, 0} {
+		ok(t, r.join(pe, gather(1, fmt.Sprint("from ", pe))))
+		m.empty(t)
+	}
+	ok(t, r.join(1, gather(1, "from 1")))
+	for pe := range 3 {
+		f := m.take(t, pe)
+		parts, err := wire.ParseParts(f.Payload)
+		if err != nil || f.Kind != wire.Gathered || f.Seq != 1 || len(parts) != 3 {
+			t.Fatalf("PE %d: %v %d, %v", pe, f.Kind, f.Seq, err)
+		}
+		for i, p := range parts {
+			if string(p) != fmt.Sprint("from ", i) {
+				t.Errorf("PE %d, part %d: %q", pe, i, p)
+			}
+		}
+	}
+	for pe := range 3 {
+		ok(t, r.join(pe, wire.Frame{Kind: wire.Barrier, Seq: 2}))
+	}
+	for pe := range 3 {
+		if f := m.take(t, pe); f.Kind != wire.Released || f.Seq != 2 {
+			t.Errorf("PE %d: %v %d", pe, f.Kind, f.Seq)
+		}
+	}
+	if len(r.steps) != 0 {
+		t.Errorf("%d steps are kept", len(r.steps))
+	}
+}
+
+func TestMissingPEs(t *testing.T) {
+	r, m := meeting(t, 4, 20*time.Millisecond)
+	ok(t, r.join(1, gather(1, "")))
+	ok(t, r.join(3, gather(1, "")))
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		m.mu.Lock()
+		n := len(m.got)
+		m.mu.Unlock()
+		if n == 2 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no answer after the timeout")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	for _, pe := range []int{1, 3} {
+		f := m.take(t, pe)
+		a, err := wire.ParseAbsence(f.Payload)
+		if err != nil || f.Kind != wire.Missing || len(a.PEs) != 2 || a.PEs[0] != 0 || a.PEs[1] != 2 || a.Waited < 20*time.Millisecond {
+			t.Errorf("PE %d: %v %+v, %v", pe, f.Kind, a, err)
+		}
+	}
+	ok(t, r.join(0, gather(1, "")))
+	if f := m.take(t, 0); f.Kind != wire.Refused || !strings.Contains(string(f.Payload), "given up") {
+		t.Errorf("the PE that came late: %v %q", f.Kind, f.Payload)
+	}
+}
+
+func TestPeerEndsDuringStep(t *testing.T) {
+	killed := wire.Fate{How: wire.Killed, Code: 9}
+	for _, first := range []bool{true, false} { // whether it ends before the step begins
+		r, m := meeting(t, 3, 0)
+		if first {
+			r.end(1, killed)
+		}
+		ok(t, r.join(0, gather(1, "")))
+		if !first {
+			m.empty(t)
+			r.end(1, killed)
+		}
+		l, err := wire.ParseLoss(m.take(t, 0).Payload)
+		if err != nil || l.PE != 1 || l.Fate != killed {
+			t.Errorf("ended first %t: %+v, %v", first, l, err)
+		}
+		ok(t, r.join(2, gather(1, "")))
+		if f := m.take(t, 2); f.Kind != wire.PeerFailed {
+			t.Errorf("ended first %t, PE that came late: %v", first, f.Kind)
+		}
+	}
+}
+
+// A PE that joined and then died is not missed: its contribution is there.
+func TestPeerEndsAfterJoining(t *testing.T) {
+	r, m := meeting(t, 2, 0)
+	ok(t, r.join(1, gather(1, "last words")))
+	r.end(1, wire.Fate{How: wire.Killed, Code: 9})
+	ok(t, r.join(0, gather(1, "")))
+	if f := m.take(t, 0); f.Kind != wire.Gathered {
+		t.Errorf("%v", f.Kind)
+	}
+}
+
+func TestLostIsTold(t *testing.T) {
+	r, m := meeting(t, 3, 0)
+	var told string
+	r.lost = func(pe int, fate wire.Fate, step string, wait []int) {
+		told = fmt.Sprintf("PE %d %v, but %s", pe, fate, waitFor(step, wait))
+	}
+	ok(t, r.join(0, gather(1, "")))
+	ok(t, r.join(2, gather(1, "")))
+	r.end(1, wire.Fate{How: wire.Exited, Init: true})
+	if want := "PE 1 exited with status 0 without shmem_finalize, but PEs 0, 2 wait for it in allgather 1"; told != want {
+		t.Errorf("%q, want %q", told, want)
+	}
+	m.take(t, 0)
+	m.take(t, 2)
+}
+
+func TestPeerFinalizedTooEarly(t *testing.T) {
+	r, m := meeting(t, 2, 0)
+	ok(t, r.join(0, gather(1, "")))
+	ok(t, r.done(1))
+	l, err := wire.ParseLoss(m.take(t, 0).Payload)
+	if err != nil || l.PE != 1 || l.Fate.How != wire.Finalized {
+		t.Errorf("%+v, %v", l, err)
+	}
+}
+
+func TestDifferentCalls(t *testing.T) {
+	r, m := meeting(t, 3, 0)
+	ok(t, r.join(0, gather(1, "")))
+	ok(t, r.join(1, wire.Frame{Kind: wire.Barrier, Seq: 1}))
+	for pe := range 2 {
+		if f := m.take(t, pe); f.Kind != wire.Refused || !strings.HasPrefix(string(f.Payload), "PE 1 is in barrier 1 while PE 0 is in allgather 1") {
+			t.Errorf("PE %d: %v %q", pe, f.Kind, f.Payload)
+		}
+	}
+	ok(t, r.join(2, gather(1, "")))
+	if f := m.take(t, 2); f.Kind != wire.Refused {
+		t.Errorf("PE 2: %v", f.Kind)
+	}
+}
+
+// A shell script may start one program after the other in each PE.
+func TestSecondLife(t *testing.T) {
+	r, m := meeting(t, 2, 0)
+	ok(t, r.join(0, gather(1, "a")))
+	ok(t, r.join(1, gather(1, "b")))
+	m.take(t, 0)
+	m.take(t, 1)
+	ok(t, r.done(0))
+	ok(t, r.hello(0, wire.Greeting{PE: 0, Size: 2}))
+	ok(t, r.join(0, gather(1, "second a")))
+	m.empty(t)
+	ok(t, r.done(1))
+	m.empty(t)
+	ok(t, r.hello(1, wire.Greeting{PE: 1, Size: 2}))
+	ok(t, r.join(1, gather(1, "second b")))
+	parts, err := wire.ParseParts(m.take(t, 0).Payload)
+	if err != nil || string(parts[1]) != "second b" {
+		t.Errorf("%q, %v", parts, err)
+	}
+}
+
+func TestBreaches(t *testing.T) {
+	r, _ := meeting(t, 2, 0)
+	for name, err := range map[string]error{
+		"second hello":        r.hello(0, wire.Greeting{PE: 0, Size: 2}),
+		"step 2 before 1":     r.join(0, gather(2, "")),
+		"too much":            r.join(0, wire.Frame{Kind: wire.Gather, Seq: 1, Payload: make([]byte, wire.MaxContribution+1)}),
+		"step before hello":   newRendezvous(1, nil).join(0, gather(1, "")),
+		"done before hello":   newRendezvous(1, nil).done(0),
+		"hello of another PE": newRendezvous(2, nil).hello(0, wire.Greeting{PE: 1, Size: 2}),
+		"hello of other size": newRendezvous(2, nil).hello(0, wire.Greeting{PE: 0, Size: 3}),
+	} {
+		if err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+	ok(t, r.join(0, gather(1, "")))
+	if r.join(0, gather(2, "")) == nil {
+		t.Error("a step while the last is not answered was taken")
+	}
+	if r.done(0) == nil {
+		t.Error("done in the middle of a step was taken")
+	}
+}

@@ -1,0 +1,224 @@
+package launcher
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/wire"
+)
+
+// peer is shmemrun's end of a client's socket.
+type peer struct {
+	t testing.TB
+	f *os.File
+}
+
+// pair returns a client, PE 1 of 3, and the other end of its socket.
+func pair(t testing.TB) (*Client, *peer) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &peer{t, os.NewFile(uintptr(fds[0]), "shmemrun")}
+	t.Cleanup(func() { p.f.Close() })
+	c, err := New(fds[1], 1, 3, 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	g, err := wire.ParseGreeting(p.expect(wire.Hello, 0))
+	if want := (wire.Greeting{PE: 1, Size: 3, Timeout: 5 * time.Second}); err != nil || g != want {
+		t.Fatalf("greeting %+v, %v, want %+v", g, err, want)
+	}
+	return c, p
+}
+
+func (p *peer) expect(kind wire.Kind, seq uint32) []byte {
+	p.t.Helper()
+	f, err := wire.Read(p.f)
+	if err != nil || f.Kind != kind || f.Seq != seq {
+		p.t.Errorf("got %v %d, %v, want %v %d", f.Kind, f.Seq, err, kind, seq)
+	}
+	return f.Payload
+}
+
+func (p *peer) answer(f wire.Frame) {
+	p.t.Helper()
+	b, err := wire.Append(nil, f)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if _, err := p.f.Write(b); err != nil {
+		p.t.Error(err)
+	}
+}
+
+func TestSteps(t *testing.T) {
+	c, p := pair(t)
+	go func() {
+		mine := p.expect(wire.Gather, 1)
+		p.answer(wire.Frame{Kind: wire.Gathered, Seq: 1, Payload: wire.AppendParts(nil, [][]byte{{}, mine, []byte("c")})})
+		p.expect(wire.Barrier, 2)
+		p.answer(wire.Frame{Kind: wire.Released, Seq: 2})
+	}()
+	all, err := c.Allgather([]byte("mine"))
+	if err != nil || len(all) != 3 || len(all[0]) != 0 || string(all[1]) != "mine" || string(all[2]) != "c" {
+		t.Errorf("allgather: %q, %v", all, err)
+	}
+	if err := c.Barrier(); err != nil {
+		t.Errorf("barrier: %v", err)
+	}
+	if c.Rank() != 1 || c.Size() != 3 || c.Name() != "launcher" {
+		t.Errorf("%s: PE %d of %d", c.Name(), c.Rank(), c.Size())
+	}
+}
+
+func TestMissing(t *testing.T) {
+	c, p := pair(t)
+	go func() {
+		p.expect(wire.Gather, 1)
+		p.answer(wire.Frame{Kind: wire.Missing, Seq: 1, Payload: wire.Absence{Waited: 2 * time.Second, PEs: []int{0, 2}}.Append(nil)})
+	}()
+	_, err := c.Allgather(nil)
+	m, ok := errors.AsType[*bootstrap.MissingError](err)
+	if !ok || m.Step != "allgather 1" || len(m.Missing) != 2 || m.Missing[1] != 2 || m.Waited != 2*time.Second {
+		t.Errorf("%v, want PEs 0 and 2 missing after 2s in allgather 1", err)
+	}
+}
+
+func TestPeerFailed(t *testing.T) {
+	c, p := pair(t)
+	go func() {
+		p.expect(wire.Barrier, 1)
+		p.answer(wire.Frame{Kind: wire.PeerFailed, Seq: 1, Payload: wire.Loss{PE: 2, Fate: wire.Fate{How: wire.Killed, Code: 9}}.Append(nil)})
+	}()
+	err := c.Barrier()
+	e, ok := errors.AsType[*bootstrap.PeerError](err)
+	if !ok || e.PE != 2 || e.Fate != "was killed by signal 9 (killed)" {
+		t.Errorf("%v, want PE 2 killed by signal 9", err)
+	}
+}
+
+func TestBadAnswers(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		answer     wire.Frame
+	}{
+		{"refused", "allgather 1: because", wire.Frame{Kind: wire.Refused, Seq: 1, Payload: []byte("because")}},
+		{"other step", "answer to step 7", wire.Frame{Kind: wire.Gathered, Seq: 7}},
+		{"other kind", "unexpected barrier release", wire.Frame{Kind: wire.Released, Seq: 1}},
+		{"malformed result", "malformed", wire.Frame{Kind: wire.Gathered, Seq: 1, Payload: []byte{1}}},
+		{"result of another size", "2 contributions from 3 PEs", wire.Frame{Kind: wire.Gathered, Seq: 1, Payload: wire.AppendParts(nil, make([][]byte, 2))}},
+		{"malformed absence", "malformed", wire.Frame{Kind: wire.Missing, Seq: 1}},
+		{"malformed loss", "malformed", wire.Frame{Kind: wire.PeerFailed, Seq: 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cl, p := pair(t)
+			go func() {
+				p.expect(wire.Gather, 1)
+				p.answer(c.answer)
+			}()
+			if _, err := cl.Allgather(nil); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestLauncherGone(t *testing.T) {
+	c, p := pair(t)
+	go func() {
+		p.expect(wire.Gather, 1)
+		p.f.Close()
+	}()
+	if _, err := c.Allgather(nil); !errors.Is(err, errGone) {
+		t.Errorf("while waiting: %v", err)
+	}
+	// Would raise SIGPIPE, and end the program, if it were written plainly.
+	if err := c.Barrier(); !errors.Is(err, errGone) {
+		t.Errorf("afterwards: %v", err)
+	}
+	c.Abort(1, "nobody listens")
+}
+
+// A thread may call shmem_global_exit while another waits in a collective.
+func TestAbortDuringStep(t *testing.T) {
+	c, p := pair(t)
+	result := make(chan error)
+	go func() { result <- c.Barrier() }()
+	p.expect(wire.Barrier, 1)
+	c.Abort(7, "enough")
+	e, err := wire.ParseEnding(p.expect(wire.Abort, 0))
+	if err != nil || e.Status != 7 || e.Reason != "enough" {
+		t.Errorf("abort %+v, %v", e, err)
+	}
+	c.Exit(0)
+	if e, err := wire.ParseEnding(p.expect(wire.Exit, 0)); err != nil || e.Status != 0 {
+		t.Errorf("exit %+v, %v", e, err)
+	}
+	p.f.Close()
+	if err := <-result; !errors.Is(err, errGone) {
+		t.Errorf("the barrier ended with %v", err)
+	}
+}
+
+func TestClose(t *testing.T) {
+	c, p := pair(t)
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.expect(wire.Done, 0)
+	if err := c.Close(); err != nil {
+		t.Errorf("second close: %v", err)
+	}
+	if _, err := c.Allgather(nil); err == nil {
+		t.Error("allgather after close succeeded")
+	}
+}
+
+func TestDescriptor(t *testing.T) {
+	c, _ := pair(t)
+	flags, err := unix.FcntlInt(uintptr(c.conn.fd), unix.F_GETFD, 0)
+	if err != nil || flags&unix.FD_CLOEXEC == 0 {
+		t.Errorf("flags %#x, %v: a program that the PE starts would inherit the socket", flags, err)
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	udp, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(udp)
+	for name, fd := range map[string]int{"closed": 1 << 20, "a file": int(null.Fd()), "a datagram socket": udp} {
+		if _, err := New(fd, 0, 1, 0); err == nil || !strings.Contains(err.Error(), EnvFD) {
+			t.Errorf("%s: %v, want an error that names %s", name, err, EnvFD)
+		}
+	}
+	if _, err := New(c.conn.fd, 3, 3, 0); err == nil || !strings.Contains(err.Error(), "PE 3 of 3") {
+		t.Errorf("PE 3 of 3: %v", err)
+	}
+}
+
+func TestContributionTooLong(t *testing.T) {
+	c, p := pair(t)
+	if _, err := c.Allgather(make([]byte, wire.MaxContribution+1)); err == nil {
+		t.Error("it was taken")
+	}
+	go func() {
+		p.expect(wire.Barrier, 1)
+		p.answer(wire.Frame{Kind: wire.Released, Seq: 1})
+	}()
+	if err := c.Barrier(); err != nil {
+		t.Errorf("the connection is spoilt by it: %v", err)
+	}
+}

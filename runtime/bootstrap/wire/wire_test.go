@@ -1,0 +1,242 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+func mustAppend(t testing.TB, f Frame) []byte {
+	t.Helper()
+	b, err := Append(nil, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestFrameRoundTrip(t *testing.T) {
+	for k := Hello; k < kinds; k++ {
+		for _, n := range []int{0, 1, chunk - 1, chunk, chunk + 1, 3*chunk + 7} {
+			in := Frame{Kind: k, Seq: math.MaxUint32 - uint32(k), Payload: bytes.Repeat([]byte{byte(k)}, n)}
+			r := bytes.NewReader(mustAppend(t, in))
+			out, err := Read(r)
+			if err != nil {
+				t.Fatalf("%v of %d bytes: %v", k, n, err)
+			}
+			if out.Kind != in.Kind || out.Seq != in.Seq || !bytes.Equal(out.Payload, in.Payload) {
+				t.Errorf("%v of %d bytes came back as %v %d of %d", k, n, out.Kind, out.Seq, len(out.Payload))
+			}
+			if _, err := Read(r); err != io.EOF {
+				t.Errorf("after the last frame: %v, want io.EOF", err)
+			}
+		}
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	good := mustAppend(t, Frame{Kind: Gather, Seq: 1, Payload: []byte("abc")})
+	change := func(at int, b ...byte) []byte {
+		c := bytes.Clone(good)
+		copy(c[at:], b)
+		return c
+	}
+	for _, c := range []struct {
+		name, want string
+		in         []byte
+	}{
+		{"magic", "begins with", change(0, 'X')},
+		{"version", "protocol version 2, here 1", change(4, 2)},
+		{"kind 0", "unknown", change(5, 0)},
+		{"kind beyond the last", "unknown kind 12", change(5, byte(kinds))},
+		{"reserved", "reserved", change(7, 1)},
+		{"length", "at most 67108864", change(12, 1, 0, 0, 4)},
+	} {
+		_, err := Read(bytes.NewReader(c.in))
+		if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want ErrFormat with %q", c.name, err, c.want)
+		}
+	}
+	for n := 1; n < len(good); n++ {
+		if _, err := Read(bytes.NewReader(good[:n])); err != io.ErrUnexpectedEOF {
+			t.Errorf("first %d bytes of a frame: %v, want io.ErrUnexpectedEOF", n, err)
+		}
+	}
+	if _, err := Append(nil, Frame{Kind: Gather, Payload: make([]byte, MaxPayload+1)}); err == nil {
+		t.Error("Append took more than MaxPayload")
+	}
+}
+
+// A header may promise 64 MiB that never come.
+func TestReadAllocatesWhatArrives(t *testing.T) {
+	h := mustAppend(t, Frame{Kind: Gather})
+	h[12], h[13], h[14], h[15] = 0, 0, 0, 4
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	const rounds = 100
+	for range rounds {
+		if _, err := Read(bytes.NewReader(h)); err != io.ErrUnexpectedEOF {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if got := (after.TotalAlloc - before.TotalAlloc) / rounds; got > 4*chunk {
+		t.Errorf("a bare header cost %d bytes", got)
+	}
+}
+
+func TestPayloadsRoundTrip(t *testing.T) {
+	g := Greeting{PE: 3, Size: 4, Timeout: 5 * time.Second}
+	if got, err := ParseGreeting(g.Append(nil)); err != nil || got != g {
+		t.Errorf("%+v: %+v, %v", g, got, err)
+	}
+	if got, err := ParseGreeting(Greeting{Size: 1, Timeout: -1}.Append(nil)); err != nil || got.Timeout != 0 {
+		t.Errorf("negative timeout: %+v, %v, want none", got, err)
+	}
+	parts := [][]byte{{}, []byte("a"), bytes.Repeat([]byte("b"), 1000)}
+	b := AppendParts(nil, parts)
+	if len(b) != PartsLen(parts) {
+		t.Errorf("PartsLen says %d, AppendParts wrote %d", PartsLen(parts), len(b))
+	}
+	if got, err := ParseParts(b); err != nil || !reflect.DeepEqual(got, parts) {
+		t.Errorf("parts: %q, %v", got, err)
+	}
+	e := Ending{Status: -7, Reason: "no memory"}
+	if got, err := ParseEnding(e.Append(nil)); err != nil || got != e {
+		t.Errorf("%+v: %+v, %v", e, got, err)
+	}
+	long := Ending{Reason: strings.Repeat("x", MaxText+1)}
+	if got, err := ParseEnding(long.Append(nil)); err != nil || len(got.Reason) != MaxText {
+		t.Errorf("long reason: %d bytes, %v, want it cut to %d", len(got.Reason), err, MaxText)
+	}
+	a := Absence{Waited: time.Minute, PEs: []int{0, 5, 6}}
+	if got, err := ParseAbsence(a.Append(nil)); err != nil || !reflect.DeepEqual(got, a) {
+		t.Errorf("%+v: %+v, %v", a, got, err)
+	}
+	l := Loss{PE: 9, Fate: Fate{How: Killed, Code: 11, Core: true, Init: true}}
+	if got, err := ParseLoss(l.Append(nil)); err != nil || got != l {
+		t.Errorf("%+v: %+v, %v", l, got, err)
+	}
+}
+
+func TestPayloadsRefuse(t *testing.T) {
+	greeting := func(b []byte) error { _, err := ParseGreeting(b); return err }
+	parts := func(b []byte) error { _, err := ParseParts(b); return err }
+	ending := func(b []byte) error { _, err := ParseEnding(b); return err }
+	absence := func(b []byte) error { _, err := ParseAbsence(b); return err }
+	loss := func(b []byte) error { _, err := ParseLoss(b); return err }
+	for _, c := range []struct {
+		name  string
+		parse func([]byte) error
+		in    []byte
+	}{
+		{"short hello", greeting, make([]byte, 15)},
+		{"PE beyond the size", greeting, Greeting{PE: 4, Size: 4}.Append(nil)},
+		{"hello with timeout beyond int64", greeting, append(Greeting{Size: 1}.Append(nil)[:8], 0, 0, 0, 0, 0, 0, 0, 0x80)},
+		{"no count", parts, []byte{1, 0, 0}},
+		{"count beyond the bytes", parts, []byte{255, 255, 255, 255, 0, 0, 0, 0}},
+		{"part beyond the bytes", parts, []byte{1, 0, 0, 0, 9, 0, 0, 0, 'a'}},
+		{"bytes left over", parts, []byte{0, 0, 0, 0, 0}},
+		{"second part missing", parts, []byte{2, 0, 0, 0, 4, 0, 0, 0, 1, 2, 3, 4}},
+		{"no status", ending, []byte{1, 2, 3}},
+		{"long reason", ending, make([]byte, 5+MaxText)},
+		{"absence cut", absence, make([]byte, 11)},
+		{"absence out of order", absence, Absence{PEs: []int{2, 2}}.Append(nil)},
+		{"negative wait", absence, []byte{0, 0, 0, 0, 0, 0, 0, 0x80}},
+		{"short loss", loss, make([]byte, 11)},
+		{"unknown fate", loss, []byte{0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0}},
+		{"flag of 2", loss, []byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0}},
+		{"status of 256", loss, []byte{0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}},
+	} {
+		if err := c.parse(c.in); !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: %v, want ErrFormat", c.name, err)
+		}
+	}
+}
+
+func TestFate(t *testing.T) {
+	for _, c := range []struct {
+		fate   Fate
+		bad    bool
+		status int
+		text   string
+	}{
+		{Fate{How: Killed, Code: 11}, true, 139, "was killed by signal 11 (segmentation fault)"},
+		{Fate{How: Killed, Code: 6, Core: true}, true, 134, "was killed by signal 6 (aborted), core dumped"},
+		{Fate{How: Exited, Code: 3}, true, 3, "exited with status 3"},
+		{Fate{How: Exited}, false, 0, "exited with status 0 without shmem_init"},
+		{Fate{How: Exited, Init: true}, false, 0, "exited with status 0 without shmem_finalize"},
+		{Fate{How: Finalized}, false, 0, "called shmem_finalize"},
+	} {
+		if c.fate.Bad() != c.bad || c.fate.Status() != c.status || c.fate.String() != c.text {
+			t.Errorf("%+v: bad %t, status %d, %q", c.fate, c.fate.Bad(), c.fate.Status(), c.fate)
+		}
+	}
+}
+
+// reencode parses a payload as its frame's kind says and encodes it again.
+func reencode(f Frame) ([]byte, error) {
+	switch f.Kind {
+	case Hello:
+		v, err := ParseGreeting(f.Payload)
+		return v.Append(nil), err
+	case Gathered:
+		v, err := ParseParts(f.Payload)
+		return AppendParts(nil, v), err
+	case Abort, Exit:
+		v, err := ParseEnding(f.Payload)
+		return v.Append(nil), err
+	case Missing:
+		v, err := ParseAbsence(f.Payload)
+		return v.Append(nil), err
+	case PeerFailed:
+		v, err := ParseLoss(f.Payload)
+		return v.Append(nil), err
+	}
+	return f.Payload, nil
+}
+
+// FuzzRead reads frames from arbitrary bytes. What is accepted has only one
+// encoding: it comes out as it came in.
+func FuzzRead(f *testing.F) {
+	for _, s := range []Frame{
+		{Kind: Hello, Payload: Greeting{PE: 1, Size: 2, Timeout: time.Second}.Append(nil)},
+		{Kind: Gather, Seq: 1, Payload: []byte("mine")},
+		{Kind: Gathered, Seq: 1, Payload: AppendParts(nil, [][]byte{[]byte("a"), nil, []byte("ccc")})},
+		{Kind: Barrier, Seq: 2},
+		{Kind: Released, Seq: 2},
+		{Kind: Abort, Payload: Ending{Status: 3, Reason: "why"}.Append(nil)},
+		{Kind: Exit, Payload: Ending{Status: -1}.Append(nil)},
+		{Kind: Done},
+		{Kind: Missing, Seq: 3, Payload: Absence{Waited: time.Second, PEs: []int{1, 4}}.Append(nil)},
+		{Kind: PeerFailed, Seq: 3, Payload: Loss{PE: 2, Fate: Fate{How: Killed, Code: 9}}.Append(nil)},
+		{Kind: Refused, Seq: 4, Payload: []byte("no")},
+	} {
+		b := mustAppend(f, s)
+		f.Add(b)
+		f.Add(append(bytes.Clone(b), b...))
+		f.Add(b[:len(b)-1])
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		r := bytes.NewReader(in)
+		for {
+			at := len(in) - r.Len()
+			fr, err := Read(r)
+			if err != nil {
+				return
+			}
+			if got := mustAppend(t, fr); !bytes.Equal(got, in[at:len(in)-r.Len()]) {
+				t.Fatalf("frame % x came back as % x", in[at:len(in)-r.Len()], got)
+			}
+			if p, err := reencode(fr); err == nil && !bytes.Equal(p, fr.Payload) {
+				t.Fatalf("payload of %v % x came back as % x", fr.Kind, fr.Payload, p)
+			}
+		}
+	})
+}

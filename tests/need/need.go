@@ -1,0 +1,40 @@
+// Package need says what a test needs of its machine. A test that lacks it is
+// skipped on a developer's machine, and fails where CI=true is set: there the
+// machine is known, and a skip would hide that something is no longer tested.
+package need
+
+import (
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// T is the part of testing.TB and of testscript.T that is used here.
+type T interface {
+	Skip(args ...any)
+	Fatal(args ...any)
+}
+
+// Namespaces needs the right to make network namespaces.
+func Namespaces(t T) {
+	if os.Geteuid() != 0 {
+		lack(t, "needs root to make network namespaces")
+		return
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends in the namespace
+		done <- unix.Unshare(unix.CLONE_NEWNET)
+	}()
+	if err := <-done; err != nil {
+		lack(t, "needs the right to make network namespaces (CAP_SYS_ADMIN): "+err.Error())
+	}
+}
+
+func lack(t T, what string) {
+	if os.Getenv("CI") == "true" {
+		t.Fatal("this machine lacks what CI has: " + what)
+	}
+	t.Skip(what)
+}
