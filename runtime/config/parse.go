@@ -19,6 +19,9 @@ type Warning struct {
 	Text string // the whole line
 }
 
+// String is the text.
+func (w Warning) String() string { return w.Text }
+
 // FromProcess parses the environment of this process as Go sees it. It is for
 // commands: inside a program that may call setenv, C's environment is the
 // true one.

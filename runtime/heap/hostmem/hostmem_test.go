@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/runtime/config"
+	"libshmem/runtime/heap"
 	"libshmem/runtime/shmerr"
 )
 
@@ -306,8 +307,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func create(heap uint64) error {
-	s, err := Create(NewPlan(1<<20, heap, 2))
+func create(user uint64) error {
+	s, err := Create(NewPlan(1<<20, user, 2))
 	if err != nil {
 		return err
 	}
@@ -317,15 +318,22 @@ func create(heap uint64) error {
 	return s.Close()
 }
 
+// The three packages that bound the size must not contradict each other.
+func TestLargestHeapIsOneNumber(t *testing.T) {
+	if config.MaxHeap != heap.MaxSize {
+		t.Errorf("the setting goes to %d, the allocator to %d", uint64(config.MaxHeap), uint64(heap.MaxSize))
+	}
+}
+
 func TestImpossibleSizes(t *testing.T) {
 	for _, tt := range []struct {
 		plan Plan
 		kind error
 		want string
 	}{
-		{NewPlan(1, config.MaxHeap, 8), shmerr.ErrNoMemory, "reserve SHMEM_SYMMETRIC_SIZE=16t for 8 PEs of this node: they need 128.0 TiB of address space and a process has 128.0 TiB (lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the node)"},
-		{NewPlan(1, config.MaxHeap+1, 1), shmerr.ErrSetting, "reserve SHMEM_SYMMETRIC_SIZE=17179869188k for 1 PEs of this node: the size is not between 1 and 16t (lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the node)"},
-		{NewPlan(1, 0, 1), shmerr.ErrSetting, "reserve SHMEM_SYMMETRIC_SIZE=0 for 1 PEs of this node: the size is not between 1 and 16t (lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the node)"},
+		{NewPlan(1, config.MaxHeap, 8), shmerr.ErrNoMemory, "reserve SHMEM_SYMMETRIC_SIZE of 16.0 TiB for 8 PEs of this node: they need 128.0 TiB of address space and a process has 128.0 TiB (lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the node)"},
+		{NewPlan(1, config.MaxHeap+1, 1), shmerr.ErrSetting, "reserve SHMEM_SYMMETRIC_SIZE of 16.0 TiB for 1 PEs of this node: the size is not between 1 byte and 16.0 TiB (lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the node)"},
+		{NewPlan(1, 0, 1), shmerr.ErrSetting, "reserve SHMEM_SYMMETRIC_SIZE of 0 bytes for 1 PEs of this node: the size is not between 1 byte and 16.0 TiB (lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the node)"},
 	} {
 		if _, err := Create(tt.plan); err == nil || err.Error() != tt.want || !errors.Is(err, tt.kind) {
 			t.Errorf("got %v\nwant %s", err, tt.want)
@@ -336,8 +344,8 @@ func TestImpossibleSizes(t *testing.T) {
 // The limits are set in a second process, since they cannot be raised again.
 func TestLimitsOfTheProcess(t *testing.T) {
 	for _, tt := range []struct{ limit, role, want string }{
-		{"-f 1048576", "limit", "reserve SHMEM_SYMMETRIC_SIZE=1g for 2 PEs of this node: they need a memory file of 2.2 GiB and RLIMIT_FSIZE is 1.0 GiB (raise the limit by ulimit -f, or lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the node)"},
-		{"-v 1073741824", "big", "reserve SHMEM_SYMMETRIC_SIZE=16t for 2 PEs of this node: they need 32.0 TiB of address space and RLIMIT_AS is 1.0 TiB (raise the limit by ulimit -v, or lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the node)"},
+		{"-f 1048576", "limit", "reserve SHMEM_SYMMETRIC_SIZE of 1.0 GiB for 2 PEs of this node: they need a memory file of 2.2 GiB and RLIMIT_FSIZE is 1.0 GiB (raise the limit by ulimit -f, or lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the node)"},
+		{"-v 1073741824", "big", "reserve SHMEM_SYMMETRIC_SIZE of 16.0 TiB for 2 PEs of this node: they need 32.0 TiB of address space and RLIMIT_AS is 1.0 TiB (raise the limit by ulimit -v, or lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the node)"},
 		{"-c 0", "limit", ""},
 	} {
 		cmd, out := second(t, tt.role, "")

@@ -3,7 +3,7 @@ package hostmem
 import (
 	"fmt"
 
-	"libshmem/runtime/config"
+	"libshmem/runtime/heap"
 	"libshmem/runtime/shmerr"
 )
 
@@ -33,9 +33,9 @@ const (
 // the alignments that a program may ask for, is the largest power of two that
 // is at most an eighth of the heap, within 2 MiB and 1 GiB: it costs address
 // space before and behind each heap, and no memory.
-func NewPlan(internal, heap uint64, pes int) Plan {
-	p := Plan{Internal: roundUp(internal, Page), Heap: roundUp(heap, Page), Align: minAlign, PEs: pes}
-	for p.Align < maxAlign && p.Align*2 <= heap/8 {
+func NewPlan(internal, user uint64, pes int) Plan {
+	p := Plan{Internal: roundUp(internal, Page), Heap: roundUp(user, Page), Align: minAlign, PEs: pes}
+	for p.Align < maxAlign && p.Align*2 <= user/8 {
 		p.Align *= 2
 	}
 	return p
@@ -56,8 +56,8 @@ const addressSpace = 1<<47 - 1<<33
 
 // check refuses a plan that no process of this machine could map.
 func (p Plan) check() error {
-	if p.PEs < 1 || p.Heap == 0 || p.Heap > config.MaxHeap || p.Internal > config.MaxHeap {
-		return p.refuse(shmerr.Causef(shmerr.ErrSetting, "the size is not between 1 and %s", config.FormatSize(config.MaxHeap)), lowerSize)
+	if p.PEs < 1 || p.Heap == 0 || p.Heap > heap.MaxSize || p.Internal > heap.MaxSize {
+		return p.refuse(shmerr.Causef(shmerr.ErrSetting, "the size is not between 1 byte and %s", amount(heap.MaxSize)), lowerSize)
 	}
 	if most := uint64(addressSpace) / p.Slice(); uint64(p.PEs) > most {
 		return p.refuse(shmerr.Causef(shmerr.ErrNoMemory, "they need %s of address space and a process has %s", amount(p.Total()), amount(addressSpace)), lowerSize)
@@ -73,7 +73,7 @@ func (p Plan) refuse(cause error, remedy string) error {
 
 // String names the plan by the setting behind it.
 func (p Plan) String() string {
-	return fmt.Sprintf("SHMEM_SYMMETRIC_SIZE=%s for %d PEs of this node", config.FormatSize(p.Heap), p.PEs)
+	return fmt.Sprintf("SHMEM_SYMMETRIC_SIZE of %s for %d PEs of this node", amount(p.Heap), p.PEs)
 }
 
 func roundUp(n, unit uint64) uint64 { return (n + unit - 1) / unit * unit }
