@@ -99,7 +99,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_LOG_FILE", Aliases: []string{"NVSHMEM_DEBUG_FILE"}, Kind: Text, Category: Diagnostics, Since: "0.1",
-		Text: "File for the log in place of standard error. %h becomes the name of the host, %p the process id.",
+		Text: "File for the log in place of standard error. %h becomes the name of the host, %p the process id, %% a percent sign.",
 		set:  func(c *Config, v parsed) { c.LogFile = v.text },
 	},
 	{
