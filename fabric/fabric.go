@@ -103,6 +103,7 @@ type RMA struct {
 type Config struct {
 	Provider string // provider string to insist on; "" takes the best that answers
 	NICs     string // names of domains or interfaces to take, comma separated; "" takes any
+	Library  string // file of libfabric to load; "" searches
 	Tokens   int    // exclusive upper bound of Token
 	MaxRecv  int    // receive buffers that will be posted at once
 }

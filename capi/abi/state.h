@@ -17,6 +17,16 @@
 #define SHMEMI_CACHE_LINE 64
 #define SHMEMI_PAGE 4096
 
+/* One entry of the completion queue, as fabric.Completion. */
+struct shmemi_completion {
+    uint32_t token;
+    uint8_t kind;
+    uint8_t reserved[3];
+    uint64_t len;
+    int32_t err;
+    int32_t reserved2;
+};
+
 /*
  * One PE's control words, in the page just below its user heap, so that the
  * fast path finds them from the heap base that it has loaded anyway. Every PE
@@ -55,6 +65,9 @@ enum {
     SHMEMI_FAILED = -1  /* not posted: shmemi_core.error has the text */
 };
 
+/* Answers of the heap's functions below 0. */
+enum { SHMEMI_NO_MEMORY = -1, SHMEMI_NO_BLOCK = -2 };
+
 /* Atomic operations, as they travel in active messages. */
 enum shmemi_amo {
     SHMEMI_AMO_SET = 1,
@@ -87,29 +100,30 @@ struct shmemi_state {
     uint32_t spin;   /* polls before a waiter yields */
     uint32_t yields; /* yields before a waiter sleeps */
     uint32_t checks;
-    uint32_t node_pes;       /* PEs on this node */
-    uint32_t node_rank;      /* this PE's number among them */
+    uint32_t node_pes;  /* PEs on this node */
+    uint32_t node_rank; /* this PE's number among them */
     uint32_t n_nodes;
     const int32_t *node_members; /* node_pes entries: their PE numbers, ascending */
     const int32_t *node_leaders; /* n_nodes entries: the first PE of each node */
     uint32_t node;               /* this PE's entry in node_leaders */
-    uint32_t networked;      /* some PE is not on this node */
-    uint32_t wakeable;       /* membarrier works: sleepers may trust writers */
-    uint64_t timeout_ns;     /* a wait longer than this is reported, 0: never */
-    uint64_t *inbox;         /* n_pes message counters in this PE's internal area */
-    char *scratch;           /* this PE's internal buffers for collectives */
-    size_t inbox_offset;     /* of inbox below the user heap, the same on every PE */
-    size_t scratch_offset;   /* of scratch below the user heap, the same on every PE */
+    uint32_t networked;          /* some PE is not on this node */
+    uint32_t wakeable;           /* membarrier works: sleepers may trust writers */
+    uint64_t timeout_ns;         /* a wait longer than this is reported, 0: never */
+    uint64_t *inbox;             /* n_pes message counters in this PE's internal area */
+    char *scratch;               /* this PE's internal buffers for collectives */
+    size_t inbox_offset;         /* of inbox below the user heap, the same on every PE */
+    size_t scratch_offset;       /* of scratch below the user heap, the same on every PE */
     size_t scratch_size;
+    size_t net_chunk; /* the most bytes of one put or get between nodes */
     int32_t thread_level;
     uint32_t init_count;
 
     /* Written while the program runs. */
     _Alignas(SHMEMI_CACHE_LINE) uint32_t net_dirty; /* remote operations since the last quiet */
-    uint32_t net_unfenced;   /* remote operations since the last fence */
-    _Alignas(SHMEMI_CACHE_LINE) uint32_t net_lock;  /* around the endpoint and its completion queue */
-    uint32_t net_lock_waiters;
-    _Alignas(SHMEMI_CACHE_LINE) uint32_t pollers;   /* callers that poll; the proxy sleeps while there are any */
+    uint32_t net_unfenced;                          /* remote operations since the last fence */
+    _Alignas(SHMEMI_CACHE_LINE) uint32_t net_lock;  /* around the endpoint and its queue */
+    _Alignas(SHMEMI_CACHE_LINE)
+        uint32_t pollers; /* callers that poll; the proxy sleeps while there are any */
 };
 
 /* A symmetric address below heap_base belongs to the internal area; offsets on
@@ -118,9 +132,11 @@ struct shmemi_state {
 struct shmemi_init_args {
     int requested;
     int provided;
-    const char *const *environ_; /* C's environ: Go's copy is made at load and misses later changes */
-    const char *front_path;      /* the file that libshmem.so was loaded from */
-    char *error;                 /* out: why init failed */
+    const char *const
+        *environ_; /* C's environ: Go's copy is made at load and misses later changes */
+    /* The front's abort function, for the core's own threads. */
+    void (*abort_)(const char *call, const char *remedy, const char *cause, ...);
+    char *error; /* out: why init failed */
     size_t error_size;
 };
 
@@ -141,21 +157,25 @@ struct shmemi_core {
     void (*global_exit)(int status);
     void (*abort_)(int status, const char *reason);
 
-    /* Symmetric heap: offsets from the user heap, -1 when there is no room.
-     * Every PE makes the same calls and gets the same answers. */
+    /* Symmetric heap: offsets from the user heap, SHMEMI_NO_MEMORY when there
+     * is no room or this PE cannot back it. Every PE makes the same calls and
+     * gets the same offsets. align 0: the allocator's own. */
     int64_t (*heap_alloc)(size_t size, size_t align, long hints);
-    int (*heap_free)(int64_t offset); /* 0, or SHMEMI_FAILED: not an allocation */
-    /* *old_size: bytes to copy when the answer differs from offset */
+    int (*heap_free)(int64_t offset); /* SHMEMI_DONE, or SHMEMI_NO_BLOCK */
+    /* Answers offset when the block was resized in place; else a new block, and
+     * the caller copies and frees the old one; or SHMEMI_NO_BLOCK. */
     int64_t (*heap_realloc)(int64_t offset, size_t size, size_t *old_size);
 
     /* Network. offset: in the target's user heap. */
-    int (*put)(int pe, int64_t offset, const void *source, size_t n, struct shmemi_request *r);      /* (locked) */
-    int (*get)(int pe, int64_t offset, void *dest, size_t n, struct shmemi_request *r);              /* (locked) */
+    int (*put)(int pe, int64_t offset, const void *source, size_t n,
+               struct shmemi_request *r); /* (locked) */
+    int (*get)(int pe, int64_t offset, void *dest, size_t n,
+               struct shmemi_request *r); /* (locked) */
     int (*amo)(int pe, int64_t offset, int op, int width, uint64_t operand, uint64_t compare,
-               void *fetch, struct shmemi_request *r);                                               /* (locked) */
+               void *fetch, struct shmemi_request *r); /* (locked) */
     int (*put_signal)(int pe, int64_t offset, const void *source, size_t n, int64_t signal_offset,
-                      uint64_t signal, int op, struct shmemi_request *r);                            /* (locked) */
-    int (*fence)(void);                                                                              /* (locked) */
+                      uint64_t signal, int op, struct shmemi_request *r); /* (locked) */
+    int (*fence)(void);                                                   /* (locked) */
     int (*quiet)(void); /* (locked) DONE, or PENDING: poll and call again */
     int (*poll)(void);  /* tries the lock itself; answers the number of completions, or -1: busy */
 

@@ -321,7 +321,7 @@ SHMEMI_INLINE void shmemi_put_signal(void *dest, const void *source, size_t n, u
     shmemi_notify(pe);
 }
 
-uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call);              /* wait.c */
+uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call); /* wait.c */
 uint64_t shmemi_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value, const char *call);
 
 /* --------------------------------------------------------- wait and test */

@@ -1,0 +1,24 @@
+/*
+ * core.h: between the C and the Go of libshmem_core.so.
+ */
+#ifndef SHMEMI_CORE_INSIDE_H
+#define SHMEMI_CORE_INSIDE_H
+
+#include "state.h"
+
+/* The C functions behind the provider, as fabric.Native. */
+struct shmemi_native {
+    void *self;
+    int (*poll)(void *self, struct shmemi_completion *c, int max);
+};
+
+/* Turns polling from C on, or off when native is NULL. */
+void shmemi_core_poll_with(struct shmemi_state *state, const struct shmemi_native *native);
+
+/* Ends the process through the front's abort function. */
+void shmemi_core_fatal(const char *what) __attribute__((noreturn));
+
+void shmemi_core_set_abort(void (*abort_)(const char *call, const char *remedy, const char *cause,
+                                          ...));
+
+#endif

@@ -1,0 +1,123 @@
+// Package main is libshmem_core.so: the Go half of the library, as a table of
+// C functions. It turns C's arguments into Go's and Go's answers into C's, and
+// fills the state that the front reads; it decides nothing.
+//
+// No Go name leaves the file but shmemi_core_table, by the version script. A
+// panic never reaches the C program: a function that can fail recovers and
+// reports.
+package main
+
+/*
+#cgo CFLAGS: -I${SRCDIR}/../abi -fno-strict-aliasing
+#include "core.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/pe"
+)
+
+func main() {}
+
+var (
+	job   *pe.Job // between init and finalize
+	state *C.struct_shmemi_state
+
+	version = C.CString(libshmem.Version)
+)
+
+//export shmemgoVersion
+func shmemgoVersion() *C.char { return version }
+
+// quietCollector keeps the garbage collector out of the way: the library
+// allocates at init, at finalize and for each live allocation, and nothing in
+// between. The limit is the net below that promise.
+var quietCollector = sync.OnceFunc(func() {
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(64 << 20)
+})
+
+//export shmemgoInit
+func shmemgoInit(s *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (status C.int) {
+	defer func() {
+		if r := recover(); r != nil {
+			report(args, fmt.Errorf("internal error: %v (please report it with this trace)\n%s", r, debug.Stack()))
+			status = -1
+		}
+	}()
+	quietCollector()
+	C.shmemi_core_set_abort(args.abort_)
+	j, err := pe.Start(pe.Options{
+		Environ: environ(args), Lock: (*uint32)(&s.net_lock), Pollers: (*uint32)(&s.pollers),
+		Fatal: fatal, Stderr: os.Stderr,
+	})
+	if err != nil {
+		report(args, err)
+		return -1
+	}
+	job, state = j, s
+	fill(s, j)
+	return 0
+}
+
+// environ is C's environment now. Go's own copy is made when the file is
+// loaded and misses what the program or Python set later.
+func environ(args *C.struct_shmemi_init_args) []string {
+	var all []string
+	for p := args.environ_; *p != nil; p = (**C.char)(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(*p))) {
+		all = append(all, C.GoString(*p))
+	}
+	return all
+}
+
+// report hands the reason of a failed init to the front, which prints it.
+func report(args *C.struct_shmemi_init_args, err error) {
+	text := strings.ReplaceAll(err.Error(), "\x00", "")
+	room := unsafe.Slice((*byte)(unsafe.Pointer(args.error)), int(args.error_size))
+	n := copy(room[:len(room)-1], text)
+	room[n] = 0
+}
+
+// fatal ends the process for a failure that no call of the program can return.
+func fatal(err error) {
+	text := C.CString(err.Error())
+	C.shmemi_core_fatal(text)
+}
+
+//export shmemgoFinalize
+func shmemgoFinalize() {
+	C.shmemi_core_poll_with(state, nil)
+	if err := job.Close(); err != nil {
+		fmt.Fprintf(os.Stderr, "shmem: PE %d: finalize: %v\n", job.Me, err)
+	}
+	empty(state)
+	job = nil
+}
+
+//export shmemgoGlobalExit
+func shmemgoGlobalExit(status C.int) { job.Exit(int(status)) }
+
+//export shmemgoAbort
+func shmemgoAbort(status C.int, reason *C.char) {
+	// The front also calls this for a job that never came up.
+	if job != nil {
+		job.Abort(int(status), C.GoString(reason))
+	}
+}
+
+//export shmemgoComplete
+func shmemgoComplete(c *C.struct_shmemi_completion, n C.int) {
+	if n < 0 {
+		fatal(fmt.Errorf("the completion queue cannot be read: libfabric error %d", -n))
+	}
+	job.Engine.Complete(unsafe.Slice((*fabric.Completion)(unsafe.Pointer(c)), int(n)))
+}

@@ -1,0 +1,103 @@
+package main
+
+/*
+#include <stdlib.h>
+#include "core.h"
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"libshmem/runtime/pe"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/topo"
+)
+
+// How long a caller spins, yields and then sleeps. A turn of spinning costs
+// about 15 ns, one of yielding 300 ns: with a processor for every PE the
+// phases last some 3 us and 600 us. With more PEs than processors spinning
+// only keeps the awaited PE from running (8000 us a barrier instead of 3.4).
+const (
+	spinAlone    = 200
+	spinCrowded  = 20
+	yieldAlone   = 2000
+	yieldCrowded = 1000
+)
+
+// fill publishes a job to the front. n_pes comes last: it is what opens the
+// fast path.
+func fill(s *C.struct_shmemi_state, j *pe.Job) {
+	peers := j.Nodes.Peers(j.Me)
+	plan := j.HeapOf(j.Me)
+
+	s.my_pe = C.int32_t(j.Me)
+	s.heap_base = C.uintptr_t(uintptr(plan))
+	s.heap_size = C.size_t(j.Config.SymmetricSize)
+	s.peer_base = bases(j, peers)
+	s.spin, s.yields = spinAlone, yieldAlone
+	if j.Sharing > topo.CPUs() {
+		s.spin, s.yields = spinCrowded, yieldCrowded
+	}
+	s.checks = C.uint32_t(j.Config.Checks)
+	s.node_pes = C.uint32_t(len(peers))
+	s.node_rank = C.uint32_t(j.Nodes.Rank(j.Me))
+	s.node_members = numbers(peers)
+	leaders := j.Nodes.Leaders()
+	s.n_nodes = C.uint32_t(len(leaders))
+	s.node_leaders = numbers(leaders)
+	s.node = C.uint32_t(j.Nodes.Node(j.Me))
+	s.timeout_ns = C.uint64_t(j.Config.Timeout)
+	s.inbox_offset = C.size_t(j.Layout.InboxOffset)
+	s.inbox = (*C.uint64_t)(unsafe.Add(plan, -int(j.Layout.InboxOffset)))
+	s.scratch_offset = C.size_t(j.Layout.ScratchOffset)
+	s.scratch = (*C.char)(unsafe.Add(plan, -int(j.Layout.ScratchOffset)))
+	s.scratch_size = C.size_t(j.Layout.ScratchSize)
+	if j.Engine != nil {
+		s.networked = 1
+		s.net_chunk = C.size_t(j.Engine.PutMax())
+		n := j.Engine.Native()
+		C.shmemi_core_poll_with(s, &C.struct_shmemi_native{self: n.Self, poll: (*[0]byte)(n.Poll)})
+	}
+	s.n_pes = C.uint32_t(j.NPEs)
+}
+
+// empty takes back what fill allocated.
+func empty(s *C.struct_shmemi_state) {
+	s.n_pes, s.heap_size, s.networked = 0, 0, 0
+	C.free(unsafe.Pointer(s.peer_base))
+	C.free(unsafe.Pointer(s.node_members))
+	C.free(unsafe.Pointer(s.node_leaders))
+	s.peer_base, s.node_members, s.node_leaders = nil, nil, nil
+}
+
+// bases is the table of the user heaps in this process; nil for PEs elsewhere.
+func bases(j *pe.Job, peers []topo.PE) **C.char {
+	table := (**C.char)(C.calloc(C.size_t(j.NPEs), C.size_t(unsafe.Sizeof(uintptr(0)))))
+	all := unsafe.Slice(table, j.NPEs)
+	for _, p := range peers {
+		all[p] = (*C.char)(j.HeapOf(p))
+	}
+	return table
+}
+
+func numbers(pes []topo.PE) *C.int32_t {
+	list := (*C.int32_t)(C.calloc(C.size_t(len(pes)), 4))
+	for i, p := range pes {
+		unsafe.Slice(list, len(pes))[i] = C.int32_t(p)
+	}
+	return list
+}
+
+// The answers of the engine are handed to C as they are.
+var (
+	_ = [1]byte{}[proxy.Done-C.SHMEMI_DONE]
+	_ = [1]byte{}[proxy.Pending-C.SHMEMI_PENDING]
+	_ = [1]byte{}[proxy.Again-C.SHMEMI_AGAIN]
+	_ = [1]byte{}[proxy.Failed-C.SHMEMI_FAILED]
+	_ = [1]byte{}[proxy.OpSet-C.SHMEMI_AMO_SET]
+	_ = [1]byte{}[proxy.OpSwap-C.SHMEMI_AMO_SWAP]
+	_ = [1]byte{}[proxy.OpFetchXor-C.SHMEMI_AMO_FETCH_XOR]
+	_ = [1]byte{}[unsafe.Sizeof(proxy.Request{})-C.sizeof_struct_shmemi_request]
+	_ = [1]byte{}[pe.ControlOffset-C.sizeof_struct_shmemi_ctl]
+)

@@ -1,0 +1,122 @@
+/*
+ * barrier.c: barrier_all and sync_all.
+ *
+ * Within a node by counters in shared control pages: two PEs write to each
+ * other; more count in the page of the node's first PE, and the last to come
+ * releases the others, so that with more PEs than cores each PE needs to run
+ * only once. Between nodes the first PEs exchange messages in ceil(log2 n)
+ * rounds (dissemination).
+ */
+#include "coll.h"
+#include "remote.h"
+
+#include <stdio.h>
+
+static uint32_t epoch;
+
+static struct shmemi_ctl *leader_ctl(void)
+{
+    return shmemi_ctl_of(shmemi_state.peer_base[shmemi_state.node_members[0]]);
+}
+
+static bool reached(const uint32_t *word, uint32_t want)
+{
+    return (int32_t)(__atomic_load_n(word, __ATOMIC_ACQUIRE) - want) >= 0;
+}
+
+static void describe_barrier(const void *subject, char *text, size_t size)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    uint32_t want = *(const uint32_t *)subject;
+    size_t used = (size_t)snprintf(text, size, "barrier %u; not there yet:", want);
+    bool any = false;
+    for (uint32_t i = 0; i < s->node_pes && used < size; i++) {
+        int pe = s->node_members[i];
+        if (!reached(&shmemi_ctl_of(s->peer_base[pe])->epoch, want)) {
+            used += (size_t)snprintf(text + used, size - used, " PE %d", pe);
+            any = true;
+        }
+    }
+    if (!any && used < size)
+        snprintf(text + used, size - used, " a PE of another node");
+}
+
+static void wait_node(struct shmemi_ctl *ctl, const uint32_t *word, uint32_t want, const char *call)
+{
+    SHMEMI_WAIT(ctl, call, describe_barrier, &epoch, reached(word, want));
+}
+
+static void wake_ctl(struct shmemi_ctl *ctl)
+{
+    if (__atomic_load_n(&ctl->sleepers, __ATOMIC_RELAXED))
+        shmemi_wake(ctl);
+}
+
+static void sync_two(const char *call)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    struct shmemi_ctl *peer = shmemi_ctl_of(s->peer_base[s->node_members[1 - s->node_rank]]);
+    struct shmemi_ctl *mine = shmemi_my_ctl();
+    __atomic_store_n(&peer->pairwise, epoch, __ATOMIC_RELEASE);
+    wake_ctl(peer);
+    wait_node(mine, &mine->pairwise, epoch, call);
+}
+
+static void sync_leaders(const char *call)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    uint32_t n = s->n_nodes, me = s->node;
+    for (uint32_t distance = 1; distance < n; distance *= 2) {
+        shmemi_message(s->node_leaders[(me + distance) % n], call);
+        shmemi_await(s->node_leaders[(me + n - distance) % n], call);
+    }
+}
+
+static void sync_many(const char *call)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    struct shmemi_ctl *c = leader_ctl();
+    bool leads = s->node_rank == 0;
+
+    if (s->n_nodes == 1) {
+        if (__atomic_add_fetch(&c->arrived, 1, __ATOMIC_ACQ_REL) != s->node_pes) {
+            wait_node(c, &c->released, epoch, call);
+            return;
+        }
+    } else if (!leads) {
+        __atomic_fetch_add(&c->arrived, 1, __ATOMIC_ACQ_REL);
+        wake_ctl(c);
+        wait_node(c, &c->released, epoch, call);
+        return;
+    } else {
+        wait_node(c, &c->arrived, s->node_pes - 1, call);
+        sync_leaders(call);
+    }
+    __atomic_store_n(&c->arrived, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&c->released, epoch, __ATOMIC_RELEASE);
+    wake_ctl(c);
+}
+
+void shmemi_sync_all(const char *call)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    if (SHMEMI_UNLIKELY(s->n_pes == 0))
+        shmemi_refuse_uninitialised(call);
+    epoch++;
+    __atomic_store_n(&shmemi_my_ctl()->epoch, epoch, __ATOMIC_RELEASE);
+    if (s->n_nodes == 1 && s->node_pes == 2)
+        sync_two(call);
+    else if (s->node_pes > 1 || s->n_nodes > 1)
+        sync_many(call);
+}
+
+void shmemi_barrier_all(const char *call)
+{
+    shmemi_quiet(call);
+    shmemi_sync_all(call);
+}
+
+void shmemi_barrier_open(void)
+{
+    epoch = 0;
+}

@@ -1,0 +1,39 @@
+/*
+ * coll.h: messages between PEs, and the exchange that small collectives are
+ * made of.
+ */
+#ifndef SHMEMI_COLL_H
+#define SHMEMI_COLL_H
+
+#include "front.h"
+
+#pragma GCC visibility push(hidden)
+
+/* barrier.c. Starts counting again; at init. */
+void shmemi_barrier_open(void);
+
+/* Forgets all messages; at init. 0, or -1: no memory. */
+int shmemi_messages_open(void);
+void shmemi_messages_close(void); /* at finalize */
+
+/*
+ * One-sided messages. A message is a count in the receiver's inbox, one word
+ * for each sender, so a sender may run ahead and nothing is ever reset. The
+ * data of a message is visible before its count.
+ */
+void shmemi_message(int pe, const char *call);
+void shmemi_message_data(int pe, void *dest, const void *source, size_t n, const char *call);
+void shmemi_await(int pe, const char *call);
+
+/*
+ * dest = mine combined with everyone's, in order of PE and so the same on all
+ * PEs. Returns when all PEs have called it: also a barrier. At most
+ * shmemi_exchange_max() bytes.
+ */
+void shmemi_exchange(void *dest, const void *mine, size_t nelems,
+                     const struct shmemi_reducer *reducer, const char *call);
+size_t shmemi_exchange_max(void);
+
+#pragma GCC visibility pop
+
+#endif

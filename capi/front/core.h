@@ -1,0 +1,18 @@
+/* core.h: finding and loading libshmem_core.so. */
+#ifndef SHMEMI_CORE_H
+#define SHMEMI_CORE_H
+
+#include "front.h"
+
+#pragma GCC visibility push(hidden)
+
+/* The core's function table, loaded at the first call; NULL when it cannot be
+ * had, with the reason and the remedy in error. */
+const struct shmemi_core *shmemi_core_open(char *error, size_t size);
+
+/* The file that holds this library. */
+const char *shmemi_front_path(void);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * error.c: the one way in which the library ends a process.
+ *
+ * OpenSHMEM gives most calls no status. A call that cannot be served then ends
+ * the job here, with one message that names the PE, the call, the cause and
+ * the remedy; the launcher ends the other PEs.
+ */
+#include "front.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define EXIT_ABORTED 134 /* what a shell shows for abort(): 128 + SIGABRT */
+
+void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
+{
+    char why[768], line[1024];
+    va_list args;
+    va_start(args, cause);
+    vsnprintf(why, sizeof why, cause, args);
+    va_end(args);
+
+    int n;
+    if (shmemi_state.n_pes > 0)
+        n = snprintf(line, sizeof line, "shmem: PE %d: %s: %s (%s)\n", shmemi_state.my_pe, call,
+                     why, remedy);
+    else
+        n = snprintf(line, sizeof line, "shmem: %s: %s (%s)\n", call, why, remedy);
+    if (n >= (int)sizeof line) {
+        n = sizeof line - 1;
+        line[n - 1] = '\n';
+    }
+    /* One write, so that messages of several PEs do not mix; stdio may hold a
+     * lock of the thread that we interrupt. */
+    ssize_t ignored = write(STDERR_FILENO, line, (size_t)n);
+    (void)ignored;
+    if (shmemi_state.core)
+        shmemi_state.core->abort_(EXIT_ABORTED, line);
+    _exit(EXIT_ABORTED);
+}

@@ -1,0 +1,216 @@
+/*
+ * lifecycle.c: init, finalize, and what can be asked in between.
+ *
+ * Loading the library runs none of this: no constructor, no thread, no output.
+ */
+#define _GNU_SOURCE
+#include "coll.h"
+#include "core.h"
+#include "remote.h"
+#include "wait.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct shmemi_state shmemi_state;
+
+/* Guards init and finalize against each other when threads race to them. */
+static pthread_mutex_t lifecycle = PTHREAD_MUTEX_INITIALIZER;
+
+extern char **environ;
+
+/*
+ * A child of fork() has the parent's memory but neither its Go threads nor a
+ * seat in the job. Its state says "not initialised", so that every call ends
+ * with one line instead of hanging; and it must not tell the launcher anything
+ * in the parent's name.
+ */
+static void forked(void)
+{
+    shmemi_state.n_pes = 0;
+    shmemi_state.heap_size = 0;
+    shmemi_state.core = NULL;
+    shmemi_state.init_count = UINT32_MAX;
+}
+
+static int initialise(int requested, int *provided, char *error, size_t size)
+{
+    struct shmemi_state *s = &shmemi_state;
+    static bool watching;
+
+    if (s->init_count == UINT32_MAX) {
+        snprintf(error, size,
+                 "this process is a child forked after shmem_init (exec a program, or fork before "
+                 "shmem_init)");
+        return -1;
+    }
+    if (s->init_count > 0) {
+        s->init_count++;
+        *provided = s->thread_level;
+        return 0;
+    }
+    /* First, while the process has one thread if it ever does. */
+    bool wakeable = shmemi_register_sleepers();
+    const struct shmemi_core *core = shmemi_core_open(error, size);
+    if (core == NULL)
+        return -1;
+    if (!watching) {
+        pthread_atfork(NULL, NULL, forked);
+        watching = true;
+    }
+    struct shmemi_init_args args = {
+        .requested = requested,
+        .provided = SHMEM_THREAD_MULTIPLE,
+        .environ_ = (const char *const *)environ,
+        .abort_ = shmemi_abort,
+        .error = error,
+        .error_size = size,
+    };
+    s->wakeable = wakeable;
+    s->core = core;
+    if (core->init(s, &args) != 0) {
+        s->n_pes = 0;
+        s->heap_size = 0;
+        return -1;
+    }
+    shmemi_barrier_open();
+    if (shmemi_messages_open() != 0) {
+        snprintf(error, size, "no memory for %u message counters (free some)", s->n_pes);
+        core->finalize();
+        s->n_pes = 0;
+        s->heap_size = 0;
+        return -1;
+    }
+    s->thread_level = args.provided;
+    s->init_count = 1;
+    *provided = args.provided;
+    return 0;
+}
+
+int shmemi_init_thread(int requested, int *provided, const char *call)
+{
+    char error[1024] = "";
+    int level = SHMEM_THREAD_SINGLE;
+    if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE) {
+        fprintf(stderr,
+                "shmem: %s: thread level %d does not exist (use SHMEM_THREAD_SINGLE, FUNNELED, "
+                "SERIALIZED or MULTIPLE)\n",
+                call, requested);
+        return -1;
+    }
+    pthread_mutex_lock(&lifecycle);
+    int rc = initialise(requested, &level, error, sizeof error);
+    pthread_mutex_unlock(&lifecycle);
+    if (rc != 0) {
+        fprintf(stderr, "shmem: %s: %s\n", call, error);
+        return rc;
+    }
+    if (provided)
+        *provided = level;
+    return 0;
+}
+
+void shmemi_init(const char *call)
+{
+    int provided;
+    if (shmemi_init_thread(SHMEM_THREAD_SINGLE, &provided, call) != 0)
+        exit(EXIT_FAILURE);
+}
+
+void shmemi_finalize(const char *call)
+{
+    struct shmemi_state *s = &shmemi_state;
+    pthread_mutex_lock(&lifecycle);
+    if (s->n_pes == 0) {
+        pthread_mutex_unlock(&lifecycle);
+        shmemi_abort(call, "call shmem_init first, and shmem_finalize once for each shmem_init",
+                     "the library is not initialised");
+    }
+    if (s->init_count > 1) {
+        s->init_count--;
+    } else {
+        shmemi_barrier_all(call);
+        s->core->finalize();
+        shmemi_messages_close();
+        s->n_pes = 0;
+        s->heap_size = 0;
+        s->heap_base = 0;
+        s->networked = 0;
+        s->init_count = 0;
+    }
+    pthread_mutex_unlock(&lifecycle);
+}
+
+void shmemi_global_exit(int status, const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    fflush(NULL);
+    shmemi_state.core->global_exit(status);
+    _exit(status);
+}
+
+int shmemi_my_pe(const char *call)
+{
+    if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
+        shmemi_refuse_uninitialised(call);
+    return shmemi_state.my_pe;
+}
+
+int shmemi_n_pes(const char *call)
+{
+    if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
+        shmemi_refuse_uninitialised(call);
+    return (int)shmemi_state.n_pes;
+}
+
+void shmemi_query_thread(int *provided, const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    *provided = shmemi_state.thread_level;
+}
+
+void shmemi_query_initialized(int *initialized, const char *call)
+{
+    (void)call;
+    *initialized = shmemi_state.n_pes > 0;
+}
+
+int shmemi_pe_accessible(int pe, const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    return (uint32_t)pe < shmemi_state.n_pes;
+}
+
+int shmemi_addr_accessible(const void *addr, int pe, const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    return (uint32_t)pe < shmemi_state.n_pes &&
+           (uintptr_t)addr - shmemi_state.heap_base < shmemi_state.heap_size;
+}
+
+void *shmemi_ptr(const void *dest, int pe, const char *call)
+{
+    if (!shmemi_addr_accessible(dest, pe, call))
+        return NULL;
+    return shmemi_reach(dest, 0, pe);
+}
+
+void shmemi_info_get_version(int *major, int *minor, const char *call)
+{
+    (void)call;
+    *major = SHMEM_MAJOR_VERSION;
+    *minor = SHMEM_MINOR_VERSION;
+}
+
+void shmemi_info_get_name(char *name, const char *call)
+{
+    (void)call;
+    snprintf(name, SHMEM_MAX_NAME_LEN, "%s", SHMEM_VENDOR_STRING);
+}

@@ -1,0 +1,146 @@
+/*
+ * memory.c: the symmetric heap's collective calls.
+ *
+ * Every PE makes the same calls, so the core's allocator, which is pure
+ * arithmetic, gives every PE the same offset without talking to anyone. What
+ * can differ is whether a PE has the memory to back it: when the heap grows
+ * the PEs vote, and one refusal is a NULL on all of them.
+ */
+#include "coll.h"
+#include "remote.h"
+
+static void check_initialised(const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+}
+
+static void combine_votes(void *acc, const void *in, size_t n)
+{
+    int64_t *a = acc;
+    const int64_t *b = in;
+    /* Pairs of (smallest answer, smallest size, smallest negated size). */
+    for (size_t i = 0; i < n; i++)
+        a[i] = b[i] < a[i] ? b[i] : a[i];
+}
+
+/*
+ * Agrees on an allocation: the offset when every PE has it, else -1. Doubles
+ * as the barrier at the end of the call. Answers the same on all PEs.
+ */
+static int64_t agree(int64_t offset, size_t size, const char *call)
+{
+    static const struct shmemi_reducer votes = {combine_votes, sizeof(int64_t)};
+    int64_t mine[3] = {offset, (int64_t)size, -(int64_t)size}, all[3];
+    shmemi_exchange(all, mine, 3, &votes, call);
+    if (all[1] != -all[2] && shmemi_state.checks == SHMEMI_CHECKS_FULL)
+        shmemi_abort(call, "make the same call with the same size on every PE",
+                     "the PEs ask for different sizes, %lld to %lld bytes", (long long)all[1],
+                     (long long)-all[2]);
+    return all[0];
+}
+
+static void *allocate(size_t size, size_t align, long hints, bool zero, const char *call)
+{
+    check_initialised(call);
+    if (size == 0)
+        return NULL; /* "performs no action": no barrier either */
+    shmemi_quiet(call);
+    int64_t offset =
+        size > shmemi_state.heap_size ? -1 : shmemi_state.core->heap_alloc(size, align, hints);
+    if (zero && offset >= 0)
+        memset((char *)shmemi_state.heap_base + offset, 0, size);
+    int64_t agreed = agree(offset, size, call);
+    if (agreed < 0) {
+        if (offset >= 0)
+            shmemi_state.core->heap_free(offset);
+        return NULL;
+    }
+    return (char *)shmemi_state.heap_base + offset;
+}
+
+#define DEFAULT_ALIGN 0 /* the allocator's own */
+
+void *shmemi_malloc(size_t size, const char *call)
+{
+    return allocate(size, DEFAULT_ALIGN, 0, false, call);
+}
+
+void *shmemi_calloc(size_t count, size_t size, const char *call)
+{
+    return allocate(shmemi_bytes(count, size), DEFAULT_ALIGN, 0, true, call);
+}
+
+void *shmemi_align(size_t alignment, size_t size, const char *call)
+{
+    check_initialised(call);
+    if (alignment < sizeof(void *) || (alignment & (alignment - 1)) != 0)
+        shmemi_abort(call, "use a power of two, at least sizeof(void *)",
+                     "alignment %zu is not usable", alignment);
+    return allocate(size, alignment, 0, false, call);
+}
+
+void *shmemi_malloc_with_hints(size_t size, long hints, const char *call)
+{
+    check_initialised(call);
+    if (hints & ~(long)(SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE))
+        shmemi_abort(call, "use SHMEM_MALLOC_ATOMICS_REMOTE, SHMEM_MALLOC_SIGNAL_REMOTE or 0",
+                     "hints %#lx have bits that mean nothing", (unsigned long)hints);
+    return allocate(size, DEFAULT_ALIGN, hints, false, call);
+}
+
+static int64_t offset_of(const void *ptr, const char *call)
+{
+    uintptr_t offset = (uintptr_t)ptr - shmemi_state.heap_base;
+    if (offset >= shmemi_state.heap_size)
+        shmemi_abort(call, "pass what shmem_malloc, calloc, align or realloc returned",
+                     "%p is not in the symmetric heap", ptr);
+    return (int64_t)offset;
+}
+
+void *shmemi_realloc(void *ptr, size_t size, const char *call)
+{
+    if (ptr == NULL)
+        return shmemi_malloc(size, call);
+    if (size == 0) {
+        shmemi_free(ptr, call);
+        return NULL;
+    }
+    check_initialised(call);
+    int64_t from = offset_of(ptr, call);
+    shmemi_barrier_all(call);
+    size_t old_size = 0;
+    int64_t to =
+        size > shmemi_state.heap_size ? -1 : shmemi_state.core->heap_realloc(from, size, &old_size);
+    if (to == SHMEMI_NO_BLOCK)
+        shmemi_abort(call, "pass what shmem_malloc, calloc, align or realloc returned",
+                     "%p is not the start of an allocation", ptr);
+    int64_t agreed = agree(to, size, call);
+    if (agreed < 0) {
+        /* The old block stays as it was. */
+        if (to == from)
+            shmemi_state.core->heap_realloc(from, old_size, &old_size);
+        else if (to >= 0)
+            shmemi_state.core->heap_free(to);
+        return NULL;
+    }
+    if (to != from) {
+        char *base = (char *)shmemi_state.heap_base;
+        memcpy(base + to, base + from, old_size < size ? old_size : size);
+        shmemi_state.core->heap_free(from);
+        shmemi_barrier_all(call);
+    }
+    return (char *)shmemi_state.heap_base + to;
+}
+
+void shmemi_free(void *ptr, const char *call)
+{
+    check_initialised(call);
+    /* The barrier first: a PE may still be reading or writing the block. */
+    shmemi_barrier_all(call);
+    if (ptr == NULL)
+        return;
+    if (shmemi_state.core->heap_free(offset_of(ptr, call)) != 0)
+        shmemi_abort(call, "free each allocation once, by the pointer that was returned",
+                     "%p is not the start of an allocation", ptr);
+}

@@ -1,0 +1,107 @@
+/*
+ * message.c: counts in inboxes, and the all-to-all exchange over them.
+ */
+#include "coll.h"
+#include "remote.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static uint64_t *sent; /* to each PE */
+static uint64_t *seen; /* of each PE's messages */
+static uint64_t exchanges;
+
+int shmemi_messages_open(void)
+{
+    sent = calloc(shmemi_state.n_pes, sizeof *sent);
+    seen = calloc(shmemi_state.n_pes, sizeof *seen);
+    exchanges = 0;
+    if (sent == NULL || seen == NULL) {
+        shmemi_messages_close();
+        return -1;
+    }
+    return 0;
+}
+
+void shmemi_messages_close(void)
+{
+    free(sent);
+    free(seen);
+    sent = seen = NULL;
+}
+
+/* My word in the inbox of a PE, relative to its user heap. */
+static int64_t inbox_word(void)
+{
+    return (int64_t)sizeof(uint64_t) * shmemi_state.my_pe - (int64_t)shmemi_state.inbox_offset;
+}
+
+void shmemi_message(int pe, const char *call)
+{
+    char *base = shmemi_state.peer_base[pe];
+    uint64_t count = ++sent[pe];
+    if (base == NULL) {
+        if (shmemi_state.net_unfenced)
+            shmemi_fence_slow(call);
+        shmemi_net_set(pe, inbox_word(), count, call);
+        return;
+    }
+    __atomic_store_n((uint64_t *)(base + inbox_word()), count, __ATOMIC_RELEASE);
+    shmemi_notify(pe);
+}
+
+void shmemi_message_data(int pe, void *dest, const void *source, size_t n, const char *call)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    int64_t offset = (int64_t)((uintptr_t)dest - s->heap_base);
+    char *base = s->peer_base[pe];
+    if (base == NULL) {
+        shmemi_net_put_signal(pe, offset, source, n, inbox_word(), ++sent[pe], SHMEMI_AMO_SET, true,
+                              call);
+        return;
+    }
+    memcpy(base + offset, source, n);
+    shmemi_message(pe, call);
+}
+
+static void describe_await(const void *subject, char *text, size_t size)
+{
+    int pe = *(const int *)subject;
+    snprintf(text, size, "for message %llu of PE %d, has %llu", (unsigned long long)seen[pe], pe,
+             (unsigned long long)shmemi_state.inbox[pe]);
+}
+
+void shmemi_await(int pe, const char *call)
+{
+    const uint64_t *count = &shmemi_state.inbox[pe];
+    uint64_t want = ++seen[pe];
+    SHMEMI_WAIT(shmemi_my_ctl(), call, describe_await, &pe,
+                __atomic_load_n(count, __ATOMIC_ACQUIRE) >= want);
+}
+
+/* The scratch holds two rounds of one slot for each PE. Two are enough: a PE
+ * starts round k+2 only after every PE has sent round k+1, and a PE sends that
+ * after it has read round k. */
+size_t shmemi_exchange_max(void)
+{
+    return shmemi_state.scratch_size / 2 / shmemi_state.n_pes;
+}
+
+void shmemi_exchange(void *dest, const void *mine, size_t nelems,
+                     const struct shmemi_reducer *reducer, const char *call)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    int n = (int)s->n_pes, me = s->my_pe;
+    size_t slot = shmemi_exchange_max(), bytes = nelems * reducer->size;
+    char *round = s->scratch + (exchanges++ % 2) * slot * s->n_pes;
+
+    memcpy(round + slot * (size_t)me, mine, bytes);
+    for (int i = 1; i < n; i++)
+        shmemi_message_data((me + i) % n, round + slot * (size_t)me, round + slot * (size_t)me,
+                            bytes, call);
+    for (int i = 1; i < n; i++)
+        shmemi_await((me + n - i) % n, call);
+    memcpy(dest, round, bytes);
+    for (int pe = 1; pe < n; pe++)
+        reducer->combine(dest, round + slot * (size_t)pe, nelems);
+}

@@ -1,0 +1,300 @@
+/*
+ * remote.c: what the inline paths of front.h do not serve.
+ *
+ * Either the request is wrong, and refuse() says why, or the peer is on
+ * another node. Then the operation is handed to the core under the endpoint's
+ * lock; the core posts it or says that it has no room; the waiting is done
+ * here.
+ */
+#define _GNU_SOURCE
+#include "remote.h"
+
+#include <sched.h>
+#include <stdio.h>
+
+/* ------------------------------------------------------------------ checks */
+
+SHMEMI_COLD void shmemi_refuse_uninitialised(const char *call)
+{
+    shmemi_abort(call, "call shmem_init first and shmem_finalize last",
+                 "the library is not initialised");
+}
+
+static SHMEMI_COLD void refuse(const void *addr, size_t n, int pe, const char *call)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    uintptr_t at = (uintptr_t)addr, offset = at - s->heap_base;
+    if (s->n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    if ((uint32_t)pe >= s->n_pes)
+        shmemi_abort(call, "use 0 to shmem_n_pes() - 1", "PE %d does not exist, there are %u", pe,
+                     s->n_pes);
+    if (addr == NULL)
+        shmemi_abort(call, "pass memory from shmem_malloc", "the symmetric address is NULL");
+    if (offset >= s->heap_size)
+        shmemi_abort(call, "pass memory from shmem_malloc",
+                     "%p is not a symmetric address (the heap is %#zx bytes at %p)", addr,
+                     s->heap_size, (void *)s->heap_base);
+    shmemi_abort(call, "check the number of elements",
+                 "%zu bytes at heap offset %#zx run past the symmetric heap of %#zx bytes", n,
+                 (size_t)offset, s->heap_size);
+}
+
+/* The offset of a valid symmetric range in the heap of pe. */
+static int64_t offset_of(const void *addr, size_t n, int pe, const char *call)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    uintptr_t offset = (uintptr_t)addr - s->heap_base;
+    if ((uint32_t)pe >= s->n_pes || offset >= s->heap_size || n > s->heap_size - offset)
+        refuse(addr, n, pe, call);
+    return (int64_t)offset;
+}
+
+static void need_local(const void *p, size_t n, const char *what, const char *call)
+{
+    if (p == NULL && n > 0)
+        shmemi_abort(call, "pass memory of this PE", "the local %s is NULL", what);
+}
+
+/* ------------------------------------------------------------ the endpoint */
+
+static void lock(void)
+{
+    uint32_t tries = 0;
+    while (__atomic_exchange_n(&shmemi_state.net_lock, 1, __ATOMIC_ACQUIRE)) {
+        /* The holder may be off the CPU, or copying a large message. */
+        if (++tries > 100)
+            sched_yield();
+    }
+}
+
+static void unlock(void)
+{
+    __atomic_store_n(&shmemi_state.net_lock, 0, __ATOMIC_RELEASE);
+}
+
+static void failed(const char *call, int pe)
+{
+    shmemi_abort(call, "see the fabric's own words above; SHMEM_PROVIDER selects another",
+                 "PE %d: %s", pe, shmemi_state.core->error());
+}
+
+struct posting {
+    int pe;
+    const char *what;
+};
+
+static void describe_posting(const void *subject, char *text, size_t size)
+{
+    const struct posting *p = subject;
+    snprintf(text, size, "%s PE %d", p->what, p->pe);
+}
+
+/*
+ * Repeats post, an expression over the core, while the core has no room. Where
+ * a later quiet has to know of the operation, mark is true; the marks change
+ * under the lock only, so that a quiet of one thread never hides what another
+ * thread posts.
+ */
+#define POST(call, pe_, mark, post)                                                                \
+    ({                                                                                             \
+        struct posting p_ = {(pe_), "for room to post to"};                                        \
+        struct shmemi_waiter w_ = {                                                                \
+            .ctl = shmemi_my_ctl(), .call = (call), .describe = describe_posting, .subject = &p_}; \
+        int rc_ = SHMEMI_AGAIN;                                                                    \
+        for (;;) {                                                                                 \
+            lock();                                                                                \
+            if (mark)                                                                              \
+                shmemi_state.net_dirty = shmemi_state.net_unfenced = 1;                            \
+            rc_ = (post);                                                                          \
+            unlock();                                                                              \
+            if (rc_ != SHMEMI_AGAIN)                                                               \
+                break;                                                                             \
+            shmemi_turn(&w_);                                                                      \
+        }                                                                                          \
+        shmemi_turned(&w_);                                                                        \
+        if (rc_ == SHMEMI_FAILED)                                                                  \
+            failed(call, pe_);                                                                     \
+        rc_;                                                                                       \
+    })
+
+static void await(struct shmemi_request *r, int pe, const char *call)
+{
+    struct posting p = {pe, "for the completion at"};
+    SHMEMI_WAIT(shmemi_my_ctl(), call, describe_posting, &p,
+                __atomic_load_n(&r->done, __ATOMIC_ACQUIRE));
+    if (r->status != 0)
+        failed(call, pe);
+}
+
+/* --------------------------------------------------------------- operations */
+
+void shmemi_net_put(int pe, int64_t offset, const void *source, size_t n, bool nbi,
+                    const char *call)
+{
+    const struct shmemi_core *core = shmemi_state.core;
+    const char *from = source;
+    while (n > 0) {
+        size_t part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
+        struct shmemi_request r = {0};
+        int rc = POST(call, pe, true, core->put(pe, offset, from, part, nbi ? NULL : &r));
+        if (rc == SHMEMI_PENDING && !nbi)
+            await(&r, pe, call);
+        from += part;
+        offset += (int64_t)part;
+        n -= part;
+    }
+}
+
+void shmemi_net_get(int pe, int64_t offset, void *dest, size_t n, bool nbi, const char *call)
+{
+    const struct shmemi_core *core = shmemi_state.core;
+    char *to = dest;
+    if (nbi)
+        while (n > 0) {
+            size_t part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
+            struct shmemi_request r = {0};
+            int rc = POST(call, pe, nbi, core->get(pe, offset, to, part, nbi ? NULL : &r));
+            if (rc == SHMEMI_PENDING && !nbi)
+                await(&r, pe, call);
+            to += part;
+            offset += (int64_t)part;
+            n -= part;
+        }
+}
+
+void shmemi_net_put_signal(int pe, int64_t offset, const void *source, size_t n,
+                           int64_t signal_offset, uint64_t signal, int op, bool nbi,
+                           const char *call)
+{
+    const struct shmemi_core *core = shmemi_state.core;
+    const char *from = source;
+    if (n > shmemi_state.net_chunk) {
+        size_t head = n - shmemi_state.net_chunk;
+        shmemi_net_put(pe, offset, from, head, nbi, call);
+        from += head;
+        offset += (int64_t)head;
+        n = shmemi_state.net_chunk;
+        shmemi_fence_slow(call);
+    }
+    struct shmemi_request r = {0};
+    int rc =
+        POST(call, pe, true,
+             core->put_signal(pe, offset, from, n, signal_offset, signal, op, nbi ? NULL : &r));
+    if (rc == SHMEMI_PENDING && !nbi)
+        await(&r, pe, call);
+}
+
+static uint64_t net_amo(enum shmemi_amo op, int width, int64_t offset, uint64_t operand,
+                        uint64_t compare, int pe, const char *call)
+{
+    const struct shmemi_core *core = shmemi_state.core;
+    bool fetching = op >= SHMEMI_AMO_SWAP;
+    struct shmemi_request r = {0};
+    int rc = POST(call, pe, !fetching,
+                  core->amo(pe, offset, op, width, operand, compare, NULL, fetching ? &r : NULL));
+    if (rc == SHMEMI_PENDING && fetching)
+        await(&r, pe, call);
+    return r.value;
+}
+
+void shmemi_net_set(int pe, int64_t offset, uint64_t value, const char *call)
+{
+    net_amo(SHMEMI_AMO_SET, 8, offset, value, 0, pe, call);
+}
+
+/* ------------------------------------------------- the slow halves of front.h */
+
+void shmemi_put_slow(void *dest, const void *source, size_t n, int pe, const char *call)
+{
+    int64_t offset = offset_of(dest, n, pe, call);
+    need_local(source, n, "source", call);
+    shmemi_net_put(pe, offset, source, n, false, call);
+}
+
+void shmemi_put_nbi_slow(void *dest, const void *source, size_t n, int pe, const char *call)
+{
+    int64_t offset = offset_of(dest, n, pe, call);
+    need_local(source, n, "source", call);
+    shmemi_net_put(pe, offset, source, n, true, call);
+}
+
+void shmemi_get_slow(void *dest, const void *source, size_t n, int pe, const char *call)
+{
+    int64_t offset = offset_of(source, n, pe, call);
+    need_local(dest, n, "dest", call);
+    shmemi_net_get(pe, offset, dest, n, false, call);
+}
+
+void shmemi_get_nbi_slow(void *dest, const void *source, size_t n, int pe, const char *call)
+{
+    int64_t offset = offset_of(source, n, pe, call);
+    need_local(dest, n, "dest", call);
+    shmemi_net_get(pe, offset, dest, n, true, call);
+}
+
+void shmemi_put_signal_slow(void *dest, const void *source, size_t n, uint64_t *sig_addr,
+                            uint64_t signal, int sig_op, int pe, bool nbi, const char *call)
+{
+    int64_t offset = offset_of(dest, n, pe, call);
+    int64_t signal_offset = offset_of(sig_addr, sizeof *sig_addr, pe, call);
+    if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
+        shmemi_abort(call, "use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD",
+                     "signal operation %d does not exist", sig_op);
+    need_local(source, n, "source", call);
+    shmemi_net_put_signal(pe, offset, source, n, signal_offset, signal,
+                          sig_op == SHMEM_SIGNAL_SET ? SHMEMI_AMO_SET : SHMEMI_AMO_ADD, nbi, call);
+}
+
+uint64_t shmemi_amo_slow(enum shmemi_amo op, int width, void *dest, uint64_t operand,
+                         uint64_t compare, int pe, const char *call)
+{
+    int64_t offset = offset_of(dest, (size_t)width, pe, call);
+    return net_amo(op, width, offset, operand, compare, pe, call);
+}
+
+void shmemi_amo_nbi_slow(enum shmemi_amo op, int width, void *fetch, void *dest, uint64_t operand,
+                         uint64_t compare, int pe, const char *call)
+{
+    const struct shmemi_core *core = shmemi_state.core;
+    int64_t offset = offset_of(dest, (size_t)width, pe, call);
+    need_local(fetch, (size_t)width, "fetch", call);
+    POST(call, pe, true, core->amo(pe, offset, op, width, operand, compare, fetch, NULL));
+}
+
+/* ----------------------------------------------------------------- ordering */
+
+void shmemi_fence_slow(const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    lock();
+    int rc = shmemi_state.core->fence();
+    shmemi_state.net_unfenced = 0;
+    unlock();
+    if (rc == SHMEMI_FAILED)
+        failed(call, shmemi_state.my_pe);
+}
+
+void shmemi_quiet_slow(const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    int rc;
+    struct posting p = {shmemi_state.my_pe, "for the operations of"};
+    struct shmemi_waiter w = {
+        .ctl = shmemi_my_ctl(), .call = call, .describe = describe_posting, .subject = &p};
+    for (;;) {
+        lock();
+        rc = shmemi_state.core->quiet();
+        if (rc == SHMEMI_DONE)
+            shmemi_state.net_dirty = 0;
+        unlock();
+        if (rc != SHMEMI_PENDING && rc != SHMEMI_AGAIN)
+            break;
+        shmemi_turn(&w);
+    }
+    shmemi_turned(&w);
+    if (rc == SHMEMI_FAILED)
+        failed(call, shmemi_state.my_pe);
+}

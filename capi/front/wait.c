@@ -1,0 +1,264 @@
+/*
+ * wait.c: spin, yield, sleep; waking; wait_until and test.
+ *
+ * The sleep protocol. The sleeper sets ctl->sleepers, runs a membarrier that
+ * acts as a full fence on every registered process, looks at its condition
+ * once more and sleeps on ctl->wakes. A writer stores and then loads
+ * ctl->sleepers with no fence in between. Either its store was before the
+ * membarrier, and the sleeper's last look sees it; or its load was after, and
+ * it sees the sleeper. So the fast path pays one load, and the 2 us of the
+ * membarrier are paid by who has time.
+ *
+ * Stores through shmem_ptr and writes by a NIC look at no flag. Against those
+ * every sleep is bounded: 50 us at first, doubling to 4 ms, which keeps a
+ * blocked PE at 0.3 % of a CPU.
+ */
+#define _GNU_SOURCE
+#include "wait.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NAP_FIRST_US 50
+#define NAP_LAST_US 4000
+
+/* After a wake the condition is usually true at once; if not, the writer is at
+ * work and a few yields are cheaper than another membarrier. */
+#define TURNS_AFTER_WAKE 20
+
+/* A turn that polls the network costs some 0.5 us of system call, one that
+ * does not 15 ns of pause. */
+#define POLL_TURNS 8
+
+uint64_t shmemi_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+bool shmemi_register_sleepers(void)
+{
+    long have = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+    if (have < 0 || !(have & MEMBARRIER_CMD_GLOBAL_EXPEDITED))
+        return false;
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield" ::: "memory");
+#endif
+}
+
+static void start_polling(struct shmemi_waiter *w)
+{
+    if (!w->polling) {
+        __atomic_fetch_add(&shmemi_state.pollers, 1, __ATOMIC_RELAXED);
+        w->polling = true;
+    }
+}
+
+/* From here on the proxy serves; it looks at pollers once a millisecond. */
+static void stop_polling(struct shmemi_waiter *w)
+{
+    if (w->polling) {
+        __atomic_fetch_sub(&shmemi_state.pollers, 1, __ATOMIC_RELAXED);
+        w->polling = false;
+    }
+}
+
+static void announce(struct shmemi_waiter *w)
+{
+    w->wakes = __atomic_load_n(&w->ctl->wakes, __ATOMIC_ACQUIRE);
+    __atomic_store_n(&w->ctl->sleepers, 1, __ATOMIC_SEQ_CST);
+    if (shmemi_state.wakeable)
+        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+    w->announced = true;
+}
+
+static void report(struct shmemi_waiter *w, uint64_t now)
+{
+    char what[512] = "";
+    if (shmemi_state.timeout_ns == 0 || now - w->reported < shmemi_state.timeout_ns)
+        return;
+    w->reported = now;
+    if (w->describe)
+        w->describe(w->subject, what, sizeof what);
+    fprintf(stderr, "shmem: PE %d: %s has waited %.0f s%s%s (the wait goes on)\n",
+            shmemi_state.my_pe, w->call, (double)(now - w->since) / 1e9, what[0] ? ": " : "", what);
+}
+
+static void nap(struct shmemi_waiter *w)
+{
+    uint64_t now = shmemi_now();
+    if (w->since == 0) {
+        w->since = w->reported = now;
+        w->nap_us = NAP_FIRST_US;
+    }
+    report(w, now);
+    stop_polling(w);
+    struct timespec bound = {.tv_nsec = (long)w->nap_us * 1000};
+    long r = syscall(SYS_futex, &w->ctl->wakes, FUTEX_WAIT, w->wakes, &bound, NULL, 0);
+    w->announced = false;
+    if (r < 0 && errno == ETIMEDOUT) {
+        w->nap_us = w->nap_us * 2 > NAP_LAST_US ? NAP_LAST_US : w->nap_us * 2;
+        w->turns = UINT_MAX;
+    } else {
+        w->turns = shmemi_state.spin + shmemi_state.yields - TURNS_AFTER_WAKE;
+    }
+}
+
+void shmemi_turn(struct shmemi_waiter *w)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    uint32_t sleep_at = s->spin + s->yields;
+    if (w->turns < sleep_at) {
+        w->turns++;
+        if (s->networked) {
+            start_polling(w);
+            w->turns += POLL_TURNS - 1;
+            s->core->poll();
+        }
+        if (w->turns < s->spin)
+            relax();
+        else
+            sched_yield();
+        return;
+    }
+    if (w->announced)
+        nap(w);
+    else
+        announce(w);
+}
+
+void shmemi_turned(struct shmemi_waiter *w)
+{
+    stop_polling(w);
+}
+
+void shmemi_wake(struct shmemi_ctl *ctl)
+{
+    __atomic_store_n(&ctl->sleepers, 0, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&ctl->wakes, 1, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, &ctl->wakes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* ------------------------------------------------------- wait_until and test */
+
+struct comparison {
+    const void *ivar;
+    int cmp;
+    int width;
+    bool is_signed;
+    uint64_t value;
+};
+
+static const char *operator_text(int cmp)
+{
+    static const char *const text[] = {
+        [SHMEM_CMP_EQ] = "==", [SHMEM_CMP_NE] = "!=", [SHMEM_CMP_GT] = ">",
+        [SHMEM_CMP_LE] = "<=", [SHMEM_CMP_LT] = "<",  [SHMEM_CMP_GE] = ">=",
+    };
+    return text[cmp];
+}
+
+static void describe_comparison(const void *subject, char *text, size_t size)
+{
+    const struct comparison *c = subject;
+    int64_t now = 0;
+    memcpy(&now, c->ivar, (size_t)c->width);
+    if (c->width == 4 && c->is_signed)
+        now = (int32_t)now;
+    const char *f = c->is_signed ? "for %p (heap offset 0x%zx) %s %" PRId64 ", now %" PRId64
+                                 : "for %p (heap offset 0x%zx) %s %" PRIu64 ", now %" PRIu64;
+    snprintf(text, size, f, c->ivar, (size_t)((uintptr_t)c->ivar - shmemi_state.heap_base),
+             operator_text(c->cmp), c->value, now);
+}
+
+static SHMEMI_COLD void refuse(const void *ivar, size_t n, int cmp, const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_abort(call, "call shmem_init first and shmem_finalize last",
+                     "the library is not initialised");
+    if ((unsigned)cmp > SHMEM_CMP_GE)
+        shmemi_abort(call, "use SHMEM_CMP_EQ, NE, GT, GE, LT or LE", "comparison %d does not exist",
+                     cmp);
+    if (shmemi_reach(ivar, n, shmemi_state.my_pe) == NULL)
+        shmemi_abort(call, "wait on memory from shmem_malloc", "%p is not a symmetric address",
+                     ivar);
+}
+
+/* True when the request may be served; refuse ends the process otherwise. */
+SHMEMI_INLINE void check(const void *ivar, size_t n, int cmp, const char *call)
+{
+    uintptr_t offset = (uintptr_t)ivar - shmemi_state.heap_base;
+    if (SHMEMI_UNLIKELY(offset >= shmemi_state.heap_size || (unsigned)cmp > SHMEM_CMP_GE))
+        refuse(ivar, n, cmp, call);
+}
+
+#define COMPARISONS(T, suffix, width_, signed_)                                                    \
+    SHMEMI_INLINE bool holds_##suffix(const void *ivar, int cmp, T value)                          \
+    {                                                                                              \
+        T now = __atomic_load_n((const T *)ivar, __ATOMIC_ACQUIRE);                                \
+        switch (cmp) {                                                                             \
+        case SHMEM_CMP_EQ:                                                                         \
+            return now == value;                                                                   \
+        case SHMEM_CMP_NE:                                                                         \
+            return now != value;                                                                   \
+        case SHMEM_CMP_GT:                                                                         \
+            return now > value;                                                                    \
+        case SHMEM_CMP_GE:                                                                         \
+            return now >= value;                                                                   \
+        case SHMEM_CMP_LT:                                                                         \
+            return now < value;                                                                    \
+        default:                                                                                   \
+            return now <= value;                                                                   \
+        }                                                                                          \
+    }                                                                                              \
+    void shmemi_wait_##suffix(const void *ivar, int cmp, T value, const char *call)                \
+    {                                                                                              \
+        check(ivar, sizeof value, cmp, call);                                                      \
+        struct comparison c = {ivar, cmp, width_, signed_, (uint64_t)value};                       \
+        SHMEMI_WAIT(shmemi_my_ctl(), call, describe_comparison, &c,                                \
+                    holds_##suffix(ivar, cmp, value));                                             \
+    }                                                                                              \
+    int shmemi_test_##suffix(const void *ivar, int cmp, T value, const char *call)                 \
+    {                                                                                              \
+        check(ivar, sizeof value, cmp, call);                                                      \
+        if (holds_##suffix(ivar, cmp, value))                                                      \
+            return 1;                                                                              \
+        if (shmemi_state.networked)                                                                \
+            shmemi_state.core->poll();                                                             \
+        return holds_##suffix(ivar, cmp, value);                                                   \
+    }
+
+COMPARISONS(int32_t, i32, 4, true)
+COMPARISONS(uint32_t, u32, 4, false)
+COMPARISONS(int64_t, i64, 8, true)
+COMPARISONS(uint64_t, u64, 8, false)
+
+uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call)
+{
+    check(sig_addr, sizeof *sig_addr, SHMEM_CMP_EQ, call);
+    if (shmemi_state.networked)
+        shmemi_state.core->poll();
+    return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+}
+
+uint64_t shmemi_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value, const char *call)
+{
+    shmemi_wait_u64(sig_addr, cmp, value, call);
+    return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+}

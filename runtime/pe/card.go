@@ -1,0 +1,60 @@
+package pe
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"libshmem"
+)
+
+// card is what every PE tells every other when they meet.
+type card struct {
+	Version string // of the library
+	Host    string // PEs with the same host share memory
+	Machine string // PEs with the same machine share processors
+	Heap    uint64 // bytes of the user heap
+	Socket  string // where the first PE of a host hands out the memory file
+}
+
+// endpointCard is what they tell when they have opened the network.
+type endpointCard struct {
+	Addr     []byte
+	Base     uint64
+	Key      uint64
+	Provider string
+}
+
+func encode(v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
+	}
+	return b, nil
+}
+
+// decodeAll reads the cards of all PEs.
+func decodeAll[T any](all [][]byte) ([]T, error) {
+	cards := make([]T, len(all))
+	for pe, b := range all {
+		if err := json.Unmarshal(b, &cards[pe]); err != nil {
+			return nil, fmt.Errorf("read what PE %d says of itself: %w (start every PE with version %s of the library)",
+				pe, err, libshmem.Version)
+		}
+	}
+	return cards, nil
+}
+
+// agree refuses a job whose PEs cannot work together.
+func agree(cards []card) error {
+	for pe, c := range cards[1:] {
+		switch first := cards[0]; {
+		case c.Version != first.Version:
+			return fmt.Errorf("PE 0 has version %s of the library and PE %d version %s (install one version everywhere)",
+				first.Version, pe+1, c.Version)
+		case c.Heap != first.Heap:
+			return fmt.Errorf("SHMEM_SYMMETRIC_SIZE is %d bytes on PE 0 and %d on PE %d (set it alike for all PEs)",
+				first.Heap, c.Heap, pe+1)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,273 @@
+package pe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/fabric/ofi"
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/launcher"
+	"libshmem/runtime/bootstrap/singleton"
+	"libshmem/runtime/config"
+	"libshmem/runtime/heap"
+	"libshmem/runtime/heap/hostmem"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/topo"
+)
+
+// Options is what the C side hands to Start.
+type Options struct {
+	Environ []string // "NAME=value", as C has it now
+	Lock    *uint32  // around the network endpoint
+	Pollers *uint32  // callers that poll by themselves
+	Fatal   func(error)
+	Stderr  io.Writer
+}
+
+// Job is this PE's part in a running job.
+type Job struct {
+	Config *config.Config
+	Layout Layout
+	Nodes  *topo.Nodes
+	Me     topo.PE
+	NPEs   int
+	Heap   *heap.Heap
+	Engine *proxy.Engine // nil where all PEs share memory
+	// Sharing is the number of PEs of the job that compete for this machine's
+	// processors, this one included.
+	Sharing int
+
+	boot    bootstrap.Bootstrap
+	segment *hostmem.Segment
+	serving bool
+}
+
+// Start brings this PE into its job. It returns when every PE can be reached.
+// On error everything is undone.
+func Start(o Options) (*Job, error) {
+	cfg, warnings, err := config.Parse(o.Environ)
+	if err != nil {
+		return nil, err
+	}
+	j := &Job{Config: cfg}
+	if err := j.start(o, warnings); err != nil {
+		return nil, errors.Join(err, j.release())
+	}
+	return j, nil
+}
+
+func (j *Job) start(o Options, warnings []config.Warning) error {
+	var err error
+	if j.boot, err = meet(j.Config); err != nil {
+		return err
+	}
+	j.Me, j.NPEs = topo.PE(j.boot.Rank()), j.boot.Size()
+	if j.Me == 0 {
+		for _, w := range warnings {
+			fmt.Fprintf(o.Stderr, "shmem: %v\n", w)
+		}
+	}
+	j.Layout = NewLayout(j.NPEs)
+	if err := j.shareMemory(); err != nil {
+		return err
+	}
+	if len(j.Nodes.Members) > 1 {
+		if err := j.openNetwork(o); err != nil {
+			return err
+		}
+	}
+	if j.Me == 0 && j.Config.Banner() {
+		fmt.Fprintln(o.Stderr, j.banner())
+	}
+	return nil
+}
+
+// meet chooses how the PEs find each other.
+func meet(cfg *config.Config) (bootstrap.Bootstrap, error) {
+	l := cfg.Launcher
+	switch cfg.Bootstrap {
+	case config.BootstrapLauncher:
+		if !l.Present() {
+			return nil, errors.New("SHMEM_BOOTSTRAP=launcher: this process was not started by shmemrun (start it so, or unset SHMEM_BOOTSTRAP)")
+		}
+	case config.BootstrapSingleton:
+		return singleton.New(), nil
+	default:
+		if !l.Present() {
+			return singleton.New(), nil
+		}
+	}
+	return launcher.New(l.FD, l.PE, l.NPEs, cfg.BootstrapTimeout)
+}
+
+// shareMemory learns who is where and maps the symmetric memory of this node.
+func (j *Job) shareMemory() error {
+	host, err := topo.HostID(j.Config.HostID)
+	if err != nil {
+		return err
+	}
+	// Whether this PE is the first of its node is known only after the
+	// exchange; having the socket by then saves a second exchange.
+	listener, err := hostmem.Listen(j.NPEs)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	mine, err := encode(card{
+		Version: libshmem.Version, Host: host, Machine: topo.MachineID(), Heap: j.Config.SymmetricSize, Socket: listener.Name(),
+	})
+	if err != nil {
+		return err
+	}
+	all, err := j.boot.Allgather(mine)
+	if err != nil {
+		return err
+	}
+	cards, err := decodeAll[card](all)
+	if err != nil {
+		return err
+	}
+	if err := agree(cards); err != nil {
+		return err
+	}
+	hosts := make([]string, len(cards))
+	for i, c := range cards {
+		hosts[i] = c.Host
+		if c.Machine == cards[j.Me].Machine {
+			j.Sharing++
+		}
+	}
+	j.Nodes = topo.NewNodes(hosts)
+	return j.mapSegment(listener, cards)
+}
+
+func (j *Job) mapSegment(listener *hostmem.Listener, cards []card) error {
+	peers := j.Nodes.Peers(j.Me)
+	plan := hostmem.NewPlan(j.Layout.Internal, j.Config.SymmetricSize, len(peers))
+	var err error
+	if leader := j.Nodes.Leader(j.Me); leader == j.Me {
+		j.segment, err = hostmem.Create(plan)
+		if err == nil {
+			err = listener.Serve(j.segment, len(peers)-1, j.Config.BootstrapTimeout)
+		}
+	} else {
+		j.segment, err = hostmem.Receive(cards[leader].Socket, plan, j.Config.BootstrapTimeout)
+	}
+	if err == nil {
+		err = j.segment.Map()
+	}
+	if err != nil {
+		return err
+	}
+	j.Heap, err = heap.New(plan.Heap, plan.Align)
+	return err
+}
+
+// openNetwork opens the fabric, exchanges addresses and starts the proxy.
+func (j *Job) openNetwork(o Options) error {
+	prov, err := ofi.Open(fabric.Config{
+		Provider: j.Config.Provider, NICs: strings.Join(j.Config.NICs, ","), Library: j.Config.Libfabric,
+		Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv,
+	})
+	if err != nil {
+		return err
+	}
+	plan := j.segment.Plan()
+	user := j.HeapOf(j.Me)
+	segment := proxy.Segment{
+		Base: unsafe.Add(user, -int(plan.Internal)), Internal: plan.Internal, Size: plan.Internal + plan.Heap,
+	}
+	control := unsafe.Add(user, -ControlOffset)
+	wakers := proxy.Wakers{Lock: o.Lock, Pollers: o.Pollers, Sleepers: (*uint32)(control), Wakes: (*uint32)(unsafe.Add(control, 4))}
+	if j.Engine, err = proxy.New(prov, int(j.Me), j.NPEs, segment, wakers, o.Fatal); err != nil {
+		return err
+	}
+	end := j.Engine.Endpoint()
+	mine, err := encode(endpointCard{Addr: end.Addr, Base: end.Base, Key: end.Key, Provider: prov.Caps().Provider})
+	if err != nil {
+		return err
+	}
+	all, err := j.boot.Allgather(mine)
+	if err != nil {
+		return err
+	}
+	cards, err := decodeAll[endpointCard](all)
+	if err != nil {
+		return err
+	}
+	ends := make([]proxy.Endpoint, len(cards))
+	for pe, c := range cards {
+		if c.Provider != cards[0].Provider {
+			return fmt.Errorf("PE 0 has provider %s and PE %d has %s (name one that all have by SHMEM_PROVIDER)",
+				cards[0].Provider, pe, c.Provider)
+		}
+		ends[pe] = proxy.Endpoint{Addr: c.Addr, Base: c.Base, Key: c.Key}
+	}
+	if err := j.Engine.Connect(ends); err != nil {
+		return err
+	}
+	go j.Engine.Loop()
+	j.serving = true
+	// Nobody sends before everybody receives.
+	return j.boot.Barrier()
+}
+
+// HeapOf is the user heap of a PE of this node, in this process.
+func (j *Job) HeapOf(pe topo.PE) unsafe.Pointer { return j.segment.Heap(j.Nodes.Rank(pe)) }
+
+// Commit makes sure that there is memory behind all live blocks of the heap.
+func (j *Job) Commit() error { return j.segment.Commit(j.Heap.End()) }
+
+// Abort asks the launcher to end the job.
+func (j *Job) Abort(status int, reason string) { j.boot.Abort(status, reason) }
+
+// Exit asks the launcher to end every PE with the status.
+func (j *Job) Exit(status int) { j.boot.Exit(status) }
+
+// Close leaves the job in good order. All PEs have come to a barrier; the
+// network is served until each of them has said so, for a PE may still wait
+// for an answer of this one.
+func (j *Job) Close() error {
+	var err error
+	if j.serving {
+		err = j.boot.Barrier()
+	}
+	return errors.Join(err, j.release())
+}
+
+// release undoes what start did.
+func (j *Job) release() error {
+	var errs []error
+	if j.serving {
+		j.Engine.Stop()
+		j.serving = false
+	}
+	if j.Engine != nil {
+		errs = append(errs, j.Engine.Close())
+	}
+	if j.segment != nil {
+		errs = append(errs, j.segment.Close())
+	}
+	if j.boot != nil {
+		errs = append(errs, j.boot.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// banner is the one line that says what was chosen.
+func (j *Job) banner() string {
+	host, _ := os.Hostname()
+	network := "none needed, all PEs share memory"
+	if j.Engine != nil {
+		c := j.Engine.Caps()
+		network = fmt.Sprintf("%s on %s", c.Provider, c.Domain)
+	}
+	return fmt.Sprintf("shmem: libshmem %s: %d PEs on %d hosts, PE 0 on %s; bootstrap %s; heap host %s a PE; network %s",
+		libshmem.Version, j.NPEs, len(j.Nodes.Members), host, j.boot.Name(), config.FormatSize(j.Config.SymmetricSize), network)
+}

@@ -1,0 +1,68 @@
+package proxy
+
+import (
+	"structs"
+	"unsafe"
+)
+
+// kind says what an active message asks for.
+type kind uint8
+
+const (
+	kindAMO       kind = iota + 1 // apply op; answer with the old value when it fetches
+	kindStore                     // store width bytes of operand
+	kindPut                       // copy the payload
+	kindPutSignal                 // copy the payload, then apply op to the signal
+	kindFlush                     // answer when everything before is applied
+	kindReply                     // the answer: token and operand
+)
+
+// header begins every active message. All fields are in the byte order of the
+// sender, which is that of the job: PEs of different byte order are refused
+// when addresses are exchanged.
+type header struct {
+	_       structs.HostLayout
+	Kind    kind
+	Op      Op
+	Width   uint8 // bytes of the operand: 1, 2, 4 or 8
+	Fetch   uint8 // 1: answer with the old value
+	From    uint32
+	Seq     uint32 // of the messages from From to this PE, where the provider does not order them
+	Token   uint32 // names the request in the answer
+	Offset  int64  // in the target's user heap; negative in the internal area
+	Operand uint64 // element, operand, signal, or the fetched value
+	Extra   uint64 // comparand of a compare-and-swap; offset of the signal
+}
+
+const headerSize = 40
+
+var _ [headerSize]byte = [unsafe.Sizeof(header{})]byte{}
+
+// messageSize is the largest active message. 4 KiB keeps a put that is worth a
+// copy within one message and the receive buffers at half a megabyte.
+const messageSize = 4096
+
+// maxPayload is the largest put that travels as a message.
+const maxPayload = messageSize - headerSize
+
+// Op is an atomic operation, numbered as enum shmemi_amo in capi/abi/state.h.
+type Op uint8
+
+// The atomic operations.
+const (
+	OpSet Op = iota + 1
+	OpAdd
+	OpAnd
+	OpOr
+	OpXor
+	OpSwap
+	OpCompareSwap
+	OpFetch
+	OpFetchAdd
+	OpFetchAnd
+	OpFetchOr
+	OpFetchXor
+)
+
+// fetches tells whether op has an answer.
+func (op Op) fetches() bool { return op >= OpSwap }

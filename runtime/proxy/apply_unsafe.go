@@ -1,0 +1,104 @@
+package proxy
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// apply32 and apply64 run op at a naturally aligned address and return the old
+// value. They are the instructions that gcc emits for the on-node path: lock
+// xadd, xchg, cmpxchg.
+
+func apply32(op Op, at unsafe.Pointer, operand, compare uint32) uint32 {
+	p := (*uint32)(at)
+	switch op {
+	case OpSet, OpSwap:
+		return atomic.SwapUint32(p, operand)
+	case OpAdd, OpFetchAdd:
+		return atomic.AddUint32(p, operand) - operand
+	case OpAnd, OpFetchAnd:
+		return atomic.AndUint32(p, operand)
+	case OpOr, OpFetchOr:
+		return atomic.OrUint32(p, operand)
+	case OpXor, OpFetchXor:
+		for {
+			old := atomic.LoadUint32(p)
+			if atomic.CompareAndSwapUint32(p, old, old^operand) {
+				return old
+			}
+		}
+	case OpCompareSwap:
+		for {
+			old := atomic.LoadUint32(p)
+			if old != compare || atomic.CompareAndSwapUint32(p, old, operand) {
+				return old
+			}
+		}
+	default:
+		return atomic.LoadUint32(p)
+	}
+}
+
+func apply64(op Op, at unsafe.Pointer, operand, compare uint64) uint64 {
+	p := (*uint64)(at)
+	switch op {
+	case OpSet, OpSwap:
+		return atomic.SwapUint64(p, operand)
+	case OpAdd, OpFetchAdd:
+		return atomic.AddUint64(p, operand) - operand
+	case OpAnd, OpFetchAnd:
+		return atomic.AndUint64(p, operand)
+	case OpOr, OpFetchOr:
+		return atomic.OrUint64(p, operand)
+	case OpXor, OpFetchXor:
+		for {
+			old := atomic.LoadUint64(p)
+			if atomic.CompareAndSwapUint64(p, old, old^operand) {
+				return old
+			}
+		}
+	case OpCompareSwap:
+		for {
+			old := atomic.LoadUint64(p)
+			if old != compare || atomic.CompareAndSwapUint64(p, old, operand) {
+				return old
+			}
+		}
+	default:
+		return atomic.LoadUint64(p)
+	}
+}
+
+// store writes an element of 1, 2, 4 or 8 bytes at once, whatever its
+// alignment: no reader sees a part of it when it is naturally aligned.
+func store(at unsafe.Pointer, width uint8, value uint64) {
+	switch width {
+	case 1:
+		*(*uint8)(at) = uint8(value)
+	case 2:
+		*(*uint16)(at) = uint16(value)
+	case 4:
+		atomic.StoreUint32((*uint32)(at), uint32(value))
+	default:
+		atomic.StoreUint64((*uint64)(at), value)
+	}
+}
+
+// load reads an element of 1, 2, 4 or 8 bytes.
+func load(at unsafe.Pointer, width int) uint64 {
+	switch width {
+	case 1:
+		return uint64(*(*uint8)(at))
+	case 2:
+		return uint64(*(*uint16)(at))
+	case 4:
+		return uint64(*(*uint32)(at))
+	default:
+		return *(*uint64)(at)
+	}
+}
+
+// copyBytes copies n bytes between memory that Go does not manage.
+func copyBytes(to, from unsafe.Pointer, n int) {
+	copy(unsafe.Slice((*byte)(to), n), unsafe.Slice((*byte)(from), n))
+}

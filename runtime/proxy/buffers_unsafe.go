@@ -1,0 +1,46 @@
+package proxy
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+)
+
+// allocateBuffers maps the message buffers outside the Go heap: the provider
+// keeps their addresses. One buffer serves each token, and one more is scratch
+// for what is injected.
+func (e *Engine) allocateBuffers() error {
+	n := uintptr(tokens+1) * messageSize
+	p, err := unix.MmapPtr(-1, 0, nil, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return fmt.Errorf("map %d bytes of message buffers: %w", n, err)
+	}
+	e.buffers = p
+	e.scratch = unsafe.Add(p, uintptr(tokens)*messageSize)
+	if e.bufs, err = e.prov.Register(p, uint64(n)); err != nil {
+		e.freeBuffers()
+		return fmt.Errorf("register message buffers: %w", err)
+	}
+	e.bufDesc = e.bufs.Desc
+	return nil
+}
+
+func (e *Engine) freeBuffers() {
+	if e.buffers != nil {
+		// The mapping is ours and nobody else's: unmapping it cannot fail.
+		_ = unix.MunmapPtr(e.buffers, uintptr(tokens+1)*messageSize)
+		e.buffers = nil
+	}
+}
+
+// buffer returns the message buffer of a token.
+func (e *Engine) buffer(t fabric.Token) unsafe.Pointer {
+	return unsafe.Add(e.buffers, uintptr(t)*messageSize)
+}
+
+func (e *Engine) postReceive(t fabric.Token) error {
+	return e.prov.Recv(e.buffer(t), messageSize, e.bufDesc, t)
+}

@@ -1,0 +1,231 @@
+package proxy
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// Poll makes progress and handles what completed. It returns the number of
+// completions.
+func (e *Engine) Poll() (int, error) {
+	n, err := e.prov.Poll(e.comps[:])
+	if err != nil {
+		return n, err
+	}
+	e.Complete(e.comps[:n])
+	return n, nil
+}
+
+// Complete handles completions that a caller in C took from the queue, in
+// their order.
+func (e *Engine) Complete(comps []fabric.Completion) {
+	for i := range comps {
+		e.complete(&comps[i])
+	}
+	e.unpark()
+	if len(comps) > 0 {
+		e.wakeSleepers()
+	}
+}
+
+func (e *Engine) complete(c *fabric.Completion) {
+	if c.Err != 0 {
+		e.completeError(c)
+		return
+	}
+	if c.Token < receives {
+		e.receive(e.buffer(c.Token), int(c.Len))
+		if err := e.postReceive(c.Token); err != nil {
+			e.fatal(fmt.Errorf("post receive buffer %d again: %w", c.Token, err))
+		}
+		return
+	}
+	s := &e.slots[c.Token]
+	switch s.use {
+	case useSend:
+	case useWrite:
+		e.inflight--
+		p := &e.peers[s.pe]
+		p.writes--
+		e.dropRegion(s)
+		if s.then {
+			e.park(s.pe, s.after)
+		}
+		if s.request != nil {
+			finish(s.request, 0, 0)
+		}
+	case useRead:
+		e.dropRegion(s)
+		if s.request != nil {
+			finish(s.request, 0, 0)
+		} else {
+			e.inflight--
+		}
+	default:
+		e.fatal(fmt.Errorf("completion of token %d, which is not in flight", c.Token))
+		return
+	}
+	e.give(c.Token)
+}
+
+// completeError ends the operation that failed: its caller gets the status,
+// and a non-blocking one fails the next quiet.
+func (e *Engine) completeError(c *fabric.Completion) {
+	text := e.prov.ErrorText(c)
+	if c.Token < receives {
+		e.fatal(fmt.Errorf("receive: %s", text))
+		return
+	}
+	s := &e.slots[c.Token]
+	e.err = fmt.Errorf("PE %d: %s: %s", s.pe, s.use, text)
+	if s.use == useWrite {
+		e.inflight--
+		e.peers[s.pe].writes--
+	} else if s.use == useRead && s.request == nil {
+		e.inflight--
+	}
+	e.dropRegion(s)
+	if s.request != nil {
+		finish(s.request, c.Err, 0)
+	}
+	e.give(c.Token)
+	e.wakeSleepers()
+}
+
+func (u use) String() string {
+	return [...]string{"idle", "send", "write", "read", "atomic", "flush"}[u]
+}
+
+// receive applies a message, or keeps it until those before it have come.
+func (e *Engine) receive(m unsafe.Pointer, n int) {
+	h := (*header)(m)
+	if n < headerSize || h.From >= uint32(len(e.peers)) {
+		e.fatal(fmt.Errorf("message of %d bytes from PE %d is not one of this job", n, h.From))
+		return
+	}
+	p := &e.peers[h.From]
+	if e.caps.SendAfterSend || h.Seq == p.received+1 {
+		p.received++
+		e.apply(h, unsafe.Add(m, headerSize), n-headerSize)
+		e.applyEarly(h.From, p)
+		return
+	}
+	kept := make([]byte, n)
+	copy(kept, unsafe.Slice((*byte)(m), n))
+	e.early[earlyKey(h.From, h.Seq)] = kept
+}
+
+func earlyKey(from, seq uint32) uint64 { return uint64(from)<<32 | uint64(seq) }
+
+// applyEarly applies the kept messages whose turn has come.
+func (e *Engine) applyEarly(from uint32, p *peer) {
+	for len(e.early) > 0 {
+		key := earlyKey(from, p.received+1)
+		kept, ok := e.early[key]
+		if !ok {
+			return
+		}
+		delete(e.early, key)
+		p.received++
+		m := unsafe.Pointer(unsafe.SliceData(kept))
+		e.apply((*header)(m), unsafe.Add(m, headerSize), len(kept)-headerSize)
+	}
+}
+
+// apply does what a message asks for.
+func (e *Engine) apply(h *header, payload unsafe.Pointer, n int) {
+	switch h.Kind {
+	case kindAMO:
+		at, ok := e.segment.at(h.Offset, uint64(h.Width))
+		if !ok {
+			e.refuse(h)
+			return
+		}
+		old := applyOp(h.Op, at, h.Width, h.Operand, h.Extra)
+		if h.Fetch != 0 {
+			e.answer(h, old)
+		}
+	case kindStore:
+		at, ok := e.segment.at(h.Offset, uint64(h.Width))
+		if !ok {
+			e.refuse(h)
+			return
+		}
+		store(at, h.Width, h.Operand)
+	case kindPut, kindPutSignal:
+		at, ok := e.segment.at(h.Offset, uint64(n))
+		if !ok {
+			e.refuse(h)
+			return
+		}
+		copyBytes(at, payload, n)
+		if h.Kind == kindPutSignal {
+			sig, ok := e.segment.at(int64(h.Extra), 8)
+			if !ok {
+				e.refuse(h)
+				return
+			}
+			applyOp(h.Op, sig, 8, h.Operand, 0)
+		}
+	case kindFlush:
+		e.answer(h, 0)
+	case kindReply:
+		e.answered(h)
+	default:
+		e.refuse(h)
+	}
+}
+
+func applyOp(op Op, at unsafe.Pointer, width uint8, operand, compare uint64) uint64 {
+	if width == 4 {
+		return uint64(apply32(op, at, uint32(operand), uint32(compare)))
+	}
+	return apply64(op, at, operand, compare)
+}
+
+// refuse notes a message that does not fit this PE's heap. The sender checked
+// against its own heap, so the two differ: a job of mixed settings.
+func (e *Engine) refuse(h *header) {
+	e.fatal(fmt.Errorf("PE %d sent message kind %d for heap offset %#x, outside this PE's heap of %#x bytes "+
+		"(set the same SHMEM_SYMMETRIC_SIZE on every PE)", h.From, h.Kind, h.Offset, e.segment.Size-e.segment.Internal))
+}
+
+func (e *Engine) answer(h *header, value uint64) {
+	r := header{Kind: kindReply, Token: h.Token, Operand: value}
+	if e.message(fabric.PE(h.From), &r, nil, 0) != Done {
+		e.park(fabric.PE(h.From), r)
+	}
+}
+
+// answered completes the request that an answer names.
+func (e *Engine) answered(h *header) {
+	t := fabric.Token(h.Token)
+	if t < receives || int(t) >= len(e.slots) {
+		e.fatal(fmt.Errorf("PE %d answered token %d, which does not exist", h.From, t))
+		return
+	}
+	s := &e.slots[t]
+	switch s.use {
+	case useFlush:
+		p := &e.peers[s.pe]
+		p.acked = s.asked
+		p.flushing = false
+	case useReply:
+		if s.request != nil {
+			finish(s.request, 0, h.Operand)
+			break
+		}
+		if s.width == 4 {
+			*(*uint32)(s.fetch) = uint32(h.Operand)
+		} else {
+			*(*uint64)(s.fetch) = h.Operand
+		}
+		e.inflight--
+	default:
+		e.fatal(fmt.Errorf("PE %d answered token %d, which asks for nothing", h.From, t))
+		return
+	}
+	e.give(t)
+}

@@ -1,0 +1,222 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"structs"
+	"sync/atomic"
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// Status is the answer of an operation, numbered as in capi/abi/state.h.
+type Status int32
+
+// The answers.
+const (
+	Done    Status = 0  // posted, and the source may be reused
+	Pending Status = 1  // posted: the Request, or quiet, tells when it is done
+	Again   Status = 2  // not posted: poll, then try again
+	Failed  Status = -1 // not posted: Err has the reason
+)
+
+// Request is what a caller waits for. It lives in C memory and has the layout
+// of struct shmemi_request.
+type Request struct {
+	_      structs.HostLayout
+	Done   uint32 // set last
+	Status int32
+	Value  uint64
+}
+
+// Segment is this PE's slice of symmetric memory.
+type Segment struct {
+	Base     unsafe.Pointer // of the internal area; the user heap follows it
+	Internal uint64         // bytes
+	Size     uint64         // bytes in all
+}
+
+// at returns the address of n bytes at an offset from the user heap, and
+// whether they are inside the segment.
+func (s *Segment) at(offset int64, n uint64) (unsafe.Pointer, bool) {
+	o := uint64(offset) + s.Internal // wraps below the segment and then fails the test
+	if o > s.Size || n > s.Size-o {
+		return nil, false
+	}
+	return unsafe.Add(s.Base, o), true
+}
+
+// contains tells whether n bytes at p are symmetric memory.
+func (s *Segment) contains(p unsafe.Pointer, n uint64) bool {
+	o := uint64(uintptr(p) - uintptr(s.Base))
+	return o < s.Size && n <= s.Size-o
+}
+
+// Wakers are the words in C memory by which the engine and callers in C keep
+// out of each other's way.
+type Wakers struct {
+	Lock     *uint32 // 1 while somebody is inside the engine
+	Pollers  *uint32 // callers that poll by themselves
+	Sleepers *uint32 // not 0: a caller of this PE sleeps on Wakes
+	Wakes    *uint32 // futex word
+}
+
+// peer is what the engine knows about one PE.
+type peer struct {
+	base      uint64 // remote address of the start of its user heap
+	key       uint64
+	reachable bool
+	dirty     bool   // in the dirty list
+	parked    uint32 // messages that wait for room
+	sent      uint32 // messages to it, answers included: the last sequence number
+	received  uint32 // messages from it that were applied, in order
+
+	// Messages that ask for something, and how many of them the target is
+	// known to have applied.
+	asked     uint32
+	acked     uint32
+	flushing  bool   // a flush message is under way
+	epoch     uint32 // of the last of them
+	askedThen uint32 // before the first of that epoch: a write must not overtake these
+
+	// One-sided writes: in flight, the epoch of the last, and whether some were
+	// posted that no flush has covered.
+	writes     uint32
+	writeEpoch uint32
+	unflushed  bool
+}
+
+// Counters are what the engine has moved, for shmem-info and the examples.
+type Counters struct {
+	Messages, MessageBytes uint64
+	Writes, WriteBytes     uint64
+	Reads, ReadBytes       uint64
+}
+
+// Engine is this PE's end of the network. All methods but Loop and Stop are
+// called with the lock held.
+type Engine struct {
+	prov    fabric.Provider
+	caps    fabric.Caps
+	me      uint32
+	segment Segment
+	region  fabric.Region
+	wakers  Wakers
+
+	peers []peer
+	dirty []fabric.PE
+	epoch uint32 // fences so far
+
+	slots    []slot
+	free     []fabric.Token
+	inflight int // operations that quiet waits for
+	parked   []parked
+	spare    []parked
+	early    map[uint64][]byte // messages ahead of their turn, by PE and sequence number
+
+	buffers   unsafe.Pointer // receive buffers, then one send buffer for each slot, then scratch
+	bufDesc   unsafe.Pointer
+	bufs      fabric.Region
+	scratch   unsafe.Pointer
+	unordered bool // messages may overtake writes or each other
+
+	comps [pollBatch]fabric.Completion
+	err   error
+	fatal func(error)
+	Count Counters
+
+	stopping atomic.Bool
+	stopped  chan struct{}
+}
+
+const (
+	receives  = 64 // receive buffers
+	tokens    = receives + 512
+	pollBatch = 32
+)
+
+// Tokens and MaxRecv are what the provider's Config must allow for.
+const (
+	Tokens  = tokens
+	MaxRecv = receives
+)
+
+// errNoRoute is what an operation on an unreachable PE fails with.
+var errNoRoute = errors.New("no route to the PE: it gave no fabric address (start every PE with the same SHMEM_PROVIDER)")
+
+// Endpoint is what a PE tells the others about its end.
+type Endpoint struct {
+	Addr []byte // of the fabric endpoint
+	Base uint64 // remote address of the start of the user heap
+	Key  uint64
+}
+
+// New registers the segment with an open provider. The engine owns the
+// provider from now on, also when New fails. fatal is called when the job
+// cannot go on and no operation is there to fail.
+func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fatal func(error)) (*Engine, error) {
+	e := &Engine{
+		prov: prov, caps: prov.Caps(), me: uint32(me), segment: segment, wakers: wakers,
+		peers: make([]peer, npes), dirty: make([]fabric.PE, 0, npes),
+		slots: make([]slot, tokens), free: make([]fabric.Token, 0, tokens),
+		parked: make([]parked, 0, 64), spare: make([]parked, 0, 64),
+		early: map[uint64][]byte{},
+		fatal: fatal, stopped: make(chan struct{}),
+	}
+	e.unordered = !e.caps.SendAfterSend || !e.caps.SendAfterWrite
+	var err error
+	if e.region, err = prov.Register(segment.Base, segment.Size); err != nil {
+		return nil, errors.Join(fmt.Errorf("register symmetric heap of %d bytes: %w", segment.Size, err), prov.Close())
+	}
+	if err := e.allocateBuffers(); err != nil {
+		return nil, errors.Join(err, prov.Close())
+	}
+	for t := tokens - 1; t >= receives; t-- {
+		e.free = append(e.free, fabric.Token(t))
+	}
+	return e, nil
+}
+
+// Endpoint returns what the other PEs need to reach this one.
+func (e *Engine) Endpoint() Endpoint {
+	base := e.segment.Internal
+	if e.caps.VirtualAddress {
+		base += uint64(uintptr(e.segment.Base))
+	}
+	return Endpoint{Addr: e.prov.Addr(), Base: base, Key: e.region.Key}
+}
+
+// Caps reports what the provider granted.
+func (e *Engine) Caps() fabric.Caps { return e.caps }
+
+// Native returns the provider's C functions.
+func (e *Engine) Native() fabric.Native { return e.prov.Native() }
+
+// Connect takes the endpoints of all PEs, in order; one without an address
+// stays unreachable. Then it posts the receive buffers.
+func (e *Engine) Connect(all []Endpoint) error {
+	addrs := make([][]byte, len(all))
+	for i, end := range all {
+		addrs[i] = end.Addr
+		e.peers[i].base, e.peers[i].key = end.Base, end.Key
+		e.peers[i].reachable = len(end.Addr) > 0
+	}
+	if err := e.prov.Connect(addrs); err != nil {
+		return fmt.Errorf("connect %d PEs: %w", len(all), err)
+	}
+	for t := range fabric.Token(receives) {
+		if err := e.postReceive(t); err != nil {
+			return fmt.Errorf("post receive buffer %d: %w", t, err)
+		}
+	}
+	return nil
+}
+
+// Err returns the reason of the last Failed.
+func (e *Engine) Err() error { return e.err }
+
+func (e *Engine) fail(err error) Status {
+	e.err = err
+	return Failed
+}

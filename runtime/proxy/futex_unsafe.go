@@ -1,0 +1,31 @@
+package proxy
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const futexWake = 1 // FUTEX_WAKE; the words are shared between processes
+
+// wakeSleepers wakes the callers of this PE that sleep: the counterpart of
+// shmemi_wake in capi/front/wait.c.
+func (e *Engine) wakeSleepers() {
+	if atomic.LoadUint32(e.wakers.Sleepers) == 0 {
+		return
+	}
+	atomic.StoreUint32(e.wakers.Sleepers, 0)
+	atomic.AddUint32(e.wakers.Wakes, 1)
+	// The only errors are a bad address or alignment.
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(e.wakers.Wakes)), futexWake, math.MaxInt32, 0, 0, 0)
+}
+
+// sleep keeps the thread off the CPU. time.Sleep would start the timers of the
+// Go scheduler and wake another thread for each nap.
+func sleep(d time.Duration) {
+	t := unix.NsecToTimespec(int64(d))
+	_ = unix.Nanosleep(&t, nil) // a signal only shortens the nap
+}

@@ -1,0 +1,79 @@
+package proxy
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// nap is how long the proxy leaves the network to callers that poll. It
+	// is also how late it takes over when the last of them goes to sleep.
+	nap = time.Millisecond
+	// idleWait bounds the wait for the network, against providers that lose a
+	// wake-up.
+	idleWait = 100 * time.Millisecond
+	// lingering polls follow the last completion before the thread sleeps
+	// again: the next message of a conversation usually is on its way.
+	lingering = 16
+)
+
+// Loop serves the network while no caller polls: it applies messages, answers
+// and keeps operations moving, so that a PE that is busy in its own code still
+// serves the others. It runs on a thread of its own until Stop.
+func (e *Engine) Loop() {
+	runtime.LockOSThread()
+	defer close(e.stopped)
+	for quiet := 0; !e.stopping.Load(); {
+		if atomic.LoadUint32(e.wakers.Pollers) > 0 || !e.tryLock() {
+			sleep(nap)
+			continue
+		}
+		n, err := e.Poll()
+		armed := false
+		if quiet++; n > 0 {
+			quiet = 0
+		} else if quiet > lingering {
+			armed = e.prov.Arm()
+		}
+		e.unlock()
+		if err != nil {
+			e.fatal(err)
+			return
+		}
+		if !armed {
+			continue
+		}
+		err = e.prov.Wait(idleWait)
+		// One-sided writes leave no completion at their target, so whoever
+		// sleeps looks again.
+		e.wakeSleepers()
+		if err != nil {
+			e.fatal(err)
+			return
+		}
+	}
+}
+
+// Stop ends Loop and waits for it. The lock must not be held.
+func (e *Engine) Stop() {
+	e.stopping.Store(true)
+	e.prov.Wake()
+	<-e.stopped
+}
+
+// Close releases the network. Loop has been stopped.
+func (e *Engine) Close() error {
+	err := e.prov.Unregister(e.region)
+	if err2 := e.prov.Unregister(e.bufs); err == nil {
+		err = err2
+	}
+	if err2 := e.prov.Close(); err == nil {
+		err = err2
+	}
+	e.freeBuffers()
+	return err
+}
+
+func (e *Engine) tryLock() bool { return atomic.SwapUint32(e.wakers.Lock, 1) == 0 }
+func (e *Engine) unlock()       { atomic.StoreUint32(e.wakers.Lock, 0) }

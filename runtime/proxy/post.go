@@ -1,0 +1,283 @@
+package proxy
+
+import (
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// parked is a message of the engine's own that found no room. Callers'
+// messages are never parked: they get Again.
+type parked struct {
+	pe fabric.PE
+	h  header
+}
+
+// PutMax is the most bytes that Put and PutSignal take at once. Where neither
+// order nor delivery of a write can be had, everything travels as messages.
+func (e *Engine) PutMax() uint64 {
+	if e.unordered && !e.caps.DeliveryComplete {
+		return maxPayload
+	}
+	return min(e.caps.MaxMessage, maxOneSided)
+}
+
+// maxOneSided bounds an operation so that progress shows.
+const maxOneSided = 64 << 20
+
+// Put copies n bytes to an offset in the heap of pe. Done: the source may be
+// reused. Pending with a request: when the request is done. Pending without:
+// after quiet.
+func (e *Engine) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *Request) Status {
+	switch {
+	case n <= 8 && n&(n-1) == 0:
+		return e.message(pe, &header{Kind: kindStore, Width: uint8(n), Offset: offset, Operand: load(source, int(n))}, nil, 0)
+	case n <= maxPayload:
+		return e.message(pe, &header{Kind: kindPut, Offset: offset}, source, int(n))
+	}
+	return e.write(pe, offset, source, n, r, nil)
+}
+
+// PutSignal is Put followed by an update of a signal, which is visible at the
+// target only after the bytes.
+func (e *Engine) PutSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64,
+	signalOffset int64, signal uint64, op Op, r *Request,
+) Status {
+	if n <= maxPayload {
+		h := header{Kind: kindPutSignal, Op: op, Width: 8, Offset: offset, Operand: signal, Extra: uint64(signalOffset)}
+		return e.message(pe, &h, source, int(n))
+	}
+	h := header{Kind: kindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
+	return e.write(pe, offset, source, n, r, &h)
+}
+
+// Get copies n bytes from an offset in the heap of pe.
+func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r *Request) Status {
+	p := &e.peers[pe]
+	if !p.reachable {
+		return e.fail(errNoRoute)
+	}
+	t, s, ok := e.take(useRead, pe)
+	if !ok {
+		return Again
+	}
+	s.request = r
+	op := fabric.RMA{PE: pe, Local: dest, Len: n, Remote: p.base + uint64(offset), Key: p.key, Token: t}
+	if st := e.localRegion(s, &op); st != Done {
+		e.give(t)
+		return st
+	}
+	if st := e.posted(t, s, e.prov.Read(&op)); st != Done {
+		return st
+	}
+	e.Count.Reads++
+	e.Count.ReadBytes += n
+	if r == nil {
+		e.inflight++
+	}
+	return Pending
+}
+
+// AMO applies op at an offset in the heap of pe. A fetching op with a request
+// leaves the old value there; without, it stores it at fetch before quiet
+// returns.
+func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, compare uint64,
+	fetch unsafe.Pointer, r *Request,
+) Status {
+	h := header{Kind: kindAMO, Op: op, Width: width, Offset: offset, Operand: operand, Extra: compare}
+	if !op.fetches() {
+		return e.message(pe, &h, nil, 0)
+	}
+	t, s, ok := e.take(useReply, pe)
+	if !ok {
+		return Again
+	}
+	s.request, s.fetch, s.width = r, fetch, width
+	h.Fetch, h.Token = 1, uint32(t)
+	if st := e.message(pe, &h, nil, 0); st != Done {
+		e.give(t)
+		return st
+	}
+	if r == nil {
+		e.inflight++
+	}
+	return Pending
+}
+
+// message sends h with n bytes of payload, unless it has to wait its turn.
+func (e *Engine) message(pe fabric.PE, h *header, payload unsafe.Pointer, n int) Status {
+	p := &e.peers[pe]
+	if p.parked > 0 || (e.unordered && p.writes > 0 && p.writeEpoch != e.epoch) {
+		return Again
+	}
+	return e.send(pe, h, payload, n)
+}
+
+// send hands a message to the provider.
+func (e *Engine) send(pe fabric.PE, h *header, payload unsafe.Pointer, n int) Status {
+	p := &e.peers[pe]
+	if !p.reachable {
+		return e.fail(errNoRoute)
+	}
+	h.From, h.Seq = e.me, p.sent+1
+	op := fabric.Send{To: pe, Len: headerSize + n, Desc: e.bufDesc, Buf: e.scratch}
+	var s *slot
+	if op.Inject = op.Len <= e.caps.MaxInject; !op.Inject {
+		var ok bool
+		if op.Token, s, ok = e.take(useSend, pe); !ok {
+			return Again
+		}
+		op.Buf = e.buffer(op.Token)
+	}
+	*(*header)(op.Buf) = *h
+	if n > 0 {
+		copyBytes(unsafe.Add(op.Buf, headerSize), payload, n)
+	}
+	err := e.prov.Send(&op)
+	if s != nil {
+		if st := e.posted(op.Token, s, err); st != Done {
+			return st
+		}
+	} else if err == fabric.ErrAgain {
+		return Again
+	} else if err != nil {
+		return e.fail(err)
+	}
+	p.sent++
+	e.Count.Messages++
+	e.Count.MessageBytes += uint64(op.Len)
+	if h.Kind != kindReply && h.Kind != kindFlush {
+		if p.epoch != e.epoch {
+			p.epoch, p.askedThen = e.epoch, p.asked
+		}
+		p.asked++
+		e.touch(pe)
+	}
+	return Done
+}
+
+// write posts a one-sided write and, when it may follow, the message after it.
+func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *Request, after *header) Status {
+	p := &e.peers[pe]
+	switch {
+	case !p.reachable:
+		return e.fail(errNoRoute)
+	case p.parked > 0:
+		return Again
+	case e.mustFollowMessages(p):
+		e.flush(pe)
+		return Again
+	case p.writes > 0 && p.writeEpoch != e.epoch && !e.caps.WriteAfterWrite:
+		return Again
+	}
+	t, s, ok := e.take(useWrite, pe)
+	if !ok {
+		return Again
+	}
+	s.request = r
+	op := fabric.RMA{PE: pe, Local: source, Len: n, Remote: p.base + uint64(offset), Key: p.key, Token: t}
+	if st := e.localRegion(s, &op); st != Done {
+		e.give(t)
+		return st
+	}
+	if st := e.posted(t, s, e.prov.Write(&op)); st != Done {
+		return st
+	}
+	e.Count.Writes++
+	e.Count.WriteBytes += n
+	p.writes++
+	p.writeEpoch = e.epoch
+	p.unflushed = !e.caps.DeliveryComplete
+	e.inflight++
+	e.touch(pe)
+	if after != nil {
+		if e.unordered {
+			s.then, s.after = true, *after
+		} else if st := e.message(pe, after, nil, 0); st != Done {
+			e.park(pe, *after)
+		}
+	}
+	return Pending
+}
+
+// mustFollowMessages tells whether messages from before the last fence may
+// still wait at the target, where a write would overtake them: a provider puts
+// written bytes in place as they come, a message is applied when it is polled.
+func (e *Engine) mustFollowMessages(p *peer) bool {
+	before := p.asked
+	if p.epoch == e.epoch {
+		before = p.askedThen
+	}
+	return int32(before-p.acked) > 0
+}
+
+// localRegion registers the local buffer of op where the provider wants that
+// and it is not in the heap, which is registered already.
+func (e *Engine) localRegion(s *slot, op *fabric.RMA) Status {
+	switch {
+	case e.segment.contains(op.Local, op.Len):
+		op.Desc = e.region.Desc
+	case e.caps.LocalMR:
+		region, err := e.prov.Register(op.Local, op.Len)
+		if err != nil {
+			return e.fail(err)
+		}
+		s.region, op.Desc = region, region.Desc
+	}
+	return Done
+}
+
+// posted looks at the outcome of a post that used a token.
+func (e *Engine) posted(t fabric.Token, s *slot, err error) Status {
+	if err == nil {
+		return Done
+	}
+	e.dropRegion(s)
+	e.give(t)
+	if err == fabric.ErrAgain {
+		return Again
+	}
+	return e.fail(err)
+}
+
+func (e *Engine) dropRegion(s *slot) {
+	if s.region.Base != nil {
+		if err := e.prov.Unregister(s.region); err != nil {
+			e.err = err
+		}
+		s.region = fabric.Region{}
+	}
+}
+
+// park keeps a message of the engine's own until there is room.
+func (e *Engine) park(pe fabric.PE, h header) {
+	e.parked = append(e.parked, parked{pe, h})
+	e.peers[pe].parked++
+}
+
+// unpark sends what was parked, in order for each PE.
+func (e *Engine) unpark() {
+	if len(e.parked) == 0 {
+		return
+	}
+	work := e.parked
+	e.parked, e.spare = e.spare[:0], work
+	for i := range work {
+		e.peers[work[i].pe].parked = 0
+	}
+	for i := range work {
+		m := &work[i]
+		// Again also when an earlier one to the same PE was parked anew.
+		if e.message(m.pe, &m.h, nil, 0) == Again {
+			e.park(m.pe, m.h)
+		}
+	}
+}
+
+// touch remembers that quiet has to flush pe.
+func (e *Engine) touch(pe fabric.PE) {
+	if p := &e.peers[pe]; !p.dirty {
+		p.dirty = true
+		e.dirty = append(e.dirty, pe)
+	}
+}

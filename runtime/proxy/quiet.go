@@ -1,0 +1,61 @@
+package proxy
+
+import "libshmem/fabric"
+
+// Fence orders what was posted before it ahead of what is posted after it, for
+// each PE. It posts nothing and waits for nothing: the operations that have to
+// wait find out when they are posted.
+func (e *Engine) Fence() Status {
+	e.epoch++
+	return Done
+}
+
+// Quiet answers Done when everything that was posted has taken effect at its
+// target. While it answers Pending the caller polls and asks again.
+func (e *Engine) Quiet() Status {
+	if e.err != nil {
+		return Failed
+	}
+	e.unpark()
+	if len(e.parked) > 0 {
+		return Pending
+	}
+	keep := e.dirty[:0]
+	for _, pe := range e.dirty {
+		p := &e.peers[pe]
+		if p.acked == p.asked && p.writes == 0 && !p.unflushed && !p.flushing {
+			p.dirty = false
+			continue
+		}
+		keep = append(keep, pe)
+		if p.acked != p.asked || p.unflushed {
+			e.flush(pe)
+		}
+	}
+	e.dirty = keep
+	if len(e.dirty) > 0 || e.inflight > 0 {
+		return Pending
+	}
+	return Done
+}
+
+// flush asks pe to answer when it has applied all messages sent so far. On a
+// fabric that orders messages behind writes the answer covers those too, whose
+// completions say only that the source may be reused.
+func (e *Engine) flush(pe fabric.PE) {
+	p := &e.peers[pe]
+	if p.flushing {
+		return
+	}
+	t, s, ok := e.take(useFlush, pe)
+	if !ok {
+		return
+	}
+	if e.message(pe, &header{Kind: kindFlush, Token: uint32(t)}, nil, 0) != Done {
+		e.give(t)
+		return
+	}
+	s.asked = p.asked
+	p.flushing = true
+	p.unflushed = false
+}

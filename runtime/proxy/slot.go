@@ -1,0 +1,56 @@
+package proxy
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// use says what a slot's token stands for.
+type use uint8
+
+const (
+	useSend  use = iota + 1 // a message leaves from the slot's buffer
+	useWrite                // a one-sided write
+	useRead                 // a one-sided read
+	useReply                // an answer is expected: fetching atomic
+	useFlush                // an answer is expected: flush
+)
+
+// slot is the record of one operation in flight.
+type slot struct {
+	use     use
+	width   uint8 // of fetch
+	pe      fabric.PE
+	asked   uint32         // flush: messages covered
+	request *Request       // nil: quiet waits for it
+	fetch   unsafe.Pointer // where a non-blocking fetch puts its value
+	then    bool           // write: send the message in after when it is done
+	after   header
+	region  fabric.Region // write, read: registered for this operation only
+}
+
+// take gives out a token; false when all are in flight.
+func (e *Engine) take(u use, pe fabric.PE) (fabric.Token, *slot, bool) {
+	if len(e.free) == 0 {
+		return 0, nil, false
+	}
+	t := e.free[len(e.free)-1]
+	e.free = e.free[:len(e.free)-1]
+	s := &e.slots[t]
+	*s = slot{use: u, pe: pe}
+	return t, s, true
+}
+
+// give takes a token back.
+func (e *Engine) give(t fabric.Token) {
+	e.slots[t].use = 0
+	e.free = append(e.free, t)
+}
+
+// finish tells the caller of an operation that it is done.
+func finish(r *Request, status int32, value uint64) {
+	r.Status, r.Value = status, value
+	atomic.StoreUint32(&r.Done, 1)
+}
