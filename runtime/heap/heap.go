@@ -18,6 +18,9 @@ type Offset uint64
 // tiny blocks, which would pay for it, is not how symmetric memory is used.
 const Granule = 64
 
+// BlockCost is the memory that the bookkeeping of one block takes, in bytes.
+const BlockCost = uint64(unsafe.Sizeof(block{}))
+
 // MaxSize is the largest heap: offsets have 44 bits where they are packed.
 const MaxSize = 1 << 44
 
@@ -213,7 +216,7 @@ func (h *Heap) Stats() Stats {
 	s := Stats{
 		Size: h.size, Wanted: h.want, Used: h.used, Free: h.size - h.used, End: h.End(), Peak: h.peak,
 		Live: h.nLive, FreeBlocks: h.nFree,
-		Bookkeeping: uint64(unsafe.Sizeof(*h)) + uint64(cap(h.blocks.blocks))*uint64(unsafe.Sizeof(block{})),
+		Bookkeeping: uint64(unsafe.Sizeof(*h)) + uint64(cap(h.blocks.blocks))*BlockCost,
 	}
 	if i := h.free.last(); i != 0 {
 		s.LargestFree = h.blocks.at(i).size

@@ -240,6 +240,13 @@ func TestProduct(t *testing.T) {
 	}
 }
 
+// The package comment states the cost of a block.
+func TestBlockCost(t *testing.T) {
+	if BlockCost != 48 {
+		t.Errorf("a block costs %d bytes", BlockCost)
+	}
+}
+
 func TestBookkeepingDependsOnBlocksNotOnBytes(t *testing.T) {
 	if s := newHeap(t, MaxSize, 4096).Stats(); s.Bookkeeping > 2048 {
 		t.Errorf("an empty heap of 16 TiB costs %d bytes", s.Bookkeeping)
