@@ -27,7 +27,7 @@ help: ## list the targets
 demo: ## set up, build, and show data moving on one node and between two
 	@scripts/setup demo
 	@$(MAKE) --no-print-directory build examples
-	@scripts/demo
+	@BUILD=$(BUILD) examples/demo.sh $(BUILD)/data/all-minilm-l6-v2.safetensors
 
 .PHONY: build
 build: ## the two libraries and the commands, into build/lib and build/bin

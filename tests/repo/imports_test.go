@@ -66,7 +66,7 @@ fabric/ofi: fabric runtime/shmerr
 fabric/fabrictest: fabric
     # the suite for any provider, so it may prefer none
 
-tests/...: . capi/spec runtime/config
+tests/...: . capi/spec runtime/config tests/need
     # see the library from outside, as a user does
 `
 

@@ -10,8 +10,8 @@ type configuration struct {
 	// build is the directory below the build directory that holds bin and
 	// tests: "" or a sanitizer's.
 	build string
-	// root says that only root can run it.
-	root bool
+	// namespaces says that it makes network namespaces.
+	namespaces bool
 }
 
 // onTCP pins the provider, so that the same route is tested on every machine.
@@ -29,7 +29,7 @@ var configurations = []configuration{
 	{name: "hosts-2", args: on("2", append(onTCP, "--hosts", "2")...)},
 	{name: "hosts-4", args: on("4", append(onTCP, "--hosts", "2")...)},
 	{name: "hosts-3-1", args: on("4", append(onTCP, "--hosts", "3,1", "--map", "cyclic")...)},
-	{name: "netns-2", args: on("2", "--hosts", "2", "--host-netns"), root: true},
+	{name: "netns-2", args: on("2", "--hosts", "2", "--host-netns"), namespaces: true},
 	{name: "asan-node-2", args: on("2"), build: "asan"},
 	{name: "asan-hosts-2", args: on("2", append(onTCP, "--hosts", "2")...), build: "asan"},
 	{name: "tsan-node-2", args: on("2"), build: "tsan"},

@@ -1,0 +1,60 @@
+/*
+ * idle: how much of a core a PE uses while it has nothing to do.
+ *
+ * For a second, PE 0 is asleep in its own code and the other PEs are blocked in
+ * a barrier, which PE 0 joins afterwards. Each PE takes the CPU time of its
+ * whole process, all threads together, over that second.
+ *
+ * Output, from PE 0, tab-separated:   metric  size  value  unit
+ */
+#include <shmem.h>
+#include <stdio.h>
+#include <time.h>
+
+static double seconds(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+int main(void)
+{
+    shmem_init();
+    int me = shmem_my_pe(), n = shmem_n_pes();
+    double *used = shmem_malloc(sizeof *used); /* percent of one core */
+    if (used == NULL)
+        shmem_global_exit(2);
+    /* Start-up work, and the first sleep of every helper thread, is over. */
+    shmem_barrier_all();
+    struct timespec pause = {.tv_nsec = 200000000};
+    nanosleep(&pause, NULL);
+    shmem_barrier_all();
+
+    double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID), wall = seconds(CLOCK_MONOTONIC);
+    if (me == 0) {
+        pause = (struct timespec){.tv_sec = 1};
+        nanosleep(&pause, NULL);
+        cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+        wall = seconds(CLOCK_MONOTONIC) - wall;
+        shmem_barrier_all();
+    } else {
+        shmem_barrier_all();
+        cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+        wall = seconds(CLOCK_MONOTONIC) - wall;
+    }
+    *used = 100 * cpu / wall;
+    shmem_barrier_all();
+    if (me == 0) {
+        double worst = 0;
+        for (int pe = 1; pe < n; pe++) {
+            double x = shmem_double_g(used, pe);
+            if (x > worst)
+                worst = x;
+        }
+        printf("idle_asleep\t0\t%.6g\t%% CPU\n", *used);
+        printf("idle_barrier\t0\t%.6g\t%% CPU\n", worst);
+    }
+    shmem_finalize();
+    return 0;
+}

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Compares libshmem with Open MPI's OSHMEM and with the limits of the machine.
+
+Builds bench/oshm_micro.c against both, runs them in turn, several rounds, on the
+node and between two network namespaces, and writes the rows as JSON lines and a
+page that says which figures are met. Standard library only.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import signal
+import sys
+import tempfile
+from dataclasses import dataclass
+
+import machine
+import netns
+import report
+import systems
+
+
+@dataclass(frozen=True)
+class Job:
+    """One program with one set of arguments, for each system."""
+
+    place: str
+    pes: int
+    program: str
+    args: tuple
+    last: str  # a row that a whole run has
+
+    def title(self):
+        return f"{self.place}, {self.pes} PEs, {self.program} {' '.join(self.args)}".strip()
+
+
+def jobs(budget_ms):
+    budget = str(budget_ms)
+    yield Job("node", 2, "oshm_micro", ("init",), "mem_pss_init")
+    yield Job("node", 8, "oshm_micro", ("init",), "mem_pss_init")
+    yield Job("node", 2, "oshm_micro", ("all", budget), "errors")
+    yield Job("node", 4, "oshm_micro", ("coll", budget), "errors")
+    yield Job("node", 2, "idle", (), "idle_barrier")
+    yield Job("tcp", 2, "oshm_micro", ("all", budget), "errors")
+    yield Job("tcp", 2, "idle", (), "idle_barrier")
+
+
+class Bench:
+    def __init__(self, args, work):
+        self.args = args
+        self.rows = []
+        self.failures = []
+        known = {s.name: s for s in (systems.Libshmem, systems.OpenMPI)}
+        self.systems = [known[name](work, args.provider) for name in args.systems.split(",")]
+
+    def add(self, system, place, pes, number, row):
+        self.rows.append({"system": system, "place": place, "pes": pes, "round": number, **row})
+
+    def measure(self, pair, number, job):
+        # The order alternates, so that neither always runs on the warmer machine.
+        order = self.systems if number % 2 else self.systems[::-1]
+        for system in order:
+            try:
+                found, status = system.measure(
+                    pair, job.place, job.pes, job.program, job.args, job.last, self.args.limit
+                )
+            except systems.RunError as e:
+                self.failures.append(str(e))
+                print(f"  {system.name}: FAILED: {str(e).strip()[-300:]}", file=sys.stderr)
+                continue
+            if system.name == "libshmem" and status != 0:
+                self.failures.append(f"libshmem, {job.title()}: exit status {status}")
+            self.add(
+                system.name,
+                job.place,
+                job.pes,
+                number,
+                {"metric": f"exit_status_{job.program}", "size": 0, "value": status, "unit": ""},
+            )
+            # init is measured by the runs that do nothing else.
+            own = job.args[:1] == ("init",) or job.place == "tcp"
+            for row in found:
+                if own or row["metric"] != "init" and not row["metric"].endswith("_init"):
+                    self.add(system.name, job.place, job.pes, number, row)
+
+    def limits(self, pair, number, provider):
+        try:
+            half = systems.pingpong(pair, provider)
+            row = {"metric": "p_pingpong_half", "size": 8, "value": half, "unit": "us"}
+            self.add("fi_pingpong", "tcp", 2, number, row)
+            rate = systems.stream(pair)
+            row = {"metric": "put_nbi_bw", "size": 1 << 20, "value": rate, "unit": "GB/s"}
+            self.add("iperf3", "tcp", 2, number, row)
+        except systems.RunError as e:
+            self.failures.append(str(e))
+
+    def run(self, pair):
+        places = self.args.places.split(",")
+        for system in self.systems:
+            for program in ("oshm_micro", "idle"):
+                system.build(program)
+        provider = f"{self.args.provider};ofi_rxm"
+        for system in self.systems:
+            if pair and system.name == "libshmem":
+                try:
+                    provider = system.route(pair)
+                except systems.RunError as e:
+                    self.failures.append(str(e))
+        for number in range(1, self.args.rounds + 1):
+            print(f"round {number} of {self.args.rounds}", flush=True)
+            for job in jobs(self.args.budget):
+                if job.place in places:
+                    print(f"  {job.title()}", flush=True)
+                    self.measure(pair, number, job)
+            if pair:
+                print("  fi_pingpong, iperf3", flush=True)
+                self.limits(pair, number, provider)
+        return provider
+
+
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--budget", type=int, default=100, help="milliseconds for one figure")
+    p.add_argument("--places", default="node,tcp", help="of node and tcp")
+    p.add_argument("--systems", default="libshmem,oshmem", help="of libshmem and oshmem")
+    p.add_argument("--provider", default="tcp", help="libfabric provider between namespaces")
+    p.add_argument("--limit", type=int, default=180, help="seconds for one run")
+    p.add_argument("--out", default="bench/results", help="folder of README.md and rows.jsonl")
+    return p.parse_args()
+
+
+def main():
+    args = arguments()
+    os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    # A terminated driver leaves through the contexts, which remove the namespaces.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    facts = {"date": datetime.date.today().isoformat(), **machine.facts()}
+    with tempfile.TemporaryDirectory(prefix="shmem-bench-") as work:
+        bench = Bench(args, work)
+        if "tcp" in args.places.split(","):
+            with netns.Pair() as pair:
+                facts["provider"] = bench.run(pair)
+        else:
+            bench.run(None)
+
+    os.makedirs(args.out, exist_ok=True)
+    with open(os.path.join(args.out, "rows.jsonl"), "w", encoding="utf-8") as f:
+        for row in [{"facts": facts}, *bench.rows]:
+            f.write(json.dumps(row) + "\n")
+    results = report.Results(bench.rows)
+    with open(os.path.join(args.out, "README.md"), "w", encoding="utf-8") as f:
+        f.write(report.page(results, facts, f"{args.rounds} rounds, {args.budget} ms a figure"))
+
+    answers = [results.verdict(f)[-1] for f in report.FIGURES]
+    print(
+        f"bench: {answers.count(True)} figures met, {answers.count(False)} not met, "
+        f"{answers.count(None)} not measured; see {args.out}/README.md"
+    )
+    for failure in bench.failures:
+        print(f"bench: failed: {failure.strip().splitlines()[0]}", file=sys.stderr)
+    return 1 if bench.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

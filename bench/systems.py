@@ -1,0 +1,205 @@
+"""How each OpenSHMEM is built against and started, and how the limits are measured."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import netns
+
+
+class RunError(Exception):
+    """A run that did not give its figures."""
+
+
+def environment(**more):
+    """Ours without the caller's settings of either library."""
+    drop = ("SHMEM_", "NVSHMEM_", "OMPI_", "UCX_", "FI_")
+    env = {k: v for k, v in os.environ.items() if not k.startswith(drop)}
+    env.update(more)
+    return env
+
+
+def run(argv, limit, env=None):
+    """Exit status, output and error output; the whole group ends with the limit."""
+    p = subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env or environment(),
+        start_new_session=True,
+    )
+    try:
+        out, err = p.communicate(timeout=limit)
+    except BaseException as stop:
+        os.killpg(p.pid, signal.SIGKILL)
+        out, err = p.communicate()
+        if not isinstance(stop, subprocess.TimeoutExpired):
+            raise
+        err += f"\nended after {limit} s"
+    return p.returncode, out, err
+
+
+def rows(text):
+    """The lines "metric TAB size TAB value TAB unit" of a benchmark."""
+    found = []
+    for line in text.splitlines():
+        parts = line.split("\t")
+        if len(parts) != 4:
+            continue
+        try:
+            found.append(
+                {
+                    "metric": parts[0],
+                    "size": int(parts[1]),
+                    "value": float(parts[2]),
+                    "unit": parts[3],
+                }
+            )
+        except ValueError:
+            continue
+    return found
+
+
+class System:
+    """One OpenSHMEM implementation."""
+
+    name = ""
+
+    def __init__(self, work, provider):
+        self.work = work
+        self.provider = provider
+
+    def binary(self, program):
+        return os.path.join(self.work, f"{program}.{self.name}")
+
+    def build(self, program):
+        argv = [*self.compiler(), "-O2", "-g", f"bench/{program}.c", "-o", self.binary(program)]
+        status, out, err = run(argv + self.libraries(), 120)
+        if status != 0:
+            raise SystemExit(f"bench: build {program} for {self.name} failed\n{out}{err}")
+
+    def measure(self, pair, place, pes, program, args, last, limit):
+        """One run: its rows and exit status. `last` is a row that a whole run has."""
+        argv, env = self.launch(pair, place, pes, [self.binary(program), *args])
+        status, out, err = run(argv, limit, env)
+        found = rows(out)
+        if not any(r["metric"] == last for r in found):
+            raise RunError(f"{self.name}, {place}, {pes} PEs, {program} {' '.join(args)}: {err}")
+        wrong = [r["value"] for r in found if r["metric"] == "errors" and r["value"] != 0]
+        if wrong:
+            raise RunError(f"{self.name}, {place}, {pes} PEs: wrong data: {err}")
+        return found, status
+
+
+class Libshmem(System):
+    name = "libshmem"
+
+    def compiler(self):
+        return ["gcc", "-Iinclude"]
+
+    def libraries(self):
+        return ["-Lbuild/lib", "-lshmem"]
+
+    def launch(self, pair, place, pes, argv):
+        shmemrun = ["build/bin/shmemrun", "-n", str(pes)]
+        if place == "node":
+            bind = ["--bind"] if pes <= len(os.sched_getaffinity(0)) else []
+            return [*shmemrun, *bind, *argv], environment()
+        # Every PE is a host of its own and moves into its namespace before the
+        # program starts; the launcher's socket is inherited through it.
+        names = " ".join(pair.names)
+        enter = f'set -- {names} "$@"; shift "$SHMEM_LAUNCHER_PE"; ns=$1; '
+        enter += (
+            f'shift "$(({len(pair.names)} - SHMEM_LAUNCHER_PE))"; exec ip netns exec "$ns" "$@"'
+        )
+        wrapped = ["sh", "-c", enter, "sh", *argv]
+        return [*shmemrun, "--hosts", str(pes), *wrapped], environment(SHMEM_PROVIDER=self.provider)
+
+    def route(self, pair):
+        """The provider string that the library says it uses, from its banner."""
+        argv, env = self.launch(pair, "tcp", 2, [self.binary("oshm_micro"), "init"])
+        env["SHMEM_LOG_LEVEL"] = "info"
+        _, _, err = run(argv, 60, env)
+        for word in err.replace(",", " ").replace("(", " ").replace(")", " ").split():
+            if word.split("=")[-1].split(";")[0] == self.provider:
+                return word.split("=")[-1]
+        raise RunError(f"the banner of libshmem does not name provider {self.provider}: {err}")
+
+
+class OpenMPI(System):
+    name = "oshmem"
+
+    # The program's rows are complete when Open MPI 4.1.4 crashes in
+    # shmem_finalize, as Debian's does; the exit status is recorded.
+
+    def compiler(self):
+        return ["oshcc"]
+
+    def libraries(self):
+        return []
+
+    def launch(self, pair, place, pes, argv):
+        oshrun = ["oshrun", "--allow-run-as-root", "-n", str(pes)]
+        if place == "node":
+            # Oversubscribed, its processes yield; else they are bound and spin,
+            # which is its best.
+            if pes > len(os.sched_getaffinity(0)):
+                oshrun.append("--oversubscribe")
+            return [*oshrun, *argv], environment()
+        # A daemon in each namespace. Both believe that the machine is theirs,
+        # so binding would put all PEs on its first core.
+        agent = os.path.join(self.work, "agent")
+        with open(agent, "w", encoding="utf-8") as f:
+            f.write(
+                "#!/bin/sh\n"
+                'while [ "${1#-}" != "$1" ]; do shift; done\n'
+                "shift\n"
+                f'exec ip netns exec {pair.names[1]} unshare -u sh -c "hostname shmem-b; $*"\n'
+            )
+        os.chmod(agent, 0o755)
+        oshrun += ["--host", "shmem-a:1,shmem-b:1", "--bind-to", "none"]
+        oshrun += ["--mca", "plm_rsh_agent", agent]
+        oshrun += ["--mca", "oob_tcp_if_include", netns.NETWORK]
+        oshrun += ["-x", "UCX_TLS=tcp,self", "-x", f"UCX_NET_DEVICES={netns.DEVICE}"]
+        inner = ["sh", "-c", 'hostname shmem-a; exec "$@"', "sh", *oshrun, *argv]
+        return pair.inside(0, ["unshare", "-u", *inner]), environment()
+
+
+def _server_and_client(pair, server, client, limit):
+    p = subprocess.Popen(
+        pair.inside(1, server),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
+        start_new_session=True,
+    )
+    try:
+        time.sleep(0.5)
+        status, out, err = run(pair.inside(0, client), limit)
+    finally:
+        if p.poll() is None:
+            os.killpg(p.pid, signal.SIGTERM)
+        p.wait()
+    if status != 0:
+        raise RunError(f"{client[0]}: {out}{err}")
+    return out
+
+
+def pingpong(pair, provider, size=8):
+    """libfabric's own half round trip in us, on a reliable datagram endpoint."""
+    base = ["fi_pingpong", "-p", provider, "-e", "rdm", "-I", "20000", "-S", str(size)]
+    out = _server_and_client(pair, base, [*base, netns.ADDRESSES[1]], 60)
+    header, *lines = [line.split() for line in out.splitlines() if line.strip()]
+    return float(lines[-1][header.index("usec/xfer")])
+
+
+def stream(pair):
+    """GB/s of one TCP stream."""
+    client = ["iperf3", "-J", "-t", "2", "-c", netns.ADDRESSES[1]]
+    out = _server_and_client(pair, ["iperf3", "-s", "-1"], client, 60)
+    return json.loads(out)["end"]["sum_received"]["bits_per_second"] / 8e9
