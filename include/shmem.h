@@ -34,7 +34,7 @@ typedef float _Complex shmemi_complexf;
 #endif
 
 /* A set of PEs. Handles may be copied and compared. */
-typedef struct shmemi_team *shmem_team_t;
+typedef int32_t shmem_team_t;
 
 /* The version of the OpenSHMEM specification that this header follows. */
 #define SHMEM_MAJOR_VERSION 1
@@ -50,25 +50,25 @@ typedef struct shmemi_team *shmem_team_t;
 #define SHMEM_THREAD_SERIALIZED 2 /* any thread, one at a time */
 #define SHMEM_THREAD_MULTIPLE 3 /* any thread at any time */
 
-/* Comparisons of wait and test: variable, operator, value. */
+/* Comparisons of wait and test: variable, operator, value. The numbers are NVSHMEM's, which callers outside C write as numbers. */
 #define SHMEM_CMP_EQ 0 /* equal */
 #define SHMEM_CMP_NE 1 /* not equal */
 #define SHMEM_CMP_GT 2 /* greater */
-#define SHMEM_CMP_GE 3 /* greater or equal */
+#define SHMEM_CMP_LE 3 /* less or equal */
 #define SHMEM_CMP_LT 4 /* less */
-#define SHMEM_CMP_LE 5 /* less or equal */
+#define SHMEM_CMP_GE 5 /* greater or equal */
 
-/* What a put with signal does to the signal word. */
-#define SHMEM_SIGNAL_SET 0 /* writes the value */
-#define SHMEM_SIGNAL_ADD 1 /* adds the value */
+/* What a put with signal does to the signal word. The numbers are NVSHMEM's. */
+#define SHMEM_SIGNAL_SET 9 /* writes the value */
+#define SHMEM_SIGNAL_ADD 10 /* adds the value */
 
 /* Hints of shmem_malloc_with_hints; several are combined with |, and 0 is none. */
 #define SHMEM_MALLOC_ATOMICS_REMOTE 1L /* mostly for atomics by other PEs */
 #define SHMEM_MALLOC_SIGNAL_REMOTE 2L /* mostly for signals by other PEs */
 
 /* Teams. */
-#define SHMEM_TEAM_INVALID ((shmem_team_t)0) /* no team */
-#define SHMEM_TEAM_WORLD ((shmem_team_t)1) /* every PE of the job */
+#define SHMEM_TEAM_INVALID ((shmem_team_t)-1) /* no team */
+#define SHMEM_TEAM_WORLD ((shmem_team_t)0) /* every PE of the job */
 
 /* --------------------------------------------------- Library Setup, Exit, and Query Routines */
 

@@ -26,7 +26,7 @@ static int check(shmem_team_t team, const void *dest, size_t dest_bytes, const v
     if (team == SHMEM_TEAM_INVALID)
         return -1;
     if (team != SHMEM_TEAM_WORLD)
-        shmemi_abort(call, "pass SHMEM_TEAM_WORLD", "%p is not a team", (void *)team);
+        shmemi_abort(call, "pass SHMEM_TEAM_WORLD", "team %d does not exist", (int)team);
     const struct {
         const char *name;
         const void *p;

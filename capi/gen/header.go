@@ -43,7 +43,7 @@ typedef float _Complex shmemi_complexf;
 #endif
 
 /* A set of PEs. Handles may be copied and compared. */
-typedef struct shmemi_team *shmem_team_t;
+typedef int32_t shmem_team_t;
 `
 
 const headerEnd = `

@@ -29,21 +29,21 @@ var Constants = []ConstantGroup{
 		},
 	},
 	{
-		Doc: "Comparisons of wait and test: variable, operator, value.",
+		Doc: "Comparisons of wait and test: variable, operator, value. The numbers are NVSHMEM's, which callers outside C write as numbers.",
 		Constants: []Constant{
 			{"SHMEM_CMP_EQ", "0", "equal"},
 			{"SHMEM_CMP_NE", "1", "not equal"},
 			{"SHMEM_CMP_GT", "2", "greater"},
-			{"SHMEM_CMP_GE", "3", "greater or equal"},
+			{"SHMEM_CMP_LE", "3", "less or equal"},
 			{"SHMEM_CMP_LT", "4", "less"},
-			{"SHMEM_CMP_LE", "5", "less or equal"},
+			{"SHMEM_CMP_GE", "5", "greater or equal"},
 		},
 	},
 	{
-		Doc: "What a put with signal does to the signal word.",
+		Doc: "What a put with signal does to the signal word. The numbers are NVSHMEM's.",
 		Constants: []Constant{
-			{"SHMEM_SIGNAL_SET", "0", "writes the value"},
-			{"SHMEM_SIGNAL_ADD", "1", "adds the value"},
+			{"SHMEM_SIGNAL_SET", "9", "writes the value"},
+			{"SHMEM_SIGNAL_ADD", "10", "adds the value"},
 		},
 	},
 	{
@@ -56,8 +56,8 @@ var Constants = []ConstantGroup{
 	{
 		Doc: "Teams.",
 		Constants: []Constant{
-			{"SHMEM_TEAM_INVALID", "((shmem_team_t)0)", "no team"},
-			{"SHMEM_TEAM_WORLD", "((shmem_team_t)1)", "every PE of the job"},
+			{"SHMEM_TEAM_INVALID", "((shmem_team_t)-1)", "no team"},
+			{"SHMEM_TEAM_WORLD", "((shmem_team_t)0)", "every PE of the job"},
 		},
 	},
 }
