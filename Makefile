@@ -65,7 +65,7 @@ clean: ## remove everything that was built
 
 CFLAGS_C   := -std=gnu11 -Wall -Wextra -Werror
 CFLAGS_LIB := $(CFLAGS_C) -O2 -g -fPIC -fvisibility=hidden -Iinclude -Icapi/abi \
-              -DSHMEMI_VERSION='"$(VERSION)"'
+              -ffile-prefix-map=$(CURDIR)=. -DSHMEMI_VERSION='"$(VERSION)"'
 # NODELETE: the front starts a Go runtime in the process, and a Go runtime
 # cannot be unloaded, so dlclose must not take its caller away.
 LDFLAGS_SO := -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete

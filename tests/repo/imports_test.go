@@ -24,17 +24,20 @@ capi/spec:
 capi/gen: . capi/spec
     # runs when the library is built: what it imported of the runtime would
     # have to be built before the files that it generates
-capi/core: . runtime/pe runtime/shmerr
-    # translates the C function table into calls of runtime/pe and decides
-    # nothing, so that the runtime can be tested without C
+capi/core: . fabric runtime/heap runtime/pe runtime/proxy runtime/shmerr runtime/topo
+    # translates the C function table into calls and decides nothing, so that
+    # the runtime can be tested without C. It names the types of those calls;
+    # what is behind them is picked in runtime/pe
 
 cmd/shmemrun: . runtime/bootstrap/launch runtime/config runtime/shmerr
     # flags and printing; what a launch is belongs to the package
-cmd/shmem-info: . runtime/config runtime/heap runtime/heap/hostmem runtime/shmerr fabric/ofi
+cmd/shmem-info: . runtime/config runtime/heap/... runtime/pe runtime/shmerr fabric/ofi
     # asks the packages what they are and prints it
 
 runtime/shmerr:
     # everybody returns its errors, so an import here would be a cycle
+runtime/shmlog: runtime/config runtime/shmerr
+    # the log of every package, set up from the settings
 runtime/config: . runtime/shmerr
     # settings are read before anything else exists
 runtime/config/gendoc: runtime/config
@@ -53,10 +56,10 @@ runtime/heap: runtime/shmerr
     # can run it a million times
 runtime/heap/hostmem: runtime/heap runtime/shmerr
     # maps memory and hands descriptors over a socket; bytes of no meaning
-runtime/proxy: . fabric runtime/shmerr
+runtime/proxy: . fabric runtime/shmerr runtime/shmlog
     # the one package that will see both the fabric and the GPU's queue. It
     # gets its provider from runtime/pe, so that a test can give it another
-runtime/pe: . fabric fabric/ofi runtime/bootstrap/... runtime/config runtime/heap/... runtime/proxy runtime/shmerr runtime/topo/...
+runtime/pe: . fabric fabric/ofi runtime/bootstrap/... runtime/config runtime/heap/... runtime/proxy runtime/shmerr runtime/shmlog runtime/topo/...
     # the composition root: nothing else picks an implementation
 
 fabric:

@@ -1,0 +1,162 @@
+package install
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const root = "../.."
+
+// layout is what every installation has; headers and commands may be more.
+var layout = []string{
+	"bin/shmem-info",
+	"bin/shmemrun",
+	"include/shmem.h",
+	"lib/libshmem.so",
+	"lib/libshmem_core.so",
+	"lib/pkgconfig/shmem.pc",
+}
+
+// bare is the environment of a user who has set nothing.
+var bare = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
+
+func command(t *testing.T, dir string, env []string, argv ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = dir, env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, out)
+	}
+	return string(out)
+}
+
+func makeTarget(t *testing.T, args ...string) {
+	t.Helper()
+	argv := append([]string{"make", "--no-print-directory", "-s", "-C", root}, args...)
+	// The caller may itself be a recipe of make.
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "MAKEFLAGS=") || strings.HasPrefix(v, "MAKELEVEL=") || strings.HasPrefix(v, "MFLAGS=")
+	})
+	command(t, "", env, argv...)
+}
+
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	var all []string
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			p, err = filepath.Rel(dir, p)
+			all = append(all, p)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// readmeExample is the program in README.md.
+func readmeExample(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile("(?s)\n```c\n(.*?)\n```\n").FindSubmatch(text)
+	if m == nil {
+		t.Fatal("README.md has no C example")
+	}
+	return string(m[1]) + "\n"
+}
+
+func TestInstall(t *testing.T) {
+	prefix := filepath.Join(t.TempDir(), "shmem")
+	makeTarget(t, "install", "PREFIX="+prefix)
+
+	installed := files(t, prefix)
+	for _, want := range layout {
+		if !slices.Contains(installed, want) {
+			t.Errorf("%s is not installed", want)
+		}
+	}
+	for _, f := range installed {
+		if strings.HasPrefix(f, "lib64") {
+			t.Errorf("%s: never lib64", f)
+		}
+	}
+
+	work := t.TempDir()
+	ring, err := os.ReadFile(filepath.Join(root, "examples", "ring", "ring.c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, source := range map[string]string{"ring": string(ring), "readme": readmeExample(t)} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(filepath.Join(work, name+".c"), []byte(source), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			command(t, work, bare, "gcc", "-I"+prefix+"/include", name+".c", "-L"+prefix+"/lib", "-lshmem", "-o", name)
+			out := command(t, work, bare, prefix+"/bin/shmemrun", "-n", "3", "./"+name)
+			for _, line := range []string{"PE 0 of 3: PE 2 wrote to me", "PE 1 of 3: PE 0 wrote to me", "PE 2 of 3: PE 1 wrote to me"} {
+				if !strings.Contains(out, line) {
+					t.Errorf("the output lacks %q:\n%s", line, out)
+				}
+			}
+		})
+	}
+
+	// With pkg-config, where there is one.
+	pc, err := os.ReadFile(filepath.Join(prefix, "lib/pkgconfig/shmem.pc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, err := os.ReadFile(filepath.Join(root, "VERSION"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"prefix=" + prefix, "Version: " + strings.TrimSpace(string(version))} {
+		if !strings.Contains(string(pc), line+"\n") {
+			t.Errorf("shmem.pc lacks %q:\n%s", line, pc)
+		}
+	}
+
+	makeTarget(t, "uninstall", "PREFIX="+prefix)
+	if _, err := os.Stat(prefix); err == nil {
+		t.Errorf("uninstall left %s with %v", prefix, files(t, prefix))
+	}
+}
+
+// TestDestdir: a package is made below one directory and used in another, so
+// the files must not know the first.
+func TestDestdir(t *testing.T) {
+	stage := t.TempDir()
+	makeTarget(t, "install", "DESTDIR="+stage, "PREFIX=/usr")
+	pc, err := os.ReadFile(filepath.Join(stage, "usr/lib/pkgconfig/shmem.pc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(pc), "prefix=/usr\n") || strings.Contains(string(pc), stage) {
+		t.Errorf("shmem.pc:\n%s", pc)
+	}
+	// Somebody else's file stays, and so do a system's own directories.
+	other := filepath.Join(stage, "usr/lib/other.so")
+	if err := os.WriteFile(other, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	makeTarget(t, "uninstall", "DESTDIR="+stage, "PREFIX=/usr")
+	if left := files(t, stage); !slices.Equal(left, []string{"usr/lib/other.so"}) {
+		t.Errorf("uninstall left %v", left)
+	}
+}
