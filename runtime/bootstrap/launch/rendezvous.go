@@ -41,7 +41,7 @@ type step struct {
 	parts   [][]byte
 	joined  []bool
 	count   int
-	started time.Time
+	timeout time.Duration // of the PE that came first
 	timer   *time.Timer
 	failure *wire.Frame // what those who come late are told
 }
@@ -111,13 +111,13 @@ func (r *rendezvous) join(pe int, f wire.Frame) error {
 	key := stepKey{m.life, f.Seq}
 	s := r.steps[key]
 	if s == nil {
-		s = &step{kind: f.Kind, first: pe, joined: make([]bool, len(r.members)), started: time.Now()}
+		s = &step{kind: f.Kind, first: pe, joined: make([]bool, len(r.members)), timeout: m.timeout}
 		if f.Kind == wire.Gather {
 			s.parts = make([][]byte, len(r.members))
 		}
 		r.steps[key] = s
-		if m.timeout > 0 {
-			s.timer = time.AfterFunc(m.timeout, func() { r.expire(key, s) })
+		if s.timeout > 0 {
+			s.timer = time.AfterFunc(s.timeout, func() { r.expire(key, s) })
 		}
 	}
 	if s.failure != nil {
@@ -171,7 +171,7 @@ func (r *rendezvous) expire(key stepKey, s *step) {
 	if r.steps[key] != s || s.failure != nil {
 		return
 	}
-	a := wire.Absence{Waited: time.Since(s.started).Round(time.Millisecond)}
+	a := wire.Absence{Waited: s.timeout}
 	for pe, in := range s.joined {
 		if !in {
 			a.PEs = append(a.PEs, pe)

@@ -47,7 +47,7 @@ type Network struct {
 }
 
 // New makes the namespaces and the links between them.
-func New(hosts int) (_ *Network, err error) {
+func New(hosts int) (*Network, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("--host-netns: network namespaces need root (run shmemrun with sudo, or leave --host-netns out)")
 	}
@@ -57,6 +57,11 @@ func New(hosts int) (_ *Network, err error) {
 	if err := sweep(); err != nil {
 		return nil, err
 	}
+	return build(hosts)
+}
+
+// build makes everything, or leaves nothing.
+func build(hosts int) (_ *Network, err error) {
 	n := &Network{}
 	defer func() {
 		if err != nil {

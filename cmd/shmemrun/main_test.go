@@ -1,0 +1,215 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"libshmem/tests/need"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"shmemrun": main, "pe": pe})
+}
+
+// mark is a variable that every process of one script has, and no other.
+const mark = "SHMEMRUN_TEST"
+
+func TestScripts(t *testing.T) { runScripts(t, "testdata") }
+
+func TestNamespaceScripts(t *testing.T) {
+	need.Namespaces(t)
+	runScripts(t, filepath.Join("testdata", "namespaces"))
+}
+
+func runScripts(t *testing.T, dir string) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 dir,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv(mark, env.WorkDir)
+			// Else every program that the race detector watches takes a second to end.
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"status":  status,
+			"signal":  signalled,
+			"nothing": nothing,
+			"idle":    idle,
+		},
+	})
+}
+
+// status N COMMAND ARGS: run it and demand exit status N.
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N COMMAND ARGS")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	demand(ts, ts.Exec(args[1], args[2:]...), want)
+}
+
+func demand(ts *testscript.TestScript, err error, want int) {
+	got := 0
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		got = exit.ExitCode()
+		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			got = 128 + int(ws.Signal())
+		}
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// signal N SIGNALS FILES COMMAND ARGS: start it, wait until the FILES (with
+// commas between them) exist, send the signals, and demand exit status N.
+func signalled(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 4 {
+		ts.Fatalf("usage: signal N SIGNALS FILES COMMAND ARGS")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	cmd := command(ts, args[3], args[4:])
+	cmd.Stdout, cmd.Stderr = ts.Stdout(), ts.Stderr()
+	ts.Check(cmd.Start())
+	defer func() { _ = cmd.Process.Kill() }()
+	for file := range strings.SplitSeq(args[2], ",") {
+		eventually(ts, file+" exists", func() error { _, err := os.Stat(ts.MkAbs(file)); return err })
+	}
+	for i, s := range strings.Split(args[1], ",") {
+		n, err := strconv.Atoi(s)
+		ts.Check(err)
+		if i > 0 {
+			// The kernel merges signals that come while one is not yet taken.
+			time.Sleep(50 * time.Millisecond)
+		}
+		ts.Check(cmd.Process.Signal(syscall.Signal(n)))
+	}
+	demand(ts, cmd.Wait(), want)
+}
+
+// command prepares a command in the script's directory and environment.
+func command(ts *testscript.TestScript, name string, args []string) *exec.Cmd {
+	path, err := lookPath(ts, name)
+	ts.Check(err)
+	cmd := exec.Command(path, args...)
+	cmd.Args[0] = name
+	cmd.Dir = ts.Getenv("WORK")
+	for _, v := range []string{mark, "GORACE", "PATH", "TMPDIR"} {
+		cmd.Env = append(cmd.Env, v+"="+ts.Getenv(v))
+	}
+	return cmd
+}
+
+func lookPath(ts *testscript.TestScript, name string) (string, error) {
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not in PATH", name)
+}
+
+func eventually(ts *testscript.TestScript, what string, cond func() error) {
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		err := cond()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("it never came to this: %s: %v", what, err)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// nothing [FILE]: no process of the script is left, zombies included, and no
+// namespace of the shmemrun whose process number is in FILE.
+func nothing(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 1 {
+		ts.Fatalf("usage: nothing [FILE]")
+	}
+	eventually(ts, "no process is left", func() error { return noProcess(ts.Getenv(mark)) })
+	if len(args) == 1 {
+		pid := strings.TrimSpace(ts.ReadFile(args[0]))
+		left, err := filepath.Glob("/run/netns/shmemrun-" + pid + "-*")
+		ts.Check(err)
+		if len(left) > 0 {
+			ts.Fatalf("left over: %v", left)
+		}
+	}
+}
+
+func noProcess(value string) error {
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		env, err := os.ReadFile(dir + "/environ")
+		if err != nil {
+			continue // it ended meanwhile
+		}
+		if strings.Contains("\x00"+string(env), "\x00"+mark+"="+value+"\x00") {
+			cmd, _ := os.ReadFile(dir + "/cmdline")
+			return fmt.Errorf("process %s runs %q", filepath.Base(dir), cmd)
+		}
+		// A zombie has no environment. Ours are called pe, and those of other
+		// scripts that run now do not last.
+		stat, err := os.ReadFile(dir + "/stat")
+		if err == nil && strings.Contains(string(stat), " (pe) Z ") {
+			return fmt.Errorf("process %s is a zombie", filepath.Base(dir))
+		}
+	}
+	return nil
+}
+
+// idle MILLISECONDS COMMAND ARGS: start it, wait for the file running.0, and
+// demand that the command itself uses no more processor time in a second.
+func idle(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: idle MILLISECONDS COMMAND ARGS")
+	}
+	limit, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	cmd := command(ts, args[1], args[2:])
+	ts.Check(cmd.Start())
+	defer func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	}()
+	used := func() int {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
+		ts.Check(err)
+		f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		user, err := strconv.Atoi(f[11])
+		ts.Check(err)
+		system, err := strconv.Atoi(f[12])
+		ts.Check(err)
+		return (user + system) * 10 // the kernel counts in hundredths for us
+	}
+	eventually(ts, "the PEs run", func() error { _, err := os.Stat(ts.MkAbs("running.0")); return err })
+	time.Sleep(100 * time.Millisecond)
+	before := used()
+	time.Sleep(time.Second)
+	if ms := used() - before; ms > limit {
+		ts.Fatalf("%d ms of processor time in a second, at most %d", ms, limit)
+	}
+}
