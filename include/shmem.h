@@ -93,10 +93,10 @@ void shmem_init(void);
  * call of a program settles the level.
  *
  * @requested one of the SHMEM_THREAD constants
- * @provided written here: the level that the library grants
+ * @provided written here: the level that the library grants; may be NULL
  *
- * Result: 0, or non-zero when requested is not a level or provided is NULL.
- * Errors: As shmem_init.
+ * Result: 0, or non-zero after a message when the job cannot be joined or requested is no
+ * level.
  *
  * OpenSHMEM 1.6, SHMEM_INIT_THREAD. Since libshmem 0.1.
  */
@@ -236,10 +236,10 @@ void *shmem_malloc(size_t size);
  *
  * Gives a block back. Every PE makes the same call with the same arguments.
  *
- * @ptr what an allocation returned, or NULL
+ * @ptr what an allocation returned, or NULL to free nothing
  *
  * Errors: Ends the job when ptr is not a block of the heap.
- * Order: Begins with a barrier; nothing is done for NULL.
+ * Order: Begins with a barrier.
  *
  * OpenSHMEM 1.6, SHMEM_FREE. Since libshmem 0.1.
  */
@@ -269,11 +269,12 @@ void *shmem_realloc(void *ptr, size_t size);
  * Allocates as shmem_malloc does, at a multiple of alignment. Every PE makes the same call with
  * the same arguments.
  *
- * @alignment bytes a power of two
+ * @alignment bytes a power of two, at least sizeof(void *)
  * @size bytes wanted
  *
  * Result: The block; NULL when size is 0.
- * Errors: NULL on every PE alike when the heap has no room or alignment is not a power of two.
+ * Errors: NULL on every PE alike when the heap has no room. Ends the job when alignment is not
+ * usable.
  * Order: Ends with a barrier, so that the memory of every PE may be used at once.
  *
  * OpenSHMEM 1.6, SHMEM_ALIGN. Since libshmem 0.1.
@@ -290,7 +291,8 @@ void *shmem_align(size_t alignment, size_t size);
  * @hints SHMEM_MALLOC constants combined with |, or 0
  *
  * Result: The block; NULL when size is 0.
- * Errors: NULL on every PE alike when the heap has no room.
+ * Errors: NULL on every PE alike when the heap has no room. Ends the job when hints has other
+ * bits.
  * Order: Ends with a barrier, so that the memory of every PE may be used at once.
  *
  * OpenSHMEM 1.6, SHMEM_MALLOC_WITH_HINTS. Since libshmem 0.1.
@@ -1280,9 +1282,8 @@ void shmem_sync_all(void);
  * @nelems elements (mem: bytes) to copy
  * @PE_root number, in the team, of the PE that sends
  *
- * Result: 0, or non-zero when the arguments cannot be used.
- * Errors: Non-zero when team is no team, or when the caller is not in it. Ends the job when an
- * array is not symmetric, and before init or after finalize.
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: As fcollect, and when there is no PE_root.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -1325,9 +1326,9 @@ int shmem_broadcastmem(shmem_team_t team, void *dest, const void *source, size_t
  * @source symmetric, read at every PE
  * @nelems elements (mem: bytes) from each PE
  *
- * Result: 0, or non-zero when the arguments cannot be used.
- * Errors: Non-zero when team is no team, or when the caller is not in it. Ends the job when an
- * array is not symmetric, and before init or after finalize.
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
+ * when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -1370,9 +1371,9 @@ int shmem_fcollectmem(shmem_team_t team, void *dest, const void *source, size_t 
  * @source symmetric, read at every PE: nelems times the size of the team
  * @nelems elements (mem: bytes) for each PE
  *
- * Result: 0, or non-zero when the arguments cannot be used.
- * Errors: Non-zero when team is no team, or when the caller is not in it. Ends the job when an
- * array is not symmetric, and before init or after finalize.
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
+ * when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -1417,9 +1418,9 @@ int shmem_alltoallmem(shmem_team_t team, void *dest, const void *source, size_t 
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when the arguments cannot be used.
- * Errors: Non-zero when team is no team, or when the caller is not in it. Ends the job when an
- * array is not symmetric, and before init or after finalize.
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
+ * when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -1463,9 +1464,9 @@ int shmem_ptrdiff_max_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when the arguments cannot be used.
- * Errors: Non-zero when team is no team, or when the caller is not in it. Ends the job when an
- * array is not symmetric, and before init or after finalize.
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
+ * when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -1509,9 +1510,9 @@ int shmem_ptrdiff_min_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t
  * @source symmetric, read at every PE
  * @nreduce elements of each array
  *
- * Result: 0, or non-zero when the arguments cannot be used.
- * Errors: Non-zero when team is no team, or when the caller is not in it. Ends the job when an
- * array is not symmetric, and before init or after finalize.
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
+ * when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *

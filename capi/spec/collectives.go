@@ -3,9 +3,9 @@ package spec
 const (
 	collOrder = "dest must be ready on every PE before the first one calls; on return dest of the " +
 		"caller is complete and source may be reused. It is not a barrier."
-	collErrors  = "Non-zero when team is no team, or when the caller is not in it."
-	collRange   = " Ends the job when an array is not symmetric, and before init or after finalize."
-	zeroOnGood  = "0, or non-zero when the arguments cannot be used."
+	collErrors = "Ends the job when team is no team, when an array is not symmetric or too short, and " +
+		"when called before init or after finalize."
+	zeroOnGood  = "0, or non-zero when team is SHMEM_TEAM_INVALID."
 	sameForAll  = "Every PE of the team makes the same call with the same arguments."
 	apartOrSame = " dest and source are the same array or do not overlap."
 )
@@ -46,7 +46,7 @@ var collectives = Chapter{
 			},
 			Front:   "shmemi_broadcast(team, dest, source, $nbytes, PE_root, $call)",
 			Doc:     "Copies an array of one PE to every PE of the team, that one included. " + sameForAll,
-			Returns: zeroOnGood, Errors: collErrors + collRange, Order: collOrder,
+			Returns: zeroOnGood, Errors: "As fcollect, and when there is no PE_root.", Order: collOrder,
 			Check: CheckMove,
 		},
 		{
@@ -61,7 +61,7 @@ var collectives = Chapter{
 			Front: "shmemi_fcollect(team, dest, source, $nbytes, $call)",
 			Doc: "Concatenates the arrays of all PEs of the team, in the order of their numbers, at " +
 				"every PE. " + sameForAll,
-			Returns: zeroOnGood, Errors: collErrors + collRange, Order: collOrder,
+			Returns: zeroOnGood, Errors: collErrors, Order: collOrder,
 			Check: CheckMove,
 		},
 		{
@@ -76,7 +76,7 @@ var collectives = Chapter{
 			Front: "shmemi_alltoall(team, dest, source, $nbytes, $call)",
 			Doc: "Exchanges blocks of nelems elements: block j of PE i's source becomes block i of " +
 				"PE j's dest. " + sameForAll,
-			Returns: zeroOnGood, Errors: collErrors + collRange, Order: collOrder,
+			Returns: zeroOnGood, Errors: collErrors, Order: collOrder,
 			Check: CheckMove,
 		},
 	},

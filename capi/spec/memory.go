@@ -22,11 +22,11 @@ var memory = Chapter{
 		},
 		{
 			Name: "free", Section: "SHMEM_FREE", Since: "0.1",
-			Params: []Param{{Name: "ptr", C: "void *", Doc: "what an allocation returned, or NULL"}},
+			Params: []Param{{Name: "ptr", C: "void *", Doc: "what an allocation returned, or NULL to free nothing"}},
 			Front:  "shmemi_free(ptr, $call)",
 			Doc:    "Gives a block back. " + collectiveHeap,
 			Errors: "Ends the job when ptr is not a block of the heap.",
-			Order:  "Begins with a barrier; nothing is done for NULL.",
+			Order:  "Begins with a barrier.",
 		},
 		{
 			Name: "realloc", Section: "SHMEM_REALLOC", Since: "0.1",
@@ -47,13 +47,13 @@ var memory = Chapter{
 			Name: "align", Section: "SHMEM_ALIGN", Since: "0.1",
 			Result: "void *",
 			Params: []Param{
-				{Name: "alignment", C: "size_t", Unit: "bytes", Doc: "a power of two"},
+				{Name: "alignment", C: "size_t", Unit: "bytes", Doc: "a power of two, at least sizeof(void *)"},
 				{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted"},
 			},
 			Front:   "shmemi_align(alignment, size, $call)",
 			Doc:     "Allocates as shmem_malloc does, at a multiple of alignment. " + collectiveHeap,
 			Returns: "The block; NULL when size is 0.",
-			Errors:  "NULL on every PE alike when the heap has no room or alignment is not a power of two.",
+			Errors:  heapErrors + " Ends the job when alignment is not usable.",
 			Order:   heapOrder,
 		},
 		{
@@ -67,7 +67,7 @@ var memory = Chapter{
 			Doc: "Allocates as shmem_malloc does; the hints say what the memory is for and change " +
 				"nothing but speed. " + collectiveHeap,
 			Returns: "The block; NULL when size is 0.",
-			Errors:  heapErrors, Order: heapOrder,
+			Errors:  heapErrors + " Ends the job when hints has other bits.", Order: heapOrder,
 		},
 		{
 			Name: "calloc", Section: "SHMEM_CALLOC", Since: "0.1",

@@ -28,7 +28,7 @@ func reduction(name string, types []Type, expr, what, note string) Family {
 		Reduce: expr,
 		Doc: "Makes each element of dest, at every PE of the team, " + what + " of the elements at that " +
 			"place in the team's sources. " + sameForAll + apartOrSame + " " + note,
-		Returns: zeroOnGood, Errors: collErrors + collRange, Order: collOrder,
+		Returns: zeroOnGood, Errors: collErrors, Order: collOrder,
 		Check: CheckCombine,
 	}
 }

@@ -18,13 +18,12 @@ var setup = Chapter{
 			Result: "int",
 			Params: []Param{
 				{Name: "requested", C: "int", Doc: "one of the SHMEM_THREAD constants"},
-				{Name: "provided", C: "int *", Role: Result, Doc: "the level that the library grants"},
+				{Name: "provided", C: "int *", Role: Result, Doc: "the level that the library grants; may be NULL"},
 			},
 			Front: "shmemi_init_thread(requested, provided, $call)",
 			Doc: "Does what shmem_init does, and says which threads of this PE will call the library. " +
 				"The first call of a program settles the level.",
-			Returns: "0, or non-zero when requested is not a level or provided is NULL.",
-			Errors:  "As shmem_init.",
+			Returns: "0, or non-zero after a message when the job cannot be joined or requested is no level.",
 		},
 		{
 			Name: "my_pe", Section: "SHMEM_MY_PE", Since: "0.1",
