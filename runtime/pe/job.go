@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/fabric/ofi"
@@ -103,7 +105,18 @@ func meet(cfg *config.Config) (bootstrap.Bootstrap, error) {
 			return singleton.New(), nil
 		}
 	}
-	return launcher.New(l.FD, l.PE, l.NPEs, cfg.BootstrapTimeout)
+	// The client closes its descriptor when this PE finalizes; the program may
+	// initialise again.
+	fd, err := unix.FcntlInt(uintptr(l.FD), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("join job: descriptor %d of shmemrun: %w (start the program with shmemrun, or unset %s)", l.FD, err, launcher.EnvFD)
+	}
+	unix.CloseOnExec(l.FD)
+	client, err := launcher.New(fd, l.PE, l.NPEs, cfg.BootstrapTimeout)
+	if err != nil {
+		return nil, errors.Join(err, unix.Close(fd)) // not client: a nil *Client is no nil Bootstrap
+	}
+	return client, nil
 }
 
 // shareMemory learns who is where and maps the symmetric memory of this node.
