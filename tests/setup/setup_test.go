@@ -1,0 +1,184 @@
+package setup
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// real are the commands that a made-up machine takes from this one.
+var real = []string{
+	"bash", "cat", "chmod", "cmp", "cp", "dirname", "env", "grep", "head", "mkdir", "mktemp",
+	"mv", "printf", "realpath", "rm", "sed", "sort", "tail",
+}
+
+// fit is a machine that has everything for profile check.
+func fit() map[string]string {
+	return map[string]string{
+		"go":         `case $1 in env) echo go1.26.3 ;; install) echo '#!/bin/sh' >"$GOBIN/staticcheck"; chmod +x "$GOBIN/staticcheck" ;; esac`,
+		"gcc":        `case $1 in -dumpfullversion) echo 12.2.0 ;; *) cat >/dev/null ;; esac`,
+		"make":       `echo GNU Make 4.3`,
+		"python3":    python("3.11.2", wheel),
+		"shellcheck": `:`,
+		"id":         `echo 0`,
+		"apt-get":    `echo "E: apt-get was called"; exit 100`,
+	}
+}
+
+// python stands for the interpreter: -c asks its version, -m pip downloads, and
+// a program on standard input unpacks what was downloaded.
+func python(version, download string) string {
+	return `case "$*" in
+-c*) echo ` + version + ` ;;
+*"pip --version"*) ;;
+*"pip download"*) ` + download + ` ;;
+*) cat >/dev/null; for out; do :; done; echo tool >"$out" ;;
+esac`
+}
+
+// wheel is the download of one file into the folder after -d.
+const wheel = `while [ "$1" != -d ]; do shift; done; echo zip >"$2/package.whl"`
+
+type result struct {
+	status int
+	out    string
+	err    string
+}
+
+// machine makes a tree with the script and a PATH with the commands.
+func machine(t *testing.T, commands map[string]string) (run func(profile string) result, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	bin := filepath.Join(dir, "bin")
+	for _, d := range []string{bin, filepath.Join(dir, "scripts")} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script, err := os.ReadFile("../../scripts/setup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "scripts", "setup"), string(script))
+	for _, name := range real {
+		p, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(p, filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range commands {
+		write(t, filepath.Join(bin, name), "#!/bin/sh\n"+text+"\n")
+	}
+	return func(profile string) result {
+		cmd := exec.Command(filepath.Join(dir, "scripts", "setup"), profile)
+		cmd.Env = []string{"PATH=" + bin, "BIN=" + bin}
+		var out, errs bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		err := cmd.Run()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return result{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+	}, dir
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pin is the version of a linter, which only the script says.
+func pin(t *testing.T, name string) string {
+	t.Helper()
+	script, err := os.ReadFile("../../scripts/setup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^` + name + `=([0-9.]+)$`).FindSubmatch(script)
+	if m == nil {
+		t.Fatalf("scripts/setup pins no %s", name)
+	}
+	return string(m[1])
+}
+
+// TestRefusals: where set-up cannot go on, it says so in one line.
+func TestRefusals(t *testing.T) {
+	ruff, staticcheck := pin(t, "ruff"), pin(t, "staticcheck")
+	for _, c := range []struct {
+		name    string
+		profile string
+		change  map[string]string // "" takes the command away
+		want    string
+	}{
+		{"unknown profile", "all", nil,
+			"setup: usage: scripts/setup demo|test|check|bench\n"},
+		{"old Go", "check", map[string]string{"go": `echo go1.22.1`},
+			"setup: Go 1.26 or newer is needed, found 1.22.1 (install it from https://go.dev/dl and put its bin first in PATH)\n"},
+		{"no Go", "check", map[string]string{"go": ""},
+			"setup: Go 1.26 or newer is needed, none was found (install it from https://go.dev/dl and put its bin first in PATH)\n"},
+		{"old gcc", "check", map[string]string{"gcc": `echo 9.4.0`},
+			"setup: gcc 12 or newer is needed, found 9.4.0 (apt-get install gcc, or set CC)\n"},
+		{"no make", "check", map[string]string{"make": ""},
+			"setup: GNU make 4.3 or newer is needed, none was found (apt-get install make)\n"},
+		{"old Python", "check", map[string]string{"python3": python("3.7.3", wheel)},
+			"setup: Python 3.9 or newer is needed, found 3.7.3 (apt-get install python3)\n"},
+		{"not root", "check", map[string]string{"shellcheck": "", "id": `echo 1000`},
+			"setup: missing packages, and only root may install them (sudo apt-get install --no-install-recommends shellcheck)\n"},
+		{"no apt", "check", map[string]string{"shellcheck": "", "apt-get": ""},
+			"setup: missing: shellcheck (names as in Debian; install what provides them here)\n"},
+		{"apt fails", "check", map[string]string{"shellcheck": ""},
+			"setup: cannot install shellcheck: E: apt-get was called (apt-get install --no-install-recommends shellcheck)\n"},
+		{"no headers", "check", map[string]string{"gcc": `[ $1 = -dumpfullversion ] && echo 12.2.0`, "id": `echo 1000`},
+			"setup: missing packages, and only root may install them (sudo apt-get install --no-install-recommends libfabric-dev libhwloc-dev)\n"},
+		{"no PyPI", "check", map[string]string{"python3": python("3.11.2", "exit 1")},
+			"setup: cannot fetch ruff " + ruff + " (python3 -m pip download --no-deps ruff==" + ruff + ")\n"},
+		{"no Go modules", "check", map[string]string{"go": `[ $1 = env ] && echo go1.26`},
+			"setup: cannot build staticcheck (go install honnef.co/go/tools/cmd/staticcheck@v" + staticcheck + ")\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			commands := fit()
+			for name, text := range c.change {
+				if commands[name] = text; text == "" {
+					delete(commands, name)
+				}
+			}
+			run, _ := machine(t, commands)
+			r := run(c.profile)
+			if r.status != 1 || r.err != c.want {
+				t.Errorf("status %d, error output\n%s, want status 1 and\n%s", r.status, r.err, c.want)
+			}
+		})
+	}
+}
+
+// TestInstalls: it says what it installs, and a second run has nothing to do.
+func TestInstalls(t *testing.T) {
+	commands := fit()
+	delete(commands, "shellcheck")
+	commands["apt-get"] = `[ "$1" = update ] || { echo '#!/bin/sh' >"$BIN/shellcheck"; chmod +x "$BIN/shellcheck"; }`
+	run, dir := machine(t, commands)
+	r := run("check")
+	want := "setup: installing packages: shellcheck\n" +
+		"setup: fetching ruff " + pin(t, "ruff") + " from PyPI\n" +
+		"setup: fetching clang-format " + pin(t, "clang_format") + " from PyPI\n" +
+		"setup: building staticcheck " + pin(t, "staticcheck") + "\n"
+	if r.status != 0 || r.out != want || r.err != "" {
+		t.Fatalf("first run: %+v", r)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "build", "setup.*")); left != nil {
+		t.Errorf("scratch folders were left: %v", left)
+	}
+	if r := run("check"); r != (result{}) {
+		t.Errorf("second run: %+v", r)
+	}
+}
