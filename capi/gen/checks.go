@@ -47,8 +47,7 @@ func checks() []file {
 					seen[fn.Type.Name] = true
 					checkType(&types, fn.Type)
 				}
-				fmt.Fprintf(&rows, "    {%q, call_%s, check_%s, &type_%s, %q, %s},\n",
-					fn.Name, fn.Name, f.Check, fn.Type.Name, f.Name, checkFlags(fn))
+				rows.WriteString(checkRow(fn))
 			}
 		}
 		if rows.Len() == 0 {
@@ -91,6 +90,11 @@ func checkCall(b *strings.Builder, fn spec.Function) {
 	}
 	fmt.Fprintf(b, "\nstatic void call_%s(struct check_call *c)\n{\n    %s%s(%s);\n}\n",
 		fn.Name, result, fn.Name, strings.Join(args, ", "))
+}
+
+func checkRow(fn spec.Function) string {
+	return fmt.Sprintf("    {%q, call_%s, check_%s, &type_%s, %q, %s},\n", fn.Name, fn.Name,
+		fn.Family.Check, fn.Type.Name, fn.Family.Name, checkFlags(fn))
 }
 
 func checkType(b *strings.Builder, t spec.Type) {

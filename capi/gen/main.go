@@ -1,6 +1,6 @@
 // Command gen writes the files that are generated from libshmem/capi/spec:
 // the public header, the functions behind it, the version scripts, the list of
-// exported symbols, and the C tests.
+// exported symbols, the C tests, and the page that counts what is there.
 //
 //	go run ./capi/gen           writes them
 //	go run ./capi/gen -check    writes nothing and fails when one is out of date
@@ -26,16 +26,21 @@ type file struct {
 	text string
 }
 
-// outputs is everything that is generated, without touching the disk.
-func outputs() []file {
+// outputs is everything that is generated; it writes nothing.
+func outputs(root string) ([]file, error) {
+	page, err := coverage(root)
+	if err != nil {
+		return nil, err
+	}
 	out := []file{
 		{"include/shmem.h", header()},
 		{"capi/front/zz_libshmem.map", frontMap()},
 		{"capi/core/zz_core.map", coreMap()},
 		{"tests/abi/symbols.golden", symbols()},
+		{"docs/api-coverage.md", page},
 	}
 	out = append(out, thunks()...)
-	return append(out, checks()...)
+	return append(out, checks()...), nil
 }
 
 // banner is the first line of a generated file.
@@ -54,7 +59,10 @@ func main() {
 }
 
 func run(root string, check bool) error {
-	files := outputs()
+	files, err := outputs(root)
+	if err != nil {
+		return err
+	}
 	var stale []string
 	for _, f := range files {
 		path := filepath.Join(root, f.path)
@@ -78,9 +86,9 @@ func run(root string, check bool) error {
 		return err
 	}
 	if check {
-		if n := append(stale, left...); len(n) > 0 {
+		if stale = append(stale, left...); len(stale) > 0 {
 			return fmt.Errorf("check %s: not what the table says (run: make gen)",
-				strings.Join(n, ", "))
+				strings.Join(stale, ", "))
 		}
 		return nil
 	}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"libshmem/capi/spec"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the golden file anew")
+
+// oneRow is everything that a single row makes.
+func oneRow(f *spec.Family) string {
+	var b strings.Builder
+	section := func(name string) { b.WriteString("==== " + name + "\n") }
+	section("include/shmem.h")
+	familyHeader(&b, f)
+	section("capi/front")
+	for _, fn := range f.Functions() {
+		if f.Reduce != "" {
+			combine(&b, fn)
+		}
+		b.WriteString("\n" + prototype(fn) + "\n{\n" + body(fn) + "}\n")
+	}
+	section("tests/c")
+	for _, fn := range f.Functions() {
+		checkCall(&b, fn)
+		b.WriteString(checkRow(fn))
+	}
+	return b.String()
+}
+
+// TestRow shows a reviewer, in the diff of its golden file, what a change of
+// the generator does. The row has every feature and few types.
+func TestRow(t *testing.T) {
+	of := func(names ...string) []spec.Type {
+		var out []spec.Type
+		for _, typ := range spec.SummedTypes {
+			for _, n := range names {
+				if typ.Name == n {
+					out = append(out, typ)
+				}
+			}
+		}
+		return out
+	}
+	for name, f := range map[string]*spec.Family{
+		"swap": {
+			Name: "atomic_swap", Section: "SHMEM_ATOMIC_SWAP", Since: "0.1",
+			Types: of("float", "uint64"), Variants: spec.Nbi, Result: "T",
+			Params: []spec.Param{
+				{Name: "fetch", C: "T *", Role: spec.Result, Nbi: true},
+				{Name: "dest", C: "T *", Role: spec.Updated},
+				{Name: "value", C: "T", Doc: "what it becomes"},
+				{Name: "pe", C: "int", Doc: "number of a PE"},
+			},
+			Front:    "back(shmemi_amo$W(SHMEMI_AMO_SWAP, dest, bits(value), 0, pe, $call))",
+			FrontNbi: "shmemi_amo$W_nbi(SHMEMI_AMO_SWAP, fetch, dest, bits(value), 0, pe, $call)",
+			Doc:      "Writes an object and tells what it was.", DocNbi: "After the next quiet.",
+			Returns: "The old value.", Errors: "Ends the job when pe is not a PE.", Order: "None.",
+			Check: spec.CheckAtomic,
+		},
+		"put_signal": {
+			Name: "put_signal", Section: "SHMEM_PUT_SIGNAL", Since: "0.1",
+			Types: of("longdouble"), Variants: spec.Nbi | spec.Sized | spec.Mem,
+			Params: []spec.Param{
+				{Name: "dest", C: "T *", Role: spec.Written},
+				{Name: "source", C: "const T *", Role: spec.Source},
+				{Name: "nelems", C: "size_t", Unit: "elements", Doc: "to copy"},
+			},
+			Front: "shmemi_put$nbi(dest, source, $nbytes, $call)",
+			Doc:   "Copies an array.", DocNbi: "After the next quiet.",
+			Check: spec.CheckSignal,
+		},
+		"sum": {
+			Name: "sum_reduce", Section: "SHMEM_REDUCTIONS", Since: "0.1",
+			Types: of("int", "complexd"), Result: "int",
+			Params: []spec.Param{{Name: "nreduce", C: "size_t", Unit: "elements", Doc: "of each array"}},
+			Front:  "shmemi_reduce(nreduce, &$reducer, $call)", Reduce: "a + b",
+			Doc: "Adds.", Returns: "0.", Check: spec.CheckCombine,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			golden := filepath.Join("testdata", name+".golden")
+			got := oneRow(f)
+			if *rewrite {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("%s is out of date (run: go test ./capi/gen -rewrite)\n%s", golden, got)
+			}
+		})
+	}
+}
+
+// TestClean is what `make check` runs: the committed files are the table's.
+func TestClean(t *testing.T) {
+	if err := run(filepath.Join("..", ".."), true); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCheck makes sure that -check sees a changed, a missing and a left-over
+// file, and that writing repairs all three.
+func TestCheck(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, filepath.Dir(standardList)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadFile(filepath.Join("..", "..", standardList))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, standardList), list, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(root, false); err != nil {
+		t.Fatal(err)
+	}
+	header := filepath.Join(root, "include", "shmem.h")
+	left := filepath.Join(root, "capi", "front", "zz_gone.c")
+	for name, damage := range map[string]func() error{
+		"changed":   func() error { return os.WriteFile(header, []byte("/* by hand */\n"), 0o644) },
+		"missing":   func() error { return os.Remove(header) },
+		"left over": func() error { return os.WriteFile(left, nil, 0o644) },
+	} {
+		if err := run(root, true); err != nil {
+			t.Fatalf("before %s: %v", name, err)
+		}
+		if err := damage(); err != nil {
+			t.Fatal(err)
+		}
+		if err := run(root, true); err == nil {
+			t.Errorf("-check did not see a file that was %s", name)
+		}
+		if err := run(root, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
