@@ -105,7 +105,7 @@ func TestAliases(t *testing.T) {
 func TestUnknownNamesWarnOnceWithTheNearest(t *testing.T) {
 	_, warnings, err := Parse([]string{
 		"SHMEM_TIMEOUTS=3", "SHMEM_SYMETRIC_SIZE=1g", "SHMEM_SYMETRIC_SIZE=2g", "SHMEM_PROIVDER=tcp",
-		"SHMEM_=1", "SHMEMX=1", "MY_SHMEM_X=1", "SHMEM_" + strings.Repeat("X", 100000) + "=",
+		"SHMEM_=1", "SHMEMX=1", "MY_SHMEM_X=1", "SHMEM_" + strings.Repeat("X", 100000) + "=1", "SHMEM_EMPTY=",
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 // left alone, since a machine may well have both libraries.
 func unknown(env map[string]string) []Warning {
 	var warnings []Warning
-	for name := range env {
-		if strings.HasPrefix(name, Prefix) && Lookup(name) == nil {
+	for name, value := range env {
+		if value != "" && strings.HasPrefix(name, Prefix) && Lookup(name) == nil {
 			warnings = append(warnings, Warning{name, fmt.Sprintf(
 				"read setting %s: there is no such setting, it is ignored (the nearest name is %s; shmem-info --env lists all)",
 				name, nearest(name))})
