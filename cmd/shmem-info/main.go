@@ -1,0 +1,76 @@
+// Shmem-info says what this installation of libshmem is, what it would use on
+// this machine, and how it is set.
+//
+// This file reads the command line and prints. Every fact comes from the
+// package that owns it.
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"libshmem"
+	"libshmem/runtime/config"
+)
+
+const usage = `Usage: shmem-info [option]
+
+Prints the version, the build, the libraries found and the memory that the
+library needs for itself.
+
+`
+
+// The exit statuses.
+const (
+	statusOK    = 0
+	statusError = 1 // a setting is not valid, or what was asked for cannot be found out
+	statusUsage = 2
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
+
+func run(args, environ []string, stdout, stderr io.Writer) int {
+	fs := pflag.NewFlagSet("shmem-info", pflag.ContinueOnError)
+	fs.SortFlags = false
+	fs.SetOutput(stdout)
+	fs.Usage = func() { fmt.Fprint(stdout, usage+fs.FlagUsages()) }
+	env := fs.Bool("env", false, "list all settings: current value, default and meaning")
+	version := fs.Bool("version", false, "print the version alone")
+	switch err := fs.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		return statusOK
+	case err != nil:
+		return fail(stderr, statusUsage, fmt.Errorf("read the command line: %w (see shmem-info --help)", err))
+	case fs.NArg() > 0:
+		return fail(stderr, statusUsage, fmt.Errorf("read the command line: there is no argument %q (see shmem-info --help)", fs.Arg(0)))
+	}
+
+	cfg, warnings, cfgErr := config.Parse(environ)
+	for _, w := range warnings {
+		fmt.Fprintln(stderr, "shmem-info:", w)
+	}
+	out := bufio.NewWriter(stdout)
+	var err error
+	switch {
+	case *version:
+		fmt.Fprintln(out, libshmem.Version)
+	case *env:
+		err = cfg.Print(out)
+	default:
+		err = summary(out, cfg)
+	}
+	if err = errors.Join(err, out.Flush(), cfgErr); err != nil {
+		return fail(stderr, statusError, err)
+	}
+	return statusOK
+}
+
+func fail(stderr io.Writer, status int, err error) int {
+	fmt.Fprintln(stderr, "shmem-info:", err)
+	return status
+}

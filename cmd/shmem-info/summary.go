@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+
+	"libshmem"
+	"libshmem/runtime/config"
+	"libshmem/runtime/heap"
+	"libshmem/runtime/heap/hostmem"
+	"libshmem/runtime/pe"
+)
+
+// specification is the version of OpenSHMEM that shmem.h states.
+const specification = "1.6"
+
+// summary prints what is true of this installation and this machine.
+func summary(w io.Writer, cfg *config.Config) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "libshmem\t%s, OpenSHMEM %s\n", libshmem.Version, specification)
+	fmt.Fprintf(t, "build\t%s, %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	for _, name := range []string{"libshmem.so", "libshmem_core.so"} {
+		fmt.Fprintf(t, "%s\t%s\n", name, ownLibrary(name))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return overhead(w, cfg)
+}
+
+// ownLibrary finds a file of this installation: bin and lib are side by side.
+func ownLibrary(name string) string {
+	exe, err := os.Executable()
+	if err == nil {
+		exe, err = filepath.EvalSymlinks(exe)
+	}
+	if err != nil {
+		return "not found: " + err.Error()
+	}
+	file := filepath.Join(filepath.Dir(filepath.Dir(exe)), "lib", name)
+	if _, err := os.Stat(file); err != nil {
+		return fmt.Sprintf("not found: %v (run make install)", err)
+	}
+	return file
+}
+
+// overhead prints what the symmetric heap costs beyond its own bytes, by the
+// same arithmetic that a job uses.
+func overhead(w io.Writer, cfg *config.Config) error {
+	var b strings.Builder
+	plan := hostmem.NewPlan(0, cfg.SymmetricSize, 1)
+	fmt.Fprintf(&b, "\nsymmetric heap of each PE: SHMEM_SYMMETRIC_SIZE=%s, alignments up to %s\n",
+		config.FormatSize(cfg.SymmetricSize), config.FormatSize(plan.Align))
+	fmt.Fprintf(&b, "overhead of each PE: the internal area, %d bytes for each allocated block and at most %d to round it up\n",
+		heap.BlockCost, heap.Granule-1)
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "PEs of the job\tinternal area, KiB\t")
+	for _, n := range []int{1, 2, 8, 64, 1024} {
+		fmt.Fprintf(t, "%d\t%d\t\n", n, pe.NewLayout(n).Internal>>10)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
