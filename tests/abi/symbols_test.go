@@ -1,0 +1,148 @@
+package abi
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"libshmem/capi/spec"
+)
+
+// exported lists the dynamic symbols that a library defines, sorted, as nm
+// prints them: with the version node after @@.
+func exported(t *testing.T, path string) []string {
+	t.Helper()
+	var names []string
+	for line := range strings.Lines(tool(t, "nm", "-D", "--defined-only", path)) {
+		fields := strings.Fields(line)
+		// A version node is listed as an absolute symbol.
+		if name := fields[len(fields)-1]; fields[len(fields)-2] != "A" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// golden lists tests/abi/symbols.golden.
+func golden(t *testing.T) []string {
+	t.Helper()
+	data, err := os.ReadFile("symbols.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			names = append(names, line)
+		}
+	}
+	return names
+}
+
+// global lists the names that a version script makes public, sorted.
+func global(t *testing.T, path string) []string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	_, text, ok := strings.Cut(text, "global:")
+	text, rest, ok2 := strings.Cut(text, "local:")
+	if !ok || !ok2 || strings.Fields(rest)[0] != "*;" {
+		t.Fatalf("read %s: no global: part, or a local: part that does not hide all else", path)
+	}
+	var names []string
+	for _, name := range strings.Fields(text) {
+		name = strings.TrimSuffix(name, ";")
+		if strings.ContainsAny(name, "*?[") {
+			t.Errorf("%s: %s is a wildcard", path, name)
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// differ reports both directions.
+func differ(t *testing.T, a string, as []string, b string, bs []string) {
+	t.Helper()
+	for _, name := range as {
+		if !slices.Contains(bs, name) {
+			t.Errorf("%s is in %s, not in %s", name, a, b)
+		}
+	}
+	for _, name := range bs {
+		if !slices.Contains(as, name) {
+			t.Errorf("%s is in %s, not in %s", name, b, a)
+		}
+	}
+}
+
+func TestFrontExports(t *testing.T) {
+	want := golden(t)
+	table := spec.Names()
+	slices.Sort(table)
+	differ(t, "symbols.golden", want, "capi/spec", table)
+	differ(t, "symbols.golden", want, "zz_libshmem.map", global(t, "../../capi/front/zz_libshmem.map"))
+	versioned := make([]string, len(want))
+	for i, name := range want {
+		versioned[i] = name + "@@" + spec.MapNode
+	}
+	differ(t, "symbols.golden", versioned, "libshmem.so", exported(t, library(t, "libshmem.so")))
+}
+
+// TestCoreExports: the Go half has one public name. Any other would be a Go
+// runtime's, and clash with a second Go library in the process.
+func TestCoreExports(t *testing.T) {
+	want := []string{spec.CoreSymbol}
+	differ(t, "capi/spec", want, "zz_core.map", global(t, "../../capi/core/zz_core.map"))
+	differ(t, "capi/spec", want, "libshmem_core.so", exported(t, library(t, "libshmem_core.so")))
+}
+
+// TestNeeds: both libraries load on a machine that has a C library and nothing
+// else; libfabric and hwloc are opened when they are there.
+func TestNeeds(t *testing.T) {
+	needed := regexp.MustCompile(`\(NEEDED\).*\[(.*)\]`)
+	allowed := regexp.MustCompile(`^(libc|libdl|libpthread|ld-linux[\w-]*)\.so\.\d+$`)
+	for _, name := range []string{"libshmem.so", "libshmem_core.so"} {
+		dynamic := tool(t, "readelf", "-d", library(t, name))
+		for _, m := range needed.FindAllStringSubmatch(dynamic, -1) {
+			if !allowed.MatchString(m[1]) {
+				t.Errorf("%s needs %s", name, m[1])
+			}
+		}
+		if !strings.Contains(dynamic, "NODELETE") {
+			t.Errorf("%s can be unloaded: a Go runtime in the process cannot", name)
+		}
+	}
+}
+
+// TestEveryNameIsCalled: a public function that no program of tests/c calls
+// could be missing its effect, and nobody would see it.
+func TestEveryNameIsCalled(t *testing.T) {
+	programs, err := filepath.Glob("../c/*.[ch]")
+	if err != nil || len(programs) == 0 {
+		t.Fatalf("list tests/c: %d files, error %v", len(programs), err)
+	}
+	called := map[string]bool{}
+	call := regexp.MustCompile(`\b(shmem_\w+)\(`)
+	for _, path := range programs {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range call.FindAllStringSubmatch(string(data), -1) {
+			called[m[1]] = true
+		}
+	}
+	for _, name := range golden(t) {
+		if !called[name] {
+			t.Errorf("%s: no program of tests/c calls it", name)
+		}
+	}
+}

@@ -1,0 +1,23 @@
+/*
+ * core.c: a libshmem_core.so that the front must not use. Its functions are
+ * NULL, so that a front that did would crash.
+ */
+#include "state.h"
+
+#ifndef BUILD
+#define BUILD "another build"
+#endif
+#ifndef EXTRA
+#define EXTRA 0
+#endif
+
+const struct shmemi_core *shmemi_core_table(void)
+{
+    static const struct shmemi_core table = {
+        .version = SHMEMI_ABI_VERSION,
+        .size = sizeof table + EXTRA,
+        .state_size = sizeof(struct shmemi_state),
+        .build = BUILD,
+    };
+    return &table;
+}
