@@ -17,7 +17,7 @@ func input(stdin, null *os.File) (in *os.File, close func(), err error) {
 	if stdin == nil {
 		return null, keep, nil
 	}
-	if !newSink(stdin).terminal {
+	if !isTerminal(stdin) {
 		return stdin, keep, nil
 	}
 	group, err := unix.IoctlGetInt(int(stdin.Fd()), unix.TIOCGPGRP)

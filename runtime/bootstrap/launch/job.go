@@ -21,14 +21,13 @@ const (
 	killAgain    = 100 * time.Millisecond // between SIGKILLs, since a stray may fork meanwhile
 	hangUpDelay  = 100 * time.Millisecond // for last words of a PE whose children hold its socket
 	noticeDelay  = time.Second            // before a PE that left early is named, if others still run
-	drainLimit   = time.Second
+	drainLimit   = time.Second            // for the end of a PE's output when all have ended
 )
 
 // job is the state of one job. Its fields belong to the goroutine in loop.
 type job struct {
 	opt     *Options
 	out     *output
-	stdout  sink
 	meet    *rendezvous
 	actions chan func()
 	over    chan struct{} // closed when nothing is left
@@ -40,6 +39,7 @@ type job struct {
 	childless bool
 
 	ending  bool
+	hurried bool // somebody or the clock wants the job to be over
 	settled bool // status is final
 	status  int
 	byUser  unix.Signal // the signal from outside that ended the job
@@ -49,43 +49,50 @@ type job struct {
 // Run runs a job and returns its exit status. Everything it has to say goes to
 // the job's standard error.
 func Run(o *Options) int {
-	out := &output{tag: o.Tag, errs: newSink(o.Stderr)}
+	out := newOutput(o.Tag, o.Stdout, o.Stderr)
 	sigs, stop := listen()
 	defer stop()
-	status, err := run(o, out, sigs)
+	status, rest, err := run(o, out, sigs)
 	if err != nil {
 		out.say(err.Error())
-		return errStatus(err)
+		status = errStatus(err)
 	}
+	out.finish(rest.pipes, rest.patience, sigs)
 	return status
 }
 
-func run(o *Options, out *output, sigs <-chan os.Signal) (int, error) {
+// rest is the output that may still be on its way when a job has ended.
+type rest struct {
+	pipes    []*os.File
+	patience time.Duration // with who reads it; 0 without end
+}
+
+func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 	if err := o.Validate(); err != nil {
-		return 0, err
+		return 0, rest{}, err
 	}
 	path, err := findProgram(o.Program, o.Env)
 	if err != nil {
-		return 0, err
+		return 0, rest{}, err
 	}
 	if err := checkFiles(o.PEs); err != nil {
-		return 0, err
+		return 0, rest{}, err
 	}
 	null, err := os.Open(os.DevNull)
 	if err != nil {
-		return 0, err
+		return 0, rest{}, err
 	}
 	defer null.Close()
 	st := &starter{opt: o, path: path, env: newEnviron(o), null: null}
 	if o.Bind {
 		if st.cpus, err = allowed(); err != nil {
-			return 0, err
+			return 0, rest{}, err
 		}
 	}
 	if o.Netns {
 		net, err := hostnet.New(o.hosts)
 		if err != nil {
-			return 0, err
+			return 0, rest{}, err
 		}
 		defer func() {
 			if err := net.Close(); err != nil {
@@ -96,11 +103,11 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, error) {
 	}
 	stdin, handedOver, err := input(o.Stdin, null)
 	if err != nil {
-		return 0, err
+		return 0, rest{}, err
 	}
 	// Orphans of the PEs come to us, so that none outlives the job.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return 0, fmt.Errorf("become subreaper: %w", err)
+		return 0, rest{}, fmt.Errorf("become subreaper: %w", err)
 	}
 	j := newJob(o, out)
 	started := make(chan error)
@@ -115,12 +122,19 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, error) {
 		}
 	}
 	j.loop(sigs)
-	return j.status, err
+	var r rest
+	for _, p := range j.procs {
+		r.pipes = append(r.pipes, p.stdout, p.stderr)
+	}
+	if j.hurried {
+		r.patience = drainLimit
+	}
+	return j.status, r, err
 }
 
 func newJob(o *Options, out *output) *job {
 	j := &job{
-		opt: o, out: out, stdout: newSink(o.Stdout),
+		opt: o, out: out,
 		actions: make(chan func(), 64),
 		over:    make(chan struct{}),
 		byPID:   make(map[int]*process, o.PEs),
@@ -145,7 +159,7 @@ func (j *job) began(p *process) {
 	j.conns[p.pe] = p.conn
 	j.byPID[p.pid] = p
 	j.running++
-	j.out.forward(p.pe, p.stdout, j.stdout)
+	j.out.forward(p.pe, p.stdout, j.out.out)
 	j.out.forward(p.pe, p.stderr, j.out.errs)
 	go j.serve(p)
 }
@@ -177,7 +191,6 @@ func (j *job) loop(sigs <-chan os.Signal) {
 			j.signalled(s)
 		}
 	}
-	j.out.drain(drainLimit)
 }
 
 // serve reads what a PE says until it hangs up.
@@ -358,6 +371,7 @@ func (j *job) timeOut() {
 		return
 	}
 	j.out.say(fmt.Sprintf("timeout of %v is over with %d of %d PEs running (raise --timeout)", j.opt.Timeout, j.running, j.opt.PEs))
+	j.hurried = true
 	j.settle(StatusTimeout)
 	j.end(unix.SIGTERM, failureGrace)
 }
@@ -375,7 +389,7 @@ func (j *job) signalled(s os.Signal) {
 		j.kill()
 	default:
 		j.out.say(fmt.Sprintf("got signal %d (%v): ending %d PEs", sig, s, j.running))
-		j.byUser = sig
+		j.byUser, j.hurried = sig, true
 		j.end(sig, signalGrace)
 	}
 }

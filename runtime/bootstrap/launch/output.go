@@ -2,6 +2,8 @@ package launch
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"os"
 	"strconv"
 	"sync"
@@ -11,7 +13,7 @@ import (
 )
 
 // maxLine bounds the part of a line that is held until its end comes.
-const maxLine = 1 << 20
+const maxLine = 256 << 10
 
 // promptDelay is how long an unfinished line stays back from a terminal, where
 // it may be a prompt. Pipes and files get whole lines only.
@@ -19,28 +21,31 @@ const promptDelay = 100 * time.Millisecond
 
 // output writes lines of many PEs, and shmemrun's own, without tearing them.
 type output struct {
-	tag  bool
-	wg   sync.WaitGroup
-	errs sink
-
-	mu   sync.Mutex
-	open *stream // whose unfinished line stands on the terminal
+	tag     bool
+	out     sink
+	errs    sink
+	readers sync.WaitGroup
+	remarks chan string
+	said    chan struct{} // closed when every remark is written
 }
 
 // sink is where lines go.
 type sink struct {
 	file     *os.File
 	terminal bool
+	turn     *turn
 }
 
-func newSink(f *os.File) sink {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return sink{file: f, terminal: err == nil}
+// turn is whose turn it is to write. A terminal has one for both outputs; else
+// each has its own, so that a reader who has stopped holds up only what he
+// reads.
+type turn struct {
+	mu   sync.Mutex
+	open *stream // whose unfinished line stands on the terminal
 }
 
 // stream is one output of one PE on its way.
 type stream struct {
-	out    *output
 	to     sink
 	prefix string
 	held   []byte // not yet written
@@ -48,18 +53,60 @@ type stream struct {
 	prompt *time.Timer
 }
 
-// forward copies what a PE writes until it ends, or until nobody reads to: then
+func newOutput(tag bool, stdout, stderr *os.File) *output {
+	o := &output{
+		tag:     tag,
+		out:     sink{stdout, isTerminal(stdout), &turn{}},
+		errs:    sink{stderr, isTerminal(stderr), &turn{}},
+		remarks: make(chan string, 256),
+		said:    make(chan struct{}),
+	}
+	if o.out.terminal && o.errs.terminal {
+		o.errs.turn = o.out.turn
+	}
+	go o.write()
+	return o
+}
+
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// say queues a line of shmemrun's own. It does not wait for who reads it: a
+// job must end on a signal also while nobody does.
+func (o *output) say(line string) { o.remarks <- line }
+
+func (o *output) write() {
+	defer close(o.said)
+	for line := range o.remarks {
+		t := o.errs.turn
+		t.mu.Lock()
+		b := "shmemrun: " + line + "\n"
+		if t.open != nil {
+			t.open = nil
+			b = "\n" + b
+		}
+		_, _ = o.errs.file.WriteString(b) // there is nobody else to tell
+		t.mu.Unlock()
+	}
+}
+
+// forward copies what a PE writes until it ends, or until nobody reads it: then
 // it closes from, so that the PE meets the broken pipe itself.
 func (o *output) forward(pe int, from *os.File, to sink) {
-	s := &stream{out: o, to: to}
+	s := &stream{to: to}
 	if o.tag {
 		s.prefix = "[" + strconv.Itoa(pe) + "] "
 	}
-	o.wg.Go(func() {
+	o.readers.Go(func() {
 		defer from.Close()
 		buf := make([]byte, 16<<10)
 		for {
 			n, err := from.Read(buf)
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				n, err = readNow(from, buf)
+			}
 			if n > 0 && s.add(buf[:n]) != nil {
 				return
 			}
@@ -71,37 +118,70 @@ func (o *output) forward(pe int, from *os.File, to sink) {
 	})
 }
 
-// drain waits until every PE's output is written, but no longer than limit:
-// somebody else may have got hold of a PE's pipe.
-func (o *output) drain(limit time.Duration) {
-	done := make(chan struct{})
-	go func() { o.wg.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(limit):
+// readNow reads what has come; without anything it is the end.
+func readNow(from *os.File, buf []byte) (n int, err error) {
+	if err := from.SetReadDeadline(time.Time{}); err != nil {
+		return 0, err
 	}
+	raw, err := from.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	if rerr := raw.Read(func(fd uintptr) bool {
+		n, err = unix.Read(int(fd), buf)
+		return true
+	}); rerr != nil {
+		return 0, rerr
+	}
+	if n <= 0 {
+		return 0, io.EOF
+	}
+	return n, from.SetReadDeadline(time.Now())
 }
 
-// say writes a line of shmemrun's own.
-func (o *output) say(line string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	b := []byte("shmemrun: " + line + "\n")
-	if o.open != nil {
-		o.open = nil
-		b = append([]byte("\n"), b...)
+// finish writes what is still on its way from PEs that have all ended, and
+// shmemrun's own last words. Who reads may be slow, so it waits, but not longer
+// than patience where that is not 0, nor beyond a signal.
+func (o *output) finish(pipes []*os.File, patience time.Duration, sigs <-chan os.Signal) {
+	for _, p := range pipes {
+		// Somebody outside of the job may have got hold of a PE's pipe: do not
+		// wait for its end, but read all that is in it.
+		_ = p.SetReadDeadline(time.Now().Add(drainLimit))
 	}
-	_, _ = o.errs.file.Write(b) // there is nobody else to tell
+	done := make(chan struct{})
+	go func() {
+		o.readers.Wait()
+		close(o.remarks)
+		<-o.said
+		close(done)
+	}()
+	var late <-chan time.Time
+	if patience > 0 {
+		late = time.After(patience)
+	}
+	for {
+		select {
+		case <-done:
+			return
+		case <-late:
+			return
+		case s := <-sigs:
+			if isEnding(s) {
+				return
+			}
+		}
+	}
 }
 
 func (s *stream) add(b []byte) error {
-	s.out.mu.Lock()
-	defer s.out.mu.Unlock()
+	s.to.turn.mu.Lock()
+	defer s.to.turn.mu.Unlock()
 	if s.prompt != nil {
 		s.prompt.Stop()
 	}
+	old := len(s.held)
 	s.held = append(s.held, b...)
-	end := lineEnd(s.held)
+	end := lineEnd(s.held, old)
 	if end == 0 && len(s.held) > maxLine {
 		end = len(s.held)
 	}
@@ -116,19 +196,26 @@ func (s *stream) add(b []byte) error {
 	return nil
 }
 
-// lineEnd is the length of the whole lines in b. A carriage return ends a line
-// too, so that progress bars move; one at the very end may be half of a CR LF.
-func lineEnd(b []byte) int {
-	end := bytes.LastIndexByte(b, '\n') + 1
-	if n := len(b) - 1; n > end {
-		end = max(end, bytes.LastIndexByte(b[:n], '\r')+1)
+// lineEnd is the length of the whole lines in b, of which the first old bytes
+// were seen before and held none. A carriage return ends a line too, so that
+// progress bars move; one at the very end may be half of a CR LF.
+func lineEnd(b []byte, old int) int {
+	from, end := max(old-1, 0), 0
+	if at := bytes.LastIndexByte(b[from:], '\n'); at >= 0 {
+		end = from + at + 1
+		from = end
+	}
+	if last := len(b) - 1; last > from {
+		if at := bytes.LastIndexByte(b[from:last], '\r'); at >= 0 {
+			end = from + at + 1
+		}
 	}
 	return end
 }
 
 func (s *stream) showPrompt() {
-	s.out.mu.Lock()
-	defer s.out.mu.Unlock()
+	s.to.turn.mu.Lock()
+	defer s.to.turn.mu.Unlock()
 	if len(s.held) > 0 {
 		_ = s.writeLocked(len(s.held)) // the reader meets the error at its next line
 	}
@@ -136,8 +223,8 @@ func (s *stream) showPrompt() {
 
 // finish writes a last line that has no end.
 func (s *stream) finish() {
-	s.out.mu.Lock()
-	defer s.out.mu.Unlock()
+	s.to.turn.mu.Lock()
+	defer s.to.turn.mu.Unlock()
 	if s.prompt != nil {
 		s.prompt.Stop()
 	}
@@ -154,7 +241,7 @@ func (s *stream) finish() {
 func (s *stream) writeLocked(n int) error {
 	b := s.held[:n]
 	var w []byte
-	cut := s.to.terminal && s.out.open != nil && s.out.open != s
+	cut := s.to.terminal && s.to.turn.open != nil && s.to.turn.open != s
 	if cut {
 		w = append(w, '\n')
 	}
@@ -182,9 +269,9 @@ func (s *stream) writeLocked(n int) error {
 	}
 	last := s.held[n-1]
 	if s.to.terminal {
-		s.out.open = nil
+		s.to.turn.open = nil
 		if last != '\n' && last != '\r' {
-			s.out.open = s
+			s.to.turn.open = s
 		}
 	}
 	_, err := s.to.file.Write(w)

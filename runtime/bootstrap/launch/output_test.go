@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,8 +25,23 @@ func TestLineEnd(t *testing.T) {
 		"\r10%\r":   1,
 		"x\r\ny\rz": 5,
 	} {
-		if got := lineEnd([]byte(in)); got != want {
-			t.Errorf("lineEnd(%q) = %d, want %d", in, got, want)
+		if got := lineEnd([]byte(in), 0); got != want {
+			t.Errorf("lineEnd(%q, 0) = %d, want %d", in, got, want)
+		}
+	}
+	for in, want := range map[string]int{
+		"ab|c":      0,
+		"ab|c\nd":   4,
+		"ab\r|\nd":  4,
+		"ab\r|d":    3,
+		"ab\r|":     0,
+		"ab\r|d\re": 5,
+		"ab|\n":     3,
+	} {
+		old := strings.IndexByte(in, '|')
+		b := []byte(strings.Replace(in, "|", "", 1))
+		if got := lineEnd(b, old); got != want {
+			t.Errorf("lineEnd(%q, %d) = %d, want %d", b, old, got, want)
 		}
 	}
 }
@@ -38,8 +54,9 @@ func console(t *testing.T, tag, terminal bool) (*output, sink, func() string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	to := sink{file: f, terminal: terminal}
-	return &output{tag: tag, errs: to}, to, func() string {
+	o := newOutput(tag, f, f)
+	o.out.terminal, o.errs.terminal, o.errs.turn = terminal, terminal, o.out.turn
+	return o, o.out, func() string {
 		b, err := os.ReadFile(f.Name())
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +86,7 @@ func write(t *testing.T, w *os.File, s string) {
 // eventually waits for what other goroutines do.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !cond(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Second); !cond(); time.Sleep(3 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it never came to this: %s", what)
 		}
@@ -79,7 +96,7 @@ func eventually(t *testing.T, what string, cond func() bool) {
 func TestLinesStayWhole(t *testing.T) {
 	for _, tag := range []bool{false, true} {
 		o, to, text := console(t, tag, false)
-		const pes, lines = 8, 300
+		const pes, lines = 4, 150
 		var wg sync.WaitGroup
 		for n := range pes {
 			w := pe(t, o, n, to)
@@ -94,7 +111,7 @@ func TestLinesStayWhole(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		o.wg.Wait()
+		o.readers.Wait()
 		next := make([]int, pes)
 		for line := range strings.Lines(text()) {
 			var n, i, label int
@@ -124,8 +141,9 @@ func TestUnfinishedLines(t *testing.T) {
 	write(t, w, "one\ntwo")
 	eventually(t, "the whole line is written", func() bool { return text() == "one\n" })
 	o.say("a remark")
+	eventually(t, "the remark is written", func() bool { return strings.HasSuffix(text(), "remark\n") })
 	w.Close()
-	o.wg.Wait()
+	o.readers.Wait()
 	if got, want := text(), "one\nshmemrun: a remark\ntwo"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -134,7 +152,7 @@ func TestUnfinishedLines(t *testing.T) {
 	w = pe(t, o, 7, to)
 	write(t, w, "a\r\nb\r50%\rend")
 	w.Close()
-	o.wg.Wait()
+	o.readers.Wait()
 	if got, want := text(), "[7] a\r\n[7] b\r[7] 50%\r[7] end\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -147,7 +165,7 @@ func TestLongLine(t *testing.T) {
 	write(t, w, long)
 	eventually(t, "an endless line is written in parts", func() bool { return len(text()) > maxLine })
 	w.Close()
-	o.wg.Wait()
+	o.readers.Wait()
 	if text() != long {
 		t.Error("bytes are lost")
 	}
@@ -163,12 +181,10 @@ func TestPromptOnTerminal(t *testing.T) {
 	write(t, a, "rest\nmore ")
 	eventually(t, "the rest has no second tag", func() bool { return text() == "[0] name? \n[1] hello\nrest\n[0] more " })
 	o.say("remark")
-	if want := "[0] more \nshmemrun: remark\n"; !strings.HasSuffix(text(), want) {
-		t.Errorf("%q, want it to end in %q", text(), want)
-	}
+	eventually(t, "a remark begins a new line", func() bool { return strings.HasSuffix(text(), "[0] more \nshmemrun: remark\n") })
 	a.Close()
 	b.Close()
-	o.wg.Wait()
+	o.readers.Wait()
 }
 
 // When nobody reads the output, the PE meets the broken pipe itself.
@@ -179,12 +195,91 @@ func TestReaderLeaves(t *testing.T) {
 	}
 	r.Close()
 	defer w.Close()
-	o := &output{}
-	p := pe(t, o, 0, sink{file: w})
+	o := newOutput(false, w, w)
+	p := pe(t, o, 0, o.out)
 	defer p.Close()
 	write(t, p, "into the void\n")
-	o.wg.Wait()
+	o.readers.Wait()
 	if _, err := p.WriteString("again\n"); err == nil {
 		t.Error("the PE can still write")
 	}
+}
+
+// A slow reader gets everything, and an end of a pipe that somebody keeps open
+// is not waited for.
+func TestFinish(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := newOutput(false, w, w)
+	from, kept, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	o.forward(0, from, o.out)
+	line := strings.Repeat("x", 99) + "\n"
+	const lines = 1500 // more than two pipes hold at once
+	wrote := make(chan struct{})
+	go func() {
+		defer close(wrote)
+		write(t, kept, strings.Repeat(line, lines))
+	}()
+	got := make(chan int)
+	go func() {
+		<-wrote
+		time.Sleep(drainLimit + 100*time.Millisecond)
+		b, _ := io.ReadAll(r)
+		got <- len(b)
+	}()
+	// Make room for the last write to end, so that what is left lies in pipes.
+	var first [100 * 500]byte
+	if _, err := io.ReadFull(r, first[:]); err != nil {
+		t.Fatal(err)
+	}
+	<-wrote
+	o.say("bye")
+	o.finish([]*os.File{from}, 0, nil)
+	w.Close()
+	if n, want := <-got, len(line)*(lines-500)+len("shmemrun: bye\n"); n != want {
+		t.Errorf("%d bytes arrived late, want %d", n, want)
+	}
+}
+
+// Who never reads does not keep the job from ending on a signal.
+func TestFinishGivesUp(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	o := newOutput(false, w, w)
+	from, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.forward(0, from, o.out)
+	go func() {
+		defer to.Close()
+		for range 300 {
+			if _, err := to.WriteString(strings.Repeat("x", 999) + "\n"); err != nil {
+				return
+			}
+		}
+	}()
+	sigs := make(chan os.Signal, 1)
+	ended := make(chan struct{})
+	go func() {
+		o.finish(nil, 0, sigs)
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		t.Fatal("it ended although nobody has read")
+	case <-time.After(50 * time.Millisecond):
+	}
+	sigs <- os.Interrupt
+	<-ended
 }

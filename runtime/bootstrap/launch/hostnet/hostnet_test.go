@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -169,6 +170,33 @@ func TestFailureLeavesNothing(t *testing.T) {
 		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s is left over: %v", name, err)
 		}
+	}
+}
+
+func TestNeedsRoot(t *testing.T) {
+	if os.Geteuid() == 0 {
+		// Of this thread only, and for good: it ends with the goroutine.
+		done := make(chan error)
+		go func() {
+			runtime.LockOSThread()
+			if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, 65534, 65534, 65534); errno != 0 {
+				done <- errno
+				return
+			}
+			_, err := New(2)
+			done <- err
+		}()
+		checkRefusal(t, <-done)
+		return
+	}
+	_, err := New(2)
+	checkRefusal(t, err)
+}
+
+func checkRefusal(t *testing.T, err error) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), "need root") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v, want one line that says who may", err)
 	}
 }
 
