@@ -30,6 +30,8 @@ const maxOneSided = 64 << 20
 // after quiet.
 func (e *Engine) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *Request) Status {
 	switch {
+	case n == 0:
+		return Done
 	case n <= 8 && n&(n-1) == 0:
 		return e.message(pe, &header{Kind: kindStore, Width: uint8(n), Offset: offset, Operand: load(source, int(n))}, nil, 0)
 	case n <= maxPayload:
@@ -54,7 +56,10 @@ func (e *Engine) PutSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n 
 // Get copies n bytes from an offset in the heap of pe.
 func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r *Request) Status {
 	p := &e.peers[pe]
-	if !p.reachable {
+	switch {
+	case n == 0:
+		return Done
+	case !p.reachable:
 		return e.fail(errNoRoute)
 	}
 	t, s, ok := e.take(useRead, pe)
