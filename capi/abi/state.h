@@ -95,7 +95,11 @@ struct shmemi_state {
     int32_t my_pe;
     uintptr_t heap_base; /* of this PE's user heap */
     size_t heap_size;
-    char **peer_base; /* n_pes entries: the peer's user heap, or NULL when it is not on this node */
+    /* n_pes entries: where the peer's user heap is in this process, or NULL
+     * when it is not on this node. SHMEM_CHECKS=full gives the fast path a table
+     * of NULLs, so that every access takes the slow one, where the checks are. */
+    char **fast_base;
+    char **peer_base;
     const struct shmemi_core *core;
     uint32_t spin;   /* polls before a waiter yields */
     uint32_t yields; /* yields before a waiter sleeps */
@@ -165,6 +169,9 @@ struct shmemi_core {
     /* Answers offset when the block was resized in place; else a new block, and
      * the caller copies and frees the old one; or SHMEMI_NO_BLOCK. */
     int64_t (*heap_realloc)(int64_t offset, size_t size, size_t *old_size);
+    /* The block that offset lies in and the bytes from offset to its end; 0
+     * where no block is allocated. */
+    size_t (*heap_room)(int64_t offset);
 
     /* Network. offset: in the target's user heap. */
     int (*put)(int pe, int64_t offset, const void *source, size_t n,

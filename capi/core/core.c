@@ -65,6 +65,7 @@ const struct shmemi_core *shmemi_core_table(void)
         .heap_alloc = shmemgoHeapAlloc,
         .heap_free = shmemgoHeapFree,
         .heap_realloc = shmemgoHeapRealloc,
+        .heap_room = shmemgoHeapRoom,
         .put = (int (*)(int, int64_t, const void *, size_t, struct shmemi_request *))shmemgoPut,
         .get = shmemgoGetRemote,
         .amo = shmemgoAMO,

@@ -68,6 +68,15 @@ func shmemgoHeapRealloc(offset C.int64_t, size C.size_t, oldSize *C.size_t) C.in
 	return C.int64_t(r.Offset)
 }
 
+//export shmemgoHeapRoom
+func shmemgoHeapRoom(offset C.int64_t) C.size_t {
+	start, size, ok := job.Heap.Block(heap.Offset(offset))
+	if !ok {
+		return 0
+	}
+	return C.size_t(uint64(start) + size - uint64(offset))
+}
+
 // explain says on request why an allocation gives NULL: NULL itself is all
 // that the standard lets the program see.
 func explain(err error) {

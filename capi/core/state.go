@@ -9,6 +9,7 @@ import "C"
 import (
 	"unsafe"
 
+	"libshmem/runtime/config"
 	"libshmem/runtime/pe"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/topo"
@@ -35,6 +36,10 @@ func fill(s *C.struct_shmemi_state, j *pe.Job) {
 	s.heap_base = C.uintptr_t(uintptr(plan))
 	s.heap_size = C.size_t(j.Config.SymmetricSize)
 	s.peer_base = bases(j, peers)
+	s.fast_base = s.peer_base
+	if j.Config.Checks == config.ChecksFull {
+		s.fast_base = bases(j, nil)
+	}
 	s.spin, s.yields = spinAlone, yieldAlone
 	if j.Sharing > topo.CPUs() {
 		s.spin, s.yields = spinCrowded, yieldCrowded
@@ -65,10 +70,13 @@ func fill(s *C.struct_shmemi_state, j *pe.Job) {
 // empty takes back what fill allocated.
 func empty(s *C.struct_shmemi_state) {
 	s.n_pes, s.heap_size, s.networked = 0, 0, 0
+	if s.fast_base != s.peer_base {
+		C.free(unsafe.Pointer(s.fast_base))
+	}
 	C.free(unsafe.Pointer(s.peer_base))
 	C.free(unsafe.Pointer(s.node_members))
 	C.free(unsafe.Pointer(s.node_leaders))
-	s.peer_base, s.node_members, s.node_leaders = nil, nil, nil
+	s.fast_base, s.peer_base, s.node_members, s.node_leaders = nil, nil, nil, nil
 }
 
 // bases is the table of the user heaps in this process; nil for PEs elsewhere.

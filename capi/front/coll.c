@@ -33,7 +33,7 @@ static int check(shmem_team_t team, const void *dest, size_t dest_bytes, const v
         size_t n;
     } args[] = {{"dest", dest, dest_bytes}, {"source", source, source_bytes}};
     for (int i = 0; i < 2; i++)
-        if (args[i].n > 0 && shmemi_reach(args[i].p, args[i].n, s->my_pe) == NULL)
+        if (args[i].n > 0 && !shmemi_symmetric(args[i].p, args[i].n))
             shmemi_abort(call, "pass memory from shmem_malloc, large enough for every element",
                          "%s %p with %zu bytes is not in the symmetric heap", args[i].name,
                          args[i].p, args[i].n);
@@ -72,7 +72,7 @@ static void receive_on_node(int pe, void *dest, const void *from, size_t n, cons
     const struct shmemi_state *s = &shmemi_state;
     shmemi_await(pe, call);
     if (n >= PULL_BYTES && s->node_pes > 2) {
-        memcpy(dest, shmemi_reach(from, n, pe), n);
+        memcpy(dest, shmemi_near(from, pe), n);
         shmemi_message(pe, call);
     }
 }
@@ -172,7 +172,7 @@ static void reduce_shares(char *dest, const char *source, size_t nelems,
         size_t k = last - at < piece ? last - at : piece;
         size_t offset = at * size, bytes = k * size;
         for (int pe = 0; pe < n; pe++) {
-            const void *in = shmemi_reach(source + offset, bytes, pe);
+            const void *in = shmemi_near(source + offset, pe);
             if (in == NULL) {
                 shmemi_net_get(pe, (int64_t)((uintptr_t)source + offset - s->heap_base), fetched,
                                bytes, false, call);

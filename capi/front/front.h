@@ -45,7 +45,7 @@ SHMEMI_INLINE void *shmemi_reach(const void *addr, size_t n, int pe)
     if (SHMEMI_UNLIKELY((uint32_t)pe >= s->n_pes || offset > s->heap_size ||
                         n > s->heap_size - offset))
         return NULL;
-    char *base = s->peer_base[pe];
+    char *base = s->fast_base[pe];
     return SHMEMI_LIKELY(base != NULL) ? base + offset : NULL;
 }
 

@@ -33,7 +33,7 @@ static void forked(void)
     shmemi_state.n_pes = 0;
     shmemi_state.heap_size = 0;
     shmemi_state.core = NULL;
-    shmemi_state.init_count = UINT32_MAX;
+    shmemi_state.init_count = SHMEMI_FORKED;
 }
 
 static int initialise(int requested, int *provided, char *error, size_t size)
@@ -41,7 +41,7 @@ static int initialise(int requested, int *provided, char *error, size_t size)
     struct shmemi_state *s = &shmemi_state;
     static bool watching;
 
-    if (s->init_count == UINT32_MAX) {
+    if (s->init_count == SHMEMI_FORKED) {
         snprintf(error, size,
                  "this process is a child forked after shmem_init (exec a program, or fork before "
                  "shmem_init)");
@@ -126,8 +126,7 @@ void shmemi_finalize(const char *call)
     pthread_mutex_lock(&lifecycle);
     if (s->n_pes == 0) {
         pthread_mutex_unlock(&lifecycle);
-        shmemi_abort(call, "call shmem_init first, and shmem_finalize once for each shmem_init",
-                     "the library is not initialised");
+        shmemi_refuse_uninitialised(call);
     }
     if (s->init_count > 1) {
         s->init_count--;
@@ -199,7 +198,7 @@ void *shmemi_ptr(const void *dest, int pe, const char *call)
 {
     if (!shmemi_addr_accessible(dest, pe, call))
         return NULL;
-    return shmemi_reach(dest, 0, pe);
+    return shmemi_near(dest, pe);
 }
 
 void shmemi_info_get_version(int *major, int *minor, const char *call)

@@ -16,6 +16,9 @@
 
 SHMEMI_COLD void shmemi_refuse_uninitialised(const char *call)
 {
+    if (shmemi_state.init_count == SHMEMI_FORKED)
+        shmemi_abort(call, "exec a program in the child, or fork before shmem_init",
+                     "this process is a child forked after shmem_init");
     shmemi_abort(call, "call shmem_init first and shmem_finalize last",
                  "the library is not initialised");
 }
@@ -40,13 +43,32 @@ static SHMEMI_COLD void refuse(const void *addr, size_t n, int pe, const char *c
                  (size_t)offset, s->heap_size);
 }
 
+/* SHMEM_CHECKS=full: memory that was freed, and the end of each allocation. */
+static void check_block(const void *addr, size_t n, int64_t offset, const char *call)
+{
+    size_t room = n ? shmemi_state.core->heap_room(offset) : 0;
+    if (n > room)
+        shmemi_abort(call, "check the number of elements, and that the memory was not freed",
+                     "%zu bytes at %p: the allocation there has %zu bytes from that address on", n,
+                     addr, room);
+}
+
+static void check_aligned(const void *addr, size_t n, const char *call)
+{
+    if (shmemi_state.checks == SHMEMI_CHECKS_FULL && (uintptr_t)addr % n != 0)
+        shmemi_abort(call, "pass an element of an array of that type",
+                     "%p is not aligned to %zu bytes", addr, n);
+}
+
 /* The offset of a valid symmetric range in the heap of pe. */
 static int64_t offset_of(const void *addr, size_t n, int pe, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
     uintptr_t offset = (uintptr_t)addr - s->heap_base;
-    if ((uint32_t)pe >= s->n_pes || offset >= s->heap_size || n > s->heap_size - offset)
+    if ((uint32_t)pe >= s->n_pes || !shmemi_symmetric(addr, n))
         refuse(addr, n, pe, call);
+    if (s->checks == SHMEMI_CHECKS_FULL)
+        check_block(addr, n, (int64_t)offset, call);
     return (int64_t)offset;
 }
 
@@ -205,32 +227,60 @@ void shmemi_net_set(int pe, int64_t offset, uint64_t value, const char *call)
 
 /* ------------------------------------------------- the slow halves of front.h */
 
-void shmemi_put_slow(void *dest, const void *source, size_t n, int pe, const char *call)
+/* The peer is near here only under SHMEM_CHECKS=full. */
+
+static void put(void *dest, const void *source, size_t n, int pe, bool nbi, const char *call)
 {
     int64_t offset = offset_of(dest, n, pe, call);
     need_local(source, n, "source", call);
-    shmemi_net_put(pe, offset, source, n, false, call);
+    void *to = shmemi_near(dest, pe);
+    if (to) {
+        memcpy(to, source, n);
+        shmemi_notify(pe);
+    } else {
+        shmemi_net_put(pe, offset, source, n, nbi, call);
+    }
+}
+
+static void get(void *dest, const void *source, size_t n, int pe, bool nbi, const char *call)
+{
+    int64_t offset = offset_of(source, n, pe, call);
+    need_local(dest, n, "dest", call);
+    const void *from = shmemi_near(source, pe);
+    if (from)
+        memcpy(dest, from, n);
+    else
+        shmemi_net_get(pe, offset, dest, n, nbi, call);
+}
+
+void shmemi_put_slow(void *dest, const void *source, size_t n, int pe, const char *call)
+{
+    put(dest, source, n, pe, false, call);
 }
 
 void shmemi_put_nbi_slow(void *dest, const void *source, size_t n, int pe, const char *call)
 {
-    int64_t offset = offset_of(dest, n, pe, call);
-    need_local(source, n, "source", call);
-    shmemi_net_put(pe, offset, source, n, true, call);
+    put(dest, source, n, pe, true, call);
 }
 
 void shmemi_get_slow(void *dest, const void *source, size_t n, int pe, const char *call)
 {
-    int64_t offset = offset_of(source, n, pe, call);
-    need_local(dest, n, "dest", call);
-    shmemi_net_get(pe, offset, dest, n, false, call);
+    get(dest, source, n, pe, false, call);
 }
 
 void shmemi_get_nbi_slow(void *dest, const void *source, size_t n, int pe, const char *call)
 {
-    int64_t offset = offset_of(source, n, pe, call);
-    need_local(dest, n, "dest", call);
-    shmemi_net_get(pe, offset, dest, n, true, call);
+    get(dest, source, n, pe, true, call);
+}
+
+static uint64_t apply(enum shmemi_amo op, int width, void *at, uint64_t operand, uint64_t compare,
+                      int pe)
+{
+    uint64_t old = width == 4 ? shmemi_amo_at32(op, at, (uint32_t)operand, (uint32_t)compare)
+                              : shmemi_amo_at64(op, at, operand, compare);
+    if (shmemi_amo_writes(op))
+        shmemi_notify(pe);
+    return old;
 }
 
 void shmemi_put_signal_slow(void *dest, const void *source, size_t n, uint64_t *sig_addr,
@@ -242,15 +292,25 @@ void shmemi_put_signal_slow(void *dest, const void *source, size_t n, uint64_t *
         shmemi_abort(call, "use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD",
                      "signal operation %d does not exist", sig_op);
     need_local(source, n, "source", call);
-    shmemi_net_put_signal(pe, offset, source, n, signal_offset, signal,
-                          sig_op == SHMEM_SIGNAL_SET ? SHMEMI_AMO_SET : SHMEMI_AMO_ADD, nbi, call);
+    check_aligned(sig_addr, sizeof *sig_addr, call);
+    enum shmemi_amo op = sig_op == SHMEM_SIGNAL_SET ? SHMEMI_AMO_SET : SHMEMI_AMO_ADD;
+    void *to = shmemi_near(dest, pe);
+    if (to) {
+        memcpy(to, source, n);
+        apply(op, 8, shmemi_near(sig_addr, pe), signal, 0, pe);
+    } else {
+        shmemi_net_put_signal(pe, offset, source, n, signal_offset, signal, op, nbi, call);
+    }
 }
 
 uint64_t shmemi_amo_slow(enum shmemi_amo op, int width, void *dest, uint64_t operand,
                          uint64_t compare, int pe, const char *call)
 {
     int64_t offset = offset_of(dest, (size_t)width, pe, call);
-    return net_amo(op, width, offset, operand, compare, pe, call);
+    check_aligned(dest, (size_t)width, call);
+    void *at = shmemi_near(dest, pe);
+    return at ? apply(op, width, at, operand, compare, pe)
+              : net_amo(op, width, offset, operand, compare, pe, call);
 }
 
 void shmemi_amo_nbi_slow(enum shmemi_amo op, int width, void *fetch, void *dest, uint64_t operand,
@@ -259,7 +319,14 @@ void shmemi_amo_nbi_slow(enum shmemi_amo op, int width, void *fetch, void *dest,
     const struct shmemi_core *core = shmemi_state.core;
     int64_t offset = offset_of(dest, (size_t)width, pe, call);
     need_local(fetch, (size_t)width, "fetch", call);
-    POST(call, pe, true, core->amo(pe, offset, op, width, operand, compare, fetch, NULL));
+    check_aligned(dest, (size_t)width, call);
+    void *at = shmemi_near(dest, pe);
+    if (at) {
+        uint64_t old = apply(op, width, at, operand, compare, pe);
+        memcpy(fetch, &old, (size_t)width);
+    } else {
+        POST(call, pe, true, core->amo(pe, offset, op, width, operand, compare, fetch, NULL));
+    }
 }
 
 /* ----------------------------------------------------------------- ordering */

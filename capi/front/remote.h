@@ -10,6 +10,21 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Are the n bytes in the user heap? */
+SHMEMI_INLINE bool shmemi_symmetric(const void *addr, size_t n)
+{
+    uintptr_t offset = (uintptr_t)addr - shmemi_state.heap_base;
+    return offset < shmemi_state.heap_size && n <= shmemi_state.heap_size - offset;
+}
+
+/* Where a valid symmetric address of PE pe is in this process; NULL: the PE is
+ * on another node. */
+SHMEMI_INLINE void *shmemi_near(const void *addr, int pe)
+{
+    char *base = shmemi_state.peer_base[pe];
+    return base ? base + ((uintptr_t)addr - shmemi_state.heap_base) : NULL;
+}
+
 void shmemi_net_put(int pe, int64_t offset, const void *source, size_t n, bool nbi,
                     const char *call);
 void shmemi_net_get(int pe, int64_t offset, void *dest, size_t n, bool nbi, const char *call);
@@ -17,6 +32,9 @@ void shmemi_net_put_signal(int pe, int64_t offset, const void *source, size_t n,
                            int64_t signal_offset, uint64_t signal, int op, bool nbi,
                            const char *call);
 void shmemi_net_set(int pe, int64_t offset, uint64_t value, const char *call);
+
+/* init_count of a process that forked after init. */
+#define SHMEMI_FORKED UINT32_MAX
 
 void shmemi_refuse_uninitialised(const char *call) __attribute__((noreturn));
 

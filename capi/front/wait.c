@@ -14,7 +14,7 @@
  * blocked PE at 0.3 % of a CPU.
  */
 #define _GNU_SOURCE
-#include "wait.h"
+#include "remote.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -187,25 +187,22 @@ static void describe_comparison(const void *subject, char *text, size_t size)
              operator_text(c->cmp), c->value, now);
 }
 
-static SHMEMI_COLD void refuse(const void *ivar, size_t n, int cmp, const char *call)
+static SHMEMI_COLD void refuse(const void *ivar, int cmp, const char *call)
 {
     if (shmemi_state.n_pes == 0)
-        shmemi_abort(call, "call shmem_init first and shmem_finalize last",
-                     "the library is not initialised");
+        shmemi_refuse_uninitialised(call);
     if ((unsigned)cmp > SHMEM_CMP_GE)
         shmemi_abort(call, "use SHMEM_CMP_EQ, NE, GT, GE, LT or LE", "comparison %d does not exist",
                      cmp);
-    if (shmemi_reach(ivar, n, shmemi_state.my_pe) == NULL)
-        shmemi_abort(call, "wait on memory from shmem_malloc", "%p is not a symmetric address",
-                     ivar);
+    shmemi_abort(call, "wait on memory from shmem_malloc", "%p is not a symmetric address", ivar);
 }
 
 /* True when the request may be served; refuse ends the process otherwise. */
-SHMEMI_INLINE void check(const void *ivar, size_t n, int cmp, const char *call)
+SHMEMI_INLINE void check(const void *ivar, int cmp, const char *call)
 {
     uintptr_t offset = (uintptr_t)ivar - shmemi_state.heap_base;
     if (SHMEMI_UNLIKELY(offset >= shmemi_state.heap_size || (unsigned)cmp > SHMEM_CMP_GE))
-        refuse(ivar, n, cmp, call);
+        refuse(ivar, cmp, call);
 }
 
 #define COMPARISONS(T, suffix, width_, signed_)                                                    \
@@ -229,14 +226,14 @@ SHMEMI_INLINE void check(const void *ivar, size_t n, int cmp, const char *call)
     }                                                                                              \
     void shmemi_wait_##suffix(const void *ivar, int cmp, T value, const char *call)                \
     {                                                                                              \
-        check(ivar, sizeof value, cmp, call);                                                      \
+        check(ivar, cmp, call);                                                                    \
         struct comparison c = {ivar, cmp, width_, signed_, (uint64_t)value};                       \
         SHMEMI_WAIT(shmemi_my_ctl(), call, describe_comparison, &c,                                \
                     holds_##suffix(ivar, cmp, value));                                             \
     }                                                                                              \
     int shmemi_test_##suffix(const void *ivar, int cmp, T value, const char *call)                 \
     {                                                                                              \
-        check(ivar, sizeof value, cmp, call);                                                      \
+        check(ivar, cmp, call);                                                                    \
         if (holds_##suffix(ivar, cmp, value))                                                      \
             return 1;                                                                              \
         if (shmemi_state.networked)                                                                \
@@ -251,7 +248,7 @@ COMPARISONS(uint64_t, u64, 8, false)
 
 uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call)
 {
-    check(sig_addr, sizeof *sig_addr, SHMEM_CMP_EQ, call);
+    check(sig_addr, SHMEM_CMP_EQ, call);
     if (shmemi_state.networked)
         shmemi_state.core->poll();
     return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);

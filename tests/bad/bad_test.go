@@ -1,0 +1,164 @@
+package bad
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	onNode  = "node"
+	onHosts = "hosts"
+	aborted = 134
+)
+
+// A row is one bad program: what it does, and what must come of it.
+type row struct {
+	what   string
+	env    []string
+	only   string // onNode, onHosts, or both when empty
+	status int
+	say    []string // regular expressions; each must match a line of standard error or output
+}
+
+var rows = []row{
+	{what: "put_wrong_pe", status: aborted, say: []string{`shmem: PE \d: shmem_long_put: PE 2 does not exist, there are 2 \(use 0 to shmem_n_pes\(\) - 1\)`}},
+	{what: "p_negative_pe", status: aborted, say: []string{`PE \d: shmem_long_p: PE -1 does not exist`}},
+	{what: "get_null", status: aborted, say: []string{`PE \d: shmem_long_get: the symmetric address is NULL \(pass memory from shmem_malloc\)`}},
+	{what: "put_private", status: aborted, say: []string{`PE \d: shmem_long_put: 0x\w+ is not a symmetric address \(the heap is .* bytes at .*\) \(pass memory`}},
+	{what: "put_past_end", status: aborted, say: []string{`PE \d: shmem_putmem: \d+ bytes at heap offset .* run past the symmetric heap`}},
+	{what: "put_overflow", status: aborted, say: []string{`PE \d: shmem_long_put: \d+ bytes at heap offset .* run past the symmetric heap`}},
+	{what: "put_null_source", only: onHosts, status: aborted, say: []string{`PE \d: shmem_long_put: the local source is NULL`}},
+	{what: "amo_private", status: aborted, say: []string{`PE \d: shmem_long_atomic_add: 0x\w+ is not a symmetric address`}},
+	{what: "amo_misaligned", env: []string{"SHMEM_CHECKS=full"}, only: onHosts, status: aborted, say: []string{`PE \d: shmem_long_atomic_add: 0x\w+ is not aligned to 8 bytes`}},
+	{what: "signal_operation", status: aborted, say: []string{`PE \d: shmem_putmem_signal: signal operation 77 does not exist \(use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD\)`}},
+	{what: "wait_comparison", status: aborted, say: []string{`PE \d: shmem_long_wait_until: comparison 42 does not exist`}},
+	{what: "wait_private", status: aborted, say: []string{`PE \d: shmem_long_wait_until: 0x\w+ is not a symmetric address \(wait on memory from shmem_malloc\)`}},
+	{what: "broadcast_root", status: aborted, say: []string{`PE \d: shmem_long_broadcast: root PE 2 does not exist, there are 2`}},
+	{what: "broadcast_private", status: aborted, say: []string{`PE \d: shmem_long_broadcast: dest 0x\w+ with 8 bytes is not in the symmetric heap`}},
+	{what: "team_unknown", status: aborted, say: []string{`PE \d: shmem_long_broadcast: team 4711 does not exist \(pass SHMEM_TEAM_WORLD\)`}},
+	{what: "free_twice", status: aborted, say: []string{`PE \d: shmem_free: 0x\w+ is not the start of an allocation \(free each allocation once`}},
+	{what: "free_inside", status: aborted, say: []string{`PE \d: shmem_free: 0x\w+ is not the start of an allocation`}},
+	{what: "free_private", status: aborted, say: []string{`PE \d: shmem_free: 0x\w+ is not in the symmetric heap`}},
+	{what: "align_odd", status: aborted, say: []string{`PE \d: shmem_align: alignment 24 is not usable \(use a power of two`}},
+	{what: "hints_unknown", status: aborted, say: []string{`PE \d: shmem_malloc_with_hints: hints 0x\w+ have bits that mean nothing`}},
+	{what: "sizes_differ", env: []string{"SHMEM_CHECKS=full"}, status: aborted, say: []string{`PE \d: shmem_malloc: the PEs ask for different sizes, 100 to 101 bytes`}},
+	{what: "before_init", only: onNode, status: aborted, say: []string{`shmem: shmem_long_p: the library is not initialised \(call shmem_init first`}},
+	{what: "my_pe_before_init", only: onNode, status: aborted, say: []string{`shmem: shmem_my_pe: the library is not initialised`}},
+	{what: "finalize_before_init", only: onNode, status: aborted, say: []string{`shmem: shmem_finalize: the library is not initialised`}},
+	{what: "after_finalize", status: aborted, say: []string{`shmem: shmem_long_p: the library is not initialised`}},
+	{what: "finalize_twice", status: aborted, say: []string{`shmem: shmem_finalize: the library is not initialised`}},
+	{what: "thread_level", only: onNode, status: 3, say: []string{`shmem: shmem_init_thread: thread level 99 does not exist`}},
+	{what: "exit_7", status: 7},
+	{what: "exit_0", status: 0},
+	{what: "in_child", only: onNode, status: 0, say: []string{`shmem: shmem_barrier_all: this process is a child forked after shmem_init`, `child ended with status 134`}},
+	{what: "crash", status: 128 + 11, say: []string{`PE 1 was killed by signal 11 \(segmentation fault\)`}},
+	{what: "leaves", env: []string{"LIMIT=3"}, status: 124, say: []string{`PE 1 exited with status 0 .*shmem_finalize`}},
+	{what: "hang", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 0: shmem_long_wait_until has waited \d s: for 0x\w+ \(heap offset 0x\w+\) == 5, now 0 \(the wait goes on\)`}},
+	{what: "absent", env: []string{"SHMEM_BOOTSTRAP_TIMEOUT=1"}, status: 1, say: []string{`shmem: shmem_init: .*PE 1 did not come within 1s \(see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT\)`}},
+	{what: "nothing", env: []string{"SHMEM_SYMMETRIC_SIZE=banana"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_SYMMETRIC_SIZE.*banana`}},
+	{what: "nothing", env: []string{"SHMEM_SYMMETRIC_SIZE=9000000t"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_SYMMETRIC_SIZE`}},
+	{what: "nothing", env: []string{"SHMEM_SYMMETRIC_SIZE=0"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_SYMMETRIC_SIZE`}},
+	{what: "nothing", env: []string{"SHMEM_PROVIDER=carrier-pigeon"}, only: onHosts, status: 1, say: []string{`shmem: shmem_init: .*carrier-pigeon`}},
+	{what: "nothing", env: []string{"SHMEM_LIBFABRIC=/nowhere/libfabric.so"}, only: onHosts, status: 1, say: []string{`shmem: shmem_init: .*/nowhere/libfabric.so`}},
+	{what: "nothing", env: []string{"SHMEM_SYMETRIC_SIZE=1g"}, status: 0, say: []string{`SHMEM_SYMETRIC_SIZE.*SHMEM_SYMMETRIC_SIZE`}},
+	{what: "nothing", env: []string{"SHMEM_BOOTSTRAP=smoke"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_BOOTSTRAP.*smoke`}},
+	{what: "nothing", env: []string{"SHMEM_CHECKS=perhaps"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_CHECKS.*perhaps`}},
+}
+
+func TestBadInput(t *testing.T) {
+	build := buildDir(t)
+	program := compile(t, build)
+	for _, r := range rows {
+		for _, where := range []string{onNode, onHosts} {
+			if r.only != "" && r.only != where {
+				continue
+			}
+			name := strings.Join(append([]string{r.what, where}, r.env...), ",")
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				r.run(t, build, program, where)
+			})
+		}
+	}
+}
+
+func (r row) run(t *testing.T, build, program, where string) {
+	limit := "20"
+	args := []string{"-n", "2"}
+	if where == onHosts {
+		args = append(args, "--hosts", "2", "-x", "SHMEM_PROVIDER=tcp")
+	}
+	for _, e := range r.env {
+		if v, ok := strings.CutPrefix(e, "LIMIT="); ok {
+			limit = v
+			continue
+		}
+		args = append(args, "-x", e)
+	}
+	args = append(args, "--timeout", limit, program, r.what)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(build, "bin", "shmemrun"), args...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	if got := cmd.ProcessState.ExitCode(); got != r.status {
+		t.Errorf("status %d, want %d", got, r.status)
+	}
+	for _, say := range r.say {
+		if !regexp.MustCompile(say).Match(out.Bytes()) {
+			t.Errorf("nothing says %s", say)
+		}
+	}
+	if bytes.Contains(out.Bytes(), []byte("goroutine ")) {
+		t.Error("a Go trace reached the program")
+	}
+	if t.Failed() {
+		t.Logf("shmemrun %s\n%s", strings.Join(args, " "), out.Bytes())
+	}
+}
+
+func compile(t *testing.T, build string) string {
+	program := filepath.Join(t.TempDir(), "bad")
+	gcc := exec.CommandContext(t.Context(), "gcc", "-std=gnu11", "-Wall", "-Wextra", "-I../../include",
+		"-o", program, "testdata/bad.c", "-L"+filepath.Join(build, "lib"), "-lshmem")
+	if out, err := gcc.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", gcc, err, out)
+	}
+	return program
+}
+
+func buildDir(t *testing.T) string {
+	dir := os.Getenv("BUILD")
+	if dir == "" {
+		dir = "build"
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join("..", "..", dir)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "bin", "shmemrun")); err != nil {
+		t.Fatalf("find shmemrun: %v (run make test, which builds first)", err)
+	}
+	return dir
+}

@@ -1,0 +1,228 @@
+/*
+ * bad.c: does one thing that cannot be served. The argument names it; the test
+ * beside this file knows what the library has to say.
+ */
+#include <shmem.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int me, n;
+static long *block; /* 10 elements */
+
+static void put_wrong_pe(void)
+{
+    shmem_long_put(block, block, 1, n);
+}
+static void p_negative_pe(void)
+{
+    shmem_long_p(block, 1, -1);
+}
+static void get_null(void)
+{
+    shmem_long_get(block, NULL, 1, 0);
+}
+static void put_private(void)
+{
+    static long here;
+    shmem_long_put(&here, block, 1, 0);
+}
+static void put_past_end(void)
+{
+    shmem_putmem(block, block, (size_t)1 << 40, 0);
+}
+static void put_overflow(void)
+{
+    shmem_long_put(block, block, SIZE_MAX / 4, 0);
+}
+static void put_null_source(void)
+{
+    shmem_long_put(block, NULL, 1, (me + 1) % n);
+}
+static void amo_private(void)
+{
+    static long here;
+    shmem_long_atomic_add(&here, 1, 0);
+}
+static void amo_misaligned(void)
+{
+    shmem_long_atomic_add((long *)((char *)block + 3), 1, (me + 1) % n);
+}
+static void signal_operation(void)
+{
+    shmem_putmem_signal(block, block, 8, (uint64_t *)block, 1, 77, 0);
+}
+static void wait_comparison(void)
+{
+    shmem_long_wait_until(block, 42, 0);
+}
+static void wait_private(void)
+{
+    static long here;
+    shmem_long_wait_until(&here, SHMEM_CMP_EQ, 1);
+}
+static void broadcast_root(void)
+{
+    shmem_long_broadcast(SHMEM_TEAM_WORLD, block, block, 1, n);
+}
+static void broadcast_private(void)
+{
+    static long here;
+    shmem_long_broadcast(SHMEM_TEAM_WORLD, &here, block, 1, 0);
+}
+static void team_unknown(void)
+{
+    shmem_long_broadcast((shmem_team_t)4711, block, block, 1, 0);
+}
+static void free_twice(void)
+{
+    shmem_free(block);
+    shmem_free(block);
+}
+static void free_inside(void)
+{
+    shmem_free(block + 1);
+}
+static void free_private(void)
+{
+    shmem_free(&me);
+}
+static void align_odd(void)
+{
+    shmem_align(24, 100);
+}
+static void hints_unknown(void)
+{
+    shmem_malloc_with_hints(8, 1L << 40);
+}
+static void sizes_differ(void)
+{
+    shmem_malloc(100 + (size_t)me);
+}
+static void after_finalize(void)
+{
+    shmem_finalize();
+    shmem_long_p(block, 1, 0);
+}
+static void finalize_twice(void)
+{
+    shmem_finalize();
+    shmem_finalize();
+}
+static void exit_7(void)
+{
+    if (me == n - 1)
+        shmem_global_exit(7);
+    shmem_barrier_all();
+}
+static void exit_0(void)
+{
+    if (me == n - 1)
+        shmem_global_exit(0);
+    for (;;)
+        pause();
+}
+static void in_child(void)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        shmem_barrier_all();
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    printf("child ended with status %d\n", WEXITSTATUS(status));
+    shmem_finalize();
+    exit(0);
+}
+static void crash(void)
+{
+    if (me == 1)
+        *(volatile int *)8 = 1;
+    shmem_barrier_all();
+}
+static void leaves(void)
+{
+    if (me == 1)
+        exit(0);
+    shmem_barrier_all();
+}
+static void hang(void)
+{
+    static long *word;
+    word = shmem_calloc(1, sizeof *word);
+    if (me == 0)
+        shmem_long_wait_until(word, SHMEM_CMP_EQ, 5);
+    sleep(3);
+    shmem_long_p(word, 5, 0);
+    shmem_finalize();
+    exit(0);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {
+    {"put_wrong_pe", put_wrong_pe},
+    {"p_negative_pe", p_negative_pe},
+    {"get_null", get_null},
+    {"put_private", put_private},
+    {"put_past_end", put_past_end},
+    {"put_overflow", put_overflow},
+    {"put_null_source", put_null_source},
+    {"amo_private", amo_private},
+    {"amo_misaligned", amo_misaligned},
+    {"signal_operation", signal_operation},
+    {"wait_comparison", wait_comparison},
+    {"wait_private", wait_private},
+    {"broadcast_root", broadcast_root},
+    {"broadcast_private", broadcast_private},
+    {"team_unknown", team_unknown},
+    {"free_twice", free_twice},
+    {"free_inside", free_inside},
+    {"free_private", free_private},
+    {"align_odd", align_odd},
+    {"hints_unknown", hints_unknown},
+    {"sizes_differ", sizes_differ},
+    {"after_finalize", after_finalize},
+    {"finalize_twice", finalize_twice},
+    {"exit_7", exit_7},
+    {"exit_0", exit_0},
+    {"in_child", in_child},
+    {"crash", crash},
+    {"leaves", leaves},
+    {"hang", hang},
+};
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    int provided;
+    if (strcmp(what, "before_init") == 0) {
+        long word = 0;
+        shmem_long_p(&word, 1, 0);
+    }
+    if (strcmp(what, "my_pe_before_init") == 0)
+        shmem_my_pe();
+    if (strcmp(what, "finalize_before_init") == 0)
+        shmem_finalize();
+    if (strcmp(what, "thread_level") == 0)
+        return shmem_init_thread(99, &provided) != 0 ? 3 : 0;
+    /* The last PE never comes. */
+    if (strcmp(what, "absent") == 0 && strcmp(getenv("SHMEM_LAUNCHER_PE"), "1") == 0)
+        for (;;)
+            pause();
+    shmem_init();
+    me = shmem_my_pe();
+    n = shmem_n_pes();
+    block = shmem_calloc(10, sizeof *block);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (strcmp(what, cases[i].name) == 0)
+            cases[i].run();
+    shmem_finalize();
+    return 0;
+}
