@@ -269,7 +269,19 @@ func (j *job) exited(pid int, ws unix.WaitStatus) {
 		j.judge(p)
 		return
 	}
-	j.after(hangUpDelay, func() { j.judge(p) })
+	j.after(hangUpDelay, func() { j.listenOut(p) })
+}
+
+// listenOut judges a PE whose socket its children hold open, once nothing more
+// lies in it.
+func (j *job) listenOut(p *process) {
+	switch {
+	case p.hungUp: // judged by serve
+	case p.unread():
+		j.after(hangUpDelay, func() { j.listenOut(p) })
+	default:
+		j.judge(p)
+	}
 }
 
 // judge decides what the end of a PE means for the others.
@@ -281,14 +293,17 @@ func (j *job) judge(p *process) {
 	j.running--
 	inside, finalized := j.meet.state(p.pe)
 	fate := fateOf(p.waitStat, inside)
-	if fate.Bad() && !j.settled {
-		j.settle(fate.Status())
-		if !j.ending {
+	if fate.Bad() {
+		// A PE that has finalized leaves nobody waiting. Of those that return a
+		// failure then, perhaps all alike, the first is told.
+		fatal := inside || !finalized
+		if !j.ending && (fatal || !j.settled) {
 			j.out.say(fmt.Sprintf("PE %d %v", p.pe, fate))
 		}
-	}
-	if fate.Bad() && !j.ending && (inside || !finalized) {
-		j.end(unix.SIGTERM, failureGrace)
+		j.settle(fate.Status())
+		if !j.ending && fatal {
+			j.end(unix.SIGTERM, failureGrace)
+		}
 	}
 	j.meet.end(p.pe, fate)
 	if !fate.Bad() && inside && !j.ending {

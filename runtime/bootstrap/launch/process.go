@@ -45,6 +45,19 @@ func (p *process) signal(sig unix.Signal) {
 	}
 }
 
+// unread reports whether something, or the end, lies in the PE's socket. On a
+// busy machine its reader may be late.
+func (p *process) unread() bool {
+	ready := 0
+	raw, err := p.conn.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) {
+			ready, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		})
+	}
+	return err == nil && ready > 0
+}
+
 // files that shmemrun holds for each PE while the job runs, and for itself.
 const (
 	filesPerPE = 3
