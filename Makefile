@@ -64,7 +64,7 @@ clean: ## remove everything that was built
 # ---------------------------------------------------------------- libraries
 
 CFLAGS_C   := -std=gnu11 -Wall -Wextra -Werror
-CFLAGS_LIB := $(CFLAGS_C) -O2 -g -fPIC -fvisibility=hidden -Iinclude -Icapi/abi \
+CFLAGS_LIB := $(CFLAGS_C) -O2 -g -fPIC -fno-strict-aliasing -fwrapv -fvisibility=hidden -Iinclude -Icapi/abi \
               -ffile-prefix-map=$(CURDIR)=. -DSHMEMI_VERSION='"$(VERSION)"'
 # NODELETE: the front starts a Go runtime in the process, and a Go runtime
 # cannot be unloaded, so dlclose must not take its caller away.
@@ -96,9 +96,11 @@ $(3)/libshmem.so: $(call front_obj,$(1)) $(FRONT_MAP)
 -include $(FRONT_SRC:capi/front/%.c=$(BUILD)/obj/$(1)/%.d)
 endef
 $(eval $(call front_rules,front,,$(BUILD)/lib,))
+# ThreadSanitizer does not see fences: -Wno-tsan keeps gcc from refusing them.
 # A sanitizer's own symbols come from the program, so -z defs must give way.
-$(eval $(call front_rules,asan,-fsanitize=address -fno-omit-frame-pointer,$(BUILD)/asan/lib,-Wl,-z,undefs))
-$(eval $(call front_rules,tsan,-fsanitize=thread -fno-omit-frame-pointer,$(BUILD)/tsan/lib,-Wl,-z,undefs))
+UNDEFS := -Wl,-z,undefs
+$(eval $(call front_rules,asan,-fsanitize=address -fno-omit-frame-pointer,$(BUILD)/asan/lib,$(UNDEFS)))
+$(eval $(call front_rules,tsan,-fsanitize=thread -Wno-tsan -fno-omit-frame-pointer,$(BUILD)/tsan/lib,$(UNDEFS)))
 
 # The version script can only be given here: #cgo LDFLAGS refuses the option,
 # and without it some 45 names of the Go runtime would be exported. The header
