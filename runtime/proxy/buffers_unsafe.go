@@ -41,6 +41,26 @@ func (e *Engine) buffer(t fabric.Token) unsafe.Pointer {
 	return unsafe.Add(e.buffers, uintptr(t)*messageSize)
 }
 
+// postReceive hands a receive buffer to the provider, or remembers to.
 func (e *Engine) postReceive(t fabric.Token) error {
-	return e.prov.Recv(e.buffer(t), messageSize, e.bufDesc, t)
+	err := e.prov.Recv(e.buffer(t), messageSize, e.bufDesc, t)
+	switch err {
+	case nil:
+		return nil
+	case fabric.ErrAgain:
+		e.unposted = append(e.unposted, t)
+		return nil
+	}
+	return fmt.Errorf("post receive buffer %d: %w", t, err)
+}
+
+// postReceives tries those again that found no room.
+func (e *Engine) postReceives() {
+	work := e.unposted
+	e.unposted = e.unposted[:0] // postReceive writes behind where work is read
+	for _, t := range work {
+		if err := e.postReceive(t); err != nil {
+			e.fatal(err)
+		}
+	}
 }

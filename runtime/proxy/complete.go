@@ -24,6 +24,7 @@ func (e *Engine) Complete(comps []fabric.Completion) {
 	for i := range comps {
 		e.complete(&comps[i])
 	}
+	e.postReceives()
 	e.unpark()
 	if len(comps) > 0 {
 		e.wakeSleepers()
@@ -38,7 +39,7 @@ func (e *Engine) complete(c *fabric.Completion) {
 	if c.Token < receives {
 		e.receive(e.buffer(c.Token), int(c.Len))
 		if err := e.postReceive(c.Token); err != nil {
-			e.fatal(fmt.Errorf("post receive buffer %d again: %w", c.Token, err))
+			e.fatal(err)
 		}
 		return
 	}

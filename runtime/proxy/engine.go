@@ -114,6 +114,7 @@ type Engine struct {
 	parked   []parked
 	spare    []parked
 	early    map[uint64][]byte // messages ahead of their turn, by PE and sequence number
+	unposted []fabric.Token    // receive buffers that the provider had no room for
 
 	buffers   unsafe.Pointer // receive buffers, then one send buffer for each slot, then scratch
 	bufDesc   unsafe.Pointer
@@ -161,7 +162,7 @@ func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fat
 		peers: make([]peer, npes), dirty: make([]fabric.PE, 0, npes),
 		slots: make([]slot, tokens), free: make([]fabric.Token, 0, tokens),
 		parked: make([]parked, 0, 64), spare: make([]parked, 0, 64),
-		early: map[uint64][]byte{},
+		early: map[uint64][]byte{}, unposted: make([]fabric.Token, 0, receives),
 		fatal: fatal, stopped: make(chan struct{}),
 	}
 	e.unordered = !e.caps.SendAfterSend || !e.caps.SendAfterWrite
@@ -207,7 +208,7 @@ func (e *Engine) Connect(all []Endpoint) error {
 	}
 	for t := range fabric.Token(receives) {
 		if err := e.postReceive(t); err != nil {
-			return fmt.Errorf("post receive buffer %d: %w", t, err)
+			return err
 		}
 	}
 	return nil
