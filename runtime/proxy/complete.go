@@ -32,6 +32,10 @@ func (e *Engine) Complete(comps []fabric.Completion) {
 }
 
 func (e *Engine) complete(c *fabric.Completion) {
+	if c.Token >= tokens {
+		e.notInFlight(c.Token)
+		return
+	}
 	if c.Err != 0 {
 		e.completeError(c)
 		return
@@ -65,14 +69,16 @@ func (e *Engine) complete(c *fabric.Completion) {
 			e.inflight--
 		}
 	default:
-		e.fatal(fmt.Errorf("completion of token %d, which is not in flight", c.Token))
+		e.notInFlight(c.Token)
 		return
 	}
 	e.give(c.Token)
 }
 
 // completeError ends the operation that failed: its caller gets the status,
-// and a non-blocking one fails the next quiet.
+// and a non-blocking one fails the next quiet. A message that does not arrive
+// is the end: its answer never comes, or on an unordered fabric the turn of
+// those after it.
 func (e *Engine) completeError(c *fabric.Completion) {
 	text := e.prov.ErrorText(c)
 	if c.Token < receives {
@@ -80,19 +86,33 @@ func (e *Engine) completeError(c *fabric.Completion) {
 		return
 	}
 	s := &e.slots[c.Token]
-	e.err = fmt.Errorf("PE %d: %s: %s", s.pe, s.use, text)
-	if s.use == useWrite {
+	err := fmt.Errorf("PE %d: %s: %s", s.pe, s.use, text)
+	switch s.use {
+	case useSend:
+		e.fatal(err)
+	case useWrite:
 		e.inflight--
 		e.peers[s.pe].writes--
-	} else if s.use == useRead && s.request == nil {
-		e.inflight--
+	case useRead:
+		if s.request == nil {
+			e.inflight--
+		}
+	default:
+		e.notInFlight(c.Token)
+		return
 	}
 	e.dropRegion(s)
 	if s.request != nil {
+		e.err = err
 		finish(s.request, c.Err, 0)
+	} else {
+		e.lost = err
 	}
 	e.give(c.Token)
-	e.wakeSleepers()
+}
+
+func (e *Engine) notInFlight(t fabric.Token) {
+	e.fatal(fmt.Errorf("completion of token %d, which is not in flight", t))
 }
 
 func (u use) String() string {

@@ -123,7 +123,8 @@ type Engine struct {
 	unordered bool // messages may overtake writes or each other
 
 	comps [pollBatch]fabric.Completion
-	err   error
+	err   error // of the last Failed, or of the last request that ended badly
+	lost  error // of an operation that nobody waits for: quiet reports it
 	fatal func(error)
 	Count Counters
 
@@ -214,7 +215,7 @@ func (e *Engine) Connect(all []Endpoint) error {
 	return nil
 }
 
-// Err returns the reason of the last Failed.
+// Err returns the reason of the last Failed, and of a request's status.
 func (e *Engine) Err() error { return e.err }
 
 func (e *Engine) fail(err error) Status {

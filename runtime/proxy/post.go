@@ -248,7 +248,7 @@ func (e *Engine) posted(t fabric.Token, s *slot, err error) Status {
 func (e *Engine) dropRegion(s *slot) {
 	if s.region.Base != nil {
 		if err := e.prov.Unregister(s.region); err != nil {
-			e.err = err
+			e.lost = err
 		}
 		s.region = fabric.Region{}
 	}

@@ -11,10 +11,13 @@ func (e *Engine) Fence() Status {
 }
 
 // Quiet answers Done when everything that was posted has taken effect at its
-// target. While it answers Pending the caller polls and asks again.
+// target. While it answers Pending the caller polls and asks again. It answers
+// Failed once when an operation failed that no caller was told about.
 func (e *Engine) Quiet() Status {
-	if e.err != nil {
-		return Failed
+	if e.lost != nil {
+		err := e.lost
+		e.lost = nil
+		return e.fail(err)
 	}
 	e.unpark()
 	if len(e.parked) > 0 {
