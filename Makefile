@@ -74,8 +74,6 @@ FRONT_SRC := $(wildcard capi/front/*.c)
 FRONT_MAP := capi/front/zz_libshmem.map
 CORE_MAP  := capi/core/zz_core.map
 HEADERS   := $(sort $(shell find include -type f -name '*.h' 2>/dev/null))
-# A sanitizer build is the same front with other flags: build/asan, build/tsan.
-front_obj  = $(FRONT_SRC:capi/front/%.c=$(BUILD)/obj/$(1)/%.o)
 
 CMDS   := $(sort $(patsubst cmd/%/,%,$(dir $(wildcard cmd/*/*.go))))
 GO_SRC := go.mod VERSION $(wildcard go.sum) \
@@ -83,35 +81,43 @@ GO_SRC := go.mod VERSION $(wildcard go.sum) \
 
 build: $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(CMDS:%=$(BUILD)/bin/%)
 
-define front_rules
+# The libraries, plain and under two sanitizers. In a sanitizer build the C of
+# the core is instrumented too; cgo then also tells ThreadSanitizer about the
+# order that the Go runtime makes between threads. The arguments: name, compiler
+# flags, folder, linker flags.
+#
+# The core's version script can only be given here: #cgo LDFLAGS refuses the
+# option, and without it some 45 names of the Go runtime would be exported. The
+# header that go build writes beside the library is of no use to anybody: the
+# functions are behind one table.
+define library_rules
 $(BUILD)/obj/$(1)/%.o: capi/front/%.c VERSION Makefile
 	@mkdir -p $$(@D)
 	$(CC) $(CFLAGS_LIB) $(2) -MMD -MP -c -o $$@ $$<
 
-$(3)/libshmem.so: $(call front_obj,$(1)) $(FRONT_MAP)
+$(3)/libshmem.so: $(FRONT_SRC:capi/front/%.c=$(BUILD)/obj/$(1)/%.o) $(FRONT_MAP)
 	@mkdir -p $$(@D)
 	$(CC) -shared -o $$@ $(2) -Wl,-soname,libshmem.so -Wl,--version-script=$(FRONT_MAP) \
-	    $(LDFLAGS_SO) $(4) $(call front_obj,$(1))
+	    $(LDFLAGS_SO) $(4) $$(filter %.o,$$^)
+
+$(3)/libshmem_core.so: $(GO_SRC) $(CORE_MAP)
+	@mkdir -p $$(@D) $(BUILD)/obj/$(1)
+	CGO_ENABLED=1 CC="$(CC)" CGO_CFLAGS="-O2 -g $(2)" CGO_LDFLAGS="$(2)" \
+	$(GO) build -trimpath -buildmode=c-shared \
+	    -ldflags "-extldflags '-Wl,-soname,libshmem_core.so -Wl,--version-script=$(abspath $(CORE_MAP)) $(LDFLAGS_SO) $(4)'" \
+	    -o $(BUILD)/obj/$(1)/libshmem_core.so ./capi/core
+	cp $(BUILD)/obj/$(1)/libshmem_core.so $$@
 
 -include $(FRONT_SRC:capi/front/%.c=$(BUILD)/obj/$(1)/%.d)
 endef
-$(eval $(call front_rules,front,,$(BUILD)/lib,))
 # ThreadSanitizer does not see fences: -Wno-tsan keeps gcc from refusing them.
+ASAN := -fsanitize=address -fno-omit-frame-pointer
+TSAN := -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan
 # A sanitizer's own symbols come from the program, so -z defs must give way.
 UNDEFS := -Wl,-z,undefs
-$(eval $(call front_rules,asan,-fsanitize=address -fno-omit-frame-pointer,$(BUILD)/asan/lib,$(UNDEFS)))
-$(eval $(call front_rules,tsan,-fsanitize=thread -Wno-tsan -fno-omit-frame-pointer,$(BUILD)/tsan/lib,$(UNDEFS)))
-
-# The version script can only be given here: #cgo LDFLAGS refuses the option,
-# and without it some 45 names of the Go runtime would be exported. The header
-# that go build writes beside the library is of no use to anybody: the names
-# are behind one function table.
-$(BUILD)/lib/libshmem_core.so: $(GO_SRC) $(CORE_MAP)
-	@mkdir -p $(@D) $(BUILD)/obj/core
-	CGO_ENABLED=1 CC="$(CC)" $(GO) build -trimpath -buildmode=c-shared \
-	    -ldflags "-extldflags '-Wl,-soname,libshmem_core.so -Wl,--version-script=$(abspath $(CORE_MAP)) $(LDFLAGS_SO)'" \
-	    -o $(BUILD)/obj/core/libshmem_core.so ./capi/core
-	cp $(BUILD)/obj/core/libshmem_core.so $@
+$(eval $(call library_rules,plain,,$(BUILD)/lib,))
+$(eval $(call library_rules,asan,$(ASAN),$(BUILD)/asan/lib,$(UNDEFS)))
+$(eval $(call library_rules,tsan,$(TSAN),$(BUILD)/tsan/lib,$(UNDEFS)))
 
 # The commands are pure Go, so that they run on a machine that has neither
 # libfabric nor the C library they were built with.
@@ -120,12 +126,8 @@ $(CMDS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(GO_SRC)
 	CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/$*
 
 # shmemrun puts the lib beside its own bin first for the PEs, so each sanitizer
-# build gets a copy of it, and of the core, which C's sanitizers leave as it is.
-COPIES := lib/libshmem_core.so bin/shmemrun
-$(COPIES:%=$(BUILD)/asan/%): $(BUILD)/asan/%: $(BUILD)/%
-	@mkdir -p $(@D)
-	cp $< $@
-$(COPIES:%=$(BUILD)/tsan/%): $(BUILD)/tsan/%: $(BUILD)/%
+# build gets a copy of it.
+$(BUILD)/asan/bin/shmemrun $(BUILD)/tsan/bin/shmemrun: $(BUILD)/bin/shmemrun
 	@mkdir -p $(@D)
 	cp $< $@
 
@@ -145,20 +147,19 @@ endef
 $(foreach e,$(EXAMPLES),$(eval $(call example_rule,$(e))))
 
 # The C tests, plain and under two sanitizers. -O1 keeps the compile of the
-# generated ones short: they are wide, not hot.
+# generated ones short: they are wide, not hot. The arguments: suffix, compiler
+# flags, folder.
 .PHONY: tests tests-asan tests-tsan
-tests: $(CTESTS:%=$(BUILD)/tests/%)
-tests-asan: $(CTESTS:%=$(BUILD)/asan/tests/%) $(COPIES:%=$(BUILD)/asan/%)
-tests-tsan: $(CTESTS:%=$(BUILD)/tsan/tests/%) $(COPIES:%=$(BUILD)/tsan/%)
+define ctest_rules
+tests$(1): $(3)/bin/shmemrun $(3)/lib/libshmem_core.so $(CTESTS:%=$(3)/tests/%)
 
-define ctest_rule
-$(1)/tests/%: tests/c/%.c $(wildcard tests/c/*.h) $(HEADERS) $(1)/lib/libshmem.so
+$(3)/tests/%: tests/c/%.c $(wildcard tests/c/*.h) $(HEADERS) $(3)/lib/libshmem.so
 	@mkdir -p $$(@D)
-	$(CC) $(CFLAGS_C) -O1 -g -pthread -Iinclude $(2) -o $$@ $$< -L$(1)/lib -lshmem -lm
+	$(CC) $(CFLAGS_C) -O1 -g -pthread -Iinclude $(2) -o $$@ $$< -L$(3)/lib -lshmem -lm
 endef
-$(eval $(call ctest_rule,$(BUILD),))
-$(eval $(call ctest_rule,$(BUILD)/asan,-fsanitize=address -fno-omit-frame-pointer))
-$(eval $(call ctest_rule,$(BUILD)/tsan,-fsanitize=thread -fno-omit-frame-pointer))
+$(eval $(call ctest_rules,,,$(BUILD)))
+$(eval $(call ctest_rules,-asan,$(ASAN),$(BUILD)/asan))
+$(eval $(call ctest_rules,-tsan,$(TSAN),$(BUILD)/tsan))
 
 # ------------------------------------------------------------------ install
 
