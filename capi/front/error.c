@@ -35,7 +35,8 @@ void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
      * lock of the thread that we interrupt. */
     ssize_t ignored = write(STDERR_FILENO, line, (size_t)n);
     (void)ignored;
+    /* Without a reason: the message is out already. */
     if (shmemi_state.core)
-        shmemi_state.core->abort_(EXIT_ABORTED, line);
+        shmemi_state.core->abort_(EXIT_ABORTED, "");
     _exit(EXIT_ABORTED);
 }
