@@ -69,18 +69,24 @@ func apply64(op Op, at unsafe.Pointer, operand, compare uint64) uint64 {
 	}
 }
 
-// store writes an element of 1, 2, 4 or 8 bytes at once, whatever its
-// alignment: no reader sees a part of it when it is naturally aligned.
+// store writes an element of 1, 2, 4 or 8 bytes at once where it is naturally
+// aligned, so that no reader sees a part of it. Elsewhere a plain store does:
+// an atomic one across two cache lines would lock the bus of the whole machine.
 func store(at unsafe.Pointer, width uint8, value uint64) {
-	switch width {
-	case 1:
+	aligned := uintptr(at)&uintptr(width-1) == 0
+	switch {
+	case width == 1:
 		*(*uint8)(at) = uint8(value)
-	case 2:
+	case width == 2:
 		*(*uint16)(at) = uint16(value)
-	case 4:
+	case width == 4 && aligned:
 		atomic.StoreUint32((*uint32)(at), uint32(value))
-	default:
+	case width == 4:
+		*(*uint32)(at) = uint32(value)
+	case aligned:
 		atomic.StoreUint64((*uint64)(at), value)
+	default:
+		*(*uint64)(at) = value
 	}
 }
 

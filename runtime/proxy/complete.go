@@ -119,23 +119,38 @@ func (u use) String() string {
 	return [...]string{"idle", "send", "write", "read", "atomic", "flush"}[u]
 }
 
+// furthest bounds how many messages of one PE may come before their turn: more
+// than any provider has under way between two endpoints.
+const furthest = 1 << 16
+
 // receive applies a message, or keeps it until those before it have come.
 func (e *Engine) receive(m unsafe.Pointer, n int) {
+	if n < headerSize || n > messageSize {
+		e.fatal(fmt.Errorf("receive: message of %d bytes, which is not one of this job", n))
+		return
+	}
 	h := (*header)(m)
-	if n < headerSize || h.From >= uint32(len(e.peers)) {
-		e.fatal(fmt.Errorf("message of %d bytes from PE %d is not one of this job", n, h.From))
+	if h.From >= uint32(len(e.peers)) {
+		e.fatal(fmt.Errorf("receive: message from PE %d, which is not one of this job", h.From))
 		return
 	}
 	p := &e.peers[h.From]
-	if e.caps.SendAfterSend || h.Seq == p.received+1 {
+	due := p.received + 1
+	if h.Seq == due {
 		p.received++
 		e.apply(h, unsafe.Add(m, headerSize), n-headerSize)
 		e.applyEarly(h.From, p)
 		return
 	}
+	key := earlyKey(h.From, h.Seq)
+	if _, twice := e.early[key]; twice || e.caps.SendAfterSend || h.Seq-due >= furthest {
+		e.fatal(fmt.Errorf("receive: message %d of PE %d came when %d was due: provider %s lost, repeated or reordered messages "+
+			"(name another by SHMEM_PROVIDER)", h.Seq, h.From, due, e.caps.Provider))
+		return
+	}
 	kept := make([]byte, n)
 	copy(kept, unsafe.Slice((*byte)(m), n))
-	e.early[earlyKey(h.From, h.Seq)] = kept
+	e.early[key] = kept
 }
 
 func earlyKey(from, seq uint32) uint64 { return uint64(from)<<32 | uint64(seq) }
@@ -155,48 +170,77 @@ func (e *Engine) applyEarly(from uint32, p *peer) {
 	}
 }
 
-// apply does what a message asks for.
+// apply does what a message asks for. What does not fit leaves the memory as
+// it is.
 func (e *Engine) apply(h *header, payload unsafe.Pointer, n int) {
 	switch h.Kind {
 	case kindAMO:
-		at, ok := e.segment.at(h.Offset, uint64(h.Width))
-		if !ok {
-			e.refuse(h)
-			return
-		}
-		old := applyOp(h.Op, at, h.Width, h.Operand, h.Extra)
-		if h.Fetch != 0 {
-			e.answer(h, old)
+		if at := e.word(h, h.Offset, h.Width); at != nil {
+			old := applyOp(h.Op, at, h.Width, h.Operand, h.Extra)
+			if h.Fetch != 0 {
+				e.answer(h, old)
+			}
 		}
 	case kindStore:
-		at, ok := e.segment.at(h.Offset, uint64(h.Width))
-		if !ok {
-			e.refuse(h)
+		if w := h.Width; w == 0 || w > 8 || w&(w-1) != 0 {
+			e.malformed(h)
+		} else if at := e.target(h, h.Offset, uint64(w)); at != nil {
+			store(at, w, h.Operand)
+		}
+	case kindPut:
+		if at := e.target(h, h.Offset, uint64(n)); at != nil {
+			copyBytes(at, payload, n)
+		}
+	case kindPutSignal:
+		signal := e.word(h, int64(h.Extra), 8)
+		if signal == nil {
 			return
 		}
-		store(at, h.Width, h.Operand)
-	case kindPut, kindPutSignal:
-		at, ok := e.segment.at(h.Offset, uint64(n))
-		if !ok {
-			e.refuse(h)
-			return
-		}
-		copyBytes(at, payload, n)
-		if h.Kind == kindPutSignal {
-			sig, ok := e.segment.at(int64(h.Extra), 8)
-			if !ok {
-				e.refuse(h)
-				return
-			}
-			applyOp(h.Op, sig, 8, h.Operand, 0)
+		if at := e.target(h, h.Offset, uint64(n)); at != nil {
+			copyBytes(at, payload, n)
+			applyOp(h.Op, signal, 8, h.Operand, 0)
 		}
 	case kindFlush:
 		e.answer(h, 0)
 	case kindReply:
 		e.answered(h)
 	default:
-		e.refuse(h)
+		e.malformed(h)
 	}
+}
+
+// target returns n bytes at an offset, or nil when they are not in this PE's
+// heap. The sender checked against its own heap, so the two differ: a job of
+// mixed settings.
+func (e *Engine) target(h *header, offset int64, n uint64) unsafe.Pointer {
+	at, ok := e.segment.at(offset, n)
+	if !ok {
+		e.fatal(fmt.Errorf("receive: PE %d sent a message of kind %d for %d bytes at heap offset %#x, outside this PE's heap of %#x bytes "+
+			"(set the same SHMEM_SYMMETRIC_SIZE on every PE)", h.From, h.Kind, n, offset, e.segment.Size-e.segment.Internal))
+		return nil
+	}
+	return at
+}
+
+// word returns what the message's atomic operation changes, or nil.
+func (e *Engine) word(h *header, offset int64, width uint8) unsafe.Pointer {
+	if width != 4 && width != 8 || h.Op < OpSet || h.Op > OpFetchXor {
+		e.malformed(h)
+		return nil
+	}
+	at := e.target(h, offset, uint64(width))
+	if uintptr(at)%uintptr(width) != 0 {
+		e.fatal(fmt.Errorf("receive: PE %d sent an atomic operation on %d bytes at heap offset %#x, which is not aligned "+
+			"(align the object to its size)", h.From, width, offset))
+		return nil
+	}
+	return at
+}
+
+// malformed reports a message that no engine of this version sends.
+func (e *Engine) malformed(h *header) {
+	e.fatal(fmt.Errorf("receive: PE %d sent a message of kind %d, operation %d, width %d, which is not one of this job",
+		h.From, h.Kind, h.Op, h.Width))
 }
 
 func applyOp(op Op, at unsafe.Pointer, width uint8, operand, compare uint64) uint64 {
@@ -204,13 +248,6 @@ func applyOp(op Op, at unsafe.Pointer, width uint8, operand, compare uint64) uin
 		return uint64(apply32(op, at, uint32(operand), uint32(compare)))
 	}
 	return apply64(op, at, operand, compare)
-}
-
-// refuse notes a message that does not fit this PE's heap. The sender checked
-// against its own heap, so the two differ: a job of mixed settings.
-func (e *Engine) refuse(h *header) {
-	e.fatal(fmt.Errorf("PE %d sent message kind %d for heap offset %#x, outside this PE's heap of %#x bytes "+
-		"(set the same SHMEM_SYMMETRIC_SIZE on every PE)", h.From, h.Kind, h.Offset, e.segment.Size-e.segment.Internal))
 }
 
 func (e *Engine) answer(h *header, value uint64) {
