@@ -67,8 +67,8 @@ typedef int32_t shmem_team_t;
 #define SHMEM_MALLOC_SIGNAL_REMOTE 2L /* mostly for signals by other PEs */
 
 /* Teams. */
-#define SHMEM_TEAM_INVALID ((shmem_team_t)-1) /* no team */
-#define SHMEM_TEAM_WORLD ((shmem_team_t)0) /* every PE of the job */
+#define SHMEM_TEAM_INVALID (-1) /* no team */
+#define SHMEM_TEAM_WORLD 0 /* every PE of the job */
 
 /* --------------------------------------------------- Library Setup, Exit, and Query Routines */
 

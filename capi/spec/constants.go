@@ -1,9 +1,9 @@
 package spec
 
 // Constants are the macros of the public header. Each is an integer constant
-// expression or a string, so that #if and static initialisers can use it; the
-// team handles are cast integers for the same reason: an exported object would
-// have no value before the library is loaded.
+// expression or a string, so that #if and static initialisers can use it. The
+// team handles are integers for the same reason: the address of an exported
+// object has no value that a device compiler or a Python program could know.
 var Constants = []ConstantGroup{
 	{
 		Doc: "The version of the OpenSHMEM specification that this header follows.",
@@ -56,8 +56,8 @@ var Constants = []ConstantGroup{
 	{
 		Doc: "Teams.",
 		Constants: []Constant{
-			{"SHMEM_TEAM_INVALID", "((shmem_team_t)-1)", "no team"},
-			{"SHMEM_TEAM_WORLD", "((shmem_team_t)0)", "every PE of the job"},
+			{"SHMEM_TEAM_INVALID", "(-1)", "no team"},
+			{"SHMEM_TEAM_WORLD", "0", "every PE of the job"},
 		},
 	},
 }
