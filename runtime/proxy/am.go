@@ -28,7 +28,7 @@ type header struct {
 	Fetch   uint8 // 1: answer with the old value
 	From    uint32
 	Seq     uint32 // of the messages from From to this PE, where the provider does not order them
-	Token   uint32 // names the request in the answer
+	Token   uint32 // names the request in the answer: Engine.question
 	Offset  int64  // in the target's user heap; negative in the internal area
 	Operand uint64 // element, operand, signal, or the fetched value
 	Extra   uint64 // comparand of a compare-and-swap; offset of the signal

@@ -259,9 +259,9 @@ func (e *Engine) answer(h *header, value uint64) {
 
 // answered completes the request that an answer names.
 func (e *Engine) answered(h *header) {
-	t := fabric.Token(h.Token)
-	if t < receives || int(t) >= len(e.slots) {
-		e.fatal(fmt.Errorf("PE %d answered token %d, which does not exist", h.From, t))
+	t := fabric.Token(h.Token & 0xffff)
+	if t >= tokens || e.question(t) != h.Token || uint32(e.slots[t].pe) != h.From {
+		e.unasked(h)
 		return
 	}
 	s := &e.slots[t]
@@ -282,8 +282,12 @@ func (e *Engine) answered(h *header) {
 		}
 		e.inflight--
 	default:
-		e.fatal(fmt.Errorf("PE %d answered token %d, which asks for nothing", h.From, t))
+		e.unasked(h)
 		return
 	}
 	e.give(t)
+}
+
+func (e *Engine) unasked(h *header) {
+	e.fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not asked", h.From, h.Token))
 }

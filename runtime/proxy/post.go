@@ -98,7 +98,7 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 		return Again
 	}
 	s.request, s.fetch, s.width = r, fetch, width
-	h.Fetch, h.Token = 1, uint32(t)
+	h.Fetch, h.Token = 1, e.question(t)
 	if st := e.message(pe, &h, nil, 0); st != Done {
 		e.give(t)
 		return st

@@ -21,7 +21,8 @@ const (
 // slot is the record of one operation in flight.
 type slot struct {
 	use     use
-	width   uint8 // of fetch
+	width   uint8  // of fetch
+	turn    uint16 // how often the token was given out
 	pe      fabric.PE
 	asked   uint32         // flush: messages covered
 	request *Request       // nil: quiet waits for it
@@ -39,8 +40,14 @@ func (e *Engine) take(u use, pe fabric.PE) (fabric.Token, *slot, bool) {
 	t := e.free[len(e.free)-1]
 	e.free = e.free[:len(e.free)-1]
 	s := &e.slots[t]
-	*s = slot{use: u, pe: pe}
+	*s = slot{use: u, pe: pe, turn: s.turn + 1}
 	return t, s, true
+}
+
+// question is what an answer has to name: the token and its turn, so that an
+// answer that comes twice does not end the next operation of that token.
+func (e *Engine) question(t fabric.Token) uint32 {
+	return uint32(e.slots[t].turn)<<16 | uint32(t)
 }
 
 // give takes a token back.
