@@ -56,7 +56,7 @@ func (e *Engine) complete(c *fabric.Completion) {
 		p.writes--
 		e.dropRegion(s)
 		if s.then {
-			e.park(s.pe, s.after)
+			e.own(s.pe, s.epoch, &s.after)
 		}
 		if s.request != nil {
 			finish(s.request, 0, 0)
@@ -251,10 +251,7 @@ func applyOp(op Op, at unsafe.Pointer, width uint8, operand, compare uint64) uin
 }
 
 func (e *Engine) answer(h *header, value uint64) {
-	r := header{Kind: kindReply, Token: h.Token, Operand: value}
-	if e.message(fabric.PE(h.From), &r, nil, 0) != Done {
-		e.park(fabric.PE(h.From), r)
-	}
+	e.own(fabric.PE(h.From), e.epoch, &header{Kind: kindReply, Token: h.Token, Operand: value})
 }
 
 // answered completes the request that an answer names.

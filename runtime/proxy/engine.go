@@ -74,16 +74,16 @@ type peer struct {
 
 	// Messages that ask for something, and how many of them the target is
 	// known to have applied.
-	asked     uint32
-	acked     uint32
+	asked     uint64
+	acked     uint64
 	flushing  bool   // a flush message is under way
-	epoch     uint32 // of the last of them
-	askedThen uint32 // before the first of that epoch: a write must not overtake these
+	epoch     uint64 // of the last of them
+	askedThen uint64 // before the first of that epoch: a write must not overtake these
 
 	// One-sided writes: in flight, the epoch of the last, and whether some were
 	// posted that no flush has covered.
 	writes     uint32
-	writeEpoch uint32
+	writeEpoch uint64
 	unflushed  bool
 }
 
@@ -106,7 +106,7 @@ type Engine struct {
 
 	peers []peer
 	dirty []fabric.PE
-	epoch uint32 // fences so far
+	epoch uint64 // fences so far
 
 	slots    []slot
 	free     []fabric.Token

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"fmt"
 	"unsafe"
 
 	"libshmem/fabric"
@@ -9,14 +10,15 @@ import (
 // parked is a message of the engine's own that found no room. Callers'
 // messages are never parked: they get Again.
 type parked struct {
-	pe fabric.PE
-	h  header
+	pe    fabric.PE
+	epoch uint64 // that it belongs to
+	h     header
 }
 
 // PutMax is the most bytes that Put and PutSignal take at once. Where neither
 // order nor delivery of a write can be had, everything travels as messages.
 func (e *Engine) PutMax() uint64 {
-	if e.unordered && !e.caps.DeliveryComplete {
+	if (e.unordered || !e.caps.WriteAfterWrite) && !e.caps.DeliveryComplete {
 		return maxPayload
 	}
 	return min(e.caps.MaxMessage, maxOneSided)
@@ -109,17 +111,34 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 	return Pending
 }
 
-// message sends h with n bytes of payload, unless it has to wait its turn.
+// message sends what a caller asks for, unless it has to wait its turn.
 func (e *Engine) message(pe fabric.PE, h *header, payload unsafe.Pointer, n int) Status {
 	p := &e.peers[pe]
 	if p.parked > 0 || (e.unordered && p.writes > 0 && p.writeEpoch != e.epoch) {
 		return Again
 	}
-	return e.send(pe, h, payload, n)
+	return e.send(pe, e.epoch, h, payload, n)
 }
 
-// send hands a message to the provider.
-func (e *Engine) send(pe fabric.PE, h *header, payload unsafe.Pointer, n int) Status {
+// own sends a message that nobody can be asked to try again, or parks it. Its
+// turn has come: an answer, or a signal whose bytes are on their way.
+func (e *Engine) own(pe fabric.PE, epoch uint64, h *header) {
+	p := &e.peers[pe]
+	if p.parked == 0 {
+		switch e.send(pe, epoch, h, nil, 0) {
+		case Done:
+			return
+		case Failed:
+			e.fatal(fmt.Errorf("PE %d: send: %w", pe, e.err))
+			return
+		}
+	}
+	e.parked = append(e.parked, parked{pe, epoch, *h})
+	p.parked++
+}
+
+// send hands a message of an epoch to the provider.
+func (e *Engine) send(pe fabric.PE, epoch uint64, h *header, payload unsafe.Pointer, n int) Status {
 	p := &e.peers[pe]
 	if !p.reachable {
 		return e.fail(errNoRoute)
@@ -152,13 +171,22 @@ func (e *Engine) send(pe fabric.PE, h *header, payload unsafe.Pointer, n int) St
 	e.Count.Messages++
 	e.Count.MessageBytes += uint64(op.Len)
 	if h.Kind != kindReply && h.Kind != kindFlush {
-		if p.epoch != e.epoch {
-			p.epoch, p.askedThen = e.epoch, p.asked
-		}
-		p.asked++
+		p.ask(epoch, e.epoch)
 		e.touch(pe)
 	}
 	return Done
+}
+
+// ask counts a message of an epoch.
+func (p *peer) ask(epoch, now uint64) {
+	if p.epoch != now && epoch == now {
+		p.epoch, p.askedThen = now, p.asked
+	}
+	p.asked++
+	if p.epoch == now && epoch != now {
+		// A signal that had to wait for its bytes came too late for its epoch.
+		p.askedThen = p.asked
+	}
 }
 
 // write posts a one-sided write and, when it may follow, the message after it.
@@ -172,8 +200,8 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	case e.mustFollowMessages(p):
 		e.flush(pe)
 		return Again
-	case p.writes > 0 && p.writeEpoch != e.epoch && !e.caps.WriteAfterWrite:
-		return Again
+	case p.writes > 0 && p.writeEpoch != e.epoch && (e.unordered || !e.caps.WriteAfterWrite):
+		return Again // on an unordered fabric also for the signals that follow those writes
 	}
 	t, s, ok := e.take(useWrite, pe)
 	if !ok {
@@ -197,9 +225,9 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	e.touch(pe)
 	if after != nil {
 		if e.unordered {
-			s.then, s.after = true, *after
-		} else if st := e.message(pe, after, nil, 0); st != Done {
-			e.park(pe, *after)
+			s.then, s.epoch, s.after = true, e.epoch, *after
+		} else {
+			e.own(pe, e.epoch, after)
 		}
 	}
 	return Pending
@@ -213,7 +241,7 @@ func (e *Engine) mustFollowMessages(p *peer) bool {
 	if p.epoch == e.epoch {
 		before = p.askedThen
 	}
-	return int32(before-p.acked) > 0
+	return before > p.acked
 }
 
 // localRegion registers the local buffer of op where the provider wants that
@@ -254,12 +282,6 @@ func (e *Engine) dropRegion(s *slot) {
 	}
 }
 
-// park keeps a message of the engine's own until there is room.
-func (e *Engine) park(pe fabric.PE, h header) {
-	e.parked = append(e.parked, parked{pe, h})
-	e.peers[pe].parked++
-}
-
 // unpark sends what was parked, in order for each PE.
 func (e *Engine) unpark() {
 	if len(e.parked) == 0 {
@@ -272,10 +294,7 @@ func (e *Engine) unpark() {
 	}
 	for i := range work {
 		m := &work[i]
-		// Again also when an earlier one to the same PE was parked anew.
-		if e.message(m.pe, &m.h, nil, 0) == Again {
-			e.park(m.pe, m.h)
-		}
+		e.own(m.pe, m.epoch, &m.h)
 	}
 }
 

@@ -54,7 +54,7 @@ func (e *Engine) flush(pe fabric.PE) {
 	if !ok {
 		return
 	}
-	if e.message(pe, &header{Kind: kindFlush, Token: e.question(t)}, nil, 0) != Done {
+	if e.send(pe, e.epoch, &header{Kind: kindFlush, Token: e.question(t)}, nil, 0) != Done {
 		e.give(t)
 		return
 	}

@@ -24,10 +24,11 @@ type slot struct {
 	width   uint8  // of fetch
 	turn    uint16 // how often the token was given out
 	pe      fabric.PE
-	asked   uint32         // flush: messages covered
+	asked   uint64         // flush: messages covered
 	request *Request       // nil: quiet waits for it
 	fetch   unsafe.Pointer // where a non-blocking fetch puts its value
-	then    bool           // write: send the message in after when it is done
+	then    bool           // write: send the message in after, of the epoch, when it is done
+	epoch   uint64
 	after   header
 	region  fabric.Region // write, read: registered for this operation only
 }
