@@ -231,6 +231,29 @@ func TestManyWellSizedBadlyAlignedBlocks(t *testing.T) {
 	}
 }
 
+// A heap full of holes that are large enough and badly aligned must not make
+// an allocation slow: after some probes a hole is taken that surely fits, even
+// though a tighter one lies behind.
+func TestSearchForAnAlignedHoleIsBounded(t *testing.T) {
+	h := newHeap(t, 1<<20, 4096)
+	var holes []Offset
+	for range probes + 10 { // holes of 192 bytes that begin at 64 modulo 256
+		alloc(t, h, 64, 0)
+		holes = append(holes, alloc(t, h, 192, 0))
+	}
+	alloc(t, h, 256, 0)
+	tight := alloc(t, h, 192, 0) // the first one at a multiple of 256
+	end := alloc(t, h, 64, 0) + 64
+	for _, off := range append(holes, tight) {
+		if err := h.Free(off); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if off := alloc(t, h, 192, 256); off < end {
+		t.Errorf("after %d holes the search still went on to %#x", probes, off)
+	}
+}
+
 func TestProduct(t *testing.T) {
 	if p, ok := Product(1<<32, 1<<31); !ok || p != 1<<63 {
 		t.Errorf("got %d, %t", p, ok)

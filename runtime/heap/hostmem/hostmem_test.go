@@ -66,6 +66,9 @@ func follow(name string) error {
 	if err := s.Map(); err != nil {
 		return err
 	}
+	if err := closesOnExec(s); err != nil {
+		return err
+	}
 	if got := string(heapBytes(s, 1)[:5]); got != "hello" {
 		return fmt.Errorf("rank 1 finds %q", got)
 	}
@@ -73,6 +76,15 @@ func follow(name string) error {
 	copy(heapBytes(s, 1)[testPlan.Heap-3:], "end")
 	*(*byte)(unsafe.Add(s.Heap(1), -int(testPlan.Internal))) = 42
 	return s.Close()
+}
+
+// closesOnExec: a program that the PE starts must not keep the memory.
+func closesOnExec(s *Segment) error {
+	flags, err := unix.FcntlInt(uintptr(s.fd), unix.F_GETFD, 0)
+	if err == nil && flags&unix.FD_CLOEXEC == 0 {
+		err = errors.New("the memory file stays open in programs that the PE starts")
+	}
+	return err
 }
 
 func newSegment(t *testing.T, p Plan) *Segment {
@@ -105,6 +117,9 @@ func newListener(t *testing.T) *Listener {
 func TestTwoProcessesShareBytes(t *testing.T) {
 	l := newListener(t)
 	s := newSegment(t, testPlan)
+	if err := closesOnExec(s); err != nil {
+		t.Error(err)
+	}
 	copy(heapBytes(s, 1), "hello")
 	cmd, out := second(t, "follow", l.Name())
 	if err := cmd.Start(); err != nil {
