@@ -21,6 +21,7 @@ func fit() map[string]string {
 	return map[string]string{
 		"go":         `case $1 in env) echo go1.26.3 ;; install) echo '#!/bin/sh' >"$GOBIN/staticcheck"; chmod +x "$GOBIN/staticcheck" ;; esac`,
 		"gcc":        `case $1 in -dumpfullversion) echo 12.2.0 ;; *) cat >/dev/null ;; esac`,
+		"g++":        `:`,
 		"make":       `echo GNU Make 4.3`,
 		"python3":    python("3.11.2", wheel),
 		"shellcheck": `:`,
