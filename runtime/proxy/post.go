@@ -198,7 +198,9 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	case p.parked > 0:
 		return Again
 	case e.mustFollowMessages(p):
-		e.flush(pe)
+		if e.flush(pe) == Failed {
+			return Failed
+		}
 		return Again
 	case p.writes > 0 && p.writeEpoch != e.epoch && (e.unordered || !e.caps.WriteAfterWrite):
 		return Again // on an unordered fabric also for the signals that follow those writes

@@ -23,6 +23,7 @@ func (e *Engine) Quiet() Status {
 	if len(e.parked) > 0 {
 		return Pending
 	}
+	status := Done
 	keep := e.dirty[:0]
 	for _, pe := range e.dirty {
 		p := &e.peers[pe]
@@ -31,34 +32,35 @@ func (e *Engine) Quiet() Status {
 			continue
 		}
 		keep = append(keep, pe)
-		if p.acked != p.asked || p.unflushed {
-			e.flush(pe)
+		if (p.acked != p.asked || p.unflushed) && e.flush(pe) == Failed {
+			status = Failed
 		}
 	}
 	e.dirty = keep
-	if len(e.dirty) > 0 || e.inflight > 0 {
+	if status == Done && (len(e.dirty) > 0 || e.inflight > 0) {
 		return Pending
 	}
-	return Done
+	return status
 }
 
 // flush asks pe to answer when it has applied all messages sent so far. On a
 // fabric that orders messages behind writes the answer covers those too, whose
 // completions say only that the source may be reused.
-func (e *Engine) flush(pe fabric.PE) {
+func (e *Engine) flush(pe fabric.PE) Status {
 	p := &e.peers[pe]
 	if p.flushing {
-		return
+		return Pending
 	}
 	t, s, ok := e.take(useFlush, pe)
 	if !ok {
-		return
+		return Again
 	}
-	if e.send(pe, e.epoch, &header{Kind: kindFlush, Token: e.question(t)}, nil, 0) != Done {
+	if st := e.send(pe, e.epoch, &header{Kind: kindFlush, Token: e.question(t)}, nil, 0); st != Done {
 		e.give(t)
-		return
+		return st
 	}
 	s.asked = p.asked
 	p.flushing = true
 	p.unflushed = false
+	return Pending
 }
