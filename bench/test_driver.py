@@ -1,0 +1,75 @@
+"""Tests of the driver: what is read, and when a figure counts as met."""
+
+import unittest
+
+import report
+import systems
+
+
+def row(system, value, metric="get_lat", size=8, place="node", pes=2):
+    key = {"system": system, "place": place, "pes": pes, "metric": metric, "size": size}
+    return {**key, "round": 1, "value": value, "unit": "us"}
+
+
+def figure(best, bound, against, metric="get_lat", size=8):
+    return report.Figure("x", "node", 2, metric, size, best, bound, against)
+
+
+class Rows(unittest.TestCase):
+    def test_only_whole_rows(self):
+        text = "banner\nget_lat\t8\t0.5\tus\nget_lat\t8\nget_lat\teight\t1\tus\n"
+        want = [{"metric": "get_lat", "size": 8, "value": 0.5, "unit": "us"}]
+        self.assertEqual(systems.rows(text), want)
+
+    def test_run_ends_with_its_limit(self):
+        status, out, err = systems.run(["sh", "-c", "echo begun; sleep 60"], 0.5)
+        self.assertNotEqual(status, 0)
+        self.assertEqual(out, "begun\n")
+        self.assertIn("ended after 0.5 s", err)
+
+    def test_foreign_settings_are_dropped(self):
+        keep = systems.environment(SHMEM_PROVIDER="tcp")
+        foreign = [k for k in keep if k.startswith(("OMPI_", "UCX_", "SHMEM_"))]
+        self.assertEqual(foreign, ["SHMEM_PROVIDER"])
+
+
+class Verdict(unittest.TestCase):
+    def met(self, rows, fig):
+        return report.Results(rows).verdict(fig)[-1]
+
+    def test_low_against_peer(self):
+        fig = figure("low", 1.2, "oshmem")
+        self.assertIs(self.met([row("libshmem", 1.2), row("oshmem", 1.0)], fig), True)
+        self.assertIs(self.met([row("libshmem", 1.3), row("oshmem", 1.0)], fig), False)
+
+    def test_median_of_rounds(self):
+        rows = [row("oshmem", 1.0)] + [row("libshmem", v) for v in (0.9, 9.0, 1.0)]
+        self.assertIs(self.met(rows, figure("low", 1.0, "oshmem")), True)
+
+    def test_high_against_memcpy(self):
+        fig = figure("high", 0.95, "memcpy", "put_nbi_bw", 65536)
+        for value, met in ((9.5, True), (9.4, False)):
+            rows = [
+                row("libshmem", value, "put_nbi_bw", 65536),
+                row("libshmem", 10.0, "memcpy_bw", 65536),
+            ]
+            self.assertIs(self.met(rows, fig), met)
+
+    def test_number(self):
+        fig = figure("low", 60, "ms", "init", 0)
+        self.assertIs(self.met([row("libshmem", 61, "init", 0)], fig), False)
+        self.assertIs(self.met([row("libshmem", 59, "init", 0)], fig), True)
+
+    def test_missing_is_not_met(self):
+        fig = figure("low", 1.0, "oshmem")
+        self.assertIsNone(self.met([row("libshmem", 0.1)], fig))
+        self.assertIsNone(self.met([row("oshmem", 0.1)], fig))
+
+    def test_page_has_a_line_for_each_figure(self):
+        facts = {"date": "2025-01-01", "cpu": "x"}
+        page = report.page(report.Results([row("libshmem", 1.0)]), facts, "1 round")
+        self.assertEqual(page.count("| not measured |"), len(report.FIGURES))
+
+
+if __name__ == "__main__":
+    unittest.main()
