@@ -24,7 +24,7 @@ capi/spec:
 capi/gen: . capi/spec
     # runs when the library is built: what it imported of the runtime would
     # have to be built before the files that it generates
-capi/core: . fabric runtime/heap runtime/pe runtime/proxy runtime/shmerr runtime/topo
+capi/core: . fabric runtime/config runtime/heap runtime/pe runtime/proxy runtime/shmerr runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/pe
