@@ -24,12 +24,20 @@ func (e *Engine) Complete(comps []fabric.Completion) {
 	for i := range comps {
 		e.complete(&comps[i])
 	}
-	e.postReceives()
-	e.unpark()
+	e.retry()
 	if len(comps) > 0 {
 		e.wakeSleepers()
 	}
 }
+
+// retry does what found no room before.
+func (e *Engine) retry() {
+	e.postReceives()
+	e.unpark()
+}
+
+// stuck tells whether something still finds none.
+func (e *Engine) stuck() bool { return len(e.unposted)+len(e.parked) > 0 }
 
 func (e *Engine) complete(c *fabric.Completion) {
 	if c.Token >= tokens {

@@ -24,16 +24,23 @@ const (
 func (e *Engine) Loop() {
 	runtime.LockOSThread()
 	defer close(e.stopped)
-	for quiet := 0; !e.stopping.Load(); {
-		if atomic.LoadUint32(e.wakers.Pollers) > 0 || !e.tryLock() {
+	for idle := 0; !e.stopping.Load(); {
+		others := atomic.LoadUint32(e.wakers.Pollers) > 0
+		if others || !e.tryLock() {
 			sleep(nap)
+			if others && e.tryLock() {
+				// They come into the engine for completions only, and room may
+				// come without one.
+				e.retry()
+				e.unlock()
+			}
 			continue
 		}
 		n, err := e.Poll()
-		armed := false
-		if quiet++; n > 0 {
-			quiet = 0
-		} else if quiet > lingering {
+		armed, stuck := false, e.stuck()
+		if idle++; n > 0 {
+			idle = 0
+		} else if idle > lingering && !stuck {
 			armed = e.prov.Arm()
 		}
 		e.unlock()
@@ -42,6 +49,9 @@ func (e *Engine) Loop() {
 			return
 		}
 		if !armed {
+			if stuck && idle > lingering {
+				sleep(nap) // nothing may come that ends a Wait
+			}
 			continue
 		}
 		err = e.prov.Wait(idleWait)

@@ -114,10 +114,20 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 // message sends what a caller asks for, unless it has to wait its turn.
 func (e *Engine) message(pe fabric.PE, h *header, payload unsafe.Pointer, n int) Status {
 	p := &e.peers[pe]
-	if p.parked > 0 || (e.unordered && p.writes > 0 && p.writeEpoch != e.epoch) {
+	if e.held(p) || (e.unordered && p.writes > 0 && p.writeEpoch != e.epoch) {
 		return Again
 	}
 	return e.send(pe, e.epoch, h, payload, n)
+}
+
+// held tells whether messages to p are parked, and so whether a caller's would
+// overtake them. It tries them first: injected messages make room without a
+// completion, and so without a call of Complete.
+func (e *Engine) held(p *peer) bool {
+	if p.parked > 0 {
+		e.unpark()
+	}
+	return p.parked > 0
 }
 
 // own sends a message that nobody can be asked to try again, or parks it. Its
@@ -195,7 +205,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	switch {
 	case !p.reachable:
 		return e.fail(errNoRoute)
-	case p.parked > 0:
+	case e.held(p):
 		return Again
 	case e.mustFollowMessages(p):
 		if e.flush(pe) == Failed {
