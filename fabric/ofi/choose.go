@@ -22,9 +22,6 @@ static struct fi_info *shmemi_hints(const char *provider, uint64_t order)
 	h->fabric_attr->prov_name = strdup(provider);
 	return h;
 }
-
-// What the engine would like: then no operation has to wait for another.
-static const uint64_t shmemi_order = FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW | FI_ORDER_RMA_WAW;
 */
 import "C"
 
@@ -69,11 +66,15 @@ func apiVersion() (C.uint32_t, error) {
 	return C.uint32_t(min(v, wantedVersion)), nil
 }
 
+// ordered is what the engine would like: then no operation has to wait for
+// another.
+const ordered = C.FI_ORDER_SAS | C.FI_ORDER_SAW | C.FI_ORDER_WAW
+
 // ask returns what a provider offers, or nil.
 func ask(version C.uint32_t, provider string) *C.struct_fi_info {
 	name := C.CString(provider)
 	defer C.free(unsafe.Pointer(name))
-	for _, order := range []C.uint64_t{C.shmemi_order, 0} {
+	for _, order := range []C.uint64_t{ordered, 0} {
 		hints := C.shmemi_hints(name, order)
 		if hints == nil {
 			return nil
