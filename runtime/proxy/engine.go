@@ -122,7 +122,12 @@ type Engine struct {
 	scratch   unsafe.Pointer
 	unordered bool // messages may overtake writes or each other
 
-	comps [pollBatch]fabric.Completion
+	// Operands of calls through the Provider interface, which would each be
+	// allocated if they were on the stack.
+	sending fabric.Send
+	moving  fabric.RMA
+	comps   [pollBatch]fabric.Completion
+
 	err   error // of the last Failed, or of the last request that ended badly
 	lost  error // of an operation that nobody waits for: quiet reports it
 	fatal func(error)

@@ -69,12 +69,13 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 		return Again
 	}
 	s.request = r
-	op := fabric.RMA{PE: pe, Local: dest, Len: n, Remote: p.base + uint64(offset), Key: p.key, Token: t}
-	if st := e.localRegion(s, &op); st != Done {
+	op := &e.moving
+	*op = fabric.RMA{PE: pe, Local: dest, Len: n, Remote: p.base + uint64(offset), Key: p.key, Token: t}
+	if st := e.localRegion(s, op); st != Done {
 		e.give(t)
 		return st
 	}
-	if st := e.posted(t, s, e.prov.Read(&op)); st != Done {
+	if st := e.posted(t, s, e.prov.Read(op)); st != Done {
 		return st
 	}
 	e.Count.Reads++
@@ -154,7 +155,8 @@ func (e *Engine) send(pe fabric.PE, epoch uint64, h *header, payload unsafe.Poin
 		return e.fail(errNoRoute)
 	}
 	h.From, h.Seq = e.me, p.sent+1
-	op := fabric.Send{To: pe, Len: headerSize + n, Desc: e.bufDesc, Buf: e.scratch}
+	op := &e.sending
+	*op = fabric.Send{To: pe, Len: headerSize + n, Desc: e.bufDesc, Buf: e.scratch}
 	var s *slot
 	if op.Inject = op.Len <= e.caps.MaxInject; !op.Inject {
 		var ok bool
@@ -167,7 +169,7 @@ func (e *Engine) send(pe fabric.PE, epoch uint64, h *header, payload unsafe.Poin
 	if n > 0 {
 		copyBytes(unsafe.Add(op.Buf, headerSize), payload, n)
 	}
-	err := e.prov.Send(&op)
+	err := e.prov.Send(op)
 	if s != nil {
 		if st := e.posted(op.Token, s, err); st != Done {
 			return st
@@ -220,12 +222,13 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 		return Again
 	}
 	s.request = r
-	op := fabric.RMA{PE: pe, Local: source, Len: n, Remote: p.base + uint64(offset), Key: p.key, Token: t}
-	if st := e.localRegion(s, &op); st != Done {
+	op := &e.moving
+	*op = fabric.RMA{PE: pe, Local: source, Len: n, Remote: p.base + uint64(offset), Key: p.key, Token: t}
+	if st := e.localRegion(s, op); st != Done {
 		e.give(t)
 		return st
 	}
-	if st := e.posted(t, s, e.prov.Write(&op)); st != Done {
+	if st := e.posted(t, s, e.prov.Write(op)); st != Done {
 		return st
 	}
 	e.Count.Writes++
