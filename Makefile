@@ -119,11 +119,12 @@ $(eval $(call library_rules,plain,,$(BUILD)/lib,))
 $(eval $(call library_rules,asan,$(ASAN),$(BUILD)/asan/lib,$(UNDEFS)))
 $(eval $(call library_rules,tsan,$(TSAN),$(BUILD)/tsan/lib,$(UNDEFS)))
 
-# The commands are pure Go, so that they run on a machine that has neither
-# libfabric nor the C library they were built with.
+# The launcher is pure Go, so that it runs where the C library is another one
+# than here. A command that asks for libfabric needs cgo.
+PURE := shmemrun
 $(CMDS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(GO_SRC)
 	@mkdir -p $(@D)
-	CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/$*
+	CGO_ENABLED=$(if $(filter $*,$(PURE)),0,1) CC="$(CC)" $(GO) build -trimpath -o $@ ./cmd/$*
 
 # shmemrun puts the lib beside its own bin first for the PEs, so each sanitizer
 # build gets a copy of it.
