@@ -172,17 +172,16 @@ void shmemi_net_get(int pe, int64_t offset, void *dest, size_t n, bool nbi, cons
 {
     const struct shmemi_core *core = shmemi_state.core;
     char *to = dest;
-    if (nbi)
-        while (n > 0) {
-            size_t part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
-            struct shmemi_request r = {0};
-            int rc = POST(call, pe, nbi, core->get(pe, offset, to, part, nbi ? NULL : &r));
-            if (rc == SHMEMI_PENDING && !nbi)
-                await(&r, pe, call);
-            to += part;
-            offset += (int64_t)part;
-            n -= part;
-        }
+    while (n > 0) {
+        size_t part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
+        struct shmemi_request r = {0};
+        int rc = POST(call, pe, nbi, core->get(pe, offset, to, part, nbi ? NULL : &r));
+        if (rc == SHMEMI_PENDING && !nbi)
+            await(&r, pe, call);
+        to += part;
+        offset += (int64_t)part;
+        n -= part;
+    }
 }
 
 void shmemi_net_put_signal(int pe, int64_t offset, const void *source, size_t n,

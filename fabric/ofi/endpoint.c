@@ -25,13 +25,16 @@ enum { KIND_SEND = 1, KIND_RECV, KIND_WRITE, KIND_READ }; /* as fabric.Kind */
             return rc_;                                                                            \
     } while (0)
 
+/* With a descriptor to sleep on where the provider has one. */
 static int open_queue(struct shmemi_ofi *o)
 {
     struct fi_cq_attr attr = {
         .size = o->n_contexts, .format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_FD};
-    int rc = fi_cq_open(o->domain, &attr, &o->cq, NULL);
-    if (rc == 0)
-        return fi_control(&o->cq->fid, FI_GETWAIT, &o->wait_fd);
+    if (fi_cq_open(o->domain, &attr, &o->cq, NULL) == 0) {
+        if (fi_control(&o->cq->fid, FI_GETWAIT, &o->wait_fd) != 0)
+            o->wait_fd = -1;
+        return 0;
+    }
     attr.wait_obj = FI_WAIT_NONE;
     return fi_cq_open(o->domain, &attr, &o->cq, NULL);
 }
