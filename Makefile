@@ -26,7 +26,8 @@ help: ## list the targets
 .PHONY: demo
 demo: ## set up, build, and show data moving on one node and between two
 	@scripts/setup demo
-	@$(MAKE) --no-print-directory build examples
+	@echo "demo: building, which takes a minute or two the first time"
+	@$(MAKE) --no-print-directory -s build examples
 	@BUILD=$(BUILD) examples/demo.sh $(BUILD)/data/all-minilm-l6-v2.safetensors
 
 .PHONY: build
@@ -44,7 +45,7 @@ check: ## linters, generated files, headers, import graph
 .PHONY: bench
 bench: ## compare with Open MPI's OSHMEM; writes bench/results/README.md
 	@scripts/setup bench
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory -s build
 	@python3 bench/run.py
 
 ##@ Change
