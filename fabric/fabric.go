@@ -72,8 +72,8 @@ type Caps struct {
 type Region struct {
 	Base unsafe.Pointer
 	Len  uint64
-	Key  uint64         // peers name the region by this key
-	Desc unsafe.Pointer // local descriptor, passed back in operations; may be nil
+	Key  uint64  // peers name the region by this key
+	Desc uintptr // local descriptor, an opaque word for operations on the region; may be 0
 	ID   int
 }
 
@@ -82,7 +82,7 @@ type Send struct {
 	To     PE
 	Buf    unsafe.Pointer
 	Len    int
-	Desc   unsafe.Pointer
+	Desc   uintptr
 	Token  Token
 	Inject bool // Len is at most Caps.MaxInject: Buf may be reused at once and no completion follows
 }
@@ -92,7 +92,7 @@ type RMA struct {
 	PE     PE
 	Local  unsafe.Pointer
 	Len    uint64
-	Desc   unsafe.Pointer
+	Desc   uintptr
 	Remote uint64 // virtual address or offset into the region, as Caps.VirtualAddress says
 	Key    uint64
 	Token  Token
@@ -134,7 +134,7 @@ type Provider interface {
 	// Unregister undoes Register.
 	Unregister(Region) error
 	// Recv posts a receive buffer. Its completion has KindRecv.
-	Recv(buf unsafe.Pointer, n int, desc unsafe.Pointer, t Token) error
+	Recv(buf unsafe.Pointer, n int, desc uintptr, t Token) error
 	// Send posts a message. ErrAgain: not posted.
 	Send(*Send) error
 	// Write posts a one-sided write. ErrAgain: not posted.

@@ -124,28 +124,29 @@ int shmemi_ofi_register(struct shmemi_ofi *o, void *base, size_t n, uint64_t key
 
 /* ------------------------------------------------------------------ posting */
 
-int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t n, void *desc, uint32_t token)
+int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t n, uintptr_t desc, uint32_t token)
 {
-    return (int)fi_recv(o->ep, buf, n, desc, FI_ADDR_UNSPEC, &o->contexts[token]);
+    return (int)fi_recv(o->ep, buf, n, (void *)desc, FI_ADDR_UNSPEC, &o->contexts[token]);
 }
 
-int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t n, void *desc,
+int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t n, uintptr_t desc,
                     uint32_t token, int inject)
 {
     if (inject)
         return (int)fi_inject(o->ep, buf, n, o->addrs[pe]);
-    return (int)fi_send(o->ep, buf, n, desc, o->addrs[pe], &o->contexts[token]);
+    return (int)fi_send(o->ep, buf, n, (void *)desc, o->addrs[pe], &o->contexts[token]);
 }
 
-int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t n, void *desc,
+int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t n, uintptr_t desc,
                      uint64_t remote, uint64_t key, uint32_t token, int inject)
 {
     if (inject)
         return (int)fi_inject_write(o->ep, buf, n, o->addrs[pe], remote, key);
     struct iovec local = {(void *)buf, n};
+    void *local_desc = (void *)desc;
     struct fi_rma_iov far = {remote, n, key};
     struct fi_msg_rma msg = {.msg_iov = &local,
-                             .desc = &desc,
+                             .desc = &local_desc,
                              .iov_count = 1,
                              .addr = o->addrs[pe],
                              .rma_iov = &far,
@@ -154,10 +155,11 @@ int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t 
     return (int)fi_writemsg(o->ep, &msg, FI_COMPLETION | o->write_flags);
 }
 
-int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t n, void *desc,
+int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t n, uintptr_t desc,
                     uint64_t remote, uint64_t key, uint32_t token)
 {
-    return (int)fi_read(o->ep, buf, n, desc, o->addrs[pe], remote, key, &o->contexts[token]);
+    return (int)fi_read(o->ep, buf, n, (void *)desc, o->addrs[pe], remote, key,
+                        &o->contexts[token]);
 }
 
 /* ------------------------------------------------------------------ polling */

@@ -1,8 +1,9 @@
 /*
  * endpoint.h: one reliable datagram endpoint with what belongs to it.
  *
- * Answers are 0 or a negative libfabric error number. One caller at a time,
- * but for wait and wake.
+ * A descriptor of memory is an opaque word here: not every provider's is an
+ * address, and Go refuses pointers that are not. Answers are 0 or a negative libfabric error
+ * number. One caller at a time, but for wait and wake.
  */
 #ifndef SHMEMI_OFI_ENDPOINT_H
 #define SHMEMI_OFI_ENDPOINT_H
@@ -49,12 +50,12 @@ int shmemi_ofi_insert(struct shmemi_ofi *o, uint32_t pe, const void *addr);
 int shmemi_ofi_register(struct shmemi_ofi *o, void *base, size_t n, uint64_t key,
                         struct fid_mr **mr);
 
-int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t n, void *desc, uint32_t token);
-int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t n, void *desc,
+int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t n, uintptr_t desc, uint32_t token);
+int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t n, uintptr_t desc,
                     uint32_t token, int inject);
-int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t n, void *desc,
+int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t n, uintptr_t desc,
                      uint64_t remote, uint64_t key, uint32_t token, int inject);
-int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t n, void *desc,
+int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t n, uintptr_t desc,
                     uint64_t remote, uint64_t key, uint32_t token);
 
 /* The functions of fabric.Native. */

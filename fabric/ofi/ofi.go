@@ -138,7 +138,7 @@ func (p *Provider) Register(base unsafe.Pointer, n uint64) (fabric.Region, error
 			n, p.caps.Provider, text(-rc))
 	}
 	p.mrs = append(p.mrs, mr)
-	return fabric.Region{Base: base, Len: n, Key: uint64(mr.key), Desc: mr.mem_desc, ID: len(p.mrs)}, nil
+	return fabric.Region{Base: base, Len: n, Key: uint64(mr.key), Desc: uintptr(mr.mem_desc), ID: len(p.mrs)}, nil
 }
 
 // Unregister implements fabric.Provider.
@@ -158,24 +158,24 @@ func (p *Provider) Unregister(r fabric.Region) error {
 }
 
 // Recv implements fabric.Provider.
-func (p *Provider) Recv(buf unsafe.Pointer, n int, desc unsafe.Pointer, t fabric.Token) error {
-	return p.posted(C.shmemi_ofi_recv(p.o, buf, C.size_t(n), desc, C.uint32_t(t)), "fi_recv")
+func (p *Provider) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) error {
+	return p.posted(C.shmemi_ofi_recv(p.o, buf, C.size_t(n), C.uintptr_t(desc), C.uint32_t(t)), "fi_recv")
 }
 
 // Send implements fabric.Provider.
 func (p *Provider) Send(s *fabric.Send) error {
-	return p.posted(C.shmemi_ofi_send(p.o, C.uint32_t(s.To), s.Buf, C.size_t(s.Len), s.Desc, C.uint32_t(s.Token), flag(s.Inject)), "fi_send")
+	return p.posted(C.shmemi_ofi_send(p.o, C.uint32_t(s.To), s.Buf, C.size_t(s.Len), C.uintptr_t(s.Desc), C.uint32_t(s.Token), flag(s.Inject)), "fi_send")
 }
 
 // Write implements fabric.Provider.
 func (p *Provider) Write(op *fabric.RMA) error {
-	return p.posted(C.shmemi_ofi_write(p.o, C.uint32_t(op.PE), op.Local, C.size_t(op.Len), op.Desc,
+	return p.posted(C.shmemi_ofi_write(p.o, C.uint32_t(op.PE), op.Local, C.size_t(op.Len), C.uintptr_t(op.Desc),
 		C.uint64_t(op.Remote), C.uint64_t(op.Key), C.uint32_t(op.Token), flag(op.Inject)), "fi_writemsg")
 }
 
 // Read implements fabric.Provider.
 func (p *Provider) Read(op *fabric.RMA) error {
-	return p.posted(C.shmemi_ofi_read(p.o, C.uint32_t(op.PE), op.Local, C.size_t(op.Len), op.Desc,
+	return p.posted(C.shmemi_ofi_read(p.o, C.uint32_t(op.PE), op.Local, C.size_t(op.Len), C.uintptr_t(op.Desc),
 		C.uint64_t(op.Remote), C.uint64_t(op.Key), C.uint32_t(op.Token)), "fi_read")
 }
 

@@ -117,7 +117,7 @@ type Engine struct {
 	unposted []fabric.Token    // receive buffers that the provider had no room for
 
 	buffers   unsafe.Pointer // receive buffers, then one send buffer for each slot, then scratch
-	bufDesc   unsafe.Pointer
+	bufDesc   uintptr
 	bufs      fabric.Region
 	scratch   unsafe.Pointer
 	unordered bool // messages may overtake writes or each other

@@ -23,6 +23,7 @@ static void *work(void *arg)
         size_t n = round % 2 ? N : 7;
         for (size_t i = 0; i < n; i++)
             out[i] = check_mix((uint64_t)id << 40 | (uint64_t)check.me << 20 | (round * N + i));
+        shmem_fence(); /* behind the put of the last round's signal */
         shmem_uint64_put_nbi(mine, out, n, right);
         shmem_quiet();
         shmem_uint64_get(back, mine, n, right);
