@@ -40,6 +40,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	fs.SetOutput(stdout)
 	fs.Usage = func() { fmt.Fprint(stdout, usage+fs.FlagUsages()) }
 	env := fs.Bool("env", false, "list all settings: current value, default and meaning")
+	net := fs.Bool("fabric", false, "list the network providers that answer, and which one a job would take")
 	version := fs.Bool("version", false, "print the version alone")
 	switch err := fs.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
@@ -61,6 +62,8 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(out, libshmem.Version)
 	case *env:
 		err = cfg.Print(out)
+	case *net:
+		err = network(out, cfg)
 	default:
 		err = summary(out, cfg)
 	}

@@ -27,6 +27,7 @@ func summary(w io.Writer, cfg *config.Config) error {
 	for _, name := range []string{"libshmem.so", "libshmem_core.so"} {
 		fmt.Fprintf(t, "%s\t%s\n", name, ownLibrary(name))
 	}
+	fmt.Fprintf(t, "libfabric\t%s\n", libfabric(cfg))
 	if err := t.Flush(); err != nil {
 		return err
 	}

@@ -131,7 +131,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_NIC_LIST", Kind: List, Category: Network, Since: "0.1",
-		Text: "The NICs that may be used, by the name of the interface or of the libfabric domain. Empty takes any.",
+		Text: "The NICs that may be used, by the name of the interface or of the libfabric domain; with ^ in front of the list, those that may not. Empty takes any.",
 		set:  func(c *Config, v parsed) { c.NICs = v.words },
 	},
 	{
