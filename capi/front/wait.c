@@ -70,12 +70,23 @@ static void start_polling(struct shmemi_waiter *w)
     }
 }
 
-/* From here on the proxy serves; it looks at pollers once a millisecond. */
 static void stop_polling(struct shmemi_waiter *w)
 {
     if (w->polling) {
-        __atomic_fetch_sub(&shmemi_state.pollers, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&shmemi_state.pollers, 1, __ATOMIC_SEQ_CST);
         w->polling = false;
+    }
+}
+
+/* From here on the proxy has to serve: it must not nap any longer. */
+static void hand_over(struct shmemi_waiter *w)
+{
+    if (!w->polling)
+        return;
+    stop_polling(w);
+    if (__atomic_load_n(&shmemi_state.napping, __ATOMIC_SEQ_CST)) {
+        __atomic_store_n(&shmemi_state.napping, 0, __ATOMIC_SEQ_CST);
+        syscall(SYS_futex, &shmemi_state.napping, FUTEX_WAKE, 1, NULL, NULL, 0);
     }
 }
 
@@ -108,13 +119,16 @@ static void nap(struct shmemi_waiter *w)
         w->nap_us = NAP_FIRST_US;
     }
     report(w, now);
-    stop_polling(w);
+    hand_over(w);
     struct timespec bound = {.tv_nsec = (long)w->nap_us * 1000};
     long r = syscall(SYS_futex, &w->ctl->wakes, FUTEX_WAIT, w->wakes, &bound, NULL, 0);
     w->announced = false;
     if (r < 0 && errno == ETIMEDOUT) {
         w->nap_us = w->nap_us * 2 > NAP_LAST_US ? NAP_LAST_US : w->nap_us * 2;
         w->turns = UINT_MAX;
+    } else if (shmemi_state.networked) {
+        /* Traffic: polling for it costs its sender less than the proxy does. */
+        w->turns = 0;
     } else {
         w->turns = shmemi_state.spin + shmemi_state.yields - TURNS_AFTER_WAKE;
     }
@@ -129,7 +143,9 @@ void shmemi_turn(struct shmemi_waiter *w)
         if (s->networked) {
             start_polling(w);
             w->turns += POLL_TURNS - 1;
-            s->core->poll();
+            /* As long as peers are talking to this PE, it stays awake. */
+            if (s->core->poll() > 0)
+                w->turns = 0;
         }
         if (w->turns < s->spin)
             relax();

@@ -28,6 +28,7 @@ type Options struct {
 	Environ []string // "NAME=value", as C has it now
 	Lock    *uint32  // around the network endpoint
 	Pollers *uint32  // callers that poll by themselves
+	Napping *uint32  // the proxy thread naps because of them
 	Fatal   func(error)
 	Stderr  io.Writer
 }
@@ -197,7 +198,7 @@ func (j *Job) openNetwork(o Options) error {
 		Base: unsafe.Add(user, -int(plan.Internal)), Internal: plan.Internal, Size: plan.Internal + plan.Heap,
 	}
 	control := unsafe.Add(user, -ControlOffset)
-	wakers := proxy.Wakers{Lock: o.Lock, Pollers: o.Pollers, Sleepers: (*uint32)(control), Wakes: (*uint32)(unsafe.Add(control, 4))}
+	wakers := proxy.Wakers{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Sleepers: (*uint32)(control), Wakes: (*uint32)(unsafe.Add(control, 4))}
 	if j.Engine, err = proxy.New(prov, int(j.Me), j.NPEs, segment, wakers, o.Fatal); err != nil {
 		return err
 	}

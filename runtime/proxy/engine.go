@@ -58,6 +58,7 @@ func (s *Segment) contains(p unsafe.Pointer, n uint64) bool {
 type Wakers struct {
 	Lock     *uint32 // 1 while somebody is inside the engine
 	Pollers  *uint32 // callers that poll by themselves
+	Napping  *uint32 // 1 while Loop naps because of them; futex word
 	Sleepers *uint32 // not 0: a caller of this PE sleeps on Wakes
 	Wakes    *uint32 // futex word
 }

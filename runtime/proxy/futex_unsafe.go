@@ -9,7 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const futexWake = 1 // FUTEX_WAKE; the words are shared between processes
+// Operations of futex(2). The words are shared between processes.
+const (
+	futexWait = 0
+	futexWake = 1
+)
 
 // wakeSleepers wakes the callers of this PE that sleep: the counterpart of
 // shmemi_wake in capi/front/wait.c.
@@ -28,4 +32,16 @@ func (e *Engine) wakeSleepers() {
 func sleep(d time.Duration) {
 	t := unix.NsecToTimespec(int64(d))
 	_ = unix.Nanosleep(&t, nil) // a signal only shortens the nap
+}
+
+// nap sleeps for nap, or until a caller that goes to sleep clears the word:
+// the counterpart of nap in capi/front/wait.c.
+func (e *Engine) nap() {
+	atomic.StoreUint32(e.wakers.Napping, 1)
+	// A caller that stopped polling before it could see the word.
+	if atomic.LoadUint32(e.wakers.Pollers) > 0 {
+		t := unix.NsecToTimespec(int64(nap))
+		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(e.wakers.Napping)), futexWait, 1, uintptr(unsafe.Pointer(&t)), 0, 0)
+	}
+	atomic.StoreUint32(e.wakers.Napping, 0)
 }

@@ -7,9 +7,12 @@ import (
 )
 
 const (
-	// nap is how long the proxy leaves the network to callers that poll. It
-	// is also how late it takes over when the last of them goes to sleep.
+	// nap is how long the proxy leaves the network to callers that poll. The
+	// last of them to go to sleep ends it; one that got what it waited for does
+	// not, because it will often wait again at once.
 	nap = time.Millisecond
+	// contended is the pause after another thread was found inside the engine.
+	contended = 50 * time.Microsecond
 	// idleWait bounds the wait for the network, against providers that lose a
 	// wake-up.
 	idleWait = 100 * time.Millisecond
@@ -25,15 +28,18 @@ func (e *Engine) Loop() {
 	runtime.LockOSThread()
 	defer close(e.stopped)
 	for idle := 0; !e.stopping.Load(); {
-		others := atomic.LoadUint32(e.wakers.Pollers) > 0
-		if others || !e.tryLock() {
-			sleep(nap)
-			if others && e.tryLock() {
+		if atomic.LoadUint32(e.wakers.Pollers) > 0 {
+			e.nap()
+			if e.tryLock() {
 				// They come into the engine for completions only, and room may
 				// come without one.
 				e.retry()
 				e.unlock()
 			}
+			continue
+		}
+		if !e.tryLock() {
+			sleep(contended)
 			continue
 		}
 		n, err := e.Poll()
