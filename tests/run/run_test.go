@@ -103,10 +103,7 @@ func runProgram(t *testing.T, build, name string, p program, c configuration) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit+15*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(),
-		"ASAN_OPTIONS=abort_on_error=1",
-		"TSAN_OPTIONS=halt_on_error=1 abort_on_error=1",
-	)
+	cmd.Env = append(os.Environ(), sanitizerOptions(t)...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -120,7 +117,7 @@ func runProgram(t *testing.T, build, name string, p program, c configuration) {
 		err = judge(out.String())
 	}
 	if err != nil {
-		t.Fatalf("%v\n%s\n%s", err, strings.Join(argv, " "), tail(out.String(), 60))
+		t.Fatalf("%v\n%s\n%s", err, strings.Join(argv, " "), excerpt(out.String()))
 	}
 }
 
@@ -166,10 +163,28 @@ func smallRandomisation() bool {
 	return err != nil || bits <= 28
 }
 
-func tail(s string, lines int) string {
-	all := strings.Split(strings.TrimRight(s, "\n"), "\n")
-	if len(all) > lines {
-		all = all[len(all)-lines:]
+// sanitizerOptions: the first report ends a PE at once, without SIGABRT, for
+// which the Go runtime in the process has a handler of its own.
+func sanitizerOptions(t *testing.T) []string {
+	suppressions, err := filepath.Abs("tsan.supp")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return strings.Join(all, "\n")
+	return []string{
+		"ASAN_OPTIONS=abort_on_error=0 exitcode=66",
+		"TSAN_OPTIONS=halt_on_error=1 abort_on_error=0 exitcode=66 suppressions=" + suppressions,
+	}
+}
+
+// excerpt is the part of the output that says most: the first report of a
+// sanitizer, else the end.
+func excerpt(out string) string {
+	const most = 60
+	all := strings.Split(strings.TrimRight(out, "\n"), "\n")
+	for i, line := range all {
+		if strings.Contains(line, "WARNING: ThreadSanitizer") || strings.Contains(line, "ERROR: AddressSanitizer") {
+			return strings.Join(all[i:min(len(all), i+most)], "\n")
+		}
+	}
+	return strings.Join(all[max(0, len(all)-most):], "\n")
 }
