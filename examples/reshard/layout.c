@@ -74,6 +74,16 @@ void layout_free(struct layout *l)
     l->places = NULL;
 }
 
+uint64_t layout_moving_bytes(const struct layout *l)
+{
+    uint64_t total = l->model->nbytes;
+    for (size_t i = 0; i < l->model->count; i++) {
+        struct shard kept = layout_shard(&l->model->tensors[i], l->places[i].owner, l->n_pes);
+        total -= kept.rows * kept.width;
+    }
+    return total;
+}
+
 bool layout_next_chunk(struct chunks *walk, struct chunk *c)
 {
     const struct layout *l = walk->layout;

@@ -49,6 +49,9 @@ struct layout {
 bool layout_init(struct layout *l, const struct model *m, int n_pes);
 void layout_free(struct layout *l);
 
+/* How many bytes of the model change from one PE to another. */
+uint64_t layout_moving_bytes(const struct layout *l);
+
 /* A part of what one PE has to send to another: never of two tensors. */
 struct chunk {
     size_t tensor;

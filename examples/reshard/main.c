@@ -201,7 +201,7 @@ static void reshard(const struct options *o)
      * shows the time until the last byte of the slowest PE is in its place. */
     shmem_barrier_all();
     double begun = progress_clock();
-    progress_begin(&progress, model.nbytes);
+    progress_begin(&progress, layout_moving_bytes(&layout));
     pipeline_run(&pipeline, &layout, shards.bytes, shards.at, block, &progress);
     progress_end(&progress);
     shmem_barrier_all();

@@ -78,16 +78,14 @@ static void take_chunk(struct pipeline *p, const struct layout *l, int from, uin
 }
 
 /* What is already on the right PE needs no put, only its new place. */
-static void keep_own(struct pipeline *p, const struct layout *l, const unsigned char *shards,
-                     const size_t *shard_at, unsigned char *block, struct progress *progress)
+static void keep_own(const struct pipeline *p, const struct layout *l, const unsigned char *shards,
+                     const size_t *shard_at, unsigned char *block)
 {
     struct chunks own = {.layout = l, .sender = p->me, .receiver = p->me, .limit = p->chunk};
     struct chunk c;
     while (layout_next_chunk(&own, &c)) {
         layout_place_chunk(l, &c, p->me, shards + shard_at[c.tensor] + c.offset,
                            block + l->places[c.tensor].offset);
-        p->sent[p->me] += c.nbytes;
-        progress_add(progress, c.nbytes);
     }
 }
 
@@ -135,7 +133,7 @@ void pipeline_run(struct pipeline *p, const struct layout *l, const unsigned cha
         int from = (p->me + p->n_pes - step) % p->n_pes;
         exchange(p, l, to, from, shards, shard_at, block, progress);
     }
-    keep_own(p, l, shards, shard_at, block, progress);
+    keep_own(p, l, shards, shard_at, block);
     /* Completes the nonblocking puts: the shards may be freed after this. */
     shmem_quiet();
 }

@@ -37,9 +37,7 @@ struct pipeline {
     unsigned char *landing; /* [n_pes][depth][chunk], by sender */
     uint64_t *arrived;      /* [n_pes][depth], by sender */
     uint64_t *credit;       /* [n_pes], by receiver */
-    /* Bytes this PE has sent, by receiver. Its own index: what was already in
-     * the right memory and only changed its place there. */
-    uint64_t *sent; /* [n_pes] */
+    uint64_t *sent;         /* [n_pes] bytes this PE has put, by receiver */
 };
 
 /* Collective. When the heap is full it says so in *heap; when there is no

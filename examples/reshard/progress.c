@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 enum { BAR_WIDTH = 40 };
-static const double REDRAW_SECONDS = 0.1;
+static const double REDRAW_SECONDS = 0.02;
 
 double progress_clock(void)
 {
@@ -29,14 +29,6 @@ void progress_free(struct progress *p)
     shmem_free(p->done);
 }
 
-void progress_begin(struct progress *p, uint64_t total)
-{
-    p->total = total;
-    /* A hundred reports from each PE are finer than the picture. */
-    p->grain = total / 100 / (uint64_t)shmem_n_pes() + 1;
-    p->begun = p->drawn = progress_clock();
-}
-
 static void draw_bar(const struct progress *p, uint64_t done, double seconds)
 {
     double part = p->total ? (double)done / (double)p->total : 1;
@@ -49,7 +41,17 @@ static void draw_bar(const struct progress *p, uint64_t done, double seconds)
      * PEs must not find half of one. */
     fprintf(stderr, "\r%s %3.0f%% of %.1f MB, %.2f GB/s%s", line, 100 * part,
             (double)p->total / 1e6, seconds > 0 ? (double)done / seconds / 1e9 : 0,
-            done == p->total ? "\n" : "");
+            part < 1 ? "" : "\n");
+}
+
+void progress_begin(struct progress *p, uint64_t total)
+{
+    p->total = total;
+    /* A hundred reports from each PE are finer than the picture. */
+    p->grain = total / 100 / (uint64_t)shmem_n_pes() + 1;
+    p->begun = p->drawn = progress_clock();
+    if (p->bar && total > 0 && shmem_my_pe() == 0)
+        draw_bar(p, 0, 0);
 }
 
 static void draw_lines(struct progress *p, uint64_t done, double seconds)

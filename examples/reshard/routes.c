@@ -32,13 +32,11 @@ struct routes routes_collect(struct route_table *t, const struct pipeline *p, bo
     for (size_t from = 0; from < n; from++) {
         for (size_t to = 0; to < n; to++) {
             uint64_t direct = t->all[from * 2 * n + to], net = t->all[from * 2 * n + n + to];
-            if (from == to) /* needed no route */
-                continue;
             r.load_store += direct;
             r.load_store_pairs += direct > 0;
             r.network += net;
             r.network_pairs += net > 0;
-            if (print && p->me == 0)
+            if (print && p->me == 0 && from != to)
                 printf("PE %zu to PE %zu: %" PRIu64 " bytes, %s\n", from, to, direct + net,
                        net > 0      ? "network"
                        : direct > 0 ? "load/store"

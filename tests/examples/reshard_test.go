@@ -135,13 +135,13 @@ func TestReshardProgress(t *testing.T) {
 	reshard, model := example(t, "reshard", "reshard"), realModel(t)
 	r := shmemrun(t, nil, "-n", "2", reshard, "--progress", model)
 	report(t, r)
-	bar := "\r" + strings.Repeat("#", 40) + " 100% of 1.2 MB"
+	bar := "\r" + strings.Repeat("#", 40) + " 100% of 0.6 MB"
 	if strings.Count(r.stderr, bar) != 1 {
 		t.Errorf("no full bar\n%v", r)
 	}
 	r = shmemrun(t, nil, "-n", "2", reshard, model)
 	report(t, r)
-	if strings.Contains(r.stderr, "\r") || strings.Count(r.stderr, "100% of 1.2 MB in ") != 1 {
+	if strings.Contains(r.stderr, "\r") || strings.Count(r.stderr, "100% of 0.6 MB in ") != 1 {
 		t.Errorf("a bar where stderr is no terminal, or no line\n%v", r)
 	}
 }
