@@ -189,16 +189,13 @@ func (e *Engine) send(pe fabric.PE, epoch uint64, h *header, payload unsafe.Poin
 	return Done
 }
 
-// ask counts a message of an epoch.
+// ask counts a message of an epoch. A signal that had to wait for its bytes may
+// be late for its own; none of the present epoch has gone before it.
 func (p *peer) ask(epoch, now uint64) {
-	if p.epoch != now && epoch == now {
+	if epoch == now && p.epoch != now {
 		p.epoch, p.askedThen = now, p.asked
 	}
 	p.asked++
-	if p.epoch == now && epoch != now {
-		// A signal that had to wait for its bytes came too late for its epoch.
-		p.askedThen = p.asked
-	}
 }
 
 // write posts a one-sided write and, when it may follow, the message after it.
