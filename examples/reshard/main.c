@@ -75,7 +75,7 @@ static bool parse_options(struct options *o, int argc, char **argv, char error[E
         {"help", no_argument, NULL, HELP},
         {0},
     };
-    /* Measured with a model of 91 MB on 4 PEs in two network namespaces of a
+    /* Measured with a model of 91 MB on 4 PEs of two simulated hosts, tcp, on a
      * machine with 2 cores: 1.3 GB/s; with chunks of 64 KiB 0.8, of 1 MiB 0.4.
      * On one host any of them is as good. */
     *o = (struct options){.chunk = 256 << 10, .depth = 4};
