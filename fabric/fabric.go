@@ -147,8 +147,9 @@ type Provider interface {
 	Arm() bool
 	// Wait sleeps until Poll may have work, Wake is called or d has passed.
 	// It follows an Arm that returned true and is called without the caller's
-	// lock, so that others may post and poll meanwhile.
-	Wait(d time.Duration) error
+	// lock, so that others may post and poll meanwhile. It reports whether
+	// something came; a provider that cannot tell reports false.
+	Wait(d time.Duration) (bool, error)
 	// Wake ends a Wait, from any thread.
 	Wake()
 	// Native returns the C functions behind Poll, Arm, Wait and Wake, or the

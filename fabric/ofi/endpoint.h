@@ -34,6 +34,7 @@ struct shmemi_ofi {
     uint64_t write_flags; /* FI_DELIVERY_COMPLETE where writes are not ordered */
     int wait_fd;          /* of the completion queue, -1: it has none */
     int wake_fd;
+    int events_fd;    /* epoll over both */
     const char *step; /* of open, that failed */
     char error[256];  /* the provider's own words for the last failed completion */
 };
@@ -61,7 +62,7 @@ int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t n, uint
 /* The functions of fabric.Native. */
 int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max);
 int shmemi_ofi_arm(void *self);
-int shmemi_ofi_wait(void *self, int64_t ns);
+int shmemi_ofi_wait(void *self, int64_t ns); /* 1: something came, 0: it did not */
 void shmemi_ofi_wake(void *self);
 
 #endif

@@ -209,11 +209,12 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 func (p *Provider) Arm() bool { return C.shmemi_ofi_arm(unsafe.Pointer(p.o)) != 0 }
 
 // Wait implements fabric.Provider.
-func (p *Provider) Wait(d time.Duration) error {
-	if rc := C.shmemi_ofi_wait(unsafe.Pointer(p.o), C.int64_t(d)); rc != 0 {
-		return fmt.Errorf("wait for %s: %s", p.caps.Provider, text(-rc))
+func (p *Provider) Wait(d time.Duration) (bool, error) {
+	rc := C.shmemi_ofi_wait(unsafe.Pointer(p.o), C.int64_t(d))
+	if rc < 0 {
+		return false, fmt.Errorf("wait for %s: %s", p.caps.Provider, text(-rc))
 	}
-	return nil
+	return rc > 0, nil
 }
 
 // Wake implements fabric.Provider.

@@ -60,10 +60,12 @@ func (e *Engine) Loop() {
 			}
 			continue
 		}
-		err = e.prov.Wait(idleWait)
-		// One-sided writes leave no completion at their target, so whoever
-		// sleeps looks again.
-		e.wakeSleepers()
+		came, err := e.prov.Wait(idleWait)
+		if came {
+			// One-sided writes leave no completion at their target, so whoever
+			// sleeps looks again.
+			e.wakeSleepers()
+		}
 		if err != nil {
 			e.fatal(err)
 			return
