@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -75,10 +76,12 @@ type end struct {
 	regions map[uint64]fabric.Region
 	keys    uint64
 	wake    chan struct{}
+	came    bool // something arrived since the last Wait
 	closed  bool
 
 	// For the tests of the loop.
 	polls, waits int
+	wakes        atomic.Int32
 	pollErr      error
 }
 
@@ -326,7 +329,7 @@ func (w *network) arrive(o *work) bool {
 	}
 	at := to.remote(o)
 	if at == nil {
-		w.broken("PE %d: %d bytes at %#x of PE %d, outside its regions", o.from, o.n, o.remote, o.to)
+		w.t.Fatalf("PE %d: %d bytes at %#x of PE %d, outside its regions", o.from, o.n, o.remote, o.to)
 	}
 	local := fabric.Completion{Token: o.token, Kind: o.kind, Len: uint64(o.n)}
 	if o.kind == fabric.KindRead {
@@ -353,6 +356,7 @@ func (w *network) arrive(o *work) bool {
 }
 
 func (w *network) changed(pe fabric.PE) {
+	w.ends[pe].come()
 	if w.landed != nil {
 		w.landed(pe)
 	}
@@ -389,7 +393,20 @@ func (e *end) match() {
 
 func (e *end) complete(c fabric.Completion) {
 	e.queue = append(e.queue, c)
-	e.Wake()
+	e.come()
+}
+
+// come ends a Wait because of what arrived.
+func (e *end) come() {
+	e.came = true
+	e.signal()
+}
+
+func (e *end) signal() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
 }
 
 func (e *end) Poll(c []fabric.Completion) (int, error) {
@@ -416,7 +433,7 @@ func (e *end) Arm() bool {
 	return len(e.queue) == 0
 }
 
-func (e *end) Wait(d time.Duration) error {
+func (e *end) Wait(d time.Duration) (bool, error) {
 	e.net.mu.Lock()
 	e.waits++
 	e.net.mu.Unlock()
@@ -424,14 +441,16 @@ func (e *end) Wait(d time.Duration) error {
 	case <-e.wake:
 	case <-time.After(d):
 	}
-	return nil
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	came := e.came
+	e.came = false
+	return came, nil
 }
 
 func (e *end) Wake() {
-	select {
-	case e.wake <- struct{}{}:
-	default:
-	}
+	e.wakes.Add(1)
+	e.signal()
 }
 
 func (e *end) Native() fabric.Native { return fabric.Native{} }

@@ -1,0 +1,428 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// deliver hands a message to p as if it had come from the network.
+func (p *pe) deliver(m []byte) {
+	buf := p.buffer(0)
+	copy(unsafe.Slice((*byte)(buf), messageSize), m)
+	p.Complete([]fabric.Completion{{Token: 0, Kind: fabric.KindRecv, Len: uint64(len(m))}})
+}
+
+// takeBack makes the next receive completion of buffer 0 one that the provider
+// might give.
+func (p *pe) takeBack() {
+	delete(p.end.busy, 0)
+	p.end.recvs = p.end.recvs[:0]
+}
+
+// encoded is a message as it travels.
+func encoded(h header, payload string) []byte {
+	return append(bytes.Clone(unsafe.Slice((*byte)(unsafe.Pointer(&h)), headerSize)), payload...)
+}
+
+func TestBadMessages(t *testing.T) {
+	const heap = 4096
+	good := header{From: 1, Seq: 1}
+	with := func(f func(h *header)) []byte {
+		h := good
+		f(&h)
+		return encoded(h, strings.Repeat("x", 16))
+	}
+	tests := []struct {
+		what    string
+		message []byte
+		text    string
+	}{
+		{"empty", nil, "message of 0 bytes"},
+		{"cut in its header", encoded(header{From: 1, Seq: 1, Kind: kindStore, Width: 8}, "")[:headerSize-1], "message of 39 bytes"},
+		{"unknown PE", with(func(h *header) { h.Kind, h.From = kindFlush, 2 }), "from PE 2"},
+		{"no kind", with(func(h *header) {}), "kind 0"},
+		{"unknown kind", with(func(h *header) { h.Kind = kindReply + 1 }), "kind 7"},
+		{"no operation", with(func(h *header) { h.Kind, h.Width = kindAMO, 8 }), "operation 0"},
+		{"unknown operation", with(func(h *header) { h.Kind, h.Op, h.Width = kindAMO, OpFetchXor+1, 8 }), "operation 13"},
+		{"atomic on 2 bytes", with(func(h *header) { h.Kind, h.Op, h.Width = kindAMO, OpAdd, 2 }), "width 2"},
+		{"atomic behind the heap", with(func(h *header) { h.Kind, h.Op, h.Width, h.Offset = kindAMO, OpSet, 8, heap }),
+			"8 bytes at heap offset 0x1000, outside this PE's heap of 0x1000 bytes (set the same SHMEM_SYMMETRIC_SIZE"},
+		{"atomic across the end", with(func(h *header) { h.Kind, h.Op, h.Width, h.Offset = kindAMO, OpSet, 8, heap-4 }), "outside"},
+		{"atomic not aligned", with(func(h *header) { h.Kind, h.Op, h.Width, h.Offset = kindAMO, OpSet, 8, 4 }), "not aligned"},
+		{"store of 0 bytes", with(func(h *header) { h.Kind, h.Width = kindStore, 0 }), "width 0"},
+		{"store of 3 bytes", with(func(h *header) { h.Kind, h.Width, h.Offset = kindStore, 3, heap-3 }), "width 3"},
+		{"store of 16 bytes", with(func(h *header) { h.Kind, h.Width = kindStore, 16 }), "width 16"},
+		{"store behind the heap", with(func(h *header) { h.Kind, h.Width, h.Offset = kindStore, 1, heap }), "outside"},
+		{"store before the internal area", with(func(h *header) { h.Kind, h.Width, h.Offset = kindStore, 8, -internal-1 }), "outside"},
+		{"store at the lowest offset", with(func(h *header) { h.Kind, h.Width, h.Offset = kindStore, 8, -1<<63 }), "outside"},
+		{"store at the highest offset", with(func(h *header) { h.Kind, h.Width, h.Offset = kindStore, 8, 1<<63-1 }), "outside"},
+		{"put across the end", with(func(h *header) { h.Kind, h.Offset = kindPut, heap-15 }), "16 bytes at heap offset 0xff1"},
+		{"put_signal with bytes outside", with(func(h *header) { h.Kind, h.Op, h.Offset = kindPutSignal, OpSet, heap }), "outside"},
+		{"put_signal with signal outside", with(func(h *header) { h.Kind, h.Op, h.Extra = kindPutSignal, OpSet, heap }), "outside"},
+		{"put_signal with signal not aligned", with(func(h *header) { h.Kind, h.Op, h.Extra = kindPutSignal, OpSet, 33 }), "not aligned"},
+		{"put_signal without operation", with(func(h *header) { h.Kind, h.Extra = kindPutSignal, 32 }), "operation 0"},
+		{"answer to a receive buffer", with(func(h *header) { h.Kind, h.Token = kindReply, 3 }), "request 0x3, which was not asked"},
+		{"answer to no token", with(func(h *header) { h.Kind, h.Token = kindReply, tokens }), "not asked"},
+		{"answer to a free token", with(func(h *header) { h.Kind, h.Token = kindReply, tokens-1 }), "not asked"},
+		{"out of order", with(func(h *header) { h.Kind, h.Width, h.Seq = kindStore, 8, 2 }),
+			"message 2 of PE 1 came when 1 was due: provider tcp;ofi_rxm lost, repeated or reordered messages (name another by SHMEM_PROVIDER)"},
+	}
+	for _, test := range tests {
+		m := modes[0]
+		m.caps.Provider = "tcp;ofi_rxm"
+		j := newJob(t, m, 1, 2, heap)
+		a := j.pes[0]
+		for i := range a.memory {
+			a.memory[i] = byte(i)
+		}
+		before := bytes.Clone(a.memory)
+		a.takeBack()
+		a.deliver(test.message)
+		if len(a.fatals) != 1 || !strings.Contains(a.fatals[0].Error(), test.text) {
+			t.Errorf("%s: %q, want an error with %q", test.what, a.fatals, test.text)
+		}
+		if !bytes.Equal(a.memory, before) {
+			t.Errorf("%s: memory has changed", test.what)
+		}
+		if len(a.parked)+len(j.net.flying) != 0 || len(a.free) != tokens-receives {
+			t.Errorf("%s: it was answered", test.what)
+		}
+	}
+}
+
+// A message that comes twice, or far too early, would be kept for ever.
+func TestBadSequence(t *testing.T) {
+	for what, seqs := range map[string][]uint32{
+		"repeated at once":    {1, 1},
+		"repeated early":      {3, 3},
+		"repeated late":       {2, 1, 2},
+		"from the past":       {0},
+		"far ahead":           {furthest + 1},
+		"behind a wrap-round": {1<<32 - 1},
+	} {
+		m := modes[3]
+		j := newJob(t, m, 1, 2, 4096)
+		a := j.pes[0]
+		for _, seq := range seqs {
+			if len(a.fatals) > 0 {
+				t.Errorf("%s: %v before message %d", what, a.fatals, seq)
+			}
+			a.takeBack()
+			a.deliver(encoded(header{Kind: kindStore, Width: 8, From: 1, Seq: seq}, ""))
+		}
+		if len(a.fatals) != 1 || !strings.Contains(a.fatals[0].Error(), "lost, repeated or reordered") {
+			t.Errorf("%s: %q", what, a.fatals)
+		}
+	}
+}
+
+// An answer ends the request that it names, once, and only from the PE that
+// was asked.
+func TestBadAnswers(t *testing.T) {
+	j := newJob(t, modes[0], 1, 3, 4096)
+	a := j.pes[0]
+	var r Request
+	answer := func(from, token, seq uint32) {
+		a.takeBack()
+		a.deliver(encoded(header{Kind: kindReply, From: from, Token: token, Seq: seq, Operand: 7}, ""))
+	}
+	ask := func() uint32 {
+		r = Request{}
+		if st := a.AMO(1, 0, OpFetch, 8, 0, 0, nil, &r); st != Pending {
+			t.Fatalf("fetch: %d", st)
+		}
+		return a.question(a.lastTaken(useReply))
+	}
+	first := ask()
+	if answer(2, first, 1); r.Done != 0 {
+		t.Error("an answer of another PE was taken")
+	}
+	a.want("PE 2 answered request")
+	if answer(1, first, 1); r.Done == 0 || r.Value != 7 {
+		t.Errorf("answered: %+v", r)
+	}
+	answer(1, first, 2)
+	a.want("not asked")
+	second := ask()
+	if second&0xffff != first&0xffff || second == first {
+		t.Fatalf("requests %#x and %#x: want the same token", first, second)
+	}
+	if answer(1, first, 3); r.Done != 0 {
+		t.Error("an old answer was taken")
+	}
+	a.want("not asked")
+	if answer(1, second, 4); r.Done == 0 {
+		t.Error("not answered")
+	}
+}
+
+func (e *Engine) lastTaken(u use) fabric.Token {
+	for t := range e.slots {
+		if e.slots[t].use == u {
+			return fabric.Token(t)
+		}
+	}
+	return 0
+}
+
+func TestBadCompletions(t *testing.T) {
+	for what, c := range map[string]fabric.Completion{
+		"free token":               {Token: tokens - 1, Kind: fabric.KindWrite},
+		"free token with error":    {Token: tokens - 1, Kind: fabric.KindWrite, Err: 5},
+		"token out of range":       {Token: tokens, Kind: fabric.KindSend},
+		"token far out with error": {Token: 1<<32 - 1, Kind: fabric.KindSend, Err: 5},
+		"token of a request":       {Token: receives, Kind: fabric.KindSend, Err: 5},
+	} {
+		j := newJob(t, modes[0], 1, 2, 4096)
+		a := j.pes[0]
+		var r Request
+		a.post(func() Status { return a.AMO(1, 0, OpFetch, 8, 0, 0, nil, &r) })
+		free := len(a.free)
+		a.Complete([]fabric.Completion{c})
+		if len(a.fatals) != 1 || !strings.Contains(a.fatals[0].Error(), "not in flight") {
+			t.Errorf("%s: %q", what, a.fatals)
+		}
+		if len(a.free) != free || r.Done != 0 {
+			t.Errorf("%s: it ended something", what)
+		}
+	}
+}
+
+// A failed operation is reported once: to its caller, else to quiet.
+func TestErrors(t *testing.T) {
+	var kind fabric.Kind
+	m := modes[1] // LocalMR: the regions of failed operations must go too
+	m.caps.MaxInject = 0
+	m.fail = func(o *work) int32 {
+		if o.kind == kind && o.from == 0 {
+			return 113
+		}
+		return 0
+	}
+	j := newJob(t, m, 1, 2, 1<<20)
+	a, b := j.pes[0], j.pes[1]
+	buf := make([]byte, 10000)
+	at := unsafe.Pointer(&buf[0])
+	put := func(r *Request) Status { return a.Put(1, 0, at, 10000, r) }
+	signal := func(r *Request) Status { return a.PutSignal(1, 8, at, 10000, 0, 1, OpSet, r) }
+	get := func(r *Request) Status { return a.Get(1, 0, at, 10, r) }
+	for _, test := range []struct {
+		what string
+		kind fabric.Kind
+		post func(r *Request) Status
+	}{
+		{"write", fabric.KindWrite, put}, {"write", fabric.KindWrite, signal}, {"read", fabric.KindRead, get},
+	} {
+		text := "PE 1: " + test.what + ": the network of the tests says 113"
+		kind = test.kind
+		var r Request
+		a.post(func() Status { return test.post(&r) })
+		j.await("request", func() bool { return r.Done != 0 })
+		if r.Status != 113 || a.Err() == nil || a.Err().Error() != text {
+			t.Errorf("blocking %s: status %d, %v", test.what, r.Status, a.Err())
+		}
+		a.quiet()
+
+		a.post(func() Status { return test.post(nil) })
+		a.fence()
+		st := Pending
+		j.await("quiet", func() bool { st = a.Quiet(); return st != Pending })
+		if st != Failed || a.Err().Error() != text {
+			t.Errorf("quiet after %s: %d, %v", test.what, st, a.Err())
+		}
+		a.quiet() // told once
+		kind = 0
+		a.post(func() Status { return test.post(nil) })
+		a.quiet()
+	}
+	if j.close(); len(b.fatals) > 0 {
+		t.Error(b.fatals)
+	}
+}
+
+// The signal of a put whose bytes are lost must not come, where it can be held
+// back.
+func TestSignalOfLostBytes(t *testing.T) {
+	m := modes[2]
+	m.fail = func(o *work) int32 {
+		if o.kind == fabric.KindWrite {
+			return 5
+		}
+		return 0
+	}
+	j := newJob(t, m, 1, 2, 1<<20)
+	a, b := j.pes[0], j.pes[1]
+	buf := make([]byte, 10000)
+	a.post(func() Status { return a.PutSignal(1, 8, unsafe.Pointer(&buf[0]), 10000, 0, 1, OpSet, nil) })
+	j.await("failure", func() bool { return a.Quiet() == Failed })
+	j.close()
+	if b.heap[0] != 0 {
+		t.Error("the signal came")
+	}
+}
+
+func TestLostMessage(t *testing.T) {
+	m := modes[2]
+	m.caps.MaxInject = 0
+	m.fail = func(o *work) int32 { return 5 }
+	j := newJob(t, m, 1, 2, 4096)
+	a := j.pes[0]
+	a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
+	j.await("end of the job", func() bool { return len(a.fatals) > 0 })
+	a.want("PE 1: send: the network of the tests says 5")
+}
+
+func TestReceiveError(t *testing.T) {
+	j := newJob(t, modes[0], 1, 1, 4096)
+	a := j.pes[0]
+	a.Complete([]fabric.Completion{{Token: 2, Kind: fabric.KindRecv, Err: 265}})
+	a.want("receive: the network of the tests says 265")
+}
+
+// refusal makes every post of an endpoint fail for good.
+type refusal struct {
+	*end
+	err error
+}
+
+func (r *refusal) Send(op *fabric.Send) error {
+	if r.err != nil {
+		return r.err
+	}
+	return r.end.Send(op)
+}
+
+// Quiet, and a put that must wait for an answer, do not try for ever what
+// cannot be sent; nor does who owes an answer.
+func TestRefusedSends(t *testing.T) {
+	j := newJob(t, modes[0], 1, 2, 1<<20)
+	a, b := j.pes[0], j.pes[1]
+	buf := make([]byte, 10000)
+	at := unsafe.Pointer(&buf[0])
+	a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
+	a.fence()
+	broken := &refusal{a.end, errNoRoute}
+	a.prov = broken
+	for what, f := range map[string]func() Status{
+		"quiet":      a.Quiet,
+		"atomic":     func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) },
+		"large put":  func() Status { return a.Put(1, 0, at, 10000, nil) },
+		"put signal": func() Status { return a.PutSignal(1, 0, at, 8, 16, 1, OpSet, nil) },
+		"fetch":      func() Status { return a.AMO(1, 0, OpFetch, 8, 1, 0, nil, new(Request)) },
+	} {
+		if st := f(); st != Failed || a.Err() != errNoRoute {
+			t.Errorf("%s: %d, %v", what, st, a.Err())
+		}
+	}
+	broken.err = nil
+	a.quiet()
+
+	b.prov = &refusal{b.end, errNoRoute}
+	a.post(func() Status { return a.AMO(1, 0, OpFetch, 8, 1, 0, nil, new(Request)) })
+	j.await("end of the job", func() bool { return len(b.fatals) > 0 })
+	b.want("PE 0: send: no route to the PE")
+}
+
+// FuzzReceive: whatever comes, memory changes only as a good message says, no
+// token is lost, and nothing is read or written outside (there are guards).
+func FuzzReceive(f *testing.F) {
+	f.Add(encoded(header{Kind: kindPut, From: 1, Seq: 1, Offset: 16}, "payload"), true)
+	f.Add(encoded(header{Kind: kindPutSignal, Op: OpAdd, From: 1, Seq: 1, Offset: 16, Extra: 8}, "payload"), true)
+	f.Add(encoded(header{Kind: kindAMO, Op: OpFetchAdd, Width: 4, Fetch: 1, From: 1, Seq: 2, Offset: -16}, ""), false)
+	f.Add(encoded(header{Kind: kindStore, Width: 2, From: 0, Seq: 1, Offset: 4094}, ""), false)
+	f.Add(encoded(header{Kind: kindFlush, From: 1, Seq: 1, Token: 99}, ""), true)
+	f.Add(encoded(header{Kind: kindReply, From: 1, Seq: 1, Token: 1<<16 | receives, Operand: 3}, ""), true)
+	f.Add([]byte{}, true)
+	f.Fuzz(func(t *testing.T, m []byte, ordered bool) {
+		mode := modes[0]
+		mode.caps.SendAfterSend = ordered
+		j := newJob(t, mode, 1, 2, 4096)
+		a := j.pes[0]
+		var fetched uint64
+		a.post(func() Status { return a.AMO(1, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched), nil) })
+		a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
+		if st := a.Quiet(); st != Pending || a.inflight != 1 || !a.peers[1].flushing {
+			t.Fatalf("quiet: %d, %d in flight", st, a.inflight)
+		}
+		before, free, sent := bytes.Clone(a.memory), len(a.free), len(j.net.flying)
+		a.takeBack()
+		a.deliver(m[:min(len(m), messageSize)])
+		changed := 0
+		for i := range before {
+			if before[i] != a.memory[i] {
+				changed++
+			}
+		}
+		var h header
+		if len(m) >= headerSize {
+			h = *(*header)(unsafe.Pointer(&append([]byte(nil), m...)[0]))
+		}
+		switch {
+		case len(a.fatals) > 1:
+			t.Errorf("several errors: %v", a.fatals)
+		case len(a.fatals) == 1 && (changed > 0 || len(a.free) != free || len(j.net.flying) != sent || len(a.early) != 0):
+			t.Errorf("%v, and yet %d bytes changed, %d of %d tokens free, %d early", a.fatals, changed, len(a.free), free, len(a.early))
+		case len(a.fatals) == 0 && len(a.early) == 0 && h.Kind == kindReply && len(a.free) != free+1:
+			t.Error("an answer was taken and no request ended")
+		case len(a.fatals) == 0 && h.Kind != kindReply && len(a.free) != free:
+			t.Error("a message that is no answer ended a request")
+		case changed > max(16, len(m)-headerSize+8):
+			t.Errorf("%d bytes changed by a message of %d", changed, len(m))
+		}
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// FuzzComplete: arbitrary completions free no token twice.
+func FuzzComplete(f *testing.F) {
+	f.Add([]byte{0, 0, 0, 64, 0, 1, 0, 5, 65, 0, 1, 3})
+	f.Add(binary.NativeEndian.AppendUint64(nil, 1<<63))
+	f.Fuzz(func(t *testing.T, script []byte) {
+		m := modes[1]
+		m.caps.MaxInject = 0
+		j := newJob(t, m, 1, 2, 1<<20)
+		a := j.pes[0]
+		buf := make([]byte, 5000)
+		at := unsafe.Pointer(&buf[0])
+		var r, r2 Request
+		a.Get(1, 0, at, 5000, &r)
+		a.Get(1, 0, at, 5000, nil)
+		a.Put(1, 0, at, 5000, &r2)
+		a.Put(1, 0, at, 5000, nil)
+		a.PutSignal(1, 0, at, 5000, 8, 1, OpAdd, nil)
+		a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil)
+		a.AMO(1, 0, OpFetch, 8, 1, 0, at, nil)
+		j.net.t = ignoring{t} // tokens come back that are still busy below
+		for ; len(script) >= 4; script = script[4:] {
+			c := fabric.Completion{
+				Token: fabric.Token(script[0]) | fabric.Token(script[1])<<8, Kind: fabric.Kind(script[2] & 7), Err: int32(script[3] & 1),
+			}
+			if c.Token < receives {
+				c.Len = uint64(script[3]) << 5
+			}
+			a.Complete([]fabric.Completion{c})
+		}
+		seen := map[fabric.Token]bool{}
+		for _, token := range a.free {
+			if seen[token] || token < receives || token >= tokens || a.slots[token].use != 0 {
+				t.Fatalf("token %d is free twice, or in use", token)
+			}
+			seen[token] = true
+		}
+		if a.inflight < 0 || a.inflight > 5 {
+			t.Errorf("%d operations in flight", a.inflight)
+		}
+	})
+}
+
+// ignoring hears no complaints.
+type ignoring struct{ testing.TB }
+
+func (ignoring) Errorf(string, ...any) {}

@@ -1,0 +1,325 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+)
+
+var (
+	oneSeed = flag.Uint64("seed", 0, "run the randomised tests with this seed only")
+	times   = flag.Int("times", 1, "run the randomised tests with so many times the usual number of seeds")
+)
+
+// seeds calls f with n seeds, or as the command line says.
+func seeds(n int, f func(seed uint64)) {
+	if *oneSeed != 0 {
+		f(*oneSeed)
+		return
+	}
+	for s := range uint64(n * *times) {
+		f(s + 1)
+	}
+}
+
+// modes are networks as they exist.
+var modes = []mode{
+	{name: "tcp", caps: fabric.Caps{
+		MaxMessage: 1 << 40, MaxInject: 64,
+		WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true, ReadAfterWrite: true,
+	}},
+	{name: "verbs", caps: fabric.Caps{
+		MaxMessage: 1 << 30, MaxInject: 236, VirtualAddress: true, LocalMR: true,
+		WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true, DeliveryComplete: true,
+	}},
+	{name: "efa", caps: fabric.Caps{
+		MaxMessage: 1 << 30, MaxInject: 32, VirtualAddress: true, LocalMR: true,
+		SendAfterSend: true, DeliveryComplete: true,
+	}},
+	{name: "unordered", caps: fabric.Caps{MaxMessage: 1 << 20, MaxInject: 4096, VirtualAddress: true, DeliveryComplete: true}},
+	{name: "bare", caps: fabric.Caps{MaxMessage: 1 << 20, MaxInject: 128}},
+}
+
+// rough gives a mode the worst manners that its caps allow.
+func rough(m mode) mode {
+	m.delay, m.again, m.credits = 6, 20, 24
+	m.name += " rough"
+	return m
+}
+
+// combination is a network with one of the 16 combinations of guarantees.
+func combination(i int) mode {
+	c := fabric.Caps{
+		MaxMessage: 1 << 20, MaxInject: []int{0, 40, 64, 8192}[i%4], VirtualAddress: i&1 != 0, LocalMR: i&2 != 0,
+		SendAfterSend: i&1 != 0, SendAfterWrite: i&2 != 0, WriteAfterWrite: i&4 != 0, DeliveryComplete: i&8 != 0,
+	}
+	m := rough(mode{caps: c})
+	m.name = fmt.Sprintf("sas=%v saw=%v waw=%v dc=%v", c.SendAfterSend, c.SendAfterWrite, c.WriteAfterWrite, c.DeliveryComplete)
+	return m
+}
+
+// job is a few engines on one network, all driven by the test's goroutine.
+type job struct {
+	t   testing.TB
+	net *network
+	rng *rand.Rand
+	pes []*pe
+}
+
+// pe is one of them with its memory.
+type pe struct {
+	*Engine
+	j       *job
+	me      fabric.PE
+	end     *end
+	memory  []byte // the internal area, then the user heap
+	heap    []byte
+	words   [5]uint32 // lock, pollers, sleepers, wakes, napping
+	fatals  []error
+	applied func() // after each poll
+}
+
+const internal = 4096
+
+func newJob(t testing.TB, m mode, seed uint64, n, heap int) *job {
+	t.Helper()
+	j := &job{t: t, net: newNetwork(t, m, seed, n), rng: rand.New(rand.NewPCG(seed, 2))}
+	ends := make([]Endpoint, n)
+	for i := range n {
+		p := &pe{j: j, me: fabric.PE(i), end: j.net.ends[i], memory: guarded(t, internal+heap)}
+		p.heap = p.memory[internal:]
+		var err error
+		p.Engine, err = New(p.end, i, n,
+			Segment{Base: unsafe.Pointer(&p.memory[0]), Internal: internal, Size: uint64(len(p.memory))},
+			Wakers{Lock: &p.words[0], Pollers: &p.words[1], Napping: &p.words[4], Sleepers: &p.words[2], Wakes: &p.words[3]},
+			func(err error) { p.fatals = append(p.fatals, err) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.freeBuffers) // of the tests that do not end well
+		j.pes = append(j.pes, p)
+		ends[i] = p.Endpoint()
+	}
+	for _, p := range j.pes {
+		if err := p.Connect(ends); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return j
+}
+
+// guarded is memory between two pages that nobody may touch. It is a multiple
+// of the page size.
+func guarded(t testing.TB, n int) []byte {
+	t.Helper()
+	page := os.Getpagesize()
+	m, err := unix.Mmap(-1, 0, n+2*page, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Munmap(m); err != nil {
+			t.Error(err)
+		}
+	})
+	inner := m[page : page+n : page+n]
+	if err := unix.Mprotect(inner, unix.PROT_READ|unix.PROT_WRITE); err != nil {
+		t.Fatal(err)
+	}
+	return inner
+}
+
+// close ends the job and looks for what should not be left.
+func (j *job) close() {
+	j.t.Helper()
+	j.drain()
+	for _, p := range j.pes {
+		p.leftovers()
+		if err := p.Close(); err != nil {
+			j.t.Errorf("PE %d: close: %v", p.me, err)
+		}
+		if len(p.end.regions) != 0 || !p.end.closed {
+			j.t.Errorf("PE %d: closed %v with %d regions", p.me, p.end.closed, len(p.end.regions))
+		}
+	}
+}
+
+// leftovers reports what an engine at rest holds.
+func (p *pe) leftovers() {
+	p.j.t.Helper()
+	if len(p.free) != tokens-receives || p.inflight != 0 || len(p.parked) != 0 || len(p.early) != 0 || len(p.dirty) != 0 {
+		p.j.t.Errorf("PE %d at rest: %d of %d tokens free, %d operations in flight, %d messages parked, %d early, %d PEs dirty",
+			p.me, len(p.free), tokens-receives, p.inflight, len(p.parked), len(p.early), len(p.dirty))
+	}
+	if len(p.end.recvs) != receives || len(p.end.regions) != 2 {
+		p.j.t.Errorf("PE %d at rest: %d receive buffers, %d regions", p.me, len(p.end.recvs), len(p.end.regions))
+	}
+	for _, err := range p.fatals {
+		p.j.t.Errorf("PE %d: fatal: %v", p.me, err)
+	}
+}
+
+// poll lets one PE make progress.
+func (p *pe) poll() {
+	p.j.t.Helper()
+	if _, err := p.Poll(); err != nil {
+		p.j.t.Fatalf("PE %d: poll: %v", p.me, err)
+	}
+	if p.applied != nil {
+		p.applied()
+	}
+}
+
+// await lets all make progress until cond holds.
+func (j *job) await(what string, cond func() bool) {
+	j.t.Helper()
+	for range 200_000 {
+		if cond() {
+			return
+		}
+		j.pes[j.rng.IntN(len(j.pes))].poll()
+	}
+	j.t.Fatalf("%s: still not so after many polls (mode %s)", what, j.net.mode.name)
+}
+
+// drain waits until no message is under way and all engines rest.
+func (j *job) drain() {
+	j.t.Helper()
+	for _, p := range j.pes {
+		p.quiet()
+	}
+	j.await("drain", func() bool {
+		if !j.net.idle() {
+			return false
+		}
+		for _, p := range j.pes {
+			if len(p.parked) > 0 || len(p.end.recvs) < receives {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// post repeats an operation while there is no room for it.
+func (p *pe) post(f func() Status) Status {
+	p.j.t.Helper()
+	st := Again
+	p.j.await("room to post", func() bool {
+		st = f()
+		return st != Again
+	})
+	if st == Failed {
+		p.j.t.Fatalf("PE %d: post: %v", p.me, p.Err())
+	}
+	return st
+}
+
+// do runs a blocking operation and returns what it fetched.
+func (p *pe) do(f func(r *Request) Status) uint64 {
+	p.j.t.Helper()
+	r := new(Request)
+	if p.post(func() Status { return f(r) }) == Pending {
+		p.j.await("completion", func() bool { return r.Done != 0 })
+		if r.Status != 0 {
+			p.j.t.Fatalf("PE %d: operation ended with %d: %v", p.me, r.Status, p.Err())
+		}
+	}
+	return r.Value
+}
+
+func (p *pe) quiet() {
+	p.j.t.Helper()
+	if p.post(func() Status {
+		if st := p.Quiet(); st != Pending {
+			return st
+		}
+		return Again
+	}); p.inflight != 0 {
+		p.j.t.Errorf("PE %d: %d operations in flight after quiet", p.me, p.inflight)
+	}
+}
+
+func (p *pe) fence() {
+	if st := p.Fence(); st != Done {
+		p.j.t.Errorf("PE %d: fence: %d", p.me, st)
+	}
+}
+
+// spoil overwrites a source that may be reused.
+func spoil(b []byte) {
+	for i := range b {
+		b[i] = 0xEE
+	}
+}
+
+// put copies b to an offset of pe, in the parts that PutMax allows. The source
+// is spoilt as soon as that is allowed; keep holds the copies until then.
+func (p *pe) put(to fabric.PE, offset int64, b []byte, blocking bool) {
+	p.j.t.Helper()
+	for len(b) > 0 {
+		part := bytes.Clone(b[:min(uint64(len(b)), p.PutMax())])
+		at := unsafe.Pointer(&part[0])
+		if blocking {
+			p.do(func(r *Request) Status { return p.Put(to, offset, at, uint64(len(part)), r) })
+			spoil(part)
+		} else if p.post(func() Status { return p.Put(to, offset, at, uint64(len(part)), nil) }) == Done {
+			spoil(part)
+		}
+		b, offset = b[len(part):], offset+int64(len(part))
+	}
+}
+
+// putSignal is shmem_putmem_signal as the front makes it of parts.
+func (p *pe) putSignal(to fabric.PE, offset int64, b []byte, signalOffset int64, signal uint64, op Op, blocking bool) {
+	p.j.t.Helper()
+	if n := int(p.PutMax()); len(b) > n {
+		p.put(to, offset, b[:len(b)-n], blocking)
+		offset, b = offset+int64(len(b)-n), b[len(b)-n:]
+		p.fence()
+	}
+	b = bytes.Clone(b)
+	at := unsafe.Pointer(unsafe.SliceData(b))
+	post := func(r *Request) Status {
+		return p.PutSignal(to, offset, at, uint64(len(b)), signalOffset, signal, op, r)
+	}
+	if blocking {
+		p.do(post)
+		spoil(b)
+	} else if p.post(func() Status { return post(nil) }) == Done {
+		spoil(b)
+	}
+}
+
+// get is the counterpart of put.
+func (p *pe) get(from fabric.PE, offset int64, b []byte, blocking bool) {
+	p.j.t.Helper()
+	for len(b) > 0 {
+		part := b[:min(uint64(len(b)), p.PutMax())]
+		at := unsafe.Pointer(&part[0])
+		if blocking {
+			p.do(func(r *Request) Status { return p.Get(from, offset, at, uint64(len(part)), r) })
+		} else {
+			p.post(func() Status { return p.Get(from, offset, at, uint64(len(part)), nil) })
+		}
+		b, offset = b[len(part):], offset+int64(len(part))
+	}
+}
+
+// want fails the test unless exactly one fatal error with the text came.
+func (p *pe) want(text string) {
+	p.j.t.Helper()
+	if len(p.fatals) != 1 || !bytes.Contains([]byte(p.fatals[0].Error()), []byte(text)) {
+		p.j.t.Errorf("PE %d: fatal: %q, want one with %q", p.me, errors.Join(p.fatals...), text)
+	}
+	p.fatals = nil
+}

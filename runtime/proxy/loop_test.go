@@ -1,0 +1,339 @@
+package proxy
+
+import (
+	"encoding/binary"
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// eventually waits for what another thread does.
+func eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !cond(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within 10 s", what)
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+}
+
+// locked calls f as callers do.
+func (p *pe) locked(f func()) {
+	for !p.tryLock() {
+		runtime.Gosched()
+	}
+	defer p.unlock()
+	f()
+}
+
+func (e *end) counts() (polls, waits int) {
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	return e.polls, e.waits
+}
+
+// asleep waits until the loop sleeps and stays so.
+func (p *pe) asleep(t *testing.T) {
+	t.Helper()
+	eventually(t, "sleep of the loop", func() bool {
+		before, _ := p.end.counts()
+		time.Sleep(20 * time.Millisecond)
+		after, waits := p.end.counts()
+		// idleWait may end once meanwhile.
+		return waits > 0 && after-before <= 2
+	})
+}
+
+func TestLoopServes(t *testing.T) {
+	for _, m := range modes {
+		t.Run(m.name, func(t *testing.T) {
+			j := newJob(t, m, 1, 2, 1<<20)
+			a, b := j.pes[0], j.pes[1]
+			go b.Loop()
+			b.asleep(t)
+			polls, _ := b.end.counts()
+
+			// Nobody calls into b, yet it answers.
+			r := new(Request)
+			data := make([]byte, 100<<10)
+			ptr := unsafe.Pointer(&data[0])
+			fetch := func() bool { return a.AMO(1, 8, OpFetchAdd, 8, 5, 0, nil, r) == Pending }
+			a.locked(func() {
+				if m.caps.MaxInject == 128 { // bare: no one-sided writes
+					a.Put(1, 64, ptr, 100, nil)
+				} else {
+					a.Put(1, 64, ptr, uint64(len(data)), nil)
+				}
+				if !fetch() {
+					t.Error("no room for a first operation")
+				}
+			})
+			for atomic.LoadUint32(&r.Done) == 0 {
+				a.locked(a.poll)
+			}
+			eventually(t, "quiet", func() bool {
+				st := Pending
+				a.locked(func() { a.poll(); st = a.Quiet() })
+				return st == Done
+			})
+			b.locked(func() {
+				if got := binary.NativeEndian.Uint64(b.heap[8:]); got != 5 {
+					t.Errorf("word is %d, want 5", got)
+				}
+			})
+			if now, _ := b.end.counts(); now == polls {
+				t.Error("served without a poll")
+			}
+			b.asleep(t)
+			b.Stop()
+			j.close()
+		})
+	}
+}
+
+func TestLoopLeavesPollersAlone(t *testing.T) {
+	j := newJob(t, modes[0], 1, 2, 4096)
+	b := j.pes[1]
+	atomic.StoreUint32(&b.words[1], 2)
+	go b.Loop()
+	time.Sleep(20 * time.Millisecond)
+	if polls, waits := b.end.counts(); polls != 0 || waits != 0 {
+		t.Errorf("while others poll: %d polls, %d waits of the loop", polls, waits)
+	}
+	atomic.StoreUint32(&b.words[1], 0)
+	eventually(t, "polls of the loop", func() bool { polls, _ := b.end.counts(); return polls > 0 })
+	b.Stop()
+	j.close()
+}
+
+// A caller that stops polling just before the nap would not end it.
+func TestNapLooksAgain(t *testing.T) {
+	j := newJob(t, modes[0], 1, 1, 4096)
+	p := j.pes[0]
+	const naps = 1000
+	begin := time.Now()
+	for range naps {
+		p.nap()
+	}
+	if d := time.Since(begin); d >= naps*nap/2 {
+		t.Errorf("%d naps without a caller that polls took %v", naps, d)
+	}
+	if napping := p.words[4]; napping != 0 {
+		t.Errorf("napping is %d after the nap", napping)
+	}
+	j.close()
+}
+
+// While callers poll in C they come into the engine only for completions; what
+// is parked may find room without one.
+func TestLoopRetriesForPollers(t *testing.T) {
+	j := newJob(t, modes[0], 1, 2, 4096)
+	a, b := j.pes[0], j.pes[1]
+	atomic.StoreUint32(&b.words[1], 1)
+	go b.Loop()
+	var r Request
+	refuse := func(percent int) {
+		j.net.mu.Lock()
+		j.net.mode.again = percent
+		j.net.mu.Unlock()
+	}
+	a.post(func() Status { return a.AMO(1, 0, OpFetchAdd, 8, 1, 0, nil, &r) })
+	for parked := 0; parked == 0; {
+		refuse(0)
+		a.poll()
+		refuse(100)
+		b.locked(func() { b.poll(); parked = len(b.parked) })
+	}
+	refuse(0)
+	// Nobody polls b now.
+	eventually(t, "answer", func() bool { a.poll(); return r.Done != 0 })
+	atomic.StoreUint32(&b.words[1], 0)
+	b.Stop()
+	j.close()
+}
+
+// A message that found no room is tried again, though nothing arrives that
+// would end a Wait.
+func TestLoopStaysUpForParked(t *testing.T) {
+	j := newJob(t, modes[0], 1, 2, 4096)
+	a, b := j.pes[0], j.pes[1]
+	refuse := func(percent int) {
+		j.net.mu.Lock()
+		j.net.mode.again = percent
+		j.net.mu.Unlock()
+	}
+	var r Request
+	a.post(func() Status { return a.AMO(1, 0, OpFetchAdd, 8, 1, 0, nil, &r) })
+	a.poll()
+	refuse(100)
+	go b.Loop()
+	eventually(t, "parked answer", func() bool {
+		parked := 0
+		b.locked(func() { parked = len(b.parked) })
+		return parked > 0
+	})
+	time.Sleep(5 * time.Millisecond)
+	if _, waits := b.end.counts(); waits > 0 {
+		t.Errorf("the loop sleeps on a parked answer")
+	}
+	refuse(0)
+	eventually(t, "answer", func() bool { a.poll(); return r.Done != 0 })
+	b.Stop()
+	j.close()
+}
+
+func TestLoopStops(t *testing.T) {
+	j := newJob(t, modes[0], 1, 1, 4096)
+	p := j.pes[0]
+	before := runtime.NumGoroutine()
+	go p.Loop()
+	p.asleep(t)
+	if p.Stop(); p.end.wakes.Load() == 0 {
+		t.Error("the sleeper was not woken")
+	}
+	eventually(t, "end of the goroutine", func() bool { return runtime.NumGoroutine() <= before })
+	j.close()
+}
+
+func TestLoopReportsPollErrors(t *testing.T) {
+	j := newJob(t, modes[0], 1, 1, 4096)
+	p := j.pes[0]
+	p.end.pollErr = errors.New("the completion queue is gone")
+	p.Loop() // ends by itself
+	p.want("the completion queue is gone")
+	p.Stop()
+	p.end.pollErr = nil
+	j.close()
+}
+
+func TestWakeSleepers(t *testing.T) {
+	j := newJob(t, modes[0], 1, 2, 4096)
+	a, b := j.pes[0], j.pes[1]
+	sleepers, wakes := &b.words[2], &b.words[3]
+	b.poll()
+	if *wakes != 0 {
+		t.Error("woke without sleeper")
+	}
+	*sleepers = 1
+	b.poll()
+	if *wakes != 0 || *sleepers != 1 {
+		t.Errorf("woke without completion: %d wakes, sleepers %d", *wakes, *sleepers)
+	}
+	a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
+	for b.heap[0] == 0 {
+		b.poll()
+	}
+	if *wakes != 1 || *sleepers != 0 {
+		t.Errorf("after a message: %d wakes, sleepers %d", *wakes, *sleepers)
+	}
+	a.quiet()
+	j.close()
+}
+
+// A PE whose caller sleeps is woken by the loop, also for a one-sided write,
+// which leaves no completion.
+func TestLoopWakes(t *testing.T) {
+	j := newJob(t, modes[1], 1, 2, 1<<20)
+	a, b := j.pes[0], j.pes[1]
+	go b.Loop()
+	b.asleep(t)
+	atomic.StoreUint32(&b.words[2], 1)
+	data := make([]byte, 100<<10)
+	a.locked(func() { a.Put(1, 0, unsafe.Pointer(&data[0]), uint64(len(data)), nil) })
+	eventually(t, "wake", func() bool { a.locked(a.poll); return atomic.LoadUint32(&b.words[3]) > 0 })
+	b.Stop()
+	a.quiet()
+	j.close()
+}
+
+// Callers and the loops of both sides at once, each under the lock of its PE.
+func TestLoopWithCallers(t *testing.T) {
+	const threads, each = 3, 20
+	for _, m := range modes {
+		t.Run(m.name, func(t *testing.T) {
+			j := newJob(t, m, 1, 2, 4096)
+			var wg sync.WaitGroup
+			for _, p := range j.pes {
+				go p.Loop()
+				for range threads {
+					wg.Go(func() {
+						r := new(Request)
+						for i := range each {
+							st := Again
+							for st == Again {
+								p.locked(func() { st = p.AMO(fabric.PE(1-p.me), 0, OpFetchAdd, 8, 1, 0, nil, r) })
+							}
+							if i%4 == 0 { // as a caller that polls in C
+								atomic.AddUint32(&p.words[1], 1)
+								for atomic.LoadUint32(&r.Done) == 0 {
+									p.locked(p.poll)
+								}
+								atomic.AddUint32(&p.words[1], ^uint32(0))
+							}
+							for atomic.LoadUint32(&r.Done) == 0 {
+								runtime.Gosched()
+							}
+							*r = Request{}
+						}
+					})
+				}
+			}
+			wg.Wait()
+			for _, p := range j.pes {
+				p.Stop()
+			}
+			for _, p := range j.pes {
+				if got := binary.NativeEndian.Uint64(p.heap); got != threads*each {
+					t.Errorf("PE %d: word is %d, want %d", p.me, got, threads*each)
+				}
+			}
+			j.close()
+		})
+	}
+}
+
+func TestStopBeforeSleep(t *testing.T) {
+	for range 20 {
+		j := newJob(t, modes[0], 1, 1, 4096)
+		go j.pes[0].Loop()
+		j.pes[0].Stop()
+		j.close()
+	}
+}
+
+func TestNewFails(t *testing.T) {
+	refuse := errors.New("no memory to pin")
+	for at, text := range []string{"register symmetric heap of 4096 bytes: ", "register message buffers: "} {
+		e := &refusing{end: newNetwork(t, modes[0], 1, 1).ends[0], at: at, err: refuse}
+		heap := guarded(t, 4096)
+		_, err := New(e, 0, 1, Segment{Base: unsafe.Pointer(&heap[0]), Size: 4096}, Wakers{}, nil)
+		if err == nil || !strings.HasPrefix(err.Error(), text) || !errors.Is(err, refuse) {
+			t.Errorf("registration %d refused: %v", at, err)
+		}
+		if !e.closed {
+			t.Errorf("registration %d refused: the provider is open", at)
+		}
+	}
+}
+
+// refusing refuses one registration.
+type refusing struct {
+	*end
+	at  int
+	err error
+}
+
+func (r *refusing) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
+	if r.at--; r.at < 0 {
+		return fabric.Region{}, r.err
+	}
+	return r.end.Register(base, n)
+}
