@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -124,10 +125,10 @@ class Libshmem(System):
         argv, env = self.launch(pair, "tcp", 2, [self.binary("oshm_micro"), "init"])
         env["SHMEM_LOG_LEVEL"] = "info"
         _, _, err = run(argv, 60, env)
-        for word in err.replace(",", " ").replace("(", " ").replace(")", " ").split():
-            if word.split("=")[-1].split(";")[0] == self.provider:
-                return word.split("=")[-1]
-        raise RunError(f"the banner of libshmem does not name provider {self.provider}: {err}")
+        found = re.search(r"network (\S+) on ", err)
+        if found:
+            return found.group(1)
+        raise RunError(f"the banner of libshmem names no network: {err}")
 
 
 class OpenMPI(System):
