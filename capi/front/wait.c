@@ -122,16 +122,19 @@ static void nap(struct shmemi_waiter *w)
     hand_over(w);
     struct timespec bound = {.tv_nsec = (long)w->nap_us * 1000};
     long r = syscall(SYS_futex, &w->ctl->wakes, FUTEX_WAIT, w->wakes, &bound, NULL, 0);
-    w->announced = false;
     if (r < 0 && errno == ETIMEDOUT) {
+        /* Nobody has taken the announcement back: it needs no new membarrier,
+         * which costs more than the rest of the round. */
+        w->announced = __atomic_load_n(&w->ctl->sleepers, __ATOMIC_RELAXED) != 0;
         w->nap_us = w->nap_us * 2 > NAP_LAST_US ? NAP_LAST_US : w->nap_us * 2;
         w->turns = UINT_MAX;
-    } else if (shmemi_state.networked) {
-        /* Traffic: polling for it costs its sender less than the proxy does. */
-        w->turns = 0;
-    } else {
-        w->turns = shmemi_state.spin + shmemi_state.yields - TURNS_AFTER_WAKE;
+        return;
     }
+    w->announced = false;
+    /* On a network there is traffic: polling for it costs its sender less than
+     * the proxy does. */
+    w->turns =
+        shmemi_state.networked ? 0 : shmemi_state.spin + shmemi_state.yields - TURNS_AFTER_WAKE;
 }
 
 void shmemi_turn(struct shmemi_waiter *w)
