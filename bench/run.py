@@ -8,6 +8,7 @@ page that says which figures are met. Standard library only.
 
 import argparse
 import datetime
+import functools
 import json
 import os
 import signal
@@ -47,12 +48,12 @@ def jobs(budget_ms):
 
 
 class Bench:
-    def __init__(self, args, work):
+    def __init__(self, args, work, memory):
         self.args = args
         self.rows = []
         self.failures = []
         known = {s.name: s for s in (systems.Libshmem, systems.OpenMPI)}
-        self.systems = [known[name](work, args.provider) for name in args.systems.split(",")]
+        self.systems = [known[name](work, memory, args.provider) for name in args.systems.split(",")]
 
     def add(self, system, place, pes, number, row):
         self.rows.append({"system": system, "place": place, "pes": pes, "round": number, **row})
@@ -137,8 +138,9 @@ def main():
     # A terminated driver leaves through the contexts, which remove the namespaces.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     facts = {"date": datetime.date.today().isoformat(), **machine.facts()}
-    with tempfile.TemporaryDirectory(prefix="shmem-bench-") as work:
-        bench = Bench(args, work)
+    folder = functools.partial(tempfile.TemporaryDirectory, prefix="shmem-bench-")
+    with folder() as work, folder(dir="/dev/shm") as memory:
+        bench = Bench(args, work, memory)
         if "tcp" in args.places.split(","):
             with netns.Pair() as pair:
                 facts["provider"] = bench.run(pair)

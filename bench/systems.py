@@ -70,8 +70,9 @@ class System:
 
     name = ""
 
-    def __init__(self, work, provider):
+    def __init__(self, work, memory, provider):
         self.work = work
+        self.memory = memory
         self.provider = provider
 
     def binary(self, program):
@@ -145,6 +146,9 @@ class OpenMPI(System):
 
     def launch(self, pair, place, pes, argv):
         oshrun = ["oshrun", "--allow-run-as-root", "-n", str(pes)]
+        # Where it always is, but in a folder that goes when the driver ends:
+        # after its crash the segments would stay.
+        oshrun += ["--mca", "btl_vader_backing_directory", self.memory]
         if place == "node":
             # Oversubscribed, its processes yield; else they are bound and spin,
             # which is its best.
