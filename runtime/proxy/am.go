@@ -27,7 +27,7 @@ type header struct {
 	Width   uint8 // bytes of the operand: 1, 2, 4 or 8
 	Fetch   uint8 // 1: answer with the old value
 	From    uint32
-	Seq     uint32 // of the messages from From to this PE, where the provider does not order them
+	Seq     uint32 // of the messages from From to this PE
 	Token   uint32 // names the request in the answer: Engine.question
 	Offset  int64  // in the target's user heap; negative in the internal area
 	Operand uint64 // element, operand, signal, or the fetched value

@@ -151,8 +151,8 @@ func (e *Engine) receive(m unsafe.Pointer, n int) {
 		return
 	}
 	key := earlyKey(h.From, h.Seq)
-	if _, twice := e.early[key]; twice || e.caps.SendAfterSend || h.Seq-due >= furthest {
-		e.fatal(fmt.Errorf("receive: message %d of PE %d came when %d was due: provider %s lost, repeated or reordered messages "+
+	if _, twice := e.early[key]; twice || h.Seq-due >= furthest {
+		e.fatal(fmt.Errorf("receive: message %d of PE %d came when %d was due: provider %s lost or repeated messages "+
 			"(name another by SHMEM_PROVIDER)", h.Seq, h.From, due, e.caps.Provider))
 		return
 	}

@@ -21,9 +21,10 @@
 //
 // # Order
 //
-// Messages of one PE to another are applied in the order of posting: by the
-// provider where it grants send-after-send order, else by a sequence number
-// that the target sorts by. A write that must follow a message, and on
+// Messages of one PE to another are applied in the order of posting, by a
+// sequence number that the target sorts by: also a provider that keeps messages
+// in order need not complete their receives so (comp_order of libfabric's
+// fi_rx_attr; tcp promises none). A write that must follow a message, and on
 // unordered fabrics a message that must follow a write, waits at the sender
 // until the earlier ones are known to be done (the specification orders them
 // only across a fence, and within put-with-signal). Quiet sends each PE that

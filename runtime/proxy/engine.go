@@ -121,7 +121,7 @@ type Engine struct {
 	bufDesc   uintptr
 	bufs      fabric.Region
 	scratch   unsafe.Pointer
-	unordered bool // messages may overtake writes or each other
+	unordered bool // messages may overtake writes
 
 	// Operands of calls through the Provider interface, which would each be
 	// allocated if they were on the stack.
@@ -172,7 +172,7 @@ func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fat
 		early: map[uint64][]byte{}, unposted: make([]fabric.Token, 0, receives),
 		fatal: fatal, stopped: make(chan struct{}),
 	}
-	e.unordered = !e.caps.SendAfterSend || !e.caps.SendAfterWrite
+	e.unordered = !e.caps.SendAfterWrite
 	var err error
 	if e.region, err = prov.Register(segment.Base, segment.Size); err != nil {
 		return nil, errors.Join(fmt.Errorf("register symmetric heap of %d bytes: %w", segment.Size, err), prov.Close())

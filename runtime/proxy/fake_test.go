@@ -417,6 +417,8 @@ func (e *end) Poll(c []fabric.Completion) (int, error) {
 	w.step()
 	most := len(c)
 	if w.mode.delay > 0 {
+		// Nobody promises an order of completions.
+		w.rng.Shuffle(len(e.queue), func(i, k int) { e.queue[i], e.queue[k] = e.queue[k], e.queue[i] })
 		most = 1 + w.rng.IntN(min(4, len(c)))
 	}
 	n := copy(c[:most], e.queue)
