@@ -53,7 +53,8 @@ class Bench:
         self.rows = []
         self.failures = []
         known = {s.name: s for s in (systems.Libshmem, systems.OpenMPI)}
-        self.systems = [known[name](work, memory, args.provider) for name in args.systems.split(",")]
+        wanted = [known[name] for name in args.systems.split(",")]
+        self.systems = [make(work, memory, args.provider) for make in wanted]
 
     def add(self, system, place, pes, number, row):
         self.rows.append({"system": system, "place": place, "pes": pes, "round": number, **row})
