@@ -341,19 +341,26 @@ int shmemi_test_u64(const void *ivar, int cmp, uint64_t value, const char *call)
 void shmemi_fence_slow(const char *call); /* remote.c */
 void shmemi_quiet_slow(const char *call);
 
+/* The marks of remote operations: other threads set them, and a thread that
+ * posted an operation sees its own. */
+SHMEMI_INLINE bool shmemi_marked(const uint32_t *mark)
+{
+    return __atomic_load_n(mark, __ATOMIC_RELAXED) != 0;
+}
+
 /* x86 keeps stores in order, so on the node a fence is for the compiler only;
  * copies that bypass the cache end with their own sfence (glibc's memcpy). */
 SHMEMI_INLINE void shmemi_fence(const char *call)
 {
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    if (SHMEMI_UNLIKELY(shmemi_state.net_unfenced || shmemi_state.n_pes == 0))
+    if (SHMEMI_UNLIKELY(shmemi_marked(&shmemi_state.net_unfenced) || shmemi_state.n_pes == 0))
         shmemi_fence_slow(call);
 }
 
 SHMEMI_INLINE void shmemi_quiet(const char *call)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (SHMEMI_UNLIKELY(shmemi_state.net_dirty || shmemi_state.n_pes == 0))
+    if (SHMEMI_UNLIKELY(shmemi_marked(&shmemi_state.net_dirty) || shmemi_state.n_pes == 0))
         shmemi_quiet_slow(call);
 }
 

@@ -41,7 +41,7 @@ void shmemi_message(int pe, const char *call)
     char *base = shmemi_state.peer_base[pe];
     uint64_t count = ++sent[pe];
     if (base == NULL) {
-        if (shmemi_state.net_unfenced)
+        if (shmemi_marked(&shmemi_state.net_unfenced))
             shmemi_fence_slow(call);
         shmemi_net_set(pe, inbox_word(), count, call);
         return;

@@ -112,6 +112,12 @@ static void describe_posting(const void *subject, char *text, size_t size)
     snprintf(text, size, "%s PE %d", p->what, p->pe);
 }
 
+static void mark_operations(void)
+{
+    __atomic_store_n(&shmemi_state.net_dirty, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&shmemi_state.net_unfenced, 1, __ATOMIC_RELAXED);
+}
+
 /*
  * Repeats post, an expression over the core, while the core has no room. Where
  * a later quiet has to know of the operation, mark is true; the marks change
@@ -127,7 +133,7 @@ static void describe_posting(const void *subject, char *text, size_t size)
         for (;;) {                                                                                 \
             lock();                                                                                \
             if (mark)                                                                              \
-                shmemi_state.net_dirty = shmemi_state.net_unfenced = 1;                            \
+                mark_operations();                                                                 \
             rc_ = (post);                                                                          \
             unlock();                                                                              \
             if (rc_ != SHMEMI_AGAIN)                                                               \
@@ -336,7 +342,7 @@ void shmemi_fence_slow(const char *call)
         shmemi_refuse_uninitialised(call);
     lock();
     int rc = shmemi_state.core->fence();
-    shmemi_state.net_unfenced = 0;
+    __atomic_store_n(&shmemi_state.net_unfenced, 0, __ATOMIC_RELAXED);
     unlock();
     if (rc == SHMEMI_FAILED)
         failed(call, shmemi_state.my_pe);
@@ -354,7 +360,7 @@ void shmemi_quiet_slow(const char *call)
         lock();
         rc = shmemi_state.core->quiet();
         if (rc == SHMEMI_DONE)
-            shmemi_state.net_dirty = 0;
+            __atomic_store_n(&shmemi_state.net_dirty, 0, __ATOMIC_RELAXED);
         unlock();
         if (rc != SHMEMI_PENDING && rc != SHMEMI_AGAIN)
             break;

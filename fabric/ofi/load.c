@@ -12,6 +12,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <rdma/fabric.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -92,9 +93,18 @@ static int load(const char *name, char *error, size_t size)
 
 int shmemi_ofi_load(const char *name, char *error, size_t size)
 {
+    struct sigaction before[NSIG];
     error[0] = '\0';
     pthread_mutex_lock(&loading);
+    /* libpsm_infinipath and libpsm2, which Debian's libfabric is linked with,
+     * take over SIGSEGV and its kin when they are loaded, print a backtrace and
+     * exit with status 1. The program's handlers, and its death by a signal,
+     * are its own. */
+    for (int s = 1; s < NSIG; s++)
+        sigaction(s, NULL, &before[s]);
     int rc = load(name, error, size);
+    for (int s = 1; s < NSIG; s++)
+        sigaction(s, &before[s], NULL);
     pthread_mutex_unlock(&loading);
     return rc;
 }

@@ -12,6 +12,7 @@ type card struct {
 	Version string // of the library
 	Host    string // PEs with the same host share memory
 	Machine string // PEs with the same machine share processors
+	Network string // PEs with the same network reach each other by loopback
 	Heap    uint64 // bytes of the user heap
 	Socket  string // where the first PE of a host hands out the memory file
 }

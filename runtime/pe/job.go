@@ -49,6 +49,7 @@ type Job struct {
 	boot    bootstrap.Bootstrap
 	segment *hostmem.Segment
 	serving bool
+	apart   bool // loopback does not reach all PEs
 }
 
 // Start brings this PE into its job. It returns when every PE can be reached.
@@ -126,6 +127,10 @@ func (j *Job) shareMemory() error {
 	if err != nil {
 		return err
 	}
+	network, err := topo.HostID("")
+	if err != nil {
+		return err
+	}
 	// Whether this PE is the first of its node is known only after the
 	// exchange; having the socket by then saves a second exchange.
 	listener, err := hostmem.Listen(j.NPEs)
@@ -134,7 +139,8 @@ func (j *Job) shareMemory() error {
 	}
 	defer listener.Close()
 	mine, err := encode(card{
-		Version: libshmem.Version, Host: host, Machine: topo.MachineID(), Heap: j.Config.SymmetricSize, Socket: listener.Name(),
+		Version: libshmem.Version, Host: host, Machine: topo.MachineID(), Network: network,
+		Heap: j.Config.SymmetricSize, Socket: listener.Name(),
 	})
 	if err != nil {
 		return err
@@ -156,6 +162,7 @@ func (j *Job) shareMemory() error {
 		if c.Machine == cards[j.Me].Machine {
 			j.Sharing++
 		}
+		j.apart = j.apart || c.Network != cards[0].Network
 	}
 	j.Nodes = topo.NewNodes(hosts)
 	return j.mapSegment(listener, cards)
@@ -191,6 +198,10 @@ func (j *Job) openNetwork(o Options) error {
 	})
 	if err != nil {
 		return err
+	}
+	if c := prov.Caps(); j.apart && c.Domain == "lo" {
+		return errors.Join(fmt.Errorf("open network %s on lo: PEs of other hosts cannot reach it (bring a network interface up, or name one by SHMEM_NIC_LIST)",
+			c.Provider), prov.Close())
 	}
 	plan := j.segment.Plan()
 	user := j.HeapOf(j.Me)

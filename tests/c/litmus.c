@@ -14,7 +14,10 @@ enum { BIG = 1 << 20, STRIDE = 4096, STAMPS = BIG / STRIDE };
 enum { SMALL_FENCE, BIG_FENCE, SIGNAL_SMALL, SIGNAL_BIG, COUNTERS, WAYS };
 
 static const char *const names[WAYS] = {
-    "put 8 B, fence, p", "put 1 MiB, fence, p", "put_signal 64 B", "put_signal 16 KiB",
+    "put 8 B, fence, p",
+    "put 1 MiB, fence, p",
+    "put_signal 64 B",
+    "put_signal 16 KiB",
     "counters hit by local and remote atomics",
 };
 

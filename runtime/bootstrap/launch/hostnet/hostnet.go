@@ -24,6 +24,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -186,7 +187,33 @@ func (n *Network) link() error {
 			return fmt.Errorf("namespace %s: %w", n.names[h], err)
 		}
 	}
+	for h, nl := range handles {
+		if err := await(nl); err != nil {
+			return fmt.Errorf("namespace %s: %w", n.names[h], err)
+		}
+	}
 	return nil
+}
+
+// carrierWait bounds await; a carrier takes some milliseconds.
+const carrierWait = 5 * time.Second
+
+// await returns when the host's interface has a carrier, which comes some time
+// after both ends are up. A program that looks for interfaces before that finds
+// loopback only, and no other host can be reached by it.
+func await(nl *netlink.Handle) error {
+	for deadline := time.Now().Add(carrierWait); ; time.Sleep(time.Millisecond) {
+		l, err := nl.LinkByName(device)
+		if err != nil {
+			return fmt.Errorf("look at %s: %w", device, err)
+		}
+		if l.Attrs().RawFlags&unix.IFF_RUNNING != 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("interface %s has no carrier after %v (see dmesg for what holds the link down)", device, carrierWait)
+		}
+	}
 }
 
 // join makes a pair of interfaces: eth0 behind nl and peer in another
