@@ -107,7 +107,8 @@ $(3)/libshmem_core.so: $(GO_SRC) $(CORE_MAP)
 	$(GO) build -trimpath -buildmode=c-shared \
 	    -ldflags "-extldflags '-Wl,-soname,libshmem_core.so -Wl,--version-script=$(abspath $(CORE_MAP)) $(LDFLAGS_SO) $(4)'" \
 	    -o $(BUILD)/obj/$(1)/libshmem_core.so ./capi/core
-	cp $(BUILD)/obj/$(1)/libshmem_core.so $$@
+	cp $(BUILD)/obj/$(1)/libshmem_core.so $$@.new
+	mv -f $$@.new $$@
 
 -include $(FRONT_SRC:capi/front/%.c=$(BUILD)/obj/$(1)/%.d)
 endef

@@ -70,6 +70,10 @@ func load(library string) error {
 	return nil
 }
 
+// orderedWrite is the size up to which writes must keep their order for the
+// order to be of use; callers cut larger operations.
+const orderedWrite = 64 << 20
+
 // capsOf reads what was granted. A provider that keeps writes and messages in
 // order is not asked for delivery completions: a message sent after the writes
 // tells the same and saves an answer for each write.
@@ -83,7 +87,7 @@ func capsOf(i *C.struct_fi_info) fabric.Caps {
 		Fabric:          C.GoString(i.fabric_attr.name),
 		MaxMessage:      uint64(i.ep_attr.max_msg_size),
 		MaxInject:       int(i.tx_attr.inject_size),
-		WriteAfterWrite: all(C.FI_ORDER_WAW) && i.ep_attr.max_order_waw_size > 0,
+		WriteAfterWrite: all(C.FI_ORDER_WAW) && i.ep_attr.max_order_waw_size >= orderedWrite,
 		SendAfterWrite:  all(C.FI_ORDER_SAW),
 		SendAfterSend:   all(C.FI_ORDER_SAS),
 		ReadAfterWrite:  all(C.FI_ORDER_RAW) && i.ep_attr.max_order_raw_size > 0,
@@ -91,7 +95,7 @@ func capsOf(i *C.struct_fi_info) fabric.Caps {
 		LocalMR:         mode&C.FI_MR_LOCAL != 0,
 		PinsMemory:      mode&C.FI_MR_ALLOCATED != 0,
 	}
-	c.DeliveryComplete = !c.SendAfterWrite
+	c.DeliveryComplete = !c.SendAfterWrite || !c.WriteAfterWrite
 	return c
 }
 

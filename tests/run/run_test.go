@@ -166,13 +166,14 @@ func smallRandomisation() bool {
 // sanitizerOptions: the first report ends a PE at once, without SIGABRT, for
 // which the Go runtime in the process has a handler of its own.
 func sanitizerOptions(t *testing.T) []string {
-	suppressions, err := filepath.Abs("tsan.supp")
+	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return []string{
 		"ASAN_OPTIONS=abort_on_error=0 exitcode=66",
-		"TSAN_OPTIONS=halt_on_error=1 abort_on_error=0 exitcode=66 suppressions=" + suppressions,
+		"LSAN_OPTIONS=print_suppressions=0 suppressions=" + filepath.Join(here, "lsan.supp"),
+		"TSAN_OPTIONS=halt_on_error=1 abort_on_error=0 exitcode=66 suppressions=" + filepath.Join(here, "tsan.supp"),
 	}
 }
 
