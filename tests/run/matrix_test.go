@@ -43,8 +43,17 @@ type program struct {
 	// only names the configurations; none means all.
 	only []string
 	args []string
+	// argsIn are the arguments in some configurations, in place of args.
+	argsIn map[string][]string
 	// limit is the longest a run may take; 0 means the default.
 	limit time.Duration
 }
 
-var programs = map[string]program{}
+var programs = map[string]program{
+	// 10^5 rounds of everything on the node and between two hosts; elsewhere
+	// the program's own, smaller number.
+	"litmus": {
+		argsIn: map[string][]string{"node-2": {"100000", "100000"}, "hosts-2": {"100000", "100000"}},
+		limit:  5 * time.Minute,
+	},
+}

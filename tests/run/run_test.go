@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,7 +75,7 @@ func TestTable(t *testing.T) {
 		if _, err := os.Stat(filepath.Join("..", "c", name+".c")); err != nil {
 			t.Errorf("programs has a row for %s, which is not in tests/c", name)
 		}
-		for _, c := range p.only {
+		for _, c := range append(slices.Collect(maps.Keys(p.argsIn)), p.only...) {
 			if !known[c] {
 				t.Errorf("program %s names the configuration %s, which does not exist", name, c)
 			}
@@ -94,7 +95,11 @@ func runProgram(t *testing.T, build, name string, p program, c configuration) {
 	argv := []string{filepath.Join(base, "bin", "shmemrun"), "--timeout", strconv.Itoa(int(limit.Seconds()))}
 	argv = append(argv, c.args...)
 	argv = append(argv, filepath.Join(base, "tests", name))
-	argv = append(argv, p.args...)
+	args, ok := p.argsIn[c.name]
+	if !ok {
+		args = p.args
+	}
+	argv = append(argv, args...)
 	if c.build == "tsan" && !smallRandomisation() {
 		argv = append([]string{"setarch", "-R"}, argv...)
 	}
