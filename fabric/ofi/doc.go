@@ -1,11 +1,21 @@
-// Package ofi is the fabric.Provider over libfabric: one reliable datagram
-// endpoint, its completion queue and its address vector. It is the only place
-// that includes rdma/*.h.
+// Package ofi is the fabric over libfabric: it finds the library, chooses a
+// provider and a NIC, and is a fabric.Provider on one reliable datagram
+// endpoint. It is the only package that includes libfabric's headers.
 //
-// libfabric is loaded by dlopen, so that the library also works where it is
-// missing; load.c holds the few functions of libfabric that are real symbols,
-// everything else in its interface is inline over tables of the objects.
+// It knows no heap, no team and no order beyond what the provider granted, and
+// starts no thread. Some providers start threads of their own.
 //
-// What polls and sleeps is C (endpoint.c), because callers that wait in C call
-// it without crossing into Go. What opens and chooses is Go.
+// libfabric is not linked: load.c opens it at the first use and stands in for
+// its few entry points, so that a job on one machine needs no libfabric and a
+// build against old headers runs with a newer library. All other calls of
+// libfabric's interface go through tables inside its objects. The headers may
+// be older than the library, so objects of libfabric's types come from the
+// library's own allocators only.
+//
+// Completions are kept in C memory, one context for each token, so that
+// posting and polling allocate nothing in Go. native.h declares the functions
+// that poll and wait without Go.
+//
+// Read choose.go for what is taken when nobody insists, endpoint.c for what is
+// asked of the provider, and fabric/fabrictest for what the result must do.
 package ofi

@@ -1,68 +1,93 @@
 /*
- * endpoint.h: one reliable datagram endpoint with what belongs to it.
- *
- * A descriptor of memory is an opaque word here: not every provider's is an
- * address, and Go refuses pointers that are not. Answers are 0 or a negative libfabric error
- * number. One caller at a time, but for wait and wake.
+ * endpoint.h: one endpoint with its completion queue and address vector, as
+ * the Go side of this package uses it. Functions answer 0 or a negative error
+ * of libfabric.
  */
 #ifndef SHMEMI_OFI_ENDPOINT_H
 #define SHMEMI_OFI_ENDPOINT_H
 
-#include "state.h"
+#include "load.h"
+#include "native.h"
 
-#include <rdma/fabric.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_eq.h>
-#include <rdma/fi_errno.h>
-#include <rdma/fi_rma.h>
-
-#define SHMEMI_OFI_ADDR_MAX 512
-
-struct shmemi_ofi {
-    struct fi_info *info;
-    struct fid_fabric *fabric;
-    struct fid_domain *domain;
-    struct fid_ep *ep;
-    struct fid_cq *cq;
-    struct fid_av *av;
-    struct fi_context2 *contexts; /* of each token */
-    uint32_t n_contexts;
-    fi_addr_t *addrs; /* of each PE */
-    uint32_t n_addrs;
-    uint64_t write_flags; /* FI_DELIVERY_COMPLETE where writes are not ordered */
-    int wait_fd;          /* of the completion queue, -1: it has none */
-    int wake_fd;
-    int events_fd;    /* epoll over both */
-    const char *step; /* of open, that failed */
-    char error[256];  /* the provider's own words for the last failed completion */
+enum {
+  FAILURES = 16,    /* texts of failed operations that are remembered */
+  FAILURE_LEN = 192 /* bytes of one */
 };
 
-/* Opens everything that info describes; takes info over. Also when it fails,
- * shmemi_ofi_close must be called. */
-int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens);
-void shmemi_ofi_close(struct shmemi_ofi *o);
+/* Why an operation failed, until FAILURES later ones have failed too. */
+struct shmemi_ofi_failure {
+  uint32_t token;
+  int32_t err; /* 0: no failure here */
+  char text[FAILURE_LEN];
+};
 
-int shmemi_ofi_address(struct shmemi_ofi *o, void *addr, size_t *size);
-int shmemi_ofi_connect(struct shmemi_ofi *o, uint32_t n);
-int shmemi_ofi_insert(struct shmemi_ofi *o, uint32_t pe, const void *addr);
+#define NO_TOKEN UINT32_MAX
 
-int shmemi_ofi_register(struct shmemi_ofi *o, void *base, size_t n, uint64_t key,
+struct shmemi_ofi {
+  struct fi_info *info;
+  struct fid_fabric *fabric;
+  struct fid_domain *domain;
+  struct fid_cq *cq;
+  struct fid_av *av;
+  struct fid_ep *ep;
+
+  int queue_fd; /* readable when poll has work; -1: the provider has none */
+  int wake_fd;
+  int events_fd; /* epoll over both */
+
+  /* The context of an operation is at its token's index. */
+  struct fi_context2 *contexts;
+  uint8_t *kinds;
+  uint32_t tokens;
+
+  fi_addr_t *peers;
+  uint32_t npeers;
+
+  uint64_t write_flags; /* of each write */
+  uint64_t next_key;
+
+  const char *failed; /* the call of libfabric that failed last in opening */
+  unsigned next_failure;
+  struct shmemi_ofi_failure failures[FAILURES];
+};
+
+/* Hints that ask for what this package can serve. prov may be NULL: all. */
+struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order);
+
+/* Whether the provider of info can complete a write when its bytes are there.
+ */
+int shmemi_ofi_can_deliver(uint32_t version, const struct fi_info *info);
+
+/* Takes info. After an error o->failed names the call, and close is due. */
+int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
+                    int deliver);
+int shmemi_ofi_close(struct shmemi_ofi *o);
+
+int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len);
+
+/* Makes room for n peers, all without an address. */
+int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n);
+int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr);
+
+int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len,
                         struct fid_mr **mr);
+uint64_t shmemi_ofi_key(struct fid_mr *mr);
+/* An opaque word: not every provider's descriptor is an address. */
+uintptr_t shmemi_ofi_desc(struct fid_mr *mr);
+int shmemi_ofi_unregister(struct fid_mr *mr);
 
-int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t n, uintptr_t desc, uint32_t token);
-int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t n, uintptr_t desc,
-                    uint32_t token, int inject);
-int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t n, uintptr_t desc,
-                     uint64_t remote, uint64_t key, uint32_t token, int inject);
-int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t n, uintptr_t desc,
-                    uint64_t remote, uint64_t key, uint32_t token);
+int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t len, uintptr_t desc,
+                    uint32_t token);
+int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf,
+                    size_t len, uintptr_t desc, uint32_t token, int inject);
+int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf,
+                     size_t len, uintptr_t desc, uint64_t remote, uint64_t key,
+                     uint32_t token, int inject);
+int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len,
+                    uintptr_t desc, uint64_t remote, uint64_t key,
+                    uint32_t token);
 
-/* The functions of fabric.Native. */
-int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max);
-int shmemi_ofi_arm(void *self);
-int shmemi_ofi_wait(void *self, int64_t ns); /* 1: something came, 0: it did not */
-void shmemi_ofi_wake(void *self);
+/* The text of the last failure of a token, or NULL. */
+const char *shmemi_ofi_failure(struct shmemi_ofi *o, uint32_t token);
 
 #endif

@@ -1,17 +1,50 @@
-/* load.h: libfabric at run time. */
+/*
+ * load.h: libfabric without linking it. Include this in place of libfabric's
+ * own headers: it hides the entry points that load.c stands in for. Without
+ * that, libfabric's calls of its own functions would end up here.
+ */
 #ifndef SHMEMI_OFI_LOAD_H
 #define SHMEMI_OFI_LOAD_H
 
-#include <stddef.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+
+#define HIDDEN(name)                                                           \
+  extern __typeof__(name) name __attribute__((visibility("hidden")))
+HIDDEN(fi_version);
+HIDDEN(fi_getinfo);
+HIDDEN(fi_freeinfo);
+HIDDEN(fi_dupinfo);
+HIDDEN(fi_fabric);
+HIDDEN(fi_strerror);
+#undef HIDDEN
 
 /*
- * Loads libfabric: the named file, or the first that loads of those the
- * library looks for. 0, or -1 with what was tried in error. Once loaded it
- * stays, whatever name later calls give.
+ * Opens the library. With present, only when the process has it already.
+ * Answers the handle, or NULL with the loader's reason in why.
  */
-int shmemi_ofi_load(const char *name, char *error, size_t size);
+void *shmemi_ofi_open_library(const char *file, int present, char *why,
+                              size_t len);
 
-/* The file that was loaded, or NULL. */
-const char *shmemi_ofi_loaded(void);
+/* Takes the entry points from an open library. Answers NULL, or the missing
+ * one. */
+const char *shmemi_ofi_bind(void *library);
+
+/* The file that the library was loaded from. */
+const char *shmemi_ofi_library_file(void *library);
+
+void shmemi_ofi_close_library(void *library);
+
+/*
+ * fi_getinfo, but for what its first call does to the process: see
+ * keep_signals in load.c.
+ */
+int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints,
+                       struct fi_info **list);
 
 #endif

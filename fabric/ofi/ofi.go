@@ -1,251 +1,319 @@
 package ofi
 
 /*
-#cgo CFLAGS: -I${SRCDIR}/../../capi/abi
-#cgo LDFLAGS: -ldl
+#cgo noescape shmemi_ofi_poll
+#cgo nocallback shmemi_ofi_poll
+#cgo nocallback shmemi_ofi_arm
+#cgo nocallback shmemi_ofi_recv
+#cgo nocallback shmemi_ofi_send
+#cgo nocallback shmemi_ofi_write
+#cgo nocallback shmemi_ofi_read
 #include <stdlib.h>
-#include "load.h"
 #include "endpoint.h"
-
-_Static_assert(sizeof(struct shmemi_completion) == 24, "layout of fabric.Completion");
 */
 import "C"
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/shmerr"
 )
 
-// Provider is one endpoint of libfabric.
-type Provider struct {
-	o    *C.struct_shmemi_ofi // in C memory: libfabric keeps pointers into it
+// endpoint is a fabric.Provider on one libfabric endpoint.
+type endpoint struct {
+	c    *C.struct_shmemi_ofi
 	caps fabric.Caps
 	addr []byte
-	mrs  []*C.struct_fid_mr
-	key  uint64
+	ip   bool // addresses are struct sockaddr
+
+	regions []*C.struct_fid_mr // by Region.ID; nil where there is none now
 }
 
-var _ fabric.Provider = (*Provider)(nil)
+var _ fabric.Provider = (*endpoint)(nil)
 
-var _ = [1]byte{}[unsafe.Sizeof(fabric.Completion{})-C.sizeof_struct_shmemi_completion]
-
-// Open loads libfabric, chooses a provider and a NIC, and opens an endpoint.
-func Open(c fabric.Config) (fabric.Provider, error) {
-	if err := load(c.Library); err != nil {
-		return nil, err
+// Open loads libfabric, chooses a provider and a NIC and opens an endpoint.
+func Open(cfg fabric.Config) (fabric.Provider, error) {
+	if cfg.Tokens <= 0 {
+		return nil, &shmerr.Error{Op: "open", Object: "fabric", Cause: shmerr.Causef(shmerr.ErrArgument, "%d tokens", cfg.Tokens)}
 	}
-	info, err := choose(c)
+	lib, err := Load(cfg.Library)
 	if err != nil {
-		return nil, fmt.Errorf("open network: %w", err)
-	}
-	p := &Provider{o: (*C.struct_shmemi_ofi)(C.calloc(1, C.sizeof_struct_shmemi_ofi))}
-	name, domain := C.GoString(info.fabric_attr.prov_name), C.GoString(info.domain_attr.name)
-	if rc := C.shmemi_ofi_open(p.o, info, C.uint32_t(c.Tokens)); rc != 0 {
-		err := fmt.Errorf("open network %s on %s: %s: %s", name, domain, C.GoString(p.o.step), text(-rc))
-		_ = p.Close()
 		return nil, err
 	}
-	p.caps = capsOf(info)
-	p.caps.WaitFD = p.o.wait_fd >= 0
-	if p.caps.DeliveryComplete {
-		p.o.write_flags = C.FI_DELIVERY_COMPLETE
-	}
-	if err := p.name(); err != nil {
-		_ = p.Close()
+	chosen, err := find(&question{lib: lib}, cfg.Provider, cfg.NICs)
+	if err != nil {
 		return nil, err
 	}
-	return p, nil
+	defer chosen.free()
+	return lib.open(chosen, cfg)
 }
 
-func load(library string) error {
-	name := C.CString(library)
-	defer C.free(unsafe.Pointer(name))
-	var why [1024]C.char
-	if C.shmemi_ofi_load(name, &why[0], C.size_t(len(why))) != 0 {
-		return fmt.Errorf("load libfabric: %s (install libfabric 1.11 or later, or name the file by SHMEM_LIBFABRIC)", C.GoString(&why[0]))
+func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
+	info := C.fi_dupinfo(o.info)
+	e := &endpoint{c: (*C.struct_shmemi_ofi)(C.calloc(1, C.sizeof_struct_shmemi_ofi))}
+	if info == nil || e.c == nil {
+		return nil, &shmerr.Error{Op: "open", Object: "fabric", Cause: shmerr.ErrNoMemory}
 	}
-	return nil
+	e.caps = granted(o, info)
+	// Where a message arrives after the writes before it, it tells all that a
+	// delivery completion would, and saves an answer for each write.
+	if !e.caps.SendAfterWrite {
+		e.caps.DeliveryComplete = C.shmemi_ofi_can_deliver(l.api, info) != 0
+	}
+	object := "provider " + o.Provider + " on " + o.NIC
+	if ret := C.shmemi_ofi_open(e.c, info, C.uint32_t(cfg.Tokens), number(e.caps.DeliveryComplete)); ret != 0 {
+		call := C.GoString(e.c.failed)
+		return nil, &shmerr.Error{
+			Op: "open", Object: object, Cause: errors.Join(fmt.Errorf("%s: %w", call, fault(ret)), e.release()),
+			Remedy: "name another provider by SHMEM_PROVIDER or another NIC by SHMEM_NIC_LIST; shmem-info --fabric lists both",
+		}
+	}
+	e.caps.WaitFD = e.c.queue_fd >= 0
+	format := info.addr_format
+	e.ip = format == C.FI_SOCKADDR || format == C.FI_SOCKADDR_IN || format == C.FI_SOCKADDR_IN6
+	addr := make([]byte, 256)
+	n := C.size_t(len(addr))
+	if ret := C.shmemi_ofi_name(e.c, unsafe.Pointer(&addr[0]), &n); ret != 0 || int(n) > len(addr) {
+		return nil, &shmerr.Error{Op: "open", Object: object, Cause: errors.Join(fmt.Errorf("fi_getname: %w", fault(ret)), e.release())}
+	}
+	e.addr = addr[:n:n]
+	return e, nil
 }
 
-// orderedWrite is the size up to which writes must keep their order for the
-// order to be of use; callers cut larger operations.
-const orderedWrite = 64 << 20
-
-// capsOf reads what was granted. A provider that keeps writes and messages in
-// order is not asked for delivery completions: a message sent after the writes
-// tells the same and saves an answer for each write.
-func capsOf(i *C.struct_fi_info) fabric.Caps {
-	order := uint64(i.tx_attr.msg_order)
-	all := func(bits uint64) bool { return order&bits == bits }
-	mode := uint64(i.domain_attr.mr_mode)
-	c := fabric.Caps{
-		Provider:        C.GoString(i.fabric_attr.prov_name),
-		Domain:          C.GoString(i.domain_attr.name),
-		Fabric:          C.GoString(i.fabric_attr.name),
-		MaxMessage:      uint64(i.ep_attr.max_msg_size),
-		MaxInject:       int(i.tx_attr.inject_size),
-		WriteAfterWrite: all(C.FI_ORDER_WAW) && i.ep_attr.max_order_waw_size >= orderedWrite,
-		SendAfterWrite:  all(C.FI_ORDER_SAW),
-		SendAfterSend:   all(C.FI_ORDER_SAS),
-		ReadAfterWrite:  all(C.FI_ORDER_RAW) && i.ep_attr.max_order_raw_size > 0,
+// granted turns what libfabric granted into what callers may rely on.
+func granted(o *offer, info *C.struct_fi_info) fabric.Caps {
+	order := uint64(info.tx_attr.msg_order) & uint64(info.rx_attr.msg_order)
+	mode := info.domain_attr.mr_mode
+	longest := info.ep_attr.max_msg_size
+	// The order of messages says nothing about that of their bytes beyond
+	// these sizes, and callers rely on both at any size.
+	writesInOrder := info.ep_attr.max_order_waw_size >= longest
+	readsInOrder := info.ep_attr.max_order_raw_size >= longest
+	return fabric.Caps{
+		Provider: o.Provider, Domain: o.NIC, Fabric: o.Fabric,
+		MaxMessage: uint64(longest), MaxInject: int(info.tx_attr.inject_size),
+		WriteAfterWrite: order&C.FI_ORDER_RMA_WAW != 0 && writesInOrder,
+		SendAfterWrite:  order&C.FI_ORDER_SAW != 0 && writesInOrder,
+		SendAfterSend:   order&C.FI_ORDER_SAS != 0,
+		ReadAfterWrite:  order&C.FI_ORDER_RMA_RAW != 0 && readsInOrder,
 		VirtualAddress:  mode&C.FI_MR_VIRT_ADDR != 0,
 		LocalMR:         mode&C.FI_MR_LOCAL != 0,
 		PinsMemory:      mode&C.FI_MR_ALLOCATED != 0,
 	}
-	c.DeliveryComplete = !c.SendAfterWrite || !c.WriteAfterWrite
-	return c
 }
 
-func (p *Provider) name() error {
-	var buf [C.SHMEMI_OFI_ADDR_MAX]byte
-	n := C.size_t(len(buf))
-	if rc := C.shmemi_ofi_address(p.o, unsafe.Pointer(&buf[0]), &n); rc != 0 {
-		return fmt.Errorf("open network %s: fi_getname: %s", p.caps.Provider, text(-rc))
+func (e *endpoint) Caps() fabric.Caps { return e.caps }
+
+func (e *endpoint) Addr() []byte { return slices.Clone(e.addr) }
+
+func (e *endpoint) Connect(addrs [][]byte) error {
+	if e.c.npeers != 0 {
+		return &shmerr.Error{Op: "connect", Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrArgument, "the peers are known already")}
 	}
-	p.addr = append([]byte(nil), buf[:n]...)
-	return nil
-}
-
-func text(errno C.int) string { return C.GoString(C.fi_strerror(errno)) }
-
-// Caps implements fabric.Provider.
-func (p *Provider) Caps() fabric.Caps { return p.caps }
-
-// Addr implements fabric.Provider.
-func (p *Provider) Addr() []byte { return p.addr }
-
-// Connect implements fabric.Provider.
-func (p *Provider) Connect(addrs [][]byte) error {
-	if rc := C.shmemi_ofi_connect(p.o, C.uint32_t(len(addrs))); rc != 0 {
-		return fmt.Errorf("address vector of %d PEs: %s", len(addrs), text(-rc))
+	if len(addrs) == 0 {
+		return nil
+	}
+	if ret := C.shmemi_ofi_peers(e.c, C.uint32_t(len(addrs))); ret != 0 {
+		return &shmerr.Error{Op: "connect", Object: e.caps.Provider, Cause: fault(ret)}
 	}
 	for pe, a := range addrs {
 		if len(a) == 0 {
 			continue
 		}
-		if rc := C.shmemi_ofi_insert(p.o, C.uint32_t(pe), unsafe.Pointer(&a[0])); rc != 0 {
-			return fmt.Errorf("address of PE %d: %s", pe, text(-rc))
+		if err := e.connectOne(pe, a); err != nil {
+			return &shmerr.Error{
+				Op: "connect", Object: fmt.Sprintf("%s to PE %d", e.caps.Provider, pe), Cause: err,
+				Remedy: "start every PE with the same SHMEM_PROVIDER, and with NICs on one network in SHMEM_NIC_LIST",
+			}
 		}
 	}
 	return nil
 }
 
-// Register implements fabric.Provider.
-func (p *Provider) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
-	var mr *C.struct_fid_mr
-	p.key++
-	if rc := C.shmemi_ofi_register(p.o, base, C.size_t(n), C.uint64_t(p.key), &mr); rc != 0 {
-		return fabric.Region{}, fmt.Errorf("register %d bytes with %s: %s (raise ulimit -l, or lower SHMEM_SYMMETRIC_SIZE)",
-			n, p.caps.Provider, text(-rc))
+func (e *endpoint) connectOne(pe int, a []byte) error {
+	// The address vector reads as many bytes as its own addresses have, and
+	// the kind of an IP address is in its first two.
+	if len(a) != len(e.addr) || e.ip && !bytes.Equal(a[:2], e.addr[:2]) {
+		return shmerr.Causef(shmerr.ErrArgument, "its address is of another kind than this PE's (%d bytes, here %d)", len(a), len(e.addr))
 	}
-	p.mrs = append(p.mrs, mr)
-	return fabric.Region{Base: base, Len: n, Key: uint64(mr.key), Desc: uintptr(mr.mem_desc), ID: len(p.mrs)}, nil
-}
-
-// Unregister implements fabric.Provider.
-func (p *Provider) Unregister(r fabric.Region) error {
-	if r.ID < 1 || r.ID > len(p.mrs) || p.mrs[r.ID-1] == nil {
-		return nil
-	}
-	mr := p.mrs[r.ID-1]
-	p.mrs[r.ID-1] = nil
-	for n := len(p.mrs); n > 0 && p.mrs[n-1] == nil; n-- {
-		p.mrs = p.mrs[:n-1]
-	}
-	if rc := C.fi_close(&mr.fid); rc != 0 {
-		return fmt.Errorf("unregister %d bytes: %s", r.Len, text(-rc))
+	if ret := C.shmemi_ofi_peer(e.c, C.uint32_t(pe), unsafe.Pointer(&a[0])); ret != 0 {
+		return fault(ret)
 	}
 	return nil
 }
 
-// Recv implements fabric.Provider.
-func (p *Provider) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) error {
-	return p.posted(C.shmemi_ofi_recv(p.o, buf, C.size_t(n), C.uintptr_t(desc), C.uint32_t(t)), "fi_recv")
+func (e *endpoint) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
+	var mr *C.struct_fid_mr
+	object := fmt.Sprintf("%d bytes at %p with %s", n, base, e.caps.Provider)
+	if ret := C.shmemi_ofi_register(e.c, base, C.size_t(n), &mr); ret != 0 {
+		err := &shmerr.Error{Op: "register", Object: object, Cause: fmt.Errorf("%s: %w", C.GoString(e.c.failed), fault(ret))}
+		if ret == -C.FI_ENOMEM {
+			err.Remedy = "raise the limit of locked memory (ulimit -l), or lower SHMEM_SYMMETRIC_SIZE"
+		}
+		return fabric.Region{}, err
+	}
+	key := uint64(C.shmemi_ofi_key(mr))
+	if key == C.FI_KEY_NOTAVAIL {
+		C.shmemi_ofi_unregister(mr)
+		return fabric.Region{}, &shmerr.Error{
+			Op: "register", Object: object,
+			Cause: &shmerr.UnsupportedError{Feature: "a key longer than 64 bits", Needs: "another provider"},
+		}
+	}
+	id := slices.Index(e.regions, nil)
+	if id < 0 {
+		id = len(e.regions)
+		e.regions = append(e.regions, nil)
+	}
+	e.regions[id] = mr
+	return fabric.Region{Base: base, Len: n, Key: key, Desc: uintptr(C.shmemi_ofi_desc(mr)), ID: id}, nil
 }
 
-// Send implements fabric.Provider.
-func (p *Provider) Send(s *fabric.Send) error {
-	return p.posted(C.shmemi_ofi_send(p.o, C.uint32_t(s.To), s.Buf, C.size_t(s.Len), C.uintptr_t(s.Desc), C.uint32_t(s.Token), flag(s.Inject)), "fi_send")
+func (e *endpoint) Unregister(r fabric.Region) error {
+	if r.ID < 0 || r.ID >= len(e.regions) || e.regions[r.ID] == nil {
+		return &shmerr.Error{Op: "unregister", Object: fmt.Sprintf("region %d", r.ID), Cause: shmerr.Causef(shmerr.ErrArgument, "there is no such region")}
+	}
+	ret := C.shmemi_ofi_unregister(e.regions[r.ID])
+	e.regions[r.ID] = nil
+	if ret != 0 {
+		return &shmerr.Error{Op: "unregister", Object: fmt.Sprintf("%d bytes at %p", r.Len, r.Base), Cause: fault(ret)}
+	}
+	return nil
 }
 
-// Write implements fabric.Provider.
-func (p *Provider) Write(op *fabric.RMA) error {
-	return p.posted(C.shmemi_ofi_write(p.o, C.uint32_t(op.PE), op.Local, C.size_t(op.Len), C.uintptr_t(op.Desc),
-		C.uint64_t(op.Remote), C.uint64_t(op.Key), C.uint32_t(op.Token), flag(op.Inject)), "fi_writemsg")
+// The operations answer without a word of Go's heap: they run for each message.
+
+func (e *endpoint) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) error {
+	ret := C.shmemi_ofi_recv(e.c, buf, C.size_t(n), C.uintptr_t(desc), C.uint32_t(t))
+	if ret == 0 {
+		return nil
+	}
+	return e.refused("receive into", -1, t, ret)
 }
 
-// Read implements fabric.Provider.
-func (p *Provider) Read(op *fabric.RMA) error {
-	return p.posted(C.shmemi_ofi_read(p.o, C.uint32_t(op.PE), op.Local, C.size_t(op.Len), C.uintptr_t(op.Desc),
-		C.uint64_t(op.Remote), C.uint64_t(op.Key), C.uint32_t(op.Token)), "fi_read")
+func (e *endpoint) Send(s *fabric.Send) error {
+	ret := C.shmemi_ofi_send(e.c, C.uint32_t(s.To), s.Buf, C.size_t(s.Len), C.uintptr_t(s.Desc), C.uint32_t(s.Token), number(s.Inject))
+	if ret == 0 {
+		return nil
+	}
+	return e.refused("send to", s.To, s.Token, ret)
 }
 
-func flag(b bool) C.int {
-	if b {
+func (e *endpoint) Write(r *fabric.RMA) error {
+	ret := C.shmemi_ofi_write(e.c, C.uint32_t(r.PE), r.Local, C.size_t(r.Len), C.uintptr_t(r.Desc),
+		C.uint64_t(r.Remote), C.uint64_t(r.Key), C.uint32_t(r.Token), number(r.Inject))
+	if ret == 0 {
+		return nil
+	}
+	return e.refused("write to", r.PE, r.Token, ret)
+}
+
+func (e *endpoint) Read(r *fabric.RMA) error {
+	ret := C.shmemi_ofi_read(e.c, C.uint32_t(r.PE), r.Local, C.size_t(r.Len), C.uintptr_t(r.Desc),
+		C.uint64_t(r.Remote), C.uint64_t(r.Key), C.uint32_t(r.Token))
+	if ret == 0 {
+		return nil
+	}
+	return e.refused("read from", r.PE, r.Token, ret)
+}
+
+func number(yes bool) C.int {
+	if yes {
 		return 1
 	}
 	return 0
 }
 
-func (p *Provider) posted(rc C.int, call string) error {
-	switch rc {
-	case 0:
-		return nil
-	case -C.FI_EAGAIN:
+// refused explains why an operation was not posted.
+func (e *endpoint) refused(what string, pe fabric.PE, t fabric.Token, ret C.int) error {
+	object := fmt.Sprintf("PE %d", pe)
+	if pe < 0 {
+		object = fmt.Sprintf("buffer %d", t)
+	}
+	switch {
+	case ret == -C.FI_EAGAIN:
 		return fabric.ErrAgain
+	case ret == -C.FI_EHOSTUNREACH && (pe < 0 || uint64(pe) >= uint64(e.c.npeers)):
+		return &shmerr.Error{Op: what, Object: object, Cause: shmerr.Causef(shmerr.ErrPE, "%d PEs are connected", e.c.npeers)}
+	case uint64(t) >= uint64(e.c.tokens):
+		return &shmerr.Error{Op: what, Object: object, Cause: shmerr.Causef(shmerr.ErrArgument, "token %d is not below %d", t, e.c.tokens)}
+	case ret == -C.FI_EHOSTUNREACH:
+		return &shmerr.Error{Op: what, Object: object, Cause: shmerr.Causef(shmerr.ErrPE, "it has no address, or the provider %s no route to it", e.caps.Provider)}
 	}
-	return fmt.Errorf("%s on %s: %s", call, p.caps.Provider, text(-rc))
+	return &shmerr.Error{Op: what, Object: object, Cause: fmt.Errorf("%s: %w", e.caps.Provider, fault(ret))}
 }
 
-// Poll implements fabric.Provider.
-func (p *Provider) Poll(c []fabric.Completion) (int, error) {
-	n := C.shmemi_ofi_poll(unsafe.Pointer(p.o), (*C.struct_shmemi_completion)(unsafe.Pointer(unsafe.SliceData(c))), C.int(len(c)))
-	if n < 0 {
-		return 0, fmt.Errorf("completion queue of %s: %s", p.caps.Provider, text(-n))
+func (e *endpoint) Poll(c []fabric.Completion) (int, error) {
+	if len(c) == 0 {
+		return 0, nil
 	}
-	return int(n), nil
+	n := C.shmemi_ofi_poll(unsafe.Pointer(e.c), (*C.struct_shmemi_completion)(unsafe.Pointer(&c[0])), C.int(len(c)))
+	if n >= 0 {
+		return int(n), nil
+	}
+	cause := fault(n)
+	if text := C.shmemi_ofi_failure(e.c, C.NO_TOKEN); text != nil {
+		cause = fmt.Errorf("an operation without a token failed: %s", C.GoString(text))
+	}
+	return 0, &shmerr.Error{Op: "poll", Object: e.caps.Provider, Cause: cause}
 }
 
-// Arm implements fabric.Provider.
-func (p *Provider) Arm() bool { return C.shmemi_ofi_arm(unsafe.Pointer(p.o)) != 0 }
+func (e *endpoint) Arm() bool { return C.shmemi_ofi_arm(unsafe.Pointer(e.c)) != 0 }
 
-// Wait implements fabric.Provider.
-func (p *Provider) Wait(d time.Duration) (bool, error) {
-	rc := C.shmemi_ofi_wait(unsafe.Pointer(p.o), C.int64_t(d))
-	if rc < 0 {
-		return false, fmt.Errorf("wait for %s: %s", p.caps.Provider, text(-rc))
+func (e *endpoint) Wait(d time.Duration) (bool, error) {
+	ret := C.shmemi_ofi_wait(unsafe.Pointer(e.c), C.int64_t(d))
+	if ret < 0 {
+		return false, &shmerr.Error{Op: "wait", Object: "for " + e.caps.Provider, Cause: fault(ret)}
 	}
-	return rc > 0, nil
+	return ret > 0, nil
 }
 
-// Wake implements fabric.Provider.
-func (p *Provider) Wake() { C.shmemi_ofi_wake(unsafe.Pointer(p.o)) }
+func (e *endpoint) Wake() { C.shmemi_ofi_wake(unsafe.Pointer(e.c)) }
 
-// Native implements fabric.Provider.
-func (p *Provider) Native() fabric.Native {
+func (e *endpoint) Native() fabric.Native {
 	return fabric.Native{
-		Self: unsafe.Pointer(p.o),
+		Self: unsafe.Pointer(e.c),
 		Poll: C.shmemi_ofi_poll, Arm: C.shmemi_ofi_arm, Wait: C.shmemi_ofi_wait, Wake: C.shmemi_ofi_wake,
 	}
 }
 
-// ErrorText implements fabric.Provider.
-func (p *Provider) ErrorText(c *fabric.Completion) string {
-	return fmt.Sprintf("%s: %s (%s)", p.caps.Provider, text(C.int(c.Err)), C.GoString(&p.o.error[0]))
+func (e *endpoint) ErrorText(c *fabric.Completion) string {
+	if c.Err == 0 {
+		return "no error"
+	}
+	if text := C.shmemi_ofi_failure(e.c, C.uint32_t(c.Token)); text != nil {
+		return fmt.Sprintf("%s, token %d", C.GoString(text), c.Token)
+	}
+	return fmt.Sprintf("%s, token %d", fault(-C.int(c.Err)).Error(), c.Token)
 }
 
-// Close implements fabric.Provider.
-func (p *Provider) Close() error {
-	for _, mr := range p.mrs {
-		if mr != nil {
-			C.fi_close(&mr.fid)
+func (e *endpoint) Close() error {
+	if e.c == nil {
+		return nil
+	}
+	var errs []error
+	for id := range e.regions {
+		if e.regions[id] != nil {
+			errs = append(errs, e.Unregister(fabric.Region{ID: id}))
 		}
 	}
-	C.shmemi_ofi_close(p.o)
-	C.free(unsafe.Pointer(p.o))
-	p.o, p.mrs = nil, nil
+	return errors.Join(append(errs, e.release())...)
+}
+
+// release closes what is open and frees the memory.
+func (e *endpoint) release() error {
+	ret := C.shmemi_ofi_close(e.c)
+	what := C.GoString(e.c.failed)
+	C.free(unsafe.Pointer(e.c))
+	e.c = nil
+	if ret != 0 {
+		return &shmerr.Error{Op: "close", Object: what, Cause: fault(ret)}
+	}
 	return nil
 }

@@ -1,0 +1,170 @@
+package fabrictest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+)
+
+// unreachable PEs are refused at once, with their number, and the others work.
+func unreachable(t *testing.T, s *suite) {
+	a, b := s.end(t), s.end(t)
+	all := []*end{a, b}
+	for i, e := range all {
+		addrs := [][]byte{a.prov.Addr(), b.prov.Addr(), nil}
+		if i == 1 {
+			addrs[1] = nil
+		}
+		if err := e.prov.Connect(addrs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, pe := range []fabric.PE{2, 3, -1} {
+		op := fabric.Send{To: pe, Buf: a.at(atSource), Len: 8, Desc: a.region.Desc, Token: firstOther}
+		if err := a.prov.Send(&op); err == nil || err == fabric.ErrAgain || !strings.Contains(err.Error(), "PE") {
+			t.Errorf("send to PE %d: error %v", pe, err)
+		}
+		w := a.rma(pe, b, atSource, 0, 8, firstOther)
+		if err := a.prov.Write(&w); err == nil || err == fabric.ErrAgain {
+			t.Errorf("write to PE %d: error %v", pe, err)
+		}
+		if err := a.prov.Read(&w); err == nil || err == fabric.ErrAgain {
+			t.Errorf("read from PE %d: error %v", pe, err)
+		}
+	}
+	op := fabric.Send{To: 1, Buf: a.at(atSource), Len: 8, Desc: a.region.Desc, Token: tokens}
+	if err := a.prov.Send(&op); err == nil {
+		t.Errorf("token %d was taken, with %d tokens", op.Token, tokens)
+	}
+	b.receive(t, all, 0, message)
+	a.send(t, all, 1, atSource, 8, firstOther)
+	b.done(t, all, 0, fabric.KindRecv)
+	if err := a.prov.Connect([][]byte{nil, {1, 2, 3}}); err == nil {
+		t.Error("a second Connect was taken, with an address of 3 bytes")
+	}
+	c := s.end(t)
+	if err := c.prov.Connect([][]byte{nil, {1, 2, 3}}); err == nil || !strings.Contains(err.Error(), "PE 1") {
+		t.Errorf("address of 3 bytes: error %v", err)
+	}
+}
+
+// badKey: with a key that nobody has handed out, an operation moves nothing.
+// A Read fails with a text. A Write does where its completion means delivery;
+// else it may be complete before the target has seen the key.
+func badKey(t *testing.T, s *suite) {
+	for _, kind := range []fabric.Kind{fabric.KindRead, fabric.KindWrite} {
+		all := s.ends(t, 2)
+		a, b := all[0], all[1]
+		op := a.rma(1, b, atSource, 0, 64, firstOther)
+		op.Key += 0x5151
+		from, to := b.mem[:64], a.mem[atSource:atSource+64]
+		post := a.prov.Read
+		if kind == fabric.KindWrite {
+			from, to, post = to, from, a.prov.Write
+		}
+		fill(from, 1)
+		posted(t, all, "operation with a wrong key", func() error { return post(&op) })
+		var c fabric.Completion
+		ended := false
+		for stop := time.Now().Add(time.Second); !ended && time.Now().Before(stop); c, ended = a.take(firstOther) {
+			a.poll(t)
+			b.poll(t)
+		}
+		for i, v := range to {
+			if v != 0 {
+				t.Fatalf("kind %d: byte %d of the destination is %#x", kind, i, v)
+			}
+		}
+		if limit := s.limits.BadKey; limit != "" {
+			t.Logf("kind %d, known limit: %s; ended %v, error %d", kind, limit, ended, c.Err)
+			continue
+		}
+		if kind == fabric.KindWrite && !a.caps.DeliveryComplete && c.Err == 0 {
+			continue
+		}
+		text := a.prov.ErrorText(&c)
+		if !ended || c.Err == 0 || c.Kind != kind || !strings.Contains(text, "token") {
+			t.Errorf("kind %d: ended %v, completion %+v, %q", kind, ended, c, text)
+		}
+		t.Log(text)
+	}
+}
+
+// closeBusy closes while operations are under way, in every order, and soon.
+func closeBusy(t *testing.T, s *suite) {
+	for _, first := range []int{0, 1} {
+		all := s.ends(t, 2)
+		a, b := all[0], all[1]
+		for tok := range fabric.Token(8) {
+			b.receive(t, all, tok, message)
+		}
+		w := a.rma(1, b, atSource, 0, 1<<20, firstOther)
+		r := a.rma(1, b, atSource+1<<20, 0, 1<<20, firstOther+1)
+		posted(t, all, "write", func() error { return a.prov.Write(&w) })
+		posted(t, all, "read", func() error { return a.prov.Read(&r) })
+		a.send(t, all, 1, atSource, message, firstOther+2)
+		start := time.Now()
+		for _, e := range []*end{all[first], all[1-first]} {
+			if err := e.prov.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := e.prov.Close(); err != nil {
+				t.Errorf("second close: %v", err)
+			}
+		}
+		if d := time.Since(start); d > 2*time.Second {
+			t.Errorf("closing took %v", d)
+		}
+	}
+}
+
+// registration: regions have keys of their own and can be given back.
+func registration(t *testing.T, s *suite) {
+	all := s.ends(t, 2)
+	a, b := all[0], all[1]
+	mem, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Munmap(mem); err != nil {
+			t.Error(err)
+		}
+	}()
+	other := &end{prov: b.prov, caps: b.caps, mem: mem}
+	for round := range 20 {
+		if other.region, err = b.prov.Register(other.at(0), uint64(len(mem))); err != nil {
+			t.Fatal(err)
+		}
+		if other.region.Key == b.region.Key {
+			t.Fatalf("two regions have the key %#x", b.region.Key)
+		}
+		fill(a.mem[atSource:atSource+5000], round)
+		op := a.rma(1, other, atSource, 77, 5000, firstOther)
+		posted(t, all, "write", func() error { return a.prov.Write(&op) })
+		a.done(t, all, firstOther, fabric.KindWrite)
+		arrived(t, all, mem[77:5077], round)
+		if err := b.prov.Unregister(other.region); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.prov.Unregister(other.region); err == nil {
+		t.Error("a region was unregistered twice")
+	}
+}
+
+// native has all its functions, or none.
+func native(t *testing.T, s *suite) {
+	n := s.end(t).prov.Native()
+	if n == (fabric.Native{}) {
+		t.Log("the provider is Go only")
+		return
+	}
+	if n.Self == nil || n.Poll == nil || n.Arm == nil || n.Wait == nil || n.Wake == nil {
+		t.Errorf("a part is missing: %+v", n)
+	}
+}

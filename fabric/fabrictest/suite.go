@@ -1,0 +1,260 @@
+// Package fabrictest is what every fabric.Provider must do, as tests: it opens
+// endpoints in one process, joins them, and holds them to the interface's
+// promises and to their own Caps.
+//
+// It prefers no provider and makes none: the test that runs it hands in the
+// way to open an endpoint.
+package fabrictest
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+)
+
+// Open opens one endpoint of the provider under test.
+type Open func(fabric.Config) (fabric.Provider, error)
+
+// Limits is what a provider cannot do, each with the reason, which the test
+// prints. The rest of that part is tested all the same.
+type Limits struct {
+	BadKey string // an operation with a wrong key may fail without telling
+	Wait   string // an arrival may not end a Wait
+}
+
+const (
+	tokens   = 576
+	receipt  = 64 // receive buffers
+	biggest  = 8 << 20
+	message  = 4096 // bytes of a receive buffer
+	patience = 20 * time.Second
+)
+
+// Run runs the suite.
+func Run(t *testing.T, open Open, limits Limits) {
+	s := &suite{open: open, limits: limits}
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, *suite)
+	}{
+		{"Messages", messages},
+		{"Injected", injected},
+		{"OneSided", oneSided},
+		{"Delivery", delivery},
+		{"WriteThenFlag", writeThenFlag},
+		{"WriteThenMessage", writeThenMessage},
+		{"MessageOrder", messageOrder},
+		{"Flood", flood},
+		{"Allocations", allocations},
+		{"ThreePEs", threePEs},
+		{"Unreachable", unreachable},
+		{"BadKey", badKey},
+		{"Sleep", sleep},
+		{"Wake", wake},
+		{"Arrivals", arrivals},
+		{"CloseBusy", closeBusy},
+		{"Registration", registration},
+		{"Native", native},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, s) })
+	}
+}
+
+type suite struct {
+	open   Open
+	limits Limits
+}
+
+// An end is one endpoint with memory of its own that peers may write.
+type end struct {
+	prov   fabric.Provider
+	caps   fabric.Caps
+	region fabric.Region
+	mem    []byte
+	comps  []fabric.Completion // what has come and was not asked for yet
+	batch  [16]fabric.Completion
+}
+
+// layout of an end's memory
+const (
+	atTarget = 0           // what peers write
+	atSource = biggest     // what this end sends
+	atBuffer = 2 * biggest // receive buffers
+	memory   = 2*biggest + tokens*message
+)
+
+// ends opens n endpoints and joins them. They are closed with the test.
+func (s *suite) ends(t *testing.T, n int) []*end {
+	t.Helper()
+	all := make([]*end, n)
+	addrs := make([][]byte, n)
+	for i := range all {
+		all[i] = s.end(t)
+		addrs[i] = all[i].prov.Addr()
+	}
+	for _, e := range all {
+		if err := e.prov.Connect(addrs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+func (s *suite) end(t *testing.T) *end {
+	t.Helper()
+	mem, err := unix.Mmap(-1, 0, memory, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Munmap(mem); err != nil {
+			t.Error(err)
+		}
+	})
+	e := &end{mem: mem}
+	if e.prov, err = s.open(fabric.Config{Tokens: tokens, MaxRecv: receipt}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.prov.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	e.caps = e.prov.Caps()
+	if e.region, err = e.prov.Register(e.at(0), uint64(len(mem))); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func (e *end) at(offset int) unsafe.Pointer { return unsafe.Pointer(&e.mem[offset]) }
+
+// remote is how peers name a place in e's memory.
+func (e *end) remote(offset int) uint64 {
+	if e.caps.VirtualAddress {
+		return uint64(uintptr(e.at(offset)))
+	}
+	return uint64(offset)
+}
+
+// poll moves what has come to e.comps.
+func (e *end) poll(t *testing.T) int {
+	t.Helper()
+	n, err := e.prov.Poll(e.batch[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.comps = append(e.comps, e.batch[:n]...)
+	return n
+}
+
+// until polls all ends until ok holds.
+func until(t *testing.T, all []*end, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for rounds := 0; !ok(); rounds++ {
+		idle := true
+		for _, e := range all {
+			if e.poll(t) > 0 {
+				idle = false
+			}
+		}
+		if idle {
+			runtime.Gosched() // providers with threads need the processor
+			if rounds%64 == 63 && time.Now().After(deadline) {
+				t.Fatalf("%s: nothing for %v", what, patience)
+			}
+		}
+	}
+}
+
+// take returns the completion of a token, and whether it has come.
+func (e *end) take(tok fabric.Token) (fabric.Completion, bool) {
+	for i, c := range e.comps {
+		if c.Token == tok {
+			e.comps = append(e.comps[:i], e.comps[i+1:]...)
+			return c, true
+		}
+	}
+	return fabric.Completion{}, false
+}
+
+// done waits for a token and wants it to have ended well.
+func (e *end) done(t *testing.T, all []*end, tok fabric.Token, kind fabric.Kind) fabric.Completion {
+	t.Helper()
+	var c fabric.Completion
+	until(t, all, fmt.Sprintf("token %d", tok), func() (ok bool) { c, ok = e.take(tok); return ok })
+	if c.Err != 0 {
+		t.Fatalf("token %d: %s", tok, e.prov.ErrorText(&c))
+	}
+	if c.Kind != kind {
+		t.Fatalf("token %d: kind %d, want %d", tok, c.Kind, kind)
+	}
+	return c
+}
+
+// posted retries an operation that finds no room.
+func posted(t *testing.T, all []*end, what string, post func() error) {
+	t.Helper()
+	until(t, all, what, func() bool {
+		switch err := post(); err {
+		case nil:
+			return true
+		case fabric.ErrAgain:
+			return false
+		default:
+			t.Fatalf("%s: %v", what, err)
+			return false
+		}
+	})
+}
+
+// Tokens: receive buffers have the first, everything else the rest.
+const firstOther = receipt
+
+func (e *end) receive(t *testing.T, all []*end, tok fabric.Token, n int) {
+	t.Helper()
+	posted(t, all, "receive", func() error {
+		return e.prov.Recv(e.at(e.buffer(tok)), n, e.region.Desc, tok)
+	})
+}
+
+func (e *end) buffer(tok fabric.Token) int { return atBuffer + int(tok)*message }
+
+func (e *end) send(t *testing.T, all []*end, to fabric.PE, offset, n int, tok fabric.Token) {
+	t.Helper()
+	op := fabric.Send{To: to, Buf: e.at(offset), Len: n, Desc: e.region.Desc, Token: tok}
+	posted(t, all, "send", func() error { return e.prov.Send(&op) })
+}
+
+func (e *end) rma(to fabric.PE, target *end, local, remote, n int, tok fabric.Token) fabric.RMA {
+	return fabric.RMA{
+		PE: to, Local: e.at(local), Len: uint64(n), Desc: e.region.Desc,
+		Remote: target.remote(remote), Key: target.region.Key, Token: tok,
+	}
+}
+
+// fill writes bytes that depend on their place and on the seed, so that bytes
+// from another place or round are noticed.
+func fill(b []byte, seed int) {
+	for i := range b {
+		b[i] = pattern(i, seed)
+	}
+}
+
+func pattern(i, seed int) byte { return byte(i*7 + i>>8*13 + seed*31 + 1) }
+
+func same(t *testing.T, what string, b []byte, seed int) {
+	t.Helper()
+	for i := range b {
+		if b[i] != pattern(i, seed) {
+			t.Fatalf("%s: byte %d of %d is %#x, want %#x", what, i, len(b), b[i], pattern(i, seed))
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package fabrictest
+
+import (
+	"encoding/binary"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+)
+
+// settle polls until there is nothing more, so that a Wait has no reason to end.
+func settle(t *testing.T, all []*end) {
+	t.Helper()
+	for quiet := time.Now(); time.Since(quiet) < 20*time.Millisecond; {
+		for _, e := range all {
+			if e.poll(t) > 0 {
+				quiet = time.Now()
+			}
+		}
+	}
+}
+
+// cpu is what this process has used.
+func cpu(t *testing.T) time.Duration {
+	t.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// waitFor sleeps as the proxy does, until d has passed, and counts the sleeps.
+func waitFor(t *testing.T, e *end, d time.Duration) (sleeps int) {
+	t.Helper()
+	for stop := time.Now().Add(d); time.Now().Before(stop); {
+		if e.poll(t) > 0 || !e.prov.Arm() {
+			continue
+		}
+		sleeps++
+		if _, err := e.prov.Wait(time.Until(stop)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return sleeps
+}
+
+// sleep: a Wait without work sleeps, before the first message and after it.
+func sleep(t *testing.T, s *suite) {
+	all := s.ends(t, 2)
+	a, b := all[0], all[1]
+	for _, when := range []string{"before any message", "after a message"} {
+		settle(t, all)
+		runtime.GC()
+		const d = 400 * time.Millisecond
+		before := cpu(t)
+		sleeps := waitFor(t, b, d)
+		used := cpu(t) - before
+		t.Logf("%s: %d sleeps, %v of processor in %v", when, sleeps, used, d)
+		// What one look at an idle queue costs is the provider's affair, and the
+		// machine's; how often it is looked at is not.
+		if b.caps.WaitFD && (sleeps > 20 || used > d/10) {
+			t.Errorf("%s: %d sleeps and %v of processor in %v, although nothing came", when, sleeps, used, d)
+		}
+		if !b.caps.WaitFD && sleeps > int(d/(250*time.Microsecond)) {
+			t.Errorf("%s: %d sleeps in %v: it spins", when, sleeps, d)
+		}
+		b.receive(t, all, 0, message)
+		a.send(t, all, 1, atSource, 64, firstOther)
+		b.done(t, all, 0, fabric.KindRecv)
+		a.done(t, all, firstOther, fabric.KindSend)
+	}
+}
+
+// wake ends a Wait from another thread, and the next one when nobody waits.
+func wake(t *testing.T, s *suite) {
+	e := s.ends(t, 2)[1]
+	settle(t, []*end{e})
+	for range 3 {
+		var rang atomic.Int64
+		start := time.Now()
+		var ring sync.WaitGroup
+		ring.Add(1)
+		go func() {
+			defer ring.Done()
+			time.Sleep(20 * time.Millisecond)
+			rang.Store(int64(time.Since(start)))
+			e.prov.Wake()
+		}()
+		waits := 0
+		for ; rang.Load() == 0; waits++ {
+			if e.poll(t) > 0 || !e.prov.Arm() {
+				continue
+			}
+			if _, err := e.prov.Wait(patience); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ended := time.Since(start)
+		ring.Wait()
+		if late := ended - time.Duration(rang.Load()); late > 100*time.Millisecond {
+			t.Errorf("Wait ended %v after Wake", late)
+		}
+		if e.caps.WaitFD && waits > 10 {
+			t.Errorf("Wait ended %d times before Wake", waits-1)
+		}
+		// It came between the last look and the end of the Wait, or after it.
+		if e.prov.Arm() {
+			if _, err := e.prov.Wait(time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	e.prov.Wake()
+	start := time.Now()
+	e.prov.Arm()
+	if _, err := e.prov.Wait(5 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(start); d > 100*time.Millisecond {
+		t.Errorf("a Wake before the Wait was lost: it took %v", d)
+	}
+}
+
+// arrivals: two ends that sleep between messages wake each other, soon and
+// every time, and writes into a sleeper's memory arrive as well.
+func arrivals(t *testing.T, s *suite) {
+	all := s.ends(t, 2)
+	const exchanges = 200
+	for _, e := range all {
+		for tok := range fabric.Token(4) {
+			e.receive(t, nil, tok, message)
+		}
+	}
+	var waits sync.WaitGroup
+	longest := make([]time.Duration, 2)
+	serve := func(me int) {
+		defer waits.Done()
+		e := all[me]
+		// One message is always due: to me, or my answer to the other's.
+		var got uint64
+		say := func(n uint64) {
+			binary.NativeEndian.PutUint64(e.mem[atSource:], n)
+			op := fabric.Send{To: fabric.PE(1 - me), Buf: e.at(atSource), Len: 8, Desc: e.region.Desc, Inject: true}
+			for {
+				err := e.prov.Send(&op)
+				if err == nil {
+					return
+				}
+				if err != fabric.ErrAgain {
+					t.Error(err)
+					return
+				}
+				if n, err := e.prov.Poll(e.batch[:]); err != nil || n > 0 {
+					t.Errorf("while there is no room: %d completions, error %v", n, err)
+					return
+				}
+			}
+		}
+		if me == 0 {
+			say(1)
+		}
+		last := time.Now()
+		for got < exchanges {
+			n, err := e.prov.Poll(e.batch[:])
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for _, c := range e.batch[:n] {
+				if c.Err != 0 || c.Kind != fabric.KindRecv {
+					t.Errorf("PE %d: %+v, %s", me, c, e.prov.ErrorText(&c))
+					return
+				}
+				number := binary.NativeEndian.Uint64(e.mem[e.buffer(c.Token):])
+				if err := e.prov.Recv(e.at(e.buffer(c.Token)), message, e.region.Desc, c.Token); err != nil {
+					t.Error(err)
+					return
+				}
+				got++
+				longest[me] = max(longest[me], time.Since(last))
+				last = time.Now()
+				if me == 1 || number < exchanges {
+					say(number + uint64(1-me))
+				}
+			}
+			if n == 0 && e.prov.Arm() {
+				if _, err := e.prov.Wait(time.Second); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+			if time.Since(last) > patience {
+				t.Errorf("PE %d: nothing for %v after %d messages", me, patience, got)
+				return
+			}
+		}
+		// What was said last may still be on its way out.
+		for stop := time.Now().Add(50 * time.Millisecond); time.Now().Before(stop); runtime.Gosched() {
+			if _, err := e.prov.Poll(e.batch[:]); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}
+	start := time.Now()
+	waits.Add(2)
+	go serve(0)
+	go serve(1)
+	waits.Wait()
+	took := time.Since(start)
+	t.Logf("%d exchanges between sleepers in %v, the longest wait %v", exchanges, took, max(longest[0], longest[1]))
+	lost := max(longest[0], longest[1]) >= 900*time.Millisecond
+	if limit := s.limits.Wait; limit != "" {
+		t.Logf("known limit: %s", limit)
+	} else if lost {
+		t.Errorf("an arrival did not end a Wait: it took %v", max(longest[0], longest[1]))
+	}
+}

@@ -1,0 +1,147 @@
+package ofi
+
+/*
+#cgo CFLAGS: -std=gnu11 -Wall -Wextra
+#cgo LDFLAGS: -ldl
+#include <stdlib.h>
+#include "load.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"libshmem/runtime/shmerr"
+)
+
+// soname is the interface that every libfabric 1.x and 2.x has kept.
+const soname = "libfabric.so.1"
+
+// elsewhere is where vendors install libfabric outside the loader's path.
+var elsewhere = []string{
+	"/opt/amazon/efa/lib/" + soname,
+	"/opt/amazon/efa/lib64/" + soname,
+	"/opt/cray/libfabric/*/lib64/" + soname,
+	"/opt/cray/pe/lib64/" + soname,
+}
+
+// Oldest and newest interface that this package was written for.
+const (
+	oldest = 1<<16 | 11
+	newest = 1<<16 | 20
+)
+
+// Library is the libfabric of this process.
+type Library struct {
+	File    string // that it was loaded from
+	Version string // its own, "1.17"
+	api     C.uint32_t
+}
+
+var loaded struct {
+	sync.Mutex
+	lib *Library
+}
+
+// Load opens libfabric, once in a process. Without a file it takes the one that
+// the process has, then the loader's, then the vendors'.
+func Load(file string) (Library, error) {
+	loaded.Lock()
+	defer loaded.Unlock()
+	if l := loaded.lib; l != nil {
+		if file != "" && !sameFile(file, l.File) {
+			return Library{}, &shmerr.Error{
+				Op: "load", Object: file, Cause: fmt.Errorf("this process has libfabric from %s already", l.File),
+				Remedy: "name that file by SHMEM_LIBFABRIC, or start the program anew",
+			}
+		}
+		return *l, nil
+	}
+	lib, err := search(file)
+	if err != nil {
+		return Library{}, err
+	}
+	loaded.lib = lib
+	return *lib, nil
+}
+
+func sameFile(a, b string) bool {
+	if resolved, err := filepath.EvalSymlinks(a); err == nil {
+		a = resolved
+	}
+	if resolved, err := filepath.EvalSymlinks(b); err == nil {
+		b = resolved
+	}
+	return a == b || (!strings.Contains(a, "/") && a == soname)
+}
+
+func search(file string) (*Library, error) {
+	if file != "" {
+		lib, err := open(file, false)
+		if err != nil {
+			return nil, &shmerr.Error{
+				Op: "load", Object: "libfabric", Cause: shmerr.Causef(shmerr.ErrNoLibrary, "%w", err),
+				Remedy: "correct SHMEM_LIBFABRIC, or unset it to search",
+			}
+		}
+		return lib, nil
+	}
+	lib, err := open(soname, true)
+	if err == nil {
+		return lib, nil
+	}
+	var tried []string
+	for _, pattern := range append([]string{soname}, elsewhere...) {
+		files := []string{pattern}
+		if strings.Contains(pattern, "*") {
+			files, _ = filepath.Glob(pattern) // its only error is a malformed pattern
+		}
+		for i := len(files) - 1; i >= 0; i-- { // the newest of several versions is the last
+			lib, err := open(files[i], false)
+			if err == nil {
+				return lib, nil
+			}
+			tried = append(tried, err.Error())
+		}
+	}
+	return nil, &shmerr.Error{
+		Op: "load", Object: "libfabric", Cause: shmerr.Causef(shmerr.ErrNoLibrary, "%s", strings.Join(tried, "; ")),
+		Remedy: "install libfabric, for example libfabric1 on Debian, or name its file by SHMEM_LIBFABRIC",
+	}
+}
+
+func open(file string, present bool) (*Library, error) {
+	name := C.CString(file)
+	defer C.free(unsafe.Pointer(name))
+	var why [512]C.char
+	var only C.int
+	if present {
+		only = 1
+	}
+	handle := C.shmemi_ofi_open_library(name, only, &why[0], C.size_t(len(why)))
+	if handle == nil {
+		reason := C.GoString(&why[0])
+		if !strings.Contains(reason, file) {
+			reason = file + ": " + reason
+		}
+		return nil, errors.New(reason)
+	}
+	path := C.GoString(C.shmemi_ofi_library_file(handle))
+	if missing := C.shmemi_ofi_bind(handle); missing != nil {
+		C.shmemi_ofi_close_library(handle)
+		return nil, fmt.Errorf("%s has no function %s", path, C.GoString(missing))
+	}
+	version := C.fi_version()
+	if version < oldest {
+		C.shmemi_ofi_close_library(handle)
+		return nil, fmt.Errorf("%s is version %s, older than %s", path, versionText(version), versionText(oldest))
+	}
+	return &Library{File: path, Version: versionText(version), api: min(version, newest)}, nil
+}
+
+func versionText(v C.uint32_t) string { return fmt.Sprintf("%d.%d", v>>16, v&0xffff) }

@@ -1,0 +1,41 @@
+/*
+ * native.h: the endpoint for callers in C. These are the functions of
+ * fabric.Native; self is its Self.
+ *
+ * poll and arm are called by whoever holds the endpoint's lock, wait and wake
+ * without it.
+ */
+#ifndef SHMEMI_OFI_NATIVE_H
+#define SHMEMI_OFI_NATIVE_H
+
+#include <stdint.h>
+
+#include "state.h" /* struct shmemi_completion */
+
+enum shmemi_completion_kind {
+  SHMEMI_SEND = 1,
+  SHMEMI_RECV,
+  SHMEMI_WRITE,
+  SHMEMI_READ,
+};
+
+/*
+ * Makes progress and fills c with up to max completions. Answers their number,
+ * or a negative error of libfabric when the queue cannot be read.
+ */
+int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max);
+
+/* Answers 1 when the caller may wait, 0 when poll has work now. */
+int shmemi_ofi_arm(void *self);
+
+/*
+ * Sleeps until poll may have work, wake is called or ns nanoseconds have
+ * passed. Follows an arm that answered 1, after a poll that answered 0. Answers
+ * 1 when something came, 0 when not, or a negative error.
+ */
+int shmemi_ofi_wait(void *self, int64_t ns);
+
+/* Ends a wait, or the next one when nobody waits. */
+void shmemi_ofi_wake(void *self);
+
+#endif

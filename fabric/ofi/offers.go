@@ -1,0 +1,255 @@
+package ofi
+
+/*
+#include <stdlib.h>
+#include "endpoint.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"libshmem/runtime/shmerr"
+)
+
+// Offer is one way to reach a network: a provider on a NIC.
+type Offer struct {
+	Provider string
+	NIC      string // the domain, as the provider names it
+	Fabric   string // what the NIC is connected to, as the provider names it
+	Chosen   bool   // Open would take it
+}
+
+// offer is an Offer with what is needed to compare and to open it.
+type offer struct {
+	Offer
+	address netip.Addr        // of the interface; the zero Addr where it has no IP address
+	info    *C.struct_fi_info // a copy of libfabric's, to be freed
+}
+
+func (o *offer) free() { C.fi_freeinfo(o.info) }
+
+// List asks every provider, best first. The arguments are Library, Provider
+// and NICs of a fabric.Config; where Open would find nothing for them, the
+// error is the one that Open would return, and the offers are those that
+// there are.
+func List(library, provider, nics string) ([]Offer, error) {
+	lib, err := Load(library)
+	if err != nil {
+		return nil, err
+	}
+	q := &question{lib: lib}
+	all := q.ask("")
+	ranked(all)
+	chosen, err := find(q, provider, nics)
+	offers := []Offer{}
+	for i := range all {
+		o := all[i].Offer
+		if err == nil && o == chosen.Offer {
+			o.Chosen = true
+		}
+		if !slices.Contains(offers, o) {
+			offers = append(offers, o)
+		}
+		all[i].free()
+	}
+	if err == nil {
+		chosen.free()
+	}
+	return offers, err
+}
+
+// asker answers what offers a provider makes; "" asks all of them. The offers
+// are the caller's to free.
+type asker interface {
+	ask(provider string) []*offer
+}
+
+// question asks libfabric.
+type question struct {
+	lib Library
+}
+
+// ordered is what the engine would like: then no operation has to wait for
+// another. Some providers grant an order only to those who ask.
+const ordered = C.FI_ORDER_SAS | C.FI_ORDER_SAW | C.FI_ORDER_WAW
+
+// ask returns the reliable datagram endpoints that can send and write. A
+// provider that cannot answer makes no offer.
+func (q *question) ask(provider string) []*offer {
+	var offers []*offer
+	inOrder := map[string]bool{}
+	for _, order := range []C.uint64_t{ordered, 0} {
+		for _, o := range q.askFor(provider, order) {
+			if order == 0 && inOrder[o.Provider] {
+				o.free()
+				continue
+			}
+			inOrder[o.Provider] = inOrder[o.Provider] || order != 0
+			offers = append(offers, o)
+		}
+		if provider != "" && len(offers) > 0 {
+			break
+		}
+	}
+	return offers
+}
+
+func (q *question) askFor(provider string, order C.uint64_t) []*offer {
+	var name *C.char
+	if provider != "" {
+		name = C.CString(provider)
+		defer C.free(unsafe.Pointer(name))
+	}
+	hints := C.shmemi_ofi_hints(name, order)
+	if hints == nil {
+		return nil
+	}
+	defer C.fi_freeinfo(hints)
+	var list *C.struct_fi_info
+	if C.shmemi_ofi_getinfo(q.lib.api, hints, &list) != 0 {
+		return nil
+	}
+	defer C.fi_freeinfo(list)
+	type way struct {
+		Offer
+		address netip.Addr
+	}
+	seen := map[way]bool{}
+	var offers []*offer
+	for info := list; info != nil; info = info.next {
+		w := way{Offer{
+			Provider: C.GoString(info.fabric_attr.prov_name), NIC: C.GoString(info.domain_attr.name),
+			Fabric: C.GoString(info.fabric_attr.name),
+		}, address(info)}
+		// Providers repeat a NIC for each protocol, the best first.
+		if seen[w] {
+			continue
+		}
+		seen[w] = true
+		if mine := C.fi_dupinfo(info); mine != nil {
+			offers = append(offers, &offer{w.Offer, w.address, mine})
+		}
+	}
+	return offers
+}
+
+// fault is an error of libfabric, given as its functions return it.
+func fault(ret C.int) error { return &Fault{Code: int(-ret), text: C.GoString(C.fi_strerror(-ret))} }
+
+// Fault is an error that libfabric returned.
+type Fault struct {
+	Code int // its number, positive
+	text string
+}
+
+// Error is libfabric's own text.
+func (f *Fault) Error() string {
+	if f.text == "" {
+		return "unknown error"
+	}
+	return strings.ToLower(f.text[:1]) + f.text[1:]
+}
+
+// address is the interface's, where the provider's addresses are IP addresses.
+func address(info *C.struct_fi_info) netip.Addr {
+	if info.src_addr == nil {
+		return netip.Addr{}
+	}
+	b := unsafe.Slice((*byte)(info.src_addr), int(info.src_addrlen))
+	switch f := info.addr_format; {
+	case len(b) >= 8 && (f == C.FI_SOCKADDR_IN || f == C.FI_SOCKADDR && len(b) == 16):
+		return netip.AddrFrom4([4]byte(b[4:8]))
+	case len(b) >= 24 && (f == C.FI_SOCKADDR_IN6 || f == C.FI_SOCKADDR && len(b) == 28):
+		return netip.AddrFrom16([16]byte(b[8:24]))
+	}
+	return netip.Addr{}
+}
+
+// find takes the best offer that the settings allow. The caller frees it.
+//
+// Providers are asked by name and in turn until one fits: all at once would
+// let each of them look for its hardware.
+func find(q asker, provider, nics string) (*offer, error) {
+	candidates := make([]string, len(preference))
+	for i, p := range preference {
+		candidates[i] = p.provider
+	}
+	if provider != "" {
+		candidates = sameFamily(provider)
+	}
+	var loopback *offer
+	var refused []*offer
+	defer func() {
+		for _, o := range refused {
+			o.free()
+		}
+	}()
+	for _, name := range candidates {
+		offers := q.ask(name)
+		ranked(offers)
+		for _, o := range offers {
+			switch {
+			case !strings.EqualFold(o.Provider, name) || !allowed(o.NIC, nics):
+				refused = append(refused, o)
+			case loopback != nil && reach(o) == unreachable:
+				o.free()
+			case reach(o) == unreachable:
+				// Of use only when no provider has a better one.
+				loopback = o
+			default:
+				refused = append(refused, offers[slices.Index(offers, o)+1:]...)
+				if loopback != nil {
+					loopback.free()
+				}
+				return o, nil
+			}
+		}
+	}
+	if loopback != nil {
+		return loopback, nil
+	}
+	return nil, notFound(q, refused, candidates, provider, nics)
+}
+
+// notFound explains why there is no offer.
+func notFound(q asker, refused []*offer, candidates []string, provider, nics string) error {
+	var there []*offer // of the right provider, on other NICs
+	for _, o := range refused {
+		if slices.ContainsFunc(candidates, func(c string) bool { return strings.EqualFold(c, o.Provider) }) {
+			there = append(there, o)
+		}
+	}
+	if len(there) > 0 {
+		return &shmerr.Error{
+			Op: "choose", Object: "NIC", Cause: shmerr.Causef(shmerr.ErrSetting, "SHMEM_NIC_LIST=%s allows none of %s", nics, names(there, nicOf)),
+			Remedy: "name one of them, or unset SHMEM_NIC_LIST",
+		}
+	}
+	all := q.ask("")
+	defer func() {
+		for _, o := range all {
+			o.free()
+		}
+	}()
+	ranked(all)
+	if provider == "" {
+		return &shmerr.Error{
+			Op: "choose", Object: "provider", Cause: shmerr.Causef(shmerr.ErrNoProvider, "none of %s leads to other hosts", names(all, providerOf)),
+			Remedy: "bring a network interface up, or name a provider by SHMEM_PROVIDER",
+		}
+	}
+	e := &shmerr.Error{
+		Op: "choose", Object: fmt.Sprintf("provider %q", provider),
+		Cause:  shmerr.Causef(shmerr.ErrNoProvider, "SHMEM_PROVIDER names none that answers here; these do: %s", names(all, providerOf)),
+		Remedy: "name one of them, or unset it to take the best",
+	}
+	if near := nearest(provider, all); near != "" {
+		e.Remedy = "the nearest name is " + near + "; unset it to take the best"
+	}
+	return e
+}

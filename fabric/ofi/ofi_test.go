@@ -1,0 +1,52 @@
+package ofi
+
+import (
+	"testing"
+
+	"libshmem/fabric"
+	"libshmem/fabric/fabrictest"
+)
+
+// tested is every provider that may answer here, and what it cannot do.
+var tested = []struct {
+	provider string
+	limits   fabrictest.Limits
+	skip     string // why the suite cannot run on it
+}{
+	{provider: "net"},
+	{provider: "tcp"},
+	{provider: "tcp;ofi_rxm"},
+	{provider: "net;ofi_rxm", limits: fabrictest.Limits{Wait: "in 1.17 the layer loses wake-ups of net"}},
+	{provider: "sockets"},
+	{provider: "udp;ofi_rxd", limits: fabrictest.Limits{BadKey: "the target drops the request"}},
+	{provider: "shm", limits: fabrictest.Limits{BadKey: "a refused read never completes"}},
+}
+
+func TestProviders(t *testing.T) {
+	offers, err := List("", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := map[string]bool{}
+	for _, o := range offers {
+		answers[o.Provider] = true
+	}
+	for _, p := range tested {
+		if !answers[p.provider] {
+			continue
+		}
+		delete(answers, p.provider)
+		t.Run(p.provider, func(t *testing.T) {
+			if p.skip != "" {
+				t.Skip(p.skip)
+			}
+			fabrictest.Run(t, func(c fabric.Config) (fabric.Provider, error) {
+				c.Provider = p.provider
+				return Open(c)
+			}, p.limits)
+		})
+	}
+	for p := range answers {
+		t.Errorf("provider %s answers and is not among those tested (add it, with what it cannot do)", p)
+	}
+}
