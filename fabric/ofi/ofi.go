@@ -61,9 +61,9 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 		return nil, &shmerr.Error{Op: "open", Object: "fabric", Cause: shmerr.ErrNoMemory}
 	}
 	e.caps = granted(o, info)
-	// Where a message arrives after the writes before it, it tells all that a
-	// delivery completion would, and saves an answer for each write.
-	if !e.caps.SendAfterWrite {
+	// Where writes and messages keep their order, a message tells all that
+	// delivery completions would, and saves an answer for each write.
+	if !e.caps.SendAfterWrite || !e.caps.WriteAfterWrite {
 		e.caps.DeliveryComplete = C.shmemi_ofi_can_deliver(l.api, info) != 0
 	}
 	object := "provider " + o.Provider + " on " + o.NIC
@@ -86,18 +86,22 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	return e, nil
 }
 
+// orderedSize is the size up to which bytes must keep their order for the order
+// to be of use; callers cut larger operations.
+const orderedSize = 64 << 20
+
 // granted turns what libfabric granted into what callers may rely on.
 func granted(o *offer, info *C.struct_fi_info) fabric.Caps {
 	order := uint64(info.tx_attr.msg_order) & uint64(info.rx_attr.msg_order)
 	mode := info.domain_attr.mr_mode
-	longest := info.ep_attr.max_msg_size
 	// The order of messages says nothing about that of their bytes beyond
 	// these sizes, and callers rely on both at any size.
+	longest := min(info.ep_attr.max_msg_size, orderedSize)
 	writesInOrder := info.ep_attr.max_order_waw_size >= longest
 	readsInOrder := info.ep_attr.max_order_raw_size >= longest
 	return fabric.Caps{
 		Provider: o.Provider, Domain: o.NIC, Fabric: o.Fabric,
-		MaxMessage: uint64(longest), MaxInject: int(info.tx_attr.inject_size),
+		MaxMessage: uint64(info.ep_attr.max_msg_size), MaxInject: int(info.tx_attr.inject_size),
 		WriteAfterWrite: order&C.FI_ORDER_RMA_WAW != 0 && writesInOrder,
 		SendAfterWrite:  order&C.FI_ORDER_SAW != 0 && writesInOrder,
 		SendAfterSend:   order&C.FI_ORDER_SAS != 0,
