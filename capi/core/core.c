@@ -9,6 +9,9 @@
 
 #define BATCH 32
 
+char shmemi_core_text[1024];
+char shmemi_core_version[64];
+
 static struct shmemi_state *state;
 static struct shmemi_native native;
 static void (*front_abort)(const char *call, const char *remedy, const char *cause, ...);

@@ -15,6 +15,10 @@ struct shmemi_native {
 /* Turns polling from C on, or off when native is NULL. */
 void shmemi_core_poll_with(struct shmemi_state *state, const struct shmemi_native *native);
 
+/* Texts that C reads: of the last failure, and the version. Go fills them. */
+extern char shmemi_core_text[1024];
+extern char shmemi_core_version[64];
+
 /* Ends the process through the front's abort function. */
 void shmemi_core_fatal(const char *what) __attribute__((noreturn));
 

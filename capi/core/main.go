@@ -31,12 +31,18 @@ func main() {}
 var (
 	job   *pe.Job // between init and finalize
 	state *C.struct_shmemi_state
-
-	version = C.CString(libshmem.Version)
 )
 
 //export shmemgoVersion
-func shmemgoVersion() *C.char { return version }
+func shmemgoVersion() *C.char { return text(C.shmemi_core_version[:], libshmem.Version) }
+
+// text copies s into memory that C reads, cut where it does not fit.
+func text(to []C.char, s string) *C.char {
+	b := unsafe.Slice((*byte)(unsafe.Pointer(&to[0])), len(to))
+	n := copy(b[:len(b)-1], strings.ReplaceAll(s, "\x00", ""))
+	b[n] = 0
+	return &to[0]
+}
 
 // quietCollector keeps the garbage collector out of the way: the library
 // allocates at init, at finalize and for each live allocation, and nothing in
@@ -81,16 +87,12 @@ func environ(args *C.struct_shmemi_init_args) []string {
 
 // report hands the reason of a failed init to the front, which prints it.
 func report(args *C.struct_shmemi_init_args, err error) {
-	text := strings.ReplaceAll(err.Error(), "\x00", "")
-	room := unsafe.Slice((*byte)(unsafe.Pointer(args.error)), int(args.error_size))
-	n := copy(room[:len(room)-1], text)
-	room[n] = 0
+	text(unsafe.Slice(args.error, int(args.error_size)), err.Error())
 }
 
 // fatal ends the process for a failure that no call of the program can return.
 func fatal(err error) {
-	text := C.CString(err.Error())
-	C.shmemi_core_fatal(text)
+	C.shmemi_core_fatal(text(C.shmemi_core_text[:], err.Error()))
 }
 
 //export shmemgoFinalize

@@ -46,19 +46,15 @@ func shmemgoFence() C.int { return C.int(job.Engine.Fence()) }
 //export shmemgoQuiet
 func shmemgoQuiet() C.int { return C.int(job.Engine.Quiet()) }
 
-// lastError holds the text that C was given, until the next failure.
-var lastError *C.char
-
 //export shmemgoError
 func shmemgoError() *C.char {
-	text := "no reason given"
+	reason := "no reason given"
 	if job != nil && job.Engine != nil {
 		if err := job.Engine.Err(); err != nil {
-			text = err.Error()
+			reason = err.Error()
 		}
 	}
-	lastError = C.CString(text)
-	return lastError
+	return text(C.shmemi_core_text[:], reason)
 }
 
 func request(r *C.struct_shmemi_request) *proxy.Request {
