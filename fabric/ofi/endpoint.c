@@ -17,58 +17,60 @@
  * is made by whoever polls, so the provider needs no thread for it. Resource
  * management turns overruns into FI_EAGAIN.
  */
-struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order) {
-  struct fi_info *h = fi_allocinfo();
-  if (h == NULL)
-    return NULL;
-  h->caps = FI_MSG | FI_RMA;
-  h->mode = FI_CONTEXT | FI_CONTEXT2;
-  h->ep_attr->type = FI_EP_RDM;
-  h->tx_attr->msg_order = order;
-  h->rx_attr->msg_order = order;
-  h->domain_attr->threading = FI_THREAD_DOMAIN;
-  h->domain_attr->data_progress = FI_PROGRESS_MANUAL;
-  h->domain_attr->control_progress = FI_PROGRESS_MANUAL;
-  h->domain_attr->resource_mgmt = FI_RM_ENABLED;
-  h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
-                            FI_MR_PROV_KEY | FI_MR_ENDPOINT;
-  if (prov != NULL)
-    h->fabric_attr->prov_name = strdup(prov);
-  return h;
+struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order)
+{
+    struct fi_info *h = fi_allocinfo();
+    if (h == NULL)
+        return NULL;
+    h->caps = FI_MSG | FI_RMA;
+    h->mode = FI_CONTEXT | FI_CONTEXT2;
+    h->ep_attr->type = FI_EP_RDM;
+    h->tx_attr->msg_order = order;
+    h->rx_attr->msg_order = order;
+    h->domain_attr->threading = FI_THREAD_DOMAIN;
+    h->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+    h->domain_attr->control_progress = FI_PROGRESS_MANUAL;
+    h->domain_attr->resource_mgmt = FI_RM_ENABLED;
+    h->domain_attr->mr_mode =
+        FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+    if (prov != NULL)
+        h->fabric_attr->prov_name = strdup(prov);
+    return h;
 }
 
 /*
  * A provider that grants a completion level as the default of an endpoint can
  * serve it. It is not made the default here, because messages do not need it.
  */
-int shmemi_ofi_can_deliver(uint32_t version, const struct fi_info *info) {
-  struct fi_info *h = fi_dupinfo(info), *list = NULL;
-  if (h == NULL)
-    return 0;
-  h->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
-  int ret = shmemi_ofi_getinfo(version, h, &list);
-  fi_freeinfo(h);
-  if (ret != 0)
-    return 0;
-  int can = list->tx_attr->op_flags & FI_DELIVERY_COMPLETE ? 1 : 0;
-  fi_freeinfo(list);
-  return can;
+int shmemi_ofi_can_deliver(uint32_t version, const struct fi_info *info)
+{
+    struct fi_info *h = fi_dupinfo(info), *list = NULL;
+    if (h == NULL)
+        return 0;
+    h->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+    int ret = shmemi_ofi_getinfo(version, h, &list);
+    fi_freeinfo(h);
+    if (ret != 0)
+        return 0;
+    int can = list->tx_attr->op_flags & FI_DELIVERY_COMPLETE ? 1 : 0;
+    fi_freeinfo(list);
+    return can;
 }
 
-static int open_queue(struct shmemi_ofi *o) {
-  struct fi_cq_attr attr = {
-      .size = o->tokens, .format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_FD};
-  o->queue_fd = -1;
-  if (fi_cq_open(o->domain, &attr, &o->cq, NULL) == 0) {
-    struct fid *fid = &o->cq->fid;
-    int ret = fi_trywait(o->fabric, &fid, 1);
-    if ((ret != 0 && ret != -FI_EAGAIN) ||
-        fi_control(fid, FI_GETWAIT, &o->queue_fd) != 0)
-      o->queue_fd = -1;
-    return 0;
-  }
-  attr.wait_obj = FI_WAIT_NONE;
-  return fi_cq_open(o->domain, &attr, &o->cq, NULL);
+static int open_queue(struct shmemi_ofi *o)
+{
+    struct fi_cq_attr attr = {
+        .size = o->tokens, .format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_FD};
+    o->queue_fd = -1;
+    if (fi_cq_open(o->domain, &attr, &o->cq, NULL) == 0) {
+        struct fid *fid = &o->cq->fid;
+        int ret = fi_trywait(o->fabric, &fid, 1);
+        if ((ret != 0 && ret != -FI_EAGAIN) || fi_control(fid, FI_GETWAIT, &o->queue_fd) != 0)
+            o->queue_fd = -1;
+        return 0;
+    }
+    attr.wait_obj = FI_WAIT_NONE;
+    return fi_cq_open(o->domain, &attr, &o->cq, NULL);
 }
 
 /*
@@ -78,139 +80,143 @@ static int open_queue(struct shmemi_ofi *o) {
  * core. Each arrival still is a new edge, and the caller has polled the queue
  * until it was empty.
  */
-static int watch(struct shmemi_ofi *o, int fd) {
-  struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = fd};
-  return fd < 0 || epoll_ctl(o->events_fd, EPOLL_CTL_ADD, fd, &event) == 0
-             ? 0
-             : -errno;
+static int watch(struct shmemi_ofi *o, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = fd};
+    return fd < 0 || epoll_ctl(o->events_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
 }
 
-int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
-                    int deliver) {
-  int ret;
-  *o = (struct shmemi_ofi){.info = info,
-                           .queue_fd = -1,
-                           .wake_fd = -1,
-                           .events_fd = -1,
-                           .tokens = tokens};
-  o->write_flags = FI_COMPLETION | (deliver ? FI_DELIVERY_COMPLETE : 0);
-  o->contexts = calloc(tokens, sizeof(*o->contexts));
-  o->kinds = calloc(tokens, sizeof(*o->kinds));
-  o->failed = "calloc";
-  if (o->contexts == NULL || o->kinds == NULL)
-    return -FI_ENOMEM;
-  o->failed = "eventfd";
-  if ((o->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
-    return -errno;
-  o->failed = "epoll_create1";
-  if ((o->events_fd = epoll_create1(EPOLL_CLOEXEC)) < 0)
-    return -errno;
-  o->failed = "fi_fabric";
-  if ((ret = fi_fabric(info->fabric_attr, &o->fabric, NULL)) != 0)
-    return ret;
-  o->failed = "fi_domain";
-  if ((ret = fi_domain(o->fabric, info, &o->domain, NULL)) != 0)
-    return ret;
-  o->failed = "fi_cq_open";
-  if ((ret = open_queue(o)) != 0)
-    return ret;
-  o->failed = "epoll_ctl";
-  if ((ret = watch(o, o->wake_fd)) != 0 || (ret = watch(o, o->queue_fd)) != 0)
-    return ret;
-  o->failed = "fi_av_open";
-  struct fi_av_attr av = {.type = FI_AV_TABLE};
-  if ((ret = fi_av_open(o->domain, &av, &o->av, NULL)) != 0) {
-    av.type = FI_AV_UNSPEC;
-    if ((ret = fi_av_open(o->domain, &av, &o->av, NULL)) != 0)
-      return ret;
-  }
-  o->failed = "fi_endpoint";
-  if ((ret = fi_endpoint(o->domain, info, &o->ep, NULL)) != 0)
-    return ret;
-  o->failed = "fi_ep_bind";
-  if ((ret = fi_ep_bind(o->ep, &o->cq->fid, FI_TRANSMIT | FI_RECV)) != 0 ||
-      (ret = fi_ep_bind(o->ep, &o->av->fid, 0)) != 0)
-    return ret;
-  o->failed = "fi_enable";
-  return fi_enable(o->ep);
+int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens, int deliver)
+{
+    int ret;
+    *o = (struct shmemi_ofi){
+        .info = info, .queue_fd = -1, .wake_fd = -1, .events_fd = -1, .tokens = tokens};
+    o->write_flags = FI_COMPLETION | (deliver ? FI_DELIVERY_COMPLETE : 0);
+    o->contexts = calloc(tokens, sizeof(*o->contexts));
+    o->kinds = calloc(tokens, sizeof(*o->kinds));
+    o->failed = "calloc";
+    if (o->contexts == NULL || o->kinds == NULL)
+        return -FI_ENOMEM;
+    o->failed = "eventfd";
+    if ((o->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
+        return -errno;
+    o->failed = "epoll_create1";
+    if ((o->events_fd = epoll_create1(EPOLL_CLOEXEC)) < 0)
+        return -errno;
+    o->failed = "fi_fabric";
+    if ((ret = fi_fabric(info->fabric_attr, &o->fabric, NULL)) != 0)
+        return ret;
+    o->failed = "fi_domain";
+    if ((ret = fi_domain(o->fabric, info, &o->domain, NULL)) != 0)
+        return ret;
+    o->failed = "fi_cq_open";
+    if ((ret = open_queue(o)) != 0)
+        return ret;
+    o->failed = "epoll_ctl";
+    if ((ret = watch(o, o->wake_fd)) != 0 || (ret = watch(o, o->queue_fd)) != 0)
+        return ret;
+    o->failed = "fi_av_open";
+    struct fi_av_attr av = {.type = FI_AV_TABLE};
+    if ((ret = fi_av_open(o->domain, &av, &o->av, NULL)) != 0) {
+        av.type = FI_AV_UNSPEC;
+        if ((ret = fi_av_open(o->domain, &av, &o->av, NULL)) != 0)
+            return ret;
+    }
+    o->failed = "fi_endpoint";
+    if ((ret = fi_endpoint(o->domain, info, &o->ep, NULL)) != 0)
+        return ret;
+    o->failed = "fi_ep_bind";
+    if ((ret = fi_ep_bind(o->ep, &o->cq->fid, FI_TRANSMIT | FI_RECV)) != 0 ||
+        (ret = fi_ep_bind(o->ep, &o->av->fid, 0)) != 0)
+        return ret;
+    o->failed = "fi_enable";
+    return fi_enable(o->ep);
 }
 
 /* An object that others still use cannot be closed, so the order matters. */
-int shmemi_ofi_close(struct shmemi_ofi *o) {
-  struct fid *order[] = {
-      o->ep ? &o->ep->fid : NULL,         o->av ? &o->av->fid : NULL,
-      o->cq ? &o->cq->fid : NULL,         o->domain ? &o->domain->fid : NULL,
-      o->fabric ? &o->fabric->fid : NULL,
-  };
-  const char *name[] = {"endpoint", "address vector", "completion queue",
-                        "domain", "fabric"};
-  int first = 0;
-  for (int i = 0; i < 5; i++) {
-    int ret = order[i] != NULL ? fi_close(order[i]) : 0;
-    if (ret != 0 && first == 0) {
-      first = ret;
-      o->failed = name[i];
+int shmemi_ofi_close(struct shmemi_ofi *o)
+{
+    struct fid *order[] = {
+        o->ep ? &o->ep->fid : NULL,         o->av ? &o->av->fid : NULL,
+        o->cq ? &o->cq->fid : NULL,         o->domain ? &o->domain->fid : NULL,
+        o->fabric ? &o->fabric->fid : NULL,
+    };
+    const char *name[] = {"endpoint", "address vector", "completion queue", "domain", "fabric"};
+    int first = 0;
+    for (int i = 0; i < 5; i++) {
+        int ret = order[i] != NULL ? fi_close(order[i]) : 0;
+        if (ret != 0 && first == 0) {
+            first = ret;
+            o->failed = name[i];
+        }
     }
-  }
-  if (o->events_fd >= 0)
-    close(o->events_fd);
-  if (o->wake_fd >= 0)
-    close(o->wake_fd);
-  if (o->info != NULL)
-    fi_freeinfo(o->info);
-  free(o->contexts);
-  free(o->kinds);
-  free(o->peers);
-  const char *failed = o->failed;
-  *o = (struct shmemi_ofi){
-      .queue_fd = -1, .wake_fd = -1, .events_fd = -1, .failed = failed};
-  return first;
+    if (o->events_fd >= 0)
+        close(o->events_fd);
+    if (o->wake_fd >= 0)
+        close(o->wake_fd);
+    if (o->info != NULL)
+        fi_freeinfo(o->info);
+    free(o->contexts);
+    free(o->kinds);
+    free(o->peers);
+    const char *failed = o->failed;
+    *o = (struct shmemi_ofi){.queue_fd = -1, .wake_fd = -1, .events_fd = -1, .failed = failed};
+    return first;
 }
 
-int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len) {
-  return fi_getname(&o->ep->fid, addr, len);
+int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len)
+{
+    return fi_getname(&o->ep->fid, addr, len);
 }
 
-int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n) {
-  if ((o->peers = calloc(n, sizeof(*o->peers))) == NULL)
-    return -FI_ENOMEM;
-  for (uint32_t i = 0; i < n; i++)
-    o->peers[i] = FI_ADDR_NOTAVAIL;
-  o->npeers = n;
-  return 0;
-}
-
-int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr) {
-  int ret = fi_av_insert(o->av, addr, 1, &o->peers[pe], 0, NULL);
-  if (ret == 1)
+int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n)
+{
+    if ((o->peers = calloc(n, sizeof(*o->peers))) == NULL)
+        return -FI_ENOMEM;
+    for (uint32_t i = 0; i < n; i++)
+        o->peers[i] = FI_ADDR_NOTAVAIL;
+    o->npeers = n;
     return 0;
-  o->peers[pe] = FI_ADDR_NOTAVAIL;
-  return ret < 0 ? ret : -FI_EADDRNOTAVAIL;
 }
 
-int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len,
-                        struct fid_mr **mr) {
-  const uint64_t access =
-      FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-  o->failed = "fi_mr_reg";
-  int ret =
-      fi_mr_reg(o->domain, base, len, access, 0, ++o->next_key, 0, mr, NULL);
-  if (ret != 0 || !(o->info->domain_attr->mr_mode & FI_MR_ENDPOINT))
+int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr)
+{
+    int ret = fi_av_insert(o->av, addr, 1, &o->peers[pe], 0, NULL);
+    if (ret == 1)
+        return 0;
+    o->peers[pe] = FI_ADDR_NOTAVAIL;
+    return ret < 0 ? ret : -FI_EADDRNOTAVAIL;
+}
+
+int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, struct fid_mr **mr)
+{
+    const uint64_t access =
+        FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+    o->failed = "fi_mr_reg";
+    int ret = fi_mr_reg(o->domain, base, len, access, 0, ++o->next_key, 0, mr, NULL);
+    if (ret != 0 || !(o->info->domain_attr->mr_mode & FI_MR_ENDPOINT))
+        return ret;
+    o->failed = "fi_mr_bind";
+    if ((ret = fi_mr_bind(*mr, &o->ep->fid, 0)) == 0) {
+        o->failed = "fi_mr_enable";
+        ret = fi_mr_enable(*mr);
+    }
+    if (ret != 0)
+        fi_close(&(*mr)->fid);
     return ret;
-  o->failed = "fi_mr_bind";
-  if ((ret = fi_mr_bind(*mr, &o->ep->fid, 0)) == 0) {
-    o->failed = "fi_mr_enable";
-    ret = fi_mr_enable(*mr);
-  }
-  if (ret != 0)
-    fi_close(&(*mr)->fid);
-  return ret;
 }
 
-uint64_t shmemi_ofi_key(struct fid_mr *mr) { return fi_mr_key(mr); }
-
-uintptr_t shmemi_ofi_desc(struct fid_mr *mr) {
-  return (uintptr_t)fi_mr_desc(mr);
+uint64_t shmemi_ofi_key(struct fid_mr *mr)
+{
+    return fi_mr_key(mr);
 }
 
-int shmemi_ofi_unregister(struct fid_mr *mr) { return fi_close(&mr->fid); }
+uintptr_t shmemi_ofi_desc(struct fid_mr *mr)
+{
+    return (uintptr_t)fi_mr_desc(mr);
+}
+
+int shmemi_ofi_unregister(struct fid_mr *mr)
+{
+    return fi_close(&mr->fid);
+}

@@ -10,45 +10,45 @@
 #include "native.h"
 
 enum {
-  FAILURES = 16,    /* texts of failed operations that are remembered */
-  FAILURE_LEN = 192 /* bytes of one */
+    FAILURES = 16,    /* texts of failed operations that are remembered */
+    FAILURE_LEN = 192 /* bytes of one */
 };
 
 /* Why an operation failed, until FAILURES later ones have failed too. */
 struct shmemi_ofi_failure {
-  uint32_t token;
-  int32_t err; /* 0: no failure here */
-  char text[FAILURE_LEN];
+    uint32_t token;
+    int32_t err; /* 0: no failure here */
+    char text[FAILURE_LEN];
 };
 
 #define NO_TOKEN UINT32_MAX
 
 struct shmemi_ofi {
-  struct fi_info *info;
-  struct fid_fabric *fabric;
-  struct fid_domain *domain;
-  struct fid_cq *cq;
-  struct fid_av *av;
-  struct fid_ep *ep;
+    struct fi_info *info;
+    struct fid_fabric *fabric;
+    struct fid_domain *domain;
+    struct fid_cq *cq;
+    struct fid_av *av;
+    struct fid_ep *ep;
 
-  int queue_fd; /* readable when poll has work; -1: the provider has none */
-  int wake_fd;
-  int events_fd; /* epoll over both */
+    int queue_fd; /* readable when poll has work; -1: the provider has none */
+    int wake_fd;
+    int events_fd; /* epoll over both */
 
-  /* The context of an operation is at its token's index. */
-  struct fi_context2 *contexts;
-  uint8_t *kinds;
-  uint32_t tokens;
+    /* The context of an operation is at its token's index. */
+    struct fi_context2 *contexts;
+    uint8_t *kinds;
+    uint32_t tokens;
 
-  fi_addr_t *peers;
-  uint32_t npeers;
+    fi_addr_t *peers;
+    uint32_t npeers;
 
-  uint64_t write_flags; /* of each write */
-  uint64_t next_key;
+    uint64_t write_flags; /* of each write */
+    uint64_t next_key;
 
-  const char *failed; /* the call of libfabric that failed last in opening */
-  unsigned next_failure;
-  struct shmemi_ofi_failure failures[FAILURES];
+    const char *failed; /* the call of libfabric that failed last in opening */
+    unsigned next_failure;
+    struct shmemi_ofi_failure failures[FAILURES];
 };
 
 /* Hints that ask for what this package can serve. prov may be NULL: all. */
@@ -59,8 +59,7 @@ struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order);
 int shmemi_ofi_can_deliver(uint32_t version, const struct fi_info *info);
 
 /* Takes info. After an error o->failed names the call, and close is due. */
-int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
-                    int deliver);
+int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens, int deliver);
 int shmemi_ofi_close(struct shmemi_ofi *o);
 
 int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len);
@@ -69,23 +68,19 @@ int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len);
 int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n);
 int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr);
 
-int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len,
-                        struct fid_mr **mr);
+int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, struct fid_mr **mr);
 uint64_t shmemi_ofi_key(struct fid_mr *mr);
 /* An opaque word: not every provider's descriptor is an address. */
 uintptr_t shmemi_ofi_desc(struct fid_mr *mr);
 int shmemi_ofi_unregister(struct fid_mr *mr);
 
-int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t len, uintptr_t desc,
-                    uint32_t token);
-int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf,
-                    size_t len, uintptr_t desc, uint32_t token, int inject);
-int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf,
-                     size_t len, uintptr_t desc, uint64_t remote, uint64_t key,
-                     uint32_t token, int inject);
-int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len,
-                    uintptr_t desc, uint64_t remote, uint64_t key,
-                    uint32_t token);
+int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t len, uintptr_t desc, uint32_t token);
+int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len, uintptr_t desc,
+                    uint32_t token, int inject);
+int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len, uintptr_t desc,
+                     uint64_t remote, uint64_t key, uint32_t token, int inject);
+int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, uintptr_t desc,
+                    uint64_t remote, uint64_t key, uint32_t token);
 
 /* The text of the last failure of a token, or NULL. */
 const char *shmemi_ofi_failure(struct shmemi_ofi *o, uint32_t token);

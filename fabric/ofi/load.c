@@ -11,35 +11,45 @@
 #include <stdio.h>
 
 static struct {
-  uint32_t (*version)(void);
-  int (*getinfo)(uint32_t, const char *, const char *, uint64_t,
-                 const struct fi_info *, struct fi_info **);
-  void (*freeinfo)(struct fi_info *);
-  struct fi_info *(*dupinfo)(const struct fi_info *);
-  int (*fabric)(struct fi_fabric_attr *, struct fid_fabric **, void *);
-  const char *(*strerror)(int);
+    uint32_t (*version)(void);
+    int (*getinfo)(uint32_t, const char *, const char *, uint64_t, const struct fi_info *,
+                   struct fi_info **);
+    void (*freeinfo)(struct fi_info *);
+    struct fi_info *(*dupinfo)(const struct fi_info *);
+    int (*fabric)(struct fi_fabric_attr *, struct fid_fabric **, void *);
+    const char *(*strerror)(int);
 } real;
 
-uint32_t fi_version(void) { return real.version(); }
-
-int fi_getinfo(uint32_t version, const char *node, const char *service,
-               uint64_t flags, const struct fi_info *hints,
-               struct fi_info **info) {
-  return real.getinfo(version, node, service, flags, hints, info);
+uint32_t fi_version(void)
+{
+    return real.version();
 }
 
-void fi_freeinfo(struct fi_info *info) { real.freeinfo(info); }
-
-struct fi_info *fi_dupinfo(const struct fi_info *info) {
-  return real.dupinfo(info);
+int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+               const struct fi_info *hints, struct fi_info **info)
+{
+    return real.getinfo(version, node, service, flags, hints, info);
 }
 
-int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
-              void *context) {
-  return real.fabric(attr, fabric, context);
+void fi_freeinfo(struct fi_info *info)
+{
+    real.freeinfo(info);
 }
 
-const char *fi_strerror(int errnum) { return real.strerror(errnum); }
+struct fi_info *fi_dupinfo(const struct fi_info *info)
+{
+    return real.dupinfo(info);
+}
+
+int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+    return real.fabric(attr, fabric, context);
+}
+
+const char *fi_strerror(int errnum)
+{
+    return real.strerror(errnum);
+}
 
 /*
  * Libraries behind libfabric take over signals when they are loaded: those of
@@ -49,58 +59,64 @@ const char *fi_strerror(int errnum) { return real.strerror(errnum); }
  * are its own, and the Go runtime needs its own too, so those from before are
  * put back. A signal that cannot be handled fails both times.
  */
-static void keep_signals(struct sigaction old[NSIG]) {
-  for (int s = 1; s < NSIG; s++)
-    sigaction(s, NULL, &old[s]);
+static void keep_signals(struct sigaction old[NSIG])
+{
+    for (int s = 1; s < NSIG; s++)
+        sigaction(s, NULL, &old[s]);
 }
 
-static void restore_signals(const struct sigaction old[NSIG]) {
-  for (int s = 1; s < NSIG; s++)
-    sigaction(s, &old[s], NULL);
+static void restore_signals(const struct sigaction old[NSIG])
+{
+    for (int s = 1; s < NSIG; s++)
+        sigaction(s, &old[s], NULL);
 }
 
-void *shmemi_ofi_open_library(const char *file, int present, char *why,
-                              size_t len) {
-  struct sigaction old[NSIG];
-  keep_signals(old);
-  void *library =
-      dlopen(file, RTLD_NOW | RTLD_LOCAL | (present ? RTLD_NOLOAD : 0));
-  restore_signals(old);
-  if (library == NULL) {
-    const char *reason = dlerror();
-    snprintf(why, len, "%s", reason != NULL ? reason : "is not loaded");
-  }
-  return library;
+void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t len)
+{
+    struct sigaction old[NSIG];
+    keep_signals(old);
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | (present ? RTLD_NOLOAD : 0));
+    restore_signals(old);
+    if (library == NULL) {
+        const char *reason = dlerror();
+        snprintf(why, len, "%s", reason != NULL ? reason : "is not loaded");
+    }
+    return library;
 }
 
-const char *shmemi_ofi_bind(void *library) {
-#define TAKE(name)                                                             \
-  if ((*(void **)&real.name = dlsym(library, "fi_" #name)) == NULL)            \
-  return "fi_" #name
-  TAKE(version);
-  TAKE(getinfo);
-  TAKE(freeinfo);
-  TAKE(dupinfo);
-  TAKE(fabric);
-  TAKE(strerror);
+const char *shmemi_ofi_bind(void *library)
+{
+#define TAKE(name)                                                                                 \
+    if ((*(void **)&real.name = dlsym(library, "fi_" #name)) == NULL)                              \
+    return "fi_" #name
+    TAKE(version);
+    TAKE(getinfo);
+    TAKE(freeinfo);
+    TAKE(dupinfo);
+    TAKE(fabric);
+    TAKE(strerror);
 #undef TAKE
-  return NULL;
+    return NULL;
 }
 
-const char *shmemi_ofi_library_file(void *library) {
-  struct link_map *map = NULL;
-  if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || map == NULL)
-    return "";
-  return map->l_name;
+const char *shmemi_ofi_library_file(void *library)
+{
+    struct link_map *map = NULL;
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || map == NULL)
+        return "";
+    return map->l_name;
 }
 
-void shmemi_ofi_close_library(void *library) { dlclose(library); }
+void shmemi_ofi_close_library(void *library)
+{
+    dlclose(library);
+}
 
-int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints,
-                       struct fi_info **list) {
-  struct sigaction old[NSIG];
-  keep_signals(old);
-  int ret = fi_getinfo(version, NULL, NULL, 0, hints, list);
-  restore_signals(old);
-  return ret;
+int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints, struct fi_info **list)
+{
+    struct sigaction old[NSIG];
+    keep_signals(old);
+    int ret = fi_getinfo(version, NULL, NULL, 0, hints, list);
+    restore_signals(old);
+    return ret;
 }

@@ -14,8 +14,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 
-#define HIDDEN(name)                                                           \
-  extern __typeof__(name) name __attribute__((visibility("hidden")))
+#define HIDDEN(name) extern __typeof__(name) name __attribute__((visibility("hidden")))
 HIDDEN(fi_version);
 HIDDEN(fi_getinfo);
 HIDDEN(fi_freeinfo);
@@ -28,8 +27,7 @@ HIDDEN(fi_strerror);
  * Opens the library. With present, only when the process has it already.
  * Answers the handle, or NULL with the loader's reason in why.
  */
-void *shmemi_ofi_open_library(const char *file, int present, char *why,
-                              size_t len);
+void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t len);
 
 /* Takes the entry points from an open library. Answers NULL, or the missing
  * one. */
@@ -44,7 +42,6 @@ void shmemi_ofi_close_library(void *library);
  * fi_getinfo, but for what its first call does to the process: see
  * keep_signals in load.c.
  */
-int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints,
-                       struct fi_info **list);
+int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints, struct fi_info **list);
 
 #endif

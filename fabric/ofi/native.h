@@ -13,10 +13,10 @@
 #include "state.h" /* struct shmemi_completion */
 
 enum shmemi_completion_kind {
-  SHMEMI_SEND = 1,
-  SHMEMI_RECV,
-  SHMEMI_WRITE,
-  SHMEMI_READ,
+    SHMEMI_SEND = 1,
+    SHMEMI_RECV,
+    SHMEMI_WRITE,
+    SHMEMI_READ,
 };
 
 /*

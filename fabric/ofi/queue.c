@@ -13,82 +13,83 @@
 #include <unistd.h>
 
 enum {
-  BATCH = 32,
-  /* How long wait sleeps at most where no descriptor says that there is work.
-   */
-  NAP_NS = 500 * 1000
+    BATCH = 32,
+    /* How long wait sleeps at most where no descriptor says that there is work.
+     */
+    NAP_NS = 500 * 1000
 };
 
-static void *context(struct shmemi_ofi *o, uint32_t token, uint8_t kind) {
-  o->kinds[token] = kind;
-  return &o->contexts[token];
+static void *context(struct shmemi_ofi *o, uint32_t token, uint8_t kind)
+{
+    o->kinds[token] = kind;
+    return &o->contexts[token];
 }
 
-static uint32_t token_of(const struct shmemi_ofi *o, const void *ctx) {
-  uintptr_t at = (uintptr_t)ctx - (uintptr_t)o->contexts;
-  return at < o->tokens * sizeof(*o->contexts)
-             ? (uint32_t)(at / sizeof(*o->contexts))
-             : NO_TOKEN;
+static uint32_t token_of(const struct shmemi_ofi *o, const void *ctx)
+{
+    uintptr_t at = (uintptr_t)ctx - (uintptr_t)o->contexts;
+    return at < o->tokens * sizeof(*o->contexts) ? (uint32_t)(at / sizeof(*o->contexts)) : NO_TOKEN;
 }
 
 /* Whether an operation may be posted. */
-static int check(const struct shmemi_ofi *o, uint32_t pe, uint32_t token) {
-  if (token >= o->tokens)
-    return -FI_EINVAL;
-  return pe < o->npeers && o->peers[pe] != FI_ADDR_NOTAVAIL ? 0
-                                                            : -FI_EHOSTUNREACH;
+static int check(const struct shmemi_ofi *o, uint32_t pe, uint32_t token)
+{
+    if (token >= o->tokens)
+        return -FI_EINVAL;
+    return pe < o->npeers && o->peers[pe] != FI_ADDR_NOTAVAIL ? 0 : -FI_EHOSTUNREACH;
 }
 
-int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t len, uintptr_t desc,
-                    uint32_t token) {
-  if (token >= o->tokens)
-    return -FI_EINVAL;
-  return (int)fi_recv(o->ep, buf, len, (void *)desc, FI_ADDR_UNSPEC,
-                      context(o, token, SHMEMI_RECV));
+int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t len, uintptr_t desc, uint32_t token)
+{
+    if (token >= o->tokens)
+        return -FI_EINVAL;
+    return (int)fi_recv(o->ep, buf, len, (void *)desc, FI_ADDR_UNSPEC,
+                        context(o, token, SHMEMI_RECV));
 }
 
-int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf,
-                    size_t len, uintptr_t desc, uint32_t token, int inject) {
-  int ret = check(o, pe, inject ? 0 : token);
-  if (ret != 0)
-    return ret;
-  if (inject)
-    return (int)fi_inject(o->ep, buf, len, o->peers[pe]);
-  return (int)fi_send(o->ep, buf, len, (void *)desc, o->peers[pe],
-                      context(o, token, SHMEMI_SEND));
+int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len, uintptr_t desc,
+                    uint32_t token, int inject)
+{
+    int ret = check(o, pe, inject ? 0 : token);
+    if (ret != 0)
+        return ret;
+    if (inject)
+        return (int)fi_inject(o->ep, buf, len, o->peers[pe]);
+    return (int)fi_send(o->ep, buf, len, (void *)desc, o->peers[pe],
+                        context(o, token, SHMEMI_SEND));
 }
 
-int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf,
-                     size_t len, uintptr_t desc, uint64_t remote, uint64_t key,
-                     uint32_t token, int inject) {
-  int ret = check(o, pe, inject ? 0 : token);
-  if (ret != 0)
-    return ret;
-  if (inject)
-    return (int)fi_inject_write(o->ep, buf, len, o->peers[pe], remote, key);
-  void *local = (void *)desc;
-  struct iovec iov = {.iov_base = (void *)buf, .iov_len = len};
-  struct fi_rma_iov rma = {.addr = remote, .len = len, .key = key};
-  struct fi_msg_rma msg = {
-      .msg_iov = &iov,
-      .desc = &local,
-      .iov_count = 1,
-      .addr = o->peers[pe],
-      .rma_iov = &rma,
-      .rma_iov_count = 1,
-      .context = context(o, token, SHMEMI_WRITE),
-  };
-  return (int)fi_writemsg(o->ep, &msg, o->write_flags);
+int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len, uintptr_t desc,
+                     uint64_t remote, uint64_t key, uint32_t token, int inject)
+{
+    int ret = check(o, pe, inject ? 0 : token);
+    if (ret != 0)
+        return ret;
+    if (inject)
+        return (int)fi_inject_write(o->ep, buf, len, o->peers[pe], remote, key);
+    void *local = (void *)desc;
+    struct iovec iov = {.iov_base = (void *)buf, .iov_len = len};
+    struct fi_rma_iov rma = {.addr = remote, .len = len, .key = key};
+    struct fi_msg_rma msg = {
+        .msg_iov = &iov,
+        .desc = &local,
+        .iov_count = 1,
+        .addr = o->peers[pe],
+        .rma_iov = &rma,
+        .rma_iov_count = 1,
+        .context = context(o, token, SHMEMI_WRITE),
+    };
+    return (int)fi_writemsg(o->ep, &msg, o->write_flags);
 }
 
-int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len,
-                    uintptr_t desc, uint64_t remote, uint64_t key,
-                    uint32_t token) {
-  int ret = check(o, pe, token);
-  if (ret != 0)
-    return ret;
-  return (int)fi_read(o->ep, buf, len, (void *)desc, o->peers[pe], remote, key,
-                      context(o, token, SHMEMI_READ));
+int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, uintptr_t desc,
+                    uint64_t remote, uint64_t key, uint32_t token)
+{
+    int ret = check(o, pe, token);
+    if (ret != 0)
+        return ret;
+    return (int)fi_read(o->ep, buf, len, (void *)desc, o->peers[pe], remote, key,
+                        context(o, token, SHMEMI_READ));
 }
 
 /*
@@ -96,100 +97,103 @@ int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len,
  * there is none after all, or a negative error when it belongs to no operation
  * that the caller could be told about.
  */
-static int read_error(struct shmemi_ofi *o, struct shmemi_completion *c) {
-  struct fi_cq_err_entry e = {0};
-  ssize_t ret = fi_cq_readerr(o->cq, &e, 0);
-  if (ret < 0)
-    return ret == -FI_EAGAIN ? 0 : (int)ret;
-  if (e.err <= 0)
-    e.err = FI_EOTHER;
-  struct shmemi_ofi_failure *f = &o->failures[o->next_failure++ % FAILURES];
-  f->token = token_of(o, e.op_context);
-  f->err = e.err;
-  char words[96] = "";
-  const char *said =
-      fi_cq_strerror(o->cq, e.prov_errno, e.err_data, words, sizeof(words) - 1);
-  if (said == NULL || said[0] == 0)
-    said = "nothing";
-  snprintf(f->text, sizeof(f->text), "%s (%s says: %s, %d)", fi_strerror(e.err),
-           o->info->fabric_attr->prov_name, said, e.prov_errno);
-  if (f->token == NO_TOKEN)
-    return -e.err;
-  *c = (struct shmemi_completion){
-      .token = f->token, .kind = o->kinds[f->token], .err = e.err};
-  return 1;
+static int read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
+{
+    struct fi_cq_err_entry e = {0};
+    ssize_t ret = fi_cq_readerr(o->cq, &e, 0);
+    if (ret < 0)
+        return ret == -FI_EAGAIN ? 0 : (int)ret;
+    if (e.err <= 0)
+        e.err = FI_EOTHER;
+    struct shmemi_ofi_failure *f = &o->failures[o->next_failure++ % FAILURES];
+    f->token = token_of(o, e.op_context);
+    f->err = e.err;
+    char words[96] = "";
+    const char *said = fi_cq_strerror(o->cq, e.prov_errno, e.err_data, words, sizeof(words) - 1);
+    if (said == NULL || said[0] == 0)
+        said = "nothing";
+    snprintf(f->text, sizeof(f->text), "%s (%s says: %s, %d)", fi_strerror(e.err),
+             o->info->fabric_attr->prov_name, said, e.prov_errno);
+    if (f->token == NO_TOKEN)
+        return -e.err;
+    *c = (struct shmemi_completion){.token = f->token, .kind = o->kinds[f->token], .err = e.err};
+    return 1;
 }
 
-int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max) {
-  struct shmemi_ofi *o = self;
-  struct fi_cq_msg_entry e[BATCH];
-  int n = 0;
-  while (n < max) {
-    size_t want = max - n < BATCH ? (size_t)(max - n) : BATCH;
-    ssize_t ret = fi_cq_read(o->cq, e, want);
-    if (ret == -FI_EAVAIL)
-      ret = read_error(o, &c[n]);
-    else
-      for (ssize_t i = 0; i < ret; i++) {
-        uint32_t t = token_of(o, e[i].op_context);
-        if (t == NO_TOKEN)
-          return -FI_EOTHER;
-        /* The kind is remembered, because not every provider tells. */
-        c[n + i] = (struct shmemi_completion){
-            .token = t, .kind = o->kinds[t], .len = e[i].len};
-      }
-    if (ret < 0 && ret != -FI_EAGAIN)
-      return n > 0 ? n : (int)ret;
-    if (ret <= 0)
-      break;
-    n += (int)ret;
-    if ((size_t)ret < want)
-      break;
-  }
-  return n;
+int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
+{
+    struct shmemi_ofi *o = self;
+    struct fi_cq_msg_entry e[BATCH];
+    int n = 0;
+    while (n < max) {
+        size_t want = max - n < BATCH ? (size_t)(max - n) : BATCH;
+        ssize_t ret = fi_cq_read(o->cq, e, want);
+        if (ret == -FI_EAVAIL)
+            ret = read_error(o, &c[n]);
+        else
+            for (ssize_t i = 0; i < ret; i++) {
+                uint32_t t = token_of(o, e[i].op_context);
+                if (t == NO_TOKEN)
+                    return -FI_EOTHER;
+                /* The kind is remembered, because not every provider tells. */
+                c[n + i] =
+                    (struct shmemi_completion){.token = t, .kind = o->kinds[t], .len = e[i].len};
+            }
+        if (ret < 0 && ret != -FI_EAGAIN)
+            return n > 0 ? n : (int)ret;
+        if (ret <= 0)
+            break;
+        n += (int)ret;
+        if ((size_t)ret < want)
+            break;
+    }
+    return n;
 }
 
-int shmemi_ofi_arm(void *self) {
-  struct shmemi_ofi *o = self;
-  struct fid *fid = &o->cq->fid;
-  return o->queue_fd < 0 || fi_trywait(o->fabric, &fid, 1) == 0;
+int shmemi_ofi_arm(void *self)
+{
+    struct shmemi_ofi *o = self;
+    struct fid *fid = &o->cq->fid;
+    return o->queue_fd < 0 || fi_trywait(o->fabric, &fid, 1) == 0;
 }
 
-int shmemi_ofi_wait(void *self, int64_t ns) {
-  struct shmemi_ofi *o = self;
-  struct pollfd fd = {.fd = o->events_fd, .events = POLLIN};
-  struct epoll_event event;
-  uint64_t wakes;
-  if (o->queue_fd < 0 && ns > NAP_NS)
-    ns = NAP_NS;
-  if (ns < 0)
-    ns = 0;
-  struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-  int n = ppoll(&fd, 1, &t, NULL);
-  if (n < 0)
-    return errno == EINTR ? 0 : -errno;
-  if (n == 0 || epoll_wait(o->events_fd, &event, 1, 0) <= 0)
-    return 0;
-  if (event.data.fd == o->wake_fd &&
-      read(o->wake_fd, &wakes, sizeof(wakes)) < 0 && errno != EAGAIN)
-    return -errno;
-  return 1;
+int shmemi_ofi_wait(void *self, int64_t ns)
+{
+    struct shmemi_ofi *o = self;
+    struct pollfd fd = {.fd = o->events_fd, .events = POLLIN};
+    struct epoll_event event;
+    uint64_t wakes;
+    if (o->queue_fd < 0 && ns > NAP_NS)
+        ns = NAP_NS;
+    if (ns < 0)
+        ns = 0;
+    struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+    int n = ppoll(&fd, 1, &t, NULL);
+    if (n < 0)
+        return errno == EINTR ? 0 : -errno;
+    if (n == 0 || epoll_wait(o->events_fd, &event, 1, 0) <= 0)
+        return 0;
+    if (event.data.fd == o->wake_fd && read(o->wake_fd, &wakes, sizeof(wakes)) < 0 &&
+        errno != EAGAIN)
+        return -errno;
+    return 1;
 }
 
-void shmemi_ofi_wake(void *self) {
-  struct shmemi_ofi *o = self;
-  uint64_t one = 1;
-  /* A full counter wakes as well, and nothing else can go wrong. */
-  if (write(o->wake_fd, &one, sizeof(one)) < 0)
-    return;
+void shmemi_ofi_wake(void *self)
+{
+    struct shmemi_ofi *o = self;
+    uint64_t one = 1;
+    /* A full counter wakes as well, and nothing else can go wrong. */
+    if (write(o->wake_fd, &one, sizeof(one)) < 0)
+        return;
 }
 
-const char *shmemi_ofi_failure(struct shmemi_ofi *o, uint32_t token) {
-  for (unsigned back = 1; back <= FAILURES; back++) {
-    struct shmemi_ofi_failure *f =
-        &o->failures[(o->next_failure - back) % FAILURES];
-    if (f->err != 0 && f->token == token)
-      return f->text;
-  }
-  return NULL;
+const char *shmemi_ofi_failure(struct shmemi_ofi *o, uint32_t token)
+{
+    for (unsigned back = 1; back <= FAILURES; back++) {
+        struct shmemi_ofi_failure *f = &o->failures[(o->next_failure - back) % FAILURES];
+        if (f->err != 0 && f->token == token)
+            return f->text;
+    }
+    return NULL;
 }
