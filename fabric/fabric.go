@@ -118,6 +118,10 @@ type Native struct {
 	Arm  unsafe.Pointer // int arm(void *self)
 	Wait unsafe.Pointer // int wait(void *self, int64_t ns)
 	Wake unsafe.Pointer // void wake(void *self)
+	// Recv and Inject are Provider.Recv and an injected Provider.Send; they
+	// answer 0, or a negative error of libfabric when nothing was posted.
+	Recv   unsafe.Pointer // int recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)
+	Inject unsafe.Pointer // int inject(void *self, uint32_t pe, const void *buf, size_t n)
 }
 
 // Provider is one endpoint on one network.

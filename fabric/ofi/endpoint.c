@@ -14,8 +14,7 @@
 /*
  * Posting, polling and arming are serialised by the caller, and one endpoint
  * is all of the domain: FI_THREAD_DOMAIN saves the provider's locks. Progress
- * is made by whoever polls, so the provider needs no thread for it. Resource
- * management turns overruns into FI_EAGAIN.
+ * is made by whoever polls, so the provider needs no thread for it.
  */
 struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order)
 {
@@ -30,7 +29,6 @@ struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order)
     h->domain_attr->threading = FI_THREAD_DOMAIN;
     h->domain_attr->data_progress = FI_PROGRESS_MANUAL;
     h->domain_attr->control_progress = FI_PROGRESS_MANUAL;
-    h->domain_attr->resource_mgmt = FI_RM_ENABLED;
     h->domain_attr->mr_mode =
         FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
     if (prov != NULL)

@@ -22,8 +22,10 @@ import (
 // soname is the interface that every libfabric 1.x and 2.x has kept.
 const soname = "libfabric.so.1"
 
-// elsewhere is where vendors install libfabric outside the loader's path.
-var elsewhere = []string{
+// places is where libfabric is looked for: on the loader's path, then where
+// vendors install it beside that.
+var places = []string{
+	soname,
 	"/opt/amazon/efa/lib/" + soname,
 	"/opt/amazon/efa/lib64/" + soname,
 	"/opt/cray/libfabric/*/lib64/" + soname,
@@ -62,7 +64,7 @@ func Load(file string) (Library, error) {
 		}
 		return *l, nil
 	}
-	lib, err := search(file)
+	lib, err := search(file, places)
 	if err != nil {
 		return Library{}, err
 	}
@@ -80,7 +82,8 @@ func sameFile(a, b string) bool {
 	return a == b || (!strings.Contains(a, "/") && a == soname)
 }
 
-func search(file string) (*Library, error) {
+// search finds a file that is libfabric. A place may be a pattern.
+func search(file string, places []string) (*Library, error) {
 	if file != "" {
 		lib, err := open(file, false)
 		if err != nil {
@@ -91,15 +94,20 @@ func search(file string) (*Library, error) {
 		}
 		return lib, nil
 	}
-	lib, err := open(soname, true)
-	if err == nil {
-		return lib, nil
+	// A program that uses libfabric itself must not get a second one.
+	for _, name := range places {
+		if lib, err := open(name, true); err == nil {
+			return lib, nil
+		}
 	}
 	var tried []string
-	for _, pattern := range append([]string{soname}, elsewhere...) {
+	for _, pattern := range places {
 		files := []string{pattern}
 		if strings.Contains(pattern, "*") {
 			files, _ = filepath.Glob(pattern) // its only error is a malformed pattern
+		}
+		if len(files) == 0 {
+			tried = append(tried, pattern+": no such file")
 		}
 		for i := len(files) - 1; i >= 0; i-- { // the newest of several versions is the last
 			lib, err := open(files[i], false)

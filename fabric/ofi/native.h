@@ -8,6 +8,7 @@
 #ifndef SHMEMI_OFI_NATIVE_H
 #define SHMEMI_OFI_NATIVE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "state.h" /* struct shmemi_completion */
@@ -34,6 +35,11 @@ int shmemi_ofi_arm(void *self);
  * 1 when something came, 0 when not, or a negative error.
  */
 int shmemi_ofi_wait(void *self, int64_t ns);
+
+/* Post a receive buffer, and a message that is copied at once. As poll, called
+ * with the lock held. Answer 0, or a negative error: nothing was posted. */
+int shmemi_ofi_native_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token);
+int shmemi_ofi_native_inject(void *self, uint32_t pe, const void *buf, size_t n);
 
 /* Ends a wait, or the next one when nobody waits. */
 void shmemi_ofi_wake(void *self);

@@ -31,7 +31,12 @@ type offer struct {
 	info    *C.struct_fi_info // a copy of libfabric's, to be freed
 }
 
-func (o *offer) free() { C.fi_freeinfo(o.info) }
+func (o *offer) free() {
+	if o.info != nil {
+		C.fi_freeinfo(o.info)
+		o.info = nil
+	}
+}
 
 // List asks every provider, best first. The arguments are Library, Provider
 // and NICs of a fabric.Config; where Open would find nothing for them, the
@@ -249,7 +254,7 @@ func notFound(q asker, refused []*offer, candidates []string, provider, nics str
 		Remedy: "name one of them, or unset it to take the best",
 	}
 	if near := nearest(provider, all); near != "" {
-		e.Remedy = "the nearest name is " + near + "; unset it to take the best"
+		e.Remedy = "the nearest name is " + near + "; or unset it to take the best"
 	}
 	return e
 }

@@ -284,6 +284,7 @@ func (e *endpoint) Native() fabric.Native {
 	return fabric.Native{
 		Self: unsafe.Pointer(e.c),
 		Poll: C.shmemi_ofi_poll, Arm: C.shmemi_ofi_arm, Wait: C.shmemi_ofi_wait, Wake: C.shmemi_ofi_wake,
+		Recv: C.shmemi_ofi_native_recv, Inject: C.shmemi_ofi_native_inject,
 	}
 }
 

@@ -59,6 +59,16 @@ int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t l
                         context(o, token, SHMEMI_SEND));
 }
 
+int shmemi_ofi_native_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)
+{
+    return shmemi_ofi_recv(self, buf, n, desc, token);
+}
+
+int shmemi_ofi_native_inject(void *self, uint32_t pe, const void *buf, size_t n)
+{
+    return shmemi_ofi_send(self, pe, buf, n, 0, 0, 1);
+}
+
 int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len, uintptr_t desc,
                      uint64_t remote, uint64_t key, uint32_t token, int inject)
 {

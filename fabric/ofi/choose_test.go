@@ -1,0 +1,139 @@
+package ofi
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"libshmem/runtime/shmerr"
+)
+
+// machine answers as a machine with these offers would: "provider NIC address".
+type machine []string
+
+func (m machine) ask(provider string) []*offer {
+	var offers []*offer
+	for _, line := range m {
+		f := strings.Fields(line)
+		o := &offer{Offer: Offer{Provider: f[0], NIC: f[1]}}
+		if len(f) > 2 {
+			o.address = netip.MustParseAddr(f[2])
+		}
+		// Where tcp has no datagrams of its own, libfabric answers to that
+		// name with the layer over it.
+		if p := strings.ToLower(provider); p == "" || o.Provider == p || strings.HasPrefix(o.Provider, p+";") {
+			offers = append(offers, o)
+		}
+	}
+	return offers
+}
+
+var (
+	debian = machine{
+		"tcp;ofi_rxm eth0 192.0.2.2", "tcp;ofi_rxm lo 127.0.0.1", "shm shm",
+		"net eth0 fe80::1", "net eth0 fd00::2", "net docker0 172.17.0.1", "net lo 127.0.0.1", "net eth0 192.0.2.2",
+		"sockets eth0 192.0.2.2", "udp;ofi_rxd eth0 192.0.2.2", "net;ofi_rxm eth0 192.0.2.2",
+	}
+	newer   = machine{"tcp eth0 192.0.2.2", "tcp;ofi_rxm eth0 192.0.2.2", "tcp lo 127.0.0.1"}
+	aws     = append(machine{"efa rdmap0s6-rdm", "efa rdmap16s27-rdm"}, newer...)
+	mixed   = machine{"verbs;ofi_rxm mlx5_0", "verbs;ofi_rxm mlx5_1", "net ib0 192.0.2.9"}
+	alone   = machine{"net lo 127.0.0.1", "shm shm", "tcp;ofi_rxm lo 127.0.0.1"}
+	partial = machine{"tcp lo 127.0.0.1", "sockets eth0 192.0.2.2"}
+)
+
+func TestFind(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		on             machine
+		provider, nics string
+		want           string // provider, NIC and address, or a part of the error
+	}{
+		{"datagrams of TCP's own before the layer", debian, "", "", "net eth0 192.0.2.2"},
+		{"under its newer name", newer, "", "", "tcp eth0 192.0.2.2"},
+		{"the NIC's own provider first", aws, "", "", "efa rdmap0s6-rdm invalid IP"},
+		{"first of several NICs", mixed, "", "", "verbs;ofi_rxm mlx5_0 invalid IP"},
+		{"listed NIC", mixed, "", "mlx5_1", "verbs;ofi_rxm mlx5_1 invalid IP"},
+		{"NIC without the provider's suffix", aws, "", "rdmap16s27", "efa rdmap16s27-rdm invalid IP"},
+		{"excluded NICs", mixed, "", "^mlx5_0,mlx5_1", "net ib0 192.0.2.9"},
+		{"loopback where nothing else is", alone, "", "", "net lo 127.0.0.1"},
+		{"a worse provider rather than loopback", partial, "", "", "sockets eth0 192.0.2.2"},
+		{"loopback by name", debian, "", "lo", "net lo 127.0.0.1"},
+		{"interface of containers by name", debian, "", "docker0", "net docker0 172.17.0.1"},
+		{"insisted", debian, "tcp;ofi_rxm", "", "tcp;ofi_rxm eth0 192.0.2.2"},
+		{"insisted, in capitals", debian, "SOCKETS", "", "sockets eth0 192.0.2.2"},
+		{"insisted on TCP of any kind", debian, "tcp", "", "net eth0 192.0.2.2"},
+		{"insisted on the layer's lower part", mixed, "verbs", "", "verbs;ofi_rxm mlx5_0 invalid IP"},
+		{"insisted on what is taken by name only", debian, "shm", "", "shm shm invalid IP"},
+		{"no such provider", debian, "tpc", "", `choose provider "tpc": SHMEM_PROVIDER names none that answers here; these do: net, tcp;ofi_rxm, sockets`},
+		{"no such provider, nearest", debian, "socket", "", "the nearest name is sockets"},
+		{"no such NIC", debian, "", "ib0", "SHMEM_NIC_LIST=ib0 allows none of"},
+		{"provider and NIC apart", mixed, "net", "mlx5_0", "SHMEM_NIC_LIST=mlx5_0 allows none of ib0"},
+		{"one host only", machine{"shm shm"}, "", "", "none of shm leads to other hosts"},
+		{"nothing", machine{}, "", "", "none of no provider leads"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o, err := find(c.on, c.provider, c.nics)
+			got := ""
+			if err != nil {
+				got = err.Error()
+				if !errors.Is(err, shmerr.ErrNoProvider) && !errors.Is(err, shmerr.ErrSetting) {
+					t.Errorf("error %v has no status", err)
+				}
+			} else {
+				got = o.Provider + " " + o.NIC + " " + o.address.String()
+			}
+			if err == nil && got != c.want || !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestPreferenceIsComplete(t *testing.T) {
+	var names []string
+	for _, p := range preference {
+		if p.reason == "" || slices.Contains(names, p.provider) {
+			t.Errorf("provider %q: reason %q, or listed twice", p.provider, p.reason)
+		}
+		names = append(names, p.provider)
+	}
+}
+
+func TestAllowed(t *testing.T) {
+	for _, c := range []struct {
+		nic, list string
+		want      bool
+	}{
+		{"eth0", "", true},
+		{"eth0", "^", true},
+		{"eth0", "eth0", true},
+		{"eth0", "eth1, eth0", true},
+		{"eth0", "eth1", false},
+		{"eth0", "eth", false},
+		{"eth0", "eth01", false},
+		{"eth0", "^eth0", false},
+		{"eth0", "^eth1,eth0", false},
+		{"eth0", "^eth1,^eth0", false},
+		{"eth0", "^eth1", true},
+		{"mlx5_0-rdm", "mlx5_0", true},
+		{"mlx5_10", "mlx5_1", false},
+		{"eth0", ",", false},
+	} {
+		if got := allowed(c.nic, c.list); got != c.want {
+			t.Errorf("%q with list %q: %v", c.nic, c.list, got)
+		}
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"tcp", "tcp", 0}, {"tpc", "tcp", 2}, {"socket", "sockets", 1}, {"efa", "", 3}, {"", "efa", 3}, {"kitten", "sitting", 3}} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("%q to %q: %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
