@@ -1,9 +1,14 @@
 /*
  * core.c: the function table, and the poll that callers in C run.
  */
+#define _GNU_SOURCE
 #include "core.h"
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "_cgo_export.h"
 
@@ -14,6 +19,7 @@ char shmemi_core_version[64];
 
 static struct shmemi_state *state;
 static struct shmemi_native native;
+static struct shmemi_express *express;
 static void (*front_abort)(const char *call, const char *remedy, const char *cause, ...);
 
 void shmemi_core_set_abort(void (*abort_)(const char *call, const char *remedy, const char *cause,
@@ -29,16 +35,29 @@ void shmemi_core_fatal(const char *what)
     abort();
 }
 
-void shmemi_core_poll_with(struct shmemi_state *s, const struct shmemi_native *n)
+void shmemi_core_serve(struct shmemi_state *s, const struct shmemi_native *n,
+                       struct shmemi_express *x)
 {
     state = s;
     native = n ? *n : (struct shmemi_native){0};
+    express = x;
+}
+
+/* The counterpart of shmemi_wake in capi/front/wait.c, for this PE's page. */
+static void wake_sleepers(void)
+{
+    struct shmemi_ctl *ctl = (struct shmemi_ctl *)state->heap_base - 1;
+    if (__atomic_load_n(&ctl->sleepers, __ATOMIC_SEQ_CST) == 0)
+        return;
+    __atomic_store_n(&ctl->sleepers, 0, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&ctl->wakes, 1, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, &ctl->wakes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 /*
- * An empty completion queue costs no crossing into Go (46 ns); a batch of
- * completions costs one. The lock is held over the upcall, because messages
- * are applied in the order in which they came.
+ * An empty completion queue costs no crossing into Go, and neither does a small
+ * message that asks for no answer. The lock is held over all of it, because
+ * messages are applied in the order in which they came.
  */
 static int poll_network(void)
 {
@@ -49,10 +68,39 @@ static int poll_network(void)
         __atomic_exchange_n(&state->net_lock, 1, __ATOMIC_ACQUIRE))
         return -1;
     int n = native.poll(native.self, c, BATCH);
-    if (n != 0)
+    if (n < 0)
         shmemgoComplete(c, n);
+    for (int i = 0; i < n; i++)
+        if (shmemi_express_receive(express, &native, &c[i]) != SHMEMI_DONE)
+            shmemgoComplete(&c[i], 1);
+    if (n > 0)
+        wake_sleepers();
     __atomic_store_n(&state->net_lock, 0, __ATOMIC_RELEASE);
     return n;
+}
+
+static int put(int pe, int64_t offset, const void *source, size_t n, struct shmemi_request *r)
+{
+    int rc = shmemi_express_put(express, &native, (uint32_t)pe, offset, source, n);
+    return rc == SHMEMI_NOT_EXPRESS ? shmemgoPut(pe, offset, (void *)source, n, r) : rc;
+}
+
+static int amo(int pe, int64_t offset, int op, int width, uint64_t operand, uint64_t compare,
+               void *fetch, struct shmemi_request *r)
+{
+    int rc = shmemi_express_amo(express, &native, (uint32_t)pe, offset, op, width, operand);
+    return rc == SHMEMI_NOT_EXPRESS ? shmemgoAMO(pe, offset, op, width, operand, compare, fetch, r)
+                                    : rc;
+}
+
+static int put_signal(int pe, int64_t offset, const void *source, size_t n, int64_t signal_offset,
+                      uint64_t signal, int op, struct shmemi_request *r)
+{
+    int rc = shmemi_express_put_signal(express, &native, (uint32_t)pe, offset, source, n,
+                                       signal_offset, signal, op);
+    return rc == SHMEMI_NOT_EXPRESS
+               ? shmemgoPutSignal(pe, offset, (void *)source, n, signal_offset, signal, op, r)
+               : rc;
 }
 
 const struct shmemi_core *shmemi_core_table(void)
@@ -69,11 +117,10 @@ const struct shmemi_core *shmemi_core_table(void)
         .heap_free = shmemgoHeapFree,
         .heap_realloc = shmemgoHeapRealloc,
         .heap_room = shmemgoHeapRoom,
-        .put = (int (*)(int, int64_t, const void *, size_t, struct shmemi_request *))shmemgoPut,
+        .put = put,
         .get = shmemgoGetRemote,
-        .amo = shmemgoAMO,
-        .put_signal = (int (*)(int, int64_t, const void *, size_t, int64_t, uint64_t, int,
-                               struct shmemi_request *))shmemgoPutSignal,
+        .amo = amo,
+        .put_signal = put_signal,
         .fence = shmemgoFence,
         .quiet = shmemgoQuiet,
         .poll = poll_network,

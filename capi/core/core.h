@@ -4,16 +4,12 @@
 #ifndef SHMEMI_CORE_INSIDE_H
 #define SHMEMI_CORE_INSIDE_H
 
+#include "express.h"
 #include "state.h"
 
-/* The C functions behind the provider, as fabric.Native. */
-struct shmemi_native {
-    void *self;
-    int (*poll)(void *self, struct shmemi_completion *c, int max);
-};
-
-/* Turns polling from C on, or off when native is NULL. */
-void shmemi_core_poll_with(struct shmemi_state *state, const struct shmemi_native *native);
+/* Serves the network from C, or stops when native is NULL. */
+void shmemi_core_serve(struct shmemi_state *state, const struct shmemi_native *native,
+                       struct shmemi_express *express);
 
 /* Texts that C reads: of the last failure, and the version. Go fills them. */
 extern char shmemi_core_text[1024];

@@ -97,7 +97,7 @@ func fatal(err error) {
 
 //export shmemgoFinalize
 func shmemgoFinalize() {
-	C.shmemi_core_poll_with(state, nil)
+	C.shmemi_core_serve(state, nil, nil)
 	if err := job.Close(); err != nil {
 		fmt.Fprintf(os.Stderr, "shmem: PE %d: finalize: %v\n", job.Me, err)
 	}

@@ -62,7 +62,9 @@ func fill(s *C.struct_shmemi_state, j *pe.Job) {
 		s.networked = 1
 		s.net_chunk = C.size_t(j.Engine.PutMax())
 		n := j.Engine.Native()
-		C.shmemi_core_poll_with(s, &C.struct_shmemi_native{self: n.Self, poll: (*[0]byte)(n.Poll)})
+		C.shmemi_core_serve(s, &C.struct_shmemi_native{
+			self: n.Self, poll: (*[0]byte)(n.Poll), recv: (*[0]byte)(n.Recv), inject: (*[0]byte)(n.Inject),
+		}, (*C.struct_shmemi_express)(unsafe.Pointer(j.Engine.Express)))
 	}
 	s.n_pes = C.uint32_t(j.NPEs)
 }
@@ -108,4 +110,10 @@ var (
 	_ = [1]byte{}[proxy.OpFetchXor-C.SHMEMI_AMO_FETCH_XOR]
 	_ = [1]byte{}[unsafe.Sizeof(proxy.Request{})-C.sizeof_struct_shmemi_request]
 	_ = [1]byte{}[pe.ControlOffset-C.sizeof_struct_shmemi_ctl]
+	_ = [1]byte{}[unsafe.Sizeof(proxy.Express{})-C.sizeof_struct_shmemi_express]
+	_ = [1]byte{}[unsafe.Offsetof(proxy.Express{}.Epoch)-unsafe.Offsetof(C.struct_shmemi_express{}.epoch)]
+	_ = [1]byte{}[unsafe.Offsetof(proxy.Express{}.Unordered)-unsafe.Offsetof(C.struct_shmemi_express{}.unordered)]
+	_ = [1]byte{}[proxy.PeerSize-C.sizeof_struct_shmemi_express_peer]
+	_ = [1]byte{}[proxy.PeerReceived-unsafe.Offsetof(C.struct_shmemi_express_peer{}.received)]
+	_ = [1]byte{}[proxy.PeerDirty-unsafe.Offsetof(C.struct_shmemi_express_peer{}.dirty)]
 )

@@ -159,19 +159,21 @@ func (e *Engine) receive(m unsafe.Pointer, n int) {
 	kept := make([]byte, n)
 	copy(kept, unsafe.Slice((*byte)(m), n))
 	e.early[key] = kept
+	p.early++
 }
 
 func earlyKey(from, seq uint32) uint64 { return uint64(from)<<32 | uint64(seq) }
 
 // applyEarly applies the kept messages whose turn has come.
 func (e *Engine) applyEarly(from uint32, p *peer) {
-	for len(e.early) > 0 {
+	for p.early > 0 {
 		key := earlyKey(from, p.received+1)
 		kept, ok := e.early[key]
 		if !ok {
 			return
 		}
 		delete(e.early, key)
+		p.early--
 		p.received++
 		m := unsafe.Pointer(unsafe.SliceData(kept))
 		e.apply((*header)(m), unsafe.Add(m, headerSize), len(kept)-headerSize)
@@ -259,7 +261,7 @@ func applyOp(op Op, at unsafe.Pointer, width uint8, operand, compare uint64) uin
 }
 
 func (e *Engine) answer(h *header, value uint64) {
-	e.own(fabric.PE(h.From), e.epoch, &header{Kind: kindReply, Token: h.Token, Operand: value})
+	e.own(fabric.PE(h.From), e.Epoch, &header{Kind: kindReply, Token: h.Token, Operand: value})
 }
 
 // answered completes the request that an answer names.

@@ -63,41 +63,18 @@ type Wakers struct {
 	Wakes    *uint32 // futex word
 }
 
-// peer is what the engine knows about one PE.
-type peer struct {
-	base      uint64 // remote address of the start of its user heap
-	key       uint64
-	reachable bool
-	dirty     bool   // in the dirty list
-	parked    uint32 // messages that wait for room
-	sent      uint32 // messages to it, answers included: the last sequence number
-	received  uint32 // messages from it that were applied, in order
-
-	// Messages that ask for something, and how many of them the target is
-	// known to have applied.
-	asked     uint64
-	acked     uint64
-	flushing  bool   // a flush message is under way
-	epoch     uint64 // of the last of them
-	askedThen uint64 // before the first of that epoch: a write must not overtake these
-
-	// One-sided writes: in flight, the epoch of the last, and whether some were
-	// posted that no flush has covered.
-	writes     uint32
-	writeEpoch uint64
-	unflushed  bool
-}
-
-// Counters are what the engine has moved, for shmem-info and the examples.
+// Counters are the one-sided operations so far; Express counts the messages.
 type Counters struct {
-	Messages, MessageBytes uint64
-	Writes, WriteBytes     uint64
-	Reads, ReadBytes       uint64
+	Writes, WriteBytes uint64
+	Reads, ReadBytes   uint64
 }
 
 // Engine is this PE's end of the network. All methods but Loop and Stop are
 // called with the lock held.
 type Engine struct {
+	*Express
+	expressBytes uintptr
+
 	prov    fabric.Provider
 	caps    fabric.Caps
 	me      uint32
@@ -107,7 +84,6 @@ type Engine struct {
 
 	peers []peer
 	dirty []fabric.PE
-	epoch uint64 // fences so far
 
 	slots    []slot
 	free     []fabric.Token
@@ -166,20 +142,26 @@ type Endpoint struct {
 func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fatal func(error)) (*Engine, error) {
 	e := &Engine{
 		prov: prov, caps: prov.Caps(), me: uint32(me), segment: segment, wakers: wakers,
-		peers: make([]peer, npes), dirty: make([]fabric.PE, 0, npes),
+		dirty: make([]fabric.PE, 0, npes),
 		slots: make([]slot, tokens), free: make([]fabric.Token, 0, tokens),
 		parked: make([]parked, 0, 64), spare: make([]parked, 0, 64),
 		early: map[uint64][]byte{}, unposted: make([]fabric.Token, 0, receives),
 		fatal: fatal, stopped: make(chan struct{}),
 	}
 	e.unordered = !e.caps.SendAfterWrite
+	if err := e.openExpress(npes); err != nil {
+		return nil, errors.Join(err, prov.Close())
+	}
 	var err error
 	if e.region, err = prov.Register(segment.Base, segment.Size); err != nil {
+		e.closeExpress()
 		return nil, errors.Join(fmt.Errorf("register symmetric heap of %d bytes: %w", segment.Size, err), prov.Close())
 	}
 	if err := e.allocateBuffers(); err != nil {
+		e.closeExpress()
 		return nil, errors.Join(err, prov.Close())
 	}
+	e.fillExpress()
 	for t := tokens - 1; t >= receives; t-- {
 		e.free = append(e.free, fabric.Token(t))
 	}

@@ -122,7 +122,7 @@ func nearWrap(j *job) {
 			a.peers[b.me].sent, b.peers[a.me].received = 1<<32-30, 1<<32-30
 			a.peers[b.me].asked, a.peers[b.me].acked, a.peers[b.me].askedThen = 1<<32-20, 1<<32-20, 1<<32-20
 		}
-		a.epoch = 1<<32 - 10
+		a.Epoch = 1<<32 - 10
 	}
 }
 

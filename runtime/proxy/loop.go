@@ -90,6 +90,7 @@ func (e *Engine) Close() error {
 		err = err2
 	}
 	e.freeBuffers()
+	e.closeExpress()
 	return err
 }
 

@@ -115,10 +115,10 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 // message sends what a caller asks for, unless it has to wait its turn.
 func (e *Engine) message(pe fabric.PE, h *header, payload unsafe.Pointer, n int) Status {
 	p := &e.peers[pe]
-	if e.held(p) || (e.unordered && p.writes > 0 && p.writeEpoch != e.epoch) {
+	if e.held(p) || (e.unordered && p.writes > 0 && p.writeEpoch != e.Epoch) {
 		return Again
 	}
-	return e.send(pe, e.epoch, h, payload, n)
+	return e.send(pe, e.Epoch, h, payload, n)
 }
 
 // held tells whether messages to p are parked, and so whether a caller's would
@@ -180,10 +180,10 @@ func (e *Engine) send(pe fabric.PE, epoch uint64, h *header, payload unsafe.Poin
 		return e.fail(err)
 	}
 	p.sent++
-	e.Count.Messages++
-	e.Count.MessageBytes += uint64(op.Len)
+	e.Messages++
+	e.MessageSize += uint64(op.Len)
 	if h.Kind != kindReply && h.Kind != kindFlush {
-		p.ask(epoch, e.epoch)
+		p.ask(epoch, e.Epoch)
 		e.touch(pe)
 	}
 	return Done
@@ -211,7 +211,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 			return Failed
 		}
 		return Again
-	case p.writes > 0 && p.writeEpoch != e.epoch && (e.unordered || !e.caps.WriteAfterWrite):
+	case p.writes > 0 && p.writeEpoch != e.Epoch && (e.unordered || !e.caps.WriteAfterWrite):
 		return Again // on an unordered fabric also for the signals that follow those writes
 	}
 	t, s, ok := e.take(useWrite, pe)
@@ -231,15 +231,15 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	e.Count.Writes++
 	e.Count.WriteBytes += n
 	p.writes++
-	p.writeEpoch = e.epoch
+	p.writeEpoch = e.Epoch
 	p.unflushed = !e.caps.DeliveryComplete
 	e.inflight++
 	e.touch(pe)
 	if after != nil {
 		if e.unordered {
-			s.then, s.epoch, s.after = true, e.epoch, *after
+			s.then, s.epoch, s.after = true, e.Epoch, *after
 		} else {
-			e.own(pe, e.epoch, after)
+			e.own(pe, e.Epoch, after)
 		}
 	}
 	return Pending
@@ -250,7 +250,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 // written bytes in place as they come, a message is applied when it is polled.
 func (e *Engine) mustFollowMessages(p *peer) bool {
 	before := p.asked
-	if p.epoch == e.epoch {
+	if p.epoch == e.Epoch {
 		before = p.askedThen
 	}
 	return before > p.acked

@@ -6,7 +6,7 @@ import "libshmem/fabric"
 // each PE. It posts nothing and waits for nothing: the operations that have to
 // wait find out when they are posted.
 func (e *Engine) Fence() Status {
-	e.epoch++
+	e.Epoch++
 	return Done
 }
 
@@ -55,7 +55,7 @@ func (e *Engine) flush(pe fabric.PE) Status {
 	if !ok {
 		return Again
 	}
-	if st := e.send(pe, e.epoch, &header{Kind: kindFlush, Token: e.question(t)}, nil, 0); st != Done {
+	if st := e.send(pe, e.Epoch, &header{Kind: kindFlush, Token: e.question(t)}, nil, 0); st != Done {
 		e.give(t)
 		return st
 	}
