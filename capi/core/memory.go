@@ -5,12 +5,7 @@ package main
 */
 import "C"
 
-import (
-	"fmt"
-	"os"
-
-	"libshmem/runtime/heap"
-)
+import "libshmem/runtime/heap"
 
 // The allocator's answers depend on the calls alone, so they are the same on
 // every PE. Whether there is memory behind them is not, which is why the
@@ -23,11 +18,11 @@ func shmemgoHeapAlloc(size, align C.size_t, hints C.long) C.int64_t {
 	}
 	off, err := job.Heap.Alloc(uint64(size), uint64(align))
 	if err != nil {
-		explain(err)
+		job.Explain(err)
 		return C.SHMEMI_NO_MEMORY
 	}
 	if err := job.Commit(); err != nil {
-		explain(err)
+		job.Explain(err)
 		shmemgoHeapFree(C.int64_t(off))
 		return C.SHMEMI_NO_MEMORY
 	}
@@ -37,7 +32,7 @@ func shmemgoHeapAlloc(size, align C.size_t, hints C.long) C.int64_t {
 //export shmemgoHeapFree
 func shmemgoHeapFree(offset C.int64_t) C.int {
 	if err := job.Heap.Free(heap.Offset(offset)); err != nil {
-		explain(err)
+		job.Explain(err)
 		return C.SHMEMI_NO_BLOCK
 	}
 	return C.SHMEMI_DONE
@@ -52,11 +47,11 @@ func shmemgoHeapRealloc(offset C.int64_t, size C.size_t, oldSize *C.size_t) C.in
 	*oldSize = C.size_t(old)
 	r, err := job.Heap.Realloc(start, uint64(size))
 	if err != nil {
-		explain(err)
+		job.Explain(err)
 		return C.SHMEMI_NO_MEMORY
 	}
 	if err := job.Commit(); err != nil {
-		explain(err)
+		job.Explain(err)
 		if r.Moved {
 			shmemgoHeapFree(C.int64_t(r.Offset))
 		} else if _, err := job.Heap.Realloc(start, old); err != nil {
@@ -75,12 +70,4 @@ func shmemgoHeapRoom(offset C.int64_t) C.size_t {
 		return 0
 	}
 	return C.size_t(uint64(start) + size - uint64(offset))
-}
-
-// explain says on request why an allocation gives NULL: NULL itself is all
-// that the standard lets the program see.
-func explain(err error) {
-	if job.Config.Debug {
-		fmt.Fprintf(os.Stderr, "shmem: PE %d: %v\n", job.Me, err)
-	}
 }

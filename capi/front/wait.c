@@ -30,10 +30,6 @@
 #define NAP_FIRST_US 50
 #define NAP_LAST_US 4000
 
-/* After a wake the condition is usually true at once; if not, the writer is at
- * work and a few yields are cheaper than another membarrier. */
-#define TURNS_AFTER_WAKE 20
-
 /* A turn that polls the network costs some 0.5 us of system call, one that
  * does not 15 ns of pause. */
 #define POLL_TURNS 8
@@ -131,10 +127,10 @@ static void nap(struct shmemi_waiter *w)
         return;
     }
     w->announced = false;
-    /* On a network there is traffic: polling for it costs its sender less than
-     * the proxy does. */
-    w->turns =
-        shmemi_state.networked ? 0 : shmemi_state.spin + shmemi_state.yields - TURNS_AFTER_WAKE;
+    /* A peer is writing to this PE, if not yet what is waited for. Staying awake
+     * for a while costs it nothing, being woken costs it a system call for each
+     * put: 64 KiB puts to a PE that slept in a barrier ran at 0.70 of memcpy. */
+    w->turns = 0;
 }
 
 void shmemi_turn(struct shmemi_waiter *w)

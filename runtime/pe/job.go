@@ -20,6 +20,7 @@ import (
 	"libshmem/runtime/heap"
 	"libshmem/runtime/heap/hostmem"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
 )
 
@@ -46,6 +47,7 @@ type Job struct {
 	// processors, this one included.
 	Sharing int
 
+	log     *shmlog.Log
 	boot    bootstrap.Bootstrap
 	segment *hostmem.Segment
 	serving bool
@@ -68,13 +70,20 @@ func Start(o Options) (*Job, error) {
 
 func (j *Job) start(o Options, warnings []config.Warning) error {
 	var err error
+	if j.log, err = shmlog.Open(j.Config, o.Stderr); err != nil {
+		return err
+	}
 	if j.boot, err = meet(j.Config); err != nil {
 		return err
 	}
 	j.Me, j.NPEs = topo.PE(j.boot.Rank()), j.boot.Size()
+	j.log.SetPE(int(j.Me))
 	if j.Me == 0 {
 		for _, w := range warnings {
 			fmt.Fprintf(o.Stderr, "shmem: %v\n", w)
+		}
+		if err := j.inform(o.Stderr); err != nil {
+			return err
 		}
 	}
 	j.Layout = NewLayout(j.NPEs)
@@ -88,6 +97,17 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	}
 	if j.Me == 0 && j.Config.Banner() {
 		fmt.Fprintln(o.Stderr, j.banner())
+	}
+	return nil
+}
+
+// inform prints what SHMEM_VERSION and SHMEM_INFO ask for.
+func (j *Job) inform(w io.Writer) error {
+	if j.Config.Version {
+		fmt.Fprintf(w, "shmem: libshmem %s, OpenSHMEM 1.6\n", libshmem.Version)
+	}
+	if j.Config.Info {
+		return j.Config.Print(w)
 	}
 	return nil
 }
@@ -186,6 +206,8 @@ func (j *Job) mapSegment(listener *hostmem.Listener, cards []card) error {
 	if err != nil {
 		return err
 	}
+	j.log.Printf("heap", config.LogDebug, "%d PEs of host %d share %s of address space, %d bytes of each PE are the library's own",
+		len(peers), j.Nodes.Node(j.Me), config.FormatSize(plan.Total()), plan.Internal)
 	j.Heap, err = heap.New(plan.Heap, plan.Align)
 	return err
 }
@@ -199,6 +221,7 @@ func (j *Job) openNetwork(o Options) error {
 	if err != nil {
 		return err
 	}
+	j.log.Printf("fabric", config.LogDebug, "%+v", prov.Caps())
 	if c := prov.Caps(); j.apart && c.Domain == "lo" {
 		return errors.Join(fmt.Errorf("open network %s on lo: PEs of other hosts cannot reach it (bring a network interface up, or name one by SHMEM_NIC_LIST)",
 			c.Provider), prov.Close())
@@ -243,6 +266,9 @@ func (j *Job) openNetwork(o Options) error {
 	return j.boot.Barrier()
 }
 
+// Explain logs why a call of the program gets no more than NULL.
+func (j *Job) Explain(err error) { j.log.Printf("heap", config.LogInfo, "%v", err) }
+
 // HeapOf is the user heap of a PE of this node, in this process.
 func (j *Job) HeapOf(pe topo.PE) unsafe.Pointer { return j.segment.Heap(j.Nodes.Rank(pe)) }
 
@@ -282,6 +308,7 @@ func (j *Job) release() error {
 	if j.boot != nil {
 		errs = append(errs, j.boot.Close())
 	}
+	errs = append(errs, j.log.Close())
 	return errors.Join(errs...)
 }
 

@@ -5,7 +5,7 @@
 // What is logged at which level is decided by who logs; which of it is printed
 // and where is SHMEM_LOG_LEVEL, SHMEM_LOG_SUBSYS and SHMEM_LOG_FILE. Texts are
 // in lower case and say causes, not guesses. Nothing logs on a path that a
-// put or a wait takes.
+// put or a wait takes. zerolog does the writing.
 package shmlog
 
 import (
@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rs/zerolog"
+
 	"libshmem/runtime/config"
 	"libshmem/runtime/shmerr"
 )
@@ -24,21 +26,21 @@ import (
 // Log is the log of one process. A nil Log prints nothing. It is safe for
 // concurrent use.
 type Log struct {
-	level   config.LogLevel
-	subsys  []string // nil: all
-	mu      sync.Mutex
-	out     io.Writer
-	file    *os.File // out where it is ours to close
-	subject string
+	level  config.LogLevel
+	subsys []string // nil: all
+	mu     sync.Mutex
+	lines  zerolog.Logger
+	file   *os.File // where it is ours to close
 }
 
 // Open makes the log of a process. Without SHMEM_LOG_FILE it goes to stderr.
 func Open(cfg *config.Config, stderr io.Writer) (*Log, error) {
-	l := &Log{level: cfg.LogLevel, subsys: cfg.LogSubsys, out: stderr, subject: "shmem: "}
+	l := &Log{level: cfg.LogLevel, subsys: cfg.LogSubsys}
 	if slices.Contains(l.subsys, "all") {
 		l.subsys = nil
 	}
 	if cfg.LogFile == "" {
+		l.lines = zerolog.New(form(stderr))
 		return l, nil
 	}
 	name := expand(cfg.LogFile)
@@ -48,8 +50,34 @@ func Open(cfg *config.Config, stderr io.Writer) (*Log, error) {
 		return nil, &shmerr.Error{Op: "open", Object: fmt.Sprintf("SHMEM_LOG_FILE=%q", cfg.LogFile),
 			Cause: shmerr.Causef(shmerr.ErrSetting, "%w", err), Remedy: "name a file in a directory that exists and can be written, or unset it"}
 	}
-	l.out, l.file = f, f
+	l.file = f
+	l.lines = zerolog.New(form(f))
 	return l, nil
+}
+
+// The parts of a line.
+const (
+	partPE     = "pe"
+	partSubsys = "subsys"
+)
+
+// form makes lines for people of zerolog's records.
+func form(out io.Writer) io.Writer {
+	return zerolog.ConsoleWriter{
+		Out: out, NoColor: true,
+		PartsOrder:    []string{partPE, partSubsys, zerolog.MessageFieldName},
+		FieldsExclude: []string{partPE, partSubsys},
+		FormatMessage: func(v any) string { return fmt.Sprint(v) },
+		FormatPartValueByName: func(v any, part string) string {
+			switch {
+			case part == partPE && v == nil:
+				return "shmem:"
+			case part == partPE:
+				return fmt.Sprintf("shmem: PE %v:", v)
+			}
+			return fmt.Sprintf("%v:", v)
+		},
+	}
 }
 
 // expand puts in the host and the process. %% is a percent sign; another
@@ -69,7 +97,7 @@ func (l *Log) SetPE(pe int) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.subject = fmt.Sprintf("shmem: PE %d: ", pe)
+	l.lines = l.lines.With().Int(partPE, pe).Logger()
 }
 
 // Enabled reports whether a line would be printed, for callers whose line is
@@ -77,6 +105,14 @@ func (l *Log) SetPE(pe int) {
 func (l *Log) Enabled(subsys string, level config.LogLevel) bool {
 	return l != nil && level <= l.level &&
 		(level <= config.LogWarn || l.subsys == nil || slices.Contains(l.subsys, subsys))
+}
+
+var levels = map[config.LogLevel]zerolog.Level{
+	config.LogError: zerolog.ErrorLevel,
+	config.LogWarn:  zerolog.WarnLevel,
+	config.LogInfo:  zerolog.InfoLevel,
+	config.LogDebug: zerolog.DebugLevel,
+	config.LogTrace: zerolog.TraceLevel,
 }
 
 // Printf writes one line. subsys is one of the words of SHMEM_LOG_SUBSYS.
@@ -88,8 +124,7 @@ func (l *Log) Printf(subsys string, level config.LogLevel, format string, args .
 	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " | ")
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// A log that cannot be written has nobody to tell.
-	_, _ = io.WriteString(l.out, l.subject+subsys+": "+text+"\n")
+	l.lines.WithLevel(levels[level]).Str(partSubsys, subsys).Msg(text)
 }
 
 // Close closes the file, if there is one. Nothing is printed afterwards.
@@ -99,7 +134,7 @@ func (l *Log) Close() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.out = io.Discard
+	l.lines = zerolog.Nop()
 	if l.file == nil {
 		return nil
 	}
