@@ -213,21 +213,24 @@ void shmemi_net_put_signal(int pe, int64_t offset, const void *source, size_t n,
 }
 
 static uint64_t net_amo(enum shmemi_amo op, int width, int64_t offset, uint64_t operand,
-                        uint64_t compare, int pe, const char *call)
+                        uint64_t compare, int pe, bool mark, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
     bool fetching = op >= SHMEMI_AMO_SWAP;
     struct shmemi_request r = {0};
-    int rc = POST(call, pe, !fetching,
+    int rc = POST(call, pe, mark && !fetching,
                   core->amo(pe, offset, op, width, operand, compare, NULL, fetching ? &r : NULL));
     if (rc == SHMEMI_PENDING && fetching)
         await(&r, pe, call);
     return r.value;
 }
 
+/* The library's own messages are no operations of the program: quiet need not
+ * know of them, and a barrier that follows another has nothing to flush (36 us
+ * over tcp with it, 8.5 without). */
 void shmemi_net_set(int pe, int64_t offset, uint64_t value, const char *call)
 {
-    net_amo(SHMEMI_AMO_SET, 8, offset, value, 0, pe, call);
+    net_amo(SHMEMI_AMO_SET, 8, offset, value, 0, pe, false, call);
 }
 
 /* ------------------------------------------------- the slow halves of front.h */
@@ -315,7 +318,7 @@ uint64_t shmemi_amo_slow(enum shmemi_amo op, int width, void *dest, uint64_t ope
     check_aligned(dest, (size_t)width, call);
     void *at = shmemi_near(dest, pe);
     return at ? apply(op, width, at, operand, compare, pe)
-              : net_amo(op, width, offset, operand, compare, pe, call);
+              : net_amo(op, width, offset, operand, compare, pe, true, call);
 }
 
 void shmemi_amo_nbi_slow(enum shmemi_amo op, int width, void *fetch, void *dest, uint64_t operand,
