@@ -116,7 +116,6 @@ struct shmemi_state {
     uint64_t *inbox;             /* n_pes message counters in this PE's internal area */
     char *scratch;               /* this PE's internal buffers for collectives */
     size_t inbox_offset;         /* of inbox below the user heap, the same on every PE */
-    size_t scratch_offset;       /* of scratch below the user heap, the same on every PE */
     size_t scratch_size;
     size_t net_chunk; /* the most bytes of one put or get between nodes */
     int32_t thread_level;

@@ -55,7 +55,6 @@ func fill(s *C.struct_shmemi_state, j *pe.Job) {
 	s.timeout_ns = C.uint64_t(j.Config.Timeout)
 	s.inbox_offset = C.size_t(j.Layout.InboxOffset)
 	s.inbox = (*C.uint64_t)(unsafe.Add(plan, -int(j.Layout.InboxOffset)))
-	s.scratch_offset = C.size_t(j.Layout.ScratchOffset)
 	s.scratch = (*C.char)(unsafe.Add(plan, -int(j.Layout.ScratchOffset)))
 	s.scratch_size = C.size_t(j.Layout.ScratchSize)
 	if j.Engine != nil {

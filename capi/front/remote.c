@@ -97,8 +97,10 @@ static void unlock(void)
 
 static void failed(const char *call, int pe)
 {
-    shmemi_abort(call, "see the fabric's own words above; SHMEM_PROVIDER selects another",
-                 "PE %d: %s", pe, shmemi_state.core->error());
+    shmemi_abort(
+        call,
+        "see whether that PE and its network are up, or name another provider by SHMEM_PROVIDER",
+        "PE %d: %s", pe, shmemi_state.core->error());
 }
 
 struct posting {
