@@ -68,25 +68,44 @@ class Results:
         found = self.values(*key)
         return statistics.median(found) if found else None
 
-    def limit(self, f: Figure) -> Optional[float]:
-        """What the figure is held against, or beside, when it is not a peer."""
+    def ratio(self, ours, base) -> Optional[float]:
+        """Median over the rounds of the ratio within a round.
+
+        A machine that others share changes its speed between rounds by more than
+        the systems differ; within a round the two ran one after the other.
+        """
+        rounds = {}
+        for r in self.rows:
+            if self.key(r) in (ours, base):
+                rounds.setdefault(r["round"], {})[self.key(r)] = r["value"]
+        pairs = [v[ours] / v[base] for v in rounds.values() if ours in v and v.get(base)]
+        return statistics.median(pairs) if pairs else None
+
+    def against(self, f: Figure):
+        """The key of what the figure is held against; None for a plain bound."""
         if f.against == "memcpy":
-            return self.median("libshmem", f.place, f.pes, "memcpy_bw", f.size)
-        if f.against in ("fi_pingpong", "iperf3"):
-            return self.median(f.against, f.place, f.pes, f.metric, f.size)
+            return ("libshmem", f.place, f.pes, "memcpy_bw", f.size)
+        if f.against in ("fi_pingpong", "iperf3", "oshmem"):
+            return (f.against, f.place, f.pes, f.metric, f.size)
         return None
+
+    def limit(self, f: Figure) -> Optional[float]:
+        """What the figure is held against, when it is not a peer."""
+        base = self.against(f)
+        return self.median(*base) if base and f.against != "oshmem" else None
 
     def verdict(self, f: Figure):
         """(ours, OSHMEM's, limit, ratio, met); None where it was not measured."""
         ours = self.median("libshmem", f.place, f.pes, f.metric, f.size)
         peer = self.median("oshmem", f.place, f.pes, f.metric, f.size)
         limit = self.limit(f)
-        base = peer if f.against == "oshmem" else limit
-        if f.against in ("ms", "MiB/PE", "% CPU"):
-            base = 1
-        if ours is None or not base:
+        base = self.against(f)
+        if base:
+            ratio = self.ratio(("libshmem", f.place, f.pes, f.metric, f.size), base)
+        else:
+            ratio = ours
+        if ratio is None:
             return ours, peer, limit, None, None
-        ratio = ours / base
         met = ratio <= f.bound if f.best == "low" else ratio >= f.bound
         return ours, peer, limit, ratio, met
 
@@ -110,9 +129,11 @@ def page(results, facts, arguments):
         "",
         "One program, `bench/oshm_micro.c`, built against libshmem and against Open MPI's",
         "OSHMEM, run in turn. Each value is the median over the rounds of that program's own",
-        "medians. `tcp` is two network namespaces joined by a veth pair; the limits fi_pingpong",
-        "(same provider, reliable datagram endpoint) and iperf3 (one stream) ran in the same two.",
-        "The limit `memcpy` is the memcpy row of libshmem's own runs.",
+        "medians, each ratio the median of the ratios within a round, because the speed of a",
+        "machine that others share changes from round to round. `tcp` is two network namespaces",
+        "joined by a veth pair; the limits fi_pingpong (same provider, reliable datagram endpoint)",
+        "and iperf3 (one stream) ran in the same two. The limit `memcpy` is the memcpy row of",
+        "libshmem's own runs.",
         "",
         f"{facts['date']}, {arguments}",
         "",
