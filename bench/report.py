@@ -100,10 +100,8 @@ class Results:
         peer = self.median("oshmem", f.place, f.pes, f.metric, f.size)
         limit = self.limit(f)
         base = self.against(f)
-        if base:
-            ratio = self.ratio(("libshmem", f.place, f.pes, f.metric, f.size), base)
-        else:
-            ratio = ours
+        mine = ("libshmem", f.place, f.pes, f.metric, f.size)
+        ratio = self.ratio(mine, base) if base else ours
         if ratio is None:
             return ours, peer, limit, None, None
         met = ratio <= f.bound if f.best == "low" else ratio >= f.bound
