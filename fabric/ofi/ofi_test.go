@@ -11,7 +11,6 @@ import (
 var tested = []struct {
 	provider string
 	limits   fabrictest.Limits
-	skip     string // why the suite cannot run on it
 }{
 	{provider: "net"},
 	{provider: "tcp"},
@@ -37,9 +36,6 @@ func TestProviders(t *testing.T) {
 		}
 		delete(answers, p.provider)
 		t.Run(p.provider, func(t *testing.T) {
-			if p.skip != "" {
-				t.Skip(p.skip)
-			}
 			fabrictest.Run(t, func(c fabric.Config) (fabric.Provider, error) {
 				c.Provider = p.provider
 				return Open(c)
