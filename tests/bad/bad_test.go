@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -12,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"libshmem/tests/need"
 )
 
 const (
@@ -75,7 +76,7 @@ var rows = []row{
 }
 
 func TestBadInput(t *testing.T) {
-	build := buildDir(t)
+	build := need.Build(t)
 	program := compile(t, build)
 	for _, r := range rows {
 		for _, where := range []string{onNode, onHosts} {
@@ -143,22 +144,4 @@ func compile(t *testing.T, build string) string {
 		t.Fatalf("%v: %v\n%s", gcc, err, out)
 	}
 	return program
-}
-
-func buildDir(t *testing.T) string {
-	dir := os.Getenv("BUILD")
-	if dir == "" {
-		dir = "build"
-	}
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join("..", "..", dir)
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "bin", "shmemrun")); err != nil {
-		t.Fatalf("find shmemrun: %v (run make test, which builds first)", err)
-	}
-	return dir
 }

@@ -25,28 +25,8 @@ const defaultLimit = 60 * time.Second
 // counted is in the line that every program ends with, on at least one PE.
 var counted = regexp.MustCompile(`\b(\d+) passed, (\d+) failed\b`)
 
-// buildDir is where make put the programs.
-func buildDir(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("BUILD")
-	if dir == "" {
-		dir = "build"
-	}
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join("..", "..", dir)
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "bin", "shmemrun")); err != nil {
-		t.Fatalf("find shmemrun: %v (run make test, which builds first)", err)
-	}
-	return dir
-}
-
 func TestPrograms(t *testing.T) {
-	build := buildDir(t)
+	build := need.Build(t)
 	sources, err := filepath.Glob(filepath.Join("..", "c", "*.c"))
 	if err != nil || len(sources) == 0 {
 		t.Fatalf("list tests/c: %d programs, error %v", len(sources), err)

@@ -1,0 +1,28 @@
+package need
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Build is the directory where make put the libraries and the programs, for a
+// test in a package two levels below the root. BUILD names another one.
+func Build(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("BUILD")
+	if dir == "" {
+		dir = "build"
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join("..", "..", dir)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "bin", "shmemrun")); err != nil {
+		t.Fatalf("find shmemrun: %v (run make test, which builds first)", err)
+	}
+	return dir
+}
