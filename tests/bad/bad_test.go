@@ -77,7 +77,7 @@ var rows = []row{
 
 func TestBadInput(t *testing.T) {
 	build := need.Build(t)
-	program := compile(t, build)
+	program := compile(t, build, "bad")
 	for _, r := range rows {
 		for _, where := range []string{onNode, onHosts} {
 			if r.only != "" && r.only != where {
@@ -136,10 +136,10 @@ func (r row) run(t *testing.T, build, program, where string) {
 	}
 }
 
-func compile(t *testing.T, build string) string {
-	program := filepath.Join(t.TempDir(), "bad")
+func compile(t *testing.T, build, name string) string {
+	program := filepath.Join(t.TempDir(), name)
 	gcc := exec.CommandContext(t.Context(), "gcc", "-std=gnu11", "-Wall", "-Wextra", "-I../../include",
-		"-o", program, "testdata/bad.c", "-L"+filepath.Join(build, "lib"), "-lshmem")
+		"-o", program, filepath.Join("testdata", name+".c"), "-L"+filepath.Join(build, "lib"), "-lshmem")
 	if out, err := gcc.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", gcc, err, out)
 	}
