@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -32,6 +33,11 @@ func TestNamespaceScripts(t *testing.T) {
 }
 
 func runScripts(t *testing.T, dir string) {
+	if signal.Ignored(syscall.SIGHUP) {
+		// Under nohup, which shmemrun rightly respects. A signal that is handled
+		// here is at its default in what is started from here.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
 		RequireExplicitExec: true,
