@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -28,6 +29,15 @@ func fit() map[string]string {
 		"id":         `echo 0`,
 		"apt-get":    `echo "E: apt-get was called"; exit 100`,
 	}
+}
+
+// wide is a machine that has everything for profile test.
+func wide() map[string]string {
+	commands := fit()
+	for _, name := range []string{"ip", "fi_info", "oshrun", "oshcc", "iperf3"} {
+		commands[name] = `:`
+	}
+	return commands
 }
 
 // python stands for the interpreter: -c asks its version, -m pip downloads, and
@@ -78,7 +88,7 @@ func machine(t *testing.T, commands map[string]string) (run func(profile string)
 		write(t, filepath.Join(bin, name), "#!/bin/sh\n"+text+"\n")
 	}
 	return func(profile string) result {
-		cmd := exec.Command(filepath.Join(dir, "scripts", "setup"), profile)
+		cmd := exec.Command(filepath.Join(dir, "scripts", "setup"), strings.Fields(profile)...)
 		cmd.Env = []string{"PATH=" + bin, "BIN=" + bin}
 		var out, errs bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &errs
@@ -114,7 +124,9 @@ func pin(t *testing.T, name string) string {
 
 // TestRefusals: where set-up cannot go on, it says so in one line.
 func TestRefusals(t *testing.T) {
-	ruff, staticcheck := pin(t, "ruff"), pin(t, "staticcheck")
+	ruff, staticcheck, nvcc := pin(t, "ruff"), pin(t, "staticcheck"), pin(t, "nvcc")
+	cuda := "nvidia-cuda-nvcc==" + nvcc + " nvidia-cuda-crt==" + nvcc + " nvidia-nvvm==" + nvcc +
+		" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85"
 	for _, c := range []struct {
 		name    string
 		profile string
@@ -143,11 +155,16 @@ func TestRefusals(t *testing.T) {
 			"setup: missing packages, and only root may install them (sudo apt-get install --no-install-recommends libfabric-dev libhwloc-dev)\n"},
 		{"no PyPI", "check", map[string]string{"python3": python("3.11.2", "exit 1")},
 			"setup: cannot fetch ruff " + ruff + " (python3 -m pip download --no-deps ruff==" + ruff + ")\n"},
+		{"no CUDA", "test", map[string]string{"python3": python("3.11.2", `case "$*" in *nvidia*) exit 1 ;; esac; `+wheel)},
+			"setup: cannot fetch nvcc " + nvcc + " (python3 -m pip download --no-deps " + cuda + ")\n"},
 		{"no Go modules", "check", map[string]string{"go": `[ $1 = env ] && echo go1.26`},
 			"setup: cannot build staticcheck (go install honnef.co/go/tools/cmd/staticcheck@v" + staticcheck + ")\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			commands := fit()
+			if c.profile == "test" {
+				commands = wide()
+			}
 			for name, text := range c.change {
 				if commands[name] = text; text == "" {
 					delete(commands, name)
@@ -181,5 +198,29 @@ func TestInstalls(t *testing.T) {
 	}
 	if r := run("check"); r != (result{}) {
 		t.Errorf("second run: %+v", r)
+	}
+}
+
+// TestCompiler: CUDA's compiler comes with the tests and the benchmark, once,
+// where --tool says that it is, and not with the demo.
+func TestCompiler(t *testing.T) {
+	fetched := regexp.MustCompile(`setup: fetching nvcc ` + pin(t, "nvcc") + ` .*100 MB.*\n(?s:.*)setup: nvcc ` + pin(t, "nvcc") + `: [0-9]+ s\n`)
+	for _, profile := range []string{"test", "bench"} {
+		run, dir := machine(t, wide())
+		r := run(profile)
+		if r.status != 0 || !fetched.MatchString(r.out) || r.err != "" {
+			t.Fatalf("%s, first run: %+v", profile, r)
+		}
+		nvcc := strings.TrimSuffix(run("--tool nvcc").out, "\n")
+		if _, err := os.Stat(filepath.Join(dir, strings.TrimSuffix(nvcc, "/bin/nvcc"))); err != nil || !strings.HasSuffix(nvcc, "/bin/nvcc") {
+			t.Errorf("%s: --tool says %q: %v", profile, nvcc, err)
+		}
+		if r := run(profile); r != (result{}) {
+			t.Errorf("%s, second run: %+v", profile, r)
+		}
+	}
+	run, _ := machine(t, wide())
+	if r := run("demo"); r.status != 0 || strings.Contains(r.out, "nvcc") {
+		t.Errorf("demo: %+v", r)
 	}
 }
