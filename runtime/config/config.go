@@ -21,6 +21,12 @@ type Config struct {
 	NICs      []string
 	Provider  string
 
+	ProxyThreads int
+	RingCount    int
+	RingMapBy    RingMap
+	RingMemory   RingMemory
+	RingSize     int // slots of each ring, a power of two
+
 	Bootstrap        Bootstrap
 	BootstrapTimeout time.Duration
 	HostID           string
@@ -81,6 +87,28 @@ type HeapKind uint8
 // HeapHost is main memory, shared by the PEs of a node.
 const HeapHost HeapKind = 0
 
+// RingMap is what decides which ring a thread uses.
+type RingMap uint8
+
+// The mappings.
+const (
+	RingByCTA RingMap = iota
+	RingBySM
+	RingByWarp
+	RingByPE
+)
+
+// RingMemory is the memory of the rings of GPU threads.
+type RingMemory uint8
+
+// The kinds of memory; RingAuto takes the first of the others that works.
+const (
+	RingAuto RingMemory = iota
+	RingPinned
+	RingManaged
+	RingBAR
+)
+
 // Bootstrap is the way the PEs find each other.
 type Bootstrap uint8
 
@@ -91,10 +119,12 @@ const (
 	BootstrapSingleton
 )
 
-func (c Checks) String() string    { return choiceOf("SHMEM_CHECKS", int(c)) }
-func (l LogLevel) String() string  { return choiceOf("SHMEM_LOG_LEVEL", int(l)) }
-func (h HeapKind) String() string  { return choiceOf("SHMEM_HEAP", int(h)) }
-func (b Bootstrap) String() string { return choiceOf("SHMEM_BOOTSTRAP", int(b)) }
+func (c Checks) String() string     { return choiceOf("SHMEM_CHECKS", int(c)) }
+func (l LogLevel) String() string   { return choiceOf("SHMEM_LOG_LEVEL", int(l)) }
+func (h HeapKind) String() string   { return choiceOf("SHMEM_HEAP", int(h)) }
+func (m RingMap) String() string    { return choiceOf("SHMEM_RING_MAP_BY", int(m)) }
+func (m RingMemory) String() string { return choiceOf("SHMEM_RING_MEMORY", int(m)) }
+func (b Bootstrap) String() string  { return choiceOf("SHMEM_BOOTSTRAP", int(b)) }
 
 func choiceOf(name string, i int) string {
 	if s := Lookup(name); s != nil && i < len(s.Choices) {

@@ -119,8 +119,8 @@ func (s *Setting) parse(text string) (p parsed, err error) {
 	case Integer:
 		if p.num, err = strconv.Atoi(text); err != nil {
 			err = errors.New("it is not an integer")
-		} else {
-			err = s.inRange(float64(p.num))
+		} else if err = s.inRange(float64(p.num)); err == nil && s.PowerOf2 && p.num&(p.num-1) != 0 {
+			err = errors.New("it is not a power of two")
 		}
 	case Choice:
 		if p.index = slices.Index(s.Choices, strings.ToLower(text)); p.index < 0 {
@@ -159,6 +159,9 @@ func (s *Setting) Range() string {
 	case Seconds:
 		return "seconds from " + number(s.Min) + " to " + number(s.Max) + ", decimals allowed"
 	case Integer:
+		if s.PowerOf2 {
+			return "a power of two from " + number(s.Min) + " to " + number(s.Max)
+		}
 		return "an integer from " + number(s.Min) + " to " + number(s.Max)
 	case Choice:
 		return "one of " + strings.Join(s.Choices, ", ")

@@ -28,6 +28,7 @@ func TestDefaults(t *testing.T) {
 	want := &Config{
 		SymmetricSize: 1 << 30, Checks: ChecksOn, LogLevel: LogWarn, LogSubsys: []string{"all"},
 		Timeout: time.Minute, BootstrapTimeout: time.Minute, Launcher: LauncherConfig{FD: -1, NPEs: 1},
+		ProxyThreads: 1, RingCount: 8, RingSize: 4096,
 	}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got %+v, want %+v", c, want)
@@ -42,6 +43,7 @@ func TestValues(t *testing.T) {
 		"PATH=/bin", "SHMEM_SYMMETRIC_SIZE=1.5G", "SHMEM_CHECKS=FULL", "SHMEM_TIMEOUT=0.5",
 		"SHMEM_BOOTSTRAP_TIMEOUT=2s", "SHMEM_LOG_SUBSYS= Heap,,proxy ", "SHMEM_NIC_LIST=eth0,mlx5_0",
 		"SHMEM_LAUNCHER_FD=5", "SHMEM_LAUNCHER_PE=3", "SHMEM_LAUNCHER_NPES=4", "SHMEM_DEBUG=0",
+		"SHMEM_PROXY_THREADS=4", "SHMEM_RING_COUNT=64", "SHMEM_RING_SIZE=256", "SHMEM_RING_MAP_BY=warp", "SHMEM_RING_MEMORY=managed",
 		"SHMEM_HOST_ID=a=b", "SHMEM_PROVIDER=tcp;ofi_rxm", "SHMEM_BOOTSTRAP=launcher", "SHMEM_LOG_LEVEL=",
 	})
 	if err != nil || len(warnings) != 0 {
@@ -52,6 +54,7 @@ func TestValues(t *testing.T) {
 		SymmetricSize: 3 << 29, Checks: ChecksFull, LogLevel: LogWarn, LogSubsys: []string{"heap", "proxy"},
 		Timeout: 500 * time.Millisecond, BootstrapTimeout: 2 * time.Second, NICs: []string{"eth0", "mlx5_0"},
 		HostID: "a=b", Provider: "tcp;ofi_rxm", Bootstrap: BootstrapLauncher,
+		ProxyThreads: 4, RingCount: 64, RingSize: 256, RingMapBy: RingByWarp, RingMemory: RingManaged,
 		Launcher: LauncherConfig{FD: 5, PE: 3, NPEs: 4},
 	}
 	if !reflect.DeepEqual(c, want) {
@@ -137,6 +140,10 @@ func TestErrors(t *testing.T) {
 		{"SHMEM_TIMEOUT=-1", `read setting SHMEM_TIMEOUT="-1": it is not a decimal number (use seconds from 0 to 31536000, decimals allowed, or unset it for 60)`},
 		{"SHMEM_BOOTSTRAP_TIMEOUT=0", `read setting SHMEM_BOOTSTRAP_TIMEOUT="0": it is outside the range (use seconds from 0.001 to 31536000, decimals allowed, or unset it for 60)`},
 		{"SHMEM_LOG_SUBSYS=heap,hepa", `read setting SHMEM_LOG_SUBSYS="heap,hepa": there is no "hepa" (use words separated by commas: all, pe, config, bootstrap, heap, fabric, proxy, coll, or unset it for all)`},
+		{"SHMEM_RING_SIZE=4097", `read setting SHMEM_RING_SIZE="4097": it is not a power of two (use a power of two from 256 to 1048576, or unset it for 4096)`},
+		{"SHMEM_RING_SIZE=128", `read setting SHMEM_RING_SIZE="128": it is outside the range (use a power of two from 256 to 1048576, or unset it for 4096)`},
+		{"SHMEM_RING_COUNT=65", `read setting SHMEM_RING_COUNT="65": it is outside the range (use an integer from 1 to 64, or unset it for 8)`},
+		{"SHMEM_PROXY_THREADS=0", `read setting SHMEM_PROXY_THREADS="0": it is outside the range (use an integer from 1 to 4, or unset it for 1)`},
 		{"SHMEM_LAUNCHER_PE=x", `read setting SHMEM_LAUNCHER_PE="x": it is not an integer (use an integer from 0 to 1048575, or unset it for 0)`},
 	} {
 		c, _, err := Parse([]string{tt.env})

@@ -31,6 +31,7 @@ const (
 	Diagnostics
 	Memory
 	Network
+	Rings // between the threads that start operations and the proxy
 	Launch
 	Launcher // set by shmemrun for its PEs, not by users
 )
@@ -43,6 +44,7 @@ type Setting struct {
 	Default  string   // as a user would write it; "" for none
 	Choices  []string // Choice: the values; List: the words that may occur, nil for any
 	Min, Max float64  // Size, Seconds, Integer: the range, both ends allowed
+	PowerOf2 bool     // Integer: no other value in the range is taken
 	Category Category
 	Since    string // the release that brought it
 	Text     string // what it does, one sentence or two
@@ -141,6 +143,32 @@ var Table = []Setting{
 	},
 
 	{
+		Name: "SHMEM_PROXY_THREADS", Kind: Integer, Default: "1", Min: 1, Max: 4, Category: Rings, Since: "0.1",
+		Text: "Threads of each PE that take operations out of the rings and post them, each with an endpoint of its own. The rings are spread over them.",
+		set:  func(c *Config, v parsed) { c.ProxyThreads = v.num },
+	},
+	{
+		Name: "SHMEM_RING_COUNT", Kind: Integer, Default: "8", Min: 1, Max: 64, Category: Rings, Since: "0.1",
+		Text: "Rings of each PE through which GPU or host threads hand operations to the proxy. None is made before one is needed.",
+		set:  func(c *Config, v parsed) { c.RingCount = v.num },
+	},
+	{
+		Name: "SHMEM_RING_MAP_BY", Kind: Choice, Default: "cta", Choices: []string{"cta", "sm", "warp", "pe"}, Category: Rings, Since: "0.1",
+		Text: "What decides which ring a thread uses: its block (cta), its multiprocessor (sm), its warp, or the PE that the operation goes to.",
+		set:  func(c *Config, v parsed) { c.RingMapBy = RingMap(v.index) },
+	},
+	{
+		Name: "SHMEM_RING_MEMORY", Kind: Choice, Default: "auto", Choices: []string{"auto", "pinned", "managed", "bar"}, Category: Rings, Since: "0.1",
+		Text: "The memory of the rings of GPU threads. pinned: main memory that the GPU has mapped; managed: memory that the driver places; bar: memory of the GPU that the CPU has mapped; auto: the first of them that works here. shmem-info says which do. Rings of host threads are in ordinary memory.",
+		set:  func(c *Config, v parsed) { c.RingMemory = RingMemory(v.index) },
+	},
+	{
+		Name: "SHMEM_RING_SIZE", Kind: Integer, Default: "4096", Min: 256, Max: 1 << 20, PowerOf2: true, Category: Rings, Since: "0.1",
+		Text: "Slots of each ring, 16 bytes each; an operation takes one to three. A full ring makes the thread that adds to it wait.",
+		set:  func(c *Config, v parsed) { c.RingSize = v.num },
+	},
+
+	{
 		Name: "SHMEM_BOOTSTRAP", Kind: Choice, Default: "auto", Choices: []string{"auto", "launcher", "singleton"}, Category: Launch, Since: "0.1",
 		Text: "How the PEs of a job find each other. launcher: by shmemrun; singleton: a job of one PE; auto: launcher below shmemrun, else singleton.",
 		set:  func(c *Config, v parsed) { c.Bootstrap = Bootstrap(v.index) },
@@ -178,5 +206,5 @@ func (k Kind) String() string {
 }
 
 func (c Category) String() string {
-	return [...]string{"specification", "diagnostics", "memory", "network", "launch", "set by shmemrun"}[c]
+	return [...]string{"specification", "diagnostics", "memory", "network", "rings", "launch", "set by shmemrun"}[c]
 }

@@ -48,6 +48,9 @@ func TestTableIsSortedAndComplete(t *testing.T) {
 		if (s.Kind == Size || s.Kind == Seconds || s.Kind == Integer) && s.Min >= s.Max {
 			t.Errorf("%s: the range is empty", s.Name)
 		}
+		if s.PowerOf2 && s.Kind != Integer {
+			t.Errorf("%s: only an integer is held to powers of two", s.Name)
+		}
 	}
 }
 
@@ -68,6 +71,9 @@ func TestEverySettingReachesTheConfig(t *testing.T) {
 			}
 			value = s.Choices[len(s.Choices)-1]
 		}
+		if s.PowerOf2 {
+			value = "512"
+		}
 		c, warnings, err := Parse([]string{s.Name + "=" + value})
 		if err != nil || len(warnings) != 0 {
 			t.Errorf("%s=%s: %v, %v", s.Name, value, warnings, err)
@@ -87,7 +93,7 @@ func TestEverySettingReachesTheConfig(t *testing.T) {
 func TestChoicesPrintAsWritten(t *testing.T) {
 	for got, want := range map[string]string{
 		ChecksFull.String(): "full", LogTrace.String(): "trace", LogError.String(): "error",
-		HeapHost.String(): "host", BootstrapSingleton.String(): "singleton", Checks(9).String(): "unknown",
+		HeapHost.String(): "host", BootstrapSingleton.String(): "singleton", RingByPE.String(): "pe", RingBAR.String(): "bar", Checks(9).String(): "unknown",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
