@@ -182,8 +182,10 @@ struct shmemi_core {
     int (*put_signal)(int pe, int64_t offset, const void *source, size_t n, int64_t signal_offset,
                       uint64_t signal, int op, struct shmemi_request *r); /* (locked) */
     int (*fence)(void);                                                   /* (locked) */
-    int (*quiet)(void); /* (locked) DONE, or PENDING: poll and call again */
-    int (*poll)(void);  /* tries the lock itself; answers the number of completions, or -1: busy */
+    /* (locked) A call with *ticket 0 begins a quiet for all that was posted
+     * before, and sets it; PENDING: poll and call again with the same ticket. */
+    int (*quiet)(uint64_t *ticket);
+    int (*poll)(void); /* tries the lock itself; answers the number of completions, or -1: busy */
 
     /* Text of the last failure of this thread's call. */
     const char *(*error)(void);

@@ -17,9 +17,10 @@ struct shmemi_express_peer {
     uint64_t base, key;
     uint64_t asked, acked, epoch, asked_then;
     uint64_t write_epoch;
+    uint64_t wrote, wrote_acked, goal, goal_wrote;
     uint32_t writes;
     uint32_t sent, received, parked, early;
-    bool reachable, dirty, flushing, unflushed;
+    bool reachable, dirty, flushing, unmet, late;
 };
 
 struct shmemi_express {
@@ -30,9 +31,11 @@ struct shmemi_express {
     uint64_t internal, size;
     uintptr_t desc;
     uint64_t epoch;
+    uint64_t quieted;
     uint64_t messages, message_size;
     uint32_t me, n_pes;
     uint32_t max_inject, receives, max_message, unordered;
+    uint32_t stuck, failures;
 };
 
 /* The C functions behind the provider, as fabric.Native. */

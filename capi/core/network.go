@@ -47,7 +47,12 @@ func shmemgoUnposted(token C.uint32_t) { job.Engine.Unposted(uint32(token)) }
 func shmemgoFence() C.int { return C.int(job.Engine.Fence()) }
 
 //export shmemgoQuiet
-func shmemgoQuiet() C.int { return C.int(job.Engine.Quiet()) }
+func shmemgoQuiet(ticket *C.uint64_t) C.int {
+	if *ticket == 0 {
+		*ticket = C.uint64_t(job.Engine.QuietBegin())
+	}
+	return C.int(job.Engine.QuietDone(proxy.Ticket(*ticket)))
+}
 
 //export shmemgoError
 func shmemgoError() *C.char {

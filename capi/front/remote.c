@@ -114,9 +114,14 @@ static void describe_posting(const void *subject, char *text, size_t size)
     snprintf(text, size, "%s PE %d", p->what, p->pe);
 }
 
+/* net_dirty. Each post makes it POSTED; QUIETING: the quiet of last_quiet, and
+ * of no older ticket, covers every operation. Both change under the lock. */
+enum { CLEAN, POSTED, QUIETING };
+static uint64_t last_quiet;
+
 static void mark_operations(void)
 {
-    __atomic_store_n(&shmemi_state.net_dirty, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&shmemi_state.net_dirty, POSTED, __ATOMIC_RELAXED);
     __atomic_store_n(&shmemi_state.net_unfenced, 1, __ATOMIC_RELAXED);
 }
 
@@ -358,14 +363,22 @@ void shmemi_quiet_slow(const char *call)
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
     int rc;
+    uint64_t ticket = 0;
     struct posting p = {shmemi_state.my_pe, "for the operations of"};
     struct shmemi_waiter w = {
         .ctl = shmemi_my_ctl(), .call = call, .describe = describe_posting, .subject = &p};
     for (;;) {
         lock();
-        rc = shmemi_state.core->quiet();
-        if (rc == SHMEMI_DONE)
-            __atomic_store_n(&shmemi_state.net_dirty, 0, __ATOMIC_RELAXED);
+        bool begins = ticket == 0;
+        rc = shmemi_state.core->quiet(&ticket);
+        if (begins) {
+            last_quiet = ticket;
+            __atomic_store_n(&shmemi_state.net_dirty, QUIETING, __ATOMIC_RELAXED);
+        }
+        /* Not when another thread has posted since, or its quiet is the one
+         * that covers what it posted. */
+        if (rc == SHMEMI_DONE && shmemi_state.net_dirty == QUIETING && last_quiet == ticket)
+            __atomic_store_n(&shmemi_state.net_dirty, CLEAN, __ATOMIC_RELAXED);
         unlock();
         if (rc != SHMEMI_PENDING && rc != SHMEMI_AGAIN)
             break;

@@ -25,6 +25,7 @@ func (e *Engine) Complete(comps []fabric.Completion) {
 		e.complete(&comps[i])
 	}
 	e.retry()
+	e.settle()
 	if len(comps) > 0 {
 		e.wakeSleepers()
 	}
@@ -32,12 +33,21 @@ func (e *Engine) Complete(comps []fabric.Completion) {
 
 // retry does what found no room before.
 func (e *Engine) retry() {
-	e.postReceives()
+	if len(e.unposted) > 0 {
+		e.postReceives()
+	}
+	if e.Stuck == 0 {
+		return
+	}
 	e.unpark()
+	e.coverLate()
+	if len(e.parked)+len(e.late) == 0 {
+		e.Stuck = 0
+	}
 }
 
 // stuck tells whether something still finds none.
-func (e *Engine) stuck() bool { return len(e.unposted)+len(e.parked) > 0 }
+func (e *Engine) stuck() bool { return len(e.unposted)+len(e.parked)+len(e.late) > 0 }
 
 func (e *Engine) complete(c *fabric.Completion) {
 	if c.Token >= tokens {
@@ -59,12 +69,12 @@ func (e *Engine) complete(c *fabric.Completion) {
 	switch s.use {
 	case useSend:
 	case useWrite:
-		e.inflight--
+		e.pending[s.lane]--
 		p := &e.peers[s.pe]
 		p.writes--
 		e.dropRegion(s)
 		if s.then {
-			e.own(s.pe, s.epoch, &s.after)
+			e.own(s.pe, s.epoch, s.lane, &s.after)
 		}
 		if s.request != nil {
 			finish(s.request, 0, 0)
@@ -74,7 +84,7 @@ func (e *Engine) complete(c *fabric.Completion) {
 		if s.request != nil {
 			finish(s.request, 0, 0)
 		} else {
-			e.inflight--
+			e.pending[s.lane]--
 		}
 	default:
 		e.notInFlight(c.Token)
@@ -99,11 +109,11 @@ func (e *Engine) completeError(c *fabric.Completion) {
 	case useSend:
 		e.fatal(err)
 	case useWrite:
-		e.inflight--
+		e.pending[s.lane]--
 		e.peers[s.pe].writes--
 	case useRead:
 		if s.request == nil {
-			e.inflight--
+			e.pending[s.lane]--
 		}
 	default:
 		e.notInFlight(c.Token)
@@ -114,7 +124,7 @@ func (e *Engine) completeError(c *fabric.Completion) {
 		e.err = err
 		finish(s.request, c.Err, 0)
 	} else {
-		e.lost = err
+		e.lose(s.lane, err)
 	}
 	e.give(c.Token)
 }
@@ -261,7 +271,7 @@ func applyOp(op Op, at unsafe.Pointer, width uint8, operand, compare uint64) uin
 }
 
 func (e *Engine) answer(h *header, value uint64) {
-	e.own(fabric.PE(h.From), e.Epoch, &header{Kind: kindReply, Token: h.Token, Operand: value})
+	e.own(fabric.PE(h.From), e.Epoch, noLane, &header{Kind: kindReply, Token: h.Token, Operand: value})
 }
 
 // answered completes the request that an answer names.
@@ -274,9 +284,9 @@ func (e *Engine) answered(h *header) {
 	s := &e.slots[t]
 	switch s.use {
 	case useFlush:
-		p := &e.peers[s.pe]
-		p.acked = s.asked
-		p.flushing = false
+		e.give(t) // before another flush needs one
+		e.flushed(s)
+		return
 	case useReply:
 		if s.request != nil {
 			finish(s.request, 0, h.Operand)
@@ -287,7 +297,7 @@ func (e *Engine) answered(h *header) {
 		} else {
 			*(*uint64)(s.fetch) = h.Operand
 		}
-		e.inflight--
+		e.pending[s.lane]--
 	default:
 		e.unasked(h)
 		return

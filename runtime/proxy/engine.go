@@ -83,11 +83,10 @@ type Engine struct {
 	wakers  Wakers
 
 	peers []peer
-	dirty []fabric.PE
+	generations
 
 	slots    []slot
 	free     []fabric.Token
-	inflight int // operations that quiet waits for
 	parked   []parked
 	spare    []parked
 	early    map[uint64][]byte // messages ahead of their turn, by PE and sequence number
@@ -106,7 +105,6 @@ type Engine struct {
 	comps   [pollBatch]fabric.Completion
 
 	err   error // of the last Failed, or of the last request that ended badly
-	lost  error // of an operation that nobody waits for: quiet reports it
 	fatal func(error)
 	Count Counters
 
@@ -142,8 +140,8 @@ type Endpoint struct {
 func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fatal func(error)) (*Engine, error) {
 	e := &Engine{
 		prov: prov, caps: prov.Caps(), me: uint32(me), segment: segment, wakers: wakers,
-		dirty: make([]fabric.PE, 0, npes),
-		slots: make([]slot, tokens), free: make([]fabric.Token, 0, tokens),
+		generations: generations{open: 1, dirty: make([]fabric.PE, 0, npes), late: make([]fabric.PE, 0, npes)},
+		slots:       make([]slot, tokens), free: make([]fabric.Token, 0, tokens),
 		parked: make([]parked, 0, 64), spare: make([]parked, 0, 64),
 		early: map[uint64][]byte{}, unposted: make([]fabric.Token, 0, receives),
 		fatal: fatal, stopped: make(chan struct{}),

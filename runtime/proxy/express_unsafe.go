@@ -29,6 +29,7 @@ type Express struct {
 	Size        uint64         // of the segment
 	Desc        uintptr        // of the buffers
 	Epoch       uint64         // fences so far
+	Quieted     uint64         // last generation of which every quiet is done
 	Messages    uint64         // sent
 	MessageSize uint64         // bytes of them
 	Me, NPEs    uint32
@@ -36,6 +37,8 @@ type Express struct {
 	Receives    uint32 // tokens below are receive buffers
 	MaxMessage  uint32 // bytes of one
 	Unordered   uint32 // 1: messages may overtake writes
+	Stuck       uint32 // 1: something of the engine's own waits for room
+	Failures    uint32 // 1: some generation failed
 }
 
 // peer is what the engine knows about one PE. C reads and writes it as struct
@@ -53,7 +56,17 @@ type peer struct {
 	askedThen uint64 // before the first of that epoch: a write must not overtake these
 
 	writeEpoch uint64 // of the last one-sided write
-	writes     uint32 // in flight
+
+	// One-sided writes of which completion does not tell all that quiet has to
+	// know, and how many of them an answer has covered.
+	wrote      uint64
+	wroteAcked uint64
+
+	// Where acked and wroteAcked have to come for the closed generation.
+	goal      uint64
+	goalWrote uint64
+
+	writes uint32 // in flight
 
 	sent     uint32 // messages to it, answers included: the last sequence number
 	received uint32 // messages from it that were applied, in order
@@ -61,9 +74,10 @@ type peer struct {
 	early    uint32 // messages from it that wait for their turn
 
 	reachable bool
-	dirty     bool // in the dirty list
+	dirty     bool // in the dirty list: the open generation touched it
 	flushing  bool // a flush message is under way
-	unflushed bool // writes were posted that no flush has covered
+	unmet     bool // acked or wroteAcked is below its goal
+	late      bool // in the late list: a flush found no room
 }
 
 // The layout of one of Express.Peers, for C to compare.

@@ -184,6 +184,9 @@ func TestMessageDuringFlush(t *testing.T) {
 	if a.peers[1].flushing || b.heap[0] != 1 {
 		t.Fatalf("flushing %v, counter %d", a.peers[1].flushing, b.heap[0])
 	}
+	if st := a.Quiet(); st != Done {
+		t.Errorf("quiet of the first message: %d", st)
+	}
 	if st := a.Quiet(); st != Pending {
 		t.Errorf("quiet while a message is under way: %d", st)
 	}

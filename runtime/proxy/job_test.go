@@ -86,6 +86,7 @@ type pe struct {
 	words   [5]uint32 // lock, pollers, sleepers, wakes, napping
 	fatals  []error
 	applied func() // after each poll
+	ticket  Ticket // of Quiet, 0: none
 }
 
 const internal = 4096
@@ -156,9 +157,13 @@ func (j *job) close() {
 // leftovers reports what an engine at rest holds.
 func (p *pe) leftovers() {
 	p.j.t.Helper()
-	if len(p.free) != tokens-receives || p.inflight != 0 || len(p.parked) != 0 || len(p.early) != 0 || len(p.dirty) != 0 {
-		p.j.t.Errorf("PE %d at rest: %d of %d tokens free, %d operations in flight, %d messages parked, %d early, %d PEs dirty",
-			p.me, len(p.free), tokens-receives, p.inflight, len(p.parked), len(p.early), len(p.dirty))
+	if len(p.free) != tokens-receives || p.pending != [3]int{} || len(p.parked) != 0 || len(p.early) != 0 || len(p.dirty) != 0 {
+		p.j.t.Errorf("PE %d at rest: %d of %d tokens free, %d operations pending, %d messages parked, %d early, %d PEs dirty",
+			p.me, len(p.free), tokens-receives, p.pending, len(p.parked), len(p.early), len(p.dirty))
+	}
+	if p.closing() || p.wanted || p.unmet != 0 || len(p.late) != 0 {
+		p.j.t.Errorf("PE %d at rest: generation %d is open, %d complete, wanted %v, %d PEs unmet, %d flushes late",
+			p.me, p.open, p.Quieted, p.wanted, p.unmet, len(p.late))
 	}
 	if len(p.end.recvs) != receives || len(p.end.regions) != 2 {
 		p.j.t.Errorf("PE %d at rest: %d receive buffers, %d regions", p.me, len(p.end.recvs), len(p.end.regions))
@@ -237,15 +242,29 @@ func (p *pe) do(f func(r *Request) Status) uint64 {
 	return r.Value
 }
 
+// Quiet is a quiet that is asked for again while it answers Pending.
+func (p *pe) Quiet() Status {
+	if p.ticket == 0 {
+		p.ticket = p.QuietBegin()
+	}
+	st := p.QuietDone(p.ticket)
+	if st != Pending {
+		p.ticket = 0
+	}
+	return st
+}
+
 func (p *pe) quiet() {
 	p.j.t.Helper()
-	if p.post(func() Status {
+	p.ticket = 0
+	p.post(func() Status {
 		if st := p.Quiet(); st != Pending {
 			return st
 		}
 		return Again
-	}); p.inflight != 0 {
-		p.j.t.Errorf("PE %d: %d operations in flight after quiet", p.me, p.inflight)
+	})
+	if p.pending != [3]int{0, 0, p.pending[noLane]} {
+		p.j.t.Errorf("PE %d: %d operations pending after quiet", p.me, p.pending)
 	}
 }
 

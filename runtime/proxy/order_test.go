@@ -26,7 +26,7 @@ type effect struct {
 func (f *effect) look(heap []byte) (all, some bool) {
 	now := heap[f.at : f.at+len(f.bytes)]
 	if bytes.Equal(now, f.bytes) {
-		return true, true
+		return true, len(now) > 0 // of no bytes none is ever seen too early
 	}
 	return false, bytes.Count(now, []byte{0}) < len(now)
 }

@@ -11,6 +11,7 @@ import (
 // messages are never parked: they get Again.
 type parked struct {
 	pe    fabric.PE
+	lane  lane
 	epoch uint64 // that it belongs to
 	h     header
 }
@@ -81,7 +82,7 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 	e.Count.Reads++
 	e.Count.ReadBytes += n
 	if r == nil {
-		e.inflight++
+		e.pending[s.lane]++
 	}
 	return Pending
 }
@@ -107,7 +108,7 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 		return st
 	}
 	if r == nil {
-		e.inflight++
+		e.pending[s.lane]++
 	}
 	return Pending
 }
@@ -118,7 +119,12 @@ func (e *Engine) message(pe fabric.PE, h *header, payload unsafe.Pointer, n int)
 	if e.held(p) || (e.unordered && p.writes > 0 && p.writeEpoch != e.Epoch) {
 		return Again
 	}
-	return e.send(pe, e.Epoch, h, payload, n)
+	st := e.send(pe, h, payload, n)
+	if st == Done {
+		p.ask(e.Epoch, e.Epoch)
+		e.touch(pe)
+	}
+	return st
 }
 
 // held tells whether messages to p are parked, and so whether a caller's would
@@ -133,23 +139,29 @@ func (e *Engine) held(p *peer) bool {
 
 // own sends a message that nobody can be asked to try again, or parks it. Its
 // turn has come: an answer, or a signal whose bytes are on their way.
-func (e *Engine) own(pe fabric.PE, epoch uint64, h *header) {
+func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *header) {
 	p := &e.peers[pe]
 	if p.parked == 0 {
-		switch e.send(pe, epoch, h, nil, 0) {
+		switch e.send(pe, h, nil, 0) {
 		case Done:
+			if l != noLane {
+				p.ask(epoch, e.Epoch)
+				e.account(pe, l)
+			}
 			return
 		case Failed:
 			e.fatal(fmt.Errorf("PE %d: send: %w", pe, e.err))
 			return
 		}
 	}
-	e.parked = append(e.parked, parked{pe, epoch, *h})
+	e.parked = append(e.parked, parked{pe, l, epoch, *h})
+	e.pending[l]++
+	e.Stuck = 1
 	p.parked++
 }
 
-// send hands a message of an epoch to the provider.
-func (e *Engine) send(pe fabric.PE, epoch uint64, h *header, payload unsafe.Pointer, n int) Status {
+// send hands a message to the provider.
+func (e *Engine) send(pe fabric.PE, h *header, payload unsafe.Pointer, n int) Status {
 	p := &e.peers[pe]
 	if !p.reachable {
 		return e.fail(errNoRoute)
@@ -182,10 +194,6 @@ func (e *Engine) send(pe fabric.PE, epoch uint64, h *header, payload unsafe.Poin
 	p.sent++
 	e.Messages++
 	e.MessageSize += uint64(op.Len)
-	if h.Kind != kindReply && h.Kind != kindFlush {
-		p.ask(epoch, e.Epoch)
-		e.touch(pe)
-	}
 	return Done
 }
 
@@ -232,14 +240,16 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	e.Count.WriteBytes += n
 	p.writes++
 	p.writeEpoch = e.Epoch
-	p.unflushed = !e.caps.DeliveryComplete
-	e.inflight++
+	if !e.caps.DeliveryComplete {
+		p.wrote++
+	}
+	e.pending[s.lane]++
 	e.touch(pe)
 	if after != nil {
 		if e.unordered {
 			s.then, s.epoch, s.after = true, e.Epoch, *after
 		} else {
-			e.own(pe, e.Epoch, after)
+			e.own(pe, e.Epoch, s.lane, after)
 		}
 	}
 	return Pending
@@ -288,7 +298,7 @@ func (e *Engine) posted(t fabric.Token, s *slot, err error) Status {
 func (e *Engine) dropRegion(s *slot) {
 	if s.region.Base != nil {
 		if err := e.prov.Unregister(s.region); err != nil {
-			e.lost = err
+			e.lose(s.lane, err)
 		}
 		s.region = fabric.Region{}
 	}
@@ -306,14 +316,7 @@ func (e *Engine) unpark() {
 	}
 	for i := range work {
 		m := &work[i]
-		e.own(m.pe, m.epoch, &m.h)
-	}
-}
-
-// touch remembers that quiet has to flush pe.
-func (e *Engine) touch(pe fabric.PE) {
-	if p := &e.peers[pe]; !p.dirty {
-		p.dirty = true
-		e.dirty = append(e.dirty, pe)
+		e.pending[m.lane]--
+		e.own(m.pe, m.epoch, m.lane, &m.h)
 	}
 }

@@ -2,45 +2,184 @@ package proxy
 
 import "libshmem/fabric"
 
-// Fence orders what was posted before it ahead of what is posted after it, for
-// each PE. It posts nothing and waits for nothing: the operations that have to
-// wait find out when they are posted.
-func (e *Engine) Fence() Status {
-	e.Epoch++
+// Ticket names a quiet. Tickets ascend; 0 is none.
+type Ticket uint64
+
+// Operations are counted in generations. The open one takes what is posted
+// now. QuietBegin closes it, unless the one before is not complete yet: then
+// the open one is closed as soon as that is, and all quiets that begin until
+// then share it. So at most two generations have operations under way, which
+// two counters tell apart by the last bit of the generation's number, and a
+// quiet ends however much is posted after it: it waits for two generations at
+// most, and neither grows once it is closed.
+type generations struct {
+	open    Ticket // takes what is posted now; Express.Quieted is the last complete one
+	wanted  bool   // close the open one as soon as the one before it is complete
+	pending [3]int // operations and parked messages under way, by lane
+	lost    [2]error
+	unmet   int         // PEs of the closed generation that owe an answer
+	dirty   []fabric.PE // PEs that the open one has touched
+	late    []fabric.PE // PEs whose flush found no room
+
+	failed    [8]failure // generations, newest last
+	nFailed   int
+	forgotten failure // the newest that found no place there
+}
+
+type failure struct {
+	ticket Ticket
+	err    error
+}
+
+// lane is the last bit of a generation, or noLane for messages that no quiet
+// waits for.
+type lane uint8
+
+const noLane lane = 2
+
+func laneOf(t Ticket) lane { return lane(t & 1) }
+
+// QuietBegin asks for the completion of everything that was posted before. It
+// waits for nothing and allocates nothing. An operation that was answered with
+// Again was not posted.
+func (e *Engine) QuietBegin() Ticket {
+	if !e.closing() {
+		e.closeGeneration()
+		t := e.open - 1
+		e.settle()
+		return t
+	}
+	e.wanted = true
+	return e.open
+}
+
+// QuietDone answers Done when everything that was posted before the ticket's
+// QuietBegin has taken effect at its target, Pending before, and Failed when
+// an operation that the ticket covers failed and no caller was told. Each
+// failure is in one generation: all quiets that share it hear of it, and none
+// after them. A ticket that is asked for only after eight later generations
+// failed is answered Failed too, for it is no longer known.
+func (e *Engine) QuietDone(t Ticket) Status {
+	if e.settle(); uint64(t) > e.Quieted {
+		return Pending
+	}
+	for i := range e.failed[:e.nFailed] {
+		if f := &e.failed[i]; f.ticket == t {
+			return e.fail(f.err)
+		}
+	}
+	if t <= e.forgotten.ticket {
+		return e.fail(e.forgotten.err)
+	}
 	return Done
 }
 
-// Quiet answers Done when everything that was posted has taken effect at its
-// target. While it answers Pending the caller polls and asks again. It answers
-// Failed once when an operation failed that no caller was told about.
-func (e *Engine) Quiet() Status {
-	if e.lost != nil {
-		err := e.lost
-		e.lost = nil
-		return e.fail(err)
-	}
-	e.unpark()
-	if len(e.parked) > 0 {
-		return Pending
-	}
-	status := Done
-	keep := e.dirty[:0]
+// closing tells whether a closed generation is not complete.
+func (e *Engine) closing() bool { return uint64(e.open) > e.Quieted+1 }
+
+// closeGeneration notes how far each PE that was touched has to come.
+func (e *Engine) closeGeneration() {
+	e.open++
 	for _, pe := range e.dirty {
 		p := &e.peers[pe]
-		if p.acked == p.asked && p.writes == 0 && !p.unflushed && !p.flushing {
-			p.dirty = false
-			continue
-		}
-		keep = append(keep, pe)
-		if (p.acked != p.asked || p.unflushed) && e.flush(pe) == Failed {
-			status = Failed
+		p.dirty = false
+		p.goal, p.goalWrote = p.asked, p.wrote
+		if !p.met() {
+			p.unmet = true
+			e.unmet++
 		}
 	}
-	e.dirty = keep
-	if status == Done && (len(e.dirty) > 0 || e.inflight > 0) {
-		return Pending
+	work := e.dirty
+	e.dirty = e.dirty[:0]
+	for _, pe := range work {
+		// A flush that cannot be sent puts its PE into dirty again, behind
+		// where work is read.
+		if e.peers[pe].unmet {
+			e.cover(pe)
+		}
 	}
-	return status
+}
+
+// settle notices that the closed generation is complete.
+func (e *Engine) settle() {
+	for e.closing() && e.unmet == 0 && e.pending[laneOf(e.open-1)] == 0 {
+		t := e.open - 1
+		if lost := &e.lost[laneOf(t)]; *lost != nil {
+			e.remember(t, *lost)
+			*lost = nil
+		}
+		e.Quieted = uint64(t)
+		if !e.wanted {
+			return
+		}
+		e.wanted = false
+		e.closeGeneration()
+	}
+}
+
+func (e *Engine) remember(t Ticket, err error) {
+	if e.nFailed == len(e.failed) {
+		e.forgotten = e.failed[0]
+		copy(e.failed[:], e.failed[1:])
+		e.nFailed--
+	}
+	e.failed[e.nFailed] = failure{t, err}
+	e.nFailed++
+	e.Failures = 1
+}
+
+// lose notes that an operation failed whose caller waits for a quiet.
+func (e *Engine) lose(l lane, err error) { e.lost[l] = err }
+
+// met tells whether p has applied what the closed generation sent it.
+func (p *peer) met() bool { return p.acked >= p.goal && p.wroteAcked >= p.goalWrote }
+
+// cover sees to it that an answer of pe will cover its goal: that of a flush
+// under way may, and is looked at when it comes.
+func (e *Engine) cover(pe fabric.PE) {
+	p := &e.peers[pe]
+	switch e.flush(pe) {
+	case Again:
+		if !p.late {
+			p.late = true
+			e.late = append(e.late, pe)
+			e.Stuck = 1
+		}
+	case Failed:
+		// The next quiet tries again.
+		e.lose(laneOf(e.open-1), e.err)
+		p.unmet = false
+		e.unmet--
+		e.touch(pe)
+	}
+}
+
+// coverLate tries the flushes again that found no room.
+func (e *Engine) coverLate() {
+	work := e.late
+	e.late = e.late[:0] // cover writes behind where work is read
+	for _, pe := range work {
+		p := &e.peers[pe]
+		if p.late = false; p.unmet {
+			e.cover(pe)
+		}
+	}
+}
+
+// account has a message to pe that was just sent waited for by the lane's
+// generation. A signal that had to wait for its bytes may belong to the closed
+// one.
+func (e *Engine) account(pe fabric.PE, l lane) {
+	if l == laneOf(e.open) {
+		e.touch(pe)
+		return
+	}
+	p := &e.peers[pe]
+	if p.goal = p.asked; !p.unmet {
+		p.unmet = true
+		e.unmet++
+	}
+	e.cover(pe)
 }
 
 // flush asks pe to answer when it has applied all messages sent so far. On a
@@ -55,12 +194,35 @@ func (e *Engine) flush(pe fabric.PE) Status {
 	if !ok {
 		return Again
 	}
-	if st := e.send(pe, e.Epoch, &header{Kind: kindFlush, Token: e.question(t)}, nil, 0); st != Done {
+	if st := e.send(pe, &header{Kind: kindFlush, Token: e.question(t)}, nil, 0); st != Done {
 		e.give(t)
 		return st
 	}
-	s.asked = p.asked
+	s.asked, s.wrote = p.asked, p.wrote
 	p.flushing = true
-	p.unflushed = false
 	return Pending
+}
+
+// flushed takes the answer to a flush.
+func (e *Engine) flushed(s *slot) {
+	p := &e.peers[s.pe]
+	p.acked, p.wroteAcked = s.asked, s.wrote
+	p.flushing = false
+	if !p.unmet {
+		return
+	}
+	if p.met() {
+		p.unmet = false
+		e.unmet--
+	} else {
+		e.cover(s.pe)
+	}
+}
+
+// touch remembers that the open generation has something to ask of pe.
+func (e *Engine) touch(pe fabric.PE) {
+	if p := &e.peers[pe]; !p.dirty {
+		p.dirty = true
+		e.dirty = append(e.dirty, pe)
+	}
 }

@@ -22,9 +22,11 @@ const (
 type slot struct {
 	use     use
 	width   uint8  // of fetch
+	lane    lane   // of the generation that waits for it
 	turn    uint16 // how often the token was given out
 	pe      fabric.PE
 	asked   uint64         // flush: messages covered
+	wrote   uint64         // flush: writes covered
 	request *Request       // nil: quiet waits for it
 	fetch   unsafe.Pointer // where a non-blocking fetch puts its value
 	then    bool           // write: send the message in after, of the epoch, when it is done
@@ -41,7 +43,7 @@ func (e *Engine) take(u use, pe fabric.PE) (fabric.Token, *slot, bool) {
 	t := e.free[len(e.free)-1]
 	e.free = e.free[:len(e.free)-1]
 	s := &e.slots[t]
-	*s = slot{use: u, pe: pe, turn: s.turn + 1}
+	*s = slot{use: u, pe: pe, turn: s.turn + 1, lane: laneOf(e.open)}
 	return t, s, true
 }
 
