@@ -1,6 +1,8 @@
-// Command gen writes the files that are generated from libshmem/capi/spec:
-// the public header, the functions behind it, the version scripts, the list of
-// exported symbols, the C tests, and the page that counts what is there.
+// Command gen writes the files that are generated from the tables. From
+// libshmem/capi/spec: the public header, the functions behind it, the version
+// scripts, the list of exported symbols, the C tests, and the page that counts
+// what is there. From libshmem/capi/wire: the layout that the ring's producers
+// and the proxy share, in C and in Go, and its picture.
 //
 //	go run ./capi/gen           writes them
 //	go run ./capi/gen -check    writes nothing and fails when one is out of date
@@ -39,6 +41,7 @@ func outputs(root string) ([]file, error) {
 		{"tests/abi/symbols.golden", symbols()},
 		{"docs/api-coverage.md", page},
 	}
+	out = append(out, wireFiles()...)
 	out = append(out, thunks()...)
 	return append(out, checks()...), nil
 }
@@ -107,7 +110,7 @@ func leftOver(root string, files []file) ([]string, error) {
 		known[f.path] = true
 	}
 	var left []string
-	for _, dir := range []string{"capi/front", "capi/core", "tests/c"} {
+	for _, dir := range []string{"capi/front", "capi/core", "device/shmem", "queue", "tests/c"} {
 		found, err := fs.Glob(os.DirFS(root), dir+"/zz_*")
 		if err != nil {
 			return nil, err

@@ -21,7 +21,9 @@ const graph = `
 
 capi/spec:
     # a table of data; the generator and tests read it, nothing is behind it
-capi/gen: . capi/spec
+capi/wire:
+    # as capi/spec, for what device code and the proxy share
+capi/gen: . capi/spec capi/wire
     # runs when the library is built: what it imported of the runtime would
     # have to be built before the files that it generates
 capi/core: . fabric runtime/config runtime/heap runtime/pe runtime/proxy runtime/shmerr runtime/topo
@@ -61,6 +63,10 @@ runtime/proxy: . fabric runtime/shmerr runtime/shmlog
     # gets its provider from runtime/pe, so that a test can give it another
 runtime/pe: . fabric fabric/ofi runtime/bootstrap/... runtime/config runtime/heap/... runtime/proxy runtime/shmerr runtime/shmlog runtime/topo/...
     # the composition root: nothing else picks an implementation
+
+queue:
+    # slots and counters: it knows no fabric and no heap, so that the protocol
+    # can be explored case by case
 
 fabric:
     # the seam itself: what it imported, every provider would carry

@@ -1,0 +1,186 @@
+// Package wire is the table of what GPU threads, host threads and the proxy
+// write for each other: the slots of a ring and the structs around it.
+// capi/gen makes of it the C and CUDA header (device/shmem/zz_wire.h), the Go
+// structs and codecs (queue/zz_wire.go) and the picture (docs/wire.md), so that
+// the three cannot disagree.
+//
+// The package holds layout, not behaviour. It imports nothing. How slots are
+// taken, filled and given back is in device/shmem/ring.h and in package queue.
+//
+// # Slots
+//
+// A slot is two words of 64 bits. Bit 63 of each word is the lap bit, which
+// tells a slot of this round from one of the round before: each word vouches
+// for itself, so the two need not be stored at once. An operation takes one to
+// three consecutive slots, and the first always begins with the same fields.
+// Operands of 64 bits lose their top bit to the lap; it travels in the first
+// slot.
+package wire
+
+// Version counts the changes of this table that old code cannot read.
+const Version = 1
+
+// Bits that a word has for fields; the one above them is the lap.
+const Bits = 63
+
+// MaxSlots is the most slots that an operation takes.
+const MaxSlots = 3
+
+// A Field is a range of bits within the slots of an operation. A field of 64
+// bits fills a word but for its top bit, which is at Top in the first word.
+type Field struct {
+	Name  string
+	Slot  int
+	Word  int
+	Shift int
+	Bits  int
+	Top   int // bit of slot 0, word 0; only for fields of 64 bits
+	Doc   string
+}
+
+// aux is where the part of the first word begins that each operation uses in
+// its own way, and top where the top bits of 64-bit operands are.
+const (
+	aux = 31
+	top = aux + 17
+)
+
+// Head has the fields that every operation begins with.
+var Head = []Field{
+	{Name: "op", Slot: 0, Word: 0, Shift: 0, Bits: 5, Doc: "the operation"},
+	{Name: "kind", Slot: 0, Word: 0, Shift: 5, Bits: 4, Doc: "which atomic operation, numbered as enum shmemi_amo"},
+	{Name: "width", Slot: 0, Word: 0, Shift: 9, Bits: 2, Doc: "logarithm of the bytes of an element: 0 to 3"},
+	{Name: "pe", Slot: 0, Word: 0, Shift: 11, Bits: 20, Doc: "the target"},
+	{Name: "dest", Slot: 0, Word: 1, Shift: 0, Bits: 44, Doc: "byte offset in the target's symmetric segment"},
+	{Name: "context", Slot: 0, Word: 1, Shift: 44, Bits: 12, Doc: "context that the operation belongs to; 0 is the default one"},
+}
+
+// Fields has those that operations choose from.
+var Fields = []Field{
+	{Name: "value32", Slot: 0, Word: 0, Shift: aux, Bits: 32, Doc: "an element, or an operand that is sign-extended"},
+	{Name: "reply", Slot: 0, Word: 0, Shift: aux, Bits: 16, Doc: "where the answer goes"},
+	{Name: "want", Slot: 0, Word: 0, Shift: aux + 16, Bits: 1, Doc: "1: somebody waits for the answer"},
+	{Name: "local", Slot: 1, Word: 0, Bits: 64, Top: top, Doc: "address of the bytes at the caller"},
+	{Name: "length", Slot: 1, Word: 1, Bits: 44, Doc: "bytes"},
+	{Name: "value", Slot: 1, Word: 0, Bits: 64, Top: top, Doc: "an element or operand"},
+	{Name: "value2", Slot: 1, Word: 1, Bits: 64, Top: top + 1, Doc: "the second half of an element, or the comparand"},
+	{Name: "signal", Slot: 2, Word: 0, Bits: 64, Top: top + 2, Doc: "what the signal is set to, or what is added"},
+	{Name: "signal_at", Slot: 2, Word: 1, Bits: 44, Doc: "byte offset of the signal in the target's symmetric segment"},
+}
+
+// An Op is one operation.
+type Op struct {
+	Name   string
+	Code   int
+	Slots  int
+	Fields []string // after op: of Head and of Fields, in the order of the packing function's arguments
+	Doc    string
+}
+
+// Ops is every operation. Codes of operations that were removed are not used
+// again within a Version.
+var Ops = []Op{
+	{"nop", 0, 1, nil, "Takes a slot and does nothing."},
+	{"put", 1, 2, []string{"pe", "context", "dest", "local", "length", "want", "reply"},
+		"Copies bytes to the target. The answer, when wanted, says that the bytes at the caller may be reused."},
+	{"get", 2, 2, []string{"pe", "context", "dest", "local", "length", "want", "reply"},
+		"Copies bytes from the target. The answer, when wanted, says that they are there."},
+	{"put_signal", 3, 3, []string{"pe", "context", "dest", "local", "length", "want", "reply", "kind", "signal", "signal_at"},
+		"Copies bytes to the target, then sets its signal or adds to it."},
+	{"p", 4, 1, []string{"pe", "context", "dest", "width", "value32"},
+		"Stores an element of up to 4 bytes."},
+	{"p_wide", 5, 2, []string{"pe", "context", "dest", "value"},
+		"Stores an element of 8 bytes."},
+	{"p_pair", 6, 2, []string{"pe", "context", "dest", "value", "value2"},
+		"Stores an element of 16 bytes."},
+	{"amo", 7, 1, []string{"pe", "context", "dest", "kind", "width", "value32"},
+		"Applies an atomic operation that nobody waits for. Signals are these."},
+	{"amo_wide", 8, 2, []string{"pe", "context", "dest", "kind", "width", "value", "value2", "want", "reply"},
+		"As amo, with a full operand, a comparand and an answer: the value before."},
+	{"quiet", 9, 1, []string{"context"},
+		"Asks that everything before it be complete; the ring's done then passes it."},
+	{"fence", 10, 1, []string{"context"},
+		"What comes before it on any ring is ordered ahead of what comes after it, for each PE."},
+}
+
+// A Member is a field of a struct in shared memory.
+type Member struct {
+	Name string
+	Type string // u32, i32, u64, ptr
+	Doc  string // who writes it, who reads it
+	At   int    // offset where it must be; -1: follows the member before
+}
+
+// A Struct lies in memory that more than one party sees.
+type Struct struct {
+	Name    string // C name after shmemi_
+	Go      string
+	Size    int // bytes
+	Doc     string
+	Members []Member
+}
+
+const next = -1
+
+// Structs is every one of them.
+var Structs = []Struct{
+	{Name: "ring_line", Go: "Line", Size: 64, Doc: "What the proxy tells producers about a ring. Only the proxy writes it.", Members: []Member{
+		{"tail", "u64", "positions below it may be used again; published once a batch", next},
+		{"done", "u64", "position after the last quiet that is complete", next},
+		{"asleep", "u32", "1: the proxy sleeps and a host producer has to wake it", next},
+		{"stopped", "u32", "1: nobody empties the ring any more; producers give up", next},
+	}},
+	{Name: "reply", Go: "Reply", Size: 16, Doc: "An answer. The proxy writes value and status, then turn; the producer that claimed it waits until turn changes.", Members: []Member{
+		{"value", "u64", "what was fetched", next},
+		{"turn", "u32", "counts the answers", next},
+		{"status", "i32", "0, or the operation failed and the proxy has said why", next},
+	}},
+	{Name: "ring_near", Go: "Near", Size: 256, Doc: "The producers' own words, in memory that is near to them. The claims of the replies follow, 32 in a word.", Members: []Member{
+		{"head", "u64", "next position to be taken; producers add to it", 0},
+		{"tail", "u64", "a tail that some producer has seen; it may lag, and may step back", 128},
+	}},
+	{Name: "ring", Go: "Desc", Size: 64, Doc: "Where a ring is. It does not change once producers have it.", Members: []Member{
+		{"slots", "ptr", "the slots", next},
+		{"line", "ptr", "struct shmemi_ring_line", next},
+		{"replies", "ptr", "array of struct shmemi_reply", next},
+		{"near", "ptr", "struct shmemi_ring_near and the claims", next},
+		{"log2_slots", "u32", "logarithm of the number of slots", next},
+		{"log2_replies", "u32", "logarithm of the number of replies, at least 5", next},
+		{"wake", "ptr", "of a host producer: called with wake_arg when the proxy sleeps; else NULL", next},
+		{"wake_arg", "ptr", "see wake", next},
+	}},
+	{Name: "device_peer", Go: "Peer", Size: 16, Doc: "The way to a PE.", Members: []Member{
+		{"direct", "ptr", "where its symmetric segment is mapped for loads and stores, or NULL: by ring", next},
+		{"reserved", "u64", "0", next},
+	}},
+	{Name: "device_state", Go: "State", Size: 128, Doc: "All that device code knows about the job. It does not change while kernels run, but for what the pointers name.", Members: []Member{
+		{"version", "u32", "of the layout: producers of another version refuse it", next},
+		{"size", "u32", "of this struct", next},
+		{"me", "i32", "number of this PE", next},
+		{"n_pes", "i32", "number of PEs", next},
+		{"segment", "u64", "address of this PE's symmetric segment, from which offsets count", next},
+		{"heap", "u64", "address of the user heap in it", next},
+		{"heap_size", "u64", "bytes of the user heap", next},
+		{"peers", "ptr", "array of struct shmemi_device_peer, one for each PE", next},
+		{"rings", "ptr", "array of struct shmemi_ring", next},
+		{"ring_count", "u32", "rings; 0: every PE is reached directly", next},
+		{"ring_map", "u32", "what picks a thread's ring: SHMEMI_MAP_...", next},
+		{"stop", "ptr", "one u32: not 0 when the job ends and waits must not go on", next},
+	}},
+}
+
+// A Constant is a number that both sides know.
+type Constant struct {
+	Name  string // C: SHMEMI_<Name>
+	Go    string
+	Value int
+	Doc   string
+}
+
+// Constants is every one of them that no operation or struct gives.
+var Constants = []Constant{
+	{"MAP_CTA", "MapCTA", 0, "threads of a block share a ring"},
+	{"MAP_SM", "MapSM", 1, "threads of a multiprocessor share a ring"},
+	{"MAP_WARP", "MapWarp", 2, "threads of a warp share a ring"},
+	{"MAP_PE", "MapPE", 3, "operations on the same PE share a ring"},
+}

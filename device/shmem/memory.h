@@ -1,0 +1,189 @@
+/*
+ * memory.h: every access of a producer to memory that others see, named by
+ * its purpose. On the GPU each is one instruction, whose scope and order the
+ * tests pin in the PTX; on the host a builtin.
+ *
+ * Near memory is shared among producers only (device memory for a GPU), far
+ * memory also with the proxy (pinned host memory).
+ */
+#ifndef SHMEM_MEMORY_H
+#define SHMEM_MEMORY_H
+
+#include "zz_wire.h"
+
+#include <sched.h>
+
+/*
+ * Before slots whose operation names memory that was just written: makes the
+ * writes visible to the proxy and the NIC first. Once for a burst. A release on
+ * each slot would cost the same each time: 1117 cycles on an H200, where a
+ * relaxed slot costs 26.
+ */
+SHMEMI_HD void shmemi_before_slots(void)
+{
+#ifdef __CUDA_ARCH__
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+#else
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+#endif
+}
+
+/*
+ * Both words of a slot. Relaxed: each carries a lap, so it does not matter
+ * which comes first, and what must come before them has a fence of its own.
+ * ThreadSanitizer knows no fences; for it the stores are releases.
+ */
+SHMEMI_HD void shmemi_store_slot(void *slot, uint64_t a, uint64_t b)
+{
+#ifdef __CUDA_ARCH__
+    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(slot), "l"(a), "l"(b)
+                 : "memory");
+#elif defined(SHMEMI_TSAN)
+    __atomic_store_n((uint64_t *)slot, a, __ATOMIC_RELEASE);
+    __atomic_store_n((uint64_t *)slot + 1, b, __ATOMIC_RELEASE);
+#else
+    __atomic_store_n((uint64_t *)slot, a, __ATOMIC_RELAXED);
+    __atomic_store_n((uint64_t *)slot + 1, b, __ATOMIC_RELAXED);
+#endif
+}
+
+/* Adds to a word of near memory and returns what it was. */
+SHMEMI_HD uint64_t shmemi_take_near(uint64_t *word, uint64_t n)
+{
+#ifdef __CUDA_ARCH__
+    uint64_t old;
+    asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;"
+                 : "=l"(old)
+                 : "l"(word), "l"(n)
+                 : "memory");
+    return old;
+#else
+    return __atomic_fetch_add(word, n, __ATOMIC_RELAXED);
+#endif
+}
+
+/*
+ * The cached tail. Acquire on the host: the slots that it frees were read by
+ * the proxy before it published them, and the next stores must not be seen by
+ * those reads. A GPU does not store ahead of the branch that decides on it.
+ */
+SHMEMI_HD uint64_t shmemi_load_near(const uint64_t *word)
+{
+#ifdef __CUDA_ARCH__
+    uint64_t v;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(word) : "memory");
+    return v;
+#else
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+#endif
+}
+
+SHMEMI_HD void shmemi_store_near(uint64_t *word, uint64_t v)
+{
+#ifdef __CUDA_ARCH__
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(v) : "memory");
+#else
+    __atomic_store_n(word, v, __ATOMIC_RELEASE);
+#endif
+}
+
+/* Sets bits of a word of near memory and returns what it was. */
+SHMEMI_HD uint32_t shmemi_claim_near(uint32_t *word, uint32_t bits)
+{
+#ifdef __CUDA_ARCH__
+    uint32_t old;
+    asm volatile("atom.acquire.gpu.global.or.b32 %0, [%1], %2;"
+                 : "=r"(old)
+                 : "l"(word), "r"(bits)
+                 : "memory");
+    return old;
+#else
+    return __atomic_fetch_or(word, bits, __ATOMIC_ACQUIRE);
+#endif
+}
+
+/* Clears bits, after the last look at what they stood for. */
+SHMEMI_HD void shmemi_release_claim(uint32_t *word, uint32_t bits)
+{
+#ifdef __CUDA_ARCH__
+    asm volatile("red.release.gpu.global.and.b32 [%0], %1;" ::"l"(word), "r"(~bits) : "memory");
+#else
+    __atomic_fetch_and(word, ~bits, __ATOMIC_RELEASE);
+#endif
+}
+
+/* A word that the proxy writes, where only its value counts. */
+SHMEMI_HD uint32_t shmemi_load_far32(const uint32_t *word)
+{
+#ifdef __CUDA_ARCH__
+    uint32_t v;
+    asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(word) : "memory");
+    return v;
+#else
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+#endif
+}
+
+/* The proxy's tail (as shmemi_load_near), or a value that an acquire went before. */
+SHMEMI_HD uint64_t shmemi_load_far(const uint64_t *word)
+{
+#ifdef __CUDA_ARCH__
+    uint64_t v;
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(word) : "memory");
+    return v;
+#else
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+#endif
+}
+
+/* A word that the proxy writes last: what it wrote before is visible after. */
+SHMEMI_HD uint32_t shmemi_acquire_far32(const uint32_t *word)
+{
+#ifdef __CUDA_ARCH__
+    uint32_t v;
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(word) : "memory");
+    return v;
+#else
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+#endif
+}
+
+SHMEMI_HD uint64_t shmemi_acquire_far(const uint64_t *word)
+{
+#ifdef __CUDA_ARCH__
+    uint64_t v;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(word) : "memory");
+    return v;
+#else
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+#endif
+}
+
+/*
+ * Between two looks at a word that somebody else changes; looks counts them. A
+ * GPU's look takes a microsecond over PCIe and needs no pause. A host thread
+ * gives way after a while, for the one it waits for may need its processor.
+ */
+SHMEMI_HD void shmemi_pause(uint32_t *looks)
+{
+#ifdef __CUDA_ARCH__
+    (void)looks;
+#else
+    if (++*looks > 256)
+        sched_yield();
+#if defined(__x86_64__) || defined(__i386__)
+    else
+        __builtin_ia32_pause();
+#endif
+#endif
+}
+
+/* Keeps the compiler from moving accesses across. */
+SHMEMI_HD void shmemi_order_compiler(void)
+{
+#ifndef __CUDA_ARCH__
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+#endif

@@ -1,0 +1,249 @@
+/*
+ * ring.h: how a thread hands an operation to the proxy.
+ *
+ * One text for GPU threads (nvcc) and host threads (any C99 or C++11 compiler
+ * with GCC's builtins), so that what runs under ThreadSanitizer on a machine
+ * without a GPU is the code that a kernel runs. zz_wire.h has the layout,
+ * memory.h every access to memory that others see.
+ *
+ * A producer takes positions by one addition to the head, waits until the
+ * consumer has passed what they held before, and stores its slots. Slots
+ * vouch for themselves, so nothing follows them; what must be visible before
+ * an operation is seen goes before its slots (shmemi_before_slots).
+ *
+ * Positions that were taken must be filled: a thread that dies in between
+ * stops its ring there, and the proxy names the ring and the position.
+ */
+#ifndef SHMEM_RING_H
+#define SHMEM_RING_H
+
+#include "memory.h"
+#include "zz_wire.h"
+
+/*
+ * What a wait answers when the ring was stopped: the job ends, and what the
+ * wait was for may not have happened.
+ */
+#define SHMEMI_STOPPED (-1)
+
+SHMEMI_HD struct shmemi_ring_near *shmemi_near(const struct shmemi_ring *r)
+{
+    return (struct shmemi_ring_near *)r->near;
+}
+
+SHMEMI_HD struct shmemi_ring_line *shmemi_line(const struct shmemi_ring *r)
+{
+    return (struct shmemi_ring_line *)r->line;
+}
+
+/*
+ * Waits until positions below end may be stored, size being the ring's. The
+ * tail that some producer saw last is near; only when it does not reach is the
+ * proxy's read, over PCIe for a GPU.
+ */
+SHMEMI_HD int shmemi_wait_room(const struct shmemi_ring *r, uint64_t end)
+{
+    uint64_t size = (uint64_t)1 << r->log2_slots;
+    uint32_t looks = 0;
+    /* Positions wrap at 2^64, so distances are compared, not positions. */
+    while ((int64_t)(end - shmemi_load_near(&shmemi_near(r)->tail) - size) > 0) {
+        uint64_t tail = shmemi_load_far(&shmemi_line(r)->tail);
+        /* It may step back behind another's; that costs one more look. */
+        shmemi_store_near(&shmemi_near(r)->tail, tail);
+        if ((int64_t)(end - tail - size) <= 0)
+            break;
+        if (shmemi_load_far32(&shmemi_line(r)->stopped))
+            return SHMEMI_STOPPED;
+        shmemi_pause(&looks);
+    }
+    return 0;
+}
+
+/* Stores the slots of an operation from position p on, which was taken. */
+SHMEMI_HD void shmemi_store_slots(const struct shmemi_ring *r, uint64_t p,
+                                  const struct shmemi_words *words, int slots)
+{
+    char *base = (char *)r->slots;
+    uint64_t mask = ((uint64_t)1 << r->log2_slots) - 1;
+#ifdef __CUDA_ARCH__
+#pragma unroll
+#endif
+    for (int i = 0; i < slots; i++) {
+        uint64_t lap = (~((p + (uint64_t)i) >> r->log2_slots) & 1) << SHMEMI_LAP_BIT;
+        shmemi_store_slot(base + ((p + (uint64_t)i) & mask) * 16, words->w[2 * i] | lap,
+                          words->w[2 * i + 1] | lap);
+    }
+}
+
+/*
+ * Wakes a proxy that sleeps. Only host producers can: a proxy that serves a
+ * GPU looks by itself. It announces its sleep, makes every running thread
+ * order its memory accesses (membarrier), and looks at its rings once more:
+ * so either it finds these slots, or this finds it asleep.
+ */
+SHMEMI_HD void shmemi_rouse(const struct shmemi_ring *r)
+{
+#ifndef __CUDA_ARCH__
+    shmemi_order_compiler();
+    if (r->wake != NULL && shmemi_load_far32(&shmemi_line(r)->asleep))
+        ((void (*)(void *))(uintptr_t)r->wake)(r->wake_arg);
+#else
+    (void)r;
+#endif
+}
+
+/*
+ * Pushes one operation. Returns the position of its first slot; where the ring
+ * was stopped nothing is stored and the position means nothing to anybody.
+ */
+SHMEMI_HD uint64_t shmemi_push(const struct shmemi_ring *r, const struct shmemi_words *words,
+                               int slots)
+{
+    uint64_t p = shmemi_take_near(&shmemi_near(r)->head, (uint64_t)slots);
+    if (shmemi_wait_room(r, p + (uint64_t)slots) == 0) {
+        shmemi_store_slots(r, p, words, slots);
+        shmemi_rouse(r);
+    }
+    return p;
+}
+
+/*
+ * A burst: positions for many operations by one addition. The caller stores
+ * count operations of so many slots each by shmemi_burst_store, in any order,
+ * and not more than the ring holds in all.
+ */
+struct shmemi_burst {
+    const struct shmemi_ring *ring;
+    uint64_t position;
+    int open; /* 0: the ring was stopped */
+};
+
+SHMEMI_HD struct shmemi_burst shmemi_burst_begin(const struct shmemi_ring *r, uint32_t count,
+                                                 int slots)
+{
+    struct shmemi_burst b;
+    uint64_t n = (uint64_t)count * (uint64_t)slots;
+    b.ring = r;
+    b.position = shmemi_take_near(&shmemi_near(r)->head, n);
+    b.open = shmemi_wait_room(r, b.position + n) == 0;
+    return b;
+}
+
+SHMEMI_HD void shmemi_burst_store(const struct shmemi_burst *b, uint32_t index,
+                                  const struct shmemi_words *words, int slots)
+{
+    if (b->open)
+        shmemi_store_slots(b->ring, b->position + (uint64_t)index * (uint64_t)slots, words, slots);
+}
+
+SHMEMI_HD void shmemi_burst_end(const struct shmemi_burst *b)
+{
+    if (b->open)
+        shmemi_rouse(b->ring);
+}
+
+#ifdef __CUDACC__
+/*
+ * Pushes one operation for each lane that comes here together with others for
+ * the same ring: one addition and one look at the tail for all of them. Every
+ * lane has an operation of its own with the same number of slots.
+ */
+static __device__ __forceinline__ uint64_t shmemi_push_lanes(const struct shmemi_ring *r,
+                                                             const struct shmemi_words *words,
+                                                             int slots)
+{
+    unsigned mask = __match_any_sync(__activemask(), (unsigned long long)(uintptr_t)r);
+    unsigned lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    unsigned leader = (unsigned)__ffs((int)mask) - 1;
+    uint64_t p = 0;
+    int room = 0;
+    if (lane == leader) {
+        uint64_t n = (uint64_t)__popc(mask) * (uint64_t)slots;
+        p = shmemi_take_near(&shmemi_near(r)->head, n);
+        room = shmemi_wait_room(r, p + n);
+    }
+    p = __shfl_sync(mask, (unsigned long long)p, (int)leader);
+    room = __shfl_sync(mask, room, (int)leader);
+    p += (uint64_t)__popc(mask & ((1u << lane) - 1)) * (uint64_t)slots;
+    if (room == 0)
+        shmemi_store_slots(r, p, words, slots);
+    return p;
+}
+#endif
+
+/*
+ * Claims a place for an answer. It is the caller's until shmemi_reply_wait has
+ * returned. A claim waits only for another's answer, never for its own.
+ */
+SHMEMI_HD uint32_t shmemi_reply_claim(const struct shmemi_ring *r, uint32_t hint)
+{
+    uint32_t *claims = (uint32_t *)(void *)(shmemi_near(r) + 1);
+    uint32_t mask = ((uint32_t)1 << r->log2_replies) - 1;
+    for (uint32_t i = hint & mask;; i = (i + 1) & mask) {
+        uint32_t bit = (uint32_t)1 << (i & 31);
+        if ((shmemi_claim_near(&claims[i >> 5], bit) & bit) == 0)
+            return i;
+    }
+}
+
+SHMEMI_HD struct shmemi_reply *shmemi_reply_at(const struct shmemi_ring *r, uint32_t i)
+{
+    return (struct shmemi_reply *)r->replies + i;
+}
+
+/* How many answers the place has had; to be read before the operation is pushed. */
+SHMEMI_HD uint32_t shmemi_reply_turn(const struct shmemi_ring *r, uint32_t i)
+{
+    return shmemi_load_far32(&shmemi_reply_at(r, i)->turn);
+}
+
+/*
+ * Waits for the answer, stores its value and gives the place back. Returns
+ * the status of the operation, or SHMEMI_STOPPED; then the place is not given
+ * back, for the answer may still come.
+ */
+SHMEMI_HD int shmemi_reply_wait(const struct shmemi_ring *r, uint32_t i, uint32_t turn,
+                                uint64_t *value)
+{
+    uint32_t *claims = (uint32_t *)(void *)(shmemi_near(r) + 1);
+    struct shmemi_reply *reply = shmemi_reply_at(r, i);
+    uint32_t looks = 0;
+    while (shmemi_acquire_far32(&reply->turn) == turn) {
+        if (shmemi_load_far32(&shmemi_line(r)->stopped))
+            return SHMEMI_STOPPED;
+        shmemi_pause(&looks);
+    }
+    int status = (int)shmemi_load_far32((const uint32_t *)(const void *)&reply->status);
+    *value = shmemi_load_far(&reply->value);
+    shmemi_release_claim(&claims[i >> 5], (uint32_t)1 << (i & 31));
+    return status;
+}
+
+/*
+ * Waits until everything that happens before this call, of any thread and on
+ * any ring, is complete. Many that wait at once share one flush.
+ */
+SHMEMI_HD int shmemi_ring_quiet(const struct shmemi_ring *r, uint32_t context)
+{
+    struct shmemi_words words = shmemi_pack_quiet(context);
+    uint32_t looks = 0;
+    shmemi_before_slots();
+    uint64_t p = shmemi_push(r, &words, SHMEMI_SLOTS_QUIET);
+    while ((int64_t)(shmemi_acquire_far(&shmemi_line(r)->done) - p) <= 0) {
+        if (shmemi_load_far32(&shmemi_line(r)->stopped))
+            return SHMEMI_STOPPED;
+        shmemi_pause(&looks);
+    }
+    return 0;
+}
+
+/* Orders what happens before this call ahead of what comes after it. */
+SHMEMI_HD void shmemi_ring_fence(const struct shmemi_ring *r, uint32_t context)
+{
+    struct shmemi_words words = shmemi_pack_fence(context);
+    shmemi_before_slots();
+    shmemi_push(r, &words, SHMEMI_SLOTS_FENCE);
+}
+
+#endif

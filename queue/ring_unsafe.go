@@ -1,0 +1,177 @@
+package queue
+
+import (
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+)
+
+// The limits of a ring's size, in slots. The lower one holds what a warp pushes
+// at once, 32 operations of the most slots, with room to go on.
+const (
+	MinSlots = 256
+	MaxSize  = 1 << 20
+)
+
+// Replies is how many operations of one ring may wait for an answer at once.
+const Replies = 1024
+
+const slotSize = 16
+
+// Memory is where the parts of a ring are, as this process sees them.
+type Memory struct {
+	Slots   unsafe.Pointer // SlotBytes of zeros, aligned to 16 bytes
+	Line    *Line          // zero
+	Replies unsafe.Pointer // ReplyBytes of zeros
+}
+
+// SlotBytes is the memory that n slots need, ReplyBytes that of the answers
+// and NearBytes that of the producers' own words.
+func SlotBytes(n int) int { return n * slotSize }
+
+// The sizes of the other parts.
+const (
+	ReplyBytes = Replies * int(unsafe.Sizeof(Reply{}))
+	NearBytes  = int(unsafe.Sizeof(Near{})) + Replies/8
+)
+
+// Ring is the consumer's view of one ring.
+type Ring struct {
+	slots   unsafe.Pointer
+	mask    uint64
+	shift   uint
+	pos     uint64 // next position to be read
+	line    *Line
+	replies unsafe.Pointer
+	words   [2 * MaxSlots]uint64
+}
+
+// New makes the consumer of a ring of n slots, which is empty.
+func New(m Memory, n int) (*Ring, error) {
+	if n < MinSlots || n > MaxSize || n&(n-1) != 0 {
+		return nil, fmt.Errorf("make ring of %d slots: the number must be a power of two from %d to %d (see SHMEM_RING_SIZE)", n, MinSlots, MaxSize)
+	}
+	return newRing(m, n), nil
+}
+
+func newRing(m Memory, n int) *Ring {
+	return &Ring{slots: m.Slots, mask: uint64(n) - 1, shift: uint(bits.TrailingZeros(uint(n))), line: m.Line, replies: m.Replies}
+}
+
+// Position is that of the next operation.
+func (r *Ring) Position() uint64 { return r.pos }
+
+// Line is what producers are told about the ring.
+func (r *Ring) Line() *Line { return r.line }
+
+// HeadSlot is where the next operation's first word will appear, and Lap what
+// its lap will be: for those who wait outside this package.
+func (r *Ring) HeadSlot() (word *uint64, lap uint64) {
+	return (*uint64)(r.slot(r.pos)), r.lap(r.pos)
+}
+
+func (r *Ring) slot(p uint64) unsafe.Pointer {
+	return unsafe.Add(r.slots, (p&r.mask)*slotSize)
+}
+
+// lap is the lap bit of position p, in its place in a word.
+func (r *Ring) lap(p uint64) uint64 { return (^p >> r.shift) << 63 }
+
+// Result is what Next found.
+type Result uint8
+
+// The results.
+const (
+	Empty   Result = iota // no whole operation is there yet
+	Found                 // an operation
+	Unknown               // a slot with a code that the table does not have; it was passed
+)
+
+// Next decodes the next operation into op and moves past it. Its slots stay the
+// ring's own until Publish. Whether the fields make sense is the caller's to
+// check: any bits may be there.
+func (r *Ring) Next(op *Op) Result {
+	p := r.pos
+	at := (*[2]uint64)(r.slot(p))
+	lap := r.lap(p)
+	w0 := atomic.LoadUint64(&at[0])
+	w1 := atomic.LoadUint64(&at[1])
+	if (w0^lap)>>63 != 0 || (w1^lap)>>63 != 0 {
+		return Empty
+	}
+	w := &r.words
+	w[0], w[1] = w0, w1
+	n := slotsOf[w0&(uint64(len(slotsOf))-1)]
+	for i := uint64(1); i < uint64(n); i++ {
+		at := (*[2]uint64)(r.slot(p + i))
+		lap := r.lap(p + i)
+		w[2*i] = atomic.LoadUint64(&at[0])
+		w[2*i+1] = atomic.LoadUint64(&at[1])
+		if (w[2*i]^lap)>>63 != 0 || (w[2*i+1]^lap)>>63 != 0 {
+			return Empty
+		}
+	}
+	if n == 0 {
+		op.Code = Code(w0 & (uint64(len(slotsOf)) - 1))
+		r.pos = p + 1
+		return Unknown
+	}
+	op.unpack(w)
+	r.pos = p + uint64(n)
+	return Found
+}
+
+// Unread takes back the last Next that gave Found, of an operation whose time
+// has not come.
+func (r *Ring) Unread(op *Op) { r.pos -= uint64(slotsOf[op.Code]) }
+
+// Publish gives the slots of what was read back to the producers.
+func (r *Ring) Publish() {
+	if r.line.Tail != r.pos { // nobody else writes it
+		atomic.StoreUint64(&r.line.Tail, r.pos)
+	}
+}
+
+// Done tells those who wait for the quiet that ended at position p, or for one
+// before it, that it is complete.
+func (r *Ring) Done(p uint64) { atomic.StoreUint64(&r.line.Done, p) }
+
+// Answer tells the one who claimed reply i what its operation gave.
+func (r *Ring) Answer(i uint16, value uint64, status int32) {
+	reply := (*Reply)(unsafe.Add(r.replies, uintptr(i)%Replies*unsafe.Sizeof(Reply{})))
+	reply.Value, reply.Status = value, status
+	atomic.StoreUint32(&reply.Turn, reply.Turn+1)
+}
+
+// Sleep announces, or takes back, that the consumer sleeps.
+func (r *Ring) Sleep(asleep bool) {
+	var v uint32
+	if asleep {
+		v = 1
+	}
+	atomic.StoreUint32(&r.line.Asleep, v)
+}
+
+// Stop tells producers that nobody will empty the ring any more.
+func (r *Ring) Stop() { atomic.StoreUint32(&r.line.Stopped, 1) }
+
+// Ahead tells whether a slot after the next position, up to n of them, is
+// already stored while the next one is not: a producer took positions and has
+// not filled them.
+func (r *Ring) Ahead(n int) bool {
+	for i := uint64(1); i < min(uint64(n), r.mask); i++ {
+		if (atomic.LoadUint64((*uint64)(r.slot(r.pos+i)))^r.lap(r.pos+i))>>63 == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// String names the operation.
+func (c Code) String() string {
+	if int(c) < len(names) {
+		return names[c]
+	}
+	return fmt.Sprintf("operation %d", uint8(c))
+}
