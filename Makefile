@@ -1,6 +1,6 @@
 # The one entry to the project. `make` alone lists the targets.
 #
-# Variables: BUILD (default build), CC, GO, PREFIX (default /usr/local),
+# Variables: BUILD (default build), CC, GO, NVCC, PREFIX (default /usr/local),
 # DESTDIR. Everything that is made goes below $(BUILD).
 
 BUILD  ?= build
@@ -164,11 +164,44 @@ $(eval $(call ctest_rules,,,$(BUILD)))
 $(eval $(call ctest_rules,-asan,$(ASAN),$(BUILD)/asan))
 $(eval $(call ctest_rules,-tsan,$(TSAN),$(BUILD)/tsan))
 
+# -------------------------------------------------------------- device code
+
+# Kernels that exist to be compiled: tests/device compares their PTX with what
+# their comments promise. The fat binary shows that the assembler takes each of
+# them, too, and has PTX for the GPUs of later years. To look at one kernel:
+#   make build/device/NAME.sm_90.ptx
+CUDA_ARCHS := 75 80 90 100 120
+KERNELS    := $(sort $(notdir $(basename $(wildcard tests/device/*.cu))))
+
+# The one that set-up has installed, else one in PATH. Asked for only by those
+# recipes that need it.
+NVCC ?= $(or $(wildcard $(shell BUILD=$(BUILD) scripts/setup --tool nvcc)),nvcc)
+NVCCFLAGS := -std=c++17 -O3 -ccbin $(CC) -Werror all-warnings -Xcompiler -Wall,-Wextra -Idevice -Iinclude
+
+# What device code includes lies in a folder of its own here and beside the other
+# headers once it is installed.
+DEVICE_HEADERS := $(sort $(shell find device -type f -name '*.h' -o -type f -name '*.cuh' 2>/dev/null))
+
+.PHONY: kernels
+kernels: $(foreach k,$(KERNELS),$(CUDA_ARCHS:%=$(BUILD)/device/$(k).sm_%.ptx) $(BUILD)/device/$(k).fatbin)
+
+define ptx_rule
+$(BUILD)/device/%.sm_$(1).ptx: tests/device/%.cu $(DEVICE_HEADERS) Makefile
+	@mkdir -p $$(@D)
+	$$(NVCC) $(NVCCFLAGS) -arch=compute_$(1) -ptx -o $$@ $$<
+endef
+$(foreach a,$(CUDA_ARCHS),$(eval $(call ptx_rule,$(a))))
+
+$(BUILD)/device/%.fatbin: tests/device/%.cu $(DEVICE_HEADERS) Makefile
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+	    -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) -fatbin -o $@ $<
+
 # ------------------------------------------------------------------ install
 
 ##@ Install
 P := $(DESTDIR)$(PREFIX)
-INSTALLED := $(CMDS:%=bin/%) $(HEADERS) lib/libshmem.so lib/libshmem_core.so lib/pkgconfig/shmem.pc
+INSTALLED := $(CMDS:%=bin/%) $(HEADERS) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/pkgconfig/shmem.pc
 # Directories that are ours alone; a system's own prefix keeps its skeleton.
 OWN_DIRS := include/shmem include/mpp $(if $(filter /usr /usr/local,$(PREFIX)),,lib/pkgconfig lib include bin .)
 
@@ -178,6 +211,7 @@ install: build ## into PREFIX (/usr/local), below DESTDIR
 	install -m 755 $(CMDS:%=$(BUILD)/bin/%) $(P)/bin
 	install -m 755 $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(P)/lib
 	$(foreach h,$(HEADERS),install -m 644 $(h) $(P)/$(h) &&) :
+	$(foreach h,$(DEVICE_HEADERS),install -m 644 $(h) $(P)/$(h:device/%=include/%) &&) :
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' scripts/shmem.pc.in > $(P)/lib/pkgconfig/shmem.pc
 
 .PHONY: uninstall

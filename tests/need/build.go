@@ -6,9 +6,19 @@ import (
 	"testing"
 )
 
-// Build is the directory where make put the libraries and the programs, for a
-// test in a package two levels below the root. BUILD names another one.
+// Build is the directory where make put the libraries and the programs.
 func Build(t *testing.T) string {
+	t.Helper()
+	dir := Folder(t)
+	if _, err := os.Stat(filepath.Join(dir, "bin", "shmemrun")); err != nil {
+		t.Fatalf("find shmemrun: %v (run make test, which builds first)", err)
+	}
+	return dir
+}
+
+// Folder is where make puts what it builds, whether or not it has, for a test
+// in a package two levels below the root. BUILD names another one.
+func Folder(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("BUILD")
 	if dir == "" {
@@ -20,9 +30,6 @@ func Build(t *testing.T) string {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "bin", "shmemrun")); err != nil {
-		t.Fatalf("find shmemrun: %v (run make test, which builds first)", err)
 	}
 	return dir
 }
