@@ -137,6 +137,10 @@ func (r *Ring) Publish() {
 // before it, that it is complete.
 func (r *Ring) Done(p uint64) { atomic.StoreUint64(&r.line.Done, p) }
 
+// Fenced tells those who wait for the fence that ended at position p, or for one
+// before it, that it holds for all rings.
+func (r *Ring) Fenced(p uint64) { atomic.StoreUint64(&r.line.Fenced, p) }
+
 // Answer tells the one who claimed reply i what its operation gave.
 func (r *Ring) Answer(i uint16, value uint64, status int32) {
 	reply := (*Reply)(unsafe.Add(r.replies, uintptr(i)%Replies*unsafe.Sizeof(Reply{})))

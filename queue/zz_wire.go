@@ -32,7 +32,7 @@ const (
 	CodeAMO       Code = 7  // Applies an atomic operation that nobody waits for. Signals are these.
 	CodeAMOWide   Code = 8  // As amo, with a full operand, a comparand and an answer: the value before.
 	CodeQuiet     Code = 9  // Asks that everything before it be complete; the ring's done then passes it.
-	CodeFence     Code = 10 // What comes before it on any ring is ordered ahead of what comes after it, for each PE.
+	CodeFence     Code = 10 // Orders what comes before it on this ring ahead of what comes after it on this ring, for each PE. When the ring's fenced passes it, that holds for all rings.
 )
 
 // slotsOf is how many slots an operation takes; 0: there is no such operation.
@@ -192,17 +192,19 @@ type Line struct {
 	_       structs.HostLayout
 	Tail    uint64 // positions below it may be used again; published once a batch
 	Done    uint64 // position after the last quiet that is complete
+	Fenced  uint64 // position after the last fence that holds for all rings
 	Asleep  uint32 // 1: the proxy sleeps and a host producer has to wake it
 	Stopped uint32 // 1: nobody empties the ring any more; producers give up
-	_       [40]byte
+	_       [32]byte
 }
 
 var (
 	_ [64]byte = [unsafe.Sizeof(Line{})]byte{}
 	_ [0]byte  = [unsafe.Offsetof(Line{}.Tail)]byte{}
 	_ [8]byte  = [unsafe.Offsetof(Line{}.Done)]byte{}
-	_ [16]byte = [unsafe.Offsetof(Line{}.Asleep)]byte{}
-	_ [20]byte = [unsafe.Offsetof(Line{}.Stopped)]byte{}
+	_ [16]byte = [unsafe.Offsetof(Line{}.Fenced)]byte{}
+	_ [24]byte = [unsafe.Offsetof(Line{}.Asleep)]byte{}
+	_ [28]byte = [unsafe.Offsetof(Line{}.Stopped)]byte{}
 )
 
 // Reply is struct shmemi_reply. An answer. The proxy writes value and status, then turn; the producer that claimed it waits until turn changes.

@@ -100,7 +100,7 @@ var Ops = []Op{
 	{"quiet", 9, 1, []string{"context"},
 		"Asks that everything before it be complete; the ring's done then passes it."},
 	{"fence", 10, 1, []string{"context"},
-		"What comes before it on any ring is ordered ahead of what comes after it, for each PE."},
+		"Orders what comes before it on this ring ahead of what comes after it on this ring, for each PE. When the ring's fenced passes it, that holds for all rings."},
 }
 
 // A Member is a field of a struct in shared memory.
@@ -127,6 +127,7 @@ var Structs = []Struct{
 	{Name: "ring_line", Go: "Line", Size: 64, Doc: "What the proxy tells producers about a ring. Only the proxy writes it.", Members: []Member{
 		{"tail", "u64", "positions below it may be used again; published once a batch", next},
 		{"done", "u64", "position after the last quiet that is complete", next},
+		{"fenced", "u64", "position after the last fence that holds for all rings", next},
 		{"asleep", "u32", "1: the proxy sleeps and a host producer has to wake it", next},
 		{"stopped", "u32", "1: nobody empties the ring any more; producers give up", next},
 	}},

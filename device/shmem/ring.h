@@ -238,12 +238,25 @@ SHMEMI_HD int shmemi_ring_quiet(const struct shmemi_ring *r, uint32_t context)
     return 0;
 }
 
-/* Orders what happens before this call ahead of what comes after it. */
-SHMEMI_HD void shmemi_ring_fence(const struct shmemi_ring *r, uint32_t context)
+/*
+ * Orders what happens before this call, of any thread and on any ring, ahead of
+ * what comes after it. A job's only ring keeps its order by itself. Among
+ * several, another thread's later operation on another ring could be met
+ * before this fence, so the caller waits until the proxy has seen to it; no
+ * network is waited for.
+ */
+SHMEMI_HD int shmemi_ring_fence(const struct shmemi_ring *r, uint32_t context, uint32_t rings)
 {
     struct shmemi_words words = shmemi_pack_fence(context);
+    uint32_t looks = 0;
     shmemi_before_slots();
-    shmemi_push(r, &words, SHMEMI_SLOTS_FENCE);
+    uint64_t p = shmemi_push(r, &words, SHMEMI_SLOTS_FENCE);
+    while (rings > 1 && (int64_t)(shmemi_acquire_far(&shmemi_line(r)->fenced) - p) <= 0) {
+        if (shmemi_load_far32(&shmemi_line(r)->stopped))
+            return SHMEMI_STOPPED;
+        shmemi_pause(&looks);
+    }
+    return 0;
 }
 
 #endif

@@ -42,7 +42,7 @@ enum shmemi_op {
     SHMEMI_OP_AMO = 7, /* Applies an atomic operation that nobody waits for. Signals are these. */
     SHMEMI_OP_AMO_WIDE = 8, /* As amo, with a full operand, a comparand and an answer: the value before. */
     SHMEMI_OP_QUIET = 9, /* Asks that everything before it be complete; the ring's done then passes it. */
-    SHMEMI_OP_FENCE = 10, /* What comes before it on any ring is ordered ahead of what comes after it, for each PE. */
+    SHMEMI_OP_FENCE = 10, /* Orders what comes before it on this ring ahead of what comes after it on this ring, for each PE. When the ring's fenced passes it, that holds for all rings. */
 };
 #define SHMEMI_SLOTS_NOP 1
 #define SHMEMI_SLOTS_PUT 2
@@ -60,15 +60,17 @@ enum shmemi_op {
 struct shmemi_ring_line {
     uint64_t tail; /* positions below it may be used again; published once a batch */
     uint64_t done; /* position after the last quiet that is complete */
+    uint64_t fenced; /* position after the last fence that holds for all rings */
     uint32_t asleep; /* 1: the proxy sleeps and a host producer has to wake it */
     uint32_t stopped; /* 1: nobody empties the ring any more; producers give up */
-    unsigned char pad1[40];
+    unsigned char pad1[32];
 };
 SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_ring_line) == 64, sizeof_ring_line);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_line, tail) == 0, ring_line_tail);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_line, done) == 8, ring_line_done);
-SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_line, asleep) == 16, ring_line_asleep);
-SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_line, stopped) == 20, ring_line_stopped);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_line, fenced) == 16, ring_line_fenced);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_line, asleep) == 24, ring_line_asleep);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_line, stopped) == 28, ring_line_stopped);
 
 /* An answer. The proxy writes value and status, then turn; the producer that claimed it waits until turn changes. */
 struct shmemi_reply {
