@@ -31,6 +31,9 @@ static int inject(struct shmemi_express *x, const struct shmemi_native *n, uint3
 {
     struct shmemi_express_peer *p = &x->peers[pe];
     size_t bytes = sizeof *what + size;
+    uint64_t unanswered = p->asked - p->acked;
+    if (unanswered >= x->calm && (!p->flushing || unanswered >= x->window))
+        return SHMEMI_NOT_EXPRESS;
     /* A PE that is not in the dirty list has to get there, which is Go's. */
     if (!p->reachable || !p->dirty || p->parked || (p->writes && x->unordered) ||
         bytes > x->max_inject || n->inject == NULL)

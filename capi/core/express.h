@@ -18,7 +18,8 @@ struct shmemi_express_peer {
     uint64_t asked, acked, epoch, asked_then;
     uint64_t write_epoch;
     uint64_t wrote, wrote_acked, goal, goal_wrote;
-    uint32_t writes;
+    uint64_t bytes;
+    uint32_t tokens, writes;
     uint32_t sent, received, parked, early;
     bool reachable, dirty, flushing, unmet, late;
 };
@@ -36,6 +37,7 @@ struct shmemi_express {
     uint32_t me, n_pes;
     uint32_t max_inject, receives, max_message, unordered;
     uint32_t stuck, failures;
+    uint32_t calm, window;
 };
 
 /* The C functions behind the provider, as fabric.Native. */

@@ -113,7 +113,7 @@ var (
 	_ = [1]byte{}[unsafe.Offsetof(proxy.Express{}.Epoch)-unsafe.Offsetof(C.struct_shmemi_express{}.epoch)]
 	_ = [1]byte{}[unsafe.Offsetof(proxy.Express{}.Quieted)-unsafe.Offsetof(C.struct_shmemi_express{}.quieted)]
 	_ = [1]byte{}[unsafe.Offsetof(proxy.Express{}.Unordered)-unsafe.Offsetof(C.struct_shmemi_express{}.unordered)]
-	_ = [1]byte{}[unsafe.Offsetof(proxy.Express{}.Failures)-unsafe.Offsetof(C.struct_shmemi_express{}.failures)]
+	_ = [1]byte{}[unsafe.Offsetof(proxy.Express{}.Window)-unsafe.Offsetof(C.struct_shmemi_express{}.window)]
 	_ = [1]byte{}[proxy.PeerSize-C.sizeof_struct_shmemi_express_peer]
 	_ = [1]byte{}[proxy.PeerReceived-unsafe.Offsetof(C.struct_shmemi_express_peer{}.received)]
 	_ = [1]byte{}[proxy.PeerDirty-unsafe.Offsetof(C.struct_shmemi_express_peer{}.dirty)]

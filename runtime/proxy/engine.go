@@ -87,6 +87,7 @@ type Engine struct {
 
 	slots    []slot
 	free     []fabric.Token
+	bytes    uint64 // of one-sided operations under way
 	parked   []parked
 	spare    []parked
 	early    map[uint64][]byte // messages ahead of their turn, by PE and sequence number

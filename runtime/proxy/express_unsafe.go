@@ -39,6 +39,8 @@ type Express struct {
 	Unordered   uint32 // 1: messages may overtake writes
 	Stuck       uint32 // 1: something of the engine's own waits for room
 	Failures    uint32 // 1: some generation failed
+	Calm        uint32 // messages to one PE before it is asked for an answer
+	Window      uint32 // messages to one PE without an answer
 }
 
 // peer is what the engine knows about one PE. C reads and writes it as struct
@@ -66,6 +68,8 @@ type peer struct {
 	goal      uint64
 	goalWrote uint64
 
+	bytes  uint64 // of one-sided operations under way
+	tokens uint32 // of operations under way
 	writes uint32 // in flight
 
 	sent     uint32 // messages to it, answers included: the last sequence number
@@ -109,6 +113,7 @@ func (e *Engine) fillExpress() {
 	x.Me, x.NPEs = e.me, uint32(len(e.peers))
 	x.MaxInject = uint32(min(e.caps.MaxInject, messageSize))
 	x.Receives, x.MaxMessage = receives, messageSize
+	x.Calm, x.Window = calm, window
 	if e.unordered {
 		x.Unordered = 1
 	}

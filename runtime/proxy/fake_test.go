@@ -21,6 +21,7 @@ type mode struct {
 	credits int               // operations under way from one endpoint, 0: any number
 	delay   int               // most polls from one stage of an operation to the next
 	fail    func(*work) int32 // the error that an operation ends with; nil: none fail
+	stuck   func(*work) bool  // whether an operation does not move; nil: all do
 }
 
 // network joins the endpoints of one process. It does what its mode's caps
@@ -250,6 +251,12 @@ func (w *network) step() {
 			return
 		}
 		i := w.rng.IntN(len(w.flying))
+		for k := range w.flying[i:] {
+			if !w.stuck(w.flying[i+k]) {
+				i += k
+				break
+			}
+		}
 		if w.flying[i].left {
 			i = w.first(i) // or all wait for one that is hard to hit
 		}
@@ -262,6 +269,9 @@ func (w *network) step() {
 // advance moves operation i on and tells whether it has arrived.
 func (w *network) advance(i int) bool {
 	o := w.flying[i]
+	if w.stuck(o) {
+		return false
+	}
 	if !o.left {
 		w.leave(o)
 		if w.mode.delay > 0 && o.refused == 0 {
@@ -279,6 +289,8 @@ func (w *network) advance(i int) bool {
 	}
 	return true
 }
+
+func (w *network) stuck(o *work) bool { return w.mode.stuck != nil && w.mode.stuck(o) }
 
 func (w *network) leave(o *work) {
 	o.left = true

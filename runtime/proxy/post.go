@@ -64,6 +64,8 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 		return Done
 	case !p.reachable:
 		return e.fail(errNoRoute)
+	case !e.room(p, n):
+		return Again
 	}
 	t, s, ok := e.take(useRead, pe)
 	if !ok {
@@ -79,6 +81,7 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 	if st := e.posted(t, s, e.prov.Read(op)); st != Done {
 		return st
 	}
+	e.hold(s, n)
 	e.Count.Reads++
 	e.Count.ReadBytes += n
 	if r == nil {
@@ -96,6 +99,9 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 	h := header{Kind: kindAMO, Op: op, Width: width, Offset: offset, Operand: operand, Extra: compare}
 	if !op.fetches() {
 		return e.message(pe, &h, nil, 0)
+	}
+	if !e.room(&e.peers[pe], 0) {
+		return Again
 	}
 	t, s, ok := e.take(useReply, pe)
 	if !ok {
@@ -118,6 +124,14 @@ func (e *Engine) message(pe fabric.PE, h *header, payload unsafe.Pointer, n int)
 	p := &e.peers[pe]
 	if e.held(p) || (e.unordered && p.writes > 0 && p.writeEpoch != e.Epoch) {
 		return Again
+	}
+	if headerSize+n > e.caps.MaxInject && !e.room(p, 0) {
+		return Again
+	}
+	if p.asked-p.acked >= calm {
+		if st := e.admit(pe, p); st != Done {
+			return st
+		}
 	}
 	st := e.send(pe, h, payload, n)
 	if st == Done {
@@ -221,6 +235,8 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 		return Again
 	case p.writes > 0 && p.writeEpoch != e.Epoch && (e.unordered || !e.caps.WriteAfterWrite):
 		return Again // on an unordered fabric also for the signals that follow those writes
+	case !e.room(p, n):
+		return Again
 	}
 	t, s, ok := e.take(useWrite, pe)
 	if !ok {
@@ -236,6 +252,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	if st := e.posted(t, s, e.prov.Write(op)); st != Done {
 		return st
 	}
+	e.hold(s, n)
 	e.Count.Writes++
 	e.Count.WriteBytes += n
 	p.writes++

@@ -27,6 +27,7 @@ type slot struct {
 	pe      fabric.PE
 	asked   uint64         // flush: messages covered
 	wrote   uint64         // flush: writes covered
+	bytes   uint64         // write, read: under way
 	request *Request       // nil: quiet waits for it
 	fetch   unsafe.Pointer // where a non-blocking fetch puts its value
 	then    bool           // write: send the message in after, of the epoch, when it is done
@@ -43,6 +44,7 @@ func (e *Engine) take(u use, pe fabric.PE) (fabric.Token, *slot, bool) {
 	t := e.free[len(e.free)-1]
 	e.free = e.free[:len(e.free)-1]
 	s := &e.slots[t]
+	e.peers[pe].tokens++
 	*s = slot{use: u, pe: pe, turn: s.turn + 1, lane: laneOf(e.open)}
 	return t, s, true
 }
@@ -55,7 +57,13 @@ func (e *Engine) question(t fabric.Token) uint32 {
 
 // give takes a token back.
 func (e *Engine) give(t fabric.Token) {
-	e.slots[t].use = 0
+	s := &e.slots[t]
+	s.use = 0
+	p := &e.peers[s.pe]
+	p.tokens--
+	p.bytes -= s.bytes
+	e.bytes -= s.bytes
+	s.bytes = 0
 	e.free = append(e.free, t)
 }
 
