@@ -124,6 +124,8 @@ func (r *Ring) Next(op *Op) Result {
 
 // Unread takes back the last Next that gave Found, of an operation whose time
 // has not come.
+//
+// Preconditions: no Publish since that Next.
 func (r *Ring) Unread(op *Op) { r.pos -= uint64(slotsOf[op.Code]) }
 
 // Publish gives the slots of what was read back to the producers.
@@ -160,12 +162,13 @@ func (r *Ring) Sleep(asleep bool) {
 // Stop tells producers that nobody will empty the ring any more.
 func (r *Ring) Stop() { atomic.StoreUint32(&r.line.Stopped, 1) }
 
-// Ahead tells whether a slot after the next position, up to n of them, is
-// already stored while the next one is not: a producer took positions and has
-// not filled them.
+// Ahead tells whether some part of an operation is stored in the next slot or
+// in the n after it. When Next keeps finding nothing there, a producer took
+// positions and does not fill them.
 func (r *Ring) Ahead(n int) bool {
-	for i := uint64(1); i < min(uint64(n), r.mask); i++ {
-		if (atomic.LoadUint64((*uint64)(r.slot(r.pos+i)))^r.lap(r.pos+i))>>63 == 0 {
+	for i := uint64(0); i <= min(uint64(n), r.mask); i++ {
+		at, lap := (*[2]uint64)(r.slot(r.pos+i)), r.lap(r.pos+i)
+		if (atomic.LoadUint64(&at[0])^lap)>>63 == 0 || (atomic.LoadUint64(&at[1])^lap)>>63 == 0 {
 			return true
 		}
 	}

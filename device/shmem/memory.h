@@ -13,6 +13,11 @@
 
 #include <sched.h>
 
+#ifdef SHMEMI_TSAN
+/* Whether the thread's next slots have a fence before them. */
+static __thread int shmemi_fenced __attribute__((unused));
+#endif
+
 /*
  * Before slots whose operation names memory that was just written: makes the
  * writes visible to the proxy and the NIC first. Once for a burst. A release on
@@ -23,6 +28,8 @@ SHMEMI_HD void shmemi_before_slots(void)
 {
 #ifdef __CUDA_ARCH__
     asm volatile("fence.acq_rel.sys;" ::: "memory");
+#elif defined(SHMEMI_TSAN)
+    shmemi_fenced = 1;
 #else
     __atomic_thread_fence(__ATOMIC_RELEASE);
 #endif
@@ -31,7 +38,8 @@ SHMEMI_HD void shmemi_before_slots(void)
 /*
  * Both words of a slot. Relaxed: each carries a lap, so it does not matter
  * which comes first, and what must come before them has a fence of its own.
- * ThreadSanitizer knows no fences; for it the stores are releases.
+ * ThreadSanitizer knows no fences: for it the stores of a push that has one are
+ * releases, so that it reports a push which lacks it.
  */
 SHMEMI_HD void shmemi_store_slot(void *slot, uint64_t a, uint64_t b)
 {
@@ -39,8 +47,13 @@ SHMEMI_HD void shmemi_store_slot(void *slot, uint64_t a, uint64_t b)
     asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(slot), "l"(a), "l"(b)
                  : "memory");
 #elif defined(SHMEMI_TSAN)
-    __atomic_store_n((uint64_t *)slot, a, __ATOMIC_RELEASE);
-    __atomic_store_n((uint64_t *)slot + 1, b, __ATOMIC_RELEASE);
+    if (shmemi_fenced) {
+        __atomic_store_n((uint64_t *)slot, a, __ATOMIC_RELEASE);
+        __atomic_store_n((uint64_t *)slot + 1, b, __ATOMIC_RELEASE);
+    } else {
+        __atomic_store_n((uint64_t *)slot, a, __ATOMIC_RELAXED);
+        __atomic_store_n((uint64_t *)slot + 1, b, __ATOMIC_RELAXED);
+    }
 #else
     __atomic_store_n((uint64_t *)slot, a, __ATOMIC_RELAXED);
     __atomic_store_n((uint64_t *)slot + 1, b, __ATOMIC_RELAXED);
@@ -178,11 +191,14 @@ SHMEMI_HD void shmemi_pause(uint32_t *looks)
 #endif
 }
 
-/* Keeps the compiler from moving accesses across. */
-SHMEMI_HD void shmemi_order_compiler(void)
+/* After the slots of a push: the compiler must not move what follows ahead of them. */
+SHMEMI_HD void shmemi_after_slots(void)
 {
 #ifndef __CUDA_ARCH__
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+#ifdef SHMEMI_TSAN
+    shmemi_fenced = 0;
+#endif
 #endif
 }
 

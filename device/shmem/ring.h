@@ -84,7 +84,7 @@ SHMEMI_HD void shmemi_store_slots(const struct shmemi_ring *r, uint64_t p,
 SHMEMI_HD void shmemi_rouse(const struct shmemi_ring *r)
 {
 #ifndef __CUDA_ARCH__
-    shmemi_order_compiler();
+    shmemi_after_slots();
     if (r->wake != NULL && shmemi_load_far32(&shmemi_line(r)->asleep))
         ((void (*)(void *))(uintptr_t)r->wake)(r->wake_arg);
 #else
@@ -172,18 +172,30 @@ static __device__ __forceinline__ uint64_t shmemi_push_lanes(const struct shmemi
 }
 #endif
 
+/* All places are claimed, and the ring was stopped. */
+#define SHMEMI_NO_REPLY UINT32_MAX
+
 /*
- * Claims a place for an answer. It is the caller's until shmemi_reply_wait has
- * returned. A claim waits only for another's answer, never for its own.
+ * Claims a place for an answer, or SHMEMI_NO_REPLY. It is the caller's until
+ * shmemi_reply_wait has returned. A claim waits only for another's answer,
+ * never for its own. Those who wait when a ring is stopped keep their places,
+ * so that a claim must look whether it is before it goes round again.
  */
 SHMEMI_HD uint32_t shmemi_reply_claim(const struct shmemi_ring *r, uint32_t hint)
 {
     uint32_t *claims = (uint32_t *)(void *)(shmemi_near(r) + 1);
     uint32_t mask = ((uint32_t)1 << r->log2_replies) - 1;
-    for (uint32_t i = hint & mask;; i = (i + 1) & mask) {
+    uint32_t looks = 0;
+    for (uint32_t n = 0;; n++) {
+        uint32_t i = (hint + n) & mask;
         uint32_t bit = (uint32_t)1 << (i & 31);
         if ((shmemi_claim_near(&claims[i >> 5], bit) & bit) == 0)
             return i;
+        if ((n & mask) == mask) {
+            if (shmemi_load_far32(&shmemi_line(r)->stopped))
+                return SHMEMI_NO_REPLY;
+            shmemi_pause(&looks);
+        }
     }
 }
 
