@@ -77,12 +77,12 @@ func (e *Engine) complete(c *fabric.Completion) {
 			e.own(s.pe, s.epoch, s.lane, &s.after)
 		}
 		if s.request != nil {
-			finish(s.request, 0, 0)
+			e.finish(s.request, 0, 0)
 		}
 	case useRead:
 		e.dropRegion(s)
 		if s.request != nil {
-			finish(s.request, 0, 0)
+			e.finish(s.request, 0, 0)
 		} else {
 			e.pending[s.lane]--
 		}
@@ -122,7 +122,7 @@ func (e *Engine) completeError(c *fabric.Completion) {
 	e.dropRegion(s)
 	if s.request != nil {
 		e.err = err
-		finish(s.request, c.Err, 0)
+		e.finish(s.request, c.Err, 0)
 	} else {
 		e.lose(s.lane, err)
 	}
@@ -289,7 +289,7 @@ func (e *Engine) answered(h *header) {
 		return
 	case useReply:
 		if s.request != nil {
-			finish(s.request, 0, h.Operand)
+			e.finish(s.request, 0, h.Operand)
 			break
 		}
 		if s.width == 4 {

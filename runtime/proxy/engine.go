@@ -109,6 +109,10 @@ type Engine struct {
 	fatal func(error)
 	Count Counters
 
+	// Finished counts the requests that are done. Who has many open looks at
+	// them only when it has moved.
+	Finished uint64
+
 	stopping atomic.Bool
 	stopped  chan struct{}
 }

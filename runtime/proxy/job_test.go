@@ -233,8 +233,12 @@ func (p *pe) post(f func() Status) Status {
 func (p *pe) do(f func(r *Request) Status) uint64 {
 	p.j.t.Helper()
 	r := new(Request)
+	before := p.Finished
 	if p.post(func() Status { return f(r) }) == Pending {
 		p.j.await("completion", func() bool { return r.Done != 0 })
+		if p.Finished == before {
+			p.j.t.Errorf("PE %d: a request is done and Finished has not moved", p.me)
+		}
 		if r.Status != 0 {
 			p.j.t.Fatalf("PE %d: operation ended with %d: %v", p.me, r.Status, p.Err())
 		}

@@ -45,7 +45,10 @@ func (e *Engine) take(u use, pe fabric.PE) (fabric.Token, *slot, bool) {
 	e.free = e.free[:len(e.free)-1]
 	s := &e.slots[t]
 	e.peers[pe].tokens++
-	*s = slot{use: u, pe: pe, turn: s.turn + 1, lane: laneOf(e.open)}
+	// The rest is of a later use only when that sets it; bytes and region are
+	// zero between uses.
+	s.use, s.pe, s.lane, s.turn = u, pe, laneOf(e.open), s.turn+1
+	s.then, s.request = false, nil
 	return t, s, true
 }
 
@@ -68,7 +71,8 @@ func (e *Engine) give(t fabric.Token) {
 }
 
 // finish tells the caller of an operation that it is done.
-func finish(r *Request, status int32, value uint64) {
+func (e *Engine) finish(r *Request, status int32, value uint64) {
+	e.Finished++
 	r.Status, r.Value = status, value
 	atomic.StoreUint32(&r.Done, 1)
 }

@@ -1,0 +1,167 @@
+package proxy
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// null is a network that takes everything, moves nothing and completes all of
+// it at the next Poll. It answers what asks for an answer, from a PE that does
+// not exist. What an Engine costs is left.
+type null struct {
+	caps  fabric.Caps
+	recvs [receives]posted
+	given int // receive buffers so far
+	taken int
+	queue []fabric.Completion
+	sent  []uint32 // answers, by PE
+}
+
+var _ fabric.Provider = (*null)(nil)
+
+func (n *null) Caps() fabric.Caps { return n.caps }
+func (n *null) Addr() []byte      { return []byte("null") }
+func (n *null) Connect(addrs [][]byte) error {
+	n.sent = make([]uint32, len(addrs))
+	return nil
+}
+
+func (n *null) Register(base unsafe.Pointer, size uint64) (fabric.Region, error) {
+	return fabric.Region{Base: base, Len: size, Key: 1}, nil
+}
+func (n *null) Unregister(fabric.Region) error { return nil }
+
+func (n *null) Recv(buf unsafe.Pointer, size int, _ uintptr, t fabric.Token) error {
+	n.recvs[n.given%receives] = posted{buf, size, t}
+	n.given++
+	return nil
+}
+
+func (n *null) Send(op *fabric.Send) error {
+	if h := (*header)(op.Buf); h.Kind == kindFlush || h.Fetch != 0 {
+		if n.taken == n.given {
+			return fabric.ErrAgain
+		}
+		to := n.recvs[n.taken%receives]
+		n.taken++
+		n.sent[op.To]++
+		*(*header)(to.buf) = header{Kind: kindReply, From: uint32(op.To), Seq: n.sent[op.To], Token: h.Token}
+		n.queue = append(n.queue, fabric.Completion{Token: to.token, Kind: fabric.KindRecv, Len: headerSize})
+	}
+	if !op.Inject {
+		n.queue = append(n.queue, fabric.Completion{Token: op.Token, Kind: fabric.KindSend})
+	}
+	return nil
+}
+
+func (n *null) Write(op *fabric.RMA) error {
+	n.queue = append(n.queue, fabric.Completion{Token: op.Token, Kind: fabric.KindWrite})
+	return nil
+}
+
+func (n *null) Read(op *fabric.RMA) error {
+	n.queue = append(n.queue, fabric.Completion{Token: op.Token, Kind: fabric.KindRead})
+	return nil
+}
+
+func (n *null) Poll(c []fabric.Completion) (int, error) {
+	k := copy(c, n.queue)
+	n.queue = n.queue[:copy(n.queue, n.queue[k:])]
+	return k, nil
+}
+
+func (n *null) Arm() bool                           { return len(n.queue) == 0 }
+func (n *null) Wait(time.Duration) (bool, error)    { return false, nil }
+func (n *null) Wake()                               {}
+func (n *null) Native() fabric.Native               { return fabric.Native{} }
+func (n *null) ErrorText(*fabric.Completion) string { return "" }
+func (n *null) Close() error                        { return nil }
+
+// newNull is an engine over a null network, with memory of 1 MiB.
+func newNull(t testing.TB, npes int, caps fabric.Caps) *Engine {
+	memory := guarded(t, internal+1<<20)
+	var words [5]uint32
+	e, err := New(&null{caps: caps}, 0, npes,
+		Segment{Base: unsafe.Pointer(&memory[0]), Internal: internal, Size: uint64(len(memory))},
+		Wakers{Lock: &words[0], Pollers: &words[1], Napping: &words[4], Sleepers: &words[2], Wakes: &words[3]},
+		func(err error) { t.Fatal(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := make([]Endpoint, npes)
+	for i := range ends {
+		ends[i] = e.Endpoint()
+	}
+	if err := e.Connect(ends); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// BenchmarkEngine is what an operation costs the proxy over a network that
+// costs nothing: posted in batches of 16, to 8 PEs in turn, polled after each
+// batch, its completion included.
+func BenchmarkEngine(b *testing.B) {
+	const npes, batch = 9, 16
+	large := uint64(maxPayload + 1)
+	large = max(large, 4096)
+	for _, caps := range []struct {
+		name string
+		fabric.Caps
+	}{
+		{"ordered", fabric.Caps{
+			MaxMessage: 1 << 30, MaxInject: 64, WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true,
+		}},
+		{"unordered", fabric.Caps{MaxMessage: 1 << 30, MaxInject: 64, DeliveryComplete: true}},
+	} {
+		e := newNull(b, npes, caps.Caps)
+		at := e.segment.Base
+		var r Request
+		for _, op := range []struct {
+			name string
+			post func(pe fabric.PE) Status
+		}{
+			{"put8", func(pe fabric.PE) Status { return e.Put(pe, 64, at, 8, nil) }},
+			{"put1000", func(pe fabric.PE) Status { return e.Put(pe, 64, at, 1000, nil) }},
+			{"put4096", func(pe fabric.PE) Status { return e.Put(pe, 64, at, large, nil) }},
+			{"get4096", func(pe fabric.PE) Status { return e.Get(pe, 64, at, large, nil) }},
+			{"add", func(pe fabric.PE) Status { return e.AMO(pe, 64, OpAdd, 8, 1, 0, nil, nil) }},
+			{"fetch", func(pe fabric.PE) Status { return e.AMO(pe, 64, OpFetchAdd, 8, 1, 0, nil, &r) }},
+			{"put8_signal", func(pe fabric.PE) Status { return e.PutSignal(pe, 64, at, 8, 128, 1, OpAdd, nil) }},
+			{"put4096_signal", func(pe fabric.PE) Status { return e.PutSignal(pe, 64, at, large, 128, 1, OpAdd, nil) }},
+		} {
+			b.Run(caps.name+"/"+op.name, func(b *testing.B) {
+				b.ReportAllocs()
+				for i, n := 0, 0; n < b.N; {
+					i++
+					switch st := op.post(fabric.PE(1 + i%(npes-1))); st {
+					case Failed:
+						b.Fatal(e.Err())
+					case Again:
+					default:
+						n++
+					}
+					if i%batch == 0 {
+						if _, err := e.Poll(); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+				b.StopTimer()
+				for t := e.QuietBegin(); e.QuietDone(t) == Pending; {
+					if _, err := e.Poll(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
