@@ -33,7 +33,7 @@ capi/core: . fabric runtime/config runtime/heap runtime/pe runtime/proxy runtime
 
 cmd/shmemrun: . runtime/bootstrap/launch runtime/config runtime/shmerr
     # flags and printing; what a launch is belongs to the package
-cmd/shmem-info: . runtime/config runtime/heap/... runtime/pe runtime/shmerr fabric/ofi
+cmd/shmem-info: . runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/pe runtime/shmerr fabric/ofi
     # asks the packages what they are and prints it
 
 runtime/shmerr:
@@ -58,6 +58,14 @@ runtime/heap: runtime/shmerr
     # can run it a million times
 runtime/heap/hostmem: runtime/heap runtime/shmerr
     # maps memory and hands descriptors over a socket; bytes of no meaning
+runtime/gpu: runtime/shmerr
+    # memory for rings, of a device that is handed to it: which driver, or that
+    # of a test, is picked above
+runtime/gpu/cuda: runtime/gpu runtime/shmerr
+    # the door to NVIDIA's driver; what a ring needs it leaves to the package
+    # above
+runtime/gpu/cuda/cudatest:
+    # builds C for the tests of others
 runtime/proxy: . fabric runtime/shmerr runtime/shmlog
     # the one package that will see both the fabric and the GPU's queue. It
     # gets its provider from runtime/pe, so that a test can give it another
@@ -67,6 +75,8 @@ runtime/pe: . fabric fabric/ofi runtime/bootstrap/... runtime/config runtime/hea
 queue:
     # slots and counters: it knows no fabric and no heap, so that the protocol
     # can be explored case by case
+queue/queuetest: queue
+    # producers for tests, of the ring and of what empties it
 
 fabric:
     # the seam itself: what it imported, every provider would carry
@@ -201,6 +211,7 @@ func TestGraphIsAcyclic(t *testing.T) {
 var cgo = map[string]string{
 	"capi/core":          "the C function table that the front gets",
 	"fabric/ofi":         "libfabric",
+	"runtime/gpu/cuda":   "NVIDIA's driver and GDRCopy",
 	"runtime/topo/hwloc": "hwloc",
 }
 

@@ -1,0 +1,61 @@
+package gpu
+
+import "unsafe"
+
+// Address is an address as a GPU uses it.
+type Address uint64
+
+// Facts are what a driver says of a device before anything is tried.
+type Facts struct {
+	Driver string // the version of CUDA that the driver is of: "13.0"
+	PCI    string // "0000:0f:00.0", as in /sys/bus/pci/devices
+
+	MapHost      bool // main memory can be mapped into the GPU
+	RegisterHost bool // also memory that the program has already
+	Managed      bool // memory that the driver places
+	Concurrent   bool // which the CPU may touch while a kernel runs
+	DMABuf       bool // its memory can be exported as a dma-buf
+	DMABufMap    bool // and the dma-buf can be mapped by the CPU
+}
+
+// Device is one GPU as this package needs it. All sizes are in bytes. Every
+// method may be called from any goroutine, and leaves alone which context is
+// current in the calling thread.
+type Device interface {
+	Name() string
+	Facts() Facts
+
+	// HostAlloc allocates main memory that the GPU has mapped.
+	HostAlloc(n uint64) (unsafe.Pointer, Address, error)
+	HostFree(unsafe.Pointer) error
+	// HostRegister maps main memory of the program into the GPU.
+	HostRegister(p unsafe.Pointer, n uint64) (Address, error)
+	HostUnregister(unsafe.Pointer) error
+
+	// ManagedAlloc allocates memory that the driver places, advised to stay in
+	// main memory and to be mapped by the GPU. The CPU has it at the same
+	// address.
+	ManagedAlloc(n uint64) (unsafe.Pointer, Address, error)
+	// Alloc allocates memory of the GPU.
+	Alloc(n uint64) (Address, error)
+	// Free releases what ManagedAlloc or Alloc gave.
+	Free(Address) error
+	// Zero clears memory of the GPU and returns when that is done.
+	Zero(a Address, n uint64) error
+
+	// MapGDRCopy and MapDMABuf map memory of the GPU for the CPU. Both a and n
+	// are multiples of Page.
+	MapGDRCopy(a Address, n uint64) (*Mapping, error)
+	MapDMABuf(a Address, n uint64) (*Mapping, error)
+}
+
+// Page is the size and alignment in which memory of a GPU is mapped for others.
+const Page = 64 << 10
+
+// Mapping is memory of a GPU as the CPU sees it.
+type Mapping struct {
+	Host      unsafe.Pointer
+	Way       string // what made it, for print: "GDRCopy 2.5"
+	Combining bool   // see Memory
+	Unmap     func() error
+}

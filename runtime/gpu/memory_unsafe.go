@@ -1,0 +1,135 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/shmerr"
+)
+
+// Kind is a kind of memory.
+type Kind uint8
+
+// The kinds.
+const (
+	Auto     Kind = iota // no kind of its own: the first of the next three that works
+	Pinned               // main memory that the GPU has mapped
+	Managed              // memory that the driver places, kept in main memory
+	BAR                  // memory of the GPU that the CPU has mapped
+	Ordinary             // main memory that no GPU has mapped
+	Local                // memory of the GPU that the CPU does not see
+)
+
+var kindNames = [...]string{Auto: "auto", Pinned: "pinned", Managed: "managed", BAR: "bar", Ordinary: "ordinary", Local: "local"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// ParseKind reads a value of the setting SHMEM_RING_MEMORY.
+func ParseKind(s string) (Kind, error) {
+	for _, k := range []Kind{Auto, Pinned, Managed, BAR} {
+		if s == kindNames[k] {
+			return k, nil
+		}
+	}
+	return Auto, &shmerr.Error{
+		Op: "choose", Object: fmt.Sprintf("ring memory %q", s), Cause: shmerr.Causef(shmerr.ErrArgument, "there is no such kind"),
+		Remedy: "use auto, pinned, managed or bar",
+	}
+}
+
+// Memory is a block of zeroed memory that a ring's two sides share, or that is
+// near its producers.
+type Memory struct {
+	Host   unsafe.Pointer // as the CPU addresses it; nil for Local
+	Device Address        // as the producers address it; of Ordinary memory the same number as Host
+	Size   uint64         // at least what was asked for
+	Kind   Kind
+	Way    string // the call or the library that made it, for print
+
+	// Combining says that stores of the CPU wait in write-combining buffers:
+	// they come in any order and at any time, until a store fence (SFENCE)
+	// sends them. A release store alone orders nothing there.
+	Combining bool
+
+	release []func() error // in the order of allocation
+}
+
+// Close releases the memory. Neither side may touch it any more. Further calls
+// do nothing.
+func (m *Memory) Close() error {
+	var errs []error
+	for i := len(m.release) - 1; i >= 0; i-- {
+		errs = append(errs, m.release[i]())
+	}
+	m.release = nil
+	return errors.Join(errs...)
+}
+
+// drop gives back what a failed allocation has and returns why it failed.
+func (m *Memory) drop(err error) (*Memory, error) {
+	return nil, errors.Join(err, m.Close())
+}
+
+func (m *Memory) onClose(f func() error) { m.release = append(m.release, f) }
+
+// Host allocates memory for rings whose producers are threads of this process.
+func Host(n uint64) (*Memory, error) {
+	const way = "mmap"
+	if err := checkSize(n); err != nil {
+		return nil, err
+	}
+	n = roundUp(n, uint64(unix.Getpagesize()))
+	// Shared: a child that is forked sees the same ring and not a copy, and the
+	// pages that a GPU has mapped stay those of the parent.
+	p, err := unix.MmapPtr(-1, 0, nil, uintptr(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return nil, &shmerr.Error{
+			Op: "allocate", Object: fmt.Sprintf("%d bytes of memory", n), Cause: shmerr.Causef(shmerr.ErrNoMemory, "mmap: %w", err), Remedy: lower,
+		}
+	}
+	m := &Memory{Host: p, Device: Address(uintptr(p)), Size: n, Kind: Ordinary, Way: way}
+	m.onClose(func() error { return unix.MunmapPtr(p, uintptr(n)) })
+	return m, nil
+}
+
+// Near allocates memory for what only the producers of a ring touch: memory of
+// their GPU, or ordinary memory where dev is nil and they are host threads.
+func Near(dev Device, n uint64) (*Memory, error) {
+	if dev == nil {
+		return Host(n)
+	}
+	if err := checkSize(n); err != nil {
+		return nil, err
+	}
+	a, err := dev.Alloc(n)
+	if err != nil {
+		return nil, err
+	}
+	m := &Memory{Device: a, Size: n, Kind: Local, Way: "cuMemAlloc"}
+	m.onClose(func() error { return dev.Free(a) })
+	if err := dev.Zero(a, n); err != nil {
+		return m.drop(err)
+	}
+	return m, nil
+}
+
+// lower is the remedy where there is not enough memory of a kind.
+const lower = "lower SHMEM_RING_COUNT or SHMEM_RING_SIZE"
+
+// maxSize is more than any setting asks for, and so small that rounding up does
+// not overflow.
+const maxSize = 1 << 40
+
+func checkSize(n uint64) error {
+	if n == 0 || n > maxSize {
+		return &shmerr.Error{
+			Op: "allocate", Object: fmt.Sprintf("%d bytes of memory", n), Cause: shmerr.Causef(shmerr.ErrArgument, "it is outside 1..%d", uint64(maxSize)), Remedy: lower,
+		}
+	}
+	return nil
+}
+
+func roundUp(n, unit uint64) uint64 { return (n + unit - 1) / unit * unit }

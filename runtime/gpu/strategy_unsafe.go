@@ -1,0 +1,130 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"libshmem/runtime/shmerr"
+)
+
+// strategies are the ways to memory that a GPU and the CPU share, in the order
+// of preference. Their errors name the cause first and end with the remedy.
+var strategies = []struct {
+	kind  Kind
+	alloc func(Device, uint64) (*Memory, error)
+}{
+	{Pinned, allocPinned},
+	{Managed, allocManaged},
+	{BAR, allocBAR},
+}
+
+func allocPinned(dev Device, n uint64) (*Memory, error) {
+	facts := dev.Facts()
+	if !facts.MapHost {
+		return nil, closed("the GPU cannot map main memory", "")
+	}
+	p, a, err := dev.HostAlloc(n)
+	if err == nil {
+		m := &Memory{Host: p, Device: a, Size: n, Kind: Pinned, Way: "cuMemHostAlloc"}
+		m.onClose(func() error { return dev.HostFree(p) })
+		clear(unsafe.Slice((*byte)(p), n))
+		return m, nil
+	}
+	// The driver's own allocator has limits that memory of the program has not.
+	if !facts.RegisterHost {
+		return nil, err
+	}
+	m, hostErr := Host(n)
+	if hostErr != nil {
+		return nil, errors.Join(err, hostErr)
+	}
+	a, regErr := dev.HostRegister(m.Host, m.Size)
+	if regErr != nil {
+		return m.drop(both(err, regErr))
+	}
+	m.onClose(func() error { return dev.HostUnregister(m.Host) })
+	m.Device, m.Kind, m.Way = a, Pinned, "cuMemHostRegister"
+	return m, nil
+}
+
+// maxManaged bounds what is asked of managed memory. Rings of the default size
+// take half a megabyte; a driver that has to move more managed memory than the
+// card has room for can hang the GPU for every program on it.
+const maxManaged = 8 << 20
+
+func allocManaged(dev Device, n uint64) (*Memory, error) {
+	switch facts := dev.Facts(); {
+	case !facts.Managed:
+		return nil, closed("the GPU has no managed memory", "")
+	case !facts.Concurrent:
+		return nil, closed("concurrentManagedAccess is 0: the CPU must not touch managed memory while a kernel runs, which is what a ring is for", "")
+	case n > maxManaged:
+		return nil, closed(fmt.Sprintf("%d bytes are more than the %d that are asked of managed memory", n, maxManaged), lower)
+	}
+	p, a, err := dev.ManagedAlloc(n)
+	if err != nil {
+		return nil, err
+	}
+	m := &Memory{Host: p, Device: a, Size: n, Kind: Managed, Way: "cuMemAllocManaged"}
+	m.onClose(func() error { return dev.Free(a) })
+	// Cleared by the CPU: the first touch puts the pages where the advice wants
+	// them.
+	clear(unsafe.Slice((*byte)(p), n))
+	return m, nil
+}
+
+func allocBAR(dev Device, n uint64) (*Memory, error) {
+	n = roundUp(n, Page)
+	// cuMemAlloc promises an alignment of 256 bytes only.
+	block, err := dev.Alloc(n + Page)
+	if err != nil {
+		return nil, err
+	}
+	m := &Memory{Device: Address(roundUp(uint64(block), Page)), Size: n, Kind: BAR}
+	m.onClose(func() error { return dev.Free(block) })
+	if err := dev.Zero(m.Device, n); err != nil {
+		return m.drop(err)
+	}
+	mapping, err := mapBAR(dev, m.Device, n)
+	if err != nil {
+		return m.drop(err)
+	}
+	m.onClose(mapping.Unmap)
+	m.Host, m.Way, m.Combining = mapping.Host, mapping.Way, mapping.Combining
+	return m, nil
+}
+
+func mapBAR(dev Device, a Address, n uint64) (*Mapping, error) {
+	mapping, gdrErr := dev.MapGDRCopy(a, n)
+	if gdrErr == nil {
+		return mapping, nil
+	}
+	bufErr := dmaBufClosed(dev.Facts())
+	if bufErr == nil {
+		if mapping, bufErr = dev.MapDMABuf(a, n); bufErr == nil {
+			return mapping, nil
+		}
+	}
+	return nil, both(gdrErr, bufErr)
+}
+
+func dmaBufClosed(f Facts) error {
+	switch {
+	case !f.DMABuf:
+		return closed("the driver, of CUDA "+f.Driver+", does not export this GPU's memory as a dma-buf",
+			"use the open kernel modules of a driver of CUDA 11.7 or later, and Linux 5.12 or later")
+	case !f.DMABufMap:
+		return closed("the driver, of CUDA "+f.Driver+", does not let the CPU map a dma-buf of this GPU's memory",
+			"install a driver of CUDA 13.3 or later")
+	}
+	return nil
+}
+
+// closed is the error of a way that is not there on this machine.
+func closed(cause, remedy string) error {
+	return &shmerr.Error{Op: "map", Object: "GPU memory", Cause: shmerr.Causef(shmerr.ErrUnsupported, "%s", cause), Remedy: remedy}
+}
+
+// both is the error of two ways that failed, on one line.
+func both(a, b error) error { return fmt.Errorf("%w; %w", a, b) }
