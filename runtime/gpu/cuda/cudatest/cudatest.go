@@ -1,0 +1,136 @@
+// Package cudatest gives tests a CUDA driver and a GDRCopy that need no GPU:
+// two shared libraries, built from C beside it, whose GPU is the process's own
+// memory. They go through the same door as the real ones, keep a log of calls,
+// and fail where a test wants it.
+//
+// A program takes them by LD_LIBRARY_PATH, package cuda's own tests by their
+// path. Settings are in the environment of the process that uses them, so tests
+// that change them do not run in parallel.
+package cudatest
+
+import (
+	"embed"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+//go:embed testdata
+var sources embed.FS
+
+// The files that Build makes.
+const (
+	Driver = "libcuda.so.1"
+	GDR    = "libgdrapi.so.2"
+)
+
+// Build compiles both libraries into a new folder. The defines leave functions
+// out; testdata says which there are.
+func Build(t testing.TB, defines ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	code, err := fs.Sub(sources, "testdata")
+	if err == nil {
+		err = os.CopyFS(filepath.Join(dir, "src"), code)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for out, in := range map[string]string{Driver: "libcuda.c", GDR: "libgdrapi.c"} {
+		args := []string{"-shared", "-fPIC", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", filepath.Join(dir, out)}
+		for _, d := range defines {
+			args = append(args, "-D"+d)
+		}
+		if text, err := exec.Command("gcc", append(args, filepath.Join(dir, "src", in))...).CombinedOutput(); err != nil {
+			t.Fatalf("gcc %s: %v\n%s", in, err, text)
+		}
+	}
+	return dir
+}
+
+// Set gives the fakes their settings, words KEY=NUMBER, and a fresh log.
+func Set(t testing.TB, settings string) *Log {
+	t.Helper()
+	l := &Log{t: t, file: filepath.Join(t.TempDir(), "log")}
+	t.Setenv("FAKE_CUDA", settings)
+	t.Setenv("FAKE_CUDA_LOG", l.file)
+	return l
+}
+
+// Log is what the fakes were asked to do since Set.
+type Log struct {
+	t    testing.TB
+	file string
+}
+
+// Calls are the lines: the name of a function and its result.
+func (l *Log) Calls() []string {
+	l.t.Helper()
+	data, err := os.ReadFile(l.file)
+	if err != nil && !os.IsNotExist(err) {
+		l.t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+}
+
+// releases says which call gives back what another one took.
+var releases = map[string]string{
+	"cuMemAlloc_v2": "cuMemFree_v2", "cuMemAllocManaged": "cuMemFree_v2",
+	"cuMemHostAlloc": "cuMemFreeHost", "cuMemHostRegister_v2": "cuMemHostUnregister",
+	"cuDevicePrimaryCtxRetain": "cuDevicePrimaryCtxRelease_v2",
+	"cuCtxPushCurrent_v2":      "cuCtxPopCurrent_v2", "cuStreamCreate": "cuStreamDestroy_v2",
+	"gdr_open": "gdr_close", "gdr_pin_buffer": "gdr_unpin_buffer", "gdr_map": "gdr_unmap",
+}
+
+// Check fails the test where something was taken and not given back, or given
+// back and not taken. It counts what was taken with success, and each attempt
+// to give back, because those of the fakes always do their work.
+func (l *Log) Check() {
+	l.t.Helper()
+	open := map[string]int{}
+	for _, line := range l.Calls() {
+		name, result, _ := strings.Cut(line, " ")
+		if back := releases[name]; back != "" && result == "0" {
+			open[back]++
+		}
+		for _, back := range releases {
+			if name == back {
+				open[name]--
+				break
+			}
+		}
+	}
+	for name, n := range open {
+		if n != 0 {
+			l.t.Errorf("%d calls of %s are missing; the log:\n%s", n, name, strings.Join(l.Calls(), "\n"))
+		}
+	}
+	l.CheckProcess()
+}
+
+// CheckProcess fails the test where this process still has GPU memory mapped
+// or exported. It is all that can be asked where a device has been closed that
+// nothing could be freed on: the memory went with its context.
+func (l *Log) CheckProcess() {
+	l.t.Helper()
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if n := strings.Count(string(maps), "fake-gpu"); n != 0 {
+		l.t.Errorf("%d mappings of GPU memory are left", n)
+	}
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, fd := range fds {
+		to, err := os.Readlink("/proc/self/fd/" + fd.Name())
+		if err == nil && strings.Contains(to, "fake-gpu") {
+			l.t.Errorf("descriptor %s is left open: %s", fd.Name(), to)
+		}
+	}
+}

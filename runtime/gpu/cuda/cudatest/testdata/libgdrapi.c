@@ -1,0 +1,105 @@
+/*
+ * libgdrapi.c: GDRCopy for tests, on the memory of the fake driver beside it.
+ * Its mappings begin a page before what was asked for, as those of the kernel
+ * module may, and gdr_get_info says so. NO_INFO leaves that function out.
+ */
+#define _GNU_SOURCE
+#include "fake.h"
+
+#include <stdint.h>
+#include <sys/mman.h>
+
+enum { PAGE = 65536 };
+
+typedef struct {
+    unsigned long value;
+} handle;
+
+struct info {
+    uint64_t va, mapped_size;
+    uint32_t page_size;
+    uint64_t tm_cycles;
+    uint32_t cycles_per_ms;
+    unsigned mapped : 1, wc_mapping : 1;
+    int mapping_type;
+};
+
+struct gdr {
+    uint64_t address;
+    size_t size;
+};
+
+void *gdr_open(void)
+{
+    int gone = fake_setting("gdrdrv", 1) == 0;
+    if (fake_note(__func__, gone ? ENOENT : 0) != 0) {
+        errno = gone ? ENOENT : 0;
+        return NULL;
+    }
+    return calloc(1, sizeof(struct gdr));
+}
+
+int gdr_close(void *gdr)
+{
+    free(gdr);
+    return fake_note(__func__, 0) != 0 ? EIO : 0;
+}
+
+int gdr_pin_buffer(void *gdr, unsigned long address, size_t n, uint64_t token, uint32_t space,
+                   handle *h)
+{
+    int bad = address % PAGE != 0 || n % PAGE != 0 || token != 0 || space != 0;
+    if (fake_note(__func__, bad ? EINVAL : 0) != 0)
+        return EINVAL;
+    struct gdr *g = gdr;
+    g->address = address;
+    g->size = n;
+    h->value = 7;
+    return 0;
+}
+
+int gdr_unpin_buffer(void *gdr, handle h)
+{
+    (void)gdr;
+    return fake_note(__func__, h.value == 7 ? 0 : EINVAL) != 0 ? EINVAL : 0;
+}
+
+int gdr_map(void *gdr, handle h, void **address, size_t n)
+{
+    struct gdr *g = gdr;
+    if (fake_note(__func__, h.value == 7 && n == g->size ? 0 : EINVAL) != 0)
+        return EINVAL;
+    char *p = mremap((void *)g->address, 0, n, MREMAP_MAYMOVE);
+    if (p == MAP_FAILED)
+        abort();
+    *address = p - PAGE;
+    return 0;
+}
+
+int gdr_unmap(void *gdr, handle h, void *address, size_t n)
+{
+    (void)gdr;
+    int bad = h.value != 7 || munmap((char *)address + PAGE, n) != 0;
+    return fake_note(__func__, bad ? EINVAL : 0) != 0 ? EINVAL : 0;
+}
+
+#ifndef NO_INFO
+int gdr_get_info_v2(void *gdr, handle h, struct info *info)
+{
+    struct gdr *g = gdr;
+    if (fake_note(__func__, h.value == 7 ? 0 : EINVAL) != 0)
+        return EINVAL;
+    info->va = g->address - PAGE;
+    info->mapped_size = g->size + PAGE;
+    info->page_size = PAGE;
+    info->mapped = 1;
+    info->wc_mapping = (unsigned)fake_setting("combining", 1) & 1;
+    return 0;
+}
+#endif
+
+void gdr_runtime_get_version(int *major, int *minor)
+{
+    *major = 2;
+    *minor = 5;
+}

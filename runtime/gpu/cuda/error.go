@@ -1,0 +1,81 @@
+package cuda
+
+/*
+#include "driver.h"
+*/
+import "C"
+
+import (
+	"fmt"
+
+	"libshmem/runtime/shmerr"
+)
+
+// CallError is a refusal of the driver.
+type CallError struct {
+	Call string // "cuMemAlloc_v2"
+	Code int
+	Name string // "CUDA_ERROR_OUT_OF_MEMORY"
+	Text string // "out of memory"
+}
+
+// Error is the call, and what the driver says of the code.
+func (e *CallError) Error() string {
+	if e.Name == "" {
+		return fmt.Sprintf("%s: error %d, which the driver has no name for", e.Call, e.Code)
+	}
+	return fmt.Sprintf("%s: %s, %s", e.Call, e.Name, e.Text)
+}
+
+// Unwrap is the kind of the error.
+func (e *CallError) Unwrap() error {
+	switch e.Code {
+	case C.SHMEMI_CUDA_OUT_OF_MEMORY:
+		return shmerr.ErrNoMemory
+	case C.SHMEMI_CUDA_NO_DEVICE, C.SHMEMI_CUDA_NOT_SUPPORTED, C.SHMEMI_CUDA_STUB_LIBRARY:
+		return shmerr.ErrUnsupported
+	}
+	return shmerr.ErrSystem
+}
+
+// remedy is what helps against the code, as far as one can know.
+func (e *CallError) remedy() string {
+	switch e.Code {
+	case C.SHMEMI_CUDA_OUT_OF_MEMORY:
+		return "free memory, or allocate less"
+	case C.SHMEMI_CUDA_STUB_LIBRARY:
+		return "take CUDA's stubs folder out of the loader's path"
+	case C.SHMEMI_CUDA_NO_DEVICE:
+		return "nvidia-smi must list a GPU; CUDA_VISIBLE_DEVICES may hide it, or a container be started without it"
+	case C.SHMEMI_CUDA_SYSTEM_NOT_READY:
+		return "start nvidia-fabricmanager"
+	case C.SHMEMI_CUDA_DRIVER_MISMATCH:
+		return "load the kernel modules of the version of libcuda.so.1, for example by a restart of the machine"
+	}
+	return ""
+}
+
+// check is nil for success, else what the driver says of the code.
+func (d *Driver) check(call string, code C.int) *CallError {
+	if code == 0 {
+		return nil
+	}
+	e := &CallError{Call: call, Code: int(code)}
+	var name, text *C.char
+	if C.shmemi_cuda_error_name(d.table, code, &name) == 0 && name != nil {
+		e.Name = C.GoString(name)
+	}
+	if C.shmemi_cuda_error_text(d.table, code, &text) == 0 && text != nil {
+		e.Text = C.GoString(text)
+	}
+	return e
+}
+
+// fail is the error of an operation that the driver refused; nil for success.
+func (d *Driver) fail(op, object, call string, code C.int) error {
+	e := d.check(call, code)
+	if e == nil {
+		return nil
+	}
+	return &shmerr.Error{Op: op, Object: object, Cause: e, Remedy: e.remedy()}
+}

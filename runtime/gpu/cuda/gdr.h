@@ -1,0 +1,66 @@
+/*
+ * gdr.h: the functions of GDRCopy 2 that are used, without its header. GDRCopy
+ * maps memory of a GPU into the process by a kernel module of its own.
+ */
+#ifndef SHMEMI_CUDA_GDR_H
+#define SHMEMI_CUDA_GDR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct shmemi_gdr_handle {
+    unsigned long value;
+};
+
+/* gdr_info_v2_t of GDRCopy 2.5. Libraries before that end with wc_mapping. */
+struct shmemi_gdr_info {
+    uint64_t va; /* where the mapping begins, for the GPU */
+    uint64_t mapped_size;
+    uint32_t page_size;
+    uint64_t tm_cycles;
+    uint32_t cycles_per_ms;
+    unsigned mapped : 1;
+    unsigned wc_mapping : 1;
+    int mapping_type;
+};
+
+struct shmemi_gdr {
+    void *(*open)(void);
+    int (*close)(void *gdr);
+    int (*pin)(void *gdr, unsigned long address, size_t n, uint64_t token, uint32_t space,
+               struct shmemi_gdr_handle *handle);
+    int (*unpin)(void *gdr, struct shmemi_gdr_handle handle);
+    int (*map)(void *gdr, struct shmemi_gdr_handle handle, void **address, size_t n);
+    int (*unmap)(void *gdr, struct shmemi_gdr_handle handle, void *address, size_t n);
+    int (*info)(void *gdr, struct shmemi_gdr_handle handle, struct shmemi_gdr_info *info);
+    void (*version)(int *major, int *minor);
+};
+
+/* A mapping and what it takes to undo it. */
+struct shmemi_gdr_mapping {
+    void *gdr;
+    struct shmemi_gdr_handle handle;
+    void *base; /* what was mapped; the memory asked for begins at host */
+    size_t size;
+    void *host;
+    int combining; /* the CPU's stores are write-combined */
+};
+
+/* Takes the functions from a library. Answers NULL, or the one that is missing. */
+const char *shmemi_gdr_bind(struct shmemi_gdr *functions, void *library);
+
+/* Maps memory of a GPU. Answers NULL, or the function that failed with its error
+ * number, 0 where it gave none; then nothing is left behind. */
+const char *shmemi_gdr_map(const struct shmemi_gdr *functions, uint64_t address, size_t n,
+                           struct shmemi_gdr_mapping *mapping, int *error);
+
+/* Undoes all of it, whatever fails. Answers as shmemi_gdr_map. */
+const char *shmemi_gdr_unmap(const struct shmemi_gdr *functions,
+                             const struct shmemi_gdr_mapping *mapping, int *error);
+
+static inline void shmemi_gdr_version(const struct shmemi_gdr *functions, int *major, int *minor)
+{
+    functions->version(major, minor);
+}
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * load.c: opens the driver's library and GDRCopy's and finds their functions.
+ * Which file is opened, and what it means that one is missing, is decided in
+ * Go.
+ */
+#define _GNU_SOURCE
+#include "driver.h"
+#include "gdr.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+
+void *shmemi_cuda_open_library(const char *file, char *why, size_t len)
+{
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        const char *reason = dlerror();
+        snprintf(why, len, "%s", reason != NULL ? reason : "it cannot be loaded");
+    }
+    return library;
+}
+
+const char *shmemi_cuda_library_file(void *library)
+{
+    struct link_map *map = NULL;
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || map == NULL)
+        return "";
+    return map->l_name;
+}
+
+void shmemi_cuda_close_library(void *library)
+{
+    dlclose(library);
+}
+
+const char *shmemi_cuda_bind(struct shmemi_cuda *driver, void *library)
+{
+#define NEEDED(name, symbol, parameters, arguments)                                                \
+    if ((*(void **)&driver->name = dlsym(library, symbol)) == NULL)                                \
+        return symbol;
+#define OPTIONAL(name, symbol, parameters, arguments)                                              \
+    *(void **)&driver->name = dlsym(library, symbol);
+    SHMEMI_CUDA_FUNCTIONS(NEEDED, OPTIONAL)
+#undef NEEDED
+#undef OPTIONAL
+    return NULL;
+}
+
+const char *shmemi_gdr_bind(struct shmemi_gdr *functions, void *library)
+{
+#define TAKE(name, symbol)                                                                         \
+    if ((*(void **)&functions->name = dlsym(library, symbol)) == NULL)                             \
+    return symbol
+    TAKE(open, "gdr_open");
+    TAKE(close, "gdr_close");
+    TAKE(pin, "gdr_pin_buffer");
+    TAKE(unpin, "gdr_unpin_buffer");
+    TAKE(map, "gdr_map");
+    TAKE(unmap, "gdr_unmap");
+    TAKE(info, "gdr_get_info_v2");
+    TAKE(version, "gdr_runtime_get_version");
+#undef TAKE
+    return NULL;
+}

@@ -1,0 +1,191 @@
+package cuda
+
+/*
+#include "driver.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"libshmem/runtime/gpu"
+)
+
+// HostAlloc allocates main memory that is locked and mapped into every GPU.
+func (v *Device) HostAlloc(n uint64) (unsafe.Pointer, gpu.Address, error) {
+	var host unsafe.Pointer
+	op := amount("allocate", n, "of pinned memory on")
+	err := v.do(op, func() (string, C.int) {
+		return "cuMemHostAlloc", C.shmemi_cuda_host_alloc(v.driver.table, &host, C.size_t(n), C.SHMEMI_CUDA_HOST_PORTABLE_MAPPED)
+	})
+	address, err := v.mapped(op, host, err)
+	if err != nil && host != nil {
+		return nil, 0, errors.Join(err, v.HostFree(host))
+	}
+	return host, address, err
+}
+
+// mapped asks for the GPU's address of main memory, unless there is an error.
+func (v *Device) mapped(op string, host unsafe.Pointer, err error) (gpu.Address, error) {
+	if err != nil {
+		return 0, err
+	}
+	var address C.uint64_t
+	err = v.do(op, func() (string, C.int) {
+		return "cuMemHostGetDevicePointer_v2", C.shmemi_cuda_host_address(v.driver.table, &address, host, 0)
+	})
+	return gpu.Address(address), err
+}
+
+// HostFree frees what HostAlloc gave.
+func (v *Device) HostFree(host unsafe.Pointer) error {
+	return v.do("free pinned memory on", func() (string, C.int) {
+		return "cuMemFreeHost", C.shmemi_cuda_host_free(v.driver.table, host)
+	})
+}
+
+// HostRegister locks memory of the program and maps it into every GPU. The
+// memory is not Go's: it has to stay where it is until HostUnregister.
+func (v *Device) HostRegister(host unsafe.Pointer, n uint64) (gpu.Address, error) {
+	op := amount("register", n, "of memory on")
+	registered := false
+	err := v.do(op, func() (string, C.int) {
+		code := C.shmemi_cuda_host_register(v.driver.table, host, C.size_t(n), C.SHMEMI_CUDA_HOST_PORTABLE_MAPPED)
+		registered = code == 0
+		return "cuMemHostRegister_v2", code
+	})
+	address, err := v.mapped(op, host, err)
+	if err != nil && registered {
+		return 0, errors.Join(err, v.HostUnregister(host))
+	}
+	return address, err
+}
+
+// HostUnregister undoes HostRegister.
+func (v *Device) HostUnregister(host unsafe.Pointer) error {
+	return v.do("unregister memory on", func() (string, C.int) {
+		return "cuMemHostUnregister", C.shmemi_cuda_host_unregister(v.driver.table, host)
+	})
+}
+
+// ManagedAlloc allocates managed memory and advises the driver to keep it in
+// main memory, where the CPU polls it, and to have it mapped by this GPU, whose
+// stores then go there and fault on nothing.
+func (v *Device) ManagedAlloc(n uint64) (unsafe.Pointer, gpu.Address, error) {
+	var address C.uint64_t
+	op, t := amount("allocate", n, "of managed memory on"), v.driver.table
+	err := v.do(op, func() (string, C.int) {
+		return "cuMemAllocManaged", C.shmemi_cuda_managed_alloc(t, &address, C.size_t(n), C.SHMEMI_CUDA_ATTACH_GLOBAL)
+	})
+	for _, advice := range []struct{ what, where C.int }{
+		{C.SHMEMI_CUDA_PREFER_LOCATION, C.SHMEMI_CUDA_CPU}, {C.SHMEMI_CUDA_ACCESSED_BY, v.handle},
+	} {
+		if err == nil {
+			err = v.do(op, func() (string, C.int) {
+				return "cuMemAdvise", C.shmemi_cuda_advise(t, address, C.size_t(n), advice.what, advice.where)
+			})
+		}
+	}
+	if err != nil {
+		return nil, 0, v.abandon(address, err)
+	}
+	return pointer(address), gpu.Address(address), nil
+}
+
+// abandon frees what was allocated before the error, and returns both.
+func (v *Device) abandon(address C.uint64_t, err error) error {
+	if address == 0 {
+		return err
+	}
+	return errors.Join(err, v.Free(gpu.Address(address)))
+}
+
+// pointer is the address of memory that is not Go's. The driver gives it as a
+// number; nothing of it may be computed, only the bits are taken over.
+func pointer(address C.uint64_t) unsafe.Pointer {
+	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
+}
+
+// Alloc allocates memory of the GPU, with what was in it before.
+func (v *Device) Alloc(n uint64) (gpu.Address, error) {
+	var address C.uint64_t
+	err := v.do(amount("allocate", n, "on"), func() (string, C.int) {
+		return "cuMemAlloc_v2", C.shmemi_cuda_alloc(v.driver.table, &address, C.size_t(n))
+	})
+	if err != nil {
+		return 0, v.abandon(address, err)
+	}
+	return gpu.Address(address), nil
+}
+
+// Free frees what Alloc or ManagedAlloc gave.
+func (v *Device) Free(a gpu.Address) error {
+	return v.do("free memory on", func() (string, C.int) {
+		return "cuMemFree_v2", C.shmemi_cuda_free(v.driver.table, C.uint64_t(a))
+	})
+}
+
+// Zero clears n bytes.
+func (v *Device) Zero(a gpu.Address, n uint64) error {
+	return v.run("clear memory on", func() (string, C.int) {
+		return "cuMemsetD8Async", C.shmemi_cuda_fill8(v.driver.table, C.uint64_t(a), 0, C.size_t(n), v.stream)
+	})
+}
+
+// Fill stores value into n words of 4 bytes.
+func (v *Device) Fill(a gpu.Address, value uint32, n uint64) error {
+	return v.run("fill memory on", func() (string, C.int) {
+		return "cuMemsetD32Async", C.shmemi_cuda_fill32(v.driver.table, C.uint64_t(a), C.uint(value), C.size_t(n), v.stream)
+	})
+}
+
+// Copy copies n bytes from one place that the GPU reaches to another.
+func (v *Device) Copy(to, from gpu.Address, n uint64) error {
+	return v.run("copy memory on", func() (string, C.int) {
+		return "cuMemcpyDtoDAsync_v2", C.shmemi_cuda_copy(v.driver.table, C.uint64_t(to), C.uint64_t(from), C.size_t(n), v.stream)
+	})
+}
+
+// CopyIn copies memory of Go to a place that the GPU reaches.
+func (v *Device) CopyIn(to gpu.Address, from []byte) error {
+	if len(from) == 0 {
+		return nil
+	}
+	var held runtime.Pinner // the driver may read until the stream is waited for
+	held.Pin(&from[0])
+	defer held.Unpin()
+	return v.run("copy memory to", func() (string, C.int) {
+		return "cuMemcpyHtoDAsync_v2", C.shmemi_cuda_copy_in(v.driver.table, C.uint64_t(to), unsafe.Pointer(&from[0]), C.size_t(len(from)), v.stream)
+	})
+}
+
+// CopyOut copies from a place that the GPU reaches to memory of Go.
+func (v *Device) CopyOut(to []byte, from gpu.Address) error {
+	if len(to) == 0 {
+		return nil
+	}
+	var held runtime.Pinner // as in CopyIn
+	held.Pin(&to[0])
+	defer held.Unpin()
+	return v.run("copy memory from", func() (string, C.int) {
+		return "cuMemcpyDtoHAsync_v2", C.shmemi_cuda_copy_out(v.driver.table, unsafe.Pointer(&to[0]), C.uint64_t(from), C.size_t(len(to)), v.stream)
+	})
+}
+
+// run starts work on the device's stream and waits for it.
+func (v *Device) run(op string, start func() (string, C.int)) error {
+	return v.with(op, func() error {
+		call, code := start()
+		if err := v.fail(op, call, code); err != nil {
+			return err
+		}
+		return v.fail(op, "cuStreamSynchronize", C.shmemi_cuda_stream_wait(v.driver.table, v.stream))
+	})
+}
+
+func amount(verb string, n uint64, of string) string {
+	return fmt.Sprintf("%s %d bytes %s", verb, n, of)
+}
