@@ -140,7 +140,7 @@ func (r *Ring) Publish() {
 func (r *Ring) Done(p uint64) { atomic.StoreUint64(&r.line.Done, p) }
 
 // Fenced tells those who wait for the fence that ended at position p, or for one
-// before it, that it holds for all rings.
+// before it, that it holds for all threads.
 func (r *Ring) Fenced(p uint64) { atomic.StoreUint64(&r.line.Fenced, p) }
 
 // Answer tells the one who claimed reply i what its operation gave.

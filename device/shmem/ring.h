@@ -233,16 +233,37 @@ SHMEMI_HD int shmemi_reply_wait(const struct shmemi_ring *r, uint32_t i, uint32_
 }
 
 /*
- * Waits until everything that happens before this call, of any thread and on
- * any ring, is complete. Many that wait at once share one flush.
+ * Waits until the proxy has taken what was pushed into the other rings before
+ * this call, by any thread. A quiet or fence in one ring then covers it. What
+ * was pushed is known from the heads, not from what is visible in the slots: a
+ * position that was taken and not filled yet may stand before others that were.
  */
-SHMEMI_HD int shmemi_ring_quiet(const struct shmemi_ring *r, uint32_t context)
+SHMEMI_HD int shmemi_rings_taken(const struct shmemi_ring *rings, uint32_t count, uint32_t mine)
 {
-    struct shmemi_words words = shmemi_pack_quiet(context);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct shmemi_ring *r = &rings[i];
+        uint32_t looks = 0;
+        if (i == mine)
+            continue;
+        uint64_t head = shmemi_load_near(&shmemi_near(r)->head);
+        while ((int64_t)(head - shmemi_load_near(&shmemi_near(r)->tail)) > 0) {
+            uint64_t tail = shmemi_load_far(&shmemi_line(r)->tail);
+            shmemi_store_near(&shmemi_near(r)->tail, tail);
+            if ((int64_t)(head - tail) <= 0)
+                break;
+            if (shmemi_load_far32(&shmemi_line(r)->stopped))
+                return SHMEMI_STOPPED;
+            shmemi_pause(&looks);
+        }
+    }
+    return 0;
+}
+
+/* Waits until a position that the proxy publishes has passed p. */
+SHMEMI_HD int shmemi_wait_past(const struct shmemi_ring *r, const uint64_t *word, uint64_t p)
+{
     uint32_t looks = 0;
-    shmemi_before_slots();
-    uint64_t p = shmemi_push(r, &words, SHMEMI_SLOTS_QUIET);
-    while ((int64_t)(shmemi_acquire_far(&shmemi_line(r)->done) - p) <= 0) {
+    while ((int64_t)(shmemi_acquire_far(word) - p) <= 0) {
         if (shmemi_load_far32(&shmemi_line(r)->stopped))
             return SHMEMI_STOPPED;
         shmemi_pause(&looks);
@@ -251,24 +272,38 @@ SHMEMI_HD int shmemi_ring_quiet(const struct shmemi_ring *r, uint32_t context)
 }
 
 /*
- * Orders what happens before this call, of any thread and on any ring, ahead of
- * what comes after it. A job's only ring keeps its order by itself. Among
- * several, another thread's later operation on another ring could be met
- * before this fence, so the caller waits until the proxy has seen to it; no
- * network is waited for.
+ * Waits until everything that happens before this call, of any thread and in
+ * any of the count rings, is complete. mine is the ring that is used; threads
+ * that wait at once share one flush.
  */
-SHMEMI_HD int shmemi_ring_fence(const struct shmemi_ring *r, uint32_t context, uint32_t rings)
+SHMEMI_HD int shmemi_ring_quiet(const struct shmemi_ring *rings, uint32_t count, uint32_t mine,
+                                uint32_t context)
 {
-    struct shmemi_words words = shmemi_pack_fence(context);
-    uint32_t looks = 0;
+    const struct shmemi_ring *r = &rings[mine];
+    struct shmemi_words words = shmemi_pack_quiet(context);
     shmemi_before_slots();
+    if (shmemi_rings_taken(rings, count, mine) != 0)
+        return SHMEMI_STOPPED;
+    return shmemi_wait_past(r, &shmemi_line(r)->done, shmemi_push(r, &words, SHMEMI_SLOTS_QUIET));
+}
+
+/*
+ * Orders what happens before this call, of any thread and in any ring, ahead of
+ * what happens after it. A job's only ring keeps its order by itself. Among
+ * several, a later operation of another thread in another ring could be met
+ * before this fence, so the caller waits until the proxy has met it; the
+ * network is not waited for.
+ */
+SHMEMI_HD int shmemi_ring_fence(const struct shmemi_ring *rings, uint32_t count, uint32_t mine,
+                                uint32_t context)
+{
+    const struct shmemi_ring *r = &rings[mine];
+    struct shmemi_words words = shmemi_pack_fence(context);
+    shmemi_before_slots();
+    if (shmemi_rings_taken(rings, count, mine) != 0)
+        return SHMEMI_STOPPED;
     uint64_t p = shmemi_push(r, &words, SHMEMI_SLOTS_FENCE);
-    while (rings > 1 && (int64_t)(shmemi_acquire_far(&shmemi_line(r)->fenced) - p) <= 0) {
-        if (shmemi_load_far32(&shmemi_line(r)->stopped))
-            return SHMEMI_STOPPED;
-        shmemi_pause(&looks);
-    }
-    return 0;
+    return count > 1 ? shmemi_wait_past(r, &shmemi_line(r)->fenced, p) : 0;
 }
 
 #endif
