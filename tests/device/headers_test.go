@@ -1,0 +1,68 @@
+package device
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"libshmem/tests/need"
+)
+
+// TestHeaders compiles each header alone, and twice in one file, with every
+// compiler that users have for it: what ends in .cuh is for nvcc only.
+func TestHeaders(t *testing.T) {
+	warnings := []string{"-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-c", "-o", os.DevNull, "-"}
+	nvcc := []string{need.NVCC(t), "-x", "cu", "-std=c++17", "-arch=compute_75", "-ccbin", compiler("CC", "gcc"),
+		"-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra", "-c", "-o", os.DevNull, "-"}
+	dialects := []struct {
+		name    string
+		command []string
+		cuda    bool
+	}{
+		{"C99", append([]string{compiler("CC", "gcc"), "-x", "c", "-std=c99"}, warnings...), false},
+		{"C11", append([]string{compiler("CC", "gcc"), "-x", "c", "-std=c11"}, warnings...), false},
+		{"C++11", append([]string{compiler("CXX", "g++"), "-x", "c++", "-std=c++11"}, warnings...), false},
+		{"C++17", append([]string{compiler("CXX", "g++"), "-x", "c++", "-std=c++17"}, warnings...), false},
+		{"CUDA", nvcc, true},
+	}
+	headers, err := filepath.Glob("../../device/shmem/*.*h")
+	if err != nil || len(headers) == 0 {
+		t.Fatalf("list device/shmem: %d headers, error %v", len(headers), err)
+	}
+	for _, header := range headers {
+		name := "shmem/" + filepath.Base(header)
+		for _, d := range dialects {
+			if strings.HasSuffix(header, ".cuh") && !d.cuda {
+				continue
+			}
+			t.Run(name+" as "+d.name, func(t *testing.T) {
+				file := strings.Repeat("#include <"+name+">\n", 2) + "int shmem_test_has_a_declaration;\n"
+				if out, err := compile(d.command, file); err != nil {
+					t.Errorf("%v\n%s", err, out)
+				}
+			})
+		}
+	}
+	// The commands themselves: a wrong one that always succeeds proves nothing.
+	for _, d := range dialects {
+		if out, err := compile(d.command, "static int unused(void) { return 0; }\n"); err == nil {
+			t.Errorf("%s: an unused function is no error\n%s", d.name, out)
+		}
+	}
+}
+
+func compile(command []string, file string) ([]byte, error) {
+	cmd := exec.Command(command[0], append([]string{"-I../../device", "-I../../include"}, command[1:]...)...)
+	cmd.Stdin = strings.NewReader(file)
+	return cmd.CombinedOutput()
+}
+
+// compiler is the one that the environment names, as make does.
+func compiler(variable, usual string) string {
+	if c := os.Getenv(variable); c != "" {
+		return c
+	}
+	return usual
+}

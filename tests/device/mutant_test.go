@@ -1,0 +1,111 @@
+package device
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A mutation makes one kind of mistake in an instruction, or says that it does
+// not apply.
+type mutation struct {
+	name  string
+	apply func(op []string) ([]string, bool)
+}
+
+func swap(from, to string, instructions ...string) mutation {
+	return mutation{from + " becomes " + to, func(op []string) ([]string, bool) {
+		i := slices.Index(op, from)
+		if i < 0 || !slices.ContainsFunc(instructions, func(p string) bool { return matchesOp(strings.Split(p, "."), op) }) {
+			return nil, false
+		}
+		out := slices.Clone(op)
+		out[i] = to
+		return out, true
+	}}
+}
+
+func lose(name string, instructions ...string) mutation {
+	return mutation{name, func(op []string) ([]string, bool) {
+		return []string{"nop"}, slices.ContainsFunc(instructions, func(p string) bool { return matchesOp(strings.Split(p, "."), op) })
+	}}
+}
+
+const slot = "st.relaxed.sys.v2"
+
+// strict are mistakes that the rules of every kernel that can make them have to
+// notice: they are about the order of slots.
+var strict = []mutation{
+	lose("a fence is lost", "fence", "membar"),
+	lose("a slot is lost", slot),
+	{"a fence comes last", func(op []string) ([]string, bool) { return []string{"fence", "acq_rel", "sys"}, op[0] == "ret" }},
+	swap("sys", "gpu", "fence", "membar", slot),
+	swap("relaxed", "release", slot),
+	swap("relaxed", "weak", slot),
+}
+
+// shared are mistakes in a step that several kernels have: one of them has to
+// notice when all make it.
+var shared = []mutation{
+	lose("lost", "atom", "bar", "barrier", "ld.acquire", "ld.relaxed", "match", "red", "shfl", "st.relaxed"),
+	swap("sys", "gpu", "ld"),
+	swap("gpu", "cta", "ld", "st", "atom", "red"),
+	swap("relaxed", "weak", "ld", "st"),
+	swap("relaxed", "release", "st"),
+	swap("acquire", "relaxed", "ld", "atom"),
+	swap("release", "relaxed", "red"),
+	swap("relaxed", "acq_rel", "atom"),
+}
+
+// mutants gives a function with the mistake in one instruction at a time.
+func (f function) mutants(m mutation) (all []function, where []string) {
+	for i := range f.body {
+		op, ok := m.apply(f.body[i].op)
+		if !ok {
+			continue
+		}
+		g := f
+		g.body = slices.Clone(f.body)
+		g.body[i].op = op
+		all, where = append(all, g), append(where, f.body[i].text)
+	}
+	return all, where
+}
+
+// TestMistakesAreNoticed makes mistakes in the PTX of the kernels. Rules that
+// let one pass would let it pass in the header, too.
+func TestMistakesAreNoticed(t *testing.T) {
+	noticed := map[string]bool{} // of shared mistakes, with the instruction's words
+	for file, archs := range compiled(t) {
+		functions, err := parsePTX(archs["sm_90"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range sourceOf(t, file) {
+			for _, m := range strict {
+				all, where := functions[k.name].mutants(m)
+				for i := range all {
+					if k.check(all[i]) == nil {
+						t.Errorf("%s: %s: no rule notices that %s, in %q", file, k.name, m.name, where[i])
+					}
+				}
+			}
+			for _, m := range shared {
+				all, where := functions[k.name].mutants(m)
+				for i := range all {
+					op, _, _ := strings.Cut(where[i], " ")
+					key := m.name + " in " + op
+					noticed[key] = noticed[key] || k.check(all[i]) != nil
+				}
+			}
+		}
+	}
+	if len(noticed) < len(shared) {
+		t.Errorf("only %d kinds of mistake could be made", len(noticed))
+	}
+	for key, ok := range noticed {
+		if !ok {
+			t.Errorf("no rule of any kernel notices: %s", key)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+// What a GPU thread does to hand over an operation.
+#include <shmem/ring.h>
+
+// The two halves of a slot carry a lap each, so one relaxed store of both is
+// enough. A release there costs some forty times as much.
+// PTX let SLOT = st.relaxed.sys.global.v2.u64
+// PTX let FENCE = fence | membar
+// PTX let SYSTEM_FENCE = fence.acq_rel.sys | fence.sc.sys | membar.sys
+// PTX let HEAD = atom.relaxed.gpu.global.add.u64
+// PTX let SEEN_TAIL = ld.relaxed.gpu.global.u64
+// PTX let SHARED_TAIL = ld.relaxed.sys.global.u64
+// PTX let KEEP_TAIL = st.relaxed.gpu.global.u64
+// PTX let STOPPED = ld.relaxed.sys.global.u32
+
+// The operand rides in the slot: no fence at all, and nothing else is stored.
+// PTX: none FENCE
+// PTX: one HEAD
+// PTX: none atom | red except HEAD
+// PTX: one SLOT
+// PTX: none st except SLOT | KEEP_TAIL
+// PTX: every HEAD before SLOT | STOPPED
+// PTX: every SLOT after HEAD
+// PTX: every SLOT after SEEN_TAIL
+// PTX: none ld after SLOT
+extern "C" __global__ void push_p(const struct shmemi_ring *r, uint32_t value)
+{
+    struct shmemi_words words = shmemi_pack_p(1, 0, 64, 2, value);
+    shmemi_push(r, &words, SHMEMI_SLOTS_P);
+}
+
+// No room: the seen tail first, which is near, then the proxy's; both until
+// there is room or the ring was stopped.
+// PTX: none FENCE | SLOT | atom | red
+// PTX: every SEEN_TAIL in a loop
+// PTX: every SHARED_TAIL in a loop
+// PTX: every STOPPED in a loop
+// PTX: every SHARED_TAIL after SEEN_TAIL
+// PTX: every KEEP_TAIL after SHARED_TAIL
+// PTX: every SHARED_TAIL before KEEP_TAIL
+// PTX: every STOPPED after SHARED_TAIL
+// PTX: 1 KEEP_TAIL
+// PTX: 1 st.relaxed
+extern "C" __global__ void back_pressure(const struct shmemi_ring *r, uint64_t end, int *stopped)
+{
+    *stopped = shmemi_wait_room(r, end);
+}
+
+// Memory that was just written: one fence of the whole system's scope, after
+// the writes and before the slots, and not while others wait for positions
+// that are taken.
+// PTX: one FENCE
+// PTX: one SYSTEM_FENCE
+// PTX: one HEAD
+// PTX: 2 SLOT
+// PTX: every SYSTEM_FENCE after st except SLOT | KEEP_TAIL
+// PTX: every SLOT after SYSTEM_FENCE
+// PTX: every HEAD after SYSTEM_FENCE
+// PTX: none FENCE between HEAD and SLOT
+// PTX: none FENCE | st except SLOT after SLOT
+extern "C" __global__ void push_fresh_put(const struct shmemi_ring *r, uint64_t *source)
+{
+    *source = 7;
+    struct shmemi_words words = shmemi_pack_put(1, 0, 64, (uintptr_t)source, 8, 0, 0);
+    shmemi_before_slots();
+    shmemi_push(r, &words, SHMEMI_SLOTS_PUT);
+}
+
+// A burst of one thread: one fence, one addition, one look at the tail for all.
+// PTX: one FENCE
+// PTX: one SYSTEM_FENCE
+// PTX: one HEAD
+// PTX: 64 SLOT
+// PTX: every SLOT after SYSTEM_FENCE
+// PTX: every SLOT after HEAD
+// PTX: every SLOT after SEEN_TAIL
+// PTX: none SEEN_TAIL | SHARED_TAIL | STOPPED | FENCE | st except SLOT after SLOT
+extern "C" __global__ void burst(const struct shmemi_ring *r, uint64_t *source)
+{
+    for (int i = 0; i < 32; i++)
+        source[i] = 7;
+    shmemi_before_slots();
+    struct shmemi_burst b = shmemi_burst_begin(r, 32, SHMEMI_SLOTS_PUT);
+#pragma unroll
+    for (uint32_t i = 0; i < 32; i++) {
+        struct shmemi_words words =
+            shmemi_pack_put(1, 0, 64 + 8 * i, (uintptr_t)&source[i], 8, 0, 0);
+        shmemi_burst_store(&b, i, &words, SHMEMI_SLOTS_PUT);
+    }
+    shmemi_burst_end(&b);
+}
+
+// The lanes of a warp that come together: one of them adds and looks. It tells
+// the others the position, in two halves, and whether there is room.
+// PTX: 3 shfl.sync
+// PTX: none FENCE
+// PTX: one HEAD
+// PTX: none atom | red except HEAD
+// PTX: one SLOT
+// PTX: none st except SLOT | KEEP_TAIL
+// PTX: one match.any.sync
+// PTX: every HEAD after match.any.sync
+// PTX: every HEAD before shfl.sync
+// PTX: every SLOT after shfl.sync
+// PTX: none shfl | SEEN_TAIL | SHARED_TAIL | STOPPED after SLOT
+extern "C" __global__ void push_lanes(const struct shmemi_ring *r, uint32_t value)
+{
+    struct shmemi_words words = shmemi_pack_p(1, 0, 64 + 4 * threadIdx.x, 2, value);
+    shmemi_push_lanes(r, &words, SHMEMI_SLOTS_P);
+}
+
+// The same with memory that each lane has just written. A fence orders what the
+// thread itself wrote, so every lane carries it out, at the same time.
+// PTX: one FENCE
+// PTX: one SYSTEM_FENCE
+// PTX: every SYSTEM_FENCE after st except SLOT | KEEP_TAIL
+// PTX: every match.any.sync after SYSTEM_FENCE
+// PTX: 2 SLOT
+// PTX: every SLOT after SYSTEM_FENCE
+// PTX: one HEAD
+// PTX: none FENCE between HEAD and SLOT
+// PTX: none FENCE | st except SLOT after SLOT
+extern "C" __global__ void push_fresh_lanes(const struct shmemi_ring *r, uint64_t *source)
+{
+    source[threadIdx.x] = 7;
+    struct shmemi_words words = shmemi_pack_put(1, 0, 64, (uintptr_t)&source[threadIdx.x], 8, 0, 0);
+    shmemi_before_slots();
+    shmemi_push_lanes(r, &words, SHMEMI_SLOTS_PUT);
+}
+
+// A block: every thread makes its own writes visible, one takes the positions
+// of all, and after the barrier each stores its slots.
+// PTX: one FENCE
+// PTX: one SYSTEM_FENCE
+// PTX: one HEAD
+// PTX: 2 SLOT
+// PTX: every SYSTEM_FENCE after st.global except SLOT | KEEP_TAIL
+// PTX: every SLOT after SYSTEM_FENCE
+// PTX: every bar.sync | barrier.sync after SYSTEM_FENCE
+// PTX: every HEAD after SYSTEM_FENCE
+// PTX: every HEAD before bar.sync | barrier.sync
+// PTX: every SLOT after bar.sync | barrier.sync
+// PTX: none FENCE | bar | barrier | st except SLOT after SLOT
+extern "C" __global__ void push_block(const struct shmemi_ring *r, uint64_t *source)
+{
+    __shared__ struct shmemi_burst b;
+    source[threadIdx.x] = 7;
+    struct shmemi_words words = shmemi_pack_put(1, 0, 64, (uintptr_t)&source[threadIdx.x], 8, 0, 0);
+    shmemi_before_slots();
+    if (threadIdx.x == 0)
+        b = shmemi_burst_begin(r, blockDim.x, SHMEMI_SLOTS_PUT);
+    __syncthreads();
+    shmemi_burst_store(&b, threadIdx.x, &words, SHMEMI_SLOTS_PUT);
+}
