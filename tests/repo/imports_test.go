@@ -66,8 +66,8 @@ runtime/gpu/cuda: runtime/gpu runtime/shmerr
     # above
 runtime/gpu/cuda/cudatest:
     # builds C for the tests of others
-runtime/proxy: . fabric runtime/shmerr runtime/shmlog
-    # the one package that will see both the fabric and the GPU's queue. It
+runtime/proxy: . fabric queue runtime/shmerr runtime/shmlog
+    # the one package that sees both the fabric and the GPU's queue. It
     # gets its provider from runtime/pe, so that a test can give it another
 runtime/pe: . fabric fabric/ofi runtime/bootstrap/... runtime/config runtime/heap/... runtime/proxy runtime/shmerr runtime/shmlog runtime/topo/...
     # the composition root: nothing else picks an implementation
@@ -85,6 +85,8 @@ fabric/ofi: fabric runtime/shmerr
 fabric/fabrictest: fabric
     # the suite for any provider, so it may prefer none
 
+tests/gpu/memory: runtime/gpu runtime/gpu/cuda
+    # a test of these packages for a machine that cannot build it
 tests/...: . capi/spec runtime/config tests/need
     # see the library from outside, as a user does
 `

@@ -362,6 +362,9 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t n, void *stream)
 int cuMemsetD32Async(uint64_t to, unsigned value, size_t n, void *stream)
 {
     BEGIN(needs_stream(stream));
+    /* A GPU whose stores do not arrive: a check has to notice. */
+    if (fake_setting("deaf", 0))
+        return 0;
     for (size_t i = 0; i < n; i++)
         ((unsigned *)to)[i] = value;
     return 0;
