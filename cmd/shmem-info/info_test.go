@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"libshmem/runtime/gpu/cuda/cudatest"
 )
 
 func TestMain(m *testing.M) {
@@ -14,7 +16,12 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata"})
+	// Scripts that need a GPU take the driver in $FAKE by LD_LIBRARY_PATH.
+	fake := cudatest.Build(t)
+	testscript.Run(t, testscript.Params{Dir: "testdata", Setup: func(env *testscript.Env) error {
+		env.Setenv("FAKE", fake)
+		return nil
+	}})
 }
 
 func TestSpecificationIsThatOfTheHeader(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 
 const usage = `Usage: shmem-info [option]
 
-Prints the version, the build, the libraries found and the memory that the
-library needs for itself.
+Prints the version, the build, the libraries found, the memory that the library
+needs for itself, and which memory the rings can have here.
 
 `
 

@@ -31,7 +31,10 @@ func summary(w io.Writer, cfg *config.Config) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	return overhead(w, cfg)
+	if err := overhead(w, cfg); err != nil {
+		return err
+	}
+	return rings(w, cfg)
 }
 
 // ownLibrary finds a file of this installation: bin and lib are side by side.

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"libshmem/runtime/config"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/cuda"
+)
+
+// slotSize is the bytes of a slot of a ring.
+const slotSize = 16
+
+// rings prints which memory the rings of GPU and of host threads can have on
+// this machine, and why they cannot have another one.
+func rings(w io.Writer, cfg *config.Config) error {
+	want, err := gpu.ParseKind(cfg.RingMemory.String())
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	total := uint64(cfg.RingCount) * uint64(cfg.RingSize) * slotSize
+	fmt.Fprintf(&b, "\nring memory: SHMEM_RING_COUNT=%d of SHMEM_RING_SIZE=%d slots, %s for each PE that starts operations on a GPU\n",
+		cfg.RingCount, cfg.RingSize, config.FormatSize(total))
+	name, reports, err := survey(want)
+	fmt.Fprintf(&b, "%s, SHMEM_RING_MEMORY=%s, * is what a job takes:\n", name, want)
+	for _, r := range reports {
+		mark := " "
+		if r.Chosen {
+			mark = "*"
+		}
+		fmt.Fprintln(&b, mark, r)
+	}
+	fmt.Fprintf(&b, "host threads:\n* %s\n", hostReport())
+	if _, writeErr := io.WriteString(w, b.String()); writeErr != nil {
+		return writeErr
+	}
+	return err
+}
+
+// survey tries the kinds of memory on the first GPU, or says why there is none.
+func survey(want gpu.Kind) (name string, reports []gpu.Report, err error) {
+	const nobody = "GPU threads"
+	driver, err := cuda.Open()
+	if err != nil {
+		return nobody, gpu.Survey(nil, err, want), nil
+	}
+	dev, err := driver.Device(0)
+	if err != nil {
+		return nobody, gpu.Survey(nil, err, want), nil
+	}
+	name = fmt.Sprintf("%s, %d of them, driver of CUDA %s", dev.Name(), driver.Count, driver.Version)
+	if driver.Count == 1 {
+		name = fmt.Sprintf("%s, driver of CUDA %s", dev.Name(), driver.Version)
+	}
+	return name, gpu.Survey(dev, nil, want), dev.Close()
+}
+
+func hostReport() gpu.Report {
+	m, err := gpu.Host(gpu.Page)
+	if err != nil {
+		return gpu.Report{Kind: gpu.Ordinary, Why: err}
+	}
+	if err := m.Close(); err != nil {
+		return gpu.Report{Kind: gpu.Ordinary, Why: err}
+	}
+	return gpu.Report{Kind: m.Kind, Way: m.Way, Chosen: true}
+}
