@@ -1,0 +1,141 @@
+package queuetest
+
+import (
+	"math/bits"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"libshmem/queue"
+)
+
+const slotSize = 16
+
+// Rig is the memory of one ring, all of it, and the producers' end.
+type Rig struct {
+	Line *queue.Line
+	Near *queue.Near
+
+	slots   unsafe.Pointer
+	replies unsafe.Pointer
+	claims  [queue.Replies / 32]uint32
+	size    uint64
+}
+
+// New makes the memory of a ring of n slots whose first position is start, as
+// if that many had been used: their laps say that they are free.
+func New(n int, start uint64) *Rig {
+	g := &Rig{
+		Line:    &queue.Line{Tail: start, Done: start},
+		Near:    &queue.Near{Head: start, Tail: start},
+		slots:   aligned(queue.SlotBytes(n)),
+		replies: aligned(queue.ReplyBytes),
+		size:    uint64(n),
+	}
+	for p := start; p != start+g.size; p++ {
+		for i := range 2 {
+			*g.word(p, i) = g.Lap(p) ^ 1<<63
+		}
+	}
+	return g
+}
+
+// aligned gives n zero bytes aligned to a slot.
+func aligned(n int) unsafe.Pointer {
+	b := make([]byte, n+slotSize)
+	return unsafe.Pointer(&b[-uintptr(unsafe.Pointer(&b[0]))%slotSize])
+}
+
+// Memory is what the consumer is made of.
+func (g *Rig) Memory() queue.Memory {
+	return queue.Memory{Slots: g.slots, Line: g.Line, Replies: g.replies}
+}
+
+// Lap is the lap bit that makes a word of position p valid.
+func (g *Rig) Lap(p uint64) uint64 {
+	return (p>>bits.TrailingZeros64(g.size)&1 ^ 1) << 63
+}
+
+func (g *Rig) word(p uint64, i int) *uint64 {
+	return (*uint64)(unsafe.Add(g.slots, (p&(g.size-1))*slotSize+uint64(i)*8))
+}
+
+// Word reads word i, 0 or 1, of position p.
+func (g *Rig) Word(p uint64, i int) uint64 { return atomic.LoadUint64(g.word(p, i)) }
+
+// Set writes word i of position p as it is, lap included.
+func (g *Rig) Set(p uint64, i int, v uint64) { atomic.StoreUint64(g.word(p, i), v) }
+
+// Take takes n positions and returns the first.
+func (g *Rig) Take(n int) uint64 { return atomic.AddUint64(&g.Near.Head, uint64(n)) - uint64(n) }
+
+// Room looks once whether positions below end may be stored.
+func (g *Rig) Room(end uint64) bool {
+	if int64(end-atomic.LoadUint64(&g.Near.Tail)-g.size) <= 0 {
+		return true
+	}
+	tail := atomic.LoadUint64(&g.Line.Tail)
+	atomic.StoreUint64(&g.Near.Tail, tail)
+	return int64(end-tail-g.size) <= 0
+}
+
+// Stopped tells whether the consumer has gone for good.
+func (g *Rig) Stopped() bool { return atomic.LoadUint32(&g.Line.Stopped) != 0 }
+
+// Store stores the slots of an operation at position p, which was taken and
+// has room.
+func (g *Rig) Store(p uint64, op *queue.Op) {
+	var w [2 * queue.MaxSlots]uint64
+	for i := range uint64(op.Pack(&w)) {
+		g.Set(p+i, 0, w[2*i]|g.Lap(p+i))
+		g.Set(p+i, 1, w[2*i+1]|g.Lap(p+i))
+	}
+}
+
+// Push pushes an operation and returns its first position; false: the ring was
+// stopped before there was room.
+func (g *Rig) Push(op *queue.Op) (uint64, bool) {
+	var w [2 * queue.MaxSlots]uint64
+	n := op.Pack(&w)
+	p := g.Take(n)
+	for !g.Room(p + uint64(n)) {
+		if g.Stopped() {
+			return p, false
+		}
+		runtime.Gosched()
+	}
+	g.Store(p, op)
+	return p, true
+}
+
+// Complete tells whether the quiet pushed at position p is complete.
+func (g *Rig) Complete(p uint64) bool { return int64(atomic.LoadUint64(&g.Line.Done)-p) > 0 }
+
+// Reply is the place of answer i.
+func (g *Rig) Reply(i uint16) *queue.Reply {
+	return (*queue.Reply)(unsafe.Add(g.replies, uintptr(i)*unsafe.Sizeof(queue.Reply{})))
+}
+
+// Claim claims a place for an answer and returns the turn that it has had;
+// false: none is free now.
+func (g *Rig) Claim() (i uint16, turn uint32, ok bool) {
+	for i := range uint16(queue.Replies) {
+		bit := uint32(1) << (i % 32)
+		if atomic.OrUint32(&g.claims[i/32], bit)&bit == 0 {
+			return i, atomic.LoadUint32(&g.Reply(i).Turn), true
+		}
+	}
+	return 0, 0, false
+}
+
+// Answered looks once for the answer at a place that was claimed at that turn,
+// and gives the place back when it is there.
+func (g *Rig) Answered(i uint16, turn uint32) (value uint64, status int32, ok bool) {
+	reply := g.Reply(i)
+	if atomic.LoadUint32(&reply.Turn) == turn {
+		return 0, 0, false
+	}
+	value, status = reply.Value, reply.Status
+	atomic.AndUint32(&g.claims[i/32], ^(uint32(1) << (i % 32)))
+	return value, status, true
+}
