@@ -15,9 +15,11 @@ type card struct {
 	Network string // PEs with the same network reach each other by loopback
 	Heap    uint64 // bytes of the user heap
 	Socket  string // where the first PE of a host hands out the memory file
+	Proxies int    // endpoints that it would open
 }
 
-// endpointCard is what they tell when they have opened the network.
+// endpointCard is what they tell of each endpoint when they have opened the
+// network.
 type endpointCard struct {
 	Addr     []byte
 	Base     uint64
@@ -58,4 +60,14 @@ func agree(cards []card) error {
 		}
 	}
 	return nil
+}
+
+// fewest is how many endpoints each PE opens: engine i of one talks to engine
+// i of another, so no PE can have more than the others.
+func fewest(cards []card) int {
+	n := cards[0].Proxies
+	for _, c := range cards[1:] {
+		n = min(n, c.Proxies)
+	}
+	return max(n, 1)
 }

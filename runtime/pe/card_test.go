@@ -96,3 +96,43 @@ func TestAgree(t *testing.T) {
 		}
 	}
 }
+
+func TestFewest(t *testing.T) {
+	for _, test := range []struct {
+		asked []int
+		want  int
+	}{
+		{[]int{1}, 1}, {[]int{4, 4}, 4}, {[]int{4, 2, 3}, 2}, {[]int{2, 1}, 1}, {[]int{0, 3}, 1},
+	} {
+		var cards []card
+		for _, n := range test.asked {
+			cards = append(cards, card{Proxies: n})
+		}
+		if got := fewest(cards); got != test.want {
+			t.Errorf("PEs that ask for %v endpoints open %d, want %d", test.asked, got, test.want)
+		}
+	}
+}
+
+func TestMatch(t *testing.T) {
+	tcp, efa := endpointCard{Provider: "tcp"}, endpointCard{Provider: "efa"}
+	for what, test := range map[string]struct {
+		all  [][]endpointCard
+		text string // of the error; "": none
+	}{
+		"one each":          {[][]endpointCard{{tcp}, {tcp}}, ""},
+		"two each":          {[][]endpointCard{{tcp, tcp}, {tcp, tcp}}, ""},
+		"too few":           {[][]endpointCard{{tcp, tcp}, {tcp}}, "PE 1 opened 1 endpoints and another 2 (start every PE with the same version of the library)"},
+		"none":              {[][]endpointCard{{tcp, tcp}, nil}, "PE 1 opened 0 endpoints and another 2 (start every PE with the same version of the library)"},
+		"another provider":  {[][]endpointCard{{tcp}, {efa}}, "PE 0 has provider tcp and PE 1 has efa (name one that all have by SHMEM_PROVIDER)"},
+		"two of one and it": {[][]endpointCard{{tcp, tcp}, {tcp, efa}}, "PE 0 has provider tcp and PE 1 has efa (name one that all have by SHMEM_PROVIDER)"},
+	} {
+		text := ""
+		if err := match(test.all, len(test.all[0])); err != nil {
+			text = err.Error()
+		}
+		if text != test.text {
+			t.Errorf("%s: %q, want %q", what, text, test.text)
+		}
+	}
+}

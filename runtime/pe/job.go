@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"libshmem"
-	"libshmem/fabric"
-	"libshmem/fabric/ofi"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/launcher"
 	"libshmem/runtime/bootstrap/singleton"
@@ -42,7 +39,10 @@ type Job struct {
 	Me     topo.PE
 	NPEs   int
 	Heap   *heap.Heap
-	Engine *proxy.Engine // nil where all PEs share memory
+	// Engine serves the callers in C; nil where all PEs share memory. Engines
+	// begins with it, and has one for each thread that serves rings.
+	Engine  *proxy.Engine
+	Engines []*proxy.Engine
 	// Sharing is the number of PEs of the job that compete for this machine's
 	// processors, this one included.
 	Sharing int
@@ -50,7 +50,8 @@ type Job struct {
 	log     *shmlog.Log
 	boot    bootstrap.Bootstrap
 	segment *hostmem.Segment
-	serving bool
+	proxies int  // engines of each PE
+	serving int  // engines whose loop runs
 	apart   bool // loopback does not reach all PEs
 }
 
@@ -160,7 +161,7 @@ func (j *Job) shareMemory() error {
 	defer listener.Close()
 	mine, err := encode(card{
 		Version: libshmem.Version, Host: host, Machine: topo.MachineID(), Network: network,
-		Heap: j.Config.SymmetricSize, Socket: listener.Name(),
+		Heap: j.Config.SymmetricSize, Socket: listener.Name(), Proxies: j.Config.ProxyThreads,
 	})
 	if err != nil {
 		return err
@@ -184,6 +185,7 @@ func (j *Job) shareMemory() error {
 		}
 		j.apart = j.apart || c.Network != cards[0].Network
 	}
+	j.proxies = fewest(cards)
 	j.Nodes = topo.NewNodes(hosts)
 	return j.mapSegment(listener, cards)
 }
@@ -212,60 +214,6 @@ func (j *Job) mapSegment(listener *hostmem.Listener, cards []card) error {
 	return err
 }
 
-// openNetwork opens the fabric, exchanges addresses and starts the proxy.
-func (j *Job) openNetwork(o Options) error {
-	prov, err := ofi.Open(fabric.Config{
-		Provider: j.Config.Provider, NICs: strings.Join(j.Config.NICs, ","), Library: j.Config.Libfabric,
-		Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv,
-	})
-	if err != nil {
-		return err
-	}
-	j.log.Printf("fabric", config.LogDebug, "%+v", prov.Caps())
-	if c := prov.Caps(); j.apart && c.Domain == "lo" {
-		return errors.Join(fmt.Errorf("open network %s on lo: PEs of other hosts cannot reach it (bring a network interface up, or name one by SHMEM_NIC_LIST)",
-			c.Provider), prov.Close())
-	}
-	plan := j.segment.Plan()
-	user := j.HeapOf(j.Me)
-	segment := proxy.Segment{
-		Base: unsafe.Add(user, -int(plan.Internal)), Internal: plan.Internal, Size: plan.Internal + plan.Heap,
-	}
-	control := unsafe.Add(user, -ControlOffset)
-	wakers := proxy.Wakers{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Sleepers: (*uint32)(control), Wakes: (*uint32)(unsafe.Add(control, 4))}
-	if j.Engine, err = proxy.New(prov, int(j.Me), j.NPEs, segment, wakers, o.Fatal); err != nil {
-		return err
-	}
-	end := j.Engine.Endpoint()
-	mine, err := encode(endpointCard{Addr: end.Addr, Base: end.Base, Key: end.Key, Provider: prov.Caps().Provider})
-	if err != nil {
-		return err
-	}
-	all, err := j.boot.Allgather(mine)
-	if err != nil {
-		return err
-	}
-	cards, err := decodeAll[endpointCard](all)
-	if err != nil {
-		return err
-	}
-	ends := make([]proxy.Endpoint, len(cards))
-	for pe, c := range cards {
-		if c.Provider != cards[0].Provider {
-			return fmt.Errorf("PE 0 has provider %s and PE %d has %s (name one that all have by SHMEM_PROVIDER)",
-				cards[0].Provider, pe, c.Provider)
-		}
-		ends[pe] = proxy.Endpoint{Addr: c.Addr, Base: c.Base, Key: c.Key}
-	}
-	if err := j.Engine.Connect(ends); err != nil {
-		return err
-	}
-	go j.Engine.Loop()
-	j.serving = true
-	// Nobody sends before everybody receives.
-	return j.boot.Barrier()
-}
-
 // Explain logs why a call of the program gets no more than NULL.
 func (j *Job) Explain(err error) { j.log.Printf("heap", config.LogInfo, "%v", err) }
 
@@ -286,7 +234,7 @@ func (j *Job) Exit(status int) { j.boot.Exit(status) }
 // for an answer of this one.
 func (j *Job) Close() error {
 	var err error
-	if j.serving {
+	if j.serving > 0 {
 		err = j.boot.Barrier()
 	}
 	return errors.Join(err, j.release())
@@ -295,12 +243,12 @@ func (j *Job) Close() error {
 // release undoes what start did.
 func (j *Job) release() error {
 	var errs []error
-	if j.serving {
-		j.Engine.Stop()
-		j.serving = false
+	for _, e := range j.Engines[:j.serving] {
+		e.Stop()
 	}
-	if j.Engine != nil {
-		errs = append(errs, j.Engine.Close())
+	j.serving = 0
+	for _, e := range j.Engines {
+		errs = append(errs, e.Close())
 	}
 	if j.segment != nil {
 		errs = append(errs, j.segment.Close())
@@ -318,7 +266,9 @@ func (j *Job) banner() string {
 	network := "none needed, all PEs share memory"
 	if j.Engine != nil {
 		c := j.Engine.Caps()
-		network = fmt.Sprintf("%s on %s", c.Provider, c.Domain)
+		if network = fmt.Sprintf("%s on %s", c.Provider, c.Domain); len(j.Engines) > 1 {
+			network += fmt.Sprintf(", %d endpoints a PE", len(j.Engines))
+		}
 	}
 	return fmt.Sprintf("shmem: libshmem %s: %d PEs on %d hosts, PE 0 on %s; bootstrap %s; heap host %s a PE; network %s",
 		libshmem.Version, j.NPEs, len(j.Nodes.Members), host, j.boot.Name(), config.FormatSize(j.Config.SymmetricSize), network)

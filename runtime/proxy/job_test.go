@@ -93,10 +93,20 @@ const internal = 4096
 
 func newJob(t testing.TB, m mode, seed uint64, n, heap int) *job {
 	t.Helper()
+	memories := make([][]byte, n)
+	for i := range memories {
+		memories[i] = guarded(t, internal+heap)
+	}
+	return newJobOn(t, m, seed, memories)
+}
+
+func newJobOn(t testing.TB, m mode, seed uint64, memories [][]byte) *job {
+	t.Helper()
+	n := len(memories)
 	j := &job{t: t, net: newNetwork(t, m, seed, n), rng: rand.New(rand.NewPCG(seed, 2))}
 	ends := make([]Endpoint, n)
 	for i := range n {
-		p := &pe{j: j, me: fabric.PE(i), end: j.net.ends[i], memory: guarded(t, internal+heap)}
+		p := &pe{j: j, me: fabric.PE(i), end: j.net.ends[i], memory: memories[i]}
 		p.heap = p.memory[internal:]
 		var err error
 		p.Engine, err = New(p.end, i, n,

@@ -1,0 +1,119 @@
+package pe
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/fabric/ofi"
+	"libshmem/runtime/config"
+	"libshmem/runtime/proxy"
+)
+
+// openNetwork opens the endpoints, exchanges their addresses and starts the
+// proxy. All endpoints are opened now, whether rings come or not: to open one
+// later every PE would have to take part.
+func (j *Job) openNetwork(o Options) error {
+	for i := range j.proxies {
+		if err := j.openEngine(o, i); err != nil {
+			return err
+		}
+	}
+	all, err := j.exchangeEndpoints()
+	if err != nil {
+		return err
+	}
+	for i, e := range j.Engines {
+		ends := make([]proxy.Endpoint, len(all))
+		for pe, cards := range all {
+			ends[pe] = proxy.Endpoint{Addr: cards[i].Addr, Base: cards[i].Base, Key: cards[i].Key}
+		}
+		if err := e.Connect(ends); err != nil {
+			return err
+		}
+	}
+	for _, e := range j.Engines {
+		go e.Loop()
+		j.serving++
+	}
+	// Nobody sends before everybody receives.
+	return j.boot.Barrier()
+}
+
+// openEngine opens the next endpoint. Callers in C use the first, under the
+// lock that the front gave; each of the others has a lock and words of its own,
+// and wakes the same sleepers.
+func (j *Job) openEngine(o Options, i int) error {
+	prov, err := ofi.Open(fabric.Config{
+		Provider: j.Config.Provider, NICs: strings.Join(j.Config.NICs, ","), Library: j.Config.Libfabric,
+		Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv,
+	})
+	if err != nil {
+		return err
+	}
+	j.log.Printf("fabric", config.LogDebug, "endpoint %d: %+v", i, prov.Caps())
+	if c := prov.Caps(); j.apart && c.Domain == "lo" {
+		return errors.Join(fmt.Errorf("open network %s on lo: PEs of other hosts cannot reach it (bring a network interface up, or name one by SHMEM_NIC_LIST)",
+			c.Provider), prov.Close())
+	}
+	plan := j.segment.Plan()
+	user := j.HeapOf(j.Me)
+	segment := proxy.Segment{
+		Base: unsafe.Add(user, -int(plan.Internal)), Internal: plan.Internal, Size: plan.Internal + plan.Heap,
+	}
+	control := unsafe.Add(user, -ControlOffset)
+	wakers := proxy.Wakers{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Sleepers: (*uint32)(control), Wakes: (*uint32)(unsafe.Add(control, 4))}
+	if i > 0 {
+		own := new([3]uint32)
+		wakers.Lock, wakers.Pollers, wakers.Napping = &own[0], &own[1], &own[2]
+	}
+	e, err := proxy.New(prov, int(j.Me), j.NPEs, segment, wakers, o.Fatal)
+	if err != nil {
+		return err
+	}
+	if j.Engines = append(j.Engines, e); i == 0 {
+		j.Engine = e
+	}
+	return nil
+}
+
+// exchangeEndpoints tells every PE of this one's endpoints, and returns those
+// of all.
+func (j *Job) exchangeEndpoints() ([][]endpointCard, error) {
+	var mine []endpointCard
+	for _, e := range j.Engines {
+		end := e.Endpoint()
+		mine = append(mine, endpointCard{Addr: end.Addr, Base: end.Base, Key: end.Key, Provider: e.Caps().Provider})
+	}
+	b, err := encode(mine)
+	if err != nil {
+		return nil, err
+	}
+	everybody, err := j.boot.Allgather(b)
+	if err != nil {
+		return nil, err
+	}
+	all, err := decodeAll[[]endpointCard](everybody)
+	if err != nil {
+		return nil, err
+	}
+	return all, match(all, len(mine))
+}
+
+// match refuses endpoints that cannot talk to each other.
+func match(all [][]endpointCard, n int) error {
+	for pe, cards := range all {
+		if len(cards) != n {
+			return fmt.Errorf("PE %d opened %d endpoints and another %d (start every PE with the same version of the library)", pe, len(cards), n)
+		}
+		for _, c := range cards {
+			if first := all[0][0]; c.Provider != first.Provider {
+				return fmt.Errorf("PE 0 has provider %s and PE %d has %s (name one that all have by SHMEM_PROVIDER)",
+					first.Provider, pe, c.Provider)
+			}
+		}
+	}
+	return nil
+}
