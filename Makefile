@@ -38,6 +38,9 @@ build: ## the two libraries and the commands, into build/lib and build/bin
 test: ## set up, build, and run every test; prints seconds per stage
 	@scripts/test
 
+.PHONY: gpu-test
+gpu-test: ## build what tests/gpu/run.sh runs on a machine with a GPU
+
 .PHONY: check
 check: ## linters, generated files, headers, import graph
 	@scripts/check
@@ -196,6 +199,27 @@ $(BUILD)/device/%.fatbin: tests/device/%.cu $(DEVICE_HEADERS) Makefile
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
 	    -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) -fatbin -o $@ $<
+
+# What tests/gpu/run.sh runs on a machine with a GPU, in one folder that can be
+# carried there: it needs no compiler there, and of CUDA only the driver. Code
+# for the GPUs that are tested, and PTX for newer ones.
+GPU_ARCH     := 90
+GPU_PROGRAMS := $(sort $(notdir $(basename $(wildcard tests/gpu/*.cu))))
+GPU_COPIES   := $(addprefix $(BUILD)/gpu/,bin/shmemrun bin/shmem-info lib/libshmem.so lib/libshmem_core.so \
+                $(CTESTS:%=tests/%))
+
+gpu-test: $(GPU_COPIES) $(GPU_PROGRAMS:%=$(BUILD)/gpu/cuda/%)
+
+$(BUILD)/gpu/cuda/%: tests/gpu/%.cu $(DEVICE_HEADERS) $(HEADERS) $(BUILD)/lib/libshmem.so Makefile
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -cudart static -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH) \
+	    -gencode arch=compute_$(GPU_ARCH),code=compute_$(GPU_ARCH) -o $@ $< \
+	    -Xlinker --as-needed -L$(BUILD)/lib -lshmem -lpthread
+
+# The rest is what runs here, without what debuggers read.
+$(GPU_COPIES): $(BUILD)/gpu/%: $(BUILD)/%
+	@mkdir -p $(@D)
+	strip -g -o $@ $<
 
 # ------------------------------------------------------------------ install
 

@@ -15,18 +15,23 @@ import (
 // CUDA 13 compiles for, and one of each generation since.
 var promised = []string{"sm_75", "sm_80", "sm_90", "sm_100", "sm_120"}
 
-// compiled has make compile the kernels and gives PTX by file and architecture.
-func compiled(t *testing.T) map[string]map[string]string {
+// makeTarget has make build something with the compiler that need finds.
+func makeTarget(t *testing.T, target string) {
 	t.Helper()
-	nvcc, build := need.NVCC(t), need.Folder(t)
-	cmd := exec.Command("make", "--no-print-directory", "-s", "-C", "../..", "-j2", "NVCC="+nvcc, "kernels")
+	cmd := exec.Command("make", "--no-print-directory", "-s", "-C", "../..", "-j2", "NVCC="+need.NVCC(t), target)
 	// The caller may itself be a recipe of make.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "MAKEFLAGS=") || strings.HasPrefix(v, "MAKELEVEL=") || strings.HasPrefix(v, "MFLAGS=")
 	})
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("make kernels: %v\n%s", err, out)
+		t.Fatalf("make %s: %v\n%s", target, err, out)
 	}
+}
+
+// compiled has make compile the kernels and gives PTX by file and architecture.
+func compiled(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	makeTarget(t, "kernels")
 	sources, err := filepath.Glob("*.cu")
 	if err != nil || len(sources) == 0 {
 		t.Fatalf("list tests/device: %d kernels' files, error %v", len(sources), err)
@@ -36,7 +41,7 @@ func compiled(t *testing.T) map[string]map[string]string {
 		all[source] = map[string]string{}
 		for _, arch := range promised {
 			name := strings.TrimSuffix(source, ".cu") + "." + arch + ".ptx"
-			text, err := os.ReadFile(filepath.Join(build, "device", name))
+			text, err := os.ReadFile(filepath.Join(need.Folder(t), "device", name))
 			if err != nil {
 				t.Fatalf("read PTX: %v (is %s in CUDA_ARCHS of the Makefile?)", err, arch)
 			}

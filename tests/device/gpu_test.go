@@ -1,0 +1,128 @@
+package device
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"libshmem/tests/need"
+)
+
+// TestGPUPrograms builds what is for a machine with a GPU: here it can only be
+// seen that it builds, brings CUDA's run time along, and is run there.
+func TestGPUPrograms(t *testing.T) {
+	makeTarget(t, "gpu-test")
+	runner, err := os.ReadFile("../gpu/run.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := filepath.Glob("../gpu/*.cu")
+	if err != nil || len(sources) == 0 {
+		t.Fatalf("list tests/gpu: %d programs, error %v", len(sources), err)
+	}
+	for _, source := range sources {
+		name := strings.TrimSuffix(filepath.Base(source), ".cu")
+		if !bytes.Contains(runner, []byte("$base/cuda/"+name+"\"")) {
+			t.Errorf("tests/gpu/run.sh does not run %s", name)
+		}
+		program := filepath.Join(need.Folder(t), "gpu", "cuda", name)
+		out, err := exec.Command("ldd", program).CombinedOutput()
+		if err != nil || bytes.Contains(out, []byte("libcud")) {
+			t.Errorf("%s needs CUDA's libraries: %v\n%s", name, err, out)
+		}
+	}
+	if _, err := os.Stat("/dev/nvidiactl"); err == nil {
+		return
+	}
+	out, err := exec.Command(filepath.Join(need.Folder(t), "gpu", "cuda", "facts")).CombinedOutput()
+	if err == nil || !bytes.Contains(out, []byte("facts: find NVIDIA's driver: there is none on this machine\n")) {
+		t.Errorf("facts without a driver: %v\n%s", err, out)
+	}
+}
+
+var seconds = regexp.MustCompile(`\d+\.\d s\n`)
+
+// TestRunner runs tests/gpu/run.sh over programs that are made up.
+func TestRunner(t *testing.T) {
+	good := map[string]string{
+		"bin/shmem-info": `echo info`,
+		"bin/shmemrun":   `for last; do :; done; exec "$last"`,
+		"cuda/facts":     `echo "GPU H200"`,
+		"tests/a":        `echo "a: 3 passed, 0 failed"`,
+		"tests/b":        `echo "b: 10 passed, 0 failed"; echo "[1] 1 passed, 0 failed"`,
+	}
+	for _, c := range []struct {
+		name    string
+		program string
+		text    string // "" takes the program away
+		args    []string
+		status  int
+		want    []string
+	}{
+		{"all well", "tests/a", good["tests/a"], nil, 0,
+			[]string{"  GPU H200", "== facts: ok, S s", "== c/a/node: ok, S s", "== c/b/hosts: ok, S s", "6 passed, 0 failed"}},
+		{"a part", "cuda/facts", "exit 1", []string{"c/a", "b/node"}, 0, []string{"== c/a/node: ok, S s", "3 passed, 0 failed"}},
+		{"no such part", "tests/a", good["tests/a"], []string{"nothing"}, 1, []string{"0 passed, 0 failed"}},
+		{"bad status", "cuda/facts", "echo no GPU; exit 3", nil, 1,
+			[]string{"  no GPU", "== facts: FAILED with status 3, S s", "5 passed, 1 failed"}},
+		{"a failed check", "tests/b", `echo "b: 9 passed, 1 failed"`, nil, 1,
+			[]string{"  b: 9 passed, 1 failed", "== c/b/node: FAILED by its counts, S s", "4 passed, 2 failed"}},
+		{"no checks", "tests/a", `echo "a: 0 passed, 0 failed"`, nil, 1, []string{"== c/a/node: FAILED by its counts, S s"}},
+		{"says nothing", "tests/a", `:`, nil, 1, []string{"== c/a/node: FAILED by its counts, S s"}},
+		{"not built", "tests/b", "", nil, 1, []string{"== c/b/node: FAILED with status 127, S s"}},
+		{"nothing built", "bin/shmemrun", "", nil, 1,
+			[]string{"tests/gpu/run.sh: find build/gpu/bin/shmemrun: it is not there (make gpu-test, where the compilers are)"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, results := t.TempDir(), t.TempDir()
+			files := map[string]string{"tests/c/a.c": "", "tests/c/b.c": ""}
+			for _, script := range []string{"tests/gpu/run.sh", "scripts/stages.sh"} {
+				text, err := os.ReadFile(filepath.Join("../..", script))
+				if err != nil {
+					t.Fatal(err)
+				}
+				files[script] = string(text)
+			}
+			for name, text := range good {
+				if name == c.program {
+					text = c.text
+				}
+				if text != "" {
+					files["build/gpu/"+name] = "#!/bin/sh\n" + text + "\n"
+				}
+			}
+			for name, text := range files {
+				path := filepath.Join(dir, name)
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd := exec.Command(filepath.Join(dir, "tests/gpu/run.sh"), c.args...)
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "OUT=" + results}
+			text, _ := cmd.CombinedOutput()
+			out := seconds.ReplaceAllString(string(text), "S s\n")
+			if status := cmd.ProcessState.ExitCode(); status != c.status {
+				t.Errorf("status %d, want %d\n%s", status, c.status, text)
+			}
+			for _, line := range c.want {
+				if !strings.Contains("\n"+out, "\n"+line+"\n") {
+					t.Errorf("the output lacks %q:\n%s", line, out)
+				}
+			}
+			if c.program == "bin/shmemrun" {
+				return
+			}
+			kept, err := os.ReadFile(filepath.Join(results, "gpu-test.txt"))
+			if err != nil || !strings.Contains(seconds.ReplaceAllString(string(kept), "S s\n"), c.want[len(c.want)-1]+"\n") {
+				t.Errorf("gpu-test.txt: %v\n%s", err, kept)
+			}
+		})
+	}
+}

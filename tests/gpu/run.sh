@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Runs on a machine with a GPU what `make gpu-test` built, here or elsewhere:
+#
+#   tests/gpu/run.sh [NAME...]      all programs, or those whose name has NAME in it
+#
+# The machine needs NVIDIA's driver, bash and coreutils; of this tree it needs
+# scripts/, tests/ and build/gpu. Each program is shown with its seconds, what a
+# failing one said included; everything that was said goes to gpu-test.txt in
+# the folder that OUT names, else beside the programs. The status is 1 when a
+# program failed. To add one: a file in tests/gpu, and a line below.
+set -u
+cd "$(dirname "$0")/../.." || exit
+. scripts/stages.sh
+base=${BUILD:-build}/gpu
+results=${OUT:-$base}/gpu-test.txt
+passed=0 failed=0 counts=no
+only=("$@")
+
+[ -e "$base/bin/shmemrun" ] || {
+    echo "tests/gpu/run.sh: find $base/bin/shmemrun: it is not there (make gpu-test, where the compilers are)" >&2
+    exit 1
+}
+out=$(mktemp) || exit
+trap 'rm -f "$out"' EXIT
+: >"$results" || exit
+
+wanted() {
+    [ ${#only[@]} -gt 0 ] || return 0
+    local word
+    for word in "${only[@]}"; do
+        [[ $1 != *"$word"* ]] || return 0
+    done
+    return 1
+}
+
+# program NAME SECONDS COMMAND...: runs it for so long at most.
+program() {
+    local name=$1 limit=$2 begin=$EPOCHREALTIME status=0 verdict=ok seconds
+    shift 2
+    wanted "$name" || return 0
+    timeout -k 5 "$limit" "$@" >"$out" 2>&1 </dev/null || status=$?
+    if [ "$status" -eq 124 ]; then
+        verdict="FAILED after its limit of $limit s"
+    elif [ "$status" -ne 0 ]; then
+        verdict="FAILED with status $status"
+    elif [ "$counts" = yes ] && ! counted; then
+        verdict="FAILED by its counts"
+    fi
+    seconds=$(seconds_since "$begin")
+    {
+        echo "== $name: $*"
+        cat "$out"
+        echo "== $name: $verdict, $seconds s"
+    } >>"$results"
+    if [ "$verdict" = ok ]; then
+        passed=$((passed + 1))
+        [ "$counts" = yes ] || sed 's/^/  /' "$out"
+    else
+        failed=$((failed + 1))
+        tail -n 40 "$out" | sed 's/^/  /'
+    fi
+    echo "== $name: $verdict, $seconds s"
+}
+
+# counted: one line or more says how many checks were made, none that one failed.
+counted() {
+    grep -Eq '(^|[^0-9])[1-9][0-9]* passed, 0 failed' "$out" &&
+        ! grep -Eq '(^|[^0-9])0 passed,|passed, [1-9]' "$out"
+}
+
+# What a program shows is the result of the first kind, and its status; the
+# second kind counts its checks.
+shows() { counts=no program "$@"; }
+checks() { counts=yes program "$@"; }
+
+run=$base/bin/shmemrun
+shows facts 60 "$base/cuda/facts"
+shows info 30 "$base/bin/shmem-info"
+
+# The programs without a GPU's part, on this kernel, C library and network: on
+# the node, and between two hosts that it plays.
+for source in tests/c/*.c; do
+    name=$(basename "$source" .c)
+    checks "c/$name/node" 120 "$run" -n 4 --timeout 110 "$base/tests/$name"
+    checks "c/$name/hosts" 120 "$run" -n 4 --hosts 2 --timeout 110 -x SHMEM_PROVIDER=tcp "$base/tests/$name"
+done
+
+echo "$passed passed, $failed failed" | tee -a "$results"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
