@@ -11,6 +11,13 @@
 // method but Loop; a thread that waits in C takes it by try-lock and polls,
 // and the proxy thread (Loop) naps as long as such threads exist.
 //
+// A PE may have several engines over one memory, each with its own provider,
+// lock and thread; engine i talks to engine i of the other PEs. They know
+// nothing of each other. What they apply is atomic together, for it is done by
+// the CPU's atomic instructions. Order, fence and quiet hold within one: what
+// one engine posts is ordered behind what another has posted only by a quiet
+// of that other.
+//
 // # Active messages
 //
 // What fits one message travels as one: elements, atomics, signals and small
@@ -27,7 +34,28 @@
 // fi_rx_attr; tcp promises none). A write that must follow a message, and on
 // unordered fabrics a message that must follow a write, waits at the sender
 // until the earlier ones are known to be done (the specification orders them
-// only across a fence, and within put-with-signal). Quiet sends each PE that
-// was touched a flush message, which is answered after all that was sent before
-// it has been applied.
+// only across a fence, and within put-with-signal).
+//
+// Fence counts for each PE by the order of posting: an operation that was
+// posted after a call of Fence is ordered behind those to the same PE that were
+// posted before it. A caller that was refused with Again has posted nothing; it
+// keeps the order of its operations on that PE by itself, and calls Fence again
+// where it posts operations of before a fence late. More calls than fences
+// order more, and are never wrong.
+//
+// # Quiet
+//
+// QuietBegin covers everything posted before it and nothing that it finds
+// posted later, but for what is posted while another quiet is under way, with
+// which it may share a generation. Each PE that was touched gets a flush
+// message, which is answered after all that was sent before it has been
+// applied. An operation that failed with no caller waiting for it fails the
+// quiets of its generation.
+//
+// # Credits
+//
+// What is under way to one PE is bounded, in operations, in bytes and in
+// messages without an answer, so that a PE that does not answer leaves room for
+// the others. Again says that the operation's PE has no credit, or the provider
+// no room; Full tells whether it was the endpoint.
 package proxy

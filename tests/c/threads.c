@@ -5,8 +5,8 @@
 
 #include <pthread.h>
 
-enum { THREADS = 4, N = 5000, ROUNDS = 40 };
-enum { LEVEL, PUT_GET, COUNTER, SIGNALS, TESTS };
+enum { THREADS = 4, N = 5000, ROUNDS = 40, QUIETS = 10 };
+enum { LEVEL, PUT_GET, COUNTER, SIGNALS, QUIET, TESTS };
 
 static uint64_t *area; /* THREADS * N words */
 static uint64_t *counter;
@@ -37,6 +37,44 @@ static void *work(void *arg)
     free(back);
     free(out);
     return NULL;
+}
+
+static uint32_t talking;
+
+/* Never quiet: posts for as long as anybody listens. */
+static void *talk(void *arg)
+{
+    int right = (check.me + 1) % check.n;
+    uint64_t *word = area + 1 + (intptr_t)arg;
+    uint64_t *words = area + N + (intptr_t)arg * (N / THREADS);
+    for (uint64_t i = 0; __atomic_load_n(&talking, __ATOMIC_RELAXED); i++) {
+        shmem_uint64_p(word, i, right);
+        if (i % 1024 == 0)
+            shmem_uint64_put_nbi(words, area + 2 * N, N / THREADS, right);
+    }
+    return NULL;
+}
+
+/* What one thread has put is there after its quiet, which ends although the
+ * others go on. */
+static int quiet_among_talkers(void)
+{
+    int right = (check.me + 1) % check.n, wrong = 0;
+    pthread_t talkers[THREADS];
+    talking = 1;
+    for (intptr_t i = 0; i < THREADS - 1; i++)
+        if (pthread_create(&talkers[i], NULL, talk, (void *)i) != 0)
+            shmem_global_exit(1);
+    for (uint64_t i = 1; i <= QUIETS; i++) {
+        shmem_uint64_p(area, i, right);
+        shmem_quiet();
+        wrong += shmem_uint64_g(area, right) != i;
+    }
+    __atomic_store_n(&talking, 0, __ATOMIC_RELAXED);
+    for (int i = 0; i < THREADS - 1; i++)
+        pthread_join(talkers[i], NULL);
+    shmem_barrier_all();
+    return wrong;
 }
 
 int main(void)
@@ -74,6 +112,10 @@ int main(void)
     check_start(SIGNALS, "put_signal of four threads");
     for (int i = 0; i < THREADS; i++)
         CHECK(signals[i] == ROUNDS, "signal %d is %llu", i, (unsigned long long)signals[i]);
+
+    check_start(QUIET, "quiet of a thread while others post");
+    int wrong = quiet_among_talkers();
+    CHECK(wrong == 0, "the last put was not there after %d of %d quiets", wrong, QUIETS);
 
     int failed = check_close(); /* finalizes once; init was called twice */
     shmem_finalize();
