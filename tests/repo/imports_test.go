@@ -87,6 +87,10 @@ fabric/fabrictest: fabric
 
 tests/gpu/memory: runtime/gpu runtime/gpu/cuda
     # a test of these packages for a machine that cannot build it
+
+bench/ring: queue runtime/gpu runtime/gpu/cuda
+    # measures the rings alone, so neither the proxy nor a fabric
+
 tests/...: . capi/spec runtime/config tests/need
     # see the library from outside, as a user does
 `
@@ -211,6 +215,7 @@ func TestGraphIsAcyclic(t *testing.T) {
 
 // cgo is allowed in these packages: each is the one door to something foreign.
 var cgo = map[string]string{
+	"bench/ring":         "producers and the reference consumer that Go is held against",
 	"capi/core":          "the C function table that the front gets",
 	"fabric/ofi":         "libfabric",
 	"runtime/gpu/cuda":   "NVIDIA's driver and GDRCopy",

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"libshmem/queue"
+)
+
+// row is one line of the results.
+type row map[string]any
+
+// shape is how many producers there are.
+type shape struct{ blocks, threads int }
+
+func (s shape) String() string { return fmt.Sprintf("%dx%d", s.blocks, s.threads) }
+
+// bench is a session.
+type bench struct {
+	*options
+	place    place
+	to       []io.Writer
+	failures []error
+
+	clock0, clock reading // the first and the latest
+}
+
+func (b *bench) write(r row) {
+	line, err := json.Marshal(r)
+	if err != nil {
+		b.failures = append(b.failures, err)
+		return
+	}
+	for _, w := range b.to {
+		if _, err := w.Write(append(line, '\n')); err != nil {
+			b.failures = append(b.failures, err)
+		}
+	}
+}
+
+// figure writes a row with what every row has.
+func (b *bench) figure(r row) {
+	r["producer"], r["slots"] = b.producer, b.slots
+	r["memory"] = "ordinary"
+	if b.place.device != nil {
+		r["memory"] = b.memory
+	}
+	b.write(r)
+}
+
+// fail notes that a figure could not be had, and writes that down.
+func (b *bench) fail(what string, err error) {
+	b.failures = append(b.failures, fmt.Errorf("%s: %w", what, err))
+	b.figure(row{"metric": "failed", "what": what, "error": err.Error()})
+}
+
+// execute runs one consumer over one set of rings, which start fills, and waits
+// for the producers.
+func (b *bench) execute(who string, s *rings, a *run, start func() error) error {
+	if a.limit == 0 {
+		a.limit = uint64((b.seconds*3 + 10) * 1e9)
+	}
+	runtime.GC() // the collector is off while consuming
+	done := make(chan error, 1)
+	ready := make(chan struct{})
+	go func() {
+		// The thread ends with this goroutine, for its binding must not stay.
+		runtime.LockOSThread()
+		if b.core >= 0 && !pin(b.core) {
+			done <- fmt.Errorf("bind the consumer to core %d: the core is not this process's", b.core)
+			close(ready)
+			return
+		}
+		c := &consumer{out: newProvider()}
+		defer c.out.close()
+		for _, r := range s.all {
+			c.rings = append(c.rings, r.Ring)
+		}
+		if who == "tick" {
+			c.sleepers = newHeads()
+			defer c.sleepers.close()
+		}
+		close(ready)
+		switch who {
+		case "go", "tick":
+			c.consume(a)
+		case "c":
+			consumeInC(s.all, a)
+		default:
+			done <- fmt.Errorf("consumer %q: there is none of this name (use %s)", who, strings.Join(consumers, ", "))
+			return
+		}
+		done <- nil
+	}()
+	<-ready
+	err := start()
+	if err != nil {
+		s.stop()
+	}
+	err = errors.Join(err, <-done)
+	s.stop()
+	err = errors.Join(err, b.place.producer.wait())
+	switch {
+	case err != nil:
+	case a.unknown != 0:
+		err = fmt.Errorf("%d of %d operations had a code that there is not", a.unknown, a.consumed)
+	case a.gaveUp || a.consumed != a.operations:
+		err = fmt.Errorf("%d of %d operations came in %d s", a.consumed, a.operations, a.limit/1e9)
+	}
+	return err
+}
+
+// order is the consumers in the order of repetition rep: none is always first.
+func (b *bench) order(rep int) []string {
+	all := slices.Clone(b.consumers)
+	return append(all[rep%len(all):], all[:rep%len(all)]...)
+}
+
+// setClock reads the producers' clock twice, far enough apart for its rate.
+func (b *bench) setClock() (err error) {
+	if b.clock0, err = b.place.producer.clock(); err != nil {
+		return err
+	}
+	if b.clock0.window > 0 {
+		time.Sleep(1500 * time.Millisecond)
+	}
+	return b.readClock()
+}
+
+func (b *bench) readClock() (err error) {
+	b.clock, err = b.place.producer.clock()
+	return err
+}
+
+// hostRate is how many ns of CLOCK_MONOTONIC pass in one of the producers'.
+func (b *bench) hostRate() float64 {
+	if b.clock.own <= b.clock0.own {
+		return 1
+	}
+	return float64(b.clock.host-b.clock0.host) / float64(b.clock.own-b.clock0.own)
+}
+
+// host is a time of the producers' clock by CLOCK_MONOTONIC.
+func (b *bench) host(own uint64) uint64 {
+	return b.clock.host + uint64(int64(float64(int64(own-b.clock.own))*b.hostRate()))
+}
+
+// machine is what figures depend on.
+func machine() row {
+	first := func(path, key string) string {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "unknown"
+		}
+		for line := range strings.SplitSeq(string(text), "\n") {
+			if rest, ok := strings.CutPrefix(line, key); ok {
+				return strings.TrimSpace(strings.TrimLeft(rest, "\t :"))
+			}
+		}
+		return "unknown"
+	}
+	facts := row{
+		"date":        time.Now().UTC().Format(time.DateOnly),
+		"cpu":         first("/proc/cpuinfo", "model name"),
+		"cores":       runtime.NumCPU(),
+		"memory":      first("/proc/meminfo", "MemTotal"),
+		"clocksource": first("/sys/devices/system/clocksource/clocksource0/current_clocksource", ""),
+		"load_before": strings.Fields(first("/proc/loadavg", "") + " ")[0],
+		"go":          runtime.Version(),
+		"ring_layout": queue.Version,
+	}
+	var u syscall.Utsname
+	if syscall.Uname(&u) == nil {
+		var release []byte
+		for _, c := range u.Release {
+			if c == 0 {
+				break
+			}
+			release = append(release, byte(c))
+		}
+		facts["kernel"] = string(release)
+	}
+	return facts
+}

@@ -1,0 +1,222 @@
+/*
+ * consume.c: the reference loop in C. It pops what package queue pops, decodes
+ * the same fields and posts to the same provider; the difference between the
+ * two is what Go costs.
+ */
+#define _GNU_SOURCE
+#include "consume.h"
+#include "load.h"
+
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+uint64_t bench_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int bench_pin(int core)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(core, &set);
+    return sched_setaffinity(0, sizeof set, &set);
+}
+
+__attribute__((noinline)) void bench_post(struct bench_null *n, const struct bench_request *r,
+                                          int count)
+{
+    for (int i = 0; i < count; i++) {
+        uint64_t *e = n->entries[n->posted++ & 255];
+        e[0] = (uint64_t)r[i].op | (uint64_t)r[i].width << 8 | (uint64_t)r[i].context << 16 |
+               (uint64_t)r[i].pe << 32;
+        e[1] = r[i].dest;
+        e[2] = r[i].local;
+        e[3] = r[i].length;
+        e[4] = r[i].value;
+    }
+    __atomic_store_n(&n->doorbell, n->posted, __ATOMIC_RELEASE);
+}
+
+static void delay(struct bench_delays *d, int64_t ns)
+{
+    uint64_t v = ns < 0 ? 0 : (uint64_t)ns;
+    int step = (int)v;
+    if (v >= 64) {
+        int e = 63 - __builtin_clzll(v);
+        step = (e - 5) * 64 + (int)(v >> (e - 6)) - 64;
+    }
+    d->steps[step < BENCH_STEPS ? step : BENCH_STEPS - 1]++;
+    d->count++;
+    d->sum += v;
+    d->early += ns < 0;
+    if (v > d->max)
+        d->max = v;
+}
+
+/* The next operation's words, or 0 where it is not whole yet; else its slots, -1: no such code. */
+static inline int next(const struct bench_view *v, uint64_t *w)
+{
+    static const uint8_t slots_of[32] = {
+        [SHMEMI_OP_NOP] = SHMEMI_SLOTS_NOP,
+        [SHMEMI_OP_PUT] = SHMEMI_SLOTS_PUT,
+        [SHMEMI_OP_GET] = SHMEMI_SLOTS_GET,
+        [SHMEMI_OP_PUT_SIGNAL] = SHMEMI_SLOTS_PUT_SIGNAL,
+        [SHMEMI_OP_P] = SHMEMI_SLOTS_P,
+        [SHMEMI_OP_P_WIDE] = SHMEMI_SLOTS_P_WIDE,
+        [SHMEMI_OP_P_PAIR] = SHMEMI_SLOTS_P_PAIR,
+        [SHMEMI_OP_AMO] = SHMEMI_SLOTS_AMO,
+        [SHMEMI_OP_AMO_WIDE] = SHMEMI_SLOTS_AMO_WIDE,
+        [SHMEMI_OP_QUIET] = SHMEMI_SLOTS_QUIET,
+        [SHMEMI_OP_FENCE] = SHMEMI_SLOTS_FENCE,
+    };
+    uint64_t mask = ((uint64_t)1 << v->log2_slots) - 1;
+    int slots = 1;
+    for (int i = 0; i < slots; i++) {
+        uint64_t p = v->position + (uint64_t)i;
+        uint64_t lap = (~(p >> v->log2_slots) & 1) << SHMEMI_LAP_BIT;
+        const uint64_t *at = v->slots + (p & mask) * 2;
+        w[2 * i] = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+        w[2 * i + 1] = __atomic_load_n(at + 1, __ATOMIC_ACQUIRE);
+        if (((w[2 * i] ^ lap) | (w[2 * i + 1] ^ lap)) >> SHMEMI_LAP_BIT)
+            return 0;
+        if (i == 0) {
+            slots = slots_of[w[0] & 31];
+            if (slots == 0)
+                return -1;
+        }
+    }
+    return slots;
+}
+
+static void answer(const struct bench_view *v, const uint64_t *w)
+{
+    uint64_t i = shmemi_get_reply(w) & (((uint64_t)1 << v->log2_replies) - 1);
+    struct shmemi_reply *r = &v->replies[i];
+    r->value = shmemi_get_dest(w);
+    r->status = 0;
+    __atomic_store_n(&r->turn, r->turn + 1, __ATOMIC_RELEASE);
+}
+
+static struct bench_request request(const uint64_t *w)
+{
+    struct bench_request r;
+    memset(&r, 0, sizeof r);
+    r.op = (uint8_t)shmemi_get_op(w);
+    r.width = (uint8_t)shmemi_get_width(w);
+    r.context = (uint16_t)shmemi_get_context(w);
+    r.pe = (uint32_t)shmemi_get_pe(w);
+    r.dest = shmemi_get_dest(w);
+    if (r.op == SHMEMI_OP_PUT) {
+        r.local = shmemi_get_local(w);
+        r.length = shmemi_get_length(w);
+    } else {
+        r.value = (uint64_t)(int64_t)(int32_t)shmemi_get_value32(w);
+    }
+    return r;
+}
+
+/* Consumes one batch of a ring and returns how many operations it was. */
+static int batch(struct bench_view *v, struct bench_run *run)
+{
+    struct bench_request requests[BENCH_BATCH];
+    uint64_t w[2 * SHMEMI_MAX_SLOTS];
+    uint64_t sum = 0;
+    int n = 0, slots;
+    for (; n < BENCH_BATCH && (slots = next(v, w)) != 0; n++) {
+        if (slots < 0) {
+            run->unknown++;
+            slots = 1;
+        }
+        v->position += (uint64_t)slots;
+        sum += bench_fields(w);
+        if (run->paced)
+            requests[n] = request(w);
+        switch (shmemi_get_op(w)) {
+        case SHMEMI_OP_QUIET:
+            __atomic_store_n(&v->line->done, v->position, __ATOMIC_RELEASE);
+            break;
+        case SHMEMI_OP_AMO_WIDE:
+            answer(v, w);
+            break;
+        default:
+            break;
+        }
+    }
+    if (n == 0)
+        return 0;
+    run->sum += sum;
+    if (run->paced)
+        bench_post(&run->null, requests, n);
+    __atomic_store_n(&v->line->tail, v->position, __ATOMIC_RELEASE);
+    if (run->paced) {
+        uint64_t now = bench_now();
+        for (int i = 0; i < n; i++)
+            if (requests[i].dest >= run->skip)
+                delay(&run->delays, (int64_t)(now - run->start) -
+                                        (int64_t)((double)requests[i].dest * run->rate));
+    }
+    return n;
+}
+
+void bench_consume(struct bench_view *rings, int count, struct bench_run *run)
+{
+    uint64_t begin = bench_now(), idle = 0;
+    while (run->consumed < run->operations) {
+        int found = 0;
+        for (int i = 0; i < count; i++) {
+            int n = batch(&rings[i], run);
+            found += n;
+            run->batches += n != 0;
+        }
+        if (found != 0) {
+            if (run->consumed == 0)
+                run->first_ns = bench_now();
+            run->consumed += (uint64_t)found;
+            continue;
+        }
+#ifdef __x86_64__
+        __builtin_ia32_pause();
+#endif
+        if ((++idle & 1023) == 0 && bench_now() - begin > run->limit_ns) {
+            run->gave_up = 1;
+            break;
+        }
+    }
+    run->last_ns = bench_now();
+}
+
+void bench_await(const struct bench_heads *h, uint64_t ns)
+{
+    uint64_t end = 0;
+    for (uint32_t looks = 0;; looks++) {
+        for (int i = 0; i < h->count; i++)
+            if (((__atomic_load_n(h->word[i], __ATOMIC_ACQUIRE) ^ h->lap[i]) >> SHMEMI_LAP_BIT) ==
+                0)
+                return;
+#ifdef __x86_64__
+        __builtin_ia32_pause();
+#endif
+        if ((looks & 63) == 63) {
+            uint64_t now = bench_now();
+            if (end == 0)
+                end = now + ns;
+            else if (now >= end)
+                return;
+        }
+    }
+}
+
+uint64_t bench_expected(int load, uint64_t threads, uint64_t each, uint64_t sources)
+{
+    uint64_t sum = 0;
+    for (uint64_t t = 0; t < threads; t++)
+        for (uint64_t i = 0; i < each; i++) {
+            struct shmemi_words w = bench_words(load, t * each + i, bench_source(sources, t, i));
+            sum += bench_fields(w.w);
+        }
+    return sum;
+}

@@ -1,0 +1,95 @@
+/*
+ * consume.h: the consumer in C that the one in Go is held against, and what
+ * both share: the request that a null provider takes, and a run's account.
+ */
+#ifndef BENCH_CONSUME_H
+#define BENCH_CONSUME_H
+
+#include <shmem/ring.h>
+
+#include "producer.h"
+
+/* What a provider is handed for one operation. */
+struct bench_request {
+    uint64_t dest, local, length, value;
+    uint32_t pe;
+    uint16_t context;
+    uint8_t op, width;
+};
+
+#define BENCH_BATCH 64 /* operations of one ring between two looks at others */
+#define BENCH_RINGS 64
+
+/*
+ * A provider that takes each request into a queue of 64-byte entries, as the
+ * driver of a NIC does, rings a doorbell once a batch, and completes nothing.
+ */
+struct bench_null {
+    uint64_t entries[256][8];
+    uint64_t posted;
+    uint64_t doorbell;
+};
+void bench_post(struct bench_null *provider, const struct bench_request *requests, int count);
+
+/* Delays, 64 steps to each power of two of ns. */
+#define BENCH_STEPS 2560
+struct bench_delays {
+    uint32_t steps[BENCH_STEPS];
+    uint64_t count, sum, max, early; /* early: consumed before it was due, by the clocks */
+};
+
+/* A ring as its consumer sees it. */
+struct bench_view {
+    uint64_t *slots;
+    struct shmemi_ring_line *line;
+    struct shmemi_reply *replies;
+    uint64_t position;
+    uint32_t log2_slots, log2_replies;
+};
+
+/* One run: what is asked for, then what came. */
+struct bench_run {
+    uint64_t operations; /* to be consumed */
+    uint64_t limit_ns;   /* after which the run is given up */
+    int paced;           /* post, and measure delays */
+    uint64_t start;      /* of the schedule, CLOCK_MONOTONIC in ns */
+    double rate;         /* host ns for a ns of the producers' clock */
+    uint64_t skip;       /* operations due earlier than this after start do not count */
+
+    uint64_t consumed, sum, unknown, batches;
+    uint64_t first_ns, last_ns;
+    int gave_up;
+    struct bench_delays delays;
+    struct bench_null null;
+};
+
+uint64_t bench_now(void); /* CLOCK_MONOTONIC in ns */
+int bench_pin(int core);
+void bench_consume(struct bench_view *rings, int count, struct bench_run *run);
+
+/* The first words of rings, each with the lap that says it is there. */
+struct bench_heads {
+    const uint64_t *word[BENCH_RINGS];
+    uint64_t lap[BENCH_RINGS];
+    int count;
+};
+/* Waits until one is there or the time is over. */
+void bench_await(const struct bench_heads *heads, uint64_t ns);
+
+/* What the fields of all operations of a run add up to. */
+uint64_t bench_expected(int load, uint64_t threads, uint64_t each, uint64_t sources);
+
+/* Calls through the table, which Go cannot make. */
+const struct bench_producer *bench_load_gpu(const char *path, char *why, int size);
+int bench_open(const struct bench_producer *p, int device);
+const char *bench_error(const struct bench_producer *p);
+int bench_push(const struct bench_producer *p, int load, uint32_t blocks, uint32_t threads,
+               uint64_t each, const struct bench_target *target);
+int bench_ack(const struct bench_producer *p, int kind, uint32_t count,
+              const struct bench_target *target, uint64_t *samples);
+int bench_paced(const struct bench_producer *p, uint64_t start, uint64_t period_ps, uint64_t count,
+                const struct bench_target *target);
+int bench_clock_of(const struct bench_producer *p, struct bench_clock *clock);
+int bench_wait(const struct bench_producer *p);
+
+#endif

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"libshmem/queue"
+)
+
+// batchSize is how many operations of one ring are taken between two looks at
+// others; BENCH_BATCH in C.
+const batchSize = 64
+
+// wait is how long the tick consumer stays in C without work.
+const wait = 200_000
+
+// run is one run: what is asked for, then what came. As struct bench_run.
+type run struct {
+	operations uint64
+	limit      uint64 // ns
+	paced      bool
+	start      uint64 // of the schedule, CLOCK_MONOTONIC in ns
+	rate       float64
+	skip       uint64
+
+	consumed, sum, unknown, batches uint64
+	first, last                     uint64
+	gaveUp                          bool
+	delays                          delays
+}
+
+// consumer is one end of rings, in Go.
+type consumer struct {
+	rings    []*queue.Ring
+	out      *provider
+	due      [batchSize]uint64
+	sleepers *heads // nil: look without end
+}
+
+// batch takes one batch of a ring and returns how many operations it was.
+func (c *consumer) batch(r *queue.Ring, a *run) int {
+	var op queue.Op
+	var sum uint64
+	n := 0
+loop:
+	for n < batchSize {
+		switch r.Next(&op) {
+		case queue.Empty:
+			break loop
+		case queue.Unknown:
+			a.unknown++
+		case queue.Found:
+			sum += uint64(op.Code) + uint64(op.PE) + op.Dest + uint64(op.Context)
+			switch op.Code {
+			case queue.CodeP:
+				sum += uint64(op.Width) + op.Value
+			case queue.CodePut:
+				sum += op.Local + op.Length
+			case queue.CodeQuiet:
+				r.Done(r.Position())
+			case queue.CodeAMOWide:
+				r.Answer(op.Reply, op.Dest, 0)
+			}
+			if a.paced {
+				c.due[n] = op.Dest
+				c.out.requests[n] = request{
+					dest: op.Dest, value: op.Value, pe: op.PE, context: op.Context, code: uint8(op.Code), width: op.Width,
+				}
+			}
+		}
+		n++
+	}
+	if n == 0 {
+		return 0
+	}
+	a.sum += sum
+	if a.paced {
+		c.out.post(n)
+	}
+	r.Publish()
+	if a.paced {
+		passed := now() - a.start
+		for _, due := range c.due[:n] {
+			if due >= a.skip {
+				a.delays.add(int64(passed) - int64(float64(due)*a.rate))
+			}
+		}
+	}
+	return n
+}
+
+// consume runs until all has come, or too much time has passed.
+func (c *consumer) consume(a *run) {
+	begin, idle := now(), 0
+	for a.consumed < a.operations {
+		found := 0
+		for _, r := range c.rings {
+			n := c.batch(r, a)
+			found += n
+			if n != 0 {
+				a.batches++
+			}
+		}
+		if found != 0 {
+			if a.consumed == 0 {
+				a.first = now()
+			}
+			a.consumed += uint64(found)
+			continue
+		}
+		idle++
+		if c.sleepers != nil {
+			c.sleepers.await(c.rings, wait)
+			idle += 1023 // once round takes up to 200 us
+		}
+		if idle >= 1024 {
+			idle = 0
+			if now()-begin > a.limit {
+				a.gaveUp = true
+				break
+			}
+		}
+	}
+	a.last = now()
+}

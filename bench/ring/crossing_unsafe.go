@@ -1,0 +1,202 @@
+package main
+
+/*
+#cgo CFLAGS: -O2 -std=gnu11 -Wall -Wextra -Werror -I${SRCDIR}/../../device
+#cgo LDFLAGS: -lpthread -ldl
+#include "consume.h"
+#include "load.h"
+#include <stdlib.h>
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"libshmem/queue"
+)
+
+// request is struct bench_request.
+type request struct {
+	dest, local, length, value uint64
+	pe                         uint32
+	context                    uint16
+	code, width                uint8
+}
+
+var (
+	_ [C.sizeof_struct_bench_request]byte = [unsafe.Sizeof(request{})]byte{}
+	_ [C.BENCH_BATCH]byte                 = [batchSize]byte{}
+	_ [C.BENCH_STEPS]byte                 = [len(delays{}.steps)]byte{}
+)
+
+// provider takes requests, one crossing a batch.
+type provider struct {
+	requests []request
+	memory   *C.struct_bench_request
+	null     *C.struct_bench_null
+}
+
+func newProvider() *provider {
+	p := &provider{
+		memory: (*C.struct_bench_request)(C.calloc(batchSize, C.sizeof_struct_bench_request)),
+		null:   (*C.struct_bench_null)(C.calloc(1, C.sizeof_struct_bench_null)),
+	}
+	p.requests = unsafe.Slice((*request)(unsafe.Pointer(p.memory)), batchSize)
+	return p
+}
+
+func (p *provider) post(n int) { C.bench_post(p.null, p.memory, C.int(n)) }
+
+func (p *provider) close() {
+	C.free(unsafe.Pointer(p.memory))
+	C.free(unsafe.Pointer(p.null))
+}
+
+// heads are where the next operations of rings will appear.
+type heads struct{ memory *C.struct_bench_heads }
+
+func newHeads() *heads {
+	return &heads{(*C.struct_bench_heads)(C.calloc(1, C.sizeof_struct_bench_heads))}
+}
+
+// await stays in C until an operation is there, or for ns.
+func (h *heads) await(rings []*queue.Ring, ns uint64) {
+	for i, r := range rings {
+		word, lap := r.HeadSlot()
+		h.memory.word[i], h.memory.lap[i] = (*C.uint64_t)(unsafe.Pointer(word)), C.uint64_t(lap)
+	}
+	h.memory.count = C.int(len(rings))
+	C.bench_await(h.memory, C.uint64_t(ns))
+}
+
+func (h *heads) close() { C.free(unsafe.Pointer(h.memory)) }
+
+// consumeInC is consumer.consume by the reference loop.
+func consumeInC(rings []*ring, a *run) {
+	views := (*C.struct_bench_view)(C.calloc(C.size_t(len(rings)), C.sizeof_struct_bench_view))
+	r := (*C.struct_bench_run)(C.calloc(1, C.sizeof_struct_bench_run))
+	defer C.free(unsafe.Pointer(views))
+	defer C.free(unsafe.Pointer(r))
+	for i, v := range unsafe.Slice(views, len(rings)) {
+		v.slots = (*C.uint64_t)(rings[i].memory.Slots)
+		v.line = (*C.struct_shmemi_ring_line)(unsafe.Pointer(rings[i].memory.Line))
+		v.replies = (*C.struct_shmemi_reply)(rings[i].memory.Replies)
+		v.log2_slots, v.log2_replies = C.uint32_t(rings[i].desc.Log2Slots), C.uint32_t(rings[i].desc.Log2Replies)
+		unsafe.Slice(views, len(rings))[i] = v
+	}
+	r.operations, r.limit_ns = C.uint64_t(a.operations), C.uint64_t(a.limit)
+	if a.paced {
+		r.paced = 1
+	}
+	r.start, r.rate, r.skip = C.uint64_t(a.start), C.double(a.rate), C.uint64_t(a.skip)
+	C.bench_consume(views, C.int(len(rings)), r)
+	a.consumed, a.sum, a.unknown, a.batches = uint64(r.consumed), uint64(r.sum), uint64(r.unknown), uint64(r.batches)
+	a.first, a.last, a.gaveUp = uint64(r.first_ns), uint64(r.last_ns), r.gave_up != 0
+	d := &r.delays
+	a.delays.steps = *(*[len(delays{}.steps)]uint32)(unsafe.Pointer(&d.steps))
+	a.delays.count, a.delays.sum, a.delays.max, a.delays.early = uint64(d.count), uint64(d.sum), uint64(d.max), uint64(d.early)
+}
+
+// pin binds the calling thread to a core.
+func pin(core int) bool { return C.bench_pin(C.int(core)) == 0 }
+
+// epoch is a reading of Go's clock with CLOCK_MONOTONIC's at the same time: the
+// two are one clock, but package time does not say from where it counts.
+var epoch = func() (e struct {
+	at time.Time
+	ns uint64
+}) {
+	best := time.Duration(1 << 62)
+	for range 1000 {
+		t0 := time.Now()
+		ns := uint64(C.bench_now())
+		if window := time.Since(t0); window < best {
+			best, e.at, e.ns = window, t0.Add(window/2), ns
+		}
+	}
+	return e
+}()
+
+// now is CLOCK_MONOTONIC in ns.
+func now() uint64 { return epoch.ns + uint64(time.Since(epoch.at)) }
+
+// producer is one table of producers.
+type producer struct{ table *C.struct_bench_producer }
+
+func hostProducer() producer { return producer{C.bench_host()} }
+
+func gpuProducer(path string, device int) (producer, error) {
+	name := C.CString(path)
+	defer C.free(unsafe.Pointer(name))
+	var why [256]C.char
+	p := producer{C.bench_load_gpu(name, &why[0], C.int(len(why)))}
+	if p.table == nil {
+		return p, fmt.Errorf("load %s: %s (build bench/gpu/kernels.cu)", path, C.GoString(&why[0]))
+	}
+	return p, p.check("open the GPU", C.bench_open(p.table, C.int(device)))
+}
+
+func (p producer) check(op string, code C.int) error {
+	if code == 0 {
+		return nil
+	}
+	return errors.New(op + ": " + C.GoString(C.bench_error(p.table)))
+}
+
+// target is where producers push: addresses as they see them.
+type target struct {
+	rings   uint64
+	count   int
+	sources uint64
+}
+
+func (t target) c() *C.struct_bench_target {
+	c := &C.struct_bench_target{count: C.uint32_t(t.count), sources: C.uint64_t(t.sources)}
+	// The address may be one of the GPU's, which Go must not take for a pointer of its own.
+	*(*uint64)(unsafe.Pointer(&c.rings)) = t.rings
+	return c
+}
+
+func (p producer) push(load int, s shape, each uint64, t target) error {
+	return p.check("start producers", C.bench_push(p.table, C.int(load), C.uint32_t(s.blocks), C.uint32_t(s.threads), C.uint64_t(each), t.c()))
+}
+
+func (p producer) ack(kind, count int, t target, samples uint64) error {
+	var to *C.uint64_t
+	*(*uint64)(unsafe.Pointer(&to)) = samples
+	return p.check("start the producer", C.bench_ack(p.table, C.int(kind), C.uint32_t(count), t.c(), to))
+}
+
+func (p producer) paced(start, periodPS, count uint64, t target) error {
+	return p.check("start producers", C.bench_paced(p.table, C.uint64_t(start), C.uint64_t(periodPS), C.uint64_t(count), t.c()))
+}
+
+func (p producer) wait() error { return p.check("wait for producers", C.bench_wait(p.table)) }
+
+// reading is the producers' clock against CLOCK_MONOTONIC.
+type reading struct{ host, own, window uint64 }
+
+func (p producer) clock() (reading, error) {
+	var c C.struct_bench_clock
+	err := p.check("read the producers' clock", C.bench_clock_of(p.table, &c))
+	return reading{uint64(c.host), uint64(c.own), uint64(c.window)}, err
+}
+
+func expected(load int, threads, each, sources uint64) uint64 {
+	return uint64(C.bench_expected(C.int(load), C.uint64_t(threads), C.uint64_t(each), C.uint64_t(sources)))
+}
+
+// The loads and the acknowledgements, as numbered in C.
+const (
+	loadP     = C.BENCH_P
+	loadBurst = C.BENCH_BURST
+	loadPut   = C.BENCH_PUT
+	burstOps  = C.BENCH_BURST_OPS
+	ackTail   = C.BENCH_ACK_TAIL
+	ackQuiet  = C.BENCH_ACK_QUIET
+	ackFetch  = C.BENCH_ACK_FETCH
+	ackBare   = C.BENCH_ACK_BARE
+)

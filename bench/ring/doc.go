@@ -1,0 +1,19 @@
+// Command ring measures the rings between producers and the proxy: how many
+// operations a second one consumer takes, how long a push takes until it is
+// acknowledged, and how late operations are met that come at a steady rate. It
+// owns the loads, the producers and a reference consumer in C; the consumer
+// that it measures is package queue. It knows no fabric: what is posted goes to
+// a provider that takes requests and completes nothing.
+//
+// Producers are threads of the host, or of a GPU, whose kernels come from a
+// library that is built apart (bench/gpu/kernels.cu). Every operation is
+// decoded and all its fields are added up; a run whose sum is not that of what
+// was pushed fails.
+//
+// # Threads
+//
+// The consumer runs on a locked thread of its own, on a core of its own where
+// there are more than four, with the collector off while it runs. The main
+// goroutine starts producers and waits. The order of memory accesses between
+// the two is that of queue and of device/shmem.
+package main

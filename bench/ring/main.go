@@ -1,0 +1,140 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/cuda"
+)
+
+// options are the flags.
+type options struct {
+	producer, library, memory string
+	consumers                 []string
+	slots, core, reps         int
+	ops                       uint64
+	seconds                   float64
+	rates                     []float64
+	out                       string
+}
+
+// consumers are the ways to consume, in the order of the tables.
+var consumers = []string{"go", "tick", "c"}
+
+func main() {
+	if err := program(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "ring: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+func program(args []string, stdout io.Writer) (err error) {
+	var o options
+	f := flag.NewFlagSet("ring", flag.ContinueOnError)
+	f.StringVar(&o.producer, "producer", "host", "who pushes: host or gpu")
+	f.StringVar(&o.library, "library", "build/gpu/libringkernels.so", "the kernels of a GPU that pushes")
+	f.StringVar(&o.memory, "memory", "pinned", "memory of a GPU's rings: pinned, managed or bar")
+	names := f.String("consumers", "go,tick,c", "who consumes: go, tick (Go that waits in C), c")
+	f.IntVar(&o.slots, "slots", 4096, "of each ring")
+	f.IntVar(&o.core, "core", -1, "of the consumer; -1: the second where there are more than four")
+	f.IntVar(&o.reps, "reps", 3, "repetitions of each figure")
+	f.Uint64Var(&o.ops, "ops", 1e8, "operations of a rate, where the time suffices")
+	f.Float64Var(&o.seconds, "seconds", 2, "of a run at most")
+	rates := f.String("rates", "0.1,0.3,1,3,10", "steady rates, in million operations a second")
+	f.StringVar(&o.out, "out", "", "a file that rows are added to, besides the output")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	o.consumers = strings.Split(*names, ",")
+	for _, text := range strings.Split(*rates, ",") {
+		rate, err := strconv.ParseFloat(text, 64)
+		if err != nil || rate <= 0 || rate > 100 {
+			return fmt.Errorf("rate %q: not a number of million operations a second above 0 and up to 100", text)
+		}
+		o.rates = append(o.rates, rate)
+	}
+	if o.core < 0 && runtime.NumCPU() > 4 {
+		o.core = 1
+	}
+	sections := f.Args()
+	if len(sections) == 0 {
+		sections = []string{"rate", "ack", "paced"}
+	}
+	return o.session(sections, stdout)
+}
+
+// session runs the sections one after the other; a failed figure does not keep
+// the next from being measured.
+func (o *options) session(sections []string, stdout io.Writer) (err error) {
+	b := &bench{options: o, to: []io.Writer{stdout}, place: place{producer: hostProducer()}}
+	if o.out != "" {
+		file, err := os.OpenFile(o.out, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		b.to = append(b.to, file)
+	}
+	facts := machine()
+	if o.producer == "gpu" {
+		device, err := b.openGPU(facts)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, device.Close()) }()
+	}
+	b.write(row{"facts": facts})
+
+	// The collector would only look at the few objects of this program, but the
+	// proxy runs without it too.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	if err := b.setClock(); err != nil {
+		return err
+	}
+	for _, section := range sections {
+		run, ok := map[string]func() error{"rate": b.rates, "ack": b.acks, "paced": b.pace}[section]
+		if !ok {
+			return fmt.Errorf("section %q: there is none of this name (use rate, ack, paced)", section)
+		}
+		if err := run(); err != nil {
+			return err
+		}
+	}
+	return errors.Join(b.failures...)
+}
+
+// openGPU opens the GPU and its kernels.
+func (b *bench) openGPU(facts row) (*cuda.Device, error) {
+	kind, err := gpu.ParseKind(b.memory)
+	if err != nil {
+		return nil, err
+	}
+	driver, err := cuda.Open()
+	if err != nil {
+		return nil, err
+	}
+	device, err := driver.Device(0)
+	if err != nil {
+		return nil, err
+	}
+	b.place.device, b.place.kind = device, kind
+	facts["gpu"], facts["cuda_driver"] = device.Name(), device.Facts().Driver
+	var ways []string
+	for _, r := range gpu.Survey(device, nil, kind) {
+		ways = append(ways, r.String())
+	}
+	facts["ring_memory"] = ways
+	b.place.producer, err = gpuProducer(b.library, 0)
+	if err != nil {
+		return nil, errors.Join(err, device.Close())
+	}
+	return device, nil
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"unsafe"
+
+	"libshmem/queue"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/cuda"
+)
+
+// ring is one ring with both its ends.
+type ring struct {
+	*queue.Ring
+	memory queue.Memory
+	desc   queue.Desc
+	shared *gpu.Memory
+}
+
+// place is where rings are, and who pushes into them.
+type place struct {
+	producer producer
+	device   *cuda.Device // nil: host threads
+	kind     gpu.Kind
+}
+
+// rings are some rings and what their producers need.
+type rings struct {
+	all    []*ring
+	target target
+	blocks []*gpu.Memory
+}
+
+func (s *rings) keep(m *gpu.Memory, err error) (*gpu.Memory, error) {
+	if err == nil {
+		s.blocks = append(s.blocks, m)
+	}
+	return m, err
+}
+
+func (s *rings) close() error {
+	var errs []error
+	for _, m := range s.blocks {
+		errs = append(errs, m.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// shared is memory that producers and consumer see.
+func (p place) shared(n int) (*gpu.Memory, error) {
+	if p.device == nil {
+		return gpu.Host(uint64(n))
+	}
+	m, _, err := gpu.Ring(p.device, p.kind, uint64(n))
+	if err == nil && m.Combining {
+		// Stores of the consumer would need a fence that the protocol has not.
+		return nil, errors.Join(fmt.Errorf("the CPU's mapping by %s is write-combining", m.Way), m.Close())
+	}
+	return m, err
+}
+
+// near is a device's own memory, nil for host threads.
+func (p place) near(n int) (*gpu.Memory, error) {
+	if p.device == nil {
+		return gpu.Host(uint64(n))
+	}
+	return gpu.Near(p.device, uint64(n))
+}
+
+// make makes count rings of so many slots each, with room for what threads put.
+func (p place) make(count, slots, threads int) (s *rings, err error) {
+	s = &rings{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	descs := make([]queue.Desc, count)
+	lineAt := max(queue.SlotBytes(slots), 4096) // pages: slots, line, replies
+	for i := range descs {
+		m, err := s.keep(p.shared(lineAt + 4096 + queue.ReplyBytes))
+		if err != nil {
+			return s, err
+		}
+		near, err := s.keep(p.near(queue.NearBytes))
+		if err != nil {
+			return s, err
+		}
+		r := &ring{shared: m, memory: queue.Memory{
+			Slots: m.Host, Line: (*queue.Line)(unsafe.Add(m.Host, lineAt)), Replies: unsafe.Add(m.Host, lineAt+4096),
+		}}
+		if r.Ring, err = queue.New(r.memory, slots); err != nil {
+			return s, err
+		}
+		r.desc = queue.Desc{
+			Slots: address(m.Device), Line: address(m.Device + gpu.Address(lineAt)), Replies: address(m.Device + gpu.Address(lineAt+4096)),
+			Near: address(near.Device), Log2Slots: uint32(bits.TrailingZeros(uint(slots))), Log2Replies: uint32(bits.TrailingZeros(queue.Replies)),
+		}
+		s.all, descs[i] = append(s.all, r), r.desc
+	}
+	table, err := s.keep(p.near(count * int(unsafe.Sizeof(queue.Desc{}))))
+	if err != nil {
+		return s, err
+	}
+	// What threads put is main memory here, as it is for a NIC without access to the GPU's.
+	source := p
+	source.kind = gpu.Pinned
+	sources, err := s.keep(source.shared(threads * 512))
+	if err != nil {
+		return s, err
+	}
+	s.target = target{rings: uint64(table.Device), count: count, sources: uint64(sources.Device)}
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&descs[0])), count*int(unsafe.Sizeof(queue.Desc{})))
+	if p.device == nil {
+		copy(unsafe.Slice((*byte)(table.Host), len(bytes)), bytes)
+		return s, nil
+	}
+	return s, p.device.CopyIn(table.Device, bytes)
+}
+
+// address is a pointer as the producers have it: only its bits are taken over.
+func address(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
+
+// stop ends producers that wait.
+func (s *rings) stop() {
+	for _, r := range s.all {
+		r.Stop()
+	}
+}
+
+// words is shared memory as numbers.
+func words(m *gpu.Memory, n int) []uint64 { return unsafe.Slice((*uint64)(m.Host), n) }

@@ -1,0 +1,62 @@
+/*
+ * producer.h: the producers of the benchmark, threads of the host (host.c) or
+ * of a GPU (bench/gpu/kernels.cu, a library of its own, so that the benchmark
+ * builds and runs where there is no CUDA).
+ */
+#ifndef BENCH_PRODUCER_H
+#define BENCH_PRODUCER_H
+
+#include <shmem/ring.h>
+
+/* Whom the operations of a run go through. All pointers as the producers see them. */
+struct bench_target {
+    const struct shmemi_ring *rings; /* block b uses ring b modulo count */
+    uint32_t count;
+    uint64_t sources; /* memory for what is put: 512 bytes a thread */
+};
+
+/* The way on which a push is known to be consumed. */
+enum bench_ack {
+    BENCH_ACK_TAIL,  /* the tail passes its position */
+    BENCH_ACK_QUIET, /* a quiet after it returns */
+    BENCH_ACK_FETCH, /* a fetching operation is answered */
+    BENCH_ACK_BARE,  /* the tail, by a loop that looks at nothing else */
+    BENCH_ACKS,
+};
+
+/* The producers' clock against CLOCK_MONOTONIC, both in ns. */
+struct bench_clock {
+    uint64_t host, own;
+    uint64_t window; /* of the host's clock, in the middle of which own was read */
+};
+
+/*
+ * Each function returns 0, or -1 and then error says why. The ones that start
+ * producers return at once; wait waits until they have ended. One run at a time.
+ */
+struct bench_producer {
+    int (*open)(int device);
+    const char *(*error)(void);
+    int (*push)(int load, uint32_t blocks, uint32_t threads, uint64_t each,
+                const struct bench_target *target);
+    /*
+     * One thread on ring 0. samples gets count times in ticks of the
+     * producer; then how many ticks and how many ns passed in all.
+     */
+    int (*ack)(int kind, uint32_t count, const struct bench_target *target, uint64_t *samples);
+    /*
+     * Open loop: operation i of count is due at start + i * period_ps / 1000
+     * of the producers' clock, pushed as soon as a thread of the many sees
+     * that, and carries in dest how long after start it was due.
+     */
+    int (*paced)(uint64_t start, uint64_t period_ps, uint64_t count,
+                 const struct bench_target *target);
+    int (*clock)(struct bench_clock *clock);
+    int (*wait)(void);
+};
+
+/* The first is in host.c, the second is what the GPU's library exports. */
+const struct bench_producer *bench_host(void);
+const struct bench_producer *bench_gpu(void);
+
+#endif

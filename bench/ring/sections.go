@@ -1,0 +1,208 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+)
+
+// job is one rate to be measured.
+type job struct {
+	what  string
+	load  int
+	shape shape
+	rings int
+}
+
+// jobs are the rates. Those of a GPU start with the shapes in which other
+// libraries publish theirs.
+func (b *bench) jobs() []job {
+	if b.place.device == nil {
+		return []job{
+			{"p", loadP, shape{1, 1}, 1},
+			{"burst", loadBurst, shape{1, 1}, 1},
+			{"put", loadPut, shape{1, 1}, 1},
+			{"p", loadP, shape{2, 1}, 1},
+			{"burst", loadBurst, shape{2, 1}, 1},
+			{"p", loadP, shape{4, 1}, 4},
+			{"burst", loadBurst, shape{4, 1}, 4},
+		}
+	}
+	jobs := []job{
+		{"p", loadP, shape{1, 1}, 1},
+		{"burst", loadBurst, shape{1, 1}, 1},
+		{"put", loadPut, shape{1, 1}, 1},
+	}
+	for _, s := range []shape{{1, 32}, {1, 1024}, {8, 32}, {32, 32}, {132, 256}} {
+		jobs = append(jobs, job{"p", loadP, s, 1})
+	}
+	jobs = append(jobs, job{"put", loadPut, shape{1, 32}, 1}, job{"put", loadPut, shape{32, 32}, 1}, job{"put", loadPut, shape{132, 256}, 1})
+	for _, s := range []shape{{32, 32}, {132, 256}} {
+		jobs = append(jobs, job{"p", loadP, s, 4}, job{"p", loadP, s, 8})
+	}
+	return jobs
+}
+
+// rates measures how many operations a second come through.
+func (b *bench) rates() error {
+	for _, j := range b.jobs() {
+		rate := 0.0
+		for rep := range b.reps {
+			for _, who := range b.order(rep) {
+				what := fmt.Sprintf("rate of %s, %v, %d rings, %s", j.what, j.shape, j.rings, who)
+				if rate == 0 { // how many are pushed depends on how fast it is
+					first, _, err := b.rate(j, who, 20_000)
+					if err != nil {
+						b.fail(what, err)
+						break
+					}
+					rate = first
+				}
+				got, a, err := b.rate(j, who, min(float64(b.ops), rate*b.seconds*1e6))
+				if err != nil {
+					b.fail(what, err)
+					continue
+				}
+				b.figure(row{
+					"metric": "rate", "op": j.what, "shape": j.shape.String(), "rings": j.rings, "consumer": who, "rep": rep,
+					"value": got, "unit": "M/s", "operations": a.consumed, "seconds": float64(a.last-a.first) / 1e9,
+					"batch": float64(a.consumed) / float64(a.batches),
+				})
+			}
+		}
+	}
+	return nil
+}
+
+// rate pushes about so many operations and returns how many million a second
+// came.
+func (b *bench) rate(j job, who string, about float64) (rate float64, a *run, err error) {
+	threads := j.shape.blocks * j.shape.threads
+	each := (uint64(about)/uint64(threads) + burstOps) / burstOps * burstOps
+	s, err := b.place.make(j.rings, b.slots, threads)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() {
+		if e := s.close(); err == nil {
+			err = e
+		}
+	}()
+	a = &run{operations: uint64(threads) * each}
+	err = b.execute(who, s, a, func() error { return b.place.producer.push(j.load, j.shape, each, s.target) })
+	if err != nil {
+		return 0, nil, err
+	}
+	if want := expected(j.load, uint64(threads), each, s.target.sources); a.sum != want {
+		return 0, nil, fmt.Errorf("the fields of %d operations add up to %#x, not to %#x", a.consumed, a.sum, want)
+	}
+	// The first look found the first operations, so it is not counted.
+	return float64(a.consumed) / float64(a.last-a.first) * 1e3, a, nil
+}
+
+// acks measures how long a push takes until one thread knows that it was
+// consumed.
+func (b *bench) acks() error {
+	kinds := []struct {
+		what string
+		kind int
+		ops  int
+	}{{"tail", ackTail, 1}, {"tail, bare", ackBare, 1}, {"quiet", ackQuiet, 2}, {"fetch", ackFetch, 1}}
+	for _, k := range kinds {
+		for rep := range b.reps {
+			for _, who := range b.order(rep) {
+				samples, err := b.ack(k.kind, k.ops, who)
+				if err != nil {
+					b.fail("acknowledged by "+k.what+", "+who, err)
+					continue
+				}
+				slices.Sort(samples)
+				at := func(q float64) float64 { return samples[int(q*float64(len(samples)-1))] }
+				b.figure(row{
+					"metric": "acknowledged", "by": k.what, "consumer": who, "rep": rep, "value": at(0.5), "unit": "us",
+					"min": at(0), "p99": at(0.99), "p999": at(0.999), "max": at(1), "samples": len(samples),
+				})
+			}
+		}
+	}
+	return nil
+}
+
+// ack returns the times in us.
+func (b *bench) ack(kind, ops int, who string) (us []float64, err error) {
+	const count = 50_000
+	s, err := b.place.make(1, b.slots, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if e := s.close(); err == nil {
+			err = e
+		}
+	}()
+	m, err := s.keep(b.place.shared((count + 2) * 8))
+	if err != nil {
+		return nil, err
+	}
+	a := &run{operations: uint64(count * ops)}
+	if err := b.execute(who, s, a, func() error { return b.place.producer.ack(kind, count, s.target, uint64(m.Device)) }); err != nil {
+		return nil, err
+	}
+	all := words(m, count+2)
+	tick := float64(all[count+1]) / float64(all[count]) / 1e3
+	for _, ticks := range all[count/100 : count] { // the first ones find cold caches
+		us = append(us, float64(ticks)*tick)
+	}
+	return us, nil
+}
+
+// pace measures how late operations are consumed that come at a steady rate,
+// whatever the consumer does.
+func (b *bench) pace() error {
+	for _, rate := range b.options.rates {
+		for rep := range b.reps {
+			for _, who := range b.order(rep) {
+				if err := b.paced(rate, who, rep); err != nil {
+					b.fail(fmt.Sprintf("%g M/s, %s", rate, who), err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (b *bench) paced(rate float64, who string, rep int) (err error) {
+	const lead, skip = 30e6, 50e6 // ns until the first, and that do not count
+	s, err := b.place.make(1, b.slots, 1)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := s.close(); err == nil {
+			err = e
+		}
+	}()
+	if err := b.readClock(); err != nil {
+		return err
+	}
+	period := uint64(1e6 / rate) // ps
+	count := uint64((b.seconds*1e9 + skip) * rate / 1e3)
+	// One clock's start is the other's by the reading of a moment ago.
+	own := b.clock.own + uint64(float64(now()-b.clock.host)/b.hostRate()) + lead
+	a := &run{operations: count, paced: true, start: b.host(own), rate: b.hostRate(), skip: skip}
+	if err := b.execute(who, s, a, func() error { return b.place.producer.paced(own, period, count, s.target) }); err != nil {
+		return err
+	}
+	before, rateBefore := b.clock, b.hostRate()
+	if err := b.readClock(); err != nil {
+		return err
+	}
+	drift := int64(b.clock.host) - int64(before.host) - int64(float64(b.clock.own-before.own)*rateBefore)
+	d := &a.delays
+	b.figure(row{
+		"metric": "paced", "rate": rate, "consumer": who, "rep": rep, "unit": "us",
+		"p50": d.quantile(0.5) / 1e3, "p99": d.quantile(0.99) / 1e3, "p999": d.quantile(0.999) / 1e3, "max": float64(d.max) / 1e3,
+		"mean": float64(d.sum) / float64(d.count) / 1e3, "operations": d.count, "early": d.early,
+		"clock_window_ns": b.clock.window, "clock_drift_ns": drift, "batch": float64(a.consumed) / float64(a.batches),
+	})
+	return nil
+}
