@@ -36,7 +36,9 @@ func TestStuckPeers(t *testing.T) {
 	const n, heap = 8, 32 << 10
 	for _, m := range modes {
 		m.delay = 3
-		m.credits = 5*window + tokens // of the endpoint, shared by all PEs
+		// Of the endpoint, shared by all PEs: the messages that 5 of them may
+		// have without an answer, and a write with its signal for each token.
+		m.credits = 5*window + 2*tokens
 		t.Run(m.name, func(t *testing.T) {
 			var stuck func(pe fabric.PE) bool
 			m.stuck = func(o *work) bool { return stuck(o.to) }
