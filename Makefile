@@ -68,7 +68,7 @@ clean: ## remove everything that was built
 # ---------------------------------------------------------------- libraries
 
 CFLAGS_C   := -std=gnu11 -Wall -Wextra -Werror
-CFLAGS_LIB := $(CFLAGS_C) -O2 -g -fPIC -fno-strict-aliasing -fwrapv -fvisibility=hidden -Iinclude -Icapi/abi \
+CFLAGS_LIB := $(CFLAGS_C) -O2 -g -fPIC -fno-strict-aliasing -fwrapv -fvisibility=hidden -Iinclude -Icapi/abi -Idevice \
               -ffile-prefix-map=$(CURDIR)=. -DSHMEMI_VERSION='"$(VERSION)"'
 # NODELETE: the front starts a Go runtime in the process, and a Go runtime
 # cannot be unloaded, so dlclose must not take its caller away.
@@ -117,7 +117,7 @@ $(3)/libshmem_core.so: $(GO_SRC) $(CORE_MAP)
 endef
 # ThreadSanitizer does not see fences: -Wno-tsan keeps gcc from refusing them.
 ASAN := -fsanitize=address -fno-omit-frame-pointer
-TSAN := -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan
+TSAN := -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan -DSHMEMI_TSAN
 # A sanitizer's own symbols come from the program, so -z defs must give way.
 UNDEFS := -Wl,-z,undefs
 $(eval $(call library_rules,plain,,$(BUILD)/lib,))
@@ -161,7 +161,7 @@ tests$(1): $(3)/bin/shmemrun $(3)/lib/libshmem_core.so $(CTESTS:%=$(3)/tests/%)
 
 $(3)/tests/%: tests/c/%.c $(wildcard tests/c/*.h) $(HEADERS) $(3)/lib/libshmem.so
 	@mkdir -p $$(@D)
-	$(CC) $(CFLAGS_C) -O1 -g -pthread -Iinclude $(2) -o $$@ $$< -L$(3)/lib -lshmem -lm
+	$(CC) $(CFLAGS_C) -O1 -g -pthread -Iinclude -Idevice $(2) -o $$@ $$< -L$(3)/lib -lshmem -lm
 endef
 $(eval $(call ctest_rules,,,$(BUILD)))
 $(eval $(call ctest_rules,-asan,$(ASAN),$(BUILD)/asan))
@@ -205,16 +205,21 @@ $(BUILD)/device/%.fatbin: tests/device/%.cu $(DEVICE_HEADERS) Makefile
 # for the GPUs that are tested, and PTX for newer ones.
 GPU_ARCH     := 90
 GPU_PROGRAMS := $(sort $(notdir $(basename $(wildcard tests/gpu/*.cu))))
+GPU_COMMANDS := $(sort $(patsubst tests/gpu/%/main.go,%,$(wildcard tests/gpu/*/main.go)))
 GPU_COPIES   := $(addprefix $(BUILD)/gpu/,bin/shmemrun bin/shmem-info lib/libshmem.so lib/libshmem_core.so \
                 $(CTESTS:%=tests/%))
 
-gpu-test: $(GPU_COPIES) $(GPU_PROGRAMS:%=$(BUILD)/gpu/cuda/%)
+gpu-test: $(GPU_COPIES) $(GPU_PROGRAMS:%=$(BUILD)/gpu/cuda/%) $(GPU_COMMANDS:%=$(BUILD)/gpu/go/%)
 
 $(BUILD)/gpu/cuda/%: tests/gpu/%.cu $(DEVICE_HEADERS) $(HEADERS) $(BUILD)/lib/libshmem.so Makefile
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -cudart static -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH) \
 	    -gencode arch=compute_$(GPU_ARCH),code=compute_$(GPU_ARCH) -o $@ $< \
 	    -Xlinker --as-needed -L$(BUILD)/lib -lshmem -lpthread
+
+$(GPU_COMMANDS:%=$(BUILD)/gpu/go/%): $(BUILD)/gpu/go/%: $(GO_SRC) $(wildcard tests/gpu/*/*.go)
+	@mkdir -p $(@D)
+	CGO_ENABLED=1 CC="$(CC)" $(GO) build -trimpath -ldflags=-s -o $@ ./tests/gpu/$*
 
 # The rest is what runs here, without what debuggers read.
 $(GPU_COPIES): $(BUILD)/gpu/%: $(BUILD)/%

@@ -282,7 +282,7 @@ type State struct {
 	Version   uint32         // of the layout: producers of another version refuse it
 	Size      uint32         // of this struct
 	Me        int32          // number of this PE
-	NPes      int32          // number of PEs
+	NPEs      int32          // number of PEs
 	Segment   uint64         // address of this PE's symmetric segment, from which offsets count
 	Heap      uint64         // address of the user heap in it
 	HeapSize  uint64         // bytes of the user heap
@@ -299,7 +299,7 @@ var (
 	_ [0]byte   = [unsafe.Offsetof(State{}.Version)]byte{}
 	_ [4]byte   = [unsafe.Offsetof(State{}.Size)]byte{}
 	_ [8]byte   = [unsafe.Offsetof(State{}.Me)]byte{}
-	_ [12]byte  = [unsafe.Offsetof(State{}.NPes)]byte{}
+	_ [12]byte  = [unsafe.Offsetof(State{}.NPEs)]byte{}
 	_ [16]byte  = [unsafe.Offsetof(State{}.Segment)]byte{}
 	_ [24]byte  = [unsafe.Offsetof(State{}.Heap)]byte{}
 	_ [32]byte  = [unsafe.Offsetof(State{}.HeapSize)]byte{}

@@ -187,6 +187,10 @@ struct shmemi_core {
     int (*quiet)(uint64_t *ticket);
     int (*poll)(void); /* tries the lock itself; answers the number of completions, or -1: busy */
 
+    /* The struct shmemi_device_state for threads of this process; makes the
+     * rings when it is called first. NULL: error has the reason. */
+    const void *(*rings)(void);
+
     /* Text of the last failure of this thread's call. */
     const char *(*error)(void);
 };

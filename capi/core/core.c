@@ -54,6 +54,16 @@ static void wake_sleepers(void)
     syscall(SYS_futex, &ctl->wakes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+/* In C, because a producer is in the middle of its own code: a crossing into Go
+ * would cost it more than the push. */
+void shmemi_core_rouse(void *waker)
+{
+    const struct shmemi_core_waker *w = waker;
+    if (__atomic_exchange_n(w->napping, 0, __ATOMIC_SEQ_CST))
+        syscall(SYS_futex, w->napping, FUTEX_WAKE, 1, NULL, NULL, 0);
+    w->wake(w->self);
+}
+
 /*
  * An empty completion queue costs no crossing into Go, and neither does a small
  * message that asks for no answer. The lock is held over all of it, because
@@ -139,6 +149,7 @@ const struct shmemi_core *shmemi_core_table(void)
         .fence = shmemgoFence,
         .quiet = quiet,
         .poll = poll_network,
+        .rings = (const void *(*)(void))shmemgoRings,
         .error = (const char *(*)(void))shmemgoError,
     };
     if (table.build == NULL)

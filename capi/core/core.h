@@ -18,6 +18,16 @@ extern char shmemi_core_version[64];
 /* Ends the process through the front's abort function. */
 void shmemi_core_fatal(const char *what) __attribute__((noreturn));
 
+/* What ends the sleep of one engine's proxy. */
+struct shmemi_core_waker {
+    void (*wake)(void *self); /* the provider's */
+    void *self;
+    uint32_t *napping; /* while callers poll the network it sleeps on this */
+};
+
+/* Called with one of these by a producer of a ring. */
+void shmemi_core_rouse(void *waker);
+
 void shmemi_core_set_abort(void (*abort_)(const char *call, const char *remedy, const char *cause,
                                           ...));
 

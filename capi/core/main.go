@@ -101,6 +101,7 @@ func shmemgoFinalize() {
 	if err := job.Close(); err != nil {
 		fmt.Fprintf(os.Stderr, "shmem: PE %d: finalize: %v\n", job.Me, err)
 	}
+	freeWakers()
 	empty(state)
 	job = nil
 }

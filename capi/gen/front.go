@@ -119,12 +119,15 @@ func frontMap() string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
 	fmt.Fprintf(&b, "%s {\nglobal:\n", spec.MapNode)
-	for _, n := range spec.Names() {
+	for _, n := range exported() {
 		fmt.Fprintf(&b, "    %s;\n", n)
 	}
 	b.WriteString("local:\n    *;\n};\n")
 	return b.String()
 }
+
+// exported is every name of libshmem.so.
+func exported() []string { return append(spec.Names(), spec.Private...) }
 
 func coreMap() string {
 	return banner("/* ", " */") + "{\nglobal:\n    " + spec.CoreSymbol + ";\nlocal:\n    *;\n};\n"
@@ -132,7 +135,7 @@ func coreMap() string {
 
 // symbols is what nm must list for libshmem.so, sorted.
 func symbols() string {
-	names := spec.Names()
+	names := exported()
 	slices.Sort(names)
 	return banner("# ", "") + strings.Join(names, "\n") + "\n"
 }

@@ -15,6 +15,8 @@ func camel(name string) string {
 		switch part {
 		case "pe", "amo":
 			b.WriteString(strings.ToUpper(part))
+		case "pes":
+			b.WriteString("PEs")
 		default:
 			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
 		}

@@ -33,6 +33,12 @@ const MapNode = "SHMEM_0.1"
 // CoreSymbol is the only name that libshmem_core.so exports.
 const CoreSymbol = "shmemi_core_table"
 
+// Private are names that the library exports for its own headers and tools.
+// Programs do not call them, and they may change with any release.
+var Private = []string{
+	"shmemi_device_state", // device/shmem/state.h
+}
+
 // Chapters is the table, in the order of the specification.
 var Chapters = []Chapter{
 	setup,

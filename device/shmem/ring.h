@@ -26,12 +26,12 @@
  */
 #define SHMEMI_STOPPED (-1)
 
-SHMEMI_HD struct shmemi_ring_near *shmemi_near(const struct shmemi_ring *r)
+SHMEMI_HD struct shmemi_ring_near *shmemi_near_of(const struct shmemi_ring *r)
 {
     return (struct shmemi_ring_near *)r->near;
 }
 
-SHMEMI_HD struct shmemi_ring_line *shmemi_line(const struct shmemi_ring *r)
+SHMEMI_HD struct shmemi_ring_line *shmemi_line_of(const struct shmemi_ring *r)
 {
     return (struct shmemi_ring_line *)r->line;
 }
@@ -46,13 +46,13 @@ SHMEMI_HD int shmemi_wait_room(const struct shmemi_ring *r, uint64_t end)
     uint64_t size = (uint64_t)1 << r->log2_slots;
     uint32_t looks = 0;
     /* Positions wrap at 2^64, so distances are compared, not positions. */
-    while ((int64_t)(end - shmemi_load_near(&shmemi_near(r)->tail) - size) > 0) {
-        uint64_t tail = shmemi_load_far(&shmemi_line(r)->tail);
+    while ((int64_t)(end - shmemi_load_near(&shmemi_near_of(r)->tail) - size) > 0) {
+        uint64_t tail = shmemi_load_far(&shmemi_line_of(r)->tail);
         /* It may step back behind another's; that costs one more look. */
-        shmemi_store_near(&shmemi_near(r)->tail, tail);
+        shmemi_store_near(&shmemi_near_of(r)->tail, tail);
         if ((int64_t)(end - tail - size) <= 0)
             break;
-        if (shmemi_load_far32(&shmemi_line(r)->stopped))
+        if (shmemi_load_far32(&shmemi_line_of(r)->stopped))
             return SHMEMI_STOPPED;
         shmemi_pause(&looks);
     }
@@ -85,7 +85,7 @@ SHMEMI_HD void shmemi_rouse(const struct shmemi_ring *r)
 {
 #ifndef __CUDA_ARCH__
     shmemi_after_slots();
-    if (r->wake != NULL && shmemi_load_far32(&shmemi_line(r)->asleep))
+    if (r->wake != NULL && shmemi_load_far32(&shmemi_line_of(r)->asleep))
         ((void (*)(void *))(uintptr_t)r->wake)(r->wake_arg);
 #else
     (void)r;
@@ -99,7 +99,7 @@ SHMEMI_HD void shmemi_rouse(const struct shmemi_ring *r)
 SHMEMI_HD uint64_t shmemi_push(const struct shmemi_ring *r, const struct shmemi_words *words,
                                int slots)
 {
-    uint64_t p = shmemi_take_near(&shmemi_near(r)->head, (uint64_t)slots);
+    uint64_t p = shmemi_take_near(&shmemi_near_of(r)->head, (uint64_t)slots);
     if (shmemi_wait_room(r, p + (uint64_t)slots) == 0) {
         shmemi_store_slots(r, p, words, slots);
         shmemi_rouse(r);
@@ -124,7 +124,7 @@ SHMEMI_HD struct shmemi_burst shmemi_burst_begin(const struct shmemi_ring *r, ui
     struct shmemi_burst b;
     uint64_t n = (uint64_t)count * (uint64_t)slots;
     b.ring = r;
-    b.position = shmemi_take_near(&shmemi_near(r)->head, n);
+    b.position = shmemi_take_near(&shmemi_near_of(r)->head, n);
     b.open = shmemi_wait_room(r, b.position + n) == 0;
     return b;
 }
@@ -160,7 +160,7 @@ static __device__ __forceinline__ uint64_t shmemi_push_lanes(const struct shmemi
     int room = 0;
     if (lane == leader) {
         uint64_t n = (uint64_t)__popc(mask) * (uint64_t)slots;
-        p = shmemi_take_near(&shmemi_near(r)->head, n);
+        p = shmemi_take_near(&shmemi_near_of(r)->head, n);
         room = shmemi_wait_room(r, p + n);
     }
     p = __shfl_sync(mask, (unsigned long long)p, (int)leader);
@@ -183,7 +183,7 @@ static __device__ __forceinline__ uint64_t shmemi_push_lanes(const struct shmemi
  */
 SHMEMI_HD uint32_t shmemi_reply_claim(const struct shmemi_ring *r, uint32_t hint)
 {
-    uint32_t *claims = (uint32_t *)(void *)(shmemi_near(r) + 1);
+    uint32_t *claims = (uint32_t *)(void *)(shmemi_near_of(r) + 1);
     uint32_t mask = ((uint32_t)1 << r->log2_replies) - 1;
     uint32_t looks = 0;
     for (uint32_t n = 0;; n++) {
@@ -192,7 +192,7 @@ SHMEMI_HD uint32_t shmemi_reply_claim(const struct shmemi_ring *r, uint32_t hint
         if ((shmemi_claim_near(&claims[i >> 5], bit) & bit) == 0)
             return i;
         if ((n & mask) == mask) {
-            if (shmemi_load_far32(&shmemi_line(r)->stopped))
+            if (shmemi_load_far32(&shmemi_line_of(r)->stopped))
                 return SHMEMI_NO_REPLY;
             shmemi_pause(&looks);
         }
@@ -218,11 +218,11 @@ SHMEMI_HD uint32_t shmemi_reply_turn(const struct shmemi_ring *r, uint32_t i)
 SHMEMI_HD int shmemi_reply_wait(const struct shmemi_ring *r, uint32_t i, uint32_t turn,
                                 uint64_t *value)
 {
-    uint32_t *claims = (uint32_t *)(void *)(shmemi_near(r) + 1);
+    uint32_t *claims = (uint32_t *)(void *)(shmemi_near_of(r) + 1);
     struct shmemi_reply *reply = shmemi_reply_at(r, i);
     uint32_t looks = 0;
     while (shmemi_acquire_far32(&reply->turn) == turn) {
-        if (shmemi_load_far32(&shmemi_line(r)->stopped))
+        if (shmemi_load_far32(&shmemi_line_of(r)->stopped))
             return SHMEMI_STOPPED;
         shmemi_pause(&looks);
     }
@@ -245,13 +245,13 @@ SHMEMI_HD int shmemi_rings_taken(const struct shmemi_ring *rings, uint32_t count
         uint32_t looks = 0;
         if (i == mine)
             continue;
-        uint64_t head = shmemi_load_near(&shmemi_near(r)->head);
-        while ((int64_t)(head - shmemi_load_near(&shmemi_near(r)->tail)) > 0) {
-            uint64_t tail = shmemi_load_far(&shmemi_line(r)->tail);
-            shmemi_store_near(&shmemi_near(r)->tail, tail);
+        uint64_t head = shmemi_load_near(&shmemi_near_of(r)->head);
+        while ((int64_t)(head - shmemi_load_near(&shmemi_near_of(r)->tail)) > 0) {
+            uint64_t tail = shmemi_load_far(&shmemi_line_of(r)->tail);
+            shmemi_store_near(&shmemi_near_of(r)->tail, tail);
             if ((int64_t)(head - tail) <= 0)
                 break;
-            if (shmemi_load_far32(&shmemi_line(r)->stopped))
+            if (shmemi_load_far32(&shmemi_line_of(r)->stopped))
                 return SHMEMI_STOPPED;
             shmemi_pause(&looks);
         }
@@ -264,7 +264,7 @@ SHMEMI_HD int shmemi_wait_past(const struct shmemi_ring *r, const uint64_t *word
 {
     uint32_t looks = 0;
     while ((int64_t)(shmemi_acquire_far(word) - p) <= 0) {
-        if (shmemi_load_far32(&shmemi_line(r)->stopped))
+        if (shmemi_load_far32(&shmemi_line_of(r)->stopped))
             return SHMEMI_STOPPED;
         shmemi_pause(&looks);
     }
@@ -284,7 +284,7 @@ SHMEMI_HD int shmemi_ring_quiet(const struct shmemi_ring *rings, uint32_t count,
     shmemi_before_slots();
     if (shmemi_rings_taken(rings, count, mine) != 0)
         return SHMEMI_STOPPED;
-    return shmemi_wait_past(r, &shmemi_line(r)->done, shmemi_push(r, &words, SHMEMI_SLOTS_QUIET));
+    return shmemi_wait_past(r, &shmemi_line_of(r)->done, shmemi_push(r, &words, SHMEMI_SLOTS_QUIET));
 }
 
 /*
@@ -303,7 +303,7 @@ SHMEMI_HD int shmemi_ring_fence(const struct shmemi_ring *rings, uint32_t count,
     if (shmemi_rings_taken(rings, count, mine) != 0)
         return SHMEMI_STOPPED;
     uint64_t p = shmemi_push(r, &words, SHMEMI_SLOTS_FENCE);
-    return count > 1 ? shmemi_wait_past(r, &shmemi_line(r)->fenced, p) : 0;
+    return count > 1 ? shmemi_wait_past(r, &shmemi_line_of(r)->fenced, p) : 0;
 }
 
 #endif

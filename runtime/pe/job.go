@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem"
+	"libshmem/queue"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/launcher"
 	"libshmem/runtime/bootstrap/singleton"
@@ -46,6 +47,9 @@ type Job struct {
 	// Sharing is the number of PEs of the job that compete for this machine's
 	// processors, this one included.
 	Sharing int
+
+	rings     *queue.Host // nil until somebody asks
+	consumers []*proxy.Consumer
 
 	log     *shmlog.Log
 	boot    bootstrap.Bootstrap
@@ -233,9 +237,9 @@ func (j *Job) Exit(status int) { j.boot.Exit(status) }
 // network is served until each of them has said so, for a PE may still wait
 // for an answer of this one.
 func (j *Job) Close() error {
-	var err error
+	err := j.closeRings()
 	if j.serving > 0 {
-		err = j.boot.Barrier()
+		err = errors.Join(err, j.boot.Barrier())
 	}
 	return errors.Join(err, j.release())
 }

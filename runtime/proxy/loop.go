@@ -28,6 +28,13 @@ func (e *Engine) Loop() {
 	runtime.LockOSThread()
 	defer close(e.stopped)
 	for idle := 0; !e.stopping.Load(); {
+		if c := e.consumer.Load(); c != nil {
+			if err := e.serve(c); err != nil {
+				e.fatal(err)
+				return
+			}
+			continue
+		}
 		if atomic.LoadUint32(e.wakers.Pollers) > 0 {
 			e.nap()
 			if e.tryLock() {

@@ -69,7 +69,7 @@ runtime/gpu/cuda/cudatest:
 runtime/proxy: . fabric queue runtime/shmerr runtime/shmlog
     # the one package that sees both the fabric and the GPU's queue. It
     # gets its provider from runtime/pe, so that a test can give it another
-runtime/pe: . fabric fabric/ofi runtime/bootstrap/... runtime/config runtime/heap/... runtime/proxy runtime/shmerr runtime/shmlog runtime/topo/...
+runtime/pe: . fabric fabric/ofi queue runtime/bootstrap/... runtime/config runtime/heap/... runtime/proxy runtime/shmerr runtime/shmlog runtime/topo/...
     # the composition root: nothing else picks an implementation
 
 queue:

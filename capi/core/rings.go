@@ -1,0 +1,48 @@
+package main
+
+/*
+#include <stdlib.h>
+#include "core.h"
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"libshmem/runtime/pe"
+	"libshmem/runtime/proxy"
+)
+
+// wakers belong to the rings of the job and are C's, since producers hold them.
+var wakers []*C.struct_shmemi_core_waker
+
+//export shmemgoRings
+func shmemgoRings() unsafe.Pointer {
+	state, err := job.Rings(waker)
+	if err != nil {
+		text(C.shmemi_core_text[:], err.Error())
+		return nil
+	}
+	return state
+}
+
+func waker(i int, e *proxy.Engine) pe.Waker {
+	for len(wakers) <= i {
+		wakers = append(wakers, nil)
+	}
+	if wakers[i] == nil {
+		w := (*C.struct_shmemi_core_waker)(C.calloc(1, C.sizeof_struct_shmemi_core_waker))
+		n := e.Native()
+		w.wake, w.self, w.napping = (*[0]byte)(n.Wake), n.Self, (*C.uint32_t)(e.Napping())
+		wakers[i] = w
+	}
+	return pe.Waker{Function: unsafe.Pointer(C.shmemi_core_rouse), Argument: unsafe.Pointer(wakers[i])}
+}
+
+// freeWakers comes when no producer is left.
+func freeWakers() {
+	for _, w := range wakers {
+		C.free(unsafe.Pointer(w))
+	}
+	wakers = nil
+}

@@ -1,0 +1,31 @@
+/*
+ * device.c: the rings, for threads of this process.
+ */
+#include "remote.h"
+
+#include <shmem/state.h>
+
+#include <pthread.h>
+
+#pragma GCC visibility push(default)
+const void *shmemi_device_state(uint32_t version, uint32_t size);
+#pragma GCC visibility pop
+
+const void *shmemi_device_state(uint32_t version, uint32_t size)
+{
+    static const char call[] = "shmemi_device_state";
+    static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    if (version != SHMEMI_WIRE_VERSION || size != sizeof(struct shmemi_device_state))
+        shmemi_abort(call, "build the program with the headers that came with this library",
+                     "the program was built for version %u of the rings (%u bytes of state), the "
+                     "library has version %d (%zu bytes)",
+                     version, size, SHMEMI_WIRE_VERSION, sizeof(struct shmemi_device_state));
+    pthread_mutex_lock(&once);
+    const void *state = shmemi_state.core->rings();
+    pthread_mutex_unlock(&once);
+    if (state == NULL)
+        shmemi_abort(call, "see the cause", "%s", shmemi_state.core->error());
+    return state;
+}

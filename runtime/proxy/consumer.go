@@ -1,0 +1,274 @@
+package proxy
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"libshmem/queue"
+)
+
+// Limits of one consumer.
+const (
+	// drainBatch is how many operations are taken from a ring before the network
+	// is looked at and the next ring has its turn.
+	drainBatch = 32
+	// waitingMax is how many operations wait for PEs without room before the
+	// rings have to wait themselves: some for each of many PEs, and not so many
+	// that going through them costs more than a post.
+	waitingMax = 1024
+)
+
+// Consumer empties rings into an engine. Its methods are called by the engine's
+// own thread with the engine's lock held, but for those that say otherwise.
+//
+// # Order
+//
+// Operations of one ring on one PE are posted in their order. One that finds no
+// room waits, those after it on the same PE wait behind it, and others pass. A
+// fence is the engine's, and an operation that had to wait is posted in an epoch
+// of its own, so that it does not share one with what came after a fence.
+type Consumer struct {
+	e       *Engine
+	rings   []*serving
+	locals  *Locals
+	report  func(error)
+	taken   uint64 // operations, ever
+	refused uint64 // those of them that made no sense
+
+	waiting  []waiting
+	spare    []waiting
+	perPE    []uint16 // operations that wait, by PE
+	blocked  []uint32 // pass in which the PE was found without room
+	pass     uint32
+	enqueued uint64 // operations that had to wait, ever; each has its number
+
+	fences   uint64 // seen so far
+	epochFor uint64 // how many of them are behind the engine's present epoch
+	merge    waiting
+	merging  bool
+	pair     [2]uint64 // an element of 16 bytes on its way into a message
+	answers  answers
+	order    order
+
+	device   bool // kernels produce
+	serve    serveState
+	ending   atomic.Bool
+	ended    chan struct{}
+	lastCall uint64 // the settlement that ends it
+}
+
+// serving is one ring.
+type serving struct {
+	ring  *queue.Ring
+	op    queue.Op // the last one that was decoded
+	held  bool     // it found no room and is still to be taken
+	quiet waits
+	fence waits
+}
+
+// waiting is an operation that is on its way into the engine, and waits when
+// there is no room.
+type waiting struct {
+	op     queue.Op
+	ring   *serving
+	number uint64
+	fences uint64 // seen before it
+	record uint16 // of its answer; 0: none yet
+	part   part
+}
+
+// part is how far a copy in pieces is.
+type part uint8
+
+const (
+	whole  part = iota
+	begun       // pieces were posted
+	fenced      // all but the last were, and a fence after them
+)
+
+// NewConsumer makes the consumer of rings for e. report is called on the engine's
+// thread for each operation that failed.
+func NewConsumer(e *Engine, rings []*queue.Ring, locals *Locals, report func(error)) *Consumer {
+	c := &Consumer{
+		e: e, locals: locals, report: report, ended: make(chan struct{}),
+		waiting: make([]waiting, 0, waitingMax), spare: make([]waiting, 0, waitingMax),
+		perPE: make([]uint16, len(e.peers)), blocked: make([]uint32, len(e.peers)),
+	}
+	for _, r := range rings {
+		c.rings = append(c.rings, &serving{ring: r})
+	}
+	c.answers.init()
+	return c
+}
+
+// Drain takes operations from the rings, posts them, and sees to answers,
+// quiets and fences. It returns how much it did: 0 when there is nothing to do
+// before an operation is pushed or a completion comes.
+func (c *Consumer) Drain() int {
+	did := c.answers.give(c)
+	did += c.postWaiting()
+	for _, s := range c.rings {
+		did += c.drainRing(s)
+	}
+	return did + c.order.advance(c)
+}
+
+// drainRing takes up to drainBatch operations from a ring.
+func (c *Consumer) drainRing(s *serving) int {
+	n := 0
+	for n < drainBatch {
+		if s.held {
+			if !c.room() {
+				break
+			}
+			s.held = false
+		} else {
+			switch s.ring.Next(&s.op) {
+			case queue.Empty:
+				c.flushMerge()
+				if n > 0 {
+					s.ring.Publish()
+				}
+				return n
+			case queue.Unknown:
+				n++
+				s.op.Want = 0
+				c.refuse(s, fmt.Errorf("%s does not exist (build the device code with the headers of this library)", s.op.Code))
+				continue
+			}
+			if !c.room() {
+				s.held = true
+				break
+			}
+		}
+		n++
+		c.take(s)
+	}
+	c.flushMerge()
+	s.ring.Publish()
+	return n
+}
+
+// room tells whether one more operation may have to wait.
+func (c *Consumer) room() bool { return len(c.waiting) < waitingMax-1 }
+
+// take starts the operation in s.op.
+func (c *Consumer) take(s *serving) {
+	op := &s.op
+	c.taken++
+	switch op.Code {
+	case queue.CodeNop:
+		return
+	case queue.CodeFence:
+		c.flushMerge()
+		c.fences++
+		s.fence.ask(s.ring.Position())
+		return
+	case queue.CodeQuiet:
+		c.flushMerge()
+		s.quiet.ask(s.ring.Position())
+		return
+	}
+	if err := c.check(op); err != nil {
+		c.refuse(s, err)
+		return
+	}
+	if c.extend(s) {
+		return
+	}
+	c.flushMerge()
+	w := waiting{op: *op, ring: s, fences: c.fences}
+	if op.Code == queue.CodePut {
+		c.merge, c.merging = w, true
+		return
+	}
+	c.start(&w)
+}
+
+// extend makes the put in s.op part of the one before it, where the two are
+// neighbours at both ends.
+func (c *Consumer) extend(s *serving) bool {
+	m, op := &c.merge.op, &s.op
+	if !c.merging || op.Code != queue.CodePut || m.PE != op.PE || m.Context != op.Context || m.Want != 0 ||
+		m.Dest+m.Length != op.Dest || m.Local+m.Length != op.Local {
+		return false
+	}
+	m.Length += op.Length
+	m.Want, m.Reply = op.Want, op.Reply
+	c.merge.ring = s
+	return true
+}
+
+func (c *Consumer) flushMerge() {
+	if c.merging {
+		c.merging = false
+		c.start(&c.merge)
+	}
+}
+
+// start posts an operation, or makes it wait.
+func (c *Consumer) start(w *waiting) {
+	pe := w.op.PE
+	if c.perPE[pe] == 0 && c.post(w) {
+		return
+	}
+	c.enqueued++
+	w.number = c.enqueued
+	c.waiting = append(c.waiting, *w)
+	c.perPE[pe]++
+}
+
+// postWaiting tries those that wait, in order; a PE that still has no room is
+// not tried again in the same pass.
+func (c *Consumer) postWaiting() int {
+	if len(c.waiting) == 0 {
+		return 0
+	}
+	c.pass++
+	work := c.waiting
+	c.waiting, c.spare = c.spare[:0], work
+	for i := range work {
+		w := &work[i]
+		pe := w.op.PE
+		if c.blocked[pe] == c.pass || !c.post(w) {
+			c.blocked[pe] = c.pass
+			c.waiting = append(c.waiting, *w)
+			continue
+		}
+		c.perPE[pe]--
+	}
+	return len(work) - len(c.waiting)
+}
+
+// oldestWaiting is the number of the first operation that waits.
+func (c *Consumer) oldestWaiting() uint64 {
+	if len(c.waiting) == 0 {
+		return c.enqueued + 1
+	}
+	return c.waiting[0].number
+}
+
+// refuse fails an operation that makes no sense. Whoever waits for its answer
+// gets a status; the ring goes on.
+func (c *Consumer) refuse(s *serving, err error) {
+	c.refused++
+	c.failOp(&s.op, s, err)
+}
+
+// statusFailed is what an answer's status is for an operation that failed.
+const statusFailed = -1
+
+func (c *Consumer) failOp(op *queue.Op, s *serving, err error) {
+	if op.Want != 0 && answerable(op.Code) {
+		s.ring.Answer(op.Reply, 0, statusFailed)
+	}
+	c.report(fmt.Errorf("ring: %s for PE %d before position %d: %w", op.Code, op.PE, s.ring.Position(), err))
+}
+
+func answerable(code queue.Code) bool {
+	switch code {
+	case queue.CodePut, queue.CodeGet, queue.CodePutSignal, queue.CodeAMOWide:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,122 @@
+package proxy
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"libshmem/queue"
+)
+
+// maxAnswers is how many operations whose answer is wanted, and how many pieces
+// of them, are under way at once.
+const maxAnswers = 512
+
+// answers turns the requests that the engine completes into answers in rings.
+type answers struct {
+	requests [maxAnswers]Request
+	of       [maxAnswers]uint16 // record of a request
+	idle     []uint16           // requests
+	busy     []uint16
+	records  [maxAnswers + 1]record // 0 stands for none
+	unused   []uint16
+	seen     uint64 // Engine.Finished, when they were looked through last
+}
+
+// record is one answer to come.
+type record struct {
+	ring   *queue.Ring
+	reply  uint16
+	left   uint16 // pieces under way, and one while more may come
+	status int32
+	value  uint64
+	what   queue.Op
+}
+
+func (a *answers) init() {
+	a.idle, a.busy, a.unused = make([]uint16, 0, maxAnswers), make([]uint16, 0, maxAnswers), make([]uint16, 0, maxAnswers)
+	for i := maxAnswers; i > 0; i-- {
+		a.idle = append(a.idle, uint16(i-1))
+		a.unused = append(a.unused, uint16(i))
+	}
+}
+
+// request gives the next piece of an operation something to complete. Nil: no
+// answer is wanted, or there is no room.
+func (a *answers) request(w *waiting) *Request {
+	if w.op.Want == 0 || len(a.idle) == 0 {
+		return nil
+	}
+	if w.record == 0 {
+		w.record = a.unused[len(a.unused)-1] // there are as many as requests
+		a.unused = a.unused[:len(a.unused)-1]
+		a.records[w.record] = record{ring: w.ring.ring, reply: w.op.Reply, left: 1, what: w.op}
+	}
+	i := a.idle[len(a.idle)-1]
+	a.idle = a.idle[:len(a.idle)-1]
+	a.busy = append(a.busy, i)
+	a.of[i] = w.record
+	a.records[w.record].left++
+	r := &a.requests[i]
+	*r = Request{}
+	return r
+}
+
+// drop takes back the last request that was given: its piece was not posted, or
+// was done at once.
+func (a *answers) drop(*Request) {
+	i := a.busy[len(a.busy)-1]
+	a.busy = a.busy[:len(a.busy)-1]
+	a.idle = append(a.idle, i)
+	a.records[a.of[i]].left--
+}
+
+// posted says that the last piece has been posted.
+func (a *answers) posted(w *waiting) {
+	if w.record != 0 {
+		a.less(w.record)
+	}
+}
+
+// spoil fails the answer of an operation that ends here, pieces under way
+// notwithstanding.
+func (a *answers) spoil(w *waiting) {
+	a.records[w.record].status = statusFailed
+	a.less(w.record)
+}
+
+func (a *answers) less(i uint16) {
+	rec := &a.records[i]
+	if rec.left--; rec.left == 0 {
+		rec.ring.Answer(rec.reply, rec.value, rec.status)
+		a.unused = append(a.unused, i)
+	}
+}
+
+// give hands out the answers that have come.
+func (a *answers) give(c *Consumer) int {
+	if a.seen == c.e.Finished {
+		return 0
+	}
+	a.seen = c.e.Finished
+	n := 0
+	for i := 0; i < len(a.busy); {
+		at := a.busy[i]
+		r := &a.requests[at]
+		if atomic.LoadUint32(&r.Done) == 0 {
+			i++
+			continue
+		}
+		rec := &a.records[a.of[at]]
+		rec.value = r.Value
+		if r.Status != 0 {
+			rec.status = statusFailed
+			c.report(fmt.Errorf("ring: %s for PE %d: %w", rec.what.Code, rec.what.PE, c.e.Err()))
+		}
+		a.busy[i] = a.busy[len(a.busy)-1]
+		a.busy = a.busy[:len(a.busy)-1]
+		a.idle = append(a.idle, at)
+		a.less(a.of[at])
+		n++
+	}
+	return n
+}

@@ -1,0 +1,104 @@
+package proxy
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"sort"
+	"strings"
+	"sync"
+	"unsafe"
+)
+
+// pointer makes an address that a producer sent a pointer again. It names
+// memory that Go does not manage, and has been checked.
+func pointer(address uint64) unsafe.Pointer {
+	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
+}
+
+// Locals knows which addresses of this process hold memory, so that an
+// operation with a wild address fails instead of the process. It looks into the
+// kernel's list and remembers; what is unmapped while an operation uses it
+// crashes, as a copy would.
+type Locals struct {
+	mu     sync.Mutex
+	areas  []area // ascending, neighbours joined
+	source func() ([]area, error)
+}
+
+type area struct {
+	begin, end uint64
+	writable   bool
+}
+
+// NewLocals knows nothing at first.
+func NewLocals() *Locals { return &Locals{source: mapped} }
+
+// check fails unless n bytes at an address can be read, or written.
+func (l *Locals) check(at, n uint64, write bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.has(at, n, write) {
+		return nil
+	}
+	areas, err := l.source()
+	if err != nil {
+		return fmt.Errorf("look for the local address %#x: %w", at, err)
+	}
+	l.areas = areas
+	if l.has(at, n, write) {
+		return nil
+	}
+	verb := "read"
+	if write {
+		verb = "written"
+	}
+	return fmt.Errorf("%d bytes at the local address %#x cannot be %s (pass memory of this process)", n, at, verb)
+}
+
+func (l *Locals) has(at, n uint64, write bool) bool {
+	end := at + n
+	if end < at {
+		return false
+	}
+	i := sort.Search(len(l.areas), func(i int) bool { return l.areas[i].end > at })
+	for ; i < len(l.areas) && l.areas[i].begin <= at; i++ {
+		a := &l.areas[i]
+		if write && !a.writable {
+			return false
+		}
+		if a.end >= end {
+			return true
+		}
+		at = a.end
+	}
+	return false
+}
+
+// mapped reads the memory areas of this process.
+func mapped() ([]area, error) {
+	f, err := os.Open("/proc/self/maps")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // read only: nothing to lose
+	var areas []area
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var a area
+		var access string
+		if _, err := fmt.Sscanf(lines.Text(), "%x-%x %s", &a.begin, &a.end, &access); err != nil {
+			return nil, fmt.Errorf("read /proc/self/maps: line %q: %w", lines.Text(), err)
+		}
+		if !strings.HasPrefix(access, "r") {
+			continue
+		}
+		a.writable = access[1] == 'w'
+		if last := len(areas) - 1; last >= 0 && areas[last].end == a.begin && areas[last].writable == a.writable {
+			areas[last].end = a.end
+			continue
+		}
+		areas = append(areas, a)
+	}
+	return areas, lines.Err()
+}

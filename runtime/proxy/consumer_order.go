@@ -1,0 +1,191 @@
+package proxy
+
+import (
+	"sync/atomic"
+)
+
+// order is what a consumer does about quiets and fences. A producer pushes one
+// when everything that it covers has been taken from the other rings; so what it
+// covers has been posted, or waits for room, when it is met here.
+//
+// A settlement is a quiet of the engine, after what waits for room has found
+// it. A quiet that was pushed asks every consumer of this PE for one. A fence is
+// the engine's own affair, but for the other consumers: their endpoints keep no
+// order with this one's, so it asks them for a settlement. What comes while one
+// is under way shares the next.
+type order struct {
+	rest []*Consumer
+	wake func() // ends this consumer's sleep; nil in tests that never sleep
+
+	asked    atomic.Uint64 // settlements, by any consumer of this PE
+	answered atomic.Uint64
+	phase    phase
+	covers   uint64 // asked, when the settlement under way began
+	after    uint64 // the last operation that has to find room first
+	ticket   Ticket
+
+	quiets, fences group
+}
+
+type phase uint8
+
+const (
+	settled   phase = iota
+	findsRoom       // until all of it has been posted
+	quiets          // the engine
+)
+
+// waits is what producers of one ring wait for, by position.
+type waits struct {
+	next, now   uint64
+	want, under bool
+}
+
+func (w *waits) ask(position uint64) { w.next, w.want = position, true }
+
+// group is the quiets, or the fences, of all rings that are seen to together.
+type group struct {
+	under bool
+	own   uint64   // settlement of this consumer
+	other []uint64 // settlements of the rest
+}
+
+// Join makes the consumers of one PE know each other, before any of them runs.
+// wake[i] ends the sleep of the i-th.
+func Join(consumers []*Consumer, wake []func()) {
+	for i, c := range consumers {
+		c.order.wake = wake[i]
+		for _, other := range consumers {
+			if other != c {
+				c.order.rest = append(c.order.rest, other)
+			}
+		}
+		c.order.quiets.other = make([]uint64, len(c.order.rest))
+		c.order.fences.other = make([]uint64, len(c.order.rest))
+	}
+}
+
+// settle asks for a settlement, from any thread of the PE's consumers.
+func (o *order) settle() uint64 {
+	n := o.asked.Add(1)
+	if o.wake != nil {
+		o.wake()
+	}
+	return n
+}
+
+// advance moves everything as far as it goes. It returns how many steps that
+// were.
+func (o *order) advance(c *Consumer) int {
+	n := o.beginGroups(c)
+	for o.step(c) {
+		n++
+	}
+	return n + o.endGroups(c)
+}
+
+// beginGroups begins to see to what was asked for since the last one ended.
+func (o *order) beginGroups(c *Consumer) int {
+	n := 0
+	if !o.quiets.under && begin(c, (*serving).quietWaits) {
+		o.quiets.under = true
+		o.quiets.own = o.asked.Add(1)
+		o.askRest(o.quiets.other)
+		n++
+	}
+	if !o.fences.under && begin(c, (*serving).fenceWaits) {
+		o.fences.under = true
+		o.askRest(o.fences.other)
+		n++
+	}
+	return n
+}
+
+func (s *serving) quietWaits() *waits { return &s.quiet }
+func (s *serving) fenceWaits() *waits { return &s.fence }
+
+func begin(c *Consumer, of func(*serving) *waits) bool {
+	any := false
+	for _, s := range c.rings {
+		if w := of(s); w.want {
+			w.now, w.under, w.want = w.next, true, false
+			any = true
+		}
+	}
+	return any
+}
+
+func (o *order) askRest(tickets []uint64) {
+	for i, other := range o.rest {
+		tickets[i] = other.order.settle()
+	}
+}
+
+func (o *order) restAnswered(tickets []uint64) bool {
+	for i, other := range o.rest {
+		if other.order.answered.Load() < tickets[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// endGroups tells the producers.
+func (o *order) endGroups(c *Consumer) int {
+	n := 0
+	if o.quiets.under && o.answered.Load() >= o.quiets.own && o.restAnswered(o.quiets.other) {
+		o.quiets.under = false
+		for _, s := range c.rings {
+			if s.quiet.under {
+				s.quiet.under = false
+				s.ring.Done(s.quiet.now)
+			}
+		}
+		n++
+	}
+	if o.fences.under && o.restAnswered(o.fences.other) {
+		o.fences.under = false
+		for _, s := range c.rings {
+			if s.fence.under {
+				s.fence.under = false
+				s.ring.Fenced(s.fence.now)
+			}
+		}
+		n++
+	}
+	return n
+}
+
+// step moves the settlement one phase on, if it can.
+func (o *order) step(c *Consumer) bool {
+	switch o.phase {
+	case settled:
+		if o.asked.Load() == o.covers {
+			return false
+		}
+		o.covers = o.asked.Load()
+		o.after = c.enqueued
+		o.phase = findsRoom
+	case findsRoom:
+		if c.oldestWaiting() <= o.after {
+			return false
+		}
+		o.ticket = c.e.QuietBegin()
+		o.phase = quiets
+	case quiets:
+		switch c.e.QuietDone(o.ticket) {
+		case Pending:
+			return false
+		case Failed:
+			c.report(c.e.Err())
+		}
+		o.answered.Store(o.covers)
+		o.phase = settled
+		for _, other := range o.rest {
+			if other.order.wake != nil {
+				other.order.wake()
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,117 @@
+package proxy
+
+import (
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/queue"
+)
+
+// post hands a checked operation to the engine. False: there was no room, and
+// what of a large operation is left is in w. An operation that fails is reported
+// and does not come back.
+func (c *Consumer) post(w *waiting) bool {
+	if w.fences != c.epochFor {
+		// What is posted in one epoch is not ordered, so operations from
+		// before and after a fence never share one. More epochs than fences
+		// only order more.
+		c.e.Fence()
+		c.epochFor = w.fences
+	}
+	op := &w.op
+	pe, offset := fabric.PE(op.PE), int64(op.Dest-c.e.segment.Internal)
+	switch op.Code {
+	case queue.CodePut, queue.CodeGet, queue.CodePutSignal:
+		return c.postCopy(w)
+	case queue.CodeP:
+		return c.posted(w, c.e.message(pe, &header{Kind: kindStore, Width: 1 << op.Width, Offset: offset, Operand: op.Value}, nil, 0))
+	case queue.CodePWide:
+		return c.posted(w, c.e.message(pe, &header{Kind: kindStore, Width: 8, Offset: offset, Operand: op.Value}, nil, 0))
+	case queue.CodePPair:
+		c.pair = [2]uint64{op.Value, op.Value2}
+		return c.posted(w, c.e.message(pe, &header{Kind: kindPut, Offset: offset}, unsafe.Pointer(&c.pair), 16))
+	case queue.CodeAMO:
+		return c.posted(w, c.e.AMO(pe, offset, Op(op.Kind), 1<<op.Width, op.Value, 0, nil, nil))
+	}
+	r := c.answers.request(w)
+	if r == nil && op.Want != 0 {
+		return false
+	}
+	st := c.e.AMO(pe, offset, Op(op.Kind), 1<<op.Width, op.Value, op.Value2, nil, r)
+	if r != nil && st != Pending {
+		c.answers.drop(r)
+	}
+	if st == Pending {
+		c.answers.posted(w)
+		return true
+	}
+	return c.posted(w, st)
+}
+
+// posted looks at the outcome of an operation that has no answer to come.
+func (c *Consumer) posted(w *waiting, st Status) bool {
+	switch st {
+	case Again:
+		return false
+	case Failed:
+		c.failed(w)
+	}
+	return true
+}
+
+// failed ends an operation that the engine refused.
+func (c *Consumer) failed(w *waiting) {
+	if w.record != 0 {
+		c.answers.spoil(w)
+		w.op.Want = 0
+	}
+	c.failOp(&w.op, w.ring, c.e.Err())
+}
+
+// postCopy posts a put or get, in pieces that the engine takes at once. The last
+// one carries the signal. The answer, where one is wanted, comes when all are
+// done.
+func (c *Consumer) postCopy(w *waiting) bool {
+	op := &w.op
+	for {
+		n := min(op.Length, c.e.PutMax())
+		last := n == op.Length
+		if last && op.Code == queue.CodePutSignal && w.part == begun {
+			// The signal comes after its own piece; the fence makes it come
+			// after the others too.
+			c.e.Fence()
+			w.part = fenced
+		}
+		r := c.answers.request(w)
+		if r == nil && op.Want != 0 {
+			return false
+		}
+		st := c.piece(op, n, last, r)
+		if r != nil && st != Pending {
+			c.answers.drop(r)
+		}
+		switch {
+		case st == Again:
+			return false
+		case st == Failed:
+			c.failed(w)
+			return true
+		case last:
+			c.answers.posted(w)
+			return true
+		}
+		op.Dest, op.Local, op.Length = op.Dest+n, op.Local+n, op.Length-n
+		w.part = begun
+	}
+}
+
+func (c *Consumer) piece(op *queue.Op, n uint64, last bool, r *Request) Status {
+	pe, offset, local := fabric.PE(op.PE), int64(op.Dest-c.e.segment.Internal), pointer(op.Local)
+	switch {
+	case op.Code == queue.CodeGet:
+		return c.e.Get(pe, offset, local, n, r)
+	case op.Code == queue.CodePutSignal && last:
+		return c.e.PutSignal(pe, offset, local, n, int64(op.SignalAt-c.e.segment.Internal), op.Signal, Op(op.Kind), r)
+	}
+	return c.e.Put(pe, offset, local, n, r)
+}

@@ -1,0 +1,497 @@
+package proxy
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"libshmem/queue"
+	"libshmem/queue/queuetest"
+)
+
+// ringJob is a job whose PEs have rings. Producers are the test itself, which
+// lets the consumers run whenever it waits.
+type ringJob struct {
+	*job
+	rigs      [][]*queuetest.Rig // by PE
+	consumers []*Consumer
+	reports   [][]error
+}
+
+const testSlots = queue.MinSlots
+
+func newRingJob(t testing.TB, m mode, seed uint64, n, rings, heap int) *ringJob {
+	t.Helper()
+	j := &ringJob{job: newJob(t, m, seed, n, heap), rigs: make([][]*queuetest.Rig, n), reports: make([][]error, n)}
+	for i, p := range j.pes {
+		var rs []*queue.Ring
+		for range rings {
+			rig := queuetest.New(testSlots, 0)
+			ring, err := queue.New(rig.Memory(), testSlots)
+			if err != nil {
+				t.Fatal(err)
+			}
+			j.rigs[i], rs = append(j.rigs[i], rig), append(rs, ring)
+		}
+		j.consumers = append(j.consumers, NewConsumer(p.Engine, rs, NewLocals(), func(err error) { j.reports[i] = append(j.reports[i], err) }))
+	}
+	return j
+}
+
+// step lets one PE's proxy run.
+func (j *ringJob) step() {
+	i := j.rng.IntN(len(j.pes))
+	if j.rng.IntN(2) == 0 {
+		j.consumers[i].Drain()
+	} else {
+		j.pes[i].poll()
+	}
+}
+
+func (j *ringJob) until(what string, cond func() bool) {
+	j.t.Helper()
+	for range 400_000 {
+		if cond() {
+			return
+		}
+		j.step()
+	}
+	j.t.Fatalf("%s: still not so after many steps (mode %s)", what, j.net.mode.name)
+}
+
+// push waits for room as a producer does.
+func (j *ringJob) push(pe, ring int, op queue.Op) uint64 {
+	j.t.Helper()
+	var w [2 * queue.MaxSlots]uint64
+	n := op.Pack(&w)
+	rig := j.rigs[pe][ring]
+	p := rig.Take(n)
+	j.until("room in the ring", func() bool { return rig.Room(p + uint64(n)) })
+	rig.Store(p, &op)
+	return p
+}
+
+// taken is shmemi_rings_taken.
+func (j *ringJob) taken(pe, mine int) {
+	j.t.Helper()
+	for i, rig := range j.rigs[pe] {
+		if i != mine {
+			head := rig.Take(0)
+			j.until("rings taken", func() bool { return int64(head-rig.Line.Tail) <= 0 })
+		}
+	}
+}
+
+func (j *ringJob) quiet(pe, ring int) {
+	j.t.Helper()
+	j.taken(pe, ring)
+	p := j.push(pe, ring, queue.Op{Code: queue.CodeQuiet})
+	j.until("quiet", func() bool { return j.rigs[pe][ring].Complete(p) })
+}
+
+func (j *ringJob) fence(pe, ring int) {
+	j.t.Helper()
+	j.taken(pe, ring)
+	p := j.push(pe, ring, queue.Op{Code: queue.CodeFence})
+	if len(j.rigs[pe]) > 1 {
+		j.until("fence", func() bool { return int64(j.rigs[pe][ring].Line.Fenced-p) > 0 })
+	}
+}
+
+// ask pushes an operation whose answer is wanted and waits for it.
+func (j *ringJob) ask(pe, ring int, op queue.Op) (uint64, int32) {
+	j.t.Helper()
+	rig := j.rigs[pe][ring]
+	reply, turn, ok := rig.Claim()
+	if !ok {
+		j.t.Fatal("no reply is free")
+	}
+	op.Want, op.Reply = 1, reply
+	j.push(pe, ring, op)
+	var value uint64
+	var status int32
+	j.until("answer", func() bool {
+		var came bool
+		value, status, came = rig.Answered(reply, turn)
+		return came
+	})
+	return value, status
+}
+
+func (j *ringJob) clean() {
+	j.t.Helper()
+	for i, errs := range j.reports {
+		if len(errs) > 0 {
+			j.t.Errorf("PE %d reports: %v", i, errors.Join(errs...))
+		}
+	}
+	j.drain()
+	j.close()
+}
+
+// at is the offset of a place in the user heap.
+func at(offset int) uint64 { return uint64(internal + offset) }
+
+func address(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(&b[0]))) }
+
+func stamp(b []byte, seed byte) {
+	for i := range b {
+		b[i] = seed + byte(i)*7 + byte(i>>8)
+	}
+}
+
+func allModes() []mode {
+	out := append([]mode{}, modes...)
+	for _, m := range modes {
+		out = append(out, rough(m))
+	}
+	return out
+}
+
+// TestConsumerOperations pushes each operation once, on every kind of network.
+func TestConsumerOperations(t *testing.T) {
+	for _, m := range allModes() {
+		t.Run(m.name, func(t *testing.T) {
+			j := newRingJob(t, m, 1, 2, 2, 1<<20)
+			defer j.clean()
+			mine, theirs := j.pes[0].heap, j.pes[1].heap
+
+			stamp(mine[:300_000], 1)
+			j.push(0, 0, queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(mine), Length: 100})
+			j.push(0, 1, queue.Op{Code: queue.CodePut, PE: 1, Dest: at(4096), Local: address(mine), Length: 300_000})
+			outside := make([]byte, 5000)
+			stamp(outside, 9)
+			j.push(0, 0, queue.Op{Code: queue.CodePut, PE: 1, Dest: at(400_000), Local: address(outside), Length: 5000})
+			j.push(0, 0, queue.Op{Code: queue.CodeP, PE: 1, Dest: at(500_001), Width: 0, Value: 0xAB})
+			j.push(0, 0, queue.Op{Code: queue.CodeP, PE: 1, Dest: at(500_004), Width: 2, Value: 0x80000001})
+			j.push(0, 0, queue.Op{Code: queue.CodePWide, PE: 1, Dest: at(500_008), Value: 0xFEDCBA9876543210})
+			j.push(0, 0, queue.Op{Code: queue.CodePPair, PE: 1, Dest: at(500_016), Value: 1 << 63, Value2: 3})
+			j.push(0, 1, queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(500_032), Kind: uint8(OpAdd), Width: 3, Value: ^uint64(4)}) // -5
+			j.push(0, 1, queue.Op{Code: queue.CodeAMOWide, PE: 1, Dest: at(500_032), Kind: uint8(OpAdd), Width: 3, Value: 1 << 40})
+			j.push(0, 1, queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(600_000), Local: address(mine), Length: 200_000,
+				Kind: uint8(OpSet), Signal: 1<<63 | 5, SignalAt: at(500_040)})
+			j.push(0, 1, queue.Op{Code: queue.CodeNop})
+			j.quiet(0, 0)
+			word := func(offset int) uint64 { return binary.NativeEndian.Uint64(theirs[offset:]) }
+			if string(theirs[:100]) != string(mine[:100]) || string(theirs[4096:304_096]) != string(mine[:300_000]) ||
+				string(theirs[400_000:405_000]) != string(outside) || string(theirs[600_000:800_000]) != string(mine[:200_000]) {
+				t.Error("a put is not there after the quiet")
+			}
+			if theirs[500_001] != 0xAB || binary.NativeEndian.Uint32(theirs[500_004:]) != 0x80000001 || word(500_008) != 0xFEDCBA9876543210 ||
+				word(500_016) != 1<<63 || word(500_024) != 3 {
+				t.Errorf("an element is not there after the quiet: % x", theirs[500_000:500_032])
+			}
+			if got := word(500_032); got != 1<<40-5 {
+				t.Errorf("atomics made %#x", got)
+			}
+			if got := word(500_040); got != 1<<63|5 {
+				t.Errorf("signal is %#x", got)
+			}
+
+			old, st := j.ask(0, 0, queue.Op{Code: queue.CodeAMOWide, PE: 1, Dest: at(500_032), Kind: uint8(OpCompareSwap), Width: 3, Value: 7, Value2: 1<<40 - 5})
+			if old != 1<<40-5 || st != 0 || word(500_032) != 7 {
+				t.Errorf("compare-and-swap fetched %#x, status %d, left %d", old, st, word(500_032))
+			}
+			back := make([]byte, 300_000)
+			if _, st := j.ask(0, 1, queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(4096), Local: address(back), Length: 300_000}); st != 0 || string(back) != string(mine[:300_000]) {
+				t.Errorf("get: status %d", st)
+			}
+			source := make([]byte, 200_000)
+			stamp(source, 77)
+			want := string(source)
+			if _, st := j.ask(0, 0, queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(source), Length: 200_000}); st != 0 {
+				t.Errorf("put: status %d", st)
+			}
+			spoil(source) // its answer said that it may be reused
+			clear(back)
+			j.quiet(0, 0)
+			j.push(0, 0, queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(4096), Local: address(back), Length: 1000})
+			j.quiet(0, 1)
+			if string(theirs[:200_000]) != want || string(back[:1000]) != want[4096:5096] {
+				t.Error("after the second quiet something is missing")
+			}
+			if _, st := j.ask(0, 0, queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: 0, Length: 0}); st != 0 {
+				t.Errorf("put of nothing: status %d", st)
+			}
+		})
+	}
+}
+
+// TestConsumerOrder sends numbered blocks and, behind a fence or with the
+// block, their number: whoever sees a number sees a block at least as new. The
+// two may come from different rings when a fence is between them.
+func TestConsumerOrder(t *testing.T) {
+	const blocks, size = 4, 6000
+	short := modes[3] // so that a block is two writes
+	short.caps.MaxMessage = 4500
+	for _, m := range append(allModes(), rough(short)) {
+		seeds(6, func(seed uint64) {
+			j := newRingJob(t, m, seed, 3, 1+int(seed%3), 1<<18)
+			defer j.clean()
+			block := func(heap []byte, from, k int) []byte { return heap[from*65536+k*size*2:][:size] }
+			number := func(heap []byte, from, k int) uint64 {
+				return binary.NativeEndian.Uint64(heap[from*65536+blocks*size*2+k*8:])
+			}
+			for to, p := range j.pes {
+				p.applied = func() {
+					for from := range j.pes {
+						for k := range blocks {
+							n := number(p.heap, from, k)
+							b := block(p.heap, from, k)
+							if first, last := binary.NativeEndian.Uint64(b), binary.NativeEndian.Uint64(b[size-8:]); first < n || last < n {
+								t.Fatalf("mode %s seed %d: PE %d sees number %d of PE %d's block %d, whose ends have %d and %d", m.name, seed, to, n, from, k, first, last)
+							}
+						}
+					}
+				}
+			}
+			sources := map[int][]byte{}
+			for i := 1; i <= 60; i++ {
+				from, to, k := j.rng.IntN(3), j.rng.IntN(3), j.rng.IntN(blocks)
+				if from == to {
+					continue
+				}
+				key := from*100 + to*10 + k
+				if sources[key] == nil {
+					sources[key] = make([]byte, size)
+				} else {
+					j.quiet(from, 0) // the source is used again
+				}
+				s := sources[key]
+				binary.NativeEndian.PutUint64(s, uint64(i))
+				binary.NativeEndian.PutUint64(s[size-8:], uint64(i))
+				put := queue.Op{Code: queue.CodePut, PE: uint32(to), Local: address(s), Length: size, Dest: at(from*65536 + k*size*2)}
+				numberAt := at(from*65536 + blocks*size*2 + k*8)
+				rings := len(j.rigs[from])
+				switch j.rng.IntN(3) {
+				case 0:
+					put.Code, put.Kind, put.Signal, put.SignalAt = queue.CodePutSignal, uint8(OpSet), uint64(i), numberAt
+					j.push(from, j.rng.IntN(rings), put)
+				case 1: // in two halves
+					half := put
+					half.Length = size / 2
+					j.push(from, j.rng.IntN(rings), half)
+					half.Local, half.Dest = half.Local+size/2, half.Dest+size/2
+					j.push(from, j.rng.IntN(rings), half)
+					j.fence(from, j.rng.IntN(rings))
+					j.push(from, j.rng.IntN(rings), queue.Op{Code: queue.CodePWide, PE: uint32(to), Dest: numberAt, Value: uint64(i)})
+				case 2:
+					j.push(from, j.rng.IntN(rings), put)
+					j.fence(from, j.rng.IntN(rings))
+					j.push(from, j.rng.IntN(rings), queue.Op{Code: queue.CodeAMO, PE: uint32(to), Dest: numberAt, Kind: uint8(OpSet), Width: 3, Value: uint64(i)})
+				}
+			}
+			for pe := range j.pes {
+				j.quiet(pe, 0)
+			}
+		})
+	}
+}
+
+// TestConsumerMerges holds that neighbours become one write.
+func TestConsumerMerges(t *testing.T) {
+	j := newRingJob(t, modes[1], 1, 2, 1, 1<<20)
+	defer j.clean()
+	mine := j.pes[0].heap
+	stamp(mine[:320_000], 3)
+	for i := range uint64(32) {
+		j.rigs[0][0].Push(&queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0) + i*10_000, Local: address(mine) + i*10_000, Length: 10_000})
+	}
+	j.quiet(0, 0)
+	if n := j.pes[0].Count.Writes; n != 1 {
+		t.Errorf("32 puts to neighbouring addresses made %d writes", n)
+	}
+	if string(j.pes[1].heap[:320_000]) != string(mine[:320_000]) {
+		t.Error("not all of it arrived")
+	}
+}
+
+// TestConsumerStuckPeer holds that a PE that takes nothing stops only what is
+// for it.
+func TestConsumerStuckPeer(t *testing.T) {
+	stuck := true
+	m := modes[1]
+	m.stuck = func(o *work) bool { return stuck && o.to == 2 }
+	j := newRingJob(t, m, 1, 3, 2, 1<<20)
+	defer j.clean()
+	mine := j.pes[0].heap
+	for i := range 600 {
+		mine[i] = byte(i) | 1
+		for to := uint32(1); to <= 2; to++ {
+			j.push(0, i%2, queue.Op{Code: queue.CodePut, PE: to, Dest: at(0) + uint64(i)*16, Local: address(mine[i:]), Length: 1})
+			j.push(0, i%2, queue.Op{Code: queue.CodePut, PE: to, Dest: at(65536), Local: address(mine), Length: 8000})
+		}
+	}
+	j.until("what is for PE 1 arrives", func() bool { return j.pes[1].heap[599*16] == mine[599] })
+	if j.pes[2].heap[599*16] != 0 {
+		t.Fatal("PE 2 was to be stuck")
+	}
+	stuck = false
+	j.quiet(0, 0)
+	for i := range 600 {
+		if j.pes[2].heap[i*16] != mine[i] {
+			t.Fatalf("put %d for PE 2 got lost", i)
+		}
+	}
+}
+
+// TestConsumerFullBothWays fills the rings of two PEs that send to each other;
+// each goes on while the other's ring is full.
+func TestConsumerFullBothWays(t *testing.T) {
+	j := newRingJob(t, rough(modes[2]), 3, 2, 1, 1<<16)
+	defer j.clean()
+	for i := range 20 * testSlots {
+		for pe := range 2 {
+			j.push(pe, 0, queue.Op{Code: queue.CodeAMO, PE: uint32(1 - pe), Dest: at(i % 64 * 8), Kind: uint8(OpAdd), Width: 3, Value: 1})
+		}
+	}
+	j.quiet(0, 0)
+	j.quiet(1, 0)
+	for pe := range 2 {
+		sum := uint64(0)
+		for i := range 64 {
+			sum += binary.NativeEndian.Uint64(j.pes[pe].heap[i*8:])
+		}
+		if sum != 20*testSlots {
+			t.Errorf("PE %d was added to %d times, want %d", pe, sum, 20*testSlots)
+		}
+	}
+}
+
+// TestConsumerRefuses holds that an operation which makes no sense fails with a
+// report and an answer, and that the ring goes on.
+func TestConsumerRefuses(t *testing.T) {
+	const heap = 1 << 16
+	good := make([]byte, 64)
+	for name, row := range map[string]struct {
+		op  queue.Op
+		say string
+	}{
+		"PE":            {queue.Op{Code: queue.CodeP, PE: 2, Dest: at(0)}, "PE 2 does not exist, there are 2"},
+		"dest":          {queue.Op{Code: queue.CodeP, PE: 1, Width: 2, Dest: internal + heap - 3}, "not in the symmetric segment"},
+		"far dest":      {queue.Op{Code: queue.CodePut, PE: 1, Dest: 1<<44 - 1, Local: address(good), Length: 8}, "not in the symmetric segment"},
+		"length":        {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(good), Length: 1<<44 - 1}, "not in the symmetric segment"},
+		"source":        {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: 64, Length: 8}, "cannot be read"},
+		"high source":   {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: ^uint64(0) - 3, Length: 8}, "cannot be read"},
+		"into constant": {queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: uint64(uintptr(unsafe.Pointer(unsafe.StringData("constant")))), Length: 8}, "cannot be written"},
+		"amo":           {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: 15, Width: 3}, "atomic operation 15 does not exist"},
+		"amo none":      {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: 0, Width: 3}, "atomic operation 0 does not exist"},
+		"amo width":     {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 1}, "on 2 bytes"},
+		"amo align":     {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(4), Kind: uint8(OpAdd), Width: 3}, "not aligned to 8 bytes"},
+		"amo unasked":   {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpFetchAdd), Width: 3}, "nobody waits for"},
+		"signal":        {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(good), Length: 8, Kind: 9, SignalAt: at(0)}, "signal operation 9"},
+		"signal at":     {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(good), Length: 8, Kind: uint8(OpSet), SignalAt: at(2)}, "not aligned"},
+		"reply":         {queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: address(good), Length: 8, Want: 1, Reply: queue.Replies}, "reply 1024 does not exist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := newRingJob(t, modes[0], 1, 2, 1, heap)
+			j.push(0, 0, row.op)
+			j.push(0, 0, queue.Op{Code: queue.CodeP, PE: 1, Dest: at(100), Value: 42})
+			j.quiet(0, 0)
+			if j.pes[1].heap[100] != 42 {
+				t.Error("the ring did not go on")
+			}
+			if len(j.reports[0]) != 1 || !strings.Contains(j.reports[0][0].Error(), row.say) {
+				t.Errorf("reports %v, want one with %q", j.reports[0], row.say)
+			}
+			if row.op.Code == queue.CodePut {
+				if _, st := j.ask(0, 0, row.op); st == 0 {
+					t.Error("the answer says that it went well")
+				}
+			}
+			j.reports[0] = nil
+			j.clean()
+		})
+	}
+}
+
+// TestConsumerUnknown passes a slot whose code the table does not have.
+func TestConsumerUnknown(t *testing.T) {
+	j := newRingJob(t, modes[0], 1, 2, 1, 1<<16)
+	rig := j.rigs[0][0]
+	p := rig.Take(1)
+	rig.Set(p, 0, 31|rig.Lap(p))
+	rig.Set(p, 1, rig.Lap(p))
+	j.quiet(0, 0)
+	if len(j.reports[0]) != 1 || !strings.Contains(j.reports[0][0].Error(), "operation 31 does not exist") {
+		t.Errorf("reports %v", j.reports[0])
+	}
+	j.reports[0] = nil
+	j.clean()
+}
+
+// FuzzConsumer gives a consumer arbitrary slots. It reports or posts, and never
+// crashes. Gets are left out: one with a valid address writes there.
+func FuzzConsumer(f *testing.F) {
+	f.Add([]byte("slots"))
+	f.Add(make([]byte, 96))
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 20 {
+		b := make([]byte, 16*32)
+		for i := range b {
+			b[i] = byte(rng.Uint32())
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		j := newRingJob(t, modes[1], 1, 2, 1, 1<<16)
+		rig := j.rigs[0][0]
+		for len(b) >= 16 && rig.Near.Head < testSlots-4 {
+			w0, w1 := binary.NativeEndian.Uint64(b), binary.NativeEndian.Uint64(b[8:])
+			b = b[16:]
+			if queue.Code(w0&31) == queue.CodeGet {
+				continue
+			}
+			p := rig.Take(1)
+			rig.Set(p, 0, w0&^(1<<63)|rig.Lap(p))
+			rig.Set(p, 1, w1&^(1<<63)|rig.Lap(p))
+		}
+		for range queue.MaxSlots { // ends an operation whose slots are missing
+			j.rigs[0][0].Push(&queue.Op{Code: queue.CodeNop})
+		}
+		head := rig.Near.Head
+		for range 2000 {
+			j.step()
+		}
+		if got := j.rigs[0][0].Line.Tail; head-got >= queue.MaxSlots {
+			t.Fatalf("the consumer stands at %d of %d", got, head)
+		}
+	})
+}
+
+// TestConsumerAllocates nothing in steady state.
+func TestConsumerAllocates(t *testing.T) {
+	j := newRingJob(t, modes[1], 1, 2, 2, 1<<20)
+	rig := j.rigs[0][0]
+	mine := j.pes[0].heap
+	ops := []queue.Op{
+		{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(mine), Length: 16_384},
+		{Code: queue.CodePut, PE: 1, Dest: at(65536), Local: address(mine), Length: 100},
+		{Code: queue.CodePWide, PE: 1, Dest: at(8), Value: 5},
+		{Code: queue.CodePPair, PE: 1, Dest: at(16), Value: 5, Value2: 6},
+		{Code: queue.CodeAMO, PE: 1, Dest: at(8), Kind: uint8(OpAdd), Width: 3, Value: 1},
+		{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(mine), Length: 8192, Kind: uint8(OpAdd), Signal: 1, SignalAt: at(8)},
+		{Code: queue.CodeFence},
+		{Code: queue.CodeQuiet},
+	}
+	round := func() {
+		for i := range ops {
+			rig.Push(&ops[i])
+		}
+		for range 40 {
+			j.consumers[0].Drain()
+			j.pes[0].Poll()
+			j.pes[1].Poll()
+		}
+	}
+	for range 100 {
+		round()
+	}
+	if n := testing.AllocsPerRun(100, round); n > 0 {
+		t.Errorf("%v allocations a round", n)
+	}
+	j.clean()
+}

@@ -1,0 +1,206 @@
+package proxy
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// hostSpin is how long the proxy looks for more work before it sleeps when
+	// all producers are threads of this process, which wake it for less than
+	// that costs.
+	hostSpin = 20 * time.Microsecond
+	// deviceSpin is the same for kernels, which cannot wake it, and devicePoll
+	// how long it then sleeps between two looks: with 5 us a look that is 1 %
+	// of a processor.
+	deviceSpin = 100 * time.Millisecond
+	devicePoll = 500 * time.Microsecond
+	// late is how long the proxy may be off its processor before it says so: a
+	// kernel that waits for it waits as long.
+	late = time.Millisecond
+	// lateEvery bounds how often it says so.
+	lateEvery = 10 * time.Second
+)
+
+// serveState is what one proxy thread remembers from turn to turn.
+type serveState struct {
+	worked     time.Time // when there was work last
+	looked     time.Time // when the loop came round last; zero after a sleep
+	warned     time.Time
+	late       int
+	switches   int64 // involuntary context switches at the last look
+	registered bool  // for membarrier
+}
+
+// Attach gives the loop a consumer to serve. From now on its rings are read.
+// device tells whether kernels produce, which cannot wake the loop.
+func (e *Engine) Attach(c *Consumer, device bool) {
+	c.device = device
+	e.consumer.Store(c)
+	e.Rouse()
+}
+
+// serve does one turn of the loop for an engine with rings.
+func (e *Engine) serve(c *Consumer) error {
+	s := &c.serve
+	if !e.tryLock() {
+		// A caller polls; it will not be long.
+		pause()
+		return nil
+	}
+	did := c.Drain()
+	n, err := e.Poll()
+	stuck := e.stuck() || len(c.waiting) > 0
+	e.unlock()
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	c.watch(now)
+	if did+n > 0 {
+		s.worked = now
+		return nil
+	}
+	if c.ending.Load() {
+		return e.endConsumer(c)
+	}
+	spin := hostSpin
+	if c.device {
+		spin = deviceSpin
+	}
+	if now.Sub(s.worked) < spin {
+		if !c.device {
+			pause() // others may have more to do on this processor
+		}
+		return nil
+	}
+	if stuck {
+		sleep(contended) // room may come without a completion
+		s.looked = time.Time{}
+		return nil
+	}
+	return e.sleepWith(c)
+}
+
+// Finish waits until the rings are empty and what was pushed is complete, and
+// then ends the service. No producer pushes any more, and the lock is not held.
+func (c *Consumer) Finish() {
+	c.ending.Store(true)
+	c.e.Rouse()
+	<-c.ended
+}
+
+// endConsumer comes when there is nothing to take.
+func (e *Engine) endConsumer(c *Consumer) error {
+	switch {
+	case c.lastCall == 0:
+		c.lastCall = c.order.asked.Add(1)
+	case c.order.answered.Load() >= c.lastCall:
+		e.consumer.Store(nil)
+		close(c.ended)
+	default:
+		pause()
+	}
+	return nil
+}
+
+// sleepWith sleeps until an operation is pushed, something comes from the
+// network or, where producers cannot wake it, for a short time.
+func (e *Engine) sleepWith(c *Consumer) error {
+	for _, s := range c.rings {
+		s.ring.Sleep(true)
+	}
+	defer func() {
+		for _, s := range c.rings {
+			s.ring.Sleep(false)
+		}
+		c.serve.looked = time.Time{}
+	}()
+	// A producer stores its slots, then looks whether we sleep; we announce the
+	// sleep, then look at the slots. One of the two must see the other, which
+	// takes a barrier on both sides: this one is issued for all threads.
+	rest := idleWait
+	if !c.serve.orderAll() {
+		rest = time.Millisecond
+	}
+	if c.device {
+		rest = devicePoll
+	}
+	for _, s := range c.rings {
+		if word, lap := s.ring.HeadSlot(); (atomic.LoadUint64(word)^lap)>>63 == 0 {
+			return nil
+		}
+	}
+	if c.order.asked.Load() != c.order.covers {
+		return nil
+	}
+	if atomic.LoadUint32(e.wakers.Pollers) > 0 && !c.device {
+		e.nap() // they see to the network, and producers end the nap
+		return nil
+	}
+	if !e.tryLock() {
+		return nil
+	}
+	armed := e.prov.Arm()
+	e.unlock()
+	if !armed {
+		return nil
+	}
+	came, err := e.prov.Wait(rest)
+	if came {
+		e.wakeSleepers()
+	}
+	return err
+}
+
+// watch notices that the thread did not run for a while although it did not
+// sleep.
+func (c *Consumer) watch(now time.Time) {
+	s := &c.serve
+	gap := now.Sub(s.looked)
+	first := s.looked.IsZero()
+	s.looked = now
+	if first || gap < late {
+		return
+	}
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
+		return
+	}
+	taken := u.Nivcsw > s.switches
+	s.switches = u.Nivcsw
+	if !taken {
+		return
+	}
+	s.late++
+	if !c.device || now.Sub(s.warned) < lateEvery {
+		return // host threads share the processors with the proxy anyway
+	}
+	s.warned = now
+	c.report(fmt.Errorf("proxy: was off its processor for %v, %d times so far more than %v: operations of kernels wait that long "+
+		"(leave a processor free for each proxy thread)", gap.Round(100*time.Microsecond), s.late, late))
+}
+
+const (
+	membarrierPrivate  = 1 << 3
+	membarrierRegister = 1 << 4
+)
+
+// orderAll makes every running thread of this process order its memory
+// accesses. False: the kernel cannot.
+func (s *serveState) orderAll() bool {
+	if !s.registered {
+		if _, _, err := unix.Syscall(unix.SYS_MEMBARRIER, membarrierRegister, 0, 0); err != 0 {
+			return false
+		}
+		s.registered = true
+	}
+	_, _, err := unix.Syscall(unix.SYS_MEMBARRIER, membarrierPrivate, 0, 0)
+	return err == 0
+}
+
+// pause gives the processor to another thread that waits for it.
+func pause() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
