@@ -76,6 +76,7 @@ checks() { counts=yes program "$@"; }
 run=$base/bin/shmemrun
 shows facts 60 "$base/cuda/facts"
 shows info 30 "$base/bin/shmem-info"
+shows memory 120 "$base/go/memory"
 checks visible 180 "$base/cuda/visible"
 
 # The programs without a GPU's part, on this kernel, C library and network: on
