@@ -125,6 +125,7 @@ struct shmemi_state {
     _Alignas(SHMEMI_CACHE_LINE) uint32_t net_dirty; /* remote operations since the last quiet */
     uint32_t net_unfenced;                          /* remote operations since the last fence */
     _Alignas(SHMEMI_CACHE_LINE) uint32_t net_lock;  /* around the endpoint and its queue */
+    uint32_t net_wanted;                            /* threads that found it taken */
     _Alignas(SHMEMI_CACHE_LINE) uint32_t pollers;   /* callers that poll the network */
     uint32_t napping; /* 1 while the proxy naps because of them; futex word */
 };

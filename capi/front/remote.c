@@ -82,12 +82,20 @@ static void need_local(const void *p, size_t n, const char *what, const char *ca
 
 static void lock(void)
 {
+    /* Who posts without a pause takes the lock again before another thread sees
+     * that it is free. */
+    if (__atomic_load_n(&shmemi_state.net_wanted, __ATOMIC_RELAXED))
+        sched_yield();
+    if (!__atomic_exchange_n(&shmemi_state.net_lock, 1, __ATOMIC_ACQUIRE))
+        return;
+    __atomic_fetch_add(&shmemi_state.net_wanted, 1, __ATOMIC_RELAXED);
     uint32_t tries = 0;
     while (__atomic_exchange_n(&shmemi_state.net_lock, 1, __ATOMIC_ACQUIRE)) {
         /* The holder may be off the CPU, or copying a large message. */
         if (++tries > 100)
             sched_yield();
     }
+    __atomic_fetch_sub(&shmemi_state.net_wanted, 1, __ATOMIC_RELAXED);
 }
 
 static void unlock(void)
