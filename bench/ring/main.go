@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -23,6 +24,7 @@ type options struct {
 	ops                       uint64
 	seconds                   float64
 	rates                     []float64
+	match                     *regexp.Regexp
 	out                       string
 }
 
@@ -49,6 +51,7 @@ func program(args []string, stdout io.Writer) (err error) {
 	f.Uint64Var(&o.ops, "ops", 1e8, "operations of a rate, where the time suffices")
 	f.Float64Var(&o.seconds, "seconds", 2, "of a run at most")
 	rates := f.String("rates", "0.1,0.3,1,3,10", "steady rates, in million operations a second")
+	match := f.String("match", "", "a regular expression: only these rates, each named as in \"put 32x32 1\"")
 	f.StringVar(&o.out, "out", "", "a file that rows are added to, besides the output")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -60,6 +63,9 @@ func program(args []string, stdout io.Writer) (err error) {
 			return fmt.Errorf("rate %q: not a number of million operations a second above 0 and up to 100", text)
 		}
 		o.rates = append(o.rates, rate)
+	}
+	if o.match, err = regexp.Compile(*match); err != nil {
+		return err
 	}
 	if o.core < 0 && runtime.NumCPU() > 4 {
 		o.core = 1

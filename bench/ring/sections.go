@@ -45,6 +45,9 @@ func (b *bench) jobs() []job {
 // rates measures how many operations a second come through.
 func (b *bench) rates() error {
 	for _, j := range b.jobs() {
+		if !b.match.MatchString(fmt.Sprint(j.what, " ", j.shape, " ", j.rings)) {
+			continue
+		}
 		rate := 0.0
 		for rep := range b.reps {
 			for _, who := range b.order(rep) {

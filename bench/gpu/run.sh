@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Runs on a machine with a GPU what `make gpu-bench` built, here or elsewhere:
+#
+#   bench/gpu/run.sh [PART...]      basic (the default), sustained, memory, limits
+#
+# The machine needs NVIDIA's driver; of this tree it needs bench/gpu/run.sh and
+# build/gpu. Rows go to ring.jsonl, the limits of the machine to limits.tsv, in
+# the folder that OUT names, else beside the programs. bench/ring/report.py makes
+# the page of them.
+#
+# basic takes about three minutes, each of the others two.
+set -u
+cd "$(dirname "$0")/../.." || exit
+base=${BUILD:-build}/gpu
+out=${OUT:-$base}
+status=0
+# A kernel must not be loaded while another one waits for the host.
+export CUDA_MODULE_LOADING=EAGER
+
+# ring SECONDS FLAG...: one session of so long at most.
+ring() {
+    local limit=$1
+    shift
+    timeout -k 5 "$limit" "$base/ring" -library "$base/libringkernels.so" -out "$out/ring.jsonl" "$@" >/dev/null || {
+        status=1
+        echo "run.sh: ring $*: status $?" >&2
+    }
+}
+
+for part in "${@:-basic}"; do
+    case $part in
+    basic)
+        ring 150 -producer gpu -seconds 1 -reps 2 rate ack
+        ring 150 -producer gpu -seconds 2 -reps 3 paced
+        ring 60 -producer host -seconds 1 -reps 1 rate ack
+        ;;
+    sustained) # 10^8 operations whatever the rate, but for puts with a fence each
+        ring 400 -producer gpu -seconds 60 -reps 1 -consumers go,c -match '^(p|burst) .* 1$' rate
+        ring 60 -producer host -seconds 20 -reps 1 -consumers go,c -match '1x1' rate
+        ;;
+    memory)
+        for memory in pinned managed bar; do
+            ring 100 -producer gpu -memory "$memory" -seconds 0.5 -reps 2 -match ' (1x1|1x32|32x32|132x256) 1$' rate ack
+        done
+        ;;
+    limits) # of the same path, without the library's protocol
+        timeout -k 5 150 "$base/probe" info queue qrtt >"$out/limits.tsv" || status=1
+        ;;
+    *)
+        echo "run.sh: part $part: there is none of this name (use basic, sustained, memory, limits)" >&2
+        exit 2
+        ;;
+    esac
+done
+exit "$status"
