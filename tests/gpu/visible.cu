@@ -56,7 +56,7 @@ __global__ void producer(struct shmemi_ring ring, uint64_t *sources, uint64_t ea
         uint64_t id = thread * each + i;
         volatile uint64_t *place = sources + thread * PLACES + i % PLACES;
         if (i >= PLACES &&
-            shmemi_wait_past(&ring, &shmemi_line(&ring)->tail, positions[i % PLACES]) != 0)
+            shmemi_wait_past(&ring, &shmemi_line_of(&ring)->tail, positions[i % PLACES]) != 0)
             return;
         if (FAULT != LATE)
             *place = value_of(id);
