@@ -42,10 +42,11 @@ type Consumer struct {
 	pass     uint32
 	enqueued uint64 // operations that had to wait, ever; each has its number
 
-	fences   uint64 // seen so far
-	epochFor uint64 // how many of them are behind the engine's present epoch
-	merge    waiting
-	merging  bool
+	fences   uint64     // seen so far
+	epochFor uint64     // how many of them are behind the engine's present epoch
+	buffers  [2]waiting // what was decoded last, and the put before it
+	turn     int
+	merge    *waiting  // a put that may grow; nil: none
 	pair     [2]uint64 // an element of 16 bytes on its way into a message
 	answers  answers
 	order    order
@@ -60,8 +61,8 @@ type Consumer struct {
 // serving is one ring.
 type serving struct {
 	ring  *queue.Ring
-	op    queue.Op // the last one that was decoded
-	held  bool     // it found no room and is still to be taken
+	held  bool // an operation found no room and is still to be taken
+	kept  queue.Op
 	quiet waits
 	fence waits
 }
@@ -116,45 +117,39 @@ func (c *Consumer) Drain() int {
 // drainRing takes up to drainBatch operations from a ring.
 func (c *Consumer) drainRing(s *serving) int {
 	n := 0
-	for n < drainBatch {
+	for ; n < drainBatch; n++ {
+		w := &c.buffers[c.turn]
 		if s.held {
 			if !c.room() {
 				break
 			}
-			s.held = false
-		} else {
-			switch s.ring.Next(&s.op) {
-			case queue.Empty:
-				c.flushMerge()
-				if n > 0 {
-					s.ring.Publish()
-				}
-				return n
-			case queue.Unknown:
-				n++
-				s.op.Want = 0
-				c.refuse(s, fmt.Errorf("%s does not exist (build the device code with the headers of this library)", s.op.Code))
-				continue
-			}
-			if !c.room() {
-				s.held = true
-				break
-			}
+			w.op, s.held = s.kept, false
+		} else if r := s.ring.Next(&w.op); r == queue.Empty {
+			break
+		} else if r == queue.Unknown {
+			w.op.Want = 0
+			c.refuse(s, &w.op, fmt.Errorf("%s does not exist (build the device code with the headers of this library)", w.op.Code))
+			continue
+		} else if !c.room() {
+			s.kept, s.held = w.op, true
+			break
 		}
-		n++
-		c.take(s)
+		w.ring, w.fences, w.record, w.part = s, c.fences, 0, whole
+		c.take(s, w)
 	}
 	c.flushMerge()
-	s.ring.Publish()
+	if n > 0 {
+		s.ring.Publish()
+	}
 	return n
 }
 
 // room tells whether one more operation may have to wait.
 func (c *Consumer) room() bool { return len(c.waiting) < waitingMax-1 }
 
-// take starts the operation in s.op.
-func (c *Consumer) take(s *serving) {
-	op := &s.op
+// take starts an operation.
+func (c *Consumer) take(s *serving, w *waiting) {
+	op := &w.op
 	c.taken++
 	switch op.Code {
 	case queue.CodeNop:
@@ -170,39 +165,40 @@ func (c *Consumer) take(s *serving) {
 		return
 	}
 	if err := c.check(op); err != nil {
-		c.refuse(s, err)
+		c.refuse(s, op, err)
 		return
 	}
-	if c.extend(s) {
+	if c.extend(op) {
 		return
 	}
 	c.flushMerge()
-	w := waiting{op: *op, ring: s, fences: c.fences}
-	if op.Code == queue.CodePut {
-		c.merge, c.merging = w, true
+	if op.Code == queue.CodePut && op.Want == 0 {
+		c.merge = w
+		c.turn ^= 1 // the other buffer is for what comes next
 		return
 	}
-	c.start(&w)
+	c.start(w)
 }
 
-// extend makes the put in s.op part of the one before it, where the two are
-// neighbours at both ends.
-func (c *Consumer) extend(s *serving) bool {
-	m, op := &c.merge.op, &s.op
-	if !c.merging || op.Code != queue.CodePut || m.PE != op.PE || m.Context != op.Context || m.Want != 0 ||
-		m.Dest+m.Length != op.Dest || m.Local+m.Length != op.Local {
+// extend makes a put part of the one before it, where the two are neighbours at
+// both ends.
+func (c *Consumer) extend(op *queue.Op) bool {
+	if c.merge == nil || op.Code != queue.CodePut {
+		return false
+	}
+	m := &c.merge.op
+	if m.PE != op.PE || m.Context != op.Context || m.Dest+m.Length != op.Dest || m.Local+m.Length != op.Local || m.Want != 0 {
 		return false
 	}
 	m.Length += op.Length
 	m.Want, m.Reply = op.Want, op.Reply
-	c.merge.ring = s
 	return true
 }
 
 func (c *Consumer) flushMerge() {
-	if c.merging {
-		c.merging = false
-		c.start(&c.merge)
+	if w := c.merge; w != nil {
+		c.merge = nil
+		c.start(w)
 	}
 }
 
@@ -250,9 +246,9 @@ func (c *Consumer) oldestWaiting() uint64 {
 
 // refuse fails an operation that makes no sense. Whoever waits for its answer
 // gets a status; the ring goes on.
-func (c *Consumer) refuse(s *serving, err error) {
+func (c *Consumer) refuse(s *serving, op *queue.Op, err error) {
 	c.refused++
-	c.failOp(&s.op, s, err)
+	c.failOp(op, s, err)
 }
 
 // statusFailed is what an answer's status is for an operation that failed.

@@ -1,0 +1,65 @@
+package proxy
+
+import (
+	"testing"
+
+	"libshmem/fabric"
+	"libshmem/queue"
+	"libshmem/queue/queuetest"
+)
+
+// BenchmarkConsumer is what an operation costs the proxy from its slots in the
+// ring to its completion, over a network that costs nothing. Storing the slots
+// is not in the time.
+func BenchmarkConsumer(b *testing.B) {
+	const npes, batch = 9, 512
+	e := newNull(b, npes, fabric.Caps{
+		MaxMessage: 1 << 30, MaxInject: 64, WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true,
+	})
+	heap := uint64(uintptr(e.segment.Base))
+	for _, row := range []struct {
+		name string
+		op   queue.Op
+	}{
+		{"p4", queue.Op{Code: queue.CodeP, Dest: internal, Width: 2, Value: 7}},
+		{"p8", queue.Op{Code: queue.CodePWide, Dest: internal, Value: 7}},
+		{"add", queue.Op{Code: queue.CodeAMO, Dest: internal, Kind: uint8(OpAdd), Width: 3, Value: 1}},
+		{"put8", queue.Op{Code: queue.CodePut, Dest: internal, Local: heap, Length: 8}},
+		{"put4096", queue.Op{Code: queue.CodePut, Dest: internal, Local: heap, Length: 4096}},
+		{"put4096_signal", queue.Op{Code: queue.CodePutSignal, Dest: internal, Local: heap, Length: 4096, Kind: uint8(OpAdd), Signal: 1, SignalAt: internal + 8192}},
+		{"nop", queue.Op{Code: queue.CodeNop}},
+	} {
+		b.Run(row.name, func(b *testing.B) {
+			rig := queuetest.New(4096, 0)
+			ring, err := queue.New(rig.Memory(), 4096)
+			if err != nil {
+				b.Fatal(err)
+			}
+			c := NewConsumer(e, []*queue.Ring{ring}, NewLocals(), func(err error) { b.Error(err) })
+			b.ReportAllocs()
+			b.ResetTimer()
+			for done := 0; done < b.N; done += batch {
+				b.StopTimer()
+				op := row.op
+				for i := range batch {
+					op.PE = 1 + uint32(i)%(npes-1)
+					rig.Push(&op)
+				}
+				head := rig.Near.Head
+				b.StartTimer()
+				for rig.Line.Tail != head || len(c.waiting) > 0 {
+					c.Drain()
+					if _, err := e.Poll(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.StopTimer()
+			for t := e.QuietBegin(); e.QuietDone(t) == Pending; {
+				if _, err := e.Poll(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
