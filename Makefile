@@ -46,10 +46,16 @@ check: ## linters, generated files, headers, import graph
 	@scripts/check
 
 .PHONY: bench
-bench: ## compare with Open MPI's OSHMEM; writes bench/results/README.md
+bench: ## compare with Open MPI's OSHMEM, and measure the rings; writes bench/results
 	@scripts/setup bench
-	@$(MAKE) --no-print-directory -s build
+	@$(MAKE) --no-print-directory -s build $(BUILD)/gpu/ring
 	@python3 bench/run.py
+	@rm -f bench/results/ring-host.jsonl
+	@$(BUILD)/gpu/ring -seconds 2 -out bench/results/ring-host.jsonl >/dev/null
+	@python3 bench/ring/report.py
+
+.PHONY: gpu-bench
+gpu-bench: ## build what bench/gpu/run.sh runs on a machine with a GPU
 
 ##@ Change
 .PHONY: format
@@ -220,6 +226,24 @@ $(BUILD)/gpu/cuda/%: tests/gpu/%.cu $(DEVICE_HEADERS) $(HEADERS) $(BUILD)/lib/li
 $(GPU_COMMANDS:%=$(BUILD)/gpu/go/%): $(BUILD)/gpu/go/%: $(GO_SRC) $(wildcard tests/gpu/*/*.go)
 	@mkdir -p $(@D)
 	CGO_ENABLED=1 CC="$(CC)" $(GO) build -trimpath -ldflags=-s -o $@ ./tests/gpu/$*
+
+# What bench/gpu/run.sh runs there.
+gpu-bench: $(BUILD)/gpu/ring $(BUILD)/gpu/libringkernels.so $(BUILD)/gpu/probe
+
+$(BUILD)/gpu/ring: $(GO_SRC) $(wildcard queue/*.go bench/ring/*.go bench/ring/*.[ch]) $(DEVICE_HEADERS)
+	@mkdir -p $(@D)
+	CGO_ENABLED=1 CC="$(CC)" $(GO) build -trimpath -ldflags=-s -o $@ ./bench/ring
+
+$(BUILD)/gpu/libringkernels.so: bench/gpu/kernels.cu $(wildcard bench/ring/*.h) $(DEVICE_HEADERS) Makefile
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -cudart static -shared -Xcompiler -fPIC -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH) \
+	    -gencode arch=compute_$(GPU_ARCH),code=compute_$(GPU_ARCH) -o $@ $<
+
+# The limits of the machine. Not held to the warnings of the project's own code.
+$(BUILD)/gpu/probe: bench/gpu/probe.cu Makefile
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++17 -O3 -ccbin $(CC) -cudart static -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH) \
+	    -gencode arch=compute_$(GPU_ARCH),code=compute_$(GPU_ARCH) -o $@ $< -lpthread
 
 # The rest is what runs here, without what debuggers read.
 $(GPU_COPIES): $(BUILD)/gpu/%: $(BUILD)/%

@@ -4,9 +4,9 @@
 #   bench/gpu/run.sh [PART...]      basic (the default), sustained, memory, limits
 #
 # The machine needs NVIDIA's driver; of this tree it needs bench/gpu/run.sh and
-# build/gpu. Rows go to ring.jsonl, the limits of the machine to limits.tsv, in
-# the folder that OUT names, else beside the programs. bench/ring/report.py makes
-# the page of them.
+# build/gpu. Rows go to ring-gpu.jsonl, the limits of the machine to
+# ring-limits.tsv, in the folder that OUT names, else beside the programs; in
+# bench/results, bench/ring/report.py makes the page of them.
 #
 # basic takes about three minutes, each of the others two.
 set -u
@@ -21,7 +21,7 @@ export CUDA_MODULE_LOADING=EAGER
 ring() {
     local limit=$1
     shift
-    timeout -k 5 "$limit" "$base/ring" -library "$base/libringkernels.so" -out "$out/ring.jsonl" "$@" >/dev/null || {
+    timeout -k 5 "$limit" "$base/ring" -library "$base/libringkernels.so" -out "$out/ring-gpu.jsonl" "$@" >/dev/null || {
         status=1
         echo "run.sh: ring $*: status $?" >&2
     }
@@ -44,7 +44,7 @@ for part in "${@:-basic}"; do
         done
         ;;
     limits) # of the same path, without the library's protocol
-        timeout -k 5 150 "$base/probe" info queue qrtt >"$out/limits.tsv" || status=1
+        timeout -k 5 150 "$base/probe" info queue qrtt >"$out/ring-limits.tsv" || status=1
         ;;
     *)
         echo "run.sh: part $part: there is none of this name (use basic, sustained, memory, limits)" >&2

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Makes the page and the plots of what bench/ring has measured.
 
-report.py ROWS.jsonl... [--limits LIMITS.tsv] [--out bench/results]
+report.py [ROWS.jsonl...] [--out bench/results]
 
-Writes ring.md, ring-rates.svg and ring-paced.svg. Standard library only.
+Without names, the rows are those in the folder, ring-*.jsonl, and the limits
+ring-limits.tsv, where it is there. Writes ring.md, ring-rates.svg and
+ring-paced.svg. Standard library only.
 """
 
 import argparse
+import glob
 import json
 import os
 import statistics
@@ -25,7 +28,7 @@ FIGURES = [
     ("one warp", "gpu", "rate", ("p", "1x32"), 40, "M/s"),
     ("many blocks into one consumer", "gpu", "rate", ("p", None), 250, "M/s"),
     ("acknowledged", "gpu", "acknowledged", ("tail", None), 2.9, "us"),
-    ("host producers, the best", "host", "rate", (None, None), 20, "M/s"),
+    ("host producers, the best", "host, 2 cores", "rate", (None, None), 20, "M/s"),
 ]
 
 
@@ -33,15 +36,19 @@ class Rows:
     """All rows, in one list, and the facts of their sessions."""
 
     def __init__(self, paths):
-        self.rows, self.facts = [], {}
+        self.rows, self.machines = [], {}
         for path in paths:
             with open(path, encoding="utf-8") as f:
                 for line in f:
                     row = json.loads(line)
                     if "facts" in row:
-                        self.facts.update(row["facts"])
-                    else:
-                        self.rows.append(row)
+                        facts = row["facts"]
+                        machine = f"{facts['cpu']}, {facts['cores']} cores"
+                        self.machines.setdefault(machine, {}).update(facts)
+                        continue
+                    if row["producer"] == "host":
+                        row["producer"] = f"host, {facts['cores']} cores"
+                    self.rows.append(row)
 
     def of(self, **want):
         return [r for r in self.rows if all(r.get(k) == v for k, v in want.items())]
@@ -227,7 +234,7 @@ def page(rows, limit):
         "",
         *paced(rows),
     ]
-    if limit:
+    if os.path.exists(limit):
         out += [
             "## Limits of the machine",
             "",
@@ -237,10 +244,12 @@ def page(rows, limit):
         ]
     if failed:
         out += ["## Failed", "", *(f"- {r['what']}: {r['error']}" for r in failed), ""]
-    out += ["## Machine", ""]
-    for key, value in sorted(rows.facts.items()):
-        text = "; ".join(value) if isinstance(value, list) else value
-        out.append(f"- {key.replace('_', ' ')}: {text}")
+    for machine, facts in rows.machines.items():
+        out += [f"## Machine: {machine}", ""]
+        for key, value in sorted(facts.items()):
+            text = "; ".join(value) if isinstance(value, list) else value
+            out.append(f"- {key.replace('_', ' ')}: {text}")
+        out.append("")
     return "\n".join(out) + "\n"
 
 
@@ -259,10 +268,10 @@ def plots(rows):
             "ring-rates.svg",
             plot.bars("Operations consumed", groups, [NAMES[w] for w in WHO], "M/s"),
         )
-    for producer in ("gpu", "host"):
+    for (producer,) in sorted(rows.keys(["producer"], metric="paced")):
         series = {}
         for field, name in (("p99", "p99"), ("p999", "p99.9")):
-            for who in ("go", "c") if producer == "host" else WHO:
+            for who in ("go", "c") if producer != "gpu" else WHO:
                 keys = rows.keys(["rate"], metric="paced", producer=producer, consumer=who)
                 found = [
                     (
@@ -285,15 +294,16 @@ def plots(rows):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("rows", nargs="+")
-    p.add_argument("--limits")
+    p.add_argument("rows", nargs="*")
     p.add_argument("--out", default="bench/results")
     args = p.parse_args()
-    rows = Rows(args.rows)
+    paths = args.rows or sorted(glob.glob(os.path.join(args.out, "ring-*.jsonl")))
+    rows = Rows(paths)
     if not rows.rows:
-        sys.exit("report.py: no rows in " + ", ".join(args.rows))
+        sys.exit(f"report.py: no rows in {', '.join(paths) or args.out}")
+    limit = os.path.join(args.out, "ring-limits.tsv")
     os.makedirs(args.out, exist_ok=True)
-    for name, text in [("ring.md", page(rows, args.limits)), *plots(rows)]:
+    for name, text in [("ring.md", page(rows, limit)), *plots(rows)]:
         with open(os.path.join(args.out, name), "w", encoding="utf-8") as f:
             f.write(text)
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 )
 
@@ -17,15 +18,20 @@ type job struct {
 // libraries publish theirs.
 func (b *bench) jobs() []job {
 	if b.place.device == nil {
-		return []job{
+		jobs := []job{
 			{"p", loadP, shape{1, 1}, 1},
 			{"burst", loadBurst, shape{1, 1}, 1},
 			{"put", loadPut, shape{1, 1}, 1},
 			{"p", loadP, shape{2, 1}, 1},
 			{"burst", loadBurst, shape{2, 1}, 1},
-			{"p", loadP, shape{4, 1}, 4},
-			{"burst", loadBurst, shape{4, 1}, 4},
 		}
+		// More threads than cores measure the scheduler.
+		for _, n := range []int{4, 8, 12} {
+			if n < runtime.NumCPU() {
+				jobs = append(jobs, job{"p", loadP, shape{n, 1}, 1}, job{"burst", loadBurst, shape{n, 1}, 1}, job{"p", loadP, shape{n, 1}, 4})
+			}
+		}
+		return jobs
 	}
 	jobs := []job{
 		{"p", loadP, shape{1, 1}, 1},
