@@ -35,7 +35,7 @@ for part in "${@:-basic}"; do
         ring 60 -producer host -seconds 1 -reps 1 rate ack
         ;;
     sustained) # 10^8 operations whatever the rate, but for puts with a fence each
-        ring 400 -producer gpu -seconds 60 -reps 1 -consumers go,c -match '^(p|burst) .* 1$' rate
+        ring 280 -producer gpu -seconds 60 -reps 1 -consumers go,c -match '^(p|burst) .* 1$' rate
         ring 60 -producer host -seconds 20 -reps 1 -consumers go,c -match '1x1' rate
         ;;
     memory)

@@ -106,7 +106,11 @@ func (b *bench) execute(who string, s *rings, a *run, start func() error) error 
 		s.stop()
 	}
 	err = errors.Join(err, <-done)
-	s.stop()
+	// A producer that finds the ring stopped gives up, though what it waits for
+	// may be there: only those are stopped whose operations nobody takes.
+	if err != nil || a.gaveUp {
+		s.stop()
+	}
 	err = errors.Join(err, b.place.producer.wait())
 	switch {
 	case err != nil:

@@ -61,6 +61,12 @@ func (p place) shared(n int) (*gpu.Memory, error) {
 	return m, err
 }
 
+// main is main memory that both see.
+func (p place) main(n int) (*gpu.Memory, error) {
+	p.kind = gpu.Pinned
+	return p.shared(n)
+}
+
 // near is a device's own memory, nil for host threads.
 func (p place) near(n int) (*gpu.Memory, error) {
 	if p.device == nil {
@@ -104,10 +110,8 @@ func (p place) make(count, slots, threads int) (s *rings, err error) {
 	if err != nil {
 		return s, err
 	}
-	// What threads put is main memory here, as it is for a NIC without access to the GPU's.
-	source := p
-	source.kind = gpu.Pinned
-	sources, err := s.keep(source.shared(threads * 512))
+	// What threads put is in main memory, wherever the rings are.
+	sources, err := s.keep(p.main(threads * 512))
 	if err != nil {
 		return s, err
 	}

@@ -148,7 +148,7 @@ func (b *bench) ack(kind, ops int, who string) (us []float64, err error) {
 			err = e
 		}
 	}()
-	m, err := s.keep(b.place.shared((count + 2) * 8))
+	m, err := s.keep(b.place.main((count + 2) * 8))
 	if err != nil {
 		return nil, err
 	}
