@@ -32,7 +32,7 @@ for part in "${@:-basic}"; do
     basic)
         ring 150 -producer gpu -seconds 1 -reps 2 rate ack
         ring 150 -producer gpu -seconds 2 -reps 3 paced
-        ring 60 -producer host -seconds 1 -reps 1 rate ack
+        ring 90 -producer host -seconds 1 -reps 1 -consumers go,c rate ack
         ;;
     sustained) # 10^8 operations whatever the rate, but for puts with a fence each
         ring 280 -producer gpu -seconds 60 -reps 1 -consumers go,c -match '^(p|burst) .* 1$' rate
