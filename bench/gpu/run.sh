@@ -22,8 +22,8 @@ ring() {
     local limit=$1
     shift
     timeout -k 5 "$limit" "$base/ring" -library "$base/libringkernels.so" -out "$out/ring-gpu.jsonl" "$@" >/dev/null || {
-        status=1
         echo "run.sh: ring $*: status $?" >&2
+        status=1
     }
 }
 
