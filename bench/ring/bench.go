@@ -68,6 +68,7 @@ func (b *bench) execute(who string, s *rings, a *run, start func() error) error 
 	if a.limit == 0 {
 		a.limit = uint64((b.seconds*10 + 10) * 1e9) // a shared machine has its moments
 	}
+	a.yields = b.core < 0
 	runtime.GC() // the collector is off while consuming
 	done := make(chan error, 1)
 	ready := make(chan struct{})

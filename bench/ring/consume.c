@@ -181,12 +181,21 @@ void bench_consume(struct bench_view *rings, int count, struct bench_run *run)
 #ifdef __x86_64__
         __builtin_ia32_pause();
 #endif
-        if ((++idle & 1023) == 0 && bench_now() - begin > run->limit_ns) {
-            run->gave_up = 1;
-            break;
+        if ((++idle & 1023) == 0) {
+            if (run->yields)
+                sched_yield();
+            if (bench_now() - begin > run->limit_ns) {
+                run->gave_up = 1;
+                break;
+            }
         }
     }
     run->last_ns = bench_now();
+}
+
+int bench_yield(void)
+{
+    return sched_yield();
 }
 
 void bench_await(const struct bench_heads *h, uint64_t ns)

@@ -52,6 +52,7 @@ struct bench_run {
     uint64_t operations; /* to be consumed */
     uint64_t limit_ns;   /* after which the run is given up */
     int paced;           /* post, and measure delays */
+    int yields;          /* no core of its own: give way when nothing comes */
     uint64_t start;      /* of the schedule, CLOCK_MONOTONIC in ns */
     double rate;         /* host ns for a ns of the producers' clock */
     uint64_t skip;       /* operations due earlier than this after start do not count */
@@ -65,6 +66,7 @@ struct bench_run {
 
 uint64_t bench_now(void); /* CLOCK_MONOTONIC in ns */
 int bench_pin(int core);
+int bench_yield(void);
 void bench_consume(struct bench_view *rings, int count, struct bench_run *run);
 
 /* The first words of rings, each with the lap that says it is there. */

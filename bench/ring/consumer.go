@@ -16,6 +16,7 @@ type run struct {
 	operations uint64
 	limit      uint64 // ns
 	paced      bool
+	yields     bool   // no core of its own: give way when nothing comes
 	start      uint64 // of the schedule, CLOCK_MONOTONIC in ns
 	rate       float64
 	skip       uint64
@@ -24,6 +25,15 @@ type run struct {
 	first, last                     uint64
 	gaveUp                          bool
 	delays                          delays
+}
+
+// waits is how long the tick consumer stays in C: briefly where others need
+// the core.
+func (a *run) waits() uint64 {
+	if a.yields {
+		return wait / 40
+	}
+	return wait
 }
 
 // consumer is one end of rings, in Go.
@@ -107,11 +117,14 @@ func (c *consumer) consume(a *run) {
 		}
 		idle++
 		if c.sleepers != nil {
-			c.sleepers.await(c.rings, wait)
-			idle += 1023 // once round takes up to 200 us
+			c.sleepers.await(c.rings, a.waits())
+			idle += 1023 // a look of its own, so long is it
 		}
 		if idle >= 1024 {
 			idle = 0
+			if a.yields {
+				yield()
+			}
 			if now()-begin > a.limit {
 				a.gaveUp = true
 				break

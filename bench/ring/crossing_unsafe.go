@@ -91,6 +91,9 @@ func consumeInC(rings []*ring, a *run) {
 	if a.paced {
 		r.paced = 1
 	}
+	if a.yields {
+		r.yields = 1
+	}
 	r.start, r.rate, r.skip = C.uint64_t(a.start), C.double(a.rate), C.uint64_t(a.skip)
 	C.bench_consume(views, C.int(len(rings)), r)
 	a.consumed, a.sum, a.unknown, a.batches = uint64(r.consumed), uint64(r.sum), uint64(r.unknown), uint64(r.batches)
@@ -99,6 +102,9 @@ func consumeInC(rings []*ring, a *run) {
 	a.delays.steps = *(*[len(delays{}.steps)]uint32)(unsafe.Pointer(&d.steps))
 	a.delays.count, a.delays.sum, a.delays.max, a.delays.early = uint64(d.count), uint64(d.sum), uint64(d.max), uint64(d.early)
 }
+
+// yield lets another thread have the core.
+func yield() { C.bench_yield() }
 
 // pin binds the calling thread to a core.
 func pin(core int) bool { return C.bench_pin(C.int(core)) == 0 }
