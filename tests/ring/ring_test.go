@@ -1,0 +1,141 @@
+package ring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// compile builds testdata/NAME.c and returns the program.
+func compile(t *testing.T, name string, flags ...string) string {
+	t.Helper()
+	return compileFile(t, filepath.Join("testdata", name+".c"), flags...)
+}
+
+func compileFile(t *testing.T, source string, flags ...string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "program")
+	args := append([]string{"-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread", "-Itestdata", "-o", program, source}, flags...)
+	gcc := exec.CommandContext(t.Context(), "gcc", args...)
+	if out, err := gcc.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", gcc, err, out)
+	}
+	return program
+}
+
+// tsan compiles for ThreadSanitizer, which warns of every fence: it does not
+// see them, and memory.h has something else for it.
+var tsan = []string{"-fsanitize=thread", "-Wno-tsan", "-DSHMEMI_TSAN"}
+
+// command is a program that does not outlive the test. Each has an alarm of its
+// own as well.
+func command(t *testing.T, program string, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(cmd.Environ(), "TSAN_OPTIONS=halt_on_error=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
+}
+
+// run runs a program and returns what it says and its status.
+func run(t *testing.T, program, args string) (string, int) {
+	t.Helper()
+	cmd := command(t, program, strings.Fields(args)...)
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// good runs a program that has to end well.
+func good(t *testing.T, program, args string) string {
+	t.Helper()
+	start := time.Now()
+	out, status := run(t, program, args)
+	if status != 0 {
+		t.Errorf("%s: status %d\n%s", args, status, out)
+	}
+	t.Logf("%s: %s, %.1f s", args, strings.TrimSpace(out), time.Since(start).Seconds())
+	return out
+}
+
+func TestTurns(t *testing.T) {
+	good(t, compile(t, "turns"), "")
+}
+
+// TestVisible writes what an operation names, pushes it at once and reads it at
+// the other end, ten million times.
+func TestVisible(t *testing.T) {
+	program := compile(t, "threads")
+	good(t, program, "1 1 8 4000000 puts")
+	good(t, program, "4 2 12 1500000 puts")
+}
+
+// TestThreads has many producers, rings that are full all the time, several
+// consumers, and each kind of operation.
+func TestThreads(t *testing.T) {
+	program := compile(t, "threads")
+	good(t, program, "8 4 8 50000 mixed")
+	good(t, program, "64 1 8 2000 mixed")
+	good(t, program, "64 4 8 2000 mixed")
+	good(t, program, "16 2 2 2000 mixed")
+}
+
+func TestThreadSanitizer(t *testing.T) {
+	program := compile(t, "threads", tsan...)
+	good(t, program, "8 2 8 3000 mixed")
+	good(t, program, "32 1 8 300 mixed")
+	good(t, program, "8 4 2 300 mixed")
+	good(t, program, "1 1 4 20000 puts")
+	good(t, compile(t, "turns", tsan...), "")
+}
+
+// TestSeededBugs holds that the run above would tell.
+func TestSeededBugs(t *testing.T) {
+	for bug, row := range []struct{ what, args string }{
+		1: {"slots before their source", "8 2 8 3000 mixed"},
+		2: {"no fence", "8 2 8 3000 mixed"},
+		3: {"slots given back too early", "1 1 4 20000 puts"},
+		4: {"an answer without order", "8 2 8 3000 mixed"},
+		5: {"done too early", "8 2 8 3000 mixed"},
+	} {
+		if bug == 0 {
+			continue
+		}
+		program := compile(t, "threads", append([]string{fmt.Sprintf("-DSEEDED_BUG=%d", bug)}, tsan...)...)
+		out, status := run(t, program, row.args)
+		if status == 0 || !strings.Contains(out, "ThreadSanitizer: data race") && !strings.Contains(out, "producer") {
+			t.Errorf("%s: not reported, status %d\n%s", row.what, status, out)
+		}
+	}
+}
+
+// TestForward has two processes that push into each other's full ring.
+func TestForward(t *testing.T) {
+	program := compile(t, "forward")
+	good(t, program, "8 1000 40 threads")
+	if out, status := run(t, program, "8 1000 40 blocking"); status != 3 || !strings.Contains(out, "nothing moves") {
+		t.Errorf("consumers that push by themselves: status %d, so the rings were never full\n%s", status, out)
+	}
+}
+
+// TestRate is for the log; the rate of a shared machine says nothing about the
+// code.
+func TestRate(t *testing.T) {
+	program := compile(t, "rate")
+	for _, args := range []string{"1 12 5 1", "2 12 5 1", "8 12 5 1", "8 8 2 1", "1 12 10 32", "8 12 10 32"} {
+		good(t, program, args)
+	}
+}

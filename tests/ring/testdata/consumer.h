@@ -1,0 +1,91 @@
+/*
+ * consumer.h: the proxy's end of a ring in C, for ThreadSanitizer, which does
+ * not see Go. It has the accesses of package queue, with the same orders.
+ */
+#ifndef TESTS_RING_CONSUMER_H
+#define TESTS_RING_CONSUMER_H
+
+#include "memory_layout.h"
+
+#include <unistd.h>
+
+struct consumer {
+    const struct shmemi_ring *ring;
+    uint64_t position;
+};
+
+static inline struct consumer consumer_of(const struct shmemi_ring *r)
+{
+    struct consumer c = {r, shmemi_line_of(r)->tail};
+    return c;
+}
+
+static inline int consumer_slot(const struct consumer *c, uint64_t p, uint64_t *w)
+{
+    uint32_t shift = c->ring->log2_slots;
+    uint64_t lap = ~(p >> shift) & 1;
+    const uint64_t *at = (const uint64_t *)c->ring->slots + 2 * (p & (((uint64_t)1 << shift) - 1));
+    w[0] = __atomic_load_n(&at[0], __ATOMIC_ACQUIRE);
+    w[1] = __atomic_load_n(&at[1], __ATOMIC_ACQUIRE);
+    return w[0] >> SHMEMI_LAP_BIT == lap && w[1] >> SHMEMI_LAP_BIT == lap;
+}
+
+/* Reads the words of the next operation, if it is there, and passes it. */
+static inline int consumer_next(struct consumer *c, uint64_t *w)
+{
+    static const int slots[32] = {
+        [SHMEMI_OP_NOP] = SHMEMI_SLOTS_NOP,
+        [SHMEMI_OP_PUT] = SHMEMI_SLOTS_PUT,
+        [SHMEMI_OP_GET] = SHMEMI_SLOTS_GET,
+        [SHMEMI_OP_PUT_SIGNAL] = SHMEMI_SLOTS_PUT_SIGNAL,
+        [SHMEMI_OP_P] = SHMEMI_SLOTS_P,
+        [SHMEMI_OP_P_WIDE] = SHMEMI_SLOTS_P_WIDE,
+        [SHMEMI_OP_P_PAIR] = SHMEMI_SLOTS_P_PAIR,
+        [SHMEMI_OP_AMO] = SHMEMI_SLOTS_AMO,
+        [SHMEMI_OP_AMO_WIDE] = SHMEMI_SLOTS_AMO_WIDE,
+        [SHMEMI_OP_QUIET] = SHMEMI_SLOTS_QUIET,
+        [SHMEMI_OP_FENCE] = SHMEMI_SLOTS_FENCE,
+    };
+    if (!consumer_slot(c, c->position, w))
+        return 0;
+    int n = slots[shmemi_get_op(w)];
+    if (n == 0)
+        FAIL("position %llu: operation %llu does not exist", (unsigned long long)c->position,
+             (unsigned long long)shmemi_get_op(w));
+    for (int i = 1; i < n; i++)
+        if (!consumer_slot(c, c->position + (uint64_t)i, w + 2 * i))
+            return 0;
+    c->position += (uint64_t)n;
+    return n;
+}
+
+static inline void consumer_publish(const struct consumer *c)
+{
+    __atomic_store_n(&shmemi_line_of(c->ring)->tail, c->position, __ATOMIC_RELEASE);
+}
+
+static inline void consumer_done(const struct consumer *c, uint64_t position)
+{
+    __atomic_store_n(&shmemi_line_of(c->ring)->done, position, __ATOMIC_RELEASE);
+}
+
+static inline void consumer_met(const struct consumer *c, uint64_t position)
+{
+    __atomic_store_n(&line_of(c->ring)->fenced, position, __ATOMIC_RELEASE);
+}
+
+/* Relaxed: a producer that took the place over may not have synchronised. */
+static inline void consumer_answer(const struct consumer *c, uint64_t i, uint64_t value, int status)
+{
+    struct shmemi_reply *reply = shmemi_reply_at(c->ring, (uint32_t)i);
+    __atomic_store_n(&reply->value, value, __ATOMIC_RELAXED);
+    __atomic_store_n(&reply->status, status, __ATOMIC_RELAXED);
+    __atomic_store_n(&reply->turn, reply->turn + 1, __ATOMIC_RELEASE);
+}
+
+static inline void consumer_stop(const struct consumer *c)
+{
+    __atomic_store_n(&shmemi_line_of(c->ring)->stopped, 1, __ATOMIC_RELEASE);
+}
+
+#endif
