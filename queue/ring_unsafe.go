@@ -80,7 +80,7 @@ func (r *Ring) slot(p uint64) unsafe.Pointer {
 }
 
 // lap is the lap bit of position p, in its place in a word.
-func (r *Ring) lap(p uint64) uint64 { return (^p >> r.shift) << 63 }
+func (r *Ring) lap(p uint64) uint64 { return (^p >> (r.shift & 63)) << 63 }
 
 // Result is what Next found.
 type Result uint8
@@ -94,35 +94,45 @@ const (
 
 // Next decodes the next operation into op and moves past it. Its slots stay the
 // ring's own until Publish. Whether the fields make sense is the caller's to
-// check: any bits may be there.
+// check: any bits may be there. Without Found, op means nothing but its Code.
 func (r *Ring) Next(op *Op) Result {
 	p := r.pos
 	at := (*[2]uint64)(r.slot(p))
 	lap := r.lap(p)
 	w0 := atomic.LoadUint64(&at[0])
 	w1 := atomic.LoadUint64(&at[1])
-	if (w0^lap)>>63 != 0 || (w1^lap)>>63 != 0 {
+	if int64((w0^lap)|(w1^lap)) < 0 { // the lap is the sign
 		return Empty
 	}
-	w := &r.words
-	w[0], w[1] = w0, w1
-	n := slotsOf[w0&(uint64(len(slotsOf))-1)]
-	for i := uint64(1); i < uint64(n); i++ {
-		at := (*[2]uint64)(r.slot(p + i))
-		lap := r.lap(p + i)
-		w[2*i] = atomic.LoadUint64(&at[0])
-		w[2*i+1] = atomic.LoadUint64(&at[1])
-		if (w[2*i]^lap)>>63 != 0 || (w[2*i+1]^lap)>>63 != 0 {
-			return Empty
-		}
+	op.head(w0, w1)
+	if slotsOf[op.Code] == 1 {
+		r.pos = p + 1
+		return Found
 	}
+	return r.more(op, w0, w1)
+}
+
+// more reads the other slots of the operation whose first is in w0 and w1.
+func (r *Ring) more(op *Op, w0, w1 uint64) Result {
+	p, n := r.pos, uint64(slotsOf[op.Code])
 	if n == 0 {
-		op.Code = Code(w0 & (uint64(len(slotsOf)) - 1))
 		r.pos = p + 1
 		return Unknown
 	}
-	op.unpack(w)
-	r.pos = p + uint64(n)
+	w := &r.words
+	w[0], w[1] = w0, w1
+	for i := uint64(1); i < n; i++ {
+		at := (*[2]uint64)(r.slot(p + i))
+		lap := r.lap(p + i)
+		a := atomic.LoadUint64(&at[0])
+		b := atomic.LoadUint64(&at[1])
+		if int64((a^lap)|(b^lap)) < 0 {
+			return Empty
+		}
+		w[2*i], w[2*i+1] = a, b
+	}
+	op.rest(w)
+	r.pos = p + n
 	return Found
 }
 

@@ -65,7 +65,7 @@ var names = [...]string{
 }
 
 // Op is an operation out of a ring, its fields as numbers. Those that the
-// operation does not have keep what was there before.
+// operation does not have mean nothing.
 type Op struct {
 	Code     Code   // the operation
 	Kind     uint8  // which atomic operation, numbered as enum shmemi_amo
@@ -83,17 +83,21 @@ type Op struct {
 	SignalAt uint64 // byte offset of the signal in the target's symmetric segment
 }
 
-// unpack reads the fields of the operation in w, whose laps may be set. The
-// code is one of the table's.
-func (o *Op) unpack(w *[2 * MaxSlots]uint64) {
-	o.Code = Code(w[0] & 0x1f)
-	o.Kind = uint8(w[0] >> 5 & 0xf)
-	o.Width = uint8(w[0] >> 9 & 0x3)
-	o.PE = uint32(w[0] >> 11 & 0xfffff)
-	o.Dest = w[1] & 0xfffffffffff
-	o.Context = uint16(w[1] >> 44 & 0xfff)
+// head reads what the first slot of any operation has, and the value of those
+// that have no other slot. The laps may be set.
+func (o *Op) head(w0, w1 uint64) {
+	o.Code = Code(w0 & 0x1f)
+	o.Kind = uint8(w0 >> 5 & 0xf)
+	o.Width = uint8(w0 >> 9 & 0x3)
+	o.PE = uint32(w0 >> 11 & 0xfffff)
+	o.Dest = w1 & 0xfffffffffff
+	o.Context = uint16(w1 >> 44 & 0xfff)
+	o.Value = uint64(int64(int32(w0 >> 31)))
+}
+
+// rest reads the other fields of an operation of more than one slot, after head.
+func (o *Op) rest(w *[2 * MaxSlots]uint64) {
 	switch o.Code {
-	case CodeNop:
 	case CodePut:
 		o.Local = (w[2] & 0x7fffffffffffffff) | (w[0]>>48&1)<<63
 		o.Length = w[3] & 0xfffffffffff
@@ -111,22 +115,16 @@ func (o *Op) unpack(w *[2 * MaxSlots]uint64) {
 		o.Reply = uint16(w[0] >> 31 & 0xffff)
 		o.Signal = (w[4] & 0x7fffffffffffffff) | (w[0]>>50&1)<<63
 		o.SignalAt = w[5] & 0xfffffffffff
-	case CodeP:
-		o.Value = uint64(int64(int32(w[0] >> 31)))
 	case CodePWide:
 		o.Value = (w[2] & 0x7fffffffffffffff) | (w[0]>>48&1)<<63
 	case CodePPair:
 		o.Value = (w[2] & 0x7fffffffffffffff) | (w[0]>>48&1)<<63
 		o.Value2 = (w[3] & 0x7fffffffffffffff) | (w[0]>>49&1)<<63
-	case CodeAMO:
-		o.Value = uint64(int64(int32(w[0] >> 31)))
 	case CodeAMOWide:
 		o.Value = (w[2] & 0x7fffffffffffffff) | (w[0]>>48&1)<<63
 		o.Value2 = (w[3] & 0x7fffffffffffffff) | (w[0]>>49&1)<<63
 		o.Want = uint8(w[0] >> 47 & 0x1)
 		o.Reply = uint16(w[0] >> 31 & 0xffff)
-	case CodeQuiet:
-	case CodeFence:
 	}
 }
 
@@ -224,17 +222,20 @@ var (
 
 // Near is struct shmemi_ring_near. The producers' own words, in memory that is near to them. The claims of the replies follow, 32 in a word.
 type Near struct {
-	_    structs.HostLayout
-	Head uint64 // next position to be taken; producers add to it
-	_    [120]byte
-	Tail uint64 // a tail that some producer has seen; it may lag, and may step back
-	_    [120]byte
+	_      structs.HostLayout
+	Head   uint64 // next position to be taken; producers add to it
+	_      [120]byte
+	Tail   uint64 // the tail that producers saw last; who holds poller writes it
+	_      [24]byte
+	Poller uint32 // 1: a producer reads the proxy's tail for all that wait
+	_      [92]byte
 }
 
 var (
 	_ [256]byte = [unsafe.Sizeof(Near{})]byte{}
 	_ [0]byte   = [unsafe.Offsetof(Near{}.Head)]byte{}
 	_ [128]byte = [unsafe.Offsetof(Near{}.Tail)]byte{}
+	_ [160]byte = [unsafe.Offsetof(Near{}.Poller)]byte{}
 )
 
 // Desc is struct shmemi_ring. Where a ring is. It does not change once producers have it.

@@ -72,7 +72,7 @@ func wireGo() string {
 	for _, op := range wire.Ops {
 		fmt.Fprintf(&b, "Code%s: %q,\n", camel(op.Name), op.Name)
 	}
-	b.WriteString("}\n\n// Op is an operation out of a ring, its fields as numbers. Those that the\n// operation does not have keep what was there before.\ntype Op struct {\n")
+	b.WriteString("}\n\n// Op is an operation out of a ring, its fields as numbers. Those that the\n// operation does not have mean nothing.\ntype Op struct {\n")
 	seen := map[string]bool{}
 	for _, table := range [][]wire.Field{wire.Head, wire.Fields} {
 		for _, f := range table {
@@ -95,32 +95,41 @@ func wireGo() string {
 	return string(text)
 }
 
-// goUnpack writes the decoder: the words of an operation's slots to an Op.
+// goUnpack writes the decoder: the words of an operation's slots to an Op. The
+// first slot has a function of its own, small enough to be inlined, because
+// most operations have no other.
 func goUnpack(b *strings.Builder) {
-	b.WriteString("\n// unpack reads the fields of the operation in w, whose laps may be set. The\n// code is one of the table's.\nfunc (o *Op) unpack(w *[2 * MaxSlots]uint64) {\n")
-	assign := func(f wire.Field) {
-		name, typ := goField(f)
-		text := cGet(f)
+	text := func(f wire.Field, first, second string) string {
+		_, typ := goField(f)
+		get := strings.NewReplacer("w[0]", first, "w[1]", second).Replace(cGet(f))
 		switch {
 		case f.Name == "value32":
-			text = "uint64(int64(int32(w[0] >> " + fmt.Sprint(f.Shift) + ")))"
+			return fmt.Sprintf("uint64(int64(int32(%s >> %d)))", first, f.Shift)
 		case typ != "uint64":
-			text = typ + "(" + text + ")"
+			return typ + "(" + get + ")"
 		}
-		fmt.Fprintf(b, "o.%s = %s\n", name, text)
+		return get
 	}
+	b.WriteString("\n// head reads what the first slot of any operation has, and the value of those\n// that have no other slot. The laps may be set.\nfunc (o *Op) head(w0, w1 uint64) {\n")
 	for _, f := range wire.Head {
-		assign(f)
+		name, _ := goField(f)
+		fmt.Fprintf(b, "o.%s = %s\n", name, text(f, "w0", "w1"))
 	}
-	b.WriteString("switch o.Code {\n")
+	value, _ := wire.Lookup("value32")
+	fmt.Fprintf(b, "o.Value = %s\n}\n", text(value, "w0", "w1"))
+	b.WriteString("\n// rest reads the other fields of an operation of more than one slot, after head.\nfunc (o *Op) rest(w *[2 * MaxSlots]uint64) {\nswitch o.Code {\n")
 	for i := range wire.Ops {
 		op := &wire.Ops[i]
+		if op.Slots == 1 {
+			continue
+		}
 		fmt.Fprintf(b, "case Code%s:\n", camel(op.Name))
 		for _, f := range op.Of() {
-			if f.Name == "op" || isHead(f) {
+			if isHead(f) {
 				continue
 			}
-			assign(f)
+			name, _ := goField(f)
+			fmt.Fprintf(b, "o.%s = %s\n", name, text(f, "w[0]", "w[1]"))
 		}
 	}
 	b.WriteString("}\n}\n")

@@ -138,7 +138,8 @@ var Structs = []Struct{
 	}},
 	{Name: "ring_near", Go: "Near", Size: 256, Doc: "The producers' own words, in memory that is near to them. The claims of the replies follow, 32 in a word.", Members: []Member{
 		{"head", "u64", "next position to be taken; producers add to it", 0},
-		{"tail", "u64", "a tail that some producer has seen; it may lag, and may step back", 128},
+		{"tail", "u64", "the tail that producers saw last; who holds poller writes it", 128},
+		{"poller", "u32", "1: a producer reads the proxy's tail for all that wait", 160},
 	}},
 	{Name: "ring", Go: "Desc", Size: 64, Doc: "Where a ring is. It does not change once producers have it.", Members: []Member{
 		{"slots", "ptr", "the slots", next},

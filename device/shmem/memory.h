@@ -173,21 +173,31 @@ SHMEMI_HD uint64_t shmemi_acquire_far(const uint64_t *word)
 }
 
 /*
- * Between two looks at a word that somebody else changes; looks counts them. A
+ * Between two looks at a word that the proxy changes; looks counts them. A
  * GPU's look takes a microsecond over PCIe and needs no pause. A host thread
  * gives way after a while, for the one it waits for may need its processor.
  */
 SHMEMI_HD void shmemi_pause(uint32_t *looks)
 {
-#ifdef __CUDA_ARCH__
-    (void)looks;
-#else
-    if (++*looks > 256)
+    ++*looks;
+#ifndef __CUDA_ARCH__
+    if (*looks > 256)
         sched_yield();
 #if defined(__x86_64__) || defined(__i386__)
     else
         __builtin_ia32_pause();
 #endif
+#endif
+}
+
+/* The same for near memory, where a GPU's looks would be many. */
+SHMEMI_HD void shmemi_pause_near(uint32_t *looks)
+{
+#ifdef __CUDA_ARCH__
+    (void)looks;
+    __nanosleep(64);
+#else
+    shmemi_pause(looks);
 #endif
 }
 

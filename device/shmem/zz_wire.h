@@ -87,12 +87,15 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_reply, status) == 12, reply_status);
 struct shmemi_ring_near {
     uint64_t head; /* next position to be taken; producers add to it */
     unsigned char pad1[120];
-    uint64_t tail; /* a tail that some producer has seen; it may lag, and may step back */
-    unsigned char pad2[120];
+    uint64_t tail; /* the tail that producers saw last; who holds poller writes it */
+    unsigned char pad2[24];
+    uint32_t poller; /* 1: a producer reads the proxy's tail for all that wait */
+    unsigned char pad3[92];
 };
 SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_ring_near) == 256, sizeof_ring_near);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_near, head) == 0, ring_near_head);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_near, tail) == 128, ring_near_tail);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_near, poller) == 160, ring_near_poller);
 
 /* Where a ring is. It does not change once producers have it. */
 struct shmemi_ring {
