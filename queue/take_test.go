@@ -1,0 +1,100 @@
+package queue_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"libshmem/queue"
+	"libshmem/queue/queuetest"
+)
+
+// TestTake gives the same slots to two rings, of which one is emptied by Next
+// and the other by Take in batches of every size: both must find the same, also
+// where an operation is not whole yet, is unknown or goes over the end.
+func TestTake(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	const slots = queue.MinSlots
+	for start := range uint64(40) {
+		start += slots - 20 // the end of a round comes soon
+		a, b := queuetest.New(slots, start), queuetest.New(slots, start)
+		one, many := queue.NewAt(a.Memory(), slots, start), queue.NewAt(b.Memory(), slots, start)
+		compared := 0
+		for range 300 {
+			for range rng.IntN(20) {
+				var w [2 * queue.MaxSlots]uint64
+				op := queue.Op{Code: queue.Code(rng.IntN(int(queue.CodeFence) + 1)), PE: rng.Uint32N(1 << 20), Dest: rng.Uint64N(1 << 44),
+					Value: rng.Uint64(), Value2: rng.Uint64(), Local: rng.Uint64(), Length: rng.Uint64N(1 << 44), Signal: rng.Uint64(), SignalAt: rng.Uint64N(1 << 44)}
+				n := op.Pack(&w)
+				if rng.IntN(20) == 0 {
+					w[0], n = w[0]|31, 1 // no operation has this code
+				}
+				for _, g := range []*queuetest.Rig{a, b} {
+					p := g.Take(n)
+					if !g.Room(p + uint64(n)) {
+						t.Fatal("no room")
+					}
+					for i := range uint64(n) {
+						g.Set(p+i, 0, w[2*i]|g.Lap(p+i))
+						g.Set(p+i, 1, w[2*i+1]|g.Lap(p+i))
+					}
+				}
+			}
+			batch := make([]queue.Op, 1+rng.IntN(40))
+			for {
+				n := many.Take(batch)
+				for i := range batch[:n] {
+					var op queue.Op
+					r := one.Next(&op)
+					if r == queue.Empty || (r == queue.Found) != batch[i].Known() || op.Code != batch[i].Code {
+						t.Fatalf("start %d: Take found %+v, Next %d %+v", start, batch[i], r, op)
+					}
+					var x, y [2 * queue.MaxSlots]uint64
+					if op.Pack(&x); batch[i].Pack(&y) != 0 && x != y {
+						t.Fatalf("start %d: Take decoded %+v, Next %+v", start, batch[i], op)
+					}
+					compared++
+				}
+				if one.Position() != many.Position() {
+					t.Fatalf("start %d: Take is at %d, Next at %d", start, many.Position(), one.Position())
+				}
+				if n < len(batch) {
+					break
+				}
+			}
+			var op queue.Op
+			if one.Next(&op) != queue.Empty {
+				t.Fatalf("start %d: Take left %+v", start, op)
+			}
+			one.Publish()
+			many.Publish()
+		}
+		if compared < 1000 {
+			t.Fatalf("compared %d operations", compared)
+		}
+	}
+}
+
+// TestTakePartial stores an operation slot by slot: Take must not pass it before
+// it is whole, and find what comes behind it then.
+func TestTakePartial(t *testing.T) {
+	for _, start := range []uint64{0, queue.MinSlots - 1, queue.MinSlots - 2, queue.MinSlots - 3} {
+		g := queuetest.New(queue.MinSlots, start)
+		r := queue.NewAt(g.Memory(), queue.MinSlots, start)
+		op := queue.Op{Code: queue.CodePutSignal, PE: 5, Length: 77, Signal: 1 << 63}
+		var w [2 * queue.MaxSlots]uint64
+		n := uint64(op.Pack(&w))
+		p := g.Take(int(n))
+		g.Push(&queue.Op{Code: queue.CodeP, PE: 6})
+		var ops [4]queue.Op
+		for word := range 2 * n {
+			if got := r.Take(ops[:]); got != 0 || r.Position() != start {
+				t.Fatalf("start %d: with %d words Take found %d operations", start, word, got)
+			}
+			last := 2*n - 1 - word // backwards: the first word comes last
+			g.Set(p+last/2, int(last%2), w[last]|g.Lap(p+last/2))
+		}
+		if got := r.Take(ops[:]); got != 2 || ops[0].PE != 5 || ops[0].Signal != 1<<63 || ops[0].Length != 77 || ops[1].PE != 6 {
+			t.Fatalf("start %d: Take found %d operations: %+v", start, got, ops[:got])
+		}
+	}
+}
