@@ -10,6 +10,7 @@ import (
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/config"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/topo"
 )
 
 // openNetwork opens the endpoints, exchanges their addresses and starts the
@@ -34,7 +35,12 @@ func (j *Job) openNetwork(o Options) error {
 			return err
 		}
 	}
-	for _, e := range j.Engines {
+	for i, e := range j.Engines {
+		if node := topo.NICNode("", e.Caps().Domain); node >= 0 {
+			if n := e.Bind(topo.NodeCPUs("", node)); n > 0 {
+				j.log.Printf("proxy", config.LogDebug, "proxy %d keeps to the %d processors of NUMA node %d, where %s is", i, n, node, e.Caps().Domain)
+			}
+		}
 		go e.Loop()
 		j.serving++
 	}

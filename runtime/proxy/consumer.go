@@ -30,6 +30,7 @@ const (
 type Consumer struct {
 	e       *Engine
 	rings   []*serving
+	putMax  uint64
 	locals  *Locals
 	report  func(error)
 	taken   uint64 // operations, ever
@@ -42,11 +43,11 @@ type Consumer struct {
 	pass     uint32
 	enqueued uint64 // operations that had to wait, ever; each has its number
 
-	fences   uint64     // seen so far
-	epochFor uint64     // how many of them are behind the engine's present epoch
-	buffers  [2]waiting // what was decoded last, and the put before it
-	turn     int
-	merge    *waiting  // a put that may grow; nil: none
+	fences   uint64 // seen so far
+	epochFor uint64 // how many of them are behind the engine's present epoch
+	batch    [drainBatch]queue.Op
+	merge    *queue.Op // a put in batch that may grow; nil: none
+	state    progress  // of the operation that is being started, or of merge
 	pair     [2]uint64 // an element of 16 bytes on its way into a message
 	answers  answers
 	order    order
@@ -61,18 +62,21 @@ type Consumer struct {
 // serving is one ring.
 type serving struct {
 	ring  *queue.Ring
-	held  bool // an operation found no room and is still to be taken
-	kept  queue.Op
+	kept  []queue.Op // decoded, and still to be taken: there was no room
 	quiet waits
 	fence waits
 }
 
-// waiting is an operation that is on its way into the engine, and waits when
-// there is no room.
+// waiting is an operation that found no room.
 type waiting struct {
 	op     queue.Op
-	ring   *serving
+	state  progress
 	number uint64
+}
+
+// progress is how far an operation is on its way into the engine.
+type progress struct {
+	ring   *serving
 	fences uint64 // seen before it
 	record uint16 // of its answer; 0: none yet
 	part   part
@@ -91,12 +95,12 @@ const (
 // thread for each operation that failed.
 func NewConsumer(e *Engine, rings []*queue.Ring, locals *Locals, report func(error)) *Consumer {
 	c := &Consumer{
-		e: e, locals: locals, report: report, ended: make(chan struct{}),
+		e: e, putMax: e.PutMax(), locals: locals, report: report, ended: make(chan struct{}),
 		waiting: make([]waiting, 0, waitingMax), spare: make([]waiting, 0, waitingMax),
 		perPE: make([]uint16, len(e.peers)), blocked: make([]uint32, len(e.peers)),
 	}
 	for _, r := range rings {
-		c.rings = append(c.rings, &serving{ring: r})
+		c.rings = append(c.rings, &serving{ring: r, kept: make([]queue.Op, 0, drainBatch)})
 	}
 	c.answers.init()
 	return c
@@ -116,40 +120,38 @@ func (c *Consumer) Drain() int {
 
 // drainRing takes up to drainBatch operations from a ring.
 func (c *Consumer) drainRing(s *serving) int {
-	n := 0
-	for ; n < drainBatch; n++ {
-		w := &c.buffers[c.turn]
-		if s.held {
-			if !c.room() {
-				break
-			}
-			w.op, s.held = s.kept, false
-		} else if r := s.ring.Next(&w.op); r == queue.Empty {
-			break
-		} else if r == queue.Unknown {
-			w.op.Want = 0
-			c.refuse(s, &w.op, fmt.Errorf("%s does not exist (build the device code with the headers of this library)", w.op.Code))
-			continue
-		} else if !c.room() {
-			s.kept, s.held = w.op, true
-			break
+	var ops []queue.Op
+	if len(s.kept) > 0 {
+		if !c.room() {
+			return 0
 		}
-		w.ring, w.fences, w.record, w.part = s, c.fences, 0, whole
-		c.take(s, w)
-	}
-	c.flushMerge()
-	if n > 0 {
+		ops = c.batch[:copy(c.batch[:], s.kept)]
+		s.kept = s.kept[:0]
+	} else {
+		n := s.ring.Take(c.batch[:])
+		if n == 0 {
+			return 0
+		}
+		ops = c.batch[:n]
 		s.ring.Publish()
 	}
+	n := 0
+	for ; n < len(ops) && c.room(); n++ {
+		c.take(s, ops, n)
+	}
+	c.flushMerge()
+	s.kept = append(s.kept, ops[n:]...)
 	return n
 }
 
-// room tells whether one more operation may have to wait.
+// room tells whether one more operation may have to wait, and the put that may
+// grow too.
 func (c *Consumer) room() bool { return len(c.waiting) < waitingMax-1 }
 
-// take starts an operation.
-func (c *Consumer) take(s *serving, w *waiting) {
-	op := &w.op
+// take starts the i-th operation of ops, which are the last that were decoded of
+// the ring.
+func (c *Consumer) take(s *serving, ops []queue.Op, i int) {
+	op := &ops[i]
 	c.taken++
 	switch op.Code {
 	case queue.CodeNop:
@@ -157,11 +159,11 @@ func (c *Consumer) take(s *serving, w *waiting) {
 	case queue.CodeFence:
 		c.flushMerge()
 		c.fences++
-		s.fence.ask(s.ring.Position())
+		s.fence.ask(position(s, ops[i+1:]))
 		return
 	case queue.CodeQuiet:
 		c.flushMerge()
-		s.quiet.ask(s.ring.Position())
+		s.quiet.ask(position(s, ops[i+1:]))
 		return
 	}
 	if err := c.check(op); err != nil {
@@ -172,22 +174,29 @@ func (c *Consumer) take(s *serving, w *waiting) {
 		return
 	}
 	c.flushMerge()
+	c.state = progress{ring: s, fences: c.fences}
 	if op.Code == queue.CodePut && op.Want == 0 {
-		c.merge = w
-		c.turn ^= 1 // the other buffer is for what comes next
+		c.merge = op
 		return
 	}
-	c.start(w)
+	c.start(op)
+}
+
+// position is where the ring stood before the later ones of its operations.
+func position(s *serving, later []queue.Op) uint64 {
+	p := s.ring.Position()
+	for i := range later {
+		p -= later[i].Slots()
+	}
+	return p
 }
 
 // extend makes a put part of the one before it, where the two are neighbours at
 // both ends.
 func (c *Consumer) extend(op *queue.Op) bool {
-	if c.merge == nil || op.Code != queue.CodePut {
-		return false
-	}
-	m := &c.merge.op
-	if m.PE != op.PE || m.Context != op.Context || m.Dest+m.Length != op.Dest || m.Local+m.Length != op.Local || m.Want != 0 {
+	m := c.merge
+	if m == nil || op.Code != queue.CodePut || m.PE != op.PE || m.Context != op.Context || m.Want != 0 ||
+		m.Dest+m.Length != op.Dest || m.Local+m.Length != op.Local {
 		return false
 	}
 	m.Length += op.Length
@@ -196,22 +205,20 @@ func (c *Consumer) extend(op *queue.Op) bool {
 }
 
 func (c *Consumer) flushMerge() {
-	if w := c.merge; w != nil {
+	if op := c.merge; op != nil {
 		c.merge = nil
-		c.start(w)
+		c.start(op)
 	}
 }
 
-// start posts an operation, or makes it wait.
-func (c *Consumer) start(w *waiting) {
-	pe := w.op.PE
-	if c.perPE[pe] == 0 && c.post(w) {
+// start posts an operation whose progress is in state, or makes it wait.
+func (c *Consumer) start(op *queue.Op) {
+	if c.perPE[op.PE] == 0 && c.post(op, &c.state) {
 		return
 	}
 	c.enqueued++
-	w.number = c.enqueued
-	c.waiting = append(c.waiting, *w)
-	c.perPE[pe]++
+	c.waiting = append(c.waiting, waiting{*op, c.state, c.enqueued})
+	c.perPE[op.PE]++
 }
 
 // postWaiting tries those that wait, in order; a PE that still has no room is
@@ -221,13 +228,15 @@ func (c *Consumer) postWaiting() int {
 		return 0
 	}
 	c.pass++
+	full := false
 	work := c.waiting
 	c.waiting, c.spare = c.spare[:0], work
 	for i := range work {
 		w := &work[i]
 		pe := w.op.PE
-		if c.blocked[pe] == c.pass || !c.post(w) {
+		if full || c.blocked[pe] == c.pass || !c.post(&w.op, &w.state) {
 			c.blocked[pe] = c.pass
+			full = full || c.e.Full()
 			c.waiting = append(c.waiting, *w)
 			continue
 		}

@@ -29,7 +29,8 @@ type record struct {
 	left   uint16 // pieces under way, and one while more may come
 	status int32
 	value  uint64
-	what   queue.Op
+	code   queue.Code
+	pe     uint32
 }
 
 func (a *answers) init() {
@@ -42,14 +43,14 @@ func (a *answers) init() {
 
 // request gives the next piece of an operation something to complete. Nil: no
 // answer is wanted, or there is no room.
-func (a *answers) request(w *waiting) *Request {
-	if w.op.Want == 0 || len(a.idle) == 0 {
+func (a *answers) request(op *queue.Op, w *progress) *Request {
+	if op.Want == 0 || len(a.idle) == 0 {
 		return nil
 	}
 	if w.record == 0 {
 		w.record = a.unused[len(a.unused)-1] // there are as many as requests
 		a.unused = a.unused[:len(a.unused)-1]
-		a.records[w.record] = record{ring: w.ring.ring, reply: w.op.Reply, left: 1, what: w.op}
+		a.records[w.record] = record{ring: w.ring.ring, reply: op.Reply, left: 1, code: op.Code, pe: op.PE}
 	}
 	i := a.idle[len(a.idle)-1]
 	a.idle = a.idle[:len(a.idle)-1]
@@ -71,7 +72,7 @@ func (a *answers) drop(*Request) {
 }
 
 // posted says that the last piece has been posted.
-func (a *answers) posted(w *waiting) {
+func (a *answers) posted(w *progress) {
 	if w.record != 0 {
 		a.less(w.record)
 	}
@@ -79,7 +80,7 @@ func (a *answers) posted(w *waiting) {
 
 // spoil fails the answer of an operation that ends here, pieces under way
 // notwithstanding.
-func (a *answers) spoil(w *waiting) {
+func (a *answers) spoil(w *progress) {
 	a.records[w.record].status = statusFailed
 	a.less(w.record)
 }
@@ -110,7 +111,7 @@ func (a *answers) give(c *Consumer) int {
 		rec.value = r.Value
 		if r.Status != 0 {
 			rec.status = statusFailed
-			c.report(fmt.Errorf("ring: %s for PE %d: %w", rec.what.Code, rec.what.PE, c.e.Err()))
+			c.report(fmt.Errorf("ring: %s for PE %d: %w", rec.code, rec.pe, c.e.Err()))
 		}
 		a.busy[i] = a.busy[len(a.busy)-1]
 		a.busy = a.busy[:len(a.busy)-1]

@@ -9,6 +9,9 @@ import (
 // check refuses what would harm this process or another PE: producers are
 // kernels, and what a kernel wrote by mistake is any bits.
 func (c *Consumer) check(op *queue.Op) error {
+	if !op.Known() {
+		return fmt.Errorf("%s does not exist (build the device code with the headers of this library)", op.Code)
+	}
 	if op.PE >= uint32(len(c.e.peers)) {
 		return fmt.Errorf("PE %d does not exist, there are %d", op.PE, len(c.e.peers))
 	}

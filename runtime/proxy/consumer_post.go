@@ -8,9 +8,9 @@ import (
 )
 
 // post hands a checked operation to the engine. False: there was no room, and
-// what of a large operation is left is in w. An operation that fails is reported
-// and does not come back.
-func (c *Consumer) post(w *waiting) bool {
+// what of a large operation is left is in op. An operation that fails is
+// reported and does not come back.
+func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	if w.fences != c.epochFor {
 		// What is posted in one epoch is not ordered, so operations from
 		// before and after a fence never share one. More epochs than fences
@@ -18,22 +18,21 @@ func (c *Consumer) post(w *waiting) bool {
 		c.e.Fence()
 		c.epochFor = w.fences
 	}
-	op := &w.op
 	pe, offset := fabric.PE(op.PE), int64(op.Dest-c.e.segment.Internal)
 	switch op.Code {
 	case queue.CodePut, queue.CodeGet, queue.CodePutSignal:
-		return c.postCopy(w)
+		return c.postCopy(op, w)
 	case queue.CodeP:
-		return c.posted(w, c.e.message(pe, &header{Kind: kindStore, Width: 1 << op.Width, Offset: offset, Operand: op.Value}, nil, 0))
+		return c.posted(op, w, c.e.message(pe, &header{Kind: kindStore, Width: 1 << op.Width, Offset: offset, Operand: op.Value}, nil, 0))
 	case queue.CodePWide:
-		return c.posted(w, c.e.message(pe, &header{Kind: kindStore, Width: 8, Offset: offset, Operand: op.Value}, nil, 0))
+		return c.posted(op, w, c.e.message(pe, &header{Kind: kindStore, Width: 8, Offset: offset, Operand: op.Value}, nil, 0))
 	case queue.CodePPair:
 		c.pair = [2]uint64{op.Value, op.Value2}
-		return c.posted(w, c.e.message(pe, &header{Kind: kindPut, Offset: offset}, unsafe.Pointer(&c.pair), 16))
+		return c.posted(op, w, c.e.message(pe, &header{Kind: kindPut, Offset: offset}, unsafe.Pointer(&c.pair), 16))
 	case queue.CodeAMO:
-		return c.posted(w, c.e.AMO(pe, offset, Op(op.Kind), 1<<op.Width, op.Value, 0, nil, nil))
+		return c.posted(op, w, c.e.AMO(pe, offset, Op(op.Kind), 1<<op.Width, op.Value, 0, nil, nil))
 	}
-	r := c.answers.request(w)
+	r := c.answers.request(op, w)
 	if r == nil && op.Want != 0 {
 		return false
 	}
@@ -45,36 +44,35 @@ func (c *Consumer) post(w *waiting) bool {
 		c.answers.posted(w)
 		return true
 	}
-	return c.posted(w, st)
+	return c.posted(op, w, st)
 }
 
 // posted looks at the outcome of an operation that has no answer to come.
-func (c *Consumer) posted(w *waiting, st Status) bool {
+func (c *Consumer) posted(op *queue.Op, w *progress, st Status) bool {
 	switch st {
 	case Again:
 		return false
 	case Failed:
-		c.failed(w)
+		c.failed(op, w)
 	}
 	return true
 }
 
 // failed ends an operation that the engine refused.
-func (c *Consumer) failed(w *waiting) {
+func (c *Consumer) failed(op *queue.Op, w *progress) {
 	if w.record != 0 {
 		c.answers.spoil(w)
-		w.op.Want = 0
+		op.Want = 0
 	}
-	c.failOp(&w.op, w.ring, c.e.Err())
+	c.failOp(op, w.ring, c.e.Err())
 }
 
 // postCopy posts a put or get, in pieces that the engine takes at once. The last
 // one carries the signal. The answer, where one is wanted, comes when all are
 // done.
-func (c *Consumer) postCopy(w *waiting) bool {
-	op := &w.op
+func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 	for {
-		n := min(op.Length, c.e.PutMax())
+		n := min(op.Length, c.putMax)
 		last := n == op.Length
 		if last && op.Code == queue.CodePutSignal && w.part == begun {
 			// The signal comes after its own piece; the fence makes it come
@@ -82,9 +80,11 @@ func (c *Consumer) postCopy(w *waiting) bool {
 			c.e.Fence()
 			w.part = fenced
 		}
-		r := c.answers.request(w)
-		if r == nil && op.Want != 0 {
-			return false
+		var r *Request
+		if op.Want != 0 {
+			if r = c.answers.request(op, w); r == nil {
+				return false
+			}
 		}
 		st := c.piece(op, n, last, r)
 		if r != nil && st != Pending {
@@ -94,7 +94,7 @@ func (c *Consumer) postCopy(w *waiting) bool {
 		case st == Again:
 			return false
 		case st == Failed:
-			c.failed(w)
+			c.failed(op, w)
 			return true
 		case last:
 			c.answers.posted(w)

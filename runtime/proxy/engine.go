@@ -113,6 +113,7 @@ type Engine struct {
 	// them only when it has moved.
 	Finished uint64
 
+	binding  binding
 	consumer atomic.Pointer[Consumer]
 	stopping atomic.Bool
 	stopped  chan struct{}

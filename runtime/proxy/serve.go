@@ -31,7 +31,8 @@ type serveState struct {
 	looked     time.Time // when the loop came round last; zero after a sleep
 	warned     time.Time
 	late       int
-	switches   int64 // involuntary context switches at the last look
+	tid        int
+	switches   int64 // involuntary context switches of that thread at the last look
 	registered bool  // for membarrier
 }
 
@@ -170,8 +171,10 @@ func (c *Consumer) watch(now time.Time) {
 	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
 		return
 	}
-	taken := u.Nivcsw > s.switches
-	s.switches = u.Nivcsw
+	// Another thread's count tells nothing: the loop may have changed threads.
+	tid := unix.Gettid()
+	taken := tid == s.tid && u.Nivcsw > s.switches
+	s.tid, s.switches = tid, u.Nivcsw
 	if !taken {
 		return
 	}

@@ -1,0 +1,58 @@
+package proxy
+
+import (
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestBind holds that the thread that turns the loop is bound, also when it is
+// another one than before, and that what the process may not use is left out.
+func TestBind(t *testing.T) {
+	var allowed unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		t.Fatal(err)
+	}
+	if allowed.Count() < 2 {
+		t.Skip("one processor: nothing to choose")
+	}
+	first := 0
+	for !allowed.IsSet(first) {
+		first++
+	}
+	var e Engine
+	if n := e.Bind([]int{first, 1023}); n != 1 {
+		t.Fatalf("bound to %d processors, want 1", n)
+	}
+	for range 2 {
+		done := make(chan unix.CPUSet)
+		go func() {
+			runtime.LockOSThread() // never unlocked: the thread ends with its binding
+			for range 2 * looksAt {
+				e.binding.keep()
+			}
+			var now unix.CPUSet
+			if err := unix.SchedGetaffinity(0, &now); err != nil {
+				t.Error(err)
+			}
+			done <- now
+		}()
+		if now := <-done; now.Count() != 1 || !now.IsSet(first) {
+			t.Errorf("the thread may use %d processors", now.Count())
+		}
+	}
+	var other Engine
+	if n := other.Bind([]int{1023}); n != 0 {
+		t.Errorf("bound to %d processors that the process may not use", n)
+	}
+	var all []int
+	for cpu := range 1024 {
+		if allowed.IsSet(cpu) {
+			all = append(all, cpu)
+		}
+	}
+	if n := other.Bind(all); n != 0 {
+		t.Errorf("bound to all %d processors, which is no binding", n)
+	}
+}
