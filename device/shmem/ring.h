@@ -71,6 +71,9 @@ SHMEMI_HD int shmemi_wait_taken(const struct shmemi_ring *r, uint64_t goal)
                 return SHMEMI_STOPPED;
         }
         shmemi_pause_near(&looks);
+        /* Who reads the tail may have died; then only this ends the wait. */
+        if ((looks & 4095) == 0 && shmemi_load_far32(&line->stopped))
+            return SHMEMI_STOPPED;
     }
     return 0;
 }
