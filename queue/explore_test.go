@@ -219,6 +219,11 @@ func (b *binding) check(s *state) error {
 	if got := r.Next(&op); got != want {
 		return fmt.Errorf("next finds %d, the model %d", got, want)
 	}
+	batch := queue.NewAt(b.rig.Memory(), int(b.c.size), b.c.start+uint64(s.read))
+	var ops [1]queue.Op
+	if n := batch.Take(ops[:]); (n == 1) != (want == queue.Found) || batch.Position() != r.Position() || n == 1 && ops[0].PE != op.PE {
+		return fmt.Errorf("take finds %d, next %d", n, want)
+	}
 	if want == queue.Found && (op.Code != b.ops[op.PE].Code || op.Code == queue.CodePutSignal && op.SignalAt != uint64(op.PE)) {
 		return fmt.Errorf("next finds %+v", op)
 	}

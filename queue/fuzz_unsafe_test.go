@@ -58,8 +58,11 @@ func FuzzNext(f *testing.F) {
 		for at := 0; len(data) > 0 && at < len(slots); {
 			at += copy(slots[at:], data)
 		}
-		r := queue.NewAt(memory, n, start)
+		r, batch := queue.NewAt(memory, n, start), queue.NewAt(memory, n, start)
 		var op queue.Op
+		ops := make([]queue.Op, 1+start%100)
+		for batch.Take(ops) > 0 {
+		}
 		for steps := 0; ; steps++ {
 			if steps > n {
 				t.Fatalf("%d operations in %d slots", steps, n)
@@ -70,8 +73,8 @@ func FuzzNext(f *testing.F) {
 			switch found {
 			case queue.Empty:
 				r.Ahead(n)
-				if moved != 0 {
-					t.Fatalf("moved by %d over nothing", moved)
+				if moved != 0 || p != batch.Position() {
+					t.Fatalf("moved by %d over nothing at %d, in batches to %d", moved, p, batch.Position())
 				}
 				return
 			case queue.Unknown:

@@ -68,18 +68,19 @@ const (
 	lapOfFirst         // all slots of an operation get the lap of the first
 	lapConstant        // the lap does not change from round to round
 	cachesTooMuch      // it keeps the end that it waits for as the tail that it saw
+	keepsPoller        // it goes on without giving back the right to read the tail
 	flaws
 )
 
 var flawNames = [flaws]string{"sound", "publish first", "one lap", "first slot", "room by one", "room for first",
-	"torn take", "no fence", "lap of first", "constant lap", "caches too much"}
+	"torn take", "no fence", "lap of first", "constant lap", "caches too much", "keeps poller"}
 
 // producer is where one of them is.
 type producer struct {
 	op      uint8 // which operation; all done when past the last
 	pc      step
 	pos     uint8
-	far     uint8 // the tail that it saw
+	seen    uint8 // the tail that it saw
 	pending uint8 // words that are not stored yet, and its source
 	late    late
 }
@@ -92,6 +93,7 @@ const sourcePending = 1 << 6
 // state is all that anybody can see or has in hand.
 type state struct {
 	head, near, tail uint8
+	poller           bool
 	slots            [4][2]word
 	source           uint8 // operations whose source is written
 	producers        [2]producer
@@ -107,11 +109,14 @@ type step uint8
 const (
 	writeSource step = iota
 	fence
+	lookFirst
 	take
 	takeAdd // only of tornTake
 	lookNear
+	claim
 	lookFar
 	keepNear
+	release
 	store
 )
 
@@ -157,13 +162,13 @@ func (s *state) produce(c *setting, f flaw, i int, next func(label string, s sta
 		return
 	}
 	id, slots := opOf(i, p.op), c.ops[i][p.op]
-	room := func(tail uint8) bool {
-		end := p.pos + slots
+	room := func(pos, tail uint8) bool {
+		end := pos + slots
 		switch f {
 		case roomByOne:
 			end--
 		case roomForFirst:
-			end = p.pos + 1
+			end = pos + 1
 		}
 		return int8(end-tail-uint8(c.size)) <= 0
 	}
@@ -176,43 +181,63 @@ func (s *state) produce(c *setting, f flaw, i int, next func(label string, s sta
 	}
 	pc := p.pc
 	if pc == writeSource && slots == 1 {
-		pc = take
+		pc = lookFirst
 	}
 	switch pc {
 	case writeSource:
 		to("write source", fence, func(_ *state, p *producer) { p.pending = sourcePending })
 	case fence:
 		if f == noFence || p.pending == 0 && p.late.pending == 0 {
-			to("fence", take, func(*state, *producer) {})
+			to("fence", lookFirst, func(*state, *producer) {})
 		}
-	case take:
-		to("take", lookNear, func(n *state, p *producer) {
-			p.pos = n.head
-			if p.pending |= 1<<(2*slots) - 1; f == tornTake {
-				p.pc = takeAdd
-			} else {
-				n.head += slots
-			}
+	case lookFirst:
+		to("look at the cached tail", take, func(_ *state, p *producer) { p.seen = s.near })
+	case take, takeAdd:
+		at := p.pos
+		if pc == take {
+			at = s.head
+		}
+		next := lookNear
+		if room(at, p.seen) {
+			next = store
+		}
+		if pc == take && f == tornTake {
+			to("take", takeAdd, func(_ *state, p *producer) { p.pos = at })
+			break
+		}
+		to("take", next, func(n *state, p *producer) {
+			n.head = at + slots
+			p.pos, p.seen = at, 0
+			p.pending |= 1<<(2*slots) - 1
 		})
-	case takeAdd:
-		to("add", lookNear, func(n *state, p *producer) { n.head = p.pos + slots })
 	case lookNear:
-		pc := lookFar
-		if room(s.near) {
-			pc = store
+		next := claim
+		if room(p.pos, s.near) {
+			next = store
 		}
-		to("look at the cached tail", pc, func(*state, *producer) {})
+		to("look at the cached tail again", next, func(*state, *producer) {})
+	case claim: // the right to read the tail for all
+		if s.poller {
+			to("another reads the tail", lookNear, func(*state, *producer) {})
+		} else {
+			to("claim", lookFar, func(n *state, _ *producer) { n.poller = true })
+		}
 	case lookFar:
-		to("look at the tail", keepNear, func(n *state, p *producer) { p.far = n.tail })
+		to("look at the tail", keepNear, func(n *state, p *producer) { p.seen = n.tail })
 	case keepNear:
-		pc := lookNear
-		if room(p.far) {
-			pc = store
-		}
-		to("keep the tail", pc, func(n *state, p *producer) {
-			if n.near, p.far = p.far, 0; f == cachesTooMuch {
+		to("keep the tail", release, func(n *state, p *producer) {
+			if n.near = p.seen; f == cachesTooMuch {
 				n.near = p.pos
 			}
+		})
+	case release:
+		next := lookNear
+		if room(p.pos, p.seen) {
+			next = store
+		}
+		to("release", next, func(n *state, p *producer) {
+			n.poller = f == keepsPoller && next == store
+			p.seen = 0
 		})
 	case store:
 		if p.pending&sourcePending == 0 && p.late.pending == 0 {

@@ -25,7 +25,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { MAX_RINGS = 8, MAX_PRODUCERS = 64, BURST = 32 };
+enum { MAX_RINGS = 8, MAX_PRODUCERS = 64, BURST = 32, NOBODY = MAX_PRODUCERS };
 
 struct source {
     uint64_t word[4];
@@ -45,6 +45,12 @@ static int mixed, over;
 static struct {
     uint64_t of[MAX_PRODUCERS], fenced[MAX_PRODUCERS];
 } seen[MAX_RINGS];
+
+/*
+ * What each producer wrote last before its quiet or fence, without any slot that
+ * names it: as a direct store to a peer, which these have to cover too.
+ */
+static uint64_t direct[MAX_PRODUCERS];
 
 struct producer {
     pthread_t thread;
@@ -177,12 +183,22 @@ static void get(struct producer *p, uint32_t ring)
 
 static void quiet(struct producer *p, uint32_t ring)
 {
-    if (shmemi_ring_quiet(rings, n_rings, ring, 0) != 0)
+    direct[p->number] = p->sent[ring];
+    if (shmemi_ring_quiet(rings, n_rings, ring, p->number) != 0)
         FAIL("producer %u, ring %u: stopped", p->number, ring);
     for (uint32_t r = 0; r < n_rings; r++)
         if (seen[r].fenced[p->number] != p->fenced[r])
             FAIL("producer %u, ring %u: quiet after %" PRIu64 " of %" PRIu64 " operations",
                  p->number, r, seen[r].fenced[p->number], p->fenced[r]);
+}
+
+static void fence(struct producer *p, uint32_t ring)
+{
+    /* The only ring's fence does not wait until it was met. */
+    if (n_rings > 1)
+        direct[p->number] = p->sent[ring];
+    if (shmemi_ring_fence(rings, n_rings, ring, n_rings > 1 ? p->number : NOBODY) != 0)
+        FAIL("producer %u, ring %u: stopped", p->number, ring);
 }
 
 static void *produce(void *arg)
@@ -205,8 +221,8 @@ static void *produce(void *arg)
             get(p, ring);
         else if (pick == 30)
             quiet(p, ring);
-        else if (shmemi_ring_fence(rings, n_rings, ring, 0) != 0)
-            FAIL("producer %u, ring %u: stopped", p->number, ring);
+        else
+            fence(p, ring);
     }
     quiet(p, p->number % n_rings);
     return NULL;
@@ -217,6 +233,12 @@ static void serve(struct consumer *c, uint32_t ring, const uint64_t *w)
     uint64_t op = shmemi_get_op(w), producer = shmemi_get_pe(w), sequence = shmemi_get_dest(w);
     uint64_t *had = &seen[ring].of[producer % MAX_PRODUCERS];
     uint64_t value = value_of(ring, (uint32_t)producer, sequence);
+    if (op == SHMEMI_OP_QUIET || op == SHMEMI_OP_FENCE) {
+        uint64_t of = shmemi_get_context(w);
+        if (of != NOBODY && direct[of] != seen[ring].of[of])
+            FAIL("ring %u: producer %" PRIu64 " wrote %" PRIu64 " before its quiet or fence", ring,
+                 of, direct[of]);
+    }
     if (op == SHMEMI_OP_QUIET) {
         consumer_done(c, c->position);
         return;

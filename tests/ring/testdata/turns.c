@@ -123,6 +123,10 @@ static void stopped(uint32_t log2_slots)
     b = shmemi_burst_begin(&r, 2, 1);
     shmemi_burst_store(&b, 0, &nop, 1);
     shmemi_burst_end(&b);
+    near_of(&r)->poller = 1; /* as of a thread that died while it read the tail */
+    shmemi_push(&r, &nop, 1);
+    if (shmemi_ring_quiet(&r, 1, 0, 0) != SHMEMI_STOPPED)
+        FAIL("quiet in a stopped ring is complete");
     uint64_t w[6], n = 0;
     while (consumer_next(&c, w) != 0)
         n++;
