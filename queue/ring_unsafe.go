@@ -158,7 +158,7 @@ func (r *Ring) Take(ops []Op) int {
 		begin := at
 		var w0, w1 uint64
 		for at != last {
-			slot := (*[2 * MaxSlots]uint64)(at)
+			slot := (*[2]uint64)(at)
 			w0, w1 = atomic.LoadUint64(&slot[0]), atomic.LoadUint64(&slot[1])
 			if int64((w0^lap)|(w1^lap)) < 0 {
 				break
@@ -194,7 +194,7 @@ func (r *Ring) long(op *Op, at unsafe.Pointer, left, lap uint64) bool {
 		return true
 	case k > left:
 		return r.Next(op) == Found
-	case !r.others(op, (*[2 * MaxSlots]uint64)(at), k, lap):
+	case !r.others(op, at, k, lap):
 		return false
 	}
 	r.pos += k
@@ -203,13 +203,14 @@ func (r *Ring) long(op *Op, at unsafe.Pointer, left, lap uint64) bool {
 
 // others reads the slots after the first of an operation of k, which lie one
 // behind the other and have the same lap. False: one is not there yet.
-func (r *Ring) others(op *Op, slot *[2 * MaxSlots]uint64, k, lap uint64) bool {
+func (r *Ring) others(op *Op, at unsafe.Pointer, k, lap uint64) bool {
 	w := &r.words
-	w[0] = slot[0] // valid, and nobody writes it before it is published
+	w[0] = *(*uint64)(at) // valid, and nobody writes it before it is published
 	var missing uint64
-	for i := uint64(2); i < 2*k; i++ {
-		w[i] = atomic.LoadUint64(&slot[i])
-		missing |= w[i] ^ lap
+	for i := uint64(1); i < k; i++ {
+		slot := (*[2]uint64)(unsafe.Add(at, i*slotSize))
+		w[2*i], w[2*i+1] = atomic.LoadUint64(&slot[0]), atomic.LoadUint64(&slot[1])
+		missing |= (w[2*i] ^ lap) | (w[2*i+1] ^ lap)
 	}
 	if int64(missing) < 0 {
 		return false
