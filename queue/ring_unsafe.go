@@ -228,23 +228,23 @@ func (o *Op) Slots() uint64 { return max(uint64(slotsOf[o.Code]), 1) }
 // Publish gives the slots of what was read back to the producers.
 func (r *Ring) Publish() {
 	if r.line.Tail != r.pos { // nobody else writes it
-		atomic.StoreUint64(&r.line.Tail, r.pos)
+		storeRelease64(&r.line.Tail, r.pos)
 	}
 }
 
 // Done tells those who wait for the quiet that ended at position p, or for one
 // before it, that it is complete.
-func (r *Ring) Done(p uint64) { atomic.StoreUint64(&r.line.Done, p) }
+func (r *Ring) Done(p uint64) { storeRelease64(&r.line.Done, p) }
 
 // Fenced tells those who wait for the fence that ended at position p, or for one
 // before it, that it holds for all threads.
-func (r *Ring) Fenced(p uint64) { atomic.StoreUint64(&r.line.Fenced, p) }
+func (r *Ring) Fenced(p uint64) { storeRelease64(&r.line.Fenced, p) }
 
 // Answer tells the one who claimed reply i what its operation gave.
 func (r *Ring) Answer(i uint16, value uint64, status int32) {
 	reply := (*Reply)(unsafe.Add(r.replies, uintptr(i)%Replies*unsafe.Sizeof(Reply{})))
 	reply.Value, reply.Status = value, status
-	atomic.StoreUint32(&reply.Turn, reply.Turn+1)
+	storeRelease32(&reply.Turn, reply.Turn+1)
 }
 
 // Sleep announces, or takes back, that the consumer sleeps.

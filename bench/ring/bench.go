@@ -68,14 +68,16 @@ func (b *bench) execute(who string, s *rings, a *run, start func() error) error 
 	if a.limit == 0 {
 		a.limit = uint64((b.seconds*10 + 10) * 1e9) // a shared machine has its moments
 	}
-	a.yields = b.core < 0
+	a.yields = runtime.NumCPU() <= 4
 	runtime.GC() // the collector is off while consuming
 	done := make(chan error, 1)
 	ready := make(chan struct{})
 	go func() {
-		// The thread ends with this goroutine, for its binding must not stay.
-		runtime.LockOSThread()
-		if b.core >= 0 && !pin(b.core) {
+		if who != "go" {
+			// The thread ends with this goroutine, for its binding must not stay.
+			runtime.LockOSThread()
+		}
+		if who != "go" && b.core >= 0 && !pin(b.core) {
 			done <- fmt.Errorf("bind the consumer to core %d: the core is not this process's", b.core)
 			close(ready)
 			return
@@ -91,7 +93,7 @@ func (b *bench) execute(who string, s *rings, a *run, start func() error) error 
 		}
 		close(ready)
 		switch who {
-		case "go", "tick":
+		case "go", "locked", "tick":
 			c.consume(a)
 		case "c":
 			consumeInC(s.all, a)

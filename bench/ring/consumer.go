@@ -40,42 +40,36 @@ func (a *run) waits() uint64 {
 type consumer struct {
 	rings    []*queue.Ring
 	out      *provider
+	ops      [batchSize]queue.Op
 	due      [batchSize]uint64
 	sleepers *heads // nil: look without end
 }
 
 // batch takes one batch of a ring and returns how many operations it was.
 func (c *consumer) batch(r *queue.Ring, a *run) int {
-	var op queue.Op
+	n := r.Take(c.ops[:])
 	var sum uint64
-	n := 0
-loop:
-	for n < batchSize {
-		switch r.Next(&op) {
-		case queue.Empty:
-			break loop
-		case queue.Unknown:
+	for i := range c.ops[:n] {
+		op := &c.ops[i]
+		sum += uint64(op.Code) + uint64(op.PE) + op.Dest + uint64(op.Context)
+		switch op.Code {
+		case queue.CodeP:
+			sum += uint64(op.Width) + op.Value
+		case queue.CodePut:
+			sum += op.Local + op.Length
+		case queue.CodeQuiet:
+			r.Done(r.Position())
+		case queue.CodeAMOWide:
+			r.Answer(op.Reply, op.Dest, 0)
+		default:
 			a.unknown++
-		case queue.Found:
-			sum += uint64(op.Code) + uint64(op.PE) + op.Dest + uint64(op.Context)
-			switch op.Code {
-			case queue.CodeP:
-				sum += uint64(op.Width) + op.Value
-			case queue.CodePut:
-				sum += op.Local + op.Length
-			case queue.CodeQuiet:
-				r.Done(r.Position())
-			case queue.CodeAMOWide:
-				r.Answer(op.Reply, op.Dest, 0)
-			}
-			if a.paced {
-				c.due[n] = op.Dest
-				c.out.requests[n] = request{
-					dest: op.Dest, value: op.Value, pe: op.PE, context: op.Context, code: uint8(op.Code), width: op.Width,
-				}
+		}
+		if a.paced {
+			c.due[i] = op.Dest
+			c.out.requests[i] = request{
+				dest: op.Dest, value: op.Value, pe: op.PE, context: op.Context, code: uint8(op.Code), width: op.Width,
 			}
 		}
-		n++
 	}
 	if n == 0 {
 		return 0

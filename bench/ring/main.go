@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -28,8 +27,9 @@ type options struct {
 	out                       string
 }
 
-// consumers are the ways to consume, in the order of the tables.
-var consumers = []string{"go", "tick", "c"}
+// consumers are the ways to consume, in the order of the tables: go is what the
+// proxy does, a goroutine that is not locked to a thread.
+var consumers = []string{"go", "locked", "tick", "c"}
 
 func main() {
 	if err := program(os.Args[1:], os.Stdout); err != nil {
@@ -44,9 +44,9 @@ func program(args []string, stdout io.Writer) (err error) {
 	f.StringVar(&o.producer, "producer", "host", "who pushes: host or gpu")
 	f.StringVar(&o.library, "library", "build/gpu/libringkernels.so", "the kernels of a GPU that pushes")
 	f.StringVar(&o.memory, "memory", "pinned", "memory of a GPU's rings: pinned, managed or bar")
-	names := f.String("consumers", "go,tick,c", "who consumes: go, tick (Go that waits in C), c")
+	names := f.String("consumers", "go,locked,tick,c", "who consumes: go, locked (Go on a thread of its own), tick (as locked, and waits in C), c")
 	f.IntVar(&o.slots, "slots", 4096, "of each ring")
-	f.IntVar(&o.core, "core", -1, "of the consumer; -1: the second where there are more than four")
+	f.IntVar(&o.core, "core", -1, "that a consumer other than go is bound to; -1: none")
 	f.IntVar(&o.reps, "reps", 3, "repetitions of each figure")
 	f.Uint64Var(&o.ops, "ops", 1e8, "operations of a rate, where the time suffices")
 	f.Float64Var(&o.seconds, "seconds", 2, "of a run at most")
@@ -66,9 +66,6 @@ func program(args []string, stdout io.Writer) (err error) {
 	}
 	if o.match, err = regexp.Compile(*match); err != nil {
 		return err
-	}
-	if o.core < 0 && runtime.NumCPU() > 4 {
-		o.core = 1
 	}
 	sections := f.Args()
 	if len(sections) == 0 {

@@ -17,8 +17,8 @@ import sys
 
 import plot
 
-WHO = ["go", "tick", "c"]
-NAMES = {"go": "Go", "tick": "Go, waits in C", "c": "C"}
+WHO = ["go", "locked", "tick", "c"]
+NAMES = {"go": "Go", "locked": "Go, locked", "tick": "Go, locked, waits in C", "c": "C"}
 
 # What, where it is found, a number of it, and which bound it has.
 FIGURES = [
@@ -177,7 +177,7 @@ def paced(rows):
         ],
         out,
     )
-    for who in ("go", "tick"):
+    for who in ("go", "locked", "tick"):
         over = [f"{r:g} M/s" for w, r, x in late["p99"] if w == who and x > 1.05]
         far = [f"{r:g} M/s" for w, r, x in late["p999"] if w == who and x > 2]
         if any(w == who for w, _, _ in late["p99"]):

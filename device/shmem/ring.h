@@ -187,15 +187,19 @@ static __device__ __forceinline__ uint64_t shmemi_push_lanes(const struct shmemi
                                                              const struct shmemi_words *words,
                                                              int slots)
 {
-    unsigned mask = __match_any_sync(__activemask(), (unsigned long long)(uintptr_t)r);
-    unsigned lane;
+    unsigned mask = __activemask(), lane;
+    int same;
+    if ((mask & (mask - 1)) == 0)
+        return shmemi_push(r, words, slots);
+    __match_all_sync(mask, (unsigned long long)(uintptr_t)r, &same);
+    if (!same) /* one ring for each PE or warp; finding out takes 200 cycles */
+        mask = __match_any_sync(mask, (unsigned long long)(uintptr_t)r);
     asm("mov.u32 %0, %%laneid;" : "=r"(lane));
     unsigned leader = (unsigned)__ffs((int)mask) - 1;
     uint64_t p = 0;
     int room = 0;
-    if (lane == leader) {
+    if (lane == leader)
         p = shmemi_take(r, (uint64_t)__popc(mask) * (uint64_t)slots, &room);
-    }
     p = __shfl_sync(mask, (unsigned long long)p, (int)leader);
     room = __shfl_sync(mask, room, (int)leader);
     p += (uint64_t)__popc(mask & ((1u << lane) - 1)) * (uint64_t)slots;

@@ -1,0 +1,8 @@
+//go:build !amd64 || race
+
+package queue
+
+import "sync/atomic"
+
+func storeRelease64(word *uint64, v uint64) { atomic.StoreUint64(word, v) }
+func storeRelease32(word *uint32, v uint32) { atomic.StoreUint32(word, v) }
