@@ -4,6 +4,7 @@
  */
 #include "check.h"
 
+#include <shmem/map.h>
 #include <shmem/state.h>
 
 #include <pthread.h>
@@ -88,7 +89,8 @@ static void meet(void)
 
 static void *work(void *arg)
 {
-    uint32_t id = (uint32_t)(uintptr_t)arg, ring = id % state->ring_count, pe = (uint32_t)right;
+    uint32_t id = (uint32_t)(uintptr_t)arg, pe = (uint32_t)right,
+             ring = shmemi_ring_index(state, pe);
     uint32_t left = (uint32_t)(check.me + check.n - 1) % (uint32_t)check.n;
     struct area *mine = &areas[id];
 

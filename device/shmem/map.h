@@ -1,0 +1,76 @@
+/*
+ * map.h: which ring a thread uses.
+ */
+#ifndef SHMEM_MAP_H
+#define SHMEM_MAP_H
+
+#include "ring.h"
+
+#ifdef __CUDA_ARCH__
+/* The number of the calling thread's block in its grid. */
+static __device__ __forceinline__ uint32_t shmemi_block(void)
+{
+    return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+}
+
+/* The number of its warp in the grid. */
+static __device__ __forceinline__ uint32_t shmemi_warp(void)
+{
+    uint32_t thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    uint32_t warps = (blockDim.x * blockDim.y * blockDim.z + 31) / 32;
+    return shmemi_block() * warps + thread / 32;
+}
+
+static __device__ __forceinline__ uint32_t shmemi_multiprocessor(void)
+{
+    uint32_t n;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(n)); /* may change while a block is preempted */
+    return n;
+}
+#else
+/* The number of the calling host thread, in the order in which threads asked. */
+static inline uint32_t shmemi_thread(void)
+{
+    static uint32_t threads;
+    static __thread uint32_t mine; /* 0: not asked yet */
+    if (mine == 0)
+        mine = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
+    return mine - 1;
+}
+#endif
+
+/*
+ * The ring of the calling thread for an operation on pe, by SHMEM_RING_MAP_BY.
+ * Threads that share a ring share an atomic counter; threads of a warp that
+ * come together pay for it once. Host threads have no blocks or warps: each has
+ * a ring, unless rings go by PE.
+ */
+SHMEMI_HD uint32_t shmemi_ring_index(const struct shmemi_device_state *s, uint32_t pe)
+{
+    uint32_t n;
+    if (s->ring_map == SHMEMI_MAP_PE)
+        return pe % s->ring_count;
+#ifdef __CUDA_ARCH__
+    switch (s->ring_map) {
+    case SHMEMI_MAP_SM:
+        n = shmemi_multiprocessor();
+        break;
+    case SHMEMI_MAP_WARP:
+        n = shmemi_warp();
+        break;
+    default:
+        n = shmemi_block();
+    }
+#else
+    n = shmemi_thread();
+#endif
+    return n % s->ring_count;
+}
+
+SHMEMI_HD const struct shmemi_ring *shmemi_ring_for(const struct shmemi_device_state *s,
+                                                    uint32_t pe)
+{
+    return (const struct shmemi_ring *)s->rings + shmemi_ring_index(s, pe);
+}
+
+#endif
