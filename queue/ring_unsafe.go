@@ -66,6 +66,9 @@ func newRing(m Memory, n int) *Ring {
 // Position is that of the next operation.
 func (r *Ring) Position() uint64 { return r.pos }
 
+// Slots is how many slots the ring has.
+func (r *Ring) Slots() uint64 { return r.mask + 1 }
+
 // Line is what producers are told about the ring.
 func (r *Ring) Line() *Line { return r.line }
 

@@ -62,6 +62,9 @@ func (j *Job) serveRings(waker func(int, *proxy.Engine) Waker) {
 		j.consumers = append(j.consumers, proxy.NewConsumer(e, mine[i], locals, j.reportRing))
 		wakes = append(wakes, e.Rouse)
 	}
+	for _, c := range j.consumers {
+		c.Stall(j.Config.Timeout)
+	}
 	proxy.Join(j.consumers, wakes)
 	for i, e := range j.Engines {
 		e.Attach(j.consumers[i], false)

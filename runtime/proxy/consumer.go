@@ -3,8 +3,10 @@ package proxy
 import (
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"libshmem/queue"
+	"libshmem/runtime/proxy/wait"
 )
 
 // Limits of one consumer.
@@ -52,7 +54,10 @@ type Consumer struct {
 	answers  answers
 	order    order
 
+	stall    time.Duration // how long a ring may stand still; 0: for ever
+	watched  time.Time
 	device   bool // kernels produce
+	looker   *wait.Looker
 	serve    serveState
 	ending   atomic.Bool
 	ended    chan struct{}
@@ -61,10 +66,11 @@ type Consumer struct {
 
 // serving is one ring.
 type serving struct {
-	ring  *queue.Ring
-	kept  []queue.Op // decoded, and still to be taken: there was no room
-	quiet waits
-	fence waits
+	ring    *queue.Ring
+	kept    []queue.Op // decoded, and still to be taken: there was no room
+	quiet   waits
+	fence   waits
+	stalled stalled
 }
 
 // waiting is an operation that found no room.
@@ -90,6 +96,10 @@ const (
 	begun       // pieces were posted
 	fenced      // all but the last were, and a fence after them
 )
+
+// Stall sets how long a ring may stand still before that is reported; 0, the
+// default: for ever. It is called before Attach.
+func (c *Consumer) Stall(d time.Duration) { c.stall = d }
 
 // NewConsumer makes the consumer of rings for e. report is called on the engine's
 // thread for each operation that failed.

@@ -74,7 +74,7 @@ func (n *null) Poll(c []fabric.Completion) (int, error) {
 }
 
 func (n *null) Arm() bool                           { return len(n.queue) == 0 }
-func (n *null) Wait(time.Duration) (bool, error)    { return false, nil }
+func (n *null) Wait(d time.Duration) (bool, error)  { sleep(d); return false, nil }
 func (n *null) Wake()                               {}
 func (n *null) Native() fabric.Native               { return fabric.Native{} }
 func (n *null) ErrorText(*fabric.Completion) string { return "" }

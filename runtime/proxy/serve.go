@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/proxy/wait"
 )
 
 const (
@@ -65,6 +67,7 @@ func (e *Engine) serve(c *Consumer) error {
 		s.worked = now
 		return nil
 	}
+	c.watchRings(now)
 	if c.ending.Load() {
 		return e.endConsumer(c)
 	}
@@ -101,6 +104,9 @@ func (e *Engine) endConsumer(c *Consumer) error {
 		c.lastCall = c.order.asked.Add(1)
 	case c.order.answered.Load() >= c.lastCall:
 		e.consumer.Store(nil)
+		if c.looker != nil {
+			c.looker.Close()
+		}
 		close(c.ended)
 	default:
 		pause()
@@ -108,9 +114,17 @@ func (e *Engine) endConsumer(c *Consumer) error {
 	return nil
 }
 
-// sleepWith sleeps until an operation is pushed, something comes from the
-// network or, where producers cannot wake it, for a short time.
+// sleepWith sleeps until an operation is pushed or something comes from the
+// network, and for idleWait at most.
 func (e *Engine) sleepWith(c *Consumer) error {
+	defer func() { c.serve.looked = time.Time{} }()
+	rest := idleWait
+	if c.stall > 0 {
+		rest = min(rest, c.stall)
+	}
+	if c.device {
+		return e.sleepLooking(c, rest)
+	}
 	for _, s := range c.rings {
 		s.ring.Sleep(true)
 	}
@@ -118,28 +132,34 @@ func (e *Engine) sleepWith(c *Consumer) error {
 		for _, s := range c.rings {
 			s.ring.Sleep(false)
 		}
-		c.serve.looked = time.Time{}
 	}()
 	// A producer stores its slots, then looks whether we sleep; we announce the
 	// sleep, then look at the slots. One of the two must see the other, which
 	// takes a barrier on both sides: this one is issued for all threads.
-	rest := idleWait
 	if !c.serve.orderAll() {
 		rest = time.Millisecond
 	}
-	if c.device {
-		rest = devicePoll
-	}
-	for _, s := range c.rings {
-		if word, lap := s.ring.HeadSlot(); (atomic.LoadUint64(word)^lap)>>63 == 0 {
-			return nil
-		}
-	}
-	if c.order.asked.Load() != c.order.covers {
+	if c.pushed() {
 		return nil
 	}
-	if atomic.LoadUint32(e.wakers.Pollers) > 0 && !c.device {
+	if atomic.LoadUint32(e.wakers.Pollers) > 0 {
 		e.nap() // they see to the network, and producers end the nap
+		return nil
+	}
+	_, err := e.sleepArmed(rest)
+	return err
+}
+
+// sleepLooking is for kernels, which cannot wake anybody: it looks at the rings
+// each devicePoll, in C where the provider can be waited for there.
+func (e *Engine) sleepLooking(c *Consumer, rest time.Duration) error {
+	native := e.prov.Native()
+	if native.Wait == nil {
+		for slept := time.Duration(0); slept < rest && !c.pushed() && !e.stopping.Load() && !c.ending.Load(); slept += devicePoll {
+			if came, err := e.sleepArmed(devicePoll); came || err != nil {
+				return err
+			}
+		}
 		return nil
 	}
 	if !e.tryLock() {
@@ -147,14 +167,51 @@ func (e *Engine) sleepWith(c *Consumer) error {
 	}
 	armed := e.prov.Arm()
 	e.unlock()
-	if !armed {
+	if !armed || c.pushed() {
 		return nil
 	}
-	came, err := e.prov.Wait(rest)
+	if c.looker == nil {
+		c.looker = wait.New(len(c.rings), native.Wait, native.Self)
+	}
+	for _, s := range c.rings {
+		c.looker.Add(s.ring.HeadSlot())
+	}
+	came, failure := c.looker.Sleep(devicePoll, rest)
+	if failure != 0 {
+		return fmt.Errorf("wait for the network: error %d of libfabric", failure)
+	}
 	if came {
 		e.wakeSleepers()
 	}
-	return err
+	return nil
+}
+
+// sleepArmed sleeps until something comes from the network, or wakes it; true at
+// once where there is something to do.
+func (e *Engine) sleepArmed(d time.Duration) (bool, error) {
+	if !e.tryLock() {
+		return true, nil
+	}
+	armed := e.prov.Arm()
+	e.unlock()
+	if !armed {
+		return true, nil
+	}
+	came, err := e.prov.Wait(d)
+	if came {
+		e.wakeSleepers()
+	}
+	return came, err
+}
+
+// pushed tells whether there is something to take, or another consumer asks.
+func (c *Consumer) pushed() bool {
+	for _, s := range c.rings {
+		if word, lap := s.ring.HeadSlot(); (atomic.LoadUint64(word)^lap)>>63 == 0 {
+			return true
+		}
+	}
+	return c.order.asked.Load() != c.order.covers
 }
 
 // watch notices that the thread did not run for a while although it did not

@@ -66,7 +66,9 @@ runtime/gpu/cuda: runtime/gpu runtime/shmerr
     # above
 runtime/gpu/cuda/cudatest:
     # builds C for the tests of others
-runtime/proxy: . fabric queue runtime/shmerr runtime/shmlog
+runtime/proxy/wait:
+    # C for an idle proxy: words and a function, so that it needs nothing
+runtime/proxy: . fabric queue runtime/proxy/wait runtime/shmerr runtime/shmlog
     # the one package that sees both the fabric and the GPU's queue. It
     # gets its provider from runtime/pe, so that a test can give it another
 runtime/pe: . fabric fabric/ofi queue runtime/bootstrap/... runtime/config runtime/heap/... runtime/proxy runtime/shmerr runtime/shmlog runtime/topo/...
@@ -219,6 +221,7 @@ var cgo = map[string]string{
 	"capi/core":          "the C function table that the front gets",
 	"fabric/ofi":         "libfabric",
 	"runtime/gpu/cuda":   "NVIDIA's driver and GDRCopy",
+	"runtime/proxy/wait": "the sleep of an idle proxy",
 	"runtime/topo/hwloc": "hwloc",
 }
 

@@ -1,0 +1,43 @@
+package proxy
+
+import (
+	"fmt"
+	"time"
+)
+
+// stalled is what is known of a ring whose next position has been taken by a
+// producer and not filled.
+type stalled struct {
+	position uint64
+	since    time.Time // zero: it was not so at the last look
+	told     bool
+}
+
+// watchRings reports a ring that stands still because a thread took positions
+// and never filled them: it died, or was stopped by a debugger. What was pushed
+// behind them waits, and so does every quiet. The report comes once for each
+// place, and the wait goes on.
+func (c *Consumer) watchRings(now time.Time) {
+	if c.stall <= 0 || now.Sub(c.watched) < c.stall/8 {
+		return
+	}
+	c.watched = now
+	for i, s := range c.rings {
+		w := &s.stalled
+		// A ring is taken from in the order of its positions, so whatever is
+		// visible behind the next one is what waits.
+		if !s.ring.Ahead(int(s.ring.Slots())) {
+			w.since = time.Time{}
+			continue
+		}
+		if p := s.ring.Position(); w.since.IsZero() || w.position != p {
+			*w = stalled{position: p, since: now}
+			continue
+		}
+		if now.Sub(w.since) >= c.stall && !w.told {
+			w.told = true
+			c.report(fmt.Errorf("ring %d: stands at position %d for %v: a thread took it and has not stored its operation, and those behind it wait "+
+				"(see whether a kernel or thread ended in the middle of a call)", i, w.position, now.Sub(w.since).Round(time.Millisecond)))
+		}
+	}
+}

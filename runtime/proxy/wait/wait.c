@@ -1,0 +1,30 @@
+#include "wait.h"
+
+#include <time.h>
+
+static int pushed(const struct shmemi_look *l)
+{
+    for (int i = 0; i < l->count; i++)
+        if (((__atomic_load_n(l->words[i], __ATOMIC_ACQUIRE) ^ l->laps[i]) >> 63) == 0)
+            return 1;
+    return 0;
+}
+
+static int nap(int64_t ns)
+{
+    struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+    nanosleep(&t, NULL); /* a signal only shortens it */
+    return 0;
+}
+
+int shmemi_look(const struct shmemi_look *l)
+{
+    for (int64_t slept = 0; slept < l->total; slept += l->step) {
+        if (pushed(l))
+            return 1;
+        int r = l->wait ? l->wait(l->self, l->step) : nap(l->step);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}

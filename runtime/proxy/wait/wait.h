@@ -1,0 +1,19 @@
+#ifndef SHMEMI_WAIT_H
+#define SHMEMI_WAIT_H
+
+#include <stdint.h>
+
+/* Sleeps until a ring has work, the network has, or total has passed. */
+struct shmemi_look {
+    uint64_t *const *words; /* where the rings' next operations begin */
+    const uint64_t *laps;   /* what bit 63 of each will be */
+    int count;
+    int (*wait)(void *self, int64_t ns); /* the provider's; NULL: none, only sleep */
+    void *self;
+    int64_t step, total; /* ns */
+};
+
+/* 1: something came; 0: nothing; negative: what wait answered. */
+int shmemi_look(const struct shmemi_look *l);
+
+#endif
