@@ -67,6 +67,8 @@ func TestRules(t *testing.T) {
 		{"every SLOT after FENCE", "st.relaxed.sys", "st.weak", ""},
 		{"every atom before SLOT", fence, "\t@%p1 ret;\n" + fence, `k: every atom before SLOT: after "atom.relaxed.gpu.add.u64 %rd2, [%rd1], %rd3" the end is reached without SLOT`},
 		{"every atom before SLOT", fence, "\t@%p1 trap;\n" + fence, ""},
+		{"one FENCE from nanosleep", fence, "", "k: one FENCE from nanosleep: there are 0"},
+		{"one FENCE from nanosleep", fence, fence + "\t@%p1 bra \t$L__BB0_1;\n", `k: one FENCE from nanosleep: "fence.acq_rel.sys" is in a loop`},
 		{"every ld.relaxed in a loop", wait, "", `k: every ld.relaxed in a loop: "ld.relaxed.sys.u64 %rd4, [%rd1]" is in no loop`},
 	} {
 		if !strings.Contains(right, c.old) {
@@ -77,6 +79,64 @@ func TestRules(t *testing.T) {
 		}
 		if got := judge(t, c.rule, strings.Replace(right, c.old, c.new, 1)); !strings.HasSuffix(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%s, with %q in place of %q:\ngot  %s\nwant %s", c.rule, c.new, c.old, got, c.want)
+		}
+	}
+}
+
+// two is a text with two ways to one end: past a match and a shfl, or not.
+const two = `
+	@%p1 bra $ALONE;
+	match.all.sync.b64 %r1, %rd1, %r2;
+$AGAIN:
+	atom.relaxed.gpu.add.u64 %rd2, [%rd1], 1;
+	shfl.sync.idx.b32 %r1, %r2, 0, 31, -1;
+	st.relaxed.sys.v2.u64 [%rd1], {%rd2, %rd3};
+	bra $END;
+$ALONE:
+	atom.relaxed.gpu.add.u64 %rd2, [%rd1], 2;
+	st.relaxed.sys.v2.u64 [%rd1], {%rd2, %rd4};
+$END:
+	ret;`
+
+// TestParts: from and without leave the paths that they say, and each copy of a
+// step is held to the rules of its own way.
+func TestParts(t *testing.T) {
+	alone, shfl := "[%rd1], 2;\n", "\tshfl.sync.idx.b32 %r1, %r2, 0, 31, -1;\n"
+	last := "\tst.relaxed.sys.v2.u64 [%rd1], {%rd2, %rd4};\n"
+	for _, c := range []struct {
+		rule     string
+		old, new string // what makes the text wrong
+		want     string
+	}{
+		{"one atom from match", "\tbra $END", "\t@%p2 bra $AGAIN;\n\tbra $END",
+			`"atom.relaxed.gpu.add.u64 %rd2, [%rd1], 1" is in a loop`},
+		{"one atom without match", "$ALONE:\n", "$ALONE:\n\tatom.relaxed.gpu.add.u64 %rd2, [%rd1], 3;\n", "there are 2"},
+		{"one atom without match", "\tatom.relaxed.gpu.add.u64 %rd2, " + alone, "", "there are 0"},
+		{"one SLOT without match", last, "", "there are 0"},
+		{"every SLOT after shfl from match", shfl, "", "there is no shfl"},
+		{"every SLOT after shfl from match", shfl, "\t@%p2 bra $ALONE;\n" + shfl,
+			`"st.relaxed.sys.v2.u64 [%rd1], {%rd2, %rd4}" is reached without shfl`},
+		{"every atom before SLOT without match", last, "\t@%p2 bra $END;\n" + last,
+			`after "atom.relaxed.gpu.add.u64 %rd2, [%rd1], 2" the end is reached without SLOT`},
+		{"none shfl without match", last, last + shfl, `there is "shfl.sync.idx.b32 %r1, %r2, 0, 31, -1"`},
+		{"none shfl without match", "\tmatch", "\t@%p2 match", `there is "shfl.sync.idx.b32 %r1, %r2, 0, 31, -1"`},
+		{"none shfl without match", "match.all", "vote.all", "there is no match"},
+		{"some SLOT from shfl without atom", shfl, shfl + "$L:\n\tatom.add.u64 %rd2, [%rd1], 1;\n", "there is none"},
+		{"none atom from shfl without SLOT", shfl, shfl + "\t@%p2 bra $AGAIN;\n",
+			`there is "atom.relaxed.gpu.add.u64 %rd2, [%rd1], 1"`},
+		{"none atom from shfl without SLOT", "\tst.relaxed.sys.v2.u64 [%rd1], {%rd2, %rd3};\n\tbra $END;\n", "",
+			`there is "atom.relaxed.gpu.add.u64 %rd2, [%rd1], 2"`},
+		{"none SLOT from SLOT", "\tbra $END;\n", "", `there is "st.relaxed.sys.v2.u64 [%rd1], {%rd2, %rd4}"`},
+	} {
+		if !strings.Contains(two, c.old) {
+			t.Fatalf("%s: the text has no %q", c.rule, c.old)
+		}
+		if got := judge(t, c.rule, two); got != "" {
+			t.Errorf("%s: the right text is refused: %s", c.rule, got)
+		}
+		want := "k: " + c.rule + ": " + c.want
+		if got := judge(t, c.rule, strings.Replace(two, c.old, c.new, 1)); got != want {
+			t.Errorf("%s, with %q in place of %q:\ngot  %s\nwant %s", c.rule, c.new, c.old, got, want)
 		}
 	}
 }
@@ -151,6 +211,9 @@ func TestSource(t *testing.T) {
 		{"// PTX: never st\n" + k, `line 1: read rule "never st": it has no form that is known (doc.go lists them)`},
 		{"// PTX: every st\n" + k, `line 1: read rule "every st": it has no form that is known (doc.go lists them)`},
 		{"// PTX: some st before red\n" + k, `line 1: read rule "some st before red": it has no form that is known (doc.go lists them)`},
+		{"// PTX: some st from atom before red\n" + k, `line 1: read "atom before red": "atom before red" is no instruction that rules speak of`},
+		{"// PTX: some st without red from atom\n" + k, `line 1: read "red from atom": "red from atom" is no instruction that rules speak of`},
+		{"// PTX: none st without NONE\n" + k, `line 1: read "NONE": no name NONE (// PTX let NONE = ...)`},
 		{"// PTX none st\n" + k, `line 1: read "// PTX none st": neither a rule (// PTX: ...) nor a name (// PTX let NAME = ...)`},
 		{"// PTX let A = st\n// PTX let A = ld\n", "line 2: name A: defined twice, or not in capitals"},
 		{"// PTX let A = st except st.weak\n// PTX let B = A | ld\n", `line 2: read "A | ld": A has an except of its own (write it out)`},

@@ -25,6 +25,13 @@
 //	// PTX: every S before T          each path from an S to the end passes a T
 //	// PTX: every S in a loop
 //
+// Behind each of them may stand which paths it is about. Instructions that are
+// on none of those are as if they were not there.
+//
+//	from T                         what follows a T, as if threads began there
+//	without U                      paths on which no U is carried out
+//	from T without U               what follows a T, up to the next U
+//
 // S, T and U are instructions: `st.relaxed.sys.v2` is every instruction whose
 // first word is st and that has the other words behind it, in this order, with
 // or without more between them. Other words are not looked at: `st` is every
@@ -33,6 +40,8 @@
 //
 //	// PTX let SLOT = st.relaxed.sys.v2
 //
-// A rule that speaks of instructions which the kernel does not have fails, but
-// for those where none is what it says.
+// A rule that speaks of instructions which the kernel, or what is left of it,
+// does not have fails, but for those where none is what it says; a T or U that
+// paths begin or end with has to be there always. What is behind a predicate may
+// not have been carried out: it begins paths and ends none.
 package device

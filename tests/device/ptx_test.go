@@ -3,6 +3,7 @@ package device
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -14,12 +15,14 @@ type instr struct {
 	text      string
 	scope     []map[string]int // labels that it can name, the innermost last
 	next      []int            // indices of instructions; len(body) is the end
+	outside   bool             // on no path that is looked at
 }
 
 // A function is the instructions of one entry, in the order of the text.
 type function struct {
-	name string
-	body []instr
+	name   string
+	body   []instr
+	starts []int // where its paths begin
 }
 
 var (
@@ -47,7 +50,7 @@ func parsePTX(text string) (map[string]function, error) {
 
 // parseFunction reads what follows the parenthesis of a kernel's parameters.
 func parseFunction(name, text string) (function, error) {
-	f := function{name: name}
+	f := function{name: name, starts: []int{0}}
 	open := strings.IndexByte(text, '{')
 	if open < 0 {
 		return f, fmt.Errorf("no body")
@@ -187,4 +190,37 @@ func (f *function) reach(from []int, stop func(*instr) bool) []bool {
 // looped: a thread can come back to this instruction.
 func (f *function) looped(i int) bool {
 	return f.reach(f.body[i].next, func(*instr) bool { return false })[i]
+}
+
+// narrow gives the function with those of its paths only that begin after one
+// of from, where from is not empty, and then carry out none of without. What
+// has to be there to begin or to end a path has to be in the function.
+func (f *function) narrow(from, without set) (*function, error) {
+	g := *f
+	if from.any != nil {
+		all, err := f.find(from)
+		if err != nil {
+			return nil, err
+		}
+		g.starts = nil
+		for _, i := range all {
+			g.starts = append(g.starts, f.body[i].next...)
+		}
+	}
+	g.body = slices.Clone(f.body)
+	if without.any != nil {
+		if _, err := f.find(without); err != nil {
+			return nil, err
+		}
+		for i := range g.body {
+			if without.passed(&g.body[i]) {
+				g.body[i].next, g.body[i].outside = nil, true
+			}
+		}
+	}
+	reached := g.reach(g.starts, func(*instr) bool { return false })
+	for i := range g.body {
+		g.body[i].outside = g.body[i].outside || !reached[i]
+	}
+	return &g, nil
 }

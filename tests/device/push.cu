@@ -11,16 +11,24 @@
 // PTX let SHARED_TAIL = ld.relaxed.sys.global.u64
 // PTX let KEEP_TAIL = st.relaxed.gpu.global.u64
 // PTX let STOPPED = ld.relaxed.sys.global.u32
+// PTX let CLAIM = atom.acquire.gpu.global.or.b32
+// PTX let GIVE_BACK = red.release.gpu.global.and.b32
 
 // The operand rides in the slot: no fence at all, and nothing else is stored.
+// The seen tail is read ahead of the head's answer. A thread that finds room by
+// it goes to the slot and looks at nothing else that others share.
 // PTX: none FENCE
 // PTX: one HEAD
-// PTX: none atom | red except HEAD
+// PTX: none atom | red except HEAD | CLAIM | GIVE_BACK
 // PTX: one SLOT
 // PTX: none st except SLOT | KEEP_TAIL
 // PTX: every HEAD before SLOT | STOPPED
 // PTX: every SLOT after HEAD
-// PTX: every SLOT after SEEN_TAIL
+// PTX: every HEAD after SEEN_TAIL
+// PTX: every CLAIM after HEAD
+// PTX: some SLOT from HEAD without SEEN_TAIL
+// PTX: none SHARED_TAIL | STOPPED | CLAIM | GIVE_BACK | KEEP_TAIL from HEAD without SEEN_TAIL
+// PTX: every CLAIM in a loop
 // PTX: none ld after SLOT
 extern "C" __global__ void push_p(const struct shmemi_ring *r, uint32_t value)
 {
@@ -28,18 +36,33 @@ extern "C" __global__ void push_p(const struct shmemi_ring *r, uint32_t value)
     shmemi_push(r, &words, SHMEMI_SLOTS_P);
 }
 
-// No room: the seen tail first, which is near, then the proxy's; both until
-// there is room or the ring was stopped.
-// PTX: none FENCE | SLOT | atom | red
-// PTX: every SEEN_TAIL in a loop
-// PTX: every SHARED_TAIL in a loop
-// PTX: every STOPPED in a loop
-// PTX: every SHARED_TAIL after SEEN_TAIL
-// PTX: every KEEP_TAIL after SHARED_TAIL
-// PTX: every SHARED_TAIL before KEEP_TAIL
-// PTX: every STOPPED after SHARED_TAIL
+// No room: the seen tail first, which is near. Who then finds nobody reading
+// the proxy's reads it for all: tail, whether the ring was stopped, the tail
+// kept, the claim given back, once each. The others look at the near tail again
+// after a pause, and themselves, seldom, whether the ring was stopped.
+// PTX: none FENCE | SLOT
+// PTX: none atom | red except CLAIM | GIVE_BACK
+// PTX: none st.relaxed except KEEP_TAIL
+// PTX: 1 CLAIM
+// PTX: 1 SHARED_TAIL
 // PTX: 1 KEEP_TAIL
-// PTX: 1 st.relaxed
+// PTX: 1 GIVE_BACK
+// PTX: 2 STOPPED
+// PTX: every CLAIM after SEEN_TAIL
+// PTX: every CLAIM in a loop
+// PTX: every SHARED_TAIL after CLAIM
+// PTX: every STOPPED after SHARED_TAIL from CLAIM without nanosleep
+// PTX: every KEEP_TAIL after STOPPED from SHARED_TAIL
+// PTX: every GIVE_BACK after KEEP_TAIL
+// PTX: every SHARED_TAIL before GIVE_BACK
+// PTX: none CLAIM | SEEN_TAIL | nanosleep from SHARED_TAIL without GIVE_BACK
+// PTX: none SHARED_TAIL | KEEP_TAIL | GIVE_BACK from GIVE_BACK without CLAIM
+// PTX: some SEEN_TAIL from CLAIM without SHARED_TAIL
+// PTX: none CLAIM | SEEN_TAIL from CLAIM without nanosleep
+// PTX: none CLAIM from CLAIM without SEEN_TAIL
+// PTX: some STOPPED from CLAIM without SHARED_TAIL
+// PTX: some SEEN_TAIL from nanosleep without STOPPED
+// PTX: every STOPPED in a loop
 extern "C" __global__ void back_pressure(const struct shmemi_ring *r, uint64_t end, int *stopped)
 {
     *stopped = shmemi_wait_taken(r, end);
@@ -55,6 +78,8 @@ extern "C" __global__ void back_pressure(const struct shmemi_ring *r, uint64_t e
 // PTX: every SYSTEM_FENCE after st except SLOT | KEEP_TAIL
 // PTX: every SLOT after SYSTEM_FENCE
 // PTX: every HEAD after SYSTEM_FENCE
+// PTX: every HEAD after SEEN_TAIL
+// PTX: every HEAD before SLOT | STOPPED
 // PTX: none FENCE between HEAD and SLOT
 // PTX: none FENCE | st except SLOT after SLOT
 extern "C" __global__ void push_fresh_put(const struct shmemi_ring *r, uint64_t *source)
@@ -72,8 +97,9 @@ extern "C" __global__ void push_fresh_put(const struct shmemi_ring *r, uint64_t 
 // PTX: 64 SLOT
 // PTX: every SLOT after SYSTEM_FENCE
 // PTX: every SLOT after HEAD
-// PTX: every SLOT after SEEN_TAIL
-// PTX: none SEEN_TAIL | SHARED_TAIL | STOPPED | FENCE | st except SLOT after SLOT
+// PTX: every HEAD after SEEN_TAIL
+// PTX: none FENCE between HEAD and SLOT
+// PTX: none SEEN_TAIL | SHARED_TAIL | STOPPED | CLAIM | FENCE | st except SLOT after SLOT
 extern "C" __global__ void burst(const struct shmemi_ring *r, uint64_t *source)
 {
     for (int i = 0; i < 32; i++)
@@ -90,18 +116,42 @@ extern "C" __global__ void burst(const struct shmemi_ring *r, uint64_t *source)
 }
 
 // The lanes of a warp that come together: one of them adds and looks. It tells
-// the others the position, in two halves, and whether there is room.
-// PTX: 3 shfl.sync
+// the others the position, in two halves, and whether there is room. A lane that
+// finds itself alone does what push_p does and asks no other lane. The compiler
+// makes two copies of the steps, so that each rule speaks of one of them: what
+// follows match.all.sync, or the paths without it.
 // PTX: none FENCE
-// PTX: one HEAD
-// PTX: none atom | red except HEAD
-// PTX: one SLOT
+// PTX: 2 HEAD
+// PTX: none atom | red except HEAD | CLAIM | GIVE_BACK
+// PTX: 2 SLOT
 // PTX: none st except SLOT | KEEP_TAIL
+// PTX: every HEAD after SEEN_TAIL
+// PTX: none SHARED_TAIL | STOPPED | CLAIM | GIVE_BACK | KEEP_TAIL from HEAD without SEEN_TAIL
+// PTX: every CLAIM after HEAD
+// PTX: every CLAIM in a loop
+// PTX: none shfl | match | SEEN_TAIL | SHARED_TAIL | STOPPED | CLAIM after SLOT
+// PTX: every match.all.sync | HEAD after activemask
+//
+// Alone:
+// PTX: none match | shfl without match.all.sync
+// PTX: one HEAD without match.all.sync
+// PTX: one SLOT without match.all.sync
+// PTX: every HEAD before SLOT | STOPPED without match.all.sync
+// PTX: every SLOT after HEAD without match.all.sync
+//
+// With others; those whose ring is not everybody's find out who shares theirs.
+// PTX: one match.all.sync
 // PTX: one match.any.sync
-// PTX: every HEAD after match.any.sync
-// PTX: every HEAD before shfl.sync
-// PTX: every SLOT after shfl.sync
-// PTX: none shfl | SEEN_TAIL | SHARED_TAIL | STOPPED after SLOT
+// PTX: every match.any.sync after match.all.sync
+// PTX: some HEAD from match.all.sync without match.any.sync
+// PTX: none SEEN_TAIL | HEAD between match.all.sync and match.any.sync
+// PTX: none match after SEEN_TAIL | HEAD | shfl
+// PTX: 3 shfl.sync
+// PTX: one HEAD from match.all.sync
+// PTX: one SLOT from match.all.sync
+// PTX: every HEAD before shfl.sync from match.all.sync
+// PTX: every SLOT after shfl.sync from match.all.sync
+// PTX: none HEAD | SEEN_TAIL | CLAIM after shfl
 extern "C" __global__ void push_lanes(const struct shmemi_ring *r, uint32_t value)
 {
     struct shmemi_words words = shmemi_pack_p(1, 0, 64 + 4 * threadIdx.x, 2, value);
@@ -109,16 +159,28 @@ extern "C" __global__ void push_lanes(const struct shmemi_ring *r, uint32_t valu
 }
 
 // The same with memory that each lane has just written. A fence orders what the
-// thread itself wrote, so every lane carries it out, at the same time.
+// thread itself wrote, so every lane carries it out, at the same time, before it
+// looks for others.
 // PTX: one FENCE
 // PTX: one SYSTEM_FENCE
 // PTX: every SYSTEM_FENCE after st except SLOT | KEEP_TAIL
-// PTX: every match.any.sync after SYSTEM_FENCE
-// PTX: 2 SLOT
+// PTX: every activemask | match after SYSTEM_FENCE
+// PTX: every HEAD after SYSTEM_FENCE
 // PTX: every SLOT after SYSTEM_FENCE
-// PTX: one HEAD
+// PTX: every HEAD after SEEN_TAIL
 // PTX: none FENCE between HEAD and SLOT
 // PTX: none FENCE | st except SLOT after SLOT
+// PTX: 2 HEAD
+// PTX: 4 SLOT
+// PTX: one HEAD without match.all.sync
+// PTX: 2 SLOT without match.all.sync
+// PTX: every HEAD before SLOT | STOPPED without match.all.sync
+// PTX: every SLOT after HEAD without match.all.sync
+// PTX: one HEAD from match.all.sync
+// PTX: 2 SLOT from match.all.sync
+// PTX: 3 shfl.sync
+// PTX: every HEAD before shfl.sync from match.all.sync
+// PTX: every SLOT after shfl.sync from match.all.sync
 extern "C" __global__ void push_fresh_lanes(const struct shmemi_ring *r, uint64_t *source)
 {
     source[threadIdx.x] = 7;
@@ -137,6 +199,7 @@ extern "C" __global__ void push_fresh_lanes(const struct shmemi_ring *r, uint64_
 // PTX: every SLOT after SYSTEM_FENCE
 // PTX: every bar.sync | barrier.sync after SYSTEM_FENCE
 // PTX: every HEAD after SYSTEM_FENCE
+// PTX: every HEAD after SEEN_TAIL
 // PTX: every HEAD before bar.sync | barrier.sync
 // PTX: every SLOT after bar.sync | barrier.sync
 // PTX: none FENCE | bar | barrier | st except SLOT after SLOT

@@ -23,6 +23,9 @@ type set struct {
 }
 
 func (s set) has(in *instr) bool {
+	if in.outside {
+		return false
+	}
 	is := func(p []string) bool { return matchesOp(p, in.op) }
 	return slices.ContainsFunc(s.any, is) && !slices.ContainsFunc(s.except, is)
 }
@@ -93,10 +96,42 @@ type rule struct {
 	check func(f *function) error
 }
 
-var form = regexp.MustCompile(`^(one|some|none|every|[0-9]+) (.+?)(?: (after|before) (.+)| between (.+) and (.+)| (in a loop))?$`)
+var (
+	form = regexp.MustCompile(`^(one|some|none|every|[0-9]+) (.+?)(?: (after|before) (.+)| between (.+) and (.+)| (in a loop))?$`)
+	// part is what narrows a rule to some of the paths.
+	part = regexp.MustCompile(`^(.+?)(?: from (.+?))?(?: without (.+?))?$`)
+)
 
+// parseRule reads a rule, which is a statement about all paths, or about those
+// that from and without leave.
 func parseRule(text string, names map[string]set) (rule, error) {
-	m := form.FindStringSubmatch(text)
+	m := part.FindStringSubmatch(text)
+	r, err := parseStatement(text, m[1], names)
+	if err != nil || m[2]+m[3] == "" {
+		return r, err
+	}
+	var cuts [2]set
+	for i, text := range m[2:] {
+		if text != "" {
+			if cuts[i], err = parseSet(text, names); err != nil {
+				return rule{}, err
+			}
+		}
+	}
+	whole := r.check
+	r.check = func(f *function) error {
+		g, err := f.narrow(cuts[0], cuts[1])
+		if err != nil {
+			return err
+		}
+		return whole(g)
+	}
+	return r, nil
+}
+
+// parseStatement reads what a rule, given whole for messages, says of paths.
+func parseStatement(text, statement string, names map[string]set) (rule, error) {
+	m := form.FindStringSubmatch(statement)
 	if m == nil {
 		return rule{}, fmt.Errorf("read rule %q: it has no form that is known (doc.go lists them)", text)
 	}
@@ -221,7 +256,7 @@ func everyAfter(f *function, s, other set) error {
 	if _, err := f.find(other); err != nil {
 		return err
 	}
-	reached := f.reach([]int{0}, other.passed)
+	reached := f.reach(f.starts, other.passed)
 	for _, i := range all {
 		if reached[i] {
 			return fmt.Errorf("%q is reached without %s", f.body[i].text, other.text)

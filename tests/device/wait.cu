@@ -17,14 +17,19 @@
 
 // What the caller wrote is visible before the slot is, and what the proxy wrote
 // before it said done is visible after: a value loaded next is behind the wait.
+// Whether the ring was stopped is not asked at each look.
 // PTX: one FENCE
 // PTX: one SYSTEM_FENCE
 // PTX: every SYSTEM_FENCE after st except SLOT | KEEP_TAIL
 // PTX: one SLOT
 // PTX: every SLOT after SYSTEM_FENCE
+// PTX: one HEAD
 // PTX: every HEAD after SYSTEM_FENCE
+// PTX: every HEAD after NEAR_WORD
 // PTX: some PASSED
 // PTX: every PASSED in a loop
+// PTX: some FAR_WORD from PASSED
+// PTX: some PASSED from PASSED without FAR_WORD
 // PTX: every PASSED after HEAD
 // PTX: every ld.volatile after PASSED
 // PTX: none SHARED_TAIL | SLOT after PASSED
@@ -60,8 +65,12 @@ extern "C" __global__ void quiet_many(const struct shmemi_ring *rings, uint64_t 
 // PTX: one FENCE
 // PTX: one SYSTEM_FENCE
 // PTX: every SYSTEM_FENCE after st except SLOT | KEEP_TAIL
+// PTX: one HEAD
+// PTX: every HEAD after SYSTEM_FENCE
+// PTX: every HEAD after NEAR_WORD
 // PTX: one SLOT
 // PTX: every SLOT after SYSTEM_FENCE
+// PTX: every SLOT after HEAD
 // PTX: none ld.acquire
 extern "C" __global__ void fence_one(const struct shmemi_ring *rings, uint64_t *mine)
 {
@@ -84,19 +93,28 @@ extern "C" __global__ void fence_many(const struct shmemi_ring *rings)
 
 // The turn is read before the operation is seen, and the value after the turn
 // has changed; the place is another's only when both were read. No fence: the
-// operand rides in the slots.
+// operand rides in the slots. Before the head a claim is for a place, and after
+// it for the proxy's tail, which back_pressure is about.
 // PTX: none FENCE
-// PTX: some CLAIM
+// PTX: some CLAIM without HEAD
+// PTX: 1 CLAIM from HEAD
 // PTX: every HEAD after CLAIM
+// PTX: every HEAD after FAR_WORD from CLAIM
 // PTX: every HEAD after FAR_WORD
+// PTX: every HEAD after NEAR_WORD
 // PTX: 2 SLOT
 // PTX: every TURN in a loop
+// PTX: some TURN from TURN without FAR_WORD
+// PTX: some FAR_WORD from TURN without VALUE
 // PTX: every TURN after HEAD
-// PTX: one GIVE_BACK
-// PTX: every GIVE_BACK after TURN
-// PTX: every GIVE_BACK after VALUE
-// PTX: none VALUE | TURN | FAR_WORD after GIVE_BACK
-// PTX: none SLOT after TURN
+// PTX: 2 GIVE_BACK
+// PTX: one GIVE_BACK from TURN
+// PTX: every GIVE_BACK after VALUE from TURN
+// PTX: every GIVE_BACK after FAR_WORD from TURN
+// PTX: every GIVE_BACK after HEAD
+// PTX: every GIVE_BACK after SHARED_TAIL without TURN
+// PTX: none VALUE | TURN | FAR_WORD after GIVE_BACK from TURN
+// PTX: none SLOT | CLAIM after TURN
 extern "C" __global__ void fetch(const struct shmemi_ring *r, uint64_t *result)
 {
     uint32_t i = shmemi_reply_claim(r, threadIdx.x);
