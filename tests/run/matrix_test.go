@@ -29,6 +29,8 @@ var configurations = []configuration{
 	{name: "hosts-2", args: on("2", append(onTCP, "--hosts", "2")...)},
 	{name: "hosts-4", args: on("4", append(onTCP, "--hosts", "2")...)},
 	{name: "hosts-3-1", args: on("4", append(onTCP, "--hosts", "3,1", "--map", "cyclic")...)},
+	// Rings, and what goes through them, spread over two proxy threads.
+	{name: "proxies-2", args: on("4", append(onTCP, "--hosts", "2", "-x", "SHMEM_PROXY_THREADS=2")...)},
 	{name: "netns-2", args: on("2", "--hosts", "2", "--host-netns"), namespaces: true},
 	{name: "asan-node-2", args: on("2"), build: "asan"},
 	{name: "asan-hosts-2", args: on("2", append(onTCP, "--hosts", "2")...), build: "asan"},
