@@ -228,7 +228,18 @@ $(GPU_COMMANDS:%=$(BUILD)/gpu/go/%): $(BUILD)/gpu/go/%: $(GO_SRC) $(wildcard tes
 	CGO_ENABLED=1 CC="$(CC)" $(GO) build -trimpath -ldflags=-s -o $@ ./tests/gpu/$*
 
 # What bench/gpu/run.sh runs there.
-gpu-bench: $(BUILD)/gpu/ring $(BUILD)/gpu/libringkernels.so $(BUILD)/gpu/probe
+gpu-bench: $(BUILD)/gpu/ring $(BUILD)/gpu/libringkernels.so $(BUILD)/gpu/probe gpu-test \
+    $(BUILD)/gpu/proxy.test $(BUILD)/gpu/wait.test $(BUILD)/gpu/rings
+
+# What the proxy itself costs: Go's benchmarks, and threads of the host through
+# the library.
+$(BUILD)/gpu/proxy.test: $(GO_SRC) $(wildcard queue/*.go queue/queuetest/*.go)
+	CGO_ENABLED=1 CC="$(CC)" $(GO) test -c -trimpath -ldflags=-s -o $@ ./runtime/proxy
+$(BUILD)/gpu/wait.test: $(GO_SRC)
+	CGO_ENABLED=1 CC="$(CC)" $(GO) test -c -trimpath -ldflags=-s -o $@ ./runtime/proxy/wait
+$(BUILD)/gpu/rings: bench/rings.c $(HEADERS) $(DEVICE_HEADERS) $(BUILD)/lib/libshmem.so
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_C) -O2 -pthread -Iinclude -Idevice -o $@ $< -L$(BUILD)/lib -lshmem
 
 $(BUILD)/gpu/ring: $(GO_SRC) $(wildcard queue/*.go bench/ring/*.go bench/ring/*.[ch]) $(DEVICE_HEADERS)
 	@mkdir -p $(@D)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Runs on a machine with a GPU what `make gpu-bench` built, here or elsewhere:
 #
-#   bench/gpu/run.sh [PART...]      basic (the default), sustained, memory, limits
+#   bench/gpu/run.sh [PART...]      basic (the default), sustained, memory, proxy, limits
 #
 # The machine needs NVIDIA's driver; of this tree it needs bench/gpu/run.sh and
 # build/gpu. Rows go to ring-gpu.jsonl, the limits of the machine to
-# ring-limits.tsv, in the folder that OUT names, else beside the programs; in
+# ring-limits.tsv, what the proxy costs to ring-proxy.txt, in the folder that OUT names, else beside the programs; in
 # bench/results, bench/ring/report.py makes the page of them.
 #
 # basic takes about three minutes, each of the others two.
@@ -43,11 +43,18 @@ for part in "${@:-basic}"; do
             ring 100 -producer gpu -memory "$memory" -seconds 0.5 -reps 2 -match ' (1x1|1x32|32x32|132x256) 1$' rate ack
         done
         ;;
+    proxy) # what an operation costs it, and what idling does
+        {
+            "$base/proxy.test" -test.run '^$' -test.bench 'Consumer|Engine/ordered' -test.benchtime 1000000x -test.count 3 &&
+                "$base/wait.test" -test.run '^$' -test.bench . -test.benchtime 1x -test.count 3 &&
+                for _ in 1 2 3; do "$base/bin/shmemrun" -n 2 --hosts 2 -x SHMEM_PROVIDER=tcp --timeout 60 "$base/rings" || exit; done
+        } >"$out/ring-proxy.txt" || status=1
+        ;;
     limits) # of the same path, without the library's protocol
         timeout -k 5 150 "$base/probe" info queue qrtt >"$out/ring-limits.tsv" || status=1
         ;;
     *)
-        echo "run.sh: part $part: there is none of this name (use basic, sustained, memory, limits)" >&2
+        echo "run.sh: part $part: there is none of this name (use basic, sustained, memory, proxy, limits)" >&2
         exit 2
         ;;
     esac
