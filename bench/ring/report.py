@@ -95,7 +95,7 @@ def figures(rows):
             [field, *(["shape", "rings"] if metric == "rate" else []), "memory"], **want
         )
         names = [field, *(["shape", "rings"] if metric == "rate" else []), "memory"]
-        values = {k: rows.median(**want, **dict(zip(names, k))) for k in keys}
+        values = {k: rows.median(**{**want, **dict(zip(names, k))}) for k in keys}
         if not values:
             out.append([what, producer, unit, "", "", bound, "not measured"])
             continue
