@@ -4,8 +4,8 @@ package queue
 
 // storeRelease64 and storeRelease32 store after everything before them, in the
 // order of this processor's plain stores. Package atomic has only stores that
-// also keep what follows from going ahead: an exchange, which waits until the
-// line that a GPU has just read is this processor's again.
+// also keep what follows from going ahead: an exchange, which waits for all
+// earlier stores.
 
 //go:noescape
 func storeRelease64(word *uint64, v uint64)

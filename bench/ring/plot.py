@@ -19,7 +19,7 @@ def _frame(width, height, title, body):
         f'viewBox="0 0 {width} {height}">'
     )
     back = f'<rect width="{width}" height="{height}" fill="white"/>'
-    return "\n".join([head, back, _text(10, 18, title, weight="bold"), *body, "</svg>"])
+    return "\n".join([head, back, _text(10, 18, title, weight="bold"), *body, "</svg>\n"])
 
 
 def _legend(names, x, y):
