@@ -50,6 +50,8 @@ type Job struct {
 
 	rings     *queue.Host // nil until somebody asks
 	consumers []*proxy.Consumer
+	reports   *reports
+	stderr    io.Writer
 
 	log     *shmlog.Log
 	boot    bootstrap.Bootstrap
@@ -66,7 +68,7 @@ func Start(o Options) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Job{Config: cfg}
+	j := &Job{Config: cfg, stderr: o.Stderr}
 	if err := j.start(o, warnings); err != nil {
 		return nil, errors.Join(err, j.release())
 	}

@@ -2,7 +2,7 @@ package pe
 
 import (
 	"fmt"
-	"os"
+	"time"
 	"unsafe"
 
 	"libshmem/queue"
@@ -57,9 +57,11 @@ func (j *Job) serveRings(waker func(int, *proxy.Engine) Waker) {
 		j.rings.Wake(i, w.Function, w.Argument)
 	}
 	locals := proxy.NewLocals()
+	// Nobody else may ever ask about an operation of a ring that failed.
+	j.reports = &reports{to: j.stderr, prefix: fmt.Sprintf("PE %d", j.Me), now: time.Now}
 	var wakes []func()
 	for i, e := range j.Engines {
-		j.consumers = append(j.consumers, proxy.NewConsumer(e, mine[i], locals, j.reportRing))
+		j.consumers = append(j.consumers, proxy.NewConsumer(e, mine[i], locals, j.reports.add))
 		wakes = append(wakes, e.Rouse)
 	}
 	for _, c := range j.consumers {
@@ -73,16 +75,13 @@ func (j *Job) serveRings(waker func(int, *proxy.Engine) Waker) {
 		len(j.rings.Rings), j.Config.RingSize, j.Config.RingMapBy, len(j.Engines))
 }
 
-// reportRing tells of an operation out of a ring that failed: nobody else may
-// ever ask.
-func (j *Job) reportRing(err error) {
-	fmt.Fprintf(os.Stderr, "shmem: PE %d: %v\n", j.Me, err)
-}
-
 // closeRings completes what was pushed and takes the rings away.
 func (j *Job) closeRings() error {
 	for _, c := range j.consumers {
 		c.Finish()
+	}
+	if j.consumers != nil {
+		j.reports.close()
 	}
 	j.consumers = nil
 	if j.rings == nil {

@@ -52,6 +52,13 @@ var rows = []row{
 	{what: "align_odd", status: aborted, say: []string{`PE \d: shmem_align: alignment 24 is not usable \(use a power of two`}},
 	{what: "hints_unknown", status: aborted, say: []string{`PE \d: shmem_malloc_with_hints: hints 0x\w+ have bits that mean nothing`}},
 	{what: "sizes_differ", env: []string{"SHMEM_CHECKS=full"}, status: aborted, say: []string{`PE \d: shmem_malloc: the PEs ask for different sizes, 100 to 101 bytes`}},
+	{what: "ring_operations", only: onHosts, status: 0, say: []string{
+		`shmem: PE \d: ring: p for PE 77 before position \d+: PE 77 does not exist, there are 2`,
+		`shmem: PE \d: ring: put for PE \d before position \d+: 8 bytes at the local address 0x40 cannot be read \(pass memory of this process\)`,
+		`PE 0 went on`, `PE 1 went on`,
+	}},
+	{what: "ring_version", status: aborted, say: []string{`PE \d: shmemi_device_state: the program was built for version \d+ of the rings \(8 bytes of state\), the library has version \d+ .*\(build the program with the headers`}},
+	{what: "rings_before_init", only: onNode, status: aborted, say: []string{`shmem: shmemi_device_state: the library is not initialised`}},
 	{what: "before_init", only: onNode, status: aborted, say: []string{`shmem: shmem_long_p: the library is not initialised \(call shmem_init first`}},
 	{what: "my_pe_before_init", only: onNode, status: aborted, say: []string{`shmem: shmem_my_pe: the library is not initialised`}},
 	{what: "finalize_before_init", only: onNode, status: aborted, say: []string{`shmem: shmem_finalize: the library is not initialised`}},
@@ -138,7 +145,7 @@ func (r row) run(t *testing.T, build, program, where string) {
 
 func compile(t *testing.T, build, name string) string {
 	program := filepath.Join(t.TempDir(), name)
-	gcc := exec.CommandContext(t.Context(), "gcc", "-std=gnu11", "-Wall", "-Wextra", "-I../../include",
+	gcc := exec.CommandContext(t.Context(), "gcc", "-std=gnu11", "-Wall", "-Wextra", "-I../../include", "-I../../device",
 		"-o", program, filepath.Join("testdata", name+".c"), "-L"+filepath.Join(build, "lib"), "-lshmem")
 	if out, err := gcc.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", gcc, err, out)

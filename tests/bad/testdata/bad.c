@@ -3,6 +3,7 @@
  * beside this file knows what the library has to say.
  */
 #include <shmem.h>
+#include <shmem/state.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,10 +164,33 @@ static void hang(void)
     exit(0);
 }
 
+/* The rings go on after an operation that cannot be served. */
+static void ring_operations(void)
+{
+    const struct shmemi_device_state *s = shmemi_host_state();
+    const struct shmemi_ring *r = s->rings;
+    struct shmemi_words w = shmemi_pack_p(77, 0, 64, 2, 1);
+    shmemi_push(r, &w, SHMEMI_SLOTS_P);
+    w = shmemi_pack_put((uint32_t)(1 - me), 0, (uintptr_t)block - s->segment, 64, 8, 0, 0);
+    shmemi_push(r, &w, SHMEMI_SLOTS_PUT);
+    w = shmemi_pack_p((uint32_t)(1 - me), 0, (uintptr_t)block - s->segment, 2, 42);
+    shmemi_push(r, &w, SHMEMI_SLOTS_P);
+    shmemi_ring_quiet(r, s->ring_count, 0, 0);
+    shmem_barrier_all();
+    if (*(int *)block == 42)
+        fprintf(stderr, "PE %d went on\n", me);
+}
+static void ring_version(void)
+{
+    shmemi_device_state(SHMEMI_WIRE_VERSION + 1, 8);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {
+    {"ring_operations", ring_operations},
+    {"ring_version", ring_version},
     {"put_wrong_pe", put_wrong_pe},
     {"p_negative_pe", p_negative_pe},
     {"get_null", get_null},
@@ -206,6 +230,8 @@ int main(int argc, char **argv)
         long word = 0;
         shmem_long_p(&word, 1, 0);
     }
+    if (strcmp(what, "rings_before_init") == 0)
+        shmemi_host_state();
     if (strcmp(what, "my_pe_before_init") == 0)
         shmem_my_pe();
     if (strcmp(what, "finalize_before_init") == 0)
