@@ -143,14 +143,17 @@ func (c *Consumer) drainRing(s *serving) int {
 			return 0
 		}
 		ops = c.batch[:n]
-		s.ring.Publish()
 	}
 	n := 0
 	for ; n < len(ops) && c.room(); n++ {
 		c.take(s, ops, n)
 	}
 	c.flushMerge()
-	s.kept = append(s.kept, ops[n:]...)
+	if s.kept = append(s.kept, ops[n:]...); len(s.kept) == 0 {
+		// Not before: a quiet in another ring relies on it that what the tail has
+		// passed is posted, or waits for room.
+		s.ring.Publish()
+	}
 	return n
 }
 

@@ -338,6 +338,47 @@ func TestConsumerStuckPeer(t *testing.T) {
 	}
 }
 
+// TestConsumerTail holds that the tail passes an operation only when it is posted
+// or waits for room: a quiet in another ring goes by that. Here more come for a
+// PE that is stuck than may wait.
+func TestConsumerTail(t *testing.T) {
+	stuck := true
+	m := modes[1]
+	m.stuck = func(o *work) bool { return stuck && o.to == 1 }
+	j := newRingJob(t, m, 1, 2, 2, 1<<20)
+	defer j.clean()
+	c, g := j.consumers[0], j.rigs[0][1]
+	op := queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(j.pes[0].heap), Length: 8000}
+	const slots = 2
+	tails := 0
+	for range 4 * waitingMax {
+		p := g.Take(slots)
+		for range 50 {
+			if g.Room(p + slots) {
+				break
+			}
+			j.step()
+			if g.Line.Tail > slots*c.taken {
+				t.Fatalf("the tail is at %d when %d operations were started", g.Line.Tail, c.taken)
+			}
+		}
+		if !g.Room(p + slots) {
+			stuck = false // full, as it should be
+			tails++
+			j.until("room", func() bool { return g.Room(p + slots) })
+		}
+		g.Store(p, &op)
+		op.Dest ^= 16384 // no neighbours
+	}
+	if tails == 0 {
+		t.Error("the ring was never full: nothing was kept")
+	}
+	j.quiet(0, 0)
+	if c.holds() {
+		t.Error("something waits after the quiet")
+	}
+}
+
 // TestConsumerFullBothWays fills the rings of two PEs that send to each other;
 // each goes on while the other's ring is full.
 func TestConsumerFullBothWays(t *testing.T) {

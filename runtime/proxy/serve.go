@@ -56,7 +56,7 @@ func (e *Engine) serve(c *Consumer) error {
 	}
 	did := c.Drain()
 	n, err := e.Poll()
-	stuck := e.stuck() || len(c.waiting) > 0
+	stuck := e.stuck() || c.holds()
 	e.unlock()
 	if err != nil {
 		return err
@@ -100,6 +100,8 @@ func (c *Consumer) Finish() {
 // endConsumer comes when there is nothing to take.
 func (e *Engine) endConsumer(c *Consumer) error {
 	switch {
+	case c.holds():
+		pause()
 	case c.lastCall == 0:
 		c.lastCall = c.order.asked.Add(1)
 	case c.order.answered.Load() >= c.lastCall:
@@ -112,6 +114,16 @@ func (e *Engine) endConsumer(c *Consumer) error {
 		pause()
 	}
 	return nil
+}
+
+// holds tells whether operations that were decoded have not been posted.
+func (c *Consumer) holds() bool {
+	for _, s := range c.rings {
+		if len(s.kept) > 0 {
+			return true
+		}
+	}
+	return len(c.waiting) > 0
 }
 
 // sleepWith sleeps until an operation is pushed or something comes from the
