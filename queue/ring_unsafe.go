@@ -150,70 +150,69 @@ func (r *Ring) Unread(op *Op) { r.pos -= uint64(slotsOf[op.Code]) }
 // table does not have is among them: Known tells.
 //
 // Within a round the lap stays the same and slots follow each other, so a loop
-// keeps what Next works out each time: 3.9 ns for an operation of one slot in
-// the cache instead of 5.0.
+// keeps what Next works out each time. Operations of one slot have a loop of
+// their own, whose variables stay in registers: in the cache they take 4.1 ns,
+// those of two slots 9.8 and of three 11.3; in one loop for all 6.3, 8.5 and 9.8.
 func (r *Ring) Take(ops []Op) int {
 	n := 0
+round:
 	for n < len(ops) {
-		p, lap, at := r.pos, r.lap(r.pos), r.slot(r.pos)
-		run := r.mask + 1 - p&r.mask // slots to the end of the round
-		last := unsafe.Add(at, min(run, uint64(len(ops)-n))*slotSize)
-		begin := at
-		var w0, w1 uint64
-		for at != last {
-			slot := (*[2]uint64)(at)
-			w0, w1 = atomic.LoadUint64(&slot[0]), atomic.LoadUint64(&slot[1])
-			if int64((w0^lap)|(w1^lap)) < 0 {
+		lap, at := r.lap(r.pos), r.slot(r.pos)
+		end := unsafe.Add(r.slots, (r.mask+1)*slotSize)
+		for n < len(ops) && at != end {
+			first, last := at, unsafe.Add(at, min(uintptr(len(ops)-n)*slotSize, uintptr(end)-uintptr(at)))
+			var w0, w1 uint64
+			for at != last {
+				slot := (*[2]uint64)(at)
+				w0, w1 = atomic.LoadUint64(&slot[0]), atomic.LoadUint64(&slot[1])
+				if int64((w0^lap)|(w1^lap)) < 0 {
+					break
+				}
+				ops[n].head(w0, w1)
+				if slotsOf[ops[n].Code] != 1 {
+					break
+				}
+				at = unsafe.Add(at, slotSize)
+				n++
+			}
+			r.pos += uint64(uintptr(at)-uintptr(first)) / slotSize
+			if at == last {
 				break
 			}
-			ops[n].head(w0, w1)
-			if slotsOf[ops[n].Code] != 1 {
-				break
+			k := uintptr(slotsOf[ops[n].Code])
+			switch {
+			case int64((w0^lap)|(w1^lap)) < 0:
+				return n
+			case k == 0: // unknown: passed
+				k = 1
+			case k*slotSize > uintptr(end)-uintptr(at): // it goes on in the next round
+				if r.Next(&ops[n]) != Found {
+					return n
+				}
+				n++
+				continue round
+			case !r.others(&ops[n], at, w0, k, lap):
+				return n
 			}
-			at = unsafe.Add(at, slotSize)
+			at = unsafe.Add(at, k*slotSize)
+			r.pos += uint64(k)
 			n++
 		}
-		i := uint64(uintptr(at)-uintptr(begin)) / slotSize
-		r.pos = p + i
-		if at == last {
-			continue
-		}
-		if int64((w0^lap)|(w1^lap)) < 0 || !r.long(&ops[n], at, run-i, lap) {
-			return n
-		}
-		n++
 	}
 	return n
 }
 
-// long finishes an operation that does not have one slot: its first is at the
-// ring's position, decoded already, and left slots of this round follow from
-// there. False: not all of it is there yet.
-func (r *Ring) long(op *Op, at unsafe.Pointer, left, lap uint64) bool {
-	k := uint64(slotsOf[op.Code])
-	switch {
-	case k == 0: // unknown: passed
-		r.pos++
-		return true
-	case k > left:
-		return r.Next(op) == Found
-	case !r.others(op, at, k, lap):
-		return false
-	}
-	r.pos += k
-	return true
-}
-
-// others reads the slots after the first of an operation of k, which lie one
-// behind the other and have the same lap. False: one is not there yet.
-func (r *Ring) others(op *Op, at unsafe.Pointer, k, lap uint64) bool {
+// others reads the slots after the first of an operation of k, 2 or 3, which lie
+// one behind the other and have the same lap. False: one is not there yet.
+func (r *Ring) others(op *Op, at unsafe.Pointer, w0 uint64, k uintptr, lap uint64) bool {
 	w := &r.words
-	w[0] = *(*uint64)(at) // valid, and nobody writes it before it is published
-	var missing uint64
-	for i := uint64(1); i < k; i++ {
-		slot := (*[2]uint64)(unsafe.Add(at, i*slotSize))
-		w[2*i], w[2*i+1] = atomic.LoadUint64(&slot[0]), atomic.LoadUint64(&slot[1])
-		missing |= (w[2*i] ^ lap) | (w[2*i+1] ^ lap)
+	slots := (*[4]uint64)(at)
+	w[0], w[2], w[3] = w0, atomic.LoadUint64(&slots[2]), atomic.LoadUint64(&slots[3])
+	missing := (w[2] ^ lap) | (w[3] ^ lap)
+	if k == MaxSlots {
+		third := (*[2]uint64)(unsafe.Add(at, 2*slotSize))
+		w[4], w[5] = atomic.LoadUint64(&third[0]), atomic.LoadUint64(&third[1])
+		missing |= (w[4] ^ lap) | (w[5] ^ lap)
 	}
 	if int64(missing) < 0 {
 		return false
