@@ -28,6 +28,7 @@ type Options struct {
 	Lock    *uint32  // around the network endpoint
 	Pollers *uint32  // callers that poll by themselves
 	Napping *uint32  // the proxy thread naps because of them
+	Wanted  *uint32  // threads that found the lock taken
 	Fatal   func(error)
 	Stderr  io.Writer
 }

@@ -70,10 +70,10 @@ func (j *Job) openEngine(o Options, i int) error {
 		Base: unsafe.Add(user, -int(plan.Internal)), Internal: plan.Internal, Size: plan.Internal + plan.Heap,
 	}
 	control := unsafe.Add(user, -ControlOffset)
-	wakers := proxy.Wakers{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Sleepers: (*uint32)(control), Wakes: (*uint32)(unsafe.Add(control, 4))}
+	wakers := proxy.Wakers{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Wanted: o.Wanted, Sleepers: (*uint32)(control), Wakes: (*uint32)(unsafe.Add(control, 4))}
 	if i > 0 {
 		own := new([3]uint32)
-		wakers.Lock, wakers.Pollers, wakers.Napping = &own[0], &own[1], &own[2]
+		wakers.Lock, wakers.Pollers, wakers.Napping, wakers.Wanted = &own[0], &own[1], &own[2], nil
 	}
 	e, err := proxy.New(prov, int(j.Me), j.NPEs, segment, wakers, o.Fatal)
 	if err != nil {

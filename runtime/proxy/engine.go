@@ -61,6 +61,7 @@ type Wakers struct {
 	Napping  *uint32 // 1 while Loop naps because of them; futex word
 	Sleepers *uint32 // not 0: a caller of this PE sleeps on Wakes
 	Wakes    *uint32 // futex word
+	Wanted   *uint32 // threads that found the lock taken; newcomers give way to them. nil: nobody looks
 }
 
 // Counters are the one-sided operations so far; Express counts the messages.

@@ -49,9 +49,7 @@ func (e *Engine) Attach(c *Consumer, device bool) {
 // serve does one turn of the loop for an engine with rings.
 func (e *Engine) serve(c *Consumer) error {
 	s := &c.serve
-	if !e.tryLock() {
-		// A caller polls; it will not be long.
-		pause()
+	if !e.lockInTurn() {
 		return nil
 	}
 	did := c.Drain()
@@ -87,6 +85,25 @@ func (e *Engine) serve(c *Consumer) error {
 		return nil
 	}
 	return e.sleepWith(c)
+}
+
+// lockInTurn takes the lock among callers that post without a pause: each time
+// they find somebody waiting they give way once. False: it may be long.
+func (e *Engine) lockInTurn() bool {
+	if e.tryLock() {
+		return true
+	}
+	if w := e.wakers.Wanted; w != nil {
+		atomic.AddUint32(w, 1)
+		defer atomic.AddUint32(w, ^uint32(0))
+	}
+	for range 1000 {
+		pause()
+		if e.tryLock() {
+			return true
+		}
+	}
+	return false
 }
 
 // Finish waits until the rings are empty and what was pushed is complete, and
