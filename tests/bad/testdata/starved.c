@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 
     if (me == 1) {
         system_call(unshare(CLONE_NEWNS), "unshare");
-        system_call(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), "mount private /");
+        system_call(mount(NULL, "/proc", NULL, MS_REC | MS_PRIVATE, NULL), "mount private /proc");
         system_call(mount(argv[1], "/proc/meminfo", NULL, MS_BIND, NULL), "mount meminfo");
     }
     refused(old);
