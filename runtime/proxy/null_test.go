@@ -16,7 +16,7 @@ type null struct {
 	recvs [receives]posted
 	given int // receive buffers so far
 	taken int
-	queue []fabric.Completion
+	queue []fabric.Completion // with room for all that can be under way
 	sent  []uint32 // answers, by PE
 }
 
@@ -26,6 +26,7 @@ func (n *null) Caps() fabric.Caps { return n.caps }
 func (n *null) Addr() []byte      { return []byte("null") }
 func (n *null) Connect(addrs [][]byte) error {
 	n.sent = make([]uint32, len(addrs))
+	n.queue = make([]fabric.Completion, 0, Tokens)
 	return nil
 }
 
@@ -49,21 +50,30 @@ func (n *null) Send(op *fabric.Send) error {
 		n.taken++
 		n.sent[op.To]++
 		*(*header)(to.buf) = header{Kind: kindReply, From: uint32(op.To), Seq: n.sent[op.To], Token: h.Token}
-		n.queue = append(n.queue, fabric.Completion{Token: to.token, Kind: fabric.KindRecv, Len: headerSize})
+		n.complete(to.token, fabric.KindRecv)
 	}
 	if !op.Inject {
-		n.queue = append(n.queue, fabric.Completion{Token: op.Token, Kind: fabric.KindSend})
+		n.complete(op.Token, fabric.KindSend)
 	}
 	return nil
 }
 
+// complete stores one field at a time: a literal appended would cost a stall of
+// 7 ns that is no proxy's (see Engine.move).
+func (n *null) complete(t fabric.Token, k fabric.Kind) {
+	n.queue = n.queue[:len(n.queue)+1]
+	c := &n.queue[len(n.queue)-1]
+	c.Token, c.Kind = t, k
+	c.Len, c.Err = headerSize, 0
+}
+
 func (n *null) Write(op *fabric.RMA) error {
-	n.queue = append(n.queue, fabric.Completion{Token: op.Token, Kind: fabric.KindWrite})
+	n.complete(op.Token, fabric.KindWrite)
 	return nil
 }
 
 func (n *null) Read(op *fabric.RMA) error {
-	n.queue = append(n.queue, fabric.Completion{Token: op.Token, Kind: fabric.KindRead})
+	n.complete(op.Token, fabric.KindRead)
 	return nil
 }
 

