@@ -55,27 +55,37 @@ func (c *Consumer) check(op *queue.Op) error {
 }
 
 func (c *Consumer) checkCopy(op *queue.Op) error {
-	if op.Want != 0 && op.Reply >= queue.Replies {
+	switch {
+	case op.Want != 0 && op.Reply >= queue.Replies:
 		return fmt.Errorf("reply %d does not exist", op.Reply)
-	}
-	if err := c.checkDest(op.Dest, op.Length); err != nil {
-		return err
-	}
-	if op.Length == 0 || c.e.segment.contains(pointer(op.Local), op.Length) {
+	case !c.inside(op.Dest, op.Length):
+		return c.outside(op.Dest, op.Length)
+	case op.Length == 0 || c.e.segment.contains(pointer(op.Local), op.Length):
 		return nil
 	}
 	return c.locals.check(op.Local, op.Length, op.Code == queue.CodeGet)
 }
 
 func (c *Consumer) checkDest(at, n uint64) error {
-	if size := c.e.segment.Size; at > size || n > size-at {
-		return fmt.Errorf("%d bytes at offset %#x are not in the symmetric segment of %d bytes (pass memory from shmem_malloc)", n, at, size)
+	if c.inside(at, n) {
+		return nil
 	}
-	return nil
+	return c.outside(at, n)
 }
 
+// inside tells whether n bytes at an offset are in the symmetric segment.
+func (c *Consumer) inside(at, n uint64) bool {
+	size := c.e.segment.Size
+	return at <= size && n <= size-at
+}
+
+func (c *Consumer) outside(at, n uint64) error {
+	return fmt.Errorf("%d bytes at offset %#x are not in the symmetric segment of %d bytes (pass memory from shmem_malloc)", n, at, c.e.segment.Size)
+}
+
+// checkWord is checkDest for n bytes, a power of two, that have to be aligned.
 func (c *Consumer) checkWord(at, n uint64) error {
-	if at%n != 0 {
+	if at&(n-1) != 0 {
 		return fmt.Errorf("offset %#x is not aligned to %d bytes (align the object to its size)", at, n)
 	}
 	return c.checkDest(at, n)

@@ -20,15 +20,20 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	}
 	pe, offset := fabric.PE(op.PE), int64(op.Dest-c.e.segment.Internal)
 	switch op.Code {
-	case queue.CodePut, queue.CodeGet, queue.CodePutSignal:
+	case queue.CodePut:
+		if op.Want == 0 && op.Length <= c.putMax { // all, or the last piece
+			return c.posted(op, w, c.e.Put(pe, offset, pointer(op.Local), op.Length, nil))
+		}
+		return c.postCopy(op, w)
+	case queue.CodeGet, queue.CodePutSignal:
 		return c.postCopy(op, w)
 	case queue.CodeP:
-		return c.posted(op, w, c.e.message(pe, &header{Kind: kindStore, Width: 1 << op.Width, Offset: offset, Operand: op.Value}, nil, 0))
+		return c.posted(op, w, c.e.store(pe, offset, 1<<op.Width, op.Value))
 	case queue.CodePWide:
-		return c.posted(op, w, c.e.message(pe, &header{Kind: kindStore, Width: 8, Offset: offset, Operand: op.Value}, nil, 0))
+		return c.posted(op, w, c.e.store(pe, offset, 8, op.Value))
 	case queue.CodePPair:
 		c.pair = [2]uint64{op.Value, op.Value2}
-		return c.posted(op, w, c.e.message(pe, &header{Kind: kindPut, Offset: offset}, unsafe.Pointer(&c.pair), 16))
+		return c.posted(op, w, c.e.Put(pe, offset, unsafe.Pointer(&c.pair), 16, nil))
 	case queue.CodeAMO:
 		return c.posted(op, w, c.e.AMO(pe, offset, Op(op.Kind), 1<<op.Width, op.Value, 0, nil, nil))
 	}

@@ -194,7 +194,7 @@ func (e *Engine) flush(pe fabric.PE) Status {
 	if !ok {
 		return Again
 	}
-	if st := e.send(pe, &header{Kind: kindFlush, Token: e.question(t)}, nil, 0); st != Done {
+	if st := e.sendCopy(pe, &header{Kind: kindFlush, Token: e.question(t)}); st != Done {
 		e.give(t)
 		return st
 	}

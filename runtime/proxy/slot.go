@@ -18,23 +18,33 @@ const (
 	useFlush                // an answer is expected: flush
 )
 
-// slot is the record of one operation in flight.
+// slot is the record of one operation in flight. What every operation needs is
+// in its first cache line, and only that is touched unless a signal waits or a
+// buffer was registered.
 type slot struct {
-	use     use
-	width   uint8  // of fetch
-	lane    lane   // of the generation that waits for it
-	turn    uint16 // how often the token was given out
-	pe      fabric.PE
-	asked   uint64         // flush: messages covered
-	wrote   uint64         // flush: writes covered
-	bytes   uint64         // write, read: under way
-	request *Request       // nil: quiet waits for it
-	fetch   unsafe.Pointer // where a non-blocking fetch puts its value
-	then    bool           // write: send the message in after, of the epoch, when it is done
-	epoch   uint64
-	after   header
-	region  fabric.Region // write, read: registered for this operation only
+	use        use
+	width      uint8  // of fetch
+	lane       lane   // of the generation that waits for it
+	then       bool   // write: send the message in after, of the epoch, when it is done
+	registered bool   // write, read: region is its own
+	turn       uint16 // how often the token was given out
+	pe         fabric.PE
+	bytes      uint64         // write, read: under way
+	request    *Request       // nil: quiet waits for it
+	fetch      unsafe.Pointer // where a non-blocking fetch puts its value
+	asked      uint64         // flush: messages covered
+	wrote      uint64         // flush: writes covered
+	epoch      uint64
+
+	after  header
+	region fabric.Region
+	_      [48]byte // to whole cache lines
 }
+
+var (
+	_ [64]byte = [unsafe.Offsetof(slot{}.after)]byte{}
+	_ [0]byte  = [unsafe.Sizeof(slot{}) % 64]byte{}
+)
 
 // take gives out a token; false when all are in flight.
 func (e *Engine) take(u use, pe fabric.PE) (fabric.Token, *slot, bool) {
@@ -45,8 +55,8 @@ func (e *Engine) take(u use, pe fabric.PE) (fabric.Token, *slot, bool) {
 	e.free = e.free[:len(e.free)-1]
 	s := &e.slots[t]
 	e.peers[pe].tokens++
-	// The rest is of a later use only when that sets it; bytes and region are
-	// zero between uses.
+	// The rest is of a later use only when that sets it; bytes and
+	// registered are zero between uses.
 	s.use, s.pe, s.lane, s.turn = u, pe, laneOf(e.open), s.turn+1
 	s.then, s.request = false, nil
 	return t, s, true
