@@ -26,7 +26,7 @@ type Rig struct {
 // if that many had been used: their laps say that they are free.
 func New(n int, start uint64) *Rig {
 	g := &Rig{
-		Line:    &queue.Line{Tail: start, Done: start},
+		Line:    &queue.Line{Tail: start, Done: start, Fenced: start},
 		Near:    &queue.Near{Head: start, Tail: start},
 		slots:   aligned(queue.SlotBytes(n)),
 		replies: aligned(queue.ReplyBytes),

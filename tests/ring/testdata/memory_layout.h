@@ -53,7 +53,7 @@ static inline void ring_start(const struct shmemi_ring *r, uint64_t start)
         w[0] = w[1] = (p >> r->log2_slots & 1) << SHMEMI_LAP_BIT;
     }
     shmemi_near_of(r)->head = shmemi_near_of(r)->tail = start;
-    shmemi_line_of(r)->tail = shmemi_line_of(r)->done = start;
+    shmemi_line_of(r)->tail = shmemi_line_of(r)->done = shmemi_line_of(r)->fenced = start;
 }
 
 /* A new ring, also for processes forked later. */
