@@ -25,6 +25,7 @@ func (e *Engine) allocateBuffers() error {
 		return fmt.Errorf("register message buffers: %w", err)
 	}
 	e.bufDesc = e.bufs.Desc
+	e.sending.Desc = e.bufDesc
 	return nil
 }
 

@@ -72,7 +72,9 @@ func (e *Engine) complete(c *fabric.Completion) {
 		e.pending[s.lane]--
 		p := &e.peers[s.pe]
 		p.writes--
-		e.dropRegion(s)
+		if s.registered {
+			e.dropRegion(s)
+		}
 		if s.then {
 			e.own(s.pe, s.epoch, s.lane, &s.after)
 		}
@@ -80,7 +82,9 @@ func (e *Engine) complete(c *fabric.Completion) {
 			e.finish(s.request, 0, 0)
 		}
 	case useRead:
-		e.dropRegion(s)
+		if s.registered {
+			e.dropRegion(s)
+		}
 		if s.request != nil {
 			e.finish(s.request, 0, 0)
 		} else {
@@ -119,7 +123,9 @@ func (e *Engine) completeError(c *fabric.Completion) {
 		e.notInFlight(c.Token)
 		return
 	}
-	e.dropRegion(s)
+	if s.registered {
+		e.dropRegion(s)
+	}
 	if s.request != nil {
 		e.err = err
 		e.finish(s.request, c.Err, 0)

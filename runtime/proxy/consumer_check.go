@@ -18,6 +18,7 @@ func (c *Consumer) check(op *queue.Op) error {
 	if !c.e.peers[op.PE].reachable {
 		return errNoRoute
 	}
+	var n uint64 // bytes at the target
 	switch op.Code {
 	case queue.CodePut, queue.CodeGet:
 		return c.checkCopy(op)
@@ -25,31 +26,39 @@ func (c *Consumer) check(op *queue.Op) error {
 		if k := Op(op.Kind); k != OpSet && k != OpAdd {
 			return fmt.Errorf("signal operation %d does not exist", op.Kind)
 		}
-		if err := c.checkWord(op.SignalAt, 8); err != nil {
-			return err
+		if op.SignalAt%8 != 0 {
+			return misaligned(op.SignalAt, 8)
+		}
+		if !c.inside(op.SignalAt, 8) {
+			return c.outside(op.SignalAt, 8)
 		}
 		return c.checkCopy(op)
 	case queue.CodeP:
-		return c.checkDest(op.Dest, 1<<op.Width)
+		n = 1 << op.Width
 	case queue.CodePWide:
-		return c.checkDest(op.Dest, 8)
+		n = 8
 	case queue.CodePPair:
-		return c.checkDest(op.Dest, 16)
+		n = 16
 	case queue.CodeAMO, queue.CodeAMOWide:
+		n = 1 << op.Width
 		k := Op(op.Kind)
 		switch {
 		case k < OpSet || k > OpFetchXor:
 			return fmt.Errorf("atomic operation %d does not exist", op.Kind)
 		case op.Width < 2:
-			return fmt.Errorf("atomic operation on %d bytes: they have 4 or 8", 1<<op.Width)
+			return fmt.Errorf("atomic operation on %d bytes: they have 4 or 8", n)
 		case k.fetches() && (op.Code == queue.CodeAMO || op.Want == 0):
 			return fmt.Errorf("atomic operation %d has a result that nobody waits for", op.Kind)
 		case !k.fetches() && op.Code == queue.CodeAMOWide && op.Want != 0:
 			return fmt.Errorf("atomic operation %d has no result to wait for", op.Kind)
 		case op.Code == queue.CodeAMOWide && op.Want != 0 && op.Reply >= queue.Replies:
 			return fmt.Errorf("reply %d does not exist", op.Reply)
+		case op.Dest&(n-1) != 0:
+			return misaligned(op.Dest, n)
 		}
-		return c.checkWord(op.Dest, 1<<op.Width)
+	}
+	if !c.inside(op.Dest, n) {
+		return c.outside(op.Dest, n)
 	}
 	return nil
 }
@@ -66,13 +75,6 @@ func (c *Consumer) checkCopy(op *queue.Op) error {
 	return c.locals.check(op.Local, op.Length, op.Code == queue.CodeGet)
 }
 
-func (c *Consumer) checkDest(at, n uint64) error {
-	if c.inside(at, n) {
-		return nil
-	}
-	return c.outside(at, n)
-}
-
 // inside tells whether n bytes at an offset are in the symmetric segment.
 func (c *Consumer) inside(at, n uint64) bool {
 	size := c.e.segment.Size
@@ -83,10 +85,6 @@ func (c *Consumer) outside(at, n uint64) error {
 	return fmt.Errorf("%d bytes at offset %#x are not in the symmetric segment of %d bytes (pass memory from shmem_malloc)", n, at, c.e.segment.Size)
 }
 
-// checkWord is checkDest for n bytes, a power of two, that have to be aligned.
-func (c *Consumer) checkWord(at, n uint64) error {
-	if at&(n-1) != 0 {
-		return fmt.Errorf("offset %#x is not aligned to %d bytes (align the object to its size)", at, n)
-	}
-	return c.checkDest(at, n)
+func misaligned(at, n uint64) error {
+	return fmt.Errorf("offset %#x is not aligned to %d bytes (align the object to its size)", at, n)
 }

@@ -25,7 +25,13 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 			return c.posted(op, w, c.e.Put(pe, offset, pointer(op.Local), op.Length, nil))
 		}
 		return c.postCopy(op, w)
-	case queue.CodeGet, queue.CodePutSignal:
+	case queue.CodePutSignal:
+		if op.Want == 0 && op.Length <= c.putMax && w.part == whole {
+			return c.posted(op, w, c.e.PutSignal(pe, offset, pointer(op.Local), op.Length,
+				int64(op.SignalAt-c.e.segment.Internal), op.Signal, Op(op.Kind), nil))
+		}
+		return c.postCopy(op, w)
+	case queue.CodeGet:
 		return c.postCopy(op, w)
 	case queue.CodeP:
 		return c.posted(op, w, c.e.store(pe, offset, 1<<op.Width, op.Value))

@@ -17,7 +17,7 @@ type null struct {
 	given int // receive buffers so far
 	taken int
 	queue []fabric.Completion // with room for all that can be under way
-	sent  []uint32 // answers, by PE
+	sent  []uint32            // answers, by PE
 }
 
 var _ fabric.Provider = (*null)(nil)

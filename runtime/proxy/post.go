@@ -76,18 +76,20 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 	case !e.room(p, n):
 		return Again
 	}
-	t, s, ok := e.take(useRead, pe)
-	if !ok {
+	t, s := e.take(useRead, p, pe)
+	if s == nil {
 		return Again
 	}
 	s.request = r
 	op := e.move(p, pe, offset, dest, n, t)
-	if st := e.localRegion(s, op); st != Done {
+	if e.segment.contains(dest, n) {
+		op.Desc = e.region.Desc
+	} else if st := e.localRegion(s, op); st != Done {
 		e.give(t)
 		return st
 	}
-	if st := e.posted(t, s, e.prov.Read(op)); st != Done {
-		return st
+	if err := e.prov.Read(op); err != nil {
+		return e.refused(t, s, err)
 	}
 	e.hold(s, n)
 	e.Count.Reads++
@@ -112,11 +114,12 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 		}
 		return st
 	}
-	if !e.room(&e.peers[pe], 0) {
+	p := &e.peers[pe]
+	if !e.room(p, 0) {
 		return Again
 	}
-	t, s, ok := e.take(useReply, pe)
-	if !ok {
+	t, s := e.take(useReply, p, pe)
+	if s == nil {
 		return Again
 	}
 	s.request, s.fetch, s.width = r, fetch, width
@@ -231,14 +234,22 @@ func (e *Engine) draft(pe fabric.PE, p *peer, n int) (*header, Status) {
 		return nil, e.fail(errNoRoute)
 	}
 	op := &e.sending
-	op.To, op.Len, op.Desc, op.Buf = pe, headerSize+n, e.bufDesc, e.scratch
-	if op.Inject = op.Len <= e.caps.MaxInject; !op.Inject {
-		t, _, ok := e.take(useSend, pe)
-		if !ok {
-			return nil, Again
-		}
-		op.Token, op.Buf = t, e.buffer(t)
+	op.To, op.Len = pe, headerSize+n
+	if op.Inject = op.Len <= e.caps.MaxInject; op.Inject {
+		op.Buf = e.scratch
+		return (*header)(e.scratch), Done
 	}
+	return e.draftBuffer(p)
+}
+
+// draftBuffer is for what is too large to be injected.
+func (e *Engine) draftBuffer(p *peer) (*header, Status) {
+	op := &e.sending
+	t, s := e.take(useSend, p, op.To)
+	if s == nil {
+		return nil, Again
+	}
+	op.Token, op.Buf = t, e.buffer(t)
 	return (*header)(op.Buf), Done
 }
 
@@ -249,14 +260,13 @@ func (e *Engine) send(p *peer, h *header, payload unsafe.Pointer, n int) Status 
 		copyBytes(unsafe.Add(unsafe.Pointer(h), headerSize), payload, n)
 	}
 	op := &e.sending
-	err := e.prov.Send(op)
-	if !op.Inject {
-		if st := e.posted(op.Token, &e.slots[op.Token], err); st != Done {
-			return st
-		}
-	} else if err == fabric.ErrAgain {
+	switch err := e.prov.Send(op); {
+	case err == nil:
+	case !op.Inject:
+		return e.refused(op.Token, &e.slots[op.Token], err)
+	case err == fabric.ErrAgain:
 		return Again
-	} else if err != nil {
+	default:
 		return e.fail(err)
 	}
 	p.sent++
@@ -292,18 +302,20 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	case !e.room(p, n):
 		return Again
 	}
-	t, s, ok := e.take(useWrite, pe)
-	if !ok {
+	t, s := e.take(useWrite, p, pe)
+	if s == nil {
 		return Again
 	}
 	s.request = r
 	op := e.move(p, pe, offset, source, n, t)
-	if st := e.localRegion(s, op); st != Done {
+	if e.segment.contains(source, n) {
+		op.Desc = e.region.Desc
+	} else if st := e.localRegion(s, op); st != Done {
 		e.give(t)
 		return st
 	}
-	if st := e.posted(t, s, e.prov.Write(op)); st != Done {
-		return st
+	if err := e.prov.Write(op); err != nil {
+		return e.refused(t, s, err)
 	}
 	e.hold(s, n)
 	e.Count.Writes++
@@ -347,13 +359,10 @@ func (e *Engine) mustFollowMessages(p *peer) bool {
 	return before > p.acked
 }
 
-// localRegion registers the local buffer of op where the provider wants that
-// and it is not in the heap, which is registered already.
+// localRegion registers the local buffer of op, which is not in the heap, where
+// the provider wants that.
 func (e *Engine) localRegion(s *slot, op *fabric.RMA) Status {
-	switch {
-	case e.segment.contains(op.Local, op.Len):
-		op.Desc = e.region.Desc
-	case e.caps.LocalMR:
+	if e.caps.LocalMR {
 		region, err := e.prov.Register(op.Local, op.Len)
 		if err != nil {
 			return e.fail(err)
@@ -363,12 +372,11 @@ func (e *Engine) localRegion(s *slot, op *fabric.RMA) Status {
 	return Done
 }
 
-// posted looks at the outcome of a post that used a token.
-func (e *Engine) posted(t fabric.Token, s *slot, err error) Status {
-	if err == nil {
-		return Done
+// refused ends the use of a token whose operation the provider did not take.
+func (e *Engine) refused(t fabric.Token, s *slot, err error) Status {
+	if s.registered {
+		e.dropRegion(s)
 	}
-	e.dropRegion(s)
 	e.give(t)
 	if err == fabric.ErrAgain {
 		return Again
@@ -377,12 +385,10 @@ func (e *Engine) posted(t fabric.Token, s *slot, err error) Status {
 }
 
 func (e *Engine) dropRegion(s *slot) {
-	if s.registered {
-		if err := e.prov.Unregister(s.region); err != nil {
-			e.lose(s.lane, err)
-		}
-		s.registered = false
+	if err := e.prov.Unregister(s.region); err != nil {
+		e.lose(s.lane, err)
 	}
+	s.registered = false
 }
 
 // unpark sends what was parked, in order for each PE.

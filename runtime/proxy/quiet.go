@@ -190,8 +190,8 @@ func (e *Engine) flush(pe fabric.PE) Status {
 	if p.flushing {
 		return Pending
 	}
-	t, s, ok := e.take(useFlush, pe)
-	if !ok {
+	t, s := e.take(useFlush, p, pe)
+	if s == nil {
 		return Again
 	}
 	if st := e.sendCopy(pe, &header{Kind: kindFlush, Token: e.question(t)}); st != Done {

@@ -46,20 +46,21 @@ var (
 	_ [0]byte  = [unsafe.Sizeof(slot{}) % 64]byte{}
 )
 
-// take gives out a token; false when all are in flight.
-func (e *Engine) take(u use, pe fabric.PE) (fabric.Token, *slot, bool) {
-	if len(e.free) == 0 {
-		return 0, nil, false
+// take gives out a token and its slot; none when all are in flight.
+func (e *Engine) take(u use, p *peer, pe fabric.PE) (fabric.Token, *slot) {
+	last := len(e.free) - 1
+	if last < 0 {
+		return 0, nil
 	}
-	t := e.free[len(e.free)-1]
-	e.free = e.free[:len(e.free)-1]
+	t := e.free[last]
+	e.free = e.free[:last]
 	s := &e.slots[t]
-	e.peers[pe].tokens++
+	p.tokens++
 	// The rest is of a later use only when that sets it; bytes and
 	// registered are zero between uses.
 	s.use, s.pe, s.lane, s.turn = u, pe, laneOf(e.open), s.turn+1
 	s.then, s.request = false, nil
-	return t, s, true
+	return t, s
 }
 
 // question is what an answer has to name: the token and its turn, so that an
