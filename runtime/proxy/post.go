@@ -167,7 +167,13 @@ func (e *Engine) begin(pe fabric.PE, n int) (*header, Status) {
 			return nil, st
 		}
 	}
-	return e.draft(pe, p, n)
+	if !p.reachable {
+		return nil, e.fail(errNoRoute)
+	}
+	if h := e.draft(p, pe, n); h != nil {
+		return h, Done
+	}
+	return nil, Again
 }
 
 // message sends what begin gave the header of.
@@ -177,7 +183,7 @@ func (e *Engine) message(h *header, payload unsafe.Pointer, n int) Status {
 	st := e.send(p, h, payload, n)
 	if st == Done {
 		p.ask(e.Epoch, e.Epoch)
-		e.touch(pe)
+		e.touch(p, pe)
 	}
 	return st
 }
@@ -218,39 +224,39 @@ func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *header) {
 // sendCopy sends a message without payload that was made elsewhere.
 func (e *Engine) sendCopy(pe fabric.PE, h *header) Status {
 	p := &e.peers[pe]
-	to, st := e.draft(pe, p, 0)
-	if to != nil {
-		*to = *h
-		st = e.send(p, to, nil, 0)
+	if !p.reachable {
+		return e.fail(errNoRoute)
 	}
-	return st
+	to := e.draft(p, pe, 0)
+	if to == nil {
+		return Again
+	}
+	*to = *h
+	return e.send(p, to, nil, 0)
 }
 
 // draft puts the next message to pe, of n bytes of payload, into e.sending, and
-// returns where its header is to be made; nil: there is no room or no way. Only
-// send may follow.
-func (e *Engine) draft(pe fabric.PE, p *peer, n int) (*header, Status) {
-	if !p.reachable {
-		return nil, e.fail(errNoRoute)
-	}
+// returns where its header is to be made; nil: there is no room. Only send may
+// follow.
+func (e *Engine) draft(p *peer, pe fabric.PE, n int) *header {
 	op := &e.sending
 	op.To, op.Len = pe, headerSize+n
-	if op.Inject = op.Len <= e.caps.MaxInject; op.Inject {
-		op.Buf = e.scratch
-		return (*header)(e.scratch), Done
+	if op.Inject = op.Len <= e.caps.MaxInject; !op.Inject {
+		return e.draftBuffer(p)
 	}
-	return e.draftBuffer(p)
+	op.Buf = e.scratch
+	return (*header)(e.scratch)
 }
 
 // draftBuffer is for what is too large to be injected.
-func (e *Engine) draftBuffer(p *peer) (*header, Status) {
+func (e *Engine) draftBuffer(p *peer) *header {
 	op := &e.sending
 	t, s := e.take(useSend, p, op.To)
 	if s == nil {
-		return nil, Again
+		return nil
 	}
 	op.Token, op.Buf = t, e.buffer(t)
-	return (*header)(op.Buf), Done
+	return (*header)(op.Buf)
 }
 
 // send hands the draft to the provider, with its payload.
@@ -326,7 +332,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 		p.wrote++
 	}
 	e.pending[s.lane]++
-	e.touch(pe)
+	e.touch(p, pe)
 	if after != nil {
 		if e.unordered {
 			s.then, s.epoch, s.after = true, e.Epoch, *after

@@ -150,7 +150,7 @@ func (e *Engine) cover(pe fabric.PE) {
 		e.lose(laneOf(e.open-1), e.err)
 		p.unmet = false
 		e.unmet--
-		e.touch(pe)
+		e.touch(p, pe)
 	}
 }
 
@@ -170,11 +170,11 @@ func (e *Engine) coverLate() {
 // generation. A signal that had to wait for its bytes may belong to the closed
 // one.
 func (e *Engine) account(pe fabric.PE, l lane) {
+	p := &e.peers[pe]
 	if l == laneOf(e.open) {
-		e.touch(pe)
+		e.touch(p, pe)
 		return
 	}
-	p := &e.peers[pe]
 	if p.goal = p.asked; !p.unmet {
 		p.unmet = true
 		e.unmet++
@@ -220,8 +220,8 @@ func (e *Engine) flushed(s *slot) {
 }
 
 // touch remembers that the open generation has something to ask of pe.
-func (e *Engine) touch(pe fabric.PE) {
-	if p := &e.peers[pe]; !p.dirty {
+func (e *Engine) touch(p *peer, pe fabric.PE) {
+	if !p.dirty {
 		p.dirty = true
 		e.dirty = append(e.dirty, pe)
 	}
