@@ -41,7 +41,7 @@ func (e *Engine) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64
 		h, st := e.begin(pe, int(n))
 		if h != nil {
 			h.set(kindPut, 0, 0, offset, 0, 0)
-			st = e.message(h, source, int(n))
+			st = e.send(h, source, int(n), true)
 		}
 		return st
 	}
@@ -57,7 +57,7 @@ func (e *Engine) PutSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n 
 		h, st := e.begin(pe, int(n))
 		if h != nil {
 			h.set(kindPutSignal, op, 8, offset, signal, uint64(signalOffset))
-			st = e.message(h, source, int(n))
+			st = e.send(h, source, int(n), true)
 		}
 		return st
 	}
@@ -110,7 +110,7 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 		h, st := e.begin(pe, 0)
 		if h != nil {
 			h.set(kindAMO, op, width, offset, operand, compare)
-			st = e.message(h, nil, 0)
+			st = e.send(h, nil, 0, true)
 		}
 		return st
 	}
@@ -127,7 +127,7 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 	if h != nil {
 		h.set(kindAMO, op, width, offset, operand, compare)
 		h.Fetch, h.Token = 1, e.question(t)
-		st = e.message(h, nil, 0)
+		st = e.send(h, nil, 0, true)
 	}
 	if st != Done {
 		e.give(t)
@@ -144,16 +144,16 @@ func (e *Engine) store(pe fabric.PE, offset int64, width uint8, value uint64) St
 	h, st := e.begin(pe, 0)
 	if h != nil {
 		h.set(kindStore, 0, width, offset, value, 0)
-		st = e.message(h, nil, 0)
+		st = e.send(h, nil, 0, true)
 	}
 	return st
 }
 
-// begin gives what a caller asks for a header to fill, for message to send,
-// unless it has to wait its turn: then there is none, and a status. The header
-// is filled where the provider takes it from. Made elsewhere and copied at once,
-// its narrow stores would still be under way when the wide loads of the copy
-// come, which takes 8 ns more.
+// begin gives what a caller asks for a header to fill, for send, unless it has to
+// wait its turn: then there is none, and a status. The header is filled where the
+// provider takes it from. Made elsewhere and copied at once, its narrow stores
+// would still be under way when the wide loads of the copy come, which takes 8 ns
+// more.
 func (e *Engine) begin(pe fabric.PE, n int) (*header, Status) {
 	p := &e.peers[pe]
 	if e.held(p) || (e.unordered && p.writes > 0 && p.writeEpoch != e.Epoch) {
@@ -174,18 +174,6 @@ func (e *Engine) begin(pe fabric.PE, n int) (*header, Status) {
 		return h, Done
 	}
 	return nil, Again
-}
-
-// message sends what begin gave the header of.
-func (e *Engine) message(h *header, payload unsafe.Pointer, n int) Status {
-	pe := e.sending.To
-	p := &e.peers[pe]
-	st := e.send(p, h, payload, n)
-	if st == Done {
-		p.ask(e.Epoch, e.Epoch)
-		e.touch(p, pe)
-	}
-	return st
 }
 
 // held tells whether messages to p are parked, and so whether a caller's would
@@ -232,7 +220,7 @@ func (e *Engine) sendCopy(pe fabric.PE, h *header) Status {
 		return Again
 	}
 	*to = *h
-	return e.send(p, to, nil, 0)
+	return e.send(to, nil, 0, false)
 }
 
 // draft puts the next message to pe, of n bytes of payload, into e.sending, and
@@ -259,13 +247,15 @@ func (e *Engine) draftBuffer(p *peer) *header {
 	return (*header)(op.Buf)
 }
 
-// send hands the draft to the provider, with its payload.
-func (e *Engine) send(p *peer, h *header, payload unsafe.Pointer, n int) Status {
+// send hands the draft to the provider, with its payload. One that asks the PE
+// for something counts in the present epoch and for the next quiet.
+func (e *Engine) send(h *header, payload unsafe.Pointer, n int, asks bool) Status {
+	op := &e.sending
+	p := &e.peers[op.To]
 	h.From, h.Seq = e.me, p.sent+1
 	if n > 0 {
 		copyBytes(unsafe.Add(unsafe.Pointer(h), headerSize), payload, n)
 	}
-	op := &e.sending
 	switch err := e.prov.Send(op); {
 	case err == nil:
 	case !op.Inject:
@@ -278,6 +268,10 @@ func (e *Engine) send(p *peer, h *header, payload unsafe.Pointer, n int) Status 
 	p.sent++
 	e.Messages++
 	e.MessageSize += uint64(op.Len)
+	if asks {
+		p.ask(e.Epoch, e.Epoch)
+		e.touch(p, op.To)
+	}
 	return Done
 }
 
