@@ -1,0 +1,112 @@
+package proxy
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"libshmem/queue"
+)
+
+// TestConsumerRefuses holds that an operation which makes no sense fails with a
+// report and an answer, and that the ring goes on.
+func TestConsumerRefuses(t *testing.T) {
+	const heap = 1 << 16
+	good := make([]byte, 64)
+	for name, row := range map[string]struct {
+		op  queue.Op
+		say string
+	}{
+		"PE":            {queue.Op{Code: queue.CodeP, PE: 2, Dest: at(0)}, "PE 2 does not exist, there are 2"},
+		"dest":          {queue.Op{Code: queue.CodeP, PE: 1, Width: 2, Dest: internal + heap - 3}, "not in the symmetric segment"},
+		"far dest":      {queue.Op{Code: queue.CodePut, PE: 1, Dest: 1<<44 - 1, Local: address(good), Length: 8}, "not in the symmetric segment"},
+		"length":        {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(good), Length: 1<<44 - 1}, "not in the symmetric segment"},
+		"source":        {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: 64, Length: 8}, "cannot be read"},
+		"high source":   {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: ^uint64(0) - 3, Length: 8}, "cannot be read"},
+		"into constant": {queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: uint64(uintptr(unsafe.Pointer(unsafe.StringData("constant")))), Length: 8}, "cannot be written"},
+		"amo":           {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: 15, Width: 3}, "atomic operation 15 does not exist"},
+		"amo none":      {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: 0, Width: 3}, "atomic operation 0 does not exist"},
+		"amo width":     {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 1}, "on 2 bytes"},
+		"amo align":     {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(4), Kind: uint8(OpAdd), Width: 3}, "not aligned to 8 bytes"},
+		"amo unasked":   {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpFetchAdd), Width: 3}, "nobody waits for"},
+		"signal":        {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(good), Length: 8, Kind: 9, SignalAt: at(0)}, "signal operation 9"},
+		"signal at":     {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(good), Length: 8, Kind: uint8(OpSet), SignalAt: at(2)}, "not aligned"},
+		"reply":         {queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: address(good), Length: 8, Want: 1, Reply: queue.Replies}, "reply 1024 does not exist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := newRingJob(t, modes[0], 1, 2, 1, heap)
+			j.push(0, 0, row.op)
+			j.push(0, 0, queue.Op{Code: queue.CodeP, PE: 1, Dest: at(100), Value: 42})
+			j.quiet(0, 0)
+			if j.pes[1].heap[100] != 42 {
+				t.Error("the ring did not go on")
+			}
+			if len(j.reports[0]) != 1 || !strings.Contains(j.reports[0][0].Error(), row.say) {
+				t.Errorf("reports %v, want one with %q", j.reports[0], row.say)
+			}
+			if row.op.Code == queue.CodePut {
+				if _, st := j.ask(0, 0, row.op); st == 0 {
+					t.Error("the answer says that it went well")
+				}
+			}
+			j.reports[0] = nil
+			j.clean()
+		})
+	}
+}
+
+// TestConsumerUnknown passes a slot whose code the table does not have.
+func TestConsumerUnknown(t *testing.T) {
+	j := newRingJob(t, modes[0], 1, 2, 1, 1<<16)
+	rig := j.rigs[0][0]
+	p := rig.Take(1)
+	rig.Set(p, 0, 31|rig.Lap(p))
+	rig.Set(p, 1, rig.Lap(p))
+	j.quiet(0, 0)
+	if len(j.reports[0]) != 1 || !strings.Contains(j.reports[0][0].Error(), "operation 31 does not exist") {
+		t.Errorf("reports %v", j.reports[0])
+	}
+	j.reports[0] = nil
+	j.clean()
+}
+
+// FuzzConsumer gives a consumer arbitrary slots. It reports or posts, and never
+// crashes. Gets are left out: one with a valid address writes there.
+func FuzzConsumer(f *testing.F) {
+	f.Add([]byte("slots"))
+	f.Add(make([]byte, 96))
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 20 {
+		b := make([]byte, 16*32)
+		for i := range b {
+			b[i] = byte(rng.Uint32())
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		j := newRingJob(t, modes[1], 1, 2, 1, 1<<16)
+		rig := j.rigs[0][0]
+		for len(b) >= 16 && rig.Near.Head < testSlots-4 {
+			w0, w1 := binary.NativeEndian.Uint64(b), binary.NativeEndian.Uint64(b[8:])
+			b = b[16:]
+			if queue.Code(w0&31) == queue.CodeGet {
+				continue
+			}
+			p := rig.Take(1)
+			rig.Set(p, 0, w0&^(1<<63)|rig.Lap(p))
+			rig.Set(p, 1, w1&^(1<<63)|rig.Lap(p))
+		}
+		for range queue.MaxSlots { // ends an operation whose slots are missing
+			j.rigs[0][0].Push(&queue.Op{Code: queue.CodeNop})
+		}
+		head := rig.Near.Head
+		for range 2000 {
+			j.step()
+		}
+		if got := j.rigs[0][0].Line.Tail; head-got >= queue.MaxSlots {
+			t.Fatalf("the consumer stands at %d of %d", got, head)
+		}
+	})
+}
