@@ -26,8 +26,8 @@ const line = 128
 // NewHost makes count rings of n slots each for a job of npes. Nothing is known
 // of the peers yet: their entries are zero.
 func NewHost(count, n, npes int) (*Host, error) {
-	if n < MinSlots || n > MaxSize || n&(n-1) != 0 {
-		return nil, sizeError(n)
+	if err := checkSize(n); err != nil {
+		return nil, err
 	}
 	var size uintptr
 	part := func(bytes uintptr) uintptr {

@@ -49,13 +49,16 @@ type Ring struct {
 
 // New makes the consumer of a ring of n slots, which is empty.
 func New(m Memory, n int) (*Ring, error) {
-	if n < MinSlots || n > MaxSize || n&(n-1) != 0 {
-		return nil, sizeError(n)
+	if err := checkSize(n); err != nil {
+		return nil, err
 	}
 	return newRing(m, n), nil
 }
 
-func sizeError(n int) error {
+func checkSize(n int) error {
+	if n >= MinSlots && n <= MaxSize && n&(n-1) == 0 {
+		return nil
+	}
 	return fmt.Errorf("make ring of %d slots: the number must be a power of two from %d to %d (see SHMEM_RING_SIZE)", n, MinSlots, MaxSize)
 }
 

@@ -60,19 +60,6 @@ static void delay(struct bench_delays *d, int64_t ns)
 /* The next operation's words, or 0 where it is not whole yet; else its slots, -1: no such code. */
 static inline int next(const struct bench_view *v, uint64_t *w)
 {
-    static const uint8_t slots_of[32] = {
-        [SHMEMI_OP_NOP] = SHMEMI_SLOTS_NOP,
-        [SHMEMI_OP_PUT] = SHMEMI_SLOTS_PUT,
-        [SHMEMI_OP_GET] = SHMEMI_SLOTS_GET,
-        [SHMEMI_OP_PUT_SIGNAL] = SHMEMI_SLOTS_PUT_SIGNAL,
-        [SHMEMI_OP_P] = SHMEMI_SLOTS_P,
-        [SHMEMI_OP_P_WIDE] = SHMEMI_SLOTS_P_WIDE,
-        [SHMEMI_OP_P_PAIR] = SHMEMI_SLOTS_P_PAIR,
-        [SHMEMI_OP_AMO] = SHMEMI_SLOTS_AMO,
-        [SHMEMI_OP_AMO_WIDE] = SHMEMI_SLOTS_AMO_WIDE,
-        [SHMEMI_OP_QUIET] = SHMEMI_SLOTS_QUIET,
-        [SHMEMI_OP_FENCE] = SHMEMI_SLOTS_FENCE,
-    };
     uint64_t mask = ((uint64_t)1 << v->log2_slots) - 1;
     int slots = 1;
     for (int i = 0; i < slots; i++) {
@@ -84,7 +71,7 @@ static inline int next(const struct bench_view *v, uint64_t *w)
         if (((w[2 * i] ^ lap) | (w[2 * i + 1] ^ lap)) >> SHMEMI_LAP_BIT)
             return 0;
         if (i == 0) {
-            slots = slots_of[w[0] & 31];
+            slots = shmemi_slots_of(shmemi_get_op(w));
             if (slots == 0)
                 return -1;
         }

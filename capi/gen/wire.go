@@ -67,6 +67,12 @@ func wireHeader() string {
 	for _, op := range wire.Ops {
 		fmt.Fprintf(&b, "#define SHMEMI_SLOTS_%s %d\n", strings.ToUpper(op.Name), op.Slots)
 	}
+	b.WriteString("\n/* How many slots an operation takes; 0: there is no such operation. */\nSHMEMI_HD int shmemi_slots_of(uint64_t op)\n{\n    switch (op) {\n")
+	for _, op := range wire.Ops {
+		name := strings.ToUpper(op.Name)
+		fmt.Fprintf(&b, "    case SHMEMI_OP_%s:\n        return SHMEMI_SLOTS_%s;\n", name, name)
+	}
+	b.WriteString("    default:\n        return 0;\n    }\n}\n")
 	for i := range wire.Structs {
 		cStruct(&b, &wire.Structs[i])
 	}

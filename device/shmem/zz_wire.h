@@ -56,6 +56,37 @@ enum shmemi_op {
 #define SHMEMI_SLOTS_QUIET 1
 #define SHMEMI_SLOTS_FENCE 1
 
+/* How many slots an operation takes; 0: there is no such operation. */
+SHMEMI_HD int shmemi_slots_of(uint64_t op)
+{
+    switch (op) {
+    case SHMEMI_OP_NOP:
+        return SHMEMI_SLOTS_NOP;
+    case SHMEMI_OP_PUT:
+        return SHMEMI_SLOTS_PUT;
+    case SHMEMI_OP_GET:
+        return SHMEMI_SLOTS_GET;
+    case SHMEMI_OP_PUT_SIGNAL:
+        return SHMEMI_SLOTS_PUT_SIGNAL;
+    case SHMEMI_OP_P:
+        return SHMEMI_SLOTS_P;
+    case SHMEMI_OP_P_WIDE:
+        return SHMEMI_SLOTS_P_WIDE;
+    case SHMEMI_OP_P_PAIR:
+        return SHMEMI_SLOTS_P_PAIR;
+    case SHMEMI_OP_AMO:
+        return SHMEMI_SLOTS_AMO;
+    case SHMEMI_OP_AMO_WIDE:
+        return SHMEMI_SLOTS_AMO_WIDE;
+    case SHMEMI_OP_QUIET:
+        return SHMEMI_SLOTS_QUIET;
+    case SHMEMI_OP_FENCE:
+        return SHMEMI_SLOTS_FENCE;
+    default:
+        return 0;
+    }
+}
+
 /* What the proxy tells producers about a ring. Only the proxy writes it. */
 struct shmemi_ring_line {
     uint64_t tail; /* positions below it may be used again; published once a batch */

@@ -30,13 +30,12 @@ const (
 // fence is the engine's, and an operation that had to wait is posted in an epoch
 // of its own, so that it does not share one with what came after a fence.
 type Consumer struct {
-	e       *Engine
-	rings   []*serving
-	putMax  uint64
-	locals  *Locals
-	report  func(error)
-	taken   uint64 // operations, ever
-	refused uint64 // those of them that made no sense
+	e      *Engine
+	rings  []*serving
+	putMax uint64
+	locals *Locals
+	report func(error)
+	taken  uint64 // operations, ever
 
 	waiting  []waiting
 	spare    []waiting
@@ -180,7 +179,7 @@ func (c *Consumer) take(s *serving, ops []queue.Op, i int) {
 		return
 	}
 	if err := c.check(op); err != nil {
-		c.refuse(s, op, err)
+		c.failOp(op, s, err)
 		return
 	}
 	if c.extend(op) {
@@ -266,16 +265,11 @@ func (c *Consumer) oldestWaiting() uint64 {
 	return c.waiting[0].number
 }
 
-// refuse fails an operation that makes no sense. Whoever waits for its answer
-// gets a status; the ring goes on.
-func (c *Consumer) refuse(s *serving, op *queue.Op, err error) {
-	c.refused++
-	c.failOp(op, s, err)
-}
-
 // statusFailed is what an answer's status is for an operation that failed.
 const statusFailed = -1
 
+// failOp fails an operation, because it makes no sense or the engine could not
+// post it. Whoever waits for its answer gets a status; the ring goes on.
 func (c *Consumer) failOp(op *queue.Op, s *serving, err error) {
 	if op.Want != 0 && answerable(op.Code) {
 		s.ring.Answer(op.Reply, 0, statusFailed)

@@ -64,7 +64,7 @@ func (a *answers) request(op *queue.Op, w *progress) *Request {
 
 // drop takes back the last request that was given: its piece was not posted, or
 // was done at once.
-func (a *answers) drop(*Request) {
+func (a *answers) drop() {
 	i := a.busy[len(a.busy)-1]
 	a.busy = a.busy[:len(a.busy)-1]
 	a.idle = append(a.idle, i)

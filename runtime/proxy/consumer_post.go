@@ -49,7 +49,7 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	}
 	st := c.e.AMO(pe, offset, Op(op.Kind), 1<<op.Width, op.Value, op.Value2, nil, r)
 	if r != nil && st != Pending {
-		c.answers.drop(r)
+		c.answers.drop()
 	}
 	if st == Pending {
 		c.answers.posted(w)
@@ -99,7 +99,7 @@ func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 		}
 		st := c.piece(op, n, last, r)
 		if r != nil && st != Pending {
-			c.answers.drop(r)
+			c.answers.drop()
 		}
 		switch {
 		case st == Again:

@@ -33,22 +33,9 @@ static inline int consumer_slot(const struct consumer *c, uint64_t p, uint64_t *
 /* Reads the words of the next operation, if it is there, and passes it. */
 static inline int consumer_next(struct consumer *c, uint64_t *w)
 {
-    static const int slots[32] = {
-        [SHMEMI_OP_NOP] = SHMEMI_SLOTS_NOP,
-        [SHMEMI_OP_PUT] = SHMEMI_SLOTS_PUT,
-        [SHMEMI_OP_GET] = SHMEMI_SLOTS_GET,
-        [SHMEMI_OP_PUT_SIGNAL] = SHMEMI_SLOTS_PUT_SIGNAL,
-        [SHMEMI_OP_P] = SHMEMI_SLOTS_P,
-        [SHMEMI_OP_P_WIDE] = SHMEMI_SLOTS_P_WIDE,
-        [SHMEMI_OP_P_PAIR] = SHMEMI_SLOTS_P_PAIR,
-        [SHMEMI_OP_AMO] = SHMEMI_SLOTS_AMO,
-        [SHMEMI_OP_AMO_WIDE] = SHMEMI_SLOTS_AMO_WIDE,
-        [SHMEMI_OP_QUIET] = SHMEMI_SLOTS_QUIET,
-        [SHMEMI_OP_FENCE] = SHMEMI_SLOTS_FENCE,
-    };
     if (!consumer_slot(c, c->position, w))
         return 0;
-    int n = slots[shmemi_get_op(w)];
+    int n = shmemi_slots_of(shmemi_get_op(w));
     if (n == 0)
         FAIL("position %llu: operation %llu does not exist", (unsigned long long)c->position,
              (unsigned long long)shmemi_get_op(w));
