@@ -292,7 +292,12 @@ type State struct {
 	RingCount uint32         // rings; 0: every PE is reached directly
 	RingMap   uint32         // what picks a thread's ring: SHMEMI_MAP_...
 	Stop      unsafe.Pointer // one u32: not 0 when the job ends and waits must not go on
-	_         [56]byte
+	Work      uint64         // address, in the user heap, of what collectives of kernels work with; zeroed at init
+	WorkSize  uint64         // bytes of it
+	Report    unsafe.Pointer // one struct shmemi_device_report in main memory: a kernel that has to stop says why; NULL: for threads of the host
+	Checks    uint32         // how much is checked: SHMEM_CHECKS as 0, 1 or 2
+	Device    int32          // number of the GPU that the state is for; -1: threads of the host
+	_         [24]byte
 }
 
 var (
@@ -309,4 +314,45 @@ var (
 	_ [56]byte  = [unsafe.Offsetof(State{}.RingCount)]byte{}
 	_ [60]byte  = [unsafe.Offsetof(State{}.RingMap)]byte{}
 	_ [64]byte  = [unsafe.Offsetof(State{}.Stop)]byte{}
+	_ [72]byte  = [unsafe.Offsetof(State{}.Work)]byte{}
+	_ [80]byte  = [unsafe.Offsetof(State{}.WorkSize)]byte{}
+	_ [88]byte  = [unsafe.Offsetof(State{}.Report)]byte{}
+	_ [96]byte  = [unsafe.Offsetof(State{}.Checks)]byte{}
+	_ [100]byte = [unsafe.Offsetof(State{}.Device)]byte{}
+)
+
+// Report is struct shmemi_device_report. Why a kernel stopped. The first thread that claims it fills it in; whoever reads it looks at ready.
+type Report struct {
+	_       structs.HostLayout
+	Claimed uint32 // 1: a thread writes the rest, or has
+	Ready   uint32 // 1: the rest is there; stored last
+	Fault   uint32 // what was wrong: SHMEMI_FAULT_...
+	Call    uint32 // which call: SHMEMI_CALL_...
+	PE      int32  // PE that was named
+	BlockX  uint32 // the thread's block
+	BlockY  uint32 //
+	BlockZ  uint32 //
+	ThreadX uint32 // the thread in its block
+	ThreadY uint32 //
+	ThreadZ uint32 //
+	_       [4]byte
+	Address uint64 // symmetric address that was named
+	Length  uint64 // bytes from it on
+}
+
+var (
+	_ [64]byte = [unsafe.Sizeof(Report{})]byte{}
+	_ [0]byte  = [unsafe.Offsetof(Report{}.Claimed)]byte{}
+	_ [4]byte  = [unsafe.Offsetof(Report{}.Ready)]byte{}
+	_ [8]byte  = [unsafe.Offsetof(Report{}.Fault)]byte{}
+	_ [12]byte = [unsafe.Offsetof(Report{}.Call)]byte{}
+	_ [16]byte = [unsafe.Offsetof(Report{}.PE)]byte{}
+	_ [20]byte = [unsafe.Offsetof(Report{}.BlockX)]byte{}
+	_ [24]byte = [unsafe.Offsetof(Report{}.BlockY)]byte{}
+	_ [28]byte = [unsafe.Offsetof(Report{}.BlockZ)]byte{}
+	_ [32]byte = [unsafe.Offsetof(Report{}.ThreadX)]byte{}
+	_ [36]byte = [unsafe.Offsetof(Report{}.ThreadY)]byte{}
+	_ [40]byte = [unsafe.Offsetof(Report{}.ThreadZ)]byte{}
+	_ [48]byte = [unsafe.Offsetof(Report{}.Address)]byte{}
+	_ [56]byte = [unsafe.Offsetof(Report{}.Length)]byte{}
 )

@@ -173,7 +173,12 @@ struct shmemi_device_state {
     uint32_t ring_count; /* rings; 0: every PE is reached directly */
     uint32_t ring_map; /* what picks a thread's ring: SHMEMI_MAP_... */
     void *stop; /* one u32: not 0 when the job ends and waits must not go on */
-    unsigned char pad1[56];
+    uint64_t work; /* address, in the user heap, of what collectives of kernels work with; zeroed at init */
+    uint64_t work_size; /* bytes of it */
+    void *report; /* one struct shmemi_device_report in main memory: a kernel that has to stop says why; NULL: for threads of the host */
+    uint32_t checks; /* how much is checked: SHMEM_CHECKS as 0, 1 or 2 */
+    int32_t device; /* number of the GPU that the state is for; -1: threads of the host */
+    unsigned char pad1[24];
 };
 SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_device_state) == 128, sizeof_device_state);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, version) == 0, device_state_version);
@@ -188,6 +193,43 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, rings) == 48, device_sta
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, ring_count) == 56, device_state_ring_count);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, ring_map) == 60, device_state_ring_map);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, stop) == 64, device_state_stop);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, work) == 72, device_state_work);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, work_size) == 80, device_state_work_size);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, report) == 88, device_state_report);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, checks) == 96, device_state_checks);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, device) == 100, device_state_device);
+
+/* Why a kernel stopped. The first thread that claims it fills it in; whoever reads it looks at ready. */
+struct shmemi_device_report {
+    uint32_t claimed; /* 1: a thread writes the rest, or has */
+    uint32_t ready; /* 1: the rest is there; stored last */
+    uint32_t fault; /* what was wrong: SHMEMI_FAULT_... */
+    uint32_t call; /* which call: SHMEMI_CALL_... */
+    int32_t pe; /* PE that was named */
+    uint32_t block_x; /* the thread's block */
+    uint32_t block_y; /*  */
+    uint32_t block_z; /*  */
+    uint32_t thread_x; /* the thread in its block */
+    uint32_t thread_y; /*  */
+    uint32_t thread_z; /*  */
+    unsigned char pad1[4];
+    uint64_t address; /* symmetric address that was named */
+    uint64_t length; /* bytes from it on */
+};
+SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_device_report) == 64, sizeof_device_report);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, claimed) == 0, device_report_claimed);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, ready) == 4, device_report_ready);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, fault) == 8, device_report_fault);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, call) == 12, device_report_call);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, pe) == 16, device_report_pe);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, block_x) == 20, device_report_block_x);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, block_y) == 24, device_report_block_y);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, block_z) == 28, device_report_block_z);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, thread_x) == 32, device_report_thread_x);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, thread_y) == 36, device_report_thread_y);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, thread_z) == 40, device_report_thread_z);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, address) == 48, device_report_address);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, length) == 56, device_report_length);
 
 /* The words of one operation, laps not yet set: as many as it has slots, twice. */
 struct shmemi_words {
