@@ -17,6 +17,9 @@ type Config struct {
 
 	Heap HeapKind
 
+	DisableP2P bool
+	GPUShare   GPUShare
+
 	Libfabric string
 	NICs      []string
 	Provider  string
@@ -84,8 +87,24 @@ const (
 // HeapKind is the memory of the symmetric heap.
 type HeapKind uint8
 
-// HeapHost is main memory, shared by the PEs of a node.
-const HeapHost HeapKind = 0
+// The kinds; HeapAuto is one of the others, by what the program and the machine
+// have.
+const (
+	HeapAuto HeapKind = iota
+	HeapHost
+	HeapPinned
+	HeapDevice
+)
+
+// GPUShare is how heaps in GPU memory are given to other processes.
+type GPUShare uint8
+
+// The ways; GPUShareAuto takes the first of the others that works.
+const (
+	GPUShareAuto GPUShare = iota
+	GPUShareVMM
+	GPUShareIPC
+)
 
 // RingMap is what decides which ring a thread uses.
 type RingMap uint8
@@ -122,6 +141,7 @@ const (
 func (c Checks) String() string     { return choiceOf("SHMEM_CHECKS", int(c)) }
 func (l LogLevel) String() string   { return choiceOf("SHMEM_LOG_LEVEL", int(l)) }
 func (h HeapKind) String() string   { return choiceOf("SHMEM_HEAP", int(h)) }
+func (g GPUShare) String() string   { return choiceOf("SHMEM_GPU_SHARE", int(g)) }
 func (m RingMap) String() string    { return choiceOf("SHMEM_RING_MAP_BY", int(m)) }
 func (m RingMemory) String() string { return choiceOf("SHMEM_RING_MEMORY", int(m)) }
 func (b Bootstrap) String() string  { return choiceOf("SHMEM_BOOTSTRAP", int(b)) }

@@ -44,6 +44,7 @@ func TestValues(t *testing.T) {
 		"SHMEM_BOOTSTRAP_TIMEOUT=2s", "SHMEM_LOG_SUBSYS= Heap,,proxy ", "SHMEM_NIC_LIST=eth0,mlx5_0",
 		"SHMEM_LAUNCHER_FD=5", "SHMEM_LAUNCHER_PE=3", "SHMEM_LAUNCHER_NPES=4", "SHMEM_DEBUG=0",
 		"SHMEM_PROXY_THREADS=4", "SHMEM_RING_COUNT=64", "SHMEM_RING_SIZE=256", "SHMEM_RING_MAP_BY=warp", "SHMEM_RING_MEMORY=managed",
+		"SHMEM_HEAP=pinned", "NVSHMEM_DISABLE_P2P=1", "SHMEM_GPU_SHARE=ipc",
 		"SHMEM_HOST_ID=a=b", "SHMEM_PROVIDER=tcp;ofi_rxm", "SHMEM_BOOTSTRAP=launcher", "SHMEM_LOG_LEVEL=",
 	})
 	if err != nil || len(warnings) != 0 {
@@ -55,6 +56,7 @@ func TestValues(t *testing.T) {
 		Timeout: 500 * time.Millisecond, BootstrapTimeout: 2 * time.Second, NICs: []string{"eth0", "mlx5_0"},
 		HostID: "a=b", Provider: "tcp;ofi_rxm", Bootstrap: BootstrapLauncher,
 		ProxyThreads: 4, RingCount: 64, RingSize: 256, RingMapBy: RingByWarp, RingMemory: RingManaged,
+		Heap: HeapPinned, DisableP2P: true, GPUShare: GPUShareIPC,
 		Launcher: LauncherConfig{FD: 5, PE: 3, NPEs: 4},
 	}
 	if !reflect.DeepEqual(c, want) {
@@ -136,10 +138,10 @@ func TestErrors(t *testing.T) {
 		{"SHMEM_SYMMETRIC_SIZE=0", `read setting SHMEM_SYMMETRIC_SIZE="0": 0 bytes are outside the range (use bytes, or a decimal number followed by k, m, g or t, from 1 to 16t, or unset it for 1g)`},
 		{"NVSHMEM_SYMMETRIC_SIZE=17t", `read setting NVSHMEM_SYMMETRIC_SIZE="17t": 18691697672192 bytes are outside the range (use bytes, or a decimal number followed by k, m, g or t, from 1 to 16t, or unset it for 1g)`},
 		{"SHMEM_CHECKS=maybe", `read setting SHMEM_CHECKS="maybe": there is no such choice (use one of off, on, full, or unset it for on)`},
-		{"SHMEM_HEAP=device", `read setting SHMEM_HEAP="device": there is no such choice (use one of host, or unset it for host)`},
+		{"SHMEM_HEAP=gpu", `read setting SHMEM_HEAP="gpu": there is no such choice (use one of auto, host, pinned, device, or unset it for auto)`},
 		{"SHMEM_TIMEOUT=-1", `read setting SHMEM_TIMEOUT="-1": it is not a decimal number (use seconds from 0 to 31536000, decimals allowed, or unset it for 60)`},
 		{"SHMEM_BOOTSTRAP_TIMEOUT=0", `read setting SHMEM_BOOTSTRAP_TIMEOUT="0": it is outside the range (use seconds from 0.001 to 31536000, decimals allowed, or unset it for 60)`},
-		{"SHMEM_LOG_SUBSYS=heap,hepa", `read setting SHMEM_LOG_SUBSYS="heap,hepa": there is no "hepa" (use words separated by commas: all, pe, config, bootstrap, heap, fabric, proxy, coll, or unset it for all)`},
+		{"SHMEM_LOG_SUBSYS=heap,hepa", `read setting SHMEM_LOG_SUBSYS="heap,hepa": there is no "hepa" (use words separated by commas: all, pe, config, bootstrap, heap, gpu, fabric, proxy, ring, coll, or unset it for all)`},
 		{"SHMEM_RING_SIZE=4097", `read setting SHMEM_RING_SIZE="4097": it is not a power of two (use a power of two from 256 to 1048576, or unset it for 4096)`},
 		{"SHMEM_RING_SIZE=128", `read setting SHMEM_RING_SIZE="128": it is outside the range (use a power of two from 256 to 1048576, or unset it for 4096)`},
 		{"SHMEM_RING_COUNT=65", `read setting SHMEM_RING_COUNT="65": it is outside the range (use an integer from 1 to 64, or unset it for 8)`},

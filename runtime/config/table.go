@@ -30,6 +30,7 @@ const (
 	Standard Category = iota // defined by the OpenSHMEM specification
 	Diagnostics
 	Memory
+	GPUs
 	Network
 	Rings // between the threads that start operations and the proxy
 	Launch
@@ -110,7 +111,7 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.LogLevel = LogLevel(v.index) },
 	},
 	{
-		Name: "SHMEM_LOG_SUBSYS", Kind: List, Default: "all", Choices: []string{"all", "pe", "config", "bootstrap", "heap", "fabric", "proxy", "coll"}, Category: Diagnostics, Since: "0.1",
+		Name: "SHMEM_LOG_SUBSYS", Kind: List, Default: "all", Choices: []string{"all", "pe", "config", "bootstrap", "heap", "gpu", "fabric", "proxy", "ring", "coll"}, Category: Diagnostics, Since: "0.1",
 		Text: "The parts of the library whose messages are logged below level warn.",
 		set:  func(c *Config, v parsed) { c.LogSubsys = v.words },
 	},
@@ -121,9 +122,20 @@ var Table = []Setting{
 	},
 
 	{
-		Name: "SHMEM_HEAP", Kind: Choice, Default: "host", Choices: []string{"host"}, Category: Memory, Since: "0.1",
-		Text: "The memory of the symmetric heap. host: main memory, shared by the PEs of a node.",
+		Name: "SHMEM_HEAP", Kind: Choice, Default: "auto", Choices: []string{"auto", "host", "pinned", "device"}, Category: Memory, Since: "0.1",
+		Text: "The memory of the symmetric heap. host: main memory, shared by the PEs of a node; pinned: the same, mapped into the PE's GPU; device: memory of the PE's GPU; auto: device where the program has kernels that include shmem/shmem.cuh and the PE has a GPU, else host.",
 		set:  func(c *Config, v parsed) { c.Heap = HeapKind(v.index) },
+	},
+
+	{
+		Name: "SHMEM_DISABLE_P2P", Aliases: []string{"NVSHMEM_DISABLE_P2P"}, Kind: Flag, Category: GPUs, Since: "0.1",
+		Text: "Kernels reach no other PE's memory by loads and stores, also where they could: every operation goes by ring and proxy.",
+		set:  func(c *Config, v parsed) { c.DisableP2P = v.on },
+	},
+	{
+		Name: "SHMEM_GPU_SHARE", Kind: Choice, Default: "auto", Choices: []string{"auto", "vmm", "ipc"}, Category: GPUs, Since: "0.1",
+		Text: "How the PEs of a host give each other their heaps in GPU memory. vmm: by file descriptors of the driver's virtual memory management, heaps grow on demand; ipc: by CUDA IPC handles, the whole heap is taken at once; auto: vmm where it works, else ipc.",
+		set:  func(c *Config, v parsed) { c.GPUShare = GPUShare(v.index) },
 	},
 
 	{
@@ -206,5 +218,5 @@ func (k Kind) String() string {
 }
 
 func (c Category) String() string {
-	return [...]string{"specification", "diagnostics", "memory", "network", "rings", "launch", "set by shmemrun"}[c]
+	return [...]string{"specification", "diagnostics", "memory", "GPUs", "network", "rings", "launch", "set by shmemrun"}[c]
 }
