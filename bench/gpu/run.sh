@@ -1,19 +1,26 @@
 #!/usr/bin/env bash
 # Runs on a machine with a GPU what `make gpu-bench` built, here or elsewhere:
 #
-#   bench/gpu/run.sh [PART...]      basic (the default), sustained, memory, proxy, limits
+#   bench/gpu/run.sh [PART...]
 #
-# The machine needs NVIDIA's driver; of this tree it needs bench/gpu/run.sh and
-# build/gpu. Rows go to ring-gpu.jsonl, the limits of the machine to
-# ring-limits.tsv, what the proxy costs to ring-proxy.txt, in the folder that OUT names, else beside the programs; in
-# bench/results, bench/ring/report.py makes the page of them.
-#
+# Parts for rings: basic (the default), sustained, memory, proxy, limits; their
+# rows go to ring-gpu.jsonl, the limits of the machine to ring-limits.tsv, what
+# the proxy costs to ring-proxy.txt, in the folder that OUT names, else beside
+# the programs; in bench/results, bench/ring/report.py makes the page of them.
 # basic takes about three minutes, each of the others two.
+#
+# Parts for kernels on two GPUs: probe, nvshmem, p2p, each less than two
+# minutes. Rows go to gpu.jsonl, the limits to gpu-limits.tsv, the page is by
+# bench/gpu/report.py; see figures.sh.
+#
+# The machine needs NVIDIA's driver and Python; of this tree it needs bench,
+# VERSION and build/gpu.
 set -u
 cd "$(dirname "$0")/../.." || exit
 base=${BUILD:-build}/gpu
 out=${OUT:-$base}
 status=0
+. bench/gpu/figures.sh
 # A kernel must not be loaded while another one waits for the host.
 export CUDA_MODULE_LOADING=EAGER
 
@@ -53,8 +60,9 @@ for part in "${@:-basic}"; do
     limits) # of the same path, without the library's protocol
         timeout -k 5 150 "$base/probe" info queue qrtt >"$out/ring-limits.tsv" || status=1
         ;;
+    probe | nvshmem | p2p) figures "$part" ;;
     *)
-        echo "run.sh: part $part: there is none of this name (use basic, sustained, memory, proxy, limits)" >&2
+        echo "run.sh: part $part: there is none of this name (use basic, sustained, memory, proxy, limits, probe, nvshmem, p2p)" >&2
         exit 2
         ;;
     esac

@@ -1,0 +1,87 @@
+/*
+ * host: calls of the host on the symmetric heap, wherever that is: a put with
+ * quiet, one after the other, as a bandwidth and as a time; the same for nbi
+ * with one quiet for all; a get. Where the heap is in GPU memory and the peer's
+ * GPU is in reach this is the copy engine's figure, else the network's.
+ *
+ * host [BYTES...]
+ */
+#include <chrono>
+
+#include "names.h"
+#include "rows.h"
+#include "start.h"
+
+namespace
+{
+
+double now()
+{
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+// us a call: the calls of one repetition take some 20 ms, and at least 3 are made.
+template <typename Call, typename After> std::vector<double> time(Call call, After after)
+{
+    std::vector<double> us;
+    int n = 3;
+    for (int rep = 0; rep < 6; ++rep) {
+        double begin = now();
+        for (int i = 0; i < n; ++i)
+            call();
+        after();
+        double each = (now() - begin) / n;
+        if (rep == 0)
+            n = (int)std::max(3.0, std::min(1000.0, 0.02 / each));
+        else
+            us.push_back(each * 1e6);
+    }
+    return us;
+}
+
+void report(const char *name, size_t bytes, std::vector<double> v)
+{
+    row(BENCH_SYSTEM, {name, "host", bytes, 0, 0, "us"}, v);
+    for (double &x : v)
+        x = (double)bytes / x / 1e3;
+    row(BENCH_SYSTEM, {(std::string(name) + "_bandwidth").c_str(), "host", bytes, 0, 0, "GB/s"}, v);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    std::vector<size_t> sizes;
+    for (int i = 1; i < argc; ++i)
+        sizes.push_back(strtoull(argv[i], nullptr, 0));
+    if (sizes.empty())
+        sizes = {8, 4096, 64 << 10, 1 << 20, 16 << 20, 64 << 20};
+    start();
+    size_t largest = *std::max_element(sizes.begin(), sizes.end());
+    char *to = static_cast<char *>(symmetric(largest));
+    char *from = static_cast<char *>(symmetric(largest));
+    // A copy takes host and device memory alike, a memset does not.
+    std::vector<char> bytes(largest, 'x');
+    need(cudaMemcpy(shmem_my_pe() == 0 ? from : to, bytes.data(), largest, cudaMemcpyDefault),
+         "fill the heap");
+    need(cudaDeviceSynchronize(), "fill the heap");
+    shmem_barrier_all();
+    auto nothing = [] {};
+    if (shmem_my_pe() == 0)
+        for (size_t n : sizes) {
+            report("host_put", n,
+                   time(
+                       [&] {
+                           shmem_putmem(to, from, n, 1);
+                           shmem_quiet();
+                       },
+                       nothing));
+            report("host_put_nbi", n,
+                   time([&] { shmem_putmem_nbi(to, from, n, 1); }, [] { shmem_quiet(); }));
+            report("host_get", n, time([&] { shmem_getmem(from, to, n, 1); }, nothing));
+        }
+    shmem_barrier_all();
+    shmem_finalize();
+    return 0;
+}

@@ -1,0 +1,66 @@
+/*
+ * rows.h: what a program of the figures prints, a JSON object a line, and how
+ * repetitions become one value: the median, with the least and the most beside
+ * it.
+ */
+#ifndef BENCH_GPU_ROWS_H
+#define BENCH_GPU_ROWS_H
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+[[noreturn]] static inline void give_up(const char *what, const char *why)
+{
+    fprintf(stderr, "bench: %s: %s\n", what, why);
+    fflush(stderr);
+    _Exit(1);
+}
+
+static inline void need(cudaError_t e, const char *what)
+{
+    if (e != cudaSuccess)
+        give_up(what, cudaGetErrorString(e));
+}
+
+// What was measured, but for the number. Zero means that it does not apply.
+struct figure {
+    const char *name;
+    const char *how; // scope or variant
+    size_t bytes;
+    int ctas;
+    int threads;
+    const char *unit;
+};
+
+static inline const char *setting(const char *name, const char *otherwise)
+{
+    const char *v = getenv(name);
+    return v != nullptr && *v != 0 ? v : otherwise;
+}
+
+// BENCH_ROUTE is how the runner has told the library to go.
+static inline void row(const char *system, const figure &f, std::vector<double> v)
+{
+    if (v.empty())
+        give_up(f.name, "no values");
+    std::sort(v.begin(), v.end());
+    printf("{\"system\":\"%s\",\"route\":\"%s\",\"figure\":\"%s\",\"how\":\"%s\",\"bytes\":%zu,"
+           "\"ctas\":%d,\"threads\":%d,\"value\":%.6g,\"min\":%.6g,\"max\":%.6g,\"n\":%zu,"
+           "\"unit\":\"%s\"}\n",
+           system, setting("BENCH_ROUTE", "p2p"), f.name, f.how, f.bytes, f.ctas, f.threads,
+           v[v.size() / 2], v.front(), v.back(), v.size(), f.unit);
+    fflush(stdout);
+}
+
+// Is this part of the program asked for? Without arguments all are.
+static inline bool wanted(const std::vector<std::string> &names, const char *name)
+{
+    return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+#endif

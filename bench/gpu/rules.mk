@@ -1,0 +1,28 @@
+# What bench/gpu/run.sh runs of the figures of kernels: each program twice, for
+# libshmem and for NVSHMEM, whose device library is linked in, which takes -rdc.
+
+FIGURES         := bandwidth latency signal stream host
+NVSHMEM_FIGURES := $(FIGURES:%=$(BUILD)/gpu/nvshmem/%)
+SHMEM_FIGURES   := $(FIGURES:%=$(BUILD)/gpu/figures/%)
+FIGURE_HEADERS  := $(wildcard bench/gpu/*.h bench/gpu/*.cuh)
+FIGURE_ARCH     := -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH)
+
+gpu-bench: $(NVSHMEM_FIGURES) $(SHMEM_FIGURES)
+
+.PHONY: gpu-figures
+gpu-figures: $(SHMEM_FIGURES) $(BUILD)/gpu/probe
+
+.PHONY: gpu-figures-nvshmem
+gpu-figures-nvshmem: $(NVSHMEM_FIGURES) $(BUILD)/gpu/probe
+
+$(SHMEM_FIGURES): $(BUILD)/gpu/figures/%: bench/gpu/%.cu $(FIGURE_HEADERS) $(DEVICE_HEADERS) $(HEADERS) \
+    $(BUILD)/lib/libshmem.so bench/gpu/rules.mk
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -cudart static $(FIGURE_ARCH) -o $@ $< -L$(BUILD)/lib -lshmem
+
+# Not held to the warnings of the project's own code: NVSHMEM's headers have some.
+$(NVSHMEM_FIGURES): $(BUILD)/gpu/nvshmem/%: bench/gpu/%.cu $(FIGURE_HEADERS) bench/gpu/rules.mk
+	@mkdir -p $(@D)
+	at=$$(BUILD=$(BUILD) bench/gpu/fetch-nvshmem.sh) && \
+	$(NVCC) -std=c++17 -O3 -ccbin $(CC) -w -rdc=true -DBENCH_NVSHMEM -I$$at/include -cudart static $(FIGURE_ARCH) \
+	    -o $@ $< -L$$at/lib -lnvshmem_device -l:libnvshmem_host.so.3

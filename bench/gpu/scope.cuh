@@ -1,0 +1,113 @@
+/*
+ * scope.cuh: the operations that exist for a thread, a warp and a block, as one
+ * template each, so that a kernel of the figures is written once.
+ */
+#ifndef BENCH_GPU_SCOPE_CUH
+#define BENCH_GPU_SCOPE_CUH
+
+#include <cstddef>
+#include <cstdint>
+
+#include "names.h"
+
+enum scope { THREAD, WARP, BLOCK };
+static const char *const scope_names[] = {"thread", "warp", "block"};
+
+// All threads of the scope have come here.
+template <scope S> __device__ __forceinline__ void join()
+{
+    if (S == WARP)
+        __syncwarp();
+    else if (S == BLOCK)
+        __syncthreads();
+}
+
+template <scope S> __device__ __forceinline__ void put(void *to, const void *from, size_t n, int pe)
+{
+    if (S == THREAD)
+        shmem_putmem(to, from, n, pe);
+    else if (S == WARP)
+        shmemx_putmem_warp(to, from, n, pe);
+    else
+        shmemx_putmem_block(to, from, n, pe);
+}
+
+template <scope S>
+__device__ __forceinline__ void put_nbi(void *to, const void *from, size_t n, int pe)
+{
+    if (S == THREAD)
+        shmem_putmem_nbi(to, from, n, pe);
+    else if (S == WARP)
+        shmemx_putmem_nbi_warp(to, from, n, pe);
+    else
+        shmemx_putmem_nbi_block(to, from, n, pe);
+}
+
+template <scope S> __device__ __forceinline__ void get(void *to, const void *from, size_t n, int pe)
+{
+    if (S == THREAD)
+        shmem_getmem(to, from, n, pe);
+    else if (S == WARP)
+        shmemx_getmem_warp(to, from, n, pe);
+    else
+        shmemx_getmem_block(to, from, n, pe);
+}
+
+template <scope S>
+__device__ __forceinline__ void put_signal(void *to, const void *from, size_t n, uint64_t *signal,
+                                           uint64_t value, int pe)
+{
+    if (S == THREAD)
+        shmem_putmem_signal(to, from, n, signal, value, SHMEM_SIGNAL_SET, pe);
+    else if (S == WARP)
+        shmemx_putmem_signal_warp(to, from, n, signal, value, SHMEM_SIGNAL_SET, pe);
+    else
+        shmemx_putmem_signal_block(to, from, n, signal, value, SHMEM_SIGNAL_SET, pe);
+}
+
+template <scope S> __device__ __forceinline__ void barrier()
+{
+    if (S == THREAD)
+        shmem_barrier_all();
+    else if (S == WARP)
+        shmemx_barrier_all_warp();
+    else
+        shmemx_barrier_all_block();
+}
+
+template <scope S> __device__ __forceinline__ void sync()
+{
+    if (S == THREAD)
+        shmem_sync_all();
+    else if (S == WARP)
+        shmemx_sync_all_warp();
+    else
+        shmemx_sync_all_block();
+}
+
+// The others are told by join: quiet speaks for the PE, so one thread asks.
+template <scope S> __device__ __forceinline__ void quiet()
+{
+    join<S>();
+    if (threadIdx.x == 0)
+        shmem_quiet();
+    join<S>();
+}
+
+template <scope S> __device__ __forceinline__ void await(uint64_t *signal, uint64_t value)
+{
+    if (threadIdx.x == 0)
+        shmem_signal_wait_until(signal, SHMEM_CMP_GE, value);
+    join<S>();
+}
+
+// Nanoseconds, of one clock for the whole GPU; it steps by 32 of them at worst on
+// the GPUs that are measured, and loops are timed, never single operations.
+__device__ __forceinline__ uint64_t clock_ns()
+{
+    uint64_t t;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t)::"memory");
+    return t;
+}
+
+#endif

@@ -1,0 +1,137 @@
+/*
+ * signal: round trips between kernels of two PEs: a signal, and a put with a
+ * signal, answered in kind; and barriers of the two.
+ *
+ * signal [signal] [put_signal] [barrier] [BYTES...]
+ */
+#include "names.h"
+#include "rows.h"
+#include "scope.cuh"
+#include "start.h"
+
+namespace
+{
+
+const size_t largest = 1 << 20;
+const int launches = 8; // the first is not counted
+
+enum trip { SIGNAL, PUT_SIGNAL, BARRIER, SYNC };
+
+// Signals count on from one launch to the next, so nobody has to reset them.
+template <scope S, trip T>
+__global__ void trips(char *to, char *from, size_t bytes, uint64_t *signal, uint64_t first, int n,
+                      int me, uint64_t *ns)
+{
+    uint64_t begin = 0;
+    int skip = n / 10;
+    for (int i = 0; i < skip + n; ++i) {
+        if (i == skip)
+            begin = clock_ns();
+        if (T == BARRIER) {
+            barrier<S>();
+        } else if (T == SYNC) {
+            sync<S>();
+        } else {
+            uint64_t value = first + i;
+            if (me == 1)
+                await<S>(signal, value);
+            if (T == PUT_SIGNAL)
+                put_signal<S>(to, from, bytes, signal, value, 1 - me);
+            else if (threadIdx.x == 0)
+                shmemx_signal_op(signal, value, SHMEM_SIGNAL_SET, 1 - me);
+            if (me == 0)
+                await<S>(signal, value);
+        }
+    }
+    if (threadIdx.x == 0)
+        *ns = clock_ns() - begin;
+}
+
+struct bench {
+    char *to, *from;
+    uint64_t *signal, *ns;
+    uint64_t next = 1;
+
+    bench()
+    {
+        to = static_cast<char *>(symmetric(largest));
+        from = static_cast<char *>(symmetric(largest));
+        signal = static_cast<uint64_t *>(symmetric(128));
+        need(cudaMemset(signal, 0, 128), "clear the signal");
+        need(cudaMemset(from, 1, largest), "clear the source");
+        need(cudaHostAlloc(&ns, sizeof *ns, cudaHostAllocDefault), "allocate a time");
+        need(cudaDeviceSynchronize(), "clear memory");
+        shmem_barrier_all();
+    }
+
+    // us a round trip, or a barrier.
+    template <scope S, trip T>
+    void run(const char *name, const char *how, size_t bytes, int threads, int n)
+    {
+        std::vector<double> us;
+        for (int i = 0; i < launches; ++i) {
+            trips<S, T><<<1, threads>>>(to, from, bytes, signal, next, n, shmem_my_pe(), ns);
+            need(cudaGetLastError(), "launch a kernel");
+            need(cudaDeviceSynchronize(), "run a kernel");
+            next += n + n / 10;
+            if (i > 0)
+                us.push_back((double)*ns / n / 1e3);
+            shmem_barrier_all();
+        }
+        if (shmem_my_pe() == 0)
+            row(BENCH_SYSTEM, {name, how, bytes, 1, threads, "us"}, us);
+    }
+};
+
+void put_signals(bench &b, const std::vector<size_t> &sizes)
+{
+    const char *name = "put_signal_round_trip";
+    for (size_t bytes : sizes) {
+        int n = bytes > 65536 ? 200 : 1000;
+        if (bytes <= 4096)
+            b.run<THREAD, PUT_SIGNAL>(name, "thread", bytes, 1, n);
+        if (bytes <= 65536)
+            b.run<WARP, PUT_SIGNAL>(name, "warp", bytes, 32, n);
+        for (int threads : {256, 1024})
+            b.run<BLOCK, PUT_SIGNAL>(name, "block", bytes, threads, n);
+    }
+}
+
+void barriers(bench &b)
+{
+    b.run<THREAD, BARRIER>("barrier", "thread", 0, 1, 2000);
+    b.run<WARP, BARRIER>("barrier", "warp", 0, 32, 2000);
+    b.run<BLOCK, BARRIER>("barrier", "block", 0, 256, 2000);
+    b.run<THREAD, SYNC>("sync", "thread", 0, 1, 2000);
+    b.run<WARP, SYNC>("sync", "warp", 0, 32, 2000);
+    b.run<BLOCK, SYNC>("sync", "block", 0, 256, 2000);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    std::vector<std::string> names;
+    std::vector<size_t> sizes;
+    for (int i = 1; i < argc; ++i) {
+        size_t bytes = strtoull(argv[i], nullptr, 0);
+        if (bytes > largest)
+            give_up(argv[i], "larger than 1 MiB");
+        if (bytes > 0)
+            sizes.push_back(bytes);
+        else
+            names.push_back(argv[i]);
+    }
+    if (sizes.empty())
+        sizes = {8, 16, 256, 1024, 4096, 16384, 65536, 262144, 1 << 20};
+    start();
+    bench b;
+    if (wanted(names, "signal"))
+        b.run<THREAD, SIGNAL>("signal_round_trip", "thread", 0, 1, 2000);
+    if (wanted(names, "put_signal"))
+        put_signals(b, sizes);
+    if (wanted(names, "barrier"))
+        barriers(b);
+    shmem_finalize();
+    return 0;
+}
