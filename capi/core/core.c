@@ -98,7 +98,9 @@ static int put(int pe, int64_t offset, const void *source, size_t n, struct shme
 static int amo(int pe, int64_t offset, int op, int width, uint64_t operand, uint64_t compare,
                void *fetch, struct shmemi_request *r)
 {
-    int rc = shmemi_express_amo(express, &native, (uint32_t)pe, offset, op, width, operand);
+    int rc = op >= SHMEMI_AMO_SWAP ? SHMEMI_NOT_EXPRESS
+                                   : shmemi_express_amo(express, &native, (uint32_t)pe, offset, op,
+                                                        width, operand, compare);
     return rc == SHMEMI_NOT_EXPRESS ? shmemgoAMO(pe, offset, op, width, operand, compare, fetch, r)
                                     : rc;
 }

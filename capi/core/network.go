@@ -40,9 +40,6 @@ func shmemgoAMO(pe C.int, offset C.int64_t, op, width C.int, operand, compare C.
 		uint64(operand), uint64(compare), fetch, request(r)))
 }
 
-//export shmemgoUnposted
-func shmemgoUnposted(token C.uint32_t) { job.Engine.Unposted(uint32(token)) }
-
 //export shmemgoFence
 func shmemgoFence() C.int { return C.int(job.Engine.Fence()) }
 

@@ -12,6 +12,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/pe"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/express"
 	"libshmem/runtime/topo"
 )
 
@@ -109,12 +110,7 @@ var (
 	_ = [1]byte{}[proxy.OpFetchXor-C.SHMEMI_AMO_FETCH_XOR]
 	_ = [1]byte{}[unsafe.Sizeof(proxy.Request{})-C.sizeof_struct_shmemi_request]
 	_ = [1]byte{}[pe.ControlOffset-C.sizeof_struct_shmemi_ctl]
-	_ = [1]byte{}[unsafe.Sizeof(proxy.Express{})-C.sizeof_struct_shmemi_express]
-	_ = [1]byte{}[unsafe.Offsetof(proxy.Express{}.Epoch)-unsafe.Offsetof(C.struct_shmemi_express{}.epoch)]
-	_ = [1]byte{}[unsafe.Offsetof(proxy.Express{}.Quieted)-unsafe.Offsetof(C.struct_shmemi_express{}.quieted)]
-	_ = [1]byte{}[unsafe.Offsetof(proxy.Express{}.Unordered)-unsafe.Offsetof(C.struct_shmemi_express{}.unordered)]
-	_ = [1]byte{}[unsafe.Offsetof(proxy.Express{}.Window)-unsafe.Offsetof(C.struct_shmemi_express{}.window)]
-	_ = [1]byte{}[proxy.PeerSize-C.sizeof_struct_shmemi_express_peer]
-	_ = [1]byte{}[proxy.PeerReceived-unsafe.Offsetof(C.struct_shmemi_express_peer{}.received)]
-	_ = [1]byte{}[proxy.PeerDirty-unsafe.Offsetof(C.struct_shmemi_express_peer{}.dirty)]
+	// The import also has this package compiled anew when express.h changes.
+	_ = [1]byte{}[express.ExpressSize-C.sizeof_struct_shmemi_express]
+	_ = [1]byte{}[express.PeerSize-C.sizeof_struct_shmemi_express_peer]
 )

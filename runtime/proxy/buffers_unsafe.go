@@ -49,7 +49,8 @@ func (e *Engine) postReceive(t fabric.Token) error {
 	case nil:
 		return nil
 	case fabric.ErrAgain:
-		e.unposted = append(e.unposted, t)
+		e.unposted[e.NUnposted] = t
+		e.NUnposted++
 		return nil
 	}
 	return fmt.Errorf("post receive buffer %d: %w", t, err)
@@ -57,8 +58,8 @@ func (e *Engine) postReceive(t fabric.Token) error {
 
 // postReceives tries those again that found no room.
 func (e *Engine) postReceives() {
-	work := e.unposted
-	e.unposted = e.unposted[:0] // postReceive writes behind where work is read
+	work := e.unposted[:e.NUnposted]
+	e.NUnposted = 0 // postReceive writes behind where work is read
 	for _, t := range work {
 		if err := e.postReceive(t); err != nil {
 			e.fatal(err)

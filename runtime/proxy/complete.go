@@ -33,7 +33,7 @@ func (e *Engine) Complete(comps []fabric.Completion) {
 
 // retry does what found no room before.
 func (e *Engine) retry() {
-	if len(e.unposted) > 0 {
+	if e.NUnposted > 0 {
 		e.postReceives()
 	}
 	if e.Stuck == 0 {
@@ -47,7 +47,7 @@ func (e *Engine) retry() {
 }
 
 // stuck tells whether something still finds none.
-func (e *Engine) stuck() bool { return len(e.unposted)+len(e.parked)+len(e.late) > 0 }
+func (e *Engine) stuck() bool { return int(e.NUnposted)+len(e.parked)+len(e.late) > 0 }
 
 func (e *Engine) complete(c *fabric.Completion) {
 	if c.Token >= tokens {
@@ -140,7 +140,7 @@ func (e *Engine) notInFlight(t fabric.Token) {
 }
 
 func (u use) String() string {
-	return [...]string{"idle", "send", "write", "read", "atomic", "flush"}[u]
+	return [...]string{"idle", "send", "write", "read", "atomic"}[u]
 }
 
 // furthest bounds how many messages of one PE may come before their turn: more
@@ -283,30 +283,28 @@ func (e *Engine) answer(h *header, value uint64) {
 // answered completes the request that an answer names.
 func (e *Engine) answered(h *header) {
 	t := fabric.Token(h.Token & 0xffff)
+	if t == flushToken {
+		e.flushed(h)
+		return
+	}
 	if t >= tokens || e.question(t) != h.Token || uint32(e.slots[t].pe) != h.From {
 		e.unasked(h)
 		return
 	}
 	s := &e.slots[t]
-	switch s.use {
-	case useFlush:
-		e.give(t) // before another flush needs one
-		e.flushed(s)
+	switch {
+	case s.use != useReply:
+		e.unasked(h)
 		return
-	case useReply:
-		if s.request != nil {
-			e.finish(s.request, 0, h.Operand)
-			break
-		}
+	case s.request != nil:
+		e.finish(s.request, 0, h.Operand)
+	default:
 		if s.width == 4 {
 			*(*uint32)(s.fetch) = uint32(h.Operand)
 		} else {
 			*(*uint64)(s.fetch) = h.Operand
 		}
 		e.pending[s.lane]--
-	default:
-		e.unasked(h)
-		return
 	}
 	e.give(t)
 }

@@ -92,7 +92,7 @@ type Engine struct {
 	parked   []parked
 	spare    []parked
 	early    map[uint64][]byte // messages ahead of their turn, by PE and sequence number
-	unposted []fabric.Token    // receive buffers that the provider had no room for
+	unposted []fabric.Token    // all of Express.Unposted
 
 	buffers   unsafe.Pointer // receive buffers, then one send buffer for each slot, then scratch
 	bufDesc   uintptr
@@ -109,10 +109,6 @@ type Engine struct {
 	err   error // of the last Failed, or of the last request that ended badly
 	fatal func(error)
 	Count Counters
-
-	// Finished counts the requests that are done. Who has many open looks at
-	// them only when it has moved.
-	Finished uint64
 
 	binding  binding
 	consumer atomic.Pointer[Consumer]
@@ -148,11 +144,10 @@ type Endpoint struct {
 func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fatal func(error)) (*Engine, error) {
 	e := &Engine{
 		prov: prov, caps: prov.Caps(), me: uint32(me), segment: segment, wakers: wakers,
-		generations: generations{open: 1, dirty: make([]fabric.PE, 0, npes), late: make([]fabric.PE, 0, npes)},
+		generations: generations{open: 1, late: make([]fabric.PE, 0, npes)},
 		slots:       make([]slot, tokens), free: make([]fabric.Token, 0, tokens),
 		parked: make([]parked, 0, 64), spare: make([]parked, 0, 64),
-		early: map[uint64][]byte{}, unposted: make([]fabric.Token, 0, receives),
-		fatal: fatal, stopped: make(chan struct{}),
+		early: map[uint64][]byte{}, fatal: fatal, stopped: make(chan struct{}),
 	}
 	e.unordered = !e.caps.SendAfterWrite
 	if err := e.openExpress(npes); err != nil {

@@ -8,12 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/express"
 )
 
 // Express is the part of the engine's state that C works on too, under the
-// same lock and in C's memory: what it takes to inject a small message and to
-// apply one. capi/core/express.c does only that, and leaves to the Engine
-// whatever has to wait, to be answered or to be reported.
+// same lock and in C's memory: what it takes to inject a small message, to apply
+// one and to have a PE say how far it is. express/express.h does only that, and
+// leaves to the Engine whatever has to wait or to be reported.
 //
 // A crossing costs 46 ns when it is measured alone. But a thread of C that
 // comes into Go every few microseconds keeps the scheduler's monitor awake,
@@ -22,6 +23,8 @@ import (
 type Express struct {
 	_           structs.HostLayout
 	Peers       unsafe.Pointer // the first of NPEs
+	Dirty       unsafe.Pointer // PEs that the open generation has touched, NDirty of them
+	Unposted    unsafe.Pointer // receive tokens that the provider had no room for, NUnposted of them
 	Buffers     unsafe.Pointer // of the receive tokens
 	Scratch     unsafe.Pointer // where a message to inject is made
 	Segment     unsafe.Pointer // its start
@@ -30,6 +33,7 @@ type Express struct {
 	Desc        uintptr        // of the buffers
 	Epoch       uint64         // fences so far
 	Quieted     uint64         // last generation of which every quiet is done
+	Finished    uint64         // requests that are done: who has many open looks at them only when it has moved
 	Messages    uint64         // sent
 	MessageSize uint64         // bytes of them
 	Me, NPEs    uint32
@@ -41,6 +45,9 @@ type Express struct {
 	Failures    uint32 // 1: some generation failed
 	Calm        uint32 // messages to one PE before it is asked for an answer
 	Window      uint32 // messages to one PE without an answer
+	NDirty      uint32
+	NUnposted   uint32
+	Attention   uint32 // 1: the engine's thread is to come out of C; any thread sets it, without the lock
 }
 
 // peer is what the engine knows about one PE. C reads and writes it as struct
@@ -68,6 +75,10 @@ type peer struct {
 	goal      uint64
 	goalWrote uint64
 
+	// What the answer to the last flush covers, and how many there were.
+	flushAsked uint64
+	flushWrote uint64
+
 	bytes  uint64 // of one-sided operations under way
 	tokens uint32 // of operations under way
 	writes uint32 // in flight
@@ -77,6 +88,8 @@ type peer struct {
 	parked   uint32 // messages that wait for room
 	early    uint32 // messages from it that wait for their turn
 
+	flushTurn uint32
+
 	reachable bool
 	dirty     bool // in the dirty list: the open generation touched it
 	flushing  bool // a flush message is under way
@@ -84,16 +97,24 @@ type peer struct {
 	late      bool // in the late list: a flush found no room
 }
 
-// The layout of one of Express.Peers, for C to compare.
-const (
-	PeerSize     = unsafe.Sizeof(peer{})
-	PeerReceived = unsafe.Offsetof(peer{}.received)
-	PeerDirty    = unsafe.Offsetof(peer{}.dirty)
+// C has the same layout.
+var (
+	_ [express.ExpressSize]byte      = [unsafe.Sizeof(Express{})]byte{}
+	_ [express.ExpressEpoch]byte     = [unsafe.Offsetof(Express{}.Epoch)]byte{}
+	_ [express.ExpressWindow]byte    = [unsafe.Offsetof(Express{}.Window)]byte{}
+	_ [express.ExpressAttention]byte = [unsafe.Offsetof(Express{}.Attention)]byte{}
+	_ [express.PeerSize]byte         = [unsafe.Sizeof(peer{})]byte{}
+	_ [express.PeerReceived]byte     = [unsafe.Offsetof(peer{}.received)]byte{}
+	_ [express.PeerLate]byte         = [unsafe.Offsetof(peer{}.late)]byte{}
+	_ [express.HeaderSize]byte       = [headerSize]byte{}
+	_ [express.CompletionSize]byte   = [unsafe.Sizeof(fabric.Completion{})]byte{}
+	_ [express.FlushToken]byte       = [flushToken]byte{}
 )
 
 // openExpress maps the shared state, which is zero at first.
 func (e *Engine) openExpress(npes int) error {
-	n := unsafe.Sizeof(Express{}) + uintptr(npes)*PeerSize
+	const peerSize, number = unsafe.Sizeof(peer{}), unsafe.Sizeof(fabric.PE(0))
+	n := unsafe.Sizeof(Express{}) + uintptr(npes)*(peerSize+number) + receives*number
 	p, err := unix.MmapPtr(-1, 0, nil, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return fmt.Errorf("map the state of %d PEs: %w", npes, err)
@@ -101,6 +122,10 @@ func (e *Engine) openExpress(npes int) error {
 	e.Express = (*Express)(p)
 	e.Peers = unsafe.Add(p, unsafe.Sizeof(Express{}))
 	e.peers = unsafe.Slice((*peer)(e.Peers), npes)
+	e.Dirty = unsafe.Add(e.Peers, uintptr(npes)*peerSize)
+	e.dirty = unsafe.Slice((*fabric.PE)(e.Dirty), npes)
+	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
+	e.unposted = unsafe.Slice((*fabric.Token)(e.Unposted), receives)
 	e.expressBytes = n
 	return nil
 }
@@ -123,11 +148,6 @@ func (e *Engine) closeExpress() {
 	if e.Express != nil {
 		// The mapping is ours and nobody else's: unmapping it cannot fail.
 		_ = unix.MunmapPtr(unsafe.Pointer(e.Express), e.expressBytes)
-		e.Express, e.peers = nil, nil
+		e.Express, e.peers, e.dirty, e.unposted = nil, nil, nil, nil
 	}
-}
-
-// Unposted takes note of a receive buffer that C could not post again.
-func (e *Engine) Unposted(t uint32) {
-	e.unposted = append(e.unposted, fabric.Token(t))
 }

@@ -18,7 +18,7 @@ type generations struct {
 	pending [3]int // operations and parked messages under way, by lane
 	lost    [2]error
 	unmet   int         // PEs of the closed generation that owe an answer
-	dirty   []fabric.PE // PEs that the open one has touched
+	dirty   []fabric.PE // all of Express.Dirty
 	late    []fabric.PE // PEs whose flush found no room
 
 	failed    [8]failure // generations, newest last
@@ -80,7 +80,8 @@ func (e *Engine) closing() bool { return uint64(e.open) > e.Quieted+1 }
 // closeGeneration notes how far each PE that was touched has to come.
 func (e *Engine) closeGeneration() {
 	e.open++
-	for _, pe := range e.dirty {
+	work := e.dirty[:e.NDirty]
+	for _, pe := range work {
 		p := &e.peers[pe]
 		p.dirty = false
 		p.goal, p.goalWrote = p.asked, p.wrote
@@ -89,8 +90,7 @@ func (e *Engine) closeGeneration() {
 			e.unmet++
 		}
 	}
-	work := e.dirty
-	e.dirty = e.dirty[:0]
+	e.NDirty = 0
 	for _, pe := range work {
 		// A flush that cannot be sent puts its PE into dirty again, behind
 		// where work is read.
@@ -190,23 +190,24 @@ func (e *Engine) flush(pe fabric.PE) Status {
 	if p.flushing {
 		return Pending
 	}
-	t, s := e.take(useFlush, p, pe)
-	if s == nil {
-		return Again
-	}
-	if st := e.sendCopy(pe, &header{Kind: kindFlush, Token: e.question(t)}); st != Done {
-		e.give(t)
+	p.flushTurn++
+	if st := e.sendCopy(pe, &header{Kind: kindFlush, Token: p.question()}); st != Done {
+		p.flushTurn--
 		return st
 	}
-	s.asked, s.wrote = p.asked, p.wrote
+	p.flushAsked, p.flushWrote = p.asked, p.wrote
 	p.flushing = true
 	return Pending
 }
 
 // flushed takes the answer to a flush.
-func (e *Engine) flushed(s *slot) {
-	p := &e.peers[s.pe]
-	p.acked, p.wroteAcked = s.asked, s.wrote
+func (e *Engine) flushed(h *header) {
+	p := &e.peers[h.From]
+	if !p.flushing || h.Token != p.question() {
+		e.unasked(h)
+		return
+	}
+	p.acked, p.wroteAcked = p.flushAsked, p.flushWrote
 	p.flushing = false
 	if !p.unmet {
 		return
@@ -215,7 +216,7 @@ func (e *Engine) flushed(s *slot) {
 		p.unmet = false
 		e.unmet--
 	} else {
-		e.cover(s.pe)
+		e.cover(fabric.PE(h.From))
 	}
 }
 
@@ -223,6 +224,7 @@ func (e *Engine) flushed(s *slot) {
 func (e *Engine) touch(p *peer, pe fabric.PE) {
 	if !p.dirty {
 		p.dirty = true
-		e.dirty = append(e.dirty, pe)
+		e.dirty[e.NDirty] = pe
+		e.NDirty++
 	}
 }

@@ -15,7 +15,6 @@ const (
 	useWrite                // a one-sided write
 	useRead                 // a one-sided read
 	useReply                // an answer is expected: fetching atomic
-	useFlush                // an answer is expected: flush
 )
 
 // slot is the record of one operation in flight. What every operation needs is
@@ -32,9 +31,8 @@ type slot struct {
 	bytes      uint64         // write, read: under way
 	request    *Request       // nil: quiet waits for it
 	fetch      unsafe.Pointer // where a non-blocking fetch puts its value
-	asked      uint64         // flush: messages covered
-	wrote      uint64         // flush: writes covered
 	epoch      uint64
+	_          [16]byte
 
 	after  header
 	region fabric.Region
@@ -68,6 +66,12 @@ func (e *Engine) take(u use, p *peer, pe fabric.PE) (fabric.Token, *slot) {
 func (e *Engine) question(t fabric.Token) uint32 {
 	return uint32(e.slots[t].turn)<<16 | uint32(t)
 }
+
+// flushToken is what the answer to a flush names, with the turn of its PE's
+// flush: there is one at a time for each, and it needs no slot, so that C can ask.
+const flushToken = 0xffff
+
+func (p *peer) question() uint32 { return p.flushTurn<<16 | flushToken }
 
 // give takes a token back.
 func (e *Engine) give(t fabric.Token) {
