@@ -4,7 +4,8 @@
  * in the limits (probe.cu, k_copy), whose sizes, repetitions and shapes these
  * are: one kernel goes over the bytes again and again.
  *
- * bandwidth [put] [get]
+ * bandwidth [put] [get] [best]
+ *   best     also with other numbers of blocks and threads than the figure's
  */
 #include "names.h"
 #include "rows.h"
@@ -107,11 +108,12 @@ struct bench {
     }
 };
 
-template <bool GET> void group(bench &b, const char *name)
+template <bool GET> void group(bench &b, const char *name, bool best)
 {
-    // The figure's shape, and what a caller who may choose would take.
     for (size_t bytes : {64 << 10, 256 << 10, 1 << 20, 4 << 20, 32 << 20}) {
         b.run<GET>(name, bytes, 32, 1024, 7);
+        if (!best)
+            continue;
         for (int threads : {256, 512})
             b.run<GET>(name, bytes, 32, threads, 3);
         for (int ctas : {1, 2, 4, 8, 16, 64, 132})
@@ -126,10 +128,11 @@ int main(int argc, char **argv)
     std::vector<std::string> names(argv + 1, argv + argc);
     start();
     bench b;
+    bool best = wanted(names, "best");
     if (wanted(names, "put"))
-        group<false>(b, "put");
+        group<false>(b, "put", best);
     if (wanted(names, "get"))
-        group<true>(b, "get");
+        group<true>(b, "get", best);
     shmem_finalize();
     return 0;
 }

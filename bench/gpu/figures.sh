@@ -69,12 +69,14 @@ part_nvshmem() {
     rm -rf "$nvshmem_path"
 }
 
-# ours SECONDS PROGRAM ARG...: two PEs of libshmem, as the environment says.
+# ours SECONDS PROGRAM ARG...: two PEs of libshmem, as the environment says, on
+# so many hosts.
+hosts=1
 ours() {
     local limit=$1 program=$2
     shift 2
-    SHMEM_SYMMETRIC_SIZE=${SHMEM_SYMMETRIC_SIZE:-1g} \
-        within $((limit + 10)) "$base/bin/shmemrun" -n 2 --timeout "$limit" "$base/figures/$program" "$@"
+    SHMEM_SYMMETRIC_SIZE=${SHMEM_SYMMETRIC_SIZE:-1g} within $((limit + 10)) \
+        "$base/bin/shmemrun" -n 2 --hosts "$hosts" --timeout "$limit" "$base/figures/$program" "$@"
 }
 
 part_p2p() {
@@ -83,4 +85,59 @@ part_p2p() {
     ours 40 signal
     ours 40 stream
     ours 40 host
+}
+
+# Through the ring, the proxy and the copy engine, and what the copy engine
+# alone would take.
+part_copy() {
+    within 40 env BENCH_ROUTE=copy "$base/copyloop"
+    export BENCH_ROUTE=copy SHMEM_DISABLE_P2P=1 SHMEM_GPU_NET=copy
+    ours 30 signal
+    ours 30 latency
+    ours 30 bandwidth put get
+    unset BENCH_ROUTE SHMEM_DISABLE_P2P SHMEM_GPU_NET
+}
+
+# Through the ring, the proxy and TCP, staged; the same provider between heaps of
+# the host, and by itself.
+part_net() {
+    local provider
+    hosts=2
+    export SHMEM_PROVIDER=tcp
+    export BENCH_ROUTE=tcp_host SHMEM_HEAP=host
+    provider=$(SHMEM_LOG_LEVEL=info ours 20 host 8 2>&1 >/dev/null | sed -n 's/.*network \([^ ]*\) on .*/\1/p')
+    ours 30 host
+    export BENCH_ROUTE=tcp SHMEM_HEAP=device SHMEM_DISABLE_P2P=1 SHMEM_GPU_NET=stage
+    ours 30 host
+    ours 30 signal signal put_signal 8 1024 65536 1048576
+    ours 30 latency quiet ways
+    BENCH_BYTES=67108864 ours 30 bandwidth put
+    unset BENCH_ROUTE SHMEM_PROVIDER SHMEM_HEAP SHMEM_DISABLE_P2P SHMEM_GPU_NET
+    hosts=1
+    [ -n "$provider" ] || {
+        echo "run.sh: ask libshmem for its network: its banner names none" >&2
+        status=1
+        return
+    }
+    pingpong "$provider" 8
+    pingpong "$provider" 1024
+    pingpong "$provider" 65536
+}
+
+# pingpong PROVIDER BYTES: a row of libfabric's own round trip.
+pingpong() {
+    local program result
+    program=$(command -v fi_pingpong) || program=$base/bin/fi_pingpong
+    timeout -k 5 30 "$program" -p "$1" -e rdm -I 5000 -S "$2" >/dev/null 2>&1 &
+    sleep 1
+    result=$(timeout -k 5 30 "$program" -p "$1" -e rdm -I 5000 -S "$2" 127.0.0.1)
+    wait $! || status=1
+    # It tells the time of a transfer, which is half of a round trip.
+    awk -v provider="$1" -v bytes="$2" '
+        $1 == "bytes" { for (i = 1; i <= NF; i++) if ($i == "usec/xfer") column = i; next }
+        column && NF >= column { half = $column }
+        END {
+            if (!half) { print "run.sh: fi_pingpong " provider ": no figure" > "/dev/stderr"; exit 1 }
+            printf "{\"system\":\"fi_pingpong\",\"route\":\"tcp\",\"figure\":\"put_signal_round_trip\",\"how\":\"host\",\"bytes\":%d,\"ctas\":0,\"threads\":0,\"value\":%.6g,\"unit\":\"us\",\"provider\":\"%s\"}\n", bytes, 2 * half, provider
+        }' <<<"$result" || status=1
 }

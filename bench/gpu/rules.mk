@@ -7,13 +7,24 @@ SHMEM_FIGURES   := $(FIGURES:%=$(BUILD)/gpu/figures/%)
 FIGURE_HEADERS  := $(wildcard bench/gpu/*.h bench/gpu/*.cuh)
 FIGURE_ARCH     := -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH)
 
-gpu-bench: $(NVSHMEM_FIGURES) $(SHMEM_FIGURES)
+LIMITS          := $(BUILD)/gpu/probe $(BUILD)/gpu/copyloop $(BUILD)/gpu/bin/fi_pingpong
+
+gpu-bench: $(NVSHMEM_FIGURES) $(SHMEM_FIGURES) $(LIMITS)
 
 .PHONY: gpu-figures
-gpu-figures: $(SHMEM_FIGURES) $(BUILD)/gpu/probe
+gpu-figures: $(SHMEM_FIGURES) $(LIMITS)
 
 .PHONY: gpu-figures-nvshmem
-gpu-figures-nvshmem: $(NVSHMEM_FIGURES) $(BUILD)/gpu/probe
+gpu-figures-nvshmem: $(NVSHMEM_FIGURES) $(LIMITS)
+
+$(BUILD)/gpu/copyloop: bench/gpu/copyloop.cu bench/gpu/rows.h bench/gpu/rules.mk
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -cudart static $(FIGURE_ARCH) -o $@ $< -lpthread
+
+# The machine with the GPUs may have libfabric's library without its programs.
+$(BUILD)/gpu/bin/fi_pingpong:
+	@mkdir -p $(@D)
+	cp "$$(command -v fi_pingpong)" $@
 
 $(SHMEM_FIGURES): $(BUILD)/gpu/figures/%: bench/gpu/%.cu $(FIGURE_HEADERS) $(DEVICE_HEADERS) $(HEADERS) \
     $(BUILD)/lib/libshmem.so bench/gpu/rules.mk

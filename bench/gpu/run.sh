@@ -9,9 +9,9 @@
 # the programs; in bench/results, bench/ring/report.py makes the page of them.
 # basic takes about three minutes, each of the others two.
 #
-# Parts for kernels on two GPUs: probe, nvshmem, p2p, each less than two
-# minutes. Rows go to gpu.jsonl, the limits to gpu-limits.tsv, the page is by
-# bench/gpu/report.py; see figures.sh.
+# Parts for kernels on two GPUs: probe, nvshmem, p2p, copy, net, each less than
+# two minutes. Rows go to gpu.jsonl, the limits to gpu-limits.tsv, the page is by
+# bench/gpu/page.py; see figures.sh.
 #
 # The machine needs NVIDIA's driver and Python; of this tree it needs bench,
 # VERSION and build/gpu.
@@ -60,9 +60,9 @@ for part in "${@:-basic}"; do
     limits) # of the same path, without the library's protocol
         timeout -k 5 150 "$base/probe" info queue qrtt >"$out/ring-limits.tsv" || status=1
         ;;
-    probe | nvshmem | p2p) figures "$part" ;;
+    probe | nvshmem | p2p | copy | net) figures "$part" ;;
     *)
-        echo "run.sh: part $part: there is none of this name (use basic, sustained, memory, proxy, limits, probe, nvshmem, p2p)" >&2
+        echo "run.sh: part $part: there is none of this name (use basic, sustained, memory, proxy, limits, probe, nvshmem, p2p, copy, net)" >&2
         exit 2
         ;;
     esac

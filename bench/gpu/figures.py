@@ -1,0 +1,238 @@
+"""The figures of kernels on two GPUs: what each is held against, and whether it is met."""
+
+import csv
+import dataclasses
+import json
+import statistics
+from typing import Optional
+
+KEYS = ("figure", "how", "bytes", "ctas", "threads")
+
+
+class Rows:
+    """What the programs printed, and the limits of the bare machine."""
+
+    def __init__(self, paths, limits):
+        self.rows, self.sessions, self.probe = [], [], {}
+        for path in paths:
+            with open(path, encoding="utf-8") as f:
+                for line in f:
+                    row = json.loads(line)
+                    if "facts" in row:
+                        self.sessions.append(row["facts"])
+                    else:
+                        self.rows.append(row)
+        for path in limits:
+            with open(path, encoding="utf-8") as f:
+                for cells in csv.reader(f, delimiter="\t"):
+                    if len(cells) == 9 and cells[0] != "section":
+                        # section, variant, bytes, ctas, threads, metric
+                        key = (*cells[:2], *map(int, cells[2:5]), cells[6])
+                        # Of the same row for several places, the peer's.
+                        if key not in self.probe or cells[5] == "peer":
+                            self.probe[key] = float(cells[7])
+
+    def of(self, **want):
+        return [r for r in self.rows if all(r[k] == v for k, v in want.items())]
+
+    def median(self, **want) -> Optional[float]:
+        found = [r["value"] for r in self.of(**want)]
+        return statistics.median(found) if found else None
+
+    def best(self, most, **want):
+        """The best value of any shape, and the shape."""
+        shapes = {(r["ctas"], r["threads"]) for r in self.of(**want)}
+        values = {s: self.median(**want, ctas=s[0], threads=s[1]) for s in shapes}
+        if not values:
+            return None, None
+        shape = (max if most else min)(values, key=values.get)
+        return values[shape], shape
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """One figure. What it is held against: a row of the probe (its key and what to
+    multiply it by), or a row of another system, or nothing; and the number itself."""
+
+    what: str
+    unit: str
+    row: tuple  # of libshmem: figure, how, bytes, ctas, threads
+    route: str = "p2p"
+    most: bool = False  # more is better
+    probe: tuple = ()
+    scale: float = 1.0
+    other: tuple = ()  # system, route, and the columns where its row differs
+    factor: Optional[float] = None  # of what it is held against
+    plus: float = 0.0  # and so much more
+    bound: Optional[float] = None
+    beat: bool = False  # NVSHMEM, too
+
+    def want(self):
+        return dict(zip(KEYS, self.row))
+
+    def limit(self, rows: Rows) -> Optional[float]:
+        if self.probe:
+            found = rows.probe.get(self.probe)
+            return found * self.scale if found is not None else None
+        if self.other:
+            system, route, differs = self.other
+            return rows.median(system=system, route=route, **{**self.want(), **dict(differs)})
+        return None
+
+    def target(self):
+        sign = "at least" if self.most else "at most"
+        parts = []
+        if self.factor is not None:
+            parts.append(f"{sign} {self.factor:g} x limit")
+        if self.plus:
+            parts.append(f"{sign} limit + {self.plus:g} {self.unit}")
+        if self.bound is not None:
+            parts.append(f"{sign} {self.bound:g} {self.unit}")
+        if self.beat:
+            parts.append(f"{'above' if self.most else 'below'} NVSHMEM")
+        return ", ".join(parts)
+
+    def verdict(self, rows: Rows):
+        """(ours, NVSHMEM's, limit, met); met is None while something is not measured."""
+        ours = rows.median(system="libshmem", route=self.route, **self.want())
+        peer = rows.median(system="nvshmem", route=self.route, **self.want())
+        limit = self.limit(rows)
+        held = []
+        if self.factor is not None:
+            held.append(limit * self.factor if limit is not None else None)
+        if self.plus:
+            held.append(limit + self.plus if limit is not None else None)
+        if self.bound is not None:
+            held.append(self.bound)
+        good = [_holds(ours, h, self.most) for h in held]
+        if self.beat:
+            good.append(_holds(ours, peer, self.most))
+        met = False if False in good else None if None in good else True
+        return ours, peer, limit, met
+
+
+def _holds(value, bound, most):
+    if value is None or bound is None:
+        return None
+    return value >= bound if most else value <= bound
+
+
+def size(n):
+    for unit, by in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if n >= by:
+            return f"{n // by} {unit}"
+    return f"{n} B"
+
+
+def figures():
+    out = []
+    for name, variant in (("put", "put_ld_st_x4"), ("get", "get_ld_st_x4")):
+        for n in (64 << 10, 256 << 10, 1 << 20, 32 << 20):
+            out.append(
+                Figure(
+                    f"block {name}, 32 CTAs, {size(n)}",
+                    "GB/s",
+                    (name, "block", n, 32, 1024),
+                    most=True,
+                    probe=("copy", variant, n, 32, 1024, "bw"),
+                    factor=0.9,
+                    beat=True,
+                )
+            )
+    fence = ("atomic", "store_then_fence", 8, 1, 1, "latency_avg")
+    out.append(
+        Figure(
+            "p + quiet, 8 B",
+            "us",
+            ("p_quiet", "thread", 8, 1, 1),
+            probe=fence,
+            scale=1e-3,
+            factor=1.05,
+        )
+    )
+    out.append(
+        Figure("warp put + quiet, 64 KiB", "us", ("put_quiet", "warp", 65536, 1, 32), bound=10)
+    )
+    out.append(
+        Figure("thread put + quiet, 1 KiB", "us", ("put_quiet", "thread", 1024, 1, 1), bound=4)
+    )
+    for scope, threads in (("warp", 32), ("block", 256), ("block", 1024)):
+        out.append(
+            Figure(
+                f"put + signal round trip, 1 KiB, {scope} of {threads}",
+                "us",
+                ("put_signal_round_trip", scope, 1024, 1, threads),
+                probe=("pingpong", "data_fence_flag", 1024, 1, threads, "half_rtt_avg"),
+                scale=2e-3,
+                factor=1.08,
+                beat=True,
+            )
+        )
+    out.append(
+        Figure(
+            "signal round trip",
+            "us",
+            ("signal_round_trip", "thread", 0, 1, 1),
+            bound=2.1,
+            probe=("pingpong", "release_acquire", 0, 1, 1, "half_rtt_avg"),
+            scale=2e-3,
+        )
+    )
+    for scope, threads in (("thread", 1), ("warp", 32), ("block", 256)):
+        out.append(Figure(f"barrier, {scope}", "us", ("barrier", scope, 0, 1, threads), bound=2.3))
+    for n, bound in ((4, 6), (4 << 20, 33)):
+        out.append(
+            Figure(
+                f"sum reduce on stream, {size(n)}",
+                "us",
+                ("sum_reduce_on_stream", "stream", n, 0, 0),
+                bound=bound,
+                other=("nccl", "p2p", ()),
+            )
+        )
+    out.append(
+        Figure(
+            "host put, 64 MiB",
+            "GB/s",
+            ("host_put_bandwidth", "host", 64 << 20, 0, 0),
+            most=True,
+            bound=385,
+            probe=("memcpy", "cudaMemcpyPeerAsync", 64 << 20, 0, 0, "bw"),
+        )
+    )
+    for n in (8, 1024, 65536):
+        scope, threads = ("thread", 1) if n <= 1024 else ("block", 256)
+        out.append(
+            Figure(
+                f"put + signal round trip by the copy engine, {size(n)}",
+                "us",
+                ("put_signal_round_trip", scope, n, 1, threads),
+                route="copy",
+                other=("limit", "copy", (("how", "write"), ("threads", 1))),
+                factor=1.25,
+            )
+        )
+    for n in (8, 1024):
+        out.append(
+            Figure(
+                f"put + signal round trip over tcp, {size(n)}",
+                "us",
+                ("put_signal_round_trip", "thread", n, 1, 1),
+                route="tcp",
+                other=("fi_pingpong", "tcp", (("how", "host"), ("ctas", 0), ("threads", 0))),
+                plus=25,
+            )
+        )
+    for n in (1 << 20, 16 << 20, 64 << 20):
+        out.append(
+            Figure(
+                f"staged put over tcp, {size(n)}",
+                "GB/s",
+                ("host_put_nbi_bandwidth", "host", n, 0, 0),
+                route="tcp",
+                most=True,
+                other=("libshmem", "tcp_host", ()),
+                factor=0.8,
+            )
+        )
+    return out

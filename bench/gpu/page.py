@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Makes the page and the plots of the figures of kernels on two GPUs.
+
+page.py [ROWS.jsonl...] [--out bench/results]
+
+Without names the rows are the folder's gpu*.jsonl, and the limits of the bare
+machine its gpu-limits*.tsv. Writes gpu.md, and gpu-quiet-*.svg with what quiet
+costs. Standard library only.
+"""
+
+import argparse
+import glob
+import os
+import sys
+
+from figures import KEYS, Rows, figures, size
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "ring"))
+import plot  # noqa: E402
+
+WAYS = [
+    "put, quiet after each",
+    "put_nbi, quiet after each",
+    "put_nbi, quiet after 16",
+    "put, quiet at the end",
+    "put_nbi, quiet at the end",
+]
+SCOPES = [("thread", 1), ("warp", 32), ("block", 256), ("block", 1024)]
+ROUTES = {"p2p": "by loads and stores", "copy": "by the copy engine", "tcp": "over tcp, staged"}
+
+
+def number(x, digits=3):
+    if x is None:
+        return ""
+    return f"{x:.{digits}g}" if abs(x) < 1000 else f"{x:.0f}"
+
+
+def ratio(x, y):
+    return number(x / y) if x is not None and y else ""
+
+
+def table(head, rows):
+    out = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return out + ["| " + " | ".join(str(c) for c in row) + " |" for row in rows] + [""]
+
+
+def verdicts(rows):
+    out = []
+    for f in figures():
+        ours, peer, limit, met = f.verdict(rows)
+        answer = {True: "yes", False: "no", None: "not measured"}[met]
+        cells = [f.what, f.unit, number(ours), number(limit), ratio(ours, limit)]
+        out.append([*cells, number(peer), ratio(ours, peer), f.target(), answer])
+    head = [
+        "figure",
+        "unit",
+        "libshmem",
+        "limit",
+        "/ limit",
+        "NVSHMEM",
+        "/ NVSHMEM",
+        "target",
+        "met",
+    ]
+    return table(head, out)
+
+
+def shapes(rows):
+    """The best number of blocks and threads, of either library and of plain stores."""
+    out = []
+    for name, variant in (("put", "put_ld_st_x4"), ("get", "get_ld_st_x4")):
+        for n in sorted({r["bytes"] for r in rows.of(figure=name, how="block", route="p2p")}):
+            cells = [name, size(n)]
+            for system in ("libshmem", "nvshmem"):
+                want = {"system": system, "route": "p2p", "figure": name, "bytes": n}
+                value, shape = rows.best(True, **want)
+                cells += [number(value), "x".join(map(str, shape)) if shape else ""]
+            bare = {k: v for k, v in rows.probe.items() if k[:3] == ("copy", variant, n)}
+            best = max(bare, key=bare.get) if bare else None
+            cells += [number(bare.get(best)), f"{best[3]}x{best[4]}" if best else ""]
+            out.append(cells)
+    head = ["", "bytes", "libshmem", "at", "NVSHMEM", "at", "stores and loads alone", "at"]
+    return table(head, out)
+
+
+def quiets(rows):
+    out = []
+    for route in ROUTES:
+        for scope, threads in SCOPES:
+            want = {"route": route, "how": scope, "threads": threads}
+            sizes = sorted({r["bytes"] for w in WAYS for r in rows.of(figure=w, **want)})
+            for n in sizes:
+                for system in ("libshmem", "nvshmem"):
+                    cells = [rows.median(system=system, figure=w, bytes=n, **want) for w in WAYS]
+                    if any(c is not None for c in cells):
+                        shape = f"{scope} of {threads}"
+                        out.append([route, shape, size(n), system, *map(number, cells)])
+    return table(["route", "scope", "bytes", "library", *WAYS], out)
+
+
+def plots(rows):
+    """File names, and what goes into them."""
+    for route, how in ROUTES.items():
+        series = {}
+        for w in WAYS:
+            want = {"system": "libshmem", "route": route, "figure": w, "how": "block"}
+            sizes = sorted({r["bytes"] for r in rows.of(threads=256, **want)})
+            found = [(n, rows.median(bytes=n, threads=256, **want)) for n in sizes]
+            if found:
+                series[w] = found
+        if series:
+            title = f"One put of a block, {how}"
+            yield f"gpu-quiet-{route}.svg", plot.lines(title, series, "bytes", "us")
+
+
+def everything(rows):
+    """Each row of either library, side by side."""
+    keys = list(dict.fromkeys((r["route"], *(r[k] for k in KEYS), r["unit"]) for r in rows.rows))
+    systems = list(dict.fromkeys(r["system"] for r in rows.rows))
+    out = []
+    for route, *key, unit in sorted(keys, key=lambda k: (k[0], k[1], k[2], k[3], k[4], k[5])):
+        if key[0] in WAYS:
+            continue
+        want = {"route": route, **dict(zip(KEYS, key))}
+        values = [rows.median(system=s, **want) for s in systems]
+        out.append(
+            [route, key[0], key[1], key[2], f"{key[3]}x{key[4]}", unit, *map(number, values)]
+        )
+    return table(["route", "figure", "how", "bytes", "shape", "unit", *systems], out)
+
+
+def page(rows, drawn):
+    out = [
+        "<!-- generated by bench/gpu/page.py -->",
+        "# Kernels on two GPUs",
+        "",
+        "The same programs, `bench/gpu/*.cu`, built against libshmem and against NVSHMEM, on two",
+        "GPUs in turn; the limits are those of `bench/gpu/probe.cu`, which uses nothing but CUDA,",
+        "in the same session. Two processes, one GPU each; PE 0 measures. Each value is the median",
+        "of the launches of a program, and over the sessions. Bandwidths have the quiet at the end",
+        "inside the timed part, which is one launch that goes over the bytes again and again, as",
+        "the probe's does. `copy` is the ring, the proxy and the copy engine, held against",
+        "`bench/gpu/copyloop.cu`, a loop of the same driver calls without queue and protocol;",
+        "`tcp` the ring, the proxy, pinned buffers and libfabric, held against fi_pingpong and",
+        "against the same call between heaps of the host (`tcp_host`).",
+        "",
+        *verdicts(rows),
+        "## The best shape",
+        "",
+        "Blocks x threads with the highest bandwidth, in GB/s.",
+        "",
+        *shapes(rows),
+        "## What quiet costs",
+        "",
+        "Microseconds for an operation, by when it is asked for.",
+        "",
+        *(f"![{name}]({name})" for name in drawn),
+        "",
+        *quiets(rows),
+        "## All other rows",
+        "",
+        *everything(rows),
+        "## Machine",
+        "",
+    ]
+    facts = {}
+    for session in rows.sessions:
+        facts.update(session)
+    for key, value in sorted(facts.items()):
+        if key != "part":
+            text = "; ".join(value) if isinstance(value, list) else value
+            out.append(f"- {key.replace('_', ' ')}: {text}")
+    for key, value in sorted(rows.probe.items(), key=str):
+        if key[0] == "info":
+            out.append(f"- {key[1]} {key[5]}: {number(value, 4)}")
+    return "\n".join(out) + "\n"
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("rows", nargs="*")
+    p.add_argument("--out", default="bench/results")
+    args = p.parse_args()
+    paths = args.rows or sorted(glob.glob(os.path.join(args.out, "gpu*.jsonl")))
+    folders = {os.path.dirname(path) for path in paths} or {args.out}
+    limits = sorted(t for f in folders for t in glob.glob(os.path.join(f, "gpu-limits*.tsv")))
+    rows = Rows(paths, limits)
+    if not rows.rows:
+        sys.exit(f"page.py: no rows in {', '.join(paths) or args.out} (run bench/gpu/run.sh there)")
+    os.makedirs(args.out, exist_ok=True)
+    drawn = dict(plots(rows))
+    for name, text in [*drawn.items(), ("gpu.md", page(rows, drawn))]:
+        with open(os.path.join(args.out, name), "w", encoding="utf-8") as f:
+            f.write(text)
+
+
+if __name__ == "__main__":
+    main()
