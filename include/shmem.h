@@ -18,10 +18,18 @@
 #ifndef SHMEM_H
 #define SHMEM_H
 
+/* NVRTC compiles kernels without a C library; shmem/shmem.cuh brings the types. */
+#ifndef __CUDACC_RTC__
 #include <stddef.h>
 #include <stdint.h>
+#endif
 
-#ifdef __cplusplus
+#if defined(__CUDACC_RTC__)
+struct shmemi_complexd;
+struct shmemi_complexf;
+
+extern "C" {
+#elif defined(__cplusplus)
 #include <complex>
 
 typedef std::complex<double> shmemi_complexd;
@@ -35,6 +43,9 @@ typedef float _Complex shmemi_complexf;
 
 /* A set of PEs. Handles may be copied and compared. */
 typedef int32_t shmem_team_t;
+
+/* A stream of operations that is ordered and completed by itself. */
+typedef int32_t shmem_ctx_t;
 
 /* The version of the OpenSHMEM specification that this header follows. */
 #define SHMEM_MAJOR_VERSION 1
@@ -65,6 +76,10 @@ typedef int32_t shmem_team_t;
 /* Hints of shmem_malloc_with_hints; several are combined with |, and 0 is none. */
 #define SHMEM_MALLOC_ATOMICS_REMOTE 1L /* mostly for atomics by other PEs */
 #define SHMEM_MALLOC_SIGNAL_REMOTE 2L /* mostly for signals by other PEs */
+
+/* Contexts. */
+#define SHMEM_CTX_INVALID (-1) /* no context */
+#define SHMEM_CTX_DEFAULT 0 /* the one that calls without a context use */
 
 /* Teams. */
 #define SHMEM_TEAM_INVALID (-1) /* no team */

@@ -27,10 +27,18 @@ const headerTop = `/* clang-format off */
 #ifndef SHMEM_H
 #define SHMEM_H
 
+/* NVRTC compiles kernels without a C library; shmem/shmem.cuh brings the types. */
+#ifndef __CUDACC_RTC__
 #include <stddef.h>
 #include <stdint.h>
+#endif
 
-#ifdef __cplusplus
+#if defined(__CUDACC_RTC__)
+struct shmemi_complexd;
+struct shmemi_complexf;
+
+extern "C" {
+#elif defined(__cplusplus)
 #include <complex>
 
 typedef std::complex<double> shmemi_complexd;
@@ -44,6 +52,9 @@ typedef float _Complex shmemi_complexf;
 
 /* A set of PEs. Handles may be copied and compared. */
 typedef int32_t shmem_team_t;
+
+/* A stream of operations that is ordered and completed by itself. */
+typedef int32_t shmem_ctx_t;
 `
 
 const headerEnd = `

@@ -42,6 +42,7 @@ func outputs(root string) ([]file, error) {
 		{"docs/api-coverage.md", page},
 	}
 	out = append(out, wireFiles()...)
+	out = append(out, deviceFiles()...)
 	out = append(out, thunks()...)
 	return append(out, checks()...), nil
 }

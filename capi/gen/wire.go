@@ -28,8 +28,7 @@ const wireTop = `/* clang-format off */
 #ifndef SHMEM_WIRE_H
 #define SHMEM_WIRE_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "types.h"
 
 #ifdef __CUDACC__
 #define SHMEMI_HD static __host__ __device__ __forceinline__

@@ -54,6 +54,13 @@ var Constants = []ConstantGroup{
 		},
 	},
 	{
+		Doc: "Contexts.",
+		Constants: []Constant{
+			{"SHMEM_CTX_INVALID", "(-1)", "no context"},
+			{"SHMEM_CTX_DEFAULT", "0", "the one that calls without a context use"},
+		},
+	},
+	{
 		Doc: "Teams.",
 		Constants: []Constant{
 			{"SHMEM_TEAM_INVALID", "(-1)", "no team"},

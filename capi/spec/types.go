@@ -10,6 +10,7 @@ const (
 	Unsigned
 	Real
 	Complex
+	Late // a floating-point type of GPUs that the host does not have
 )
 
 // A Type is an element type. The names are the specification's; the widths are

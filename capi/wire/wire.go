@@ -205,4 +205,30 @@ var Constants = []Constant{
 	{"MAP_SM", "MapSM", 1, "threads of a multiprocessor share a ring"},
 	{"MAP_WARP", "MapWarp", 2, "threads of a warp share a ring"},
 	{"MAP_PE", "MapPE", 3, "operations on the same PE share a ring"},
+
+	// The field kind; enum shmemi_amo of capi/abi/state.h has the same numbers.
+	{"KIND_SET", "KindSet", 1, "writes the operand"},
+	{"KIND_ADD", "KindAdd", 2, "adds it"},
+	{"KIND_AND", "KindAnd", 3, "bitwise and"},
+	{"KIND_OR", "KindOr", 4, "bitwise or"},
+	{"KIND_XOR", "KindXor", 5, "bitwise exclusive or"},
+	{"KIND_SWAP", "KindSwap", 6, "writes the operand and answers; as all that follow"},
+	{"KIND_CSWAP", "KindCSwap", 7, "writes the operand where the comparand was"},
+	{"KIND_FETCH", "KindFetch", 8, "only answers"},
+	{"KIND_FETCH_ADD", "KindFetchAdd", 9, "adds and answers"},
+	{"KIND_FETCH_AND", "KindFetchAnd", 10, "bitwise and, and answers"},
+	{"KIND_FETCH_OR", "KindFetchOr", 11, "bitwise or, and answers"},
+	{"KIND_FETCH_XOR", "KindFetchXor", 12, "bitwise exclusive or, and answers"},
+
+	// What a kernel reports before it stops.
+	{"FAULT_INIT", "FaultInit", 1, "the call came before init or after finalize, or its unit was not filled"},
+	{"FAULT_PE", "FaultPE", 2, "there is no such PE"},
+	{"FAULT_RANGE", "FaultRange", 3, "the range is not within the user heap"},
+	{"FAULT_TEAM", "FaultTeam", 4, "the team is not SHMEM_TEAM_WORLD; pe is the team"},
+	{"FAULT_CONTEXT", "FaultContext", 5, "the context was made for another heap, whose address is given"},
+	{"FAULT_COMPARISON", "FaultComparison", 6, "cmp is no comparison; length is cmp"},
+	{"FAULT_SIGNAL_OP", "FaultSignalOp", 7, "the operation on the signal is none; length is the operation"},
+	{"FAULT_WORK", "FaultWork", 8, "the job has no memory for collectives of kernels; length is what they need"},
+
+	{"IMAGE_PES", "ImagePEs", 128, "PEs whose address a kernel finds in constant memory"},
 }

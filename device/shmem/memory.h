@@ -11,7 +11,9 @@
 
 #include "zz_wire.h"
 
+#ifndef __CUDACC_RTC__
 #include <sched.h>
+#endif
 
 #ifdef SHMEMI_TSAN
 /* Whether the thread's next slots have a fence before them. */

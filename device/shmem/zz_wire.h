@@ -7,8 +7,7 @@
 #ifndef SHMEM_WIRE_H
 #define SHMEM_WIRE_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "types.h"
 
 #ifdef __CUDACC__
 #define SHMEMI_HD static __host__ __device__ __forceinline__
@@ -29,6 +28,27 @@
 #define SHMEMI_MAP_SM 1 /* threads of a multiprocessor share a ring */
 #define SHMEMI_MAP_WARP 2 /* threads of a warp share a ring */
 #define SHMEMI_MAP_PE 3 /* operations on the same PE share a ring */
+#define SHMEMI_KIND_SET 1 /* writes the operand */
+#define SHMEMI_KIND_ADD 2 /* adds it */
+#define SHMEMI_KIND_AND 3 /* bitwise and */
+#define SHMEMI_KIND_OR 4 /* bitwise or */
+#define SHMEMI_KIND_XOR 5 /* bitwise exclusive or */
+#define SHMEMI_KIND_SWAP 6 /* writes the operand and answers; as all that follow */
+#define SHMEMI_KIND_CSWAP 7 /* writes the operand where the comparand was */
+#define SHMEMI_KIND_FETCH 8 /* only answers */
+#define SHMEMI_KIND_FETCH_ADD 9 /* adds and answers */
+#define SHMEMI_KIND_FETCH_AND 10 /* bitwise and, and answers */
+#define SHMEMI_KIND_FETCH_OR 11 /* bitwise or, and answers */
+#define SHMEMI_KIND_FETCH_XOR 12 /* bitwise exclusive or, and answers */
+#define SHMEMI_FAULT_INIT 1 /* the call came before init or after finalize, or its unit was not filled */
+#define SHMEMI_FAULT_PE 2 /* there is no such PE */
+#define SHMEMI_FAULT_RANGE 3 /* the range is not within the user heap */
+#define SHMEMI_FAULT_TEAM 4 /* the team is not SHMEM_TEAM_WORLD; pe is the team */
+#define SHMEMI_FAULT_CONTEXT 5 /* the context was made for another heap, whose address is given */
+#define SHMEMI_FAULT_COMPARISON 6 /* cmp is no comparison; length is cmp */
+#define SHMEMI_FAULT_SIGNAL_OP 7 /* the operation on the signal is none; length is the operation */
+#define SHMEMI_FAULT_WORK 8 /* the job has no memory for collectives of kernels; length is what they need */
+#define SHMEMI_IMAGE_PES 128 /* PEs whose address a kernel finds in constant memory */
 
 /* Operations, and how many slots each takes. */
 enum shmemi_op {

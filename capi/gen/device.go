@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"libshmem/capi/spec"
+)
+
+// deviceFiles makes the headers with the names that kernels call.
+func deviceFiles() []file {
+	host := map[string]bool{}
+	for _, n := range spec.Names() {
+		host[n] = true
+	}
+	var out []file
+	for i := range spec.Device {
+		c := &spec.Device[i]
+		out = append(out, file{"device/shmem/zz_" + c.File + ".h", deviceHeader(c, host)})
+	}
+	return out
+}
+
+const deviceTop = `#ifdef __CUDACC__
+/*
+ * nvcc says of each name that the host has too that it now holds for both, which
+ * is what the declaration is for.
+ */
+#pragma nv_diagnostic push
+#pragma nv_diag_suppress 20040
+`
+
+func deviceHeader(c *spec.DeviceChapter, host map[string]bool) string {
+	var b strings.Builder
+	b.WriteString(banner("/* ", " */"))
+	guard := "SHMEM_ZZ_" + strings.ToUpper(c.File) + "_H"
+	fmt.Fprintf(&b, "/* clang-format off */\n/*\n * zz_%s.h: the names of %s that kernels call. Part of shmem.cuh.\n */\n#ifndef %s\n#define %s\n\n", c.File, c.Doc, guard, guard)
+	fmt.Fprintf(&b, "#include \"names.h\"\n#include \"%s\"\n\n%s", c.Over, deviceTop)
+	for i := range c.Families {
+		f := &c.Families[i]
+		fmt.Fprintf(&b, "\n/* %s */\n", f.Doc)
+		functions := f.Functions()
+		for j := range functions {
+			deviceFunction(&b, &functions[j], host[functions[j].Name])
+		}
+	}
+	b.WriteString("\n#pragma nv_diagnostic pop\n#endif\n\n#endif\n")
+	return b.String()
+}
+
+// deviceFunction writes a name's definitions: the plain one, the one with a
+// context first, and the one whose name says so.
+func deviceFunction(b *strings.Builder, f *spec.DeviceFunction, host bool) {
+	late := f.Type.Kind == spec.Late && f.Form == 0 && byValue(f.Family)
+	t := f.Type
+	head := ""
+	if late {
+		head = "template <class H = " + t.C + "> "
+	}
+	write := func(kind, name, context, job string) {
+		var params []string
+		if context != "" {
+			params = append(params, context)
+		}
+		for _, p := range f.Family.Params {
+			if p.Nbi && !f.Nbi {
+				continue
+			}
+			typ := cType(p.C, t)
+			if late && p.C == "T" {
+				typ = "typename shmemi_late<H>::type"
+			}
+			params = append(params, declare(typ, p.Name))
+		}
+		if params == nil {
+			params = []string{"void"}
+		}
+		result := f.Family.Result
+		switch {
+		case result == "" || f.Nbi:
+			result = "void"
+		case late && result == "T":
+			result = "typename shmemi_late<H>::type"
+		default:
+			result = cType(result, t)
+		}
+		run := "SHMEMI_RUN(" + result + ", "
+		if kind == "SHMEMI_SHARED" {
+			run = "SHMEMI_DO("
+		}
+		fmt.Fprintf(b, "%s%s %s(%s) %s%s)\n", head, kind, declare(result, name), strings.Join(params, ", "), run, deviceBody(f, late, job))
+	}
+	kind := "SHMEMI_ONLY"
+	if host {
+		kind = "SHMEMI_SHARED"
+	}
+	write(kind, f.Name, "", "SHMEMI_JOB")
+	if f.Family.Contexts {
+		open := fmt.Sprintf("shmemi_open(ctx, %#xu)", spec.CallNumber(f.Name))
+		write("SHMEMI_ONLY", f.Name, "shmem_context ctx", open)
+		if f.Scope == spec.Thread {
+			write("SHMEMI_ONLY", strings.Replace(f.Name, "shmem_", "shmem_ctx_", 1), "shmem_context ctx", open)
+		}
+	}
+}
+
+// byValue: a function of the family needs to know the type, not only its name.
+func byValue(f *spec.DeviceFamily) bool {
+	return f.Result == "T" || strings.Contains(f.Body, "$T") ||
+		slices.ContainsFunc(f.Params, func(p spec.Param) bool { return p.C == "T" })
+}
+
+var scopeTypes = [...]string{"shmemi_by_thread", "shmemi_by_warp", "shmemi_by_block"}
+
+func deviceBody(f *spec.DeviceFunction, late bool, job string) string {
+	t, nbi := f.Type.C, "0"
+	if late {
+		t = "H"
+	}
+	if f.Nbi {
+		nbi = "1"
+	}
+	bytes := fmt.Sprintf("nelems * %d", f.Type.Bits/8)
+	if f.Type.Bits == 8 {
+		bytes = "nelems"
+	}
+	text := strings.NewReplacer(
+		"$T", t,
+		"$job", job,
+		"$call", fmt.Sprintf("%#xu", spec.CallNumber(f.Name)),
+		"$scope", scopeTypes[f.Scope],
+		"$nbi", nbi,
+		"$bytes", bytes,
+	).Replace(f.Family.Body)
+	if left := regexp.MustCompile(`\$\w*`).FindString(text); left != "" {
+		panic("gen: device body of " + f.Name + ": " + left + " means nothing")
+	}
+	return text
+}

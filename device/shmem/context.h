@@ -1,0 +1,71 @@
+/*
+ * context.h: an explicit context: the job as an argument of a kernel, for code
+ * that does not count on its translation unit having been filled.
+ *
+ *   auto ctx = shmem_ctx(target);            on the host, target symmetric
+ *   kernel<<<...>>>(ctx, target);
+ *   shmem_int_p(ctx, target, value, pe);     in the kernel
+ */
+#ifndef SHMEM_CONTEXT_H
+#define SHMEM_CONTEXT_H
+
+#include <shmem.h>
+
+#include "fault.h"
+
+#ifndef __CUDACC_RTC__
+#ifdef __cplusplus
+extern "C" {
+#endif
+/*
+ * Fills a shmem_context of size bytes for the heap that target is in. Ends the
+ * job with a message when target is in none.
+ */
+int shmemi_context(const void *target, void *context, size_t size);
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#ifdef __cplusplus
+/* Where the job's state is for kernels, and the heap that it was made for. */
+struct shmem_context {
+    const struct shmemi_device_image *image;
+    uint64_t heap;
+
+#ifdef __CUDACC__
+    __host__ __device__ shmem_context() : image(NULL), heap(0)
+    {
+    }
+
+    /* Contexts of the C interface name the job of the calling unit. */
+    __device__ __forceinline__ shmem_context(shmem_ctx_t ctx)
+        : image(ctx == SHMEM_CTX_INVALID ? NULL : &shmemi_here), heap(shmemi_here.job.heap)
+    {
+    }
+#endif
+};
+
+#ifndef __CUDACC_RTC__
+static inline struct shmem_context shmem_ctx(const void *target)
+{
+    struct shmem_context context;
+    (void)shmemi_context(target, &context, sizeof context);
+    return context;
+}
+#endif
+#endif
+
+#ifdef __CUDACC__
+/* The job of a context. One that was made for a heap that is gone is refused. */
+SHMEMI_D const struct shmemi_device_image *shmemi_open(struct shmem_context ctx, uint32_t call)
+{
+    if (ctx.image == NULL)
+        shmemi_fault(&shmemi_here, SHMEMI_FAULT_CONTEXT, call, -1, 0, 0);
+    if (ctx.heap != ctx.image->job.heap)
+        shmemi_fault(ctx.image, SHMEMI_FAULT_CONTEXT, call, -1, ctx.heap, 0);
+    return ctx.image;
+}
+#endif
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * fault.h: what a kernel does when a call is wrong: it says which and why, where
+ * the host finds it, and stops. A trap ends the kernel and makes every later
+ * call of the CUDA runtime fail, so that nobody goes on with wrong data.
+ */
+#ifndef SHMEM_FAULT_H
+#define SHMEM_FAULT_H
+
+#include "access.h"
+#include "unit.h"
+
+#ifdef __CUDACC__
+
+/*
+ * The first thread that comes fills the report in; ready is stored last. The
+ * others wait for it before they trap, since the first trap ends them all. call
+ * is the public name's number (SHMEMI_CALL in docs/device-coverage.md).
+ */
+__attribute__((noreturn)) static inline __device__ __noinline__ void
+shmemi_fault(const struct shmemi_device_image *image, uint32_t fault, uint32_t call, int pe,
+             uint64_t address, uint64_t length)
+{
+    struct shmemi_device_report *report = (struct shmemi_device_report *)image->job.report;
+    if (report != NULL) {
+        uint32_t before, looks = 0, ready = 0;
+        asm volatile("atom.relaxed.sys.global.cas.b32 %0, [%1], 0, 1;"
+                     : "=r"(before)
+                     : "l"(&report->claimed)
+                     : "memory");
+        if (before == 0) {
+            report->fault = fault;
+            report->call = call;
+            report->pe = pe;
+            report->block_x = blockIdx.x;
+            report->block_y = blockIdx.y;
+            report->block_z = blockIdx.z;
+            report->thread_x = threadIdx.x;
+            report->thread_y = threadIdx.y;
+            report->thread_z = threadIdx.z;
+            report->address = address;
+            report->length = length;
+            asm volatile("st.release.sys.global.u32 [%0], 1;" ::"l"(&report->ready) : "memory");
+            shmemi_complete_system();
+        }
+        while (ready == 0 && ++looks < 1000000)
+            shmemi_load_flag(&report->ready, &ready);
+    }
+    asm volatile("trap;");
+    __builtin_unreachable();
+}
+
+/* Ends the calling thread, because the job ends and what it waits for will not come. */
+__attribute__((noreturn)) SHMEMI_D void shmemi_end(void)
+{
+    asm volatile("exit;");
+    __builtin_unreachable();
+}
+
+#endif
+
+#endif

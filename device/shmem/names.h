@@ -1,0 +1,53 @@
+/*
+ * names.h: how the generated headers define a name.
+ *
+ * nvcc compiles a file once for the host and once for each GPU. A name that
+ * libshmem.so has too is declared for both sides: in a GPU's turn it has a body,
+ * in the host's turn none, so that host code calls the library's symbol. A name
+ * of kernels only has a body in the GPU's turn; in the host's, which only has to
+ * know that it is there, it asks for nothing, and costs little to compile.
+ */
+#ifndef SHMEM_NAMES_H
+#define SHMEM_NAMES_H
+
+#include "context.h"
+
+#ifdef __CUDACC__
+#ifdef __CUDA_ARCH__
+#define SHMEMI_SHARED extern "C" __host__ __device__ __forceinline__
+#define SHMEMI_ONLY static __device__ __forceinline__
+#define SHMEMI_DO(...)                                                                             \
+    {                                                                                              \
+        return __VA_ARGS__;                                                                        \
+    }
+#define SHMEMI_RUN(result, ...)                                                                    \
+    {                                                                                              \
+        return __VA_ARGS__;                                                                        \
+    }
+#else
+template <class T> static __device__ T shmemi_nothing()
+{
+    return T();
+}
+#define SHMEMI_SHARED extern "C" __host__ __device__
+#define SHMEMI_ONLY static __device__ __forceinline__
+#define SHMEMI_DO(...) ;
+#define SHMEMI_RUN(result, ...)                                                                    \
+    {                                                                                              \
+        return shmemi_nothing<result>();                                                           \
+    }
+#endif
+
+/* The job of the calling unit. */
+#define SHMEMI_JOB (&shmemi_here)
+
+/* A type that is asked for where a function is called, not where it is defined. */
+struct __half;
+struct __nv_bfloat16;
+template <class H> struct shmemi_late {
+    typedef H type;
+};
+
+#endif
+
+#endif

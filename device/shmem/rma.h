@@ -1,0 +1,182 @@
+/*
+ * rma.h: put, get, p and g, by both routes. The names of shmem.cuh are one line
+ * each over these.
+ */
+#ifndef SHMEM_RMA_H
+#define SHMEM_RMA_H
+
+#include "copy.h"
+#include "route.h"
+
+#ifdef __CUDACC__
+
+/* An element to a PE that has no address here: it rides in the slot. */
+SHMEMI_D void shmemi_send_element(const struct shmemi_device_image *image, uint64_t dest,
+                                  uint64_t bits, uint32_t bytes, int pe)
+{
+    if (bytes == 8) {
+        struct shmemi_words words = shmemi_pack_p_wide((uint32_t)pe, 0, dest, bits);
+        shmemi_send(image, pe, &words, SHMEMI_SLOTS_P_WIDE);
+    } else {
+        struct shmemi_words words =
+            shmemi_pack_p((uint32_t)pe, 0, dest, bytes >> 1, (uint32_t)bits);
+        shmemi_send(image, pe, &words, SHMEMI_SLOTS_P);
+    }
+}
+
+/*
+ * An element of a PE that has no address here. Answers carry words of 4 or 8
+ * bytes, so a smaller element comes within its word.
+ */
+SHMEMI_D uint64_t shmemi_ask_element(const struct shmemi_device_image *image, uint64_t source,
+                                     uint32_t bytes, int pe)
+{
+    uint32_t width = bytes == 8 ? 3 : 2;
+    uint64_t word = bytes < 4 ? source & ~(uint64_t)3 : source;
+    struct shmemi_answer answer = shmemi_expect(image, pe);
+    struct shmemi_words words = shmemi_pack_amo_wide((uint32_t)pe, 0, word, SHMEMI_KIND_FETCH,
+                                                     width, 0, 0, 1, answer.place);
+    return shmemi_ask(&answer, &words, SHMEMI_SLOTS_AMO_WIDE) >> 8 * (source - word);
+}
+
+template <class T>
+SHMEMI_D void shmemi_p(const struct shmemi_device_image *image, uint32_t call, T *dest, T value,
+                       int pe)
+{
+    typedef typename shmemi_bits<sizeof(T)>::type bits;
+    char *at = shmemi_reach(image, call, dest, sizeof(T), pe);
+    if (at != NULL)
+        shmemi_store_element(at, shmemi_as<bits>(value));
+    else
+        shmemi_send_element(image, shmemi_offset(image, dest), shmemi_as<bits>(value), sizeof(T),
+                            pe);
+}
+
+template <class T>
+SHMEMI_D T shmemi_g(const struct shmemi_device_image *image, uint32_t call, const T *source, int pe)
+{
+    typename shmemi_bits<sizeof(T)>::type v;
+    const char *at = shmemi_reach(image, call, source, sizeof(T), pe);
+    if (at != NULL)
+        shmemi_load_element(at, &v);
+    else
+        v = (typename shmemi_bits<sizeof(T)>::type)shmemi_ask_element(
+            image, shmemi_offset(image, source), sizeof(T), pe);
+    return shmemi_as<T>(v);
+}
+
+/*
+ * The proxy reaches global memory only. What lies in a kernel's own variables
+ * or in shared memory goes and comes element by element, in the largest unit
+ * that divides both addresses and the length.
+ */
+static inline __device__ __noinline__ void
+shmemi_put_elements(const struct shmemi_device_image *image, uint64_t dest, const char *source,
+                    uint64_t bytes, int pe)
+{
+    uint32_t unit = shmemi_alignment(dest | (uint64_t)(uintptr_t)source | bytes | 8);
+    for (uint64_t i = 0; i < bytes; i += unit) {
+        uint64_t v = 0;
+        for (uint32_t k = 0; k < unit; k++)
+            v |= (uint64_t)(uint8_t)source[i + k] << 8 * k;
+        shmemi_send_element(image, dest + i, v, unit, pe);
+    }
+}
+
+static inline __device__ __noinline__ void
+shmemi_get_elements(const struct shmemi_device_image *image, char *dest, uint64_t source,
+                    uint64_t bytes, int pe)
+{
+    uint32_t unit = shmemi_alignment(source | (uint64_t)(uintptr_t)dest | bytes | 8);
+    for (uint64_t i = 0; i < bytes; i += unit) {
+        uint64_t v = shmemi_ask_element(image, source + i, unit, pe);
+        for (uint32_t k = 0; k < unit; k++)
+            dest[i + k] = (char)(v >> 8 * k);
+    }
+}
+
+/*
+ * One thread hands the whole over, after all threads of the scope have come:
+ * any of them may have written the source. The fence makes it visible to the
+ * proxy and the NIC.
+ */
+template <class SCOPE, int NBI>
+SHMEMI_D void shmemi_put_ring(const struct shmemi_device_image *image, const void *dest,
+                              const void *source, uint64_t bytes, int pe)
+{
+    uint64_t at = shmemi_offset(image, dest);
+    SCOPE::meet();
+    if (SCOPE::rank() == 0 && bytes != 0) {
+        uint64_t local = (uint64_t)(uintptr_t)source;
+        if (!__isGlobal(source)) {
+            shmemi_put_elements(image, at, (const char *)source, bytes, pe);
+        } else if (NBI) {
+            shmemi_before_slots();
+            struct shmemi_words words = shmemi_pack_put((uint32_t)pe, 0, at, local, bytes, 0, 0);
+            shmemi_send(image, pe, &words, SHMEMI_SLOTS_PUT);
+        } else {
+            struct shmemi_answer answer = shmemi_expect(image, pe);
+            shmemi_before_slots();
+            struct shmemi_words words =
+                shmemi_pack_put((uint32_t)pe, 0, at, local, bytes, 1, answer.place);
+            shmemi_ask(&answer, &words, SHMEMI_SLOTS_PUT);
+        }
+    }
+    SCOPE::meet();
+}
+
+template <class SCOPE, int NBI>
+SHMEMI_D void shmemi_put(const struct shmemi_device_image *image, uint32_t call, void *dest,
+                         const void *source, uint64_t bytes, int pe)
+{
+    char *to = shmemi_reach(image, call, dest, bytes, pe);
+    if (to != NULL) {
+        shmemi_copy<SCOPE, 0>(to, source, bytes);
+        SCOPE::meet();
+    } else {
+        shmemi_put_ring<SCOPE, NBI>(image, dest, source, bytes, pe);
+    }
+}
+
+/* The fence: what was written to dest before must not arrive there later. */
+template <class SCOPE, int NBI>
+SHMEMI_D void shmemi_get_ring(const struct shmemi_device_image *image, void *dest,
+                              const void *source, uint64_t bytes, int pe)
+{
+    uint64_t at = shmemi_offset(image, source);
+    SCOPE::meet();
+    if (SCOPE::rank() == 0 && bytes != 0) {
+        uint64_t local = (uint64_t)(uintptr_t)dest;
+        if (!__isGlobal(dest)) {
+            shmemi_get_elements(image, (char *)dest, at, bytes, pe);
+        } else if (NBI) {
+            shmemi_before_slots();
+            struct shmemi_words words = shmemi_pack_get((uint32_t)pe, 0, at, local, bytes, 0, 0);
+            shmemi_send(image, pe, &words, SHMEMI_SLOTS_GET);
+        } else {
+            struct shmemi_answer answer = shmemi_expect(image, pe);
+            shmemi_before_slots();
+            struct shmemi_words words =
+                shmemi_pack_get((uint32_t)pe, 0, at, local, bytes, 1, answer.place);
+            shmemi_ask(&answer, &words, SHMEMI_SLOTS_GET);
+        }
+    }
+    SCOPE::meet();
+}
+
+template <class SCOPE, int NBI>
+SHMEMI_D void shmemi_get(const struct shmemi_device_image *image, uint32_t call, void *dest,
+                         const void *source, uint64_t bytes, int pe)
+{
+    const char *from = shmemi_reach(image, call, source, bytes, pe);
+    if (from != NULL) {
+        shmemi_copy<SCOPE, 1>(dest, from, bytes);
+        SCOPE::meet();
+    } else {
+        shmemi_get_ring<SCOPE, NBI>(image, dest, source, bytes, pe);
+    }
+}
+
+#endif
+
+#endif

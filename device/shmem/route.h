@@ -1,0 +1,102 @@
+/*
+ * route.h: the way to a PE: an address for loads and stores, or the ring.
+ */
+#ifndef SHMEM_ROUTE_H
+#define SHMEM_ROUTE_H
+
+#include "fault.h"
+#include "map.h"
+
+#ifdef __CUDACC__
+
+/*
+ * Refuses a PE that there is not. Without a job there is none at all: then the
+ * call came before init or after finalize.
+ */
+SHMEMI_D void shmemi_check_pe(const struct shmemi_device_image *image, uint32_t call, int pe,
+                              const void *address, uint64_t length)
+{
+    if ((uint32_t)pe >= (uint32_t)image->job.n_pes)
+        shmemi_fault(image, image->job.n_pes == 0 ? SHMEMI_FAULT_INIT : SHMEMI_FAULT_PE, call, pe,
+                     (uint64_t)(uintptr_t)address, length);
+}
+
+/* With SHMEM_CHECKS=full: refuses a range that is not within the user heap. */
+SHMEMI_D void shmemi_check_range(const struct shmemi_device_image *image, uint32_t call, int pe,
+                                 const void *address, uint64_t length)
+{
+    if (image->job.checks > 1) {
+        uint64_t at = (uint64_t)(uintptr_t)address - image->job.heap;
+        if (at > image->job.heap_size || length > image->job.heap_size - at)
+            shmemi_fault(image, SHMEMI_FAULT_RANGE, call, pe, (uint64_t)(uintptr_t)address, length);
+    }
+}
+
+SHMEMI_D uint64_t shmemi_offset(const struct shmemi_device_image *image, const void *address)
+{
+    return (uint64_t)(uintptr_t)address - image->job.segment;
+}
+
+/* Where PE pe's copy of a symmetric address is for loads and stores, or NULL. */
+SHMEMI_D char *shmemi_direct(const struct shmemi_device_image *image, const void *address, int pe)
+{
+    uint64_t base;
+    if ((uint32_t)pe < SHMEMI_IMAGE_PES)
+        base = image->direct[pe];
+    else
+        base =
+            (uint64_t)(uintptr_t)((const struct shmemi_device_peer *)image->job.peers)[pe].direct;
+    return base == 0 ? NULL : (char *)(uintptr_t)(base + shmemi_offset(image, address));
+}
+
+/* Checks the arguments that every operation has, and finds the way. */
+SHMEMI_D char *shmemi_reach(const struct shmemi_device_image *image, uint32_t call,
+                            const void *address, uint64_t length, int pe)
+{
+    shmemi_check_pe(image, call, pe, address, length);
+    shmemi_check_range(image, call, pe, address, length);
+    return shmemi_direct(image, address, pe);
+}
+
+/* An operation of this thread alone goes to the ring; others' of its warp may join. */
+SHMEMI_D void shmemi_send(const struct shmemi_device_image *image, int pe,
+                          const struct shmemi_words *words, int slots)
+{
+    shmemi_push_lanes(shmemi_ring_for(&image->job, (uint32_t)pe), words, slots);
+}
+
+/* A place for an answer, claimed on the ring that the operation then goes to. */
+struct shmemi_answer {
+    const struct shmemi_ring *ring;
+    uint32_t place, turn;
+};
+
+SHMEMI_D struct shmemi_answer shmemi_expect(const struct shmemi_device_image *image, int pe)
+{
+    struct shmemi_answer a;
+    a.ring = shmemi_ring_for(&image->job, (uint32_t)pe);
+    a.place = shmemi_reply_claim(a.ring, threadIdx.x);
+    if (a.place == SHMEMI_NO_REPLY)
+        shmemi_end();
+    a.turn = shmemi_reply_turn(a.ring, a.place);
+    return a;
+}
+
+/*
+ * Pushes the operation that was packed for the answer and waits for it. Where it
+ * failed, or where nobody answers any more, the job ends and says why on the
+ * host; the thread ends too.
+ */
+SHMEMI_D uint64_t shmemi_ask(const struct shmemi_answer *a, const struct shmemi_words *words,
+                             int slots)
+{
+    uint64_t value = 0;
+    shmemi_push_lanes(a->ring, words, slots);
+    if (shmemi_reply_wait(a->ring, a->place, a->turn, &value) != 0)
+        shmemi_end();
+    return value;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * scope.h: who carries out an operation together: one thread, the threads of a
+ * warp, or those of a block. All threads of a scope make the call with the same
+ * arguments.
+ */
+#ifndef SHMEM_SCOPE_H
+#define SHMEM_SCOPE_H
+
+#include "access.h"
+
+#ifdef __CUDACC__
+
+/* The number of the calling thread in its block, and of the block's threads. */
+SHMEMI_D uint32_t shmemi_thread_in_block(void)
+{
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+SHMEMI_D uint32_t shmemi_threads_of_block(void)
+{
+    return blockDim.x * blockDim.y * blockDim.z;
+}
+
+struct shmemi_by_thread {
+    static constexpr int alone = 1;
+    static constexpr uint32_t batch = 8; /* 16-byte loads of a copy that are under way at once */
+    SHMEMI_D uint32_t rank()
+    {
+        return 0;
+    }
+    SHMEMI_D uint32_t size()
+    {
+        return 1;
+    }
+    /* Until all threads of the scope have come; what each wrote is visible to the others then. */
+    SHMEMI_D void meet()
+    {
+    }
+};
+
+struct shmemi_by_warp {
+    static constexpr int alone = 0;
+    static constexpr uint32_t batch = 8;
+    SHMEMI_D uint32_t rank()
+    {
+        return shmemi_thread_in_block() & 31;
+    }
+    /* The last warp of a block may have fewer lanes. */
+    SHMEMI_D uint32_t size()
+    {
+        uint32_t rest = shmemi_threads_of_block() - (shmemi_thread_in_block() & ~31u);
+        return rest < 32 ? rest : 32;
+    }
+    SHMEMI_D void meet()
+    {
+        __syncwarp();
+    }
+};
+
+struct shmemi_by_block {
+    static constexpr int alone = 0;
+    static constexpr uint32_t batch = 4;
+    SHMEMI_D uint32_t rank()
+    {
+        return shmemi_thread_in_block();
+    }
+    SHMEMI_D uint32_t size()
+    {
+        return shmemi_threads_of_block();
+    }
+    SHMEMI_D void meet()
+    {
+        __syncthreads();
+    }
+};
+
+#endif
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * setup.h: who this PE is, which others there are, and where their memory is.
+ */
+#ifndef SHMEM_SETUP_H
+#define SHMEM_SETUP_H
+
+#include <shmem.h>
+
+#include "order.h"
+
+#ifdef __CUDACC__
+
+SHMEMI_D int shmemi_my_pe(const struct shmemi_device_image *image, uint32_t call)
+{
+    shmemi_check_init(image, call);
+    return image->job.me;
+}
+
+SHMEMI_D int shmemi_n_pes(const struct shmemi_device_image *image, uint32_t call)
+{
+    shmemi_check_init(image, call);
+    return image->job.n_pes;
+}
+
+SHMEMI_D void *shmemi_ptr(const struct shmemi_device_image *image, uint32_t call, const void *dest,
+                          int pe)
+{
+    shmemi_check_pe(image, call, pe, dest, 0);
+    uint64_t at = (uint64_t)(uintptr_t)dest - image->job.heap;
+    return at >= image->job.heap_size ? NULL : shmemi_direct(image, dest, pe);
+}
+
+/* Kernels know one team. */
+SHMEMI_D int shmemi_team_my_pe(const struct shmemi_device_image *image, uint32_t call,
+                               shmem_team_t team)
+{
+    shmemi_check_init(image, call);
+    return team == SHMEM_TEAM_WORLD ? image->job.me : -1;
+}
+
+SHMEMI_D int shmemi_team_n_pes(const struct shmemi_device_image *image, uint32_t call,
+                               shmem_team_t team)
+{
+    shmemi_check_init(image, call);
+    return team == SHMEM_TEAM_WORLD ? image->job.n_pes : -1;
+}
+
+SHMEMI_D int shmemi_team_translate_pe(const struct shmemi_device_image *image, uint32_t call,
+                                      shmem_team_t from, int pe, shmem_team_t to)
+{
+    shmemi_check_init(image, call);
+    if (from != SHMEM_TEAM_WORLD || to != SHMEM_TEAM_WORLD ||
+        (uint32_t)pe >= (uint32_t)image->job.n_pes)
+        return -1;
+    return pe;
+}
+
+#endif
+
+#endif

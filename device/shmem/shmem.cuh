@@ -1,0 +1,28 @@
+/*
+ * shmem.cuh: what kernels call, in a header that is all there is: no library of
+ * device code, no -rdc. Compile with nvcc (C++14 or later) or NVRTC, and link
+ * the host's part with -lshmem.
+ *
+ * A call by a kernel does what the call of the same name in shmem.h does.
+ * shmemx_<name>_warp and shmemx_<name>_block are made by all threads of a warp
+ * or a block together. The names are in the zz_*.h that are included below; a
+ * context (context.h) may be given as the first argument.
+ *
+ * Order and visibility: docs/memory-model.md.
+ */
+#ifndef SHMEM_CUH
+#define SHMEM_CUH
+
+#include "types.h"
+
+#include <shmem.h>
+
+#include "context.h"
+
+#include "zz_ordering.h"
+#include "zz_rma.h"
+#include "zz_setup.h"
+#include "zz_signal.h"
+#include "zz_wait.h"
+
+#endif

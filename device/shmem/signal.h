@@ -1,0 +1,136 @@
+/*
+ * signal.h: signals: a word at another PE that is set or added to, alone or
+ * after data.
+ */
+#ifndef SHMEM_SIGNAL_H
+#define SHMEM_SIGNAL_H
+
+#include <shmem.h>
+
+#include "rma.h"
+
+#ifdef __CUDACC__
+
+SHMEMI_D void shmemi_check_signal_op(const struct shmemi_device_image *image, uint32_t call,
+                                     const void *signal, int op, int pe)
+{
+    if (op != SHMEM_SIGNAL_SET && op != SHMEM_SIGNAL_ADD)
+        shmemi_fault(image, SHMEMI_FAULT_SIGNAL_OP, call, pe, (uint64_t)(uintptr_t)signal,
+                     (uint64_t)op);
+}
+
+SHMEMI_D uint32_t shmemi_signal_kind(int op)
+{
+    return op == SHMEM_SIGNAL_SET ? SHMEMI_KIND_SET : SHMEMI_KIND_ADD;
+}
+
+/* Ordered after all that the thread wrote before. */
+SHMEMI_D void shmemi_signal_at(void *at, uint64_t value, int op)
+{
+    if (op == SHMEM_SIGNAL_SET)
+        shmemi_store_signal(at, value);
+    else
+        shmemi_add_signal(at, value);
+}
+
+/* A signal by the ring; a value that fits rides in one slot. */
+SHMEMI_D void shmemi_signal_ring(const struct shmemi_device_image *image, const void *signal,
+                                 uint64_t value, int op, int pe)
+{
+    uint64_t at = shmemi_offset(image, signal);
+    uint32_t kind = shmemi_signal_kind(op);
+    if ((uint64_t)(int64_t)(int32_t)value == value) {
+        struct shmemi_words words = shmemi_pack_amo((uint32_t)pe, 0, at, kind, 3, (uint32_t)value);
+        shmemi_send(image, pe, &words, SHMEMI_SLOTS_AMO);
+    } else {
+        struct shmemi_words words =
+            shmemi_pack_amo_wide((uint32_t)pe, 0, at, kind, 3, value, 0, 0, 0);
+        shmemi_send(image, pe, &words, SHMEMI_SLOTS_AMO_WIDE);
+    }
+}
+
+/* A signal alone, in no order with what came before: a fence says so where it matters. */
+SHMEMI_D void shmemi_signal(const struct shmemi_device_image *image, uint32_t call,
+                            uint64_t *signal, uint64_t value, int op, int pe)
+{
+    char *at = shmemi_reach(image, call, signal, 8, pe);
+    shmemi_check_signal_op(image, call, signal, op, pe);
+    if (at == NULL)
+        shmemi_signal_ring(image, signal, value, op, pe);
+    else if (op == SHMEM_SIGNAL_SET)
+        shmemi_store_element(at, value);
+    else
+        shmemi_add_element(at, value);
+}
+
+template <class SCOPE, int NBI>
+SHMEMI_D void shmemi_put_signal_ring(const struct shmemi_device_image *image, const void *dest,
+                                     const void *source, uint64_t bytes, const uint64_t *signal,
+                                     uint64_t value, int op, int pe)
+{
+    SCOPE::meet();
+    if (SCOPE::rank() == 0) {
+        uint64_t at = shmemi_offset(image, dest), local = (uint64_t)(uintptr_t)source;
+        uint32_t kind = shmemi_signal_kind(op);
+        if (bytes == 0) {
+            shmemi_signal_ring(image, signal, value, op, pe);
+        } else if (!__isGlobal(source)) {
+            /* Elements are in no order with the signal by themselves. */
+            shmemi_put_elements(image, at, (const char *)source, bytes, pe);
+            if (shmemi_ring_fence((const struct shmemi_ring *)image->job.rings,
+                                  image->job.ring_count,
+                                  shmemi_ring_index(&image->job, (uint32_t)pe), 0) != 0)
+                shmemi_end();
+            shmemi_signal_ring(image, signal, value, op, pe);
+        } else if (NBI) {
+            shmemi_before_slots();
+            struct shmemi_words words = shmemi_pack_put_signal(
+                (uint32_t)pe, 0, at, local, bytes, 0, 0, kind, value, shmemi_offset(image, signal));
+            shmemi_send(image, pe, &words, SHMEMI_SLOTS_PUT_SIGNAL);
+        } else {
+            struct shmemi_answer answer = shmemi_expect(image, pe);
+            shmemi_before_slots();
+            struct shmemi_words words =
+                shmemi_pack_put_signal((uint32_t)pe, 0, at, local, bytes, 1, answer.place, kind,
+                                       value, shmemi_offset(image, signal));
+            shmemi_ask(&answer, &words, SHMEMI_SLOTS_PUT_SIGNAL);
+        }
+    }
+    SCOPE::meet();
+}
+
+/*
+ * The threads of a scope meet once their stores are issued; the one that then
+ * sends the signal with a release makes all of them visible before it.
+ */
+template <class SCOPE, int NBI>
+SHMEMI_D void shmemi_put_signal(const struct shmemi_device_image *image, uint32_t call, void *dest,
+                                const void *source, uint64_t bytes, uint64_t *signal,
+                                uint64_t value, int op, int pe)
+{
+    char *to = shmemi_reach(image, call, dest, bytes, pe);
+    shmemi_check_range(image, call, pe, signal, 8);
+    shmemi_check_signal_op(image, call, signal, op, pe);
+    if (to != NULL) {
+        shmemi_copy<SCOPE, 0>(to, source, bytes);
+        SCOPE::meet();
+        if (SCOPE::rank() == 0)
+            shmemi_signal_at(shmemi_direct(image, signal, pe), value, op);
+    } else {
+        shmemi_put_signal_ring<SCOPE, NBI>(image, dest, source, bytes, signal, value, op, pe);
+    }
+}
+
+SHMEMI_D uint64_t shmemi_signal_fetch(const struct shmemi_device_image *image, uint32_t call,
+                                      const uint64_t *signal)
+{
+    uint64_t v;
+    shmemi_check_pe(image, call, image->job.me, signal, 8);
+    shmemi_check_range(image, call, image->job.me, signal, 8);
+    shmemi_load_flag(signal, &v);
+    return v;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * types.h: the C library's types and limits that the device headers use. NVRTC
+ * has no C library, so there they come from CUDA's own headers when those are in
+ * its search path, and are written out when they are not.
+ */
+#ifndef SHMEM_TYPES_H
+#define SHMEM_TYPES_H
+
+#ifndef __CUDACC_RTC__
+#include <stddef.h>
+#include <stdint.h>
+#elif __has_include(<cuda/std/cstdint>)
+#include <cuda/std/cstddef>
+#include <cuda/std/cstdint>
+#else
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
+typedef unsigned long long uintptr_t;
+#endif
+
+#ifdef __CUDACC_RTC__
+#ifndef UINT32_MAX
+#define UINT32_MAX 0xffffffffu
+#endif
+#ifndef NULL
+#define NULL 0
+#endif
+#ifndef offsetof
+#define offsetof(type, member) __builtin_offsetof(type, member)
+#endif
+#endif
+
+#endif

@@ -1,0 +1,143 @@
+/*
+ * unit.h: how the job reaches the kernels of a translation unit.
+ *
+ * Each translation unit that includes shmem.cuh has a copy of the job's state in
+ * the GPU's constant memory, in a symbol of its own: without -rdc no symbol of
+ * device code is shared. The unit tells libshmem.so where it is, before main or
+ * when its library is loaded, and libshmem.so has it filled when the job has a
+ * heap, and cleared when the job ends. The function that copies is compiled in
+ * the unit, because only the CUDA runtime that the unit is linked with, which
+ * may be a static one, knows the symbol.
+ *
+ * Modules that are loaded at run time have no host code. Their symbol is called
+ * shmemi_here too, and whoever loads them copies the same bytes to it.
+ */
+#ifndef SHMEM_UNIT_H
+#define SHMEM_UNIT_H
+
+#include "zz_wire.h"
+
+/*
+ * What the symbol holds: the state, and the way to the first PEs once more. The
+ * table is in constant memory because a fence empties the first-level cache but
+ * not the constant one: a put after each fence would wait for the second level
+ * each time, 0.15 us of the 0.96 us that a store and a fence take.
+ */
+struct shmemi_device_image {
+    struct shmemi_device_state job;
+    uint64_t direct[SHMEMI_IMAGE_PES]; /* as shmemi_device_peer's, of PE 0, 1, ... */
+};
+SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_device_image) ==
+                       sizeof(struct shmemi_device_state) + 8 * SHMEMI_IMAGE_PES,
+                   sizeof_device_image);
+
+/* A translation unit. It belongs to the unit, but for next, which is libshmem.so's. */
+struct shmemi_unit {
+    uint32_t version;    /* of the layout, SHMEMI_WIRE_VERSION */
+    uint32_t size;       /* of this struct */
+    uint32_t state_size; /* of struct shmemi_device_state */
+    uint32_t image_size; /* of struct shmemi_device_image */
+    const char *file;    /* the unit's source, for messages */
+    /* Copies the image, or zeros where it is NULL, to the symbol on a device of
+     * the CUDA runtime's numbering. Returns 0 or the runtime's error. */
+    int (*set)(const struct shmemi_device_image *image, int device);
+    const char *(*why)(int error); /* the runtime's text for an error of set */
+    struct shmemi_unit *next;
+};
+
+#ifndef __CUDACC_RTC__
+#ifdef __cplusplus
+extern "C" {
+#endif
+/*
+ * Registers a unit. Where the job has its heap already, the unit is filled at
+ * once. Ends the job with a message when the layouts differ.
+ */
+void shmemi_device_register(struct shmemi_unit *unit);
+/* Forgets a unit whose library is about to be unloaded. */
+void shmemi_device_unregister(struct shmemi_unit *unit);
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#ifdef __CUDACC__
+/*
+ * The unit's copy. All zero: there is no job, and no PE either, so that every
+ * operation finds its PE out of range. NVRTC has no host code that would name
+ * the symbol, so there it is global, to be found by its name.
+ */
+#ifdef __CUDACC_RTC__
+extern "C" {
+__constant__ struct shmemi_device_image shmemi_here;
+}
+#else
+static __constant__ struct shmemi_device_image shmemi_here;
+#endif
+#endif
+
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)
+#include <cuda_runtime_api.h>
+
+/*
+ * On a stream of its own: on the default stream the copy would wait for every
+ * kernel that runs, and one of those may wait for a peer.
+ */
+static inline int shmemi_unit_set(const struct shmemi_device_image *image, int device)
+{
+    static const struct shmemi_device_image none = {};
+    int before = 0;
+    cudaStream_t stream;
+    cudaError_t error = cudaGetDevice(&before);
+    if (error != cudaSuccess)
+        return (int)error;
+    error = cudaSetDevice(device);
+    if (error == cudaSuccess)
+        error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    if (error == cudaSuccess) {
+        error = cudaMemcpyToSymbolAsync(shmemi_here, image != NULL ? image : &none, sizeof none, 0,
+                                        cudaMemcpyHostToDevice, stream);
+        cudaError_t end = cudaStreamSynchronize(stream);
+        error = error == cudaSuccess ? end : error;
+        (void)cudaStreamDestroy(stream);
+    }
+    (void)cudaSetDevice(before);
+    return (int)error;
+}
+
+static inline const char *shmemi_unit_why(int error)
+{
+    return cudaGetErrorString((cudaError_t)error);
+}
+
+/*
+ * Registers the unit as long as its code is loaded. All of it is static: the
+ * linker, or the loader, must not take one unit's function for another's. An
+ * initialiser of C++, not a constructor by attribute: those run in the order of
+ * the text, and nvcc makes the unit's kernels known at its end.
+ */
+static inline struct shmemi_unit *shmemi_unit(void)
+{
+    static struct shmemi_unit unit = {SHMEMI_WIRE_VERSION,
+                                      (uint32_t)sizeof(struct shmemi_unit),
+                                      (uint32_t)sizeof(struct shmemi_device_state),
+                                      (uint32_t)sizeof(struct shmemi_device_image),
+                                      __BASE_FILE__,
+                                      shmemi_unit_set,
+                                      shmemi_unit_why,
+                                      NULL};
+    return &unit;
+}
+static inline int shmemi_unit_begin(void)
+{
+    shmemi_device_register(shmemi_unit());
+    return 1;
+}
+static const int shmemi_unit_begun __attribute__((unused)) = shmemi_unit_begin();
+static __attribute__((destructor)) void shmemi_unit_end(void)
+{
+    shmemi_device_unregister(shmemi_unit());
+}
+#endif
+
+#endif
