@@ -4,7 +4,8 @@
  * in the limits (probe.cu, k_copy), whose sizes, repetitions and shapes these
  * are: one kernel goes over the bytes again and again.
  *
- * bandwidth [put] [get] [best]
+ * bandwidth [put] [get] [each] [best]
+ *   each     puts with a quiet of every block after each pass over the bytes
  *   best     also with other numbers of blocks and threads than the figure's
  */
 #include "names.h"
@@ -37,21 +38,26 @@ __global__ void compare(const uint32_t *p, size_t words, uint32_t salt, unsigned
             atomicAdd(wrong, 1u);
 }
 
-template <bool GET>
+enum kind { PUT, GET, PUT_EACH };
+
+template <kind K>
 __global__ void move(char *to, const char *from, size_t bytes, int repeat, int peer)
 {
     // Shares are whole 16-byte words, so the last blocks may have none.
-    size_t share = (bytes / gridDim.x + 15) / 16 * 16;
+    size_t share = (bytes / 16 + gridDim.x - 1) / gridDim.x * 16;
     size_t begin = min(share * blockIdx.x, bytes), n = min(share, bytes - begin);
     if (n == 0)
         return;
     for (int i = 0; i < repeat; ++i) {
-        if (GET)
+        if (K == GET)
             get<BLOCK>(to + begin, from + begin, n, peer);
         else
             put<BLOCK>(to + begin, from + begin, n, peer);
+        if (K == PUT_EACH)
+            quiet<BLOCK>();
     }
-    quiet<BLOCK>();
+    if (K != PUT_EACH)
+        quiet<BLOCK>();
 }
 
 struct bench {
@@ -69,23 +75,23 @@ struct bench {
     }
 
     // GB/s, of so many launches.
-    template <bool GET> void run(const char *name, size_t bytes, int ctas, int threads, int times)
+    template <kind K> void run(const char *name, size_t bytes, int ctas, int threads, int times)
     {
         static const size_t total = strtoull(setting("BENCH_BYTES", "268435456"), nullptr, 0);
         int repeat = (int)std::max<size_t>(3, std::min<size_t>(2000, total / bytes));
         uint32_t salt = (uint32_t)(bytes + ctas * 31 + threads);
-        int source = GET ? 1 : 0;
+        int source = K == GET ? 1 : 0;
         fill<<<64, 256>>>((uint32_t *)from, bytes / 4, salt + (uint32_t)shmem_my_pe());
         need(cudaMemset(to, 0, bytes), "clear the target");
         need(cudaDeviceSynchronize(), "fill the source");
         shmem_barrier_all();
         std::vector<double> rates;
         if (shmem_my_pe() == 0) {
-            move<GET><<<ctas, threads>>>(to, from, bytes, 3, 1);
+            move<K><<<ctas, threads>>>(to, from, bytes, 3, 1);
             for (int i = 0; i < times; ++i) {
                 float ms = 0;
                 need(cudaEventRecord(begin), "record an event");
-                move<GET><<<ctas, threads>>>(to, from, bytes, repeat, 1);
+                move<K><<<ctas, threads>>>(to, from, bytes, repeat, 1);
                 need(cudaGetLastError(), "launch a kernel");
                 need(cudaEventRecord(end), "record an event");
                 need(cudaDeviceSynchronize(), "run a kernel");
@@ -102,22 +108,23 @@ struct bench {
             if (bad != 0)
                 give_up(name, "other bytes arrived than were sent");
         }
+        // A row is only of bytes that have arrived.
+        shmem_barrier_all();
         if (shmem_my_pe() == 0)
             row(BENCH_SYSTEM, {name, "block", bytes, ctas, threads, "GB/s"}, rates);
-        shmem_barrier_all();
     }
 };
 
-template <bool GET> void group(bench &b, const char *name, bool best)
+template <kind K> void group(bench &b, const char *name, bool best)
 {
     for (size_t bytes : {64 << 10, 256 << 10, 1 << 20, 4 << 20, 32 << 20}) {
-        b.run<GET>(name, bytes, 32, 1024, 7);
+        b.run<K>(name, bytes, 32, 1024, 7);
         if (!best)
             continue;
         for (int threads : {256, 512})
-            b.run<GET>(name, bytes, 32, threads, 3);
+            b.run<K>(name, bytes, 32, threads, 3);
         for (int ctas : {1, 2, 4, 8, 16, 64, 132})
-            b.run<GET>(name, bytes, ctas, 1024, 3);
+            b.run<K>(name, bytes, ctas, 1024, 3);
     }
 }
 
@@ -130,9 +137,11 @@ int main(int argc, char **argv)
     bench b;
     bool best = wanted(names, "best");
     if (wanted(names, "put"))
-        group<false>(b, "put", best);
+        group<PUT>(b, "put", best);
     if (wanted(names, "get"))
-        group<true>(b, "get", best);
+        group<GET>(b, "get", best);
+    if (wanted(names, "each"))
+        group<PUT_EACH>(b, "put, quiet each pass", false);
     shmem_finalize();
     return 0;
 }

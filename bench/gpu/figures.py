@@ -139,6 +139,16 @@ def figures():
                     beat=True,
                 )
             )
+    for n in (64 << 10, 256 << 10, 1 << 20, 32 << 20):
+        out.append(
+            Figure(
+                f"the same put with a quiet each pass, {size(n)}",
+                "GB/s",
+                ("put, quiet each pass", "block", n, 32, 1024),
+                most=True,
+                beat=True,
+            )
+        )
     fence = ("atomic", "store_then_fence", 8, 1, 1, "latency_avg")
     out.append(
         Figure(
@@ -187,7 +197,7 @@ def figures():
                 "us",
                 ("sum_reduce_on_stream", "stream", n, 0, 0),
                 bound=bound,
-                other=("nccl", "p2p", ()),
+                other=("nvshmem_nccl", "p2p", ()),
             )
         )
     out.append(

@@ -64,7 +64,11 @@ part_nvshmem() {
     nvshmem 40 bandwidth
     nvshmem 40 latency
     nvshmem 40 signal
-    nvshmem 40 stream
+    nvshmem 20 atomic
+    nvshmem 20 barrier
+    # Its reductions are NCCL's where it finds NCCL.
+    NVSHMEM_DISABLE_NCCL=1 nvshmem 40 stream
+    BENCH_SYSTEM=nvshmem_nccl nvshmem 40 stream reduce
     nvshmem 40 host
     rm -rf "$nvshmem_path"
 }
@@ -83,6 +87,8 @@ part_p2p() {
     ours 40 bandwidth
     ours 40 latency
     ours 40 signal
+    ours 20 atomic
+    ours 20 barrier
     ours 40 stream
     ours 40 host
 }

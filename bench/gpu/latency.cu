@@ -3,10 +3,9 @@
  * and again by one thread, one warp or one block; and what the quiet costs when
  * it is not asked for after each. The kernel times its own loop.
  *
- * latency [quiet] [ways] [atomic]
+ * latency [quiet] [ways]
  *   quiet    put, get and p with quiet after each, by scope and size
  *   ways     put and put_nbi, with quiet after each, after 16, or at the end
- *   atomic   a fetching and a silent addition
  */
 #include "names.h"
 #include "rows.h"
@@ -16,7 +15,7 @@
 namespace
 {
 
-enum operation { P, PUT, PUT_NBI, GET, FETCH_ADD, ADD };
+enum operation { P, PUT, PUT_NBI, GET };
 const size_t largest = 1 << 20;
 
 template <scope S, operation O>
@@ -34,12 +33,6 @@ __device__ __forceinline__ void once(char *to, char *from, size_t bytes, uint64_
         break;
     case GET:
         get<S>(from, to, bytes, peer);
-        break;
-    case FETCH_ADD:
-        *(volatile uint64_t *)from = shmem_uint64_atomic_fetch_add((uint64_t *)to, 1, peer);
-        break;
-    case ADD:
-        shmem_uint64_atomic_add((uint64_t *)to, 1, peer);
         break;
     }
 }
@@ -130,12 +123,6 @@ void ways(bench &b)
     }
 }
 
-void atomic(bench &b)
-{
-    b.run<THREAD, FETCH_ADD>("fetch_add", "thread", 8, 1, 0);
-    b.run<THREAD, ADD>("add_quiet", "thread", 8, 1, 1);
-}
-
 } // namespace
 
 int main(int argc, char **argv)
@@ -148,8 +135,6 @@ int main(int argc, char **argv)
             each(b);
         if (wanted(names, "ways"))
             ways(b);
-        if (wanted(names, "atomic"))
-            atomic(b);
     }
     shmem_barrier_all();
     shmem_finalize();

@@ -43,7 +43,8 @@ static inline const char *setting(const char *name, const char *otherwise)
     return v != nullptr && *v != 0 ? v : otherwise;
 }
 
-// BENCH_ROUTE is how the runner has told the library to go.
+// BENCH_ROUTE is how the runner has told the library to go, BENCH_SYSTEM what it
+// has told it to be.
 static inline void row(const char *system, const figure &f, std::vector<double> v)
 {
     if (v.empty())
@@ -52,8 +53,8 @@ static inline void row(const char *system, const figure &f, std::vector<double> 
     printf("{\"system\":\"%s\",\"route\":\"%s\",\"figure\":\"%s\",\"how\":\"%s\",\"bytes\":%zu,"
            "\"ctas\":%d,\"threads\":%d,\"value\":%.6g,\"min\":%.6g,\"max\":%.6g,\"n\":%zu,"
            "\"unit\":\"%s\"}\n",
-           system, setting("BENCH_ROUTE", "p2p"), f.name, f.how, f.bytes, f.ctas, f.threads,
-           v[v.size() / 2], v.front(), v.back(), v.size(), f.unit);
+           setting("BENCH_SYSTEM", system), setting("BENCH_ROUTE", "p2p"), f.name, f.how, f.bytes,
+           f.ctas, f.threads, v[v.size() / 2], v.front(), v.back(), v.size(), f.unit);
     fflush(stdout);
 }
 

@@ -1,7 +1,7 @@
 # What bench/gpu/run.sh runs of the figures of kernels: each program twice, for
 # libshmem and for NVSHMEM, whose device library is linked in, which takes -rdc.
 
-FIGURES         := bandwidth latency signal stream host
+FIGURES         := bandwidth latency signal atomic barrier stream host
 NVSHMEM_FIGURES := $(FIGURES:%=$(BUILD)/gpu/nvshmem/%)
 SHMEM_FIGURES   := $(FIGURES:%=$(BUILD)/gpu/figures/%)
 FIGURE_HEADERS  := $(wildcard bench/gpu/*.h bench/gpu/*.cuh)

@@ -65,26 +65,6 @@ __device__ __forceinline__ void put_signal(void *to, const void *from, size_t n,
         shmemx_putmem_signal_block(to, from, n, signal, value, SHMEM_SIGNAL_SET, pe);
 }
 
-template <scope S> __device__ __forceinline__ void barrier()
-{
-    if (S == THREAD)
-        shmem_barrier_all();
-    else if (S == WARP)
-        shmemx_barrier_all_warp();
-    else
-        shmemx_barrier_all_block();
-}
-
-template <scope S> __device__ __forceinline__ void sync()
-{
-    if (S == THREAD)
-        shmem_sync_all();
-    else if (S == WARP)
-        shmemx_sync_all_warp();
-    else
-        shmemx_sync_all_block();
-}
-
 // The others are told by join: quiet speaks for the PE, so one thread asks.
 template <scope S> __device__ __forceinline__ void quiet()
 {

@@ -1,8 +1,8 @@
 /*
  * signal: round trips between kernels of two PEs: a signal, and a put with a
- * signal, answered in kind; and barriers of the two.
+ * signal, answered in kind.
  *
- * signal [signal] [put_signal] [barrier] [BYTES...]
+ * signal [signal] [put_signal] [BYTES...]
  */
 #include "names.h"
 #include "rows.h"
@@ -15,7 +15,7 @@ namespace
 const size_t largest = 1 << 20;
 const int launches = 8; // the first is not counted
 
-enum trip { SIGNAL, PUT_SIGNAL, BARRIER, SYNC };
+enum trip { SIGNAL, PUT_SIGNAL };
 
 // Signals count on from one launch to the next, so nobody has to reset them.
 template <scope S, trip T>
@@ -27,21 +27,15 @@ __global__ void trips(char *to, char *from, size_t bytes, uint64_t *signal, uint
     for (int i = 0; i < skip + n; ++i) {
         if (i == skip)
             begin = clock_ns();
-        if (T == BARRIER) {
-            barrier<S>();
-        } else if (T == SYNC) {
-            sync<S>();
-        } else {
-            uint64_t value = first + i;
-            if (me == 1)
-                await<S>(signal, value);
-            if (T == PUT_SIGNAL)
-                put_signal<S>(to, from, bytes, signal, value, 1 - me);
-            else if (threadIdx.x == 0)
-                shmemx_signal_op(signal, value, SHMEM_SIGNAL_SET, 1 - me);
-            if (me == 0)
-                await<S>(signal, value);
-        }
+        uint64_t value = first + i;
+        if (me == 1)
+            await<S>(signal, value);
+        if (T == PUT_SIGNAL)
+            put_signal<S>(to, from, bytes, signal, value, 1 - me);
+        else if (threadIdx.x == 0)
+            shmemx_signal_op(signal, value, SHMEM_SIGNAL_SET, 1 - me);
+        if (me == 0)
+            await<S>(signal, value);
     }
     if (threadIdx.x == 0)
         *ns = clock_ns() - begin;
@@ -64,7 +58,7 @@ struct bench {
         shmem_barrier_all();
     }
 
-    // us a round trip, or a barrier.
+    // us a round trip.
     template <scope S, trip T>
     void run(const char *name, const char *how, size_t bytes, int threads, int n)
     {
@@ -97,16 +91,6 @@ void put_signals(bench &b, const std::vector<size_t> &sizes)
     }
 }
 
-void barriers(bench &b)
-{
-    b.run<THREAD, BARRIER>("barrier", "thread", 0, 1, 2000);
-    b.run<WARP, BARRIER>("barrier", "warp", 0, 32, 2000);
-    b.run<BLOCK, BARRIER>("barrier", "block", 0, 256, 2000);
-    b.run<THREAD, SYNC>("sync", "thread", 0, 1, 2000);
-    b.run<WARP, SYNC>("sync", "warp", 0, 32, 2000);
-    b.run<BLOCK, SYNC>("sync", "block", 0, 256, 2000);
-}
-
 } // namespace
 
 int main(int argc, char **argv)
@@ -130,8 +114,6 @@ int main(int argc, char **argv)
         b.run<THREAD, SIGNAL>("signal_round_trip", "thread", 0, 1, 2000);
     if (wanted(names, "put_signal"))
         put_signals(b, sizes);
-    if (wanted(names, "barrier"))
-        barriers(b);
     shmem_finalize();
     return 0;
 }
