@@ -243,13 +243,15 @@ var (
 
 // Near is struct shmemi_ring_near. The producers' own words, in memory that is near to them. The claims of the replies follow, 32 in a word.
 type Near struct {
-	_      structs.HostLayout
-	Head   uint64 // next position to be taken; producers add to it
-	_      [120]byte
-	Tail   uint64 // the tail that producers saw last; who holds poller writes it
-	_      [24]byte
-	Poller uint32 // 1: a producer reads the proxy's tail for all that wait
-	_      [92]byte
+	_       structs.HostLayout
+	Head    uint64 // next position to be taken; producers add to it
+	_       [120]byte
+	Tail    uint64 // the tail that producers saw last; who holds poller writes it
+	_       [24]byte
+	Poller  uint32 // 1: a producer reads the proxy's tail for all that wait
+	_       [4]byte
+	Quieted uint64 // position below which all was complete at the last quiet; producers keep it
+	_       [80]byte
 }
 
 var (
@@ -257,6 +259,7 @@ var (
 	_ [0]byte   = [unsafe.Offsetof(Near{}.Head)]byte{}
 	_ [128]byte = [unsafe.Offsetof(Near{}.Tail)]byte{}
 	_ [160]byte = [unsafe.Offsetof(Near{}.Poller)]byte{}
+	_ [168]byte = [unsafe.Offsetof(Near{}.Quieted)]byte{}
 )
 
 // Desc is struct shmemi_ring. Where a ring is. It does not change once producers have it.

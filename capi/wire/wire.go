@@ -140,6 +140,7 @@ var Structs = []Struct{
 		{"head", "u64", "next position to be taken; producers add to it", 0},
 		{"tail", "u64", "the tail that producers saw last; who holds poller writes it", 128},
 		{"poller", "u32", "1: a producer reads the proxy's tail for all that wait", 160},
+		{"quieted", "u64", "position below which all was complete at the last quiet; producers keep it", 168},
 	}},
 	{Name: "ring", Go: "Desc", Size: 64, Doc: "Where a ring is. It does not change once producers have it.", Members: []Member{
 		{"slots", "ptr", "the slots", next},

@@ -141,12 +141,15 @@ struct shmemi_ring_near {
     uint64_t tail; /* the tail that producers saw last; who holds poller writes it */
     unsigned char pad2[24];
     uint32_t poller; /* 1: a producer reads the proxy's tail for all that wait */
-    unsigned char pad3[92];
+    unsigned char pad3[4];
+    uint64_t quieted; /* position below which all was complete at the last quiet; producers keep it */
+    unsigned char pad4[80];
 };
 SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_ring_near) == 256, sizeof_ring_near);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_near, head) == 0, ring_near_head);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_near, tail) == 128, ring_near_tail);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_near, poller) == 160, ring_near_poller);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_near, quieted) == 168, ring_near_quieted);
 
 /* Where a ring is. It does not change once producers have it. */
 struct shmemi_ring {
