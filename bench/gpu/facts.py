@@ -7,6 +7,7 @@ facts.py PART: the part of bench/gpu/run.sh whose rows follow.
 import datetime
 import json
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -34,15 +35,14 @@ def main():
     ).splitlines()
     gpus = [line.split(", ") for line in smi if line.count(", ") == len(ASKED) - 1]
     facts["gpus"] = ["; ".join(f"{k} {v}" for k, v in zip(ASKED, gpu)) for gpu in gpus]
-    facts["links"] = sorted(
-        {
-            line.strip()
-            for line in machine.output("nvidia-smi", "nvlink", "-s").splitlines()
-            if "GB/s" in line
-        }
+    speeds = re.findall(r"[\d.]+ GB/s", machine.output("nvidia-smi", "nvlink", "-s"))
+    facts["links"] = [f"{speeds.count(s)} of {s}" for s in sorted(set(speeds))]
+    facts["libfabric"] = machine.first(
+        r"^libfabric\s+(.*)$", machine.output("build/gpu/bin/shmem-info")
     )
     facts["date"] = datetime.date.today().isoformat()
     facts["part"] = sys.argv[1]
+    facts = {k: v for k, v in facts.items() if v != "unknown"}
     print(json.dumps({"facts": facts}))
 
 
