@@ -38,7 +38,8 @@ def main():
     speeds = re.findall(r"[\d.]+ GB/s", machine.output("nvidia-smi", "nvlink", "-s"))
     facts["links"] = [f"{speeds.count(s)} of {s}" for s in sorted(set(speeds))]
     facts["libfabric"] = machine.first(
-        r"^libfabric\s+(.*)$", machine.output("build/gpu/bin/shmem-info")
+        r"^libfabric\s+(.*)$",
+        machine.output(os.path.join(os.environ.get("BUILD", "build"), "gpu/bin/shmem-info")),
     )
     facts["date"] = datetime.date.today().isoformat()
     facts["part"] = sys.argv[1]
