@@ -9,33 +9,38 @@ import (
 
 // The numbers that producers and the proxy share.
 const (
-	Version         = 1   // of the layout
-	MaxSlots        = 3   // of one operation
-	MapCTA          = 0   // threads of a block share a ring
-	MapSM           = 1   // threads of a multiprocessor share a ring
-	MapWarp         = 2   // threads of a warp share a ring
-	MapPE           = 3   // operations on the same PE share a ring
-	KindSet         = 1   // writes the operand
-	KindAdd         = 2   // adds it
-	KindAnd         = 3   // bitwise and
-	KindOr          = 4   // bitwise or
-	KindXor         = 5   // bitwise exclusive or
-	KindSwap        = 6   // writes the operand and answers; as all that follow
-	KindCSwap       = 7   // writes the operand where the comparand was
-	KindFetch       = 8   // only answers
-	KindFetchAdd    = 9   // adds and answers
-	KindFetchAnd    = 10  // bitwise and, and answers
-	KindFetchOr     = 11  // bitwise or, and answers
-	KindFetchXor    = 12  // bitwise exclusive or, and answers
-	FaultInit       = 1   // the call came before init or after finalize, or its unit was not filled
-	FaultPE         = 2   // there is no such PE
-	FaultRange      = 3   // the range is not within the user heap
-	FaultTeam       = 4   // the team is not SHMEM_TEAM_WORLD; pe is the team
-	FaultContext    = 5   // the context was made for another heap, whose address is given
-	FaultComparison = 6   // cmp is no comparison; length is cmp
-	FaultSignalOp   = 7   // the operation on the signal is none; length is the operation
-	FaultWork       = 8   // the job has no memory for collectives of kernels; length is what they need
-	ImagePEs        = 128 // PEs whose address a kernel finds in constant memory
+	Version         = 1       // of the layout
+	MaxSlots        = 3       // of one operation
+	MapCTA          = 0       // threads of a block share a ring
+	MapSM           = 1       // threads of a multiprocessor share a ring
+	MapWarp         = 2       // threads of a warp share a ring
+	MapPE           = 3       // operations on the same PE share a ring
+	KindSet         = 1       // writes the operand
+	KindAdd         = 2       // adds it
+	KindAnd         = 3       // bitwise and
+	KindOr          = 4       // bitwise or
+	KindXor         = 5       // bitwise exclusive or
+	KindSwap        = 6       // writes the operand and answers; as all that follow
+	KindCSwap       = 7       // writes the operand where the comparand was
+	KindFetch       = 8       // only answers
+	KindFetchAdd    = 9       // adds and answers
+	KindFetchAnd    = 10      // bitwise and, and answers
+	KindFetchOr     = 11      // bitwise or, and answers
+	KindFetchXor    = 12      // bitwise exclusive or, and answers
+	FaultInit       = 1       // the call came before init or after finalize, or its unit was not filled
+	FaultPE         = 2       // there is no such PE
+	FaultRange      = 3       // the range is not within the user heap
+	FaultTeam       = 4       // the team is not SHMEM_TEAM_WORLD; pe is the team
+	FaultContext    = 5       // the context was made for another heap, whose address is given
+	FaultComparison = 6       // cmp is no comparison; length is cmp
+	FaultSignalOp   = 7       // the operation on the signal is none; length is the operation
+	FaultWork       = 8       // the job has no memory for collectives of kernels; length is what they need
+	WorkHead        = 384     // bytes before the flags: the counters, and a flag for each round
+	WorkRounds      = 64      // where the rounds' flags begin; 8 bytes each, room for 40
+	WorkData        = 4194304 // bytes that both buffers together have at most, as long as no PE has less than WORK_LEAST
+	WorkMost        = 65536   // bytes for one PE in one buffer, at most
+	WorkLeast       = 64      // and at least
+	ImagePEs        = 128     // PEs whose address a kernel finds in constant memory
 )
 
 // Code names an operation.

@@ -115,9 +115,9 @@ func byValue(f *spec.DeviceFamily) bool {
 var scopeTypes = [...]string{"shmemi_by_thread", "shmemi_by_warp", "shmemi_by_block"}
 
 func deviceBody(f *spec.DeviceFunction, late bool, job string) string {
-	t, nbi := f.Type.C, "0"
+	t, nbi, mark := f.Type.C, "0", ""
 	if late {
-		t = "H"
+		t, mark = "H", "late_"
 	}
 	if f.Nbi {
 		nbi = "1"
@@ -132,6 +132,7 @@ func deviceBody(f *spec.DeviceFunction, late bool, job string) string {
 		"$call", fmt.Sprintf("%#xu", spec.CallNumber(f.Name)),
 		"$scope", scopeTypes[f.Scope],
 		"$nbi", nbi,
+		"$late", mark,
 		"$bytes", bytes,
 	).Replace(f.Family.Body)
 	if left := regexp.MustCompile(`\$\w*`).FindString(text); left != "" {

@@ -15,6 +15,7 @@ import "strings"
 //	$scope   is the scope's type
 //	$nbi     is 1 in the nonblocking form, else 0
 //	$bytes   is nelems in bytes
+//	$late    is late_ where the type is a late one, else nothing
 
 // A Scope says which threads make a call together.
 type Scope int
@@ -54,7 +55,10 @@ type DeviceChapter struct {
 }
 
 // Device is the table.
-var Device = []DeviceChapter{deviceSetup, deviceRMA, deviceSignal, deviceWait, deviceOrdering}
+var Device = []DeviceChapter{
+	deviceSetup, deviceRMA, deviceAtomics, deviceSignal,
+	deviceWait, deviceOrdering, deviceCollectives, deviceReductions,
+}
 
 // A DeviceFunction is one name that kernels call.
 type DeviceFunction struct {
@@ -261,33 +265,6 @@ var deviceSetup = DeviceChapter{
 			},
 			Body: "shmemi_team_translate_pe($job, $call, src_team, src_pe, dest_team)",
 			Doc:  "Tells the number that a team's PE has in another, or -1.",
-		},
-	},
-}
-
-var deviceWait = DeviceChapter{
-	File: "wait", Over: "wait.h", Doc: "waits and tests",
-	Families: []DeviceFamily{
-		{
-			Name: "wait_until", Types: DeviceWaitTypes,
-			Params: []Param{waitVar, waitCmp, waitValue},
-			Body:   "(void)shmemi_wait<$T>($job, $call, ivar, cmp, cmp_value)",
-			Doc:    "Waits until a word of this PE compares as asked.",
-		},
-		{
-			Name: "test", Types: DeviceWaitTypes, Result: "int",
-			Params: []Param{waitVar, waitCmp, waitValue},
-			Body:   "shmemi_test<$T>($job, $call, ivar, cmp, cmp_value)",
-			Doc:    "Tells whether it does.",
-		},
-		{
-			Name: "signal_wait_until", Result: "uint64_t",
-			Params: []Param{
-				{Name: "sig_addr", C: "uint64_t *", Role: Watched}, waitCmp,
-				{Name: "cmp_value", C: "uint64_t"},
-			},
-			Body: "shmemi_wait<uint64_t>($job, $call, sig_addr, cmp, cmp_value)",
-			Doc:  "Waits until a signal of this PE compares as asked, and returns it.",
 		},
 	},
 }

@@ -231,5 +231,12 @@ var Constants = []Constant{
 	{"FAULT_SIGNAL_OP", "FaultSignalOp", 7, "the operation on the signal is none; length is the operation"},
 	{"FAULT_WORK", "FaultWork", 8, "the job has no memory for collectives of kernels; length is what they need"},
 
+	// Memory for collectives of kernels (device/shmem/work.h).
+	{"WORK_HEAD", "WorkHead", 384, "bytes before the flags: the counters, and a flag for each round"},
+	{"WORK_ROUNDS", "WorkRounds", 64, "where the rounds' flags begin; 8 bytes each, room for 40"},
+	{"WORK_DATA", "WorkData", 1 << 22, "bytes that both buffers together have at most, as long as no PE has less than WORK_LEAST"},
+	{"WORK_MOST", "WorkMost", 1 << 16, "bytes for one PE in one buffer, at most"},
+	{"WORK_LEAST", "WorkLeast", 64, "and at least"},
+
 	{"IMAGE_PES", "ImagePEs", 128, "PEs whose address a kernel finds in constant memory"},
 }

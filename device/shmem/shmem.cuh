@@ -19,7 +19,10 @@
 
 #include "context.h"
 
+#include "zz_atomics.h"
+#include "zz_collectives.h"
 #include "zz_ordering.h"
+#include "zz_reduce.h"
 #include "zz_rma.h"
 #include "zz_setup.h"
 #include "zz_signal.h"

@@ -80,6 +80,137 @@ SHMEMI_D int shmemi_test(const struct shmemi_device_image *image, uint32_t call,
     return shmemi_compare(shmemi_look(ivar), cmp, value);
 }
 
+/*
+ * Several words. status, which may be NULL, excludes those whose entry is not 0;
+ * values has one right-hand side for all, or one for each. SOME: the indices of
+ * those that compare as asked go to indices.
+ */
+template <class T> struct shmemi_vector {
+    const T *ivars;
+    size_t n;
+    const int *status;
+    int cmp;
+    const T *values;
+    int each; /* values has one for each word */
+
+    __device__ __forceinline__ int in(size_t i) const
+    {
+        return status == NULL || status[i] == 0;
+    }
+    __device__ __forceinline__ int holds(size_t i) const
+    {
+        return shmemi_compare(shmemi_look(ivars + i), cmp, values[each ? i : 0]);
+    }
+};
+
+#define SHMEMI_NONE ((size_t)-1)
+
+template <class T>
+SHMEMI_D void shmemi_wait_all(const struct shmemi_device_image *image, uint32_t call,
+                              struct shmemi_vector<T> v)
+{
+    uint32_t looks = 0;
+    shmemi_check_wait(image, call, v.ivars, v.n * sizeof(T), v.cmp);
+    for (size_t i = 0; i < v.n; i++)
+        while (v.in(i) && !v.holds(i))
+            shmemi_keep_waiting(image, &looks);
+}
+
+template <class T>
+SHMEMI_D int shmemi_test_all(const struct shmemi_device_image *image, uint32_t call,
+                             struct shmemi_vector<T> v)
+{
+    shmemi_check_wait(image, call, v.ivars, v.n * sizeof(T), v.cmp);
+    for (size_t i = 0; i < v.n; i++)
+        if (v.in(i) && !v.holds(i))
+            return 0;
+    return 1;
+}
+
+/* The first that compares as asked; *any tells whether one was looked at. */
+template <class T> SHMEMI_D size_t shmemi_find(const struct shmemi_vector<T> &v, int *any)
+{
+    for (size_t i = 0; i < v.n; i++) {
+        if (!v.in(i))
+            continue;
+        *any = 1;
+        if (v.holds(i))
+            return i;
+    }
+    return SHMEMI_NONE;
+}
+
+template <class T>
+SHMEMI_D size_t shmemi_test_any(const struct shmemi_device_image *image, uint32_t call,
+                                struct shmemi_vector<T> v)
+{
+    int any = 0;
+    shmemi_check_wait(image, call, v.ivars, v.n * sizeof(T), v.cmp);
+    return shmemi_find(v, &any);
+}
+
+template <class T>
+SHMEMI_D size_t shmemi_wait_any(const struct shmemi_device_image *image, uint32_t call,
+                                struct shmemi_vector<T> v)
+{
+    uint32_t looks = 0;
+    int any = 0;
+    shmemi_check_wait(image, call, v.ivars, v.n * sizeof(T), v.cmp);
+    for (;;) {
+        size_t i = shmemi_find(v, &any);
+        if (i != SHMEMI_NONE || !any)
+            return i;
+        shmemi_keep_waiting(image, &looks);
+    }
+}
+
+template <class T>
+SHMEMI_D size_t shmemi_collect(const struct shmemi_vector<T> &v, size_t *indices, int *any)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < v.n; i++) {
+        if (!v.in(i))
+            continue;
+        *any = 1;
+        if (v.holds(i))
+            indices[found++] = i;
+    }
+    return found;
+}
+
+template <class T>
+SHMEMI_D size_t shmemi_test_some(const struct shmemi_device_image *image, uint32_t call,
+                                 struct shmemi_vector<T> v, size_t *indices)
+{
+    int any = 0;
+    shmemi_check_wait(image, call, v.ivars, v.n * sizeof(T), v.cmp);
+    return shmemi_collect(v, indices, &any);
+}
+
+template <class T>
+SHMEMI_D size_t shmemi_wait_some(const struct shmemi_device_image *image, uint32_t call,
+                                 struct shmemi_vector<T> v, size_t *indices)
+{
+    uint32_t looks = 0;
+    int any = 0;
+    shmemi_check_wait(image, call, v.ivars, v.n * sizeof(T), v.cmp);
+    for (;;) {
+        size_t found = shmemi_collect(v, indices, &any);
+        if (found != 0 || !any)
+            return found;
+        shmemi_keep_waiting(image, &looks);
+    }
+}
+
+template <class T>
+SHMEMI_D struct shmemi_vector<T> shmemi_words_of(const T *ivars, size_t n, const int *status,
+                                                 int cmp, const T *values, int each) {
+    struct shmemi_vector<T> v = {
+        ivars, n, status, cmp, values, each
+    };
+    return v;
+}
+
 #endif
 
 #endif

@@ -48,6 +48,11 @@
 #define SHMEMI_FAULT_COMPARISON 6 /* cmp is no comparison; length is cmp */
 #define SHMEMI_FAULT_SIGNAL_OP 7 /* the operation on the signal is none; length is the operation */
 #define SHMEMI_FAULT_WORK 8 /* the job has no memory for collectives of kernels; length is what they need */
+#define SHMEMI_WORK_HEAD 384 /* bytes before the flags: the counters, and a flag for each round */
+#define SHMEMI_WORK_ROUNDS 64 /* where the rounds' flags begin; 8 bytes each, room for 40 */
+#define SHMEMI_WORK_DATA 4194304 /* bytes that both buffers together have at most, as long as no PE has less than WORK_LEAST */
+#define SHMEMI_WORK_MOST 65536 /* bytes for one PE in one buffer, at most */
+#define SHMEMI_WORK_LEAST 64 /* and at least */
 #define SHMEMI_IMAGE_PES 128 /* PEs whose address a kernel finds in constant memory */
 
 /* Operations, and how many slots each takes. */

@@ -1,0 +1,221 @@
+/*
+ * atomic.h: atomic operations on another PE's memory, by both routes.
+ *
+ * KIND is one of SHMEMI_KIND_... and known when the call is compiled.
+ */
+#ifndef SHMEM_ATOMIC_H
+#define SHMEM_ATOMIC_H
+
+#include "atoms.h"
+#include "rma.h"
+
+#ifdef __CUDACC__
+
+/* The instruction for a kind; T is uint32_t or uint64_t. */
+template <int KIND, class T> SHMEMI_D T shmemi_atom(void *at, T v, T cond)
+{
+    T old = 0;
+    switch (KIND) {
+    case SHMEMI_KIND_SET:
+        shmemi_store_element(at, v);
+        break;
+    case SHMEMI_KIND_ADD:
+        shmemi_add_at(at, v);
+        break;
+    case SHMEMI_KIND_AND:
+        shmemi_and_at(at, v);
+        break;
+    case SHMEMI_KIND_OR:
+        shmemi_or_at(at, v);
+        break;
+    case SHMEMI_KIND_XOR:
+        shmemi_xor_at(at, v);
+        break;
+    case SHMEMI_KIND_SWAP:
+        old = shmemi_swap_at(at, v);
+        break;
+    case SHMEMI_KIND_CSWAP:
+        old = shmemi_cswap_at(at, cond, v);
+        break;
+    case SHMEMI_KIND_FETCH:
+        shmemi_load_element(at, &old);
+        break;
+    case SHMEMI_KIND_FETCH_ADD:
+        old = shmemi_fetch_add_at(at, v);
+        break;
+    case SHMEMI_KIND_FETCH_AND:
+        old = shmemi_fetch_and_at(at, v);
+        break;
+    case SHMEMI_KIND_FETCH_OR:
+        old = shmemi_fetch_or_at(at, v);
+        break;
+    case SHMEMI_KIND_FETCH_XOR:
+        old = shmemi_fetch_xor_at(at, v);
+        break;
+    }
+    return old;
+}
+
+/* The same by the ring, for 4 or 8 bytes. What has no answer is not waited for. */
+SHMEMI_D uint64_t shmemi_atom_ring(const struct shmemi_device_image *image, uint32_t kind,
+                                   uint64_t at, uint32_t bytes, uint64_t v, uint64_t cond, int pe)
+{
+    uint32_t width = bytes == 8 ? 3 : 2;
+    if (kind >= SHMEMI_KIND_SWAP) {
+        struct shmemi_answer answer = shmemi_expect(image, pe);
+        struct shmemi_words words =
+            shmemi_pack_amo_wide((uint32_t)pe, 0, at, kind, width, v, cond, 1, answer.place);
+        return shmemi_ask(&answer, &words, SHMEMI_SLOTS_AMO_WIDE);
+    }
+    if (bytes == 4 || (uint64_t)(int64_t)(int32_t)v == v) {
+        struct shmemi_words words = shmemi_pack_amo((uint32_t)pe, 0, at, kind, width, (uint32_t)v);
+        shmemi_send(image, pe, &words, SHMEMI_SLOTS_AMO);
+    } else {
+        struct shmemi_words words =
+            shmemi_pack_amo_wide((uint32_t)pe, 0, at, kind, width, v, 0, 0, 0);
+        shmemi_send(image, pe, &words, SHMEMI_SLOTS_AMO_WIDE);
+    }
+    return 0;
+}
+
+/* Any of the kinds, on any type of 4 or 8 bytes whose bits the kind works on. */
+template <int KIND, class T>
+SHMEMI_D T shmemi_amo(const struct shmemi_device_image *image, uint32_t call, const T *object,
+                      T value, T cond, int pe)
+{
+    typedef typename shmemi_bits<sizeof(T)>::type bits;
+    bits v = shmemi_as<bits>(value), c = shmemi_as<bits>(cond), old;
+    char *at = shmemi_reach(image, call, object, sizeof(T), pe);
+    if (at != NULL)
+        old = shmemi_atom<KIND, bits>(at, v, c);
+    else
+        old =
+            (bits)shmemi_atom_ring(image, KIND, shmemi_offset(image, object), sizeof(T), v, c, pe);
+    return shmemi_as<T>(old);
+}
+
+/* What an addition or an exchange makes of a word, for rings that have no such operation. */
+struct shmemi_then_add {
+    template <class T> SHMEMI_D T apply(T old, T v)
+    {
+        return old + v;
+    }
+};
+struct shmemi_then_set {
+    template <class T> SHMEMI_D T apply(T, T v)
+    {
+        return v;
+    }
+};
+
+/* By comparing and swapping until nobody was in between. */
+template <class THEN, class T>
+SHMEMI_D T shmemi_update_ring(const struct shmemi_device_image *image, uint64_t at, T value, int pe)
+{
+    typedef typename shmemi_bits<sizeof(T)>::type bits;
+    bits old = (bits)shmemi_ask_element(image, at, sizeof(T), pe);
+    for (;;) {
+        bits next = shmemi_as<bits>(THEN::template apply<T>(shmemi_as<T>(old), value));
+        bits seen = (bits)shmemi_atom_ring(image, SHMEMI_KIND_CSWAP, at, sizeof(T), next, old, pe);
+        if (seen == old)
+            return shmemi_as<T>(old);
+        old = seen;
+    }
+}
+
+/* Floating-point sums: T is float or double. */
+template <class T>
+SHMEMI_D T shmemi_fetch_add_real(const struct shmemi_device_image *image, uint32_t call, T *object,
+                                 T value, int pe)
+{
+    char *at = shmemi_reach(image, call, object, sizeof(T), pe);
+    if (at != NULL)
+        return shmemi_fetch_add_at(at, value);
+    return shmemi_update_ring<shmemi_then_add, T>(image, shmemi_offset(image, object), value, pe);
+}
+
+template <class T>
+SHMEMI_D void shmemi_add_real(const struct shmemi_device_image *image, uint32_t call, T *object,
+                              T value, int pe)
+{
+    char *at = shmemi_reach(image, call, object, sizeof(T), pe);
+    if (at != NULL)
+        shmemi_add_at(at, value);
+    else
+        (void)shmemi_update_ring<shmemi_then_add, T>(image, shmemi_offset(image, object), value,
+                                                     pe);
+}
+
+/*
+ * Half precision. Rings work on words of 4 bytes, so there the half changes
+ * within its word, and its neighbour is written as it was.
+ */
+template <class THEN, class H>
+SHMEMI_D H shmemi_update_half(const struct shmemi_device_image *image, uint64_t at, H value, int pe)
+{
+    uint64_t word = at & ~(uint64_t)3;
+    uint32_t shift = 8 * (uint32_t)(at - word), mask = 0xffffu << shift;
+    uint32_t old = (uint32_t)shmemi_ask_element(image, word, 4, pe);
+    for (;;) {
+        H had = shmemi_as<H>((uint16_t)(old >> shift));
+        uint16_t next = shmemi_as<uint16_t>(THEN::template apply<H>(had, value));
+        uint32_t changed = (old & ~mask) | (uint32_t)next << shift;
+        uint32_t seen =
+            (uint32_t)shmemi_atom_ring(image, SHMEMI_KIND_CSWAP, word, 4, changed, old, pe);
+        if (seen == old)
+            return had;
+        old = seen;
+    }
+}
+
+struct shmemi_then_add_half {
+    template <class H> SHMEMI_D H apply(H old, H v)
+    {
+        return __hadd(old, v);
+    }
+};
+
+template <class H>
+SHMEMI_D H shmemi_fetch_add_half(const struct shmemi_device_image *image, uint32_t call, H *object,
+                                 H value, int pe)
+{
+    char *at = shmemi_reach(image, call, object, sizeof(H), pe);
+    if (at != NULL)
+        return shmemi_as<H>(shmemi_fetch_add_half_at(at, shmemi_as<uint16_t>(value)));
+    return shmemi_update_half<shmemi_then_add_half, H>(image, shmemi_offset(image, object), value,
+                                                       pe);
+}
+
+/* There is no 16-bit exchange, only a comparing one. */
+template <class H>
+SHMEMI_D H shmemi_swap_half(const struct shmemi_device_image *image, uint32_t call, H *object,
+                            H value, int pe)
+{
+    char *at = shmemi_reach(image, call, object, sizeof(H), pe);
+    if (at == NULL)
+        return shmemi_update_half<shmemi_then_set, H>(image, shmemi_offset(image, object), value,
+                                                      pe);
+    uint16_t old, seen;
+    shmemi_load_element(at, &seen);
+    do {
+        old = seen;
+        seen = shmemi_cswap_at(at, old, shmemi_as<uint16_t>(value));
+    } while (seen != old);
+    return shmemi_as<H>(old);
+}
+
+template <class H>
+SHMEMI_D void shmemi_set_half(const struct shmemi_device_image *image, uint32_t call, H *object,
+                              H value, int pe)
+{
+    char *at = shmemi_reach(image, call, object, sizeof(H), pe);
+    if (at != NULL)
+        shmemi_store_element(at, shmemi_as<uint16_t>(value));
+    else
+        (void)shmemi_update_half<shmemi_then_set, H>(image, shmemi_offset(image, object), value,
+                                                     pe);
+}
+
+#endif
+
+#endif

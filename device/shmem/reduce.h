@@ -1,0 +1,141 @@
+/*
+ * reduce.h: reductions over all PEs. Each PE sends a chunk of its source into
+ * every other's buffer and combines what came, in the order of the PEs, so that
+ * all have the same result to the last bit.
+ *
+ * There are two buffers, used in turn. Who sends the chunk of round t + 2 has
+ * waited for all chunks of round t + 1, and a PE sends that one only when it is
+ * done with round t: so the buffer that is written again is free, without
+ * anybody saying so. Rounds are counted over all reductions of a job.
+ */
+#ifndef SHMEM_REDUCE_H
+#define SHMEM_REDUCE_H
+
+#include "coll.h"
+
+#ifdef __CUDACC__
+
+struct shmemi_sum {
+    template <class T> SHMEMI_D T apply(T a, T b)
+    {
+        return (T)(a + b);
+    }
+};
+struct shmemi_prod {
+    template <class T> SHMEMI_D T apply(T a, T b)
+    {
+        return (T)(a * b);
+    }
+};
+struct shmemi_min {
+    template <class T> SHMEMI_D T apply(T a, T b)
+    {
+        return b < a ? b : a;
+    }
+};
+struct shmemi_max {
+    template <class T> SHMEMI_D T apply(T a, T b)
+    {
+        return b > a ? b : a;
+    }
+};
+struct shmemi_and {
+    template <class T> SHMEMI_D T apply(T a, T b)
+    {
+        return (T)(a & b);
+    }
+};
+struct shmemi_or {
+    template <class T> SHMEMI_D T apply(T a, T b)
+    {
+        return (T)(a | b);
+    }
+};
+struct shmemi_xor {
+    template <class T> SHMEMI_D T apply(T a, T b)
+    {
+        return (T)(a ^ b);
+    }
+};
+
+/*
+ * The 16-bit floating-point types, by the functions of their headers: a program
+ * may have switched their operators off.
+ */
+struct shmemi_late_sum {
+    template <class T> SHMEMI_D T apply(T a, T b)
+    {
+        return __hadd(a, b);
+    }
+};
+struct shmemi_late_prod {
+    template <class T> SHMEMI_D T apply(T a, T b)
+    {
+        return __hmul(a, b);
+    }
+};
+struct shmemi_late_min {
+    template <class T> SHMEMI_D T apply(T a, T b)
+    {
+        return __hlt(b, a) ? b : a;
+    }
+};
+struct shmemi_late_max {
+    template <class T> SHMEMI_D T apply(T a, T b)
+    {
+        return __hgt(b, a) ? b : a;
+    }
+};
+
+/* Combines the chunks of all PEs into dest, element by element. */
+template <class SCOPE, class OP, class T>
+SHMEMI_D void shmemi_combine(T *dest, const T *mine, const char *buffer, uint64_t chunk, int me,
+                             int n, uint64_t elements)
+{
+    for (uint64_t i = SCOPE::rank(); i < elements; i += SCOPE::size()) {
+        T v = me == 0 ? mine[i] : ((const T *)(const void *)buffer)[i];
+        for (int pe = 1; pe < n; pe++) {
+            const T *theirs = (const T *)(const void *)(buffer + (uint64_t)pe * chunk);
+            v = OP::template apply<T>(v, pe == me ? mine[i] : theirs[i]);
+        }
+        dest[i] = v;
+    }
+}
+
+template <class SCOPE, class OP, class T>
+SHMEMI_D int shmemi_reduce(const struct shmemi_device_image *image, uint32_t call,
+                           shmem_team_t team, T *dest, const T *source, size_t count)
+{
+    struct shmemi_work w = shmemi_work_of(image, call);
+    int n = image->job.n_pes, me = image->job.me;
+    if (shmemi_check_team(image, call, team) != 0)
+        return -1;
+    shmemi_check_range(image, call, me, dest, count * sizeof(T));
+    uint64_t chunk = shmemi_work_chunk((uint64_t)n);
+    if (image->job.work_size < shmemi_work_size((uint64_t)n))
+        shmemi_fault(image, SHMEMI_FAULT_WORK, call, me, image->job.work,
+                     shmemi_work_size((uint64_t)n));
+    uint64_t turn = shmemi_step_begin<SCOPE>(image, w.turn);
+    for (uint64_t done = 0, part; done < count; done += part, turn++) {
+        char *buffer = w.buffers + (turn & 1) * (uint64_t)n * chunk;
+        part = chunk / sizeof(T);
+        part = part < count - done ? part : count - done;
+        if (n > 1) {
+            shmemi_send_all<SCOPE, 0, 0>(image, buffer + (uint64_t)me * chunk,
+                                         (const char *)(source + done), part * sizeof(T),
+                                         w.pushed + me, turn);
+            shmemi_await_all<SCOPE>(image, w.pushed, turn);
+            SCOPE::meet();
+        }
+        shmemi_combine<SCOPE, OP, T>(dest + done, source + done, buffer, chunk, me, n, part);
+        SCOPE::meet();
+        if (image->job.ring_count != 0 && SCOPE::rank() == 0)
+            shmemi_order_rings(image);
+    }
+    shmemi_step_end<SCOPE>(w.turn, turn - 1);
+    return 0;
+}
+
+#endif
+
+#endif
