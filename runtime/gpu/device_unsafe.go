@@ -5,10 +5,22 @@ import "unsafe"
 // Address is an address as a GPU uses it.
 type Address uint64
 
+// Chunk is memory of a GPU without an address, as the driver of this process
+// names it.
+type Chunk uint64
+
+// Shared names memory of a GPU to other processes: CUDA's IPC handle.
+type Shared [64]byte
+
 // Facts are what a driver says of a device before anything is tried.
 type Facts struct {
 	Driver string // the version of CUDA that the driver is of: "13.0"
 	PCI    string // "0000:0f:00.0", as in /sys/bus/pci/devices
+	UUID   string // "GPU-" and 36 characters: the same in every process
+
+	Major, Minor int    // compute capability
+	SMs          int    // multiprocessors
+	Memory       uint64 // bytes
 
 	MapHost      bool // main memory can be mapped into the GPU
 	RegisterHost bool // also memory that the program has already
@@ -16,6 +28,17 @@ type Facts struct {
 	Concurrent   bool // which the CPU may touch while a kernel runs
 	DMABuf       bool // its memory can be exported as a dma-buf
 	DMABufMap    bool // and the dma-buf can be mapped by the CPU
+
+	Unified      bool // one address names the same memory for CPU and GPU
+	HostPointers bool // registered main memory has the address of the CPU
+	VMM          bool // memory and addresses can be had apart
+	PosixFD      bool // and the memory be given to others as a descriptor
+	RDMA         bool // NICs can reach its memory
+	RDMAVMM      bool // also what came apart from its address
+	StreamOps    bool // streams can store and wait for 64 bits
+
+	FlushWrites    int // ways to flush a NIC's writes: 1 by a call, 2 by a stream
+	WritesOrdering int // who sees a NIC's writes in order: 0 nobody, 100 the GPU, 200 all GPUs
 }
 
 // Device is one GPU as this package needs it. All sizes are in bytes. Every

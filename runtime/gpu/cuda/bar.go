@@ -86,27 +86,37 @@ func (v *Device) gdrError(op string, failed *C.char, code C.int) error {
 	}
 }
 
-// MapDMABuf exports memory of the GPU as a dma-buf and maps that. A mapping
-// keeps the memory of the GPU allocated, and needs the descriptor no longer.
-func (v *Device) MapDMABuf(a gpu.Address, n uint64) (*gpu.Mapping, error) {
-	const op = "map memory of"
+// ExportDMABuf makes a dma-buf of memory of the GPU, for a NIC or for mmap. Both
+// a and n are multiples of the CPU's page, and all of the range is memory. The
+// caller closes the descriptor, which keeps the memory.
+func (v *Device) ExportDMABuf(a gpu.Address, n uint64) (int, error) {
+	return v.exportDMABuf("export memory of", a, n)
+}
+
+func (v *Device) exportDMABuf(op string, a gpu.Address, n uint64) (int, error) {
 	if v.driver.table.export == nil {
-		return nil, &shmerr.Error{
+		return -1, &shmerr.Error{
 			Op: op, Object: v.name, Cause: shmerr.Causef(shmerr.ErrUnsupported, "the driver, of CUDA %s, has no function cuMemGetHandleForAddressRange", v.driver.Version),
 			Remedy: "install a driver of CUDA 11.7 or later",
 		}
 	}
 	fd := C.int(-1)
-	err := v.do(op, func() (string, C.int) {
+	err := v.take(op, func() (string, C.int) {
 		return "cuMemGetHandleForAddressRange", C.shmemi_cuda_export(v.driver.table, unsafe.Pointer(&fd), C.uint64_t(a), C.size_t(n), C.SHMEMI_CUDA_DMA_BUF_FD, 0)
-	})
-	if fd >= 0 {
-		defer unix.Close(int(fd))
-	}
+	}, func() error { return unix.Close(int(fd)) })
+	return int(fd), err
+}
+
+// MapDMABuf exports memory of the GPU as a dma-buf and maps that. A mapping
+// keeps the memory of the GPU allocated, and needs the descriptor no longer.
+func (v *Device) MapDMABuf(a gpu.Address, n uint64) (*gpu.Mapping, error) {
+	const op = "map memory of"
+	fd, err := v.exportDMABuf(op, a, n)
 	if err != nil {
 		return nil, err
 	}
-	host, err := unix.MmapPtr(int(fd), 0, nil, uintptr(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	defer unix.Close(fd)
+	host, err := unix.MmapPtr(fd, 0, nil, uintptr(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, &shmerr.Error{Op: op, Object: v.name, Cause: shmerr.Causef(shmerr.ErrSystem, "mmap of a dma-buf: %w", err), Remedy: "install a driver of CUDA 13.3 or later"}
 	}

@@ -19,6 +19,7 @@ import (
 // Device is one GPU with its primary context.
 type Device struct {
 	driver  *Driver
+	number  int
 	handle  C.int
 	name    string
 	facts   gpu.Facts
@@ -60,34 +61,11 @@ func (d *Driver) Device(number int) (*Device, error) {
 	return v, nil
 }
 
-// describe asks for the name and the facts of the device.
-func (v *Device) describe(number int) error {
-	d, object := v.driver, fmt.Sprintf("GPU %d", number)
-	var text [256]C.char
-	if err := d.fail("open", object, "cuDeviceGetName", C.shmemi_cuda_device_name(d.table, &text[0], C.int(len(text)), v.handle)); err != nil {
-		return err
-	}
-	v.name = fmt.Sprintf("%s %s", object, C.GoString(&text[0]))
-	if err := v.fail("open", "cuDeviceGetPCIBusId", C.shmemi_cuda_device_pci(d.table, &text[0], C.int(len(text)), v.handle)); err != nil {
-		return err
-	}
-	has := func(attribute C.int) bool {
-		var value C.int
-		// A driver answers an error for attributes that are newer than it is.
-		return C.shmemi_cuda_device_attribute(d.table, &value, attribute, v.handle) == 0 && value != 0
-	}
-	v.facts = gpu.Facts{
-		Driver:       d.Version.String(),
-		PCI:          C.GoString(&text[0]),
-		MapHost:      has(C.SHMEMI_CUDA_CAN_MAP_HOST_MEMORY),
-		RegisterHost: has(C.SHMEMI_CUDA_HOST_REGISTER_SUPPORTED),
-		Managed:      has(C.SHMEMI_CUDA_MANAGED_MEMORY),
-		Concurrent:   has(C.SHMEMI_CUDA_CONCURRENT_MANAGED_ACCESS),
-		DMABuf:       d.table.export != nil && has(C.SHMEMI_CUDA_DMA_BUF_SUPPORTED),
-		DMABufMap:    has(C.SHMEMI_CUDA_DMA_BUF_MMAP_SUPPORTED),
-	}
-	return nil
-}
+// Number is that which it was opened by.
+func (v *Device) Number() int { return v.number }
+
+// Context is the primary context, a CUcontext.
+func (v *Device) Context() unsafe.Pointer { return v.context }
 
 // Name is the number and the name: "GPU 0 NVIDIA H200".
 func (v *Device) Name() string { return v.name }
@@ -149,4 +127,19 @@ func (v *Device) do(op string, f func() (string, C.int)) error {
 		call, code := f()
 		return v.fail(op, call, code)
 	})
+}
+
+// take is do for a call whose effect undo takes back where the operation fails
+// after it: the context has to be put back, too.
+func (v *Device) take(op string, f func() (string, C.int), undo func() error) error {
+	taken := false
+	err := v.do(op, func() (string, C.int) {
+		call, code := f()
+		taken = code == 0
+		return call, code
+	})
+	if err != nil && taken {
+		return errors.Join(err, undo())
+	}
+	return err
 }

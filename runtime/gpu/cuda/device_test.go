@@ -29,16 +29,35 @@ func mustDevice(t *testing.T, dir string) *Device {
 
 func TestFacts(t *testing.T) {
 	dir := cudatest.Build(t)
-	all := gpu.Facts{Driver: "13.3", PCI: "0000:0f:00.0", MapHost: true, RegisterHost: true, Managed: true, Concurrent: true, DMABuf: true, DMABufMap: true}
+	all := gpu.Facts{
+		Driver: "13.3", PCI: "0000:0f:00.0", UUID: "GPU-fa000000-0000-0000-0000-000000000000",
+		Major: 1, Minor: 1, SMs: 1, Memory: 1 << 30, MapHost: true, RegisterHost: true, Managed: true, Concurrent: true,
+		DMABuf: true, DMABufMap: true, Unified: true, HostPointers: true, VMM: true, PosixFD: true, RDMA: true, RDMAVMM: true,
+		StreamOps: true, FlushWrites: 1, WritesOrdering: 1,
+	}
 	for settings, change := range map[string]func(*gpu.Facts){
-		"":                func(*gpu.Facts) {},
-		"attribute19=0":   func(f *gpu.Facts) { f.MapHost = false },
-		"attribute99=0":   func(f *gpu.Facts) { f.RegisterHost = false },
-		"attribute83=0":   func(f *gpu.Facts) { f.Managed = false },
-		"attribute89=0":   func(f *gpu.Facts) { f.Concurrent = false },
-		"attribute124=0":  func(f *gpu.Facts) { f.DMABuf = false },
-		"attribute152=-1": func(f *gpu.Facts) { f.DMABufMap = false }, // unknown to an older driver
-		"version=12080":   func(f *gpu.Facts) { f.Driver = "12.8" },
+		"":                 func(*gpu.Facts) {},
+		"attribute19=0":    func(f *gpu.Facts) { f.MapHost = false },
+		"attribute99=0":    func(f *gpu.Facts) { f.RegisterHost = false },
+		"attribute83=0":    func(f *gpu.Facts) { f.Managed = false },
+		"attribute89=0":    func(f *gpu.Facts) { f.Concurrent = false },
+		"attribute124=0":   func(f *gpu.Facts) { f.DMABuf = false },
+		"attribute152=-1":  func(f *gpu.Facts) { f.DMABufMap = false }, // unknown to an older driver
+		"version=12080":    func(f *gpu.Facts) { f.Driver = "12.8" },
+		"memory=4096":      func(f *gpu.Facts) { f.Memory = 4096 },
+		"first=3":          func(f *gpu.Facts) { f.UUID = "GPU-fa000000-0000-0000-0000-000000000003" },
+		"attribute75=9":    func(f *gpu.Facts) { f.Major = 9 },
+		"attribute76=0":    func(f *gpu.Facts) { f.Minor = 0 },
+		"attribute16=132":  func(f *gpu.Facts) { f.SMs = 132 },
+		"attribute41=0":    func(f *gpu.Facts) { f.Unified = false },
+		"attribute91=0":    func(f *gpu.Facts) { f.HostPointers = false },
+		"attribute102=0":   func(f *gpu.Facts) { f.VMM = false },
+		"attribute103=0":   func(f *gpu.Facts) { f.PosixFD = false },
+		"attribute110=0":   func(f *gpu.Facts) { f.RDMAVMM = false },
+		"attribute116=0":   func(f *gpu.Facts) { f.RDMA = false },
+		"attribute117=3":   func(f *gpu.Facts) { f.FlushWrites = 3 },
+		"attribute118=200": func(f *gpu.Facts) { f.WritesOrdering = 200 },
+		"attribute122=0":   func(f *gpu.Facts) { f.StreamOps = false },
 	} {
 		log := cudatest.Set(t, settings)
 		want := all
@@ -129,6 +148,9 @@ func use(v *Device) (err error) {
 		keep(fmt.Errorf("read %v", word))
 	}
 	keep(v.Free(block))
+	keep(useChunks(v))
+	keep(useStreams(v))
+	keep(useModule(v))
 	return err
 }
 

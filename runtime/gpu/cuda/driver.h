@@ -20,13 +20,37 @@ enum {
     SHMEMI_CUDA_NOT_SUPPORTED = 801,
     SHMEMI_CUDA_SYSTEM_NOT_READY = 802,
     SHMEMI_CUDA_DRIVER_MISMATCH = 803,
+    SHMEMI_CUDA_INVALID_CONTEXT = 201,
+    SHMEMI_CUDA_NOT_READY = 600,
 
-    SHMEMI_CUDA_CAN_MAP_HOST_MEMORY = 19, /* attributes of a device */
+    SHMEMI_CUDA_MULTIPROCESSORS = 16, /* attributes of a device */
+    SHMEMI_CUDA_CAN_MAP_HOST_MEMORY = 19,
+    SHMEMI_CUDA_UNIFIED_ADDRESSING = 41,
+    SHMEMI_CUDA_CAPABILITY_MAJOR = 75,
+    SHMEMI_CUDA_CAPABILITY_MINOR = 76,
     SHMEMI_CUDA_MANAGED_MEMORY = 83,
     SHMEMI_CUDA_CONCURRENT_MANAGED_ACCESS = 89,
+    SHMEMI_CUDA_HOST_POINTER_FOR_REGISTERED = 91,
     SHMEMI_CUDA_HOST_REGISTER_SUPPORTED = 99,
+    SHMEMI_CUDA_VIRTUAL_MEMORY = 102,
+    SHMEMI_CUDA_POSIX_DESCRIPTORS = 103,
+    SHMEMI_CUDA_RDMA_WITH_VIRTUAL_MEMORY = 110,
+    SHMEMI_CUDA_RDMA = 116,
+    SHMEMI_CUDA_RDMA_FLUSH_OPTIONS = 117,
+    SHMEMI_CUDA_RDMA_WRITES_ORDERING = 118,
+    SHMEMI_CUDA_STREAM_OPS_64 = 122,
     SHMEMI_CUDA_DMA_BUF_SUPPORTED = 124,
     SHMEMI_CUDA_DMA_BUF_MMAP_SUPPORTED = 152, /* since CUDA 13.3 */
+
+    SHMEMI_CUDA_POINTER_TYPE = 2, /* attributes of a pointer */
+    SHMEMI_CUDA_POINTER_HOST = 4,
+    SHMEMI_CUDA_POINTER_BUFFER = 7,
+    SHMEMI_CUDA_POINTER_MANAGED = 8,
+    SHMEMI_CUDA_POINTER_DEVICE = 9,
+    SHMEMI_CUDA_POINTER_START = 11,
+    SHMEMI_CUDA_POINTER_SIZE = 12,
+    SHMEMI_CUDA_TYPE_HOST = 1, /* what SHMEMI_CUDA_POINTER_TYPE answers */
+    SHMEMI_CUDA_TYPE_DEVICE = 2,
 
     SHMEMI_CUDA_STREAM_NON_BLOCKING = 1,
     SHMEMI_CUDA_HOST_PORTABLE_MAPPED = 1 | 2, /* of cuMemHostAlloc and cuMemHostRegister */
@@ -35,6 +59,56 @@ enum {
     SHMEMI_CUDA_ACCESSED_BY = 5,
     SHMEMI_CUDA_CPU = -1, /* as a location */
     SHMEMI_CUDA_DMA_BUF_FD = 1,
+    SHMEMI_CUDA_EVENT_NO_TIMING = 2,
+    SHMEMI_CUDA_WAIT_GEQ = 0,
+    SHMEMI_CUDA_WAIT_EQ = 1,
+    SHMEMI_CUDA_WAIT_AND = 2,
+    SHMEMI_CUDA_FLUSH_THIS_CONTEXT = 0,
+    SHMEMI_CUDA_FLUSH_TO_OWNER = 100,
+    SHMEMI_CUDA_FLUSH_TO_ALL = 200,
+
+    SHMEMI_CUDA_ALLOCATION_PINNED = 1, /* of physical memory */
+    SHMEMI_CUDA_HANDLE_POSIX = 1,
+    SHMEMI_CUDA_LOCATION_DEVICE = 1,
+    SHMEMI_CUDA_ACCESS_READ_WRITE = 3,
+    SHMEMI_CUDA_GRANULARITY_MINIMUM = 0,
+    SHMEMI_CUDA_IPC_LAZY_PEER_ACCESS = 1,
+};
+
+/* CUmemLocation. */
+struct shmemi_cuda_location {
+    int type;
+    int id;
+};
+
+/* CUmemAllocationProp: what physical memory is wanted. */
+struct shmemi_cuda_wanted {
+    int type;
+    int handles;
+    struct shmemi_cuda_location location;
+    void *windows;
+    struct {
+        unsigned char compression;
+        unsigned char rdma;
+        unsigned short usage;
+        unsigned char reserved[4];
+    } flags;
+};
+
+/* CUmemAccessDesc: who may reach mapped memory, and how. */
+struct shmemi_cuda_access {
+    struct shmemi_cuda_location location;
+    int flags;
+};
+
+/* CUipcMemHandle. */
+struct shmemi_cuda_ipc {
+    unsigned char data[64];
+};
+
+/* CUuuid. */
+struct shmemi_cuda_uuid {
+    unsigned char bytes[16];
 };
 
 /* NEEDED(name, symbol, parameters, arguments) for every function that has to be
@@ -82,6 +156,77 @@ enum {
            (to, from, n, stream))                                                                  \
     NEEDED(copy, "cuMemcpyDtoDAsync_v2", (uint64_t to, uint64_t from, size_t n, void *stream),     \
            (to, from, n, stream))                                                                  \
+    NEEDED(device_uuid, "cuDeviceGetUuid", (struct shmemi_cuda_uuid * uuid, int device),           \
+           (uuid, device))                                                                         \
+    NEEDED(device_memory, "cuDeviceTotalMem_v2", (size_t * n, int device), (n, device))            \
+    NEEDED(can_access, "cuDeviceCanAccessPeer", (int *can, int device, int peer),                  \
+           (can, device, peer))                                                                    \
+    NEEDED(memory_info, "cuMemGetInfo_v2", (size_t * free, size_t * total), (free, total))         \
+    NEEDED(context_current, "cuCtxGetCurrent", (void **context), (context))                        \
+    NEEDED(context_device, "cuCtxGetDevice", (int *device), (device))                              \
+    NEEDED(granularity, "cuMemGetAllocationGranularity",                                           \
+           (size_t * n, const struct shmemi_cuda_wanted *wanted, int option), (n, wanted, option)) \
+    NEEDED(reserve, "cuMemAddressReserve",                                                         \
+           (uint64_t * at, size_t n, size_t align, uint64_t hint, unsigned long long flags),       \
+           (at, n, align, hint, flags))                                                            \
+    NEEDED(unreserve, "cuMemAddressFree", (uint64_t at, size_t n), (at, n))                        \
+    NEEDED(create, "cuMemCreate",                                                                  \
+           (uint64_t * memory, size_t n, const struct shmemi_cuda_wanted *wanted,                  \
+            unsigned long long flags),                                                             \
+           (memory, n, wanted, flags))                                                             \
+    NEEDED(release, "cuMemRelease", (uint64_t memory), (memory))                                   \
+    NEEDED(map, "cuMemMap",                                                                        \
+           (uint64_t at, size_t n, size_t offset, uint64_t memory, unsigned long long flags),      \
+           (at, n, offset, memory, flags))                                                         \
+    NEEDED(unmap, "cuMemUnmap", (uint64_t at, size_t n), (at, n))                                  \
+    NEEDED(set_access, "cuMemSetAccess",                                                           \
+           (uint64_t at, size_t n, const struct shmemi_cuda_access *access, size_t count),         \
+           (at, n, access, count))                                                                 \
+    NEEDED(share, "cuMemExportToShareableHandle",                                                  \
+           (void *handle, uint64_t memory, int type, unsigned long long flags),                    \
+           (handle, memory, type, flags))                                                          \
+    NEEDED(take, "cuMemImportFromShareableHandle", (uint64_t * memory, void *handle, int type),    \
+           (memory, handle, type))                                                                 \
+    NEEDED(ipc_share, "cuIpcGetMemHandle", (struct shmemi_cuda_ipc * handle, uint64_t at),         \
+           (handle, at))                                                                           \
+    NEEDED(ipc_open, "cuIpcOpenMemHandle_v2",                                                      \
+           (uint64_t * at, struct shmemi_cuda_ipc handle, unsigned flags), (at, handle, flags))    \
+    NEEDED(ipc_close, "cuIpcCloseMemHandle", (uint64_t at), (at))                                  \
+    NEEDED(pointer, "cuPointerGetAttributes",                                                      \
+           (unsigned count, int *attributes, void **values, uint64_t at),                          \
+           (count, attributes, values, at))                                                        \
+    NEEDED(copy_any, "cuMemcpyAsync", (uint64_t to, uint64_t from, size_t n, void *stream),        \
+           (to, from, n, stream))                                                                  \
+    NEEDED(stream_query, "cuStreamQuery", (void *stream), (stream))                                \
+    NEEDED(stream_capturing, "cuStreamIsCapturing", (void *stream, int *status), (stream, status)) \
+    NEEDED(stream_after, "cuStreamWaitEvent", (void *stream, void *event, unsigned flags),         \
+           (stream, event, flags))                                                                 \
+    NEEDED(event_create, "cuEventCreate", (void **event, unsigned flags), (event, flags))          \
+    NEEDED(event_destroy, "cuEventDestroy_v2", (void *event), (event))                             \
+    NEEDED(event_record, "cuEventRecord", (void *event, void *stream), (event, stream))            \
+    NEEDED(event_query, "cuEventQuery", (void *event), (event))                                    \
+    NEEDED(event_wait, "cuEventSynchronize", (void *event), (event))                               \
+    NEEDED(module_load, "cuModuleLoadData", (void **module, const void *image), (module, image))   \
+    NEEDED(module_unload, "cuModuleUnload", (void *module), (module))                              \
+    NEEDED(module_global, "cuModuleGetGlobal_v2",                                                  \
+           (uint64_t * at, size_t * n, void *module, const char *name), (at, n, module, name))     \
+    NEEDED(module_function, "cuModuleGetFunction",                                                 \
+           (void **function, void *module, const char *name), (function, module, name))            \
+    NEEDED(launch, "cuLaunchKernel",                                                               \
+           (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,   \
+            unsigned block_y, unsigned block_z, unsigned shared, void *stream, void **arguments,   \
+            void **extra),                                                                         \
+           (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream,           \
+            arguments, extra))                                                                     \
+    OPTIONAL(flush_writes, "cuFlushGPUDirectRDMAWrites", (int target, int scope), (target, scope)) \
+    OPTIONAL(stream_write, "cuStreamWriteValue64_v2",                                              \
+             (void *stream, uint64_t at, uint64_t value, unsigned flags),                          \
+             (stream, at, value, flags))                                                           \
+    OPTIONAL(stream_watch, "cuStreamWaitValue64_v2",                                               \
+             (void *stream, uint64_t at, uint64_t value, unsigned flags),                          \
+             (stream, at, value, flags))                                                           \
+    OPTIONAL(library_global, "cuLibraryGetGlobal",                                                 \
+             (uint64_t * at, size_t * n, void *library, const char *name), (at, n, library, name)) \
     OPTIONAL(export, "cuMemGetHandleForAddressRange",                                              \
              (void *handle, uint64_t device, size_t n, int type, unsigned long long flags),        \
              (handle, device, n, type, flags))

@@ -49,7 +49,7 @@ func TestOnAFakeGPU(t *testing.T) {
 		{"attribute99=0", 0, []string{"registered: not available on this GPU"}},
 		{"devices=0", 2, []string{"memory: count the GPUs: there is none"}},
 		{"deaf=1", 1, []string{"check pinned memory by cuMemHostAlloc: what the GPU filled is not what arrived, which begins with 0000"}},
-		{"fail_at=100", 1, []string{"memory: ", "CUDA_ERROR_UNKNOWN"}},
+		{"fail_at=120", 1, []string{"memory: ", "CUDA_ERROR_UNKNOWN"}},
 	} {
 		out, status := program(t, dir, tt.settings)
 		for _, want := range tt.want {

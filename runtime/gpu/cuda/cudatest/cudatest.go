@@ -39,13 +39,19 @@ func Build(t testing.TB, defines ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for out, in := range map[string]string{Driver: "libcuda.c", GDR: "libgdrapi.c"} {
+	for out, in := range map[string][]string{
+		Driver: {"libcuda.c", "memory.c", "vmm.c", "stream.c", "module.c", "fake.c"},
+		GDR:    {"libgdrapi.c", "fake.c"},
+	} {
 		args := []string{"-shared", "-fPIC", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", filepath.Join(dir, out)}
 		for _, d := range defines {
 			args = append(args, "-D"+d)
 		}
-		if text, err := exec.Command("gcc", append(args, filepath.Join(dir, "src", in))...).CombinedOutput(); err != nil {
-			t.Fatalf("gcc %s: %v\n%s", in, err, text)
+		for _, file := range in {
+			args = append(args, filepath.Join(dir, "src", file))
+		}
+		if text, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+			t.Fatalf("gcc for %s: %v\n%s", out, err, text)
 		}
 	}
 	return dir
@@ -82,7 +88,11 @@ var releases = map[string]string{
 	"cuMemHostAlloc": "cuMemFreeHost", "cuMemHostRegister_v2": "cuMemHostUnregister",
 	"cuDevicePrimaryCtxRetain": "cuDevicePrimaryCtxRelease_v2",
 	"cuCtxPushCurrent_v2":      "cuCtxPopCurrent_v2", "cuStreamCreate": "cuStreamDestroy_v2",
-	"gdr_open": "gdr_close", "gdr_pin_buffer": "gdr_unpin_buffer", "gdr_map": "gdr_unmap",
+	"cuEventCreate": "cuEventDestroy_v2", "cuModuleLoadData": "cuModuleUnload",
+	"cuMemAddressReserve": "cuMemAddressFree", "cuMemMap": "cuMemUnmap",
+	"cuMemCreate": "cuMemRelease", "cuMemImportFromShareableHandle": "cuMemRelease",
+	"cuIpcOpenMemHandle_v2": "cuIpcCloseMemHandle",
+	"gdr_open":              "gdr_close", "gdr_pin_buffer": "gdr_unpin_buffer", "gdr_map": "gdr_unmap",
 }
 
 // Check fails the test where something was taken and not given back, or given

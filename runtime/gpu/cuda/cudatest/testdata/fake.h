@@ -18,41 +18,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static inline long fake_setting(const char *key, long otherwise)
-{
-    const char *all = getenv("FAKE_CUDA");
-    size_t len = strlen(key);
-    for (const char *at = all; at != NULL && (at = strstr(at, key)) != NULL; at += len)
-        if ((at == all || at[-1] == ' ') && at[len] == '=')
-            return strtol(at + len + 1, NULL, 0);
-    return otherwise;
-}
+/* A setting, or otherwise where it is not there. */
+long fake_setting(const char *key, long otherwise);
 
 /* Notes a call and answers its result: that of the test if it wants one. */
-static inline int fake_note(const char *name, int result)
-{
-    const char *log = getenv("FAKE_CUDA_LOG");
-    if (log == NULL)
-        return result;
-    int fd = open(log, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (fd < 0)
-        abort();
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&lock);
-    long lines = 0, wanted = fake_setting("fail_at", 0);
-    char text[4096];
-    ssize_t got = 0;
-    for (off_t at = 0; wanted > 0 && (got = pread(fd, text, sizeof text, at)) > 0; at += got)
-        for (ssize_t i = 0; i < got; i++)
-            lines += text[i] == '\n';
-    if (wanted > 0 && lines + 1 == wanted)
-        result = 999;
-    int len = snprintf(text, sizeof text, "%s %d\n", name, result);
-    if (write(fd, text, (size_t)len) != len)
-        abort();
-    pthread_mutex_unlock(&lock);
-    close(fd);
-    return result;
-}
+int fake_note(const char *name, int result);
 
 #endif

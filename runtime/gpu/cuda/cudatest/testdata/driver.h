@@ -1,0 +1,75 @@
+/*
+ * driver.h: what the parts of the fake driver share. All of it is behind
+ * fake_lock, but for the stack of contexts, which each thread has its own of.
+ */
+#ifndef FAKE_DRIVER_H
+#define FAKE_DRIVER_H
+
+#include "fake.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3 };
+enum { NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, PEER_UNSUPPORTED = 217 };
+enum { NOT_FOUND = 500, NOT_READY = 600, NOT_SUPPORTED = 801 };
+enum { PAGE = 65536, MISALIGNED = 512, CONTEXT = 0x1000 };
+
+typedef enum { FREE, HOST, REGISTERED, MANAGED, DEVICE, OPENED } kind;
+
+struct block {
+    kind kind;
+    char *host, *device; /* as the two sides address it */
+    size_t size;
+    char *map[2]; /* what was mapped */
+    size_t mapped;
+    int fd;
+    unsigned long id;
+};
+
+enum { BLOCKS = 256 };
+extern struct block fake_blocks[BLOCKS];
+extern pthread_mutex_t fake_lock;
+
+/* 0, or the error of a call that needs a current context and has none. */
+int fake_needs_context(void);
+
+struct block *fake_add(kind kind);
+struct block *fake_find(kind kind, const void *address);
+int fake_release(struct block *b);
+char *fake_map(size_t n, int fd, int flags, void *at);
+unsigned long fake_next_id(void);
+
+/* A file that memory of the GPU is in. */
+int fake_memory(size_t n);
+
+/* The descriptor and the place in it of n bytes of mapped memory, or -1. */
+int fake_mapped_file(const char *at, size_t n, size_t *offset);
+
+/* Whether an address is in memory of vmm.c: its mapping. */
+bool fake_mapped_range(const char *at, char **base, size_t *n, unsigned long *id);
+
+/* Gives up all that is left when the last context goes. */
+void fake_drop_vmm(void);
+void fake_drop_streams(void);
+
+#define LOCKED(expression)                                                                         \
+    ({                                                                                             \
+        pthread_mutex_lock(&fake_lock);                                                            \
+        __typeof__(expression) value_ = (expression);                                              \
+        pthread_mutex_unlock(&fake_lock);                                                          \
+        value_;                                                                                    \
+    })
+
+/* Before a call that may fail by the test's wish; END after it. */
+#define BEGIN(result)                                                                              \
+    int code = fake_note(__func__, result);                                                        \
+    if (code != 0)                                                                                 \
+    return code
+/* A release does its work whatever the test wishes. */
+#define END(result)                                                                                \
+    int done = result;                                                                             \
+    return fake_note(__func__, done)
+
+#endif

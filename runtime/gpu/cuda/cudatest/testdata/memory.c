@@ -1,0 +1,284 @@
+/*
+ * memory.c: memory that has an address from the start, and what the driver says
+ * of an address.
+ */
+#define _GNU_SOURCE
+#include "driver.h"
+
+struct block fake_blocks[BLOCKS];
+
+unsigned long fake_next_id(void)
+{
+    static unsigned long last;
+    return ++last;
+}
+
+struct block *fake_add(kind kind)
+{
+    for (struct block *b = fake_blocks; b < fake_blocks + BLOCKS; b++)
+        if (b->kind == FREE) {
+            memset(b, 0, sizeof *b);
+            b->kind = kind;
+            b->fd = -1;
+            b->id = fake_next_id();
+            return b;
+        }
+    abort();
+}
+
+struct block *fake_find(kind kind, const void *address)
+{
+    for (struct block *b = fake_blocks; b < fake_blocks + BLOCKS; b++)
+        if (b->kind == kind && (b->host == address || b->device == address))
+            return b;
+    return NULL;
+}
+
+char *fake_map(size_t n, int fd, int flags, void *at)
+{
+    char *p = mmap(at, n, PROT_READ | PROT_WRITE, flags, fd, 0);
+    if (p == MAP_FAILED)
+        abort();
+    return p;
+}
+
+int fake_release(struct block *b)
+{
+    if (b == NULL)
+        return INVALID_VALUE;
+    for (int i = 0; i < 2; i++)
+        if (b->map[i] != NULL && munmap(b->map[i], b->mapped) != 0)
+            abort();
+    if (b->fd >= 0)
+        close(b->fd);
+    b->kind = FREE;
+    return 0;
+}
+
+int fake_memory(size_t n)
+{
+    int fd = memfd_create("fake-gpu", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, (off_t)n) != 0)
+        abort();
+    return fd;
+}
+
+/* Gives shared memory a second address, as a GPU may have another one. */
+static char *alias(char *p, size_t n)
+{
+    char *q = mremap(p, 0, n, MREMAP_MAYMOVE);
+    if (q == MAP_FAILED)
+        abort();
+    return q;
+}
+
+int cuMemHostAlloc(void **host, size_t n, unsigned flags)
+{
+    long most = fake_setting("most_host", 1L << 40);
+    BEGIN(fake_needs_context() ? INVALID_CONTEXT
+          : flags != 3         ? INVALID_VALUE
+          : (long)n > most     ? 2
+                               : 0);
+    pthread_mutex_lock(&fake_lock);
+    struct block *b = fake_add(HOST);
+    b->size = b->mapped = n;
+    b->map[0] = b->host = fake_map(n, -1, MAP_SHARED | MAP_ANONYMOUS, NULL);
+    b->map[1] = b->device = alias(b->host, n);
+    memset(b->host, 0xaa, n);
+    *host = b->host;
+    pthread_mutex_unlock(&fake_lock);
+    return 0;
+}
+
+int cuMemFreeHost(void *host)
+{
+    END(fake_needs_context() ? INVALID_CONTEXT : LOCKED(fake_release(fake_find(HOST, host))));
+}
+
+int cuMemHostRegister_v2(void *host, size_t n, unsigned flags)
+{
+    BEGIN(fake_needs_context() ? INVALID_CONTEXT : flags != 3 ? INVALID_VALUE : 0);
+    pthread_mutex_lock(&fake_lock);
+    struct block *b = fake_add(REGISTERED);
+    b->size = b->mapped = n;
+    b->host = host;
+    /* The address is that of the CPU unless the GPU has no such way. */
+    if (fake_setting("attribute91", 1) == 1)
+        b->device = host;
+    else
+        b->map[1] = b->device = alias(host, n);
+    pthread_mutex_unlock(&fake_lock);
+    return 0;
+}
+
+int cuMemHostUnregister(void *host)
+{
+    END(fake_needs_context() ? INVALID_CONTEXT : LOCKED(fake_release(fake_find(REGISTERED, host))));
+}
+
+int cuMemHostGetDevicePointer_v2(uint64_t *device, void *host, unsigned flags)
+{
+    pthread_mutex_lock(&fake_lock);
+    struct block *b = fake_find(HOST, host);
+    if (b == NULL)
+        b = fake_find(REGISTERED, host);
+    char *address = b != NULL ? b->device : NULL;
+    pthread_mutex_unlock(&fake_lock);
+    BEGIN(fake_needs_context()            ? INVALID_CONTEXT
+          : flags != 0 || address == NULL ? INVALID_VALUE
+                                          : 0);
+    *device = (uintptr_t)address;
+    return 0;
+}
+
+int cuMemAllocManaged(uint64_t *device, size_t n, unsigned flags)
+{
+    BEGIN(fake_needs_context() ? INVALID_CONTEXT : flags != 1 ? INVALID_VALUE : 0);
+    pthread_mutex_lock(&fake_lock);
+    struct block *b = fake_add(MANAGED);
+    b->size = b->mapped = n;
+    b->map[0] = b->host = b->device = fake_map(n, -1, MAP_SHARED | MAP_ANONYMOUS, NULL);
+    memset(b->host, 0xaa, n);
+    *device = (uintptr_t)b->device;
+    pthread_mutex_unlock(&fake_lock);
+    return 0;
+}
+
+int cuMemAdvise(uint64_t device, size_t n, int advice, int location)
+{
+    struct block *b = LOCKED(fake_find(MANAGED, (void *)device));
+    int known = (advice == 3 && location == -1) || (advice == 5 && location == 0);
+    BEGIN(fake_needs_context()                  ? INVALID_CONTEXT
+          : b == NULL || b->size != n || !known ? INVALID_VALUE
+                                                : 0);
+    return 0;
+}
+
+#ifndef NO_ALLOC
+/* Memory of the GPU is a file from a multiple of PAGE on, so that it can be
+ * exported there. What is handed out begins a little before, but for blocks of
+ * LARGE and more, as in the real driver. memory=N is what the GPU has. */
+enum { LARGE = 2 << 20 };
+
+int cuMemAlloc_v2(uint64_t *device, size_t n)
+{
+    BEGIN(fake_needs_context()                         ? INVALID_CONTEXT
+          : (long)n > fake_setting("memory", 1L << 30) ? OUT_OF_MEMORY
+                                                       : 0);
+    pthread_mutex_lock(&fake_lock);
+    struct block *b = fake_add(DEVICE);
+    size_t unit = n < LARGE ? PAGE : LARGE;
+    b->size = n;
+    b->mapped = n + 2 * unit;
+    b->map[0] = fake_map(b->mapped, -1, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, NULL);
+    char *start = (char *)(((uintptr_t)b->map[0] + unit) & ~(uintptr_t)(unit - 1));
+    size_t whole = (n + 4095) & ~(size_t)4095;
+    b->fd = fake_memory(whole);
+    fake_map(whole, b->fd, MAP_SHARED | MAP_FIXED, start);
+    b->device = n < LARGE ? start - MISALIGNED : start;
+    memset(b->device, 0xaa, n);
+    *device = (uintptr_t)b->device;
+    pthread_mutex_unlock(&fake_lock);
+    return 0;
+}
+#endif
+
+int cuMemFree_v2(uint64_t device)
+{
+    END(fake_needs_context() ? INVALID_CONTEXT
+                             : LOCKED(fake_release(fake_find(DEVICE, (void *)device)
+                                                       ? fake_find(DEVICE, (void *)device)
+                                                       : fake_find(MANAGED, (void *)device))));
+}
+
+#ifndef NO_EXPORT
+static int sealed(void)
+{
+    int fd = memfd_create("fake-gpu", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) != 0)
+        abort();
+    return fd;
+}
+
+int cuMemGetHandleForAddressRange(void *handle, uint64_t device, size_t n, int type,
+                                  unsigned long long flags)
+{
+    int fd = -1;
+    size_t offset = 0;
+    pthread_mutex_lock(&fake_lock);
+    for (struct block *b = fake_blocks; b < fake_blocks + BLOCKS; b++)
+        if (b->kind == DEVICE && b->device + MISALIGNED == (char *)device && n % 4096 == 0 &&
+            n + MISALIGNED <= b->size)
+            fd = b->fd;
+    if (fd < 0 && n % 4096 == 0)
+        fd = fake_mapped_file((char *)device, n, &offset);
+    pthread_mutex_unlock(&fake_lock);
+    BEGIN(fake_needs_context()                   ? INVALID_CONTEXT
+          : fd < 0 || type != 1 || flags != 0    ? INVALID_VALUE
+          : fake_setting("attribute124", 1) != 1 ? NOT_SUPPORTED
+                                                 : 0);
+    /* A driver before CUDA 13.3 exports what cannot be mapped. */
+    *(int *)handle = fake_setting("unmappable", 0) ? sealed() : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return 0;
+}
+#endif
+
+/* The attributes in the order of cuda.h; what does not apply is 0. */
+int cuPointerGetAttributes(unsigned count, int *attributes, void **values, uint64_t address)
+{
+    char *at = (char *)address, *base = NULL, *host = NULL;
+    size_t size = 0;
+    unsigned long id = 0;
+    int place = 0;
+    bool managed = false;
+    pthread_mutex_lock(&fake_lock);
+    if (fake_mapped_range(at, &base, &size, &id))
+        place = 2;
+    for (struct block *b = fake_blocks; b < fake_blocks + BLOCKS && place == 0; b++) {
+        bool of_host = b->host != NULL && at >= b->host && at < b->host + b->size;
+        if (b->kind == FREE || !(of_host || (at >= b->device && at < b->device + b->size)))
+            continue;
+        managed = b->kind == MANAGED;
+        place = b->kind == HOST || b->kind == REGISTERED ? 1 : 2;
+        base = of_host ? b->host : b->device;
+        host = b->host == NULL ? NULL : b->host + (at - base);
+        size = b->size;
+        id = b->id;
+    }
+    pthread_mutex_unlock(&fake_lock);
+    BEGIN(fake_needs_context());
+    for (unsigned i = 0; i < count; i++)
+        switch (attributes[i]) {
+        case 2:
+            *(int *)values[i] = place;
+            break;
+        case 4:
+            *(char **)values[i] = host;
+            break;
+        case 7:
+            *(unsigned long *)values[i] = id;
+            break;
+        case 8:
+            *(int *)values[i] = managed;
+            break;
+        case 9:
+            *(int *)values[i] = 0;
+            break;
+        case 11:
+            *(char **)values[i] = base;
+            break;
+        case 12:
+            *(size_t *)values[i] = size;
+            break;
+        default:
+            abort();
+        }
+    return 0;
+}
+
+int cuMemGetInfo_v2(size_t *available, size_t *total)
+{
+    BEGIN(fake_needs_context());
+    *available = *total = (size_t)fake_setting("memory", 1L << 30);
+    return 0;
+}

@@ -1,0 +1,106 @@
+/*
+ * module.c: device code for tests. It is text: "kernel NAME" and "global NAME",
+ * a line each. A global has 64 bytes; the one kernel that does something is
+ * store64, which stores its second parameter where the first points to.
+ */
+#define _GNU_SOURCE
+#include "driver.h"
+#include "stream.h"
+
+enum { MODULES = 8, GLOBAL = 64 };
+
+static struct module {
+    char *text;
+    uint64_t global[GLOBAL / 8];
+} modules[MODULES];
+
+static struct module *module_of(void *name)
+{
+    struct module *m = name;
+    return m >= modules && m < modules + MODULES && m->text != NULL ? m : NULL;
+}
+
+/* The line "KIND NAME" of a module. */
+static char *line_of(struct module *m, const char *kind, const char *name)
+{
+    char wanted[128];
+    snprintf(wanted, sizeof wanted, "%s %s\n", kind, name);
+    return m == NULL ? NULL : strstr(m->text, wanted);
+}
+
+int cuModuleLoadData(void **module, const void *image)
+{
+    const char *text = image;
+    bool fit = strncmp(text, "kernel ", 7) == 0 || strncmp(text, "global ", 7) == 0;
+    BEGIN(fake_needs_context() ? INVALID_CONTEXT : !fit ? 200 : 0); /* not an image */
+    pthread_mutex_lock(&fake_lock);
+    struct module *m = modules;
+    while (m < modules + MODULES && m->text != NULL)
+        m++;
+    if (m == modules + MODULES)
+        abort();
+    *m = (struct module){.text = strdup(text)};
+    *module = m;
+    pthread_mutex_unlock(&fake_lock);
+    return 0;
+}
+
+static int unload(struct module *m)
+{
+    if (m == NULL)
+        return INVALID_VALUE;
+    free(m->text);
+    m->text = NULL;
+    return 0;
+}
+
+int cuModuleUnload(void *module)
+{
+    END(fake_needs_context() ? INVALID_CONTEXT : LOCKED(unload(module_of(module))));
+}
+
+static int find_global(uint64_t *at, size_t *n, void *module, const char *name)
+{
+    struct module *m = module_of(module);
+    if (line_of(m, "global", name) == NULL)
+        return NOT_FOUND;
+    *at = (uintptr_t)m->global;
+    *n = GLOBAL;
+    return 0;
+}
+
+int cuModuleGetGlobal_v2(uint64_t *at, size_t *n, void *module, const char *name)
+{
+    BEGIN(fake_needs_context() ? INVALID_CONTEXT : LOCKED(find_global(at, n, module, name)));
+    return 0;
+}
+
+#ifndef NO_LATE
+/* A library is a module here. */
+int cuLibraryGetGlobal(uint64_t *at, size_t *n, void *library, const char *name)
+{
+    BEGIN(fake_needs_context() ? INVALID_CONTEXT : LOCKED(find_global(at, n, library, name)));
+    return 0;
+}
+#endif
+
+int cuModuleGetFunction(void **function, void *module, const char *name)
+{
+    char *line = LOCKED(line_of(module_of(module), "kernel", name));
+    BEGIN(fake_needs_context() ? INVALID_CONTEXT : line == NULL ? NOT_FOUND : 0);
+    *function = line;
+    return 0;
+}
+
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, void *stream, void **arguments, void **extra)
+{
+    bool sized = gx != 0 && gy != 0 && gz != 0 && bx != 0 && by != 0 && bz != 0;
+    bool known = function != NULL && strncmp(function, "kernel store64\n", 15) == 0;
+    BEGIN(!sized || !known || shared >= 1 << 16 || extra != NULL ? INVALID_VALUE
+                                                                 : fake_may_work(stream));
+    return fake_later((struct work){.what = STORE,
+                                    .to = *(char **)arguments[0],
+                                    .value = *(uint64_t *)arguments[1]},
+                      stream);
+}

@@ -1,0 +1,330 @@
+/*
+ * stream.c: streams, events, and what streams do. Nothing is done before
+ * somebody waits or asks, and each question gets one piece of work done, so that
+ * code that does not wait is found out.
+ */
+#define _GNU_SOURCE
+#include "driver.h"
+#include "stream.h"
+
+enum { STREAMS = 32, EVENTS = 256, QUEUE = 256 };
+
+static struct stream {
+    bool open;
+    struct work queue[QUEUE];
+    unsigned head, tail;
+} streams[STREAMS] = {{.open = true}}; /* the first is the default stream */
+
+static struct event {
+    bool open;
+    unsigned long marked, met; /* counts of records */
+    struct stream *stream;
+} events[EVENTS];
+
+/* What a program holds is not NULL, but for the default stream. */
+static void *name_of(struct stream *s)
+{
+    return s == streams ? NULL : s;
+}
+
+static struct stream *stream_of(void *name)
+{
+    struct stream *s = name == NULL ? streams : name;
+    bool known = s >= streams && s < streams + STREAMS && s->open;
+    return known ? s : NULL;
+}
+
+static struct event *event_of(void *name)
+{
+    struct event *e = name;
+    return e >= events && e < events + EVENTS && e->open ? e : NULL;
+}
+
+static bool met(uint64_t word, uint64_t value, unsigned until)
+{
+    return until == 0   ? (int64_t)(word - value) >= 0
+           : until == 1 ? word == value
+                        : (word & value) != 0;
+}
+
+/* Does one piece of work; false where the stream has none or has to wait. */
+static bool step(struct stream *s)
+{
+    if (s->head == s->tail)
+        return false;
+    struct work *w = &s->queue[s->head % QUEUE];
+    struct event *e = w->event;
+    uint64_t *word = (void *)w->to;
+    switch (w->what) {
+    case MOVE:
+        memmove(w->to, w->from, w->n);
+        break;
+    case FILL:
+        for (size_t k = 0; k < w->n; k++)
+            w->to[k] = (char)(w->value >> (k % 4 * 8));
+        break;
+    case STORE:
+        __atomic_store_n(word, w->value, __ATOMIC_RELEASE);
+        break;
+    case WATCH:
+        if (!met(__atomic_load_n(word, __ATOMIC_ACQUIRE), w->value, w->until))
+            return false;
+        break;
+    case MARK:
+        e->met = w->value;
+        break;
+    case AFTER:
+        if (e->met < w->value && !step(e->stream))
+            return false;
+        if (e->met < w->value)
+            return true;
+        break;
+    }
+    s->head++;
+    return true;
+}
+
+int fake_may_work(void *stream)
+{
+    return fake_needs_context()                ? INVALID_CONTEXT
+           : LOCKED(stream_of(stream)) == NULL ? INVALID_VALUE
+                                               : 0;
+}
+
+int fake_later(struct work w, void *stream)
+{
+    pthread_mutex_lock(&fake_lock);
+    struct stream *s = stream_of(stream);
+    if (s == NULL || s->tail - s->head == QUEUE)
+        abort();
+    s->queue[s->tail++ % QUEUE] = w;
+    pthread_mutex_unlock(&fake_lock);
+    return 0;
+}
+
+void fake_drop_streams(void)
+{
+    memset(events, 0, sizeof events);
+    memset(streams, 0, sizeof streams);
+    streams[0].open = true;
+}
+
+int cuStreamCreate(void **stream, unsigned flags)
+{
+    BEGIN(flags != 1 ? INVALID_VALUE : fake_needs_context());
+    pthread_mutex_lock(&fake_lock);
+    struct stream *s = streams;
+    while (s < streams + STREAMS && s->open)
+        s++;
+    if (s == streams + STREAMS)
+        abort();
+    *s = (struct stream){.open = true};
+    *stream = name_of(s);
+    pthread_mutex_unlock(&fake_lock);
+    return 0;
+}
+
+static int end_stream(void *name)
+{
+    struct stream *s = stream_of(name);
+    if (s == NULL || s == streams)
+        return INVALID_VALUE;
+    while (step(s))
+        ;
+    s->open = false;
+    return 0;
+}
+
+int cuStreamDestroy_v2(void *stream)
+{
+    END(fake_needs_context() ? INVALID_CONTEXT : LOCKED(end_stream(stream)));
+}
+
+/* Works until the stream has nothing to do; *word, where there is one, ends it
+ * earlier, when it has come to that. */
+static void drain(struct stream *s, unsigned long *word, unsigned long until)
+{
+    pthread_mutex_lock(&fake_lock);
+    while (word == NULL ? s->head != s->tail : *word < until)
+        if (!step(s)) {
+            pthread_mutex_unlock(&fake_lock);
+            usleep(100);
+            pthread_mutex_lock(&fake_lock);
+        }
+    pthread_mutex_unlock(&fake_lock);
+}
+
+int cuStreamSynchronize(void *stream)
+{
+    struct stream *s = LOCKED(stream_of(stream));
+    int result = fake_needs_context() ? INVALID_CONTEXT : s == NULL ? INVALID_VALUE : 0;
+    if (result == 0)
+        drain(s, NULL, 0); /* before it fails, too: what it copies may be freed then */
+    END(result);
+}
+
+static int ask(struct stream *s)
+{
+    if (s == NULL)
+        return INVALID_VALUE;
+    if (s->head == s->tail)
+        return 0;
+    step(s);
+    return NOT_READY;
+}
+
+int cuStreamQuery(void *stream)
+{
+    BEGIN(fake_needs_context() ? INVALID_CONTEXT : LOCKED(ask(stream_of(stream))));
+    return 0;
+}
+
+/* capturing=1 makes every stream one that is captured. */
+int cuStreamIsCapturing(void *stream, int *status)
+{
+    BEGIN(fake_may_work(stream));
+    *status = (int)fake_setting("capturing", 0);
+    return 0;
+}
+
+int cuEventCreate(void **event, unsigned flags)
+{
+    BEGIN(flags != 2 ? INVALID_VALUE : fake_needs_context());
+    pthread_mutex_lock(&fake_lock);
+    struct event *e = events;
+    while (e < events + EVENTS && e->open)
+        e++;
+    if (e == events + EVENTS)
+        abort();
+    *e = (struct event){.open = true, .stream = streams};
+    *event = e;
+    pthread_mutex_unlock(&fake_lock);
+    return 0;
+}
+
+static int end_event(void *name)
+{
+    struct event *e = event_of(name);
+    if (e == NULL)
+        return INVALID_VALUE;
+    for (struct stream *s = streams; s < streams + STREAMS; s++)
+        for (unsigned i = s->head; i != s->tail; i++)
+            if (s->queue[i % QUEUE].event == e)
+                s->queue[i % QUEUE] = (struct work){.what = FILL}; /* of no bytes */
+    e->open = false;
+    return 0;
+}
+
+int cuEventDestroy_v2(void *event)
+{
+    END(fake_needs_context() ? INVALID_CONTEXT : LOCKED(end_event(event)));
+}
+
+int cuEventRecord(void *event, void *stream)
+{
+    struct event *e = LOCKED(event_of(event));
+    struct stream *s = LOCKED(stream_of(stream));
+    BEGIN(e == NULL || s == NULL ? INVALID_VALUE : fake_needs_context());
+    e->stream = s;
+    return fake_later((struct work){.what = MARK, .event = e, .value = LOCKED(++e->marked)},
+                      stream);
+}
+
+static int ask_event(struct event *e)
+{
+    if (e == NULL)
+        return INVALID_VALUE;
+    if (e->met == e->marked)
+        return 0;
+    step(e->stream);
+    return NOT_READY;
+}
+
+int cuEventQuery(void *event)
+{
+    BEGIN(fake_needs_context() ? INVALID_CONTEXT : LOCKED(ask_event(event_of(event))));
+    return 0;
+}
+
+int cuEventSynchronize(void *event)
+{
+    struct event *e = LOCKED(event_of(event));
+    BEGIN(e == NULL ? INVALID_VALUE : fake_needs_context());
+    drain(e->stream, &e->met, LOCKED(e->marked));
+    return 0;
+}
+
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
+{
+    struct event *e = LOCKED(event_of(event));
+    BEGIN(e == NULL || flags != 0 ? INVALID_VALUE : fake_may_work(stream));
+    return fake_later((struct work){.what = AFTER, .event = e, .value = LOCKED(e->marked)}, stream);
+}
+
+int cuMemsetD8Async(uint64_t to, unsigned char value, size_t n, void *stream)
+{
+    BEGIN(fake_may_work(stream));
+    return fake_later(
+        (struct work){.what = FILL, .to = (void *)to, .n = n, .value = 0x01010101u * value},
+        stream);
+}
+
+/* deaf=1 makes a GPU whose stores do not arrive: a check has to notice. */
+int cuMemsetD32Async(uint64_t to, unsigned value, size_t n, void *stream)
+{
+    BEGIN(fake_may_work(stream));
+    if (fake_setting("deaf", 0))
+        n = 0;
+    return fake_later((struct work){.what = FILL, .to = (void *)to, .n = 4 * n, .value = value},
+                      stream);
+}
+
+static int move(void *to, const void *from, size_t n, void *stream)
+{
+    return fake_later((struct work){.what = MOVE, .to = to, .from = from, .n = n}, stream);
+}
+
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, void *stream)
+{
+    BEGIN(fake_may_work(stream));
+    return move((void *)to, from, n, stream);
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t n, void *stream)
+{
+    BEGIN(fake_may_work(stream));
+    return move(to, (void *)from, n, stream);
+}
+
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, void *stream)
+{
+    BEGIN(fake_may_work(stream));
+    return move((void *)to, (void *)from, n, stream);
+}
+
+int cuMemcpyAsync(uint64_t to, uint64_t from, size_t n, void *stream)
+{
+    BEGIN(fake_may_work(stream));
+    return move((void *)to, (void *)from, n, stream);
+}
+
+#ifndef NO_LATE
+int cuStreamWriteValue64_v2(void *stream, uint64_t to, uint64_t value, unsigned flags)
+{
+    BEGIN(flags != 0 || to % 8 != 0 ? INVALID_VALUE : fake_may_work(stream));
+    return fake_later((struct work){.what = STORE, .to = (void *)to, .value = value}, stream);
+}
+
+int cuStreamWaitValue64_v2(void *stream, uint64_t to, uint64_t value, unsigned flags)
+{
+    BEGIN(flags > 2 || to % 8 != 0 ? INVALID_VALUE : fake_may_work(stream));
+    return fake_later(
+        (struct work){.what = WATCH, .to = (void *)to, .value = value, .until = flags}, stream);
+}
+
+int cuFlushGPUDirectRDMAWrites(int target, int scope)
+{
+    BEGIN(target != 0 || (scope != 100 && scope != 200) ? INVALID_VALUE : fake_needs_context());
+    return 0;
+}
+#endif

@@ -1,0 +1,26 @@
+/*
+ * stream.h: how the parts of the fake driver give work to a stream.
+ */
+#ifndef FAKE_STREAM_H
+#define FAKE_STREAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct work {
+    enum { MOVE, FILL, STORE, WATCH, MARK, AFTER } what;
+    char *to;
+    const char *from;
+    size_t n;
+    uint64_t value;
+    unsigned until;
+    void *event;
+};
+
+/* 0, or why the caller cannot give a stream work. */
+int fake_may_work(void *stream);
+
+/* Appends to a stream. Answers 0. */
+int fake_later(struct work w, void *stream);
+
+#endif

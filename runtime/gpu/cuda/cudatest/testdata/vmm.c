@@ -1,0 +1,345 @@
+/*
+ * vmm.c: memory and addresses apart, and memory of other processes: CUDA's
+ * virtual memory management and its IPC.
+ *
+ * A chunk is a file without a name, a range is mapped with no rights, and what
+ * is mapped in it gets rights by cuMemSetAccess: whoever forgets it meets a
+ * fault. foreign=CODE makes cuMemSetAccess fail for the memory of others, as
+ * where there is no way between two GPUs; import=CODE and ipc=CODE refuse all of
+ * it earlier. memory=N is what the GPU has.
+ */
+#define _GNU_SOURCE
+#include "driver.h"
+
+#include <sys/stat.h>
+
+enum { GRANULE = 2 << 20, TABLE = 256 };
+
+static struct chunk {
+    bool open, foreign;
+    int fd;
+    size_t n;
+    unsigned long id;
+} chunks[TABLE];
+
+static struct range {
+    char *at;
+    size_t n;
+} ranges[TABLE];
+
+static struct mapping {
+    char *at;
+    size_t n;
+    int fd; /* its own, as a chunk lives as long as it is mapped */
+    bool foreign, allowed;
+    unsigned long id;
+} mappings[TABLE];
+
+/* CUmemAllocationProp, CUmemAccessDesc and CUipcMemHandle. */
+struct wanted {
+    int type, handles, location, device;
+    void *windows;
+    unsigned char compression, rdma;
+    unsigned short usage;
+    unsigned char reserved[4];
+};
+struct access {
+    int location, device, flags;
+};
+struct ipc {
+    int pid, fd;
+    size_t n;
+    char rest[48];
+};
+
+static void *reserved(void *at, size_t n, int flags)
+{
+    void *p = mmap(at, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+    if (p == MAP_FAILED)
+        abort();
+    return p;
+}
+
+static bool good(const struct wanted *w)
+{
+    return w->type == 1 && w->handles == 1 && w->location == 1 && w->windows == NULL &&
+           w->compression == 0 && w->rdma == (fake_setting("attribute110", 1) == 1) &&
+           w->usage == 0 && w->device < fake_setting("devices", 1);
+}
+
+int cuMemGetAllocationGranularity(size_t *n, const struct wanted *w, int option)
+{
+    BEGIN(option != 0 || !good(w) ? INVALID_VALUE : 0);
+    *n = (size_t)fake_setting("granule", GRANULE);
+    return 0;
+}
+
+int cuMemAddressReserve(uint64_t *at, size_t n, size_t align, uint64_t hint,
+                        unsigned long long flags)
+{
+    BEGIN(n == 0 || n % GRANULE != 0 || (align & (align - 1)) != 0 || hint != 0 || flags != 0
+              ? INVALID_VALUE
+          : (long)n > fake_setting("addresses", 1L << 44) ? OUT_OF_MEMORY
+                                                          : 0);
+    if (align < GRANULE)
+        align = GRANULE;
+    char *room = reserved(NULL, n + align, 0);
+    char *start = (char *)(((uintptr_t)room + align - 1) & ~(uintptr_t)(align - 1));
+    if (start > room)
+        munmap(room, (size_t)(start - room));
+    if (room + align > start)
+        munmap(start + n, (size_t)(room + align - start));
+    pthread_mutex_lock(&fake_lock);
+    struct range *r = ranges;
+    while (r < ranges + TABLE && r->at != NULL)
+        r++;
+    if (r == ranges + TABLE)
+        abort();
+    *r = (struct range){start, n};
+    pthread_mutex_unlock(&fake_lock);
+    *at = (uintptr_t)start;
+    return 0;
+}
+
+static struct mapping *mapping_in(const char *at, size_t n)
+{
+    for (struct mapping *m = mappings; m < mappings + TABLE; m++)
+        if (m->at != NULL && m->at < at + n && at < m->at + m->n)
+            return m;
+    return NULL;
+}
+
+static int give_back(char *at, size_t n)
+{
+    for (struct range *r = ranges; r < ranges + TABLE; r++)
+        if (r->at == at && r->n == n && mapping_in(at, n) == NULL) {
+            munmap(at, n);
+            r->at = NULL;
+            return 0;
+        }
+    return INVALID_VALUE;
+}
+
+int cuMemAddressFree(uint64_t at, size_t n)
+{
+    END(LOCKED(give_back((char *)at, n)));
+}
+
+static struct chunk *chunk_of(uint64_t name)
+{
+    return name > 0 && name <= TABLE && chunks[name - 1].open ? &chunks[name - 1] : NULL;
+}
+
+static uint64_t keep_chunk(struct chunk c)
+{
+    uint64_t i = 0;
+    while (i < TABLE && chunks[i].open)
+        i++;
+    if (i == TABLE)
+        abort();
+    c.open = true;
+    c.id = fake_next_id();
+    chunks[i] = c;
+    return i + 1;
+}
+
+/* What this process has of its GPU, mapped or not: of own memory only. */
+static size_t in_use(void)
+{
+    size_t n = 0;
+    for (struct mapping *m = mappings; m < mappings + TABLE; m++)
+        n += m->at != NULL && !m->foreign ? m->n : 0;
+    return n;
+}
+
+int cuMemCreate(uint64_t *memory, size_t n, const struct wanted *w, unsigned long long flags)
+{
+    long room = fake_setting("memory", 1L << 30) - (long)LOCKED(in_use());
+    BEGIN(n == 0 || n % GRANULE != 0 || !good(w) || flags != 0 ? INVALID_VALUE
+          : (long)n > room                                     ? OUT_OF_MEMORY
+                                                               : 0);
+    int fd = fake_memory(n);
+    char *p = fake_map(n, fd, MAP_SHARED, NULL);
+    for (size_t i = 0; i < n; i += GRANULE)
+        memset(p + i, 0xaa, 4096);
+    munmap(p, n);
+    *memory = LOCKED(keep_chunk((struct chunk){.fd = fd, .n = n}));
+    return 0;
+}
+
+static int drop_chunk(struct chunk *c)
+{
+    if (c == NULL)
+        return INVALID_VALUE;
+    close(c->fd);
+    c->open = false;
+    return 0;
+}
+
+int cuMemRelease(uint64_t memory)
+{
+    END(LOCKED(drop_chunk(chunk_of(memory))));
+}
+
+int cuMemExportToShareableHandle(void *handle, uint64_t memory, int type, unsigned long long flags)
+{
+    struct chunk *c = LOCKED(chunk_of(memory));
+    BEGIN(c == NULL || type != 1 || flags != 0 ? INVALID_VALUE : 0);
+    *(int *)handle = fcntl(c->fd, F_DUPFD_CLOEXEC, 0);
+    return 0;
+}
+
+/* The real driver knows its own descriptors, too. */
+static bool ours(int fd)
+{
+    char name[64], to[64] = "";
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    return readlink(name, to, sizeof to - 1) > 0 && strstr(to, "fake-gpu") != NULL;
+}
+
+int cuMemImportFromShareableHandle(uint64_t *memory, void *handle, int type)
+{
+    int fd = (int)(intptr_t)handle;
+    struct stat st;
+    BEGIN(type != 1 || !ours(fd) || fstat(fd, &st) != 0 ? INVALID_VALUE
+                                                        : (int)fake_setting("import", 0));
+    *memory = LOCKED(keep_chunk((struct chunk){
+        .foreign = true, .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .n = (size_t)st.st_size}));
+    return 0;
+}
+
+static int may_map(char *at, size_t n, struct chunk *c)
+{
+    bool inside = false;
+    for (struct range *r = ranges; r < ranges + TABLE; r++)
+        inside = inside || (r->at != NULL && at >= r->at && at + n <= r->at + r->n);
+    bool fits = c != NULL && n == c->n && inside && (uintptr_t)at % GRANULE == 0;
+    return fits && mapping_in(at, n) == NULL ? 0 : INVALID_VALUE;
+}
+
+static int map_chunk(char *at, size_t n, struct chunk *c)
+{
+    struct mapping *m = mappings;
+    while (m < mappings + TABLE && m->at != NULL)
+        m++;
+    if (m == mappings + TABLE)
+        abort();
+    *m = (struct mapping){at, n, fcntl(c->fd, F_DUPFD_CLOEXEC, 0), c->foreign, false, c->id};
+    if (mmap(at, n, PROT_NONE, MAP_SHARED | MAP_FIXED, m->fd, 0) == MAP_FAILED)
+        abort();
+    return 0;
+}
+
+static int unmap_chunk(char *at, size_t n)
+{
+    struct mapping *m = mapping_in(at, n);
+    if (m == NULL || m->at != at || m->n != n)
+        return INVALID_VALUE;
+    reserved(at, n, MAP_FIXED);
+    close(m->fd);
+    m->at = NULL;
+    return 0;
+}
+
+int cuMemMap(uint64_t at, size_t n, size_t offset, uint64_t memory, unsigned long long flags)
+{
+    BEGIN(offset != 0 || flags != 0 ? INVALID_VALUE
+                                    : LOCKED(may_map((char *)at, n, chunk_of(memory))));
+    return LOCKED(map_chunk((char *)at, n, chunk_of(memory)));
+}
+
+int cuMemUnmap(uint64_t at, size_t n)
+{
+    END(LOCKED(unmap_chunk((char *)at, n)));
+}
+
+int cuMemSetAccess(uint64_t at, size_t n, const struct access *a, size_t count)
+{
+    pthread_mutex_lock(&fake_lock);
+    struct mapping *m = mapping_in((char *)at, n);
+    bool whole = m != NULL && m->at == (char *)at && m->n == n;
+    bool foreign = whole && m->foreign;
+    pthread_mutex_unlock(&fake_lock);
+    BEGIN(!whole || count != 1 || a->location != 1 || a->flags != 3 ? INVALID_VALUE
+          : foreign ? (int)fake_setting("foreign", 0)
+                    : 0);
+    if (mprotect((void *)at, n, PROT_READ | PROT_WRITE) != 0)
+        abort();
+    m->allowed = true;
+    return 0;
+}
+
+int fake_mapped_file(const char *at, size_t n, size_t *offset)
+{
+    struct mapping *m = mapping_in(at, n);
+    if (m == NULL || at < m->at || at + n > m->at + m->n)
+        return -1;
+    *offset = (size_t)(at - m->at);
+    return m->fd;
+}
+
+bool fake_mapped_range(const char *at, char **base, size_t *n, unsigned long *id)
+{
+    struct mapping *m = mapping_in(at, 1);
+    if (m == NULL)
+        return false;
+    *base = m->at;
+    *n = m->n;
+    *id = m->id;
+    return true;
+}
+
+void fake_drop_vmm(void)
+{
+    for (struct mapping *m = mappings; m < mappings + TABLE; m++)
+        if (m->at != NULL)
+            unmap_chunk(m->at, m->n);
+    for (struct range *r = ranges; r < ranges + TABLE; r++)
+        if (r->at != NULL)
+            give_back(r->at, r->n);
+    for (struct chunk *c = chunks; c < chunks + TABLE; c++)
+        if (c->open)
+            drop_chunk(c);
+}
+
+/* Only blocks that begin where their file does: large ones. */
+int cuIpcGetMemHandle(struct ipc *handle, uint64_t at)
+{
+    pthread_mutex_lock(&fake_lock);
+    struct block *b = fake_find(DEVICE, (void *)at);
+    struct ipc h = {.pid = getpid(), .fd = b != NULL ? b->fd : -1, .n = b != NULL ? b->size : 0};
+    pthread_mutex_unlock(&fake_lock);
+    BEGIN(fake_needs_context()             ? INVALID_CONTEXT
+          : b == NULL || at % GRANULE != 0 ? INVALID_VALUE
+                                           : (int)fake_setting("ipc", 0));
+    *handle = h;
+    return 0;
+}
+
+int cuIpcOpenMemHandle_v2(uint64_t *at, struct ipc handle, unsigned flags)
+{
+    char name[64];
+    snprintf(name, sizeof name, "/proc/%d/fd/%d", handle.pid, handle.fd);
+    int fd = open(name, O_RDWR | O_CLOEXEC);
+    int result = fake_needs_context()                ? INVALID_CONTEXT
+                 : fd < 0 || flags != 1 || !ours(fd) ? INVALID_VALUE
+                 : handle.pid == getpid()            ? INVALID_CONTEXT
+                                                     : (int)fake_setting("foreign", 0);
+    if ((result = fake_note(__func__, result)) == 0) {
+        pthread_mutex_lock(&fake_lock);
+        struct block *b = fake_add(OPENED);
+        b->size = b->mapped = handle.n;
+        b->map[0] = b->device = fake_map(handle.n, fd, MAP_SHARED, NULL);
+        pthread_mutex_unlock(&fake_lock);
+        *at = (uintptr_t)b->device;
+    }
+    if (fd >= 0)
+        close(fd);
+    return result;
+}
+
+int cuIpcCloseMemHandle(uint64_t at)
+{
+    END(fake_needs_context() ? INVALID_CONTEXT
+                             : LOCKED(fake_release(fake_find(OPENED, (void *)at))));
+}

@@ -1,0 +1,59 @@
+package cuda
+
+/*
+#include "driver.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem/runtime/shmerr"
+)
+
+// Current is the number of the GPU whose context is current in the calling
+// thread of the operating system; ok is false where none is. A caller that
+// means a thread of the program has to be on it: a function that C called
+// is, until it starts a goroutine.
+func (d *Driver) Current() (number int, ok bool, err error) {
+	const op, object = "ask for", "the GPU of this thread"
+	var context unsafe.Pointer
+	if err := d.fail(op, object, "cuCtxGetCurrent", C.shmemi_cuda_context_current(d.table, &context)); err != nil {
+		return 0, false, err
+	}
+	if context == nil {
+		return 0, false, nil
+	}
+	var device C.int
+	if err := d.fail(op, object, "cuCtxGetDevice", C.shmemi_cuda_context_device(d.table, &device)); err != nil {
+		return 0, false, err
+	}
+	// A CUdevice need not be its number, though it has always been.
+	for n := range d.Count {
+		var one C.int
+		if err := d.fail(op, object, "cuDeviceGet", C.shmemi_cuda_device(d.table, &one, C.int(n))); err != nil {
+			return 0, false, err
+		}
+		if one == device {
+			return n, true, nil
+		}
+	}
+	return 0, false, &shmerr.Error{Op: op, Object: object, Cause: shmerr.Causef(shmerr.ErrSystem, "cuCtxGetDevice: %d is none of the %d GPUs", int(device), d.Count)}
+}
+
+// Choose is the GPU of a PE: that of the calling thread, see Current, else one
+// by the PE's rank on its node, so that PEs spread over the GPUs evenly.
+func (d *Driver) Choose(rank int) (int, error) {
+	if rank < 0 {
+		return 0, &shmerr.Error{Op: "choose", Object: "a GPU", Cause: shmerr.Causef(shmerr.ErrArgument, "the rank on the node is %d", rank)}
+	}
+	number, ok, err := d.Current()
+	if err != nil {
+		return 0, fmt.Errorf("choose a GPU: %w", err)
+	}
+	if !ok {
+		number = rank % d.Count
+	}
+	return number, nil
+}

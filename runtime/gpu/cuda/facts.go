@@ -1,0 +1,110 @@
+package cuda
+
+/*
+#include "driver.h"
+*/
+import "C"
+
+import (
+	"fmt"
+
+	"libshmem/runtime/gpu"
+)
+
+// describe asks for the name and the facts of the device.
+func (v *Device) describe(number int) error {
+	d, object := v.driver, fmt.Sprintf("GPU %d", number)
+	var text [256]C.char
+	if err := d.fail("open", object, "cuDeviceGetName", C.shmemi_cuda_device_name(d.table, &text[0], C.int(len(text)), v.handle)); err != nil {
+		return err
+	}
+	v.number, v.name = number, fmt.Sprintf("%s %s", object, C.GoString(&text[0]))
+	if err := v.fail("open", "cuDeviceGetPCIBusId", C.shmemi_cuda_device_pci(d.table, &text[0], C.int(len(text)), v.handle)); err != nil {
+		return err
+	}
+	uuid, err := d.uuid("open", v.name, v.handle)
+	if err != nil {
+		return err
+	}
+	var memory C.size_t
+	if err := v.fail("open", "cuDeviceTotalMem_v2", C.shmemi_cuda_device_memory(d.table, &memory, v.handle)); err != nil {
+		return err
+	}
+	number32 := func(attribute C.int) int {
+		var value C.int
+		// A driver answers an error for attributes that are newer than it is.
+		if C.shmemi_cuda_device_attribute(d.table, &value, attribute, v.handle) != 0 {
+			return 0
+		}
+		return int(value)
+	}
+	has := func(attribute C.int) bool { return number32(attribute) != 0 }
+	v.facts = gpu.Facts{
+		Driver:         d.Version.String(),
+		PCI:            C.GoString(&text[0]),
+		UUID:           uuid,
+		Major:          number32(C.SHMEMI_CUDA_CAPABILITY_MAJOR),
+		Minor:          number32(C.SHMEMI_CUDA_CAPABILITY_MINOR),
+		SMs:            number32(C.SHMEMI_CUDA_MULTIPROCESSORS),
+		Memory:         uint64(memory),
+		MapHost:        has(C.SHMEMI_CUDA_CAN_MAP_HOST_MEMORY),
+		RegisterHost:   has(C.SHMEMI_CUDA_HOST_REGISTER_SUPPORTED),
+		Managed:        has(C.SHMEMI_CUDA_MANAGED_MEMORY),
+		Concurrent:     has(C.SHMEMI_CUDA_CONCURRENT_MANAGED_ACCESS),
+		DMABuf:         d.table.export != nil && has(C.SHMEMI_CUDA_DMA_BUF_SUPPORTED),
+		DMABufMap:      has(C.SHMEMI_CUDA_DMA_BUF_MMAP_SUPPORTED),
+		Unified:        has(C.SHMEMI_CUDA_UNIFIED_ADDRESSING),
+		HostPointers:   has(C.SHMEMI_CUDA_HOST_POINTER_FOR_REGISTERED),
+		VMM:            has(C.SHMEMI_CUDA_VIRTUAL_MEMORY),
+		PosixFD:        has(C.SHMEMI_CUDA_POSIX_DESCRIPTORS),
+		RDMA:           has(C.SHMEMI_CUDA_RDMA),
+		RDMAVMM:        has(C.SHMEMI_CUDA_RDMA_WITH_VIRTUAL_MEMORY),
+		StreamOps:      d.table.stream_write != nil && d.table.stream_watch != nil && has(C.SHMEMI_CUDA_STREAM_OPS_64),
+		FlushWrites:    number32(C.SHMEMI_CUDA_RDMA_FLUSH_OPTIONS),
+		WritesOrdering: number32(C.SHMEMI_CUDA_RDMA_WRITES_ORDERING),
+	}
+	return nil
+}
+
+// uuid is a GPU's name as nvidia-smi prints it.
+func (d *Driver) uuid(op, object string, device C.int) (string, error) {
+	var u C.struct_shmemi_cuda_uuid
+	if err := d.fail(op, object, "cuDeviceGetUuid", C.shmemi_cuda_device_uuid(d.table, &u, device)); err != nil {
+		return "", err
+	}
+	var b [16]byte
+	for i, c := range u.bytes {
+		b[i] = byte(c)
+	}
+	return fmt.Sprintf("GPU-%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]), nil
+}
+
+// Reaches says whether loads and stores of this GPU get to memory of the GPU
+// with that UUID. One that this process may not use, because
+// CUDA_VISIBLE_DEVICES hides it, cannot be asked about: known is false then,
+// and mapping its memory shows.
+func (v *Device) Reaches(uuid string) (yes, known bool, err error) {
+	const op = "ask for peers of"
+	if uuid == v.facts.UUID {
+		return true, true, nil
+	}
+	d := v.driver
+	for n := range d.Count {
+		var peer, can C.int
+		if err := v.fail(op, "cuDeviceGet", C.shmemi_cuda_device(d.table, &peer, C.int(n))); err != nil {
+			return false, false, err
+		}
+		name, err := d.uuid(op, v.name, peer)
+		if err != nil {
+			return false, false, err
+		}
+		if name != uuid {
+			continue
+		}
+		if err := v.fail(op, "cuDeviceCanAccessPeer", C.shmemi_cuda_can_access(d.table, &can, v.handle, peer)); err != nil {
+			return false, false, err
+		}
+		return can != 0, true, nil
+	}
+	return false, false, nil
+}

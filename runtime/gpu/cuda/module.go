@@ -1,0 +1,121 @@
+package cuda
+
+/*
+#include <stdlib.h>
+#include "driver.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/shmerr"
+)
+
+// Module is device code that was loaded.
+type Module struct {
+	device *Device
+	handle unsafe.Pointer
+}
+
+// Function is a kernel.
+type Function uintptr
+
+// LoadModule loads device code: a fat binary, a cubin, or PTX.
+func (v *Device) LoadModule(image []byte) (*Module, error) {
+	if len(image) == 0 {
+		return nil, &shmerr.Error{Op: "load device code on", Object: v.name, Cause: shmerr.Causef(shmerr.ErrArgument, "there is none")}
+	}
+	// PTX is text that ends with a zero byte.
+	code := C.CBytes(append(image[:len(image):len(image)], 0))
+	defer C.free(code)
+	m := &Module{device: v}
+	err := v.take("load device code on", func() (string, C.int) {
+		return "cuModuleLoadData", C.shmemi_cuda_module_load(v.driver.table, &m.handle, code)
+	}, m.Close)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Close unloads the code. No kernel of it may run.
+func (m *Module) Close() error {
+	return m.device.do("unload device code of", func() (string, C.int) {
+		return "cuModuleUnload", C.shmemi_cuda_module_unload(m.device.driver.table, m.handle)
+	})
+}
+
+// Function finds a kernel by its name in the code.
+func (m *Module) Function(name string) (Function, error) {
+	text := C.CString(name)
+	defer C.free(unsafe.Pointer(text))
+	var f unsafe.Pointer
+	err := m.device.do(fmt.Sprintf("find kernel %s on", name), func() (string, C.int) {
+		return "cuModuleGetFunction", C.shmemi_cuda_module_function(m.device.driver.table, &f, m.handle, text)
+	})
+	return Function(uintptr(f)), err
+}
+
+// Global finds a variable by its name in the code, and its size.
+func (m *Module) Global(name string) (gpu.Address, uint64, error) {
+	return m.device.ModuleGlobal(m.handle, name)
+}
+
+// ModuleGlobal is Global for a module of the program, a CUmodule.
+func (v *Device) ModuleGlobal(module unsafe.Pointer, name string) (gpu.Address, uint64, error) {
+	return v.global(name, func(at *C.uint64_t, n *C.size_t, text *C.char) (string, C.int) {
+		return "cuModuleGetGlobal_v2", C.shmemi_cuda_module_global(v.driver.table, at, n, module, text)
+	})
+}
+
+// LibraryGlobal is Global for a library of the program, a CUlibrary.
+func (v *Device) LibraryGlobal(library unsafe.Pointer, name string) (gpu.Address, uint64, error) {
+	if v.driver.table.library_global == nil {
+		return 0, 0, &shmerr.Error{
+			Op: globalOp(name), Object: v.name, Cause: shmerr.Causef(shmerr.ErrUnsupported, "the driver, of CUDA %s, has no function cuLibraryGetGlobal", v.driver.Version),
+			Remedy: "install a driver of CUDA 12.0 or later",
+		}
+	}
+	return v.global(name, func(at *C.uint64_t, n *C.size_t, text *C.char) (string, C.int) {
+		return "cuLibraryGetGlobal", C.shmemi_cuda_library_global(v.driver.table, at, n, library, text)
+	})
+}
+
+func globalOp(name string) string { return fmt.Sprintf("find variable %s on", name) }
+
+func (v *Device) global(name string, call func(*C.uint64_t, *C.size_t, *C.char) (string, C.int)) (gpu.Address, uint64, error) {
+	text := C.CString(name)
+	defer C.free(unsafe.Pointer(text))
+	var at C.uint64_t
+	var n C.size_t
+	err := v.do(globalOp(name), func() (string, C.int) { return call(&at, &n, text) })
+	return gpu.Address(at), uint64(n), err
+}
+
+// Grid is the size of a launch: blocks, threads of a block, and bytes of
+// dynamic shared memory.
+type Grid struct {
+	Blocks, Threads [3]uint32
+	Shared          uint32
+}
+
+// Launch has a stream run a kernel. The arguments are the kernel's parameters
+// in their order, as bytes, which are copied before it returns.
+func (v *Device) Launch(f Function, g Grid, s gpu.Stream, arguments ...[]byte) error {
+	var held runtime.Pinner
+	defer held.Unpin()
+	list := make([]unsafe.Pointer, len(arguments)+1) // one more, so that the first has an address
+	for i, a := range arguments {
+		list[i] = unsafe.Pointer(unsafe.SliceData(a))
+		held.Pin(list[i])
+	}
+	return v.do("launch a kernel on", func() (string, C.int) {
+		return "cuLaunchKernel", C.shmemi_cuda_launch(v.driver.table, handle(f),
+			C.uint(g.Blocks[0]), C.uint(g.Blocks[1]), C.uint(g.Blocks[2]), C.uint(g.Threads[0]), C.uint(g.Threads[1]), C.uint(g.Threads[2]),
+			C.uint(g.Shared), handle(s), &list[0], nil)
+	})
+}

@@ -1,0 +1,64 @@
+package cuda
+
+/*
+#include "driver.h"
+*/
+import "C"
+
+import (
+	"runtime"
+	"unsafe"
+
+	"libshmem/runtime/gpu"
+)
+
+// Pointer says what memory an address is of. One that the driver does not know
+// is no error: it is Pageable.
+func (v *Device) Pointer(a gpu.Address) (gpu.Pointer, error) {
+	var (
+		place, managed C.int
+		device         C.int
+		host           C.uint64_t
+		buffer         C.uint64_t
+		start          C.uint64_t
+		size           C.size_t
+	)
+	ask := []struct {
+		what C.int
+		to   unsafe.Pointer
+	}{
+		{C.SHMEMI_CUDA_POINTER_TYPE, unsafe.Pointer(&place)},
+		{C.SHMEMI_CUDA_POINTER_MANAGED, unsafe.Pointer(&managed)},
+		{C.SHMEMI_CUDA_POINTER_DEVICE, unsafe.Pointer(&device)},
+		{C.SHMEMI_CUDA_POINTER_HOST, unsafe.Pointer(&host)},
+		{C.SHMEMI_CUDA_POINTER_BUFFER, unsafe.Pointer(&buffer)},
+		{C.SHMEMI_CUDA_POINTER_START, unsafe.Pointer(&start)},
+		{C.SHMEMI_CUDA_POINTER_SIZE, unsafe.Pointer(&size)},
+	}
+	var what [7]C.int
+	var to [7]unsafe.Pointer
+	var held runtime.Pinner
+	defer held.Unpin()
+	for i, q := range ask {
+		held.Pin(q.to)
+		what[i], to[i] = q.what, q.to
+	}
+	err := v.do("ask for a pointer of", func() (string, C.int) {
+		return "cuPointerGetAttributes", C.shmemi_cuda_pointer(v.driver.table, C.uint(len(ask)), &what[0], &to[0], C.uint64_t(a))
+	})
+	if err != nil {
+		return gpu.Pointer{}, err
+	}
+	p := gpu.Pointer{Host: gpu.Address(host), Base: gpu.Address(start), Size: uint64(size), Buffer: uint64(buffer)}
+	switch {
+	case managed != 0:
+		p.Place, p.Device = gpu.Placed, int(device)
+	case place == C.SHMEMI_CUDA_TYPE_DEVICE:
+		p.Place, p.Device = gpu.OnDevice, int(device)
+	case place == C.SHMEMI_CUDA_TYPE_HOST:
+		p.Place = gpu.PinnedHost
+	default:
+		return gpu.Pointer{}, nil
+	}
+	return p, nil
+}

@@ -1,0 +1,181 @@
+package cuda
+
+/*
+#include "driver.h"
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/shmerr"
+)
+
+// handle turns a number that the driver gave back into its pointer.
+func handle[T ~uintptr](n T) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&n)) }
+
+// NewStream makes a stream that does not wait for the default stream.
+func (v *Device) NewStream() (gpu.Stream, error) {
+	var s unsafe.Pointer
+	err := v.take("make a stream on", func() (string, C.int) {
+		return "cuStreamCreate", C.shmemi_cuda_stream_create(v.driver.table, &s, C.SHMEMI_CUDA_STREAM_NON_BLOCKING)
+	}, func() error { return v.CloseStream(gpu.Stream(uintptr(s))) })
+	return gpu.Stream(uintptr(s)), err
+}
+
+// CloseStream ends a stream when its work is done, and does not wait for that.
+func (v *Device) CloseStream(s gpu.Stream) error {
+	return v.do("close a stream of", func() (string, C.int) {
+		return "cuStreamDestroy_v2", C.shmemi_cuda_stream_destroy(v.driver.table, handle(s))
+	})
+}
+
+// SyncStream waits for the work of a stream.
+func (v *Device) SyncStream(s gpu.Stream) error {
+	return v.do("wait for a stream of", func() (string, C.int) {
+		return "cuStreamSynchronize", C.shmemi_cuda_stream_wait(v.driver.table, handle(s))
+	})
+}
+
+// StreamDone says whether a stream has no more work.
+func (v *Device) StreamDone(s gpu.Stream) (bool, error) {
+	return v.ready("ask a stream of", func() (string, C.int) {
+		return "cuStreamQuery", C.shmemi_cuda_stream_query(v.driver.table, handle(s))
+	})
+}
+
+// ready is do for a call that may answer that something is not done yet.
+func (v *Device) ready(op string, f func() (string, C.int)) (bool, error) {
+	done := true
+	err := v.do(op, func() (string, C.int) {
+		call, code := f()
+		if code == C.SHMEMI_CUDA_NOT_READY {
+			done, code = false, 0
+		}
+		return call, code
+	})
+	return done && err == nil, err
+}
+
+// Capturing says whether work of a stream becomes part of a graph.
+func (v *Device) Capturing(s gpu.Stream) (bool, error) {
+	var status C.int
+	err := v.do("ask a stream of", func() (string, C.int) {
+		return "cuStreamIsCapturing", C.shmemi_cuda_stream_capturing(v.driver.table, handle(s), &status)
+	})
+	return status != 0, err
+}
+
+// CopyAsync has a stream copy n bytes. Both addresses may be of main memory or
+// of a GPU: the driver tells them apart. Of memory that it has not mapped it
+// may copy the bytes aside, and wait until it has, before it returns.
+func (v *Device) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
+	return v.do("copy memory on", func() (string, C.int) {
+		return "cuMemcpyAsync", C.shmemi_cuda_copy_any(v.driver.table, C.uint64_t(to), C.uint64_t(from), C.size_t(n), handle(s))
+	})
+}
+
+// FillAsync has a stream store value into n bytes.
+func (v *Device) FillAsync(s gpu.Stream, a gpu.Address, value byte, n uint64) error {
+	return v.do("fill memory on", func() (string, C.int) {
+		return "cuMemsetD8Async", C.shmemi_cuda_fill8(v.driver.table, C.uint64_t(a), C.uchar(value), C.size_t(n), handle(s))
+	})
+}
+
+// Write64 has a stream store a word. What the stream did before is visible to
+// whoever sees the word.
+func (v *Device) Write64(s gpu.Stream, a gpu.Address, value uint64) error {
+	const op = "store a word by a stream of"
+	if err := v.needsStreamOps(op); err != nil {
+		return err
+	}
+	return v.do(op, func() (string, C.int) {
+		return "cuStreamWriteValue64_v2", C.shmemi_cuda_stream_write(v.driver.table, handle(s), C.uint64_t(a), C.uint64_t(value), 0)
+	})
+}
+
+// conditions are the driver's numbers.
+var conditions = [...]C.uint{gpu.AtLeast: C.SHMEMI_CUDA_WAIT_GEQ, gpu.Equal: C.SHMEMI_CUDA_WAIT_EQ, gpu.And: C.SHMEMI_CUDA_WAIT_AND}
+
+// Wait64 has a stream wait for a word.
+func (v *Device) Wait64(s gpu.Stream, a gpu.Address, value uint64, until gpu.Condition) error {
+	const op = "wait for a word by a stream of"
+	if err := v.needsStreamOps(op); err != nil {
+		return err
+	}
+	return v.do(op, func() (string, C.int) {
+		return "cuStreamWaitValue64_v2", C.shmemi_cuda_stream_watch(v.driver.table, handle(s), C.uint64_t(a), C.uint64_t(value), conditions[until])
+	})
+}
+
+func (v *Device) needsStreamOps(op string) error {
+	if v.facts.StreamOps {
+		return nil
+	}
+	return &shmerr.Error{
+		Op: op, Object: v.name,
+		Cause:  shmerr.Causef(shmerr.ErrUnsupported, "the driver, of CUDA %s, has no stream operations on 64 bits for it", v.driver.Version),
+		Remedy: "install a driver of CUDA 11.7 or later",
+	}
+}
+
+// NewEvent makes an event that keeps no time.
+func (v *Device) NewEvent() (gpu.Event, error) {
+	var e unsafe.Pointer
+	err := v.take("make an event on", func() (string, C.int) {
+		return "cuEventCreate", C.shmemi_cuda_event_create(v.driver.table, &e, C.SHMEMI_CUDA_EVENT_NO_TIMING)
+	}, func() error { return v.CloseEvent(gpu.Event(uintptr(e))) })
+	return gpu.Event(uintptr(e)), err
+}
+
+// CloseEvent ends an event, and waits for nothing.
+func (v *Device) CloseEvent(e gpu.Event) error {
+	return v.do("close an event of", func() (string, C.int) {
+		return "cuEventDestroy_v2", C.shmemi_cuda_event_destroy(v.driver.table, handle(e))
+	})
+}
+
+// Record marks the place that a stream has come to in its work so far.
+func (v *Device) Record(e gpu.Event, s gpu.Stream) error {
+	return v.do("record an event on", func() (string, C.int) {
+		return "cuEventRecord", C.shmemi_cuda_event_record(v.driver.table, handle(e), handle(s))
+	})
+}
+
+// EventDone says whether the work before the event's mark is done.
+func (v *Device) EventDone(e gpu.Event) (bool, error) {
+	return v.ready("ask an event of", func() (string, C.int) {
+		return "cuEventQuery", C.shmemi_cuda_event_query(v.driver.table, handle(e))
+	})
+}
+
+// SyncEvent waits for the work before the event's mark.
+func (v *Device) SyncEvent(e gpu.Event) error {
+	return v.do("wait for an event of", func() (string, C.int) {
+		return "cuEventSynchronize", C.shmemi_cuda_event_wait(v.driver.table, handle(e))
+	})
+}
+
+// After has a stream wait for the work before the event's mark.
+func (v *Device) After(s gpu.Stream, e gpu.Event) error {
+	return v.do("order streams of", func() (string, C.int) {
+		return "cuStreamWaitEvent", C.shmemi_cuda_stream_after(v.driver.table, handle(s), handle(e), 0)
+	})
+}
+
+// FlushWrites waits until what NICs have written to this GPU's memory is seen
+// by it, or by all GPUs.
+func (v *Device) FlushWrites(all bool) error {
+	const op = "flush a NIC's writes to"
+	if v.driver.table.flush_writes == nil || v.facts.FlushWrites&1 == 0 {
+		return &shmerr.Error{Op: op, Object: v.name, Cause: shmerr.Causef(shmerr.ErrUnsupported, "the driver, of CUDA %s, has no call for it", v.driver.Version)}
+	}
+	to := C.int(C.SHMEMI_CUDA_FLUSH_TO_OWNER)
+	if all {
+		to = C.SHMEMI_CUDA_FLUSH_TO_ALL
+	}
+	return v.do(op, func() (string, C.int) {
+		return "cuFlushGPUDirectRDMAWrites", C.shmemi_cuda_flush_writes(v.driver.table, C.SHMEMI_CUDA_FLUSH_THIS_CONTEXT, to)
+	})
+}

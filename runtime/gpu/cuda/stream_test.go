@@ -1,0 +1,282 @@
+package cuda
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/cuda/cudatest"
+	"libshmem/runtime/shmerr"
+)
+
+// drain waits for a stream, and again where that fails: what the stream has to
+// do is done in memory that is freed next.
+func drain(v *Device, s gpu.Stream) error {
+	err := v.SyncStream(s)
+	if err != nil {
+		_ = v.SyncStream(s)
+	}
+	return err
+}
+
+// useStreams has two streams do work, one after the other by an event.
+func useStreams(v *Device) (err error) {
+	keep := func(e error) { err = errors.Join(err, e) }
+	host, at, e := v.HostAlloc(4096)
+	if e != nil {
+		return e
+	}
+	defer func() { keep(v.HostFree(host)) }()
+	first, e := v.NewStream()
+	if e != nil {
+		return e
+	}
+	defer func() { keep(v.CloseStream(first)) }()
+	second, e := v.NewStream()
+	if e != nil {
+		return e
+	}
+	defer func() { keep(v.CloseStream(second)) }()
+	event, e := v.NewEvent()
+	if e != nil {
+		return e
+	}
+	defer func() { keep(v.CloseEvent(event)) }()
+
+	words := unsafe.Slice((*uint64)(host), 3)
+	clear(words)
+	for _, e := range []error{
+		v.Wait64(first, at+8, 5, gpu.Equal), // at once: it is stored below
+		v.FillAsync(first, at, 2, 8),
+		v.Record(event, first),
+		v.After(second, event),
+		v.CopyAsync(second, at+16, at, 8),
+		v.FlushWrites(true),
+	} {
+		if e != nil {
+			words[1] = 5 // or what comes first would wait for ever
+			keep(e)
+		}
+	}
+	if captured, e := v.Capturing(first); e != nil || captured {
+		keep(errors.Join(e, fmt.Errorf("capturing %v", captured)))
+	}
+	if err == nil {
+		if done, e := v.StreamDone(first); e != nil || done {
+			keep(errors.Join(e, fmt.Errorf("before the word is there, the stream is done: %v", done)))
+		}
+	}
+	keep(v.Write64(0, at+8, 5))
+	keep(drain(v, 0))
+	words[1] = 5 // where one of the two failed
+	for range 20 {
+		done, e := v.EventDone(event)
+		if keep(e); done || e != nil {
+			break
+		}
+	}
+	keep(v.SyncEvent(event))
+	keep(drain(v, second))
+	if err == nil && words[2] != 0x0202020202020202 {
+		keep(fmt.Errorf("the second stream copied %#x", words[2]))
+	}
+	return err
+}
+
+// useModule loads code, finds what is in it, and has it run.
+func useModule(v *Device) (err error) {
+	keep := func(e error) { err = errors.Join(err, e) }
+	m, e := v.LoadModule([]byte("kernel store64\nglobal state\n"))
+	if e != nil {
+		return e
+	}
+	defer func() { keep(m.Close()) }()
+	a, n, e := m.Global("state")
+	if keep(e); e == nil && (a == 0 || n != 64) {
+		keep(fmt.Errorf("the variable is at %#x and has %d bytes", uint64(a), n))
+	}
+	if b, _, e := v.LibraryGlobal(m.handle, "state"); e != nil || b != a {
+		keep(errors.Join(e, errors.New("a library has another variable")))
+	}
+	f, e := m.Function("store64")
+	if e != nil || a == 0 {
+		keep(e)
+		return err
+	}
+	word := binary.LittleEndian.AppendUint64(nil, 42)
+	grid := Grid{Blocks: [3]uint32{1, 1, 1}, Threads: [3]uint32{32, 1, 1}, Shared: 16}
+	if e := v.Launch(f, grid, 0, binary.LittleEndian.AppendUint64(nil, uint64(a)), word); e != nil {
+		keep(e)
+		return err
+	}
+	keep(drain(v, 0))
+	got := make([]byte, 8)
+	keep(v.CopyOut(got, a))
+	if err == nil && !bytes.Equal(got, word) {
+		keep(fmt.Errorf("the kernel stored %v", got))
+	}
+	return err
+}
+
+// TestStreamsWaitForNobody: what a stream is given it does later.
+func TestStreamsWaitForNobody(t *testing.T) {
+	log := cudatest.Set(t, "")
+	v := mustDevice(t, cudatest.Build(t))
+	s, err := v.NewStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, err := v.StreamDone(s); !done || err != nil {
+		t.Errorf("a new stream: done %v, error %v", done, err)
+	}
+	host, at, err := v.HostAlloc(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := unsafe.Slice((*uint64)(host), 8)
+	clear(words)
+	for _, tt := range []struct {
+		until      gpu.Condition
+		value      uint64
+		unmet, met uint64
+	}{
+		{gpu.AtLeast, 10, 9, 11}, {gpu.AtLeast, 1, ^uint64(0), 1}, {gpu.Equal, 10, 11, 10}, {gpu.And, 6, 9, 4},
+	} {
+		words[0], words[1] = tt.unmet, 0
+		if err := errors.Join(v.Wait64(s, at, tt.value, tt.until), v.Write64(s, at+8, 1)); err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			if done, err := v.StreamDone(s); done || err != nil {
+				t.Fatalf("%d of %d: done %v, error %v", tt.unmet, tt.value, done, err)
+			}
+		}
+		if words[1] != 0 {
+			t.Errorf("%d met a wait for %d, condition %d", tt.unmet, tt.value, tt.until)
+		}
+		words[0] = tt.met
+		if err := v.SyncStream(s); err != nil || words[1] != 1 {
+			t.Errorf("%d for %d, condition %d: stored %d, error %v", tt.met, tt.value, tt.until, words[1], err)
+		}
+	}
+	if err := errors.Join(v.CloseStream(s), v.HostFree(host), v.Close()); err != nil {
+		t.Error(err)
+	}
+	log.Check()
+}
+
+// TestLaterFunctions: what a driver of CUDA 11.0 lacks is refused by name.
+func TestLaterFunctions(t *testing.T) {
+	log := cudatest.Set(t, "version=11000 capturing=1")
+	v := mustDevice(t, cudatest.Build(t, "NO_LATE", "NO_EXPORT"))
+	if f := v.Facts(); f.StreamOps || f.DMABuf {
+		t.Errorf("facts %+v", f)
+	}
+	_, _, library := v.LibraryGlobal(nil, "state")
+	_, export := v.ExportDMABuf(0, gpu.Page)
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{v.Write64(0, 0, 0), "store a word by a stream of GPU 0 Fake G100: the driver, of CUDA 11.0, has no stream operations on 64 bits for it (install a driver of CUDA 11.7 or later)"},
+		{v.Wait64(0, 0, 0, gpu.Equal), "wait for a word by a stream of GPU 0 Fake G100: the driver"},
+		{v.FlushWrites(false), "flush a NIC's writes to GPU 0 Fake G100: the driver, of CUDA 11.0, has no call for it"},
+		{library, "find variable state on GPU 0 Fake G100: the driver, of CUDA 11.0, has no function cuLibraryGetGlobal (install a driver of CUDA 12.0 or later)"},
+		{export, "export memory of GPU 0 Fake G100: the driver, of CUDA 11.0, has no function cuMemGetHandleForAddressRange"},
+	} {
+		if !errors.Is(tt.err, shmerr.ErrUnsupported) || !strings.HasPrefix(tt.err.Error(), tt.want) {
+			t.Errorf("got  %v\nwant %s", tt.err, tt.want)
+		}
+	}
+	if captured, err := v.Capturing(0); !captured || err != nil {
+		t.Errorf("captured %v, error %v", captured, err)
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
+	log.Check()
+}
+
+func TestModuleRefuses(t *testing.T) {
+	log := cudatest.Set(t, "")
+	v := mustDevice(t, cudatest.Build(t))
+	_, none := v.LoadModule(nil)
+	_, text := v.LoadModule([]byte("text"))
+	m, err := v.LoadModule([]byte("kernel a\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, function := m.Function("b")
+	_, _, global := m.Global("c")
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{none, "load device code on GPU 0 Fake G100: there is none"},
+		{text, "cuModuleLoadData: error 200"},
+		{function, "find kernel b on GPU 0 Fake G100: cuModuleGetFunction: error 500"},
+		{global, "find variable c on GPU 0 Fake G100: cuModuleGetGlobal_v2: error 500"},
+	} {
+		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {
+			t.Errorf("got  %v\nwant %s", tt.err, tt.want)
+		}
+	}
+	if err := errors.Join(m.Close(), v.Close()); err != nil {
+		t.Error(err)
+	}
+	log.Check()
+}
+
+// TestCurrent: the GPU of the program's thread is taken, and left as it is.
+func TestCurrent(t *testing.T) {
+	dir := cudatest.Build(t)
+	log := cudatest.Set(t, "devices=3")
+	d, err := openFake(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if n, ok, err := d.Current(); n != 0 || ok || err != nil {
+		t.Errorf("a thread without a context: GPU %d, %v, error %v", n, ok, err)
+	}
+	for rank, want := range []int{0, 1, 2, 0, 1} {
+		if n, err := d.Choose(rank); n != want || err != nil {
+			t.Errorf("rank %d: GPU %d, error %v", rank, n, err)
+		}
+	}
+	if _, err := d.Choose(-1); !errors.Is(err, shmerr.ErrArgument) {
+		t.Errorf("rank -1: error %v", err)
+	}
+	v, err := d.Device(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Number() != 2 || v.Context() == nil {
+		t.Errorf("GPU %d, context %p", v.Number(), v.Context())
+	}
+	if err := v.withLocked("test", func() error {
+		before := len(log.Calls())
+		if n, err := d.Choose(0); n != 2 || err != nil {
+			t.Errorf("in a thread of GPU 2: GPU %d, error %v", n, err)
+		}
+		for at := before + 1; at <= before+5; at++ {
+			log = cudatest.Set(t, fmt.Sprintf("devices=3 fail_at=%d", at-before))
+			if _, err := d.Choose(0); !errors.Is(err, shmerr.ErrSystem) || !strings.HasPrefix(err.Error(), "choose a GPU: ask for the GPU of this thread: cu") {
+				t.Errorf("call %d fails: error %v", at-before, err)
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
+}
