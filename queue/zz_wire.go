@@ -9,38 +9,43 @@ import (
 
 // The numbers that producers and the proxy share.
 const (
-	Version         = 1       // of the layout
-	MaxSlots        = 3       // of one operation
-	MapCTA          = 0       // threads of a block share a ring
-	MapSM           = 1       // threads of a multiprocessor share a ring
-	MapWarp         = 2       // threads of a warp share a ring
-	MapPE           = 3       // operations on the same PE share a ring
-	KindSet         = 1       // writes the operand
-	KindAdd         = 2       // adds it
-	KindAnd         = 3       // bitwise and
-	KindOr          = 4       // bitwise or
-	KindXor         = 5       // bitwise exclusive or
-	KindSwap        = 6       // writes the operand and answers; as all that follow
-	KindCSwap       = 7       // writes the operand where the comparand was
-	KindFetch       = 8       // only answers
-	KindFetchAdd    = 9       // adds and answers
-	KindFetchAnd    = 10      // bitwise and, and answers
-	KindFetchOr     = 11      // bitwise or, and answers
-	KindFetchXor    = 12      // bitwise exclusive or, and answers
-	FaultInit       = 1       // the call came before init or after finalize, or its unit was not filled
-	FaultPE         = 2       // there is no such PE
-	FaultRange      = 3       // the range is not within the user heap
-	FaultTeam       = 4       // the team is not SHMEM_TEAM_WORLD; pe is the team
-	FaultContext    = 5       // the context was made for another heap, whose address is given
-	FaultComparison = 6       // cmp is no comparison; length is cmp
-	FaultSignalOp   = 7       // the operation on the signal is none; length is the operation
-	FaultWork       = 8       // the job has no memory for collectives of kernels; length is what they need
-	WorkHead        = 384     // bytes before the flags: the counters, and a flag for each round
-	WorkRounds      = 64      // where the rounds' flags begin; 8 bytes each, room for 40
-	WorkData        = 4194304 // bytes that both buffers together have at most, as long as no PE has less than WORK_LEAST
-	WorkMost        = 65536   // bytes for one PE in one buffer, at most
-	WorkLeast       = 64      // and at least
-	ImagePEs        = 128     // PEs whose address a kernel finds in constant memory
+	Version         = 1          // of the layout
+	MaxSlots        = 3          // of one operation
+	MapCTA          = 0          // threads of a block share a ring
+	MapSM           = 1          // threads of a multiprocessor share a ring
+	MapWarp         = 2          // threads of a warp share a ring
+	MapPE           = 3          // operations on the same PE share a ring
+	KindSet         = 1          // writes the operand
+	KindAdd         = 2          // adds it
+	KindAnd         = 3          // bitwise and
+	KindOr          = 4          // bitwise or
+	KindXor         = 5          // bitwise exclusive or
+	KindSwap        = 6          // writes the operand and answers; as all that follow
+	KindCSwap       = 7          // writes the operand where the comparand was
+	KindFetch       = 8          // only answers
+	KindFetchAdd    = 9          // adds and answers
+	KindFetchAnd    = 10         // bitwise and, and answers
+	KindFetchOr     = 11         // bitwise or, and answers
+	KindFetchXor    = 12         // bitwise exclusive or, and answers
+	FaultInit       = 1          // the call came before init or after finalize, or its unit was not filled
+	FaultPE         = 2          // there is no such PE
+	FaultRange      = 3          // the range is not within the user heap
+	FaultTeam       = 4          // the team is not SHMEM_TEAM_WORLD; pe is the team
+	FaultContext    = 5          // the context was made for another heap, whose address is given
+	FaultComparison = 6          // cmp is no comparison; length is cmp
+	FaultSignalOp   = 7          // the operation on the signal is none; length is the operation
+	FaultWork       = 8          // the job has no memory for collectives of kernels; length is what they need
+	WorkHead        = 384        // bytes before the flags: the counters, and a flag for each round
+	WorkRounds      = 64         // where the rounds' flags begin; 8 bytes each, room for 40
+	WorkData        = 4194304    // bytes that both buffers together have at most, as long as no PE has less than WORK_LEAST
+	WorkMost        = 65536      // bytes for one PE in one buffer, at most
+	WorkLeast       = 64         // and at least
+	WorkStream      = 1048704    // bytes at the end, for what the host has streams do (device/kernels/share.h)
+	WayAny          = 0          // by one block, over any route
+	WayPacked       = 1          // to PEs that are all reached directly, each word with its flag
+	WaySpread       = 2          // to PEs that are all reached directly, by many blocks
+	Signed          = 1073741824 // in width: of a signed type
+	ImagePEs        = 128        // PEs whose address a kernel finds in constant memory
 )
 
 // Code names an operation.
@@ -384,4 +389,35 @@ var (
 	_ [40]byte = [unsafe.Offsetof(Report{}.ThreadZ)]byte{}
 	_ [48]byte = [unsafe.Offsetof(Report{}.Address)]byte{}
 	_ [56]byte = [unsafe.Offsetof(Report{}.Length)]byte{}
+)
+
+// StreamCall is struct shmemi_stream_call. What a kernel of the library's own is to do (device/kernels). Which members count depends on the kernel.
+type StreamCall struct {
+	_      structs.HostLayout
+	Dest   uint64 // where to, or the first word that is waited for
+	Source uint64 // where from, or the words to compare with
+	Count  uint64 // bytes, or elements of a reduction, or words
+	Signal uint64 // a signal word, or which of several words do not count
+	Value  uint64 // to store, to signal, or to compare with
+	PE     int32  // the other PE, or the one that broadcasts
+	Op     int32  // SHMEM_SIGNAL_... or SHMEM_CMP_...
+	Call   uint32 // which call, for reports: SHMEMI_CALL_...
+	Width  uint32 // bytes of an element, and SHMEMI_SIGNED
+	Way    uint32 // SHMEMI_WAY_...
+	Nbi    uint32 // 1: the next quiet completes it
+}
+
+var (
+	_ [64]byte = [unsafe.Sizeof(StreamCall{})]byte{}
+	_ [0]byte  = [unsafe.Offsetof(StreamCall{}.Dest)]byte{}
+	_ [8]byte  = [unsafe.Offsetof(StreamCall{}.Source)]byte{}
+	_ [16]byte = [unsafe.Offsetof(StreamCall{}.Count)]byte{}
+	_ [24]byte = [unsafe.Offsetof(StreamCall{}.Signal)]byte{}
+	_ [32]byte = [unsafe.Offsetof(StreamCall{}.Value)]byte{}
+	_ [40]byte = [unsafe.Offsetof(StreamCall{}.PE)]byte{}
+	_ [44]byte = [unsafe.Offsetof(StreamCall{}.Op)]byte{}
+	_ [48]byte = [unsafe.Offsetof(StreamCall{}.Call)]byte{}
+	_ [52]byte = [unsafe.Offsetof(StreamCall{}.Width)]byte{}
+	_ [56]byte = [unsafe.Offsetof(StreamCall{}.Way)]byte{}
+	_ [60]byte = [unsafe.Offsetof(StreamCall{}.Nbi)]byte{}
 )

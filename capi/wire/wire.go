@@ -190,6 +190,19 @@ var Structs = []Struct{
 		{"address", "u64", "symmetric address that was named", 48},
 		{"length", "u64", "bytes from it on", next},
 	}},
+	{Name: "stream_call", Go: "StreamCall", Size: 64, Doc: "What a kernel of the library's own is to do (device/kernels). Which members count depends on the kernel.", Members: []Member{
+		{"dest", "u64", "where to, or the first word that is waited for", next},
+		{"source", "u64", "where from, or the words to compare with", next},
+		{"count", "u64", "bytes, or elements of a reduction, or words", next},
+		{"signal", "u64", "a signal word, or which of several words do not count", next},
+		{"value", "u64", "to store, to signal, or to compare with", next},
+		{"pe", "i32", "the other PE, or the one that broadcasts", next},
+		{"op", "i32", "SHMEM_SIGNAL_... or SHMEM_CMP_...", next},
+		{"call", "u32", "which call, for reports: SHMEMI_CALL_...", next},
+		{"width", "u32", "bytes of an element, and SHMEMI_SIGNED", next},
+		{"way", "u32", "SHMEMI_WAY_...", next},
+		{"nbi", "u32", "1: the next quiet completes it", next},
+	}},
 }
 
 // A Constant is a number that both sides know.
@@ -237,6 +250,13 @@ var Constants = []Constant{
 	{"WORK_DATA", "WorkData", 1 << 22, "bytes that both buffers together have at most, as long as no PE has less than WORK_LEAST"},
 	{"WORK_MOST", "WorkMost", 1 << 16, "bytes for one PE in one buffer, at most"},
 	{"WORK_LEAST", "WorkLeast", 64, "and at least"},
+	{"WORK_STREAM", "WorkStream", 1<<20 + 128, "bytes at the end, for what the host has streams do (device/kernels/share.h)"},
+
+	// How a kernel of the library does a collective.
+	{"WAY_ANY", "WayAny", 0, "by one block, over any route"},
+	{"WAY_PACKED", "WayPacked", 1, "to PEs that are all reached directly, each word with its flag"},
+	{"WAY_SPREAD", "WaySpread", 2, "to PEs that are all reached directly, by many blocks"},
+	{"SIGNED", "Signed", 1 << 30, "in width: of a signed type"},
 
 	{"IMAGE_PES", "ImagePEs", 128, "PEs whose address a kernel finds in constant memory"},
 }

@@ -53,6 +53,11 @@
 #define SHMEMI_WORK_DATA 4194304 /* bytes that both buffers together have at most, as long as no PE has less than WORK_LEAST */
 #define SHMEMI_WORK_MOST 65536 /* bytes for one PE in one buffer, at most */
 #define SHMEMI_WORK_LEAST 64 /* and at least */
+#define SHMEMI_WORK_STREAM 1048704 /* bytes at the end, for what the host has streams do (device/kernels/share.h) */
+#define SHMEMI_WAY_ANY 0 /* by one block, over any route */
+#define SHMEMI_WAY_PACKED 1 /* to PEs that are all reached directly, each word with its flag */
+#define SHMEMI_WAY_SPREAD 2 /* to PEs that are all reached directly, by many blocks */
+#define SHMEMI_SIGNED 1073741824 /* in width: of a signed type */
 #define SHMEMI_IMAGE_PES 128 /* PEs whose address a kernel finds in constant memory */
 
 /* Operations, and how many slots each takes. */
@@ -258,6 +263,33 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, thread_y) == 36, device
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, thread_z) == 40, device_report_thread_z);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, address) == 48, device_report_address);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_report, length) == 56, device_report_length);
+
+/* What a kernel of the library's own is to do (device/kernels). Which members count depends on the kernel. */
+struct shmemi_stream_call {
+    uint64_t dest; /* where to, or the first word that is waited for */
+    uint64_t source; /* where from, or the words to compare with */
+    uint64_t count; /* bytes, or elements of a reduction, or words */
+    uint64_t signal; /* a signal word, or which of several words do not count */
+    uint64_t value; /* to store, to signal, or to compare with */
+    int32_t pe; /* the other PE, or the one that broadcasts */
+    int32_t op; /* SHMEM_SIGNAL_... or SHMEM_CMP_... */
+    uint32_t call; /* which call, for reports: SHMEMI_CALL_... */
+    uint32_t width; /* bytes of an element, and SHMEMI_SIGNED */
+    uint32_t way; /* SHMEMI_WAY_... */
+    uint32_t nbi; /* 1: the next quiet completes it */
+};
+SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_stream_call) == 64, sizeof_stream_call);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, dest) == 0, stream_call_dest);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, source) == 8, stream_call_source);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, count) == 16, stream_call_count);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, signal) == 24, stream_call_signal);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, value) == 32, stream_call_value);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, pe) == 40, stream_call_pe);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, op) == 44, stream_call_op);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, call) == 48, stream_call_call);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, width) == 52, stream_call_width);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, way) == 56, stream_call_way);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, nbi) == 60, stream_call_nbi);
 
 /* The words of one operation, laps not yet set: as many as it has slots, twice. */
 struct shmemi_words {
