@@ -15,7 +15,7 @@ func deviceFiles() []file {
 	for _, n := range spec.Names() {
 		host[n] = true
 	}
-	var out []file
+	out := []file{{"tests/gpu/zz_functions.h", deviceTests()}}
 	for i := range spec.Device {
 		c := &spec.Device[i]
 		out = append(out, file{"device/shmem/zz_" + c.File + ".h", deviceHeader(c, host)})
@@ -23,7 +23,7 @@ func deviceFiles() []file {
 	return out
 }
 
-const deviceTop = `#ifdef __CUDACC__
+const deviceTop = `#ifdef SHMEMI_KERNEL
 /*
  * nvcc says of each name that the host has too that it now holds for both, which
  * is what the declaration is for.

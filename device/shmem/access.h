@@ -13,7 +13,7 @@
 
 #include "types.h"
 
-#ifdef __CUDACC__
+#ifdef SHMEMI_KERNEL
 
 #define SHMEMI_D static __device__ __forceinline__
 

@@ -9,7 +9,7 @@
 #include "atoms.h"
 #include "rma.h"
 
-#ifdef __CUDACC__
+#ifdef SHMEMI_KERNEL
 
 /* The instruction for a kind; T is uint32_t or uint64_t. */
 template <int KIND, class T> SHMEMI_D T shmemi_atom(void *at, T v, T cond)

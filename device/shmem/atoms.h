@@ -8,7 +8,7 @@
 
 #include "access.h"
 
-#ifdef __CUDACC__
+#ifdef SHMEMI_KERNEL
 
 SHMEMI_D uint32_t shmemi_swap_at(void *at, uint32_t v)
 {

@@ -7,7 +7,7 @@
 
 #include "sync.h"
 
-#ifdef __CUDACC__
+#ifdef SHMEMI_KERNEL
 
 /*
  * Sends a block to each PE and then a flag. BLOCKS: the PEs get consecutive

@@ -7,7 +7,7 @@
 
 #include "scope.h"
 
-#ifdef __CUDACC__
+#ifdef SHMEMI_KERNEL
 
 /* FAR: from a peer's memory. */
 template <class W, int FAR> SHMEMI_D void shmemi_load_bulk(const void *at, W *v)

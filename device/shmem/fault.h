@@ -9,7 +9,7 @@
 #include "access.h"
 #include "unit.h"
 
-#ifdef __CUDACC__
+#ifdef SHMEMI_KERNEL
 
 /*
  * The first thread that comes fills the report in; ready is stored last. The

@@ -12,7 +12,7 @@
 
 #include "context.h"
 
-#ifdef __CUDACC__
+#ifdef SHMEMI_KERNEL
 #ifdef __CUDA_ARCH__
 #define SHMEMI_SHARED extern "C" __host__ __device__ __forceinline__
 #define SHMEMI_ONLY static __device__ __forceinline__

@@ -6,7 +6,7 @@
 
 #include "route.h"
 
-#ifdef __CUDACC__
+#ifdef SHMEMI_KERNEL
 
 SHMEMI_D void shmemi_check_init(const struct shmemi_device_image *image, uint32_t call)
 {
@@ -21,28 +21,76 @@ SHMEMI_D uint32_t shmemi_own_ring(const struct shmemi_device_image *image)
 }
 
 /*
+ * Whether a ring has taken something since all was complete. It costs two loads
+ * of near memory for each ring, where asking the proxy costs two trips over PCIe.
+ */
+SHMEMI_D int shmemi_pushed(const struct shmemi_device_image *image)
+{
+    const struct shmemi_ring *rings = (const struct shmemi_ring *)image->job.rings;
+    for (uint32_t i = 0; i < image->job.ring_count; i++) {
+        const struct shmemi_ring_near *near = shmemi_near_of(&rings[i]);
+        if (shmemi_load_near(&near->head) != shmemi_load_near(&near->quieted))
+            return 1;
+    }
+    return 0;
+}
+
+/* Rings that a quiet keeps account of; with more, each quiet asks the proxy. */
+#define SHMEMI_QUIETED 64
+
+/*
+ * Completes what the rings hold, and notes for each how far. The heads are read
+ * before the proxy is asked: what is pushed meanwhile is not covered.
+ */
+static inline __device__ __noinline__ void
+shmemi_quiet_rings(const struct shmemi_device_image *image)
+{
+    const struct shmemi_ring *rings = (const struct shmemi_ring *)image->job.rings;
+    uint32_t count = image->job.ring_count, mine = shmemi_own_ring(image);
+    uint64_t heads[SHMEMI_QUIETED];
+    for (uint32_t i = 0; i < count && i < SHMEMI_QUIETED; i++)
+        heads[i] = shmemi_load_near(&shmemi_near_of(&rings[i])->head);
+    if (shmemi_ring_quiet(rings, count, mine, 0) != 0)
+        shmemi_end();
+    /* The quiet itself is complete, too, if it is the next in its ring. */
+    if (mine < SHMEMI_QUIETED &&
+        shmemi_load_near(&shmemi_near_of(&rings[mine])->head) == heads[mine] + 1)
+        heads[mine]++;
+    shmemi_fence_system();
+    for (uint32_t i = 0; i < count && count <= SHMEMI_QUIETED; i++)
+        shmemi_store_near(&shmemi_near_of(&rings[i])->quieted, heads[i]);
+}
+
+/*
  * Puts what happened before, by this thread and by those that it met since,
  * ahead of what it does next, at each PE.
  */
 SHMEMI_D void shmemi_fence(const struct shmemi_device_image *image, uint32_t call)
 {
     shmemi_check_init(image, call);
-    shmemi_fence_system();
-    if (image->job.ring_count != 0 &&
+    if (image->job.ring_count != 0 && shmemi_pushed(image) &&
         shmemi_ring_fence((const struct shmemi_ring *)image->job.rings, image->job.ring_count,
                           shmemi_own_ring(image), 0) != 0)
         shmemi_end();
+    shmemi_fence_system();
 }
 
-/* Waits until all of it is complete everywhere. */
+/*
+ * Waits until all of it is complete everywhere. The rings come first: who finds
+ * that another thread has completed them sees, behind the fence, what that
+ * thread saw.
+ */
+SHMEMI_D void shmemi_complete(const struct shmemi_device_image *image)
+{
+    if (image->job.ring_count != 0 && shmemi_pushed(image))
+        shmemi_quiet_rings(image);
+    shmemi_complete_system();
+}
+
 SHMEMI_D void shmemi_quiet(const struct shmemi_device_image *image, uint32_t call)
 {
     shmemi_check_init(image, call);
-    shmemi_complete_system();
-    if (image->job.ring_count != 0 &&
-        shmemi_ring_quiet((const struct shmemi_ring *)image->job.rings, image->job.ring_count,
-                          shmemi_own_ring(image), 0) != 0)
-        shmemi_end();
+    shmemi_complete(image);
 }
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "coll.h"
 
-#ifdef __CUDACC__
+#ifdef SHMEMI_KERNEL
 
 struct shmemi_sum {
     template <class T> SHMEMI_D T apply(T a, T b)

@@ -8,7 +8,7 @@
 #include "copy.h"
 #include "route.h"
 
-#ifdef __CUDACC__
+#ifdef SHMEMI_KERNEL
 
 /* An element to a PE that has no address here: it rides in the slot. */
 SHMEMI_D void shmemi_send_element(const struct shmemi_device_image *image, uint64_t dest,

@@ -7,7 +7,7 @@
 #include "fault.h"
 #include "map.h"
 
-#ifdef __CUDACC__
+#ifdef SHMEMI_KERNEL
 
 /*
  * Refuses a PE that there is not. Without a job there is none at all: then the

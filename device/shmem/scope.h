@@ -8,7 +8,7 @@
 
 #include "access.h"
 
-#ifdef __CUDACC__
+#ifdef SHMEMI_KERNEL
 
 /* The number of the calling thread in its block, and of the block's threads. */
 SHMEMI_D uint32_t shmemi_thread_in_block(void)

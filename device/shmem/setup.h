@@ -8,7 +8,7 @@
 
 #include "order.h"
 
-#ifdef __CUDACC__
+#ifdef SHMEMI_KERNEL
 
 SHMEMI_D int shmemi_my_pe(const struct shmemi_device_image *image, uint32_t call)
 {

@@ -9,7 +9,7 @@
 
 #include "rma.h"
 
-#ifdef __CUDACC__
+#ifdef SHMEMI_KERNEL
 
 SHMEMI_D void shmemi_check_signal_op(const struct shmemi_device_image *image, uint32_t call,
                                      const void *signal, int op, int pe)

@@ -15,7 +15,7 @@
 #include "wait.h"
 #include "work.h"
 
-#ifdef __CUDACC__
+#ifdef SHMEMI_KERNEL
 
 /* Up to here each PE tells each other; beyond, and by rings, they tell it in rounds. */
 #define SHMEMI_SYNC_ALL_TO_ALL 64
@@ -138,15 +138,10 @@ SHMEMI_D void shmemi_meet_all(const struct shmemi_device_image *image, const str
         for (int i = first; i < n; i += stride)
             shmemi_await(image, w->arrived + i, step);
     } else if (SCOPE::rank() == 0) {
-        if (COMPLETE) {
-            shmemi_complete_system();
-            if (image->job.ring_count != 0 &&
-                shmemi_ring_quiet((const struct shmemi_ring *)image->job.rings,
-                                  image->job.ring_count, shmemi_own_ring(image), 0) != 0)
-                shmemi_end();
-        } else {
+        if (COMPLETE)
+            shmemi_complete(image);
+        else
             shmemi_order_rings(image);
-        }
         shmemi_disseminate(image, w, step);
     }
     if (SCOPE::rank() == 0)

@@ -36,4 +36,9 @@ typedef unsigned long long uintptr_t;
 #endif
 #endif
 
+/* Whether what only kernels can run is there. */
+#ifdef __CUDACC__
+#define SHMEMI_KERNEL 1
+#endif
+
 #endif

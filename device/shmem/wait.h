@@ -9,7 +9,7 @@
 
 #include "order.h"
 
-#ifdef __CUDACC__
+#ifdef SHMEMI_KERNEL
 
 /* How often a wait looks at its word before it asks whether the job ends. */
 #define SHMEMI_LOOKS 1024

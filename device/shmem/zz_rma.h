@@ -9,7 +9,7 @@
 #include "names.h"
 #include "rma.h"
 
-#ifdef __CUDACC__
+#ifdef SHMEMI_KERNEL
 /*
  * nvcc says of each name that the host has too that it now holds for both, which
  * is what the declaration is for.

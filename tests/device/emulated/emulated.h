@@ -1,0 +1,329 @@
+/*
+ * emulated.h: what a GPU has and a host compiler has not, so that the device
+ * header's own text runs as threads of the host, against the library's real rings
+ * and proxies. In place of access.h, atoms.h, fault.h, context.h and names.h,
+ * whose guards it defines: those are instructions, and what the compiler for GPUs
+ * has to be told. A block is a group of host threads with a barrier.
+ */
+#ifndef SHMEM_EMULATED_H
+#define SHMEM_EMULATED_H
+
+#include <shmem.h>
+#include <shmem/state.h>
+#include <shmem/unit.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <pthread.h>
+#include <thread>
+#include <vector>
+
+#define SHMEM_ACCESS_H
+#define SHMEM_ATOMS_H
+#define SHMEM_FAULT_H
+#define SHMEM_CONTEXT_H
+#define SHMEM_NAMES_H
+
+#define SHMEMI_KERNEL 1
+#define SHMEMI_D static inline __attribute__((unused))
+#define __device__
+#define __global__
+#define __forceinline__ inline
+#define __noinline__ __attribute__((noinline, unused))
+
+/* ------------------------------------------------------------ blocks of threads */
+
+struct emulated_dim {
+    uint32_t x, y, z;
+};
+struct emulated_block {
+    pthread_barrier_t all;
+    std::vector<pthread_barrier_t> warps;
+};
+static thread_local emulated_dim threadIdx = {0, 0, 0}, blockDim = {1, 1, 1};
+static thread_local emulated_block *emulated_here = nullptr;
+
+static inline void __syncthreads(void)
+{
+    if (emulated_here != nullptr)
+        pthread_barrier_wait(&emulated_here->all);
+}
+static inline void __syncwarp(void)
+{
+    if (emulated_here != nullptr)
+        pthread_barrier_wait(&emulated_here->warps[threadIdx.x / 32]);
+}
+
+/* Runs a kernel as one block of so many threads. */
+template <class KERNEL> void emulate(uint32_t threads, KERNEL kernel)
+{
+    emulated_block block;
+    pthread_barrier_init(&block.all, nullptr, threads);
+    block.warps.resize((threads + 31) / 32);
+    for (uint32_t w = 0; w < block.warps.size(); w++)
+        pthread_barrier_init(&block.warps[w], nullptr,
+                             threads - 32 * w < 32 ? threads - 32 * w : 32);
+    std::vector<std::thread> all;
+    for (uint32_t i = 0; i < threads; i++)
+        all.emplace_back([&block, threads, i, &kernel] {
+            threadIdx.x = i;
+            blockDim.x = threads;
+            emulated_here = &block;
+            kernel();
+        });
+    for (std::thread &t : all)
+        t.join();
+}
+
+/* Whether an address is one that a proxy reaches; tests switch it off. */
+static bool emulated_global = true;
+static inline bool __isGlobal(const void *)
+{
+    return emulated_global;
+}
+
+SHMEMI_D uint64_t shmemi_push_lanes(const struct shmemi_ring *r, const struct shmemi_words *words,
+                                    int slots)
+{
+    return shmemi_push(r, words, slots);
+}
+
+/* ---------------------------------------------------------------------- memory */
+
+template <int BYTES> struct shmemi_bits;
+template <> struct shmemi_bits<1> {
+    typedef uint8_t type;
+};
+template <> struct shmemi_bits<2> {
+    typedef uint16_t type;
+};
+template <> struct shmemi_bits<4> {
+    typedef uint32_t type;
+};
+template <> struct shmemi_bits<8> {
+    typedef uint64_t type;
+};
+template <class TO, class FROM> SHMEMI_D TO shmemi_as(FROM value)
+{
+    TO to;
+    static_assert(sizeof to == sizeof value, "the sizes differ");
+    memcpy(&to, &value, sizeof to);
+    return to;
+}
+
+struct alignas(16) shmemi_wide {
+    uint64_t a, b;
+};
+
+template <class T> SHMEMI_D void shmemi_store_element(void *at, T v)
+{
+    __atomic_store_n((T *)at, v, __ATOMIC_RELEASE);
+}
+template <class T> SHMEMI_D void shmemi_load_element(const void *at, T *v)
+{
+    *v = __atomic_load_n((const T *)at, __ATOMIC_ACQUIRE);
+}
+template <class T> SHMEMI_D void shmemi_load_flag(const void *at, T *v)
+{
+    *v = __atomic_load_n((const T *)at, __ATOMIC_ACQUIRE);
+}
+SHMEMI_D void shmemi_add_element(void *at, uint64_t v)
+{
+    __atomic_fetch_add((uint64_t *)at, v, __ATOMIC_RELAXED);
+}
+SHMEMI_D void shmemi_store_signal(void *at, uint64_t v)
+{
+    __atomic_store_n((uint64_t *)at, v, __ATOMIC_RELEASE);
+}
+SHMEMI_D void shmemi_add_signal(void *at, uint64_t v)
+{
+    __atomic_fetch_add((uint64_t *)at, v, __ATOMIC_RELEASE);
+}
+SHMEMI_D void shmemi_fence_system(void)
+{
+    __atomic_thread_fence(__ATOMIC_ACQ_REL);
+}
+SHMEMI_D void shmemi_complete_system(void)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+template <class T> struct shmemi_move {
+    SHMEMI_D void load(const void *at, T *v)
+    {
+        memcpy(v, at, sizeof(T));
+    }
+    SHMEMI_D void load_far(const void *at, T *v)
+    {
+        memcpy(v, at, sizeof(T));
+    }
+    SHMEMI_D void store(void *at, T v)
+    {
+        memcpy(at, &v, sizeof(T));
+    }
+    SHMEMI_D void load_if(int on, const void *at, T *v)
+    {
+        if (on)
+            load(at, v);
+    }
+    SHMEMI_D void load_far_if(int on, const void *at, T *v)
+    {
+        if (on)
+            load(at, v);
+    }
+    SHMEMI_D void store_if(int on, void *at, T v)
+    {
+        if (on)
+            store(at, v);
+    }
+};
+
+template <class T> SHMEMI_D T shmemi_swap_at(void *at, T v)
+{
+    return __atomic_exchange_n((T *)at, v, __ATOMIC_RELAXED);
+}
+template <class T> SHMEMI_D T shmemi_cswap_at(void *at, T cond, T v)
+{
+    __atomic_compare_exchange_n((T *)at, &cond, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return cond;
+}
+template <class T> SHMEMI_D T shmemi_fetch_add_at(void *at, T v)
+{
+    return __atomic_fetch_add((T *)at, v, __ATOMIC_RELAXED);
+}
+template <class R> SHMEMI_D R emulated_real_add(void *at, R v)
+{
+    typedef typename shmemi_bits<sizeof(R)>::type bits;
+    bits seen = __atomic_load_n((bits *)at, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n((bits *)at, &seen,
+                                        shmemi_as<bits>((R)(shmemi_as<R>(seen) + v)), false,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+    return shmemi_as<R>(seen);
+}
+template <> inline float shmemi_fetch_add_at<float>(void *at, float v)
+{
+    return emulated_real_add(at, v);
+}
+template <> inline double shmemi_fetch_add_at<double>(void *at, double v)
+{
+    return emulated_real_add(at, v);
+}
+template <class T> SHMEMI_D void shmemi_add_at(void *at, T v)
+{
+    (void)shmemi_fetch_add_at(at, v);
+}
+template <class T> SHMEMI_D T shmemi_fetch_and_at(void *at, T v)
+{
+    return __atomic_fetch_and((T *)at, v, __ATOMIC_RELAXED);
+}
+template <class T> SHMEMI_D T shmemi_fetch_or_at(void *at, T v)
+{
+    return __atomic_fetch_or((T *)at, v, __ATOMIC_RELAXED);
+}
+template <class T> SHMEMI_D T shmemi_fetch_xor_at(void *at, T v)
+{
+    return __atomic_fetch_xor((T *)at, v, __ATOMIC_RELAXED);
+}
+template <class T> SHMEMI_D void shmemi_and_at(void *at, T v)
+{
+    (void)shmemi_fetch_and_at(at, v);
+}
+template <class T> SHMEMI_D void shmemi_or_at(void *at, T v)
+{
+    (void)shmemi_fetch_or_at(at, v);
+}
+template <class T> SHMEMI_D void shmemi_xor_at(void *at, T v)
+{
+    (void)shmemi_fetch_xor_at(at, v);
+}
+
+/* --------------------------------------------------------- errors, contexts, names */
+
+[[noreturn]] static void shmemi_fault(const struct shmemi_device_image *, uint32_t fault,
+                                      uint32_t call, int pe, uint64_t address, uint64_t length)
+{
+    fprintf(stderr, "fault %u in call %#x: PE %d, address %#llx, length %llu\n", fault, call, pe,
+            (unsigned long long)address, (unsigned long long)length);
+    shmem_global_exit(1);
+    abort();
+}
+[[noreturn]] SHMEMI_D void shmemi_end(void)
+{
+    fprintf(stderr, "a wait was ended\n");
+    abort();
+}
+
+/* The state of this process, with memory for collectives. */
+static struct shmemi_device_image shmemi_here;
+
+struct shmem_context {
+    const struct shmemi_device_image *image;
+    shmem_context(const struct shmemi_device_image *i) : image(i) {}
+    shmem_context(shmem_ctx_t) : image(&shmemi_here) {}
+};
+static inline const struct shmemi_device_image *shmemi_open(shmem_context ctx, uint32_t)
+{
+    return ctx.image;
+}
+static inline shmem_context shmem_ctx(const void *)
+{
+    return shmem_context(&shmemi_here);
+}
+
+#define SHMEMI_SHARED static inline __attribute__((unused))
+#define SHMEMI_ONLY static inline __attribute__((unused))
+#define SHMEMI_DO(...)                                                                             \
+    {                                                                                              \
+        return __VA_ARGS__;                                                                        \
+    }
+#define SHMEMI_RUN(result, ...)                                                                    \
+    {                                                                                              \
+        return __VA_ARGS__;                                                                        \
+    }
+#define SHMEMI_JOB (&shmemi_here)
+struct __half;
+struct __nv_bfloat16;
+template <class H> struct shmemi_late {
+    typedef H type;
+};
+
+#include <shmem/atomic.h>
+#include <shmem/reduce.h>
+#include <shmem/setup.h>
+#include <shmem/work.h>
+
+/* Fills the state in; collective. */
+static inline void emulated_begin(void)
+{
+    const struct shmemi_device_state *s = shmemi_host_state();
+    static uint32_t stop;
+    shmemi_here.job = *s;
+    for (int pe = 0; pe < s->n_pes && pe < SHMEMI_IMAGE_PES; pe++)
+        shmemi_here.direct[pe] = (uint64_t)(uintptr_t)((struct shmemi_device_peer *)s->peers)[pe].direct;
+    uint64_t size = shmemi_work_size((uint64_t)s->n_pes);
+    void *work = shmem_align(128, size);
+    memset(work, 0, size);
+    shmemi_here.job.work = (uint64_t)(uintptr_t)work;
+    shmemi_here.job.work_size = size;
+    shmemi_here.job.checks = 2;
+    if (shmemi_here.job.stop == nullptr)
+        shmemi_here.job.stop = &stop;
+    shmem_barrier_all();
+}
+
+/* The names, apart from the library's own. */
+namespace kernels
+{
+#include <shmem/zz_atomics.h>
+#include <shmem/zz_collectives.h>
+#include <shmem/zz_ordering.h>
+#include <shmem/zz_reduce.h>
+#include <shmem/zz_rma.h>
+#include <shmem/zz_setup.h>
+#include <shmem/zz_signal.h>
+#include <shmem/zz_wait.h>
+}
+
+#endif

@@ -1,0 +1,297 @@
+/*
+ * rma.cu: each put, get, p, g and put with signal, in each type and size, by a
+ * thread, a warp and a block, at whole and odd alignments: what arrives, and that
+ * nothing beside it does.
+ *
+ * shmemrun -n 2 rma
+ */
+#include "try.h"
+
+namespace kernels
+{
+
+/* A place for each length and pair of shifts, in elements; 16 bytes are the largest. */
+constexpr int LENGTHS[] = {1, 3, 17, 250, 1000}, MOST = 5, FEW = 4;
+constexpr int SHIFTS = 6; /* dest by 0 or 1, source by 0, 1 or 3 */
+constexpr size_t ROOM = 1008 * 16;
+constexpr int ELEMENTS = 40; /* of p and g */
+
+struct place {
+    size_t to, from, n; /* bytes, bytes, elements */
+};
+BOTH place place_of(int i, size_t bytes)
+{
+    const int lengths[] = {1, 3, 17, 250, 1000};
+    place p;
+    p.to = (size_t)i * ROOM + (size_t)(i % 2) * bytes;
+    p.from = (size_t)i * ROOM + (size_t)(i % 3 == 2 ? 3 : i % 3) * bytes;
+    p.n = (size_t)lengths[i / SHIFTS];
+    return p;
+}
+
+enum ids {
+#define ID(name, T, bytes, scope) id_##name,
+    TEST_put(ID) TEST_get(ID) TEST_put_signal(ID) TEST_p(ID) TEST_g(ID)
+#ifndef EMULATED
+        TEST_put_late(ID) TEST_get_late(ID) TEST_put_signal_late(ID) TEST_p_late(ID)
+            TEST_g_late(ID)
+#endif
+};
+
+struct row {
+    int id;
+    const char *name;
+    size_t bytes;
+    int scope;
+};
+#define ROW(name, T, bytes, scope) {id_##name, #name, bytes, scope},
+
+KERNEL put_all(int id, size_t bytes, int places, char *dest, const char *source, int pe)
+{
+    for (int i = 0; i < places; i++) {
+        place p = place_of(i, bytes);
+        switch (id) {
+#define CASE(name, T, bytes, scope)                                                                \
+    case id_##name:                                                                                \
+        name((T *)(dest + p.to), (const T *)(source + p.from), p.n, pe);                           \
+        break;
+            TEST_put(CASE)
+#ifndef EMULATED
+            TEST_put_late(CASE)
+#endif
+        }
+    }
+    if (threadIdx.x == 0)
+        shmem_quiet();
+}
+
+KERNEL get_all(int id, size_t bytes, int places, char *dest, const char *source, int pe)
+{
+    for (int i = 0; i < places; i++) {
+        place p = place_of(i, bytes);
+        switch (id) {
+            TEST_get(CASE)
+#ifndef EMULATED
+            TEST_get_late(CASE)
+#endif
+#undef CASE
+        }
+    }
+    if (threadIdx.x == 0)
+        shmem_quiet();
+}
+
+/* Waits for the other PE's signals and looks at what came before each. */
+KERNEL signal_all(int id, size_t bytes, int places, char *dest, const char *source,
+                  uint64_t *signals, int pe, int from, int *bad)
+{
+    for (int i = 0; i < places; i++) {
+        place p = place_of(i, bytes);
+        int op = i % 2 ? SHMEM_SIGNAL_ADD : SHMEM_SIGNAL_SET;
+        uint64_t v = i % 5 == 4 ? 0x123456789abcdefu : (uint64_t)i + 1;
+        switch (id) {
+#define CASE(name, T, bytes, scope)                                                                \
+    case id_##name:                                                                                \
+        name((T *)(dest + p.to), (const T *)(source + p.from), p.n, signals + i, v, op, pe);       \
+        break;
+            TEST_put_signal(CASE)
+#ifndef EMULATED
+            TEST_put_signal_late(CASE)
+#endif
+#undef CASE
+        }
+    }
+    for (int i = 0; threadIdx.x == 0 && i < places; i++) {
+        place p = place_of(i, bytes);
+        uint64_t v = i % 5 == 4 ? 0x123456789abcdefu : (uint64_t)i + 1;
+        shmem_signal_wait_until(signals + i, SHMEM_CMP_EQ, v);
+        for (size_t k = 0; k < p.n * bytes; k++)
+            if ((unsigned char)dest[p.to + k] != pattern(from, i, k + p.from - (size_t)i * ROOM))
+                ++*bad;
+    }
+    if (threadIdx.x == 0)
+        shmem_quiet();
+}
+
+KERNEL elements(int id, char *dest, const char *source, int pe)
+{
+    for (int i = 0; i < ELEMENTS; i++) {
+        switch (id) {
+#define CASE(name, T, bytes, scope)                                                                \
+    case id_##name:                                                                                \
+        name((T *)dest + i, ((const T *)source)[i], pe);                                           \
+        break;
+            TEST_p(CASE)
+#ifndef EMULATED
+            TEST_p_late(CASE)
+#endif
+#undef CASE
+#define CASE(name, T, bytes, scope)                                                                \
+    case id_##name:                                                                                \
+        ((T *)dest)[i] = name((const T *)source + i, pe);                                          \
+        break;
+            TEST_g(CASE)
+#ifndef EMULATED
+            TEST_g_late(CASE)
+#endif
+#undef CASE
+        }
+    }
+    shmem_quiet();
+}
+
+/* From and to a kernel's own variables, which no proxy reaches. */
+KERNEL own_variables(char *dest, const char *source, uint64_t *signal, int pe, int from, int *bad)
+{
+    alignas(16) char mine[64];
+    for (int n = 1; n < 40; n += 6) {
+        for (int k = 0; k < n; k++)
+            mine[k + 1] = source[k];
+        shmem_putmem(dest + 64 * n, mine + 1, (size_t)n, pe);
+        shmem_putmem_signal(dest + 64 * n + 3000, mine + 1, (size_t)n, signal, 1, SHMEM_SIGNAL_ADD,
+                            pe);
+    }
+    shmem_quiet();
+    shmem_signal_wait_until(signal, SHMEM_CMP_GE, 7);
+    for (int n = 1; n < 40; n += 6) {
+        shmem_getmem(mine + 1, dest + 64 * n + 3000, (size_t)n, pe);
+        for (int k = 0; k < n; k++)
+            if ((unsigned char)mine[k + 1] != (unsigned char)source[k] ||
+                (unsigned char)dest[64 * n + 3000 + k] != pattern(from, 0, (size_t)k))
+                ++*bad;
+    }
+}
+
+constexpr size_t ALL = (size_t)MOST * SHIFTS * ROOM;
+
+struct bench {
+    char *dest, *source;       /* symmetric */
+    char *local;               /* of this GPU */
+    uint64_t *signals;         /* symmetric */
+    int *bad;                  /* of this GPU */
+    std::vector<char> clear, made, have;
+};
+
+/* Whether a place has PE pe's bytes, and a margin around it has nothing. */
+void look(bench *b, const char *at, const row &r, int places, int pe)
+{
+    copy_memory(b->have.data(), at, ALL);
+    for (int i = 0; i < places; i++) {
+        place p = place_of(i, r.bytes);
+        size_t n = p.n * r.bytes, begin = (size_t)i * ROOM, bad = 0;
+        for (size_t k = begin; k < begin + 17000 && k < p.to + n + 64 && k < ALL; k++) {
+            bool inside = k >= p.to && k < p.to + n;
+            unsigned char want = inside ? pattern(pe, i, k - p.to + p.from - begin) : 0;
+            if (k >= (size_t)(i + 1) * ROOM)
+                break;
+            bad += (unsigned char)b->have[k] != want;
+        }
+        expect(bad == 0, std::string(r.name) + ": " + std::to_string(p.n) + " elements: " +
+                             std::to_string(bad) + " wrong bytes");
+    }
+}
+
+void clean(bench *b)
+{
+    copy_memory(b->dest, b->clear.data(), ALL);
+    copy_memory(b->local, b->clear.data(), ALL);
+    copy_memory(b->signals, b->clear.data(), 8 * MOST * SHIFTS);
+    copy_memory(b->bad, b->clear.data(), sizeof(int));
+    shmem_barrier_all();
+}
+
+int bad_of(bench *b)
+{
+    int n;
+    copy_memory(&n, b->bad, sizeof n);
+    return n;
+}
+
+void run(void)
+{
+    bench b;
+    b.dest = (char *)shmem_align(128, ALL);
+    b.source = (char *)shmem_align(128, ALL);
+    b.signals = (uint64_t *)shmem_align(128, 8 * MOST * SHIFTS);
+    b.local = own_memory(ALL);
+    b.bad = (int *)(void *)own_memory(sizeof(int));
+    b.clear.assign(ALL, 0);
+    b.have.resize(ALL);
+    b.made.resize(ALL);
+    for (size_t k = 0; k < ALL; k++)
+        b.made[k] = (char)pattern(me, (int)(k / ROOM), k % ROOM);
+    copy_memory(b.source, b.made.data(), ALL);
+    char *source = own_memory(ALL);
+    copy_memory(source, b.made.data(), ALL);
+
+    const row puts[] = {TEST_put(ROW)
+#ifndef EMULATED
+                            TEST_put_late(ROW)
+#endif
+    };
+    for (const row &r : puts) {
+        clean(&b);
+        LAUNCH(threads_of(r.scope), put_all, r.id, r.bytes, MOST * SHIFTS, b.dest, source, next_pe);
+        shmem_barrier_all();
+        look(&b, b.dest, r, MOST * SHIFTS, last_pe);
+    }
+    const row gets[] = {TEST_get(ROW)
+#ifndef EMULATED
+                            TEST_get_late(ROW)
+#endif
+    };
+    for (const row &r : gets) {
+        clean(&b);
+        LAUNCH(threads_of(r.scope), get_all, r.id, r.bytes, MOST * SHIFTS, b.local, b.source,
+               next_pe);
+        look(&b, b.local, r, MOST * SHIFTS, next_pe);
+    }
+    const row signals[] = {TEST_put_signal(ROW)
+#ifndef EMULATED
+                               TEST_put_signal_late(ROW)
+#endif
+    };
+    for (const row &r : signals) {
+        clean(&b);
+        LAUNCH(threads_of(r.scope), signal_all, r.id, r.bytes, FEW * SHIFTS, b.dest, source,
+               b.signals, next_pe, last_pe, b.bad);
+        shmem_barrier_all();
+        look(&b, b.dest, r, FEW * SHIFTS, last_pe);
+        expect(bad_of(&b) == 0, std::string(r.name) + ": a signal came before its data");
+    }
+    const row single[] = {TEST_p(ROW) TEST_g(ROW)
+#ifndef EMULATED
+                              TEST_p_late(ROW) TEST_g_late(ROW)
+#endif
+    };
+    for (const row &r : single) {
+        bool put = std::string(r.name).back() == 'p';
+        clean(&b);
+        LAUNCH(1, elements, r.id, put ? b.dest : b.local, put ? source : b.source, next_pe);
+        shmem_barrier_all();
+        copy_memory(b.have.data(), put ? b.dest : b.local, 1024);
+        size_t bad = 0;
+        for (size_t k = 0; k < 1024; k++)
+            bad += (unsigned char)b.have[k] !=
+                   (k < ELEMENTS * r.bytes ? pattern(put ? last_pe : next_pe, 0, k) : 0);
+        expect(bad == 0, std::string(r.name) + ": " + std::to_string(bad) + " wrong bytes");
+    }
+    clean(&b);
+#ifdef EMULATED
+    emulated_global = false;
+#endif
+    LAUNCH(1, own_variables, b.dest, source, b.signals, next_pe, last_pe, b.bad);
+#ifdef EMULATED
+    emulated_global = true;
+#endif
+    expect(bad_of(&b) == 0, "a kernel's own variables: wrong bytes");
+}
+
+} // namespace kernels
+
+int main(void)
+{
+    begin("rma");
+    kernels::run();
+    return end();
+}

@@ -1,0 +1,129 @@
+/*
+ * try.h: what the programs share that try each name of the device interface
+ * against a model on the CPU. The same text is a CUDA program, and with EMULATED
+ * a program of the host, in which threads are the kernels' and the device
+ * header's instructions are builtins (tests/device/emulated).
+ *
+ * All PEs run the same calls. A kernel is one block, of as many threads as the
+ * scope needs, the last warp not full.
+ */
+#ifndef TESTS_GPU_TRY_H
+#define TESTS_GPU_TRY_H
+
+#ifdef EMULATED
+#include "emulated.h"
+#define KERNEL static void
+#define BOTH static inline
+#define LAUNCH(threads, kernel, ...) emulate(threads, [&] { kernel(__VA_ARGS__); })
+#else
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <shmem/shmem.cuh>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <cuda_runtime.h>
+#include <vector>
+namespace kernels
+{
+}
+#define KERNEL static __global__ void
+#define BOTH static inline __host__ __device__
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        cudaError_t e_ = (call);                                                                   \
+        if (e_ != cudaSuccess) {                                                                   \
+            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(e_));                            \
+            shmem_global_exit(1);                                                                  \
+        }                                                                                          \
+    } while (0)
+#define LAUNCH(threads, kernel, ...)                                                               \
+    do {                                                                                           \
+        kernel<<<1, threads>>>(__VA_ARGS__);                                                       \
+        CHECK(cudaGetLastError());                                                                 \
+        CHECK(cudaDeviceSynchronize());                                                            \
+    } while (0)
+#endif
+
+#include "zz_functions.h"
+
+#include <string>
+
+enum { thread, warp, block };
+
+/* How many threads a kernel has for a scope. Threads of the host are dear. */
+static inline unsigned threads_of(int scope)
+{
+#ifdef EMULATED
+    return scope == thread ? 1 : scope == warp ? 3 : 5;
+#else
+    return scope == thread ? 1 : scope == warp ? 32 : 80;
+#endif
+}
+
+/* Memory of this PE's GPU that is not symmetric. */
+static inline char *own_memory(size_t bytes)
+{
+#ifdef EMULATED
+    return (char *)calloc(1, bytes);
+#else
+    char *p;
+    CHECK(cudaMalloc((void **)&p, bytes));
+    CHECK(cudaMemset(p, 0, bytes));
+    return p;
+#endif
+}
+
+/* Between this process's memory and memory that kernels use, symmetric or not. */
+static inline void copy_memory(void *to, const void *from, size_t bytes)
+{
+#ifdef EMULATED
+    memcpy(to, from, bytes);
+#else
+    CHECK(cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
+#endif
+}
+
+static const char *program;
+static int me, pes, next_pe, last_pe, right, wrong;
+
+/* Counts a check; says what was wrong for the first few. */
+static inline void expect(bool good, const std::string &what)
+{
+    if (good) {
+        right++;
+        return;
+    }
+    if (wrong++ < 20)
+        printf("%s: PE %d: %s\n", program, me, what.c_str());
+}
+
+static inline void begin(const char *name)
+{
+    program = name;
+    shmem_init();
+#ifdef EMULATED
+    emulated_begin();
+#endif
+    me = shmem_my_pe();
+    pes = shmem_n_pes();
+    next_pe = (me + 1) % pes;
+    last_pe = (me + pes - 1) % pes;
+}
+
+static inline int end(void)
+{
+    shmem_barrier_all();
+    printf("%s: PE %d of %d: %d passed, %d failed\n", program, me, pes, right, wrong);
+    shmem_finalize();
+    return wrong != 0;
+}
+
+/* A byte of PE pe's data, for the i-th byte of a place. */
+BOTH unsigned char pattern(int pe, int place, size_t i)
+{
+    return (unsigned char)(pe * 31 + place * 7 + (int)(i % 251) * 13 + 1);
+}
+
+#endif
