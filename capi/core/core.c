@@ -78,7 +78,7 @@ static int poll_network(void)
         __atomic_exchange_n(&state->net_lock, 1, __ATOMIC_ACQUIRE))
         return -1;
     int n = native.poll(native.self, c, BATCH);
-    if (n < 0)
+    if (n < 0 || (n == 0 && express->busy))
         shmemgoComplete(c, n);
     for (int i = 0; i < n; i++)
         if (shmemi_express_receive(express, &native, &c[i]) != SHMEMI_DONE)

@@ -15,6 +15,10 @@ const (
 	kindPutSignal                 // copy the payload, then apply op to the signal
 	kindFlush                     // answer when everything before is applied
 	kindReply                     // the answer: token and operand
+	kindOffer                     // bytes that the PE may read: see offered
+	kindTaken                     // they have been read, or could not be
+	kindFetch                     // copy operand bytes out of GPU memory and offer them
+	kindData                      // a part of those in the payload
 )
 
 // header begins every active message. All fields are in the byte order of the

@@ -8,14 +8,15 @@ import (
 )
 
 // Poll makes progress and handles what completed. It returns the number of
-// completions.
+// completions, and one more while a copy of the GPU's is under way, which ends
+// without one.
 func (e *Engine) Poll() (int, error) {
 	n, err := e.prov.Poll(e.comps[:])
 	if err != nil {
 		return n, err
 	}
 	e.Complete(e.comps[:n])
-	return n, nil
+	return n + int(e.Busy&busyCopies), nil
 }
 
 // Complete handles completions that a caller in C took from the queue, in
@@ -36,6 +37,9 @@ func (e *Engine) retry() {
 	if e.NUnposted > 0 {
 		e.postReceives()
 	}
+	if e.staged() {
+		e.advance()
+	}
 	if e.Stuck == 0 {
 		return
 	}
@@ -47,7 +51,9 @@ func (e *Engine) retry() {
 }
 
 // stuck tells whether something still finds none.
-func (e *Engine) stuck() bool { return int(e.NUnposted)+len(e.parked)+len(e.late) > 0 }
+func (e *Engine) stuck() bool {
+	return int(e.NUnposted)+len(e.parked)+len(e.late) > 0 || e.stage != nil && e.stage.waits
+}
 
 func (e *Engine) complete(c *fabric.Completion) {
 	if c.Token >= tokens {
@@ -90,6 +96,8 @@ func (e *Engine) complete(c *fabric.Completion) {
 		} else {
 			e.pending[s.lane]--
 		}
+	case usePull:
+		e.landed(c.Token, 0)
 	default:
 		e.notInFlight(c.Token)
 		return
@@ -110,6 +118,10 @@ func (e *Engine) completeError(c *fabric.Completion) {
 	s := &e.slots[c.Token]
 	err := fmt.Errorf("PE %d: %s: %s", s.pe, s.use, text)
 	switch s.use {
+	case usePull:
+		e.landed(c.Token, c.Err) // which tells the PE that offered it, or ends the get
+		e.give(c.Token)
+		return
 	case useSend:
 		e.fatal(err)
 	case useWrite:
@@ -140,7 +152,7 @@ func (e *Engine) notInFlight(t fabric.Token) {
 }
 
 func (u use) String() string {
-	return [...]string{"idle", "send", "write", "read", "atomic"}[u]
+	return [...]string{"idle", "send", "write", "read", "atomic", "put", "put", "get", "read"}[u]
 }
 
 // furthest bounds how many messages of one PE may come before their turn: more
@@ -196,9 +208,19 @@ func (e *Engine) applyEarly(from uint32, p *peer) {
 	}
 }
 
-// apply does what a message asks for. What does not fit leaves the memory as
-// it is.
+// apply does what a message asks for, or has it wait for bytes that were offered
+// before.
 func (e *Engine) apply(h *header, payload unsafe.Pointer, n int) {
+	if e.stages(h) {
+		e.applyStaged(h, payload, n)
+	} else {
+		e.applyHost(h, payload, n)
+	}
+}
+
+// applyHost does it now, in main memory. What does not fit leaves the memory as
+// it is.
+func (e *Engine) applyHost(h *header, payload unsafe.Pointer, n int) {
 	switch h.Kind {
 	case kindAMO:
 		if at := e.word(h, h.Offset, h.Width); at != nil {
@@ -230,6 +252,14 @@ func (e *Engine) apply(h *header, payload unsafe.Pointer, n int) {
 		e.answer(h, 0)
 	case kindReply:
 		e.answered(h)
+	case kindOffer:
+		e.takeOffer(h, payload, n)
+	case kindTaken:
+		e.taken(h)
+	case kindFetch:
+		e.takeFetch(h)
+	case kindData:
+		e.takeData(h, payload, n)
 	default:
 		e.malformed(h)
 	}

@@ -69,7 +69,7 @@ func (c *Consumer) checkCopy(op *queue.Op) error {
 		return fmt.Errorf("reply %d does not exist", op.Reply)
 	case !c.inside(op.Dest, op.Length):
 		return c.outside(op.Dest, op.Length)
-	case op.Length == 0 || c.e.segment.contains(pointer(op.Local), op.Length):
+	case op.Length == 0 || c.e.owns(pointer(op.Local), op.Length):
 		return nil
 	}
 	return c.locals.check(op.Local, op.Length, op.Code == queue.CodeGet)

@@ -32,9 +32,10 @@ type Request struct {
 
 // Segment is this PE's slice of symmetric memory.
 type Segment struct {
-	Base     unsafe.Pointer // of the internal area; the user heap follows it
+	Base     unsafe.Pointer // of the internal area
 	Internal uint64         // bytes
 	Size     uint64         // bytes in all
+	Heap     unsafe.Pointer // the user heap where it is GPU memory; nil: it follows the internal area
 }
 
 // at returns the address of n bytes at an offset from the user heap, and
@@ -44,13 +45,34 @@ func (s *Segment) at(offset int64, n uint64) (unsafe.Pointer, bool) {
 	if o > s.Size || n > s.Size-o {
 		return nil, false
 	}
-	return unsafe.Add(s.Base, o), true
+	if s.Heap == nil {
+		return unsafe.Add(s.Base, o), true
+	}
+	if offset >= 0 {
+		return unsafe.Add(s.Heap, offset), true
+	}
+	return unsafe.Add(s.Base, o), n <= s.Internal-o
 }
 
-// contains tells whether n bytes at p are symmetric memory.
+// registered is how many bytes from Base on the fabric reaches.
+func (s *Segment) registered() uint64 {
+	if s.Heap != nil {
+		return s.Internal
+	}
+	return s.Size
+}
+
+// contains tells whether n bytes at p are symmetric memory that the fabric
+// reaches.
 func (s *Segment) contains(p unsafe.Pointer, n uint64) bool {
-	o := uint64(uintptr(p) - uintptr(s.Base))
-	return o < s.Size && n <= s.Size-o
+	o, size := uint64(uintptr(p)-uintptr(s.Base)), s.registered()
+	return o < size && n <= size-o
+}
+
+// onGPU tells whether n bytes at p are in a user heap of GPU memory.
+func (s *Segment) onGPU(p unsafe.Pointer, n uint64) bool {
+	o, size := uint64(uintptr(p)-uintptr(s.Heap)), s.Size-s.Internal
+	return s.Heap != nil && o < size && n <= size-o
 }
 
 // Wakers are the words in C memory by which the engine and callers in C keep
@@ -110,6 +132,7 @@ type Engine struct {
 	fatal func(error)
 	Count Counters
 
+	stage    *stage // nil: this PE has no GPU memory
 	binding  binding
 	consumer atomic.Pointer[Consumer]
 	stopping atomic.Bool
@@ -136,6 +159,9 @@ type Endpoint struct {
 	Addr []byte // of the fabric endpoint
 	Base uint64 // remote address of the start of the user heap
 	Key  uint64
+
+	Device  bool   // the user heap is GPU memory, which the fabric does not reach
+	Atomics uint64 // AtomicBits of what the PE does there
 }
 
 // New registers the segment with an open provider. The engine owns the
@@ -154,9 +180,9 @@ func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fat
 		return nil, errors.Join(err, prov.Close())
 	}
 	var err error
-	if e.region, err = prov.Register(segment.Base, segment.Size); err != nil {
+	if e.region, err = prov.Register(segment.Base, segment.registered()); err != nil {
 		e.closeExpress()
-		return nil, errors.Join(fmt.Errorf("register symmetric heap of %d bytes: %w", segment.Size, err), prov.Close())
+		return nil, errors.Join(fmt.Errorf("register symmetric heap of %d bytes: %w", segment.registered(), err), prov.Close())
 	}
 	if err := e.allocateBuffers(); err != nil {
 		e.closeExpress()
@@ -175,7 +201,12 @@ func (e *Engine) Endpoint() Endpoint {
 	if e.caps.VirtualAddress {
 		base += uint64(uintptr(e.segment.Base))
 	}
-	return Endpoint{Addr: e.prov.Addr(), Base: base, Key: e.region.Key}
+	end := Endpoint{Addr: e.prov.Addr(), Base: base, Key: e.region.Key}
+	if e.segment.Heap != nil {
+		end.Device = true
+		end.Atomics = e.stage.canAtomic()
+	}
+	return end
 }
 
 // Caps reports what the provider granted.
@@ -192,6 +223,9 @@ func (e *Engine) Connect(all []Endpoint) error {
 		addrs[i] = end.Addr
 		e.peers[i].base, e.peers[i].key = end.Base, end.Key
 		e.peers[i].reachable = len(end.Addr) > 0
+	}
+	if err := e.openLines(all); err != nil {
+		return err
 	}
 	if err := e.prov.Connect(addrs); err != nil {
 		return fmt.Errorf("connect %d PEs: %w", len(all), err)

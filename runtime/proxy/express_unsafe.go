@@ -30,6 +30,7 @@ type Express struct {
 	Segment     unsafe.Pointer // its start
 	Internal    uint64         // bytes before the user heap
 	Size        uint64         // of the segment
+	Reach       uint64         // of the part of it that is main memory
 	Desc        uintptr        // of the buffers
 	Epoch       uint64         // fences so far
 	Quieted     uint64         // last generation of which every quiet is done
@@ -48,6 +49,8 @@ type Express struct {
 	NDirty      uint32
 	NUnposted   uint32
 	Attention   uint32 // 1: the engine's thread is to come out of C; any thread sets it, without the lock
+	Staging     uint32 // 1: local buffers may be GPU memory, which only Go can move
+	Busy        uint32 // who polls comes into Go, for what ends without a completion; 1: copies of the GPU's, 2: bytes that wait for room
 }
 
 // peer is what the engine knows about one PE. C reads and writes it as struct
@@ -95,6 +98,8 @@ type peer struct {
 	flushing  bool // a flush message is under way
 	unmet     bool // acked or wroteAcked is below its goal
 	late      bool // in the late list: a flush found no room
+	staged    bool // operations on it may have to follow bytes that wait to be sent: C leaves them to Go
+	behind    bool // messages of it may have to follow bytes that have not come: C leaves them to Go
 }
 
 // C has the same layout.
@@ -134,7 +139,8 @@ func (e *Engine) openExpress(npes int) error {
 func (e *Engine) fillExpress() {
 	x := e.Express
 	x.Buffers, x.Scratch, x.Desc = e.buffers, e.scratch, e.bufDesc
-	x.Segment, x.Internal, x.Size = e.segment.Base, e.segment.Internal, e.segment.Size
+	x.Segment, x.Internal = e.segment.Base, e.segment.Internal
+	x.Size, x.Reach = e.segment.Size, e.segment.registered()
 	x.Me, x.NPEs = e.me, uint32(len(e.peers))
 	x.MaxInject = uint32(min(e.caps.MaxInject, messageSize))
 	x.Receives, x.MaxMessage = receives, messageSize

@@ -22,6 +22,7 @@ type mode struct {
 	delay   int               // most polls from one stage of an operation to the next
 	fail    func(*work) int32 // the error that an operation ends with; nil: none fail
 	stuck   func(*work) bool  // whether an operation does not move; nil: all do
+	gpus    *gpus             // nil: main memory only
 }
 
 // network joins the endpoints of one process. It does what its mode's caps

@@ -87,6 +87,7 @@ type pe struct {
 	fatals  []error
 	applied func() // after each poll
 	ticket  Ticket // of Quiet, 0: none
+	card    *card  // nil: it has no GPU
 }
 
 const internal = 4096
@@ -94,13 +95,24 @@ const internal = 4096
 func newJob(t testing.TB, m mode, seed uint64, n, heap int) *job {
 	t.Helper()
 	memories := make([][]byte, n)
-	for i := range memories {
-		memories[i] = guarded(t, internal+heap)
+	var cards []*card
+	if m.gpus != nil {
+		cards = m.gpus.open(t, seed, memories, heap)
 	}
-	return newJobOn(t, m, seed, memories)
+	for i := range memories {
+		if memories[i] == nil {
+			memories[i] = guarded(t, internal+heap)
+		}
+	}
+	return newJobWith(t, m, seed, memories, cards)
 }
 
 func newJobOn(t testing.TB, m mode, seed uint64, memories [][]byte) *job {
+	t.Helper()
+	return newJobWith(t, m, seed, memories, nil)
+}
+
+func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*card) *job {
 	t.Helper()
 	n := len(memories)
 	j := &job{t: t, net: newNetwork(t, m, seed, n), rng: rand.New(rand.NewPCG(seed, 2))}
@@ -108,21 +120,43 @@ func newJobOn(t testing.TB, m mode, seed uint64, memories [][]byte) *job {
 	for i := range n {
 		p := &pe{j: j, me: fabric.PE(i), end: j.net.ends[i], memory: memories[i]}
 		p.heap = p.memory[internal:]
+		segment := Segment{Base: unsafe.Pointer(&p.memory[0]), Internal: internal, Size: uint64(len(p.memory))}
+		if cards != nil && cards[i] != nil {
+			p.card = cards[i]
+			segment.Heap = unsafe.Pointer(&p.card.device[0])
+		}
 		var err error
-		p.Engine, err = New(p.end, i, n,
-			Segment{Base: unsafe.Pointer(&p.memory[0]), Internal: internal, Size: uint64(len(p.memory))},
+		p.Engine, err = New(p.end, i, n, segment,
 			Wakers{Lock: &p.words[0], Pollers: &p.words[1], Napping: &p.words[4], Sleepers: &p.words[2], Wakes: &p.words[3]},
 			func(err error) { p.fatals = append(p.fatals, err) })
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(p.freeBuffers) // of the tests that do not end well
+		if p.card != nil {
+			config := StageConfig{Chunk: m.gpus.chunk, Chunks: m.gpus.chunks}
+			if m.gpus.alone {
+				config.Alone = new(Alone)
+			}
+			if err := p.Stage(p.card, config); err != nil {
+				t.Fatal(err)
+			}
+		}
 		j.pes = append(j.pes, p)
 		ends[i] = p.Endpoint()
 	}
 	for _, p := range j.pes {
 		if err := p.Connect(ends); err != nil {
 			t.Fatal(err)
+		}
+	}
+	if m.gpus != nil && m.gpus.mapped {
+		for i, p := range j.pes {
+			for k, c := range cards {
+				if p.card != nil && c != nil && i != k {
+					p.Map(fabric.PE(k), unsafe.Pointer(&c.device[0]))
+				}
+			}
 		}
 	}
 	return j
@@ -175,8 +209,15 @@ func (p *pe) leftovers() {
 		p.j.t.Errorf("PE %d at rest: generation %d is open, %d complete, wanted %v, %d PEs unmet, %d flushes late",
 			p.me, p.open, p.Quieted, p.wanted, p.unmet, len(p.late))
 	}
-	if len(p.end.recvs) != receives || len(p.end.regions) != 2 {
+	regions := 2
+	if p.card != nil {
+		regions = 3
+	}
+	if len(p.end.recvs) != receives || len(p.end.regions) != regions {
 		p.j.t.Errorf("PE %d at rest: %d receive buffers, %d regions", p.me, len(p.end.recvs), len(p.end.regions))
+	}
+	if p.staged() {
+		p.staleStage()
 	}
 	for _, err := range p.fatals {
 		p.j.t.Errorf("PE %d: fatal: %v", p.me, err)
@@ -217,7 +258,7 @@ func (j *job) drain() {
 			return false
 		}
 		for _, p := range j.pes {
-			if len(p.parked) > 0 || len(p.end.recvs) < receives {
+			if len(p.parked) > 0 || len(p.end.recvs) < receives || p.Busy != 0 || p.stage != nil && (p.stage.under > 0 || len(p.stage.busy) > 0) {
 				return false
 			}
 		}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
 )
@@ -94,7 +95,7 @@ func (e *Engine) Stop() {
 
 // Close releases the network. Loop has been stopped.
 func (e *Engine) Close() error {
-	err := e.prov.Unregister(e.region)
+	err := errors.Join(e.closeStage(), e.prov.Unregister(e.region))
 	if err2 := e.prov.Unregister(e.bufs); err == nil {
 		err = err2
 	}

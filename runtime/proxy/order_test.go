@@ -164,8 +164,7 @@ func (g *program) next() {
 	blocking := g.rng.IntN(3) == 0
 	put := func(what string, n, align int) {
 		f := h.add(g.rng, what, n, align)
-		source := bytes.Clone(f.bytes)
-		at := unsafe.Pointer(&source[0])
+		at, source := g.local(f.bytes)
 		g.step = g.posting(source, blocking, func(r *Request) Status { return g.Put(h.target, int64(f.at), at, uint64(n), r) })
 	}
 	large := maxPayload + 1 + g.rng.IntN(largest-maxPayload-1)
@@ -213,16 +212,15 @@ func (g *program) next() {
 		f := h.add(g.rng, "bytes of put_signal", n, 1)
 		s := h.add(g.rng, "signal", 8, 8)
 		s.after = f
-		source := bytes.Clone(f.bytes)
-		at := unsafe.Pointer(unsafe.SliceData(source))
+		at, source := g.local(f.bytes)
 		g.step = g.posting(source, blocking, func(r *Request) Status {
 			return g.PutSignal(h.target, int64(f.at), at, uint64(n), int64(s.at), binary.NativeEndian.Uint64(s.bytes), OpSet, r)
 		})
 	case kind < 96:
 		n := 1 + g.rng.IntN(int(min(g.PutMax(), largest)))
-		b := make([]byte, n)
+		at, _ := g.local(make([]byte, n))
 		g.step = g.posting(nil, blocking, func(r *Request) Status {
-			return g.Get(h.target, int64(g.rng.IntN(shared)), unsafe.Pointer(&b[0]), uint64(n), r)
+			return g.Get(h.target, int64(g.rng.IntN(shared)), at, uint64(n), r)
 		})
 	default:
 		g.step = g.quieting()
@@ -279,6 +277,9 @@ func runPrograms(j *job, length int) {
 	j.net.landed = look
 	for _, p := range j.pes {
 		p.applied = func() { look(p.me) }
+		if p.card != nil {
+			p.card.done = func(*card, unsafe.Pointer) { look(p.me) }
+		}
 	}
 	running := len(ps)
 	j.await("end of the programs", func() bool {

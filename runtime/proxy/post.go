@@ -32,9 +32,15 @@ const maxOneSided = 64 << 20
 // reused. Pending with a request: when the request is done. Pending without:
 // after quiet.
 func (e *Engine) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *Request) Status {
-	switch {
-	case n == 0:
+	if n == 0 {
 		return Done
+	}
+	if e.staged() {
+		if st, ok := e.stagePut(pe, offset, source, n, r, nil); ok {
+			return st
+		}
+	}
+	switch {
 	case n <= 8 && n&(n-1) == 0:
 		return e.store(pe, offset, uint8(n), load(source, int(n)))
 	case n <= maxPayload:
@@ -53,6 +59,15 @@ func (e *Engine) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64
 func (e *Engine) PutSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64,
 	signalOffset int64, signal uint64, op Op, r *Request,
 ) Status {
+	if e.staged() {
+		if err := e.refuseAtomic(pe, signalOffset, op, 8); err != nil {
+			return e.fail(err)
+		}
+		after := header{Kind: kindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
+		if st, ok := e.stagePut(pe, offset, source, n, r, &after); ok {
+			return st
+		}
+	}
 	if n <= maxPayload {
 		h, st := e.begin(pe, int(n))
 		if h != nil {
@@ -68,9 +83,15 @@ func (e *Engine) PutSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n 
 // Get copies n bytes from an offset in the heap of pe.
 func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r *Request) Status {
 	p := &e.peers[pe]
-	switch {
-	case n == 0:
+	if n == 0 {
 		return Done
+	}
+	if e.staged() {
+		if st, ok := e.stageGet(pe, offset, dest, n, r); ok {
+			return st
+		}
+	}
+	switch {
 	case !p.reachable:
 		return e.fail(errNoRoute)
 	case !e.room(p, n):
@@ -106,6 +127,14 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, compare uint64,
 	fetch unsafe.Pointer, r *Request,
 ) Status {
+	if e.staged() {
+		if err := e.refuseAtomic(pe, offset, op, width); err != nil {
+			return e.fail(err)
+		}
+		if e.copies(pe, offset) && e.stage.inStream(&e.stage.lines[pe], op, width) {
+			return e.copyAMO(pe, &header{Op: op, Width: width, Offset: offset, Operand: operand, Extra: compare})
+		}
+	}
 	if !op.fetches() {
 		h, st := e.begin(pe, 0)
 		if h != nil {
@@ -141,6 +170,9 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 
 // store stores an element of 1, 2, 4 or 8 bytes at an offset in the heap of pe.
 func (e *Engine) store(pe fabric.PE, offset int64, width uint8, value uint64) Status {
+	if e.copies(pe, offset) {
+		return e.copyStore(pe, offset, width, value)
+	}
 	h, st := e.begin(pe, 0)
 	if h != nil {
 		h.set(kindStore, 0, width, offset, value, 0)
@@ -156,7 +188,7 @@ func (e *Engine) store(pe fabric.PE, offset int64, width uint8, value uint64) St
 // more.
 func (e *Engine) begin(pe fabric.PE, n int) (*header, Status) {
 	p := &e.peers[pe]
-	if e.held(p) || (e.unordered && p.writes > 0 && p.writeEpoch != e.Epoch) {
+	if e.held(p) || (e.unordered && p.writes > 0 && p.writeEpoch != e.Epoch) || p.staged && e.mustFollowBytes(pe) {
 		return nil, Again
 	}
 	if headerSize+n > e.caps.MaxInject && !e.room(p, 0) {
@@ -290,7 +322,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	switch {
 	case !p.reachable:
 		return e.fail(errNoRoute)
-	case e.held(p):
+	case e.held(p), p.staged && e.mustFollowBytes(pe):
 		return Again
 	case e.mustFollowMessages(p):
 		if e.flush(pe) == Failed {

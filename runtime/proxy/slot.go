@@ -15,6 +15,10 @@ const (
 	useWrite                // a one-sided write
 	useRead                 // a one-sided read
 	useReply                // an answer is expected: fetching atomic
+	useStage                // a put from GPU memory, or a copy to or from a mapped heap
+	useOffer                // a put that the target reads
+	useGet                  // a get with GPU memory at one side
+	usePull                 // a read of what was offered
 )
 
 // slot is the record of one operation in flight. What every operation needs is

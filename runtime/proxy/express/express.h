@@ -32,6 +32,7 @@ struct shmemi_express_peer {
     uint32_t sent, received, parked, early;
     uint32_t flush_turn;
     bool reachable, dirty, flushing, unmet, late;
+    bool staged, behind;
 };
 
 struct shmemi_express {
@@ -41,7 +42,7 @@ struct shmemi_express {
     char *buffers;
     char *scratch;
     char *segment;
-    uint64_t internal, size;
+    uint64_t internal, size, reach;
     uintptr_t desc;
     uint64_t epoch;
     uint64_t quieted, finished;
@@ -52,6 +53,7 @@ struct shmemi_express {
     uint32_t calm, window;
     uint32_t n_dirty, n_unposted;
     uint32_t attention;
+    uint32_t staging, busy;
 };
 
 /* The C functions behind the provider, as fabric.Native. */
@@ -122,7 +124,7 @@ SHMEMI_INLINE int shmemi_express_inject(struct shmemi_express *x, const struct s
 {
     struct shmemi_express_peer *p = &x->peers[pe];
     size_t bytes = sizeof *what + size;
-    if (!p->reachable || p->parked || bytes > x->max_inject || n->inject == NULL ||
+    if (!p->reachable || p->parked || p->staged || bytes > x->max_inject || n->inject == NULL ||
         (x->unordered && p->writes && p->write_epoch != x->epoch))
         return SHMEMI_NOT_EXPRESS;
     uint64_t unanswered = p->asked - p->acked;
@@ -159,6 +161,8 @@ SHMEMI_INLINE int shmemi_express_put(struct shmemi_express *x, const struct shme
 {
     uint64_t value = 0;
     const struct shmemi_header h = {.kind = SHMEMI_KIND_PUT, .offset = offset};
+    if (x->staging)
+        return SHMEMI_NOT_EXPRESS; /* the source may be GPU memory */
     switch (size) {
     case 1:
     case 2:
@@ -196,14 +200,16 @@ SHMEMI_INLINE int shmemi_express_put_signal(struct shmemi_express *x, const stru
                                     .offset = offset,
                                     .operand = signal,
                                     .extra = (uint64_t)signal_offset};
+    if (x->staging)
+        return SHMEMI_NOT_EXPRESS; /* as above */
     return shmemi_express_inject(x, n, pe, &h, source, size);
 }
 
-/* n bytes at an offset, or NULL: not in this PE's heap. */
+/* n bytes at an offset, or NULL: not in this PE's heap, or GPU memory. */
 static inline void *shmemi_express_target(const struct shmemi_express *x, int64_t offset, size_t n)
 {
     uint64_t o = (uint64_t)offset + x->internal; /* wraps below the segment, and then fails */
-    return o > x->size || n > x->size - o ? NULL : x->segment + o;
+    return o > x->reach || n > x->reach - o ? NULL : x->segment + o;
 }
 
 /* What an atomic operation changes, or NULL: not a valid one. */
@@ -321,7 +327,8 @@ static inline int shmemi_express_receive(struct shmemi_express *x, const struct 
     if (h->from >= x->n_pes)
         return SHMEMI_NOT_EXPRESS;
     struct shmemi_express_peer *p = &x->peers[h->from];
-    if (h->seq != p->received + 1 || p->early || !shmemi_express_apply(x, n, h, c->len - sizeof *h))
+    if (h->seq != p->received + 1 || p->early || p->behind ||
+        !shmemi_express_apply(x, n, h, c->len - sizeof *h))
         return SHMEMI_NOT_EXPRESS;
     p->received++;
     if (n->recv(n->self, buffer, x->max_message, x->desc, c->token) != 0)

@@ -86,7 +86,7 @@ static inline bool inside(const struct shmemi_express *x, uint64_t at, uint64_t 
 static inline bool readable(const struct shmemi_lane *l, uint64_t at, uint64_t n)
 {
     uint64_t o = at - (uint64_t)(uintptr_t)l->express->segment;
-    if (o < l->express->size && n <= l->express->size - o)
+    if (o < l->express->reach && n <= l->express->reach - o)
         return true;
     for (int i = 0; i < SHMEMI_LANE_AREAS; i++)
         if (at >= l->areas[i].begin && at < l->areas[i].end && n <= l->areas[i].end - at)
@@ -288,7 +288,7 @@ static inline uint32_t drain(struct shmemi_lane *l, uint32_t i, bool *left)
 static inline bool calm(const struct shmemi_lane *l)
 {
     const struct shmemi_express *x = l->express;
-    return !x->stuck && x->n_unposted == 0 && x->finished == l->finished &&
+    return !x->stuck && !x->busy && x->n_unposted == 0 && x->finished == l->finished &&
            (l->ticket == 0 || x->quieted < l->ticket);
 }
 

@@ -1,0 +1,295 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// Stream is one queue of a Memory. What is put into one happens in order; two
+// streams know nothing of each other.
+type Stream uint8
+
+// The streams.
+const (
+	StreamIn   Stream = iota // into this PE's GPU memory: what came for it
+	StreamOut                // out of this PE's GPU memory: what it sends
+	StreamPeer               // between this PE and heaps of other PEs that are mapped here
+	Streams
+)
+
+// Memory moves bytes of GPU memory by copy engines and stream memory
+// operations, which also run while kernels occupy the whole GPU. Its methods are
+// called with the engine's lock held, from one thread after another, and none of
+// them waits for the GPU. Each engine has a Memory of its own.
+//
+// Addresses of main memory that it gets are in what Pin gave.
+type Memory interface {
+	// Holds tells whether n bytes at p are memory of a GPU that the CPU cannot
+	// touch. It is asked of every local buffer, and a freed address may be
+	// another kind of memory the next time.
+	Holds(p unsafe.Pointer, n uint64) bool
+	// Pin allocates zeroed main memory that copy engines reach at the address
+	// that the CPU has; Unpin releases it.
+	Pin(n uint64) (unsafe.Pointer, error)
+	Unpin(p unsafe.Pointer) error
+	// Copy puts a copy of n bytes into a stream.
+	Copy(s Stream, to, from unsafe.Pointer, n uint64) error
+	// Write puts a store of an aligned element of 4 or 8 bytes into a stream. A
+	// kernel that sees it sees what was before it in the stream.
+	Write(s Stream, at unsafe.Pointer, width uint8, value uint64) error
+	// Atomics has the AtomicBit of each operation that Atomic can do.
+	Atomics() uint64
+	// Atomic puts an operation into a stream that is atomic with those of
+	// kernels. Where it fetches, the value before is stored at old, which is
+	// pinned.
+	Atomic(s Stream, at unsafe.Pointer, op Op, width uint8, operand, compare uint64, old unsafe.Pointer) error
+	// Mark puts a mark into a stream and returns its number: 1, and one more
+	// each time. Operations may be kept back until the mark behind them.
+	Mark(s Stream) (uint64, error)
+	// Marked returns the last mark that a stream has passed. What was before it
+	// is done, and seen by the CPU and by kernels.
+	Marked(s Stream) (uint64, error)
+	// Close releases the streams, which have nothing to do any more unless the
+	// job has failed.
+	Close() error
+}
+
+// AtomicBit stands for an atomic operation on 4 or 8 bytes in a set of them.
+func AtomicBit(op Op, width uint8) uint64 { return 1 << (uint(op)*2 + uint(width)/8) }
+
+// ownerAlone says in such a set that the owner changes words in several steps.
+const ownerAlone = 1 << 63
+
+// allAtomics is the set of every operation.
+const allAtomics = 1<<(2*(uint(OpFetchXor)+1)) - 1
+
+// plainAtomics are those that one copy or one store does.
+var plainAtomics = AtomicBit(OpSet, 4) | AtomicBit(OpSet, 8) | AtomicBit(OpFetch, 4) | AtomicBit(OpFetch, 8)
+
+// Alone is what the engines of a PE share so that atomic operations on its GPU
+// memory, done by reading, computing and writing, are atomic together. It may
+// only be given where nothing but these engines changes words atomically: no
+// kernel and no PE that loads and stores there. Engines that have the heap for
+// copies (Map) leave such operations to the owner.
+type Alone struct{ taken atomic.Bool }
+
+// StageConfig is how an engine moves GPU memory. The zero value is usable.
+type StageConfig struct {
+	Chunk  uint64 // bytes of one chunk; 0: 256 KiB
+	Chunks int    // of those that come, and as many of those that leave; 0: 16
+	Alone  *Alone // nil: what Memory.Atomic cannot do is refused
+}
+
+const (
+	defaultChunk  = 256 << 10
+	defaultChunks = 16
+	maxChunks     = 1 << 12
+	smallSlots    = 256 // for what travels in messages, each way
+)
+
+// stage is what an engine knows of GPU memory: its own, and that of the PEs that
+// it talks to. It does not exist in a job without.
+//
+// Bytes that a message cannot hold and that one side cannot have written or read
+// by the fabric are pulled. Their holder has them in main memory that is
+// registered: the heap, a buffer of the program, or a chunk that a copy engine
+// filled. It offers them by a message; the other side reads them, into place
+// where that is main memory, else into a chunk that a copy engine empties. So
+// neither side keeps room for the other, no order of writes and messages is
+// asked of the provider, and a chunk that is read into needs nobody else to get
+// free again.
+type stage struct {
+	memory Memory // nil: this PE has no GPU
+	atomic uint64 // Memory.Atomics
+	alone  *Alone
+	mine   bool   // alone is taken
+	until  uint64 // mark of StreamIn that has to pass before it is given back
+	fresh  bool   // alone may be taken in this turn, and words begun
+	wants  bool   // another engine has it
+
+	tracks [Streams]track
+	lines  []line
+	busy   []fabric.PE // PEs whose messages wait for bytes, or may have to
+
+	block    unsafe.Pointer // all pinned memory
+	region   fabric.Region
+	landing  pool // chunks that are read into
+	leaving  pool // chunks that are copied out to
+	coming   pool // slots for messages
+	going    pool
+	offers   []offer // of leaving chunks
+	words    []word
+	reads    [tokens]read
+	gets     [tokens]get
+	departs  fifo[*departure] // with bytes of which no copy has begun
+	ready    fifo[piece]      // copied out, and not sent
+	pulls    []*pull          // with bytes that no read has begun for
+	pass     uint32
+	departed []*departure // spare
+	pulled   []*pull      // spare
+	kept     [][]byte     // spare
+	under    int          // pulls that are not complete
+	waits    bool         // for room, which may come without a completion
+}
+
+// line is one PE as staging sees it.
+type line struct {
+	// What came from it. Messages are let through in order; one waits for the
+	// bytes of all offers before it.
+	held     fifo[held]
+	heldAll  uint64 // ever
+	heldDone uint64
+	pulls    fifo[*pull] // offers to put, in order
+	pullsAll uint64
+	pullDone uint64 // those and all before them are in StreamIn, or in place
+	fence    uint32 // epoch of the last offer
+	behind   struct{ pulls, held uint64 }
+	issued   uint64 // mark of StreamIn behind all that was done for it
+	changing bool   // the first message that is held is an atomic operation under way
+
+	// What goes to it.
+	departs     int            // puts that have bytes to send
+	departEpoch uint64         // of the last
+	mapped      unsafe.Pointer // its user heap in this process, for copies
+	copies      uint64         // operations on that, ever
+	copied      uint64         // of them, complete
+	copyEpoch   uint64         // of the last
+	copyBefore  uint64         // those before the first of that epoch
+	owed        int            // signals to be sent when their bytes have been copied
+	owedEpoch   uint64
+	atomics     uint64
+	device      bool // its user heap is GPU memory
+
+	chunks, slots, landing uint16 // that it holds
+	blocked                uint32 // pass in which it had no room
+	listed                 bool   // in busy
+}
+
+// held is a message that waits.
+type held struct {
+	message []byte
+	n       int    // of payload
+	pulls   uint64 // that have to be done before
+}
+
+// Stage gives the engine the memory of this PE's GPU, of which it takes care
+// from now on, also when Stage fails. It comes after New, before Endpoint.
+func (e *Engine) Stage(m Memory, c StageConfig) error {
+	if c.Chunk == 0 {
+		c.Chunk = defaultChunk
+	}
+	if c.Chunks == 0 {
+		c.Chunks = defaultChunks
+	}
+	if c.Chunk < messageSize || c.Chunk%messageSize != 0 || c.Chunks < 1 || c.Chunks > maxChunks {
+		return errors.Join(fmt.Errorf("stage GPU memory: %d chunks of %d bytes are not possible (take 1 to %d, each a multiple of %d)",
+			c.Chunks, c.Chunk, maxChunks, messageSize), m.Close())
+	}
+	s := &stage{memory: m, atomic: m.Atomics(), alone: c.Alone}
+	for i := range s.tracks {
+		s.tracks[i].stream = Stream(i)
+	}
+	chunks, slots := c.Chunk*uint64(c.Chunks), uint64(smallSlots*messageSize)
+	n := 2*chunks + 2*slots
+	block, err := m.Pin(n)
+	if err != nil {
+		return errors.Join(fmt.Errorf("stage GPU memory: pin %d bytes: %w", n, err), m.Close())
+	}
+	s.block = block
+	if s.region, err = e.prov.Register(block, n); err != nil {
+		return errors.Join(fmt.Errorf("stage GPU memory: register %d bytes: %w", n, err), m.Unpin(block), m.Close())
+	}
+	s.landing.init(block, c.Chunk, c.Chunks)
+	s.leaving.init(unsafe.Add(block, chunks), c.Chunk, c.Chunks)
+	s.coming.init(unsafe.Add(block, 2*chunks), messageSize, smallSlots)
+	s.going.init(unsafe.Add(block, 2*chunks+slots), messageSize, smallSlots)
+	s.offers = make([]offer, c.Chunks)
+	e.stage = s
+	e.Staging = 1
+	return nil
+}
+
+// canAtomic is what this PE does for others on its GPU memory.
+func (s *stage) canAtomic() uint64 {
+	if s.alone != nil {
+		return allAtomics | ownerAlone
+	}
+	return s.atomic | plainAtomics
+}
+
+// openLines comes when the endpoints of all PEs are known.
+func (e *Engine) openLines(all []Endpoint) error {
+	if e.segment.Heap != nil && e.Staging == 0 {
+		return errors.New("connect: the heap is GPU memory, and nothing was given to copy it with")
+	}
+	some := e.Staging != 0
+	for i := range all {
+		some = some || all[i].Device
+	}
+	if !some {
+		return nil
+	}
+	if e.stage == nil {
+		e.stage = new(stage)
+	}
+	e.stage.lines = make([]line, len(all))
+	for i := range all {
+		l := &e.stage.lines[i]
+		l.device, l.atomics = all[i].Device, all[i].Atomics
+	}
+	return nil
+}
+
+// Map tells where the user heap of pe is mapped in this process for copies
+// between GPUs, which then take the place of the fabric. It comes after Connect.
+func (e *Engine) Map(pe fabric.PE, heap unsafe.Pointer) {
+	e.stage.lines[pe].mapped = heap
+	e.peers[pe].staged = true
+}
+
+// staged tells whether a part of this job is GPU memory.
+func (e *Engine) staged() bool { return e.stage != nil && e.stage.lines != nil }
+
+// onGPU tells whether n bytes at a local address are GPU memory.
+func (e *Engine) onGPU(p unsafe.Pointer, n uint64) bool {
+	return e.Staging != 0 && (e.segment.onGPU(p, n) || e.stage.memory.Holds(p, n))
+}
+
+// owns tells whether a local buffer is known without a look at what is mapped.
+func (e *Engine) owns(p unsafe.Pointer, n uint64) bool {
+	return e.segment.contains(p, n) || e.onGPU(p, n)
+}
+
+// gone is for an operation of the GPU's that could not be asked for, or a stream
+// that failed: nothing is known of its memory any more.
+func (e *Engine) gone(err error) {
+	if err != nil {
+		e.fatal(fmt.Errorf("GPU memory: %w", err))
+	}
+}
+
+// closeStage releases what Stage took.
+func (e *Engine) closeStage() error {
+	s := e.stage
+	if s == nil || s.memory == nil {
+		return nil
+	}
+	err := errors.Join(e.prov.Unregister(s.region), s.memory.Close(), s.memory.Unpin(s.block))
+	s.memory = nil
+	return err
+}
+
+// refuseAtomic is the error of an atomic operation that the owner of the memory
+// cannot do.
+func (e *Engine) refuseAtomic(pe fabric.PE, offset int64, op Op, width uint8) error {
+	l := &e.stage.lines[pe]
+	if !l.device || offset < 0 || l.atomics&AtomicBit(op, width) != 0 {
+		return nil
+	}
+	return fmt.Errorf("atomic operation %d on %d bytes of GPU memory of PE %d: its driver has none in a stream, and kernels change the memory too "+
+		"(set SHMEM_HEAP=host, or SHMEM_DISABLE_P2P=1 so that all atomic operations meet in the owner's proxy)", op, width, pe)
+}

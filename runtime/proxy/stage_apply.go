@@ -1,0 +1,234 @@
+package proxy
+
+import (
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// Messages of one PE take effect in their order, as they do on main memory. On
+// GPU memory that is the order of one stream: bytes, signals and elements are put
+// into it as their messages come, and nobody waits. A message waits only for
+// bytes that have been offered before it and have not come yet, for an atomic
+// operation that takes more than one step, and, where the CPU has to do it, for
+// the stream.
+
+// stages tells whether a message of a PE is one for this file.
+func (e *Engine) stages(h *header) bool {
+	return h.Kind <= kindFlush && (e.segment.Heap != nil || e.peers[h.From].behind)
+}
+
+// applyStaged lets a message through or keeps it.
+func (e *Engine) applyStaged(h *header, payload unsafe.Pointer, n int) {
+	l := &e.stage.lines[h.From]
+	if l.held.n > 0 || l.pullDone != l.pullsAll || !e.perform(l, h, payload, n, false) {
+		e.stage.hold(l, h, payload, n)
+	}
+	e.listen(l, h.From)
+}
+
+func (s *stage) hold(l *line, h *header, payload unsafe.Pointer, n int) {
+	var b []byte
+	if last := len(s.kept) - 1; last >= 0 {
+		b, s.kept = s.kept[last], s.kept[:last]
+	} else {
+		b = make([]byte, messageSize)
+	}
+	*(*header)(unsafe.Pointer(&b[0])) = *h
+	if n > 0 {
+		copyBytes(unsafe.Pointer(&b[headerSize]), payload, n)
+	}
+	l.held.push(held{b, n, l.pullsAll})
+	l.heldAll++
+}
+
+// listen has a PE looked at until nothing of it waits. C leaves its messages to
+// Go for as long.
+func (e *Engine) listen(l *line, pe uint32) {
+	if !l.listed && e.unfinished(l) {
+		l.listed = true
+		e.peers[pe].behind = true
+		e.stage.busy = append(e.stage.busy, fabric.PE(pe))
+	}
+}
+
+// unfinished tells whether something of the line is not finished.
+func (e *Engine) unfinished(l *line) bool {
+	return l.held.n > 0 || l.pullDone != l.pullsAll || l.issued > e.stage.tracks[StreamIn].passed
+}
+
+// release lets through what has waited long enough. It returns how many
+// messages that were.
+func (e *Engine) release() int {
+	s := e.stage
+	if s.alone != nil && !s.mine && len(s.busy) > 0 {
+		s.fresh = true
+	}
+	n := 0
+	still := s.busy[:0]
+	for _, pe := range s.busy {
+		l := &s.lines[pe]
+		for l.held.n > 0 && !l.changing {
+			m := l.held.at(0)
+			if l.pullDone < m.pulls ||
+				!e.perform(l, (*header)(unsafe.Pointer(&m.message[0])), unsafe.Pointer(&m.message[headerSize]), m.n, true) {
+				break
+			}
+			s.letThrough(l)
+			n++
+		}
+		if e.unfinished(l) {
+			still = append(still, pe)
+			continue
+		}
+		l.listed = false
+		e.peers[pe].behind = false
+	}
+	s.busy, s.fresh = still, false
+	s.yield()
+	return n
+}
+
+func (s *stage) letThrough(l *line) {
+	s.kept = append(s.kept, l.held.pop().message[:messageSize])
+	l.heldDone++
+}
+
+// perform does what a message asks for, as far as asking a stream for it. False:
+// not now. It may change the message into what is left of it.
+func (e *Engine) perform(l *line, h *header, payload unsafe.Pointer, n int, waits bool) bool {
+	in := &e.stage.tracks[StreamIn]
+	if h.Kind == kindFlush {
+		if in.passed < l.issued {
+			in.later(chore{what: taskAnswer, pe: h.From, token: h.Token})
+		} else {
+			e.answer(h, 0)
+		}
+		return true
+	}
+	if e.segment.Heap == nil || h.Offset < 0 {
+		if in.passed < l.issued {
+			return false
+		}
+		if h.Kind == kindPutSignal && int64(h.Extra) >= 0 && e.segment.Heap != nil {
+			e.applyHost(&header{Kind: kindPut, From: h.From, Offset: h.Offset}, payload, n)
+			signalOnly(h)
+			return e.changeWord(l, h, waits)
+		}
+		e.applyHost(h, payload, n)
+		return true
+	}
+	switch h.Kind {
+	case kindAMO:
+		return e.changeWord(l, h, waits)
+	case kindStore:
+		return e.storeGPU(l, h)
+	}
+	if h.Kind == kindPutSignal && e.word(h, int64(h.Extra), 8) == nil {
+		return true
+	}
+	if n > 0 && !e.copyPayload(l, h, payload, n) {
+		return false
+	}
+	if h.Kind == kindPut {
+		return true
+	}
+	signalOnly(h)
+	if h.Offset < 0 {
+		return e.perform(l, h, nil, 0, waits)
+	}
+	return e.changeWord(l, h, waits)
+}
+
+// signalOnly makes a put with signal the signal.
+func signalOnly(h *header) {
+	h.Kind, h.Width, h.Fetch = kindAMO, 8, 0
+	h.Offset, h.Extra = int64(h.Extra), 0
+}
+
+// did notes that something for a PE is in StreamIn.
+func (s *stage) did(l *line) {
+	t := &s.tracks[StreamIn]
+	t.fresh = true
+	l.issued = t.last()
+}
+
+// copyPayload puts the bytes of a message into place, by way of a slot: the
+// receive buffer is needed for the next message.
+func (e *Engine) copyPayload(l *line, h *header, payload unsafe.Pointer, n int) bool {
+	at := e.target(h, h.Offset, uint64(n))
+	if at == nil {
+		return true
+	}
+	s := e.stage
+	i, ok := s.coming.take()
+	if !ok {
+		return false
+	}
+	slot := s.coming.at(i)
+	copyBytes(slot, payload, n)
+	e.gone(s.memory.Copy(StreamIn, at, slot, uint64(n)))
+	s.did(l)
+	s.tracks[StreamIn].later(chore{what: taskApplied, index: i})
+	return true
+}
+
+// storeGPU stores an element, at once for its readers where it is aligned.
+func (e *Engine) storeGPU(l *line, h *header) bool {
+	w := h.Width
+	if w == 0 || w > 8 || w&(w-1) != 0 {
+		e.malformed(h)
+		return true
+	}
+	if w >= 4 && h.Offset&int64(w-1) == 0 {
+		if at := e.target(h, h.Offset, uint64(w)); at != nil {
+			e.gone(e.stage.memory.Write(StreamIn, at, w, h.Operand))
+			e.stage.did(l)
+		}
+		return true
+	}
+	value := h.Operand
+	return e.copyPayload(l, h, unsafe.Pointer(&value), int(w))
+}
+
+// changeWord does an atomic operation, in one step where there is one.
+func (e *Engine) changeWord(l *line, h *header, waits bool) bool {
+	s := e.stage
+	at := e.word(h, h.Offset, h.Width)
+	if at == nil {
+		return true
+	}
+	bit := AtomicBit(h.Op, h.Width)
+	switch {
+	case s.atomic&bit != 0 && h.Fetch == 0:
+		e.gone(s.memory.Atomic(StreamIn, at, h.Op, h.Width, h.Operand, h.Extra, nil))
+		s.did(l)
+	case s.atomic&bit != 0, h.Op == OpFetch:
+		i, ok := s.coming.take()
+		if !ok {
+			return false
+		}
+		if s.atomic&bit != 0 {
+			e.gone(s.memory.Atomic(StreamIn, at, h.Op, h.Width, h.Operand, h.Extra, s.coming.at(i)))
+		} else {
+			e.gone(s.memory.Copy(StreamIn, s.coming.at(i), at, uint64(h.Width)))
+		}
+		s.did(l)
+		s.tracks[StreamIn].later(chore{what: taskFetched, index: i, width: h.Width, pe: h.From, token: h.Token})
+	case s.alone != nil:
+		// Only the first message that is held, so that what ends it finds it.
+		if waits {
+			e.beginWord(l, h, at)
+		}
+		return false
+	case h.Op == OpSet:
+		e.gone(s.memory.Write(StreamIn, at, h.Width, h.Operand))
+		s.did(l)
+		if h.Fetch != 0 {
+			s.tracks[StreamIn].later(chore{what: taskAnswer, pe: h.From, token: h.Token})
+		}
+	default:
+		e.malformed(h) // the sender knows what this PE can do
+	}
+	return true
+}

@@ -1,0 +1,438 @@
+package proxy
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// departure is an operation of which bytes have to be copied out of GPU memory
+// before they can be sent: a put, or the get of another PE. On mapped heaps it is
+// a copy that goes by way of main memory.
+type departure struct {
+	kind     way
+	pe       fabric.PE
+	epoch    uint64
+	token    fabric.Token // of a put
+	question uint32       // of a get
+	local    unsafe.Pointer
+	offset   int64 // in the heap of pe; of a get 0
+	n        uint64
+	begun    uint64
+	uncopied int // pieces that a stream has
+	unsent   int // pieces that are begun and not sent
+	open     int // pieces that are begun and not done with
+	sent     bool
+	then     bool
+	after    header
+}
+
+// way is which one.
+type way uint8
+
+const (
+	wayPut   way = iota + 1 // GPU memory to the heap of pe, by offer or message
+	wayServe                // GPU memory to a get of pe
+	wayTo                   // main memory to the mapped heap of pe
+	wayFrom                 // the mapped heap of pe to main memory
+)
+
+// piece is a part of a departure that is in a chunk or slot.
+type piece struct {
+	of    *departure
+	at    uint64
+	n     uint64
+	index uint16
+}
+
+// offer is what a leaving chunk is for, while another PE may read it.
+type offer struct {
+	piece piece
+	turn  uint16
+}
+
+// chunkToken marks the tokens of offers that are chunks.
+const chunkToken = 0x8000
+
+// mustFollowBytes tells whether an operation on pe has to wait for bytes from
+// before a fence that have not been sent.
+func (e *Engine) mustFollowBytes(pe fabric.PE) bool {
+	l := &e.stage.lines[pe]
+	before := l.copies
+	if l.copyEpoch == e.Epoch {
+		before = l.copyBefore
+	}
+	return l.departs > 0 && l.departEpoch != e.Epoch || l.copied < before
+}
+
+// stagePut is Put, or PutSignal with the signal in after, where a side is GPU
+// memory. Not ok: it can go as it is.
+func (e *Engine) stagePut(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *Request, after *header) (st Status, ok bool) {
+	l, p := &e.stage.lines[pe], &e.peers[pe]
+	gpu := n > 0 && e.onGPU(source, n)
+	far := l.device && offset >= 0
+	if far && l.mapped != nil {
+		return e.copyPut(pe, offset, source, n, gpu, r, after), true
+	}
+	if !gpu && (!far || n <= maxPayload) {
+		return 0, false
+	}
+	switch {
+	case !p.reachable:
+		return e.fail(errNoRoute), true
+	case e.held(p), e.mustFollowBytes(pe), e.unordered && p.writes > 0 && p.writeEpoch != e.Epoch, !e.room(p, n):
+		return Again, true
+	case p.asked-p.acked >= calm:
+		if st := e.admit(pe, p); st != Done {
+			return st, true
+		}
+	}
+	use := useStage
+	if !gpu {
+		use = useOffer
+	}
+	t, s := e.take(use, p, pe)
+	if s == nil {
+		return Again, true
+	}
+	s.request = r
+	if !gpu {
+		if st := e.offerHost(t, s, pe, offset, source, n); st != Done {
+			return st, true
+		}
+		if after != nil {
+			e.own(pe, e.Epoch, s.lane, after)
+		}
+	} else {
+		d := e.stage.depart(wayPut, pe, source, n)
+		d.epoch, d.token, d.offset = e.Epoch, t, offset
+		if after != nil {
+			d.then, d.after = true, *after
+		}
+		l.departs++
+		l.departEpoch = e.Epoch
+		p.staged = true
+		e.Busy |= busyCopies
+	}
+	e.hold(s, n)
+	e.pending[s.lane]++
+	e.touch(p, pe)
+	return Pending, true
+}
+
+// offerHost offers main memory. Its token is that of the put.
+func (e *Engine) offerHost(t fabric.Token, s *slot, pe fabric.PE, offset int64, source unsafe.Pointer, n uint64) Status {
+	region := e.region
+	if !e.segment.contains(source, n) {
+		var err error
+		if region, err = e.prov.Register(source, n); err != nil {
+			e.give(t)
+			return e.fail(err)
+		}
+		s.region, s.registered = region, true
+	}
+	h := header{Kind: kindOffer, Token: e.question(t), Offset: offset, Operand: e.remoteOf(&region, source), Extra: region.Key}
+	st := e.sendOffer(pe, e.Epoch, s.lane, &h, &offered{N: n, Fence: uint32(e.Epoch)})
+	if st != Done {
+		if s.registered {
+			e.dropRegion(s)
+		}
+		e.give(t)
+	}
+	return st
+}
+
+// remoteOf is what other PEs call an address of a region.
+func (e *Engine) remoteOf(r *fabric.Region, at unsafe.Pointer) uint64 {
+	if e.caps.VirtualAddress {
+		return uint64(uintptr(at))
+	}
+	return uint64(uintptr(at) - uintptr(r.Base))
+}
+
+func (e *Engine) sendOffer(pe fabric.PE, epoch uint64, l lane, h *header, o *offered) Status {
+	return e.sendBytes(pe, epoch, l, h, unsafe.Pointer(o), offeredSize)
+}
+
+// sendBytes sends a message of the engine's own that has payload. Who sends it
+// tries again.
+func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l lane, h *header, payload unsafe.Pointer, n int) Status {
+	p := &e.peers[pe]
+	if e.held(p) {
+		return Again
+	}
+	to := e.draft(p, pe, n)
+	if to == nil {
+		return Again
+	}
+	*to = *h
+	st := e.send(to, payload, n, false)
+	if st == Done && l != noLane {
+		p.ask(epoch, e.Epoch)
+		e.account(pe, l)
+	}
+	return st
+}
+
+func (s *stage) depart(w way, pe fabric.PE, local unsafe.Pointer, n uint64) *departure {
+	d := s.newDeparture(w, pe, local, n)
+	s.departs.push(d)
+	return d
+}
+
+func (s *stage) newDeparture(w way, pe fabric.PE, local unsafe.Pointer, n uint64) *departure {
+	var d *departure
+	if last := len(s.departed) - 1; last >= 0 {
+		d, s.departed = s.departed[last], s.departed[:last]
+	} else {
+		d = new(departure)
+	}
+	*d = departure{kind: w, pe: pe, local: local, n: n}
+	return d
+}
+
+// takeFetch begins to copy out what a PE wants to get.
+func (e *Engine) takeFetch(h *header) {
+	if !e.staged() || e.segment.Heap == nil || h.Offset < 0 {
+		e.malformed(h)
+		return
+	}
+	if at := e.target(h, h.Offset, h.Operand); at != nil {
+		d := e.stage.depart(wayServe, fabric.PE(h.From), at, h.Operand)
+		d.question = h.Token
+		e.Busy |= busyCopies
+	}
+}
+
+// startDepartures has streams copy while there are chunks. What goes to one PE
+// keeps its order.
+func (e *Engine) startDepartures() {
+	s := e.stage
+	s.pass++
+	for range s.departs.n {
+		d := s.departs.pop()
+		if l := &s.lines[d.pe]; l.blocked == s.pass || !e.startDeparture(l, d) {
+			l.blocked = s.pass
+			s.departs.push(d)
+		}
+	}
+}
+
+// startDeparture begins what it can; true: all.
+func (e *Engine) startDeparture(l *line, d *departure) bool {
+	s := e.stage
+	stream := StreamOut
+	if d.kind >= wayTo {
+		stream = StreamPeer
+	}
+	t := &s.tracks[stream]
+	for d.begun < d.n {
+		p := piece{of: d, at: d.begun, n: min(d.n-d.begun, s.leaving.size)}
+		var ok bool
+		if p.small() {
+			p.index, ok = s.going.takeFor(&l.slots)
+		} else {
+			p.index, ok = s.leaving.takeFor(&l.chunks)
+		}
+		if !ok {
+			return false
+		}
+		to, from := s.place(&p), unsafe.Add(d.local, p.at)
+		switch d.kind {
+		case wayTo:
+			copyBytes(to, from, int(p.n))
+			to, from = unsafe.Add(l.mapped, d.offset+int64(p.at)), to
+		case wayFrom:
+			from = unsafe.Add(l.mapped, d.offset+int64(p.at))
+		}
+		e.gone(s.memory.Copy(stream, to, from, p.n))
+		t.fresh = true
+		d.begun += p.n
+		d.uncopied++
+		d.unsent++
+		d.open++
+		t.later(chore{what: taskLeft, index: p.index, value: p.at, n: p.n, of: d})
+	}
+	if d.kind >= wayTo {
+		e.endCopies(l, d)
+	}
+	return true
+}
+
+// left comes when a piece is in main memory, or on a mapped heap.
+func (e *Engine) left(c *chore) {
+	s, d := e.stage, c.of
+	p := piece{d, c.value, c.n, c.index}
+	d.uncopied--
+	switch d.kind {
+	case wayFrom:
+		copyBytes(unsafe.Add(d.local, p.at), s.place(&p), int(p.n))
+		s.giveBack(&p)
+	case wayTo:
+		s.giveBack(&p)
+	default:
+		s.ready.push(p)
+		if slot := &e.slots[d.token]; d.kind == wayPut && d.begun == d.n && d.uncopied == 0 && slot.request != nil {
+			e.finish(slot.request, 0, 0) // the source may be reused
+			slot.request = nil
+		}
+	}
+}
+
+func (p *piece) small() bool { return p.n <= maxPayload }
+
+// place is where a piece is.
+func (s *stage) place(p *piece) unsafe.Pointer {
+	if p.small() {
+		return s.going.at(p.index)
+	}
+	return s.leaving.at(p.index)
+}
+
+func (s *stage) giveBack(p *piece) {
+	l := &s.lines[p.of.pe]
+	if p.small() {
+		s.going.give(p.index)
+		l.slots--
+	} else {
+		s.leaving.give(p.index)
+		l.chunks--
+	}
+}
+
+// sendReady sends or offers what is in main memory, in order for each PE.
+func (e *Engine) sendReady() {
+	s := e.stage
+	s.pass++
+	for range s.ready.n {
+		p := s.ready.pop()
+		if l := &s.lines[p.of.pe]; l.blocked == s.pass || !e.sendPiece(&p) {
+			l.blocked = s.pass
+			s.waits = true
+			s.ready.push(p)
+		}
+	}
+}
+
+// sendPiece sends a piece in a message where it fits one. False: no room.
+func (e *Engine) sendPiece(p *piece) bool {
+	s, d := e.stage, p.of
+	at := s.place(p)
+	lane := noLane
+	if d.kind == wayPut {
+		lane = e.slots[d.token].lane
+	}
+	var st Status
+	switch {
+	case !p.small():
+		o := &s.offers[p.index]
+		h := header{
+			Kind: kindOffer, Token: uint32(o.turn+1)<<16 | chunkToken | uint32(p.index),
+			Offset: d.offset + int64(p.at), Operand: e.remoteOf(&s.region, at), Extra: s.region.Key,
+		}
+		if st = e.sendOffer(d.pe, d.epoch, lane, &h, &offered{N: p.n, Fence: uint32(d.epoch), Get: d.question}); st == Done {
+			o.turn++
+			o.piece = *p
+		}
+	case d.kind == wayServe:
+		st = e.sendBytes(d.pe, 0, noLane, &header{Kind: kindData, Token: d.question, Offset: int64(p.at)}, at, int(p.n))
+	case p.n <= 8 && p.n&(p.n-1) == 0:
+		h := header{Kind: kindStore, Width: uint8(p.n), Offset: d.offset + int64(p.at), Operand: load(at, int(p.n))}
+		st = e.sendBytes(d.pe, d.epoch, lane, &h, nil, 0)
+	default:
+		st = e.sendBytes(d.pe, d.epoch, lane, &header{Kind: kindPut, Offset: d.offset + int64(p.at)}, at, int(p.n))
+	}
+	switch st {
+	case Again:
+		return false
+	case Failed:
+		e.fatal(fmt.Errorf("PE %d: send: %w", d.pe, e.err))
+	}
+	d.unsent--
+	if p.small() {
+		s.giveBack(p)
+		d.open--
+	}
+	e.departed(d)
+	return true
+}
+
+// departed ends a departure of which everything has been sent and taken.
+func (e *Engine) departed(d *departure) {
+	if d.begun < d.n || d.unsent > 0 {
+		return
+	}
+	s := e.stage
+	if !d.sent && d.kind == wayPut {
+		l := &s.lines[d.pe]
+		if d.then {
+			e.own(d.pe, d.epoch, e.slots[d.token].lane, &d.after)
+		}
+		if l.departs--; l.departs == 0 && l.mapped == nil {
+			e.peers[d.pe].staged = false
+		}
+	}
+	if d.sent = true; d.open > 0 {
+		return
+	}
+	if d.kind == wayPut {
+		e.pending[e.slots[d.token].lane]--
+		e.give(d.token)
+	}
+	s.departed = append(s.departed, d)
+}
+
+// taken comes when the other side has read what was offered.
+func (e *Engine) taken(h *header) {
+	if !e.staged() {
+		e.malformed(h)
+		return
+	}
+	s := e.stage
+	turn, t := uint16(h.Token>>16), h.Token&0xffff
+	if t&chunkToken == 0 {
+		e.takenHost(h, fabric.Token(t))
+		return
+	}
+	i := int(t &^ chunkToken)
+	if i >= len(s.offers) || s.offers[i].piece.of == nil || s.offers[i].turn != turn || uint32(s.offers[i].piece.of.pe) != h.From {
+		e.unasked(h)
+		return
+	}
+	p := s.offers[i].piece
+	s.offers[i].piece = piece{}
+	if d := p.of; h.Operand != 0 && d.kind == wayPut {
+		e.lose(e.slots[d.token].lane, readError(h))
+	}
+	s.giveBack(&p)
+	p.of.open--
+	e.departed(p.of)
+}
+
+// takenHost ends a put of main memory.
+func (e *Engine) takenHost(h *header, t fabric.Token) {
+	if t >= tokens || e.question(t) != h.Token || e.slots[t].use != useOffer || uint32(e.slots[t].pe) != h.From {
+		e.unasked(h)
+		return
+	}
+	s := &e.slots[t]
+	if s.registered {
+		e.dropRegion(s)
+	}
+	switch {
+	case s.request != nil:
+		if h.Operand != 0 {
+			e.err = readError(h)
+		}
+		e.finish(s.request, int32(h.Operand), 0)
+	case h.Operand != 0:
+		e.lose(s.lane, readError(h))
+	}
+	e.pending[s.lane]--
+	e.give(t)
+}
+
+func readError(h *header) error {
+	return fmt.Errorf("PE %d: read what was put: error %d", h.From, int32(h.Operand))
+}

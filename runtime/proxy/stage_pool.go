@@ -1,0 +1,130 @@
+package proxy
+
+import "unsafe"
+
+// fifo is a queue that allocates only when it has to grow.
+type fifo[T any] struct {
+	buf  []T
+	head int
+	n    int
+}
+
+func (q *fifo[T]) push(v T) {
+	if q.n == len(q.buf) {
+		buf := make([]T, max(8, 2*q.n))
+		for i := range q.n {
+			buf[i] = *q.at(i)
+		}
+		q.buf, q.head = buf, 0
+	}
+	q.n++
+	*q.at(q.n - 1) = v
+}
+
+// at is the i-th from the front.
+func (q *fifo[T]) at(i int) *T { return &q.buf[(q.head+i)%len(q.buf)] }
+
+func (q *fifo[T]) pop() T {
+	v := *q.at(0)
+	var zero T
+	*q.at(0) = zero
+	q.head = (q.head + 1) % len(q.buf)
+	q.n--
+	return v
+}
+
+// pool is pinned memory in pieces of one size.
+type pool struct {
+	base unsafe.Pointer
+	size uint64
+	free []uint16
+}
+
+func (p *pool) init(base unsafe.Pointer, size uint64, n int) {
+	p.base, p.size, p.free = base, size, make([]uint16, 0, n)
+	for i := n; i > 0; i-- {
+		p.free = append(p.free, uint16(i-1))
+	}
+}
+
+func (p *pool) at(i uint16) unsafe.Pointer { return unsafe.Add(p.base, uint64(i)*p.size) }
+
+// take gives out a piece; false when there is none.
+func (p *pool) take() (uint16, bool) {
+	last := len(p.free) - 1
+	if last < 0 {
+		return 0, false
+	}
+	i := p.free[last]
+	p.free = p.free[:last]
+	return i, true
+}
+
+// takeFor gives one to a PE that has some already: one that is stuck leaves half
+// of what it found to the others.
+func (p *pool) takeFor(has *uint16) (uint16, bool) {
+	if *has > 0 && int(*has) >= len(p.free) {
+		return 0, false
+	}
+	i, ok := p.take()
+	if ok {
+		*has++
+	}
+	return i, ok
+}
+
+func (p *pool) give(i uint16) { p.free = append(p.free, i) }
+
+// chore is what is left to do when a stream has come to a mark.
+type chore struct {
+	mark  uint64
+	what  task
+	width uint8
+	lane  lane
+	index uint16 // of a piece of a pool, or of a word
+	pe    uint32
+	token uint32
+	value uint64
+	n     uint64
+	of    *departure
+}
+
+type task uint8
+
+const (
+	taskLanded  task = iota + 1 // give a landing chunk back
+	taskApplied                 // give a slot back
+	taskAnswer                  // send an answer
+	taskFetched                 // send an answer, whose value is in a slot
+	taskWord                    // a word has been read
+	taskCame                    // bytes of a get are in place
+	taskLeft                    // a piece is copied out
+	taskStored                  // a store to a mapped heap is done; a slot may be given back
+	taskCopied                  // an operation on a mapped heap is complete
+)
+
+// track follows one stream.
+type track struct {
+	stream Stream
+	marked uint64 // last mark that was asked for
+	passed uint64
+	fresh  bool // something is behind that mark
+	chores fifo[chore]
+}
+
+// last is the mark that will be, or is, behind everything in the stream.
+func (t *track) last() uint64 {
+	if t.fresh {
+		return t.marked + 1
+	}
+	return t.marked
+}
+
+// idle tells whether the stream has done everything.
+func (t *track) idle() bool { return !t.fresh && t.passed == t.marked }
+
+// later has something done when all that is in the stream now has happened.
+func (t *track) later(c chore) {
+	c.mark = t.last()
+	t.chores.push(c)
+}

@@ -1,0 +1,91 @@
+package proxy
+
+// Values of Express.Busy.
+const (
+	busyCopies = 1
+	busyRoom   = 2
+)
+
+// advance does what streams and room allow, as often as somebody polls.
+func (e *Engine) advance() {
+	s := e.stage
+	s.waits = false
+	if s.memory != nil {
+		for i := range s.tracks {
+			e.follow(&s.tracks[i])
+		}
+	}
+	e.release()
+	e.startPulls()
+	e.startDepartures()
+	e.sendReady()
+	e.mark()
+}
+
+// follow does the chores of a stream whose marks have passed.
+func (e *Engine) follow(t *track) {
+	if t.passed == t.marked {
+		return
+	}
+	passed, err := e.stage.memory.Marked(t.stream)
+	if e.gone(err); err != nil {
+		return
+	}
+	t.passed = passed
+	for t.chores.n > 0 && t.chores.at(0).mark <= t.passed {
+		c := t.chores.pop()
+		e.do(&c)
+	}
+}
+
+func (e *Engine) do(c *chore) {
+	s := e.stage
+	switch c.what {
+	case taskLanded:
+		s.landing.give(c.index)
+		s.lines[c.pe].landing--
+	case taskApplied:
+		s.coming.give(c.index)
+	case taskAnswer:
+		e.answer(&header{From: c.pe, Token: c.token}, c.value)
+	case taskFetched:
+		value := load(s.coming.at(c.index), int(c.width))
+		s.coming.give(c.index)
+		e.answer(&header{From: c.pe, Token: c.token}, value)
+	case taskWord:
+		e.endWord(c)
+	case taskCame:
+		e.gotSome(c.token, c.value, 0)
+	case taskLeft:
+		e.left(c)
+	case taskStored:
+		e.stored(c)
+	case taskCopied:
+		e.endCopy(c.of)
+	}
+}
+
+// mark puts a mark behind what this turn has put into each stream, and says
+// whether somebody has to come back for it.
+func (e *Engine) mark() {
+	s := e.stage
+	e.Busy = 0
+	for i := range s.tracks {
+		t := &s.tracks[i]
+		if t.fresh {
+			n, err := s.memory.Mark(t.stream)
+			if e.gone(err); err == nil {
+				t.marked, t.fresh = n, false
+			}
+		}
+		if !t.idle() {
+			e.Busy |= busyCopies
+		}
+	}
+	if s.wants {
+		e.Busy |= busyCopies
+	}
+	if s.waits {
+		e.Busy |= busyRoom
+	}
+}
