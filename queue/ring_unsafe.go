@@ -69,6 +69,13 @@ func newRing(m Memory, n int) *Ring {
 // Position is that of the next operation.
 func (r *Ring) Position() uint64 { return r.pos }
 
+// Seek moves to a position that somebody else who reads the ring has come to.
+// What it has read and published is not this Ring's any more.
+func (r *Ring) Seek(p uint64) { r.pos = p }
+
+// Memory is where the parts of the ring are.
+func (r *Ring) Memory() Memory { return Memory{r.slots, r.line, r.replies} }
+
 // Slots is how many slots the ring has.
 func (r *Ring) Slots() uint64 { return r.mask + 1 }
 

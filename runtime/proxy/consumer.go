@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"libshmem/queue"
+	"libshmem/runtime/proxy/express"
 	"libshmem/runtime/proxy/wait"
 )
 
@@ -52,6 +53,9 @@ type Consumer struct {
 	pair     [2]uint64 // an element of 16 bytes on its way into a message
 	answers  answers
 	order    order
+
+	lane       *express.Lane // the loop in C; nil: the provider is Go only
+	localsSeen uint64        // version of locals that it knows
 
 	stall    time.Duration // how long a ring may stand still; 0: for ever
 	watched  time.Time
@@ -112,6 +116,7 @@ func NewConsumer(e *Engine, rings []*queue.Ring, locals *Locals, report func(err
 		c.rings = append(c.rings, &serving{ring: r, kept: make([]queue.Op, 0, drainBatch)})
 	}
 	c.answers.init()
+	c.openLane()
 	return c
 }
 
@@ -123,6 +128,11 @@ func (c *Consumer) Drain() int {
 	did += c.postWaiting()
 	for _, s := range c.rings {
 		did += c.drainRing(s)
+	}
+	if len(c.waiting) == 0 && c.fences != c.epochFor {
+		// What comes next may be posted in C, which knows epochs only.
+		c.e.Fence()
+		c.epochFor = c.fences
 	}
 	return did + c.order.advance(c)
 }

@@ -72,7 +72,11 @@ func (c *Consumer) checkCopy(op *queue.Op) error {
 	case op.Length == 0 || c.e.owns(pointer(op.Local), op.Length):
 		return nil
 	}
-	return c.locals.check(op.Local, op.Length, op.Code == queue.CodeGet)
+	if err := c.locals.check(op.Local, op.Length, op.Code == queue.CodeGet); err != nil {
+		return err
+	}
+	c.learn(op)
+	return nil
 }
 
 // inside tells whether n bytes at an offset are in the symmetric segment.

@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -21,9 +22,10 @@ func pointer(address uint64) unsafe.Pointer {
 // kernel's list and remembers; what is unmapped while an operation uses it
 // crashes, as a copy would.
 type Locals struct {
-	mu     sync.Mutex
-	areas  []area // ascending, neighbours joined
-	source func() ([]area, error)
+	mu      sync.Mutex
+	areas   []area // ascending, neighbours joined
+	version atomic.Uint64
+	source  func() ([]area, error)
 }
 
 type area struct {
@@ -46,6 +48,7 @@ func (l *Locals) check(at, n uint64, write bool) error {
 		return fmt.Errorf("look for the local address %#x: %w", at, err)
 	}
 	l.areas = areas
+	l.version.Add(1)
 	if l.has(at, n, write) {
 		return nil
 	}
@@ -54,6 +57,17 @@ func (l *Locals) check(at, n uint64, write bool) error {
 		verb = "written"
 	}
 	return fmt.Errorf("%d bytes at the local address %#x cannot be %s (pass memory of this process)", n, at, verb)
+}
+
+// around is the area that an address lies in, as it was found last.
+func (l *Locals) around(at uint64) (begin, end uint64, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := sort.Search(len(l.areas), func(i int) bool { return l.areas[i].end > at })
+	if i == len(l.areas) || l.areas[i].begin > at {
+		return 0, 0, false
+	}
+	return l.areas[i].begin, l.areas[i].end, true
 }
 
 func (l *Locals) has(at, n uint64, write bool) bool {

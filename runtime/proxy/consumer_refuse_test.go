@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -35,8 +37,10 @@ func TestConsumerRefuses(t *testing.T) {
 		"signal at":     {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(good), Length: 8, Kind: uint8(OpSet), SignalAt: at(2)}, "not aligned"},
 		"reply":         {queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: address(good), Length: 8, Want: 1, Reply: queue.Replies}, "reply 1024 does not exist"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			j := newRingJob(t, modes[0], 1, 2, 1, heap)
+		m := modes[0]
+		m.name = name
+		eachWay(t, m, func(t *testing.T, m mode) {
+			j := newRingJob(t, m, 1, 2, 1, heap)
 			j.push(0, 0, row.op)
 			j.push(0, 0, queue.Op{Code: queue.CodeP, PE: 1, Dest: at(100), Value: 42})
 			j.quiet(0, 0)
@@ -59,17 +63,19 @@ func TestConsumerRefuses(t *testing.T) {
 
 // TestConsumerUnknown passes a slot whose code the table does not have.
 func TestConsumerUnknown(t *testing.T) {
-	j := newRingJob(t, modes[0], 1, 2, 1, 1<<16)
-	rig := j.rigs[0][0]
-	p := rig.Take(1)
-	rig.Set(p, 0, 31|rig.Lap(p))
-	rig.Set(p, 1, rig.Lap(p))
-	j.quiet(0, 0)
-	if len(j.reports[0]) != 1 || !strings.Contains(j.reports[0][0].Error(), "operation 31 does not exist") {
-		t.Errorf("reports %v", j.reports[0])
-	}
-	j.reports[0] = nil
-	j.clean()
+	eachWay(t, modes[0], func(t *testing.T, m mode) {
+		j := newRingJob(t, m, 1, 2, 1, 1<<16)
+		rig := j.rigs[0][0]
+		p := rig.Take(1)
+		rig.Set(p, 0, 31|rig.Lap(p))
+		rig.Set(p, 1, rig.Lap(p))
+		j.quiet(0, 0)
+		if len(j.reports[0]) != 1 || !strings.Contains(j.reports[0][0].Error(), "operation 31 does not exist") {
+			t.Errorf("reports %v", j.reports[0])
+		}
+		j.reports[0] = nil
+		j.clean()
+	})
 }
 
 // FuzzConsumer gives a consumer arbitrary slots. It reports or posts, and never
@@ -85,8 +91,8 @@ func FuzzConsumer(f *testing.F) {
 		}
 		f.Add(b)
 	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		j := newRingJob(t, modes[1], 1, 2, 1, 1<<16)
+	run := func(t *testing.T, m mode, b []byte) []byte {
+		j := newRingJob(t, m, 1, 2, 1, 1<<16)
 		rig := j.rigs[0][0]
 		for len(b) >= 16 && rig.Near.Head < testSlots-4 {
 			w0, w1 := binary.NativeEndian.Uint64(b), binary.NativeEndian.Uint64(b[8:])
@@ -107,6 +113,13 @@ func FuzzConsumer(f *testing.F) {
 		}
 		if got := j.rigs[0][0].Line.Tail; head-got >= queue.MaxSlots {
 			t.Fatalf("the consumer stands at %d of %d", got, head)
+		}
+		return append(append([]byte(nil), j.pes[1].heap...), fmt.Sprint(j.reports[0])...)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		ways := both(modes[1])
+		if a, b := run(t, ways[0], b), run(t, ways[1], b); !bytes.Equal(a, b) {
+			t.Error("the consumer in C makes something else of it than the one in Go")
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"testing"
+	"time"
 	"unsafe"
 
 	"libshmem/queue"
@@ -17,6 +18,7 @@ type ringJob struct {
 	rigs      [][]*queuetest.Rig // by PE
 	consumers []*Consumer
 	reports   [][]error
+	inLane    int // operations that C took
 }
 
 const testSlots = queue.MinSlots
@@ -42,10 +44,37 @@ func newRingJob(t testing.TB, m mode, seed uint64, n, rings, heap int) *ringJob 
 // step lets one PE's proxy run.
 func (j *ringJob) step() {
 	i := j.rng.IntN(len(j.pes))
-	if j.rng.IntN(2) == 0 {
-		j.consumers[i].Drain()
-	} else {
+	switch c := j.consumers[i]; j.rng.IntN(3) {
+	case 0:
+		c.Drain()
+	case 1:
 		j.pes[i].poll()
+	default:
+		if c.calm() {
+			j.inC(i)
+		} else {
+			c.Drain()
+		}
+	}
+}
+
+// inC lets C serve the rings of a PE until it finds nothing more.
+func (j *ringJob) inC(i int) {
+	j.t.Helper()
+	p, c := j.pes[i], j.consumers[i]
+	if err := p.prov.(*boxed).arrive(); err != nil {
+		j.t.Fatal(err)
+	}
+	a, held, err := c.run(time.Second, 0)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	if held {
+		p.unlock()
+	}
+	j.inLane += a.Taken
+	if p.applied != nil {
+		p.applied()
 	}
 }
 
@@ -142,11 +171,20 @@ func stamp(b []byte, seed byte) {
 }
 
 func allModes() []mode {
-	out := append([]mode{}, modes...)
+	var out []mode
 	for _, m := range modes {
-		out = append(out, rough(m))
+		out = append(out, both(m)...)
+		out = append(out, both(rough(m))...)
 	}
 	return out
+}
+
+// eachWay runs a test with the consumer in Go alone, and with the one that is
+// partly in C.
+func eachWay(t *testing.T, m mode, f func(t *testing.T, m mode)) {
+	for _, m := range both(m) {
+		t.Run(m.name, func(t *testing.T) { f(t, m) })
+	}
 }
 
 // TestConsumerOperations pushes each operation once, on every kind of network.
@@ -225,7 +263,7 @@ func TestConsumerOrder(t *testing.T) {
 	const blocks, size = 4, 6000
 	short := modes[3] // so that a block is two writes
 	short.caps.MaxMessage = 4500
-	for _, m := range append(allModes(), rough(short)) {
+	for _, m := range append(allModes(), both(rough(short))...) {
 		seeds(6, func(seed uint64) {
 			j := newRingJob(t, m, seed, 3, 1+int(seed%3), 1<<18)
 			defer j.clean()
@@ -291,145 +329,156 @@ func TestConsumerOrder(t *testing.T) {
 
 // TestConsumerMerges holds that neighbours become one write.
 func TestConsumerMerges(t *testing.T) {
-	j := newRingJob(t, modes[1], 1, 2, 1, 1<<20)
-	defer j.clean()
-	mine := j.pes[0].heap
-	stamp(mine[:320_000], 3)
-	for i := range uint64(32) {
-		j.rigs[0][0].Push(&queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0) + i*10_000, Local: address(mine) + i*10_000, Length: 10_000})
-	}
-	j.quiet(0, 0)
-	if n := j.pes[0].Count.Writes; n != 1 {
-		t.Errorf("32 puts to neighbouring addresses made %d writes", n)
-	}
-	if string(j.pes[1].heap[:320_000]) != string(mine[:320_000]) {
-		t.Error("not all of it arrived")
-	}
+	eachWay(t, modes[1], func(t *testing.T, m mode) {
+		j := newRingJob(t, m, 1, 2, 1, 1<<20)
+		defer j.clean()
+		mine := j.pes[0].heap
+		stamp(mine[:320_000], 3)
+		for i := range uint64(32) {
+			j.rigs[0][0].Push(&queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0) + i*10_000, Local: address(mine) + i*10_000, Length: 10_000})
+		}
+		j.quiet(0, 0)
+		if n := j.pes[0].Count.Writes; n != 1 {
+			t.Errorf("32 puts to neighbouring addresses made %d writes", n)
+		}
+		if string(j.pes[1].heap[:320_000]) != string(mine[:320_000]) {
+			t.Error("not all of it arrived")
+		}
+	})
 }
 
 // TestConsumerStuckPeer holds that a PE that takes nothing stops only what is
 // for it.
 func TestConsumerStuckPeer(t *testing.T) {
-	stuck := true
-	m := modes[1]
-	m.stuck = func(o *work) bool { return stuck && o.to == 2 }
-	j := newRingJob(t, m, 1, 3, 2, 1<<20)
-	defer j.clean()
-	mine := j.pes[0].heap
-	for i := range 600 {
-		mine[i] = byte(i) | 1
-		for to := uint32(1); to <= 2; to++ {
-			j.push(0, i%2, queue.Op{Code: queue.CodePut, PE: to, Dest: at(0) + uint64(i)*16, Local: address(mine[i:]), Length: 1})
-			j.push(0, i%2, queue.Op{Code: queue.CodePut, PE: to, Dest: at(65536), Local: address(mine), Length: 8000})
+	eachWay(t, modes[1], func(t *testing.T, m mode) {
+		stuck := true
+		m.stuck = func(o *work) bool { return stuck && o.to == 2 }
+		j := newRingJob(t, m, 1, 3, 2, 1<<20)
+		defer j.clean()
+		mine := j.pes[0].heap
+		for i := range 600 {
+			mine[i] = byte(i) | 1
+			for to := uint32(1); to <= 2; to++ {
+				j.push(0, i%2, queue.Op{Code: queue.CodePut, PE: to, Dest: at(0) + uint64(i)*16, Local: address(mine[i:]), Length: 1})
+				j.push(0, i%2, queue.Op{Code: queue.CodePut, PE: to, Dest: at(65536), Local: address(mine), Length: 8000})
+			}
 		}
-	}
-	j.until("what is for PE 1 arrives", func() bool { return j.pes[1].heap[599*16] == mine[599] })
-	if j.pes[2].heap[599*16] != 0 {
-		t.Fatal("PE 2 was to be stuck")
-	}
-	stuck = false
-	j.quiet(0, 0)
-	for i := range 600 {
-		if j.pes[2].heap[i*16] != mine[i] {
-			t.Fatalf("put %d for PE 2 got lost", i)
+		j.until("what is for PE 1 arrives", func() bool { return j.pes[1].heap[599*16] == mine[599] })
+		if j.pes[2].heap[599*16] != 0 {
+			t.Fatal("PE 2 was to be stuck")
 		}
-	}
+		stuck = false
+		j.quiet(0, 0)
+		for i := range 600 {
+			if j.pes[2].heap[i*16] != mine[i] {
+				t.Fatalf("put %d for PE 2 got lost", i)
+			}
+		}
+	})
 }
 
 // TestConsumerTail holds that the tail passes an operation only when it is posted
 // or waits for room: a quiet in another ring goes by that. Here more come for a
 // PE that is stuck than may wait.
 func TestConsumerTail(t *testing.T) {
-	stuck := true
-	m := modes[1]
-	m.stuck = func(o *work) bool { return stuck && o.to == 1 }
-	j := newRingJob(t, m, 1, 2, 2, 1<<20)
-	defer j.clean()
-	c, g := j.consumers[0], j.rigs[0][1]
-	op := queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(j.pes[0].heap), Length: 8000}
-	const slots = 2
-	tails := 0
-	for range 4 * waitingMax {
-		p := g.Take(slots)
-		for range 50 {
-			if g.Room(p + slots) {
-				break
+	eachWay(t, modes[1], func(t *testing.T, m mode) {
+		stuck := true
+		m.stuck = func(o *work) bool { return stuck && o.to == 1 }
+		j := newRingJob(t, m, 1, 2, 2, 1<<20)
+		defer j.clean()
+		c, g := j.consumers[0], j.rigs[0][1]
+		op := queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(j.pes[0].heap), Length: 8000}
+		const slots = 2
+		tails := 0
+		for range 4 * waitingMax {
+			p := g.Take(slots)
+			for range 50 {
+				if g.Room(p + slots) {
+					break
+				}
+				j.step()
+				if g.Line.Tail > slots*c.taken {
+					t.Fatalf("the tail is at %d when %d operations were started", g.Line.Tail, c.taken)
+				}
 			}
-			j.step()
-			if g.Line.Tail > slots*c.taken {
-				t.Fatalf("the tail is at %d when %d operations were started", g.Line.Tail, c.taken)
+			if !g.Room(p + slots) {
+				stuck = false // full, as it should be
+				tails++
+				j.until("room", func() bool { return g.Room(p + slots) })
 			}
+			g.Store(p, &op)
+			op.Dest ^= 16384 // no neighbours
 		}
-		if !g.Room(p + slots) {
-			stuck = false // full, as it should be
-			tails++
-			j.until("room", func() bool { return g.Room(p + slots) })
+		if tails == 0 {
+			t.Error("the ring was never full: nothing was kept")
 		}
-		g.Store(p, &op)
-		op.Dest ^= 16384 // no neighbours
-	}
-	if tails == 0 {
-		t.Error("the ring was never full: nothing was kept")
-	}
-	j.quiet(0, 0)
-	if c.holds() {
-		t.Error("something waits after the quiet")
-	}
+		j.quiet(0, 0)
+		if c.holds() {
+			t.Error("something waits after the quiet")
+		}
+	})
 }
 
 // TestConsumerFullBothWays fills the rings of two PEs that send to each other;
 // each goes on while the other's ring is full.
 func TestConsumerFullBothWays(t *testing.T) {
-	j := newRingJob(t, rough(modes[2]), 3, 2, 1, 1<<16)
-	defer j.clean()
-	for i := range 20 * testSlots {
+	eachWay(t, rough(modes[2]), func(t *testing.T, m mode) {
+		j := newRingJob(t, m, 3, 2, 1, 1<<16)
+		defer j.clean()
+		for i := range 20 * testSlots {
+			for pe := range 2 {
+				j.push(pe, 0, queue.Op{Code: queue.CodeAMO, PE: uint32(1 - pe), Dest: at(i % 64 * 8), Kind: uint8(OpAdd), Width: 3, Value: 1})
+			}
+		}
+		j.quiet(0, 0)
+		j.quiet(1, 0)
 		for pe := range 2 {
-			j.push(pe, 0, queue.Op{Code: queue.CodeAMO, PE: uint32(1 - pe), Dest: at(i % 64 * 8), Kind: uint8(OpAdd), Width: 3, Value: 1})
+			sum := uint64(0)
+			for i := range 64 {
+				sum += binary.NativeEndian.Uint64(j.pes[pe].heap[i*8:])
+			}
+			if sum != 20*testSlots {
+				t.Errorf("PE %d was added to %d times, want %d", pe, sum, 20*testSlots)
+			}
 		}
-	}
-	j.quiet(0, 0)
-	j.quiet(1, 0)
-	for pe := range 2 {
-		sum := uint64(0)
-		for i := range 64 {
-			sum += binary.NativeEndian.Uint64(j.pes[pe].heap[i*8:])
-		}
-		if sum != 20*testSlots {
-			t.Errorf("PE %d was added to %d times, want %d", pe, sum, 20*testSlots)
-		}
-	}
+	})
 }
 
 // TestConsumerAllocates nothing in steady state.
 func TestConsumerAllocates(t *testing.T) {
-	j := newRingJob(t, modes[1], 1, 2, 2, 1<<20)
-	rig := j.rigs[0][0]
-	mine := j.pes[0].heap
-	ops := []queue.Op{
-		{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(mine), Length: 16_384},
-		{Code: queue.CodePut, PE: 1, Dest: at(65536), Local: address(mine), Length: 100},
-		{Code: queue.CodePWide, PE: 1, Dest: at(8), Value: 5},
-		{Code: queue.CodePPair, PE: 1, Dest: at(16), Value: 5, Value2: 6},
-		{Code: queue.CodeAMO, PE: 1, Dest: at(8), Kind: uint8(OpAdd), Width: 3, Value: 1},
-		{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(mine), Length: 8192, Kind: uint8(OpAdd), Signal: 1, SignalAt: at(8)},
-		{Code: queue.CodeFence},
-		{Code: queue.CodeQuiet},
-	}
-	round := func() {
-		for i := range ops {
-			rig.Push(&ops[i])
+	eachWay(t, modes[1], func(t *testing.T, m mode) {
+		j := newRingJob(t, m, 1, 2, 2, 1<<20)
+		rig := j.rigs[0][0]
+		mine := j.pes[0].heap
+		ops := []queue.Op{
+			{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(mine), Length: 16_384},
+			{Code: queue.CodePut, PE: 1, Dest: at(65536), Local: address(mine), Length: 100},
+			{Code: queue.CodePWide, PE: 1, Dest: at(8), Value: 5},
+			{Code: queue.CodePPair, PE: 1, Dest: at(16), Value: 5, Value2: 6},
+			{Code: queue.CodeAMO, PE: 1, Dest: at(8), Kind: uint8(OpAdd), Width: 3, Value: 1},
+			{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(mine), Length: 8192, Kind: uint8(OpAdd), Signal: 1, SignalAt: at(8)},
+			{Code: queue.CodeFence},
+			{Code: queue.CodeQuiet},
 		}
-		for range 40 {
-			j.consumers[0].Drain()
-			j.pes[0].Poll()
-			j.pes[1].Poll()
+		round := func() {
+			for i := range ops {
+				rig.Push(&ops[i])
+			}
+			for range 40 {
+				if j.consumers[0].calm() {
+					j.inC(0)
+				}
+				j.consumers[0].Drain()
+				j.pes[0].Poll()
+				j.pes[1].Poll()
+			}
 		}
-	}
-	for range 100 {
-		round()
-	}
-	if n := testing.AllocsPerRun(100, round); n > 0 {
-		t.Errorf("%v allocations a round", n)
-	}
-	j.clean()
+		for range 100 {
+			round()
+		}
+		if n := testing.AllocsPerRun(100, round); n > 0 {
+			t.Errorf("%v allocations a round", n)
+		}
+		j.clean()
+	})
 }

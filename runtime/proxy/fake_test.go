@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/express/expresstest"
 )
 
 // mode is how a network of the tests behaves.
@@ -19,6 +20,7 @@ type mode struct {
 	caps    fabric.Caps
 	again   int               // percent of the posts that are refused
 	credits int               // operations under way from one endpoint, 0: any number
+	native  bool              // C can post and poll, too
 	delay   int               // most polls from one stage of an operation to the next
 	fail    func(*work) int32 // the error that an operation ends with; nil: none fail
 	stuck   func(*work) bool  // whether an operation does not move; nil: all do
@@ -80,6 +82,7 @@ type end struct {
 	wake    chan struct{}
 	came    bool // something arrived since the last Wait
 	closed  bool
+	box     *expresstest.Box // where C posts; nil: C cannot
 
 	// For the tests of the loop.
 	polls, waits int
@@ -484,7 +487,7 @@ func (w *network) idle() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range w.ends {
-		if len(e.queue) > 0 || len(e.inbox) > 0 {
+		if len(e.queue) > 0 || len(e.inbox) > 0 || e.box != nil && e.box.Held() > 0 {
 			return false
 		}
 	}

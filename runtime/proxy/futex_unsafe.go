@@ -49,8 +49,10 @@ func (e *Engine) nap() {
 // Napping is the word that the engine's thread sleeps on while callers poll.
 func (e *Engine) Napping() *uint32 { return e.wakers.Napping }
 
-// Rouse ends the sleep of the engine's thread, from any thread.
+// Rouse ends the sleep of the engine's thread, or its stay in C, from any
+// thread.
 func (e *Engine) Rouse() {
+	atomic.StoreUint32(&e.Attention, 1)
 	atomic.StoreUint32(e.wakers.Napping, 0)
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(e.wakers.Napping)), futexWake, 1, 0, 0, 0)
 	e.prov.Wake()

@@ -126,7 +126,7 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*c
 			segment.Heap = unsafe.Pointer(&p.card.device[0])
 		}
 		var err error
-		p.Engine, err = New(p.end, i, n, segment,
+		p.Engine, err = New(p.end.provider(seed), i, n, segment,
 			Wakers{Lock: &p.words[0], Pollers: &p.words[1], Napping: &p.words[4], Sleepers: &p.words[2], Wakes: &p.words[3]},
 			func(err error) { p.fatals = append(p.fatals, err) })
 		if err != nil {

@@ -89,6 +89,7 @@ func (e *Engine) Loop() {
 // Stop ends Loop and waits for it. The lock must not be held.
 func (e *Engine) Stop() {
 	e.stopping.Store(true)
+	atomic.StoreUint32(&e.Attention, 1)
 	e.prov.Wake()
 	<-e.stopped
 }

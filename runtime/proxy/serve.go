@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem/runtime/proxy/express"
 	"libshmem/runtime/proxy/wait"
 )
 
@@ -42,6 +43,9 @@ type serveState struct {
 // device tells whether kernels produce, which cannot wake the loop.
 func (e *Engine) Attach(c *Consumer, device bool) {
 	c.device = device
+	if c.lane != nil {
+		c.lane.Yields(!device)
+	}
 	e.consumer.Store(c)
 	e.Rouse()
 }
@@ -49,8 +53,9 @@ func (e *Engine) Attach(c *Consumer, device bool) {
 // serve does one turn of the loop for an engine with rings.
 func (e *Engine) serve(c *Consumer) error {
 	s := &c.serve
-	if !e.lockInTurn() {
-		return nil
+	inC, held, err := e.serveInC(c)
+	if err != nil || !held && !e.lockInTurn() {
+		return err
 	}
 	did := c.Drain()
 	n, err := e.Poll()
@@ -60,7 +65,10 @@ func (e *Engine) serve(c *Consumer) error {
 		return err
 	}
 	now := time.Now()
-	c.watch(now)
+	c.watch(now, inC)
+	if inC.Taken+inC.Completed > 0 {
+		s.worked = now.Add(-inC.Idle)
+	}
 	if did+n > 0 {
 		s.worked = now
 		return nil
@@ -69,11 +77,7 @@ func (e *Engine) serve(c *Consumer) error {
 	if c.ending.Load() {
 		return e.endConsumer(c)
 	}
-	spin := hostSpin
-	if c.device {
-		spin = deviceSpin
-	}
-	if now.Sub(s.worked) < spin {
+	if now.Sub(s.worked) < c.spin() {
 		if !c.device {
 			pause() // others may have more to do on this processor
 		}
@@ -85,6 +89,14 @@ func (e *Engine) serve(c *Consumer) error {
 		return nil
 	}
 	return e.sleepWith(c)
+}
+
+// spin is how long the proxy looks for more work before it sleeps.
+func (c *Consumer) spin() time.Duration {
+	if c.device {
+		return deviceSpin
+	}
+	return hostSpin
 }
 
 // lockInTurn takes the lock among callers that post without a pause: each time
@@ -126,6 +138,7 @@ func (e *Engine) endConsumer(c *Consumer) error {
 		if c.looker != nil {
 			c.looker.Close()
 		}
+		c.closeLane()
 		close(c.ended)
 	default:
 		pause()
@@ -245,9 +258,9 @@ func (c *Consumer) pushed() bool {
 
 // watch notices that the thread did not run for a while although it did not
 // sleep.
-func (c *Consumer) watch(now time.Time) {
+func (c *Consumer) watch(now time.Time, inC express.Account) {
 	s := &c.serve
-	gap := now.Sub(s.looked)
+	gap := max(now.Sub(s.looked)-inC.Ran, inC.Gap)
 	first := s.looked.IsZero()
 	s.looked = now
 	if first || gap < late {

@@ -15,9 +15,9 @@ import (
 )
 
 // served is a job of two PEs whose loops run; the first has rings.
-func served(t *testing.T, rings int, device bool, stall time.Duration) (*ringJob, *Consumer) {
+func served(t *testing.T, m mode, rings int, device bool, stall time.Duration) (*ringJob, *Consumer) {
 	t.Helper()
-	j := newRingJob(t, modes[1], 1, 2, rings, 1<<16)
+	j := newRingJob(t, m, 1, 2, rings, 1<<16)
 	c := j.consumers[0]
 	var mu sync.Mutex
 	c.report = func(err error) {
@@ -55,94 +55,100 @@ func passed(word *uint64, p uint64) bool { return int64(atomic.LoadUint64(word)-
 // TestServe has threads push into the rings of a running proxy, which falls
 // asleep in between, and holds that nothing is lost and no wake-up is.
 func TestServe(t *testing.T) {
-	for _, device := range []bool{false, true} {
-		j, c := served(t, 2, device, 0)
-		const threads, each = 4, 300
-		var wg sync.WaitGroup
-		for id := range threads {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
-				g := j.rigs[0][id%2]
-				for i := range each {
-					pushAwake(j.pes[0].Engine, g, &queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(id * 8), Kind: uint8(OpAdd), Width: 3, Value: 1})
-					if i%30 != 29 {
-						continue
+	eachWay(t, modes[1], func(t *testing.T, m mode) {
+		for _, device := range []bool{false, true} {
+			j, c := served(t, m, 2, device, 0)
+			const threads, each = 4, 300
+			var wg sync.WaitGroup
+			for id := range threads {
+				wg.Add(1)
+				go func() {
+					defer wg.Done()
+					g := j.rigs[0][id%2]
+					for i := range each {
+						pushAwake(j.pes[0].Engine, g, &queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(id * 8), Kind: uint8(OpAdd), Width: 3, Value: 1})
+						if i%30 != 29 {
+							continue
+						}
+						p := pushAwake(j.pes[0].Engine, g, &queue.Op{Code: queue.CodeQuiet})
+						eventually(t, "quiet", func() bool { return passed(&g.Line.Done, p) })
+						time.Sleep(time.Duration(id) * time.Millisecond) // some find it asleep
 					}
-					p := pushAwake(j.pes[0].Engine, g, &queue.Op{Code: queue.CodeQuiet})
-					eventually(t, "quiet", func() bool { return passed(&g.Line.Done, p) })
-					time.Sleep(time.Duration(id) * time.Millisecond) // some find it asleep
-				}
-			}()
-		}
-		wg.Wait()
-		j.end(c)
-		for id := range threads {
-			if got := binary.NativeEndian.Uint64(j.pes[1].heap[id*8:]); got != each {
-				t.Errorf("device %v: thread %d added %d times, %d arrived", device, id, each, got)
+				}()
 			}
+			wg.Wait()
+			j.end(c)
+			for id := range threads {
+				if got := binary.NativeEndian.Uint64(j.pes[1].heap[id*8:]); got != each {
+					t.Errorf("device %v: thread %d added %d times, %d arrived", device, id, each, got)
+				}
+			}
+			if len(j.reports[0]) > 0 && !device {
+				t.Errorf("reports: %v", j.reports[0])
+			}
+			j.close()
 		}
-		if len(j.reports[0]) > 0 && !device {
-			t.Errorf("reports: %v", j.reports[0])
-		}
-		j.close()
-	}
+	})
 }
 
 // TestFinishCompletes holds that what was pushed before Finish has arrived after
 // it, without a quiet.
 func TestFinishCompletes(t *testing.T) {
-	j, c := served(t, 1, false, 0)
-	g := j.rigs[0][0]
-	for range 3 * testSlots {
-		pushAwake(j.pes[0].Engine, g, &queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 3, Value: 1})
-	}
-	c.Finish()
-	if got := binary.NativeEndian.Uint64(j.pes[1].heap); got != 3*testSlots {
-		t.Errorf("%d of %d arrived", got, 3*testSlots)
-	}
-	for _, p := range j.pes {
-		p.Stop()
-	}
-	j.close()
+	eachWay(t, modes[1], func(t *testing.T, m mode) {
+		j, c := served(t, m, 1, false, 0)
+		g := j.rigs[0][0]
+		for range 3 * testSlots {
+			pushAwake(j.pes[0].Engine, g, &queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 3, Value: 1})
+		}
+		c.Finish()
+		if got := binary.NativeEndian.Uint64(j.pes[1].heap); got != 3*testSlots {
+			t.Errorf("%d of %d arrived", got, 3*testSlots)
+		}
+		for _, p := range j.pes {
+			p.Stop()
+		}
+		j.close()
+	})
 }
 
 // TestStalledRing has a producer take a position and never fill it: the ring is
 // named, and the other one goes on.
 func TestStalledRing(t *testing.T) {
-	j, c := served(t, 2, false, 50*time.Millisecond)
-	dead, alive := j.rigs[0][1], j.rigs[0][0]
-	hole := dead.Take(1)
-	pushAwake(j.pes[0].Engine, dead, &queue.Op{Code: queue.CodeP, PE: 1, Dest: at(8), Value: 1})
-	var said string
-	eventually(t, "a report", func() bool {
-		p := pushAwake(j.pes[0].Engine, alive, &queue.Op{Code: queue.CodeP, PE: 1, Dest: at(0), Value: 1})
-		for !passed(&alive.Line.Tail, p) {
-			time.Sleep(time.Millisecond)
-		}
-		time.Sleep(20 * time.Millisecond) // it looks when there is nothing to do
-		j.pes[0].locked(func() {
-			if len(j.reports[0]) > 0 {
-				said = j.reports[0][0].Error()
+	eachWay(t, modes[1], func(t *testing.T, m mode) {
+		j, c := served(t, m, 2, false, 50*time.Millisecond)
+		dead, alive := j.rigs[0][1], j.rigs[0][0]
+		hole := dead.Take(1)
+		pushAwake(j.pes[0].Engine, dead, &queue.Op{Code: queue.CodeP, PE: 1, Dest: at(8), Value: 1})
+		var said string
+		eventually(t, "a report", func() bool {
+			p := pushAwake(j.pes[0].Engine, alive, &queue.Op{Code: queue.CodeP, PE: 1, Dest: at(0), Value: 1})
+			for !passed(&alive.Line.Tail, p) {
+				time.Sleep(time.Millisecond)
 			}
+			time.Sleep(20 * time.Millisecond) // it looks when there is nothing to do
+			j.pes[0].locked(func() {
+				if len(j.reports[0]) > 0 {
+					said = j.reports[0][0].Error()
+				}
+			})
+			return said != ""
 		})
-		return said != ""
+		if !strings.Contains(said, "ring 1: stands at position 0 for") {
+			t.Errorf("report %q", said)
+		}
+		if atomic.LoadUint64(&dead.Line.Tail) != 0 {
+			t.Error("the position was passed")
+		}
+		dead.Store(hole, &queue.Op{Code: queue.CodeNop}) // it was only slow
+		j.end(c)
+		if len(j.reports[0]) != 1 {
+			t.Errorf("%d reports of one place: %v", len(j.reports[0]), j.reports[0])
+		}
+		if j.pes[1].heap[8] != 1 {
+			t.Error("what was behind it got lost")
+		}
+		j.close()
 	})
-	if !strings.Contains(said, "ring 1: stands at position 0 for") {
-		t.Errorf("report %q", said)
-	}
-	if atomic.LoadUint64(&dead.Line.Tail) != 0 {
-		t.Error("the position was passed")
-	}
-	dead.Store(hole, &queue.Op{Code: queue.CodeNop}) // it was only slow
-	j.end(c)
-	if len(j.reports[0]) != 1 {
-		t.Errorf("%d reports of one place: %v", len(j.reports[0]), j.reports[0])
-	}
-	if j.pes[1].heap[8] != 1 {
-		t.Error("what was behind it got lost")
-	}
-	j.close()
 }
 
 // BenchmarkIdle is how much of a processor a proxy uses that has had nothing to

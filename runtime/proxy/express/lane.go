@@ -75,8 +75,7 @@ type Config struct {
 	Self, Poll, Recv, Inject     unsafe.Pointer
 	Lock, Wanted, Sleepers, Wake *uint32
 	Rings                        []Ring
-	Batch                        int  // operations of one ring between two looks at the others
-	Yields                       bool // give way when nothing comes
+	Batch                        int // operations of one ring between two looks at the others
 }
 
 // Lane is one loop. Its memory is C's.
@@ -100,9 +99,6 @@ func New(c Config) *Lane {
 	l.rings = (*C.struct_shmemi_lane_ring)(C.calloc(C.size_t(n), C.sizeof_struct_shmemi_lane_ring))
 	l.positions = (*C.uint64_t)(C.calloc(C.size_t(n), 8))
 	l.ring_count, l.batch = C.uint32_t(len(c.Rings)), C.uint32_t(c.Batch)
-	if c.Yields {
-		l.yields = 1
-	}
 	rings := unsafe.Slice(l.rings, n)
 	for i, r := range c.Rings {
 		rings[i].slots = (*C.uint64_t)(r.Slots)
@@ -121,11 +117,16 @@ func (l *Lane) Close() {
 }
 
 // Alone says whether the PE has no other consumer.
-func (l *Lane) Alone(alone bool) {
-	l.c.alone = 0
-	if alone {
-		l.c.alone = 1
+func (l *Lane) Alone(alone bool) { l.c.alone = number(alone) }
+
+// Yields says whether the loop gives way when nothing comes.
+func (l *Lane) Yields(yields bool) { l.c.yields = number(yields) }
+
+func number(b bool) C.uint32_t {
+	if b {
+		return 1
 	}
+	return 0
 }
 
 // Reason is why Run returned.
@@ -182,6 +183,11 @@ func (l *Lane) Completions() (first unsafe.Pointer, n int) {
 // Local names memory outside the segment that operations may read. The latest
 // few are known.
 func (l *Lane) Local(begin, end uint64) {
+	for _, a := range l.c.areas {
+		if uint64(a.begin) == begin && uint64(a.end) == end {
+			return
+		}
+	}
 	a := &l.c.areas[l.areas%len(l.c.areas)]
 	a.begin, a.end = C.uint64_t(begin), C.uint64_t(end)
 	l.areas++

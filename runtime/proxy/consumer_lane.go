@@ -1,0 +1,128 @@
+package proxy
+
+import (
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/queue"
+	"libshmem/runtime/proxy/express"
+)
+
+// laneTime bounds a stay in C: what Go looks at by the clock, which is in
+// milliseconds, comes a little later than without.
+const laneTime = 5 * time.Millisecond
+
+// openLane makes the loop in C, where the provider has what it takes.
+func (c *Consumer) openLane() {
+	e := c.e
+	n := e.prov.Native()
+	if n.Poll == nil || n.Recv == nil || n.Inject == nil || e.MaxInject < headerSize {
+		return
+	}
+	config := express.Config{
+		Express: unsafe.Pointer(e.Express), Self: n.Self, Poll: n.Poll, Recv: n.Recv, Inject: n.Inject,
+		Lock: e.wakers.Lock, Wanted: e.wakers.Wanted, Sleepers: e.wakers.Sleepers, Wake: e.wakers.Wakes,
+		Batch: drainBatch,
+	}
+	for _, s := range c.rings {
+		m := s.ring.Memory()
+		config.Rings = append(config.Rings, express.Ring{
+			Slots: m.Slots, Line: unsafe.Pointer(m.Line), Replies: m.Replies, Log2Slots: uint32(bits.TrailingZeros64(s.ring.Slots())),
+		})
+	}
+	c.lane = express.New(config)
+	c.lane.Alone(true)
+}
+
+func (c *Consumer) closeLane() {
+	if c.lane != nil {
+		c.lane.Close()
+		c.lane = nil
+	}
+}
+
+// calm tells whether C may serve the rings: nothing waits for room, and what the
+// order waits for comes by a completion or with attention.
+func (c *Consumer) calm() bool {
+	if c.lane == nil || c.holds() || c.ending.Load() || c.e.stopping.Load() {
+		return false
+	}
+	o := &c.order
+	return o.phase == quiets || o.phase == settled && o.asked.Load() == o.covers
+}
+
+// run lets C serve the rings until there is something for Go. held: the lock is,
+// for completions came in whose turn Go is.
+//
+// Preconditions: calm, and the lock is not held.
+func (c *Consumer) run(limit, spin time.Duration) (a express.Account, held bool, err error) {
+	c.forget()
+	for i, s := range c.rings {
+		c.lane.Positions[i] = s.ring.Position()
+	}
+	ticket := uint64(0)
+	if c.order.phase == quiets {
+		ticket = uint64(c.order.ticket)
+	}
+	reason := c.lane.Run(limit, spin, c.answers.seen, ticket)
+	for i, s := range c.rings {
+		s.ring.Seek(c.lane.Positions[i])
+	}
+	a = c.lane.Account()
+	c.taken += uint64(a.Taken)
+	switch reason {
+	case express.Completion:
+		first, n := c.lane.Completions()
+		c.e.Complete(unsafe.Slice((*fabric.Completion)(first), n))
+		return a, true, nil
+	case express.Error:
+		return a, false, fmt.Errorf("poll the network: error %d of libfabric", a.Failure)
+	}
+	return a, false, nil
+}
+
+// serveInC is the part of a turn that C does, when it may.
+func (e *Engine) serveInC(c *Consumer) (a express.Account, held bool, err error) {
+	// Before the looks at what it announces: that is set first.
+	if atomic.LoadUint32(&e.Attention) != 0 {
+		atomic.StoreUint32(&e.Attention, 0)
+	}
+	if !c.calm() {
+		return a, false, nil
+	}
+	s := &c.serve
+	spin := c.spin()
+	if s.looked.IsZero() {
+		spin = 0 // it has just slept
+	} else {
+		spin = max(spin-s.looked.Sub(s.worked), 0)
+	}
+	a, held, err = c.run(laneTime, spin)
+	if a.Ran > laneTime/5 {
+		e.binding.turns = 0 // the goroutine may have come back on another thread
+	}
+	return a, held, err
+}
+
+// learn tells C of local memory that an operation was found to read.
+func (c *Consumer) learn(op *queue.Op) {
+	if c.lane == nil || op.Code == queue.CodeGet || op.Length > uint64(c.e.MaxInject) {
+		return
+	}
+	c.forget()
+	if begin, end, ok := c.locals.around(op.Local); ok {
+		c.lane.Local(begin, end)
+	}
+}
+
+// forget takes that back when memory may have been unmapped since.
+func (c *Consumer) forget() {
+	if v := c.locals.version.Load(); v != c.localsSeen {
+		c.localsSeen = v
+		c.lane.Forget()
+	}
+}
