@@ -56,6 +56,8 @@ type Consumer struct {
 
 	lane       *express.Lane // the loop in C; nil: the provider is Go only
 	localsSeen uint64        // version of locals that it knows
+	misses     int           // it found what is Go's, so many times that
+	alone      int           // Go goes on alone for so many turns
 
 	stall    time.Duration // how long a ring may stand still; 0: for ever
 	watched  time.Time
@@ -133,6 +135,9 @@ func (c *Consumer) Drain() int {
 		// What comes next may be posted in C, which knows epochs only.
 		c.e.Fence()
 		c.epochFor = c.fences
+	}
+	if did == 0 {
+		c.alone = 0
 	}
 	return did + c.order.advance(c)
 }

@@ -2,20 +2,29 @@ package proxy
 
 import (
 	"testing"
+	"time"
 
 	"libshmem/fabric"
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
+	"libshmem/runtime/proxy/express/expresstest"
 )
 
 // BenchmarkConsumer is what an operation costs the proxy from its slots in the
 // ring to its completion, over a network that costs nothing. Storing the slots
 // is not in the time.
 func BenchmarkConsumer(b *testing.B) {
-	const npes, batch = 9, 512
-	e := newNull(b, npes, fabric.Caps{
+	caps := fabric.Caps{
 		MaxMessage: 1 << 30, MaxInject: 64, WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true,
-	})
+	}
+	b.Run("go", func(b *testing.B) { benchConsumer(b, newNull(b, benchPEs, caps)) })
+	b.Run("c", func(b *testing.B) { benchConsumer(b, newNullOn(b, expresstest.NewNull(nil, caps), benchPEs)) })
+}
+
+const benchPEs = 9
+
+func benchConsumer(b *testing.B, e *Engine) {
+	const npes, batch = benchPEs, 512
 	heap := uint64(uintptr(e.segment.Base))
 	for _, row := range []struct {
 		name string
@@ -23,10 +32,12 @@ func BenchmarkConsumer(b *testing.B) {
 	}{
 		{"p4", queue.Op{Code: queue.CodeP, Dest: internal, Width: 2, Value: 7}},
 		{"p8", queue.Op{Code: queue.CodePWide, Dest: internal, Value: 7}},
+		{"p16", queue.Op{Code: queue.CodePPair, Dest: internal, Value: 7}},
 		{"add", queue.Op{Code: queue.CodeAMO, Dest: internal, Kind: uint8(OpAdd), Width: 3, Value: 1}},
 		{"put8", queue.Op{Code: queue.CodePut, Dest: internal, Local: heap, Length: 8}},
 		{"put4096", queue.Op{Code: queue.CodePut, Dest: internal, Local: heap, Length: 4096}},
 		{"put4096_signal", queue.Op{Code: queue.CodePutSignal, Dest: internal, Local: heap, Length: 4096, Kind: uint8(OpAdd), Signal: 1, SignalAt: internal + 8192}},
+		{"put8_signal", queue.Op{Code: queue.CodePutSignal, Dest: internal, Local: heap, Length: 8, Kind: uint8(OpAdd), Signal: 1, SignalAt: internal + 8192}},
 		{"nop", queue.Op{Code: queue.CodeNop}},
 	} {
 		b.Run(row.name, func(b *testing.B) {
@@ -48,6 +59,11 @@ func BenchmarkConsumer(b *testing.B) {
 				head := rig.Near.Head
 				b.StartTimer()
 				for rig.Line.Tail != head || len(c.waiting) > 0 {
+					if _, held, err := c.turnInC(time.Second, 0); err != nil {
+						b.Fatal(err)
+					} else if held {
+						e.unlock()
+					}
 					c.Drain()
 					if _, err := e.Poll(); err != nil {
 						b.Fatal(err)

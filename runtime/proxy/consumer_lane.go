@@ -85,14 +85,35 @@ func (c *Consumer) run(limit, spin time.Duration) (a express.Account, held bool,
 	return a, false, nil
 }
 
+// mostAlone is how many turns Go goes on alone at most.
+const mostAlone = 15
+
+// turnInC lets C serve the rings when it may. Where it finds only what is Go's,
+// large puts for example, Go goes on alone for some turns, in which a look of C's
+// would be for nothing.
+func (c *Consumer) turnInC(limit, spin time.Duration) (a express.Account, held bool, err error) {
+	if c.alone > 0 {
+		c.alone--
+		return a, false, nil
+	}
+	if !c.calm() {
+		return a, false, nil
+	}
+	a, held, err = c.run(limit, spin)
+	if a.Taken > 0 || !a.Left {
+		c.misses = 0
+		return a, held, err
+	}
+	c.misses = min(2*c.misses+1, mostAlone)
+	c.alone = c.misses
+	return a, held, err
+}
+
 // serveInC is the part of a turn that C does, when it may.
 func (e *Engine) serveInC(c *Consumer) (a express.Account, held bool, err error) {
 	// Before the looks at what it announces: that is set first.
 	if atomic.LoadUint32(&e.Attention) != 0 {
 		atomic.StoreUint32(&e.Attention, 0)
-	}
-	if !c.calm() {
-		return a, false, nil
 	}
 	s := &c.serve
 	spin := c.spin()
@@ -101,7 +122,7 @@ func (e *Engine) serveInC(c *Consumer) (a express.Account, held bool, err error)
 	} else {
 		spin = max(spin-s.looked.Sub(s.worked), 0)
 	}
-	a, held, err = c.run(laneTime, spin)
+	a, held, err = c.turnInC(laneTime, spin)
 	if a.Ran > laneTime/5 {
 		e.binding.turns = 0 // the goroutine may have come back on another thread
 	}

@@ -92,9 +92,13 @@ func (n *null) Close() error                        { return nil }
 
 // newNull is an engine over a null network, with memory of 1 MiB.
 func newNull(t testing.TB, npes int, caps fabric.Caps) *Engine {
+	return newNullOn(t, &null{caps: caps}, npes)
+}
+
+func newNullOn(t testing.TB, prov fabric.Provider, npes int) *Engine {
 	memory := guarded(t, internal+1<<20)
 	var words [5]uint32
-	e, err := New(&null{caps: caps}, 0, npes,
+	e, err := New(prov, 0, npes,
 		Segment{Base: unsafe.Pointer(&memory[0]), Internal: internal, Size: uint64(len(memory))},
 		Wakers{Lock: &words[0], Pollers: &words[1], Napping: &words[4], Sleepers: &words[2], Wakes: &words[3]},
 		func(err error) { t.Fatal(err) })

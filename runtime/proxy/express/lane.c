@@ -306,6 +306,7 @@ static inline int turn(struct shmemi_lane *l, int *reason)
     for (uint32_t i = 0; i < l->ring_count; i++)
         did += (int)drain(l, i, &left);
     l->taken += (uint64_t)did;
+    l->left = left;
     int n = l->native.poll(l->native.self, l->completions, SHMEMI_LANE_COMPLETIONS);
     if (n < 0) {
         unlock(l);
@@ -349,6 +350,7 @@ int shmemi_lane_run(struct shmemi_lane *l)
     int64_t last = begin, worked = begin;
     bool did = false; /* since last */
     l->taken = l->completed = 0;
+    l->left = 0;
     l->gap = 0;
     for (uint32_t turns = 1;; turns++) {
         int reason = SHMEMI_LANE_ATTENTION;

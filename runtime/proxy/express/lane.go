@@ -162,6 +162,7 @@ type Account struct {
 	Idle      time.Duration // since it found work last, or since it began
 	Gap       time.Duration // the longest time that it may not have been running
 	Failure   int           // the provider's, after Error
+	Left      bool          // the next operation of some ring is Go's
 }
 
 // Account tells about the last Run.
@@ -170,7 +171,7 @@ func (l *Lane) Account() Account {
 	return Account{
 		Taken: int(c.taken), Completed: int(c.completed),
 		Ran: time.Duration(c.ran), Idle: time.Duration(c.idle), Gap: time.Duration(c.gap),
-		Failure: int(c.error),
+		Failure: int(c.error), Left: c.left != 0,
 	}
 }
 
