@@ -1,0 +1,327 @@
+/*
+ * colls.cu: each collective of kernels, in each type, by a thread, a warp and a
+ * block, several in a row without anything between them, of lengths that need one
+ * chunk and more.
+ *
+ * shmemrun -n 2 colls
+ */
+#include "try.h"
+
+namespace kernels
+{
+
+constexpr int CALLS = 5, ROUNDS = 30;
+constexpr size_t LONGEST = 20000; /* elements; of 8 bytes three chunks */
+constexpr size_t BLOCK = 2000;    /* the most of a block that each PE has */
+
+BOTH size_t length_of(int call, bool reduction)
+{
+    const size_t lengths[CALLS] = {7, 1, 250, 2000, 0};
+    return call == 3 && reduction ? LONGEST : lengths[call];
+}
+
+enum ids {
+#define ID(name, T, bytes, scope) id_##name,
+    TEST_broadcast(ID) TEST_fcollect(ID) TEST_alltoall(ID) TEST_sum_reduce(ID) TEST_prod_reduce(ID)
+        TEST_min_reduce(ID) TEST_max_reduce(ID) TEST_and_reduce(ID) TEST_or_reduce(ID)
+            TEST_xor_reduce(ID) TEST_barrier_all(ID) TEST_barrier(ID) TEST_sync_all(ID)
+                TEST_team_sync(ID) TEST_sync(ID)
+#ifndef EMULATED
+                    TEST_broadcast_late(ID) TEST_fcollect_late(ID) TEST_alltoall_late(ID)
+                        TEST_sum_reduce_late(ID) TEST_prod_reduce_late(ID) TEST_min_reduce_late(ID)
+                            TEST_max_reduce_late(ID)
+#endif
+};
+
+struct row {
+    int id;
+    const char *name;
+    size_t bytes;
+    int scope;
+};
+#define ROW(name, T, bytes, scope) {id_##name, #name, bytes, scope},
+
+KERNEL move_all(int id, char *dest, char *source, size_t room, int pes, int *bad)
+{
+    for (int i = 0; i < CALLS; i++) {
+        char *d = dest + (size_t)i * room;
+        const char *s = source + (size_t)i * room;
+        size_t n = length_of(i, false);
+        int status = 1;
+        switch (id) {
+#define CASE(name, T, bytes, scope)                                                                \
+    case id_##name:                                                                                \
+        status = name(SHMEM_TEAM_WORLD, (T *)d, (const T *)s, n, i % pes);                         \
+        break;
+            TEST_broadcast(CASE)
+#ifndef EMULATED
+            TEST_broadcast_late(CASE)
+#endif
+#undef CASE
+#define CASE(name, T, bytes, scope)                                                                \
+    case id_##name:                                                                                \
+        status = name(SHMEM_TEAM_WORLD, (T *)d, (const T *)s, n);                                  \
+        break;
+            TEST_fcollect(CASE) TEST_alltoall(CASE)
+#ifndef EMULATED
+            TEST_fcollect_late(CASE) TEST_alltoall_late(CASE)
+#endif
+        }
+        if (status != 0)
+            *bad = 1;
+    }
+}
+
+/* The last of them in place. */
+KERNEL reduce_all(int id, char *dest, char *source, size_t room, int *bad)
+{
+    for (int i = 0; i < CALLS; i++) {
+        char *d = dest + (size_t)i * room;
+        const char *s = i == 2 ? d : source + (size_t)i * room;
+        size_t n = length_of(i, true);
+        int status = 1;
+        switch (id) {
+            TEST_sum_reduce(CASE) TEST_prod_reduce(CASE) TEST_min_reduce(CASE)
+            TEST_max_reduce(CASE) TEST_and_reduce(CASE) TEST_or_reduce(CASE) TEST_xor_reduce(CASE)
+#ifndef EMULATED
+            TEST_sum_reduce_late(CASE) TEST_prod_reduce_late(CASE) TEST_min_reduce_late(CASE)
+            TEST_max_reduce_late(CASE)
+#endif
+#undef CASE
+        }
+        if (status != 0)
+            *bad = 1;
+    }
+}
+
+/*
+ * Each PE writes the round to all, and after the call finds no PE behind. The
+ * calls that complete nothing get a quiet first.
+ */
+KERNEL meet_all(int id, bool completes, long *slots, int me, int pes, int *bad)
+{
+    for (long round = 1; round <= ROUNDS; round++) {
+        if (threadIdx.x == 0) {
+            for (int pe = 0; pe < pes; pe++)
+                shmem_long_p(slots + me, round, pe);
+            if (!completes)
+                shmem_quiet();
+        }
+        int status = 0;
+        switch (id) {
+#define CASE(name, T, bytes, scope)                                                                \
+    case id_##name:                                                                                \
+        name();                                                                                    \
+        break;
+            TEST_barrier_all(CASE) TEST_sync_all(CASE)
+#undef CASE
+#define CASE(name, T, bytes, scope)                                                                \
+    case id_##name:                                                                                \
+        status = name(SHMEM_TEAM_WORLD) + (name(SHMEM_TEAM_INVALID) == 0);                         \
+        break;
+            TEST_barrier(CASE) TEST_team_sync(CASE) TEST_sync(CASE)
+#undef CASE
+        }
+        long looked = 0;
+        for (int pe = 0; threadIdx.x == 0 && pe < pes; pe++)
+            if (!shmem_long_test(slots + pe, SHMEM_CMP_GE, round))
+                looked++;
+        if (status != 0 || looked != 0)
+            *bad = 1;
+    }
+}
+
+struct bench {
+    char *dest, *source;
+    long *slots;
+    int *bad;
+    size_t room;
+    std::vector<char> made, have;
+
+    void begin(void)
+    {
+        copy_memory(dest, made.data(), CALLS * room);
+        copy_memory(source, made.data(), CALLS * room);
+        int none = 0;
+        copy_memory(bad, &none, sizeof none);
+        shmem_barrier_all();
+    }
+    void finish(const char *name)
+    {
+        int n;
+        shmem_barrier_all();
+        copy_memory(have.data(), dest, CALLS * room);
+        copy_memory(&n, bad, sizeof n);
+        expect(n == 0, std::string(name) + ": a call failed");
+    }
+};
+
+void moves(bench *b, const row *rows, size_t count)
+{
+    for (const row *r = rows; r < rows + count; r++) {
+        bool one = strstr(r->name, "broadcast"), every = strstr(r->name, "alltoall");
+        for (size_t k = 0; k < CALLS * b->room; k++)
+            b->made[k] = (char)pattern(me, (int)(k / b->room), k % b->room);
+        b->begin();
+        LAUNCH(threads_of(r->scope), move_all, r->id, b->dest, b->source, b->room, pes, b->bad);
+        b->finish(r->name);
+        for (int i = 0; i < CALLS; i++) {
+            size_t n = length_of(i, false) * r->bytes, bad = 0;
+            size_t all = one ? n : n * (size_t)pes;
+            for (size_t k = 0; k < all + 64; k++) {
+                int from = k >= all ? me : one ? i % pes : (int)(k / n);
+                size_t at = k >= all || one ? k : every ? (size_t)me * n + k % n : k % n;
+                bad += (unsigned char)b->have[(size_t)i * b->room + k] != pattern(from, i, at);
+            }
+            expect(bad == 0, std::string(r->name) + ": call " + std::to_string(i) + ": " +
+                                 std::to_string(bad) + " wrong bytes");
+        }
+    }
+}
+
+enum { SUM, PROD, MIN, MAX, AND, OR, XOR };
+
+int operand(int op, int pe, size_t i)
+{
+    switch (op) {
+    case SUM:
+        return (int)(i * 7 + (size_t)pe * 3) % 11;
+    case PROD:
+        return 1 + ((int)(i + (size_t)pe) % 4 == 0);
+    case MIN:
+    case MAX:
+        return (int)(i * 13 + (size_t)pe * 5) % 17;
+    default:
+        return (int)(i * 37 + (size_t)pe * 91) & 0x7f;
+    }
+}
+
+int combined(int op, size_t i)
+{
+    int v = operand(op, 0, i);
+    for (int pe = 1; pe < pes; pe++) {
+        int w = operand(op, pe, i);
+        switch (op) {
+        case SUM:
+            v += w;
+            break;
+        case PROD:
+            v *= w;
+            break;
+        case MIN:
+            v = w < v ? w : v;
+            break;
+        case MAX:
+            v = w > v ? w : v;
+            break;
+        case AND:
+            v &= w;
+            break;
+        case OR:
+            v |= w;
+            break;
+        case XOR:
+            v ^= w;
+        }
+    }
+    return v;
+}
+
+template <class T> void reduction(bench *b, const row &r, int op)
+{
+    for (int i = 0; i < CALLS; i++)
+        for (size_t k = 0; k < LONGEST; k++) {
+            T v = (T)(float)operand(op, me, k + (size_t)i);
+            memcpy(b->made.data() + (size_t)i * b->room + k * sizeof v, &v, sizeof v);
+        }
+    b->begin();
+    LAUNCH(threads_of(r.scope), reduce_all, r.id, b->dest, b->source, b->room, b->bad);
+    b->finish(r.name);
+    for (int i = 0; i < CALLS; i++) {
+        size_t n = length_of(i, true), bad = 0;
+        for (size_t k = 0; k < n + 2 && k < LONGEST; k++) {
+            T v, want = (T)(float)(k < n ? combined(op, k + (size_t)i)
+                                         : operand(op, me, k + (size_t)i));
+            memcpy(&v, b->have.data() + (size_t)i * b->room + k * sizeof v, sizeof v);
+            bad += memcmp(&v, &want, sizeof v) != 0;
+        }
+        expect(bad == 0, std::string(r.name) + ": call " + std::to_string(i) + ": " +
+                             std::to_string(bad) + " wrong elements");
+    }
+}
+
+void meetings(bench *b, const row *rows, size_t count)
+{
+    for (const row *r = rows; r < rows + count; r++) {
+        std::vector<long> none((size_t)pes, 0);
+        copy_memory(b->slots, none.data(), sizeof(long) * none.size());
+        b->begin();
+        LAUNCH(threads_of(r->scope), meet_all, r->id, strstr(r->name, "barrier") != nullptr,
+               b->slots, me, pes, b->bad);
+        b->finish(r->name);
+    }
+}
+
+void run(void)
+{
+    bench b;
+    b.room = (size_t)pes * BLOCK * 8 + LONGEST * 8 + 64;
+    b.dest = (char *)shmem_align(128, CALLS * b.room);
+    b.source = (char *)shmem_align(128, CALLS * b.room);
+    b.slots = (long *)shmem_align(128, sizeof(long) * (size_t)pes);
+    b.bad = (int *)(void *)own_memory(sizeof(int));
+    b.made.assign(CALLS * b.room, 0);
+    b.have.resize(CALLS * b.room);
+
+    const row meets[] = {TEST_barrier_all(ROW) TEST_barrier(ROW) TEST_sync_all(ROW)
+                             TEST_team_sync(ROW) TEST_sync(ROW)};
+    meetings(&b, meets, sizeof meets / sizeof *meets);
+    const row all[] = {TEST_broadcast(ROW) TEST_fcollect(ROW) TEST_alltoall(ROW)
+#ifndef EMULATED
+                           TEST_broadcast_late(ROW) TEST_fcollect_late(ROW) TEST_alltoall_late(ROW)
+#endif
+    };
+    moves(&b, all, sizeof all / sizeof *all);
+#define REDUCE(name, T, bytes, scope) reduction<T>(&b, row{id_##name, #name, bytes, scope}, OP);
+#define OP SUM
+    TEST_sum_reduce(REDUCE)
+#ifndef EMULATED
+    TEST_sum_reduce_late(REDUCE)
+#endif
+#undef OP
+#define OP PROD
+    TEST_prod_reduce(REDUCE)
+#ifndef EMULATED
+    TEST_prod_reduce_late(REDUCE)
+#endif
+#undef OP
+#define OP MIN
+    TEST_min_reduce(REDUCE)
+#ifndef EMULATED
+    TEST_min_reduce_late(REDUCE)
+#endif
+#undef OP
+#define OP MAX
+    TEST_max_reduce(REDUCE)
+#ifndef EMULATED
+    TEST_max_reduce_late(REDUCE)
+#endif
+#undef OP
+#define OP AND
+    TEST_and_reduce(REDUCE)
+#undef OP
+#define OP OR
+    TEST_or_reduce(REDUCE)
+#undef OP
+#define OP XOR
+    TEST_xor_reduce(REDUCE)
+}
+
+} // namespace kernels
+
+int main(void)
+{
+    begin("colls");
+    kernels::run();
+    return end();
+}
