@@ -58,6 +58,10 @@ runtime/heap: runtime/shmerr
     # can run it a million times
 runtime/heap/hostmem: runtime/heap runtime/shmerr
     # maps memory and hands descriptors over a socket; bytes of no meaning
+runtime/heap/pass: runtime/shmerr
+    # sockets and descriptors, of whatever
+runtime/heap/devmem: runtime/gpu runtime/heap/pass runtime/shmerr
+    # heaps of a device that is handed to it, so that a test can give it another
 runtime/gpu: runtime/shmerr
     # memory for rings, of a device that is handed to it: which driver, or that
     # of a test, is picked above

@@ -1,0 +1,318 @@
+package devmem
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"libshmem/runtime/heap/pass"
+	"libshmem/runtime/shmerr"
+)
+
+// protocol changes with note.
+const protocol = "shmem-devmem-1"
+
+// note is what a PE tells each other in a round. Rounds are counted, so that
+// one that another version, or another call, has in mind is noticed.
+type note struct {
+	Protocol string
+	PE       int
+	Round    int
+	Fault    string        `json:",omitempty"` // why this PE cannot go on
+	Status   shmerr.Status `json:",omitempty"` // the kind of that
+
+	Hello  *hello  `json:",omitempty"`
+	Growth *growth `json:",omitempty"`
+	Whole  *whole  `json:",omitempty"`
+}
+
+// hello is the first note.
+type hello struct {
+	Size, Align uint64
+	Way         Way
+	UUID        string // of the GPU
+	Granule     uint64 // of VMM; 0 where the GPU has none
+	NoVMM       string // and why
+}
+
+// growth offers a chunk, whose descriptor comes with the note.
+type growth struct{ From, To uint64 }
+
+// whole offers a heap for IPC.
+type whole struct {
+	Shared []byte
+	Begin  uint64 // where in the memory the heap is
+}
+
+// links are the connections to the other PEs.
+type links struct {
+	plan  Plan
+	conns []*pass.Conn // by index; nil for this PE
+	round int
+
+	// broken is why no round can follow: a PE is gone, or late, and would be
+	// taken for a later round's.
+	broken error
+}
+
+func (k *links) close() error {
+	var errs []error
+	for i, c := range k.conns {
+		if c != nil {
+			errs = append(errs, c.Close())
+			k.conns[i] = nil
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return &shmerr.Error{Op: "close", Object: "sockets for the symmetric heap", Cause: shmerr.Causef(shmerr.ErrSystem, "%w", err)}
+	}
+	return nil
+}
+
+// meet connects every PE with every other and exchanges the first notes: each
+// dials those before it, whose listeners queue it, and accepts those behind it.
+func meet(l *pass.Listener, p Plan, mine hello) (*links, []hello, error) {
+	k := &links{plan: p, conns: make([]*pass.Conn, len(p.PEs))}
+	hellos := make([]hello, len(p.PEs))
+	hellos[p.Me] = mine
+	if err := k.meet(l, hellos); err != nil {
+		return nil, nil, errors.Join(err, k.close())
+	}
+	return k, hellos, nil
+}
+
+func (k *links) meet(l *pass.Listener, hellos []hello) error {
+	p, deadline := k.plan, time.Now().Add(k.plan.Timeout)
+	text, err := k.encode(note{Hello: &hellos[p.Me]})
+	if err != nil {
+		return err
+	}
+	for i := range p.Me {
+		c, err := pass.Dial(p.PEs[i].Socket, deadline)
+		if err == nil {
+			k.conns[i] = c
+			err = c.Send(text, nil, deadline)
+		}
+		if err != nil {
+			return k.peerError("meet", i, err)
+		}
+	}
+	for i := range p.Me {
+		n, files, err := k.receive(i, deadline)
+		pass.CloseAll(files)
+		if err == nil && n.Hello == nil {
+			err = shmerr.Causef(shmerr.ErrVersion, "it does not say what it has")
+		}
+		if err != nil {
+			return k.peerError("meet", i, err)
+		}
+		hellos[i] = *n.Hello
+	}
+	return k.accept(l, text, hellos, deadline)
+}
+
+// accept waits for the PEs behind this one. Whoever else connects is turned
+// away.
+func (k *links) accept(l *pass.Listener, text []byte, hellos []hello, deadline time.Time) error {
+	var away error
+	for missing := len(k.conns) - 1 - k.plan.Me; missing > 0; {
+		c, err := l.Accept(deadline)
+		var stranger pass.TurnedAway
+		switch {
+		case errors.As(err, &stranger):
+			away = err
+			continue
+		case errors.Is(err, shmerr.ErrTimeout):
+			return k.nobody(away)
+		case err != nil:
+			return &shmerr.Error{Op: "meet", Object: "the other PEs of the node", Cause: err}
+		}
+		n, files, err := decode(c, deadline)
+		pass.CloseAll(files)
+		i := k.indexOf(n)
+		if err != nil || i < 0 {
+			away = errors.Join(shmerr.Causef(shmerr.ErrVersion, "what connected is no PE of this job"), err, c.Close())
+			continue
+		}
+		k.conns[i] = c
+		hellos[i] = *n.Hello
+		missing--
+		if err := c.Send(text, nil, deadline); err != nil {
+			return k.peerError("meet", i, err)
+		}
+	}
+	return nil
+}
+
+// indexOf is the PE behind this one that a first note is of, or -1.
+func (k *links) indexOf(n note) int {
+	if n.Protocol != protocol || n.Round != 0 || n.Hello == nil {
+		return -1
+	}
+	for i := k.plan.Me + 1; i < len(k.conns); i++ {
+		if k.plan.PEs[i].PE == n.PE && k.conns[i] == nil {
+			return i
+		}
+	}
+	return -1
+}
+
+// nobody is the error when not all came.
+func (k *links) nobody(away error) error {
+	var missing []int
+	for i := k.plan.Me + 1; i < len(k.conns); i++ {
+		if k.conns[i] == nil {
+			missing = append(missing, k.plan.PEs[i].PE)
+		}
+	}
+	cause := fmt.Sprintf("PEs %v did not come within %v", missing, k.plan.Timeout)
+	if away != nil {
+		cause += ", and one was turned away: " + away.Error()
+	}
+	return &shmerr.Error{Op: "meet", Object: "the other PEs of the node", Cause: shmerr.Causef(shmerr.ErrTimeout, "%s", cause), Remedy: late}
+}
+
+const late = "see what it does, or raise SHMEM_BOOTSTRAP_TIMEOUT"
+
+func (k *links) peerError(op string, i int, err error) error {
+	e := &shmerr.Error{Op: op, Object: fmt.Sprintf("PE %d for the symmetric heap", k.plan.PEs[i].PE), Cause: err}
+	switch {
+	case errors.Is(err, shmerr.ErrTimeout):
+		e.Cause, e.Remedy = shmerr.Causef(shmerr.ErrTimeout, "nothing came within %v", k.plan.Timeout), late
+	case errors.Is(err, shmerr.ErrPeerLost):
+		e.Remedy = "see why it ended; PEs in different network namespaces need different SHMEM_HOST_ID"
+	}
+	return e
+}
+
+func (k *links) encode(n note) ([]byte, error) {
+	n.Protocol, n.PE, n.Round = protocol, k.plan.PEs[k.plan.Me].PE, k.round
+	if len(n.Fault) > maxFault {
+		n.Fault = n.Fault[:maxFault] + "..."
+	}
+	text, err := json.Marshal(n)
+	if err != nil {
+		return nil, &shmerr.Error{Op: "encode", Object: "a note for other PEs", Cause: shmerr.Causef(shmerr.ErrInternal, "%w", err)}
+	}
+	return text, nil
+}
+
+// maxFault keeps a note within a message, whatever JSON makes of its letters.
+const maxFault = pass.MaxMessage/6 - 200
+
+func decode(c *pass.Conn, deadline time.Time) (note, []int, error) {
+	var n note
+	text, files, err := c.Receive(deadline)
+	if err != nil {
+		return n, nil, err
+	}
+	if err := json.Unmarshal(text, &n); err != nil || n.Protocol != protocol {
+		pass.CloseAll(files)
+		return n, nil, shmerr.Causef(shmerr.ErrVersion, "what it sent, %d bytes, is not of this version of the library", len(text))
+	}
+	return n, files, nil
+}
+
+// receive takes this round's note of a PE.
+func (k *links) receive(i int, deadline time.Time) (note, []int, error) {
+	n, files, err := decode(k.conns[i], deadline)
+	if err == nil && (n.Round != k.round || n.PE != k.plan.PEs[i].PE) {
+		pass.CloseAll(files)
+		return n, nil, shmerr.Causef(shmerr.ErrInternal, "PE %d is in round %d and this one in round %d", n.PE, n.Round, k.round)
+	}
+	return n, files, err
+}
+
+// reply is what a PE told in a round.
+type reply struct {
+	note
+	files []int
+}
+
+// tell exchanges notes: each PE sends its own to all, with a descriptor where
+// fd is not -1, and gets those of all. It does so whatever fails, so that the
+// others need not wait for what will not come. The caller owns the descriptors,
+// also after an error, which says that a PE did not answer: no round can follow.
+func (k *links) tell(n note, fd int) ([]reply, error) {
+	replies := make([]reply, len(k.conns))
+	k.round++
+	deadline := time.Now().Add(k.plan.Timeout)
+	text, err := k.encode(n)
+	if err != nil {
+		k.broken = err
+		return replies, err
+	}
+	var files []int
+	if fd >= 0 {
+		files = []int{fd}
+	}
+	var errs []error
+	lost := make([]bool, len(k.conns))
+	for i, c := range k.conns {
+		if c == nil {
+			continue
+		}
+		if err := c.Send(text, files, deadline); err != nil {
+			errs, lost[i] = append(errs, k.peerError("tell", i, err)), true
+		}
+	}
+	for i, c := range k.conns {
+		if c == nil || lost[i] {
+			continue
+		}
+		n, files, err := k.receive(i, deadline)
+		if err != nil {
+			errs = append(errs, k.peerError("hear", i, err))
+			continue
+		}
+		replies[i] = reply{n, files}
+	}
+	if err := errors.Join(errs...); err != nil && k.broken == nil {
+		k.broken = err
+	}
+	return replies, errors.Join(errs...)
+}
+
+// agree ends a growth: all PEs learn whether all have done their part. The
+// answer is nil on all of them or, but for PEs that are lost, an error on all.
+// News is what of this PE's error the others do not know yet.
+func (k *links) agree(mine, news error) error {
+	var n note
+	n.fail(news)
+	replies, err := k.tell(n, -1)
+	errs := []error{mine, err}
+	for i := range replies {
+		pass.CloseAll(replies[i].files)
+		errs = append(errs, k.fault(i, replies[i].note))
+	}
+	return errors.Join(errs...)
+}
+
+// fail puts an error into a note.
+func (n *note) fail(err error) {
+	if err != nil {
+		n.Fault, n.Status = oneLine(err), shmerr.StatusOf(err)
+	}
+}
+
+// PeerError is what failed at another PE.
+type PeerError struct {
+	PE     int
+	Text   string
+	Status shmerr.Status
+}
+
+func (e *PeerError) Error() string { return fmt.Sprintf("PE %d: %s", e.PE, e.Text) }
+
+// Is makes it of the kind that it was there.
+func (e *PeerError) Is(target error) bool {
+	return e.Status != shmerr.OK && shmerr.StatusOf(target) == e.Status
+}
+
+func (k *links) fault(i int, n note) error {
+	if n.Fault == "" {
+		return nil
+	}
+	return &PeerError{PE: k.plan.PEs[i].PE, Text: n.Fault, Status: n.Status}
+}

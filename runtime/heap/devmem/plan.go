@@ -1,0 +1,116 @@
+package devmem
+
+import (
+	"fmt"
+	"time"
+
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/shmerr"
+)
+
+// Way is how the memory of a heap is got and shared.
+type Way uint8
+
+// The ways.
+const (
+	Auto Way = iota // VMM, and IPC where that does not work
+	VMM             // memory and addresses apart, in chunks, by descriptors
+	IPC             // one allocation, by CUDA's IPC
+)
+
+var wayNames = [...]string{Auto: "auto", VMM: "vmm", IPC: "ipc"}
+
+func (w Way) String() string { return wayNames[w] }
+
+// ParseWay reads a setting.
+func ParseWay(s string) (Way, error) {
+	for w, name := range wayNames {
+		if s == name {
+			return Way(w), nil
+		}
+	}
+	return Auto, &shmerr.Error{
+		Op: "choose", Object: fmt.Sprintf("the way %q to GPU memory", s), Cause: shmerr.Causef(shmerr.ErrSetting, "there is no such way"),
+		Remedy: "use auto, vmm or ipc",
+	}
+}
+
+// Plan says what the heaps of a node are. All PEs have the same, but for Me.
+type Plan struct {
+	Size    uint64 // bytes of the user heap of each PE
+	Align   uint64 // it begins at a multiple of it, a power of two
+	PEs     []Peer // those of the node whose heap is in GPU memory
+	Me      int    // index in PEs
+	Way     Way
+	Timeout time.Duration // of each step that waits for other PEs
+}
+
+// Peer is a PE and where it listens.
+type Peer struct {
+	PE     int
+	Socket string
+}
+
+// Step is by how much heaps grow at least: a growth costs a round of messages
+// between the PEs and, for each of them, a mapping, and what is committed and
+// not used is lost to the GPU's other users. Where so much is not left, a heap
+// grows by what is asked for.
+const Step = 32 << 20
+
+// Device is a GPU as this package needs it; *cuda.Device is one. Sizes are in
+// bytes, and what an error says of the device names it.
+type Device interface {
+	Name() string
+	Facts() gpu.Facts
+	// Reaches says whether the GPU with that UUID has memory for this one's
+	// loads and stores; known is false where only a trial shows.
+	Reaches(uuid string) (yes, known bool, err error)
+
+	Granularity() (uint64, error)
+	Reserve(n, align uint64) (gpu.Address, error)
+	Unreserve(a gpu.Address, n uint64) error
+	CreateChunk(n uint64) (gpu.Chunk, error)
+	ReleaseChunk(gpu.Chunk) error
+	ShareChunk(gpu.Chunk) (fd int, err error)
+	TakeChunk(fd int) (gpu.Chunk, error)
+	MapChunk(a gpu.Address, n uint64, c gpu.Chunk) error
+	UnmapChunk(a gpu.Address, n uint64) error
+
+	Alloc(n uint64) (gpu.Address, error)
+	Free(gpu.Address) error
+	Share(gpu.Address) (gpu.Shared, error)
+	OpenShared(gpu.Shared) (gpu.Address, error)
+	CloseShared(gpu.Address) error
+}
+
+// check refuses a plan that is a mistake of the caller.
+func (p Plan) check() error {
+	if p.Size == 0 || p.Align == 0 || p.Align&(p.Align-1) != 0 || p.Me < 0 || p.Me >= len(p.PEs) || p.Way > IPC {
+		return p.refuse(shmerr.Causef(shmerr.ErrInternal, "size %d, alignment %d, PE %d of %d, way %d", p.Size, p.Align, p.Me, len(p.PEs), p.Way), "")
+	}
+	return nil
+}
+
+func (p Plan) refuse(cause error, remedy string) error {
+	return &shmerr.Error{Op: "reserve", Object: p.String(), Cause: cause, Remedy: remedy}
+}
+
+// String names the plan by the setting behind it.
+func (p Plan) String() string {
+	return fmt.Sprintf("SHMEM_SYMMETRIC_SIZE of %s in GPU memory", amount(p.Size))
+}
+
+func roundUp(n, unit uint64) uint64 { return (n + unit - 1) / unit * unit }
+
+// amount prints bytes for people.
+func amount(n uint64) string {
+	f, unit := float64(n), 0
+	for f >= 1024 && unit < 4 {
+		f /= 1024
+		unit++
+	}
+	if unit == 0 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%.1f %s", f, [...]string{"", "KiB", "MiB", "GiB", "TiB"}[unit])
+}

@@ -1,0 +1,237 @@
+// Package pass connects processes of one user on one node by sockets that carry
+// descriptors: those of memory that they share.
+//
+// It knows nothing of what is sent. A Listener and a Conn have one owner; no
+// function starts a thread, and each that waits has a deadline.
+package pass
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/shmerr"
+)
+
+// MaxMessage bounds a message, and MaxFiles its descriptors.
+const (
+	MaxMessage = 8 << 10
+	MaxFiles   = 4
+)
+
+// Listener is a socket with an abstract name, which needs no file and
+// disappears with it. The name can be read by everyone on the machine, so both
+// sides compare user ids.
+type Listener struct {
+	fd   int
+	name string
+	uid  uint32
+}
+
+// Listen opens the socket. From now on that many peers may connect, before
+// anybody accepts them.
+func Listen(peers int) (*Listener, error) {
+	uid := uint32(os.Geteuid())
+	var random [16]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return nil, fail("name", object, shmerr.Causef(shmerr.ErrSystem, "%w", err), "")
+	}
+	l := &Listener{name: fmt.Sprintf("shmem-%d-%s", uid, hex.EncodeToString(random[:])), uid: uid}
+	var err error
+	if l.fd, err = socket(); err != nil {
+		return nil, err
+	}
+	if err = unix.Bind(l.fd, address(l.name)); err == nil {
+		err = unix.Listen(l.fd, max(peers, 1))
+	}
+	if err != nil {
+		_ = l.Close()
+		return nil, fail("listen at", "@"+l.name, shmerr.Causef(shmerr.ErrSystem, "%w", err), "")
+	}
+	return l, nil
+}
+
+// Name is what peers dial.
+func (l *Listener) Name() string { return l.name }
+
+// Close closes the socket; peers that were not accepted are cut off.
+func (l *Listener) Close() error { return unix.Close(l.fd) }
+
+// Conn is a connection. Messages keep their bounds.
+type Conn struct{ fd int }
+
+// Close closes the connection. The peer can still read what was sent.
+func (c *Conn) Close() error { return unix.Close(c.fd) }
+
+// TurnedAway is a peer that was not accepted; the next one may be.
+type TurnedAway struct{ error }
+
+// Unwrap is the reason.
+func (e TurnedAway) Unwrap() error { return e.error }
+
+// Accept waits for a peer. The error is a TurnedAway where one came that is not
+// of this user, and of the kind ErrTimeout where none came.
+func (l *Listener) Accept(deadline time.Time) (*Conn, error) {
+	if err := wait(l.fd, unix.POLLIN, deadline); err != nil {
+		return nil, err
+	}
+	fd, _, err := unix.Accept4(l.fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.EINTR) {
+		return nil, TurnedAway{shmerr.Causef(shmerr.ErrPeerLost, "it went away")}
+	}
+	if err != nil {
+		return nil, shmerr.Causef(shmerr.ErrSystem, "accept: %w", err)
+	}
+	if err := checkUser(fd, l.uid); err != nil {
+		_ = unix.Close(fd)
+		return nil, TurnedAway{err}
+	}
+	return &Conn{fd}, nil
+}
+
+// Dial connects to a listener of this user.
+func Dial(name string, deadline time.Time) (*Conn, error) {
+	fd, err := socket()
+	if err != nil {
+		return nil, err
+	}
+	if err := connect(fd, name, deadline); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	if err := checkUser(fd, uint32(os.Geteuid())); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	return &Conn{fd}, nil
+}
+
+// connect waits while the queue of the listener is full.
+func connect(fd int, name string, deadline time.Time) error {
+	for {
+		err := unix.Connect(fd, address(name))
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			if time.Now().After(deadline) {
+				return shmerr.Causef(shmerr.ErrTimeout, "its queue stayed full")
+			}
+			time.Sleep(time.Millisecond)
+		default:
+			return shmerr.Causef(shmerr.ErrPeerLost, "connect: %w", err)
+		}
+	}
+}
+
+// Send sends a message with descriptors, which stay the caller's.
+func (c *Conn) Send(message []byte, files []int, deadline time.Time) error {
+	var rights []byte
+	if len(files) > 0 {
+		rights = unix.UnixRights(files...)
+	}
+	for {
+		err := unix.Sendmsg(c.fd, message, rights, nil, unix.MSG_NOSIGNAL)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			if err := wait(c.fd, unix.POLLOUT, deadline); err != nil {
+				return err
+			}
+		case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET):
+			return shmerr.Causef(shmerr.ErrPeerLost, "its process closed the connection")
+		default:
+			return shmerr.Causef(shmerr.ErrSystem, "sendmsg: %w", err)
+		}
+	}
+}
+
+// Receive waits for a message. The descriptors that came with it are the
+// caller's; after an error there are none.
+func (c *Conn) Receive(deadline time.Time) (message []byte, files []int, err error) {
+	if err := wait(c.fd, unix.POLLIN, deadline); err != nil {
+		return nil, nil, err
+	}
+	message, control := make([]byte, MaxMessage+1), make([]byte, unix.CmsgSpace(4*MaxFiles))
+	n, nc, flags, _, err := unix.Recvmsg(c.fd, message, control, unix.MSG_CMSG_CLOEXEC)
+	if errors.Is(err, unix.ECONNRESET) || (err == nil && n == 0) {
+		return nil, nil, shmerr.Causef(shmerr.ErrPeerLost, "its process closed the connection")
+	}
+	if err != nil {
+		return nil, nil, shmerr.Causef(shmerr.ErrSystem, "recvmsg: %w", err)
+	}
+	if parts, err := unix.ParseSocketControlMessage(control[:nc]); err == nil {
+		for i := range parts {
+			fds, _ := unix.ParseUnixRights(&parts[i])
+			files = append(files, fds...)
+		}
+	}
+	if flags&(unix.MSG_CTRUNC|unix.MSG_TRUNC) != 0 || n > MaxMessage {
+		CloseAll(files)
+		return nil, nil, shmerr.Causef(shmerr.ErrVersion, "its message is longer than %d bytes or has more than %d descriptors", MaxMessage, MaxFiles)
+	}
+	return message[:n], files, nil
+}
+
+// CloseAll closes descriptors that nobody wants.
+func CloseAll(files []int) {
+	for _, fd := range files {
+		_ = unix.Close(fd)
+	}
+}
+
+// checkUser compares the user at the other end with uid.
+func checkUser(fd int, uid uint32) error {
+	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return shmerr.Causef(shmerr.ErrSystem, "SO_PEERCRED: %w", err)
+	}
+	if peer.Uid != uid {
+		return shmerr.Causef(shmerr.ErrSystem, "process %d runs as user %d, this one as user %d", peer.Pid, peer.Uid, uid)
+	}
+	return nil
+}
+
+// wait returns when the socket is ready, or ErrTimeout.
+func wait(fd int, events int16, deadline time.Time) error {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: events}}
+	for {
+		// Asked once more when the time is over: the process may have slept.
+		left := max(time.Until(deadline), 0)
+		// Rounded up, or the last millisecond is a busy loop.
+		n, err := unix.Poll(fds, int((min(left, time.Hour)+time.Millisecond-1)/time.Millisecond))
+		switch {
+		case n > 0:
+			return nil
+		case err != nil && !errors.Is(err, unix.EINTR):
+			return shmerr.Causef(shmerr.ErrSystem, "poll: %w", err)
+		case left == 0:
+			return shmerr.ErrTimeout
+		}
+	}
+}
+
+func socket() (int, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, fail("open", object, shmerr.Causef(shmerr.ErrSystem, "%w", err), "raise the limit by ulimit -n")
+	}
+	return fd, nil
+}
+
+// address is that of an abstract name: x/sys turns the @ into a zero byte.
+func address(name string) *unix.SockaddrUnix { return &unix.SockaddrUnix{Name: "@" + name} }
+
+const object = "a socket for the symmetric heap"
+
+func fail(op, object string, cause error, remedy string) error {
+	return &shmerr.Error{Op: op, Object: object, Cause: cause, Remedy: remedy}
+}
