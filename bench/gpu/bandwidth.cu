@@ -5,7 +5,8 @@
  * are: one kernel goes over the bytes again and again.
  *
  * bandwidth [put] [get] [each] [best]
- *   each     puts with a quiet of every block after each pass over the bytes
+ *   each     with a quiet of every block after each pass over the bytes, without
+ *            which a get may be answered by a cache from the pass before
  *   best     also with other numbers of blocks and threads than the figure's
  */
 #include "names.h"
@@ -38,10 +39,22 @@ __global__ void compare(const uint32_t *p, size_t words, uint32_t salt, unsigned
             atomicAdd(wrong, 1u);
 }
 
-enum kind { PUT, GET, PUT_EACH };
+enum kind { PUT, GET, PUT_EACH, GET_EACH };
 
+__host__ __device__ constexpr bool gets(kind k)
+{
+    return k == GET || k == GET_EACH;
+}
+
+__host__ __device__ constexpr bool quiets(kind k)
+{
+    return k == PUT_EACH || k == GET_EACH;
+}
+
+// Bounds, so that 1024 threads start however much either library inlines.
 template <kind K>
-__global__ void move(char *to, const char *from, size_t bytes, int repeat, int peer)
+__global__ void __launch_bounds__(1024)
+    move(char *to, const char *from, size_t bytes, int repeat, int peer)
 {
     // Shares are whole 16-byte words, so the last blocks may have none.
     size_t share = (bytes / 16 + gridDim.x - 1) / gridDim.x * 16;
@@ -49,14 +62,14 @@ __global__ void move(char *to, const char *from, size_t bytes, int repeat, int p
     if (n == 0)
         return;
     for (int i = 0; i < repeat; ++i) {
-        if (K == GET)
+        if (gets(K))
             get<BLOCK>(to + begin, from + begin, n, peer);
         else
             put<BLOCK>(to + begin, from + begin, n, peer);
-        if (K == PUT_EACH)
+        if (quiets(K))
             quiet<BLOCK>();
     }
-    if (K != PUT_EACH)
+    if (!quiets(K))
         quiet<BLOCK>();
 }
 
@@ -80,7 +93,7 @@ struct bench {
         static const size_t total = strtoull(setting("BENCH_BYTES", "268435456"), nullptr, 0);
         int repeat = (int)std::max<size_t>(3, std::min<size_t>(2000, total / bytes));
         uint32_t salt = (uint32_t)(bytes + ctas * 31 + threads);
-        int source = K == GET ? 1 : 0;
+        int source = gets(K) ? 1 : 0;
         fill<<<64, 256>>>((uint32_t *)from, bytes / 4, salt + (uint32_t)shmem_my_pe());
         need(cudaMemset(to, 0, bytes), "clear the target");
         need(cudaDeviceSynchronize(), "fill the source");
@@ -140,8 +153,10 @@ int main(int argc, char **argv)
         group<PUT>(b, "put", best);
     if (wanted(names, "get"))
         group<GET>(b, "get", best);
-    if (wanted(names, "each"))
+    if (wanted(names, "each")) {
         group<PUT_EACH>(b, "put, quiet each pass", false);
+        group<GET_EACH>(b, "get, quiet each pass", false);
+    }
     shmem_finalize();
     return 0;
 }

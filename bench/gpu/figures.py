@@ -136,19 +136,22 @@ def figures():
                     most=True,
                     probe=("copy", variant, n, 32, 1024, "bw"),
                     factor=0.9,
+                    # NVSHMEM's get in a row is no get: the first-level cache answers it, at
+                    # up to 3200 GB/s. With a quiet each pass it is.
+                    beat=name == "put",
+                )
+            )
+    for name in ("put", "get"):
+        for n in (64 << 10, 256 << 10, 1 << 20, 32 << 20):
+            out.append(
+                Figure(
+                    f"the same {name} with a quiet each pass, {size(n)}",
+                    "GB/s",
+                    (f"{name}, quiet each pass", "block", n, 32, 1024),
+                    most=True,
                     beat=True,
                 )
             )
-    for n in (64 << 10, 256 << 10, 1 << 20, 32 << 20):
-        out.append(
-            Figure(
-                f"the same put with a quiet each pass, {size(n)}",
-                "GB/s",
-                ("put, quiet each pass", "block", n, 32, 1024),
-                most=True,
-                beat=True,
-            )
-        )
     fence = ("atomic", "store_then_fence", 8, 1, 1, "latency_avg")
     out.append(
         Figure(
