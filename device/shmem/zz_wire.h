@@ -57,7 +57,19 @@
 #define SHMEMI_WAY_ANY 0 /* by one block, over any route */
 #define SHMEMI_WAY_PACKED 1 /* to PEs that are all reached directly, each word with its flag */
 #define SHMEMI_WAY_SPREAD 2 /* to PEs that are all reached directly, by many blocks */
-#define SHMEMI_SIGNED 1073741824 /* in width: of a signed type */
+#define SHMEMI_SIGNED 256 /* a signed integer */
+#define SHMEMI_REAL 512 /* a floating-point number */
+#define SHMEMI_F16 514 /* a half */
+#define SHMEMI_BF16 1538 /* a bfloat16 */
+#define SHMEMI_F32 516 /* a float */
+#define SHMEMI_F64 520 /* a double */
+#define SHMEMI_REDUCE_SUM 1 /* the sum */
+#define SHMEMI_REDUCE_PROD 2 /* the product */
+#define SHMEMI_REDUCE_MIN 3 /* the least */
+#define SHMEMI_REDUCE_MAX 4 /* the greatest */
+#define SHMEMI_REDUCE_AND 5 /* the bits that all have */
+#define SHMEMI_REDUCE_OR 6 /* the bits that any has */
+#define SHMEMI_REDUCE_XOR 7 /* the bits that an odd number has */
 #define SHMEMI_IMAGE_PES 128 /* PEs whose address a kernel finds in constant memory */
 
 /* Operations, and how many slots each takes. */
@@ -272,9 +284,9 @@ struct shmemi_stream_call {
     uint64_t signal; /* a signal word, or which of several words do not count */
     uint64_t value; /* to store, to signal, or to compare with */
     int32_t pe; /* the other PE, or the one that broadcasts */
-    int32_t op; /* SHMEM_SIGNAL_... or SHMEM_CMP_... */
+    int32_t op; /* SHMEM_SIGNAL_..., SHMEM_CMP_... or SHMEMI_REDUCE_... */
     uint32_t call; /* which call, for reports: SHMEMI_CALL_... */
-    uint32_t width; /* bytes of an element, and SHMEMI_SIGNED */
+    uint32_t width; /* bytes of an element, and SHMEMI_SIGNED or SHMEMI_REAL */
     uint32_t way; /* SHMEMI_WAY_... */
     uint32_t nbi; /* 1: the next quiet completes it */
 };

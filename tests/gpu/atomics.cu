@@ -45,33 +45,35 @@ KERNEL apply(int id, char *object, const char *operand, const char *cond, char *
         break;
         TEST_atomic_fetch(CASE) TEST_atomic_fetch_inc(CASE)
 #ifndef EMULATED
-        TEST_atomic_fetch_late(CASE)
+            TEST_atomic_fetch_late(CASE)
 #endif
 #undef CASE
 #define CASE(name, T, bytes, scope)                                                                \
     case id_##name:                                                                                \
         name((T *)(void *)object, pe);                                                             \
         break;
-        TEST_atomic_inc(CASE)
+                TEST_atomic_inc(CASE)
 #undef CASE
 #define CASE(name, T, bytes, scope)                                                                \
     case id_##name:                                                                                \
         name((T *)(void *)object, *(const T *)(const void *)operand, pe);                          \
         break;
-        TEST_atomic_set(CASE) TEST_atomic_add(CASE) TEST_atomic_and(CASE) TEST_atomic_or(CASE)
-        TEST_atomic_xor(CASE) TEST_atomic_add_x(CASE)
+                    TEST_atomic_set(CASE) TEST_atomic_add(CASE) TEST_atomic_and(CASE)
+                        TEST_atomic_or(CASE) TEST_atomic_xor(CASE) TEST_atomic_add_x(CASE)
 #ifndef EMULATED
-        TEST_atomic_set_late(CASE) TEST_atomic_add_x_late(CASE)
+                            TEST_atomic_set_late(CASE) TEST_atomic_add_x_late(CASE)
 #endif
 #undef CASE
 #define CASE(name, T, bytes, scope)                                                                \
     case id_##name:                                                                                \
         *(T *)(void *)old = name((T *)(void *)object, *(const T *)(const void *)operand, pe);      \
         break;
-        TEST_atomic_swap(CASE) TEST_atomic_fetch_add(CASE) TEST_atomic_fetch_and(CASE)
-        TEST_atomic_fetch_or(CASE) TEST_atomic_fetch_xor(CASE) TEST_atomic_fetch_add_x(CASE)
+                                TEST_atomic_swap(CASE) TEST_atomic_fetch_add(CASE)
+                                    TEST_atomic_fetch_and(CASE) TEST_atomic_fetch_or(CASE)
+                                        TEST_atomic_fetch_xor(CASE) TEST_atomic_fetch_add_x(CASE)
 #ifndef EMULATED
-        TEST_atomic_swap_late(CASE) TEST_atomic_fetch_add_x_late(CASE)
+                                            TEST_atomic_swap_late(CASE)
+                                                TEST_atomic_fetch_add_x_late(CASE)
 #endif
 #undef CASE
 #define CASE(name, T, bytes, scope)                                                                \
@@ -79,7 +81,7 @@ KERNEL apply(int id, char *object, const char *operand, const char *cond, char *
         *(T *)(void *)old = name((T *)(void *)object, *(const T *)(const void *)cond,              \
                                  *(const T *)(const void *)operand, pe);                           \
         break;
-        TEST_atomic_compare_swap(CASE)
+                                                    TEST_atomic_compare_swap(CASE)
 #undef CASE
     }
     shmem_quiet();
@@ -108,9 +110,9 @@ int model(int op, int have, int v)
 }
 
 struct bench {
-    char *object;                 /* symmetric: the object between two others */
+    char *object;                  /* symmetric: the object between two others */
     char *operand, *cond, *answer; /* of this GPU */
-    long *sums;                   /* symmetric */
+    long *sums;                    /* symmetric */
 };
 
 template <class T> void put_value(char *at, int v)
@@ -176,65 +178,67 @@ void run(void)
 #define OP FETCH
     TEST_atomic_fetch(ONE)
 #ifndef EMULATED
-    TEST_atomic_fetch_late(ONE)
+        TEST_atomic_fetch_late(ONE)
 #endif
 #undef OP
 #define OP SET
-    TEST_atomic_swap(ONE)
+            TEST_atomic_swap(ONE)
 #ifndef EMULATED
-    TEST_atomic_swap_late(ONE)
+                TEST_atomic_swap_late(ONE)
 #endif
 #undef OP
 #define OP CSWAP
-    TEST_atomic_compare_swap(ONE)
+                    TEST_atomic_compare_swap(ONE)
 #undef OP
 #define OP ADD
-    TEST_atomic_fetch_add(ONE) TEST_atomic_fetch_add_x(ONE)
+                        TEST_atomic_fetch_add(ONE) TEST_atomic_fetch_add_x(ONE)
 #ifndef EMULATED
-    TEST_atomic_fetch_add_x_late(ONE)
+                            TEST_atomic_fetch_add_x_late(ONE)
 #endif
 #undef OP
 #define OP AND
-    TEST_atomic_fetch_and(ONE)
+                                TEST_atomic_fetch_and(ONE)
 #undef OP
 #define OP OR
-    TEST_atomic_fetch_or(ONE)
+                                    TEST_atomic_fetch_or(ONE)
 #undef OP
 #define OP XOR
-    TEST_atomic_fetch_xor(ONE)
+                                        TEST_atomic_fetch_xor(ONE)
 #undef OP
 #undef ANSWERS
 #define ANSWERS false
 #define OP SET
-    TEST_atomic_set(ONE)
+                                            TEST_atomic_set(ONE)
 #ifndef EMULATED
-    TEST_atomic_set_late(ONE)
+                                                TEST_atomic_set_late(ONE)
 #endif
 #undef OP
 #define OP ADD
-    TEST_atomic_add(ONE) TEST_atomic_add_x(ONE)
+                                                    TEST_atomic_add(ONE) TEST_atomic_add_x(ONE)
 #ifndef EMULATED
-    TEST_atomic_add_x_late(ONE)
+                                                        TEST_atomic_add_x_late(ONE)
 #endif
 #undef OP
 #define OP AND
-    TEST_atomic_and(ONE)
+                                                            TEST_atomic_and(ONE)
 #undef OP
 #define OP OR
-    TEST_atomic_or(ONE)
+                                                                TEST_atomic_or(ONE)
 #undef OP
 #define OP XOR
-    TEST_atomic_xor(ONE)
+                                                                    TEST_atomic_xor(ONE)
 #undef OP
 #undef INC
 #define INC true
 #define OP ADD
-    TEST_atomic_inc(ONE)
+                                                                        TEST_atomic_inc(ONE)
 #undef ANSWERS
 #define ANSWERS true
-    TEST_atomic_fetch_inc(ONE)
+                                                                            TEST_atomic_fetch_inc(
+                                                                                ONE)
 
-    const int times = 50;
+                                                                                const int times =
+                                                                                    50;
     const long each = (long)threads_of(block) * times * pes;
     std::vector<char> none(128, 0);
     copy_memory(b.sums, none.data(), 128);

@@ -55,16 +55,16 @@ KERNEL move_all(int id, char *dest, char *source, size_t room, int pes, int *bad
         break;
             TEST_broadcast(CASE)
 #ifndef EMULATED
-            TEST_broadcast_late(CASE)
+                TEST_broadcast_late(CASE)
 #endif
 #undef CASE
 #define CASE(name, T, bytes, scope)                                                                \
     case id_##name:                                                                                \
         status = name(SHMEM_TEAM_WORLD, (T *)d, (const T *)s, n);                                  \
         break;
-            TEST_fcollect(CASE) TEST_alltoall(CASE)
+                    TEST_fcollect(CASE) TEST_alltoall(CASE)
 #ifndef EMULATED
-            TEST_fcollect_late(CASE) TEST_alltoall_late(CASE)
+                        TEST_fcollect_late(CASE) TEST_alltoall_late(CASE)
 #endif
         }
         if (status != 0)
@@ -81,11 +81,11 @@ KERNEL reduce_all(int id, char *dest, char *source, size_t room, int *bad)
         size_t n = length_of(i, true);
         int status = 1;
         switch (id) {
-            TEST_sum_reduce(CASE) TEST_prod_reduce(CASE) TEST_min_reduce(CASE)
-            TEST_max_reduce(CASE) TEST_and_reduce(CASE) TEST_or_reduce(CASE) TEST_xor_reduce(CASE)
+            TEST_sum_reduce(CASE) TEST_prod_reduce(CASE) TEST_min_reduce(CASE) TEST_max_reduce(CASE)
+                TEST_and_reduce(CASE) TEST_or_reduce(CASE) TEST_xor_reduce(CASE)
 #ifndef EMULATED
-            TEST_sum_reduce_late(CASE) TEST_prod_reduce_late(CASE) TEST_min_reduce_late(CASE)
-            TEST_max_reduce_late(CASE)
+                    TEST_sum_reduce_late(CASE) TEST_prod_reduce_late(CASE)
+                        TEST_min_reduce_late(CASE) TEST_max_reduce_late(CASE)
 #endif
 #undef CASE
         }
@@ -119,7 +119,7 @@ KERNEL meet_all(int id, bool completes, long *slots, int me, int pes, int *bad)
     case id_##name:                                                                                \
         status = name(SHMEM_TEAM_WORLD) + (name(SHMEM_TEAM_INVALID) == 0);                         \
         break;
-            TEST_barrier(CASE) TEST_team_sync(CASE) TEST_sync(CASE)
+                TEST_barrier(CASE) TEST_team_sync(CASE) TEST_sync(CASE)
 #undef CASE
         }
         long looked = 0;
@@ -286,35 +286,35 @@ void run(void)
 #define OP SUM
     TEST_sum_reduce(REDUCE)
 #ifndef EMULATED
-    TEST_sum_reduce_late(REDUCE)
+        TEST_sum_reduce_late(REDUCE)
 #endif
 #undef OP
 #define OP PROD
-    TEST_prod_reduce(REDUCE)
+            TEST_prod_reduce(REDUCE)
 #ifndef EMULATED
-    TEST_prod_reduce_late(REDUCE)
+                TEST_prod_reduce_late(REDUCE)
 #endif
 #undef OP
 #define OP MIN
-    TEST_min_reduce(REDUCE)
+                    TEST_min_reduce(REDUCE)
 #ifndef EMULATED
-    TEST_min_reduce_late(REDUCE)
+                        TEST_min_reduce_late(REDUCE)
 #endif
 #undef OP
 #define OP MAX
-    TEST_max_reduce(REDUCE)
+                            TEST_max_reduce(REDUCE)
 #ifndef EMULATED
-    TEST_max_reduce_late(REDUCE)
+                                TEST_max_reduce_late(REDUCE)
 #endif
 #undef OP
 #define OP AND
-    TEST_and_reduce(REDUCE)
+                                    TEST_and_reduce(REDUCE)
 #undef OP
 #define OP OR
-    TEST_or_reduce(REDUCE)
+                                        TEST_or_reduce(REDUCE)
 #undef OP
 #define OP XOR
-    TEST_xor_reduce(REDUCE)
+                                            TEST_xor_reduce(REDUCE)
 }
 
 } // namespace kernels

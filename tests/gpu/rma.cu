@@ -33,8 +33,7 @@ enum ids {
 #define ID(name, T, bytes, scope) id_##name,
     TEST_put(ID) TEST_get(ID) TEST_put_signal(ID) TEST_p(ID) TEST_g(ID)
 #ifndef EMULATED
-        TEST_put_late(ID) TEST_get_late(ID) TEST_put_signal_late(ID) TEST_p_late(ID)
-            TEST_g_late(ID)
+        TEST_put_late(ID) TEST_get_late(ID) TEST_put_signal_late(ID) TEST_p_late(ID) TEST_g_late(ID)
 #endif
 };
 
@@ -57,7 +56,7 @@ KERNEL put_all(int id, size_t bytes, int places, char *dest, const char *source,
         break;
             TEST_put(CASE)
 #ifndef EMULATED
-            TEST_put_late(CASE)
+                TEST_put_late(CASE)
 #endif
         }
     }
@@ -72,7 +71,7 @@ KERNEL get_all(int id, size_t bytes, int places, char *dest, const char *source,
         switch (id) {
             TEST_get(CASE)
 #ifndef EMULATED
-            TEST_get_late(CASE)
+                TEST_get_late(CASE)
 #endif
 #undef CASE
         }
@@ -96,7 +95,7 @@ KERNEL signal_all(int id, size_t bytes, int places, char *dest, const char *sour
         break;
             TEST_put_signal(CASE)
 #ifndef EMULATED
-            TEST_put_signal_late(CASE)
+                TEST_put_signal_late(CASE)
 #endif
 #undef CASE
         }
@@ -123,16 +122,16 @@ KERNEL elements(int id, char *dest, const char *source, int pe)
         break;
             TEST_p(CASE)
 #ifndef EMULATED
-            TEST_p_late(CASE)
+                TEST_p_late(CASE)
 #endif
 #undef CASE
 #define CASE(name, T, bytes, scope)                                                                \
     case id_##name:                                                                                \
         ((T *)dest)[i] = name((const T *)source + i, pe);                                          \
         break;
-            TEST_g(CASE)
+                    TEST_g(CASE)
 #ifndef EMULATED
-            TEST_g_late(CASE)
+                        TEST_g_late(CASE)
 #endif
 #undef CASE
         }
@@ -165,10 +164,10 @@ KERNEL own_variables(char *dest, const char *source, uint64_t *signal, int pe, i
 constexpr size_t ALL = (size_t)MOST * SHIFTS * ROOM;
 
 struct bench {
-    char *dest, *source;       /* symmetric */
-    char *local;               /* of this GPU */
-    uint64_t *signals;         /* symmetric */
-    int *bad;                  /* of this GPU */
+    char *dest, *source; /* symmetric */
+    char *local;         /* of this GPU */
+    uint64_t *signals;   /* symmetric */
+    int *bad;            /* of this GPU */
     std::vector<char> clear, made, have;
 };
 
@@ -186,8 +185,8 @@ void look(bench *b, const char *at, const row &r, int places, int pe)
                 break;
             bad += (unsigned char)b->have[k] != want;
         }
-        expect(bad == 0, std::string(r.name) + ": " + std::to_string(p.n) + " elements: " +
-                             std::to_string(bad) + " wrong bytes");
+        expect(bad == 0, std::string(r.name) + ": " + std::to_string(p.n) +
+                             " elements: " + std::to_string(bad) + " wrong bytes");
     }
 }
 

@@ -260,8 +260,12 @@ static struct shmemi_device_image shmemi_here;
 
 struct shmem_context {
     const struct shmemi_device_image *image;
-    shmem_context(const struct shmemi_device_image *i) : image(i) {}
-    shmem_context(shmem_ctx_t) : image(&shmemi_here) {}
+    shmem_context(const struct shmemi_device_image *i) : image(i)
+    {
+    }
+    shmem_context(shmem_ctx_t) : image(&shmemi_here)
+    {
+    }
 };
 static inline const struct shmemi_device_image *shmemi_open(shmem_context ctx, uint32_t)
 {
@@ -301,7 +305,8 @@ static inline void emulated_begin(void)
     static uint32_t stop;
     shmemi_here.job = *s;
     for (int pe = 0; pe < s->n_pes && pe < SHMEMI_IMAGE_PES; pe++)
-        shmemi_here.direct[pe] = (uint64_t)(uintptr_t)((struct shmemi_device_peer *)s->peers)[pe].direct;
+        shmemi_here.direct[pe] =
+            (uint64_t)(uintptr_t)((struct shmemi_device_peer *)s->peers)[pe].direct;
     uint64_t size = shmemi_work_size((uint64_t)s->n_pes);
     void *work = shmem_align(128, size);
     memset(work, 0, size);
@@ -324,6 +329,6 @@ namespace kernels
 #include <shmem/zz_setup.h>
 #include <shmem/zz_signal.h>
 #include <shmem/zz_wait.h>
-}
+} // namespace kernels
 
 #endif

@@ -1,0 +1,268 @@
+/*
+ * waits.cu: each wait and test of kernels, in each type: which words they are
+ * content with, what they answer, and that a wait sees what another PE writes.
+ *
+ * shmemrun -n 2 waits
+ */
+#include "try.h"
+
+namespace kernels
+{
+
+constexpr int WORDS = 8; /* with the values 10, 11, ... */
+constexpr long NONE = -1;
+
+enum ids {
+#define ID(name, T, bytes, scope) id_##name,
+    TEST_wait_until(ID) TEST_test(ID) TEST_wait_until_all(ID) TEST_wait_until_all_vector(ID)
+        TEST_wait_until_any(ID) TEST_wait_until_any_vector(ID) TEST_wait_until_some(ID)
+            TEST_wait_until_some_vector(ID) TEST_test_all(ID) TEST_test_all_vector(ID)
+                TEST_test_any(ID) TEST_test_any_vector(ID) TEST_test_some(ID)
+                    TEST_test_some_vector(ID)
+};
+
+struct question {
+    int out, cmp, value; /* which word is left out, or -1, or all: WORDS */
+    int shift; /* with a value for each word: value i is 10 + i, but that of word 0 this more */
+};
+struct answer {
+    long result, indices[WORDS];
+};
+
+KERNEL ask(int id, char *words, question q, answer *a)
+{
+    int status[WORDS];
+    size_t indices[WORDS];
+    alignas(8) char many[8 * WORDS];
+    for (int i = 0; i < WORDS; i++) {
+        status[i] = q.out == i || q.out == WORDS;
+        indices[i] = 99;
+    }
+    long result = 0;
+    switch (id) {
+#define ONE(name, T, bytes, scope)                                                                 \
+    case id_##name:                                                                                \
+        name((T *)(void *)words + 2, q.cmp, (T)q.value);                                           \
+        break;
+        TEST_wait_until(ONE)
+#undef ONE
+#define ONE(name, T, bytes, scope)                                                                 \
+    case id_##name:                                                                                \
+        result = name((T *)(void *)words + 2, q.cmp, (T)q.value);                                  \
+        break;
+            TEST_test(ONE)
+#undef ONE
+#define ONE(name, T, bytes, scope)                                                                 \
+    case id_##name:                                                                                \
+        name((T *)(void *)words, WORDS, status, q.cmp, (T)q.value);                                \
+        break;
+                TEST_wait_until_all(ONE)
+#undef ONE
+#define ONE(name, T, bytes, scope)                                                                 \
+    case id_##name:                                                                                \
+        result = (long)name((T *)(void *)words, WORDS, status, q.cmp, (T)q.value);                 \
+        break;
+                    TEST_test_all(ONE) TEST_wait_until_any(ONE) TEST_test_any(ONE)
+#undef ONE
+#define ONE(name, T, bytes, scope)                                                                 \
+    case id_##name:                                                                                \
+        result = (long)name((T *)(void *)words, WORDS, indices, status, q.cmp, (T)q.value);        \
+        break;
+                        TEST_wait_until_some(ONE) TEST_test_some(ONE)
+#undef ONE
+#define FILL(T)                                                                                    \
+    for (int i = 0; i < WORDS; i++)                                                                \
+        ((T *)(void *)many)[i] = (T)(10 + i + (i == 0 ? q.shift : 0));
+#define ONE(name, T, bytes, scope)                                                                 \
+    case id_##name:                                                                                \
+        FILL(T)                                                                                    \
+        name((T *)(void *)words, WORDS, status, q.cmp, (T *)(void *)many);                         \
+        break;
+                            TEST_wait_until_all_vector(ONE)
+#undef ONE
+#define ONE(name, T, bytes, scope)                                                                 \
+    case id_##name:                                                                                \
+        FILL(T)                                                                                    \
+        result = (long)name((T *)(void *)words, WORDS, status, q.cmp, (T *)(void *)many);          \
+        break;
+                                TEST_test_all_vector(ONE) TEST_wait_until_any_vector(ONE)
+                                    TEST_test_any_vector(ONE)
+#undef ONE
+#define ONE(name, T, bytes, scope)                                                                 \
+    case id_##name:                                                                                \
+        FILL(T)                                                                                    \
+        result = (long)name((T *)(void *)words, WORDS, indices, status, q.cmp, (T *)(void *)many); \
+        break;
+                                        TEST_wait_until_some_vector(ONE) TEST_test_some_vector(ONE)
+#undef ONE
+    }
+    a->result = result;
+    for (int i = 0; i < WORDS; i++)
+        a->indices[i] = (long)indices[i];
+}
+
+/* Each PE makes words of the next change, in turns that answer each other. */
+KERNEL converse(uint64_t *words, int pe, long *seen)
+{
+    for (uint64_t round = 1; round <= 20; round++) {
+        for (int i = 0; i < WORDS; i++) {
+            shmem_uint64_p(words + (i * 3 + (int)round) % WORDS, round, pe);
+            shmem_fence();
+        }
+        seen[0] +=
+            (long)shmem_uint64_wait_until_any(words, WORDS, NULL, SHMEM_CMP_GE, round) < WORDS;
+        size_t which[WORDS];
+        seen[1] +=
+            shmem_uint64_wait_until_some(words, WORDS, which, NULL, SHMEM_CMP_GE, round) >= 1;
+        shmem_uint64_wait_until_all(words, WORDS, NULL, SHMEM_CMP_GE, round);
+        seen[2] += shmem_uint64_test_all(words, WORDS, NULL, SHMEM_CMP_GE, round);
+    }
+    shmem_quiet();
+}
+
+struct bench {
+    char *words; /* symmetric */
+    answer *answers;
+};
+
+answer put_question(bench *b, int id, question q)
+{
+    answer a;
+    LAUNCH(1, ask, id, b->words, q, b->answers);
+    copy_memory(&a, b->answers, sizeof a);
+    return a;
+}
+
+template <class T> void fill(bench *b)
+{
+    T v[WORDS];
+    for (int i = 0; i < WORDS; i++)
+        v[i] = (T)(10 + i);
+    copy_memory(b->words, v, sizeof v);
+}
+
+void want(const char *name, const answer &a, long result, long first = 99, long second = 99)
+{
+    expect(a.result == result && a.indices[0] == first && a.indices[1] == second,
+           std::string(name) + ": answers " + std::to_string(a.result) + ", " +
+               std::to_string(a.indices[0]) + ", " + std::to_string(a.indices[1]) + "; want " +
+               std::to_string(result));
+}
+
+template <class T> void one(bench *b, int id, const char *name, bool wait)
+{
+    fill<T>(b);
+    const int holds[] = {1, 0, 0, 1, 0, 1}; /* 12 against 12: EQ NE GT LE LT GE */
+    for (int cmp = SHMEM_CMP_EQ; cmp <= SHMEM_CMP_GE; cmp++) {
+        if (!wait)
+            want(name, put_question(b, id, {-1, cmp, 12, 0}), holds[cmp]);
+        else if (holds[cmp])
+            want(name, put_question(b, id, {-1, cmp, 12, 0}), 0);
+    }
+    for (int value : {11, 13}) {
+        int cmp = value < 12 ? SHMEM_CMP_GT : SHMEM_CMP_LT;
+        want(name, put_question(b, id, {-1, cmp, value, 0}), wait ? 0 : 1);
+        want(name, put_question(b, id, {-1, SHMEM_CMP_NE, value, 0}), wait ? 0 : 1);
+    }
+}
+
+template <class T> void every(bench *b, int id, const char *name, bool wait)
+{
+    bool vector = strstr(name, "vector");
+    fill<T>(b);
+    want(name, put_question(b, id, {-1, vector ? SHMEM_CMP_EQ : SHMEM_CMP_GE, 10, 0}),
+         wait ? 0 : 1);
+    want(name, put_question(b, id, {0, vector ? SHMEM_CMP_EQ : SHMEM_CMP_GT, 10, 1}), wait ? 0 : 1);
+    want(name, put_question(b, id, {WORDS, SHMEM_CMP_LT, 0, 0}), wait ? 0 : 1);
+    if (!wait)
+        want(name, put_question(b, id, {-1, vector ? SHMEM_CMP_EQ : SHMEM_CMP_GT, 10, 1}), 0);
+}
+
+template <class T> void any(bench *b, int id, const char *name, bool wait)
+{
+    bool vector = strstr(name, "vector");
+    fill<T>(b);
+    if (vector) {
+        want(name, put_question(b, id, {-1, SHMEM_CMP_NE, 0, 1}), 0);
+        want(name, put_question(b, id, {-1, SHMEM_CMP_EQ, 0, 1}), 1);
+    } else {
+        want(name, put_question(b, id, {-1, SHMEM_CMP_EQ, 14, 0}), 4);
+        want(name, put_question(b, id, {4, SHMEM_CMP_GE, 14, 0}), 5);
+    }
+    want(name, put_question(b, id, {WORDS, SHMEM_CMP_EQ, 14, 0}), NONE);
+    if (!wait)
+        want(name,
+             put_question(b, id, {vector ? 0 : 4, vector ? SHMEM_CMP_NE : SHMEM_CMP_EQ, 14, 1}),
+             NONE);
+}
+
+template <class T> void some(bench *b, int id, const char *name, bool wait)
+{
+    bool vector = strstr(name, "vector");
+    fill<T>(b);
+    if (vector) {
+        want(name, put_question(b, id, {-1, SHMEM_CMP_NE, 0, 1}), 1, 0);
+        want(name, put_question(b, id, {2, SHMEM_CMP_LT, 0, 1}), 1, 0);
+    } else {
+        want(name, put_question(b, id, {-1, SHMEM_CMP_LT, 12, 0}), 2, 0, 1);
+        want(name, put_question(b, id, {5, SHMEM_CMP_GT, 14, 0}), 2, 6, 7);
+    }
+    want(name, put_question(b, id, {WORDS, SHMEM_CMP_EQ, 14, 0}), 0);
+    if (!wait)
+        want(name, put_question(b, id, {-1, SHMEM_CMP_GT, 60, 0}), 0);
+}
+
+void run(void)
+{
+    bench b;
+    b.words = (char *)shmem_align(128, 8 * WORDS);
+    b.answers = (answer *)(void *)own_memory(sizeof(answer));
+#define TRY(name, T, bytes, scope) HOW<T>(&b, id_##name, #name, WAIT);
+#define WAIT true
+#define HOW one
+    TEST_wait_until(TRY)
+#undef HOW
+#define HOW every
+        TEST_wait_until_all(TRY) TEST_wait_until_all_vector(TRY)
+#undef HOW
+#define HOW any
+            TEST_wait_until_any(TRY) TEST_wait_until_any_vector(TRY)
+#undef HOW
+#define HOW some
+                TEST_wait_until_some(TRY) TEST_wait_until_some_vector(TRY)
+#undef HOW
+#undef WAIT
+#define WAIT false
+#define HOW one
+                    TEST_test(TRY)
+#undef HOW
+#define HOW every
+                        TEST_test_all(TRY) TEST_test_all_vector(TRY)
+#undef HOW
+#define HOW any
+                            TEST_test_any(TRY) TEST_test_any_vector(TRY)
+#undef HOW
+#define HOW some
+                                TEST_test_some(TRY) TEST_test_some_vector(TRY)
+#undef HOW
+
+                                    std::vector<char>
+                                        none(8 * WORDS, 0);
+    copy_memory(b.words, none.data(), none.size());
+    copy_memory(b.answers, none.data(), 24);
+    shmem_barrier_all();
+    LAUNCH(1, converse, (uint64_t *)(void *)b.words, next_pe, (long *)(void *)b.answers);
+    shmem_barrier_all();
+    long seen[3];
+    copy_memory(seen, b.answers, sizeof seen);
+    expect(seen[0] == 20 && seen[1] == 20 && seen[2] == 20, "waits for another PE's words");
+}
+
+} // namespace kernels
+
+int main(void)
+{
+    begin("waits");
+    kernels::run();
+    return end();
+}
