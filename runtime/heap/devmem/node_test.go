@@ -137,4 +137,3 @@ func (n *node) shared(end uint64, round byte) {
 		}
 	}
 }
-

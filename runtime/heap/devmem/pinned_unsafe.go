@@ -1,0 +1,122 @@
+package devmem
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/shmerr"
+)
+
+// Registrar is a GPU that main memory is mapped into; *cuda.Device is one.
+type Registrar interface {
+	Name() string
+	Facts() gpu.Facts
+	HostRegister(p unsafe.Pointer, n uint64) (gpu.Address, error)
+	HostUnregister(p unsafe.Pointer) error
+}
+
+// Pinned is the heaps of a node in main memory that a GPU reaches, this PE's
+// and the others': the driver has locked what is committed of them.
+type Pinned struct {
+	dev       Registrar
+	heaps     []unsafe.Pointer
+	size      uint64
+	committed uint64
+	ranges    []unsafe.Pointer // registered, in order
+}
+
+// pinUnit is the unit of registration: a page.
+const pinUnit = 4096
+
+// Pin takes the heaps as this process has them mapped, size bytes each, and
+// registers nothing yet. They stay mapped until Close.
+func Pin(dev Registrar, heaps []unsafe.Pointer, size uint64) (*Pinned, error) {
+	p := &Pinned{dev: dev, heaps: heaps, size: size}
+	switch f := dev.Facts(); {
+	case !f.RegisterHost:
+		return nil, p.fail(size, shmerr.Causef(shmerr.ErrUnsupported, "the GPU cannot map main memory of the program"), "set SHMEM_HEAP to host")
+	case !f.HostPointers:
+		// Ranges that are registered one after the other would have addresses
+		// that do not follow each other.
+		return nil, p.fail(size, shmerr.Causef(shmerr.ErrUnsupported, "the GPU has main memory at other addresses than the CPU"), "set SHMEM_HEAP to host")
+	}
+	return p, nil
+}
+
+// Commit makes sure that the GPU reaches the first end bytes of each heap. It
+// talks to nobody: each PE registers the heaps of all. Memory must be there,
+// see hostmem.Segment.Commit; registering takes it, touched or not. Where it
+// fails, what was registered before still is.
+func (p *Pinned) Commit(end uint64) error {
+	if end <= p.committed {
+		return nil
+	}
+	if end > p.size {
+		return p.fail(end, shmerr.Causef(shmerr.ErrInternal, "the heap has %d bytes", p.size), "")
+	}
+	least := min(roundUp(end, pinUnit), p.size)
+	most := min(max(least, p.committed+Step), p.size)
+	err := p.grow(most)
+	if err != nil && most > least {
+		err = p.grow(least)
+	}
+	if err != nil {
+		return p.fail(end, shmerr.Causef(err, "%s", oneLine(err)), "allocate less, run fewer PEs on the node or free memory")
+	}
+	return nil
+}
+
+func (p *Pinned) grow(to uint64) error {
+	n := to - p.committed
+	before := len(p.ranges)
+	for _, heap := range p.heaps {
+		at := unsafe.Add(heap, p.committed)
+		a, err := p.dev.HostRegister(at, n)
+		if err == nil {
+			p.ranges = append(p.ranges, at)
+			if a != gpu.Address(uintptr(at)) {
+				err = &shmerr.Error{Op: "register", Object: "memory on " + p.dev.Name(), Cause: shmerr.Causef(shmerr.ErrUnsupported, "the CPU has it at %p and the GPU at %#x", at, uint64(a))}
+			}
+		}
+		if err != nil {
+			return errors.Join(err, p.shrink(before))
+		}
+	}
+	p.committed = to
+	return nil
+}
+
+// shrink undoes registrations down to a number of them.
+func (p *Pinned) shrink(to int) error {
+	var errs []error
+	for n := len(p.ranges); n > to; n-- {
+		errs = append(errs, p.dev.HostUnregister(p.ranges[n-1]))
+		p.ranges = p.ranges[:n-1]
+	}
+	return errors.Join(errs...)
+}
+
+// Heap is the i-th heap as the GPU addresses it.
+func (p *Pinned) Heap(i int) gpu.Address { return gpu.Address(uintptr(p.heaps[i])) }
+
+// Committed is the part of each heap that the GPU reaches.
+func (p *Pinned) Committed() uint64 { return p.committed }
+
+// Close takes the memory from the GPU. Further calls do nothing.
+func (p *Pinned) Close() error {
+	err := p.shrink(0)
+	p.committed = 0
+	if err != nil {
+		return &shmerr.Error{Op: "release", Object: "the pinned symmetric heap", Cause: shmerr.Causef(err, "%s", oneLine(err))}
+	}
+	return nil
+}
+
+func (p *Pinned) fail(n uint64, cause error, remedy string) error {
+	return &shmerr.Error{
+		Op: "pin", Object: fmt.Sprintf("%s of the symmetric heap of each of %d PEs on %s", amount(n), len(p.heaps), p.dev.Name()),
+		Cause: cause, Remedy: remedy,
+	}
+}
