@@ -17,6 +17,7 @@ type gpus struct {
 	mapped  bool              // each PE has the heaps of the others mapped for copies
 	atomics uint64            // what streams can do
 	alone   bool              // words may be changed in steps
+	shared  []*Alone          // by PE, with other engines; nil: with none
 	delay   int               // most looks from one step of a stream to the next
 	chunk   uint64
 	chunks  int
@@ -162,7 +163,9 @@ func (c *card) bytes(p unsafe.Pointer, n uint64) []byte {
 
 func (c *card) put(s Stream, d deed) {
 	d.due = c.rng.IntN(c.g.delay + 1)
-	c.streams[s] = append(c.streams[s], d)
+	if c.streams[s] = append(c.streams[s], d); len(c.streams[s]) > 2*StreamQueue {
+		c.t.Errorf("memory misused: %d operations in a stream", len(c.streams[s]))
+	}
 }
 
 func (c *card) Copy(s Stream, to, from unsafe.Pointer, n uint64) error {
@@ -275,6 +278,15 @@ func (g *gpus) open(t testing.TB, seed uint64, memories [][]byte, heap int) []*c
 		memories[i] = c.memory[: internal+heap : internal+heap]
 	}
 	return cards
+}
+
+// twin is the same card as another engine has it: with streams of its own.
+func (c *card) twin(seed uint64) *card {
+	t := *c
+	t.rng = rand.New(rand.NewPCG(seed, 200))
+	t.pinned = map[unsafe.Pointer][]byte{}
+	t.streams = [Streams][]deed{}
+	return &t
 }
 
 // local is a copy of b where a program may have its buffers: main memory, or

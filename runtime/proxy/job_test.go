@@ -136,7 +136,9 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*c
 		if p.card != nil {
 			config := StageConfig{Chunk: m.gpus.chunk, Chunks: m.gpus.chunks}
 			if m.gpus.alone {
-				config.Alone = new(Alone)
+				if config.Alone = new(Alone); m.gpus.shared != nil {
+					config.Alone = m.gpus.shared[i]
+				}
 			}
 			if err := p.Stage(p.card, config); err != nil {
 				t.Fatal(err)

@@ -131,8 +131,11 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 		if err := e.refuseAtomic(pe, offset, op, width); err != nil {
 			return e.fail(err)
 		}
-		if e.copies(pe, offset) && e.stage.inStream(&e.stage.lines[pe], op, width) {
-			return e.copyAMO(pe, &header{Op: op, Width: width, Offset: offset, Operand: operand, Extra: compare})
+		if e.copies(pe, offset) {
+			h := header{Op: op, Width: width, Offset: offset, Operand: operand, Extra: compare}
+			if st, ok := e.mappedAMO(pe, &h); ok {
+				return st
+			}
 		}
 	}
 	if !op.fetches() {

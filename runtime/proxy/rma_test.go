@@ -43,40 +43,42 @@ func differ(t testing.TB, what string, got, want []byte) {
 
 var sizes = []int{1, 2, 3, 4, 7, 8, 9, 16, 24, 25, 100, 4055, 4056, 4057, 8192, 1 << 20}
 
-func TestPutGet(t *testing.T) {
+func TestPutGet(t *testing.T) { everyMode(t, putGet) }
+
+func putGet(t *testing.T, m mode) {
 	const heap = 1<<20 + 64
-	everyMode(t, func(t *testing.T, m mode) {
-		j := newJob(t, m, 1, 2, heap)
-		a, b := j.pes[0], j.pes[1]
-		model := make([]byte, len(b.memory))
-		put := func(at, n int, blocking bool) {
-			data := fill(j.rng, n)
-			copy(model[at:], data)
-			a.put(1, int64(at-internal), data, blocking)
+	j := newJob(t, m, 1, 2, heap)
+	a, b := j.pes[0], j.pes[1]
+	model := make([]byte, len(b.memory))
+	put := func(at, n int, blocking bool) {
+		data := fill(j.rng, n)
+		copy(model[at:], data)
+		a.put(1, int64(at-internal), data, blocking)
+		a.quiet()
+		differ(t, fmt.Sprintf("heap after put of %d bytes at %d", n, at-internal), b.memory, model)
+		back := make([]byte, n)
+		if a.get(1, int64(at-internal), back, blocking); !blocking {
 			a.quiet()
-			differ(t, fmt.Sprintf("heap after put of %d bytes at %d", n, at-internal), b.memory, model)
-			back := make([]byte, n)
-			if a.get(1, int64(at-internal), back, blocking); !blocking {
-				a.quiet()
+		}
+		differ(t, fmt.Sprintf("get of %d bytes at %d", n, at-internal), back, data)
+	}
+	for i, n := range sizes {
+		for _, off := range []int{0, 1, 7} {
+			if n < 1<<20 || off == i%8 {
+				put(internal+16+off, n, (i+off)%2 == 0)
 			}
-			differ(t, fmt.Sprintf("get of %d bytes at %d", n, at-internal), back, data)
 		}
-		for i, n := range sizes {
-			for _, off := range []int{0, 1, 7} {
-				if n < 1<<20 || off == i%8 {
-					put(internal+16+off, n, (i+off)%2 == 0)
-				}
-			}
-			put(len(model)-n, n, true) // up to the end
-		}
-		put(0, 8, true) // the internal area is within reach of peers
-		put(8, 100, false)
-		put(internal-4, 9, false)
-		if b.Messages > a.Messages || a.Count.Reads == 0 {
-			t.Errorf("counters: %+v at the origin, %+v at the target", a.Count, b.Count)
-		}
-		j.close()
-	})
+		put(len(model)-n, n, true) // up to the end
+	}
+	put(0, 8, true) // the internal area is within reach of peers
+	put(8, 100, false)
+	if m.gpus == nil {
+		put(internal-4, 9, false) // GPU memory does not follow it
+	}
+	if b.Messages > a.Messages || a.Count.Reads == 0 {
+		t.Errorf("counters: %+v at the origin, %+v at the target", a.Count, b.Count)
+	}
+	j.close()
 }
 
 // Nothing is read from the source or written to the target for 0 bytes.
@@ -115,137 +117,137 @@ func amoModel(op Op, old, operand, compare uint64) uint64 {
 	return old
 }
 
-func TestAtomics(t *testing.T) {
-	everyMode(t, func(t *testing.T, m mode) {
-		j := newJob(t, m, 2, 2, 4096)
-		a, b := j.pes[0], j.pes[1]
-		model := make([]byte, len(b.heap))
-		for i := range 400 {
-			op, width := OpSet+Op(i%int(OpFetchXor)), uint8(4+4*(i/12%2))
-			at := j.rng.IntN(8) * 8
-			operand, compare := j.rng.Uint64(), j.rng.Uint64()
-			load := func(b []byte) uint64 {
-				if width == 4 {
-					return uint64(binary.NativeEndian.Uint32(b[at:]))
-				}
-				return binary.NativeEndian.Uint64(b[at:])
-			}
-			old := load(model)
-			if i%3 == 0 {
-				compare = old
-			}
-			var want uint64
+func TestAtomics(t *testing.T) { everyMode(t, atomics) }
+
+func atomics(t *testing.T, m mode) {
+	j := newJob(t, m, 2, 2, 4096)
+	a, b := j.pes[0], j.pes[1]
+	model := make([]byte, len(b.heap))
+	for i := range 400 {
+		op, width := OpSet+Op(i%int(OpFetchXor)), uint8(4+4*(i/12%2))
+		at := j.rng.IntN(8) * 8
+		operand, compare := j.rng.Uint64(), j.rng.Uint64()
+		load := func(b []byte) uint64 {
 			if width == 4 {
-				want = amoModel(op, old, uint64(uint32(operand)), uint64(uint32(compare)))
-				binary.NativeEndian.PutUint32(model[at:], uint32(want))
-			} else {
-				want = amoModel(op, old, operand, compare)
-				binary.NativeEndian.PutUint64(model[at:], want)
+				return uint64(binary.NativeEndian.Uint32(b[at:]))
 			}
-			// What is around the fetched value must stay.
-			fetched := [3]uint64{^uint64(0), ^uint64(0), ^uint64(0)}
-			got := old
-			switch {
-			case !op.fetches():
-				a.post(func() Status { return a.AMO(1, int64(at), op, width, operand, compare, nil, nil) })
-			case i%2 == 0:
-				got = a.do(func(r *Request) Status { return a.AMO(1, int64(at), op, width, operand, compare, nil, r) })
-			default:
-				a.post(func() Status {
-					return a.AMO(1, int64(at), op, width, operand, compare, unsafe.Pointer(&fetched[1]), nil)
-				})
-				a.quiet()
-				if got = fetched[1]; width == 4 {
-					got = uint64(*(*uint32)(unsafe.Pointer(&fetched[1])))
-				}
-				if fetched[0] != ^uint64(0) || fetched[2] != ^uint64(0) || width == 4 && fetched[1]>>32 != 1<<32-1 {
-					t.Errorf("op %d of %d bytes wrote around its fetched value: %#x", op, width, fetched)
-				}
+			return binary.NativeEndian.Uint64(b[at:])
+		}
+		old := load(model)
+		if i%3 == 0 {
+			compare = old
+		}
+		var want uint64
+		if width == 4 {
+			want = amoModel(op, old, uint64(uint32(operand)), uint64(uint32(compare)))
+			binary.NativeEndian.PutUint32(model[at:], uint32(want))
+		} else {
+			want = amoModel(op, old, operand, compare)
+			binary.NativeEndian.PutUint64(model[at:], want)
+		}
+		// What is around the fetched value must stay.
+		fetched := [3]uint64{^uint64(0), ^uint64(0), ^uint64(0)}
+		got := old
+		switch {
+		case !op.fetches():
+			a.post(func() Status { return a.AMO(1, int64(at), op, width, operand, compare, nil, nil) })
+		case i%2 == 0:
+			got = a.do(func(r *Request) Status { return a.AMO(1, int64(at), op, width, operand, compare, nil, r) })
+		default:
+			a.post(func() Status {
+				return a.AMO(1, int64(at), op, width, operand, compare, unsafe.Pointer(&fetched[1]), nil)
+			})
+			a.quiet()
+			if got = fetched[1]; width == 4 {
+				got = uint64(*(*uint32)(unsafe.Pointer(&fetched[1])))
 			}
-			if got != old {
-				t.Fatalf("op %d of %d bytes fetched %#x, want %#x", op, width, got, old)
-			}
-			if i%5 == 0 {
-				a.quiet()
-				differ(t, fmt.Sprintf("heap after op %d of %d bytes", op, width), b.heap, model)
+			if fetched[0] != ^uint64(0) || fetched[2] != ^uint64(0) || width == 4 && fetched[1]>>32 != 1<<32-1 {
+				t.Errorf("op %d of %d bytes wrote around its fetched value: %#x", op, width, fetched)
 			}
 		}
-		a.quiet()
-		differ(t, "heap", b.heap, model)
-		j.close()
-	})
+		if got != old {
+			t.Fatalf("op %d of %d bytes fetched %#x, want %#x", op, width, got, old)
+		}
+		if i%5 == 0 {
+			a.quiet()
+			differ(t, fmt.Sprintf("heap after op %d of %d bytes", op, width), b.heap, model)
+		}
+	}
+	a.quiet()
+	differ(t, "heap", b.heap, model)
+	j.close()
 }
 
 // Many PEs count on one word: no count is lost and no value fetched twice.
-func TestCounter(t *testing.T) {
-	everyMode(t, func(t *testing.T, m mode) {
-		const n, each = 4, 50
-		j := newJob(t, m, 3, n, 4096)
-		fetched := make([][each]uint64, n)
-		for i := range each {
-			for _, p := range j.pes[1:] {
-				p.post(func() Status { return p.AMO(0, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched[p.me][i]), nil) })
-			}
-		}
-		seen := make([]int, each*(n-1))
+func TestCounter(t *testing.T) { everyMode(t, counter) }
+
+func counter(t *testing.T, m mode) {
+	const n, each = 4, 50
+	j := newJob(t, m, 3, n, 4096)
+	fetched := make([][each]uint64, n)
+	for i := range each {
 		for _, p := range j.pes[1:] {
-			p.quiet()
-			for _, v := range fetched[p.me] {
-				seen[v]++
-			}
+			p.post(func() Status { return p.AMO(0, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched[p.me][i]), nil) })
 		}
-		for v, times := range seen {
-			if times != 1 {
-				t.Errorf("value %d was fetched %d times", v, times)
-			}
+	}
+	seen := make([]int, each*(n-1))
+	for _, p := range j.pes[1:] {
+		p.quiet()
+		for _, v := range fetched[p.me] {
+			seen[v]++
 		}
-		if got := binary.NativeEndian.Uint64(j.pes[0].heap); got != each*(n-1) {
-			t.Errorf("counter is %d, want %d", got, each*(n-1))
+	}
+	for v, times := range seen {
+		if times != 1 {
+			t.Errorf("value %d was fetched %d times", v, times)
 		}
-		j.close()
-	})
+	}
+	if got := binary.NativeEndian.Uint64(j.pes[0].heap); got != each*(n-1) {
+		t.Errorf("counter is %d, want %d", got, each*(n-1))
+	}
+	j.close()
 }
 
 // When the signal is there all bytes are.
-func TestPutSignal(t *testing.T) {
+func TestPutSignal(t *testing.T) { everyMode(t, putSignal) }
+
+func putSignal(t *testing.T, m mode) {
 	const heap = 1<<20 + 4096
-	everyMode(t, func(t *testing.T, m mode) {
-		j := newJob(t, m, 4, 2, heap)
-		a, b := j.pes[0], j.pes[1]
-		signal := (*uint64)(unsafe.Pointer(&b.heap[0]))
-		var data []byte
-		var at int
-		var want, before uint64
-		check := func() {
-			switch *signal {
-			case before:
-			case want:
-				differ(t, fmt.Sprintf("bytes of put_signal of %d when the signal came", len(data)), b.heap[at:at+len(data)], data)
-			default:
-				t.Fatalf("signal is %d, want %d or %d", *signal, before, want)
-			}
+	j := newJob(t, m, 4, 2, heap)
+	a, b := j.pes[0], j.pes[1]
+	signal := (*uint64)(unsafe.Pointer(&b.heap[0]))
+	var data []byte
+	var at int
+	var want, before uint64
+	check := func() {
+		switch *signal {
+		case before:
+		case want:
+			differ(t, fmt.Sprintf("bytes of put_signal of %d when the signal came", len(data)), b.heap[at:at+len(data)], data)
+		default:
+			t.Fatalf("signal is %d, want %d or %d", *signal, before, want)
 		}
-		b.applied = check
-		j.net.landed = func(fabric.PE) { check() }
-		for i, n := range sizes {
-			for _, op := range []Op{OpSet, OpAdd} {
-				if n == 1<<20 && op == OpAdd {
-					continue // slow, and no different
-				}
-				data, at, before = fill(j.rng, n), 64+j.rng.IntN(16), *signal
-				value := uint64(i)<<40 + 1 // not before + anything
-				if want = value; op == OpAdd {
-					want += before
-				}
-				a.putSignal(1, int64(at), data, 0, value, op, i%2 == 0)
-				if i%3 != 0 {
-					a.quiet()
-				}
-				j.await("signal", func() bool { return *signal == want })
+	}
+	b.applied = check
+	j.net.landed = func(fabric.PE) { check() }
+	for i, n := range sizes {
+		for _, op := range []Op{OpSet, OpAdd} {
+			if n == 1<<20 && op == OpAdd {
+				continue // slow, and no different
 			}
+			data, at, before = fill(j.rng, n), 64+j.rng.IntN(16), *signal
+			value := uint64(i)<<40 + 1 // not before + anything
+			if want = value; op == OpAdd {
+				want += before
+			}
+			a.putSignal(1, int64(at), data, 0, value, op, i%2 == 0)
+			if i%3 != 0 {
+				a.quiet()
+			}
+			j.await("signal", func() bool { return *signal == want })
 		}
-		j.close()
-	})
+	}
+	j.close()
 }
 
 // More answers are asked for than there are tokens, by both sides at once, on

@@ -21,6 +21,11 @@ const (
 	Streams
 )
 
+// StreamQueue is the most operations, besides marks, that an engine has in one
+// stream: a driver makes a caller wait that asks for more than its queue holds,
+// which is some thousand.
+const StreamQueue = 512
+
 // Memory moves bytes of GPU memory by copy engines and stream memory
 // operations, which also run while kernels occupy the whole GPU. Its methods are
 // called with the engine's lock held, from one thread after another, and none of
@@ -87,7 +92,7 @@ type StageConfig struct {
 const (
 	defaultChunk  = 256 << 10
 	defaultChunks = 16
-	maxChunks     = 1 << 12
+	maxChunks     = 64
 	smallSlots    = 256 // for what travels in messages, each way
 )
 

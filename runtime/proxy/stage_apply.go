@@ -118,6 +118,9 @@ func (e *Engine) perform(l *line, h *header, payload unsafe.Pointer, n int, wait
 		e.applyHost(h, payload, n)
 		return true
 	}
+	if in.full() {
+		return false
+	}
 	switch h.Kind {
 	case kindAMO:
 		return e.changeWord(l, h, waits)
@@ -148,9 +151,7 @@ func signalOnly(h *header) {
 
 // did notes that something for a PE is in StreamIn.
 func (s *stage) did(l *line) {
-	t := &s.tracks[StreamIn]
-	t.fresh = true
-	l.issued = t.last()
+	l.issued = s.tracks[StreamIn].last()
 }
 
 // copyPayload puts the bytes of a message into place, by way of a slot: the
@@ -167,7 +168,7 @@ func (e *Engine) copyPayload(l *line, h *header, payload unsafe.Pointer, n int) 
 	}
 	slot := s.coming.at(i)
 	copyBytes(slot, payload, n)
-	e.gone(s.memory.Copy(StreamIn, at, slot, uint64(n)))
+	e.copyGPU(StreamIn, at, slot, uint64(n))
 	s.did(l)
 	s.tracks[StreamIn].later(chore{what: taskApplied, index: i})
 	return true
@@ -182,7 +183,7 @@ func (e *Engine) storeGPU(l *line, h *header) bool {
 	}
 	if w >= 4 && h.Offset&int64(w-1) == 0 {
 		if at := e.target(h, h.Offset, uint64(w)); at != nil {
-			e.gone(e.stage.memory.Write(StreamIn, at, w, h.Operand))
+			e.writeGPU(StreamIn, at, w, h.Operand)
 			e.stage.did(l)
 		}
 		return true
@@ -201,7 +202,7 @@ func (e *Engine) changeWord(l *line, h *header, waits bool) bool {
 	bit := AtomicBit(h.Op, h.Width)
 	switch {
 	case s.atomic&bit != 0 && h.Fetch == 0:
-		e.gone(s.memory.Atomic(StreamIn, at, h.Op, h.Width, h.Operand, h.Extra, nil))
+		e.atomicGPU(StreamIn, at, h, nil)
 		s.did(l)
 	case s.atomic&bit != 0, h.Op == OpFetch:
 		i, ok := s.coming.take()
@@ -209,9 +210,9 @@ func (e *Engine) changeWord(l *line, h *header, waits bool) bool {
 			return false
 		}
 		if s.atomic&bit != 0 {
-			e.gone(s.memory.Atomic(StreamIn, at, h.Op, h.Width, h.Operand, h.Extra, s.coming.at(i)))
+			e.atomicGPU(StreamIn, at, h, s.coming.at(i))
 		} else {
-			e.gone(s.memory.Copy(StreamIn, s.coming.at(i), at, uint64(h.Width)))
+			e.copyGPU(StreamIn, s.coming.at(i), at, uint64(h.Width))
 		}
 		s.did(l)
 		s.tracks[StreamIn].later(chore{what: taskFetched, index: i, width: h.Width, pe: h.From, token: h.Token})
@@ -222,7 +223,7 @@ func (e *Engine) changeWord(l *line, h *header, waits bool) bool {
 		}
 		return false
 	case h.Op == OpSet:
-		e.gone(s.memory.Write(StreamIn, at, h.Width, h.Operand))
+		e.writeGPU(StreamIn, at, h.Width, h.Operand)
 		s.did(l)
 		if h.Fetch != 0 {
 			s.tracks[StreamIn].later(chore{what: taskAnswer, pe: h.From, token: h.Token})

@@ -228,6 +228,9 @@ func (e *Engine) startDeparture(l *line, d *departure) bool {
 	}
 	t := &s.tracks[stream]
 	for d.begun < d.n {
+		if t.full() {
+			return false
+		}
 		p := piece{of: d, at: d.begun, n: min(d.n-d.begun, s.leaving.size)}
 		var ok bool
 		if p.small() {
@@ -246,8 +249,7 @@ func (e *Engine) startDeparture(l *line, d *departure) bool {
 		case wayFrom:
 			from = unsafe.Add(l.mapped, d.offset+int64(p.at))
 		}
-		e.gone(s.memory.Copy(stream, to, from, p.n))
-		t.fresh = true
+		e.copyGPU(stream, to, from, p.n)
 		d.begun += p.n
 		d.uncopied++
 		d.unsent++

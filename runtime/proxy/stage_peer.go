@@ -19,7 +19,7 @@ func (e *Engine) copies(pe fabric.PE, offset int64) bool {
 func (e *Engine) mayCopy(pe fabric.PE, n uint64) Status {
 	l, p := &e.stage.lines[pe], &e.peers[pe]
 	switch {
-	case e.held(p), l.departs > 0 && l.departEpoch != e.Epoch, l.owed > 0 && l.owedEpoch != e.Epoch, !e.room(p, n):
+	case e.held(p), e.stage.tracks[StreamPeer].full(), l.departs > 0 && l.departEpoch != e.Epoch, l.owed > 0 && l.owedEpoch != e.Epoch, !e.room(p, n):
 		return Again
 	case e.mustFollowMessages(p):
 		if e.flush(pe) == Failed {
@@ -48,14 +48,12 @@ func (s *stage) inStream(l *line, op Op, width uint8) bool {
 
 // changeMapped puts it there.
 func (e *Engine) changeMapped(l *line, h *header) {
-	s := e.stage
 	at := unsafe.Add(l.mapped, h.Offset)
 	if h.Op == OpSet {
-		e.gone(s.memory.Write(StreamPeer, at, h.Width, h.Operand))
+		e.writeGPU(StreamPeer, at, h.Width, h.Operand)
 	} else {
-		e.gone(s.memory.Atomic(StreamPeer, at, h.Op, h.Width, h.Operand, h.Extra, nil))
+		e.atomicGPU(StreamPeer, at, h, nil)
 	}
-	s.tracks[StreamPeer].fresh = true
 }
 
 // copyStore is store on a mapped heap.
@@ -64,6 +62,22 @@ func (e *Engine) copyStore(pe fabric.PE, offset int64, width uint8, value uint64
 		return e.copyPut(pe, offset, unsafe.Pointer(&value), uint64(width), false, nil, nil)
 	}
 	return e.copyAMO(pe, &header{Op: OpSet, Width: width, Offset: offset, Operand: value})
+}
+
+// mappedAMO has the stream do an operation that it can do. Not ok: the owner does
+// it. Those of one PE are done in order, whoever does them.
+func (e *Engine) mappedAMO(pe fabric.PE, h *header) (st Status, ok bool) {
+	l, p := &e.stage.lines[pe], &e.peers[pe]
+	if !e.stage.inStream(l, h.Op, h.Width) {
+		return Again, l.copied < l.copies
+	}
+	if p.asked > p.acked {
+		if e.flush(pe) == Failed {
+			return Failed, true
+		}
+		return Again, true
+	}
+	return e.copyAMO(pe, h), true
 }
 
 // copyAMO puts an atomic operation that does not fetch, or a store, into the
@@ -85,9 +99,7 @@ const noSlot = 0xffff
 func (e *Engine) storedLater(pe fabric.PE, slot uint16) {
 	l := laneOf(e.open)
 	e.pending[l]++
-	t := &e.stage.tracks[StreamPeer]
-	t.fresh = true
-	t.later(chore{what: taskStored, lane: l, pe: uint32(pe), index: slot})
+	e.stage.tracks[StreamPeer].later(chore{what: taskStored, lane: l, pe: uint32(pe), index: slot})
 }
 
 // stored ends what storedLater began.
@@ -116,7 +128,7 @@ func (e *Engine) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n ui
 		}
 		copyBytes(s.going.at(i), source, int(n))
 		e.begun(l)
-		e.gone(s.memory.Copy(StreamPeer, unsafe.Add(l.mapped, offset), s.going.at(i), n))
+		e.copyGPU(StreamPeer, unsafe.Add(l.mapped, offset), s.going.at(i), n)
 		e.storedLater(pe, i)
 		return Done
 	}
@@ -144,7 +156,7 @@ func (e *Engine) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n ui
 		return Pending
 	}
 	if n > 0 {
-		e.gone(s.memory.Copy(StreamPeer, unsafe.Add(l.mapped, offset), source, n))
+		e.copyGPU(StreamPeer, unsafe.Add(l.mapped, offset), source, n)
 	}
 	d.begun = n
 	e.endCopies(l, d)
@@ -155,7 +167,7 @@ func (e *Engine) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n ui
 func (e *Engine) copyGet(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, gpu bool, r *Request) Status {
 	s, p := e.stage, &e.peers[pe]
 	l := &s.lines[pe]
-	if !e.room(p, n) {
+	if !e.room(p, n) || s.tracks[StreamPeer].full() {
 		return Again
 	}
 	t, slot := e.take(useStage, p, pe)
@@ -172,7 +184,7 @@ func (e *Engine) copyGet(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint
 		s.departs.push(d)
 		return Pending
 	}
-	e.gone(s.memory.Copy(StreamPeer, dest, unsafe.Add(l.mapped, offset), n))
+	e.copyGPU(StreamPeer, dest, unsafe.Add(l.mapped, offset), n)
 	d.begun = n
 	e.endCopies(l, d)
 	return Pending

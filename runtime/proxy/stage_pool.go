@@ -110,7 +110,26 @@ type track struct {
 	passed uint64
 	fresh  bool // something is behind that mark
 	chores fifo[chore]
+	asked  uint64     // operations, ever
+	done   uint64     // of them, behind which a mark has passed
+	counts fifo[tick] // of the marks that have not
 }
+
+// tick is how many operations are before a mark.
+type tick struct{ mark, asked uint64 }
+
+// add notes an operation.
+func (t *track) add() {
+	t.fresh = true
+	t.asked++
+}
+
+// full tells whether the stream has to be left alone until it has done some.
+func (t *track) full() bool { return t.asked-t.done >= StreamQueue-queueSlack }
+
+// queueSlack is for what cannot wait: the second halves of operations, and what
+// pools bound.
+const queueSlack = maxChunks + maxWords + smallSlots
 
 // last is the mark that will be, or is, behind everything in the stream.
 func (t *track) last() uint64 {

@@ -229,8 +229,7 @@ func (e *Engine) landed(t fabric.Token, failed int32) {
 	if p.gpu {
 		in := &s.tracks[StreamIn]
 		if failed == 0 {
-			e.gone(s.memory.Copy(StreamIn, unsafe.Add(p.dest, r.at), s.landing.at(r.chunk), r.n))
-			in.fresh = true
+			e.copyGPU(StreamIn, unsafe.Add(p.dest, r.at), s.landing.at(r.chunk), r.n)
 			if p.get == 0 {
 				l.issued = in.last()
 			}
@@ -325,10 +324,8 @@ func (e *Engine) takeData(h *header, payload unsafe.Pointer, n int) {
 	s := e.stage
 	slot := s.coming.at(g.slot)
 	copyBytes(slot, payload, n)
-	e.gone(s.memory.Copy(StreamIn, to, slot, uint64(n)))
-	in := &s.tracks[StreamIn]
-	in.fresh = true
-	in.later(chore{what: taskCame, token: h.Token, value: uint64(n), pe: h.From})
+	e.copyGPU(StreamIn, to, slot, uint64(n))
+	s.tracks[StreamIn].later(chore{what: taskCame, token: h.Token, value: uint64(n), pe: h.From})
 }
 
 // stageGet is Get where one of the two sides is GPU memory. Not ok: neither is.

@@ -1,8 +1,12 @@
 package proxy
 
 import (
+	"encoding/binary"
 	"fmt"
+	"sync"
 	"testing"
+
+	"libshmem/queue"
 )
 
 // staleStage reports what staging holds at rest.
@@ -61,5 +65,160 @@ func TestStagedPrograms(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// The tests of what operations do, with heaps in GPU memory.
+func TestStagedOperations(t *testing.T) {
+	for name, g := range cards {
+		for i, m := range modes {
+			if m.gpus = &g; i%2 == 1 {
+				m = rough(m)
+			}
+			t.Run(name+"/"+m.name, func(t *testing.T) {
+				putGet(t, m)
+				atomics(t, m)
+				counter(t, m)
+				putSignal(t, m)
+			})
+		}
+	}
+}
+
+// Operations that come by rings, from C too.
+func TestStagedRings(t *testing.T) {
+	for name, g := range cards {
+		for i, m := range modes {
+			m.gpus = &g
+			for _, m := range both(m) {
+				t.Run(name+"/"+m.name, func(t *testing.T) { stagedRings(t, m, uint64(i+1)) })
+			}
+		}
+	}
+}
+
+// stagedRings has PE 0 put parts of its GPU memory, with signals, elements and
+// counts between, and get them back.
+func stagedRings(t *testing.T, m mode, seed uint64) {
+	const heap, rounds = 1 << 16, 20
+	j := newRingJob(t, m, seed, 2, 1, heap)
+	a, b := j.pes[0], j.pes[1]
+	base := a.segment.Internal
+	var count uint64
+	for i := range rounds {
+		n := 1 + j.rng.IntN(10_000)
+		data := fill(j.rng, n)
+		at, _ := a.local(data)
+		to := base + 4096 + uint64(j.rng.IntN(1000))
+		j.push(0, 0, queue.Op{
+			Code: queue.CodePutSignal, PE: 1, Dest: to, Local: uint64(uintptr(at)), Length: uint64(n),
+			Kind: uint8(OpAdd), Signal: 1, SignalAt: base,
+		})
+		j.push(0, 0, queue.Op{Code: queue.CodeP, PE: 1, Dest: base + 8, Width: 2, Value: uint64(i)})
+		j.push(0, 0, queue.Op{Code: queue.CodePPair, PE: 1, Dest: base + 16, Value: uint64(i), Value2: uint64(i) << 32})
+		j.push(0, 0, queue.Op{Code: queue.CodeAMO, PE: 1, Dest: base + 32, Kind: uint8(OpAdd), Width: 3, Value: uint64(n)})
+		count += uint64(n)
+		j.quiet(0, 0)
+		differ(t, "bytes", b.heap[int(to-base):int(to-base)+n], data)
+		if got := binary.NativeEndian.Uint64(b.heap); got != uint64(i+1) {
+			t.Fatalf("signal is %d, want %d", got, i+1)
+		}
+		if got := binary.NativeEndian.Uint32(b.heap[8:]); got != uint32(i) {
+			t.Fatalf("element is %d, want %d", got, i)
+		}
+		if got := binary.NativeEndian.Uint64(b.heap[24:]); got != uint64(i)<<32 {
+			t.Fatalf("second half of a pair is %#x, want %#x", got, uint64(i)<<32)
+		}
+		if got := binary.NativeEndian.Uint64(b.heap[32:]); got != count {
+			t.Fatalf("count is %d, want %d", got, count)
+		}
+		back, seen := a.local(make([]byte, n))
+		j.push(0, 0, queue.Op{Code: queue.CodeGet, PE: 1, Dest: to, Local: uint64(uintptr(back)), Length: uint64(n)})
+		j.quiet(0, 0)
+		differ(t, "bytes that were got", seen, data)
+	}
+	for _, err := range j.reports[0] {
+		t.Error(err)
+	}
+	j.close()
+}
+
+// Engines of one PE that change words of its GPU memory in steps do it one after
+// the other.
+func TestStagedEnginesShare(t *testing.T) {
+	const engines, each, heap = 3, 300, 4096
+	g := gpus{alone: true, delay: 3, shared: []*Alone{new(Alone), new(Alone)}, chunk: messageSize, chunks: 2}
+	memories := make([][]byte, 2)
+	own := g.open(t, 1, memories, heap)
+	var wg sync.WaitGroup
+	for i := range engines {
+		m := modes[i]
+		m.gpus = &g
+		j := newJobWith(t, m, uint64(i+1), memories, []*card{own[0].twin(uint64(i)), own[1].twin(uint64(i))})
+		defer j.close()
+		wg.Go(func() {
+			a := j.pes[0]
+			for k := range each {
+				a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
+				a.post(func() Status { return a.AMO(1, 8, OpXor, 4, 1<<i, 0, nil, nil) })
+				a.post(func() Status { return a.AMO(1, 16, OpSet, 8, uint64(k), 0, nil, nil) })
+				a.post(func() Status { return a.PutSignal(1, 64, nil, 0, 24, 1, OpAdd, nil) })
+			}
+			a.quiet()
+		})
+	}
+	wg.Wait()
+	seen := memories[1][internal:]
+	for _, at := range []int{0, 24} {
+		if got := binary.NativeEndian.Uint64(seen[at:]); got != engines*each {
+			t.Errorf("counter at %d is %d, want %d", at, got, engines*each)
+		}
+	}
+	if got := binary.NativeEndian.Uint32(seen[8:]); got != 0 {
+		t.Errorf("the word in which all bits change an even number of times is %#x", got)
+	}
+}
+
+// In the steady state nothing is allocated.
+func TestStagedNoAllocation(t *testing.T) {
+	for name, g := range cards {
+		t.Run(name, func(t *testing.T) {
+			g.delay, g.chunk = 0, 0
+			m := modes[0]
+			m.gpus = &g
+			j := newJob(t, m, 1, 2, 1<<20)
+			a, b := j.pes[0], j.pes[1]
+			at, _ := a.card.local(make([]byte, 600<<10))
+			r := new(Request)
+			turn := func() { a.poll(); b.poll() }
+			wait := func(f func() Status) {
+				*r = Request{Done: 1}
+				st := f()
+				for ; st == Again; st = f() {
+					turn()
+				}
+				for a.Quiet() != Done || r.Done == 0 {
+					turn()
+				}
+			}
+			for what, f := range map[string]func() Status{
+				"element":    func() Status { return a.Put(1, 0, at, 8, nil) },
+				"small put":  func() Status { return a.Put(1, 0, at, 1000, nil) },
+				"large put":  func() Status { r.Done = 0; return a.Put(1, 0, at, 600<<10, r) },
+				"get":        func() Status { r.Done = 0; return a.Get(1, 0, at, 600<<10, r) },
+				"small get":  func() Status { r.Done = 0; return a.Get(1, 0, at, 100, r) },
+				"atomic":     func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) },
+				"fetch":      func() Status { r.Done = 0; return a.AMO(1, 0, OpFetchAdd, 8, 1, 0, nil, r) },
+				"put_signal": func() Status { return a.PutSignal(1, 64, at, 10_000, 0, 1, OpSet, nil) },
+			} {
+				for range 50 {
+					wait(f)
+				}
+				if n := testing.AllocsPerRun(100, func() { wait(f) }); n != 0 {
+					t.Errorf("%s and quiet: %v allocations", what, n)
+				}
+			}
+			j.close()
+		})
 	}
 }

@@ -1,5 +1,7 @@
 package proxy
 
+import "unsafe"
+
 // Values of Express.Busy.
 const (
 	busyCopies = 1
@@ -22,6 +24,23 @@ func (e *Engine) advance() {
 	e.mark()
 }
 
+// copyGPU, writeGPU and atomicGPU ask a stream for something.
+
+func (e *Engine) copyGPU(s Stream, to, from unsafe.Pointer, n uint64) {
+	e.gone(e.stage.memory.Copy(s, to, from, n))
+	e.stage.tracks[s].add()
+}
+
+func (e *Engine) writeGPU(s Stream, at unsafe.Pointer, width uint8, value uint64) {
+	e.gone(e.stage.memory.Write(s, at, width, value))
+	e.stage.tracks[s].add()
+}
+
+func (e *Engine) atomicGPU(s Stream, at unsafe.Pointer, h *header, old unsafe.Pointer) {
+	e.gone(e.stage.memory.Atomic(s, at, h.Op, h.Width, h.Operand, h.Extra, old))
+	e.stage.tracks[s].add()
+}
+
 // follow does the chores of a stream whose marks have passed.
 func (e *Engine) follow(t *track) {
 	if t.passed == t.marked {
@@ -32,6 +51,9 @@ func (e *Engine) follow(t *track) {
 		return
 	}
 	t.passed = passed
+	for t.counts.n > 0 && t.counts.at(0).mark <= passed {
+		t.done = t.counts.pop().asked
+	}
 	for t.chores.n > 0 && t.chores.at(0).mark <= t.passed {
 		c := t.chores.pop()
 		e.do(&c)
@@ -76,6 +98,7 @@ func (e *Engine) mark() {
 			n, err := s.memory.Mark(t.stream)
 			if e.gone(err); err == nil {
 				t.marked, t.fresh = n, false
+				t.counts.push(tick{n, t.asked})
 			}
 		}
 		if !t.idle() {

@@ -39,7 +39,7 @@ func (e *Engine) beginWord(l *line, h *header, at unsafe.Pointer) {
 	if !ok {
 		return
 	}
-	e.gone(s.memory.Copy(StreamIn, s.coming.at(i), at, uint64(h.Width)))
+	e.copyGPU(StreamIn, s.coming.at(i), at, uint64(h.Width))
 	s.did(l)
 	l.changing = true
 	s.words = append(s.words, word{at, h.Width, i})
@@ -78,7 +78,7 @@ func (e *Engine) endWord(c *chore) {
 			s.letThrough(l)
 		}
 	}
-	e.gone(s.memory.Write(StreamIn, w.at, w.width, value))
+	e.writeGPU(StreamIn, w.at, w.width, value)
 	s.until = in.last()
 	w.at = nil
 }
