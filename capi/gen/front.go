@@ -127,7 +127,9 @@ func frontMap() string {
 }
 
 // exported is every name of libshmem.so.
-func exported() []string { return append(spec.Names(), spec.Private...) }
+func exported() []string {
+	return slices.Concat(spec.Names(), spec.ExtensionNames(), spec.Private)
+}
 
 func coreMap() string {
 	return banner("/* ", " */") + "{\nglobal:\n    " + spec.CoreSymbol + ";\nlocal:\n    *;\n};\n"

@@ -116,12 +116,14 @@ func TestCheck(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(root, filepath.Dir(standardList)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	list, err := os.ReadFile(filepath.Join("..", "..", standardList))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, standardList), list, 0o644); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{standardList, deviceList} {
+		list, err := os.ReadFile(filepath.Join("..", "..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), list, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := run(root, false); err != nil {
 		t.Fatal(err)

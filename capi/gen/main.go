@@ -34,7 +34,13 @@ func outputs(root string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
+	device, err := deviceCoverage(root)
+	if err != nil {
+		return nil, err
+	}
 	out := []file{
+		{"docs/device-coverage.md", device},
+		{"queue/zz_calls.go", deviceCalls()},
 		{"include/shmem.h", header()},
 		{"capi/front/zz_libshmem.map", frontMap()},
 		{"capi/core/zz_core.map", coreMap()},
@@ -43,6 +49,7 @@ func outputs(root string) ([]file, error) {
 	}
 	out = append(out, wireFiles()...)
 	out = append(out, deviceFiles()...)
+	out = append(out, streamFiles()...)
 	out = append(out, thunks()...)
 	return append(out, checks()...), nil
 }

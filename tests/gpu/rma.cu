@@ -11,7 +11,7 @@ namespace kernels
 {
 
 /* A place for each length and pair of shifts, in elements; 16 bytes are the largest. */
-constexpr int LENGTHS[] = {1, 3, 17, 250, 1000}, MOST = 5, FEW = 4;
+constexpr int MOST = 5, FEW = 4; /* lengths: of puts and gets, and of puts with signal */
 constexpr int SHIFTS = 6; /* dest by 0 or 1, source by 0, 1 or 3 */
 constexpr size_t ROOM = 1008 * 16;
 constexpr int ELEMENTS = 40; /* of p and g */

@@ -1,0 +1,24 @@
+package spec
+
+// A Later is a group of names of NVSHMEM's device interface that is not there,
+// and why.
+type Later struct {
+	Pattern string // a regular expression for the whole name
+	Why     string
+}
+
+// DeviceLater is every one of them; a name that is neither there nor here is a
+// mistake.
+var DeviceLater = []Later{
+	{`shmemx?_(\w+_)?i(put|get)\d*(_\w+)?`, "strided puts and gets: for a GPU they are loops of p and g"},
+	{`shmemx_qp_\w+`, "queue pairs as an argument: rings are chosen by SHMEM_RING_MAP_BY"},
+	{`shmemx::tile_\w+`, "tiles: collectives over a layout that a template library describes"},
+	{`shmemx?_\w+_reducescatter(_\w+)?`, "reductions whose result is spread over the PEs"},
+	{`shmemx_double2_maxloc_reduce_block`, "the place of the greatest element"},
+	{`shmemx_barrier_warpgroup`, "four warps as a scope"},
+	{`shmemx_flush(_\w+)?`, "completion at this PE only: quiet does more"},
+	{`shmemx_(region_\w+|(ask|give|release)_smem)`, "hints about a kernel's shared memory"},
+	{`shmemx_mc_ptr`, "multicast addresses"},
+	{`shmemx_signal_counted_reset`, "signals that count bytes"},
+	{`shmem_global_exit|shmem_info_get_\w+|shmemx_vendor_get_version_info`, "what the host can ask and do before a kernel starts"},
+}

@@ -1,0 +1,29 @@
+package queue
+
+import "testing"
+
+func TestCallName(t *testing.T) {
+	for _, c := range calls {
+		if got := CallName(c.number); got != c.name {
+			t.Errorf("CallName(%#x) = %q, want %q", c.number, got, c.name)
+		}
+	}
+	for _, n := range []uint32{0, calls[0].number + 1, 0xffffffff} {
+		if got := CallName(n); got != "" {
+			t.Errorf("CallName(%#x) = %q, want none", n, got)
+		}
+	}
+}
+
+// TestWorkSize: the buffers of a few PEs are as large as they may be, those of
+// many share what there is, and no PE has less than it needs.
+func TestWorkSize(t *testing.T) {
+	for pes, chunk := range map[int]uint64{1: WorkMost, 32: WorkMost, 33: WorkMost / 2, 1024: 2048, 1 << 20: WorkLeast} {
+		if got := WorkChunk(pes); got != chunk {
+			t.Errorf("WorkChunk(%d) = %d, want %d", pes, got, chunk)
+		}
+	}
+	if got := WorkSize(2); got != 512+4*WorkMost {
+		t.Errorf("WorkSize(2) = %d, want %d", got, 512+4*WorkMost)
+	}
+}
