@@ -95,11 +95,19 @@ struct shmemi_state {
     int32_t my_pe;
     uintptr_t heap_base; /* of this PE's user heap */
     size_t heap_size;
-    /* n_pes entries: where the peer's user heap is in this process, or NULL
-     * when it is not on this node. SHMEM_CHECKS=full gives the fast path a table
-     * of NULLs, so that every access takes the slow one, where the checks are. */
+    /* Tables of n_pes entries.
+     * fast_base: near_base for the fast path. All NULL under SHMEM_CHECKS=full and
+     * where buffers may be in GPU memory, so that every access takes the slow
+     * path, where the checks are.
+     * peer_base: where the peer's internal area ends in this process, and its user
+     * heap would begin, or NULL when it is not on this node.
+     * near_base: the same, or NULL when its user heap is not main memory of this
+     * node.
+     * mapped_base: where the copy engine reaches its user heap; only with a GPU. */
     char **fast_base;
     char **peer_base;
+    char **near_base;
+    char **mapped_base;
     const struct shmemi_core *core;
     uint32_t spin;   /* polls before a waiter yields */
     uint32_t yields; /* yields before a waiter sleeps */
@@ -112,6 +120,9 @@ struct shmemi_state {
     uint32_t node;               /* this PE's entry in node_leaders */
     uint32_t networked;          /* some PE is not on this node */
     uint32_t wakeable;           /* membarrier works: sleepers may trust writers */
+    uint32_t gpu;                /* this PE has a GPU: buffers may be in its memory */
+    uint32_t p2p;                /* its kernels may use mapped_base of other PEs */
+    uint32_t grows_together;     /* growing the heap takes all PEs of the node at once */
     uint64_t timeout_ns;         /* a wait longer than this is reported, 0: never */
     uint64_t *inbox;             /* n_pes message counters in this PE's internal area */
     char *scratch;               /* this PE's internal buffers for collectives */
@@ -136,6 +147,7 @@ struct shmemi_state {
 struct shmemi_init_args {
     int requested;
     int provided;
+    int kernels; /* the program has some that include shmem/shmem.cuh */
     const char *const
         *environ_; /* C's environ: Go's copy is made at load and misses later changes */
     /* The front's abort function, for the core's own threads. */
@@ -191,6 +203,17 @@ struct shmemi_core {
     /* The struct shmemi_device_state for threads of this process; makes the
      * rings when it is called first. NULL: error has the reason. */
     const void *(*rings)(void);
+
+    /* With a GPU. These answer SHMEMI_DONE when it is done, or SHMEMI_FAILED. */
+    int (*gpu_move)(void *to, const void *from, size_t n); /* wherever either is */
+    int (*gpu_clear)(void *at, size_t n);
+    int (*gpu_amo)(void *at, int op, int width, uint64_t operand, uint64_t compare,
+                   uint64_t *fetched);
+    int (*gpu_holds)(const void *at); /* 1: it is in the memory of a GPU */
+    /* The struct shmemi_device_image for kernels, as this process can read it, and
+     * in *at its address for kernels. DONE with an image of NULL: this PE runs no
+     * kernels. */
+    int (*kernels)(const void **image, uint64_t *at);
 
     /* Text of the last failure of this thread's call. */
     const char *(*error)(void);

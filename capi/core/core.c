@@ -152,6 +152,11 @@ const struct shmemi_core *shmemi_core_table(void)
         .quiet = quiet,
         .poll = poll_network,
         .rings = (const void *(*)(void))shmemgoRings,
+        .gpu_move = (int (*)(void *, const void *, size_t))shmemgoGPUMove,
+        .gpu_clear = shmemgoGPUClear,
+        .gpu_amo = shmemgoGPUAMO,
+        .gpu_holds = (int (*)(const void *))shmemgoGPUHolds,
+        .kernels = (int (*)(const void **, uint64_t *))shmemgoKernels,
         .error = (const char *(*)(void))shmemgoError,
     };
     if (table.build == NULL)

@@ -6,6 +6,7 @@ package main
 import "C"
 
 import (
+	"sync/atomic"
 	"unsafe"
 
 	"libshmem/fabric"
@@ -51,10 +52,15 @@ func shmemgoQuiet(ticket *C.uint64_t) C.int {
 	return C.int(job.Engine.QuietDone(proxy.Ticket(*ticket)))
 }
 
+// failure is why the last call failed that was not the engine's.
+var failure atomic.Pointer[error]
+
 //export shmemgoError
 func shmemgoError() *C.char {
 	reason := "no reason given"
-	if job != nil && job.Engine != nil {
+	if err := failure.Swap(nil); err != nil {
+		reason = (*err).Error()
+	} else if job != nil && job.Engine != nil {
 		if err := job.Engine.Err(); err != nil {
 			reason = err.Error()
 		}

@@ -20,7 +20,7 @@ var wakers []*C.struct_shmemi_core_waker
 func shmemgoRings() unsafe.Pointer {
 	state, err := job.Rings(waker)
 	if err != nil {
-		text(C.shmemi_core_text[:], err.Error())
+		failure.Store(&err)
 		return nil
 	}
 	return state

@@ -31,15 +31,26 @@ const (
 // fast path.
 func fill(s *C.struct_shmemi_state, j *pe.Job) {
 	peers := j.Nodes.Peers(j.Me)
-	plan := j.HeapOf(j.Me)
+	control := j.HeapOf(j.Me)
 
 	s.my_pe = C.int32_t(j.Me)
-	s.heap_base = C.uintptr_t(uintptr(plan))
+	s.heap_base = C.uintptr_t(uintptr(j.UserHeap()))
 	s.heap_size = C.size_t(j.Config.SymmetricSize)
-	s.peer_base = bases(j, peers)
-	s.fast_base = s.peer_base
-	if j.Config.Checks == config.ChecksFull {
-		s.fast_base = bases(j, nil)
+	s.peer_base = bases(j, peers, j.HeapOf)
+	s.near_base = bases(j, peers, j.Near)
+	s.fast_base = s.near_base
+	if j.HasGPU() {
+		s.gpu = 1
+		s.mapped_base = bases(j, peers, j.Mapped)
+	}
+	if j.HasGPU() && !j.Config.DisableP2P {
+		s.p2p = 1
+	}
+	if j.HasGPU() || j.Config.Checks == config.ChecksFull {
+		s.fast_base = bases(j, nil, nil)
+	}
+	if j.GrowsTogether() {
+		s.grows_together = 1
 	}
 	s.spin, s.yields = spinAlone, yieldAlone
 	if j.Sharing > topo.CPUs() {
@@ -55,8 +66,8 @@ func fill(s *C.struct_shmemi_state, j *pe.Job) {
 	s.node = C.uint32_t(j.Nodes.Node(j.Me))
 	s.timeout_ns = C.uint64_t(j.Config.Timeout)
 	s.inbox_offset = C.size_t(j.Layout.InboxOffset)
-	s.inbox = (*C.uint64_t)(unsafe.Add(plan, -int(j.Layout.InboxOffset)))
-	s.scratch = (*C.char)(unsafe.Add(plan, -int(j.Layout.ScratchOffset)))
+	s.inbox = (*C.uint64_t)(unsafe.Add(control, -int(j.Layout.InboxOffset)))
+	s.scratch = (*C.char)(unsafe.Add(control, -int(j.Layout.ScratchOffset)))
 	s.scratch_size = C.size_t(j.Layout.ScratchSize)
 	if j.Engine != nil {
 		s.networked = 1
@@ -71,22 +82,26 @@ func fill(s *C.struct_shmemi_state, j *pe.Job) {
 
 // empty takes back what fill allocated.
 func empty(s *C.struct_shmemi_state) {
-	s.n_pes, s.heap_size, s.networked = 0, 0, 0
-	if s.fast_base != s.peer_base {
+	s.n_pes, s.heap_size, s.networked, s.gpu, s.p2p, s.grows_together = 0, 0, 0, 0, 0, 0
+	if s.fast_base != s.near_base {
 		C.free(unsafe.Pointer(s.fast_base))
 	}
+	C.free(unsafe.Pointer(s.near_base))
+	C.free(unsafe.Pointer(s.mapped_base))
 	C.free(unsafe.Pointer(s.peer_base))
 	C.free(unsafe.Pointer(s.node_members))
 	C.free(unsafe.Pointer(s.node_leaders))
-	s.fast_base, s.peer_base, s.node_members, s.node_leaders = nil, nil, nil, nil
+	s.fast_base, s.near_base, s.mapped_base, s.peer_base = nil, nil, nil, nil
+	s.node_members, s.node_leaders = nil, nil
 }
 
-// bases is the table of the user heaps in this process; nil for PEs elsewhere.
-func bases(j *pe.Job, peers []topo.PE) **C.char {
+// bases is a table of where the peers' memory is in this process; nil for PEs
+// elsewhere.
+func bases(j *pe.Job, peers []topo.PE, where func(topo.PE) unsafe.Pointer) **C.char {
 	table := (**C.char)(C.calloc(C.size_t(j.NPEs), C.size_t(unsafe.Sizeof(uintptr(0)))))
 	all := unsafe.Slice(table, j.NPEs)
 	for _, p := range peers {
-		all[p] = (*C.char)(j.HeapOf(p))
+		all[p] = (*C.char)(where(p))
 	}
 	return table
 }

@@ -6,7 +6,7 @@
  * the way. Reads of a peer's source wait for a message of that peer.
  */
 #include "coll.h"
-#include "remote.h"
+#include "gpu.h"
 
 /* Up to here a root writes to each PE of its node; above, they read from it
  * side by side. Two PEs gain nothing from that. */
@@ -72,7 +72,7 @@ static void receive_on_node(int pe, void *dest, const void *from, size_t n, cons
     const struct shmemi_state *s = &shmemi_state;
     shmemi_await(pe, call);
     if (n >= PULL_BYTES && s->node_pes > 2) {
-        memcpy(dest, shmemi_near(from, pe), n);
+        shmemi_get(dest, from, n, pe, call);
         shmemi_message(pe, call);
     }
 }
@@ -98,7 +98,7 @@ int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t n
         spread_on_node(dest, source, nbytes, call);
         release_sources(call);
         if (dest != source)
-            memmove(dest, source, nbytes);
+            shmemi_move(dest, source, nbytes, call);
     } else if (root_is_near) {
         receive_on_node(root, dest, source, nbytes, call);
     } else if (s->node_rank == 0) {
@@ -123,7 +123,7 @@ static void all_to_all(char *dest, const char *source, size_t nbytes, size_t ste
         int pe = (me + i) % n;
         shmemi_message_data(pe, mine, source + step * (size_t)pe, nbytes, call);
     }
-    memmove(mine, source + step * (size_t)me, nbytes);
+    shmemi_move(mine, source + step * (size_t)me, nbytes, call);
     release_sources(call);
     for (int i = 1; i < n; i++)
         shmemi_await((me + n - i) % n, call);
@@ -174,8 +174,7 @@ static void reduce_shares(char *dest, const char *source, size_t nelems,
         for (int pe = 0; pe < n; pe++) {
             const void *in = shmemi_near(source + offset, pe);
             if (in == NULL) {
-                shmemi_net_get(pe, (int64_t)((uintptr_t)source + offset - s->heap_base), fetched,
-                               bytes, false, call);
+                shmemi_get(fetched, source + offset, bytes, pe, call);
                 in = fetched;
             }
             if (pe == 0)

@@ -23,6 +23,8 @@ void shmemi_messages_close(void); /* at finalize */
  */
 void shmemi_message(int pe, const char *call);
 void shmemi_message_data(int pe, void *dest, const void *source, size_t n, const char *call);
+/* The same by offset from the user heap; below 0 is the internal area. */
+void shmemi_message_at(int pe, int64_t offset, const void *source, size_t n, const char *call);
 void shmemi_await(int pe, const char *call);
 
 /*

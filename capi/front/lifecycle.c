@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "coll.h"
 #include "core.h"
+#include "gpu.h"
 #include "remote.h"
 #include "wait.h"
 
@@ -64,6 +65,7 @@ static int initialise(int requested, int *provided, char *error, size_t size)
     struct shmemi_init_args args = {
         .requested = requested,
         .provided = SHMEM_THREAD_MULTIPLE,
+        .kernels = shmemi_units_present(),
         .environ_ = (const char *const *)environ,
         .abort_ = shmemi_abort,
         .error = error,
@@ -77,8 +79,11 @@ static int initialise(int requested, int *provided, char *error, size_t size)
         return -1;
     }
     shmemi_barrier_open();
-    if (shmemi_messages_open() != 0) {
+    bool messages = shmemi_messages_open() == 0;
+    if (!messages)
         snprintf(error, size, "no memory for %u message counters (free some)", s->n_pes);
+    if (!messages || shmemi_units_begin(error, size) != 0) {
+        shmemi_messages_close();
         core->finalize();
         s->n_pes = 0;
         s->heap_size = 0;
@@ -132,6 +137,7 @@ void shmemi_finalize(const char *call)
         s->init_count--;
     } else {
         shmemi_barrier_all(call);
+        shmemi_units_end();
         s->core->finalize();
         shmemi_messages_close();
         s->n_pes = 0;
@@ -198,7 +204,11 @@ void *shmemi_ptr(const void *dest, int pe, const char *call)
 {
     if (!shmemi_addr_accessible(dest, pe, call))
         return NULL;
-    return shmemi_near(dest, pe);
+    const struct shmemi_state *s = &shmemi_state;
+    char *base = s->near_base[pe];
+    if (s->gpu && (s->p2p || pe == s->my_pe))
+        base = s->mapped_base[pe];
+    return base ? base + ((uintptr_t)dest - s->heap_base) : NULL;
 }
 
 void shmemi_info_get_version(int *major, int *minor, const char *call)

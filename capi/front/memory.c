@@ -7,7 +7,7 @@
  * the PEs vote, and one refusal is a NULL on all of them.
  */
 #include "coll.h"
-#include "remote.h"
+#include "gpu.h"
 
 static void check_initialised(const char *call)
 {
@@ -46,10 +46,12 @@ static void *allocate(size_t size, size_t align, long hints, bool zero, const ch
     if (size == 0)
         return NULL; /* "performs no action": no barrier either */
     shmemi_quiet(call);
+    if (shmemi_state.grows_together)
+        shmemi_sync_all(call); /* who comes late is waited for here, without a limit */
     int64_t offset =
         size > shmemi_state.heap_size ? -1 : shmemi_state.core->heap_alloc(size, align, hints);
     if (zero && offset >= 0)
-        memset((char *)shmemi_state.heap_base + offset, 0, size);
+        shmemi_clear((char *)shmemi_state.heap_base + offset, size, call);
     int64_t agreed = agree(offset, size, call);
     if (agreed < 0) {
         if (offset >= 0)
@@ -126,7 +128,7 @@ void *shmemi_realloc(void *ptr, size_t size, const char *call)
     }
     if (to != from) {
         char *base = (char *)shmemi_state.heap_base;
-        memcpy(base + to, base + from, old_size < size ? old_size : size);
+        shmemi_move(base + to, base + from, old_size < size ? old_size : size, call);
         shmemi_state.core->heap_free(from);
         shmemi_barrier_all(call);
     }

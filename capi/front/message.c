@@ -2,7 +2,7 @@
  * message.c: counts in inboxes, and the all-to-all exchange over them.
  */
 #include "coll.h"
-#include "remote.h"
+#include "gpu.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,18 +50,30 @@ void shmemi_message(int pe, const char *call)
     shmemi_notify(pe);
 }
 
-void shmemi_message_data(int pe, void *dest, const void *source, size_t n, const char *call)
+void shmemi_message_at(int pe, int64_t offset, const void *source, size_t n, const char *call)
 {
-    const struct shmemi_state *s = &shmemi_state;
-    int64_t offset = (int64_t)((uintptr_t)dest - s->heap_base);
-    char *base = s->peer_base[pe];
-    if (base == NULL) {
+    char *control = shmemi_state.peer_base[pe];
+    char *base = offset < 0 ? control : shmemi_reachable(pe);
+    if (base != NULL && control != NULL) {
+        shmemi_move(base + offset, source, n, call);
+        shmemi_message(pe, call);
+        return;
+    }
+    if (control == NULL) {
         shmemi_net_put_signal(pe, offset, source, n, inbox_word(), ++sent[pe], SHMEMI_AMO_SET, true,
                               call);
         return;
     }
-    memcpy(base + offset, source, n);
+    /* A heap in GPU memory that this process cannot map. All counts go to that PE
+     * by one way, since a count that comes late would undo a later one. */
+    shmemi_net_put(pe, offset, source, n, false, call);
+    shmemi_quiet_slow(call);
     shmemi_message(pe, call);
+}
+
+void shmemi_message_data(int pe, void *dest, const void *source, size_t n, const char *call)
+{
+    shmemi_message_at(pe, (int64_t)((uintptr_t)dest - shmemi_state.heap_base), source, n, call);
 }
 
 static void describe_await(const void *subject, char *text, size_t size)
@@ -95,13 +107,13 @@ void shmemi_exchange(void *dest, const void *mine, size_t nelems,
     size_t slot = shmemi_exchange_max(), bytes = nelems * reducer->size;
     char *round = s->scratch + (exchanges++ % 2) * slot * s->n_pes;
 
-    memcpy(round + slot * (size_t)me, mine, bytes);
+    char *own = round + slot * (size_t)me;
+    shmemi_move(own, mine, bytes, call);
     for (int i = 1; i < n; i++)
-        shmemi_message_data((me + i) % n, round + slot * (size_t)me, round + slot * (size_t)me,
-                            bytes, call);
+        shmemi_message_at((me + i) % n, own - s->peer_base[me], own, bytes, call);
     for (int i = 1; i < n; i++)
         shmemi_await((me + n - i) % n, call);
-    memcpy(dest, round, bytes);
     for (int pe = 1; pe < n; pe++)
-        reducer->combine(dest, round + slot * (size_t)pe, nelems);
+        reducer->combine(round, round + slot * (size_t)pe, nelems);
+    shmemi_move(dest, round, bytes, call);
 }

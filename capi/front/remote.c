@@ -7,7 +7,7 @@
  * here.
  */
 #define _GNU_SOURCE
-#include "remote.h"
+#include "gpu.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -250,15 +250,15 @@ void shmemi_net_set(int pe, int64_t offset, uint64_t value, const char *call)
 
 /* ------------------------------------------------- the slow halves of front.h */
 
-/* The peer is near here only under SHMEM_CHECKS=full. */
+/* The peer can be reached here under SHMEM_CHECKS=full, and with a GPU. */
 
 static void put(void *dest, const void *source, size_t n, int pe, bool nbi, const char *call)
 {
     int64_t offset = offset_of(dest, n, pe, call);
     need_local(source, n, "source", call);
-    void *to = shmemi_near(dest, pe);
-    if (to) {
-        memcpy(to, source, n);
+    char *base = shmemi_reachable(pe);
+    if (base) {
+        shmemi_move(base + offset, source, n, call);
         shmemi_notify(pe);
     } else {
         shmemi_net_put(pe, offset, source, n, nbi, call);
@@ -269,9 +269,9 @@ static void get(void *dest, const void *source, size_t n, int pe, bool nbi, cons
 {
     int64_t offset = offset_of(source, n, pe, call);
     need_local(dest, n, "dest", call);
-    const void *from = shmemi_near(source, pe);
-    if (from)
-        memcpy(dest, from, n);
+    const char *base = shmemi_reachable(pe);
+    if (base)
+        shmemi_move(dest, base + offset, n, call);
     else
         shmemi_net_get(pe, offset, dest, n, nbi, call);
 }
@@ -296,11 +296,18 @@ void shmemi_get_nbi_slow(void *dest, const void *source, size_t n, int pe, const
     get(dest, source, n, pe, true, call);
 }
 
-static uint64_t apply(enum shmemi_amo op, int width, void *at, uint64_t operand, uint64_t compare,
-                      int pe)
+static uint64_t apply(enum shmemi_amo op, int width, int64_t offset, uint64_t operand,
+                      uint64_t compare, int pe, const char *call)
 {
-    uint64_t old = width == 4 ? shmemi_amo_at32(op, at, (uint32_t)operand, (uint32_t)compare)
-                              : shmemi_amo_at64(op, at, operand, compare);
+    char *base = shmemi_state.near_base[pe];
+    uint64_t old;
+    if (base == NULL)
+        old = shmemi_amo_gpu(op, width, shmemi_reachable(pe) + offset, operand, compare, call);
+    else if (width == 4)
+        old = shmemi_amo_at32(op, (uint32_t *)(void *)(base + offset), (uint32_t)operand,
+                              (uint32_t)compare);
+    else
+        old = shmemi_amo_at64(op, (uint64_t *)(void *)(base + offset), operand, compare);
     if (shmemi_amo_writes(op))
         shmemi_notify(pe);
     return old;
@@ -317,10 +324,10 @@ void shmemi_put_signal_slow(void *dest, const void *source, size_t n, uint64_t *
     need_local(source, n, "source", call);
     check_aligned(sig_addr, sizeof *sig_addr, call);
     enum shmemi_amo op = sig_op == SHMEM_SIGNAL_SET ? SHMEMI_AMO_SET : SHMEMI_AMO_ADD;
-    void *to = shmemi_near(dest, pe);
-    if (to) {
-        memcpy(to, source, n);
-        apply(op, 8, shmemi_near(sig_addr, pe), signal, 0, pe);
+    char *base = shmemi_reachable(pe);
+    if (base) {
+        shmemi_move(base + offset, source, n, call);
+        apply(op, 8, signal_offset, signal, 0, pe, call);
     } else {
         shmemi_net_put_signal(pe, offset, source, n, signal_offset, signal, op, nbi, call);
     }
@@ -331,9 +338,8 @@ uint64_t shmemi_amo_slow(enum shmemi_amo op, int width, void *dest, uint64_t ope
 {
     int64_t offset = offset_of(dest, (size_t)width, pe, call);
     check_aligned(dest, (size_t)width, call);
-    void *at = shmemi_near(dest, pe);
-    return at ? apply(op, width, at, operand, compare, pe)
-              : net_amo(op, width, offset, operand, compare, pe, true, call);
+    return shmemi_reachable(pe) ? apply(op, width, offset, operand, compare, pe, call)
+                                : net_amo(op, width, offset, operand, compare, pe, true, call);
 }
 
 void shmemi_amo_nbi_slow(enum shmemi_amo op, int width, void *fetch, void *dest, uint64_t operand,
@@ -343,10 +349,9 @@ void shmemi_amo_nbi_slow(enum shmemi_amo op, int width, void *fetch, void *dest,
     int64_t offset = offset_of(dest, (size_t)width, pe, call);
     need_local(fetch, (size_t)width, "fetch", call);
     check_aligned(dest, (size_t)width, call);
-    void *at = shmemi_near(dest, pe);
-    if (at) {
-        uint64_t old = apply(op, width, at, operand, compare, pe);
-        memcpy(fetch, &old, (size_t)width);
+    if (shmemi_reachable(pe)) {
+        uint64_t old = apply(op, width, offset, operand, compare, pe, call);
+        shmemi_move(fetch, &old, (size_t)width, call);
     } else {
         POST(call, pe, true, core->amo(pe, offset, op, width, operand, compare, fetch, NULL));
     }

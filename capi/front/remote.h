@@ -17,11 +17,11 @@ SHMEMI_INLINE bool shmemi_symmetric(const void *addr, size_t n)
     return offset < shmemi_state.heap_size && n <= shmemi_state.heap_size - offset;
 }
 
-/* Where a valid symmetric address of PE pe is in this process; NULL: the PE is
- * on another node. */
+/* Where a valid symmetric address of PE pe is in this process's main memory;
+ * NULL: the PE is on another node, or its heap is in the memory of a GPU. */
 SHMEMI_INLINE void *shmemi_near(const void *addr, int pe)
 {
-    char *base = shmemi_state.peer_base[pe];
+    char *base = shmemi_state.near_base[pe];
     return base ? base + ((uintptr_t)addr - shmemi_state.heap_base) : NULL;
 }
 

@@ -14,7 +14,7 @@
  * blocked PE at half a percent of a CPU (0.9 % with 4 ms).
  */
 #define _GNU_SOURCE
-#include "remote.h"
+#include "gpu.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -193,7 +193,7 @@ static void describe_comparison(const void *subject, char *text, size_t size)
 {
     const struct comparison *c = subject;
     int64_t now = 0;
-    memcpy(&now, c->ivar, (size_t)c->width);
+    shmemi_move(&now, c->ivar, (size_t)c->width, "shmem_wait_until");
     if (c->width == 4 && c->is_signed)
         now = (int32_t)now;
     const char *f = c->is_signed ? "for %p (heap offset 0x%zx) %s %" PRId64 ", now %" PRId64
@@ -221,9 +221,11 @@ SHMEMI_INLINE void check(const void *ivar, int cmp, const char *call)
 }
 
 #define COMPARISONS(T, suffix, width_, signed_)                                                    \
-    SHMEMI_INLINE bool holds_##suffix(const void *ivar, int cmp, T value)                          \
+    SHMEMI_INLINE bool holds_##suffix(const void *ivar, int cmp, T value, const char *call)        \
     {                                                                                              \
-        T now = __atomic_load_n((const T *)ivar, __ATOMIC_ACQUIRE);                                \
+        T now = SHMEMI_UNLIKELY(shmemi_heap_on_gpu())                                              \
+                    ? (T)shmemi_read_gpu(ivar, sizeof(T), call)                                    \
+                    : __atomic_load_n((const T *)ivar, __ATOMIC_ACQUIRE);                          \
         switch (cmp) {                                                                             \
         case SHMEM_CMP_EQ:                                                                         \
             return now == value;                                                                   \
@@ -244,16 +246,16 @@ SHMEMI_INLINE void check(const void *ivar, int cmp, const char *call)
         check(ivar, cmp, call);                                                                    \
         struct comparison c = {ivar, cmp, width_, signed_, (uint64_t)value};                       \
         SHMEMI_WAIT(shmemi_my_ctl(), call, describe_comparison, &c,                                \
-                    holds_##suffix(ivar, cmp, value));                                             \
+                    holds_##suffix(ivar, cmp, value, call));                                       \
     }                                                                                              \
     int shmemi_test_##suffix(const void *ivar, int cmp, T value, const char *call)                 \
     {                                                                                              \
         check(ivar, cmp, call);                                                                    \
-        if (holds_##suffix(ivar, cmp, value))                                                      \
+        if (holds_##suffix(ivar, cmp, value, call))                                                \
             return 1;                                                                              \
         if (shmemi_state.networked)                                                                \
             shmemi_state.core->poll();                                                             \
-        return holds_##suffix(ivar, cmp, value);                                                   \
+        return holds_##suffix(ivar, cmp, value, call);                                             \
     }
 
 COMPARISONS(int32_t, i32, 4, true)
@@ -261,16 +263,22 @@ COMPARISONS(uint32_t, u32, 4, false)
 COMPARISONS(int64_t, i64, 8, true)
 COMPARISONS(uint64_t, u64, 8, false)
 
+static uint64_t signal_now(const uint64_t *sig_addr, const char *call)
+{
+    return SHMEMI_UNLIKELY(shmemi_heap_on_gpu()) ? shmemi_read_gpu(sig_addr, sizeof *sig_addr, call)
+                                                 : __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+}
+
 uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call)
 {
     check(sig_addr, SHMEM_CMP_EQ, call);
     if (shmemi_state.networked)
         shmemi_state.core->poll();
-    return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+    return signal_now(sig_addr, call);
 }
 
 uint64_t shmemi_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value, const char *call)
 {
     shmemi_wait_u64(sig_addr, cmp, value, call);
-    return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+    return signal_now(sig_addr, call);
 }

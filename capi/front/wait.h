@@ -53,7 +53,7 @@ void shmemi_turned(struct shmemi_waiter *w);
 /* The control page of this PE. */
 SHMEMI_INLINE struct shmemi_ctl *shmemi_my_ctl(void)
 {
-    return shmemi_ctl_of((char *)shmemi_state.heap_base);
+    return shmemi_ctl_of(shmemi_state.peer_base[shmemi_state.my_pe]);
 }
 
 uint64_t shmemi_now(void); /* nanoseconds, monotonic */

@@ -36,7 +36,10 @@ const CoreSymbol = "shmemi_core_table"
 // Private are names that the library exports for its own headers and tools.
 // Programs do not call them, and they may change with any release.
 var Private = []string{
-	"shmemi_device_state", // device/shmem/state.h
+	"shmemi_device_state",      // device/shmem/state.h
+	"shmemi_device_register",   // device/shmem/unit.h
+	"shmemi_device_unregister", // device/shmem/unit.h
+	"shmemi_context",           // device/shmem/context.h
 }
 
 // Chapters is the table, in the order of the specification.

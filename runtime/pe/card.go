@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"libshmem"
+	"libshmem/runtime/config"
 )
 
 // card is what every PE tells every other when they meet.
@@ -14,7 +15,9 @@ type card struct {
 	Machine string // PEs with the same machine share processors
 	Network string // PEs with the same network reach each other by loopback
 	Heap    uint64 // bytes of the user heap
+	Kind    config.HeapKind
 	Socket  string // where the first PE of a host hands out the memory file
+	Device  string // where this one hands out its heap in GPU memory; "": it has none
 	Proxies int    // endpoints that it would open
 }
 
@@ -24,6 +27,8 @@ type endpointCard struct {
 	Addr     []byte
 	Base     uint64
 	Key      uint64
+	Device   bool   // the heap is GPU memory
+	Atomics  uint64 // operations on it, see proxy.Endpoint
 	Provider string
 }
 

@@ -16,6 +16,7 @@ import (
 	"libshmem/runtime/bootstrap/singleton"
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap"
+	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/heap/hostmem"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmlog"
@@ -29,6 +30,7 @@ type Options struct {
 	Pollers *uint32  // callers that poll by themselves
 	Napping *uint32  // the proxy thread naps because of them
 	Wanted  *uint32  // threads that found the lock taken
+	Kernels bool     // the program has kernels that use the library
 	Fatal   func(error)
 	Stderr  io.Writer
 }
@@ -49,10 +51,18 @@ type Job struct {
 	// processors, this one included.
 	Sharing int
 
+	heap      config.HeapKind   // of this PE
+	kinds     []config.HeapKind // of every PE
+	mainHeaps bool              // some heap of this node is in main memory
+	gpu       *graphics         // nil: this PE needs none, or has none
+	kernels   *Kernels          // nil until somebody asks
+	work      struct{ offset, size uint64 }
+
 	rings     *queue.Host // nil until somebody asks
 	consumers []*proxy.Consumer
 	reports   *reports
 	stderr    io.Writer
+	fatal     func(error)
 
 	log     *shmlog.Log
 	boot    bootstrap.Bootstrap
@@ -69,7 +79,7 @@ func Start(o Options) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Job{Config: cfg, stderr: o.Stderr}
+	j := &Job{Config: cfg, stderr: o.Stderr, fatal: o.Fatal}
 	if err := j.start(o, warnings); err != nil {
 		return nil, errors.Join(err, j.release())
 	}
@@ -86,6 +96,9 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	}
 	j.Me, j.NPEs = topo.PE(j.boot.Rank()), j.boot.Size()
 	j.log.SetPE(int(j.Me))
+	if err := j.chooseHeap(o.Kernels); err != nil {
+		return err
+	}
 	if j.Me == 0 {
 		for _, w := range warnings {
 			fmt.Fprintf(o.Stderr, "shmem: %v\n", w)
@@ -98,7 +111,11 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if err := j.shareMemory(); err != nil {
 		return err
 	}
-	if len(j.Nodes.Members) > 1 {
+	apart, err := j.someApart()
+	if err != nil {
+		return err
+	}
+	if apart {
 		if err := j.openNetwork(o); err != nil {
 			return err
 		}
@@ -166,10 +183,19 @@ func (j *Job) shareMemory() error {
 		return err
 	}
 	defer listener.Close()
-	mine, err := encode(card{
+	own := card{
 		Version: libshmem.Version, Host: host, Machine: topo.MachineID(), Network: network,
-		Heap: j.Config.SymmetricSize, Socket: listener.Name(), Proxies: j.Config.ProxyThreads,
-	})
+		Heap: j.Config.SymmetricSize, Kind: j.heap, Socket: listener.Name(), Proxies: j.Config.ProxyThreads,
+	}
+	var deviceListener *devmem.Listener
+	if j.heap == config.HeapDevice {
+		if deviceListener, err = devmem.Listen(j.NPEs); err != nil {
+			return err
+		}
+		defer deviceListener.Close()
+		own.Device = deviceListener.Name()
+	}
+	mine, err := encode(own)
 	if err != nil {
 		return err
 	}
@@ -191,10 +217,20 @@ func (j *Job) shareMemory() error {
 			j.Sharing++
 		}
 		j.apart = j.apart || c.Network != cards[0].Network
+		j.kinds = append(j.kinds, c.Kind)
+		j.mainHeaps = j.mainHeaps || c.Host == host && c.Kind != config.HeapDevice
 	}
 	j.proxies = fewest(cards)
 	j.Nodes = topo.NewNodes(hosts)
-	return j.mapSegment(listener, cards)
+	if err := j.mapSegment(listener, cards); err != nil {
+		return err
+	}
+	if j.gpu != nil {
+		if err := j.openGPU(deviceListener, cards); err != nil {
+			return err
+		}
+	}
+	return j.reserveWork()
 }
 
 func (j *Job) mapSegment(listener *hostmem.Listener, cards []card) error {
@@ -224,11 +260,12 @@ func (j *Job) mapSegment(listener *hostmem.Listener, cards []card) error {
 // Explain logs why a call of the program gets no more than NULL.
 func (j *Job) Explain(err error) { j.log.Printf("heap", config.LogInfo, "%v", err) }
 
-// HeapOf is the user heap of a PE of this node, in this process.
+// HeapOf is where the internal area of a PE of this node ends in this process,
+// and its user heap begins where that is in main memory.
 func (j *Job) HeapOf(pe topo.PE) unsafe.Pointer { return j.segment.Heap(j.Nodes.Rank(pe)) }
 
 // Commit makes sure that there is memory behind all live blocks of the heap.
-func (j *Job) Commit() error { return j.segment.Commit(j.Heap.End()) }
+func (j *Job) Commit() error { return j.commit(j.Heap.End()) }
 
 // Abort asks the launcher to end the job.
 func (j *Job) Abort(status int, reason string) { j.boot.Abort(status, reason) }
@@ -257,6 +294,7 @@ func (j *Job) release() error {
 	for _, e := range j.Engines {
 		errs = append(errs, e.Close())
 	}
+	errs = append(errs, j.closeKernels(), j.closeGPU())
 	if j.segment != nil {
 		errs = append(errs, j.segment.Close())
 	}
@@ -277,6 +315,6 @@ func (j *Job) banner() string {
 			network += fmt.Sprintf(", %d endpoints a PE", len(j.Engines))
 		}
 	}
-	return fmt.Sprintf("shmem: libshmem %s: %d PEs on %d hosts, PE 0 on %s; bootstrap %s; heap host %s a PE; network %s",
-		libshmem.Version, j.NPEs, len(j.Nodes.Members), host, j.boot.Name(), config.FormatSize(j.Config.SymmetricSize), network)
+	return fmt.Sprintf("shmem: libshmem %s: %d PEs on %d hosts, PE 0 on %s; bootstrap %s; heap %s; network %s",
+		libshmem.Version, j.NPEs, len(j.Nodes.Members), host, j.boot.Name(), j.heaps(), network)
 }

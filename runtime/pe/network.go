@@ -29,7 +29,8 @@ func (j *Job) openNetwork(o Options) error {
 	for i, e := range j.Engines {
 		ends := make([]proxy.Endpoint, len(all))
 		for pe, cards := range all {
-			ends[pe] = proxy.Endpoint{Addr: cards[i].Addr, Base: cards[i].Base, Key: cards[i].Key}
+			c := &cards[i]
+			ends[pe] = proxy.Endpoint{Addr: c.Addr, Base: c.Base, Key: c.Key, Device: c.Device, Atomics: c.Atomics}
 		}
 		if err := e.Connect(ends); err != nil {
 			return err
@@ -69,6 +70,9 @@ func (j *Job) openEngine(o Options, i int) error {
 	segment := proxy.Segment{
 		Base: unsafe.Add(user, -int(plan.Internal)), Internal: plan.Internal, Size: plan.Internal + plan.Heap,
 	}
+	if j.heap == config.HeapDevice {
+		segment.Heap = j.UserHeap()
+	}
 	control := unsafe.Add(user, -ControlOffset)
 	wakers := proxy.Wakers{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Wanted: o.Wanted, Sleepers: (*uint32)(control), Wakes: (*uint32)(unsafe.Add(control, 4))}
 	if i > 0 {
@@ -82,7 +86,23 @@ func (j *Job) openEngine(o Options, i int) error {
 	if j.Engines = append(j.Engines, e); i == 0 {
 		j.Engine = e
 	}
-	return nil
+	return j.stage(e)
+}
+
+// stage lets an engine move GPU memory, where this PE has a GPU.
+func (j *Job) stage(e *proxy.Engine) error {
+	if j.gpu == nil {
+		return nil
+	}
+	u, err := j.gpu.unit()
+	if err != nil {
+		return err
+	}
+	m, err := newDeviceMemory(j.gpu.dev, u)
+	if err != nil {
+		return err
+	}
+	return e.Stage(m, proxy.StageConfig{})
 }
 
 // exchangeEndpoints tells every PE of this one's endpoints, and returns those
@@ -91,7 +111,9 @@ func (j *Job) exchangeEndpoints() ([][]endpointCard, error) {
 	var mine []endpointCard
 	for _, e := range j.Engines {
 		end := e.Endpoint()
-		mine = append(mine, endpointCard{Addr: end.Addr, Base: end.Base, Key: end.Key, Provider: e.Caps().Provider})
+		mine = append(mine, endpointCard{
+			Addr: end.Addr, Base: end.Base, Key: end.Key, Device: end.Device, Atomics: end.Atomics, Provider: e.Caps().Provider,
+		})
 	}
 	b, err := encode(mine)
 	if err != nil {

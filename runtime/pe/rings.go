@@ -1,6 +1,7 @@
 package pe
 
 import (
+	"errors"
 	"fmt"
 	"time"
 	"unsafe"
@@ -21,6 +22,9 @@ func (j *Job) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Pointer, e
 	if j.rings != nil {
 		return unsafe.Pointer(j.rings.State), nil
 	}
+	if j.kernels != nil && len(j.kernels.rings) > 0 {
+		return nil, errors.New("the proxies serve the rings of this process's kernels, and not threads beside them")
+	}
 	count := j.Config.RingCount
 	if len(j.Engines) == 0 {
 		count = 0 // every PE is reached directly
@@ -30,31 +34,37 @@ func (j *Job) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Pointer, e
 		return nil, err
 	}
 	plan := j.segment.Plan()
-	user := j.HeapOf(j.Me)
+	user := j.UserHeap()
 	s := h.State
 	s.Me = int32(j.Me)
 	s.Segment = uint64(uintptr(user)) - plan.Internal
 	s.Heap, s.HeapSize = uint64(uintptr(user)), plan.Heap
 	s.RingMap = uint32(j.Config.RingMapBy)
 	for _, p := range j.Nodes.Peers(j.Me) {
-		h.Peers[p].Direct = unsafe.Add(j.HeapOf(p), -int(plan.Internal))
+		if at := j.Near(p); at != nil {
+			h.Peers[p].Direct = unsafe.Add(at, -int(plan.Internal))
+		}
 	}
 	j.rings = h
-	j.serveRings(waker)
+	for i := range h.Rings {
+		if e := len(j.Engines); e > 0 {
+			w := waker(i%e, j.Engines[i%e])
+			h.Wake(i, w.Function, w.Argument)
+		}
+	}
+	j.serveRings(h.Rings, false)
 	return unsafe.Pointer(s), nil
 }
 
-// serveRings spreads the rings over the engines.
-func (j *Job) serveRings(waker func(int, *proxy.Engine) Waker) {
-	if len(j.Engines) == 0 {
+// serveRings spreads the rings over the engines. device: kernels produce.
+func (j *Job) serveRings(rings []*queue.Ring, device bool) {
+	if len(j.Engines) == 0 || len(rings) == 0 {
 		return
 	}
 	mine := make([][]*queue.Ring, len(j.Engines))
-	for i, r := range j.rings.Rings {
+	for i, r := range rings {
 		e := i % len(j.Engines)
 		mine[e] = append(mine[e], r)
-		w := waker(e, j.Engines[e])
-		j.rings.Wake(i, w.Function, w.Argument)
 	}
 	locals := proxy.NewLocals()
 	// Nobody else may ever ask about an operation of a ring that failed.
@@ -69,10 +79,14 @@ func (j *Job) serveRings(waker func(int, *proxy.Engine) Waker) {
 	}
 	proxy.Join(j.consumers, wakes)
 	for i, e := range j.Engines {
-		e.Attach(j.consumers[i], false)
+		e.Attach(j.consumers[i], device)
 	}
-	j.log.Printf("ring", config.LogDebug, "%d rings of %d slots by %s, %d proxy threads, memory: ordinary, for threads of this process",
-		len(j.rings.Rings), j.Config.RingSize, j.Config.RingMapBy, len(j.Engines))
+	whose := "threads"
+	if device {
+		whose = "kernels"
+	}
+	j.log.Printf("ring", config.LogDebug, "%d rings of %d slots by %s for %s of this process, %d proxy threads",
+		len(rings), j.Config.RingSize, j.Config.RingMapBy, whose, len(j.Engines))
 }
 
 // closeRings completes what was pushed and takes the rings away.

@@ -222,6 +222,9 @@ struct shmemi_cuda_uuid {
     OPTIONAL(stream_write, "cuStreamWriteValue64_v2",                                              \
              (void *stream, uint64_t at, uint64_t value, unsigned flags),                          \
              (stream, at, value, flags))                                                           \
+    OPTIONAL(stream_write32, "cuStreamWriteValue32_v2",                                            \
+             (void *stream, uint64_t at, uint32_t value, unsigned flags),                          \
+             (stream, at, value, flags))                                                           \
     OPTIONAL(stream_watch, "cuStreamWaitValue64_v2",                                               \
              (void *stream, uint64_t at, uint64_t value, unsigned flags),                          \
              (stream, at, value, flags))                                                           \

@@ -95,6 +95,17 @@ func (v *Device) Write64(s gpu.Stream, a gpu.Address, value uint64) error {
 	})
 }
 
+// Write32 is Write64 for a word of 4 bytes.
+func (v *Device) Write32(s gpu.Stream, a gpu.Address, value uint32) error {
+	const op = "store a word by a stream of"
+	if err := v.needsStreamOps(op); err != nil {
+		return err
+	}
+	return v.do(op, func() (string, C.int) {
+		return "cuStreamWriteValue32_v2", C.shmemi_cuda_stream_write32(v.driver.table, handle(s), C.uint64_t(a), C.uint32_t(value), 0)
+	})
+}
+
 // conditions are the driver's numbers.
 var conditions = [...]C.uint{gpu.AtLeast: C.SHMEMI_CUDA_WAIT_GEQ, gpu.Equal: C.SHMEMI_CUDA_WAIT_EQ, gpu.And: C.SHMEMI_CUDA_WAIT_AND}
 

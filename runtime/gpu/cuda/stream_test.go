@@ -73,6 +73,7 @@ func useStreams(v *Device) (err error) {
 		}
 	}
 	keep(v.Write64(0, at+8, 5))
+	keep(v.Write32(0, at+12, 0))
 	keep(drain(v, 0))
 	words[1] = 5 // where one of the two failed
 	for range 20 {

@@ -66,6 +66,9 @@ static bool step(struct stream *s)
     case STORE:
         __atomic_store_n(word, w->value, __ATOMIC_RELEASE);
         break;
+    case STORE32:
+        __atomic_store_n((uint32_t *)word, (uint32_t)w->value, __ATOMIC_RELEASE);
+        break;
     case WATCH:
         if (!met(__atomic_load_n(word, __ATOMIC_ACQUIRE), w->value, w->until))
             return false;
@@ -313,6 +316,12 @@ int cuStreamWriteValue64_v2(void *stream, uint64_t to, uint64_t value, unsigned 
 {
     BEGIN(flags != 0 || to % 8 != 0 ? INVALID_VALUE : fake_may_work(stream));
     return fake_later((struct work){.what = STORE, .to = (void *)to, .value = value}, stream);
+}
+
+int cuStreamWriteValue32_v2(void *stream, uint64_t to, uint32_t value, unsigned flags)
+{
+    BEGIN(flags != 0 || to % 4 != 0 ? INVALID_VALUE : fake_may_work(stream));
+    return fake_later((struct work){.what = STORE32, .to = (void *)to, .value = value}, stream);
 }
 
 int cuStreamWaitValue64_v2(void *stream, uint64_t to, uint64_t value, unsigned flags)

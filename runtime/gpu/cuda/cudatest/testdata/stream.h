@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct work {
-    enum { MOVE, FILL, STORE, WATCH, MARK, AFTER } what;
+    enum { MOVE, FILL, STORE, STORE32, WATCH, MARK, AFTER } what;
     char *to;
     const char *from;
     size_t n;

@@ -1,0 +1,55 @@
+package main
+
+/*
+#include "core.h"
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"libshmem/runtime/proxy"
+)
+
+// answer is the answer of a call that was done, or was not and why.
+func answer(err error) C.int {
+	if err != nil {
+		failure.Store(&err)
+		return C.SHMEMI_FAILED
+	}
+	return C.SHMEMI_DONE
+}
+
+//export shmemgoGPUMove
+func shmemgoGPUMove(to, from unsafe.Pointer, n C.size_t) C.int {
+	return answer(job.Move(to, from, uint64(n)))
+}
+
+//export shmemgoGPUClear
+func shmemgoGPUClear(at unsafe.Pointer, n C.size_t) C.int {
+	return answer(job.Clear(at, uint64(n)))
+}
+
+//export shmemgoGPUAMO
+func shmemgoGPUAMO(at unsafe.Pointer, op, width C.int, operand, compare C.uint64_t, fetched *C.uint64_t) C.int {
+	old, err := job.Atomic(at, proxy.Op(op), int(width), uint64(operand), uint64(compare))
+	*fetched = C.uint64_t(old)
+	return answer(err)
+}
+
+//export shmemgoGPUHolds
+func shmemgoGPUHolds(at unsafe.Pointer) C.int {
+	if job.OnGPU(at) {
+		return 1
+	}
+	return 0
+}
+
+//export shmemgoKernels
+func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
+	k, err := job.Kernels()
+	if k != nil {
+		*image, *at = unsafe.Pointer(k.State), C.uint64_t(k.At)
+	}
+	return answer(err)
+}

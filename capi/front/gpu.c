@@ -1,0 +1,53 @@
+/*
+ * gpu.c: copies and words in the memory of a GPU, through the core.
+ */
+#include "gpu.h"
+
+static void done(int rc, const char *call)
+{
+    if (rc != SHMEMI_DONE)
+        shmemi_abort(call, "see the cause", "%s", shmemi_state.core->error());
+}
+
+/* The program's own main memory needs no driver; asking where a pointer is
+ * costs less than a copy through it. */
+static bool touches_gpu(const void *p)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    if ((uintptr_t)p - s->heap_base < s->heap_size)
+        return s->near_base[s->my_pe] == NULL;
+    return s->core->gpu_holds(p) == 1;
+}
+
+void shmemi_move_gpu(void *to, const void *from, size_t n, const char *call)
+{
+    if (n == 0)
+        return;
+    if (touches_gpu(to) || touches_gpu(from))
+        done(shmemi_state.core->gpu_move(to, from, n), call);
+    else
+        memmove(to, from, n);
+}
+
+void shmemi_clear(void *at, size_t n, const char *call)
+{
+    if (shmemi_heap_on_gpu())
+        done(shmemi_state.core->gpu_clear(at, n), call);
+    else
+        memset(at, 0, n);
+}
+
+uint64_t shmemi_amo_gpu(enum shmemi_amo op, int width, void *at, uint64_t operand, uint64_t compare,
+                        const char *call)
+{
+    uint64_t fetched = 0;
+    done(shmemi_state.core->gpu_amo(at, op, width, operand, compare, &fetched), call);
+    return fetched;
+}
+
+uint64_t shmemi_read_gpu(const void *at, size_t width, const char *call)
+{
+    uint64_t word = 0;
+    done(shmemi_state.core->gpu_move(&word, at, width), call);
+    return word;
+}

@@ -1,0 +1,58 @@
+/*
+ * gpu.h: buffers that may be in the memory of a GPU.
+ *
+ * Where this PE has a GPU, its heap and its peers' may be there, and so may any
+ * buffer of the program. Everything that touches what the program named goes
+ * through here; without a GPU it is one test and the plain access.
+ */
+#ifndef SHMEMI_GPU_H
+#define SHMEMI_GPU_H
+
+#include "remote.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Copies n bytes, wherever either end is, and returns when that is done. */
+void shmemi_move_gpu(void *to, const void *from, size_t n, const char *call);
+
+SHMEMI_INLINE void shmemi_move(void *to, const void *from, size_t n, const char *call)
+{
+    if (SHMEMI_UNLIKELY(shmemi_state.gpu))
+        shmemi_move_gpu(to, from, n, call);
+    else
+        memmove(to, from, n);
+}
+
+/* Zeroes n bytes of this PE's heap. */
+void shmemi_clear(void *at, size_t n, const char *call);
+
+/* Where shmemi_move reaches the user heap of PE pe, or NULL. */
+SHMEMI_INLINE char *shmemi_reachable(int pe)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    return SHMEMI_UNLIKELY(s->gpu) ? s->mapped_base[pe] : s->near_base[pe];
+}
+
+/* An atomic operation on memory that the copy engine reaches. */
+uint64_t shmemi_amo_gpu(enum shmemi_amo op, int width, void *at, uint64_t operand, uint64_t compare,
+                        const char *call);
+
+/* Is this PE's heap in the memory of its GPU? */
+SHMEMI_INLINE bool shmemi_heap_on_gpu(void)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    return s->gpu && s->near_base[s->my_pe] == NULL;
+}
+
+/* A word of this PE's heap, as it is now. */
+uint64_t shmemi_read_gpu(const void *at, size_t width, const char *call);
+
+/* units.c: gives the kernels of this process the state of the job, or takes it
+ * away. 0, or -1 and error has the reason. */
+bool shmemi_units_present(void);
+int shmemi_units_begin(char *error, size_t size);
+void shmemi_units_end(void);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * units.c: translation units with kernels.
+ *
+ * A unit registers before main or when its library is loaded, and keeps a copy
+ * of the job's state in its own constant memory (shmem/unit.h). What is copied
+ * there is made once in a job, when the first unit needs it.
+ */
+#include "gpu.h"
+
+#include <shmem/unit.h>
+
+#include <pthread.h>
+#include <stdio.h>
+
+#pragma GCC visibility push(default)
+void shmemi_device_register(struct shmemi_unit *unit);
+void shmemi_device_unregister(struct shmemi_unit *unit);
+int shmemi_context(const void *target, void *context, size_t size);
+#pragma GCC visibility pop
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct shmemi_unit *units;
+
+/* The job's, valid while active: its kernels have been given it. */
+static bool active;
+static struct shmemi_device_image image;
+static uint64_t image_at; /* for kernels */
+
+bool shmemi_units_present(void)
+{
+    pthread_mutex_lock(&mutex);
+    bool present = units != NULL;
+    pthread_mutex_unlock(&mutex);
+    return present;
+}
+
+static int same_layout(const struct shmemi_unit *u, char *error, size_t size)
+{
+    if (u->version == SHMEMI_WIRE_VERSION && u->size == sizeof *u &&
+        u->state_size == sizeof(struct shmemi_device_state) && u->image_size == sizeof image)
+        return 0;
+    /* The file's name is not where this version has it when the struct differs. */
+    snprintf(error, size,
+             "the kernels of %s were compiled with version %u of shmem/shmem.cuh (%u bytes of "
+             "state), the library has version %d (%zu bytes) (compile them with the header that "
+             "came with this library)",
+             u->size == sizeof *u ? u->file : "this program", u->version, u->state_size,
+             SHMEMI_WIRE_VERSION, sizeof(struct shmemi_device_state));
+    return -1;
+}
+
+static int give(struct shmemi_unit *u, char *error, size_t size)
+{
+    int code = u->set(&image, image.job.device);
+    if (code == 0)
+        return 0;
+    snprintf(error, size,
+             "the kernels of %s cannot be given the job's state on GPU %d: %s (compile them for "
+             "the architecture of this GPU)",
+             u->file, image.job.device, u->why(code));
+    return -1;
+}
+
+/* Has the core make the image. 0 with active unset: this PE runs no kernels. */
+static int make(char *error, size_t size)
+{
+    const struct shmemi_core *core = shmemi_state.core;
+    const void *made = NULL;
+    if (core->kernels(&made, &image_at) != SHMEMI_DONE) {
+        snprintf(error, size, "%s", core->error());
+        return -1;
+    }
+    if (made != NULL) {
+        memcpy(&image, made, sizeof image);
+        active = true;
+    }
+    return 0;
+}
+
+int shmemi_units_begin(char *error, size_t size)
+{
+    int rc = 0;
+    pthread_mutex_lock(&mutex);
+    for (struct shmemi_unit *u = units; u != NULL && rc == 0; u = u->next)
+        rc = same_layout(u, error, size);
+    if (rc == 0 && units != NULL)
+        rc = make(error, size);
+    for (struct shmemi_unit *u = units; active && u != NULL && rc == 0; u = u->next)
+        rc = give(u, error, size);
+    pthread_mutex_unlock(&mutex);
+    return rc;
+}
+
+void shmemi_units_end(void)
+{
+    pthread_mutex_lock(&mutex);
+    /* The program may have reset the device already, and then there is nothing
+     * to take back. */
+    for (struct shmemi_unit *u = units; active && u != NULL; u = u->next)
+        (void)u->set(NULL, image.job.device);
+    active = false;
+    pthread_mutex_unlock(&mutex);
+}
+
+void shmemi_device_register(struct shmemi_unit *unit)
+{
+    char error[512] = "";
+    int rc = 0;
+    pthread_mutex_lock(&mutex);
+    unit->next = units;
+    units = unit;
+    if (shmemi_state.n_pes > 0) {
+        rc = same_layout(unit, error, sizeof error);
+        if (rc == 0 && !active)
+            rc = make(error, sizeof error);
+        if (rc == 0 && active)
+            rc = give(unit, error, sizeof error);
+    }
+    pthread_mutex_unlock(&mutex);
+    if (rc != 0)
+        shmemi_abort("loading a library with kernels", "see the cause", "%s", error);
+}
+
+void shmemi_device_unregister(struct shmemi_unit *unit)
+{
+    pthread_mutex_lock(&mutex);
+    for (struct shmemi_unit **p = &units; *p != NULL; p = &(*p)->next) {
+        if (*p == unit) {
+            *p = unit->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+int shmemi_context(const void *target, void *context, size_t size)
+{
+    static const char call[] = "shmem_ctx";
+    struct {
+        uint64_t image, heap;
+    } made;
+    char error[512] = "";
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    if (size != sizeof made)
+        shmemi_abort(call, "build the program with the headers that came with this library",
+                     "a context of the program has %zu bytes, of the library %zu", size,
+                     sizeof made);
+    pthread_mutex_lock(&mutex);
+    int rc = active ? 0 : make(error, sizeof error);
+    pthread_mutex_unlock(&mutex);
+    if (rc != 0)
+        shmemi_abort(call, "see the cause", "%s", error);
+    if (!active)
+        shmemi_abort(call, "give the PE a GPU, or do not call this", "this PE has no GPU");
+    if (!shmemi_symmetric(target, 1))
+        shmemi_abort(call, "pass memory from shmem_malloc",
+                     "%p is not a symmetric address (the heap is %#zx bytes at %p)", target,
+                     shmemi_state.heap_size, (void *)shmemi_state.heap_base);
+    made.image = image_at;
+    made.heap = image.job.heap;
+    memcpy(context, &made, sizeof made);
+    return 0;
+}

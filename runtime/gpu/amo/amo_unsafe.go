@@ -1,0 +1,93 @@
+package amo
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/cuda"
+)
+
+//go:embed amo.ptx
+var code []byte
+
+// Unit does atomic operations on the memory that one GPU reaches.
+type Unit struct {
+	mu      sync.Mutex
+	dev     *cuda.Device
+	stream  gpu.Stream
+	module  *cuda.Module
+	word    unsafe.Pointer // pinned: what Do fetched, then Nowhere
+	at      gpu.Address    // of word
+	kernels map[int]cuda.Function
+}
+
+// New loads the kernels, which the driver compiles the first time.
+func New(dev *cuda.Device) (_ *Unit, err error) {
+	u := &Unit{dev: dev, kernels: make(map[int]cuda.Function)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, u.Close())
+		}
+	}()
+	if u.module, err = dev.LoadModule(code); err != nil {
+		return nil, err
+	}
+	for width, name := range map[int]string{4: "shmemi_amo32", 8: "shmemi_amo64"} {
+		if u.kernels[width], err = u.module.Function(name); err != nil {
+			return nil, err
+		}
+	}
+	if u.word, u.at, err = dev.HostAlloc(16); err != nil {
+		return nil, err
+	}
+	u.stream, err = dev.NewStream()
+	return u, err
+}
+
+// Start has a stream apply the operation with this number to a word of 4 or 8
+// bytes, and store what was there before, in 8 bytes, where fetched says.
+func (u *Unit) Start(s gpu.Stream, at gpu.Address, op, width int, operand, compare uint64, fetched gpu.Address) error {
+	argument := func(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }
+	one := cuda.Grid{Blocks: [3]uint32{1, 1, 1}, Threads: [3]uint32{1, 1, 1}}
+	return u.dev.Launch(u.kernels[width], one, s,
+		argument(uint64(at)), argument(operand), argument(compare), argument(uint64(fetched)), argument(uint64(op)))
+}
+
+// Nowhere is where Start may store what nobody asks for.
+func (u *Unit) Nowhere() gpu.Address { return u.at + 8 }
+
+// Do is Start for a caller that waits: it returns when the result is visible
+// everywhere, with what was there before.
+func (u *Unit) Do(at gpu.Address, op, width int, operand, compare uint64) (uint64, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	err := u.Start(u.stream, at, op, width, operand, compare, u.at)
+	if err == nil {
+		err = u.dev.SyncStream(u.stream)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return atomic.LoadUint64((*uint64)(u.word)), nil
+}
+
+// Close gives everything back.
+func (u *Unit) Close() error {
+	var errs []error
+	if u.stream != 0 {
+		errs = append(errs, u.dev.CloseStream(u.stream))
+	}
+	if u.word != nil {
+		errs = append(errs, u.dev.HostFree(u.word))
+	}
+	if u.module != nil {
+		errs = append(errs, u.module.Close())
+	}
+	u.stream, u.word, u.module = 0, nil, nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,74 @@
+package pe
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"libshmem/queue"
+)
+
+// watching is how often the report of kernels is looked at: a kernel that traps
+// makes the program's next call of the CUDA runtime fail, and the reason should
+// be on the screen by then or soon after.
+const watching = 20 * time.Millisecond
+
+// watchFaults ends the job with a message when a kernel stops because a call of
+// it was wrong.
+func (k *Kernels) watchFaults(fatal func(error), stop <-chan struct{}) {
+	tick := time.NewTicker(watching)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			if err := k.fault(); err != nil {
+				fatal(err)
+				return
+			}
+		}
+	}
+}
+
+// fault is what a kernel has reported, or nil.
+func (k *Kernels) fault() error {
+	r := k.report
+	if atomic.LoadUint32(&r.Ready) == 0 {
+		return nil
+	}
+	return fmt.Errorf("a kernel stopped: %s in block (%d,%d,%d), thread (%d,%d,%d): %s",
+		callName(r.Call), r.BlockX, r.BlockY, r.BlockZ, r.ThreadX, r.ThreadY, r.ThreadZ, explain(r, k.State))
+}
+
+// callName is the public name behind a number of device code.
+func callName(n uint32) string {
+	if name := queue.CallName(n); name != "" {
+		return name
+	}
+	return fmt.Sprintf("call %d", n)
+}
+
+// explain says what was wrong and what helps.
+func explain(r *queue.Report, s *queue.State) string {
+	switch r.Fault {
+	case queue.FaultInit:
+		return "the library is not initialised (launch kernels between shmem_init and shmem_finalize)"
+	case queue.FaultPE:
+		return fmt.Sprintf("PE %d does not exist, there are %d (use 0 to shmem_n_pes() - 1)", r.PE, s.NPEs)
+	case queue.FaultRange:
+		return fmt.Sprintf("%d bytes at %#x are not within the symmetric heap of %d bytes at %#x (pass memory from shmem_malloc)",
+			r.Length, r.Address, s.HeapSize, s.Heap)
+	case queue.FaultTeam:
+		return fmt.Sprintf("team %d does not exist (pass SHMEM_TEAM_WORLD)", r.PE)
+	case queue.FaultContext:
+		return fmt.Sprintf("the context was made for the heap at %#x, the job's is at %#x (call shmem_ctx again after each shmem_init)", r.Address, s.Heap)
+	case queue.FaultComparison:
+		return fmt.Sprintf("comparison %d does not exist (use SHMEM_CMP_EQ, NE, GT, GE, LT or LE)", r.Length)
+	case queue.FaultSignalOp:
+		return fmt.Sprintf("signal operation %d does not exist (use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD)", r.Length)
+	case queue.FaultWork:
+		return fmt.Sprintf("it needs %d bytes of the heap for itself and has %d (run fewer PEs)", r.Length, s.WorkSize)
+	}
+	return fmt.Sprintf("fault %d", r.Fault)
+}

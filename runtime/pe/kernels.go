@@ -1,0 +1,211 @@
+package pe
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"unsafe"
+
+	"libshmem/queue"
+	"libshmem/runtime/config"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/topo"
+)
+
+// Kernels is what the kernels of this PE work with. It is made before the first
+// of them runs and released after the last.
+type Kernels struct {
+	State *queue.State // the start of what each unit of kernels gets, in memory that is not Go's
+	At    gpu.Address  // the same, for kernels
+
+	shared *gpu.Memory // that the CPU and the GPU see
+	near   *gpu.Memory // of the GPU
+	report *queue.Report
+	stop   *uint32
+	rings  []*queue.Ring
+	over   chan struct{} // closed when nobody looks at the report any more
+}
+
+// apart keeps what different parties write in cache lines of its own; GPUs have
+// lines of 128 bytes.
+const apart = 128
+
+// plan gives out consecutive parts of a block of memory.
+type plan struct{ size uint64 }
+
+func (p *plan) part(n uintptr) uint64 {
+	at := p.size
+	p.size += roundUp(uint64(n), apart)
+	return at
+}
+
+// ringPlaces is where the parts of a ring are: near in the GPU's block, the
+// others in the shared one.
+type ringPlaces struct{ line, replies, slots, near uint64 }
+
+// Kernels returns what kernels of this process are given, or nil where this PE
+// has no GPU. The first call makes the rings and has the proxies serve them; it
+// is not safe for concurrent use.
+func (j *Job) Kernels() (*Kernels, error) {
+	switch {
+	case j.gpu == nil || j.kernels != nil:
+		return j.kernels, nil
+	case j.rings != nil && len(j.consumers) > 0:
+		return nil, errors.New("the proxies serve the rings of this process's threads, and not kernels beside them")
+	}
+	k, err := j.makeKernels()
+	if err != nil {
+		return nil, err
+	}
+	j.kernels = k
+	k.over = make(chan struct{})
+	go k.watchFaults(j.fatal, k.over)
+	j.serveRings(k.rings, true)
+	j.log.Printf("gpu", config.LogDebug, "%s", j.routes())
+	return k, nil
+}
+
+// ringsOfKernels is how many rings there have to be.
+func (j *Job) ringsOfKernels() int {
+	if len(j.Engines) == 0 {
+		return 0
+	}
+	for pe := range j.NPEs {
+		if j.direct(topo.PE(pe)) == 0 {
+			return max(j.Config.RingCount, len(j.Engines))
+		}
+	}
+	return 0
+}
+
+func (j *Job) makeKernels() (_ *Kernels, err error) {
+	count, size := j.ringsOfKernels(), j.Config.RingSize
+	var shared, near plan
+	image := shared.part(unsafe.Sizeof(queue.State{}) + 8*queue.ImagePEs)
+	peers := shared.part(uintptr(j.NPEs) * unsafe.Sizeof(queue.Peer{}))
+	descs := shared.part(uintptr(count) * unsafe.Sizeof(queue.Desc{}))
+	copied := shared.size
+	report, stop := shared.part(unsafe.Sizeof(queue.Report{})), shared.part(4)
+	near.part(uintptr(copied))
+	places := make([]ringPlaces, count)
+	for i := range places {
+		places[i] = ringPlaces{
+			line: shared.part(unsafe.Sizeof(queue.Line{})), replies: shared.part(uintptr(queue.ReplyBytes)),
+			slots: shared.part(uintptr(queue.SlotBytes(size))), near: near.part(uintptr(queue.NearBytes)),
+		}
+	}
+	k := &Kernels{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, k.close())
+		}
+	}()
+	if k.shared, err = j.sharedMemory(shared.size); err != nil {
+		return nil, err
+	}
+	if k.near, err = gpu.Near(j.gpu.dev, near.size); err != nil {
+		return nil, err
+	}
+	here := func(at uint64) unsafe.Pointer { return unsafe.Add(k.shared.Host, at) }
+	there := func(at uint64) unsafe.Pointer { return pointer(k.shared.Device + gpu.Address(at)) }
+	nearby := func(at uint64) unsafe.Pointer { return pointer(k.near.Device + gpu.Address(at)) }
+	k.State, k.At = (*queue.State)(here(image)), k.near.Device+gpu.Address(image)
+	k.report, k.stop = (*queue.Report)(here(report)), (*uint32)(here(stop))
+
+	internal := j.segment.Plan().Internal
+	first := (*[queue.ImagePEs]uint64)(here(image + uint64(unsafe.Sizeof(queue.State{}))))
+	table := unsafe.Slice((*queue.Peer)(here(peers)), j.NPEs)
+	for pe := range table {
+		if a := j.direct(topo.PE(pe)); a != 0 {
+			table[pe].Direct = pointer(a - gpu.Address(internal))
+		}
+		if pe < len(first) {
+			first[pe] = uint64(uintptr(table[pe].Direct))
+		}
+	}
+	for i, p := range places {
+		m := queue.Memory{Slots: here(p.slots), Line: (*queue.Line)(here(p.line)), Replies: here(p.replies)}
+		r, err := queue.New(m, size)
+		if err != nil {
+			return nil, err
+		}
+		k.rings = append(k.rings, r)
+		unsafe.Slice((*queue.Desc)(here(descs)), count)[i] = queue.Desc{
+			Slots: there(p.slots), Line: there(p.line), Replies: there(p.replies), Near: nearby(p.near),
+			Log2Slots: uint32(bits.TrailingZeros(uint(size))), Log2Replies: uint32(bits.TrailingZeros(queue.Replies)),
+		}
+	}
+	heap := j.gpu.address(j.Nodes.Rank(j.Me))
+	*k.State = queue.State{
+		Version: queue.Version, Size: uint32(unsafe.Sizeof(queue.State{})), Me: int32(j.Me), NPEs: int32(j.NPEs),
+		Segment: uint64(heap) - internal, Heap: uint64(heap), HeapSize: j.Config.SymmetricSize,
+		Peers: nearby(peers), Rings: nearby(descs), RingCount: uint32(count), RingMap: uint32(j.Config.RingMapBy),
+		Stop: there(stop), Work: uint64(heap) + j.work.offset, WorkSize: j.work.size,
+		Report: there(report), Checks: uint32(j.Config.Checks), Device: int32(j.gpu.dev.Number()),
+	}
+	if err := j.gpu.dev.Copy(k.near.Device, k.shared.Device, copied); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// sharedMemory is for what the proxy and kernels both touch.
+func (j *Job) sharedMemory(n uint64) (*gpu.Memory, error) {
+	kind, err := gpu.ParseKind(j.Config.RingMemory.String())
+	if err != nil {
+		return nil, err
+	}
+	m, reports, err := gpu.Ring(j.gpu.dev, kind, n)
+	for _, r := range reports {
+		j.log.Printf("gpu", config.LogDebug, "memory of rings, %v", r)
+	}
+	return m, err
+}
+
+func (k *Kernels) close() error {
+	var errs []error
+	for _, r := range k.rings {
+		r.Stop()
+	}
+	if k.near != nil {
+		errs = append(errs, k.near.Close())
+	}
+	if k.shared != nil {
+		errs = append(errs, k.shared.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// closeKernels comes when no kernel uses the library any more.
+func (j *Job) closeKernels() error {
+	if j.kernels == nil {
+		return nil
+	}
+	k := j.kernels
+	j.kernels = nil
+	close(k.over)
+	return errors.Join(k.fault(), k.close())
+}
+
+// direct is where kernels of this PE reach the user heap of another one by
+// loads and stores, or 0.
+func (j *Job) direct(pe topo.PE) gpu.Address {
+	switch {
+	case j.gpu == nil || j.Nodes.Node(pe) != j.Nodes.Node(j.Me):
+		return 0
+	case j.Config.DisableP2P && pe != j.Me:
+		return 0
+	}
+	return j.gpu.address(j.Nodes.Rank(pe))
+}
+
+// routes says for the log how many PEs kernels reach in which way.
+func (j *Job) routes() string {
+	direct := 0
+	for pe := range j.NPEs {
+		if j.direct(topo.PE(pe)) != 0 {
+			direct++
+		}
+	}
+	return fmt.Sprintf("kernels reach %d PEs by loads and stores, %d by ring", direct, j.NPEs-direct)
+}
