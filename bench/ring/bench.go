@@ -72,37 +72,7 @@ func (b *bench) execute(who string, s *rings, a *run, start func() error) error 
 	runtime.GC() // the collector is off while consuming
 	done := make(chan error, 1)
 	ready := make(chan struct{})
-	go func() {
-		if who != "go" {
-			// The thread ends with this goroutine, for its binding must not stay.
-			runtime.LockOSThread()
-		}
-		if who != "go" && b.core >= 0 && !pin(b.core) {
-			done <- fmt.Errorf("bind the consumer to core %d: the core is not this process's", b.core)
-			close(ready)
-			return
-		}
-		c := &consumer{out: newProvider()}
-		defer c.out.close()
-		for _, r := range s.all {
-			c.rings = append(c.rings, r.Ring)
-		}
-		if who == "tick" {
-			c.sleepers = newHeads()
-			defer c.sleepers.close()
-		}
-		close(ready)
-		switch who {
-		case "go", "locked", "tick":
-			c.consume(a)
-		case "c":
-			consumeInC(s.all, a)
-		default:
-			done <- fmt.Errorf("consumer %q: there is none of this name (use %s)", who, strings.Join(consumers, ", "))
-			return
-		}
-		done <- nil
-	}()
+	go func() { done <- b.consume(who, s, a, ready) }()
 	<-ready
 	err := start()
 	if err != nil {
@@ -123,6 +93,42 @@ func (b *bench) execute(who string, s *rings, a *run, start func() error) error 
 		err = fmt.Errorf("%d of %d operations came in %d s", a.consumed, a.operations, a.limit/1e9)
 	}
 	return err
+}
+
+// consume runs one consumer. It closes ready when producers may start.
+func (b *bench) consume(who string, s *rings, a *run, ready chan struct{}) (err error) {
+	out := newProvider(a)
+	defer out.close(a)
+	var all []*queue.Ring
+	for _, r := range s.all {
+		all = append(all, r.Ring)
+	}
+	switch who {
+	case "go":
+		close(ready)
+		(&consumer{rings: all, out: out}).consume(a)
+	case "proxy":
+		p, err := newProduct(all, out)
+		close(ready)
+		if err != nil {
+			return err
+		}
+		err = p.run(a, out)
+		return errors.Join(err, p.close())
+	case "c":
+		// The thread ends with this goroutine, for its binding must not stay.
+		runtime.LockOSThread()
+		bound := b.core < 0 || pin(b.core)
+		close(ready)
+		if !bound {
+			return fmt.Errorf("bind the consumer to core %d: the core is not this process's", b.core)
+		}
+		consumeInC(s.all, a, out)
+	default:
+		close(ready)
+		return fmt.Errorf("consumer %q: there is none of this name (use %s)", who, strings.Join(consumers, ", "))
+	}
+	return nil
 }
 
 // order is the consumers in the order of repetition rep: none is always first.

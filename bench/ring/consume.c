@@ -26,37 +26,6 @@ int bench_pin(int core)
     return sched_setaffinity(0, sizeof set, &set);
 }
 
-__attribute__((noinline)) void bench_post(struct bench_null *n, const struct bench_request *r,
-                                          int count)
-{
-    for (int i = 0; i < count; i++) {
-        uint64_t *e = n->entries[n->posted++ & 255];
-        e[0] = (uint64_t)r[i].op | (uint64_t)r[i].width << 8 | (uint64_t)r[i].context << 16 |
-               (uint64_t)r[i].pe << 32;
-        e[1] = r[i].dest;
-        e[2] = r[i].local;
-        e[3] = r[i].length;
-        e[4] = r[i].value;
-    }
-    __atomic_store_n(&n->doorbell, n->posted, __ATOMIC_RELEASE);
-}
-
-static void delay(struct bench_delays *d, int64_t ns)
-{
-    uint64_t v = ns < 0 ? 0 : (uint64_t)ns;
-    int step = (int)v;
-    if (v >= 64) {
-        int e = 63 - __builtin_clzll(v);
-        step = (e - 5) * 64 + (int)(v >> (e - 6)) - 64;
-    }
-    d->steps[step < BENCH_STEPS ? step : BENCH_STEPS - 1]++;
-    d->count++;
-    d->sum += v;
-    d->early += ns < 0;
-    if (v > d->max)
-        d->max = v;
-}
-
 /* The next operation's words, or 0 where it is not whole yet; else its slots, -1: no such code. */
 static inline int next(const struct bench_view *v, uint64_t *w)
 {
@@ -107,7 +76,7 @@ static struct bench_request request(const uint64_t *w)
 }
 
 /* Consumes one batch of a ring and returns how many operations it was. */
-static int batch(struct bench_view *v, struct bench_run *run)
+static int batch(struct bench_view *v, struct bench_run *run, struct bench_null *provider)
 {
     struct bench_request requests[BENCH_BATCH];
     uint64_t w[2 * SHMEMI_MAX_SLOTS];
@@ -137,25 +106,19 @@ static int batch(struct bench_view *v, struct bench_run *run)
         return 0;
     run->sum += sum;
     if (run->paced)
-        bench_post(&run->null, requests, n);
+        bench_post(provider, requests, n);
     __atomic_store_n(&v->line->tail, v->position, __ATOMIC_RELEASE);
-    if (run->paced) {
-        uint64_t now = bench_now();
-        for (int i = 0; i < n; i++)
-            if (requests[i].dest >= run->skip)
-                delay(&run->delays, (int64_t)(now - run->start) -
-                                        (int64_t)((double)requests[i].dest * run->rate));
-    }
     return n;
 }
 
-void bench_consume(struct bench_view *rings, int count, struct bench_run *run)
+void bench_consume(struct bench_view *rings, int count, struct bench_run *run,
+                   struct bench_null *provider)
 {
     uint64_t begin = bench_now(), idle = 0;
     while (run->consumed < run->operations) {
         int found = 0;
         for (int i = 0; i < count; i++) {
-            int n = batch(&rings[i], run);
+            int n = batch(&rings[i], run, provider);
             found += n;
             run->batches += n != 0;
         }
@@ -183,27 +146,6 @@ void bench_consume(struct bench_view *rings, int count, struct bench_run *run)
 int bench_yield(void)
 {
     return sched_yield();
-}
-
-void bench_await(const struct bench_heads *h, uint64_t ns)
-{
-    uint64_t end = 0;
-    for (uint32_t looks = 0;; looks++) {
-        for (int i = 0; i < h->count; i++)
-            if (((__atomic_load_n(h->word[i], __ATOMIC_ACQUIRE) ^ h->lap[i]) >> SHMEMI_LAP_BIT) ==
-                0)
-                return;
-#ifdef __x86_64__
-        __builtin_ia32_pause();
-#endif
-        if ((looks & 63) == 63) {
-            uint64_t now = bench_now();
-            if (end == 0)
-                end = now + ns;
-            else if (now >= end)
-                return;
-        }
-    }
 }
 
 uint64_t bench_expected(int load, uint64_t threads, uint64_t each, uint64_t sources)

@@ -7,6 +7,7 @@
 
 #include <shmem/ring.h>
 
+#include "null.h"
 #include "producer.h"
 
 /* What a provider is handed for one operation. */
@@ -18,25 +19,42 @@ struct bench_request {
 };
 
 #define BENCH_BATCH 64 /* operations of one ring between two looks at others */
-#define BENCH_RINGS 64
-
-/*
- * A provider that takes each request into a queue of 64-byte entries, as the
- * driver of a NIC does, rings a doorbell once a batch, and completes nothing.
- */
-struct bench_null {
-    uint64_t entries[256][8];
-    uint64_t posted;
-    uint64_t doorbell;
-};
-void bench_post(struct bench_null *provider, const struct bench_request *requests, int count);
 
 /* Delays, 64 steps to each power of two of ns. */
 #define BENCH_STEPS 2560
 struct bench_delays {
     uint32_t steps[BENCH_STEPS];
-    uint64_t count, sum, max, early; /* early: consumed before it was due, by the clocks */
+    uint64_t count, sum, max, early; /* early: posted before it was due, by the clocks */
 };
+void bench_delay(struct bench_delays *delays, int64_t ns);
+
+/*
+ * A provider that takes each request into a queue of 64-byte entries, as the
+ * driver of a NIC does, rings a doorbell, and completes nothing. Under steady
+ * load it looks at the clock for each request and counts how late that is: here,
+ * so that it costs all consumers the same.
+ */
+struct bench_null {
+    struct null null; /* first: what an engine calls besides bench_inject */
+    uint64_t entries[256][8];
+    uint64_t posted;
+    uint64_t doorbell;
+
+    int paced;      /* measure delays */
+    uint64_t start; /* of the schedule, CLOCK_MONOTONIC in ns */
+    double rate;    /* host ns for a ns of the producers' clock */
+    uint64_t skip;  /* operations due earlier than this after start do not count */
+    struct bench_delays delays;
+};
+
+/* Takes a batch, with one doorbell. */
+void bench_post(struct bench_null *provider, const struct bench_request *requests, int count);
+
+/* Takes a message of the product's engine, as fabric.Native.Inject does. */
+int bench_inject(void *provider, uint32_t pe, const void *message, size_t n);
+
+/* Waits until so many are posted, or for ns; 0: not all were. */
+int bench_await(const struct bench_null *provider, uint64_t count, uint64_t ns);
 
 /* A ring as its consumer sees it. */
 struct bench_view {
@@ -51,32 +69,19 @@ struct bench_view {
 struct bench_run {
     uint64_t operations; /* to be consumed */
     uint64_t limit_ns;   /* after which the run is given up */
-    int paced;           /* post, and measure delays */
+    int paced;           /* post */
     int yields;          /* no core of its own: give way when nothing comes */
-    uint64_t start;      /* of the schedule, CLOCK_MONOTONIC in ns */
-    double rate;         /* host ns for a ns of the producers' clock */
-    uint64_t skip;       /* operations due earlier than this after start do not count */
 
     uint64_t consumed, sum, unknown, batches;
     uint64_t first_ns, last_ns;
     int gave_up;
-    struct bench_delays delays;
-    struct bench_null null;
 };
 
 uint64_t bench_now(void); /* CLOCK_MONOTONIC in ns */
 int bench_pin(int core);
 int bench_yield(void);
-void bench_consume(struct bench_view *rings, int count, struct bench_run *run);
-
-/* The first words of rings, each with the lap that says it is there. */
-struct bench_heads {
-    const uint64_t *word[BENCH_RINGS];
-    uint64_t lap[BENCH_RINGS];
-    int count;
-};
-/* Waits until one is there or the time is over. */
-void bench_await(const struct bench_heads *heads, uint64_t ns);
+void bench_consume(struct bench_view *rings, int count, struct bench_run *run,
+                   struct bench_null *provider);
 
 /* What the fields of all operations of a run add up to. */
 uint64_t bench_expected(int load, uint64_t threads, uint64_t each, uint64_t sources);

@@ -8,12 +8,10 @@ import (
 // others; BENCH_BATCH in C.
 const batchSize = 64
 
-// wait is how long the tick consumer stays in C without work.
-const wait = 200_000
-
 // run is one run: what is asked for, then what came. As struct bench_run.
 type run struct {
 	operations uint64
+	quiets     uint64 // how many of them
 	limit      uint64 // ns
 	paced      bool
 	yields     bool   // no core of its own: give way when nothing comes
@@ -27,22 +25,11 @@ type run struct {
 	delays                          delays
 }
 
-// waits is how long the tick consumer stays in C: briefly where others need
-// the core.
-func (a *run) waits() uint64 {
-	if a.yields {
-		return wait / 40
-	}
-	return wait
-}
-
 // consumer is one end of rings, in Go.
 type consumer struct {
-	rings    []*queue.Ring
-	out      *provider
-	ops      [batchSize]queue.Op
-	due      [batchSize]uint64
-	sleepers *heads // nil: look without end
+	rings []*queue.Ring
+	out   *provider
+	ops   [batchSize]queue.Op
 }
 
 // batch takes one batch of a ring and returns how many operations it was.
@@ -65,7 +52,6 @@ func (c *consumer) batch(r *queue.Ring, a *run) int {
 			a.unknown++
 		}
 		if a.paced {
-			c.due[i] = op.Dest
 			c.out.requests[i] = request{
 				dest: op.Dest, value: op.Value, pe: op.PE, context: op.Context, code: uint8(op.Code), width: op.Width,
 			}
@@ -79,14 +65,6 @@ func (c *consumer) batch(r *queue.Ring, a *run) int {
 		c.out.post(n)
 	}
 	r.Publish()
-	if a.paced {
-		passed := now() - a.start
-		for _, due := range c.due[:n] {
-			if due >= a.skip {
-				a.delays.add(int64(passed) - int64(float64(due)*a.rate))
-			}
-		}
-	}
 	return n
 }
 
@@ -109,12 +87,7 @@ func (c *consumer) consume(a *run) {
 			a.consumed += uint64(found)
 			continue
 		}
-		idle++
-		if c.sleepers != nil {
-			c.sleepers.await(c.rings, a.waits())
-			idle += 1023 // a look of its own, so long is it
-		}
-		if idle >= 1024 {
+		if idle++; idle >= 1024 {
 			idle = 0
 			if a.yields {
 				yield()

@@ -1,7 +1,9 @@
 package main
 
 /*
-#cgo CFLAGS: -O2 -std=gnu11 -Wall -Wextra -Werror -I${SRCDIR}/../../device
+#cgo CFLAGS: -O2 -std=gnu11 -Wall -Wextra -Werror -fno-strict-aliasing
+#cgo CFLAGS: -I${SRCDIR}/../../device -I${SRCDIR}/../../capi/abi
+#cgo CFLAGS: -I${SRCDIR}/../../runtime/proxy/express -I${SRCDIR}/../../runtime/proxy/express/expresstest
 #cgo LDFLAGS: -lpthread -ldl
 #include "consume.h"
 #include "load.h"
@@ -15,7 +17,8 @@ import (
 	"time"
 	"unsafe"
 
-	"libshmem/queue"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/express/expresstest"
 )
 
 // request is struct bench_request.
@@ -30,6 +33,7 @@ var (
 	_ [C.sizeof_struct_bench_request]byte = [unsafe.Sizeof(request{})]byte{}
 	_ [C.BENCH_BATCH]byte                 = [batchSize]byte{}
 	_ [C.BENCH_STEPS]byte                 = [len(delays{}.steps)]byte{}
+	_ [C.sizeof_struct_bench_delays]byte  = [unsafe.Sizeof(delays{})]byte{}
 )
 
 // provider takes requests, one crossing a batch.
@@ -39,43 +43,66 @@ type provider struct {
 	null     *C.struct_bench_null
 }
 
-func newProvider() *provider {
+func newProvider(a *run) *provider {
 	p := &provider{
 		memory: (*C.struct_bench_request)(C.calloc(batchSize, C.sizeof_struct_bench_request)),
 		null:   (*C.struct_bench_null)(C.calloc(1, C.sizeof_struct_bench_null)),
 	}
 	p.requests = unsafe.Slice((*request)(unsafe.Pointer(p.memory)), batchSize)
+	if a.paced {
+		p.null.paced = 1
+	}
+	p.null.start, p.null.rate, p.null.skip = C.uint64_t(a.start), C.double(a.rate), C.uint64_t(a.skip)
 	return p
 }
 
 func (p *provider) post(n int) { C.bench_post(p.null, p.memory, C.int(n)) }
 
-func (p *provider) close() {
+// await waits in C, so that no timer of the scheduler's is in the measurement.
+func (p *provider) await(posts, ns uint64) bool {
+	return C.bench_await(p.null, C.uint64_t(posts), C.uint64_t(ns)) != 0
+}
+
+// close hands over what was measured.
+func (p *provider) close(a *run) {
+	a.delays = *(*delays)(unsafe.Pointer(&p.null.delays))
 	C.free(unsafe.Pointer(p.memory))
 	C.free(unsafe.Pointer(p.null))
 }
 
-// heads are where the next operations of rings will appear.
-type heads struct{ memory *C.struct_bench_heads }
-
-func newHeads() *heads {
-	return &heads{(*C.struct_bench_heads)(C.calloc(1, C.sizeof_struct_bench_heads))}
+// native is the provider as an engine of the product gets it: what is not posted
+// is expresstest's.
+type native struct {
+	*expresstest.Null
+	to *provider
 }
 
-// await stays in C until an operation is there, or for ns.
-func (h *heads) await(rings []*queue.Ring, ns uint64) {
-	for i, r := range rings {
-		word, lap := r.HeadSlot()
-		h.memory.word[i], h.memory.lap[i] = (*C.uint64_t)(unsafe.Pointer(word)), C.uint64_t(lap)
+func (p *provider) native() native {
+	// An element goes into any heap, and nothing else is posted.
+	caps := fabric.Caps{MaxMessage: 1 << 30, MaxInject: 64, WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true}
+	return native{expresstest.NewNull(unsafe.Pointer(&p.null.null), caps), p}
+}
+
+func (n native) Native() fabric.Native {
+	t := n.Null.Native()
+	t.Inject = C.bench_inject
+	return t
+}
+
+func (n native) Send(op *fabric.Send) error {
+	if op.Inject && C.bench_inject(unsafe.Pointer(n.to.null), C.uint32_t(op.To), op.Buf, C.size_t(op.Len)) == 0 {
+		return nil
 	}
-	h.memory.count = C.int(len(rings))
-	C.bench_await(h.memory, C.uint64_t(ns))
+	return fabric.ErrAgain
 }
 
-func (h *heads) close() { C.free(unsafe.Pointer(h.memory)) }
+// cWords are words of C's memory.
+func cWords(n int) []uint32 { return unsafe.Slice((*uint32)(C.calloc(C.size_t(n), 4)), n) }
+
+func freeWords(w []uint32) { C.free(unsafe.Pointer(&w[0])) }
 
 // consumeInC is consumer.consume by the reference loop.
-func consumeInC(rings []*ring, a *run) {
+func consumeInC(rings []*ring, a *run, to *provider) {
 	views := (*C.struct_bench_view)(C.calloc(C.size_t(len(rings)), C.sizeof_struct_bench_view))
 	r := (*C.struct_bench_run)(C.calloc(1, C.sizeof_struct_bench_run))
 	defer C.free(unsafe.Pointer(views))
@@ -94,13 +121,14 @@ func consumeInC(rings []*ring, a *run) {
 	if a.yields {
 		r.yields = 1
 	}
-	r.start, r.rate, r.skip = C.uint64_t(a.start), C.double(a.rate), C.uint64_t(a.skip)
-	C.bench_consume(views, C.int(len(rings)), r)
+	C.bench_consume(views, C.int(len(rings)), r, to.null)
 	a.consumed, a.sum, a.unknown, a.batches = uint64(r.consumed), uint64(r.sum), uint64(r.unknown), uint64(r.batches)
 	a.first, a.last, a.gaveUp = uint64(r.first_ns), uint64(r.last_ns), r.gave_up != 0
-	d := &r.delays
-	a.delays.steps = *(*[len(delays{}.steps)]uint32)(unsafe.Pointer(&d.steps))
-	a.delays.count, a.delays.sum, a.delays.max, a.delays.early = uint64(d.count), uint64(d.sum), uint64(d.max), uint64(d.early)
+}
+
+// add counts a delay.
+func (d *delays) add(ns int64) {
+	C.bench_delay((*C.struct_bench_delays)(unsafe.Pointer(d)), C.int64_t(ns))
 }
 
 // yield lets another thread have the core.

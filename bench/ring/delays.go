@@ -1,27 +1,10 @@
 package main
 
-import "math/bits"
-
-// delays counts delays in ns, 64 steps to each power of two: 1.6 % apart.
+// delays counts delays in ns, 64 steps to each power of two: 1.6 % apart. As
+// struct bench_delays.
 type delays struct {
 	steps                  [2560]uint32
 	count, sum, max, early uint64
-}
-
-func (d *delays) add(ns int64) {
-	v := uint64(max(ns, 0))
-	step := v
-	if v >= 64 {
-		e := 63 - bits.LeadingZeros64(v)
-		step = uint64(e-5)*64 + v>>(e-6) - 64
-	}
-	d.steps[min(step, uint64(len(d.steps)-1))]++
-	d.count++
-	d.sum += v
-	if ns < 0 {
-		d.early++
-	}
-	d.max = max(d.max, v)
 }
 
 // quantile is the upper end of the step that has the fraction q of all below it.

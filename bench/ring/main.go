@@ -27,9 +27,10 @@ type options struct {
 	out                       string
 }
 
-// consumers are the ways to consume, in the order of the tables: go is what the
-// proxy does, a goroutine that is not locked to a thread.
-var consumers = []string{"go", "locked", "tick", "c"}
+// consumers are the ways to consume, in the order of the tables: proxy is the
+// library's own, go a goroutine that takes and posts batches, c the reference. The
+// proxy takes no part in rates, whose PEs and contexts are only to be added up.
+var consumers = []string{"proxy", "go", "c"}
 
 func main() {
 	if err := program(os.Args[1:], os.Stdout); err != nil {
@@ -44,9 +45,9 @@ func program(args []string, stdout io.Writer) (err error) {
 	f.StringVar(&o.producer, "producer", "host", "who pushes: host or gpu")
 	f.StringVar(&o.library, "library", "build/gpu/libringkernels.so", "the kernels of a GPU that pushes")
 	f.StringVar(&o.memory, "memory", "pinned", "memory of a GPU's rings: pinned, managed or bar")
-	names := f.String("consumers", "go,locked,tick,c", "who consumes: go, locked (Go on a thread of its own), tick (as locked, and waits in C), c")
+	names := f.String("consumers", strings.Join(consumers, ","), "who consumes: proxy (the library's own), go, c")
 	f.IntVar(&o.slots, "slots", 4096, "of each ring")
-	f.IntVar(&o.core, "core", -1, "that a consumer other than go is bound to; -1: none")
+	f.IntVar(&o.core, "core", -1, "that the consumer in C is bound to; -1: none")
 	f.IntVar(&o.reps, "reps", 3, "repetitions of each figure")
 	f.Uint64Var(&o.ops, "ops", 1e8, "operations of a rate, where the time suffices")
 	f.Float64Var(&o.seconds, "seconds", 2, "of a run at most")

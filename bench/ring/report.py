@@ -17,8 +17,15 @@ import sys
 
 import plot
 
-WHO = ["go", "locked", "tick", "c"]
-NAMES = {"go": "Go", "locked": "Go, locked", "tick": "Go, locked, waits in C", "c": "C"}
+# locked and tick are in rows of before the proxy's loop was in C.
+WHO = ["proxy", "go", "locked", "tick", "c"]
+NAMES = {
+    "proxy": "the proxy",
+    "go": "Go",
+    "locked": "Go, locked",
+    "tick": "Go, locked, waits in C",
+    "c": "C",
+}
 
 # What, where it is found, a number of it, and which bound it has.
 FIGURES = [
@@ -57,12 +64,16 @@ class Rows:
         found = [r[field] for r in self.of(**want)]
         return statistics.median(found) if found else None
 
+    def who(self, **want):
+        """The consumers that have such rows, in the order of the tables."""
+        return [w for w in WHO if self.of(consumer=w, **want)]
+
     def keys(self, fields, **want):
         """The values of these fields that occur, in the order of the rows."""
         return list(dict.fromkeys(tuple(r[f] for f in fields) for r in self.of(**want)))
 
     def ratio(self, field, over, **want):
-        """Median over the repetitions of Go's value against C's in the same one."""
+        """Median over the repetitions of one's value against C's in the same one."""
         both = {}
         for who in (over, "c"):
             for r in self.of(consumer=who, **want):
@@ -120,14 +131,14 @@ def figures(rows):
 
 def rates(rows):
     fields = ["producer", "memory", "op", "shape", "rings"]
-    out = []
+    out, who = [], rows.who(metric="rate")
     for key in rows.keys(fields, metric="rate"):
         want = {"metric": "rate", **dict(zip(fields, key))}
-        values = [rows.median(consumer=w, **want) for w in WHO]
+        values = [rows.median(consumer=w, **want) for w in who]
         size = max(r["operations"] for r in rows.of(**want))
         ratio = rows.ratio("value", "go", **want)
         out.append([*key, *map(number, values), number(ratio), f"{size:.2g}"])
-    return table([*fields, *(NAMES[w] for w in WHO), "Go / C", "operations"], out)
+    return table([*fields, *(NAMES[w] for w in who), "Go / C", "operations"], out)
 
 
 def acknowledged(rows):
@@ -177,7 +188,7 @@ def paced(rows):
         ],
         out,
     )
-    for who in ("go", "locked", "tick"):
+    for who in WHO[:-1]:
         over = [f"{r:g} M/s" for w, r, x in late["p99"] if w == who and x > 1.05]
         far = [f"{r:g} M/s" for w, r, x in late["p999"] if w == who and x > 2]
         if any(w == who for w, _, _ in late["p99"]):
@@ -226,9 +237,10 @@ def page(rows, limit):
         "## Steady load",
         "",
         "Operations come at a rate that does not depend on the consumer; microseconds from when",
-        "each was due until it was posted to a provider that does nothing and its slots were given",
-        "back. The clocks of the two sides are read against each other before and after; the drift",
-        "is how far off the first reading was in the end.",
+        "each was due until it was posted to a provider that does nothing but look at the clock.",
+        "The proxy is the library's own, with all its checks and counts. The clocks of the two",
+        "sides are read against each other before and after; the drift is how far off the first",
+        "reading was in the end.",
         "",
         "![delays](ring-paced.svg)",
         "",
@@ -256,22 +268,22 @@ def page(rows, limit):
 def plots(rows):
     """File names, and what goes into them."""
     fields = ["producer", "op", "shape", "rings"]
-    groups = []
+    groups, consumers = [], rows.who(metric="rate")
     for key in rows.keys(fields, metric="rate"):
         want = dict(zip(fields, key))
-        values = [rows.median(metric="rate", consumer=w, **want) for w in WHO]
+        values = [rows.median(metric="rate", consumer=w, **want) for w in consumers]
         groups.append(
             (f"{key[0]} {key[1]} {key[2]}" + (f", {key[3]} rings" if key[3] > 1 else ""), values)
         )
     if groups:
         yield (
             "ring-rates.svg",
-            plot.bars("Operations consumed", groups, [NAMES[w] for w in WHO], "M/s"),
+            plot.bars("Operations consumed", groups, [NAMES[w] for w in consumers], "M/s"),
         )
     for (producer,) in sorted(rows.keys(["producer"], metric="paced")):
         series = {}
         for field, name in (("p99", "p99"), ("p999", "p99.9")):
-            for who in ("go", "c") if producer != "gpu" else WHO:
+            for who in rows.who(metric="paced", producer=producer):
                 keys = rows.keys(["rate"], metric="paced", producer=producer, consumer=who)
                 found = [
                     (

@@ -57,6 +57,9 @@ func (b *bench) rates() error {
 		rate := 0.0
 		for rep := range b.reps {
 			for _, who := range b.order(rep) {
+				if who == "proxy" {
+					continue
+				}
 				what := fmt.Sprintf("rate of %s, %v, %d rings, %s", j.what, j.shape, j.rings, who)
 				if rate == 0 { // how many are pushed depends on how fast it is
 					first, _, err := b.rate(j, who, 20_000)
@@ -119,6 +122,9 @@ func (b *bench) acks() error {
 	for _, k := range kinds {
 		for rep := range b.reps {
 			for _, who := range b.order(rep) {
+				if who == "proxy" && k.kind == ackFetch {
+					continue // it would refuse them: they are to be answered, and fetch from nowhere
+				}
 				samples, err := b.ack(k.kind, k.ops, who)
 				if err != nil {
 					b.fail("acknowledged by "+k.what+", "+who, err)
@@ -152,7 +158,7 @@ func (b *bench) ack(kind, ops int, who string) (us []float64, err error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &run{operations: uint64(count * ops)}
+	a := &run{operations: uint64(count * ops), quiets: uint64(count * (ops - 1))}
 	if err := b.execute(who, s, a, func() error { return b.place.producer.ack(kind, count, s.target, uint64(m.Device)) }); err != nil {
 		return nil, err
 	}
@@ -207,11 +213,15 @@ func (b *bench) paced(rate float64, who string, rep int) (err error) {
 	}
 	drift := int64(b.clock.host) - int64(before.host) - int64(float64(b.clock.own-before.own)*rateBefore)
 	d := &a.delays
-	b.figure(row{
+	r := row{
 		"metric": "paced", "rate": rate, "consumer": who, "rep": rep, "unit": "us",
 		"p50": d.quantile(0.5) / 1e3, "p99": d.quantile(0.99) / 1e3, "p999": d.quantile(0.999) / 1e3, "max": float64(d.max) / 1e3,
 		"mean": float64(d.sum) / float64(d.count) / 1e3, "operations": d.count, "early": d.early,
-		"clock_window_ns": b.clock.window, "clock_drift_ns": drift, "batch": float64(a.consumed) / float64(a.batches),
-	})
+		"clock_window_ns": b.clock.window, "clock_drift_ns": drift,
+	}
+	if a.batches > 0 {
+		r["batch"] = float64(a.consumed) / float64(a.batches)
+	}
+	b.figure(r)
 	return nil
 }

@@ -97,9 +97,11 @@ fabric/fabrictest: fabric
 
 tests/gpu/memory: runtime/gpu runtime/gpu/cuda
     # a test of these packages for a machine that cannot build it
+tests/gpu/heap: runtime/gpu runtime/gpu/cuda runtime/heap/devmem runtime/heap/hostmem
+    # as above
 
-bench/ring: queue runtime/gpu runtime/gpu/cuda
-    # measures the rings alone, so neither the proxy nor a fabric
+bench/ring: fabric queue runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/express/expresstest
+    # measures the rings, and the proxy behind them over a provider of its own
 
 tests/...: . capi/spec runtime/config tests/need
     # see the library from outside, as a user does

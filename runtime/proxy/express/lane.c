@@ -11,6 +11,11 @@
  * as long as half a turn. */
 #define CLOCK_TURNS 16
 
+/* How many looks at the rings, without the lock, come between two turns that
+ * found nothing: operations are met sooner than with a poll of the network
+ * between any two, and callers in C get the lock. */
+#define IDLE_LOOKS 4
+
 /* How often the lock is tried before the loop leaves it to Go. */
 #define LOCK_TRIES 1000
 
@@ -284,6 +289,31 @@ static inline uint32_t drain(struct shmemi_lane *l, uint32_t i, bool *left)
     return n;
 }
 
+/* Whether some ring has an operation, without the lock. */
+static inline bool pushed(const struct shmemi_lane *l)
+{
+    for (uint32_t i = 0; i < l->ring_count; i++) {
+        uint64_t w[2];
+        if (slot(&l->rings[i], l->positions[i], w))
+            return true;
+    }
+    return false;
+}
+
+/* What a turn without work is followed by. */
+static inline void rest(const struct shmemi_lane *l)
+{
+    if (l->yields) {
+        sched_yield();
+        return;
+    }
+    for (int i = 0; i < IDLE_LOOKS && !pushed(l); i++) {
+#ifdef __x86_64__
+        __builtin_ia32_pause();
+#endif
+    }
+}
+
 /* Whether there is nothing to do for Go: see lane.go. */
 static inline bool calm(const struct shmemi_lane *l)
 {
@@ -356,6 +386,10 @@ int shmemi_lane_run(struct shmemi_lane *l)
         int reason = SHMEMI_LANE_ATTENTION;
         if (__atomic_load_n(&l->express->attention, __ATOMIC_RELAXED))
             return end(l, reason, begin, last, worked, did);
+        /* Without a pause the lock would be taken again before another thread
+         * sees that it is free. */
+        if (l->wanted && __atomic_load_n(l->wanted, __ATOMIC_RELAXED))
+            sched_yield();
         if (!try_lock(l) && !lock_late(l))
             return end(l, SHMEMI_LANE_BUSY, begin, last, worked, did);
         int n = turn(l, &reason);
@@ -363,12 +397,8 @@ int shmemi_lane_run(struct shmemi_lane *l)
             did = true;
             if (n < 0)
                 return end(l, reason, begin, last, worked, did);
-        } else if (l->yields) {
-            sched_yield();
-        } else {
-#ifdef __x86_64__
-            __builtin_ia32_pause();
-#endif
+        } else if (l->spin > 0) {
+            rest(l);
         }
         if (turns % CLOCK_TURNS != 0 && (n != 0 || l->spin > 0))
             continue;

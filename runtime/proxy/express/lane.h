@@ -61,7 +61,7 @@ struct shmemi_lane {
     int64_t ran;        /* in all */
     int64_t idle;       /* since something was done last, or since the beginning */
     int64_t gap;        /* the longest between two looks at the clock */
-    uint32_t left; /* 1: the next operation of some ring is Go's */
+    uint32_t left;      /* 1: the next operation of some ring is Go's */
     int error;
     int first, count;
     struct shmemi_completion completions[SHMEMI_LANE_COMPLETIONS];

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem/queue"
+	"libshmem/runtime/proxy"
+)
+
+// product is the library's own proxy: an engine with a consumer, and its loop.
+type product struct {
+	engine   *proxy.Engine
+	consumer *proxy.Consumer
+	words    []uint32
+	fatal    error
+	said     error // the last report
+}
+
+// peers is how many PEs it has: the loads that are acknowledged name as many.
+const peers = 1 << 16
+
+// newProduct makes one that posts to a provider. Its heap takes every offset of
+// a slot, and is nowhere: nothing arrives.
+func newProduct(rings []*queue.Ring, out *provider) (*product, error) {
+	p := &product{words: cWords(6)}
+	w := p.words
+	var err error
+	p.engine, err = proxy.New(out.native(), peers-1, peers,
+		proxy.Segment{Base: unsafe.Pointer(out.null), Size: 1 << 44},
+		proxy.Wakers{Lock: &w[0], Pollers: &w[1], Napping: &w[2], Sleepers: &w[3], Wakes: &w[4], Wanted: &w[5]},
+		func(err error) { p.fatal = err })
+	if err != nil {
+		return nil, err
+	}
+	ends := make([]proxy.Endpoint, peers)
+	for i := range ends {
+		ends[i] = p.engine.Endpoint()
+	}
+	if err := p.engine.Connect(ends); err != nil {
+		return nil, err
+	}
+	p.consumer = proxy.NewConsumer(p.engine, rings, proxy.NewLocals(), func(err error) { p.said = err })
+	go p.engine.Loop()
+	// As for kernels also where threads push: it is to look, not to sleep.
+	p.engine.Attach(p.consumer, true)
+	return p, nil
+}
+
+// run waits until everything has been posted, or too much time has passed.
+func (p *product) run(a *run, out *provider) error {
+	a.gaveUp = !out.await(a.operations-a.quiets, a.limit)
+	if a.gaveUp {
+		return p.said
+	}
+	a.consumed = a.operations
+	return nil
+}
+
+// close ends it, when producers have. What was reported matters only where
+// operations are missing: a proxy without a processor of its own says so.
+func (p *product) close() error {
+	p.consumer.Finish()
+	p.engine.Stop()
+	err := p.engine.Close()
+	freeWords(p.words)
+	if p.fatal != nil {
+		return fmt.Errorf("the proxy: %w", p.fatal)
+	}
+	return err
+}

@@ -1,0 +1,72 @@
+/* provider.c: where all consumers post, and where it is measured how late. */
+#define _GNU_SOURCE
+#include "consume.h"
+
+#include <time.h>
+
+void bench_delay(struct bench_delays *d, int64_t ns)
+{
+    uint64_t v = ns < 0 ? 0 : (uint64_t)ns;
+    int step = (int)v;
+    if (v >= 64) {
+        int e = 63 - __builtin_clzll(v);
+        step = (e - 5) * 64 + (int)(v >> (e - 6)) - 64;
+    }
+    d->steps[step < BENCH_STEPS ? step : BENCH_STEPS - 1]++;
+    d->count++;
+    d->sum += v;
+    d->early += ns < 0;
+    if (v > d->max)
+        d->max = v;
+}
+
+/* dest is when the operation was due, after the start. */
+static void measure(struct bench_null *n, uint64_t dest)
+{
+    if (n->paced && dest >= n->skip)
+        bench_delay(&n->delays,
+                    (int64_t)(bench_now() - n->start) - (int64_t)((double)dest * n->rate));
+}
+
+void bench_post(struct bench_null *n, const struct bench_request *r, int count)
+{
+    for (int i = 0; i < count; i++) {
+        uint64_t *e = n->entries[n->posted++ & 255];
+        e[0] = (uint64_t)r[i].op | (uint64_t)r[i].width << 8 | (uint64_t)r[i].context << 16 |
+               (uint64_t)r[i].pe << 32;
+        e[1] = r[i].dest;
+        e[2] = r[i].local;
+        e[3] = r[i].length;
+        e[4] = r[i].value;
+        measure(n, r[i].dest);
+    }
+    __atomic_store_n(&n->doorbell, n->posted, __ATOMIC_RELEASE);
+}
+
+int bench_inject(void *provider, uint32_t pe, const void *message, size_t size)
+{
+    struct bench_null *n = provider;
+    const struct shmemi_header *h = message;
+    if (h->kind == SHMEMI_KIND_FLUSH)
+        return null_sent(&n->null, pe, message);
+    if (h->fetch && null_sent(&n->null, pe, message) != 0)
+        return -1;
+    uint64_t *e = n->entries[n->posted++ & 255];
+    e[0] = (uint64_t)pe << 32 | (uint32_t)size;
+    memcpy(e + 1, message, sizeof *h);
+    measure(n, (uint64_t)h->offset);
+    __atomic_store_n(&n->doorbell, n->posted, __ATOMIC_RELEASE);
+    return 0;
+}
+
+int bench_await(const struct bench_null *n, uint64_t count, uint64_t ns)
+{
+    const struct timespec nap = {.tv_nsec = 1000000};
+    uint64_t begin = bench_now();
+    while (__atomic_load_n(&n->doorbell, __ATOMIC_ACQUIRE) < count) {
+        if (bench_now() - begin > ns)
+            return 0;
+        nanosleep(&nap, NULL);
+    }
+    return 1;
+}
