@@ -77,6 +77,7 @@ run=$base/bin/shmemrun
 shows facts 60 "$base/cuda/facts"
 shows info 30 "$base/bin/shmem-info"
 shows memory 120 "$base/go/memory"
+checks heap 300 "$base/go/heap"
 checks visible 120 "$base/cuda/visible"
 
 # The programs without a GPU's part, on this kernel, C library and network: on

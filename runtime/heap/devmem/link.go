@@ -248,22 +248,26 @@ func (k *links) tell(n note, fd int) ([]reply, error) {
 		files = []int{fd}
 	}
 	var errs []error
-	lost := make([]bool, len(k.conns))
+	// A PE that is lost gets no more: it learns so at once.
+	lose := func(op string, i int, err error) {
+		errs = append(errs, k.peerError(op, i, err), k.conns[i].Close())
+		k.conns[i] = nil
+	}
 	for i, c := range k.conns {
 		if c == nil {
 			continue
 		}
 		if err := c.Send(text, files, deadline); err != nil {
-			errs, lost[i] = append(errs, k.peerError("tell", i, err)), true
+			lose("tell", i, err)
 		}
 	}
 	for i, c := range k.conns {
-		if c == nil || lost[i] {
+		if c == nil {
 			continue
 		}
 		n, files, err := k.receive(i, deadline)
 		if err != nil {
-			errs = append(errs, k.peerError("hear", i, err))
+			lose("hear", i, err)
 			continue
 		}
 		replies[i] = reply{n, files}

@@ -176,7 +176,8 @@ int cuMemAlloc_v2(uint64_t *device, size_t n)
     b->fd = fake_memory(whole);
     fake_map(whole, b->fd, MAP_SHARED | MAP_FIXED, start);
     b->device = n < LARGE ? start - MISALIGNED : start;
-    memset(b->device, 0xaa, n);
+    /* Of large blocks a part, so that tests need not have so much memory. */
+    memset(b->device, 0xaa, n < LARGE ? n : 4096);
     *device = (uintptr_t)b->device;
     pthread_mutex_unlock(&fake_lock);
     return 0;
@@ -207,8 +208,11 @@ int cuMemGetHandleForAddressRange(void *handle, uint64_t device, size_t n, int t
     size_t offset = 0;
     pthread_mutex_lock(&fake_lock);
     for (struct block *b = fake_blocks; b < fake_blocks + BLOCKS; b++)
-        if (b->kind == DEVICE && b->device + MISALIGNED == (char *)device && n % 4096 == 0 &&
-            n + MISALIGNED <= b->size)
+        if (b->kind == DEVICE && n % 4096 == 0 &&
+            (b->device + MISALIGNED == (char *)device
+                 ? n + MISALIGNED <= b->size
+                 : b->size >= LARGE && device % 4096 == 0 && (char *)device >= b->device &&
+                       (char *)device + n <= b->device + b->size))
             fd = b->fd;
     if (fd < 0 && n % 4096 == 0)
         fd = fake_mapped_file((char *)device, n, &offset);
