@@ -79,6 +79,9 @@ runtime/proxy/express/expresstest: fabric
 runtime/proxy: . fabric queue runtime/proxy/express runtime/proxy/wait runtime/shmerr runtime/shmlog
     # the one package that sees both the fabric and the GPU's queue. It
     # gets its provider from runtime/pe, so that a test can give it another
+runtime/proxy/staging: runtime/gpu runtime/proxy runtime/shmerr
+    # the proxy's streams on a GPU that is handed to it; with the driver itself
+    # it could not be tested without one
 runtime/pe: . fabric fabric/ofi queue runtime/bootstrap/... runtime/config runtime/heap/... runtime/proxy runtime/shmerr runtime/shmlog runtime/topo/...
     # the composition root: nothing else picks an implementation
 

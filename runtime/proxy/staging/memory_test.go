@@ -1,0 +1,248 @@
+package staging
+
+import (
+	"strings"
+	"testing"
+	"unsafe"
+
+	"libshmem/runtime/proxy"
+)
+
+// drivers are with and without streams that store words.
+func drivers(t *testing.T, f func(t *testing.T, dev *fake)) {
+	for name, ops := range map[string]bool{"stores": true, "copies": false} {
+		t.Run(name, func(t *testing.T) {
+			dev := newFake(t)
+			dev.facts.StreamOps = ops
+			f(t, dev)
+			dev.empty()
+		})
+	}
+}
+
+func open(t *testing.T, dev *fake) *Memory {
+	t.Helper()
+	m, err := New(dev, dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func shut(t *testing.T, m *Memory) {
+	t.Helper()
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func at(a uint64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
+
+// Marks come when everything before them is done, and streams go on by
+// themselves.
+func TestMarks(t *testing.T) {
+	drivers(t, func(t *testing.T, dev *fake) {
+		m := open(t, dev)
+		a, err := dev.Alloc(4096)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pinned, err := m.Pin(4096)
+		if err != nil {
+			t.Fatal(err)
+		}
+		host := unsafe.Slice((*uint64)(pinned), 512)
+		if host[0] != 0 {
+			t.Errorf("pinned memory begins with %#x", host[0])
+		}
+		seen := dev.device[a]
+		base := func(s proxy.Stream) uint64 {
+			n, err := m.Marked(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		first := [proxy.Streams]uint64{base(0), base(1), base(2)}
+		for round := range uint64(3 * words) {
+			host[0] = round
+			if err := m.Copy(proxy.StreamIn, at(uint64(a)), pinned, 8); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Write(proxy.StreamIn, at(uint64(a)+8), 8, round<<32+1); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Write(proxy.StreamIn, at(uint64(a)+16), 4, round+2); err != nil {
+				t.Fatal(err)
+			}
+			n, err := m.Mark(proxy.StreamIn)
+			if err != nil || n != first[0]+round+1 {
+				t.Fatalf("mark %d, %v, want %d", n, err, first[0]+round+1)
+			}
+			s := m.streams[proxy.StreamIn].handle
+			for dev.run(s, 1); base(proxy.StreamIn) < n; dev.run(s, 1) {
+				if len(dev.stream(s)) == 0 {
+					t.Fatal("the stream has done everything and the mark has not come")
+				}
+			}
+			if len(dev.stream(s)) != 0 || seen[0] != round || seen[1] != round<<32+1 || seen[2] != round+2 {
+				t.Fatalf("at mark %d %d operations are left and memory is %#x", n, len(dev.stream(s)), seen[:3])
+			}
+		}
+		for s := proxy.StreamOut; s < proxy.Streams; s++ {
+			if base(s) != first[s] {
+				t.Errorf("stream %d is at mark %d, and was at %d", s, base(s), first[s])
+			}
+		}
+		if err := m.Unpin(pinned); err != nil {
+			t.Error(err)
+		}
+		shut(t, m)
+		if err := dev.Free(a); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestHolds(t *testing.T) {
+	dev := newFake(t)
+	m := open(t, dev)
+	a, err := dev.Alloc(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mine uint64
+	for _, c := range []struct {
+		p    unsafe.Pointer
+		n    uint64
+		want bool
+	}{
+		{at(uint64(a)), 64, true},
+		{at(uint64(a)), 65, false},
+		{at(uint64(a) + 60), 4, true},
+		{at(uint64(a) + 60), 5, false},
+		{at(uint64(a) - 8), 8, false},
+		{unsafe.Pointer(&mine), 8, false},
+		{m.block, 8, false},
+	} {
+		if got := m.Holds(c.p, c.n); got != c.want {
+			t.Errorf("%d bytes at %p are the GPU's: %v, want %v", c.n, c.p, got, c.want)
+		}
+	}
+	if err := dev.Free(a); err != nil {
+		t.Error(err)
+	}
+	if m.Holds(at(uint64(a)), 8) {
+		t.Error("freed memory is still the GPU's")
+	}
+	shut(t, m)
+	dev.empty()
+}
+
+func TestAtomics(t *testing.T) {
+	dev := newFake(t)
+	m := open(t, dev)
+	if set := m.Atomics(); set&proxy.AtomicBit(proxy.OpFetchAdd, 8) == 0 || set&proxy.AtomicBit(proxy.OpXor, 4) == 0 || set&proxy.AtomicBit(proxy.OpSet, 8) != 0 {
+		t.Errorf("set of operations is %#x", set)
+	}
+	a, err := dev.Alloc(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := m.Pin(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Atomic(proxy.StreamIn, at(uint64(a)), proxy.OpAdd, 8, 5, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Atomic(proxy.StreamIn, at(uint64(a)), proxy.OpFetchAdd, 8, 7, 0, old); err != nil {
+		t.Fatal(err)
+	}
+	s := m.streams[proxy.StreamIn].handle
+	dev.run(s, len(dev.stream(s)))
+	if got := dev.device[a][0]; got != 12 || *(*uint64)(old) != 5 {
+		t.Errorf("word is %d and was %d before the second addition", got, *(*uint64)(old))
+	}
+	if err := m.Unpin(old); err != nil {
+		t.Error(err)
+	}
+	shut(t, m)
+	if err := dev.Free(a); err != nil {
+		t.Error(err)
+	}
+	dev.empty()
+	if m, err := New(dev, nil); err != nil || m.Atomics() != 0 {
+		t.Errorf("without kernels: %v", err)
+	} else {
+		shut(t, m)
+	}
+}
+
+// Whatever fails, everything is given back and the call is named.
+func TestFailures(t *testing.T) {
+	drivers(t, func(t *testing.T, dev *fake) {
+		m := open(t, dev)
+		calls := dev.calls
+		shut(t, m)
+		all := dev.calls
+		for i := 1; i <= calls; i++ {
+			dev.calls, dev.failing = 0, i
+			m, err := New(dev, nil)
+			if err == nil {
+				t.Errorf("call %d, %s, failed and New did not", i, dev.failed)
+				shut(t, m)
+			} else if !strings.Contains(err.Error(), dev.failed+" fails") {
+				t.Errorf("call %d, %s, failed: %v", i, dev.failed, err)
+			}
+			dev.empty()
+		}
+		for i := calls + 1; i <= all; i++ {
+			dev.calls, dev.failing = 0, i
+			if err := open(t, dev).Close(); err == nil || !strings.Contains(err.Error(), dev.failed+" fails") {
+				t.Errorf("call %d, %s, failed: %v", i, dev.failed, err)
+			}
+			dev.empty()
+		}
+		dev.failing = 0
+		m = open(t, dev)
+		dev.apart = true
+		if _, err := m.Pin(4096); err == nil || !strings.Contains(err.Error(), "pin 4096 bytes for GPU 7: the GPU has them at") {
+			t.Errorf("pinned memory at two addresses: %v", err)
+		}
+		dev.apart = false
+		use := func() error {
+			_, err := m.Mark(proxy.StreamOut)
+			for _, f := range []func() error{
+				func() error { return m.Copy(proxy.StreamOut, m.block, m.block, 8) },
+				func() error { return m.Write(proxy.StreamOut, m.block, 8, 1) },
+				func() error { return m.Atomic(proxy.StreamOut, m.block, proxy.OpAdd, 8, 1, 0, nil) },
+				func() error { _, err := m.Marked(proxy.StreamOut); return err },
+			} {
+				if err == nil {
+					err = f()
+				}
+			}
+			return err
+		}
+		dev.calls = 0
+		if err := use(); err != nil {
+			t.Error(err)
+		}
+		for i := range dev.calls {
+			dev.calls, dev.failing = 0, i+1
+			if err := use(); err == nil || !strings.Contains(err.Error(), dev.failed+" fails") {
+				t.Errorf("call %d, %s, failed: %v", i+1, dev.failed, err)
+			}
+			dev.failing = 0
+			s := m.streams[proxy.StreamOut].handle
+			dev.run(s, len(dev.stream(s)))
+		}
+		shut(t, m)
+	})
+	dev := newFake(t)
+	dev.facts.Unified = false
+	if _, err := New(dev, nil); err == nil || err.Error() != "open staging for GPU 7: the GPU and the CPU have different addresses for pinned memory (set SHMEM_HEAP=host)" {
+		t.Errorf("addresses apart: %v", err)
+	}
+}

@@ -1,0 +1,267 @@
+package staging
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/shmerr"
+)
+
+// Device is a GPU as this package needs it: *cuda.Device is one.
+type Device interface {
+	Name() string
+	Facts() gpu.Facts
+	HostAlloc(n uint64) (unsafe.Pointer, gpu.Address, error)
+	HostFree(p unsafe.Pointer) error
+	Alloc(n uint64) (gpu.Address, error)
+	Free(a gpu.Address) error
+	NewStream() (gpu.Stream, error)
+	CloseStream(s gpu.Stream) error
+	SyncStream(s gpu.Stream) error
+	CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error
+	Write64(s gpu.Stream, a gpu.Address, value uint64) error
+	NewEvent() (gpu.Event, error)
+	CloseEvent(e gpu.Event) error
+	Record(e gpu.Event, s gpu.Stream) error
+	EventDone(e gpu.Event) (bool, error)
+	Pointer(a gpu.Address) (gpu.Pointer, error)
+}
+
+// Kernels do atomic operations by kernels of one thread, which are atomic with
+// those of the program. They wait for a free place on the GPU, and everything
+// behind them in the stream waits along: where kernels fill the GPU and one of
+// them waits for such an operation, neither goes on.
+type Kernels interface {
+	// Put puts the operation with this number into a stream. The value before
+	// is stored at old.
+	Put(s gpu.Stream, at gpu.Address, op, width int, operand, compare uint64, old gpu.Address) error
+}
+
+// Memory is a proxy.Memory.
+type Memory struct {
+	dev     Device
+	kernels Kernels
+	store   bool // streams store words by themselves
+	streams [proxy.Streams]stream
+	block   unsafe.Pointer // words of all streams
+}
+
+var _ proxy.Memory = (*Memory)(nil)
+
+// stream is one of them.
+type stream struct {
+	handle gpu.Stream
+	mark   *uint64      // where the stream stores its marks
+	words  *[words]word // for stores that are copies
+	next   uint         // of words
+	asked  uint64       // marks
+	passed uint64
+	events []gpu.Event // of marks that have not passed, in order; only without store
+	idle   []gpu.Event
+}
+
+type word struct{ value, old uint64 }
+
+// words is more than the operations that a stream has at once.
+const words = 2 * proxy.StreamQueue
+
+// area is the pinned memory of a stream: its mark has a cache line to itself.
+const area = 64 + words*unsafe.Sizeof(word{})
+
+// New makes streams and uses each once, which may take a millisecond each and
+// would otherwise be in the first operation. kernels may be nil.
+func New(dev Device, kernels Kernels) (_ *Memory, err error) {
+	f := dev.Facts()
+	if !f.Unified {
+		return nil, &shmerr.Error{
+			Op: "open", Object: "staging for " + dev.Name(),
+			Cause:  shmerr.Causef(shmerr.ErrUnsupported, "the GPU and the CPU have different addresses for pinned memory"),
+			Remedy: "set SHMEM_HEAP=host",
+		}
+	}
+	m := &Memory{dev: dev, kernels: kernels, store: f.StreamOps}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, m.Close())
+		}
+	}()
+	if m.block, err = m.Pin(uint64(proxy.Streams) * uint64(area)); err != nil {
+		return nil, err
+	}
+	for i := range m.streams {
+		at := unsafe.Add(m.block, uintptr(i)*area)
+		s := &m.streams[i]
+		s.mark, s.words = (*uint64)(at), (*[words]word)(unsafe.Add(at, 64))
+		if s.handle, err = dev.NewStream(); err != nil {
+			return nil, err
+		}
+	}
+	return m, m.warm()
+}
+
+// warm has each stream do one of each.
+func (m *Memory) warm() error {
+	n := uint64(unsafe.Sizeof(word{}))
+	a, err := m.dev.Alloc(n)
+	if err != nil {
+		return err
+	}
+	for i := range m.streams {
+		s := &m.streams[i]
+		there, back := unsafe.Pointer(&s.words[0]), unsafe.Pointer(&s.words[1])
+		if err == nil {
+			err = m.dev.CopyAsync(s.handle, a, address(there), n)
+		}
+		if err == nil {
+			err = m.dev.CopyAsync(s.handle, address(back), a, n)
+		}
+		if err == nil {
+			_, err = m.Mark(proxy.Stream(i))
+		}
+		err = errors.Join(err, m.dev.SyncStream(s.handle)) // also what came before a failure uses the memory
+	}
+	return errors.Join(err, m.dev.Free(a))
+}
+
+// address is what the GPU calls memory, which is what the CPU calls it.
+func address(p unsafe.Pointer) gpu.Address { return gpu.Address(uintptr(p)) }
+
+// Holds is part of proxy.Memory. What the driver does not know is no GPU's.
+func (m *Memory) Holds(p unsafe.Pointer, n uint64) bool {
+	at, err := m.dev.Pointer(address(p))
+	return err == nil && at.Place == gpu.OnDevice && n <= at.Size-uint64(address(p)-at.Base)
+}
+
+// Pin is part of proxy.Memory.
+func (m *Memory) Pin(n uint64) (unsafe.Pointer, error) {
+	p, a, err := m.dev.HostAlloc(n)
+	switch {
+	case err != nil:
+		return nil, err
+	case a != address(p):
+		return nil, errors.Join(fmt.Errorf("pin %d bytes for %s: the GPU has them at %#x and the CPU at %p", n, m.dev.Name(), uint64(a), p), m.dev.HostFree(p))
+	}
+	clear(unsafe.Slice((*byte)(p), n))
+	return p, nil
+}
+
+// Unpin is part of proxy.Memory.
+func (m *Memory) Unpin(p unsafe.Pointer) error { return m.dev.HostFree(p) }
+
+// Copy is part of proxy.Memory.
+func (m *Memory) Copy(s proxy.Stream, to, from unsafe.Pointer, n uint64) error {
+	return m.dev.CopyAsync(m.streams[s].handle, address(to), address(from), n)
+}
+
+// word gives the next of the words, which the stream has done with: it has never
+// as many operations as there are.
+func (s *stream) word() *word {
+	w := &s.words[s.next%words]
+	s.next++
+	return w
+}
+
+// Write is part of proxy.Memory. Where the stream cannot store by itself it
+// copies, which orders as much: a stream does one thing after the other.
+func (m *Memory) Write(i proxy.Stream, at unsafe.Pointer, width uint8, value uint64) error {
+	s := &m.streams[i]
+	if m.store && width == 8 {
+		return m.dev.Write64(s.handle, address(at), value)
+	}
+	w := s.word()
+	atomic.StoreUint64(&w.value, value) // of the CPUs for which shmem is built the low bytes come first
+	return m.dev.CopyAsync(s.handle, address(at), address(unsafe.Pointer(&w.value)), uint64(width))
+}
+
+// Atomics is part of proxy.Memory.
+func (m *Memory) Atomics() uint64 {
+	var set uint64
+	for op := proxy.OpSet; m.kernels != nil && op <= proxy.OpFetchXor; op++ {
+		if op != proxy.OpSet && op != proxy.OpFetch { // a store and a copy do these
+			set |= proxy.AtomicBit(op, 4) | proxy.AtomicBit(op, 8)
+		}
+	}
+	return set
+}
+
+// Atomic is part of proxy.Memory.
+func (m *Memory) Atomic(i proxy.Stream, at unsafe.Pointer, op proxy.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
+	s := &m.streams[i]
+	if old == nil {
+		old = unsafe.Pointer(&s.word().old)
+	}
+	return m.kernels.Put(s.handle, address(at), int(op), int(width), operand, compare, address(old))
+}
+
+// Mark is part of proxy.Memory.
+func (m *Memory) Mark(i proxy.Stream) (uint64, error) {
+	s := &m.streams[i]
+	if m.store {
+		if err := m.dev.Write64(s.handle, address(unsafe.Pointer(s.mark)), s.asked+1); err != nil {
+			return 0, err
+		}
+		s.asked++
+		return s.asked, nil
+	}
+	if len(s.idle) == 0 {
+		e, err := m.dev.NewEvent()
+		if err != nil {
+			return 0, err
+		}
+		s.idle = append(s.idle, e)
+	}
+	e := s.idle[len(s.idle)-1]
+	if err := m.dev.Record(e, s.handle); err != nil {
+		return 0, err
+	}
+	s.idle = s.idle[:len(s.idle)-1]
+	s.events = append(s.events, e)
+	s.asked++
+	return s.asked, nil
+}
+
+// Marked is part of proxy.Memory.
+func (m *Memory) Marked(i proxy.Stream) (uint64, error) {
+	s := &m.streams[i]
+	if m.store {
+		return atomic.LoadUint64(s.mark), nil
+	}
+	for len(s.events) > 0 {
+		done, err := m.dev.EventDone(s.events[0])
+		if err != nil || !done {
+			return s.passed, err
+		}
+		s.idle = append(s.idle, s.events[0])
+		s.events = s.events[:copy(s.events, s.events[1:])]
+		s.passed++
+	}
+	return s.passed, nil
+}
+
+// Close is part of proxy.Memory. It may be called for what New has made of a
+// Memory.
+func (m *Memory) Close() error {
+	var errs []error
+	for i := range m.streams {
+		s := &m.streams[i]
+		if s.handle != 0 {
+			// A job that failed may have left work that reads and writes what is
+			// released next.
+			errs = append(errs, m.dev.SyncStream(s.handle), m.dev.CloseStream(s.handle))
+			s.handle = 0
+		}
+		for _, e := range append(s.events, s.idle...) {
+			errs = append(errs, m.dev.CloseEvent(e))
+		}
+		s.events, s.idle = nil, nil
+	}
+	if m.block != nil {
+		errs = append(errs, m.dev.HostFree(m.block))
+		m.block = nil
+	}
+	return errors.Join(errs...)
+}
