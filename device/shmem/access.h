@@ -16,6 +16,12 @@
 #ifdef SHMEMI_KERNEL
 
 #define SHMEMI_D static __device__ __forceinline__
+/*
+ * What goes through the ring, or is wrong, is a function of its own. Inlined, the
+ * ring would be 300 instructions at each call, most of which never run, and take
+ * registers from those that do.
+ */
+#define SHMEMI_COLD static inline __device__ __noinline__
 
 /* An integer of so many bytes, as which an element of any type travels. */
 template <int BYTES> struct shmemi_bits;

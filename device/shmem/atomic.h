@@ -57,8 +57,9 @@ template <int KIND, class T> SHMEMI_D T shmemi_atom(void *at, T v, T cond)
 }
 
 /* The same by the ring, for 4 or 8 bytes. What has no answer is not waited for. */
-SHMEMI_D uint64_t shmemi_atom_ring(const struct shmemi_device_image *image, uint32_t kind,
-                                   uint64_t at, uint32_t bytes, uint64_t v, uint64_t cond, int pe)
+SHMEMI_COLD uint64_t shmemi_atom_ring(const struct shmemi_device_image *image, uint32_t kind,
+                                      uint64_t at, uint32_t bytes, uint64_t v, uint64_t cond,
+                                      int pe)
 {
     uint32_t width = bytes == 8 ? 3 : 2;
     if (kind >= SHMEMI_KIND_SWAP) {

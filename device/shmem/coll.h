@@ -26,8 +26,7 @@ SHMEMI_D void shmemi_send_all(const struct shmemi_device_image *image, char *des
         const char *from = source + (BLOCKS ? (uint64_t)pe * bytes : 0);
         char *to = shmemi_direct(image, dest, pe);
         if (to == NULL && leader)
-            shmemi_put_signal_ring<shmemi_by_thread, 0>(image, dest, from, bytes, flag, step,
-                                                        SHMEM_SIGNAL_SET, pe);
+            shmemi_send_put_signal(image, dest, from, bytes, flag, step, SHMEM_SIGNAL_SET, pe, 0);
         else if (to != NULL && to != from && (SELF || pe != me))
             shmemi_copy<SCOPE, 0>(to, from, bytes);
     }

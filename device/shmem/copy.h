@@ -73,8 +73,8 @@ SHMEMI_D void shmemi_copy_by(uint32_t width, char *to, const char *from, uint64_
  * and the code of a kernel stays small.
  */
 template <int FAR>
-static inline __device__ __noinline__ void
-shmemi_copy_ragged(char *to, const char *from, uint64_t bytes, uint32_t rank, uint32_t size)
+SHMEMI_COLD void shmemi_copy_ragged(char *to, const char *from, uint64_t bytes, uint32_t rank,
+                                    uint32_t size)
 {
     uint64_t a = (uint64_t)(uintptr_t)to, b = (uint64_t)(uintptr_t)from;
     uint32_t unit = shmemi_alignment(a | b | bytes), wide = shmemi_alignment(a ^ b);

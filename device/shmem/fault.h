@@ -16,9 +16,9 @@
  * others wait for it before they trap, since the first trap ends them all. call
  * is the public name's number (SHMEMI_CALL in docs/device-coverage.md).
  */
-__attribute__((noreturn)) static inline __device__ __noinline__ void
-shmemi_fault(const struct shmemi_device_image *image, uint32_t fault, uint32_t call, int pe,
-             uint64_t address, uint64_t length)
+__attribute__((noreturn)) SHMEMI_COLD void shmemi_fault(const struct shmemi_device_image *image,
+                                                        uint32_t fault, uint32_t call, int pe,
+                                                        uint64_t address, uint64_t length)
 {
     struct shmemi_device_report *report = (struct shmemi_device_report *)image->job.report;
     if (report != NULL) {

@@ -42,8 +42,7 @@ SHMEMI_D int shmemi_pushed(const struct shmemi_device_image *image)
  * Completes what the rings hold, and notes for each how far. The heads are read
  * before the proxy is asked: what is pushed meanwhile is not covered.
  */
-static inline __device__ __noinline__ void
-shmemi_quiet_rings(const struct shmemi_device_image *image)
+SHMEMI_COLD void shmemi_quiet_rings(const struct shmemi_device_image *image)
 {
     const struct shmemi_ring *rings = (const struct shmemi_ring *)image->job.rings;
     uint32_t count = image->job.ring_count, mine = shmemi_own_ring(image);
@@ -61,6 +60,14 @@ shmemi_quiet_rings(const struct shmemi_device_image *image)
         shmemi_store_near(&shmemi_near_of(&rings[i])->quieted, heads[i]);
 }
 
+/* Puts what was pushed before, into any ring, ahead of what is pushed next. */
+SHMEMI_COLD void shmemi_fence_rings(const struct shmemi_device_image *image)
+{
+    if (shmemi_ring_fence((const struct shmemi_ring *)image->job.rings, image->job.ring_count,
+                          shmemi_own_ring(image), 0) != 0)
+        shmemi_end();
+}
+
 /*
  * Puts what happened before, by this thread and by those that it met since,
  * ahead of what it does next, at each PE.
@@ -68,10 +75,8 @@ shmemi_quiet_rings(const struct shmemi_device_image *image)
 SHMEMI_D void shmemi_fence(const struct shmemi_device_image *image, uint32_t call)
 {
     shmemi_check_init(image, call);
-    if (image->job.ring_count != 0 && shmemi_pushed(image) &&
-        shmemi_ring_fence((const struct shmemi_ring *)image->job.rings, image->job.ring_count,
-                          shmemi_own_ring(image), 0) != 0)
-        shmemi_end();
+    if (image->job.ring_count != 0 && shmemi_pushed(image))
+        shmemi_fence_rings(image);
     shmemi_fence_system();
 }
 

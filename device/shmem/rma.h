@@ -11,8 +11,8 @@
 #ifdef SHMEMI_KERNEL
 
 /* An element to a PE that has no address here: it rides in the slot. */
-SHMEMI_D void shmemi_send_element(const struct shmemi_device_image *image, uint64_t dest,
-                                  uint64_t bits, uint32_t bytes, int pe)
+SHMEMI_COLD void shmemi_send_element(const struct shmemi_device_image *image, uint64_t dest,
+                                     uint64_t bits, uint32_t bytes, int pe)
 {
     if (bytes == 8) {
         struct shmemi_words words = shmemi_pack_p_wide((uint32_t)pe, 0, dest, bits);
@@ -28,8 +28,8 @@ SHMEMI_D void shmemi_send_element(const struct shmemi_device_image *image, uint6
  * An element of a PE that has no address here. Answers carry words of 4 or 8
  * bytes, so a smaller element comes within its word.
  */
-SHMEMI_D uint64_t shmemi_ask_element(const struct shmemi_device_image *image, uint64_t source,
-                                     uint32_t bytes, int pe)
+SHMEMI_COLD uint64_t shmemi_ask_element(const struct shmemi_device_image *image, uint64_t source,
+                                        uint32_t bytes, int pe)
 {
     uint32_t width = bytes == 8 ? 3 : 2;
     uint64_t word = bytes < 4 ? source & ~(uint64_t)3 : source;
@@ -70,9 +70,8 @@ SHMEMI_D T shmemi_g(const struct shmemi_device_image *image, uint32_t call, cons
  * or in shared memory goes and comes element by element, in the largest unit
  * that divides both addresses and the length.
  */
-static inline __device__ __noinline__ void
-shmemi_put_elements(const struct shmemi_device_image *image, uint64_t dest, const char *source,
-                    uint64_t bytes, int pe)
+SHMEMI_COLD void shmemi_put_elements(const struct shmemi_device_image *image, uint64_t dest,
+                                     const char *source, uint64_t bytes, int pe)
 {
     uint32_t unit = shmemi_alignment(dest | (uint64_t)(uintptr_t)source | bytes | 8);
     for (uint64_t i = 0; i < bytes; i += unit) {
@@ -83,9 +82,8 @@ shmemi_put_elements(const struct shmemi_device_image *image, uint64_t dest, cons
     }
 }
 
-static inline __device__ __noinline__ void
-shmemi_get_elements(const struct shmemi_device_image *image, char *dest, uint64_t source,
-                    uint64_t bytes, int pe)
+SHMEMI_COLD void shmemi_get_elements(const struct shmemi_device_image *image, char *dest,
+                                     uint64_t source, uint64_t bytes, int pe)
 {
     uint32_t unit = shmemi_alignment(source | (uint64_t)(uintptr_t)dest | bytes | 8);
     for (uint64_t i = 0; i < bytes; i += unit) {
@@ -96,35 +94,56 @@ shmemi_get_elements(const struct shmemi_device_image *image, char *dest, uint64_
 }
 
 /*
- * One thread hands the whole over, after all threads of the scope have come:
- * any of them may have written the source. The fence makes it visible to the
- * proxy and the NIC.
+ * Hands a put over. The fence makes what this thread wrote, and what those wrote
+ * whom it met, visible to the proxy and the NIC.
  */
-template <class SCOPE, int NBI>
-SHMEMI_D void shmemi_put_ring(const struct shmemi_device_image *image, const void *dest,
-                              const void *source, uint64_t bytes, int pe)
+SHMEMI_COLD void shmemi_send_put(const struct shmemi_device_image *image, uint64_t dest,
+                                 const void *source, uint64_t bytes, int pe, int nbi)
 {
-    uint64_t at = shmemi_offset(image, dest);
-    SCOPE::meet();
-    if (SCOPE::rank() == 0 && bytes != 0) {
-        uint64_t local = (uint64_t)(uintptr_t)source;
-        if (!__isGlobal(source)) {
-            shmemi_put_elements(image, at, (const char *)source, bytes, pe);
-        } else if (NBI) {
-            shmemi_before_slots();
-            struct shmemi_words words = shmemi_pack_put((uint32_t)pe, 0, at, local, bytes, 0, 0);
-            shmemi_send(image, pe, &words, SHMEMI_SLOTS_PUT);
-        } else {
-            struct shmemi_answer answer = shmemi_expect(image, pe);
-            shmemi_before_slots();
-            struct shmemi_words words =
-                shmemi_pack_put((uint32_t)pe, 0, at, local, bytes, 1, answer.place);
-            shmemi_ask(&answer, &words, SHMEMI_SLOTS_PUT);
-        }
+    uint64_t local = (uint64_t)(uintptr_t)source;
+    if (bytes == 0)
+        return;
+    if (!__isGlobal(source)) {
+        shmemi_put_elements(image, dest, (const char *)source, bytes, pe);
+    } else if (nbi) {
+        shmemi_before_slots();
+        struct shmemi_words words = shmemi_pack_put((uint32_t)pe, 0, dest, local, bytes, 0, 0);
+        shmemi_send(image, pe, &words, SHMEMI_SLOTS_PUT);
+    } else {
+        struct shmemi_answer answer = shmemi_expect(image, pe);
+        shmemi_before_slots();
+        struct shmemi_words words =
+            shmemi_pack_put((uint32_t)pe, 0, dest, local, bytes, 1, answer.place);
+        shmemi_ask(&answer, &words, SHMEMI_SLOTS_PUT);
     }
-    SCOPE::meet();
 }
 
+/* The fence: what was written to dest before must not arrive there later. */
+SHMEMI_COLD void shmemi_send_get(const struct shmemi_device_image *image, void *dest,
+                                 uint64_t source, uint64_t bytes, int pe, int nbi)
+{
+    uint64_t local = (uint64_t)(uintptr_t)dest;
+    if (bytes == 0)
+        return;
+    if (!__isGlobal(dest)) {
+        shmemi_get_elements(image, (char *)dest, source, bytes, pe);
+    } else if (nbi) {
+        shmemi_before_slots();
+        struct shmemi_words words = shmemi_pack_get((uint32_t)pe, 0, source, local, bytes, 0, 0);
+        shmemi_send(image, pe, &words, SHMEMI_SLOTS_GET);
+    } else {
+        struct shmemi_answer answer = shmemi_expect(image, pe);
+        shmemi_before_slots();
+        struct shmemi_words words =
+            shmemi_pack_get((uint32_t)pe, 0, source, local, bytes, 1, answer.place);
+        shmemi_ask(&answer, &words, SHMEMI_SLOTS_GET);
+    }
+}
+
+/*
+ * Over the ring one thread hands the whole over, after all threads of the scope
+ * have come: any of them may have written the source.
+ */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_put(const struct shmemi_device_image *image, uint32_t call, void *dest,
                          const void *source, uint64_t bytes, int pe)
@@ -134,34 +153,11 @@ SHMEMI_D void shmemi_put(const struct shmemi_device_image *image, uint32_t call,
         shmemi_copy<SCOPE, 0>(to, source, bytes);
         SCOPE::meet();
     } else {
-        shmemi_put_ring<SCOPE, NBI>(image, dest, source, bytes, pe);
+        SCOPE::meet();
+        if (SCOPE::rank() == 0)
+            shmemi_send_put(image, shmemi_offset(image, dest), source, bytes, pe, NBI);
+        SCOPE::meet();
     }
-}
-
-/* The fence: what was written to dest before must not arrive there later. */
-template <class SCOPE, int NBI>
-SHMEMI_D void shmemi_get_ring(const struct shmemi_device_image *image, void *dest,
-                              const void *source, uint64_t bytes, int pe)
-{
-    uint64_t at = shmemi_offset(image, source);
-    SCOPE::meet();
-    if (SCOPE::rank() == 0 && bytes != 0) {
-        uint64_t local = (uint64_t)(uintptr_t)dest;
-        if (!__isGlobal(dest)) {
-            shmemi_get_elements(image, (char *)dest, at, bytes, pe);
-        } else if (NBI) {
-            shmemi_before_slots();
-            struct shmemi_words words = shmemi_pack_get((uint32_t)pe, 0, at, local, bytes, 0, 0);
-            shmemi_send(image, pe, &words, SHMEMI_SLOTS_GET);
-        } else {
-            struct shmemi_answer answer = shmemi_expect(image, pe);
-            shmemi_before_slots();
-            struct shmemi_words words =
-                shmemi_pack_get((uint32_t)pe, 0, at, local, bytes, 1, answer.place);
-            shmemi_ask(&answer, &words, SHMEMI_SLOTS_GET);
-        }
-    }
-    SCOPE::meet();
 }
 
 template <class SCOPE, int NBI>
@@ -173,7 +169,10 @@ SHMEMI_D void shmemi_get(const struct shmemi_device_image *image, uint32_t call,
         shmemi_copy<SCOPE, 1>(dest, from, bytes);
         SCOPE::meet();
     } else {
-        shmemi_get_ring<SCOPE, NBI>(image, dest, source, bytes, pe);
+        SCOPE::meet();
+        if (SCOPE::rank() == 0)
+            shmemi_send_get(image, dest, shmemi_offset(image, source), bytes, pe, NBI);
+        SCOPE::meet();
     }
 }
 

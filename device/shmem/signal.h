@@ -7,6 +7,7 @@
 
 #include <shmem.h>
 
+#include "order.h"
 #include "rma.h"
 
 #ifdef SHMEMI_KERNEL
@@ -34,8 +35,8 @@ SHMEMI_D void shmemi_signal_at(void *at, uint64_t value, int op)
 }
 
 /* A signal by the ring; a value that fits rides in one slot. */
-SHMEMI_D void shmemi_signal_ring(const struct shmemi_device_image *image, const void *signal,
-                                 uint64_t value, int op, int pe)
+SHMEMI_COLD void shmemi_signal_ring(const struct shmemi_device_image *image, const void *signal,
+                                    uint64_t value, int op, int pe)
 {
     uint64_t at = shmemi_offset(image, signal);
     uint32_t kind = shmemi_signal_kind(op);
@@ -63,40 +64,32 @@ SHMEMI_D void shmemi_signal(const struct shmemi_device_image *image, uint32_t ca
         shmemi_add_element(at, value);
 }
 
-template <class SCOPE, int NBI>
-SHMEMI_D void shmemi_put_signal_ring(const struct shmemi_device_image *image, const void *dest,
-                                     const void *source, uint64_t bytes, const uint64_t *signal,
-                                     uint64_t value, int op, int pe)
+SHMEMI_COLD void shmemi_send_put_signal(const struct shmemi_device_image *image, const void *dest,
+                                        const void *source, uint64_t bytes, const uint64_t *signal,
+                                        uint64_t value, int op, int pe, int nbi)
 {
-    SCOPE::meet();
-    if (SCOPE::rank() == 0) {
-        uint64_t at = shmemi_offset(image, dest), local = (uint64_t)(uintptr_t)source;
-        uint32_t kind = shmemi_signal_kind(op);
-        if (bytes == 0) {
-            shmemi_signal_ring(image, signal, value, op, pe);
-        } else if (!__isGlobal(source)) {
-            /* Elements are in no order with the signal by themselves. */
-            shmemi_put_elements(image, at, (const char *)source, bytes, pe);
-            if (shmemi_ring_fence((const struct shmemi_ring *)image->job.rings,
-                                  image->job.ring_count,
-                                  shmemi_ring_index(&image->job, (uint32_t)pe), 0) != 0)
-                shmemi_end();
-            shmemi_signal_ring(image, signal, value, op, pe);
-        } else if (NBI) {
-            shmemi_before_slots();
-            struct shmemi_words words = shmemi_pack_put_signal(
-                (uint32_t)pe, 0, at, local, bytes, 0, 0, kind, value, shmemi_offset(image, signal));
-            shmemi_send(image, pe, &words, SHMEMI_SLOTS_PUT_SIGNAL);
-        } else {
-            struct shmemi_answer answer = shmemi_expect(image, pe);
-            shmemi_before_slots();
-            struct shmemi_words words =
-                shmemi_pack_put_signal((uint32_t)pe, 0, at, local, bytes, 1, answer.place, kind,
-                                       value, shmemi_offset(image, signal));
-            shmemi_ask(&answer, &words, SHMEMI_SLOTS_PUT_SIGNAL);
-        }
+    uint64_t at = shmemi_offset(image, dest), local = (uint64_t)(uintptr_t)source;
+    uint64_t signal_at = shmemi_offset(image, signal);
+    uint32_t kind = shmemi_signal_kind(op);
+    if (bytes == 0) {
+        shmemi_signal_ring(image, signal, value, op, pe);
+    } else if (!__isGlobal(source)) {
+        /* Elements are in no order with the signal by themselves. */
+        shmemi_put_elements(image, at, (const char *)source, bytes, pe);
+        shmemi_fence_rings(image);
+        shmemi_signal_ring(image, signal, value, op, pe);
+    } else if (nbi) {
+        shmemi_before_slots();
+        struct shmemi_words words =
+            shmemi_pack_put_signal((uint32_t)pe, 0, at, local, bytes, 0, 0, kind, value, signal_at);
+        shmemi_send(image, pe, &words, SHMEMI_SLOTS_PUT_SIGNAL);
+    } else {
+        struct shmemi_answer answer = shmemi_expect(image, pe);
+        shmemi_before_slots();
+        struct shmemi_words words = shmemi_pack_put_signal((uint32_t)pe, 0, at, local, bytes, 1,
+                                                           answer.place, kind, value, signal_at);
+        shmemi_ask(&answer, &words, SHMEMI_SLOTS_PUT_SIGNAL);
     }
-    SCOPE::meet();
 }
 
 /*
@@ -117,7 +110,10 @@ SHMEMI_D void shmemi_put_signal(const struct shmemi_device_image *image, uint32_
         if (SCOPE::rank() == 0)
             shmemi_signal_at(shmemi_direct(image, signal, pe), value, op);
     } else {
-        shmemi_put_signal_ring<SCOPE, NBI>(image, dest, source, bytes, signal, value, op, pe);
+        SCOPE::meet();
+        if (SCOPE::rank() == 0)
+            shmemi_send_put_signal(image, dest, source, bytes, signal, value, op, pe, NBI);
+        SCOPE::meet();
     }
 }
 

@@ -88,8 +88,8 @@ SHMEMI_D void shmemi_flag(const struct shmemi_device_image *image, uint64_t *fla
  * overtake the one of the step before on its way through a network that keeps no
  * order.
  */
-SHMEMI_D void shmemi_disseminate(const struct shmemi_device_image *image,
-                                 const struct shmemi_work *w, uint64_t step)
+SHMEMI_COLD void shmemi_disseminate(const struct shmemi_device_image *image,
+                                    const struct shmemi_work *w, uint64_t step)
 {
     int n = image->job.n_pes, k = 0;
     for (int64_t far = 1; far < n; far *= 2, k++) {
@@ -99,13 +99,11 @@ SHMEMI_D void shmemi_disseminate(const struct shmemi_device_image *image,
     }
 }
 
-/* Tells the rings to keep what follows behind what went before. */
+/* Tells the rings, where there are some, to keep what follows behind what went before. */
 SHMEMI_D void shmemi_order_rings(const struct shmemi_device_image *image)
 {
-    if (image->job.ring_count != 0 &&
-        shmemi_ring_fence((const struct shmemi_ring *)image->job.rings, image->job.ring_count,
-                          shmemi_own_ring(image), 0) != 0)
-        shmemi_end();
+    if (image->job.ring_count != 0)
+        shmemi_fence_rings(image);
 }
 
 /*

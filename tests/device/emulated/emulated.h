@@ -27,6 +27,7 @@
 
 #define SHMEMI_KERNEL 1
 #define SHMEMI_D static inline __attribute__((unused))
+#define SHMEMI_COLD static __attribute__((noinline, unused))
 #define __device__
 #define __global__
 #define __forceinline__ inline
