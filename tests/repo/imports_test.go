@@ -56,7 +56,7 @@ runtime/topo/hwloc: runtime/topo runtime/shmerr
 runtime/heap: runtime/shmerr
     # arithmetic on offsets: it must not touch memory, so that a random test
     # can run it a million times
-runtime/heap/hostmem: runtime/heap runtime/shmerr
+runtime/heap/hostmem: runtime/heap runtime/heap/pass runtime/shmerr
     # maps memory and hands descriptors over a socket; bytes of no meaning
 runtime/heap/pass: runtime/shmerr
     # sockets and descriptors, of whatever

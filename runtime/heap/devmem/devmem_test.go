@@ -331,7 +331,7 @@ func TestNobodyComes(t *testing.T) {
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	stranger, err := pass.Dial(l.Name(), time.Now().Add(time.Second))
+	stranger, err := pass.Dial(l.Name(), pass.User(), time.Now().Add(time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +355,7 @@ func TestNobodyComes(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = Open(f, l, plan)
-	if !errors.Is(err, shmerr.ErrPeerLost) || !strings.Contains(err.Error(), "meet PE 4 for the symmetric heap: connect: connection refused (see why it ended;") {
+	if !errors.Is(err, shmerr.ErrPeerLost) || !strings.Contains(err.Error(), "meet PE 4 for the symmetric heap: connection refused (see why it ended;") {
 		t.Errorf("nobody listens: %v", err)
 	}
 	checkLeaks(t, f)

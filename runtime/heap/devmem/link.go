@@ -89,7 +89,7 @@ func (k *links) meet(l *pass.Listener, hellos []hello) error {
 		return err
 	}
 	for i := range p.Me {
-		c, err := pass.Dial(p.PEs[i].Socket, deadline)
+		c, err := pass.Dial(p.PEs[i].Socket, pass.User(), deadline)
 		if err == nil {
 			k.conns[i] = c
 			err = c.Send(text, nil, deadline)

@@ -14,7 +14,7 @@ import (
 type Listener = pass.Listener
 
 // Listen opens it, before the names are exchanged.
-func Listen(peers int) (*Listener, error) { return pass.Listen(peers) }
+func Listen(peers int) (*Listener, error) { return pass.Listen(pass.User(), peers) }
 
 // Segment is this PE's heap in GPU memory and its ways to those of the others.
 type Segment struct {

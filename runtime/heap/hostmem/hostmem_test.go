@@ -16,6 +16,7 @@ import (
 
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap"
+	"libshmem/runtime/heap/pass"
 	"libshmem/runtime/shmerr"
 )
 
@@ -139,12 +140,15 @@ func TestTwoProcessesShareBytes(t *testing.T) {
 }
 
 func TestOtherUsersAreTurnedAway(t *testing.T) {
-	l := newListener(t)
+	l, err := listen(pass.User()+1, 2) // whoever comes now is another user
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
 	s := newSegment(t, testPlan)
-	l.uid++ // whoever comes now is another user
 	done := make(chan error)
 	go func() { done <- l.Serve(s, 1, 300*time.Millisecond) }()
-	_, err := Receive(l.Name(), testPlan, 10*time.Second)
+	_, err = Receive(l.Name(), testPlan, 10*time.Second)
 	if !errors.Is(err, shmerr.ErrPeerLost) || !strings.Contains(err.Error(), "runs as another user") {
 		t.Errorf("the peer that is turned away: %v", err)
 	}
@@ -155,7 +159,6 @@ func TestOtherUsersAreTurnedAway(t *testing.T) {
 		t.Errorf("the server: %v\nwant %s", err, want)
 	}
 
-	l.uid--
 	_, err = receive(l.Name(), testPlan, time.Second, uint32(os.Geteuid()+1))
 	if err == nil || !strings.HasPrefix(err.Error(), "trust @"+l.Name()) || !strings.HasSuffix(err.Error(), "(start all PEs as one user)") {
 		t.Errorf("a server of another user: %v", err)
@@ -256,19 +259,13 @@ func TestForeignMessagesAreRefused(t *testing.T) {
 			l := newListener(t)
 			done := make(chan error)
 			go func() {
-				err := wait(l.fd, time.Now().Add(10*time.Second))
+				deadline := time.Now().Add(10 * time.Second)
+				c, err := l.Accept(deadline)
 				if err == nil {
-					var fd int
-					if fd, _, err = unix.Accept4(l.fd, unix.SOCK_CLOEXEC); err == nil {
-						if tt.message != nil {
-							var rights []byte
-							if tt.files != nil {
-								rights = unix.UnixRights(tt.files...)
-							}
-							err = unix.Sendmsg(fd, tt.message, rights, nil, 0)
-						}
-						err = errors.Join(err, unix.Close(fd))
+					if tt.message != nil {
+						err = c.Send(tt.message, tt.files, deadline)
 					}
+					err = errors.Join(err, c.Close())
 				}
 				done <- err
 			}()

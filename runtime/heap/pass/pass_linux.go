@@ -1,5 +1,6 @@
 // Package pass connects processes of one user on one node by sockets that carry
-// descriptors: those of memory that they share.
+// descriptors: those of memory that they share. Which user that is, both sides
+// say: the program's own, as User has it, but for tests.
 //
 // It knows nothing of what is sent. A Listener and a Conn have one owner; no
 // function starts a thread, and each that waits has a deadline.
@@ -33,10 +34,12 @@ type Listener struct {
 	uid  uint32
 }
 
-// Listen opens the socket. From now on that many peers may connect, before
-// anybody accepts them.
-func Listen(peers int) (*Listener, error) {
-	uid := uint32(os.Geteuid())
+// User is the one that this process runs as.
+func User() uint32 { return uint32(os.Geteuid()) }
+
+// Listen opens the socket for processes of a user. From now on that many peers
+// may connect, before anybody accepts them.
+func Listen(uid uint32, peers int) (*Listener, error) {
 	var random [16]byte
 	if _, err := rand.Read(random[:]); err != nil {
 		return nil, fail("name", object, shmerr.Causef(shmerr.ErrSystem, "%w", err), "")
@@ -68,7 +71,8 @@ type Conn struct{ fd int }
 // Close closes the connection. The peer can still read what was sent.
 func (c *Conn) Close() error { return unix.Close(c.fd) }
 
-// TurnedAway is a peer that was not accepted; the next one may be.
+// TurnedAway is a peer that is not talked to, as one of another user; the next
+// one may be.
 type TurnedAway struct{ error }
 
 // Unwrap is the reason.
@@ -94,8 +98,9 @@ func (l *Listener) Accept(deadline time.Time) (*Conn, error) {
 	return &Conn{fd}, nil
 }
 
-// Dial connects to a listener of this user.
-func Dial(name string, deadline time.Time) (*Conn, error) {
+// Dial connects to the listener of a name. The error is a TurnedAway where that
+// is of another user than uid.
+func Dial(name string, uid uint32, deadline time.Time) (*Conn, error) {
 	fd, err := socket()
 	if err != nil {
 		return nil, err
@@ -104,9 +109,9 @@ func Dial(name string, deadline time.Time) (*Conn, error) {
 		_ = unix.Close(fd)
 		return nil, err
 	}
-	if err := checkUser(fd, uint32(os.Geteuid())); err != nil {
+	if err := checkUser(fd, uid); err != nil {
 		_ = unix.Close(fd)
-		return nil, err
+		return nil, TurnedAway{err}
 	}
 	return &Conn{fd}, nil
 }
@@ -125,7 +130,7 @@ func connect(fd int, name string, deadline time.Time) error {
 			}
 			time.Sleep(time.Millisecond)
 		default:
-			return shmerr.Causef(shmerr.ErrPeerLost, "connect: %w", err)
+			return shmerr.Causef(shmerr.ErrPeerLost, "%w", err)
 		}
 	}
 }
