@@ -22,7 +22,8 @@ const (
 )
 
 // Consumer empties rings into an engine. Its methods are called by the engine's
-// own thread with the engine's lock held, but for those that say otherwise.
+// own thread with the engine's lock held, but for those that say otherwise. Drain
+// does all of it; run has C do what is simple.
 //
 // # Order
 //

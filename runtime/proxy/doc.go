@@ -11,6 +11,12 @@
 // method but Loop; a thread that waits in C takes it by try-lock and polls,
 // and the proxy thread (Loop) naps as long as such threads exist.
 //
+// Rings are served by a Consumer on the engine's own thread. Where the provider
+// has C functions, package express serves what is simple for some milliseconds at
+// a time, under the same lock, turn by turn; then Go does a turn of its own. What
+// C does not serve it leaves as it is, so that Go's turn is the whole of the rules
+// and C's a part of it, which changes neither order nor outcome.
+//
 // A PE may have several engines over one memory, each with its own provider,
 // lock and thread; engine i talks to engine i of the other PEs. They know
 // nothing of each other. What they apply is atomic together, for it is done by
