@@ -226,13 +226,15 @@ func (e *Engine) landed(t fabric.Token, failed int32) {
 	if failed != 0 {
 		p.err = failed
 	}
-	if p.gpu {
-		in := &s.tracks[StreamIn]
-		if failed == 0 {
-			e.copyGPU(StreamIn, unsafe.Add(p.dest, r.at), s.landing.at(r.chunk), r.n)
-			if p.get == 0 {
-				l.issued = in.last()
-			}
+	switch in := &s.tracks[StreamIn]; {
+	case !p.gpu:
+	case failed != 0:
+		s.landing.give(r.chunk)
+		l.landing--
+	default:
+		e.copyGPU(StreamIn, unsafe.Add(p.dest, r.at), s.landing.at(r.chunk), r.n)
+		if p.get == 0 {
+			l.issued = in.last()
 		}
 		in.later(chore{what: taskLanded, index: r.chunk, pe: uint32(p.pe)})
 	}

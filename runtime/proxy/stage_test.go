@@ -222,3 +222,91 @@ func TestStagedNoAllocation(t *testing.T) {
 		})
 	}
 }
+
+// The engines' threads move GPU memory while nobody polls, and sleep when it is
+// done.
+func TestStagedLoops(t *testing.T) {
+	for name, g := range cards {
+		t.Run(name, func(t *testing.T) {
+			g.has = nil
+			m := modes[0]
+			m.gpus = &g
+			j := newJob(t, m, 1, 2, 1<<20)
+			a, b := j.pes[0], j.pes[1]
+			go a.Loop()
+			go b.Loop()
+			const n = 300_000
+			data := fill(j.rng, n)
+			at, _ := a.card.local(data)
+			back, seen := a.card.local(make([]byte, n))
+			var ticket Ticket
+			do := func(f func() Status) {
+				var st Status
+				for st = Again; st == Again; {
+					a.locked(func() { st = f() })
+					a.Rouse()
+				}
+				if st == Failed {
+					t.Fatal(a.Err())
+				}
+				a.locked(func() { ticket = a.QuietBegin() })
+				a.Rouse()
+				eventually(t, "quiet", func() (done bool) {
+					a.locked(func() { done = a.QuietDone(ticket) == Done })
+					return
+				})
+			}
+			do(func() Status { return a.PutSignal(1, 64, at, n, 0, 1, OpAdd, nil) })
+			do(func() Status { return a.Get(1, 64, back, n, nil) })
+			differ(t, "bytes that went there and back", seen, data)
+			a.asleep(t)
+			b.asleep(t)
+			a.Stop()
+			b.Stop()
+			j.close()
+		})
+	}
+}
+
+// A PE that does not answer holds some of the chunks, and others go on with the
+// rest.
+func TestStagedStuckPeer(t *testing.T) {
+	for name, g := range cards {
+		if g.mapped {
+			continue // by no network
+		}
+		t.Run(name, func(t *testing.T) {
+			g.has, g.chunks = nil, 8
+			m := modes[0]
+			m.gpus = &g
+			stuck := true
+			m.stuck = func(o *work) bool { return stuck && (o.to == 1 || o.from == 1) }
+			const n = 100_000
+			j := newJob(t, m, 1, 3, 1<<18)
+			a, c := j.pes[0], j.pes[2]
+			at, seen := a.card.local(fill(j.rng, n))
+			back, got := a.card.local(make([]byte, n))
+			var lost, put, fetched Request
+			for i := range 4 {
+				if st := a.Put(1, int64(i)*n/2, at, n/2, nil); st != Pending {
+					t.Fatalf("put to the stuck PE: %d", st)
+				}
+			}
+			if st := a.Get(1, 0, back, n, &lost); st != Pending {
+				t.Fatalf("get from the stuck PE: %d", st)
+			}
+			a.post(func() Status { return a.PutSignal(2, 64, at, n, 0, 1, OpSet, &put) })
+			j.await("put to another PE", func() bool { return put.Done != 0 && binary.NativeEndian.Uint64(c.heap) == 1 })
+			differ(t, "bytes", c.heap[64:64+n], seen)
+			a.post(func() Status { return a.Get(2, 64, back, n, &fetched) })
+			j.await("get from another PE", func() bool { return fetched.Done != 0 })
+			differ(t, "bytes that were got", got, seen)
+			if lost.Done != 0 {
+				t.Error("a get from the stuck PE is done")
+			}
+			stuck = false
+			j.await("get from the PE that was stuck", func() bool { return lost.Done != 0 })
+			j.close()
+		})
+	}
+}
