@@ -11,6 +11,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
+func TestMain(m *testing.M) { os.Exit(cudatest.Main(m)) }
+
 // openFake opens the fake driver in dir.
 func openFake(dir string) (*Driver, error) {
 	return open(filepath.Join(dir, cudatest.Driver), filepath.Join(dir, cudatest.GDR))

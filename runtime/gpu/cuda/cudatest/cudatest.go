@@ -10,6 +10,7 @@ package cudatest
 
 import (
 	"embed"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -27,11 +28,35 @@ const (
 	GDR    = "libgdrapi.so.2"
 )
 
-// Build compiles both libraries into a new folder. The defines leave functions
-// out; testdata says which there are.
+// kept is where Main keeps what was built.
+var kept string
+
+// Main runs the tests of a package that builds the libraries often: it keeps
+// them until the end. TestMain calls it.
+func Main(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "cudatest")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	kept = dir
+	return m.Run()
+}
+
+// Build compiles both libraries into a folder. The defines leave functions out;
+// testdata says which there are.
 func Build(t testing.TB, defines ...string) string {
 	t.Helper()
-	dir := t.TempDir()
+	var dir string
+	if kept == "" {
+		dir = t.TempDir()
+	} else {
+		dir = filepath.Join(kept, "build-"+strings.Join(defines, "-"))
+		if _, err := os.Stat(filepath.Join(dir, "done")); err == nil {
+			return dir
+		}
+	}
 	code, err := fs.Sub(sources, "testdata")
 	if err == nil {
 		err = os.CopyFS(filepath.Join(dir, "src"), code)
@@ -53,6 +78,9 @@ func Build(t testing.TB, defines ...string) string {
 		if text, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 			t.Fatalf("gcc for %s: %v\n%s", out, err, text)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "done"), nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }

@@ -5,6 +5,8 @@
 #define _GNU_SOURCE
 #include "driver.h"
 
+enum { LARGE = 2 << 20 };
+
 struct block fake_blocks[BLOCKS];
 
 unsigned long fake_next_id(void)
@@ -158,7 +160,6 @@ int cuMemAdvise(uint64_t device, size_t n, int advice, int location)
 /* Memory of the GPU is a file from a multiple of PAGE on, so that it can be
  * exported there. What is handed out begins a little before, but for blocks of
  * LARGE and more, as in the real driver. memory=N is what the GPU has. */
-enum { LARGE = 2 << 20 };
 
 int cuMemAlloc_v2(uint64_t *device, size_t n)
 {
