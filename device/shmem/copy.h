@@ -24,6 +24,7 @@ SHMEMI_D void shmemi_copy_words(char *to, const char *from, uint64_t n, uint32_t
 {
     uint64_t i = i0;
     W v[4];
+#pragma unroll 1
     for (; i + 3 * (uint64_t)step < n; i += 4 * (uint64_t)step) {
 #pragma unroll
         for (uint32_t k = 0; k < 4; k++)
@@ -100,6 +101,7 @@ SHMEMI_D void shmemi_copy_wide(char *to, const char *from, uint64_t n)
     const uint64_t step = SCOPE::size();
     uint64_t i = SCOPE::rank();
     shmemi_wide v[SCOPE::batch];
+#pragma unroll 1
     for (; i + (SCOPE::batch - 1) * step < n; i += SCOPE::batch * step) {
 #pragma unroll
         for (uint32_t k = 0; k < SCOPE::batch; k++)

@@ -31,6 +31,7 @@ var (
 	header       = regexp.MustCompile(`\.entry\s+([\w$]+)\s*\(`)
 	labelled     = regexp.MustCompile(`^([\w$%]+)\s*:`)
 	guarded      = regexp.MustCompile(`^@!?[\w%$]+\s+`)
+	called       = regexp.MustCompile(`\d(shmemi_[a-z_]+)`) // within a mangled name
 )
 
 // parsePTX finds the kernels of a PTX text.
@@ -114,11 +115,16 @@ func parseInstr(statement string, scope []map[string]int) instr {
 	}
 	op, args, _ := strings.Cut(rest, " ")
 	in.op, in.args = strings.Split(op, "."), args
+	// A function of the header's that is not inlined is a step by its own name.
+	if m := called.FindStringSubmatch(args); m != nil && in.op[0] == "call" {
+		in.op = []string{"call", m[1]}
+	}
 	return in
 }
 
 // link says where each instruction leads. A call leads out of what is seen, so
-// it is refused: everything that a rule is about has to be inlined.
+// it is refused, but for the functions that the header keeps out of line on
+// purpose: rules speak of them by name. From shmemi_fault nobody returns.
 func (f *function) link(tables map[string][]string) error {
 	for i := range f.body {
 		in := &f.body[i]
@@ -148,6 +154,13 @@ func (f *function) link(tables map[string][]string) error {
 		case "trap":
 			// A thread that traps takes the whole grid with it: no path goes on.
 		case "call":
+			if len(in.op) == 2 && in.op[1] == "shmemi_fault" {
+				break
+			}
+			if len(in.op) == 2 && strings.HasPrefix(in.op[1], "shmemi_") {
+				through = true
+				break
+			}
 			return fmt.Errorf("instruction %q: what is called cannot be judged (let it be inlined)", in.text)
 		default:
 			through = true

@@ -11,7 +11,7 @@ import (
 // known are the instructions that a rule may speak of. A misspelt one would
 // match nothing, and a rule that says none would hold for ever.
 var known = []string{
-	"activemask", "atom", "bar", "barrier", "bra", "fence", "ld", "match", "membar", "nanosleep",
+	"activemask", "atom", "bar", "barrier", "bra", "call", "fence", "ld", "match", "membar", "nanosleep",
 	"red", "shfl", "st", "trap", "vote",
 }
 

@@ -80,6 +80,21 @@ shows memory 120 "$base/go/memory"
 checks heap 300 "$base/go/heap"
 checks visible 120 "$base/cuda/visible"
 
+# The device header: 2 PEs by loads and stores, sharing a GPU, through the ring and
+# the proxy on one node, and between two hosts that the node plays.
+kernels() {
+    local name=$1 limit=$2 program=$3
+    checks "kernels/$name/direct" "$limit" "$run" -n 2 --timeout "$limit" "$program"
+    checks "kernels/$name/shared" "$limit" "$run" -n 2 --timeout "$limit" -x CUDA_VISIBLE_DEVICES=0 "$program"
+    checks "kernels/$name/ring" "$limit" "$run" -n 2 --timeout "$limit" -x SHMEM_DISABLE_P2P=1 "$program"
+    checks "kernels/$name/hosts" "$limit" "$run" -n 2 --hosts 2 --timeout "$limit" -x SHMEM_PROVIDER=tcp "$program"
+}
+kernels shift 60 "$base/cuda/shift"
+kernels rma 300 "$base/cuda/rma"
+kernels atomics 120 "$base/cuda/atomics"
+kernels waits 120 "$base/cuda/waits"
+kernels colls 300 "$base/cuda/colls"
+
 # The programs without a GPU's part, on this kernel, C library and network: on
 # the node, and between two hosts that it plays.
 for source in tests/c/*.c; do
