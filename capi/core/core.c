@@ -46,7 +46,7 @@ void shmemi_core_serve(struct shmemi_state *s, const struct shmemi_native *n,
 /* The counterpart of shmemi_wake in capi/front/wait.c, for this PE's page. */
 static void wake_sleepers(void)
 {
-    struct shmemi_ctl *ctl = (struct shmemi_ctl *)state->heap_base - 1;
+    struct shmemi_ctl *ctl = (struct shmemi_ctl *)state->peer_base[state->my_pe] - 1;
     if (__atomic_load_n(&ctl->sleepers, __ATOMIC_SEQ_CST) == 0)
         return;
     __atomic_store_n(&ctl->sleepers, 0, __ATOMIC_SEQ_CST);
@@ -157,6 +157,9 @@ const struct shmemi_core *shmemi_core_table(void)
         .gpu_amo = shmemgoGPUAMO,
         .gpu_holds = (int (*)(const void *))shmemgoGPUHolds,
         .kernels = (int (*)(const void **, uint64_t *))shmemgoKernels,
+        .stream_open = (int (*)(const char *))shmemgoStreamOpen,
+        .stream_call = (int (*)(int, const struct shmemi_stream_call *, void *))shmemgoStreamCall,
+        .module_job = shmemgoModuleJob,
         .error = (const char *(*)(void))shmemgoError,
     };
     if (table.build == NULL)

@@ -65,7 +65,7 @@ func shmemgoInit(s *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (sta
 	j, err := pe.Start(pe.Options{
 		Environ: environ(args), Lock: (*uint32)(&s.net_lock), Pollers: (*uint32)(&s.pollers), Napping: (*uint32)(&s.napping),
 		Wanted: (*uint32)(&s.net_wanted), Kernels: args.kernels != 0,
-		Fatal:  fatal, Stderr: os.Stderr,
+		Fatal: fatal, Stderr: os.Stderr,
 	})
 	if err != nil {
 		report(args, err)

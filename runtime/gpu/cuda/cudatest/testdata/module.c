@@ -1,7 +1,8 @@
 /*
  * module.c: device code for tests. It is text: "kernel NAME" and "global NAME",
  * a line each. A global has 64 bytes; the one kernel that does something is
- * store64, which stores its second parameter where the first points to.
+ * store64, which stores its second parameter where the first points to. The one
+ * PTX that is taken is that of package amo, whose two kernels are known.
  */
 #define _GNU_SOURCE
 #include "driver.h"
@@ -20,10 +21,19 @@ static struct module *module_of(void *name)
     return m >= modules && m < modules + MODULES && m->text != NULL ? m : NULL;
 }
 
-/* The line "KIND NAME" of a module. */
+static bool is_ptx(const char *text)
+{
+    return strstr(text, "\n.version ") != NULL;
+}
+
+/* The line "KIND NAME" of a module, or ".entry NAME(" of PTX. */
 static char *line_of(struct module *m, const char *kind, const char *name)
 {
     char wanted[128];
+    if (m != NULL && strcmp(kind, "kernel") == 0 && is_ptx(m->text)) {
+        snprintf(wanted, sizeof wanted, ".entry %s(", name);
+        return strstr(m->text, wanted);
+    }
     snprintf(wanted, sizeof wanted, "%s %s\n", kind, name);
     return m == NULL ? NULL : strstr(m->text, wanted);
 }
@@ -31,7 +41,7 @@ static char *line_of(struct module *m, const char *kind, const char *name)
 int cuModuleLoadData(void **module, const void *image)
 {
     const char *text = image;
-    bool fit = strncmp(text, "kernel ", 7) == 0 || strncmp(text, "global ", 7) == 0;
+    bool fit = strncmp(text, "kernel ", 7) == 0 || strncmp(text, "global ", 7) == 0 || is_ptx(text);
     BEGIN(fake_needs_context() ? INVALID_CONTEXT : !fit ? 200 : 0); /* not an image */
     pthread_mutex_lock(&fake_lock);
     struct module *m = modules;
@@ -96,9 +106,21 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
                    unsigned bz, unsigned shared, void *stream, void **arguments, void **extra)
 {
     bool sized = gx != 0 && gy != 0 && gz != 0 && bx != 0 && by != 0 && bz != 0;
-    bool known = function != NULL && strncmp(function, "kernel store64\n", 15) == 0;
+    const char *name = function == NULL ? "" : function;
+    int amo = strncmp(name, ".entry shmemi_amo32(", 20) == 0   ? 4
+              : strncmp(name, ".entry shmemi_amo64(", 20) == 0 ? 8
+                                                               : 0;
+    bool known = amo != 0 || strncmp(name, "kernel store64\n", 15) == 0;
     BEGIN(!sized || !known || shared >= 1 << 16 || extra != NULL ? INVALID_VALUE
                                                                  : fake_may_work(stream));
+    if (amo != 0)
+        return fake_later((struct work){.what = ATOMIC,
+                                        .to = *(char **)arguments[0],
+                                        .value = *(uint64_t *)arguments[1],
+                                        .compare = *(uint64_t *)arguments[2],
+                                        .fetched = *(uint64_t **)arguments[3],
+                                        .until = (unsigned)amo | *(unsigned *)arguments[4] << 8},
+                          stream);
     return fake_later((struct work){.what = STORE,
                                     .to = *(char **)arguments[0],
                                     .value = *(uint64_t *)arguments[1]},

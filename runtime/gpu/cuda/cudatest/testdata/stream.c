@@ -1,7 +1,8 @@
 /*
  * stream.c: streams, events, and what streams do. Nothing is done before
  * somebody waits or asks, and each question gets one piece of work done, so that
- * code that does not wait is found out.
+ * code that does not wait is found out. With works=1 a thread does what there is
+ * to do by itself, for whole programs.
  */
 #define _GNU_SOURCE
 #include "driver.h"
@@ -47,6 +48,39 @@ static bool met(uint64_t word, uint64_t value, unsigned until)
                         : (word & value) != 0;
 }
 
+/* amo.ptx in C: numbers of enum shmemi_amo. */
+#define APPLY(T)                                                                                   \
+    static uint64_t apply_##T(T *at, unsigned op, T operand, T compare)                            \
+    {                                                                                              \
+        T old = *at;                                                                               \
+        switch (op) {                                                                              \
+        case 1:                                                                                    \
+        case 6:                                                                                    \
+            return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);                             \
+        case 2:                                                                                    \
+        case 9:                                                                                    \
+            return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);                              \
+        case 3:                                                                                    \
+        case 10:                                                                                   \
+            return __atomic_fetch_and(at, operand, __ATOMIC_SEQ_CST);                              \
+        case 4:                                                                                    \
+        case 11:                                                                                   \
+            return __atomic_fetch_or(at, operand, __ATOMIC_SEQ_CST);                               \
+        case 5:                                                                                    \
+        case 12:                                                                                   \
+            return __atomic_fetch_xor(at, operand, __ATOMIC_SEQ_CST);                              \
+        case 7:                                                                                    \
+            old = compare;                                                                         \
+            __atomic_compare_exchange_n(at, &old, operand, false, __ATOMIC_SEQ_CST,                \
+                                        __ATOMIC_SEQ_CST);                                         \
+            return old;                                                                            \
+        default:                                                                                   \
+            return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                          \
+        }                                                                                          \
+    }
+APPLY(uint32_t)
+APPLY(uint64_t)
+
 /* Does one piece of work; false where the stream has none or has to wait. */
 static bool step(struct stream *s)
 {
@@ -69,6 +103,12 @@ static bool step(struct stream *s)
     case STORE32:
         __atomic_store_n((uint32_t *)word, (uint32_t)w->value, __ATOMIC_RELEASE);
         break;
+    case ATOMIC:
+        *w->fetched = (w->until & 255) == 4
+                          ? apply_uint32_t((uint32_t *)word, w->until >> 8, (uint32_t)w->value,
+                                           (uint32_t)w->compare)
+                          : apply_uint64_t(word, w->until >> 8, w->value, w->compare);
+        break;
     case WATCH:
         if (!met(__atomic_load_n(word, __ATOMIC_ACQUIRE), w->value, w->until))
             return false;
@@ -87,6 +127,34 @@ static bool step(struct stream *s)
     return true;
 }
 
+static bool working;
+
+static void *work(void *unused)
+{
+    (void)unused;
+    for (;;) {
+        bool did = false;
+        pthread_mutex_lock(&fake_lock);
+        for (struct stream *s = streams; s < streams + STREAMS; s++)
+            while (s->open && step(s))
+                did = true;
+        pthread_mutex_unlock(&fake_lock);
+        if (!did)
+            usleep(20);
+    }
+    return NULL;
+}
+
+static void start_work(void)
+{
+    pthread_t thread;
+    if (!working && fake_setting("works", 0) != 0 &&
+        pthread_create(&thread, NULL, work, NULL) == 0) {
+        pthread_detach(thread);
+        working = true;
+    }
+}
+
 int fake_may_work(void *stream)
 {
     return fake_needs_context()                ? INVALID_CONTEXT
@@ -98,6 +166,11 @@ int fake_later(struct work w, void *stream)
 {
     pthread_mutex_lock(&fake_lock);
     struct stream *s = stream_of(stream);
+    while (working && s != NULL && s->tail - s->head == QUEUE) {
+        pthread_mutex_unlock(&fake_lock);
+        usleep(20);
+        pthread_mutex_lock(&fake_lock);
+    }
     if (s == NULL || s->tail - s->head == QUEUE)
         abort();
     s->queue[s->tail++ % QUEUE] = w;
@@ -123,6 +196,7 @@ int cuStreamCreate(void **stream, unsigned flags)
         abort();
     *s = (struct stream){.open = true};
     *stream = name_of(s);
+    start_work();
     pthread_mutex_unlock(&fake_lock);
     return 0;
 }

@@ -8,12 +8,14 @@
 #include <stdint.h>
 
 struct work {
-    enum { MOVE, FILL, STORE, STORE32, WATCH, MARK, AFTER } what;
+    enum { MOVE, FILL, STORE, STORE32, WATCH, MARK, AFTER, ATOMIC } what;
     char *to;
     const char *from;
     size_t n;
     uint64_t value;
-    unsigned until;
+    unsigned until; /* of ATOMIC: 4 or 8 bytes, and the operation from bit 8 on */
+    uint64_t compare;
+    uint64_t *fetched;
     void *event;
 };
 
