@@ -89,7 +89,7 @@ CMDS   := $(sort $(patsubst cmd/%/,%,$(dir $(wildcard cmd/*/*.go))))
 GO_SRC := go.mod VERSION $(wildcard go.sum) \
           $(shell find version.go capi cmd fabric runtime -name '*.go' -o -name '*.[chS]' 2>/dev/null)
 
-build: $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(CMDS:%=$(BUILD)/bin/%)
+build: $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libshmem_kernels.fatbin $(CMDS:%=$(BUILD)/bin/%)
 
 # The libraries, plain and under two sanitizers. In a sanitizer build the C of
 # the core is instrumented too; cgo then also tells ThreadSanitizer about the
@@ -189,7 +189,27 @@ NVCCFLAGS := -std=c++17 -O3 -ccbin $(CC) -Werror all-warnings -Xcompiler -Wall,-
 
 # What device code includes lies in a folder of its own here and beside the other
 # headers once it is installed.
-DEVICE_HEADERS := $(sort $(shell find device -type f -name '*.h' -o -type f -name '*.cuh' 2>/dev/null))
+DEVICE_HEADERS := $(sort $(shell find device/shmem -type f -name '*.h' -o -type f -name '*.cuh' 2>/dev/null))
+
+# The library's own kernels, for calls on streams. Without nvcc there is no such
+# file, and those calls say so.
+KERNEL_SRC := device/kernels/kernels.cu
+KERNEL_DEPS := $(KERNEL_SRC) $(wildcard device/kernels/*.h) $(DEVICE_HEADERS) Makefile
+
+$(BUILD)/lib/libshmem_kernels.fatbin: $(KERNEL_DEPS)
+	@mkdir -p $(@D)
+	@if command -v "$(NVCC)" >/dev/null; then \
+	    set -x; $(NVCC) $(NVCCFLAGS) -t 2 $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+	        -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) -fatbin -o $@ $<; \
+	else \
+	    echo "build: without nvcc there is no $(@F): calls on streams that need it will say so"; \
+	fi
+
+# The same for the GPUs that are tested.
+$(BUILD)/gpu/lib/libshmem_kernels.fatbin: $(KERNEL_DEPS)
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH) \
+	    -gencode arch=compute_$(GPU_ARCH),code=compute_$(GPU_ARCH) -fatbin -o $@ $<
 
 .PHONY: kernels
 kernels: $(foreach k,$(KERNELS),$(CUDA_ARCHS:%=$(BUILD)/device/$(k).sm_%.ptx) $(BUILD)/device/$(k).fatbin)
@@ -215,7 +235,7 @@ GPU_COMMANDS := $(sort $(patsubst tests/gpu/%/main.go,%,$(wildcard tests/gpu/*/m
 GPU_COPIES   := $(addprefix $(BUILD)/gpu/,bin/shmemrun bin/shmem-info lib/libshmem.so lib/libshmem_core.so \
                 $(CTESTS:%=tests/%))
 
-gpu-test: $(GPU_COPIES) $(GPU_PROGRAMS:%=$(BUILD)/gpu/cuda/%) $(GPU_COMMANDS:%=$(BUILD)/gpu/go/%)
+gpu-test: $(GPU_COPIES) $(BUILD)/gpu/lib/libshmem_kernels.fatbin $(GPU_PROGRAMS:%=$(BUILD)/gpu/cuda/%) $(GPU_COMMANDS:%=$(BUILD)/gpu/go/%)
 
 $(BUILD)/gpu/cuda/%: tests/gpu/%.cu $(DEVICE_HEADERS) $(HEADERS) $(BUILD)/lib/libshmem.so Makefile
 	@mkdir -p $(@D)
@@ -265,7 +285,8 @@ $(GPU_COPIES): $(BUILD)/gpu/%: $(BUILD)/%
 
 ##@ Install
 P := $(DESTDIR)$(PREFIX)
-INSTALLED := $(CMDS:%=bin/%) $(HEADERS) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/pkgconfig/shmem.pc
+INSTALLED := $(CMDS:%=bin/%) $(HEADERS) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/libshmem_kernels.fatbin \
+             lib/pkgconfig/shmem.pc
 # Directories that are ours alone; a system's own prefix keeps its skeleton.
 OWN_DIRS := include/shmem include/mpp $(if $(filter /usr /usr/local,$(PREFIX)),,lib/pkgconfig lib include bin .)
 
@@ -274,6 +295,7 @@ install: build ## into PREFIX (/usr/local), below DESTDIR
 	install -d $(sort $(dir $(INSTALLED:%=$(P)/%)))
 	install -m 755 $(CMDS:%=$(BUILD)/bin/%) $(P)/bin
 	install -m 755 $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(P)/lib
+	if [ -e $(BUILD)/lib/libshmem_kernels.fatbin ]; then install -m 644 $(BUILD)/lib/libshmem_kernels.fatbin $(P)/lib; fi
 	$(foreach h,$(HEADERS),install -m 644 $(h) $(P)/$(h) &&) :
 	$(foreach h,$(DEVICE_HEADERS),install -m 644 $(h) $(P)/$(h:device/%=include/%) &&) :
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' scripts/shmem.pc.in > $(P)/lib/pkgconfig/shmem.pc

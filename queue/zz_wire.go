@@ -9,43 +9,55 @@ import (
 
 // The numbers that producers and the proxy share.
 const (
-	Version         = 1          // of the layout
-	MaxSlots        = 3          // of one operation
-	MapCTA          = 0          // threads of a block share a ring
-	MapSM           = 1          // threads of a multiprocessor share a ring
-	MapWarp         = 2          // threads of a warp share a ring
-	MapPE           = 3          // operations on the same PE share a ring
-	KindSet         = 1          // writes the operand
-	KindAdd         = 2          // adds it
-	KindAnd         = 3          // bitwise and
-	KindOr          = 4          // bitwise or
-	KindXor         = 5          // bitwise exclusive or
-	KindSwap        = 6          // writes the operand and answers; as all that follow
-	KindCSwap       = 7          // writes the operand where the comparand was
-	KindFetch       = 8          // only answers
-	KindFetchAdd    = 9          // adds and answers
-	KindFetchAnd    = 10         // bitwise and, and answers
-	KindFetchOr     = 11         // bitwise or, and answers
-	KindFetchXor    = 12         // bitwise exclusive or, and answers
-	FaultInit       = 1          // the call came before init or after finalize, or its unit was not filled
-	FaultPE         = 2          // there is no such PE
-	FaultRange      = 3          // the range is not within the user heap
-	FaultTeam       = 4          // the team is not SHMEM_TEAM_WORLD; pe is the team
-	FaultContext    = 5          // the context was made for another heap, whose address is given
-	FaultComparison = 6          // cmp is no comparison; length is cmp
-	FaultSignalOp   = 7          // the operation on the signal is none; length is the operation
-	FaultWork       = 8          // the job has no memory for collectives of kernels; length is what they need
-	WorkHead        = 384        // bytes before the flags: the counters, and a flag for each round
-	WorkRounds      = 64         // where the rounds' flags begin; 8 bytes each, room for 40
-	WorkData        = 4194304    // bytes that both buffers together have at most, as long as no PE has less than WORK_LEAST
-	WorkMost        = 65536      // bytes for one PE in one buffer, at most
-	WorkLeast       = 64         // and at least
-	WorkStream      = 1048704    // bytes at the end, for what the host has streams do (device/kernels/share.h)
-	WayAny          = 0          // by one block, over any route
-	WayPacked       = 1          // to PEs that are all reached directly, each word with its flag
-	WaySpread       = 2          // to PEs that are all reached directly, by many blocks
-	Signed          = 1073741824 // in width: of a signed type
-	ImagePEs        = 128        // PEs whose address a kernel finds in constant memory
+	Version         = 1       // of the layout
+	MaxSlots        = 3       // of one operation
+	MapCTA          = 0       // threads of a block share a ring
+	MapSM           = 1       // threads of a multiprocessor share a ring
+	MapWarp         = 2       // threads of a warp share a ring
+	MapPE           = 3       // operations on the same PE share a ring
+	KindSet         = 1       // writes the operand
+	KindAdd         = 2       // adds it
+	KindAnd         = 3       // bitwise and
+	KindOr          = 4       // bitwise or
+	KindXor         = 5       // bitwise exclusive or
+	KindSwap        = 6       // writes the operand and answers; as all that follow
+	KindCSwap       = 7       // writes the operand where the comparand was
+	KindFetch       = 8       // only answers
+	KindFetchAdd    = 9       // adds and answers
+	KindFetchAnd    = 10      // bitwise and, and answers
+	KindFetchOr     = 11      // bitwise or, and answers
+	KindFetchXor    = 12      // bitwise exclusive or, and answers
+	FaultInit       = 1       // the call came before init or after finalize, or its unit was not filled
+	FaultPE         = 2       // there is no such PE
+	FaultRange      = 3       // the range is not within the user heap
+	FaultTeam       = 4       // the team is not SHMEM_TEAM_WORLD; pe is the team
+	FaultContext    = 5       // the context was made for another heap, whose address is given
+	FaultComparison = 6       // cmp is no comparison; length is cmp
+	FaultSignalOp   = 7       // the operation on the signal is none; length is the operation
+	FaultWork       = 8       // the job has no memory for collectives of kernels; length is what they need
+	WorkHead        = 384     // bytes before the flags: the counters, and a flag for each round
+	WorkRounds      = 64      // where the rounds' flags begin; 8 bytes each, room for 40
+	WorkData        = 4194304 // bytes that both buffers together have at most, as long as no PE has less than WORK_LEAST
+	WorkMost        = 65536   // bytes for one PE in one buffer, at most
+	WorkLeast       = 64      // and at least
+	WorkStream      = 1048704 // bytes at the end, for what the host has streams do (device/kernels/share.h)
+	WayAny          = 0       // by one block, over any route
+	WayPacked       = 1       // to PEs that are all reached directly, each word with its flag
+	WaySpread       = 2       // to PEs that are all reached directly, by many blocks
+	Signed          = 256     // a signed integer
+	Real            = 512     // a floating-point number
+	F16             = 514     // a half
+	BF16            = 1538    // a bfloat16
+	F32             = 516     // a float
+	F64             = 520     // a double
+	ReduceSum       = 1       // the sum
+	ReduceProd      = 2       // the product
+	ReduceMin       = 3       // the least
+	ReduceMax       = 4       // the greatest
+	ReduceAnd       = 5       // the bits that all have
+	ReduceOr        = 6       // the bits that any has
+	ReduceXor       = 7       // the bits that an odd number has
+	ImagePEs        = 128     // PEs whose address a kernel finds in constant memory
 )
 
 // Code names an operation.
@@ -400,9 +412,9 @@ type StreamCall struct {
 	Signal uint64 // a signal word, or which of several words do not count
 	Value  uint64 // to store, to signal, or to compare with
 	PE     int32  // the other PE, or the one that broadcasts
-	Op     int32  // SHMEM_SIGNAL_... or SHMEM_CMP_...
+	Op     int32  // SHMEM_SIGNAL_..., SHMEM_CMP_... or SHMEMI_REDUCE_...
 	Call   uint32 // which call, for reports: SHMEMI_CALL_...
-	Width  uint32 // bytes of an element, and SHMEMI_SIGNED
+	Width  uint32 // bytes of an element, and SHMEMI_SIGNED or SHMEMI_REAL
 	Way    uint32 // SHMEMI_WAY_...
 	Nbi    uint32 // 1: the next quiet completes it
 }

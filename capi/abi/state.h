@@ -88,6 +88,7 @@ enum shmemi_amo {
 enum { SHMEMI_CHECKS_OFF, SHMEMI_CHECKS_ON, SHMEMI_CHECKS_FULL };
 
 struct shmemi_core;
+struct shmemi_stream_call;
 
 struct shmemi_state {
     /* Read by every call; written at init and finalize only. */
@@ -214,6 +215,13 @@ struct shmemi_core {
      * in *at its address for kernels. DONE with an image of NULL: this PE runs no
      * kernels. */
     int (*kernels)(const void **image, uint64_t *at);
+
+    /* What a stream of the program does (stream_abi.h). The first call of a job is
+     * stream_open, with the file of the library's kernels. */
+    int (*stream_open)(const char *file);
+    int (*stream_call)(int what, const struct shmemi_stream_call *c, void *stream);
+    /* Where code that the program has loaded keeps the job's state. */
+    int (*module_job)(int what, void *handle, void **at, size_t *size);
 
     /* Text of the last failure of this thread's call. */
     const char *(*error)(void);

@@ -53,6 +53,19 @@ bool shmemi_units_present(void);
 int shmemi_units_begin(char *error, size_t size);
 void shmemi_units_end(void);
 
+/* Makes sure that there is a job for kernels: 0, or -1 and error. Then the image
+ * of it is what each copy of the state is to be. */
+int shmemi_units_job(char *error, size_t size);
+const void *shmemi_units_image(void);
+
+/* stream.c: loads the library's kernels, where that has not been done; the same
+ * answers. Without their file it is put off until a call needs them. */
+int shmemi_streams_begin(char *error, size_t size);
+void shmemi_streams_end(void);
+
+/* modules.c: takes the job away from code that the program has loaded. */
+void shmemi_modules_end(void);
+
 #pragma GCC visibility pop
 
 #endif

@@ -87,12 +87,33 @@ int shmemi_units_begin(char *error, size_t size)
         rc = make(error, size);
     for (struct shmemi_unit *u = units; active && u != NULL && rc == 0; u = u->next)
         rc = give(u, error, size);
+    if (rc == 0 && active)
+        rc = shmemi_streams_begin(error, size);
     pthread_mutex_unlock(&mutex);
     return rc;
 }
 
+int shmemi_units_job(char *error, size_t size)
+{
+    pthread_mutex_lock(&mutex);
+    int rc = active ? 0 : make(error, size);
+    if (rc == 0 && !active) {
+        snprintf(error, size, "this PE has no GPU (give it one, or do not call this)");
+        rc = -1;
+    }
+    pthread_mutex_unlock(&mutex);
+    return rc;
+}
+
+const void *shmemi_units_image(void)
+{
+    return &image;
+}
+
 void shmemi_units_end(void)
 {
+    shmemi_modules_end();
+    shmemi_streams_end();
     pthread_mutex_lock(&mutex);
     /* The program may have reset the device already, and then there is nothing
      * to take back. */

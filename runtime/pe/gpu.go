@@ -259,7 +259,7 @@ func (j *Job) reserveWork() error {
 	if !any {
 		return nil
 	}
-	j.work.size = queue.WorkSize(j.NPEs)
+	j.work.size = queue.WorkSize(j.NPEs) + queue.WorkStream
 	at, err := j.Heap.Alloc(j.work.size, 0)
 	if err == nil {
 		err = j.Commit()

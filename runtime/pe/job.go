@@ -18,6 +18,7 @@ import (
 	"libshmem/runtime/heap"
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/heap/hostmem"
+	"libshmem/runtime/onstream"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
@@ -56,6 +57,7 @@ type Job struct {
 	mainHeaps bool              // some heap of this node is in main memory
 	gpu       *graphics         // nil: this PE needs none, or has none
 	kernels   *Kernels          // nil until somebody asks
+	streams   *onstream.Calls   // the same
 	work      struct{ offset, size uint64 }
 
 	rings     *queue.Host // nil until somebody asks
@@ -294,7 +296,7 @@ func (j *Job) release() error {
 	for _, e := range j.Engines {
 		errs = append(errs, e.Close())
 	}
-	errs = append(errs, j.closeKernels(), j.closeGPU())
+	errs = append(errs, j.closeStreams(), j.closeKernels(), j.closeGPU())
 	if j.segment != nil {
 		errs = append(errs, j.segment.Close())
 	}

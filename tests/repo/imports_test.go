@@ -26,7 +26,7 @@ capi/wire:
 capi/gen: . capi/spec capi/wire
     # runs when the library is built: what it imported of the runtime would
     # have to be built before the files that it generates
-capi/core: . fabric runtime/config runtime/heap runtime/pe runtime/proxy runtime/proxy/express runtime/shmerr runtime/topo
+capi/core: . fabric queue runtime/config runtime/heap runtime/onstream runtime/pe runtime/proxy runtime/proxy/express runtime/shmerr runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/pe
@@ -68,8 +68,13 @@ runtime/gpu: runtime/shmerr
 runtime/gpu/cuda: runtime/gpu runtime/shmerr
     # the door to NVIDIA's driver; what a ring needs it leaves to the package
     # above
+runtime/gpu/amo: runtime/gpu runtime/gpu/cuda
+    # a kernel and a stream of the driver's, for the host's atomics
 runtime/gpu/cuda/cudatest:
     # builds C for the tests of others
+runtime/onstream: queue runtime/gpu runtime/shmerr
+    # which operation of a stream or kernel does a call: the driver is handed to
+    # it, so that a test can record what it is asked
 runtime/proxy/wait:
     # C for an idle proxy: words and a function, so that it needs nothing
 runtime/proxy/express:
@@ -82,7 +87,7 @@ runtime/proxy: . fabric queue runtime/proxy/express runtime/proxy/wait runtime/s
 runtime/proxy/staging: runtime/gpu runtime/proxy runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/pe: . fabric fabric/ofi queue runtime/bootstrap/... runtime/config runtime/heap/... runtime/proxy runtime/shmerr runtime/shmlog runtime/topo/...
+runtime/pe: . fabric fabric/ofi queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/onstream runtime/proxy runtime/shmerr runtime/shmlog runtime/topo/...
     # the composition root: nothing else picks an implementation
 
 queue:

@@ -1,0 +1,128 @@
+/*
+ * modules.c: kernels in modules that the program loads itself. Nothing registers
+ * them, so the program says when one is there. Their copy of the job's state is
+ * in a variable of the module, which the driver finds by its name.
+ */
+#include "gpu.h"
+#include "stream.h"
+
+#include <shmem/unit.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* Those that have been given the job. */
+static struct module {
+    struct module *next;
+    const void *handle;
+    void *at; /* the variable, in the memory of the GPU */
+} * modules;
+
+/* A program that loads code goes on without it, so these return. */
+static int complain(const char *call, const char *cause, const char *remedy)
+{
+    fprintf(stderr, "shmem: PE %d: %s: %s (%s)\n", shmemi_state.my_pe, call, cause, remedy);
+    return -1;
+}
+
+static int give(enum shmemi_module_what what, const void *handle, const char *call)
+{
+    const struct shmemi_core *core = shmemi_state.core;
+    void *at = NULL;
+    size_t size = 0;
+    char error[1024] = "";
+    if (handle == NULL)
+        return complain(call, "the handle is NULL", "load the code first");
+    if (shmemi_units_job(error, sizeof error) != 0)
+        return complain(call, error, "see the cause");
+    if (core->module_job(what, (void *)handle, &at, &size) != SHMEMI_DONE)
+        return complain(call, core->error(),
+                        "compile the code with shmem/shmem.cuh, and use the library in it");
+    if (size != sizeof(struct shmemi_device_image)) {
+        snprintf(error, sizeof error,
+                 "the code was compiled with another version of shmem/shmem.cuh (%zu bytes of "
+                 "state), the library has version %d (%zu bytes)",
+                 size, SHMEMI_WIRE_VERSION, sizeof(struct shmemi_device_image));
+        return complain(call, error, "compile it with the header that came with this library");
+    }
+    if (core->gpu_move(at, shmemi_units_image(), size) != SHMEMI_DONE)
+        return complain(call, core->error(), "see the cause");
+    for (struct module *m = modules; m != NULL; m = m->next)
+        if (m->at == at)
+            return 0;
+    struct module *m = malloc(sizeof *m);
+    if (m == NULL)
+        return complain(call, "no memory to keep account of the code", "free some");
+    *m = (struct module){modules, handle, at};
+    modules = m;
+    return 0;
+}
+
+static int take(const void *handle, const char *call)
+{
+    for (struct module **p = &modules; *p != NULL; p = &(*p)->next) {
+        struct module *m = *p;
+        if (m->handle != handle)
+            continue;
+        int rc = shmemi_state.core->gpu_clear(m->at, sizeof(struct shmemi_device_image));
+        *p = m->next;
+        free(m);
+        return rc == SHMEMI_DONE ? 0 : complain(call, shmemi_state.core->error(), "see the cause");
+    }
+    return complain(call, "the code was not given the job", "pass what an init was called with");
+}
+
+static void begin(const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+}
+
+static int init(enum shmemi_module_what what, const void *handle, const char *call)
+{
+    begin(call);
+    pthread_mutex_lock(&mutex);
+    int rc = give(what, handle, call);
+    pthread_mutex_unlock(&mutex);
+    return rc;
+}
+
+static int finalize(const void *handle, const char *call)
+{
+    begin(call);
+    pthread_mutex_lock(&mutex);
+    int rc = take(handle, call);
+    pthread_mutex_unlock(&mutex);
+    return rc;
+}
+
+void shmemi_modules_end(void)
+{
+    pthread_mutex_lock(&mutex);
+    while (modules != NULL)
+        (void)take(modules->handle, "shmem_finalize");
+    pthread_mutex_unlock(&mutex);
+}
+
+int shmemi_cumodule_init(struct CUmod_st *module, const char *call)
+{
+    return init(SHMEMI_MODULE, module, call);
+}
+
+int shmemi_cumodule_finalize(struct CUmod_st *module, const char *call)
+{
+    return finalize(module, call);
+}
+
+int shmemi_culibrary_init(struct CUlib_st *library, const char *call)
+{
+    return init(SHMEMI_LIBRARY, library, call);
+}
+
+int shmemi_culibrary_finalize(struct CUlib_st *library, const char *call)
+{
+    return finalize(library, call);
+}

@@ -1,0 +1,369 @@
+/*
+ * stream.c: the checks of calls that a stream does. What is wrong is said now,
+ * with the call's name, and not when the stream comes to it.
+ */
+#include "stream.h"
+#include "core.h"
+#include "gpu.h"
+
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#define KERNELS_FILE "libshmem_kernels.fatbin"
+
+/* Guards the first use of streams in a job. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static bool ready;
+
+/* The file beside the library, as the core's. */
+static void kernels_path(char *path, size_t size)
+{
+    const char *front = shmemi_front_path(), *slash = strrchr(front, '/');
+    snprintf(path, size, "%.*s" KERNELS_FILE, slash ? (int)(slash - front + 1) : 0, front);
+}
+
+int shmemi_streams_begin(char *error, size_t size)
+{
+    char path[PATH_MAX];
+    int rc = 0;
+    pthread_mutex_lock(&mutex);
+    if (!ready) {
+        kernels_path(path, sizeof path);
+        if (shmemi_state.core->stream_open(path) != SHMEMI_DONE) {
+            snprintf(error, size, "%s", shmemi_state.core->error());
+            rc = -1;
+        } else {
+            ready = true;
+        }
+    }
+    pthread_mutex_unlock(&mutex);
+    return rc;
+}
+
+void shmemi_streams_end(void)
+{
+    pthread_mutex_lock(&mutex);
+    ready = false;
+    pthread_mutex_unlock(&mutex);
+}
+
+/* Before anything else of a call: there is a job, and it has a GPU. */
+static void begin(const char *call)
+{
+    char error[1024] = "";
+    if (SHMEMI_LIKELY(shmemi_state.n_pes > 0 && __atomic_load_n(&ready, __ATOMIC_ACQUIRE)))
+        return;
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    if (!shmemi_state.gpu)
+        shmemi_abort(call, "start the PE where there is a GPU, with SHMEM_HEAP=device or pinned",
+                     "this PE uses no GPU");
+    if (shmemi_units_job(error, sizeof error) != 0 ||
+        shmemi_streams_begin(error, sizeof error) != 0)
+        shmemi_abort(call, "see the cause", "%s", error);
+}
+
+static void queue(enum shmemi_stream_what what, const struct shmemi_stream_call *c,
+                  struct CUstream_st *stream, const char *call)
+{
+    if (SHMEMI_UNLIKELY(shmemi_state.core->stream_call(what, c, stream) != SHMEMI_DONE))
+        shmemi_abort(call, "see the cause", "%s", shmemi_state.core->error());
+}
+
+static void check_pe(int pe, const char *call)
+{
+    if (SHMEMI_UNLIKELY((uint32_t)pe >= shmemi_state.n_pes))
+        shmemi_abort(call, "use 0 to shmem_n_pes() - 1", "PE %d does not exist, there are %u", pe,
+                     shmemi_state.n_pes);
+}
+
+static void check_symmetric(const char *name, const void *p, size_t n, size_t align,
+                            const char *call)
+{
+    if (SHMEMI_UNLIKELY(!shmemi_symmetric(p, n)))
+        shmemi_abort(call, "pass memory from shmem_malloc, large enough for every element",
+                     "%s %p with %zu bytes is not in the symmetric heap", name, p, n);
+    if (SHMEMI_UNLIKELY(((uintptr_t)p & (align - 1)) != 0))
+        shmemi_abort(call, "pass an element of an array of that type",
+                     "%s %p is not aligned to %zu bytes", name, p, align);
+}
+
+static void check_local(const char *name, const void *p, const char *call)
+{
+    if (SHMEMI_UNLIKELY(p == NULL))
+        shmemi_abort(call, "pass memory of this PE", "the local %s is NULL", name);
+}
+
+static void check_signal_op(int op, const char *call)
+{
+    if (SHMEMI_UNLIKELY(op != SHMEM_SIGNAL_SET && op != SHMEM_SIGNAL_ADD))
+        shmemi_abort(call, "use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD",
+                     "signal operation %d does not exist", op);
+}
+
+/* ------------------------------------------------------ one PE with another */
+
+static void put(void *dest, const void *source, size_t n, int pe, uint32_t nbi,
+                struct CUstream_st *stream, const char *call)
+{
+    begin(call);
+    check_pe(pe, call);
+    if (n == 0)
+        return;
+    check_symmetric("dest", dest, n, 1, call);
+    check_local("source", source, call);
+    struct shmemi_stream_call c = {
+        .dest = (uintptr_t)dest, .source = (uintptr_t)source, .count = n, .pe = pe, .nbi = nbi};
+    queue(SHMEMI_STREAM_PUT, &c, stream, call);
+}
+
+void shmemi_stream_put(void *dest, const void *source, size_t n, int pe, struct CUstream_st *stream,
+                       const char *call)
+{
+    put(dest, source, n, pe, 0, stream, call);
+}
+
+void shmemi_stream_put_nbi(void *dest, const void *source, size_t n, int pe,
+                           struct CUstream_st *stream, const char *call)
+{
+    put(dest, source, n, pe, 1, stream, call);
+}
+
+static void get(void *dest, const void *source, size_t n, int pe, uint32_t nbi,
+                struct CUstream_st *stream, const char *call)
+{
+    begin(call);
+    check_pe(pe, call);
+    if (n == 0)
+        return;
+    check_symmetric("source", source, n, 1, call);
+    check_local("dest", dest, call);
+    struct shmemi_stream_call c = {
+        .dest = (uintptr_t)dest, .source = (uintptr_t)source, .count = n, .pe = pe, .nbi = nbi};
+    queue(SHMEMI_STREAM_GET, &c, stream, call);
+}
+
+void shmemi_stream_get(void *dest, const void *source, size_t n, int pe, struct CUstream_st *stream,
+                       const char *call)
+{
+    get(dest, source, n, pe, 0, stream, call);
+}
+
+void shmemi_stream_get_nbi(void *dest, const void *source, size_t n, int pe,
+                           struct CUstream_st *stream, const char *call)
+{
+    get(dest, source, n, pe, 1, stream, call);
+}
+
+void shmemi_stream_p(void *dest, const void *value, size_t width, int pe,
+                     struct CUstream_st *stream, const char *call)
+{
+    begin(call);
+    check_pe(pe, call);
+    check_symmetric("dest", dest, width, width, call);
+    struct shmemi_stream_call c = {.dest = (uintptr_t)dest, .pe = pe, .width = (uint32_t)width};
+    memcpy(&c.value, value, width);
+    queue(SHMEMI_STREAM_P, &c, stream, call);
+}
+
+void shmemi_stream_g(void *value, const void *source, size_t width, int pe,
+                     struct CUstream_st *stream, const char *call)
+{
+    static const struct shmemi_stream_call nothing;
+    begin(call);
+    check_pe(pe, call);
+    check_symmetric("source", source, width, width, call);
+    queue(SHMEMI_STREAM_DRAIN, &nothing, stream, call);
+    shmemi_g(value, source, width, pe, call);
+}
+
+static void put_signal(void *dest, const void *source, size_t n, uint64_t *sig_addr,
+                       uint64_t signal, int sig_op, int pe, uint32_t nbi,
+                       struct CUstream_st *stream, const char *call)
+{
+    begin(call);
+    check_pe(pe, call);
+    check_signal_op(sig_op, call);
+    check_symmetric("sig_addr", sig_addr, sizeof *sig_addr, sizeof *sig_addr, call);
+    struct shmemi_stream_call c = {.dest = (uintptr_t)dest,
+                                   .source = (uintptr_t)source,
+                                   .count = n,
+                                   .signal = (uintptr_t)sig_addr,
+                                   .value = signal,
+                                   .op = sig_op,
+                                   .pe = pe,
+                                   .nbi = nbi};
+    if (n > 0) {
+        check_symmetric("dest", dest, n, 1, call);
+        check_local("source", source, call);
+    }
+    queue(n > 0 ? SHMEMI_STREAM_PUT_SIGNAL : SHMEMI_STREAM_SIGNAL, &c, stream, call);
+}
+
+void shmemi_stream_put_signal(void *dest, const void *source, size_t n, uint64_t *sig_addr,
+                              uint64_t signal, int sig_op, int pe, struct CUstream_st *stream,
+                              const char *call)
+{
+    put_signal(dest, source, n, sig_addr, signal, sig_op, pe, 0, stream, call);
+}
+
+void shmemi_stream_put_signal_nbi(void *dest, const void *source, size_t n, uint64_t *sig_addr,
+                                  uint64_t signal, int sig_op, int pe, struct CUstream_st *stream,
+                                  const char *call)
+{
+    put_signal(dest, source, n, sig_addr, signal, sig_op, pe, 1, stream, call);
+}
+
+void shmemi_stream_signal(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
+                          struct CUstream_st *stream, const char *call)
+{
+    put_signal(NULL, NULL, 0, sig_addr, signal, sig_op, pe, 0, stream, call);
+}
+
+/* ------------------------------------------------------------------ waiting */
+
+static void check_comparison(int cmp, const char *call)
+{
+    if (SHMEMI_UNLIKELY(cmp < SHMEM_CMP_EQ || cmp > SHMEM_CMP_GE))
+        shmemi_abort(call, "use SHMEM_CMP_EQ, NE, GT, GE, LT or LE", "comparison %d does not exist",
+                     cmp);
+}
+
+void shmemi_stream_signal_wait(uint64_t *sig_addr, int cmp, uint64_t value,
+                               struct CUstream_st *stream, const char *call)
+{
+    begin(call);
+    check_comparison(cmp, call);
+    check_symmetric("sig_addr", sig_addr, sizeof *sig_addr, sizeof *sig_addr, call);
+    struct shmemi_stream_call c = {
+        .dest = (uintptr_t)sig_addr, .count = 1, .value = value, .op = cmp, .width = 8};
+    queue(SHMEMI_STREAM_COUNT, &c, stream, call);
+}
+
+void shmemi_stream_wait(const void *ivars, size_t n, const int *status, int cmp, const void *value,
+                        const void *values, uint32_t width, struct CUstream_st *stream,
+                        const char *call)
+{
+    size_t bytes = width & 15;
+    begin(call);
+    check_comparison(cmp, call);
+    if (n == 0)
+        return;
+    check_symmetric("ivars", ivars, shmemi_bytes(n, bytes), bytes, call);
+    struct shmemi_stream_call c = {.dest = (uintptr_t)ivars,
+                                   .source = (uintptr_t)values,
+                                   .count = n,
+                                   .signal = (uintptr_t)status,
+                                   .op = cmp,
+                                   .width = width};
+    if (value != NULL)
+        memcpy(&c.value, value, bytes);
+    else
+        check_local("cmp_values", values, call);
+    queue(SHMEMI_STREAM_WAIT, &c, stream, call);
+}
+
+void shmemi_stream_quiet(struct CUstream_st *stream, const char *call)
+{
+    static const struct shmemi_stream_call nothing;
+    begin(call);
+    queue(SHMEMI_STREAM_QUIET, &nothing, stream, call);
+}
+
+/* ------------------------------------------------------------------ all PEs */
+
+/* 0 when the call may go on; the status to return otherwise. */
+static int check_team(shmem_team_t team, const char *call)
+{
+    begin(call);
+    if (team == SHMEM_TEAM_INVALID)
+        return -1;
+    if (team != SHMEM_TEAM_WORLD)
+        shmemi_abort(call, "pass SHMEM_TEAM_WORLD", "team %d does not exist", (int)team);
+    return 0;
+}
+
+static int meet(enum shmemi_stream_what what, shmem_team_t team, struct CUstream_st *stream,
+                const char *call)
+{
+    static const struct shmemi_stream_call nothing;
+    if (check_team(team, call) != 0)
+        return -1;
+    queue(what, &nothing, stream, call);
+    return 0;
+}
+
+int shmemi_stream_sync(shmem_team_t team, struct CUstream_st *stream, const char *call)
+{
+    return meet(SHMEMI_STREAM_SYNC, team, stream, call);
+}
+
+int shmemi_stream_barrier(shmem_team_t team, struct CUstream_st *stream, const char *call)
+{
+    return meet(SHMEMI_STREAM_BARRIER, team, stream, call);
+}
+
+int shmemi_stream_broadcast(shmem_team_t team, void *dest, const void *source, size_t n, int root,
+                            struct CUstream_st *stream, const char *call)
+{
+    if (check_team(team, call) != 0)
+        return -1;
+    if ((uint32_t)root >= shmemi_state.n_pes)
+        shmemi_abort(call, "use 0 to shmem_n_pes() - 1", "root PE %d does not exist, there are %u",
+                     root, shmemi_state.n_pes);
+    if (n == 0)
+        return 0;
+    check_symmetric("dest", dest, n, 1, call);
+    check_symmetric("source", source, n, 1, call);
+    struct shmemi_stream_call c = {
+        .dest = (uintptr_t)dest, .source = (uintptr_t)source, .count = n, .pe = root};
+    queue(SHMEMI_STREAM_BROADCAST, &c, stream, call);
+    return 0;
+}
+
+/* blocks: each PE takes another part of source. */
+static int exchange(enum shmemi_stream_what what, shmem_team_t team, void *dest, const void *source,
+                    size_t n, size_t blocks, struct CUstream_st *stream, const char *call)
+{
+    if (check_team(team, call) != 0)
+        return -1;
+    if (n == 0)
+        return 0;
+    check_symmetric("dest", dest, shmemi_bytes(shmemi_state.n_pes, n), 1, call);
+    check_symmetric("source", source, shmemi_bytes(blocks, n), 1, call);
+    struct shmemi_stream_call c = {
+        .dest = (uintptr_t)dest, .source = (uintptr_t)source, .count = n};
+    queue(what, &c, stream, call);
+    return 0;
+}
+
+int shmemi_stream_fcollect(shmem_team_t team, void *dest, const void *source, size_t n,
+                           struct CUstream_st *stream, const char *call)
+{
+    return exchange(SHMEMI_STREAM_FCOLLECT, team, dest, source, n, 1, stream, call);
+}
+
+int shmemi_stream_alltoall(shmem_team_t team, void *dest, const void *source, size_t n,
+                           struct CUstream_st *stream, const char *call)
+{
+    return exchange(SHMEMI_STREAM_ALLTOALL, team, dest, source, n, shmemi_state.n_pes, stream,
+                    call);
+}
+
+int shmemi_stream_reduce(shmem_team_t team, void *dest, const void *source, size_t n,
+                         uint32_t width, int op, struct CUstream_st *stream, const char *call)
+{
+    size_t bytes = width & 15;
+    if (check_team(team, call) != 0)
+        return -1;
+    if (n == 0)
+        return 0;
+    check_symmetric("dest", dest, shmemi_bytes(n, bytes), bytes, call);
+    check_symmetric("source", source, shmemi_bytes(n, bytes), bytes, call);
+    struct shmemi_stream_call c = {
+        .dest = (uintptr_t)dest, .source = (uintptr_t)source, .count = n, .op = op, .width = width};
+    queue(SHMEMI_STREAM_REDUCE, &c, stream, call);
+    return 0;
+}

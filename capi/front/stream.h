@@ -1,0 +1,73 @@
+/*
+ * stream.h: calls that a stream does, behind shmemx.h. Here the arguments are
+ * checked and packed; what a stream does for each is up to the core.
+ */
+#ifndef SHMEMI_STREAM_H
+#define SHMEMI_STREAM_H
+
+#include "front.h"
+#include "stream_abi.h"
+
+#include <shmem/zz_wire.h>
+
+struct CUstream_st;
+struct CUmod_st;
+struct CUlib_st;
+
+/* As C++ passes CUDA's types: in an integer register. */
+struct __half {
+    uint16_t bits;
+};
+struct __nv_bfloat16 {
+    uint16_t bits;
+};
+
+#pragma GCC visibility push(hidden)
+
+void shmemi_stream_put(void *dest, const void *source, size_t n, int pe, struct CUstream_st *stream,
+                       const char *call);
+void shmemi_stream_put_nbi(void *dest, const void *source, size_t n, int pe,
+                           struct CUstream_st *stream, const char *call);
+void shmemi_stream_get(void *dest, const void *source, size_t n, int pe, struct CUstream_st *stream,
+                       const char *call);
+void shmemi_stream_get_nbi(void *dest, const void *source, size_t n, int pe,
+                           struct CUstream_st *stream, const char *call);
+void shmemi_stream_p(void *dest, const void *value, size_t width, int pe,
+                     struct CUstream_st *stream, const char *call);
+void shmemi_stream_g(void *value, const void *source, size_t width, int pe,
+                     struct CUstream_st *stream, const char *call);
+void shmemi_stream_put_signal(void *dest, const void *source, size_t n, uint64_t *sig_addr,
+                              uint64_t signal, int sig_op, int pe, struct CUstream_st *stream,
+                              const char *call);
+void shmemi_stream_put_signal_nbi(void *dest, const void *source, size_t n, uint64_t *sig_addr,
+                                  uint64_t signal, int sig_op, int pe, struct CUstream_st *stream,
+                                  const char *call);
+void shmemi_stream_signal(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
+                          struct CUstream_st *stream, const char *call);
+void shmemi_stream_signal_wait(uint64_t *sig_addr, int cmp, uint64_t value,
+                               struct CUstream_st *stream, const char *call);
+/* value: one for all words; values: one for each. The other is NULL. */
+void shmemi_stream_wait(const void *ivars, size_t n, const int *status, int cmp, const void *value,
+                        const void *values, uint32_t width, struct CUstream_st *stream,
+                        const char *call);
+void shmemi_stream_quiet(struct CUstream_st *stream, const char *call);
+int shmemi_stream_sync(shmem_team_t team, struct CUstream_st *stream, const char *call);
+int shmemi_stream_barrier(shmem_team_t team, struct CUstream_st *stream, const char *call);
+int shmemi_stream_broadcast(shmem_team_t team, void *dest, const void *source, size_t n, int root,
+                            struct CUstream_st *stream, const char *call);
+int shmemi_stream_fcollect(shmem_team_t team, void *dest, const void *source, size_t n,
+                           struct CUstream_st *stream, const char *call);
+int shmemi_stream_alltoall(shmem_team_t team, void *dest, const void *source, size_t n,
+                           struct CUstream_st *stream, const char *call);
+int shmemi_stream_reduce(shmem_team_t team, void *dest, const void *source, size_t n,
+                         uint32_t width, int op, struct CUstream_st *stream, const char *call);
+
+/* modules.c */
+int shmemi_cumodule_init(struct CUmod_st *module, const char *call);
+int shmemi_cumodule_finalize(struct CUmod_st *module, const char *call);
+int shmemi_culibrary_init(struct CUlib_st *library, const char *call);
+int shmemi_culibrary_finalize(struct CUlib_st *library, const char *call);
+
+#pragma GCC visibility pop
+
+#endif

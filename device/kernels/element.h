@@ -1,0 +1,149 @@
+/*
+ * element.h: the elements of reductions, and what is done to two of them. The
+ * 16-bit floating-point types are computed as float and rounded once, which
+ * gives what the GPU's own instructions for them give, and needs none of
+ * CUDA's headers.
+ */
+#ifndef SHMEM_KERNELS_ELEMENT_H
+#define SHMEM_KERNELS_ELEMENT_H
+
+#include <shmem/access.h>
+
+struct shmemi_f16 {
+    uint16_t bits;
+};
+struct shmemi_bf16 {
+    uint16_t bits;
+};
+
+SHMEMI_D float shmemi_widen(struct shmemi_f16 v)
+{
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(v.bits));
+    return f;
+}
+SHMEMI_D float shmemi_widen(struct shmemi_bf16 v)
+{
+    return __uint_as_float((uint32_t)v.bits << 16);
+}
+
+SHMEMI_D void shmemi_narrow(float f, struct shmemi_f16 *v)
+{
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(v->bits) : "f"(f));
+}
+
+/* To the nearest, and to the even one of two; what is not a number stays one.
+ * The GPUs before sm_80 have no instruction for it. */
+SHMEMI_D void shmemi_narrow(float f, struct shmemi_bf16 *v)
+{
+    uint32_t u = __float_as_uint(f);
+    v->bits = (uint16_t)(f == f ? (u + 0x7fff + (u >> 16 & 1)) >> 16 : 0x7fff);
+}
+
+struct shmemi_add {
+    template <class T> SHMEMI_D T of(T a, T b)
+    {
+        return (T)(a + b);
+    }
+};
+struct shmemi_multiply {
+    template <class T> SHMEMI_D T of(T a, T b)
+    {
+        return (T)(a * b);
+    }
+};
+struct shmemi_least {
+    template <class T> SHMEMI_D T of(T a, T b)
+    {
+        return b < a ? b : a;
+    }
+};
+struct shmemi_greatest {
+    template <class T> SHMEMI_D T of(T a, T b)
+    {
+        return b > a ? b : a;
+    }
+};
+struct shmemi_all_bits {
+    template <class T> SHMEMI_D T of(T a, T b)
+    {
+        return (T)(a & b);
+    }
+};
+struct shmemi_any_bits {
+    template <class T> SHMEMI_D T of(T a, T b)
+    {
+        return (T)(a | b);
+    }
+};
+struct shmemi_odd_bits {
+    template <class T> SHMEMI_D T of(T a, T b)
+    {
+        return (T)(a ^ b);
+    }
+};
+
+/* What EACH does to all elements of two words. */
+template <class EACH, class T> SHMEMI_D uint64_t shmemi_apply_word(uint64_t a, uint64_t b)
+{
+    union word {
+        uint64_t whole;
+        T part[8 / sizeof(T)];
+        __device__ word()
+        {
+        }
+    } x, y;
+    x.whole = a;
+    y.whole = b;
+#pragma unroll
+    for (uint32_t i = 0; i < 8 / sizeof(T); i++)
+        x.part[i] = EACH::template apply<T>(x.part[i], y.part[i]);
+    return x.whole;
+}
+
+/*
+ * What is done to two elements, and to all of those in two words of 8 bytes. batch
+ * is how many words of 16 bytes a thread has under way at once (reduce.h): one of
+ * small integers, which take much code for each.
+ */
+template <class OP, class T> struct shmemi_each {
+    static constexpr uint32_t batch = sizeof(T) < 4 ? 1 : 4;
+    SHMEMI_D uint64_t word(uint64_t a, uint64_t b)
+    {
+        return shmemi_apply_word<shmemi_each, T>(a, b);
+    }
+    template <class E> SHMEMI_D E apply(E a, E b)
+    {
+        return OP::template of<E>(a, b);
+    }
+};
+
+/* The same for the types that are computed as float. */
+template <class OP, class T> struct shmemi_each_narrow {
+    static constexpr uint32_t batch = 4;
+    SHMEMI_D uint64_t word(uint64_t a, uint64_t b)
+    {
+        return shmemi_apply_word<shmemi_each_narrow, T>(a, b);
+    }
+    template <class E> SHMEMI_D E apply(E a, E b)
+    {
+        E v;
+        shmemi_narrow(OP::template of<float>(shmemi_widen(a), shmemi_widen(b)), &v);
+        return v;
+    }
+};
+
+/* Bits of any type: an element is a byte. */
+template <class OP> struct shmemi_each_bit {
+    static constexpr uint32_t batch = 4;
+    SHMEMI_D uint64_t word(uint64_t a, uint64_t b)
+    {
+        return OP::template of<uint64_t>(a, b);
+    }
+    template <class E> SHMEMI_D E apply(E a, E b)
+    {
+        return OP::template of<E>(a, b);
+    }
+};
+
+#endif

@@ -1,0 +1,281 @@
+/*
+ * kernels.cu: the library's own kernels, which the host launches on a stream of
+ * the program for a call of shmemx.h. Built into libshmem_kernels.fatbin; the
+ * host finds each by its name. It has checked the arguments.
+ */
+#include "reduce.h"
+
+#include <shmem/coll.h>
+
+#define KERNEL extern "C" __global__ void __launch_bounds__(SHMEMI_THREADS)
+
+typedef const struct shmemi_stream_call call_t;
+
+SHMEMI_D void *address(uint64_t at)
+{
+    return (void *)(uintptr_t)at;
+}
+
+/* ------------------------------------------------- one PE with another */
+
+KERNEL shmemi_stream_put(__grid_constant__ call_t c)
+{
+    if (c.nbi)
+        shmemi_put<shmemi_by_block, 1>(&shmemi_job, c.call, address(c.dest), address(c.source),
+                                       c.count, c.pe);
+    else
+        shmemi_put<shmemi_by_block, 0>(&shmemi_job, c.call, address(c.dest), address(c.source),
+                                       c.count, c.pe);
+}
+
+KERNEL shmemi_stream_get(__grid_constant__ call_t c)
+{
+    if (c.nbi)
+        shmemi_get<shmemi_by_block, 1>(&shmemi_job, c.call, address(c.dest), address(c.source),
+                                       c.count, c.pe);
+    else
+        shmemi_get<shmemi_by_block, 0>(&shmemi_job, c.call, address(c.dest), address(c.source),
+                                       c.count, c.pe);
+}
+
+KERNEL shmemi_stream_put_signal(__grid_constant__ call_t c)
+{
+    uint64_t *signal = (uint64_t *)address(c.signal);
+    if (c.nbi)
+        shmemi_put_signal<shmemi_by_block, 1>(&shmemi_job, c.call, address(c.dest),
+                                              address(c.source), c.count, signal, c.value, c.op,
+                                              c.pe);
+    else
+        shmemi_put_signal<shmemi_by_block, 0>(&shmemi_job, c.call, address(c.dest),
+                                              address(c.source), c.count, signal, c.value, c.op,
+                                              c.pe);
+}
+
+KERNEL shmemi_stream_p(__grid_constant__ call_t c)
+{
+    void *dest = address(c.dest);
+    switch (c.width) {
+    case 1:
+        shmemi_p<uint8_t>(&shmemi_job, c.call, (uint8_t *)dest, (uint8_t)c.value, c.pe);
+        break;
+    case 2:
+        shmemi_p<uint16_t>(&shmemi_job, c.call, (uint16_t *)dest, (uint16_t)c.value, c.pe);
+        break;
+    case 4:
+        shmemi_p<uint32_t>(&shmemi_job, c.call, (uint32_t *)dest, (uint32_t)c.value, c.pe);
+        break;
+    default:
+        shmemi_p<uint64_t>(&shmemi_job, c.call, (uint64_t *)dest, c.value, c.pe);
+    }
+}
+
+/* What the stream did before is visible to who sees the signal. */
+KERNEL shmemi_stream_signal(__grid_constant__ call_t c)
+{
+    shmemi_fence_system();
+    shmemi_signal(&shmemi_job, c.call, (uint64_t *)address(c.signal), c.value, c.op, c.pe);
+}
+
+/* --------------------------------------------------------------- waiting */
+
+/* Word i, i + threads, ... of those that count, against one value or one each. */
+template <class T> SHMEMI_D void wait_words(call_t *c)
+{
+    const T *words = (const T *)address(c->dest), *values = (const T *)address(c->source);
+    const int *skip = (const int *)address(c->signal);
+    for (uint64_t i = threadIdx.x; i < c->count; i += blockDim.x)
+        if (skip == NULL || skip[i] == 0)
+            (void)shmemi_wait<T>(&shmemi_job, c->call, words + i, c->op,
+                                 values != NULL ? values[i] : (T)c->value);
+}
+
+KERNEL shmemi_stream_wait(__grid_constant__ call_t c)
+{
+    switch (c.width) {
+    case 2:
+        wait_words<uint16_t>(&c);
+        break;
+    case 2 | SHMEMI_SIGNED:
+        wait_words<int16_t>(&c);
+        break;
+    case 4:
+        wait_words<uint32_t>(&c);
+        break;
+    case 4 | SHMEMI_SIGNED:
+        wait_words<int32_t>(&c);
+        break;
+    case 8:
+        wait_words<uint64_t>(&c);
+        break;
+    default:
+        wait_words<int64_t>(&c);
+    }
+}
+
+KERNEL shmemi_stream_quiet(__grid_constant__ call_t c)
+{
+    shmemi_quiet(&shmemi_job, c.call);
+}
+
+/* --------------------------------------------------------------- all PEs */
+
+KERNEL shmemi_stream_sync(__grid_constant__ call_t c)
+{
+    (void)shmemi_sync<shmemi_by_block, 0>(&shmemi_job, c.call, SHMEM_TEAM_WORLD);
+}
+
+KERNEL shmemi_stream_barrier(__grid_constant__ call_t c)
+{
+    (void)shmemi_sync<shmemi_by_block, 1>(&shmemi_job, c.call, SHMEM_TEAM_WORLD);
+}
+
+KERNEL shmemi_stream_broadcast(__grid_constant__ call_t c)
+{
+    int n = shmemi_job.job.n_pes, me = shmemi_job.job.me;
+    if (c.way != SHMEMI_WAY_SPREAD) {
+        (void)shmemi_broadcast<shmemi_by_block>(&shmemi_job, c.call, SHMEM_TEAM_WORLD,
+                                                address(c.dest), address(c.source), c.count, c.pe);
+        return;
+    }
+    for (int i = 1; i <= n && me == c.pe; i++)
+        shmemi_copy_share(shmemi_direct(&shmemi_job, address(c.dest), (me + i) % n),
+                          (const char *)address(c.source), c.count);
+    shmemi_meet_last(c.call);
+}
+
+/* BLOCKS: alltoall, else fcollect. */
+template <int BLOCKS> SHMEMI_D void exchange(call_t *c)
+{
+    int n = shmemi_job.job.n_pes, me = shmemi_job.job.me;
+    if (c->way != SHMEMI_WAY_SPREAD) {
+        (void)shmemi_exchange<shmemi_by_block, BLOCKS>(
+            &shmemi_job, c->call, SHMEM_TEAM_WORLD, address(c->dest), address(c->source), c->count);
+        return;
+    }
+    char *dest = (char *)address(c->dest) + (uint64_t)me * c->count;
+    for (int i = 1; i <= n; i++) {
+        int pe = (me + i) % n;
+        const char *from = (const char *)address(c->source) + (BLOCKS ? pe * c->count : 0);
+        shmemi_copy_share(shmemi_direct(&shmemi_job, dest, pe), from, c->count);
+    }
+    shmemi_meet_last(c->call);
+}
+
+KERNEL shmemi_stream_fcollect(__grid_constant__ call_t c)
+{
+    exchange<0>(&c);
+}
+
+KERNEL shmemi_stream_alltoall(__grid_constant__ call_t c)
+{
+    exchange<1>(&c);
+}
+
+/* ------------------------------------------------------------ reductions */
+
+/* By the numbers of the wire's constants. Sums and products of integers do not depend
+ * on the sign, nor do bits on the type: of those the host counts bytes. */
+template <class WAY, class OP> SHMEMI_D void reduce_integers(call_t *c)
+{
+    switch (c->width) {
+    case 1:
+        return WAY::template reduce<shmemi_each<OP, uint8_t>, uint8_t>(c);
+    case 2:
+        return WAY::template reduce<shmemi_each<OP, uint16_t>, uint16_t>(c);
+    case 4:
+        return WAY::template reduce<shmemi_each<OP, uint32_t>, uint32_t>(c);
+    case 8:
+        return WAY::template reduce<shmemi_each<OP, uint64_t>, uint64_t>(c);
+    }
+}
+
+template <class WAY, class OP> SHMEMI_D void reduce_signed(call_t *c)
+{
+    switch (c->width) {
+    case 1 | SHMEMI_SIGNED:
+        return WAY::template reduce<shmemi_each<OP, int8_t>, int8_t>(c);
+    case 2 | SHMEMI_SIGNED:
+        return WAY::template reduce<shmemi_each<OP, int16_t>, int16_t>(c);
+    case 4 | SHMEMI_SIGNED:
+        return WAY::template reduce<shmemi_each<OP, int32_t>, int32_t>(c);
+    case 8 | SHMEMI_SIGNED:
+        return WAY::template reduce<shmemi_each<OP, int64_t>, int64_t>(c);
+    }
+}
+
+template <class WAY, class OP> SHMEMI_D void reduce_real(call_t *c)
+{
+    switch (c->width) {
+    case SHMEMI_F16:
+        return WAY::template reduce<shmemi_each_narrow<OP, shmemi_f16>, shmemi_f16>(c);
+    case SHMEMI_BF16:
+        return WAY::template reduce<shmemi_each_narrow<OP, shmemi_bf16>, shmemi_bf16>(c);
+    case SHMEMI_F32:
+        return WAY::template reduce<shmemi_each<OP, float>, float>(c);
+    case SHMEMI_F64:
+        return WAY::template reduce<shmemi_each<OP, double>, double>(c);
+    }
+}
+
+template <class WAY, class OP> SHMEMI_D void reduce_numbers(call_t *c)
+{
+    if (c->width & SHMEMI_REAL)
+        reduce_real<WAY, OP>(c);
+    else
+        reduce_integers<WAY, OP>(c);
+}
+
+template <class WAY, class OP> SHMEMI_D void reduce_ordered(call_t *c)
+{
+    if (c->width & SHMEMI_SIGNED)
+        reduce_signed<WAY, OP>(c);
+    else
+        reduce_numbers<WAY, OP>(c);
+}
+
+template <class WAY> SHMEMI_D void reduce(call_t *c, uint32_t op)
+{
+    switch (op) {
+    case SHMEMI_REDUCE_SUM:
+        return reduce_numbers<WAY, shmemi_add>(c);
+    case SHMEMI_REDUCE_PROD:
+        return reduce_numbers<WAY, shmemi_multiply>(c);
+    case SHMEMI_REDUCE_MIN:
+        return reduce_ordered<WAY, shmemi_least>(c);
+    case SHMEMI_REDUCE_MAX:
+        return reduce_ordered<WAY, shmemi_greatest>(c);
+    case SHMEMI_REDUCE_AND:
+        return WAY::template reduce<shmemi_each_bit<shmemi_all_bits>, uint8_t>(c);
+    case SHMEMI_REDUCE_OR:
+        return WAY::template reduce<shmemi_each_bit<shmemi_any_bits>, uint8_t>(c);
+    case SHMEMI_REDUCE_XOR:
+        return WAY::template reduce<shmemi_each_bit<shmemi_odd_bits>, uint8_t>(c);
+    }
+}
+
+/*
+ * A kernel for each way and operation. One for all would take the assembler four
+ * times as long; one for each type would have what they share in it 100 times.
+ */
+KERNEL shmemi_stream_reduce(__grid_constant__ call_t c)
+{
+    reduce<shmemi_any>(&c, (uint32_t)c.op);
+}
+
+#define REDUCE(name, op)                                                                           \
+    KERNEL shmemi_stream_packed_##name(__grid_constant__ call_t c)                                 \
+    {                                                                                              \
+        reduce<shmemi_packed>(&c, op);                                                             \
+    }                                                                                              \
+    KERNEL shmemi_stream_spread_##name(__grid_constant__ call_t c)                                 \
+    {                                                                                              \
+        reduce<shmemi_spread>(&c, op);                                                             \
+    }
+
+REDUCE(sum, SHMEMI_REDUCE_SUM)
+REDUCE(prod, SHMEMI_REDUCE_PROD)
+REDUCE(min, SHMEMI_REDUCE_MIN)
+REDUCE(max, SHMEMI_REDUCE_MAX)
+REDUCE(and, SHMEMI_REDUCE_AND)
+REDUCE(or, SHMEMI_REDUCE_OR)
+REDUCE(xor, SHMEMI_REDUCE_XOR)

@@ -1,0 +1,331 @@
+/*
+ * reduce.h: reductions over all PEs, for a stream. Three ways, of which the host
+ * takes the fastest that the job and the size allow:
+ *
+ * packed: each PE stores its source into every other's memory, in words of which
+ * one half is data and one half says which call it belongs to. Who finds the
+ * right number in a word has the data: no flag follows, and nobody says that it
+ * has come or that it is done. Twice the bytes, and the fastest while there are
+ * few.
+ *
+ * spread: PE i combines the i-th part of all sources, which it reads from where
+ * they are, and stores the result into every dest. Of each link's two directions
+ * both are used alike.
+ *
+ * any: by one block, over any route, as a kernel of the program would do it.
+ *
+ * In all of them the sources are combined in the order of the PEs, by one PE or
+ * by all alike, so that all PEs have the same bits.
+ */
+#ifndef SHMEM_KERNELS_REDUCE_H
+#define SHMEM_KERNELS_REDUCE_H
+
+#include <shmem/reduce.h>
+
+#include "element.h"
+#include "share.h"
+
+/* Up to 8 bytes of an array that may end before, or be aligned to less. */
+template <class T> SHMEMI_D uint64_t shmemi_load_packed(const T *at, uint64_t elements)
+{
+    constexpr uint32_t most = 8 / sizeof(T);
+    uint64_t v = 0;
+    if (elements >= most && ((uintptr_t)at & 7) == 0) {
+        v = *(const uint64_t *)(const void *)at;
+    } else {
+        union {
+            uint64_t whole;
+            typename shmemi_bits<sizeof(T)>::type part[most];
+        } u;
+        u.whole = 0;
+#pragma unroll
+        for (uint32_t i = 0; i < most; i++)
+            if (i < elements)
+                u.part[i] = ((const typename shmemi_bits<sizeof(T)>::type *)(const void *)at)[i];
+        v = u.whole;
+    }
+    return v;
+}
+
+template <class T> SHMEMI_D void shmemi_store_packed(T *at, uint64_t elements, uint64_t v)
+{
+    constexpr uint32_t most = 8 / sizeof(T);
+    if (elements >= most && ((uintptr_t)at & 7) == 0) {
+        *(uint64_t *)(void *)at = v;
+    } else {
+#pragma unroll
+        for (uint32_t i = 0; i < most; i++)
+            if (i < elements)
+                ((typename shmemi_bits<sizeof(T)>::type *)(void *)at)[i] =
+                    (typename shmemi_bits<sizeof(T)>::type)(v >> 8 * sizeof(T) * i);
+    }
+}
+
+/* 8 bytes of data in two words, each with the number of the call. */
+SHMEMI_D void shmemi_store_line(void *at, uint64_t data, uint32_t number)
+{
+    uint64_t high = (uint64_t)number << 32;
+    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(at),
+                 "l"(high | (uint32_t)data), "l"(high | data >> 32)
+                 : "memory");
+}
+
+static __device__ __noinline__ uint64_t shmemi_await_line(const void *at, uint32_t number)
+{
+    uint64_t a, b;
+    uint32_t looks = 0;
+    for (;;) {
+        asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+                     : "=l"(a), "=l"(b)
+                     : "l"(at)
+                     : "memory");
+        if (a >> 32 == number && b >> 32 == number)
+            return (uint32_t)a | b << 32;
+        shmemi_keep_waiting(&shmemi_job, &looks);
+    }
+}
+
+/*
+ * The lines are there twice, for calls in turn: a PE that writes those of call
+ * t + 2 has what all PEs sent in call t + 1, so that all are done with call t.
+ * No line is ever 0 as a whole, which memory is at first.
+ */
+template <class EACH, class T>
+SHMEMI_D void shmemi_reduce_packed(const struct shmemi_stream_call *c)
+{
+    constexpr uint32_t elements = 8 / sizeof(T);
+    const struct shmemi_stream_work w = shmemi_stream_work();
+    const int n = shmemi_job.job.n_pes, me = shmemi_job.job.me;
+    const uint64_t turn = shmemi_load_near(w.turn) + 1;
+    const uint32_t number = (uint32_t)(turn % 0xffffffff) + 1;
+    const uint64_t room = (SHMEMI_WORK_STREAM - 128) / 16 / (2 * (uint64_t)n);
+    char *lines = w.lines + 16 * room * (uint64_t)n * (turn & 1);
+    const T *source = (const T *)(uintptr_t)c->source;
+    T *dest = (T *)(uintptr_t)c->dest;
+    const uint64_t count = (c->count + elements - 1) / elements;
+    const uint64_t first = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
+    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+
+#pragma unroll 1
+    for (uint64_t i = first; i < count; i += step) {
+        uint64_t data = shmemi_load_packed<T>(source + i * elements, c->count - i * elements);
+        char *line = lines + 16 * (room * (uint64_t)me + i);
+#pragma unroll 1
+        for (int k = 1; k < n; k++)
+            shmemi_store_line(shmemi_direct(&shmemi_job, line, (me + k) % n), data, number);
+    }
+#pragma unroll 1
+    for (uint64_t i = first; i < count; i += step) {
+        uint64_t mine = shmemi_load_packed<T>(source + i * elements, c->count - i * elements);
+        uint64_t v = 0;
+#pragma unroll 1
+        for (int pe = 0; pe < n; pe++) {
+            uint64_t theirs =
+                pe == me ? mine : shmemi_await_line(lines + 16 * (room * (uint64_t)pe + i), number);
+            v = pe == 0 ? theirs : EACH::word(v, theirs);
+        }
+        shmemi_store_packed<T>(dest + i * elements, c->count - i * elements, v);
+    }
+    if (gridDim.x > 1 ? shmemi_last_block(w.ticket) : (__syncthreads(), 1))
+        if (threadIdx.x == 0)
+            shmemi_store_near(w.turn, turn);
+}
+
+/* One word or element of all sources, at the same place in each dest. */
+template <class EACH, class T> struct shmemi_lane {
+    static constexpr uint32_t batch = 1;
+    T v;
+    SHMEMI_D void load(const char *at, shmemi_lane *to)
+    {
+        typename shmemi_bits<sizeof(T)>::type bits;
+        shmemi_load_element(at, &bits);
+        to->v = shmemi_as<T>(bits);
+    }
+    SHMEMI_D void store(char *at, shmemi_lane from)
+    {
+        typedef typename shmemi_bits<sizeof(T)>::type bits;
+        shmemi_move<bits>::store(at, shmemi_as<bits>(from.v));
+    }
+    SHMEMI_D shmemi_lane apply(shmemi_lane a, shmemi_lane b)
+    {
+        a.v = EACH::template apply<T>(a.v, b.v);
+        return a;
+    }
+};
+template <class EACH, class T> struct shmemi_lanes {
+    static constexpr uint32_t batch = EACH::batch;
+    shmemi_wide v;
+    SHMEMI_D void load(const char *at, shmemi_lanes *to)
+    {
+        shmemi_move<shmemi_wide>::load_far(at, &to->v);
+    }
+    SHMEMI_D void store(char *at, shmemi_lanes from)
+    {
+        shmemi_move<shmemi_wide>::store(at, from.v);
+    }
+    SHMEMI_D shmemi_lanes apply(shmemi_lanes a, shmemi_lanes b)
+    {
+        a.v.a = EACH::word(a.v.a, b.v.a);
+        a.v.b = EACH::word(a.v.b, b.v.b);
+        return a;
+    }
+};
+
+/* Units first to last of all sources, this block's share of them. */
+template <class LANE>
+SHMEMI_D void shmemi_reduce_range(const char *source, char *dest, uint64_t first, uint64_t last)
+{
+    const int n = shmemi_job.job.n_pes, me = shmemi_job.job.me;
+    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+#pragma unroll 1
+    for (uint64_t i = first + blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < last;
+         i += LANE::batch * step) {
+        LANE sum[LANE::batch], one[LANE::batch];
+#pragma unroll 1
+        for (int pe = 0; pe < n; pe++) {
+            const char *from = shmemi_direct(&shmemi_job, source, pe);
+#pragma unroll
+            for (uint32_t k = 0; k < LANE::batch; k++)
+                if (i + k * step < last)
+                    LANE::load(from + (i + k * step) * sizeof(LANE), &one[k]);
+#pragma unroll
+            for (uint32_t k = 0; k < LANE::batch; k++)
+                sum[k] = pe == 0 ? one[k] : LANE::apply(sum[k], one[k]);
+        }
+#pragma unroll 1
+        for (int k = 0; k < n; k++) {
+            char *to = shmemi_direct(&shmemi_job, dest, (me + k) % n);
+#pragma unroll
+            for (uint32_t b = 0; b < LANE::batch; b++)
+                if (i + b * step < last)
+                    LANE::store(to + (i + b * step) * sizeof(LANE), sum[b]);
+        }
+    }
+}
+
+/* This PE's part of an array of units. */
+template <class LANE>
+SHMEMI_D void shmemi_reduce_part(const char *source, char *dest, uint64_t units)
+{
+    uint64_t n = (uint64_t)shmemi_job.job.n_pes, me = (uint64_t)shmemi_job.job.me;
+    uint64_t part = (units + n - 1) / n, first = me * part;
+    if (first < units)
+        shmemi_reduce_range<LANE>(source, dest, first, part < units - first ? first + part : units);
+}
+
+/*
+ * Sources are read when all PEs have come: the first block tells them, every
+ * block waits for them.
+ */
+static __device__ __noinline__ uint64_t shmemi_spread_begin(const struct shmemi_work *w)
+{
+    const int n = shmemi_job.job.n_pes, me = shmemi_job.job.me, i = (int)threadIdx.x;
+    const uint64_t step = shmemi_load_near(w->step) + 1;
+    if (i < n) {
+        if (blockIdx.x == 0) {
+            shmemi_fence_system();
+            shmemi_store_element(shmemi_direct(&shmemi_job, w->arrived + me, i), step);
+        }
+        shmemi_await(&shmemi_job, w->arrived + i, step);
+    }
+    __syncthreads();
+    return step;
+}
+
+/* The counter of steps is moved on when all blocks have read it. */
+static __device__ __noinline__ void shmemi_spread_end(const struct shmemi_work *w, uint64_t step)
+{
+    if (shmemi_last_block(shmemi_stream_work().ticket)) {
+        if (threadIdx.x == 0)
+            shmemi_store_near(w->step, step);
+        __syncthreads();
+        shmemi_meet_all<shmemi_by_block, 0>(&shmemi_job, w);
+    }
+}
+
+template <class EACH, class T>
+SHMEMI_D void shmemi_reduce_spread(const struct shmemi_stream_call *c)
+{
+    struct shmemi_work w = shmemi_work_of(&shmemi_job, c->call);
+    const char *source = (const char *)(uintptr_t)c->source;
+    char *dest = (char *)(uintptr_t)c->dest;
+    uint64_t step = shmemi_spread_begin(&w), bytes = c->count * sizeof(T);
+    uint64_t wide = ((c->source | c->dest) & 15) == 0 ? bytes / 16 : 0;
+    shmemi_reduce_part<shmemi_lanes<EACH, T>>(source, dest, wide);
+    shmemi_reduce_part<shmemi_lane<EACH, T>>(source + 16 * wide, dest + 16 * wide,
+                                             (bytes - 16 * wide) / sizeof(T));
+    shmemi_spread_end(&w, step);
+}
+
+/* A round of a reduction over any route: all chunks have come when it returns.
+ * Not inlined, so that it is there once for all types. */
+static __device__ __noinline__ void shmemi_any_round(const struct shmemi_work *w, char *buffer,
+                                                     const char *source, uint64_t bytes,
+                                                     uint64_t turn)
+{
+    shmemi_send_all<shmemi_by_block, 0, 0>(&shmemi_job, buffer, source, bytes,
+                                           w->pushed + shmemi_job.job.me, turn);
+    shmemi_await_all<shmemi_by_block>(&shmemi_job, w->pushed, turn);
+    shmemi_by_block::meet();
+}
+
+static __device__ __noinline__ uint64_t shmemi_any_begin(const struct shmemi_work *w)
+{
+    return shmemi_step_begin<shmemi_by_block>(&shmemi_job, w->turn);
+}
+
+/* As shmemi_reduce of the header, and over the same buffers. */
+template <class EACH, class T> SHMEMI_D void shmemi_reduce_any(const struct shmemi_stream_call *c)
+{
+    struct shmemi_work w = shmemi_work_of(&shmemi_job, c->call);
+    const uint64_t n = (uint64_t)shmemi_job.job.n_pes, me = (uint64_t)shmemi_job.job.me;
+    const uint64_t chunk = shmemi_work_chunk(n), most = chunk / sizeof(T);
+    const T *source = (const T *)(uintptr_t)c->source;
+    T *dest = (T *)(uintptr_t)c->dest;
+    uint64_t turn = shmemi_any_begin(&w);
+#pragma unroll 1
+    for (uint64_t done = 0, part; done < c->count; done += part, turn++) {
+        char *buffer = w.buffers + (turn & 1) * n * chunk;
+        part = most < c->count - done ? most : c->count - done;
+        shmemi_any_round(&w, buffer + me * chunk, (const char *)(source + done), part * sizeof(T),
+                         turn);
+#pragma unroll 1
+        for (uint64_t i = threadIdx.x; i < part; i += blockDim.x) {
+            T v = source[done + i];
+#pragma unroll 1
+            for (uint64_t pe = 0; pe < n; pe++) {
+                T one = pe == me ? source[done + i]
+                                 : ((const T *)(const void *)(buffer + pe * chunk))[i];
+                v = pe == 0 ? one : EACH::template apply<T>(v, one);
+            }
+            dest[done + i] = v;
+        }
+        __syncthreads();
+        if (threadIdx.x == 0)
+            shmemi_order_rings(&shmemi_job);
+    }
+    if (threadIdx.x == 0)
+        shmemi_store_near(w.turn, turn - 1);
+}
+
+/* The three of them, for who chooses the types. */
+struct shmemi_packed {
+    template <class EACH, class T> SHMEMI_D void reduce(const struct shmemi_stream_call *c)
+    {
+        shmemi_reduce_packed<EACH, T>(c);
+    }
+};
+struct shmemi_spread {
+    template <class EACH, class T> SHMEMI_D void reduce(const struct shmemi_stream_call *c)
+    {
+        shmemi_reduce_spread<EACH, T>(c);
+    }
+};
+struct shmemi_any {
+    template <class EACH, class T> SHMEMI_D void reduce(const struct shmemi_stream_call *c)
+    {
+        shmemi_reduce_any<EACH, T>(c);
+    }
+};
+
+#endif

@@ -1,0 +1,87 @@
+/*
+ * share.h: what the library's own kernels have in common: the job, who of several
+ * blocks is the last, and a block's share of an array.
+ *
+ * Nothing that changes from call to call comes from the host, so that a call may
+ * be captured in a graph and replayed: what counts the calls is in the GPU's
+ * memory. Only one collective runs at a time, as the specification asks, so all
+ * of them use the same words.
+ */
+#ifndef SHMEM_KERNELS_SHARE_H
+#define SHMEM_KERNELS_SHARE_H
+
+#include <shmem/sync.h>
+
+/* The state of the job. The host fills it when it has loaded this file. */
+extern "C" {
+__constant__ struct shmemi_device_image shmemi_job;
+}
+
+/* The library launches all of its kernels with as many threads, or fewer. */
+#define SHMEMI_THREADS 512
+
+/* At the end of the work memory: a count of blocks, the count of packed
+ * collectives, and from 128 on the packed words (reduce.h). */
+struct shmemi_stream_work {
+    uint32_t *ticket;
+    uint64_t *turn;
+    char *lines;
+};
+
+SHMEMI_D struct shmemi_stream_work shmemi_stream_work(void)
+{
+    char *base =
+        (char *)(uintptr_t)shmemi_job.job.work + shmemi_job.job.work_size - SHMEMI_WORK_STREAM;
+    struct shmemi_stream_work w;
+    w.ticket = (uint32_t *)(void *)base;
+    w.turn = (uint64_t *)(void *)(base + 64);
+    w.lines = base + 128;
+    return w;
+}
+
+/*
+ * Whether this block is the last one of the kernel to come here. What the others
+ * did before they came is visible to it then, and it passes it on with its own
+ * fences. Each block makes a fence of the system's scope, all at the same time,
+ * so that the last one does not wait for the stores of all.
+ */
+SHMEMI_D int shmemi_last_block(uint32_t *ticket)
+{
+    __shared__ uint32_t last;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        uint32_t before;
+        shmemi_fence_system();
+        asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+                     : "=r"(before)
+                     : "l"(ticket), "r"(gridDim.x - 1)
+                     : "memory"); /* back to 0 after the last */
+        last = before == gridDim.x - 1;
+    }
+    __syncthreads();
+    return last != 0;
+}
+
+/* Copies a block's share of an array; the shares are multiples of 16 bytes. */
+SHMEMI_D void shmemi_copy_share(char *to, const char *from, uint64_t bytes)
+{
+    uint64_t share = ((bytes + gridDim.x - 1) / gridDim.x + 15) & ~(uint64_t)15;
+    uint64_t at = blockIdx.x * share;
+    if (to != from && at < bytes)
+        shmemi_copy<shmemi_by_block, 0>(to + at, from + at,
+                                        share < bytes - at ? share : bytes - at);
+}
+
+/*
+ * The end of a collective of many blocks whose PEs are all reached directly: the
+ * last block tells all PEs that this one is done, and waits for them.
+ */
+SHMEMI_D void shmemi_meet_last(uint32_t call)
+{
+    if (shmemi_last_block(shmemi_stream_work().ticket)) {
+        struct shmemi_work w = shmemi_work_of(&shmemi_job, call);
+        shmemi_meet_all<shmemi_by_block, 0>(&shmemi_job, &w);
+    }
+}
+
+#endif

@@ -1,0 +1,218 @@
+package onstream
+
+import (
+	"libshmem/queue"
+	"libshmem/runtime/gpu"
+)
+
+// What is what a stream is to do. The numbers are those of capi/abi/stream_abi.h.
+type What int
+
+// What there is.
+const (
+	Put What = iota
+	Get
+	P
+	PutSignal
+	Signal
+	Wait
+	Count
+	Quiet
+	Sync
+	Barrier
+	Broadcast
+	Fcollect
+	Alltoall
+	Reduce
+	Drain
+)
+
+// Comparisons and operations on signals, as shmem.h numbers them.
+const (
+	cmpEQ     = 0
+	cmpGE     = 5
+	signalSet = 9
+)
+
+// Device is the GPU whose streams are used.
+type Device interface {
+	Facts() gpu.Facts
+	CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error
+	Write64(s gpu.Stream, a gpu.Address, value uint64) error
+	Wait64(s gpu.Stream, a gpu.Address, value uint64, until gpu.Condition) error
+	SyncStream(s gpu.Stream) error
+	// Load loads the library's kernels.
+	Load(image []byte) (Code, error)
+}
+
+// Code is the library's kernels.
+type Code interface {
+	// Give copies what kernels know of the job to their variable of it.
+	Give(job gpu.Address, n uint64) error
+	// Kernel finds one by its name.
+	Kernel(name string) (Kernel, error)
+	// Launch has a stream run one.
+	Launch(k Kernel, blocks, threads uint32, s gpu.Stream, c *queue.StreamCall) error
+	Close() error
+}
+
+// Kernel is a kernel of the library.
+type Kernel uintptr
+
+// Job is what the calls need to know of it.
+type Job struct {
+	Me, NPEs int
+	User     uint64        // where the program has the user heap
+	Heap     gpu.Address   // where the GPU has it
+	Direct   []gpu.Address // of each PE, where this GPU and its copy engine reach it; 0: by ring
+	Rings    bool          // some PE is reached by ring
+	Image    gpu.Address   // what kernels know of the job
+	Bytes    uint64        // of the image
+}
+
+// Calls queues calls of one job.
+type Calls struct {
+	dev Device
+	job Job
+	kernels
+}
+
+// Open makes the calls of a job ready, with the kernels of a file. Where they
+// cannot be had, those calls that need one say so, and the others work.
+func Open(dev Device, job Job, file string) *Calls {
+	c := &Calls{dev: dev, job: job}
+	c.missing = c.load(dev, job, file)
+	return c
+}
+
+// Queue has a stream do one call.
+func (c *Calls) Queue(what What, call *queue.StreamCall, s gpu.Stream) error {
+	switch what {
+	case Put:
+		return c.put(call, s)
+	case Get:
+		return c.get(call, s)
+	case P:
+		return c.p(call, s)
+	case PutSignal:
+		return c.putSignal(call, s)
+	case Signal:
+		return c.signal(call, s)
+	case Wait:
+		return c.wait(call, s)
+	case Count:
+		return c.count(call, s)
+	case Quiet:
+		return c.quiet(call, s)
+	case Sync:
+		return c.meet(kernelSync, call, s)
+	case Barrier:
+		return c.meet(kernelBarrier, call, s)
+	case Broadcast:
+		return c.move(kernelBroadcast, call, s)
+	case Fcollect:
+		return c.move(kernelFcollect, call, s)
+	case Alltoall:
+		return c.move(kernelAlltoall, call, s)
+	case Reduce:
+		return c.reduce(call, s)
+	}
+	return c.dev.SyncStream(s)
+}
+
+// symmetric is where this GPU has a symmetric address of the program's.
+func (c *Calls) symmetric(a uint64) gpu.Address { return c.job.Heap + gpu.Address(a-c.job.User) }
+
+// at is where this GPU reaches a PE's copy of a symmetric address, or 0.
+func (c *Calls) at(a uint64, pe int32) gpu.Address {
+	if c.job.Direct[pe] == 0 {
+		return 0
+	}
+	return c.job.Direct[pe] + gpu.Address(a-c.job.User)
+}
+
+func (c *Calls) put(call *queue.StreamCall, s gpu.Stream) error {
+	if to := c.at(call.Dest, call.PE); to != 0 {
+		return c.dev.CopyAsync(s, to, gpu.Address(call.Source), call.Count)
+	}
+	k := *call
+	k.Dest = uint64(c.symmetric(call.Dest))
+	return c.launch(kernelPut, 1, warp, s, &k)
+}
+
+func (c *Calls) get(call *queue.StreamCall, s gpu.Stream) error {
+	if from := c.at(call.Source, call.PE); from != 0 {
+		return c.dev.CopyAsync(s, gpu.Address(call.Dest), from, call.Count)
+	}
+	k := *call
+	k.Source = uint64(c.symmetric(call.Source))
+	return c.launch(kernelGet, 1, warp, s, &k)
+}
+
+// p stores a word of 64 bits by the stream itself, which needs no place on the
+// GPU.
+func (c *Calls) p(call *queue.StreamCall, s gpu.Stream) error {
+	if to := c.at(call.Dest, call.PE); to != 0 && call.Width == 8 && c.dev.Facts().StreamOps {
+		return c.dev.Write64(s, to, call.Value)
+	}
+	k := *call
+	k.Dest = uint64(c.symmetric(call.Dest))
+	return c.launch(kernelP, 1, 1, s, &k)
+}
+
+func (c *Calls) putSignal(call *queue.StreamCall, s gpu.Stream) error {
+	if c.at(call.Dest, call.PE) != 0 {
+		if err := c.put(call, s); err != nil {
+			return err
+		}
+		return c.signal(call, s)
+	}
+	k := *call
+	k.Dest, k.Signal = uint64(c.symmetric(call.Dest)), uint64(c.symmetric(call.Signal))
+	return c.launch(kernelPutSignal, 1, warp, s, &k)
+}
+
+// signal: the driver orders a stream's store behind what the stream did before.
+func (c *Calls) signal(call *queue.StreamCall, s gpu.Stream) error {
+	if at := c.at(call.Signal, call.PE); at != 0 && call.Op == signalSet && c.dev.Facts().StreamOps {
+		return c.dev.Write64(s, at, call.Value)
+	}
+	k := *call
+	k.Signal = uint64(c.symmetric(call.Signal))
+	return c.launch(kernelSignal, 1, 1, s, &k)
+}
+
+// count waits for a word that counts. The stream's own comparison is that of the
+// signed difference, which is why GE is not taken for words of any meaning.
+func (c *Calls) count(call *queue.StreamCall, s gpu.Stream) error {
+	if call.Op == cmpGE && c.dev.Facts().StreamOps {
+		return c.dev.Wait64(s, c.symmetric(call.Dest), call.Value, gpu.AtLeast)
+	}
+	return c.wait(call, s)
+}
+
+func (c *Calls) wait(call *queue.StreamCall, s gpu.Stream) error {
+	whole := call.Width&^queue.Signed == 8
+	if whole && call.Op == cmpEQ && call.Count == 1 && call.Signal == 0 && call.Source == 0 && c.dev.Facts().StreamOps {
+		return c.dev.Wait64(s, c.symmetric(call.Dest), call.Value, gpu.Equal)
+	}
+	k := *call
+	k.Dest = uint64(c.symmetric(call.Dest))
+	return c.launch(kernelWait, 1, threadsFor(call.Count), s, &k)
+}
+
+// quiet: what a stream did is complete when it goes on, and so is what a kernel
+// stored; only rings hold operations that are not.
+func (c *Calls) quiet(call *queue.StreamCall, s gpu.Stream) error {
+	if !c.job.Rings {
+		return nil
+	}
+	return c.launch(kernelQuiet, 1, 1, s, call)
+}
+
+func (c *Calls) meet(k kernel, call *queue.StreamCall, s gpu.Stream) error {
+	if c.job.NPEs == 1 {
+		return c.quiet(call, s)
+	}
+	return c.launch(k, 1, threadsFor(uint64(c.job.NPEs)), s, call)
+}

@@ -1,0 +1,90 @@
+package onstream
+
+import (
+	"libshmem/queue"
+	"libshmem/runtime/gpu"
+)
+
+// Threads and blocks of the library's kernels. A kernel of the library shares
+// the GPU with the program's, so it takes no more blocks than it needs to fill
+// the links.
+const (
+	warp  = 32
+	block = 512
+
+	// shareBytes is the least that a block copies, shareBlocks the most blocks.
+	shareBytes  = 64 << 10
+	shareBlocks = 32
+
+	// spreadPEs is the most PEs that tell each other all at once, as
+	// SHMEMI_SYNC_ALL_TO_ALL of the header.
+	spreadPEs = 64
+	// spreadBytes is what a block of a spread reduction combines at least: four
+	// words of 16 bytes for each thread.
+	spreadBytes  = 4 * 16 * block
+	spreadBlocks = 64
+	// packedBytes is the size up to which twice the bytes in one step are faster
+	// than three steps.
+	packedBytes = 64 << 10
+)
+
+// threadsFor is as many threads as there are things to do, in whole warps, and
+// at most a block.
+func threadsFor(n uint64) uint32 { return uint32(min((n+warp-1)/warp*warp, block)) }
+
+// blocksFor is how many blocks share n bytes.
+func blocksFor(n, least, most uint64) uint32 { return uint32(max(1, min((n+least-1)/least, most))) }
+
+// near tells whether all PEs reach each other directly, so that many blocks can
+// work side by side.
+func (c *Calls) near() bool { return !c.job.Rings && c.job.NPEs <= spreadPEs }
+
+// move is a collective that copies.
+func (c *Calls) move(kind kernel, call *queue.StreamCall, s gpu.Stream) error {
+	k := *call
+	k.Dest, k.Source = uint64(c.symmetric(call.Dest)), uint64(c.symmetric(call.Source))
+	if c.job.NPEs == 1 {
+		return c.alone(&k, s, call.Count)
+	}
+	if !c.near() {
+		return c.launch(kind, 1, block, s, &k)
+	}
+	k.Way = queue.WaySpread
+	return c.launch(kind, blocksFor(call.Count, shareBytes, shareBlocks), block, s, &k)
+}
+
+// alone is every collective of a job of one PE.
+func (c *Calls) alone(k *queue.StreamCall, s gpu.Stream, n uint64) error {
+	if k.Dest == k.Source {
+		return nil
+	}
+	return c.dev.CopyAsync(s, gpu.Address(k.Dest), gpu.Address(k.Source), n)
+}
+
+// packedRoom is how many bytes a packed reduction has room for.
+func (c *Calls) packedRoom() uint64 {
+	const line, data = 16, 8
+	return (queue.WorkStream - 128) / line / (2 * uint64(c.job.NPEs)) * data
+}
+
+func (c *Calls) reduce(call *queue.StreamCall, s gpu.Stream) error {
+	k := *call
+	k.Dest, k.Source = uint64(c.symmetric(call.Dest)), uint64(c.symmetric(call.Source))
+	size := uint64(call.Width & 15)
+	if call.Op >= queue.ReduceAnd { // the bits of bytes
+		k.Count, k.Width, size = call.Count*size, 1, 1
+	}
+	bytes := k.Count * size
+	op := kernel(call.Op - queue.ReduceSum)
+	switch {
+	case c.job.NPEs == 1:
+		return c.alone(&k, s, bytes)
+	case !c.near():
+		return c.launch(kernelReduce, 1, block, s, &k)
+	case bytes <= packedBytes && bytes <= c.packedRoom():
+		words := (bytes + 7) / 8
+		return c.launch(kernelPacked+op, blocksFor(words, block, bytes), threadsFor(words), s, &k)
+	}
+	part := bytes / uint64(c.job.NPEs)
+	return c.launch(kernelSpread+op, blocksFor(part, spreadBytes, spreadBlocks), block, s, &k)
+}

@@ -1,0 +1,108 @@
+package onstream
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"libshmem/queue"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/shmerr"
+)
+
+// kernel is a kernel of device/kernels.
+type kernel int
+
+const (
+	kernelPut kernel = iota
+	kernelGet
+	kernelPutSignal
+	kernelP
+	kernelSignal
+	kernelWait
+	kernelQuiet
+	kernelSync
+	kernelBarrier
+	kernelBroadcast
+	kernelFcollect
+	kernelAlltoall
+	kernelReduce
+	kernelPacked // and one for each further operation
+	kernelSpread = kernelPacked + operations
+
+	kernelCount = kernelSpread + operations
+	operations  = queue.ReduceXor - queue.ReduceSum + 1
+)
+
+// names are theirs in the file, behind prefix.
+var names = [kernelCount]string{
+	kernelPut: "put", kernelGet: "get", kernelPutSignal: "put_signal", kernelP: "p", kernelSignal: "signal",
+	kernelWait: "wait", kernelQuiet: "quiet", kernelSync: "sync", kernelBarrier: "barrier",
+	kernelBroadcast: "broadcast", kernelFcollect: "fcollect", kernelAlltoall: "alltoall", kernelReduce: "reduce",
+}
+
+const prefix = "shmemi_stream_"
+
+func init() {
+	for i, op := range [operations]string{"sum", "prod", "min", "max", "and", "or", "xor"} {
+		names[kernelPacked+kernel(i)] = "packed_" + op
+		names[kernelSpread+kernel(i)] = "spread_" + op
+	}
+}
+
+// kernels are those of the library, or why there are none.
+type kernels struct {
+	code    Code
+	all     [kernelCount]Kernel
+	missing error
+}
+
+// load has the driver load all of them: one that it loaded when it is first
+// launched would wait for the whole GPU then.
+func (k *kernels) load(dev Device, job Job, file string) error {
+	image, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &shmerr.Error{
+			Op: "load", Object: file, Cause: shmerr.Causef(shmerr.ErrUnsupported, "the file with the library's own kernels is not there"),
+			Remedy: "install it beside the library; where nvcc is, the build makes it",
+		}
+	case err != nil:
+		return fmt.Errorf("load the library's kernels: %w", err)
+	}
+	if k.code, err = dev.Load(image); err != nil {
+		return fmt.Errorf("load %s: %w", file, err)
+	}
+	err = k.code.Give(job.Image, job.Bytes)
+	for i := range k.all {
+		if err == nil {
+			k.all[i], err = k.code.Kernel(prefix + names[i])
+		}
+	}
+	if err != nil {
+		err = errors.Join(fmt.Errorf("load %s: %w", file, err), k.code.Close())
+		k.code = nil
+	}
+	return err
+}
+
+func (k *kernels) launch(which kernel, blocks, threads uint32, s gpu.Stream, c *queue.StreamCall) error {
+	if k.missing != nil {
+		return k.missing
+	}
+	return k.code.Launch(k.all[which], blocks, threads, s, c)
+}
+
+// Close unloads the kernels. None of them may run.
+func (k *kernels) Close() error {
+	if k.code == nil {
+		return nil
+	}
+	code := k.code
+	k.code = nil
+	return code.Close()
+}
+
+// Missing says why there are no kernels, or is nil.
+func (k *kernels) Missing() error { return k.missing }
