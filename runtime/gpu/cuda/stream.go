@@ -40,22 +40,11 @@ func (v *Device) SyncStream(s gpu.Stream) error {
 
 // StreamDone says whether a stream has no more work.
 func (v *Device) StreamDone(s gpu.Stream) (bool, error) {
-	return v.ready("ask a stream of", func() (string, C.int) {
-		return "cuStreamQuery", C.shmemi_cuda_stream_query(v.driver.table, handle(s))
-	})
-}
-
-// ready is do for a call that may answer that something is not done yet.
-func (v *Device) ready(op string, f func() (string, C.int)) (bool, error) {
-	done := true
-	err := v.do(op, func() (string, C.int) {
-		call, code := f()
-		if code == C.SHMEMI_CUDA_NOT_READY {
-			done, code = false, 0
-		}
-		return call, code
-	})
-	return done && err == nil, err
+	const op = "ask a stream of"
+	if err := v.enter(op); err != nil {
+		return false, err
+	}
+	return v.leaveReady(op, "cuStreamQuery", C.shmemi_cuda_in_stream_query(v.driver.table, v.context, handle(s)))
 }
 
 // Capturing says whether work of a stream becomes part of a graph.
@@ -71,16 +60,20 @@ func (v *Device) Capturing(s gpu.Stream) (bool, error) {
 // of a GPU: the driver tells them apart. Of memory that it has not mapped it
 // may copy the bytes aside, and wait until it has, before it returns.
 func (v *Device) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
-	return v.do("copy memory on", func() (string, C.int) {
-		return "cuMemcpyAsync", C.shmemi_cuda_copy_any(v.driver.table, C.uint64_t(to), C.uint64_t(from), C.size_t(n), handle(s))
-	})
+	const op = "copy memory on"
+	if err := v.enter(op); err != nil {
+		return err
+	}
+	return v.leave(op, "cuMemcpyAsync", C.shmemi_cuda_in_copy_any(v.driver.table, v.context, C.uint64_t(to), C.uint64_t(from), C.size_t(n), handle(s)))
 }
 
 // FillAsync has a stream store value into n bytes.
 func (v *Device) FillAsync(s gpu.Stream, a gpu.Address, value byte, n uint64) error {
-	return v.do("fill memory on", func() (string, C.int) {
-		return "cuMemsetD8Async", C.shmemi_cuda_fill8(v.driver.table, C.uint64_t(a), C.uchar(value), C.size_t(n), handle(s))
-	})
+	const op = "fill memory on"
+	if err := v.enter(op); err != nil {
+		return err
+	}
+	return v.leave(op, "cuMemsetD8Async", C.shmemi_cuda_in_fill8(v.driver.table, v.context, C.uint64_t(a), C.uchar(value), C.size_t(n), handle(s)))
 }
 
 // Write64 has a stream store a word. What the stream did before is visible to
@@ -90,9 +83,10 @@ func (v *Device) Write64(s gpu.Stream, a gpu.Address, value uint64) error {
 	if err := v.needsStreamOps(op); err != nil {
 		return err
 	}
-	return v.do(op, func() (string, C.int) {
-		return "cuStreamWriteValue64_v2", C.shmemi_cuda_stream_write(v.driver.table, handle(s), C.uint64_t(a), C.uint64_t(value), 0)
-	})
+	if err := v.enter(op); err != nil {
+		return err
+	}
+	return v.leave(op, "cuStreamWriteValue64_v2", C.shmemi_cuda_in_stream_write(v.driver.table, v.context, handle(s), C.uint64_t(a), C.uint64_t(value), 0))
 }
 
 // Write32 is Write64 for a word of 4 bytes.
@@ -101,9 +95,10 @@ func (v *Device) Write32(s gpu.Stream, a gpu.Address, value uint32) error {
 	if err := v.needsStreamOps(op); err != nil {
 		return err
 	}
-	return v.do(op, func() (string, C.int) {
-		return "cuStreamWriteValue32_v2", C.shmemi_cuda_stream_write32(v.driver.table, handle(s), C.uint64_t(a), C.uint32_t(value), 0)
-	})
+	if err := v.enter(op); err != nil {
+		return err
+	}
+	return v.leave(op, "cuStreamWriteValue32_v2", C.shmemi_cuda_in_stream_write32(v.driver.table, v.context, handle(s), C.uint64_t(a), C.uint32_t(value), 0))
 }
 
 // conditions are the driver's numbers.
@@ -115,9 +110,10 @@ func (v *Device) Wait64(s gpu.Stream, a gpu.Address, value uint64, until gpu.Con
 	if err := v.needsStreamOps(op); err != nil {
 		return err
 	}
-	return v.do(op, func() (string, C.int) {
-		return "cuStreamWaitValue64_v2", C.shmemi_cuda_stream_watch(v.driver.table, handle(s), C.uint64_t(a), C.uint64_t(value), conditions[until])
-	})
+	if err := v.enter(op); err != nil {
+		return err
+	}
+	return v.leave(op, "cuStreamWaitValue64_v2", C.shmemi_cuda_in_stream_watch(v.driver.table, v.context, handle(s), C.uint64_t(a), C.uint64_t(value), conditions[until]))
 }
 
 func (v *Device) needsStreamOps(op string) error {
@@ -149,16 +145,20 @@ func (v *Device) CloseEvent(e gpu.Event) error {
 
 // Record marks the place that a stream has come to in its work so far.
 func (v *Device) Record(e gpu.Event, s gpu.Stream) error {
-	return v.do("record an event on", func() (string, C.int) {
-		return "cuEventRecord", C.shmemi_cuda_event_record(v.driver.table, handle(e), handle(s))
-	})
+	const op = "record an event on"
+	if err := v.enter(op); err != nil {
+		return err
+	}
+	return v.leave(op, "cuEventRecord", C.shmemi_cuda_in_event_record(v.driver.table, v.context, handle(e), handle(s)))
 }
 
 // EventDone says whether the work before the event's mark is done.
 func (v *Device) EventDone(e gpu.Event) (bool, error) {
-	return v.ready("ask an event of", func() (string, C.int) {
-		return "cuEventQuery", C.shmemi_cuda_event_query(v.driver.table, handle(e))
-	})
+	const op = "ask an event of"
+	if err := v.enter(op); err != nil {
+		return false, err
+	}
+	return v.leaveReady(op, "cuEventQuery", C.shmemi_cuda_in_event_query(v.driver.table, v.context, handle(e)))
 }
 
 // SyncEvent waits for the work before the event's mark.
@@ -170,9 +170,11 @@ func (v *Device) SyncEvent(e gpu.Event) error {
 
 // After has a stream wait for the work before the event's mark.
 func (v *Device) After(s gpu.Stream, e gpu.Event) error {
-	return v.do("order streams of", func() (string, C.int) {
-		return "cuStreamWaitEvent", C.shmemi_cuda_stream_after(v.driver.table, handle(s), handle(e), 0)
-	})
+	const op = "order streams of"
+	if err := v.enter(op); err != nil {
+		return err
+	}
+	return v.leave(op, "cuStreamWaitEvent", C.shmemi_cuda_in_stream_after(v.driver.table, v.context, handle(s), handle(e), 0))
 }
 
 // FlushWrites waits until what NICs have written to this GPU's memory is seen

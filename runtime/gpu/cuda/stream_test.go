@@ -281,3 +281,48 @@ func TestCurrent(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWorkAllocatesNothing: what is done for each message leaves no garbage.
+func TestWorkAllocatesNothing(t *testing.T) {
+	log := cudatest.Set(t, "")
+	v := mustDevice(t, cudatest.Build(t))
+	host, at, err := v.HostAlloc(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := v.NewStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	event, err := v.NewEvent()
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := func() {
+		err := errors.Join(v.CopyAsync(s, at, at+8, 8), v.FillAsync(s, at, 0, 8), v.Write64(s, at, 1), v.Write32(s, at, 1), v.Wait64(s, at, 1, gpu.Equal),
+			v.Record(event, s), v.After(s, event))
+		for done := false; err == nil && !done; {
+			if _, err = v.EventDone(event); err == nil {
+				done, err = v.StreamDone(s)
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if n := testing.AllocsPerRun(20, work); n != 0 {
+		t.Errorf("%g allocations", n)
+	}
+	if err := errors.Join(v.CloseEvent(event), v.CloseStream(s), v.HostFree(host), v.Close()); err != nil {
+		t.Error(err)
+	}
+	log.Check()
+	for _, err := range []error{v.CopyAsync(s, at, at, 8), v.Record(event, s)} {
+		if !errors.Is(err, errClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	}
+	if done, err := v.StreamDone(s); done || !errors.Is(err, errClosed) {
+		t.Errorf("after Close: %v, %v", done, err)
+	}
+}
