@@ -144,10 +144,15 @@ func size(dev *cuda.Device) uint64 {
 func (p *player) grow(s heaps, size uint64) error {
 	for round, end := range []uint64{8, size / 8, size / 4, size / 2, size} {
 		begin, before := time.Now(), s.Committed()
-		if err := s.Commit(end); err != nil {
+		commit := func() error { return s.Commit(end) }
+		if end == size {
+			last := commit
+			commit = func() error { return p.busy("commits", last) }
+		}
+		if err := commit(); err != nil {
 			return err
 		}
-		if got := s.Committed() - before; p.me == 0 && got != 0 {
+		if got := s.Committed() - before; p.me == 0 && got != 0 && end != size {
 			p.note("%d MiB more committed in %s", got/mib, since(begin))
 		}
 		if err := p.exchange(s, byte(round), end); err != nil {
