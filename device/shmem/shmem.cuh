@@ -17,7 +17,12 @@
 
 #include <shmem.h>
 
+#ifndef __CUDACC_RTC__
+#include <shmemx.h>
+#endif
+
 #include "context.h"
+#include "launch.h"
 
 #include "zz_atomics.h"
 #include "zz_collectives.h"

@@ -1,0 +1,85 @@
+/*
+ * launch.h: kernels of which all blocks have to run at the same time, because
+ * they wait for each other or for other PEs' blocks. For the host's part of a
+ * unit: only the CUDA runtime that the unit is linked with knows its kernels.
+ */
+#ifndef SHMEM_LAUNCH_H
+#define SHMEM_LAUNCH_H
+
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)
+#include <cuda_runtime.h>
+#include <stdio.h>
+
+static inline int shmemi_launch_refuse(cudaError_t error, const char *what)
+{
+    fprintf(stderr, "shmem: shmemx_collective_launch: %s: %s (see the cause)\n", what,
+            cudaGetErrorString(error));
+    return (int)error;
+}
+
+/*
+ * The most blocks of a kernel that the current GPU holds at the same time. 0, or
+ * non-zero after a message.
+ *
+ * @func      a __global__ function
+ * @block     threads of a block
+ * @args      not looked at
+ * @shared    bytes of dynamic shared memory of a block
+ * @gridsize  written here
+ */
+static inline int shmemx_collective_launch_query_gridsize(const void *func, dim3 block, void **args,
+                                                          size_t shared, int *gridsize)
+{
+    int device = 0, cooperative = 0, processors = 0, blocks = 0;
+    (void)args;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    if (error == cudaSuccess && !cooperative)
+        error = cudaErrorNotSupported;
+    if (error == cudaSuccess)
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &blocks, func, (int)(block.x * block.y * block.z), shared);
+    if (error != cudaSuccess)
+        return shmemi_launch_refuse(error, "ask how many blocks fit");
+    *gridsize = blocks * processors;
+    return 0;
+}
+
+/*
+ * Launches a kernel whose blocks all run at the same time. Every PE makes the
+ * call. 0, or non-zero after a message: more blocks than the GPU holds are
+ * refused before anything is launched.
+ *
+ * @func    a __global__ function
+ * @grid    blocks; 0, 0, 0: as many as fit
+ * @block   threads of a block
+ * @args    the kernel's arguments, as for cudaLaunchKernel
+ * @shared  bytes of dynamic shared memory of a block
+ * @stream  of the current GPU
+ */
+static inline int shmemx_collective_launch(const void *func, dim3 grid, dim3 block, void **args,
+                                           size_t shared, cudaStream_t stream)
+{
+    int most = 0;
+    int rc = shmemx_collective_launch_query_gridsize(func, block, args, shared, &most);
+    if (rc != 0)
+        return rc;
+    if (grid.x == 0 && grid.y == 0 && grid.z == 0)
+        grid = dim3((unsigned)most, 1, 1);
+    unsigned long long wanted = (unsigned long long)grid.x * grid.y * grid.z;
+    if (wanted > (unsigned long long)most) {
+        fprintf(stderr,
+                "shmem: shmemx_collective_launch: %llu blocks of %u threads do not run at the same "
+                "time, the GPU holds %d of them (launch fewer or smaller blocks)\n",
+                wanted, block.x * block.y * block.z, most);
+        return (int)cudaErrorCooperativeLaunchTooLarge;
+    }
+    cudaError_t error = cudaLaunchCooperativeKernel(func, grid, block, args, shared, stream);
+    return error == cudaSuccess ? 0 : shmemi_launch_refuse(error, "launch");
+}
+#endif
+
+#endif
