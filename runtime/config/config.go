@@ -18,6 +18,7 @@ type Config struct {
 	Heap HeapKind
 
 	DisableP2P bool
+	GPUNet     GPUNet
 	GPUShare   GPUShare
 
 	Libfabric string
@@ -96,6 +97,16 @@ const (
 	HeapDevice
 )
 
+// GPUNet is how the proxy moves GPU memory.
+type GPUNet uint8
+
+// The ways; GPUNetAuto is one of the others.
+const (
+	GPUNetAuto GPUNet = iota
+	GPUNetStage
+	GPUNetCopy
+)
+
 // GPUShare is how heaps in GPU memory are given to other processes.
 type GPUShare uint8
 
@@ -141,6 +152,7 @@ const (
 func (c Checks) String() string     { return choiceOf("SHMEM_CHECKS", int(c)) }
 func (l LogLevel) String() string   { return choiceOf("SHMEM_LOG_LEVEL", int(l)) }
 func (h HeapKind) String() string   { return choiceOf("SHMEM_HEAP", int(h)) }
+func (g GPUNet) String() string     { return choiceOf("SHMEM_GPU_NET", int(g)) }
 func (g GPUShare) String() string   { return choiceOf("SHMEM_GPU_SHARE", int(g)) }
 func (m RingMap) String() string    { return choiceOf("SHMEM_RING_MAP_BY", int(m)) }
 func (m RingMemory) String() string { return choiceOf("SHMEM_RING_MEMORY", int(m)) }

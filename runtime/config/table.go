@@ -133,6 +133,11 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.DisableP2P = v.on },
 	},
 	{
+		Name: "SHMEM_GPU_NET", Kind: Choice, Default: "auto", Choices: []string{"auto", "stage", "copy"}, Category: GPUs, Since: "0.1",
+		Text: "How the proxy moves GPU memory. stage: through pinned main memory and the network; copy: between heaps of one host by the GPU's copy engine, and to other hosts as stage; auto: stage.",
+		set:  func(c *Config, v parsed) { c.GPUNet = GPUNet(v.index) },
+	},
+	{
 		Name: "SHMEM_GPU_SHARE", Kind: Choice, Default: "auto", Choices: []string{"auto", "vmm", "ipc"}, Category: GPUs, Since: "0.1",
 		Text: "How the PEs of a host give each other their heaps in GPU memory. vmm: by file descriptors of the driver's virtual memory management, heaps grow on demand; ipc: by CUDA IPC handles, the whole heap is taken at once; auto: vmm where it works, else ipc.",
 		set:  func(c *Config, v parsed) { c.GPUShare = GPUShare(v.index) },

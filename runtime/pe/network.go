@@ -10,6 +10,7 @@ import (
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/config"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/staging"
 	"libshmem/runtime/topo"
 )
 
@@ -35,6 +36,9 @@ func (j *Job) openNetwork(o Options) error {
 		if err := e.Connect(ends); err != nil {
 			return err
 		}
+		if j.gpu != nil && j.Config.GPUNet == config.GPUNetCopy {
+			j.mapPeers(e)
+		}
 	}
 	for i, e := range j.Engines {
 		if node := topo.NICNode("", e.Caps().Domain); node >= 0 {
@@ -47,6 +51,15 @@ func (j *Job) openNetwork(o Options) error {
 	}
 	// Nobody sends before everybody receives.
 	return j.boot.Barrier()
+}
+
+// mapPeers has an engine reach heaps of this host that are mapped here by copies.
+func (j *Job) mapPeers(e *proxy.Engine) {
+	for _, pe := range j.Nodes.Peers(j.Me) {
+		if at := j.Mapped(pe); at != nil && pe != j.Me && j.kinds[pe] == config.HeapDevice {
+			e.Map(fabric.PE(pe), at)
+		}
+	}
 }
 
 // openEngine opens the next endpoint. Callers in C use the first, under the
@@ -98,7 +111,7 @@ func (j *Job) stage(e *proxy.Engine) error {
 	if err != nil {
 		return err
 	}
-	m, err := newDeviceMemory(j.gpu.dev, u)
+	m, err := staging.New(j.gpu.dev, u)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ type Unit struct {
 	dev     *cuda.Device
 	stream  gpu.Stream
 	module  *cuda.Module
-	word    unsafe.Pointer // pinned: what Do fetched, then Nowhere
+	word    unsafe.Pointer // pinned: what Do fetched
 	at      gpu.Address    // of word
 	kernels map[int]cuda.Function
 }
@@ -42,31 +42,28 @@ func New(dev *cuda.Device) (_ *Unit, err error) {
 			return nil, err
 		}
 	}
-	if u.word, u.at, err = dev.HostAlloc(16); err != nil {
+	if u.word, u.at, err = dev.HostAlloc(8); err != nil {
 		return nil, err
 	}
 	u.stream, err = dev.NewStream()
 	return u, err
 }
 
-// Start has a stream apply the operation with this number to a word of 4 or 8
+// Put has a stream apply the operation with this number to a word of 4 or 8
 // bytes, and store what was there before, in 8 bytes, where fetched says.
-func (u *Unit) Start(s gpu.Stream, at gpu.Address, op, width int, operand, compare uint64, fetched gpu.Address) error {
+func (u *Unit) Put(s gpu.Stream, at gpu.Address, op, width int, operand, compare uint64, fetched gpu.Address) error {
 	argument := func(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }
 	one := cuda.Grid{Blocks: [3]uint32{1, 1, 1}, Threads: [3]uint32{1, 1, 1}}
 	return u.dev.Launch(u.kernels[width], one, s,
 		argument(uint64(at)), argument(operand), argument(compare), argument(uint64(fetched)), argument(uint64(op)))
 }
 
-// Nowhere is where Start may store what nobody asks for.
-func (u *Unit) Nowhere() gpu.Address { return u.at + 8 }
-
-// Do is Start for a caller that waits: it returns when the result is visible
+// Do is Put for a caller that waits: it returns when the result is visible
 // everywhere, with what was there before.
 func (u *Unit) Do(at gpu.Address, op, width int, operand, compare uint64) (uint64, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	err := u.Start(u.stream, at, op, width, operand, compare, u.at)
+	err := u.Put(u.stream, at, op, width, operand, compare, u.at)
 	if err == nil {
 		err = u.dev.SyncStream(u.stream)
 	}
