@@ -3,6 +3,9 @@
 // near the producers for what only they touch. It says why a way is closed on
 // this machine, so that shmem-info and a failing start can print it.
 //
+// It also has the words in which those who need more of a GPU speak of it:
+// addresses, chunks of memory, streams, what a pointer points to.
+//
 // It knows no driver: a Device does what is asked of it. *cuda.Device is one,
 // and runtime/pe picks it. What is in the memory, and in which order the two
 // sides store to it, is the queue's affair; of the memory itself it has to know

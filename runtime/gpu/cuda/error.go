@@ -32,7 +32,8 @@ func (e *CallError) Unwrap() error {
 	switch e.Code {
 	case C.SHMEMI_CUDA_OUT_OF_MEMORY:
 		return shmerr.ErrNoMemory
-	case C.SHMEMI_CUDA_NO_DEVICE, C.SHMEMI_CUDA_NOT_SUPPORTED, C.SHMEMI_CUDA_STUB_LIBRARY:
+	case C.SHMEMI_CUDA_NO_DEVICE, C.SHMEMI_CUDA_NOT_SUPPORTED, C.SHMEMI_CUDA_STUB_LIBRARY,
+		C.SHMEMI_CUDA_NO_BINARY, C.SHMEMI_CUDA_PEER_UNSUPPORTED, C.SHMEMI_CUDA_NO_COMPILER, C.SHMEMI_CUDA_NEWER_PTX:
 		return shmerr.ErrUnsupported
 	}
 	return shmerr.ErrSystem
@@ -41,6 +42,12 @@ func (e *CallError) Unwrap() error {
 // remedy is what helps against the code, as far as one can know.
 func (e *CallError) remedy() string {
 	switch e.Code {
+	case C.SHMEMI_CUDA_NO_BINARY:
+		return "compile the code for this GPU too, or as PTX"
+	case C.SHMEMI_CUDA_NO_COMPILER, C.SHMEMI_CUDA_NEWER_PTX:
+		return "install a newer driver, or compile the code for this GPU"
+	case C.SHMEMI_CUDA_ILLEGAL_ADDRESS, C.SHMEMI_CUDA_ASSERT, C.SHMEMI_CUDA_LAUNCH_FAILED:
+		return kernelFailed
 	case C.SHMEMI_CUDA_OUT_OF_MEMORY:
 		return "free memory, or allocate less"
 	case C.SHMEMI_CUDA_STUB_LIBRARY:
@@ -52,8 +59,14 @@ func (e *CallError) remedy() string {
 	case C.SHMEMI_CUDA_DRIVER_MISMATCH:
 		return "load the kernel modules of the version of libcuda.so.1, for example by a restart of the machine"
 	}
+	if e.Code >= C.SHMEMI_CUDA_HARDWARE_STACK && e.Code < C.SHMEMI_CUDA_LAUNCH_FAILED {
+		return kernelFailed
+	}
 	return ""
 }
+
+// kernelFailed: the driver answers such a code to each call that comes after.
+const kernelFailed = "a kernel failed earlier, and no call works after that: run the program under compute-sanitizer"
 
 // check is nil for success, else what the driver says of the code.
 func (d *Driver) check(call string, code C.int) *CallError {

@@ -50,6 +50,12 @@ func TestOpenRefuses(t *testing.T) {
 		{"kernel modules of another version", whole, "init=803", shmerr.ErrSystem, "cuInit: error 803, which the driver has no name for (load the kernel modules of the version of libcuda.so.1"},
 		{"fabric manager", whole, "init=802", shmerr.ErrSystem, "(start nvidia-fabricmanager)"},
 		{"stub library", whole, "init=34", shmerr.ErrUnsupported, "(take CUDA's stubs folder out of the loader's path)"},
+		{"code for another GPU", whole, "init=209", shmerr.ErrUnsupported, "(compile the code for this GPU too, or as PTX)"},
+		{"code of a newer compiler", whole, "init=222", shmerr.ErrUnsupported, "(install a newer driver, or compile the code for this GPU)"},
+		{"no way between GPUs", whole, "init=217", shmerr.ErrUnsupported, "cuInit: error 217"},
+		{"a kernel trapped", whole, "init=719", shmerr.ErrSystem, "(a kernel failed earlier, and no call works after that: run the program under compute-sanitizer)"},
+		{"a kernel's illegal instruction", whole, "init=715", shmerr.ErrSystem, "(a kernel failed earlier,"},
+		{"a kernel's illegal address", whole, "init=700", shmerr.ErrSystem, "(a kernel failed earlier,"},
 		{"the version cannot be asked", whole, "fail_at=1", shmerr.ErrSystem, "cuDriverGetVersion: CUDA_ERROR_UNKNOWN, unknown error"},
 		{"the count cannot be asked", whole, "fail_at=3", shmerr.ErrSystem, "cuDeviceGetCount: CUDA_ERROR_UNKNOWN"},
 	} {
