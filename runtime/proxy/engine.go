@@ -133,6 +133,7 @@ type Engine struct {
 	Count Counters
 
 	stage    *stage // nil: this PE has no GPU memory
+	armed    bool   // the loop sleeps, or is about to, until something comes from the network
 	binding  binding
 	consumer atomic.Pointer[Consumer]
 	stopping atomic.Bool

@@ -60,7 +60,7 @@ func (e *Engine) Loop() {
 		if idle++; n > 0 {
 			idle = 0
 		} else if idle > lingering && !stuck {
-			armed = e.prov.Arm()
+			armed = e.arm()
 		}
 		e.unlock()
 		if err != nil {

@@ -207,7 +207,7 @@ func (e *Engine) sleepLooking(c *Consumer, rest time.Duration) error {
 	if !e.tryLock() {
 		return nil
 	}
-	armed := e.prov.Arm()
+	armed := e.arm()
 	e.unlock()
 	if !armed || c.pushed() {
 		return nil
@@ -234,7 +234,7 @@ func (e *Engine) sleepArmed(d time.Duration) (bool, error) {
 	if !e.tryLock() {
 		return true, nil
 	}
-	armed := e.prov.Arm()
+	armed := e.arm()
 	e.unlock()
 	if !armed {
 		return true, nil

@@ -113,7 +113,7 @@ func (e *Engine) stagePut(pe fabric.PE, offset int64, source unsafe.Pointer, n u
 		l.departs++
 		l.departEpoch = e.Epoch
 		p.staged = true
-		e.Busy |= busyCopies
+		e.copying()
 	}
 	e.hold(s, n)
 	e.pending[s.lane]++
@@ -201,7 +201,7 @@ func (e *Engine) takeFetch(h *header) {
 	if at := e.target(h, h.Offset, h.Operand); at != nil {
 		d := e.stage.depart(wayServe, fabric.PE(h.From), at, h.Operand)
 		d.question = h.Token
-		e.Busy |= busyCopies
+		e.copying()
 	}
 }
 
@@ -339,6 +339,12 @@ func (e *Engine) sendPiece(p *piece) bool {
 		}
 	case d.kind == wayServe:
 		st = e.sendBytes(d.pe, 0, noLane, &header{Kind: kindData, Token: d.question, Offset: int64(p.at)}, at, int(p.n))
+	case d.then && d.begun == d.n && d.unsent == 1: // the last of them takes the signal along
+		h := d.after
+		h.Kind, h.Offset, h.Extra = kindPutSignal, d.offset+int64(p.at), uint64(d.after.Offset)
+		if st = e.sendBytes(d.pe, d.epoch, lane, &h, at, int(p.n)); st == Done {
+			d.then = false
+		}
 	case p.n <= 8 && p.n&(p.n-1) == 0:
 		h := header{Kind: kindStore, Width: uint8(p.n), Offset: d.offset + int64(p.at), Operand: load(at, int(p.n))}
 		st = e.sendBytes(d.pe, d.epoch, lane, &h, nil, 0)

@@ -37,7 +37,7 @@ func (e *Engine) begun(l *line) {
 		l.copyEpoch, l.copyBefore = e.Epoch, l.copies
 	}
 	l.copies++
-	e.Busy |= busyCopies
+	e.copying()
 }
 
 // inStream tells whether an atomic operation on a mapped heap can be put into
@@ -177,7 +177,7 @@ func (e *Engine) copyGet(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint
 	slot.request = r
 	e.hold(slot, n)
 	e.pending[slot.lane]++
-	e.Busy |= busyCopies
+	e.copying()
 	d := s.newDeparture(wayFrom, pe, dest, n)
 	d.token, d.offset = t, offset
 	if !gpu {

@@ -78,7 +78,7 @@ func (e *Engine) takeOffer(h *header, payload unsafe.Pointer, n int) {
 	}
 	s := e.stage
 	l := &s.lines[h.From]
-	if o.Fence != l.fence {
+	if o.Fence != l.fence || l.pullsAll == 0 {
 		l.fence = o.Fence
 		l.behind.pulls, l.behind.held = l.pullsAll, l.heldAll
 	}

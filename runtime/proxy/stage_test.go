@@ -235,6 +235,8 @@ func TestStagedLoops(t *testing.T) {
 			a, b := j.pes[0], j.pes[1]
 			go a.Loop()
 			go b.Loop()
+			a.asleep(t)
+			b.asleep(t)
 			const n = 300_000
 			data := fill(j.rng, n)
 			at, _ := a.card.local(data)
@@ -244,13 +246,11 @@ func TestStagedLoops(t *testing.T) {
 				var st Status
 				for st = Again; st == Again; {
 					a.locked(func() { st = f() })
-					a.Rouse()
 				}
 				if st == Failed {
 					t.Fatal(a.Err())
 				}
 				a.locked(func() { ticket = a.QuietBegin() })
-				a.Rouse()
 				eventually(t, "quiet", func() (done bool) {
 					a.locked(func() { done = a.QuietDone(ticket) == Done })
 					return

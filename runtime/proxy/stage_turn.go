@@ -87,6 +87,22 @@ func (e *Engine) do(c *chore) {
 	}
 }
 
+// arm is Provider.Arm, and remembers that the loop is going to sleep.
+func (e *Engine) arm() bool {
+	e.armed = e.prov.Arm()
+	return e.armed
+}
+
+// copying says that there is something for streams to do. Its end wakes nobody, so
+// the loop has to look.
+func (e *Engine) copying() {
+	e.Busy |= busyCopies
+	if e.armed {
+		e.armed = false
+		e.prov.Wake()
+	}
+}
+
 // mark puts a mark behind what this turn has put into each stream, and says
 // whether somebody has to come back for it.
 func (e *Engine) mark() {
@@ -102,11 +118,11 @@ func (e *Engine) mark() {
 			}
 		}
 		if !t.idle() {
-			e.Busy |= busyCopies
+			e.copying()
 		}
 	}
 	if s.wants {
-		e.Busy |= busyCopies
+		e.copying()
 	}
 	if s.waits {
 		e.Busy |= busyRoom

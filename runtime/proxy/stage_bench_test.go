@@ -1,0 +1,170 @@
+package proxy
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+	"libshmem/fabric/ofi"
+)
+
+// copier is a Memory whose GPU memory is main memory. Its streams do everything
+// at once: by memcpy on the caller's thread, or, as copy engines that are faster
+// than the network and cost the thread nothing, not at all.
+type copier struct {
+	base  uintptr
+	n     uintptr
+	free  bool
+	marks [Streams]uint64
+}
+
+func (c *copier) Holds(p unsafe.Pointer, n uint64) bool {
+	o := uintptr(p) - c.base
+	return o < c.n && uintptr(n) <= c.n-o
+}
+func (c *copier) Pin(n uint64) (unsafe.Pointer, error) {
+	return unsafe.Pointer(&make([]byte, n)[0]), nil
+}
+func (c *copier) Unpin(unsafe.Pointer) error { return nil }
+func (c *copier) Copy(_ Stream, to, from unsafe.Pointer, n uint64) error {
+	if !c.free {
+		copyBytes(to, from, int(n))
+	}
+	return nil
+}
+func (c *copier) Write(_ Stream, at unsafe.Pointer, width uint8, value uint64) error {
+	store(at, width, value)
+	return nil
+}
+func (c *copier) Atomics() uint64 { return allAtomics }
+func (c *copier) Atomic(_ Stream, at unsafe.Pointer, op Op, width uint8, operand, compare uint64, _ unsafe.Pointer) error {
+	applyOp(op, at, width, operand, compare)
+	return nil
+}
+func (c *copier) Mark(s Stream) (uint64, error)   { c.marks[s]++; return c.marks[s], nil }
+func (c *copier) Marked(s Stream) (uint64, error) { return c.marks[s], nil }
+func (c *copier) Close() error                    { return nil }
+
+// endpoints is two engines over libfabric, polled by the caller in turn, so that
+// a busy machine counts for both ways alike.
+func endpoints(b *testing.B, size int, staged, free bool) (es [2]*Engine, heaps [2][]byte) {
+	ends := make([]Endpoint, 2)
+	for i := range es {
+		prov, err := ofi.Open(fabric.Config{Provider: "tcp", Tokens: Tokens, MaxRecv: MaxRecv})
+		if err != nil {
+			b.Skip(err)
+		}
+		memory := guarded(b, internal+size)
+		heaps[i] = memory[internal:]
+		words := new([5]uint32)
+		segment := Segment{Base: unsafe.Pointer(&memory[0]), Internal: internal, Size: uint64(len(memory))}
+		if staged {
+			segment.Heap = unsafe.Pointer(&memory[internal])
+		}
+		e, err := New(prov, i, 2, segment,
+			Wakers{Lock: &words[0], Pollers: &words[1], Napping: &words[4], Sleepers: &words[2], Wakes: &words[3]},
+			func(err error) { b.Fatal(err) })
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() {
+			if err := e.Close(); err != nil {
+				b.Error(err)
+			}
+		})
+		if staged {
+			if err := e.Stage(&copier{base: uintptr(segment.Heap), n: uintptr(size), free: free}, StageConfig{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		es[i], ends[i] = e, e.Endpoint()
+	}
+	for _, e := range es {
+		if err := e.Connect(ends); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return es, heaps
+}
+
+// processor is the time that this thread has had.
+func processor() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkStaged is puts between two endpoints of tcp on one thread: of main
+// memory, of GPU memory whose copies cost nothing, and of GPU memory whose copies
+// this thread makes. cpu-ns is what both sides take, the kernel's part included,
+// and a signal is there and back.
+func BenchmarkStaged(b *testing.B) {
+	const size = 64 << 20
+	for _, way := range []struct {
+		name         string
+		staged, free bool
+	}{{"host", false, false}, {"staged", true, true}, {"memcpy", true, false}} {
+		es, heaps := endpoints(b, size, way.staged, way.free)
+		poll := func() {
+			for _, e := range es {
+				if _, err := e.Poll(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		until := func(f func() bool) {
+			for !f() {
+				poll()
+			}
+		}
+		post := func(f func() Status) {
+			until(func() bool {
+				st := f()
+				if st == Failed {
+					b.Fatal(es[0].Err(), es[1].Err())
+				}
+				return st == Done || st == Pending
+			})
+		}
+		timed := func(b *testing.B, f func(i int)) {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			before := processor()
+			for i := range b.N {
+				f(i)
+			}
+			t := es[0].QuietBegin()
+			until(func() bool { return es[0].QuietDone(t) == Done })
+			b.ReportMetric(float64(processor()-before)/float64(b.N), "cpu-ns/op")
+		}
+		a, at := es[0], unsafe.Pointer(&heaps[0][0])
+		for _, n := range []uint64{64 << 10, 1 << 20, 16 << 20} {
+			b.Run(fmt.Sprintf("%s/%d", way.name, n), func(b *testing.B) {
+				b.SetBytes(int64(n))
+				timed(b, func(i int) {
+					o := uint64(i) * n % size
+					post(func() Status { return a.Put(1, int64(o), unsafe.Add(at, o), n, nil) })
+				})
+			})
+		}
+		b.Run(way.name+"/signal", func(b *testing.B) {
+			timed(b, func(i int) {
+				for k, e := range es {
+					word := (*uint64)(unsafe.Pointer(&heaps[1-k][0]))
+					*word = 0
+					post(func() Status {
+						return e.PutSignal(fabric.PE(1-k), 64, unsafe.Pointer(&heaps[k][64]), 8, 0, 1, OpSet, nil)
+					})
+					until(func() bool { return *word == 1 })
+				}
+			})
+		})
+	}
+}
