@@ -235,13 +235,19 @@ GPU_COMMANDS := $(sort $(patsubst tests/gpu/%/main.go,%,$(wildcard tests/gpu/*/m
 GPU_COPIES   := $(addprefix $(BUILD)/gpu/,bin/shmemrun bin/shmem-info lib/libshmem.so lib/libshmem_core.so \
                 $(CTESTS:%=tests/%))
 
-gpu-test: $(GPU_COPIES) $(BUILD)/gpu/lib/libshmem_kernels.fatbin $(GPU_PROGRAMS:%=$(BUILD)/gpu/cuda/%) $(GPU_COMMANDS:%=$(BUILD)/gpu/go/%)
+gpu-test: $(GPU_COPIES) $(BUILD)/gpu/lib/libshmem_kernels.fatbin $(BUILD)/gpu/cuda/module.fatbin $(GPU_PROGRAMS:%=$(BUILD)/gpu/cuda/%) $(GPU_COMMANDS:%=$(BUILD)/gpu/go/%)
 
 $(BUILD)/gpu/cuda/%: tests/gpu/%.cu $(DEVICE_HEADERS) $(HEADERS) $(BUILD)/lib/libshmem.so Makefile
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -cudart static -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH) \
 	    -gencode arch=compute_$(GPU_ARCH),code=compute_$(GPU_ARCH) -o $@ $< \
 	    -Xlinker --as-needed -L$(BUILD)/lib -lshmem -lpthread
+
+# What a program loads while it runs.
+$(BUILD)/gpu/cuda/%.fatbin: tests/gpu/code/%.cu $(DEVICE_HEADERS) $(HEADERS) Makefile
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH) \
+	    -gencode arch=compute_$(GPU_ARCH),code=compute_$(GPU_ARCH) -fatbin -o $@ $<
 
 $(GPU_COMMANDS:%=$(BUILD)/gpu/go/%): $(BUILD)/gpu/go/%: $(GO_SRC) $(wildcard tests/gpu/*/*.go)
 	@mkdir -p $(@D)

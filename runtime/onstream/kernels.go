@@ -71,20 +71,21 @@ func (k *kernels) load(dev Device, job Job, file string) error {
 	case err != nil:
 		return fmt.Errorf("load the library's kernels: %w", err)
 	}
-	if k.code, err = dev.Load(image); err != nil {
+	code, err := dev.Load(image)
+	if err != nil {
 		return fmt.Errorf("load %s: %w", file, err)
 	}
-	err = k.code.Give(job.Image, job.Bytes)
+	err = code.Give(job.Image, job.Bytes)
 	for i := range k.all {
 		if err == nil {
-			k.all[i], err = k.code.Kernel(prefix + names[i])
+			k.all[i], err = code.Kernel(prefix + names[i])
 		}
 	}
 	if err != nil {
-		err = errors.Join(fmt.Errorf("load %s: %w", file, err), k.code.Close())
-		k.code = nil
+		return errors.Join(fmt.Errorf("load %s: %w", file, err), code.Close())
 	}
-	return err
+	k.code = code
+	return nil
 }
 
 func (k *kernels) launch(which kernel, blocks, threads uint32, s gpu.Stream, c *queue.StreamCall) error {

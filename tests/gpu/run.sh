@@ -95,6 +95,13 @@ kernels atomics 120 "$base/cuda/atomics"
 kernels waits 120 "$base/cuda/waits"
 kernels colls 300 "$base/cuda/colls"
 
+# What the host has streams do. PEs that share a GPU take turns of some ms there,
+# and so do the waits of one for the other: fewer types and replays.
+checks stream/direct 300 "$run" -n 2 --timeout 300 "$base/cuda/stream" 10000
+checks stream/shared 300 "$run" -n 2 --timeout 300 -x CUDA_VISIBLE_DEVICES=0 "$base/cuda/stream" 300 few
+checks stream/ring 300 "$run" -n 2 --timeout 300 -x SHMEM_DISABLE_P2P=1 "$base/cuda/stream" 1000 few
+checks stream/hosts 300 "$run" -n 2 --hosts 2 --timeout 300 -x SHMEM_PROVIDER=tcp "$base/cuda/stream" 1000 few
+
 # The programs without a GPU's part, on this kernel, C library and network: on
 # the node, and between two hosts that it plays.
 for source in tests/c/*.c; do

@@ -1,0 +1,10 @@
+/*
+ * module.cu: kernels that tests/gpu/stream.cu loads while it runs.
+ */
+#include <shmem/shmem.cuh>
+
+extern "C" __global__ void shift(int *to)
+{
+    shmem_int_p(to, shmem_my_pe() + 1, (shmem_my_pe() + 1) % shmem_n_pes());
+    shmem_quiet();
+}

@@ -1,0 +1,563 @@
+/*
+ * stream.cu: what the host has streams do: each function in each type against
+ * what a CPU computes, and then a graph of them that is replayed.
+ *
+ * shmemrun -n N stream [replays [types]]
+ */
+#include <shmem/shmem.cuh>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+#include <string>
+#include <vector>
+
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        cudaError_t e_ = (call);                                                                   \
+        if (e_ != cudaSuccess) {                                                                   \
+            fprintf(stderr, "stream: %s: %s\n", #call, cudaGetErrorString(e_));                    \
+            shmem_global_exit(1);                                                                  \
+        }                                                                                          \
+    } while (0)
+
+namespace
+{
+
+int me, n, wrong, right;
+cudaStream_t stream;
+
+void expect(const std::string &what, bool good)
+{
+    if (good) {
+        right++;
+    } else if (wrong++ < 20) {
+        printf("stream: PE %d: %s\n", me, what.c_str());
+    }
+}
+
+void done()
+{
+    CHECK(cudaStreamSynchronize(stream));
+}
+
+constexpr size_t most = 60000; /* elements: packed, and spread over blocks */
+
+/* Room for the largest type on every PE. */
+struct room {
+    char *source, *dest;
+    uint64_t *signal;
+} r;
+
+/* What PE pe has at place i: small, so that sums and products are exact in every type. */
+template <class T> T value(int pe, size_t i)
+{
+    return (T)(float)(1 + (pe + i) % 3);
+}
+
+template <class T> std::vector<T> have(const void *at, size_t count)
+{
+    std::vector<T> v(count);
+    done();
+    CHECK(cudaMemcpyAsync(v.data(), at, count * sizeof(T), cudaMemcpyDefault, stream));
+    done();
+    return v;
+}
+
+template <class T> void fill(void *at, const std::vector<T> &v)
+{
+    CHECK(cudaMemcpyAsync(at, v.data(), v.size() * sizeof(T), cudaMemcpyDefault, stream));
+    done();
+}
+
+template <class T> std::vector<T> values(int pe, size_t count)
+{
+    std::vector<T> v(count);
+    for (size_t i = 0; i < count; i++)
+        v[i] = value<T>(pe, i);
+    return v;
+}
+
+template <class T> bool same(const std::vector<T> &a, const std::vector<T> &b)
+{
+    return a.size() == b.size() && memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+/* The functions of a type, by its name: some names are of one type in C++. */
+#define BASE(name, type)                                                                           \
+    struct name##_calls {                                                                          \
+        typedef type T;                                                                            \
+        static std::string text()                                                                  \
+        {                                                                                          \
+            return #name;                                                                          \
+        }                                                                                          \
+        static constexpr auto put = shmemx_##name##_put_on_stream;                                 \
+        static constexpr auto put_nbi = shmemx_##name##_put_nbi_on_stream;                         \
+        static constexpr auto get = shmemx_##name##_get_on_stream;                                 \
+        static constexpr auto get_nbi = shmemx_##name##_get_nbi_on_stream;                         \
+        static constexpr auto put_signal = shmemx_##name##_put_signal_on_stream;                   \
+        static constexpr auto put_signal_nbi = shmemx_##name##_put_signal_nbi_on_stream;           \
+        static constexpr auto broadcast = shmemx_##name##_broadcast_on_stream;                     \
+        static constexpr auto fcollect = shmemx_##name##_fcollect_on_stream;                       \
+        static constexpr auto alltoall = shmemx_##name##_alltoall_on_stream;                       \
+        static void p(T *to, T v, int pe)                                                          \
+        {                                                                                          \
+            shmemx_##name##_p_on_stream(to, v, pe, stream);                                        \
+        }                                                                                          \
+        static T g(const T *from, int pe)                                                          \
+        {                                                                                          \
+            return shmemx_##name##_g_on_stream(from, pe, stream);                                  \
+        }                                                                                          \
+    };
+#define ARITHMETIC(name)                                                                           \
+    struct name##_reductions : name##_calls {                                                      \
+        static constexpr auto sum = shmemx_##name##_sum_reduce_on_stream;                          \
+        static constexpr auto prod = shmemx_##name##_prod_reduce_on_stream;                        \
+        static constexpr auto min = shmemx_##name##_min_reduce_on_stream;                          \
+        static constexpr auto max = shmemx_##name##_max_reduce_on_stream;                          \
+    };
+#define BITS(name)                                                                                 \
+    struct name##_bits : name##_calls {                                                            \
+        static constexpr auto both = shmemx_##name##_and_reduce_on_stream;                         \
+        static constexpr auto any = shmemx_##name##_or_reduce_on_stream;                           \
+        static constexpr auto odd = shmemx_##name##_xor_reduce_on_stream;                          \
+    };
+#define WAITS(name)                                                                                \
+    struct name##_waits : name##_calls {                                                           \
+        static constexpr auto all = shmemx_##name##_wait_until_all_on_stream;                      \
+        static constexpr auto vector = shmemx_##name##_wait_until_all_vector_on_stream;            \
+        static void one(T *at, int cmp, T v)                                                       \
+        {                                                                                          \
+            shmemx_##name##_wait_until_on_stream(at, cmp, v, stream);                              \
+        }                                                                                          \
+    };
+
+#define REALS(DO) DO(float) DO(double) DO(half) DO(bfloat16)
+#define BYTES(DO) DO(schar) DO(char)
+#define WAITED(DO) DO(short) DO(int) DO(long) DO(longlong)
+#define INTEGERS(DO)                                                                               \
+    DO(uchar)                                                                                      \
+    DO(ushort)                                                                                     \
+    DO(uint)                                                                                       \
+    DO(ulong)                                                                                      \
+    DO(ulonglong)                                                                                  \
+    DO(int8) DO(int16) DO(int32) DO(int64) DO(uint8) DO(uint16) DO(uint32) DO(uint64) DO(size)
+#define WORDS(DO)                                                                                  \
+    WAITED(DO)                                                                                     \
+    DO(ushort)                                                                                     \
+    DO(uint) DO(ulong) DO(ulonglong) DO(int32) DO(int64) DO(uint32) DO(uint64) DO(size) DO(ptrdiff)
+#define REDUCED(DO) REALS(DO) BYTES(DO) WAITED(DO) INTEGERS(DO)
+
+BASE(float, float)
+BASE(double, double)
+BASE(half, __half)
+BASE(bfloat16, __nv_bfloat16)
+BASE(char, char)
+BASE(schar, signed char)
+BASE(short, short)
+BASE(int, int)
+BASE(long, long)
+BASE(longlong, long long)
+BASE(uchar, unsigned char)
+BASE(ushort, unsigned short)
+BASE(uint, unsigned int)
+BASE(ulong, unsigned long)
+BASE(ulonglong, unsigned long long)
+BASE(int8, int8_t)
+BASE(int16, int16_t)
+BASE(int32, int32_t)
+BASE(int64, int64_t)
+BASE(uint8, uint8_t)
+BASE(uint16, uint16_t)
+BASE(uint32, uint32_t)
+BASE(uint64, uint64_t)
+BASE(size, size_t)
+BASE(ptrdiff, ptrdiff_t)
+REDUCED(ARITHMETIC)
+INTEGERS(BITS)
+WORDS(WAITS)
+
+/* --------------------------------------------------- one PE with another */
+
+/* Each of two PEs of a pair waits for the other's signal before it looks. */
+template <class C> void moves()
+{
+    typedef typename C::T T;
+    const int next = (me + 1) % n, before = (me + n - 1) % n;
+    T *source = (T *)r.source, *dest = (T *)r.dest;
+    const std::string text = C::text();
+    for (size_t count : {(size_t)1, (size_t)1000}) {
+        fill(source, values<T>(me, count));
+        shmemx_barrier_all_on_stream(stream);
+        C::put(dest, source, count, next, stream);
+        C::put_nbi(dest + count, source, count, next, stream);
+        shmemx_quiet_on_stream(stream);
+        shmemx_signal_op_on_stream(r.signal, 1, SHMEM_SIGNAL_ADD, next, stream);
+        shmemx_signal_wait_until_on_stream(r.signal, SHMEM_CMP_GE, 1, stream);
+        expect(text + " put", same(have<T>(dest, count), values<T>(before, count)));
+        expect(text + " put_nbi", same(have<T>(dest + count, count), values<T>(before, count)));
+        C::get(dest, source, count, next, stream);
+        C::get_nbi(dest + count, source, count, next, stream);
+        shmemx_quiet_on_stream(stream);
+        expect(text + " get", same(have<T>(dest, count), values<T>(next, count)));
+        expect(text + " get_nbi", same(have<T>(dest + count, count), values<T>(next, count)));
+        shmemx_barrier_all_on_stream(stream);
+
+        C::put_signal(dest, source, count, r.signal, 7, SHMEM_SIGNAL_SET, next, stream);
+        shmemx_signal_wait_until_on_stream(r.signal, SHMEM_CMP_EQ, 7, stream);
+        expect(text + " put_signal", same(have<T>(dest, count), values<T>(before, count)));
+        shmemx_barrier_all_on_stream(stream);
+        C::put_signal_nbi(dest + count, source, count, r.signal, 2, SHMEM_SIGNAL_ADD, next, stream);
+        shmemx_signal_wait_until_on_stream(r.signal, SHMEM_CMP_NE, 7, stream);
+        expect(text + " put_signal_nbi",
+               same(have<T>(dest + count, count), values<T>(before, count)));
+        shmemx_quiet_on_stream(stream);
+        shmemx_barrier_all_on_stream(stream);
+        shmemx_signal_op_on_stream(r.signal, 0, SHMEM_SIGNAL_SET, next, stream);
+        shmemx_barrier_all_on_stream(stream);
+    }
+    C::p(dest + 3, value<T>(me, 1), next);
+    shmemx_barrier_all_on_stream(stream);
+    expect(text + " p", same(have<T>(dest + 3, 1), std::vector<T>{value<T>(before, 1)}));
+    expect(text + " g", same(std::vector<T>{C::g(source, next)}, values<T>(next, 1)));
+    shmemx_sync_all_on_stream(stream);
+    done();
+}
+
+/* ----------------------------------------------------------- collectives */
+
+template <class C> void exchanges()
+{
+    typedef typename C::T T;
+    T *source = (T *)r.source, *dest = (T *)r.dest;
+    const std::string text = C::text();
+    for (size_t count : {(size_t)1, (size_t)1001, most / n}) {
+        std::vector<T> all, blocks;
+        for (int pe = 0; pe < n; pe++) {
+            for (const T &v : values<T>(pe, count))
+                all.push_back(v);
+            std::vector<T> theirs = values<T>(pe, count * n);
+            blocks.insert(blocks.end(), theirs.begin() + me * count,
+                          theirs.begin() + (me + 1) * count);
+        }
+        fill(source, values<T>(me, count * n));
+        shmemx_barrier_all_on_stream(stream);
+        expect(text + " broadcast's status",
+               C::broadcast(SHMEM_TEAM_WORLD, dest, source, count, n - 1, stream) == 0);
+        expect(text + " broadcast", same(have<T>(dest, count), values<T>(n - 1, count)));
+        shmemx_barrier_all_on_stream(stream);
+        C::fcollect(SHMEM_TEAM_WORLD, dest, source, count, stream);
+        expect(text + " fcollect", same(have<T>(dest, count * n), all));
+        shmemx_barrier_all_on_stream(stream);
+        C::alltoall(SHMEM_TEAM_WORLD, dest, source, count, stream);
+        expect(text + " alltoall", same(have<T>(dest, count * n), blocks));
+        shmemx_barrier_all_on_stream(stream);
+    }
+}
+
+template <class T, class F> void reduction(const std::string &text, F reduce, T (*of)(T, T))
+{
+    for (size_t count : {(size_t)1, (size_t)7, (size_t)1000, most - 1})
+        for (size_t skew : {0, 1}) {
+            T *source = (T *)r.source + skew, *dest = (T *)r.dest + skew;
+            std::vector<T> want = values<T>(0, count);
+            for (int pe = 1; pe < n; pe++) {
+                std::vector<T> theirs = values<T>(pe, count);
+                for (size_t i = 0; i < count; i++)
+                    want[i] = of(want[i], theirs[i]);
+            }
+            fill(source, values<T>(me, count));
+            expect(text + "'s status", reduce(SHMEM_TEAM_WORLD, dest, source, count, stream) == 0);
+            expect(text + " of " + std::to_string(count), same(have<T>(dest, count), want));
+            shmemx_barrier_all_on_stream(stream);
+            reduce(SHMEM_TEAM_WORLD, source, source, count, stream);
+            expect(text + " in place", same(have<T>(source, count), want));
+            shmemx_barrier_all_on_stream(stream);
+        }
+}
+
+/* Arithmetic of the types that a CPU has no instructions for is that of float. */
+template <class T> T add(T a, T b)
+{
+    return (T)((T)a + (T)b);
+}
+template <> __half add(__half a, __half b)
+{
+    return (__half)((float)a + (float)b);
+}
+template <> __nv_bfloat16 add(__nv_bfloat16 a, __nv_bfloat16 b)
+{
+    return (__nv_bfloat16)((float)a + (float)b);
+}
+template <class T> T multiply(T a, T b)
+{
+    return (T)(a * b);
+}
+template <> __half multiply(__half a, __half b)
+{
+    return (__half)((float)a * (float)b);
+}
+template <> __nv_bfloat16 multiply(__nv_bfloat16 a, __nv_bfloat16 b)
+{
+    return (__nv_bfloat16)((float)a * (float)b);
+}
+template <class T> T least(T a, T b)
+{
+    return (float)b < (float)a ? b : a;
+}
+template <class T> T greatest(T a, T b)
+{
+    return (float)b > (float)a ? b : a;
+}
+
+template <class C> void reductions()
+{
+    typedef typename C::T T;
+    reduction<T>(C::text() + " sum", C::sum, add<T>);
+    reduction<T>(C::text() + " prod", C::prod, multiply<T>);
+    reduction<T>(C::text() + " min", C::min, least<T>);
+    reduction<T>(C::text() + " max", C::max, greatest<T>);
+}
+
+template <class C> void bits()
+{
+    typedef typename C::T T;
+    reduction<T>(C::text() + " and", C::both, [](T a, T b) { return (T)(a & b); });
+    reduction<T>(C::text() + " or", C::any, [](T a, T b) { return (T)(a | b); });
+    reduction<T>(C::text() + " xor", C::odd, [](T a, T b) { return (T)(a ^ b); });
+}
+
+/* --------------------------------------------------------------- waiting */
+
+template <class C> void waits()
+{
+    typedef typename C::T T;
+    const int next = (me + 1) % n;
+    T *words = (T *)r.dest, *values = (T *)r.source;
+    int *skip = (int *)(r.source + 1024);
+    const size_t count = 40;
+    CHECK(cudaMemsetAsync(words, 0, count * sizeof(T), stream));
+    fill(values, std::vector<T>(count, (T)3));
+    fill(skip, std::vector<int>(count, 0));
+    CHECK(cudaMemsetAsync(skip + 5, 1, sizeof(int), stream));
+    shmemx_barrier_all_on_stream(stream);
+    for (size_t i = 0; i < count; i++)
+        if (i != 5)
+            C::p(words + i, (T)3, next);
+    C::all(words, count, skip, SHMEM_CMP_EQ, (T)3, stream);
+    C::all(words, 5, nullptr, SHMEM_CMP_GT, (T)2, stream);
+    C::vector(words, count, skip, SHMEM_CMP_GE, values, stream);
+    C::one(words, SHMEM_CMP_EQ, (T)3);
+    C::one(words, SHMEM_CMP_NE, (T)4);
+    C::one(words, SHMEM_CMP_LE, (T)3);
+    C::one(words, SHMEM_CMP_LT, (T)4);
+    std::vector<T> want(count, (T)3);
+    want[5] = 0;
+    expect(C::text() + " wait_until", same(have<T>(words, count), want));
+    shmemx_barrier_all_on_stream(stream);
+}
+
+/* ---------------------------------------------------------------- graphs */
+
+struct board {
+    uint64_t replay, bad;
+    uint64_t signal;
+    float one, sum;
+    int mark, got;
+};
+
+__global__ void graph_begin(board *b, float *many, int count, int me)
+{
+    int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    float now = (float)(b->replay % 1000);
+    for (; i < count; i += (int)(gridDim.x * blockDim.x))
+        many[i] = now + (float)(i % 7) + (float)me;
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        b->one = now + (float)me;
+        b->mark = (int)b->replay;
+    }
+}
+
+/* Compares what came with what all PEs had in this replay. */
+__global__ void graph_end(board *b, const float *sums, int count, int me, int n)
+{
+    __shared__ unsigned int bad;
+    if (threadIdx.x == 0)
+        bad = 0;
+    __syncthreads();
+    float now = (float)(b->replay % 1000), pes = (float)(n * (n - 1) / 2);
+    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
+        if (sums[i] != (float)n * (now + (float)(i % 7)) + pes)
+            atomicAdd(&bad, 1u);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        if (b->sum != (float)n * now + pes)
+            bad++;
+        if (b->got != (int)b->replay)
+            bad++;
+        if (b->signal < b->replay + 1)
+            bad++;
+        b->bad += bad;
+        b->replay++;
+    }
+}
+
+void graphs(long replays)
+{
+    const int next = (me + 1) % n, count = 100003;
+    board *b = (board *)shmem_calloc(1, sizeof(board));
+    float *many = (float *)shmem_calloc(count, sizeof(float));
+    float *sums = (float *)shmem_calloc(count, sizeof(float));
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    shmem_barrier_all();
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    graph_begin<<<16, 256, 0, stream>>>(b, many, count, me);
+    shmemx_float_sum_reduce_on_stream(SHMEM_TEAM_WORLD, &b->sum, &b->one, 1, stream);
+    shmemx_float_sum_reduce_on_stream(SHMEM_TEAM_WORLD, sums, many, count, stream);
+    shmemx_int_put_on_stream(&b->got, &b->mark, 1, next, stream);
+    shmemx_quiet_on_stream(stream);
+    shmemx_signal_op_on_stream(&b->signal, 1, SHMEM_SIGNAL_ADD, next, stream);
+    shmemx_signal_wait_until_on_stream(&b->signal, SHMEM_CMP_GE, 1, stream);
+    shmemx_barrier_all_on_stream(stream);
+    graph_end<<<1, 512, 0, stream>>>(b, sums, count, me, n);
+    shmemx_sync_all_on_stream(stream);
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    cudaEvent_t begin, end;
+    CHECK(cudaEventCreate(&begin));
+    CHECK(cudaEventCreate(&end));
+    CHECK(cudaEventRecord(begin, stream));
+    for (long i = 0; i < replays; i++)
+        CHECK(cudaGraphLaunch(exec, stream));
+    CHECK(cudaEventRecord(end, stream));
+    done();
+    float ms = 0;
+    CHECK(cudaEventElapsedTime(&ms, begin, end));
+    board got = have<board>(b, 1)[0];
+    expect("replays that were counted", got.replay == (uint64_t)replays);
+    expect("wrong values in replays: " + std::to_string(got.bad), got.bad == 0);
+    expect("signals of replays: " + std::to_string(got.signal), got.signal == (uint64_t)replays);
+    if (me == 0)
+        printf("stream: a replay of the graph takes %.1f us\n", ms * 1e3 / (double)replays);
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
+    shmem_barrier_all();
+    shmem_free(sums);
+    shmem_free(many);
+    shmem_free(b);
+}
+
+/* ------------------------------------------- launches, and code loaded late */
+
+/* Every block waits for every other, which only works when all run. */
+__global__ void meet(unsigned int *arrived, int *to, int next)
+{
+    if (threadIdx.x == 0) {
+        atomicAdd(arrived, 1u);
+        while (*(volatile unsigned int *)arrived < gridDim.x)
+            ;
+        if (blockIdx.x == 0) {
+            shmem_int_p(to, (int)gridDim.x, next);
+            shmem_quiet();
+        }
+    }
+}
+
+void launches()
+{
+    unsigned int *arrived;
+    int most_blocks = 0, *to = (int *)r.dest, next = (me + 1) % n;
+    void *args[] = {&arrived, &to, &next};
+    CHECK(cudaMalloc((void **)&arrived, sizeof *arrived));
+    CHECK(cudaMemset(arrived, 0, sizeof *arrived));
+    shmem_barrier_all();
+    expect("how many blocks fit", shmemx_collective_launch_query_gridsize(
+                                      (const void *)meet, dim3(64), args, 0, &most_blocks) == 0 &&
+                                      most_blocks > 0);
+    expect("a launch of too many blocks is refused",
+           shmemx_collective_launch((const void *)meet, dim3((unsigned)most_blocks + 1), dim3(64),
+                                    args, 0, stream) != 0);
+    expect("a launch of as many as fit", shmemx_collective_launch((const void *)meet, dim3(0, 0, 0),
+                                                                  dim3(64), args, 0, stream) == 0);
+    done();
+    shmem_barrier_all();
+    expect("all blocks met", have<int>(to, 1)[0] == most_blocks);
+    CHECK(cudaFree(arrived));
+    shmem_barrier_all();
+}
+
+void modules(const char *program)
+{
+    std::string file = program;
+    file = file.substr(0, file.rfind('/') + 1) + "module.fatbin";
+    int *to = (int *)r.dest;
+    void *args[] = {&to};
+    cudaLibrary_t library;
+    cudaKernel_t kernel;
+    CHECK(
+        cudaLibraryLoadFromFile(&library, file.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+    CHECK(cudaLibraryGetKernel(&kernel, library, "shift"));
+    CHECK(cudaMemset(to, 0, sizeof *to));
+    shmem_barrier_all();
+    expect("a library's init", shmemx_culibrary_init((struct CUlib_st *)library) == 0);
+    CHECK(cudaLaunchKernel((const void *)kernel, dim3(1), dim3(1), args, 0, stream));
+    done();
+    shmem_barrier_all();
+    expect("a library's kernel", have<int>(to, 1)[0] == (me + n - 1) % n + 1);
+    expect("a library's end", shmemx_culibrary_finalize((struct CUlib_st *)library) == 0);
+    expect("a second end is refused", shmemx_culibrary_finalize((struct CUlib_st *)library) != 0);
+    CHECK(cudaLibraryUnload(library));
+    shmem_barrier_all();
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    long replays = argc > 1 ? atol(argv[1]) : 10000;
+    bool few = argc > 2 && strcmp(argv[2], "few") == 0;
+    int gpus = 0;
+    const char *pe = getenv("SHMEM_LAUNCHER_PE");
+    CHECK(cudaGetDeviceCount(&gpus));
+    CHECK(cudaSetDevice((pe != nullptr ? atoi(pe) : 0) % gpus));
+    CHECK(cudaFree(nullptr));
+    shmem_init();
+    me = shmem_my_pe();
+    n = shmem_n_pes();
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    r.source = (char *)shmem_calloc(most + 1, sizeof(double));
+    r.dest = (char *)shmem_calloc(most + 1, sizeof(double));
+    r.signal = (uint64_t *)shmem_calloc(1, sizeof(uint64_t));
+    shmem_barrier_all();
+
+#define MOVES(name)                                                                                \
+    moves<name##_calls>();                                                                         \
+    exchanges<name##_calls>();
+#define REDUCTIONS(name) reductions<name##_reductions>();
+#define EACH_BITS(name) bits<name##_bits>();
+#define EACH_WAITS(name) waits<name##_waits>();
+    if (few) {
+        MOVES(int)
+        REDUCTIONS(float)
+        REDUCTIONS(half)
+        EACH_BITS(uint8)
+        EACH_WAITS(int)
+    } else {
+        REDUCED(MOVES)
+        MOVES(ptrdiff)
+        REDUCED(REDUCTIONS)
+        INTEGERS(EACH_BITS)
+        WORDS(EACH_WAITS)
+    }
+    launches();
+    modules(argv[0]);
+    graphs(replays);
+    printf("stream: PE %d of %d: %d passed, %d failed\n", me, n, right, wrong);
+    shmem_barrier_all();
+    shmem_finalize();
+    return wrong != 0;
+}
