@@ -22,23 +22,15 @@
 #ifndef __CUDACC_RTC__
 #include <stddef.h>
 #include <stdint.h>
-#endif
-
-#if defined(__CUDACC_RTC__)
-struct shmemi_complexd;
-struct shmemi_complexf;
-
-extern "C" {
-#elif defined(__cplusplus)
+#ifdef __cplusplus
 #include <complex>
 
 typedef std::complex<double> shmemi_complexd;
 typedef std::complex<float> shmemi_complexf;
-
-extern "C" {
 #else
 typedef double _Complex shmemi_complexd;
 typedef float _Complex shmemi_complexf;
+#endif
 #endif
 
 /* A set of PEs. Handles may be copied and compared. */
@@ -84,6 +76,12 @@ typedef int32_t shmem_ctx_t;
 /* Teams. */
 #define SHMEM_TEAM_INVALID (-1) /* no team */
 #define SHMEM_TEAM_WORLD 0 /* every PE of the job */
+
+/* Host code is not for NVRTC; kernels have declarations of their own. */
+#ifndef __CUDACC_RTC__
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* --------------------------------------------------- Library Setup, Exit, and Query Routines */
 
@@ -1668,6 +1666,7 @@ void shmem_quiet(void);
 
 #ifdef __cplusplus
 }
+#endif
 #endif
 
 #endif

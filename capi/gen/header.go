@@ -31,23 +31,15 @@ const headerTop = `/* clang-format off */
 #ifndef __CUDACC_RTC__
 #include <stddef.h>
 #include <stdint.h>
-#endif
-
-#if defined(__CUDACC_RTC__)
-struct shmemi_complexd;
-struct shmemi_complexf;
-
-extern "C" {
-#elif defined(__cplusplus)
+#ifdef __cplusplus
 #include <complex>
 
 typedef std::complex<double> shmemi_complexd;
 typedef std::complex<float> shmemi_complexf;
-
-extern "C" {
 #else
 typedef double _Complex shmemi_complexd;
 typedef float _Complex shmemi_complexf;
+#endif
 #endif
 
 /* A set of PEs. Handles may be copied and compared. */
@@ -57,9 +49,19 @@ typedef int32_t shmem_team_t;
 typedef int32_t shmem_ctx_t;
 `
 
+// headerCalls begins what host code calls.
+const headerCalls = `
+/* Host code is not for NVRTC; kernels have declarations of their own. */
+#ifndef __CUDACC_RTC__
+#ifdef __cplusplus
+extern "C" {
+#endif
+`
+
 const headerEnd = `
 #ifdef __cplusplus
 }
+#endif
 #endif
 
 #endif
@@ -80,6 +82,7 @@ func header() string {
 			fmt.Fprintln(&b, line)
 		}
 	}
+	b.WriteString(headerCalls)
 	title := ""
 	for _, c := range spec.Chapters {
 		if c.Title != title {

@@ -17,9 +17,9 @@
 
 #define SHMEMI_D static __device__ __forceinline__
 /*
- * What goes through the ring, or is wrong, is a function of its own. Inlined, the
- * ring would be 300 instructions at each call, most of which never run, and take
- * registers from those that do.
+ * What goes through the ring, is wrong, or takes many steps anyway, is a function
+ * of its own. Inlined, the ring would be 300 instructions at each call, most of
+ * which never run, and take registers from those that do.
  */
 #define SHMEMI_COLD static inline __device__ __noinline__
 

@@ -16,8 +16,8 @@
  * needs no data where SELF is 0.
  */
 template <class SCOPE, int BLOCKS, int SELF>
-SHMEMI_D void shmemi_send_all(const struct shmemi_device_image *image, char *dest,
-                              const char *source, uint64_t bytes, uint64_t *flag, uint64_t step)
+SHMEMI_COLD void shmemi_send_all(const struct shmemi_device_image *image, char *dest,
+                                 const char *source, uint64_t bytes, uint64_t *flag, uint64_t step)
 {
     int n = image->job.n_pes, me = image->job.me;
     int leader = SCOPE::rank() == 0;
@@ -71,9 +71,9 @@ template <class SCOPE> SHMEMI_D void shmemi_step_end(uint64_t *counter, uint64_t
 }
 
 template <class SCOPE>
-SHMEMI_D int shmemi_broadcast(const struct shmemi_device_image *image, uint32_t call,
-                              shmem_team_t team, void *dest, const void *source, uint64_t bytes,
-                              int root)
+SHMEMI_COLD int shmemi_broadcast(const struct shmemi_device_image *image, uint32_t call,
+                                 shmem_team_t team, void *dest, const void *source, uint64_t bytes,
+                                 int root)
 {
     struct shmemi_work w = shmemi_work_of(image, call);
     if (shmemi_check_team(image, call, team) != 0)
@@ -92,8 +92,8 @@ SHMEMI_D int shmemi_broadcast(const struct shmemi_device_image *image, uint32_t 
 
 /* BLOCKS: alltoall, else fcollect. */
 template <class SCOPE, int BLOCKS>
-SHMEMI_D int shmemi_exchange(const struct shmemi_device_image *image, uint32_t call,
-                             shmem_team_t team, void *dest, const void *source, uint64_t bytes)
+SHMEMI_COLD int shmemi_exchange(const struct shmemi_device_image *image, uint32_t call,
+                                shmem_team_t team, void *dest, const void *source, uint64_t bytes)
 {
     struct shmemi_work w = shmemi_work_of(image, call);
     if (shmemi_check_team(image, call, team) != 0)

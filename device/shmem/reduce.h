@@ -102,37 +102,68 @@ SHMEMI_D void shmemi_combine(T *dest, const T *mine, const char *buffer, uint64_
     }
 }
 
+/* What a reduction works with, between its rounds. */
+struct shmemi_rounds {
+    struct shmemi_work work;
+    uint64_t turn, chunk;
+};
+
+template <class SCOPE>
+SHMEMI_COLD struct shmemi_rounds shmemi_reduce_begin(const struct shmemi_device_image *image,
+                                                     uint32_t call, shmem_team_t team,
+                                                     const void *dest, uint64_t bytes)
+{
+    struct shmemi_rounds r;
+    uint64_t n = (uint64_t)image->job.n_pes;
+    r.work = shmemi_work_of(image, call);
+    r.chunk = 0;
+    r.turn = 0;
+    if (shmemi_check_team(image, call, team) != 0)
+        return r;
+    shmemi_check_range(image, call, image->job.me, dest, bytes);
+    if (image->job.work_size < shmemi_work_size(n))
+        shmemi_fault(image, SHMEMI_FAULT_WORK, call, image->job.me, image->job.work,
+                     shmemi_work_size(n));
+    r.chunk = shmemi_work_chunk(n);
+    r.turn = shmemi_step_begin<SCOPE>(image, r.work.turn);
+    return r;
+}
+
+/* Sends this PE's part, waits for all others, and tells where they are. */
+template <class SCOPE>
+SHMEMI_COLD const char *shmemi_reduce_round(const struct shmemi_device_image *image,
+                                            const struct shmemi_rounds *r, const void *source,
+                                            uint64_t bytes)
+{
+    uint64_t n = (uint64_t)image->job.n_pes, me = (uint64_t)image->job.me;
+    char *buffer = r->work.buffers + (r->turn & 1) * n * r->chunk;
+    if (n > 1) {
+        shmemi_send_all<SCOPE, 0, 0>(image, buffer + me * r->chunk, (const char *)source, bytes,
+                                     r->work.pushed + me, r->turn);
+        shmemi_await_all<SCOPE>(image, r->work.pushed, r->turn);
+        SCOPE::meet();
+    }
+    return buffer;
+}
+
 template <class SCOPE, class OP, class T>
 SHMEMI_D int shmemi_reduce(const struct shmemi_device_image *image, uint32_t call,
                            shmem_team_t team, T *dest, const T *source, size_t count)
 {
-    struct shmemi_work w = shmemi_work_of(image, call);
-    int n = image->job.n_pes, me = image->job.me;
-    if (shmemi_check_team(image, call, team) != 0)
+    struct shmemi_rounds r = shmemi_reduce_begin<SCOPE>(image, call, team, dest, count * sizeof(T));
+    if (r.chunk == 0)
         return -1;
-    shmemi_check_range(image, call, me, dest, count * sizeof(T));
-    uint64_t chunk = shmemi_work_chunk((uint64_t)n);
-    if (image->job.work_size < shmemi_work_size((uint64_t)n))
-        shmemi_fault(image, SHMEMI_FAULT_WORK, call, me, image->job.work,
-                     shmemi_work_size((uint64_t)n));
-    uint64_t turn = shmemi_step_begin<SCOPE>(image, w.turn);
-    for (uint64_t done = 0, part; done < count; done += part, turn++) {
-        char *buffer = w.buffers + (turn & 1) * (uint64_t)n * chunk;
-        part = chunk / sizeof(T);
+    for (uint64_t done = 0, part; done < count; done += part, r.turn++) {
+        part = r.chunk / sizeof(T);
         part = part < count - done ? part : count - done;
-        if (n > 1) {
-            shmemi_send_all<SCOPE, 0, 0>(image, buffer + (uint64_t)me * chunk,
-                                         (const char *)(source + done), part * sizeof(T),
-                                         w.pushed + me, turn);
-            shmemi_await_all<SCOPE>(image, w.pushed, turn);
-            SCOPE::meet();
-        }
-        shmemi_combine<SCOPE, OP, T>(dest + done, source + done, buffer, chunk, me, n, part);
+        const char *buffer = shmemi_reduce_round<SCOPE>(image, &r, source + done, part * sizeof(T));
+        shmemi_combine<SCOPE, OP, T>(dest + done, source + done, buffer, r.chunk, image->job.me,
+                                     image->job.n_pes, part);
         SCOPE::meet();
-        if (image->job.ring_count != 0 && SCOPE::rank() == 0)
+        if (SCOPE::rank() == 0)
             shmemi_order_rings(image);
     }
-    shmemi_step_end<SCOPE>(w.turn, turn - 1);
+    shmemi_step_end<SCOPE>(r.work.turn, r.turn - 1);
     return 0;
 }
 

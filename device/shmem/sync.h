@@ -116,7 +116,8 @@ SHMEMI_D void shmemi_order_rings(const struct shmemi_device_image *image)
  * that the step takes.
  */
 template <class SCOPE, int COMPLETE>
-SHMEMI_D void shmemi_meet_all(const struct shmemi_device_image *image, const struct shmemi_work *w)
+SHMEMI_COLD void shmemi_meet_all(const struct shmemi_device_image *image,
+                                 const struct shmemi_work *w)
 {
     int n = image->job.n_pes, me = image->job.me;
     uint64_t step = shmemi_load_near(w->step) + 1;

@@ -9,7 +9,7 @@
 #ifndef __CUDACC_RTC__
 #include <stddef.h>
 #include <stdint.h>
-#elif __has_include(<cuda/std/cstdint>)
+#elif __cplusplus >= 201703L && __has_include(<cuda/std/cstdint>)
 #include <cuda/std/cstddef>
 #include <cuda/std/cstdint>
 #else
@@ -30,9 +30,6 @@ typedef unsigned long long uintptr_t;
 #endif
 #ifndef NULL
 #define NULL 0
-#endif
-#ifndef offsetof
-#define offsetof(type, member) __builtin_offsetof(type, member)
 #endif
 #endif
 

@@ -41,7 +41,23 @@ struct row {
 };
 #define ROW(name, T, bytes, scope) {id_##name, #name, bytes, scope},
 
-KERNEL move_all(int id, char *dest, char *source, size_t room, int pes, int *bad)
+/* Each name in a function of its own, as in rma.cu. */
+#define CALL(name, T, bytes, scope)                                                                \
+    ANSWER call_##name(char *dest, const char *source, size_t n)                                   \
+    {                                                                                              \
+        return name(SHMEM_TEAM_WORLD, (T *)dest, (const T *)source, n);                            \
+    }
+TEST_fcollect(CALL) TEST_alltoall(CALL) TEST_sum_reduce(CALL) TEST_prod_reduce(CALL)
+    TEST_min_reduce(CALL) TEST_max_reduce(CALL) TEST_and_reduce(CALL) TEST_or_reduce(CALL)
+        TEST_xor_reduce(CALL)
+#ifndef EMULATED
+            TEST_fcollect_late(CALL) TEST_alltoall_late(CALL) TEST_sum_reduce_late(CALL)
+                TEST_prod_reduce_late(CALL) TEST_min_reduce_late(CALL) TEST_max_reduce_late(CALL)
+#endif
+#undef CALL
+
+                    KERNEL
+    move_all(int id, char *dest, char *source, size_t room, int pes, int *bad)
 {
     for (int i = 0; i < CALLS; i++) {
         char *d = dest + (size_t)i * room;
@@ -60,7 +76,7 @@ KERNEL move_all(int id, char *dest, char *source, size_t room, int pes, int *bad
 #undef CASE
 #define CASE(name, T, bytes, scope)                                                                \
     case id_##name:                                                                                \
-        status = name(SHMEM_TEAM_WORLD, (T *)d, (const T *)s, n);                                  \
+        status = call_##name(d, s, n);                                                             \
         break;
                     TEST_fcollect(CASE) TEST_alltoall(CASE)
 #ifndef EMULATED

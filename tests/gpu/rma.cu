@@ -12,7 +12,7 @@ namespace kernels
 
 /* A place for each length and pair of shifts, in elements; 16 bytes are the largest. */
 constexpr int MOST = 5, FEW = 4; /* lengths: of puts and gets, and of puts with signal */
-constexpr int SHIFTS = 6; /* dest by 0 or 1, source by 0, 1 or 3 */
+constexpr int SHIFTS = 6;        /* dest by 0 or 1, source by 0, 1 or 3 */
 constexpr size_t ROOM = 1008 * 16;
 constexpr int ELEMENTS = 40; /* of p and g */
 
@@ -45,14 +45,41 @@ struct row {
 };
 #define ROW(name, T, bytes, scope) {id_##name, #name, bytes, scope},
 
-KERNEL put_all(int id, size_t bytes, int places, char *dest, const char *source, int pe)
+/*
+ * Each name in a function of its own, which the compiler takes one by one: all
+ * in one kernel took it many minutes.
+ */
+#define CALL(name, T, bytes, scope)                                                                \
+    STEP call_##name(char *dest, const char *source, size_t n, int pe)                             \
+    {                                                                                              \
+        name((T *)dest, (const T *)source, n, pe);                                                 \
+    }
+TEST_put(CALL) TEST_get(CALL)
+#ifndef EMULATED
+    TEST_put_late(CALL) TEST_get_late(CALL)
+#endif
+#undef CALL
+#define CALL(name, T, bytes, scope)                                                                \
+    STEP call_##name(char *dest, const char *source, size_t n, uint64_t *signal, uint64_t v,       \
+                     int op, int pe)                                                               \
+    {                                                                                              \
+        name((T *)dest, (const T *)source, n, signal, v, op, pe);                                  \
+    }
+        TEST_put_signal(CALL)
+#ifndef EMULATED
+            TEST_put_signal_late(CALL)
+#endif
+#undef CALL
+
+                KERNEL
+    put_all(int id, size_t bytes, int places, char *dest, const char *source, int pe)
 {
     for (int i = 0; i < places; i++) {
         place p = place_of(i, bytes);
         switch (id) {
 #define CASE(name, T, bytes, scope)                                                                \
     case id_##name:                                                                                \
-        name((T *)(dest + p.to), (const T *)(source + p.from), p.n, pe);                           \
+        call_##name(dest + p.to, source + p.from, p.n, pe);                                        \
         break;
             TEST_put(CASE)
 #ifndef EMULATED
@@ -91,7 +118,7 @@ KERNEL signal_all(int id, size_t bytes, int places, char *dest, const char *sour
         switch (id) {
 #define CASE(name, T, bytes, scope)                                                                \
     case id_##name:                                                                                \
-        name((T *)(dest + p.to), (const T *)(source + p.from), p.n, signals + i, v, op, pe);       \
+        call_##name(dest + p.to, source + p.from, p.n, signals + i, v, op, pe);                    \
         break;
             TEST_put_signal(CASE)
 #ifndef EMULATED

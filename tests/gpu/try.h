@@ -13,6 +13,8 @@
 #ifdef EMULATED
 #include "emulated.h"
 #define KERNEL static void
+#define STEP static void
+#define ANSWER static int
 #define BOTH static inline
 #define LAUNCH(threads, kernel, ...) emulate(threads, [&] { kernel(__VA_ARGS__); })
 #else
@@ -29,6 +31,8 @@ namespace kernels
 {
 }
 #define KERNEL static __global__ void
+#define STEP static __device__ __noinline__ void
+#define ANSWER static __device__ __noinline__ int
 #define BOTH static inline __host__ __device__
 #define CHECK(call)                                                                                \
     do {                                                                                           \
