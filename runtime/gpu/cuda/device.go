@@ -25,6 +25,7 @@ type Device struct {
 	facts   gpu.Facts
 	context unsafe.Pointer
 	stream  unsafe.Pointer
+	joints  joints
 
 	// mu is held for reading by each operation and for writing by Close.
 	mu     sync.RWMutex

@@ -61,11 +61,17 @@ func (v *Device) HostRegister(host unsafe.Pointer, n uint64) (gpu.Address, error
 	if err != nil && registered {
 		return 0, errors.Join(err, v.HostUnregister(host))
 	}
+	if err == nil {
+		v.joints.add(hostAddress(host), n)
+	}
 	return address, err
 }
 
+func hostAddress(p unsafe.Pointer) gpu.Address { return gpu.Address(uintptr(p)) }
+
 // HostUnregister undoes HostRegister.
 func (v *Device) HostUnregister(host unsafe.Pointer) error {
+	v.joints.remove(hostAddress(host))
 	return v.do("unregister memory on", func() (string, C.int) {
 		return "cuMemHostUnregister", C.shmemi_cuda_host_unregister(v.driver.table, host)
 	})
@@ -130,22 +136,28 @@ func (v *Device) Free(a gpu.Address) error {
 
 // Zero clears n bytes.
 func (v *Device) Zero(a gpu.Address, n uint64) error {
-	return v.run("clear memory on", func() (string, C.int) {
-		return "cuMemsetD8Async", C.shmemi_cuda_fill8(v.driver.table, C.uint64_t(a), 0, C.size_t(n), v.stream)
+	return v.run("clear memory on", n, func(done, left uint64) (uint64, string, C.int) {
+		at := a + gpu.Address(done)
+		left = v.joints.cut(at, left)
+		return left, "cuMemsetD8Async", C.shmemi_cuda_fill8(v.driver.table, C.uint64_t(at), 0, C.size_t(left), v.stream)
 	})
 }
 
 // Fill stores value into n words of 4 bytes.
 func (v *Device) Fill(a gpu.Address, value uint32, n uint64) error {
-	return v.run("fill memory on", func() (string, C.int) {
-		return "cuMemsetD32Async", C.shmemi_cuda_fill32(v.driver.table, C.uint64_t(a), C.uint(value), C.size_t(n), v.stream)
+	return v.run("fill memory on", 4*n, func(done, left uint64) (uint64, string, C.int) {
+		at := a + gpu.Address(done)
+		left = v.joints.cut(at, left)
+		return left, "cuMemsetD32Async", C.shmemi_cuda_fill32(v.driver.table, C.uint64_t(at), C.uint(value), C.size_t(left/4), v.stream)
 	})
 }
 
 // Copy copies n bytes from one place that the GPU reaches to another.
 func (v *Device) Copy(to, from gpu.Address, n uint64) error {
-	return v.run("copy memory on", func() (string, C.int) {
-		return "cuMemcpyDtoDAsync_v2", C.shmemi_cuda_copy(v.driver.table, C.uint64_t(to), C.uint64_t(from), C.size_t(n), v.stream)
+	return v.run("copy memory on", n, func(done, left uint64) (uint64, string, C.int) {
+		to, from := to+gpu.Address(done), from+gpu.Address(done)
+		left = v.joints.cut(from, v.joints.cut(to, left))
+		return left, "cuMemcpyDtoDAsync_v2", C.shmemi_cuda_copy(v.driver.table, C.uint64_t(to), C.uint64_t(from), C.size_t(left), v.stream)
 	})
 }
 
@@ -157,8 +169,10 @@ func (v *Device) CopyIn(to gpu.Address, from []byte) error {
 	var held runtime.Pinner // the driver may read until the stream is waited for
 	held.Pin(&from[0])
 	defer held.Unpin()
-	return v.run("copy memory to", func() (string, C.int) {
-		return "cuMemcpyHtoDAsync_v2", C.shmemi_cuda_copy_in(v.driver.table, C.uint64_t(to), unsafe.Pointer(&from[0]), C.size_t(len(from)), v.stream)
+	return v.run("copy memory to", uint64(len(from)), func(done, left uint64) (uint64, string, C.int) {
+		to := to + gpu.Address(done)
+		left = v.joints.cut(to, left)
+		return left, "cuMemcpyHtoDAsync_v2", C.shmemi_cuda_copy_in(v.driver.table, C.uint64_t(to), unsafe.Pointer(&from[done]), C.size_t(left), v.stream)
 	})
 }
 
@@ -170,20 +184,37 @@ func (v *Device) CopyOut(to []byte, from gpu.Address) error {
 	var held runtime.Pinner // as in CopyIn
 	held.Pin(&to[0])
 	defer held.Unpin()
-	return v.run("copy memory from", func() (string, C.int) {
-		return "cuMemcpyDtoHAsync_v2", C.shmemi_cuda_copy_out(v.driver.table, unsafe.Pointer(&to[0]), C.uint64_t(from), C.size_t(len(to)), v.stream)
+	return v.run("copy memory from", uint64(len(to)), func(done, left uint64) (uint64, string, C.int) {
+		from := from + gpu.Address(done)
+		left = v.joints.cut(from, left)
+		return left, "cuMemcpyDtoHAsync_v2", C.shmemi_cuda_copy_out(v.driver.table, unsafe.Pointer(&to[done]), C.uint64_t(from), C.size_t(left), v.stream)
 	})
 }
 
-// run starts work on the device's stream and waits for it.
-func (v *Device) run(op string, start func() (string, C.int)) error {
+// run starts work on n bytes on the device's stream, piece by piece, and waits
+// for it. Start is told how many bytes are done and how many are left, and
+// answers how many it has taken on.
+func (v *Device) run(op string, n uint64, start func(done, left uint64) (uint64, string, C.int)) error {
 	return v.with(op, func() error {
-		call, code := start()
-		if err := v.fail(op, call, code); err != nil {
-			return err
+		for done := uint64(0); ; {
+			taken, call, code := start(done, n-done)
+			if err := v.fail(op, call, code); err != nil {
+				// What was started may still use the memory.
+				return errors.Join(err, v.finish(op, done > 0))
+			}
+			if done += taken; done >= n {
+				return v.finish(op, true)
+			}
 		}
-		return v.fail(op, "cuStreamSynchronize", C.shmemi_cuda_stream_wait(v.driver.table, v.stream))
 	})
+}
+
+// finish waits for the device's stream where there is something to wait for.
+func (v *Device) finish(op string, started bool) error {
+	if !started {
+		return nil
+	}
+	return v.fail(op, "cuStreamSynchronize", C.shmemi_cuda_stream_wait(v.driver.table, v.stream))
 }
 
 func amount(verb string, n uint64, of string) string {

@@ -61,19 +61,33 @@ func (v *Device) Capturing(s gpu.Stream) (bool, error) {
 // may copy the bytes aside, and wait until it has, before it returns.
 func (v *Device) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	const op = "copy memory on"
-	if err := v.enter(op); err != nil {
-		return err
+	for {
+		piece := v.joints.cut(from, v.joints.cut(to, n))
+		if err := v.enter(op); err != nil {
+			return err
+		}
+		out := C.shmemi_cuda_in_copy_any(v.driver.table, v.context, C.uint64_t(to), C.uint64_t(from), C.size_t(piece), handle(s))
+		if err := v.leave(op, "cuMemcpyAsync", out); err != nil || piece == n {
+			return err
+		}
+		to, from, n = to+gpu.Address(piece), from+gpu.Address(piece), n-piece
 	}
-	return v.leave(op, "cuMemcpyAsync", C.shmemi_cuda_in_copy_any(v.driver.table, v.context, C.uint64_t(to), C.uint64_t(from), C.size_t(n), handle(s)))
 }
 
 // FillAsync has a stream store value into n bytes.
 func (v *Device) FillAsync(s gpu.Stream, a gpu.Address, value byte, n uint64) error {
 	const op = "fill memory on"
-	if err := v.enter(op); err != nil {
-		return err
+	for {
+		piece := v.joints.cut(a, n)
+		if err := v.enter(op); err != nil {
+			return err
+		}
+		out := C.shmemi_cuda_in_fill8(v.driver.table, v.context, C.uint64_t(a), C.uchar(value), C.size_t(piece), handle(s))
+		if err := v.leave(op, "cuMemsetD8Async", out); err != nil || piece == n {
+			return err
+		}
+		a, n = a+gpu.Address(piece), n-piece
 	}
-	return v.leave(op, "cuMemsetD8Async", C.shmemi_cuda_in_fill8(v.driver.table, v.context, C.uint64_t(a), C.uchar(value), C.size_t(n), handle(s)))
 }
 
 // Write64 has a stream store a word. What the stream did before is visible to

@@ -326,3 +326,72 @@ func TestWorkAllocatesNothing(t *testing.T) {
 		t.Errorf("after Close: %v, %v", done, err)
 	}
 }
+
+// TestCopiesOverJoints: copies and fills that reach over the end of one
+// registration into the next are cut, which the driver wants.
+func TestCopiesOverJoints(t *testing.T) {
+	log := cudatest.Set(t, "")
+	v := mustDevice(t, cudatest.Build(t))
+	const part, n = gpu.Page, 3 * gpu.Page
+	m, err := gpu.Host(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := unsafe.Slice((*byte)(m.Host), n)
+	at := gpu.Address(uintptr(m.Host))
+	for i := range uintptr(3) {
+		if _, err := v.HostRegister(unsafe.Add(m.Host, i*part), part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	block, err := v.Alloc(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := v.NewStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]byte, n)
+	for i := range want {
+		want[i] = byte(i*7 + i>>8)
+	}
+	got := make([]byte, n)
+	for name, f := range map[string]func() error{
+		"CopyIn and CopyOut": func() error { return errors.Join(v.CopyIn(at, want), v.CopyOut(got, at)) },
+		"Copy": func() error {
+			return errors.Join(v.CopyIn(block, want), v.Copy(at+1, block+1, n-1), v.CopyIn(at, want[:1]), v.Copy(block, at, n), v.CopyOut(got, block))
+		},
+		"CopyAsync": func() error {
+			return errors.Join(v.CopyIn(block, want), v.CopyAsync(s, at, block, n), v.CopyAsync(s, block, at, n), v.SyncStream(s), v.CopyOut(got, block))
+		},
+	} {
+		clear(got)
+		clear(host)
+		if err := f(); err != nil || !bytes.Equal(got, want) || !bytes.Equal(host, want) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	for name, f := range map[string]func() error{
+		"Zero":      func() error { return v.Zero(at, n) },
+		"Fill":      func() error { return v.Fill(at, 0, n/4) },
+		"FillAsync": func() error { return errors.Join(v.FillAsync(s, at, 0, n), v.SyncStream(s)) },
+	} {
+		copy(host, want)
+		if err := f(); err != nil || !bytes.Equal(host, make([]byte, n)) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	for i := range uintptr(3) {
+		if err := v.HostUnregister(unsafe.Add(m.Host, i*part)); err != nil {
+			t.Error(err)
+		}
+	}
+	if v.joints.at.Load() != nil {
+		t.Error("joints are left")
+	}
+	if err := errors.Join(v.Free(block), v.CloseStream(s), m.Close(), v.Close()); err != nil {
+		t.Error(err)
+	}
+	log.Check()
+}

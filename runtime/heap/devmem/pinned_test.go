@@ -117,16 +117,40 @@ func TestPinnedHeapsRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A step is too much, what is asked for is not.
-	if err := p.Commit(5*mib + 1); err != nil || p.Committed() != 5*mib+pinUnit {
+	if err := p.Commit(5*mib + 1); err != nil || p.Committed() != 5*mib+pinPage {
 		t.Errorf("%d committed, %v", p.Committed(), err)
 	}
 	want := "pin 20.0 MiB of the symmetric heap of each of 3 PEs on GPU r: 15724544 bytes are too many (allocate less, run fewer PEs on the node or free memory)"
-	if err := p.Commit(20 * mib); !errors.Is(err, shmerr.ErrNoMemory) || err.Error() != want || p.Committed() != 5*mib+pinUnit {
+	if err := p.Commit(20 * mib); !errors.Is(err, shmerr.ErrNoMemory) || err.Error() != want || p.Committed() != 5*mib+pinPage {
 		t.Errorf("%d committed, %v\nwant %s", p.Committed(), err, want)
 	}
 	r.offset = 4096
 	if err := p.Commit(6 * mib); !errors.Is(err, shmerr.ErrUnsupported) || !strings.Contains(err.Error(), "the CPU has it at 0x") {
 		t.Errorf("another address: %v", err)
+	}
+	if err := p.Close(); err != nil || len(r.ranges) != 0 {
+		t.Errorf("closed: %v, %v left", err, r.ranges)
+	}
+}
+
+// TestPinnedAhead: a GiB at once, where there is memory for it.
+func TestPinnedAhead(t *testing.T) {
+	r, heaps := newRegistrar(), heapsAt()
+	p, err := Pin(r, heaps, 5<<29)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := uint64(2 << 30)
+	p.Ahead(func(end uint64) error {
+		if end > memory {
+			return shmerr.ErrNoMemory
+		}
+		return nil
+	})
+	for _, tt := range []struct{ end, want uint64 }{{64, 1 << 30}, {1<<30 + 1, 2 << 30}, {2<<30 + 1, 2<<30 + pinPage}, {5 << 29, 5 << 29}} {
+		if err := p.Commit(tt.end); err != nil || p.Committed() != tt.want || r.covered(heaps)[2] != tt.want {
+			t.Errorf("up to %d: %d committed, want %d, %v", tt.end, p.Committed(), tt.want, err)
+		}
 	}
 	if err := p.Close(); err != nil || len(r.ranges) != 0 {
 		t.Errorf("closed: %v, %v left", err, r.ranges)

@@ -25,10 +25,17 @@ type Pinned struct {
 	size      uint64
 	committed uint64
 	ranges    []unsafe.Pointer // registered, in order
+	afford    func(end uint64) error
 }
 
-// pinUnit is the unit of registration: a page.
-const pinUnit = 4096
+const (
+	// pinPage is the unit of what can be registered.
+	pinPage = 4096
+
+	// pinUnit is what is registered at once, see Ahead: all of a heap of the
+	// default size.
+	pinUnit = 1 << 30
+)
 
 // Pin takes the heaps as this process has them mapped, size bytes each, and
 // registers nothing yet. They stay mapped until Close.
@@ -45,6 +52,13 @@ func Pin(dev Registrar, heaps []unsafe.Pointer, size uint64) (*Pinned, error) {
 	return p, nil
 }
 
+// Ahead has Commit register a GiB at once where afford says that there is memory
+// for the heaps up to an offset, as hostmem.Segment.Commit does. CUDA's copies
+// refuse to reach from one registration into the next; cuda.Device cuts its own,
+// but a program's cudaMemcpy of symmetric memory fails there. Registering costs
+// 0.5 ms for each MiB, and takes the memory.
+func (p *Pinned) Ahead(afford func(end uint64) error) { p.afford = afford }
+
 // Commit makes sure that the GPU reaches the first end bytes of each heap. It
 // talks to nobody: each PE registers the heaps of all. Memory must be there,
 // see hostmem.Segment.Commit; registering takes it, touched or not. Where it
@@ -56,8 +70,13 @@ func (p *Pinned) Commit(end uint64) error {
 	if end > p.size {
 		return p.fail(end, shmerr.Causef(shmerr.ErrInternal, "the heap has %d bytes", p.size), "")
 	}
-	least := min(roundUp(end, pinUnit), p.size)
+	least := min(roundUp(end, pinPage), p.size)
 	most := min(max(least, p.committed+Step), p.size)
+	if p.afford != nil {
+		if most = min(roundUp(end, pinUnit), p.size); most > least && p.afford(most) != nil {
+			most = least
+		}
+	}
 	err := p.grow(most)
 	if err != nil && most > least {
 		err = p.grow(least)

@@ -50,6 +50,10 @@ int fake_mapped_file(const char *at, size_t n, size_t *offset);
 /* Whether an address is in memory of vmm.c: its mapping. */
 bool fake_mapped_range(const char *at, char **base, size_t *n, unsigned long *id);
 
+/* Whether n bytes begin in registered memory and end behind it, which the driver
+ * refuses of copies and fills. */
+bool fake_crosses(const char *at, size_t n);
+
 /* Gives up all that is left when the last context goes. */
 void fake_drop_vmm(void);
 void fake_drop_streams(void);

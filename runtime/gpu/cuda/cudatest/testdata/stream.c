@@ -338,9 +338,16 @@ int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
     return fake_later((struct work){.what = AFTER, .event = e, .value = LOCKED(e->marked)}, stream);
 }
 
+/* 0, or why a stream cannot have n bytes to copy or to fill. */
+static int may_move(const void *to, const void *from, size_t n, void *stream)
+{
+    bool crosses = fake_crosses(to, n) || (from != NULL && fake_crosses(from, n));
+    return crosses ? INVALID_VALUE : fake_may_work(stream);
+}
+
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t n, void *stream)
 {
-    BEGIN(fake_may_work(stream));
+    BEGIN(may_move((void *)to, NULL, n, stream));
     return fake_later(
         (struct work){.what = FILL, .to = (void *)to, .n = n, .value = 0x01010101u * value},
         stream);
@@ -349,7 +356,7 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t n, void *stream)
 /* deaf=1 makes a GPU whose stores do not arrive: a check has to notice. */
 int cuMemsetD32Async(uint64_t to, unsigned value, size_t n, void *stream)
 {
-    BEGIN(fake_may_work(stream));
+    BEGIN(may_move((void *)to, NULL, 4 * n, stream));
     if (fake_setting("deaf", 0))
         n = 0;
     return fake_later((struct work){.what = FILL, .to = (void *)to, .n = 4 * n, .value = value},
@@ -363,25 +370,25 @@ static int move(void *to, const void *from, size_t n, void *stream)
 
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, void *stream)
 {
-    BEGIN(fake_may_work(stream));
+    BEGIN(may_move((void *)to, from, n, stream));
     return move((void *)to, from, n, stream);
 }
 
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t n, void *stream)
 {
-    BEGIN(fake_may_work(stream));
+    BEGIN(may_move(to, (void *)from, n, stream));
     return move(to, (void *)from, n, stream);
 }
 
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, void *stream)
 {
-    BEGIN(fake_may_work(stream));
+    BEGIN(may_move((void *)to, (void *)from, n, stream));
     return move((void *)to, (void *)from, n, stream);
 }
 
 int cuMemcpyAsync(uint64_t to, uint64_t from, size_t n, void *stream)
 {
-    BEGIN(fake_may_work(stream));
+    BEGIN(may_move((void *)to, (void *)from, n, stream));
     return move((void *)to, (void *)from, n, stream);
 }
 

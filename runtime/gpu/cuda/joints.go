@@ -1,0 +1,69 @@
+package cuda
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"libshmem/runtime/gpu"
+)
+
+// joints are the addresses where one registration of main memory ends and
+// another begins, in order. The driver refuses a copy that reaches over one,
+// with CUDA_ERROR_INVALID_VALUE (H200, driver of CUDA 13.0); what runs on the
+// GPU does not see them. Memory that is registered as it grows has some, so
+// copies are cut there.
+type joints struct {
+	mu     sync.Mutex
+	ranges map[gpu.Address]uint64
+	at     atomic.Pointer[[]gpu.Address] // nil where there are none
+}
+
+// add notes a registration, and remove that it is gone.
+func (j *joints) add(a gpu.Address, n uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.ranges == nil {
+		j.ranges = map[gpu.Address]uint64{}
+	}
+	j.ranges[a] = n
+	j.find()
+}
+
+func (j *joints) remove(a gpu.Address) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.ranges, a)
+	j.find()
+}
+
+func (j *joints) find() {
+	var at []gpu.Address
+	for a, n := range j.ranges {
+		if end := a + gpu.Address(n); j.ranges[end] != 0 {
+			at = append(at, end)
+		}
+	}
+	if at == nil {
+		j.at.Store(nil)
+		return
+	}
+	slices.Sort(at)
+	j.at.Store(&at)
+}
+
+// cut is how many of n bytes from an address on come before a joint.
+func (j *joints) cut(a gpu.Address, n uint64) uint64 {
+	at := j.at.Load()
+	if at == nil {
+		return n
+	}
+	i, found := slices.BinarySearch(*at, a)
+	if found {
+		i++
+	}
+	if i < len(*at) {
+		return min(n, uint64((*at)[i]-a))
+	}
+	return n
+}
