@@ -64,6 +64,9 @@ func TestMarks(t *testing.T) {
 			return n
 		}
 		first := [proxy.Streams]uint64{base(0), base(1), base(2)}
+		if first != [proxy.Streams]uint64{} {
+			t.Errorf("marks %v have passed before one was asked for", first)
+		}
 		for round := range uint64(3 * words) {
 			host[0] = round
 			if err := m.Copy(proxy.StreamIn, at(uint64(a)), pinned, 8); err != nil {

@@ -123,6 +123,9 @@ func (m *Memory) warm() error {
 			_, err = m.Mark(proxy.Stream(i))
 		}
 		err = errors.Join(err, m.dev.SyncStream(s.handle)) // also what came before a failure uses the memory
+		// The engine's first mark is 1, and must not have passed before it was made.
+		s.asked, s.events, s.idle = 0, nil, append(s.idle, s.events...)
+		atomic.StoreUint64(s.mark, 0)
 	}
 	return errors.Join(err, m.dev.Free(a))
 }
