@@ -3,6 +3,7 @@ package proxy
 import (
 	"encoding/binary"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 	"unsafe"
@@ -17,6 +18,7 @@ type ringJob struct {
 	*job
 	rigs      [][]*queuetest.Rig // by PE
 	consumers []*Consumer
+	mu        sync.Mutex // around reports, where loops run
 	reports   [][]error
 	inLane    int // operations that C took
 }

@@ -19,10 +19,9 @@ func served(t *testing.T, m mode, rings int, device bool, stall time.Duration) (
 	t.Helper()
 	j := newRingJob(t, m, 1, 2, rings, 1<<16)
 	c := j.consumers[0]
-	var mu sync.Mutex
 	c.report = func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
+		j.mu.Lock()
+		defer j.mu.Unlock()
 		j.reports[0] = append(j.reports[0], err)
 	}
 	c.Stall(stall)
@@ -126,11 +125,11 @@ func TestStalledRing(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 			time.Sleep(20 * time.Millisecond) // it looks when there is nothing to do
-			j.pes[0].locked(func() {
-				if len(j.reports[0]) > 0 {
-					said = j.reports[0][0].Error()
-				}
-			})
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			if len(j.reports[0]) > 0 {
+				said = j.reports[0][0].Error()
+			}
 			return said != ""
 		})
 		if !strings.Contains(said, "ring 1: stands at position 0 for") {
