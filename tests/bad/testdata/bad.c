@@ -4,6 +4,7 @@
  */
 #include <shmem.h>
 #include <shmem/state.h>
+#include <shmemx.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,20 @@ static void amo_private(void)
 static void amo_misaligned(void)
 {
     shmem_long_atomic_add((long *)((char *)block + 3), 1, (me + 1) % n);
+}
+static void stream_without_gpu(void)
+{
+    shmemx_barrier_all_on_stream(NULL);
+}
+static void module_without_gpu(void)
+{
+    if (shmemx_cumodule_init((struct CUmod_st *)block) != 0)
+        printf("PE %d went on\n", me);
+}
+static void module_of_nothing(void)
+{
+    if (shmemx_culibrary_init(NULL) != 0)
+        printf("PE %d went on\n", me);
 }
 static void signal_operation(void)
 {
@@ -201,6 +216,9 @@ static const struct {
     {"amo_private", amo_private},
     {"amo_misaligned", amo_misaligned},
     {"signal_operation", signal_operation},
+    {"stream_without_gpu", stream_without_gpu},
+    {"module_without_gpu", module_without_gpu},
+    {"module_of_nothing", module_of_nothing},
     {"wait_comparison", wait_comparison},
     {"wait_private", wait_private},
     {"broadcast_root", broadcast_root},
@@ -232,6 +250,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(what, "rings_before_init") == 0)
         shmemi_host_state();
+    if (strcmp(what, "stream_before_init") == 0)
+        shmemx_quiet_on_stream(NULL);
     if (strcmp(what, "my_pe_before_init") == 0)
         shmem_my_pe();
     if (strcmp(what, "finalize_before_init") == 0)
