@@ -12,6 +12,9 @@ type configuration struct {
 	build string
 	// namespaces says that it makes network namespaces.
 	namespaces bool
+	// gpu says that PEs have their heaps in the memory of a GPU, which is a fake
+	// one: the CPU reaches it, but the library goes by the driver.
+	gpu bool
 }
 
 // onTCP pins the provider, so that the same route is tested on every machine.
@@ -32,6 +35,8 @@ var configurations = []configuration{
 	// Rings, and what goes through them, spread over two proxy threads.
 	{name: "proxies-2", args: on("4", append(onTCP, "--hosts", "2", "-x", "SHMEM_PROXY_THREADS=2")...)},
 	{name: "netns-2", args: on("2", "--hosts", "2", "--host-netns"), namespaces: true},
+	{name: "gpu-node-3", args: on("3"), gpu: true},
+	{name: "gpu-hosts-4", args: on("4", append(onTCP, "--hosts", "2")...), gpu: true},
 	{name: "asan-node-2", args: on("2"), build: "asan"},
 	{name: "asan-hosts-2", args: on("2", append(onTCP, "--hosts", "2")...), build: "asan"},
 	{name: "tsan-node-2", args: on("2"), build: "tsan"},
@@ -47,6 +52,8 @@ type program struct {
 	args []string
 	// argsIn are the arguments in some configurations, in place of args.
 	argsIn map[string][]string
+	// hostOnly: it is about heaps in main memory.
+	hostOnly bool
 	// limit is the longest a run may take; 0 means the default.
 	limit time.Duration
 }
@@ -58,4 +65,6 @@ var programs = map[string]program{
 		argsIn: map[string][]string{"node-2": {"100000", "100000"}, "hosts-2": {"100000", "100000"}},
 		limit:  5 * time.Minute,
 	},
+	// Threads of the host store to their neighbours' heaps themselves.
+	"rings": {hostOnly: true},
 }

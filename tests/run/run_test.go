@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem/runtime/gpu/cuda/cudatest"
 	"libshmem/tests/need"
 )
 
@@ -36,7 +37,7 @@ func TestPrograms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range configurations {
 				p := programs[name]
-				if len(p.only) > 0 && !slices.Contains(p.only, c.name) {
+				if len(p.only) > 0 && !slices.Contains(p.only, c.name) || p.hostOnly && c.gpu {
 					continue
 				}
 				t.Run(c.name, func(t *testing.T) { runProgram(t, build, name, p, c) })
@@ -89,6 +90,9 @@ func runProgram(t *testing.T, build, name string, p program, c configuration) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), sanitizerOptions(t)...)
+	if c.gpu {
+		cmd.Env = append(cmd.Env, "SHMEM_HEAP=device", "FAKE_CUDA=works=1", "LD_LIBRARY_PATH="+cudatest.Build(t))
+	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
