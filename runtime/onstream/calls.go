@@ -39,6 +39,7 @@ type Device interface {
 	Facts() gpu.Facts
 	CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error
 	Write64(s gpu.Stream, a gpu.Address, value uint64) error
+	Write32(s gpu.Stream, a gpu.Address, value uint32) error
 	Wait64(s gpu.Stream, a gpu.Address, value uint64, until gpu.Condition) error
 	SyncStream(s gpu.Stream) error
 	// Load loads the library's kernels.
@@ -149,11 +150,15 @@ func (c *Calls) get(call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(kernelGet, 1, warp, s, &k)
 }
 
-// p stores a word of 64 bits by the stream itself, which needs no place on the
-// GPU.
+// p stores a word by the stream itself, which needs no place on the GPU.
 func (c *Calls) p(call *queue.StreamCall, s gpu.Stream) error {
-	if to := c.at(call.Dest, call.PE); to != 0 && call.Width == 8 && c.dev.Facts().StreamOps {
-		return c.dev.Write64(s, to, call.Value)
+	if to := c.at(call.Dest, call.PE); to != 0 && c.dev.Facts().StreamOps {
+		switch call.Width {
+		case 8:
+			return c.dev.Write64(s, to, call.Value)
+		case 4:
+			return c.dev.Write32(s, to, uint32(call.Value))
+		}
 	}
 	k := *call
 	k.Dest = uint64(c.symmetric(call.Dest))

@@ -37,6 +37,9 @@ func (r *recorder) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error
 func (r *recorder) Write64(s gpu.Stream, a gpu.Address, v uint64) error {
 	return r.note("write", "%#x %d on %d", a, v, s)
 }
+func (r *recorder) Write32(s gpu.Stream, a gpu.Address, v uint32) error {
+	return r.note("write", "%#x %d (4 bytes) on %d", a, v, s)
+}
 func (r *recorder) Wait64(s gpu.Stream, a gpu.Address, v uint64, until gpu.Condition) error {
 	return r.note("wait", "%#x %d by %d on %d", a, v, until, s)
 }
@@ -117,8 +120,9 @@ func TestCalls(t *testing.T) {
 		{"get by ring", mixed(), Get, queue.StreamCall{Dest: 0x77, Source: 0x10010, Count: 5, PE: 2},
 			"launch get 1x32 on 4 dest=0x77 source=0x20010 count=5 signal=0x0 value=0 pe=2 op=0 width=0x0 way=0 nbi=0"},
 		{"p of 8 bytes", mixed(), P, queue.StreamCall{Dest: 0x10008, Value: 9, Width: 8, PE: 1}, "write 0x30008 9 on 4"},
-		{"p of 4 bytes", mixed(), P, queue.StreamCall{Dest: 0x10008, Value: 9, Width: 4, PE: 1},
-			"launch p 1x1 on 4 dest=0x20008 source=0x0 count=0 signal=0x0 value=9 pe=1 op=0 width=0x4 way=0 nbi=0"},
+		{"p of 4 bytes", mixed(), P, queue.StreamCall{Dest: 0x10008, Value: 9, Width: 4, PE: 1}, "write 0x30008 9 (4 bytes) on 4"},
+		{"p of 2 bytes", mixed(), P, queue.StreamCall{Dest: 0x10008, Value: 9, Width: 2, PE: 1},
+			"launch p 1x1 on 4 dest=0x20008 source=0x0 count=0 signal=0x0 value=9 pe=1 op=0 width=0x2 way=0 nbi=0"},
 		{"p by ring", mixed(), P, queue.StreamCall{Dest: 0x10008, Value: 9, Width: 8, PE: 2},
 			"launch p 1x1 on 4 dest=0x20008 source=0x0 count=0 signal=0x0 value=9 pe=2 op=0 width=0x8 way=0 nbi=0"},
 		{"put_signal", mixed(), PutSignal, queue.StreamCall{Dest: 0x10010, Source: 0x77, Count: 5, Signal: 0x10100, Value: 3, Op: signalSet, PE: 1},

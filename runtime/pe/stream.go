@@ -100,6 +100,5 @@ func (c streamCode) Kernel(name string) (onstream.Kernel, error) {
 }
 
 func (c streamCode) Launch(k onstream.Kernel, blocks, threads uint32, s gpu.Stream, call *queue.StreamCall) error {
-	g := cuda.Grid{Blocks: [3]uint32{blocks, 1, 1}, Threads: [3]uint32{threads, 1, 1}}
-	return c.dev.Launch(cuda.Function(k), g, s, unsafe.Slice((*byte)(unsafe.Pointer(call)), unsafe.Sizeof(*call)))
+	return c.dev.LaunchOne(cuda.Function(k), blocks, threads, s, unsafe.Pointer(call))
 }

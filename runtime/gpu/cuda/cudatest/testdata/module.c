@@ -1,8 +1,9 @@
 /*
  * module.c: device code for tests. It is text: "kernel NAME" and "global NAME",
- * a line each. A global has 64 bytes; the one kernel that does something is
- * store64, which stores its second parameter where the first points to. The one
- * PTX that is taken is that of package amo, whose two kernels are known.
+ * a line each. A global has 64 bytes. Two kernels do something: store64 stores
+ * its second parameter where the first points to, and store_pair has both in
+ * one. The one PTX that is taken is that of package amo, whose two kernels are
+ * known.
  */
 #define _GNU_SOURCE
 #include "driver.h"
@@ -110,7 +111,8 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     int amo = strncmp(name, ".entry shmemi_amo32(", 20) == 0   ? 4
               : strncmp(name, ".entry shmemi_amo64(", 20) == 0 ? 8
                                                                : 0;
-    bool known = amo != 0 || strncmp(name, "kernel store64\n", 15) == 0;
+    bool pair = strncmp(name, "kernel store_pair\n", 18) == 0;
+    bool known = amo != 0 || pair || strncmp(name, "kernel store64\n", 15) == 0;
     BEGIN(!sized || !known || shared >= 1 << 16 || extra != NULL ? INVALID_VALUE
                                                                  : fake_may_work(stream));
     if (amo != 0)
@@ -121,8 +123,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
                                         .fetched = *(uint64_t **)arguments[3],
                                         .until = (unsigned)amo | *(unsigned *)arguments[4] << 8},
                           stream);
-    return fake_later((struct work){.what = STORE,
-                                    .to = *(char **)arguments[0],
-                                    .value = *(uint64_t *)arguments[1]},
+    const uint64_t *value = pair ? (uint64_t *)arguments[0] + 1 : (uint64_t *)arguments[1];
+    return fake_later((struct work){.what = STORE, .to = *(char **)arguments[0], .value = *value},
                       stream);
 }
