@@ -1,6 +1,9 @@
 package proxy
 
-import "unsafe"
+import (
+	"fmt"
+	"unsafe"
+)
 
 // Values of Express.Busy.
 const (
@@ -112,6 +115,9 @@ func (e *Engine) mark() {
 		t := &s.tracks[i]
 		if t.fresh {
 			n, err := s.memory.Mark(t.stream)
+			if err == nil && n != t.marked+1 {
+				err = fmt.Errorf("mark %d of stream %d came when %d was due", n, i, t.marked+1)
+			}
 			if e.gone(err); err == nil {
 				t.marked, t.fresh = n, false
 				t.counts.push(tick{n, t.asked})

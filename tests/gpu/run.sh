@@ -78,6 +78,7 @@ shows facts 60 "$base/cuda/facts"
 shows info 30 "$base/bin/shmem-info"
 shows memory 120 "$base/go/memory"
 checks heap 300 "$base/go/heap"
+checks staging 120 "$base/go/staging"
 checks visible 120 "$base/cuda/visible"
 
 # The device header: 2 PEs by loads and stores, sharing a GPU, through the ring and

@@ -103,6 +103,8 @@ fabric/ofi: fabric runtime/shmerr
 fabric/fabrictest: fabric
     # the suite for any provider, so it may prefer none
 
+tests/gpu/staging: fabric fabric/ofi runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/staging
+    # the proxy on a real GPU and a real network, without the rest of the library
 tests/gpu/memory: runtime/gpu runtime/gpu/cuda
     # a test of these packages for a machine that cannot build it
 tests/gpu/heap: runtime/gpu runtime/gpu/cuda runtime/heap/devmem runtime/heap/hostmem

@@ -1,0 +1,418 @@
+package main
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/fabric/ofi"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/cuda"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/staging"
+)
+
+//go:embed spin.ptx
+var code []byte
+
+const (
+	internal = 4096
+	heapSize = 64 << 20
+	heapAt   = 4096 // where bytes go; words and signals are before it
+)
+
+// kinds says what a job is about.
+type kinds struct{ device, mapped bool }
+
+// job is two PEs.
+type job struct {
+	dev    *cuda.Device
+	k      kinds
+	pes    []*pe
+	module *cuda.Module
+	undo   []func() error
+}
+
+// pe is one of them; its engine is served by a thread of its own, which also
+// posts what the test asks for.
+type pe struct {
+	*proxy.Engine
+	j      *job
+	number fabric.PE
+	heap   *block
+	host   *block // a buffer of main memory
+	local  *block // and one of the GPU
+	seen   *uint64
+	stream gpu.Stream
+	next   atomic.Pointer[operation]
+	failed atomic.Pointer[error]
+	stop   atomic.Bool
+	ended  chan struct{}
+}
+
+// operation is posted until it is not refused any more.
+type operation struct {
+	f    func() proxy.Status
+	done atomic.Bool
+	last proxy.Status
+	err  error
+}
+
+// block is memory of one kind.
+type block struct {
+	kind string
+	dev  *cuda.Device
+	base unsafe.Pointer
+	gpu  bool
+}
+
+func (b *block) at(o uint64) unsafe.Pointer       { return unsafe.Add(b.base, o) }
+func (b *block) address(o uint64) gpu.Address     { return gpu.Address(uintptr(b.at(o))) }
+func (b *block) write(data []byte) error          { return b.writeAt(0, data) }
+func (b *block) writeAt(o uint64, d []byte) error { return b.move(o, d, true) }
+
+func (b *block) read(o, n uint64) ([]byte, error) {
+	d := make([]byte, n)
+	return d, b.move(o, d, false)
+}
+
+func (b *block) word(o uint64) (uint64, error) {
+	d, err := b.read(o, 8)
+	return binary.NativeEndian.Uint64(d), err
+}
+
+// writeWords stores seed, seed+1 and so on.
+func (b *block) writeWords(n, seed uint64) error {
+	d := make([]byte, 0, 8*n)
+	for i := range n {
+		d = append(d, encode(seed+i)...)
+	}
+	return b.write(d)
+}
+
+func encode(v uint64) []byte { return binary.NativeEndian.AppendUint64(nil, v) }
+
+// move copies between a block and the test, which sees pinned memory only.
+func (b *block) move(o uint64, d []byte, in bool) (err error) {
+	if !b.gpu {
+		there := unsafe.Slice((*byte)(b.at(o)), len(d))
+		if in {
+			copy(there, d)
+		} else {
+			copy(d, there)
+		}
+		return nil
+	}
+	p, a, err := b.dev.HostAlloc(uint64(len(d)))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.dev.HostFree(p)) }()
+	s, err := b.dev.NewStream()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.dev.CloseStream(s)) }()
+	pinned := unsafe.Slice((*byte)(p), len(d))
+	if in {
+		copy(pinned, d)
+		err = b.dev.CopyAsync(s, b.address(o), a, uint64(len(d)))
+	} else {
+		err = b.dev.CopyAsync(s, a, b.address(o), uint64(len(d)))
+	}
+	if err == nil {
+		err = b.dev.SyncStream(s)
+	}
+	if err == nil && !in {
+		copy(d, pinned)
+	}
+	return err
+}
+
+// pattern is n bytes that are not those of before.
+var salt byte
+
+func pattern(n uint64) []byte {
+	salt += 7
+	d := make([]byte, n)
+	for i := range d {
+		d[i] = byte(i>>8) ^ byte(i) + salt
+	}
+	return d
+}
+
+func open(dev *cuda.Device, k kinds) (_ *job, err error) {
+	j := &job{dev: dev, k: k}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, j.close())
+		}
+	}()
+	if j.module, err = dev.LoadModule(code); err != nil {
+		return nil, err
+	}
+	j.undo = append(j.undo, j.module.Close)
+	ends := make([]proxy.Endpoint, 2)
+	for i := range ends {
+		p, err := j.open(fabric.PE(i))
+		if err != nil {
+			return nil, err
+		}
+		ends[i] = p.Endpoint()
+	}
+	for i, p := range j.pes {
+		if err := p.Connect(ends); err != nil {
+			return nil, err
+		}
+		if k.mapped {
+			p.Map(fabric.PE(1-i), j.pes[1-i].heap.base)
+		}
+	}
+	for _, p := range j.pes {
+		go p.serve()
+		j.undo = append(j.undo, func() error {
+			p.stop.Store(true)
+			<-p.ended
+			return nil
+		})
+	}
+	return j, nil
+}
+
+// memory allocates a block.
+func (j *job) memory(device bool) (*block, error) {
+	if !device {
+		p, _, err := j.dev.HostAlloc(heapSize)
+		if err == nil {
+			j.undo = append(j.undo, func() error { return j.dev.HostFree(p) })
+		}
+		return &block{kind: "main memory", dev: j.dev, base: p}, err
+	}
+	a, err := j.dev.Alloc(heapSize)
+	if err == nil {
+		j.undo = append(j.undo, func() error { return j.dev.Free(a) })
+	}
+	return &block{kind: "GPU memory", dev: j.dev, base: *(*unsafe.Pointer)(unsafe.Pointer(&a)), gpu: true}, err
+}
+
+func (j *job) open(number fabric.PE) (*pe, error) {
+	p := &pe{j: j, number: number, ended: make(chan struct{})}
+	var err error
+	area, _, err := j.dev.HostAlloc(internal + heapSize)
+	if err != nil {
+		return nil, err
+	}
+	j.undo = append(j.undo, func() error { return j.dev.HostFree(area) })
+	segment := proxy.Segment{Base: area, Internal: internal, Size: internal + heapSize}
+	p.heap = &block{kind: "main memory", dev: j.dev, base: unsafe.Add(area, internal)}
+	if j.k.device {
+		if p.heap, err = j.memory(true); err != nil {
+			return nil, err
+		}
+		segment.Heap = p.heap.base
+	}
+	if p.host, err = j.memory(false); err != nil {
+		return nil, err
+	}
+	if p.local, err = j.memory(true); err != nil {
+		return nil, err
+	}
+	if p.stream, err = j.dev.NewStream(); err != nil {
+		return nil, err
+	}
+	j.undo = append(j.undo, func() error { return j.dev.CloseStream(p.stream) })
+	prov, err := ofi.Open(fabric.Config{Provider: "tcp", Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv})
+	if err != nil {
+		return nil, err
+	}
+	w := new([5]uint32)
+	p.Engine, err = proxy.New(prov, int(number), 2, segment,
+		proxy.Wakers{Lock: &w[0], Pollers: &w[1], Napping: &w[2], Sleepers: &w[3], Wakes: &w[4]},
+		func(err error) { p.failed.CompareAndSwap(nil, &err) })
+	if err != nil {
+		return nil, err
+	}
+	j.undo = append(j.undo, p.Close)
+	m, err := staging.New(j.dev, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Stage(m, proxy.StageConfig{Alone: new(proxy.Alone)}); err != nil {
+		return nil, err
+	}
+	j.pes = append(j.pes, p)
+	return p, nil
+}
+
+// close undoes everything, last first.
+func (j *job) close() error {
+	var errs []error
+	for i := len(j.undo) - 1; i >= 0; i-- {
+		errs = append(errs, j.undo[i]())
+	}
+	return errors.Join(errs...)
+}
+
+// serve is the loop of a proxy that never sleeps.
+func (p *pe) serve() {
+	defer close(p.ended)
+	for !p.stop.Load() {
+		if op := p.next.Load(); op != nil {
+			if op.last = op.f(); op.last != proxy.Again {
+				if op.last == proxy.Failed {
+					op.err = p.Err()
+				}
+				p.next.Store(nil)
+				op.done.Store(true)
+			}
+		}
+		if _, err := p.Poll(); err != nil {
+			p.failed.CompareAndSwap(nil, &err)
+		}
+	}
+}
+
+// post has the engine's thread post an operation, and waits until it has.
+func (p *pe) post(f func() proxy.Status) error {
+	op := &operation{f: f}
+	p.next.Store(op)
+	for until := time.Now().Add(deadline); !op.done.Load(); {
+		if err := p.j.failure(); err != nil {
+			return err
+		}
+		if time.Now().After(until) {
+			return fmt.Errorf("PE %d: nothing happens", p.number)
+		}
+	}
+	return op.err
+}
+
+func (j *job) failure() error {
+	for _, p := range j.pes {
+		if err := p.failed.Load(); err != nil {
+			return fmt.Errorf("PE %d: %w", p.number, *err)
+		}
+	}
+	return nil
+}
+
+func (p *pe) quiet() error {
+	var t proxy.Ticket
+	return p.post(func() proxy.Status {
+		if t == 0 {
+			t = p.QuietBegin()
+		}
+		if st := p.QuietDone(t); st != proxy.Pending {
+			return st
+		}
+		return proxy.Again
+	})
+}
+
+// do posts an operation and waits until it is complete.
+func (p *pe) do(f func() proxy.Status) error {
+	if err := p.post(f); err != nil {
+		return err
+	}
+	return p.quiet()
+}
+
+// main is the buffer of the kind that the job is about.
+func (p *pe) main() *block {
+	if p.j.k.device {
+		return p.local
+	}
+	return p.host
+}
+
+func (p *pe) put(o uint64, from unsafe.Pointer, n uint64) proxy.Status {
+	return p.Put(1-p.number, int64(o), from, n, nil)
+}
+
+func (p *pe) get(o uint64, to unsafe.Pointer, n uint64) proxy.Status {
+	return p.Get(1-p.number, int64(o), to, n, nil)
+}
+
+func (p *pe) add(to fabric.PE, o, value uint64) proxy.Status {
+	return p.AMO(to, int64(o), proxy.OpAdd, 8, value, 0, nil, nil)
+}
+
+func (p *pe) putSignal(o uint64, from unsafe.Pointer, n, at, signal uint64) proxy.Status {
+	return p.PutSignal(1-p.number, int64(o), from, n, int64(at), signal, proxy.OpSet, nil)
+}
+
+// relay makes the PE's signals seen by the host.
+func (p *pe) relay(last uint64) error {
+	if err := p.heap.writeAt(0, encode(0)); err != nil {
+		return err
+	}
+	if !p.heap.gpu {
+		p.seen = (*uint64)(p.heap.base)
+		return nil
+	}
+	word, a, err := p.j.dev.HostAlloc(8)
+	if err != nil {
+		return err
+	}
+	p.j.undo = append(p.j.undo, func() error { return p.j.dev.HostFree(word) })
+	p.seen = (*uint64)(word)
+	atomic.StoreUint64(p.seen, 0)
+	kernel, err := p.j.module.Function("relay")
+	if err != nil {
+		return err
+	}
+	one := cuda.Grid{Blocks: [3]uint32{1, 1, 1}, Threads: [3]uint32{1, 1, 1}}
+	return p.j.dev.Launch(kernel, one, p.stream, encode(uint64(p.heap.address(0))), encode(uint64(a)), encode(last))
+}
+
+// spin fills the GPU with threads that wait until the word at signal is want. It
+// returns when they all run; wait then returns when they have ended, and says
+// whether one of words at data was not seed plus its index.
+func (j *job) spin(signal gpu.Address, want uint64, data gpu.Address, words, seed uint64) (wait func(time.Duration) error, err error) {
+	p := j.pes[1]
+	counts, a, err := j.dev.HostAlloc(8)
+	if err != nil {
+		return nil, err
+	}
+	j.undo = append(j.undo, func() error { return j.dev.HostFree(counts) })
+	started, wrong := (*uint32)(counts), (*uint32)(unsafe.Add(counts, 4))
+	atomic.StoreUint32(started, 0)
+	atomic.StoreUint32(wrong, 0)
+	kernel, err := j.module.Function("spin")
+	if err != nil {
+		return nil, err
+	}
+	// Two blocks of 1024 threads are all that a multiprocessor has room for.
+	blocks := uint32(2 * j.dev.Facts().SMs)
+	grid := cuda.Grid{Blocks: [3]uint32{blocks, 1, 1}, Threads: [3]uint32{1024, 1, 1}}
+	err = j.dev.Launch(kernel, grid, p.stream, encode(uint64(a)), encode(uint64(signal)), encode(want),
+		encode(uint64(data)), encode(words), encode(seed), encode(uint64(a)+4))
+	if err != nil {
+		return nil, err
+	}
+	for until := time.Now().Add(deadline); atomic.LoadUint32(started) != blocks; {
+		if time.Now().After(until) {
+			return nil, fmt.Errorf("%d of %d blocks run", atomic.LoadUint32(started), blocks)
+		}
+	}
+	return func(d time.Duration) error {
+		for until := time.Now().Add(d); ; {
+			done, err := j.dev.StreamDone(p.stream)
+			switch n := atomic.LoadUint32(wrong); {
+			case err != nil:
+				return err
+			case done && n > 0:
+				return fmt.Errorf("%d of %d words were not there when the signal was", n, words)
+			case done:
+				return nil
+			case time.Now().After(until):
+				return errors.New("the kernel still waits for the signal")
+			}
+		}
+	}, nil
+}
