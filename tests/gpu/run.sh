@@ -103,6 +103,9 @@ checks stream/shared 300 "$run" -n 2 --timeout 300 -x CUDA_VISIBLE_DEVICES=0 "$b
 checks stream/ring 300 "$run" -n 2 --timeout 300 -x SHMEM_DISABLE_P2P=1 "$base/cuda/stream" 1000 few
 checks stream/hosts 300 "$run" -n 2 --hosts 2 --timeout 300 -x SHMEM_PROVIDER=tcp "$base/cuda/stream" 1000 few
 
+# Which calls go on beside kernels that fill the GPU; docs/gpu-host-calls.md has it.
+shows occupied 120 "$run" -n 2 --timeout 110 "$base/cuda/occupied"
+
 # The programs without a GPU's part, on this kernel, C library and network: on
 # the node, and between two hosts that it plays.
 for source in tests/c/*.c; do
