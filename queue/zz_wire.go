@@ -40,7 +40,7 @@ const (
 	WorkData        = 4194304 // bytes that both buffers together have at most, as long as no PE has less than WORK_LEAST
 	WorkMost        = 65536   // bytes for one PE in one buffer, at most
 	WorkLeast       = 64      // and at least
-	WorkStream      = 1048704 // bytes at the end, for what the host has streams do (device/kernels/share.h)
+	WorkStream      = 2097280 // bytes at the end, for what the host has streams do (device/kernels/share.h)
 	WayAny          = 0       // by one block, over any route
 	WayPacked       = 1       // to PEs that are all reached directly, each word with its flag
 	WaySpread       = 2       // to PEs that are all reached directly, by many blocks

@@ -250,7 +250,7 @@ var Constants = []Constant{
 	{"WORK_DATA", "WorkData", 1 << 22, "bytes that both buffers together have at most, as long as no PE has less than WORK_LEAST"},
 	{"WORK_MOST", "WorkMost", 1 << 16, "bytes for one PE in one buffer, at most"},
 	{"WORK_LEAST", "WorkLeast", 64, "and at least"},
-	{"WORK_STREAM", "WorkStream", 1<<20 + 128, "bytes at the end, for what the host has streams do (device/kernels/share.h)"},
+	{"WORK_STREAM", "WorkStream", 2<<20 + 128, "bytes at the end, for what the host has streams do (device/kernels/share.h)"},
 
 	// How a kernel of the library does a collective.
 	{"WAY_ANY", "WayAny", 0, "by one block, over any route"},

@@ -177,7 +177,7 @@ KERNEL shmemi_stream_alltoall(__grid_constant__ call_t c)
  * on the sign, nor do bits on the type: of those the host counts bytes. */
 template <class WAY, class OP> SHMEMI_D void reduce_integers(call_t *c)
 {
-    switch (c->width) {
+    switch (c->width & ~(uint32_t)SHMEMI_SIGNED) {
     case 1:
         return WAY::template reduce<shmemi_each<OP, uint8_t>, uint8_t>(c);
     case 2:

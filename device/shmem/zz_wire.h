@@ -56,7 +56,7 @@
 #define SHMEMI_WORK_DATA 4194304 /* bytes that both buffers together have at most, as long as no PE has less than WORK_LEAST */
 #define SHMEMI_WORK_MOST 65536 /* bytes for one PE in one buffer, at most */
 #define SHMEMI_WORK_LEAST 64 /* and at least */
-#define SHMEMI_WORK_STREAM 1048704 /* bytes at the end, for what the host has streams do (device/kernels/share.h) */
+#define SHMEMI_WORK_STREAM 2097280 /* bytes at the end, for what the host has streams do (device/kernels/share.h) */
 #define SHMEMI_WAY_ANY 0 /* by one block, over any route */
 #define SHMEMI_WAY_PACKED 1 /* to PEs that are all reached directly, each word with its flag */
 #define SHMEMI_WAY_SPREAD 2 /* to PEs that are all reached directly, by many blocks */

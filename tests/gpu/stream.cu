@@ -6,6 +6,7 @@
  */
 #include <shmem/shmem.cuh>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -39,12 +40,21 @@ void expect(const std::string &what, bool good)
     }
 }
 
+/* Where the time goes, and in what a program hangs that is ended. */
+void stage(const char *name)
+{
+    static const auto begin = std::chrono::steady_clock::now();
+    std::chrono::duration<double> s = std::chrono::steady_clock::now() - begin;
+    if (me == 0)
+        fprintf(stderr, "stream: %s after %.1f s\n", name, s.count());
+}
+
 void done()
 {
     CHECK(cudaStreamSynchronize(stream));
 }
 
-constexpr size_t most = 60000; /* elements: packed, and spread over blocks */
+constexpr size_t most = 300000; /* elements: of every type enough for all ways of a reduction */
 
 /* Room for the largest type on every PE. */
 struct room {
@@ -540,6 +550,7 @@ int main(int argc, char **argv)
 #define REDUCTIONS(name) reductions<name##_reductions>();
 #define EACH_BITS(name) bits<name##_bits>();
 #define EACH_WAITS(name) waits<name##_waits>();
+    stage("types");
     if (few) {
         MOVES(int)
         REDUCTIONS(float)
@@ -553,9 +564,13 @@ int main(int argc, char **argv)
         INTEGERS(EACH_BITS)
         WORDS(EACH_WAITS)
     }
+    stage("launches");
     launches();
+    stage("modules");
     modules(argv[0]);
+    stage("graphs");
     graphs(replays);
+    stage("end");
     printf("stream: PE %d of %d: %d passed, %d failed\n", me, n, right, wrong);
     shmem_barrier_all();
     shmem_finalize();
