@@ -1,0 +1,104 @@
+package spec
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// later are the names of NVSHMEM's that the table does not have, with the reason.
+var later = map[string]string{
+	`shmemx_(\w+_i|i)(put|get)(8|16|32|64|128)?_on_stream`: "strided copies",
+	`shmemx_\w+_reducescatter_on_stream`:                   "neither the host nor kernels have a reduce-scatter",
+	`shmemx_flush_on_stream`:                               "orders what no call of the table leaves out of order",
+}
+
+// TestExtensionsComplete: each name of the list is in the table, or there is a
+// reason; and the table has no other ones on a stream.
+func TestExtensionsComplete(t *testing.T) {
+	data, err := os.ReadFile("testdata/stream.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]bool{}
+	for _, name := range ExtensionNames() {
+		if have[name] {
+			t.Errorf("%s: two rows make this name", name)
+		}
+		have[name] = true
+	}
+	used, listed := map[string]int{}, map[string]bool{}
+	for line := range strings.Lines(string(data)) {
+		name, _, _ := strings.Cut(line, "\t")
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		listed[name] = true
+		reason := ""
+		for pattern := range later {
+			if regexp.MustCompile("^(" + pattern + ")$").MatchString(name) {
+				reason = pattern
+				used[pattern]++
+			}
+		}
+		if have[name] == (reason != "") {
+			t.Errorf("%s: is there: %v, and a pattern for what is not: %q", name, have[name], reason)
+		}
+	}
+	if len(listed) < 650 {
+		t.Errorf("read testdata/stream.tsv: %d names", len(listed))
+	}
+	for pattern := range later {
+		if used[pattern] == 0 {
+			t.Errorf("%q: no name is meant", pattern)
+		}
+	}
+	for name := range have {
+		if !listed[name] && strings.HasSuffix(name, onStream) {
+			t.Errorf("%s: is in no list", name)
+		}
+	}
+}
+
+// TestExtensionRows finds rows that a reader of the header could not use.
+func TestExtensionRows(t *testing.T) {
+	for i := range Extensions {
+		c := &Extensions[i]
+		switch {
+		case c.Since == "" || c.Doc == "" || c.Errors == "" || !strings.Contains(c.Front, "$call"):
+			t.Errorf("%s: Since, Doc, Errors and a Front that passes $call must be set", c.Name)
+		case (c.Variants&Nbi != 0) != (c.DocNbi != ""):
+			t.Errorf("%s: DocNbi and the variant Nbi belong together", c.Name)
+		case (c.Result != "") != (c.Returns != ""):
+			t.Errorf("%s: Returns says what Result means, and needs one", c.Name)
+		case c.Suffix == onStream && (c.Params[len(c.Params)-1] != stream || !strings.Contains(c.Front, "stream, $call")):
+			t.Errorf("%s: the stream is the last parameter, and is passed", c.Name)
+		}
+		for _, text := range []string{c.Doc, c.DocNbi, c.Returns, c.Errors, c.Order} {
+			if text != "" && !strings.HasSuffix(text, ".") {
+				t.Errorf("%s: not a sentence: %q", c.Name, text)
+			}
+		}
+		for _, p := range c.Params {
+			if p.Doc == "" && p.Role == Plain {
+				t.Errorf("%s: parameter %s has neither Role nor Doc", c.Name, p.Name)
+			}
+		}
+	}
+}
+
+// TestElements: a type's number says its width, and what its values are.
+func TestElements(t *testing.T) {
+	for _, c := range []struct {
+		of   Type
+		want string
+	}{
+		{tUChar, "1"}, {tShort, "2 | SHMEMI_SIGNED"}, {tSize, "8"}, {tFloat, "SHMEMI_F32"}, {tDouble, "SHMEMI_F64"},
+		{tStreamHalf, "SHMEMI_F16"}, {tStreamBFloat16, "SHMEMI_BF16"},
+	} {
+		if got := Element(c.of); got != c.want {
+			t.Errorf("Element(%s) = %s, want %s", c.of.Name, got, c.want)
+		}
+	}
+}
