@@ -64,4 +64,14 @@
 // messages without an answer, so that a PE that does not answer leaves room for
 // the others. Again says that the operation's PE has no credit, or the provider
 // no room; Full tells whether it was the endpoint.
+//
+// # GPU memory
+//
+// Where the fabric does not reach GPU memory, copy engines do, by the Memory that
+// Stage gets: a signal follows its bytes by the order of a stream, and quiet
+// answers when the stream has come so far. Larger puts are offered by a message
+// and read by the target, by way of chunks of pinned memory (stage.go, and
+// docs/decisions/0009). Heaps of other PEs that are mapped in the process are
+// written by copies between GPUs (Map). The loop never waits for a GPU, and C
+// leaves to Go what concerns one.
 package proxy

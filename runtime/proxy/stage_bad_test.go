@@ -33,12 +33,12 @@ func TestStageRefused(t *testing.T) {
 		regions int
 		text    string
 	}{
-		{"odd chunks", StageConfig{Chunk: messageSize + 1}, "", 9, "16 chunks of 4097 bytes are not possible (take 1 to 64, each a multiple of 4096)"},
+		{"odd chunks", StageConfig{Chunk: messageSize + 1}, "", 9, "8 chunks of 4097 bytes are not possible (take 1 to 64, each a multiple of 4096)"},
 		{"small chunks", StageConfig{Chunk: messageSize / 2}, "", 9, "not possible"},
 		{"many chunks", StageConfig{Chunks: maxChunks + 1}, "", 9, "not possible"},
 		{"fewer than no chunks", StageConfig{Chunks: -1}, "", 9, "not possible"},
-		{"no pinned memory", StageConfig{}, "Pin", 9, "stage GPU memory: pin 10485760 bytes: Pin fails"},
-		{"no region", StageConfig{}, "", 2, "stage GPU memory: register 10485760 bytes: Register fails"},
+		{"no pinned memory", StageConfig{}, "Pin", 9, "stage GPU memory: pin 18874368 bytes: Pin fails"},
+		{"no region", StageConfig{}, "", 2, "stage GPU memory: register 18874368 bytes: Register fails"},
 		{"not even closed", StageConfig{Chunks: -1}, "Close", 9, "Close fails"},
 	} {
 		c := newCard(t, new(gpus), nil, 4096)

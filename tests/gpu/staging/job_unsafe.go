@@ -226,7 +226,11 @@ func (j *job) open(number fabric.PE) (*pe, error) {
 		return nil, err
 	}
 	j.undo = append(j.undo, func() error { return j.dev.CloseStream(p.stream) })
-	prov, err := ofi.Open(fabric.Config{Provider: "tcp", Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv})
+	// What is tcp from libfabric 1.18 on is net before, and its tcp slower.
+	prov, err := ofi.Open(fabric.Config{Provider: "net", Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv})
+	if err != nil {
+		prov, err = ofi.Open(fabric.Config{Provider: "tcp", Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv})
+	}
 	if err != nil {
 		return nil, err
 	}

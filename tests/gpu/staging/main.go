@@ -1,9 +1,9 @@
 // Command staging proves, on a machine with a GPU, that the proxy moves GPU
 // memory where the fabric does not reach it. Two PEs in one process talk over
-// libfabric's tcp: bytes of each kind of memory to each kind of heap, atomic
-// operations, and a signal behind its bytes while a kernel that waits for it
-// fills the GPU; then heaps that are mapped, with no network between. It prints
-// figures beside those of main memory over the same network.
+// tcp: bytes of each kind of memory to each kind of heap, atomic operations, and
+// a signal behind its bytes while a kernel that waits for it fills the GPU; then
+// heaps that are mapped, with no network between. It prints figures beside those
+// of main memory over the same network.
 //
 // It needs the driver and libfabric. The exit status is 0 when all checks pass,
 // 1 when one does not, 2 where there is no GPU.
