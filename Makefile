@@ -257,6 +257,8 @@ $(GPU_COMMANDS:%=$(BUILD)/gpu/go/%): $(BUILD)/gpu/go/%: $(GO_SRC) $(wildcard tes
 gpu-bench: $(BUILD)/gpu/ring $(BUILD)/gpu/libringkernels.so $(BUILD)/gpu/probe gpu-test \
     $(BUILD)/gpu/proxy.test $(BUILD)/gpu/wait.test $(BUILD)/gpu/rings
 
+include bench/gpu/rules.mk
+
 # What the proxy itself costs: Go's benchmarks, and threads of the host through
 # the library.
 $(BUILD)/gpu/proxy.test: $(GO_SRC) $(wildcard queue/*.go queue/queuetest/*.go)

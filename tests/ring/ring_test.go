@@ -115,8 +115,16 @@ func TestSeededBugs(t *testing.T) {
 			continue
 		}
 		program := compile(t, "threads", append([]string{fmt.Sprintf("-DSEEDED_BUG=%d", bug)}, tsan...)...)
-		out, status := run(t, program, row.args)
-		if status == 0 || !strings.Contains(out, "ThreadSanitizer: data race") && !strings.Contains(out, "producer") {
+		// Which threads meet is the scheduler's choice: on a busy machine one run
+		// in many shows nothing.
+		var out string
+		var status int
+		reported := false
+		for runs := 0; runs < 5 && !reported; runs++ {
+			out, status = run(t, program, row.args)
+			reported = status != 0 && (strings.Contains(out, "ThreadSanitizer: data race") || strings.Contains(out, "producer"))
+		}
+		if !reported {
 			t.Errorf("%s: not reported, status %d\n%s", row.what, status, out)
 		}
 	}
