@@ -67,4 +67,7 @@ var programs = map[string]program{
 	},
 	// Threads of the host store to their neighbours' heaps themselves.
 	"rings": {hostOnly: true},
+	// The GPU that is played runs none of the library's kernels, so no PE may be
+	// elsewhere.
+	"stream": {only: []string{"gpu-node-3"}},
 }
