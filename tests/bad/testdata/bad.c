@@ -57,6 +57,52 @@ static void stream_without_gpu(void)
 {
     shmemx_barrier_all_on_stream(NULL);
 }
+static void stream_kernel(void)
+{
+    shmemx_sync_all_on_stream(NULL);
+}
+static void stream_wrong_pe(void)
+{
+    shmemx_long_put_on_stream(block, block, 1, n, NULL);
+}
+static void stream_private(void)
+{
+    static long here;
+    shmemx_long_get_on_stream(block, &here, 1, 0, NULL);
+}
+static void stream_past_end(void)
+{
+    shmemx_long_fcollect_on_stream(SHMEM_TEAM_WORLD, block, block, SIZE_MAX / 4, NULL);
+}
+static void stream_null_source(void)
+{
+    shmemx_putmem_signal_on_stream(block, NULL, 8, (uint64_t *)block, 1, SHMEM_SIGNAL_SET, 0, NULL);
+}
+static void stream_misaligned(void)
+{
+    shmemx_long_p_on_stream((long *)((char *)block + 4), 1, 0, NULL);
+}
+static void stream_operation(void)
+{
+    shmemx_signal_op_on_stream((uint64_t *)block, 1, 77, 0, NULL);
+}
+static void stream_comparison(void)
+{
+    shmemx_long_wait_until_on_stream(block, 42, 1, NULL);
+}
+static void stream_root(void)
+{
+    shmemx_long_broadcast_on_stream(SHMEM_TEAM_WORLD, block, block, 1, n, NULL);
+}
+static void stream_team(void)
+{
+    shmemx_long_sum_reduce_on_stream(4711, block, block, 1, NULL);
+}
+static void module_finalized(void)
+{
+    if (shmemx_cumodule_finalize((struct CUmod_st *)block) != 0)
+        printf("PE %d went on\n", me);
+}
 static void module_without_gpu(void)
 {
     if (shmemx_cumodule_init((struct CUmod_st *)block) != 0)
@@ -217,6 +263,17 @@ static const struct {
     {"amo_misaligned", amo_misaligned},
     {"signal_operation", signal_operation},
     {"stream_without_gpu", stream_without_gpu},
+    {"stream_kernel", stream_kernel},
+    {"stream_wrong_pe", stream_wrong_pe},
+    {"stream_private", stream_private},
+    {"stream_past_end", stream_past_end},
+    {"stream_null_source", stream_null_source},
+    {"stream_misaligned", stream_misaligned},
+    {"stream_operation", stream_operation},
+    {"stream_comparison", stream_comparison},
+    {"stream_root", stream_root},
+    {"stream_team", stream_team},
+    {"module_finalized", module_finalized},
     {"module_without_gpu", module_without_gpu},
     {"module_of_nothing", module_of_nothing},
     {"wait_comparison", wait_comparison},

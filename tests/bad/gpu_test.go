@@ -1,0 +1,36 @@
+package bad
+
+import (
+	"testing"
+
+	"libshmem/runtime/gpu/cuda/cudatest"
+	"libshmem/tests/need"
+)
+
+// onGPU are the rows of PEs with a GPU, which is played: it runs none of the
+// library's kernels.
+var onGPU = []row{
+	{what: "stream_kernel", status: aborted, say: []string{`PE \d: shmemx_sync_all_on_stream: load /\S+/libshmem_kernels.fatbin: .*\(see the cause\)`}},
+	{what: "stream_wrong_pe", status: aborted, say: []string{`PE \d: shmemx_long_put_on_stream: PE 2 does not exist, there are 2 \(use 0 to shmem_n_pes\(\) - 1\)`}},
+	{what: "stream_private", status: aborted, say: []string{`PE \d: shmemx_long_get_on_stream: source 0x\w+ with 8 bytes is not in the symmetric heap \(pass memory from shmem_malloc`}},
+	{what: "stream_past_end", status: aborted, say: []string{`PE \d: shmemx_long_fcollect_on_stream: dest 0x\w+ with \d+ bytes is not in the symmetric heap`}},
+	{what: "stream_null_source", status: aborted, say: []string{`PE \d: shmemx_putmem_signal_on_stream: the local source is NULL \(pass memory of this PE\)`}},
+	{what: "stream_misaligned", status: aborted, say: []string{`PE \d: shmemx_long_p_on_stream: dest 0x\w+ is not aligned to 8 bytes`}},
+	{what: "stream_operation", status: aborted, say: []string{`PE \d: shmemx_signal_op_on_stream: signal operation 77 does not exist \(use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD\)`}},
+	{what: "stream_comparison", status: aborted, say: []string{`PE \d: shmemx_long_wait_until_on_stream: comparison 42 does not exist`}},
+	{what: "stream_root", status: aborted, say: []string{`PE \d: shmemx_long_broadcast_on_stream: root PE 2 does not exist, there are 2`}},
+	{what: "stream_team", status: aborted, say: []string{`PE \d: shmemx_long_sum_reduce_on_stream: team 4711 does not exist \(pass SHMEM_TEAM_WORLD\)`}},
+	{what: "module_without_gpu", status: 0, say: []string{`PE \d: shmemx_cumodule_init: find variable shmemi_here on .*cuModuleGetGlobal.*\(compile the code with shmem/shmem.cuh, and use the library in it\)`, `PE 0 went on`}},
+	{what: "module_finalized", status: 0, say: []string{`PE \d: shmemx_cumodule_finalize: the code was not given the job \(pass what an init was called with\)`, `PE 1 went on`}},
+}
+
+func TestBadInputWithGPU(t *testing.T) {
+	build := need.Build(t)
+	program := compile(t, build, "bad")
+	t.Setenv("LD_LIBRARY_PATH", cudatest.Build(t))
+	t.Setenv("FAKE_CUDA", "works=1")
+	for _, r := range onGPU {
+		r.env = append(r.env, "SHMEM_HEAP=device")
+		t.Run(r.what, func(t *testing.T) { r.run(t, build, program, onNode) })
+	}
+}
