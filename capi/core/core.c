@@ -43,6 +43,46 @@ void shmemi_core_serve(struct shmemi_state *s, const struct shmemi_native *n,
     express = x;
 }
 
+static struct shmemi_core_gpu gpu;
+
+void shmemi_core_move_by(const struct shmemi_core_gpu *g)
+{
+    gpu = g ? *g : (struct shmemi_core_gpu){0};
+}
+
+/* Whatever the driver refuses is done once more by Go, which knows where copies
+ * have to be cut, and why one cannot be done. */
+static int gpu_work(void *to, const void *from, size_t n, bool wait)
+{
+    void *own;
+    if (gpu.push == NULL || gpu.push(gpu.context) != 0)
+        return SHMEMI_NOT_EXPRESS;
+    int code =
+        n == 0 ? 0 : gpu.copy((uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)from, n, gpu.stream);
+    if (code == 0 && wait)
+        code = gpu.wait(gpu.stream);
+    gpu.pop(&own);
+    return code == 0 ? SHMEMI_DONE : SHMEMI_NOT_EXPRESS;
+}
+
+static int gpu_move(void *to, const void *from, size_t n)
+{
+    int rc = gpu_work(to, from, n, true);
+    return rc == SHMEMI_NOT_EXPRESS ? shmemgoGPUMove(to, (void *)from, n) : rc;
+}
+
+static int gpu_start(void *to, const void *from, size_t n)
+{
+    int rc = gpu_work(to, from, n, false);
+    return rc == SHMEMI_NOT_EXPRESS ? shmemgoGPUMove(to, (void *)from, n) : rc;
+}
+
+static int gpu_settle(void)
+{
+    int rc = gpu_work(NULL, NULL, 0, true);
+    return rc == SHMEMI_NOT_EXPRESS ? shmemgoGPUSettle() : rc;
+}
+
 /* The counterpart of shmemi_wake in capi/front/wait.c, for this PE's page. */
 static void wake_sleepers(void)
 {
@@ -152,7 +192,9 @@ const struct shmemi_core *shmemi_core_table(void)
         .quiet = quiet,
         .poll = poll_network,
         .rings = (const void *(*)(void))shmemgoRings,
-        .gpu_move = (int (*)(void *, const void *, size_t))shmemgoGPUMove,
+        .gpu_move = gpu_move,
+        .gpu_start = gpu_start,
+        .gpu_settle = gpu_settle,
         .gpu_clear = shmemgoGPUClear,
         .gpu_amo = shmemgoGPUAMO,
         .gpu_holds = (int (*)(const void *))shmemgoGPUHolds,

@@ -28,6 +28,18 @@ struct shmemi_core_waker {
 /* Called with one of these by a producer of a ring. */
 void shmemi_core_rouse(void *waker);
 
+/* Copies by the driver, without a crossing into Go. */
+struct shmemi_core_gpu {
+    void *context, *stream;
+    int (*push)(void *context);
+    int (*pop)(void **context);
+    int (*copy)(uint64_t to, uint64_t from, size_t n, void *stream);
+    int (*wait)(void *stream);
+};
+
+/* From now on by this one, or by none: NULL. */
+void shmemi_core_move_by(const struct shmemi_core_gpu *gpu);
+
 void shmemi_core_set_abort(void (*abort_)(const char *call, const char *remedy, const char *cause,
                                           ...));
 

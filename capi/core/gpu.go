@@ -8,6 +8,7 @@ import "C"
 import (
 	"unsafe"
 
+	"libshmem/runtime/pe"
 	"libshmem/runtime/proxy"
 )
 
@@ -23,6 +24,22 @@ func answer(err error) C.int {
 //export shmemgoGPUMove
 func shmemgoGPUMove(to, from unsafe.Pointer, n C.size_t) C.int {
 	return answer(job.Move(to, from, uint64(n)))
+}
+
+//export shmemgoGPUSettle
+func shmemgoGPUSettle() C.int { return answer(job.Settle()) }
+
+// moveBy lets C copy where this PE has a GPU.
+func moveBy(j *pe.Job) {
+	n, stream := j.Mover()
+	if n.Copy == nil {
+		C.shmemi_core_move_by(nil)
+		return
+	}
+	C.shmemi_core_move_by(&C.struct_shmemi_core_gpu{
+		context: n.Context, stream: stream,
+		push: (*[0]byte)(n.Push), pop: (*[0]byte)(n.Pop), copy: (*[0]byte)(n.Copy), wait: (*[0]byte)(n.Wait),
+	})
 }
 
 //export shmemgoGPUClear

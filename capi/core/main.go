@@ -99,6 +99,7 @@ func fatal(err error) {
 //export shmemgoFinalize
 func shmemgoFinalize() {
 	C.shmemi_core_serve(state, nil, nil)
+	C.shmemi_core_move_by(nil)
 	if err := job.Close(); err != nil {
 		fmt.Fprintf(os.Stderr, "shmem: PE %d: finalize: %v\n", job.Me, err)
 	}

@@ -42,6 +42,7 @@ func fill(s *C.struct_shmemi_state, j *pe.Job) {
 	if j.HasGPU() {
 		s.gpu = 1
 		s.mapped_base = bases(j, peers, j.Mapped)
+		moveBy(j)
 	}
 	if j.HasGPU() && !j.Config.DisableP2P {
 		s.p2p = 1

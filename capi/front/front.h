@@ -306,14 +306,16 @@ SHMEMI_INLINE bool shmemi_marked(const uint32_t *mark)
 SHMEMI_INLINE void shmemi_fence(const char *call)
 {
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    if (SHMEMI_UNLIKELY(shmemi_marked(&shmemi_state.net_unfenced) || shmemi_state.n_pes == 0))
+    if (SHMEMI_UNLIKELY(shmemi_marked(&shmemi_state.net_unfenced) ||
+                        shmemi_marked(&shmemi_state.gpu_moving) || shmemi_state.n_pes == 0))
         shmemi_fence_slow(call);
 }
 
 SHMEMI_INLINE void shmemi_quiet(const char *call)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (SHMEMI_UNLIKELY(shmemi_marked(&shmemi_state.net_dirty) || shmemi_state.n_pes == 0))
+    if (SHMEMI_UNLIKELY(shmemi_marked(&shmemi_state.net_dirty) ||
+                        shmemi_marked(&shmemi_state.gpu_moving) || shmemi_state.n_pes == 0))
         shmemi_quiet_slow(call);
 }
 

@@ -29,6 +29,28 @@ void shmemi_move_gpu(void *to, const void *from, size_t n, const char *call)
         memmove(to, from, n);
 }
 
+void shmemi_move_nbi_gpu(void *to, const void *from, size_t n, const char *call)
+{
+    if (n == 0)
+        return;
+    if (!touches_gpu(to) && !touches_gpu(from)) {
+        memmove(to, from, n);
+        return;
+    }
+    done(shmemi_state.core->gpu_start(to, from, n), call);
+    /* Last: a quiet of another thread that clears the mark before this may have
+     * begun to wait before the copy was there. */
+    __atomic_store_n(&shmemi_state.gpu_moving, 1, __ATOMIC_RELAXED);
+}
+
+void shmemi_settle(const char *call)
+{
+    if (!shmemi_marked(&shmemi_state.gpu_moving))
+        return;
+    __atomic_store_n(&shmemi_state.gpu_moving, 0, __ATOMIC_RELAXED);
+    done(shmemi_state.core->gpu_settle(), call);
+}
+
 void shmemi_clear(void *at, size_t n, const char *call)
 {
     if (shmemi_heap_on_gpu())

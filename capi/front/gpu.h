@@ -23,6 +23,19 @@ SHMEMI_INLINE void shmemi_move(void *to, const void *from, size_t n, const char 
         memmove(to, from, n);
 }
 
+/* Begins to; shmemi_settle waits for all that was begun. */
+void shmemi_move_nbi_gpu(void *to, const void *from, size_t n, const char *call);
+
+SHMEMI_INLINE void shmemi_move_nbi(void *to, const void *from, size_t n, const char *call)
+{
+    if (SHMEMI_UNLIKELY(shmemi_state.gpu))
+        shmemi_move_nbi_gpu(to, from, n, call);
+    else
+        memmove(to, from, n);
+}
+
+void shmemi_settle(const char *call);
+
 /* Zeroes n bytes of this PE's heap. */
 void shmemi_clear(void *at, size_t n, const char *call);
 

@@ -257,7 +257,10 @@ static void put(void *dest, const void *source, size_t n, int pe, bool nbi, cons
     int64_t offset = offset_of(dest, n, pe, call);
     need_local(source, n, "source", call);
     char *base = shmemi_reachable(pe);
-    if (base) {
+    if (base && nbi) {
+        shmemi_move_nbi(base + offset, source, n, call);
+        shmemi_notify(pe);
+    } else if (base) {
         shmemi_move(base + offset, source, n, call);
         shmemi_notify(pe);
     } else {
@@ -270,7 +273,9 @@ static void get(void *dest, const void *source, size_t n, int pe, bool nbi, cons
     int64_t offset = offset_of(source, n, pe, call);
     need_local(dest, n, "dest", call);
     const char *base = shmemi_reachable(pe);
-    if (base)
+    if (base && nbi)
+        shmemi_move_nbi(dest, base + offset, n, call);
+    else if (base)
         shmemi_move(dest, base + offset, n, call);
     else
         shmemi_net_get(pe, offset, dest, n, nbi, call);
@@ -363,6 +368,10 @@ void shmemi_fence_slow(const char *call)
 {
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
+    /* Copies and the stores of this processor know no order among each other. */
+    shmemi_settle(call);
+    if (!shmemi_marked(&shmemi_state.net_unfenced))
+        return;
     lock();
     int rc = shmemi_state.core->fence();
     __atomic_store_n(&shmemi_state.net_unfenced, 0, __ATOMIC_RELAXED);
@@ -375,6 +384,9 @@ void shmemi_quiet_slow(const char *call)
 {
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
+    shmemi_settle(call);
+    if (!shmemi_marked(&shmemi_state.net_dirty))
+        return;
     int rc;
     uint64_t ticket = 0;
     struct posting p = {shmemi_state.my_pe, "for the operations of"};

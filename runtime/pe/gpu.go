@@ -113,7 +113,9 @@ func (j *Job) openGPU(listener *devmem.Listener, cards []card) error {
 		}
 	}
 	if len(main) > 0 {
-		g.pinned, err = devmem.Pin(g.dev, main, plan.Heap)
+		if g.pinned, err = devmem.Pin(g.dev, main, plan.Heap); err == nil {
+			g.pinned.Ahead(j.segment.Commit)
+		}
 	}
 	return err
 }
@@ -212,6 +214,18 @@ func (j *Job) Move(to, from unsafe.Pointer, n uint64) error {
 		return err
 	}
 	return g.dev.SyncStream(g.moves)
+}
+
+// Settle waits for the copies that callers in C have begun.
+func (j *Job) Settle() error { return j.gpu.dev.SyncStream(j.gpu.moves) }
+
+// Mover is what callers in C copy with: the driver and the stream of Move. It is
+// empty without a GPU.
+func (j *Job) Mover() (cuda.Native, unsafe.Pointer) {
+	if j.gpu == nil {
+		return cuda.Native{}, nil
+	}
+	return j.gpu.dev.Native(), *(*unsafe.Pointer)(unsafe.Pointer(&j.gpu.moves))
 }
 
 // Clear zeroes GPU memory.
