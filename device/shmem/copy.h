@@ -126,18 +126,34 @@ SHMEMI_D void shmemi_copy_wide(char *to, const char *from, uint64_t n)
     }
 }
 
-/*
- * Copies, each thread of the scope its part; FAR when the source is a peer's.
- * The threads do not meet.
- */
+/* Each thread of the scope copies its part. The threads do not meet. */
 template <class SCOPE, int FAR>
-SHMEMI_D void shmemi_copy(void *to, const void *from, uint64_t bytes)
+SHMEMI_D void shmemi_copy_part(void *to, const void *from, uint64_t bytes)
 {
     if ((((uint64_t)(uintptr_t)to | (uint64_t)(uintptr_t)from | bytes) & 15) == 0)
         shmemi_copy_wide<SCOPE, FAR>((char *)to, (const char *)from, bytes / 16);
     else
         shmemi_copy_ragged<FAR>((char *)to, (const char *)from, bytes, SCOPE::rank(),
                                 SCOPE::size());
+}
+
+template <class SCOPE, int FAR>
+SHMEMI_COLD void shmemi_copy_call(void *to, const void *from, uint64_t bytes)
+{
+    shmemi_copy_part<SCOPE, FAR>(to, from, bytes);
+}
+
+/*
+ * Copies; FAR when the source is a peer's. A block's copy of a few KiB is over so
+ * soon that a call would count; others' are out of line, to keep kernels small.
+ */
+template <class SCOPE, int FAR>
+SHMEMI_D void shmemi_copy(void *to, const void *from, uint64_t bytes)
+{
+    if (SCOPE::inlined)
+        shmemi_copy_part<SCOPE, FAR>(to, from, bytes);
+    else
+        shmemi_copy_call<SCOPE, FAR>(to, from, bytes);
 }
 
 #endif

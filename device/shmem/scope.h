@@ -21,7 +21,7 @@ SHMEMI_D uint32_t shmemi_threads_of_block(void)
 }
 
 struct shmemi_by_thread {
-    static constexpr int alone = 1;
+    static constexpr int inlined = 0;    /* whether copies are */
     static constexpr uint32_t batch = 8; /* 16-byte loads of a copy that are under way at once */
     SHMEMI_D uint32_t rank()
     {
@@ -38,7 +38,7 @@ struct shmemi_by_thread {
 };
 
 struct shmemi_by_warp {
-    static constexpr int alone = 0;
+    static constexpr int inlined = 0;
     static constexpr uint32_t batch = 8;
     SHMEMI_D uint32_t rank()
     {
@@ -57,7 +57,7 @@ struct shmemi_by_warp {
 };
 
 struct shmemi_by_block {
-    static constexpr int alone = 0;
+    static constexpr int inlined = 1;
     static constexpr uint32_t batch = 4;
     SHMEMI_D uint32_t rank()
     {

@@ -9,6 +9,7 @@
 // PTX let BULK = st.v2.u64
 // PTX let LOOK = ld.acquire.sys.global
 // PTX let RAGGED = call.shmemi_copy_ragged
+// PTX let COPY = call.shmemi_copy_call
 
 // Where a PE has no address here, its operation is handed to one of these. Each
 // kernel below has both ways; a rule that leaves them out is about stores and
@@ -76,16 +77,16 @@ extern "C" __global__ void g(const short *source, short *out)
 }
 
 // Bulk stores are weak; no fence is the put's own.
-// PTX: 16 BULK
+// PTX: 8 BULK
 // PTX: none FENCE | st.relaxed | st.release | atom | red
 // PTX: none ld.relaxed | ld.acquire
 // PTX: one RAGGED
 // PTX: one RING
 // PTX: none BULK from RAGGED
-extern "C" __global__ void put(char *dest, const char *source, size_t n)
+extern "C" __global__ void put_block(char *dest, const char *source, size_t n)
 {
     DIRECT();
-    shmem_putmem_nbi(dest, source, n, 1);
+    shmemx_putmem_nbi_block(dest, source, n, 1);
 }
 
 // Bulk loads from a peer are strong.
@@ -104,8 +105,10 @@ extern "C" __global__ void get_block(char *dest, const char *source, size_t n)
 // The signal is one release after the data, of the whole system's scope.
 // PTX: one st.release.sys.global.u64
 // PTX: one red.release.sys.global.add.u64
+// PTX: one COPY
 // PTX: none FENCE | st.relaxed | atom
-// PTX: none BULK | RAGGED from st.release | red
+// PTX: none COPY from st.release | red
+// PTX: every st.release | red after COPY
 extern "C" __global__ void put_signal(char *dest, const char *source, size_t n, uint64_t *signal,
                                       int op)
 {
