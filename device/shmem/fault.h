@@ -14,7 +14,7 @@
 /*
  * The first thread that comes fills the report in; ready is stored last. The
  * others wait for it before they trap, since the first trap ends them all. call
- * is the public name's number (SHMEMI_CALL in docs/device-coverage.md).
+ * is the public name's number, a hash of it (capi/spec).
  */
 __attribute__((noreturn)) SHMEMI_COLD void shmemi_fault(const struct shmemi_device_image *image,
                                                         uint32_t fault, uint32_t call, int pe,

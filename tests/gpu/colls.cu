@@ -59,7 +59,7 @@ TEST_fcollect(CALL) TEST_alltoall(CALL) TEST_sum_reduce(CALL) TEST_prod_reduce(C
                     KERNEL
     move_all(int id, char *dest, char *source, size_t room, int pes, int *bad)
 {
-#pragma unroll 1
+    ONE_BY_ONE
     for (int i = 0; i < CALLS; i++) {
         char *d = dest + (size_t)i * room;
         const char *s = source + (size_t)i * room;
@@ -92,7 +92,7 @@ TEST_fcollect(CALL) TEST_alltoall(CALL) TEST_sum_reduce(CALL) TEST_prod_reduce(C
 /* The last of them in place. */
 KERNEL reduce_all(int id, char *dest, char *source, size_t room, int *bad)
 {
-#pragma unroll 1
+    ONE_BY_ONE
     for (int i = 0; i < CALLS; i++) {
         char *d = dest + (size_t)i * room;
         const char *s = i == 2 ? d : source + (size_t)i * room;
@@ -118,7 +118,7 @@ KERNEL reduce_all(int id, char *dest, char *source, size_t room, int *bad)
  */
 KERNEL meet_all(int id, bool completes, long *slots, int me, int pes, int *bad)
 {
-#pragma unroll 1
+    ONE_BY_ONE
     for (long round = 1; round <= ROUNDS; round++) {
         if (threadIdx.x == 0) {
             for (int pe = 0; pe < pes; pe++)

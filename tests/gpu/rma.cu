@@ -74,7 +74,7 @@ TEST_put(CALL) TEST_get(CALL)
                 KERNEL
     put_all(int id, size_t bytes, int places, char *dest, const char *source, int pe)
 {
-#pragma unroll 1
+    ONE_BY_ONE
     for (int i = 0; i < places; i++) {
         place p = place_of(i, bytes);
         switch (id) {
@@ -94,7 +94,7 @@ TEST_put(CALL) TEST_get(CALL)
 
 KERNEL get_all(int id, size_t bytes, int places, char *dest, const char *source, int pe)
 {
-#pragma unroll 1
+    ONE_BY_ONE
     for (int i = 0; i < places; i++) {
         place p = place_of(i, bytes);
         switch (id) {
@@ -113,7 +113,7 @@ KERNEL get_all(int id, size_t bytes, int places, char *dest, const char *source,
 KERNEL signal_all(int id, size_t bytes, int places, char *dest, const char *source,
                   uint64_t *signals, int pe, int from, int *bad)
 {
-#pragma unroll 1
+    ONE_BY_ONE
     for (int i = 0; i < places; i++) {
         place p = place_of(i, bytes);
         int op = i % 2 ? SHMEM_SIGNAL_ADD : SHMEM_SIGNAL_SET;
@@ -144,7 +144,7 @@ KERNEL signal_all(int id, size_t bytes, int places, char *dest, const char *sour
 
 KERNEL elements(int id, char *dest, const char *source, int pe)
 {
-#pragma unroll 1
+    ONE_BY_ONE
     for (int i = 0; i < ELEMENTS; i++) {
         switch (id) {
 #define CASE(name, T, bytes, scope)                                                                \
@@ -206,7 +206,7 @@ struct bench {
 void look(bench *b, const char *at, const row &r, int places, int pe)
 {
     copy_memory(b->have.data(), at, ALL);
-#pragma unroll 1
+    ONE_BY_ONE
     for (int i = 0; i < places; i++) {
         place p = place_of(i, r.bytes);
         size_t n = p.n * r.bytes, begin = (size_t)i * ROOM, bad = 0;

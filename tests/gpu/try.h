@@ -50,6 +50,13 @@ namespace kernels
     } while (0)
 #endif
 
+/* Before a loop around many calls: unrolled, it took the compiler many minutes. */
+#ifdef __CUDA_ARCH__
+#define ONE_BY_ONE _Pragma("unroll 1")
+#else
+#define ONE_BY_ONE
+#endif
+
 #include "zz_functions.h"
 
 #include <string>

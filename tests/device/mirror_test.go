@@ -1,0 +1,60 @@
+package device
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"libshmem/queue"
+)
+
+// mirrorSource has what is written down twice: the numbers of atomic operations,
+// which libshmem.so's own header has too, and the size of the work memory.
+const mirrorSource = `#include "state.h"
+#include <shmem/work.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SAME(name) _Static_assert((int)SHMEMI_KIND_##name == (int)SHMEMI_AMO_##name, #name)
+SAME(SET);
+SAME(ADD);
+SAME(AND);
+SAME(OR);
+SAME(XOR);
+SAME(SWAP);
+SAME(CSWAP);
+SAME(FETCH);
+SAME(FETCH_ADD);
+SAME(FETCH_AND);
+SAME(FETCH_OR);
+SAME(FETCH_XOR);
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        printf("%llu\n", (unsigned long long)shmemi_work_size(strtoull(argv[i], NULL, 10)));
+    return 0;
+}
+`
+
+func TestMirrors(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "mirror")
+	cmd := exec.Command(compiler("CC", "gcc"), "-std=gnu11", "-Wall", "-Wextra", "-Werror",
+		"-I../../device", "-I../../include", "-I../../capi/abi", "-x", "c", "-o", program, "-")
+	cmd.Stdin = strings.NewReader(mirrorSource)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var args []string
+	want := ""
+	for _, pes := range []int{1, 2, 3, 8, 32, 33, 64, 100, 1000, 1 << 14, 1 << 20} {
+		args = append(args, fmt.Sprint(pes))
+		want += fmt.Sprintln(queue.WorkSize(pes))
+	}
+	out, err := exec.Command(program, args...).CombinedOutput()
+	if err != nil || string(out) != want {
+		t.Errorf("sizes for %s PEs: %v\n%swant\n%s", strings.Join(args, ", "), err, out, want)
+	}
+}
