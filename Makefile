@@ -237,7 +237,7 @@ GPU_COPIES   := $(addprefix $(BUILD)/gpu/,bin/shmemrun bin/shmem-info lib/libshm
 
 gpu-test: $(GPU_COPIES) $(BUILD)/gpu/lib/libshmem_kernels.fatbin $(BUILD)/gpu/cuda/module.fatbin $(GPU_PROGRAMS:%=$(BUILD)/gpu/cuda/%) $(GPU_COMMANDS:%=$(BUILD)/gpu/go/%)
 
-$(BUILD)/gpu/cuda/%: tests/gpu/%.cu $(DEVICE_HEADERS) $(HEADERS) $(BUILD)/lib/libshmem.so Makefile
+$(BUILD)/gpu/cuda/%: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(DEVICE_HEADERS) $(HEADERS) $(BUILD)/lib/libshmem.so Makefile
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -cudart static -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH) \
 	    -gencode arch=compute_$(GPU_ARCH),code=compute_$(GPU_ARCH) -o $@ $< \

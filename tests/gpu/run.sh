@@ -98,11 +98,23 @@ kernels colls 300 "$base/cuda/colls"
 
 # What the host has streams do. PEs that share a GPU take turns of some ms there,
 # and so do the waits of one for the other: fewer types and replays.
-checks stream/direct 300 "$run" -n 2 --timeout 300 "$base/cuda/stream" 10000
-checks stream/shared 300 "$run" -n 2 --timeout 300 -x CUDA_VISIBLE_DEVICES=0 "$base/cuda/stream" 300 few
-checks stream/ring 300 "$run" -n 2 --timeout 300 -x SHMEM_DISABLE_P2P=1 "$base/cuda/stream" 1000 few
-checks stream/hosts 300 "$run" -n 2 --hosts 2 --timeout 300 -x SHMEM_PROVIDER=tcp "$base/cuda/stream" 1000 few
-
+on_streams() {
+    local way=$1
+    shift
+    # shellcheck disable=SC2086 # a word, or none
+    checks "stream/types/$way" 300 "$run" -n 2 --timeout 300 "$@" "$base/cuda/stream" $few
+    checks "stream/graph/$way" 300 "$run" -n 2 --timeout 300 "$@" "$base/cuda/graph" "$replays"
+    checks "stream/launch/$way" 60 "$run" -n 2 --timeout 60 "$@" "$base/cuda/launch"
+}
+few='' replays=10000
+on_streams direct
+few='few'
+on_streams pinned -x SHMEM_HEAP=pinned
+replays=1000
+on_streams ring -x SHMEM_DISABLE_P2P=1
+on_streams hosts --hosts 2 -x SHMEM_PROVIDER=tcp
+replays=300
+on_streams shared -x CUDA_VISIBLE_DEVICES=0
 checks stream/c 60 "$run" -n 3 --timeout 60 -x SHMEM_HEAP=device "$base/tests/stream"
 
 # Which calls go on beside kernels that fill the GPU; docs/gpu-host-calls.md has it.

@@ -1,58 +1,16 @@
 /*
  * stream.cu: what the host has streams do: each function in each type against
- * what a CPU computes, and then a graph of them that is replayed.
+ * what a CPU computes.
  *
- * shmemrun -n N stream [replays [types]]
+ * shmemrun -n N stream [few]
  */
-#include <shmem/shmem.cuh>
+#include "stream.h"
 
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
-#include <string>
-#include <vector>
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t e_ = (call);                                                                   \
-        if (e_ != cudaSuccess) {                                                                   \
-            fprintf(stderr, "stream: %s: %s\n", #call, cudaGetErrorString(e_));                    \
-            shmem_global_exit(1);                                                                  \
-        }                                                                                          \
-    } while (0)
 
 namespace
 {
-
-int me, n, wrong, right;
-cudaStream_t stream;
-
-void expect(const std::string &what, bool good)
-{
-    if (good) {
-        right++;
-    } else if (wrong++ < 20) {
-        printf("stream: PE %d: %s\n", me, what.c_str());
-    }
-}
-
-/* Where the time goes, and in what a program hangs that is ended. */
-void stage(const char *name)
-{
-    static const auto begin = std::chrono::steady_clock::now();
-    std::chrono::duration<double> s = std::chrono::steady_clock::now() - begin;
-    if (me == 0)
-        fprintf(stderr, "stream: %s after %.1f s\n", name, s.count());
-}
-
-void done()
-{
-    CHECK(cudaStreamSynchronize(stream));
-}
 
 constexpr size_t most = 300000; /* elements: of every type enough for all ways of a reduction */
 
@@ -66,15 +24,6 @@ struct room {
 template <class T> T value(int pe, size_t i)
 {
     return (T)(float)(1 + (pe + i) % 3);
-}
-
-template <class T> std::vector<T> have(const void *at, size_t count)
-{
-    std::vector<T> v(count);
-    done();
-    CHECK(cudaMemcpyAsync(v.data(), at, count * sizeof(T), cudaMemcpyDefault, stream));
-    done();
-    return v;
 }
 
 template <class T> void fill(void *at, const std::vector<T> &v)
@@ -370,175 +319,11 @@ template <class C> void waits()
     shmemx_barrier_all_on_stream(stream);
 }
 
-/* ---------------------------------------------------------------- graphs */
-
-struct board {
-    uint64_t replay, bad;
-    uint64_t signal;
-    float one, sum;
-    int mark, got;
-};
-
-__global__ void graph_begin(board *b, float *many, int count, int me)
-{
-    int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    float now = (float)(b->replay % 1000);
-    for (; i < count; i += (int)(gridDim.x * blockDim.x))
-        many[i] = now + (float)(i % 7) + (float)me;
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-        b->one = now + (float)me;
-        b->mark = (int)b->replay;
-    }
-}
-
-/* Compares what came with what all PEs had in this replay. */
-__global__ void graph_end(board *b, const float *sums, int count, int me, int n)
-{
-    __shared__ unsigned int bad;
-    if (threadIdx.x == 0)
-        bad = 0;
-    __syncthreads();
-    float now = (float)(b->replay % 1000), pes = (float)(n * (n - 1) / 2);
-    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
-        if (sums[i] != (float)n * (now + (float)(i % 7)) + pes)
-            atomicAdd(&bad, 1u);
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        if (b->sum != (float)n * now + pes)
-            bad++;
-        if (b->got != (int)b->replay)
-            bad++;
-        if (b->signal < b->replay + 1)
-            bad++;
-        b->bad += bad;
-        b->replay++;
-    }
-}
-
-void graphs(long replays)
-{
-    const int next = (me + 1) % n, count = 100003;
-    board *b = (board *)shmem_calloc(1, sizeof(board));
-    float *many = (float *)shmem_calloc(count, sizeof(float));
-    float *sums = (float *)shmem_calloc(count, sizeof(float));
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
-    shmem_barrier_all();
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    graph_begin<<<16, 256, 0, stream>>>(b, many, count, me);
-    shmemx_float_sum_reduce_on_stream(SHMEM_TEAM_WORLD, &b->sum, &b->one, 1, stream);
-    shmemx_float_sum_reduce_on_stream(SHMEM_TEAM_WORLD, sums, many, count, stream);
-    shmemx_int_put_on_stream(&b->got, &b->mark, 1, next, stream);
-    shmemx_quiet_on_stream(stream);
-    shmemx_signal_op_on_stream(&b->signal, 1, SHMEM_SIGNAL_ADD, next, stream);
-    shmemx_signal_wait_until_on_stream(&b->signal, SHMEM_CMP_GE, 1, stream);
-    shmemx_barrier_all_on_stream(stream);
-    graph_end<<<1, 512, 0, stream>>>(b, sums, count, me, n);
-    shmemx_sync_all_on_stream(stream);
-    CHECK(cudaStreamEndCapture(stream, &graph));
-    CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    cudaEvent_t begin, end;
-    CHECK(cudaEventCreate(&begin));
-    CHECK(cudaEventCreate(&end));
-    CHECK(cudaEventRecord(begin, stream));
-    for (long i = 0; i < replays; i++)
-        CHECK(cudaGraphLaunch(exec, stream));
-    CHECK(cudaEventRecord(end, stream));
-    done();
-    float ms = 0;
-    CHECK(cudaEventElapsedTime(&ms, begin, end));
-    board got = have<board>(b, 1)[0];
-    expect("replays that were counted", got.replay == (uint64_t)replays);
-    expect("wrong values in replays: " + std::to_string(got.bad), got.bad == 0);
-    expect("signals of replays: " + std::to_string(got.signal), got.signal == (uint64_t)replays);
-    if (me == 0)
-        printf("stream: a replay of the graph takes %.1f us\n", ms * 1e3 / (double)replays);
-    CHECK(cudaGraphExecDestroy(exec));
-    CHECK(cudaGraphDestroy(graph));
-    shmem_barrier_all();
-    shmem_free(sums);
-    shmem_free(many);
-    shmem_free(b);
-}
-
-/* ------------------------------------------- launches, and code loaded late */
-
-/* Every block waits for every other, which only works when all run. */
-__global__ void meet(unsigned int *arrived, int *to, int next)
-{
-    if (threadIdx.x == 0) {
-        atomicAdd(arrived, 1u);
-        while (*(volatile unsigned int *)arrived < gridDim.x)
-            ;
-        if (blockIdx.x == 0) {
-            shmem_int_p(to, (int)gridDim.x, next);
-            shmem_quiet();
-        }
-    }
-}
-
-void launches()
-{
-    unsigned int *arrived;
-    int most_blocks = 0, *to = (int *)r.dest, next = (me + 1) % n;
-    void *args[] = {&arrived, &to, &next};
-    CHECK(cudaMalloc((void **)&arrived, sizeof *arrived));
-    CHECK(cudaMemset(arrived, 0, sizeof *arrived));
-    shmem_barrier_all();
-    expect("how many blocks fit", shmemx_collective_launch_query_gridsize(
-                                      (const void *)meet, dim3(64), args, 0, &most_blocks) == 0 &&
-                                      most_blocks > 0);
-    expect("a launch of too many blocks is refused",
-           shmemx_collective_launch((const void *)meet, dim3((unsigned)most_blocks + 1), dim3(64),
-                                    args, 0, stream) != 0);
-    expect("a launch of as many as fit", shmemx_collective_launch((const void *)meet, dim3(0, 0, 0),
-                                                                  dim3(64), args, 0, stream) == 0);
-    done();
-    shmem_barrier_all();
-    expect("all blocks met", have<int>(to, 1)[0] == most_blocks);
-    CHECK(cudaFree(arrived));
-    shmem_barrier_all();
-}
-
-void modules(const char *program)
-{
-    std::string file = program;
-    file = file.substr(0, file.rfind('/') + 1) + "module.fatbin";
-    int *to = (int *)r.dest;
-    void *args[] = {&to};
-    cudaLibrary_t library;
-    cudaKernel_t kernel;
-    CHECK(
-        cudaLibraryLoadFromFile(&library, file.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0));
-    CHECK(cudaLibraryGetKernel(&kernel, library, "shift"));
-    CHECK(cudaMemset(to, 0, sizeof *to));
-    shmem_barrier_all();
-    expect("a library's init", shmemx_culibrary_init((struct CUlib_st *)library) == 0);
-    CHECK(cudaLaunchKernel((const void *)kernel, dim3(1), dim3(1), args, 0, stream));
-    done();
-    shmem_barrier_all();
-    expect("a library's kernel", have<int>(to, 1)[0] == (me + n - 1) % n + 1);
-    expect("a library's end", shmemx_culibrary_finalize((struct CUlib_st *)library) == 0);
-    expect("a second end is refused", shmemx_culibrary_finalize((struct CUlib_st *)library) != 0);
-    CHECK(cudaLibraryUnload(library));
-    shmem_barrier_all();
-}
-
 } // namespace
 
 int main(int argc, char **argv)
 {
-    long replays = argc > 1 ? atol(argv[1]) : 10000;
-    bool few = argc > 2 && strcmp(argv[2], "few") == 0;
-    int gpus = 0;
-    const char *pe = getenv("SHMEM_LAUNCHER_PE");
-    CHECK(cudaGetDeviceCount(&gpus));
-    CHECK(cudaSetDevice((pe != nullptr ? atoi(pe) : 0) % gpus));
-    CHECK(cudaFree(nullptr));
-    shmem_init();
-    me = shmem_my_pe();
-    n = shmem_n_pes();
-    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    begin();
     r.source = (char *)shmem_calloc(most + 1, sizeof(double));
     r.dest = (char *)shmem_calloc(most + 1, sizeof(double));
     r.signal = (uint64_t *)shmem_calloc(1, sizeof(uint64_t));
@@ -550,8 +335,7 @@ int main(int argc, char **argv)
 #define REDUCTIONS(name) reductions<name##_reductions>();
 #define EACH_BITS(name) bits<name##_bits>();
 #define EACH_WAITS(name) waits<name##_waits>();
-    stage("types");
-    if (few) {
+    if (argc > 1 && strcmp(argv[1], "few") == 0) {
         MOVES(int)
         REDUCTIONS(float)
         REDUCTIONS(half)
@@ -564,15 +348,5 @@ int main(int argc, char **argv)
         INTEGERS(EACH_BITS)
         WORDS(EACH_WAITS)
     }
-    stage("launches");
-    launches();
-    stage("modules");
-    modules(argv[0]);
-    stage("graphs");
-    graphs(replays);
-    stage("end");
-    printf("stream: PE %d of %d: %d passed, %d failed\n", me, n, right, wrong);
-    shmem_barrier_all();
-    shmem_finalize();
-    return wrong != 0;
+    return end();
 }
