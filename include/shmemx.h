@@ -47,7 +47,7 @@ extern "C" {
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 void shmemx_float_put_on_stream(float *dest, const float *source, size_t nelems, int pe, struct CUstream_st *stream);
 void shmemx_double_put_on_stream(double *dest, const double *source, size_t nelems, int pe, struct CUstream_st *stream);
@@ -131,7 +131,7 @@ void shmemx_putmem_nbi_on_stream(void *dest, const void *source, size_t nelems, 
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 void shmemx_float_get_on_stream(float *dest, const float *source, size_t nelems, int pe, struct CUstream_st *stream);
 void shmemx_double_get_on_stream(double *dest, const double *source, size_t nelems, int pe, struct CUstream_st *stream);
@@ -213,7 +213,7 @@ void shmemx_getmem_nbi_on_stream(void *dest, const void *source, size_t nelems, 
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 void shmemx_float_p_on_stream(float *dest, float value, int pe, struct CUstream_st *stream);
 void shmemx_double_p_on_stream(double *dest, double value, int pe, struct CUstream_st *stream);
@@ -257,7 +257,7 @@ void shmemx_bfloat16_p_on_stream(struct __nv_bfloat16 *dest, struct __nv_bfloat1
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 float shmemx_float_g_on_stream(const float *source, int pe, struct CUstream_st *stream);
 double shmemx_double_g_on_stream(const double *source, int pe, struct CUstream_st *stream);
@@ -306,7 +306,7 @@ struct __nv_bfloat16 shmemx_bfloat16_g_on_stream(const struct __nv_bfloat16 *sou
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 void shmemx_float_put_signal_on_stream(float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream);
 void shmemx_double_put_signal_on_stream(double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream);
@@ -389,7 +389,7 @@ void shmemx_putmem_signal_nbi_on_stream(void *dest, const void *source, size_t n
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 void shmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream);
 
@@ -410,7 +410,7 @@ void shmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op,
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 void shmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t cmp_value, struct CUstream_st *stream);
 
@@ -429,7 +429,7 @@ void shmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t cm
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 void shmemx_int_wait_until_on_stream(int *ivar, int cmp, int cmp_value, struct CUstream_st *stream);
 void shmemx_long_wait_until_on_stream(long *ivar, int cmp, long cmp_value, struct CUstream_st *stream);
@@ -464,7 +464,7 @@ void shmemx_ushort_wait_until_on_stream(unsigned short *ivar, int cmp, unsigned 
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 void shmemx_int_wait_until_all_on_stream(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value, struct CUstream_st *stream);
 void shmemx_long_wait_until_all_on_stream(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value, struct CUstream_st *stream);
@@ -500,7 +500,7 @@ void shmemx_ushort_wait_until_all_on_stream(unsigned short *ivars, size_t nelems
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 void shmemx_int_wait_until_all_vector_on_stream(int *ivars, size_t nelems, const int *status, int cmp, int *cmp_values, struct CUstream_st *stream);
 void shmemx_long_wait_until_all_vector_on_stream(long *ivars, size_t nelems, const int *status, int cmp, long *cmp_values, struct CUstream_st *stream);
@@ -530,7 +530,7 @@ void shmemx_ushort_wait_until_all_vector_on_stream(unsigned short *ivars, size_t
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 void shmemx_quiet_on_stream(struct CUstream_st *stream);
 
@@ -547,7 +547,7 @@ void shmemx_quiet_on_stream(struct CUstream_st *stream);
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 void shmemx_barrier_all_on_stream(struct CUstream_st *stream);
 
@@ -565,7 +565,7 @@ void shmemx_barrier_all_on_stream(struct CUstream_st *stream);
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 int shmemx_barrier_on_stream(shmem_team_t team, struct CUstream_st *stream);
 
@@ -581,7 +581,7 @@ int shmemx_barrier_on_stream(shmem_team_t team, struct CUstream_st *stream);
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 void shmemx_sync_all_on_stream(struct CUstream_st *stream);
 
@@ -599,7 +599,7 @@ void shmemx_sync_all_on_stream(struct CUstream_st *stream);
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 int shmemx_team_sync_on_stream(shmem_team_t team, struct CUstream_st *stream);
 
@@ -621,7 +621,7 @@ int shmemx_team_sync_on_stream(shmem_team_t team, struct CUstream_st *stream);
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 int shmemx_float_broadcast_on_stream(shmem_team_t team, float *dest, const float *source, size_t nelems, int PE_root, struct CUstream_st *stream);
 int shmemx_double_broadcast_on_stream(shmem_team_t team, double *dest, const double *source, size_t nelems, int PE_root, struct CUstream_st *stream);
@@ -667,7 +667,7 @@ int shmemx_broadcastmem_on_stream(shmem_team_t team, void *dest, const void *sou
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 int shmemx_float_fcollect_on_stream(shmem_team_t team, float *dest, const float *source, size_t nelems, struct CUstream_st *stream);
 int shmemx_double_fcollect_on_stream(shmem_team_t team, double *dest, const double *source, size_t nelems, struct CUstream_st *stream);
@@ -713,7 +713,7 @@ int shmemx_fcollectmem_on_stream(shmem_team_t team, void *dest, const void *sour
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 int shmemx_float_alltoall_on_stream(shmem_team_t team, float *dest, const float *source, size_t nelems, struct CUstream_st *stream);
 int shmemx_double_alltoall_on_stream(shmem_team_t team, double *dest, const double *source, size_t nelems, struct CUstream_st *stream);
@@ -761,7 +761,7 @@ int shmemx_alltoallmem_on_stream(shmem_team_t team, void *dest, const void *sour
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 int shmemx_float_sum_reduce_on_stream(shmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_double_sum_reduce_on_stream(shmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream);
@@ -808,7 +808,7 @@ int shmemx_bfloat16_sum_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 int shmemx_float_prod_reduce_on_stream(shmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_double_prod_reduce_on_stream(shmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream);
@@ -854,7 +854,7 @@ int shmemx_bfloat16_prod_reduce_on_stream(shmem_team_t team, struct __nv_bfloat1
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 int shmemx_float_min_reduce_on_stream(shmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_double_min_reduce_on_stream(shmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream);
@@ -901,7 +901,7 @@ int shmemx_bfloat16_min_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 int shmemx_float_max_reduce_on_stream(shmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_double_max_reduce_on_stream(shmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream);
@@ -948,7 +948,7 @@ int shmemx_bfloat16_max_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 int shmemx_uchar_and_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_ushort_and_reduce_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream);
@@ -985,7 +985,7 @@ int shmemx_uint64_and_reduce_on_stream(shmem_team_t team, uint64_t *dest, const 
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 int shmemx_uchar_or_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_ushort_or_reduce_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream);
@@ -1022,7 +1022,7 @@ int shmemx_uint64_or_reduce_on_stream(shmem_team_t team, uint64_t *dest, const u
  * call without a stream.
  * Order: After what the stream was given before, and before what it is given next.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 int shmemx_uchar_xor_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_ushort_xor_reduce_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream);
@@ -1051,7 +1051,7 @@ int shmemx_uint64_xor_reduce_on_stream(shmem_team_t team, uint64_t *dest, const 
  * include shmem/shmem.cuh or another release of it.
  * Errors: Ends the job when called before init or after finalize.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 int shmemx_cumodule_init(struct CUmod_st *module);
 
@@ -1067,7 +1067,7 @@ int shmemx_cumodule_init(struct CUmod_st *module);
  * include shmem/shmem.cuh or another release of it.
  * Errors: Ends the job when called before init or after finalize.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 int shmemx_cumodule_finalize(struct CUmod_st *module);
 
@@ -1083,7 +1083,7 @@ int shmemx_cumodule_finalize(struct CUmod_st *module);
  * include shmem/shmem.cuh or another release of it.
  * Errors: Ends the job when called before init or after finalize.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 int shmemx_culibrary_init(struct CUlib_st *library);
 
@@ -1099,7 +1099,7 @@ int shmemx_culibrary_init(struct CUlib_st *library);
  * include shmem/shmem.cuh or another release of it.
  * Errors: Ends the job when called before init or after finalize.
  *
- * Since libshmem 0.2.
+ * Since libshmem 0.1.
  */
 int shmemx_culibrary_finalize(struct CUlib_st *library);
 

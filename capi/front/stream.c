@@ -35,7 +35,7 @@ int shmemi_streams_begin(char *error, size_t size)
             snprintf(error, size, "%s", shmemi_state.core->error());
             rc = -1;
         } else {
-            ready = true;
+            __atomic_store_n(&ready, true, __ATOMIC_RELEASE);
         }
     }
     pthread_mutex_unlock(&mutex);
@@ -45,7 +45,7 @@ int shmemi_streams_begin(char *error, size_t size)
 void shmemi_streams_end(void)
 {
     pthread_mutex_lock(&mutex);
-    ready = false;
+    __atomic_store_n(&ready, false, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&mutex);
 }
 

@@ -91,7 +91,7 @@ var (
 )
 
 func onStreamRow(f Family, more ...Param) Call {
-	f.Since, f.Section = "0.2", "on a stream"
+	f.Since, f.Section = "0.1", "on a stream"
 	f.Params = append(append(append([]Param{}, f.Params...), more...), stream)
 	if f.Errors == "" {
 		f.Errors = streamErrors
@@ -256,7 +256,7 @@ var Extensions = []Call{
 
 func module(name, c, param, doc string) Call {
 	return Call{Family{
-		Name: name, Section: "modules", Since: "0.2", Result: "int",
+		Name: name, Section: "modules", Since: "0.1", Result: "int",
 		Params: []Param{{Name: param, C: c, Doc: "as the driver names it"}},
 		Front:  "shmemi_" + name + "(" + param + ", $call)",
 		Doc:    doc, Returns: "0, or non-zero after a message when the PE has no GPU, or when the code does not include shmem/shmem.cuh or another release of it.",

@@ -279,3 +279,24 @@ func TestPackedRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestNames: each kernel that is asked for is in the source of the library's.
+func TestNames(t *testing.T) {
+	source, err := os.ReadFile("../../device/kernels/kernels.cu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(source)
+	for _, name := range names {
+		what := "KERNEL " + prefix + name + "("
+		if op, ok := strings.CutPrefix(name, "packed_"); ok {
+			what = "REDUCE(" + op + ","
+		}
+		if op, ok := strings.CutPrefix(name, "spread_"); ok {
+			what = "REDUCE(" + op + ","
+		}
+		if !strings.Contains(text, what) {
+			t.Errorf("device/kernels/kernels.cu has no %q", what)
+		}
+	}
+}
