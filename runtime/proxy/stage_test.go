@@ -3,9 +3,10 @@ package proxy
 import (
 	"encoding/binary"
 	"fmt"
-	"sync"
 	"testing"
+	"unsafe"
 
+	"libshmem/fabric"
 	"libshmem/queue"
 )
 
@@ -104,16 +105,30 @@ func stagedRings(t *testing.T, m mode, seed uint64) {
 	j := newRingJob(t, m, seed, 2, 1, heap)
 	a, b := j.pes[0], j.pes[1]
 	base := a.segment.Internal
-	var count uint64
+	var count, to, round uint64
+	var data []byte
+	n := 0
+	ordered := func() {
+		if got := binary.NativeEndian.Uint32(b.heap[40:]); got == uint32(round) && got != 0 {
+			differ(t, "bytes when what a fence puts behind them is there", b.heap[int(to-base):int(to-base)+n], data)
+		}
+	}
+	b.applied = ordered
+	if b.card != nil {
+		b.card.done = func(*card, unsafe.Pointer) { ordered() }
+	}
 	for i := range rounds {
-		n := 1 + j.rng.IntN(10_000)
-		data := fill(j.rng, n)
-		at, _ := a.local(data)
-		to := base + 4096 + uint64(j.rng.IntN(1000))
+		n = 1 + j.rng.IntN(10_000)
+		data = fill(j.rng, n)
+		at, _ := a.card.local(data)
+		to, round = base+4096+uint64(j.rng.IntN(1000)), uint64(i+1)
+		clear(b.heap[to-base : int(to-base)+n])
 		j.push(0, 0, queue.Op{
 			Code: queue.CodePutSignal, PE: 1, Dest: to, Local: uint64(uintptr(at)), Length: uint64(n),
 			Kind: uint8(OpAdd), Signal: 1, SignalAt: base,
 		})
+		j.push(0, 0, queue.Op{Code: queue.CodeFence})
+		j.push(0, 0, queue.Op{Code: queue.CodeP, PE: 1, Dest: base + 40, Width: 2, Value: round})
 		j.push(0, 0, queue.Op{Code: queue.CodeP, PE: 1, Dest: base + 8, Width: 2, Value: uint64(i)})
 		j.push(0, 0, queue.Op{Code: queue.CodePPair, PE: 1, Dest: base + 16, Value: uint64(i), Value2: uint64(i) << 32})
 		j.push(0, 0, queue.Op{Code: queue.CodeAMO, PE: 1, Dest: base + 32, Kind: uint8(OpAdd), Width: 3, Value: uint64(n)})
@@ -132,7 +147,7 @@ func stagedRings(t *testing.T, m mode, seed uint64) {
 		if got := binary.NativeEndian.Uint64(b.heap[32:]); got != count {
 			t.Fatalf("count is %d, want %d", got, count)
 		}
-		back, seen := a.local(make([]byte, n))
+		back, seen := a.card.local(make([]byte, n))
 		j.push(0, 0, queue.Op{Code: queue.CodeGet, PE: 1, Dest: to, Local: uint64(uintptr(back)), Length: uint64(n)})
 		j.quiet(0, 0)
 		differ(t, "bytes that were got", seen, data)
@@ -150,24 +165,49 @@ func TestStagedEnginesShare(t *testing.T) {
 	g := gpus{alone: true, delay: 3, shared: []*Alone{new(Alone), new(Alone)}, chunk: messageSize, chunks: 2}
 	memories := make([][]byte, 2)
 	own := g.open(t, 1, memories, heap)
-	var wg sync.WaitGroup
+	var jobs []*job
+	var left []int
 	for i := range engines {
 		m := modes[i]
 		m.gpus = &g
-		j := newJobWith(t, m, uint64(i+1), memories, []*card{own[0].twin(uint64(i)), own[1].twin(uint64(i))})
-		defer j.close()
-		wg.Go(func() {
-			a := j.pes[0]
-			for k := range each {
-				a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
-				a.post(func() Status { return a.AMO(1, 8, OpXor, 4, 1<<i, 0, nil, nil) })
-				a.post(func() Status { return a.AMO(1, 16, OpSet, 8, uint64(k), 0, nil, nil) })
-				a.post(func() Status { return a.PutSignal(1, 64, nil, 0, 24, 1, OpAdd, nil) })
+		jobs = append(jobs, newJobWith(t, m, uint64(i+1), memories, []*card{own[0].twin(uint64(i)), own[1].twin(uint64(i))}))
+		left = append(left, 4*each)
+	}
+	for todo := engines; todo > 0; {
+		i := jobs[0].rng.IntN(engines)
+		j, k := jobs[i], left[i]/4
+		if left[i] > 0 {
+			st := Again
+			switch a := j.pes[0]; left[i] % 4 {
+			case 0:
+				st = a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil)
+			case 1:
+				st = a.AMO(1, 8, OpXor, 4, 1<<i, 0, nil, nil)
+			case 2:
+				st = a.AMO(1, 16, OpSet, 8, uint64(k), 0, nil, nil)
+			case 3:
+				st = a.PutSignal(1, 64, nil, 0, 24, 1, OpAdd, nil)
 			}
-			a.quiet()
+			if st == Done {
+				if left[i]--; left[i] == 0 {
+					todo--
+				}
+			}
+		}
+		j.pes[j.rng.IntN(2)].poll()
+	}
+	j := jobs[0]
+	for i, other := range jobs { // each needs what the others have
+		ticket := other.pes[0].QuietBegin()
+		j.await("quiet", func() bool {
+			o := jobs[j.rng.IntN(engines)]
+			o.pes[j.rng.IntN(2)].poll()
+			return jobs[i].pes[0].QuietDone(ticket) == Done
 		})
 	}
-	wg.Wait()
+	for _, j := range jobs {
+		j.close()
+	}
 	seen := memories[1][internal:]
 	for _, at := range []int{0, 24} {
 		if got := binary.NativeEndian.Uint64(seen[at:]); got != engines*each {
@@ -237,6 +277,13 @@ func TestStagedLoops(t *testing.T) {
 			go b.Loop()
 			a.asleep(t)
 			b.asleep(t)
+			wakes := a.end.wakes.Load()
+			a.locked(func() {
+				word, _ := a.card.local(make([]byte, 8))
+				if st := a.Put(1, 0, word, 8, nil); st == Failed || a.end.wakes.Load() == wakes {
+					t.Errorf("put to a sleeping loop: %d, woken %d times", st, a.end.wakes.Load()-wakes)
+				}
+			})
 			const n = 300_000
 			data := fill(j.rng, n)
 			at, _ := a.card.local(data)
@@ -309,4 +356,94 @@ func TestStagedStuckPeer(t *testing.T) {
 			j.close()
 		})
 	}
+}
+
+// On a PE whose user heap is GPU memory, what a fence puts behind bytes there comes
+// behind them in main memory too.
+func TestStagedTwoMemories(t *testing.T) {
+	for i := range 16 {
+		m := combination(i)
+		m.gpus = &gpus{alone: true, delay: 8, chunk: messageSize, chunks: 3}
+		t.Run(m.name, func(t *testing.T) {
+			j := newJob(t, m, uint64(i+1), 2, 1<<16)
+			a, b := j.pes[0], j.pes[1]
+			words := b.memory[:internal]
+			var data []byte
+			look := func() {
+				if words[0] != 0 || words[internal-1] != 0 {
+					differ(t, "GPU memory when main memory has what comes behind it", b.heap[:len(data)], data)
+				}
+			}
+			b.applied, b.card.done = look, func(*card, unsafe.Pointer) { look() }
+			j.net.landed = func(fabric.PE) { look() }
+			for round := range 30 {
+				data = fill(j.rng, 100+j.rng.IntN(9000))
+				size := min(uint64(len(data)), a.PutMax())
+				data = data[:size]
+				clear(b.memory)
+				at, _ := a.local(data)
+				a.post(func() Status { return a.Put(1, 0, at, size, nil) })
+				a.fence()
+				last := fill(j.rng, internal)
+				from, _ := a.card.local(last)
+				n := uint64(8)
+				if round%2 == 0 {
+					n = internal
+				}
+				a.post(func() Status { return a.Put(1, -int64(n), from, n, nil) })
+				a.quiet()
+				differ(t, "main memory", words[internal-int(n):], last[:n])
+			}
+			j.close()
+		})
+	}
+}
+
+// What a fetching operation has changed is there for who asks by another stream.
+func TestStagedFetchThenGet(t *testing.T) {
+	m := modes[0]
+	m.gpus = &gpus{alone: true, delay: 8, chunk: messageSize, chunks: 3}
+	j := newJob(t, m, 1, 2, 4096)
+	a := j.pes[0]
+	var got uint64
+	for i := range uint64(200) {
+		if old := a.do(func(r *Request) Status { return a.AMO(1, 0, OpFetchAdd, 8, 1, 0, nil, r) }); old != i {
+			t.Fatalf("fetched %d, want %d", old, i)
+		}
+		if a.do(func(r *Request) Status { return a.Get(1, 0, unsafe.Pointer(&got), 8, r) }); got != i+1 {
+			t.Fatalf("got %d, want %d", got, i+1)
+		}
+	}
+	j.close()
+}
+
+// Bytes of GPU memory do not overtake a write of before a fence, on a fabric that
+// would let them.
+func TestStagedBehindWrites(t *testing.T) {
+	held := true
+	m := modes[3] // unordered
+	m.gpus = &gpus{has: func(pe int) bool { return pe == 0 }}
+	m.stuck = func(o *work) bool { return held && o.kind == fabric.KindWrite }
+	j := newJob(t, m, 1, 2, 1<<16)
+	a, b := j.pes[0], j.pes[1]
+	buf := fill(j.rng, 8192)
+	if st := a.Put(1, 0, unsafe.Pointer(&buf[0]), 8192, nil); st != Pending {
+		t.Fatalf("put of main memory: %d", st)
+	}
+	at, last := a.card.local(fill(j.rng, 8192))
+	a.fence()
+	for range 100 {
+		for _, n := range []uint64{8, 1000, 8192} {
+			if st := a.Put(1, 0, at, n, nil); st != Again {
+				t.Fatalf("put of %d bytes of GPU memory behind a write: %d", n, st)
+			}
+		}
+		a.poll()
+		b.poll()
+	}
+	held = false
+	a.post(func() Status { return a.Put(1, 0, at, 8192, nil) })
+	a.quiet()
+	differ(t, "bytes", b.heap[:8192], last)
+	j.close()
 }
