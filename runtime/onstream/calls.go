@@ -108,7 +108,7 @@ func (c *Calls) Queue(what What, call *queue.StreamCall, s gpu.Stream) error {
 	case Sync:
 		return c.meet(kernelSync, call, s)
 	case Barrier:
-		return c.meet(kernelBarrier, call, s)
+		return c.barrier(call, s)
 	case Broadcast:
 		return c.move(kernelBroadcast, call, s)
 	case Fcollect:
@@ -213,6 +213,15 @@ func (c *Calls) quiet(call *queue.StreamCall, s gpu.Stream) error {
 		return nil
 	}
 	return c.launch(kernelQuiet, 1, 1, s, call)
+}
+
+// barrier is a sync where there are no rings: what the streams and kernels did
+// before is complete when the kernel begins.
+func (c *Calls) barrier(call *queue.StreamCall, s gpu.Stream) error {
+	if !c.job.Rings {
+		return c.meet(kernelSync, call, s)
+	}
+	return c.meet(kernelBarrier, call, s)
 }
 
 func (c *Calls) meet(k kernel, call *queue.StreamCall, s gpu.Stream) error {
