@@ -40,6 +40,7 @@ type card struct {
 	passed  [Streams]uint64
 	pinned  map[unsafe.Pointer][]byte
 	done    func(c *card, to unsafe.Pointer) // after memory has changed
+	full    bool                             // of kernels: an atomic operation finds no place
 	failing string                           // the call that fails
 	closed  bool
 }
@@ -55,6 +56,7 @@ type deed struct {
 	compare  uint64
 	old      unsafe.Pointer
 	mark     uint64
+	kernel   bool
 	due      int
 }
 
@@ -196,7 +198,7 @@ func (c *card) Atomic(s Stream, at unsafe.Pointer, op Op, width uint8, operand, 
 	if c.g.atomics&AtomicBit(op, width) == 0 || op.fetches() != (old != nil) {
 		c.t.Errorf("memory misused: operation %d on %d bytes, value wanted: %v", op, width, old != nil)
 	}
-	return c.word(s, deed{to: at, op: op, width: width, operand: operand, compare: compare, old: old}, "Atomic")
+	return c.word(s, deed{to: at, op: op, width: width, operand: operand, compare: compare, old: old, kernel: true}, "Atomic")
 }
 
 func (c *card) Mark(s Stream) (uint64, error) {
@@ -216,6 +218,9 @@ func (c *card) Marked(s Stream) (uint64, error) {
 func (c *card) step(s Stream) {
 	for len(c.streams[s]) > 0 {
 		d := &c.streams[s][0]
+		if d.kernel && c.full {
+			return
+		}
 		if d.due > 0 {
 			d.due--
 			return

@@ -18,6 +18,7 @@ const (
 	StreamIn   Stream = iota // into this PE's GPU memory: what came for it
 	StreamOut                // out of this PE's GPU memory: what it sends
 	StreamPeer               // between this PE and heaps of other PEs that are mapped here
+	StreamWord               // atomic operations, which may have to wait for a place on the GPU
 	Streams
 )
 
@@ -50,7 +51,8 @@ type Memory interface {
 	Atomics() uint64
 	// Atomic puts an operation into a stream that is atomic with those of
 	// kernels. Where it fetches, the value before is stored at old, which is
-	// pinned.
+	// pinned. It may be a kernel itself, for which a GPU that is full has no
+	// place: nothing else is put into its stream.
 	Atomic(s Stream, at unsafe.Pointer, op Op, width uint8, operand, compare uint64, old unsafe.Pointer) error
 	// Mark puts a mark into a stream and returns its number: 1, and one more
 	// each time. Operations may be kept back until the mark behind them.
@@ -157,7 +159,8 @@ type line struct {
 	fence    uint32 // epoch of the last offer
 	behind   struct{ pulls, held uint64 }
 	issued   uint64 // mark of StreamIn behind all that was done for it
-	changing bool   // the first message that is held is an atomic operation under way
+	changing bool   // the first message that is held is an atomic operation in steps, under way
+	underway int    // the first so many that are held are atomic operations in StreamWord
 
 	// What goes to it.
 	departs     int            // puts that have bytes to send

@@ -68,10 +68,19 @@ func (e *Engine) release() int {
 	still := s.busy[:0]
 	for _, pe := range s.busy {
 		l := &s.lines[pe]
-		for l.held.n > 0 && !l.changing {
-			m := l.held.at(0)
-			if l.pullDone < m.pulls ||
-				!e.perform(l, (*header)(unsafe.Pointer(&m.message[0])), unsafe.Pointer(&m.message[headerSize]), m.n, true) {
+		for l.held.n > l.underway && !l.changing {
+			m := l.held.at(l.underway)
+			h := (*header)(unsafe.Pointer(&m.message[0]))
+			if l.pullDone < m.pulls {
+				break
+			}
+			if e.takesPlace(h) {
+				if !e.changeByStream(l, h) {
+					break
+				}
+				continue
+			}
+			if l.underway > 0 || !e.perform(l, h, unsafe.Pointer(&m.message[headerSize]), m.n, true) {
 				break
 			}
 			s.letThrough(l)
@@ -201,19 +210,14 @@ func (e *Engine) changeWord(l *line, h *header, waits bool) bool {
 	}
 	bit := AtomicBit(h.Op, h.Width)
 	switch {
-	case s.atomic&bit != 0 && h.Fetch == 0:
-		e.atomicGPU(StreamIn, at, h, nil)
-		s.did(l)
-	case s.atomic&bit != 0, h.Op == OpFetch:
+	case s.atomic&bit != 0:
+		return false // held first: see changeByStream
+	case h.Op == OpFetch:
 		i, ok := s.coming.take()
 		if !ok {
 			return false
 		}
-		if s.atomic&bit != 0 {
-			e.atomicGPU(StreamIn, at, h, s.coming.at(i))
-		} else {
-			e.copyGPU(StreamIn, s.coming.at(i), at, uint64(h.Width))
-		}
+		e.copyGPU(StreamIn, s.coming.at(i), at, uint64(h.Width))
 		s.did(l)
 		s.tracks[StreamIn].later(chore{what: taskFetched, index: i, width: h.Width, pe: h.From, token: h.Token})
 	case s.alone != nil:

@@ -41,19 +41,12 @@ func (e *Engine) begun(l *line) {
 }
 
 // inStream tells whether an atomic operation on a mapped heap can be put into
-// the stream: not where the owner counts on being alone with its words.
-func (s *stage) inStream(l *line, op Op, width uint8) bool {
-	return l.atomics&ownerAlone == 0 && (op == OpSet || !op.fetches() && s.atomic&AtomicBit(op, width) != 0)
-}
+// the stream: a set, but where the owner counts on being alone with its words.
+func (l *line) inStream(op Op) bool { return l.atomics&ownerAlone == 0 && op == OpSet }
 
-// changeMapped puts it there.
-func (e *Engine) changeMapped(l *line, h *header) {
-	at := unsafe.Add(l.mapped, h.Offset)
-	if h.Op == OpSet {
-		e.writeGPU(StreamPeer, at, h.Width, h.Operand)
-	} else {
-		e.atomicGPU(StreamPeer, at, h, nil)
-	}
+// setMapped puts it there.
+func (e *Engine) setMapped(l *line, h *header) {
+	e.writeGPU(StreamPeer, unsafe.Add(l.mapped, h.Offset), h.Width, h.Operand)
 }
 
 // copyStore is store on a mapped heap.
@@ -68,7 +61,7 @@ func (e *Engine) copyStore(pe fabric.PE, offset int64, width uint8, value uint64
 // it. Those of one PE are done in order, whoever does them.
 func (e *Engine) mappedAMO(pe fabric.PE, h *header) (st Status, ok bool) {
 	l, p := &e.stage.lines[pe], &e.peers[pe]
-	if !e.stage.inStream(l, h.Op, h.Width) {
+	if !l.inStream(h.Op) {
 		return Again, l.copied < l.copies
 	}
 	if p.asked > p.acked {
@@ -80,15 +73,14 @@ func (e *Engine) mappedAMO(pe fabric.PE, h *header) (st Status, ok bool) {
 	return e.copyAMO(pe, h), true
 }
 
-// copyAMO puts an atomic operation that does not fetch, or a store, into the
-// stream.
+// copyAMO puts a set, or a store, into the stream.
 func (e *Engine) copyAMO(pe fabric.PE, h *header) Status {
 	if st := e.mayCopy(pe, 0); st != Done {
 		return st
 	}
 	l := &e.stage.lines[pe]
 	e.begun(l)
-	e.changeMapped(l, h)
+	e.setMapped(l, h)
 	e.storedLater(pe, noSlot)
 	return Done
 }
@@ -144,7 +136,7 @@ func (e *Engine) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n ui
 	d.epoch, d.token, d.offset = e.Epoch, t, offset
 	if after != nil {
 		d.then, d.after = true, *after
-		if after.Offset < 0 || !s.inStream(l, after.Op, after.Width) {
+		if after.Offset < 0 || !l.inStream(after.Op) {
 			l.owed++
 			l.owedEpoch = e.Epoch
 		}
@@ -196,8 +188,8 @@ func (e *Engine) endCopies(l *line, d *departure) {
 	if d.kind == wayTo && d.open > 0 {
 		l.departs--
 	}
-	if h := &d.after; d.then && h.Offset >= 0 && e.stage.inStream(l, h.Op, h.Width) {
-		e.changeMapped(l, h)
+	if h := &d.after; d.then && h.Offset >= 0 && l.inStream(h.Op) {
+		e.setMapped(l, h)
 		d.then = false
 	}
 	t := &e.stage.tracks[StreamPeer]

@@ -97,6 +97,7 @@ const (
 	taskAnswer                  // send an answer
 	taskFetched                 // send an answer, whose value is in a slot
 	taskWord                    // a word has been read
+	taskChanged                 // a stream has done an atomic operation
 	taskCame                    // bytes of a get are in place
 	taskLeft                    // a piece is copied out
 	taskStored                  // a store to a mapped heap is done; a slot may be given back

@@ -20,7 +20,7 @@ func (p *pe) staleStage() {
 	}
 	for i := range s.lines {
 		l := &s.lines[i]
-		if l.held.n != 0 || l.pulls.n != 0 || l.changing || l.departs != 0 || l.copies != l.copied || l.owed != 0 || l.chunks != 0 || l.slots != 0 || l.landing != 0 || l.listed {
+		if l.held.n != 0 || l.pulls.n != 0 || l.changing || l.underway != 0 || l.departs != 0 || l.copies != l.copied || l.owed != 0 || l.chunks != 0 || l.slots != 0 || l.landing != 0 || l.listed {
 			p.j.t.Errorf("PE %d at rest: line of PE %d: %+v", p.me, i, l)
 		}
 	}
@@ -393,6 +393,40 @@ func TestStagedTwoMemories(t *testing.T) {
 				a.post(func() Status { return a.Put(1, -int64(n), from, n, nil) })
 				a.quiet()
 				differ(t, "main memory", words[internal-int(n):], last[:n])
+			}
+			j.close()
+		})
+	}
+}
+
+// While kernels fill the GPU, an atomic operation waits for a place there, and what
+// its PE puts behind it. Signals of others come: a kernel may be waiting for one.
+func TestStagedFull(t *testing.T) {
+	for _, m := range modes {
+		m.gpus = &gpus{atomics: allAtomics &^ plainAtomics, delay: 3, chunk: messageSize, chunks: 3}
+		t.Run(m.name, func(t *testing.T) {
+			j := newJob(t, m, 1, 3, 1<<16)
+			a, b, c := j.pes[0], j.pes[1], j.pes[2]
+			word := func(at int) uint64 { return binary.NativeEndian.Uint64(a.heap[at:]) }
+			a.card.full = true
+			for range 10 {
+				b.post(func() Status { return b.AMO(0, 0, OpAdd, 8, 1, 0, nil, nil) })
+			}
+			b.fence()
+			value := uint64(7)
+			b.post(func() Status { return b.Put(0, 8, unsafe.Pointer(&value), 8, nil) })
+			at, data := c.card.local(fill(j.rng, 10_000))
+			size := min(uint64(len(data)), c.PutMax())
+			c.post(func() Status { return c.PutSignal(0, 64, at, size, 16, 1, OpSet, nil) })
+			j.await("signal", func() bool { return word(16) == 1 })
+			differ(t, "bytes before the signal", a.heap[64:64+size], data[:size])
+			if word(0) != 0 || word(8) != 0 {
+				t.Errorf("counter is %d and the word behind it %d while the GPU is full", word(0), word(8))
+			}
+			a.card.full = false
+			b.quiet()
+			if word(0) != 10 || word(8) != 7 {
+				t.Errorf("counter is %d, want 10, and the word behind it %d, want 7", word(0), word(8))
 			}
 			j.close()
 		})

@@ -79,6 +79,8 @@ func (e *Engine) do(c *chore) {
 		e.answer(&header{From: c.pe, Token: c.token}, value)
 	case taskWord:
 		e.endWord(c)
+	case taskChanged:
+		e.changed(c)
 	case taskCame:
 		e.gotSome(c.token, c.value, 0)
 	case taskLeft:

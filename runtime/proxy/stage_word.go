@@ -2,10 +2,62 @@ package proxy
 
 import "unsafe"
 
-// An atomic operation that the GPU has no way for in a stream is done in three
-// steps: the word is copied to main memory, the new value is computed, and it is
-// stored. That is atomic while nobody else changes the word (Alone). All
-// operations that wait for the same word are done on one copy of it.
+// An atomic operation that a stream can do has a stream of its own, for it may be a
+// kernel, and while the program's kernels fill the GPU that waits. Signals and
+// bytes of other PEs must not wait along: a kernel may be there for one of them.
+// It is asked for when what its PE sent before is done, and what its PE sent after
+// it is held until it is done itself, but for more of the kind.
+//
+// One that no stream can do is done in three steps: the word is copied to main
+// memory, the new value is computed, and it is stored. That is atomic while nobody
+// else changes the word (Alone). All operations that wait for the same word are
+// done on one copy of it.
+
+// takesPlace tells whether a message is an operation for StreamWord.
+func (e *Engine) takesPlace(h *header) bool {
+	return h.Kind == kindAMO && h.Offset >= 0 && e.segment.Heap != nil && h.Op <= OpFetchXor &&
+		e.stage.atomic&AtomicBit(h.Op, h.Width) != 0
+}
+
+// changeByStream asks for the first message that the line holds and that is not
+// under way. False: not now.
+func (e *Engine) changeByStream(l *line, h *header) bool {
+	s := e.stage
+	t := &s.tracks[StreamWord]
+	if t.full() || s.tracks[StreamIn].passed < l.issued {
+		return false
+	}
+	at := e.word(h, h.Offset, h.Width)
+	if at == nil { // and the job has failed
+		return false
+	}
+	c := chore{what: taskChanged, pe: h.From, token: h.Token, index: noSlot, width: h.Width}
+	var old unsafe.Pointer
+	if h.Fetch != 0 {
+		i, ok := s.coming.take()
+		if !ok {
+			return false
+		}
+		c.index, old = i, s.coming.at(i)
+	}
+	e.atomicGPU(StreamWord, at, h, old)
+	t.later(c)
+	l.underway++
+	return true
+}
+
+// changed comes when it is done.
+func (e *Engine) changed(c *chore) {
+	s := e.stage
+	l := &s.lines[c.pe]
+	if c.index != noSlot {
+		value := load(s.coming.at(c.index), int(c.width))
+		s.coming.give(c.index)
+		e.answer(&header{From: c.pe, Token: c.token}, value)
+	}
+	l.underway--
+	s.letThrough(l)
+}
 
 // word is one that is being changed.
 type word struct {
@@ -64,7 +116,7 @@ func (e *Engine) endWord(c *chore) {
 	in.fresh = true // of the store below, which the answers have to follow
 	for _, pe := range s.busy {
 		l := &s.lines[pe]
-		for l.held.n > 0 && !l.changing {
+		for l.held.n > 0 && l.underway == 0 && !l.changing {
 			m := l.held.at(0)
 			h := (*header)(unsafe.Pointer(&m.message[0]))
 			if h.Kind != kindAMO || l.pullDone < m.pulls || h.Width != w.width || h.Offset < 0 || e.word(h, h.Offset, h.Width) != w.at {

@@ -32,9 +32,9 @@ type Device interface {
 }
 
 // Kernels do atomic operations by kernels of one thread, which are atomic with
-// those of the program. They wait for a free place on the GPU, and everything
-// behind them in the stream waits along: where kernels fill the GPU and one of
-// them waits for such an operation, neither goes on.
+// those of the program. They wait for a free place on the GPU: where the program's
+// kernels fill it and one of them waits for such an operation, neither goes on.
+// The engine has a stream for nothing else, so that the rest goes on.
 type Kernels interface {
 	// Put puts the operation with this number into a stream. The value before
 	// is stored at old.
