@@ -132,6 +132,11 @@ func (e *element) do(op, value string) error {
 		cmd := exec.Command("sleep", "60")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		return cmd.Start()
+	case "over": // wait until shmemrun ends the job
+		for !e.boot.Over() {
+			time.Sleep(time.Millisecond)
+		}
+		fmt.Printf("PE %d knows\n", e.rank)
 	case "cpus":
 		var set unix.CPUSet
 		if err := unix.SchedGetaffinity(0, &set); err != nil {

@@ -2,7 +2,7 @@
 // reach another's memory. It knows bytes and ranks; it does not know hosts,
 // segments or fabrics.
 //
-// A bootstrap is used by one goroutine at a time, but for Abort and Exit,
+// A bootstrap is used by one goroutine at a time, but for Abort, Exit and Over,
 // which any goroutine may call while another waits in Allgather or Barrier.
 package bootstrap
 
@@ -32,6 +32,9 @@ type Bootstrap interface {
 	// Exit asks the launcher to end every PE and to take the status, 0
 	// included, as the job's. It returns as Abort does.
 	Exit(status int)
+	// Over tells whether the job is being ended, because a PE failed or asked
+	// for it, or because the launcher is gone. It does not wait.
+	Over() bool
 	// Close says that this PE leaves in good order: its exit from now on ends
 	// no other PE.
 	Close() error

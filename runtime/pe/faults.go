@@ -2,6 +2,7 @@ package pe
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,22 +14,60 @@ import (
 // be on the screen by then or soon after.
 const watching = 20 * time.Millisecond
 
-// watchFaults ends the job with a message when a kernel stops because a call of
-// it was wrong.
-func (k *Kernels) watchFaults(fatal func(error), stop <-chan struct{}) {
+// watch ends the job with a message when a kernel stops because a call of it was
+// wrong, and ends the waits of kernels when over says that the job is ended by
+// others.
+func (k *Kernels) watch(fatal func(error), over func() bool) {
+	defer close(k.gone)
 	tick := time.NewTicker(watching)
 	defer tick.Stop()
-	for {
+	for ended := false; ; {
 		select {
-		case <-stop:
+		case <-k.over:
 			return
 		case <-tick.C:
 			if err := k.fault(); err != nil {
 				fatal(err)
 				return
 			}
+			if !ended && over() {
+				ended = true
+				k.stopper.set()
+			}
 		}
 	}
+}
+
+// stopper ends the waits of kernels: for words of memory, which look at its own
+// word from time to time, and for proxies, which look at their ring's. What they
+// wait for may never come, and a process whose kernels run on can neither free
+// their memory nor, by many ways, end.
+//
+// Any goroutine may call set, also when the memory is gone.
+type stopper struct {
+	mu    sync.Mutex
+	word  *uint32 // nil: there are no kernels any more
+	rings []*queue.Ring
+}
+
+func (s *stopper) set() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.word == nil {
+		return
+	}
+	atomic.StoreUint32(s.word, 1)
+	for _, r := range s.rings {
+		r.Stop()
+	}
+}
+
+// finish ends the waits and lets go of the memory.
+func (s *stopper) finish() {
+	s.set()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.word, s.rings = nil, nil
 }
 
 // fault is what a kernel has reported, or nil.

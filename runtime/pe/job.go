@@ -57,7 +57,8 @@ type Job struct {
 	mainHeaps bool              // some heap of this node is in main memory
 	gpu       *graphics         // nil: this PE needs none, or has none
 	kernels   *Kernels          // nil until somebody asks
-	streams   *onstream.Calls   // the same
+	stopper   stopper           // of the kernels
+	streams   *onstream.Calls   // the same as kernels
 	work      struct{ offset, size uint64 }
 
 	rings     *queue.Host // nil until somebody asks
@@ -269,11 +270,18 @@ func (j *Job) HeapOf(pe topo.PE) unsafe.Pointer { return j.segment.Heap(j.Nodes.
 // Commit makes sure that there is memory behind all live blocks of the heap.
 func (j *Job) Commit() error { return j.commit(j.Heap.End()) }
 
-// Abort asks the launcher to end the job.
-func (j *Job) Abort(status int, reason string) { j.boot.Abort(status, reason) }
+// Abort asks the launcher to end the job, and ends the waits of this PE's kernels.
+func (j *Job) Abort(status int, reason string) {
+	j.stopper.set()
+	j.boot.Abort(status, reason)
+}
 
-// Exit asks the launcher to end every PE with the status.
-func (j *Job) Exit(status int) { j.boot.Exit(status) }
+// Exit asks the launcher to end every PE with the status, and ends the waits of
+// this PE's kernels.
+func (j *Job) Exit(status int) {
+	j.stopper.set()
+	j.boot.Exit(status)
+}
 
 // Close leaves the job in good order. All PEs have come to a barrier; the
 // network is served until each of them has said so, for a PE may still wait

@@ -21,9 +21,11 @@ type Kernels struct {
 	shared *gpu.Memory // that the CPU and the GPU see
 	near   *gpu.Memory // of the GPU
 	report *queue.Report
-	stop   *uint32
 	rings  []*queue.Ring
-	over   chan struct{} // closed when nobody looks at the report any more
+	over   chan struct{} // closed when nobody is to look at the report any more
+	gone   chan struct{} // closed when nobody does
+
+	stopper *stopper // the job's
 }
 
 // apart keeps what different parties write in cache lines of its own; GPUs have
@@ -58,8 +60,8 @@ func (j *Job) Kernels() (*Kernels, error) {
 		return nil, err
 	}
 	j.kernels = k
-	k.over = make(chan struct{})
-	go k.watchFaults(j.fatal, k.over)
+	k.over, k.gone = make(chan struct{}), make(chan struct{})
+	go k.watch(j.fatal, j.boot.Over)
 	j.serveRings(k.rings, true)
 	j.log.Printf("gpu", config.LogDebug, "%s", j.routes())
 	return k, nil
@@ -94,7 +96,7 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 			slots: shared.part(uintptr(queue.SlotBytes(size))), near: near.part(uintptr(queue.NearBytes)),
 		}
 	}
-	k := &Kernels{}
+	k := &Kernels{stopper: &j.stopper}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, k.close())
@@ -110,7 +112,7 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 	there := func(at uint64) unsafe.Pointer { return pointer(k.shared.Device + gpu.Address(at)) }
 	nearby := func(at uint64) unsafe.Pointer { return pointer(k.near.Device + gpu.Address(at)) }
 	k.State, k.At = (*queue.State)(here(image)), k.near.Device+gpu.Address(image)
-	k.report, k.stop = (*queue.Report)(here(report)), (*uint32)(here(stop))
+	k.report = (*queue.Report)(here(report))
 
 	internal := j.segment.Plan().Internal
 	first := (*[queue.ImagePEs]uint64)(here(image + uint64(unsafe.Sizeof(queue.State{}))))
@@ -146,6 +148,9 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 	if err := j.gpu.dev.Copy(k.near.Device, k.shared.Device, copied); err != nil {
 		return nil, err
 	}
+	k.stopper.mu.Lock()
+	k.stopper.word, k.stopper.rings = (*uint32)(here(stop)), k.rings
+	k.stopper.mu.Unlock()
 	return k, nil
 }
 
@@ -164,9 +169,7 @@ func (j *Job) sharedMemory(n uint64) (*gpu.Memory, error) {
 
 func (k *Kernels) close() error {
 	var errs []error
-	for _, r := range k.rings {
-		r.Stop()
-	}
+	k.stopper.finish()
 	if k.near != nil {
 		errs = append(errs, k.near.Close())
 	}
@@ -176,7 +179,8 @@ func (k *Kernels) close() error {
 	return errors.Join(errs...)
 }
 
-// closeKernels comes when no kernel uses the library any more.
+// closeKernels comes when no kernel uses the library any more. Those of a program
+// that breaks this are told to end: giving their memory back waits for them.
 func (j *Job) closeKernels() error {
 	if j.kernels == nil {
 		return nil
@@ -184,6 +188,7 @@ func (j *Job) closeKernels() error {
 	k := j.kernels
 	j.kernels = nil
 	close(k.over)
+	<-k.gone
 	return errors.Join(k.fault(), k.close())
 }
 

@@ -17,6 +17,7 @@ import (
 const (
 	failureGrace = 2 * time.Second        // from SIGTERM to SIGKILL after a failure
 	signalGrace  = 5 * time.Second        // from the user's signal to SIGKILL
+	lastWords    = 50 * time.Millisecond  // from SIGTERM to hanging up: PEs that join a step meanwhile learn who failed
 	strayGrace   = time.Second            // from SIGTERM to SIGKILL for what PEs left behind
 	killAgain    = 100 * time.Millisecond // between SIGKILLs, since a stray may fork meanwhile
 	hangUpDelay  = 100 * time.Millisecond // for last words of a PE whose children hold its socket
@@ -302,7 +303,7 @@ func (j *job) judge(p *process) {
 		}
 		j.settle(fate.Status())
 		if !j.ending && fatal {
-			j.end(unix.SIGTERM, failureGrace)
+			j.fail()
 		}
 	}
 	j.meet.end(p.pe, fate)
@@ -368,7 +369,7 @@ func (j *job) asked(p *process, kind wire.Kind, e wire.Ending) {
 		j.out.say(fmt.Sprintf("PE %d ended the job with status %d", p.pe, status))
 	}
 	j.settle(status)
-	j.end(unix.SIGTERM, failureGrace)
+	j.fail()
 }
 
 // breach ends a job whose PE does not keep to the protocol.
@@ -378,7 +379,7 @@ func (j *job) breach(p *process, err error) {
 	}
 	j.out.say(fmt.Sprintf("PE %d broke the launch protocol: %v", p.pe, err))
 	j.settle(StatusFailure)
-	j.end(unix.SIGTERM, failureGrace)
+	j.fail()
 }
 
 func (j *job) timeOut() {
@@ -419,6 +420,18 @@ func (j *job) end(sig unix.Signal, grace time.Duration) {
 		}
 	}
 	j.after(grace, j.kill)
+}
+
+// fail ends a job that cannot come to its own end any more. PEs that outlive
+// SIGTERM, because the program handles it, see by the end of their stream that
+// nothing is worth waiting for.
+func (j *job) fail() {
+	j.end(unix.SIGTERM, failureGrace)
+	j.after(lastWords, func() {
+		for _, p := range j.procs {
+			p.hangUp()
+		}
+	})
 }
 
 func (j *job) kill() {

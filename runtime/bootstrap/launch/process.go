@@ -58,6 +58,14 @@ func (p *process) unread() bool {
 	return err == nil && ready > 0
 }
 
+// hangUp ends what the PE hears. What it says is still read.
+func (p *process) hangUp() {
+	if raw, err := p.conn.SyscallConn(); err == nil {
+		// A PE that is gone has closed the socket, and nobody is there to be told.
+		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_WR) })
+	}
+}
+
 // files that shmemrun holds for each PE while the job runs, and for itself.
 const (
 	filesPerPE = 3

@@ -29,7 +29,7 @@ type Client struct {
 	out  []byte
 	err  error // the stream is unusable, and why
 
-	mu     sync.Mutex // guards writing, so that Abort and Exit may come from any goroutine
+	mu     sync.Mutex // guards writing and closed, so that Abort, Exit and Over may come from any goroutine
 	closed bool
 }
 
@@ -171,6 +171,13 @@ func (c *Client) Exit(status int) {
 // shmemrun that is gone ends no job, and this process ends itself next.
 func (c *Client) end(kind wire.Kind, e wire.Ending) {
 	_ = c.send(wire.Frame{Kind: kind, Payload: e.Append(nil)})
+}
+
+// Over implements bootstrap.Bootstrap: shmemrun hangs up when it ends a job.
+func (c *Client) Over() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.closed && c.conn.hungUp()
 }
 
 // Close implements bootstrap.Bootstrap.

@@ -169,6 +169,37 @@ func TestAbortDuringStep(t *testing.T) {
 	}
 }
 
+func TestOver(t *testing.T) {
+	c, p := pair(t)
+	if c.Over() {
+		t.Error("over before anything happened")
+	}
+	// An answer that nobody has read yet is not the end.
+	p.answer(wire.Frame{Kind: wire.Released, Seq: 1})
+	if c.Over() {
+		t.Error("an answer is taken for the end")
+	}
+	raw, err := p.f.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := raw.Control(func(fd uintptr) { err = unix.Shutdown(int(fd), unix.SHUT_WR) }); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil || !c.Over() {
+		t.Errorf("not over after shmemrun has hung up (%v)", err)
+	}
+	if err := c.Barrier(); err != nil {
+		t.Errorf("the answer before the end is lost: %v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if c.Over() {
+		t.Error("a connection that is closed says that the job is over")
+	}
+}
+
 func TestClose(t *testing.T) {
 	c, p := pair(t)
 	if err := c.Close(); err != nil {

@@ -48,3 +48,10 @@ func (s *socket) writeAll(p []byte) error {
 	}
 	return nil
 }
+
+// hungUp tells whether nothing more will come, whatever lies in the socket still.
+func (s *socket) hungUp() bool {
+	fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLRDHUP}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0 && fds[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
+}

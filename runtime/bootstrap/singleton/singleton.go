@@ -30,4 +30,7 @@ func (singleton) Barrier() error { return nil }
 func (singleton) Abort(int, string) {}
 func (singleton) Exit(int)          {}
 
+// Over is false: there is nobody whose failure could end the job.
+func (singleton) Over() bool { return false }
+
 func (singleton) Close() error { return nil }

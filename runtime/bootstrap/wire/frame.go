@@ -6,7 +6,8 @@
 // its answer, and at last Done; Hello may then begin anew, for a program that
 // the same shell starts next. Abort and Exit may come at any moment and have
 // no answer. shmemrun sends nothing else than answers, so nothing can lie in
-// the socket that belongs to an earlier program.
+// the socket that belongs to an earlier program. It ends its half of the stream
+// when it ends the job because a PE failed, or asked for it.
 //
 // A frame is a header of 16 bytes, little endian, and a payload:
 //
