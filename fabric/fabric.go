@@ -65,6 +65,8 @@ type Caps struct {
 	VirtualAddress   bool   // remote addresses are virtual addresses, not offsets into the region
 	LocalMR          bool   // local buffers of operations must be registered too, and Desc is needed
 	PinsMemory       bool   // Register needs committed memory and pins it
+	GPU              bool   // RegisterGPU may be called
+	DMABuf           bool   // it takes dma-bufs, too
 	WaitFD           bool   // Wait sleeps in the kernel until there is work; else it sleeps for at most its poll interval
 }
 
@@ -75,6 +77,15 @@ type Region struct {
 	Key  uint64  // peers name the region by this key
 	Desc uintptr // local descriptor, an opaque word for operations on the region; may be 0
 	ID   int
+}
+
+// GPUMemory is memory of one GPU that a NIC is to reach without the CPU.
+type GPUMemory struct {
+	Base   unsafe.Pointer // as the GPU addresses it
+	Len    uint64
+	Device int    // number of the GPU, as its driver counts
+	File   int    // a dma-buf that the memory is in; negative: the provider asks the GPU's driver for it (peer memory)
+	Offset uint64 // of the memory in the dma-buf
 }
 
 // Send is a two-sided message to a PE.
@@ -106,6 +117,7 @@ type Config struct {
 	Library  string // file of libfabric to load; "" searches
 	Tokens   int    // exclusive upper bound of Token
 	MaxRecv  int    // receive buffers that will be posted at once
+	GPU      bool   // GPU memory may be registered. A provider without it opens all the same, see Caps.GPU
 }
 
 // Native is the table of C functions behind a Provider, for callers that wait
@@ -135,7 +147,10 @@ type Provider interface {
 	Connect(addrs [][]byte) error
 	// Register makes n bytes at base usable as source, as target and by peers.
 	Register(base unsafe.Pointer, n uint64) (Region, error)
-	// Unregister undoes Register.
+	// RegisterGPU is Register for GPU memory. The descriptor of a dma-buf may be
+	// closed afterwards.
+	RegisterGPU(GPUMemory) (Region, error)
+	// Unregister undoes Register and RegisterGPU.
 	Unregister(Region) error
 	// Recv posts a receive buffer. Its completion has KindRecv.
 	Recv(buf unsafe.Pointer, n int, desc uintptr, t Token) error

@@ -29,8 +29,7 @@ struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order)
     h->domain_attr->threading = FI_THREAD_DOMAIN;
     h->domain_attr->data_progress = FI_PROGRESS_MANUAL;
     h->domain_attr->control_progress = FI_PROGRESS_MANUAL;
-    h->domain_attr->mr_mode =
-        FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+    h->domain_attr->mr_mode = REGISTRATION;
     if (prov != NULL)
         h->fabric_attr->prov_name = strdup(prov);
     return h;
@@ -188,14 +187,18 @@ int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr)
 
 int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, struct fid_mr **mr)
 {
-    const uint64_t access =
-        FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
     o->failed = "fi_mr_reg";
-    int ret = fi_mr_reg(o->domain, base, len, access, 0, ++o->next_key, 0, mr, NULL);
-    if (ret != 0 || !(o->info->domain_attr->mr_mode & FI_MR_ENDPOINT))
-        return ret;
+    int ret = fi_mr_reg(o->domain, base, len, ACCESS, 0, ++o->next_key, 0, mr, NULL);
+    return ret != 0 ? ret : shmemi_ofi_enable(o, mr);
+}
+
+int shmemi_ofi_enable(struct shmemi_ofi *o, struct fid_mr **mr)
+{
+    if (!(o->info->domain_attr->mr_mode & FI_MR_ENDPOINT))
+        return 0;
     o->failed = "fi_mr_bind";
-    if ((ret = fi_mr_bind(*mr, &o->ep->fid, 0)) == 0) {
+    int ret = fi_mr_bind(*mr, &o->ep->fid, 0);
+    if (ret == 0) {
         o->failed = "fi_mr_enable";
         ret = fi_mr_enable(*mr);
     }

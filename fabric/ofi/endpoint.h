@@ -23,6 +23,12 @@ struct shmemi_ofi_failure {
 
 #define NO_TOKEN UINT32_MAX
 
+/* What registered memory is used for, and what a provider may ask of who
+ * registers it. */
+#define ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define REGISTRATION                                                                               \
+    (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT)
+
 struct shmemi_ofi {
     struct fi_info *info;
     struct fid_fabric *fabric;
@@ -69,6 +75,20 @@ int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n);
 int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr);
 
 int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, struct fid_mr **mr);
+/* Makes a region usable that is registered; after an error it is none. */
+int shmemi_ofi_enable(struct shmemi_ofi *o, struct fid_mr **mr);
+
+/*
+ * Asks the provider of info for the same endpoint with GPU memory. Answers what
+ * to open, for the caller to free, or NULL with an error of libfabric in why.
+ */
+struct fi_info *shmemi_ofi_with_gpu(uint32_t version, const struct fi_info *info, int *why);
+
+/* Registers memory of GPU number device: of the dma-buf fd from offset on, or
+ * where fd is negative, of what the provider finds at base. */
+int shmemi_ofi_register_gpu(struct shmemi_ofi *o, const void *base, size_t len, int device, int fd,
+                            uint64_t offset, struct fid_mr **mr);
+
 uint64_t shmemi_ofi_key(struct fid_mr *mr);
 /* An opaque word: not every provider's descriptor is an address. */
 uintptr_t shmemi_ofi_desc(struct fid_mr *mr);

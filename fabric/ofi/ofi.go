@@ -32,6 +32,9 @@ type endpoint struct {
 	addr []byte
 	ip   bool // addresses are struct sockaddr
 
+	version string // of libfabric
+	noGPU   error  // why GPU memory cannot be registered; nil: it can
+
 	regions []*C.struct_fid_mr // by Region.ID; nil where there is none now
 }
 
@@ -55,12 +58,23 @@ func Open(cfg fabric.Config) (fabric.Provider, error) {
 }
 
 func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
-	info := C.fi_dupinfo(o.info)
-	e := &endpoint{c: (*C.struct_shmemi_ofi)(C.calloc(1, C.sizeof_struct_shmemi_ofi))}
+	var info *C.struct_fi_info
+	e := &endpoint{
+		c: (*C.struct_shmemi_ofi)(C.calloc(1, C.sizeof_struct_shmemi_ofi)), version: l.Version,
+		noGPU: shmerr.Causef(shmerr.ErrUnsupported, "the endpoint was opened without GPU memory"),
+	}
+	if cfg.GPU {
+		info, e.noGPU = l.withGPU(o)
+	}
+	if info == nil {
+		info = C.fi_dupinfo(o.info)
+	}
 	if info == nil || e.c == nil {
 		return nil, &shmerr.Error{Op: "open", Object: "fabric", Cause: shmerr.ErrNoMemory}
 	}
 	e.caps = granted(o, info)
+	e.caps.GPU = e.noGPU == nil
+	e.caps.DMABuf = e.caps.GPU && l.api >= withDMABuf
 	// Where writes and messages keep their order, a message tells all that
 	// delivery completions would, and saves an answer for each write.
 	if !e.caps.SendAfterWrite || !e.caps.WriteAfterWrite {
@@ -162,6 +176,11 @@ func (e *endpoint) Register(base unsafe.Pointer, n uint64) (fabric.Region, error
 		}
 		return fabric.Region{}, err
 	}
+	return e.keep(mr, base, n, object)
+}
+
+// keep makes a Region of what is registered.
+func (e *endpoint) keep(mr *C.struct_fid_mr, base unsafe.Pointer, n uint64, object string) (fabric.Region, error) {
 	key := uint64(C.shmemi_ofi_key(mr))
 	if key == C.FI_KEY_NOTAVAIL {
 		C.shmemi_ofi_unregister(mr)

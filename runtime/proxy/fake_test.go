@@ -25,6 +25,8 @@ type mode struct {
 	fail    func(*work) int32 // the error that an operation ends with; nil: none fail
 	stuck   func(*work) bool  // whether an operation does not move; nil: all do
 	gpus    *gpus             // nil: main memory only
+
+	noGPU func(fabric.GPUMemory) error // the error of a registration of GPU memory; nil: none fails
 }
 
 // network joins the endpoints of one process. It does what its mode's caps

@@ -33,6 +33,10 @@ func (n *null) Connect(addrs [][]byte) error {
 func (n *null) Register(base unsafe.Pointer, size uint64) (fabric.Region, error) {
 	return fabric.Region{Base: base, Len: size, Key: 1}, nil
 }
+
+func (n *null) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
+	return n.Register(m.Base, m.Len)
+}
 func (n *null) Unregister(fabric.Region) error { return nil }
 
 func (n *null) Recv(buf unsafe.Pointer, size int, _ uintptr, t fabric.Token) error {

@@ -102,6 +102,9 @@ fabric/ofi: fabric runtime/shmerr
     # one network library, ignorant of PEs' heaps and of OpenSHMEM's ordering
 fabric/fabrictest: fabric
     # the suite for any provider, so it may prefer none
+fabric/ofi/ofitest:
+    # a libfabric for those who test what is above it: a file, and no code of
+    # the project's behind it
 
 tests/gpu/staging: fabric fabric/ofi runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/staging
     # the proxy on a real GPU and a real network, without the rest of the library

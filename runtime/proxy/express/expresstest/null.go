@@ -71,6 +71,11 @@ func (n *Null) Register(base unsafe.Pointer, size uint64) (fabric.Region, error)
 	return fabric.Region{Base: base, Len: size, Key: 1}, nil
 }
 
+// RegisterGPU does nothing.
+func (n *Null) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
+	return n.Register(m.Base, m.Len)
+}
+
 // Unregister does nothing.
 func (n *Null) Unregister(fabric.Region) error { return nil }
 

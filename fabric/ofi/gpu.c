@@ -1,0 +1,64 @@
+/*
+ * gpu.c: memory of GPUs. Which providers are asked, and what is done where they
+ * refuse, is decided in Go.
+ */
+#include "endpoint.h"
+
+#include <sys/uio.h>
+
+/*
+ * Since 1.20, and as the headers from then on have them. The headers that this is
+ * built with may be older than the library that runs.
+ */
+#ifndef FI_MR_DMABUF
+#define FI_MR_DMABUF (1ULL << 40)
+#endif
+struct dma_buf {
+    int fd;
+    uint64_t offset;
+    size_t len;
+    void *base;
+};
+
+/* Providers that reach GPU memory want local buffers there registered. */
+struct fi_info *shmemi_ofi_with_gpu(uint32_t version, const struct fi_info *info, int *why)
+{
+    struct fi_info *h = fi_dupinfo(info), *list = NULL;
+    *why = -FI_ENOMEM;
+    if (h == NULL)
+        return NULL;
+    h->caps |= FI_HMEM;
+    h->domain_attr->mr_mode = REGISTRATION | FI_MR_HMEM;
+    *why = shmemi_ofi_getinfo(version, h, &list);
+    fi_freeinfo(h);
+    if (*why != 0)
+        return NULL;
+    struct fi_info *got = NULL;
+    *why = -FI_ENODATA;
+    if (list->caps & FI_HMEM && (got = fi_dupinfo(list)) == NULL)
+        *why = -FI_ENOMEM;
+    fi_freeinfo(list);
+    return got;
+}
+
+int shmemi_ofi_register_gpu(struct shmemi_ofi *o, const void *base, size_t len, int device, int fd,
+                            uint64_t offset, struct fid_mr **mr)
+{
+    struct iovec whole = {.iov_base = (void *)base, .iov_len = len};
+    struct dma_buf file = {.fd = fd, .offset = offset, .len = len, .base = (void *)base};
+    /* Later versions have more fields behind, which are to be 0. */
+    struct {
+        struct fi_mr_attr attr;
+        uint64_t later[8];
+    } a = {.attr = {
+               .mr_iov = fd < 0 ? &whole : (const struct iovec *)(const void *)&file,
+               .iov_count = 1,
+               .access = ACCESS,
+               .requested_key = ++o->next_key,
+               .iface = FI_HMEM_CUDA,
+               .device.cuda = device,
+           }};
+    o->failed = fd < 0 ? "fi_mr_regattr" : "fi_mr_regattr with FI_MR_DMABUF";
+    int ret = fi_mr_regattr(o->domain, &a.attr, fd < 0 ? 0 : FI_MR_DMABUF, mr);
+    return ret != 0 ? ret : shmemi_ofi_enable(o, mr);
+}

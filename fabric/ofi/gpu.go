@@ -1,0 +1,56 @@
+package ofi
+
+/*
+#include "endpoint.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"libshmem/fabric"
+	"libshmem/runtime/shmerr"
+)
+
+// software are providers whose bytes the CPU moves. Some say that they take GPU
+// memory, and copy it with the GPU's driver in calls that wait; and what they do
+// with an address that only a GPU can follow depends on how they were built.
+var software = []string{"tcp", "net", "sockets", "udp", "shm", "sm2"}
+
+// withDMABuf is the interface from which on dma-bufs can be registered.
+const withDMABuf = 1<<16 | 20
+
+// withGPU asks for what to open of an offer so that GPU memory can be registered,
+// or says why it cannot.
+func (l Library) withGPU(o *offer) (*C.struct_fi_info, error) {
+	if base, _, _ := strings.Cut(o.Provider, ";"); slices.Contains(software, base) {
+		return nil, shmerr.Causef(shmerr.ErrUnsupported, "provider %s is no NIC's own: the CPU moves its bytes", o.Provider)
+	}
+	var why C.int
+	info := C.shmemi_ofi_with_gpu(l.api, o.info, &why)
+	if info == nil {
+		return nil, shmerr.Causef(shmerr.ErrUnsupported, "fi_getinfo with FI_HMEM for provider %s on %s: %w", o.Provider, o.NIC, fault(why))
+	}
+	return info, nil
+}
+
+func (e *endpoint) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
+	object := fmt.Sprintf("%d bytes at %p of GPU %d with %s", m.Len, m.Base, m.Device, e.caps.Provider)
+	switch {
+	case e.noGPU != nil:
+		return fabric.Region{}, &shmerr.Error{Op: "register", Object: object, Cause: e.noGPU}
+	case m.File >= 0 && !e.caps.DMABuf:
+		return fabric.Region{}, &shmerr.Error{
+			Op: "register", Object: object, Cause: shmerr.Causef(shmerr.ErrUnsupported, "libfabric %s has no dma-bufs", e.version),
+			Remedy: "install libfabric 1.20 or later",
+		}
+	}
+	var mr *C.struct_fid_mr
+	ret := C.shmemi_ofi_register_gpu(e.c, m.Base, C.size_t(m.Len), C.int(m.Device), C.int(m.File), C.uint64_t(m.Offset), &mr)
+	if ret != 0 {
+		return fabric.Region{}, &shmerr.Error{Op: "register", Object: object, Cause: fmt.Errorf("%s: %w", C.GoString(e.c.failed), fault(ret))}
+	}
+	return e.keep(mr, m.Base, m.Len, object)
+}
