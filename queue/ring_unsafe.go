@@ -92,6 +92,16 @@ func (r *Ring) slot(p uint64) unsafe.Pointer {
 	return unsafe.Add(r.slots, (p&r.mask)*slotSize)
 }
 
+// Tail is the tail that the consumer has published. Any thread may ask.
+func (r *Ring) Tail() uint64 { return atomic.LoadUint64(&r.line.Tail) }
+
+// Taken tells whether the consumer has published that it took everything that
+// producers had stored. Any thread may ask.
+func (r *Ring) Taken() bool {
+	tail := r.Tail()
+	return (atomic.LoadUint64((*uint64)(r.slot(tail)))^r.lap(tail))>>63 != 0
+}
+
 // lap is the lap bit of position p, in its place in a word.
 func (r *Ring) lap(p uint64) uint64 { return (^p >> (r.shift & 63)) << 63 }
 

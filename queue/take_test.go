@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 
 	"libshmem/queue"
@@ -95,6 +96,31 @@ func TestTakePartial(t *testing.T) {
 		}
 		if got := r.Take(ops[:]); got != 2 || ops[0].PE != 5 || ops[0].Signal != 1<<63 || ops[0].Length != 77 || ops[1].PE != 6 {
 			t.Fatalf("start %d: Take found %d operations: %+v", start, got, ops[:got])
+		}
+	}
+}
+
+// TestTaken: whoever is not the consumer learns from the tail and the slots alone
+// whether something is left.
+func TestTaken(t *testing.T) {
+	for _, start := range []uint64{0, queue.MinSlots - 1, 1<<64 - 2} {
+		g := queuetest.New(queue.MinSlots, start)
+		r := queue.NewAt(g.Memory(), queue.MinSlots, start)
+		atomic.StoreUint64(&r.Line().Tail, start)
+		op := queue.Op{Code: queue.CodePut}
+		var got queue.Op
+		for round := range 3 {
+			if !r.Taken() || r.Tail() != r.Position() {
+				t.Errorf("from %#x, round %d: something is left in an empty ring", start, round)
+			}
+			g.Push(&op)
+			if r.Taken() {
+				t.Errorf("from %#x, round %d: nothing is left of what was pushed", start, round)
+			}
+			if r.Next(&got) != queue.Found || r.Taken() {
+				t.Errorf("from %#x, round %d: taken before that was published", start, round)
+			}
+			r.Publish()
 		}
 	}
 }

@@ -137,6 +137,7 @@ struct shmemi_state {
     _Alignas(SHMEMI_CACHE_LINE) uint32_t net_dirty; /* remote operations since the last quiet */
     uint32_t net_unfenced;                          /* remote operations since the last fence */
     uint32_t gpu_moving;                            /* copies were begun and not waited for */
+    uint32_t kernel_rings;                          /* kernels push operations into rings */
     _Alignas(SHMEMI_CACHE_LINE) uint32_t net_lock;  /* around the endpoint and its queue */
     uint32_t net_wanted;                            /* threads that found it taken */
     _Alignas(SHMEMI_CACHE_LINE) uint32_t pollers;   /* callers that poll the network */
@@ -210,6 +211,8 @@ struct shmemi_core {
     int (*gpu_move)(void *to, const void *from, size_t n);  /* wherever either is */
     int (*gpu_start)(void *to, const void *from, size_t n); /* begins; gpu_settle waits for all */
     int (*gpu_settle)(void);
+    /* As quiet, but for what kernels pushed that have ended, and without the lock. */
+    int (*quiet_rings)(uint64_t *ticket);
     int (*gpu_clear)(void *at, size_t n);
     int (*gpu_amo)(void *at, int op, int width, uint64_t operand, uint64_t compare,
                    uint64_t *fetched);

@@ -195,6 +195,7 @@ const struct shmemi_core *shmemi_core_table(void)
         .gpu_move = gpu_move,
         .gpu_start = gpu_start,
         .gpu_settle = gpu_settle,
+        .quiet_rings = shmemgoQuietRings,
         .gpu_clear = shmemgoGPUClear,
         .gpu_amo = shmemgoGPUAMO,
         .gpu_holds = (int (*)(const void *))shmemgoGPUHolds,

@@ -62,11 +62,19 @@ func shmemgoGPUHolds(at unsafe.Pointer) C.int {
 	return 0
 }
 
+//export shmemgoQuietRings
+func shmemgoQuietRings(ticket *C.uint64_t) C.int {
+	return C.int(job.QuietRings((*uint64)(ticket)))
+}
+
 //export shmemgoKernels
 func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
 	k, err := job.Kernels()
 	if k != nil {
 		*image, *at = unsafe.Pointer(k.State), C.uint64_t(k.At)
+		if job.HasRings() {
+			state.kernel_rings = 1
+		}
 	}
 	return answer(err)
 }

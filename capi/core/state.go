@@ -83,7 +83,7 @@ func fill(s *C.struct_shmemi_state, j *pe.Job) {
 
 // empty takes back what fill allocated.
 func empty(s *C.struct_shmemi_state) {
-	s.n_pes, s.heap_size, s.networked, s.gpu, s.p2p, s.grows_together = 0, 0, 0, 0, 0, 0
+	s.n_pes, s.heap_size, s.networked, s.gpu, s.p2p, s.grows_together, s.kernel_rings = 0, 0, 0, 0, 0, 0, 0
 	if s.fast_base != s.near_base {
 		C.free(unsafe.Pointer(s.fast_base))
 	}

@@ -315,7 +315,8 @@ SHMEMI_INLINE void shmemi_quiet(const char *call)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (SHMEMI_UNLIKELY(shmemi_marked(&shmemi_state.net_dirty) ||
-                        shmemi_marked(&shmemi_state.gpu_moving) || shmemi_state.n_pes == 0))
+                        shmemi_marked(&shmemi_state.gpu_moving) || shmemi_state.kernel_rings ||
+                        shmemi_state.n_pes == 0))
         shmemi_quiet_slow(call);
 }
 

@@ -380,11 +380,25 @@ void shmemi_fence_slow(const char *call)
         failed(call, shmemi_state.my_pe);
 }
 
+/* What kernels of this process have pushed that the caller has waited for. */
+static void quiet_rings(const char *call)
+{
+    struct posting p = {shmemi_state.my_pe, "for the operations of kernels of"};
+    struct shmemi_waiter w = {
+        .ctl = shmemi_my_ctl(), .call = call, .describe = describe_posting, .subject = &p};
+    uint64_t ticket = 0;
+    while (shmemi_state.core->quiet_rings(&ticket) == SHMEMI_PENDING)
+        shmemi_turn(&w);
+    shmemi_turned(&w);
+}
+
 void shmemi_quiet_slow(const char *call)
 {
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
     shmemi_settle(call);
+    if (shmemi_state.kernel_rings)
+        quiet_rings(call);
     if (!shmemi_marked(&shmemi_state.net_dirty))
         return;
     int rc;

@@ -56,10 +56,11 @@ type Job struct {
 	kinds     []config.HeapKind // of every PE
 	mainHeaps bool              // some heap of this node is in main memory
 	gpu       *graphics         // nil: this PE needs none, or has none
-	kernels   *Kernels          // nil until somebody asks
-	stopper   stopper           // of the kernels
-	streams   *onstream.Calls   // the same as kernels
-	work      struct{ offset, size uint64 }
+	ringQuiets
+	kernels *Kernels        // nil until somebody asks
+	stopper stopper         // of the kernels
+	streams *onstream.Calls // the same as kernels
+	work    struct{ offset, size uint64 }
 
 	rings     *queue.Host // nil until somebody asks
 	consumers []*proxy.Consumer

@@ -179,6 +179,9 @@ func (k *Kernels) close() error {
 	return errors.Join(errs...)
 }
 
+// HasRings tells whether kernels of this PE push operations into rings.
+func (j *Job) HasRings() bool { return j.kernels != nil && len(j.kernels.rings) > 0 }
+
 // closeKernels comes when no kernel uses the library any more. Those of a program
 // that breaks this are told to end: giving their memory back waits for them.
 func (j *Job) closeKernels() error {

@@ -77,6 +77,13 @@ func (o *order) settle() uint64 {
 	return n
 }
 
+// Ask begins a settlement of what was taken out of the rings, and Answered tells
+// whether it is over. Any thread may call them.
+func (c *Consumer) Ask() uint64 { return c.order.settle() }
+
+// Answered is for a number that Ask gave.
+func (c *Consumer) Answered(n uint64) bool { return c.order.answered.Load() >= n }
+
 // advance moves everything as far as it goes. It returns how many steps that
 // were.
 func (o *order) advance(c *Consumer) int {
