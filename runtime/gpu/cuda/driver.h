@@ -51,6 +51,7 @@ enum {
 
     SHMEMI_CUDA_POINTER_TYPE = 2, /* attributes of a pointer */
     SHMEMI_CUDA_POINTER_HOST = 4,
+    SHMEMI_CUDA_POINTER_SYNC_MEMOPS = 6,
     SHMEMI_CUDA_POINTER_BUFFER = 7,
     SHMEMI_CUDA_POINTER_MANAGED = 8,
     SHMEMI_CUDA_POINTER_DEVICE = 9,
@@ -202,6 +203,8 @@ struct shmemi_cuda_uuid {
     NEEDED(pointer, "cuPointerGetAttributes",                                                      \
            (unsigned count, int *attributes, void **values, uint64_t at),                          \
            (count, attributes, values, at))                                                        \
+    NEEDED(pointer_set, "cuPointerSetAttribute", (const void *value, int attribute, uint64_t at),  \
+           (value, attribute, at))                                                                 \
     NEEDED(copy_any, "cuMemcpyAsync", (uint64_t to, uint64_t from, size_t n, void *stream),        \
            (to, from, n, stream))                                                                  \
     NEEDED(stream_query, "cuStreamQuery", (void *stream), (stream))                                \

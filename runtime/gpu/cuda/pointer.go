@@ -62,3 +62,14 @@ func (v *Device) Pointer(a gpu.Address) (gpu.Pointer, error) {
 	}
 	return p, nil
 }
+
+// SyncMemops has the copies and fills of a program that are named synchronous be
+// so for all of the allocation at an address: without it, some return while what
+// they have written is still on its way, where a NIC does not see it. A driver may
+// have it for Alloc only, and not for MapChunk.
+func (v *Device) SyncMemops(a gpu.Address) error {
+	yes := C.uint(1)
+	return v.do("make copies synchronous for memory of", func() (string, C.int) {
+		return "cuPointerSetAttribute", C.shmemi_cuda_pointer_set(v.driver.table, unsafe.Pointer(&yes), C.SHMEMI_CUDA_POINTER_SYNC_MEMOPS, C.uint64_t(a))
+	})
+}

@@ -62,6 +62,7 @@ func useChunks(v *Device) (err error) {
 	if keep(e); e == nil && (p.Place != gpu.OnDevice || p.Base != at || p.Size != chunk || p.Host != 0) {
 		keep(fmt.Errorf("the driver says %+v", p))
 	}
+	keep(v.SyncMemops(at + 8))
 	if buf, e := v.ExportDMABuf(at, chunk); e == nil {
 		keep(unix.Close(buf))
 	} else {
@@ -80,6 +81,7 @@ func TestChunksRefuse(t *testing.T) {
 		"addresses=4096": "reserve 4194304 bytes of addresses on GPU 0 Fake G100: cuMemAddressReserve: CUDA_ERROR_OUT_OF_MEMORY",
 		"import=801":     "take another process's memory on GPU 0 Fake G100: cuMemImportFromShareableHandle: error 801",
 		"foreign=217":    "cuMemSetAccess: error 217",
+		"sync_mapped=0":  "make copies synchronous for memory of GPU 0 Fake G100: cuPointerSetAttribute: error 1",
 	} {
 		log := cudatest.Set(t, settings)
 		v := mustDevice(t, dir)
@@ -114,6 +116,9 @@ func TestShared(t *testing.T) {
 	a, err := v.Alloc(chunk)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if err := v.SyncMemops(a + 8); err != nil {
+		t.Error(err)
 	}
 	s, err := v.Share(a)
 	if err != nil || s == (gpu.Shared{}) {

@@ -297,6 +297,26 @@ int cuPointerGetAttributes(unsigned count, int *attributes, void **values, uint6
     return 0;
 }
 
+/* Of the whole allocation; sync_mapped=0: not of one that was mapped to an address. */
+int cuPointerSetAttribute(const void *value, int attribute, uint64_t address)
+{
+    char *base = NULL;
+    size_t size = 0;
+    unsigned long id = 0;
+    bool known = false;
+    pthread_mutex_lock(&fake_lock);
+    if (fake_mapped_range((char *)address, &base, &size, &id))
+        known = fake_setting("sync_mapped", 1) != 0;
+    for (struct block *b = fake_blocks; b < fake_blocks + BLOCKS; b++)
+        known = known || (b->kind == DEVICE && (char *)address >= b->device &&
+                          (char *)address < b->device + b->size);
+    pthread_mutex_unlock(&fake_lock);
+    BEGIN(fake_needs_context()                                        ? INVALID_CONTEXT
+          : !known || attribute != 6 || *(const unsigned *)value != 1 ? INVALID_VALUE
+                                                                      : 0);
+    return 0;
+}
+
 int cuMemGetInfo_v2(size_t *available, size_t *total)
 {
     BEGIN(fake_needs_context());
