@@ -6,7 +6,6 @@
 #include "core.h"
 #include "gpu.h"
 
-
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
