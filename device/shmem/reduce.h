@@ -92,6 +92,7 @@ template <class SCOPE, class OP, class T>
 SHMEMI_D void shmemi_combine(T *dest, const T *mine, const char *buffer, uint64_t chunk, int me,
                              int n, uint64_t elements)
 {
+#pragma unroll 1
     for (uint64_t i = SCOPE::rank(); i < elements; i += SCOPE::size()) {
         T v = me == 0 ? mine[i] : ((const T *)(const void *)buffer)[i];
         for (int pe = 1; pe < n; pe++) {
