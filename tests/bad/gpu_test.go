@@ -1,6 +1,7 @@
 package bad
 
 import (
+	"strings"
 	"testing"
 
 	"libshmem/runtime/gpu/cuda/cudatest"
@@ -21,6 +22,11 @@ var onGPU = []row{
 	{what: "stream_root", status: aborted, say: []string{`PE \d: shmemx_long_broadcast_on_stream: root PE 2 does not exist, there are 2`}},
 	{what: "stream_team", status: aborted, say: []string{`PE \d: shmemx_long_sum_reduce_on_stream: team 4711 does not exist \(pass SHMEM_TEAM_WORLD\)`}},
 	{what: "module_without_gpu", status: 0, say: []string{`PE \d: shmemx_cumodule_init: find variable shmemi_here on .*cuModuleGetGlobal.*\(compile the code with shmem/shmem.cuh, and use the library in it\)`, `PE 0 went on`}},
+	{what: "unit_newer", status: 1, say: []string{`shmem: shmem_init: .*the kernels of bad.cu were compiled with version \d+ of shmem/shmem.cuh \(\d+ bytes of state\), the library has version \d+ \(\d+ bytes\) \(compile them with the header that came with this library\)`}},
+	{what: "unit_larger", status: 1, say: []string{`shmem: shmem_init: .*the kernels of bad.cu were compiled with version \d+ of shmem/shmem.cuh \(\d+ bytes of state\), the library has version \d+`}},
+	{what: "unit_architecture", status: 1, say: []string{`shmem: shmem_init: .*the kernels of bad.cu cannot be given the job's state on GPU 0: no kernel image is available .* \(compile them for the architecture of this GPU\)`}},
+	{what: "nothing", env: []string{"FAKE_CUDA=version=10020"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_HEAP=device: .*libcuda.so.1 is of CUDA 10.2, older than 11.0 \(install a newer driver\)`}},
+	{what: "nothing", env: []string{"FAKE_CUDA=init=100"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_HEAP=device: .*no CUDA-capable device is detected \(nvidia-smi must list a GPU`}},
 	{what: "module_finalized", status: 0, say: []string{`PE \d: shmemx_cumodule_finalize: the code was not given the job \(pass what an init was called with\)`, `PE 1 went on`}},
 }
 
@@ -31,6 +37,6 @@ func TestBadInputWithGPU(t *testing.T) {
 	t.Setenv("FAKE_CUDA", "works=1")
 	for _, r := range onGPU {
 		r.env = append(r.env, "SHMEM_HEAP=device")
-		t.Run(r.what, func(t *testing.T) { r.run(t, build, program, onNode) })
+		t.Run(strings.Join(append([]string{r.what}, r.env...), ","), func(t *testing.T) { r.run(t, build, program, onNode) })
 	}
 }

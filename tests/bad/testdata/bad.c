@@ -4,6 +4,7 @@
  */
 #include <shmem.h>
 #include <shmem/state.h>
+#include <shmem/unit.h>
 #include <shmemx.h>
 
 #include <stdio.h>
@@ -297,6 +298,27 @@ static const struct {
     {"hang", hang},
 };
 
+/* What a translation unit with kernels is to the library. */
+static int set_fails(const struct shmemi_device_image *image, int device)
+{
+    (void)device;
+    return image != NULL ? 209 : 0;
+}
+static const char *why(int error)
+{
+    return error == 209 ? "no kernel image is available for execution on the device" : "?";
+}
+static struct shmemi_unit unit = {
+    SHMEMI_WIRE_VERSION,
+    (uint32_t)sizeof(struct shmemi_unit),
+    (uint32_t)sizeof(struct shmemi_device_state),
+    (uint32_t)sizeof(struct shmemi_device_image),
+    "bad.cu",
+    set_fails,
+    why,
+    NULL,
+};
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -315,6 +337,12 @@ int main(int argc, char **argv)
         shmem_finalize();
     if (strcmp(what, "thread_level") == 0)
         return shmem_init_thread(99, &provided) != 0 ? 3 : 0;
+    if (strcmp(what, "unit_newer") == 0)
+        unit.version++;
+    if (strcmp(what, "unit_larger") == 0)
+        unit.state_size += 8;
+    if (strncmp(what, "unit_", 5) == 0)
+        shmemi_device_register(&unit);
     /* The last PE never comes. */
     if (strcmp(what, "absent") == 0 && strcmp(getenv("SHMEM_LAUNCHER_PE"), "1") == 0)
         for (;;)
