@@ -19,6 +19,7 @@ const (
 	kindTaken                     // they have been read, or could not be
 	kindFetch                     // copy operand bytes out of GPU memory and offer them
 	kindData                      // a part of those in the payload
+	kindExtent                    // a part of the sender's heap that the fabric reaches: see takeExtent
 )
 
 // header begins every active message. All fields are in the byte order of the

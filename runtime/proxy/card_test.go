@@ -21,6 +21,8 @@ type gpus struct {
 	delay   int               // most looks from one step of a stream to the next
 	chunk   uint64
 	chunks  int
+	nic     func(pe int) bool // NICs reach the heap; nil: of no PE
+	lazy    bool              // the GPU sees what a NIC has written when that is flushed
 }
 
 // card is a GPU: memory whose address the CPU may not touch, and streams that do
@@ -42,6 +44,7 @@ type card struct {
 	done    func(c *card, to unsafe.Pointer) // after memory has changed
 	full    bool                             // of kernels: an atomic operation finds no place
 	failing string                           // the call that fails
+	unseen  *unseen
 	closed  bool
 }
 
@@ -93,7 +96,7 @@ func newCard(t testing.TB, g *gpus, rng *rand.Rand, heap int) *card {
 		}
 	})
 	return &card{
-		t: t, g: g, rng: rng, memory: memory, device: device[internal:], heap: heap, at: heap, pinned: map[unsafe.Pointer][]byte{},
+		t: t, g: g, rng: rng, memory: memory, device: device[internal:], heap: heap, at: heap, pinned: map[unsafe.Pointer][]byte{}, unseen: new(unseen),
 	}
 }
 

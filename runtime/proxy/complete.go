@@ -22,6 +22,9 @@ func (e *Engine) Poll() (int, error) {
 // Complete handles completions that a caller in C took from the queue, in
 // their order.
 func (e *Engine) Complete(comps []fabric.Completion) {
+	if e.stage != nil {
+		e.stage.flushed = false
+	}
 	for i := range comps {
 		e.complete(&comps[i])
 	}
@@ -83,6 +86,9 @@ func (e *Engine) complete(c *fabric.Completion) {
 		}
 		if s.then {
 			e.own(s.pe, s.epoch, s.lane, &s.after)
+		} else if s.flush {
+			p.ask(s.epoch, e.Epoch)
+			e.account(s.pe, s.lane)
 		}
 		if s.request != nil {
 			e.finish(s.request, 0, 0)
@@ -90,6 +96,9 @@ func (e *Engine) complete(c *fabric.Completion) {
 	case useRead:
 		if s.registered {
 			e.dropRegion(s)
+		}
+		if s.flush {
+			e.settleWrites()
 		}
 		if s.request != nil {
 			e.finish(s.request, 0, 0)
@@ -260,6 +269,8 @@ func (e *Engine) applyHost(h *header, payload unsafe.Pointer, n int) {
 		e.takeFetch(h)
 	case kindData:
 		e.takeData(h, payload, n)
+	case kindExtent:
+		e.takeExtent(h)
 	default:
 		e.malformed(h)
 	}

@@ -67,6 +67,11 @@
 //
 // # GPU memory
 //
+// Where the fabric reaches GPU memory (RegisterHeap), larger puts and gets are
+// one-sided there too, and the owner flushes what a NIC has written before anybody
+// learns of it, if the GPU demands that (direct.go, and docs/decisions/0012). The
+// rest is the affair of streams.
+//
 // Where the fabric does not reach GPU memory, copy engines do, by the Memory that
 // Stage gets: a signal follows its bytes by the order of a stream, and quiet
 // answers when the stream has come so far. Larger puts are offered by a message

@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"structs"
 	"sync/atomic"
 	"unsafe"
@@ -161,8 +162,10 @@ type Endpoint struct {
 	Base uint64 // remote address of the start of the user heap
 	Key  uint64
 
-	Device  bool   // the user heap is GPU memory, which the fabric does not reach
-	Atomics uint64 // AtomicBits of what the PE does there
+	Device  bool     // the user heap is GPU memory
+	Atomics uint64   // AtomicBits of what the PE does there
+	Extents []Extent // what the fabric reaches of it; more may come
+	Flushes bool     // the PE has to flush what the fabric writes there
 }
 
 // New registers the segment with an open provider. The engine owns the
@@ -206,6 +209,7 @@ func (e *Engine) Endpoint() Endpoint {
 	if e.segment.Heap != nil {
 		end.Device = true
 		end.Atomics = e.stage.canAtomic()
+		end.Extents, end.Flushes = slices.Clone(e.stage.extents), e.stage.flush != nil
 	}
 	return end
 }

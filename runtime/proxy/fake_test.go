@@ -44,6 +44,7 @@ type network struct {
 	flying []*work // in the order of posting
 	pool   []*work
 	landed func(pe fabric.PE) // after memory of pe changed by a write
+	cards  []*card            // nil: none
 }
 
 // work is an operation under way.
@@ -313,7 +314,7 @@ func (w *network) leave(o *work) {
 		return
 	}
 	if o.kind != fabric.KindRead {
-		o.data = append(o.data, unsafe.Slice((*byte)(o.local), o.n)...)
+		o.data = append(o.data, w.read(w.see(o.local, o.n))...)
 	}
 	if o.kind == fabric.KindSend || o.kind == fabric.KindWrite && !w.mode.caps.DeliveryComplete {
 		w.ends[o.from].complete(fabric.Completion{Token: o.token, Kind: o.kind, Len: uint64(o.n)})
@@ -351,21 +352,21 @@ func (w *network) arrive(o *work) bool {
 	}
 	local := fabric.Completion{Token: o.token, Kind: o.kind, Len: uint64(o.n)}
 	if o.kind == fabric.KindRead {
-		copy(unsafe.Slice((*byte)(o.local), o.n), at)
+		w.write(w.see(o.local, o.n), w.read(at))
 		w.ends[o.from].complete(local)
 		return true
 	}
 	if w.mode.delay > 0 && o.n > 1 && o.half == 0 {
 		o.half = 1 + w.rng.IntN(o.n-1)
 		o.due = w.later()
-		copy(at[o.half:], o.data[o.half:])
+		w.write(at[o.half:], o.data[o.half:])
 		w.changed(o.to)
 		return false
 	}
 	if o.half > 0 {
 		at = at[:o.half]
 	}
-	copy(at, o.data)
+	w.write(at, o.data[:len(at)])
 	w.changed(o.to)
 	if w.mode.caps.DeliveryComplete {
 		w.ends[o.from].complete(local)
@@ -390,7 +391,7 @@ func (e *end) remote(o *work) []byte {
 	if !ok || at > r.Len || uint64(o.n) > r.Len-at {
 		return nil
 	}
-	return unsafe.Slice((*byte)(unsafe.Add(r.Base, at)), o.n)
+	return e.net.see(unsafe.Add(r.Base, at), o.n)
 }
 
 // match puts messages that arrived into receive buffers.

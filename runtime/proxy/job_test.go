@@ -116,6 +116,7 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*c
 	t.Helper()
 	n := len(memories)
 	j := &job{t: t, net: newNetwork(t, m, seed, n), rng: rand.New(rand.NewPCG(seed, 2))}
+	j.net.cards = cards
 	ends := make([]Endpoint, n)
 	for i := range n {
 		p := &pe{j: j, me: fabric.PE(i), end: j.net.ends[i], memory: memories[i]}
@@ -144,6 +145,7 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*c
 				t.Fatal(err)
 			}
 		}
+		p.register(0, 2)
 		j.pes = append(j.pes, p)
 		ends[i] = p.Endpoint()
 	}
@@ -151,6 +153,9 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*c
 		if err := p.Connect(ends); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for _, p := range j.pes {
+		p.register(2, parts)
 	}
 	if m.gpus != nil && m.gpus.mapped {
 		for i, p := range j.pes {
@@ -213,7 +218,7 @@ func (p *pe) leftovers() {
 	}
 	regions := 2
 	if p.card != nil {
-		regions = 3
+		regions = 3 + len(p.stage.regions)
 	}
 	if len(p.end.recvs) != receives || len(p.end.regions) != regions {
 		p.j.t.Errorf("PE %d at rest: %d receive buffers, %d regions", p.me, len(p.end.recvs), len(p.end.regions))

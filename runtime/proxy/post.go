@@ -359,6 +359,8 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	p.writeEpoch = e.Epoch
 	if !e.caps.DeliveryComplete {
 		p.wrote++
+	} else if e.staged() && offset >= 0 && e.stage.lines[pe].flushes {
+		s.flush, s.epoch = true, e.Epoch
 	}
 	e.pending[s.lane]++
 	e.touch(p, pe)
@@ -380,6 +382,9 @@ func (e *Engine) move(p *peer, pe fabric.PE, offset int64, local unsafe.Pointer,
 	op.PE, op.Token = pe, t
 	op.Local, op.Len, op.Desc = local, n, 0
 	op.Remote, op.Key = p.base+uint64(offset), p.key
+	if e.stage != nil {
+		e.aim(op, offset)
+	}
 	return op
 }
 
@@ -395,8 +400,14 @@ func (e *Engine) mustFollowMessages(p *peer) bool {
 }
 
 // localRegion registers the local buffer of op, which is not in the heap, where
-// the provider wants that.
+// the provider wants that, or finds it in a heap of GPU memory.
 func (e *Engine) localRegion(s *slot, op *fabric.RMA) Status {
+	if e.stage != nil {
+		if r := e.stage.region(op.Local, op.Len); r != nil {
+			op.Desc, s.flush = r.Desc, s.use == useRead && e.stage.flush != nil
+			return Done
+		}
+	}
 	if e.caps.LocalMR {
 		region, err := e.prov.Register(op.Local, op.Len)
 		if err != nil {

@@ -1,6 +1,60 @@
 package proxy
 
-import "libshmem/fabric"
+import (
+	"sync"
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// parts is in how many parts a heap is registered.
+const parts = 3
+
+func every(int) bool { return true }
+
+// register lets NICs reach some parts of the heap, where the mode says so.
+func (p *pe) register(from, to int) {
+	p.j.t.Helper()
+	g := p.j.net.mode.gpus
+	if p.card == nil || g.nic == nil || !g.nic(int(p.me)) {
+		return
+	}
+	if g.lazy && from == 0 {
+		p.FlushBy(p.card.flush)
+	}
+	n := p.card.heap / parts
+	for i := from; i < to; i++ {
+		m := fabric.GPUMemory{Base: unsafe.Pointer(&p.card.device[i*n]), Len: uint64(n), File: -1}
+		if i == parts-1 {
+			m.Len = uint64(p.card.heap - i*n)
+		}
+		if err := p.RegisterHeap(uint64(i*n), m); err != nil {
+			p.j.t.Fatal(err)
+		}
+	}
+}
+
+// unseen is what NICs have written to a card and its GPU does not see.
+type unseen struct {
+	mu      sync.Mutex
+	bytes   []hidden
+	flushes int
+}
+
+// hidden is bytes and where they will be.
+type hidden struct{ at, data []byte }
+
+func (c *card) flush() error {
+	c.unseen.mu.Lock()
+	defer c.unseen.mu.Unlock()
+	for _, l := range c.unseen.bytes {
+		copy(l.at, l.data)
+		c.changed(unsafe.Pointer(&c.device[0]))
+	}
+	c.unseen.bytes = c.unseen.bytes[:0]
+	c.unseen.flushes++
+	return c.fails("flush")
+}
 
 // RegisterGPU takes memory of a card, or fails as the mode says.
 func (e *end) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
@@ -10,4 +64,59 @@ func (e *end) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 		}
 	}
 	return e.Register(m.Base, m.Len)
+}
+
+// see is memory at an address that the network has, as the test sees it.
+func (w *network) see(p unsafe.Pointer, n int) []byte {
+	for _, c := range w.cards {
+		if c != nil {
+			if _, b := c.seen(p, uint64(n)); b != nil {
+				return b
+			}
+		}
+	}
+	return unsafe.Slice((*byte)(p), n)
+}
+
+// lazy is the card that b is memory of, if its GPU does not see at once what a NIC
+// writes.
+func (w *network) lazy(b []byte) *card {
+	for _, c := range w.cards {
+		if c != nil && len(b) > 0 && c.g.lazy && uintptr(unsafe.Pointer(&b[0]))-uintptr(unsafe.Pointer(&c.memory[internal])) < uintptr(c.heap) {
+			return c
+		}
+	}
+	return nil
+}
+
+// write is a NIC's.
+func (w *network) write(to, data []byte) {
+	c := w.lazy(to)
+	if c == nil {
+		copy(to, data)
+		return
+	}
+	c.unseen.mu.Lock()
+	defer c.unseen.mu.Unlock()
+	c.unseen.bytes = append(c.unseen.bytes, hidden{to, append([]byte(nil), data...)})
+}
+
+// read is a NIC's, which sees what NICs have written.
+func (w *network) read(from []byte) []byte {
+	c := w.lazy(from)
+	if c == nil {
+		return from
+	}
+	seen := append([]byte(nil), from...)
+	c.unseen.mu.Lock()
+	defer c.unseen.mu.Unlock()
+	for _, l := range c.unseen.bytes {
+		shift := int(uintptr(unsafe.Pointer(&l.at[0])) - uintptr(unsafe.Pointer(&from[0])))
+		for i, v := range l.data {
+			if at := shift + i; at >= 0 && at < len(seen) {
+				seen[at] = v
+			}
+		}
+	}
+	return seen
 }

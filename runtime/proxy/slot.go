@@ -30,6 +30,7 @@ type slot struct {
 	lane       lane   // of the generation that waits for it
 	then       bool   // write: send the message in after, of the epoch, when it is done
 	registered bool   // write, read: region is its own
+	flush      bool   // write: the target flushes before it is done; read: this PE does
 	turn       uint16 // how often the token was given out
 	pe         fabric.PE
 	bytes      uint64         // write, read: under way
@@ -61,7 +62,7 @@ func (e *Engine) take(u use, p *peer, pe fabric.PE) (fabric.Token, *slot) {
 	// The rest is of a later use only when that sets it; bytes and
 	// registered are zero between uses.
 	s.use, s.pe, s.lane, s.turn = u, pe, laneOf(e.open), s.turn+1
-	s.then, s.request = false, nil
+	s.then, s.flush, s.request = false, false, nil
 	return t, s
 }
 

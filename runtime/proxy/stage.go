@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -125,8 +126,15 @@ type stage struct {
 	lines  []line
 	busy   []fabric.PE // PEs whose messages wait for bytes, or may have to
 
+	// What NICs reach of the own heap, see direct.go.
+	extents extents
+	regions []fabric.Region
+	flush   func() error // nil: nothing has to be flushed
+	flushed bool         // in this turn
+	writes  bool         // one-sided writes are usable
+
 	block    unsafe.Pointer // all pinned memory
-	region   fabric.Region
+	pinned   fabric.Region
 	landing  pool // chunks that are read into
 	leaving  pool // chunks that are copied out to
 	coming   pool // slots for messages
@@ -174,6 +182,8 @@ type line struct {
 	owedEpoch   uint64
 	atomics     uint64
 	device      bool // its user heap is GPU memory
+	flushes     bool // it has to flush what NICs write there
+	extents     extents
 
 	chunks, slots, landing uint16 // that it holds
 	blocked                uint32 // pass in which it had no room
@@ -211,7 +221,7 @@ func (e *Engine) Stage(m Memory, c StageConfig) error {
 		return errors.Join(fmt.Errorf("stage GPU memory: pin %d bytes: %w", n, err), m.Close())
 	}
 	s.block = block
-	if s.region, err = e.prov.Register(block, n); err != nil {
+	if s.pinned, err = e.prov.Register(block, n); err != nil {
 		return errors.Join(fmt.Errorf("stage GPU memory: register %d bytes: %w", n, err), m.Unpin(block), m.Close())
 	}
 	s.landing.init(block, c.Chunk, c.Chunks)
@@ -248,9 +258,11 @@ func (e *Engine) openLines(all []Endpoint) error {
 		e.stage = new(stage)
 	}
 	e.stage.lines = make([]line, len(all))
+	e.stage.writes = e.PutMax() > maxPayload
 	for i := range all {
 		l := &e.stage.lines[i]
 		l.device, l.atomics = all[i].Device, all[i].Atomics
+		l.extents, l.flushes = slices.Clone(all[i].Extents), all[i].Flushes
 	}
 	return nil
 }
@@ -289,7 +301,7 @@ func (e *Engine) closeStage() error {
 	if s == nil || s.memory == nil {
 		return nil
 	}
-	err := errors.Join(e.prov.Unregister(s.region), s.memory.Close(), s.memory.Unpin(s.block))
+	err := errors.Join(e.UnregisterHeap(), e.prov.Unregister(s.pinned), s.memory.Close(), s.memory.Unpin(s.block))
 	s.memory = nil
 	return err
 }

@@ -20,6 +20,7 @@ func (e *Engine) stages(h *header) bool {
 
 // applyStaged lets a message through or keeps it.
 func (e *Engine) applyStaged(h *header, payload unsafe.Pointer, n int) {
+	e.settleWrites()
 	l := &e.stage.lines[h.From]
 	if l.held.n > 0 || l.pullDone != l.pullsAll || !e.perform(l, h, payload, n, false) {
 		e.stage.hold(l, h, payload, n)
@@ -91,7 +92,7 @@ func (e *Engine) release() int {
 			continue
 		}
 		l.listed = false
-		e.peers[pe].behind = false
+		e.peers[pe].behind = s.flush != nil
 	}
 	s.busy, s.fresh = still, false
 	s.yield()

@@ -78,6 +78,9 @@ func (e *Engine) stagePut(pe fabric.PE, offset int64, source unsafe.Pointer, n u
 	if !gpu && (!far || n <= maxPayload) {
 		return 0, false
 	}
+	if e.stage.writes && e.reaches(l, offset, far, source, n, gpu) {
+		return e.write(pe, offset, source, n, r, after), true
+	}
 	switch {
 	case !p.reachable:
 		return e.fail(errNoRoute), true
@@ -331,7 +334,7 @@ func (e *Engine) sendPiece(p *piece) bool {
 		o := &s.offers[p.index]
 		h := header{
 			Kind: kindOffer, Token: uint32(o.turn+1)<<16 | chunkToken | uint32(p.index),
-			Offset: d.offset + int64(p.at), Operand: e.remoteOf(&s.region, at), Extra: s.region.Key,
+			Offset: d.offset + int64(p.at), Operand: e.remoteOf(&s.pinned, at), Extra: s.pinned.Key,
 		}
 		if st = e.sendOffer(d.pe, d.epoch, lane, &h, &offered{N: p.n, Fence: uint32(d.epoch), Get: d.question}); st == Done {
 			o.turn++

@@ -76,6 +76,7 @@ func (e *Engine) takeOffer(h *header, payload unsafe.Pointer, n int) {
 	if at == nil {
 		return
 	}
+	e.settleWrites()
 	s := e.stage
 	l := &s.lines[h.From]
 	if o.Fence != l.fence || l.pullsAll == 0 {
@@ -175,7 +176,7 @@ func (e *Engine) startPull(l *line, p *pull) bool {
 				return false // a chunk that gets free calls for the next turn
 			}
 			r.chunk, r.n = i, min(r.n, s.landing.size)
-			to, desc = s.landing.at(i), s.region.Desc
+			to, desc = s.landing.at(i), s.pinned.Desc
 		}
 		if !e.postRead(p, to, desc, &r) {
 			if p.gpu {
@@ -340,7 +341,7 @@ func (e *Engine) stageGet(pe fabric.PE, offset int64, dest unsafe.Pointer, n uin
 		return e.copyGet(pe, offset, dest, n, gpu, r), true
 	}
 	switch {
-	case !gpu && !far:
+	case e.reaches(l, offset, far, dest, n, gpu):
 		return 0, false
 	case !p.reachable:
 		return e.fail(errNoRoute), true
@@ -359,7 +360,7 @@ func (e *Engine) stageGet(pe fabric.PE, offset int64, dest unsafe.Pointer, n uin
 	} else {
 		slot.request = r
 		s.gets[t] = get{dest: dest, n: n, left: n, slot: small, gpu: gpu}
-		st = e.askFor(t, slot, pe, offset, far)
+		st = e.askFor(t, slot, pe, offset, far && l.extents.find(offset, n) == nil)
 	}
 	if st != Done {
 		if gpu {
@@ -381,7 +382,8 @@ func (e *Engine) askFor(t fabric.Token, slot *slot, pe fabric.PE, offset int64, 
 	s, p := e.stage, &e.peers[pe]
 	g := &s.gets[t]
 	if !far {
-		q := s.newPull(pe, p.base+uint64(offset), p.key, g.n, g.dest)
+		op := e.move(p, pe, offset, g.dest, g.n, t)
+		q := s.newPull(pe, op.Remote, op.Key, g.n, g.dest)
 		q.gpu, q.get = true, e.question(t)
 		return Done
 	}

@@ -46,6 +46,9 @@ var cards = map[string]gpus{
 	"mixed":   {has: func(pe int) bool { return pe%2 == 0 }, alone: true, delay: 3, chunk: 2 * messageSize, chunks: 2},
 	"mapped":  {mapped: true, atomics: allAtomics, delay: 4, chunk: messageSize, chunks: 2},
 	"both":    {mapped: true, alone: true, delay: 4, chunk: messageSize, chunks: 2},
+	"nic":     {nic: every, atomics: allAtomics, delay: 4, chunk: messageSize, chunks: 3},
+	"lazy":    {nic: every, lazy: true, alone: true, delay: 4, chunk: messageSize, chunks: 3},
+	"some":    {nic: func(pe int) bool { return pe%2 == 1 }, lazy: true, alone: true, delay: 3, chunk: messageSize, chunks: 2},
 }
 
 // The random programs of order_test.go, with heaps and buffers in GPU memory.
@@ -60,6 +63,7 @@ func TestStagedPrograms(t *testing.T) {
 					n := 2 + int(seed)%3
 					j := newJob(t, m, seed, n, shared+n*pairHeap)
 					if seed%2 == 0 {
+						j.drain() // of what says which parts NICs reach
 						nearWrap(j)
 					}
 					runPrograms(j, 60)
@@ -223,7 +227,7 @@ func TestStagedEnginesShare(t *testing.T) {
 func TestStagedNoAllocation(t *testing.T) {
 	for name, g := range cards {
 		t.Run(name, func(t *testing.T) {
-			g.delay, g.chunk = 0, 0
+			g.delay, g.chunk, g.lazy = 0, 0, false
 			m := modes[0]
 			m.gpus = &g
 			j := newJob(t, m, 1, 2, 1<<20)

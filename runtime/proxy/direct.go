@@ -1,0 +1,178 @@
+package proxy
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// Where a NIC reaches a user heap in GPU memory, larger puts and gets are one-sided
+// operations on it, as on main memory. The rest stays: what fits a message, signals
+// and atomic operations are done by the owner's streams, in their order.
+//
+// A heap is registered part by part, as it grows. The others learn of each part by
+// a message. Until that comes, and for what lies in two parts, they go the way of
+// memory that no NIC reaches, so nobody has to wait for anybody.
+//
+// A GPU may see what a NIC has written later than the CPU sees that it has been
+// written. Then the owner flushes: before it does what a message asks for, which
+// may be behind such bytes, and before it says that it has read into its own. One
+// flush is for all that has come in one turn. Who writes there asks for an answer
+// also where completions tell of delivery, for that is not enough.
+
+// Extent is a part of a user heap in GPU memory that the fabric reaches.
+type Extent struct {
+	Offset, Size uint64
+	Remote       uint64 // remote address of its start
+	Key          uint64
+}
+
+// extents are those of one heap, in their order.
+type extents []Extent
+
+// find returns the one that has n bytes at an offset.
+func (x extents) find(offset int64, n uint64) *Extent {
+	low, high := 0, len(x)
+	for low < high {
+		if mid := (low + high) / 2; x[mid].Offset > uint64(offset) {
+			high = mid
+		} else {
+			low = mid + 1
+		}
+	}
+	if low == 0 {
+		return nil
+	}
+	f := &x[low-1]
+	if o := uint64(offset) - f.Offset; o < f.Size && n <= f.Size-o {
+		return f
+	}
+	return nil
+}
+
+// add puts one behind the others.
+func (x *extents) add(f Extent) error {
+	if last := len(*x) - 1; last >= 0 && f.Offset < (*x)[last].Offset+(*x)[last].Size {
+		return fmt.Errorf("a part of the heap from %#x on is before the end of another one", f.Offset)
+	}
+	*x = append(*x, f)
+	return nil
+}
+
+// FlushBy has the engine call f before anybody learns that a NIC has written to
+// the user heap. It comes before RegisterHeap, where the GPU demands it.
+func (e *Engine) FlushBy(f func() error) {
+	e.stage.flush = f
+	for i := range e.peers {
+		e.peers[i].behind = true // C does not flush
+	}
+}
+
+// RegisterHeap lets the other PEs reach a part of the user heap, from an offset on,
+// by the fabric. It comes after Stage; after Connect the others learn of it, and
+// the lock is held. Parts come in their order.
+func (e *Engine) RegisterHeap(offset uint64, m fabric.GPUMemory) error {
+	s := e.stage
+	r, err := e.prov.RegisterGPU(m)
+	if err != nil {
+		return err
+	}
+	f := Extent{Offset: offset, Size: m.Len, Remote: e.remoteOf(&r, m.Base), Key: r.Key}
+	if err := s.extents.add(f); err != nil {
+		_ = e.prov.Unregister(r) // the caller is told what went wrong first
+		return err
+	}
+	s.regions = append(s.regions, r)
+	if s.lines == nil || f.Size < extentUnit {
+		return nil
+	}
+	for pe := range e.peers {
+		if e.peers[pe].reachable && uint32(pe) != e.me {
+			e.own(fabric.PE(pe), e.Epoch, noLane, s.announce(&f))
+		}
+	}
+	return s.lines[e.me].extents.add(f)
+}
+
+// UnregisterHeap takes back all that RegisterHeap did, before Connect.
+func (e *Engine) UnregisterHeap() (err error) {
+	s := e.stage
+	for _, r := range s.regions {
+		if err2 := e.prov.Unregister(r); err == nil {
+			err = err2
+		}
+	}
+	s.regions, s.extents = nil, nil
+	return err
+}
+
+// Locked calls f with the lock held, which the caller does not have.
+func (e *Engine) Locked(f func()) {
+	for !e.tryLock() {
+		sleep(contended)
+	}
+	defer e.unlock()
+	f()
+}
+
+// extentUnit is the unit in which a message has the size of an extent. The rest of
+// one that is no multiple goes the other way.
+const extentUnit = 4096
+
+// announce is the message that tells of an extent.
+func (s *stage) announce(f *Extent) *header {
+	h := &header{Kind: kindExtent, Offset: int64(f.Offset), Operand: f.Remote, Extra: f.Key, Token: uint32(min(f.Size/extentUnit, 1<<32-1))}
+	if s.flush != nil {
+		h.Fetch = 1
+	}
+	return h
+}
+
+// takeExtent notes what another PE tells of its heap.
+func (e *Engine) takeExtent(h *header) {
+	if !e.staged() || h.Offset < 0 || h.Token == 0 {
+		e.malformed(h)
+		return
+	}
+	l := &e.stage.lines[h.From]
+	l.flushes = h.Fetch != 0
+	if err := l.extents.add(Extent{uint64(h.Offset), uint64(h.Token) * extentUnit, h.Operand, h.Extra}); err != nil {
+		e.fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
+	}
+}
+
+// region returns the part of the own heap that has n bytes at p.
+func (s *stage) region(p unsafe.Pointer, n uint64) *fabric.Region {
+	for i := range s.regions {
+		r := &s.regions[i]
+		if o := uint64(uintptr(p) - uintptr(r.Base)); o < r.Len && n <= r.Len-o {
+			return r
+		}
+	}
+	return nil
+}
+
+// reaches tells whether the fabric can move bytes between an offset of a line's
+// heap and a local buffer; gpu and far: they are GPU memory.
+func (e *Engine) reaches(l *line, offset int64, far bool, local unsafe.Pointer, n uint64, gpu bool) bool {
+	return (!far || l.extents.find(offset, n) != nil) && (!gpu || e.stage.region(local, n) != nil)
+}
+
+// aim names the remote side of an operation where it is GPU memory.
+func (e *Engine) aim(op *fabric.RMA, offset int64) {
+	if e.stage.lines == nil || offset < 0 {
+		return
+	}
+	if f := e.stage.lines[op.PE].extents.find(offset, op.Len); f != nil {
+		op.Remote, op.Key = f.Remote+uint64(offset)-f.Offset, f.Key
+	}
+}
+
+// settleWrites has the GPU see what NICs have written before what came in this turn.
+func (e *Engine) settleWrites() {
+	if s := e.stage; s != nil && s.flush != nil && !s.flushed {
+		e.gone(s.flush())
+		s.flushed = true
+	}
+}

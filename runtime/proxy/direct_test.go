@@ -1,0 +1,162 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/queue"
+)
+
+// Puts and gets of what NICs reach are one operation of the fabric each, with
+// either end in GPU memory, and are seen when quiet says so. What lies in two parts
+// goes by way of main memory.
+func TestDirect(t *testing.T) {
+	const heap, n = 1 << 18, 20_000
+	for _, lazy := range []bool{false, true} {
+		for i, m := range modes {
+			m.gpus = &gpus{nic: every, lazy: lazy, alone: true, delay: 3, chunk: 4 * messageSize, chunks: 4}
+			for _, m := range both(m) {
+				t.Run(fmt.Sprintf("lazy=%v/%s", lazy, m.name), func(t *testing.T) {
+					j := newRingJob(t, m, uint64(i+1), 2, 1, heap)
+					defer j.close()
+					a, b := j.pes[0], j.pes[1]
+					base := a.segment.Internal
+					move := func(code queue.Code, far, local int) {
+						j.push(0, 0, queue.Op{
+							Code: code, PE: 1, Dest: base + uint64(far), Local: uint64(uintptr(unsafe.Add(a.segment.Heap, local))), Length: n,
+						})
+						j.quiet(0, 0)
+					}
+					j.drain() // PE 0 knows what is reached
+					for _, c := range []struct {
+						what       string
+						far, local int
+						direct     bool
+					}{
+						{"first part", 512, 1024, true},
+						{"last part", heap - 2*n, heap - n, true}, // a message has the size of a part in pages
+						{"two parts there", heap/parts - n/2, 2048, false},
+						{"two parts here", 4096, heap/parts - n/2, false},
+						{"first part again", 512, 1024, true},
+					} {
+						copy(a.heap[c.local:], fill(j.rng, n))
+						before, after := a.Count, b.Count
+						move(queue.CodePut, c.far, c.local)
+						differ(t, c.what+", put", b.heap[c.far:c.far+n], a.heap[c.local:c.local+n])
+						if a.PutMax() > maxPayload && c.direct != (a.Count.Writes > before.Writes) || c.direct && a.PutMax() > maxPayload && b.Count.Reads != after.Reads {
+							t.Errorf("%s, put: %d writes here, %d reads there", c.what, a.Count.Writes-before.Writes, b.Count.Reads-after.Reads)
+						}
+						copy(b.heap[c.far:], fill(j.rng, n))
+						before, after = a.Count, b.Count
+						move(queue.CodeGet, c.far, c.local)
+						differ(t, c.what+", get", a.heap[c.local:c.local+n], b.heap[c.far:c.far+n])
+						if c.direct && (a.Count.Reads == before.Reads || b.Count != after) {
+							t.Errorf("%s, get: %d reads here, counts %+v and then %+v there", c.what, a.Count.Reads-before.Reads, after, b.Count)
+						}
+					}
+					for _, err := range j.reports[0] {
+						t.Error(err)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Who asks for many puts is not flushed for each.
+func TestFlushOnce(t *testing.T) {
+	m := modes[1]
+	m.gpus = &gpus{nic: every, lazy: true, alone: true, chunk: messageSize, chunks: 4}
+	j := newJob(t, m, 1, 2, 1<<20)
+	a, b := j.pes[0], j.pes[1]
+	j.drain()
+	before := b.card.unseen.flushes
+	data := fill(j.rng, 10_000)
+	const puts = 16
+	for i := range puts {
+		a.post(func() Status {
+			return a.Put(1, int64(i)*10_000, unsafe.Pointer(&data[0]), 10_000, nil)
+		})
+	}
+	a.quiet()
+	for i := range puts {
+		differ(t, "bytes", b.heap[i*10_000:(i+1)*10_000], data)
+	}
+	if n := b.card.unseen.flushes - before; n == 0 || n > puts/2 {
+		t.Errorf("%d flushes for %d puts", n, puts)
+	}
+	j.close()
+}
+
+// A registration that fails changes nothing, and those that did not fail can be
+// undone.
+func TestRegisterHeapRefused(t *testing.T) {
+	m := modes[0]
+	m.gpus = &gpus{alone: true, chunk: messageSize, chunks: 2}
+	j := newJob(t, m, 1, 2, 1<<16)
+	a, b := j.pes[0], j.pes[1]
+	at := func(i int) fabric.GPUMemory {
+		return fabric.GPUMemory{Base: unsafe.Pointer(&a.card.device[i]), Len: 1 << 14, File: -1}
+	}
+	no := errors.New("the NIC is full")
+	j.net.mode.noGPU = func(fabric.GPUMemory) error { return no }
+	if err := a.RegisterHeap(0, at(0)); !errors.Is(err, no) || len(a.stage.regions) != 0 || len(a.Endpoint().Extents) != 0 {
+		t.Errorf("error %v, regions %+v", err, a.stage.regions)
+	}
+	j.net.mode.noGPU = nil
+	if err := a.RegisterHeap(1<<14, at(1<<14)); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.RegisterHeap(1<<13, at(1<<13)); err == nil || !strings.Contains(err.Error(), "before the end of another one") || len(a.stage.regions) != 1 {
+		t.Errorf("parts that overlap: error %v, regions %+v", err, a.stage.regions)
+	}
+	j.drain()
+	if x := b.stage.lines[0].extents; len(x) != 1 || x[0] != a.stage.extents[0] {
+		t.Errorf("PE 1 knows %+v, PE 0 has %+v", x, a.stage.extents)
+	}
+	j.close()
+}
+
+// Bytes that cannot be flushed are the end of the job, not of its sense.
+func TestFlushFails(t *testing.T) {
+	m := modes[0]
+	m.gpus = &gpus{nic: every, lazy: true, alone: true, chunk: messageSize, chunks: 2}
+	j := newJob(t, m, 1, 2, 1<<16)
+	a, b := j.pes[0], j.pes[1]
+	j.drain()
+	b.card.failing = "flush"
+	a.post(func() Status { return a.AMO(1, 0, OpSet, 8, 1, 0, nil, nil) })
+	j.await("end", func() bool { return len(b.fatals) > 0 })
+	if err := b.fatals[0].Error(); !strings.Contains(err, "GPU memory: flush fails") {
+		t.Errorf("error %s", err)
+	}
+	b.fatals, b.card.failing = nil, ""
+	j.close()
+}
+
+func TestExtents(t *testing.T) {
+	var x extents
+	for _, f := range []Extent{{Offset: 100, Size: 50}, {Offset: 150, Size: 10}, {Offset: 200, Size: 100}} {
+		if err := x.add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		offset int64
+		n      uint64
+		want   int // index, or -1
+	}{
+		{0, 1, -1}, {99, 1, -1}, {99, 2, -1}, {100, 0, 0}, {100, 50, 0}, {100, 51, -1}, {149, 1, 0}, {149, 2, -1},
+		{150, 10, 1}, {160, 0, -1}, {170, 1, -1}, {200, 100, 2}, {299, 1, 2}, {300, 1, -1}, {1 << 40, 1, -1}, {-1, 1, -1},
+		{200, 1<<64 - 1, -1},
+	} {
+		f := x.find(c.offset, c.n)
+		if c.want < 0 && f != nil || c.want >= 0 && f != &x[c.want] {
+			t.Errorf("%d bytes at %d are in %+v, want %d", c.n, c.offset, f, c.want)
+		}
+	}
+}
