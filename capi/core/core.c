@@ -35,6 +35,12 @@ void shmemi_core_fatal(const char *what)
     abort();
 }
 
+void shmemi_core_kernel_fatal(const char *what)
+{
+    front_abort("a kernel", "see the call in the program's device code", "%s", what);
+    abort();
+}
+
 void shmemi_core_serve(struct shmemi_state *s, const struct shmemi_native *n,
                        struct shmemi_express *x)
 {

@@ -14,6 +14,7 @@ package main
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -93,7 +94,11 @@ func report(args *C.struct_shmemi_init_args, err error) {
 
 // fatal ends the process for a failure that no call of the program can return.
 func fatal(err error) {
-	C.shmemi_core_fatal(text(C.shmemi_core_text[:], err.Error()))
+	what := text(C.shmemi_core_text[:], err.Error())
+	if errors.As(err, new(*pe.KernelFault)) {
+		C.shmemi_core_kernel_fatal(what)
+	}
+	C.shmemi_core_fatal(what)
 }
 
 //export shmemgoFinalize

@@ -31,6 +31,7 @@ type Facts struct {
 
 	Unified      bool // one address names the same memory for CPU and GPU
 	HostPointers bool // registered main memory has the address of the CPU
+	HostAtomics  bool // its atomic operations on main memory are atomic with those of the CPU
 	VMM          bool // memory and addresses can be had apart
 	PosixFD      bool // and the memory be given to others as a descriptor
 	RDMA         bool // NICs can reach its memory

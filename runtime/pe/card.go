@@ -6,6 +6,7 @@ import (
 
 	"libshmem"
 	"libshmem/runtime/config"
+	"libshmem/runtime/proxy"
 )
 
 // card is what every PE tells every other when they meet.
@@ -29,6 +30,8 @@ type endpointCard struct {
 	Key      uint64
 	Device   bool   // the heap is GPU memory
 	Atomics  uint64 // operations on it, see proxy.Endpoint
+	Extents  []proxy.Extent
+	Flushes  bool
 	Provider string
 }
 

@@ -70,14 +70,19 @@ func (s *stopper) finish() {
 	s.word, s.rings = nil, nil
 }
 
+// KernelFault is a call of a kernel that was wrong, and ended the kernel.
+type KernelFault struct{ text string }
+
+func (e *KernelFault) Error() string { return "a kernel stopped: " + e.text }
+
 // fault is what a kernel has reported, or nil.
 func (k *Kernels) fault() error {
 	r := k.report
 	if atomic.LoadUint32(&r.Ready) == 0 {
 		return nil
 	}
-	return fmt.Errorf("a kernel stopped: %s in block (%d,%d,%d), thread (%d,%d,%d): %s",
-		callName(r.Call), r.BlockX, r.BlockY, r.BlockZ, r.ThreadX, r.ThreadY, r.ThreadZ, explain(r, k.State))
+	return &KernelFault{fmt.Sprintf("%s in block (%d,%d,%d), thread (%d,%d,%d): %s",
+		callName(r.Call), r.BlockX, r.BlockY, r.BlockZ, r.ThreadX, r.ThreadY, r.ThreadZ, explain(r, k.State))}
 }
 
 // callName is the public name behind a number of device code.

@@ -26,6 +26,7 @@ type graphics struct {
 	heaps  []gpuHeap       // by rank on the node
 	device *devmem.Segment // nil where this PE's heap is in main memory
 	pinned *devmem.Pinned  // nil where every heap of the node is in a GPU's
+	nics   *registry       // nil where none is to reach the heap
 
 	mu      sync.Mutex
 	atomics *amo.Unit
@@ -144,6 +145,9 @@ func (j *Job) commit(end uint64) error {
 	}
 	if g := j.gpu; err == nil && g != nil && g.pinned != nil {
 		err = g.pinned.Commit(end)
+	}
+	if g := j.gpu; err == nil && g != nil && g.nics != nil {
+		err = g.nics.grow(g.device.Extents())
 	}
 	return err
 }

@@ -325,6 +325,7 @@ func (j *Job) banner() string {
 		if network = fmt.Sprintf("%s on %s", c.Provider, c.Domain); len(j.Engines) > 1 {
 			network += fmt.Sprintf(", %d endpoints a PE", len(j.Engines))
 		}
+		network += j.gpuNet()
 	}
 	return fmt.Sprintf("shmem: libshmem %s: %d PEs on %d hosts, PE 0 on %s; bootstrap %s; heap %s; network %s",
 		libshmem.Version, j.NPEs, len(j.Nodes.Members), host, j.boot.Name(), j.heaps(), network)

@@ -31,7 +31,9 @@ func (j *Job) openNetwork(o Options) error {
 		ends := make([]proxy.Endpoint, len(all))
 		for pe, cards := range all {
 			c := &cards[i]
-			ends[pe] = proxy.Endpoint{Addr: c.Addr, Base: c.Base, Key: c.Key, Device: c.Device, Atomics: c.Atomics}
+			ends[pe] = proxy.Endpoint{
+				Addr: c.Addr, Base: c.Base, Key: c.Key, Device: c.Device, Atomics: c.Atomics, Extents: c.Extents, Flushes: c.Flushes,
+			}
 		}
 		if err := e.Connect(ends); err != nil {
 			return err
@@ -68,7 +70,7 @@ func (j *Job) mapPeers(e *proxy.Engine) {
 func (j *Job) openEngine(o Options, i int) error {
 	prov, err := ofi.Open(fabric.Config{
 		Provider: j.Config.Provider, NICs: strings.Join(j.Config.NICs, ","), Library: j.Config.Libfabric,
-		Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv,
+		Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv, GPU: j.registers(),
 	})
 	if err != nil {
 		return err
@@ -99,7 +101,10 @@ func (j *Job) openEngine(o Options, i int) error {
 	if j.Engines = append(j.Engines, e); i == 0 {
 		j.Engine = e
 	}
-	return j.stage(e)
+	if err := j.stage(e); err != nil || !j.registers() {
+		return err
+	}
+	return j.register(e)
 }
 
 // stage lets an engine move GPU memory, where this PE has a GPU.
@@ -125,7 +130,8 @@ func (j *Job) exchangeEndpoints() ([][]endpointCard, error) {
 	for _, e := range j.Engines {
 		end := e.Endpoint()
 		mine = append(mine, endpointCard{
-			Addr: end.Addr, Base: end.Base, Key: end.Key, Device: end.Device, Atomics: end.Atomics, Provider: e.Caps().Provider,
+			Addr: end.Addr, Base: end.Base, Key: end.Key, Device: end.Device, Atomics: end.Atomics,
+			Extents: end.Extents, Flushes: end.Flushes, Provider: e.Caps().Provider,
 		})
 	}
 	b, err := encode(mine)

@@ -32,7 +32,7 @@ func TestFacts(t *testing.T) {
 	all := gpu.Facts{
 		Driver: "13.3", PCI: "0000:0f:00.0", UUID: "GPU-fa000000-0000-0000-0000-000000000000",
 		Major: 1, Minor: 1, SMs: 1, Memory: 1 << 30, MapHost: true, RegisterHost: true, Managed: true, Concurrent: true,
-		DMABuf: true, DMABufMap: true, Unified: true, HostPointers: true, VMM: true, PosixFD: true, RDMA: true, RDMAVMM: true,
+		DMABuf: true, DMABufMap: true, Unified: true, HostPointers: true, HostAtomics: true, VMM: true, PosixFD: true, RDMA: true, RDMAVMM: true,
 		StreamOps: true, FlushWrites: 1, WritesOrdering: 1,
 	}
 	for settings, change := range map[string]func(*gpu.Facts){
@@ -51,6 +51,7 @@ func TestFacts(t *testing.T) {
 		"attribute16=132":  func(f *gpu.Facts) { f.SMs = 132 },
 		"attribute41=0":    func(f *gpu.Facts) { f.Unified = false },
 		"attribute91=0":    func(f *gpu.Facts) { f.HostPointers = false },
+		"attribute86=0":    func(f *gpu.Facts) { f.HostAtomics = false },
 		"attribute102=0":   func(f *gpu.Facts) { f.VMM = false },
 		"attribute103=0":   func(f *gpu.Facts) { f.PosixFD = false },
 		"attribute110=0":   func(f *gpu.Facts) { f.RDMAVMM = false },

@@ -55,6 +55,7 @@ func (v *Device) describe(number int) error {
 		DMABufMap:      has(C.SHMEMI_CUDA_DMA_BUF_MMAP_SUPPORTED),
 		Unified:        has(C.SHMEMI_CUDA_UNIFIED_ADDRESSING),
 		HostPointers:   has(C.SHMEMI_CUDA_HOST_POINTER_FOR_REGISTERED),
+		HostAtomics:    has(C.SHMEMI_CUDA_HOST_ATOMICS),
 		VMM:            has(C.SHMEMI_CUDA_VIRTUAL_MEMORY),
 		PosixFD:        has(C.SHMEMI_CUDA_POSIX_DESCRIPTORS),
 		RDMA:           has(C.SHMEMI_CUDA_RDMA),
