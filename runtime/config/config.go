@@ -103,6 +103,8 @@ type GPUNet uint8
 // The ways; GPUNetAuto is one of the others.
 const (
 	GPUNetAuto GPUNet = iota
+	GPUNetDMABuf
+	GPUNetPeerMem
 	GPUNetStage
 	GPUNetCopy
 )

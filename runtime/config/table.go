@@ -133,8 +133,8 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.DisableP2P = v.on },
 	},
 	{
-		Name: "SHMEM_GPU_NET", Kind: Choice, Default: "auto", Choices: []string{"auto", "stage", "copy"}, Category: GPUs, Since: "0.1",
-		Text: "How the proxy moves GPU memory. stage: through pinned main memory and the network; copy: between heaps of one host by the GPU's copy engine, and to other hosts as stage; auto: stage.",
+		Name: "SHMEM_GPU_NET", Kind: Choice, Default: "auto", Choices: []string{"auto", "dmabuf", "peermem", "stage", "copy"}, Category: GPUs, Since: "0.1",
+		Text: "How the proxy moves GPU memory. dmabuf: the NIC reads and writes the heap, which is registered as dma-bufs; peermem: the same, by a kernel module that finds the memory; stage: through pinned main memory and the network; copy: between heaps of one host by the GPU's copy engine, and to other hosts as stage; auto: the first of dmabuf, peermem and stage that works, which the banner says and the log explains.",
 		set:  func(c *Config, v parsed) { c.GPUNet = GPUNet(v.index) },
 	},
 	{

@@ -61,7 +61,7 @@ func (x *extents) add(f Extent) error {
 }
 
 // FlushBy has the engine call f before anybody learns that a NIC has written to
-// the user heap. It comes before RegisterHeap, where the GPU demands it.
+// the user heap. It comes before Connect, where the GPU demands it.
 func (e *Engine) FlushBy(f func() error) {
 	e.stage.flush = f
 	for i := range e.peers {

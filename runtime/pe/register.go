@@ -1,0 +1,222 @@
+package pe
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+	"libshmem/runtime/config"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/heap/devmem"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/shmerr"
+)
+
+// exporter is the GPU that the heap is on: a *cuda.Device.
+type exporter interface {
+	Name() string
+	Number() int
+	Facts() gpu.Facts
+	ExportDMABuf(a gpu.Address, n uint64) (fd int, err error)
+	SyncMemops(a gpu.Address) error
+	FlushWrites(all bool) error
+}
+
+// registrant is what a heap is registered with: a *proxy.Engine.
+type registrant interface {
+	Caps() fabric.Caps
+	FlushBy(f func() error)
+	RegisterHeap(offset uint64, m fabric.GPUMemory) error
+	UnregisterHeap() error
+	Locked(f func())
+}
+
+var _ registrant = (*proxy.Engine)(nil)
+
+// registry lets NICs reach the user heap of this PE in GPU memory.
+type registry struct {
+	dev  exporter
+	heap gpu.Address
+	want config.GPUNet // auto, or the one way
+	vmm  bool          // the heap grows
+	all  bool          // other GPUs load from it, too
+	log  func(level config.LogLevel, format string, args ...any)
+
+	ends     []registration
+	unsynced bool // the log says that copies are not made synchronous
+}
+
+// registration is of one endpoint.
+type registration struct {
+	with registrant
+	way  config.GPUNet // stage: none
+	done int           // parts of the heap that are registered, or are not going to be
+}
+
+// ways are those by which a NIC may reach GPU memory, the best first: a dma-buf
+// needs no kernel module beside the driver's own.
+var ways = []config.GPUNet{config.GPUNetDMABuf, config.GPUNetPeerMem}
+
+// wayNames are for people.
+var wayNames = map[config.GPUNet]string{config.GPUNetDMABuf: "dma-buf", config.GPUNetPeerMem: "peer memory"}
+
+// open registers what there is of the heap with an endpoint that nobody is
+// connected to, by the first way that works.
+func (r *registry) open(with registrant, parts []devmem.Extent) error {
+	way := config.GPUNetStage
+	for _, w := range ways {
+		if r.want != config.GPUNetAuto && r.want != w {
+			continue
+		}
+		err := r.try(with, w, parts)
+		if err == nil {
+			r.log(config.LogInfo, "the NIC reaches the heap by %s, flushes: %v", wayNames[w], r.flush() != nil)
+			way = w
+			break
+		}
+		if r.want == w {
+			return fmt.Errorf("SHMEM_GPU_NET=%s: %w (set it to auto to take what works)", w, err)
+		}
+		r.log(config.LogInfo, "the NIC does not reach the heap by %s: %v", wayNames[w], err)
+	}
+	r.ends = append(r.ends, registration{with, way, len(parts)})
+	return nil
+}
+
+// try leaves nothing where it fails.
+func (r *registry) try(with registrant, way config.GPUNet, parts []devmem.Extent) error {
+	if err := r.allows(way, with.Caps()); err != nil {
+		return err
+	}
+	for _, x := range parts {
+		if err := r.register(with, way, x); err != nil {
+			return errors.Join(err, with.UnregisterHeap())
+		}
+	}
+	if f := r.flush(); f != nil {
+		with.FlushBy(f)
+	}
+	return nil
+}
+
+// Values of gpu.Facts.WritesOrdering, for whom a NIC's writes are in order.
+const (
+	orderedForOwner = 100
+	orderedForAll   = 200
+)
+
+// flush is what has to be called before anybody acts on what a NIC has written, or
+// nil.
+func (r *registry) flush() func() error {
+	order := r.dev.Facts().WritesOrdering
+	if order >= orderedForAll || order >= orderedForOwner && !r.all {
+		return nil
+	}
+	return func() error { return r.dev.FlushWrites(r.all) }
+}
+
+// allows tells why a way cannot be gone, as far as that is known before a try.
+func (r *registry) allows(way config.GPUNet, c fabric.Caps) error {
+	f := r.dev.Facts()
+	no := func(format string, args ...any) error {
+		return &shmerr.Error{Op: "register", Object: "memory of " + r.dev.Name(), Cause: shmerr.Causef(shmerr.ErrUnsupported, format, args...)}
+	}
+	switch {
+	case r.flush() != nil && f.FlushWrites&1 == 0:
+		return no("what a NIC writes there is not in order, and the driver, of CUDA %s, has no call to flush it", f.Driver)
+	case way == config.GPUNetDMABuf && !f.DMABuf:
+		return no("the driver, of CUDA %s, exports no dma-buf of it", f.Driver)
+	case way == config.GPUNetDMABuf && c.GPU && !c.DMABuf:
+		return no("libfabric has no dma-bufs before 1.20")
+	case way == config.GPUNetPeerMem && (!f.RDMA || r.vmm && !f.RDMAVMM):
+		return no("the driver gives NICs no access to it")
+	}
+	return nil // whether the provider takes it, the provider says
+}
+
+// register registers one part of the heap.
+func (r *registry) register(with registrant, way config.GPUNet, x devmem.Extent) error {
+	at := r.heap + gpu.Address(x.Offset)
+	m := fabric.GPUMemory{Base: pointer(at), Len: x.Size, Device: r.dev.Number(), File: -1}
+	if way == config.GPUNetDMABuf {
+		fd, err := r.dev.ExportDMABuf(at, x.Size)
+		if err != nil {
+			return err
+		}
+		// What is registered holds the memory.
+		defer func() {
+			if err := unix.Close(fd); err != nil {
+				r.log(config.LogError, "close a dma-buf: %v", err)
+			}
+		}()
+		m.File = fd
+	}
+	if err := with.RegisterHeap(x.Offset, m); err != nil {
+		return err
+	}
+	if err := r.dev.SyncMemops(at); err != nil && !r.unsynced {
+		r.unsynced = true
+		r.log(config.LogInfo, "a NIC may read before a synchronous copy of the program's has arrived: %v", err)
+	}
+	return nil
+}
+
+// grow registers what is new of the heap. A part that cannot be registered is
+// staged, unless the user has named the way.
+func (r *registry) grow(parts []devmem.Extent) error {
+	for i := range r.ends {
+		e := &r.ends[i]
+		for ; e.way != config.GPUNetStage && e.done < len(parts); e.done++ {
+			x := parts[e.done]
+			var err error
+			e.with.Locked(func() { err = r.register(e.with, e.way, x) })
+			switch {
+			case err == nil:
+			case r.want == e.way:
+				return fmt.Errorf("SHMEM_GPU_NET=%s: %w", e.way, err)
+			default:
+				r.log(config.LogWarn, "%d bytes of the heap at offset %#x are staged: %v", x.Size, x.Offset, err)
+			}
+		}
+	}
+	return nil
+}
+
+// registers tells whether NICs may be asked to reach this PE's heap.
+func (j *Job) registers() bool {
+	return j.heap == config.HeapDevice && j.Config.GPUNet != config.GPUNetStage && j.Config.GPUNet != config.GPUNetCopy
+}
+
+// register lets the NIC of an engine reach the heap.
+func (j *Job) register(e *proxy.Engine) error {
+	g := j.gpu
+	if g.nics == nil {
+		neighbours := 0
+		for _, pe := range j.Nodes.Peers(j.Me) {
+			if j.kinds[pe] == config.HeapDevice {
+				neighbours++
+			}
+		}
+		g.nics = &registry{
+			dev: g.dev, heap: g.address(j.Nodes.Rank(j.Me)), want: j.Config.GPUNet, vmm: g.device.Way() == devmem.VMM,
+			all: neighbours > 1 && !j.Config.DisableP2P,
+			log: func(level config.LogLevel, format string, args ...any) { j.log.Printf("gpu", level, format, args...) },
+		}
+	}
+	return g.nics.open(e, g.device.Extents())
+}
+
+// gpuNet is what the banner says of how the network gets to this PE's GPU memory.
+func (j *Job) gpuNet() string {
+	switch {
+	case j.heap != config.HeapDevice:
+		return ""
+	case j.gpu.nics != nil && wayNames[j.gpu.nics.ends[0].way] != "":
+		return ", GPU memory by " + wayNames[j.gpu.nics.ends[0].way]
+	case j.Config.GPUNet == config.GPUNetCopy:
+		return ", GPU memory staged, and copied within hosts"
+	}
+	return ", GPU memory staged"
+}
