@@ -158,12 +158,6 @@ int run(const char *what)
         shmem_context ctx = shmem_ctx(word);
         ctx.heap += 4096;
         by_context<<<blocks, threads>>>(ctx, word, other);
-    } else if (strcmp(what, "context-of-another-job") == 0) {
-        shmem_context ctx = shmem_ctx(word);
-        shmem_finalize();
-        shmem_init();
-        word = (uint64_t *)shmem_calloc(1, 64);
-        by_context<<<blocks, threads>>>(ctx, word, other);
     } else if (strcmp(what, "after-finalize") == 0) {
         shmem_finalize();
         too_early<<<blocks, threads>>>(word);

@@ -96,6 +96,44 @@ kernels atomics 120 "$base/cuda/atomics"
 kernels waits 120 "$base/cuda/waits"
 kernels colls 300 "$base/cuda/colls"
 
+# The programs that are quick, on two hosts with two PEs each.
+for name in shift atomics waits; do
+    checks "kernels/$name/pairs" 120 "$run" -n 4 --hosts 2 --timeout 120 -x SHMEM_PROVIDER=tcp "$base/cuda/$name"
+done
+
+# What kernels may see of each other's writes (docs/memory-model.md). PEs that share
+# a GPU take turns of some ms. The mutant shows that the checks can fail.
+litmus=$base/cuda/litmus
+tcp=(-x SHMEM_PROVIDER=tcp)
+checks litmus/direct 120 "$run" -n 2 --timeout 120 "$litmus" 100000
+checks litmus/mutant 60 "$run" -n 2 --timeout 60 "$litmus" 2000 mutant
+checks litmus/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$litmus" 1000
+checks litmus/copy 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 -x SHMEM_GPU_NET=copy "$litmus" 500
+checks litmus/shared 120 "$run" -n 2 --timeout 120 -x CUDA_VISIBLE_DEVICES=0 "$litmus" 50
+checks litmus/hosts 120 "$run" -n 3 --hosts 2 --timeout 120 "${tcp[@]}" "$litmus" 300
+
+# Additions to the same words by PEs of the same host, of another, and by the owner:
+# 10^6 in all. Then with a PE that has no GPU, as one of them and as the owner.
+mixed=tests/gpu/mixed.sh
+sums=$base/cuda/sums
+checks sums/hosts 240 "$run" -n 3 --hosts 2 --timeout 240 "${tcp[@]}" "$sums" 333334
+checks sums/without 120 "$run" -n 3 --timeout 120 "${tcp[@]}" "$mixed" '* * -' "$sums" 5000
+checks sums/owner-without 120 "$run" -n 3 --timeout 120 "${tcp[@]}" "$mixed" '- * *' "$sums" 5000
+
+# PEs with and without GPUs, on one host and on two; PEs that see a GPU each.
+checks mixed/host 120 "$run" -n 3 --timeout 120 "${tcp[@]}" "$mixed" '* * -' "$base/cuda/mixed" 50
+checks mixed/hosts 120 "$run" -n 4 --hosts 2 --timeout 120 "${tcp[@]}" "$base/cuda/mixed" 20
+checks mixed/without 120 "$run" -n 4 --hosts 2 --timeout 120 "${tcp[@]}" "$mixed" '* - * -' "$base/cuda/mixed" 20
+checks mixed/own 60 "$run" -n 2 --timeout 60 "$mixed" '0 1' "$base/cuda/shift"
+
+# Local buffers in every kind of memory.
+checks locals/direct 120 "$run" -n 2 --timeout 120 "$base/cuda/locals"
+checks locals/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$base/cuda/locals"
+
+# What cannot be served, and a PE that is killed.
+checks bad 200 tests/gpu/bad.sh
+checks killed 120 tests/gpu/killed.sh
+
 # What the host has streams do. PEs that share a GPU take turns of some ms there,
 # and so do the waits of one for the other: fewer types and replays.
 on_streams() {

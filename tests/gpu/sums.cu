@@ -69,6 +69,10 @@ void run(uint64_t times)
     } else {
         add_by_host(b, times, told.data(), answers);
     }
+    uint64_t beyond = 0;
+    for (uint64_t i = 0; i < answers; i++)
+        beyond += told[i] >= answers * (uint64_t)pes;
+    expect(beyond == 0, "answers beyond the sum: " + std::to_string(beyond));
     shmem_putmem(all + (uint64_t)me * answers, told.data(), 8 * answers, 0);
     shmem_barrier_all();
     if (me != 0)
