@@ -15,6 +15,8 @@ type configuration struct {
 	// gpu says that PEs have their heaps in the memory of a GPU, which is a fake
 	// one: the CPU reaches it, but the library goes by the driver.
 	gpu bool
+	// nic says that a NIC reaches those heaps, by dma-bufs: one that is played, too.
+	nic bool
 }
 
 // onTCP pins the provider, so that the same route is tested on every machine.
@@ -37,6 +39,7 @@ var configurations = []configuration{
 	{name: "netns-2", args: on("2", "--hosts", "2", "--host-netns"), namespaces: true},
 	{name: "gpu-node-3", args: on("3"), gpu: true},
 	{name: "gpu-hosts-4", args: on("4", append(onTCP, "--hosts", "2")...), gpu: true},
+	{name: "gpu-nic-4", args: on("4", "--hosts", "2"), gpu: true, nic: true},
 	{name: "asan-node-2", args: on("2"), build: "asan"},
 	{name: "asan-hosts-2", args: on("2", append(onTCP, "--hosts", "2")...), build: "asan"},
 	{name: "tsan-node-2", args: on("2"), build: "tsan"},
@@ -65,6 +68,8 @@ var programs = map[string]program{
 		argsIn: map[string][]string{"node-2": {"100000", "100000"}, "hosts-2": {"100000", "100000"}},
 		limit:  5 * time.Minute,
 	},
+	// Where heaps are taken part by part, on one node and over a network.
+	"growth": {only: []string{"node-2", "hosts-4", "gpu-node-3", "gpu-hosts-4", "gpu-nic-4", "asan-hosts-2"}},
 	// Threads of the host store to their neighbours' heaps themselves.
 	"rings": {hostOnly: true},
 	// The GPU that is played runs none of the library's kernels, so no PE may be

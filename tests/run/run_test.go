@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem/fabric/ofi/ofitest"
 	"libshmem/runtime/gpu/cuda/cudatest"
 	"libshmem/tests/need"
 )
@@ -92,6 +93,9 @@ func runProgram(t *testing.T, build, name string, p program, c configuration) {
 	cmd.Env = append(os.Environ(), sanitizerOptions(t)...)
 	if c.gpu {
 		cmd.Env = append(cmd.Env, "SHMEM_HEAP=device", "FAKE_CUDA=works=1", "LD_LIBRARY_PATH="+cudatest.Build(t))
+	}
+	if c.nic {
+		cmd.Env = append(cmd.Env, "SHMEM_GPU_NET=dmabuf", "SHMEM_PROVIDER="+ofitest.Provider, "SHMEM_LIBFABRIC="+ofitest.Build(t))
 	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
