@@ -9,7 +9,26 @@
 #include "access.h"
 #include "unit.h"
 
+#ifndef __CUDACC_RTC__
+#include <assert.h>
+#endif
+
 #ifdef SHMEMI_KERNEL
+
+/*
+ * Without a job nobody on the host reads a report. The driver has to say it, and
+ * prints what a kernel says before it dies of assertions alone: the text, and
+ * the block and thread of each that comes here.
+ */
+SHMEMI_COLD void shmemi_no_job(void)
+{
+    static const char text[] = "shmem_init comes first and shmem_finalize last";
+#ifdef __CUDACC_RTC__
+    __assertfail(text, "shmem/shmem.cuh", __LINE__, "a call of libshmem", 1);
+#else
+    __assert_fail(text, "shmem/shmem.cuh", __LINE__, "a call of libshmem");
+#endif
+}
 
 /*
  * The first thread that comes fills the report in; ready is stored last. The
@@ -44,6 +63,8 @@ __attribute__((noreturn)) SHMEMI_COLD void shmemi_fault(const struct shmemi_devi
         }
         while (ready == 0 && ++looks < 1000000)
             shmemi_load_flag(&report->ready, &ready);
+    } else {
+        shmemi_no_job();
     }
     asm volatile("trap;");
     __builtin_unreachable();
