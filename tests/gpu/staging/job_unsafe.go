@@ -97,8 +97,40 @@ func (b *block) writeWords(n, seed uint64) error {
 
 func encode(v uint64) []byte { return binary.NativeEndian.AppendUint64(nil, v) }
 
+// bounce is pinned memory by which move copies. It is kept until the process ends:
+// the driver frees pinned memory when all kernels have ended, and some wait for
+// what move brings.
+type bounce struct {
+	host   unsafe.Pointer
+	at     gpu.Address
+	size   uint64
+	stream gpu.Stream
+}
+
+var bounces = map[*cuda.Device]*bounce{}
+
+func bounceOf(dev *cuda.Device, n uint64) (*bounce, error) {
+	way := bounces[dev]
+	if way == nil {
+		s, err := dev.NewStream()
+		if err != nil {
+			return nil, err
+		}
+		way = &bounce{stream: s}
+		bounces[dev] = way
+	}
+	if n > way.size {
+		p, a, err := dev.HostAlloc(n)
+		if err != nil {
+			return nil, err
+		}
+		way.host, way.at, way.size = p, a, n
+	}
+	return way, nil
+}
+
 // move copies between a block and the test, which sees pinned memory only.
-func (b *block) move(o uint64, d []byte, in bool) (err error) {
+func (b *block) move(o uint64, d []byte, in bool) error {
 	if !b.gpu {
 		there := unsafe.Slice((*byte)(b.at(o)), len(d))
 		if in {
@@ -108,25 +140,19 @@ func (b *block) move(o uint64, d []byte, in bool) (err error) {
 		}
 		return nil
 	}
-	p, a, err := b.dev.HostAlloc(uint64(len(d)))
+	way, err := bounceOf(b.dev, uint64(len(d)))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.dev.HostFree(p)) }()
-	s, err := b.dev.NewStream()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.dev.CloseStream(s)) }()
-	pinned := unsafe.Slice((*byte)(p), len(d))
+	pinned := unsafe.Slice((*byte)(way.host), len(d))
 	if in {
 		copy(pinned, d)
-		err = b.dev.CopyAsync(s, b.address(o), a, uint64(len(d)))
+		err = b.dev.CopyAsync(way.stream, b.address(o), way.at, uint64(len(d)))
 	} else {
-		err = b.dev.CopyAsync(s, a, b.address(o), uint64(len(d)))
+		err = b.dev.CopyAsync(way.stream, way.at, b.address(o), uint64(len(d)))
 	}
 	if err == nil {
-		err = b.dev.SyncStream(s)
+		err = b.dev.SyncStream(way.stream)
 	}
 	if err == nil && !in {
 		copy(d, pinned)
