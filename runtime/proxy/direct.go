@@ -109,7 +109,7 @@ func (e *Engine) UnregisterHeap() (err error) {
 
 // Locked calls f with the lock held, which the caller does not have.
 func (e *Engine) Locked(f func()) {
-	for !e.tryLock() {
+	for !e.lockInTurn() {
 		sleep(contended)
 	}
 	defer e.unlock()
