@@ -102,15 +102,17 @@ for name in shift atomics waits; do
 done
 
 # What kernels may see of each other's writes (docs/memory-model.md). PEs that share
-# a GPU take turns of some ms. The mutant shows that the checks can fail.
+# a GPU take turns of some ms, and so do PEs of two hosts that the node plays: the
+# first of each host takes the first GPU. The mutant shows that the checks can fail.
 litmus=$base/cuda/litmus
 tcp=(-x SHMEM_PROVIDER=tcp)
 checks litmus/direct 120 "$run" -n 2 --timeout 120 "$litmus" 100000
 checks litmus/mutant 60 "$run" -n 2 --timeout 60 "$litmus" 2000 mutant
 checks litmus/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$litmus" 1000
 checks litmus/copy 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 -x SHMEM_GPU_NET=copy "$litmus" 500
+checks litmus/pinned 120 "$run" -n 2 --timeout 120 -x SHMEM_HEAP=pinned "$litmus" 1000
 checks litmus/shared 120 "$run" -n 2 --timeout 120 -x CUDA_VISIBLE_DEVICES=0 "$litmus" 50
-checks litmus/hosts 120 "$run" -n 3 --hosts 2 --timeout 120 "${tcp[@]}" "$litmus" 300
+checks litmus/three 120 "$run" -n 3 --hosts 2 --timeout 120 "${tcp[@]}" "$litmus" 20
 
 # Additions to the same words by PEs of the same host, of another, and by the owner:
 # 10^6 in all. Then with a PE that has no GPU, as one of them and as the owner.
