@@ -275,6 +275,20 @@ func (p *player) export(s *devmem.Segment) error {
 		return nil
 	}
 	p.note("%d dma-bufs of the parts of the heap in %s", n, since(begin))
+	f := p.dev.Facts()
+	p.note("NICs: access %v, to mapped memory %v; order of writes %d, ways to flush %d", f.RDMA, f.RDMAVMM, f.WritesOrdering, f.FlushWrites)
+	if err := p.dev.SyncMemops(s.Heap(p.me)); err != nil {
+		p.note("copies are not made synchronous: %v", err)
+	}
+	if f.FlushWrites&1 != 0 {
+		for _, all := range []bool{false, true} {
+			begin := time.Now()
+			if err := p.dev.FlushWrites(all); err != nil {
+				return err
+			}
+			p.note("flush of a NIC's writes, for all GPUs: %v: %.1f us", all, float64(time.Since(begin).Nanoseconds())/1e3)
+		}
+	}
 	fd, err := p.dev.ExportDMABuf(s.Heap(p.me), s.Committed())
 	if err != nil {
 		p.note("no dma-buf of all of it: %v", err)
