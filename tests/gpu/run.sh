@@ -76,6 +76,8 @@ checks() { counts=yes program "$@"; }
 run=$base/bin/shmemrun
 shows facts 60 "$base/cuda/facts"
 shows info 30 "$base/bin/shmem-info"
+
+# ---- with a GPU
 shows memory 120 "$base/go/memory"
 checks heap 300 "$base/go/heap"
 checks staging 120 "$base/go/staging"
@@ -97,30 +99,29 @@ kernels waits 120 "$base/cuda/waits"
 kernels colls 300 "$base/cuda/colls"
 
 # The programs that are quick, on two hosts with two PEs each.
-for name in shift atomics waits; do
-    checks "kernels/$name/pairs" 120 "$run" -n 4 --hosts 2 --timeout 120 -x SHMEM_PROVIDER=tcp "$base/cuda/$name"
-done
+tcp=(-x SHMEM_PROVIDER=tcp)
+pairs() { checks "kernels/$1/pairs" 120 "$run" -n 4 --hosts 2 --timeout 120 "${tcp[@]}" "$2"; }
+pairs shift "$base/cuda/shift"
+pairs atomics "$base/cuda/atomics"
+pairs waits "$base/cuda/waits"
 
 # What kernels may see of each other's writes (docs/memory-model.md). PEs that share
 # a GPU take turns of some ms, and so do PEs of two hosts that the node plays: the
 # first of each host takes the first GPU. The mutant shows that the checks can fail.
-litmus=$base/cuda/litmus
-tcp=(-x SHMEM_PROVIDER=tcp)
-checks litmus/direct 120 "$run" -n 2 --timeout 120 "$litmus" 100000
-checks litmus/mutant 60 "$run" -n 2 --timeout 60 "$litmus" 2000 mutant
-checks litmus/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$litmus" 1000
-checks litmus/copy 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 -x SHMEM_GPU_NET=copy "$litmus" 500
-checks litmus/pinned 120 "$run" -n 2 --timeout 120 -x SHMEM_HEAP=pinned "$litmus" 1000
-checks litmus/shared 120 "$run" -n 2 --timeout 120 -x CUDA_VISIBLE_DEVICES=0 "$litmus" 50
-checks litmus/three 120 "$run" -n 3 --hosts 2 --timeout 120 "${tcp[@]}" "$litmus" 20
+checks litmus/direct 120 "$run" -n 2 --timeout 120 "$base/cuda/litmus" 100000
+checks litmus/mutant 60 "$run" -n 2 --timeout 60 "$base/cuda/litmus" 2000 mutant
+checks litmus/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$base/cuda/litmus" 1000
+checks litmus/copy 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 -x SHMEM_GPU_NET=copy "$base/cuda/litmus" 500
+checks litmus/pinned 120 "$run" -n 2 --timeout 120 -x SHMEM_HEAP=pinned "$base/cuda/litmus" 1000
+checks litmus/shared 120 "$run" -n 2 --timeout 120 -x CUDA_VISIBLE_DEVICES=0 "$base/cuda/litmus" 50
+checks litmus/three 120 "$run" -n 3 --hosts 2 --timeout 120 "${tcp[@]}" "$base/cuda/litmus" 20
 
 # Additions to the same words by PEs of the same host, of another, and by the owner:
 # 10^6 in all. Then with a PE that has no GPU, as one of them and as the owner.
 mixed=tests/gpu/mixed.sh
-sums=$base/cuda/sums
-checks sums/hosts 240 "$run" -n 3 --hosts 2 --timeout 240 "${tcp[@]}" "$sums" 333334
-checks sums/without 120 "$run" -n 3 --timeout 120 "${tcp[@]}" "$mixed" '* * -' "$sums" 5000
-checks sums/owner-without 120 "$run" -n 3 --timeout 120 "${tcp[@]}" "$mixed" '- * *' "$sums" 5000
+checks sums/hosts 240 "$run" -n 3 --hosts 2 --timeout 240 "${tcp[@]}" "$base/cuda/sums" 333334
+checks sums/without 120 "$run" -n 3 --timeout 120 "${tcp[@]}" "$mixed" '* * -' "$base/cuda/sums" 5000
+checks sums/owner-without 120 "$run" -n 3 --timeout 120 "${tcp[@]}" "$mixed" '- * *' "$base/cuda/sums" 5000
 
 # PEs with and without GPUs, on one host and on two; PEs that see a GPU each.
 checks mixed/host 120 "$run" -n 3 --timeout 120 "${tcp[@]}" "$mixed" '* * -' "$base/cuda/mixed" 50
@@ -133,8 +134,8 @@ checks locals/direct 120 "$run" -n 2 --timeout 120 "$base/cuda/locals"
 checks locals/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$base/cuda/locals"
 
 # What cannot be served, and a PE that is killed.
-checks bad 200 tests/gpu/bad.sh
-checks killed 120 tests/gpu/killed.sh
+checks bad 200 tests/gpu/bad.sh "$base/cuda/faults" "$base/cuda/foreign"
+checks killed 120 tests/gpu/killed.sh "$base/cuda/faults"
 
 # What the host has streams do. PEs that share a GPU take turns of some ms there,
 # and so do the waits of one for the other: fewer types and replays.
@@ -160,6 +161,7 @@ checks stream/c 60 "$run" -n 3 --timeout 60 -x SHMEM_HEAP=device "$base/tests/st
 # Which calls go on beside kernels that fill the GPU; docs/gpu-host-calls.md has it.
 shows occupied 120 "$run" -n 2 --timeout 110 "$base/cuda/occupied"
 
+# ---- without
 # The programs without a GPU's part, on this kernel, C library and network: on
 # the node, and between two hosts that it plays.
 for source in tests/c/*.c; do
