@@ -2,10 +2,13 @@
 # Programs of kernels that do what cannot be served, on a machine with a GPU:
 # each has to end with the status and the line that a user can work with.
 #
-#   tests/gpu/bad.sh [NAME...]      all cases, or those named
+#   tests/gpu/bad.sh FAULTS FOREIGN [NAME...]      all cases, or those named, of
+#                                                  the programs faults and foreign
 set -u
 cd "$(dirname "$0")/../.." || exit
 base=${BUILD:-build}/gpu
+faults=${1:?name the program faults} foreign=${2:?name the program foreign}
+shift 2
 passed=0 failed=0
 only=("$@")
 out=$(mktemp) || exit
@@ -17,7 +20,7 @@ bad() {
     local name=$1 want=$2 text=$3 program=$4 status=0
     shift 4
     [ ${#only[@]} -eq 0 ] || [[ " ${only[*]} " == *" $name "* ]] || return 0
-    timeout -k 5 40 "$base/bin/shmemrun" -n 2 --timeout 30 "$@" "$base/cuda/$program" "$name" >"$out" 2>&1 </dev/null || status=$?
+    timeout -k 5 40 "$base/bin/shmemrun" -n 2 --timeout 30 "$@" "$program" "$name" >"$out" 2>&1 </dev/null || status=$?
     if [ "$status" -eq "$want" ] && grep -Eq "$text" "$out" && ! grep -q '^goroutine ' "$out"; then
         passed=$((passed + 1))
         echo "bad: $name: $(grep -Em1 "$text" "$out")"
@@ -33,21 +36,21 @@ full=(-x SHMEM_CHECKS=full -x SHMEM_SYMMETRIC_SIZE=64m)
 ring=(-x SHMEM_DISABLE_P2P=1)
 heap='symmetric heap of 67108864 bytes at 0x[0-9a-f]+ \(pass memory from shmem_malloc\)'
 
-bad wrong-pe 134 "shmem: PE [01]: .*a kernel stopped: shmem_uint64_p $where: PE 2 does not exist, there are 2" faults
-bad outside 134 "a kernel stopped: shmem_uint64_p $where: 8 bytes at 0x[0-9a-f]+ are not within the $heap" faults "${full[@]}"
-bad outside 134 "a kernel stopped: shmem_uint64_p $where: 8 bytes at 0x[0-9a-f]+ are not within the $heap" faults "${full[@]}" "${ring[@]}"
-bad past-end 134 "a kernel stopped: shmem_putmem $where: 1099511627776 bytes at 0x[0-9a-f]+ are not within the $heap" faults "${full[@]}"
-bad comparison 134 "a kernel stopped: shmem_uint64_wait_until $where: comparison 42 does not exist" faults
-bad signal-operation 134 "a kernel stopped: shmemx_signal_op $where: signal operation 77 does not exist" faults
-bad team 134 "a kernel stopped: shmem_team_sync $where: team 4711 does not exist" faults
-bad no-context 134 "a kernel stopped: shmem_uint64_p $where: the context was made for the heap at 0x?0, the job's is at 0x" faults
-bad context-of-another-heap 134 "a kernel stopped: shmem_uint64_p $where: the context was made for the heap at 0x[0-9a-f]+, the job's is at 0x[0-9a-f]+" faults
+bad wrong-pe 134 "shmem: PE [01]: .*a kernel stopped: shmem_uint64_p $where: PE 2 does not exist, there are 2" "$faults"
+bad outside 134 "a kernel stopped: shmem_uint64_p $where: 8 bytes at 0x[0-9a-f]+ are not within the $heap" "$faults" "${full[@]}"
+bad outside 134 "a kernel stopped: shmem_uint64_p $where: 8 bytes at 0x[0-9a-f]+ are not within the $heap" "$faults" "${full[@]}" "${ring[@]}"
+bad past-end 134 "a kernel stopped: shmem_putmem $where: 1099511627776 bytes at 0x[0-9a-f]+ are not within the $heap" "$faults" "${full[@]}"
+bad comparison 134 "a kernel stopped: shmem_uint64_wait_until $where: comparison 42 does not exist" "$faults"
+bad signal-operation 134 "a kernel stopped: shmemx_signal_op $where: signal operation 77 does not exist" "$faults"
+bad team 134 "a kernel stopped: shmem_team_sync $where: team 4711 does not exist" "$faults"
+bad no-context 134 "a kernel stopped: shmem_uint64_p $where: the context was made for the heap at 0x?0, the job's is at 0x" "$faults"
+bad context-of-another-heap 134 "a kernel stopped: shmem_uint64_p $where: the context was made for the heap at 0x[0-9a-f]+, the job's is at 0x[0-9a-f]+" "$faults"
 early='a call of libshmem: block: \[2,1,0\], thread: \[5,1,1\] Assertion .shmem_init comes first and shmem_finalize last. failed'
-bad before-init 1 "$early" faults
-bad after-finalize 1 "$early" faults
-bad foreign 1 'shmem_init: the kernels of .*foreign.cu cannot be given the job.s state on GPU 0: .* \(compile them for the architecture of this GPU\)' foreign
-bad nothing 1 'shmem: shmem_init: SHMEM_HEAP=device: .*no CUDA-capable device' faults -x SHMEM_HEAP=device -x CUDA_VISIBLE_DEVICES=
-bad nothing 1 'shmem: shmem_init: .*SHMEM_RING_SIZE.*: .*power of two from 256' faults -x SHMEM_RING_SIZE=16
+bad before-init 1 "$early" "$faults"
+bad after-finalize 1 "$early" "$faults"
+bad foreign 1 'shmem_init: the kernels of .*foreign.cu cannot be given the job.s state on GPU 0: .* \(compile them for the architecture of this GPU\)' "$foreign"
+bad nothing 1 'shmem: shmem_init: SHMEM_HEAP=device: .*no CUDA-capable device' "$faults" -x SHMEM_HEAP=device -x CUDA_VISIBLE_DEVICES=
+bad nothing 1 'shmem: shmem_init: .*SHMEM_RING_SIZE.*: .*power of two from 256' "$faults" -x SHMEM_RING_SIZE=16
 
 echo "bad: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

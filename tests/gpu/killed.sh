@@ -3,10 +3,11 @@
 # PE and end within seconds, the kernel has to end although its process heeds no
 # SIGTERM, and nothing of the job may be left, on the GPU neither.
 #
-#   tests/gpu/killed.sh
+#   tests/gpu/killed.sh FAULTS      the program
 set -u
 cd "$(dirname "$0")/../.." || exit
 base=${BUILD:-build}/gpu
+faults=${1:?name the program faults}
 passed=0 failed=0
 out=$(mktemp) || exit
 trap 'rm -f "$out"' EXIT
@@ -42,13 +43,13 @@ in_use_as_before() {
     echo "killed: $before MiB of GPU memory before, $(used) after $i looks"
     return 1
 }
-none_left() { ! grep -lsq "$base/cuda/faults" /proc/[0-9]*/cmdline; }
+none_left() { ! grep -lsq 'killed-[a-z]' /proc/[0-9]*/cmdline; }
 
 # killed WHAT OPTIONS...
 killed() {
     local what=$1 begin=$EPOCHREALTIME status=0 ms
     shift
-    timeout -k 5 40 "$base/bin/shmemrun" -n 2 --timeout 30 "$@" "$base/cuda/faults" "killed-$what" >"$out" 2>&1 </dev/null || status=$?
+    timeout -k 5 40 "$base/bin/shmemrun" -n 2 --timeout 30 "$@" "$faults" "killed-$what" >"$out" 2>&1 </dev/null || status=$?
     ms=$(((${EPOCHREALTIME/./} - ${begin/./}) / 1000))
     expect "$what $*: status 137, not $status" [ "$status" -eq 137 ]
     expect "$what $*: the PE is named" says 'PE 1 was killed by signal 9'
