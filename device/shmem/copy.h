@@ -79,6 +79,11 @@ SHMEMI_COLD void shmemi_copy_ragged(char *to, const char *from, uint64_t bytes, 
 {
     uint64_t a = (uint64_t)(uintptr_t)to, b = (uint64_t)(uintptr_t)from;
     uint32_t unit = shmemi_alignment(a | b | bytes), wide = shmemi_alignment(a ^ b);
+    if (unit == bytes) {
+        if (rank == 0)
+            shmemi_copy_by<FAR>(unit, to, from, bytes, 0, 1);
+        return;
+    }
     uint64_t head = (0 - a) & (wide - 1);
     head = head < bytes ? head : bytes;
     uint64_t middle = (bytes - head) & ~(uint64_t)(wide - 1);
@@ -91,50 +96,95 @@ SHMEMI_COLD void shmemi_copy_ragged(char *to, const char *from, uint64_t bytes, 
     shmemi_copy_by<FAR>(unit, to + rest, from + rest, bytes - rest, rank, size);
 }
 
+/* Words i, i + step, ... of 16 bytes, COUNT of them, all loads ahead of the stores. */
+template <uint32_t COUNT, int FAR>
+SHMEMI_D void shmemi_copy_batch(char *to, const char *from, uint32_t i, uint32_t step)
+{
+    shmemi_wide v[COUNT];
+#pragma unroll
+    for (uint32_t k = 0; k < COUNT; k++)
+        shmemi_load_bulk<shmemi_wide, FAR>(from + 16 * (uint64_t)(i + k * step), &v[k]);
+#pragma unroll
+    for (uint32_t k = 0; k < COUNT; k++)
+        shmemi_move<shmemi_wide>::store(to + 16 * (uint64_t)(i + k * step), v[k]);
+}
+
+/* As many of the batch as there are. Predicates, where a loop's loads would wait for each other. */
+template <uint32_t COUNT, int FAR>
+SHMEMI_D void shmemi_copy_some(char *to, const char *from, uint32_t i, uint32_t step, uint32_t n)
+{
+    shmemi_wide v[COUNT];
+#pragma unroll
+    for (uint32_t k = 0; k < COUNT; k++) {
+        const char *at = from + 16 * (uint64_t)(i + k * step);
+        if (FAR)
+            shmemi_move<shmemi_wide>::load_far_if(i + k * step < n, at, &v[k]);
+        else
+            shmemi_move<shmemi_wide>::load_if(i + k * step < n, at, &v[k]);
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < COUNT; k++)
+        shmemi_move<shmemi_wide>::store_if(i + k * step < n, to + 16 * (uint64_t)(i + k * step),
+                                           v[k]);
+}
+
 /*
- * Whole 16-byte words. The last batch has predicates in place of a loop: taken
- * one by one, its loads would wait for each other.
+ * Whole 16-byte words, less than 4 GiB of them: with indices of 64 bits the
+ * additions would be twice as many. A thread of a block often has one word or two
+ * in all, for which a batch under predicates takes longer than two tests do.
  */
 template <class SCOPE, int FAR>
-SHMEMI_D void shmemi_copy_wide(char *to, const char *from, uint64_t n)
+SHMEMI_D void shmemi_copy_wide(char *to, const char *from, uint32_t n)
 {
-    const uint64_t step = SCOPE::size();
-    uint64_t i = SCOPE::rank();
-    shmemi_wide v[SCOPE::batch];
+    const uint32_t step = SCOPE::size();
+    uint32_t i = SCOPE::rank();
 #pragma unroll 1
-    for (; i + (SCOPE::batch - 1) * step < n; i += SCOPE::batch * step) {
-#pragma unroll
-        for (uint32_t k = 0; k < SCOPE::batch; k++)
-            shmemi_load_bulk<shmemi_wide, FAR>(from + 16 * (i + k * step), &v[k]);
-#pragma unroll
-        for (uint32_t k = 0; k < SCOPE::batch; k++)
-            shmemi_move<shmemi_wide>::store(to + 16 * (i + k * step), v[k]);
+    for (; i + (SCOPE::batch - 1) * step < n; i += SCOPE::batch * step)
+        shmemi_copy_batch<SCOPE::batch, FAR>(to, from, i, step);
+    if (SCOPE::batch > 4 && i + step < n) {
+        shmemi_copy_some<SCOPE::batch, FAR>(to, from, i, step, n);
+        return;
     }
-    if (i < n) {
-#pragma unroll
-        for (uint32_t k = 0; k < SCOPE::batch; k++) {
-            if (FAR)
-                shmemi_move<shmemi_wide>::load_far_if(i + k * step < n, from + 16 * (i + k * step),
-                                                      &v[k]);
-            else
-                shmemi_move<shmemi_wide>::load_if(i + k * step < n, from + 16 * (i + k * step),
-                                                  &v[k]);
-        }
-#pragma unroll
-        for (uint32_t k = 0; k < SCOPE::batch; k++)
-            shmemi_move<shmemi_wide>::store_if(i + k * step < n, to + 16 * (i + k * step), v[k]);
+    if (SCOPE::batch == 4 && i + step < n) {
+        shmemi_copy_batch<2, FAR>(to, from, i, step);
+        i += 2 * step;
     }
+    if (i < n)
+        shmemi_copy_batch<1, FAR>(to, from, i, step);
+}
+
+/* What is no multiple of 16 bytes, anywhere, or has 4 GiB or more, is not 0. */
+SHMEMI_D uint32_t shmemi_not_wide(const void *to, const void *from, uint64_t bytes)
+{
+    return (((uint32_t)(uintptr_t)to | (uint32_t)(uintptr_t)from | (uint32_t)bytes) & 15) |
+           (uint32_t)(bytes >> 32);
 }
 
 /* Each thread of the scope copies its part. The threads do not meet. */
 template <class SCOPE, int FAR>
 SHMEMI_D void shmemi_copy_part(void *to, const void *from, uint64_t bytes)
 {
-    if ((((uint64_t)(uintptr_t)to | (uint64_t)(uintptr_t)from | bytes) & 15) == 0)
-        shmemi_copy_wide<SCOPE, FAR>((char *)to, (const char *)from, bytes / 16);
+    if (__builtin_expect(shmemi_not_wide(to, from, bytes) == 0, 1))
+        shmemi_copy_wide<SCOPE, FAR>((char *)to, (const char *)from, (uint32_t)bytes / 16);
     else
         shmemi_copy_ragged<FAR>((char *)to, (const char *)from, bytes, SCOPE::rank(),
                                 SCOPE::size());
+}
+
+/*
+ * Whether this thread has nothing to do for a copy but to meet the others: its
+ * words are beyond the end, and there is no ring, so that nobody asks for it. The
+ * checks are the first thread's then. In a block with 32 warps, most of which
+ * have no word of a few KiB, it pays to find that out before all else.
+ */
+template <class SCOPE>
+SHMEMI_D int shmemi_idle(const struct shmemi_device_image *image, const void *to, const void *from,
+                         uint64_t bytes)
+{
+    if (!SCOPE::inlined || image->job.ring_count != 0)
+        return 0;
+    uint64_t unit = shmemi_not_wide(to, from, bytes) == 0 ? 16 : 1;
+    return SCOPE::rank() != 0 && SCOPE::rank() * unit >= bytes;
 }
 
 template <class SCOPE, int FAR>

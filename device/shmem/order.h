@@ -39,11 +39,13 @@ SHMEMI_D int shmemi_pushed(const struct shmemi_device_image *image)
 #define SHMEMI_QUIETED 64
 
 /*
- * Completes what the rings hold, and notes for each how far. The heads are read
+ * Completes what the rings hold, if anything, and notes for each how far. The heads are read
  * before the proxy is asked: what is pushed meanwhile is not covered.
  */
 SHMEMI_COLD void shmemi_quiet_rings(const struct shmemi_device_image *image)
 {
+    if (!shmemi_pushed(image))
+        return;
     const struct shmemi_ring *rings = (const struct shmemi_ring *)image->job.rings;
     uint32_t count = image->job.ring_count, mine = shmemi_own_ring(image);
     uint64_t heads[SHMEMI_QUIETED];
@@ -68,15 +70,33 @@ SHMEMI_COLD void shmemi_fence_rings(const struct shmemi_device_image *image)
         shmemi_end();
 }
 
+SHMEMI_COLD void shmemi_fence_slowly(const struct shmemi_device_image *image, uint32_t call)
+{
+    shmemi_check_init(image, call);
+    if (shmemi_pushed(image))
+        shmemi_fence_rings(image);
+}
+
+SHMEMI_COLD void shmemi_quiet_slowly(const struct shmemi_device_image *image, uint32_t call)
+{
+    shmemi_check_init(image, call);
+    shmemi_quiet_rings(image);
+}
+
+/* A job, of which each PE has an address here: there is nothing but loads and stores. */
+SHMEMI_D int shmemi_all_direct(const struct shmemi_device_image *image)
+{
+    return __builtin_expect((image->job.n_pes != 0) & (image->job.ring_count == 0), 1);
+}
+
 /*
  * Puts what happened before, by this thread and by those that it met since,
  * ahead of what it does next, at each PE.
  */
 SHMEMI_D void shmemi_fence(const struct shmemi_device_image *image, uint32_t call)
 {
-    shmemi_check_init(image, call);
-    if (image->job.ring_count != 0 && shmemi_pushed(image))
-        shmemi_fence_rings(image);
+    if (!shmemi_all_direct(image))
+        shmemi_fence_slowly(image, call);
     shmemi_fence_system();
 }
 
@@ -85,17 +105,11 @@ SHMEMI_D void shmemi_fence(const struct shmemi_device_image *image, uint32_t cal
  * that another thread has completed them sees, behind the fence, what that
  * thread saw.
  */
-SHMEMI_D void shmemi_complete(const struct shmemi_device_image *image)
-{
-    if (image->job.ring_count != 0 && shmemi_pushed(image))
-        shmemi_quiet_rings(image);
-    shmemi_complete_system();
-}
-
 SHMEMI_D void shmemi_quiet(const struct shmemi_device_image *image, uint32_t call)
 {
-    shmemi_check_init(image, call);
-    shmemi_complete(image);
+    if (!shmemi_all_direct(image))
+        shmemi_quiet_slowly(image, call);
+    shmemi_complete_system();
 }
 
 #endif

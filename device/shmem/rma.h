@@ -148,9 +148,11 @@ template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_put(const struct shmemi_device_image *image, uint32_t call, void *dest,
                          const void *source, uint64_t bytes, int pe)
 {
-    char *to = shmemi_reach(image, call, dest, bytes, pe);
-    if (to != NULL) {
-        shmemi_copy<SCOPE, 0>(to, source, bytes);
+    int idle = shmemi_idle<SCOPE>(image, dest, source, bytes);
+    char *to = idle ? NULL : shmemi_reach(image, call, dest, bytes, pe);
+    if (idle || to != NULL) {
+        if (!idle)
+            shmemi_copy<SCOPE, 0>(to, source, bytes);
         SCOPE::meet();
     } else {
         SCOPE::meet();
@@ -164,9 +166,11 @@ template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_get(const struct shmemi_device_image *image, uint32_t call, void *dest,
                          const void *source, uint64_t bytes, int pe)
 {
-    const char *from = shmemi_reach(image, call, source, bytes, pe);
-    if (from != NULL) {
-        shmemi_copy<SCOPE, 1>(dest, from, bytes);
+    int idle = shmemi_idle<SCOPE>(image, dest, source, bytes);
+    const char *from = idle ? NULL : shmemi_reach(image, call, source, bytes, pe);
+    if (idle || from != NULL) {
+        if (!idle)
+            shmemi_copy<SCOPE, 1>(dest, from, bytes);
         SCOPE::meet();
     } else {
         SCOPE::meet();

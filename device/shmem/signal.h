@@ -101,14 +101,20 @@ SHMEMI_D void shmemi_put_signal(const struct shmemi_device_image *image, uint32_
                                 const void *source, uint64_t bytes, uint64_t *signal,
                                 uint64_t value, int op, int pe)
 {
-    char *to = shmemi_reach(image, call, dest, bytes, pe);
-    shmemi_check_range(image, call, pe, signal, 8);
-    shmemi_check_signal_op(image, call, signal, op, pe);
-    if (to != NULL) {
-        shmemi_copy<SCOPE, 0>(to, source, bytes);
+    int idle = shmemi_idle<SCOPE>(image, dest, source, bytes);
+    char *to = NULL;
+    if (!idle) {
+        to = shmemi_reach(image, call, dest, bytes, pe);
+        shmemi_check_range(image, call, pe, signal, 8);
+        shmemi_check_signal_op(image, call, signal, op, pe);
+    }
+    if (idle || to != NULL) {
+        if (!idle)
+            shmemi_copy<SCOPE, 0>(to, source, bytes);
         SCOPE::meet();
+        /* As far from the caller's word as the data is. */
         if (SCOPE::rank() == 0)
-            shmemi_signal_at(shmemi_direct(image, signal, pe), value, op);
+            shmemi_signal_at((char *)signal + (to - (char *)dest), value, op);
     } else {
         SCOPE::meet();
         if (SCOPE::rank() == 0)

@@ -137,10 +137,12 @@ SHMEMI_COLD void shmemi_meet_all(const struct shmemi_device_image *image,
         for (int i = first; i < n; i += stride)
             shmemi_await(image, w->arrived + i, step);
     } else if (SCOPE::rank() == 0) {
-        if (COMPLETE)
-            shmemi_complete(image);
-        else
+        if (COMPLETE) {
+            shmemi_quiet_rings(image);
+            shmemi_complete_system();
+        } else {
             shmemi_order_rings(image);
+        }
         shmemi_disseminate(image, w, step);
     }
     if (SCOPE::rank() == 0)
