@@ -211,6 +211,7 @@ KERNEL relay(board *b, uint64_t *source, uint64_t rounds, int self, int n, unsig
     for (uint64_t round = 1; round <= rounds; round++) {
         for (int i = (int)threadIdx.x; i < SMALL; i += (int)blockDim.x)
             source[i] = round * 7 + (uint64_t)i;
+        __syncthreads(); /* each thread copies words that others have written */
         shmemx_putmem_nbi_block(b->data, source, SMALL * 8, second);
         if (threadIdx.x == 0) {
             shmem_quiet();
