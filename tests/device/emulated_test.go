@@ -17,7 +17,7 @@ func TestEmulated(t *testing.T) {
 	build := need.Build(t)
 	dir := t.TempDir()
 	lib := filepath.Join(build, "lib")
-	for _, name := range []string{"rma", "atomics", "waits", "colls"} {
+	for _, name := range []string{"rma", "atomics", "waits", "colls", "litmus"} {
 		t.Run(name, func(t *testing.T) {
 			program := filepath.Join(dir, name)
 			// What nvcc is told by pragmas means nothing here.
