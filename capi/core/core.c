@@ -35,9 +35,9 @@ void shmemi_core_fatal(const char *what)
     abort();
 }
 
-void shmemi_core_kernel_fatal(const char *what)
+void shmemi_core_kernel_fatal(const char *what, const char *remedy)
 {
-    front_abort("a kernel", "see the call in the program's device code", "%s", what);
+    front_abort("a kernel stopped", remedy, "%s", what);
     abort();
 }
 

@@ -18,7 +18,7 @@ extern char shmemi_core_version[64];
 /* Ends the process through the front's abort function. */
 void shmemi_core_fatal(const char *what) __attribute__((noreturn));
 /* The same for what a kernel did wrong. */
-void shmemi_core_kernel_fatal(const char *what) __attribute__((noreturn));
+void shmemi_core_kernel_fatal(const char *what, const char *remedy) __attribute__((noreturn));
 
 /* What ends the sleep of one engine's proxy. */
 struct shmemi_core_waker {

@@ -94,11 +94,11 @@ func report(args *C.struct_shmemi_init_args, err error) {
 
 // fatal ends the process for a failure that no call of the program can return.
 func fatal(err error) {
-	what := text(C.shmemi_core_text[:], err.Error())
-	if errors.As(err, new(*pe.KernelFault)) {
-		C.shmemi_core_kernel_fatal(what)
+	var k *pe.KernelFault
+	if errors.As(err, &k) {
+		C.shmemi_core_kernel_fatal(text(C.shmemi_core_text[:], k.Cause), C.CString(k.Remedy))
 	}
-	C.shmemi_core_fatal(what)
+	C.shmemi_core_fatal(text(C.shmemi_core_text[:], err.Error()))
 }
 
 //export shmemgoFinalize

@@ -71,9 +71,11 @@ func (s *stopper) finish() {
 }
 
 // KernelFault is a call of a kernel that was wrong, and ended the kernel.
-type KernelFault struct{ text string }
+type KernelFault struct{ Cause, Remedy string }
 
-func (e *KernelFault) Error() string { return "a kernel stopped: " + e.text }
+func (e *KernelFault) Error() string {
+	return fmt.Sprintf("a kernel stopped: %s (%s)", e.Cause, e.Remedy)
+}
 
 // fault is what a kernel has reported, or nil.
 func (k *Kernels) fault() error {
@@ -81,8 +83,12 @@ func (k *Kernels) fault() error {
 	if atomic.LoadUint32(&r.Ready) == 0 {
 		return nil
 	}
-	return &KernelFault{fmt.Sprintf("%s in block (%d,%d,%d), thread (%d,%d,%d): %s",
-		callName(r.Call), r.BlockX, r.BlockY, r.BlockZ, r.ThreadX, r.ThreadY, r.ThreadZ, explain(r, k.State))}
+	cause, remedy := explain(r, k.State)
+	return &KernelFault{
+		Cause: fmt.Sprintf("%s in block (%d,%d,%d), thread (%d,%d,%d): %s",
+			callName(r.Call), r.BlockX, r.BlockY, r.BlockZ, r.ThreadX, r.ThreadY, r.ThreadZ, cause),
+		Remedy: remedy,
+	}
 }
 
 // callName is the public name behind a number of device code.
@@ -94,25 +100,24 @@ func callName(n uint32) string {
 }
 
 // explain says what was wrong and what helps.
-func explain(r *queue.Report, s *queue.State) string {
+func explain(r *queue.Report, s *queue.State) (cause, remedy string) {
 	switch r.Fault {
 	case queue.FaultInit:
-		return "the library is not initialised (launch kernels between shmem_init and shmem_finalize)"
+		return "the library is not initialised", "launch kernels between shmem_init and shmem_finalize"
 	case queue.FaultPE:
-		return fmt.Sprintf("PE %d does not exist, there are %d (use 0 to shmem_n_pes() - 1)", r.PE, s.NPEs)
+		return fmt.Sprintf("PE %d does not exist, there are %d", r.PE, s.NPEs), "use 0 to shmem_n_pes() - 1"
 	case queue.FaultRange:
-		return fmt.Sprintf("%d bytes at %#x are not within the symmetric heap of %d bytes at %#x (pass memory from shmem_malloc)",
-			r.Length, r.Address, s.HeapSize, s.Heap)
+		return fmt.Sprintf("%d bytes at %#x are not within the symmetric heap of %d bytes at %#x", r.Length, r.Address, s.HeapSize, s.Heap), "pass memory from shmem_malloc"
 	case queue.FaultTeam:
-		return fmt.Sprintf("team %d does not exist (pass SHMEM_TEAM_WORLD)", r.PE)
+		return fmt.Sprintf("team %d does not exist", r.PE), "pass SHMEM_TEAM_WORLD"
 	case queue.FaultContext:
-		return fmt.Sprintf("the context was made for the heap at %#x, the job's is at %#x (call shmem_ctx again after each shmem_init)", r.Address, s.Heap)
+		return fmt.Sprintf("the context was made for the heap at %#x, the job's is at %#x", r.Address, s.Heap), "call shmem_ctx again after each shmem_init"
 	case queue.FaultComparison:
-		return fmt.Sprintf("comparison %d does not exist (use SHMEM_CMP_EQ, NE, GT, GE, LT or LE)", r.Length)
+		return fmt.Sprintf("comparison %d does not exist", r.Length), "use SHMEM_CMP_EQ, NE, GT, GE, LT or LE"
 	case queue.FaultSignalOp:
-		return fmt.Sprintf("signal operation %d does not exist (use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD)", r.Length)
+		return fmt.Sprintf("signal operation %d does not exist", r.Length), "use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD"
 	case queue.FaultWork:
-		return fmt.Sprintf("it needs %d bytes of the heap for itself and has %d (run fewer PEs)", r.Length, s.WorkSize)
+		return fmt.Sprintf("it needs %d bytes of the heap for itself and has %d", r.Length, s.WorkSize), "run fewer PEs"
 	}
-	return fmt.Sprintf("fault %d", r.Fault)
+	return fmt.Sprintf("fault %d", r.Fault), "please report it"
 }
