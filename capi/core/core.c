@@ -15,6 +15,7 @@
 #define BATCH 32
 
 char shmemi_core_text[1024];
+char shmemi_core_remedy[256];
 char shmemi_core_version[64];
 
 static struct shmemi_state *state;

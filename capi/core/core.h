@@ -13,6 +13,7 @@ void shmemi_core_serve(struct shmemi_state *state, const struct shmemi_native *n
 
 /* Texts that C reads: of the last failure, and the version. Go fills them. */
 extern char shmemi_core_text[1024];
+extern char shmemi_core_remedy[256];
 extern char shmemi_core_version[64];
 
 /* Ends the process through the front's abort function. */

@@ -96,7 +96,7 @@ func report(args *C.struct_shmemi_init_args, err error) {
 func fatal(err error) {
 	var k *pe.KernelFault
 	if errors.As(err, &k) {
-		C.shmemi_core_kernel_fatal(text(C.shmemi_core_text[:], k.Cause), C.CString(k.Remedy))
+		C.shmemi_core_kernel_fatal(text(C.shmemi_core_text[:], k.Cause), text(C.shmemi_core_remedy[:], k.Remedy))
 	}
 	C.shmemi_core_fatal(text(C.shmemi_core_text[:], err.Error()))
 }
