@@ -67,17 +67,14 @@ func (j *Job) chooseHeap(kernels bool) error {
 // of the node for it.
 func (j *Job) openGPU(listener *devmem.Listener, cards []card) error {
 	g := j.gpu
-	number, chosen, err := g.driver.Current()
+	number, current, err := g.driver.Choose(j.Nodes.Rank(j.Me))
 	if err != nil {
 		return err
-	}
-	if !chosen {
-		number = j.Nodes.Rank(j.Me) % g.driver.Count
 	}
 	if g.dev, err = g.driver.Device(number); err != nil {
 		return err
 	}
-	if !chosen {
+	if !current {
 		if err := g.dev.Use(); err != nil {
 			return err
 		}
@@ -179,15 +176,10 @@ func (j *Job) closeGPU() error {
 }
 
 // Mapped is where a copy of this process reaches the user heap of a PE, be it in
-// main or in GPU memory, or nil. Direct tells whether kernels may use it too.
+// main or in GPU memory, or nil.
 func (j *Job) Mapped(pe topo.PE) unsafe.Pointer {
-	switch {
-	case j.Nodes.Node(pe) != j.Nodes.Node(j.Me):
-		return nil
-	case j.kinds[pe] != config.HeapDevice:
-		return j.HeapOf(pe)
-	case j.gpu == nil:
-		return nil
+	if near := j.Near(pe); near != nil || j.gpu == nil || j.Nodes.Node(pe) != j.Nodes.Node(j.Me) {
+		return near
 	}
 	return pointer(j.gpu.address(j.Nodes.Rank(pe)))
 }
@@ -267,14 +259,15 @@ func (j *Job) OnGPU(at unsafe.Pointer) bool {
 // follows on the CPU where it is a GPU's.
 func pointer(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
+// someGPU tells whether some PE of the job has a heap that its GPU reaches.
+func (j *Job) someGPU() bool {
+	return slices.ContainsFunc(j.kinds, func(k config.HeapKind) bool { return k != config.HeapHost })
+}
+
 // reserveWork takes the memory that collectives of kernels work with from the
 // start of every heap, where some PE of the job has a GPU.
 func (j *Job) reserveWork() error {
-	any := false
-	for _, k := range j.kinds {
-		any = any || k != config.HeapHost
-	}
-	if !any {
+	if !j.someGPU() {
 		return nil
 	}
 	j.work.size = queue.WorkSize(j.NPEs) + queue.WorkStream
@@ -299,11 +292,7 @@ func (j *Job) someApart() (bool, error) {
 	if len(j.Nodes.Members) > 1 {
 		return true, nil
 	}
-	any := false
-	for _, k := range j.kinds {
-		any = any || k != config.HeapHost
-	}
-	if !any {
+	if !j.someGPU() {
 		return false, nil
 	}
 	mine := []byte{0}

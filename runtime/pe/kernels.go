@@ -2,7 +2,6 @@ package pe
 
 import (
 	"errors"
-	"fmt"
 	"math/bits"
 	"unsafe"
 
@@ -63,21 +62,27 @@ func (j *Job) Kernels() (*Kernels, error) {
 	k.over, k.gone = make(chan struct{}), make(chan struct{})
 	go k.watch(j.fatal, j.boot.Over)
 	j.serveRings(k.rings, true)
-	j.log.Printf("gpu", config.LogDebug, "%s", j.routes())
+	j.log.Printf("gpu", config.LogDebug, "kernels reach %d PEs by loads and stores, %d by ring", j.NPEs-j.byRing(), j.byRing())
 	return k, nil
 }
 
 // ringsOfKernels is how many rings there have to be.
 func (j *Job) ringsOfKernels() int {
-	if len(j.Engines) == 0 {
+	if len(j.Engines) == 0 || j.byRing() == 0 {
 		return 0
 	}
-	for pe := range j.NPEs {
-		if j.direct(topo.PE(pe)) == 0 {
-			return max(j.Config.RingCount, len(j.Engines))
+	return max(j.Config.RingCount, len(j.Engines))
+}
+
+// byRing is how many PEs kernels of this one do not reach by loads and stores.
+func (j *Job) byRing() int {
+	n := 0
+	for pe := range topo.PE(j.NPEs) {
+		if j.direct(pe) == 0 {
+			n++
 		}
 	}
-	return 0
+	return n
 }
 
 func (j *Job) makeKernels() (_ *Kernels, err error) {
@@ -209,15 +214,4 @@ func (j *Job) direct(pe topo.PE) gpu.Address {
 		return 0
 	}
 	return j.gpu.address(j.Nodes.Rank(pe))
-}
-
-// routes says for the log how many PEs kernels reach in which way.
-func (j *Job) routes() string {
-	direct := 0
-	for pe := range j.NPEs {
-		if j.direct(topo.PE(pe)) != 0 {
-			direct++
-		}
-	}
-	return fmt.Sprintf("kernels reach %d PEs by loads and stores, %d by ring", direct, j.NPEs-direct)
 }

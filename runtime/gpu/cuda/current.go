@@ -43,17 +43,18 @@ func (d *Driver) Current() (number int, ok bool, err error) {
 }
 
 // Choose is the GPU of a PE: that of the calling thread, see Current, else one
-// by the PE's rank on its node, so that PEs spread over the GPUs evenly.
-func (d *Driver) Choose(rank int) (int, error) {
+// by the PE's rank on its node, so that PEs spread over the GPUs evenly. current
+// tells which.
+func (d *Driver) Choose(rank int) (number int, current bool, err error) {
 	if rank < 0 {
-		return 0, &shmerr.Error{Op: "choose", Object: "a GPU", Cause: shmerr.Causef(shmerr.ErrArgument, "the rank on the node is %d", rank)}
+		return 0, false, &shmerr.Error{Op: "choose", Object: "a GPU", Cause: shmerr.Causef(shmerr.ErrArgument, "the rank on the node is %d", rank)}
 	}
-	number, ok, err := d.Current()
+	number, current, err = d.Current()
 	if err != nil {
-		return 0, fmt.Errorf("choose a GPU: %w", err)
+		return 0, false, fmt.Errorf("choose a GPU: %w", err)
 	}
-	if !ok {
+	if !current {
 		number = rank % d.Count
 	}
-	return number, nil
+	return number, current, nil
 }

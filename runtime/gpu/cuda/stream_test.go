@@ -248,11 +248,11 @@ func TestCurrent(t *testing.T) {
 		t.Errorf("a thread without a context: GPU %d, %v, error %v", n, ok, err)
 	}
 	for rank, want := range []int{0, 1, 2, 0, 1} {
-		if n, err := d.Choose(rank); n != want || err != nil {
+		if n, current, err := d.Choose(rank); n != want || current || err != nil {
 			t.Errorf("rank %d: GPU %d, error %v", rank, n, err)
 		}
 	}
-	if _, err := d.Choose(-1); !errors.Is(err, shmerr.ErrArgument) {
+	if _, _, err := d.Choose(-1); !errors.Is(err, shmerr.ErrArgument) {
 		t.Errorf("rank -1: error %v", err)
 	}
 	v, err := d.Device(2)
@@ -264,12 +264,12 @@ func TestCurrent(t *testing.T) {
 	}
 	if err := v.withLocked("test", func() error {
 		before := len(log.Calls())
-		if n, err := d.Choose(0); n != 2 || err != nil {
+		if n, current, err := d.Choose(0); n != 2 || !current || err != nil {
 			t.Errorf("in a thread of GPU 2: GPU %d, error %v", n, err)
 		}
 		for at := before + 1; at <= before+5; at++ {
 			log = cudatest.Set(t, fmt.Sprintf("devices=3 fail_at=%d", at-before))
-			if _, err := d.Choose(0); !errors.Is(err, shmerr.ErrSystem) || !strings.HasPrefix(err.Error(), "choose a GPU: ask for the GPU of this thread: cu") {
+			if _, _, err := d.Choose(0); !errors.Is(err, shmerr.ErrSystem) || !strings.HasPrefix(err.Error(), "choose a GPU: ask for the GPU of this thread: cu") {
 				t.Errorf("call %d fails: error %v", at-before, err)
 			}
 		}
