@@ -96,61 +96,44 @@ SHMEMI_COLD void shmemi_copy_ragged(char *to, const char *from, uint64_t bytes, 
     shmemi_copy_by<FAR>(unit, to + rest, from + rest, bytes - rest, rank, size);
 }
 
-/* Words i, i + step, ... of 16 bytes, COUNT of them, all loads ahead of the stores. */
-template <uint32_t COUNT, int FAR>
-SHMEMI_D void shmemi_copy_batch(char *to, const char *from, uint32_t i, uint32_t step)
-{
-    shmemi_wide v[COUNT];
-#pragma unroll
-    for (uint32_t k = 0; k < COUNT; k++)
-        shmemi_load_bulk<shmemi_wide, FAR>(from + 16 * (uint64_t)(i + k * step), &v[k]);
-#pragma unroll
-    for (uint32_t k = 0; k < COUNT; k++)
-        shmemi_move<shmemi_wide>::store(to + 16 * (uint64_t)(i + k * step), v[k]);
-}
-
-/* As many of the batch as there are. Predicates, where a loop's loads would wait for each other. */
-template <uint32_t COUNT, int FAR>
-SHMEMI_D void shmemi_copy_some(char *to, const char *from, uint32_t i, uint32_t step, uint32_t n)
-{
-    shmemi_wide v[COUNT];
-#pragma unroll
-    for (uint32_t k = 0; k < COUNT; k++) {
-        const char *at = from + 16 * (uint64_t)(i + k * step);
-        if (FAR)
-            shmemi_move<shmemi_wide>::load_far_if(i + k * step < n, at, &v[k]);
-        else
-            shmemi_move<shmemi_wide>::load_if(i + k * step < n, at, &v[k]);
-    }
-#pragma unroll
-    for (uint32_t k = 0; k < COUNT; k++)
-        shmemi_move<shmemi_wide>::store_if(i + k * step < n, to + 16 * (uint64_t)(i + k * step),
-                                           v[k]);
-}
-
 /*
  * Whole 16-byte words, less than 4 GiB of them: with indices of 64 bits the
- * additions would be twice as many. A thread of a block often has one word or two
- * in all, for which a batch under predicates takes longer than two tests do.
+ * additions would be twice as many. The loads of a batch are all under way before
+ * the first store, by predicates: those of a loop would wait for each other. The
+ * first goes ahead of the tests for the others, since a thread of a block often
+ * has one word in all: on an H200 a get of 2 KiB by a block of 1024 took 1.18 us
+ * behind them and takes 1.10.
  */
 template <class SCOPE, int FAR>
 SHMEMI_D void shmemi_copy_wide(char *to, const char *from, uint32_t n)
 {
-    const uint32_t step = SCOPE::size();
     uint32_t i = SCOPE::rank();
-#pragma unroll 1
-    for (; i + (SCOPE::batch - 1) * step < n; i += SCOPE::batch * step)
-        shmemi_copy_batch<SCOPE::batch, FAR>(to, from, i, step);
-    if (SCOPE::batch > 4 && i + step < n) {
-        shmemi_copy_some<SCOPE::batch, FAR>(to, from, i, step, n);
+    if (i >= n)
         return;
+    shmemi_wide v[SCOPE::batch];
+    shmemi_load_bulk<shmemi_wide, FAR>(from + 16 * (uint64_t)i, &v[0]);
+    const uint32_t step = SCOPE::size();
+#pragma unroll 1
+    while (i + step < n) {
+#pragma unroll
+        for (uint32_t k = 1; k < SCOPE::batch; k++) {
+            const char *at = from + 16 * (uint64_t)(i + k * step);
+            if (FAR)
+                shmemi_move<shmemi_wide>::load_far_if(i + k * step < n, at, &v[k]);
+            else
+                shmemi_move<shmemi_wide>::load_if(i + k * step < n, at, &v[k]);
+        }
+        shmemi_move<shmemi_wide>::store(to + 16 * (uint64_t)i, v[0]);
+#pragma unroll
+        for (uint32_t k = 1; k < SCOPE::batch; k++)
+            shmemi_move<shmemi_wide>::store_if(i + k * step < n, to + 16 * (uint64_t)(i + k * step),
+                                               v[k]);
+        i += SCOPE::batch * step;
+        if (i >= n)
+            return;
+        shmemi_load_bulk<shmemi_wide, FAR>(from + 16 * (uint64_t)i, &v[0]);
     }
-    if (SCOPE::batch == 4 && i + step < n) {
-        shmemi_copy_batch<2, FAR>(to, from, i, step);
-        i += 2 * step;
-    }
-    if (i < n)
-        shmemi_copy_batch<1, FAR>(to, from, i, step);
+    shmemi_move<shmemi_wide>::store(to + 16 * (uint64_t)i, v[0]);
 }
 
 /* What is no multiple of 16 bytes, anywhere, or has 4 GiB or more, is not 0. */

@@ -148,36 +148,42 @@ template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_put(const struct shmemi_device_image *image, uint32_t call, void *dest,
                          const void *source, uint64_t bytes, int pe)
 {
-    int idle = shmemi_idle<SCOPE>(image, dest, source, bytes);
-    char *to = idle ? NULL : shmemi_reach(image, call, dest, bytes, pe);
-    if (idle || to != NULL) {
-        if (!idle)
-            shmemi_copy<SCOPE, 0>(to, source, bytes);
-        SCOPE::meet();
-    } else {
-        SCOPE::meet();
-        if (SCOPE::rank() == 0)
-            shmemi_send_put(image, shmemi_offset(image, dest), source, bytes, pe, NBI);
-        SCOPE::meet();
+    if (!shmemi_idle<SCOPE>(image, dest, source, bytes)) {
+        char *to;
+        if (!shmemi_plain(image, dest, pe, &to)) {
+            to = shmemi_reach_slowly(image, call, dest, bytes, pe);
+            if (to == NULL) {
+                SCOPE::meet();
+                if (SCOPE::rank() == 0)
+                    shmemi_send_put(image, shmemi_offset(image, dest), source, bytes, pe, NBI);
+                SCOPE::meet();
+                return;
+            }
+        }
+        shmemi_copy<SCOPE, 0>(to, source, bytes);
     }
+    SCOPE::meet();
 }
 
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_get(const struct shmemi_device_image *image, uint32_t call, void *dest,
                          const void *source, uint64_t bytes, int pe)
 {
-    int idle = shmemi_idle<SCOPE>(image, dest, source, bytes);
-    const char *from = idle ? NULL : shmemi_reach(image, call, source, bytes, pe);
-    if (idle || from != NULL) {
-        if (!idle)
-            shmemi_copy<SCOPE, 1>(dest, from, bytes);
-        SCOPE::meet();
-    } else {
-        SCOPE::meet();
-        if (SCOPE::rank() == 0)
-            shmemi_send_get(image, dest, shmemi_offset(image, source), bytes, pe, NBI);
-        SCOPE::meet();
+    if (!shmemi_idle<SCOPE>(image, dest, source, bytes)) {
+        char *from;
+        if (!shmemi_plain(image, source, pe, &from)) {
+            from = shmemi_reach_slowly(image, call, source, bytes, pe);
+            if (from == NULL) {
+                SCOPE::meet();
+                if (SCOPE::rank() == 0)
+                    shmemi_send_get(image, dest, shmemi_offset(image, source), bytes, pe, NBI);
+                SCOPE::meet();
+                return;
+            }
+        }
+        shmemi_copy<SCOPE, 1>(dest, from, bytes);
     }
+    SCOPE::meet();
 }
 
 #endif

@@ -25,7 +25,8 @@
  */
 struct shmemi_device_image {
     struct shmemi_device_state job;
-    uint64_t direct[SHMEMI_IMAGE_PES]; /* as shmemi_device_peer's, of PE 0, 1, ... */
+    /* As shmemi_device_peer's, of PE 0, 1, ...; all 0 where checks is 2. */
+    uint64_t direct[SHMEMI_IMAGE_PES];
 };
 SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_device_image) ==
                        sizeof(struct shmemi_device_state) + 8 * SHMEMI_IMAGE_PES,

@@ -126,7 +126,7 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 		if a := j.direct(topo.PE(pe)); a != 0 {
 			table[pe].Direct = pointer(a - gpu.Address(internal))
 		}
-		if pe < len(first) {
+		if pe < len(first) && j.Config.Checks != config.ChecksFull {
 			first[pe] = uint64(uintptr(table[pe].Direct))
 		}
 	}

@@ -306,9 +306,6 @@ static inline void emulated_begin(void)
     const struct shmemi_device_state *s = shmemi_host_state();
     static uint32_t stop;
     shmemi_here.job = *s;
-    for (int pe = 0; pe < s->n_pes && pe < SHMEMI_IMAGE_PES; pe++)
-        shmemi_here.direct[pe] =
-            (uint64_t)(uintptr_t)((struct shmemi_device_peer *)s->peers)[pe].direct;
     uint64_t size = shmemi_work_size((uint64_t)s->n_pes);
     void *work = shmem_align(128, size);
     memset(work, 0, size);
@@ -316,6 +313,9 @@ static inline void emulated_begin(void)
     shmemi_here.job.work_size = size;
     /* Some PEs take the way of kernels that check ranges, some the short one. */
     shmemi_here.job.checks = shmemi_here.job.me & 1 ? 2 : 1;
+    for (int pe = 0; pe < s->n_pes && pe < SHMEMI_IMAGE_PES && shmemi_here.job.checks < 2; pe++)
+        shmemi_here.direct[pe] =
+            (uint64_t)(uintptr_t)((struct shmemi_device_peer *)s->peers)[pe].direct;
     if (shmemi_here.job.stop == nullptr)
         shmemi_here.job.stop = &stop;
     shmem_barrier_all();
