@@ -1,6 +1,7 @@
 package pe
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -230,13 +231,37 @@ func (j *Job) Clear(at unsafe.Pointer, n uint64) error {
 }
 
 // Atomic applies an operation to a word of GPU memory of 4 or 8 bytes and
-// returns what was there before.
+// returns what was there before. A store and a load need no kernel, so that they
+// are done also while kernels of the program fill the GPU and wait for them.
 func (j *Job) Atomic(at unsafe.Pointer, op proxy.Op, width int, operand, compare uint64) (uint64, error) {
-	u, err := j.gpu.unit()
+	g, a := j.gpu, gpu.Address(uintptr(at))
+	switch {
+	case op == proxy.OpFetch:
+		word := make([]byte, 8)
+		err := g.dev.CopyOut(word[:width], a)
+		return binary.NativeEndian.Uint64(word), err
+	case op == proxy.OpSet && g.dev.Facts().StreamOps:
+		return 0, g.store(a, width, operand)
+	}
+	u, err := g.unit()
 	if err != nil {
 		return 0, err
 	}
-	return u.Do(gpu.Address(uintptr(at)), int(op), width, operand, compare)
+	return u.Do(a, int(op), width, operand, compare)
+}
+
+// store has the stream that copies store a word, and waits for it.
+func (g *graphics) store(at gpu.Address, width int, value uint64) error {
+	var err error
+	if width == 4 {
+		err = g.dev.Write32(g.moves, at, uint32(value))
+	} else {
+		err = g.dev.Write64(g.moves, at, value)
+	}
+	if err != nil {
+		return err
+	}
+	return g.dev.SyncStream(g.moves)
 }
 
 // unit is what does atomic operations, made when the first one comes.

@@ -125,9 +125,12 @@ void host_calls()
         shmem_uint64_wait_until(&place->value, SHMEM_CMP_EQ, 5);
         (void)shmem_uint64_test(&place->value, SHMEM_CMP_EQ, 5);
     });
-    row("shmem_atomic_fetch", false, false,
+    row("shmem_atomic_fetch", false, true,
         [] { (void)shmem_uint64_atomic_fetch(&place->word, other); });
-    row("shmem_atomic_set", false, false, [] { shmem_uint64_atomic_set(&place->word, 1, other); });
+    row("shmem_atomic_set", false, true, [] {
+        shmem_uint64_atomic_set(&place->word, 1, other);
+        shmem_uint32_atomic_set((uint32_t *)&place->word, 1, other);
+    });
     row("shmem_atomic_add, fetch_add, swap, compare_swap, and, or, xor", false, false,
         [] { (void)shmem_uint64_atomic_fetch_add(&place->word, 1, other); });
     row("shmem_put_signal with SHMEM_SIGNAL_ADD", false, false, [] {
