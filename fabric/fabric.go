@@ -20,23 +20,35 @@ import (
 // operation was not posted; the caller polls and tries again.
 var ErrAgain = errors.New("fabric: try again")
 
+// ErrOverrun is what Poll fails with when completions were lost, because more
+// came than the queue holds. The endpoint is of no more use.
+var ErrOverrun = errors.New("completion queue overrun")
+
 // PE is the number of a processing element, and the index of its address in
 // the address vector.
 type PE int32
 
-// Token names one operation of the caller. It comes back in the Completion.
-// Tokens of operations in flight are distinct and below Config.Tokens.
+// NoPE is who wrote where a Completion does not tell.
+const NoPE PE = -1
+
+// Token names one operation of the caller. It comes back in the Completion,
+// once. Tokens of operations in flight are distinct and below Config.Tokens.
 type Token uint32
+
+// NoToken is the Token of a Completion that no operation of this end caused.
+const NoToken = ^Token(0)
 
 // Kind tells what a Completion completes.
 type Kind uint8
 
 // The kinds of completion.
 const (
-	KindSend  Kind = iota + 1 // the source buffer may be reused
-	KindRecv                  // Len bytes arrived in the buffer that the token names
-	KindWrite                 // the bytes of a Write are at the target where Caps.DeliveryComplete holds, else the source buffer may be reused
-	KindRead                  // the bytes of a Read are in local memory
+	KindSend   Kind = iota + 1 // the source buffer may be reused
+	KindRecv                   // Len bytes arrived in the buffer that the token names
+	KindWrite                  // the bytes of a Write are at the target where Caps.DeliveryComplete holds, else the source buffer may be reused
+	KindRead                   // the bytes of a Read are in local memory
+	KindData                   // a peer's Write with data: all its bytes are here, see RMA.Notify
+	KindAtomic                 // an atomic operation: its result is in local memory, when it has one
 )
 
 // Completion is one entry of the completion queue. Providers fill an array of
@@ -45,10 +57,18 @@ type Completion struct {
 	Token Token
 	Kind  Kind
 	_     [3]byte
-	Len   uint64
-	Err   int32 // 0, or a libfabric error number; ErrorText explains the last one
-	_     int32
+	Len   uint64 // of KindRecv: bytes that arrived; of KindData: see From
+	Err   int32  // 0, or a libfabric error number; ErrorText explains the last one
+	Data  uint32 // of KindData: RMA.Data
 }
+
+// From tells whose Write a completion of KindData is for: where Caps.Source
+// holds, else NoPE. The length of such a Write is known to few providers, so
+// the number has its place.
+func (c *Completion) From() PE { return PE(int32(uint32(c.Len))) }
+
+// SetFrom is for providers.
+func (c *Completion) SetFrom(pe PE) { c.Len = uint64(uint32(pe)) }
 
 // Caps is what a provider promises once it is open.
 type Caps struct {
@@ -67,6 +87,18 @@ type Caps struct {
 	PinsMemory       bool   // Register needs committed memory and pins it
 	GPU              bool   // RegisterGPU may be called
 	DMABuf           bool   // it takes dma-bufs, too
+	Data             int    // bytes of a Write's immediate data; RMA.Notify may be set where they are 4 or more
+	DataTakesRecv    bool   // a Write with data uses up a receive buffer of the target, and waits for one; its completion names the buffer
+	Source           bool   // completions of KindData name the PE
+	Fence            bool   // operations may ask for Fence
+	Atomics          Ops    // the Provider is an Atomics, too, and does these
+	AtomicsWithCPU   bool   // and they are atomic with the CPU's instructions at the target
+	Block            int    // aligned blocks of so many bytes within a Write become visible whole and by ascending address; 0: no such promise
+	LocalSegments    int    // pieces of local memory that one Write of the network may gather
+	RemoteSegments   int    // pieces of remote memory that it may scatter to
+	SendQueue        int    // operations of this end under way that there is room for; 0: not known
+	RecvQueue        int    // receive buffers that there is room for; 0: not known
+	Speed            uint64 // bits a second; 0: not known
 	WaitFD           bool   // Wait sleeps in the kernel until there is work; else it sleeps for at most its poll interval
 }
 
@@ -96,6 +128,7 @@ type Send struct {
 	Desc   uintptr
 	Token  Token
 	Inject bool // Len is at most Caps.MaxInject: Buf may be reused at once and no completion follows
+	Fence  bool // begins when all earlier operations on the PE have ended there; not with Inject
 }
 
 // RMA is a one-sided Write or Read.
@@ -108,6 +141,61 @@ type RMA struct {
 	Key    uint64
 	Token  Token
 	Inject bool // Write only: as Send.Inject
+	Fence  bool // as Send.Fence
+
+	// Write only: when the bytes are there, and not before, the target gets a
+	// completion of KindData, with Data. It tells of this Write; of others as
+	// much as WriteAfterWrite promises. Of an error the target is not told.
+	Notify bool
+	Data   uint32
+}
+
+// AMO is an atomic operation on a word of a peer's memory.
+type AMO struct {
+	PE      PE
+	Op      Op
+	Width   int // bytes of the word: 4 or 8
+	Operand uint64
+	Compare uint64         // of OpCompareSwap
+	Result  unsafe.Pointer // of operations that fetch: where the old value goes
+	Desc    uintptr        // of the memory of Result
+	Remote  uint64         // as RMA.Remote
+	Key     uint64
+	Token   Token
+	Fence   bool // as Send.Fence
+}
+
+// Op is an atomic operation.
+type Op uint8
+
+// The atomic operations. Those from OpSwap on fetch the old value.
+const (
+	OpSet Op = iota + 1
+	OpAdd
+	OpAnd
+	OpOr
+	OpXor
+	OpSwap
+	OpCompareSwap
+	OpFetch
+	OpFetchAdd
+	OpFetchAnd
+	OpFetchOr
+	OpFetchXor
+)
+
+// Fetches tells whether op has a result.
+func (op Op) Fetches() bool { return op >= OpSwap }
+
+// Ops is a set of atomic operations, each for words of 4 or 8 bytes.
+type Ops uint32
+
+// With is the set and one more operation.
+func (s Ops) With(op Op, width int) Ops { return s | 1<<(uint(op)+uint(width/8)*16) }
+
+// Has tells whether an operation is in the set.
+func (s Ops) Has(op Op, width int) bool {
+	return op >= OpSet && op <= OpFetchXor && (width == 4 || width == 8) && s&Ops(0).With(op, width) != 0
 }
 
 // Config is what a provider needs to open.
@@ -118,6 +206,13 @@ type Config struct {
 	Tokens   int    // exclusive upper bound of Token
 	MaxRecv  int    // receive buffers that will be posted at once
 	GPU      bool   // GPU memory may be registered. A provider without it opens all the same, see Caps.GPU
+	Queue    int    // completions that the queue must hold; 0: one for each token
+
+	// What some providers do only for those who ask, because it costs their
+	// other operations something. Caps tell what came of it.
+	Data    bool // Write with immediate data
+	Fence   bool
+	Atomics bool
 }
 
 // Native is the table of C functions behind a Provider, for callers that wait
@@ -160,7 +255,8 @@ type Provider interface {
 	Write(*RMA) error
 	// Read posts a one-sided read. ErrAgain: not posted.
 	Read(*RMA) error
-	// Poll makes progress and fills c with up to len(c) completions.
+	// Poll makes progress and fills c with up to len(c) completions. No token
+	// comes twice. After an error that is ErrOverrun some never come.
 	Poll(c []Completion) (int, error)
 	// Arm asks leave to Wait: false says that Poll has work now.
 	Arm() bool
@@ -176,6 +272,15 @@ type Provider interface {
 	Native() Native
 	// ErrorText explains the error of c, the provider's own words included.
 	ErrorText(c *Completion) string
-	// Close releases everything. Operations in flight are dropped.
+	// Close releases everything. Operations in flight are dropped: afterwards
+	// the provider neither reads nor writes memory of this end.
 	Close() error
+}
+
+// Atomics is a Provider whose Caps.Atomics are not empty.
+type Atomics interface {
+	Provider
+	// Atomic posts an atomic operation. ErrAgain: not posted. It has no order
+	// towards other operations but by Fence.
+	Atomic(*AMO) error
 }

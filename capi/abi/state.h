@@ -24,7 +24,7 @@ struct shmemi_completion {
     uint8_t reserved[3];
     uint64_t len;
     int32_t err;
-    int32_t reserved2;
+    uint32_t data;
 };
 
 /*

@@ -26,6 +26,8 @@ type Open func(fabric.Config) (fabric.Provider, error)
 type Limits struct {
 	BadKey string // an operation with a wrong key may fail without telling
 	Wait   string // an arrival may not end a Wait
+	Data   string // writes with immediate data do not work although they are granted
+	Close  string // peers of a closed end cannot go on
 }
 
 const (
@@ -58,7 +60,17 @@ func Run(t *testing.T, open Open, limits Limits) {
 		{"Sleep", sleep},
 		{"Wake", wake},
 		{"Arrivals", arrivals},
+		{"Notified", notified},
+		{"NotifiedWithoutReceives", notifiedWithoutReceives},
+		{"NotifiedByMany", notifiedByMany},
+		{"Overrun", overrun},
+		{"Atomics", atomics},
+		{"AtomicSums", atomicSums},
+		{"Fences", fences},
+		{"SeveralEndpoints", severalEndpoints},
+		{"Again", again},
 		{"CloseBusy", closeBusy},
+		{"Closed", closed},
 		{"Registration", registration},
 		{"Native", native},
 	} {
@@ -69,7 +81,11 @@ func Run(t *testing.T, open Open, limits Limits) {
 type suite struct {
 	open   Open
 	limits Limits
+	config fabric.Config // of the endpoints to open, on top of what each needs
 }
+
+// with is the suite for endpoints of another configuration.
+func (s *suite) with(c fabric.Config) *suite { return &suite{s.open, s.limits, c} }
 
 // An end is one endpoint with memory of its own that peers may write.
 type end struct {
@@ -118,7 +134,9 @@ func (s *suite) end(t *testing.T) *end {
 		}
 	})
 	e := &end{mem: mem}
-	if e.prov, err = s.open(fabric.Config{Tokens: tokens, MaxRecv: receipt}); err != nil {
+	config := s.config
+	config.Tokens, config.MaxRecv = tokens, receipt
+	if e.prov, err = s.open(config); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -217,6 +235,21 @@ func posted(t *testing.T, all []*end, what string, post func() error) {
 
 // Tokens: receive buffers have the first, everything else the rest.
 const firstOther = receipt
+
+// pool is tokens that are free. Completions have no order, so they are counted
+// one by one.
+type pool []fabric.Token
+
+func newPool(n int) pool {
+	p := make(pool, n)
+	for i := range p {
+		p[i] = firstOther + fabric.Token(i)
+	}
+	return p
+}
+
+func (p pool) next() fabric.Token { return p[len(p)-1] }
+func (p *pool) take()             { *p = (*p)[:len(*p)-1] }
 
 func (e *end) receive(t *testing.T, all []*end, tok fabric.Token, n int) {
 	t.Helper()

@@ -54,10 +54,35 @@ int shmemi_ofi_can_deliver(uint32_t version, const struct fi_info *info)
     return can;
 }
 
-static int open_queue(struct shmemi_ofi *o)
+uint64_t shmemi_ofi_speed(const struct fi_info *info)
 {
-    struct fi_cq_attr attr = {
-        .size = o->tokens, .format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_FD};
+    return info->nic != NULL && info->nic->link_attr != NULL ? info->nic->link_attr->speed : 0;
+}
+
+struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, uint64_t capability)
+{
+    struct fi_info *h = fi_dupinfo(info), *list = NULL, *got = NULL;
+    if (h == NULL)
+        return NULL;
+    h->caps |= capability;
+    h->tx_attr->caps = h->rx_attr->caps = 0; /* follow */
+    int ret = shmemi_ofi_getinfo(version, h, &list);
+    fi_freeinfo(h);
+    if (ret != 0)
+        return NULL;
+    /* The name is compared by libfabric, as the name of a family. */
+    if ((list->caps & capability) == capability &&
+        strcmp(list->fabric_attr->prov_name, info->fabric_attr->prov_name) == 0)
+        got = fi_dupinfo(list);
+    fi_freeinfo(list);
+    return got;
+}
+
+static int open_queue(struct shmemi_ofi *o, uint32_t size)
+{
+    struct fi_cq_attr attr = {.size = size,
+                              .format = o->data ? FI_CQ_FORMAT_DATA : FI_CQ_FORMAT_MSG,
+                              .wait_obj = FI_WAIT_FD};
     o->queue_fd = -1;
     if (fi_cq_open(o->domain, &attr, &o->cq, NULL) == 0) {
         struct fid *fid = &o->cq->fid;
@@ -83,12 +108,15 @@ static int watch(struct shmemi_ofi *o, int fd)
     return fd < 0 || epoll_ctl(o->events_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
 }
 
-int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens, int deliver)
+int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens, uint32_t queue,
+                    unsigned with)
 {
     int ret;
     *o = (struct shmemi_ofi){
         .info = info, .queue_fd = -1, .wake_fd = -1, .events_fd = -1, .tokens = tokens};
-    o->write_flags = FI_COMPLETION | (deliver ? FI_DELIVERY_COMPLETE : 0);
+    o->write_flags = FI_COMPLETION | (with & WITH_DELIVERY ? FI_DELIVERY_COMPLETE : 0);
+    o->data = (with & WITH_DATA) != 0;
+    o->source = (with & WITH_SOURCE) != 0;
     o->contexts = calloc(tokens, sizeof(*o->contexts));
     o->kinds = calloc(tokens, sizeof(*o->kinds));
     o->failed = "calloc";
@@ -107,7 +135,7 @@ int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
     if ((ret = fi_domain(o->fabric, info, &o->domain, NULL)) != 0)
         return ret;
     o->failed = "fi_cq_open";
-    if ((ret = open_queue(o)) != 0)
+    if ((ret = open_queue(o, queue)) != 0)
         return ret;
     o->failed = "epoll_ctl";
     if ((ret = watch(o, o->wake_fd)) != 0 || (ret = watch(o, o->queue_fd)) != 0)
@@ -134,13 +162,17 @@ int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
 int shmemi_ofi_close(struct shmemi_ofi *o)
 {
     struct fid *order[] = {
-        o->ep ? &o->ep->fid : NULL,         o->av ? &o->av->fid : NULL,
-        o->cq ? &o->cq->fid : NULL,         o->domain ? &o->domain->fid : NULL,
+        o->operands_mr ? &o->operands_mr->fid : NULL,
+        o->ep ? &o->ep->fid : NULL,
+        o->av ? &o->av->fid : NULL,
+        o->cq ? &o->cq->fid : NULL,
+        o->domain ? &o->domain->fid : NULL,
         o->fabric ? &o->fabric->fid : NULL,
     };
-    const char *name[] = {"endpoint", "address vector", "completion queue", "domain", "fabric"};
+    const char *name[] = {"operands",         "endpoint", "address vector",
+                          "completion queue", "domain",   "fabric"};
     int first = 0;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         int ret = order[i] != NULL ? fi_close(order[i]) : 0;
         if (ret != 0 && first == 0) {
             first = ret;
@@ -156,6 +188,8 @@ int shmemi_ofi_close(struct shmemi_ofi *o)
     free(o->contexts);
     free(o->kinds);
     free(o->peers);
+    free(o->sources);
+    free(o->operands);
     const char *failed = o->failed;
     *o = (struct shmemi_ofi){.queue_fd = -1, .wake_fd = -1, .events_fd = -1, .failed = failed};
     return first;

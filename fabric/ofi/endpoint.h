@@ -29,6 +29,25 @@ struct shmemi_ofi_failure {
 #define REGISTRATION                                                                               \
     (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT)
 
+/* What an atomic operation reads when it is carried out, which may be late. */
+struct shmemi_ofi_operand {
+    uint64_t operand;
+    uint64_t compare;
+};
+
+/* Which PE an address of the address vector is. */
+struct shmemi_ofi_source {
+    fi_addr_t addr;
+    int32_t pe;
+};
+
+/* What the caller asked for, and the provider may not do for all. */
+enum {
+    WITH_DELIVERY = 1, /* writes complete when their bytes are there */
+    WITH_DATA = 2,     /* peers may write with immediate data */
+    WITH_SOURCE = 4    /* and completions tell who did */
+};
+
 struct shmemi_ofi {
     struct fi_info *info;
     struct fid_fabric *fabric;
@@ -51,6 +70,17 @@ struct shmemi_ofi {
 
     uint64_t write_flags; /* of each write */
     uint64_t next_key;
+    int data;   /* completions of immediate data may come */
+    int source; /* and tell who wrote */
+
+    /* Where completions of data tell who wrote: by ascending address. */
+    struct shmemi_ofi_source *sources;
+    uint32_t nsources;
+
+    /* Of atomic operations, by token; NULL: none are posted. */
+    struct shmemi_ofi_operand *operands;
+    struct fid_mr *operands_mr;
+    void *operands_desc;
 
     const char *failed; /* the call of libfabric that failed last in opening */
     unsigned next_failure;
@@ -64,8 +94,19 @@ struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order);
  */
 int shmemi_ofi_can_deliver(uint32_t version, const struct fi_info *info);
 
-/* Takes info. After an error o->failed names the call, and close is due. */
-int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens, int deliver);
+/* Bits a second of the NIC of info; 0: not known. */
+uint64_t shmemi_ofi_speed(const struct fi_info *info);
+
+/*
+ * Asks the provider of info for the same endpoint with one more capability.
+ * Answers what to open, for the caller to free, or NULL.
+ */
+struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, uint64_t capability);
+
+/* Takes info; with is of WITH_. The queue holds so many completions. After an
+ * error o->failed names the call, and close is due. */
+int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens, uint32_t queue,
+                    unsigned with);
 int shmemi_ofi_close(struct shmemi_ofi *o);
 
 int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len);
@@ -73,6 +114,8 @@ int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len);
 /* Makes room for n peers, all without an address. */
 int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n);
 int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr);
+/* To be called when all peers are known, so that completions tell who wrote. */
+int shmemi_ofi_learn_sources(struct shmemi_ofi *o);
 
 int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, struct fid_mr **mr);
 /* Makes a region usable that is registered; after an error it is none. */
@@ -101,6 +144,37 @@ int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t 
                      uint64_t remote, uint64_t key, uint32_t token, int inject);
 int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, uintptr_t desc,
                     uint64_t remote, uint64_t key, uint32_t token);
+
+/* As above with what few operations need: flags of libfabric, FI_FENCE and for
+ * a write FI_REMOTE_CQ_DATA. A write with FI_INJECT has no completion. */
+int shmemi_ofi_send_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len,
+                         uintptr_t desc, uint32_t token, uint64_t flags);
+int shmemi_ofi_write_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len,
+                          uintptr_t desc, uint64_t remote, uint64_t key, uint32_t token,
+                          uint32_t data, uint64_t flags);
+int shmemi_ofi_read_with(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, uintptr_t desc,
+                         uint64_t remote, uint64_t key, uint32_t token, uint64_t flags);
+
+/* Makes an endpoint ready for atomic operations. */
+int shmemi_ofi_open_atomics(struct shmemi_ofi *o);
+/* Whether it has one: op as fabric.Op, width 4 or 8. */
+int shmemi_ofi_has_atomic(struct shmemi_ofi *o, int op, int width);
+int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint64_t operand,
+                      uint64_t compare, void *result, uintptr_t desc, uint64_t remote, uint64_t key,
+                      uint32_t token, uint64_t flags);
+
+/* For the parts of the endpoint: */
+/* Whether an operation may be posted; 0 or an error. */
+int shmemi_ofi_check(const struct shmemi_ofi *o, uint32_t pe, uint32_t token);
+void *shmemi_ofi_context(struct shmemi_ofi *o, uint32_t token, uint8_t kind);
+uint32_t shmemi_ofi_token(const struct shmemi_ofi *o, const void *context);
+uint8_t shmemi_ofi_kind(const struct shmemi_ofi *o, uint32_t token);
+/* Turns the error at the head of the queue into a completion. Answers 1, 0 when
+ * there is none after all, or a negative error when it belongs to no operation
+ * that the caller could be told about. */
+int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c);
+/* poll where completions of data may come. */
+int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 
 /* The text of the last failure of a token, or NULL. */
 const char *shmemi_ofi_failure(struct shmemi_ofi *o, uint32_t token);

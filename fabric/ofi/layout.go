@@ -21,8 +21,11 @@ var (
 	_ = [1]int{}[unsafe.Offsetof(goEntry.Kind)-unsafe.Offsetof(cEntry.kind)]
 	_ = [1]int{}[unsafe.Offsetof(goEntry.Len)-unsafe.Offsetof(cEntry.len)]
 	_ = [1]int{}[unsafe.Offsetof(goEntry.Err)-unsafe.Offsetof(cEntry.err)]
+	_ = [1]int{}[unsafe.Offsetof(goEntry.Data)-unsafe.Offsetof(cEntry.data)]
 	_ = [1]int{}[fabric.KindSend-C.SHMEMI_SEND]
 	_ = [1]int{}[fabric.KindRecv-C.SHMEMI_RECV]
 	_ = [1]int{}[fabric.KindWrite-C.SHMEMI_WRITE]
 	_ = [1]int{}[fabric.KindRead-C.SHMEMI_READ]
+	_ = [1]int{}[fabric.KindData-C.SHMEMI_DATA]
+	_ = [1]int{}[fabric.KindAtomic-C.SHMEMI_ATOMIC]
 )

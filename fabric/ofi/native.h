@@ -18,6 +18,8 @@ enum shmemi_completion_kind {
     SHMEMI_RECV,
     SHMEMI_WRITE,
     SHMEMI_READ,
+    SHMEMI_DATA,
+    SHMEMI_ATOMIC,
 };
 
 /*

@@ -38,7 +38,7 @@ type endpoint struct {
 	regions []*C.struct_fid_mr // by Region.ID; nil where there is none now
 }
 
-var _ fabric.Provider = (*endpoint)(nil)
+var _ fabric.Atomics = (*endpoint)(nil)
 
 // Open loads libfabric, chooses a provider and a NIC and opens an endpoint.
 func Open(cfg fabric.Config) (fabric.Provider, error) {
@@ -72,7 +72,9 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	if info == nil || e.c == nil {
 		return nil, &shmerr.Error{Op: "open", Object: "fabric", Cause: shmerr.ErrNoMemory}
 	}
+	info = l.withExtras(info, o.Provider, &cfg)
 	e.caps = granted(o, info)
+	with := e.extras(info, &cfg)
 	e.caps.GPU = e.noGPU == nil
 	e.caps.DMABuf = e.caps.GPU && l.api >= withDMABuf
 	// Where writes and messages keep their order, a message tells all that
@@ -80,8 +82,15 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	if !e.caps.SendAfterWrite || !e.caps.WriteAfterWrite {
 		e.caps.DeliveryComplete = C.shmemi_ofi_can_deliver(l.api, info) != 0
 	}
+	if e.caps.DeliveryComplete {
+		with |= C.WITH_DELIVERY
+	}
 	object := "provider " + o.Provider + " on " + o.NIC
-	if ret := C.shmemi_ofi_open(e.c, info, C.uint32_t(cfg.Tokens), number(e.caps.DeliveryComplete)); ret != 0 {
+	ret := C.shmemi_ofi_open(e.c, info, C.uint32_t(cfg.Tokens), C.uint32_t(max(cfg.Queue, cfg.Tokens)), with)
+	if ret == 0 {
+		ret = e.openAtomics(&cfg)
+	}
+	if ret != 0 {
 		call := C.GoString(e.c.failed)
 		return nil, &shmerr.Error{
 			Op: "open", Object: object, Cause: errors.Join(fmt.Errorf("%s: %w", call, fault(ret)), e.release()),
@@ -123,6 +132,11 @@ func granted(o *offer, info *C.struct_fi_info) fabric.Caps {
 		VirtualAddress:  mode&C.FI_MR_VIRT_ADDR != 0,
 		LocalMR:         mode&C.FI_MR_LOCAL != 0,
 		PinsMemory:      mode&C.FI_MR_ALLOCATED != 0,
+		LocalSegments:   int(info.tx_attr.iov_limit),
+		RemoteSegments:  int(info.tx_attr.rma_iov_limit),
+		SendQueue:       int(info.tx_attr.size),
+		RecvQueue:       int(info.rx_attr.size),
+		Speed:           uint64(C.shmemi_ofi_speed(info)),
 	}
 }
 
@@ -150,6 +164,9 @@ func (e *endpoint) Connect(addrs [][]byte) error {
 				Remedy: "start every PE with the same SHMEM_PROVIDER, and with NICs on one network in SHMEM_NIC_LIST",
 			}
 		}
+	}
+	if ret := C.shmemi_ofi_learn_sources(e.c); ret != 0 {
+		return &shmerr.Error{Op: "connect", Object: e.caps.Provider, Cause: fault(ret)}
 	}
 	return nil
 }
@@ -221,6 +238,9 @@ func (e *endpoint) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token)
 }
 
 func (e *endpoint) Send(s *fabric.Send) error {
+	if s.Fence {
+		return e.sendWith(s)
+	}
 	ret := C.shmemi_ofi_send(e.c, C.uint32_t(s.To), s.Buf, C.size_t(s.Len), C.uintptr_t(s.Desc), C.uint32_t(s.Token), number(s.Inject))
 	if ret == 0 {
 		return nil
@@ -229,6 +249,9 @@ func (e *endpoint) Send(s *fabric.Send) error {
 }
 
 func (e *endpoint) Write(r *fabric.RMA) error {
+	if r.Notify || r.Fence {
+		return e.writeWith(r)
+	}
 	ret := C.shmemi_ofi_write(e.c, C.uint32_t(r.PE), r.Local, C.size_t(r.Len), C.uintptr_t(r.Desc),
 		C.uint64_t(r.Remote), C.uint64_t(r.Key), C.uint32_t(r.Token), number(r.Inject))
 	if ret == 0 {
@@ -238,6 +261,9 @@ func (e *endpoint) Write(r *fabric.RMA) error {
 }
 
 func (e *endpoint) Read(r *fabric.RMA) error {
+	if r.Fence {
+		return e.readWith(r)
+	}
 	ret := C.shmemi_ofi_read(e.c, C.uint32_t(r.PE), r.Local, C.size_t(r.Len), C.uintptr_t(r.Desc),
 		C.uint64_t(r.Remote), C.uint64_t(r.Key), C.uint32_t(r.Token))
 	if ret == 0 {
@@ -280,7 +306,10 @@ func (e *endpoint) Poll(c []fabric.Completion) (int, error) {
 	if n >= 0 {
 		return int(n), nil
 	}
-	cause := fault(n)
+	var cause error = fault(n)
+	if n == -C.FI_EOVERRUN {
+		cause = fmt.Errorf("%w: %w", fabric.ErrOverrun, cause)
+	}
 	if text := C.shmemi_ofi_failure(e.c, C.NO_TOKEN); text != nil {
 		cause = fmt.Errorf("an operation without a token failed: %s", C.GoString(text))
 	}

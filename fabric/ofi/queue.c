@@ -23,25 +23,24 @@ enum {
  * The caller's lock orders kinds. They are atomic because that lock is taken in
  * Go as well, where ThreadSanitizer does not see it.
  */
-static uint8_t kind_of(const struct shmemi_ofi *o, uint32_t token)
+uint8_t shmemi_ofi_kind(const struct shmemi_ofi *o, uint32_t token)
 {
     return __atomic_load_n(&o->kinds[token], __ATOMIC_RELAXED);
 }
 
-static void *context(struct shmemi_ofi *o, uint32_t token, uint8_t kind)
+void *shmemi_ofi_context(struct shmemi_ofi *o, uint32_t token, uint8_t kind)
 {
     __atomic_store_n(&o->kinds[token], kind, __ATOMIC_RELAXED);
     return &o->contexts[token];
 }
 
-static uint32_t token_of(const struct shmemi_ofi *o, const void *ctx)
+uint32_t shmemi_ofi_token(const struct shmemi_ofi *o, const void *ctx)
 {
     uintptr_t at = (uintptr_t)ctx - (uintptr_t)o->contexts;
     return at < o->tokens * sizeof(*o->contexts) ? (uint32_t)(at / sizeof(*o->contexts)) : NO_TOKEN;
 }
 
-/* Whether an operation may be posted. */
-static int check(const struct shmemi_ofi *o, uint32_t pe, uint32_t token)
+int shmemi_ofi_check(const struct shmemi_ofi *o, uint32_t pe, uint32_t token)
 {
     if (token >= o->tokens)
         return -FI_EINVAL;
@@ -53,19 +52,19 @@ int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t len, uintptr_t desc,
     if (token >= o->tokens)
         return -FI_EINVAL;
     return (int)fi_recv(o->ep, buf, len, (void *)desc, FI_ADDR_UNSPEC,
-                        context(o, token, SHMEMI_RECV));
+                        shmemi_ofi_context(o, token, SHMEMI_RECV));
 }
 
 int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len, uintptr_t desc,
                     uint32_t token, int inject)
 {
-    int ret = check(o, pe, inject ? 0 : token);
+    int ret = shmemi_ofi_check(o, pe, inject ? 0 : token);
     if (ret != 0)
         return ret;
     if (inject)
         return (int)fi_inject(o->ep, buf, len, o->peers[pe]);
     return (int)fi_send(o->ep, buf, len, (void *)desc, o->peers[pe],
-                        context(o, token, SHMEMI_SEND));
+                        shmemi_ofi_context(o, token, SHMEMI_SEND));
 }
 
 int shmemi_ofi_native_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)
@@ -81,7 +80,7 @@ int shmemi_ofi_native_inject(void *self, uint32_t pe, const void *buf, size_t n)
 int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len, uintptr_t desc,
                      uint64_t remote, uint64_t key, uint32_t token, int inject)
 {
-    int ret = check(o, pe, inject ? 0 : token);
+    int ret = shmemi_ofi_check(o, pe, inject ? 0 : token);
     if (ret != 0)
         return ret;
     if (inject)
@@ -96,7 +95,7 @@ int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t 
         .addr = o->peers[pe],
         .rma_iov = &rma,
         .rma_iov_count = 1,
-        .context = context(o, token, SHMEMI_WRITE),
+        .context = shmemi_ofi_context(o, token, SHMEMI_WRITE),
     };
     return (int)fi_writemsg(o->ep, &msg, o->write_flags);
 }
@@ -104,19 +103,14 @@ int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t 
 int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, uintptr_t desc,
                     uint64_t remote, uint64_t key, uint32_t token)
 {
-    int ret = check(o, pe, token);
+    int ret = shmemi_ofi_check(o, pe, token);
     if (ret != 0)
         return ret;
     return (int)fi_read(o->ep, buf, len, (void *)desc, o->peers[pe], remote, key,
-                        context(o, token, SHMEMI_READ));
+                        shmemi_ofi_context(o, token, SHMEMI_READ));
 }
 
-/*
- * Turns the error at the head of the queue into a completion. Answers 1, 0 when
- * there is none after all, or a negative error when it belongs to no operation
- * that the caller could be told about.
- */
-static int read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
+int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
 {
     struct fi_cq_err_entry e = {0};
     ssize_t ret = fi_cq_readerr(o->cq, &e, 0);
@@ -125,7 +119,7 @@ static int read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
     if (e.err <= 0)
         e.err = FI_EOTHER;
     struct shmemi_ofi_failure *f = &o->failures[o->next_failure++ % FAILURES];
-    f->token = token_of(o, e.op_context);
+    f->token = shmemi_ofi_token(o, e.op_context);
     f->err = e.err;
     char words[96] = "";
     const char *said = fi_cq_strerror(o->cq, e.prov_errno, e.err_data, words, sizeof(words) - 1);
@@ -135,7 +129,8 @@ static int read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
              o->info->fabric_attr->prov_name, said, e.prov_errno);
     if (f->token == NO_TOKEN)
         return -e.err;
-    *c = (struct shmemi_completion){.token = f->token, .kind = kind_of(o, f->token), .err = e.err};
+    *c = (struct shmemi_completion){
+        .token = f->token, .kind = shmemi_ofi_kind(o, f->token), .err = e.err};
     return 1;
 }
 
@@ -144,19 +139,21 @@ int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
     struct shmemi_ofi *o = self;
     struct fi_cq_msg_entry e[BATCH];
     int n = 0;
+    if (o->data)
+        return shmemi_ofi_poll_data(o, c, max);
     while (n < max) {
         size_t want = max - n < BATCH ? (size_t)(max - n) : BATCH;
         ssize_t ret = fi_cq_read(o->cq, e, want);
         if (ret == -FI_EAVAIL)
-            ret = read_error(o, &c[n]);
+            ret = shmemi_ofi_read_error(o, &c[n]);
         else
             for (ssize_t i = 0; i < ret; i++) {
-                uint32_t t = token_of(o, e[i].op_context);
+                uint32_t t = shmemi_ofi_token(o, e[i].op_context);
                 if (t == NO_TOKEN)
                     return -FI_EOTHER;
                 /* The kind is remembered, because not every provider tells. */
-                c[n + i] =
-                    (struct shmemi_completion){.token = t, .kind = kind_of(o, t), .len = e[i].len};
+                c[n + i] = (struct shmemi_completion){
+                    .token = t, .kind = shmemi_ofi_kind(o, t), .len = e[i].len};
             }
         if (ret < 0 && ret != -FI_EAGAIN)
             return n > 0 ? n : (int)ret;

@@ -1,0 +1,273 @@
+package fabrictest
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+	"time"
+
+	"libshmem/fabric"
+)
+
+// withData opens endpoints that may write with immediate data; nil: the
+// provider has none.
+func withData(t *testing.T, s *suite, n int) []*end {
+	t.Helper()
+	all := s.with(fabric.Config{Data: true}).ends(t, n)
+	if c := all[0].caps; c.Data < 4 {
+		t.Logf("%s has no immediate data of 4 bytes", c.Provider)
+		return nil
+	}
+	if limit := s.limits.Data; limit != "" {
+		t.Logf("known limit: %s", limit)
+		return nil
+	}
+	return all
+}
+
+// feed posts receive buffers where writes with data use them up.
+func (e *end) feed(t *testing.T, all []*end) {
+	t.Helper()
+	if e.caps.DataTakesRecv {
+		for tok := range fabric.Token(receipt) {
+			e.receive(t, all, tok, message)
+		}
+	}
+}
+
+// told takes the next completion of data, and checks all of it but the data.
+func (e *end) told(t *testing.T, from fabric.PE) (uint32, bool) {
+	t.Helper()
+	for i, c := range e.comps {
+		if c.Kind != fabric.KindData {
+			continue
+		}
+		e.comps = append(e.comps[:i], e.comps[i+1:]...)
+		if c.Err != 0 {
+			t.Fatalf("completion of data: %s", e.prov.ErrorText(&c))
+		}
+		switch took := c.Token < receipt; {
+		case took != e.caps.DataTakesRecv, !took && c.Token != fabric.NoToken:
+			t.Fatalf("completion of data with token %d", c.Token)
+		case took:
+			e.receive(t, nil, c.Token, message)
+		}
+		if e.caps.Source && c.From() != from || !e.caps.Source && c.From() != fabric.NoPE {
+			t.Fatalf("completion of data says that PE %d wrote, which was PE %d (source %v)", c.From(), from, e.caps.Source)
+		}
+		return c.Data, true
+	}
+	return 0, false
+}
+
+// notified: a completion of data comes once, with the data, after all bytes of
+// its Write.
+func notified(t *testing.T, s *suite) {
+	all := withData(t, s, 2)
+	if all == nil {
+		return
+	}
+	a, b := all[0], all[1]
+	b.feed(t, all)
+	values := []uint32{0, 1, 1 << 31, ^uint32(0), 0x12345678}
+	for seed, n := range []int{8, 1, 64, 4096, 8192, 8193, 100000, 1 << 20, 8, 1 << 20} {
+		for _, inject := range []bool{false, true} {
+			if inject && n > a.caps.MaxInject {
+				continue
+			}
+			fill(a.mem[atSource:atSource+n], seed+50)
+			clear(b.mem[:n])
+			op := a.rma(1, b, atSource, 0, n, firstOther)
+			op.Notify, op.Data, op.Inject = true, values[seed%len(values)], inject
+			posted(t, all, "write with data", func() error { return a.prov.Write(&op) })
+			var data uint32
+			until(t, all, "data", func() (ok bool) { data, ok = b.told(t, 0); return ok })
+			if data != op.Data {
+				t.Fatalf("data %#x arrived, and %#x was sent", data, op.Data)
+			}
+			same(t, "write with data", b.mem[:n], seed+50)
+			if !inject {
+				a.done(t, all, firstOther, fabric.KindWrite)
+			}
+		}
+	}
+	settle(t, all)
+	if len(a.comps)+len(b.comps) > 0 {
+		t.Errorf("left over: %+v, %+v", a.comps, b.comps)
+	}
+}
+
+// notifiedWithoutReceives: without a receive buffer nothing is lost and nothing
+// fails; a provider that takes one waits for it.
+func notifiedWithoutReceives(t *testing.T, s *suite) {
+	all := withData(t, s, 2)
+	if all == nil {
+		return
+	}
+	a, b := all[0], all[1]
+	const n = receipt
+	for i := range n {
+		op := a.rma(1, b, atSource, 64*i, 64, firstOther+fabric.Token(i))
+		op.Notify, op.Data = true, uint32(i)
+		posted(t, all, "write with data", func() error { return a.prov.Write(&op) })
+	}
+	settle(t, all)
+	if b.caps.DataTakesRecv {
+		if len(b.comps) > 0 {
+			t.Errorf("%d completions without a receive buffer", len(b.comps))
+		}
+		b.feed(t, all)
+	}
+	got := map[uint32]int{}
+	until(t, all, "data", func() bool {
+		for {
+			data, ok := b.told(t, 0)
+			if !ok {
+				return len(got) == n
+			}
+			got[data]++
+		}
+	})
+	for i := range uint32(n) {
+		a.done(t, all, firstOther+fabric.Token(i), fabric.KindWrite)
+		if got[i] != 1 {
+			t.Errorf("data %d came %d times", i, got[i])
+		}
+	}
+}
+
+// notifiedByMany: each PE's data comes once, and when it does its word is there.
+func notifiedByMany(t *testing.T, s *suite) {
+	const writers, each = 3, 400
+	all := withData(t, s, writers+1)
+	if all == nil {
+		return
+	}
+	b := all[writers]
+	b.feed(t, all)
+	var sent, ended [writers]int
+	var free [writers]pool
+	for me := range free {
+		free[me] = newPool(200)
+	}
+	seen := [writers][each]bool{}
+	count := 0
+	until(t, all, "data", func() bool {
+		for me, a := range all[:writers] {
+			for sent[me] < each && len(free[me]) > 0 {
+				k := sent[me]
+				at := atSource + 8*k
+				binary.NativeEndian.PutUint64(a.mem[at:], uint64(me*each+k+1))
+				op := a.rma(writers, b, at, 8*(me*each+k), 8, free[me].next())
+				op.Notify, op.Data = true, uint32(me*each+k)
+				if err := a.prov.Write(&op); err == fabric.ErrAgain {
+					break
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				free[me].take()
+				sent[me]++
+			}
+			for _, c := range a.comps {
+				if c.Kind != fabric.KindWrite || c.Err != 0 {
+					t.Fatalf("PE %d: %+v, %s", me, c, a.prov.ErrorText(&c))
+				}
+				free[me] = append(free[me], c.Token)
+			}
+			ended[me] += len(a.comps)
+			a.comps = a.comps[:0]
+		}
+		for {
+			next := fabric.NoPE
+			for _, c := range b.comps {
+				if c.Kind == fabric.KindData {
+					next = fabric.PE(c.Data / each)
+					break
+				}
+			}
+			data, ok := b.told(t, next)
+			if !ok {
+				return count == writers*each && ended == [writers]int{each, each, each}
+			}
+			if int(data) >= writers*each || seen[data/each][data%each] {
+				t.Fatalf("data %d came twice, or was not sent", data)
+			}
+			if word := binary.NativeEndian.Uint64(b.mem[8*data:]); word != uint64(data)+1 {
+				t.Fatalf("data %d is here, and its word is %d", data, word)
+			}
+			seen[data/each][data%each] = true
+			count++
+		}
+	})
+}
+
+// overrun: who does not poll while peers write with data gets all of it later,
+// or is told that some is lost.
+func overrun(t *testing.T, s *suite) {
+	all := withData(t, s, 2)
+	if all == nil {
+		return
+	}
+	a, b := all[0], all[1]
+	b.feed(t, all)
+	const most = 4 * tokens
+	free := newPool(tokens - firstOther)
+	sent := 0
+	write := func() {
+		for sent < most && len(free) > 0 {
+			op := a.rma(1, b, atSource, 8*sent, 8, free.next())
+			op.Notify, op.Data = true, uint32(sent)
+			if err := a.prov.Write(&op); err == fabric.ErrAgain {
+				return
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			free.take()
+			sent++
+		}
+	}
+	take := func() bool {
+		n := len(a.comps)
+		for _, c := range a.comps {
+			free = append(free, c.Token)
+		}
+		a.comps = a.comps[:0]
+		return n > 0
+	}
+	// b does not poll as long as a gets on.
+	for quiet := time.Now(); sent < most && time.Since(quiet) < 100*time.Millisecond; {
+		before := sent
+		write()
+		if a.poll(t); take() || sent > before {
+			quiet = time.Now()
+		}
+	}
+	t.Logf("%d writes posted while the target did not poll", sent)
+	got := map[uint32]int{}
+	for stop := time.Now().Add(patience); len(got) < most; {
+		write()
+		a.poll(t)
+		take()
+		n, err := b.prov.Poll(b.batch[:])
+		if errors.Is(err, fabric.ErrOverrun) {
+			t.Logf("after %d completions: %v", len(got), err)
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.comps = append(b.comps, b.batch[:n]...)
+		for {
+			data, ok := b.told(t, 0)
+			if !ok {
+				break
+			}
+			if got[data]++; got[data] > 1 {
+				t.Fatalf("data %d came twice", data)
+			}
+		}
+		if time.Now().After(stop) {
+			t.Fatalf("%d of %d completions came and no error tells of the rest", len(got), sent)
+		}
+	}
+}

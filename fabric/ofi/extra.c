@@ -1,0 +1,250 @@
+/*
+ * extra.c: what few operations and few providers have: immediate data, fences
+ * and atomic operations. The rest is in queue.c, so that it stays short.
+ */
+#define _GNU_SOURCE
+#include "endpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 32 };
+
+int shmemi_ofi_send_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len,
+                         uintptr_t desc, uint32_t token, uint64_t flags)
+{
+    int ret = shmemi_ofi_check(o, pe, token);
+    if (ret != 0)
+        return ret;
+    void *local = (void *)desc;
+    struct iovec iov = {.iov_base = (void *)buf, .iov_len = len};
+    struct fi_msg msg = {
+        .msg_iov = &iov,
+        .desc = &local,
+        .iov_count = 1,
+        .addr = o->peers[pe],
+        .context = shmemi_ofi_context(o, token, SHMEMI_SEND),
+    };
+    return (int)fi_sendmsg(o->ep, &msg, flags | FI_COMPLETION);
+}
+
+int shmemi_ofi_write_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len,
+                          uintptr_t desc, uint64_t remote, uint64_t key, uint32_t token,
+                          uint32_t data, uint64_t flags)
+{
+    int inject = (flags & FI_INJECT) != 0;
+    int ret = shmemi_ofi_check(o, pe, inject ? 0 : token);
+    if (ret != 0)
+        return ret;
+    if (inject)
+        return (int)fi_inject_writedata(o->ep, buf, len, data, o->peers[pe], remote, key);
+    void *local = (void *)desc;
+    struct iovec iov = {.iov_base = (void *)buf, .iov_len = len};
+    struct fi_rma_iov rma = {.addr = remote, .len = len, .key = key};
+    struct fi_msg_rma msg = {
+        .msg_iov = &iov,
+        .desc = &local,
+        .iov_count = 1,
+        .addr = o->peers[pe],
+        .rma_iov = &rma,
+        .rma_iov_count = 1,
+        .context = shmemi_ofi_context(o, token, SHMEMI_WRITE),
+        .data = data,
+    };
+    return (int)fi_writemsg(o->ep, &msg, flags | o->write_flags);
+}
+
+int shmemi_ofi_read_with(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, uintptr_t desc,
+                         uint64_t remote, uint64_t key, uint32_t token, uint64_t flags)
+{
+    int ret = shmemi_ofi_check(o, pe, token);
+    if (ret != 0)
+        return ret;
+    void *local = (void *)desc;
+    struct iovec iov = {.iov_base = buf, .iov_len = len};
+    struct fi_rma_iov rma = {.addr = remote, .len = len, .key = key};
+    struct fi_msg_rma msg = {
+        .msg_iov = &iov,
+        .desc = &local,
+        .iov_count = 1,
+        .addr = o->peers[pe],
+        .rma_iov = &rma,
+        .rma_iov_count = 1,
+        .context = shmemi_ofi_context(o, token, SHMEMI_READ),
+    };
+    return (int)fi_readmsg(o->ep, &msg, flags | FI_COMPLETION);
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct shmemi_ofi_source *x = a, *y = b;
+    return (x->addr > y->addr) - (x->addr < y->addr);
+}
+
+int shmemi_ofi_learn_sources(struct shmemi_ofi *o)
+{
+    if (!o->source)
+        return 0;
+    if ((o->sources = calloc(o->npeers, sizeof(*o->sources))) == NULL)
+        return -FI_ENOMEM;
+    for (uint32_t pe = 0; pe < o->npeers; pe++)
+        if (o->peers[pe] != FI_ADDR_NOTAVAIL)
+            o->sources[o->nsources++] =
+                (struct shmemi_ofi_source){.addr = o->peers[pe], .pe = (int32_t)pe};
+    qsort(o->sources, o->nsources, sizeof(*o->sources), by_address);
+    return 0;
+}
+
+static int32_t pe_of(const struct shmemi_ofi *o, fi_addr_t addr)
+{
+    struct shmemi_ofi_source key = {.addr = addr}, *found = NULL;
+    if (o->nsources > 0 && addr != FI_ADDR_NOTAVAIL)
+        found = bsearch(&key, o->sources, o->nsources, sizeof(key), by_address);
+    return found != NULL ? found->pe : -1;
+}
+
+/*
+ * A completion of data names no operation of this end, or the receive buffer
+ * that it has used up. Nothing but a write carries data here, but a provider
+ * may hand a write's own flags back to its sender.
+ */
+static int is_data(const struct shmemi_ofi *o, const struct fi_cq_data_entry *e, uint32_t token)
+{
+    if (!(e->flags & FI_REMOTE_CQ_DATA))
+        return 0;
+    return (e->flags & FI_REMOTE_WRITE) || token == NO_TOKEN ||
+           shmemi_ofi_kind(o, token) == SHMEMI_RECV;
+}
+
+int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
+{
+    struct fi_cq_data_entry e[BATCH];
+    fi_addr_t from[BATCH];
+    int n = 0;
+    while (n < max) {
+        size_t want = max - n < BATCH ? (size_t)(max - n) : BATCH;
+        ssize_t ret =
+            o->nsources > 0 ? fi_cq_readfrom(o->cq, e, want, from) : fi_cq_read(o->cq, e, want);
+        if (ret == -FI_EAVAIL)
+            ret = shmemi_ofi_read_error(o, &c[n]);
+        else
+            for (ssize_t i = 0; i < ret; i++) {
+                uint32_t t = shmemi_ofi_token(o, e[i].op_context);
+                struct shmemi_completion *to = &c[n + i];
+                *to = (struct shmemi_completion){.token = t, .len = e[i].len};
+                if (is_data(o, &e[i], t)) {
+                    if (t != NO_TOKEN && shmemi_ofi_kind(o, t) != SHMEMI_RECV)
+                        to->token = NO_TOKEN;
+                    to->kind = SHMEMI_DATA;
+                    to->data = (uint32_t)e[i].data;
+                    /* As fabric.Completion.From. */
+                    to->len = (uint32_t)(o->nsources > 0 ? pe_of(o, from[i]) : -1);
+                } else if (t == NO_TOKEN) {
+                    return -FI_EOTHER;
+                } else {
+                    to->kind = shmemi_ofi_kind(o, t);
+                }
+            }
+        if (ret < 0 && ret != -FI_EAGAIN)
+            return n > 0 ? n : (int)ret;
+        if (ret <= 0)
+            break;
+        n += (int)ret;
+        if ((size_t)ret < want)
+            break;
+    }
+    return n;
+}
+
+int shmemi_ofi_open_atomics(struct shmemi_ofi *o)
+{
+    o->failed = "calloc";
+    if ((o->operands = calloc(o->tokens, sizeof(*o->operands))) == NULL)
+        return -FI_ENOMEM;
+    if (!(o->info->domain_attr->mr_mode & FI_MR_LOCAL))
+        return 0;
+    size_t size = o->tokens * sizeof(*o->operands);
+    int ret = shmemi_ofi_register(o, o->operands, size, &o->operands_mr);
+    if (ret == 0)
+        o->operands_desc = fi_mr_desc(o->operands_mr);
+    else
+        o->operands_mr = NULL;
+    return ret;
+}
+
+/* How libfabric names an operation of fabric.Op, by its number. */
+static const struct {
+    enum fi_op op;
+    enum { WRITE, READ_WRITE, COMPARE } how;
+} operations[] = {
+    [1] = {FI_ATOMIC_WRITE, WRITE}, [2] = {FI_SUM, WRITE},
+    [3] = {FI_BAND, WRITE},         [4] = {FI_BOR, WRITE},
+    [5] = {FI_BXOR, WRITE},         [6] = {FI_ATOMIC_WRITE, READ_WRITE},
+    [7] = {FI_CSWAP, COMPARE},      [8] = {FI_ATOMIC_READ, READ_WRITE},
+    [9] = {FI_SUM, READ_WRITE},     [10] = {FI_BAND, READ_WRITE},
+    [11] = {FI_BOR, READ_WRITE},    [12] = {FI_BXOR, READ_WRITE},
+};
+
+static enum fi_datatype word(int width)
+{
+    return width == 4 ? FI_UINT32 : FI_UINT64;
+}
+
+int shmemi_ofi_has_atomic(struct shmemi_ofi *o, int op, int width)
+{
+    size_t count = 0;
+    enum fi_op name = operations[op].op;
+    int ret = -FI_ENOSYS;
+    switch (operations[op].how) {
+    case WRITE:
+        ret = fi_atomicvalid(o->ep, word(width), name, &count);
+        break;
+    case READ_WRITE:
+        ret = fi_fetch_atomicvalid(o->ep, word(width), name, &count);
+        break;
+    case COMPARE:
+        ret = fi_compare_atomicvalid(o->ep, word(width), name, &count);
+        break;
+    }
+    return ret == 0 && count > 0;
+}
+
+int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint64_t operand,
+                      uint64_t compare, void *result, uintptr_t desc, uint64_t remote, uint64_t key,
+                      uint32_t token, uint64_t flags)
+{
+    int ret = shmemi_ofi_check(o, pe, token);
+    if (ret != 0)
+        return ret;
+    /* Of a narrow word the first bytes. */
+    struct shmemi_ofi_operand *at = &o->operands[token];
+    memcpy(&at->operand, &operand, (size_t)width);
+    memcpy(&at->compare, &compare, (size_t)width);
+    void *local = (void *)desc;
+    struct fi_ioc from = {.addr = &at->operand, .count = 1};
+    struct fi_ioc with = {.addr = &at->compare, .count = 1};
+    struct fi_ioc to = {.addr = result, .count = 1};
+    struct fi_rma_ioc rma = {.addr = remote, .count = 1, .key = key};
+    struct fi_msg_atomic msg = {
+        .msg_iov = &from,
+        .desc = &o->operands_desc,
+        .iov_count = 1,
+        .addr = o->peers[pe],
+        .rma_iov = &rma,
+        .rma_iov_count = 1,
+        .datatype = word(width),
+        .op = operations[op].op,
+        .context = shmemi_ofi_context(o, token, SHMEMI_ATOMIC),
+    };
+    flags |= FI_COMPLETION;
+    switch (operations[op].how) {
+    case WRITE:
+        return (int)fi_atomicmsg(o->ep, &msg, flags);
+    case READ_WRITE:
+        return (int)fi_fetch_atomicmsg(o->ep, &msg, &to, &local, 1, flags);
+    case COMPARE:
+        return (int)fi_compare_atomicmsg(o->ep, &msg, &with, &o->operands_desc, 1, &to, &local, 1,
+                                         flags);
+    }
+    return -FI_EINVAL;
+}

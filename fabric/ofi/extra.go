@@ -1,0 +1,166 @@
+package ofi
+
+/*
+#cgo nocallback shmemi_ofi_send_with
+#cgo nocallback shmemi_ofi_write_with
+#cgo nocallback shmemi_ofi_read_with
+#cgo nocallback shmemi_ofi_atomic
+#include "endpoint.h"
+*/
+import "C"
+
+import (
+	"slices"
+	"strings"
+
+	"libshmem/fabric"
+	"libshmem/runtime/shmerr"
+)
+
+// withExtras takes info and returns it, or in its place what the same provider
+// grants with more of what is asked for. Capabilities are asked for one by one:
+// a provider without one of them would refuse all.
+func (l Library) withExtras(info *C.struct_fi_info, provider string, cfg *fabric.Config) *C.struct_fi_info {
+	for _, w := range []struct {
+		want       bool
+		capability C.uint64_t
+	}{
+		{cfg.Data && info.domain_attr.cq_data_size >= immediate, C.FI_SOURCE},
+		{cfg.Fence, C.FI_FENCE},
+		{cfg.Atomics && !layered(provider, atomicless), C.FI_ATOMIC},
+	} {
+		if !w.want || uint64(info.caps)&uint64(w.capability) != 0 {
+			continue
+		}
+		if more := C.shmemi_ofi_with(l.api, info, w.capability); more != nil {
+			C.fi_freeinfo(info)
+			info = more
+		}
+	}
+	return info
+}
+
+// sourceless are layers that grant FI_SOURCE and do not fill it in for a write
+// with data: in libfabric 1.17 all of them come from the first peer. atomicless
+// are those that crash in 1.17 when several peers post atomic operations on one.
+var (
+	sourceless = []string{";ofi_rxm", ";ofi_rxd"}
+	atomicless = []string{";ofi_rxd"}
+)
+
+func layered(provider string, layers []string) bool {
+	return slices.ContainsFunc(layers, func(layer string) bool { return strings.HasSuffix(provider, layer) })
+}
+
+// immediate is the bytes of fabric.RMA.Data.
+const immediate = 4
+
+// extras notes what was asked for and granted.
+func (e *endpoint) extras(info *C.struct_fi_info, cfg *fabric.Config) C.unsigned {
+	var with C.unsigned
+	e.caps.Fence = cfg.Fence && info.caps&C.FI_FENCE != 0
+	if cfg.Data && info.domain_attr.cq_data_size >= immediate {
+		with |= C.WITH_DATA
+		e.caps.Data = int(info.domain_attr.cq_data_size)
+		e.caps.Source = uint64(info.caps)&C.FI_SOURCE != 0 && !layered(e.caps.Provider, sourceless)
+	}
+	if e.caps.Source {
+		with |= C.WITH_SOURCE
+	}
+	return with
+}
+
+// openAtomics finds out which atomic operations the open endpoint has.
+func (e *endpoint) openAtomics(cfg *fabric.Config) C.int {
+	if !cfg.Atomics || e.c.info.caps&C.FI_ATOMIC == 0 {
+		return 0
+	}
+	for _, width := range []int{4, 8} {
+		for op := fabric.OpSet; op <= fabric.OpFetchXor; op++ {
+			if C.shmemi_ofi_has_atomic(e.c, C.int(op), C.int(width)) != 0 {
+				e.caps.Atomics = e.caps.Atomics.With(op, width)
+			}
+		}
+	}
+	if e.caps.Atomics == 0 {
+		return 0
+	}
+	return C.shmemi_ofi_open_atomics(e.c)
+}
+
+func fence(yes bool) C.uint64_t {
+	if yes {
+		return C.FI_FENCE
+	}
+	return 0
+}
+
+// withoutFence is what an operation with a fence fails with where there is none,
+// and one that is injected anywhere.
+func (e *endpoint) withoutFence(op string, pe fabric.PE) error {
+	return &shmerr.Error{
+		Op: op, Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrArgument, "a fence before an operation on PE %d, which was not granted", pe),
+	}
+}
+
+func (e *endpoint) sendWith(s *fabric.Send) error {
+	if s.Fence && (s.Inject || !e.caps.Fence) {
+		return e.withoutFence("send", s.To)
+	}
+	ret := C.shmemi_ofi_send_with(e.c, C.uint32_t(s.To), s.Buf, C.size_t(s.Len), C.uintptr_t(s.Desc), C.uint32_t(s.Token), fence(s.Fence))
+	if ret == 0 {
+		return nil
+	}
+	return e.refused("send to", s.To, s.Token, ret)
+}
+
+func (e *endpoint) writeWith(r *fabric.RMA) error {
+	if r.Fence && (r.Inject || !e.caps.Fence) {
+		return e.withoutFence("write", r.PE)
+	}
+	flags := fence(r.Fence)
+	if r.Notify {
+		if e.caps.Data < immediate {
+			return &shmerr.Error{Op: "write", Object: e.caps.Provider, Cause: &shmerr.UnsupportedError{
+				Feature: "immediate data", Needs: "another provider, or Config.Data",
+			}}
+		}
+		flags |= C.FI_REMOTE_CQ_DATA
+	}
+	if r.Inject {
+		flags |= C.FI_INJECT
+	}
+	ret := C.shmemi_ofi_write_with(e.c, C.uint32_t(r.PE), r.Local, C.size_t(r.Len), C.uintptr_t(r.Desc),
+		C.uint64_t(r.Remote), C.uint64_t(r.Key), C.uint32_t(r.Token), C.uint32_t(r.Data), flags)
+	if ret == 0 {
+		return nil
+	}
+	return e.refused("write to", r.PE, r.Token, ret)
+}
+
+func (e *endpoint) readWith(r *fabric.RMA) error {
+	if !e.caps.Fence {
+		return e.withoutFence("read", r.PE)
+	}
+	ret := C.shmemi_ofi_read_with(e.c, C.uint32_t(r.PE), r.Local, C.size_t(r.Len), C.uintptr_t(r.Desc),
+		C.uint64_t(r.Remote), C.uint64_t(r.Key), C.uint32_t(r.Token), fence(r.Fence))
+	if ret == 0 {
+		return nil
+	}
+	return e.refused("read from", r.PE, r.Token, ret)
+}
+
+func (e *endpoint) Atomic(a *fabric.AMO) error {
+	switch {
+	case !e.caps.Atomics.Has(a.Op, a.Width):
+		return &shmerr.Error{Op: "atomic", Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrUnsupported, "operation %d on %d bytes", a.Op, a.Width)}
+	case a.Fence && !e.caps.Fence:
+		return e.withoutFence("atomic", a.PE)
+	}
+	ret := C.shmemi_ofi_atomic(e.c, C.uint32_t(a.PE), C.int(a.Op), C.int(a.Width), C.uint64_t(a.Operand), C.uint64_t(a.Compare),
+		a.Result, C.uintptr_t(a.Desc), C.uint64_t(a.Remote), C.uint64_t(a.Key), C.uint32_t(a.Token), fence(a.Fence))
+	if ret == 0 {
+		return nil
+	}
+	return e.refused("atomic operation on", a.PE, a.Token, ret)
+}
