@@ -260,6 +260,8 @@ $(GPU_COMMANDS:%=$(BUILD)/gpu/go/%): $(BUILD)/gpu/go/%: $(GO_SRC) $(wildcard tes
 	@mkdir -p $(@D)
 	CGO_ENABLED=1 CC="$(CC)" $(GO) build -trimpath -ldflags=-s -o $@ ./tests/gpu/$*
 
+include tests/gpu/rules.mk
+
 # What bench/gpu/run.sh runs there.
 gpu-bench: $(BUILD)/gpu/ring $(BUILD)/gpu/libringkernels.so $(BUILD)/gpu/probe gpu-test \
     $(BUILD)/gpu/proxy.test $(BUILD)/gpu/wait.test $(BUILD)/gpu/rings

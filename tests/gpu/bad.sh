@@ -45,7 +45,7 @@ bad signal-operation 134 "a kernel stopped: shmemx_signal_op $where: signal oper
 bad team 134 "a kernel stopped: shmem_team_sync $where: team 4711 does not exist" "$faults"
 bad no-context 134 "a kernel stopped: shmem_uint64_p $where: the context was made for the heap at 0x?0, the job's is at 0x" "$faults"
 bad context-of-another-heap 134 "a kernel stopped: shmem_uint64_p $where: the context was made for the heap at 0x[0-9a-f]+, the job's is at 0x[0-9a-f]+" "$faults"
-early='a call of libshmem: block: \[2,1,0\], thread: \[5,1,1\] Assertion .shmem_init comes first and shmem_finalize last. failed'
+early='a call of libshmem: block: \[2,1,0\], thread: \[5,1,1\] Assertion .shmem_init comes first, for this GPU, and shmem_finalize last. failed'
 bad before-init 1 "$early" "$faults"
 bad after-finalize 1 "$early" "$faults"
 bad foreign 1 'shmem_init: the kernels of .*foreign.cu cannot be given the job.s state on GPU 0: .* \(compile them for the architecture of this GPU\)' "$foreign"

@@ -72,10 +72,9 @@ template <class LAUNCH> void shift(const char *what, LAUNCH launch)
     shmem_barrier_all();
 }
 
-void modules(const char *program)
+void modules(const std::string &file)
 {
-    std::string file = program;
-    file = file.substr(0, file.rfind('/') + 1) + "module.fatbin";
+    stage(file.c_str());
     cudaLibrary_t library;
     cudaKernel_t kernel;
     CHECK(
@@ -114,7 +113,9 @@ int main(int, char **argv)
     begin();
     word = (int *)shmem_calloc(1, sizeof *word);
     launches();
-    stage("code that is loaded");
-    modules(argv[0]);
+    std::string folder = argv[0];
+    folder.resize(folder.rfind('/') + 1);
+    modules(folder + "module.fatbin"); /* of nvcc */
+    modules(folder + "module.ptx");    /* of NVRTC */
     return end();
 }

@@ -3,6 +3,8 @@
 #
 #   tests/gpu/run.sh [NAME...]      all programs, or those whose name has NAME in it
 #
+# FULL=1 takes some minutes more: graphs are replayed ten times as often, 10^5 times.
+#
 # The machine needs NVIDIA's driver, bash and coreutils; of this tree it needs
 # scripts/, tests/ and build/gpu. Each program is shown with its seconds, what a
 # failing one said included; everything that was said goes to gpu-test.txt in
@@ -133,6 +135,25 @@ checks mixed/own 60 "$run" -n 2 --timeout 60 "$mixed" '0 1' "$base/cuda/shift"
 checks locals/direct 120 "$run" -n 2 --timeout 120 "$base/cuda/locals"
 checks locals/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$base/cuda/locals"
 
+# Transfers of more than 4 GiB.
+large() { checks "large/$1" 120 "$run" -n 2 --timeout 120 -x SHMEM_SYMMETRIC_SIZE=12g "${@:2}" "$base/cuda/large"; }
+large direct
+large ring -x SHMEM_DISABLE_P2P=1
+large copy -x SHMEM_DISABLE_P2P=1 -x SHMEM_GPU_NET=copy
+large hosts --hosts 2 "${tcp[@]}"
+
+# Two GPUs in a process; several units and libraries with kernels in one, with
+# CUDA's run time in each and shared, and both.
+checks devices/direct 60 "$run" -n 2 --timeout 60 "$base/cuda/devices"
+checks devices/hosts 60 "$run" -n 2 --hosts 2 --timeout 60 "${tcp[@]}" "$base/cuda/devices"
+units() {
+    checks "units/$1-$2-$3" 60 "$run" -n 2 --timeout 60 "$base/cuda/units-$1" "$base/cuda/libunits-$2.so" "$base/cuda/libunits-$3.so"
+}
+for runtime in static shared; do
+    units $runtime static shared
+    units $runtime shared static
+done
+
 # What cannot be served, and a PE that is killed.
 checks bad 200 tests/gpu/bad.sh "$base/cuda/faults" "$base/cuda/foreign"
 checks killed 120 tests/gpu/killed.sh "$base/cuda/faults"
@@ -147,18 +168,22 @@ on_streams() {
     checks "stream/graph/$way" 300 "$run" -n 2 --timeout 300 "$@" "$base/cuda/graph" "$replays"
     checks "stream/launch/$way" 60 "$run" -n 2 --timeout 60 "$@" "$base/cuda/launch"
 }
-few='' replays=10000
+ten=1
+[ "${FULL:-0}" = 0 ] || ten=10
+few='' replays=$((10000 * ten))
 on_streams direct
 few='few'
 on_streams pinned -x SHMEM_HEAP=pinned
-replays=1000
+replays=$((1000 * ten))
 on_streams ring -x SHMEM_DISABLE_P2P=1
 on_streams hosts --hosts 2 -x SHMEM_PROVIDER=tcp
-replays=300
+replays=$((300 * ten))
 on_streams shared -x CUDA_VISIBLE_DEVICES=0
 checks stream/c 60 "$run" -n 3 --timeout 60 -x SHMEM_HEAP=device "$base/tests/stream"
 
 # Which calls go on beside kernels that fill the GPU; docs/gpu-host-calls.md has it.
+# First what the driver does there, by itself.
+checks engines 60 "$base/cuda/engines"
 shows occupied 120 "$run" -n 2 --timeout 110 "$base/cuda/occupied"
 
 # ---- without

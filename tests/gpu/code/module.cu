@@ -1,5 +1,6 @@
 /*
- * module.cu: kernels that tests/gpu/stream.cu loads while it runs.
+ * module.cu: a kernel that tests/gpu/launch.cu loads while it runs, compiled by nvcc
+ * and by NVRTC.
  */
 #include <shmem/shmem.cuh>
 
