@@ -16,13 +16,14 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * Without a job nobody on the host reads a report. The driver has to say it, and
- * prints what a kernel says before it dies of assertions alone: the text, and
- * the block and thread of each that comes here.
+ * Without a job, or on a GPU of the process that is not the PE's, nobody on the
+ * host reads a report. The driver has to say it, and prints what a kernel says
+ * before it dies of assertions alone: the text, and the block and thread of each
+ * that comes here.
  */
 SHMEMI_COLD void shmemi_no_job(void)
 {
-    static const char text[] = "shmem_init comes first and shmem_finalize last";
+    static const char text[] = "shmem_init comes first, for this GPU, and shmem_finalize last";
 #ifdef __CUDACC_RTC__
     __assertfail(text, "shmem/shmem.cuh", __LINE__, "a call of libshmem", 1);
 #else
