@@ -76,8 +76,8 @@ extern "C" __global__ void g(const short *source, short *out)
     *out = shmem_short_g(source, 1);
 }
 
-// Bulk stores are weak; no fence is the put's own. The first load, three more, the next first.
-// PTX: 5 BULK
+// Bulk stores are weak; no fence is the put's own. The first load goes ahead of the others.
+// PTX: 4 BULK
 // PTX: none FENCE | st.relaxed | st.release | atom | red
 // PTX: none ld.relaxed | ld.acquire
 // PTX: one RAGGED
@@ -90,7 +90,7 @@ extern "C" __global__ void put_block(char *dest, const char *source, size_t n)
 }
 
 // Bulk loads from a peer are strong.
-// PTX: 5 ld.relaxed.sys.global.v2.u64
+// PTX: 4 ld.relaxed.sys.global.v2.u64
 // PTX: none FENCE | ld.v2 except ld.relaxed.sys.global.v2.u64
 // PTX: none ld.relaxed | RAGGED from bar.sync | barrier.sync
 // PTX: every RAGGED before bar.sync | barrier.sync
