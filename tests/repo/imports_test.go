@@ -75,6 +75,8 @@ runtime/gpu/cuda/cudatest:
 runtime/onstream: queue runtime/gpu runtime/shmerr
     # which operation of a stream or kernel does a call: the driver is handed to
     # it, so that a test can record what it is asked
+runtime/order:
+    # numbers, and what follows from them
 runtime/proxy/wait:
     # C for an idle proxy: words and a function, so that it needs nothing
 runtime/proxy/express:
