@@ -42,8 +42,8 @@ func TestFacts(t *testing.T) {
 		"attribute83=0":    func(f *gpu.Facts) { f.Managed = false },
 		"attribute89=0":    func(f *gpu.Facts) { f.Concurrent = false },
 		"attribute124=0":   func(f *gpu.Facts) { f.DMABuf = false },
-		"attribute152=-1":  func(f *gpu.Facts) { f.DMABufMap = false }, // unknown to an older driver
-		"version=12080":    func(f *gpu.Facts) { f.Driver = "12.8" },
+		"attribute152=-1":  func(f *gpu.Facts) { f.DMABufMap = false },                   // unknown to an older driver
+		"version=13020":    func(f *gpu.Facts) { f.Driver, f.DMABufMap = "13.2", false }, // which does not know the attribute
 		"memory=4096":      func(f *gpu.Facts) { f.Memory = 4096 },
 		"first=3":          func(f *gpu.Facts) { f.UUID = "GPU-fa000000-0000-0000-0000-000000000003" },
 		"attribute75=9":    func(f *gpu.Facts) { f.Major = 9 },
