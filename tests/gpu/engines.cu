@@ -12,14 +12,13 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <thread>
-#include <vector>
 
 #define CHECK(call)                                                                                \
     do {                                                                                           \
@@ -50,9 +49,9 @@ struct flags {
 /* With all the shared memory that a block can have, so that nothing fits beside it. */
 __global__ void __launch_bounds__(1024) occupy(flags *f)
 {
-    extern __shared__ char all[];
+    extern __shared__ char taken[];
     if (threadIdx.x == 0) {
-        all[0] = 0;
+        taken[0] = 0;
         atomicAdd_system((unsigned *)&f->running, 1u);
     }
     while (f->stop == 0)
@@ -70,15 +69,14 @@ template <typename F> F driver(const char *name, unsigned version, F)
 #define DRIVER(name, version) driver(#name, version, &name)
 
 const size_t room = 64 << 20;
-const size_t sizes[] = {8, 1024, 4096, 65536, 1 << 20};
-const int n_sizes = sizeof sizes / sizeof *sizes;
+const int usual = 16, both = 2 * usual; /* streams: of the usual priority, and with those of the highest */
 
-int blocks, shared, passed, failed;
+int blocks, shared;
 CUcontext context;
 flags *f, *f_gpu;
-cudaStream_t stream, busy;
-CUdeviceptr to, from, again; /* again: a second mapping of to */
-char *pinned, *seen;
+cudaStream_t streams[both], stream, busy;
+CUdeviceptr to, from, mapped, again, peer; /* again: a second mapping of mapped */
+char *pinned;
 
 auto copy_any = DRIVER(cuMemcpyAsync, 4000);
 auto copy_device = DRIVER(cuMemcpyDtoDAsync, 3020);
@@ -176,64 +174,36 @@ CUresult by_pinned(CUdeviceptr t, CUdeviceptr s, size_t n)
     return r != CUDA_SUCCESS ? r : copy_any(t, (CUdeviceptr)pinned, n, stream);
 }
 
-bool ends_within(cudaStream_t s, int ms)
-{
-    auto end = clock_type::now() + std::chrono::milliseconds(ms);
-    while (cudaStreamQuery(s) == cudaErrorNotReady)
-        if (clock_type::now() > end)
-            return false;
-    return true;
-}
-
-/* Does the stream what work gives it while the GPU is full? The call itself may
- * wait too, so that a thread makes it. */
-bool beside(const std::function<void()> &work)
+/* Fills the GPU, has a thread make work's calls, which may wait too, and waits for
+ * the streams. How many of them are done with it? */
+int beside(int count, const std::function<void(int)> &work)
 {
     f->running = f->stop = 0;
     occupy<<<blocks, 1024, shared, busy>>>(f_gpu);
     CHECK(cudaGetLastError());
     while (f->running < (unsigned)blocks)
         std::this_thread::yield();
-    std::atomic<bool> called{false};
+    std::atomic<int> called{0};
     std::thread caller([&] {
         CHECK(cudaSetDevice(0));
-        work();
-        called = true;
+        for (int i = 0; i < count; i++) {
+            stream = streams[i];
+            work(i);
+            called++;
+        }
     });
     auto end = clock_type::now() + std::chrono::milliseconds(100);
-    while (!called && clock_type::now() < end)
-        std::this_thread::yield();
-    bool good = called && ends_within(stream, 100);
+    int good = 0;
+    while (good < count && clock_type::now() < end) {
+        good = 0;
+        for (int i = 0; i < called; i++)
+            good += cudaStreamQuery(streams[i]) == cudaSuccess;
+    }
     f->stop = 1;
     CHECK(cudaStreamSynchronize(busy));
     caller.join();
-    CHECK(cudaStreamSynchronize(stream));
-    return good;
-}
-
-void fill_source(size_t n, char salt)
-{
-    for (size_t i = 0; i < n; i++)
-        seen[i] = (char)(i * 7 + i / 251) + salt;
-    CHECK(cudaMemcpy((void *)from, seen, n, cudaMemcpyHostToDevice));
-    CHECK(cudaMemset((void *)to, 0, n));
     CHECK(cudaDeviceSynchronize());
-}
-
-bool right(size_t n)
-{
-    std::vector<char> got(n);
-    CHECK(cudaMemcpy(got.data(), (void *)to, n, cudaMemcpyDeviceToHost));
-    return memcmp(got.data(), seen, n) == 0;
-}
-
-void score(const char *name, bool needed, const char *what, bool good)
-{
-    if (!needed)
-        return;
-    good ? passed++ : failed++;
-    if (!good)
-        printf("engines: %s: %s\n", name, what);
+    return good;
 }
 
 double us_since(clock_type::time_point begin)
@@ -244,7 +214,7 @@ double us_since(clock_type::time_point begin)
 /* How long a call of 8 bytes takes the caller, and GB/s of 64 MiB. */
 void speed(const call &c, double *us, double *rate)
 {
-    CHECK(cudaStreamSynchronize(stream));
+    stream = streams[0];
     auto begin = clock_type::now();
     for (int i = 0; i < 200; i++)
         NEED(c(to, from, 8));
@@ -260,66 +230,68 @@ void speed(const call &c, double *us, double *rate)
     }
 }
 
-/* A graph that was captured from the call, beside a full GPU. */
-const char *graph(const call &c, size_t n)
+/* How many streams of one priority do a graph that was captured from the call. */
+void graph(const call &c, size_t n)
 {
     cudaGraph_t g;
     cudaGraphExec_t run;
+    stream = streams[0];
     CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     CUresult r = c(to, from, n);
     cudaError_t e = cudaStreamEndCapture(stream, &g);
     (void)cudaGetLastError();
-    if (r != CUDA_SUCCESS || e != cudaSuccess)
-        return "not captured";
-    e = cudaGraphInstantiate(&run, g, 0);
-    if (e == cudaSuccess)
-        e = cudaGraphUpload(run, stream);
-    if (e != cudaSuccess) {
+    if (r != CUDA_SUCCESS || e != cudaSuccess || cudaGraphInstantiate(&run, g, 0) != cudaSuccess) {
+        printf("  no graph");
         (void)cudaGetLastError();
-        return "no graph";
+        return;
     }
-    CHECK(cudaStreamSynchronize(stream));
-    CHECK(cudaGraphLaunch(run, stream));
-    CHECK(cudaStreamSynchronize(stream));
-    bool good = beside([&] { CHECK(cudaGraphLaunch(run, stream)); });
+    int good = 0;
+    for (int i = 0; i < usual; i++) {
+        cudaStream_t first = streams[0];
+        CHECK(cudaGraphLaunch(run, streams[i]));
+        CHECK(cudaStreamSynchronize(streams[i]));
+        streams[0] = streams[i];
+        good += beside(1, [&](int) { CHECK(cudaGraphLaunch(run, stream)); });
+        streams[0] = first;
+    }
+    printf("  %2d/%d", good, usual);
     CHECK(cudaGraphExecDestroy(run));
     CHECK(cudaGraphDestroy(g));
-    return good ? "yes" : "no";
 }
 
-void row(const char *name, bool needed, const call &c)
+/* Of the streams of one priority, and of those of the other. */
+void show(const call &c, size_t n)
 {
-    printf("%c %-44s", needed ? '*' : ' ', name);
-    for (size_t n : sizes) {
-        static char salt;
-        fill_source(n, ++salt);
-        CUresult r = c(to, from, n); /* what is made when it is used first is, now */
-        CHECK(cudaStreamSynchronize(stream));
-        if (r != CUDA_SUCCESS) {
-            printf(" error %d\n", (int)r);
-            score(name, needed, "it is refused", false);
-            return;
-        }
-        fill_source(n, ++salt);
-        bool good = beside([&] { NEED(c(to, from, n)); }), same = right(n);
-        printf(" %-3s", !same ? "BAD" : good ? "yes" : "no");
-        score(name, needed, "it waits for a place on the GPU, or copies wrongly", good && same);
+    for (int i = 0; i < both; i++) { /* what is made when it is used first is, now */
+        stream = streams[i];
+        NEED(c(to, from, n));
     }
+    CHECK(cudaDeviceSynchronize());
+    int good = beside(usual, [&](int) { NEED(c(to, from, n)); });
+    std::rotate(streams, streams + usual, streams + both);
+    int first = beside(usual, [&](int) { NEED(c(to, from, n)); });
+    std::rotate(streams, streams + usual, streams + both);
+    printf("  %2d/%d %2d/%d", good, usual, first, usual);
+}
+
+void row(const char *name, const call &c)
+{
+    printf("%-36s", name);
+    stream = streams[0];
+    CUresult r = c(to, from, 8);
+    if (r != CUDA_SUCCESS) {
+        printf(" error %d\n", (int)r);
+        return;
+    }
+    CHECK(cudaDeviceSynchronize());
+    show(c, 8);
+    show(c, 1 << 20);
     double us, rate;
     speed(c, &us, &rate);
     printf(" %6.2f us %7.1f GB/s", us, rate);
-    printf("  graph of 8 B: %s, of 1 MiB: %s\n", graph(c, 8), graph(c, 1 << 20));
+    graph(c, 1 << 20);
+    printf("\n");
     fflush(stdout);
-}
-
-void plain(const char *name, const std::function<CUresult()> &c)
-{
-    CUresult r = c();
-    CHECK(cudaStreamSynchronize(stream));
-    if (r != CUDA_SUCCESS)
-        printf("  %-44s error %d\n", name, (int)r);
-    else
-        printf("  %-44s %s\n", name, beside([&] { NEED(c()); }) ? "yes" : "no");
 }
 
 /* Memory with two addresses. */
@@ -333,7 +305,7 @@ void map_twice()
     d.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     CUmemGenericAllocationHandle chunk;
     NEED(DRIVER(cuMemCreate, 10020)(&chunk, room, &p, 0));
-    for (CUdeviceptr *at : {&to, &again}) {
+    for (CUdeviceptr *at : {&mapped, &again}) {
         NEED(DRIVER(cuMemAddressReserve, 10020)(at, room, 0, 0, 0));
         NEED(DRIVER(cuMemMap, 10020)(*at, room, 0, chunk, 0));
         NEED(DRIVER(cuMemSetAccess, 10020)(*at, room, &d, 1));
@@ -349,17 +321,29 @@ void begin()
     shared = (int)p.sharedMemPerBlockOptin;
     blocks = p.multiProcessorCount;
     CHECK(cudaFuncSetAttribute(occupy, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     CHECK(cudaStreamCreateWithFlags(&busy, cudaStreamNonBlocking));
+    int low, high;
+    CHECK(cudaDeviceGetStreamPriorityRange(&low, &high));
+    for (int i = 0; i < both; i++)
+        CHECK(
+            cudaStreamCreateWithPriority(&streams[i], cudaStreamNonBlocking, i < usual ? 0 : high));
     CHECK(cudaHostAlloc((void **)&f, sizeof *f, cudaHostAllocMapped));
     CHECK(cudaHostGetDevicePointer((void **)&f_gpu, f, 0));
     CHECK(cudaHostAlloc((void **)&pinned, room, cudaHostAllocDefault));
-    CHECK(cudaHostAlloc((void **)&seen, room, cudaHostAllocDefault));
     CHECK(cudaMalloc((void **)&from, room));
+    CHECK(cudaMalloc((void **)&to, room));
     map_twice();
     NEED(DRIVER(cuCtxGetCurrent, 4000)(&context));
     copy_batch_first =
         (batch_first)(void *)driver("cuMemcpyBatchAsync", 12080, (CUresult(*)(void)) nullptr);
+    int reaches = 0;
+    if (cudaDeviceCanAccessPeer(&reaches, 0, 1) == cudaSuccess && reaches) {
+        CHECK(cudaDeviceEnablePeerAccess(1, 0));
+        CHECK(cudaSetDevice(1));
+        CHECK(cudaMalloc((void **)&peer, room));
+        CHECK(cudaSetDevice(0));
+    }
+    (void)cudaGetLastError();
 }
 
 } // namespace
@@ -367,39 +351,55 @@ void begin()
 int main(void)
 {
     begin();
-    (void)beside([] {});
-    printf("  between two places of GPU 0, full:           ");
-    for (int i = 0; i < n_sizes; i++)
-        printf(" %zu", sizes[i]);
-    printf(" bytes; the call; 64 MiB\n");
-    row("cuMemcpyAsync", false,
-        [](CUdeviceptr t, CUdeviceptr s, size_t n) { return copy_any(t, s, n, stream); });
-    row("cuMemcpyDtoDAsync", false,
+    (void)beside(both, [](int) {});
+    printf("%-36s  8 B, high    1 MiB, high  the call, 64 MiB      graph\n", "on GPU 0, full");
+    auto any = [](CUdeviceptr t, CUdeviceptr s, size_t n) { return copy_any(t, s, n, stream); };
+    row("cuMemcpyAsync", any);
+    row("cuMemcpyAsync, mapped to mapped", [](CUdeviceptr, CUdeviceptr, size_t n) {
+        return copy_any(again + room / 2, mapped, n > room / 2 ? room / 2 : n, stream);
+    });
+    row("cuMemcpyAsync, to mapped",
+        [](CUdeviceptr, CUdeviceptr s, size_t n) { return copy_any(mapped, s, n, stream); });
+    row("cuMemcpyDtoDAsync",
         [](CUdeviceptr t, CUdeviceptr s, size_t n) { return copy_device(t, s, n, stream); });
-    row("cuMemcpyPeerAsync, one context", false, [](CUdeviceptr t, CUdeviceptr s, size_t n) {
+    row("cuMemcpyPeerAsync, one context", [](CUdeviceptr t, CUdeviceptr s, size_t n) {
         return copy_peer(t, context, s, context, n, stream);
     });
-    row("cuMemcpy2DAsync", false, flat);
-    row("cuMemcpy3DAsync", false, deep);
-    row("cuMemcpy3DPeerAsync, one context", false, deep_peer);
-    row("cuMemcpyAsync to a second mapping", false,
-        [](CUdeviceptr, CUdeviceptr s, size_t n) { return copy_any(again, s, n, stream); });
+    row("cuMemcpy2DAsync", flat);
+    row("cuMemcpy3DAsync", deep);
+    row("cuMemcpy3DPeerAsync, one context", deep_peer);
     if (copy_batch != nullptr) {
-        row("cuMemcpyBatchAsync", false,
+        row("cuMemcpyBatchAsync",
             [](CUdeviceptr t, CUdeviceptr s, size_t n) { return batch(t, s, n, 0); });
-        row("cuMemcpyBatchAsync, beside kernels", true, [](CUdeviceptr t, CUdeviceptr s, size_t n) {
+        row("the same, beside kernels", [](CUdeviceptr t, CUdeviceptr s, size_t n) {
             return batch(t, s, n, CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE);
         });
     }
     if (copy_batch_first != nullptr)
-        row("the same of CUDA 12.8", true, batch12);
+        row("the same of CUDA 12.8", batch12);
     if (copy_batch_3d != nullptr)
-        row("cuMemcpy3DBatchAsync, beside kernels", false, batch_3d);
-    row("cuMemcpyAsync, by way of pinned memory", true, by_pinned);
-    plain("cuMemsetD8Async, 1 MiB", [] { return fill8(to, 1, 1 << 20, stream); });
-    plain("cuMemsetD32Async, 1 MiB", [] { return fill32(to, 1, 1 << 18, stream); });
-    plain("cuMemsetD32Async, 4 bytes", [] { return fill32(to, 1, 1, stream); });
-    plain("cuStreamWriteValue64", [] { return write64(stream, to, 1, 0); });
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0 || passed == 0;
+        row("cuMemcpy3DBatchAsync, beside kernels", batch_3d);
+    row("by way of pinned memory", by_pinned);
+    row("to pinned memory", [](CUdeviceptr, CUdeviceptr s, size_t n) {
+        return copy_any((CUdeviceptr)pinned, s, n, stream);
+    });
+    row("from pinned memory", [](CUdeviceptr t, CUdeviceptr, size_t n) {
+        return copy_any(t, (CUdeviceptr)pinned, n, stream);
+    });
+    if (peer != 0) {
+        row("to the other GPU",
+            [](CUdeviceptr, CUdeviceptr s, size_t n) { return copy_any(peer, s, n, stream); });
+        row("from the other GPU",
+            [](CUdeviceptr t, CUdeviceptr, size_t n) { return copy_any(t, peer, n, stream); });
+    }
+    row("cuMemsetD8Async",
+        [](CUdeviceptr t, CUdeviceptr, size_t n) { return fill8(t, 1, n, stream); });
+    row("cuMemsetD32Async",
+        [](CUdeviceptr t, CUdeviceptr, size_t n) { return fill32(t, 1, n / 4, stream); });
+    row("cuStreamWriteValue64",
+        [](CUdeviceptr t, CUdeviceptr, size_t) { return write64(stream, t, 1, 0); });
+    row("cuStreamWriteValue64, main memory", [](CUdeviceptr, CUdeviceptr, size_t) {
+        return write64(stream, (CUdeviceptr)pinned, 1, 0);
+    });
+    return 0;
 }
