@@ -17,9 +17,10 @@ type Config struct {
 
 	Heap HeapKind
 
-	DisableP2P bool
-	GPUNet     GPUNet
-	GPUShare   GPUShare
+	DisableP2P  bool
+	DisableNCCL bool // read by nothing: NCCL is never used
+	GPUNet      GPUNet
+	GPUShare    GPUShare
 
 	Libfabric string
 	NICs      []string

@@ -128,6 +128,11 @@ var Table = []Setting{
 	},
 
 	{
+		Name: "SHMEM_DISABLE_NCCL", Aliases: []string{"NVSHMEM_DISABLE_NCCL"}, Kind: Flag, Category: GPUs, Since: "0.1",
+		Text: "Collectives on streams are not done by NCCL. They never are in this release, so that the setting changes nothing.",
+		set:  func(c *Config, v parsed) { c.DisableNCCL = v.on },
+	},
+	{
 		Name: "SHMEM_DISABLE_P2P", Aliases: []string{"NVSHMEM_DISABLE_P2P"}, Kind: Flag, Category: GPUs, Since: "0.1",
 		Text: "Kernels reach no other PE's memory by loads and stores, also where they could: every operation goes by ring and proxy.",
 		set:  func(c *Config, v parsed) { c.DisableP2P = v.on },
