@@ -48,6 +48,8 @@ bad context-of-another-heap 134 "a kernel stopped: shmem_uint64_p $where: the co
 early='a call of libshmem: block: \[2,1,0\], thread: \[5,1,1\] Assertion .shmem_init comes first, for this GPU, and shmem_finalize last. failed'
 bad before-init 1 "$early" "$faults"
 bad after-finalize 1 "$early" "$faults"
+gpus=(/proc/driver/nvidia/gpus/*)
+[ ${#gpus[@]} -lt 2 ] || bad other-gpu 1 "$early" "$faults"
 bad foreign 1 'shmem_init: the kernels of .*foreign.cu cannot be given the job.s state on GPU 0: .* \(compile them for the architecture of this GPU\)' "$foreign"
 bad nothing 1 'shmem: shmem_init: SHMEM_HEAP=device: .*no CUDA-capable device' "$faults" -x SHMEM_HEAP=device -x CUDA_VISIBLE_DEVICES=
 bad nothing 1 'shmem: shmem_init: .*SHMEM_RING_SIZE.*: .*power of two from 256' "$faults" -x SHMEM_RING_SIZE=16

@@ -161,6 +161,12 @@ int run(const char *what)
     } else if (strcmp(what, "after-finalize") == 0) {
         shmem_finalize();
         too_early<<<blocks, threads>>>(word);
+    } else if (strcmp(what, "other-gpu") == 0) {
+        int own = 0, count = 0;
+        CHECK(cudaGetDevice(&own));
+        CHECK(cudaGetDeviceCount(&count));
+        CHECK(cudaSetDevice((own + 1) % count));
+        too_early<<<blocks, threads>>>(word);
     } else if (strcmp(what, "nothing") != 0) {
         fprintf(stderr, "faults: there is no case %s\n", what);
         return 2;
