@@ -86,12 +86,15 @@ checks staging 120 "$base/go/staging"
 checks visible 120 "$base/cuda/visible"
 
 # The device header: 2 PEs by loads and stores, sharing a GPU, through the ring and
-# the proxy on one node, and between two hosts that the node plays.
+# the proxy on one node, with a copy engine behind it, and between two hosts that
+# the node plays.
+copy=(-x SHMEM_DISABLE_P2P=1 -x SHMEM_GPU_NET=copy)
 kernels() {
     local name=$1 limit=$2 program=$3
     checks "kernels/$name/direct" "$limit" "$run" -n 2 --timeout "$limit" "$program"
     checks "kernels/$name/shared" "$limit" "$run" -n 2 --timeout "$limit" -x CUDA_VISIBLE_DEVICES=0 "$program"
     checks "kernels/$name/ring" "$limit" "$run" -n 2 --timeout "$limit" -x SHMEM_DISABLE_P2P=1 "$program"
+    checks "kernels/$name/copy" "$limit" "$run" -n 2 --timeout "$limit" "${copy[@]}" "$program"
     checks "kernels/$name/hosts" "$limit" "$run" -n 2 --hosts 2 --timeout "$limit" -x SHMEM_PROVIDER=tcp "$program"
 }
 kernels shift 60 "$base/cuda/shift"
@@ -99,6 +102,16 @@ kernels rma 300 "$base/cuda/rma"
 kernels atomics 120 "$base/cuda/atomics"
 kernels waits 120 "$base/cuda/waits"
 kernels colls 300 "$base/cuda/colls"
+
+# A PE that is its own peer; PEs that share a GPU whose copies are not direct.
+checks kernels/shift/one 60 "$run" -n 1 --timeout 60 -x SHMEM_DISABLE_P2P=1 "$base/cuda/shift"
+checks kernels/colls/one 60 "$run" -n 1 --timeout 60 -x SHMEM_DISABLE_P2P=1 "$base/cuda/colls"
+checks kernels/rma/copy-shared 120 "$run" -n 2 --timeout 120 "${copy[@]}" -x CUDA_VISIBLE_DEVICES=0 "$base/cuda/rma"
+
+# Heaps whose memory the PEs give each other by CUDA's IPC handles.
+checks kernels/shift/ipc 60 "$run" -n 2 --timeout 60 -x SHMEM_GPU_SHARE=ipc "$base/cuda/shift"
+checks kernels/rma/ipc 60 "$run" -n 2 --timeout 60 -x SHMEM_GPU_SHARE=ipc "$base/cuda/rma"
+checks kernels/atomics/ipc 60 "$run" -n 2 --timeout 60 -x SHMEM_GPU_SHARE=ipc "$base/cuda/atomics"
 
 # The programs that are quick, on two hosts with two PEs each.
 tcp=(-x SHMEM_PROVIDER=tcp)
@@ -113,7 +126,7 @@ pairs waits "$base/cuda/waits"
 checks litmus/direct 120 "$run" -n 2 --timeout 120 "$base/cuda/litmus" 100000
 checks litmus/mutant 60 "$run" -n 2 --timeout 60 "$base/cuda/litmus" 2000 mutant
 checks litmus/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$base/cuda/litmus" 1000
-checks litmus/copy 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 -x SHMEM_GPU_NET=copy "$base/cuda/litmus" 500
+checks litmus/copy 120 "$run" -n 2 --timeout 120 "${copy[@]}" "$base/cuda/litmus" 500
 checks litmus/pinned 120 "$run" -n 2 --timeout 120 -x SHMEM_HEAP=pinned "$base/cuda/litmus" 1000
 checks litmus/shared 120 "$run" -n 2 --timeout 120 -x CUDA_VISIBLE_DEVICES=0 "$base/cuda/litmus" 50
 checks litmus/three 120 "$run" -n 3 --hosts 2 --timeout 120 "${tcp[@]}" "$base/cuda/litmus" 20
@@ -139,7 +152,7 @@ checks locals/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$base/c
 large() { checks "large/$1" 120 "$run" -n 2 --timeout 120 -x SHMEM_SYMMETRIC_SIZE=12g "${@:2}" "$base/cuda/large"; }
 large direct
 large ring -x SHMEM_DISABLE_P2P=1
-large copy -x SHMEM_DISABLE_P2P=1 -x SHMEM_GPU_NET=copy
+large copy "${copy[@]}"
 large hosts --hosts 2 "${tcp[@]}"
 
 # Two GPUs in a process; several units and libraries with kernels in one, with
@@ -184,7 +197,30 @@ checks stream/c 60 "$run" -n 3 --timeout 60 -x SHMEM_HEAP=device "$base/tests/st
 # Which calls go on beside kernels that fill the GPU; docs/gpu-host-calls.md has it.
 # First what the driver does there, by itself.
 checks engines 60 "$base/cuda/engines"
-shows occupied 120 "$run" -n 2 --timeout 110 "$base/cuda/occupied"
+shows occupied/direct 120 "$run" -n 2 --timeout 110 "$base/cuda/occupied"
+shows occupied/shared 120 "$run" -n 2 --timeout 110 -x CUDA_VISIBLE_DEVICES=0 "$base/cuda/occupied"
+
+# CUDA's checker of memory accesses, where its toolkit is installed: each PE's
+# program under it.
+checker=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+checked() {
+    local name=$1 tool=$2 program=$3
+    shift 3
+    checks "sanitizer/$name" 120 "$run" -n 2 --timeout 120 "$@" "$checker" --tool "$tool" --error-exitcode 9 "$program"
+}
+if [ -x "$checker" ]; then
+    checked shift memcheck "$base/cuda/shift"
+    checked ring memcheck "$base/cuda/shift" -x SHMEM_DISABLE_P2P=1
+    checked hosts memcheck "$base/cuda/shift" --hosts 2 "${tcp[@]}"
+    checked ipc memcheck "$base/cuda/shift" -x SHMEM_GPU_SHARE=ipc
+    checked rma memcheck "$base/cuda/rma"
+    checked atomics memcheck "$base/cuda/atomics"
+    checked waits memcheck "$base/cuda/waits"
+    checked race racecheck "$base/cuda/shift"
+    checked sync synccheck "$base/cuda/shift"
+else
+    echo "== sanitizer: there is no compute-sanitizer on this machine" | tee -a "$results"
+fi
 
 # ---- without
 # The programs without a GPU's part, on this kernel, C library and network: on
