@@ -1,14 +1,18 @@
 /*
- * engines.cu: which of the driver's calls are done while a kernel of the same
- * context occupies every multiprocessor. Between two places of one GPU the driver
- * may copy by a kernel of its own, and fills memory by one: those wait for a free
- * place, and for ever where the kernel waits for them. A row for each call, with
- * what it did for each size, how long the call itself takes and how fast it copies
- * on a GPU that is idle. Then a graph that was captured from the call.
+ * engines.cu: which of the driver's calls are done while kernels of the same
+ * context occupy a GPU. Between two places of one GPU the driver may copy by a
+ * kernel of its own: that waits for a place, and for ever where the kernels there
+ * wait for it. A row for each call: on how many streams it was done beside the
+ * kernels, streams of the usual priority and of the highest, for 8 bytes and for
+ * 1 MiB; how long the call itself takes and how fast it copies on a GPU that is
+ * idle; whether a graph was done that was captured from it.
  *
- * The last line counts the calls that the library relies on, which are those
- * marked with *: they have to be done, and to be right.
+ *   engines           the kernels have all threads and all shared memory
+ *   engines shared    all shared memory, and half of the threads
+ *   engines beside    another process fills the GPU, too: they take turns
  */
+#include "full.h"
+
 #include <cuda.h>
 #include <cuda_runtime.h>
 
@@ -17,8 +21,10 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <thread>
+#include <unistd.h>
 
 #define CHECK(call)                                                                                \
     do {                                                                                           \
@@ -42,20 +48,10 @@ namespace
 
 using clock_type = std::chrono::steady_clock;
 
-struct flags {
-    volatile unsigned running, stop;
-};
-
-/* With all the shared memory that a block can have, so that nothing fits beside it. */
-__global__ void __launch_bounds__(1024) occupy(flags *f)
+/* What a program may start itself: it waits for a place. */
+__global__ void one(unsigned long long *at)
 {
-    extern __shared__ char taken[];
-    if (threadIdx.x == 0) {
-        taken[0] = 0;
-        atomicAdd_system((unsigned *)&f->running, 1u);
-    }
-    while (f->stop == 0)
-        ;
+    *at = 1;
 }
 
 template <typename F> F driver(const char *name, unsigned version, F)
@@ -69,12 +65,13 @@ template <typename F> F driver(const char *name, unsigned version, F)
 #define DRIVER(name, version) driver(#name, version, &name)
 
 const size_t room = 64 << 20;
-const int usual = 16, both = 2 * usual; /* streams: of the usual priority, and with those of the highest */
+const int usual = 4,
+          both = 2 * usual; /* streams: of the usual priority, and with those of the highest */
 
-int blocks, shared;
+struct full gpu;
+bool brief, by_shared;
 CUcontext context;
-flags *f, *f_gpu;
-cudaStream_t streams[both], stream, busy;
+cudaStream_t streams[both], stream;
 CUdeviceptr to, from, mapped, again, peer; /* again: a second mapping of mapped */
 char *pinned;
 
@@ -178,11 +175,7 @@ CUresult by_pinned(CUdeviceptr t, CUdeviceptr s, size_t n)
  * the streams. How many of them are done with it? */
 int beside(int count, const std::function<void(int)> &work)
 {
-    f->running = f->stop = 0;
-    occupy<<<blocks, 1024, shared, busy>>>(f_gpu);
-    CHECK(cudaGetLastError());
-    while (f->running < (unsigned)blocks)
-        std::this_thread::yield();
+    CHECK(full_begin(&gpu));
     std::atomic<int> called{0};
     std::thread caller([&] {
         CHECK(cudaSetDevice(0));
@@ -199,8 +192,7 @@ int beside(int count, const std::function<void(int)> &work)
         for (int i = 0; i < called; i++)
             good += cudaStreamQuery(streams[i]) == cudaSuccess;
     }
-    f->stop = 1;
-    CHECK(cudaStreamSynchronize(busy));
+    CHECK(full_end(&gpu));
     caller.join();
     CHECK(cudaDeviceSynchronize());
     return good;
@@ -245,16 +237,10 @@ void graph(const call &c, size_t n)
         (void)cudaGetLastError();
         return;
     }
-    int good = 0;
-    for (int i = 0; i < usual; i++) {
-        cudaStream_t first = streams[0];
-        CHECK(cudaGraphLaunch(run, streams[i]));
-        CHECK(cudaStreamSynchronize(streams[i]));
-        streams[0] = streams[i];
-        good += beside(1, [&](int) { CHECK(cudaGraphLaunch(run, stream)); });
-        streams[0] = first;
-    }
-    printf("  %2d/%d", good, usual);
+    CHECK(cudaGraphLaunch(run, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    int good = beside(1, [&](int) { CHECK(cudaGraphLaunch(run, stream)); });
+    printf("  %d/1", good);
     CHECK(cudaGraphExecDestroy(run));
     CHECK(cudaGraphDestroy(g));
 }
@@ -316,19 +302,20 @@ void begin()
 {
     CHECK(cudaSetDevice(0));
     CHECK(cudaFree(nullptr));
-    cudaDeviceProp p;
-    CHECK(cudaGetDeviceProperties(&p, 0));
-    shared = (int)p.sharedMemPerBlockOptin;
-    blocks = p.multiProcessorCount;
-    CHECK(cudaFuncSetAttribute(occupy, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-    CHECK(cudaStreamCreateWithFlags(&busy, cudaStreamNonBlocking));
+    CHECK(full_open(&gpu, 0));
+    if (by_shared) { /* half of the threads stay free, and all shared memory is taken */
+        cudaDeviceProp p;
+        CHECK(cudaGetDeviceProperties(&p, 0));
+        gpu.blocks /= 2;
+        gpu.shared = (int)p.sharedMemPerBlockOptin;
+        CHECK(
+            cudaFuncSetAttribute(occupy, cudaFuncAttributeMaxDynamicSharedMemorySize, gpu.shared));
+    }
     int low, high;
     CHECK(cudaDeviceGetStreamPriorityRange(&low, &high));
     for (int i = 0; i < both; i++)
         CHECK(
             cudaStreamCreateWithPriority(&streams[i], cudaStreamNonBlocking, i < usual ? 0 : high));
-    CHECK(cudaHostAlloc((void **)&f, sizeof *f, cudaHostAllocMapped));
-    CHECK(cudaHostGetDevicePointer((void **)&f_gpu, f, 0));
     CHECK(cudaHostAlloc((void **)&pinned, room, cudaHostAllocDefault));
     CHECK(cudaMalloc((void **)&from, room));
     CHECK(cudaMalloc((void **)&to, room));
@@ -346,10 +333,55 @@ void begin()
     (void)cudaGetLastError();
 }
 
+/* Fills the GPU until the input ends. */
+int hold()
+{
+    struct full mine;
+    char end;
+    CHECK(cudaSetDevice(0));
+    CHECK(full_open(&mine, 0));
+    CHECK(full_begin(&mine));
+    puts("");
+    fflush(stdout);
+    (void)!read(0, &end, 1);
+    CHECK(full_end(&mine));
+    return 0;
+}
+
+/* Another process that fills the GPU, too, until this one ends: they take turns. */
+void start_other(const char *program)
+{
+    int input[2], output[2];
+    char ready;
+    if (pipe(input) != 0 || pipe(output) != 0)
+        exit(1);
+    if (fork() == 0) {
+        dup2(input[0], 0);
+        dup2(output[1], 1);
+        close(input[1]);
+        execl(program, program, "hold", (char *)nullptr);
+        _exit(1);
+    }
+    close(input[0]);
+    close(output[1]);
+    if (read(output[0], &ready, 1) != 1)
+        exit(1);
+}
+
 } // namespace
 
-int main(void)
+int main(int argc, char **argv)
 {
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "shared") == 0)
+            by_shared = true;
+        if (strcmp(argv[i], "beside") == 0) {
+            brief = true;
+            start_other(argv[0]);
+        }
+        if (strcmp(argv[i], "hold") == 0)
+            return hold();
+    }
     begin();
     (void)beside(both, [](int) {});
     printf("%-36s  8 B, high    1 MiB, high  the call, 64 MiB      graph\n", "on GPU 0, full");
@@ -360,14 +392,18 @@ int main(void)
     });
     row("cuMemcpyAsync, to mapped",
         [](CUdeviceptr, CUdeviceptr s, size_t n) { return copy_any(mapped, s, n, stream); });
-    row("cuMemcpyDtoDAsync",
-        [](CUdeviceptr t, CUdeviceptr s, size_t n) { return copy_device(t, s, n, stream); });
-    row("cuMemcpyPeerAsync, one context", [](CUdeviceptr t, CUdeviceptr s, size_t n) {
-        return copy_peer(t, context, s, context, n, stream);
-    });
+    if (!brief)
+        row("cuMemcpyDtoDAsync",
+            [](CUdeviceptr t, CUdeviceptr s, size_t n) { return copy_device(t, s, n, stream); });
+    if (!brief)
+        row("cuMemcpyPeerAsync, one context", [](CUdeviceptr t, CUdeviceptr s, size_t n) {
+            return copy_peer(t, context, s, context, n, stream);
+        });
     row("cuMemcpy2DAsync", flat);
-    row("cuMemcpy3DAsync", deep);
-    row("cuMemcpy3DPeerAsync, one context", deep_peer);
+    if (!brief) {
+        row("cuMemcpy3DAsync", deep);
+        row("cuMemcpy3DPeerAsync, one context", deep_peer);
+    }
     if (copy_batch != nullptr) {
         row("cuMemcpyBatchAsync",
             [](CUdeviceptr t, CUdeviceptr s, size_t n) { return batch(t, s, n, 0); });
@@ -375,7 +411,7 @@ int main(void)
             return batch(t, s, n, CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE);
         });
     }
-    if (copy_batch_first != nullptr)
+    if (copy_batch_first != nullptr && !brief)
         row("the same of CUDA 12.8", batch12);
     if (copy_batch_3d != nullptr)
         row("cuMemcpy3DBatchAsync, beside kernels", batch_3d);
@@ -396,6 +432,10 @@ int main(void)
         [](CUdeviceptr t, CUdeviceptr, size_t n) { return fill8(t, 1, n, stream); });
     row("cuMemsetD32Async",
         [](CUdeviceptr t, CUdeviceptr, size_t n) { return fill32(t, 1, n / 4, stream); });
+    row("a kernel of one thread", [](CUdeviceptr t, CUdeviceptr, size_t) {
+        one<<<1, 1, 0, stream>>>((unsigned long long *)t);
+        return cudaGetLastError() == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+    });
     row("cuStreamWriteValue64",
         [](CUdeviceptr t, CUdeviceptr, size_t) { return write64(stream, t, 1, 0); });
     row("cuStreamWriteValue64, main memory", [](CUdeviceptr, CUdeviceptr, size_t) {

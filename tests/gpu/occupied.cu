@@ -1,11 +1,13 @@
 /*
  * occupied.cu: which calls of the host go on while kernels of the program occupy
- * every multiprocessor of both PEs' GPUs. Shows a line for each, which is a row
- * of docs/gpu-host-calls.md, and fails where one of those that have to work does
- * not.
+ * all threads and all shared memory of both PEs' GPUs. Shows a line for each, which
+ * is a row of docs/gpu-host-calls.md, and fails where one of those that have to
+ * work does not.
  *
  * shmemrun -n 2 occupied
  */
+#include "full.h"
+
 #include <shmem/shmem.cuh>
 
 #include <atomic>
@@ -30,27 +32,9 @@
 namespace
 {
 
-constexpr int threads = 1024;
-
-struct flags {
-    volatile unsigned running, stop;
-};
-
-/* With all the shared memory that a block can have, so that nothing fits beside it. */
-__global__ void __launch_bounds__(threads) occupy(flags *f)
-{
-    extern __shared__ char all[];
-    if (threadIdx.x == 0) {
-        all[0] = 0;
-        atomicAdd_system((unsigned *)&f->running, 1u);
-    }
-    while (f->stop == 0)
-        ;
-}
-
-int me, other, blocks, shared, wrong, gpus;
-flags *f, *f_gpu;
-cudaStream_t stream, busy;
+int me, other, wrong, gpus;
+struct full gpu;
+cudaStream_t stream;
 
 struct place {
     uint64_t word, signal, value;
@@ -61,12 +45,8 @@ struct place {
 bool beside(const std::function<void()> &call)
 {
     std::atomic<bool> done{false};
-    f->running = f->stop = 0;
     shmem_barrier_all();
-    occupy<<<blocks, threads, shared, busy>>>(f_gpu);
-    CHECK(cudaGetLastError());
-    while (f->running < (unsigned)blocks)
-        std::this_thread::yield();
+    CHECK(full_begin(&gpu));
     std::thread caller([&] {
         CHECK(cudaSetDevice(me % gpus));
         call();
@@ -78,8 +58,7 @@ bool beside(const std::function<void()> &call)
     bool good = done;
     /* The other PE's GPU stays full as long as this one has not come to an end. */
     std::this_thread::sleep_until(end);
-    f->stop = 1;
-    CHECK(cudaStreamSynchronize(busy));
+    CHECK(full_end(&gpu));
     caller.join();
     shmem_barrier_all();
     return good;
@@ -213,15 +192,8 @@ int main(void)
     shmem_init();
     me = shmem_my_pe();
     other = 1 - me;
-    cudaDeviceProp p;
-    CHECK(cudaGetDeviceProperties(&p, me % gpus));
-    shared = (int)p.sharedMemPerBlockOptin;
-    CHECK(cudaFuncSetAttribute(occupy, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-    blocks = p.multiProcessorCount;
+    CHECK(full_open(&gpu, me % gpus));
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    CHECK(cudaStreamCreateWithFlags(&busy, cudaStreamNonBlocking));
-    CHECK(cudaHostAlloc((void **)&f, sizeof *f, cudaHostAllocMapped));
-    CHECK(cudaHostGetDevicePointer((void **)&f_gpu, f, 0));
     place = (struct place *)shmem_calloc(1, sizeof *place);
     (void)beside([] {}); /* what is loaded or made when it is used first is, now */
     host_calls();

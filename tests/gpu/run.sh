@@ -196,9 +196,8 @@ checks stream/c 60 "$run" -n 3 --timeout 60 -x SHMEM_HEAP=device "$base/tests/st
 
 # Which calls go on beside kernels that fill the GPU; docs/gpu-host-calls.md has it.
 # First what the driver does there, by itself.
-checks engines 60 "$base/cuda/engines"
-shows occupied/direct 120 "$run" -n 2 --timeout 110 "$base/cuda/occupied"
-shows occupied/shared 120 "$run" -n 2 --timeout 110 -x CUDA_VISIBLE_DEVICES=0 "$base/cuda/occupied"
+shows engines 60 "$base/cuda/engines"
+shows occupied 120 "$run" -n 2 --timeout 110 "$base/cuda/occupied"
 
 # CUDA's checker of memory accesses, where its toolkit is installed: each PE's
 # program under it.
@@ -206,7 +205,7 @@ checker=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanit
 checked() {
     local name=$1 tool=$2 program=$3
     shift 3
-    checks "sanitizer/$name" 120 "$run" -n 2 --timeout 120 "$@" "$checker" --tool "$tool" --error-exitcode 9 "$program"
+    checks "sanitizer/$name" 60 "$run" -n 2 --timeout 60 "$@" "$checker" --tool "$tool" --error-exitcode 9 "$program"
 }
 if [ -x "$checker" ]; then
     checked shift memcheck "$base/cuda/shift"
