@@ -28,6 +28,8 @@ type Limits struct {
 	Wait   string // an arrival may not end a Wait
 	Data   string // writes with immediate data do not work although they are granted
 	Close  string // peers of a closed end cannot go on
+
+	Patience time.Duration // after which a test gives up; 0: 20 s
 }
 
 const (
@@ -35,12 +37,21 @@ const (
 	receipt  = 64 // receive buffers
 	biggest  = 8 << 20
 	message  = 4096 // bytes of a receive buffer
-	patience = 20 * time.Second
 )
+
+// patience is how long a test waits for what must come.
+var patience time.Duration
 
 // Run runs the suite.
 func Run(t *testing.T, open Open, limits Limits) {
-	s := &suite{open: open, limits: limits}
+	RunEach(t, func(*testing.T) Open { return open }, limits)
+}
+
+// RunEach runs it with another way to open endpoints for each of its tests.
+func RunEach(t *testing.T, opens func(*testing.T) Open, limits Limits) {
+	if patience = limits.Patience; patience == 0 {
+		patience = 20 * time.Second
+	}
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, *suite)
@@ -74,7 +85,7 @@ func Run(t *testing.T, open Open, limits Limits) {
 		{"Registration", registration},
 		{"Native", native},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.test(t, s) })
+		t.Run(c.name, func(t *testing.T) { c.test(t, &suite{open: opens(t), limits: limits}) })
 	}
 }
 
@@ -94,6 +105,7 @@ type end struct {
 	region fabric.Region
 	mem    []byte
 	comps  []fabric.Completion // what has come and was not asked for yet
+	owed   []fabric.Token      // receive buffers that found no room yet
 	batch  [16]fabric.Completion
 }
 
@@ -164,12 +176,24 @@ func (e *end) remote(offset int) uint64 {
 // poll moves what has come to e.comps.
 func (e *end) poll(t *testing.T) int {
 	t.Helper()
-	n, err := e.prov.Poll(e.batch[:])
+	n, err := e.pollFor(t)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.comps = append(e.comps, e.batch[:n]...)
 	return n
+}
+
+// pollFor is poll for who expects an error.
+func (e *end) pollFor(t *testing.T) (int, error) {
+	t.Helper()
+	owed := e.owed
+	e.owed = e.owed[:0]
+	for _, tok := range owed {
+		e.repost(t, tok)
+	}
+	n, err := e.prov.Poll(e.batch[:])
+	e.comps = append(e.comps, e.batch[:n]...)
+	return n, err
 }
 
 // until polls all ends until ok holds.
@@ -256,6 +280,19 @@ func (e *end) receive(t *testing.T, all []*end, tok fabric.Token, n int) {
 	posted(t, all, "receive", func() error {
 		return e.prov.Recv(e.at(e.buffer(tok)), n, e.region.Desc, tok)
 	})
+}
+
+// repost posts a receive buffer now, or at a later poll when there is no room. It
+// does not poll, so that who goes through completions may call it.
+func (e *end) repost(t *testing.T, tok fabric.Token) {
+	t.Helper()
+	switch err := e.prov.Recv(e.at(e.buffer(tok)), message, e.region.Desc, tok); err {
+	case nil:
+	case fabric.ErrAgain:
+		e.owed = append(e.owed, tok)
+	default:
+		t.Fatal(err)
+	}
 }
 
 func (e *end) buffer(tok fabric.Token) int { return atBuffer + int(tok)*message }

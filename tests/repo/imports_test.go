@@ -104,6 +104,8 @@ fabric/ofi: fabric runtime/shmerr
     # one network library, ignorant of PEs' heaps and of OpenSHMEM's ordering
 fabric/fabrictest: fabric
     # the suite for any provider, so it may prefer none
+fabric/sim: fabric runtime/shmerr
+    # a network of its own, ignorant of who sends what, as fabric/ofi
 fabric/ofi/ofitest:
     # a libfabric for those who test what is above it: a file, and no code of
     # the project's behind it

@@ -1,0 +1,328 @@
+package sim
+
+import (
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// ends are where a packet of a message comes from and goes to.
+func (m *message) ends(answer bool) (from, to *end) {
+	if answer {
+		return m.to, m.from
+	}
+	return m.from, m.to
+}
+
+// bytes is how many bytes travel on the present way.
+func (m *message) bytes() int {
+	if (m.kind == fabric.KindRead) != m.answer || m.kind == fabric.KindAtomic {
+		return 0
+	}
+	return m.n
+}
+
+// wire is how long a packet of n bytes takes a wire.
+func (n *Network) wire(bytes int) Time {
+	if n.model.Bandwidth == 0 {
+		return 0
+	}
+	return Time(uint64(bytes+n.model.Header) * 8e9 / n.model.Bandwidth)
+}
+
+// leave sends the next packet of a message. Its bytes are read now.
+func (n *Network) leave(m *message) {
+	from, to := m.ends(m.answer)
+	if from.closed {
+		n.doom(m, errReset, "the peer is gone")
+		return
+	}
+	p := n.newPacket()
+	offset := m.sent * n.model.MTU
+	p.m, p.gen, p.number, p.answer = m, m.gen, m.sent, m.answer
+	p.n = min(n.model.MTU, m.bytes()-offset)
+	switch {
+	case p.n <= 0:
+		p.n = 0
+	case m.inject:
+		p.data = append(p.data, m.payload[offset:offset+p.n]...)
+	case m.answer:
+		at := from.target(m, offset, p.n)
+		if at == nil {
+			n.drop(p)
+			n.deny(m)
+			return
+		}
+		p.data = load(p.data, at, p.n)
+	default:
+		p.data = load(p.data, unsafe.Add(m.local, offset), p.n)
+	}
+	number := &m.pair.packets
+	if m.answer {
+		number = &m.pair.answers
+	}
+	*number++
+	p.fate = n.model.FateOf(n.seed, from.addr.number(), to.addr.number(), *number)
+	from.nic.sends = max(n.now, from.nic.sends) + n.wire(p.n)
+	from.nic.Out += uint64(p.n + n.model.Header)
+	n.note(didLeave, from, to, uint64(m.kind), uint64(m.index)<<32|uint64(p.number))
+	at := from.nic.sends + n.latency(from, to) + p.fate.Delay
+	if p.fate.Again > 0 {
+		twin := n.newPacket()
+		data := append(twin.data, p.data...)
+		*twin = *p
+		twin.data, twin.again, twin.fate.Second = data, true, 0
+		n.plan(actArrive, at+p.fate.Again, m, twin)
+	}
+	late := p.fate.Late
+	if from.nic.down {
+		n.drop(p)
+		n.doom(m, errIO, "the NIC has no link")
+	} else {
+		n.plan(actArrive, at, m, p)
+	}
+	if m.sent++; m.sent < n.packetsOf(m.bytes()) {
+		n.plan(actLeave, from.nic.sends, m, nil)
+		return
+	}
+	if !m.answer && n.completesEarly(m) {
+		n.tell(m, late)
+	}
+}
+
+func (n *Network) latency(from, to *end) Time {
+	if from.nic.rail != to.nic.rail {
+		return n.model.Latency + n.model.Cross
+	}
+	return n.model.Latency
+}
+
+// completesEarly tells whether an operation is complete for its sender when it
+// has left.
+func (n *Network) completesEarly(m *message) bool {
+	if m.kind != fabric.KindSend && m.kind != fabric.KindWrite {
+		return false
+	}
+	return !n.model.Caps.DeliveryComplete || n.model.Broken == EarlyDelivery && m.kind == fabric.KindWrite
+}
+
+// tell completes an operation for its sender, after a while.
+func (n *Network) tell(m *message, late Time) {
+	if m.told {
+		return
+	}
+	m.told = true
+	if m.inject {
+		return
+	}
+	c := fabric.Completion{Token: m.token, Kind: m.kind, Len: uint64(m.n)}
+	n.later(m.from, c, late)
+	if n.defect(Twice, m) {
+		n.later(m.from, c, late+1)
+	}
+}
+
+func (n *Network) later(e *end, c fabric.Completion, late Time) {
+	if late == 0 {
+		e.complete(c)
+		return
+	}
+	n.agenda.add(event{at: n.now + late, do: actComplete, e: e, comp: c})
+}
+
+// arrive is a packet at the NIC of its target, which takes them one by one.
+func (n *Network) arrive(p *packet) {
+	m := p.m
+	from, to := m.ends(p.answer)
+	if to.closed && n.model.Broken == Haunts {
+		if heir := n.at(to.addr); heir != nil && !p.answer {
+			m.to, to = heir, heir
+		}
+	}
+	if to.nic.down {
+		n.drop(p)
+		n.doom(m, errTimedOut, "the peer's NIC does not answer")
+		return
+	}
+	n.note(didArrive, to, from, uint64(m.kind), uint64(m.index)<<32|uint64(p.number))
+	to.nic.In += uint64(p.n + n.model.Header)
+	busy := to.nic.takes
+	to.nic.takes = max(n.now, busy) + n.wire(p.n)
+	if busy > n.now {
+		n.plan(actLand, busy, m, p)
+		return
+	}
+	n.land(p)
+}
+
+func (m *message) has(number int) bool { return m.landed[number/64]>>(number%64)&1 != 0 }
+
+// land puts a packet where it belongs, if its turn has come.
+func (n *Network) land(p *packet) {
+	m := p.m
+	from, to := m.ends(p.answer)
+	switch {
+	case to.closed && n.model.Broken != Undead:
+		n.drop(p)
+		n.doom(m, errReset, "the peer is gone")
+		return
+	case m.errno != 0 || p.answer != m.answer:
+		n.drop(p)
+		return
+	case m.has(p.number):
+		n.repeated(p)
+		return
+	case !p.answer && !m.pair.ready(p):
+		n.note(didHold, to, from, uint64(m.kind), m.index)
+		m.pair.held = append(m.pair.held, p)
+		return
+	}
+	if p.n > 0 && !n.deposit(p) {
+		return
+	}
+	n.have(p)
+}
+
+// repeated is a packet that has come before: it is written again as long as its
+// message is not complete, because a provider may.
+func (n *Network) repeated(p *packet) {
+	m := p.m
+	switch {
+	case m.kind == fabric.KindWrite && !p.answer && !m.there && p.n > 0:
+		if at := m.to.target(m, p.number*n.model.MTU, p.n); at != nil {
+			store(at, p.data)
+			n.touched(m.to)
+		}
+	case n.model.Broken == Repeats && m.kind == fabric.KindSend && m.there:
+		n.held += m.n
+		if !m.to.handOver(m) {
+			n.held -= m.n
+		}
+	}
+	n.drop(p)
+}
+
+// deposit moves the bytes of a packet; false: not all, or the message has failed.
+func (n *Network) deposit(p *packet) bool {
+	m := p.m
+	offset := p.number * n.model.MTU
+	if m.kind == fabric.KindSend {
+		if len(m.heard) < m.n {
+			m.heard = append(m.heard[:0], make([]byte, m.n)...)
+		}
+		copy(m.heard[offset:], p.data)
+		return true
+	}
+	at := n.place(p)
+	if at == nil {
+		n.drop(p)
+		n.deny(m)
+		return false
+	}
+	if p.fate.Second == 0 || p.n < 2 {
+		store(at, p.data)
+		n.touched(n.owner(p))
+		return true
+	}
+	first, second := p.pieces(at, n.model.Caps.Block)
+	store(unsafe.Add(at, first[0]), p.data[first[0]:first[1]])
+	n.touched(n.owner(p))
+	p.fate.Cut = uint64(second[0])<<32 | uint64(second[1])
+	n.plan(actSecond, n.now+p.fate.Second, m, p)
+	return false
+}
+
+// pieces cuts a packet in two, and says which comes first. Inside of a block of
+// which the order was promised the lower one does.
+func (p *packet) pieces(at unsafe.Pointer, block int) (first, second [2]int) {
+	cut := 1 + int(p.fate.Cut%uint64(p.n-1))
+	low, high := [2]int{0, cut}, [2]int{cut, p.n}
+	ascending := block > 0 && (uint64(uintptr(at))+uint64(cut))%uint64(block) != 0
+	if p.fate.Upper && !ascending {
+		return high, low
+	}
+	return low, high
+}
+
+// owner is whose memory a packet is for.
+func (n *Network) owner(p *packet) *end {
+	_, to := p.m.ends(p.answer)
+	return to
+}
+
+// place is where the bytes of a one-sided operation go.
+func (n *Network) place(p *packet) unsafe.Pointer {
+	offset := p.number * n.model.MTU
+	if p.answer {
+		return unsafe.Add(p.m.local, offset)
+	}
+	return p.m.to.target(p.m, offset, p.n)
+}
+
+// second is the second piece of a packet.
+func (n *Network) second(p *packet) {
+	m := p.m
+	to := n.owner(p)
+	if to.closed {
+		n.drop(p)
+		n.doom(m, errReset, "the peer is gone")
+		return
+	}
+	at := n.place(p)
+	if at == nil {
+		n.drop(p)
+		n.deny(m)
+		return
+	}
+	from, till := int(p.fate.Cut>>32), int(uint32(p.fate.Cut))
+	store(unsafe.Add(at, from), p.data[from:till])
+	n.touched(to)
+	n.have(p)
+}
+
+// touched is called when memory of an end has changed.
+func (n *Network) touched(e *end) {
+	e.arrived()
+	n.note(didLand, e, nil, 0, 0)
+	if n.landed != nil {
+		n.landed(int(e.addr.host))
+	}
+}
+
+// have counts a packet whose bytes are in place.
+func (n *Network) have(p *packet) {
+	m := p.m
+	late := p.fate.Late
+	if m.has(p.number) { // both of two that were in pieces at one time
+		n.drop(p)
+		return
+	}
+	m.landed[p.number/64] |= 1 << (p.number % 64)
+	m.missing--
+	n.drop(p)
+	if n.model.Broken == EarlyData && m.notify && !m.early && m.missing > 0 {
+		m.early = true
+		n.later(m.to, m.announce(), 0)
+	}
+	switch {
+	case m.missing == 0:
+		n.whole(m, late)
+	case n.model.Caps.Block >= whole && len(m.pair.held) > 0:
+		m.pair.retry()
+	}
+}
+
+// announce is what the target of a Write with data gets.
+func (m *message) announce() fabric.Completion {
+	c := fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindData, Data: m.data}
+	c.SetFrom(fabric.NoPE)
+	if m.to.caps.Source {
+		for pe := range m.to.peers {
+			if m.to.peers[pe].addr == m.from.addr {
+				c.SetFrom(fabric.PE(pe))
+				break
+			}
+		}
+	}
+	return c
+}

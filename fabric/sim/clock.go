@@ -1,0 +1,119 @@
+package sim
+
+import "libshmem/fabric"
+
+// action is what an event does.
+type action uint8
+
+const (
+	actLeave    action = iota // the next packet of m goes to the wire
+	actArrive                 // p is at its target's NIC
+	actLand                   // p is in the target, behind its NIC
+	actSecond                 // the second piece of p becomes visible
+	actAnswer                 // the end of m has come back to its sender
+	actComplete               // a late completion
+	actFail                   // m has failed
+	actFault                  // a planned fault
+	actReady                  // p was held back and is not any more
+)
+
+// event is something that will happen. gen is m's when it was planned: an event
+// of a message that has ended since is void.
+type event struct {
+	at   Time
+	seq  uint64
+	do   action
+	gen  uint32
+	m    *message
+	p    *packet
+	e    *end
+	comp fabric.Completion
+}
+
+// agenda is a heap of events, the first at its root. Events of one instant are
+// in the order in which they were planned.
+type agenda struct {
+	list []event
+	seq  uint64
+}
+
+func (a *agenda) before(i, k int) bool {
+	x, y := &a.list[i], &a.list[k]
+	return x.at < y.at || x.at == y.at && x.seq < y.seq
+}
+
+func (a *agenda) add(e event) {
+	a.seq++
+	e.seq = a.seq
+	a.list = append(a.list, e)
+	for i := len(a.list) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !a.before(i, up) {
+			break
+		}
+		a.list[i], a.list[up] = a.list[up], a.list[i]
+		i = up
+	}
+}
+
+func (a *agenda) next() event {
+	first, last := a.list[0], len(a.list)-1
+	a.list[0] = a.list[last]
+	a.list[last] = event{}
+	a.list = a.list[:last]
+	for i := 0; ; {
+		down := 2*i + 1
+		if down+1 < last && a.before(down+1, down) {
+			down++
+		}
+		if down >= last || !a.before(down, i) {
+			return first
+		}
+		a.list[i], a.list[down] = a.list[down], a.list[i]
+		i = down
+	}
+}
+
+// idleStep is how far a Poll moves the clock when nothing is under way, so that
+// a storm ends.
+const idleStep = 200
+
+// step handles the next event, if there is one, and tells whether there was.
+func (n *Network) step() bool {
+	if len(n.agenda.list) == 0 {
+		return false
+	}
+	ev := n.agenda.next()
+	n.now = max(n.now, ev.at)
+	if ev.m != nil && ev.m.gen != ev.gen {
+		n.drop(ev.p)
+		return true
+	}
+	switch ev.do {
+	case actLeave:
+		n.leave(ev.m)
+	case actArrive:
+		n.arrive(ev.p)
+	case actLand, actReady:
+		n.land(ev.p)
+	case actSecond:
+		n.second(ev.p)
+	case actAnswer:
+		n.answered(ev.m)
+	case actComplete:
+		ev.e.complete(ev.comp)
+	case actFail:
+		n.fail(ev.m, ev.m.errno, ev.m.reason)
+	case actFault:
+		n.planned(ev.comp.Token)
+	}
+	return true
+}
+
+func (n *Network) plan(do action, at Time, m *message, p *packet) {
+	e := event{at: at, do: do, m: m, p: p}
+	if m != nil {
+		e.gen = m.gen
+	}
+	n.agenda.add(e)
+}

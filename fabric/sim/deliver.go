@@ -1,0 +1,150 @@
+package sim
+
+import "libshmem/fabric"
+
+// whole is a message of which all packets have landed.
+func (n *Network) whole(m *message, late Time) {
+	n.note(didDeliver, m.to, m.from, uint64(m.kind), m.index)
+	if m.answer {
+		if m.kind == fabric.KindAtomic && m.op.Fetches() {
+			storeWord(m.local, m.width, m.old)
+			n.touched(m.from)
+		}
+		n.tell(m, late)
+		n.release(m)
+		return
+	}
+	m.there = true
+	switch m.kind {
+	case fabric.KindRead:
+		n.turn(m, n.packetsOf(m.n))
+	case fabric.KindAtomic:
+		n.operate(m)
+	case fabric.KindWrite:
+		if n.model.Broken == Spills {
+			if at := m.to.target(m, m.n, 0); at != nil {
+				store(at, []byte{0xb5})
+			}
+		}
+		m.pair.done(m)
+		if m.notify && !m.early {
+			m.to.inbox = append(m.to.inbox, m)
+			m.to.match()
+			return
+		}
+		n.ended(m)
+	case fabric.KindSend:
+		m.pair.done(m)
+		if n.defect(Forgets, m) {
+			n.ended(m)
+			return
+		}
+		n.held += m.n
+		n.heldMost = max(n.heldMost, n.held)
+		m.to.inbox = append(m.to.inbox, m)
+		m.to.match()
+	}
+}
+
+// turn sends the answer of a request.
+func (n *Network) turn(m *message, packets int) {
+	m.answer = true
+	m.begin(packets)
+	n.plan(actLeave, max(n.now, m.to.nic.sends), m, nil)
+}
+
+// operate does an atomic operation at its target.
+func (n *Network) operate(m *message) {
+	at := m.to.target(m, 0, m.width)
+	if at == nil {
+		n.deny(m)
+		return
+	}
+	n.note(didAtomic, m.to, m.from, uint64(m.op), m.operand)
+	m.old = apply(m.op, at, m.width, m.operand, m.compare)
+	if n.defect(Torn, m) {
+		// What another has done meanwhile is undone.
+		apply(fabric.OpSet, at, m.width, m.old, 0)
+	}
+	n.touched(m.to)
+	n.turn(m, 1)
+}
+
+// ended is a message that needs nothing more from its target. Its sender learns
+// of it unless it has been told.
+func (n *Network) ended(m *message) {
+	if m.told || m.inject {
+		n.release(m)
+		return
+	}
+	m.pair.answers++
+	fate := n.model.FateOf(n.seed, m.to.addr.number(), m.from.addr.number(), m.pair.answers)
+	n.plan(actAnswer, n.now+n.latency(m.to, m.from)+fate.Delay+fate.Late, m, nil)
+}
+
+func (n *Network) answered(m *message) {
+	n.tell(m, 0)
+	n.release(m)
+}
+
+// match hands messages and announcements that have arrived to the caller, in the
+// order of their arrival: where they take a receive buffer, when there is one,
+// and where the queue must not lose them, when it has room.
+func (e *end) match() {
+	n := e.net
+	taken := 0
+	for _, m := range e.inbox {
+		if n.model.Backlog && e.pending() >= e.capacity {
+			break
+		}
+		if !e.handOver(m) {
+			break
+		}
+		taken++
+		n.ended(m)
+	}
+	if taken > 0 {
+		e.inbox = e.inbox[:copy(e.inbox, e.inbox[taken:])]
+	}
+}
+
+// handOver completes what a message is for at its target.
+func (e *end) handOver(m *message) bool {
+	n := e.net
+	send := m.kind == fabric.KindSend
+	var at buffer
+	if send || e.caps.DataTakesRecv {
+		if len(e.recvs) == 0 {
+			return false
+		}
+		at = e.recvs[0]
+		e.recvs = e.recvs[:copy(e.recvs, e.recvs[1:])]
+	}
+	fate := n.model.FateOf(n.seed, m.from.addr.number(), m.to.addr.number(), ^m.index)
+	if !send {
+		c := m.announce()
+		if e.caps.DataTakesRecv {
+			c.Token = at.token
+		}
+		if n.model.Caps.WriteAfterWrite || n.model.Backlog {
+			fate.Late = 0
+		}
+		n.later(e, c, fate.Late)
+		return true
+	}
+	n.held -= m.n
+	k := min(m.n, at.n)
+	if k > 0 {
+		store(at.at, m.heard[:k])
+	}
+	c := fabric.Completion{Token: at.token, Kind: fabric.KindRecv, Len: uint64(k)}
+	if k < m.n {
+		c.Err = errTruncated
+		e.reasons[at.token] = "the message is longer than the buffer"
+	}
+	if n.model.Caps.SendAfterSend {
+		fate.Late = 0
+	}
+	n.later(e, c, fate.Late)
+	return true
+}

@@ -1,0 +1,43 @@
+// Package sim is a network that is played inside one process: a
+// fabric.Provider for each endpoint, and between them NICs, rails and packets
+// that are as slow, late, repeated, lost and disordered as a Model says. It is
+// worse than any real network, and each of its runs can be had again.
+//
+// It owns the promises of fabric.Caps: it keeps each that a model makes and
+// uses all the freedom that the others leave. It knows nothing of who sends
+// what: no heap, no proxy, no ordering of OpenSHMEM's.
+//
+// # Time
+//
+// Time is virtual, in nanoseconds. It stands still until somebody polls: each
+// Poll of any endpoint handles the next event of the whole network, wherever it
+// happens, and moves the clock to it. A Poll when nothing is under way moves it
+// by idleStep. Wait sleeps in real time, but only while nothing is under way.
+// No goroutine and no timer belongs to a Network.
+//
+// # Determinism
+//
+// What happens to a packet is a function of the seed, the addresses of its two
+// ends and its number between them (fate.go); whether a call is refused, of the
+// seed, the endpoint and the number of the call. Events of one instant are
+// handled in the order in which they were planned. So the same calls in the same
+// order give the same network to the bit: Network.Trace says whether two runs
+// were one. Callers that share a Network between goroutines may, as with other
+// providers, and give up that.
+//
+// # What a packet may suffer
+//
+// Messages and the bytes of reads and writes are cut at the MTU. Packets wait
+// for the NIC's wire at both ends, overtake each other, arrive in two pieces,
+// arrive again, or are lost and sent again after a while. A provider answers for
+// a reliable network, so none of this may show but in the order and the time of
+// what Caps leave open: a token completes once, whatever the packets did. A
+// packet that comes again is written again as long as its Write is not complete,
+// which no correct caller can see, and is dropped later.
+//
+// # Loss
+//
+// A NIC may fail and come back, and an endpoint die as its process would, with
+// another one at its address afterwards (fail.go). What was under way ends with
+// an error when Model.Detect has passed, and a successor gets none of it.
+package sim

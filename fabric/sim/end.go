@@ -1,0 +1,345 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/shmerr"
+)
+
+// end is an endpoint: one incarnation of an address.
+type end struct {
+	net    *Network
+	id     int
+	nic    *nic
+	addr   address
+	caps   fabric.Caps
+	closed bool
+
+	tokens   int
+	capacity int // of the queue
+	most     int // receive buffers
+	busy     []bool
+	flying   int // operations under way
+	calls    uint64
+	cpu      Time // until when its processor is posting
+
+	peers   []peer
+	live    []*message // operations of this end that are under way
+	regions []region
+	keys    uint64
+	recvs   []buffer
+	inbox   []*message // arrived, and waiting for a receive buffer or room in the queue
+	queue   []fabric.Completion
+	head    int
+	fatal   error // of Poll
+	reasons map[fabric.Token]string
+
+	wake  chan struct{}
+	came  bool
+	awake bool
+}
+
+type peer struct {
+	addr  address
+	known bool
+	gone  bool // its end has died, and another is not its successor for us
+	pair  *pair
+}
+
+type buffer struct {
+	at    unsafe.Pointer
+	n     int
+	token fabric.Token
+}
+
+var _ fabric.Atomics = (*end)(nil)
+
+func (e *end) Caps() fabric.Caps { return e.caps }
+func (e *end) Addr() []byte      { return e.addr.bytes() }
+
+func (e *end) Native() fabric.Native { return fabric.Native{} }
+
+func (e *end) Connect(addrs [][]byte) error {
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	if e.peers != nil {
+		return &shmerr.Error{Op: "connect", Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrArgument, "the peers are known already")}
+	}
+	peers := make([]peer, len(addrs))
+	for pe, b := range addrs {
+		if len(b) == 0 {
+			continue
+		}
+		a, err := parseAddress(b)
+		if err != nil {
+			return &shmerr.Error{Op: "connect", Object: fmt.Sprintf("%s to PE %d", e.caps.Provider, pe), Cause: err}
+		}
+		peers[pe] = peer{addr: a, known: true}
+	}
+	e.peers = peers
+	return nil
+}
+
+// refuse tells whether a call finds no room, by chance or because of a storm.
+func (e *end) refuse() bool {
+	n, m := e.net, &e.net.model
+	e.calls++
+	storm := throw(n.seed, uint64(e.id), forStorm, uint64(n.now/stormLength)).hits(forStorm, m.Storm)
+	if !storm && !throw(n.seed, uint64(e.id), forCall, e.calls).hits(forCall, m.Again) {
+		return false
+	}
+	n.note(didRefuse, e, nil, e.calls, 0)
+	return true
+}
+
+// stormLength is how long a storm of refusals lasts, and the calm between two.
+const stormLength = 20 * Microsecond
+
+// taken checks a token that is to be used.
+func (e *end) taken(t fabric.Token) error {
+	switch {
+	case e.closed:
+		return shmerr.Causef(shmerr.ErrArgument, "the endpoint is closed")
+	case int64(t) >= int64(e.tokens):
+		return shmerr.Causef(shmerr.ErrArgument, "token %d is not below %d", t, e.tokens)
+	case e.busy[t]:
+		return shmerr.Causef(shmerr.ErrArgument, "token %d is in flight", t)
+	}
+	return nil
+}
+
+func (e *end) Recv(at unsafe.Pointer, n int, desc uintptr, t fabric.Token) error {
+	net := e.net
+	net.mu.Lock()
+	defer net.mu.Unlock()
+	if err := e.taken(t); err != nil {
+		return &shmerr.Error{Op: "receive into", Object: fmt.Sprintf("buffer %d", t), Cause: err}
+	}
+	if err := e.local(at, n, desc); err != nil {
+		return &shmerr.Error{Op: "receive into", Object: fmt.Sprintf("buffer %d", t), Cause: err}
+	}
+	if e.most > 0 && len(e.recvs) >= e.most || e.refuse() {
+		return fabric.ErrAgain
+	}
+	net.note(didRecv, e, nil, uint64(t), uint64(n))
+	e.busy[t] = true
+	e.recvs = append(e.recvs, buffer{at, n, t})
+	e.match()
+	return nil
+}
+
+func (e *end) Send(s *fabric.Send) error {
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	return e.post(fabric.KindSend, &fabric.RMA{
+		PE: s.To, Local: s.Buf, Len: uint64(s.Len), Desc: s.Desc, Token: s.Token, Inject: s.Inject, Fence: s.Fence,
+	}, nil)
+}
+
+func (e *end) Write(r *fabric.RMA) error {
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	return e.post(fabric.KindWrite, r, nil)
+}
+
+func (e *end) Read(r *fabric.RMA) error {
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	return e.post(fabric.KindRead, r, nil)
+}
+
+func (e *end) Atomic(a *fabric.AMO) error {
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	n := 0
+	if a.Op.Fetches() {
+		n = a.Width
+	}
+	return e.post(fabric.KindAtomic, &fabric.RMA{
+		PE: a.PE, Local: a.Result, Len: uint64(n), Desc: a.Desc, Remote: a.Remote, Key: a.Key, Token: a.Token, Fence: a.Fence,
+	}, a)
+}
+
+var verbs = map[fabric.Kind]string{
+	fabric.KindSend: "send to", fabric.KindWrite: "write to", fabric.KindRead: "read from", fabric.KindAtomic: "atomic operation on",
+}
+
+// allowed checks what a caller asks for against what was promised.
+func (e *end) allowed(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
+	switch {
+	case e.closed:
+		return shmerr.Causef(shmerr.ErrArgument, "the endpoint is closed")
+	case r.PE < 0 || int(r.PE) >= len(e.peers):
+		return shmerr.Causef(shmerr.ErrPE, "%d PEs are connected", len(e.peers))
+	case !e.peers[r.PE].known:
+		return shmerr.Causef(shmerr.ErrPE, "it has no address")
+	case r.Len > e.caps.MaxMessage:
+		return shmerr.Causef(shmerr.ErrArgument, "%d bytes in one operation, more than %d", r.Len, e.caps.MaxMessage)
+	case r.Inject && (r.Len > uint64(e.caps.MaxInject) || kind == fabric.KindRead || r.Fence):
+		return shmerr.Causef(shmerr.ErrArgument, "%d bytes cannot be injected (fence %v)", r.Len, r.Fence)
+	case r.Fence && !e.caps.Fence:
+		return shmerr.Causef(shmerr.ErrArgument, "a fence was not granted")
+	case r.Notify && (e.caps.Data < 4 || kind != fabric.KindWrite):
+		return shmerr.Causef(shmerr.ErrUnsupported, "immediate data was not granted")
+	case a != nil && !e.caps.Atomics.Has(a.Op, a.Width):
+		return shmerr.Causef(shmerr.ErrUnsupported, "operation %d on %d bytes", a.Op, a.Width)
+	case a != nil && a.Remote%uint64(a.Width) != 0:
+		return shmerr.Causef(shmerr.ErrArgument, "atomic operation on %d bytes at %#x, which is not aligned", a.Width, a.Remote)
+	case r.Inject:
+		return nil
+	}
+	if err := e.taken(r.Token); err != nil {
+		return err
+	}
+	return e.local(r.Local, int(r.Len), r.Desc)
+}
+
+// post takes an operation, or refuses it.
+func (e *end) post(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
+	n := e.net
+	if err := e.allowed(kind, r, a); err != nil {
+		return &shmerr.Error{Op: verbs[kind], Object: fmt.Sprintf("PE %d", r.PE), Cause: err}
+	}
+	if e.flying >= n.model.Depth || e.refuse() {
+		return fabric.ErrAgain
+	}
+	m := n.newMessage()
+	m.kind, m.from, m.number, m.token = kind, e, e.calls, r.Token
+	m.inject, m.notify, m.fence, m.data = r.Inject, r.Notify, r.Fence, r.Data
+	m.local, m.n, m.remote, m.key = r.Local, int(r.Len), r.Remote, r.Key
+	if m.inject {
+		m.token = fabric.NoToken
+		m.payload = load(m.payload, m.local, m.n)
+	} else {
+		e.busy[m.token] = true
+	}
+	if a != nil {
+		m.op, m.width, m.operand, m.compare = a.Op, a.Width, a.Operand, a.Compare
+	}
+	p := &e.peers[r.PE]
+	if p.pair == nil {
+		p.pair = &pair{from: e, peer: p}
+	}
+	e.flying++
+	m.slot = len(e.live)
+	e.live = append(e.live, m)
+	n.note(didPost, e, nil, uint64(kind)<<32|uint64(m.token), uint64(r.PE)<<32|uint64(m.n))
+	p.pair.post(m)
+	return nil
+}
+
+func (e *end) Poll(c []fabric.Completion) (int, error) {
+	n := e.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(c) == 0 {
+		return 0, nil
+	}
+	if !n.step() {
+		n.now += idleStep
+	}
+	if e.fatal != nil {
+		return 0, &shmerr.Error{Op: "poll", Object: e.caps.Provider, Cause: e.fatal}
+	}
+	k := copy(c, e.queue[e.head:])
+	for i := range c[:k] {
+		if t := c[i].Token; t != fabric.NoToken {
+			e.busy[t] = false
+		}
+	}
+	if e.head += k; e.head == len(e.queue) {
+		e.queue, e.head = e.queue[:0], 0
+	}
+	if k > 0 && len(e.inbox) > 0 {
+		e.match()
+	}
+	return k, nil
+}
+
+func (e *end) pending() int { return len(e.queue) - e.head }
+
+// complete puts a completion into the queue.
+func (e *end) complete(c fabric.Completion) {
+	if e.closed {
+		return
+	}
+	e.net.note(didComplete, e, nil, uint64(c.Token), uint64(c.Kind)<<56|uint64(uint32(c.Err)))
+	if e.pending() >= e.capacity {
+		if e.net.model.Broken != Silent {
+			e.fatal = fmt.Errorf("%w: it holds %d (sim says: %d, %s)", fabric.ErrOverrun, e.capacity, errOverrun, errorText[errOverrun])
+		}
+		return
+	}
+	e.queue = append(e.queue, c)
+	e.arrived()
+}
+
+// arrived ends a Wait because of what came.
+func (e *end) arrived() {
+	e.came = true
+	if e.net.model.Broken != LosesWake {
+		e.signal()
+	}
+}
+
+func (e *end) signal() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (e *end) Arm() bool {
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	return e.pending() == 0 && e.fatal == nil
+}
+
+// Wait moves the clock while something is under way anywhere: it may be what
+// this end waits for.
+func (e *end) Wait(d time.Duration) (bool, error) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		e.net.mu.Lock()
+		for !e.came && !e.awake && e.net.step() {
+		}
+		came, awake := e.came, e.awake
+		e.came, e.awake = false, false
+		e.net.mu.Unlock()
+		if came || awake {
+			return came, nil
+		}
+		select {
+		case <-e.wake:
+		case <-timer.C:
+			return false, nil
+		}
+	}
+}
+
+func (e *end) Wake() {
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	e.awake = true
+	e.signal()
+}
+
+func (e *end) ErrorText(c *fabric.Completion) string {
+	if c.Err == 0 {
+		return "no error"
+	}
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	return fmt.Sprintf("%s (sim says: %s), token %d", errorText[c.Err], e.reasons[c.Token], c.Token)
+}
+
+func (e *end) Close() error {
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	e.die()
+	return nil
+}

@@ -1,0 +1,173 @@
+package sim
+
+import (
+	"fmt"
+
+	"libshmem/fabric"
+	"libshmem/runtime/shmerr"
+)
+
+// Errors of completions, as libfabric numbers them.
+const (
+	errIO          = 5
+	errDenied      = 13
+	errReset       = 104
+	errTimedOut    = 110
+	errUnreachable = 113
+	errTruncated   = 265
+	errOverrun     = 268
+)
+
+var errorText = map[int32]string{
+	errIO: "Input/output error", errDenied: "Permission denied", errReset: "Connection reset by peer", errTimedOut: "Connection timed out",
+	errUnreachable: "No route to host", errTruncated: "Truncation error", errOverrun: "Queue has been overrun",
+}
+
+// Fault is something that goes wrong at a time.
+type Fault struct {
+	At   Time
+	Host int
+	NIC  int  // all endpoints of the host where it is negative
+	Up   bool // the NIC comes back
+}
+
+// Plan adds a fault.
+func (n *Network) Plan(f Fault) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.faults = append(n.faults, f)
+	n.agenda.add(event{at: max(f.At, n.now), do: actFault, comp: fabric.Completion{Token: fabric.Token(len(n.faults) - 1)}})
+}
+
+func (n *Network) planned(i fabric.Token) {
+	f := n.faults[i]
+	if f.NIC < 0 {
+		n.kill(f.Host)
+		return
+	}
+	n.link(f.Host, f.NIC, f.Up)
+}
+
+// Kill ends all endpoints of a host, as the death of their process would.
+func (n *Network) Kill(hostNumber int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.kill(hostNumber)
+}
+
+func (n *Network) kill(hostNumber int) {
+	for _, e := range n.host(hostNumber).ports {
+		if e != nil {
+			e.die()
+		}
+	}
+}
+
+// Link takes the link of a NIC away, or gives it back.
+func (n *Network) Link(hostNumber, i int, up bool) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if h := n.host(hostNumber); i < 0 || i >= len(h.nics) {
+		return &shmerr.Error{Op: "change", Object: nicName(i), Cause: shmerr.Causef(shmerr.ErrArgument, "host %d has %d NICs", hostNumber, len(h.nics))}
+	}
+	n.link(hostNumber, i, up)
+	return nil
+}
+
+func (n *Network) link(hostNumber, i int, up bool) {
+	state := uint64(0)
+	if up {
+		state = 1
+	}
+	n.note(didNIC, nil, nil, uint64(hostNumber)<<32|uint64(i), state)
+	n.host(hostNumber).nics[i].down = !up
+}
+
+// die drops all that an endpoint has to do with. Its address is free from now on.
+func (e *end) die() {
+	if e.closed {
+		return
+	}
+	n := e.net
+	n.note(didClose, e, nil, 0, 0)
+	e.closed = true
+	n.hosts[e.addr.host].ports[e.addr.port] = nil
+	if n.model.Broken != Undead {
+		e.regions = nil
+	}
+	e.recvs, e.queue, e.head = nil, nil, 0
+	for _, m := range e.inbox {
+		n.unhold(m)
+	}
+	e.inbox = nil
+	for _, other := range n.ends {
+		for _, m := range other.live {
+			if m.to == e && other != e && n.model.Broken != Undead && n.model.Broken != Haunts {
+				n.doom(m, errReset, "the peer is gone")
+			}
+		}
+	}
+	for len(e.live) > 0 {
+		m := e.live[len(e.live)-1]
+		if m.to != nil {
+			m.to.forget(m)
+		}
+		n.retire(m)
+	}
+}
+
+// forget takes a message out of the inbox.
+func (e *end) forget(m *message) {
+	for i, other := range e.inbox {
+		if other == m {
+			e.net.unhold(m)
+			e.inbox = append(e.inbox[:i], e.inbox[i+1:]...)
+			return
+		}
+	}
+}
+
+func (n *Network) unhold(m *message) {
+	if m.kind == fabric.KindSend {
+		n.held -= m.n
+	}
+}
+
+// doom plans the end of a message whose target cannot be reached.
+func (n *Network) doom(m *message, errno int32, reason string) {
+	if m.errno == 0 {
+		m.errno, m.reason = errno, reason
+		n.plan(actFail, n.now+n.model.Detect, m, nil)
+	}
+}
+
+// deny plans the end of a message whose target has no such memory.
+func (n *Network) deny(m *message) {
+	if m.errno == 0 {
+		m.errno, m.reason = errDenied, fmt.Sprintf("no region of the peer has the key and %d bytes there", m.n)
+		n.plan(actFail, n.now+n.model.Latency, m, nil)
+	}
+}
+
+// fail ends a message with an error.
+func (n *Network) fail(m *message, errno int32, reason string) {
+	e, p := m.from, m.pair
+	n.note(didFail, e, m.to, uint64(m.token), uint64(errno))
+	switch {
+	case !m.told && !m.inject:
+		m.told = true
+		e.reasons[m.token] = reason
+		e.complete(fabric.Completion{Token: m.token, Kind: m.kind, Err: errno})
+	case errno == errDenied:
+		e.fatal = fmt.Errorf("an operation without a token failed: %s (sim says: %s)", errorText[errno], reason)
+	}
+	if errno != errDenied && p.peer.pair == p {
+		// What is posted from now on finds out anew who is there.
+		p.peer.pair = nil
+		p.peer.gone = p.peer.gone || !n.model.Reconnects && (p.to == nil || p.to.closed)
+	}
+	if !m.there {
+		p.done(m)
+	}
+	n.release(m)
+}

@@ -1,0 +1,161 @@
+package sim
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/shmerr"
+)
+
+// region is registered memory.
+type region struct {
+	fabric.Region
+	live bool
+}
+
+func (e *end) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	if e.closed || base == nil || n == 0 {
+		return fabric.Region{}, &shmerr.Error{Op: "register", Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrArgument, "%d bytes, endpoint closed %v", n, e.closed)}
+	}
+	e.keys++
+	r := region{fabric.Region{Base: base, Len: n, Key: throw(e.net.seed, uint64(e.id), forKey, e.keys).number(forKey)}, true}
+	id := 0
+	for id < len(e.regions) && e.regions[id].live {
+		id++
+	}
+	if id == len(e.regions) {
+		e.regions = append(e.regions, region{})
+	}
+	if r.ID = id; e.caps.LocalMR {
+		r.Desc = uintptr(r.Key | 1) // not 0, and not an address
+	}
+	e.regions[id] = r
+	return r.Region, nil
+}
+
+func (e *end) RegisterGPU(fabric.GPUMemory) (fabric.Region, error) {
+	return fabric.Region{}, &shmerr.Error{Op: "register", Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrUnsupported, "the network has no GPUs")}
+}
+
+func (e *end) Unregister(r fabric.Region) error {
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	if r.ID < 0 || r.ID >= len(e.regions) || !e.regions[r.ID].live || e.regions[r.ID].Key != r.Key {
+		return &shmerr.Error{Op: "unregister", Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrArgument, "there is no such region")}
+	}
+	e.regions[r.ID] = region{}
+	return nil
+}
+
+// local checks a local buffer where it must be registered.
+func (e *end) local(at unsafe.Pointer, n int, desc uintptr) error {
+	if !e.caps.LocalMR || n == 0 {
+		return nil
+	}
+	for i := range e.regions {
+		r := &e.regions[i]
+		if !r.live || r.Desc != desc {
+			continue
+		}
+		if o := uint64(uintptr(at) - uintptr(r.Base)); o <= r.Len && uint64(n) <= r.Len-o {
+			return nil
+		}
+	}
+	return shmerr.Causef(shmerr.ErrArgument, "%d bytes of local memory are not in the region of their descriptor", n)
+}
+
+// target is the memory that a one-sided operation names, from an offset on; nil:
+// no region has the key, or not so much.
+func (e *end) target(m *message, offset, n int) unsafe.Pointer {
+	for i := range e.regions {
+		r := &e.regions[i]
+		if !r.live || r.Key != m.key && e.net.model.Broken != AnyKey {
+			continue
+		}
+		at := m.remote
+		if e.caps.VirtualAddress {
+			at -= uint64(uintptr(r.Base))
+		}
+		if at > r.Len || uint64(m.n) > r.Len-at || uint64(m.width) > r.Len-at {
+			return nil
+		}
+		return unsafe.Add(r.Base, at+uint64(offset))
+	}
+	return nil
+}
+
+// Memory of the ends is also touched by whoever owns it, as with any NIC. What
+// may be seen when is a matter of the providers' promises, not of Go's memory
+// model, so the race detector does not look.
+
+//go:norace
+func load(to []byte, from unsafe.Pointer, n int) []byte {
+	if n == 0 {
+		return to[:0]
+	}
+	return append(to[:0], unsafe.Slice((*byte)(from), n)...)
+}
+
+//go:norace
+func store(to unsafe.Pointer, from []byte) {
+	// A word that is whole is stored as one: nobody sees half of it.
+	if len(from) == 8 && uintptr(to)%8 == 0 {
+		*(*uint64)(to) = *(*uint64)(unsafe.Pointer(unsafe.SliceData(from)))
+		return
+	}
+	copy(unsafe.Slice((*byte)(to), len(from)), from)
+}
+
+//go:norace
+func storeWord(to unsafe.Pointer, width int, v uint64) {
+	if width == 4 {
+		*(*uint32)(to) = uint32(v)
+	} else {
+		*(*uint64)(to) = v
+	}
+}
+
+// apply does an atomic operation with the CPU's instructions and returns the old
+// value.
+func apply(op fabric.Op, at unsafe.Pointer, width int, operand, compare uint64) uint64 {
+	if width == 4 {
+		p := (*uint32)(at)
+		for {
+			old := atomic.LoadUint32(p)
+			if v := result(op, uint64(old), operand, uint64(uint32(compare))); atomic.CompareAndSwapUint32(p, old, uint32(v)) {
+				return uint64(old)
+			}
+		}
+	}
+	p := (*uint64)(at)
+	for {
+		old := atomic.LoadUint64(p)
+		if atomic.CompareAndSwapUint64(p, old, result(op, old, operand, compare)) {
+			return old
+		}
+	}
+}
+
+// result is what an operation makes of a word.
+func result(op fabric.Op, old, operand, compare uint64) uint64 {
+	switch op {
+	case fabric.OpSet, fabric.OpSwap:
+		return operand
+	case fabric.OpAdd, fabric.OpFetchAdd:
+		return old + operand
+	case fabric.OpAnd, fabric.OpFetchAnd:
+		return old & operand
+	case fabric.OpOr, fabric.OpFetchOr:
+		return old | operand
+	case fabric.OpXor, fabric.OpFetchXor:
+		return old ^ operand
+	case fabric.OpCompareSwap:
+		if old == compare {
+			return operand
+		}
+	}
+	return old
+}

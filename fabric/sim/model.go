@@ -1,0 +1,205 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+
+	"libshmem/fabric"
+)
+
+// Time is virtual: nanoseconds since the network began, or between two events.
+type Time int64
+
+// Units of Time.
+const (
+	Microsecond Time = 1000
+	Millisecond      = 1000 * Microsecond
+	Second           = 1000 * Millisecond
+)
+
+// Model is a kind of network.
+type Model struct {
+	Name string
+	Caps fabric.Caps // what endpoints promise when all is asked for
+
+	MTU       int    // bytes of one packet, without its header
+	Header    int    // bytes that the wire carries besides
+	Bandwidth uint64 // bits a second of one NIC, each way; 0: any
+	Latency   Time   // from NIC to NIC
+	Rails     int    // NIC i of each host is on rail i % Rails
+	Cross     Time   // more between NICs on different rails
+	NICs      int    // of each host
+	Depth     int    // operations of one endpoint under way at a time; more are refused
+	Post      Time   // of the endpoint's processor, for each operation
+	Detect    Time   // until an operation on a peer that is gone has failed
+
+	Reconnects bool // who failed to reach a peer may reach its successor
+	Backlog    bool // completions that find the queue full wait at the sender; else they are lost
+
+	Faults
+	Broken Defect // for tests that are to notice
+}
+
+// Faults are what the network does by chance. Shares are from 0 to 1.
+type Faults struct {
+	Reorder   float64 // share of packets that are late by up to Delay, so that others overtake them
+	Delay     Time
+	Duplicate float64 // share of packets that arrive again
+	Drop      float64 // share of packets that are lost, and sent again after Delay
+	Late      float64 // share of completions that come up to Delay after the fact
+	Split     float64 // share of packets whose bytes become visible in two steps
+	Again     float64 // share of calls that are refused by ErrAgain
+	Storm     float64 // share of the time in which all calls of an endpoint are refused
+}
+
+// Defect is a promise that a network breaks. Tests use them to see that a test
+// notices.
+type Defect uint8
+
+// The defects.
+const (
+	NoDefect       Defect = iota
+	WritesOvertake        // Caps.WriteAfterWrite, at times
+	MessagesPass          // Caps.SendAfterSend, at times
+	MessagesLead          // Caps.SendAfterWrite, at times
+	EarlyDelivery         // Caps.DeliveryComplete: writes complete when they have left
+	EarlySource           // the source is read after the completion
+	EarlyData             // KindData comes with the first packet
+	Repeats               // a packet that arrives again is a message again
+	Forgets               // a message is lost, at times
+	Twice                 // a token completes twice, at times
+	Unfenced              // Fence does nothing
+	Torn                  // atomic operations read and write at different times
+	AnyKey                // keys are not looked at
+	Haunts                // a successor gets what was meant for its predecessor
+	LosesWake             // an arrival does not end a Wait
+	Spills                // a Write touches the byte behind it
+	Silent                // completions that do not fit the queue are lost without an error
+	Undead                // memory of a closed end is written
+	defects
+)
+
+var defectNames = [defects]string{
+	"", "writes-overtake", "messages-pass", "messages-lead", "early-delivery", "early-source", "early-data", "repeats", "forgets",
+	"twice", "unfenced", "torn", "any-key", "haunts", "loses-wake", "spills", "silent", "undead",
+}
+
+func (d Defect) String() string { return defectNames[d] }
+
+// whole is the Caps.Block of a network whose bytes arrive by ascending address.
+const whole = 1 << 62
+
+func allOps() fabric.Ops {
+	var s fabric.Ops
+	for op := fabric.OpSet; op <= fabric.OpFetchXor; op++ {
+		s = s.With(op, 4).With(op, 8)
+	}
+	return s
+}
+
+// TCP is connections: everything between two ends keeps its order, the target's
+// CPU places the bytes, and a completion says that the source may be reused.
+func TCP() Model {
+	return Model{
+		Name: "tcp",
+		Caps: fabric.Caps{
+			MaxMessage: 1 << 40, MaxInject: 64,
+			WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true, ReadAfterWrite: true,
+			Data: 8, Source: true, Block: whole, LocalSegments: 4, RemoteSegments: 4,
+			Atomics: allOps(), AtomicsWithCPU: true,
+		},
+		MTU: 1448, Header: 78, Bandwidth: 10e9, Latency: 10 * Microsecond, Depth: 1024, Detect: Millisecond,
+		Reconnects: true, Backlog: true,
+		Faults: Faults{Reorder: 0.2, Delay: 30 * Microsecond, Late: 0.1, Split: 0.2},
+	}
+}
+
+// Verbs is a reliable connection of InfiniBand: in order, with fences, two
+// atomic operations, and a receive buffer used up by each Write with data.
+func Verbs() Model {
+	return Model{
+		Name: "verbs",
+		Caps: fabric.Caps{
+			MaxMessage: 1 << 30, MaxInject: 236, VirtualAddress: true, LocalMR: true, PinsMemory: true,
+			WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true, DeliveryComplete: true,
+			Data: 4, DataTakesRecv: true, Source: true, Fence: true, LocalSegments: 30, RemoteSegments: 1,
+			Atomics: fabric.Ops(0).With(fabric.OpFetchAdd, 8).With(fabric.OpCompareSwap, 8),
+		},
+		MTU: 4096, Header: 58, Bandwidth: 200e9, Latency: Microsecond, Depth: 512, Detect: 2 * Millisecond,
+		Faults: Faults{Reorder: 0.05, Delay: 5 * Microsecond, Late: 0.2, Split: 0.2},
+	}
+}
+
+// EFA is Amazon's NIC at 200 Gb/s: packets of 8 KiB that take many ways, no
+// order but of messages, which the provider sorts in software, and within a
+// Write only of the bytes of each aligned block of 128.
+func EFA() Model {
+	return Model{
+		Name: "efa",
+		Caps: fabric.Caps{
+			MaxMessage: 1 << 30, MaxInject: 32, VirtualAddress: true, LocalMR: true, PinsMemory: true,
+			SendAfterSend: true, DeliveryComplete: true,
+			Data: 4, Source: true, Block: 128, LocalSegments: 2, RemoteSegments: 1,
+		},
+		MTU: 8192, Header: 100, Bandwidth: 200e9, Latency: 8 * Microsecond, Depth: 512, Detect: 5 * Millisecond,
+		Faults: Faults{Reorder: 0.5, Delay: 20 * Microsecond, Late: 0.2, Split: 0.3},
+	}
+}
+
+// EFA100 is EFA with NICs of 100 Gb/s, of which a host has many.
+func EFA100() Model {
+	m := EFA()
+	m.Name, m.Bandwidth = "efa-100", 100e9
+	return m
+}
+
+// Worst promises delivery and nothing else, and does all that it may.
+func Worst() Model {
+	return Model{
+		Name: "worst",
+		Caps: fabric.Caps{
+			MaxMessage: 1 << 20, MaxInject: 128, VirtualAddress: true, LocalMR: true, DeliveryComplete: true,
+			Data: 4, Fence: true, LocalSegments: 1, RemoteSegments: 1, Atomics: allOps(),
+		},
+		MTU: 1024, Header: 64, Bandwidth: 50e9, Latency: 2 * Microsecond, Depth: 96, Detect: Millisecond,
+		Faults: Faults{
+			Reorder: 0.7, Delay: 50 * Microsecond, Duplicate: 0.05, Drop: 0.02, Late: 0.4, Split: 0.5, Again: 0.15, Storm: 0.05,
+		},
+	}
+}
+
+// Bare is Worst without the promise of delivery.
+func Bare() Model {
+	m := Worst()
+	m.Name, m.Caps.DeliveryComplete, m.Caps.VirtualAddress, m.Caps.LocalMR = "bare", false, false, false
+	return m
+}
+
+// Models are all of them.
+func Models() []Model {
+	return []Model{TCP(), Verbs(), EFA(), EFA100(), Worst(), Bare()}
+}
+
+// Rough gives a model the faults of Worst: no less order than it promises, and
+// no other mercy.
+func Rough(m Model) Model {
+	m.Name += "-rough"
+	m.Faults, m.Depth = Worst().Faults, Worst().Depth
+	return m
+}
+
+// Named returns the model of a name; with -rough behind it, that.
+func Named(name string) (Model, error) {
+	plain, rough := strings.CutSuffix(name, "-rough")
+	var names []string
+	for _, m := range Models() {
+		if m.Name == plain {
+			if rough {
+				m = Rough(m)
+			}
+			return m, nil
+		}
+		names = append(names, m.Name)
+	}
+	return Model{}, fmt.Errorf("there is no model %q of a network (there are %s, and each with -rough behind it)", name, strings.Join(names, ", "))
+}

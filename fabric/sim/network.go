@@ -1,0 +1,285 @@
+package sim
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/shmerr"
+)
+
+// Network is hosts with NICs and what is between them. Its methods, and those of
+// its endpoints, may be called from any goroutine.
+type Network struct {
+	mu     sync.Mutex
+	model  Model
+	seed   uint64
+	now    Time
+	agenda agenda
+	trace  trace
+
+	hosts  []*host
+	ends   []*end // all that were opened, gone ones too
+	faults []Fault
+
+	messages []*message // to be used again
+	packets  []*packet
+	landed   func(host int)
+	held     int // bytes of messages that are at their target and wait for a receive buffer
+	heldMost int
+}
+
+type host struct {
+	nics  []*nic
+	ports []*end // living endpoints; nil: free
+}
+
+// nic is one port to a rail. Its wire carries one packet at a time, each way.
+type nic struct {
+	rail         int
+	down         bool
+	sends, takes Time // when the wire is free again
+	Out, In      uint64
+}
+
+// New makes a network without endpoints.
+func New(m Model, seed uint64) *Network {
+	m.MTU, m.NICs, m.Rails, m.Depth = max(m.MTU, 1), max(m.NICs, 1), max(m.Rails, 1), max(m.Depth, 1)
+	return &Network{model: m, seed: seed}
+}
+
+// Model is what the network was made of.
+func (n *Network) Model() Model { return n.model }
+
+// Now is the time.
+func (n *Network) Now() Time {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.now
+}
+
+// Landed sets a function that is called after memory of an endpoint on a host
+// was changed, between two events. It must not call the network.
+func (n *Network) Landed(f func(host int)) { n.landed = f }
+
+// Idle tells whether nothing is under way.
+func (n *Network) Idle() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, e := range n.ends {
+		if !e.closed && (len(e.queue) > 0 || len(e.inbox) > 0 || e.flying > 0) {
+			return false
+		}
+	}
+	return len(n.agenda.list) == 0
+}
+
+// Waiting is how many bytes of messages are at targets that have no receive
+// buffer for them, and the most that there were.
+func (n *Network) Waiting() (now, most int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.held, n.heldMost
+}
+
+// Carried is how many bytes NIC number i of a host has sent and taken, headers
+// included.
+func (n *Network) Carried(host, i int) (out, in uint64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.host(host).nics[i]
+	return c.Out, c.In
+}
+
+func (n *Network) host(i int) *host {
+	for len(n.hosts) <= i {
+		h := &host{}
+		for k := range n.model.NICs {
+			h.nics = append(h.nics, &nic{rail: k % n.model.Rails})
+		}
+		n.hosts = append(n.hosts, h)
+	}
+	return n.hosts[i]
+}
+
+// address is where an endpoint is: what it tells its peers.
+type address struct {
+	host, nic, port uint32
+}
+
+const addressSize = 16
+
+var magic = [4]byte{'s', 'i', 'm', 1}
+
+func (a address) bytes() []byte {
+	b := append([]byte(nil), magic[:]...)
+	b = binary.LittleEndian.AppendUint32(b, a.host)
+	b = binary.LittleEndian.AppendUint32(b, a.nic)
+	return binary.LittleEndian.AppendUint32(b, a.port)
+}
+
+// number is the same for dice.
+func (a address) number() uint64 {
+	return uint64(a.host)<<32 | uint64(a.nic)<<16 | uint64(a.port)
+}
+
+func parseAddress(b []byte) (address, error) {
+	if len(b) != addressSize || [4]byte(b[:4]) != magic {
+		return address{}, shmerr.Causef(shmerr.ErrArgument, "%d bytes are no address of this network", len(b))
+	}
+	return address{binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])}, nil
+}
+
+// at is who lives at an address; nil: nobody.
+func (n *Network) at(a address) *end {
+	if int(a.host) >= len(n.hosts) {
+		return nil
+	}
+	h := n.hosts[a.host]
+	if int(a.port) >= len(h.ports) || h.ports[a.port] == nil || h.ports[a.port].addr != a {
+		return nil
+	}
+	return h.ports[a.port]
+}
+
+// Open opens an endpoint on a host, at its first free port: so one that opens
+// when another has died gets its address. Config.NICs may name one NIC, nic0 and
+// so on.
+func (n *Network) Open(hostNumber int, cfg fabric.Config) (fabric.Provider, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if cfg.Tokens <= 0 || hostNumber < 0 {
+		return nil, &shmerr.Error{Op: "open", Object: "fabric", Cause: shmerr.Causef(shmerr.ErrArgument, "%d tokens on host %d", cfg.Tokens, hostNumber)}
+	}
+	if cfg.Provider != "" && !strings.EqualFold(cfg.Provider, n.provider()) {
+		return nil, &shmerr.Error{Op: "choose", Object: fmt.Sprintf("provider %q", cfg.Provider), Cause: shmerr.Causef(shmerr.ErrNoProvider, "this network has %s only", n.provider())}
+	}
+	h, chosen := n.host(hostNumber), 0
+	if cfg.NICs != "" {
+		chosen = slices.IndexFunc(h.nics, func(*nic) bool { chosen++; return nicName(chosen-1) == cfg.NICs })
+		if chosen < 0 {
+			return nil, &shmerr.Error{Op: "choose", Object: "NIC", Cause: shmerr.Causef(shmerr.ErrSetting, "%q is none of the %d NICs of host %d", cfg.NICs, len(h.nics), hostNumber)}
+		}
+	}
+	port := slices.Index(h.ports, nil)
+	if port < 0 {
+		port = len(h.ports)
+		h.ports = append(h.ports, nil)
+	}
+	e := &end{
+		net: n, id: len(n.ends), nic: h.nics[chosen], addr: address{uint32(hostNumber), uint32(chosen), uint32(port)},
+		tokens: cfg.Tokens, capacity: max(cfg.Queue, cfg.Tokens), most: cfg.MaxRecv,
+		busy: make([]bool, cfg.Tokens), wake: make(chan struct{}, 1), reasons: map[fabric.Token]string{},
+	}
+	e.caps = n.caps(&cfg, chosen)
+	h.ports[port] = e
+	n.ends = append(n.ends, e)
+	n.note(didOpen, e, nil, e.addr.number(), uint64(cfg.Tokens))
+	return e, nil
+}
+
+func nicName(i int) string { return fmt.Sprintf("nic%d", i) }
+
+func (n *Network) provider() string { return "sim;" + n.model.Name }
+
+// caps are what an endpoint promises, by what it was asked for.
+func (n *Network) caps(cfg *fabric.Config, nic int) fabric.Caps {
+	c := n.model.Caps
+	c.Provider, c.Domain, c.Fabric = n.provider(), nicName(nic), fmt.Sprintf("rail%d", nic%n.model.Rails)
+	c.SendQueue, c.Speed, c.WaitFD = n.model.Depth, n.model.Bandwidth, true
+	if !cfg.Data {
+		c.Data, c.Source, c.DataTakesRecv = 0, false, false
+	}
+	if !cfg.Fence {
+		c.Fence = false
+	}
+	if !cfg.Atomics {
+		c.Atomics, c.AtomicsWithCPU = 0, false
+	}
+	return c
+}
+
+// message is one operation on its way.
+type message struct {
+	gen  uint32 // changes when the operation ends
+	kind fabric.Kind
+	from *end
+	to   *end
+	pair *pair
+
+	number                uint64 // of the call that posted it
+	token                 fabric.Token
+	inject, notify, fence bool
+	data                  uint32
+	local                 unsafe.Pointer
+	n                     int
+	remote, key           uint64
+	op                    fabric.Op // of an atomic operation
+	width                 int
+	operand, compare      uint64
+	old                   uint64
+
+	payload []byte   // what was injected
+	heard   []byte   // of a message what has arrived
+	slot    int      // in from.live
+	early   bool     // EarlyData has struck
+	answer  bool     // packets go back to the sender
+	sent    int      // packets that have left, of this way
+	landed  []uint64 // packets that have come, by bit
+	total   int      // packets of this way
+	missing int      // packets that have not come
+	index   uint64   // among the pair's messages or writes
+	after   struct{ writes, sends uint64 }
+	told    bool // the sender's completion is planned
+	there   bool // all has landed
+	errno   int32
+	reason  string
+}
+
+// packet is a part of a message.
+type packet struct {
+	m      *message
+	gen    uint32
+	number int
+	n      int
+	data   []byte
+	answer bool
+	fate   Fate
+	again  bool // it came before
+}
+
+func (n *Network) newMessage() *message {
+	last := len(n.messages) - 1
+	if last < 0 {
+		return &message{gen: 1}
+	}
+	m := n.messages[last]
+	n.messages = n.messages[:last]
+	*m = message{gen: m.gen, payload: m.payload[:0], heard: m.heard[:0], landed: m.landed[:0]}
+	return m
+}
+
+func (n *Network) newPacket() *packet {
+	last := len(n.packets) - 1
+	if last < 0 {
+		return &packet{}
+	}
+	p := n.packets[last]
+	n.packets = n.packets[:last]
+	*p = packet{data: p.data[:0]}
+	return p
+}
+
+func (n *Network) drop(p *packet) {
+	if p != nil {
+		p.m = nil
+		n.packets = append(n.packets, p)
+	}
+}
+
+// packetsOf is how many packets carry n bytes.
+func (n *Network) packetsOf(bytes int) int { return max(1, (bytes+n.model.MTU-1)/n.model.MTU) }

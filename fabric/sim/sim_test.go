@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"libshmem/fabric"
+	"libshmem/fabric/fabrictest"
+)
+
+// opener opens endpoints of a network of their own for each test of the suite,
+// each on a host of its own.
+func opener(m Model, seed uint64) func(*testing.T) fabrictest.Open {
+	return func(t *testing.T) fabrictest.Open {
+		n := New(m, seed)
+		hosts := 0
+		return func(c fabric.Config) (fabric.Provider, error) {
+			hosts++
+			return n.Open(hosts-1, c)
+		}
+	}
+}
+
+func suiteModels() []Model {
+	models := Models()
+	for _, m := range []Model{TCP(), Verbs(), EFA()} {
+		models = append(models, Rough(m))
+	}
+	return models
+}
+
+func TestSuite(t *testing.T) {
+	for i, m := range suiteModels() {
+		t.Run(m.Name, func(t *testing.T) {
+			fabrictest.RunEach(t, opener(m, uint64(i+1)), fabrictest.Limits{Patience: 5 * time.Second})
+		})
+	}
+}
+
+// caught are the defects, the model that has them, and the parts of the suite
+// one of which must notice.
+var caught = []struct {
+	defect Defect
+	model  Model
+	parts  string
+}{
+	{WritesOvertake, Rough(Verbs()), "WriteThenFlag"},
+	{MessagesPass, Rough(TCP()), "MessageOrder"},
+	{MessagesLead, Rough(TCP()), "WriteThenMessage"},
+	{EarlyDelivery, EFA(), "Delivery"},
+	{EarlySource, TCP(), "Flood"},
+	{EarlyData, EFA(), "Notified"},
+	{Repeats, Worst(), "Flood"},
+	{Forgets, TCP(), "Flood"},
+	{Twice, Worst(), "AtomicSums"},
+	{Unfenced, Worst(), "Fences"},
+	{Torn, Worst(), "AtomicSums"},
+	{AnyKey, EFA(), "BadKey"},
+	{LosesWake, TCP(), "Arrivals"},
+	{Spills, EFA(), "OneSided"},
+	{Silent, EFA(), "Overrun"},
+	{Undead, EFA(), "Closed"},
+}
+
+const defectVariable = "SIM_TEST_DEFECT"
+
+// A network that breaks a promise does not pass the suite. Each runs in a
+// process of its own, because a test that fails fails its program.
+func TestSuiteNotices(t *testing.T) {
+	if name := os.Getenv(defectVariable); name != "" {
+		for _, c := range caught {
+			if c.defect.String() == name {
+				m := c.model
+				m.Broken = c.defect
+				fabrictest.RunEach(t, opener(m, 1), fabrictest.Limits{Patience: time.Second})
+			}
+		}
+		return
+	}
+	noticed := map[Defect]bool{Haunts: true} // by TestSuccessor
+	for _, c := range caught {
+		noticed[c.defect] = true
+		t.Run(c.defect.String(), func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command(os.Args[0], "-test.run=^TestSuiteNotices$/^"+c.parts+"$", "-test.timeout=60s")
+			cmd.Env = append(os.Environ(), defectVariable+"="+c.defect.String())
+			start := time.Now()
+			out, err := cmd.CombinedOutput()
+			if _, failed := err.(*exec.ExitError); !failed || !strings.Contains(string(out), "--- FAIL: TestSuiteNotices/"+c.parts) {
+				t.Errorf("%s with %s passes %s: %v\n%s", c.model.Name, c.defect, c.parts, err, out)
+			}
+			t.Logf("noticed in %v", time.Since(start).Round(time.Millisecond))
+		})
+	}
+	for d := NoDefect + 1; d < defects; d++ {
+		if !noticed[d] {
+			t.Errorf("nothing is known to notice %s", d)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+)
+
+// record is one thing that happened. It has no addresses of memory, which differ
+// between runs.
+type record struct {
+	at       Time
+	what     what
+	from, to int // numbers of endpoints, in the order of opening; -1: none
+	a, b     uint64
+}
+
+type what uint8
+
+const (
+	didOpen what = iota
+	didPost
+	didRefuse
+	didRecv
+	didLeave
+	didArrive
+	didHold
+	didLand
+	didDeliver
+	didComplete
+	didFail
+	didClose
+	didNIC
+	didAtomic
+)
+
+var whatText = [...]string{
+	"opens", "posts", "is refused, call", "posts receive", "sends packet of", "gets packet of", "holds packet of", "sees bytes of",
+	"has all of", "completes token", "fails", "is gone", "NIC changes, up:", "does atomic operation",
+}
+
+// kept is how many records are kept as text.
+const kept = 4096
+
+// trace is a hash of all that happened, and the end of the list.
+type trace struct {
+	hash  uint64
+	count uint64
+	last  []record
+}
+
+func (t *trace) add(r record) {
+	h := t.hash
+	h = mix(h ^ uint64(r.at))
+	h = mix(h ^ uint64(r.what)<<56 ^ uint64(uint32(r.from))<<28 ^ uint64(uint32(r.to)))
+	t.hash = mix(h^r.a) ^ mix(r.b+0x9e37_79b9_7f4a_7c15)
+	t.count++
+	if len(t.last) < kept {
+		t.last = append(t.last, r)
+	} else {
+		t.last[(t.count-1)%kept] = r
+	}
+}
+
+// Trace is a number for all that has happened so far: two runs with the same
+// number went the same way.
+func (n *Network) Trace() uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.trace.hash
+}
+
+// Tail lists what happened last, for the report of a failure.
+func (n *Network) Tail(most int) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t := &n.trace
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s: %d events, trace %#016x; the last of them:\n", n.model.Name, t.count, t.hash)
+	many := min(uint64(most), uint64(len(t.last)))
+	for i := t.count - many; i < t.count; i++ {
+		r := t.last[i%kept]
+		fmt.Fprintf(&out, "%10d ns  end %d %s %d", r.at, r.from, whatText[r.what], r.a)
+		if r.to >= 0 {
+			fmt.Fprintf(&out, ", end %d", r.to)
+		}
+		fmt.Fprintf(&out, " (%d)\n", r.b)
+	}
+	return out.String()
+}
+
+func (n *Network) note(w what, from, to *end, a, b uint64) {
+	r := record{at: n.now, what: w, from: -1, to: -1, a: a, b: b}
+	if from != nil {
+		r.from = from.id
+	}
+	if to != nil {
+		r.to = to.id
+	}
+	n.trace.add(r)
+}
