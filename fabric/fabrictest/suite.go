@@ -33,10 +33,10 @@ type Limits struct {
 }
 
 const (
-	tokens   = 576
-	receipt  = 64 // receive buffers
-	biggest  = 8 << 20
-	message  = 4096 // bytes of a receive buffer
+	tokens  = 576
+	receipt = 64 // receive buffers
+	biggest = 8 << 20
+	message = 4096 // bytes of a receive buffer
 )
 
 // patience is how long a test waits for what must come.
