@@ -29,13 +29,12 @@ const (
 // kinds says what a job is about.
 type kinds struct{ device, mapped bool }
 
-// job is two PEs.
+// job is two PEs, which may have one GPU or two.
 type job struct {
-	dev    *cuda.Device
-	k      kinds
-	pes    []*pe
-	module *cuda.Module
-	undo   []func() error
+	devs [2]*cuda.Device
+	k    kinds
+	pes  []*pe
+	undo []func() error
 }
 
 // pe is one of them; its engine is served by a thread of its own, which also
@@ -43,6 +42,9 @@ type job struct {
 type pe struct {
 	*proxy.Engine
 	j      *job
+	dev    *cuda.Device
+	module *cuda.Module
+	chunk  gpu.Chunk // of the heap, where heaps are mapped
 	number fabric.PE
 	heap   *block
 	host   *block // a buffer of main memory
@@ -172,17 +174,13 @@ func pattern(n uint64) []byte {
 	return d
 }
 
-func open(dev *cuda.Device, k kinds) (_ *job, err error) {
-	j := &job{dev: dev, k: k}
+func open(devs [2]*cuda.Device, k kinds) (_ *job, err error) {
+	j := &job{devs: devs, k: k}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, j.close())
 		}
 	}()
-	if j.module, err = dev.LoadModule(code); err != nil {
-		return nil, err
-	}
-	j.undo = append(j.undo, j.module.Close)
 	ends := make([]proxy.Endpoint, 2)
 	for i := range ends {
 		p, err := j.open(fabric.PE(i))
@@ -196,7 +194,11 @@ func open(dev *cuda.Device, k kinds) (_ *job, err error) {
 			return nil, err
 		}
 		if k.mapped {
-			p.Map(fabric.PE(1-i), j.pes[1-i].heap.base)
+			at, err := p.mapped(j.pes[1-i].chunk)
+			if err != nil {
+				return nil, err
+			}
+			p.Map(fabric.PE(1-i), at)
 		}
 	}
 	for _, p := range j.pes {
@@ -210,48 +212,85 @@ func open(dev *cuda.Device, k kinds) (_ *job, err error) {
 	return j, nil
 }
 
-// memory allocates a block.
-func (j *job) memory(device bool) (*block, error) {
-	if !device {
-		p, _, err := j.dev.HostAlloc(heapSize)
-		if err == nil {
-			j.undo = append(j.undo, func() error { return j.dev.HostFree(p) })
-		}
-		return &block{kind: "main memory", dev: j.dev, base: p}, err
-	}
-	a, err := j.dev.Alloc(heapSize)
+// later has something undone when the job is closed, unless there is an error.
+func (j *job) later(err error, f func() error) {
 	if err == nil {
-		j.undo = append(j.undo, func() error { return j.dev.Free(a) })
+		j.undo = append(j.undo, f)
 	}
-	return &block{kind: "GPU memory", dev: j.dev, base: *(*unsafe.Pointer)(unsafe.Pointer(&a)), gpu: true}, err
 }
 
-func (j *job) open(number fabric.PE) (*pe, error) {
-	p := &pe{j: j, number: number, ended: make(chan struct{})}
-	var err error
-	area, _, err := j.dev.HostAlloc(internal + heapSize)
+// memory allocates a block.
+func (p *pe) memory(device bool) (*block, error) {
+	if !device {
+		host, _, err := p.dev.HostAlloc(heapSize)
+		p.j.later(err, func() error { return p.dev.HostFree(host) })
+		return &block{kind: "main memory", dev: p.dev, base: host}, err
+	}
+	a, err := p.dev.Alloc(heapSize)
+	p.j.later(err, func() error { return p.dev.Free(a) })
+	return &block{kind: "GPU memory", dev: p.dev, base: pointer(a), gpu: true}, err
+}
+
+func pointer(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
+
+// sharedHeap allocates the heap as the library does it: memory and addresses apart,
+// so that the other PE's GPU can have it at an address of its own.
+func (p *pe) sharedHeap() (_ *block, err error) {
+	p.chunk, err = p.dev.CreateChunk(heapSize)
+	p.j.later(err, func() error { return p.dev.ReleaseChunk(p.chunk) })
 	if err != nil {
 		return nil, err
 	}
-	j.undo = append(j.undo, func() error { return j.dev.HostFree(area) })
+	at, err := p.mapped(p.chunk)
+	return &block{kind: "GPU memory", dev: p.dev, base: at, gpu: true}, err
+}
+
+// mapped is where the PE's GPU reaches a heap.
+func (p *pe) mapped(c gpu.Chunk) (unsafe.Pointer, error) {
+	a, err := p.dev.Reserve(heapSize, 2<<20)
+	p.j.later(err, func() error { return p.dev.Unreserve(a, heapSize) })
+	if err == nil {
+		err = p.dev.MapChunk(a, heapSize, c)
+		p.j.later(err, func() error { return p.dev.UnmapChunk(a, heapSize) })
+	}
+	return pointer(a), err
+}
+
+func (j *job) open(number fabric.PE) (*pe, error) {
+	p := &pe{j: j, dev: j.devs[number], number: number, ended: make(chan struct{})}
+	var err error
+	if p.module, err = p.dev.LoadModule(code); err != nil {
+		return nil, err
+	}
+	j.undo = append(j.undo, p.module.Close)
+	area, _, err := p.dev.HostAlloc(internal + heapSize)
+	if err != nil {
+		return nil, err
+	}
+	j.undo = append(j.undo, func() error { return p.dev.HostFree(area) })
 	segment := proxy.Segment{Base: area, Internal: internal, Size: internal + heapSize}
-	p.heap = &block{kind: "main memory", dev: j.dev, base: unsafe.Add(area, internal)}
+	p.heap = &block{kind: "main memory", dev: p.dev, base: unsafe.Add(area, internal)}
 	if j.k.device {
-		if p.heap, err = j.memory(true); err != nil {
+		if j.k.mapped {
+			p.heap, err = p.sharedHeap()
+		} else {
+			p.heap, err = p.memory(true)
+		}
+		if err != nil {
 			return nil, err
 		}
 		segment.Heap = p.heap.base
 	}
-	if p.host, err = j.memory(false); err != nil {
+	if p.host, err = p.memory(false); err != nil {
 		return nil, err
 	}
-	if p.local, err = j.memory(true); err != nil {
+	if p.local, err = p.memory(true); err != nil {
 		return nil, err
 	}
-	if p.stream, err = j.dev.NewStream(); err != nil {
+	if p.stream, err = p.dev.NewStream(); err != nil {
 		return nil, err
 	}
-	j.undo = append(j.undo, func() error { return j.dev.CloseStream(p.stream) })
+	j.undo = append(j.undo, func() error { return p.dev.CloseStream(p.stream) })
 	// What is tcp from libfabric 1.18 on is net before, and its tcp slower.
 	prov, err := ofi.Open(fabric.Config{Provider: "net", Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv})
 	if err != nil {
@@ -268,7 +307,7 @@ func (j *job) open(number fabric.PE) (*pe, error) {
 		return nil, err
 	}
 	j.undo = append(j.undo, p.Close)
-	m, err := staging.New(j.dev, nil)
+	m, err := staging.New(p.dev, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -385,19 +424,19 @@ func (p *pe) relay(last uint64) error {
 		p.seen = (*uint64)(p.heap.base)
 		return nil
 	}
-	word, a, err := p.j.dev.HostAlloc(8)
+	word, a, err := p.dev.HostAlloc(8)
 	if err != nil {
 		return err
 	}
-	p.j.undo = append(p.j.undo, func() error { return p.j.dev.HostFree(word) })
+	p.j.undo = append(p.j.undo, func() error { return p.dev.HostFree(word) })
 	p.seen = (*uint64)(word)
 	atomic.StoreUint64(p.seen, 0)
-	kernel, err := p.j.module.Function("relay")
+	kernel, err := p.module.Function("relay")
 	if err != nil {
 		return err
 	}
 	one := cuda.Grid{Blocks: [3]uint32{1, 1, 1}, Threads: [3]uint32{1, 1, 1}}
-	return p.j.dev.Launch(kernel, one, p.stream, encode(uint64(p.heap.address(0))), encode(uint64(a)), encode(last))
+	return p.dev.Launch(kernel, one, p.stream, encode(uint64(p.heap.address(0))), encode(uint64(a)), encode(last))
 }
 
 // spin fills the GPU with threads that wait until the word at signal is want. It
@@ -405,22 +444,26 @@ func (p *pe) relay(last uint64) error {
 // whether one of words at data was not seed plus its index.
 func (j *job) spin(signal gpu.Address, want uint64, data gpu.Address, words, seed uint64) (wait func(time.Duration) error, err error) {
 	p := j.pes[1]
-	counts, a, err := j.dev.HostAlloc(8)
+	counts, a, err := p.dev.HostAlloc(8)
 	if err != nil {
 		return nil, err
 	}
-	j.undo = append(j.undo, func() error { return j.dev.HostFree(counts) })
+	j.undo = append(j.undo, func() error { return p.dev.HostFree(counts) })
 	started, wrong := (*uint32)(counts), (*uint32)(unsafe.Add(counts, 4))
 	atomic.StoreUint32(started, 0)
 	atomic.StoreUint32(wrong, 0)
-	kernel, err := j.module.Function("spin")
+	kernel, err := p.module.Function("spin")
 	if err != nil {
 		return nil, err
 	}
-	// Two blocks of 1024 threads are all that a multiprocessor has room for.
-	blocks := uint32(2 * j.dev.Facts().SMs)
+	// Two blocks of 1024 threads are all that a multiprocessor has room for. Within
+	// one GPU the driver copies by a kernel of its own: that gets the other half.
+	blocks := uint32(2 * p.dev.Facts().SMs)
+	if j.k.mapped && j.devs[0] == j.devs[1] {
+		blocks /= 2
+	}
 	grid := cuda.Grid{Blocks: [3]uint32{blocks, 1, 1}, Threads: [3]uint32{1024, 1, 1}}
-	err = j.dev.Launch(kernel, grid, p.stream, encode(uint64(a)), encode(uint64(signal)), encode(want),
+	err = p.dev.Launch(kernel, grid, p.stream, encode(uint64(a)), encode(uint64(signal)), encode(want),
 		encode(uint64(data)), encode(words), encode(seed), encode(uint64(a)+4))
 	if err != nil {
 		return nil, err
@@ -432,7 +475,7 @@ func (j *job) spin(signal gpu.Address, want uint64, data gpu.Address, words, see
 	}
 	return func(d time.Duration) error {
 		for until := time.Now().Add(d); ; {
-			done, err := j.dev.StreamDone(p.stream)
+			done, err := p.dev.StreamDone(p.stream)
 			switch n := atomic.LoadUint32(wrong); {
 			case err != nil:
 				return err

@@ -23,6 +23,31 @@ import (
 
 func main() { os.Exit(run()) }
 
+// choose takes two GPUs that reach each other, or one for both PEs.
+func choose(driver *cuda.Driver) (devs [2]*cuda.Device, err error) {
+	if devs[0], err = driver.Device(0); err != nil {
+		return devs, err
+	}
+	devs[1] = devs[0]
+	for n := 1; n < driver.Count; n++ {
+		other, err := driver.Device(n)
+		if err != nil {
+			return devs, err
+		}
+		there, _, err := devs[0].Reaches(other.Facts().UUID)
+		back, _, otherErr := other.Reaches(devs[0].Facts().UUID)
+		if err = errors.Join(err, otherErr); err == nil && there && back {
+			devs[1] = other
+			break
+		}
+		if err = errors.Join(err, other.Close()); err != nil {
+			return devs, err
+		}
+	}
+	fmt.Printf("the PEs of mapped heaps have %s and %s\n", devs[0].Name(), devs[1].Name())
+	return devs, nil
+}
+
 // score counts checks.
 type score struct{ passed, failed int }
 
@@ -42,15 +67,16 @@ func run() int {
 		fmt.Println("staging:", err)
 		return 2
 	}
-	dev, err := driver.Device(0)
+	devs, err := choose(driver)
 	if err != nil {
 		fmt.Println("staging:", err)
 		return 1
 	}
+	first := [2]*cuda.Device{devs[0], devs[0]}
 	var s score
-	host := s.pair("main memory", dev, kinds{})
-	staged := s.pair("GPU memory", dev, kinds{device: true})
-	mapped := s.pair("mapped heaps", dev, kinds{device: true, mapped: true})
+	host := s.pair("main memory", first, kinds{})
+	staged := s.pair("GPU memory", first, kinds{device: true})
+	mapped := s.pair("mapped heaps", devs, kinds{device: true, mapped: true})
 	for i, size := range sizes {
 		if host != nil && staged != nil && mapped != nil {
 			fmt.Printf("put of %8d B: main memory %6.2f GB/s, staged %6.2f GB/s (%.2f of it), mapped %7.2f GB/s\n",
@@ -61,7 +87,11 @@ func run() int {
 		fmt.Printf("put with signal of 8 B, there and back, median: main memory %.1f us, staged %.1f us, mapped %.1f us\n",
 			host.trip, staged.trip, mapped.trip)
 	}
-	s.check("close the GPU", dev.Close())
+	for i, dev := range devs {
+		if i == 0 || dev != devs[0] {
+			s.check("close "+dev.Name(), dev.Close())
+		}
+	}
 	fmt.Printf("%d passed, %d failed\n", s.passed, s.failed)
 	if s.failed > 0 {
 		return 1
@@ -79,8 +109,8 @@ type figures struct {
 }
 
 // pair checks and measures two PEs of one kind. Nil: something failed.
-func (s *score) pair(name string, dev *cuda.Device, k kinds) (f *figures) {
-	j, err := open(dev, k)
+func (s *score) pair(name string, devs [2]*cuda.Device, k kinds) (f *figures) {
+	j, err := open(devs, k)
 	if !s.check("open "+name, err) {
 		return nil
 	}
