@@ -307,7 +307,13 @@ func (j *Job) reserveWork() error {
 	if j.gpu == nil || j.heap != config.HeapDevice {
 		return nil // main memory begins as zeros
 	}
-	return j.Clear(unsafe.Add(j.UserHeap(), at), j.work.size)
+	start := unsafe.Add(j.UserHeap(), at)
+	if err := j.Clear(start, j.work.size); err != nil {
+		return err
+	}
+	// Within a GPU the driver copies by a kernel, which it may load when it needs it
+	// first: not while the program's kernels run.
+	return j.Move(start, unsafe.Add(start, j.work.size/2), 8)
 }
 
 // someApart tells whether PEs of the job need the network: all of them learn the

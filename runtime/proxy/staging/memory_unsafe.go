@@ -103,10 +103,11 @@ func New(dev Device, kernels Kernels) (_ *Memory, err error) {
 	return m, m.warm()
 }
 
-// warm has each stream do one of each.
+// warm has each stream do one of each. The copy within the GPU is by a kernel of
+// the driver's, which may be loaded when it is used first.
 func (m *Memory) warm() error {
 	n := uint64(unsafe.Sizeof(word{}))
-	a, err := m.dev.Alloc(n)
+	a, err := m.dev.Alloc(2 * n)
 	if err != nil {
 		return err
 	}
@@ -115,6 +116,9 @@ func (m *Memory) warm() error {
 		there, back := unsafe.Pointer(&s.words[0]), unsafe.Pointer(&s.words[1])
 		if err == nil {
 			err = m.dev.CopyAsync(s.handle, a, address(there), n)
+		}
+		if err == nil {
+			err = m.dev.CopyAsync(s.handle, a+gpu.Address(n), a, n)
 		}
 		if err == nil {
 			err = m.dev.CopyAsync(s.handle, address(back), a, n)
