@@ -311,8 +311,8 @@ func (j *Job) reserveWork() error {
 	if err := j.Clear(start, j.work.size); err != nil {
 		return err
 	}
-	// Within a GPU the driver copies by a kernel, which it may load when it needs it
-	// first: not while the program's kernels run.
+	// Within a GPU the driver may copy by a kernel, which it loads when it needs it
+	// first: that is to be now, not beside kernels of the program.
 	return j.Move(start, unsafe.Add(start, j.work.size/2), 8)
 }
 

@@ -103,8 +103,8 @@ func New(dev Device, kernels Kernels) (_ *Memory, err error) {
 	return m, m.warm()
 }
 
-// warm has each stream do one of each. The copy within the GPU is by a kernel of
-// the driver's, which may be loaded when it is used first.
+// warm has each stream do one of each. A copy within the GPU may be by a kernel
+// of the driver's, which is loaded when it is used first.
 func (m *Memory) warm() error {
 	n := uint64(unsafe.Sizeof(word{}))
 	a, err := m.dev.Alloc(2 * n)

@@ -456,8 +456,8 @@ func (j *job) spin(signal gpu.Address, want uint64, data gpu.Address, words, see
 	if err != nil {
 		return nil, err
 	}
-	// Two blocks of 1024 threads are all that a multiprocessor has room for. Within
-	// one GPU the driver copies by a kernel of its own: that gets the other half.
+	// Two blocks of 1024 threads are all that a multiprocessor has room for. A copy
+	// within one GPU, which was not done beside these, gets half of it.
 	blocks := uint32(2 * p.dev.Facts().SMs)
 	if j.k.mapped && j.devs[0] == j.devs[1] {
 		blocks /= 2
