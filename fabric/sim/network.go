@@ -48,8 +48,13 @@ type nic struct {
 
 // New makes a network without endpoints.
 func New(m Model, seed uint64) *Network {
-	m.MTU, m.NICs, m.Rails, m.Depth = max(m.MTU, 1), max(m.NICs, 1), max(m.Rails, 1), max(m.Depth, 1)
+	m.normalise()
 	return &Network{model: m, seed: seed}
+}
+
+// normalise makes one of what there must be at least one of.
+func (m *Model) normalise() {
+	m.MTU, m.NICs, m.Rails, m.Depth = max(m.MTU, 1), max(m.NICs, 1), max(m.Rails, 1), max(m.Depth, 1)
 }
 
 // Model is what the network was made of.

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +15,8 @@ import (
 //	efa,nics=4,rails=4,reorder=0.5,delay=20us,drop-peer=3@5ms
 //
 // Shares are from 0 to 1, times as Go writes them, sizes in bytes, speeds in
-// bits a second with k, M or G behind. drop-peer=HOST[@TIME] kills the endpoints
+// bits a second with k, M or G behind. waw, saw, sas, raw, delivery, virtual and
+// local are what the network promises or asks for, 0 or 1. drop-peer=HOST[@TIME] kills the endpoints
 // of a host, lose-nic=HOST/NIC[@TIME] takes a link away, restore-nic gives it
 // back. Words of faults may also stand alone (ParseFaults), for a network that
 // is not played.
@@ -22,7 +24,7 @@ import (
 // knob is a word of the text.
 type knob struct {
 	name string
-	at   func(*Model) any // *float64, *Time, *int or *uint64
+	at   func(*Model) any // *float64, *Time, *int, *uint64 or *bool
 }
 
 var knobs = []knob{
@@ -36,6 +38,14 @@ var knobs = []knob{
 	{"depth", func(m *Model) any { return &m.Depth }},
 	{"post", func(m *Model) any { return &m.Post }},
 	{"detect", func(m *Model) any { return &m.Detect }},
+	{"inject", func(m *Model) any { return &m.Caps.MaxInject }},
+	{"virtual", func(m *Model) any { return &m.Caps.VirtualAddress }},
+	{"local", func(m *Model) any { return &m.Caps.LocalMR }},
+	{"waw", func(m *Model) any { return &m.Caps.WriteAfterWrite }},
+	{"saw", func(m *Model) any { return &m.Caps.SendAfterWrite }},
+	{"sas", func(m *Model) any { return &m.Caps.SendAfterSend }},
+	{"raw", func(m *Model) any { return &m.Caps.ReadAfterWrite }},
+	{"delivery", func(m *Model) any { return &m.Caps.DeliveryComplete }},
 	{"reorder", func(m *Model) any { return &m.Reorder }},
 	{"delay", func(m *Model) any { return &m.Delay }},
 	{"duplicate", func(m *Model) any { return &m.Duplicate }},
@@ -47,7 +57,7 @@ var knobs = []knob{
 }
 
 // firstFault is the first of the knobs that belong to Faults.
-const firstFault = 10
+var firstFault = slices.IndexFunc(knobs, func(k knob) bool { return k.name == "reorder" })
 
 // Parse makes a model, and the faults that are planned, of a text.
 func Parse(text string) (Model, []Fault, error) {
@@ -116,6 +126,11 @@ func parseValue(to any, text string) error {
 			return err
 		}
 		*to = v
+	case *bool:
+		if text != "0" && text != "1" {
+			return fmt.Errorf("%q is neither 0 nor 1", text)
+		}
+		*to = text == "1"
 	case *int:
 		v, err := strconv.Atoi(text)
 		if err != nil || v < 0 || v > math.MaxInt32 {
@@ -181,6 +196,8 @@ func (m Model) String() string {
 	if err != nil {
 		base = Model{}
 	}
+	base.normalise()
+	m.normalise()
 	out := m.Name
 	for _, k := range knobs {
 		if text := format(k.at(&m)); text != format(k.at(&base)) {
@@ -203,6 +220,11 @@ func format(v any) string {
 		return strconv.FormatUint(*v, 10)
 	case *int:
 		return strconv.Itoa(*v)
+	case *bool:
+		if *v {
+			return "1"
+		}
+		return "0"
 	}
 	return ""
 }

@@ -1,0 +1,83 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestText(t *testing.T) {
+	for _, c := range []struct {
+		text, again string // again is "" where it is the text
+		faults      []Fault
+	}{
+		{"efa", "", nil},
+		{"tcp-rough", "", nil},
+		{"efa,bandwidth=100G", "", nil},
+		{"worst,mtu=512,saw=1,delivery=0,reorder=0.25,delay=3µs", "", nil},
+		{"verbs,nics=4,rails=2,cross=1.5us,depth=7", "verbs,rails=2,cross=1.5µs,nics=4,depth=7", nil},
+		{"tcp,reorder=0.2", "tcp", nil},
+		{"tcp,drop-peer=3@5ms,lose-nic=1/2@1us,restore-nic=1/2@2us,drop-peer=0", "tcp", []Fault{
+			{At: 5 * Millisecond, Host: 3, NIC: -1}, {At: Microsecond, Host: 1, NIC: 2}, {At: 2 * Microsecond, Host: 1, NIC: 2, Up: true}, {NIC: -1},
+		}},
+	} {
+		m, faults, err := Parse(c.text)
+		if err != nil || !slices.Equal(faults, c.faults) {
+			t.Errorf("%s: faults %v, error %v", c.text, faults, err)
+			continue
+		}
+		if c.again == "" {
+			c.again = c.text
+		}
+		if got := m.String(); got != c.again {
+			t.Errorf("%s is written as %s, want %s", c.text, got, c.again)
+		}
+		again, _, err := Parse(m.String())
+		if err != nil || again != m {
+			t.Errorf("%s is not the model that %s was", m, c.text)
+		}
+	}
+}
+
+func TestTextRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                    "there is no model",
+		"token-ring":          "there is no model \"token-ring\" of a network (there are tcp,",
+		"efa,reorder":         "has no value",
+		"efa,reorder=2":       "no share",
+		"efa,reorder=NaN":     "no share",
+		"efa,delay=5":         "no time",
+		"efa,delay=-1s":       "no time",
+		"efa,mtu=x":           "no number",
+		"efa,bandwidth=fast":  "no speed",
+		"efa,saw=yes":         "neither 0 nor 1",
+		"efa,colour=red":      "there is no such word",
+		"efa,drop-peer=x":     "host: ",
+		"efa,drop-peer=1@x":   "no time",
+		"efa,lose-nic=1":      "NIC: ",
+		"efa,restore-nic=1/x": "NIC: ",
+	} {
+		if _, _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+	if f, faults, err := ParseFaults("reorder=0.5,delay=20us,drop-peer=3@1ms"); err != nil || len(faults) != 1 || f != (Faults{Reorder: 0.5, Delay: 20 * Microsecond}) {
+		t.Errorf("%+v, %v, %v", f, faults, err)
+	}
+	if _, _, err := ParseFaults("mtu=3"); err == nil {
+		t.Error("the size of packets is no fault")
+	}
+}
+
+func FuzzText(f *testing.F) {
+	f.Add("efa,reorder=0.5,drop-peer=3@5ms")
+	f.Fuzz(func(t *testing.T, text string) {
+		m, _, err := Parse(text)
+		if err != nil {
+			return
+		}
+		if again, _, err := Parse(m.String()); err != nil || again.String() != m.String() {
+			t.Errorf("%q is written as %q, which is read as %q, error %v", text, m, again, err)
+		}
+	})
+}

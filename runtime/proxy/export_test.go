@@ -1,0 +1,29 @@
+package proxy
+
+// What the tests from outside need to know or to prepare.
+
+// MaxPayload is the largest put that travels as a message.
+const MaxPayload = maxPayload
+
+// NearWrap puts the counters of an engine towards a PE just below where they wrap
+// round. The PE does the same.
+func (e *Engine) NearWrap(pe int) {
+	p := &e.peers[pe]
+	p.sent, p.received = 1<<32-30, 1<<32-30
+	p.asked, p.acked, p.askedThen = 1<<32-20, 1<<32-20, 1<<32-20
+	e.Epoch = 1<<32 - 10
+}
+
+// Kept is how many messages the engine keeps until those before them have come,
+// and their bytes.
+func (e *Engine) Kept() (messages, bytes int) {
+	for _, m := range e.early {
+		bytes += len(m)
+	}
+	return len(e.early), bytes
+}
+
+// AtRest tells whether the engine holds nothing of an operation.
+func (e *Engine) AtRest() bool {
+	return len(e.free) == tokens-receives && e.pending == [3]int{} && len(e.parked) == 0 && len(e.early) == 0 && e.NDirty == 0 && !e.stuck()
+}

@@ -1,0 +1,230 @@
+package proxy_test
+
+import (
+	"encoding/binary"
+	"flag"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"libshmem/fabric/sim"
+)
+
+var (
+	simOps   = flag.Int("sim.ops", 200_000, "operations of the random programs on simulated networks, all models together")
+	simSeed  = flag.Uint64("sim.seed", 0, "run this seed only")
+	simModel = flag.String("sim.model", "", "on this network only, for example worst,reorder=0.9")
+)
+
+// perSeed is the length of one program. A seed of three PEs runs in a fraction of
+// a second, so that one that fails can be watched.
+const perSeed = 1500
+
+// runPrograms runs one seed, looks at memory whenever it may have changed, and
+// returns how many operations there were.
+func runPrograms(w *world, fences bool) int {
+	var programs []*program
+	for _, p := range w.pes {
+		g := newProgram(w, p, perSeed)
+		g.fences = fences
+		programs = append(programs, g)
+	}
+	look := func() {
+		for target, dirty := range w.dirty {
+			if !dirty {
+				continue
+			}
+			w.dirty[target] = false
+			for _, g := range programs {
+				if s := g.to[target]; s != nil && len(s.effects) > 0 {
+					s.look(w)
+				}
+			}
+		}
+	}
+	running, ops := len(programs), 0
+	w.until("end of the programs", func() bool {
+		look()
+		for range 2 {
+			g := programs[w.rng.IntN(len(programs))]
+			if g.step == nil && g.left >= 0 {
+				g.next()
+			}
+			if g.step != nil && g.step() {
+				if g.step = nil; g.left < 0 {
+					running--
+				}
+			}
+			look()
+		}
+		return running == 0
+	})
+	var want, got uint64
+	for _, g := range programs {
+		ops += g.done
+		want += g.count
+		for word := range 8 {
+			got += binary.NativeEndian.Uint64(g.heap[8*word:])
+		}
+	}
+	if want != got {
+		w.fail("the counters add up to %d, want %d", got, want)
+	}
+	return ops
+}
+
+// runSeed runs a program of its own for a model and a seed.
+func runSeed(t testing.TB, m sim.Model, seed uint64, fences bool, mem *memories) (ops int, trace uint64) {
+	n := 2 + int(seed%3)
+	w := newWorld(t, m, seed, n, heapSize(n), mem)
+	if seed%2 == 0 {
+		for _, a := range w.pes {
+			for b := range w.pes {
+				a.NearWrap(b)
+			}
+		}
+	}
+	ops = runPrograms(w, fences)
+	w.close(mem)
+	return ops, w.net.Trace()
+}
+
+// simModels are the networks of the random programs: each model as it is, at its
+// worst, and all combinations of the orders that a provider may promise.
+func simModels(t testing.TB) []sim.Model {
+	if *simModel != "" {
+		m, _, err := sim.Parse(*simModel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []sim.Model{m}
+	}
+	models := sim.Models()
+	for _, m := range []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA()} {
+		models = append(models, sim.Rough(m))
+	}
+	return models
+}
+
+// Random programs on every model: no order that OpenSHMEM promises is broken.
+func TestSimOrder(t *testing.T) {
+	models := simModels(t)
+	for _, m := range models {
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			mem := new(memories)
+			start, ops, seeds := time.Now(), 0, 0
+			for seed := uint64(1); ops < *simOps/len(models) && !t.Failed(); seed++ {
+				if *simSeed != 0 {
+					seed = *simSeed
+				}
+				n, _ := runSeed(t, m, seed, true, mem)
+				ops += n
+				if seeds++; *simSeed != 0 {
+					break
+				}
+			}
+			took := time.Since(start)
+			t.Logf("%d operations of %d seeds in %v: %.0f a second, %v a seed", ops, seeds, took.Round(time.Millisecond),
+				float64(ops)/took.Seconds(), (took / time.Duration(max(seeds, 1))).Round(10*time.Microsecond))
+		})
+	}
+}
+
+// All 16 combinations of what a provider may promise, at its worst.
+func TestSimCombinations(t *testing.T) {
+	mem := new(memories)
+	for i := range 16 {
+		m := sim.Worst()
+		c := &m.Caps
+		c.MaxInject = []int{0, 40, 64, 8192}[i%4]
+		c.VirtualAddress, c.LocalMR = i&1 != 0, i&2 != 0
+		c.SendAfterSend, c.SendAfterWrite, c.WriteAfterWrite, c.DeliveryComplete = i&1 != 0, i&2 != 0, i&4 != 0, i&8 != 0
+		for seed := range uint64(2) {
+			runSeed(t, m, uint64(i)*2+seed+1, true, mem)
+		}
+	}
+}
+
+// A seed is one run: again it goes the same way to the bit, and another does not.
+func TestSimReplay(t *testing.T) {
+	mem := new(memories)
+	for _, m := range []sim.Model{sim.EFA(), sim.Worst()} {
+		var first [4]uint64
+		for round := range 3 {
+			for seed := range first {
+				_, trace := runSeed(t, m, uint64(seed+1), true, mem)
+				if round == 0 {
+					first[seed] = trace
+				} else if trace != first[seed] {
+					t.Errorf("%s, seed %d: trace %#x, then %#x", m.Name, seed+1, first[seed], trace)
+				}
+			}
+		}
+		for i, x := range first {
+			for _, y := range first[:i] {
+				if x == y {
+					t.Errorf("%s: two seeds have the trace %#x", m.Name, x)
+				}
+			}
+		}
+	}
+}
+
+// simMistakes are mistakes of a program and broken promises of a network, each
+// of which the random programs must find within a few seeds.
+var simMistakes = []struct {
+	name   string
+	model  sim.Model
+	defect sim.Defect
+	fences bool
+}{
+	{"no fence on worst", sim.Worst(), sim.NoDefect, false},
+	{"no fence on efa", sim.EFA(), sim.NoDefect, false},
+	{"no fence on tcp", sim.Rough(sim.TCP()), sim.NoDefect, false},
+	{"writes overtake", sim.Rough(sim.TCP()), sim.WritesOvertake, true},
+	{"messages lead", sim.Rough(sim.TCP()), sim.MessagesLead, true},
+	{"early delivery", sim.Worst(), sim.EarlyDelivery, true},
+	{"early source", sim.Rough(sim.TCP()), sim.EarlySource, true},
+	{"forgets", sim.Worst(), sim.Forgets, true},
+	{"repeats", sim.Worst(), sim.Repeats, true},
+	{"twice", sim.Worst(), sim.Twice, true},
+	{"spills", sim.EFA(), sim.Spills, true},
+}
+
+const mistakeVariable = "PROXY_SIM_MISTAKE"
+
+// Each mistake is made in a process of its own, which has to fail.
+func TestSimNotices(t *testing.T) {
+	if name := os.Getenv(mistakeVariable); name != "" {
+		for _, c := range simMistakes {
+			if c.name != name {
+				continue
+			}
+			c.model.Broken = c.defect
+			mem := new(memories)
+			for seed := uint64(1); seed <= 10 && !t.Failed(); seed++ {
+				runSeed(t, c.model, seed, c.fences, mem)
+			}
+		}
+		return
+	}
+	for _, c := range simMistakes {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command(os.Args[0], "-test.run=^TestSimNotices$", "-test.timeout=60s")
+			cmd.Env = append(os.Environ(), mistakeVariable+"="+c.name)
+			start := time.Now()
+			out, err := cmd.CombinedOutput()
+			if _, failed := err.(*exec.ExitError); !failed || !strings.Contains(string(out), "again: -sim.model=") {
+				t.Errorf("not noticed: %v\n%s", err, out)
+				return
+			}
+			_, text, _ := strings.Cut(string(out), "_test.go:")
+			first, _, _ := strings.Cut(text, "\n")
+			t.Logf("noticed in %v: %s", time.Since(start).Round(time.Millisecond), first)
+		})
+	}
+}

@@ -1,0 +1,400 @@
+package proxy_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy"
+)
+
+// The programs write bytes that are never 0 where only zeros were, so that whoever
+// looks at memory can tell what has come of each operation: nothing, a part or
+// all. What they write is a piece of one table.
+var table = func() []byte {
+	rng := rand.New(rand.NewPCG(5, 6))
+	b := make([]byte, 1<<16)
+	for i := range b {
+		b[i] = byte(1 + rng.IntN(255))
+	}
+	return b
+}()
+
+var zeros = make([]byte, largest)
+
+const (
+	largest = 3 * proxy.MaxPayload
+	region  = 192 << 10       // of each PE in the heap of each other one
+	shared  = 4096            // in front of them: counters that all PEs change
+	pieces  = 1<<16 - largest // places in the table
+)
+
+// effect is what one operation does to the memory of its target.
+type effect struct {
+	what  string
+	at, n int
+	from  int // of the table
+	epoch uint64
+	after int // put with signal: how many effects before it its bytes are; 0: none
+	seen  bool
+}
+
+func (f *effect) bytes() []byte { return table[f.from : f.from+f.n] }
+
+// stream is all that one PE does to another, in the order of its program.
+type stream struct {
+	writer, target int
+	effects        []effect // the first may be seen; those of before are dropped
+	epoch          uint64
+	start, end     int       // what is used of the region
+	fetches        []*uint64 // what non-blocking fetches of words that were 0 have brought
+}
+
+// look compares memory with what fences, signals and quiet allow: nothing of an
+// epoch is there before all of the epochs before it, and no signal before its
+// bytes.
+func (s *stream) look(w *world) {
+	heap := w.pes[s.target].heap
+	missing := -1
+	for i := range s.effects {
+		f := &s.effects[i]
+		if f.seen {
+			continue
+		}
+		now := heap[f.at : f.at+f.n]
+		all := bytes.Equal(now, f.bytes())
+		some := all && f.n > 0 || !all && !bytes.Equal(now, zeros[:f.n])
+		switch {
+		case some && missing >= 0 && s.effects[missing].epoch < f.epoch:
+			m := &s.effects[missing]
+			w.fail("PE %d sees %s of PE %d (%d bytes at %#x, epoch %d) before %s (%d bytes at %#x, epoch %d)",
+				s.target, f.what, s.writer, f.n, f.at, f.epoch, m.what, m.n, m.at, m.epoch)
+		case some && f.after > 0 && !s.effects[i-f.after].seen:
+			m := &s.effects[i-f.after]
+			if !bytes.Equal(heap[m.at:m.at+m.n], m.bytes()) {
+				w.fail("PE %d sees the signal of PE %d at %#x before its %d bytes at %#x", s.target, s.writer, f.at, m.n, m.at)
+			}
+		}
+		if f.seen = all; !all && missing < 0 {
+			missing = i // epochs ascend
+		}
+	}
+	gone := 0
+	for gone < len(s.effects) && s.effects[gone].seen {
+		gone++
+	}
+	if gone < len(s.effects) && s.effects[gone].after > 0 {
+		gone-- // a signal keeps its bytes
+	}
+	if gone > 32 || gone == len(s.effects) {
+		s.effects = s.effects[:copy(s.effects, s.effects[gone:])]
+	}
+}
+
+func (s *stream) add(rng *rand.Rand, what string, n, align int) *effect {
+	at := (s.end + align - 1) / align * align
+	s.end = at + n
+	s.effects = append(s.effects, effect{what: what, at: at, n: n, from: rng.IntN(pieces), epoch: s.epoch})
+	return &s.effects[len(s.effects)-1]
+}
+
+// program is a random sequence of operations of one PE.
+type program struct {
+	*proc
+	w      *world
+	left   int
+	done   int
+	to     []*stream // by target; nil: itself
+	step   func() bool
+	holds  [][]byte // sources that may not be reused before quiet
+	fences bool     // false: it counts fences and calls none
+	count  uint64   // that it has added to each counter
+	pool   [][]byte
+	stage  []byte // in its own heap: sources that the fabric reaches
+	used   int
+}
+
+// heapSize is what n PEs need.
+func heapSize(n int) int { return shared + n*region + staging }
+
+// staging is the part of a heap that its owner uses for sources.
+const staging = 64 << 10
+
+func newProgram(w *world, p *proc, length int) *program {
+	g := &program{proc: p, w: w, left: length, fences: true, stage: p.heap[len(p.heap)-staging:]}
+	for t := range w.pes {
+		if t == p.me {
+			g.to = append(g.to, nil)
+			continue
+		}
+		start := shared + p.me*region
+		g.to = append(g.to, &stream{writer: p.me, target: t, start: start, end: start})
+	}
+	return g
+}
+
+// source is memory with the bytes of an effect: of the heap or not, aligned or
+// not.
+func (g *program) source(b []byte) []byte {
+	if g.w.rng.IntN(3) == 0 && g.used+len(b) <= len(g.stage) {
+		s := g.stage[g.used : g.used+len(b)]
+		g.used += len(b)
+		copy(s, b)
+		return s
+	}
+	if k := len(g.pool); k > 0 && len(b) <= cap(g.pool[k-1]) {
+		s := g.pool[k-1][:len(b)]
+		g.pool = g.pool[:k-1]
+		copy(s, b)
+		return s
+	}
+	s := make([]byte, len(b), largest)
+	copy(s, b)
+	return s
+}
+
+// spoil overwrites a source that may be reused: who reads it now reads zeros,
+// which no effect has.
+func (g *program) spoil(b []byte) {
+	clear(b)
+	if cap(b) == largest {
+		g.pool = append(g.pool, b[:0])
+	}
+}
+
+func at(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }
+
+// posting is the step of an operation: it posts until there is room, then waits
+// if the operation blocks.
+func (g *program) posting(source []byte, blocking bool, post func(r *proxy.Request) proxy.Status, then func()) func() bool {
+	var r *proxy.Request
+	if blocking {
+		r = new(proxy.Request)
+	}
+	waiting := false
+	finish := func() bool {
+		g.spoil(source)
+		if then != nil {
+			then()
+		}
+		return true
+	}
+	return func() bool {
+		if waiting {
+			if r.Done == 0 {
+				return false
+			}
+			if r.Status != 0 {
+				g.w.fail("PE %d: operation ended with %d: %v", g.me, r.Status, g.Err())
+			}
+			return finish()
+		}
+		switch post(r) {
+		case proxy.Again:
+			return false
+		case proxy.Failed:
+			g.w.fail("PE %d: post: %v", g.me, g.Err())
+			return true
+		case proxy.Done:
+			return finish()
+		}
+		if waiting = true; r != nil {
+			return false
+		}
+		if source != nil {
+			g.holds = append(g.holds, source)
+		}
+		return true
+	}
+}
+
+// room is what one operation may add to a stream.
+const room = 2*largest + 64
+
+// next begins a random operation.
+func (g *program) next() {
+	rng := g.w.rng
+	if g.left--; g.left < 0 {
+		g.step = g.quieting()
+		return
+	}
+	s := g.to[rng.IntN(len(g.to))]
+	for s == nil {
+		s = g.to[rng.IntN(len(g.to))]
+	}
+	if s.end+room > s.start+region || g.used+largest > len(g.stage) {
+		g.step = g.quieting()
+		g.left++
+		return
+	}
+	g.done++
+	target := fabric.PE(s.target)
+	blocking := rng.IntN(4) == 0
+	put := func(what string, n, align int) {
+		f := s.add(rng, what, n, align)
+		source, offset := g.source(f.bytes()), int64(f.at)
+		g.step = g.posting(source, blocking, func(r *proxy.Request) proxy.Status {
+			return g.Put(target, offset, at(source), uint64(n), r)
+		}, nil)
+	}
+	large := min(proxy.MaxPayload+1+rng.IntN(largest-proxy.MaxPayload-1), int(g.PutMax()))
+	switch kind := rng.IntN(100); {
+	case kind < 20:
+		if g.fences {
+			g.Fence()
+		}
+		for _, s := range g.to {
+			if s != nil {
+				s.epoch++
+			}
+		}
+	case kind < 40:
+		n := 1 << rng.IntN(4)
+		put("an element", n, n)
+	case kind < 52:
+		put("a small put", 1+rng.IntN(256), 1)
+	case kind < 56:
+		put("a put", 1+rng.IntN(proxy.MaxPayload), 1)
+	case kind < 62:
+		put("a large put", large, 1)
+	case kind < 70:
+		g.atomic(s, target)
+	case kind < 76:
+		g.fetching(s, target, blocking)
+	case kind < 82:
+		// Counters that all PEs change.
+		word := int64(8 * rng.IntN(8))
+		width := uint8(8)
+		g.step = g.posting(nil, false, func(*proxy.Request) proxy.Status {
+			return g.AMO(target, word, proxy.OpAdd, width, 1, 0, nil, nil)
+		}, func() { g.count++ })
+	case kind < 93:
+		n := rng.IntN(200)
+		switch rng.IntN(6) {
+		case 0:
+			n = large
+		case 1:
+			n = rng.IntN(proxy.MaxPayload + 1)
+		}
+		g.putSignal(s, target, n, blocking)
+	case kind < 97:
+		g.get(s, target)
+	default:
+		g.step = g.quieting()
+	}
+}
+
+func (g *program) atomic(s *stream, target fabric.PE) {
+	f := s.add(g.w.rng, "an atomic operation", 8, 8)
+	op := []proxy.Op{proxy.OpSet, proxy.OpAdd, proxy.OpOr, proxy.OpXor}[g.w.rng.IntN(4)]
+	value, offset := binary.NativeEndian.Uint64(f.bytes()), int64(f.at)
+	g.step = g.posting(nil, false, func(*proxy.Request) proxy.Status {
+		return g.AMO(target, offset, op, 8, value, 0, nil, nil)
+	}, nil)
+}
+
+func (g *program) fetching(s *stream, target fabric.PE, blocking bool) {
+	f := s.add(g.w.rng, "a fetching atomic operation", 8, 8)
+	op := []proxy.Op{proxy.OpFetchAdd, proxy.OpSwap, proxy.OpFetchXor, proxy.OpCompareSwap}[g.w.rng.IntN(4)]
+	value, offset := binary.NativeEndian.Uint64(f.bytes()), int64(f.at)
+	old := new(uint64)
+	*old = ^uint64(0)
+	if !blocking {
+		s.fetches = append(s.fetches, old)
+	}
+	var answer *proxy.Request
+	g.step = g.posting(nil, blocking, func(r *proxy.Request) proxy.Status {
+		answer = r
+		return g.AMO(target, offset, op, 8, value, 0, unsafe.Pointer(old), r)
+	}, func() {
+		if answer != nil && answer.Value != 0 {
+			g.w.fail("PE %d: a fetching atomic operation on a word of PE %d that was 0 answered %#x", g.me, s.target, answer.Value)
+		}
+	})
+}
+
+func (g *program) putSignal(s *stream, target fabric.PE, n int, blocking bool) {
+	data := *s.add(g.w.rng, "the bytes of put_signal", n, 1)
+	signal := s.add(g.w.rng, "the signal of put_signal", 8, 8)
+	signal.after = 1
+	op := proxy.OpSet
+	if g.w.rng.IntN(2) == 0 {
+		op = proxy.OpAdd
+	}
+	source, value, offset := g.source(data.bytes()), binary.NativeEndian.Uint64(signal.bytes()), int64(signal.at)
+	g.step = g.posting(source, blocking, func(r *proxy.Request) proxy.Status {
+		return g.PutSignal(target, int64(data.at), at(source), uint64(n), offset, value, op, r)
+	}, nil)
+}
+
+// get reads what an earlier operation has written, which must be there if it was
+// seen there.
+func (g *program) get(s *stream, target fabric.PE) {
+	n := 1 + g.w.rng.IntN(2000)
+	var known *effect
+	for i := range s.effects {
+		if f := &s.effects[i]; f.seen && f.n > 0 {
+			known = f
+		}
+	}
+	offset := int64(0)
+	var want []byte
+	if known != nil {
+		offset, n, want = int64(known.at), known.n, known.bytes()
+	}
+	to := make([]byte, n)
+	g.step = g.posting(nil, true, func(r *proxy.Request) proxy.Status {
+		return g.Get(target, offset, at(to), uint64(n), r)
+	}, func() {
+		if want != nil && !bytes.Equal(to, want) {
+			g.w.fail("PE %d gets other bytes from PE %d at %#x than were seen there", g.me, s.target, offset)
+		}
+	})
+}
+
+// quieting is a quiet, after which everything must be there. Then a region that
+// is full begins anew.
+func (g *program) quieting() func() bool {
+	ticket := proxy.Ticket(0)
+	return func() bool {
+		if ticket == 0 {
+			ticket = g.QuietBegin()
+		}
+		switch g.QuietDone(ticket) {
+		case proxy.Pending:
+			return false
+		case proxy.Failed:
+			g.w.fail("PE %d: quiet: %v", g.me, g.Err())
+			return true
+		}
+		for _, b := range g.holds {
+			g.spoil(b)
+		}
+		g.holds, g.used = g.holds[:0], 0
+		for _, s := range g.to {
+			if s == nil {
+				continue
+			}
+			s.look(g.w)
+			for i := range s.effects {
+				if f := &s.effects[i]; !f.seen && f.n > 0 {
+					g.w.fail("PE %d: after quiet PE %d does not see %s (%d bytes at %#x)", g.me, s.target, f.what, f.n, f.at)
+				}
+			}
+			for _, f := range s.fetches {
+				if *f != 0 {
+					g.w.fail("PE %d: after quiet an atomic operation on a word of PE %d that was 0 has fetched %#x", g.me, s.target, *f)
+				}
+			}
+			s.fetches = s.fetches[:0]
+			if s.end+room > s.start+region {
+				clear(g.w.pes[s.target].heap[s.start:s.end])
+				s.end, s.effects = s.start, s.effects[:0]
+			}
+			s.epoch++
+		}
+		return true
+	}
+}

@@ -1,0 +1,159 @@
+package proxy_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/fabric/sim"
+	"libshmem/runtime/proxy"
+)
+
+// internal is the internal area of each PE, which these programs do not use.
+const internal = 4096
+
+// world is PEs with an engine each on a simulated network, all driven by one
+// goroutine: what it does follows from its seed.
+type world struct {
+	t     testing.TB
+	net   *sim.Network
+	seed  uint64
+	rng   *rand.Rand
+	pes   []*proc
+	dirty []bool // memory of the PE may have changed since it was looked at
+	ended bool   // badly
+}
+
+// proc is one PE.
+type proc struct {
+	*proxy.Engine
+	me     int
+	memory []byte // the internal area, then the heap
+	heap   []byte
+	words  [6]uint32
+}
+
+// memories are used again by the next world: mapping and clearing them would
+// take longer than a short program.
+type memories struct {
+	free [][]byte
+}
+
+func (m *memories) take(n int) []byte {
+	for i, b := range m.free {
+		if len(b) == n {
+			m.free = append(m.free[:i], m.free[i+1:]...)
+			return b
+		}
+	}
+	return make([]byte, n)
+}
+
+func (m *memories) give(b []byte) {
+	clear(b)
+	m.free = append(m.free, b)
+}
+
+// newWorld opens n PEs with heaps of so many bytes.
+func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, mem *memories) *world {
+	t.Helper()
+	w := &world{
+		t: t, net: sim.New(model, seed), seed: seed, rng: rand.New(rand.NewPCG(seed, 3)), dirty: make([]bool, n),
+	}
+	w.net.Landed(func(host int) { w.dirty[host] = true })
+	ends := make([]proxy.Endpoint, n)
+	for i := range n {
+		prov, err := w.net.Open(i, fabric.Config{Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &proc{me: i, memory: mem.take(internal + heap)}
+		p.heap = p.memory[internal:]
+		segment := proxy.Segment{Base: unsafe.Pointer(&p.memory[0]), Internal: internal, Size: uint64(len(p.memory))}
+		p.Engine, err = proxy.New(prov, i, n, segment,
+			proxy.Wakers{Lock: &p.words[0], Pollers: &p.words[1], Napping: &p.words[2], Sleepers: &p.words[3], Wakes: &p.words[4]},
+			func(err error) { w.fail("PE %d: fatal: %v", i, err) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.pes = append(w.pes, p)
+		ends[i] = p.Endpoint()
+	}
+	for _, p := range w.pes {
+		if err := p.Connect(ends); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+// fail reports a violation once, with what leads to it again.
+func (w *world) fail(format string, args ...any) {
+	w.t.Helper()
+	if w.ended {
+		return
+	}
+	w.ended = true
+	w.t.Errorf("%s\nagain: -sim.model=%s -sim.seed=%d\n%s", fmt.Sprintf(format, args...), w.net.Model(), w.seed, w.net.Tail(60))
+}
+
+// poll lets one PE make progress.
+func (w *world) poll(p *proc) {
+	n, err := p.Poll()
+	if err != nil {
+		w.fail("PE %d: poll: %v", p.me, err)
+	}
+	if n > 0 {
+		w.dirty[p.me] = true // messages are applied by the engine, not by the network
+	}
+}
+
+// until polls all PEs in random turns until ok holds.
+func (w *world) until(what string, ok func() bool) {
+	for range 2_000_000 {
+		if w.ended || ok() {
+			return
+		}
+		w.poll(w.pes[w.rng.IntN(len(w.pes))])
+	}
+	w.fail("%s: not so after many polls", what)
+}
+
+// quiet waits for all that a PE has posted.
+func (w *world) quiet(p *proc) {
+	ticket := p.QuietBegin()
+	w.until("quiet", func() bool {
+		switch p.QuietDone(ticket) {
+		case proxy.Done:
+			return true
+		case proxy.Failed:
+			w.fail("PE %d: quiet: %v", p.me, p.Err())
+		}
+		return false
+	})
+}
+
+// close ends the engines and looks for what should not be left.
+func (w *world) close(mem *memories) {
+	if !w.ended {
+		for _, p := range w.pes {
+			w.quiet(p)
+		}
+		w.until("rest", func() bool {
+			for _, p := range w.pes {
+				if !p.AtRest() {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	for _, p := range w.pes {
+		if err := p.Close(); err != nil {
+			w.fail("PE %d: close: %v", p.me, err)
+		}
+		mem.give(p.memory)
+	}
+}
