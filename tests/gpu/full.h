@@ -6,6 +6,7 @@
 #ifndef TESTS_GPU_FULL_H
 #define TESTS_GPU_FULL_H
 
+#include <chrono>
 #include <cuda_runtime.h>
 
 struct full_flags {
@@ -38,10 +39,19 @@ static inline cudaError_t full_open(struct full *f, int device)
     cudaError_t e = cudaGetDeviceProperties(&p, device);
     if (e != cudaSuccess)
         return e;
-    f->blocks = 2 * p.multiProcessorCount;
+    int fit = 0;
     f->threads = p.maxThreadsPerMultiProcessor / 2;
     f->shared = (int)(p.sharedMemPerMultiprocessor / 2 - p.reservedSharedMemPerBlock);
     e = cudaFuncSetAttribute(occupy, cudaFuncAttributeMaxDynamicSharedMemorySize, f->shared);
+    if (e == cudaSuccess)
+        e = cudaFuncSetAttribute(occupy, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                 cudaSharedmemCarveoutMaxShared);
+    if (e == cudaSuccess)
+        e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, occupy, f->threads,
+                                                          (size_t)f->shared);
+    if (e == cudaSuccess && fit != 2)
+        e = cudaErrorLaunchOutOfResources;
+    f->blocks = 2 * p.multiProcessorCount;
     if (e == cudaSuccess)
         e = cudaStreamCreateWithFlags(&f->stream, cudaStreamNonBlocking);
     if (e == cudaSuccess)
@@ -55,9 +65,12 @@ static inline cudaError_t full_begin(struct full *f)
     f->flags->running = f->flags->stop = 0;
     occupy<<<f->blocks, f->threads, f->shared, f->stream>>>(f->on_gpu);
     cudaError_t e = cudaGetLastError();
+    auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (e == cudaSuccess && f->flags->running < (unsigned)f->blocks)
-        if (cudaStreamQuery(f->stream) != cudaErrorNotReady)
-            e = cudaErrorLaunchFailure;
+        if (std::chrono::steady_clock::now() > end)
+            e = cudaErrorLaunchTimeout;
+    if (e != cudaSuccess)
+        f->flags->stop = 1;
     return e;
 }
 
