@@ -1,0 +1,193 @@
+package sim
+
+import (
+	"testing"
+
+	"libshmem/fabric"
+)
+
+// stream writes count times n bytes by each pair of sites, as much at a time as
+// there is room for, and returns how long that takes and how often each target
+// was told.
+func stream(t *testing.T, n *Network, pairs [][2]*site, bytes, count int) Time {
+	t.Helper()
+	start := n.Now()
+	ended := 0
+	var all []*site
+	sent := make([]int, len(pairs))
+	free := make([][]fabric.Token, len(pairs))
+	for i, p := range pairs {
+		all = append(all, p[0], p[1])
+		for tok := range fabric.Token(16) {
+			free[i] = append(free[i], tok)
+		}
+	}
+	if !run(func() bool {
+		for i, p := range pairs {
+			for _, c := range p[0].comps {
+				free[i] = append(free[i], c.Token)
+				ended++
+			}
+			p[0].comps = p[0].comps[:0]
+			for sent[i] < count && len(free[i]) > 0 {
+				last := len(free[i]) - 1
+				if p[0].Write(p[0].rma(p[1].pe, p[1], 0, 0, bytes, free[i][last])) != nil {
+					break
+				}
+				free[i] = free[i][:last]
+				sent[i]++
+			}
+		}
+		return ended == count*len(pairs)
+	}, all...) {
+		t.Fatal("the writes do not end")
+	}
+	return n.Now() - start
+}
+
+// calm is a model without faults.
+func calm(m Model) Model {
+	m.Faults = Faults{}
+	return m
+}
+
+// Bytes take the time that the wires allow: of one NIC, of several, and of one
+// that many send to.
+func TestRates(t *testing.T) {
+	const size, count = 1 << 20, 30
+	for _, c := range []struct {
+		what    string
+		model   Model
+		nics    int
+		senders int
+		want    float64 // of the line rate of one NIC
+	}{
+		{"one NIC", EFA(), 1, 1, 1},
+		{"four NICs", EFA(), 4, 1, 4},
+		{"32 NICs", EFA100(), 32, 1, 32},
+		{"four to one", EFA(), 1, 4, 1},
+		{"tcp", TCP(), 1, 1, 1},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			m := calm(c.model)
+			m.NICs, m.Rails = c.nics, c.nics
+			n := New(m, 1)
+			var pairs [][2]*site
+			for s := range c.senders {
+				for nic := range c.nics {
+					config := fabric.Config{NICs: nicName(nic)}
+					a, b := newSite(t, n, 1+s, config), newSite(t, n, 0, config)
+					connect(a, b)
+					pairs = append(pairs, [2]*site{a, b})
+				}
+			}
+			took := stream(t, n, pairs, size, count)
+			bits := float64(8 * size * count * len(pairs))
+			wire := float64(m.MTU) / float64(m.MTU+m.Header)
+			share := bits / float64(took) * 1e9 / float64(m.Bandwidth) / wire / c.want
+			t.Logf("%.1f Gb/s, %.3f of what the wires carry", bits/float64(took), share)
+			if share > 1.002 || share < 0.97 { // a packet takes whole nanoseconds
+				t.Errorf("%.3f of what the wires carry", share)
+			}
+			for nic := range c.nics {
+				_, in := n.Carried(0, nic)
+				if want := uint64(size * count * c.senders); in < want || float64(in) > 1.1*float64(want) {
+					t.Errorf("NIC %d has taken %d bytes of %d", nic, in, want)
+				}
+			}
+		})
+	}
+}
+
+// The way between rails is longer, and the processor's time for each operation
+// counts.
+func TestLatency(t *testing.T) {
+	m := calm(EFA())
+	m.NICs, m.Rails, m.Cross, m.Post = 2, 2, 5*Microsecond, 700
+	trip := func(from, to string) Time {
+		n := New(m, 1)
+		a, b := newSite(t, n, 0, fabric.Config{NICs: from}), newSite(t, n, 1, fabric.Config{NICs: to})
+		connect(a, b)
+		return stream(t, n, [][2]*site{{a, b}}, 8, 1)
+	}
+	near, far := trip("nic0", "nic0"), trip("nic0", "nic1")
+	if near < 2*m.Latency+m.Post || near > 2*m.Latency+m.Post+Microsecond || far-near != 2*m.Cross {
+		t.Errorf("there and back takes %d ns on one rail and %d ns between two", near, far)
+	}
+	n := New(m, 1)
+	a, b := newSite(t, n, 0, fabric.Config{}), newSite(t, n, 1, fabric.Config{})
+	connect(a, b)
+	const ops = 1000
+	if took := stream(t, n, [][2]*site{{a, b}}, 8, ops); took < ops*m.Post {
+		t.Errorf("%d operations took %d ns, with a processor that needs %d for each", ops, took, m.Post)
+	}
+}
+
+// The fate of a packet is a function of its numbers, has the shares that were
+// asked for, and differs between seeds, pairs and packets.
+func TestFate(t *testing.T) {
+	f := Worst().Faults
+	const n = 100_000
+	var again, split, reordered, lost int
+	for i := range uint64(n) {
+		w := f.FateOf(1, 2, 3, i)
+		if w != f.FateOf(1, 2, 3, i) {
+			t.Fatal("two fates of one packet")
+		}
+		again += one(w.Again > 0)
+		split += one(w.Second > 0)
+		reordered += one(w.Delay > 0)
+		lost += one(w.Delay > f.Delay)
+	}
+	for _, c := range []struct {
+		what string
+		got  int
+		want float64
+	}{
+		{"duplicates", again, f.Duplicate},
+		{"splits", split, f.Split},
+		{"delays", reordered, f.Reorder + (1-f.Reorder)*f.Drop},
+		{"losses", lost, f.Drop * f.Reorder}, // those of 2 and more are lost among them
+	} {
+		if got := float64(c.got) / n; got < 0.95*c.want || got > 1.1*c.want {
+			t.Errorf("%s: %.4f of the packets, want %.4f", c.what, got, c.want)
+		}
+	}
+	same := 0
+	for i := range uint64(1000) {
+		w := f.FateOf(1, 2, 3, i)
+		same += one(w == f.FateOf(2, 2, 3, i)) + one(w == f.FateOf(1, 3, 2, i)) + one(w == f.FateOf(1, 2, 3, i+1))
+	}
+	if same > 600 { // packets without any fault are alike
+		t.Errorf("%d of 3000 fates are those of others", same)
+	}
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// The same calls give the same run to the bit, and another seed another one.
+func TestReplay(t *testing.T) {
+	for _, m := range Models() {
+		trace := func(seed uint64) uint64 {
+			n := New(m, seed)
+			a, b := newSite(t, n, 0, fabric.Config{}), newSite(t, n, 1, fabric.Config{})
+			connect(a, b)
+			stream(t, n, [][2]*site{{a, b}, {b, a}}, 30000, 40)
+			return n.Trace()
+		}
+		first := trace(1)
+		for range 3 {
+			if again := trace(1); again != first {
+				t.Errorf("%s: trace %#x, then %#x", m.Name, first, again)
+			}
+		}
+		if trace(2) == first {
+			t.Errorf("%s: two seeds have one trace", m.Name)
+		}
+	}
+}
