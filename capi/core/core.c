@@ -108,7 +108,10 @@ void shmemi_core_rouse(void *waker)
     const struct shmemi_core_waker *w = waker;
     if (__atomic_exchange_n(w->napping, 0, __ATOMIC_SEQ_CST))
         syscall(SYS_futex, w->napping, FUTEX_WAKE, 1, NULL, NULL, 0);
-    w->wake(w->self);
+    if (w->wake != NULL)
+        w->wake(w->self);
+    else
+        shmemgoWake(w->engine);
 }
 
 /*
@@ -119,17 +122,22 @@ void shmemi_core_rouse(void *waker)
 static int poll_network(void)
 {
     struct shmemi_completion c[BATCH];
-    if (native.poll == NULL)
+    if (express == NULL)
         return 0;
     if (__atomic_load_n(&state->net_lock, __ATOMIC_RELAXED) ||
         __atomic_exchange_n(&state->net_lock, 1, __ATOMIC_ACQUIRE))
         return -1;
-    int n = native.poll(native.self, c, BATCH);
-    if (n < 0 || (n == 0 && express->busy))
-        shmemgoComplete(c, n);
-    for (int i = 0; i < n; i++)
-        if (shmemi_express_receive(express, &native, &c[i]) != SHMEMI_DONE)
-            shmemgoComplete(&c[i], 1);
+    int n;
+    if (native.poll == NULL) { /* the network is in Go, as that of chaos mode */
+        n = shmemgoPoll();
+    } else {
+        n = native.poll(native.self, c, BATCH);
+        if (n < 0 || (n == 0 && express->busy))
+            shmemgoComplete(c, n);
+        for (int i = 0; i < n; i++)
+            if (shmemi_express_receive(express, &native, &c[i]) != SHMEMI_DONE)
+                shmemgoComplete(&c[i], 1);
+    }
     if (n > 0)
         wake_sleepers();
     __atomic_store_n(&state->net_lock, 0, __ATOMIC_RELEASE);

@@ -23,8 +23,9 @@ void shmemi_core_kernel_fatal(const char *what, const char *remedy) __attribute_
 
 /* What ends the sleep of one engine's proxy. */
 struct shmemi_core_waker {
-    void (*wake)(void *self); /* the provider's */
+    void (*wake)(void *self); /* the provider's; NULL: it is in Go */
     void *self;
+    int engine;
     uint32_t *napping; /* while callers poll the network it sleeps on this */
 };
 

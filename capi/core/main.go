@@ -124,6 +124,17 @@ func shmemgoAbort(status C.int, reason *C.char) {
 	}
 }
 
+// shmemgoPoll is for networks without functions in C. The caller holds the lock.
+//
+//export shmemgoPoll
+func shmemgoPoll() C.int {
+	n, err := job.Engine.Poll()
+	if err != nil {
+		fatal(err)
+	}
+	return C.int(n)
+}
+
 //export shmemgoComplete
 func shmemgoComplete(c *C.struct_shmemi_completion, n C.int) {
 	if n < 0 {

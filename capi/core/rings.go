@@ -34,10 +34,16 @@ func waker(i int, e *proxy.Engine) pe.Waker {
 		w := (*C.struct_shmemi_core_waker)(C.calloc(1, C.sizeof_struct_shmemi_core_waker))
 		n := e.Native()
 		w.wake, w.self, w.napping = (*[0]byte)(n.Wake), n.Self, (*C.uint32_t)(e.Napping())
+		w.engine = C.int(i)
 		wakers[i] = w
 	}
 	return pe.Waker{Function: unsafe.Pointer(C.shmemi_core_rouse), Argument: unsafe.Pointer(wakers[i])}
 }
+
+// shmemgoWake ends the sleep of a proxy whose network is in Go.
+//
+//export shmemgoWake
+func shmemgoWake(i C.int) { job.Engines[i].Rouse() }
 
 // freeWakers comes when no producer is left.
 func freeWakers() {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"libshmem/fabric/chaos"
 	"libshmem/runtime/bootstrap/launch"
 )
 
@@ -48,6 +49,7 @@ func parse(args, env []string) (*launch.Options, error) {
 	var (
 		exports []string
 		how     string
+		bad     string
 		seconds float64
 	)
 	fs := pflag.NewFlagSet("shmemrun", pflag.ContinueOnError)
@@ -59,6 +61,7 @@ func parse(args, env []string) (*launch.Options, error) {
 	fs.StringVar(&opt.Hosts, "hosts", "", "simulate `H` hosts, or a list of their sizes such as 3,1")
 	fs.StringVar(&how, "map", string(launch.Block), "deal PEs to hosts by `block|cyclic`")
 	fs.BoolVar(&opt.Netns, "host-netns", false, "give each simulated host a network namespace (needs root)")
+	fs.StringVar(&bad, "chaos", "", "make the network as bad as `SEED[,reorder=SHARE,delay=TIME,drop-peer=PE@TIME]` says, on one host too")
 	fs.StringArrayVarP(&exports, "export", "x", nil, "pass `VAR[=value]` to the PEs")
 	fs.BoolVar(&opt.Tag, "tag-output", false, "begin each line of output with [PE]")
 	fs.Float64Var(&seconds, "timeout", 0, "end the job after so many `seconds`, with status 124")
@@ -77,6 +80,12 @@ func parse(args, env []string) (*launch.Options, error) {
 		return nil, errors.New("the number of PEs is missing (say shmemrun -n N PROG ARGS)")
 	}
 	opt.Map = launch.Map(how)
+	if fs.Changed("chaos") {
+		if _, err := chaos.Parse(bad); err != nil {
+			return nil, fmt.Errorf("--chaos %s: %w", bad, err)
+		}
+		opt.Env = append(opt.Env, "SHMEM_CHAOS="+bad)
+	}
 	for _, x := range exports {
 		if err := export(&opt.Env, x); err != nil {
 			return nil, err

@@ -24,6 +24,7 @@ type Config struct {
 
 	Libfabric string
 	NICs      []string
+	Chaos     string // "": none
 	Provider  string
 
 	ProxyThreads int

@@ -149,6 +149,11 @@ var Table = []Setting{
 	},
 
 	{
+		Name: "SHMEM_CHAOS", Kind: Text, Category: Network, Since: "0.1",
+		Text: "A number, and words as reorder=0.5,delay=1ms: all PEs talk by the network, also on one host, and it is made as bad as one may be, in a way that the number decides (docs/chaos.md). shmemrun --chaos sets it. Empty leaves the network as it is.",
+		set:  func(c *Config, v parsed) { c.Chaos = v.text },
+	},
+	{
 		Name: "SHMEM_LIBFABRIC", Kind: Text, Category: Network, Since: "0.1",
 		Text: "Path of the libfabric to load, searched before one already loaded, the default path and /opt/amazon/efa.",
 		set:  func(c *Config, v parsed) { c.Libfabric = v.text },

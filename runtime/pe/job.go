@@ -176,6 +176,9 @@ func (j *Job) shareMemory() error {
 	if err != nil {
 		return err
 	}
+	if j.Config.Chaos != "" {
+		host = fmt.Sprintf("%s, PE %d alone", host, j.boot.Rank())
+	}
 	network, err := topo.HostID("")
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/fabric/chaos"
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/config"
 	"libshmem/runtime/proxy"
@@ -68,10 +69,7 @@ func (j *Job) mapPeers(e *proxy.Engine) {
 // lock that the front gave; each of the others has a lock and words of its own,
 // and wakes the same sleepers.
 func (j *Job) openEngine(o Options, i int) error {
-	prov, err := ofi.Open(fabric.Config{
-		Provider: j.Config.Provider, NICs: strings.Join(j.Config.NICs, ","), Library: j.Config.Libfabric,
-		Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv, GPU: j.registers(),
-	})
+	prov, err := j.openProvider(i)
 	if err != nil {
 		return err
 	}
@@ -105,6 +103,26 @@ func (j *Job) openEngine(o Options, i int) error {
 		return err
 	}
 	return j.register(e)
+}
+
+// openProvider opens the network of an engine, as bad as the settings want it.
+func (j *Job) openProvider(i int) (fabric.Provider, error) {
+	c := fabric.Config{
+		Provider: j.Config.Provider, NICs: strings.Join(j.Config.NICs, ","), Library: j.Config.Libfabric,
+		Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv, GPU: j.registers(),
+	}
+	if j.Config.Chaos == "" {
+		return ofi.Open(c)
+	}
+	plan, err := chaos.Parse(j.Config.Chaos)
+	if err != nil {
+		return nil, fmt.Errorf("SHMEM_CHAOS: %w", err)
+	}
+	inner, err := ofi.Open(chaos.Inner(c))
+	if err != nil {
+		return nil, err
+	}
+	return chaos.New(inner, c, plan, i == 0)
 }
 
 // stage lets an engine move GPU memory, where this PE has a GPU.

@@ -31,7 +31,7 @@ capi/core: . fabric queue runtime/config runtime/heap runtime/onstream runtime/p
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/pe
 
-cmd/shmemrun: . runtime/bootstrap/launch runtime/config runtime/shmerr
+cmd/shmemrun: . fabric/chaos runtime/bootstrap/launch runtime/config runtime/shmerr
     # flags and printing; what a launch is belongs to the package
 cmd/shmem-info: . runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/pe runtime/shmerr fabric/ofi
     # asks the packages what they are and prints it
@@ -89,7 +89,7 @@ runtime/proxy: . fabric queue runtime/proxy/express runtime/proxy/wait runtime/s
 runtime/proxy/staging: runtime/gpu runtime/proxy runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/pe: . fabric fabric/ofi queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/onstream runtime/proxy runtime/proxy/staging runtime/shmerr runtime/shmlog runtime/topo/...
+runtime/pe: . fabric fabric/chaos fabric/ofi queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/onstream runtime/proxy runtime/proxy/staging runtime/shmerr runtime/shmlog runtime/topo/...
     # the composition root: nothing else picks an implementation
 
 queue:
@@ -106,6 +106,9 @@ fabric/fabrictest: fabric
     # the suite for any provider, so it may prefer none
 fabric/sim: fabric runtime/shmerr
     # a network of its own, ignorant of who sends what, as fabric/ofi
+fabric/chaos: fabric fabric/sim
+    # around another provider, which it is handed; what happens to a packet is
+    # the played network's to say
 fabric/ofi/ofitest:
     # a libfabric for those who test what is above it: a file, and no code of
     # the project's behind it

@@ -36,6 +36,8 @@ var configurations = []configuration{
 	{name: "hosts-3-1", args: on("4", append(onTCP, "--hosts", "3,1", "--map", "cyclic")...)},
 	// Rings, and what goes through them, spread over two proxy threads.
 	{name: "proxies-2", args: on("4", append(onTCP, "--hosts", "2", "-x", "SHMEM_PROXY_THREADS=2")...)},
+	// All PEs by a network that does as it likes.
+	{name: "chaos-3", args: on("3", append(onTCP, "--chaos", "7,delay=300us")...)},
 	{name: "netns-2", args: on("2", "--hosts", "2", "--host-netns"), namespaces: true},
 	{name: "gpu-node-3", args: on("3"), gpu: true},
 	{name: "gpu-hosts-4", args: on("4", append(onTCP, "--hosts", "2")...), gpu: true},

@@ -1,0 +1,473 @@
+package chaos
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+	"libshmem/fabric/sim"
+)
+
+const (
+	pieces   = 16      // of one write at most
+	least    = 8 << 10 // bytes of a piece, but the last
+	inPieces = 1024    // tokens of the other provider for pieces
+	room     = 1024    // operations that may be held
+	never    = math.MaxInt64
+)
+
+// Provider is a fabric.Provider.
+type Provider struct {
+	inner fabric.Provider
+	caps  fabric.Caps
+	plan  Plan
+	kills bool
+	me    uint64
+	sent  []uint64 // packets so far, by PE
+	there []bool   // whether a PE can be reached
+	calls uint64   // that could be refused
+	held  queue
+	next  atomic.Int64 // when the first of held is due; read by who waits
+	clock func() int64
+
+	arena  *arena
+	tokens int
+	free   []fabric.Token // the other provider's, for pieces
+	piece  []*write       // by token, from tokens on
+	unread []*write       // that are written and not confirmed
+	spare  []*write
+	done   []fabric.Completion
+	texts  map[fabric.Token]string
+	batch  [32]fabric.Completion
+	op     fabric.RMA // operands, which would be allocated on the stack of a call by interface
+}
+
+// write is a Write whose pieces are under way.
+type write struct {
+	token  fabric.Token
+	left   int
+	silent bool // nobody is told
+	copy   int  // of its bytes, or noCopy
+	late   sim.Time
+	err    int32
+	text   string
+	last   fabric.RMA // of which a byte is read to confirm all
+}
+
+// Inner is the configuration of the provider to go beneath one of c.
+func Inner(c fabric.Config) fabric.Config {
+	if c.Queue > 0 {
+		c.Queue += inPieces
+	}
+	c.Tokens += inPieces
+	return c
+}
+
+// New takes over a provider that was opened with Inner(c). kills: the Kills of
+// the plan are for this process, too.
+func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provider, error) {
+	caps := inner.Caps()
+	if !caps.DeliveryComplete && !caps.ReadAfterWrite {
+		return nil, errors.Join(fmt.Errorf("play chaos on network %s: it neither tells when a write has arrived nor has reads follow writes "+
+			"(name another by SHMEM_PROVIDER)", caps.Provider), inner.Close())
+	}
+	p := &Provider{
+		inner: inner, plan: plan, kills: kills, tokens: c.Tokens,
+		piece: make([]*write, inPieces), texts: map[fabric.Token]string{},
+	}
+	begin := time.Now()
+	p.clock = func() int64 { return int64(time.Since(begin)) }
+	p.next.Store(never)
+	p.caps = caps
+	p.caps.WriteAfterWrite, p.caps.SendAfterWrite, p.caps.SendAfterSend, p.caps.ReadAfterWrite = false, false, false, false
+	p.caps.DeliveryComplete = true
+	p.caps.Data, p.caps.DataTakesRecv, p.caps.Source, p.caps.Fence, p.caps.Block = 0, false, false, false, 0
+	p.caps.Atomics, p.caps.AtomicsWithCPU = 0, false
+	var err error
+	if p.arena, err = newArena(inner, room, caps.MaxInject); err != nil {
+		return nil, errors.Join(fmt.Errorf("play chaos: %w", err), inner.Close())
+	}
+	for t := inPieces - 1; t >= 0; t-- {
+		p.free = append(p.free, fabric.Token(p.tokens+t))
+	}
+	return p, nil
+}
+
+// Caps is part of fabric.Provider.
+func (p *Provider) Caps() fabric.Caps { return p.caps }
+
+// Addr is part of fabric.Provider.
+func (p *Provider) Addr() []byte { return p.inner.Addr() }
+
+// Connect is part of fabric.Provider. Which of the PEs this is it sees by the
+// address.
+func (p *Provider) Connect(addrs [][]byte) error {
+	if err := p.inner.Connect(addrs); err != nil {
+		return err
+	}
+	p.sent, p.there = make([]uint64, len(addrs)), make([]bool, len(addrs))
+	for i, a := range addrs {
+		p.there[i] = len(a) > 0
+		if bytes.Equal(a, p.inner.Addr()) {
+			p.me = uint64(i)
+		}
+	}
+	for _, k := range p.plan.Kills {
+		if p.kills && k.PE == int(p.me) {
+			time.AfterFunc(k.After, func() { _ = unix.Kill(os.Getpid(), unix.SIGKILL) })
+		}
+	}
+	return nil
+}
+
+// nobody tells that a PE cannot be reached, as the other provider says best.
+func (p *Provider) nobody(pe fabric.PE) bool {
+	return pe < 0 || int(pe) >= len(p.there) || !p.there[pe]
+}
+
+// token refuses those of the caller's that would be a piece's.
+func (p *Provider) token(t fabric.Token, unused bool) error {
+	if unused || int(t) < p.tokens {
+		return nil
+	}
+	return fmt.Errorf("token %d: there are %d", t, p.tokens)
+}
+
+// fate is what happens to the next packet to a PE; sure says that it was taken.
+func (p *Provider) fate(to fabric.PE) sim.Fate {
+	return p.plan.Faults.FateOf(p.plan.Seed, p.me, uint64(to), p.sent[to])
+}
+
+func (p *Provider) sure(to fabric.PE) { p.sent[to]++ }
+
+// refuses tells whether a call finds no room, by chance or because it is so.
+func (p *Provider) refuses() bool {
+	p.calls++
+	chance := sim.Faults{Reorder: p.plan.Faults.Again, Delay: 1}
+	return chance.FateOf(p.plan.Seed, p.me, math.MaxUint64, p.calls).Delay > 0 || p.held.Len() >= room
+}
+
+// hold keeps something until its time.
+func (p *Provider) hold(delay sim.Time, h held) {
+	h.due = p.clock() + int64(delay)
+	p.held.add(h)
+	if before := p.next.Swap(p.held.earliest()); p.next.Load() < before {
+		p.inner.Wake() // who waits, waits for what was due then
+	}
+}
+
+// Send is part of fabric.Provider.
+func (p *Provider) Send(op *fabric.Send) error {
+	if p.nobody(op.To) {
+		return p.inner.Send(op)
+	}
+	if err := p.token(op.Token, op.Inject); err != nil {
+		return err
+	}
+	if p.refuses() {
+		return fabric.ErrAgain
+	}
+	f := p.fate(op.To)
+	if f.Delay == 0 {
+		err := p.inner.Send(op)
+		if err == nil {
+			p.sure(op.To)
+		}
+		return err
+	}
+	h := held{what: aSend, send: *op, copy: noCopy}
+	if op.Inject {
+		var ok bool
+		if h.copy, h.send.Buf, ok = p.arena.keep(op.Buf, op.Len); !ok {
+			return fabric.ErrAgain
+		}
+	}
+	p.sure(op.To)
+	p.hold(f.Delay, h)
+	return nil
+}
+
+// Read is part of fabric.Provider.
+func (p *Provider) Read(op *fabric.RMA) error {
+	if p.nobody(op.PE) {
+		return p.inner.Read(op)
+	}
+	if err := p.token(op.Token, false); err != nil {
+		return err
+	}
+	if p.refuses() {
+		return fabric.ErrAgain
+	}
+	f := p.fate(op.PE)
+	if f.Delay == 0 {
+		err := p.inner.Read(op)
+		if err == nil {
+			p.sure(op.PE)
+		}
+		return err
+	}
+	p.sure(op.PE)
+	p.hold(f.Delay, held{what: aRead, rma: *op, copy: noCopy})
+	return nil
+}
+
+// Write is part of fabric.Provider. All pieces are held, if only for no time: the
+// other provider may have room for some and not for the rest.
+func (p *Provider) Write(op *fabric.RMA) error {
+	if p.nobody(op.PE) {
+		return p.inner.Write(op)
+	}
+	if err := p.token(op.Token, op.Inject); err != nil {
+		return err
+	}
+	size := max(least, (op.Len+pieces-1)/pieces)
+	n := int((op.Len + size - 1) / size)
+	if n == 0 {
+		n = 1
+	}
+	if p.refuses() || len(p.free) < n+1 {
+		return fabric.ErrAgain
+	}
+	kept, local := noCopy, op.Local
+	if op.Inject {
+		var ok bool
+		if kept, local, ok = p.arena.keep(op.Local, int(op.Len)); !ok {
+			return fabric.ErrAgain
+		}
+	}
+	w := p.newWrite()
+	*w = write{token: op.Token, left: n, silent: op.Inject, copy: kept, last: *op}
+	for i := range n {
+		at := uint64(i) * size
+		h := held{what: aWrite, rma: *op, copy: noCopy}
+		h.rma.Local, h.rma.Len, h.rma.Remote = unsafe.Add(local, at), min(size, op.Len-at), op.Remote+at
+		if h.rma.Inject = false; op.Inject {
+			h.rma.Desc = p.arena.region.Desc
+		}
+		h.rma.Token = p.take(w)
+		f := p.fate(op.PE)
+		if p.sure(op.PE); i == 0 {
+			w.late = f.Late
+		}
+		p.hold(f.Delay, h)
+	}
+	p.release()
+	return nil
+}
+
+func (p *Provider) newWrite() *write {
+	last := len(p.spare) - 1
+	if last < 0 {
+		return new(write)
+	}
+	w := p.spare[last]
+	p.spare = p.spare[:last]
+	return w
+}
+
+func (p *Provider) take(w *write) fabric.Token {
+	last := len(p.free) - 1
+	t := p.free[last]
+	p.free = p.free[:last]
+	p.piece[int(t)-p.tokens] = w
+	return t
+}
+
+// release posts what is due, and tells what is.
+func (p *Provider) release() {
+	now := p.clock()
+	for h := p.held.due(now); h != nil; h = p.held.due(now) {
+		var err error
+		switch h.what {
+		case aCompletion:
+			p.done = append(p.done, h.comp)
+		case aSend:
+			err = p.inner.Send(&h.send)
+		case aRead:
+			err = p.inner.Read(&h.rma)
+		case aWrite:
+			err = p.inner.Write(&h.rma)
+		}
+		if err == fabric.ErrAgain {
+			break // the rest is no better off
+		}
+		if err != nil {
+			p.refused(h, err)
+		}
+		if h.what == aSend {
+			p.arena.give(h.copy)
+		}
+		p.held.drop()
+	}
+	p.confirm()
+	p.next.Store(p.held.earliest())
+}
+
+// refused is for an operation that the caller takes for posted.
+func (p *Provider) refused(h *held, err error) {
+	c := fabric.Completion{Err: int32(unix.EIO)}
+	switch h.what {
+	case aSend:
+		c.Token, c.Kind = h.send.Token, fabric.KindSend
+	case aRead:
+		c.Token, c.Kind = h.rma.Token, fabric.KindRead
+	default:
+		c.Token, c.Kind = h.rma.Token, fabric.KindWrite
+		p.ended(&c, err.Error())
+		return
+	}
+	p.texts[c.Token] = err.Error()
+	p.done = append(p.done, c)
+}
+
+// ended takes the completion of a piece, or of a confirming read.
+func (p *Provider) ended(c *fabric.Completion, text string) {
+	i := int(c.Token) - p.tokens
+	w := p.piece[i]
+	p.piece[i] = nil
+	p.free = append(p.free, c.Token)
+	if c.Err != 0 && w.err == 0 {
+		w.err, w.text = c.Err, text
+	}
+	if w.left--; w.left > 0 {
+		return
+	}
+	if !p.inner.Caps().DeliveryComplete && w.err == 0 && w.last.Len > 0 && !w.silent {
+		p.unread = append(p.unread, w)
+		return
+	}
+	p.arena.give(w.copy)
+	p.spare = append(p.spare, w)
+	if w.silent {
+		return
+	}
+	if w.err != 0 {
+		p.texts[w.token] = w.text
+	}
+	out := fabric.Completion{Token: w.token, Kind: fabric.KindWrite, Err: w.err}
+	if w.late > 0 {
+		p.hold(w.late, held{what: aCompletion, comp: out, copy: noCopy})
+		return
+	}
+	p.done = append(p.done, out)
+}
+
+// confirm reads a byte behind writes that are out, where that says that they have
+// arrived.
+func (p *Provider) confirm() {
+	for len(p.unread) > 0 && len(p.free) > 0 {
+		w := p.unread[0]
+		op := &p.op
+		*op = fabric.RMA{
+			PE: w.last.PE, Local: p.arena.scratch(), Len: 1, Desc: p.arena.region.Desc,
+			Remote: w.last.Remote, Key: w.last.Key, Token: p.take(w),
+		}
+		w.left = 1
+		w.last.Len = 0 // once
+		if err := p.inner.Read(op); err == fabric.ErrAgain {
+			w.last.Len = 1
+			p.piece[int(op.Token)-p.tokens] = nil
+			p.free = append(p.free, op.Token)
+			return
+		} else if err != nil {
+			p.ended(&fabric.Completion{Token: op.Token, Err: int32(unix.EIO)}, err.Error())
+		}
+		p.unread = p.unread[:copy(p.unread, p.unread[1:])]
+	}
+}
+
+// Poll is part of fabric.Provider.
+func (p *Provider) Poll(c []fabric.Completion) (int, error) {
+	p.release()
+	n, err := p.inner.Poll(p.batch[:])
+	if err != nil {
+		return 0, err
+	}
+	for i := range p.batch[:n] {
+		b := &p.batch[i]
+		text := ""
+		if b.Err != 0 {
+			text = p.inner.ErrorText(b)
+		}
+		if b.Token != fabric.NoToken && int(b.Token) >= p.tokens {
+			p.ended(b, text)
+			continue
+		}
+		if b.Err != 0 {
+			p.texts[b.Token] = text
+		}
+		p.done = append(p.done, *b)
+	}
+	p.confirm()
+	n = copy(c, p.done)
+	p.done = p.done[:copy(p.done, p.done[n:])]
+	return n, nil
+}
+
+// Arm is part of fabric.Provider.
+func (p *Provider) Arm() bool {
+	return len(p.done) == 0 && len(p.unread) == 0 && p.held.due(p.clock()) == nil && p.inner.Arm()
+}
+
+// Wait is part of fabric.Provider.
+func (p *Provider) Wait(d time.Duration) (bool, error) {
+	rest := p.next.Load()
+	if rest != never {
+		rest -= p.clock()
+	}
+	if rest <= 0 {
+		return true, nil
+	}
+	if rest < int64(d) {
+		_, err := p.inner.Wait(time.Duration(rest))
+		return true, err
+	}
+	return p.inner.Wait(d)
+}
+
+// Wake is part of fabric.Provider.
+func (p *Provider) Wake() { p.inner.Wake() }
+
+// Native is part of fabric.Provider: nothing goes past the delays.
+func (p *Provider) Native() fabric.Native { return fabric.Native{} }
+
+// ErrorText is part of fabric.Provider.
+func (p *Provider) ErrorText(c *fabric.Completion) string {
+	if text, ok := p.texts[c.Token]; ok {
+		delete(p.texts, c.Token)
+		return text
+	}
+	return p.inner.ErrorText(c)
+}
+
+// Register is part of fabric.Provider.
+func (p *Provider) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
+	return p.inner.Register(base, n)
+}
+
+// RegisterGPU is part of fabric.Provider.
+func (p *Provider) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
+	return p.inner.RegisterGPU(m)
+}
+
+// Unregister is part of fabric.Provider.
+func (p *Provider) Unregister(r fabric.Region) error { return p.inner.Unregister(r) }
+
+// Recv is part of fabric.Provider.
+func (p *Provider) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) error {
+	if err := p.token(t, false); err != nil {
+		return err
+	}
+	return p.inner.Recv(buf, n, desc, t)
+}
+
+// Close is part of fabric.Provider.
+func (p *Provider) Close() error { return errors.Join(p.inner.Close(), p.arena.close()) }

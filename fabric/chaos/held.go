@@ -1,0 +1,88 @@
+package chaos
+
+import (
+	"container/heap"
+
+	"libshmem/fabric"
+)
+
+// held is what waits for its time: an operation for the other provider, or a
+// completion for the caller.
+type held struct {
+	due   int64 // nanoseconds of the provider's clock
+	order uint64
+	what  what
+	send  fabric.Send
+	rma   fabric.RMA
+	comp  fabric.Completion
+	copy  int // the copy of its bytes, or noCopy
+}
+
+type what uint8
+
+const (
+	aSend what = iota
+	aWrite
+	aRead
+	aCompletion
+)
+
+// queue is a heap: the earliest first, of one instant in the order of posting.
+type queue struct {
+	all   []*held
+	spare []*held
+	next  uint64
+}
+
+func (q *queue) Len() int { return len(q.all) }
+
+func (q *queue) Less(i, j int) bool {
+	a, b := q.all[i], q.all[j]
+	return a.due < b.due || a.due == b.due && a.order < b.order
+}
+
+func (q *queue) Swap(i, j int) { q.all[i], q.all[j] = q.all[j], q.all[i] }
+
+// Push is for container/heap.
+func (q *queue) Push(x any) { q.all = append(q.all, x.(*held)) }
+
+// Pop is for container/heap.
+func (q *queue) Pop() any {
+	last := len(q.all) - 1
+	x := q.all[last]
+	q.all = q.all[:last]
+	return x
+}
+
+// add keeps one.
+func (q *queue) add(h held) {
+	var to *held
+	if last := len(q.spare) - 1; last >= 0 {
+		to, q.spare = q.spare[last], q.spare[:last]
+	} else {
+		to = new(held)
+	}
+	*to = h
+	to.order = q.next
+	q.next++
+	heap.Push(q, to)
+}
+
+// due gives the first one, if its time has come; it stays.
+func (q *queue) due(now int64) *held {
+	if len(q.all) == 0 || q.all[0].due > now {
+		return nil
+	}
+	return q.all[0]
+}
+
+// drop takes the first one away.
+func (q *queue) drop() { q.spare = append(q.spare, heap.Pop(q).(*held)) }
+
+// earliest is when the next is due, or never.
+func (q *queue) earliest() int64 {
+	if len(q.all) == 0 {
+		return never
+	}
+	return q.all[0].due
+}

@@ -1,0 +1,74 @@
+package chaos
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+)
+
+// noCopy is the number of no copy.
+const noCopy = -1
+
+// arena is memory outside of Go's heap, for copies of what its owner may reuse at
+// once, and for the byte that a confirming read brings.
+type arena struct {
+	mem    []byte
+	region fabric.Region
+	unit   int
+	free   []int
+}
+
+// newArena makes room for n copies of unit bytes each.
+func newArena(prov fabric.Provider, n, unit int) (*arena, error) {
+	a := &arena{unit: max(unit, 8)}
+	var err error
+	if a.mem, err = unix.Mmap(-1, 0, (n+1)*a.unit, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
+		return nil, fmt.Errorf("map %d bytes: %w", (n+1)*a.unit, err)
+	}
+	if prov.Caps().LocalMR {
+		if a.region, err = prov.Register(unsafe.Pointer(&a.mem[0]), uint64(len(a.mem))); err != nil {
+			_ = unix.Munmap(a.mem)
+			return nil, err
+		}
+	}
+	for i := n; i > 0; i-- {
+		a.free = append(a.free, i)
+	}
+	return a, nil
+}
+
+// scratch is where confirming reads go, all to the same byte: nobody looks at it.
+func (a *arena) scratch() unsafe.Pointer { return unsafe.Pointer(&a.mem[0]) }
+
+// keep copies n bytes.
+func (a *arena) keep(from unsafe.Pointer, n int) (int, unsafe.Pointer, bool) {
+	last := len(a.free) - 1
+	if last < 0 || n > a.unit {
+		return noCopy, nil, false
+	}
+	i := a.free[last]
+	a.free = a.free[:last]
+	to := a.mem[i*a.unit : i*a.unit+n : i*a.unit+n]
+	if n > 0 {
+		copy(to, unsafe.Slice((*byte)(from), n))
+	}
+	return i, unsafe.Pointer(&a.mem[i*a.unit]), true
+}
+
+func (a *arena) give(i int) {
+	if i != noCopy {
+		a.free = append(a.free, i)
+	}
+}
+
+func (a *arena) close() error {
+	if a.mem == nil {
+		return nil
+	}
+	mem := a.mem
+	a.mem = nil
+	return unix.Munmap(mem)
+}

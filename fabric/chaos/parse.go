@@ -1,0 +1,69 @@
+package chaos
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"libshmem/fabric/sim"
+)
+
+// Plan is what is to go wrong.
+type Plan struct {
+	Seed   uint64
+	Faults sim.Faults
+	Kills  []Kill
+}
+
+// Kill ends the process of a PE, as kill -9 would.
+type Kill struct {
+	PE    int
+	After time.Duration // since its endpoint was connected
+}
+
+// Usual are the faults where the text names none: half of all packets are late by up
+// to a millisecond, so that anything which is ordered by luck is not.
+var Usual = sim.Faults{Reorder: 0.5, Delay: sim.Millisecond, Late: 0.1, Again: 0.02}
+
+// Parse reads a seed and the words that change Usual, as in
+//
+//	17,reorder=0.8,delay=5ms,late=0,again=0.1,drop=0.01,drop-peer=3@2s
+//
+// reorder, late, again and drop are shares from 0 to 1 of packets that others may
+// overtake, of completions that come late, of calls that are refused, and of packets
+// that take as long as one that is lost and sent again; delay is by how much at most.
+// drop-peer kills a PE.
+func Parse(text string) (Plan, error) {
+	number, words, _ := strings.Cut(text, ",")
+	seed, err := strconv.ParseUint(number, 0, 64)
+	if err != nil {
+		return Plan{}, fmt.Errorf("%q is no seed (write a number from 0 to 2^64-1, then words as reorder=0.5,delay=1ms)", number)
+	}
+	p := Plan{Seed: seed, Faults: Usual}
+	named, faults, err := sim.ParseFaults(words)
+	if err != nil {
+		return Plan{}, err
+	}
+	for _, word := range strings.Split(words, ",") {
+		switch name, _, _ := strings.Cut(word, "="); name {
+		case "reorder":
+			p.Faults.Reorder = named.Reorder
+		case "delay":
+			p.Faults.Delay = named.Delay
+		case "late":
+			p.Faults.Late = named.Late
+		case "again":
+			p.Faults.Again = named.Again
+		case "drop":
+			p.Faults.Drop = named.Drop
+		case "", "drop-peer":
+		default:
+			return Plan{}, fmt.Errorf("%s: a real network cannot be made to do that (use reorder, delay, late, again, drop, drop-peer)", word)
+		}
+	}
+	for _, f := range faults {
+		p.Kills = append(p.Kills, Kill{f.Host, time.Duration(f.At)})
+	}
+	return p, nil
+}
