@@ -86,7 +86,7 @@ func FuzzNext(f *testing.F) {
 					t.Fatalf("moved by %d over %v", moved, op.Code)
 				}
 				if op.PE >= 1<<20 || op.Dest >= 1<<44 || op.Length >= 1<<44 || op.SignalAt >= 1<<44 || op.Context >= 1<<12 ||
-					op.Kind >= 16 || op.Width >= 4 || op.Want > 1 {
+					op.Kind >= 16 || op.Width >= 4 || op.Size >= 32 || op.Want > 1 {
 					t.Fatalf("fields are too large: %+v", op)
 				}
 				again := op

@@ -9,7 +9,7 @@ import (
 
 // The numbers that producers and the proxy share.
 const (
-	Version         = 1       // of the layout
+	Version         = 2       // of the layout
 	MaxSlots        = 3       // of one operation
 	MapCTA          = 0       // threads of a block share a ring
 	MapSM           = 1       // threads of a multiprocessor share a ring
@@ -71,11 +71,12 @@ const (
 	CodePutSignal Code = 3  // Copies bytes to the target, then sets its signal or adds to it.
 	CodeP         Code = 4  // Stores an element of up to 4 bytes.
 	CodePWide     Code = 5  // Stores an element of 8 bytes.
-	CodePPair     Code = 6  // Stores an element of 16 bytes.
+	CodePBytes    Code = 6  // Stores up to 16 bytes, which need not be aligned.
 	CodeAMO       Code = 7  // Applies an atomic operation that nobody waits for. Signals are these.
 	CodeAMOWide   Code = 8  // As amo, with a full operand, a comparand and an answer: the value before.
 	CodeQuiet     Code = 9  // Asks that everything before it be complete; the ring's done then passes it.
 	CodeFence     Code = 10 // Orders what comes before it on this ring ahead of what comes after it on this ring, for each PE. When the ring's fenced passes it, that holds for all rings.
+	CodePSignal   Code = 11 // Stores up to 16 bytes, then sets a signal of the target or adds to it.
 )
 
 // slotsOf is how many slots an operation takes; 0: there is no such operation.
@@ -86,11 +87,12 @@ var slotsOf = [32]uint8{
 	CodePutSignal: 3,
 	CodeP:         1,
 	CodePWide:     2,
-	CodePPair:     2,
+	CodePBytes:    2,
 	CodeAMO:       1,
 	CodeAMOWide:   2,
 	CodeQuiet:     1,
 	CodeFence:     1,
+	CodePSignal:   3,
 }
 
 var names = [...]string{
@@ -100,11 +102,12 @@ var names = [...]string{
 	CodePutSignal: "put_signal",
 	CodeP:         "p",
 	CodePWide:     "p_wide",
-	CodePPair:     "p_pair",
+	CodePBytes:    "p_bytes",
 	CodeAMO:       "amo",
 	CodeAMOWide:   "amo_wide",
 	CodeQuiet:     "quiet",
 	CodeFence:     "fence",
+	CodePSignal:   "p_signal",
 }
 
 // Op is an operation out of a ring, its fields as numbers. Those that the
@@ -119,9 +122,10 @@ type Op struct {
 	Value    uint64 // an element, or an operand that is sign-extended
 	Reply    uint16 // where the answer goes
 	Want     uint8  // 1: somebody waits for the answer
+	Size     uint8  // how many bytes value and value2 hold, the first of them in the lowest bits: 1 to 16
 	Local    uint64 // address of the bytes at the caller
 	Length   uint64 // bytes
-	Value2   uint64 // the second half of an element, or the comparand
+	Value2   uint64 // the bytes after those of value, or the comparand
 	Signal   uint64 // what the signal is set to, or what is added
 	SignalAt uint64 // byte offset of the signal in the target's symmetric segment
 }
@@ -160,7 +164,8 @@ func (o *Op) rest(w *[2 * MaxSlots]uint64) {
 		o.SignalAt = w[5] & 0xfffffffffff
 	case CodePWide:
 		o.Value = (w[2] & 0x7fffffffffffffff) | (w[0]>>48&1)<<63
-	case CodePPair:
+	case CodePBytes:
+		o.Size = uint8(w[0] >> 31 & 0x1f)
 		o.Value = (w[2] & 0x7fffffffffffffff) | (w[0]>>48&1)<<63
 		o.Value2 = (w[3] & 0x7fffffffffffffff) | (w[0]>>49&1)<<63
 	case CodeAMOWide:
@@ -168,6 +173,12 @@ func (o *Op) rest(w *[2 * MaxSlots]uint64) {
 		o.Value2 = (w[3] & 0x7fffffffffffffff) | (w[0]>>49&1)<<63
 		o.Want = uint8(w[0] >> 47 & 0x1)
 		o.Reply = uint16(w[0] >> 31 & 0xffff)
+	case CodePSignal:
+		o.Size = uint8(w[0] >> 31 & 0x1f)
+		o.Value = (w[2] & 0x7fffffffffffffff) | (w[0]>>48&1)<<63
+		o.Value2 = (w[3] & 0x7fffffffffffffff) | (w[0]>>49&1)<<63
+		o.Signal = (w[4] & 0x7fffffffffffffff) | (w[0]>>50&1)<<63
+		o.SignalAt = w[5] & 0xfffffffffff
 	}
 }
 
@@ -203,8 +214,8 @@ func (o *Op) Pack(w *[2 * MaxSlots]uint64) int {
 		w[1] = (uint64(o.Context)&0xfff)<<44 | (o.Dest & 0xfffffffffff)
 		w[2] = (o.Value & 0x7fffffffffffffff)
 		w[3] = 0
-	case CodePPair:
-		w[0] = (uint64(o.Code) & 0x1f) | (uint64(o.PE)&0xfffff)<<11 | (o.Value>>63)<<48 | (o.Value2>>63)<<49
+	case CodePBytes:
+		w[0] = (uint64(o.Code) & 0x1f) | (uint64(o.PE)&0xfffff)<<11 | (uint64(o.Size)&0x1f)<<31 | (o.Value>>63)<<48 | (o.Value2>>63)<<49
 		w[1] = (uint64(o.Context)&0xfff)<<44 | (o.Dest & 0xfffffffffff)
 		w[2] = (o.Value & 0x7fffffffffffffff)
 		w[3] = (o.Value2 & 0x7fffffffffffffff)
@@ -222,6 +233,13 @@ func (o *Op) Pack(w *[2 * MaxSlots]uint64) int {
 	case CodeFence:
 		w[0] = (uint64(o.Code) & 0x1f)
 		w[1] = (uint64(o.Context) & 0xfff) << 44
+	case CodePSignal:
+		w[0] = (uint64(o.Code) & 0x1f) | (uint64(o.PE)&0xfffff)<<11 | (uint64(o.Size)&0x1f)<<31 | (o.Value>>63)<<48 | (o.Value2>>63)<<49 | (uint64(o.Kind)&0xf)<<5 | (o.Signal>>63)<<50
+		w[1] = (uint64(o.Context)&0xfff)<<44 | (o.Dest & 0xfffffffffff)
+		w[2] = (o.Value & 0x7fffffffffffffff)
+		w[3] = (o.Value2 & 0x7fffffffffffffff)
+		w[4] = (o.Signal & 0x7fffffffffffffff)
+		w[5] = (o.SignalAt & 0xfffffffffff)
 	default:
 		return 0
 	}

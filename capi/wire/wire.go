@@ -18,7 +18,7 @@
 package wire
 
 // Version counts the changes of this table that old code cannot read.
-const Version = 1
+const Version = 2
 
 // Bits that a word has for fields; the one above them is the lap.
 const Bits = 63
@@ -60,10 +60,11 @@ var Fields = []Field{
 	{Name: "value32", Slot: 0, Word: 0, Shift: aux, Bits: 32, Doc: "an element, or an operand that is sign-extended"},
 	{Name: "reply", Slot: 0, Word: 0, Shift: aux, Bits: 16, Doc: "where the answer goes"},
 	{Name: "want", Slot: 0, Word: 0, Shift: aux + 16, Bits: 1, Doc: "1: somebody waits for the answer"},
+	{Name: "size", Slot: 0, Word: 0, Shift: aux, Bits: 5, Doc: "how many bytes value and value2 hold, the first of them in the lowest bits: 1 to 16"},
 	{Name: "local", Slot: 1, Word: 0, Bits: 64, Top: top, Doc: "address of the bytes at the caller"},
 	{Name: "length", Slot: 1, Word: 1, Bits: 44, Doc: "bytes"},
-	{Name: "value", Slot: 1, Word: 0, Bits: 64, Top: top, Doc: "an element or operand"},
-	{Name: "value2", Slot: 1, Word: 1, Bits: 64, Top: top + 1, Doc: "the second half of an element, or the comparand"},
+	{Name: "value", Slot: 1, Word: 0, Bits: 64, Top: top, Doc: "an element, bytes, or an operand"},
+	{Name: "value2", Slot: 1, Word: 1, Bits: 64, Top: top + 1, Doc: "the bytes after those of value, or the comparand"},
 	{Name: "signal", Slot: 2, Word: 0, Bits: 64, Top: top + 2, Doc: "what the signal is set to, or what is added"},
 	{Name: "signal_at", Slot: 2, Word: 1, Bits: 44, Doc: "byte offset of the signal in the target's symmetric segment"},
 }
@@ -91,8 +92,8 @@ var Ops = []Op{
 		"Stores an element of up to 4 bytes."},
 	{"p_wide", 5, 2, []string{"pe", "context", "dest", "value"},
 		"Stores an element of 8 bytes."},
-	{"p_pair", 6, 2, []string{"pe", "context", "dest", "value", "value2"},
-		"Stores an element of 16 bytes."},
+	{"p_bytes", 6, 2, []string{"pe", "context", "dest", "size", "value", "value2"},
+		"Stores up to 16 bytes, which need not be aligned."},
 	{"amo", 7, 1, []string{"pe", "context", "dest", "kind", "width", "value32"},
 		"Applies an atomic operation that nobody waits for. Signals are these."},
 	{"amo_wide", 8, 2, []string{"pe", "context", "dest", "kind", "width", "value", "value2", "want", "reply"},
@@ -101,6 +102,8 @@ var Ops = []Op{
 		"Asks that everything before it be complete; the ring's done then passes it."},
 	{"fence", 10, 1, []string{"context"},
 		"Orders what comes before it on this ring ahead of what comes after it on this ring, for each PE. When the ring's fenced passes it, that holds for all rings."},
+	{"p_signal", 11, 3, []string{"pe", "context", "dest", "size", "value", "value2", "kind", "signal", "signal_at"},
+		"Stores up to 16 bytes, then sets a signal of the target or adds to it."},
 }
 
 // A Member is a field of a struct in shared memory.

@@ -24,7 +24,7 @@
 #define SHMEMI_WIRE_ASSERT(what, name) typedef char shmemi_wire_##name[(what) ? 1 : -1]
 #endif
 
-#define SHMEMI_WIRE_VERSION 1
+#define SHMEMI_WIRE_VERSION 2
 #define SHMEMI_MAX_SLOTS 3 /* of one operation */
 #define SHMEMI_LAP_BIT 63 /* of each word */
 #define SHMEMI_MAP_CTA 0 /* threads of a block share a ring */
@@ -83,11 +83,12 @@ enum shmemi_op {
     SHMEMI_OP_PUT_SIGNAL = 3, /* Copies bytes to the target, then sets its signal or adds to it. */
     SHMEMI_OP_P = 4, /* Stores an element of up to 4 bytes. */
     SHMEMI_OP_P_WIDE = 5, /* Stores an element of 8 bytes. */
-    SHMEMI_OP_P_PAIR = 6, /* Stores an element of 16 bytes. */
+    SHMEMI_OP_P_BYTES = 6, /* Stores up to 16 bytes, which need not be aligned. */
     SHMEMI_OP_AMO = 7, /* Applies an atomic operation that nobody waits for. Signals are these. */
     SHMEMI_OP_AMO_WIDE = 8, /* As amo, with a full operand, a comparand and an answer: the value before. */
     SHMEMI_OP_QUIET = 9, /* Asks that everything before it be complete; the ring's done then passes it. */
     SHMEMI_OP_FENCE = 10, /* Orders what comes before it on this ring ahead of what comes after it on this ring, for each PE. When the ring's fenced passes it, that holds for all rings. */
+    SHMEMI_OP_P_SIGNAL = 11, /* Stores up to 16 bytes, then sets a signal of the target or adds to it. */
 };
 #define SHMEMI_SLOTS_NOP 1
 #define SHMEMI_SLOTS_PUT 2
@@ -95,11 +96,12 @@ enum shmemi_op {
 #define SHMEMI_SLOTS_PUT_SIGNAL 3
 #define SHMEMI_SLOTS_P 1
 #define SHMEMI_SLOTS_P_WIDE 2
-#define SHMEMI_SLOTS_P_PAIR 2
+#define SHMEMI_SLOTS_P_BYTES 2
 #define SHMEMI_SLOTS_AMO 1
 #define SHMEMI_SLOTS_AMO_WIDE 2
 #define SHMEMI_SLOTS_QUIET 1
 #define SHMEMI_SLOTS_FENCE 1
+#define SHMEMI_SLOTS_P_SIGNAL 3
 
 /* How many slots an operation takes; 0: there is no such operation. */
 SHMEMI_HD int shmemi_slots_of(uint64_t op)
@@ -117,8 +119,8 @@ SHMEMI_HD int shmemi_slots_of(uint64_t op)
         return SHMEMI_SLOTS_P;
     case SHMEMI_OP_P_WIDE:
         return SHMEMI_SLOTS_P_WIDE;
-    case SHMEMI_OP_P_PAIR:
-        return SHMEMI_SLOTS_P_PAIR;
+    case SHMEMI_OP_P_BYTES:
+        return SHMEMI_SLOTS_P_BYTES;
     case SHMEMI_OP_AMO:
         return SHMEMI_SLOTS_AMO;
     case SHMEMI_OP_AMO_WIDE:
@@ -127,6 +129,8 @@ SHMEMI_HD int shmemi_slots_of(uint64_t op)
         return SHMEMI_SLOTS_QUIET;
     case SHMEMI_OP_FENCE:
         return SHMEMI_SLOTS_FENCE;
+    case SHMEMI_OP_P_SIGNAL:
+        return SHMEMI_SLOTS_P_SIGNAL;
     default:
         return 0;
     }
@@ -388,11 +392,12 @@ SHMEMI_HD struct shmemi_words shmemi_pack_p_wide(uint32_t pe, uint32_t context, 
     p.w[3] = 0;
     return p;
 }
-SHMEMI_HD struct shmemi_words shmemi_pack_p_pair(uint32_t pe, uint32_t context, uint64_t dest, uint64_t value, uint64_t value2)
+SHMEMI_HD struct shmemi_words shmemi_pack_p_bytes(uint32_t pe, uint32_t context, uint64_t dest, uint32_t size, uint64_t value, uint64_t value2)
 {
     struct shmemi_words p;
-    p.w[0] = ((uint64_t)SHMEMI_OP_P_PAIR & 0x1f) |
+    p.w[0] = ((uint64_t)SHMEMI_OP_P_BYTES & 0x1f) |
              ((uint64_t)pe & 0xfffff) << 11 |
+             ((uint64_t)size & 0x1f) << 31 |
              ((uint64_t)value >> 63) << 48 |
              ((uint64_t)value2 >> 63) << 49;
     p.w[1] = ((uint64_t)context & 0xfff) << 44 |
@@ -444,6 +449,24 @@ SHMEMI_HD struct shmemi_words shmemi_pack_fence(uint32_t context)
     p.w[1] = ((uint64_t)context & 0xfff) << 44;
     return p;
 }
+SHMEMI_HD struct shmemi_words shmemi_pack_p_signal(uint32_t pe, uint32_t context, uint64_t dest, uint32_t size, uint64_t value, uint64_t value2, uint32_t kind, uint64_t signal, uint64_t signal_at)
+{
+    struct shmemi_words p;
+    p.w[0] = ((uint64_t)SHMEMI_OP_P_SIGNAL & 0x1f) |
+             ((uint64_t)pe & 0xfffff) << 11 |
+             ((uint64_t)size & 0x1f) << 31 |
+             ((uint64_t)value >> 63) << 48 |
+             ((uint64_t)value2 >> 63) << 49 |
+             ((uint64_t)kind & 0xf) << 5 |
+             ((uint64_t)signal >> 63) << 50;
+    p.w[1] = ((uint64_t)context & 0xfff) << 44 |
+             ((uint64_t)dest & 0xfffffffffff);
+    p.w[2] = ((uint64_t)value & 0x7fffffffffffffff);
+    p.w[3] = ((uint64_t)value2 & 0x7fffffffffffffff);
+    p.w[4] = ((uint64_t)signal & 0x7fffffffffffffff);
+    p.w[5] = ((uint64_t)signal_at & 0xfffffffffff);
+    return p;
+}
 
 /* Fields out of the words of an operation, laps included or not. */
 SHMEMI_HD uint64_t shmemi_get_op(const uint64_t *w)
@@ -481,6 +504,10 @@ SHMEMI_HD uint64_t shmemi_get_reply(const uint64_t *w)
 SHMEMI_HD uint64_t shmemi_get_want(const uint64_t *w)
 {
     return w[0] >> 47 & 0x1;
+}
+SHMEMI_HD uint64_t shmemi_get_size(const uint64_t *w)
+{
+    return w[0] >> 31 & 0x1f;
 }
 SHMEMI_HD uint64_t shmemi_get_local(const uint64_t *w)
 {

@@ -51,7 +51,7 @@ type Consumer struct {
 	batch    [drainBatch]queue.Op
 	merge    *queue.Op // a put in batch that may grow; nil: none
 	state    progress  // of the operation that is being started, or of merge
-	pair     [2]uint64 // an element of 16 bytes on its way into a message
+	bytes    [2]uint64 // that came in slots, on their way into a message
 	answers  answers
 	order    order
 

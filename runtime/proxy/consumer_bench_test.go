@@ -32,7 +32,7 @@ func benchConsumer(b *testing.B, e *Engine) {
 	}{
 		{"p4", queue.Op{Code: queue.CodeP, Dest: internal, Width: 2, Value: 7}},
 		{"p8", queue.Op{Code: queue.CodePWide, Dest: internal, Value: 7}},
-		{"p16", queue.Op{Code: queue.CodePPair, Dest: internal, Value: 7}},
+		{"p16", queue.Op{Code: queue.CodePBytes, Dest: internal, Size: 16, Value: 7}},
 		{"add", queue.Op{Code: queue.CodeAMO, Dest: internal, Kind: uint8(OpAdd), Width: 3, Value: 1}},
 		{"put8", queue.Op{Code: queue.CodePut, Dest: internal, Local: heap, Length: 8}},
 		{"put4096", queue.Op{Code: queue.CodePut, Dest: internal, Local: heap, Length: 4096}},

@@ -23,22 +23,23 @@ func (c *Consumer) check(op *queue.Op) error {
 	case queue.CodePut, queue.CodeGet:
 		return c.checkCopy(op)
 	case queue.CodePutSignal:
-		if k := Op(op.Kind); k != OpSet && k != OpAdd {
-			return fmt.Errorf("signal operation %d does not exist", op.Kind)
-		}
-		if op.SignalAt%8 != 0 {
-			return misaligned(op.SignalAt, 8)
-		}
-		if !c.inside(op.SignalAt, 8) {
-			return c.outside(op.SignalAt, 8)
+		if err := c.checkSignal(op); err != nil {
+			return err
 		}
 		return c.checkCopy(op)
 	case queue.CodeP:
 		n = 1 << op.Width
 	case queue.CodePWide:
 		n = 8
-	case queue.CodePPair:
-		n = 16
+	case queue.CodePBytes, queue.CodePSignal:
+		if n = uint64(op.Size); n == 0 || n > 16 {
+			return fmt.Errorf("%d bytes in its slots: they hold 1 to 16", n)
+		}
+		if op.Code == queue.CodePSignal {
+			if err := c.checkSignal(op); err != nil {
+				return err
+			}
+		}
 	case queue.CodeAMO, queue.CodeAMOWide:
 		n = 1 << op.Width
 		k := Op(op.Kind)
@@ -59,6 +60,18 @@ func (c *Consumer) check(op *queue.Op) error {
 	}
 	if !c.inside(op.Dest, n) {
 		return c.outside(op.Dest, n)
+	}
+	return nil
+}
+
+func (c *Consumer) checkSignal(op *queue.Op) error {
+	switch k := Op(op.Kind); {
+	case k != OpSet && k != OpAdd:
+		return fmt.Errorf("signal operation %d does not exist", op.Kind)
+	case op.SignalAt%8 != 0:
+		return misaligned(op.SignalAt, 8)
+	case !c.inside(op.SignalAt, 8):
+		return c.outside(op.SignalAt, 8)
 	}
 	return nil
 }

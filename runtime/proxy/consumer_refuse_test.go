@@ -35,6 +35,12 @@ func TestConsumerRefuses(t *testing.T) {
 		"amo unasked":   {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpFetchAdd), Width: 3}, "nobody waits for"},
 		"signal":        {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(good), Length: 8, Kind: 9, SignalAt: at(0)}, "signal operation 9"},
 		"signal at":     {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(good), Length: 8, Kind: uint8(OpSet), SignalAt: at(2)}, "not aligned"},
+		"bytes":         {queue.Op{Code: queue.CodePBytes, PE: 1, Dest: at(0)}, "0 bytes in its slots: they hold 1 to 16"},
+		"bytes, 17":     {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 17, Kind: uint8(OpSet), SignalAt: at(0)}, "17 bytes in its slots"},
+		"bytes, dest":   {queue.Op{Code: queue.CodePBytes, PE: 1, Dest: internal + heap - 2, Size: 3}, "not in the symmetric segment"},
+		"bytes, signal": {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 8, Kind: 9, SignalAt: at(0)}, "signal operation 9"},
+		"signal end":    {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 8, Kind: uint8(OpAdd), SignalAt: internal + heap}, "not in the symmetric segment"},
+		"signal odd":    {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 8, Kind: uint8(OpAdd), SignalAt: at(12)}, "not aligned"},
 		"reply":         {queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: address(good), Length: 8, Want: 1, Reply: queue.Replies}, "reply 1024 does not exist"},
 	} {
 		m := modes[0]

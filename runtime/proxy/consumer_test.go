@@ -206,11 +206,14 @@ func TestConsumerOperations(t *testing.T) {
 			j.push(0, 0, queue.Op{Code: queue.CodeP, PE: 1, Dest: at(500_001), Width: 0, Value: 0xAB})
 			j.push(0, 0, queue.Op{Code: queue.CodeP, PE: 1, Dest: at(500_004), Width: 2, Value: 0x80000001})
 			j.push(0, 0, queue.Op{Code: queue.CodePWide, PE: 1, Dest: at(500_008), Value: 0xFEDCBA9876543210})
-			j.push(0, 0, queue.Op{Code: queue.CodePPair, PE: 1, Dest: at(500_016), Value: 1 << 63, Value2: 3})
+			j.push(0, 0, queue.Op{Code: queue.CodePBytes, PE: 1, Dest: at(500_016), Size: 16, Value: 1 << 63, Value2: 3})
 			j.push(0, 1, queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(500_032), Kind: uint8(OpAdd), Width: 3, Value: ^uint64(4)}) // -5
 			j.push(0, 1, queue.Op{Code: queue.CodeAMOWide, PE: 1, Dest: at(500_032), Kind: uint8(OpAdd), Width: 3, Value: 1 << 40})
 			j.push(0, 1, queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(600_000), Local: address(mine), Length: 200_000,
 				Kind: uint8(OpSet), Signal: 1<<63 | 5, SignalAt: at(500_040)})
+			j.push(0, 1, queue.Op{Code: queue.CodePBytes, PE: 1, Dest: at(500_049), Size: 3, Value: 0xFF030201})
+			j.push(0, 1, queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(500_056), Size: 11, Value: 1<<63 | 7, Value2: 0xFF0A0908,
+				Kind: uint8(OpAdd), Signal: 1<<63 | 9, SignalAt: at(500_072)})
 			j.push(0, 1, queue.Op{Code: queue.CodeNop})
 			j.quiet(0, 0)
 			word := func(offset int) uint64 { return binary.NativeEndian.Uint64(theirs[offset:]) }
@@ -224,6 +227,9 @@ func TestConsumerOperations(t *testing.T) {
 			}
 			if got := word(500_032); got != 1<<40-5 {
 				t.Errorf("atomics made %#x", got)
+			}
+			if word(500_048) != 0x03020100 || word(500_056) != 1<<63|7 || word(500_064) != 0x0A0908 || word(500_072) != 1<<63|9 {
+				t.Errorf("bytes that were in slots are not there after the quiet: % x", theirs[500_048:500_080])
 			}
 			if got := word(500_040); got != 1<<63|5 {
 				t.Errorf("signal is %#x", got)
@@ -456,7 +462,8 @@ func TestConsumerAllocates(t *testing.T) {
 			{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(mine), Length: 16_384},
 			{Code: queue.CodePut, PE: 1, Dest: at(65536), Local: address(mine), Length: 100},
 			{Code: queue.CodePWide, PE: 1, Dest: at(8), Value: 5},
-			{Code: queue.CodePPair, PE: 1, Dest: at(16), Value: 5, Value2: 6},
+			{Code: queue.CodePBytes, PE: 1, Dest: at(16), Size: 16, Value: 5, Value2: 6},
+			{Code: queue.CodePSignal, PE: 1, Dest: at(16), Size: 9, Value: 5, Value2: 6, Kind: uint8(OpAdd), Signal: 1, SignalAt: at(40)},
 			{Code: queue.CodeAMO, PE: 1, Dest: at(8), Kind: uint8(OpAdd), Width: 3, Value: 1},
 			{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(mine), Length: 8192, Kind: uint8(OpAdd), Signal: 1, SignalAt: at(8)},
 			{Code: queue.CodeFence},

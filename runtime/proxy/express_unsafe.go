@@ -100,6 +100,7 @@ type peer struct {
 	late      bool // in the late list: a flush found no room
 	staged    bool // operations on it may have to follow bytes that wait to be sent: C leaves them to Go
 	behind    bool // messages of it may have to follow bytes that have not come: C leaves them to Go
+	fewer     bool // it does not do all atomic operations on its GPU memory: Go refuses those
 }
 
 // C has the same layout.

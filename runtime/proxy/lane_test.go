@@ -36,7 +36,17 @@ func TestSimple(t *testing.T) {
 		"nop":             {queue.Op{Code: queue.CodeNop}, false},
 		"p":               {queue.Op{Code: queue.CodeP, PE: 1, Dest: at(0), Width: 1}, false},
 		"p wide":          {queue.Op{Code: queue.CodePWide, PE: 1, Dest: at(0)}, false},
-		"p pair":          {queue.Op{Code: queue.CodePPair, PE: 1, Dest: at(0)}, false},
+		"bytes":           {queue.Op{Code: queue.CodePBytes, PE: 1, Dest: at(1), Size: 3}, false},
+		"bytes, all":      {queue.Op{Code: queue.CodePBytes, PE: 1, Dest: at(0), Size: 16}, false},
+		"bytes, signal":   {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 16, Kind: uint8(OpAdd), SignalAt: at(64)}, false},
+		"no bytes":        {queue.Op{Code: queue.CodePBytes, PE: 1, Dest: at(0)}, true},
+		"17 bytes":        {queue.Op{Code: queue.CodePBytes, PE: 1, Dest: at(0), Size: 17}, true},
+		"b. s. none":      {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Kind: uint8(OpSet), SignalAt: at(64)}, true},
+		"b. s. 17":        {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 17, Kind: uint8(OpSet), SignalAt: at(64)}, true},
+		"b. s. outside":   {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(heap - 7), Size: 8, Kind: uint8(OpSet), SignalAt: at(64)}, true},
+		"b. s. at end":    {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 8, Kind: uint8(OpSet), SignalAt: at(heap)}, true},
+		"b. s. at 4":      {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 8, Kind: uint8(OpSet), SignalAt: at(4)}, true},
+		"b. s. fetches":   {queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(0), Size: 8, Kind: uint8(OpXor), SignalAt: at(64)}, true},
 		"amo":             {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpXor), Width: 3}, false},
 		"amo wide":        {queue.Op{Code: queue.CodeAMOWide, PE: 1, Dest: at(0), Kind: uint8(OpOr), Width: 2}, false},
 		"put":             {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: mine, Length: 24}, false},
@@ -53,7 +63,7 @@ func TestSimple(t *testing.T) {
 		"quiet":           {queue.Op{Code: queue.CodeQuiet}, true},
 		"unknown":         {queue.Op{Code: 31}, true},
 		"PE":              {queue.Op{Code: queue.CodeP, PE: 2, Dest: at(0)}, true},
-		"outside":         {queue.Op{Code: queue.CodePPair, PE: 1, Dest: at(heap - 15)}, true},
+		"outside":         {queue.Op{Code: queue.CodePBytes, PE: 1, Dest: at(heap - 15), Size: 16}, true},
 		"put outside":     {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(heap - 7), Local: mine, Length: 8}, true},
 		"put from end":    {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: mine + heap - 7, Length: 8}, true},
 		"source wraps":    {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: ^uint64(0) - 3, Length: 8}, true},
@@ -296,13 +306,13 @@ func TestAsInGo(t *testing.T) {
 		for range 400 {
 			op := queue.Op{PE: 1 + rng.Uint32N(2), Dest: at(rng.IntN(small/8) * 8), Value: rng.Uint64(), Value2: rng.Uint64()}
 			local := address(mine) + rng.Uint64N(1024)
-			switch rng.IntN(12) {
+			switch rng.IntN(13) {
 			case 0, 1:
 				op.Code, op.Width, op.Dest = queue.CodeP, uint8(rng.IntN(3)), op.Dest+rng.Uint64N(4)
 			case 2:
 				op.Code, op.Dest = queue.CodePWide, op.Dest+rng.Uint64N(8)
 			case 3:
-				op.Code = queue.CodePPair
+				op.Code, op.Size, op.Dest = queue.CodePBytes, uint8(rng.IntN(18)), op.Dest+rng.Uint64N(3)
 			case 4:
 				op.Code, op.Kind, op.Width = queue.CodeAMO, uint8(rng.IntN(7)), uint8(1+rng.IntN(3))
 			case 5:
@@ -316,6 +326,9 @@ func TestAsInGo(t *testing.T) {
 				}
 			case 8:
 				op.Code, op.Local, op.Length = queue.CodePutSignal, local, rng.Uint64N(60)
+				op.Kind, op.Signal, op.SignalAt = uint8(1+rng.IntN(3)), rng.Uint64(), at(small+rng.IntN(17)*4)
+			case 12:
+				op.Code, op.Size, op.Dest = queue.CodePSignal, uint8(rng.IntN(18)), op.Dest+rng.Uint64N(3)
 				op.Kind, op.Signal, op.SignalAt = uint8(1+rng.IntN(3)), rng.Uint64(), at(small+rng.IntN(17)*4)
 			case 9:
 				op.Code, op.Dest = queue.CodeP, at(heap-2)+rng.Uint64N(4)

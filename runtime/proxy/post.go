@@ -40,18 +40,27 @@ func (e *Engine) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64
 			return st
 		}
 	}
-	switch {
-	case n <= 8 && n&(n-1) == 0:
-		return e.store(pe, offset, uint8(n), load(source, int(n)))
-	case n <= maxPayload:
-		h, st := e.begin(pe, int(n))
-		if h != nil {
-			h.set(kindPut, 0, 0, offset, 0, 0)
-			st = e.send(h, source, int(n), true)
-		}
-		return st
+	if n <= maxPayload {
+		return e.putBytes(pe, offset, source, n)
 	}
 	return e.write(pe, offset, source, n, r, nil)
+}
+
+// putBytes is Put of no more than a message holds, from main memory that may be
+// used again when it returns.
+func (e *Engine) putBytes(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64) Status {
+	if n <= 8 && n&(n-1) == 0 {
+		return e.store(pe, offset, uint8(n), load(source, int(n)))
+	}
+	if e.copies(pe, offset) {
+		return e.copyPut(pe, offset, source, n, false, nil, nil)
+	}
+	h, st := e.begin(pe, int(n))
+	if h != nil {
+		h.set(kindPut, 0, 0, offset, 0, 0)
+		st = e.send(h, source, int(n), true)
+	}
+	return st
 }
 
 // PutSignal is Put followed by an update of a signal, which is visible at the
@@ -69,15 +78,33 @@ func (e *Engine) PutSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n 
 		}
 	}
 	if n <= maxPayload {
-		h, st := e.begin(pe, int(n))
-		if h != nil {
-			h.set(kindPutSignal, op, 8, offset, signal, uint64(signalOffset))
-			st = e.send(h, source, int(n), true)
-		}
-		return st
+		return e.sendSignal(pe, offset, source, n, signalOffset, signal, op)
 	}
 	h := header{Kind: kindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
 	return e.write(pe, offset, source, n, r, &h)
+}
+
+// sendSignal sends bytes and their signal as one message.
+func (e *Engine) sendSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, signalOffset int64, signal uint64, op Op) Status {
+	h, st := e.begin(pe, int(n))
+	if h != nil {
+		h.set(kindPutSignal, op, 8, offset, signal, uint64(signalOffset))
+		st = e.send(h, source, int(n), true)
+	}
+	return st
+}
+
+// putBytesSignal is PutSignal as putBytes is Put.
+func (e *Engine) putBytesSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, signalOffset int64, signal uint64, op Op) Status {
+	if e.staged() {
+		if err := e.refuseAtomic(pe, signalOffset, op, 8); err != nil {
+			return e.fail(err)
+		}
+		if e.copies(pe, offset) {
+			return e.copyPut(pe, offset, source, n, false, nil, &header{Kind: kindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal})
+		}
+	}
+	return e.sendSignal(pe, offset, source, n, signalOffset, signal, op)
 }
 
 // Get copies n bytes from an offset in the heap of pe.

@@ -262,6 +262,7 @@ func (e *Engine) openLines(all []Endpoint) error {
 	for i := range all {
 		l := &e.stage.lines[i]
 		l.device, l.atomics = all[i].Device, all[i].Atomics
+		e.peers[i].fewer = l.device && l.atomics&allAtomics != allAtomics
 		l.extents, l.flushes = slices.Clone(all[i].Extents), all[i].Flushes
 	}
 	return nil

@@ -113,7 +113,8 @@ func (e *Engine) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n ui
 	}
 	s, p := e.stage, &e.peers[pe]
 	l := &s.lines[pe]
-	if after == nil && !gpu && n <= maxPayload {
+	small := !gpu && n > 0 && n <= maxPayload // whose source may be another thing when this returns
+	if small && (after == nil || after.Offset >= 0 && l.inStream(after.Op)) {
 		i, ok := s.going.takeFor(&l.slots)
 		if !ok {
 			return Again
@@ -121,8 +122,14 @@ func (e *Engine) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n ui
 		copyBytes(s.going.at(i), source, int(n))
 		e.begun(l)
 		e.copyGPU(StreamPeer, unsafe.Add(l.mapped, offset), s.going.at(i), n)
+		if after != nil {
+			e.setMapped(l, after)
+		}
 		e.storedLater(pe, i)
 		return Done
+	}
+	if small && !s.going.mayTakeFor(l.slots) {
+		return Again
 	}
 	t, slot := e.take(useStage, p, pe)
 	if slot == nil {
@@ -144,7 +151,9 @@ func (e *Engine) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n ui
 	if !gpu && n > 0 {
 		l.departs++
 		l.departEpoch = e.Epoch
-		s.departs.push(d)
+		if !small || !e.startDeparture(l, d) {
+			s.departs.push(d)
+		}
 		return Pending
 	}
 	if n > 0 {

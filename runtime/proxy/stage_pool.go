@@ -63,7 +63,7 @@ func (p *pool) take() (uint16, bool) {
 // takeFor gives one to a PE that has some already: one that is stuck leaves half
 // of what it found to the others.
 func (p *pool) takeFor(has *uint16) (uint16, bool) {
-	if *has > 0 && int(*has) >= len(p.free) {
+	if !p.mayTakeFor(*has) {
 		return 0, false
 	}
 	i, ok := p.take()
@@ -72,6 +72,8 @@ func (p *pool) takeFor(has *uint16) (uint16, bool) {
 	}
 	return i, ok
 }
+
+func (p *pool) mayTakeFor(has uint16) bool { return has == 0 || int(has) < len(p.free) }
 
 func (p *pool) give(i uint16) { p.free = append(p.free, i) }
 

@@ -83,7 +83,8 @@ func (c *reader) check(op *queue.Op) error {
 	case 0:
 		want.Code, want.Kind, want.Width, want.Value = queue.CodeAMO, 3, 2, uint64(int64(int32(^uint32(i))))
 	case 1:
-		want.Code, want.Value, want.Value2 = queue.CodePPair, ^i, i<<40
+		want.Code, want.Value, want.Value2 = queue.CodePBytes, ^i, i<<40
+		want.Size = 16
 	case 2:
 		want.Code, want.Local, want.Length, want.Kind, want.Signal, want.SignalAt = queue.CodePutSignal, ^i, i, 5, ^i, i
 	}

@@ -32,7 +32,7 @@ struct shmemi_express_peer {
     uint32_t sent, received, parked, early;
     uint32_t flush_turn;
     bool reachable, dirty, flushing, unmet, late;
-    bool staged, behind;
+    bool staged, behind, fewer;
 };
 
 struct shmemi_express {
@@ -156,13 +156,12 @@ SHMEMI_INLINE int shmemi_express_store(struct shmemi_express *x, const struct sh
     return shmemi_express_inject(x, n, pe, &h, "", 0);
 }
 
-SHMEMI_INLINE int shmemi_express_put(struct shmemi_express *x, const struct shmemi_native *n,
-                                     uint32_t pe, int64_t offset, const void *source, size_t size)
+/* The source is main memory. */
+SHMEMI_INLINE int shmemi_express_bytes(struct shmemi_express *x, const struct shmemi_native *n,
+                                       uint32_t pe, int64_t offset, const void *source, size_t size)
 {
     uint64_t value = 0;
     const struct shmemi_header h = {.kind = SHMEMI_KIND_PUT, .offset = offset};
-    if (x->staging)
-        return SHMEMI_NOT_EXPRESS; /* the source may be GPU memory */
     switch (size) {
     case 1:
     case 2:
@@ -173,6 +172,20 @@ SHMEMI_INLINE int shmemi_express_put(struct shmemi_express *x, const struct shme
     default:
         return shmemi_express_inject(x, n, pe, &h, source, size);
     }
+}
+
+SHMEMI_INLINE int shmemi_express_put(struct shmemi_express *x, const struct shmemi_native *n,
+                                     uint32_t pe, int64_t offset, const void *source, size_t size)
+{
+    if (x->staging)
+        return SHMEMI_NOT_EXPRESS; /* the source may be GPU memory */
+    return shmemi_express_bytes(x, n, pe, offset, source, size);
+}
+
+/* Whether Go may have to refuse an operation on a word of a PE. */
+static inline bool shmemi_express_refused(const struct shmemi_express *x, uint32_t pe, int op)
+{
+    return op != SHMEMI_AMO_SET && x->peers[pe].fewer;
 }
 
 /* op is none that fetches. */
@@ -186,13 +199,16 @@ SHMEMI_INLINE int shmemi_express_amo(struct shmemi_express *x, const struct shme
                                     .offset = offset,
                                     .operand = operand,
                                     .extra = compare};
+    if (shmemi_express_refused(x, pe, op))
+        return SHMEMI_NOT_EXPRESS;
     return shmemi_express_inject(x, n, pe, &h, "", 0);
 }
 
-SHMEMI_INLINE int shmemi_express_put_signal(struct shmemi_express *x, const struct shmemi_native *n,
-                                            uint32_t pe, int64_t offset, const void *source,
-                                            size_t size, int64_t signal_offset, uint64_t signal,
-                                            int op)
+/* The source is main memory. */
+SHMEMI_INLINE int shmemi_express_bytes_signal(struct shmemi_express *x,
+                                              const struct shmemi_native *n, uint32_t pe,
+                                              int64_t offset, const void *source, size_t size,
+                                              int64_t signal_offset, uint64_t signal, int op)
 {
     const struct shmemi_header h = {.kind = SHMEMI_KIND_PUT_SIGNAL,
                                     .op = (uint8_t)op,
@@ -200,9 +216,19 @@ SHMEMI_INLINE int shmemi_express_put_signal(struct shmemi_express *x, const stru
                                     .offset = offset,
                                     .operand = signal,
                                     .extra = (uint64_t)signal_offset};
+    if (shmemi_express_refused(x, pe, op))
+        return SHMEMI_NOT_EXPRESS;
+    return shmemi_express_inject(x, n, pe, &h, source, size);
+}
+
+SHMEMI_INLINE int shmemi_express_put_signal(struct shmemi_express *x, const struct shmemi_native *n,
+                                            uint32_t pe, int64_t offset, const void *source,
+                                            size_t size, int64_t signal_offset, uint64_t signal,
+                                            int op)
+{
     if (x->staging)
         return SHMEMI_NOT_EXPRESS; /* as above */
-    return shmemi_express_inject(x, n, pe, &h, source, size);
+    return shmemi_express_bytes_signal(x, n, pe, offset, source, size, signal_offset, signal, op);
 }
 
 /* n bytes at an offset, or NULL: not in this PE's heap, or GPU memory. */

@@ -151,20 +151,26 @@ static int put(struct shmemi_lane *l, const struct shmemi_lane_ring *r, uint64_t
     return count;
 }
 
+/* Whether there is a signal of eight bytes where an operation says. */
+static inline bool signal_there(const struct shmemi_express *x, const uint64_t *w)
+{
+    uint64_t kind = shmemi_get_kind(w), at = shmemi_get_signal_at(w);
+    return (kind == SHMEMI_AMO_SET || kind == SHMEMI_AMO_ADD) && at % 8 == 0 && inside(x, at, 8);
+}
+
 static int put_signal(struct shmemi_lane *l, const struct shmemi_lane_ring *r, uint64_t *p,
                       const uint64_t *w)
 {
     struct shmemi_express *x = l->express;
     uint64_t dest = shmemi_get_dest(w), local = shmemi_get_local(w), n = shmemi_get_length(w);
-    uint64_t kind = shmemi_get_kind(w), at = shmemi_get_signal_at(w), want = shmemi_get_want(w);
-    if ((kind != SHMEMI_AMO_SET && kind != SHMEMI_AMO_ADD) || at % 8 != 0 || !inside(x, at, 8) ||
-        n > x->max_inject || !inside(x, dest, n) || (n != 0 && !readable(l, local, n)) ||
-        (want && shmemi_get_reply(w) >= REPLIES))
+    uint64_t want = shmemi_get_want(w);
+    if (!signal_there(x, w) || n > x->max_inject || !inside(x, dest, n) ||
+        (n != 0 && !readable(l, local, n)) || (want && shmemi_get_reply(w) >= REPLIES))
         return NOT_SIMPLE;
     if (shmemi_express_put_signal(x, &l->native, (uint32_t)shmemi_get_pe(w),
                                   (int64_t)(dest - x->internal), (const void *)(uintptr_t)local, n,
-                                  (int64_t)(at - x->internal), shmemi_get_signal(w),
-                                  (int)kind) != SHMEMI_DONE)
+                                  (int64_t)(shmemi_get_signal_at(w) - x->internal),
+                                  shmemi_get_signal(w), (int)shmemi_get_kind(w)) != SHMEMI_DONE)
         return NOT_SIMPLE;
     *p += SHMEMI_SLOTS_PUT_SIGNAL;
     if (want)
@@ -199,16 +205,31 @@ static inline int store(struct shmemi_lane *l, uint64_t *p, const uint64_t *w, i
     return 1;
 }
 
-static int pair(struct shmemi_lane *l, uint64_t *p, const uint64_t *w)
+static int bytes(struct shmemi_lane *l, uint64_t *p, const uint64_t *w)
 {
     struct shmemi_express *x = l->express;
-    uint64_t dest = shmemi_get_dest(w);
+    uint64_t dest = shmemi_get_dest(w), n = shmemi_get_size(w);
     const uint64_t value[2] = {shmemi_get_value(w), shmemi_get_value2(w)};
-    if (!inside(x, dest, sizeof value) ||
-        shmemi_express_put(x, &l->native, (uint32_t)shmemi_get_pe(w), (int64_t)(dest - x->internal),
-                           value, sizeof value) != SHMEMI_DONE)
+    if (n == 0 || n > sizeof value || !inside(x, dest, n) ||
+        shmemi_express_bytes(x, &l->native, (uint32_t)shmemi_get_pe(w),
+                             (int64_t)(dest - x->internal), value, n) != SHMEMI_DONE)
         return NOT_SIMPLE;
-    *p += SHMEMI_SLOTS_P_PAIR;
+    *p += SHMEMI_SLOTS_P_BYTES;
+    return 1;
+}
+
+static int bytes_signal(struct shmemi_lane *l, uint64_t *p, const uint64_t *w)
+{
+    struct shmemi_express *x = l->express;
+    uint64_t dest = shmemi_get_dest(w), n = shmemi_get_size(w);
+    const uint64_t value[2] = {shmemi_get_value(w), shmemi_get_value2(w)};
+    if (n == 0 || n > sizeof value || !inside(x, dest, n) || !signal_there(x, w) ||
+        shmemi_express_bytes_signal(x, &l->native, (uint32_t)shmemi_get_pe(w),
+                                    (int64_t)(dest - x->internal), value, n,
+                                    (int64_t)(shmemi_get_signal_at(w) - x->internal),
+                                    shmemi_get_signal(w), (int)shmemi_get_kind(w)) != SHMEMI_DONE)
+        return NOT_SIMPLE;
+    *p += SHMEMI_SLOTS_P_SIGNAL;
     return 1;
 }
 
@@ -250,8 +271,10 @@ static inline int take(struct shmemi_lane *l, const struct shmemi_lane_ring *r, 
     switch (op) {
     case SHMEMI_OP_P_WIDE:
         return store(l, p, w, SHMEMI_SLOTS_P_WIDE, 8, shmemi_get_value(w));
-    case SHMEMI_OP_P_PAIR:
-        return pair(l, p, w);
+    case SHMEMI_OP_P_BYTES:
+        return bytes(l, p, w);
+    case SHMEMI_OP_P_SIGNAL:
+        return bytes_signal(l, p, w);
     case SHMEMI_OP_AMO:
         return amo(l, p, w, SHMEMI_SLOTS_AMO, value32(w), 0);
     case SHMEMI_OP_AMO_WIDE:

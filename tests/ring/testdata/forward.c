@@ -50,7 +50,7 @@ static void push(uint64_t number, uint64_t left)
         words = shmemi_pack_p(0, 0, number, 2, (uint32_t)left);
         break;
     case 2:
-        words = shmemi_pack_p_pair(0, 0, number, left, number);
+        words = shmemi_pack_p_bytes(0, 0, number, 16, left, number);
         break;
     default:
         words = shmemi_pack_put_signal(0, 0, number, left, number, 0, 0, 0, number, number);

@@ -28,7 +28,7 @@ static void push(uint32_t thread, uint64_t i)
     if (slots == 1)
         words = shmemi_pack_amo(thread, 0, i, 3, 2, ~(uint32_t)i);
     else if (slots == 2)
-        words = shmemi_pack_p_pair(thread, 0, i, ~i, i << 40);
+        words = shmemi_pack_p_bytes(thread, 0, i, 16, ~i, i << 40);
     else
         words = shmemi_pack_put_signal(thread, 0, i, ~i, i, 0, 0, 5, ~i, i);
     shmemi_push(&rings[mine], &words, slots);
