@@ -65,23 +65,49 @@ SHMEMI_D T shmemi_g(const struct shmemi_device_image *image, uint32_t call, cons
     return shmemi_as<T>(v);
 }
 
-/*
- * The proxy reaches global memory only. What lies in a kernel's own variables
- * or in shared memory goes and comes element by element, in the largest unit
- * that divides both addresses and the length.
- */
-SHMEMI_COLD void shmemi_put_elements(const struct shmemi_device_image *image, uint64_t dest,
-                                     const char *source, uint64_t bytes, int pe)
+/* The most bytes that travel in slots, where the proxy need not look for them. */
+#define SHMEMI_SLOT_BYTES 16
+
+/* So many bytes of any memory that this thread can read, the first in the lowest bits. */
+SHMEMI_D shmemi_wide shmemi_gather(const void *source, uint64_t bytes)
 {
-    uint32_t unit = shmemi_alignment(dest | (uint64_t)(uintptr_t)source | bytes | 8);
-    for (uint64_t i = 0; i < bytes; i += unit) {
-        uint64_t v = 0;
-        for (uint32_t k = 0; k < unit; k++)
-            v |= (uint64_t)(uint8_t)source[i + k] << 8 * k;
-        shmemi_send_element(image, dest + i, v, unit, pe);
+    const unsigned char *at = (const unsigned char *)source;
+    shmemi_wide v = {0, 0};
+    if ((((uint64_t)(uintptr_t)source | bytes) & 7) == 0) {
+        shmemi_move<uint64_t>::load(at, &v.a);
+        if (bytes > 8)
+            shmemi_move<uint64_t>::load(at + 8, &v.b);
+        return v;
+    }
+    for (uint32_t i = 0; i < bytes; i++) {
+        uint64_t b = (uint64_t)at[i] << 8 * (i & 7);
+        v.a |= i < 8 ? b : 0;
+        v.b |= i < 8 ? 0 : b;
+    }
+    return v;
+}
+
+/*
+ * Puts what lies anywhere, by as many operations as it takes. The bytes are read
+ * here, so nobody waits for an answer, and nothing has to be visible to others.
+ */
+SHMEMI_COLD void shmemi_send_bytes(const struct shmemi_device_image *image, uint64_t dest,
+                                   const char *source, uint64_t bytes, int pe)
+{
+    for (uint64_t i = 0; i < bytes; i += SHMEMI_SLOT_BYTES) {
+        uint64_t n = bytes - i < SHMEMI_SLOT_BYTES ? bytes - i : SHMEMI_SLOT_BYTES;
+        shmemi_wide v = shmemi_gather(source + i, n);
+        struct shmemi_words words =
+            shmemi_pack_p_bytes((uint32_t)pe, 0, dest + i, (uint32_t)n, v.a, v.b);
+        shmemi_send(image, pe, &words, SHMEMI_SLOTS_P_BYTES);
     }
 }
 
+/*
+ * The proxy reaches global memory only. What is to come into a kernel's own
+ * variables or into shared memory comes element by element, in the largest unit
+ * that divides both addresses and the length.
+ */
 SHMEMI_COLD void shmemi_get_elements(const struct shmemi_device_image *image, char *dest,
                                      uint64_t source, uint64_t bytes, int pe)
 {
@@ -103,8 +129,8 @@ SHMEMI_COLD void shmemi_send_put(const struct shmemi_device_image *image, uint64
     uint64_t local = (uint64_t)(uintptr_t)source;
     if (bytes == 0)
         return;
-    if (!__isGlobal(source)) {
-        shmemi_put_elements(image, dest, (const char *)source, bytes, pe);
+    if (bytes <= SHMEMI_SLOT_BYTES || !__isGlobal(source)) {
+        shmemi_send_bytes(image, dest, (const char *)source, bytes, pe);
     } else if (nbi) {
         shmemi_before_slots();
         struct shmemi_words words = shmemi_pack_put((uint32_t)pe, 0, dest, local, bytes, 0, 0);

@@ -64,6 +64,26 @@ SHMEMI_D void shmemi_signal(const struct shmemi_device_image *image, uint32_t ca
         shmemi_add_element(at, value);
 }
 
+/*
+ * Bytes with their signal, all in slots. What is more than that goes ahead of a
+ * fence: by themselves the operations are in no order with the signal.
+ */
+SHMEMI_COLD void shmemi_send_bytes_signal(const struct shmemi_device_image *image, uint64_t dest,
+                                          const char *source, uint64_t bytes, uint64_t signal_at,
+                                          uint64_t value, uint32_t kind, int pe)
+{
+    uint64_t before = (bytes - 1) / SHMEMI_SLOT_BYTES * SHMEMI_SLOT_BYTES;
+    if (before > 0) {
+        shmemi_send_bytes(image, dest, source, before, pe);
+        shmemi_fence_rings(image);
+    }
+    shmemi_wide v = shmemi_gather(source + before, bytes - before);
+    struct shmemi_words words =
+        shmemi_pack_p_signal((uint32_t)pe, 0, dest + before, (uint32_t)(bytes - before), v.a, v.b,
+                             kind, value, signal_at);
+    shmemi_send(image, pe, &words, SHMEMI_SLOTS_P_SIGNAL);
+}
+
 SHMEMI_COLD void shmemi_send_put_signal(const struct shmemi_device_image *image, const void *dest,
                                         const void *source, uint64_t bytes, const uint64_t *signal,
                                         uint64_t value, int op, int pe, int nbi)
@@ -73,11 +93,9 @@ SHMEMI_COLD void shmemi_send_put_signal(const struct shmemi_device_image *image,
     uint32_t kind = shmemi_signal_kind(op);
     if (bytes == 0) {
         shmemi_signal_ring(image, signal, value, op, pe);
-    } else if (!__isGlobal(source)) {
-        /* Elements are in no order with the signal by themselves. */
-        shmemi_put_elements(image, at, (const char *)source, bytes, pe);
-        shmemi_fence_rings(image);
-        shmemi_signal_ring(image, signal, value, op, pe);
+    } else if (bytes <= SHMEMI_SLOT_BYTES || !__isGlobal(source)) {
+        shmemi_send_bytes_signal(image, at, (const char *)source, bytes, signal_at, value, kind,
+                                 pe);
     } else if (nbi) {
         shmemi_before_slots();
         struct shmemi_words words =

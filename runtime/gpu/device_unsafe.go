@@ -1,6 +1,9 @@
 package gpu
 
-import "unsafe"
+import (
+	"structs"
+	"unsafe"
+)
 
 // Address is an address as a GPU uses it.
 type Address uint64
@@ -11,6 +14,18 @@ type Chunk uint64
 
 // Shared names memory of a GPU to other processes: CUDA's IPC handle.
 type Shared [64]byte
+
+// Store is a store of a word of 4 or 8 bytes that a stream is to do, as C has it
+// too.
+type Store struct {
+	_     structs.HostLayout
+	At    Address
+	Value uint64
+	Width uint32
+}
+
+// MaxStores is how many stores a driver is given at once.
+const MaxStores = 64
 
 // Facts are what a driver says of a device before anything is tried.
 type Facts struct {

@@ -18,6 +18,7 @@ type gpus struct {
 	atomics uint64            // what streams can do
 	alone   bool              // words may be changed in steps
 	shared  []*Alone          // by PE, with other engines; nil: with none
+	words   uint64            // Memory.Words
 	delay   int               // most looks from one step of a stream to the next
 	chunk   uint64
 	chunks  int
@@ -186,6 +187,8 @@ func (c *card) Copy(s Stream, to, from unsafe.Pointer, n uint64) error {
 func (c *card) Write(s Stream, at unsafe.Pointer, width uint8, value uint64) error {
 	return c.word(s, deed{to: at, op: OpSet, width: width, operand: value}, "Write")
 }
+
+func (c *card) Words() uint64 { return c.g.words }
 
 func (c *card) word(s Stream, d deed, call string) error {
 	if d.width != 4 && d.width != 8 || uintptr(d.to)%uintptr(d.width) != 0 || !c.Holds(d.to, uint64(d.width)) {

@@ -48,6 +48,9 @@ type Memory interface {
 	// Write puts a store of an aligned element of 4 or 8 bytes into a stream. A
 	// kernel that sees it sees what was before it in the stream.
 	Write(s Stream, at unsafe.Pointer, width uint8, value uint64) error
+	// Words is how many stores in a row are there sooner than a copy of as many
+	// bytes; 0: one store is not.
+	Words() uint64
 	// Atomics has the AtomicBit of each operation that Atomic can do.
 	Atomics() uint64
 	// Atomic puts an operation into a stream that is atomic with those of

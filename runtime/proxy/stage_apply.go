@@ -172,6 +172,10 @@ func (e *Engine) copyPayload(l *line, h *header, payload unsafe.Pointer, n int) 
 		return true
 	}
 	s := e.stage
+	if e.storePayload(at, payload, n) {
+		s.did(l)
+		return true
+	}
 	i, ok := s.coming.take()
 	if !ok {
 		return false
@@ -181,6 +185,23 @@ func (e *Engine) copyPayload(l *line, h *header, payload unsafe.Pointer, n int) 
 	e.copyGPU(StreamIn, at, slot, uint64(n))
 	s.did(l)
 	s.tracks[StreamIn].later(chore{what: taskApplied, index: i})
+	return true
+}
+
+// storePayload stores bytes word by word. False: a copy is as good.
+func (e *Engine) storePayload(at, payload unsafe.Pointer, n int) bool {
+	odd := int(uintptr(at) & 4)
+	if (uintptr(at)|uintptr(n))&3 != 0 || uint64(n+odd+7)/8 > e.stage.memory.Words() {
+		return false
+	}
+	for n > 0 {
+		w := 8
+		if uintptr(at)&7 != 0 || n < 8 {
+			w = 4
+		}
+		e.writeGPU(StreamIn, at, uint8(w), load(payload, w))
+		at, payload, n = unsafe.Add(at, w), unsafe.Add(payload, w), n-w
+	}
 	return true
 }
 

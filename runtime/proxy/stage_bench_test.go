@@ -42,6 +42,8 @@ func (c *copier) Write(_ Stream, at unsafe.Pointer, width uint8, value uint64) e
 	return nil
 }
 func (c *copier) Atomics() uint64 { return allAtomics }
+
+func (c *copier) Words() uint64 { return 0 }
 func (c *copier) Atomic(_ Stream, at unsafe.Pointer, op Op, width uint8, operand, compare uint64, _ unsafe.Pointer) error {
 	applyOp(op, at, width, operand, compare)
 	return nil

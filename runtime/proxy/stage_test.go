@@ -40,13 +40,13 @@ func (p *pe) staleStage() {
 
 // cards are the ways in which GPUs differ.
 var cards = map[string]gpus{
-	"atomics": {atomics: allAtomics, delay: 4, chunk: messageSize, chunks: 3},
+	"atomics": {atomics: allAtomics, words: 3, delay: 4, chunk: messageSize, chunks: 3},
 	"alone":   {alone: true, delay: 4, chunk: messageSize, chunks: 4},
-	"mixed":   {has: func(pe int) bool { return pe%2 == 0 }, alone: true, delay: 3, chunk: 2 * messageSize, chunks: 2},
+	"mixed":   {words: 3, has: func(pe int) bool { return pe%2 == 0 }, alone: true, delay: 3, chunk: 2 * messageSize, chunks: 2},
 	"mapped":  {mapped: true, atomics: allAtomics, delay: 4, chunk: messageSize, chunks: 2},
-	"both":    {mapped: true, alone: true, delay: 4, chunk: messageSize, chunks: 2},
+	"both":    {mapped: true, words: 3, alone: true, delay: 4, chunk: messageSize, chunks: 2},
 	"nic":     {nic: every, atomics: allAtomics, delay: 4, chunk: messageSize, chunks: 3},
-	"lazy":    {nic: every, lazy: true, alone: true, delay: 4, chunk: messageSize, chunks: 3},
+	"lazy":    {words: 3, nic: every, lazy: true, alone: true, delay: 4, chunk: messageSize, chunks: 3},
 	"some":    {nic: func(pe int) bool { return pe%2 == 1 }, lazy: true, alone: true, delay: 3, chunk: messageSize, chunks: 2},
 }
 

@@ -72,6 +72,8 @@ enum {
     SHMEMI_CUDA_WAIT_GEQ = 0,
     SHMEMI_CUDA_WAIT_EQ = 1,
     SHMEMI_CUDA_WAIT_AND = 2,
+    SHMEMI_CUDA_STEP_STORE_32 = 2,
+    SHMEMI_CUDA_STEP_STORE_64 = 5,
     SHMEMI_CUDA_FLUSH_THIS_CONTEXT = 0,
     SHMEMI_CUDA_FLUSH_TO_OWNER = 100,
     SHMEMI_CUDA_FLUSH_TO_ALL = 200,
@@ -119,6 +121,17 @@ struct shmemi_cuda_ipc {
 struct shmemi_cuda_uuid {
     unsigned char bytes[16];
 };
+
+/* CUstreamBatchMemOpParams, as a store. */
+struct shmemi_cuda_step {
+    unsigned operation;
+    uint64_t at;
+    uint64_t value;
+    unsigned flags; /* 0: what the stream did before is visible first */
+    uint64_t alias;
+    uint64_t rest;
+};
+_Static_assert(sizeof(struct shmemi_cuda_step) == 48, "layout of CUstreamBatchMemOpParams");
 
 /* NEEDED(name, symbol, parameters, arguments) for every function that has to be
  * there, OPTIONAL for those that only later drivers have. */
@@ -236,6 +249,9 @@ struct shmemi_cuda_uuid {
     OPTIONAL(stream_write32, "cuStreamWriteValue32_v2",                                            \
              (void *stream, uint64_t at, uint32_t value, unsigned flags),                          \
              (stream, at, value, flags))                                                           \
+    OPTIONAL(stream_batch, "cuStreamBatchMemOp_v2",                                                \
+             (void *stream, unsigned count, struct shmemi_cuda_step *steps, unsigned flags),       \
+             (stream, count, steps, flags))                                                        \
     OPTIONAL(stream_watch, "cuStreamWaitValue64_v2",                                               \
              (void *stream, uint64_t at, uint64_t value, unsigned flags),                          \
              (stream, at, value, flags))                                                           \
@@ -284,6 +300,28 @@ struct shmemi_cuda_outcome {
 SHMEMI_CUDA_FUNCTIONS(CALL_IN, CALL_IN)
 #undef CALL_IN
 #undef UNWRAP
+
+/* A store that a stream is given: gpu.Store. */
+struct shmemi_cuda_store {
+    uint64_t at, value;
+    uint32_t width; /* 4 or 8 */
+};
+
+enum { SHMEMI_CUDA_STORES = 64 }; /* the most at once; the driver takes 255 */
+
+/* Has a stream store words, one after the other, with one call of the driver's. */
+static inline struct shmemi_cuda_outcome shmemi_cuda_in_stores(
+    const struct shmemi_cuda *driver, void *within, void *stream,
+    const struct shmemi_cuda_store *stores, unsigned n)
+{
+    struct shmemi_cuda_step steps[SHMEMI_CUDA_STORES];
+    for (unsigned i = 0; i < n; i++)
+        steps[i] = (struct shmemi_cuda_step){
+            .operation = stores[i].width == 8 ? SHMEMI_CUDA_STEP_STORE_64 : SHMEMI_CUDA_STEP_STORE_32,
+            .at = stores[i].at,
+            .value = stores[i].value};
+    return shmemi_cuda_in_stream_batch(driver, within, stream, n, steps, 0);
+}
 
 /* Answers a library, or NULL with the loader's reason in why. */
 void *shmemi_cuda_open_library(const char *file, char *why, size_t len);

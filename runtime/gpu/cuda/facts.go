@@ -60,7 +60,7 @@ func (v *Device) describe(number int) error {
 		PosixFD:        has(C.SHMEMI_CUDA_POSIX_DESCRIPTORS),
 		RDMA:           has(C.SHMEMI_CUDA_RDMA),
 		RDMAVMM:        has(C.SHMEMI_CUDA_RDMA_WITH_VIRTUAL_MEMORY),
-		StreamOps:      d.table.stream_write != nil && d.table.stream_write32 != nil && d.table.stream_watch != nil && has(C.SHMEMI_CUDA_STREAM_OPS_64),
+		StreamOps:      d.table.stream_write != nil && d.table.stream_write32 != nil && d.table.stream_batch != nil && d.table.stream_watch != nil && has(C.SHMEMI_CUDA_STREAM_OPS_64),
 		FlushWrites:    number32(C.SHMEMI_CUDA_RDMA_FLUSH_OPTIONS),
 		WritesOrdering: number32(C.SHMEMI_CUDA_RDMA_WRITES_ORDERING),
 	}

@@ -115,6 +115,34 @@ func (v *Device) Write32(s gpu.Stream, a gpu.Address, value uint32) error {
 	return v.leave(op, "cuStreamWriteValue32_v2", C.shmemi_cuda_in_stream_write32(v.driver.table, v.context, handle(s), C.uint64_t(a), C.uint32_t(value), 0))
 }
 
+// Stores has a stream store words, one after the other, with one call for up to
+// gpu.MaxStores: each is visible to whoever sees a later one, as by Write64. The
+// memory is not managed.
+func (v *Device) Stores(s gpu.Stream, words []gpu.Store) error {
+	const op = "store words by a stream of"
+	if err := v.needsStreamOps(op); err != nil {
+		return err
+	}
+	for len(words) > 0 {
+		n := min(len(words), gpu.MaxStores)
+		if err := v.enter(op); err != nil {
+			return err
+		}
+		out := C.shmemi_cuda_in_stores(v.driver.table, v.context, handle(s), (*C.struct_shmemi_cuda_store)(unsafe.Pointer(&words[0])), C.unsigned(n))
+		if err := v.leave(op, "cuStreamBatchMemOp_v2", out); err != nil {
+			return err
+		}
+		words = words[n:]
+	}
+	return nil
+}
+
+// C has the same.
+var (
+	_ [gpu.MaxStores]byte              = [C.SHMEMI_CUDA_STORES]byte{}
+	_ [unsafe.Sizeof(gpu.Store{})]byte = [C.sizeof_struct_shmemi_cuda_store]byte{}
+)
+
 // conditions are the driver's numbers.
 var conditions = [...]C.uint{gpu.AtLeast: C.SHMEMI_CUDA_WAIT_GEQ, gpu.Equal: C.SHMEMI_CUDA_WAIT_EQ, gpu.And: C.SHMEMI_CUDA_WAIT_AND}
 

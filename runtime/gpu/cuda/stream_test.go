@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -74,6 +75,7 @@ func useStreams(v *Device) (err error) {
 	}
 	keep(v.Write64(0, at+8, 5))
 	keep(v.Write32(0, at+12, 0))
+	keep(v.Stores(0, []gpu.Store{{At: at + 8, Value: 5, Width: 8}, {At: at + 12, Value: 0, Width: 4}}))
 	keep(drain(v, 0))
 	words[1] = 5 // where one of the two failed
 	for range 20 {
@@ -186,6 +188,7 @@ func TestLaterFunctions(t *testing.T) {
 		want string
 	}{
 		{v.Write64(0, 0, 0), "store a word by a stream of GPU 0 Fake G100: the driver, of CUDA 11.0, has no stream operations on 64 bits for it (install a driver of CUDA 11.7 or later)"},
+		{v.Stores(0, make([]gpu.Store, 1)), "store words by a stream of GPU 0 Fake G100: the driver, of CUDA 11.0, has no stream operations on 64 bits"},
 		{v.Wait64(0, 0, 0, gpu.Equal), "wait for a word by a stream of GPU 0 Fake G100: the driver"},
 		{v.FlushWrites(false), "flush a NIC's writes to GPU 0 Fake G100: the driver, of CUDA 11.0, has no call for it"},
 		{library, "find variable state on GPU 0 Fake G100: the driver, of CUDA 11.0, has no function cuLibraryGetGlobal (install a driver of CUDA 12.0 or later)"},
@@ -298,8 +301,9 @@ func TestWorkAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	stores := slices.Repeat([]gpu.Store{{At: at, Value: 1, Width: 8}}, gpu.MaxStores+1)
 	work := func() {
-		err := errors.Join(v.CopyAsync(s, at, at+8, 8), v.FillAsync(s, at, 0, 8), v.Write64(s, at, 1), v.Write32(s, at, 1), v.Wait64(s, at, 1, gpu.Equal),
+		err := errors.Join(v.CopyAsync(s, at, at+8, 8), v.FillAsync(s, at, 0, 8), v.Stores(s, stores), v.Write64(s, at, 1), v.Write32(s, at, 1), v.Wait64(s, at, 1, gpu.Equal),
 			v.Record(event, s), v.After(s, event))
 		for done := false; err == nil && !done; {
 			if _, err = v.EventDone(event); err == nil {
@@ -391,6 +395,48 @@ func TestCopiesOverJoints(t *testing.T) {
 		t.Error("joints are left")
 	}
 	if err := errors.Join(v.Free(block), v.CloseStream(s), m.Close(), v.Close()); err != nil {
+		t.Error(err)
+	}
+	log.Check()
+}
+
+// TestStores: words of both widths are stored in their order, also where there are
+// more than the driver is given at once.
+func TestStores(t *testing.T) {
+	log := cudatest.Set(t, "")
+	v := mustDevice(t, cudatest.Build(t))
+	host, at, err := v.HostAlloc(4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := unsafe.Slice((*uint64)(host), 512)
+	clear(words)
+	s, err := v.NewStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stores []gpu.Store
+	for i := range uint64(gpu.MaxStores + 10) {
+		stores = append(stores, gpu.Store{At: at + gpu.Address(8*i), Value: ^i, Width: 8})
+	}
+	stores = append(stores, gpu.Store{At: at + 4, Value: 7, Width: 4}, gpu.Store{At: at + 8, Value: 9, Width: 8})
+	if err := errors.Join(v.Stores(s, nil), v.Stores(s, stores), v.SyncStream(s)); err != nil {
+		t.Fatal(err)
+	}
+	if words[0] != 7<<32|0xffffffff || words[1] != 9 {
+		t.Errorf("the last stores left %#x", words[:2])
+	}
+	for i := uint64(2); i < gpu.MaxStores+10; i++ {
+		if words[i] != ^i {
+			t.Errorf("word %d is %#x", i, words[i])
+		}
+	}
+	for _, bad := range []gpu.Store{{At: at + 4, Width: 8}, {At: at + 2, Width: 4}} {
+		if err := v.Stores(s, []gpu.Store{bad}); err == nil || !strings.Contains(err.Error(), "cuStreamBatchMemOp_v2") {
+			t.Errorf("store of %d bytes at %#x: %v", bad.Width, uint64(bad.At), err)
+		}
+	}
+	if err := errors.Join(v.CloseStream(s), v.HostFree(host), v.Close()); err != nil {
 		t.Error(err)
 	}
 	log.Check()

@@ -1,6 +1,7 @@
 package staging
 
 import (
+	"encoding/binary"
 	"fmt"
 	"testing"
 	"unsafe"
@@ -157,11 +158,23 @@ func (f *fake) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	return f.put("CopyAsync", s, func() { copy(f.bytes(to, n), f.bytes(from, n)) })
 }
 
-func (f *fake) Write64(s gpu.Stream, a gpu.Address, value uint64) error {
-	if !f.facts.StreamOps {
-		f.t.Error("Write64 by a driver without it")
+func (f *fake) Stores(s gpu.Stream, words []gpu.Store) error {
+	if !f.facts.StreamOps || len(words) == 0 || len(words) > gpu.MaxStores {
+		f.t.Errorf("%d words to be stored by a driver that has the call: %v", len(words), f.facts.StreamOps)
 	}
-	return f.put("Write64", s, func() { *(*uint64)(unsafe.Pointer(&f.bytes(a, 8)[0])) = value })
+	if err := f.call("Stores"); err != nil {
+		return err
+	}
+	for _, w := range words {
+		f.streams[s] = append(f.stream(s), func() {
+			b := binary.LittleEndian.AppendUint64(nil, w.Value)
+			if uint64(w.At)%uint64(w.Width) != 0 || w.Width != 4 && w.Width != 8 {
+				f.t.Errorf("%d bytes are stored at %#x", w.Width, uint64(w.At))
+			}
+			copy(f.bytes(w.At, uint64(w.Width)), b)
+		})
+	}
+	return nil
 }
 
 func (f *fake) NewEvent() (gpu.Event, error) {

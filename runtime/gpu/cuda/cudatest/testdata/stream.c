@@ -405,6 +405,32 @@ int cuStreamWriteValue32_v2(void *stream, uint64_t to, uint32_t value, unsigned 
     return fake_later((struct work){.what = STORE32, .to = (void *)to, .value = value}, stream);
 }
 
+/* CUstreamBatchMemOpParams, as a store. */
+struct step {
+    unsigned operation;
+    uint64_t at, value;
+    unsigned flags;
+    uint64_t alias, rest;
+};
+
+int cuStreamBatchMemOp_v2(void *stream, unsigned count, struct step *steps, unsigned flags)
+{
+    bool bad = flags != 0 || count >= 256;
+    for (unsigned i = 0; i < count && !bad; i++) {
+        unsigned what = steps[i].operation;
+        bad = (what != 2 && what != 5) || steps[i].flags != 0 ||
+              steps[i].at % (what == 5 ? 8 : 4) != 0;
+    }
+    BEGIN(bad ? INVALID_VALUE : fake_may_work(stream));
+    int rc = 0;
+    for (unsigned i = 0; i < count && rc == 0; i++)
+        rc = fake_later((struct work){.what = steps[i].operation == 5 ? STORE : STORE32,
+                                      .to = (void *)steps[i].at,
+                                      .value = steps[i].value},
+                        stream);
+    return rc;
+}
+
 int cuStreamWaitValue64_v2(void *stream, uint64_t to, uint64_t value, unsigned flags)
 {
     BEGIN(flags > 2 || to % 8 != 0 ? INVALID_VALUE : fake_may_work(stream));
