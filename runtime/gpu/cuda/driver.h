@@ -310,16 +310,17 @@ struct shmemi_cuda_store {
 enum { SHMEMI_CUDA_STORES = 64 }; /* the most at once; the driver takes 255 */
 
 /* Has a stream store words, one after the other, with one call of the driver's. */
-static inline struct shmemi_cuda_outcome shmemi_cuda_in_stores(
-    const struct shmemi_cuda *driver, void *within, void *stream,
-    const struct shmemi_cuda_store *stores, unsigned n)
+static inline struct shmemi_cuda_outcome
+shmemi_cuda_in_stores(const struct shmemi_cuda *driver, void *within, void *stream,
+                      const struct shmemi_cuda_store *stores, unsigned n)
 {
     struct shmemi_cuda_step steps[SHMEMI_CUDA_STORES];
     for (unsigned i = 0; i < n; i++)
-        steps[i] = (struct shmemi_cuda_step){
-            .operation = stores[i].width == 8 ? SHMEMI_CUDA_STEP_STORE_64 : SHMEMI_CUDA_STEP_STORE_32,
-            .at = stores[i].at,
-            .value = stores[i].value};
+        steps[i] =
+            (struct shmemi_cuda_step){.operation = stores[i].width == 8 ? SHMEMI_CUDA_STEP_STORE_64
+                                                                        : SHMEMI_CUDA_STEP_STORE_32,
+                                      .at = stores[i].at,
+                                      .value = stores[i].value};
     return shmemi_cuda_in_stream_batch(driver, within, stream, n, steps, 0);
 }
 
