@@ -138,7 +138,8 @@ func (j *Job) stage(e *proxy.Engine) error {
 	if err != nil {
 		return err
 	}
-	return e.Stage(m, proxy.StageConfig{})
+	// All engines together pin as much as one would.
+	return e.Stage(m, proxy.StageConfig{Chunks: max(2, proxy.StageChunks/j.proxies)})
 }
 
 // exchangeEndpoints tells every PE of this one's endpoints, and returns those

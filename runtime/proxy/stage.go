@@ -91,7 +91,7 @@ type Alone struct{ taken atomic.Bool }
 // StageConfig is how an engine moves GPU memory. The zero value is usable.
 type StageConfig struct {
 	Chunk  uint64 // bytes of one chunk; 0: 1 MiB
-	Chunks int    // of those that come, and as many of those that leave; 0: 8
+	Chunks int    // of those that come, and as many of those that leave; 0: StageChunks
 	Alone  *Alone // nil: what Memory.Atomic cannot do is refused
 }
 
@@ -99,11 +99,15 @@ const (
 	// Of 16 MiB over tcp, both ends on one thread, 8 chunks of 1 MiB take 3.8 ms,
 	// 16 of 512 KiB 4.9 and 16 of 256 KiB 6.0, where main memory takes 3.4: each
 	// chunk costs three messages, and few chunks stay in the cache.
-	defaultChunk  = 1 << 20
-	defaultChunks = 8
-	maxChunks     = 64
-	smallSlots    = 256 // for what travels in messages, each way
+	defaultChunk = 1 << 20
+	maxChunks    = 64
+	smallSlots   = 256 // for what travels in messages, each way
 )
+
+// StageChunks is how many chunks an engine has each way. Over tcp between two H200,
+// each end on processors of its own, puts of 1 MiB in a row took 160 to 183 us with
+// 4, 8, 12, 16, 24 and 32 of them, in no order, and twice with 8 the two ends of that.
+const StageChunks = 8
 
 // stage is what an engine knows of GPU memory: its own, and that of the PEs that
 // it talks to. It does not exist in a job without.
@@ -207,7 +211,7 @@ func (e *Engine) Stage(m Memory, c StageConfig) error {
 		c.Chunk = defaultChunk
 	}
 	if c.Chunks == 0 {
-		c.Chunks = defaultChunks
+		c.Chunks = StageChunks
 	}
 	if c.Chunk < messageSize || c.Chunk%messageSize != 0 || c.Chunks < 1 || c.Chunks > maxChunks {
 		return errors.Join(fmt.Errorf("stage GPU memory: %d chunks of %d bytes are not possible (take 1 to %d, each a multiple of %d)",
