@@ -38,10 +38,10 @@ func NewHost(count, n, npes int) (*Host, error) {
 	state := part(unsafe.Sizeof(State{}))
 	peers := part(uintptr(npes) * unsafe.Sizeof(Peer{}))
 	descs := part(uintptr(count) * unsafe.Sizeof(Desc{}))
-	type place struct{ line, near, replies, slots uintptr }
+	type place struct{ line, near, replies, slots, cells uintptr }
 	places := make([]place, count)
 	for i := range places {
-		places[i] = place{part(unsafe.Sizeof(Line{})), part(uintptr(NearBytes)), part(uintptr(ReplyBytes)), part(uintptr(SlotBytes(n)))}
+		places[i] = place{part(unsafe.Sizeof(Line{})), part(uintptr(NearBytes)), part(uintptr(ReplyBytes)), part(uintptr(SlotBytes(n))), part(uintptr(CellsBytes))}
 	}
 	base, err := unix.MmapPtr(-1, 0, nil, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -57,10 +57,10 @@ func NewHost(count, n, npes int) (*Host, error) {
 		Peers: at(peers), Rings: at(descs), RingCount: uint32(count),
 	}
 	for i, p := range places {
-		m := Memory{Slots: at(p.slots), Line: (*Line)(at(p.line)), Replies: at(p.replies)}
+		m := Memory{Slots: at(p.slots), Line: (*Line)(at(p.line)), Replies: at(p.replies), Cells: at(p.cells)}
 		h.Rings = append(h.Rings, newRing(m, n))
 		h.descs[i] = Desc{
-			Slots: m.Slots, Line: unsafe.Pointer(m.Line), Replies: m.Replies, Near: at(p.near),
+			Slots: m.Slots, Line: unsafe.Pointer(m.Line), Replies: m.Replies, Near: at(p.near), Cells: m.Cells,
 			Log2Slots: uint32(bits.TrailingZeros(uint(n))), Log2Replies: uint32(bits.TrailingZeros(Replies)),
 		}
 	}

@@ -24,6 +24,7 @@ type Memory struct {
 	Slots   unsafe.Pointer // SlotBytes of zeros, aligned to 16 bytes
 	Line    *Line          // zero
 	Replies unsafe.Pointer // ReplyBytes of zeros
+	Cells   unsafe.Pointer // CellsBytes, at the address that producers have for it; nil: none
 }
 
 // SlotBytes is the memory that n slots need, ReplyBytes that of the answers
@@ -34,6 +35,7 @@ func SlotBytes(n int) int { return n * slotSize }
 const (
 	ReplyBytes = Replies * int(unsafe.Sizeof(Reply{}))
 	NearBytes  = int(unsafe.Sizeof(Near{})) + Replies/8
+	CellsBytes = Cells * CellBytes
 )
 
 // Ring is the consumer's view of one ring.
@@ -44,6 +46,7 @@ type Ring struct {
 	pos     uint64 // next position to be read
 	line    *Line
 	replies unsafe.Pointer
+	cells   unsafe.Pointer
 	words   [2 * MaxSlots]uint64
 }
 
@@ -63,7 +66,7 @@ func checkSize(n int) error {
 }
 
 func newRing(m Memory, n int) *Ring {
-	return &Ring{slots: m.Slots, mask: uint64(n) - 1, shift: uint(bits.TrailingZeros(uint(n))), line: m.Line, replies: m.Replies}
+	return &Ring{slots: m.Slots, mask: uint64(n) - 1, shift: uint(bits.TrailingZeros(uint(n))), line: m.Line, replies: m.Replies, cells: m.Cells}
 }
 
 // Position is that of the next operation.
@@ -74,7 +77,14 @@ func (r *Ring) Position() uint64 { return r.pos }
 func (r *Ring) Seek(p uint64) { r.pos = p }
 
 // Memory is where the parts of the ring are.
-func (r *Ring) Memory() Memory { return Memory{r.slots, r.line, r.replies} }
+func (r *Ring) Memory() Memory { return Memory{r.slots, r.line, r.replies, r.cells} }
+
+// Beside tells whether n bytes at an address lie in a cell. They are an
+// operation's until Publish.
+func (r *Ring) Beside(address, n uint64) bool {
+	o := address - uint64(uintptr(r.cells))
+	return r.cells != nil && n != 0 && o < CellsBytes && n <= CellBytes-o%CellBytes
+}
 
 // Slots is how many slots the ring has.
 func (r *Ring) Slots() uint64 { return r.mask + 1 }

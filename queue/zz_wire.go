@@ -15,6 +15,8 @@ const (
 	MapSM           = 1       // threads of a multiprocessor share a ring
 	MapWarp         = 2       // threads of a warp share a ring
 	MapPE           = 3       // operations on the same PE share a ring
+	Cells           = 128     // cells of a ring: that of an operation belongs to it until as many operations of two slots have been taken
+	CellBytes       = 2048    // the most bytes that lie beside an operation's slots
 	KindSet         = 1       // writes the operand
 	KindAdd         = 2       // adds it
 	KindAnd         = 3       // bitwise and
@@ -313,7 +315,7 @@ type Desc struct {
 	Log2Replies uint32         // logarithm of the number of replies, at least 5
 	Wake        unsafe.Pointer // of a host producer: called with wake_arg when the proxy sleeps; else NULL
 	WakeArg     unsafe.Pointer // see wake
-	_           [8]byte
+	Cells       unsafe.Pointer // where bytes of operations may lie beside the slots, SHMEMI_CELLS times SHMEMI_CELL_BYTES; else NULL
 }
 
 var (
@@ -326,6 +328,7 @@ var (
 	_ [36]byte = [unsafe.Offsetof(Desc{}.Log2Replies)]byte{}
 	_ [40]byte = [unsafe.Offsetof(Desc{}.Wake)]byte{}
 	_ [48]byte = [unsafe.Offsetof(Desc{}.WakeArg)]byte{}
+	_ [56]byte = [unsafe.Offsetof(Desc{}.Cells)]byte{}
 )
 
 // Peer is struct shmemi_device_peer. The way to a PE.

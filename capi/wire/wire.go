@@ -154,6 +154,7 @@ var Structs = []Struct{
 		{"log2_replies", "u32", "logarithm of the number of replies, at least 5", next},
 		{"wake", "ptr", "of a host producer: called with wake_arg when the proxy sleeps; else NULL", next},
 		{"wake_arg", "ptr", "see wake", next},
+		{"cells", "ptr", "where bytes of operations may lie beside the slots, SHMEMI_CELLS times SHMEMI_CELL_BYTES; else NULL", next},
 	}},
 	{Name: "device_peer", Go: "Peer", Size: 16, Doc: "The way to a PE.", Members: []Member{
 		{"direct", "ptr", "where its symmetric segment is mapped for loads and stores, or NULL: by ring", next},
@@ -222,6 +223,10 @@ var Constants = []Constant{
 	{"MAP_SM", "MapSM", 1, "threads of a multiprocessor share a ring"},
 	{"MAP_WARP", "MapWarp", 2, "threads of a warp share a ring"},
 	{"MAP_PE", "MapPE", 3, "operations on the same PE share a ring"},
+
+	// Bytes beside the slots (device/shmem/ring.h).
+	{"CELLS", "Cells", 128, "cells of a ring: that of an operation belongs to it until as many operations of two slots have been taken"},
+	{"CELL_BYTES", "CellBytes", 2048, "the most bytes that lie beside an operation's slots"},
 
 	// The field kind; enum shmemi_amo of capi/abi/state.h has the same numbers.
 	{"KIND_SET", "KindSet", 1, "writes the operand"},

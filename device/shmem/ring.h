@@ -79,18 +79,46 @@ SHMEMI_HD int shmemi_wait_taken(const struct shmemi_ring *r, uint64_t goal)
 }
 
 /*
- * Takes n positions and waits until they may be stored; *room is then 0, or
- * SHMEMI_STOPPED. The cached tail is read first, so that the two reads overlap
- * (on an H200 708 cycles one after the other, 361 together); that it is older
- * than the position only makes it reach less far.
+ * Takes n positions and waits until what is so many positions behind their end has
+ * been taken; *room is then 0, or SHMEMI_STOPPED. The cached tail is read first, so that the two
+ * reads overlap (on an H200 708 cycles one after the other, 361 together); that it is older than
+ * the position only makes it reach less far.
  */
-SHMEMI_HD uint64_t shmemi_take(const struct shmemi_ring *r, uint64_t n, int *room)
+SHMEMI_HD uint64_t shmemi_take_within(const struct shmemi_ring *r, uint64_t n, uint64_t positions,
+                                      int *room)
 {
     uint64_t seen = shmemi_load_near(&shmemi_near_of(r)->tail);
     uint64_t p = shmemi_take_near(&shmemi_near_of(r)->head, n);
-    uint64_t goal = p + n - ((uint64_t)1 << r->log2_slots);
+    uint64_t goal = p + n - positions;
     *room = (int64_t)(goal - seen) <= 0 ? 0 : shmemi_wait_taken(r, goal);
     return p;
+}
+
+/* Takes n positions whose slots may then be stored, unless *room is SHMEMI_STOPPED. */
+SHMEMI_HD uint64_t shmemi_take(const struct shmemi_ring *r, uint64_t n, int *room)
+{
+    return shmemi_take_within(r, n, (uint64_t)1 << r->log2_slots, room);
+}
+
+/*
+ * Bytes beside the slots, where a ring has room for them: a producer copies them to
+ * its cell, orders that ahead of its slots (shmemi_before_slots), and names the cell
+ * as it would other memory, with nobody waiting for an answer. The proxy has read
+ * them before it publishes that it took the operation, wherever they go.
+ *
+ * A cell belongs to a position. Operations of two slots and more that are less than
+ * 2 * SHMEMI_CELLS positions apart have different ones; so whoever takes a position
+ * waits until those that are further back have been taken, as in a smaller ring.
+ */
+SHMEMI_HD char *shmemi_cell(const struct shmemi_ring *r, uint64_t p)
+{
+    return (char *)r->cells + (p >> 1 & (SHMEMI_CELLS - 1)) * SHMEMI_CELL_BYTES;
+}
+
+SHMEMI_HD uint64_t shmemi_take_cell(const struct shmemi_ring *r, uint64_t n, int *room)
+{
+    uint64_t size = (uint64_t)1 << r->log2_slots;
+    return shmemi_take_within(r, n, size < 2 * SHMEMI_CELLS ? size : 2 * SHMEMI_CELLS, room);
 }
 
 /* Stores the slots of an operation from position p on, which was taken. */
@@ -191,9 +219,10 @@ static __device__ __forceinline__ uint64_t shmemi_push_lanes(const struct shmemi
     int same;
     if ((mask & (mask - 1)) == 0)
         return shmemi_push(r, words, slots);
-    __match_all_sync(mask, (unsigned long long)(uintptr_t)r, &same);
+    unsigned long long alike = (unsigned long long)(uintptr_t)r + (unsigned)slots;
+    __match_all_sync(mask, alike, &same);
     if (!same) /* one ring for each PE or warp; finding out takes 200 cycles */
-        mask = __match_any_sync(mask, (unsigned long long)(uintptr_t)r);
+        mask = __match_any_sync(mask, alike);
     asm("mov.u32 %0, %%laneid;" : "=r"(lane));
     unsigned leader = (unsigned)__ffs((int)mask) - 1;
     uint64_t p = 0;

@@ -104,6 +104,81 @@ SHMEMI_COLD void shmemi_send_bytes(const struct shmemi_device_image *image, uint
 }
 
 /*
+ * The ring of this thread, where it has room beside its slots for so many bytes and
+ * they are words; else NULL. One thread copies them, single bytes too slowly.
+ */
+SHMEMI_D const struct shmemi_ring *shmemi_cells_for(const struct shmemi_device_image *image,
+                                                    const void *source, uint64_t bytes, int pe)
+{
+    const struct shmemi_ring *r = shmemi_ring_for(&image->job, (uint32_t)pe);
+    return bytes <= SHMEMI_CELL_BYTES && (((uint64_t)(uintptr_t)source | bytes) & 3) == 0 &&
+                   r->cells != NULL
+               ? r
+               : NULL;
+}
+
+/* So many words by one thread, eight under way at once, with few registers. */
+template <class W> SHMEMI_COLD void shmemi_fill_words(char *to, const char *from, uint32_t n)
+{
+    W v[8];
+#pragma unroll 1
+    for (; n >= 8; n -= 8, to += 8 * sizeof(W), from += 8 * sizeof(W)) {
+#pragma unroll
+        for (uint32_t k = 0; k < 8; k++)
+            shmemi_move<W>::load(from + k * sizeof(W), &v[k]);
+#pragma unroll
+        for (uint32_t k = 0; k < 8; k++)
+            shmemi_move<W>::store(to + k * sizeof(W), v[k]);
+    }
+#pragma unroll 1
+    for (; n > 0; n--, to += sizeof(W), from += sizeof(W)) {
+        shmemi_move<W>::load(from, &v[0]);
+        shmemi_move<W>::store(to, v[0]);
+    }
+}
+
+/*
+ * The rest of an operation that was taken with its cell. Not by shmemi_copy: its
+ * registers, below those of all that leads here, would be more than a thread of
+ * 1024 has.
+ */
+SHMEMI_COLD void shmemi_fill_cell(const struct shmemi_ring *r, uint64_t p, const char *source,
+                                  uint32_t bytes, const struct shmemi_words *words, int slots)
+{
+    char *cell = shmemi_cell(r, p);
+    uint32_t width = shmemi_alignment((uint64_t)(uintptr_t)source | bytes);
+    if (width == 16)
+        shmemi_fill_words<shmemi_wide>(cell, source, bytes / 16);
+    else if (width == 8)
+        shmemi_fill_words<uint64_t>(cell, source, bytes / 8);
+    else
+        shmemi_fill_words<uint32_t>(cell, source, bytes / 4);
+    shmemi_before_slots();
+    shmemi_store_slots(r, p, words, slots);
+    shmemi_rouse(r);
+}
+
+/*
+ * Puts words that lie anywhere, by way of a cell, with a signal unless kind is 0. This
+ * thread copies it, to main memory: on an H200 1 KiB take 2.3 us, where a copy
+ * engine and its mark take 7.5.
+ */
+SHMEMI_COLD void shmemi_send_cell(const struct shmemi_ring *r, uint64_t dest, const void *source,
+                                  uint64_t bytes, int pe, uint64_t signal_at, uint64_t value,
+                                  uint32_t kind)
+{
+    int room, slots = kind == 0 ? SHMEMI_SLOTS_PUT : SHMEMI_SLOTS_PUT_SIGNAL;
+    uint64_t p = shmemi_take_cell(r, (uint64_t)slots, &room);
+    uint64_t local = (uint64_t)(uintptr_t)shmemi_cell(r, p);
+    struct shmemi_words words = kind == 0
+                                    ? shmemi_pack_put((uint32_t)pe, 0, dest, local, bytes, 0, 0)
+                                    : shmemi_pack_put_signal((uint32_t)pe, 0, dest, local, bytes, 0,
+                                                             0, kind, value, signal_at);
+    if (room == 0)
+        shmemi_fill_cell(r, p, (const char *)source, (uint32_t)bytes, &words, slots);
+}
+
+/*
  * The proxy reaches global memory only. What is to come into a kernel's own
  * variables or into shared memory comes element by element, in the largest unit
  * that divides both addresses and the length.
@@ -127,20 +202,19 @@ SHMEMI_COLD void shmemi_send_put(const struct shmemi_device_image *image, uint64
                                  const void *source, uint64_t bytes, int pe, int nbi)
 {
     uint64_t local = (uint64_t)(uintptr_t)source;
+    const struct shmemi_ring *cells = shmemi_cells_for(image, source, bytes, pe);
     if (bytes == 0)
         return;
-    if (bytes <= SHMEMI_SLOT_BYTES || !__isGlobal(source)) {
+    if (bytes > SHMEMI_SLOT_BYTES && cells != NULL) {
+        shmemi_send_cell(cells, dest, source, bytes, pe, 0, 0, 0);
+    } else if (bytes <= SHMEMI_SLOT_BYTES || !__isGlobal(source)) {
         shmemi_send_bytes(image, dest, (const char *)source, bytes, pe);
-    } else if (nbi) {
-        shmemi_before_slots();
-        struct shmemi_words words = shmemi_pack_put((uint32_t)pe, 0, dest, local, bytes, 0, 0);
-        shmemi_send(image, pe, &words, SHMEMI_SLOTS_PUT);
     } else {
-        struct shmemi_answer answer = shmemi_expect(image, pe);
+        struct shmemi_answer answer = shmemi_expect_if(image, pe, !nbi);
         shmemi_before_slots();
         struct shmemi_words words =
-            shmemi_pack_put((uint32_t)pe, 0, dest, local, bytes, 1, answer.place);
-        shmemi_ask(&answer, &words, SHMEMI_SLOTS_PUT);
+            shmemi_pack_put((uint32_t)pe, 0, dest, local, bytes, !nbi, answer.place);
+        shmemi_ask_if(&answer, &words, SHMEMI_SLOTS_PUT, !nbi);
     }
 }
 
@@ -153,16 +227,12 @@ SHMEMI_COLD void shmemi_send_get(const struct shmemi_device_image *image, void *
         return;
     if (!__isGlobal(dest)) {
         shmemi_get_elements(image, (char *)dest, source, bytes, pe);
-    } else if (nbi) {
-        shmemi_before_slots();
-        struct shmemi_words words = shmemi_pack_get((uint32_t)pe, 0, source, local, bytes, 0, 0);
-        shmemi_send(image, pe, &words, SHMEMI_SLOTS_GET);
     } else {
-        struct shmemi_answer answer = shmemi_expect(image, pe);
+        struct shmemi_answer answer = shmemi_expect_if(image, pe, !nbi);
         shmemi_before_slots();
         struct shmemi_words words =
-            shmemi_pack_get((uint32_t)pe, 0, source, local, bytes, 1, answer.place);
-        shmemi_ask(&answer, &words, SHMEMI_SLOTS_GET);
+            shmemi_pack_get((uint32_t)pe, 0, source, local, bytes, !nbi, answer.place);
+        shmemi_ask_if(&answer, &words, SHMEMI_SLOTS_GET, !nbi);
     }
 }
 

@@ -89,11 +89,21 @@ SHMEMI_D char *shmemi_reach(const struct shmemi_device_image *image, uint32_t ca
     return at;
 }
 
-/* An operation of this thread alone goes to the ring; others' of its warp may join. */
+/*
+ * An operation of this thread alone goes to a ring; others' of its warp may join.
+ * Not inlined: with six words and two more things to push, a kernel that puts would
+ * need more than the 64 registers that each of 1024 threads has.
+ */
+SHMEMI_COLD void shmemi_hand_over(const struct shmemi_ring *r, const struct shmemi_words *words,
+                                  int slots)
+{
+    shmemi_push_lanes(r, words, slots);
+}
+
 SHMEMI_D void shmemi_send(const struct shmemi_device_image *image, int pe,
                           const struct shmemi_words *words, int slots)
 {
-    shmemi_push_lanes(shmemi_ring_for(&image->job, (uint32_t)pe), words, slots);
+    shmemi_hand_over(shmemi_ring_for(&image->job, (uint32_t)pe), words, slots);
 }
 
 /* A place for an answer, claimed on the ring that the operation then goes to. */
@@ -114,18 +124,39 @@ SHMEMI_D struct shmemi_answer shmemi_expect(const struct shmemi_device_image *im
 }
 
 /*
- * Pushes the operation that was packed for the answer and waits for it. Where it
- * failed, or where nobody answers any more, the job ends and says why on the
- * host; the thread ends too.
+ * Waits for an answer. Where its operation failed, or where nobody answers any more,
+ * the job ends and says why on the host; the thread ends too.
  */
-SHMEMI_D uint64_t shmemi_ask(const struct shmemi_answer *a, const struct shmemi_words *words,
-                             int slots)
+SHMEMI_D uint64_t shmemi_answered(const struct shmemi_answer *a)
 {
     uint64_t value = 0;
-    shmemi_push_lanes(a->ring, words, slots);
     if (shmemi_reply_wait(a->ring, a->place, a->turn, &value) != 0)
         shmemi_end();
     return value;
+}
+
+/* Pushes the operation that was packed for the answer and waits for it. */
+SHMEMI_D uint64_t shmemi_ask(const struct shmemi_answer *a, const struct shmemi_words *words,
+                             int slots)
+{
+    shmemi_hand_over(a->ring, words, slots);
+    return shmemi_answered(a);
+}
+
+/* The same for an operation that somebody may wait for or not: place is 0 then. */
+SHMEMI_D struct shmemi_answer shmemi_expect_if(const struct shmemi_device_image *image, int pe,
+                                               int wait)
+{
+    struct shmemi_answer none = {shmemi_ring_for(&image->job, (uint32_t)pe), 0, 0};
+    return wait ? shmemi_expect(image, pe) : none;
+}
+
+SHMEMI_D void shmemi_ask_if(const struct shmemi_answer *a, const struct shmemi_words *words,
+                            int slots, int wait)
+{
+    shmemi_hand_over(a->ring, words, slots);
+    if (wait)
+        shmemi_answered(a);
 }
 
 #endif

@@ -64,23 +64,14 @@ SHMEMI_D void shmemi_signal(const struct shmemi_device_image *image, uint32_t ca
         shmemi_add_element(at, value);
 }
 
-/*
- * Bytes with their signal, all in slots. What is more than that goes ahead of a
- * fence: by themselves the operations are in no order with the signal.
- */
+/* Up to SHMEMI_SLOT_BYTES with their signal. */
 SHMEMI_COLD void shmemi_send_bytes_signal(const struct shmemi_device_image *image, uint64_t dest,
                                           const char *source, uint64_t bytes, uint64_t signal_at,
                                           uint64_t value, uint32_t kind, int pe)
 {
-    uint64_t before = (bytes - 1) / SHMEMI_SLOT_BYTES * SHMEMI_SLOT_BYTES;
-    if (before > 0) {
-        shmemi_send_bytes(image, dest, source, before, pe);
-        shmemi_fence_rings(image);
-    }
-    shmemi_wide v = shmemi_gather(source + before, bytes - before);
-    struct shmemi_words words =
-        shmemi_pack_p_signal((uint32_t)pe, 0, dest + before, (uint32_t)(bytes - before), v.a, v.b,
-                             kind, value, signal_at);
+    shmemi_wide v = shmemi_gather(source, bytes);
+    struct shmemi_words words = shmemi_pack_p_signal((uint32_t)pe, 0, dest, (uint32_t)bytes, v.a,
+                                                     v.b, kind, value, signal_at);
     shmemi_send(image, pe, &words, SHMEMI_SLOTS_P_SIGNAL);
 }
 
@@ -91,22 +82,26 @@ SHMEMI_COLD void shmemi_send_put_signal(const struct shmemi_device_image *image,
     uint64_t at = shmemi_offset(image, dest), local = (uint64_t)(uintptr_t)source;
     uint64_t signal_at = shmemi_offset(image, signal);
     uint32_t kind = shmemi_signal_kind(op);
+    const struct shmemi_ring *cells = shmemi_cells_for(image, source, bytes, pe);
     if (bytes == 0) {
         shmemi_signal_ring(image, signal, value, op, pe);
+    } else if (bytes > SHMEMI_SLOT_BYTES && cells != NULL) {
+        shmemi_send_cell(cells, at, source, bytes, pe, signal_at, value, kind);
     } else if (bytes <= SHMEMI_SLOT_BYTES || !__isGlobal(source)) {
-        shmemi_send_bytes_signal(image, at, (const char *)source, bytes, signal_at, value, kind,
-                                 pe);
-    } else if (nbi) {
-        shmemi_before_slots();
-        struct shmemi_words words =
-            shmemi_pack_put_signal((uint32_t)pe, 0, at, local, bytes, 0, 0, kind, value, signal_at);
-        shmemi_send(image, pe, &words, SHMEMI_SLOTS_PUT_SIGNAL);
+        /* By themselves the operations are in no order with the signal. */
+        uint64_t before = (bytes - 1) / SHMEMI_SLOT_BYTES * SHMEMI_SLOT_BYTES;
+        if (before > 0) {
+            shmemi_send_bytes(image, at, (const char *)source, before, pe);
+            shmemi_fence_rings(image);
+        }
+        shmemi_send_bytes_signal(image, at + before, (const char *)source + before, bytes - before,
+                                 signal_at, value, kind, pe);
     } else {
-        struct shmemi_answer answer = shmemi_expect(image, pe);
+        struct shmemi_answer answer = shmemi_expect_if(image, pe, !nbi);
         shmemi_before_slots();
-        struct shmemi_words words = shmemi_pack_put_signal((uint32_t)pe, 0, at, local, bytes, 1,
+        struct shmemi_words words = shmemi_pack_put_signal((uint32_t)pe, 0, at, local, bytes, !nbi,
                                                            answer.place, kind, value, signal_at);
-        shmemi_ask(&answer, &words, SHMEMI_SLOTS_PUT_SIGNAL);
+        shmemi_ask_if(&answer, &words, SHMEMI_SLOTS_PUT_SIGNAL, !nbi);
     }
 }
 

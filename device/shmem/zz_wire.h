@@ -31,6 +31,8 @@
 #define SHMEMI_MAP_SM 1 /* threads of a multiprocessor share a ring */
 #define SHMEMI_MAP_WARP 2 /* threads of a warp share a ring */
 #define SHMEMI_MAP_PE 3 /* operations on the same PE share a ring */
+#define SHMEMI_CELLS 128 /* cells of a ring: that of an operation belongs to it until as many operations of two slots have been taken */
+#define SHMEMI_CELL_BYTES 2048 /* the most bytes that lie beside an operation's slots */
 #define SHMEMI_KIND_SET 1 /* writes the operand */
 #define SHMEMI_KIND_ADD 2 /* adds it */
 #define SHMEMI_KIND_AND 3 /* bitwise and */
@@ -190,7 +192,7 @@ struct shmemi_ring {
     uint32_t log2_replies; /* logarithm of the number of replies, at least 5 */
     void *wake; /* of a host producer: called with wake_arg when the proxy sleeps; else NULL */
     void *wake_arg; /* see wake */
-    unsigned char pad1[8];
+    void *cells; /* where bytes of operations may lie beside the slots, SHMEMI_CELLS times SHMEMI_CELL_BYTES; else NULL */
 };
 SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_ring) == 64, sizeof_ring);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring, slots) == 0, ring_slots);
@@ -201,6 +203,7 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring, log2_slots) == 32, ring_log2_slo
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring, log2_replies) == 36, ring_log2_replies);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring, wake) == 40, ring_wake);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring, wake_arg) == 48, ring_wake_arg);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring, cells) == 56, ring_cells);
 
 /* The way to a PE. */
 struct shmemi_device_peer {

@@ -18,6 +18,7 @@ type Rig struct {
 
 	slots   unsafe.Pointer
 	replies unsafe.Pointer
+	cells   unsafe.Pointer
 	claims  [queue.Replies / 32]uint32
 	size    uint64
 }
@@ -30,6 +31,7 @@ func New(n int, start uint64) *Rig {
 		Near:    &queue.Near{Head: start, Tail: start},
 		slots:   aligned(queue.SlotBytes(n)),
 		replies: aligned(queue.ReplyBytes),
+		cells:   aligned(queue.CellsBytes),
 		size:    uint64(n),
 	}
 	for p := start; p != start+g.size; p++ {
@@ -48,7 +50,7 @@ func aligned(n int) unsafe.Pointer {
 
 // Memory is what the consumer is made of.
 func (g *Rig) Memory() queue.Memory {
-	return queue.Memory{Slots: g.slots, Line: g.Line, Replies: g.replies}
+	return queue.Memory{Slots: g.slots, Line: g.Line, Replies: g.replies, Cells: g.cells}
 }
 
 // Lap is the lap bit that makes a word of position p valid.
@@ -81,6 +83,15 @@ func (g *Rig) Room(end uint64) bool {
 
 // Stopped tells whether the consumer has gone for good.
 func (g *Rig) Stopped() bool { return atomic.LoadUint32(&g.Line.Stopped) != 0 }
+
+// Cell is the memory beside the slots that belongs to position p.
+func (g *Rig) Cell(p uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(g.cells, p>>1%queue.Cells*queue.CellBytes)), queue.CellBytes)
+}
+
+// CellRoom looks once whether the cell of an operation that ends at a position is
+// its own.
+func (g *Rig) CellRoom(end uint64) bool { return g.Room(end + g.size - min(g.size, 2*queue.Cells)) }
 
 // Store stores the slots of an operation at position p, which was taken and
 // has room.

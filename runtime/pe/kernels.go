@@ -42,7 +42,7 @@ func (p *plan) part(n uintptr) uint64 {
 
 // ringPlaces is where the parts of a ring are: near in the GPU's block, the
 // others in the shared one.
-type ringPlaces struct{ line, replies, slots, near uint64 }
+type ringPlaces struct{ line, replies, slots, cells, near uint64 }
 
 // Kernels returns what kernels of this process are given, or nil where this PE
 // has no GPU. The first call makes the rings and has the proxies serve them; it
@@ -100,6 +100,9 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 			line: shared.part(unsafe.Sizeof(queue.Line{})), replies: shared.part(uintptr(queue.ReplyBytes)),
 			slots: shared.part(uintptr(queue.SlotBytes(size))), near: near.part(uintptr(queue.NearBytes)),
 		}
+		if j.staged() {
+			places[i].cells = shared.part(uintptr(queue.CellsBytes))
+		}
 	}
 	k := &Kernels{stopper: &j.stopper}
 	defer func() {
@@ -132,13 +135,17 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 	}
 	for i, p := range places {
 		m := queue.Memory{Slots: here(p.slots), Line: (*queue.Line)(here(p.line)), Replies: here(p.replies)}
+		// The proxy is told an address, which has to be its own.
+		if p.cells != 0 && here(p.cells) == there(p.cells) {
+			m.Cells = here(p.cells)
+		}
 		r, err := queue.New(m, size)
 		if err != nil {
 			return nil, err
 		}
 		k.rings = append(k.rings, r)
 		unsafe.Slice((*queue.Desc)(here(descs)), count)[i] = queue.Desc{
-			Slots: there(p.slots), Line: there(p.line), Replies: there(p.replies), Near: nearby(p.near),
+			Slots: there(p.slots), Line: there(p.line), Replies: there(p.replies), Near: nearby(p.near), Cells: m.Cells,
 			Log2Slots: uint32(bits.TrailingZeros(uint(size))), Log2Replies: uint32(bits.TrailingZeros(queue.Replies)),
 		}
 	}

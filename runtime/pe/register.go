@@ -3,6 +3,7 @@ package pe
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -206,6 +207,17 @@ func (j *Job) register(e *proxy.Engine) error {
 		}
 	}
 	return g.nics.open(e, g.device.Extents())
+}
+
+// staged tells whether bytes of this PE's heap get to the network by way of main
+// memory. Where NICs or copies between GPUs take them from where they are, that is
+// sooner than by a cell of a ring.
+func (j *Job) staged() bool {
+	if j.heap != config.HeapDevice || j.Config.GPUNet == config.GPUNetCopy {
+		return false
+	}
+	nics := j.gpu.nics
+	return nics == nil || !slices.ContainsFunc(nics.ends, func(e registration) bool { return e.way != config.GPUNetStage })
 }
 
 // gpuNet is what the banner says of how the network gets to this PE's GPU memory.

@@ -52,6 +52,7 @@ type Consumer struct {
 	merge    *queue.Op // a put in batch that may grow; nil: none
 	state    progress  // of the operation that is being started, or of merge
 	bytes    [2]uint64 // that came in slots, on their way into a message
+	kept     [][]byte  // for those of cells
 	answers  answers
 	order    order
 
@@ -92,6 +93,7 @@ type progress struct {
 	fences uint64 // seen before it
 	record uint16 // of its answer; 0: none yet
 	part   part
+	bytes  []byte // that were in a cell, where it had to wait
 }
 
 // part is how far a copy in pieces is.
@@ -194,16 +196,17 @@ func (c *Consumer) take(s *serving, ops []queue.Op, i int) {
 		s.quiet.ask(position(s, ops[i+1:]))
 		return
 	}
-	if err := c.check(op); err != nil {
+	if err := c.check(s.ring, op); err != nil {
 		c.failOp(op, s, err)
 		return
 	}
-	if c.extend(op) {
+	inCell := copies(op) && s.ring.Beside(op.Local, op.Length)
+	if !inCell && c.extend(op) {
 		return
 	}
 	c.flushMerge()
 	c.state = progress{ring: s, fences: c.fences}
-	if op.Code == queue.CodePut && op.Want == 0 {
+	if op.Code == queue.CodePut && op.Want == 0 && !inCell {
 		c.merge = op
 		return
 	}
@@ -245,6 +248,7 @@ func (c *Consumer) start(op *queue.Op) {
 		return
 	}
 	c.enqueued++
+	c.keepBytes(op, &c.state)
 	c.waiting = append(c.waiting, waiting{*op, c.state, c.enqueued})
 	c.perPE[op.PE]++
 }
@@ -268,6 +272,7 @@ func (c *Consumer) postWaiting() int {
 			c.waiting = append(c.waiting, *w)
 			continue
 		}
+		c.giveBytes(&w.state)
 		c.perPE[pe]--
 	}
 	return len(work) - len(c.waiting)

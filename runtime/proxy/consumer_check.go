@@ -8,7 +8,7 @@ import (
 
 // check refuses what would harm this process or another PE: producers are
 // kernels, and what a kernel wrote by mistake is any bits.
-func (c *Consumer) check(op *queue.Op) error {
+func (c *Consumer) check(ring *queue.Ring, op *queue.Op) error {
 	if !op.Known() {
 		return fmt.Errorf("%s does not exist (build the device code with the headers of this library)", op.Code)
 	}
@@ -21,12 +21,12 @@ func (c *Consumer) check(op *queue.Op) error {
 	var n uint64 // bytes at the target
 	switch op.Code {
 	case queue.CodePut, queue.CodeGet:
-		return c.checkCopy(op)
+		return c.checkCopy(ring, op)
 	case queue.CodePutSignal:
 		if err := c.checkSignal(op); err != nil {
 			return err
 		}
-		return c.checkCopy(op)
+		return c.checkCopy(ring, op)
 	case queue.CodeP:
 		n = 1 << op.Width
 	case queue.CodePWide:
@@ -76,13 +76,13 @@ func (c *Consumer) checkSignal(op *queue.Op) error {
 	return nil
 }
 
-func (c *Consumer) checkCopy(op *queue.Op) error {
+func (c *Consumer) checkCopy(ring *queue.Ring, op *queue.Op) error {
 	switch {
 	case op.Want != 0 && op.Reply >= queue.Replies:
 		return fmt.Errorf("reply %d does not exist", op.Reply)
 	case !c.inside(op.Dest, op.Length):
 		return c.outside(op.Dest, op.Length)
-	case op.Length == 0 || c.e.owns(pointer(op.Local), op.Length):
+	case op.Length == 0 || copies(op) && ring.Beside(op.Local, op.Length) || c.e.owns(pointer(op.Local), op.Length):
 		return nil
 	}
 	if err := c.locals.check(op.Local, op.Length, op.Code == queue.CodeGet); err != nil {

@@ -31,7 +31,7 @@ func (c *Consumer) openLane() {
 	for _, s := range c.rings {
 		m := s.ring.Memory()
 		config.Rings = append(config.Rings, express.Ring{
-			Slots: m.Slots, Line: unsafe.Pointer(m.Line), Replies: m.Replies, Log2Slots: uint32(bits.TrailingZeros64(s.ring.Slots())),
+			Slots: m.Slots, Line: unsafe.Pointer(m.Line), Replies: m.Replies, Cells: m.Cells, Log2Slots: uint32(bits.TrailingZeros64(s.ring.Slots())),
 		})
 	}
 	c.lane = express.New(config)

@@ -18,6 +18,9 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 		c.e.Fence()
 		c.epochFor = w.fences
 	}
+	if copies(op) && (w.bytes != nil || w.ring.ring.Beside(op.Local, op.Length)) {
+		return c.postBytes(op, w)
+	}
 	pe, offset := fabric.PE(op.PE), int64(op.Dest-c.e.segment.Internal)
 	switch op.Code {
 	case queue.CodePut:

@@ -99,6 +99,15 @@ static inline bool readable(const struct shmemi_lane *l, uint64_t at, uint64_t n
     return false;
 }
 
+/* Whether n bytes at an address lie beside the slots of a ring: main memory that is
+ * an operation's until the tail has passed it. */
+static inline bool beside(const struct shmemi_lane_ring *r, uint64_t at, uint64_t n)
+{
+    uint64_t o = at - r->cells;
+    return r->cells != 0 && n != 0 && o < SHMEMI_CELLS * SHMEMI_CELL_BYTES &&
+           n <= SHMEMI_CELL_BYTES - o % SHMEMI_CELL_BYTES;
+}
+
 static void answer(const struct shmemi_lane_ring *r, uint64_t i)
 {
     struct shmemi_reply *reply = &r->replies[i];
@@ -125,15 +134,17 @@ static int put(struct shmemi_lane *l, const struct shmemi_lane_ring *r, uint64_t
     uint64_t dest = shmemi_get_dest(w), local = shmemi_get_local(w), n = shmemi_get_length(w);
     uint64_t end = *p + SHMEMI_SLOTS_PUT, want = shmemi_get_want(w), v[4];
     const uint64_t room = x->max_inject - sizeof(struct shmemi_header); /* checked when sent */
+    const bool in_cell = beside(r, local, n);
     int count = 1;
     if (n == 0 || n > room || (want && shmemi_get_reply(w) >= REPLIES))
         return NOT_SIMPLE;
-    for (; !want && (uint32_t)count < most; count++) {
+    for (; !want && !in_cell && (uint32_t)count < most; count++) {
         if (!slot(r, end, v) || shmemi_get_op(v) != SHMEMI_OP_PUT ||
             shmemi_get_pe(v) != shmemi_get_pe(w) ||
             shmemi_get_context(v) != shmemi_get_context(w) || shmemi_get_want(v) ||
             !more(r, end, v, SHMEMI_SLOTS_PUT) || shmemi_get_dest(v) != dest + n ||
-            shmemi_get_local(v) != local + n)
+            shmemi_get_local(v) != local + n ||
+            beside(r, local + n, shmemi_get_length(v)))
             break;
         uint64_t length = shmemi_get_length(v);
         if (length > room - n)
@@ -141,9 +152,10 @@ static int put(struct shmemi_lane *l, const struct shmemi_lane_ring *r, uint64_t
         n += length;
         end += SHMEMI_SLOTS_PUT;
     }
-    if (!inside(x, dest, n) || !readable(l, local, n) ||
-        shmemi_express_put(x, &l->native, (uint32_t)shmemi_get_pe(w), (int64_t)(dest - x->internal),
-                           (const void *)(uintptr_t)local, n) != SHMEMI_DONE)
+    if (!inside(x, dest, n) || !(in_cell || readable(l, local, n)) || (x->staging && !in_cell) ||
+        shmemi_express_bytes(x, &l->native, (uint32_t)shmemi_get_pe(w),
+                             (int64_t)(dest - x->internal), (const void *)(uintptr_t)local,
+                             n) != SHMEMI_DONE)
         return NOT_SIMPLE;
     *p = end;
     if (want)
@@ -164,10 +176,12 @@ static int put_signal(struct shmemi_lane *l, const struct shmemi_lane_ring *r, u
     struct shmemi_express *x = l->express;
     uint64_t dest = shmemi_get_dest(w), local = shmemi_get_local(w), n = shmemi_get_length(w);
     uint64_t want = shmemi_get_want(w);
+    const bool in_cell = beside(r, local, n);
     if (!signal_there(x, w) || n > x->max_inject || !inside(x, dest, n) ||
-        (n != 0 && !readable(l, local, n)) || (want && shmemi_get_reply(w) >= REPLIES))
+        (n != 0 && !in_cell && !readable(l, local, n)) || (x->staging && !in_cell) ||
+        (want && shmemi_get_reply(w) >= REPLIES))
         return NOT_SIMPLE;
-    if (shmemi_express_put_signal(x, &l->native, (uint32_t)shmemi_get_pe(w),
+    if (shmemi_express_bytes_signal(x, &l->native, (uint32_t)shmemi_get_pe(w),
                                   (int64_t)(dest - x->internal), (const void *)(uintptr_t)local, n,
                                   (int64_t)(shmemi_get_signal_at(w) - x->internal),
                                   shmemi_get_signal(w), (int)shmemi_get_kind(w)) != SHMEMI_DONE)

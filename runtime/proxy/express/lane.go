@@ -64,8 +64,8 @@ const (
 
 // Ring is where one ring is, in memory that Go does not move.
 type Ring struct {
-	Slots, Line, Replies unsafe.Pointer
-	Log2Slots            uint32
+	Slots, Line, Replies, Cells unsafe.Pointer
+	Log2Slots                   uint32
 }
 
 // Config is what a lane works on. The pointers are as those of fabric.Native
@@ -104,6 +104,7 @@ func New(c Config) *Lane {
 		rings[i].slots = (*C.uint64_t)(r.Slots)
 		rings[i].line = (*C.struct_shmemi_ring_line)(r.Line)
 		rings[i].replies = (*C.struct_shmemi_reply)(r.Replies)
+		rings[i].cells = C.uint64_t(uintptr(r.Cells))
 		rings[i].log2_slots = C.uint32_t(r.Log2Slots)
 	}
 	return &Lane{c: l, Positions: unsafe.Slice((*uint64)(unsafe.Pointer(l.positions)), n)[:len(c.Rings)]}

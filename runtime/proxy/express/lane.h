@@ -18,6 +18,7 @@ struct shmemi_lane_ring {
     uint64_t *slots;
     struct shmemi_ring_line *line;
     struct shmemi_reply *replies;
+    uint64_t cells; /* where they begin, or 0 */
     uint32_t log2_slots;
 };
 

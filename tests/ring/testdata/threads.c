@@ -76,11 +76,16 @@ static struct source *source_of(const struct producer *p, uint32_t ring, uint64_
     return &p->sources[ring][sequence % window];
 }
 
-static void write_source(const struct producer *p, uint32_t ring, uint64_t sequence)
+static void write_words(struct source *s, const struct producer *p, uint32_t ring,
+                        uint64_t sequence)
 {
-    struct source *s = source_of(p, ring, sequence);
     for (int i = 0; i < 4; i++)
         s->word[i] = value_of(ring, p->number, sequence) + (uint64_t)i;
+}
+
+static void write_source(const struct producer *p, uint32_t ring, uint64_t sequence)
+{
+    write_words(source_of(p, ring, sequence), p, ring, sequence);
 }
 
 /* Before count operations for the ring that name what was just written. */
@@ -123,6 +128,26 @@ static void put_signal(struct producer *p, uint32_t ring)
     write_source(p, ring, sequence);
     before_slots(p, ring, 1);
     shmemi_push(&rings[ring], &words, SHMEMI_SLOTS_PUT_SIGNAL);
+}
+
+/* What it names is in a cell, which others write before and after. */
+static void put_cell(struct producer *p, uint32_t ring)
+{
+    const struct shmemi_ring *r = &rings[ring];
+    uint64_t sequence = p->sent[ring]++;
+    int room, slots = p->random & 1 << 30 ? SHMEMI_SLOTS_PUT : SHMEMI_SLOTS_PUT_SIGNAL;
+    uint64_t at = shmemi_take_cell(r, (uint64_t)slots, &room);
+    char *cell = shmemi_cell(r, at);
+    uint64_t local = (uint64_t)(uintptr_t)cell;
+    struct shmemi_words words =
+        slots == SHMEMI_SLOTS_PUT
+            ? shmemi_pack_put(p->number, 0, sequence, local, sizeof(struct source), 0, 0)
+            : shmemi_pack_put_signal(p->number, 0, sequence, local, sizeof(struct source), 0, 0, 1,
+                                     ~sequence, sequence);
+    write_words((struct source *)cell, p, ring, sequence);
+    before_slots(p, ring, 1);
+    shmemi_store_slots(r, at, &words, slots);
+    shmemi_rouse(r);
 }
 
 /* As a warp: one addition and one fence for all lanes, stored from the last on. */
@@ -209,8 +234,10 @@ static void *produce(void *arg)
         uint32_t ring = (uint32_t)(p->random >> 40) % n_rings, pick = p->random & 31;
         if (!mixed || pick < 10)
             put(p, ring);
-        else if (pick < 16)
+        else if (pick < 13)
             put_signal(p, ring);
+        else if (pick < 16)
+            put_cell(p, ring);
         else if (pick < 20)
             put_burst(p, ring, 1 + (uint32_t)(p->random >> 20) % largest);
         else if (pick < 26)
@@ -334,6 +361,7 @@ int main(int argc, char **argv)
         return 2;
     for (uint32_t r = 0; r < n_rings; r++) {
         rings[r] = ring_new(log2_slots, 0 - (uint64_t)r * 1000); /* all but one pass 2^64 */
+        rings[r].cells = calloc(SHMEMI_CELLS, SHMEMI_CELL_BYTES);
         pthread_create(&consumers[r], NULL, consume, (void *)(uintptr_t)r);
     }
     for (uint32_t i = 0; i < n_producers; i++) {

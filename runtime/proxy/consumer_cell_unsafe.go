@@ -1,0 +1,53 @@
+package proxy
+
+import (
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/queue"
+)
+
+// Bytes beside the slots of a ring are an operation's until its ring is published,
+// so they are sent by then, or kept for it.
+
+// copies tells whether an operation may have bytes in a cell.
+func copies(op *queue.Op) bool { return op.Code == queue.CodePut || op.Code == queue.CodePutSignal }
+
+// postBytes posts an operation whose bytes are in a cell, or were.
+func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
+	pe, offset, source := fabric.PE(op.PE), int64(op.Dest-c.e.segment.Internal), pointer(op.Local)
+	if w.bytes != nil {
+		source = unsafe.Pointer(&w.bytes[0])
+	}
+	var st Status
+	if op.Code == queue.CodePut {
+		st = c.e.putBytes(pe, offset, source, op.Length)
+	} else {
+		st = c.e.putBytesSignal(pe, offset, source, op.Length, int64(op.SignalAt-c.e.segment.Internal), op.Signal, Op(op.Kind))
+	}
+	if op.Want != 0 && (st == Done || st == Pending) {
+		w.ring.ring.Answer(op.Reply, 0, 0) // the bytes have been read
+	}
+	return c.posted(op, w, st)
+}
+
+// keepBytes keeps those of an operation that has to wait.
+func (c *Consumer) keepBytes(op *queue.Op, w *progress) {
+	if !copies(op) || !w.ring.ring.Beside(op.Local, op.Length) {
+		return
+	}
+	if last := len(c.kept) - 1; last >= 0 {
+		w.bytes, c.kept = c.kept[last], c.kept[:last]
+	} else {
+		w.bytes = make([]byte, queue.CellBytes)
+	}
+	copyBytes(unsafe.Pointer(&w.bytes[0]), pointer(op.Local), int(op.Length))
+}
+
+// giveBytes comes when they have been sent.
+func (c *Consumer) giveBytes(w *progress) {
+	if w.bytes != nil {
+		c.kept = append(c.kept, w.bytes)
+		w.bytes = nil
+	}
+}
