@@ -24,6 +24,17 @@ func writeThenFlag(t *testing.T, s *suite) {
 	flag := (*uint64)(b.at(0))
 	const data = 64
 	var broken, seen atomic.Uint64
+	// whole tells whether the data of a round that was flagged are there. A later
+	// round may overwrite the words meanwhile, never an earlier one.
+	whole := func(round uint64) bool {
+		n := size(int(round))
+		for _, at := range []int{data, data + (n/2)&^7, data + (n-8)&^7} {
+			if w := atomic.LoadUint64((*uint64)(b.at(at))); w < round && at+8 <= data+n {
+				return false
+			}
+		}
+		return true
+	}
 	var watcher sync.WaitGroup
 	watcher.Add(1)
 	stop := make(chan struct{})
@@ -36,13 +47,8 @@ func writeThenFlag(t *testing.T, s *suite) {
 			default:
 			}
 			if round := atomic.LoadUint64(flag); round > last {
-				// A later round may overwrite the words meanwhile, never an
-				// earlier one.
-				n := size(int(round))
-				for _, at := range []int{data, data + (n/2)&^7, data + (n-8)&^7} {
-					if w := atomic.LoadUint64((*uint64)(b.at(at))); w < round && at+8 <= data+n {
-						broken.Add(1)
-					}
+				if !whole(round) {
+					broken.Add(1)
 				}
 				last = round
 				seen.Store(round)
@@ -60,6 +66,14 @@ func writeThenFlag(t *testing.T, s *suite) {
 		f := a.rma(1, b, atSource, 0, 8, firstOther+1)
 		posted(t, all, "data", func() error { return a.prov.Write(&w) })
 		posted(t, all, "flag", func() error { return a.prov.Write(&f) })
+		// A watcher of its own sees what happens between two polls, this one what
+		// is there after each of them.
+		until(t, all, "writes", func() bool {
+			if at := atomic.LoadUint64(flag); at > 0 && !whole(at) {
+				broken.Add(1)
+			}
+			return len(a.comps) == 2
+		})
 		a.done(t, all, firstOther, fabric.KindWrite)
 		a.done(t, all, firstOther+1, fabric.KindWrite)
 	}
@@ -67,7 +81,7 @@ func writeThenFlag(t *testing.T, s *suite) {
 	close(stop)
 	watcher.Wait()
 	if n := broken.Load(); n > 0 {
-		t.Errorf("in %d of %d rounds the flag was there before the data", n, rounds)
+		t.Errorf("%d times in %d rounds the flag was there before the data", n, rounds)
 	}
 }
 

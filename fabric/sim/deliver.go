@@ -92,19 +92,20 @@ func (n *Network) answered(m *message) {
 // and where the queue must not lose them, when it has room.
 func (e *end) match() {
 	n := e.net
-	taken := 0
-	for _, m := range e.inbox {
-		if n.model.Backlog && e.pending() >= e.capacity {
+	for e.inHead < len(e.inbox) {
+		m := e.inbox[e.inHead]
+		if n.model.Backlog && e.pending() >= e.capacity || !e.handOver(m) {
 			break
 		}
-		if !e.handOver(m) {
-			break
-		}
-		taken++
+		e.inbox[e.inHead] = nil
+		e.inHead++
 		n.ended(m)
 	}
-	if taken > 0 {
-		e.inbox = e.inbox[:copy(e.inbox, e.inbox[taken:])]
+	switch {
+	case e.inHead == len(e.inbox):
+		e.inbox, e.inHead = e.inbox[:0], 0
+	case e.inHead >= 1024 && 2*e.inHead > len(e.inbox):
+		e.inbox, e.inHead = e.inbox[:copy(e.inbox, e.inbox[e.inHead:])], 0
 	}
 }
 

@@ -31,7 +31,8 @@ type end struct {
 	regions []region
 	keys    uint64
 	recvs   []buffer
-	inbox   []*message // arrived, and waiting for a receive buffer or room in the queue
+	inbox   []*message // from inHead on: arrived, and waiting for a receive buffer or room in the queue
+	inHead  int
 	queue   []fabric.Completion
 	head    int
 	fatal   error // of Poll
@@ -253,7 +254,7 @@ func (e *end) Poll(c []fabric.Completion) (int, error) {
 	if e.head += k; e.head == len(e.queue) {
 		e.queue, e.head = e.queue[:0], 0
 	}
-	if k > 0 && len(e.inbox) > 0 {
+	if k > 0 && len(e.inbox) > e.inHead {
 		e.match()
 	}
 	return k, nil

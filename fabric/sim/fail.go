@@ -96,10 +96,10 @@ func (e *end) die() {
 		e.regions = nil
 	}
 	e.recvs, e.queue, e.head = nil, nil, 0
-	for _, m := range e.inbox {
+	for _, m := range e.inbox[e.inHead:] {
 		n.unhold(m)
 	}
-	e.inbox = nil
+	e.inbox, e.inHead = nil, 0
 	for _, other := range n.ends {
 		for _, m := range other.live {
 			if m.to == e && other != e && n.model.Broken != Undead && n.model.Broken != Haunts {
@@ -119,7 +119,7 @@ func (e *end) die() {
 // forget takes a message out of the inbox.
 func (e *end) forget(m *message) {
 	for i, other := range e.inbox {
-		if other == m {
+		if other == m && i >= e.inHead {
 			e.net.unhold(m)
 			e.inbox = append(e.inbox[:i], e.inbox[i+1:]...)
 			return

@@ -76,10 +76,17 @@ func (n *Network) Idle() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, e := range n.ends {
-		if !e.closed && (len(e.queue) > 0 || len(e.inbox) > 0 || e.flying > 0) {
+		if !e.closed && (e.pending() > 0 || len(e.inbox) > e.inHead || e.flying > 0) {
 			return false
 		}
 	}
+	return len(n.agenda.list) == 0
+}
+
+// Settled tells whether nothing will happen before somebody posts something.
+func (n *Network) Settled() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	return len(n.agenda.list) == 0
 }
 

@@ -1,0 +1,145 @@
+package proxy_test
+
+import (
+	"encoding/binary"
+	"testing"
+	"unsafe"
+
+	"libshmem/fabric/sim"
+	"libshmem/runtime/proxy"
+)
+
+// crowd is many PEs that send to PE 0 as fast as they are let, and what was seen
+// of it.
+type crowd struct {
+	w        *world
+	left     []int // operations of each sender, by PE
+	posted   int
+	refused  int
+	serves   int
+	keptMost [2]int // messages, and bytes, that PE 0 has kept because others were due
+}
+
+func newCrowd(t *testing.T, m sim.Model, senders, each int) *crowd {
+	c := &crowd{w: newWorld(t, m, 1, senders+1, 4096, new(memories)), left: make([]int, senders+1)}
+	for pe := 1; pe <= senders; pe++ {
+		c.left[pe] = each
+	}
+	return c
+}
+
+// small and large are the sizes of the puts: one is injected where the network
+// does that, the other holds a token of its sender.
+const small, large = 8, 300
+
+// turn lets a random sender post until it is refused, and poll.
+func (c *crowd) turn() {
+	pe := 1 + c.w.rng.IntN(len(c.w.pes)-1)
+	p := c.w.pes[pe]
+	source := p.heap[:large]
+	for c.left[pe] > 0 {
+		var st proxy.Status
+		switch c.left[pe] % 3 {
+		case 0:
+			st = p.AMO(0, 0, proxy.OpAdd, 8, 1, 0, nil, nil)
+		case 1:
+			st = p.Put(0, 64, unsafe.Pointer(&source[0]), small, nil)
+		default:
+			st = p.Put(0, 128, unsafe.Pointer(&source[0]), large, nil)
+		}
+		if st == proxy.Failed {
+			c.w.fail("PE %d: post: %v", pe, p.Err())
+			return
+		}
+		if st == proxy.Again {
+			c.refused++
+			break
+		}
+		c.left[pe]--
+		c.posted++
+	}
+	c.w.poll(p)
+}
+
+// serve polls PE 0 once.
+func (c *crowd) serve() {
+	c.w.poll(c.w.pes[0])
+	if c.serves++; c.serves%1024 == 0 {
+		messages, bytes := c.w.pes[0].Kept()
+		c.keptMost[0], c.keptMost[1] = max(c.keptMost[0], messages), max(c.keptMost[1], bytes)
+	}
+}
+
+// Many PEs send to one. While that one does not poll, each of them comes
+// to a stop at its own credits; nothing fails, and nothing more is taken from
+// anybody however long it lasts. When it polls again all of it arrives. What the
+// target itself holds does not depend on what the others have under way, where
+// the network keeps messages in order; elsewhere it keeps those that come before
+// their turn.
+func TestSimPressure(t *testing.T) {
+	senders, each := *simSenders, 1200
+	if raceEnabled {
+		senders = min(senders, 50)
+	}
+	for _, m := range []sim.Model{sim.TCP(), sim.EFA(), sim.Worst()} {
+		t.Run(m.Name, func(t *testing.T) {
+			c := newCrowd(t, m, senders, each)
+			w := c.w
+			// The target sleeps, until the senders have come to a stop.
+			for last := -1; last != c.posted && !w.ended; {
+				last = c.posted
+				for range senders {
+					c.turn()
+				}
+				for !w.net.Settled() {
+					c.turn()
+				}
+			}
+			still, most := w.net.Waiting()
+			t.Logf("%d of %d operations posted while the target slept, %d refused; %d KiB at the target's NIC, %d KiB at most",
+				c.posted, senders*each, c.refused, still>>10, most>>10)
+			if c.posted == senders*each {
+				t.Errorf("the senders were not stopped")
+			}
+			if limit := senders * credit; most > limit {
+				t.Errorf("%d bytes wait for the target, more than the credits of %d senders", most, senders)
+			}
+			// It wakes.
+			left := func() bool {
+				for _, k := range c.left {
+					if k > 0 {
+						return true
+					}
+				}
+				return false
+			}
+			for turns := 0; left() && !w.ended; turns++ {
+				for range 8 {
+					c.serve()
+				}
+				c.turn()
+				if turns > 400*senders*each {
+					w.fail("the senders do not come to an end")
+				}
+			}
+			sum := uint64(senders * each / 3)
+			w.until("the last operation", func() bool {
+				c.serve()
+				return binary.NativeEndian.Uint64(w.pes[0].heap) == sum
+			})
+			t.Logf("the target kept %d messages of %d KiB at most; %d ms of virtual time", c.keptMost[0], c.keptMost[1]>>10, w.net.Now()/sim.Millisecond)
+			if m.Caps.SendAfterSend && c.keptMost[0] > 0 {
+				t.Errorf("%d messages were kept, on a network that keeps their order", c.keptMost[0])
+			}
+			if c.keptMost[1] > senders*credit {
+				t.Errorf("%d bytes were kept, more than the credits of %d senders", c.keptMost[1], senders)
+			}
+			w.close(new(memories))
+		})
+	}
+}
+
+// credit is the bytes of messages that one sender may have under way to one PE:
+// as many as a window holds. Where sends complete only when they have arrived,
+// there are fewer, because each holds a token.
+const credit = 1024 * (large + 64)
