@@ -306,20 +306,3 @@ func described(t *testing.T, seed uint64) {
 		t.Logf("run again with -seed=%d", seed)
 	}
 }
-
-func TestRandomPrograms(t *testing.T) {
-	for i := range 16 {
-		m := combination(i)
-		t.Run(m.name, func(t *testing.T) {
-			seeds(6, func(seed uint64) {
-				defer described(t, seed)
-				n := 2 + int(seed)%3
-				j := newJob(t, m, seed, n, shared+n*pairHeap)
-				if seed%2 == 0 {
-					nearWrap(j)
-				}
-				runPrograms(j, 60)
-			})
-		})
-	}
-}
