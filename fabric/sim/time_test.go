@@ -1,6 +1,10 @@
 package sim
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 
 	"libshmem/fabric"
@@ -170,8 +174,12 @@ func one(yes bool) int {
 	return 0
 }
 
-// The same calls give the same run to the bit, and another seed another one.
+const traceVariable = "SIM_TEST_TRACE"
+
+// The same calls give the same run to the bit, in another process too, and
+// another seed another one.
 func TestReplay(t *testing.T) {
+	var here string
 	for _, m := range Models() {
 		trace := func(seed uint64) uint64 {
 			n := New(m, seed)
@@ -189,5 +197,15 @@ func TestReplay(t *testing.T) {
 		if trace(2) == first {
 			t.Errorf("%s: two seeds have one trace", m.Name)
 		}
+		here += fmt.Sprintf("%#016x ", first)
+	}
+	if os.Getenv(traceVariable) != "" {
+		fmt.Println(here)
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestReplay$")
+	cmd.Env = append(os.Environ(), traceVariable+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), here) {
+		t.Errorf("another process: %v, traces\n%swant\n%s", err, out, here)
 	}
 }
