@@ -1,6 +1,11 @@
 package sim
 
-import "libshmem/fabric"
+import (
+	"cmp"
+	"slices"
+
+	"libshmem/fabric"
+)
 
 // action is what an event does.
 type action uint8
@@ -83,11 +88,15 @@ func (n *Network) step() bool {
 	if len(n.agenda.list) == 0 {
 		return false
 	}
-	ev := n.agenda.next()
+	n.handle(n.agenda.next())
+	return true
+}
+
+func (n *Network) handle(ev event) {
 	n.now = max(n.now, ev.at)
 	if ev.m != nil && ev.m.gen != ev.gen {
 		n.drop(ev.p)
-		return true
+		return
 	}
 	switch ev.do {
 	case actLeave:
@@ -107,7 +116,6 @@ func (n *Network) step() bool {
 	case actFault:
 		n.planned(ev.comp.Token)
 	}
-	return true
 }
 
 func (n *Network) plan(do action, at Time, m *message, p *packet) {
@@ -116,4 +124,42 @@ func (n *Network) plan(do action, at Time, m *message, p *packet) {
 		e.gen = m.gen
 	}
 	n.agenda.add(e)
+}
+
+// Manual takes the clock out of the hands of those who poll, for a test that
+// tries every order: Poll only hands over what has come, and the test picks which
+// of the Pending events is next, whatever their times.
+func (n *Network) Manual(on bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.manual = on
+}
+
+// Pending is how many events may be next.
+func (n *Network) Pending() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	live := n.agenda.list[:0]
+	for _, ev := range n.agenda.list {
+		if ev.m != nil && ev.m.gen != ev.gen {
+			n.drop(ev.p)
+			continue
+		}
+		live = append(live, ev)
+	}
+	clear(n.agenda.list[len(live):])
+	n.agenda.list = live
+	// In the order of planning. The heap is one no more: who goes back from Manual
+	// has picked all.
+	slices.SortFunc(live, func(a, b event) int { return cmp.Compare(a.seq, b.seq) })
+	return len(live)
+}
+
+// Pick handles event i of those that Pending has counted.
+func (n *Network) Pick(i int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	ev := n.agenda.list[i]
+	n.agenda.list = slices.Delete(n.agenda.list, i, i+1)
+	n.handle(ev)
 }

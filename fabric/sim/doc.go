@@ -13,7 +13,8 @@
 // Poll of any endpoint handles the next event of the whole network, wherever it
 // happens, and moves the clock to it. A Poll when nothing is under way moves it
 // by idleStep. Wait sleeps in real time, but only while nothing is under way.
-// No goroutine and no timer belongs to a Network.
+// No goroutine and no timer belongs to a Network. With Manual a test picks the next
+// event itself, so that it can try every order of them.
 //
 // # Determinism
 //

@@ -239,7 +239,7 @@ func (e *end) Poll(c []fabric.Completion) (int, error) {
 	if len(c) == 0 {
 		return 0, nil
 	}
-	if !n.step() {
+	if !n.manual && !n.step() {
 		n.now += idleStep
 	}
 	if e.fatal != nil {

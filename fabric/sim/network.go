@@ -20,6 +20,7 @@ type Network struct {
 	seed   uint64
 	now    Time
 	agenda agenda
+	manual bool
 	trace  trace
 
 	hosts  []*host

@@ -30,6 +30,7 @@ type world struct {
 type proc struct {
 	*proxy.Engine
 	me     int
+	prov   fabric.Provider
 	memory []byte // the internal area, then the heap
 	heap   []byte
 	words  [6]uint32
@@ -69,7 +70,7 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, mem *memo
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &proc{me: i, memory: mem.take(internal + heap)}
+		p := &proc{me: i, prov: prov, memory: mem.take(internal + heap)}
 		p.heap = p.memory[internal:]
 		segment := proxy.Segment{Base: unsafe.Pointer(&p.memory[0]), Internal: internal, Size: uint64(len(p.memory))}
 		p.Engine, err = proxy.New(prov, i, n, segment,

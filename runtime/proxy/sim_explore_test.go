@@ -1,0 +1,231 @@
+package proxy_test
+
+import (
+	"flag"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"libshmem/fabric/sim"
+	"libshmem/runtime/proxy"
+)
+
+var simPaths = flag.Int("sim.paths", 2500, "orders of events that are tried for each small program; 0: all")
+
+// chooser walks through a tree of choices, depth first: each run takes the choices
+// of the path and then the first of each that comes, and next goes to the path
+// behind it.
+type chooser struct {
+	path, width []int
+	at          int
+}
+
+func (c *chooser) pick(n int) int {
+	if n == 1 {
+		return 0
+	}
+	if c.at == len(c.path) {
+		c.path, c.width = append(c.path, 0), append(c.width, n)
+	}
+	c.at++
+	return c.path[c.at-1]
+}
+
+// next tells whether there is another path.
+func (c *chooser) next() bool {
+	c.at = 0
+	for k := len(c.path) - 1; k >= 0; k-- {
+		if c.path[k]++; c.path[k] < c.width[k] {
+			c.path, c.width = c.path[:k+1], c.width[:k+1]
+			return true
+		}
+	}
+	return false
+}
+
+// small programs of PE 0 for PE 1: put, sig (put with signal) and their bytes,
+// amo, fetch, fence and quiet. Each ends with a quiet.
+var smallPrograms = []string{
+	"put8 fence put8",
+	"put6000 fence put8",
+	"put8 fence put6000",
+	"put6000 fence put6000",
+	"put6000 put6000 fence put8",
+	"sig6000",
+	"sig8 fence put6000",
+	"sig6000 fence put8",
+	"sig6000 sig6000",
+	"amo fence put6000",
+	"put6000 fence amo",
+	"fetch fence put6000",
+	"put6000 quiet put6000",
+}
+
+// begin gives the step of one word of a small program.
+func (g *program) begin(word string) func() bool {
+	name := strings.TrimRight(word, "0123456789")
+	n, _ := strconv.Atoi(word[len(name):])
+	n = min(n, int(g.PutMax()))
+	s := g.to[1]
+	switch name {
+	case "put":
+		f := s.add(g.w.rng, word, n, 8)
+		source, offset := g.source(f.bytes()), int64(f.at)
+		return g.posting(source, false, func(r *proxy.Request) proxy.Status {
+			return g.Put(1, offset, at(source), uint64(n), r)
+		}, nil)
+	case "sig":
+		g.putSignal(s, 1, n, false)
+	case "amo":
+		g.atomic(s, 1)
+	case "fetch":
+		g.fetching(s, 1, true)
+	case "quiet":
+		return g.quieting()
+	case "fence":
+		if g.fences {
+			g.Fence()
+		}
+		s.epoch++
+		return func() bool { return true }
+	default:
+		panic("no such word: " + word)
+	}
+	return g.step
+}
+
+// explore runs one path of a small program and tells how many events it has.
+func explore(t testing.TB, m sim.Model, text string, fences bool, c *chooser, mem *memories) (events int, failed bool) {
+	w := newWorld(t, m, 1, 2, shared+64<<10+staging, mem)
+	w.net.Manual(true)
+	defer func() {
+		for _, p := range w.pes {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+			mem.give(p.memory)
+		}
+		if w.ended {
+			t.Logf("program %q, path %v", text, c.path)
+		}
+	}()
+	g := newProgram(w, w.pes[0], 0)
+	g.fences = fences
+	words := append(strings.Fields(text), "quiet")
+	for idle := 0; !w.ended; {
+		for len(words) > 0 || g.step != nil {
+			if g.step == nil {
+				g.step = g.begin(words[0])
+				words = words[1:]
+			}
+			if !g.step() {
+				break
+			}
+			g.step = nil
+		}
+		g.to[1].look(w)
+		if len(words) == 0 && g.step == nil {
+			break
+		}
+		pending := w.net.Pending()
+		var ready []*proc
+		for _, p := range w.pes {
+			if !p.prov.Arm() {
+				ready = append(ready, p)
+			}
+		}
+		if pending+len(ready) == 0 {
+			// Room may come without a completion.
+			for _, p := range w.pes {
+				w.poll(p)
+			}
+			if idle++; idle > 10 {
+				w.fail("program %q is stuck", text)
+			}
+			continue
+		}
+		events, idle = events+1, 0
+		if i := c.pick(pending + len(ready)); i < pending {
+			w.net.Pick(i)
+		} else {
+			w.poll(ready[i-pending])
+		}
+	}
+	return events, w.ended
+}
+
+// still is a network without chance: what happens to a packet is chosen. Small
+// messages are injected, which saves the events of their completions.
+func still(m sim.Model, split float64) sim.Model {
+	m.Faults = sim.Faults{Split: split}
+	m.Bandwidth, m.MTU, m.Caps.MaxInject = 0, 8192, 128
+	return m
+}
+
+// Small programs in every order of events, or in the first of them, which differ in
+// what happens last.
+func TestSimExplore(t *testing.T) {
+	mem := new(memories)
+	models := []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA(), sim.Worst(), sim.Bare()}
+	if *simModel != "" {
+		models = simModels(t)
+	}
+	for _, m := range models {
+		m = still(m, 0)
+		for _, text := range smallPrograms {
+			paths, most, whole := 0, 0, false
+			for c := new(chooser); ; {
+				events, failed := explore(t, m, text, true, c, mem)
+				if failed {
+					return
+				}
+				paths, most = paths+1, max(most, events)
+				if whole = !c.next(); whole || paths == *simPaths {
+					break
+				}
+			}
+			t.Logf("%-6s %-28s %6d paths of up to %d events, all: %v", m.Name, text, paths, most, whole)
+		}
+	}
+}
+
+// quietly takes what a test says, for one that has to fail.
+type quietly struct {
+	testing.TB
+	said string
+}
+
+func (q *quietly) Helper()             {}
+func (q *quietly) Logf(string, ...any) {}
+func (q *quietly) Errorf(format string, args ...any) {
+	q.said += fmt.Sprintf(format, args...)
+}
+
+// Without the fence some order of events shows it, where the network does not
+// give the order by itself.
+func TestSimExploreNotices(t *testing.T) {
+	mem := new(memories)
+	for _, c := range []struct {
+		model sim.Model
+		text  string
+	}{
+		{sim.TCP(), "put8 fence put6000"},
+		{sim.Verbs(), "amo fence put6000"},
+		{sim.EFA(), "put6000 fence put8"},
+		{sim.EFA(), "put6000 fence put6000"},
+		{sim.Worst(), "put6000 fence amo"},
+	} {
+		q, paths := &quietly{TB: t}, 1
+		for ch := new(chooser); paths < 100_000; paths++ {
+			if _, failed := explore(q, still(c.model, 0), c.text, false, ch, mem); failed || !ch.next() {
+				break
+			}
+		}
+		said, _, _ := strings.Cut(q.said, "\n")
+		if !strings.Contains(said, " sees ") {
+			t.Errorf("%s, %q without its fence: nothing in %d paths", c.model.Name, c.text, paths)
+		}
+		t.Logf("%s, path %d: %s", c.model.Name, paths, said)
+	}
+}
