@@ -1,0 +1,94 @@
+package proxy_test
+
+import (
+	"testing"
+
+	"libshmem/fabric/sim"
+	"libshmem/runtime/proxy"
+)
+
+// post is the processor's time for an operation in the models of this file: at most
+// 3.3 million of them a second.
+const post = 300
+
+// transfer keeps so many puts of n bytes under way, with a signal or without, and
+// returns the virtual time of all of them.
+func transfer(t *testing.T, m sim.Model, n, count, window int, signal bool) sim.Time {
+	t.Helper()
+	mem := new(memories)
+	w := newWorld(t, m, 1, 2, n*2+4096, mem)
+	defer w.close(mem)
+	a := w.pes[0]
+	free := make([]*proxy.Request, window)
+	for i := range free {
+		free[i] = new(proxy.Request)
+	}
+	var busy []*proxy.Request
+	start := w.net.Now()
+	posted, ended := 0, 0
+	for ended < count && !w.ended {
+		for posted < count && len(free) > 0 {
+			r := free[len(free)-1]
+			*r = proxy.Request{}
+			var st proxy.Status
+			if signal {
+				st = a.PutSignal(1, 4096, at(a.heap[:n]), uint64(n), 0, 1, proxy.OpAdd, r)
+			} else {
+				st = a.Put(1, 4096, at(a.heap[:n]), uint64(n), r)
+			}
+			if st == proxy.Again {
+				break
+			}
+			posted++
+			switch st {
+			case proxy.Failed:
+				t.Fatal(a.Err())
+			case proxy.Done: // the source is free: quiet tells of the rest
+				ended++
+			case proxy.Pending:
+				free = free[:len(free)-1]
+				busy = append(busy, r)
+			}
+		}
+		w.poll(a)
+		w.poll(w.pes[1])
+		kept := busy[:0]
+		for _, r := range busy {
+			if r.Done == 0 {
+				kept = append(kept, r)
+				continue
+			}
+			free = append(free, r)
+			ended++
+		}
+		busy = kept
+	}
+	w.quiet(a)
+	return w.net.Now() - start
+}
+
+// What the proxy makes of a wire of 200 Gb/s, in virtual time: bytes without
+// signals and with them, 64 puts at a time.
+func TestSimRates(t *testing.T) {
+	const window = 64
+	for _, model := range []sim.Model{sim.EFA(), sim.Verbs()} {
+		model.Post = post
+		for _, n := range []int{8, 1024, 4000, 8192, 64 << 10, 1 << 20} {
+			count := min(4000, max(200, (64<<20)/n))
+			plain := transfer(t, model, n, count, window, false)
+			signalled := transfer(t, model, n, count, window, true)
+			rate := func(took sim.Time) float64 {
+				return float64(8*n*count) / float64(took) / (float64(model.Bandwidth) / 1e9)
+			}
+			t.Logf("%-6s %8d bytes: %.3f of line rate, %6.2f M/s; with signals %.3f, %6.2f M/s: %.3f of it",
+				model.Name, n, rate(plain), float64(count)/float64(plain)*1e3, rate(signalled), float64(count)/float64(signalled)*1e3,
+				float64(plain)/float64(signalled))
+			if share := float64(plain) / float64(signalled); n >= 64<<10 && share < 0.9 {
+				t.Errorf("%s: puts of %d bytes with signals reach %.3f of those without", model.Name, n, share)
+			}
+			if n == 1<<20 && rate(plain) < 0.97 {
+				t.Errorf("%s: puts of 1 MiB reach %.3f of line rate", model.Name, rate(plain))
+			}
+		}
+	}
+}
