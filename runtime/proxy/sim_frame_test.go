@@ -1,0 +1,229 @@
+package proxy_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/fabric/sim"
+	"libshmem/runtime/proxy"
+)
+
+// A stranger is an endpoint of the network that belongs to no PE and sends what
+// it likes to PE 0.
+type stranger struct {
+	net    *sim.Network
+	prov   fabric.Provider
+	region fabric.Region
+	buf    []byte
+}
+
+const frame = proxy.MaxPayload + frameHeader
+
+// frameHeader is the bytes before the payload of a message.
+const frameHeader = 40
+
+// victim is PE 0 of two, with bytes around its memory that nobody may touch.
+type victim struct {
+	*proxy.Engine
+	around []byte
+	memory []byte
+	fatal  error // the last
+	words  [6]uint32
+}
+
+const (
+	fence = 0x5a // around the memory
+	apart = 4096
+)
+
+func newVictim(t testing.TB, n *sim.Network) (*victim, *stranger) {
+	t.Helper()
+	v := &victim{around: bytes.Repeat([]byte{fence}, internal+8192+2*apart)}
+	v.memory = v.around[apart : len(v.around)-apart]
+	clear(v.memory)
+	prov, err := n.Open(0, fabric.Config{Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Engine, err = proxy.New(prov, 0, 2, proxy.Segment{Base: unsafe.Pointer(&v.memory[0]), Internal: internal, Size: uint64(len(v.memory))},
+		proxy.Wakers{Lock: &v.words[0], Pollers: &v.words[1], Napping: &v.words[2], Sleepers: &v.words[3], Wakes: &v.words[4]},
+		func(err error) { v.fatal = err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stranger{net: n, buf: make([]byte, frame+8)}
+	if s.prov, err = n.Open(1, fabric.Config{Tokens: 4, MaxRecv: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if s.region, err = s.prov.Register(unsafe.Pointer(&s.buf[0]), uint64(len(s.buf))); err != nil {
+		t.Fatal(err)
+	}
+	// To PE 0 the stranger is PE 1: that it is none only a frame could tell.
+	me := v.Endpoint()
+	if err := v.Connect([]proxy.Endpoint{me, {Addr: s.prov.Addr()}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.prov.Connect([][]byte{me.Addr}); err != nil {
+		t.Fatal(err)
+	}
+	return v, s
+}
+
+// send sends a frame and lets the victim apply it.
+func (s *stranger) send(t testing.TB, v *victim, b []byte) {
+	t.Helper()
+	n := copy(s.buf, b)
+	op := fabric.Send{To: 0, Buf: unsafe.Pointer(&s.buf[0]), Len: n, Desc: s.region.Desc, Token: 1}
+	for s.prov.Send(&op) != nil {
+		s.poll(t)
+	}
+	for ended := false; !ended || !s.net.Settled(); {
+		ended = s.poll(t) || ended
+		if _, err := v.Poll(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 4 {
+		if _, err := v.Poll(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (s *stranger) poll(t testing.TB) bool {
+	t.Helper()
+	var c [4]fabric.Completion
+	k, err := s.prov.Poll(c[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k > 0
+}
+
+// check looks at the bytes around the memory.
+func (v *victim) check(t testing.TB) {
+	t.Helper()
+	for i, b := range v.around {
+		if (i < apart || i >= len(v.around)-apart) && b != fence {
+			t.Fatalf("a frame has changed the byte at %d from the memory", i-apart)
+		}
+	}
+}
+
+// frames cuts an input: each frame has its length in front.
+func frames(b []byte) [][]byte {
+	var all [][]byte
+	for len(b) >= 2 && len(all) < 16 {
+		n := min(int(binary.LittleEndian.Uint16(b))%(frame+8), len(b)-2)
+		all = append(all, b[2:2+n])
+		b = b[2+n:]
+	}
+	return all
+}
+
+// message is a frame that an engine could send.
+func message(kind, op, width, fetch byte, seq uint32, offset int64, operand, extra uint64, payload int) []byte {
+	b := make([]byte, frameHeader+payload)
+	b[0], b[1], b[2], b[3] = kind, op, width, fetch
+	binary.NativeEndian.PutUint32(b[4:], 1)
+	binary.NativeEndian.PutUint32(b[8:], seq)
+	binary.NativeEndian.PutUint64(b[16:], uint64(offset))
+	binary.NativeEndian.PutUint64(b[24:], operand)
+	binary.NativeEndian.PutUint64(b[32:], extra)
+	return append(binary.LittleEndian.AppendUint16(nil, uint16(len(b))), b...)
+}
+
+// FuzzFrames: whatever comes from the network, the engine does not panic and
+// writes nothing outside of its segment.
+func FuzzFrames(f *testing.F) {
+	const heap = 8192
+	for kind := byte(0); kind < 13; kind++ {
+		f.Add(message(kind, 2, 8, 0, 1, 64, 7, 128, 0))
+		f.Add(message(kind, 9, 4, 1, 1, heap-4, 1, 0, 100))
+		f.Add(message(kind, 2, 8, 1, 1, heap-8, 1<<63, ^uint64(0), 8))
+		f.Add(message(kind, 1, 8, 0, 1, -internal, 1, heap-8, 4056))
+		f.Add(message(kind, 1, 8, 0, 1, -internal-1, 1<<40, heap-7, 1))
+		f.Add(append(message(kind, 2, 8, 0, 2, 0, 1, 0, 64), message(kind, 2, 8, 0, 1, 0, 1, 0, 0)...))
+	}
+	f.Add(message(1, 2, 8, 0, 1, 0, 1, 0, 0)[:20])
+	f.Fuzz(func(t *testing.T, input []byte) {
+		m := sim.Bare()
+		m.Faults, m.MTU = sim.Faults{}, 1<<16
+		n := sim.New(m, 1)
+		v, s := newVictim(t, n)
+		for _, b := range frames(input) {
+			s.send(t, v, b)
+		}
+		v.check(t)
+		for _, close := range []func() error{v.Close, s.prov.Close} {
+			if err := close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// Frames that are cut, repeated or too long are refused with a reason, and those
+// of a sound message are applied.
+func TestStranger(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		bytes func(sound []byte) [][]byte
+		want  string
+	}{
+		{"sound", func(b []byte) [][]byte { return [][]byte{b} }, ""},
+		{"cut", func(b []byte) [][]byte { return [][]byte{b[:frameHeader-1]} }, "message of 39 bytes, which is not one of this job"},
+		{"empty", func([]byte) [][]byte { return [][]byte{{}} }, "message of 0 bytes"},
+		{"too long", func(b []byte) [][]byte { return [][]byte{append(bytes.Clone(b), make([]byte, frame+8-len(b))...)} }, "receive: "},
+		{"repeated", func(b []byte) [][]byte { return [][]byte{b, b} }, "lost or repeated messages"},
+		{"of no PE", func(b []byte) [][]byte {
+			b = bytes.Clone(b)
+			b[4] = 9
+			return [][]byte{b}
+		}, "message from PE 9, which is not one of this job"},
+	} {
+		m := sim.Bare()
+		m.Faults, m.MTU = sim.Faults{}, 1<<16
+		v, s := newVictim(t, sim.New(m, 1))
+		for _, b := range c.bytes(message(1, 2, 8, 0, 1, 64, 7, 0, 0)[2:]) {
+			s.send(t, v, b)
+		}
+		v.check(t)
+		got := ""
+		if v.fatal != nil {
+			got = v.fatal.Error()
+		}
+		if c.want == "" && got != "" || !bytes.Contains([]byte(got), []byte(c.want)) {
+			t.Errorf("%s: %q, want %q", c.what, got, c.want)
+		}
+		if word := binary.NativeEndian.Uint64(v.memory[internal+64:]); (c.what == "sound" || c.what == "repeated") != (word == 7) {
+			t.Errorf("%s: the word is %d", c.what, word)
+		}
+	}
+}
+
+// Random frames, for who does not fuzz.
+func TestRandomFrames(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	m := sim.Bare()
+	m.Faults, m.MTU = sim.Faults{}, 1<<16
+	v, s := newVictim(t, sim.New(m, 1))
+	refused := 0
+	for seq := uint32(1); seq < 20_000; {
+		b := message(byte(rng.IntN(13)), byte(rng.IntN(14)), 1<<rng.IntN(5), byte(rng.IntN(2)), seq,
+			int64(rng.IntN(3*8192)-8192), rng.Uint64()>>rng.IntN(64), rng.Uint64()>>rng.IntN(64), rng.IntN(200))[2:]
+		v.fatal = nil
+		if s.send(t, v, b); v.fatal != nil {
+			refused++
+		}
+		seq++ // also one that was refused has had its turn
+	}
+	v.check(t)
+	if refused < 1000 || refused > 19_000 {
+		t.Errorf("%d of 20000 frames were refused", refused)
+	}
+}
