@@ -9,6 +9,7 @@
 #include <link.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 static struct {
     uint32_t (*version)(void);
@@ -112,11 +113,35 @@ void shmemi_ofi_close_library(void *library)
     dlclose(library);
 }
 
-int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints, struct fi_info **list)
+static int getinfo(uint32_t version, uint64_t flags, struct fi_info *hints, struct fi_info **list)
 {
     struct sigaction old[NSIG];
     keep_signals(old);
-    int ret = fi_getinfo(version, NULL, NULL, 0, hints, list);
+    int ret = fi_getinfo(version, NULL, NULL, flags, hints, list);
     restore_signals(old);
+    return ret;
+}
+
+int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints, struct fi_info **list)
+{
+    return getinfo(version, 0, hints, list);
+}
+
+int shmemi_ofi_known(uint32_t version, struct fi_info **list)
+{
+    return getinfo(version, FI_PROV_ATTR_ONLY, NULL, list);
+}
+
+int shmemi_ofi_anything(uint32_t version, const char *provider, struct fi_info **list)
+{
+    struct fi_info *hints = fi_dupinfo(NULL);
+    if (hints == NULL)
+        return -FI_ENOMEM;
+    hints->mode = ~UINT64_C(0);
+    hints->domain_attr->mode = ~UINT64_C(0);
+    hints->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);
+    hints->fabric_attr->prov_name = strdup(provider);
+    int ret = getinfo(version, 0, hints, list);
+    fi_freeinfo(hints);
     return ret;
 }

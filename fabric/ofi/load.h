@@ -45,4 +45,10 @@ void shmemi_ofi_close_library(void *library);
  */
 int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints, struct fi_info **list);
 
+/* All providers of the library, of which only the names are valid. */
+int shmemi_ofi_known(uint32_t version, struct fi_info **list);
+
+/* All that one provider offers. */
+int shmemi_ofi_anything(uint32_t version, const char *provider, struct fi_info **list);
+
 #endif
