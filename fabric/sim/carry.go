@@ -230,7 +230,16 @@ func (n *Network) deposit(p *packet) bool {
 		// differ between runs, so that nothing must follow from it.
 		block = 0
 	}
-	first, second := p.pieces(at, block)
+	cut, ascending := p.cut(at, block, block > 0 || n.model.Caps.WriteAfterWrite)
+	if cut == 0 {
+		store(at, p.data)
+		n.touched(n.owner(p))
+		return true
+	}
+	first, second := [2]int{0, cut}, [2]int{cut, p.n}
+	if p.fate.Upper && !ascending {
+		first, second = second, first
+	}
 	store(unsafe.Add(at, first[0]), p.data[first[0]:first[1]])
 	n.touched(n.owner(p))
 	p.fate.Cut = uint64(second[0])<<32 | uint64(second[1])
@@ -238,16 +247,16 @@ func (n *Network) deposit(p *packet) bool {
 	return false
 }
 
-// pieces cuts a packet in two, and says which comes first. Inside of a block of
-// which the order was promised the lower one does.
-func (p *packet) pieces(at unsafe.Pointer, block int) (first, second [2]int) {
-	cut := 1 + int(p.fate.Cut%uint64(p.n-1))
-	low, high := [2]int{0, cut}, [2]int{cut, p.n}
-	ascending := block > 0 && (uint64(uintptr(at))+uint64(cut))%uint64(block) != 0
-	if p.fate.Upper && !ascending {
-		return high, low
+// cut is where a packet is cut in two, and whether the lower piece must be first:
+// inside of a block of which the order was promised. 0: it is not cut. With words
+// it leaves aligned words whole, which an order of Writes is of little use
+// without.
+func (p *packet) cut(at unsafe.Pointer, block int, words bool) (cut int, ascending bool) {
+	cut = 1 + int(p.fate.Cut%uint64(p.n-1))
+	if words {
+		cut = max(0, cut-int((uint64(uintptr(at))+uint64(cut))%8))
 	}
-	return low, high
+	return cut, block > 0 && (uint64(uintptr(at))+uint64(cut))%uint64(block) != 0
 }
 
 // owner is whose memory a packet is for.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"strings"
@@ -35,10 +36,12 @@ func suiteModels() []Model {
 	return models
 }
 
+var suiteSeed = flag.Uint64("suite.seed", 1, "seed of the networks that the suite runs on")
+
 func TestSuite(t *testing.T) {
 	for i, m := range suiteModels() {
 		t.Run(m.Name, func(t *testing.T) {
-			fabrictest.RunEach(t, opener(m, uint64(i+1)), fabrictest.Limits{})
+			fabrictest.RunEach(t, opener(m, *suiteSeed*100+uint64(i)), fabrictest.Limits{})
 		})
 	}
 }
