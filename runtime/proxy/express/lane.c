@@ -143,8 +143,7 @@ static int put(struct shmemi_lane *l, const struct shmemi_lane_ring *r, uint64_t
             shmemi_get_pe(v) != shmemi_get_pe(w) ||
             shmemi_get_context(v) != shmemi_get_context(w) || shmemi_get_want(v) ||
             !more(r, end, v, SHMEMI_SLOTS_PUT) || shmemi_get_dest(v) != dest + n ||
-            shmemi_get_local(v) != local + n ||
-            beside(r, local + n, shmemi_get_length(v)))
+            shmemi_get_local(v) != local + n || beside(r, local + n, shmemi_get_length(v)))
             break;
         uint64_t length = shmemi_get_length(v);
         if (length > room - n)
@@ -182,9 +181,9 @@ static int put_signal(struct shmemi_lane *l, const struct shmemi_lane_ring *r, u
         (want && shmemi_get_reply(w) >= REPLIES))
         return NOT_SIMPLE;
     if (shmemi_express_bytes_signal(x, &l->native, (uint32_t)shmemi_get_pe(w),
-                                  (int64_t)(dest - x->internal), (const void *)(uintptr_t)local, n,
-                                  (int64_t)(shmemi_get_signal_at(w) - x->internal),
-                                  shmemi_get_signal(w), (int)shmemi_get_kind(w)) != SHMEMI_DONE)
+                                    (int64_t)(dest - x->internal), (const void *)(uintptr_t)local,
+                                    n, (int64_t)(shmemi_get_signal_at(w) - x->internal),
+                                    shmemi_get_signal(w), (int)shmemi_get_kind(w)) != SHMEMI_DONE)
         return NOT_SIMPLE;
     *p += SHMEMI_SLOTS_PUT_SIGNAL;
     if (want)
