@@ -19,8 +19,8 @@ enum trip { SIGNAL, PUT_SIGNAL };
 
 // Signals count on from one launch to the next, so nobody has to reset them.
 template <scope S, trip T>
-__global__ void trips(char *to, char *from, size_t bytes, uint64_t *signal, uint64_t first, int n,
-                      int me, uint64_t *ns)
+__global__ void __launch_bounds__(1024) trips(char *to, char *from, size_t bytes, uint64_t *signal,
+                                              uint64_t first, int n, int me, uint64_t *ns)
 {
     uint64_t begin = 0;
     int skip = n / 10;

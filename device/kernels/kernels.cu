@@ -3,6 +3,8 @@
  * the program for a call of shmemx.h. Built into libshmem_kernels.fatbin; the
  * host finds each by its name. It has checked the arguments.
  */
+#define SHMEMI_READS_SOURCE 0
+
 #include "reduce.h"
 
 #include <shmem/coll.h>

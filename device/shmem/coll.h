@@ -26,7 +26,7 @@ SHMEMI_COLD void shmemi_send_all(const struct shmemi_device_image *image, char *
         const char *from = source + (BLOCKS ? (uint64_t)pe * bytes : 0);
         char *to = shmemi_direct(image, dest, pe);
         if (to == NULL && leader)
-            shmemi_send_put_signal(image, dest, from, bytes, flag, step, SHMEM_SIGNAL_SET, pe, 0);
+            shmemi_put_signal_ring(image, dest, from, bytes, flag, step, SHMEM_SIGNAL_SET, pe, 0);
         else if (to != NULL && to != from && (SELF || pe != me))
             shmemi_copy<SCOPE, 0>(to, from, bytes);
     }

@@ -88,20 +88,49 @@ SHMEMI_D shmemi_wide shmemi_gather(const void *source, uint64_t bytes)
 }
 
 /*
- * Puts what lies anywhere, by as many operations as it takes. The bytes are read
- * here, so nobody waits for an answer, and nothing has to be visible to others.
+ * Puts up to SHMEMI_SLOT_BYTES that lie anywhere. They are read here, so nobody waits
+ * for an answer, and nothing has to be visible to others.
  */
 SHMEMI_COLD void shmemi_send_bytes(const struct shmemi_device_image *image, uint64_t dest,
                                    const char *source, uint64_t bytes, int pe)
 {
-    for (uint64_t i = 0; i < bytes; i += SHMEMI_SLOT_BYTES) {
-        uint64_t n = bytes - i < SHMEMI_SLOT_BYTES ? bytes - i : SHMEMI_SLOT_BYTES;
-        shmemi_wide v = shmemi_gather(source + i, n);
-        struct shmemi_words words =
-            shmemi_pack_p_bytes((uint32_t)pe, 0, dest + i, (uint32_t)n, v.a, v.b);
-        shmemi_send(image, pe, &words, SHMEMI_SLOTS_P_BYTES);
-    }
+    shmemi_wide v = shmemi_gather(source, bytes);
+    struct shmemi_words words =
+        shmemi_pack_p_bytes((uint32_t)pe, 0, dest, (uint32_t)bytes, v.a, v.b);
+    shmemi_send(image, pe, &words, SHMEMI_SLOTS_P_BYTES);
 }
+
+/*
+ * A put that goes by the ring; kind 0: without a signal. In memory, since what is in
+ * registers here and in the calls below adds up to more than a thread of 1024 has.
+ */
+struct shmemi_put_call {
+    const struct shmemi_device_image *image;
+    const char *source;
+    uint64_t dest, bytes, signal_at, value;
+    uint32_t kind;
+    int pe;
+};
+
+/*
+ * What is a kernel's own variables or in shared memory goes in as many operations as it
+ * takes: all but the last of them. Returns where that begins.
+ */
+SHMEMI_COLD uint64_t shmemi_send_pieces(const struct shmemi_put_call *c)
+{
+    uint64_t i = 0;
+    for (; c->bytes - i > SHMEMI_SLOT_BYTES; i += SHMEMI_SLOT_BYTES)
+        shmemi_send_bytes(c->image, c->dest + i, c->source + i, SHMEMI_SLOT_BYTES, c->pe);
+    return i;
+}
+
+/*
+ * Whether the thread reads the bytes of a small put by itself. The library's own
+ * kernels do not: a call on a stream may be given memory that the CPU alone reaches.
+ */
+#ifndef SHMEMI_READS_SOURCE
+#define SHMEMI_READS_SOURCE 1
+#endif
 
 /*
  * The ring of this thread, where it has room beside its slots for so many bytes and
@@ -111,23 +140,23 @@ SHMEMI_D const struct shmemi_ring *shmemi_cells_for(const struct shmemi_device_i
                                                     const void *source, uint64_t bytes, int pe)
 {
     const struct shmemi_ring *r = shmemi_ring_for(&image->job, (uint32_t)pe);
-    return bytes <= SHMEMI_CELL_BYTES && (((uint64_t)(uintptr_t)source | bytes) & 3) == 0 &&
-                   r->cells != NULL
+    return SHMEMI_READS_SOURCE && bytes <= SHMEMI_CELL_BYTES &&
+                   (((uint64_t)(uintptr_t)source | bytes) & 3) == 0 && r->cells != NULL
                ? r
                : NULL;
 }
 
-/* So many words by one thread, eight under way at once, with few registers. */
+/* So many words by one thread, four under way at once: more take too many registers. */
 template <class W> SHMEMI_COLD void shmemi_fill_words(char *to, const char *from, uint32_t n)
 {
-    W v[8];
+    W v[4];
 #pragma unroll 1
-    for (; n >= 8; n -= 8, to += 8 * sizeof(W), from += 8 * sizeof(W)) {
+    for (; n >= 4; n -= 4, to += 4 * sizeof(W), from += 4 * sizeof(W)) {
 #pragma unroll
-        for (uint32_t k = 0; k < 8; k++)
+        for (uint32_t k = 0; k < 4; k++)
             shmemi_move<W>::load(from + k * sizeof(W), &v[k]);
 #pragma unroll
-        for (uint32_t k = 0; k < 8; k++)
+        for (uint32_t k = 0; k < 4; k++)
             shmemi_move<W>::store(to + k * sizeof(W), v[k]);
     }
 #pragma unroll 1
@@ -163,19 +192,17 @@ SHMEMI_COLD void shmemi_fill_cell(const struct shmemi_ring *r, uint64_t p, const
  * thread copies it, to main memory: on an H200 1 KiB take 2.3 us, where a copy
  * engine and its mark take 7.5.
  */
-SHMEMI_COLD void shmemi_send_cell(const struct shmemi_ring *r, uint64_t dest, const void *source,
-                                  uint64_t bytes, int pe, uint64_t signal_at, uint64_t value,
-                                  uint32_t kind)
+SHMEMI_COLD void shmemi_send_cell(const struct shmemi_ring *r, const struct shmemi_put_call *c)
 {
-    int room, slots = kind == 0 ? SHMEMI_SLOTS_PUT : SHMEMI_SLOTS_PUT_SIGNAL;
+    int room, slots = c->kind == 0 ? SHMEMI_SLOTS_PUT : SHMEMI_SLOTS_PUT_SIGNAL;
     uint64_t p = shmemi_take_cell(r, (uint64_t)slots, &room);
     uint64_t local = (uint64_t)(uintptr_t)shmemi_cell(r, p);
-    struct shmemi_words words = kind == 0
-                                    ? shmemi_pack_put((uint32_t)pe, 0, dest, local, bytes, 0, 0)
-                                    : shmemi_pack_put_signal((uint32_t)pe, 0, dest, local, bytes, 0,
-                                                             0, kind, value, signal_at);
+    struct shmemi_words words =
+        c->kind == 0 ? shmemi_pack_put((uint32_t)c->pe, 0, c->dest, local, c->bytes, 0, 0)
+                     : shmemi_pack_put_signal((uint32_t)c->pe, 0, c->dest, local, c->bytes, 0, 0,
+                                              c->kind, c->value, c->signal_at);
     if (room == 0)
-        shmemi_fill_cell(r, p, (const char *)source, (uint32_t)bytes, &words, slots);
+        shmemi_fill_cell(r, p, c->source, (uint32_t)c->bytes, &words, slots);
 }
 
 /*
@@ -194,28 +221,44 @@ SHMEMI_COLD void shmemi_get_elements(const struct shmemi_device_image *image, ch
     }
 }
 
+/* Whether the thread reads a put's source for slots. */
+SHMEMI_D int shmemi_in_slots(const void *source, uint64_t bytes)
+{
+    return bytes <= SHMEMI_SLOT_BYTES && (SHMEMI_READS_SOURCE || !__isGlobal(source));
+}
+
 /*
  * Hands a put over. The fence makes what this thread wrote, and what those wrote
  * whom it met, visible to the proxy and the NIC.
  */
-SHMEMI_COLD void shmemi_send_put(const struct shmemi_device_image *image, uint64_t dest,
-                                 const void *source, uint64_t bytes, int pe, int nbi)
+SHMEMI_COLD void shmemi_send_put(const struct shmemi_put_call *c, int nbi)
 {
-    uint64_t local = (uint64_t)(uintptr_t)source;
-    const struct shmemi_ring *cells = shmemi_cells_for(image, source, bytes, pe);
-    if (bytes == 0)
+    const struct shmemi_ring *cells = shmemi_cells_for(c->image, c->source, c->bytes, c->pe);
+    if (c->bytes == 0)
         return;
-    if (bytes > SHMEMI_SLOT_BYTES && cells != NULL) {
-        shmemi_send_cell(cells, dest, source, bytes, pe, 0, 0, 0);
-    } else if (bytes <= SHMEMI_SLOT_BYTES || !__isGlobal(source)) {
-        shmemi_send_bytes(image, dest, (const char *)source, bytes, pe);
+    if (c->bytes > SHMEMI_SLOT_BYTES && cells != NULL) {
+        shmemi_send_cell(cells, c);
+    } else if (shmemi_in_slots(c->source, c->bytes)) {
+        shmemi_send_bytes(c->image, c->dest, c->source, c->bytes, c->pe);
+    } else if (!__isGlobal(c->source)) {
+        uint64_t i = shmemi_send_pieces(c);
+        shmemi_send_bytes(c->image, c->dest + i, c->source + i, c->bytes - i, c->pe);
     } else {
-        struct shmemi_answer answer = shmemi_expect_if(image, pe, !nbi);
+        struct shmemi_answer answer = shmemi_expect_if(c->image, c->pe, !nbi);
         shmemi_before_slots();
         struct shmemi_words words =
-            shmemi_pack_put((uint32_t)pe, 0, dest, local, bytes, !nbi, answer.place);
+            shmemi_pack_put((uint32_t)c->pe, 0, c->dest, (uint64_t)(uintptr_t)c->source, c->bytes,
+                            !nbi, answer.place);
         shmemi_ask_if(&answer, &words, SHMEMI_SLOTS_PUT, !nbi);
     }
+}
+
+SHMEMI_D void shmemi_put_ring(const struct shmemi_device_image *image, const void *dest,
+                              const void *source, uint64_t bytes, int pe, int nbi)
+{
+    struct shmemi_put_call c = {
+        image, (const char *)source, shmemi_offset(image, dest), bytes, 0, 0, 0, pe};
+    shmemi_send_put(&c, nbi);
 }
 
 /* The fence: what was written to dest before must not arrive there later. */
@@ -251,7 +294,7 @@ SHMEMI_D void shmemi_put(const struct shmemi_device_image *image, uint32_t call,
             if (to == NULL) {
                 SCOPE::meet();
                 if (SCOPE::rank() == 0)
-                    shmemi_send_put(image, shmemi_offset(image, dest), source, bytes, pe, NBI);
+                    shmemi_put_ring(image, dest, source, bytes, pe, NBI);
                 SCOPE::meet();
                 return;
             }

@@ -75,34 +75,53 @@ SHMEMI_COLD void shmemi_send_bytes_signal(const struct shmemi_device_image *imag
     shmemi_send(image, pe, &words, SHMEMI_SLOTS_P_SIGNAL);
 }
 
-SHMEMI_COLD void shmemi_send_put_signal(const struct shmemi_device_image *image, const void *dest,
-                                        const void *source, uint64_t bytes, const uint64_t *signal,
-                                        uint64_t value, int op, int pe, int nbi)
+/* By themselves the pieces are in no order with the signal. */
+SHMEMI_COLD void shmemi_send_pieces_signal(const struct shmemi_put_call *c)
 {
-    uint64_t at = shmemi_offset(image, dest), local = (uint64_t)(uintptr_t)source;
-    uint64_t signal_at = shmemi_offset(image, signal);
-    uint32_t kind = shmemi_signal_kind(op);
-    const struct shmemi_ring *cells = shmemi_cells_for(image, source, bytes, pe);
-    if (bytes == 0) {
-        shmemi_signal_ring(image, signal, value, op, pe);
-    } else if (bytes > SHMEMI_SLOT_BYTES && cells != NULL) {
-        shmemi_send_cell(cells, at, source, bytes, pe, signal_at, value, kind);
-    } else if (bytes <= SHMEMI_SLOT_BYTES || !__isGlobal(source)) {
-        /* By themselves the operations are in no order with the signal. */
-        uint64_t before = (bytes - 1) / SHMEMI_SLOT_BYTES * SHMEMI_SLOT_BYTES;
-        if (before > 0) {
-            shmemi_send_bytes(image, at, (const char *)source, before, pe);
-            shmemi_fence_rings(image);
-        }
-        shmemi_send_bytes_signal(image, at + before, (const char *)source + before, bytes - before,
-                                 signal_at, value, kind, pe);
+    uint64_t i = shmemi_send_pieces(c);
+    if (i > 0)
+        shmemi_fence_rings(c->image);
+    shmemi_send_bytes_signal(c->image, c->dest + i, c->source + i, c->bytes - i, c->signal_at,
+                             c->value, c->kind, c->pe);
+}
+
+SHMEMI_COLD void shmemi_send_put_signal(const struct shmemi_put_call *c, int nbi)
+{
+    const struct shmemi_ring *cells = shmemi_cells_for(c->image, c->source, c->bytes, c->pe);
+    if (c->bytes > SHMEMI_SLOT_BYTES && cells != NULL) {
+        shmemi_send_cell(cells, c);
+    } else if (shmemi_in_slots(c->source, c->bytes)) {
+        shmemi_send_bytes_signal(c->image, c->dest, c->source, c->bytes, c->signal_at, c->value,
+                                 c->kind, c->pe);
+    } else if (!__isGlobal(c->source)) {
+        shmemi_send_pieces_signal(c);
     } else {
-        struct shmemi_answer answer = shmemi_expect_if(image, pe, !nbi);
+        struct shmemi_answer answer = shmemi_expect_if(c->image, c->pe, !nbi);
         shmemi_before_slots();
-        struct shmemi_words words = shmemi_pack_put_signal((uint32_t)pe, 0, at, local, bytes, !nbi,
-                                                           answer.place, kind, value, signal_at);
+        struct shmemi_words words =
+            shmemi_pack_put_signal((uint32_t)c->pe, 0, c->dest, (uint64_t)(uintptr_t)c->source,
+                                   c->bytes, !nbi, answer.place, c->kind, c->value, c->signal_at);
         shmemi_ask_if(&answer, &words, SHMEMI_SLOTS_PUT_SIGNAL, !nbi);
     }
+}
+
+SHMEMI_D void shmemi_put_signal_ring(const struct shmemi_device_image *image, const void *dest,
+                                     const void *source, uint64_t bytes, const uint64_t *signal,
+                                     uint64_t value, int op, int pe, int nbi)
+{
+    if (bytes == 0) {
+        shmemi_signal_ring(image, signal, value, op, pe);
+        return;
+    }
+    struct shmemi_put_call c = {image,
+                                (const char *)source,
+                                shmemi_offset(image, dest),
+                                bytes,
+                                shmemi_offset(image, signal),
+                                value,
+                                shmemi_signal_kind(op),
+                                pe};
+    shmemi_send_put_signal(&c, nbi);
 }
 
 /*
@@ -131,7 +150,7 @@ SHMEMI_D void shmemi_put_signal(const struct shmemi_device_image *image, uint32_
     } else {
         SCOPE::meet();
         if (SCOPE::rank() == 0)
-            shmemi_send_put_signal(image, dest, source, bytes, signal, value, op, pe, NBI);
+            shmemi_put_signal_ring(image, dest, source, bytes, signal, value, op, pe, NBI);
         SCOPE::meet();
     }
 }

@@ -76,7 +76,7 @@ extern "C" __global__ void g(const short *source, short *out)
     *out = shmem_short_g(source, 1);
 }
 
-// Bulk stores are weak; no fence is the put's own. The first load goes ahead of the tests for others.
+// Bulk stores are weak; no fence is the put's own. The first goes ahead of the tests for others.
 // PTX: 5 BULK
 // PTX: none FENCE | st.relaxed | st.release | atom | red
 // PTX: none ld.relaxed | ld.acquire

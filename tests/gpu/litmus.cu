@@ -54,6 +54,10 @@ __device__ void send(int way, board *b, uint64_t *source, int n, uint64_t round,
     if (way == by_late_data) {
         if (threadIdx.x == 0)
             shmem_uint64_p(&b->flag, round, pe);
+        /* One of two PEs is late, or both would look when both had sent. */
+        if (threadIdx.x == 0 && ((round ^ (uint64_t)shmem_my_pe()) & 1) != 0)
+            for (int k = 0; k < 20; k++)
+                (void)shmem_uint64_g(&b->flag, pe);
         __syncthreads();
     }
     unsigned members = SCOPE == thread ? 1 : SCOPE == warp ? WARP : THREADS;

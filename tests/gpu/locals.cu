@@ -96,7 +96,7 @@ KERNEL reaches(char *heap, int pe, int *answer)
 struct bench {
     char *heap; /* symmetric, MOST bytes */
     std::vector<char> want, have;
-    bool direct, touches; /* kernels reach the next PE; the GPU reaches pageable memory */
+    bool touches; /* the GPU reaches pageable memory */
 };
 
 void fill(bench *x, char *p, size_t n, int place)
@@ -119,7 +119,7 @@ void verify(bench *x, const char *p, size_t n, int pe, int place, const std::str
 
 bool kernels_may(const bench *x, int kind)
 {
-    return kind >= pinned || !x->direct || x->touches;
+    return kind >= pinned || x->touches;
 }
 
 /* There and back, by the host and then by a kernel. */
@@ -191,7 +191,6 @@ void run(void)
     LAUNCH(1, reaches, x.heap, next_pe, answer);
     copy_memory(&direct, answer, sizeof direct);
     x.touches = touches;
-    x.direct = direct;
     printf("locals: PE %d: kernels reach the next PE %s; the GPU %s pageable memory\n", me,
            direct ? "directly" : "by ring", touches ? "reaches" : "does not reach");
     for (int kind = 0; kind < KINDS; kind++) {

@@ -21,7 +21,15 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-func main() { os.Exit(run()) }
+func main() {
+	// A kernel must not be loaded while another one waits: the driver may wait for
+	// that one first.
+	if err := os.Setenv("CUDA_MODULE_LOADING", "EAGER"); err != nil {
+		fmt.Println("staging:", err)
+		os.Exit(1)
+	}
+	os.Exit(run())
+}
 
 // choose takes two GPUs that reach each other, or one for both PEs.
 func choose(driver *cuda.Driver) (devs [2]*cuda.Device, err error) {
