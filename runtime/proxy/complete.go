@@ -87,7 +87,7 @@ func (e *Engine) complete(c *fabric.Completion) {
 		if s.then {
 			e.own(s.pe, s.epoch, s.lane, &s.after)
 		} else if s.flush {
-			p.ask(s.epoch, e.Epoch)
+			p.ask(1, s.epoch, e.Epoch)
 			e.account(s.pe, s.lane)
 		}
 		if s.request != nil {

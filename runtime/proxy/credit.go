@@ -1,6 +1,10 @@
 package proxy
 
-import "libshmem/fabric"
+import (
+	"math/bits"
+
+	"libshmem/fabric"
+)
 
 // An operation under way holds a token and, when it is one-sided, bytes; a
 // message to a PE counts until that PE is known to have applied it. One that
@@ -14,12 +18,35 @@ const (
 	// maxBytes is what one-sided operations of all callers may have under way.
 	// A PE may have one operation beyond it, so that sizes above the limit pass.
 	maxBytes = 64 << 20
-	// window is how many messages to one PE may be without an answer; at half of
-	// it a flush asks for one. More than any path needs to be full: 1024 messages
-	// in 50 us are 20 million a second. Fewer than queues of NICs hold.
+	// window is how many messages to one PE may be without an answer, in a job of
+	// few PEs; at half of it a flush asks for one. More than any path needs to be
+	// full: 1024 messages in 50 us are 20 million a second. Fewer than queues of
+	// NICs hold.
 	window = 1024
-	calm   = window / 2
+	// All PEs together may have so many messages, and bytes of messages, without an
+	// answer at one PE: those it has not taken fill memory of its node, and on a
+	// network without order those that it has. Each has its part, and never less
+	// than the least, with which it gets on even among 10^6.
+	allMessages, leastMessages = 1 << 20, 16
+	allBytes, leastBytes       = 64 << 20, 2 * messageSize
 )
+
+// credits says what each of n PEs may have without an answer at one: units, and
+// the bytes of a unit as a power of two. A message takes one unit or more, by its
+// size, so that one comparison bounds both messages and bytes. The number of
+// units is a power of two too, which makes half of them enough for any message:
+// to a PE below its half nothing is refused, and one above has been asked.
+func credits(n int) (units uint32, unit uint32) {
+	messages := floor2(min(window, max(leastMessages, allMessages/n)))
+	bytes := floor2(max(leastBytes, allBytes/n))
+	unit = uint32(bits.Len(uint(min(bytes/messages, messageSize))) - 1)
+	return uint32(messages), unit
+}
+
+func floor2(n int) int { return 1 << (bits.Len(uint(n)) - 1) }
+
+// cost is how many units a message of n bytes takes.
+func (e *Engine) cost(n int) uint64 { return 1 + uint64(n-1)>>(e.Unit&63) }
 
 // Full tells, after an Again, that no PE has room: the endpoint has no token
 // left, and Poll has to give one back. Else it is only the operation's PE, and
@@ -42,13 +69,20 @@ func (e *Engine) hold(s *slot, n uint64) {
 	e.peers[s.pe].bytes += n
 }
 
-// admit is for a message to a PE that owes answers for calm of them: it asks
-// for one, and refuses when the window is full.
-func (e *Engine) admit(pe fabric.PE, p *peer) Status {
+// admit tells whether a caller may send p a message of n bytes, and asks for an
+// answer when p owes those to half of its units.
+func (e *Engine) admit(pe fabric.PE, p *peer, n int) Status {
+	if p.asked-p.acked < uint64(e.Calm) {
+		return Done
+	}
+	return e.admitLate(pe, p, n)
+}
+
+func (e *Engine) admitLate(pe fabric.PE, p *peer, n int) Status {
 	switch st := e.flush(pe); {
 	case st == Failed:
 		return Failed
-	case p.asked-p.acked >= window:
+	case p.asked-p.acked+e.cost(n) > uint64(e.Window):
 		return Again
 	}
 	return Done

@@ -208,7 +208,7 @@ func TestWindow(t *testing.T) {
 		}
 		b.poll()
 	}
-	if n < 20*window || a.Messages > n+n/calm+2 {
+	if n < 20*window || a.Messages > n+2*n/window+2 {
 		t.Errorf("%d operations posted with %d messages", n, a.Messages)
 	}
 	a.quiet()

@@ -65,6 +65,15 @@
 // the others. Again says that the operation's PE has no credit, or the provider
 // no room; Full tells whether it was the endpoint.
 //
+// Messages without an answer are counted in units, of which one takes more the
+// larger it is. All PEs together may have 2^20 of them and 64 MiB at one PE,
+// and each has its part (credit.go: credits, and docs/decisions/0015). That
+// bounds what waits for a PE that does not poll, in whatever provider, and what
+// one that polls keeps because earlier messages have not come. The engine's own
+// messages need no credit, or a quiet might wait for itself: flushes, of which a
+// PE has one under way, answers, which are bounded by the tokens of who asks,
+// and signals that follow bytes, whose credit was looked at before the bytes went.
+//
 // # GPU memory
 //
 // Where the fabric reaches GPU memory (RegisterHeap), larger puts and gets are

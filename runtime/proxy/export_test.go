@@ -5,6 +5,9 @@ package proxy
 // MaxPayload is the largest put that travels as a message.
 const MaxPayload = maxPayload
 
+// AllBytes is what may wait for one PE, from all others together.
+const AllBytes = allBytes
+
 // NearWrap puts the counters of an engine towards a PE just below where they wrap
 // round. The PE does the same.
 func (e *Engine) NearWrap(pe int) {

@@ -44,8 +44,9 @@ type Express struct {
 	Unordered   uint32 // 1: messages may overtake writes
 	Stuck       uint32 // 1: something of the engine's own waits for room
 	Failures    uint32 // 1: some generation failed
-	Calm        uint32 // messages to one PE before it is asked for an answer
-	Window      uint32 // messages to one PE without an answer
+	Calm        uint32 // units of messages to one PE before it is asked for an answer
+	Window      uint32 // units to one PE without an answer: see credits
+	Unit        uint32 // a message of n bytes takes 1 + (n-1)>>Unit of them
 	NDirty      uint32
 	NUnposted   uint32
 	Attention   uint32 // 1: the engine's thread is to come out of C; any thread sets it, without the lock
@@ -60,8 +61,8 @@ type peer struct {
 	base uint64 // remote address of the start of its user heap
 	key  uint64
 
-	// Messages that ask for something, and how many of them the target is
-	// known to have applied.
+	// Messages that ask for something, in units of credits, and how many of
+	// them the target is known to have applied.
 	asked     uint64
 	acked     uint64
 	epoch     uint64 // of the last of them
@@ -145,7 +146,8 @@ func (e *Engine) fillExpress() {
 	x.Me, x.NPEs = e.me, uint32(len(e.peers))
 	x.MaxInject = uint32(min(e.caps.MaxInject, messageSize))
 	x.Receives, x.MaxMessage = receives, messageSize
-	x.Calm, x.Window = calm, window
+	x.Window, x.Unit = credits(len(e.peers))
+	x.Calm = x.Window / 2
 	if e.unordered {
 		x.Unordered = 1
 	}

@@ -186,7 +186,7 @@ func TestWindowInC(t *testing.T) {
 	peer := &p.peers[1]
 	for i := range window + 10 {
 		rig.Push(&queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 3, Value: 1})
-		if j.inC(0); peer.flushing != (i >= calm) {
+		if j.inC(0); peer.flushing != (i >= window/2) {
 			t.Fatalf("message %d: flushing %v", i, peer.flushing)
 		}
 		if i >= window {

@@ -224,10 +224,8 @@ func (e *Engine) begin(pe fabric.PE, n int) (*header, Status) {
 	if headerSize+n > e.caps.MaxInject && !e.room(p, 0) {
 		return nil, Again
 	}
-	if p.asked-p.acked >= calm {
-		if st := e.admit(pe, p); st != Done {
-			return nil, st
-		}
+	if st := e.admit(pe, p, headerSize+n); st != Done {
+		return nil, st
 	}
 	if !p.reachable {
 		return nil, e.fail(errNoRoute)
@@ -256,7 +254,7 @@ func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *header) {
 		switch e.sendCopy(pe, h) {
 		case Done:
 			if l != noLane {
-				p.ask(epoch, e.Epoch)
+				p.ask(1, epoch, e.Epoch)
 				e.account(pe, l)
 			}
 			return
@@ -331,19 +329,19 @@ func (e *Engine) send(h *header, payload unsafe.Pointer, n int, asks bool) Statu
 	e.Messages++
 	e.MessageSize += uint64(op.Len)
 	if asks {
-		p.ask(e.Epoch, e.Epoch)
+		p.ask(e.cost(op.Len), e.Epoch, e.Epoch)
 		e.touch(p, op.To)
 	}
 	return Done
 }
 
-// ask counts a message of an epoch. A signal that had to wait for its bytes may
+// ask counts a message of an epoch, that takes so many units. A signal that had to wait for its bytes may
 // be late for its own; none of the present epoch has gone before it.
-func (p *peer) ask(epoch, now uint64) {
+func (p *peer) ask(units, epoch, now uint64) {
 	if epoch == now && p.epoch != now {
 		p.epoch, p.askedThen = now, p.asked
 	}
-	p.asked++
+	p.asked += units
 }
 
 // write posts a one-sided write and, when it may follow, the message after it.
@@ -363,6 +361,11 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 		return Again // on an unordered fabric also for the signals that follow those writes
 	case !e.room(p, n):
 		return Again
+	}
+	if after != nil {
+		if st := e.admit(pe, p, headerSize); st != Done {
+			return st
+		}
 	}
 	t, s := e.take(useWrite, p, pe)
 	if s == nil {

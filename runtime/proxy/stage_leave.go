@@ -86,10 +86,9 @@ func (e *Engine) stagePut(pe fabric.PE, offset int64, source unsafe.Pointer, n u
 		return e.fail(errNoRoute), true
 	case e.held(p), e.mustFollowBytes(pe), e.unordered && p.writes > 0 && p.writeEpoch != e.Epoch, !e.room(p, n):
 		return Again, true
-	case p.asked-p.acked >= calm:
-		if st := e.admit(pe, p); st != Done {
-			return st, true
-		}
+	}
+	if st := e.admit(pe, p, headerSize); st != Done {
+		return st, true
 	}
 	use := useStage
 	if !gpu {
@@ -172,7 +171,7 @@ func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l lane, h *header, payloa
 	*to = *h
 	st := e.send(to, payload, n, false)
 	if st == Done && l != noLane {
-		p.ask(epoch, e.Epoch)
+		p.ask(e.cost(headerSize+n), epoch, e.Epoch)
 		e.account(pe, l)
 	}
 	return st

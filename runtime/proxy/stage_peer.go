@@ -131,6 +131,11 @@ func (e *Engine) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n ui
 	if small && !s.going.mayTakeFor(l.slots) {
 		return Again
 	}
+	if after != nil {
+		if st := e.admit(pe, p, headerSize); st != Done {
+			return st
+		}
+	}
 	t, slot := e.take(useStage, p, pe)
 	if slot == nil {
 		return Again

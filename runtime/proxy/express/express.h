@@ -50,7 +50,7 @@ struct shmemi_express {
     uint32_t me, n_pes;
     uint32_t max_inject, receives, max_message, unordered;
     uint32_t stuck, failures;
-    uint32_t calm, window;
+    uint32_t calm, window, unit;
     uint32_t n_dirty, n_unposted;
     uint32_t attention;
     uint32_t staging, busy;
@@ -127,9 +127,9 @@ SHMEMI_INLINE int shmemi_express_inject(struct shmemi_express *x, const struct s
     if (!p->reachable || p->parked || p->staged || bytes > x->max_inject || n->inject == NULL ||
         (x->unordered && p->writes && p->write_epoch != x->epoch))
         return SHMEMI_NOT_EXPRESS;
-    uint64_t unanswered = p->asked - p->acked;
+    uint64_t unanswered = p->asked - p->acked, units = 1 + ((bytes - 1) >> (x->unit & 63));
     if (__builtin_expect(unanswered >= x->calm, 0) &&
-        (unanswered >= x->window || (!p->flushing && shmemi_express_flush(x, n, pe) != 0)))
+        (unanswered + units > x->window || (!p->flushing && shmemi_express_flush(x, n, pe) != 0)))
         return SHMEMI_NOT_EXPRESS;
     struct shmemi_header *h = (struct shmemi_header *)x->scratch;
     *h = *what;
@@ -140,7 +140,7 @@ SHMEMI_INLINE int shmemi_express_inject(struct shmemi_express *x, const struct s
         p->epoch = x->epoch;
         p->asked_then = p->asked;
     }
-    p->asked++;
+    p->asked += units;
     if (!p->dirty) {
         p->dirty = true;
         x->dirty_list[x->n_dirty++] = (int32_t)pe;

@@ -1,0 +1,147 @@
+package proxy
+
+import (
+	"encoding/binary"
+	"testing"
+	"unsafe"
+
+	"libshmem/queue"
+)
+
+// The bounds that credits promises, for jobs of all sizes.
+func TestCredits(t *testing.T) {
+	for n := 1; n < 3<<20; n += 1 + n/50 {
+		units, unit := credits(n)
+		e := Engine{Express: &Express{Window: units, Unit: unit}}
+		most := uint64(units)
+		if most > window || most > max(allMessages/uint64(n), leastMessages) || most < leastMessages {
+			t.Errorf("%d PEs: %d messages", n, most)
+		}
+		if bytes := most << unit; bytes > max(allBytes/uint64(n), leastBytes) || bytes < leastBytes {
+			t.Errorf("%d PEs: %d bytes", n, bytes)
+		}
+		if e.cost(headerSize) != 1 || e.cost(messageSize) > most/2 || e.cost(messageSize)<<unit < messageSize {
+			t.Errorf("%d PEs: a message takes %d to %d of %d units of %d bytes", n, e.cost(headerSize), e.cost(messageSize), most, 1<<unit)
+		}
+		if n <= 16 && (most != window || e.cost(messageSize) != 1) {
+			t.Errorf("%d PEs have %d units, of which a message takes %d", n, most, e.cost(messageSize))
+		}
+	}
+}
+
+// crowded gives an engine the credits of a job of n PEs.
+func (p *pe) crowded(n int) {
+	p.Window, p.Unit = credits(n)
+	p.Calm = p.Window / 2
+}
+
+// A PE that does not answer gets no more bytes of messages than its part, by each
+// of the ways a caller has, and all of it arrives when it answers.
+func TestWindowOfBytes(t *testing.T) {
+	source := make([]byte, maxPayload)
+	at := unsafe.Pointer(&source[0])
+	for _, n := range []int{2, 100, 1000, 10_000, 1_000_000} {
+		for _, m := range []mode{modes[0], modes[3]} {
+			j := newJob(t, m, 1, 2, 32<<10)
+			a, b := j.pes[0], j.pes[1]
+			a.crowded(n)
+			counted := uint64(0)
+			for _, row := range []struct {
+				what string
+				size int
+				adds uint64
+				post func(size uint64) Status
+			}{
+				{"add", 0, 1, func(uint64) Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) }},
+				{"small put", 24, 0, func(size uint64) Status { return a.Put(1, 64, at, size, nil) }},
+				{"put", 1000, 0, func(size uint64) Status { return a.Put(1, 64, at, size, nil) }},
+				{"large put", maxPayload, 0, func(size uint64) Status { return a.Put(1, 64, at, size, nil) }},
+				{"put with signal", 2000, 1, func(size uint64) Status { return a.PutSignal(1, 64, at, size, 0, 1, OpAdd, nil) }},
+			} {
+				if n <= 2 && headerSize+row.size > m.caps.MaxInject {
+					continue // tokens are the bound
+				}
+				cost, messages, again := a.cost(headerSize+row.size), uint64(0), 0
+				for again < 5 {
+					switch row.post(uint64(row.size)) {
+					case Done:
+						messages, again = messages+1, 0
+						counted += row.adds
+					case Again:
+						again++
+						a.poll() // what has left gives its token back
+					default:
+						t.Fatal(a.Err())
+					}
+				}
+				if want := uint64(a.Window) / cost; messages != want {
+					t.Errorf("%s, %d PEs, %s: %d messages of %d units without an answer, want %d", m.name, n, row.what, messages, cost, want)
+				}
+				if !a.peers[1].flushing {
+					t.Errorf("%s, %d PEs, %s: no answer was asked for", m.name, n, row.what)
+				}
+				a.quiet()
+			}
+			// A signal behind bytes that travel by themselves counts too.
+			large := min(uint64(16<<10), a.PutMax())
+			big := make([]byte, large)
+			signals := uint64(0)
+			for k := 0; k < 4*window && signals < 2*uint64(a.Window); k++ {
+				if st := a.PutSignal(1, 64, unsafe.Pointer(&big[0]), large, 0, 1, OpAdd, nil); st == Failed {
+					t.Fatal(a.Err())
+				} else if st != Again {
+					signals++
+				}
+				a.poll()
+			}
+			if !m.caps.DeliveryComplete && signals > uint64(a.Window) {
+				t.Errorf("%s, %d PEs: %d signals without an answer", m.name, n, signals)
+			}
+			a.quiet()
+			if got := binary.NativeEndian.Uint64(b.heap); got != counted+signals {
+				t.Errorf("%s, %d PEs: counted to %d, want %d", m.name, n, got, counted+signals)
+			}
+			j.close()
+		}
+	}
+}
+
+// C has the same bound: what Go would refuse it leaves to Go.
+func TestWindowOfBytesInC(t *testing.T) {
+	for _, n := range []int{2, 1000, 1_000_000} {
+		for _, size := range []int{8, 150, 2100} {
+			m := native(modes[3]) // which injects all of it
+			stuck := true
+			m.stuck = func(o *work) bool { return stuck }
+			j := newRingJob(t, m, 1, 2, 1, 1<<16)
+			p, rig := j.pes[0], j.rigs[0][0]
+			p.crowded(n)
+			peer := &p.peers[1]
+			cost := p.cost(headerSize + size)
+			if size == 8 {
+				cost = p.cost(headerSize)
+			}
+			want := uint64(p.Window) / cost
+			for i := range want + 1 {
+				rig.Push(&queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(p.heap), Length: uint64(size)})
+				if j.inC(0); peer.flushing != (i*cost >= uint64(p.Calm)) {
+					t.Fatalf("%d PEs, %d bytes: message %d: flushing %v", n, size, i, peer.flushing)
+				}
+			}
+			if j.inLane != int(want) || peer.asked != want*cost {
+				t.Errorf("%d PEs, %d bytes: C took %d messages of %d units, want %d", n, size, j.inLane, cost, want)
+			}
+			j.consumers[0].Drain()
+			if !j.consumers[0].holds() {
+				t.Errorf("%d PEs, %d bytes: what finds no room was to wait in Go", n, size)
+			}
+			stuck = false
+			j.until("the answer", func() bool { return !peer.flushing })
+			j.quiet(0, 0)
+			if peer.asked != (want+1)*cost {
+				t.Errorf("%d PEs, %d bytes: %d units were sent, want %d", n, size, peer.asked, (want+1)*cost)
+			}
+			j.clean()
+		}
+	}
+}
