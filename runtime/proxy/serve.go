@@ -58,6 +58,9 @@ func (e *Engine) serve(c *Consumer) error {
 		return err
 	}
 	did := c.Drain()
+	if did > 0 && e.staged() {
+		e.mark() // now: behind a look at the network signals would be 3 us late
+	}
 	n, err := e.Poll()
 	stuck := e.stuck() || c.holds()
 	e.unlock()
