@@ -38,6 +38,10 @@ build: ## the two libraries and the commands, into build/lib and build/bin
 test: ## set up, build, and run every test; prints seconds per stage
 	@scripts/test
 
+.PHONY: test-full
+test-full: ## the same, and the long searches: an hour and more
+	@scripts/test full
+
 .PHONY: gpu-test
 gpu-test: ## build what tests/gpu/run.sh runs on a machine with a GPU
 
