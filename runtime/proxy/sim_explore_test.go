@@ -166,7 +166,10 @@ func still(m sim.Model, split float64) sim.Model {
 // Small programs in every order of events, or in the first of them, which differ in
 // what happens last.
 func TestSimExplore(t *testing.T) {
-	mem := new(memories)
+	mem, enough := new(memories), *simPaths
+	if raceEnabled { // which has no threads to watch here, and takes ten times as long
+		enough = min(enough, 100)
+	}
 	models := []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA(), sim.Worst(), sim.Bare()}
 	if *simModel != "" {
 		models = simModels(t)
@@ -181,7 +184,7 @@ func TestSimExplore(t *testing.T) {
 					return
 				}
 				paths, most = paths+1, max(most, events)
-				if whole = !c.next(); whole || paths == *simPaths {
+				if whole = !c.next(); whole || paths == enough {
 					break
 				}
 			}
