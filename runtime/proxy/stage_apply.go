@@ -172,7 +172,8 @@ func (e *Engine) copyPayload(l *line, h *header, payload unsafe.Pointer, n int) 
 		return true
 	}
 	s := e.stage
-	if e.storePayload(at, payload, n) {
+	if e.storable(at, n) {
+		e.storeWords(StreamIn, at, payload, n)
 		s.did(l)
 		return true
 	}
@@ -188,21 +189,21 @@ func (e *Engine) copyPayload(l *line, h *header, payload unsafe.Pointer, n int) 
 	return true
 }
 
-// storePayload stores bytes word by word. False: a copy is as good.
-func (e *Engine) storePayload(at, payload unsafe.Pointer, n int) bool {
+// storable tells whether bytes are there sooner word by word than by a copy.
+func (e *Engine) storable(at unsafe.Pointer, n int) bool {
 	odd := int(uintptr(at) & 4)
-	if (uintptr(at)|uintptr(n))&3 != 0 || uint64(n+odd+7)/8 > e.stage.memory.Words() {
-		return false
-	}
+	return (uintptr(at)|uintptr(n))&3 == 0 && uint64(n+odd+7)/8 <= e.stage.memory.Words()
+}
+
+func (e *Engine) storeWords(s Stream, at, payload unsafe.Pointer, n int) {
 	for n > 0 {
 		w := 8
 		if uintptr(at)&7 != 0 || n < 8 {
 			w = 4
 		}
-		e.writeGPU(StreamIn, at, uint8(w), load(payload, w))
+		e.writeGPU(s, at, uint8(w), load(payload, w))
 		at, payload, n = unsafe.Add(at, w), unsafe.Add(payload, w), n-w
 	}
-	return true
 }
 
 // storeGPU stores an element, at once for its readers where it is aligned.

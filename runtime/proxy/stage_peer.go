@@ -115,13 +115,19 @@ func (e *Engine) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n ui
 	l := &s.lines[pe]
 	small := !gpu && n > 0 && n <= maxPayload // whose source may be another thing when this returns
 	if small && (after == nil || after.Offset >= 0 && l.inStream(after.Op)) {
-		i, ok := s.going.takeFor(&l.slots)
-		if !ok {
-			return Again
+		at, i := unsafe.Add(l.mapped, offset), uint16(noSlot)
+		if e.storable(at, int(n)) {
+			e.begun(l)
+			e.storeWords(StreamPeer, at, source, int(n))
+		} else {
+			var ok bool
+			if i, ok = s.going.takeFor(&l.slots); !ok {
+				return Again
+			}
+			copyBytes(s.going.at(i), source, int(n))
+			e.begun(l)
+			e.copyGPU(StreamPeer, at, s.going.at(i), n)
 		}
-		copyBytes(s.going.at(i), source, int(n))
-		e.begun(l)
-		e.copyGPU(StreamPeer, unsafe.Add(l.mapped, offset), s.going.at(i), n)
 		if after != nil {
 			e.setMapped(l, after)
 		}
