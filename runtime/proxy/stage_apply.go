@@ -196,13 +196,13 @@ func (e *Engine) storable(at unsafe.Pointer, n int) bool {
 }
 
 func (e *Engine) storeWords(s Stream, at, payload unsafe.Pointer, n int) {
-	for n > 0 {
-		w := 8
-		if uintptr(at)&7 != 0 || n < 8 {
+	for i := 0; i < n; {
+		to, w := unsafe.Add(at, i), 8
+		if uintptr(to)&7 != 0 || n-i < 8 {
 			w = 4
 		}
-		e.writeGPU(s, at, uint8(w), load(payload, w))
-		at, payload, n = unsafe.Add(at, w), unsafe.Add(payload, w), n-w
+		e.writeGPU(s, to, uint8(w), load(unsafe.Add(payload, i), w))
+		i += w
 	}
 }
 
