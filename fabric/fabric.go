@@ -165,7 +165,7 @@ type AMO struct {
 	Fence   bool // as Send.Fence
 }
 
-// Op is an atomic operation.
+// Op is an atomic operation, numbered as the C interface numbers them.
 type Op uint8
 
 // The atomic operations. Those from OpSwap on fetch the old value.

@@ -3,6 +3,8 @@ package proxy
 import (
 	"structs"
 	"unsafe"
+
+	"libshmem/fabric"
 )
 
 // kind says what an active message asks for.
@@ -57,23 +59,20 @@ const messageSize = 4096
 const maxPayload = messageSize - headerSize
 
 // Op is an atomic operation, numbered as enum shmemi_amo in capi/abi/state.h.
-type Op uint8
+type Op = fabric.Op
 
 // The atomic operations.
 const (
-	OpSet Op = iota + 1
-	OpAdd
-	OpAnd
-	OpOr
-	OpXor
-	OpSwap
-	OpCompareSwap
-	OpFetch
-	OpFetchAdd
-	OpFetchAnd
-	OpFetchOr
-	OpFetchXor
+	OpSet         = fabric.OpSet
+	OpAdd         = fabric.OpAdd
+	OpAnd         = fabric.OpAnd
+	OpOr          = fabric.OpOr
+	OpXor         = fabric.OpXor
+	OpSwap        = fabric.OpSwap
+	OpCompareSwap = fabric.OpCompareSwap
+	OpFetch       = fabric.OpFetch
+	OpFetchAdd    = fabric.OpFetchAdd
+	OpFetchAnd    = fabric.OpFetchAnd
+	OpFetchOr     = fabric.OpFetchOr
+	OpFetchXor    = fabric.OpFetchXor
 )
-
-// fetches tells whether op has an answer.
-func (op Op) fetches() bool { return op >= OpSwap }

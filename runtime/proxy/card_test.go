@@ -201,7 +201,7 @@ func (c *card) word(s Stream, d deed, call string) error {
 func (c *card) Atomics() uint64 { return c.g.atomics }
 
 func (c *card) Atomic(s Stream, at unsafe.Pointer, op Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
-	if c.g.atomics&AtomicBit(op, width) == 0 || op.fetches() != (old != nil) {
+	if c.g.atomics&AtomicBit(op, width) == 0 || op.Fetches() != (old != nil) {
 		c.t.Errorf("memory misused: operation %d on %d bytes, value wanted: %v", op, width, old != nil)
 	}
 	return c.word(s, deed{to: at, op: op, width: width, operand: operand, compare: compare, old: old, kernel: true}, "Atomic")

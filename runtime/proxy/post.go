@@ -165,7 +165,7 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 			}
 		}
 	}
-	if !op.fetches() {
+	if !op.Fetches() {
 		h, st := e.begin(pe, 0)
 		if h != nil {
 			h.set(kindAMO, op, width, offset, operand, compare)

@@ -149,7 +149,7 @@ func atomics(t *testing.T, m mode) {
 		fetched := [3]uint64{^uint64(0), ^uint64(0), ^uint64(0)}
 		got := old
 		switch {
-		case !op.fetches():
+		case !op.Fetches():
 			a.post(func() Status { return a.AMO(1, int64(at), op, width, operand, compare, nil, nil) })
 		case i%2 == 0:
 			got = a.do(func(r *Request) Status { return a.AMO(1, int64(at), op, width, operand, compare, nil, r) })
