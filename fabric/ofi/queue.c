@@ -80,24 +80,12 @@ int shmemi_ofi_native_inject(void *self, uint32_t pe, const void *buf, size_t n)
 int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len, uintptr_t desc,
                      uint64_t remote, uint64_t key, uint32_t token, int inject)
 {
-    int ret = shmemi_ofi_check(o, pe, inject ? 0 : token);
+    if (!inject)
+        return shmemi_ofi_write_with(o, pe, buf, len, desc, remote, key, token, 0, 0);
+    int ret = shmemi_ofi_check(o, pe, 0);
     if (ret != 0)
         return ret;
-    if (inject)
-        return (int)fi_inject_write(o->ep, buf, len, o->peers[pe], remote, key);
-    void *local = (void *)desc;
-    struct iovec iov = {.iov_base = (void *)buf, .iov_len = len};
-    struct fi_rma_iov rma = {.addr = remote, .len = len, .key = key};
-    struct fi_msg_rma msg = {
-        .msg_iov = &iov,
-        .desc = &local,
-        .iov_count = 1,
-        .addr = o->peers[pe],
-        .rma_iov = &rma,
-        .rma_iov_count = 1,
-        .context = shmemi_ofi_context(o, token, SHMEMI_WRITE),
-    };
-    return (int)fi_writemsg(o->ep, &msg, o->write_flags);
+    return (int)fi_inject_write(o->ep, buf, len, o->peers[pe], remote, key);
 }
 
 int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, uintptr_t desc,
