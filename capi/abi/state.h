@@ -84,6 +84,10 @@ enum shmemi_amo {
     SHMEMI_AMO_FETCH_XOR
 };
 
+/* Small reductions: up to so many PEs write to each other directly (exchange.c), and
+ * so many bytes are a slot. */
+enum { SHMEMI_DIRECT_PES = 16, SHMEMI_SLOT = 2048 };
+
 /* How much is checked (SHMEM_CHECKS). */
 enum { SHMEMI_CHECKS_OFF, SHMEMI_CHECKS_ON, SHMEMI_CHECKS_FULL };
 

@@ -126,6 +126,8 @@ var (
 	_ = [1]byte{}[proxy.OpFetchXor-C.SHMEMI_AMO_FETCH_XOR]
 	_ = [1]byte{}[unsafe.Sizeof(proxy.Request{})-C.sizeof_struct_shmemi_request]
 	_ = [1]byte{}[pe.ControlOffset-C.sizeof_struct_shmemi_ctl]
+	_ = [1]byte{}[pe.DirectPEs-C.SHMEMI_DIRECT_PES]
+	_ = [1]byte{}[pe.Slot-C.SHMEMI_SLOT]
 	// The import also has this package compiled anew when express.h changes.
 	_ = [1]byte{}[express.ExpressSize-C.sizeof_struct_shmemi_express]
 	_ = [1]byte{}[express.PeerSize-C.sizeof_struct_shmemi_express_peer]

@@ -195,7 +195,7 @@ int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nele
     int status = check(team, dest, bytes, source, bytes, call);
     if (status != 0 || nelems == 0)
         return status;
-    if (bytes <= shmemi_exchange_max())
+    if (bytes <= SHMEMI_SLOT)
         shmemi_exchange(dest, source, nelems, reducer, call);
     else
         reduce_shares(dest, source, nelems, reducer, call);

@@ -12,6 +12,9 @@
 /* barrier.c. Starts counting again; at init. */
 void shmemi_barrier_open(void);
 
+/* exchange.c. The same. */
+void shmemi_exchange_open(void);
+
 /* Forgets all messages; at init. 0, or -1: no memory. */
 int shmemi_messages_open(void);
 void shmemi_messages_close(void); /* at finalize */
@@ -28,13 +31,12 @@ void shmemi_message_at(int pe, int64_t offset, const void *source, size_t n, con
 void shmemi_await(int pe, const char *call);
 
 /*
- * dest = mine combined with everyone's, in order of PE and so the same on all
- * PEs. Returns when all PEs have called it: also a barrier. At most
- * shmemi_exchange_max() bytes.
+ * dest = mine combined with everyone's, in the same order on all PEs and so the
+ * same bit for bit. Returns when all PEs have called it: also a barrier. At most
+ * SHMEMI_SLOT bytes.
  */
 void shmemi_exchange(void *dest, const void *mine, size_t nelems,
                      const struct shmemi_reducer *reducer, const char *call);
-size_t shmemi_exchange_max(void);
 
 #pragma GCC visibility pop
 

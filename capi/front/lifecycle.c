@@ -79,6 +79,7 @@ static int initialise(int requested, int *provided, char *error, size_t size)
         return -1;
     }
     shmemi_barrier_open();
+    shmemi_exchange_open();
     bool messages = shmemi_messages_open() == 0;
     if (!messages)
         snprintf(error, size, "no memory for %u message counters (free some)", s->n_pes);

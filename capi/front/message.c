@@ -1,5 +1,5 @@
 /*
- * message.c: counts in inboxes, and the all-to-all exchange over them.
+ * message.c: counts in inboxes.
  */
 #include "coll.h"
 #include "gpu.h"
@@ -9,13 +9,11 @@
 
 static uint64_t *sent; /* to each PE */
 static uint64_t *seen; /* of each PE's messages */
-static uint64_t exchanges;
 
 int shmemi_messages_open(void)
 {
     sent = calloc(shmemi_state.n_pes, sizeof *sent);
     seen = calloc(shmemi_state.n_pes, sizeof *seen);
-    exchanges = 0;
     if (sent == NULL || seen == NULL) {
         shmemi_messages_close();
         return -1;
@@ -89,31 +87,4 @@ void shmemi_await(int pe, const char *call)
     uint64_t want = ++seen[pe];
     SHMEMI_WAIT(shmemi_my_ctl(), call, describe_await, &pe,
                 __atomic_load_n(count, __ATOMIC_ACQUIRE) >= want);
-}
-
-/* The scratch holds two rounds of one slot for each PE. Two are enough: a PE
- * starts round k+2 only after every PE has sent round k+1, and a PE sends that
- * after it has read round k. */
-size_t shmemi_exchange_max(void)
-{
-    return shmemi_state.scratch_size / 2 / shmemi_state.n_pes;
-}
-
-void shmemi_exchange(void *dest, const void *mine, size_t nelems,
-                     const struct shmemi_reducer *reducer, const char *call)
-{
-    const struct shmemi_state *s = &shmemi_state;
-    int n = (int)s->n_pes, me = s->my_pe;
-    size_t slot = shmemi_exchange_max(), bytes = nelems * reducer->size;
-    char *round = s->scratch + (exchanges++ % 2) * slot * s->n_pes;
-
-    char *own = round + slot * (size_t)me;
-    shmemi_move(own, mine, bytes, call);
-    for (int i = 1; i < n; i++)
-        shmemi_message_at((me + i) % n, own - s->peer_base[me], own, bytes, call);
-    for (int i = 1; i < n; i++)
-        shmemi_await((me + n - i) % n, call);
-    for (int pe = 1; pe < n; pe++)
-        reducer->combine(round, round + slot * (size_t)pe, nelems);
-    shmemi_move(dest, round, bytes, call);
 }

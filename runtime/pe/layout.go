@@ -1,5 +1,7 @@
 package pe
 
+import "math/bits"
+
 // The internal area of a slice ends where the user heap begins:
 //
 //	| scratch | inbox | control page | user heap ...
@@ -15,12 +17,11 @@ const (
 
 	cacheLine = 64
 
-	// Scratch slots: a small reduction puts one contribution of each PE into
-	// the slots of every other. The whole is kept near 64 KiB, so that slots
-	// are large where there are few PEs.
-	scratchTarget  = 64 << 10
-	largestSlot    = 2048
-	smallestSlot   = cacheLine
+	// DirectPEs and Slot are SHMEMI_DIRECT_PES and SHMEMI_SLOT.
+	DirectPEs = 16
+	Slot      = 2048
+
+	// A PE may be one small reduction ahead of another.
 	scratchBuffers = 2
 )
 
@@ -32,12 +33,20 @@ type Layout struct {
 	Internal      uint64 // the whole area
 }
 
+// slots is how many contributions to a small reduction a PE may get: one of each
+// PE where all write to each other, else one in each step and two for the PEs
+// beyond a power of two (capi/front/exchange.c).
+func slots(n int) int {
+	if n <= DirectPEs {
+		return n
+	}
+	return bits.Len(uint(n)) - 1 + 2
+}
+
 // NewLayout divides the internal area for n PEs.
 func NewLayout(n int) Layout {
-	pes := uint64(n)
-	slot := min(max(scratchTarget/pes/cacheLine*cacheLine, smallestSlot), largestSlot)
-	l := Layout{ScratchSize: scratchBuffers * slot * pes}
-	l.InboxOffset = ControlOffset + roundUp(pes*inboxWord, cacheLine)
+	l := Layout{ScratchSize: scratchBuffers * Slot * uint64(slots(n))}
+	l.InboxOffset = ControlOffset + roundUp(uint64(n)*inboxWord, cacheLine)
 	l.ScratchOffset = l.InboxOffset + l.ScratchSize
 	l.Internal = roundUp(l.ScratchOffset, controlPage)
 	return l

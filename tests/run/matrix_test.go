@@ -17,6 +17,9 @@ type configuration struct {
 	gpu bool
 	// nic says that a NIC reaches those heaps, by dma-bufs: one that is played, too.
 	nic bool
+	// many says that there are more PEs than write to each other directly in a
+	// small reduction, which is for the programs that say so.
+	many bool
 }
 
 // onTCP pins the provider, so that the same route is tested on every machine.
@@ -34,6 +37,9 @@ var configurations = []configuration{
 	{name: "hosts-2", args: on("2", append(onTCP, "--hosts", "2")...)},
 	{name: "hosts-4", args: on("4", append(onTCP, "--hosts", "2")...)},
 	{name: "hosts-3-1", args: on("4", append(onTCP, "--hosts", "3,1", "--map", "cyclic")...)},
+	// 16 and 3 beyond.
+	{name: "node-19", args: on("19"), many: true},
+	{name: "hosts-19", args: on("19", append(onTCP, "--hosts", "18")...), many: true},
 	// Rings, and what goes through them, spread over two proxy threads.
 	{name: "proxies-2", args: on("4", append(onTCP, "--hosts", "2", "-x", "SHMEM_PROXY_THREADS=2")...)},
 	// All PEs by a network that does as it likes.
@@ -57,6 +63,8 @@ type program struct {
 	args []string
 	// argsIn are the arguments in some configurations, in place of args.
 	argsIn map[string][]string
+	// many: it runs in the configurations of many PEs too.
+	many bool
 	// hostOnly: it is about heaps in main memory.
 	hostOnly bool
 	// limit is the longest a run may take; 0 means the default.
@@ -70,6 +78,7 @@ var programs = map[string]program{
 		argsIn: map[string][]string{"node-2": {"100000", "100000"}, "hosts-2": {"100000", "100000"}},
 		limit:  5 * time.Minute,
 	},
+	"zz_reduce": {many: true},
 	// Where heaps are taken part by part, on one node and over a network.
 	"growth": {only: []string{"node-2", "hosts-4", "gpu-node-3", "gpu-hosts-4", "gpu-nic-4", "asan-hosts-2"}},
 	// Threads of the host store to their neighbours' heaps themselves.

@@ -38,7 +38,7 @@ func TestPrograms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range configurations {
 				p := programs[name]
-				if len(p.only) > 0 && !slices.Contains(p.only, c.name) || p.hostOnly && c.gpu {
+				if len(p.only) > 0 && !slices.Contains(p.only, c.name) || p.hostOnly && c.gpu || c.many && !p.many {
 					continue
 				}
 				t.Run(c.name, func(t *testing.T) { runProgram(t, build, name, p, c) })
