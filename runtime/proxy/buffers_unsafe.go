@@ -51,6 +51,7 @@ func (e *Engine) postReceive(t fabric.Token) error {
 	case fabric.ErrAgain:
 		e.unposted[e.NUnposted] = t
 		e.NUnposted++
+		e.peers[e.me].count[Retries]++
 		return nil
 	}
 	return fmt.Errorf("post receive buffer %d: %w", t, err)

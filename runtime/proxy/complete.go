@@ -180,6 +180,8 @@ func (e *Engine) receive(m unsafe.Pointer, n int) {
 		return
 	}
 	p := &e.peers[h.From]
+	p.count[Received]++
+	p.count[ReceivedBytes] += uint64(n)
 	due := p.received + 1
 	if h.Seq == due {
 		p.received++
@@ -197,6 +199,7 @@ func (e *Engine) receive(m unsafe.Pointer, n int) {
 	copy(kept, unsafe.Slice((*byte)(m), n))
 	e.early[key] = kept
 	p.early++
+	p.count[Early]++
 }
 
 func earlyKey(from, seq uint32) uint64 { return uint64(from)<<32 | uint64(seq) }

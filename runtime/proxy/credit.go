@@ -56,10 +56,12 @@ func (e *Engine) Full() bool { return len(e.free) <= reserve }
 // room tells whether a caller may have a token for p, and n bytes under way.
 func (e *Engine) room(p *peer, n uint64) bool {
 	free := len(e.free) - reserve
-	if free <= 0 || 3*int(p.tokens) >= free && p.tokens > 0 {
+	if free <= 0 || 3*int(p.tokens) >= free && p.tokens > 0 ||
+		p.bytes != 0 && 3*int64(p.bytes+n) > maxBytes-int64(e.bytes) {
+		p.count[NoCredit]++
 		return false
 	}
-	return p.bytes == 0 || 3*int64(p.bytes+n) <= maxBytes-int64(e.bytes)
+	return true
 }
 
 // hold counts bytes that are under way until the token is given back.
@@ -83,6 +85,7 @@ func (e *Engine) admitLate(pe fabric.PE, p *peer, n int) Status {
 	case st == Failed:
 		return Failed
 	case p.asked-p.acked+e.cost(n) > uint64(e.Window):
+		p.count[NoCredit]++
 		return Again
 	}
 	return Done

@@ -208,8 +208,8 @@ func TestWindow(t *testing.T) {
 		}
 		b.poll()
 	}
-	if n < 20*window || a.Messages > n+2*n/window+2 {
-		t.Errorf("%d operations posted with %d messages", n, a.Messages)
+	if n < 20*window || a.Messages() > n+2*n/window+2 {
+		t.Errorf("%d operations posted with %d messages", n, a.Messages())
 	}
 	a.quiet()
 	if got := binary.NativeEndian.Uint64(b.heap); got != n {

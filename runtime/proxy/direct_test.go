@@ -44,18 +44,18 @@ func TestDirect(t *testing.T) {
 						{"first part again", 512, 1024, true},
 					} {
 						copy(a.heap[c.local:], fill(j.rng, n))
-						before, after := a.Count, b.Count
+						before, after := a.Count(), b.Count()
 						move(queue.CodePut, c.far, c.local)
 						differ(t, c.what+", put", b.heap[c.far:c.far+n], a.heap[c.local:c.local+n])
-						if a.PutMax() > maxPayload && c.direct != (a.Count.Writes > before.Writes) || c.direct && a.PutMax() > maxPayload && b.Count.Reads != after.Reads {
-							t.Errorf("%s, put: %d writes here, %d reads there", c.what, a.Count.Writes-before.Writes, b.Count.Reads-after.Reads)
+						if a.PutMax() > maxPayload && c.direct != (a.Count()[Writes] > before[Writes]) || c.direct && a.PutMax() > maxPayload && b.Count()[Reads] != after[Reads] {
+							t.Errorf("%s, put: %d writes here, %d reads there", c.what, a.Count()[Writes]-before[Writes], b.Count()[Reads]-after[Reads])
 						}
 						copy(b.heap[c.far:], fill(j.rng, n))
-						before, after = a.Count, b.Count
+						before, after = a.Count(), b.Count()
 						move(queue.CodeGet, c.far, c.local)
 						differ(t, c.what+", get", a.heap[c.local:c.local+n], b.heap[c.far:c.far+n])
-						if c.direct && (a.Count.Reads == before.Reads || b.Count != after) {
-							t.Errorf("%s, get: %d reads here, counts %+v and then %+v there", c.what, a.Count.Reads-before.Reads, after, b.Count)
+						if c.direct && (a.Count()[Reads] == before[Reads] || b.Count() != after) {
+							t.Errorf("%s, get: %d reads here, counts %+v and then %+v there", c.what, a.Count()[Reads]-before[Reads], after, b.Count())
 						}
 					}
 					for _, err := range j.reports[0] {

@@ -87,12 +87,6 @@ type Wakers struct {
 	Wanted   *uint32 // threads that found the lock taken; newcomers give way to them. nil: nobody looks
 }
 
-// Counters are the one-sided operations so far; Express counts the messages.
-type Counters struct {
-	Writes, WriteBytes uint64
-	Reads, ReadBytes   uint64
-}
-
 // Engine is this PE's end of the network. All methods but Loop and Stop are
 // called with the lock held.
 type Engine struct {
@@ -131,7 +125,6 @@ type Engine struct {
 
 	err   error // of the last Failed, or of the last request that ended badly
 	fatal func(error)
-	Count Counters
 
 	stage    *stage // nil: this PE has no GPU memory
 	armed    bool   // the loop sleeps, or is about to, until something comes from the network

@@ -21,37 +21,35 @@ import (
 // which takes the thread's processor away each time; with two crossings a
 // message half a round trip over tcp took 8.0 us where libfabric takes 5.1.
 type Express struct {
-	_           structs.HostLayout
-	Peers       unsafe.Pointer // the first of NPEs
-	Dirty       unsafe.Pointer // PEs that the open generation has touched, NDirty of them
-	Unposted    unsafe.Pointer // receive tokens that the provider had no room for, NUnposted of them
-	Buffers     unsafe.Pointer // of the receive tokens
-	Scratch     unsafe.Pointer // where a message to inject is made
-	Segment     unsafe.Pointer // its start
-	Internal    uint64         // bytes before the user heap
-	Size        uint64         // of the segment
-	Reach       uint64         // of the part of it that is main memory
-	Desc        uintptr        // of the buffers
-	Epoch       uint64         // fences so far
-	Quieted     uint64         // last generation of which every quiet is done
-	Finished    uint64         // requests that are done: who has many open looks at them only when it has moved
-	Messages    uint64         // sent
-	MessageSize uint64         // bytes of them
-	Me, NPEs    uint32
-	MaxInject   uint32
-	Receives    uint32 // tokens below are receive buffers
-	MaxMessage  uint32 // bytes of one
-	Unordered   uint32 // 1: messages may overtake writes
-	Stuck       uint32 // 1: something of the engine's own waits for room
-	Failures    uint32 // 1: some generation failed
-	Calm        uint32 // units of messages to one PE before it is asked for an answer
-	Window      uint32 // units to one PE without an answer: see credits
-	Unit        uint32 // a message of n bytes takes 1 + (n-1)>>Unit of them
-	NDirty      uint32
-	NUnposted   uint32
-	Attention   uint32 // 1: the engine's thread is to come out of C; any thread sets it, without the lock
-	Staging     uint32 // 1: local buffers may be GPU memory, which only Go can move
-	Busy        uint32 // who polls comes into Go, for what ends without a completion; 1: copies of the GPU's, 2: bytes that wait for room
+	_          structs.HostLayout
+	Peers      unsafe.Pointer // the first of NPEs
+	Dirty      unsafe.Pointer // PEs that the open generation has touched, NDirty of them
+	Unposted   unsafe.Pointer // receive tokens that the provider had no room for, NUnposted of them
+	Buffers    unsafe.Pointer // of the receive tokens
+	Scratch    unsafe.Pointer // where a message to inject is made
+	Segment    unsafe.Pointer // its start
+	Internal   uint64         // bytes before the user heap
+	Size       uint64         // of the segment
+	Reach      uint64         // of the part of it that is main memory
+	Desc       uintptr        // of the buffers
+	Epoch      uint64         // fences so far
+	Quieted    uint64         // last generation of which every quiet is done
+	Finished   uint64         // requests that are done: who has many open looks at them only when it has moved
+	Me, NPEs   uint32
+	MaxInject  uint32
+	Receives   uint32 // tokens below are receive buffers
+	MaxMessage uint32 // bytes of one
+	Unordered  uint32 // 1: messages may overtake writes
+	Stuck      uint32 // 1: something of the engine's own waits for room
+	Failures   uint32 // 1: some generation failed
+	Calm       uint32 // units of messages to one PE before it is asked for an answer
+	Window     uint32 // units to one PE without an answer: see credits
+	Unit       uint32 // a message of n bytes takes 1 + (n-1)>>Unit of them
+	NDirty     uint32
+	NUnposted  uint32
+	Attention  uint32 // 1: the engine's thread is to come out of C; any thread sets it, without the lock
+	Staging    uint32 // 1: local buffers may be GPU memory, which only Go can move
+	Busy       uint32 // who polls comes into Go, for what ends without a completion; 1: copies of the GPU's, 2: bytes that wait for room
 }
 
 // peer is what the engine knows about one PE. C reads and writes it as struct
@@ -102,6 +100,8 @@ type peer struct {
 	staged    bool // operations on it may have to follow bytes that wait to be sent: C leaves them to Go
 	behind    bool // messages of it may have to follow bytes that have not come: C leaves them to Go
 	fewer     bool // it does not do all atomic operations on its GPU memory: Go refuses those
+
+	count [Counted]uint64 // by Counter
 }
 
 // C has the same layout.
@@ -113,6 +113,11 @@ var (
 	_ [express.PeerSize]byte         = [unsafe.Sizeof(peer{})]byte{}
 	_ [express.PeerReceived]byte     = [unsafe.Offsetof(peer{}.received)]byte{}
 	_ [express.PeerLate]byte         = [unsafe.Offsetof(peer{}.late)]byte{}
+	_ [express.PeerCount]byte        = [unsafe.Offsetof(peer{}.count)]byte{}
+	_ [express.Counted]byte          = [Counted]byte{}
+	_ [express.CountReceived]byte    = [Received]byte{}
+	_ [express.CountUnanswered]byte  = [MostUnanswered]byte{}
+	_ [express.CountControl]byte     = [Control]byte{}
 	_ [express.HeaderSize]byte       = [headerSize]byte{}
 	_ [express.CompletionSize]byte   = [unsafe.Sizeof(fabric.Completion{})]byte{}
 	_ [express.FlushToken]byte       = [flushToken]byte{}

@@ -87,10 +87,10 @@ type end struct {
 	closed  bool
 	box     *expresstest.Box // where C posts; nil: C cannot
 
-	// For the tests of the loop.
-	polls, waits int
-	wakes        atomic.Int32
-	pollErr      error
+	// For tests.
+	polls, waits, refusals int
+	wakes                  atomic.Int32
+	pollErr                error
 }
 
 var _ fabric.Provider = (*end)(nil)
@@ -172,6 +172,7 @@ func (e *end) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) erro
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
 	if m := &e.net.mode; m.again > 0 && e.net.rng.IntN(100) < m.again {
+		e.refusals++
 		return fabric.ErrAgain
 	}
 	e.registered(buf, n, desc)
@@ -207,6 +208,7 @@ func (e *end) post(o work, desc uintptr) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if e.refuse() {
+		e.refusals++
 		return fabric.ErrAgain
 	}
 	if int(o.to) >= e.peers || o.inject && (o.n > w.mode.caps.MaxInject || o.kind == fabric.KindRead) {

@@ -140,8 +140,8 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 		return e.refused(t, s, err)
 	}
 	e.hold(s, n)
-	e.Count.Reads++
-	e.Count.ReadBytes += n
+	p.count[Reads]++
+	p.count[ReadBytes] += n
 	if r == nil {
 		e.pending[s.lane]++
 	}
@@ -219,6 +219,7 @@ func (e *Engine) store(pe fabric.PE, offset int64, width uint8, value uint64) St
 func (e *Engine) begin(pe fabric.PE, n int) (*header, Status) {
 	p := &e.peers[pe]
 	if e.held(p) || (e.unordered && p.writes > 0 && p.writeEpoch != e.Epoch) || p.staged && e.mustFollowBytes(pe) {
+		p.count[NoTurn]++
 		return nil, Again
 	}
 	if headerSize+n > e.caps.MaxInject && !e.room(p, 0) {
@@ -267,6 +268,7 @@ func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *header) {
 	e.pending[l]++
 	e.Stuck = 1
 	p.parked++
+	p.count[Parked]++
 }
 
 // sendCopy sends a message without payload that was made elsewhere.
@@ -321,13 +323,13 @@ func (e *Engine) send(h *header, payload unsafe.Pointer, n int, asks bool) Statu
 	case !op.Inject:
 		return e.refused(op.Token, &e.slots[op.Token], err)
 	case err == fabric.ErrAgain:
+		p.count[Retries]++
 		return Again
 	default:
 		return e.fail(err)
 	}
 	p.sent++
-	e.Messages++
-	e.MessageSize += uint64(op.Len)
+	p.countMessage(h.Kind, op.Len)
 	if asks {
 		p.ask(e.cost(op.Len), e.Epoch, e.Epoch)
 		e.touch(p, op.To)
@@ -351,13 +353,16 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	case !p.reachable:
 		return e.fail(errNoRoute)
 	case e.held(p), p.staged && e.mustFollowBytes(pe):
+		p.count[NoTurn]++
 		return Again
 	case e.mustFollowMessages(p):
+		p.count[NoTurn]++
 		if e.flush(pe) == Failed {
 			return Failed
 		}
 		return Again
 	case p.writes > 0 && p.writeEpoch != e.Epoch && (e.unordered || !e.caps.WriteAfterWrite):
+		p.count[NoTurn]++
 		return Again // on an unordered fabric also for the signals that follow those writes
 	case !e.room(p, n):
 		return Again
@@ -383,8 +388,8 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 		return e.refused(t, s, err)
 	}
 	e.hold(s, n)
-	e.Count.Writes++
-	e.Count.WriteBytes += n
+	p.count[Writes]++
+	p.count[WriteBytes] += n
 	p.writes++
 	p.writeEpoch = e.Epoch
 	if !e.caps.DeliveryComplete {
@@ -455,6 +460,7 @@ func (e *Engine) refused(t fabric.Token, s *slot, err error) Status {
 	}
 	e.give(t)
 	if err == fabric.ErrAgain {
+		e.peers[s.pe].count[Retries]++
 		return Again
 	}
 	return e.fail(err)

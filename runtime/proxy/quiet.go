@@ -207,6 +207,7 @@ func (e *Engine) flushed(h *header) {
 		e.unasked(h)
 		return
 	}
+	p.count[MostUnanswered] = max(p.count[MostUnanswered], p.asked-p.acked)
 	p.acked, p.wroteAcked = p.flushAsked, p.flushWrote
 	p.flushing = false
 	if !p.unmet {

@@ -75,8 +75,8 @@ func putGet(t *testing.T, m mode) {
 	if m.gpus == nil {
 		put(internal-4, 9, false) // GPU memory does not follow it
 	}
-	if b.Messages > a.Messages || a.Count.Reads == 0 {
-		t.Errorf("counters: %+v at the origin, %+v at the target", a.Count, b.Count)
+	if b.Messages() > a.Messages() || a.Count()[Reads] == 0 {
+		t.Errorf("counters: %+v at the origin, %+v at the target", a.Count(), b.Count())
 	}
 	j.close()
 }

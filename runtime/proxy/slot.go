@@ -53,6 +53,7 @@ var (
 func (e *Engine) take(u use, p *peer, pe fabric.PE) (fabric.Token, *slot) {
 	last := len(e.free) - 1
 	if last < 0 {
+		p.count[NoCredit]++
 		return 0, nil
 	}
 	t := e.free[last]
@@ -83,6 +84,8 @@ func (e *Engine) give(t fabric.Token) {
 	s := &e.slots[t]
 	s.use = 0
 	p := &e.peers[s.pe]
+	// There are more only until one is given back.
+	p.count[MostUnderWay] = max(p.count[MostUnderWay], uint64(p.tokens))
 	p.tokens--
 	p.bytes -= s.bytes
 	e.bytes -= s.bytes

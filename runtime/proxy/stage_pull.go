@@ -213,8 +213,9 @@ func (e *Engine) postRead(p *pull, to unsafe.Pointer, desc uintptr, r *read) boo
 		return false
 	}
 	e.stage.reads[t] = *r
-	e.Count.Reads++
-	e.Count.ReadBytes += r.n
+	from := &e.peers[p.pe].count
+	from[Reads]++
+	from[ReadBytes] += r.n
 	return true
 }
 

@@ -33,6 +33,7 @@ struct shmemi_express_peer {
     uint32_t flush_turn;
     bool reachable, dirty, flushing, unmet, late;
     bool staged, behind, fewer;
+    uint64_t count[19]; /* by proxy.Counter */
 };
 
 struct shmemi_express {
@@ -46,7 +47,6 @@ struct shmemi_express {
     uintptr_t desc;
     uint64_t epoch;
     uint64_t quieted, finished;
-    uint64_t messages, message_size;
     uint32_t me, n_pes;
     uint32_t max_inject, receives, max_message, unordered;
     uint32_t stuck, failures;
@@ -73,6 +73,17 @@ enum { SHMEMI_KIND_FLUSH = 5, SHMEMI_KIND_REPLY };
 enum { SHMEMI_FLUSH_TOKEN = 0xffff };
 enum { SHMEMI_COMPLETION_RECV = 2 };
 
+/* What is counted here of proxy.Counter; a message that asks for something counts
+ * as its kind, and others as control. */
+enum {
+    SHMEMI_COUNT_MESSAGE_BYTES,
+    SHMEMI_COUNT_CONTROL = SHMEMI_KIND_FLUSH,
+    SHMEMI_COUNT_RECEIVED,
+    SHMEMI_COUNT_RECEIVED_BYTES,
+    SHMEMI_COUNT_UNANSWERED = 18,
+    SHMEMI_COUNTED
+};
+
 /* The header of every message: proxy.header. */
 struct shmemi_header {
     uint8_t kind, op, width, fetch;
@@ -94,8 +105,8 @@ SHMEMI_INLINE int shmemi_express_send(struct shmemi_express *x, const struct shm
     if (n->inject(n->self, pe, h, bytes) != 0)
         return -1;
     p->sent++;
-    x->messages++;
-    x->message_size += bytes;
+    p->count[h->kind < SHMEMI_COUNT_CONTROL ? h->kind : SHMEMI_COUNT_CONTROL]++;
+    p->count[SHMEMI_COUNT_MESSAGE_BYTES] += bytes;
     return 0;
 }
 
@@ -293,6 +304,8 @@ static inline bool shmemi_express_flushed(struct shmemi_express_peer *p,
 {
     if (!p->flushing || p->unmet || h->token != (p->flush_turn << 16 | SHMEMI_FLUSH_TOKEN))
         return false;
+    if (p->asked - p->acked > p->count[SHMEMI_COUNT_UNANSWERED])
+        p->count[SHMEMI_COUNT_UNANSWERED] = p->asked - p->acked;
     p->acked = p->flush_asked;
     p->wrote_acked = p->flush_wrote;
     p->flushing = false;
@@ -357,6 +370,8 @@ static inline int shmemi_express_receive(struct shmemi_express *x, const struct 
         !shmemi_express_apply(x, n, h, c->len - sizeof *h))
         return SHMEMI_NOT_EXPRESS;
     p->received++;
+    p->count[SHMEMI_COUNT_RECEIVED]++;
+    p->count[SHMEMI_COUNT_RECEIVED_BYTES] += c->len;
     if (n->recv(n->self, buffer, x->max_message, x->desc, c->token) != 0)
         x->unposted_list[x->n_unposted++] = c->token; /* Go tries again */
     return SHMEMI_DONE;

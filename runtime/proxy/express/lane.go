@@ -36,6 +36,7 @@ package express
 enum {
     PEER_RECEIVED = offsetof(struct shmemi_express_peer, received),
     PEER_LATE = offsetof(struct shmemi_express_peer, late),
+    PEER_COUNT = offsetof(struct shmemi_express_peer, count),
     EXPRESS_EPOCH = offsetof(struct shmemi_express, epoch),
     EXPRESS_WINDOW = offsetof(struct shmemi_express, window),
     EXPRESS_ATTENTION = offsetof(struct shmemi_express, attention),
@@ -57,6 +58,11 @@ const (
 	PeerSize         = uintptr(C.sizeof_struct_shmemi_express_peer)
 	PeerReceived     = uintptr(C.PEER_RECEIVED)
 	PeerLate         = uintptr(C.PEER_LATE)
+	PeerCount        = uintptr(C.PEER_COUNT)
+	Counted          = int(C.SHMEMI_COUNTED)
+	CountControl     = int(C.SHMEMI_COUNT_CONTROL)
+	CountReceived    = int(C.SHMEMI_COUNT_RECEIVED)
+	CountUnanswered  = int(C.SHMEMI_COUNT_UNANSWERED)
 	HeaderSize       = uintptr(C.sizeof_struct_shmemi_header)
 	CompletionSize   = uintptr(C.sizeof_struct_shmemi_completion)
 	FlushToken       = uint32(C.SHMEMI_FLUSH_TOKEN)

@@ -1,0 +1,74 @@
+package proxy
+
+// Counter is something that is counted for each PE of the job. Counts only grow,
+// but for the last two, which are the most that there ever was.
+type Counter int
+
+// The counters. The numbers of the messages that ask for something are those of
+// their kinds, so that one index serves to count them; C counts those too
+// (express/express.h).
+const (
+	MessageBytes   Counter              = iota // sent in messages, headers included
+	Atomics                                    // kindAMO
+	Elements                                   // kindStore
+	Puts                                       // kindPut
+	PutSignals                                 // kindPutSignal
+	Control                                    // the library's own messages
+	Received                                   // messages that came in their turn, or waited for it
+	ReceivedBytes                              // in them
+	Writes                                     // one-sided
+	WriteBytes                                 //
+	Reads                                      // one-sided
+	ReadBytes                                  //
+	Retries                                    // times the provider had no room; for this PE itself: none for a receive buffer
+	NoCredit                                   // times an operation was sent back because the PE had no credit, or no token was left
+	NoTurn                                     // times one was sent back because it had to follow what was on its way
+	Parked                                     // messages of the library's own that had to wait for room
+	Early                                      // messages that came before their turn
+	MostUnderWay                               // operations at a time that held a token
+	MostUnanswered                             // units of messages at a time that the PE had not said it applied
+	Counted        = iota                      // how many there are
+	lastMessage    = Counter(kindFlush)        // kinds from here on count as this
+)
+
+var _ = [1]struct{}{}[Control-lastMessage]
+
+// Count adds up what is counted for all PEs; of what is a maximum it is the
+// largest.
+func (e *Engine) Count() (all [Counted]uint64) {
+	for pe := range e.peers {
+		of := e.CountOf(pe)
+		for i, n := range of {
+			if Counter(i) >= MostUnderWay {
+				all[i] = max(all[i], n)
+			} else {
+				all[i] += n
+			}
+		}
+	}
+	return all
+}
+
+// CountOf is what is counted for one PE.
+func (e *Engine) CountOf(pe int) [Counted]uint64 {
+	p := &e.peers[pe]
+	c := p.count
+	c[MostUnderWay] = max(c[MostUnderWay], uint64(p.tokens))
+	c[MostUnanswered] = max(c[MostUnanswered], p.asked-p.acked)
+	return c
+}
+
+// Messages is how many messages were sent.
+func (e *Engine) Messages() (n uint64) {
+	c := e.Count()
+	for i := Atomics; i <= Control; i++ {
+		n += c[i]
+	}
+	return n
+}
+
+// countMessage counts one that the provider has taken.
+func (p *peer) countMessage(k kind, n int) {
+	p.count[min(Counter(k), lastMessage)]++
+	p.count[MessageBytes] += uint64(n)
+}

@@ -1,0 +1,129 @@
+package proxy
+
+import (
+	"testing"
+	"unsafe"
+
+	"libshmem/queue"
+)
+
+// TestCounts does a known number of operations and looks at every counter, of
+// both ends.
+func TestCounts(t *testing.T) {
+	j := newJob(t, modes[0], 1, 3, 1<<16)
+	a, b := j.pes[0], j.pes[1]
+	for i := range 3 {
+		a.put(1, int64(8*i), make([]byte, 8), true)
+	}
+	for range 2 {
+		a.put(1, 64, make([]byte, 100), true)
+	}
+	a.put(1, 4096, make([]byte, 5000), true)
+	a.putSignal(1, 512, make([]byte, 30), 1024, 1, OpAdd, true)
+	for range 4 {
+		a.post(func() Status { return a.AMO(1, 2048, OpAdd, 8, 1, 0, nil, nil) })
+	}
+	a.do(func(r *Request) Status { return a.AMO(1, 2048, OpFetchAdd, 8, 1, 0, nil, r) })
+	into := make([]byte, 48)
+	for i := range 2 {
+		a.post(func() Status { return a.Get(1, 0, unsafe.Pointer(&into[24*i]), 24, nil) })
+	}
+	a.quiet()
+	j.drain()
+
+	const (
+		asked = headerSize*(3+2+1+5) + 2*100 + 30 // and a flush
+		all   = asked + headerSize
+	)
+	want := [Counted]uint64{
+		MessageBytes: all, Elements: 3, Puts: 2, PutSignals: 1, Atomics: 5, Control: 1,
+		Received: 2, ReceivedBytes: 2 * headerSize, // of the fetch, and of the flush
+		Writes: 1, WriteBytes: 5000, Reads: 2, ReadBytes: 48,
+		MostUnderWay: 3, MostUnanswered: 11, // the two puts that are not injected, and the write
+	}
+	if got := a.CountOf(1); got != want {
+		t.Errorf("for PE 1\n%v, want\n%v", got, want)
+	}
+	if got := a.Count(); got != want {
+		t.Errorf("for all\n%v, want\n%v", got, want)
+	}
+	want = [Counted]uint64{MessageBytes: 2 * headerSize, Control: 2, Received: 12, ReceivedBytes: all}
+	if got := b.CountOf(0); got != want {
+		t.Errorf("at the target\n%v, want\n%v", got, want)
+	}
+	if none := [Counted]uint64{}; a.CountOf(2) != none || b.CountOf(1) != none {
+		t.Errorf("for PEs that were not asked: %v, %v", a.CountOf(2), b.CountOf(1))
+	}
+	j.close()
+}
+
+// TestCountsInC holds that C counts as Go does.
+func TestCountsInC(t *testing.T) {
+	var counts [2][2][Counted]uint64
+	for i, inC := range []bool{false, true} {
+		j := newRingJob(t, native(modes[0]), 1, 2, 1, 1<<16)
+		rig := j.rigs[0][0]
+		push := func(n int, op queue.Op) {
+			for k := range n {
+				op.PE, op.Dest = 1, at(64*k)
+				rig.Push(&op)
+				if inC {
+					j.inC(0)
+				} else {
+					j.consumers[0].Drain()
+				}
+			}
+		}
+		push(3, queue.Op{Code: queue.CodePWide, Value: 7})
+		push(5, queue.Op{Code: queue.CodeAMO, Kind: uint8(OpAdd), Width: 3, Value: 1})
+		push(2, queue.Op{Code: queue.CodePBytes, Size: 16, Value: 7})
+		if inC && j.inLane != 10 {
+			t.Fatalf("C took %d operations of 10", j.inLane)
+		}
+		if inC {
+			j.inC(1) // which applies them
+		}
+		j.quiet(0, 0)
+		j.drain()
+		counts[i] = [2][Counted]uint64{j.pes[0].CountOf(1), j.pes[1].CountOf(0)}
+		if c := counts[i][0]; c[Elements] != 3 || c[Atomics] != 5 || c[Puts] != 2 || c[MessageBytes] != 11*headerSize+2*16 || c[MostUnanswered] != 10 {
+			t.Errorf("in C %v: %v", inC, c)
+		}
+		j.clean()
+	}
+	if counts[0] != counts[1] {
+		t.Errorf("Go counts\n%v, and C\n%v", counts[0], counts[1])
+	}
+}
+
+// TestCountsOfRoughNetworks compares with what the network has seen.
+func TestCountsOfRoughNetworks(t *testing.T) {
+	everyMode(t, func(t *testing.T, m mode) {
+		j := newJob(t, m, 3, 3, 1<<16)
+		for range 200 {
+			from := j.pes[j.rng.IntN(3)]
+			to := (from.me + 2) % 3
+			from.put(to, int64(j.rng.IntN(1000)), make([]byte, 1+j.rng.IntN(6000)), j.rng.IntN(2) == 0)
+			if j.rng.IntN(8) == 0 {
+				from.fence()
+			}
+		}
+		j.drain()
+		early := uint64(0)
+		for _, p := range j.pes {
+			to := j.pes[(p.me+2)%3]
+			if got := p.Count()[Retries]; got != uint64(p.end.refusals) {
+				t.Errorf("PE %d counts %d retries, the network refused it %d times", p.me, got, p.end.refusals)
+			}
+			sent, came := p.CountOf(int(to.me)), to.CountOf(int(p.me))
+			if came[Received] != sent[Atomics]+sent[Elements]+sent[Puts]+sent[PutSignals]+sent[Control] || came[ReceivedBytes] != sent[MessageBytes] {
+				t.Errorf("PE %d sent %v, PE %d has %v", p.me, sent, to.me, came)
+			}
+			early += came[Early]
+		}
+		if rough := m.delay > 0; early > 0 != rough { // on any of them completions change places
+			t.Errorf("%d messages came early", early)
+		}
+		j.close()
+	})
+}
