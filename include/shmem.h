@@ -1636,6 +1636,386 @@ int shmem_ptrdiff_test(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value);
  */
 uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value);
 
+/*
+ * shmem_<T>_wait_until_all
+ *
+ * Waits until every variable of an array has compared as asked. It returns at once when there
+ * is none.
+ *
+ * @ivars symmetric, read here: changed by other PEs
+ * @nelems elements of ivars
+ * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_value right-hand side of the comparison
+ *
+ * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
+ * cmp_values is NULL, and when called before init or after finalize.
+ * Order: What holds is seen as by wait_until.
+ *
+ * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_ALL. Since libshmem 0.1.
+ */
+void shmem_int_wait_until_all(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value);
+void shmem_long_wait_until_all(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value);
+void shmem_longlong_wait_until_all(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value);
+void shmem_uint_wait_until_all(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value);
+void shmem_ulong_wait_until_all(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value);
+void shmem_ulonglong_wait_until_all(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value);
+void shmem_int32_wait_until_all(int32_t *ivars, size_t nelems, const int *status, int cmp, int32_t cmp_value);
+void shmem_int64_wait_until_all(int64_t *ivars, size_t nelems, const int *status, int cmp, int64_t cmp_value);
+void shmem_uint32_wait_until_all(uint32_t *ivars, size_t nelems, const int *status, int cmp, uint32_t cmp_value);
+void shmem_uint64_wait_until_all(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value);
+void shmem_size_wait_until_all(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value);
+void shmem_ptrdiff_wait_until_all(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value);
+
+/*
+ * shmem_<T>_wait_until_all_vector
+ *
+ * Waits until every variable of an array has compared as asked. It returns at once when there
+ * is none.
+ *
+ * @ivars symmetric, read here: changed by other PEs
+ * @nelems elements of ivars
+ * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_values read here: right-hand side of the comparison for each variable
+ *
+ * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
+ * cmp_values is NULL, and when called before init or after finalize.
+ * Order: What holds is seen as by wait_until.
+ *
+ * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_ALL_VECTOR. Since libshmem 0.1.
+ */
+void shmem_int_wait_until_all_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values);
+void shmem_long_wait_until_all_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values);
+void shmem_longlong_wait_until_all_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values);
+void shmem_uint_wait_until_all_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values);
+void shmem_ulong_wait_until_all_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values);
+void shmem_ulonglong_wait_until_all_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values);
+void shmem_int32_wait_until_all_vector(int32_t *ivars, size_t nelems, const int *status, int cmp, const int32_t *cmp_values);
+void shmem_int64_wait_until_all_vector(int64_t *ivars, size_t nelems, const int *status, int cmp, const int64_t *cmp_values);
+void shmem_uint32_wait_until_all_vector(uint32_t *ivars, size_t nelems, const int *status, int cmp, const uint32_t *cmp_values);
+void shmem_uint64_wait_until_all_vector(uint64_t *ivars, size_t nelems, const int *status, int cmp, const uint64_t *cmp_values);
+void shmem_size_wait_until_all_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values);
+void shmem_ptrdiff_wait_until_all_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values);
+
+/*
+ * shmem_<T>_wait_until_any
+ *
+ * Waits until one variable of an array compares as asked. Which one is answered goes round
+ * among those that do, so that each has its turn.
+ *
+ * @ivars symmetric, read here: changed by other PEs
+ * @nelems elements of ivars
+ * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_value right-hand side of the comparison
+ *
+ * Result: The index of the variable; SIZE_MAX at once when there is none to wait for.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
+ * cmp_values is NULL, and when called before init or after finalize.
+ * Order: What holds is seen as by wait_until.
+ *
+ * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_ANY. Since libshmem 0.1.
+ */
+size_t shmem_int_wait_until_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value);
+size_t shmem_long_wait_until_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value);
+size_t shmem_longlong_wait_until_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value);
+size_t shmem_uint_wait_until_any(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value);
+size_t shmem_ulong_wait_until_any(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value);
+size_t shmem_ulonglong_wait_until_any(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value);
+size_t shmem_int32_wait_until_any(int32_t *ivars, size_t nelems, const int *status, int cmp, int32_t cmp_value);
+size_t shmem_int64_wait_until_any(int64_t *ivars, size_t nelems, const int *status, int cmp, int64_t cmp_value);
+size_t shmem_uint32_wait_until_any(uint32_t *ivars, size_t nelems, const int *status, int cmp, uint32_t cmp_value);
+size_t shmem_uint64_wait_until_any(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value);
+size_t shmem_size_wait_until_any(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value);
+size_t shmem_ptrdiff_wait_until_any(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value);
+
+/*
+ * shmem_<T>_wait_until_any_vector
+ *
+ * Waits until one variable of an array compares as asked. Which one is answered goes round
+ * among those that do, so that each has its turn.
+ *
+ * @ivars symmetric, read here: changed by other PEs
+ * @nelems elements of ivars
+ * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_values read here: right-hand side of the comparison for each variable
+ *
+ * Result: The index of the variable; SIZE_MAX at once when there is none to wait for.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
+ * cmp_values is NULL, and when called before init or after finalize.
+ * Order: What holds is seen as by wait_until.
+ *
+ * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_ANY_VECTOR. Since libshmem 0.1.
+ */
+size_t shmem_int_wait_until_any_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values);
+size_t shmem_long_wait_until_any_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values);
+size_t shmem_longlong_wait_until_any_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values);
+size_t shmem_uint_wait_until_any_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values);
+size_t shmem_ulong_wait_until_any_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values);
+size_t shmem_ulonglong_wait_until_any_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values);
+size_t shmem_int32_wait_until_any_vector(int32_t *ivars, size_t nelems, const int *status, int cmp, const int32_t *cmp_values);
+size_t shmem_int64_wait_until_any_vector(int64_t *ivars, size_t nelems, const int *status, int cmp, const int64_t *cmp_values);
+size_t shmem_uint32_wait_until_any_vector(uint32_t *ivars, size_t nelems, const int *status, int cmp, const uint32_t *cmp_values);
+size_t shmem_uint64_wait_until_any_vector(uint64_t *ivars, size_t nelems, const int *status, int cmp, const uint64_t *cmp_values);
+size_t shmem_size_wait_until_any_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values);
+size_t shmem_ptrdiff_wait_until_any_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values);
+
+/*
+ * shmem_<T>_wait_until_some
+ *
+ * Waits until at least one variable of an array compares as asked, and lists all that do.
+ *
+ * @ivars symmetric, read here: changed by other PEs
+ * @nelems elements of ivars
+ * @indices written here: room for nelems indices; each is written once, in ascending order
+ * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_value right-hand side of the comparison
+ *
+ * Result: How many indices were written; 0 at once when there is no variable to wait for.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
+ * cmp_values is NULL, and when called before init or after finalize.
+ * Order: What holds is seen as by wait_until.
+ *
+ * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_SOME. Since libshmem 0.1.
+ */
+size_t shmem_int_wait_until_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value);
+size_t shmem_long_wait_until_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value);
+size_t shmem_longlong_wait_until_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value);
+size_t shmem_uint_wait_until_some(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned int cmp_value);
+size_t shmem_ulong_wait_until_some(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long cmp_value);
+size_t shmem_ulonglong_wait_until_some(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long long cmp_value);
+size_t shmem_int32_wait_until_some(int32_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int32_t cmp_value);
+size_t shmem_int64_wait_until_some(int64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int64_t cmp_value);
+size_t shmem_uint32_wait_until_some(uint32_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, uint32_t cmp_value);
+size_t shmem_uint64_wait_until_some(uint64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, uint64_t cmp_value);
+size_t shmem_size_wait_until_some(size_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, size_t cmp_value);
+size_t shmem_ptrdiff_wait_until_some(ptrdiff_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, ptrdiff_t cmp_value);
+
+/*
+ * shmem_<T>_wait_until_some_vector
+ *
+ * Waits until at least one variable of an array compares as asked, and lists all that do.
+ *
+ * @ivars symmetric, read here: changed by other PEs
+ * @nelems elements of ivars
+ * @indices written here: room for nelems indices; each is written once, in ascending order
+ * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_values read here: right-hand side of the comparison for each variable
+ *
+ * Result: How many indices were written; 0 at once when there is no variable to wait for.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
+ * cmp_values is NULL, and when called before init or after finalize.
+ * Order: What holds is seen as by wait_until.
+ *
+ * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_SOME_VECTOR. Since libshmem 0.1.
+ */
+size_t shmem_int_wait_until_some_vector(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int *cmp_values);
+size_t shmem_long_wait_until_some_vector(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long *cmp_values);
+size_t shmem_longlong_wait_until_some_vector(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long long *cmp_values);
+size_t shmem_uint_wait_until_some_vector(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned int *cmp_values);
+size_t shmem_ulong_wait_until_some_vector(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long *cmp_values);
+size_t shmem_ulonglong_wait_until_some_vector(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long long *cmp_values);
+size_t shmem_int32_wait_until_some_vector(int32_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int32_t *cmp_values);
+size_t shmem_int64_wait_until_some_vector(int64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int64_t *cmp_values);
+size_t shmem_uint32_wait_until_some_vector(uint32_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const uint32_t *cmp_values);
+size_t shmem_uint64_wait_until_some_vector(uint64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const uint64_t *cmp_values);
+size_t shmem_size_wait_until_some_vector(size_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const size_t *cmp_values);
+size_t shmem_ptrdiff_wait_until_some_vector(ptrdiff_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const ptrdiff_t *cmp_values);
+
+/*
+ * shmem_<T>_test_all
+ *
+ * Tells at once whether every variable of an array compares as asked.
+ *
+ * @ivars symmetric, read here: changed by other PEs
+ * @nelems elements of ivars
+ * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_value right-hand side of the comparison
+ *
+ * Result: 1 or 0; 1 when there is none.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
+ * cmp_values is NULL, and when called before init or after finalize.
+ * Order: What holds is seen as by wait_until.
+ *
+ * OpenSHMEM 1.6, SHMEM_TEST_ALL. Since libshmem 0.1.
+ */
+int shmem_int_test_all(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value);
+int shmem_long_test_all(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value);
+int shmem_longlong_test_all(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value);
+int shmem_uint_test_all(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value);
+int shmem_ulong_test_all(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value);
+int shmem_ulonglong_test_all(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value);
+int shmem_int32_test_all(int32_t *ivars, size_t nelems, const int *status, int cmp, int32_t cmp_value);
+int shmem_int64_test_all(int64_t *ivars, size_t nelems, const int *status, int cmp, int64_t cmp_value);
+int shmem_uint32_test_all(uint32_t *ivars, size_t nelems, const int *status, int cmp, uint32_t cmp_value);
+int shmem_uint64_test_all(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value);
+int shmem_size_test_all(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value);
+int shmem_ptrdiff_test_all(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value);
+
+/*
+ * shmem_<T>_test_all_vector
+ *
+ * Tells at once whether every variable of an array compares as asked.
+ *
+ * @ivars symmetric, read here: changed by other PEs
+ * @nelems elements of ivars
+ * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_values read here: right-hand side of the comparison for each variable
+ *
+ * Result: 1 or 0; 1 when there is none.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
+ * cmp_values is NULL, and when called before init or after finalize.
+ * Order: What holds is seen as by wait_until.
+ *
+ * OpenSHMEM 1.6, SHMEM_TEST_ALL_VECTOR. Since libshmem 0.1.
+ */
+int shmem_int_test_all_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values);
+int shmem_long_test_all_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values);
+int shmem_longlong_test_all_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values);
+int shmem_uint_test_all_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values);
+int shmem_ulong_test_all_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values);
+int shmem_ulonglong_test_all_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values);
+int shmem_int32_test_all_vector(int32_t *ivars, size_t nelems, const int *status, int cmp, const int32_t *cmp_values);
+int shmem_int64_test_all_vector(int64_t *ivars, size_t nelems, const int *status, int cmp, const int64_t *cmp_values);
+int shmem_uint32_test_all_vector(uint32_t *ivars, size_t nelems, const int *status, int cmp, const uint32_t *cmp_values);
+int shmem_uint64_test_all_vector(uint64_t *ivars, size_t nelems, const int *status, int cmp, const uint64_t *cmp_values);
+int shmem_size_test_all_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values);
+int shmem_ptrdiff_test_all_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values);
+
+/*
+ * shmem_<T>_test_any
+ *
+ * Finds a variable of an array that compares as asked, without waiting. Which one is answered
+ * goes round among those that do, so that each has its turn.
+ *
+ * @ivars symmetric, read here: changed by other PEs
+ * @nelems elements of ivars
+ * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_value right-hand side of the comparison
+ *
+ * Result: The index of the variable, or SIZE_MAX.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
+ * cmp_values is NULL, and when called before init or after finalize.
+ * Order: What holds is seen as by wait_until.
+ *
+ * OpenSHMEM 1.6, SHMEM_TEST_ANY. Since libshmem 0.1.
+ */
+size_t shmem_int_test_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value);
+size_t shmem_long_test_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value);
+size_t shmem_longlong_test_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value);
+size_t shmem_uint_test_any(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value);
+size_t shmem_ulong_test_any(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value);
+size_t shmem_ulonglong_test_any(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value);
+size_t shmem_int32_test_any(int32_t *ivars, size_t nelems, const int *status, int cmp, int32_t cmp_value);
+size_t shmem_int64_test_any(int64_t *ivars, size_t nelems, const int *status, int cmp, int64_t cmp_value);
+size_t shmem_uint32_test_any(uint32_t *ivars, size_t nelems, const int *status, int cmp, uint32_t cmp_value);
+size_t shmem_uint64_test_any(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value);
+size_t shmem_size_test_any(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value);
+size_t shmem_ptrdiff_test_any(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value);
+
+/*
+ * shmem_<T>_test_any_vector
+ *
+ * Finds a variable of an array that compares as asked, without waiting. Which one is answered
+ * goes round among those that do, so that each has its turn.
+ *
+ * @ivars symmetric, read here: changed by other PEs
+ * @nelems elements of ivars
+ * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_values read here: right-hand side of the comparison for each variable
+ *
+ * Result: The index of the variable, or SIZE_MAX.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
+ * cmp_values is NULL, and when called before init or after finalize.
+ * Order: What holds is seen as by wait_until.
+ *
+ * OpenSHMEM 1.6, SHMEM_TEST_ANY_VECTOR. Since libshmem 0.1.
+ */
+size_t shmem_int_test_any_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values);
+size_t shmem_long_test_any_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values);
+size_t shmem_longlong_test_any_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values);
+size_t shmem_uint_test_any_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values);
+size_t shmem_ulong_test_any_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values);
+size_t shmem_ulonglong_test_any_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values);
+size_t shmem_int32_test_any_vector(int32_t *ivars, size_t nelems, const int *status, int cmp, const int32_t *cmp_values);
+size_t shmem_int64_test_any_vector(int64_t *ivars, size_t nelems, const int *status, int cmp, const int64_t *cmp_values);
+size_t shmem_uint32_test_any_vector(uint32_t *ivars, size_t nelems, const int *status, int cmp, const uint32_t *cmp_values);
+size_t shmem_uint64_test_any_vector(uint64_t *ivars, size_t nelems, const int *status, int cmp, const uint64_t *cmp_values);
+size_t shmem_size_test_any_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values);
+size_t shmem_ptrdiff_test_any_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values);
+
+/*
+ * shmem_<T>_test_some
+ *
+ * Lists the variables of an array that compare as asked, without waiting.
+ *
+ * @ivars symmetric, read here: changed by other PEs
+ * @nelems elements of ivars
+ * @indices written here: room for nelems indices; each is written once, in ascending order
+ * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_value right-hand side of the comparison
+ *
+ * Result: How many indices were written.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
+ * cmp_values is NULL, and when called before init or after finalize.
+ * Order: What holds is seen as by wait_until.
+ *
+ * OpenSHMEM 1.6, SHMEM_TEST_SOME. Since libshmem 0.1.
+ */
+size_t shmem_int_test_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value);
+size_t shmem_long_test_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value);
+size_t shmem_longlong_test_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value);
+size_t shmem_uint_test_some(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned int cmp_value);
+size_t shmem_ulong_test_some(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long cmp_value);
+size_t shmem_ulonglong_test_some(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long long cmp_value);
+size_t shmem_int32_test_some(int32_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int32_t cmp_value);
+size_t shmem_int64_test_some(int64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int64_t cmp_value);
+size_t shmem_uint32_test_some(uint32_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, uint32_t cmp_value);
+size_t shmem_uint64_test_some(uint64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, uint64_t cmp_value);
+size_t shmem_size_test_some(size_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, size_t cmp_value);
+size_t shmem_ptrdiff_test_some(ptrdiff_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, ptrdiff_t cmp_value);
+
+/*
+ * shmem_<T>_test_some_vector
+ *
+ * Lists the variables of an array that compare as asked, without waiting.
+ *
+ * @ivars symmetric, read here: changed by other PEs
+ * @nelems elements of ivars
+ * @indices written here: room for nelems indices; each is written once, in ascending order
+ * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_values read here: right-hand side of the comparison for each variable
+ *
+ * Result: How many indices were written.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
+ * cmp_values is NULL, and when called before init or after finalize.
+ * Order: What holds is seen as by wait_until.
+ *
+ * OpenSHMEM 1.6, SHMEM_TEST_SOME_VECTOR. Since libshmem 0.1.
+ */
+size_t shmem_int_test_some_vector(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int *cmp_values);
+size_t shmem_long_test_some_vector(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long *cmp_values);
+size_t shmem_longlong_test_some_vector(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long long *cmp_values);
+size_t shmem_uint_test_some_vector(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned int *cmp_values);
+size_t shmem_ulong_test_some_vector(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long *cmp_values);
+size_t shmem_ulonglong_test_some_vector(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long long *cmp_values);
+size_t shmem_int32_test_some_vector(int32_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int32_t *cmp_values);
+size_t shmem_int64_test_some_vector(int64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int64_t *cmp_values);
+size_t shmem_uint32_test_some_vector(uint32_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const uint32_t *cmp_values);
+size_t shmem_uint64_test_some_vector(uint64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const uint64_t *cmp_values);
+size_t shmem_size_test_some_vector(size_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const size_t *cmp_values);
+size_t shmem_ptrdiff_test_some_vector(ptrdiff_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const ptrdiff_t *cmp_values);
+
 /* ------------------------------------------------------------------ Memory Ordering Routines */
 
 /*
@@ -1666,6 +2046,632 @@ void shmem_quiet(void);
 
 #ifdef __cplusplus
 }
+#endif
+
+/* --------------------------------------------------------------------------- generic names of C11 */
+
+#if !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+/*
+ * shmem_<name>(...) for each shmem_<T>_<name>: the first argument that points to
+ * an element says which. shmemi_pick_<name> is that function.
+ */
+#define SHMEMI_ARGUMENT_1(a, ...) a
+#define SHMEMI_ARGUMENT_2(a, b, ...) b
+
+#define shmem_put(...) shmemi_pick_put(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_put(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_put, \
+        double *: shmem_double_put, \
+        long double *: shmem_longdouble_put, \
+        char *: shmem_char_put, \
+        signed char *: shmem_schar_put, \
+        short *: shmem_short_put, \
+        int *: shmem_int_put, \
+        long *: shmem_long_put, \
+        long long *: shmem_longlong_put, \
+        unsigned char *: shmem_uchar_put, \
+        unsigned short *: shmem_ushort_put, \
+        unsigned int *: shmem_uint_put, \
+        unsigned long *: shmem_ulong_put, \
+        unsigned long long *: shmem_ulonglong_put)
+
+#define shmem_put_nbi(...) shmemi_pick_put_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_put_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_put_nbi, \
+        double *: shmem_double_put_nbi, \
+        long double *: shmem_longdouble_put_nbi, \
+        char *: shmem_char_put_nbi, \
+        signed char *: shmem_schar_put_nbi, \
+        short *: shmem_short_put_nbi, \
+        int *: shmem_int_put_nbi, \
+        long *: shmem_long_put_nbi, \
+        long long *: shmem_longlong_put_nbi, \
+        unsigned char *: shmem_uchar_put_nbi, \
+        unsigned short *: shmem_ushort_put_nbi, \
+        unsigned int *: shmem_uint_put_nbi, \
+        unsigned long *: shmem_ulong_put_nbi, \
+        unsigned long long *: shmem_ulonglong_put_nbi)
+
+#define shmem_p(...) shmemi_pick_p(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_p(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_p, \
+        double *: shmem_double_p, \
+        long double *: shmem_longdouble_p, \
+        char *: shmem_char_p, \
+        signed char *: shmem_schar_p, \
+        short *: shmem_short_p, \
+        int *: shmem_int_p, \
+        long *: shmem_long_p, \
+        long long *: shmem_longlong_p, \
+        unsigned char *: shmem_uchar_p, \
+        unsigned short *: shmem_ushort_p, \
+        unsigned int *: shmem_uint_p, \
+        unsigned long *: shmem_ulong_p, \
+        unsigned long long *: shmem_ulonglong_p)
+
+#define shmem_get(...) shmemi_pick_get(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_get(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_get, \
+        double *: shmem_double_get, \
+        long double *: shmem_longdouble_get, \
+        char *: shmem_char_get, \
+        signed char *: shmem_schar_get, \
+        short *: shmem_short_get, \
+        int *: shmem_int_get, \
+        long *: shmem_long_get, \
+        long long *: shmem_longlong_get, \
+        unsigned char *: shmem_uchar_get, \
+        unsigned short *: shmem_ushort_get, \
+        unsigned int *: shmem_uint_get, \
+        unsigned long *: shmem_ulong_get, \
+        unsigned long long *: shmem_ulonglong_get)
+
+#define shmem_get_nbi(...) shmemi_pick_get_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_get_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_get_nbi, \
+        double *: shmem_double_get_nbi, \
+        long double *: shmem_longdouble_get_nbi, \
+        char *: shmem_char_get_nbi, \
+        signed char *: shmem_schar_get_nbi, \
+        short *: shmem_short_get_nbi, \
+        int *: shmem_int_get_nbi, \
+        long *: shmem_long_get_nbi, \
+        long long *: shmem_longlong_get_nbi, \
+        unsigned char *: shmem_uchar_get_nbi, \
+        unsigned short *: shmem_ushort_get_nbi, \
+        unsigned int *: shmem_uint_get_nbi, \
+        unsigned long *: shmem_ulong_get_nbi, \
+        unsigned long long *: shmem_ulonglong_get_nbi)
+
+#define shmem_g(...) shmemi_pick_g(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_g(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_g, const float *: shmem_float_g, \
+        double *: shmem_double_g, const double *: shmem_double_g, \
+        long double *: shmem_longdouble_g, const long double *: shmem_longdouble_g, \
+        char *: shmem_char_g, const char *: shmem_char_g, \
+        signed char *: shmem_schar_g, const signed char *: shmem_schar_g, \
+        short *: shmem_short_g, const short *: shmem_short_g, \
+        int *: shmem_int_g, const int *: shmem_int_g, \
+        long *: shmem_long_g, const long *: shmem_long_g, \
+        long long *: shmem_longlong_g, const long long *: shmem_longlong_g, \
+        unsigned char *: shmem_uchar_g, const unsigned char *: shmem_uchar_g, \
+        unsigned short *: shmem_ushort_g, const unsigned short *: shmem_ushort_g, \
+        unsigned int *: shmem_uint_g, const unsigned int *: shmem_uint_g, \
+        unsigned long *: shmem_ulong_g, const unsigned long *: shmem_ulong_g, \
+        unsigned long long *: shmem_ulonglong_g, const unsigned long long *: shmem_ulonglong_g)
+
+#define shmem_atomic_fetch(...) shmemi_pick_atomic_fetch(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_fetch(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_atomic_fetch, const float *: shmem_float_atomic_fetch, \
+        double *: shmem_double_atomic_fetch, const double *: shmem_double_atomic_fetch, \
+        int *: shmem_int_atomic_fetch, const int *: shmem_int_atomic_fetch, \
+        long *: shmem_long_atomic_fetch, const long *: shmem_long_atomic_fetch, \
+        long long *: shmem_longlong_atomic_fetch, const long long *: shmem_longlong_atomic_fetch, \
+        unsigned int *: shmem_uint_atomic_fetch, const unsigned int *: shmem_uint_atomic_fetch, \
+        unsigned long *: shmem_ulong_atomic_fetch, const unsigned long *: shmem_ulong_atomic_fetch, \
+        unsigned long long *: shmem_ulonglong_atomic_fetch, const unsigned long long *: shmem_ulonglong_atomic_fetch)
+
+#define shmem_atomic_fetch_nbi(...) shmemi_pick_atomic_fetch_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_fetch_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_atomic_fetch_nbi, \
+        double *: shmem_double_atomic_fetch_nbi, \
+        int *: shmem_int_atomic_fetch_nbi, \
+        long *: shmem_long_atomic_fetch_nbi, \
+        long long *: shmem_longlong_atomic_fetch_nbi, \
+        unsigned int *: shmem_uint_atomic_fetch_nbi, \
+        unsigned long *: shmem_ulong_atomic_fetch_nbi, \
+        unsigned long long *: shmem_ulonglong_atomic_fetch_nbi)
+
+#define shmem_atomic_set(...) shmemi_pick_atomic_set(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_set(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_atomic_set, \
+        double *: shmem_double_atomic_set, \
+        int *: shmem_int_atomic_set, \
+        long *: shmem_long_atomic_set, \
+        long long *: shmem_longlong_atomic_set, \
+        unsigned int *: shmem_uint_atomic_set, \
+        unsigned long *: shmem_ulong_atomic_set, \
+        unsigned long long *: shmem_ulonglong_atomic_set)
+
+#define shmem_atomic_compare_swap(...) shmemi_pick_atomic_compare_swap(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_compare_swap(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_atomic_compare_swap, \
+        long *: shmem_long_atomic_compare_swap, \
+        long long *: shmem_longlong_atomic_compare_swap, \
+        unsigned int *: shmem_uint_atomic_compare_swap, \
+        unsigned long *: shmem_ulong_atomic_compare_swap, \
+        unsigned long long *: shmem_ulonglong_atomic_compare_swap)
+
+#define shmem_atomic_compare_swap_nbi(...) shmemi_pick_atomic_compare_swap_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_compare_swap_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_atomic_compare_swap_nbi, \
+        long *: shmem_long_atomic_compare_swap_nbi, \
+        long long *: shmem_longlong_atomic_compare_swap_nbi, \
+        unsigned int *: shmem_uint_atomic_compare_swap_nbi, \
+        unsigned long *: shmem_ulong_atomic_compare_swap_nbi, \
+        unsigned long long *: shmem_ulonglong_atomic_compare_swap_nbi)
+
+#define shmem_atomic_swap(...) shmemi_pick_atomic_swap(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_swap(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_atomic_swap, \
+        double *: shmem_double_atomic_swap, \
+        int *: shmem_int_atomic_swap, \
+        long *: shmem_long_atomic_swap, \
+        long long *: shmem_longlong_atomic_swap, \
+        unsigned int *: shmem_uint_atomic_swap, \
+        unsigned long *: shmem_ulong_atomic_swap, \
+        unsigned long long *: shmem_ulonglong_atomic_swap)
+
+#define shmem_atomic_swap_nbi(...) shmemi_pick_atomic_swap_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_swap_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_atomic_swap_nbi, \
+        double *: shmem_double_atomic_swap_nbi, \
+        int *: shmem_int_atomic_swap_nbi, \
+        long *: shmem_long_atomic_swap_nbi, \
+        long long *: shmem_longlong_atomic_swap_nbi, \
+        unsigned int *: shmem_uint_atomic_swap_nbi, \
+        unsigned long *: shmem_ulong_atomic_swap_nbi, \
+        unsigned long long *: shmem_ulonglong_atomic_swap_nbi)
+
+#define shmem_atomic_fetch_inc(...) shmemi_pick_atomic_fetch_inc(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_fetch_inc(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_atomic_fetch_inc, \
+        long *: shmem_long_atomic_fetch_inc, \
+        long long *: shmem_longlong_atomic_fetch_inc, \
+        unsigned int *: shmem_uint_atomic_fetch_inc, \
+        unsigned long *: shmem_ulong_atomic_fetch_inc, \
+        unsigned long long *: shmem_ulonglong_atomic_fetch_inc)
+
+#define shmem_atomic_fetch_inc_nbi(...) shmemi_pick_atomic_fetch_inc_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_fetch_inc_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_atomic_fetch_inc_nbi, \
+        long *: shmem_long_atomic_fetch_inc_nbi, \
+        long long *: shmem_longlong_atomic_fetch_inc_nbi, \
+        unsigned int *: shmem_uint_atomic_fetch_inc_nbi, \
+        unsigned long *: shmem_ulong_atomic_fetch_inc_nbi, \
+        unsigned long long *: shmem_ulonglong_atomic_fetch_inc_nbi)
+
+#define shmem_atomic_inc(...) shmemi_pick_atomic_inc(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_inc(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_atomic_inc, \
+        long *: shmem_long_atomic_inc, \
+        long long *: shmem_longlong_atomic_inc, \
+        unsigned int *: shmem_uint_atomic_inc, \
+        unsigned long *: shmem_ulong_atomic_inc, \
+        unsigned long long *: shmem_ulonglong_atomic_inc)
+
+#define shmem_atomic_fetch_add(...) shmemi_pick_atomic_fetch_add(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_fetch_add(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_atomic_fetch_add, \
+        long *: shmem_long_atomic_fetch_add, \
+        long long *: shmem_longlong_atomic_fetch_add, \
+        unsigned int *: shmem_uint_atomic_fetch_add, \
+        unsigned long *: shmem_ulong_atomic_fetch_add, \
+        unsigned long long *: shmem_ulonglong_atomic_fetch_add)
+
+#define shmem_atomic_fetch_add_nbi(...) shmemi_pick_atomic_fetch_add_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_fetch_add_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_atomic_fetch_add_nbi, \
+        long *: shmem_long_atomic_fetch_add_nbi, \
+        long long *: shmem_longlong_atomic_fetch_add_nbi, \
+        unsigned int *: shmem_uint_atomic_fetch_add_nbi, \
+        unsigned long *: shmem_ulong_atomic_fetch_add_nbi, \
+        unsigned long long *: shmem_ulonglong_atomic_fetch_add_nbi)
+
+#define shmem_atomic_add(...) shmemi_pick_atomic_add(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_add(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_atomic_add, \
+        long *: shmem_long_atomic_add, \
+        long long *: shmem_longlong_atomic_add, \
+        unsigned int *: shmem_uint_atomic_add, \
+        unsigned long *: shmem_ulong_atomic_add, \
+        unsigned long long *: shmem_ulonglong_atomic_add)
+
+#define shmem_atomic_fetch_and(...) shmemi_pick_atomic_fetch_and(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_fetch_and(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        unsigned int *: shmem_uint_atomic_fetch_and, \
+        unsigned long *: shmem_ulong_atomic_fetch_and, \
+        unsigned long long *: shmem_ulonglong_atomic_fetch_and, \
+        int32_t *: shmem_int32_atomic_fetch_and, \
+        int64_t *: shmem_int64_atomic_fetch_and)
+
+#define shmem_atomic_fetch_and_nbi(...) shmemi_pick_atomic_fetch_and_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_fetch_and_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        unsigned int *: shmem_uint_atomic_fetch_and_nbi, \
+        unsigned long *: shmem_ulong_atomic_fetch_and_nbi, \
+        unsigned long long *: shmem_ulonglong_atomic_fetch_and_nbi, \
+        int32_t *: shmem_int32_atomic_fetch_and_nbi, \
+        int64_t *: shmem_int64_atomic_fetch_and_nbi)
+
+#define shmem_atomic_and(...) shmemi_pick_atomic_and(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_and(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        unsigned int *: shmem_uint_atomic_and, \
+        unsigned long *: shmem_ulong_atomic_and, \
+        unsigned long long *: shmem_ulonglong_atomic_and, \
+        int32_t *: shmem_int32_atomic_and, \
+        int64_t *: shmem_int64_atomic_and)
+
+#define shmem_atomic_fetch_or(...) shmemi_pick_atomic_fetch_or(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_fetch_or(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        unsigned int *: shmem_uint_atomic_fetch_or, \
+        unsigned long *: shmem_ulong_atomic_fetch_or, \
+        unsigned long long *: shmem_ulonglong_atomic_fetch_or, \
+        int32_t *: shmem_int32_atomic_fetch_or, \
+        int64_t *: shmem_int64_atomic_fetch_or)
+
+#define shmem_atomic_fetch_or_nbi(...) shmemi_pick_atomic_fetch_or_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_fetch_or_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        unsigned int *: shmem_uint_atomic_fetch_or_nbi, \
+        unsigned long *: shmem_ulong_atomic_fetch_or_nbi, \
+        unsigned long long *: shmem_ulonglong_atomic_fetch_or_nbi, \
+        int32_t *: shmem_int32_atomic_fetch_or_nbi, \
+        int64_t *: shmem_int64_atomic_fetch_or_nbi)
+
+#define shmem_atomic_or(...) shmemi_pick_atomic_or(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_or(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        unsigned int *: shmem_uint_atomic_or, \
+        unsigned long *: shmem_ulong_atomic_or, \
+        unsigned long long *: shmem_ulonglong_atomic_or, \
+        int32_t *: shmem_int32_atomic_or, \
+        int64_t *: shmem_int64_atomic_or)
+
+#define shmem_atomic_fetch_xor(...) shmemi_pick_atomic_fetch_xor(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_fetch_xor(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        unsigned int *: shmem_uint_atomic_fetch_xor, \
+        unsigned long *: shmem_ulong_atomic_fetch_xor, \
+        unsigned long long *: shmem_ulonglong_atomic_fetch_xor, \
+        int32_t *: shmem_int32_atomic_fetch_xor, \
+        int64_t *: shmem_int64_atomic_fetch_xor)
+
+#define shmem_atomic_fetch_xor_nbi(...) shmemi_pick_atomic_fetch_xor_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_fetch_xor_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        unsigned int *: shmem_uint_atomic_fetch_xor_nbi, \
+        unsigned long *: shmem_ulong_atomic_fetch_xor_nbi, \
+        unsigned long long *: shmem_ulonglong_atomic_fetch_xor_nbi, \
+        int32_t *: shmem_int32_atomic_fetch_xor_nbi, \
+        int64_t *: shmem_int64_atomic_fetch_xor_nbi)
+
+#define shmem_atomic_xor(...) shmemi_pick_atomic_xor(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_atomic_xor(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        unsigned int *: shmem_uint_atomic_xor, \
+        unsigned long *: shmem_ulong_atomic_xor, \
+        unsigned long long *: shmem_ulonglong_atomic_xor, \
+        int32_t *: shmem_int32_atomic_xor, \
+        int64_t *: shmem_int64_atomic_xor)
+
+#define shmem_put_signal(...) shmemi_pick_put_signal(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_put_signal(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_put_signal, \
+        double *: shmem_double_put_signal, \
+        long double *: shmem_longdouble_put_signal, \
+        char *: shmem_char_put_signal, \
+        signed char *: shmem_schar_put_signal, \
+        short *: shmem_short_put_signal, \
+        int *: shmem_int_put_signal, \
+        long *: shmem_long_put_signal, \
+        long long *: shmem_longlong_put_signal, \
+        unsigned char *: shmem_uchar_put_signal, \
+        unsigned short *: shmem_ushort_put_signal, \
+        unsigned int *: shmem_uint_put_signal, \
+        unsigned long *: shmem_ulong_put_signal, \
+        unsigned long long *: shmem_ulonglong_put_signal)
+
+#define shmem_put_signal_nbi(...) shmemi_pick_put_signal_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_put_signal_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_put_signal_nbi, \
+        double *: shmem_double_put_signal_nbi, \
+        long double *: shmem_longdouble_put_signal_nbi, \
+        char *: shmem_char_put_signal_nbi, \
+        signed char *: shmem_schar_put_signal_nbi, \
+        short *: shmem_short_put_signal_nbi, \
+        int *: shmem_int_put_signal_nbi, \
+        long *: shmem_long_put_signal_nbi, \
+        long long *: shmem_longlong_put_signal_nbi, \
+        unsigned char *: shmem_uchar_put_signal_nbi, \
+        unsigned short *: shmem_ushort_put_signal_nbi, \
+        unsigned int *: shmem_uint_put_signal_nbi, \
+        unsigned long *: shmem_ulong_put_signal_nbi, \
+        unsigned long long *: shmem_ulonglong_put_signal_nbi)
+
+#define shmem_broadcast(...) shmemi_pick_broadcast(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_broadcast(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_broadcast, \
+        double *: shmem_double_broadcast, \
+        long double *: shmem_longdouble_broadcast, \
+        char *: shmem_char_broadcast, \
+        signed char *: shmem_schar_broadcast, \
+        short *: shmem_short_broadcast, \
+        int *: shmem_int_broadcast, \
+        long *: shmem_long_broadcast, \
+        long long *: shmem_longlong_broadcast, \
+        unsigned char *: shmem_uchar_broadcast, \
+        unsigned short *: shmem_ushort_broadcast, \
+        unsigned int *: shmem_uint_broadcast, \
+        unsigned long *: shmem_ulong_broadcast, \
+        unsigned long long *: shmem_ulonglong_broadcast)
+
+#define shmem_fcollect(...) shmemi_pick_fcollect(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_fcollect(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_fcollect, \
+        double *: shmem_double_fcollect, \
+        long double *: shmem_longdouble_fcollect, \
+        char *: shmem_char_fcollect, \
+        signed char *: shmem_schar_fcollect, \
+        short *: shmem_short_fcollect, \
+        int *: shmem_int_fcollect, \
+        long *: shmem_long_fcollect, \
+        long long *: shmem_longlong_fcollect, \
+        unsigned char *: shmem_uchar_fcollect, \
+        unsigned short *: shmem_ushort_fcollect, \
+        unsigned int *: shmem_uint_fcollect, \
+        unsigned long *: shmem_ulong_fcollect, \
+        unsigned long long *: shmem_ulonglong_fcollect)
+
+#define shmem_alltoall(...) shmemi_pick_alltoall(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_alltoall(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_alltoall, \
+        double *: shmem_double_alltoall, \
+        long double *: shmem_longdouble_alltoall, \
+        char *: shmem_char_alltoall, \
+        signed char *: shmem_schar_alltoall, \
+        short *: shmem_short_alltoall, \
+        int *: shmem_int_alltoall, \
+        long *: shmem_long_alltoall, \
+        long long *: shmem_longlong_alltoall, \
+        unsigned char *: shmem_uchar_alltoall, \
+        unsigned short *: shmem_ushort_alltoall, \
+        unsigned int *: shmem_uint_alltoall, \
+        unsigned long *: shmem_ulong_alltoall, \
+        unsigned long long *: shmem_ulonglong_alltoall)
+
+#define shmem_max_reduce(...) shmemi_pick_max_reduce(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_max_reduce(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_max_reduce, \
+        double *: shmem_double_max_reduce, \
+        long double *: shmem_longdouble_max_reduce, \
+        char *: shmem_char_max_reduce, \
+        signed char *: shmem_schar_max_reduce, \
+        short *: shmem_short_max_reduce, \
+        int *: shmem_int_max_reduce, \
+        long *: shmem_long_max_reduce, \
+        long long *: shmem_longlong_max_reduce, \
+        unsigned char *: shmem_uchar_max_reduce, \
+        unsigned short *: shmem_ushort_max_reduce, \
+        unsigned int *: shmem_uint_max_reduce, \
+        unsigned long *: shmem_ulong_max_reduce, \
+        unsigned long long *: shmem_ulonglong_max_reduce)
+
+#define shmem_min_reduce(...) shmemi_pick_min_reduce(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_min_reduce(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_min_reduce, \
+        double *: shmem_double_min_reduce, \
+        long double *: shmem_longdouble_min_reduce, \
+        char *: shmem_char_min_reduce, \
+        signed char *: shmem_schar_min_reduce, \
+        short *: shmem_short_min_reduce, \
+        int *: shmem_int_min_reduce, \
+        long *: shmem_long_min_reduce, \
+        long long *: shmem_longlong_min_reduce, \
+        unsigned char *: shmem_uchar_min_reduce, \
+        unsigned short *: shmem_ushort_min_reduce, \
+        unsigned int *: shmem_uint_min_reduce, \
+        unsigned long *: shmem_ulong_min_reduce, \
+        unsigned long long *: shmem_ulonglong_min_reduce)
+
+#define shmem_sum_reduce(...) shmemi_pick_sum_reduce(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_sum_reduce(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_sum_reduce, \
+        double *: shmem_double_sum_reduce, \
+        long double *: shmem_longdouble_sum_reduce, \
+        char *: shmem_char_sum_reduce, \
+        signed char *: shmem_schar_sum_reduce, \
+        short *: shmem_short_sum_reduce, \
+        int *: shmem_int_sum_reduce, \
+        long *: shmem_long_sum_reduce, \
+        long long *: shmem_longlong_sum_reduce, \
+        unsigned char *: shmem_uchar_sum_reduce, \
+        unsigned short *: shmem_ushort_sum_reduce, \
+        unsigned int *: shmem_uint_sum_reduce, \
+        unsigned long *: shmem_ulong_sum_reduce, \
+        unsigned long long *: shmem_ulonglong_sum_reduce, \
+        shmemi_complexd *: shmem_complexd_sum_reduce, \
+        shmemi_complexf *: shmem_complexf_sum_reduce)
+
+#define shmem_wait_until(...) shmemi_pick_wait_until(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_wait_until(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_wait_until, \
+        long *: shmem_long_wait_until, \
+        long long *: shmem_longlong_wait_until, \
+        unsigned int *: shmem_uint_wait_until, \
+        unsigned long *: shmem_ulong_wait_until, \
+        unsigned long long *: shmem_ulonglong_wait_until)
+
+#define shmem_test(...) shmemi_pick_test(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_test(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_test, \
+        long *: shmem_long_test, \
+        long long *: shmem_longlong_test, \
+        unsigned int *: shmem_uint_test, \
+        unsigned long *: shmem_ulong_test, \
+        unsigned long long *: shmem_ulonglong_test)
+
+#define shmem_wait_until_all(...) shmemi_pick_wait_until_all(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_wait_until_all(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_wait_until_all, \
+        long *: shmem_long_wait_until_all, \
+        long long *: shmem_longlong_wait_until_all, \
+        unsigned int *: shmem_uint_wait_until_all, \
+        unsigned long *: shmem_ulong_wait_until_all, \
+        unsigned long long *: shmem_ulonglong_wait_until_all)
+
+#define shmem_wait_until_all_vector(...) shmemi_pick_wait_until_all_vector(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_wait_until_all_vector(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_wait_until_all_vector, \
+        long *: shmem_long_wait_until_all_vector, \
+        long long *: shmem_longlong_wait_until_all_vector, \
+        unsigned int *: shmem_uint_wait_until_all_vector, \
+        unsigned long *: shmem_ulong_wait_until_all_vector, \
+        unsigned long long *: shmem_ulonglong_wait_until_all_vector)
+
+#define shmem_wait_until_any(...) shmemi_pick_wait_until_any(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_wait_until_any(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_wait_until_any, \
+        long *: shmem_long_wait_until_any, \
+        long long *: shmem_longlong_wait_until_any, \
+        unsigned int *: shmem_uint_wait_until_any, \
+        unsigned long *: shmem_ulong_wait_until_any, \
+        unsigned long long *: shmem_ulonglong_wait_until_any)
+
+#define shmem_wait_until_any_vector(...) shmemi_pick_wait_until_any_vector(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_wait_until_any_vector(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_wait_until_any_vector, \
+        long *: shmem_long_wait_until_any_vector, \
+        long long *: shmem_longlong_wait_until_any_vector, \
+        unsigned int *: shmem_uint_wait_until_any_vector, \
+        unsigned long *: shmem_ulong_wait_until_any_vector, \
+        unsigned long long *: shmem_ulonglong_wait_until_any_vector)
+
+#define shmem_wait_until_some(...) shmemi_pick_wait_until_some(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_wait_until_some(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_wait_until_some, \
+        long *: shmem_long_wait_until_some, \
+        long long *: shmem_longlong_wait_until_some, \
+        unsigned int *: shmem_uint_wait_until_some, \
+        unsigned long *: shmem_ulong_wait_until_some, \
+        unsigned long long *: shmem_ulonglong_wait_until_some)
+
+#define shmem_wait_until_some_vector(...) shmemi_pick_wait_until_some_vector(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_wait_until_some_vector(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_wait_until_some_vector, \
+        long *: shmem_long_wait_until_some_vector, \
+        long long *: shmem_longlong_wait_until_some_vector, \
+        unsigned int *: shmem_uint_wait_until_some_vector, \
+        unsigned long *: shmem_ulong_wait_until_some_vector, \
+        unsigned long long *: shmem_ulonglong_wait_until_some_vector)
+
+#define shmem_test_all(...) shmemi_pick_test_all(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_test_all(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_test_all, \
+        long *: shmem_long_test_all, \
+        long long *: shmem_longlong_test_all, \
+        unsigned int *: shmem_uint_test_all, \
+        unsigned long *: shmem_ulong_test_all, \
+        unsigned long long *: shmem_ulonglong_test_all)
+
+#define shmem_test_all_vector(...) shmemi_pick_test_all_vector(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_test_all_vector(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_test_all_vector, \
+        long *: shmem_long_test_all_vector, \
+        long long *: shmem_longlong_test_all_vector, \
+        unsigned int *: shmem_uint_test_all_vector, \
+        unsigned long *: shmem_ulong_test_all_vector, \
+        unsigned long long *: shmem_ulonglong_test_all_vector)
+
+#define shmem_test_any(...) shmemi_pick_test_any(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_test_any(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_test_any, \
+        long *: shmem_long_test_any, \
+        long long *: shmem_longlong_test_any, \
+        unsigned int *: shmem_uint_test_any, \
+        unsigned long *: shmem_ulong_test_any, \
+        unsigned long long *: shmem_ulonglong_test_any)
+
+#define shmem_test_any_vector(...) shmemi_pick_test_any_vector(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_test_any_vector(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_test_any_vector, \
+        long *: shmem_long_test_any_vector, \
+        long long *: shmem_longlong_test_any_vector, \
+        unsigned int *: shmem_uint_test_any_vector, \
+        unsigned long *: shmem_ulong_test_any_vector, \
+        unsigned long long *: shmem_ulonglong_test_any_vector)
+
+#define shmem_test_some(...) shmemi_pick_test_some(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_test_some(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_test_some, \
+        long *: shmem_long_test_some, \
+        long long *: shmem_longlong_test_some, \
+        unsigned int *: shmem_uint_test_some, \
+        unsigned long *: shmem_ulong_test_some, \
+        unsigned long long *: shmem_ulonglong_test_some)
+
+#define shmem_test_some_vector(...) shmemi_pick_test_some_vector(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_test_some_vector(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        int *: shmem_int_test_some_vector, \
+        long *: shmem_long_test_some_vector, \
+        long long *: shmem_longlong_test_some_vector, \
+        unsigned int *: shmem_uint_test_some_vector, \
+        unsigned long *: shmem_ulong_test_some_vector, \
+        unsigned long long *: shmem_ulonglong_test_some_vector)
 #endif
 #endif
 

@@ -44,8 +44,9 @@ static SHMEMI_COLD void refuse(const void *addr, size_t n, int pe, const char *c
 }
 
 /* SHMEM_CHECKS=full: memory that was freed, and the end of each allocation. */
-static void check_block(const void *addr, size_t n, int64_t offset, const char *call)
+void shmemi_check_block(const void *addr, size_t n, const char *call)
 {
+    int64_t offset = (int64_t)((uintptr_t)addr - shmemi_state.heap_base);
     size_t room = n ? shmemi_state.core->heap_room(offset) : 0;
     if (n > room)
         shmemi_abort(call, "check the number of elements, and that the memory was not freed",
@@ -53,7 +54,7 @@ static void check_block(const void *addr, size_t n, int64_t offset, const char *
                      addr, room);
 }
 
-static void check_aligned(const void *addr, size_t n, const char *call)
+void shmemi_check_aligned(const void *addr, size_t n, const char *call)
 {
     if (shmemi_state.checks == SHMEMI_CHECKS_FULL && (uintptr_t)addr % n != 0)
         shmemi_abort(call, "pass an element of an array of that type",
@@ -68,7 +69,7 @@ static int64_t offset_of(const void *addr, size_t n, int pe, const char *call)
     if ((uint32_t)pe >= s->n_pes || !shmemi_symmetric(addr, n))
         refuse(addr, n, pe, call);
     if (s->checks == SHMEMI_CHECKS_FULL)
-        check_block(addr, n, (int64_t)offset, call);
+        shmemi_check_block(addr, n, call);
     return (int64_t)offset;
 }
 
@@ -327,7 +328,7 @@ void shmemi_put_signal_slow(void *dest, const void *source, size_t n, uint64_t *
         shmemi_abort(call, "use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD",
                      "signal operation %d does not exist", sig_op);
     need_local(source, n, "source", call);
-    check_aligned(sig_addr, sizeof *sig_addr, call);
+    shmemi_check_aligned(sig_addr, sizeof *sig_addr, call);
     enum shmemi_amo op = sig_op == SHMEM_SIGNAL_SET ? SHMEMI_AMO_SET : SHMEMI_AMO_ADD;
     char *base = shmemi_reachable(pe);
     if (base) {
@@ -342,7 +343,7 @@ uint64_t shmemi_amo_slow(enum shmemi_amo op, int width, void *dest, uint64_t ope
                          uint64_t compare, int pe, const char *call)
 {
     int64_t offset = offset_of(dest, (size_t)width, pe, call);
-    check_aligned(dest, (size_t)width, call);
+    shmemi_check_aligned(dest, (size_t)width, call);
     return shmemi_reachable(pe) ? apply(op, width, offset, operand, compare, pe, call)
                                 : net_amo(op, width, offset, operand, compare, pe, true, call);
 }
@@ -353,7 +354,7 @@ void shmemi_amo_nbi_slow(enum shmemi_amo op, int width, void *fetch, void *dest,
     const struct shmemi_core *core = shmemi_state.core;
     int64_t offset = offset_of(dest, (size_t)width, pe, call);
     need_local(fetch, (size_t)width, "fetch", call);
-    check_aligned(dest, (size_t)width, call);
+    shmemi_check_aligned(dest, (size_t)width, call);
     if (shmemi_reachable(pe)) {
         uint64_t old = apply(op, width, offset, operand, compare, pe, call);
         shmemi_move(fetch, &old, (size_t)width, call);

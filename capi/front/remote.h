@@ -33,6 +33,11 @@ void shmemi_net_put_signal(int pe, int64_t offset, const void *source, size_t n,
                            const char *call);
 void shmemi_net_set(int pe, int64_t offset, uint64_t value, const char *call);
 
+/* SHMEM_CHECKS=full: the n bytes, which are in the heap, are of one allocation;
+ * and an address is a multiple of n. They do not return otherwise. */
+void shmemi_check_block(const void *addr, size_t n, const char *call);
+void shmemi_check_aligned(const void *addr, size_t n, const char *call);
+
 /* init_count of a process that forked after init. */
 #define SHMEMI_FORKED UINT32_MAX
 

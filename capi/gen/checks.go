@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"libshmem/capi/spec"
@@ -15,6 +17,7 @@ var checkHeaders = map[spec.Check]string{
 	spec.CheckSignal:  "check_signal.h",
 	spec.CheckWait:    "check_wait.h",
 	spec.CheckTest:    "check_wait.h",
+	spec.CheckSet:     "check_set.h",
 	spec.CheckMove:    "check_collective.h",
 	spec.CheckCombine: "check_reduce.h",
 }
@@ -33,14 +36,14 @@ func checks() []file {
 	var out []file
 	for _, c := range spec.Chapters {
 		var calls, types, rows strings.Builder
-		include := ""
+		includes := map[string]bool{}
 		seen := map[string]bool{}
 		for i := range c.Families {
 			f := &c.Families[i]
 			if f.Check == spec.ByHand {
 				continue
 			}
-			include = checkHeaders[f.Check]
+			includes[checkHeaders[f.Check]] = true
 			for _, fn := range f.Functions() {
 				checkCall(&calls, fn)
 				if !seen[fn.Type.Name] {
@@ -49,13 +52,15 @@ func checks() []file {
 				}
 				rows.WriteString(checkRow(fn))
 			}
+			for _, forms := range genericForms(f) {
+				genericCall(&calls, &rows, forms[0])
+			}
 		}
 		if rows.Len() == 0 {
 			continue
 		}
 		text := banner("/* ", " */") + `/* clang-format off */
-#include "` + include + `"
-
+` + includeLines(includes) + `
 ` + types.String() + calls.String() + `
 static const struct check_symbol symbols[] = {
 ` + rows.String() + `};
@@ -67,7 +72,15 @@ int main(void)
 `
 		out = append(out, file{"tests/c/zz_" + c.File + ".c", text})
 	}
-	return out
+	return append(out, genericChecks())
+}
+
+func includeLines(names map[string]bool) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		fmt.Fprintf(&b, "#include %q\n", name)
+	}
+	return b.String()
 }
 
 // checkCall writes the function that calls one symbol with the arguments of a
@@ -81,15 +94,21 @@ func checkCall(b *strings.Builder, fn spec.Function) {
 		}
 		args = append(args, arg)
 	}
-	result := ""
+	fmt.Fprintf(b, "\nstatic void call_%s(struct check_call *c)\n{\n    %s%s(%s);\n}\n",
+		fn.Name, checkResult(fn), fn.Name, strings.Join(args, ", "))
+}
+
+// checkResult is the start of a statement that keeps what a function answers.
+func checkResult(fn spec.Function) string {
 	switch fn.Result() {
 	case "T":
-		result = "*(" + fn.Type.C + " *)c->result = "
+		return "*(" + fn.Type.C + " *)c->result = "
 	case "int":
-		result = "c->status = "
+		return "c->answer = "
+	case "size_t":
+		return "c->count = "
 	}
-	fmt.Fprintf(b, "\nstatic void call_%s(struct check_call *c)\n{\n    %s%s(%s);\n}\n",
-		fn.Name, result, fn.Name, strings.Join(args, ", "))
+	return ""
 }
 
 func checkRow(fn spec.Function) string {

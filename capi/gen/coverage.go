@@ -12,9 +12,16 @@ import (
 // standardList has the functions of the specification, a line for each.
 const standardList = "capi/spec/testdata/openshmem.tsv"
 
+// genericList has its macros for C11.
+const genericList = "capi/spec/testdata/generics.txt"
+
 // coverage is the page that says how much of the specification is there.
 func coverage(root string) (string, error) {
 	data, err := os.ReadFile(filepath.Join(root, standardList))
+	if err != nil {
+		return "", err
+	}
+	list, err := os.ReadFile(filepath.Join(root, genericList))
 	if err != nil {
 		return "", err
 	}
@@ -55,5 +62,18 @@ The list of names is tests/abi/symbols.golden.
 		fmt.Fprintf(&b, "| %s | %d | %d |\n", f, done[f], total[f])
 	}
 	fmt.Fprintf(&b, "| all | %d | %d |\n", done[""], total[""])
+	made, wanted := 0, 0
+	for _, name := range genericNames() {
+		have[name] = true
+	}
+	for name := range strings.Lines(string(list)) {
+		if name = strings.TrimSpace(name); !strings.HasPrefix(name, "#") {
+			wanted++
+			if have[name] {
+				made++
+			}
+		}
+	}
+	fmt.Fprintf(&b, "\nOf the %d generic names for C11 %d are there.\n", wanted, made)
 	return b.String(), nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,12 +13,12 @@ import (
 // exported although the library is compiled with -fvisibility=hidden; the
 // version script then keeps to the names of the table.
 const thunkTop = `/* clang-format off */
-/* %s: the public functions, over front.h. */
+/* %s: the public functions. */
 #pragma GCC visibility push(default)
 #include <shmem.h>
 #pragma GCC visibility pop
 
-#include "front.h"
+#include "%s"
 `
 
 // Vectorised, a sum of ints runs at the speed of memory; -O2 of gcc 12 leaves
@@ -34,7 +35,7 @@ func thunks() []file {
 	for _, c := range spec.Chapters {
 		var b strings.Builder
 		b.WriteString(banner("/* ", " */"))
-		fmt.Fprintf(&b, thunkTop, c.Title)
+		fmt.Fprintf(&b, thunkTop, c.Title, cmp.Or(c.Over, "front.h"))
 		widths(&b, c)
 		if reduces(c) {
 			b.WriteString(reduceTop)

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,6 +110,24 @@ func TestClean(t *testing.T) {
 	}
 }
 
+// TestGenerics: each macro of the header is one of the specification's.
+func TestGenerics(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", genericList))
+	if err != nil {
+		t.Fatal(err)
+	}
+	standard := strings.Fields(string(data))
+	names := genericNames()
+	for i, name := range names {
+		if !slices.Contains(standard, name) {
+			t.Errorf("%s: not a generic name of OpenSHMEM 1.6", name)
+		}
+		if slices.Contains(names[:i], name) {
+			t.Errorf("%s: two rows make this macro", name)
+		}
+	}
+}
+
 // TestCheck makes sure that -check sees a changed, a missing and a left-over
 // file, and that writing repairs all three.
 func TestCheck(t *testing.T) {
@@ -116,7 +135,7 @@ func TestCheck(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(root, filepath.Dir(standardList)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{standardList, deviceList} {
+	for _, name := range []string{standardList, genericList, deviceList} {
 		list, err := os.ReadFile(filepath.Join("..", "..", name))
 		if err != nil {
 			t.Fatal(err)

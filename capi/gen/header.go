@@ -62,9 +62,6 @@ const headerEnd = `
 #ifdef __cplusplus
 }
 #endif
-#endif
-
-#endif
 `
 
 func header() string {
@@ -94,6 +91,8 @@ func header() string {
 		}
 	}
 	b.WriteString(headerEnd)
+	b.WriteString(generics())
+	b.WriteString("#endif\n\n#endif\n")
 	return b.String()
 }
 

@@ -9,7 +9,7 @@ var (
 	waitCount   = Param{Name: "nelems", C: "size_t"}
 	waitIndices = Param{Name: "indices", C: "size_t *", Role: Result}
 	waitStatus  = Param{Name: "status", C: "const int *", Doc: "not 0: the word is left out; may be NULL"}
-	waitValues  = Param{Name: "cmp_values", C: "T *", Doc: "a right-hand side for each word"}
+	waitValues  = Param{Name: "cmp_values", C: "const T *", Doc: "a right-hand side for each word"}
 )
 
 var deviceWait = DeviceChapter{

@@ -22,6 +22,11 @@
 //	$reducer is the name of the operation's combine function and element size
 //	bits(x)  is x as an unsigned integer of $W bits
 //	back(x)  is the inverse; it encloses a whole expression
+//
+// # Generic names
+//
+// A family with types also has a macro for C11, shmem_<name>, which takes the
+// arguments of the typed function that the first pointer to an element selects.
 package spec
 
 // Header is the public header.
@@ -59,6 +64,7 @@ var Chapters = []Chapter{
 type Chapter struct {
 	File     string // zz_<File>.c
 	Title    string // as in the specification
+	Over     string // header of capi/front with what Front calls; none: front.h
 	Families []Family
 }
 
@@ -154,6 +160,7 @@ const (
 	CheckSignal  Check = "put_signal"
 	CheckWait    Check = "wait"
 	CheckTest    Check = "test"
+	CheckSet     Check = "set"
 	CheckMove    Check = "move"
 	CheckCombine Check = "reduce"
 )

@@ -56,6 +56,21 @@ var (
 	tComplexF = Type{"complexf", "shmemi_complexf", Complex, 64, ""}
 )
 
+// SameAs is the C type that a compiler takes a type of the tables for: the names
+// of <stdint.h> and <stddef.h> stand for others.
+func SameAs(c string) string {
+	if other, ok := aliases[c]; ok {
+		return other
+	}
+	return c
+}
+
+var aliases = map[string]string{
+	"int8_t": "signed char", "int16_t": "short", "int32_t": "int", "int64_t": "long",
+	"uint8_t": "unsigned char", "uint16_t": "unsigned short", "uint32_t": "unsigned int",
+	"uint64_t": "unsigned long", "size_t": "unsigned long", "ptrdiff_t": "long",
+}
+
 // The specification's tables of types.
 var (
 	// RMATypes: standard types of remote memory access, 24.

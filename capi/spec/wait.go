@@ -12,7 +12,8 @@ var (
 var wait = Chapter{
 	File:  "wait",
 	Title: "Point-To-Point Synchronization Routines",
-	Families: []Family{
+	Over:  "waitset.h",
+	Families: append([]Family{
 		{
 			Name: "wait_until", Section: "SHMEM_WAIT_UNTIL", Since: "0.1",
 			Types:  AMOTypes,
@@ -50,5 +51,5 @@ var wait = Chapter{
 			Errors:  "As wait_until.",
 			Order:   "The data that belongs to the signal is visible after the call.",
 		},
-	},
+	}, waitSets()...),
 }

@@ -42,7 +42,8 @@ struct check_call {
     const void *cond;
     void *fetch;
     void *result; /* where a function's result of the element type goes */
-    int status;   /* a result of type int */
+    int answer;   /* a result of type int */
+    size_t count; /* a result of type size_t */
     size_t nelems;
     size_t nreduce;
     int pe;
@@ -52,6 +53,10 @@ struct check_call {
     void *ivar;
     int cmp;
     const void *cmp_value;
+    void *ivars;
+    size_t *indices;
+    const int *status;
+    const void *cmp_values;
     shmem_team_t team;
     int PE_root;
 };

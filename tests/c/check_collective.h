@@ -68,9 +68,9 @@ static inline void check_move_call(const struct check_move *m, char *dest, const
                            .source = source,
                            .nelems = n,
                            .PE_root = root,
-                           .status = -1};
+                           .answer = -1};
     m->s->call(&c);
-    CHECK(c.status == 0, "%zu elements: returned %d, expected 0", n, c.status);
+    CHECK(c.answer == 0, "%zu elements: returned %d, expected 0", n, c.answer);
 }
 
 static inline void check_move_verify(const struct check_move *m, const char *dest, size_t n,

@@ -74,9 +74,9 @@ static inline void check_reduce_call(const struct check_symbol *s, void *dest, c
                                      size_t n)
 {
     struct check_call c = {
-        .team = SHMEM_TEAM_WORLD, .dest = dest, .source = source, .nreduce = n, .status = -1};
+        .team = SHMEM_TEAM_WORLD, .dest = dest, .source = source, .nreduce = n, .answer = -1};
     s->call(&c);
-    CHECK(c.status == 0, "%zu elements: returned %d, expected 0", n, c.status);
+    CHECK(c.answer == 0, "%zu elements: returned %d, expected 0", n, c.answer);
 }
 
 static inline void check_shares(const struct check_symbol *s, char *at, size_t n, size_t round)

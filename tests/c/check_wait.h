@@ -43,9 +43,9 @@ static inline uint64_t check_edge(const struct check_type *t, int i)
 /* What the symbol answers; wait_until has no answer but its return. */
 static inline int check_ask(const struct check_symbol *s, void *ivar, int cmp, uint64_t value)
 {
-    struct check_call c = {.ivar = ivar, .cmp = cmp, .cmp_value = &value, .status = 1};
+    struct check_call c = {.ivar = ivar, .cmp = cmp, .cmp_value = &value, .answer = 1};
     s->call(&c);
-    return c.status;
+    return c.answer;
 }
 
 static inline void check_asked(const struct check_symbol *s, bool waits)

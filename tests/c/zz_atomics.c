@@ -157,6 +157,16 @@ static void call_shmem_ptrdiff_atomic_fetch_nbi(struct check_call *c)
     shmem_ptrdiff_atomic_fetch_nbi(c->fetch, c->source, c->pe);
 }
 
+static void call_generic_atomic_fetch(struct check_call *c)
+{
+    *(float *)c->result = shmem_atomic_fetch((const float *)c->source, c->pe);
+}
+
+static void call_generic_atomic_fetch_nbi(struct check_call *c)
+{
+    shmem_atomic_fetch_nbi((float *)c->fetch, (const float *)c->source, c->pe);
+}
+
 static void call_shmem_float_atomic_set(struct check_call *c)
 {
     shmem_float_atomic_set(c->dest, *(const float *)c->value, c->pe);
@@ -225,6 +235,11 @@ static void call_shmem_size_atomic_set(struct check_call *c)
 static void call_shmem_ptrdiff_atomic_set(struct check_call *c)
 {
     shmem_ptrdiff_atomic_set(c->dest, *(const ptrdiff_t *)c->value, c->pe);
+}
+
+static void call_generic_atomic_set(struct check_call *c)
+{
+    shmem_atomic_set((float *)c->dest, *(const float *)c->value, c->pe);
 }
 
 static void call_shmem_int_atomic_compare_swap(struct check_call *c)
@@ -345,6 +360,16 @@ static void call_shmem_size_atomic_compare_swap_nbi(struct check_call *c)
 static void call_shmem_ptrdiff_atomic_compare_swap_nbi(struct check_call *c)
 {
     shmem_ptrdiff_atomic_compare_swap_nbi(c->fetch, c->dest, *(const ptrdiff_t *)c->cond, *(const ptrdiff_t *)c->value, c->pe);
+}
+
+static void call_generic_atomic_compare_swap(struct check_call *c)
+{
+    *(int *)c->result = shmem_atomic_compare_swap((int *)c->dest, *(const int *)c->cond, *(const int *)c->value, c->pe);
+}
+
+static void call_generic_atomic_compare_swap_nbi(struct check_call *c)
+{
+    shmem_atomic_compare_swap_nbi((int *)c->fetch, (int *)c->dest, *(const int *)c->cond, *(const int *)c->value, c->pe);
 }
 
 static void call_shmem_float_atomic_swap(struct check_call *c)
@@ -487,6 +512,16 @@ static void call_shmem_ptrdiff_atomic_swap_nbi(struct check_call *c)
     shmem_ptrdiff_atomic_swap_nbi(c->fetch, c->dest, *(const ptrdiff_t *)c->value, c->pe);
 }
 
+static void call_generic_atomic_swap(struct check_call *c)
+{
+    *(float *)c->result = shmem_atomic_swap((float *)c->dest, *(const float *)c->value, c->pe);
+}
+
+static void call_generic_atomic_swap_nbi(struct check_call *c)
+{
+    shmem_atomic_swap_nbi((float *)c->fetch, (float *)c->dest, *(const float *)c->value, c->pe);
+}
+
 static void call_shmem_int_atomic_fetch_inc(struct check_call *c)
 {
     *(int *)c->result = shmem_int_atomic_fetch_inc(c->dest, c->pe);
@@ -607,6 +642,16 @@ static void call_shmem_ptrdiff_atomic_fetch_inc_nbi(struct check_call *c)
     shmem_ptrdiff_atomic_fetch_inc_nbi(c->fetch, c->dest, c->pe);
 }
 
+static void call_generic_atomic_fetch_inc(struct check_call *c)
+{
+    *(int *)c->result = shmem_atomic_fetch_inc((int *)c->dest, c->pe);
+}
+
+static void call_generic_atomic_fetch_inc_nbi(struct check_call *c)
+{
+    shmem_atomic_fetch_inc_nbi((int *)c->fetch, (int *)c->dest, c->pe);
+}
+
 static void call_shmem_int_atomic_inc(struct check_call *c)
 {
     shmem_int_atomic_inc(c->dest, c->pe);
@@ -665,6 +710,11 @@ static void call_shmem_size_atomic_inc(struct check_call *c)
 static void call_shmem_ptrdiff_atomic_inc(struct check_call *c)
 {
     shmem_ptrdiff_atomic_inc(c->dest, c->pe);
+}
+
+static void call_generic_atomic_inc(struct check_call *c)
+{
+    shmem_atomic_inc((int *)c->dest, c->pe);
 }
 
 static void call_shmem_int_atomic_fetch_add(struct check_call *c)
@@ -787,6 +837,16 @@ static void call_shmem_ptrdiff_atomic_fetch_add_nbi(struct check_call *c)
     shmem_ptrdiff_atomic_fetch_add_nbi(c->fetch, c->dest, *(const ptrdiff_t *)c->value, c->pe);
 }
 
+static void call_generic_atomic_fetch_add(struct check_call *c)
+{
+    *(int *)c->result = shmem_atomic_fetch_add((int *)c->dest, *(const int *)c->value, c->pe);
+}
+
+static void call_generic_atomic_fetch_add_nbi(struct check_call *c)
+{
+    shmem_atomic_fetch_add_nbi((int *)c->fetch, (int *)c->dest, *(const int *)c->value, c->pe);
+}
+
 static void call_shmem_int_atomic_add(struct check_call *c)
 {
     shmem_int_atomic_add(c->dest, *(const int *)c->value, c->pe);
@@ -845,6 +905,11 @@ static void call_shmem_size_atomic_add(struct check_call *c)
 static void call_shmem_ptrdiff_atomic_add(struct check_call *c)
 {
     shmem_ptrdiff_atomic_add(c->dest, *(const ptrdiff_t *)c->value, c->pe);
+}
+
+static void call_generic_atomic_add(struct check_call *c)
+{
+    shmem_atomic_add((int *)c->dest, *(const int *)c->value, c->pe);
 }
 
 static void call_shmem_uint_atomic_fetch_and(struct check_call *c)
@@ -917,6 +982,16 @@ static void call_shmem_uint64_atomic_fetch_and_nbi(struct check_call *c)
     shmem_uint64_atomic_fetch_and_nbi(c->fetch, c->dest, *(const uint64_t *)c->value, c->pe);
 }
 
+static void call_generic_atomic_fetch_and(struct check_call *c)
+{
+    *(unsigned int *)c->result = shmem_atomic_fetch_and((unsigned int *)c->dest, *(const unsigned int *)c->value, c->pe);
+}
+
+static void call_generic_atomic_fetch_and_nbi(struct check_call *c)
+{
+    shmem_atomic_fetch_and_nbi((unsigned int *)c->fetch, (unsigned int *)c->dest, *(const unsigned int *)c->value, c->pe);
+}
+
 static void call_shmem_uint_atomic_and(struct check_call *c)
 {
     shmem_uint_atomic_and(c->dest, *(const unsigned int *)c->value, c->pe);
@@ -950,6 +1025,11 @@ static void call_shmem_uint32_atomic_and(struct check_call *c)
 static void call_shmem_uint64_atomic_and(struct check_call *c)
 {
     shmem_uint64_atomic_and(c->dest, *(const uint64_t *)c->value, c->pe);
+}
+
+static void call_generic_atomic_and(struct check_call *c)
+{
+    shmem_atomic_and((unsigned int *)c->dest, *(const unsigned int *)c->value, c->pe);
 }
 
 static void call_shmem_uint_atomic_fetch_or(struct check_call *c)
@@ -1022,6 +1102,16 @@ static void call_shmem_uint64_atomic_fetch_or_nbi(struct check_call *c)
     shmem_uint64_atomic_fetch_or_nbi(c->fetch, c->dest, *(const uint64_t *)c->value, c->pe);
 }
 
+static void call_generic_atomic_fetch_or(struct check_call *c)
+{
+    *(unsigned int *)c->result = shmem_atomic_fetch_or((unsigned int *)c->dest, *(const unsigned int *)c->value, c->pe);
+}
+
+static void call_generic_atomic_fetch_or_nbi(struct check_call *c)
+{
+    shmem_atomic_fetch_or_nbi((unsigned int *)c->fetch, (unsigned int *)c->dest, *(const unsigned int *)c->value, c->pe);
+}
+
 static void call_shmem_uint_atomic_or(struct check_call *c)
 {
     shmem_uint_atomic_or(c->dest, *(const unsigned int *)c->value, c->pe);
@@ -1055,6 +1145,11 @@ static void call_shmem_uint32_atomic_or(struct check_call *c)
 static void call_shmem_uint64_atomic_or(struct check_call *c)
 {
     shmem_uint64_atomic_or(c->dest, *(const uint64_t *)c->value, c->pe);
+}
+
+static void call_generic_atomic_or(struct check_call *c)
+{
+    shmem_atomic_or((unsigned int *)c->dest, *(const unsigned int *)c->value, c->pe);
 }
 
 static void call_shmem_uint_atomic_fetch_xor(struct check_call *c)
@@ -1127,6 +1222,16 @@ static void call_shmem_uint64_atomic_fetch_xor_nbi(struct check_call *c)
     shmem_uint64_atomic_fetch_xor_nbi(c->fetch, c->dest, *(const uint64_t *)c->value, c->pe);
 }
 
+static void call_generic_atomic_fetch_xor(struct check_call *c)
+{
+    *(unsigned int *)c->result = shmem_atomic_fetch_xor((unsigned int *)c->dest, *(const unsigned int *)c->value, c->pe);
+}
+
+static void call_generic_atomic_fetch_xor_nbi(struct check_call *c)
+{
+    shmem_atomic_fetch_xor_nbi((unsigned int *)c->fetch, (unsigned int *)c->dest, *(const unsigned int *)c->value, c->pe);
+}
+
 static void call_shmem_uint_atomic_xor(struct check_call *c)
 {
     shmem_uint_atomic_xor(c->dest, *(const unsigned int *)c->value, c->pe);
@@ -1162,6 +1267,11 @@ static void call_shmem_uint64_atomic_xor(struct check_call *c)
     shmem_uint64_atomic_xor(c->dest, *(const uint64_t *)c->value, c->pe);
 }
 
+static void call_generic_atomic_xor(struct check_call *c)
+{
+    shmem_atomic_xor((unsigned int *)c->dest, *(const unsigned int *)c->value, c->pe);
+}
+
 static const struct check_symbol symbols[] = {
     {"shmem_float_atomic_fetch", call_shmem_float_atomic_fetch, check_atomic, &type_float, "atomic_fetch", CHECK_SINGLE},
     {"shmem_double_atomic_fetch", call_shmem_double_atomic_fetch, check_atomic, &type_double, "atomic_fetch", CHECK_SINGLE},
@@ -1191,6 +1301,8 @@ static const struct check_symbol symbols[] = {
     {"shmem_uint64_atomic_fetch_nbi", call_shmem_uint64_atomic_fetch_nbi, check_atomic, &type_uint64, "atomic_fetch", CHECK_NBI | CHECK_SINGLE},
     {"shmem_size_atomic_fetch_nbi", call_shmem_size_atomic_fetch_nbi, check_atomic, &type_size, "atomic_fetch", CHECK_NBI | CHECK_SINGLE},
     {"shmem_ptrdiff_atomic_fetch_nbi", call_shmem_ptrdiff_atomic_fetch_nbi, check_atomic, &type_ptrdiff, "atomic_fetch", CHECK_NBI | CHECK_SINGLE},
+    {"shmem_atomic_fetch", call_generic_atomic_fetch, check_atomic, &type_float, "atomic_fetch", CHECK_SINGLE},
+    {"shmem_atomic_fetch_nbi", call_generic_atomic_fetch_nbi, check_atomic, &type_float, "atomic_fetch", CHECK_NBI | CHECK_SINGLE},
     {"shmem_float_atomic_set", call_shmem_float_atomic_set, check_atomic, &type_float, "atomic_set", CHECK_SINGLE},
     {"shmem_double_atomic_set", call_shmem_double_atomic_set, check_atomic, &type_double, "atomic_set", CHECK_SINGLE},
     {"shmem_int_atomic_set", call_shmem_int_atomic_set, check_atomic, &type_int, "atomic_set", CHECK_SINGLE},
@@ -1205,6 +1317,7 @@ static const struct check_symbol symbols[] = {
     {"shmem_uint64_atomic_set", call_shmem_uint64_atomic_set, check_atomic, &type_uint64, "atomic_set", CHECK_SINGLE},
     {"shmem_size_atomic_set", call_shmem_size_atomic_set, check_atomic, &type_size, "atomic_set", CHECK_SINGLE},
     {"shmem_ptrdiff_atomic_set", call_shmem_ptrdiff_atomic_set, check_atomic, &type_ptrdiff, "atomic_set", CHECK_SINGLE},
+    {"shmem_atomic_set", call_generic_atomic_set, check_atomic, &type_float, "atomic_set", CHECK_SINGLE},
     {"shmem_int_atomic_compare_swap", call_shmem_int_atomic_compare_swap, check_atomic, &type_int, "atomic_compare_swap", CHECK_SINGLE},
     {"shmem_long_atomic_compare_swap", call_shmem_long_atomic_compare_swap, check_atomic, &type_long, "atomic_compare_swap", CHECK_SINGLE},
     {"shmem_longlong_atomic_compare_swap", call_shmem_longlong_atomic_compare_swap, check_atomic, &type_longlong, "atomic_compare_swap", CHECK_SINGLE},
@@ -1229,6 +1342,8 @@ static const struct check_symbol symbols[] = {
     {"shmem_uint64_atomic_compare_swap_nbi", call_shmem_uint64_atomic_compare_swap_nbi, check_atomic, &type_uint64, "atomic_compare_swap", CHECK_NBI | CHECK_SINGLE},
     {"shmem_size_atomic_compare_swap_nbi", call_shmem_size_atomic_compare_swap_nbi, check_atomic, &type_size, "atomic_compare_swap", CHECK_NBI | CHECK_SINGLE},
     {"shmem_ptrdiff_atomic_compare_swap_nbi", call_shmem_ptrdiff_atomic_compare_swap_nbi, check_atomic, &type_ptrdiff, "atomic_compare_swap", CHECK_NBI | CHECK_SINGLE},
+    {"shmem_atomic_compare_swap", call_generic_atomic_compare_swap, check_atomic, &type_int, "atomic_compare_swap", CHECK_SINGLE},
+    {"shmem_atomic_compare_swap_nbi", call_generic_atomic_compare_swap_nbi, check_atomic, &type_int, "atomic_compare_swap", CHECK_NBI | CHECK_SINGLE},
     {"shmem_float_atomic_swap", call_shmem_float_atomic_swap, check_atomic, &type_float, "atomic_swap", CHECK_SINGLE},
     {"shmem_double_atomic_swap", call_shmem_double_atomic_swap, check_atomic, &type_double, "atomic_swap", CHECK_SINGLE},
     {"shmem_int_atomic_swap", call_shmem_int_atomic_swap, check_atomic, &type_int, "atomic_swap", CHECK_SINGLE},
@@ -1257,6 +1372,8 @@ static const struct check_symbol symbols[] = {
     {"shmem_uint64_atomic_swap_nbi", call_shmem_uint64_atomic_swap_nbi, check_atomic, &type_uint64, "atomic_swap", CHECK_NBI | CHECK_SINGLE},
     {"shmem_size_atomic_swap_nbi", call_shmem_size_atomic_swap_nbi, check_atomic, &type_size, "atomic_swap", CHECK_NBI | CHECK_SINGLE},
     {"shmem_ptrdiff_atomic_swap_nbi", call_shmem_ptrdiff_atomic_swap_nbi, check_atomic, &type_ptrdiff, "atomic_swap", CHECK_NBI | CHECK_SINGLE},
+    {"shmem_atomic_swap", call_generic_atomic_swap, check_atomic, &type_float, "atomic_swap", CHECK_SINGLE},
+    {"shmem_atomic_swap_nbi", call_generic_atomic_swap_nbi, check_atomic, &type_float, "atomic_swap", CHECK_NBI | CHECK_SINGLE},
     {"shmem_int_atomic_fetch_inc", call_shmem_int_atomic_fetch_inc, check_atomic, &type_int, "atomic_fetch_inc", CHECK_SINGLE},
     {"shmem_long_atomic_fetch_inc", call_shmem_long_atomic_fetch_inc, check_atomic, &type_long, "atomic_fetch_inc", CHECK_SINGLE},
     {"shmem_longlong_atomic_fetch_inc", call_shmem_longlong_atomic_fetch_inc, check_atomic, &type_longlong, "atomic_fetch_inc", CHECK_SINGLE},
@@ -1281,6 +1398,8 @@ static const struct check_symbol symbols[] = {
     {"shmem_uint64_atomic_fetch_inc_nbi", call_shmem_uint64_atomic_fetch_inc_nbi, check_atomic, &type_uint64, "atomic_fetch_inc", CHECK_NBI | CHECK_SINGLE},
     {"shmem_size_atomic_fetch_inc_nbi", call_shmem_size_atomic_fetch_inc_nbi, check_atomic, &type_size, "atomic_fetch_inc", CHECK_NBI | CHECK_SINGLE},
     {"shmem_ptrdiff_atomic_fetch_inc_nbi", call_shmem_ptrdiff_atomic_fetch_inc_nbi, check_atomic, &type_ptrdiff, "atomic_fetch_inc", CHECK_NBI | CHECK_SINGLE},
+    {"shmem_atomic_fetch_inc", call_generic_atomic_fetch_inc, check_atomic, &type_int, "atomic_fetch_inc", CHECK_SINGLE},
+    {"shmem_atomic_fetch_inc_nbi", call_generic_atomic_fetch_inc_nbi, check_atomic, &type_int, "atomic_fetch_inc", CHECK_NBI | CHECK_SINGLE},
     {"shmem_int_atomic_inc", call_shmem_int_atomic_inc, check_atomic, &type_int, "atomic_inc", CHECK_SINGLE},
     {"shmem_long_atomic_inc", call_shmem_long_atomic_inc, check_atomic, &type_long, "atomic_inc", CHECK_SINGLE},
     {"shmem_longlong_atomic_inc", call_shmem_longlong_atomic_inc, check_atomic, &type_longlong, "atomic_inc", CHECK_SINGLE},
@@ -1293,6 +1412,7 @@ static const struct check_symbol symbols[] = {
     {"shmem_uint64_atomic_inc", call_shmem_uint64_atomic_inc, check_atomic, &type_uint64, "atomic_inc", CHECK_SINGLE},
     {"shmem_size_atomic_inc", call_shmem_size_atomic_inc, check_atomic, &type_size, "atomic_inc", CHECK_SINGLE},
     {"shmem_ptrdiff_atomic_inc", call_shmem_ptrdiff_atomic_inc, check_atomic, &type_ptrdiff, "atomic_inc", CHECK_SINGLE},
+    {"shmem_atomic_inc", call_generic_atomic_inc, check_atomic, &type_int, "atomic_inc", CHECK_SINGLE},
     {"shmem_int_atomic_fetch_add", call_shmem_int_atomic_fetch_add, check_atomic, &type_int, "atomic_fetch_add", CHECK_SINGLE},
     {"shmem_long_atomic_fetch_add", call_shmem_long_atomic_fetch_add, check_atomic, &type_long, "atomic_fetch_add", CHECK_SINGLE},
     {"shmem_longlong_atomic_fetch_add", call_shmem_longlong_atomic_fetch_add, check_atomic, &type_longlong, "atomic_fetch_add", CHECK_SINGLE},
@@ -1317,6 +1437,8 @@ static const struct check_symbol symbols[] = {
     {"shmem_uint64_atomic_fetch_add_nbi", call_shmem_uint64_atomic_fetch_add_nbi, check_atomic, &type_uint64, "atomic_fetch_add", CHECK_NBI | CHECK_SINGLE},
     {"shmem_size_atomic_fetch_add_nbi", call_shmem_size_atomic_fetch_add_nbi, check_atomic, &type_size, "atomic_fetch_add", CHECK_NBI | CHECK_SINGLE},
     {"shmem_ptrdiff_atomic_fetch_add_nbi", call_shmem_ptrdiff_atomic_fetch_add_nbi, check_atomic, &type_ptrdiff, "atomic_fetch_add", CHECK_NBI | CHECK_SINGLE},
+    {"shmem_atomic_fetch_add", call_generic_atomic_fetch_add, check_atomic, &type_int, "atomic_fetch_add", CHECK_SINGLE},
+    {"shmem_atomic_fetch_add_nbi", call_generic_atomic_fetch_add_nbi, check_atomic, &type_int, "atomic_fetch_add", CHECK_NBI | CHECK_SINGLE},
     {"shmem_int_atomic_add", call_shmem_int_atomic_add, check_atomic, &type_int, "atomic_add", CHECK_SINGLE},
     {"shmem_long_atomic_add", call_shmem_long_atomic_add, check_atomic, &type_long, "atomic_add", CHECK_SINGLE},
     {"shmem_longlong_atomic_add", call_shmem_longlong_atomic_add, check_atomic, &type_longlong, "atomic_add", CHECK_SINGLE},
@@ -1329,6 +1451,7 @@ static const struct check_symbol symbols[] = {
     {"shmem_uint64_atomic_add", call_shmem_uint64_atomic_add, check_atomic, &type_uint64, "atomic_add", CHECK_SINGLE},
     {"shmem_size_atomic_add", call_shmem_size_atomic_add, check_atomic, &type_size, "atomic_add", CHECK_SINGLE},
     {"shmem_ptrdiff_atomic_add", call_shmem_ptrdiff_atomic_add, check_atomic, &type_ptrdiff, "atomic_add", CHECK_SINGLE},
+    {"shmem_atomic_add", call_generic_atomic_add, check_atomic, &type_int, "atomic_add", CHECK_SINGLE},
     {"shmem_uint_atomic_fetch_and", call_shmem_uint_atomic_fetch_and, check_atomic, &type_uint, "atomic_fetch_and", CHECK_SINGLE},
     {"shmem_ulong_atomic_fetch_and", call_shmem_ulong_atomic_fetch_and, check_atomic, &type_ulong, "atomic_fetch_and", CHECK_SINGLE},
     {"shmem_ulonglong_atomic_fetch_and", call_shmem_ulonglong_atomic_fetch_and, check_atomic, &type_ulonglong, "atomic_fetch_and", CHECK_SINGLE},
@@ -1343,6 +1466,8 @@ static const struct check_symbol symbols[] = {
     {"shmem_int64_atomic_fetch_and_nbi", call_shmem_int64_atomic_fetch_and_nbi, check_atomic, &type_int64, "atomic_fetch_and", CHECK_NBI | CHECK_SINGLE},
     {"shmem_uint32_atomic_fetch_and_nbi", call_shmem_uint32_atomic_fetch_and_nbi, check_atomic, &type_uint32, "atomic_fetch_and", CHECK_NBI | CHECK_SINGLE},
     {"shmem_uint64_atomic_fetch_and_nbi", call_shmem_uint64_atomic_fetch_and_nbi, check_atomic, &type_uint64, "atomic_fetch_and", CHECK_NBI | CHECK_SINGLE},
+    {"shmem_atomic_fetch_and", call_generic_atomic_fetch_and, check_atomic, &type_uint, "atomic_fetch_and", CHECK_SINGLE},
+    {"shmem_atomic_fetch_and_nbi", call_generic_atomic_fetch_and_nbi, check_atomic, &type_uint, "atomic_fetch_and", CHECK_NBI | CHECK_SINGLE},
     {"shmem_uint_atomic_and", call_shmem_uint_atomic_and, check_atomic, &type_uint, "atomic_and", CHECK_SINGLE},
     {"shmem_ulong_atomic_and", call_shmem_ulong_atomic_and, check_atomic, &type_ulong, "atomic_and", CHECK_SINGLE},
     {"shmem_ulonglong_atomic_and", call_shmem_ulonglong_atomic_and, check_atomic, &type_ulonglong, "atomic_and", CHECK_SINGLE},
@@ -1350,6 +1475,7 @@ static const struct check_symbol symbols[] = {
     {"shmem_int64_atomic_and", call_shmem_int64_atomic_and, check_atomic, &type_int64, "atomic_and", CHECK_SINGLE},
     {"shmem_uint32_atomic_and", call_shmem_uint32_atomic_and, check_atomic, &type_uint32, "atomic_and", CHECK_SINGLE},
     {"shmem_uint64_atomic_and", call_shmem_uint64_atomic_and, check_atomic, &type_uint64, "atomic_and", CHECK_SINGLE},
+    {"shmem_atomic_and", call_generic_atomic_and, check_atomic, &type_uint, "atomic_and", CHECK_SINGLE},
     {"shmem_uint_atomic_fetch_or", call_shmem_uint_atomic_fetch_or, check_atomic, &type_uint, "atomic_fetch_or", CHECK_SINGLE},
     {"shmem_ulong_atomic_fetch_or", call_shmem_ulong_atomic_fetch_or, check_atomic, &type_ulong, "atomic_fetch_or", CHECK_SINGLE},
     {"shmem_ulonglong_atomic_fetch_or", call_shmem_ulonglong_atomic_fetch_or, check_atomic, &type_ulonglong, "atomic_fetch_or", CHECK_SINGLE},
@@ -1364,6 +1490,8 @@ static const struct check_symbol symbols[] = {
     {"shmem_int64_atomic_fetch_or_nbi", call_shmem_int64_atomic_fetch_or_nbi, check_atomic, &type_int64, "atomic_fetch_or", CHECK_NBI | CHECK_SINGLE},
     {"shmem_uint32_atomic_fetch_or_nbi", call_shmem_uint32_atomic_fetch_or_nbi, check_atomic, &type_uint32, "atomic_fetch_or", CHECK_NBI | CHECK_SINGLE},
     {"shmem_uint64_atomic_fetch_or_nbi", call_shmem_uint64_atomic_fetch_or_nbi, check_atomic, &type_uint64, "atomic_fetch_or", CHECK_NBI | CHECK_SINGLE},
+    {"shmem_atomic_fetch_or", call_generic_atomic_fetch_or, check_atomic, &type_uint, "atomic_fetch_or", CHECK_SINGLE},
+    {"shmem_atomic_fetch_or_nbi", call_generic_atomic_fetch_or_nbi, check_atomic, &type_uint, "atomic_fetch_or", CHECK_NBI | CHECK_SINGLE},
     {"shmem_uint_atomic_or", call_shmem_uint_atomic_or, check_atomic, &type_uint, "atomic_or", CHECK_SINGLE},
     {"shmem_ulong_atomic_or", call_shmem_ulong_atomic_or, check_atomic, &type_ulong, "atomic_or", CHECK_SINGLE},
     {"shmem_ulonglong_atomic_or", call_shmem_ulonglong_atomic_or, check_atomic, &type_ulonglong, "atomic_or", CHECK_SINGLE},
@@ -1371,6 +1499,7 @@ static const struct check_symbol symbols[] = {
     {"shmem_int64_atomic_or", call_shmem_int64_atomic_or, check_atomic, &type_int64, "atomic_or", CHECK_SINGLE},
     {"shmem_uint32_atomic_or", call_shmem_uint32_atomic_or, check_atomic, &type_uint32, "atomic_or", CHECK_SINGLE},
     {"shmem_uint64_atomic_or", call_shmem_uint64_atomic_or, check_atomic, &type_uint64, "atomic_or", CHECK_SINGLE},
+    {"shmem_atomic_or", call_generic_atomic_or, check_atomic, &type_uint, "atomic_or", CHECK_SINGLE},
     {"shmem_uint_atomic_fetch_xor", call_shmem_uint_atomic_fetch_xor, check_atomic, &type_uint, "atomic_fetch_xor", CHECK_SINGLE},
     {"shmem_ulong_atomic_fetch_xor", call_shmem_ulong_atomic_fetch_xor, check_atomic, &type_ulong, "atomic_fetch_xor", CHECK_SINGLE},
     {"shmem_ulonglong_atomic_fetch_xor", call_shmem_ulonglong_atomic_fetch_xor, check_atomic, &type_ulonglong, "atomic_fetch_xor", CHECK_SINGLE},
@@ -1385,6 +1514,8 @@ static const struct check_symbol symbols[] = {
     {"shmem_int64_atomic_fetch_xor_nbi", call_shmem_int64_atomic_fetch_xor_nbi, check_atomic, &type_int64, "atomic_fetch_xor", CHECK_NBI | CHECK_SINGLE},
     {"shmem_uint32_atomic_fetch_xor_nbi", call_shmem_uint32_atomic_fetch_xor_nbi, check_atomic, &type_uint32, "atomic_fetch_xor", CHECK_NBI | CHECK_SINGLE},
     {"shmem_uint64_atomic_fetch_xor_nbi", call_shmem_uint64_atomic_fetch_xor_nbi, check_atomic, &type_uint64, "atomic_fetch_xor", CHECK_NBI | CHECK_SINGLE},
+    {"shmem_atomic_fetch_xor", call_generic_atomic_fetch_xor, check_atomic, &type_uint, "atomic_fetch_xor", CHECK_SINGLE},
+    {"shmem_atomic_fetch_xor_nbi", call_generic_atomic_fetch_xor_nbi, check_atomic, &type_uint, "atomic_fetch_xor", CHECK_NBI | CHECK_SINGLE},
     {"shmem_uint_atomic_xor", call_shmem_uint_atomic_xor, check_atomic, &type_uint, "atomic_xor", CHECK_SINGLE},
     {"shmem_ulong_atomic_xor", call_shmem_ulong_atomic_xor, check_atomic, &type_ulong, "atomic_xor", CHECK_SINGLE},
     {"shmem_ulonglong_atomic_xor", call_shmem_ulonglong_atomic_xor, check_atomic, &type_ulonglong, "atomic_xor", CHECK_SINGLE},
@@ -1392,6 +1523,7 @@ static const struct check_symbol symbols[] = {
     {"shmem_int64_atomic_xor", call_shmem_int64_atomic_xor, check_atomic, &type_int64, "atomic_xor", CHECK_SINGLE},
     {"shmem_uint32_atomic_xor", call_shmem_uint32_atomic_xor, check_atomic, &type_uint32, "atomic_xor", CHECK_SINGLE},
     {"shmem_uint64_atomic_xor", call_shmem_uint64_atomic_xor, check_atomic, &type_uint64, "atomic_xor", CHECK_SINGLE},
+    {"shmem_atomic_xor", call_generic_atomic_xor, check_atomic, &type_uint, "atomic_xor", CHECK_SINGLE},
 };
 
 int main(void)

@@ -30,377 +30,392 @@ static const struct check_type type_mem = {"mem", CHECK_RAW, 1, 1};
 
 static void call_shmem_float_broadcast(struct check_call *c)
 {
-    c->status = shmem_float_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_float_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_double_broadcast(struct check_call *c)
 {
-    c->status = shmem_double_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_double_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_longdouble_broadcast(struct check_call *c)
 {
-    c->status = shmem_longdouble_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_longdouble_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_char_broadcast(struct check_call *c)
 {
-    c->status = shmem_char_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_char_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_schar_broadcast(struct check_call *c)
 {
-    c->status = shmem_schar_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_schar_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_short_broadcast(struct check_call *c)
 {
-    c->status = shmem_short_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_short_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_int_broadcast(struct check_call *c)
 {
-    c->status = shmem_int_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_int_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_long_broadcast(struct check_call *c)
 {
-    c->status = shmem_long_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_long_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_longlong_broadcast(struct check_call *c)
 {
-    c->status = shmem_longlong_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_longlong_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_uchar_broadcast(struct check_call *c)
 {
-    c->status = shmem_uchar_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_uchar_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_ushort_broadcast(struct check_call *c)
 {
-    c->status = shmem_ushort_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_ushort_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_uint_broadcast(struct check_call *c)
 {
-    c->status = shmem_uint_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_uint_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_ulong_broadcast(struct check_call *c)
 {
-    c->status = shmem_ulong_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_ulong_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_ulonglong_broadcast(struct check_call *c)
 {
-    c->status = shmem_ulonglong_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_ulonglong_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_int8_broadcast(struct check_call *c)
 {
-    c->status = shmem_int8_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_int8_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_int16_broadcast(struct check_call *c)
 {
-    c->status = shmem_int16_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_int16_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_int32_broadcast(struct check_call *c)
 {
-    c->status = shmem_int32_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_int32_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_int64_broadcast(struct check_call *c)
 {
-    c->status = shmem_int64_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_int64_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_uint8_broadcast(struct check_call *c)
 {
-    c->status = shmem_uint8_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_uint8_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_uint16_broadcast(struct check_call *c)
 {
-    c->status = shmem_uint16_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_uint16_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_uint32_broadcast(struct check_call *c)
 {
-    c->status = shmem_uint32_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_uint32_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_uint64_broadcast(struct check_call *c)
 {
-    c->status = shmem_uint64_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_uint64_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_size_broadcast(struct check_call *c)
 {
-    c->status = shmem_size_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_size_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_ptrdiff_broadcast(struct check_call *c)
 {
-    c->status = shmem_ptrdiff_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_ptrdiff_broadcast(c->team, c->dest, c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_broadcastmem(struct check_call *c)
 {
-    c->status = shmem_broadcastmem(c->team, c->dest, c->source, c->nelems, c->PE_root);
+    c->answer = shmem_broadcastmem(c->team, c->dest, c->source, c->nelems, c->PE_root);
+}
+
+static void call_generic_broadcast(struct check_call *c)
+{
+    c->answer = shmem_broadcast(c->team, (float *)c->dest, (const float *)c->source, c->nelems, c->PE_root);
 }
 
 static void call_shmem_float_fcollect(struct check_call *c)
 {
-    c->status = shmem_float_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_float_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_double_fcollect(struct check_call *c)
 {
-    c->status = shmem_double_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_double_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_longdouble_fcollect(struct check_call *c)
 {
-    c->status = shmem_longdouble_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_longdouble_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_char_fcollect(struct check_call *c)
 {
-    c->status = shmem_char_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_char_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_schar_fcollect(struct check_call *c)
 {
-    c->status = shmem_schar_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_schar_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_short_fcollect(struct check_call *c)
 {
-    c->status = shmem_short_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_short_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_int_fcollect(struct check_call *c)
 {
-    c->status = shmem_int_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_int_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_long_fcollect(struct check_call *c)
 {
-    c->status = shmem_long_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_long_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_longlong_fcollect(struct check_call *c)
 {
-    c->status = shmem_longlong_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_longlong_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_uchar_fcollect(struct check_call *c)
 {
-    c->status = shmem_uchar_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_uchar_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_ushort_fcollect(struct check_call *c)
 {
-    c->status = shmem_ushort_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_ushort_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_uint_fcollect(struct check_call *c)
 {
-    c->status = shmem_uint_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_uint_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_ulong_fcollect(struct check_call *c)
 {
-    c->status = shmem_ulong_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_ulong_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_ulonglong_fcollect(struct check_call *c)
 {
-    c->status = shmem_ulonglong_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_ulonglong_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_int8_fcollect(struct check_call *c)
 {
-    c->status = shmem_int8_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_int8_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_int16_fcollect(struct check_call *c)
 {
-    c->status = shmem_int16_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_int16_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_int32_fcollect(struct check_call *c)
 {
-    c->status = shmem_int32_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_int32_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_int64_fcollect(struct check_call *c)
 {
-    c->status = shmem_int64_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_int64_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_uint8_fcollect(struct check_call *c)
 {
-    c->status = shmem_uint8_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_uint8_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_uint16_fcollect(struct check_call *c)
 {
-    c->status = shmem_uint16_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_uint16_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_uint32_fcollect(struct check_call *c)
 {
-    c->status = shmem_uint32_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_uint32_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_uint64_fcollect(struct check_call *c)
 {
-    c->status = shmem_uint64_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_uint64_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_size_fcollect(struct check_call *c)
 {
-    c->status = shmem_size_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_size_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_ptrdiff_fcollect(struct check_call *c)
 {
-    c->status = shmem_ptrdiff_fcollect(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_ptrdiff_fcollect(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_fcollectmem(struct check_call *c)
 {
-    c->status = shmem_fcollectmem(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_fcollectmem(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_generic_fcollect(struct check_call *c)
+{
+    c->answer = shmem_fcollect(c->team, (float *)c->dest, (const float *)c->source, c->nelems);
 }
 
 static void call_shmem_float_alltoall(struct check_call *c)
 {
-    c->status = shmem_float_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_float_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_double_alltoall(struct check_call *c)
 {
-    c->status = shmem_double_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_double_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_longdouble_alltoall(struct check_call *c)
 {
-    c->status = shmem_longdouble_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_longdouble_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_char_alltoall(struct check_call *c)
 {
-    c->status = shmem_char_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_char_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_schar_alltoall(struct check_call *c)
 {
-    c->status = shmem_schar_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_schar_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_short_alltoall(struct check_call *c)
 {
-    c->status = shmem_short_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_short_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_int_alltoall(struct check_call *c)
 {
-    c->status = shmem_int_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_int_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_long_alltoall(struct check_call *c)
 {
-    c->status = shmem_long_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_long_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_longlong_alltoall(struct check_call *c)
 {
-    c->status = shmem_longlong_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_longlong_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_uchar_alltoall(struct check_call *c)
 {
-    c->status = shmem_uchar_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_uchar_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_ushort_alltoall(struct check_call *c)
 {
-    c->status = shmem_ushort_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_ushort_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_uint_alltoall(struct check_call *c)
 {
-    c->status = shmem_uint_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_uint_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_ulong_alltoall(struct check_call *c)
 {
-    c->status = shmem_ulong_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_ulong_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_ulonglong_alltoall(struct check_call *c)
 {
-    c->status = shmem_ulonglong_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_ulonglong_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_int8_alltoall(struct check_call *c)
 {
-    c->status = shmem_int8_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_int8_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_int16_alltoall(struct check_call *c)
 {
-    c->status = shmem_int16_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_int16_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_int32_alltoall(struct check_call *c)
 {
-    c->status = shmem_int32_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_int32_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_int64_alltoall(struct check_call *c)
 {
-    c->status = shmem_int64_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_int64_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_uint8_alltoall(struct check_call *c)
 {
-    c->status = shmem_uint8_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_uint8_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_uint16_alltoall(struct check_call *c)
 {
-    c->status = shmem_uint16_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_uint16_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_uint32_alltoall(struct check_call *c)
 {
-    c->status = shmem_uint32_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_uint32_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_uint64_alltoall(struct check_call *c)
 {
-    c->status = shmem_uint64_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_uint64_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_size_alltoall(struct check_call *c)
 {
-    c->status = shmem_size_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_size_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_ptrdiff_alltoall(struct check_call *c)
 {
-    c->status = shmem_ptrdiff_alltoall(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_ptrdiff_alltoall(c->team, c->dest, c->source, c->nelems);
 }
 
 static void call_shmem_alltoallmem(struct check_call *c)
 {
-    c->status = shmem_alltoallmem(c->team, c->dest, c->source, c->nelems);
+    c->answer = shmem_alltoallmem(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_generic_alltoall(struct check_call *c)
+{
+    c->answer = shmem_alltoall(c->team, (float *)c->dest, (const float *)c->source, c->nelems);
 }
 
 static const struct check_symbol symbols[] = {
@@ -429,6 +444,7 @@ static const struct check_symbol symbols[] = {
     {"shmem_size_broadcast", call_shmem_size_broadcast, check_move, &type_size, "broadcast", 0},
     {"shmem_ptrdiff_broadcast", call_shmem_ptrdiff_broadcast, check_move, &type_ptrdiff, "broadcast", 0},
     {"shmem_broadcastmem", call_shmem_broadcastmem, check_move, &type_mem, "broadcast", 0},
+    {"shmem_broadcast", call_generic_broadcast, check_move, &type_float, "broadcast", 0},
     {"shmem_float_fcollect", call_shmem_float_fcollect, check_move, &type_float, "fcollect", 0},
     {"shmem_double_fcollect", call_shmem_double_fcollect, check_move, &type_double, "fcollect", 0},
     {"shmem_longdouble_fcollect", call_shmem_longdouble_fcollect, check_move, &type_longdouble, "fcollect", 0},
@@ -454,6 +470,7 @@ static const struct check_symbol symbols[] = {
     {"shmem_size_fcollect", call_shmem_size_fcollect, check_move, &type_size, "fcollect", 0},
     {"shmem_ptrdiff_fcollect", call_shmem_ptrdiff_fcollect, check_move, &type_ptrdiff, "fcollect", 0},
     {"shmem_fcollectmem", call_shmem_fcollectmem, check_move, &type_mem, "fcollect", 0},
+    {"shmem_fcollect", call_generic_fcollect, check_move, &type_float, "fcollect", 0},
     {"shmem_float_alltoall", call_shmem_float_alltoall, check_move, &type_float, "alltoall", 0},
     {"shmem_double_alltoall", call_shmem_double_alltoall, check_move, &type_double, "alltoall", 0},
     {"shmem_longdouble_alltoall", call_shmem_longdouble_alltoall, check_move, &type_longdouble, "alltoall", 0},
@@ -479,6 +496,7 @@ static const struct check_symbol symbols[] = {
     {"shmem_size_alltoall", call_shmem_size_alltoall, check_move, &type_size, "alltoall", 0},
     {"shmem_ptrdiff_alltoall", call_shmem_ptrdiff_alltoall, check_move, &type_ptrdiff, "alltoall", 0},
     {"shmem_alltoallmem", call_shmem_alltoallmem, check_move, &type_mem, "alltoall", 0},
+    {"shmem_alltoall", call_generic_alltoall, check_move, &type_float, "alltoall", 0},
 };
 
 int main(void)

@@ -31,372 +31,387 @@ static const struct check_type type_complexf = {"complexf", CHECK_COMPLEX, sizeo
 
 static void call_shmem_float_max_reduce(struct check_call *c)
 {
-    c->status = shmem_float_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_float_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_double_max_reduce(struct check_call *c)
 {
-    c->status = shmem_double_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_double_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_longdouble_max_reduce(struct check_call *c)
 {
-    c->status = shmem_longdouble_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_longdouble_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_char_max_reduce(struct check_call *c)
 {
-    c->status = shmem_char_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_char_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_schar_max_reduce(struct check_call *c)
 {
-    c->status = shmem_schar_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_schar_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_short_max_reduce(struct check_call *c)
 {
-    c->status = shmem_short_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_short_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_int_max_reduce(struct check_call *c)
 {
-    c->status = shmem_int_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_int_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_long_max_reduce(struct check_call *c)
 {
-    c->status = shmem_long_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_long_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_longlong_max_reduce(struct check_call *c)
 {
-    c->status = shmem_longlong_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_longlong_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_uchar_max_reduce(struct check_call *c)
 {
-    c->status = shmem_uchar_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_uchar_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_ushort_max_reduce(struct check_call *c)
 {
-    c->status = shmem_ushort_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_ushort_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_uint_max_reduce(struct check_call *c)
 {
-    c->status = shmem_uint_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_uint_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_ulong_max_reduce(struct check_call *c)
 {
-    c->status = shmem_ulong_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_ulong_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_ulonglong_max_reduce(struct check_call *c)
 {
-    c->status = shmem_ulonglong_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_ulonglong_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_int8_max_reduce(struct check_call *c)
 {
-    c->status = shmem_int8_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_int8_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_int16_max_reduce(struct check_call *c)
 {
-    c->status = shmem_int16_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_int16_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_int32_max_reduce(struct check_call *c)
 {
-    c->status = shmem_int32_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_int32_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_int64_max_reduce(struct check_call *c)
 {
-    c->status = shmem_int64_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_int64_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_uint8_max_reduce(struct check_call *c)
 {
-    c->status = shmem_uint8_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_uint8_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_uint16_max_reduce(struct check_call *c)
 {
-    c->status = shmem_uint16_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_uint16_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_uint32_max_reduce(struct check_call *c)
 {
-    c->status = shmem_uint32_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_uint32_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_uint64_max_reduce(struct check_call *c)
 {
-    c->status = shmem_uint64_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_uint64_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_size_max_reduce(struct check_call *c)
 {
-    c->status = shmem_size_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_size_max_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_ptrdiff_max_reduce(struct check_call *c)
 {
-    c->status = shmem_ptrdiff_max_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_ptrdiff_max_reduce(c->team, c->dest, c->source, c->nreduce);
+}
+
+static void call_generic_max_reduce(struct check_call *c)
+{
+    c->answer = shmem_max_reduce(c->team, (float *)c->dest, (const float *)c->source, c->nreduce);
 }
 
 static void call_shmem_float_min_reduce(struct check_call *c)
 {
-    c->status = shmem_float_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_float_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_double_min_reduce(struct check_call *c)
 {
-    c->status = shmem_double_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_double_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_longdouble_min_reduce(struct check_call *c)
 {
-    c->status = shmem_longdouble_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_longdouble_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_char_min_reduce(struct check_call *c)
 {
-    c->status = shmem_char_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_char_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_schar_min_reduce(struct check_call *c)
 {
-    c->status = shmem_schar_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_schar_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_short_min_reduce(struct check_call *c)
 {
-    c->status = shmem_short_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_short_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_int_min_reduce(struct check_call *c)
 {
-    c->status = shmem_int_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_int_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_long_min_reduce(struct check_call *c)
 {
-    c->status = shmem_long_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_long_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_longlong_min_reduce(struct check_call *c)
 {
-    c->status = shmem_longlong_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_longlong_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_uchar_min_reduce(struct check_call *c)
 {
-    c->status = shmem_uchar_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_uchar_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_ushort_min_reduce(struct check_call *c)
 {
-    c->status = shmem_ushort_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_ushort_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_uint_min_reduce(struct check_call *c)
 {
-    c->status = shmem_uint_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_uint_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_ulong_min_reduce(struct check_call *c)
 {
-    c->status = shmem_ulong_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_ulong_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_ulonglong_min_reduce(struct check_call *c)
 {
-    c->status = shmem_ulonglong_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_ulonglong_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_int8_min_reduce(struct check_call *c)
 {
-    c->status = shmem_int8_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_int8_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_int16_min_reduce(struct check_call *c)
 {
-    c->status = shmem_int16_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_int16_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_int32_min_reduce(struct check_call *c)
 {
-    c->status = shmem_int32_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_int32_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_int64_min_reduce(struct check_call *c)
 {
-    c->status = shmem_int64_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_int64_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_uint8_min_reduce(struct check_call *c)
 {
-    c->status = shmem_uint8_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_uint8_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_uint16_min_reduce(struct check_call *c)
 {
-    c->status = shmem_uint16_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_uint16_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_uint32_min_reduce(struct check_call *c)
 {
-    c->status = shmem_uint32_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_uint32_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_uint64_min_reduce(struct check_call *c)
 {
-    c->status = shmem_uint64_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_uint64_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_size_min_reduce(struct check_call *c)
 {
-    c->status = shmem_size_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_size_min_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_ptrdiff_min_reduce(struct check_call *c)
 {
-    c->status = shmem_ptrdiff_min_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_ptrdiff_min_reduce(c->team, c->dest, c->source, c->nreduce);
+}
+
+static void call_generic_min_reduce(struct check_call *c)
+{
+    c->answer = shmem_min_reduce(c->team, (float *)c->dest, (const float *)c->source, c->nreduce);
 }
 
 static void call_shmem_float_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_float_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_float_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_double_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_double_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_double_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_longdouble_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_longdouble_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_longdouble_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_char_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_char_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_char_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_schar_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_schar_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_schar_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_short_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_short_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_short_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_int_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_int_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_int_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_long_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_long_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_long_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_longlong_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_longlong_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_longlong_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_uchar_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_uchar_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_uchar_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_ushort_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_ushort_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_ushort_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_uint_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_uint_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_uint_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_ulong_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_ulong_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_ulong_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_ulonglong_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_ulonglong_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_ulonglong_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_int8_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_int8_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_int8_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_int16_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_int16_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_int16_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_int32_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_int32_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_int32_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_int64_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_int64_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_int64_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_uint8_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_uint8_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_uint8_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_uint16_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_uint16_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_uint16_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_uint32_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_uint32_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_uint32_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_uint64_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_uint64_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_uint64_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_size_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_size_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_size_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_ptrdiff_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_ptrdiff_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_ptrdiff_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_complexd_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_complexd_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_complexd_sum_reduce(c->team, c->dest, c->source, c->nreduce);
 }
 
 static void call_shmem_complexf_sum_reduce(struct check_call *c)
 {
-    c->status = shmem_complexf_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+    c->answer = shmem_complexf_sum_reduce(c->team, c->dest, c->source, c->nreduce);
+}
+
+static void call_generic_sum_reduce(struct check_call *c)
+{
+    c->answer = shmem_sum_reduce(c->team, (float *)c->dest, (const float *)c->source, c->nreduce);
 }
 
 static const struct check_symbol symbols[] = {
@@ -424,6 +439,7 @@ static const struct check_symbol symbols[] = {
     {"shmem_uint64_max_reduce", call_shmem_uint64_max_reduce, check_reduce, &type_uint64, "max_reduce", 0},
     {"shmem_size_max_reduce", call_shmem_size_max_reduce, check_reduce, &type_size, "max_reduce", 0},
     {"shmem_ptrdiff_max_reduce", call_shmem_ptrdiff_max_reduce, check_reduce, &type_ptrdiff, "max_reduce", 0},
+    {"shmem_max_reduce", call_generic_max_reduce, check_reduce, &type_float, "max_reduce", 0},
     {"shmem_float_min_reduce", call_shmem_float_min_reduce, check_reduce, &type_float, "min_reduce", 0},
     {"shmem_double_min_reduce", call_shmem_double_min_reduce, check_reduce, &type_double, "min_reduce", 0},
     {"shmem_longdouble_min_reduce", call_shmem_longdouble_min_reduce, check_reduce, &type_longdouble, "min_reduce", 0},
@@ -448,6 +464,7 @@ static const struct check_symbol symbols[] = {
     {"shmem_uint64_min_reduce", call_shmem_uint64_min_reduce, check_reduce, &type_uint64, "min_reduce", 0},
     {"shmem_size_min_reduce", call_shmem_size_min_reduce, check_reduce, &type_size, "min_reduce", 0},
     {"shmem_ptrdiff_min_reduce", call_shmem_ptrdiff_min_reduce, check_reduce, &type_ptrdiff, "min_reduce", 0},
+    {"shmem_min_reduce", call_generic_min_reduce, check_reduce, &type_float, "min_reduce", 0},
     {"shmem_float_sum_reduce", call_shmem_float_sum_reduce, check_reduce, &type_float, "sum_reduce", 0},
     {"shmem_double_sum_reduce", call_shmem_double_sum_reduce, check_reduce, &type_double, "sum_reduce", 0},
     {"shmem_longdouble_sum_reduce", call_shmem_longdouble_sum_reduce, check_reduce, &type_longdouble, "sum_reduce", 0},
@@ -474,6 +491,7 @@ static const struct check_symbol symbols[] = {
     {"shmem_ptrdiff_sum_reduce", call_shmem_ptrdiff_sum_reduce, check_reduce, &type_ptrdiff, "sum_reduce", 0},
     {"shmem_complexd_sum_reduce", call_shmem_complexd_sum_reduce, check_reduce, &type_complexd, "sum_reduce", 0},
     {"shmem_complexf_sum_reduce", call_shmem_complexf_sum_reduce, check_reduce, &type_complexf, "sum_reduce", 0},
+    {"shmem_sum_reduce", call_generic_sum_reduce, check_reduce, &type_float, "sum_reduce", 0},
 };
 
 int main(void)

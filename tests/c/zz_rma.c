@@ -333,6 +333,16 @@ static void call_shmem_putmem_nbi(struct check_call *c)
     shmem_putmem_nbi(c->dest, c->source, c->nelems, c->pe);
 }
 
+static void call_generic_put(struct check_call *c)
+{
+    shmem_put((float *)c->dest, (const float *)c->source, c->nelems, c->pe);
+}
+
+static void call_generic_put_nbi(struct check_call *c)
+{
+    shmem_put_nbi((float *)c->dest, (const float *)c->source, c->nelems, c->pe);
+}
+
 static void call_shmem_float_p(struct check_call *c)
 {
     shmem_float_p(c->dest, *(const float *)c->value, c->pe);
@@ -451,6 +461,11 @@ static void call_shmem_size_p(struct check_call *c)
 static void call_shmem_ptrdiff_p(struct check_call *c)
 {
     shmem_ptrdiff_p(c->dest, *(const ptrdiff_t *)c->value, c->pe);
+}
+
+static void call_generic_p(struct check_call *c)
+{
+    shmem_p((float *)c->dest, *(const float *)c->value, c->pe);
 }
 
 static void call_shmem_float_get(struct check_call *c)
@@ -753,6 +768,16 @@ static void call_shmem_getmem_nbi(struct check_call *c)
     shmem_getmem_nbi(c->dest, c->source, c->nelems, c->pe);
 }
 
+static void call_generic_get(struct check_call *c)
+{
+    shmem_get((float *)c->dest, (const float *)c->source, c->nelems, c->pe);
+}
+
+static void call_generic_get_nbi(struct check_call *c)
+{
+    shmem_get_nbi((float *)c->dest, (const float *)c->source, c->nelems, c->pe);
+}
+
 static void call_shmem_float_g(struct check_call *c)
 {
     *(float *)c->result = shmem_float_g(c->source, c->pe);
@@ -873,6 +898,11 @@ static void call_shmem_ptrdiff_g(struct check_call *c)
     *(ptrdiff_t *)c->result = shmem_ptrdiff_g(c->source, c->pe);
 }
 
+static void call_generic_g(struct check_call *c)
+{
+    *(float *)c->result = shmem_g((const float *)c->source, c->pe);
+}
+
 static const struct check_symbol symbols[] = {
     {"shmem_float_put", call_shmem_float_put, check_put, &type_float, "put", 0},
     {"shmem_double_put", call_shmem_double_put, check_put, &type_double, "put", 0},
@@ -934,6 +964,8 @@ static const struct check_symbol symbols[] = {
     {"shmem_put64_nbi", call_shmem_put64_nbi, check_put, &type_64, "put", CHECK_NBI},
     {"shmem_put128_nbi", call_shmem_put128_nbi, check_put, &type_128, "put", CHECK_NBI},
     {"shmem_putmem_nbi", call_shmem_putmem_nbi, check_put, &type_mem, "put", CHECK_NBI},
+    {"shmem_put", call_generic_put, check_put, &type_float, "put", 0},
+    {"shmem_put_nbi", call_generic_put_nbi, check_put, &type_float, "put", CHECK_NBI},
     {"shmem_float_p", call_shmem_float_p, check_put, &type_float, "p", CHECK_SINGLE},
     {"shmem_double_p", call_shmem_double_p, check_put, &type_double, "p", CHECK_SINGLE},
     {"shmem_longdouble_p", call_shmem_longdouble_p, check_put, &type_longdouble, "p", CHECK_SINGLE},
@@ -958,6 +990,7 @@ static const struct check_symbol symbols[] = {
     {"shmem_uint64_p", call_shmem_uint64_p, check_put, &type_uint64, "p", CHECK_SINGLE},
     {"shmem_size_p", call_shmem_size_p, check_put, &type_size, "p", CHECK_SINGLE},
     {"shmem_ptrdiff_p", call_shmem_ptrdiff_p, check_put, &type_ptrdiff, "p", CHECK_SINGLE},
+    {"shmem_p", call_generic_p, check_put, &type_float, "p", CHECK_SINGLE},
     {"shmem_float_get", call_shmem_float_get, check_get, &type_float, "get", 0},
     {"shmem_double_get", call_shmem_double_get, check_get, &type_double, "get", 0},
     {"shmem_longdouble_get", call_shmem_longdouble_get, check_get, &type_longdouble, "get", 0},
@@ -1018,6 +1051,8 @@ static const struct check_symbol symbols[] = {
     {"shmem_get64_nbi", call_shmem_get64_nbi, check_get, &type_64, "get", CHECK_NBI},
     {"shmem_get128_nbi", call_shmem_get128_nbi, check_get, &type_128, "get", CHECK_NBI},
     {"shmem_getmem_nbi", call_shmem_getmem_nbi, check_get, &type_mem, "get", CHECK_NBI},
+    {"shmem_get", call_generic_get, check_get, &type_float, "get", 0},
+    {"shmem_get_nbi", call_generic_get_nbi, check_get, &type_float, "get", CHECK_NBI},
     {"shmem_float_g", call_shmem_float_g, check_get, &type_float, "g", CHECK_SINGLE},
     {"shmem_double_g", call_shmem_double_g, check_get, &type_double, "g", CHECK_SINGLE},
     {"shmem_longdouble_g", call_shmem_longdouble_g, check_get, &type_longdouble, "g", CHECK_SINGLE},
@@ -1042,6 +1077,7 @@ static const struct check_symbol symbols[] = {
     {"shmem_uint64_g", call_shmem_uint64_g, check_get, &type_uint64, "g", CHECK_SINGLE},
     {"shmem_size_g", call_shmem_size_g, check_get, &type_size, "g", CHECK_SINGLE},
     {"shmem_ptrdiff_g", call_shmem_ptrdiff_g, check_get, &type_ptrdiff, "g", CHECK_SINGLE},
+    {"shmem_g", call_generic_g, check_get, &type_float, "g", CHECK_SINGLE},
 };
 
 int main(void)

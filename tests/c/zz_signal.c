@@ -333,6 +333,16 @@ static void call_shmem_putmem_signal_nbi(struct check_call *c)
     shmem_putmem_signal_nbi(c->dest, c->source, c->nelems, c->sig_addr, c->signal, c->sig_op, c->pe);
 }
 
+static void call_generic_put_signal(struct check_call *c)
+{
+    shmem_put_signal((float *)c->dest, (const float *)c->source, c->nelems, c->sig_addr, c->signal, c->sig_op, c->pe);
+}
+
+static void call_generic_put_signal_nbi(struct check_call *c)
+{
+    shmem_put_signal_nbi((float *)c->dest, (const float *)c->source, c->nelems, c->sig_addr, c->signal, c->sig_op, c->pe);
+}
+
 static const struct check_symbol symbols[] = {
     {"shmem_float_put_signal", call_shmem_float_put_signal, check_put_signal, &type_float, "put_signal", 0},
     {"shmem_double_put_signal", call_shmem_double_put_signal, check_put_signal, &type_double, "put_signal", 0},
@@ -394,6 +404,8 @@ static const struct check_symbol symbols[] = {
     {"shmem_put64_signal_nbi", call_shmem_put64_signal_nbi, check_put_signal, &type_64, "put_signal", CHECK_NBI},
     {"shmem_put128_signal_nbi", call_shmem_put128_signal_nbi, check_put_signal, &type_128, "put_signal", CHECK_NBI},
     {"shmem_putmem_signal_nbi", call_shmem_putmem_signal_nbi, check_put_signal, &type_mem, "put_signal", CHECK_NBI},
+    {"shmem_put_signal", call_generic_put_signal, check_put_signal, &type_float, "put_signal", 0},
+    {"shmem_put_signal_nbi", call_generic_put_signal_nbi, check_put_signal, &type_float, "put_signal", CHECK_NBI},
 };
 
 int main(void)

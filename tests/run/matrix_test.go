@@ -81,6 +81,8 @@ var programs = map[string]program{
 	"zz_reduce": {many: true},
 	// Where heaps are taken part by part, on one node and over a network.
 	"growth": {only: []string{"node-2", "hosts-4", "gpu-node-3", "gpu-hosts-4", "gpu-nic-4", "asan-hosts-2"}},
+	// What the compiler has chosen is the same everywhere.
+	"zz_generic": {only: []string{"node-1"}},
 	// Threads of the host store to their neighbours' heaps themselves.
 	"rings": {hostOnly: true},
 	// The GPU that is played runs none of the library's kernels, so no PE may be

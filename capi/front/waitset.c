@@ -1,0 +1,338 @@
+/*
+ * waitset.c: wait and test over arrays of variables.
+ *
+ * The wait set is the elements that status does not exclude. It is scanned from
+ * one end to the other in each turn of a wait, without an order among the
+ * elements but one: any begins behind the element that the last call on the same
+ * array has answered, so that an element which holds all the time cannot hide
+ * the others.
+ */
+#include "waitset.h"
+
+#include "gpu.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* A heap in GPU memory is read this much at a time, by one copy. */
+#define WINDOW 512
+
+struct set {
+    const char *ivars;
+    size_t nelems;
+    const int *status; /* NULL: nothing is excluded */
+    int cmp;
+    const void *values;
+    bool each; /* a value for each element, else one for all */
+    enum shmemi_kind kind;
+    const char *what; /* how many have to hold, for the report */
+    const char *call;
+};
+
+static size_t size_of(enum shmemi_kind kind)
+{
+    return kind == SHMEMI_KIND_i32 || kind == SHMEMI_KIND_u32 ? 4 : 8;
+}
+
+/* Elements from..to as this processor can read them; at most WINDOW. */
+static const void *window(const struct set *q, size_t from, size_t to, void *copy)
+{
+    size_t size = size_of(q->kind);
+    const char *at = q->ivars + from * size;
+    if (!SHMEMI_UNLIKELY(shmemi_heap_on_gpu()))
+        return at;
+    shmemi_move(copy, at, (to - from) * size, q->call);
+    return copy;
+}
+
+SHMEMI_INLINE bool included(const struct set *q, size_t i)
+{
+    return q->status == NULL || q->status[i] == 0;
+}
+
+/*
+ * The first element in from..to of the set for which the comparison's answer is
+ * `wanted`; to when there is none.
+ */
+#define FIND(T, suffix)                                                                            \
+    static size_t find_##suffix(const struct set *q, size_t from, size_t to, bool wanted)          \
+    {                                                                                              \
+        T copy[WINDOW];                                                                            \
+        const T *values = q->values;                                                               \
+        for (size_t end; from < to; from = end) {                                                  \
+            end = to - from > WINDOW ? from + WINDOW : to;                                         \
+            const T *at = window(q, from, end, copy);                                              \
+            for (size_t i = from; i < end; i++) {                                                  \
+                if (!included(q, i))                                                               \
+                    continue;                                                                      \
+                T now = __atomic_load_n(&at[i - from], __ATOMIC_ACQUIRE);                          \
+                T value = values[q->each ? i : 0];                                                 \
+                bool holds;                                                                        \
+                switch (q->cmp) {                                                                  \
+                case SHMEM_CMP_EQ:                                                                 \
+                    holds = now == value;                                                          \
+                    break;                                                                         \
+                case SHMEM_CMP_NE:                                                                 \
+                    holds = now != value;                                                          \
+                    break;                                                                         \
+                case SHMEM_CMP_GT:                                                                 \
+                    holds = now > value;                                                           \
+                    break;                                                                         \
+                case SHMEM_CMP_GE:                                                                 \
+                    holds = now >= value;                                                          \
+                    break;                                                                         \
+                case SHMEM_CMP_LT:                                                                 \
+                    holds = now < value;                                                           \
+                    break;                                                                         \
+                default:                                                                           \
+                    holds = now <= value;                                                          \
+                }                                                                                  \
+                if (holds == wanted)                                                               \
+                    return i;                                                                      \
+            }                                                                                      \
+        }                                                                                          \
+        return to;                                                                                 \
+    }
+
+FIND(int32_t, i32)
+FIND(uint32_t, u32)
+FIND(int64_t, i64)
+FIND(uint64_t, u64)
+
+static size_t find(const struct set *q, size_t from, size_t to, bool wanted)
+{
+    switch (q->kind) {
+    case SHMEMI_KIND_i32:
+        return find_i32(q, from, to, wanted);
+    case SHMEMI_KIND_u32:
+        return find_u32(q, from, to, wanted);
+    case SHMEMI_KIND_i64:
+        return find_i64(q, from, to, wanted);
+    default:
+        return find_u64(q, from, to, wanted);
+    }
+}
+
+/* ------------------------------------------------------------------- checks */
+
+static SHMEMI_COLD void refuse(const struct set *q, size_t bytes)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(q->call);
+    if ((unsigned)q->cmp > SHMEM_CMP_GE)
+        shmemi_abort(q->call, "use SHMEM_CMP_EQ, NE, GT, GE, LT or LE",
+                     "comparison %d does not exist", q->cmp);
+    if (q->nelems > 0 && q->values == NULL)
+        shmemi_abort(q->call, "pass a value for each element", "cmp_values is NULL");
+    shmemi_abort(q->call, "wait on memory from shmem_malloc, and check the number of elements",
+                 "ivars %p with %zu bytes is not in the symmetric heap", (const void *)q->ivars,
+                 bytes);
+}
+
+static bool overlap(const void *a, size_t na, const void *b, size_t nb)
+{
+    return a != NULL && b != NULL && (uintptr_t)a < (uintptr_t)b + nb &&
+           (uintptr_t)b < (uintptr_t)a + na;
+}
+
+static void check_full(const struct set *q, const size_t *indices, size_t bytes)
+{
+    shmemi_check_block(q->ivars, bytes, q->call);
+    shmemi_check_aligned(q->ivars, size_of(q->kind), q->call);
+    size_t masks = shmemi_bytes(q->nelems, sizeof *q->status);
+    size_t places = shmemi_bytes(q->nelems, sizeof *indices);
+    if (overlap(q->ivars, bytes, q->status, masks) || overlap(q->ivars, bytes, indices, places) ||
+        overlap(q->status, masks, indices, places))
+        shmemi_abort(q->call, "pass arrays of their own",
+                     "two of ivars %p, status %p and indices %p overlap", (const void *)q->ivars,
+                     (const void *)q->status, (const void *)indices);
+}
+
+static void check(const struct set *q, const size_t *indices)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    size_t bytes = shmemi_bytes(q->nelems, size_of(q->kind));
+    if (SHMEMI_UNLIKELY(
+            s->n_pes == 0 || (unsigned)q->cmp > SHMEM_CMP_GE ||
+            (q->nelems > 0 && (q->values == NULL || !shmemi_symmetric(q->ivars, bytes)))))
+        refuse(q, bytes);
+    if (SHMEMI_UNLIKELY(s->checks == SHMEMI_CHECKS_FULL) && q->nelems > 0)
+        check_full(q, indices, bytes);
+}
+
+static void check_indices(const struct set *q, const size_t *indices)
+{
+    if (SHMEMI_UNLIKELY(indices == NULL && q->nelems > 0))
+        shmemi_abort(q->call, "pass an array of nelems elements", "indices is NULL");
+}
+
+static bool empty(const struct set *q)
+{
+    for (size_t i = 0; i < q->nelems; i++)
+        if (included(q, i))
+            return false;
+    return true;
+}
+
+/* ------------------------------------------------------------------ reports */
+
+static void describe(const void *subject, char *text, size_t size)
+{
+    static const char *const operators[] = {
+        [SHMEM_CMP_EQ] = "==", [SHMEM_CMP_NE] = "!=", [SHMEM_CMP_GT] = ">",
+        [SHMEM_CMP_LE] = "<=", [SHMEM_CMP_LT] = "<",  [SHMEM_CMP_GE] = ">=",
+    };
+    const struct set *q = subject;
+    size_t used =
+        (size_t)snprintf(text, size, "for %s of %zu words at %p (heap offset 0x%zx) %s", q->what,
+                         q->nelems, (const void *)q->ivars,
+                         (size_t)((uintptr_t)q->ivars - shmemi_state.heap_base), operators[q->cmp]);
+    uint64_t value = 0;
+    memcpy(&value, q->values, size_of(q->kind));
+    bool is_signed = q->kind == SHMEMI_KIND_i32 || q->kind == SHMEMI_KIND_i64;
+    if (q->kind == SHMEMI_KIND_i32)
+        value = (uint64_t)(int64_t)(int32_t)value;
+    if (q->each && used < size)
+        used += (size_t)snprintf(text + used, size - used, " a value each");
+    else if (used < size)
+        used += (size_t)snprintf(text + used, size - used, is_signed ? " %" PRId64 : " %" PRIu64,
+                                 value);
+    const char *lead = "; not yet:";
+    size_t shown = 0;
+    for (size_t i = 0; (i = find(q, i, q->nelems, false)) < q->nelems && used < size; i++) {
+        if (shown++ == 8) {
+            snprintf(text + used, size - used, " and more");
+            return;
+        }
+        used += (size_t)snprintf(text + used, size - used, "%s %zu", lead, i);
+        lead = "";
+    }
+}
+
+/* ---------------------------------------------------------------------- all */
+
+/* Elements that have held once are not looked at again. */
+static bool advance(const struct set *q, size_t *at)
+{
+    *at = find(q, *at, q->nelems, false);
+    return *at == q->nelems;
+}
+
+#define SET(what_)                                                                                 \
+    {                                                                                              \
+        ivars, nelems, status, cmp, values, each, kind, what_, call                                \
+    }
+
+void shmemi_wait_all(const void *ivars, size_t nelems, const int *status, int cmp,
+                     const void *values, bool each, enum shmemi_kind kind, const char *call)
+{
+    const struct set q = SET("all");
+    size_t at = 0;
+    check(&q, NULL);
+    SHMEMI_WAIT(shmemi_my_ctl(), call, describe, &q, advance(&q, &at));
+}
+
+static void poll(void)
+{
+    if (shmemi_state.networked)
+        shmemi_state.core->poll();
+}
+
+int shmemi_test_all(const void *ivars, size_t nelems, const int *status, int cmp,
+                    const void *values, bool each, enum shmemi_kind kind, const char *call)
+{
+    const struct set q = SET("all");
+    size_t at = 0;
+    check(&q, NULL);
+    if (advance(&q, &at))
+        return 1;
+    poll();
+    return advance(&q, &at);
+}
+
+/* ---------------------------------------------------------------------- any */
+
+/* Where the next call on an array begins. Arrays that share an entry are served
+ * fairly still, as long as they are not asked in turns. */
+static size_t *cursor(const struct set *q)
+{
+    static size_t next[64];
+    return &next[((uintptr_t)q->ivars >> 3) * 0x9E3779B97F4A7C15u >> 58];
+}
+
+static size_t any(const struct set *q)
+{
+    size_t *next = cursor(q), start = __atomic_load_n(next, __ATOMIC_RELAXED);
+    if (start >= q->nelems)
+        start = 0;
+    size_t i = find(q, start, q->nelems, true);
+    if (i == q->nelems) {
+        i = find(q, 0, start, true);
+        if (i == start)
+            return SIZE_MAX;
+    }
+    __atomic_store_n(next, i + 1, __ATOMIC_RELAXED);
+    return i;
+}
+
+size_t shmemi_wait_any(const void *ivars, size_t nelems, const int *status, int cmp,
+                       const void *values, bool each, enum shmemi_kind kind, const char *call)
+{
+    const struct set q = SET("any");
+    size_t found = SIZE_MAX;
+    check(&q, NULL);
+    if (empty(&q))
+        return SIZE_MAX;
+    SHMEMI_WAIT(shmemi_my_ctl(), call, describe, &q, (found = any(&q)) != SIZE_MAX);
+    return found;
+}
+
+size_t shmemi_test_any(const void *ivars, size_t nelems, const int *status, int cmp,
+                       const void *values, bool each, enum shmemi_kind kind, const char *call)
+{
+    const struct set q = SET("any");
+    check(&q, NULL);
+    size_t found = any(&q);
+    if (found != SIZE_MAX)
+        return found;
+    poll();
+    return any(&q);
+}
+
+/* --------------------------------------------------------------------- some */
+
+static size_t some(const struct set *q, size_t *indices)
+{
+    size_t n = 0;
+    for (size_t i = 0; (i = find(q, i, q->nelems, true)) < q->nelems; i++)
+        indices[n++] = i;
+    return n;
+}
+
+size_t shmemi_wait_some(const void *ivars, size_t nelems, size_t *indices, const int *status,
+                        int cmp, const void *values, bool each, enum shmemi_kind kind,
+                        const char *call)
+{
+    const struct set q = SET("some");
+    size_t n = 0;
+    check(&q, indices);
+    check_indices(&q, indices);
+    if (empty(&q))
+        return 0;
+    SHMEMI_WAIT(shmemi_my_ctl(), call, describe, &q, (n = some(&q, indices)) > 0);
+    return n;
+}
+
+size_t shmemi_test_some(const void *ivars, size_t nelems, size_t *indices, const int *status,
+                        int cmp, const void *values, bool each, enum shmemi_kind kind,
+                        const char *call)
+{
+    const struct set q = SET("some");
+    check(&q, indices);
+    check_indices(&q, indices);
+    size_t n = some(&q, indices);
+    if (n > 0)
+        return n;
+    poll();
+    return some(&q, indices);
+}

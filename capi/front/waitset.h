@@ -1,0 +1,36 @@
+/*
+ * waitset.h: wait and test over arrays, behind the generated functions. status
+ * may be NULL. values is one value, or one for each element where `each` is set.
+ */
+#ifndef SHMEMI_WAITSET_H
+#define SHMEMI_WAITSET_H
+
+#include "front.h"
+
+#pragma GCC visibility push(hidden)
+
+/* How a word is compared; the names end as the functions of wait.c. */
+enum shmemi_kind { SHMEMI_KIND_i32, SHMEMI_KIND_u32, SHMEMI_KIND_i64, SHMEMI_KIND_u64 };
+
+void shmemi_wait_all(const void *ivars, size_t nelems, const int *status, int cmp,
+                     const void *values, bool each, enum shmemi_kind kind, const char *call);
+int shmemi_test_all(const void *ivars, size_t nelems, const int *status, int cmp,
+                    const void *values, bool each, enum shmemi_kind kind, const char *call);
+
+/* SIZE_MAX: the set is empty; for test also: none holds. */
+size_t shmemi_wait_any(const void *ivars, size_t nelems, const int *status, int cmp,
+                       const void *values, bool each, enum shmemi_kind kind, const char *call);
+size_t shmemi_test_any(const void *ivars, size_t nelems, const int *status, int cmp,
+                       const void *values, bool each, enum shmemi_kind kind, const char *call);
+
+/* How many indices were written. */
+size_t shmemi_wait_some(const void *ivars, size_t nelems, size_t *indices, const int *status,
+                        int cmp, const void *values, bool each, enum shmemi_kind kind,
+                        const char *call);
+size_t shmemi_test_some(const void *ivars, size_t nelems, size_t *indices, const int *status,
+                        int cmp, const void *values, bool each, enum shmemi_kind kind,
+                        const char *call);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"libshmem/capi/spec"
+)
+
+const genericsTop = `
+/* --------------------------------------------------------------------------- generic names of C11 */
+
+#if !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+/*
+ * shmem_<name>(...) for each shmem_<T>_<name>: the first argument that points to
+ * an element says which. shmemi_pick_<name> is that function.
+ */
+#define SHMEMI_ARGUMENT_1(a, ...) a
+#define SHMEMI_ARGUMENT_2(a, b, ...) b
+`
+
+// genericForms are the functions of a family of which a generic name chooses
+// one, for the blocking and then the nonblocking form: those of all types that
+// are different types for the compiler.
+func genericForms(f *spec.Family) [][]spec.Function {
+	var out [][]spec.Function
+	for _, nbi := range []bool{false, true} {
+		var forms []spec.Function
+		seen := map[string]bool{}
+		for _, fn := range f.Functions() {
+			if fn.Nbi != nbi || fn.Form != 0 || len(f.Types) == 0 {
+				continue
+			}
+			if c := spec.SameAs(fn.Type.C); !seen[c] {
+				seen[c] = true
+				forms = append(forms, fn)
+			}
+		}
+		if forms != nil {
+			out = append(out, forms)
+		}
+	}
+	return out
+}
+
+// generic is the part of a generic name behind shmem_.
+func generic(fn spec.Function) string {
+	if fn.Nbi {
+		return fn.Family.Name + "_nbi"
+	}
+	return fn.Family.Name
+}
+
+// selector is the place of the argument that chooses, from 1, and whether it may
+// point to what is const.
+func selector(fn spec.Function) (place int, constant bool) {
+	for i, p := range fn.Params() {
+		if strings.HasSuffix(p.C, "T *") {
+			return i + 1, strings.HasPrefix(p.C, "const ")
+		}
+	}
+	panic("gen: " + fn.Name + ": no argument says its type")
+}
+
+// genericNames lists the macros.
+func genericNames() []string {
+	var out []string
+	for _, c := range spec.Chapters {
+		for i := range c.Families {
+			for _, forms := range genericForms(&c.Families[i]) {
+				out = append(out, "shmem_"+generic(forms[0]))
+			}
+		}
+	}
+	return out
+}
+
+func generics() string {
+	var b strings.Builder
+	b.WriteString(genericsTop)
+	for _, c := range spec.Chapters {
+		for i := range c.Families {
+			for _, forms := range genericForms(&c.Families[i]) {
+				genericMacro(&b, forms)
+			}
+		}
+	}
+	b.WriteString("#endif\n")
+	return b.String()
+}
+
+func genericMacro(b *strings.Builder, forms []spec.Function) {
+	name := generic(forms[0])
+	place, constant := selector(forms[0])
+	fmt.Fprintf(b, "\n#define shmem_%[1]s(...) shmemi_pick_%[1]s(__VA_ARGS__)(__VA_ARGS__)\n", name)
+	fmt.Fprintf(b, "#define shmemi_pick_%s(...) \\\n    _Generic(SHMEMI_ARGUMENT_%d(__VA_ARGS__, 0, 0)", name, place)
+	for _, fn := range forms {
+		fmt.Fprintf(b, ", \\\n        %s *: %s", fn.Type.C, fn.Name)
+		if constant {
+			fmt.Fprintf(b, ", const %s *: %s", fn.Type.C, fn.Name)
+		}
+	}
+	b.WriteString(")\n")
+}
+
+// genericCall writes a function that calls a generic name with the arguments of
+// a struct check_call, and its row.
+func genericCall(b, rows *strings.Builder, fn spec.Function) {
+	var args []string
+	for _, p := range fn.Params() {
+		arg := "c->" + p.Name
+		if p.C == "T" {
+			arg = "*(const " + fn.Type.C + " *)" + arg
+		} else if strings.HasSuffix(p.C, "T *") {
+			arg = "(" + cType(p.C, fn.Type) + ")" + arg
+		}
+		args = append(args, arg)
+	}
+	name := generic(fn)
+	fmt.Fprintf(b, "\nstatic void call_generic_%[1]s(struct check_call *c)\n{\n    %[2]sshmem_%[1]s(%[3]s);\n}\n",
+		name, checkResult(fn), strings.Join(args, ", "))
+	fmt.Fprintf(rows, "    {\"shmem_%[1]s\", call_generic_%[1]s, check_%[2]s, &type_%[3]s, %[4]q, %[5]s},\n",
+		name, fn.Family.Check, fn.Type.Name, fn.Family.Name, checkFlags(fn))
+}
+
+// genericChecks makes the program that looks at what each generic name chooses.
+func genericChecks() file {
+	var b strings.Builder
+	b.WriteString(banner("/* ", " */"))
+	b.WriteString(`/* clang-format off */
+#include "check.h"
+
+
+static const struct {
+    const char *name;
+    void (*picked)(void), (*wanted)(void);
+} rows[] = {
+`)
+	for _, c := range spec.Chapters {
+		for i := range c.Families {
+			for _, forms := range genericForms(&c.Families[i]) {
+				for _, fn := range forms {
+					genericRows(&b, fn)
+				}
+			}
+		}
+	}
+	b.WriteString(`};
+
+int main(void)
+{
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    check_open("generic", ROWS);
+    for (size_t i = 0; i < ROWS; i++) {
+        check_start(i, rows[i].name);
+        CHECK(rows[i].picked == rows[i].wanted, "stands for another function");
+    }
+    return check_close();
+}
+`)
+	return file{"tests/c/zz_generic.c", b.String()}
+}
+
+func genericRows(b *strings.Builder, fn spec.Function) {
+	place, constant := selector(fn)
+	pointers := []string{fn.Type.C + " *"}
+	if constant {
+		pointers = append(pointers, "const "+fn.Type.C+" *")
+	}
+	for _, p := range pointers {
+		before := strings.Repeat("0, ", place-1)
+		fmt.Fprintf(b, "    {\"shmem_%[1]s of %[2]s\", (void (*)(void))shmemi_pick_%[1]s(%[3]s(%[2]s)0), (void (*)(void))%[4]s},\n",
+			generic(fn), p, before, fn.Name)
+	}
+}

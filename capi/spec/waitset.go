@@ -1,0 +1,98 @@
+package spec
+
+// What a call over an array of variables asks for.
+type quorum struct {
+	name   string // all in wait_until_all
+	result string
+	waits  string // Doc of the waiting form, without its subject
+	tests  string
+	answer string // Returns of the waiting form
+	tested string // and of the testing one
+}
+
+var quorums = []quorum{
+	{
+		name:   "all",
+		waits:  "Waits until every variable of an array has compared as asked. It returns at once when there is none.",
+		tests:  "Tells at once whether every variable of an array compares as asked.",
+		tested: "1 or 0; 1 when there is none.",
+		result: "int",
+	},
+	{
+		name: "any", result: "size_t",
+		waits: "Waits until one variable of an array compares as asked. Which one is answered goes round " +
+			"among those that do, so that each has its turn.",
+		tests: "Finds a variable of an array that compares as asked, without waiting. Which one is " +
+			"answered goes round among those that do, so that each has its turn.",
+		answer: "The index of the variable; SIZE_MAX at once when there is none to wait for.",
+		tested: "The index of the variable, or SIZE_MAX.",
+	},
+	{
+		name: "some", result: "size_t",
+		waits:  "Waits until at least one variable of an array compares as asked, and lists all that do.",
+		tests:  "Lists the variables of an array that compare as asked, without waiting.",
+		answer: "How many indices were written; 0 at once when there is no variable to wait for.",
+		tested: "How many indices were written.",
+	},
+}
+
+var (
+	setVars   = Param{Name: "ivars", C: "T *", Role: Watched, Doc: "changed by other PEs"}
+	setNelems = Param{Name: "nelems", C: "size_t", Unit: "elements", Doc: "of ivars"}
+	setPlaces = Param{Name: "indices", C: "size_t *", Role: Result, Doc: "room for nelems indices; each is " +
+		"written once, in ascending order"}
+	setMask = Param{Name: "status", C: "const int *", Role: Source, Doc: "for each variable, non-zero " +
+		"when it is ignored; NULL: none is"}
+	setValues = Param{Name: "cmp_values", C: "const T *", Role: Source, Doc: "right-hand side of the " +
+		"comparison for each variable"}
+)
+
+// waitSets makes the twelve rows over arrays: wait and test, for all, any and
+// some, with one value or one for each variable.
+func waitSets() []Family {
+	var out []Family
+	for _, waits := range []bool{true, false} {
+		for _, q := range quorums {
+			for _, each := range []bool{false, true} {
+				out = append(out, waitSet(q, waits, each))
+			}
+		}
+	}
+	return out
+}
+
+func waitSet(q quorum, waits, each bool) Family {
+	f := Family{
+		Name: "test_" + q.name, Section: "SHMEM_TEST_", Since: "0.1",
+		Types: AMOTypes, Result: q.result, Returns: q.tested, Doc: q.tests,
+		Order: "What holds is seen as by wait_until.",
+		Errors: "Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or " +
+			"cmp_values is NULL, and when called before init or after finalize.",
+		Params: []Param{setVars, setNelems},
+		Check:  CheckSet,
+	}
+	verb := "test"
+	if waits {
+		f.Name, f.Section, verb = "wait_until_"+q.name, "SHMEM_WAIT_UNTIL_", "wait"
+		f.Doc, f.Returns = q.waits, q.answer
+		if q.answer == "" {
+			f.Result = ""
+		}
+	}
+	f.Section += map[string]string{"all": "ALL", "any": "ANY", "some": "SOME"}[q.name]
+	indices := ""
+	if q.name == "some" {
+		f.Params, indices = append(f.Params, setPlaces), "indices, "
+	}
+	f.Params = append(f.Params, setMask, waitCmp)
+	values := "&cmp_value, false"
+	if each {
+		f.Name, f.Section = f.Name+"_vector", f.Section+"_VECTOR"
+		f.Params, values = append(f.Params, setValues), "cmp_values, true"
+	} else {
+		f.Params = append(f.Params, waitValue)
+	}
+	f.Front = "shmemi_" + verb + "_" + q.name + "(ivars, nelems, " + indices + "status, cmp, " + values +
+		", SHMEMI_KIND_$S, $call)"
+	return f
+}

@@ -1,0 +1,39 @@
+package bad
+
+import (
+	"strings"
+	"testing"
+
+	"libshmem/tests/need"
+)
+
+var full = []string{"SHMEM_CHECKS=full"}
+
+var apiRows = []row{
+	{what: "wait_any_comparison", status: aborted, say: []string{`PE \d: shmem_long_wait_until_any: comparison -1 does not exist`}},
+	{what: "wait_any_private", status: aborted, say: []string{`PE \d: shmem_long_wait_until_any: ivars 0x\w+ with 16 bytes is not in the symmetric heap \(wait on memory from shmem_malloc`}},
+	{what: "wait_all_overflow", status: aborted, say: []string{`PE \d: shmem_long_wait_until_all: ivars 0x\w+ with \d+ bytes is not in the symmetric heap`}},
+	{what: "wait_some_no_indices", status: aborted, say: []string{`PE \d: shmem_long_wait_until_some: indices is NULL \(pass an array of nelems elements\)`}},
+	{what: "test_all_no_values", status: aborted, say: []string{`PE \d: shmem_long_test_all_vector: cmp_values is NULL`}},
+	{what: "test_any_past_block", env: full, status: aborted, say: []string{`PE \d: shmem_long_test_any: 88 bytes at 0x\w+: the allocation there has 80 bytes`}},
+	{what: "test_any_misaligned", env: full, status: aborted, say: []string{`PE \d: shmem_long_test_any: 0x\w+ is not aligned to 8 bytes`}},
+	{what: "test_some_overlap", env: full, status: aborted, say: []string{`PE \d: shmem_long_test_some: two of ivars 0x\w+, status .* and indices 0x\w+ overlap`}},
+	{what: "hang_all", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 0: shmem_long_wait_until_all has waited \d s: for all of 4 words at 0x\w+ \(heap offset 0x\w+\) == 5; not yet: 3 \(the wait goes on\)`}},
+}
+
+// TestBadCalls is TestBadInput for the families of testdata/api.c.
+func TestBadCalls(t *testing.T) {
+	build := need.Build(t)
+	program := compile(t, build, "api")
+	for _, r := range apiRows {
+		for _, where := range []string{onNode, onHosts} {
+			if r.only != "" && r.only != where {
+				continue
+			}
+			t.Run(strings.Join(append([]string{r.what, where}, r.env...), ","), func(t *testing.T) {
+				t.Parallel()
+				r.run(t, build, program, where)
+			})
+		}
+	}
+}
