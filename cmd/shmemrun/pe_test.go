@@ -50,12 +50,12 @@ func (e *element) run(ops []string) int {
 func (e *element) do(op, value string) error {
 	n, _ := strconv.ParseFloat(value, 64)
 	switch op {
-	case "init", "init-timeout":
+	case "init", "init-timeout", "init-goes-on":
 		fd, err := strconv.Atoi(os.Getenv(launcher.EnvFD))
 		if err != nil {
 			return err
 		}
-		e.boot, err = launcher.New(fd, e.rank, e.size, time.Duration(n*float64(time.Second)))
+		e.boot, err = launcher.New(fd, e.rank, e.size, time.Duration(n*float64(time.Second)), op == "init-goes-on")
 		return err
 	case "gather":
 		all, err := e.boot.Allgather([]byte(strconv.Itoa(e.rank)))
@@ -75,6 +75,18 @@ func (e *element) do(op, value string) error {
 		}
 	case "barrier":
 		return e.boot.Barrier()
+	case "part":
+		return e.boot.Part()
+	case "losses": // wait for so many
+		for n > 0 {
+			for _, l := range e.boot.Losses() {
+				fmt.Printf("PE %d hears that PE %d %s\n", e.rank, l.PE, l.Fate)
+				n--
+			}
+			time.Sleep(time.Millisecond)
+		}
+	case "secret":
+		fmt.Printf("secret %x\n", *e.boot.Secret())
 	case "garbage": // to shmemrun
 		fd, err := strconv.Atoi(os.Getenv(launcher.EnvFD))
 		if err != nil {

@@ -2,8 +2,8 @@
 // reach another's memory. It knows bytes and ranks; it does not know hosts,
 // segments or fabrics.
 //
-// A bootstrap is used by one goroutine at a time, but for Abort, Exit and Over,
-// which any goroutine may call while another waits in Allgather or Barrier.
+// A bootstrap is used by one goroutine at a time, but for Abort, Exit, Over and
+// Losses, which any goroutine may call while another waits in a step.
 package bootstrap
 
 import (
@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"libshmem/runtime/bootstrap/secret"
 )
 
 // Bootstrap connects the PEs of one job.
@@ -26,6 +28,11 @@ type Bootstrap interface {
 	Allgather(mine []byte) ([][]byte, error)
 	// Barrier returns when every PE has called it; errors as Allgather.
 	Barrier() error
+	// Part is the Barrier of PEs that leave: those that have failed are not
+	// waited for, where the job goes on without them.
+	Part() error
+	// Secret is what the PEs of the job, and only they, know.
+	Secret() *secret.Secret
 	// Abort asks the launcher to end the job with the status, naming the
 	// reason. It returns; the caller then ends its own process.
 	Abort(status int, reason string)
@@ -35,9 +42,21 @@ type Bootstrap interface {
 	// Over tells whether the job is being ended, because a PE failed or asked
 	// for it, or because the launcher is gone. It does not wait.
 	Over() bool
+	// Losses are PEs that have ended before they left the job, of which it has
+	// not told yet. It does not wait. Only a PE that goes on hears of them.
+	Losses() []Loss
+	// News is a descriptor that can be read when there may be Losses, or the end;
+	// -1: there never will be.
+	News() int
 	// Close says that this PE leaves in good order: its exit from now on ends
 	// no other PE.
 	Close() error
+}
+
+// Loss is a PE that has ended, and how.
+type Loss struct {
+	PE   int
+	Fate string // continues a sentence that begins with the PE
 }
 
 // MissingError names the PEs that did not come.

@@ -13,6 +13,7 @@ type Config struct {
 	LogFile   string // with %h and %p as given
 	LogLevel  LogLevel
 	LogSubsys []string
+	OnFailure OnFailure
 	Timeout   time.Duration // 0: never report
 
 	Heap HeapKind
@@ -73,6 +74,15 @@ const (
 	ChecksOff Checks = iota
 	ChecksOn
 	ChecksFull
+)
+
+// OnFailure is what becomes of a job one of whose PEs is lost.
+type OnFailure uint8
+
+// The ways.
+const (
+	AbortOnFailure OnFailure = iota
+	ReturnOnFailure
 )
 
 // LogLevel is a level of messages; a larger one is finer.
@@ -154,6 +164,7 @@ const (
 )
 
 func (c Checks) String() string     { return choiceOf("SHMEM_CHECKS", int(c)) }
+func (o OnFailure) String() string  { return choiceOf("SHMEM_ON_FAILURE", int(o)) }
 func (l LogLevel) String() string   { return choiceOf("SHMEM_LOG_LEVEL", int(l)) }
 func (h HeapKind) String() string   { return choiceOf("SHMEM_HEAP", int(h)) }
 func (g GPUNet) String() string     { return choiceOf("SHMEM_GPU_NET", int(g)) }

@@ -116,8 +116,13 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.LogSubsys = v.words },
 	},
 	{
+		Name: "SHMEM_ON_FAILURE", Kind: Choice, Default: "abort", Choices: []string{"abort", "return"}, Category: Diagnostics, Since: "0.1",
+		Text: "What becomes of the others when a PE ends before shmem_finalize, or cannot be reached any more. abort: the job ends, and the PE is named; return: what needs the lost PE returns an error (shmemx_last_error), and the others go on among themselves (docs/failure.md). It is the same on every PE.",
+		set:  func(c *Config, v parsed) { c.OnFailure = OnFailure(v.index) },
+	},
+	{
 		Name: "SHMEM_TIMEOUT", Kind: Seconds, Default: "60", Min: 0, Max: maxWait, Category: Diagnostics, Since: "0.1",
-		Text: "Seconds after which a wait reports what it waits for. It goes on waiting: the report never ends a legal wait. 0 never reports.",
+		Text: "Seconds after which a wait reports what it waits for. It goes on waiting: the report never ends a legal wait. 0 never reports. The signal USR2 has it reported at once.",
 		set:  func(c *Config, v parsed) { c.Timeout = v.span },
 	},
 

@@ -20,6 +20,8 @@ type card struct {
 	Socket  string // where the first PE of a host hands out the memory file
 	Device  string // where this one hands out its heap in GPU memory; "": it has none
 	Proxies int    // endpoints that it would open
+
+	OnFailure config.OnFailure
 }
 
 // endpointCard is what they tell of each endpoint when they have opened the
@@ -65,6 +67,8 @@ func agree(cards []card) error {
 		case c.Heap != first.Heap:
 			return fmt.Errorf("SHMEM_SYMMETRIC_SIZE is %d bytes on PE 0 and %d on PE %d (set it alike for all PEs)",
 				first.Heap, c.Heap, pe+1)
+		case c.OnFailure != first.OnFailure:
+			return fmt.Errorf("SHMEM_ON_FAILURE is %v on PE 0 and %v on PE %d (set it alike for all PEs)", first.OnFailure, c.OnFailure, pe+1)
 		}
 	}
 	return nil

@@ -163,7 +163,7 @@ func meet(cfg *config.Config) (bootstrap.Bootstrap, error) {
 		return nil, fmt.Errorf("join job: descriptor %d of shmemrun: %w (start the program with shmemrun, or unset %s)", l.FD, err, launcher.EnvFD)
 	}
 	unix.CloseOnExec(l.FD)
-	client, err := launcher.New(fd, l.PE, l.NPEs, cfg.BootstrapTimeout)
+	client, err := launcher.New(fd, l.PE, l.NPEs, cfg.BootstrapTimeout, cfg.OnFailure == config.ReturnOnFailure)
 	if err != nil {
 		return nil, errors.Join(err, unix.Close(fd)) // not client: a nil *Client is no nil Bootstrap
 	}
@@ -293,7 +293,7 @@ func (j *Job) Exit(status int) {
 func (j *Job) Close() error {
 	err := j.closeRings()
 	if j.serving > 0 {
-		err = errors.Join(err, j.boot.Barrier())
+		err = errors.Join(err, j.boot.Part())
 	}
 	return errors.Join(err, j.release())
 }

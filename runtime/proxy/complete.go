@@ -75,6 +75,9 @@ func (e *Engine) complete(c *fabric.Completion) {
 		return
 	}
 	s := &e.slots[c.Token]
+	if s.ended && e.tookEnded(c.Token) {
+		return
+	}
 	switch s.use {
 	case useSend:
 	case useWrite:
@@ -121,10 +124,13 @@ func (e *Engine) complete(c *fabric.Completion) {
 func (e *Engine) completeError(c *fabric.Completion) {
 	text := e.prov.ErrorText(c)
 	if c.Token < receives {
-		e.fatal(fmt.Errorf("receive: %s", text))
+		e.receiveFailed(c, text)
 		return
 	}
 	s := &e.slots[c.Token]
+	if s.ended && e.tookEnded(c.Token) {
+		return
+	}
 	err := fmt.Errorf("PE %d: %s: %s", s.pe, s.use, text)
 	switch s.use {
 	case usePull:
@@ -132,7 +138,7 @@ func (e *Engine) completeError(c *fabric.Completion) {
 		e.give(c.Token)
 		return
 	case useSend:
-		e.fatal(err)
+		e.unreachable(s.pe, err)
 	case useWrite:
 		e.pending[s.lane]--
 		e.peers[s.pe].writes--
@@ -147,10 +153,12 @@ func (e *Engine) completeError(c *fabric.Completion) {
 	if s.registered {
 		e.dropRegion(s)
 	}
-	if s.request != nil {
+	switch {
+	case s.use == useSend: // no caller waits for a message
+	case s.request != nil:
 		e.err = err
 		e.finish(s.request, c.Err, 0)
-	} else {
+	default:
 		e.lose(s.lane, err)
 	}
 	e.give(c.Token)
@@ -177,6 +185,9 @@ func (e *Engine) receive(m unsafe.Pointer, n int) {
 	h := (*header)(m)
 	if h.From >= uint32(len(e.peers)) {
 		e.fatal(fmt.Errorf("receive: message from PE %d, which is not one of this job", h.From))
+		return
+	}
+	if e.isLost(fabric.PE(h.From)) {
 		return
 	}
 	p := &e.peers[h.From]

@@ -123,6 +123,10 @@ type Engine struct {
 	moving  fabric.RMA
 	comps   [pollBatch]fabric.Completion
 
+	losses      []*LostError // by PE; nil: all are there
+	onLost      func(pe fabric.PE, err error)
+	badReceives int
+
 	err   error // of the last Failed, or of the last request that ended badly
 	fatal func(error)
 

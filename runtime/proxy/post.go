@@ -120,7 +120,7 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 	}
 	switch {
 	case !p.reachable:
-		return e.fail(errNoRoute)
+		return e.fail(e.noRoute(pe))
 	case !e.room(p, n):
 		return Again
 	}
@@ -174,6 +174,9 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 		return st
 	}
 	p := &e.peers[pe]
+	if !p.reachable {
+		return e.fail(e.noRoute(pe))
+	}
 	if !e.room(p, 0) {
 		return Again
 	}
@@ -218,6 +221,9 @@ func (e *Engine) store(pe fabric.PE, offset int64, width uint8, value uint64) St
 // more.
 func (e *Engine) begin(pe fabric.PE, n int) (*header, Status) {
 	p := &e.peers[pe]
+	if !p.reachable {
+		return nil, e.fail(e.noRoute(pe))
+	}
 	if e.held(p) || (e.unordered && p.writes > 0 && p.writeEpoch != e.Epoch) || p.staged && e.mustFollowBytes(pe) {
 		p.count[NoTurn]++
 		return nil, Again
@@ -227,9 +233,6 @@ func (e *Engine) begin(pe fabric.PE, n int) (*header, Status) {
 	}
 	if st := e.admit(pe, p, headerSize+n); st != Done {
 		return nil, st
-	}
-	if !p.reachable {
-		return nil, e.fail(errNoRoute)
 	}
 	if h := e.draft(p, pe, n); h != nil {
 		return h, Done
@@ -250,6 +253,9 @@ func (e *Engine) held(p *peer) bool {
 // own sends a message that nobody can be asked to try again, or parks it. Its
 // turn has come: an answer, or a signal whose bytes are on their way.
 func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *header) {
+	if e.isLost(pe) {
+		return
+	}
 	p := &e.peers[pe]
 	if p.parked == 0 {
 		switch e.sendCopy(pe, h) {
@@ -260,7 +266,7 @@ func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *header) {
 			}
 			return
 		case Failed:
-			e.fatal(fmt.Errorf("PE %d: send: %w", pe, e.err))
+			e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, e.err))
 			return
 		}
 	}
@@ -275,7 +281,7 @@ func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *header) {
 func (e *Engine) sendCopy(pe fabric.PE, h *header) Status {
 	p := &e.peers[pe]
 	if !p.reachable {
-		return e.fail(errNoRoute)
+		return e.fail(e.noRoute(pe))
 	}
 	to := e.draft(p, pe, 0)
 	if to == nil {
@@ -351,7 +357,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	p := &e.peers[pe]
 	switch {
 	case !p.reachable:
-		return e.fail(errNoRoute)
+		return e.fail(e.noRoute(pe))
 	case e.held(p), p.staged && e.mustFollowBytes(pe):
 		p.count[NoTurn]++
 		return Again

@@ -34,6 +34,7 @@ type proc struct {
 	memory []byte // the internal area, then the heap
 	heap   []byte
 	words  [6]uint32
+	dead   bool
 }
 
 // memories are used again by the next world: mapping and clearing them would
@@ -102,6 +103,9 @@ func (w *world) fail(format string, args ...any) {
 
 // poll lets one PE make progress.
 func (w *world) poll(p *proc) {
+	if p.dead {
+		return
+	}
 	n, err := p.Poll()
 	if err != nil {
 		w.fail("PE %d: poll: %v", p.me, err)

@@ -33,6 +33,7 @@ type slot struct {
 	flush      bool   // write: the target flushes before it is done; read: this PE does
 	turn       uint16 // how often the token was given out
 	pe         fabric.PE
+	ended      bool           // the PE was lost, and its caller told: the provider still has it
 	bytes      uint64         // write, read: under way
 	request    *Request       // nil: quiet waits for it
 	fetch      unsafe.Pointer // where a non-blocking fetch puts its value

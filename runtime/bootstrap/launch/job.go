@@ -227,7 +227,7 @@ func (j *job) heed(p *process, f wire.Frame) error {
 			return err
 		}
 		return j.meet.hello(p.pe, g)
-	case wire.Gather, wire.Barrier:
+	case wire.Gather, wire.Barrier, wire.Part:
 		return j.meet.join(p.pe, f)
 	case wire.Done:
 		return j.meet.done(p.pe)
@@ -292,22 +292,27 @@ func (j *job) judge(p *process) {
 	}
 	p.judged = true
 	j.running--
-	inside, finalized := j.meet.state(p.pe)
-	fate := fateOf(p.waitStat, inside)
+	was := j.meet.state(p.pe)
+	fate := fateOf(p.waitStat, was.inside)
 	if fate.Bad() {
 		// A PE that has finalized leaves nobody waiting. Of those that return a
 		// failure then, perhaps all alike, the first is told.
-		fatal := inside || !finalized
+		fatal := was.inside || !was.finalized
+		goesOn := was.goesOn && j.running > 0
 		if !j.ending && (fatal || !j.settled) {
-			j.out.say(fmt.Sprintf("PE %d %v", p.pe, fate))
+			after := ""
+			if goesOn {
+				after = "; the others go on (SHMEM_ON_FAILURE=return)"
+			}
+			j.out.say(fmt.Sprintf("PE %d %v%s", p.pe, fate, after))
 		}
 		j.settle(fate.Status())
-		if !j.ending && fatal {
+		if !j.ending && fatal && !goesOn {
 			j.fail()
 		}
 	}
 	j.meet.end(p.pe, fate)
-	if !fate.Bad() && inside && !j.ending {
+	if !fate.Bad() && was.inside && !was.goesOn && !j.ending {
 		j.after(noticeDelay, func() { j.notice(p, fate) })
 	}
 	if j.running == 0 {

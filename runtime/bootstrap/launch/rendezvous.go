@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/bootstrap/wire"
 )
 
@@ -14,6 +15,8 @@ import (
 type rendezvous struct {
 	send func(pe int, frame []byte)                            // never blocks
 	lost func(pe int, fate wire.Fate, step string, wait []int) // a step failed since pe cannot join; may be nil
+
+	secret secret.Secret // of the job
 
 	mu      sync.Mutex
 	members []member
@@ -25,6 +28,7 @@ type member struct {
 	life    uint32 // times that it has finalized
 	seq     uint32 // last step that it joined in this life
 	inside  bool   // between Hello and Done
+	goesOn  bool   // it is told of others that fail, and does not end with them
 	timeout time.Duration
 	waits   bool // for the answer to step seq
 	ended   bool
@@ -47,7 +51,7 @@ type step struct {
 }
 
 func newRendezvous(n int, send func(int, []byte)) *rendezvous {
-	return &rendezvous{send: send, members: make([]member, n), steps: map[stepKey]*step{}}
+	return &rendezvous{send: send, secret: secret.New(), members: make([]member, n), steps: map[stepKey]*step{}}
 }
 
 // hello notes that a PE has begun. An error is a breach of the protocol.
@@ -61,7 +65,8 @@ func (r *rendezvous) hello(pe int, g wire.Greeting) error {
 	case m.inside:
 		return fmt.Errorf("it joined the job twice without leaving it")
 	}
-	m.inside, m.seq, m.timeout = true, 0, g.Timeout
+	m.inside, m.seq, m.timeout, m.goesOn = true, 0, g.Timeout, g.GoesOn
+	r.answerLocked([]int{pe}, wire.Frame{Kind: wire.Welcome, Payload: wire.Admission{Secret: r.secret}.Append(nil)})
 	return nil
 }
 
@@ -79,21 +84,36 @@ func (r *rendezvous) done(pe int) error {
 	return nil
 }
 
-// end notes that a PE's process is gone.
+// end notes that a PE's process is gone. Those that go on are told, if it had
+// not left.
 func (r *rendezvous) end(pe int, fate wire.Fate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
 	m.ended, m.fate = true, fate
+	if m.inside {
+		loss := wire.Frame{Kind: wire.Lost, Payload: wire.Loss{PE: pe, Fate: fate}.Append(nil)}
+		for to := range r.members {
+			if o := &r.members[to]; o.inside && o.goesOn && !o.ended {
+				r.sendLocked(to, loss)
+			}
+		}
+	}
 	r.failAbandonedLocked()
 }
 
-// state reports whether a PE is between init and finalize, and whether it has
-// ever finalized.
-func (r *rendezvous) state(pe int) (inside, finalized bool) {
+// standing is where a PE is in its life.
+type standing struct {
+	inside    bool // between init and finalize
+	finalized bool // it has been, at least once
+	goesOn    bool // inside, and the others can do without it
+}
+
+func (r *rendezvous) state(pe int) standing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.members[pe].inside, r.members[pe].life > 0
+	m := &r.members[pe]
+	return standing{m.inside, m.life > 0, m.inside && m.goesOn}
 }
 
 // join adds a PE to the step of f. An error is a breach of the protocol.
@@ -191,9 +211,13 @@ func (r *rendezvous) checkAbandonedLocked(key stepKey, s *step) {
 	if s.failure != nil {
 		return
 	}
+	if s.kind == wire.Part && r.restCameLocked(s) {
+		r.completeLocked(key, s)
+		return
+	}
 	for pe := range r.members {
 		m := &r.members[pe]
-		if s.joined[pe] || !m.ended && m.life <= key.life {
+		if s.joined[pe] || !m.ended && m.life <= key.life || s.kind == wire.Part && m.ended && m.goesOn {
 			continue
 		}
 		loss := wire.Loss{PE: pe, Fate: m.fate}
@@ -208,6 +232,17 @@ func (r *rendezvous) checkAbandonedLocked(key stepKey, s *step) {
 	}
 }
 
+// restCameLocked tells whether all have come but those that the others can do
+// without, and have ended.
+func (r *rendezvous) restCameLocked(s *step) bool {
+	for pe := range r.members {
+		if m := &r.members[pe]; !s.joined[pe] && !(m.ended && m.inside && m.goesOn) {
+			return false
+		}
+	}
+	return true
+}
+
 func (r *rendezvous) failLocked(key stepKey, s *step, kind wire.Kind, payload []byte) {
 	s.stop()
 	s.failure = &wire.Frame{Kind: kind, Seq: key.seq, Payload: payload}
@@ -216,14 +251,18 @@ func (r *rendezvous) failLocked(key stepKey, s *step, kind wire.Kind, payload []
 }
 
 func (r *rendezvous) answerLocked(pes []int, f wire.Frame) {
+	for _, pe := range pes {
+		r.members[pe].waits = false
+		r.sendLocked(pe, f)
+	}
+}
+
+func (r *rendezvous) sendLocked(pe int, f wire.Frame) {
 	b, err := wire.Append(nil, f)
 	if err != nil {
 		panic(err) // bounds were checked when the frame was made
 	}
-	for _, pe := range pes {
-		r.members[pe].waits = false
-		r.send(pe, b)
-	}
+	r.send(pe, b)
 }
 
 // waiting lists the PEs that have joined.

@@ -56,8 +56,18 @@ func meeting(t *testing.T, n int, timeout time.Duration) (*rendezvous, *mailbox)
 	r := newRendezvous(n, m.send)
 	for pe := range n {
 		ok(t, r.hello(pe, wire.Greeting{PE: pe, Size: n, Timeout: timeout}))
+		m.welcome(t, r, pe)
 	}
 	return r, m
+}
+
+// welcome takes the answer to a hello.
+func (m *mailbox) welcome(t *testing.T, r *rendezvous, pe int) {
+	t.Helper()
+	f := m.take(t, pe)
+	if a, err := wire.ParseAdmission(f.Payload); f.Kind != wire.Welcome || err != nil || a.Secret != r.secret {
+		t.Fatalf("PE %d: %v, %v, want the job's secret", pe, f.Kind, err)
+	}
 }
 
 func ok(t *testing.T, err error) {
@@ -217,11 +227,13 @@ func TestSecondLife(t *testing.T) {
 	m.take(t, 1)
 	ok(t, r.done(0))
 	ok(t, r.hello(0, wire.Greeting{PE: 0, Size: 2}))
+	m.welcome(t, r, 0)
 	ok(t, r.join(0, gather(1, "second a")))
 	m.empty(t)
 	ok(t, r.done(1))
 	m.empty(t)
 	ok(t, r.hello(1, wire.Greeting{PE: 1, Size: 2}))
+	m.welcome(t, r, 1)
 	ok(t, r.join(1, gather(1, "second b")))
 	parts, err := wire.ParseParts(m.take(t, 0).Payload)
 	if err != nil || string(parts[1]) != "second b" {
@@ -250,5 +262,69 @@ func TestBreaches(t *testing.T) {
 	}
 	if r.done(0) == nil {
 		t.Error("done in the middle of a step was taken")
+	}
+}
+
+// PEs that go on are told who has failed, and part without it.
+func TestGoOn(t *testing.T) {
+	const n = 4
+	m := &mailbox{got: map[int][]wire.Frame{}}
+	r := newRendezvous(n, m.send)
+	for pe := range n {
+		ok(t, r.hello(pe, wire.Greeting{PE: pe, Size: n, GoesOn: pe != 3}))
+		m.welcome(t, r, pe)
+	}
+	killed := wire.Fate{How: wire.Killed, Code: 9, Init: true}
+	part := wire.Frame{Kind: wire.Part, Seq: 1}
+	ok(t, r.join(0, part))
+	r.end(1, killed)
+	for _, pe := range []int{0, 2} { // PE 3 does not want to know, PE 1 is gone
+		f := m.take(t, pe)
+		if l, err := wire.ParseLoss(f.Payload); f.Kind != wire.Lost || f.Seq != 0 || err != nil || l.PE != 1 || l.Fate != killed {
+			t.Errorf("PE %d: %v %d %+v, %v", pe, f.Kind, f.Seq, l, err)
+		}
+	}
+	ok(t, r.join(2, part))
+	m.empty(t) // PE 3 lives
+	ok(t, r.join(3, part))
+	for _, pe := range []int{0, 2, 3} {
+		if f := m.take(t, pe); f.Kind != wire.Released || f.Seq != 1 {
+			t.Errorf("PE %d: %v %d", pe, f.Kind, f.Seq)
+		}
+	}
+	// Any other step still needs everybody, and so does parting from one that
+	// others cannot do without.
+	ok(t, r.join(0, wire.Frame{Kind: wire.Barrier, Seq: 2}))
+	if f := m.take(t, 0); f.Kind != wire.PeerFailed {
+		t.Errorf("a barrier without PE 1: %v", f.Kind)
+	}
+	ok(t, r.join(2, wire.Frame{Kind: wire.Barrier, Seq: 2}))
+	m.take(t, 2)
+	ok(t, r.join(2, wire.Frame{Kind: wire.Part, Seq: 3}))
+	r.end(3, wire.Fate{How: wire.Exited, Code: 1, Init: true})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f := m.got[2]; len(f) != 2 || f[0].Kind != wire.Lost || f[1].Kind != wire.PeerFailed {
+		t.Errorf("PE 2 parts from PE 3, which has failed: %v", f)
+	}
+}
+
+// The last one to be waited for fails.
+func TestPartEndsByLoss(t *testing.T) {
+	m := &mailbox{got: map[int][]wire.Frame{}}
+	r := newRendezvous(2, m.send)
+	for pe := range 2 {
+		ok(t, r.hello(pe, wire.Greeting{PE: pe, Size: 2, GoesOn: true}))
+		m.welcome(t, r, pe)
+	}
+	ok(t, r.join(0, wire.Frame{Kind: wire.Part, Seq: 1}))
+	r.end(1, wire.Fate{How: wire.Killed, Code: 9})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f := m.got[0]; len(f) != 2 || f[0].Kind != wire.Lost || f[1].Kind != wire.Released {
+		t.Errorf("PE 0 got %v, want the loss and its release", f)
+	}
+	if len(r.steps) != 0 {
+		t.Errorf("%d steps are kept", len(r.steps))
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/bootstrap/wire"
 )
 
@@ -29,16 +30,23 @@ type Client struct {
 	out  []byte
 	err  error // the stream is unusable, and why
 
+	secret secret.Secret
+
 	mu     sync.Mutex // guards writing and closed, so that Abort, Exit and Over may come from any goroutine
 	closed bool
+
+	reading sync.Mutex // held by who reads the stream
+	lostMu  sync.Mutex // guards lost; taken last
+	lost    []bootstrap.Loss
 }
 
 var _ bootstrap.Bootstrap = (*Client)(nil)
 
-// New takes over the descriptor and greets shmemrun; it does not wait for the
-// others. A timeout of 0 waits for them for ever. The descriptor is
-// close-on-exec from then on, and Close closes it.
-func New(fd, rank, size int, timeout time.Duration) (*Client, error) {
+// New takes over the descriptor, greets shmemrun and gets the job's secret; it
+// does not wait for the others. A timeout of 0 waits for them for ever. goesOn:
+// this PE wants to be told of others that fail, and not to end with them. The
+// descriptor is close-on-exec from then on, and Close closes it.
+func New(fd, rank, size int, timeout time.Duration, goesOn bool) (*Client, error) {
 	if rank < 0 || rank >= size {
 		return nil, fmt.Errorf("join job: PE %d of %d (%s and %s contradict each other: start the program with shmemrun)",
 			rank, size, EnvPE, EnvNPEs)
@@ -49,11 +57,36 @@ func New(fd, rank, size int, timeout time.Duration) (*Client, error) {
 	}
 	unix.CloseOnExec(fd)
 	c := &Client{conn: &socket{fd}, rank: rank, size: size}
-	hello := wire.Greeting{PE: rank, Size: size, Timeout: timeout}.Append(nil)
+	hello := wire.Greeting{PE: rank, Size: size, Timeout: timeout, GoesOn: goesOn}.Append(nil)
 	if err := c.send(wire.Frame{Kind: wire.Hello, Payload: hello}); err != nil {
 		return nil, fmt.Errorf("join job: %w", err)
 	}
+	if err := c.welcome(); err != nil {
+		return nil, fmt.Errorf("join job: %w", err)
+	}
 	return c, nil
+}
+
+// welcome waits for the answer to Hello.
+func (c *Client) welcome() error {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	for {
+		f, err := wire.Read(c.conn)
+		switch {
+		case errors.Is(err, io.EOF):
+			return errGone
+		case err != nil:
+			return err
+		case f.Kind == wire.Lost: // told to an earlier program of this PE
+			continue
+		case f.Kind != wire.Welcome:
+			return fmt.Errorf("%w: %v in place of welcome", wire.ErrFormat, f.Kind)
+		}
+		a, err := wire.ParseAdmission(f.Payload)
+		c.secret = a.Secret
+		return err
+	}
 }
 
 // check refuses a descriptor that cannot be the launcher's. A program that a
@@ -109,6 +142,15 @@ func (c *Client) Barrier() error {
 	return err
 }
 
+// Part implements bootstrap.Bootstrap.
+func (c *Client) Part() error {
+	_, err := c.step(wire.Part, nil, wire.Released)
+	return err
+}
+
+// Secret implements bootstrap.Bootstrap.
+func (c *Client) Secret() *secret.Secret { return &c.secret }
+
 // step sends one frame and waits for its answer.
 func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, error) {
 	c.seq++
@@ -116,7 +158,7 @@ func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, e
 	if err := c.send(wire.Frame{Kind: kind, Seq: c.seq, Payload: payload}); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	f, err := wire.Read(c.conn)
+	f, err := c.readAnswer()
 	if err == nil && f.Seq != c.seq {
 		err = fmt.Errorf("%w: answer to step %d", wire.ErrFormat, f.Seq)
 	}
@@ -134,6 +176,72 @@ func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, e
 	}
 	return nil, failure(name, f)
 }
+
+// readAnswer waits for what is no notice of a loss.
+func (c *Client) readAnswer() (wire.Frame, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	for {
+		f, err := wire.Read(c.conn)
+		if err != nil || f.Kind != wire.Lost {
+			return f, err
+		}
+		if err := c.note(f); err != nil {
+			return f, err
+		}
+	}
+}
+
+func (c *Client) note(f wire.Frame) error {
+	l, err := wire.ParseLoss(f.Payload)
+	if err == nil && l.PE >= c.size {
+		err = fmt.Errorf("%w: loss of PE %d of %d", wire.ErrFormat, l.PE, c.size)
+	}
+	if err == nil {
+		c.lostMu.Lock()
+		c.lost = append(c.lost, bootstrap.Loss{PE: l.PE, Fate: l.Fate.String()})
+		c.lostMu.Unlock()
+	}
+	return err
+}
+
+// Losses implements bootstrap.Bootstrap. While another goroutine waits in a step,
+// that one reads what comes.
+func (c *Client) Losses() []bootstrap.Loss {
+	if c.reading.TryLock() {
+		for c.unread() {
+			f, err := wire.Read(c.conn)
+			if err == nil && f.Kind != wire.Lost {
+				err = fmt.Errorf("%w: unexpected %v", wire.ErrFormat, f.Kind)
+			}
+			if err == nil {
+				err = c.note(f)
+			}
+			if err != nil {
+				c.mu.Lock()
+				c.err = err
+				c.mu.Unlock()
+				break
+			}
+		}
+		c.reading.Unlock()
+	}
+	c.lostMu.Lock()
+	defer c.lostMu.Unlock()
+	lost := c.lost
+	c.lost = nil
+	return lost
+}
+
+// unread tells whether a notice lies in the socket, and no error is in its way.
+func (c *Client) unread() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.closed && c.err == nil && c.conn.readable()
+}
+
+// News implements bootstrap.Bootstrap.
+func (c *Client) News() int { return c.conn.fd }
 
 // failure is the error that an answer stands for which is not the wanted one.
 func failure(step string, f wire.Frame) error {

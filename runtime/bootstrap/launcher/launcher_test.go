@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/bootstrap/wire"
 )
 
@@ -18,6 +19,8 @@ type peer struct {
 	t testing.TB
 	f *os.File
 }
+
+var jobSecret = secret.New()
 
 // pair returns a client, PE 1 of 3, and the other end of its socket.
 func pair(t testing.TB) (*Client, *peer) {
@@ -28,13 +31,15 @@ func pair(t testing.TB) (*Client, *peer) {
 	}
 	p := &peer{t, os.NewFile(uintptr(fds[0]), "shmemrun")}
 	t.Cleanup(func() { p.f.Close() })
-	c, err := New(fds[1], 1, 3, 5*time.Second)
+	p.answer(wire.Frame{Kind: wire.Lost, Payload: wire.Loss{PE: 0}.Append(nil)}) // of an earlier program
+	p.answer(wire.Frame{Kind: wire.Welcome, Payload: wire.Admission{Secret: jobSecret}.Append(nil)})
+	c, err := New(fds[1], 1, 3, 5*time.Second, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
 	g, err := wire.ParseGreeting(p.expect(wire.Hello, 0))
-	if want := (wire.Greeting{PE: 1, Size: 3, Timeout: 5 * time.Second}); err != nil || g != want {
+	if want := (wire.Greeting{PE: 1, Size: 3, Timeout: 5 * time.Second, GoesOn: true}); err != nil || g != want {
 		t.Fatalf("greeting %+v, %v, want %+v", g, err, want)
 	}
 	return c, p
@@ -231,11 +236,11 @@ func TestDescriptor(t *testing.T) {
 	}
 	defer unix.Close(udp)
 	for name, fd := range map[string]int{"closed": 1 << 20, "a file": int(null.Fd()), "a datagram socket": udp} {
-		if _, err := New(fd, 0, 1, 0); err == nil || !strings.Contains(err.Error(), EnvFD) {
+		if _, err := New(fd, 0, 1, 0, false); err == nil || !strings.Contains(err.Error(), EnvFD) {
 			t.Errorf("%s: %v, want an error that names %s", name, err, EnvFD)
 		}
 	}
-	if _, err := New(c.conn.fd, 3, 3, 0); err == nil || !strings.Contains(err.Error(), "PE 3 of 3") {
+	if _, err := New(c.conn.fd, 3, 3, 0, false); err == nil || !strings.Contains(err.Error(), "PE 3 of 3") {
 		t.Errorf("PE 3 of 3: %v", err)
 	}
 }
@@ -251,5 +256,78 @@ func TestContributionTooLong(t *testing.T) {
 	}()
 	if err := c.Barrier(); err != nil {
 		t.Errorf("the connection is spoilt by it: %v", err)
+	}
+}
+
+func loss(pe int, code int) wire.Frame {
+	return wire.Frame{Kind: wire.Lost, Payload: wire.Loss{PE: pe, Fate: wire.Fate{How: wire.Killed, Code: code}}.Append(nil)}
+}
+
+// Notices come at any moment: between steps, and in the middle of one.
+func TestLosses(t *testing.T) {
+	c, p := pair(t)
+	if *c.Secret() != jobSecret {
+		t.Error("the secret is not what shmemrun said")
+	}
+	if l := c.Losses(); l != nil {
+		t.Errorf("%v lost before anything happened", l)
+	}
+	p.answer(loss(2, 9))
+	p.answer(loss(0, 11))
+	if l := c.Losses(); len(l) != 2 || l[0].PE != 2 || l[1].Fate != "was killed by signal 11 (segmentation fault)" {
+		t.Errorf("losses %v, want of PEs 2 and 0", l)
+	}
+	go func() {
+		p.expect(wire.Part, 1)
+		p.answer(loss(2, 15))
+		p.answer(wire.Frame{Kind: wire.Released, Seq: 1})
+	}()
+	if err := c.Part(); err != nil {
+		t.Errorf("a notice spoilt the step: %v", err)
+	}
+	if l := c.Losses(); len(l) != 1 || l[0].PE != 2 {
+		t.Errorf("losses %v, want that of the step", l)
+	}
+	p.f.Close()
+	if l := c.Losses(); l != nil {
+		t.Errorf("the end of the stream is taken for losses %v", l)
+	}
+}
+
+func TestBadNotice(t *testing.T) {
+	for name, f := range map[string]wire.Frame{
+		"of a PE that is not there": loss(3, 9),
+		"of another kind":           {Kind: wire.Released},
+		"malformed":                 {Kind: wire.Lost},
+	} {
+		c, p := pair(t)
+		p.answer(f)
+		if l := c.Losses(); l != nil {
+			t.Errorf("%s: %v", name, l)
+		}
+		if err := c.Barrier(); !errors.Is(err, wire.ErrFormat) {
+			t.Errorf("%s: the connection goes on: %v", name, err)
+		}
+	}
+}
+
+func TestNoWelcome(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fds[1])
+	p := &peer{t, os.NewFile(uintptr(fds[0]), "shmemrun")}
+	p.answer(wire.Frame{Kind: wire.Released})
+	if _, err := New(fds[1], 0, 1, 0, false); !errors.Is(err, wire.ErrFormat) {
+		t.Errorf("another answer: %v", err)
+	}
+	p.answer(wire.Frame{Kind: wire.Welcome, Payload: make([]byte, 16)})
+	if _, err := New(fds[1], 0, 1, 0, false); !errors.Is(err, wire.ErrFormat) {
+		t.Errorf("a short secret: %v", err)
+	}
+	p.f.Close()
+	if _, err := New(fds[1], 0, 1, 0, false); !errors.Is(err, errGone) {
+		t.Errorf("no shmemrun: %v", err)
 	}
 }

@@ -55,3 +55,10 @@ func (s *socket) hungUp() bool {
 	n, err := unix.Poll(fds, 0)
 	return err == nil && n > 0 && fds[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
 }
+
+// readable tells whether something has come that was not read, and not just the
+// end.
+func (s *socket) readable() bool {
+	n, err := unix.IoctlGetInt(s.fd, unix.TIOCINQ)
+	return err == nil && n > 0
+}

@@ -6,31 +6,39 @@ import (
 	"slices"
 
 	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/secret"
 )
 
-type singleton struct{}
+type singleton struct{ secret secret.Secret }
 
-var _ bootstrap.Bootstrap = singleton{}
+var _ bootstrap.Bootstrap = (*singleton)(nil)
 
 // New returns the bootstrap of a job of one PE.
-func New() bootstrap.Bootstrap { return singleton{} }
+func New() bootstrap.Bootstrap { return &singleton{secret.New()} }
 
-func (singleton) Name() string { return "singleton" }
-func (singleton) Rank() int    { return 0 }
-func (singleton) Size() int    { return 1 }
+func (*singleton) Name() string { return "singleton" }
+func (*singleton) Rank() int    { return 0 }
+func (*singleton) Size() int    { return 1 }
 
-func (singleton) Allgather(mine []byte) ([][]byte, error) {
+func (*singleton) Allgather(mine []byte) ([][]byte, error) {
 	return [][]byte{slices.Clone(mine)}, nil
 }
 
-func (singleton) Barrier() error { return nil }
+func (*singleton) Barrier() error { return nil }
+func (*singleton) Part() error    { return nil }
+
+func (s *singleton) Secret() *secret.Secret { return &s.secret }
+
+// There is nobody to lose.
+func (*singleton) Losses() []bootstrap.Loss { return nil }
+func (*singleton) News() int                { return -1 }
 
 // Abort and Exit have nobody to tell: the caller ends its own process, and
 // that is the whole job.
-func (singleton) Abort(int, string) {}
-func (singleton) Exit(int)          {}
+func (*singleton) Abort(int, string) {}
+func (*singleton) Exit(int)          {}
 
 // Over is false: there is nobody whose failure could end the job.
-func (singleton) Over() bool { return false }
+func (*singleton) Over() bool { return false }
 
-func (singleton) Close() error { return nil }
+func (*singleton) Close() error { return nil }

@@ -1,13 +1,16 @@
 // Package wire is the protocol between shmemrun and a PE: frames over the
 // Unix stream socket that the PE inherits.
 //
-// The PE speaks and shmemrun answers. A PE first sends Hello, then any number
-// of Gather and Barrier frames, numbered from 1, of which one at a time awaits
-// its answer, and at last Done; Hello may then begin anew, for a program that
-// the same shell starts next. Abort and Exit may come at any moment and have
-// no answer. shmemrun sends nothing else than answers, so nothing can lie in
-// the socket that belongs to an earlier program. It ends its half of the stream
+// The PE speaks and shmemrun answers. A PE first sends Hello, which Welcome
+// answers, then any number of Gather, Barrier and Part frames, numbered from 1,
+// of which one at a time awaits its answer, and at last Done; Hello may then
+// begin anew, for a program that the same shell starts next. Abort and Exit may
+// come at any moment and have no answer. shmemrun ends its half of the stream
 // when it ends the job because a PE failed, or asked for it.
+//
+// To PEs that asked for it in their Hello shmemrun tells of each PE that ends
+// before it has left the job, by Lost, at any moment after Welcome. What lies in
+// the socket before Welcome belongs to an earlier program.
 //
 // A frame is a header of 16 bytes, little endian, and a payload:
 //
@@ -32,7 +35,7 @@ import (
 
 // Sizes and bounds.
 const (
-	Version         = 1
+	Version         = 2
 	HeaderLen       = 16
 	MaxContribution = 1 << 20  // bytes that one PE may give to one Gather
 	MaxPayload      = 64 << 20 // bytes of payload in one frame
@@ -57,11 +60,15 @@ const (
 	Missing                    // run: Absence
 	PeerFailed                 // run: Loss
 	Refused                    // run: text
+	Welcome                    // run: Admission
+	Lost                       // run: Loss, no answer to anything
+	Part                       // PE: empty; as Barrier, but among those PEs that live
 	kinds
 )
 
 var kindNames = [kinds]string{"none", "hello", "allgather", "allgather result", "barrier", "barrier release",
-	"abort", "exit", "done", "missing", "peer failed", "refused"}
+	"abort", "exit", "done", "missing", "peer failed", "refused",
+	"welcome", "loss", "parting"}
 
 // String names the kind as messages do.
 func (k Kind) String() string {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"libshmem/runtime/bootstrap/secret"
 )
 
 var le = binary.LittleEndian
@@ -14,19 +16,21 @@ var le = binary.LittleEndian
 type Greeting struct {
 	PE, Size int
 	Timeout  time.Duration // how long the others may be missing; 0 for ever
+	GoesOn   bool          // the PE wants to be told of others that fail, and not to end with them
 }
 
 // Append adds the encoding of g to dst.
 func (g Greeting) Append(dst []byte) []byte {
 	dst = le.AppendUint32(dst, uint32(g.PE))
 	dst = le.AppendUint32(dst, uint32(g.Size))
-	return le.AppendUint64(dst, uint64(max(g.Timeout, 0)))
+	dst = le.AppendUint64(dst, uint64(max(g.Timeout, 0)))
+	return append(dst, flag(g.GoesOn), 0, 0, 0)
 }
 
 // ParseGreeting decodes the payload of Hello.
 func ParseGreeting(p []byte) (Greeting, error) {
-	if len(p) != 16 {
-		return Greeting{}, formatErrorf("hello has %d bytes, not 16", len(p))
+	if len(p) != 20 {
+		return Greeting{}, formatErrorf("hello has %d bytes, not 20", len(p))
 	}
 	pe, size, t := le.Uint32(p), le.Uint32(p[4:]), le.Uint64(p[8:])
 	if size > math.MaxInt32 || pe >= size {
@@ -35,7 +39,27 @@ func ParseGreeting(p []byte) (Greeting, error) {
 	if t > math.MaxInt64 {
 		return Greeting{}, formatErrorf("hello with a negative timeout")
 	}
-	return Greeting{PE: int(pe), Size: int(size), Timeout: time.Duration(t)}, nil
+	if p[16] > 1 || p[17]|p[18]|p[19] != 0 {
+		return Greeting{}, formatErrorf("hello with flags % x", p[16:])
+	}
+	return Greeting{PE: int(pe), Size: int(size), Timeout: time.Duration(t), GoesOn: p[16] == 1}, nil
+}
+
+// Admission is the payload of Welcome.
+type Admission struct {
+	Secret secret.Secret // of the job
+}
+
+// Append adds the encoding of a to dst.
+func (a Admission) Append(dst []byte) []byte { return append(dst, a.Secret[:]...) }
+
+// ParseAdmission decodes the payload of Welcome.
+func ParseAdmission(p []byte) (a Admission, err error) {
+	if len(p) != len(a.Secret) {
+		return a, formatErrorf("welcome has %d bytes, not %d", len(p), len(a.Secret))
+	}
+	copy(a.Secret[:], p)
+	return a, nil
 }
 
 // AppendParts adds the payload of Gathered: the contributions in order of PE.
@@ -194,7 +218,7 @@ func (f Fate) String() string {
 	return s
 }
 
-// Loss is the payload of PeerFailed.
+// Loss is the payload of PeerFailed and of Lost.
 type Loss struct {
 	PE   int
 	Fate Fate

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"libshmem/runtime/bootstrap/secret"
 )
 
 func mustAppend(t testing.TB, f Frame) []byte {
@@ -52,9 +54,9 @@ func TestReadRefuses(t *testing.T) {
 		in         []byte
 	}{
 		{"magic", "begins with", change(0, 'X')},
-		{"version", "protocol version 2, here 1", change(4, 2)},
+		{"version", "protocol version 3, here 2", change(4, 3)},
 		{"kind 0", "unknown", change(5, 0)},
-		{"kind beyond the last", "unknown kind 12", change(5, byte(kinds))},
+		{"kind beyond the last", "unknown kind 15", change(5, byte(kinds))},
 		{"reserved", "reserved", change(7, 1)},
 		{"length", "at most 67108864", change(12, 1, 0, 0, 4)},
 	} {
@@ -92,12 +94,16 @@ func TestReadAllocatesWhatArrives(t *testing.T) {
 }
 
 func TestPayloadsRoundTrip(t *testing.T) {
-	g := Greeting{PE: 3, Size: 4, Timeout: 5 * time.Second}
+	g := Greeting{PE: 3, Size: 4, Timeout: 5 * time.Second, GoesOn: true}
 	if got, err := ParseGreeting(g.Append(nil)); err != nil || got != g {
 		t.Errorf("%+v: %+v, %v", g, got, err)
 	}
 	if got, err := ParseGreeting(Greeting{Size: 1, Timeout: -1}.Append(nil)); err != nil || got.Timeout != 0 {
 		t.Errorf("negative timeout: %+v, %v, want none", got, err)
+	}
+	adm := Admission{Secret: secret.New()}
+	if got, err := ParseAdmission(adm.Append(nil)); err != nil || got != adm {
+		t.Errorf("admission: %v", err)
 	}
 	parts := [][]byte{{}, []byte("a"), bytes.Repeat([]byte("b"), 1000)}
 	b := AppendParts(nil, parts)
@@ -131,14 +137,17 @@ func TestPayloadsRefuse(t *testing.T) {
 	ending := func(b []byte) error { _, err := ParseEnding(b); return err }
 	absence := func(b []byte) error { _, err := ParseAbsence(b); return err }
 	loss := func(b []byte) error { _, err := ParseLoss(b); return err }
+	admission := func(b []byte) error { _, err := ParseAdmission(b); return err }
 	for _, c := range []struct {
 		name  string
 		parse func([]byte) error
 		in    []byte
 	}{
-		{"short hello", greeting, make([]byte, 15)},
+		{"short hello", greeting, make([]byte, 19)},
+		{"hello with unknown flags", greeting, append(Greeting{Size: 1}.Append(nil)[:17], 0, 0, 1)},
+		{"short welcome", admission, make([]byte, 31)},
 		{"PE beyond the size", greeting, Greeting{PE: 4, Size: 4}.Append(nil)},
-		{"hello with timeout beyond int64", greeting, append(Greeting{Size: 1}.Append(nil)[:8], 0, 0, 0, 0, 0, 0, 0, 0x80)},
+		{"hello with timeout beyond int64", greeting, append(Greeting{Size: 1}.Append(nil)[:8], 0, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0)},
 		{"no count", parts, []byte{1, 0, 0}},
 		{"count beyond the bytes", parts, []byte{255, 255, 255, 255, 0, 0, 0, 0}},
 		{"part beyond the bytes", parts, []byte{1, 0, 0, 0, 9, 0, 0, 0, 'a'}},
@@ -195,7 +204,10 @@ func reencode(f Frame) ([]byte, error) {
 	case Missing:
 		v, err := ParseAbsence(f.Payload)
 		return v.Append(nil), err
-	case PeerFailed:
+	case Welcome:
+		v, err := ParseAdmission(f.Payload)
+		return v.Append(nil), err
+	case PeerFailed, Lost:
 		v, err := ParseLoss(f.Payload)
 		return v.Append(nil), err
 	}
@@ -217,6 +229,9 @@ func FuzzRead(f *testing.F) {
 		{Kind: Missing, Seq: 3, Payload: Absence{Waited: time.Second, PEs: []int{1, 4}}.Append(nil)},
 		{Kind: PeerFailed, Seq: 3, Payload: Loss{PE: 2, Fate: Fate{How: Killed, Code: 9}}.Append(nil)},
 		{Kind: Refused, Seq: 4, Payload: []byte("no")},
+		{Kind: Welcome, Payload: make([]byte, 32)},
+		{Kind: Lost, Payload: Loss{PE: 1, Fate: Fate{How: Exited, Code: 3, Init: true}}.Append(nil)},
+		{Kind: Part, Seq: 5},
 	} {
 		b := mustAppend(f, s)
 		f.Add(b)

@@ -1,0 +1,68 @@
+// Package secret is what the PEs of one job know and nobody else: random bytes
+// that the launcher makes, and proofs that one has them which tell a listener
+// nothing.
+//
+// The launcher hands them to a PE over the socket that the PE inherits. They are
+// in no command line, which every user of the machine can read, in no file, and
+// in no environment variable, which the PE's own children would inherit and
+// /proc shows to all processes of the user.
+//
+// The package owns the cryptography, which is Go's own, and knows neither
+// sockets nor frames. Its functions are safe for concurrent use.
+package secret
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+)
+
+// Secret is that of one job.
+type Secret [32]byte
+
+// New makes a random one.
+func New() (s Secret) {
+	rand.Read(s[:]) //nolint:errcheck // it never fails: without randomness it ends the process
+	return s
+}
+
+// Nonce is random and used once, so that a proof that was overheard proves
+// nothing the next time.
+type Nonce [16]byte
+
+// NewNonce makes one.
+func NewNonce() (n Nonce) {
+	rand.Read(n[:]) //nolint:errcheck // as above
+	return n
+}
+
+// Proof shows that its maker has the secret.
+type Proof [sha256.Size]byte
+
+// Prove makes the proof of one side of a conversation, for which both have given
+// a nonce. The sides have different roles, so that nobody can send a side its own
+// proof back.
+func (s *Secret) Prove(role string, theirs, mine Nonce) (p Proof) {
+	h := hmac.New(sha256.New, s[:])
+	h.Write([]byte(role))
+	h.Write([]byte{0})
+	h.Write(theirs[:])
+	h.Write(mine[:])
+	h.Sum(p[:0])
+	return p
+}
+
+// Check tells whether p is what the other side must send, which had mine as
+// theirs. How long it takes says nothing about p.
+func (s *Secret) Check(p []byte, role string, mine, theirs Nonce) bool {
+	want := s.Prove(role, mine, theirs)
+	return hmac.Equal(p, want[:])
+}
+
+// Number is one for a purpose: the same on every PE of the job, unlike that of
+// another job or purpose, and no help for who wants to know the secret.
+func (s *Secret) Number(purpose string) uint64 {
+	p := s.Prove("number for "+purpose, Nonce{}, Nonce{})
+	return binary.LittleEndian.Uint64(p[:])
+}

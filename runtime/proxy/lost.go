@@ -1,0 +1,164 @@
+package proxy
+
+import (
+	"fmt"
+
+	"libshmem/fabric"
+)
+
+// Losing a PE. It ended, or the network cannot reach it any more, and it never
+// comes back: a process that is started in its place is another PE of another job.
+// What is under way with it ends with an error, what is asked of it later fails at
+// once, and what it sent and was not applied is dropped. The others notice nothing.
+//
+// Memory that the provider still holds, as that of a write, stays its own until it
+// gives the operation back, so a token may be held for longer than its operation.
+
+// LostError is why an operation on a lost PE fails.
+type LostError struct {
+	PE     fabric.PE
+	Reason string // continues a sentence that begins with the PE
+}
+
+func (e *LostError) Error() string { return fmt.Sprintf("PE %d %s", e.PE, e.Reason) }
+
+// OnLost has f called when the network cannot reach a PE any more, with the lock
+// held, after it has been lost here. Without it that ends the job. It comes before
+// Connect.
+func (e *Engine) OnLost(f func(pe fabric.PE, err error)) { e.onLost = f }
+
+// Lose gives up a PE. A second time changes nothing.
+func (e *Engine) Lose(pe fabric.PE, reason string) {
+	if e.isLost(pe) {
+		return
+	}
+	if e.losses == nil {
+		e.losses = make([]*LostError, len(e.peers))
+	}
+	err := &LostError{pe, reason}
+	e.losses[pe] = err
+	p := &e.peers[pe]
+	p.reachable = false // C leaves what is asked of it to Go
+	p.behind = true     // and its messages
+	e.dropMessages(pe, p)
+	e.endOperations(pe, err)
+	e.endQuiets(p, err)
+	e.settle()
+	e.wakeSleepers()
+}
+
+func (e *Engine) isLost(pe fabric.PE) bool { return e.losses != nil && e.losses[pe] != nil }
+
+// noRoute is why nothing can be sent to a PE.
+func (e *Engine) noRoute(pe fabric.PE) error {
+	if e.isLost(pe) {
+		return e.losses[pe]
+	}
+	return errNoRoute
+}
+
+// unreachable is for a PE that the network has given up.
+func (e *Engine) unreachable(pe fabric.PE, err error) {
+	switch {
+	case e.isLost(pe):
+	case e.onLost == nil:
+		e.fatal(err)
+	default:
+		e.Lose(pe, "cannot be reached any more: "+err.Error())
+		e.onLost(pe, err)
+	}
+}
+
+// dropMessages forgets what waits to go to a PE, and what came from it too early.
+func (e *Engine) dropMessages(pe fabric.PE, p *peer) {
+	kept := e.parked[:0]
+	for _, m := range e.parked {
+		if m.pe == pe {
+			e.pending[m.lane]--
+			continue
+		}
+		kept = append(kept, m)
+	}
+	e.parked, p.parked = kept, 0
+	for key := range e.early {
+		if uint32(key>>32) == uint32(pe) {
+			delete(e.early, key)
+		}
+	}
+	p.early = 0
+}
+
+// endOperations ends those of callers and of quiets.
+func (e *Engine) endOperations(pe fabric.PE, err error) {
+	for t := fabric.Token(receives); t < tokens; t++ {
+		s := &e.slots[t]
+		if s.use == 0 || s.pe != pe || s.ended {
+			continue
+		}
+		switch s.use {
+		case useWrite:
+			e.peers[pe].writes--
+			e.pending[s.lane]--
+		case useRead, useReply:
+			if s.request == nil {
+				e.pending[s.lane]--
+			}
+		default:
+			continue // a message: nobody waits for it. The rest is staging's.
+		}
+		if s.request != nil {
+			e.err = err
+			e.finish(s.request, int32(Failed), 0)
+			s.request = nil
+		} else {
+			e.lose(s.lane, err)
+		}
+		if s.use == useReply {
+			e.give(t)
+		} else {
+			s.ended = true
+		}
+	}
+}
+
+// endQuiets has no quiet wait for a PE. Those that cover what it has not applied
+// fail.
+func (e *Engine) endQuiets(p *peer, err error) {
+	if p.unmet {
+		p.unmet = false
+		e.unmet--
+		e.lose(laneOf(e.open-1), err)
+	}
+	if p.dirty && (p.asked > max(p.acked, p.goal) || p.wrote > max(p.wroteAcked, p.goalWrote)) {
+		e.lose(laneOf(e.open), err)
+	}
+	p.acked, p.wroteAcked, p.flushing = p.asked, p.wrote, false
+}
+
+// tookEnded takes back the token of an operation that was ended before its time. Not:
+// it is another one.
+func (e *Engine) tookEnded(t fabric.Token) bool {
+	s := &e.slots[t]
+	if !s.ended {
+		return false
+	}
+	if s.registered {
+		e.dropRegion(s)
+	}
+	s.ended = false
+	e.give(t)
+	return true
+}
+
+// receiveFailed posts a buffer again whose message broke off, as happens when its
+// sender ends. Who that is the provider does not say; it is found out elsewhere.
+func (e *Engine) receiveFailed(c *fabric.Completion, text string) {
+	e.badReceives++
+	if e.onLost == nil || e.badReceives > receives*len(e.peers) {
+		e.fatal(fmt.Errorf("receive: %s", text))
+		return
+	}
+	if err := e.postReceive(c.Token); err != nil {
+		e.fatal(err)
+	}
+}
