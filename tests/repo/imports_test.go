@@ -44,9 +44,11 @@ runtime/config: . runtime/shmerr
     # settings are read before anything else exists
 runtime/config/gendoc: runtime/config
     # writes the documentation of the table
-runtime/bootstrap: runtime/shmerr
+runtime/bootstrap: runtime/bootstrap/secret runtime/shmerr
     # bytes and ranks; it knows of no fabric, or a new network would mean a new
     # way to launch
+runtime/bootstrap/secret:
+    # bytes and proofs, for whoever listens
 runtime/bootstrap/...: runtime/bootstrap/... runtime/shmerr
     # as above
 runtime/topo: runtime/shmerr
