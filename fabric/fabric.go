@@ -82,6 +82,8 @@ type Caps struct {
 	SendAfterSend    bool   // messages to one PE arrive in the order of posting
 	ReadAfterWrite   bool   // a Read sees the bytes of earlier Writes to the same PE
 	DeliveryComplete bool   // Write completions mean that the bytes are visible at the target
+	SendComplete     bool   // Send completions mean that the message is at the target, so that one that has failed may be sent again
+	Repeats          bool   // a message or a completion of KindData may come twice: its sender lost a NIC, and could not know that it had come
 	VirtualAddress   bool   // remote addresses are virtual addresses, not offsets into the region
 	LocalMR          bool   // local buffers of operations must be registered too, and Desc is needed
 	PinsMemory       bool   // Register needs committed memory and pins it
@@ -99,6 +101,8 @@ type Caps struct {
 	SendQueue        int    // operations of this end under way that there is room for; 0: not known
 	RecvQueue        int    // receive buffers that there is room for; 0: not known
 	Speed            uint64 // bits a second; 0: not known
+	Rails            int    // NICs that operations are spread over, without order between them; 0: one
+	Stripe           uint64 // Writes and Reads of more bytes are cut and spread over the NICs, but for those with Notify, which go by one: callers who number their Writes cut them here
 	WaitFD           bool   // Wait sleeps in the kernel until there is work; else it sleeps for at most its poll interval
 }
 
@@ -210,9 +214,10 @@ type Config struct {
 
 	// What some providers do only for those who ask, because it costs their
 	// other operations something. Caps tell what came of it.
-	Data    bool // Write with immediate data
-	Fence   bool
-	Atomics bool
+	Delivery bool // Writes and Sends complete at the target, also where their order would tell as much
+	Data     bool // Write with immediate data
+	Fence    bool
+	Atomics  bool
 }
 
 // Native is the table of C functions behind a Provider, for callers that wait
@@ -275,6 +280,31 @@ type Provider interface {
 	// Close releases everything. Operations in flight are dropped: afterwards
 	// the provider neither reads nor writes memory of this end.
 	Close() error
+}
+
+// A Sleeper is a Provider whose Wait may be left to others.
+type Sleeper interface {
+	Provider
+	// WaitFD is a descriptor that becomes readable when a Wait would end; negative:
+	// there is none. Wait(0) then takes note of what came.
+	WaitFD() int
+}
+
+// RailCount is what one NIC of a Provider with several has carried for its own
+// end. What peers write by it one-sided it does not see.
+type RailCount struct {
+	NIC  string
+	Ops  uint64 // posted, parts of larger ones each
+	Out  uint64 // bytes of Writes and Sends
+	In   uint64 // bytes of Reads, and of messages that came
+	Lost uint64 // ways to NICs of peers that have failed
+}
+
+// Rails is a Provider over several NICs.
+type Rails interface {
+	Provider
+	// Rails tells what each NIC has carried.
+	Rails() []RailCount
 }
 
 // Atomics is a Provider whose Caps.Atomics are not empty.

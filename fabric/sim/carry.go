@@ -63,7 +63,7 @@ func (n *Network) leave(m *message) {
 	}
 	*number++
 	p.fate = n.model.FateOf(n.seed, from.addr.number(), to.addr.number(), *number)
-	from.nic.sends = max(n.now, from.nic.sends) + n.wire(p.n)
+	from.nic.sends = max(n.now, from.nic.sends) + n.wire(p.n)*from.nic.slow
 	from.nic.Out += uint64(p.n + n.model.Header)
 	n.note(didLeave, from, to, uint64(m.kind), uint64(m.index)<<32|uint64(p.number))
 	at := from.nic.sends + n.latency(from, to) + p.fate.Delay
@@ -91,10 +91,11 @@ func (n *Network) leave(m *message) {
 }
 
 func (n *Network) latency(from, to *end) Time {
+	one := n.model.Latency * max(from.nic.slow, to.nic.slow)
 	if from.nic.rail != to.nic.rail {
-		return n.model.Latency + n.model.Cross
+		return one + n.model.Cross
 	}
-	return n.model.Latency
+	return one
 }
 
 // completesEarly tells whether an operation is complete for its sender when it
@@ -147,7 +148,7 @@ func (n *Network) arrive(p *packet) {
 	n.note(didArrive, to, from, uint64(m.kind), uint64(m.index)<<32|uint64(p.number))
 	to.nic.In += uint64(p.n + n.model.Header)
 	busy := to.nic.takes
-	to.nic.takes = max(n.now, busy) + n.wire(p.n)
+	to.nic.takes = max(n.now, busy) + n.wire(p.n)*to.nic.slow
 	if busy > n.now {
 		n.plan(actLand, busy, m, p)
 		return

@@ -82,7 +82,13 @@ func (n *Network) ended(m *message) {
 	n.plan(actAnswer, n.now+n.latency(m.to, m.from)+fate.Delay+fate.Late, m, nil)
 }
 
+// answered is the sender's acknowledgement, which is lost with either link: then the
+// operation fails although it has been done.
 func (n *Network) answered(m *message) {
+	if m.from.nic.down || m.to.nic.down {
+		n.doom(m, errTimedOut, "the peer's NIC does not acknowledge")
+		return
+	}
 	n.tell(m, 0)
 	n.release(m)
 }

@@ -24,7 +24,6 @@ type end struct {
 	busy     []bool
 	flying   int // operations under way
 	calls    uint64
-	cpu      Time // until when its processor is posting
 
 	peers   []peer
 	live    []*message // operations of this end that are under way

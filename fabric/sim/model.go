@@ -29,8 +29,9 @@ type Model struct {
 	Rails     int    // NIC i of each host is on rail i % Rails
 	Cross     Time   // more between NICs on different rails
 	NICs      int    // of each host
+	Skew      int    // NIC i of each host takes 1 + i*Skew times as long as NIC 0, for its bytes and to a NIC elsewhere
 	Depth     int    // operations of one endpoint under way at a time; more are refused
-	Post      Time   // of the endpoint's processor, for each operation
+	Post      Time   // of the host's processor, for each operation of any of its endpoints
 	Detect    Time   // until an operation on a peer that is gone has failed
 
 	Reconnects bool // who failed to reach a peer may reach its successor

@@ -37,11 +37,13 @@ type Network struct {
 type host struct {
 	nics  []*nic
 	ports []*end // living endpoints; nil: free
+	cpu   Time   // until when its processor is posting
 }
 
 // nic is one port to a rail. Its wire carries one packet at a time, each way.
 type nic struct {
 	rail         int
+	slow         Time // how many times as long as the first NIC it takes
 	down         bool
 	sends, takes Time // when the wire is free again
 	Out, In      uint64
@@ -112,7 +114,7 @@ func (n *Network) host(i int) *host {
 	for len(n.hosts) <= i {
 		h := &host{}
 		for k := range n.model.NICs {
-			h.nics = append(h.nics, &nic{rail: k % n.model.Rails})
+			h.nics = append(h.nics, &nic{rail: k % n.model.Rails, slow: 1 + Time(k*n.model.Skew)})
 		}
 		n.hosts = append(n.hosts, h)
 	}
@@ -203,7 +205,8 @@ func (n *Network) provider() string { return "sim;" + n.model.Name }
 func (n *Network) caps(cfg *fabric.Config, nic int) fabric.Caps {
 	c := n.model.Caps
 	c.Provider, c.Domain, c.Fabric = n.provider(), nicName(nic), fmt.Sprintf("rail%d", nic%n.model.Rails)
-	c.SendQueue, c.Speed, c.WaitFD = n.model.Depth, n.model.Bandwidth, true
+	c.SendQueue, c.Speed, c.WaitFD = n.model.Depth, n.model.Bandwidth/uint64(1+nic*n.model.Skew), true
+	c.SendComplete = c.DeliveryComplete
 	if !cfg.Data {
 		c.Data, c.Source, c.DataTakesRecv = 0, false, false
 	}

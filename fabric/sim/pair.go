@@ -101,10 +101,8 @@ func (n *Network) launch(m *message) {
 		forward = 0
 	}
 	m.begin(n.packetsOf(forward))
-	if e.cpu < n.now {
-		e.cpu = n.now
-	}
-	e.cpu += n.model.Post
+	h := n.hosts[e.addr.host]
+	h.cpu = max(h.cpu, n.now) + n.model.Post
 	if m.to == nil {
 		n.doom(m, errUnreachable, "nobody is at the address")
 		return
@@ -112,7 +110,7 @@ func (n *Network) launch(m *message) {
 	if n.model.Broken == EarlySource && m.kind != fabric.KindRead && m.kind != fabric.KindAtomic {
 		n.tell(m, 0)
 	}
-	n.plan(actLeave, max(e.cpu, e.nic.sends), m, nil)
+	n.plan(actLeave, max(h.cpu, e.nic.sends), m, nil)
 }
 
 // begin prepares a message for so many packets.

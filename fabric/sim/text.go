@@ -35,6 +35,7 @@ var knobs = []knob{
 	{"rails", func(m *Model) any { return &m.Rails }},
 	{"cross", func(m *Model) any { return &m.Cross }},
 	{"nics", func(m *Model) any { return &m.NICs }},
+	{"skew", func(m *Model) any { return &m.Skew }},
 	{"depth", func(m *Model) any { return &m.Depth }},
 	{"post", func(m *Model) any { return &m.Post }},
 	{"detect", func(m *Model) any { return &m.Detect }},

@@ -1,0 +1,294 @@
+package rail
+
+import (
+	"fmt"
+
+	"libshmem/fabric"
+	"libshmem/runtime/shmerr"
+)
+
+// Poll is part of fabric.Provider.
+func (p *Provider) Poll(c []fabric.Completion) (int, error) {
+	k := copy(c, p.done)
+	p.done = p.done[:copy(p.done, p.done[k:])]
+	k += p.hand(c[k:])
+	p.settle()
+	for i := range p.nics {
+		l := p.turn + i
+		if l >= len(p.nics) {
+			l -= len(p.nics)
+		}
+		if k == len(c) {
+			break
+		}
+		came, err := p.nics[l].Poll(p.batch[:min(len(c)-k, len(p.batch))])
+		if err != nil {
+			return k, fmt.Errorf("NIC %s: %w", p.nics[l].name, err)
+		}
+		for j := range p.batch[:came] {
+			if p.take(l, &p.batch[j]) {
+				c[k] = p.batch[j]
+				k++
+			}
+		}
+	}
+	if p.turn++; p.turn >= len(p.nics) {
+		p.turn = 0
+	}
+	p.settle()
+	if err := p.failed; err != nil {
+		return k, err
+	}
+	return k, nil
+}
+
+// take handles a completion of NIC l, and tells whether it is one for the caller.
+func (p *Provider) take(l int, c *fabric.Completion) bool {
+	switch {
+	case c.Token == fabric.NoToken: // immediate data that took no buffer
+		c.SetFrom(p.outer(c.From()))
+		return true
+	case int(c.Token) >= p.tokens:
+		return p.takeOwn(l, c)
+	}
+	o := &p.ops[c.Token]
+	i := 0
+	for o.n > 1 && i < o.n-1 && (p.parts[int(c.Token)*len(p.nics)+i].nic != l || p.parts[int(c.Token)*len(p.nics)+i].token != c.Token) {
+		i++
+	}
+	t := c.Token
+	return p.ended(t, i, c)
+}
+
+// takeOwn handles one of what the caller knows nothing of.
+func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
+	n := p.nics[l]
+	j := *n.job(c.Token)
+	text := ""
+	if c.Err != 0 && j.what != jobReceive {
+		text = n.ErrorText(c)
+	}
+	n.give(c.Token)
+	switch j.what {
+	case jobReceive:
+		return p.came(arrival{nic: int32(l), slot: j.slot}, c)
+	case jobRow:
+		f := &p.fetches[j.slot]
+		if c.Err == 0 {
+			p.asked(int(j.slot))
+			break
+		}
+		if f.state = fetchDue; p.resend && !ownFault(c.Err) {
+			p.fails(l, j.pe, int(j.remote), text)
+			p.ask(int(j.slot))
+			break
+		}
+		f.state, f.err, f.text = fetchEnded, c.Err, "read of a key: "+text
+	case jobLetter:
+		if c.Err == 0 {
+			p.spare = append(p.spare, j.slot)
+			break
+		}
+		w := &p.mail[j.slot]
+		if ownFault(c.Err) || w.tries >= triesMost {
+			p.lostLetter(j.slot, text)
+			break
+		}
+		p.fails(l, j.pe, int(j.remote), text)
+		w.tries++
+		p.waiting = append(p.waiting, ref{letter: true, slot: j.slot})
+		w.remote = -1
+	case jobPart:
+		c.Token = fabric.Token(j.slot)
+		return p.endedWith(c.Token, int(j.part), c, text)
+	}
+	return false
+}
+
+// lostLetter is the end of a message that nobody waits for.
+func (p *Provider) lostLetter(i int32, text string) {
+	p.spare = append(p.spare, i)
+	if p.failed == nil {
+		p.failed = &shmerr.Error{Op: "send to", Object: fmt.Sprintf("PE %d", p.mail[i].rma.PE), Cause: shmerr.Causef(shmerr.ErrPE, "it has failed by %d NICs: %s", p.mail[i].tries, text)}
+	}
+}
+
+// ownFault tells whether an error is that of the operation and not of its way: then
+// another way would fail alike. The numbers are those of Linux and of libfabric.
+func ownFault(err int32) bool {
+	switch err {
+	case 1, 7, 13, 14, 22, 90, 265: // not permitted, too big, denied, bad address, invalid, too long, truncated
+		return true
+	}
+	return false
+}
+
+// ended is a part of which the NIC says that it has ended.
+func (p *Provider) ended(t fabric.Token, i int, c *fabric.Completion) bool {
+	text := ""
+	if c.Err != 0 {
+		text = p.nics[p.parts[int(t)*len(p.nics)+i].nic].ErrorText(c)
+	}
+	return p.endedWith(t, i, c, text)
+}
+
+// endedWith ends a part, or has it go by another way when its own has failed. It tells
+// whether c now ends the operation.
+func (p *Provider) endedWith(t fabric.Token, i int, c *fabric.Completion, text string) bool {
+	o, w := &p.ops[t], &p.parts[int(t)*len(p.nics)+i]
+	n := p.nics[w.nic]
+	if w.remote >= 0 {
+		n.load -= w.n
+		if c.Err != 0 && p.resend && !ownFault(c.Err) {
+			p.fails(w.nic, o.target(), w.remote, text)
+			if w.tries < triesMost && p.peers[o.target()].left > 0 {
+				w.tries++
+				w.remote, w.token = -1, fabric.NoToken // settle finds others
+				p.waiting = append(p.waiting, ref{slot: int32(t), part: int32(i)})
+				return false
+			}
+		}
+	}
+	if c.Err != 0 && o.err == 0 {
+		o.err, o.text = c.Err, fmt.Sprintf("%s, NIC %s", text, n.name)
+		if w.tries > 1 {
+			o.text += fmt.Sprintf(", the last of %d that were tried", w.tries)
+		}
+	}
+	if o.left--; o.left > 0 {
+		return false
+	}
+	c.Token, c.Kind, c.Err = t, o.kind, o.err
+	if o.err != 0 {
+		p.texts[t] = o.text
+	}
+	return true
+}
+
+// target is the PE of an operation.
+func (o *op) target() fabric.PE {
+	if o.kind == fabric.KindSend {
+		return o.send.To
+	}
+	return o.rma.PE
+}
+
+// end ends a part that could not be posted, as its completion would.
+func (p *Provider) end(t fabric.Token, i int, err int32, text string) {
+	c := fabric.Completion{Token: t, Err: err}
+	if p.endedWith(t, i, &c, text) {
+		p.done = append(p.done, c)
+	}
+}
+
+// tell gives the caller an error of an operation that was never posted.
+func (p *Provider) tell(t fabric.Token, kind fabric.Kind, err int32, text string) {
+	p.texts[t] = fmt.Sprintf("%s, token %d", text, t)
+	p.done = append(p.done, fabric.Completion{Token: t, Kind: kind, Err: err})
+}
+
+// settle posts what found no room.
+func (p *Provider) settle() {
+	if len(p.inbox.owed) > 0 {
+		p.repay()
+	}
+	for i := range p.fetches {
+		if p.fetches[i].state == fetchDue {
+			p.ask(i)
+		}
+	}
+	if len(p.waiting) == 0 {
+		return
+	}
+	work := p.waiting
+	p.waiting = p.waiting[:0]
+	for _, w := range work { // each adds itself again at most, so that none is written over before it was read
+		if w.letter {
+			p.settleLetter(w)
+		} else {
+			p.settlePart(w)
+		}
+	}
+}
+
+// another is the way with the least to do to a peer; r is negative where there is
+// none.
+func (p *Provider) another(q *peer) (l, r int) {
+	l, r = 0, -1
+	for i, n := range p.nics {
+		if s := p.remote(q, i, q.turn); s >= 0 && (r < 0 || n.load < p.nics[l].load) {
+			l, r = i, s
+		}
+	}
+	return l, r
+}
+
+func (p *Provider) settleLetter(f ref) {
+	w := &p.mail[f.slot]
+	if w.remote < 0 {
+		if w.nic, w.remote = p.another(&p.peers[w.rma.PE]); w.remote < 0 {
+			p.lostLetter(f.slot, "no other NIC reaches it")
+			return
+		}
+	}
+	switch err := p.post(f.slot); {
+	case err == nil:
+	case err == fabric.ErrAgain:
+		p.waiting = append(p.waiting, f)
+	case w.tries >= triesMost:
+		p.lostLetter(f.slot, err.Error())
+	default:
+		p.fails(w.nic, w.rma.PE, w.remote, err.Error())
+		w.remote = -1
+		w.tries++
+		p.waiting = append(p.waiting, f)
+	}
+}
+
+func (p *Provider) settlePart(f ref) {
+	t := fabric.Token(f.slot)
+	o, w := &p.ops[t], &p.parts[int(t)*len(p.nics)+int(f.part)]
+	pe := o.target()
+	if w.remote < 0 {
+		l, r := p.another(&p.peers[pe])
+		if r < 0 {
+			p.end(t, int(f.part), errUnreachable, "no other NIC reaches it")
+			return
+		}
+		w.nic, w.remote = l, r
+		p.nics[l].load += w.n
+	}
+	n := p.nics[w.nic]
+	if w.tries > 1 {
+		// Its own token may be another part's here.
+		tok, ok := n.take(job{what: jobPart, slot: f.slot, part: f.part, pe: pe, remote: int32(w.remote)})
+		if !ok {
+			p.waiting = append(p.waiting, f)
+			return
+		}
+		w.token = tok
+	}
+	var err error
+	if o.kind == fabric.KindSend {
+		m := &p.sending
+		*m = o.send
+		m.To, m.Desc, m.Token = p.inner(pe, w.remote), p.table.desc(m.Desc, w.nic), w.token
+		if err = n.Send(m); err == nil {
+			p.posted(w.nic, w.n, false)
+		}
+	} else {
+		err = p.move(o.kind, &o.rma, w.nic, w.remote, w.at, w.n, w.token)
+	}
+	if err == nil {
+		return
+	}
+	if w.tries > 1 {
+		n.give(w.token)
+		w.token = fabric.NoToken
+	}
+	if err == fabric.ErrAgain {
+		p.waiting = append(p.waiting, f)
+		return
+	}
+	p.end(t, int(f.part), errUnreachable, err.Error())
+}

@@ -1,0 +1,53 @@
+// Package rail makes one fabric.Provider of several, each an endpoint on a NIC of
+// its own. It owns which NIC an operation goes by, the parts that a large one is
+// cut into, the keys of memory that is registered with every NIC, and what happens
+// when one of them fails. It opens no endpoint and knows no heap and no order of
+// OpenSHMEM's: with one NIC nobody needs it.
+//
+// # Ways
+//
+// A way to a PE is a pair of NICs, one here and one there. The NICs of both ends are
+// numbered in the order of their lists, and the n-th operation of PE me on a peer goes
+// by number me+peer+n of both, each by its own count: so one rail of the network
+// carries it, different pairs begin on different rails, and ends with unequal numbers
+// of NICs use all of them alike. Other pairs of NICs are for the time when one
+// has failed (ways.go).
+//
+// Small operations stay on one NIC until it has got a few of them, whoever they are
+// for, because a NIC that is rung once for all of them sends them sooner; then
+// comes the next. Large ones are cut up, or take turns, as the Policy says
+// (choose.go).
+//
+// # Promises
+//
+// There is no order between NICs, so Caps promise none, no fences, and no atomic
+// operations: those of two NICs are not atomic together. A Write is complete when
+// all of its parts are. One with Notify is not cut up, so that its number means all of
+// its bytes.
+//
+// # Keys
+//
+// Memory has another key for each NIC and fabric.Region has one. So a Region's key
+// names a row of a table in memory of its owner, which peers read with a one-sided
+// Read at first use, while the operation is refused with ErrAgain. The rows of what was
+// registered before Addr travel with the address (keys.go).
+//
+// # A NIC that fails
+//
+// A completion with an error ends the way it came by, unless the error is the
+// operation's own fault. What it was for goes by another way, if that may be done
+// twice. A Read and a Write may: the first attempt has ended by its error, and until
+// the second one completes nobody relies on the bytes. A Write with Notify may reach the
+// target twice, and so may a message whose answer was lost: Caps.Repeats says so, and the
+// target sorts it out by numbers. A message may not be repeated, and is not, where it
+// completes before it has arrived (Caps.SendComplete of the NICs): there others may
+// have been lost that nobody knows of, so that the error goes to the caller. Where
+// they complete at the target nothing is injected behind a NIC's back: small messages
+// are copied, and kept until they have arrived.
+//
+// The first failure of each NIC is told to Config.Lost, once.
+//
+// # Threads
+//
+// As any Provider: one caller at a time, but for Wait and Wake.
+package rail

@@ -1,0 +1,305 @@
+package rail
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/shmerr"
+)
+
+const (
+	// rowsMost is how many regions may be registered at a time.
+	rowsMost = 4096
+	// rowsAhead is how many rows travel with the address at most.
+	rowsAhead = 4
+	// fetchMost is how many rows may be on their way from peers.
+	fetchMost = 16
+)
+
+// row is the key of a region, and its keys at the NICs.
+type row struct {
+	key  uint64
+	keys []uint64
+}
+
+// place is remote memory: an address or an offset, and a key.
+type place struct{ at, key uint64 }
+
+// A key is the row's number and, above it, random bits, so that one that was made
+// up or is of a region that is gone names nothing.
+func rowOf(key uint64) int { return int(key % rowsMost) }
+
+// table is the registered regions of this end, and in memory that peers may read
+// the rows of their keys.
+type table struct {
+	p       *Provider
+	mem     memory
+	regions []region
+	own     []fabric.Region // of mem, by NIC
+}
+
+// region is one that is registered with every NIC; at is nil where none is.
+type region struct {
+	key  uint64
+	nics []fabric.Region
+}
+
+func (p *Provider) rowBytes() int { return 8 * (1 + len(p.nics)) }
+
+// The table's memory has the rows, then places for rows of peers, then copied
+// messages.
+func (p *Provider) mailAt(i int) int {
+	return rowsMost*p.rowBytes() + fetchMost*8*(1+most) + i*copied
+}
+
+func (p *Provider) fetchAt(i int) int { return rowsMost*p.rowBytes() + i*8*(1+most) }
+
+func (p *Provider) openTable() (*table, error) {
+	t := &table{p: p}
+	var err error
+	if t.mem, err = mapMemory(p.mailAt(copies)); err != nil {
+		return nil, err
+	}
+	for _, n := range p.nics {
+		r, err := n.Register(t.mem.at(0), uint64(len(t.mem)))
+		if err != nil {
+			return nil, fmt.Errorf("register the table of keys with NIC %s: %w", n.name, err)
+		}
+		t.own = append(t.own, r)
+	}
+	return t, nil
+}
+
+// close is called when the NICs are closed.
+func (t *table) close() error { return t.mem.unmap() }
+
+func (t *table) remote() uint64 {
+	if t.p.caps.VirtualAddress {
+		return uint64(uintptr(t.mem.at(0)))
+	}
+	return 0
+}
+
+func (t *table) region(l int) *fabric.Region { return &t.own[l] }
+
+// desc is what NIC l takes for a descriptor of the caller's.
+func (t *table) desc(of uintptr, l int) uintptr {
+	if of == 0 || int(of) > len(t.regions) || t.regions[of-1].nics == nil {
+		return 0
+	}
+	return t.regions[of-1].nics[l].Desc
+}
+
+// Register is part of fabric.Provider.
+func (p *Provider) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
+	return p.table.add(func(i *nic) (fabric.Region, error) { return i.Provider.Register(base, n) })
+}
+
+// RegisterGPU is part of fabric.Provider.
+func (p *Provider) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
+	return p.table.add(func(i *nic) (fabric.Region, error) { return i.Provider.RegisterGPU(m) })
+}
+
+// add registers with every NIC, or with none.
+func (t *table) add(register func(*nic) (fabric.Region, error)) (fabric.Region, error) {
+	id := 0
+	for id < len(t.regions) && t.regions[id].nics != nil {
+		id++
+	}
+	if id == rowsMost {
+		return fabric.Region{}, &shmerr.Error{Op: "register", Object: t.p.caps.Provider, Cause: shmerr.Causef(shmerr.ErrNoMemory, "%d regions are registered with %d NICs already", rowsMost, len(t.p.nics))}
+	}
+	var random [8]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return fabric.Region{}, &shmerr.Error{Op: "register", Object: t.p.caps.Provider, Cause: err}
+	}
+	key := binary.LittleEndian.Uint64(random[:])&^(rowsMost-1) | uint64(id)
+	if key < rowsMost {
+		key += 1 << 32 // no row has a key of 0
+	}
+	var all []fabric.Region
+	for _, n := range t.p.nics {
+		r, err := register(n)
+		if err != nil {
+			for l, done := range all {
+				_ = t.p.nics[l].Provider.Unregister(done) // the first error says why
+			}
+			return fabric.Region{}, fmt.Errorf("NIC %s: %w", n.name, err)
+		}
+		all = append(all, r)
+	}
+	if id == len(t.regions) {
+		t.regions = append(t.regions, region{})
+	}
+	t.regions[id] = region{key, all}
+	at := t.mem.words(id*t.p.rowBytes(), 1+len(all))
+	for l := range all {
+		at[1+l] = all[l].Key
+	}
+	at[0] = key
+	r := all[0]
+	r.Key, r.ID, r.Desc = key, id, uintptr(id+1)
+	return r, nil
+}
+
+// Unregister is part of fabric.Provider.
+func (p *Provider) Unregister(r fabric.Region) error {
+	t := p.table
+	if r.ID < 0 || r.ID >= len(t.regions) || t.regions[r.ID].nics == nil || t.regions[r.ID].key != r.Key {
+		return &shmerr.Error{Op: "unregister", Object: fmt.Sprintf("region %d", r.ID), Cause: shmerr.Causef(shmerr.ErrArgument, "there is no such region")}
+	}
+	clear(t.mem.words(r.ID*p.rowBytes(), 1+len(p.nics)))
+	var first error
+	for l, k := range t.regions[r.ID].nics {
+		if err := p.nics[l].Provider.Unregister(k); err != nil && first == nil {
+			first = fmt.Errorf("NIC %s: %w", p.nics[l].name, err)
+		}
+	}
+	t.regions[r.ID] = region{}
+	return first
+}
+
+// appendRows puts the first rows behind an address, so that nobody has to ask.
+func (t *table) appendRows(b []byte) []byte {
+	n := len(b)
+	b = append(b, 0)
+	for id := range t.regions {
+		if r := &t.regions[id]; r.nics != nil && b[n] < rowsAhead {
+			b[n]++
+			b = binary.LittleEndian.AppendUint64(b, r.key)
+			for _, k := range r.nics {
+				b = binary.LittleEndian.AppendUint64(b, k.Key)
+			}
+		}
+	}
+	return b
+}
+
+// rows is what is known of a peer's table.
+type rows struct {
+	tables []place // by NIC of the peer
+	known  []row   // by number of the row
+}
+
+func newRows(c *card) rows {
+	r := rows{tables: c.tables}
+	for _, w := range c.rows {
+		r.put(w.key, w.keys)
+	}
+	return r
+}
+
+func (r *rows) put(key uint64, keys []uint64) {
+	for len(r.known) <= rowOf(key) {
+		r.known = append(r.known, row{})
+	}
+	r.known[rowOf(key)] = row{key, keys}
+}
+
+// get is the keys at the NICs of the peer; nil: they are not known.
+func (r *rows) get(key uint64) []uint64 {
+	if i := rowOf(key); i < len(r.known) && r.known[i].key == key {
+		return r.known[i].keys
+	}
+	return nil
+}
+
+// fetch is a row that is being read from a peer.
+type fetch struct {
+	state fetchState
+	pe    fabric.PE
+	key   uint64
+	err   int32 // of a row that could not be read, or is not the key's
+	text  string
+}
+
+type fetchState uint8
+
+const (
+	fetchFree fetchState = iota
+	fetchDue
+	fetchUnderWay
+	fetchEnded
+)
+
+// errDenied is the error of an operation with a key that nobody handed out, as
+// libfabric numbers it.
+const errDenied = 13
+
+// learn gets the row of a key on its way. It answers nil while it is, and the fetch
+// when it has failed; that one is free again.
+func (p *Provider) learn(pe fabric.PE, key uint64) *fetch {
+	at := -1
+	for i := range p.fetches {
+		f := &p.fetches[i]
+		switch {
+		case f.state != fetchFree && f.pe == pe && f.key == key:
+			if f.state == fetchEnded {
+				f.state = fetchFree
+				return f
+			}
+			at = i
+		case at < 0 && (f.state == fetchFree || f.state == fetchEnded):
+			at = i
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	if f := &p.fetches[at]; f.state == fetchFree || f.state == fetchEnded {
+		*f = fetch{state: fetchDue, pe: pe, key: key}
+	}
+	p.ask(at)
+	return nil
+}
+
+// ask reads a row, if there is room.
+func (p *Provider) ask(i int) {
+	f := &p.fetches[i]
+	if f.state != fetchDue {
+		return
+	}
+	q := &p.peers[f.pe]
+	l, r := p.small(q, 0)
+	if r < 0 {
+		f.state, f.err, f.text = fetchEnded, errUnreachable, fmt.Sprintf("no NIC reaches PE %d any more", f.pe)
+		return
+	}
+	n := p.nics[l]
+	tok, ok := n.take(job{what: jobRow, slot: int32(i), pe: f.pe, remote: int32(r)})
+	if !ok {
+		return
+	}
+	size := uint64(8 * (1 + q.rails))
+	op := &p.moving
+	*op = fabric.RMA{
+		PE: p.inner(f.pe, r), Local: p.table.mem.at(p.fetchAt(i)), Len: size, Desc: p.table.own[l].Desc,
+		Remote: q.rows.tables[r].at + uint64(rowOf(f.key))*size, Key: q.rows.tables[r].key, Token: tok,
+	}
+	switch err := n.Read(op); err {
+	case nil:
+		f.state = fetchUnderWay
+	case fabric.ErrAgain:
+		n.give(tok)
+	default:
+		n.give(tok)
+		p.fails(l, f.pe, r, err.Error())
+	}
+}
+
+// asked ends the reading of a row.
+func (p *Provider) asked(i int) {
+	f := &p.fetches[i]
+	q := &p.peers[f.pe]
+	w := p.table.mem.words(p.fetchAt(i), 1+q.rails)
+	if w[0] != f.key {
+		f.state, f.err = fetchEnded, errDenied
+		f.text = fmt.Sprintf("permission denied: PE %d has registered no memory with the key", f.pe)
+		return
+	}
+	q.rows.put(f.key, append([]uint64(nil), w[1:]...))
+	f.state = fetchFree
+}

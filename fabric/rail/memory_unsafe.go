@@ -1,0 +1,44 @@
+package rail
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// memory is what NICs may read and write at any time.
+type memory []byte
+
+func mapMemory(n int) (memory, error) {
+	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return nil, fmt.Errorf("map %d bytes for keys of several NICs: %w", n, err)
+	}
+	return b, nil
+}
+
+func (m memory) unmap() error {
+	if m == nil {
+		return nil
+	}
+	return unix.Munmap(m)
+}
+
+func (m memory) at(offset int) unsafe.Pointer { return unsafe.Pointer(&m[offset]) }
+
+// words are n words at an offset, which is a multiple of their size.
+func (m memory) words(offset, n int) []uint64 {
+	return unsafe.Slice((*uint64)(unsafe.Pointer(&m[offset])), n)
+}
+
+// keep copies n bytes to an offset.
+func (m memory) keep(offset int, from unsafe.Pointer, n int) unsafe.Pointer {
+	copy(m[offset:offset+n], unsafe.Slice((*byte)(from), n))
+	return unsafe.Pointer(&m[offset])
+}
+
+// copyBytes copies what a NIC has written into memory that is the caller's.
+func copyBytes(to, from unsafe.Pointer, n int) {
+	copy(unsafe.Slice((*byte)(to), n), unsafe.Slice((*byte)(from), n))
+}

@@ -1,0 +1,352 @@
+package rail
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/shmerr"
+)
+
+// op is an operation of the caller's.
+type op struct {
+	kind fabric.Kind
+	n    int // parts
+	left int // of them that have not ended
+	err  int32
+	text string
+	rma  fabric.RMA  // of KindWrite and KindRead
+	send fabric.Send // of KindSend
+}
+
+// part is a part of an operation, or all of it.
+type part struct {
+	nic, remote int
+	tries       int
+	token       fabric.Token // at the NIC
+	at, n       uint64
+}
+
+// job is what a token of a NIC's own is for.
+type job struct {
+	what   jobKind
+	slot   int32 // the row, letter, buffer or token of the operation
+	part   int32
+	pe     fabric.PE
+	remote int32
+}
+
+type jobKind uint8
+
+const (
+	jobNone jobKind = iota
+	jobRow
+	jobLetter
+	jobPart
+	jobReceive
+)
+
+// letter is an injected operation whose bytes are kept until they have arrived.
+type letter struct {
+	rma    fabric.RMA
+	send   bool // a message: PE, Len and Local only
+	nic    int
+	remote int
+	tries  int
+}
+
+// ref names what waits for room: a letter, or a part of an operation.
+type ref struct {
+	letter bool
+	slot   int32
+	part   int32
+}
+
+const (
+	errUnreachable = 113
+	errTruncated   = 265
+	// triesMost is on how many ways an operation is tried. One that has failed so
+	// often has lost its peer, not a NIC.
+	triesMost = 4
+)
+
+// take gives a token of the NIC's own.
+func (n *nic) take(j job) (fabric.Token, bool) {
+	last := len(n.free) - 1
+	if last < 0 {
+		return 0, false
+	}
+	t := n.free[last]
+	n.free = n.free[:last]
+	n.jobs[int(t)%extras] = j
+	return t, true
+}
+
+func (n *nic) give(t fabric.Token) {
+	n.jobs[int(t)%extras] = job{}
+	n.free = append(n.free, t)
+}
+
+func (n *nic) job(t fabric.Token) *job { return &n.jobs[int(t)%extras] }
+
+// allowed is the peer of an operation that may be posted.
+func (p *Provider) allowed(what string, pe fabric.PE, t fabric.Token, inject, fence bool) (*peer, error) {
+	if pe >= 0 && int(pe) < len(p.peers) && p.peers[pe].rails > 0 && (inject || int64(t) < int64(p.tokens)) && !fence {
+		return &p.peers[pe], nil
+	}
+	object := fmt.Sprintf("PE %d", pe)
+	switch {
+	case pe < 0 || int(pe) >= len(p.peers):
+		return nil, p.refuse(what, object, shmerr.Causef(shmerr.ErrPE, "%d PEs are connected", len(p.peers)))
+	case p.peers[pe].rails == 0:
+		return nil, p.refuse(what, object, shmerr.Causef(shmerr.ErrPE, "it has no address"))
+	case fence:
+		return nil, p.refuse(what, object, shmerr.Causef(shmerr.ErrUnsupported, "there are no fences between NICs"))
+	}
+	return nil, p.refuse(what, object, shmerr.Causef(shmerr.ErrArgument, "token %d is not below %d", t, p.tokens))
+}
+
+// theCallers tells whether an error of a post is the caller's and not a NIC's.
+func theCallers(err error) bool {
+	return errors.Is(err, shmerr.ErrArgument) || errors.Is(err, shmerr.ErrPE) || errors.Is(err, shmerr.ErrUnsupported)
+}
+
+// Send is part of fabric.Provider.
+func (p *Provider) Send(s *fabric.Send) error {
+	q, err := p.allowed("send to", s.To, s.Token, s.Inject, s.Fence)
+	if err != nil {
+		return err
+	}
+	if s.Inject && p.resend {
+		return p.write(q, letter{send: true, rma: fabric.RMA{PE: s.To, Local: s.Buf, Len: uint64(s.Len)}})
+	}
+	for {
+		l, r := p.small(q, uint64(s.Len))
+		if r < 0 {
+			return p.refuse("send to", fmt.Sprintf("PE %d", s.To), shmerr.Causef(shmerr.ErrPE, "no NIC reaches it any more"))
+		}
+		m := &p.sending
+		*m = *s
+		m.To, m.Desc = p.inner(s.To, r), p.table.desc(s.Desc, l)
+		err := p.nics[l].Send(m)
+		if err == nil {
+			p.posted(l, uint64(s.Len), false)
+			if !s.Inject {
+				o := &p.ops[s.Token]
+				o.kind, o.n, o.left, o.err = fabric.KindSend, 1, 1, 0
+				o.send = *s
+				p.begin(s.Token, 0, l, r, 0, uint64(s.Len))
+			}
+			p.grown(uint64(s.Len))
+			return nil
+		}
+		if err == fabric.ErrAgain {
+			p.pass()
+			return err
+		}
+		if theCallers(err) || !p.resend {
+			return err
+		}
+		p.fails(l, s.To, r, err.Error())
+	}
+}
+
+// posted counts what a NIC has taken.
+func (p *Provider) posted(l int, n uint64, read bool) {
+	c := &p.nics[l].count
+	if c.Ops++; read {
+		c.In += n
+	} else {
+		c.Out += n
+	}
+}
+
+// begin notes which way a part goes.
+func (p *Provider) begin(t fabric.Token, i, l, r int, at, n uint64) *part {
+	w := &p.parts[int(t)*len(p.nics)+i]
+	*w = part{nic: l, remote: r, tries: 1, token: t, at: at, n: n}
+	p.nics[l].load += n
+	return w
+}
+
+// Write is part of fabric.Provider.
+func (p *Provider) Write(r *fabric.RMA) error { return p.oneSided("write to", fabric.KindWrite, r) }
+
+// Read is part of fabric.Provider.
+func (p *Provider) Read(r *fabric.RMA) error { return p.oneSided("read from", fabric.KindRead, r) }
+
+func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error {
+	q, err := p.allowed(what, m.PE, m.Token, m.Inject, m.Fence)
+	if err != nil {
+		return err
+	}
+	if q.rows.get(m.Key) == nil {
+		f := p.learn(m.PE, m.Key)
+		if f == nil {
+			return fabric.ErrAgain
+		}
+		if m.Inject {
+			return p.refuse(what, fmt.Sprintf("PE %d", m.PE), errors.New(f.text))
+		}
+		p.ops[m.Token].kind = kind
+		p.tell(m.Token, kind, f.err, f.text)
+		return nil
+	}
+	if m.Inject && p.resend {
+		return p.write(q, letter{rma: *m})
+	}
+	large := m.Len > threshold
+	if large {
+		p.large(q, m.Len, m.Notify || m.Inject)
+	} else {
+		p.order = p.order[:0]
+		if l, r := p.small(q, m.Len); r >= 0 {
+			p.order = append(p.order, l)
+		}
+	}
+	if len(p.order) == 0 {
+		return p.refuse(what, fmt.Sprintf("PE %d", m.PE), shmerr.Causef(shmerr.ErrPE, "no NIC reaches it any more"))
+	}
+	turn := p.cursor / uint64(len(p.nics))
+	if large {
+		turn = q.turn / uint64(len(p.nics))
+		q.turn++
+	}
+	o := &p.ops[m.Token%fabric.Token(p.tokens)]
+	if !m.Inject {
+		o.kind, o.n, o.left, o.err, o.rma = kind, len(p.order), len(p.order), 0, *m
+	}
+	// The first part is posted or refused; the others find room later.
+	first := p.order[0]
+	size := p.until(m, 1, len(p.order))
+	r := p.remote(q, first, turn)
+	switch err := p.move(kind, m, first, r, 0, size, m.Token); {
+	case err == nil:
+	case err == fabric.ErrAgain:
+		if !large {
+			p.pass()
+		}
+		return err
+	case theCallers(err) || !p.resend:
+		return err
+	default:
+		p.fails(first, m.PE, r, err.Error())
+		return p.oneSided(what, kind, m)
+	}
+	if !large {
+		p.grown(m.Len)
+	}
+	if m.Inject {
+		return nil
+	}
+	p.begin(m.Token, 0, first, r, 0, size)
+	for i := 1; i < len(p.order); i++ {
+		l, at, till := p.order[i], p.until(m, i, len(p.order)), p.until(m, i+1, len(p.order))
+		w := p.begin(m.Token, i, l, p.remote(q, l, turn), at, till-at)
+		switch err := p.move(kind, m, l, w.remote, at, till-at, m.Token); err {
+		case nil:
+		case fabric.ErrAgain:
+			p.waiting = append(p.waiting, ref{slot: int32(m.Token), part: int32(i)})
+		default:
+			p.end(m.Token, i, errUnreachable, err.Error())
+		}
+	}
+	return nil
+}
+
+// until is where part i of n begins, and the one before it ends.
+func (p *Provider) until(m *fabric.RMA, i, n int) uint64 {
+	if i == n {
+		return m.Len
+	}
+	at := m.Remote + m.Len/uint64(n)*uint64(i)
+	return min(max(at&^(cut-1), m.Remote)-m.Remote, m.Len)
+}
+
+// move posts bytes of a one-sided operation.
+func (p *Provider) move(kind fabric.Kind, m *fabric.RMA, l, r int, at, n uint64, t fabric.Token) error {
+	w := &p.moving
+	*w = *m
+	w.PE, w.Desc, w.Token = p.inner(m.PE, r), p.table.desc(m.Desc, l), t
+	w.Local, w.Len, w.Remote = unsafe.Add(m.Local, at), n, m.Remote+at
+	keys := p.peers[m.PE].rows.get(m.Key)
+	if keys == nil {
+		return p.refuse("move to", fmt.Sprintf("PE %d", m.PE), shmerr.Causef(shmerr.ErrArgument, "the key's region is gone"))
+	}
+	w.Key = keys[r]
+	var err error
+	if kind == fabric.KindRead {
+		err = p.nics[l].Read(w)
+	} else {
+		err = p.nics[l].Write(w)
+	}
+	if err == nil {
+		p.posted(l, n, kind == fabric.KindRead)
+	}
+	return err
+}
+
+// write takes an injected operation: its bytes are copied and kept.
+func (p *Provider) write(q *peer, m letter) error {
+	last := len(p.spare) - 1
+	if last < 0 {
+		return fabric.ErrAgain
+	}
+	if m.rma.Len > copied {
+		return p.refuse("inject to", fmt.Sprintf("PE %d", m.rma.PE), shmerr.Causef(shmerr.ErrArgument, "%d bytes, more than %d", m.rma.Len, p.caps.MaxInject))
+	}
+	i := p.spare[last]
+	w := &p.mail[i]
+	*w = m
+	w.rma.Local = p.table.mem.keep(p.mailAt(int(i)), m.rma.Local, int(m.rma.Len))
+	w.rma.Inject = false
+	for {
+		if w.nic, w.remote = p.small(q, m.rma.Len); w.remote < 0 {
+			return p.refuse("send to", fmt.Sprintf("PE %d", m.rma.PE), shmerr.Causef(shmerr.ErrPE, "no NIC reaches it any more"))
+		}
+		w.tries = 1
+		err := p.post(i)
+		if err == nil {
+			p.spare = p.spare[:last]
+			p.grown(m.rma.Len)
+			return nil
+		}
+		if err == fabric.ErrAgain {
+			p.pass()
+			return err
+		}
+		if theCallers(err) {
+			return err
+		}
+		p.fails(w.nic, m.rma.PE, w.remote, err.Error())
+	}
+}
+
+// post sends a letter on the way that it has.
+func (p *Provider) post(i int32) error {
+	w := &p.mail[i]
+	n := p.nics[w.nic]
+	t, ok := n.take(job{what: jobLetter, slot: i, pe: w.rma.PE, remote: int32(w.remote)})
+	if !ok {
+		return fabric.ErrAgain
+	}
+	var err error
+	if own := p.table.own[w.nic].Desc; w.send {
+		m := &p.sending
+		*m = fabric.Send{To: p.inner(w.rma.PE, w.remote), Buf: w.rma.Local, Len: int(w.rma.Len), Desc: own, Token: t}
+		err = n.Send(m)
+	} else {
+		m := &p.moving
+		*m = w.rma
+		m.PE, m.Desc, m.Token = p.inner(w.rma.PE, w.remote), own, t
+		m.Key = p.peers[w.rma.PE].rows.get(w.rma.Key)[w.remote]
+		err = n.Write(m)
+	}
+	if err != nil {
+		n.give(t)
+		return err
+	}
+	p.posted(w.nic, w.rma.Len, false)
+	return nil
+}

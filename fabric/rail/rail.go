@@ -1,0 +1,227 @@
+package rail
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"libshmem/fabric"
+	"libshmem/runtime/shmerr"
+)
+
+// Config is what a Provider is made with.
+type Config struct {
+	fabric.Config // of the NICs' endpoints, before Inner
+	Policy        Policy
+	// Lost is told when a NIC fails for the first time. nil: nobody is told.
+	Lost func(text string)
+}
+
+const (
+	// extras are tokens of each NIC for what has no token of the caller's there:
+	// receive buffers, parts that are sent again, copied messages, rows of keys.
+	extras = 256
+	// copies are small messages under way that the caller has been rid of.
+	copies = 128
+	// copied is how long one may be.
+	copied = 256
+	most   = 64 // NICs of one end
+)
+
+// Inner is the configuration of the endpoints to go beneath one of c.
+func Inner(c fabric.Config) fabric.Config {
+	if c.Queue > 0 {
+		c.Queue += extras
+	}
+	c.Tokens += extras
+	c.MaxRecv = receipts
+	c.Delivery = true
+	c.Fence, c.Atomics = false, false
+	return c
+}
+
+// Provider is a fabric.Provider over several NICs.
+type Provider struct {
+	nics   []*nic
+	caps   fabric.Caps
+	policy Policy
+	lost   func(string)
+	me     uint64
+	peers  []peer
+	widest int  // most NICs of a peer
+	cross  bool // every pair of NICs is a way, not only those of one rail
+
+	tokens  int
+	ops     []op   // by the caller's token
+	parts   []part // len(nics) for each
+	waiting []ref  // parts that found no room
+	done    []fabric.Completion
+	texts   map[fabric.Token]string // of errors that were told
+	failed  error                   // of Poll from now on
+
+	table   *table
+	inbox   inbox
+	fetches [fetchMost]fetch
+	resend  bool // what has failed may be sent again
+	spare   []int32
+	mail    [copies]letter
+
+	cursor       uint64 // which NIC small operations go by
+	grouped      int    // operations since it moved
+	groupedBytes uint64
+	turn         int // the NIC that is polled first
+
+	moving  fabric.RMA // operands, which would be allocated on the stack of a call by interface
+	sending fabric.Send
+	order   []int // of NICs, while one is picked
+	batch   [64]fabric.Completion
+
+	descriptors []int
+	sleeps      atomic.Uint32
+	awake       atomic.Bool
+}
+
+// nic is one of the local NICs.
+type nic struct {
+	fabric.Provider
+	name  string
+	load  uint64 // bytes under way
+	free  []fabric.Token
+	jobs  []job // by token, from Provider.tokens on
+	told  bool
+	count fabric.RailCount
+}
+
+var _ fabric.Rails = (*Provider)(nil)
+
+// New takes over endpoints that were opened with Inner(c.Config), in the order of
+// their rails.
+func New(ends []fabric.Provider, c Config) (*Provider, error) {
+	p := &Provider{policy: c.Policy, lost: c.Lost, tokens: c.Tokens, texts: map[fabric.Token]string{}}
+	fail := func(err error) (*Provider, error) {
+		errs := []error{err}
+		for _, e := range ends {
+			errs = append(errs, e.Close())
+		}
+		return nil, errors.Join(errs...)
+	}
+	if len(ends) == 0 || len(ends) > most {
+		return fail(&shmerr.Error{Op: "join", Object: fmt.Sprintf("%d NICs", len(ends)), Cause: shmerr.Causef(shmerr.ErrArgument, "from 1 to %d can be one network", most)})
+	}
+	for _, e := range ends {
+		n := &nic{Provider: e, name: e.Caps().Domain, jobs: make([]job, extras)}
+		n.count.NIC = n.name
+		for t := extras - 1; t >= 0; t-- {
+			n.free = append(n.free, fabric.Token(p.tokens+t))
+		}
+		p.nics = append(p.nics, n)
+	}
+	if err := p.promise(); err != nil {
+		return fail(err)
+	}
+	p.ops, p.parts = make([]op, p.tokens), make([]part, p.tokens*len(p.nics))
+	p.waiting = make([]ref, 0, p.tokens*len(p.nics)+len(p.nics)*extras)
+	p.order = make([]int, 0, len(p.nics))
+	for i := copies - 1; i >= 0; i-- {
+		p.spare = append(p.spare, int32(i))
+	}
+	p.inbox.posted.items = make([]buffer, p.tokens)
+	p.inbox.arrived.items = make([]arrival, len(p.nics)*receipts)
+	p.inbox.owed = make([]arrival, 0, len(p.nics)*receipts)
+	p.findDescriptors()
+	var err error
+	if p.table, err = p.openTable(); err != nil {
+		return fail(err)
+	}
+	return p, nil
+}
+
+// promise makes the promises of all NICs together.
+func (p *Provider) promise() error {
+	first := p.nics[0].Caps()
+	c := first
+	var names []string
+	c.Speed, c.SendQueue, c.RecvQueue = 0, 0, 0
+	p.resend = true
+	for _, n := range p.nics {
+		k := n.Caps()
+		if k.Provider != first.Provider || k.VirtualAddress != first.VirtualAddress || k.DataTakesRecv != first.DataTakesRecv {
+			return &shmerr.Error{
+				Op: "join", Object: fmt.Sprintf("NICs %s and %s", p.nics[0].name, n.name),
+				Cause:  shmerr.Causef(shmerr.ErrSetting, "provider %s on one and %s on the other address memory in different ways", first.Provider, k.Provider),
+				Remedy: "name NICs of one kind in SHMEM_NIC_LIST",
+			}
+		}
+		names = append(names, n.name)
+		c.MaxMessage, c.MaxInject = min(c.MaxMessage, k.MaxMessage), min(c.MaxInject, k.MaxInject)
+		c.DeliveryComplete = c.DeliveryComplete && k.DeliveryComplete
+		p.resend = p.resend && k.SendComplete && k.DeliveryComplete
+		c.SendComplete = c.SendComplete && k.SendComplete
+		c.LocalMR, c.PinsMemory = c.LocalMR || k.LocalMR, c.PinsMemory || k.PinsMemory
+		c.GPU, c.DMABuf = c.GPU && k.GPU, c.DMABuf && k.DMABuf
+		c.Data, c.Source = min(c.Data, k.Data), c.Source && k.Source
+		c.Block = min(c.Block, k.Block)
+		c.LocalSegments, c.RemoteSegments = min(c.LocalSegments, k.LocalSegments), min(c.RemoteSegments, k.RemoteSegments)
+		c.SendQueue, c.RecvQueue = c.SendQueue+k.SendQueue, c.RecvQueue+k.RecvQueue
+		c.Speed += k.Speed
+		c.WaitFD = c.WaitFD && k.WaitFD
+	}
+	c.Domain = strings.Join(names, ",")
+	c.WriteAfterWrite, c.SendAfterWrite, c.SendAfterSend, c.ReadAfterWrite = false, false, false, false
+	c.Fence, c.Atomics, c.AtomicsWithCPU = false, 0, false
+	c.Block = min(c.Block, cut)
+	c.Repeats = p.resend
+	c.Rails = len(p.nics)
+	if p.policy != RoundRobin && len(p.nics) > 1 {
+		c.Stripe = threshold
+	}
+	if p.resend {
+		c.MaxInject = min(c.MaxInject, copied)
+	}
+	p.caps = c
+	return nil
+}
+
+// Caps is part of fabric.Provider.
+func (p *Provider) Caps() fabric.Caps { return p.caps }
+
+// Native is part of fabric.Provider: several NICs are served in Go.
+func (p *Provider) Native() fabric.Native { return fabric.Native{} }
+
+// Rails is part of fabric.Rails.
+func (p *Provider) Rails() []fabric.RailCount {
+	var all []fabric.RailCount
+	for _, n := range p.nics {
+		all = append(all, n.count)
+	}
+	return all
+}
+
+func (p *Provider) refuse(what, object string, cause error) error {
+	return &shmerr.Error{Op: what, Object: object, Cause: cause}
+}
+
+// ErrorText is part of fabric.Provider.
+func (p *Provider) ErrorText(c *fabric.Completion) string {
+	if c.Err == 0 {
+		return "no error"
+	}
+	if text := p.texts[c.Token]; text != "" {
+		return text
+	}
+	return fmt.Sprintf("error %d, token %d", c.Err, c.Token)
+}
+
+// Close is part of fabric.Provider.
+func (p *Provider) Close() error {
+	if p.nics == nil {
+		return nil
+	}
+	var errs []error
+	for _, n := range p.nics {
+		errs = append(errs, n.Close())
+	}
+	p.nics = nil
+	return errors.Join(append(errs, p.table.close(), p.inbox.mem.unmap())...)
+}

@@ -1,0 +1,62 @@
+package rail_test
+
+import (
+	"fmt"
+	"testing"
+
+	"libshmem/fabric"
+	"libshmem/fabric/fabrictest"
+	"libshmem/fabric/rail"
+	"libshmem/fabric/sim"
+)
+
+// open opens an end with NICs 0 to n-1 of a host.
+func open(net *sim.Network, host, n int, c rail.Config) (*rail.Provider, error) {
+	var ends []fabric.Provider
+	for i := range n {
+		inner := rail.Inner(c.Config)
+		inner.NICs = fmt.Sprintf("nic%d", i)
+		e, err := net.Open(host, inner)
+		if err != nil {
+			return nil, err
+		}
+		ends = append(ends, e)
+	}
+	return rail.New(ends, c)
+}
+
+// Several NICs are a Provider as any other, alike at both ends or not.
+func TestSuite(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		model  sim.Model
+		nics   []int // of the ends, in turn
+		policy rail.Policy
+	}{
+		{"efa, 2", sim.EFA(), []int{2}, rail.Auto},
+		{"efa, 4, split", sim.EFA(), []int{4}, rail.Split},
+		{"efa, 32", sim.EFA100(), []int{32}, rail.Auto},
+		{"efa, 4 and 2, round-robin", sim.EFA(), []int{4, 2}, rail.RoundRobin},
+		{"efa, 1 and 3, split", sim.EFA(), []int{1, 3}, rail.Split},
+		{"verbs, 2, split", sim.Verbs(), []int{2}, rail.Split},
+		{"tcp, 2, split", sim.TCP(), []int{2}, rail.Split},
+		{"worst, 3 and 2, split", sim.Worst(), []int{3, 2}, rail.Split},
+		{"worst, 3 and 2", sim.Worst(), []int{3, 2}, rail.Auto},
+		{"bare, 2", sim.Bare(), []int{2}, rail.Auto},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, n := range c.nics {
+				c.model.NICs = max(c.model.NICs, n)
+			}
+			c.model.Rails, c.model.Cross = c.model.NICs, sim.Microsecond
+			fabrictest.RunEach(t, func(*testing.T) fabrictest.Open {
+				net := sim.New(c.model, 1)
+				hosts := 0
+				return func(f fabric.Config) (fabric.Provider, error) {
+					hosts++
+					return open(net, hosts-1, c.nics[(hosts-1)%len(c.nics)], rail.Config{Config: f, Policy: c.policy})
+				}
+			}, fabrictest.Limits{})
+		})
+	}
+}
