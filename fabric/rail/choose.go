@@ -10,9 +10,9 @@ type Policy uint8
 
 // The policies, numbered as SHMEM_NIC_POLICY lists them.
 const (
-	// Auto cuts a large operation up among the NICs that have none, and gives it
-	// whole to the one that has the least to do when all have: cutting makes one
-	// operation quick, and costs many of them a posting for each part.
+	// Auto cuts a large operation up among all NICs while they have little to do, and
+	// gives it whole to the next when they have enough, unless it is very large: cutting
+	// makes one operation quick, and costs many of them a posting for each part.
 	Auto Policy = iota
 	// Split cuts each large operation up among all NICs.
 	Split
@@ -38,8 +38,10 @@ const (
 	// threshold is how many bytes are cut up when there are more. Below it a part
 	// is so short that its posting and its header cost what the other wires save.
 	threshold = 128 << 10
-	// leastPart is the least part that Auto makes.
-	leastPart = 32 << 10
+	// Auto makes parts of leastPart or more, and of busyPart when the NICs have busy
+	// bytes each under way, which at 100 Gb/s is 20 us of work. A posting of 300 ns for
+	// 64 KiB allows 1.7 Tb/s.
+	leastPart, busyPart, busy = 64 << 10, 1 << 20, 256 << 10
 	// cut is what parts begin at multiples of in the target's memory, so that no
 	// page and no block of a promised order is in two.
 	cut = 4096
@@ -79,40 +81,24 @@ func (p *Provider) pass() {
 // whole: it is not cut up. The order is empty where no NIC reaches the peer.
 func (p *Provider) large(q *peer, n uint64, whole bool) {
 	width := len(p.nics)
+	parts := uint64(width)
+	switch {
+	case whole || p.policy == RoundRobin:
+		parts = 1
+	case p.policy == Auto && p.load < uint64(width)*busy:
+		parts = n / leastPart
+	case p.policy == Auto:
+		parts = max(1, n/busyPart)
+	}
 	first := int(q.turn % uint64(width))
 	p.order = p.order[:0]
-	idle, least := 0, -1
-	for i := range width {
+	for i := 0; i < width && uint64(len(p.order)) < parts; i++ {
 		l := first + i
 		if l >= width {
 			l -= width
 		}
-		if p.remote(q, l, q.turn/uint64(width)) < 0 {
-			continue
+		if p.remote(q, l, q.turn/uint64(width)) >= 0 {
+			p.order = append(p.order, l)
 		}
-		p.order = append(p.order, l)
-		load := p.nics[l].load
-		if load == 0 {
-			idle++
-		}
-		if least < 0 || load < p.nics[least].load {
-			least = l
-		}
-	}
-	switch {
-	case len(p.order) < 2:
-	case p.policy == RoundRobin || p.policy == Split && whole:
-		p.order = p.order[:1]
-	case p.policy == Split:
-	case idle < 2 || whole:
-		p.order = append(p.order[:0], least)
-	default:
-		free := p.order[:0]
-		for _, l := range p.order {
-			if p.nics[l].load == 0 && uint64(len(free)+1)*leastPart <= n {
-				free = append(free, l)
-			}
-		}
-		p.order = free
 	}
 }

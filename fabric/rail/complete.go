@@ -139,9 +139,10 @@ func (p *Provider) endedWith(t fabric.Token, i int, c *fabric.Completion, text s
 	n := p.nics[w.nic]
 	if w.remote >= 0 {
 		n.load -= w.n
+		p.load -= w.n
 		if c.Err != 0 && p.resend && !ownFault(c.Err) {
 			p.fails(w.nic, o.target(), w.remote, text)
-			if w.tries < triesMost && p.peers[o.target()].left > 0 {
+			if w.tries < triesMost && len(p.peers[o.target()].ways) > 0 {
 				w.tries++
 				w.remote, w.token = -1, fabric.NoToken // settle finds others
 				p.waiting = append(p.waiting, ref{slot: int32(t), part: int32(i)})
@@ -257,6 +258,7 @@ func (p *Provider) settlePart(f ref) {
 		}
 		w.nic, w.remote = l, r
 		p.nics[l].load += w.n
+		p.load += w.n
 	}
 	n := p.nics[w.nic]
 	if w.tries > 1 {

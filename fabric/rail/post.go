@@ -167,6 +167,7 @@ func (p *Provider) begin(t fabric.Token, i, l, r int, at, n uint64) *part {
 	w := &p.parts[int(t)*len(p.nics)+i]
 	*w = part{nic: l, remote: r, tries: 1, token: t, at: at, n: n}
 	p.nics[l].load += n
+	p.load += n
 	return w
 }
 
@@ -211,7 +212,7 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 	turn := p.cursor / uint64(len(p.nics))
 	if large {
 		turn = q.turn / uint64(len(p.nics))
-		q.turn++
+		q.turn += uint64(len(p.order))
 	}
 	o := &p.ops[m.Token%fabric.Token(p.tokens)]
 	if !m.Inject {

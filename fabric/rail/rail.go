@@ -70,7 +70,8 @@ type Provider struct {
 	cursor       uint64 // which NIC small operations go by
 	grouped      int    // operations since it moved
 	groupedBytes uint64
-	turn         int // the NIC that is polled first
+	turn         int    // the NIC that is polled first
+	load         uint64 // bytes under way by all NICs
 
 	moving  fabric.RMA // operands, which would be allocated on the stack of a call by interface
 	sending fabric.Send

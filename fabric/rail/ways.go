@@ -19,24 +19,72 @@ type peer struct {
 	turn  uint64 // of the next large operation
 	names []string
 	bad   []bool // ways that have failed, by NIC here and NIC there; nil: none has
-	left  int    // ways that have not
+	ways  []way  // those to take when some have failed
 	rows  rows
 }
 
-// remote is the NIC of a peer that the local NIC l reaches it by, the one of its rail
-// where that works; negative: there is none.
+// way is a NIC here and one there.
+type way struct{ l, r int }
+
+// remote is the NIC of a peer that the local NIC l reaches it by in turn n, the one of
+// its rail where all is well; negative: there is none.
 func (p *Provider) remote(q *peer, l int, n uint64) int {
-	r := int((uint64(l) + n*uint64(len(p.nics))) % uint64(q.rails))
 	if q.bad == nil {
-		return r
+		return int((uint64(l) + n*uint64(len(p.nics))) % uint64(q.rails))
 	}
-	for i := range q.rails {
-		s := (r + i) % q.rails
-		if p.joined(q, l, s) && !q.bad[l*q.rails+s] {
-			return s
+	found, first := 0, -1
+	for _, w := range q.ways {
+		if w.l == l {
+			if found++; first < 0 {
+				first = w.r
+			}
 		}
 	}
-	return -1
+	if found < 2 {
+		return first
+	}
+	skip := int(n % uint64(found))
+	for _, w := range q.ways {
+		if w.l == l {
+			if skip == 0 {
+				return w.r
+			}
+			skip--
+		}
+	}
+	return first
+}
+
+// detour finds the ways that are left. Which end's NIC a way has failed by is not
+// known, so those without either come first; after them those that have not been seen
+// to fail.
+func (p *Provider) detour(q *peer) {
+	here, there := make([]bool, len(p.nics)), make([]bool, q.rails)
+	for i, bad := range q.bad {
+		if bad {
+			here[i/q.rails], there[i%q.rails] = true, true
+		}
+	}
+	q.ways = q.ways[:0]
+	for try := range 3 {
+		for l := range p.nics {
+			for r := range q.rails {
+				ok := p.joined(q, l, r) && !q.bad[l*q.rails+r]
+				if try < 2 {
+					ok = ok && !here[l] && !there[r]
+				}
+				if try < 1 {
+					ok = ok && (r-l)%gcd(len(p.nics), q.rails) == 0
+				}
+				if ok {
+					q.ways = append(q.ways, way{l, r})
+				}
+			}
+		}
+		if len(q.ways) > 0 {
+			return
+		}
+	}
 }
 
 // joined tells whether two NICs are a way: those of one rail are, the others where
@@ -173,13 +221,6 @@ func (p *Provider) Connect(addrs [][]byte) error {
 		q.turn = p.me + uint64(pe)
 		q.names = c.names
 		q.rows = newRows(c)
-		for l := range p.nics {
-			for r := range q.rails {
-				if p.joined(q, l, r) {
-					q.left++
-				}
-			}
-		}
 	}
 	for l, n := range p.nics {
 		vector := make([][]byte, len(addrs)*p.widest)
@@ -208,14 +249,14 @@ func (p *Provider) fails(l int, pe fabric.PE, r int, text string) {
 		return
 	}
 	q.bad[l*q.rails+r] = true
-	q.left--
+	p.detour(q)
 	n.count.Lost++
 	if n.told || p.lost == nil {
 		return
 	}
 	n.told = true
 	others := "what is for it goes by other NICs"
-	if q.left == 0 {
+	if len(q.ways) == 0 {
 		others = "no other NIC reaches it"
 	}
 	p.lost(fmt.Sprintf("NIC %s does not reach PE %d at its NIC %s any more: %s; %s", n.name, pe, q.names[r], text, others))
