@@ -10,9 +10,8 @@ type Policy uint8
 
 // The policies, numbered as SHMEM_NIC_POLICY lists them.
 const (
-	// Auto cuts a large operation up among all NICs while they have little to do, and
-	// gives it whole to the next when they have enough, unless it is very large: cutting
-	// makes one operation quick, and costs many of them a posting for each part.
+	// Auto cuts a large operation into the more parts, the less there is under way:
+	// cutting makes one operation quick, and costs many of them a posting for each part.
 	Auto Policy = iota
 	// Split cuts each large operation up among all NICs.
 	Split
@@ -35,16 +34,16 @@ func ParsePolicy(name string) (Policy, error) {
 }
 
 const (
-	// threshold is how many bytes are cut up when there are more. Below it a part
-	// is so short that its posting and its header cost what the other wires save.
+	// threshold is above how many bytes an operation is cut up. Below it a part is so
+	// short that its posting and its header cost what the other wires save.
 	threshold = 128 << 10
-	// Auto makes parts of leastPart or more, and of busyPart when the NICs have busy
-	// bytes each under way, which at 100 Gb/s is 20 us of work. A posting of 300 ns for
-	// 64 KiB allows 1.7 Tb/s.
-	leastPart, busyPart, busy = 64 << 10, 1 << 20, 256 << 10
-	// cut is what parts begin at multiples of in the target's memory, so that no
-	// page and no block of a promised order is in two.
-	cut = 4096
+	// Auto makes parts of which each NIC has two when what is under way is spread
+	// over them: of half of the threshold or more, so that a posting of 300 ns allows
+	// 1.7 Tb/s, and of longestPart at most, so that no NIC is busy long after the others.
+	longestPart = 4 << 20
+	// longestCut is what parts begin at multiples of in the target's memory, so that
+	// no page and no block of a promised order is in two.
+	longestCut = 4096
 	// A NIC gets group small operations, or groupBytes, and then the next one does.
 	group      = 16
 	groupBytes = 64 << 10
@@ -81,15 +80,15 @@ func (p *Provider) pass() {
 // whole: it is not cut up. The order is empty where no NIC reaches the peer.
 func (p *Provider) large(q *peer, n uint64, whole bool) {
 	width := len(p.nics)
-	parts := uint64(width)
+	parts := n / p.cut / 2
 	switch {
 	case whole || p.policy == RoundRobin:
 		parts = 1
-	case p.policy == Auto && p.load < uint64(width)*busy:
-		parts = n / leastPart
 	case p.policy == Auto:
-		parts = max(1, n/busyPart)
+		size := min(max((p.load+n)/uint64(2*width), p.stripe/2), longestPart)
+		parts = (n + size/2) / size
 	}
+	parts = max(parts, 1)
 	first := int(q.turn % uint64(width))
 	p.order = p.order[:0]
 	for i := 0; i < width && uint64(len(p.order)) < parts; i++ {

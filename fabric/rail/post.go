@@ -197,7 +197,7 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 	if m.Inject && p.resend {
 		return p.write(q, letter{rma: *m})
 	}
-	large := m.Len > threshold
+	large := m.Len > p.stripe
 	if large {
 		p.large(q, m.Len, m.Notify || m.Inject)
 	} else {
@@ -262,7 +262,7 @@ func (p *Provider) until(m *fabric.RMA, i, n int) uint64 {
 		return m.Len
 	}
 	at := m.Remote + m.Len/uint64(n)*uint64(i)
-	return min(max(at&^(cut-1), m.Remote)-m.Remote, m.Len)
+	return min(max(at&^(p.cut-1), m.Remote)-m.Remote, m.Len)
 }
 
 // move posts bytes of a one-sided operation.

@@ -14,6 +14,8 @@ import (
 type Config struct {
 	fabric.Config // of the NICs' endpoints, before Inner
 	Policy        Policy
+	// Stripe is above how many bytes an operation is cut up, a power of two; 0: 128 KiB.
+	Stripe uint64
 	// Lost is told when a NIC fails for the first time. nil: nobody is told.
 	Lost func(text string)
 }
@@ -46,6 +48,8 @@ type Provider struct {
 	nics   []*nic
 	caps   fabric.Caps
 	policy Policy
+	stripe uint64
+	cut    uint64 // parts begin at multiples of it
 	lost   func(string)
 	me     uint64
 	peers  []peer
@@ -100,6 +104,10 @@ var _ fabric.Rails = (*Provider)(nil)
 // their rails.
 func New(ends []fabric.Provider, c Config) (*Provider, error) {
 	p := &Provider{policy: c.Policy, lost: c.Lost, tokens: c.Tokens, texts: map[fabric.Token]string{}}
+	if p.stripe = c.Stripe; p.stripe == 0 {
+		p.stripe = threshold
+	}
+	p.cut = min(longestCut, p.stripe/32)
 	fail := func(err error) (*Provider, error) {
 		errs := []error{err}
 		for _, e := range ends {
@@ -171,11 +179,11 @@ func (p *Provider) promise() error {
 	c.Domain = strings.Join(names, ",")
 	c.WriteAfterWrite, c.SendAfterWrite, c.SendAfterSend, c.ReadAfterWrite = false, false, false, false
 	c.Fence, c.Atomics, c.AtomicsWithCPU = false, 0, false
-	c.Block = min(c.Block, cut)
+	c.Block = min(c.Block, int(p.cut))
 	c.Repeats = p.resend
 	c.Rails = len(p.nics)
 	if p.policy != RoundRobin && len(p.nics) > 1 {
-		c.Stripe = threshold
+		c.Stripe = p.stripe
 	}
 	if p.resend {
 		c.MaxInject = min(c.MaxInject, copied)

@@ -53,11 +53,16 @@ func (e *Engine) cost(n int) uint64 { return 1 + uint64(n-1)>>(e.Unit&63) }
 // those to others may be posted.
 func (e *Engine) Full() bool { return len(e.free) <= reserve }
 
+// bytesOf is what one-sided operations may have under way on a network: more than
+// maxBytes where several NICs carry that in less time than any of them answers. A
+// quarter of it is 100 us of all NICs.
+func bytesOf(c *fabric.Caps) int64 { return max(maxBytes, int64(c.Speed/8/2500)) }
+
 // room tells whether a caller may have a token for p, and n bytes under way.
 func (e *Engine) room(p *peer, n uint64) bool {
 	free := len(e.free) - reserve
 	if free <= 0 || 3*int(p.tokens) >= free && p.tokens > 0 ||
-		p.bytes != 0 && 3*int64(p.bytes+n) > maxBytes-int64(e.bytes) {
+		p.bytes != 0 && 3*int64(p.bytes+n) > e.mostBytes-int64(e.bytes) {
 		p.count[NoCredit]++
 		return false
 	}

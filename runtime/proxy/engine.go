@@ -103,13 +103,14 @@ type Engine struct {
 	peers []peer
 	generations
 
-	slots    []slot
-	free     []fabric.Token
-	bytes    uint64 // of one-sided operations under way
-	parked   []parked
-	spare    []parked
-	early    map[uint64][]byte // messages ahead of their turn, by PE and sequence number
-	unposted []fabric.Token    // all of Express.Unposted
+	slots     []slot
+	free      []fabric.Token
+	bytes     uint64 // of one-sided operations under way
+	mostBytes int64  // of them that there may be
+	parked    []parked
+	spare     []parked
+	early     map[uint64][]byte // messages ahead of their turn, by PE and sequence number
+	unposted  []fabric.Token    // all of Express.Unposted
 
 	buffers   unsafe.Pointer // receive buffers, then one send buffer for each slot, then scratch
 	bufDesc   uintptr
@@ -176,7 +177,7 @@ func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fat
 		parked: make([]parked, 0, 64), spare: make([]parked, 0, 64),
 		early: map[uint64][]byte{}, fatal: fatal, stopped: make(chan struct{}),
 	}
-	e.unordered = !e.caps.SendAfterWrite
+	e.unordered, e.mostBytes = !e.caps.SendAfterWrite, bytesOf(&e.caps)
 	if err := e.openExpress(npes); err != nil {
 		return nil, errors.Join(err, prov.Close())
 	}

@@ -130,7 +130,19 @@ func simModels(t testing.TB) []sim.Model {
 	for _, m := range []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA()} {
 		models = append(models, sim.Rough(m))
 	}
-	return models
+	return append(models, railModels()...)
+}
+
+// railModels are networks of several NICs, the later ones slower: a signal on the fast
+// one has overtaken data on a slow one when it gets there.
+func railModels() []sim.Model {
+	several := func(m sim.Model, nics, skew int) sim.Model {
+		m.NICs, m.Rails, m.Skew, m.Cross = nics, nics, skew, 5*sim.Microsecond
+		return m
+	}
+	return []sim.Model{
+		several(sim.EFA(), 2, 20), several(sim.Worst(), 4, 3), several(sim.Rough(sim.TCP()), 3, 5),
+	}
 }
 
 // Random programs on every model: no order that OpenSHMEM promises is broken.

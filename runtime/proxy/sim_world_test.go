@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
 )
@@ -67,7 +68,7 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, mem *memo
 	w.net.Landed(func(host int) { w.dirty[host] = true })
 	ends := make([]proxy.Endpoint, n)
 	for i := range n {
-		prov, err := w.net.Open(i, fabric.Config{Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv})
+		prov, err := w.open(i, heap)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,6 +90,31 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, mem *memo
 		}
 	}
 	return w
+}
+
+// open opens the network for a PE: with all of its NICs where the model has several.
+// Which policy spreads operations over them follows from the seed.
+func (w *world) open(host, heap int) (fabric.Provider, error) {
+	c := fabric.Config{Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv}
+	nics := w.net.Model().NICs
+	if nics == 1 {
+		return w.net.Open(host, c)
+	}
+	var ends []fabric.Provider
+	for i := range nics {
+		inner := rail.Inner(c)
+		inner.NICs = fmt.Sprintf("nic%d", i)
+		e, err := w.net.Open(host, inner)
+		if err != nil {
+			return nil, err
+		}
+		ends = append(ends, e)
+	}
+	r := rail.Config{Config: c}
+	if heap < 1<<20 { // random programs move no more than a few packets at a time
+		r.Policy, r.Stripe = rail.Policy(w.seed%3), 2048
+	}
+	return rail.New(ends, r)
 }
 
 // fail reports a violation once, with what leads to it again.

@@ -91,7 +91,7 @@ runtime/proxy: . fabric queue runtime/proxy/express runtime/proxy/wait runtime/s
 runtime/proxy/staging: runtime/gpu runtime/proxy runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/pe: . fabric fabric/chaos fabric/ofi queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/onstream runtime/proxy runtime/proxy/staging runtime/shmerr runtime/shmlog runtime/topo/...
+runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/onstream runtime/proxy runtime/proxy/staging runtime/shmerr runtime/shmlog runtime/topo/...
     # the composition root: nothing else picks an implementation
 
 queue:
@@ -108,6 +108,9 @@ fabric/fabrictest: fabric
     # the suite for any provider, so it may prefer none
 fabric/sim: fabric runtime/shmerr
     # a network of its own, ignorant of who sends what, as fabric/ofi
+fabric/rail: fabric runtime/shmerr
+    # several providers as one: which they are it is told, so that a test can
+    # give it a played network
 fabric/chaos: fabric fabric/sim
     # around another provider, which it is handed; what happens to a packet is
     # the played network's to say
