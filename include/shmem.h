@@ -605,6 +605,214 @@ uint64_t shmem_uint64_g(const uint64_t *source, int pe);
 size_t shmem_size_g(const size_t *source, int pe);
 ptrdiff_t shmem_ptrdiff_g(const ptrdiff_t *source, int pe);
 
+/*
+ * shmem_<T>_iput, shmem_iput<bits>
+ *
+ * Copies every sst-th element of an array to every dst-th one of an array of another PE. It
+ * returns when source may be reused; the data may still be under way.
+ *
+ * @dest symmetric, written at pe
+ * @source read here
+ * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
+ *          least 1
+ * @sst elements of T or of <bits> bits from the start of one block of source to the next; at
+ *          least 1
+ * @nelems elements of T or of <bits> bits to copy
+ * @pe number of the other PE, or the caller's own
+ *
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
+ * and when called before init or after finalize. Also when a stride is less than 1.
+ * Order: As put.
+ *
+ * OpenSHMEM 1.6, SHMEM_IPUT. Since libshmem 0.1.
+ */
+void shmem_float_iput(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_double_iput(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_longdouble_iput(long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_char_iput(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_schar_iput(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_short_iput(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_int_iput(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_long_iput(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_longlong_iput(long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_uchar_iput(unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ushort_iput(unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_uint_iput(unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ulong_iput(unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ulonglong_iput(unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_int8_iput(int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_int16_iput(int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_int32_iput(int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_int64_iput(int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_uint8_iput(uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_uint16_iput(uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_uint32_iput(uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_uint64_iput(uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_size_iput(size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ptrdiff_iput(ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_iput8(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_iput16(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_iput32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_iput64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_iput128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+
+/*
+ * shmem_<T>_iget, shmem_iget<bits>
+ *
+ * Copies every sst-th element of an array of another PE to every dst-th one of the caller's. It
+ * returns when the data is in dest.
+ *
+ * @dest written here
+ * @source symmetric, read at pe
+ * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
+ *          least 1
+ * @sst elements of T or of <bits> bits from the start of one block of source to the next; at
+ *          least 1
+ * @nelems elements of T or of <bits> bits to copy
+ * @pe number of the other PE, or the caller's own
+ *
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
+ * and when called before init or after finalize. Also when a stride is less than 1.
+ * Order: As get.
+ *
+ * OpenSHMEM 1.6, SHMEM_IGET. Since libshmem 0.1.
+ */
+void shmem_float_iget(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_double_iget(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_longdouble_iget(long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_char_iget(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_schar_iget(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_short_iget(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_int_iget(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_long_iget(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_longlong_iget(long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_uchar_iget(unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ushort_iget(unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_uint_iget(unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ulong_iget(unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ulonglong_iget(unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_int8_iget(int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_int16_iget(int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_int32_iget(int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_int64_iget(int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_uint8_iget(uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_uint16_iget(uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_uint32_iget(uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_uint64_iget(uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_size_iget(size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ptrdiff_iget(ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_iget8(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_iget16(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_iget32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_iget64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_iget128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+
+/*
+ * shmem_<T>_ibput, shmem_ibput<bits>
+ *
+ * Copies blocks of bsize elements, dst and sst elements apart, to another PE. It returns when
+ * source may be reused; the data may still be under way. Where the blocks of dest overlap, it
+ * is not defined whose elements remain.
+ *
+ * @dest symmetric, written at pe
+ * @source read here
+ * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
+ *           least 1
+ * @sst elements of T or of <bits> bits from the start of one block of source to the next; at
+ *           least 1
+ * @bsize elements of T or of <bits> bits of each block
+ * @nblocks how many blocks
+ * @pe number of the other PE, or the caller's own
+ *
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
+ * and when called before init or after finalize. Also when a stride is less than 1.
+ * Order: As put.
+ *
+ * OpenSHMEM 1.6, SHMEM_IBPUT. Since libshmem 0.1.
+ */
+void shmem_float_ibput(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_double_ibput(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_longdouble_ibput(long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_char_ibput(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_schar_ibput(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_short_ibput(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_int_ibput(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_long_ibput(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_longlong_ibput(long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_uchar_ibput(unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ushort_ibput(unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_uint_ibput(unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ulong_ibput(unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ulonglong_ibput(unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_int8_ibput(int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_int16_ibput(int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_int32_ibput(int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_int64_ibput(int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_uint8_ibput(uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_uint16_ibput(uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_uint32_ibput(uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_uint64_ibput(uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_size_ibput(size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ptrdiff_ibput(ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ibput8(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ibput16(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ibput32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ibput64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ibput128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+
+/*
+ * shmem_<T>_ibget, shmem_ibget<bits>
+ *
+ * Copies blocks of bsize elements, dst and sst elements apart, from another PE. It returns when
+ * the data is in dest. Where the blocks of dest overlap, it is not defined whose elements
+ * remain.
+ *
+ * @dest written here
+ * @source symmetric, read at pe
+ * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
+ *           least 1
+ * @sst elements of T or of <bits> bits from the start of one block of source to the next; at
+ *           least 1
+ * @bsize elements of T or of <bits> bits of each block
+ * @nblocks how many blocks
+ * @pe number of the other PE, or the caller's own
+ *
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
+ * and when called before init or after finalize. Also when a stride is less than 1.
+ * Order: As get.
+ *
+ * OpenSHMEM 1.6, SHMEM_IBGET. Since libshmem 0.1.
+ */
+void shmem_float_ibget(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_double_ibget(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_longdouble_ibget(long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_char_ibget(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_schar_ibget(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_short_ibget(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_int_ibget(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_long_ibget(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_longlong_ibget(long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_uchar_ibget(unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ushort_ibget(unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_uint_ibget(unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ulong_ibget(unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ulonglong_ibget(unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_int8_ibget(int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_int16_ibget(int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_int32_ibget(int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_int64_ibget(int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_uint8_ibget(uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_uint16_ibget(uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_uint32_ibget(uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_uint64_ibget(uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_size_ibget(size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ptrdiff_ibget(ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ibget8(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ibget16(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ibget32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ibget64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ibget128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+
 /* ------------------------------------------------------------------ Atomic Memory Operations */
 
 /*
@@ -2165,6 +2373,78 @@ void shmem_quiet(void);
         unsigned int *: shmem_uint_g, const unsigned int *: shmem_uint_g, \
         unsigned long *: shmem_ulong_g, const unsigned long *: shmem_ulong_g, \
         unsigned long long *: shmem_ulonglong_g, const unsigned long long *: shmem_ulonglong_g)
+
+#define shmem_iput(...) shmemi_pick_iput(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_iput(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_iput, \
+        double *: shmem_double_iput, \
+        long double *: shmem_longdouble_iput, \
+        char *: shmem_char_iput, \
+        signed char *: shmem_schar_iput, \
+        short *: shmem_short_iput, \
+        int *: shmem_int_iput, \
+        long *: shmem_long_iput, \
+        long long *: shmem_longlong_iput, \
+        unsigned char *: shmem_uchar_iput, \
+        unsigned short *: shmem_ushort_iput, \
+        unsigned int *: shmem_uint_iput, \
+        unsigned long *: shmem_ulong_iput, \
+        unsigned long long *: shmem_ulonglong_iput)
+
+#define shmem_iget(...) shmemi_pick_iget(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_iget(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_iget, \
+        double *: shmem_double_iget, \
+        long double *: shmem_longdouble_iget, \
+        char *: shmem_char_iget, \
+        signed char *: shmem_schar_iget, \
+        short *: shmem_short_iget, \
+        int *: shmem_int_iget, \
+        long *: shmem_long_iget, \
+        long long *: shmem_longlong_iget, \
+        unsigned char *: shmem_uchar_iget, \
+        unsigned short *: shmem_ushort_iget, \
+        unsigned int *: shmem_uint_iget, \
+        unsigned long *: shmem_ulong_iget, \
+        unsigned long long *: shmem_ulonglong_iget)
+
+#define shmem_ibput(...) shmemi_pick_ibput(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ibput(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_ibput, \
+        double *: shmem_double_ibput, \
+        long double *: shmem_longdouble_ibput, \
+        char *: shmem_char_ibput, \
+        signed char *: shmem_schar_ibput, \
+        short *: shmem_short_ibput, \
+        int *: shmem_int_ibput, \
+        long *: shmem_long_ibput, \
+        long long *: shmem_longlong_ibput, \
+        unsigned char *: shmem_uchar_ibput, \
+        unsigned short *: shmem_ushort_ibput, \
+        unsigned int *: shmem_uint_ibput, \
+        unsigned long *: shmem_ulong_ibput, \
+        unsigned long long *: shmem_ulonglong_ibput)
+
+#define shmem_ibget(...) shmemi_pick_ibget(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ibget(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_ibget, \
+        double *: shmem_double_ibget, \
+        long double *: shmem_longdouble_ibget, \
+        char *: shmem_char_ibget, \
+        signed char *: shmem_schar_ibget, \
+        short *: shmem_short_ibget, \
+        int *: shmem_int_ibget, \
+        long *: shmem_long_ibget, \
+        long long *: shmem_longlong_ibget, \
+        unsigned char *: shmem_uchar_ibget, \
+        unsigned short *: shmem_ushort_ibget, \
+        unsigned int *: shmem_uint_ibget, \
+        unsigned long *: shmem_ulong_ibget, \
+        unsigned long long *: shmem_ulonglong_ibget)
 
 #define shmem_atomic_fetch(...) shmemi_pick_atomic_fetch(__VA_ARGS__)(__VA_ARGS__)
 #define shmemi_pick_atomic_fetch(...) \

@@ -79,6 +79,14 @@ static void need_local(const void *p, size_t n, const char *what, const char *ca
         shmemi_abort(call, "pass memory of this PE", "the local %s is NULL", what);
 }
 
+int64_t shmemi_check_target(const void *addr, size_t n, const void *local, int pe, const char *what,
+                            const char *call)
+{
+    int64_t offset = offset_of(addr, n, pe, call);
+    need_local(local, n, what, call);
+    return offset;
+}
+
 /* ------------------------------------------------------------ the endpoint */
 
 static void lock(void)
@@ -172,6 +180,25 @@ static void await(struct shmemi_request *r, int pe, const char *call)
 }
 
 /* --------------------------------------------------------------- operations */
+
+bool shmemi_net_put_start(int pe, int64_t offset, const void *source, size_t n,
+                          struct shmemi_request *r, const char *call)
+{
+    *r = (struct shmemi_request){0};
+    return POST(call, pe, true, shmemi_state.core->put(pe, offset, source, n, r)) == SHMEMI_PENDING;
+}
+
+bool shmemi_net_get_start(int pe, int64_t offset, void *dest, size_t n, struct shmemi_request *r,
+                          const char *call)
+{
+    *r = (struct shmemi_request){0};
+    return POST(call, pe, false, shmemi_state.core->get(pe, offset, dest, n, r)) == SHMEMI_PENDING;
+}
+
+void shmemi_net_finish(struct shmemi_request *r, int pe, const char *call)
+{
+    await(r, pe, call);
+}
 
 void shmemi_net_put(int pe, int64_t offset, const void *source, size_t n, bool nbi,
                     const char *call)

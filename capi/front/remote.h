@@ -31,12 +31,25 @@ void shmemi_net_get(int pe, int64_t offset, void *dest, size_t n, bool nbi, cons
 void shmemi_net_put_signal(int pe, int64_t offset, const void *source, size_t n,
                            int64_t signal_offset, uint64_t signal, int op, bool nbi,
                            const char *call);
+/* Halves of a put and a get of at most net_chunk bytes, for callers that have
+ * several under way: true when it has to be finished before source may be reused,
+ * or dest be read. */
+bool shmemi_net_put_start(int pe, int64_t offset, const void *source, size_t n,
+                          struct shmemi_request *r, const char *call);
+bool shmemi_net_get_start(int pe, int64_t offset, void *dest, size_t n, struct shmemi_request *r,
+                          const char *call);
+void shmemi_net_finish(struct shmemi_request *r, int pe, const char *call);
 void shmemi_net_set(int pe, int64_t offset, uint64_t value, const char *call);
 
 /* SHMEM_CHECKS=full: the n bytes, which are in the heap, are of one allocation;
  * and an address is a multiple of n. They do not return otherwise. */
 void shmemi_check_block(const void *addr, size_t n, const char *call);
 void shmemi_check_aligned(const void *addr, size_t n, const char *call);
+
+/* The heap offset of n bytes at PE pe, when they are there, and when `local`, which
+ * the program calls `what`, is not NULL. It does not return otherwise. */
+int64_t shmemi_check_target(const void *addr, size_t n, const void *local, int pe, const char *what,
+                            const char *call);
 
 /* init_count of a process that forked after init. */
 #define SHMEMI_FORKED UINT32_MAX

@@ -53,6 +53,14 @@ func nbytes(f spec.Function) string {
 	return "shmemi_bytes(nelems, sizeof(" + f.Type.C + "))"
 }
 
+// elementSize is the C expression for the bytes of an element.
+func elementSize(f spec.Function) string {
+	if f.Form == 0 {
+		return "sizeof(" + f.Type.C + ")"
+	}
+	return strconv.Itoa(f.Type.Bits / 8)
+}
+
 // signedWidth is the part of a front function's name that says how it compares.
 func signedWidth(t spec.Type) string {
 	if t.Kind == spec.Unsigned {
@@ -94,6 +102,7 @@ func body(f spec.Function) string {
 		"$T", f.Type.C,
 		"$W", width,
 		"$S", signedWidth(f.Type),
+		"$size", elementSize(f),
 		"$nbytes", nbytes(f),
 		"$nbi", nbi,
 		"$call", strconv.Quote(f.Name),

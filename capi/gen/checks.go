@@ -13,6 +13,8 @@ import (
 var checkHeaders = map[spec.Check]string{
 	spec.CheckPut:     "check_rma.h",
 	spec.CheckGet:     "check_rma.h",
+	spec.CheckIput:    "check_strided.h",
+	spec.CheckIget:    "check_strided.h",
 	spec.CheckAtomic:  "check_atomic.h",
 	spec.CheckSignal:  "check_signal.h",
 	spec.CheckWait:    "check_wait.h",

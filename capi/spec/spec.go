@@ -17,6 +17,7 @@
 //	$W       is the width of the element type in bits
 //	$S       is the width with the signedness: i32, u32, i64, u64
 //	$nbytes  is nelems in bytes
+//	$size    is the size of an element in bytes
 //	$nbi     is "_nbi" in the nonblocking form, else nothing
 //	$call    is the public name, as a string
 //	$reducer is the name of the operation's combine function and element size
@@ -52,6 +53,7 @@ var Chapters = []Chapter{
 	setup,
 	memory,
 	rma,
+	strided,
 	atomics,
 	signal,
 	collectives,
@@ -156,6 +158,8 @@ const (
 	ByHand       Check = ""
 	CheckPut     Check = "put"
 	CheckGet     Check = "get"
+	CheckIput    Check = "iput"
+	CheckIget    Check = "iget"
 	CheckAtomic  Check = "atomic"
 	CheckSignal  Check = "put_signal"
 	CheckWait    Check = "wait"

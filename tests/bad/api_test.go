@@ -19,6 +19,16 @@ var apiRows = []row{
 	{what: "test_any_misaligned", env: full, status: aborted, say: []string{`PE \d: shmem_long_test_any: 0x\w+ is not aligned to 8 bytes`}},
 	{what: "test_some_overlap", env: full, status: aborted, say: []string{`PE \d: shmem_long_test_some: two of ivars 0x\w+, status .* and indices 0x\w+ overlap`}},
 	{what: "hang_all", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 0: shmem_long_wait_until_all has waited \d s: for all of 4 words at 0x\w+ \(heap offset 0x\w+\) == 5; not yet: 3 \(the wait goes on\)`}},
+	{what: "iput_stride_zero", status: aborted, say: []string{`PE \d: shmem_long_iput: stride dst is 0 \(use 1 for elements side by side, or more\)`}},
+	{what: "iget_stride_negative", status: aborted, say: []string{`PE \d: shmem_long_iget: stride sst is -1 `}},
+	{what: "iput_wrong_pe", status: aborted, say: []string{`PE \d: shmem_long_iput: PE 2 does not exist, there are 2`}},
+	{what: "iput_wrong_pe_of_nothing", status: aborted, say: []string{`PE \d: shmem_long_iput: PE -1 does not exist`}},
+	{what: "iput_overflow", status: aborted, say: []string{`PE \d: shmem_long_iput: \d+ bytes at heap offset .* run past the symmetric heap`}},
+	{what: "iput_overflow_to_little", status: aborted, say: []string{`PE \d: shmem_long_iput: \d+ bytes at heap offset .* run past the symmetric heap`}},
+	{what: "ibput_overflow_of_blocks", status: aborted, say: []string{`PE \d: shmem_long_ibput: \d+ bytes at heap offset .* run past the symmetric heap`}},
+	{what: "iget_private", status: aborted, say: []string{`PE \d: shmem_iget64: 0x\w+ is not a symmetric address`}},
+	{what: "iput_null_source", only: onHosts, status: aborted, say: []string{`PE \d: shmem_long_iput: the local source is NULL`}},
+	{what: "ibget_past_block", env: full, status: aborted, say: []string{`PE \d: shmem_long_ibget: 96 bytes at 0x\w+: the allocation there has 80 bytes`}},
 }
 
 // TestBadCalls is TestBadInput for the families of testdata/api.c.

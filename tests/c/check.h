@@ -56,6 +56,8 @@ struct check_call {
     void *ivars;
     size_t *indices;
     const int *status;
+    ptrdiff_t dst, sst;
+    size_t bsize, nblocks;
     const void *cmp_values;
     shmem_team_t team;
     int PE_root;

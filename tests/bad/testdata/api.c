@@ -1,5 +1,5 @@
 /*
- * api.c: as bad.c, for waits on arrays: does one thing that cannot be served.
+ * api.c: as bad.c, for the later families: does one thing that cannot be served.
  */
 #include <shmem.h>
 
@@ -72,6 +72,48 @@ CASE(hang_all)
         block[0] = block[1] = 5;
         shmem_long_wait_until_all(block, 4, status, SHMEM_CMP_EQ, 5);
     }
+}
+
+CASE(iput_stride_zero)
+{
+    shmem_long_iput(block, block, 0, 1, 2, 0);
+}
+CASE(iget_stride_negative)
+{
+    shmem_long_iget(here, block, 1, -1, 2, (me + 1) % n);
+}
+CASE(iput_wrong_pe)
+{
+    shmem_long_iput(block, here, 1, 1, 2, n);
+}
+CASE(iput_wrong_pe_of_nothing)
+{
+    shmem_long_iput(block, here, 1, 1, 0, -1);
+}
+CASE(iput_overflow)
+{
+    shmem_long_iput(block, here, PTRDIFF_MAX, 1, 3, 0);
+}
+CASE(iput_overflow_to_little)
+{
+    /* 2^61 elements of 8 bytes from one to the next: 2^64 bytes, or 0. */
+    shmem_long_iput(block, here, (ptrdiff_t)1 << 61, 1, 2, 0);
+}
+CASE(ibput_overflow_of_blocks)
+{
+    shmem_long_ibput(block, here, 1, 1, SIZE_MAX / 8 + 2, 2, 0);
+}
+CASE(iget_private)
+{
+    shmem_iget64(here, here, 1, 1, 2, 0);
+}
+CASE(iput_null_source)
+{
+    shmem_long_iput(block, NULL, 2, 1, 2, (me + 1) % n);
+}
+CASE(ibget_past_block)
+{
+    shmem_long_ibget(here, block, 2, 5, 2, 3, 0);
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,285 @@
+/*
+ * strided.c: iput, iget, ibput and ibget.
+ *
+ * On the node they are loops of loads and stores. Between nodes a put has a
+ * message for each block, unless the blocks lie side by side at the other end;
+ * a get fetches what is between the blocks too while that is little, and else has
+ * a message for each block. Several are under way at once, so that a block costs
+ * what it costs to post, and not a round trip.
+ */
+#include "strided.h"
+
+#include "gpu.h"
+
+/* Operations of one call that are under way at once. */
+#define FLIGHTS 32
+
+/* Staging of one operation, and how many of them: on the stack of the caller. */
+#define STAGE ((size_t)16 << 10)
+#define STAGES 4
+
+struct blocks {
+    char *to;
+    const char *from;
+    size_t to_step, from_step; /* in bytes */
+    size_t bytes;              /* of a block */
+    size_t n;
+};
+
+/* The bytes from the start of the first block to the end of the last; SIZE_MAX,
+ * which no segment holds, when that does not fit. */
+static size_t extent(size_t n, size_t step, size_t bytes)
+{
+    size_t reach;
+    if (n == 0 || bytes == 0)
+        return 0;
+    if (__builtin_mul_overflow(n - 1, step, &reach) || __builtin_add_overflow(reach, bytes, &reach))
+        return SIZE_MAX;
+    return reach;
+}
+
+/* --------------------------------------------------------------- local copies */
+
+#define LOOP(T)                                                                                    \
+    for (size_t i = 0; i < b->n; i++, to += b->to_step, from += b->from_step)                      \
+    __builtin_memcpy(to, from, sizeof(T))
+
+static void copy(const struct blocks *b, const char *call)
+{
+    char *to = b->to;
+    const char *from = b->from;
+    if (SHMEMI_UNLIKELY(shmemi_state.gpu)) {
+        for (size_t i = 0; i < b->n; i++)
+            shmemi_move(to + i * b->to_step, from + i * b->from_step, b->bytes, call);
+        return;
+    }
+    switch (b->bytes) {
+    case 1:
+        LOOP(uint8_t);
+        break;
+    case 2:
+        LOOP(uint16_t);
+        break;
+    case 4:
+        LOOP(uint32_t);
+        break;
+    case 8:
+        LOOP(uint64_t);
+        break;
+    case 16:
+        LOOP(__int128);
+        break;
+    default:
+        for (size_t i = 0; i < b->n; i++, to += b->to_step, from += b->from_step)
+            memmove(to, from, b->bytes);
+    }
+}
+
+/* ----------------------------------------------------------------- the network */
+
+struct flights {
+    int pe;
+    const char *call;
+    uint32_t begun;
+    bool pending[FLIGHTS];
+    struct shmemi_request requests[FLIGHTS];
+};
+
+static void land(struct flights *f, uint32_t slot)
+{
+    if (f->pending[slot])
+        shmemi_net_finish(&f->requests[slot], f->pe, f->call);
+    f->pending[slot] = false;
+}
+
+static void land_all(struct flights *f)
+{
+    for (uint32_t i = 0; i < FLIGHTS; i++)
+        land(f, i);
+}
+
+static void fly_put(struct flights *f, int64_t offset, const char *from, size_t n)
+{
+    for (size_t part; n > 0; n -= part, from += part, offset += (int64_t)part) {
+        uint32_t slot = f->begun++ % FLIGHTS;
+        part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
+        land(f, slot);
+        f->pending[slot] =
+            shmemi_net_put_start(f->pe, offset, from, part, &f->requests[slot], f->call);
+    }
+}
+
+static void fly_get(struct flights *f, int64_t offset, char *to, size_t n)
+{
+    for (size_t part; n > 0; n -= part, to += part, offset += (int64_t)part) {
+        uint32_t slot = f->begun++ % FLIGHTS;
+        part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
+        land(f, slot);
+        f->pending[slot] =
+            shmemi_net_get_start(f->pe, offset, to, part, &f->requests[slot], f->call);
+    }
+}
+
+/* Blocks that are side by side at the other end travel together. */
+static void put_packed(const struct blocks *b, int64_t offset, int pe, const char *call)
+{
+    struct flights f = {.pe = pe, .call = call};
+    char stage[STAGES][STAGE];
+    size_t most = STAGE / b->bytes;
+    for (size_t i = 0, k, turn = 0; i < b->n; i += k, turn++) {
+        k = b->n - i < most ? b->n - i : most;
+        if (turn % STAGES == 0)
+            land_all(&f);
+        char *at = stage[turn % STAGES];
+        struct blocks part = {at, b->from + i * b->from_step, b->bytes, b->from_step, b->bytes, k};
+        copy(&part, call);
+        fly_put(&f, offset + (int64_t)(i * b->bytes), at, k * b->bytes);
+    }
+    land_all(&f);
+}
+
+static void put_far(const struct blocks *b, int64_t offset, int pe, const char *call)
+{
+    if (b->to_step == b->bytes && b->bytes <= STAGE / 2) {
+        put_packed(b, offset, pe, call);
+        return;
+    }
+    struct flights f = {.pe = pe, .call = call};
+    for (size_t i = 0; i < b->n; i++)
+        fly_put(&f, offset + (int64_t)(i * b->to_step), b->from + i * b->from_step, b->bytes);
+    land_all(&f);
+}
+
+/* What lies between two blocks is fetched along up to here. Over tcp, 1000 elements
+ * of 8 bytes: a get for each costs 10 to 13 us an element; with what lies between,
+ * 0.08 us at a stride of 16 bytes, 1.3 at 1 KiB, 5.0 at 4 KiB and 9.7 at 8 KiB. */
+#define BETWEEN ((size_t)4096)
+
+static void get_covering(const struct blocks *b, int64_t offset, int pe, const char *call)
+{
+    struct flights f = {.pe = pe, .call = call};
+    char stage[STAGES][STAGE];
+    size_t most = 1 + (STAGE - b->bytes) / b->from_step;
+    for (size_t i = 0; i < b->n;) {
+        size_t first = i, begun = 0, counts[STAGES];
+        for (; begun < STAGES && i < b->n; begun++) {
+            size_t k = b->n - i < most ? b->n - i : most;
+            counts[begun] = k;
+            fly_get(&f, offset + (int64_t)(i * b->from_step), stage[begun],
+                    extent(k, b->from_step, b->bytes));
+            i += k;
+        }
+        land_all(&f);
+        for (size_t s = 0; s < begun; first += counts[s], s++) {
+            struct blocks part = {b->to + first * b->to_step,
+                                  stage[s],
+                                  b->to_step,
+                                  b->from_step,
+                                  b->bytes,
+                                  counts[s]};
+            copy(&part, call);
+        }
+    }
+}
+
+static void get_far(const struct blocks *b, int64_t offset, int pe, const char *call)
+{
+    if (b->from_step - b->bytes <= BETWEEN && b->bytes <= STAGE / 4) {
+        get_covering(b, offset, pe, call);
+        return;
+    }
+    struct flights f = {.pe = pe, .call = call};
+    for (size_t i = 0; i < b->n; i++)
+        fly_get(&f, offset + (int64_t)(i * b->from_step), b->to + i * b->to_step, b->bytes);
+    land_all(&f);
+}
+
+/* ------------------------------------------------------------------ both calls */
+
+static SHMEMI_COLD void refuse_stride(const char *which, ptrdiff_t stride, const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    shmemi_abort(call, "use 1 for elements side by side, or more", "stride %s is %td", which,
+                 stride);
+}
+
+static void check_strides(ptrdiff_t dst, ptrdiff_t sst, const char *call)
+{
+    if (SHMEMI_UNLIKELY(dst < 1))
+        refuse_stride("dst", dst, call);
+    if (SHMEMI_UNLIKELY(sst < 1))
+        refuse_stride("sst", sst, call);
+}
+
+/* Blocks that touch each other at both ends are one. */
+static void join(struct blocks *b)
+{
+    size_t all;
+    if (b->to_step == b->bytes && b->from_step == b->bytes &&
+        !__builtin_mul_overflow(b->bytes, b->n, &all)) {
+        b->bytes = all;
+        b->n = 1;
+    }
+}
+
+static struct blocks blocks_of(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                               size_t bsize, size_t nblocks, size_t size)
+{
+    struct blocks b = {dest,
+                       source,
+                       shmemi_bytes((size_t)dst, size),
+                       shmemi_bytes((size_t)sst, size),
+                       shmemi_bytes(bsize, size),
+                       nblocks};
+    join(&b);
+    if (b.bytes == 0)
+        b.n = 0;
+    return b;
+}
+
+void shmemi_iput(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,
+                 size_t nblocks, size_t size, int pe, const char *call)
+{
+    check_strides(dst, sst, call);
+    struct blocks b = blocks_of(dest, source, dst, sst, bsize, nblocks, size);
+    size_t all = extent(b.n, b.to_step, b.bytes);
+    char *to = shmemi_reach(dest, all, pe);
+    if (SHMEMI_LIKELY(to != NULL)) {
+        b.to = to;
+        copy(&b, call);
+        shmemi_notify(pe);
+        return;
+    }
+    int64_t offset = shmemi_check_target(dest, all, source, pe, "source", call);
+    char *base = shmemi_reachable(pe);
+    if (base != NULL) {
+        b.to = base + offset;
+        copy(&b, call);
+        shmemi_notify(pe);
+    } else if (b.n > 0) {
+        put_far(&b, offset, pe, call);
+    }
+}
+
+void shmemi_iget(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,
+                 size_t nblocks, size_t size, int pe, const char *call)
+{
+    check_strides(dst, sst, call);
+    struct blocks b = blocks_of(dest, source, dst, sst, bsize, nblocks, size);
+    size_t all = extent(b.n, b.from_step, b.bytes);
+    const char *from = shmemi_reach(source, all, pe);
+    if (SHMEMI_LIKELY(from != NULL)) {
+        b.from = from;
+        copy(&b, call);
+        return;
+    }
+    int64_t offset = shmemi_check_target(source, all, dest, pe, "dest", call);
+    const char *base = shmemi_reachable(pe);
+    if (base != NULL) {
+        b.from = base + offset;
+        copy(&b, call);
+    } else if (b.n > 0) {
+        get_far(&b, offset, pe, call);
+    }
+}

@@ -1,0 +1,21 @@
+/*
+ * strided.h: put and get of blocks at equal distances, behind the generated
+ * functions.
+ */
+#ifndef SHMEMI_STRIDED_H
+#define SHMEMI_STRIDED_H
+
+#include "front.h"
+
+#pragma GCC visibility push(hidden)
+
+/* nblocks blocks of bsize elements of `size` bytes. A stride is the distance from
+ * the start of a block to that of the next, in elements. */
+void shmemi_iput(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,
+                 size_t nblocks, size_t size, int pe, const char *call);
+void shmemi_iget(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,
+                 size_t nblocks, size_t size, int pe, const char *call);
+
+#pragma GCC visibility pop
+
+#endif
