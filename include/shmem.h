@@ -2252,6 +2252,60 @@ void shmem_fence(void);
  */
 void shmem_quiet(void);
 
+/* -------------------------------------------------------------- Distributed Locking Routines */
+
+/*
+ * shmem_set_lock
+ *
+ * Waits until no other PE has the lock, and takes it. PEs get it in the order in which they
+ * came. A PE has a lock once: threads of one PE take turns, in no particular order.
+ *
+ * @lock symmetric, 0 on every PE before its first use; not to be touched by anything but these
+ *        functions
+ *
+ * Errors: Ends the job when lock is not an aligned symmetric address, and when called before
+ * init or after finalize. Under SHMEM_CHECKS=full also when the calling thread has the lock
+ * already; else such a call waits without end.
+ * Order: What the PEs that had the lock before did to symmetric memory is visible.
+ *
+ * OpenSHMEM 1.6, SHMEM_SET_LOCK. Since libshmem 0.1.
+ */
+void shmem_set_lock(long *lock);
+
+/*
+ * shmem_clear_lock
+ *
+ * Completes all operations of the caller, as shmem_quiet does, and gives the lock to the PE
+ * that waits longest.
+ *
+ * @lock symmetric, 0 on every PE before its first use; not to be touched by anything but these
+ *        functions
+ *
+ * Errors: Ends the job when lock is not an aligned symmetric address, and when called before
+ * init or after finalize. Also when the PE does not have the lock.
+ * Order: Includes a quiet.
+ *
+ * OpenSHMEM 1.6, SHMEM_CLEAR_LOCK. Since libshmem 0.1.
+ */
+void shmem_clear_lock(long *lock);
+
+/*
+ * shmem_test_lock
+ *
+ * Takes the lock if no PE has it, without waiting.
+ *
+ * @lock symmetric, 0 on every PE before its first use; not to be touched by anything but these
+ *        functions
+ *
+ * Result: 0 when the caller has the lock now, 1 when it was taken, by the caller too.
+ * Errors: Ends the job when lock is not an aligned symmetric address, and when called before
+ * init or after finalize.
+ * Order: After 0, as set_lock.
+ *
+ * OpenSHMEM 1.6, SHMEM_TEST_LOCK. Since libshmem 0.1.
+ */
+int shmem_test_lock(long *lock);
+
 #ifdef __cplusplus
 }
 #endif

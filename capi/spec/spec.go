@@ -60,6 +60,7 @@ var Chapters = []Chapter{
 	reductions,
 	wait,
 	ordering,
+	locks,
 }
 
 // A Chapter is a group of families that share a source file and a test program.

@@ -29,6 +29,13 @@ var apiRows = []row{
 	{what: "iget_private", status: aborted, say: []string{`PE \d: shmem_iget64: 0x\w+ is not a symmetric address`}},
 	{what: "iput_null_source", only: onHosts, status: aborted, say: []string{`PE \d: shmem_long_iput: the local source is NULL`}},
 	{what: "ibget_past_block", env: full, status: aborted, say: []string{`PE \d: shmem_long_ibget: 96 bytes at 0x\w+: the allocation there has 80 bytes`}},
+	{what: "lock_twice", env: full, status: aborted, say: []string{`PE \d: shmem_set_lock: this thread has set the lock 0x\w+ already \(clear it first\)`}},
+	{what: "clear_free_lock", status: aborted, say: []string{`PE \d: shmem_clear_lock: this PE has not set the lock 0x\w+ \(clear what this PE has set\)`}},
+	{what: "clear_other_lock", status: aborted, say: []string{`PE 1: shmem_clear_lock: this PE has not set the lock`}},
+	{what: "lock_private", status: aborted, say: []string{`PE \d: shmem_set_lock: 0x\w+ is not a symmetric address`}},
+	{what: "lock_misaligned", status: aborted, say: []string{`PE \d: shmem_test_lock: the lock 0x\w+ is not aligned to 8 bytes`}},
+	{what: "lock_freed", env: full, status: aborted, say: []string{`PE \d: shmem_test_lock: 8 bytes at 0x\w+: the allocation there has 0 bytes`}},
+	{what: "hang_lock", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 1: shmem_set_lock has waited \d s: for the lock at 0x\w+ \(heap offset 0x\w+\) \(the wait goes on\)`}},
 }
 
 // TestBadCalls is TestBadInput for the families of testdata/api.c.

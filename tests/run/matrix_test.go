@@ -81,6 +81,12 @@ var programs = map[string]program{
 	"zz_reduce": {many: true},
 	// Where heaps are taken part by part, on one node and over a network.
 	"growth": {only: []string{"node-2", "hosts-4", "gpu-node-3", "gpu-hosts-4", "gpu-nic-4", "asan-hosts-2"}},
+	// Copies of single elements to GPU memory are slow, and the driver that is played
+	// makes them slower still; one configuration of the network shows them.
+	"zz_strided": {only: []string{
+		"node-1", "node-2", "node-3", "node-8", "hosts-2", "hosts-4", "hosts-3-1", "chaos-3", "netns-2",
+		"gpu-node-3", "gpu-hosts-4", "asan-hosts-2", "tsan-hosts-2",
+	}},
 	// What the compiler has chosen is the same everywhere.
 	"zz_generic": {only: []string{"node-1"}},
 	// Threads of the host store to their neighbours' heaps themselves.

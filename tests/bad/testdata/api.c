@@ -116,6 +116,49 @@ CASE(ibget_past_block)
     shmem_long_ibget(here, block, 2, 5, 2, 3, 0);
 }
 
+CASE(lock_twice)
+{
+    shmem_set_lock(block + me);
+    shmem_set_lock(block + me);
+}
+CASE(clear_free_lock)
+{
+    shmem_clear_lock(block);
+}
+CASE(clear_other_lock)
+{
+    if (me == 0)
+        shmem_set_lock(block);
+    shmem_barrier_all();
+    if (me == 1)
+        shmem_clear_lock(block);
+    shmem_barrier_all();
+}
+CASE(lock_private)
+{
+    shmem_set_lock(here);
+}
+CASE(lock_misaligned)
+{
+    shmem_test_lock((long *)((char *)block + 4));
+}
+CASE(lock_freed)
+{
+    shmem_free(block);
+    shmem_test_lock(block);
+}
+CASE(hang_lock)
+{
+    if (me == 0)
+        shmem_set_lock(block);
+    shmem_barrier_all();
+    if (me == 0)
+        usleep(2500 * 1000);
+    else
+        shmem_set_lock(block);
+    shmem_clear_lock(block);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";

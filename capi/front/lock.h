@@ -1,0 +1,17 @@
+/*
+ * lock.h: locks, behind the generated functions.
+ */
+#ifndef SHMEMI_LOCK_H
+#define SHMEMI_LOCK_H
+
+#include "front.h"
+
+#pragma GCC visibility push(hidden)
+
+void shmemi_set_lock(long *lock, const char *call);
+void shmemi_clear_lock(long *lock, const char *call);
+int shmemi_test_lock(long *lock, const char *call); /* 0: this PE has set it now */
+
+#pragma GCC visibility pop
+
+#endif
