@@ -84,8 +84,9 @@ func (e *Engine) complete(c *fabric.Completion) {
 		e.pending[s.lane]--
 		p := &e.peers[s.pe]
 		p.writes--
+		var status int32
 		if s.registered {
-			e.dropRegion(s)
+			status = e.dropRegion(s, false)
 		}
 		if s.then {
 			e.own(s.pe, s.epoch, s.lane, &s.after)
@@ -94,17 +95,18 @@ func (e *Engine) complete(c *fabric.Completion) {
 			e.account(s.pe, s.lane)
 		}
 		if s.request != nil {
-			e.finish(s.request, 0, 0)
+			e.finish(s.request, status, 0)
 		}
 	case useRead:
+		var status int32
 		if s.registered {
-			e.dropRegion(s)
+			status = e.dropRegion(s, true)
 		}
 		if s.flush {
 			e.settleWrites()
 		}
 		if s.request != nil {
-			e.finish(s.request, 0, 0)
+			e.finish(s.request, status, 0)
 		} else {
 			e.pending[s.lane]--
 		}
@@ -151,7 +153,7 @@ func (e *Engine) completeError(c *fabric.Completion) {
 		return
 	}
 	if s.registered {
-		e.dropRegion(s)
+		e.dropRegion(s, false)
 	}
 	switch {
 	case s.use == useSend: // no caller waits for a message

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/regcache"
 )
 
 // Status is the answer of an operation, numbered as in capi/abi/state.h.
@@ -98,6 +99,7 @@ type Engine struct {
 	me      uint32
 	segment Segment
 	region  fabric.Region
+	locals  *regcache.Cache // registrations of callers' memory
 	wakers  Wakers
 
 	peers []peer
@@ -178,6 +180,7 @@ func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fat
 		early: map[uint64][]byte{}, fatal: fatal, stopped: make(chan struct{}),
 	}
 	e.unordered, e.mostBytes = !e.caps.SendAfterWrite, bytesOf(&e.caps)
+	e.KeepRegistered(nil, regcache.Limits{})
 	if err := e.openExpress(npes); err != nil {
 		return nil, errors.Join(err, prov.Close())
 	}

@@ -96,7 +96,7 @@ func (e *Engine) Stop() {
 
 // Close releases the network. Loop has been stopped.
 func (e *Engine) Close() error {
-	err := errors.Join(e.closeStage(), e.prov.Unregister(e.region))
+	err := errors.Join(e.closeStage(), e.locals.Close(), e.prov.Unregister(e.region))
 	if err2 := e.prov.Unregister(e.bufs); err == nil {
 		err = err2
 	}

@@ -440,29 +440,10 @@ func (e *Engine) mustFollowMessages(p *peer) bool {
 	return before > p.acked
 }
 
-// localRegion registers the local buffer of op, which is not in the heap, where
-// the provider wants that, or finds it in a heap of GPU memory.
-func (e *Engine) localRegion(s *slot, op *fabric.RMA) Status {
-	if e.stage != nil {
-		if r := e.stage.region(op.Local, op.Len); r != nil {
-			op.Desc, s.flush = r.Desc, s.use == useRead && e.stage.flush != nil
-			return Done
-		}
-	}
-	if e.caps.LocalMR {
-		region, err := e.prov.Register(op.Local, op.Len)
-		if err != nil {
-			return e.fail(err)
-		}
-		s.region, s.registered, op.Desc = region, true, region.Desc
-	}
-	return Done
-}
-
 // refused ends the use of a token whose operation the provider did not take.
 func (e *Engine) refused(t fabric.Token, s *slot, err error) Status {
 	if s.registered {
-		e.dropRegion(s)
+		e.dropRegion(s, false)
 	}
 	e.give(t)
 	if err == fabric.ErrAgain {
@@ -470,13 +451,6 @@ func (e *Engine) refused(t fabric.Token, s *slot, err error) Status {
 		return Again
 	}
 	return e.fail(err)
-}
-
-func (e *Engine) dropRegion(s *slot) {
-	if err := e.prov.Unregister(s.region); err != nil {
-		e.lose(s.lane, err)
-	}
-	s.registered = false
 }
 
 // unpark sends what was parked, in order for each PE.

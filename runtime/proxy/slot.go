@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/regcache"
 )
 
 // use says what a slot's token stands for.
@@ -40,9 +41,12 @@ type slot struct {
 	epoch      uint64
 	_          [16]byte
 
-	after  header
-	region fabric.Region
-	_      [48]byte // to whole cache lines
+	after    header
+	region   *regcache.Region
+	copied   unsafe.Pointer // what stands for memory that cannot be registered; nil: nothing
+	copySize uint64
+	home     unsafe.Pointer // where it is copied in the end; nil: nowhere
+	_        [56]byte       // to whole cache lines
 }
 
 var (

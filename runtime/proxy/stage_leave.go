@@ -125,20 +125,20 @@ func (e *Engine) stagePut(pe fabric.PE, offset int64, source unsafe.Pointer, n u
 
 // offerHost offers main memory. Its token is that of the put.
 func (e *Engine) offerHost(t fabric.Token, s *slot, pe fabric.PE, offset int64, source unsafe.Pointer, n uint64) Status {
-	region := e.region
+	region := &e.region
 	if !e.segment.contains(source, n) {
-		var err error
-		if region, err = e.prov.Register(source, n); err != nil {
+		at, err := e.registerLocal(s, source, n, false)
+		if err != nil {
 			e.give(t)
 			return e.fail(err)
 		}
-		s.region, s.registered = region, true
+		source, region = at, &s.region.Region
 	}
-	h := header{Kind: kindOffer, Token: e.question(t), Offset: offset, Operand: e.remoteOf(&region, source), Extra: region.Key}
+	h := header{Kind: kindOffer, Token: e.question(t), Offset: offset, Operand: e.remoteOf(region, source), Extra: region.Key}
 	st := e.sendOffer(pe, e.Epoch, s.lane, &h, &offered{N: n, Fence: uint32(e.Epoch)})
 	if st != Done {
 		if s.registered {
-			e.dropRegion(s)
+			e.dropRegion(s, false)
 		}
 		e.give(t)
 	}
@@ -428,7 +428,7 @@ func (e *Engine) takenHost(h *header, t fabric.Token) {
 	}
 	s := &e.slots[t]
 	if s.registered {
-		e.dropRegion(s)
+		e.dropRegion(s, false)
 	}
 	switch {
 	case s.request != nil:

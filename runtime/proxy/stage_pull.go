@@ -292,7 +292,7 @@ func (e *Engine) gotSome(question uint32, n uint64, status int32) {
 		e.stage.coming.give(g.slot)
 	}
 	if s.registered {
-		e.dropRegion(s)
+		g.status = max(g.status, e.dropRegion(s, g.status == 0))
 	}
 	if s.request != nil {
 		e.finish(s.request, g.status, 0)
@@ -395,11 +395,12 @@ func (e *Engine) askFor(t fabric.Token, slot *slot, pe fabric.PE, offset int64, 
 			e.give(t)
 			return st
 		}
+		g.dest = op.Local
 	}
 	st := e.sendCopy(pe, &header{Kind: kindFetch, Token: e.question(t), Offset: offset, Operand: g.n})
 	if st != Done {
 		if slot.registered {
-			e.dropRegion(slot)
+			e.dropRegion(slot, false)
 		}
 		e.give(t)
 	}

@@ -85,7 +85,13 @@ runtime/proxy/express:
     # the proxy's inner loop in C: words and functions, as above
 runtime/proxy/express/expresstest: fabric
     # providers in C, for tests and benchmarks of what is in C
-runtime/proxy: . fabric queue runtime/proxy/express runtime/proxy/wait runtime/shmerr runtime/shmlog
+runtime/regcache: fabric runtime/regcache/unmapped runtime/shmerr
+    # what is registered and for how long; who registers is handed to it
+runtime/regcache/unmapped: runtime/shmerr
+    # what the kernel says of this process's memory, whatever it is used for
+runtime/regcache/pinned: fabric
+    # a NIC for tests
+runtime/proxy: . fabric queue runtime/proxy/express runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog
     # the one package that sees both the fabric and the GPU's queue. It
     # gets its provider from runtime/pe, so that a test can give it another
 runtime/proxy/staging: runtime/gpu runtime/proxy runtime/shmerr
@@ -259,6 +265,7 @@ var cgo = map[string]string{
 	"runtime/proxy/express":             "small messages, and the proxy's inner loop",
 	"runtime/proxy/express/expresstest": "providers in C for those who test it",
 	"runtime/proxy/wait":                "the sleep of an idle proxy",
+	"runtime/regcache/unmapped":         "a thread that those who unmap memory wait for, and that must not wait for Go's scheduler",
 	"runtime/topo/hwloc":                "hwloc",
 }
 

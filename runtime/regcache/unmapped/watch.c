@@ -1,0 +1,244 @@
+/*
+ * watch.c: the descriptor, the thread that reads it, and what it keeps.
+ *
+ * Whoever unmaps watched memory waits in the kernel until its message has been
+ * read. So the thread is C's: in Go it would have to get a processor from the
+ * scheduler first, which a proxy may keep for milliseconds. It takes no lock but
+ * its own, which nobody holds over a call that could unmap anything.
+ */
+#define _GNU_SOURCE
+#include "watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+
+struct listener {
+    bool used;
+    uint32_t unread; /* 1: count is not 0; read without the lock */
+    int count;
+    struct shmemi_change changes[SHMEMI_CHANGES];
+};
+
+static struct {
+    pthread_mutex_t lifecycle; /* around open and close */
+    int opens;
+    int fd, stop;
+    pthread_t thread;
+    uint32_t reading;     /* the thread may have a message that no listener has */
+    pthread_mutex_t lock; /* around the listeners; the thread reads with it held */
+    struct listener listeners[SHMEMI_WATCHERS];
+} watch = {
+    .lifecycle = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .stop = -1};
+
+static void tell(uint64_t begin, uint64_t end)
+{
+    for (int i = 0; i < SHMEMI_WATCHERS; i++) {
+        struct listener *l = &watch.listeners[i];
+        if (!l->used)
+            continue;
+        if (l->count < SHMEMI_CHANGES) {
+            l->changes[l->count++] = (struct shmemi_change){begin, end};
+        } else {
+            l->changes[0] = (struct shmemi_change){0, UINT64_MAX};
+            l->count = 1;
+        }
+        __atomic_store_n(&l->unread, 1, __ATOMIC_RELEASE);
+    }
+}
+
+/* Reads one message. False: there is none. */
+static bool take(void)
+{
+    struct uffd_msg m;
+    if (read(watch.fd, &m, sizeof m) != (ssize_t)sizeof m)
+        return false;
+    if (m.event == UFFD_EVENT_UNMAP || m.event == UFFD_EVENT_REMOVE) {
+        tell(m.arg.remove.start, m.arg.remove.end);
+    } else if (m.event == UFFD_EVENT_REMAP) {
+        tell(m.arg.remap.from, m.arg.remap.from + m.arg.remap.len);
+        /* The pages are watched where they are now, where nobody has asked for it,
+         * and nobody would ever end it. */
+        shmemi_watch_remove(m.arg.remap.to, m.arg.remap.len);
+    }
+    return true;
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    pthread_setname_np(pthread_self(), "shmem-unmapped");
+    for (;;) {
+        struct pollfd p[] = {{watch.fd, POLLIN, 0}, {watch.stop, POLLIN, 0}};
+        if (poll(p, 2, -1) < 0)
+            continue;
+        pthread_mutex_lock(&watch.lock);
+        __atomic_store_n(&watch.reading, 1, __ATOMIC_SEQ_CST);
+        while (take())
+            ;
+        __atomic_store_n(&watch.reading, 0, __ATOMIC_SEQ_CST);
+        pthread_mutex_unlock(&watch.lock);
+        if (p[1].revents)
+            return NULL;
+    }
+}
+
+/* A child that kept the descriptor open would keep the kernel sending messages to
+ * it that nobody reads, after the parent has closed its own. */
+static void forked(void)
+{
+    if (watch.fd >= 0)
+        close(watch.fd);
+    if (watch.stop >= 0)
+        close(watch.stop);
+    watch.fd = watch.stop = -1;
+    watch.opens = 0;
+}
+
+static int start(const char **failed)
+{
+    static bool told;
+    /* Without UFFD_USER_MODE_ONLY, which came with 5.11, only root gets one. That
+     * kernel is also the first in which a child gets copies of pinned pages, so
+     * that a fork does not part this process from its own. */
+    *failed = "userfaultfd";
+    watch.fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+    if (watch.fd < 0)
+        return -errno;
+    struct uffdio_api api = {.api = UFFD_API,
+                             .features = UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP |
+                                         UFFD_FEATURE_EVENT_REMOVE |
+                                         UFFD_FEATURE_PAGEFAULT_FLAG_WP};
+    *failed = "UFFDIO_API";
+    if (ioctl(watch.fd, UFFDIO_API, &api) != 0)
+        return -errno;
+    *failed = "eventfd";
+    watch.stop = eventfd(0, EFD_CLOEXEC);
+    if (watch.stop < 0)
+        return -errno;
+    *failed = "pthread_atfork";
+    if (!told && pthread_atfork(NULL, NULL, forked) != 0)
+        return -ENOMEM;
+    told = true;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    *failed = "pthread_create";
+    int rc = pthread_create(&watch.thread, NULL, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -rc;
+}
+
+static void close_all(void)
+{
+    if (watch.fd >= 0)
+        close(watch.fd);
+    if (watch.stop >= 0)
+        close(watch.stop);
+    watch.fd = watch.stop = -1;
+}
+
+int shmemi_watch_open(const char **failed)
+{
+    int rc = 0;
+    pthread_mutex_lock(&watch.lifecycle);
+    if (watch.opens == 0 && (rc = start(failed)) != 0)
+        close_all();
+    else
+        watch.opens++;
+    pthread_mutex_unlock(&watch.lifecycle);
+    return rc;
+}
+
+void shmemi_watch_close(void)
+{
+    pthread_mutex_lock(&watch.lifecycle);
+    if (watch.opens > 0 && --watch.opens == 0) {
+        const uint64_t one = 1;
+        while (write(watch.stop, &one, sizeof one) < 0 && errno == EINTR)
+            ;
+        pthread_join(watch.thread, NULL);
+        close_all();
+    }
+    pthread_mutex_unlock(&watch.lifecycle);
+}
+
+/* No page is ever write-protected, so that no access waits for anybody: what is
+ * wanted of the mode is that the kernel tells when memory goes. */
+int shmemi_watch_add(uint64_t begin, uint64_t n)
+{
+    struct uffdio_register r = {.range = {begin, n}, .mode = UFFDIO_REGISTER_MODE_WP};
+    return ioctl(watch.fd, UFFDIO_REGISTER, &r) == 0 ? 0 : -errno;
+}
+
+int shmemi_watch_remove(uint64_t begin, uint64_t n)
+{
+    struct uffdio_range r = {begin, n};
+    return ioctl(watch.fd, UFFDIO_UNREGISTER, &r) == 0 ? 0 : -errno;
+}
+
+int shmemi_watch_listen(void)
+{
+    int found = -1;
+    pthread_mutex_lock(&watch.lock);
+    for (int i = 0; i < SHMEMI_WATCHERS && found < 0; i++) {
+        if (!watch.listeners[i].used) {
+            memset(&watch.listeners[i], 0, sizeof watch.listeners[i]);
+            watch.listeners[i].used = true;
+            found = i;
+        }
+    }
+    pthread_mutex_unlock(&watch.lock);
+    return found;
+}
+
+void shmemi_watch_deafen(int listener)
+{
+    pthread_mutex_lock(&watch.lock);
+    watch.listeners[listener].used = false;
+    pthread_mutex_unlock(&watch.lock);
+}
+
+/*
+ * The kernel counts a change before it makes it, and takes it back when its message
+ * has been read and the thread that made it goes on. In between it answers EAGAIN to
+ * a request to write-protect, which is what it looks at first; then EINVAL, for there
+ * are no 0 bytes. So without EAGAIN the messages of all changes before have been read,
+ * or are in the hands of the thread, which has said so in `reading`.
+ */
+int shmemi_watch_changes(int listener, struct shmemi_change *to, int max)
+{
+    struct listener *l = &watch.listeners[listener];
+    struct uffdio_writeprotect none = {.range = {0, 0}};
+    if (ioctl(watch.fd, UFFDIO_WRITEPROTECT, &none) == 0 || errno != EINVAL)
+        return -1;
+    if (!__atomic_load_n(&watch.reading, __ATOMIC_SEQ_CST) &&
+        !__atomic_load_n(&l->unread, __ATOMIC_ACQUIRE))
+        return 0;
+    pthread_mutex_lock(&watch.lock);
+    int n = l->count < max ? l->count : max;
+    if (n < l->count) {
+        to[0] = (struct shmemi_change){0, UINT64_MAX};
+        n = 1;
+    } else {
+        memcpy(to, l->changes, (size_t)n * sizeof *to);
+    }
+    l->count = 0;
+    l->unread = 0;
+    pthread_mutex_unlock(&watch.lock);
+    return n;
+}
