@@ -9,6 +9,7 @@
 #include <link.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct {
@@ -75,6 +76,10 @@ static void restore_signals(const struct sigaction old[NSIG])
 void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t len)
 {
     struct sigaction old[NSIG];
+    /* Providers keep memory registered too, and find out that it has changed by
+     * patching the functions of the C library, which not all changes go by. Who
+     * sets the variable has decided otherwise. docs/decisions/0019 */
+    setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
     keep_signals(old);
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | (present ? RTLD_NOLOAD : 0));
     restore_signals(old);

@@ -28,6 +28,8 @@ type Config struct {
 	Chaos     string // "": none
 	Provider  string
 
+	RegistrationCache uint64 // bytes; 0: none
+
 	ProxyThreads int
 	RingCount    int
 	RingMapBy    RingMap

@@ -28,7 +28,7 @@ func TestDefaults(t *testing.T) {
 	want := &Config{
 		SymmetricSize: 1 << 30, Checks: ChecksOn, LogLevel: LogWarn, LogSubsys: []string{"all"},
 		Timeout: time.Minute, BootstrapTimeout: time.Minute, Launcher: LauncherConfig{FD: -1, NPEs: 1},
-		ProxyThreads: 1, RingCount: 8, RingSize: 4096,
+		ProxyThreads: 1, RingCount: 8, RingSize: 4096, RegistrationCache: 256 << 20,
 	}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got %+v, want %+v", c, want)
@@ -45,7 +45,7 @@ func TestValues(t *testing.T) {
 		"SHMEM_LAUNCHER_FD=5", "SHMEM_LAUNCHER_PE=3", "SHMEM_LAUNCHER_NPES=4", "SHMEM_DEBUG=0",
 		"SHMEM_PROXY_THREADS=4", "SHMEM_RING_COUNT=64", "SHMEM_RING_SIZE=256", "SHMEM_RING_MAP_BY=warp", "SHMEM_RING_MEMORY=managed",
 		"SHMEM_HEAP=pinned", "NVSHMEM_DISABLE_P2P=1", "SHMEM_DISABLE_NCCL=1", "SHMEM_GPU_SHARE=ipc", "SHMEM_GPU_NET=copy",
-		"SHMEM_HOST_ID=a=b", "SHMEM_PROVIDER=tcp;ofi_rxm", "SHMEM_BOOTSTRAP=launcher", "SHMEM_LOG_LEVEL=",
+		"SHMEM_HOST_ID=a=b", "SHMEM_PROVIDER=tcp;ofi_rxm", "SHMEM_REGISTRATION_CACHE=0", "SHMEM_BOOTSTRAP=launcher", "SHMEM_LOG_LEVEL=",
 	})
 	if err != nil || len(warnings) != 0 {
 		t.Fatal(warnings, err)

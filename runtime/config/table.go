@@ -173,6 +173,11 @@ var Table = []Setting{
 		Text: "The libfabric provider to use between nodes, for example tcp, efa or verbs. Empty takes the best that answers.",
 		set:  func(c *Config, v parsed) { c.Provider = v.text },
 	},
+	{
+		Name: "SHMEM_REGISTRATION_CACHE", Kind: Size, Default: "256m", Min: 0, Max: MaxHeap, Category: Network, Since: "0.1",
+		Text: "Bytes of memory outside the heap that stay registered with the NIC after an operation, where the NIC wants its memory registered. It is noticed when the memory is unmapped or gets other pages. 0 registers for each operation.",
+		set:  func(c *Config, v parsed) { c.RegistrationCache = v.bytes },
+	},
 
 	{
 		Name: "SHMEM_PROXY_THREADS", Kind: Integer, Default: "1", Min: 1, Max: 4, Category: Rings, Since: "0.1",

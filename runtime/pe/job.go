@@ -71,9 +71,10 @@ type Job struct {
 	log     *shmlog.Log
 	boot    bootstrap.Bootstrap
 	segment *hostmem.Segment
-	proxies int  // engines of each PE
-	serving int  // engines whose loop runs
-	apart   bool // loopback does not reach all PEs
+	cache   string // what the banner says of registrations; "": none are needed
+	proxies int    // engines of each PE
+	serving int    // engines whose loop runs
+	apart   bool   // loopback does not reach all PEs
 }
 
 // Start brings this PE into its job. It returns when every PE can be reached.
@@ -329,6 +330,9 @@ func (j *Job) banner() string {
 			network += fmt.Sprintf(", %d endpoints a PE", len(j.Engines))
 		}
 		network += j.gpuNet()
+		if j.cache != "" {
+			network += ", " + j.cache
+		}
 	}
 	return fmt.Sprintf("shmem: libshmem %s: %d PEs on %d hosts, PE 0 on %s; bootstrap %s; heap %s; network %s",
 		libshmem.Version, j.NPEs, len(j.Nodes.Members), host, j.boot.Name(), j.heaps(), network)

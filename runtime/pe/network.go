@@ -99,6 +99,7 @@ func (j *Job) openEngine(o Options, i int) error {
 	if j.Engines = append(j.Engines, e); i == 0 {
 		j.Engine = e
 	}
+	j.keepRegistered(e)
 	if err := j.stage(e); err != nil || !j.registers() {
 		return err
 	}

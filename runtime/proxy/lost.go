@@ -143,7 +143,7 @@ func (e *Engine) tookEnded(t fabric.Token) bool {
 		return false
 	}
 	if s.registered {
-		e.dropRegion(s)
+		e.dropRegion(s, false)
 	}
 	s.ended = false
 	e.give(t)

@@ -97,7 +97,7 @@ runtime/proxy: . fabric queue runtime/proxy/express runtime/proxy/wait runtime/r
 runtime/proxy/staging: runtime/gpu runtime/proxy runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/onstream runtime/proxy runtime/proxy/staging runtime/shmerr runtime/shmlog runtime/topo/...
+runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/onstream runtime/proxy runtime/proxy/staging runtime/regcache/... runtime/shmerr runtime/shmlog runtime/topo/...
     # the composition root: nothing else picks an implementation
 
 queue:

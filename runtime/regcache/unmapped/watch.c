@@ -42,8 +42,10 @@ static struct {
     uint32_t reading;     /* the thread may have a message that no listener has */
     pthread_mutex_t lock; /* around the listeners; the thread reads with it held */
     struct listener listeners[SHMEMI_WATCHERS];
-} watch = {
-    .lifecycle = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .stop = -1};
+} watch = {.lifecycle = PTHREAD_MUTEX_INITIALIZER,
+           .lock = PTHREAD_MUTEX_INITIALIZER,
+           .fd = -1,
+           .stop = -1};
 
 static void tell(uint64_t begin, uint64_t end)
 {
