@@ -58,8 +58,7 @@ void shmemi_message_at(int pe, int64_t offset, const void *source, size_t n, con
         return;
     }
     if (control == NULL) {
-        shmemi_net_put_signal(pe, offset, source, n, inbox_word(), ++sent[pe], SHMEMI_AMO_SET, true,
-                              call);
+        shmemi_net_set_with(pe, offset, source, n, inbox_word(), ++sent[pe], call);
         return;
     }
     /* A heap in GPU memory that this process cannot map. All counts go to that PE

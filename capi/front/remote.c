@@ -142,11 +142,13 @@ static void mark_operations(void)
     __atomic_store_n(&shmemi_state.net_unfenced, 1, __ATOMIC_RELAXED);
 }
 
+/* Whether a later quiet has to know of an operation. */
+enum mark { UNMARKED, MARKED, MARKED_WHEN_PENDING };
+
 /*
- * Repeats post, an expression over the core, while the core has no room. Where
- * a later quiet has to know of the operation, mark is true; the marks change
- * under the lock only, so that a quiet of one thread never hides what another
- * thread posts.
+ * Repeats post, an expression over the core, while the core has no room. The
+ * marks change under the lock only, so that a quiet of one thread never hides
+ * what another thread posts.
  */
 #define POST(call, pe_, mark, post)                                                                \
     ({                                                                                             \
@@ -156,9 +158,9 @@ static void mark_operations(void)
         int rc_ = SHMEMI_AGAIN;                                                                    \
         for (;;) {                                                                                 \
             lock();                                                                                \
-            if (mark)                                                                              \
-                mark_operations();                                                                 \
             rc_ = (post);                                                                          \
+            if ((mark) == MARKED || ((mark) == MARKED_WHEN_PENDING && rc_ == SHMEMI_PENDING))      \
+                mark_operations();                                                                 \
             unlock();                                                                              \
             if (rc_ != SHMEMI_AGAIN)                                                               \
                 break;                                                                             \
@@ -185,14 +187,16 @@ bool shmemi_net_put_start(int pe, int64_t offset, const void *source, size_t n,
                           struct shmemi_request *r, const char *call)
 {
     *r = (struct shmemi_request){0};
-    return POST(call, pe, true, shmemi_state.core->put(pe, offset, source, n, r)) == SHMEMI_PENDING;
+    return POST(call, pe, MARKED, shmemi_state.core->put(pe, offset, source, n, r)) ==
+           SHMEMI_PENDING;
 }
 
 bool shmemi_net_get_start(int pe, int64_t offset, void *dest, size_t n, struct shmemi_request *r,
                           const char *call)
 {
     *r = (struct shmemi_request){0};
-    return POST(call, pe, false, shmemi_state.core->get(pe, offset, dest, n, r)) == SHMEMI_PENDING;
+    return POST(call, pe, UNMARKED, shmemi_state.core->get(pe, offset, dest, n, r)) ==
+           SHMEMI_PENDING;
 }
 
 void shmemi_net_finish(struct shmemi_request *r, int pe, const char *call)
@@ -208,7 +212,7 @@ void shmemi_net_put(int pe, int64_t offset, const void *source, size_t n, bool n
     while (n > 0) {
         size_t part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
         struct shmemi_request r = {0};
-        int rc = POST(call, pe, true, core->put(pe, offset, from, part, nbi ? NULL : &r));
+        int rc = POST(call, pe, MARKED, core->put(pe, offset, from, part, nbi ? NULL : &r));
         if (rc == SHMEMI_PENDING && !nbi)
             await(&r, pe, call);
         from += part;
@@ -224,7 +228,8 @@ void shmemi_net_get(int pe, int64_t offset, void *dest, size_t n, bool nbi, cons
     while (n > 0) {
         size_t part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
         struct shmemi_request r = {0};
-        int rc = POST(call, pe, nbi, core->get(pe, offset, to, part, nbi ? NULL : &r));
+        int rc = POST(call, pe, nbi ? MARKED : UNMARKED,
+                      core->get(pe, offset, to, part, nbi ? NULL : &r));
         if (rc == SHMEMI_PENDING && !nbi)
             await(&r, pe, call);
         to += part;
@@ -249,7 +254,7 @@ void shmemi_net_put_signal(int pe, int64_t offset, const void *source, size_t n,
     }
     struct shmemi_request r = {0};
     int rc =
-        POST(call, pe, true,
+        POST(call, pe, MARKED,
              core->put_signal(pe, offset, from, n, signal_offset, signal, op, nbi ? NULL : &r));
     if (rc == SHMEMI_PENDING && !nbi)
         await(&r, pe, call);
@@ -261,7 +266,7 @@ static uint64_t net_amo(enum shmemi_amo op, int width, int64_t offset, uint64_t 
     const struct shmemi_core *core = shmemi_state.core;
     bool fetching = op >= SHMEMI_AMO_SWAP;
     struct shmemi_request r = {0};
-    int rc = POST(call, pe, mark && !fetching,
+    int rc = POST(call, pe, mark && !fetching ? MARKED : UNMARKED,
                   core->amo(pe, offset, op, width, operand, compare, NULL, fetching ? &r : NULL));
     if (rc == SHMEMI_PENDING && fetching)
         await(&r, pe, call);
@@ -274,6 +279,21 @@ static uint64_t net_amo(enum shmemi_amo op, int width, int64_t offset, uint64_t 
 void shmemi_net_set(int pe, int64_t offset, uint64_t value, const char *call)
 {
     net_amo(SHMEMI_AMO_SET, 8, offset, value, 0, pe, false, call);
+}
+
+/* The same with data. What is copied when it is posted needs no quiet either: with
+ * one, an all-to-all of small blocks took three messages for each pair, not one. */
+void shmemi_net_set_with(int pe, int64_t offset, const void *source, size_t n, int64_t count_offset,
+                         uint64_t count, const char *call)
+{
+    if (n > shmemi_state.net_chunk) {
+        shmemi_net_put_signal(pe, offset, source, n, count_offset, count, SHMEMI_AMO_SET, true,
+                              call);
+        return;
+    }
+    POST(call, pe, MARKED_WHEN_PENDING,
+         shmemi_state.core->put_signal(pe, offset, source, n, count_offset, count, SHMEMI_AMO_SET,
+                                       NULL));
 }
 
 /* ------------------------------------------------- the slow halves of front.h */
@@ -386,7 +406,7 @@ void shmemi_amo_nbi_slow(enum shmemi_amo op, int width, void *fetch, void *dest,
         uint64_t old = apply(op, width, offset, operand, compare, pe, call);
         shmemi_move(fetch, &old, (size_t)width, call);
     } else {
-        POST(call, pe, true, core->amo(pe, offset, op, width, operand, compare, fetch, NULL));
+        POST(call, pe, MARKED, core->amo(pe, offset, op, width, operand, compare, fetch, NULL));
     }
 }
 

@@ -39,7 +39,11 @@ bool shmemi_net_put_start(int pe, int64_t offset, const void *source, size_t n,
 bool shmemi_net_get_start(int pe, int64_t offset, void *dest, size_t n, struct shmemi_request *r,
                           const char *call);
 void shmemi_net_finish(struct shmemi_request *r, int pe, const char *call);
+/* The library's own messages: no quiet of the program waits for them, unless the
+ * source may not be used again when the call returns. */
 void shmemi_net_set(int pe, int64_t offset, uint64_t value, const char *call);
+void shmemi_net_set_with(int pe, int64_t offset, const void *source, size_t n, int64_t count_offset,
+                         uint64_t count, const char *call);
 
 /* SHMEM_CHECKS=full: the n bytes, which are in the heap, are of one allocation;
  * and an address is a multiple of n. They do not return otherwise. */

@@ -1,5 +1,7 @@
 package proxy
 
+import "unsafe"
+
 // What the tests from outside need to know or to prepare.
 
 // MaxPayload is the largest put that travels as a message.
@@ -29,4 +31,27 @@ func (e *Engine) Kept() (messages, bytes int) {
 // AtRest tells whether the engine holds nothing of an operation.
 func (e *Engine) AtRest() bool {
 	return len(e.free) == tokens-receives && e.pending == [3]int{} && len(e.parked) == 0 && len(e.early) == 0 && e.NDirty == 0 && !e.stuck()
+}
+
+// Sent is how many messages the engine has sent, and their bytes.
+func (e *Engine) Sent() (messages, bytes uint64) { return e.Messages, e.MessageSize }
+
+// Partners is how many PEs the engine has sent something to.
+func (e *Engine) Partners() int {
+	n := 0
+	for i := range e.peers {
+		if e.peers[i].sent > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Mappings are what the engine has of the operating system: the message buffers,
+// and the state of its peers.
+func (e *Engine) Mappings() [2][]byte {
+	return [2][]byte{
+		unsafe.Slice((*byte)(e.buffers), (tokens+1)*messageSize),
+		unsafe.Slice((*byte)(unsafe.Pointer(e.Express)), e.expressBytes),
+	}
 }

@@ -1,0 +1,210 @@
+package proxy_test
+
+import (
+	"encoding/binary"
+	"iter"
+	"math/bits"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy"
+)
+
+// member is a PE that takes part in collectives, each PE a node of its own. The
+// messages are those of capi/front (message.c, barrier.c, coll.c, exchange.c), by
+// the same calls of the engine; that the library sends as many is seen by
+// tests/run, which counts them in real processes.
+type member struct {
+	*proc
+	w     *world
+	n     int
+	yield func(struct{}) bool // lets the other PEs run
+	sent  []uint64            // to each PE
+	seen  []uint64            // of each PE's messages
+	count uint64              // small reductions
+}
+
+// directPEs and slot are SHMEMI_DIRECT_PES and SHMEMI_SLOT.
+const directPEs, slot = 16, 2048
+
+// The heap of a member: the inbox, the slots of two reductions, and what an
+// all-to-all writes.
+func (m *member) inbox(pe int) int { return 8 * pe }
+func (m *member) slots(round int) int {
+	return 8*m.n + round%2*slot*max(directPEs, 2+bits.Len(uint(m.n)))
+}
+func (m *member) block(pe int) int { return m.slots(2) + 2*slot*directPEs + 8*pe }
+
+func memberHeap(n int) int { m := member{n: n}; return m.block(n) }
+
+// turn makes progress and lets the others do so.
+func (m *member) turn() bool {
+	m.w.poll(m.proc)
+	return m.yield(struct{}{}) && !m.w.ended
+}
+
+// post repeats an operation that finds no room.
+func (m *member) post(f func() proxy.Status) bool {
+	for {
+		switch f() {
+		case proxy.Again:
+			if !m.turn() {
+				return false
+			}
+		case proxy.Failed:
+			m.w.fail("PE %d: post: %v", m.me, m.Err())
+			return false
+		default:
+			return true
+		}
+	}
+}
+
+// message counts in the inbox of a PE.
+func (m *member) message(pe int) bool {
+	m.sent[pe]++
+	return m.post(func() proxy.Status {
+		return m.AMO(fabric.PE(pe), int64(m.inbox(m.me)), proxy.OpSet, 8, m.sent[pe], 0, nil, nil)
+	})
+}
+
+// data does so with bytes.
+func (m *member) data(pe, at int, from []byte) bool {
+	m.sent[pe]++
+	return m.post(func() proxy.Status {
+		return m.PutSignal(fabric.PE(pe), int64(at), unsafe.Pointer(&from[0]), uint64(len(from)),
+			int64(m.inbox(m.me)), m.sent[pe], proxy.OpSet, nil)
+	})
+}
+
+func (m *member) await(pe int) bool {
+	m.seen[pe]++
+	for binary.NativeEndian.Uint64(m.heap[m.inbox(pe):]) < m.seen[pe] {
+		if !m.turn() {
+			return false
+		}
+	}
+	return true
+}
+
+// barrier is sync_leaders.
+func (m *member) barrier() {
+	for d := 1; d < m.n; d *= 2 {
+		if !m.message((m.me+d)%m.n) || !m.await((m.me+m.n-d)%m.n) {
+			return
+		}
+	}
+}
+
+// allToAll is all_to_all with blocks of 8 bytes.
+func (m *member) allToAll() {
+	var b [8]byte
+	for i := 1; i < m.n; i++ {
+		pe := (m.me + i) % m.n
+		binary.NativeEndian.PutUint64(b[:], uint64(m.me)<<32|uint64(pe))
+		if !m.data(pe, m.block(m.me), b[:]) {
+			return
+		}
+	}
+	for i := 1; i < m.n; i++ {
+		if !m.await((m.me + m.n - i) % m.n) {
+			return
+		}
+	}
+	for pe := range m.n {
+		if got := binary.NativeEndian.Uint64(m.heap[m.block(pe):]); pe != m.me && got != uint64(pe)<<32|uint64(m.me) {
+			m.w.fail("PE %d: the block of PE %d is %#x", m.me, pe, got)
+			return
+		}
+	}
+}
+
+// sum is shmemi_exchange for one number.
+func (m *member) sum() {
+	total := uint64(m.me) + 1
+	at := m.slots(int(m.count))
+	m.count++
+	give := func(pe, k int) bool {
+		var b [8]byte
+		binary.NativeEndian.PutUint64(b[:], total)
+		return m.data(pe, at+k*slot, b[:])
+	}
+	take := func(pe, k int) bool {
+		if !m.await(pe) {
+			return false
+		}
+		total += binary.NativeEndian.Uint64(m.heap[at+k*slot:])
+		return true
+	}
+	if !m.sumSteps(&total, give, take) {
+		return
+	}
+	if want := uint64(m.n) * uint64(m.n+1) / 2; total != want {
+		m.w.fail("PE %d: the sum is %d, not %d", m.me, total, want)
+	}
+}
+
+func (m *member) sumSteps(total *uint64, give, take func(pe, k int) bool) bool {
+	if m.n <= directPEs {
+		for i := 1; i < m.n; i++ {
+			if !give((m.me+i)%m.n, m.me) {
+				return false
+			}
+		}
+		for i := 1; i < m.n; i++ {
+			if pe := (m.me + m.n - i) % m.n; !take(pe, pe) {
+				return false
+			}
+		}
+		return true
+	}
+	power := 1 << (bits.Len(uint(m.n)) - 1)
+	if m.me >= power {
+		if !give(m.me-power, 0) {
+			return false
+		}
+		*total = 0
+		return take(m.me-power, 1)
+	}
+	folds := m.me < m.n-power
+	if folds && !take(m.me+power, 0) {
+		return false
+	}
+	for k := 0; 1<<k < power; k++ {
+		if with := m.me ^ 1<<k; !give(with, 2+k) || !take(with, 2+k) {
+			return false
+		}
+	}
+	return !folds || give(m.me+power, 1)
+}
+
+// together has all PEs run f, in random turns.
+func together(w *world, all []*member, f func(*member)) {
+	type running struct {
+		next func() (struct{}, bool)
+		stop func()
+	}
+	var left []running
+	for _, m := range all {
+		next, stop := iter.Pull(func(yield func(struct{}) bool) {
+			m.yield = yield
+			f(m)
+		})
+		left = append(left, running{next, stop})
+	}
+	for len(left) > 0 {
+		i := w.rng.IntN(len(left))
+		if _, more := left[i].next(); more {
+			continue
+		}
+		left[i].stop()
+		left[i] = left[len(left)-1]
+		left = left[:len(left)-1]
+	}
+	// What was sent has arrived, and answers have.
+	for !w.net.Idle() && !w.ended {
+		for _, m := range all {
+			w.poll(m.proc)
+		}
+	}
+}

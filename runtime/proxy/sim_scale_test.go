@@ -1,0 +1,119 @@
+package proxy_test
+
+import (
+	"flag"
+	"math/bits"
+	"os"
+	"runtime"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric/sim"
+)
+
+var simPEs = flag.Int("sim.pes", 100, "the most PEs in TestSimScale")
+
+// resident is how many bytes of a mapping are in memory.
+func resident(t *testing.T, b []byte) int {
+	t.Helper()
+	page := os.Getpagesize()
+	state := make([]byte, (len(b)+page-1)/page)
+	if _, _, err := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(unsafe.Pointer(&state[0]))); err != 0 {
+		t.Fatalf("mincore of %d bytes: %v", len(b), err)
+	}
+	n := 0
+	for _, s := range state {
+		n += int(s&1) * page
+	}
+	return n
+}
+
+func liveHeap() int {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// crowdState is what the engines of a job hold, the mean of all PEs.
+type crowdState struct {
+	buffers, peers float64 // KiB in memory, by PE
+	messages       int     // of all
+	partners       int     // of the PE that has most
+}
+
+func look(t *testing.T, w *world) crowdState {
+	var s crowdState
+	per := 1024 * float64(len(w.pes))
+	for _, p := range w.pes {
+		m := p.Mappings()
+		s.buffers += float64(resident(t, m[0])) / per
+		s.peers += float64(resident(t, m[1])) / per
+		sent, _ := p.Sent()
+		s.messages += int(sent)
+		s.partners = max(s.partners, p.Partners())
+	}
+	return s
+}
+
+// TestSimScale plays init, a small reduction, barriers and an all-to-all of many PEs
+// in this process, on networks as they exist: how many messages each PE sends, to how
+// many others, and what its engine keeps in memory. Only counts can fail.
+func TestSimScale(t *testing.T) {
+	pes := *simPEs
+	if raceEnabled {
+		pes = min(pes, 64)
+	}
+	for _, model := range []sim.Model{sim.TCP(), sim.EFA()} {
+		t.Run(model.Name, func(t *testing.T) {
+			for _, n := range []int{2, 4, 16, 64, 100, 300, 1000} {
+				if n <= pes {
+					scale(t, model, n)
+				}
+			}
+		})
+	}
+}
+
+func scale(t *testing.T, model sim.Model, n int) {
+	before := liveHeap()
+	w := newWorld(t, model, uint64(n), n, memberHeap(n), new(memories))
+	after := liveHeap()
+	all := make([]*member, n)
+	for i, p := range w.pes {
+		all[i] = &member{proc: p, w: w, n: n, sent: make([]uint64, n), seen: make([]uint64, n)}
+	}
+	t.Logf("%4d PEs, by PE: Go heap of engine, network and segment %.1f KiB", n, float64(after-before)/float64(n)/1024)
+	log2 := bits.Len(uint(n - 1))
+	last := look(t, w)
+	step := func(name string, messages, partners int, f func(*member)) {
+		if f != nil {
+			together(w, all, f)
+		}
+		s := look(t, w)
+		sent := s.messages - last.messages
+		t.Logf("%4d PEs: %-10s %8.2f messages by PE, %3d partners, buffers %6.1f KiB, peers %5.1f KiB",
+			n, name, float64(sent)/float64(n), s.partners, s.buffers, s.peers)
+		if sent != messages || s.partners > partners {
+			t.Errorf("%d PEs: %s: %d messages, and a PE that sends to %d others; want %d and at most %d", n, name, sent, s.partners, messages, partners)
+		}
+		last = s
+	}
+	step("init", 0, 0, nil)
+	step("barrier", n*log2, log2, (*member).barrier)
+	step("barrier", n*log2, log2, (*member).barrier)
+	step("sum", sumMessages(n), min(n-1, max(directPEs, 2*log2)), (*member).sum)
+	step("all-to-all", n*(n-1), n-1, (*member).allToAll)
+	w.close(new(memories))
+}
+
+// sumMessages is how many messages a small reduction takes.
+func sumMessages(n int) int {
+	if n <= directPEs {
+		return n * (n - 1)
+	}
+	steps := bits.Len(uint(n)) - 1
+	return steps<<steps + 2*(n-1<<steps)
+}
