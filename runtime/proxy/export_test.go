@@ -33,9 +33,6 @@ func (e *Engine) AtRest() bool {
 	return len(e.free) == tokens-receives && e.pending == [3]int{} && len(e.parked) == 0 && len(e.early) == 0 && e.NDirty == 0 && !e.stuck()
 }
 
-// Sent is how many messages the engine has sent, and their bytes.
-func (e *Engine) Sent() (messages, bytes uint64) { return e.Messages, e.MessageSize }
-
 // Partners is how many PEs the engine has sent something to.
 func (e *Engine) Partners() int {
 	n := 0

@@ -51,8 +51,7 @@ func look(t *testing.T, w *world) crowdState {
 		m := p.Mappings()
 		s.buffers += float64(resident(t, m[0])) / per
 		s.peers += float64(resident(t, m[1])) / per
-		sent, _ := p.Sent()
-		s.messages += int(sent)
+		s.messages += int(p.Messages())
 		s.partners = max(s.partners, p.Partners())
 	}
 	return s
