@@ -188,6 +188,7 @@ int shmemi_ofi_close(struct shmemi_ofi *o)
     free(o->contexts);
     free(o->kinds);
     free(o->peers);
+    free(o->addresses);
     free(o->sources);
     free(o->operands);
     const char *failed = o->failed;
@@ -200,8 +201,11 @@ int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len)
     return fi_getname(&o->ep->fid, addr, len);
 }
 
-int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n)
+int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n, size_t late)
 {
+    o->address_size = late;
+    if (late > 0 && (o->addresses = calloc(n, late)) == NULL)
+        return -FI_ENOMEM;
     if ((o->peers = calloc(n, sizeof(*o->peers))) == NULL)
         return -FI_ENOMEM;
     for (uint32_t i = 0; i < n; i++)
@@ -210,13 +214,32 @@ int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n)
     return 0;
 }
 
-int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr)
+static int insert(struct shmemi_ofi *o, uint32_t pe, const void *addr)
 {
     int ret = fi_av_insert(o->av, addr, 1, &o->peers[pe], 0, NULL);
     if (ret == 1)
         return 0;
     o->peers[pe] = FI_ADDR_NOTAVAIL;
     return ret < 0 ? ret : -FI_EADDRNOTAVAIL;
+}
+
+int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr)
+{
+    if (o->addresses == NULL)
+        return insert(o, pe, addr);
+    memcpy(o->addresses + pe * o->address_size, addr, o->address_size);
+    return 0;
+}
+
+int shmemi_ofi_meet(struct shmemi_ofi *o, uint32_t pe)
+{
+    if (pe >= o->npeers || o->addresses == NULL)
+        return -FI_EHOSTUNREACH;
+    const char *addr = o->addresses + pe * o->address_size;
+    for (size_t i = 0; i < o->address_size; i++)
+        if (addr[i] != 0)
+            return insert(o, pe, addr);
+    return -FI_EHOSTUNREACH;
 }
 
 int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, struct fid_mr **mr)

@@ -68,6 +68,11 @@ struct shmemi_ofi {
     fi_addr_t *peers;
     uint32_t npeers;
 
+    /* Addresses of peers that go into the address vector when they are first used,
+     * one behind another; all zero: that PE has none. NULL: all are there. */
+    char *addresses;
+    size_t address_size;
+
     uint64_t write_flags; /* of each write */
     uint64_t next_key;
     int data;   /* completions of immediate data may come */
@@ -111,9 +116,14 @@ int shmemi_ofi_close(struct shmemi_ofi *o);
 
 int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len);
 
-/* Makes room for n peers, all without an address. */
-int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n);
+/*
+ * Makes room for n peers, all without an address. late is the size of one where
+ * they are to be put into the address vector when they are first used, else 0.
+ */
+int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n, size_t late);
 int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr);
+/* Puts a peer into the address vector that is not there yet. */
+int shmemi_ofi_meet(struct shmemi_ofi *o, uint32_t pe);
 /* To be called when all peers are known, so that completions tell who wrote. */
 int shmemi_ofi_learn_sources(struct shmemi_ofi *o);
 
@@ -165,7 +175,7 @@ int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint
 
 /* For the parts of the endpoint: */
 /* Whether an operation may be posted; 0 or an error. */
-int shmemi_ofi_check(const struct shmemi_ofi *o, uint32_t pe, uint32_t token);
+int shmemi_ofi_check(struct shmemi_ofi *o, uint32_t pe, uint32_t token);
 void *shmemi_ofi_context(struct shmemi_ofi *o, uint32_t token, uint8_t kind);
 uint32_t shmemi_ofi_token(const struct shmemi_ofi *o, const void *context);
 uint8_t shmemi_ofi_kind(const struct shmemi_ofi *o, uint32_t token);

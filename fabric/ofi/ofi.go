@@ -151,7 +151,14 @@ func (e *endpoint) Connect(addrs [][]byte) error {
 	if len(addrs) == 0 {
 		return nil
 	}
-	if ret := C.shmemi_ofi_peers(e.c, C.uint32_t(len(addrs))); ret != 0 {
+	// An address vector of TCP takes 300 bytes for each address (docs/scale.md), and
+	// a PE of a large job talks to few others. Sources are found by what it holds;
+	// and other providers may look there for who sends.
+	late := 0
+	if e.ip && !e.caps.Source {
+		late = len(e.addr)
+	}
+	if ret := C.shmemi_ofi_peers(e.c, C.uint32_t(len(addrs)), C.size_t(late)); ret != 0 {
 		return &shmerr.Error{Op: "connect", Object: e.caps.Provider, Cause: fault(ret)}
 	}
 	for pe, a := range addrs {

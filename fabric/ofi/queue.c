@@ -40,11 +40,11 @@ uint32_t shmemi_ofi_token(const struct shmemi_ofi *o, const void *ctx)
     return at < o->tokens * sizeof(*o->contexts) ? (uint32_t)(at / sizeof(*o->contexts)) : NO_TOKEN;
 }
 
-int shmemi_ofi_check(const struct shmemi_ofi *o, uint32_t pe, uint32_t token)
+int shmemi_ofi_check(struct shmemi_ofi *o, uint32_t pe, uint32_t token)
 {
     if (token >= o->tokens)
         return -FI_EINVAL;
-    return pe < o->npeers && o->peers[pe] != FI_ADDR_NOTAVAIL ? 0 : -FI_EHOSTUNREACH;
+    return pe < o->npeers && o->peers[pe] != FI_ADDR_NOTAVAIL ? 0 : shmemi_ofi_meet(o, pe);
 }
 
 int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t len, uintptr_t desc, uint32_t token)

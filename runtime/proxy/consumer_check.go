@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 
+	"libshmem/fabric"
 	"libshmem/queue"
 )
 
@@ -15,7 +16,7 @@ func (c *Consumer) check(ring *queue.Ring, op *queue.Op) error {
 	if op.PE >= uint32(len(c.e.peers)) {
 		return fmt.Errorf("PE %d does not exist, there are %d", op.PE, len(c.e.peers))
 	}
-	if !c.e.peers[op.PE].reachable {
+	if !c.e.has(fabric.PE(op.PE)) {
 		return errNoRoute
 	}
 	var n uint64 // bytes at the target

@@ -88,7 +88,7 @@ func (e *Engine) RegisterHeap(offset uint64, m fabric.GPUMemory) error {
 		return nil
 	}
 	for pe := range e.peers {
-		if e.peers[pe].reachable && uint32(pe) != e.me {
+		if e.has(fabric.PE(pe)) && uint32(pe) != e.me {
 			e.own(fabric.PE(pe), e.Epoch, noLane, s.announce(&f))
 		}
 	}

@@ -102,7 +102,8 @@ type Engine struct {
 	locals  *regcache.Cache // registrations of callers' memory
 	wakers  Wakers
 
-	peers []peer
+	peers  []peer
+	routes []route
 	generations
 
 	slots     []slot
@@ -225,10 +226,12 @@ func (e *Engine) Native() fabric.Native { return e.prov.Native() }
 // stays unreachable. Then it posts the receive buffers.
 func (e *Engine) Connect(all []Endpoint) error {
 	addrs := make([][]byte, len(all))
+	e.routes = make([]route, len(all))
 	for i, end := range all {
 		addrs[i] = end.Addr
-		e.peers[i].base, e.peers[i].key = end.Base, end.Key
-		e.peers[i].reachable = len(end.Addr) > 0
+		if e.routes[i] = (route{end.Base, end.Key}); len(end.Addr) == 0 {
+			e.routes[i].base = nowhere
+		}
 	}
 	if err := e.openLines(all); err != nil {
 		return err
@@ -242,6 +245,31 @@ func (e *Engine) Connect(all []Endpoint) error {
 		}
 	}
 	return nil
+}
+
+// route is where a PE's memory is. It is apart from the peer, which is twenty times
+// as large: a PE of a large job has something to do with few others, and the
+// memory of the rest is never touched.
+type route struct {
+	base uint64 // remote address of the start of its user heap, or nowhere
+	key  uint64
+}
+
+// nowhere is the base of a PE that gave no address.
+const nowhere = ^uint64(0)
+
+// routed tells whether operations on a PE may be posted. The first of them finds
+// it out.
+func (e *Engine) routed(p *peer, pe fabric.PE) bool { return p.reachable || e.meet(p, pe) }
+
+func (e *Engine) meet(p *peer, pe fabric.PE) bool {
+	p.reachable = e.has(pe)
+	return p.reachable
+}
+
+// has tells whether there is a way to a PE.
+func (e *Engine) has(pe fabric.PE) bool {
+	return int(pe) < len(e.routes) && e.routes[pe].base != nowhere && !e.isLost(pe)
 }
 
 // Err returns the reason of the last Failed, and of a request's status.

@@ -33,17 +33,6 @@ func (e *Engine) AtRest() bool {
 	return len(e.free) == tokens-receives && e.pending == [3]int{} && len(e.parked) == 0 && len(e.early) == 0 && e.NDirty == 0 && !e.stuck()
 }
 
-// Partners is how many PEs the engine has sent something to.
-func (e *Engine) Partners() int {
-	n := 0
-	for i := range e.peers {
-		if e.peers[i].sent > 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // Mappings are what the engine has of the operating system: the message buffers,
 // and the state of its peers.
 func (e *Engine) Mappings() [2][]byte {

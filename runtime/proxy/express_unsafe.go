@@ -55,9 +55,7 @@ type Express struct {
 // peer is what the engine knows about one PE. C reads and writes it as struct
 // shmemi_express_peer.
 type peer struct {
-	_    structs.HostLayout
-	base uint64 // remote address of the start of its user heap
-	key  uint64
+	_ structs.HostLayout
 
 	// Messages that ask for something, in units of credits, and how many of
 	// them the target is known to have applied.
@@ -92,7 +90,7 @@ type peer struct {
 
 	flushTurn uint32
 
-	reachable bool
+	reachable bool // it was found so, and nothing was lost since
 	dirty     bool // in the dirty list: the open generation touched it
 	flushing  bool // a flush message is under way
 	unmet     bool // acked or wroteAcked is below its goal

@@ -119,7 +119,7 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 		}
 	}
 	switch {
-	case !p.reachable:
+	case !e.routed(p, pe):
 		return e.fail(e.noRoute(pe))
 	case !e.room(p, n):
 		return Again
@@ -174,7 +174,7 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 		return st
 	}
 	p := &e.peers[pe]
-	if !p.reachable {
+	if !e.routed(p, pe) {
 		return e.fail(e.noRoute(pe))
 	}
 	if !e.room(p, 0) {
@@ -221,7 +221,7 @@ func (e *Engine) store(pe fabric.PE, offset int64, width uint8, value uint64) St
 // more.
 func (e *Engine) begin(pe fabric.PE, n int) (*header, Status) {
 	p := &e.peers[pe]
-	if !p.reachable {
+	if !e.routed(p, pe) {
 		return nil, e.fail(e.noRoute(pe))
 	}
 	if e.held(p) || (e.unordered && p.writes > 0 && p.writeEpoch != e.Epoch) || p.staged && e.mustFollowBytes(pe) {
@@ -280,7 +280,7 @@ func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *header) {
 // sendCopy sends a message without payload that was made elsewhere.
 func (e *Engine) sendCopy(pe fabric.PE, h *header) Status {
 	p := &e.peers[pe]
-	if !p.reachable {
+	if !e.routed(p, pe) {
 		return e.fail(e.noRoute(pe))
 	}
 	to := e.draft(p, pe, 0)
@@ -356,7 +356,7 @@ func (p *peer) ask(units, epoch, now uint64) {
 func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *Request, after *header) Status {
 	p := &e.peers[pe]
 	switch {
-	case !p.reachable:
+	case !e.routed(p, pe):
 		return e.fail(e.noRoute(pe))
 	case e.held(p), p.staged && e.mustFollowBytes(pe):
 		p.count[NoTurn]++
@@ -422,7 +422,7 @@ func (e *Engine) move(p *peer, pe fabric.PE, offset int64, local unsafe.Pointer,
 	op := &e.moving // Inject stays false
 	op.PE, op.Token = pe, t
 	op.Local, op.Len, op.Desc = local, n, 0
-	op.Remote, op.Key = p.base+uint64(offset), p.key
+	op.Remote, op.Key = e.routes[pe].base+uint64(offset), e.routes[pe].key
 	if e.stage != nil {
 		e.aim(op, offset)
 	}

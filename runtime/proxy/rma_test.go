@@ -310,7 +310,7 @@ func TestReceiveBuffersExhausted(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	j := newJob(t, modes[0], 7, 2, 4096)
 	a := j.pes[0]
-	a.peers[1].reachable = false
+	a.routes[1].base, a.peers[1].reachable = nowhere, false
 	buf := make([]byte, 8192)
 	at := unsafe.Pointer(&buf[0])
 	for what, f := range map[string]func() Status{

@@ -27,6 +27,10 @@ type world struct {
 	ended bool   // badly
 }
 
+// watch is put around the endpoint of each PE, for tests that want to see what it is
+// asked; nil: nothing is.
+var watch func(fabric.Provider) fabric.Provider
+
 // proc is one PE.
 type proc struct {
 	*proxy.Engine
@@ -71,6 +75,9 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, mem *memo
 		prov, err := w.open(i, heap)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if watch != nil {
+			prov = watch(prov)
 		}
 		p := &proc{me: i, prov: prov, memory: mem.take(internal + heap)}
 		p.heap = p.memory[internal:]

@@ -82,7 +82,7 @@ func (e *Engine) stagePut(pe fabric.PE, offset int64, source unsafe.Pointer, n u
 		return e.write(pe, offset, source, n, r, after), true
 	}
 	switch {
-	case !p.reachable:
+	case !e.routed(p, pe):
 		return e.fail(errNoRoute), true
 	case e.held(p), e.mustFollowBytes(pe), e.unordered && p.writes > 0 && p.writeEpoch != e.Epoch, !e.room(p, n):
 		return Again, true

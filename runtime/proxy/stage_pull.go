@@ -344,7 +344,7 @@ func (e *Engine) stageGet(pe fabric.PE, offset int64, dest unsafe.Pointer, n uin
 	switch {
 	case e.reaches(l, offset, far, dest, n, gpu):
 		return 0, false
-	case !p.reachable:
+	case !e.routed(p, pe):
 		return e.fail(errNoRoute), true
 	case e.held(p), !e.room(p, n):
 		return Again, true

@@ -22,7 +22,6 @@
 #include <string.h>
 
 struct shmemi_express_peer {
-    uint64_t base, key;
     uint64_t asked, acked, epoch, asked_then;
     uint64_t write_epoch;
     uint64_t wrote, wrote_acked, goal, goal_wrote;
