@@ -1,10 +1,8 @@
 package pe
 
 import (
-	"encoding/json"
 	"fmt"
 
-	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/proxy"
 )
@@ -35,26 +33,6 @@ type endpointCard struct {
 	Extents  []proxy.Extent
 	Flushes  bool
 	Provider string
-}
-
-func encode(v any) ([]byte, error) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("encode %T: %w", v, err)
-	}
-	return b, nil
-}
-
-// decodeAll reads the cards of all PEs.
-func decodeAll[T any](all [][]byte) ([]T, error) {
-	cards := make([]T, len(all))
-	for pe, b := range all {
-		if err := json.Unmarshal(b, &cards[pe]); err != nil {
-			return nil, fmt.Errorf("read what PE %d says of itself: %w (start every PE with version %s of the library)",
-				pe, err, libshmem.Version)
-		}
-	}
-	return cards, nil
 }
 
 // agree refuses a job whose PEs cannot work together.
