@@ -31,6 +31,7 @@ class Job:
     program: str
     args: tuple
     last: str  # a row that a whole run has
+    only: str = ""  # the one system that it is for
 
     def title(self):
         return f"{self.place}, {self.pes} PEs, {self.program} {' '.join(self.args)}".strip()
@@ -45,6 +46,9 @@ def jobs(budget_ms):
     yield Job("node", 2, "idle", (), "idle_barrier")
     yield Job("tcp", 2, "oshm_micro", ("all", budget), "errors")
     yield Job("tcp", 2, "idle", (), "idle_barrier")
+    yield Job("tcp", 2, "words", (budget,), "errors")
+    # Nobody serves an OSHMEM target that is elsewhere.
+    yield Job("tcp", 2, "words", ("served", budget), "errors", only="libshmem")
 
 
 class Bench:
@@ -52,6 +56,8 @@ class Bench:
         self.args = args
         self.rows = []
         self.failures = []
+        self.work = work
+        self.raw = ""
         known = {s.name: s for s in (systems.Libshmem, systems.OpenMPI)}
         wanted = [known[name] for name in args.systems.split(",")]
         self.systems = [make(work, memory, args.provider) for make in wanted]
@@ -63,6 +69,8 @@ class Bench:
         # The order alternates, so that neither always runs on the warmer machine.
         order = self.systems if number % 2 else self.systems[::-1]
         for system in order:
+            if job.only not in ("", system.name):
+                continue
             try:
                 found, status = system.measure(
                     pair, job.place, job.pes, job.program, job.args, job.last, self.args.limit
@@ -94,14 +102,18 @@ class Bench:
             rate = systems.stream(pair)
             row = {"metric": "put_nbi_bw", "size": 1 << 20, "value": rate, "unit": "GB/s"}
             self.add("iperf3", "tcp", 2, number, row)
+            for row in systems.raw(pair, self.raw, provider, self.args.budget):
+                self.add("raw", "tcp", 2, number, row)
         except systems.RunError as e:
             self.failures.append(str(e))
 
     def run(self, pair):
         places = self.args.places.split(",")
         for system in self.systems:
-            for program in ("oshm_micro", "idle"):
+            for program in ("oshm_micro", "idle", "words"):
                 system.build(program)
+        if pair:
+            self.raw = systems.build_raw(self.work)
         provider = f"{self.args.provider};ofi_rxm"
         for system in self.systems:
             if pair and system.name == "libshmem":
@@ -116,7 +128,7 @@ class Bench:
                     print(f"  {job.title()}", flush=True)
                     self.measure(pair, number, job)
             if pair:
-                print("  fi_pingpong, iperf3", flush=True)
+                print("  fi_pingpong, iperf3, raw", flush=True)
                 self.limits(pair, number, provider)
         return provider
 

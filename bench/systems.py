@@ -203,6 +203,24 @@ def pingpong(pair, provider, size=8):
     return float(lines[-1][header.index("usec/xfer")])
 
 
+def raw(pair, binary, provider, budget):
+    """The rows of bench/raw.c, which enters both namespaces by itself."""
+    sides = [word for side in zip(pair.names, netns.ADDRESSES) for word in side]
+    status, out, err = run([binary, provider, *sides, str(budget)], 120)
+    found = rows(out)
+    if status != 0 or not any(r["metric"] == "errors" for r in found):
+        raise RunError(f"raw {provider}: {out}{err}")
+    return [r for r in found if r["metric"] != "errors"]
+
+
+def build_raw(work):
+    binary = os.path.join(work, "raw")
+    status, out, err = run(["gcc", "-O2", "bench/raw.c", "-o", binary, "-lfabric"], 120)
+    if status != 0:
+        raise SystemExit(f"bench: build raw failed (it needs libfabric's headers)\n{out}{err}")
+    return binary
+
+
 def stream(pair):
     """GB/s of one TCP stream."""
     client = ["iperf3", "-J", "-t", "2", "-c", netns.ADDRESSES[1]]

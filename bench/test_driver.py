@@ -64,6 +64,17 @@ class Verdict(unittest.TestCase):
             ]
             self.assertIs(self.met(rows, fig), met)
 
+    def test_limit_is_the_better_of_two(self):
+        fig = figure("high", 0.85, "limit", "put_nbi_bw", 65536)
+        rows = [
+            row("libshmem", 8.6, "put_nbi_bw", 65536),
+            row("iperf3", 10.0, "put_nbi_bw", 1 << 20),  # a stream has no sizes
+            row("raw", 9.0, "put_nbi_bw", 65536),
+        ]
+        self.assertIs(self.met(rows, fig), True)
+        self.assertIs(self.met([*rows[:2], row("raw", 11.0, "put_nbi_bw", 65536)], fig), False)
+        self.assertIsNone(self.met(rows[:1], fig))
+
     def test_number(self):
         fig = figure("low", 60, "ms", "init", 0)
         self.assertIs(self.met([row("libshmem", 61, "init", 0)], fig), False)
