@@ -137,6 +137,18 @@ struct shmemi_state {
     int32_t thread_level;
     uint32_t init_count;
 
+    /* Written by a thread of the core when a PE is lost: lost[pe] becomes 1, and
+     * fast_base[pe] NULL, so that the fast path leaves it to the slow one; then the
+     * PE is appended to losses, and n_lost counts it, with release. Both arrays have
+     * n_pes entries and live from init to finalize. Without on_failure return the
+     * job ends instead, and all stay as they are. */
+    uint8_t *lost;
+    int32_t *losses;
+    uint32_t n_lost;
+    uint32_t survives; /* SHMEM_ON_FAILURE=return */
+    uint32_t asked;    /* reports that somebody asked for by a signal: each waiter tells */
+    int32_t ask_fd;    /* an eventfd of the core's that wants to know, or 0 */
+
     /* Written while the program runs. */
     _Alignas(SHMEMI_CACHE_LINE) uint32_t net_dirty; /* remote operations since the last quiet */
     uint32_t net_unfenced;                          /* remote operations since the last fence */
@@ -235,6 +247,16 @@ struct shmemi_core {
 
     /* Text of the last failure of this thread's call. */
     const char *(*error)(void);
+    /* The PE that the last failed call of the engine found lost, or -1; with the
+     * text of the failure. */
+    int (*error_pe)(char *text, size_t size);
+    /* What became of a lost PE, as the end of a sentence. */
+    void (*fate)(int pe, char *text, size_t size);
+    /* What can be said of a PE that is waited for, -1: of all of them; "" if nothing. */
+    void (*explain)(int pe, char *text, size_t size);
+    /* Has the network ask PEs whether they are there, so that explain can say who
+     * did not answer. */
+    void (*probe)(int pe);
 };
 
 /* The one symbol that libshmem_core.so exports. */

@@ -36,6 +36,13 @@ void shmemi_core_fatal(const char *what)
     abort();
 }
 
+void shmemi_core_lost_fatal(const char *what)
+{
+    front_abort("the job", "see why it ended; SHMEM_ON_FAILURE=return lets the others go on", "%s",
+                what);
+    abort();
+}
+
 void shmemi_core_kernel_fatal(const char *what, const char *remedy)
 {
     front_abort("a kernel stopped", remedy, "%s", what);
@@ -91,9 +98,9 @@ static int gpu_settle(void)
 }
 
 /* The counterpart of shmemi_wake in capi/front/wait.c, for this PE's page. */
-static void wake_sleepers(void)
+void shmemi_core_wake(struct shmemi_state *of)
 {
-    struct shmemi_ctl *ctl = (struct shmemi_ctl *)state->peer_base[state->my_pe] - 1;
+    struct shmemi_ctl *ctl = (struct shmemi_ctl *)of->peer_base[of->my_pe] - 1;
     if (__atomic_load_n(&ctl->sleepers, __ATOMIC_SEQ_CST) == 0)
         return;
     __atomic_store_n(&ctl->sleepers, 0, __ATOMIC_SEQ_CST);
@@ -139,7 +146,7 @@ static int poll_network(void)
                 shmemgoComplete(&c[i], 1);
     }
     if (n > 0)
-        wake_sleepers();
+        shmemi_core_wake(state);
     __atomic_store_n(&state->net_lock, 0, __ATOMIC_RELEASE);
     return n;
 }
@@ -219,6 +226,10 @@ const struct shmemi_core *shmemi_core_table(void)
         .stream_call = (int (*)(int, const struct shmemi_stream_call *, void *))shmemgoStreamCall,
         .module_job = shmemgoModuleJob,
         .error = (const char *(*)(void))shmemgoError,
+        .error_pe = shmemgoErrorPE,
+        .fate = shmemgoFate,
+        .explain = shmemgoExplain,
+        .probe = shmemgoProbe,
     };
     if (table.build == NULL)
         table.build = shmemgoVersion();

@@ -11,6 +11,9 @@
 void shmemi_core_serve(struct shmemi_state *state, const struct shmemi_native *native,
                        struct shmemi_express *express);
 
+/* Wakes the threads of this PE that sleep. */
+void shmemi_core_wake(struct shmemi_state *state);
+
 /* Texts that C reads: of the last failure, and the version. Go fills them. */
 extern char shmemi_core_text[1024];
 extern char shmemi_core_remedy[256];
@@ -18,6 +21,8 @@ extern char shmemi_core_version[64];
 
 /* Ends the process through the front's abort function. */
 void shmemi_core_fatal(const char *what) __attribute__((noreturn));
+/* The same for a PE that is lost. */
+void shmemi_core_lost_fatal(const char *what) __attribute__((noreturn));
 /* The same for what a kernel did wrong. */
 void shmemi_core_kernel_fatal(const char *what, const char *remedy) __attribute__((noreturn));
 

@@ -20,11 +20,13 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/pe"
+	"libshmem/runtime/proxy"
 )
 
 func main() {}
@@ -74,6 +76,7 @@ func shmemgoInit(s *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (sta
 	}
 	job, state = j, s
 	fill(s, j)
+	s.ask_fd = C.int32_t(j.Watch(lose, func() uint32 { return atomic.LoadUint32((*uint32)(&s.asked)) }))
 	return 0
 }
 
@@ -97,6 +100,10 @@ func fatal(err error) {
 	var k *pe.KernelFault
 	if errors.As(err, &k) {
 		C.shmemi_core_kernel_fatal(text(C.shmemi_core_text[:], k.Cause), text(C.shmemi_core_remedy[:], k.Remedy))
+	}
+	var lost *proxy.LostError
+	if errors.As(err, &lost) {
+		C.shmemi_core_lost_fatal(text(C.shmemi_core_text[:], err.Error()))
 	}
 	C.shmemi_core_fatal(text(C.shmemi_core_text[:], err.Error()))
 }

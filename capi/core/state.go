@@ -78,15 +78,17 @@ func fill(s *C.struct_shmemi_state, j *pe.Job) {
 			self: n.Self, poll: (*[0]byte)(n.Poll), recv: (*[0]byte)(n.Recv), inject: (*[0]byte)(n.Inject),
 		}, (*C.struct_shmemi_express)(unsafe.Pointer(j.Engine.Express)))
 	}
+	fillLost(s, j)
 	s.n_pes = C.uint32_t(j.NPEs)
 }
 
 // empty takes back what fill allocated.
 func empty(s *C.struct_shmemi_state) {
-	s.n_pes, s.heap_size, s.networked, s.gpu, s.p2p, s.grows_together, s.kernel_rings = 0, 0, 0, 0, 0, 0, 0
+	s.n_pes, s.ask_fd, s.heap_size, s.networked, s.gpu, s.p2p, s.grows_together, s.kernel_rings = 0, 0, 0, 0, 0, 0, 0, 0
 	if s.fast_base != s.near_base {
 		C.free(unsafe.Pointer(s.fast_base))
 	}
+	emptyLost(s)
 	C.free(unsafe.Pointer(s.near_base))
 	C.free(unsafe.Pointer(s.mapped_base))
 	C.free(unsafe.Pointer(s.peer_base))

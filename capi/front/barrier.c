@@ -43,7 +43,8 @@ static void describe_barrier(const void *subject, char *text, size_t size)
 
 static void wait_node(struct shmemi_ctl *ctl, const uint32_t *word, uint32_t want, const char *call)
 {
-    SHMEMI_WAIT(ctl, call, describe_barrier, &epoch, reached(word, want));
+    SHMEMI_WAIT_FOR(ctl, call, describe_barrier, &epoch, reached(word, want),
+                    .whom = SHMEMI_MEMBERS);
 }
 
 static void wake_ctl(struct shmemi_ctl *ctl)
@@ -91,6 +92,8 @@ static void sync_many(const char *call)
     } else {
         wait_node(c, &c->arrived, s->node_pes - 1, call);
         sync_leaders(call);
+        if (!shmemi_collective_holds())
+            return;
     }
     __atomic_store_n(&c->arrived, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&c->released, epoch, __ATOMIC_RELEASE);
@@ -102,12 +105,15 @@ void shmemi_sync_all(const char *call)
     const struct shmemi_state *s = &shmemi_state;
     if (SHMEMI_UNLIKELY(s->n_pes == 0))
         shmemi_refuse_uninitialised(call);
+    if (!shmemi_collective_begin(call))
+        return;
     epoch++;
     __atomic_store_n(&shmemi_my_ctl()->epoch, epoch, __ATOMIC_RELEASE);
     if (s->n_nodes == 1 && s->node_pes == 2)
         sync_two(call);
     else if (s->node_pes > 1 || s->n_nodes > 1)
         sync_many(call);
+    shmemi_collective_end();
 }
 
 void shmemi_barrier_all(const char *call)

@@ -90,6 +90,8 @@ int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t n
     if (nbytes == 0)
         return 0;
 
+    if (!shmemi_collective_begin(call))
+        return -1;
     bool root_is_near = s->peer_base[root] != NULL;
     if (s->my_pe == root) {
         for (uint32_t i = 1; i < s->n_nodes; i++)
@@ -107,16 +109,18 @@ int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t n
     } else {
         receive_on_node(s->node_members[0], dest, dest, nbytes, call);
     }
-    return 0;
+    return shmemi_collective_end() ? 0 : -1;
 }
 
 /* ---------------------------------------------------- fcollect and alltoall */
 
 /* Block i of what this PE contributes goes to PE i; step is 0 when all get the
  * same block. */
-static void all_to_all(char *dest, const char *source, size_t nbytes, size_t step, const char *call)
+static int all_to_all(char *dest, const char *source, size_t nbytes, size_t step, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
+    if (!shmemi_collective_begin(call))
+        return -1;
     int n = (int)s->n_pes, me = s->my_pe;
     char *mine = dest + nbytes * (size_t)me;
     for (int i = 1; i < n; i++) {
@@ -127,6 +131,7 @@ static void all_to_all(char *dest, const char *source, size_t nbytes, size_t ste
     release_sources(call);
     for (int i = 1; i < n; i++)
         shmemi_await((me + n - i) % n, call);
+    return shmemi_collective_end() ? 0 : -1;
 }
 
 int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
@@ -134,7 +139,7 @@ int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nb
 {
     int status = check(team, dest, shmemi_bytes(nbytes, shmemi_state.n_pes), source, nbytes, call);
     if (status == 0 && nbytes > 0)
-        all_to_all(dest, source, nbytes, 0, call);
+        status = all_to_all(dest, source, nbytes, 0, call);
     return status;
 }
 
@@ -144,7 +149,7 @@ int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nb
     size_t all = shmemi_bytes(nbytes, shmemi_state.n_pes);
     int status = check(team, dest, all, source, all, call);
     if (status == 0 && nbytes > 0)
-        all_to_all(dest, source, nbytes, nbytes, call);
+        status = all_to_all(dest, source, nbytes, nbytes, call);
     return status;
 }
 
@@ -195,9 +200,11 @@ int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nele
     int status = check(team, dest, bytes, source, bytes, call);
     if (status != 0 || nelems == 0)
         return status;
+    if (!shmemi_collective_begin(call))
+        return -1;
     if (bytes <= SHMEMI_SLOT)
         shmemi_exchange(dest, source, nelems, reducer, call);
     else
         reduce_shares(dest, source, nelems, reducer, call);
-    return 0;
+    return shmemi_collective_end() ? 0 : -1;
 }

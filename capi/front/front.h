@@ -159,10 +159,12 @@ SHMEMI_INLINE void shmemi_g(void *value, const void *source, size_t n, int pe, c
 {
     const void *from = shmemi_reach(source, n, pe);
     __asm__ volatile("" ::: "memory");
-    if (SHMEMI_LIKELY(from != NULL))
+    if (SHMEMI_LIKELY(from != NULL)) {
         __builtin_memcpy(value, from, n);
-    else
+    } else {
+        __builtin_memset(value, 0, n); /* what is fetched from a lost PE */
         shmemi_get_slow(value, source, n, pe, call);
+    }
 }
 
 /* ----------------------------------------------------------------- atomics */
@@ -368,6 +370,10 @@ void shmemi_free(void *ptr, const char *call);
 void *shmemi_malloc_with_hints(size_t size, long hints, const char *call);
 
 /* ------------------------------------------------------------------- errors */
+
+/* ask.c: reports when the signal USR2 comes; at init, at finalize. */
+void shmemi_ask_open(void);
+void shmemi_ask_close(void);
 
 /* error.c. Prints PE, call, cause and remedy on standard error, tells the
  * launcher, and ends the process with a non-zero status. */

@@ -78,6 +78,7 @@ static int initialise(int requested, int *provided, char *error, size_t size)
         s->heap_size = 0;
         return -1;
     }
+    shmemi_failure_open();
     shmemi_barrier_open();
     shmemi_exchange_open();
     bool messages = shmemi_messages_open() == 0;
@@ -92,6 +93,7 @@ static int initialise(int requested, int *provided, char *error, size_t size)
     }
     s->thread_level = args.provided;
     s->init_count = 1;
+    shmemi_ask_open();
     *provided = args.provided;
     return 0;
 }
@@ -137,8 +139,13 @@ void shmemi_finalize(const char *call)
     if (s->init_count > 1) {
         s->init_count--;
     } else {
-        shmemi_barrier_all(call);
+        /* Survivors part in the core, when each has completed what is its own. */
+        if (shmemi_some_lost())
+            shmemi_quiet(call);
+        else
+            shmemi_barrier_all(call);
         shmemi_units_end();
+        shmemi_ask_close();
         s->core->finalize();
         shmemi_messages_close();
         s->n_pes = 0;
@@ -190,14 +197,14 @@ int shmemi_pe_accessible(int pe, const char *call)
 {
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
-    return (uint32_t)pe < shmemi_state.n_pes;
+    return (uint32_t)pe < shmemi_state.n_pes && !shmemi_is_lost(pe);
 }
 
 int shmemi_addr_accessible(const void *addr, int pe, const char *call)
 {
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
-    return (uint32_t)pe < shmemi_state.n_pes &&
+    return (uint32_t)pe < shmemi_state.n_pes && !shmemi_is_lost(pe) &&
            (uintptr_t)addr - shmemi_state.heap_base < shmemi_state.heap_size;
 }
 

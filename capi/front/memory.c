@@ -33,6 +33,8 @@ static int64_t agree(int64_t offset, size_t size, const char *call)
     static const struct shmemi_reducer votes = {combine_votes, sizeof(int64_t)};
     int64_t mine[3] = {offset, (int64_t)size, -(int64_t)size}, all[3];
     shmemi_exchange(all, mine, 3, &votes, call);
+    if (!shmemi_collective_holds())
+        return -1; /* a PE was lost before it had voted */
     if (all[1] != -all[2] && shmemi_state.checks == SHMEMI_CHECKS_FULL)
         shmemi_abort(call, "make the same call with the same size on every PE",
                      "the PEs ask for different sizes, %lld to %lld bytes", (long long)all[1],
@@ -45,6 +47,8 @@ static void *allocate(size_t size, size_t align, long hints, bool zero, const ch
     check_initialised(call);
     if (size == 0)
         return NULL; /* "performs no action": no barrier either */
+    if (!shmemi_collective_begin(call))
+        return NULL;
     shmemi_quiet(call);
     if (shmemi_state.grows_together)
         shmemi_sync_all(call); /* who comes late is waited for here, without a limit */
@@ -53,6 +57,7 @@ static void *allocate(size_t size, size_t align, long hints, bool zero, const ch
     if (zero && offset >= 0)
         shmemi_clear((char *)shmemi_state.heap_base + offset, size, call);
     int64_t agreed = agree(offset, size, call);
+    shmemi_collective_end();
     if (agreed < 0) {
         if (offset >= 0)
             shmemi_state.core->heap_free(offset);
@@ -110,6 +115,8 @@ void *shmemi_realloc(void *ptr, size_t size, const char *call)
     }
     check_initialised(call);
     int64_t from = offset_of(ptr, call);
+    if (!shmemi_collective_begin(call))
+        return NULL;
     shmemi_barrier_all(call);
     size_t old_size = 0;
     int64_t to =
@@ -124,6 +131,7 @@ void *shmemi_realloc(void *ptr, size_t size, const char *call)
             shmemi_state.core->heap_realloc(from, old_size, &old_size);
         else if (to >= 0)
             shmemi_state.core->heap_free(to);
+        shmemi_collective_end();
         return NULL;
     }
     if (to != from) {
@@ -132,6 +140,7 @@ void *shmemi_realloc(void *ptr, size_t size, const char *call)
         shmemi_state.core->heap_free(from);
         shmemi_barrier_all(call);
     }
+    shmemi_collective_end();
     return (char *)shmemi_state.heap_base + to;
 }
 
@@ -139,7 +148,11 @@ void shmemi_free(void *ptr, const char *call)
 {
     check_initialised(call);
     /* The barrier first: a PE may still be reading or writing the block. */
+    if (!shmemi_collective_begin(call))
+        return;
     shmemi_barrier_all(call);
+    if (!shmemi_collective_end())
+        return; /* it may be, for all that is known */
     if (ptr == NULL)
         return;
     if (shmemi_state.core->heap_free(offset_of(ptr, call)) != 0)

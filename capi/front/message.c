@@ -36,6 +36,8 @@ static int64_t inbox_word(void)
 
 void shmemi_message(int pe, const char *call)
 {
+    if (SHMEMI_UNLIKELY(!shmemi_collective_holds()))
+        return;
     char *base = shmemi_state.peer_base[pe];
     uint64_t count = ++sent[pe];
     if (base == NULL) {
@@ -50,6 +52,8 @@ void shmemi_message(int pe, const char *call)
 
 void shmemi_message_at(int pe, int64_t offset, const void *source, size_t n, const char *call)
 {
+    if (SHMEMI_UNLIKELY(!shmemi_collective_holds()))
+        return;
     char *control = shmemi_state.peer_base[pe];
     char *base = offset < 0 ? control : shmemi_reachable(pe);
     if (base != NULL && control != NULL) {
@@ -84,6 +88,7 @@ void shmemi_await(int pe, const char *call)
 {
     const uint64_t *count = &shmemi_state.inbox[pe];
     uint64_t want = ++seen[pe];
-    SHMEMI_WAIT(shmemi_my_ctl(), call, describe_await, &pe,
-                __atomic_load_n(count, __ATOMIC_ACQUIRE) >= want);
+    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_await, &pe,
+                    __atomic_load_n(count, __ATOMIC_ACQUIRE) >= want, .whom = SHMEMI_MEMBERS,
+                    .pe = pe, .about = true);
 }

@@ -112,13 +112,6 @@ static void unlock(void)
     __atomic_store_n(&shmemi_state.net_lock, 0, __ATOMIC_RELEASE);
 }
 
-static void failed(const char *call, int pe)
-{
-    shmemi_abort(
-        call,
-        "see whether that PE and its network are up, or name another provider by SHMEM_PROVIDER",
-        "PE %d: %s", pe, shmemi_state.core->error());
-}
 
 struct posting {
     int pe;
@@ -153,8 +146,13 @@ enum mark { UNMARKED, MARKED, MARKED_WHEN_PENDING };
 #define POST(call, pe_, mark, post)                                                                \
     ({                                                                                             \
         struct posting p_ = {(pe_), "for room to post to"};                                        \
-        struct shmemi_waiter w_ = {                                                                \
-            .ctl = shmemi_my_ctl(), .call = (call), .describe = describe_posting, .subject = &p_}; \
+        struct shmemi_waiter w_ = {.ctl = shmemi_my_ctl(),                                         \
+                                   .call = (call),                                                 \
+                                   .describe = describe_posting,                                   \
+                                   .subject = &p_,                                                 \
+                                   .whom = SHMEMI_NOBODY,                                          \
+                                   .pe = p_.pe,                                                    \
+                                   .about = true};                                                 \
         int rc_ = SHMEMI_AGAIN;                                                                    \
         for (;;) {                                                                                 \
             lock();                                                                                \
@@ -168,17 +166,21 @@ enum mark { UNMARKED, MARKED, MARKED_WHEN_PENDING };
         }                                                                                          \
         shmemi_turned(&w_);                                                                        \
         if (rc_ == SHMEMI_FAILED)                                                                  \
-            failed(call, pe_);                                                                     \
+            shmemi_net_failed(pe_, call);                                                          \
         rc_;                                                                                       \
     })
 
-static void await(struct shmemi_request *r, int pe, const char *call)
+/* False: it failed, and the thread has been told. The request is in the core's hands
+ * until it is done, so a loss does not end the wait; the core does. */
+static bool await(struct shmemi_request *r, int pe, const char *call)
 {
     struct posting p = {pe, "for the completion at"};
-    SHMEMI_WAIT(shmemi_my_ctl(), call, describe_posting, &p,
-                __atomic_load_n(&r->done, __ATOMIC_ACQUIRE));
+    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_posting, &p,
+                    __atomic_load_n(&r->done, __ATOMIC_ACQUIRE), .whom = SHMEMI_NOBODY, .pe = pe,
+                    .about = true);
     if (r->status != 0)
-        failed(call, pe);
+        shmemi_net_failed(pe, call);
+    return r->status == 0;
 }
 
 /* --------------------------------------------------------------- operations */
@@ -204,7 +206,7 @@ void shmemi_net_finish(struct shmemi_request *r, int pe, const char *call)
     await(r, pe, call);
 }
 
-void shmemi_net_put(int pe, int64_t offset, const void *source, size_t n, bool nbi,
+bool shmemi_net_put(int pe, int64_t offset, const void *source, size_t n, bool nbi,
                     const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
@@ -213,12 +215,13 @@ void shmemi_net_put(int pe, int64_t offset, const void *source, size_t n, bool n
         size_t part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
         struct shmemi_request r = {0};
         int rc = POST(call, pe, MARKED, core->put(pe, offset, from, part, nbi ? NULL : &r));
-        if (rc == SHMEMI_PENDING && !nbi)
-            await(&r, pe, call);
+        if (rc == SHMEMI_FAILED || (rc == SHMEMI_PENDING && !nbi && !await(&r, pe, call)))
+            return false;
         from += part;
         offset += (int64_t)part;
         n -= part;
     }
+    return true;
 }
 
 void shmemi_net_get(int pe, int64_t offset, void *dest, size_t n, bool nbi, const char *call)
@@ -230,8 +233,8 @@ void shmemi_net_get(int pe, int64_t offset, void *dest, size_t n, bool nbi, cons
         struct shmemi_request r = {0};
         int rc = POST(call, pe, nbi ? MARKED : UNMARKED,
                       core->get(pe, offset, to, part, nbi ? NULL : &r));
-        if (rc == SHMEMI_PENDING && !nbi)
-            await(&r, pe, call);
+        if (rc == SHMEMI_FAILED || (rc == SHMEMI_PENDING && !nbi && !await(&r, pe, call)))
+            return;
         to += part;
         offset += (int64_t)part;
         n -= part;
@@ -246,7 +249,8 @@ void shmemi_net_put_signal(int pe, int64_t offset, const void *source, size_t n,
     const char *from = source;
     if (n > shmemi_state.net_chunk) {
         size_t head = n - shmemi_state.net_chunk;
-        shmemi_net_put(pe, offset, from, head, nbi, call);
+        if (!shmemi_net_put(pe, offset, from, head, nbi, call))
+            return;
         from += head;
         offset += (int64_t)head;
         n = shmemi_state.net_chunk;
@@ -304,6 +308,8 @@ static void put(void *dest, const void *source, size_t n, int pe, bool nbi, cons
 {
     int64_t offset = offset_of(dest, n, pe, call);
     need_local(source, n, "source", call);
+    if (shmemi_refuse_lost(pe, call))
+        return;
     char *base = shmemi_reachable(pe);
     if (base && nbi) {
         shmemi_move_nbi(base + offset, source, n, call);
@@ -320,6 +326,8 @@ static void get(void *dest, const void *source, size_t n, int pe, bool nbi, cons
 {
     int64_t offset = offset_of(source, n, pe, call);
     need_local(dest, n, "dest", call);
+    if (shmemi_refuse_lost(pe, call))
+        return;
     const char *base = shmemi_reachable(pe);
     if (base && nbi)
         shmemi_move_nbi(dest, base + offset, n, call);
@@ -376,6 +384,8 @@ void shmemi_put_signal_slow(void *dest, const void *source, size_t n, uint64_t *
                      "signal operation %d does not exist", sig_op);
     need_local(source, n, "source", call);
     shmemi_check_aligned(sig_addr, sizeof *sig_addr, call);
+    if (shmemi_refuse_lost(pe, call))
+        return;
     enum shmemi_amo op = sig_op == SHMEM_SIGNAL_SET ? SHMEMI_AMO_SET : SHMEMI_AMO_ADD;
     char *base = shmemi_reachable(pe);
     if (base) {
@@ -391,6 +401,8 @@ uint64_t shmemi_amo_slow(enum shmemi_amo op, int width, void *dest, uint64_t ope
 {
     int64_t offset = offset_of(dest, (size_t)width, pe, call);
     shmemi_check_aligned(dest, (size_t)width, call);
+    if (shmemi_refuse_lost(pe, call))
+        return 0;
     return shmemi_reachable(pe) ? apply(op, width, offset, operand, compare, pe, call)
                                 : net_amo(op, width, offset, operand, compare, pe, true, call);
 }
@@ -402,7 +414,10 @@ void shmemi_amo_nbi_slow(enum shmemi_amo op, int width, void *fetch, void *dest,
     int64_t offset = offset_of(dest, (size_t)width, pe, call);
     need_local(fetch, (size_t)width, "fetch", call);
     shmemi_check_aligned(dest, (size_t)width, call);
-    if (shmemi_reachable(pe)) {
+    if (shmemi_refuse_lost(pe, call)) {
+        uint64_t none = 0;
+        shmemi_move(fetch, &none, (size_t)width, call);
+    } else if (shmemi_reachable(pe)) {
         uint64_t old = apply(op, width, offset, operand, compare, pe, call);
         shmemi_move(fetch, &old, (size_t)width, call);
     } else {
@@ -425,15 +440,18 @@ void shmemi_fence_slow(const char *call)
     __atomic_store_n(&shmemi_state.net_unfenced, 0, __ATOMIC_RELAXED);
     unlock();
     if (rc == SHMEMI_FAILED)
-        failed(call, shmemi_state.my_pe);
+        shmemi_net_failed(-1, call);
 }
 
 /* What kernels of this process have pushed that the caller has waited for. */
 static void quiet_rings(const char *call)
 {
     struct posting p = {shmemi_state.my_pe, "for the operations of kernels of"};
-    struct shmemi_waiter w = {
-        .ctl = shmemi_my_ctl(), .call = call, .describe = describe_posting, .subject = &p};
+    struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
+                              .call = call,
+                              .describe = describe_posting,
+                              .subject = &p,
+                              .whom = SHMEMI_NOBODY};
     uint64_t ticket = 0;
     while (shmemi_state.core->quiet_rings(&ticket) == SHMEMI_PENDING)
         shmemi_turn(&w);
@@ -452,8 +470,11 @@ void shmemi_quiet_slow(const char *call)
     int rc;
     uint64_t ticket = 0;
     struct posting p = {shmemi_state.my_pe, "for the operations of"};
-    struct shmemi_waiter w = {
-        .ctl = shmemi_my_ctl(), .call = call, .describe = describe_posting, .subject = &p};
+    struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
+                              .call = call,
+                              .describe = describe_posting,
+                              .subject = &p,
+                              .whom = SHMEMI_NOBODY};
     for (;;) {
         lock();
         bool begins = ticket == 0;
@@ -473,5 +494,5 @@ void shmemi_quiet_slow(const char *call)
     }
     shmemi_turned(&w);
     if (rc == SHMEMI_FAILED)
-        failed(call, shmemi_state.my_pe);
+        shmemi_net_failed(-1, call);
 }

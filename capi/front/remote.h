@@ -25,7 +25,8 @@ SHMEMI_INLINE void *shmemi_near(const void *addr, int pe)
     return base ? base + ((uintptr_t)addr - shmemi_state.heap_base) : NULL;
 }
 
-void shmemi_net_put(int pe, int64_t offset, const void *source, size_t n, bool nbi,
+/* False: it failed, and the thread has been told. */
+bool shmemi_net_put(int pe, int64_t offset, const void *source, size_t n, bool nbi,
                     const char *call);
 void shmemi_net_get(int pe, int64_t offset, void *dest, size_t n, bool nbi, const char *call);
 void shmemi_net_put_signal(int pe, int64_t offset, const void *source, size_t n,

@@ -95,16 +95,42 @@ static void announce(struct shmemi_waiter *w)
     w->announced = true;
 }
 
-static void report(struct shmemi_waiter *w, uint64_t now)
+/* How long before its report a wait has the network ask who is there. */
+#define PROBE_NS 1000000000u
+
+static void tell(const struct shmemi_waiter *w, uint64_t now)
 {
-    char what[512] = "";
-    if (shmemi_state.timeout_ns == 0 || now - w->reported < shmemi_state.timeout_ns)
-        return;
-    w->reported = now;
+    char what[512] = "", why[1024] = "", line[2048];
     if (w->describe)
         w->describe(w->subject, what, sizeof what);
-    fprintf(stderr, "shmem: PE %d: %s has waited %.0f s%s%s (the wait goes on)\n",
-            shmemi_state.my_pe, w->call, (double)(now - w->since) / 1e9, what[0] ? ": " : "", what);
+    shmemi_state.core->explain(w->about ? w->pe : -1, why, sizeof why);
+    int n = snprintf(line, sizeof line, "shmem: PE %d: %s has waited %.0f s%s%s%s%s (the wait goes on)\n",
+                     shmemi_state.my_pe, w->call, (double)(now - w->since) / 1e9,
+                     what[0] ? ": " : "", what, why[0] ? "; " : "", why);
+    /* One write, so that what several PEs say does not mix. */
+    ssize_t ignored = write(STDERR_FILENO, line, n < (int)sizeof line ? (size_t)n : sizeof line - 1);
+    (void)ignored;
+}
+
+static void report(struct shmemi_waiter *w, uint64_t now)
+{
+    uint64_t limit = shmemi_state.timeout_ns, early = limit / 2 < PROBE_NS ? limit / 2 : PROBE_NS;
+    uint32_t asked = __atomic_load_n(&shmemi_state.asked, __ATOMIC_RELAXED);
+    if (asked != w->asked) {
+        w->asked = asked;
+        tell(w, now);
+    }
+    if (limit == 0)
+        return;
+    if (!w->probed && now - w->reported >= limit - early) {
+        w->probed = true;
+        shmemi_state.core->probe(w->about ? w->pe : -1);
+    }
+    if (now - w->reported < limit)
+        return;
+    w->reported = now;
+    w->probed = false;
+    tell(w, now);
 }
 
 static void nap(struct shmemi_waiter *w)
@@ -113,6 +139,7 @@ static void nap(struct shmemi_waiter *w)
     if (w->since == 0) {
         w->since = w->reported = now;
         w->nap_us = NAP_FIRST_US;
+        w->asked = __atomic_load_n(&shmemi_state.asked, __ATOMIC_RELAXED);
     }
     report(w, now);
     hand_over(w);
@@ -133,9 +160,17 @@ static void nap(struct shmemi_waiter *w)
     w->turns = 0;
 }
 
-void shmemi_turn(struct shmemi_waiter *w)
+bool shmemi_turn(struct shmemi_waiter *w)
 {
     const struct shmemi_state *s = &shmemi_state;
+    if (SHMEMI_UNLIKELY(shmemi_some_lost())) {
+        int pe = shmemi_breaks(w->whom);
+        if (pe >= 0) {
+            shmemi_turned(w);
+            shmemi_tell_lost(pe, w->call);
+            return false;
+        }
+    }
     uint32_t sleep_at = s->spin + s->yields;
     if (w->turns < sleep_at) {
         w->turns++;
@@ -150,12 +185,13 @@ void shmemi_turn(struct shmemi_waiter *w)
             relax();
         else
             sched_yield();
-        return;
+        return true;
     }
     if (w->announced)
         nap(w);
     else
         announce(w);
+    return true;
 }
 
 void shmemi_turned(struct shmemi_waiter *w)
@@ -255,6 +291,7 @@ SHMEMI_INLINE void check(const void *ivar, int cmp, const char *call)
             return 1;                                                                              \
         if (shmemi_state.networked)                                                                \
             shmemi_state.core->poll();                                                             \
+        shmemi_tell_unseen(call);                                                                  \
         return holds_##suffix(ivar, cmp, value, call);                                             \
     }
 

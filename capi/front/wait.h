@@ -10,12 +10,20 @@
 #ifndef SHMEMI_WAIT_H
 #define SHMEMI_WAIT_H
 
-#include "front.h"
+#include "failure.h"
 
 #pragma GCC visibility push(hidden)
 
 /* Describes the wait in the report that follows a timeout; writes into text. */
 typedef void (*shmemi_describe)(const void *subject, char *text, size_t size);
+
+/* Whose loss ends a wait (SHMEM_ON_FAILURE=return). */
+enum shmemi_whom {
+    SHMEMI_ANYBODY, /* of any PE that the thread has not been told of: who would write
+                       to the memory that is waited for is not known */
+    SHMEMI_MEMBERS, /* of a PE that takes part in the collective call */
+    SHMEMI_NOBODY,  /* of none: the core ends what is waited for */
+};
 
 struct shmemi_waiter {
     struct shmemi_ctl *ctl; /* sleeps here: writers to what is waited for wake this page */
@@ -29,26 +37,47 @@ struct shmemi_waiter {
     uint32_t nap_us;
     bool announced;
     bool polling; /* counted in state.pollers */
+    bool probed;
+    uint32_t asked; /* state.asked when it was looked at */
+    enum shmemi_whom whom;
+    int pe; /* that is waited for, where about is set */
+    bool about;
 };
 
-/* One turn of a wait whose condition does not hold yet. */
-void shmemi_turn(struct shmemi_waiter *w);
+/* One turn of a wait whose condition does not hold yet. False: it cannot hold any
+ * more, for a PE was lost, and the thread has been told. */
+bool shmemi_turn(struct shmemi_waiter *w);
 
 /* Ends a wait that took at least one turn. */
 void shmemi_turned(struct shmemi_waiter *w);
 
-/* Waits for cond, an expression that reads memory atomically. */
-#define SHMEMI_WAIT(ctl_, call_, describe_, subject_, cond)                                        \
+/* Waits for cond, an expression that reads memory atomically, or until somebody is
+ * lost. more_: further fields of the waiter. */
+#define SHMEMI_WAIT_FOR(ctl_, call_, describe_, subject_, cond, ...)                               \
     do {                                                                                           \
         if (!(cond)) {                                                                             \
-            struct shmemi_waiter w_ = {                                                            \
-                .ctl = (ctl_), .call = (call_), .describe = (describe_), .subject = (subject_)};   \
-            do                                                                                     \
-                shmemi_turn(&w_);                                                                  \
-            while (!(cond));                                                                       \
+            struct shmemi_waiter w_ = {.ctl = (ctl_),                                              \
+                                       .call = (call_),                                            \
+                                       .describe = (describe_),                                    \
+                                       .subject = (subject_),                                      \
+                                       __VA_ARGS__};                                               \
+            while (shmemi_turn(&w_) && !(cond))                                                    \
+                ;                                                                                  \
             shmemi_turned(&w_);                                                                    \
         }                                                                                          \
     } while (0)
+
+/* The same for memory that any PE may write. */
+#define SHMEMI_WAIT(ctl_, call_, describe_, subject_, cond)                                        \
+    SHMEMI_WAIT_FOR(ctl_, call_, describe_, subject_, cond, .whom = SHMEMI_ANYBODY)
+
+/* A test that did not succeed: what it looks for may never come. */
+SHMEMI_INLINE void shmemi_tell_unseen(const char *call)
+{
+    int pe = SHMEMI_UNLIKELY(shmemi_some_lost()) ? shmemi_breaks(SHMEMI_ANYBODY) : -1;
+    if (SHMEMI_UNLIKELY(pe >= 0))
+        shmemi_tell_lost(pe, call);
+}
 
 /* The control page of this PE. */
 SHMEMI_INLINE struct shmemi_ctl *shmemi_my_ctl(void)

@@ -232,10 +232,11 @@ void shmemi_wait_all(const void *ivars, size_t nelems, const int *status, int cm
     SHMEMI_WAIT(shmemi_my_ctl(), call, describe, &q, advance(&q, &at));
 }
 
-static void poll(void)
+static void poll(const struct set *q)
 {
     if (shmemi_state.networked)
         shmemi_state.core->poll();
+    shmemi_tell_unseen(q->call);
 }
 
 int shmemi_test_all(const void *ivars, size_t nelems, const int *status, int cmp,
@@ -246,7 +247,7 @@ int shmemi_test_all(const void *ivars, size_t nelems, const int *status, int cmp
     check(&q, NULL);
     if (advance(&q, &at))
         return 1;
-    poll();
+    poll(&q);
     return advance(&q, &at);
 }
 
@@ -295,7 +296,7 @@ size_t shmemi_test_any(const void *ivars, size_t nelems, const int *status, int 
     size_t found = any(&q);
     if (found != SIZE_MAX)
         return found;
-    poll();
+    poll(&q);
     return any(&q);
 }
 
@@ -333,6 +334,6 @@ size_t shmemi_test_some(const void *ivars, size_t nelems, size_t *indices, const
     size_t n = some(&q, indices);
     if (n > 0)
         return n;
-    poll();
+    poll(&q);
     return some(&q, indices);
 }

@@ -5,7 +5,28 @@
 #include <shmemx.h>
 #pragma GCC visibility pop
 
+#include "failure.h"
 #include "stream.h"
+
+int shmemx_last_error(void)
+{
+    return shmemi_last_error("shmemx_last_error");
+}
+
+int shmemx_last_error_pe(void)
+{
+    return shmemi_last_error_pe("shmemx_last_error_pe");
+}
+
+const char *shmemx_last_error_text(void)
+{
+    return shmemi_last_error_text("shmemx_last_error_text");
+}
+
+void shmemx_set_error_handler(shmemx_error_handler_t handler, void *arg)
+{
+    shmemi_set_error_handler(handler, arg, "shmemx_set_error_handler");
+}
 
 void shmemx_float_put_on_stream(float *dest, const float *source, size_t nelems, int pe, struct CUstream_st *stream)
 {

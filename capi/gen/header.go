@@ -64,21 +64,25 @@ const headerEnd = `
 #endif
 `
 
-func header() string {
-	var b strings.Builder
-	b.WriteString(banner("/* ", " */"))
-	b.WriteString(headerTop)
-	for _, g := range spec.Constants {
-		fmt.Fprintf(&b, "\n/* %s */\n", g.Doc)
+func constants(b *strings.Builder, groups []spec.ConstantGroup) {
+	for _, g := range groups {
+		fmt.Fprintf(b, "\n/* %s */\n", g.Doc)
 		for _, c := range g.Constants {
 			value := strings.ReplaceAll(c.Value, "$VERSION", libshmem.Version)
 			line := "#define " + c.Name + " " + value
 			if c.Doc != "" {
 				line += " /* " + c.Doc + " */"
 			}
-			fmt.Fprintln(&b, line)
+			fmt.Fprintln(b, line)
 		}
 	}
+}
+
+func header() string {
+	var b strings.Builder
+	b.WriteString(banner("/* ", " */"))
+	b.WriteString(headerTop)
+	constants(&b, spec.Constants)
 	b.WriteString(headerCalls)
 	title := ""
 	for _, c := range spec.Chapters {

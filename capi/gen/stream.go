@@ -17,7 +17,8 @@ func streamFiles() []file {
 
 const extensionTop = `/* clang-format off */
 /*
- * shmemx.h: what libshmem has beyond OpenSHMEM, for programs with a GPU.
+ * shmemx.h: what libshmem has beyond OpenSHMEM: the errors of calls that return
+ * although a PE is lost, and calls for programs with a GPU.
  *
  * shmemx_..._on_stream puts a call into a CUDA stream: it returns at once, and is
  * done when the stream comes to it. Such calls may be captured in a graph, which
@@ -51,6 +52,8 @@ func extensionHeader() string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
 	b.WriteString(extensionTop)
+	constants(&b, spec.ExtensionConstants)
+	b.WriteString(spec.ExtensionTypes)
 	for i := range spec.Extensions {
 		c := &spec.Extensions[i]
 		fmt.Fprintf(&b, "\n/*\n")
@@ -98,6 +101,7 @@ func extensionThunks() string {
 #include <shmemx.h>
 #pragma GCC visibility pop
 
+#include "failure.h"
 #include "stream.h"
 `)
 	for i := range spec.Extensions {

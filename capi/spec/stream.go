@@ -3,7 +3,7 @@ package spec
 import "strings"
 
 // The extensions for programs with a GPU: what the host has a stream do, and the
-// kernels of modules. capi/gen makes include/shmemx.h of them and the functions
+// kernels of modules; errors.go has the others. capi/gen makes include/shmemx.h of them and the functions
 // behind it.
 //
 // In the Front of a row, beside what package spec says of it, $element is the
@@ -122,7 +122,9 @@ func streamCollective(name string, params []Param, front, doc string) Call {
 }
 
 // Extensions is the table.
-var Extensions = []Call{
+var Extensions = append(errorCalls, streamCalls...)
+
+var streamCalls = []Call{
 	onStreamRow(Family{
 		Name: "put", Types: StreamTypes, Variants: Nbi | Sized | Mem,
 		Params: []Param{{Name: "dest", C: "T *", Role: Written}, {Name: "source", C: "const T *", Role: Source}, paramNelems, paramPE},

@@ -20,6 +20,7 @@ type card struct {
 	Proxies int    // endpoints that it would open
 
 	OnFailure config.OnFailure
+	Process   process
 }
 
 // endpointCard is what they tell of each endpoint when they have opened the

@@ -68,6 +68,9 @@ type Job struct {
 	stderr    io.Writer
 	fatal     func(error)
 
+	processes []process // of every PE
+	watch     watch
+
 	log     *shmlog.Log
 	boot    bootstrap.Bootstrap
 	segment *hostmem.Segment
@@ -194,6 +197,7 @@ func (j *Job) shareMemory() error {
 	own := card{
 		Version: libshmem.Version, Host: host, Machine: topo.MachineID(), Network: network,
 		Heap: j.Config.SymmetricSize, Kind: j.heap, Socket: listener.Name(), Proxies: j.Config.ProxyThreads,
+		OnFailure: j.Config.OnFailure, Process: ownProcess(),
 	}
 	var deviceListener *devmem.Listener
 	if j.heap == config.HeapDevice {
@@ -226,6 +230,10 @@ func (j *Job) shareMemory() error {
 		}
 		j.apart = j.apart || c.Network != cards[0].Network
 		j.kinds = append(j.kinds, c.Kind)
+		if c.Machine != cards[j.Me].Machine || c.Process.Space != own.Process.Space {
+			c.Process = process{} // out of sight
+		}
+		j.processes = append(j.processes, c.Process)
 		j.mainHeaps = j.mainHeaps || c.Host == host && c.Kind != config.HeapDevice
 	}
 	j.proxies = fewest(cards)
@@ -293,7 +301,8 @@ func (j *Job) Exit(status int) {
 // for an answer of this one.
 func (j *Job) Close() error {
 	err := j.closeRings()
-	if j.serving > 0 {
+	j.watch.stop()
+	if j.serving > 0 || j.Config.OnFailure == config.ReturnOnFailure {
 		err = errors.Join(err, j.boot.Part())
 	}
 	return errors.Join(err, j.release())
@@ -302,6 +311,7 @@ func (j *Job) Close() error {
 // release undoes what start did.
 func (j *Job) release() error {
 	var errs []error
+	j.watch.stop()
 	for _, e := range j.Engines[:j.serving] {
 		e.Stop()
 	}

@@ -100,6 +100,7 @@ func (j *Job) openEngine(o Options, i int) error {
 		j.Engine = e
 	}
 	j.keepRegistered(e)
+	e.OnLost(j.watch.unreachable)
 	if err := j.stage(e); err != nil || !j.registers() {
 		return err
 	}

@@ -22,6 +22,7 @@ const (
 	kindFetch                     // copy operand bytes out of GPU memory and offer them
 	kindData                      // a part of those in the payload
 	kindExtent                    // a part of the sender's heap that the fabric reaches: see takeExtent
+	kindPing                      // nothing: see Ping
 )
 
 // header begins every active message. All fields are in the byte order of the

@@ -289,6 +289,7 @@ func (e *Engine) applyHost(h *header, payload unsafe.Pointer, n int) {
 		e.takeFetch(h)
 	case kindData:
 		e.takeData(h, payload, n)
+	case kindPing:
 	case kindExtent:
 		e.takeExtent(h)
 	default:

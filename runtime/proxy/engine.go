@@ -6,6 +6,7 @@ import (
 	"slices"
 	"structs"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"libshmem/fabric"
@@ -127,6 +128,8 @@ type Engine struct {
 	moving  fabric.RMA
 	comps   [pollBatch]fabric.Completion
 
+	addrs       [][]byte // of all PEs
+	probed      map[fabric.PE]time.Time
 	losses      []*LostError // by PE; nil: all are there
 	onLost      func(pe fabric.PE, err error)
 	badReceives int
@@ -227,6 +230,7 @@ func (e *Engine) Native() fabric.Native { return e.prov.Native() }
 func (e *Engine) Connect(all []Endpoint) error {
 	addrs := make([][]byte, len(all))
 	e.routes = make([]route, len(all))
+	e.addrs = addrs
 	for i, end := range all {
 		addrs[i] = end.Addr
 		if e.routes[i] = (route{end.Base, end.Key}); len(end.Addr) == 0 {

@@ -1,0 +1,84 @@
+package main
+
+/*
+#include <stdlib.h>
+#include "core.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"sync/atomic"
+	"unsafe"
+
+	"libshmem/runtime/config"
+	"libshmem/runtime/pe"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/topo"
+)
+
+// fillLost makes the tables of lost PEs, which are empty.
+func fillLost(s *C.struct_shmemi_state, j *pe.Job) {
+	s.n_lost = 0
+	s.lost = (*C.uint8_t)(C.calloc(C.size_t(j.NPEs), 1))
+	s.losses = (*C.int32_t)(C.calloc(C.size_t(j.NPEs), 4))
+	if j.Config.OnFailure == config.ReturnOnFailure {
+		s.survives = 1
+		if s.fast_base == s.near_base { // lose changes one of them
+			s.fast_base = bases(j, j.Nodes.Peers(j.Me), j.Near)
+		}
+	}
+}
+
+func emptyLost(s *C.struct_shmemi_state) {
+	s.n_lost, s.survives = 0, 0
+	C.free(unsafe.Pointer(s.lost))
+	C.free(unsafe.Pointer(s.losses))
+	s.lost, s.losses = nil, nil
+}
+
+// lose tells the front of a lost PE, in the order that state.h names, and wakes who
+// sleeps in it. It is called from one thread.
+func lose(lost topo.PE) {
+	s := state
+	unsafe.Slice((*uint8)(unsafe.Pointer(s.lost)), s.n_pes)[lost] = 1
+	atomic.StorePointer((*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(s.fast_base), uintptr(lost)*unsafe.Sizeof(uintptr(0)))), nil)
+	n := (*uint32)(&s.n_lost)
+	unsafe.Slice((*int32)(unsafe.Pointer(s.losses)), s.n_pes)[*n] = int32(lost)
+	atomic.AddUint32(n, 1)
+	C.shmemi_core_wake(s)
+}
+
+// shmemgoErrorPE is called right after a call of the engine failed. The engine keeps
+// one error for all threads: where two calls fail at once, both may tell the same.
+//
+//export shmemgoErrorPE
+func shmemgoErrorPE(to *C.char, size C.size_t) C.int {
+	reason := errors.New("no reason given")
+	if job.Engine != nil {
+		job.Engine.Locked(func() {
+			if err := job.Engine.Err(); err != nil {
+				reason = err
+			}
+		})
+	}
+	text(unsafe.Slice(to, int(size)), reason.Error())
+	var lost *proxy.LostError
+	if errors.As(reason, &lost) {
+		return C.int(lost.PE)
+	}
+	return -1
+}
+
+//export shmemgoFate
+func shmemgoFate(of C.int, to *C.char, size C.size_t) {
+	text(unsafe.Slice(to, int(size)), job.Fate(topo.PE(of)))
+}
+
+//export shmemgoExplain
+func shmemgoExplain(of C.int, to *C.char, size C.size_t) {
+	text(unsafe.Slice(to, int(size)), job.Explanation(int(of)))
+}
+
+//export shmemgoProbe
+func shmemgoProbe(of C.int) { job.Probe(int(of)) }

@@ -1,0 +1,195 @@
+/*
+ * failure.c: the errors of threads, and the program's handler.
+ */
+#define _GNU_SOURCE
+#include "failure.h"
+#include "wait.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+/* How long the network's word for it waits for somebody who knows what became of the
+ * PE: the launcher, or the kernel. They take milliseconds. */
+#define NEWS_MS 1000
+
+struct error {
+    int code;
+    int pe;
+    char text[512];
+};
+
+static _Thread_local struct error last;
+
+/* What this thread has been told, of the job with that number. */
+static _Thread_local struct {
+    uint32_t job;
+    uint32_t told;      /* the first so many of state.losses */
+    uint32_t depth;     /* of collective calls */
+    bool broken;        /* the outermost one has failed */
+    bool in_handler;    /* the program's handler runs */
+} mine;
+
+static uint32_t jobs;
+
+static pthread_mutex_t handler_lock = PTHREAD_MUTEX_INITIALIZER;
+static shmemx_error_handler_t handler;
+static void *handler_arg;
+
+void shmemi_failure_open(void)
+{
+    jobs++;
+}
+
+static void refresh(void)
+{
+    if (mine.job == jobs)
+        return;
+    mine.job = jobs;
+    mine.told = mine.depth = 0;
+    mine.broken = false;
+}
+
+static void tell(int code, int pe, const char *call, const char *what)
+{
+    refresh();
+    if (mine.depth > 0) {
+        if (mine.broken)
+            return;
+        mine.broken = true;
+    }
+    if (mine.told < __atomic_load_n(&shmemi_state.n_lost, __ATOMIC_ACQUIRE) &&
+        shmemi_state.losses[mine.told] == pe)
+        mine.told++;
+    last.code = code;
+    last.pe = pe;
+    snprintf(last.text, sizeof last.text, "%s: %s", call, what);
+
+    pthread_mutex_lock(&handler_lock);
+    shmemx_error_handler_t h = handler;
+    void *arg = handler_arg;
+    pthread_mutex_unlock(&handler_lock);
+    if (h == NULL || mine.in_handler)
+        return;
+    struct error now = last; /* the handler's own calls may fail */
+    mine.in_handler = true;
+    h(now.code, now.pe, now.text, arg);
+    mine.in_handler = false;
+    last = now;
+}
+
+void shmemi_tell_lost(int pe, const char *call)
+{
+    char fate[256] = "", what[320];
+    shmemi_state.core->fate(pe, fate, sizeof fate);
+    snprintf(what, sizeof what, "PE %d %s", pe, fate);
+    tell(SHMEMX_ERROR_PE_LOST, pe, call, what);
+}
+
+void shmemi_net_failed(int pe, const char *call)
+{
+    char text[400] = "", named[440];
+    int who = shmemi_state.core->error_pe(text, sizeof text);
+    if (who < 0)
+        who = pe;
+    for (int ms = 0; who >= 0 && ms < NEWS_MS && !shmemi_is_lost(who); ms++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    if (who >= 0 && shmemi_is_lost(who)) {
+        shmemi_tell_lost(who, call);
+        return;
+    }
+    bool says = strncmp(text, "PE ", 3) == 0 || who < 0;
+    snprintf(named, sizeof named, says ? "%s" : "%s, PE %d", text, who);
+    if (!shmemi_state.survives)
+        shmemi_abort(call,
+                     "see whether that PE and its network are up, or name another provider by "
+                     "SHMEM_PROVIDER",
+                     "%s", named);
+    tell(SHMEMX_ERROR_NETWORK, who, call, named);
+}
+
+static int lost_member(void)
+{
+    /* The world is the only team. */
+    return shmemi_some_lost() ? shmemi_state.losses[0] : -1;
+}
+
+int shmemi_breaks(enum shmemi_whom whom)
+{
+    refresh();
+    switch (whom) {
+    case SHMEMI_NOBODY:
+        return -1;
+    case SHMEMI_MEMBERS:
+        return lost_member();
+    default:
+        return mine.told < __atomic_load_n(&shmemi_state.n_lost, __ATOMIC_ACQUIRE)
+                   ? shmemi_state.losses[mine.told]
+                   : -1;
+    }
+}
+
+bool shmemi_collective_begin(const char *call)
+{
+    if (SHMEMI_LIKELY(!shmemi_state.survives))
+        return true;
+    refresh();
+    if (mine.depth == 0) {
+        int pe = lost_member();
+        if (pe >= 0) {
+            shmemi_tell_lost(pe, call);
+            return false;
+        }
+        mine.broken = false;
+    } else if (mine.broken) {
+        return false;
+    }
+    mine.depth++;
+    return true;
+}
+
+bool shmemi_still_holds(void)
+{
+    return !mine.broken;
+}
+
+bool shmemi_collective_end(void)
+{
+    if (SHMEMI_LIKELY(!shmemi_state.survives))
+        return true;
+    bool ok = !mine.broken;
+    if (--mine.depth == 0)
+        mine.broken = false;
+    return ok;
+}
+
+/* --------------------------------------------------------- what programs ask */
+
+int shmemi_last_error(const char *call)
+{
+    (void)call;
+    int code = last.code;
+    last.code = SHMEMX_SUCCESS;
+    return code;
+}
+
+int shmemi_last_error_pe(const char *call)
+{
+    (void)call;
+    return last.text[0] ? last.pe : -1;
+}
+
+const char *shmemi_last_error_text(const char *call)
+{
+    (void)call;
+    return last.text;
+}
+
+void shmemi_set_error_handler(shmemx_error_handler_t h, void *arg, const char *call)
+{
+    (void)call;
+    pthread_mutex_lock(&handler_lock);
+    handler = h;
+    handler_arg = arg;
+    pthread_mutex_unlock(&handler_lock);
+}

@@ -1,0 +1,81 @@
+/*
+ * failure.h: what a call does when a PE is lost.
+ *
+ * Without SHMEM_ON_FAILURE=return the job ends. With it the call returns, the
+ * thread's last error says why, and the program's handler is called, if it has
+ * one. Which PEs are lost is in shmemi_state; a thread of the core writes it.
+ *
+ * A wait for memory may be for any PE's store, so each loss ends one wait of each
+ * thread that has not been told of it; the next wait goes on, for it may be for a
+ * survivor. A collective call ends when a PE is lost that takes part in it, and
+ * from then on does not begin.
+ */
+#ifndef SHMEMI_FAILURE_H
+#define SHMEMI_FAILURE_H
+
+#include "front.h"
+
+#include <shmemx.h>
+
+#pragma GCC visibility push(hidden)
+
+enum shmemi_whom;
+
+/* Forgets earlier jobs; at init. */
+void shmemi_failure_open(void);
+
+SHMEMI_INLINE bool shmemi_some_lost(void)
+{
+    return __atomic_load_n(&shmemi_state.n_lost, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* pe is a number of the job's. */
+SHMEMI_INLINE bool shmemi_is_lost(int pe)
+{
+    return SHMEMI_UNLIKELY(shmemi_some_lost()) && shmemi_state.lost[pe];
+}
+
+/* Tells the thread that its call failed because pe is lost. */
+void shmemi_tell_lost(int pe, const char *call);
+
+/* The same where pe is lost; else false. */
+SHMEMI_INLINE bool shmemi_refuse_lost(int pe, const char *call)
+{
+    if (SHMEMI_LIKELY(!shmemi_is_lost(pe)))
+        return false;
+    shmemi_tell_lost(pe, call);
+    return true;
+}
+
+/* The core could not do what was asked of pe, -1: of several. Ends the job, or tells
+ * the thread. The caller holds no lock. */
+void shmemi_net_failed(int pe, const char *call);
+
+/* The PE whose loss ends a wait, or -1. */
+int shmemi_breaks(enum shmemi_whom whom);
+
+/*
+ * Around a collective call. False: a PE that takes part is lost, the thread has been
+ * told, and there is nothing to end. They may be nested; the outermost tells once.
+ * A thread whose call is broken gives nobody a message any more: those who get one
+ * would take it that what they wait for is there.
+ */
+bool shmemi_collective_begin(const char *call);
+/* False: a PE was lost meanwhile, and what the call has made is of no use. */
+bool shmemi_collective_end(void);
+bool shmemi_still_holds(void);
+
+SHMEMI_INLINE bool shmemi_collective_holds(void)
+{
+    return SHMEMI_LIKELY(!shmemi_some_lost()) || shmemi_still_holds();
+}
+
+/* Behind shmemx.h. */
+int shmemi_last_error(const char *call);
+int shmemi_last_error_pe(const char *call);
+const char *shmemi_last_error_text(const char *call);
+void shmemi_set_error_handler(shmemx_error_handler_t h, void *arg, const char *call);
+
+#pragma GCC visibility pop
+
+#endif

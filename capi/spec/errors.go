@@ -1,0 +1,70 @@
+package spec
+
+// What a program asks when a call could not do its work because a PE is lost.
+
+// ExtensionConstants are the macros of the header of the extensions.
+var ExtensionConstants = []ConstantGroup{
+	{
+		Doc: "Why a call could not do its work (shmemx_last_error), where SHMEM_ON_FAILURE=return has calls return.",
+		Constants: []Constant{
+			{"SHMEMX_SUCCESS", "0", "no call has failed"},
+			{"SHMEMX_ERROR_PE_LOST", "1", "it needs a PE that has ended, or that the network cannot reach any more"},
+			{"SHMEMX_ERROR_NETWORK", "2", "the network did not do what was asked"},
+		},
+	},
+}
+
+// ExtensionTypes are the types of the header of the extensions.
+const ExtensionTypes = `
+/*
+ * A program's function for calls that could not do their work. It is called in the
+ * thread of the call, before that returns, and may call the library, but for
+ * shmem_init, shmem_finalize and collectives. Calls of its own that fail do not
+ * call it again.
+ *
+ * @error one of the SHMEMX_ERROR constants
+ * @pe PE that is lost, or -1
+ * @text the call and what was wrong; valid until the function returns
+ * @arg as it was given to shmemx_set_error_handler
+ */
+typedef void (*shmemx_error_handler_t)(int error, int pe, const char *text, void *arg);
+`
+
+func errorRow(f Family) Call {
+	f.Since, f.Section = "0.1", "errors"
+	f.Errors = "None. It may be called at any time."
+	return Call{f, ""}
+}
+
+var errorCalls = []Call{
+	errorRow(Family{
+		Name: "last_error", Result: "int",
+		Front: "shmemi_last_error($call)",
+		Doc: "Tells why a call of the calling thread could not do its work: the last one that failed since this " +
+			"function was called last. Each thread has its own. Calls return after a failure only with " +
+			"SHMEM_ON_FAILURE=return; docs/failure.md of the library says what they return.",
+		Returns: "SHMEMX_SUCCESS, or one of the SHMEMX_ERROR constants.",
+	}),
+	errorRow(Family{
+		Name: "last_error_pe", Result: "int",
+		Front:   "shmemi_last_error_pe($call)",
+		Doc:     "Tells which PE the last failure of the calling thread was about, also after shmemx_last_error.",
+		Returns: "The number of the PE, or -1 when there was no failure or it was about no single PE.",
+	}),
+	errorRow(Family{
+		Name: "last_error_text", Result: "const char *",
+		Front:   "shmemi_last_error_text($call)",
+		Doc:     "Describes the last failure of the calling thread, also after shmemx_last_error: the call, and what was wrong.",
+		Returns: "A text for people, which is valid until the next call of this thread fails; empty when none has.",
+	}),
+	errorRow(Family{
+		Name: "set_error_handler",
+		Params: []Param{
+			{Name: "handler", C: "shmemx_error_handler_t", Doc: "called for each call that fails; NULL: none"},
+			{Name: "arg", C: "void *", Doc: "passed to handler"},
+		},
+		Front: "shmemi_set_error_handler(handler, arg, $call)",
+		Doc: "Gives the program a function that is called when a call of any thread could not do its work. It takes the " +
+			"place of the one before.",
+	}),
+}

@@ -1,0 +1,94 @@
+package proxy
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"libshmem/fabric"
+)
+
+// Probe asks a PE whether it is there, for Standing. Its proxy answers, whatever the
+// program does.
+func (e *Engine) Probe(pe fabric.PE) {
+	p := &e.peers[pe]
+	if !e.routed(p, pe) || e.flush(pe) != Pending {
+		return // no room: there is something else to say of it
+	}
+	if e.probed == nil {
+		e.probed = map[fabric.PE]time.Time{}
+	}
+	e.probed[pe] = time.Now()
+}
+
+// Ping sends a PE a message that means nothing: the network finds out whether
+// anybody is there. Done also where this PE has never talked to it; Again may mean
+// that nobody is, where a provider goes on to connect.
+func (e *Engine) Ping(pe fabric.PE) Status {
+	p := &e.peers[pe]
+	if !e.has(pe) || p.sent == 0 && p.received == 0 {
+		return Done
+	}
+	if e.held(p) {
+		return Again
+	}
+	// Not injected: what is injected leaves no completion, and so no error.
+	op := &e.sending
+	op.To, op.Len, op.Inject = pe, headerSize, false
+	h := e.draftBuffer(p)
+	if h == nil {
+		return Again
+	}
+	*h = header{Kind: kindPing}
+	st := e.send(h, nil, 0, false)
+	if st == Failed {
+		e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, e.err))
+	}
+	return st
+}
+
+// Socket is the address of a PE where the fabric's is that of an IP socket.
+func (e *Engine) Socket(pe fabric.PE) (at netip.AddrPort, ok bool) { return socketOf(e.addrs[pe]) }
+
+// Standing is how far the engine is with a PE, for people; "" where that is not
+// remarkable and nobody asked.
+func (e *Engine) Standing(pe fabric.PE, asked bool) string {
+	p := &e.peers[pe]
+	var what []string
+	if since, ok := e.probed[pe]; ok && p.flushing {
+		what = append(what, fmt.Sprintf("has not answered for %.1f s", time.Since(since).Seconds()))
+	}
+	if p.tokens > 0 || asked {
+		what = append(what, fmt.Sprintf("%d operations of %d bytes under way", p.tokens, p.bytes))
+	}
+	if len(what) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, %d messages posted and %d received, %d of %d units completed, at %s by %s on %s", strings.Join(what, ", "),
+		p.sent, p.received, p.acked, p.asked, addressText(e.addrs[pe]), e.caps.Provider, e.caps.Domain)
+}
+
+// addressText is a fabric address for people: as a socket's where it is one.
+func addressText(a []byte) string {
+	if at, ok := socketOf(a); ok {
+		return at.String()
+	}
+	return fmt.Sprintf("%x", a)
+}
+
+func socketOf(a []byte) (at netip.AddrPort, ok bool) {
+	const inet, inet6 = 2, 10
+	if len(a) < 16 {
+		return at, false
+	}
+	port := binary.BigEndian.Uint16(a[2:])
+	switch family := binary.NativeEndian.Uint16(a); {
+	case family == inet && len(a) == 16:
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(a[4:8])), port), true
+	case family == inet6 && len(a) == 28:
+		return netip.AddrPortFrom(netip.AddrFrom16([16]byte(a[8:24])), port), true
+	}
+	return at, false
+}

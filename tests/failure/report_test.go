@@ -1,0 +1,139 @@
+package failure
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"libshmem/tests/need"
+)
+
+// descendants waits for n processes of a program below one, and returns their numbers.
+func descendants(t *testing.T, below int, name string, n int) []int {
+	t.Helper()
+	for end := time.Now().Add(limit / 2); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		parents := map[int]int{}
+		var found []int
+		entries, err := os.ReadDir("/proc")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			pid, err := strconv.Atoi(e.Name())
+			if err != nil {
+				continue
+			}
+			b, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
+			if err != nil {
+				continue // it ended meanwhile
+			}
+			open, shut := strings.IndexByte(string(b), '('), strings.LastIndexByte(string(b), ')')
+			parents[pid], _ = strconv.Atoi(strings.Fields(string(b[shut+1:]))[1])
+			if string(b[open+1:shut]) == name {
+				found = append(found, pid)
+			}
+		}
+		var ours []int
+		for _, pid := range found {
+			for at := pid; at > 1; at = parents[at] {
+				if at == below {
+					ours = append(ours, pid)
+					break
+				}
+			}
+		}
+		if len(ours) == n {
+			return ours
+		}
+	}
+	t.Fatalf("%d processes %s do not come", n, name)
+	return nil
+}
+
+// TestStopped stops one PE of eight: the reports of those that wait say which one
+// does not go on, and the job ends well when it does.
+func TestStopped(t *testing.T) {
+	shmemrun, program := compile(t, "stand")
+	for _, c := range []struct {
+		name, way, pes, wrapper string
+		options                 []string
+		say                     []string
+	}{
+		{name: "node", way: "barrier", pes: "8", say: []string{
+			`PE 0: shmem_barrier_all has waited \d+ s: barrier \d+; not there yet: PE 5; PE 5 is stopped by a signal or a debugger \(process \d+\) \(the wait goes on\)`}},
+		{name: "wait", way: "wait", pes: "8", say: []string{
+			`PE [0-7]: shmem_long_wait_until has waited \d+ s: for 0x\w+ \(heap offset 0x\w+\) == 1, now 0; PE 5 is stopped by`}},
+		{name: "hosts", way: "get", pes: "8", options: list(tcp, []string{"--hosts", "4"}), say: []string{
+			// The operation, the peer, its address, the NIC, and how far both are.
+			`PE 0: shmem_long_g has waited \d+ s: for the completion at PE 5; PE 5 is stopped by a signal or a debugger \(process \d+\), ` +
+				`has not answered for \d+\.\d s, 1 operations of 8 bytes under way, \d+ messages posted and \d+ received, \d+ of \d+ units completed, ` +
+				`at [0-9a-f.:\[\]]+ by \S+ on \S+`,
+			`PE 4: shmem_barrier_all has waited \d+ s: barrier \d+; not there yet: PE 5; PE 5 is stopped`}},
+		// Nobody sees the process: the network says that it does not answer.
+		{name: "network", way: "get", pes: "8", wrapper: "unshare --pid --fork --kill-child ", options: list(tcp, []string{"--hosts", "8"}), say: []string{
+			`PE 0: shmem_long_g has waited \d+ s: for the completion at PE 5; PE 5 has not answered for \d+\.\d s`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.wrapper != "" {
+				need.Namespaces(t)
+			}
+			j := start(t, []string{"SHMEM_TIMEOUT=1"}, shmemrun,
+				list(options(c.pes, c.options...), strings.Fields(c.wrapper), []string{program, c.way, "5"})...)
+			pids := descendants(t, j.cmd.Process.Pid, filepath.Base(program), 8)
+			for pe := range 8 {
+				j.says(`PE ` + strconv.Itoa(pe) + ` is process \d+`)
+			}
+			pid := 0
+			for _, p := range pids {
+				b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p), "environ"))
+				if err == nil && strings.Contains(string(b), "\x00SHMEM_LAUNCHER_PE=5\x00") {
+					pid = p
+				}
+			}
+			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil || pid == 0 {
+				t.Fatalf("stop PE 5, process %d: %v", pid, err)
+			}
+			for _, say := range c.say {
+				j.says(say)
+			}
+			if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			if n := passed(t, j.wait(0)); n != 8 {
+				t.Errorf("%d of 8 PEs came to the end:\n%s", n, j.output())
+			}
+		})
+	}
+}
+
+// TestAsked has the signal USR2 ask for reports.
+func TestAsked(t *testing.T) {
+	shmemrun, program := compile(t, "stand")
+	ask := func(j *job) {
+		t.Helper()
+		for pe := range 2 {
+			j.says(`PE ` + strconv.Itoa(pe) + ` is process \d+`)
+		}
+		time.Sleep(200 * time.Millisecond) // for the waits to begin
+		if err := j.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j := start(t, nil, shmemrun, "-n", "2", program, "barrier", "1")
+	ask(j)
+	j.says(`shmem: PE 0: shmem_barrier_all has waited 0 s: barrier \d+; not there yet: PE 1 \(the wait goes on\)`)
+	j.says(`shmem: PE 1: asked for a report: nothing is known to be wrong with any PE`)
+	if n := passed(t, j.wait(0)); n != 2 {
+		t.Errorf("the signal ended the job:\n%s", j.output())
+	}
+	j = start(t, nil, shmemrun, "-n", "2", program, "nothing", "-1", "own")
+	ask(j)
+	j.says(`(?s)the program's own handler.*the program's own handler`)
+	if out := j.wait(0); strings.Contains(out, "asked for a report") {
+		t.Errorf("the program's handler was not the only one:\n%s", out)
+	}
+}

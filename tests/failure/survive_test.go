@@ -1,0 +1,141 @@
+package failure
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"libshmem/tests/need"
+)
+
+var goOn = []string{"SHMEM_ON_FAILURE=return"}
+
+// TestSurvive kills one PE of a job, on one node and over a network. The others know
+// within seconds, from whatever call they are in, and go on among themselves.
+func TestSurvive(t *testing.T) {
+	shmemrun, program := compile(t, "survive")
+	for _, c := range []struct {
+		name, victim, way, fate string
+		pes, status             int
+		options                 []string
+		namespaces              bool
+	}{
+		{name: "node", pes: 16, victim: "2", way: "kill", status: 128 + 9, fate: `was killed by signal 9`},
+		{name: "node, first PE", pes: 3, victim: "0", way: "exit", status: 3, fate: `exited with status 3`},
+		{name: "two of one node", pes: 2, victim: "1", way: "segv", status: 128 + 11, fate: `was killed by signal 11`},
+		{name: "hosts", pes: 16, victim: "5", way: "kill", status: 128 + 9, fate: `was killed by signal 9`, options: list(tcp, []string{"--hosts", "4"})},
+		{name: "hosts, dealt", pes: 8, victim: "0", way: "kill", status: 128 + 9, fate: `was killed by signal 9`, options: list(tcp, []string{"--hosts", "2", "--map", "cyclic"})},
+		{name: "each alone", pes: 4, victim: "3", way: "exit", status: 3, fate: `exited with status 3`, options: list(tcp, []string{"--hosts", "4"})},
+		{name: "namespaces", pes: 4, victim: "2", way: "kill", status: 128 + 9, fate: `was killed by signal 9`, options: []string{"--hosts", "2", "--host-netns"}, namespaces: true},
+		{name: "chaos", pes: 3, victim: "1", way: "kill", status: 128 + 9, fate: `was killed by signal 9`, options: list(tcp, []string{"--chaos", "7,delay=300us"})},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.namespaces {
+				need.Namespaces(t)
+			}
+			j := start(t, goOn, shmemrun, list(options(fmt.Sprint(c.pes), c.options...), []string{program, c.victim, c.way})...)
+			out := j.wait(c.status)
+			if n := passed(t, out); n != c.pes-1 {
+				t.Errorf("%d of %d survivors came to their end:\n%s", n, c.pes-1, out)
+			}
+			j.says(`shmemrun: PE ` + c.victim + ` ` + c.fate + `.*; the others go on \(SHMEM_ON_FAILURE=return\)`)
+			t.Log(j.says(`knew after \d+ ms`)[0])
+		})
+	}
+}
+
+// TestDefault: without the setting the job ends at once, and names the PE.
+func TestDefault(t *testing.T) {
+	shmemrun, program := compile(t, "survive")
+	for _, opts := range [][]string{nil, list(tcp, []string{"--hosts", "4"})} {
+		began := time.Now()
+		out := start(t, nil, shmemrun, list(options("16", opts...), []string{program, "5", "kill"})...).wait(128 + 9)
+		if !strings.Contains(out, "shmemrun: PE 5 was killed by signal 9 (killed)\n") {
+			t.Errorf("%v: the PE is not named:\n%s", opts, out)
+		}
+		if took := time.Since(began); took > 2*known {
+			t.Errorf("%v: the job ended after %v", opts, took)
+		}
+	}
+}
+
+// TestSettingDiffers: PEs of one job do not do different things.
+func TestSettingDiffers(t *testing.T) {
+	shmemrun, program := compile(t, "survive")
+	j := start(t, nil, shmemrun, "-n", "2", "sh", "-c", `[ $SHMEM_LAUNCHER_PE = 1 ] && export SHMEM_ON_FAILURE=return; exec "$0" 0 kill`, program)
+	if out := j.wait(2); !strings.Contains(out, "SHMEM_ON_FAILURE is abort on PE 0 and return on PE 1 (set it alike for all PEs)") {
+		t.Errorf("the PEs start:\n%s", out)
+	}
+}
+
+// TestOrphans ends shmemrun first, and then a PE: the others see by its process, or by
+// the network alone, that it is gone. A shell keeps shmemrun's end from the PEs.
+func TestOrphans(t *testing.T) {
+	shmemrun, program := compile(t, "survive")
+	for _, c := range []struct {
+		name    string
+		way     string
+		env     []string
+		wrapper string
+		options []string
+		say     string
+		count   int // PEs that say so
+	}{
+		{name: "node", way: "kill", env: goOn, say: " passed, 0 failed", count: 3},
+		{name: "hosts", way: "kill", env: goOn, options: list(tcp, []string{"--hosts", "2"}), say: " passed, 0 failed", count: 3},
+		{name: "default", way: "kill", say: "PE 2 ended (its process,", count: 1},
+		// No PE sees another one's process. The first of a namespace cannot kill itself.
+		{name: "network", way: "exit", env: goOn, wrapper: "unshare --pid --fork ", options: list(tcp, []string{"--hosts", "4"}), say: " passed, 0 failed", count: 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.wrapper != "" {
+				need.Namespaces(t)
+			}
+			dir := t.TempDir()
+			file := filepath.Join(dir, "die")
+			j := start(t, c.env, shmemrun, list(options("4", c.options...), []string{
+				"sh", "-c", c.wrapper + `"$0" "$@" > ` + dir + `/$SHMEM_LAUNCHER_PE 2>&1; exit $?`, program, "2", c.way, file})...)
+			pids := descendants(t, j.cmd.Process.Pid, filepath.Base(program), 4)
+			t.Cleanup(func() {
+				for _, pid := range pids {
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				}
+			})
+			outputs := func(say string) (all string, n int) {
+				for pe := range 4 {
+					b, _ := os.ReadFile(filepath.Join(dir, fmt.Sprint(pe)))
+					all += string(b)
+					if strings.Contains(string(b), say) {
+						n++
+					}
+				}
+				return all, n
+			}
+			await := func(say string, want int) string {
+				t.Helper()
+				for end := time.Now().Add(limit / 2); ; time.Sleep(20 * time.Millisecond) {
+					all, n := outputs(say)
+					if n >= want {
+						return all
+					}
+					if time.Now().After(end) {
+						t.Fatalf("%d PEs say %q, want %d:\n%s", n, say, want, all)
+					}
+				}
+			}
+			await("is up", 4)
+			if err := syscall.Kill(j.cmd.Process.Pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			<-j.done
+			if err := os.WriteFile(file, nil, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			t.Log(await(c.say, c.count))
+		})
+	}
+}

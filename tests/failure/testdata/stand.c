@@ -1,0 +1,60 @@
+/*
+ * stand.c: PEs that wait, and one that does not do its part.
+ *
+ * The first argument is what they wait in: barrier, get, wait or nothing; the second
+ * the PE that is waited for, which says its process number and sleeps, or is stopped
+ * from outside. With a third, the program has a handler of its own for USR2.
+ */
+#include <shmem.h>
+#include <shmemx.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void own(int number)
+{
+    (void)number;
+    static const char text[] = "the program's own handler\n";
+    ssize_t ignored = write(1, text, sizeof text - 1);
+    (void)ignored;
+}
+
+/* A signal ends a sleep. */
+static void pass(unsigned seconds)
+{
+    while (seconds > 0)
+        seconds = sleep(seconds);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        return 2;
+    if (argc > 3)
+        signal(SIGUSR2, own);
+    shmem_init();
+    int me = shmem_my_pe(), late = atoi(argv[2]);
+    long *word = shmem_calloc(1, sizeof *word);
+    shmem_barrier_all();
+    printf("PE %d is process %d\n", me, getpid());
+    fflush(stdout);
+    if (me == late) {
+        pass(3);
+        for (int pe = 0; pe < shmem_n_pes(); pe++)
+            shmem_long_p(word, 1, pe);
+    }
+    if (me != late && strcmp(argv[1], "get") == 0) {
+        usleep(500000);
+        (void)shmem_long_g(word, late);
+    }
+    if (strcmp(argv[1], "wait") == 0)
+        shmem_long_wait_until(word, SHMEM_CMP_EQ, 1);
+    if (strcmp(argv[1], "nothing") == 0)
+        pass(2);
+    shmem_barrier_all();
+    shmem_finalize();
+    printf("PE %d: 1 passed, 0 failed\n", me);
+    return 0;
+}
