@@ -24,10 +24,10 @@ static _Thread_local struct error last;
 /* What this thread has been told, of the job with that number. */
 static _Thread_local struct {
     uint32_t job;
-    uint32_t told;      /* the first so many of state.losses */
-    uint32_t depth;     /* of collective calls */
-    bool broken;        /* the outermost one has failed */
-    bool in_handler;    /* the program's handler runs */
+    uint32_t told;   /* the first so many of state.losses */
+    uint32_t depth;  /* of collective calls */
+    bool broken;     /* the outermost one has failed */
+    bool in_handler; /* the program's handler runs */
 } mine;
 
 static uint32_t jobs;

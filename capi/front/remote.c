@@ -112,7 +112,6 @@ static void unlock(void)
     __atomic_store_n(&shmemi_state.net_lock, 0, __ATOMIC_RELEASE);
 }
 
-
 struct posting {
     int pe;
     const char *what;

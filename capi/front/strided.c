@@ -252,6 +252,8 @@ void shmemi_iput(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, s
         return;
     }
     int64_t offset = shmemi_check_target(dest, all, source, pe, "source", call);
+    if (shmemi_refuse_lost(pe, call))
+        return;
     char *base = shmemi_reachable(pe);
     if (base != NULL) {
         b.to = base + offset;
@@ -275,6 +277,8 @@ void shmemi_iget(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, s
         return;
     }
     int64_t offset = shmemi_check_target(source, all, dest, pe, "dest", call);
+    if (shmemi_refuse_lost(pe, call))
+        return;
     const char *base = shmemi_reachable(pe);
     if (base != NULL) {
         b.from = base + offset;

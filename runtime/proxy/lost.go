@@ -37,6 +37,9 @@ func (e *Engine) Lose(pe fabric.PE, reason string) {
 	}
 	err := &LostError{pe, reason}
 	e.losses[pe] = err
+	if e.staged() {
+		e.fatal(err) // what streams and chunks hold for it is not given up
+	}
 	p := &e.peers[pe]
 	p.reachable = false // C leaves what is asked of it to Go
 	p.behind = true     // and its messages
