@@ -218,6 +218,9 @@ type Config struct {
 	Data     bool // Write with immediate data
 	Fence    bool
 	Atomics  bool
+
+	IfUnordered bool // Data and Fence are wanted only where messages may overtake Writes: without Caps.SendAfterWrite
+	Arrivals    int  // completions of KindData that the queue must hold besides, where Data is granted
 }
 
 // Native is the table of C functions behind a Provider, for callers that wait

@@ -72,6 +72,9 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	if info == nil || e.c == nil {
 		return nil, &shmerr.Error{Op: "open", Object: "fabric", Cause: shmerr.ErrNoMemory}
 	}
+	if cfg.IfUnordered && granted(o, info).SendAfterWrite {
+		cfg.Data, cfg.Fence = false, false
+	}
 	info = l.withExtras(info, o.Provider, &cfg)
 	e.caps = granted(o, info)
 	with := e.extras(info, &cfg)
@@ -86,7 +89,7 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 		with |= C.WITH_DELIVERY
 	}
 	object := "provider " + o.Provider + " on " + o.NIC
-	ret := C.shmemi_ofi_open(e.c, info, C.uint32_t(cfg.Tokens), C.uint32_t(max(cfg.Queue, cfg.Tokens)), with)
+	ret := C.shmemi_ofi_open(e.c, info, C.uint32_t(cfg.Tokens), C.uint32_t(e.queue(&cfg)), with)
 	if ret == 0 {
 		ret = e.openAtomics(&cfg)
 	}
@@ -107,6 +110,15 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	}
 	e.addr = addr[:n:n]
 	return e, nil
+}
+
+// queue is how many completions the queue has to hold.
+func (e *endpoint) queue(cfg *fabric.Config) int {
+	n := max(cfg.Queue, cfg.Tokens)
+	if e.caps.Data > 0 {
+		n += cfg.Arrivals
+	}
+	return n
 }
 
 // orderedSize is the size up to which bytes must keep their order for the order

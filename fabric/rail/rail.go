@@ -39,6 +39,8 @@ func Inner(c fabric.Config) fabric.Config {
 	c.Tokens += extras
 	c.MaxRecv = receipts
 	c.Delivery = true
+	// Between NICs there is no order, whatever each of them keeps.
+	c.IfUnordered, c.Fence = false, false
 	c.Fence, c.Atomics = false, false
 	return c
 }

@@ -187,7 +187,7 @@ func (n *Network) Open(hostNumber int, cfg fabric.Config) (fabric.Provider, erro
 	}
 	e := &end{
 		net: n, id: len(n.ends), nic: h.nics[chosen], addr: address{uint32(hostNumber), uint32(chosen), uint32(port)},
-		tokens: cfg.Tokens, capacity: max(cfg.Queue, cfg.Tokens), most: cfg.MaxRecv,
+		tokens: cfg.Tokens, capacity: n.capacity(&cfg), most: cfg.MaxRecv,
 		busy: make([]bool, cfg.Tokens), wake: make(chan struct{}, 1), reasons: map[fabric.Token]string{},
 	}
 	e.caps = n.caps(&cfg, chosen)
@@ -201,13 +201,25 @@ func nicName(i int) string { return fmt.Sprintf("nic%d", i) }
 
 func (n *Network) provider() string { return "sim;" + n.model.Name }
 
+// capacity is how many completions the queue of an endpoint holds.
+func (n *Network) capacity(cfg *fabric.Config) int {
+	k := max(cfg.Queue, cfg.Tokens)
+	if cfg.Data && n.model.Caps.Data > 0 {
+		k += cfg.Arrivals
+	}
+	return k
+}
+
 // caps are what an endpoint promises, by what it was asked for.
 func (n *Network) caps(cfg *fabric.Config, nic int) fabric.Caps {
 	c := n.model.Caps
 	c.Provider, c.Domain, c.Fabric = n.provider(), nicName(nic), fmt.Sprintf("rail%d", nic%n.model.Rails)
 	c.SendQueue, c.Speed, c.WaitFD = n.model.Depth, n.model.Bandwidth/uint64(1+nic*n.model.Skew), true
 	c.SendComplete = c.DeliveryComplete
-	if !cfg.Data {
+	if cfg.IfUnordered && c.SendAfterWrite {
+		c.Fence = false
+	}
+	if !cfg.Data || cfg.IfUnordered && c.SendAfterWrite {
 		c.Data, c.Source, c.DataTakesRecv = 0, false, false
 	}
 	if !cfg.Fence {

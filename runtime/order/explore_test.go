@@ -72,7 +72,7 @@ type system struct {
 }
 
 func begin(p *program, f flaw) system {
-	s := system{out: Out{Space: p.space, posted: p.start, acked: p.start, need: p.start}, edge: p.start}
+	s := system{out: Out{Space: p.space, Posted: p.start, In: p.start, After: p.start}, edge: p.start}
 	if f == windowTooLarge {
 		s.out.Space.Window = 1<<p.space.Bits + 1
 	}

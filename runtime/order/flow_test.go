@@ -10,7 +10,7 @@ import (
 func at(s Space, n uint32) (*Out, *In) {
 	in := NewIn(s)
 	in.edge = n
-	return &Out{Space: s, posted: n, acked: n, need: n}, in
+	return &Out{Space: s, Posted: n, In: n, After: n}, in
 }
 
 // TestWrap fills the window at every number, also where the counts wrap, and lets
@@ -57,7 +57,7 @@ func TestLongFlow(t *testing.T) {
 	out, in := at(s, 0)
 	for n := uint64(0); n < 1<<33; n += uint64(s.Window) {
 		// As many writes at once as may be under way.
-		out.posted += s.Window
+		out.Posted += s.Window
 		in.edge += s.Window
 		if err := out.Acked(in.Ack()); err != nil {
 			t.Fatal(err)

@@ -11,12 +11,15 @@ type In struct {
 
 // NewIn makes the end of a flow that has had no write. It takes memory for
 // Space.Window bits.
-func NewIn(s Space) *In {
+func NewIn(s Space) *In { return InAt(s, 0) }
+
+// InAt makes the end of a flow that has had so many.
+func InAt(s Space, edge uint32) *In {
 	size := uint32(64)
 	for size < s.Window {
 		size *= 2
 	}
-	return &In{space: s, seen: make([]uint64, size/64)}
+	return &In{space: s, edge: edge, seen: make([]uint64, size/64)}
 }
 
 // Arrive takes the number of a write whose bytes are in place.

@@ -3,11 +3,12 @@ package order
 import (
 	"errors"
 	"fmt"
+	"structs"
 )
 
 // Space says what the numbers of a flow's writes may be. Both ends have the same.
 type Space struct {
-	Bits   uint   // that a write's number has in its immediate data, 2 to 16
+	Bits   uint32 // that a write's number has in its immediate data, 2 to 16
 	Window uint32 // writes under way without acknowledgement, at most half of the numbers
 }
 
@@ -26,41 +27,42 @@ func (s Space) Check() error {
 }
 
 // Out is the sender's end of a flow. Its zero value, with a Space, has posted
-// nothing.
+// nothing. The fields are for the proxy's C, which shares them.
 type Out struct {
+	_      structs.HostLayout
 	Space  Space
-	posted uint32 // writes
-	acked  uint32 // of them, in order
-	need   uint32 // what the next message has to follow
+	Posted uint32 // writes
+	In     uint32 // of them, in order, at the target
+	After  uint32 // what the next message has to follow
 }
 
 // Room tells whether one more write may be posted.
-func (o *Out) Room() bool { return o.posted-o.acked < o.Space.Window }
+func (o *Out) Room() bool { return o.Posted-o.In < o.Space.Window }
 
 // Unacknowledged is how many writes are not known to be in.
-func (o *Out) Unacknowledged() uint32 { return o.posted - o.acked }
+func (o *Out) Unacknowledged() uint32 { return o.Posted - o.In }
 
 // Write counts a write, for which there is Room, and returns its number. One that
 // the provider then refuses is taken back by Unwrite before anything else happens.
 func (o *Out) Write() uint32 {
-	n := o.posted & o.Space.mask()
-	o.posted++
+	n := o.Posted & o.Space.mask()
+	o.Posted++
 	return n
 }
 
 // Unwrite takes the last Write back.
-func (o *Out) Unwrite() { o.posted-- }
+func (o *Out) Unwrite() { o.Posted-- }
 
 // Follow has all later messages follow the writes of before: what a fence asks for,
 // and a signal behind its bytes.
-func (o *Out) Follow() { o.need = o.posted }
+func (o *Out) Follow() { o.After = o.Posted }
 
 // Need is what the next message has to carry.
-func (o *Out) Need() uint32 { return o.need }
+func (o *Out) Need() uint32 { return o.After }
 
 // All is what a message has to carry that follows every write so far and has no say
 // in what later ones follow.
-func (o *Out) All() uint32 { return o.posted }
+func (o *Out) All() uint32 { return o.Posted }
 
 // ErrNumbers says that the other end tells what cannot be: it is of another job or
 // another version, or the network loses or repeats.
@@ -72,13 +74,13 @@ var ErrNumbers = errors.New("order: numbers that no end of this flow has given")
 // fall behind for ever.
 func (o *Out) Acked(ack uint32) error {
 	switch {
-	case ack-o.acked <= o.posted-o.acked:
-		o.acked = ack
-		if int32(ack-o.need) > 0 {
-			o.need = ack
+	case ack-o.In <= o.Posted-o.In:
+		o.In = ack
+		if int32(ack-o.After) > 0 {
+			o.After = ack
 		}
-	case o.acked-ack > 1<<31:
-		return fmt.Errorf("%w: %d writes acknowledged of %d posted", ErrNumbers, ack, o.posted)
+	case o.In-ack > 1<<31:
+		return fmt.Errorf("%w: %d writes acknowledged of %d posted", ErrNumbers, ack, o.Posted)
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func (s *scene) do(words []string) error {
 	}
 	switch words[0] {
 	case "flow":
-		sp := Space{Bits: uint(number(0)), Window: number(1)}
+		sp := Space{Bits: number(0), Window: number(1)}
 		if err := sp.Check(); err != nil {
 			return err
 		}

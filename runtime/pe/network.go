@@ -33,7 +33,7 @@ func (j *Job) openNetwork(o Options) error {
 		for pe, cards := range all {
 			c := &cards[i]
 			ends[pe] = proxy.Endpoint{
-				Addr: c.Addr, Base: c.Base, Key: c.Key, Device: c.Device, Atomics: c.Atomics, Extents: c.Extents, Flushes: c.Flushes,
+				Addr: c.Addr, Job: j.boot.Secret().Number(fmt.Sprintf("messages of endpoint %d", i)), Base: c.Base, Key: c.Key, Device: c.Device, Atomics: c.Atomics, Extents: c.Extents, Flushes: c.Flushes,
 			}
 		}
 		if err := e.Connect(ends); err != nil {
@@ -96,6 +96,7 @@ func (j *Job) openEngine(o Options, i int) error {
 	if err != nil {
 		return err
 	}
+	e.ReportTo(func(err error) { fmt.Fprintf(j.stderr, "shmem: PE %d: %v\n", j.Me, err) })
 	if j.Engines = append(j.Engines, e); i == 0 {
 		j.Engine = e
 	}
@@ -109,10 +110,9 @@ func (j *Job) openEngine(o Options, i int) error {
 
 // openProvider opens the network of an engine, as bad as the settings want it.
 func (j *Job) openProvider(i int) (fabric.Provider, error) {
-	c := fabric.Config{
-		Provider: j.Config.Provider, NICs: strings.Join(j.Config.NICs, ","), Library: j.Config.Libfabric,
-		Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv, GPU: j.registers(),
-	}
+	c := proxy.Config(j.NPEs)
+	c.Provider, c.NICs, c.Library = j.Config.Provider, strings.Join(j.Config.NICs, ","), j.Config.Libfabric
+	c.GPU = j.registers()
 	if j.Config.Chaos == "" {
 		return ofi.Open(c)
 	}

@@ -23,6 +23,9 @@ const (
 	kindData                      // a part of those in the payload
 	kindExtent                    // a part of the sender's heap that the fabric reaches: see takeExtent
 	kindPing                      // nothing: see Ping
+	kindStream                    // give my writes a stream: see giveStream
+	kindStreamed                  // the answer: operand is the stream and 1, or 0
+	kindVoid                      // a write will not come: see voided
 )
 
 // header begins every active message. All fields are in the byte order of the
@@ -32,17 +35,24 @@ type header struct {
 	_       structs.HostLayout
 	Kind    kind
 	Op      Op
-	Width   uint8 // bytes of the operand: 1, 2, 4 or 8
-	Fetch   uint8 // 1: answer with the old value
-	From    uint32
-	Seq     uint32 // of the messages from From to this PE
+	Width   uint8  // bytes of the operand: 1, 2, 4 or 8
+	Fetch   uint8  // 1: answer with the old value
 	Token   uint32 // names the request in the answer: Engine.question
 	Offset  int64  // in the target's user heap; negative in the internal area
 	Operand uint64 // element, operand, signal, or the fetched value
 	Extra   uint64 // comparand of a compare-and-swap; offset of the signal
+
+	// What send adds.
+	Job  uint64 // the job's: a message without it is not looked at
+	From uint32
+	Seq  uint32 // of the messages from From to this PE
+	Need uint32 // so many writes of From have to be in before it is applied
+	Ack  uint32 // so many writes of this PE are in at From
 }
 
-const headerSize = 40
+// headerSize leaves a message without payload in one cache line, and with 8 bytes of
+// it: what providers inject at least is 64.
+const headerSize = 56
 
 var _ [headerSize]byte = [unsafe.Sizeof(header{})]byte{}
 

@@ -48,17 +48,22 @@ func (e *Engine) retry() {
 	}
 	e.unpark()
 	e.coverLate()
-	if len(e.parked)+len(e.late) == 0 {
+	e.driveAll()
+	if len(e.parked)+len(e.late) == 0 && !e.jammed {
 		e.Stuck = 0
 	}
 }
 
 // stuck tells whether something still finds none.
 func (e *Engine) stuck() bool {
-	return int(e.NUnposted)+len(e.parked)+len(e.late) > 0 || e.stage != nil && e.stage.waits
+	return int(e.NUnposted)+len(e.parked)+len(e.late) > 0 || e.jammed || e.stage != nil && e.stage.waits
 }
 
 func (e *Engine) complete(c *fabric.Completion) {
+	if c.Kind == fabric.KindData && c.Err == 0 {
+		e.arrived(c)
+		return
+	}
 	if c.Token >= tokens {
 		e.notInFlight(c.Token)
 		return
@@ -81,9 +86,8 @@ func (e *Engine) complete(c *fabric.Completion) {
 	switch s.use {
 	case useSend:
 	case useWrite:
-		e.pending[s.lane]--
+		e.wrote(s)
 		p := &e.peers[s.pe]
-		p.writes--
 		var status int32
 		if s.registered {
 			status = e.dropRegion(s, false)
@@ -91,12 +95,15 @@ func (e *Engine) complete(c *fabric.Completion) {
 		if s.then {
 			e.own(s.pe, s.epoch, s.lane, &s.after)
 		} else if s.flush {
-			p.ask(1, s.epoch, e.Epoch)
+			p.ask(1, s.epoch)
 			e.account(s.pe, s.lane)
 		}
 		if s.request != nil {
 			e.finish(s.request, status, 0)
 		}
+		e.give(c.Token)
+		e.drive(s.pe)
+		return
 	case useRead:
 		var status int32
 		if s.registered {
@@ -125,6 +132,13 @@ func (e *Engine) complete(c *fabric.Completion) {
 // those after it.
 func (e *Engine) completeError(c *fabric.Completion) {
 	text := e.prov.ErrorText(c)
+	if c.Token < receives && c.Err == truncated {
+		e.refuse("message of more than %d bytes", messageSize)
+		if err := e.postReceive(c.Token); err != nil {
+			e.fatal(err)
+		}
+		return
+	}
 	if c.Token < receives {
 		e.receiveFailed(c, text)
 		return
@@ -142,8 +156,10 @@ func (e *Engine) completeError(c *fabric.Completion) {
 	case useSend:
 		e.unreachable(s.pe, err)
 	case useWrite:
-		e.pending[s.lane]--
-		e.peers[s.pe].writes--
+		e.wrote(s)
+		if s.number != noNumber {
+			e.void(c.Token, s)
+		}
 	case useRead:
 		if s.request == nil {
 			e.pending[s.lane]--
@@ -164,6 +180,17 @@ func (e *Engine) completeError(c *fabric.Completion) {
 		e.lose(s.lane, err)
 	}
 	e.give(c.Token)
+	e.drive(s.pe)
+}
+
+// wrote counts a write off that is complete, or failed.
+func (e *Engine) wrote(s *slot) {
+	e.pending[s.lane]--
+	p := &e.peers[s.pe]
+	p.writes--
+	if e.unordered && s.number == noNumber {
+		p.bare--
+	}
 }
 
 func (e *Engine) notInFlight(t fabric.Token) {
@@ -171,7 +198,7 @@ func (e *Engine) notInFlight(t fabric.Token) {
 }
 
 func (u use) String() string {
-	return [...]string{"idle", "send", "write", "read", "atomic", "put", "put", "get", "read"}[u]
+	return [...]string{"idle", "send", "write", "read", "atomic", "put", "put", "get", "read", "send", "write"}[u]
 }
 
 // furthest bounds how many messages of one PE may come before their turn: more
@@ -181,43 +208,101 @@ const furthest = 1 << 16
 // receive applies a message, or keeps it until those before it have come.
 func (e *Engine) receive(m unsafe.Pointer, n int) {
 	if n < headerSize || n > messageSize {
-		e.fatal(fmt.Errorf("receive: message of %d bytes, which is not one of this job", n))
+		e.refuse("message of %d bytes", n)
 		return
 	}
 	h := (*header)(m)
-	if h.From >= uint32(len(e.peers)) {
-		e.fatal(fmt.Errorf("receive: message from PE %d, which is not one of this job", h.From))
+	if h.Job != e.Job {
+		e.refuse("message with the token of another job")
 		return
 	}
-	if e.isLost(fabric.PE(h.From)) {
+	if h.From < uint32(len(e.peers)) && e.isLost(fabric.PE(h.From)) {
+		return
+	}
+	if h.From >= uint32(len(e.peers)) || !e.routed(&e.peers[h.From], fabric.PE(h.From)) {
+		e.refuse("message from PE %d, which is none of this job", h.From)
 		return
 	}
 	p := &e.peers[h.From]
+	if due := p.received + 1; h.Seq != due || p.early > 0 {
+		if _, twice := e.early[earlyKey(h.From, h.Seq)]; twice || int32(h.Seq-due) < 0 {
+			if !e.caps.Repeats { // else its sender lost a NIC and could not know that it had come
+				e.refuse("message %d of PE %d, which has come before", h.Seq, h.From)
+			}
+			return
+		}
+		if h.Seq-due >= furthest {
+			e.fatal(fmt.Errorf("receive: message %d of PE %d came when %d was due: provider %s lost messages "+
+				"(name another by SHMEM_PROVIDER)", h.Seq, h.From, due, e.caps.Provider))
+			return
+		}
+	}
 	p.count[Received]++
 	p.count[ReceivedBytes] += uint64(n)
-	due := p.received + 1
-	if h.Seq == due {
-		p.received++
-		e.apply(h, unsafe.Add(m, headerSize), n-headerSize)
+	e.acknowledged(h, p)
+	if h.Kind == kindVoid {
+		e.voided(h)
+	}
+	if h.Seq == p.received+1 && e.reached(h, p) {
+		e.applyNext(h, p, unsafe.Add(m, headerSize), n-headerSize)
 		e.applyEarly(h.From, p)
-		return
+	} else {
+		if int32(h.Need-p.edge) > 0 {
+			p.count[Held]++
+		}
+		e.early[earlyKey(h.From, h.Seq)] = e.copyOf(m, n)
+		p.early++
+		p.count[Early]++
 	}
-	key := earlyKey(h.From, h.Seq)
-	_, twice := e.early[key]
-	if e.caps.Repeats && (twice || due-h.Seq < furthest) {
-		return // its sender lost a NIC and could not know that it had come
-	}
-	if twice || h.Seq-due >= furthest {
-		e.fatal(fmt.Errorf("receive: message %d of PE %d came when %d was due: provider %s lost or repeated messages "+
-			"(name another by SHMEM_PROVIDER)", h.Seq, h.From, due, e.caps.Provider))
-		return
-	}
-	kept := make([]byte, n)
-	copy(kept, unsafe.Slice((*byte)(m), n))
-	e.early[key] = kept
-	p.early++
-	p.count[Early]++
+	e.drive(fabric.PE(h.From))
 }
+
+// applyNext applies the message whose turn it is.
+func (e *Engine) applyNext(h *header, p *peer, payload unsafe.Pointer, n int) {
+	p.received++
+	if len(e.dropped) > 0 {
+		key := earlyKey(h.From, h.Seq)
+		if _, drop := e.dropped[key]; drop {
+			delete(e.dropped, key)
+			return
+		}
+	}
+	e.apply(h, payload, n)
+}
+
+// copyOf is a message that has to be kept. Most are headers, and few are kept for
+// long, so their memory is used again.
+func (e *Engine) copyOf(m unsafe.Pointer, n int) []byte {
+	class := 0
+	if n > smallCopy {
+		class = 1
+	}
+	spare := &e.spareKept[class]
+	var b []byte
+	if last := len(*spare) - 1; last >= 0 {
+		b, *spare = (*spare)[last], (*spare)[:last]
+	} else {
+		b = make([]byte, []int{smallCopy, messageSize}[class])
+	}
+	copy(b[:n], unsafe.Slice((*byte)(m), n))
+	return b[:n]
+}
+
+// reuse takes one back.
+func (e *Engine) reuse(b []byte) {
+	class := 0
+	if cap(b) > smallCopy {
+		class = 1
+	}
+	if spare := &e.spareKept[class]; len(*spare) < spareCopies {
+		*spare = append(*spare, b)
+	}
+}
+
+const (
+	smallCopy   = 128
+	spareCopies = 128 // of each size: half a megabyte
+)
 
 func earlyKey(from, seq uint32) uint64 { return uint64(from)<<32 | uint64(seq) }
 
@@ -229,11 +314,14 @@ func (e *Engine) applyEarly(from uint32, p *peer) {
 		if !ok {
 			return
 		}
+		m := unsafe.Pointer(unsafe.SliceData(kept))
+		if !e.reached((*header)(m), p) {
+			return
+		}
 		delete(e.early, key)
 		p.early--
-		p.received++
-		m := unsafe.Pointer(unsafe.SliceData(kept))
-		e.apply((*header)(m), unsafe.Add(m, headerSize), len(kept)-headerSize)
+		e.applyNext((*header)(m), p, unsafe.Add(m, headerSize), len(kept)-headerSize)
+		e.reuse(kept)
 	}
 }
 
@@ -292,6 +380,11 @@ func (e *Engine) applyHost(h *header, payload unsafe.Pointer, n int) {
 	case kindPing:
 	case kindExtent:
 		e.takeExtent(h)
+	case kindVoid:
+	case kindStream:
+		e.giveStream(h)
+	case kindStreamed:
+		e.takeStream(h)
 	default:
 		e.malformed(h)
 	}

@@ -25,6 +25,9 @@ const (
 	NoTurn                                     // times one was sent back because it had to follow what was on its way
 	Parked                                     // messages of the library's own that had to wait for room
 	Early                                      // messages that came before their turn
+	Numbered                                   // one-sided writes that brought a number along, see number.go
+	Held                                       // messages that waited here for such writes
+	Waited                                     // operations that waited in a queue, see queue.go
 	MostUnderWay                               // operations at a time that held a token
 	MostUnanswered                             // units of messages at a time that the PE had not said it applied
 	Counted        = iota                      // how many there are

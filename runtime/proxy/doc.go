@@ -32,15 +32,27 @@
 // reader sees half of an element. Larger puts are one-sided writes, gets are
 // one-sided reads.
 //
+// Each message carries the token of its job and the number of its sender. What does
+// not, and what has come before, is dropped and counted (refuse.go).
+//
 // # Order
 //
 // Messages of one PE to another are applied in the order of posting, by a
 // sequence number that the target sorts by: also a provider that keeps messages
 // in order need not complete their receives so (comp_order of libfabric's
-// fi_rx_attr; tcp promises none). A write that must follow a message, and on
-// unordered fabrics a message that must follow a write, waits at the sender
-// until the earlier ones are known to be done (the specification orders them
-// only across a fence, and within put-with-signal).
+// fi_rx_attr; tcp promises none).
+//
+// Where messages may overtake writes, the target keeps that order too (number.go and
+// package order): a write brings its number as immediate data, a message says how
+// many writes have to be in before it is applied, and one that is early is kept,
+// which its sender's credits bound. A put with signal is a write and, right behind
+// it, a message. Where a write can have no number, the provider's own fence keeps
+// messages behind it, or else the sender does.
+//
+// What the target cannot keep the sender does (queue.go): a write that a fence orders
+// behind messages waits until they have been applied, and behind writes until those
+// are in, unless the provider keeps the order of writes or has a fence. It waits in
+// the engine, with what is posted to the same PE later, and not in its caller.
 //
 // Fence counts for each PE by the order of posting: an operation that was
 // posted after a call of Fence is ordered behind those to the same PE that were

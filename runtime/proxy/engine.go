@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	flow "libshmem/runtime/order"
 	"libshmem/runtime/regcache"
 )
 
@@ -113,7 +116,11 @@ type Engine struct {
 	mostBytes int64  // of them that there may be
 	parked    []parked
 	spare     []parked
+	queues    []fabric.PE       // PEs whose operations wait, see queue.go; some may not any more
+	drafted   fabric.Token      // of the message that draftQueued gave, 0: none
+	jammed    bool              // the head of some queue found no room
 	early     map[uint64][]byte // messages ahead of their turn, by PE and sequence number
+	spareKept [2][][]byte       // memory for more of them
 	unposted  []fabric.Token    // all of Express.Unposted
 
 	buffers   unsafe.Pointer // receive buffers, then one send buffer for each slot, then scratch
@@ -121,6 +128,13 @@ type Engine struct {
 	bufs      fabric.Region
 	scratch   unsafe.Pointer
 	unordered bool // messages may overtake writes
+
+	numbers     bool // writes may have numbers: see number.go
+	space       flow.Space
+	mostStreams uint32
+	streams     *flow.Streams[uint32] // nil: the provider tells who wrote
+	flows       []*flow.In            // by PE; nil: it has written nothing with a number
+	dropped     map[uint64]struct{}   // messages that are not to be applied, as early
 
 	// Operands of calls through the Provider interface, which would each be
 	// allocated if they were on the stack.
@@ -134,8 +148,10 @@ type Engine struct {
 	onLost      func(pe fabric.PE, err error)
 	badReceives int
 
-	err   error // of the last Failed, or of the last request that ended badly
-	fatal func(error)
+	err     error // of the last Failed, or of the last request that ended badly
+	fatal   func(error)
+	report  func(error) // nil: nobody hears
+	strange uint64      // messages that were none of this job's
 
 	stage    *stage // nil: this PE has no GPU memory
 	armed    bool   // the loop sleeps, or is about to, until something comes from the network
@@ -163,6 +179,7 @@ var errNoRoute = errors.New("no route to the PE: it gave no fabric address (star
 // Endpoint is what a PE tells the others about its end.
 type Endpoint struct {
 	Addr []byte // of the fabric endpoint
+	Job  uint64 // that of PE 0 is the token of the job's messages; by chance where no secret gives a better one
 	Base uint64 // remote address of the start of the user heap
 	Key  uint64
 
@@ -181,6 +198,7 @@ func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fat
 		generations: generations{open: 1, late: make([]fabric.PE, 0, npes)},
 		slots:       make([]slot, tokens), free: make([]fabric.Token, 0, tokens),
 		parked: make([]parked, 0, 64), spare: make([]parked, 0, 64),
+		space: space(npes), mostStreams: streamsMost,
 		early: map[uint64][]byte{}, fatal: fatal, stopped: make(chan struct{}),
 	}
 	e.unordered, e.mostBytes = !e.caps.SendAfterWrite, bytesOf(&e.caps)
@@ -210,13 +228,19 @@ func (e *Engine) Endpoint() Endpoint {
 	if e.caps.VirtualAddress {
 		base += uint64(uintptr(e.segment.Base))
 	}
-	end := Endpoint{Addr: e.prov.Addr(), Base: base, Key: e.region.Key}
+	end := Endpoint{Addr: e.prov.Addr(), Job: chance(), Base: base, Key: e.region.Key}
 	if e.segment.Heap != nil {
 		end.Device = true
 		end.Atomics = e.stage.canAtomic()
 		end.Extents, end.Flushes = slices.Clone(e.stage.extents), e.stage.flush != nil
 	}
 	return end
+}
+
+func chance() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.NativeEndian.Uint64(b[:])
 }
 
 // Caps reports what the provider granted.
@@ -231,12 +255,14 @@ func (e *Engine) Connect(all []Endpoint) error {
 	addrs := make([][]byte, len(all))
 	e.routes = make([]route, len(all))
 	e.addrs = addrs
+	e.Job = all[0].Job
 	for i, end := range all {
 		addrs[i] = end.Addr
 		if e.routes[i] = (route{end.Base, end.Key}); len(end.Addr) == 0 {
 			e.routes[i].base = nowhere
 		}
 	}
+	e.openNumbers()
 	if err := e.openLines(all); err != nil {
 		return err
 	}
@@ -267,7 +293,9 @@ const nowhere = ^uint64(0)
 func (e *Engine) routed(p *peer, pe fabric.PE) bool { return p.reachable || e.meet(p, pe) }
 
 func (e *Engine) meet(p *peer, pe fabric.PE) bool {
-	p.reachable = e.has(pe)
+	if p.reachable = e.has(pe); p.reachable {
+		e.startNumbers(p)
+	}
 	return p.reachable
 }
 

@@ -1,6 +1,10 @@
 package proxy
 
-import "unsafe"
+import (
+	"unsafe"
+
+	flow "libshmem/runtime/order"
+)
 
 // What the tests from outside need to know or to prepare.
 
@@ -17,6 +21,28 @@ func (e *Engine) NearWrap(pe int) {
 	p.sent, p.received = 1<<32-30, 1<<32-30
 	p.asked, p.acked, p.askedThen = 1<<32-20, 1<<32-20, 1<<32-20
 	e.Epoch = 1<<32 - 10
+	if e.numbers {
+		p.out.Posted, p.out.In, p.out.After, p.edge = 1<<32-5, 1<<32-5, 1<<32-5, 1<<32-5
+		e.flows[pe] = flow.InAt(e.space, 1<<32-5)
+	}
+}
+
+// FewNumbers has the numbers of writes wrap round often, and the window be full. All
+// PEs do the same, before Connect.
+func (e *Engine) FewNumbers(bits, window uint32) { e.space = flow.Space{Bits: bits, Window: window} }
+
+// FewStreams is how many PEs may number their writes to this one, where the provider
+// does not tell who wrote.
+func (e *Engine) FewStreams(n uint32) { e.mostStreams = n }
+
+// Streamless is how many PEs have refused this one a stream.
+func (e *Engine) Streamless() (n uint64) {
+	for i := range e.peers {
+		if e.peers[i].stream == streamRefused {
+			n++
+		}
+	}
+	return n
 }
 
 // Kept is how many messages the engine keeps until those before them have come,
@@ -28,9 +54,18 @@ func (e *Engine) Kept() (messages, bytes int) {
 	return len(e.early), bytes
 }
 
+func (e *Engine) unqueued() bool {
+	for i := range e.peers {
+		if e.peers[i].queued > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // AtRest tells whether the engine holds nothing of an operation.
 func (e *Engine) AtRest() bool {
-	return len(e.free) == tokens-receives && e.pending == [3]int{} && len(e.parked) == 0 && len(e.early) == 0 && e.NDirty == 0 && !e.stuck()
+	return len(e.free) == tokens-receives && e.pending == [3]int{} && len(e.parked) == 0 && e.unqueued() && len(e.early) == 0 && e.NDirty == 0 && !e.stuck()
 }
 
 // Mappings are what the engine has of the operating system: the message buffers,

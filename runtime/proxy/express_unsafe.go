@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
+	flow "libshmem/runtime/order"
 	"libshmem/runtime/proxy/express"
 )
 
@@ -32,6 +33,7 @@ type Express struct {
 	Size       uint64         // of the segment
 	Reach      uint64         // of the part of it that is main memory
 	Desc       uintptr        // of the buffers
+	Job        uint64         // the token of the job's messages
 	Epoch      uint64         // fences so far
 	Quieted    uint64         // last generation of which every quiet is done
 	Finished   uint64         // requests that are done: who has many open looks at them only when it has moved
@@ -39,7 +41,6 @@ type Express struct {
 	MaxInject  uint32
 	Receives   uint32 // tokens below are receive buffers
 	MaxMessage uint32 // bytes of one
-	Unordered  uint32 // 1: messages may overtake writes
 	Stuck      uint32 // 1: something of the engine's own waits for room
 	Failures   uint32 // 1: some generation failed
 	Calm       uint32 // units of messages to one PE before it is asked for an answer
@@ -90,6 +91,16 @@ type peer struct {
 
 	flushTurn uint32
 
+	// Numbers of writes, on a network without order: see number.go.
+	out    flow.Out
+	edge   uint32 // so many of its writes are in
+	stream uint32
+	bare   uint32 // writes in flight without a number, which messages may overtake
+
+	// What waits to be posted to it: see queue.go.
+	queued      uint32
+	first, last uint32 // tokens
+
 	reachable bool // it was found so, and nothing was lost since
 	dirty     bool // in the dirty list: the open generation touched it
 	flushing  bool // a flush message is under way
@@ -97,6 +108,7 @@ type peer struct {
 	late      bool // in the late list: a flush found no room
 	staged    bool // operations on it may have to follow bytes that wait to be sent: C leaves them to Go
 	behind    bool // messages of it may have to follow bytes that have not come: C leaves them to Go
+	listed    bool // in the list of queues
 	fewer     bool // it does not do all atomic operations on its GPU memory: Go refuses those
 
 	count [Counted]uint64 // by Counter
@@ -151,9 +163,6 @@ func (e *Engine) fillExpress() {
 	x.Receives, x.MaxMessage = receives, messageSize
 	x.Window, x.Unit = credits(len(e.peers))
 	x.Calm = x.Window / 2
-	if e.unordered {
-		x.Unordered = 1
-	}
 }
 
 func (e *Engine) closeExpress() {

@@ -58,6 +58,8 @@ type work struct {
 	remote   uint64
 	key      uint64
 	data     []byte // what has left the source
+	notify   bool
+	number   uint32
 	left     bool
 	half     int // where a write was cut when its first piece landed, 0: not yet
 	due      int
@@ -199,7 +201,7 @@ func (e *end) oneSided(kind fabric.Kind, op *fabric.RMA) error {
 	}
 	return e.post(work{
 		kind: kind, to: op.PE, token: op.Token, inject: op.Inject, local: op.Local, n: int(op.Len),
-		remote: op.Remote, key: op.Key,
+		remote: op.Remote, key: op.Key, notify: op.Notify, number: op.Data,
 	}, op.Desc)
 }
 
@@ -369,6 +371,11 @@ func (w *network) arrive(o *work) bool {
 		at = at[:o.half]
 	}
 	w.write(at, o.data[:len(at)])
+	if o.notify {
+		c := fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindData, Data: o.number}
+		c.SetFrom(o.from)
+		to.complete(c)
+	}
 	w.changed(o.to)
 	if w.mode.caps.DeliveryComplete {
 		w.ends[o.from].complete(local)
@@ -394,22 +401,6 @@ func (e *end) remote(o *work) []byte {
 		return nil
 	}
 	return e.net.see(unsafe.Add(r.Base, at), o.n)
-}
-
-// match puts messages that arrived into receive buffers.
-func (e *end) match() {
-	n := min(len(e.inbox), len(e.recvs))
-	for i, o := range e.inbox[:n] {
-		r := e.recvs[i]
-		if o.n > r.n {
-			e.net.broken("PE %d: message of %d bytes for a buffer of %d", o.from, o.n, r.n)
-		}
-		copy(unsafe.Slice((*byte)(r.buf), r.n), o.data)
-		e.complete(fabric.Completion{Token: r.token, Kind: fabric.KindRecv, Len: uint64(o.n)})
-		e.net.pool = append(e.net.pool, o)
-	}
-	e.inbox = slices.Delete(e.inbox, 0, n)
-	e.recvs = slices.Delete(e.recvs, 0, n)
 }
 
 func (e *end) complete(c fabric.Completion) {
@@ -485,16 +476,4 @@ func (e *end) ErrorText(c *fabric.Completion) string {
 func (e *end) Close() error {
 	e.closed = true
 	return nil
-}
-
-// idle tells whether nothing is under way.
-func (w *network) idle() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, e := range w.ends {
-		if len(e.queue) > 0 || len(e.inbox) > 0 || e.box != nil && e.box.Held() > 0 {
-			return false
-		}
-	}
-	return len(w.flying) == 0
 }

@@ -134,8 +134,8 @@ func TestManyUnacknowledged(t *testing.T) {
 	a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
 	a.peers[1].asked += 1<<31 + 1
 	a.fence()
-	if st := a.Put(1, 0, unsafe.Pointer(&buf[0]), 8192, nil); st != Again {
-		t.Errorf("large put after %d messages and a fence: %d, want %d", a.peers[1].asked, st, Again)
+	if st := a.Put(1, 0, unsafe.Pointer(&buf[0]), 8192, nil); st != Pending || a.peers[1].queued != 1 {
+		t.Errorf("large put after %d messages and a fence: %d, %d queued", a.peers[1].asked, st, a.peers[1].queued)
 	}
 	a.quiet()
 	j.close()
@@ -153,11 +153,15 @@ func TestWriteBehindMessages(t *testing.T) {
 		t.Errorf("without a fence: %d, flushing %v", st, a.peers[1].flushing)
 	}
 	a.fence()
-	if st := write(); st != Again || !a.peers[1].flushing {
-		t.Errorf("behind a fence: %d, flushing %v", st, a.peers[1].flushing)
+	if st := write(); st != Pending || !a.peers[1].flushing || a.peers[1].queued != 1 || j.net.writes() != 1 {
+		t.Errorf("behind a fence: %d, flushing %v, %d queued, %d writes posted", st, a.peers[1].flushing, a.peers[1].queued, j.net.writes())
 	}
-	a.post(write)
-	count() // of this epoch
+	count() // of this epoch: what comes later waits too
+	if st := write(); st != Pending || a.peers[1].queued != 3 || j.net.writes() != 1 {
+		t.Errorf("behind what waits: %d, %d queued, %d writes posted", st, a.peers[1].queued, j.net.writes())
+	}
+	j.await("the answer", func() bool { return a.peers[1].queued == 0 })
+	count()
 	if st := write(); st != Pending || a.peers[1].flushing {
 		t.Errorf("behind a message of the same epoch: %d, flushing %v", st, a.peers[1].flushing)
 	}

@@ -34,7 +34,7 @@ func seeds(n int, f func(seed uint64)) {
 // modes are networks as they exist.
 var modes = []mode{
 	{name: "tcp", caps: fabric.Caps{
-		MaxMessage: 1 << 40, MaxInject: 64,
+		MaxMessage: 1 << 40, MaxInject: headerSize + 24,
 		WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true, ReadAfterWrite: true,
 	}},
 	{name: "verbs", caps: fabric.Caps{
@@ -47,6 +47,7 @@ var modes = []mode{
 	}},
 	{name: "unordered", caps: fabric.Caps{MaxMessage: 1 << 20, MaxInject: 4096, VirtualAddress: true, DeliveryComplete: true}},
 	{name: "bare", caps: fabric.Caps{MaxMessage: 1 << 20, MaxInject: 128}},
+	{name: "numbered", caps: fabric.Caps{MaxMessage: 1 << 20, MaxInject: 64, LocalMR: true, DeliveryComplete: true, Data: 4, Source: true}},
 }
 
 // rough gives a mode the worst manners that its caps allow.
@@ -90,7 +91,10 @@ type pe struct {
 	card    *card  // nil: it has no GPU
 }
 
-const internal = 4096
+const (
+	internal = 4096
+	token    = 0x746f6b656e // of the job
+)
 
 func newJob(t testing.TB, m mode, seed uint64, n, heap int) *job {
 	t.Helper()
@@ -145,9 +149,11 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*c
 				t.Fatal(err)
 			}
 		}
+		p.ReportTo(func(err error) { t.Errorf("PE %d: %v", i, err) })
 		p.register(0, 2)
 		j.pes = append(j.pes, p)
 		ends[i] = p.Endpoint()
+		ends[i].Job = token
 	}
 	for _, p := range j.pes {
 		if err := p.Connect(ends); err != nil {

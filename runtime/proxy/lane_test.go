@@ -156,14 +156,14 @@ func TestSimpleMerges(t *testing.T) {
 			rig.Push(&queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0) + i*length, Local: address(p.heap) + i*length, Length: length})
 		}
 	}
-	push(12, 16) // 192 bytes and a header are injected
+	push(11, 16) // 176 bytes and a header are injected
 	before := p.Messages()
-	if j.inC(0); j.inLane != 12 || p.Messages() != before+1 {
-		t.Errorf("C took %d operations of 12 and sent %d messages", j.inLane, p.Messages()-before)
+	if j.inC(0); j.inLane != 11 || p.Messages() != before+1 {
+		t.Errorf("C took %d operations of 11 and sent %d messages", j.inLane, p.Messages()-before)
 	}
 	push(13, 16)
-	if j.inC(0); j.inLane != 12 || rig.Line.Tail != 24 {
-		t.Errorf("C took %d operations of 12, the tail is at %d", j.inLane, rig.Line.Tail)
+	if j.inC(0); j.inLane != 11 || rig.Line.Tail != 22 {
+		t.Errorf("C took %d operations of 11, the tail is at %d", j.inLane, rig.Line.Tail)
 	}
 	j.quiet(0, 0)
 	if p.Messages() != before+3 { // and the flush

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -239,7 +240,7 @@ func TestAnyLocalMemory(t *testing.T) {
 	differ(t, "get into a file", shared, want)
 
 	gone := mapping(unix.PROT_NONE, unix.MAP_PRIVATE)
-	if st := a.Put(1, 0, unsafe.Pointer(&gone[0]), n, nil); st != Failed || !strings.Contains(a.Err().Error(), "copy 12168 bytes at 0x") {
+	if st := a.Put(1, 0, unsafe.Pointer(&gone[0]), n, nil); st != Failed || !strings.Contains(a.Err().Error(), fmt.Sprintf("copy %d bytes at 0x", n)) {
 		t.Errorf("put from memory that may not be read: %d, %v", st, a.Err())
 	}
 	r := new(Request)

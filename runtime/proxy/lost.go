@@ -89,6 +89,7 @@ func (e *Engine) dropMessages(pe fabric.PE, p *peer) {
 		}
 	}
 	p.early = 0
+	p.queued = 0 // endOperations ends them
 }
 
 // endOperations ends those of callers and of quiets.
@@ -100,7 +101,8 @@ func (e *Engine) endOperations(pe fabric.PE, err error) {
 		}
 		switch s.use {
 		case useWrite:
-			e.peers[pe].writes--
+			e.wrote(s)
+		case useWaits, useQueued:
 			e.pending[s.lane]--
 		case useRead, useReply:
 			if s.request == nil {
@@ -116,7 +118,7 @@ func (e *Engine) endOperations(pe fabric.PE, err error) {
 		} else {
 			e.lose(s.lane, err)
 		}
-		if s.use == useReply {
+		if s.use == useReply || s.use == useWaits || s.use == useQueued {
 			e.give(t)
 		} else {
 			s.ended = true

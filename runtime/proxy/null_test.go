@@ -53,7 +53,7 @@ func (n *null) Send(op *fabric.Send) error {
 		to := n.recvs[n.taken%receives]
 		n.taken++
 		n.sent[op.To]++
-		*(*header)(to.buf) = header{Kind: kindReply, From: uint32(op.To), Seq: n.sent[op.To], Token: h.Token}
+		*(*header)(to.buf) = header{Kind: kindReply, Job: h.Job, From: uint32(op.To), Seq: n.sent[op.To], Token: h.Token}
 		n.complete(to.token, fabric.KindRecv)
 	}
 	if !op.Inject {

@@ -13,13 +13,17 @@ type parked struct {
 	pe    fabric.PE
 	lane  lane
 	epoch uint64 // that it belongs to
+	of    uint32 // question of the write that it follows, where that has a number
 	h     header
 }
 
 // PutMax is the most bytes that Put and PutSignal take at once. Where neither
-// order nor delivery of a write can be had, everything travels as messages.
+// order nor delivery of a write can be had, nor a number for each, everything
+// travels as messages.
 func (e *Engine) PutMax() uint64 {
-	if (e.unordered || !e.caps.WriteAfterWrite) && !e.caps.DeliveryComplete {
+	ordered := !e.unordered && e.caps.WriteAfterWrite
+	numbered := e.unordered && e.caps.Data >= 4 && e.caps.Source
+	if !ordered && !numbered && !e.caps.DeliveryComplete {
 		return maxPayload
 	}
 	return min(e.caps.MaxMessage, maxOneSided)
@@ -224,9 +228,12 @@ func (e *Engine) begin(pe fabric.PE, n int) (*header, Status) {
 	if !e.routed(p, pe) {
 		return nil, e.fail(e.noRoute(pe))
 	}
-	if e.held(p) || (e.unordered && p.writes > 0 && p.writeEpoch != e.Epoch) || p.staged && e.mustFollowBytes(pe) {
+	if e.held(p) || p.staged && e.mustFollowBytes(pe) {
 		p.count[NoTurn]++
 		return nil, Again
+	}
+	if p.queued > 0 || e.behindWrites(p, e.Epoch) {
+		return e.draftQueued(p, pe, n)
 	}
 	if headerSize+n > e.caps.MaxInject && !e.room(p, 0) {
 		return nil, Again
@@ -261,7 +268,7 @@ func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *header) {
 		switch e.sendCopy(pe, h) {
 		case Done:
 			if l != noLane {
-				p.ask(1, epoch, e.Epoch)
+				p.ask(1, epoch)
 				e.account(pe, l)
 			}
 			return
@@ -270,7 +277,7 @@ func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *header) {
 			return
 		}
 	}
-	e.parked = append(e.parked, parked{pe, l, epoch, *h})
+	e.parked = append(e.parked, parked{pe, l, epoch, 0, *h})
 	e.pending[l]++
 	e.Stuck = 1
 	p.parked++
@@ -296,8 +303,8 @@ func (e *Engine) sendCopy(pe fabric.PE, h *header) Status {
 // follow.
 func (e *Engine) draft(p *peer, pe fabric.PE, n int) *header {
 	op := &e.sending
-	op.To, op.Len = pe, headerSize+n
-	if op.Inject = op.Len <= e.caps.MaxInject; !op.Inject {
+	op.To, op.Len, op.Fence = pe, headerSize+n, e.fenced(p)
+	if op.Inject = op.Len <= e.caps.MaxInject && !op.Fence; !op.Inject {
 		return e.draftBuffer(p)
 	}
 	op.Buf = e.scratch
@@ -318,13 +325,15 @@ func (e *Engine) draftBuffer(p *peer) *header {
 // send hands the draft to the provider, with its payload. One that asks the PE
 // for something counts in the present epoch and for the next quiet.
 func (e *Engine) send(h *header, payload unsafe.Pointer, n int, asks bool) Status {
+	if e.drafted != 0 {
+		return e.keep(h, payload, n)
+	}
 	op := &e.sending
 	p := &e.peers[op.To]
-	h.From, h.Seq = e.me, p.sent+1
 	if n > 0 {
 		copyBytes(unsafe.Add(unsafe.Pointer(h), headerSize), payload, n)
 	}
-	switch err := e.prov.Send(op); {
+	switch err := e.hand(op, p); {
 	case err == nil:
 	case !op.Inject:
 		return e.refused(op.Token, &e.slots[op.Token], err)
@@ -334,123 +343,38 @@ func (e *Engine) send(h *header, payload unsafe.Pointer, n int, asks bool) Statu
 	default:
 		return e.fail(err)
 	}
-	p.sent++
-	p.countMessage(h.Kind, op.Len)
 	if asks {
-		p.ask(e.cost(op.Len), e.Epoch, e.Epoch)
+		p.ask(e.cost(op.Len), e.Epoch)
 		e.touch(p, op.To)
 	}
 	return Done
 }
 
-// ask counts a message of an epoch, that takes so many units. A signal that had to wait for its bytes may
-// be late for its own; none of the present epoch has gone before it.
-func (p *peer) ask(units, epoch, now uint64) {
-	if epoch == now && p.epoch != now {
-		p.epoch, p.askedThen = now, p.asked
+// hand completes the header of a message and hands it to the provider.
+func (e *Engine) hand(op *fabric.Send, p *peer) error {
+	h := (*header)(op.Buf)
+	if p.writeEpoch != e.Epoch {
+		p.out.Follow()
+	}
+	h.Job, h.From, h.Seq, h.Need, h.Ack = e.Job, e.me, p.sent+1, p.out.Need(), p.edge
+	if h.Kind == kindFlush {
+		h.Need = p.out.All()
+	}
+	if err := e.prov.Send(op); err != nil {
+		return err
+	}
+	p.sent++
+	p.countMessage(h.Kind, op.Len)
+	return nil
+}
+
+// ask counts a message of an epoch, that takes so many units. A signal that had to
+// wait for its bytes may be late for its own; none of a later one has gone before it.
+func (p *peer) ask(units, epoch uint64) {
+	if epoch > p.epoch {
+		p.epoch, p.askedThen = epoch, p.asked
 	}
 	p.asked += units
-}
-
-// write posts a one-sided write and, when it may follow, the message after it.
-func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *Request, after *header) Status {
-	p := &e.peers[pe]
-	switch {
-	case !e.routed(p, pe):
-		return e.fail(e.noRoute(pe))
-	case e.held(p), p.staged && e.mustFollowBytes(pe):
-		p.count[NoTurn]++
-		return Again
-	case e.mustFollowMessages(p):
-		p.count[NoTurn]++
-		if e.flush(pe) == Failed {
-			return Failed
-		}
-		return Again
-	case p.writes > 0 && p.writeEpoch != e.Epoch && (e.unordered || !e.caps.WriteAfterWrite):
-		p.count[NoTurn]++
-		return Again // on an unordered fabric also for the signals that follow those writes
-	case !e.room(p, n):
-		return Again
-	}
-	if after != nil {
-		if st := e.admit(pe, p, headerSize); st != Done {
-			return st
-		}
-	}
-	t, s := e.take(useWrite, p, pe)
-	if s == nil {
-		return Again
-	}
-	s.request = r
-	op := e.move(p, pe, offset, source, n, t)
-	if e.segment.contains(source, n) {
-		op.Desc = e.region.Desc
-	} else if st := e.localRegion(s, op); st != Done {
-		e.give(t)
-		return st
-	}
-	if err := e.prov.Write(op); err != nil {
-		return e.refused(t, s, err)
-	}
-	e.hold(s, n)
-	p.count[Writes]++
-	p.count[WriteBytes] += n
-	p.writes++
-	p.writeEpoch = e.Epoch
-	if !e.caps.DeliveryComplete {
-		p.wrote++
-	} else if e.staged() && offset >= 0 && e.stage.lines[pe].flushes {
-		s.flush, s.epoch = true, e.Epoch
-	}
-	e.pending[s.lane]++
-	e.touch(p, pe)
-	if after != nil {
-		if e.unordered {
-			s.then, s.epoch, s.after = true, e.Epoch, *after
-		} else {
-			e.own(pe, e.Epoch, s.lane, after)
-		}
-	}
-	return Pending
-}
-
-// move names the bytes of a one-sided operation to the provider. It stores one
-// field at a time: a literal is made on the stack and then copied by loads that
-// are wider than the stores before them, which takes 7 ns more.
-func (e *Engine) move(p *peer, pe fabric.PE, offset int64, local unsafe.Pointer, n uint64, t fabric.Token) *fabric.RMA {
-	op := &e.moving // Inject stays false
-	op.PE, op.Token = pe, t
-	op.Local, op.Len, op.Desc = local, n, 0
-	op.Remote, op.Key = e.routes[pe].base+uint64(offset), e.routes[pe].key
-	if e.stage != nil {
-		e.aim(op, offset)
-	}
-	return op
-}
-
-// mustFollowMessages tells whether messages from before the last fence may
-// still wait at the target, where a write would overtake them: a provider puts
-// written bytes in place as they come, a message is applied when it is polled.
-func (e *Engine) mustFollowMessages(p *peer) bool {
-	before := p.asked
-	if p.epoch == e.Epoch {
-		before = p.askedThen
-	}
-	return before > p.acked
-}
-
-// refused ends the use of a token whose operation the provider did not take.
-func (e *Engine) refused(t fabric.Token, s *slot, err error) Status {
-	if s.registered {
-		e.dropRegion(s, false)
-	}
-	e.give(t)
-	if err == fabric.ErrAgain {
-		e.peers[s.pe].count[Retries]++
-		return Again
-	}
-	return e.fail(err)
 }
 
 // unpark sends what was parked, in order for each PE.

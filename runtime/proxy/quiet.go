@@ -175,7 +175,7 @@ func (e *Engine) account(pe fabric.PE, l lane) {
 		e.touch(p, pe)
 		return
 	}
-	if p.goal = p.asked; !p.unmet {
+	if p.goal, p.goalWrote = p.asked, p.wrote; !p.unmet {
 		p.unmet = true
 		e.unmet++
 	}

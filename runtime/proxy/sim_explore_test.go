@@ -60,6 +60,7 @@ var smallPrograms = []string{
 	"put6000 fence amo",
 	"fetch fence put6000",
 	"put6000 quiet put6000",
+	"put6000 fence put6000 put8",
 }
 
 // begin gives the step of one word of a small program.
@@ -170,7 +171,7 @@ func TestSimExplore(t *testing.T) {
 	if raceEnabled { // which has no threads to watch here, and takes ten times as long
 		enough = min(enough, 100)
 	}
-	models := []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA(), sim.Worst(), sim.Bare()}
+	models := []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA(), sim.Worst(), sourced(sim.Worst()), sim.Bare(), sourced(sim.Bare())}
 	if *simModel != "" {
 		models = simModels(t)
 	}
@@ -191,6 +192,13 @@ func TestSimExplore(t *testing.T) {
 			t.Logf("%-6s %-28s %6d paths of up to %d events, all: %v", m.Name, text, paths, most, whole)
 		}
 	}
+}
+
+// sourced gives a model the promise to tell who wrote: then no PE has to ask for a
+// stream first, and writes have numbers from the first on.
+func sourced(m sim.Model) sim.Model {
+	m.Caps.Source = true
+	return m
 }
 
 // quietly takes what a test says, for one that has to fail.
@@ -217,7 +225,7 @@ func TestSimExploreNotices(t *testing.T) {
 		{sim.Verbs(), "amo fence put6000"},
 		{sim.EFA(), "put6000 fence put8"},
 		{sim.EFA(), "put6000 fence put6000"},
-		{sim.Worst(), "put6000 fence amo"},
+		{sourced(sim.Worst()), "put6000 fence amo"},
 	} {
 		q, paths := &quietly{TB: t}, 1
 		for ch := new(chooser); paths < 100_000; paths++ {

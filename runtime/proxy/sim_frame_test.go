@@ -23,8 +23,11 @@ type stranger struct {
 
 const frame = proxy.MaxPayload + frameHeader
 
+// token is that of the victim's job.
+const token = 0x746f6b656e
+
 // frameHeader is the bytes before the payload of a message.
-const frameHeader = 40
+const frameHeader = 56
 
 // victim is PE 0 of two, with bytes around its memory that nobody may touch.
 type victim struct {
@@ -32,6 +35,7 @@ type victim struct {
 	around []byte
 	memory []byte
 	fatal  error // the last
+	said   error // of frames that were refused, the last that was told
 	words  [6]uint32
 }
 
@@ -55,6 +59,7 @@ func newVictim(t testing.TB, n *sim.Network) (*victim, *stranger) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	v.ReportTo(func(err error) { v.said = err })
 	s := &stranger{net: n, buf: make([]byte, frame+8)}
 	if s.prov, err = n.Open(1, fabric.Config{Tokens: 4, MaxRecv: 1}); err != nil {
 		t.Fatal(err)
@@ -64,6 +69,7 @@ func newVictim(t testing.TB, n *sim.Network) (*victim, *stranger) {
 	}
 	// To PE 0 the stranger is PE 1: that it is none only a frame could tell.
 	me := v.Endpoint()
+	me.Job = token
 	if err := v.Connect([]proxy.Endpoint{me, {Addr: s.prov.Addr()}}); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +125,11 @@ func frames(b []byte) [][]byte {
 	var all [][]byte
 	for len(b) >= 2 && len(all) < 16 {
 		n := min(int(binary.LittleEndian.Uint16(b))%(frame+8), len(b)-2)
-		all = append(all, b[2:2+n])
+		one := bytes.Clone(b[2 : 2+n])
+		if n >= frameHeader && one[32] != 0 { // else few would get past the token
+			binary.NativeEndian.PutUint64(one[32:], token)
+		}
+		all = append(all, one)
 		b = b[2+n:]
 	}
 	return all
@@ -129,11 +139,12 @@ func frames(b []byte) [][]byte {
 func message(kind, op, width, fetch byte, seq uint32, offset int64, operand, extra uint64, payload int) []byte {
 	b := make([]byte, frameHeader+payload)
 	b[0], b[1], b[2], b[3] = kind, op, width, fetch
-	binary.NativeEndian.PutUint32(b[4:], 1)
-	binary.NativeEndian.PutUint32(b[8:], seq)
-	binary.NativeEndian.PutUint64(b[16:], uint64(offset))
-	binary.NativeEndian.PutUint64(b[24:], operand)
-	binary.NativeEndian.PutUint64(b[32:], extra)
+	binary.NativeEndian.PutUint64(b[8:], uint64(offset))
+	binary.NativeEndian.PutUint64(b[16:], operand)
+	binary.NativeEndian.PutUint64(b[24:], extra)
+	binary.NativeEndian.PutUint64(b[32:], token)
+	binary.NativeEndian.PutUint32(b[40:], 1)
+	binary.NativeEndian.PutUint32(b[44:], seq)
 	return append(binary.LittleEndian.AppendUint16(nil, uint16(len(b))), b...)
 }
 
@@ -176,15 +187,12 @@ func TestStranger(t *testing.T) {
 		want  string
 	}{
 		{"sound", func(b []byte) [][]byte { return [][]byte{b} }, ""},
-		{"cut", func(b []byte) [][]byte { return [][]byte{b[:frameHeader-1]} }, "message of 39 bytes, which is not one of this job"},
+		{"cut", func(b []byte) [][]byte { return [][]byte{b[:frameHeader-1]} }, "message of 55 bytes"},
 		{"empty", func([]byte) [][]byte { return [][]byte{{}} }, "message of 0 bytes"},
-		{"too long", func(b []byte) [][]byte { return [][]byte{append(bytes.Clone(b), make([]byte, frame+8-len(b))...)} }, "receive: "},
-		{"repeated", func(b []byte) [][]byte { return [][]byte{b, b} }, "lost or repeated messages"},
-		{"of no PE", func(b []byte) [][]byte {
-			b = bytes.Clone(b)
-			b[4] = 9
-			return [][]byte{b}
-		}, "message from PE 9, which is not one of this job"},
+		{"too long", func(b []byte) [][]byte { return [][]byte{append(bytes.Clone(b), make([]byte, frame+8-len(b))...)} }, "message of more than 4096 bytes"},
+		{"repeated", func(b []byte) [][]byte { return [][]byte{b, b} }, "message 1 of PE 1, which has come before"},
+		{"of no PE", func(b []byte) [][]byte { return [][]byte{with(b, 40, 9)} }, "message from PE 9, which is none of this job"},
+		{"of another job", func(b []byte) [][]byte { return [][]byte{with(b, 34, b[34]^1)} }, "token of another job"},
 	} {
 		m := sim.Bare()
 		m.Faults, m.MTU = sim.Faults{}, 1<<16
@@ -194,16 +202,38 @@ func TestStranger(t *testing.T) {
 		}
 		v.check(t)
 		got := ""
+		if v.said != nil {
+			got = v.said.Error()
+		}
+		if c.want == "" && got != "" || !bytes.Contains([]byte(got), []byte(c.want)) || (v.Refused() == 1) != (c.want != "") {
+			t.Errorf("%s: %d refused, %q, want %q", c.what, v.Refused(), got, c.want)
+		}
 		if v.fatal != nil {
-			got = v.fatal.Error()
+			t.Errorf("%s: it ended the job: %v", c.what, v.fatal)
 		}
-		if c.want == "" && got != "" || !bytes.Contains([]byte(got), []byte(c.want)) {
-			t.Errorf("%s: %q, want %q", c.what, got, c.want)
+		want := uint64(0)
+		if c.what == "sound" || c.what == "repeated" {
+			want = 7
 		}
-		if word := binary.NativeEndian.Uint64(v.memory[internal+64:]); (c.what == "sound" || c.what == "repeated") != (word == 7) {
-			t.Errorf("%s: the word is %d", c.what, word)
+		if word := binary.NativeEndian.Uint64(v.memory[internal+64:]); word != want {
+			t.Errorf("%s: the word is %d, want %d", c.what, word, want)
+		}
+		// The job goes on: its next message is taken.
+		next := uint32(1)
+		if want != 0 {
+			next = 2
+		}
+		s.send(t, v, message(1, 2, 8, 0, next, 72, 9, 0, 0)[2:])
+		if word := binary.NativeEndian.Uint64(v.memory[internal+72:]); word != 9 {
+			t.Errorf("%s: the next message was not applied", c.what)
 		}
 	}
+}
+
+func with(b []byte, at int, value byte) []byte {
+	b = bytes.Clone(b)
+	b[at] = value
+	return b
 }
 
 // Random frames, for who does not fuzz.

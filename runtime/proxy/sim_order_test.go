@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"libshmem/fabric/sim"
+	"libshmem/runtime/proxy"
 )
 
 var (
@@ -97,11 +98,38 @@ func vary(m sim.Model, seed uint64) sim.Model {
 	if rng.IntN(3) == 0 {
 		m.Bandwidth = []uint64{1e9, 0}[rng.IntN(2)]
 	}
+	if rng.IntN(4) == 0 {
+		m.Caps.Data = 0
+	}
+	if m.Caps.Data > 0 {
+		m.Caps.Source, m.Caps.DataTakesRecv = rng.IntN(2) == 0, rng.IntN(3) == 0
+	}
+	m.Caps.Fence = rng.IntN(2) == 0
+	if m.Caps.DeliveryComplete && rng.IntN(4) == 0 {
+		m.Caps.DeliveryComplete = false
+	}
 	return m
 }
 
 // runSeed runs a program of its own for a model and a seed.
 func runSeed(t testing.TB, m sim.Model, seed uint64, fences bool, mem *memories) (ops int, trace uint64) {
+	ops, trace, _ = runSeedCounted(t, m, seed, fences, mem)
+	return ops, trace
+}
+
+// ordered is what kept the order in a program.
+type ordered struct {
+	numbered   uint64 // writes with a number
+	streamless uint64 // PEs that got no stream
+	waited     uint64 // operations that waited at their sender
+	held       uint64 // messages that waited at their target for writes
+}
+
+func (o *ordered) add(p ordered) {
+	o.numbered, o.streamless, o.waited, o.held = o.numbered+p.numbered, o.streamless+p.streamless, o.waited+p.waited, o.held+p.held
+}
+
+func runSeedCounted(t testing.TB, m sim.Model, seed uint64, fences bool, mem *memories) (ops int, trace uint64, o ordered) {
 	n := 2 + int(seed%3)
 	w := newWorld(t, vary(m, seed), seed, n, heapSize(n), mem)
 	if seed%2 == 0 {
@@ -112,8 +140,11 @@ func runSeed(t testing.TB, m sim.Model, seed uint64, fences bool, mem *memories)
 		}
 	}
 	ops = runPrograms(w, fences)
+	for _, p := range w.pes {
+		o.add(ordered{p.Count()[proxy.Numbered], p.Streamless(), p.Count()[proxy.Waited], p.Count()[proxy.Held]})
+	}
 	w.close(mem)
-	return ops, w.net.Trace()
+	return ops, w.net.Trace(), o
 }
 
 // simModels are the networks of the random programs: each model as it is, at its
@@ -156,13 +187,14 @@ func TestSimOrder(t *testing.T) {
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
 			mem := new(memories)
-			start, ops, seeds := time.Now(), 0, 0
+			start, ops, seeds, all := time.Now(), 0, 0, ordered{}
 			for seed := uint64(1); ops < most && !t.Failed(); seed++ {
 				if *simSeed != 0 {
 					seed = *simSeed
 				}
-				n, _ := runSeed(t, m, seed, true, mem)
+				n, _, o := runSeedCounted(t, m, seed, true, mem)
 				ops += n
+				all.add(o)
 				if seeds++; *simSeed != 0 {
 					break
 				}
@@ -170,6 +202,17 @@ func TestSimOrder(t *testing.T) {
 			took := time.Since(start)
 			t.Logf("%d operations of %d seeds in %v: %.0f a second, %v a seed", ops, seeds, took.Round(time.Millisecond),
 				float64(ops)/took.Seconds(), (took / time.Duration(max(seeds, 1))).Round(10*time.Microsecond))
+			t.Logf("%+v", all)
+			if *simSeed != 0 || *simModel != "" {
+				return
+			}
+			// Each way must have been gone, where the network has it.
+			if all.waited == 0 {
+				t.Error("nothing waited at its sender")
+			}
+			if !m.Caps.SendAfterWrite && seeds > 20 && (all.numbered == 0 || all.held == 0 || all.streamless == 0 && m.Caps.DeliveryComplete) {
+				t.Error("a way to keep the order was never gone")
+			}
 		})
 	}
 }
@@ -221,19 +264,25 @@ var simMistakes = []struct {
 	model  sim.Model
 	defect sim.Defect
 	fences bool
+	tamper func(frame []byte) // with what is sent
 }{
-	{"no fence on worst", sim.Worst(), sim.NoDefect, false},
-	{"no fence on efa", sim.EFA(), sim.NoDefect, false},
-	{"no fence on tcp", sim.Rough(sim.TCP()), sim.NoDefect, false},
-	{"writes overtake", sim.Rough(sim.TCP()), sim.WritesOvertake, true},
-	{"messages lead", sim.Rough(sim.TCP()), sim.MessagesLead, true},
-	{"early delivery", sim.Worst(), sim.EarlyDelivery, true},
-	{"early source", sim.Rough(sim.TCP()), sim.EarlySource, true},
-	{"forgets", sim.Worst(), sim.Forgets, true},
-	{"repeats", sim.Worst(), sim.Repeats, true},
-	{"twice", sim.Worst(), sim.Twice, true},
-	{"spills", sim.EFA(), sim.Spills, true},
+	{"messages do not say what they follow", sim.Rough(sim.EFA()), sim.NoDefect, true, forgetNeed},
+	{"early data", sim.Rough(sim.EFA()), sim.EarlyData, true, nil},
+	{"unfenced", sim.Worst(), sim.Unfenced, true, nil},
+	{"no fence on worst", sim.Worst(), sim.NoDefect, false, nil},
+	{"no fence on efa", sim.EFA(), sim.NoDefect, false, nil},
+	{"no fence on tcp", sim.Rough(sim.TCP()), sim.NoDefect, false, nil},
+	{"writes overtake", sim.Rough(sim.TCP()), sim.WritesOvertake, true, nil},
+	{"messages lead", sim.Rough(sim.TCP()), sim.MessagesLead, true, nil},
+	{"early delivery", sim.Worst(), sim.EarlyDelivery, true, nil},
+	{"early source", sim.Rough(sim.TCP()), sim.EarlySource, true, nil},
+	{"forgets", sim.Worst(), sim.Forgets, true, nil},
+	{"repeats", sim.Worst(), sim.Repeats, true, nil},
+	{"twice", sim.Worst(), sim.Twice, true, nil},
+	{"spills", sim.EFA(), sim.Spills, true, nil},
 }
+
+func forgetNeed(frame []byte) { clear(frame[48:52]) }
 
 const mistakeVariable = "PROXY_SIM_MISTAKE"
 
@@ -245,6 +294,7 @@ func TestSimNotices(t *testing.T) {
 				continue
 			}
 			c.model.Broken = c.defect
+			tamper = c.tamper
 			mem := new(memories)
 			for seed := uint64(1); seed <= 10 && !t.Failed(); seed++ {
 				runSeed(t, c.model, seed, c.fences, mem)

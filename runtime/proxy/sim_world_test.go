@@ -31,6 +31,16 @@ type world struct {
 // asked; nil: nothing is.
 var watch func(fabric.Provider) fabric.Provider
 
+// tamper changes what PEs send, for tests that have to notice; nil: nobody does.
+var tamper func(frame []byte)
+
+type tampered struct{ fabric.Provider }
+
+func (p *tampered) Send(op *fabric.Send) error {
+	tamper(unsafe.Slice((*byte)(op.Buf), op.Len))
+	return p.Provider.Send(op)
+}
+
 // proc is one PE.
 type proc struct {
 	*proxy.Engine
@@ -72,12 +82,15 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, mem *memo
 	w.net.Landed(func(host int) { w.dirty[host] = true })
 	ends := make([]proxy.Endpoint, n)
 	for i := range n {
-		prov, err := w.open(i, heap)
+		prov, err := w.open(i, n, heap)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if watch != nil {
 			prov = watch(prov)
+		}
+		if tamper != nil {
+			prov = &tampered{prov}
 		}
 		p := &proc{me: i, prov: prov, memory: mem.take(internal + heap)}
 		p.heap = p.memory[internal:]
@@ -87,6 +100,13 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, mem *memo
 			func(err error) { w.fail("PE %d: fatal: %v", i, err) })
 		if err != nil {
 			t.Fatal(err)
+		}
+		p.ReportTo(func(err error) { w.fail("PE %d: %v", i, err) })
+		if seed%5 == 4 && !prov.Caps().Repeats { // what comes twice must not be late by as many as there are numbers
+			p.FewNumbers(3, 4)
+		}
+		if seed%3 == 2 {
+			p.FewStreams(1)
 		}
 		w.pes = append(w.pes, p)
 		ends[i] = p.Endpoint()
@@ -101,8 +121,8 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, mem *memo
 
 // open opens the network for a PE: with all of its NICs where the model has several.
 // Which policy spreads operations over them follows from the seed.
-func (w *world) open(host, heap int) (fabric.Provider, error) {
-	c := fabric.Config{Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv}
+func (w *world) open(host, n, heap int) (fabric.Provider, error) {
+	c := proxy.Config(n)
 	nics := w.net.Model().NICs
 	if nics == 1 {
 		return w.net.Open(host, c)

@@ -12,14 +12,16 @@ import (
 type use uint8
 
 const (
-	useSend  use = iota + 1 // a message leaves from the slot's buffer
-	useWrite                // a one-sided write
-	useRead                 // a one-sided read
-	useReply                // an answer is expected: fetching atomic
-	useStage                // a put from GPU memory, or a copy to or from a mapped heap
-	useOffer                // a put that the target reads
-	useGet                  // a get with GPU memory at one side
-	usePull                 // a read of what was offered
+	useSend   use = iota + 1 // a message leaves from the slot's buffer
+	useWrite                 // a one-sided write
+	useRead                  // a one-sided read
+	useReply                 // an answer is expected: fetching atomic
+	useStage                 // a put from GPU memory, or a copy to or from a mapped heap
+	useOffer                 // a put that the target reads
+	useGet                   // a get with GPU memory at one side
+	usePull                  // a read of what was offered
+	useQueued                // a message in the slot's buffer waits, see queue.go
+	useWaits                 // a one-sided write does
 )
 
 // slot is the record of one operation in flight. What every operation needs is
@@ -39,14 +41,21 @@ type slot struct {
 	request    *Request       // nil: quiet waits for it
 	fetch      unsafe.Pointer // where a non-blocking fetch puts its value
 	epoch      uint64
-	_          [16]byte
+	number     uint32 // write: that the target knows it by, or noNumber
+	signal     uint32 // and of the message that follows it, where signalled
+	length     uint32 // queued: bytes of the message
+	signalled  bool
+	_          [3]byte
 
 	after    header
 	region   *regcache.Region
 	copied   unsafe.Pointer // what stands for memory that cannot be registered; nil: nothing
 	copySize uint64
 	home     unsafe.Pointer // where it is copied in the end; nil: nowhere
-	_        [56]byte       // to whole cache lines
+	local    unsafe.Pointer // waits: what is written,
+	offset   int64          // and where to
+	next     fabric.Token   // queued, waits: behind it
+	_        [20]byte       // to whole cache lines
 }
 
 var (

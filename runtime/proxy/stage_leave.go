@@ -84,7 +84,7 @@ func (e *Engine) stagePut(pe fabric.PE, offset int64, source unsafe.Pointer, n u
 	switch {
 	case !e.routed(p, pe):
 		return e.fail(errNoRoute), true
-	case e.held(p), e.mustFollowBytes(pe), e.unordered && p.writes > 0 && p.writeEpoch != e.Epoch, !e.room(p, n):
+	case e.held(p), e.mustFollowBytes(pe), p.queued > 0, e.behindWrites(p, e.Epoch), !e.room(p, n):
 		return Again, true
 	}
 	if st := e.admit(pe, p, headerSize); st != Done {
@@ -171,7 +171,7 @@ func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l lane, h *header, payloa
 	*to = *h
 	st := e.send(to, payload, n, false)
 	if st == Done && l != noLane {
-		p.ask(e.cost(headerSize+n), epoch, e.Epoch)
+		p.ask(e.cost(headerSize+n), epoch)
 		e.account(pe, l)
 	}
 	return st

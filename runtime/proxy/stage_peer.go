@@ -19,9 +19,9 @@ func (e *Engine) copies(pe fabric.PE, offset int64) bool {
 func (e *Engine) mayCopy(pe fabric.PE, n uint64) Status {
 	l, p := &e.stage.lines[pe], &e.peers[pe]
 	switch {
-	case e.held(p), e.stage.tracks[StreamPeer].full(), l.departs > 0 && l.departEpoch != e.Epoch, l.owed > 0 && l.owedEpoch != e.Epoch, !e.room(p, n):
+	case e.held(p), p.queued > 0, e.stage.tracks[StreamPeer].full(), l.departs > 0 && l.departEpoch != e.Epoch, l.owed > 0 && l.owedEpoch != e.Epoch, !e.room(p, n):
 		return Again
-	case e.mustFollowMessages(p):
+	case mustFollowMessages(p, e.Epoch):
 		if e.flush(pe) == Failed {
 			return Failed
 		}

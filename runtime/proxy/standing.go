@@ -36,7 +36,7 @@ func (e *Engine) Ping(pe fabric.PE) Status {
 	}
 	// Not injected: what is injected leaves no completion, and so no error.
 	op := &e.sending
-	op.To, op.Len, op.Inject = pe, headerSize, false
+	op.To, op.Len, op.Inject, op.Fence = pe, headerSize, false, false
 	h := e.draftBuffer(p)
 	if h == nil {
 		return Again

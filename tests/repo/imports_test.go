@@ -91,7 +91,7 @@ runtime/regcache/unmapped: runtime/shmerr
     # what the kernel says of this process's memory, whatever it is used for
 runtime/regcache/pinned: fabric
     # a NIC for tests
-runtime/proxy: . fabric queue runtime/proxy/express runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog
+runtime/proxy: . fabric queue runtime/order runtime/proxy/express runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog
     # the one package that sees both the fabric and the GPU's queue. It
     # gets its provider from runtime/pe, so that a test can give it another
 runtime/proxy/staging: runtime/gpu runtime/proxy runtime/shmerr

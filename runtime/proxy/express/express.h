@@ -30,9 +30,13 @@ struct shmemi_express_peer {
     uint32_t tokens, writes;
     uint32_t sent, received, parked, early;
     uint32_t flush_turn;
+    uint32_t bits, window; /* of order.Out */
+    uint32_t posted, in, after;
+    uint32_t edge, stream, bare;
+    uint32_t queued, first, last;
     bool reachable, dirty, flushing, unmet, late;
-    bool staged, behind, fewer;
-    uint64_t count[19]; /* by proxy.Counter */
+    bool staged, behind, listed, fewer;
+    uint64_t count[22]; /* by proxy.Counter */
 };
 
 struct shmemi_express {
@@ -44,10 +48,11 @@ struct shmemi_express {
     char *segment;
     uint64_t internal, size, reach;
     uintptr_t desc;
+    uint64_t job;
     uint64_t epoch;
     uint64_t quieted, finished;
     uint32_t me, n_pes;
-    uint32_t max_inject, receives, max_message, unordered;
+    uint32_t max_inject, receives, max_message;
     uint32_t stuck, failures;
     uint32_t calm, window, unit;
     uint32_t n_dirty, n_unposted;
@@ -79,18 +84,20 @@ enum {
     SHMEMI_COUNT_CONTROL = SHMEMI_KIND_FLUSH,
     SHMEMI_COUNT_RECEIVED,
     SHMEMI_COUNT_RECEIVED_BYTES,
-    SHMEMI_COUNT_UNANSWERED = 18,
+    SHMEMI_COUNT_UNANSWERED = 21,
     SHMEMI_COUNTED
 };
 
 /* The header of every message: proxy.header. */
 struct shmemi_header {
     uint8_t kind, op, width, fetch;
-    uint32_t from, seq, token;
+    uint32_t token;
     int64_t offset;
     uint64_t operand, extra;
+    uint64_t job;
+    uint32_t from, seq, need, ack;
 };
-_Static_assert(sizeof(struct shmemi_header) == 40, "layout of proxy.header");
+_Static_assert(sizeof(struct shmemi_header) == 56, "layout of proxy.header");
 
 /* Hands the message in scratch to the provider and counts it; 0, or nothing was
  * posted. */
@@ -99,8 +106,13 @@ SHMEMI_INLINE int shmemi_express_send(struct shmemi_express *x, const struct shm
 {
     struct shmemi_express_peer *p = &x->peers[pe];
     struct shmemi_header *h = (struct shmemi_header *)x->scratch;
+    h->job = x->job;
     h->from = x->me;
     h->seq = p->sent + 1;
+    if (p->write_epoch != x->epoch)
+        p->after = p->posted;
+    h->need = h->kind == SHMEMI_KIND_FLUSH ? p->posted : p->after;
+    h->ack = p->edge;
     if (n->inject(n->self, pe, h, bytes) != 0)
         return -1;
     p->sent++;
@@ -134,8 +146,8 @@ SHMEMI_INLINE int shmemi_express_inject(struct shmemi_express *x, const struct s
 {
     struct shmemi_express_peer *p = &x->peers[pe];
     size_t bytes = sizeof *what + size;
-    if (!p->reachable || p->parked || p->staged || bytes > x->max_inject || n->inject == NULL ||
-        (x->unordered && p->writes && p->write_epoch != x->epoch))
+    if (!p->reachable || p->parked || p->queued || p->staged || bytes > x->max_inject ||
+        n->inject == NULL || (p->bare && p->write_epoch != x->epoch))
         return SHMEMI_NOT_EXPRESS;
     uint64_t unanswered = p->asked - p->acked, units = 1 + ((bytes - 1) >> (x->unit & 63));
     if (__builtin_expect(unanswered >= x->calm, 0) &&
@@ -362,15 +374,20 @@ static inline int shmemi_express_receive(struct shmemi_express *x, const struct 
         return SHMEMI_NOT_EXPRESS;
     char *buffer = x->buffers + (size_t)c->token * x->max_message;
     const struct shmemi_header *h = (const struct shmemi_header *)buffer;
-    if (h->from >= x->n_pes)
+    if (h->job != x->job || h->from >= x->n_pes || !x->peers[h->from].reachable)
         return SHMEMI_NOT_EXPRESS;
     struct shmemi_express_peer *p = &x->peers[h->from];
-    if (h->seq != p->received + 1 || p->early || p->behind ||
+    uint32_t acked = h->ack;
+    if (h->seq != p->received + 1 || p->early || p->behind || p->queued ||
+        (int32_t)(h->need - p->edge) > 0 || acked - p->in > p->posted - p->in ||
         !shmemi_express_apply(x, n, h, c->len - sizeof *h))
         return SHMEMI_NOT_EXPRESS;
     p->received++;
     p->count[SHMEMI_COUNT_RECEIVED]++;
     p->count[SHMEMI_COUNT_RECEIVED_BYTES] += c->len;
+    p->in = acked;
+    if ((int32_t)(acked - p->after) > 0)
+        p->after = acked;
     if (n->recv(n->self, buffer, x->max_message, x->desc, c->token) != 0)
         x->unposted_list[x->n_unposted++] = c->token; /* Go tries again */
     return SHMEMI_DONE;

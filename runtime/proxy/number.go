@@ -1,0 +1,226 @@
+package proxy
+
+import (
+	"fmt"
+
+	"libshmem/fabric"
+	flow "libshmem/runtime/order"
+)
+
+// On a network where messages overtake writes, the target keeps the order: writes
+// bring numbers along, messages say how many writes they follow, and a message that
+// is early is kept (package order). A write without a number is one whose order the
+// sender keeps (queue.go): where the provider has no immediate data, and until the
+// target has given the flow a stream, or when it has none left to give.
+
+// Config is what a provider has to be opened with for an engine of a job of n PEs, but
+// for what names it.
+func Config(n int) fabric.Config {
+	return fabric.Config{
+		Tokens: Tokens, MaxRecv: MaxRecv, Data: true, Fence: true, IfUnordered: true, Arrivals: (n - 1) * int(space(n).Window),
+	}
+}
+
+// allWrites is how many writes with numbers all PEs together may have under way to
+// one, whose completion queue has to hold the arrival of each; leastWrites is what
+// each may have in any case.
+const allWrites, leastWrites = 1 << 16, 16
+
+// space says what numbers there are in a job of n PEs.
+func space(n int) flow.Space {
+	s := flow.Default
+	s.Window = uint32(max(leastWrites, min(int(s.Window), floor2(max(allWrites/n, 1)))))
+	return s
+}
+
+// Streams that a flow may have, beside those that the target gave out, which are
+// streamGiven and the number.
+const (
+	streamNone    uint32 = iota // not asked for
+	streamAsked                 // the answer is under way
+	streamRefused               // there is none left
+	streamGiven
+)
+
+// noNumber is that of a write which has none.
+const noNumber = ^uint32(0)
+
+// openNumbers comes when the peers are there, and nothing has been sent.
+func (e *Engine) openNumbers() {
+	if !e.unordered || e.caps.Data < 4 {
+		return
+	}
+	e.numbers = true
+	e.flows = make([]*flow.In, len(e.peers))
+	if !e.caps.Source {
+		e.streams = flow.NewStreams[uint32](e.mostStreams)
+	}
+}
+
+// streamsMost is how many streams immediate data tells apart.
+const streamsMost = 1 << (32 - 16)
+
+// startNumbers comes when a PE is met.
+func (e *Engine) startNumbers(p *peer) {
+	p.out.Space = e.space
+	if e.numbers && e.caps.Source {
+		p.stream = streamGiven
+	}
+}
+
+// numbered tells whether the next write to a PE has a number. Behind one that has
+// none it has none either, or its number would have to wait for that. One that several
+// NICs share has none, where its completion tells as much: with a number it would go by
+// one of them.
+func (e *Engine) numbered(pe fabric.PE, p *peer, n uint64) bool {
+	if !e.numbers || p.bare > 0 || e.caps.Stripe > 0 && n > e.caps.Stripe && e.caps.DeliveryComplete {
+		return false
+	}
+	if p.stream == streamNone {
+		p.stream = streamAsked
+		e.own(pe, e.Epoch, noLane, &header{Kind: kindStream})
+	}
+	return p.stream >= streamGiven
+}
+
+// data is what a write with a number brings along.
+func (e *Engine) data(p *peer, number uint32) uint32 {
+	return (p.stream-streamGiven)<<e.space.Bits | number
+}
+
+// giveStream answers a PE that asks for a stream.
+func (e *Engine) giveStream(h *header) {
+	answer := header{Kind: kindStreamed}
+	if e.streams == nil {
+		e.malformed(h)
+		return
+	}
+	if n, ok := e.streams.Open(h.From); ok {
+		answer.Operand = uint64(n) + 1
+	}
+	e.own(fabric.PE(h.From), e.Epoch, noLane, &answer)
+}
+
+// takeStream takes the answer.
+func (e *Engine) takeStream(h *header) {
+	p := &e.peers[h.From]
+	switch {
+	case p.stream != streamAsked || h.Operand > 1<<(32-e.space.Bits):
+		e.malformed(h)
+	case h.Operand == 0:
+		p.stream = streamRefused
+	default:
+		p.stream = streamGiven + uint32(h.Operand) - 1
+	}
+}
+
+// arrived takes the immediate data of a write whose bytes are in place. What makes no
+// sense is a stranger's, or comes a second time: a PE's own numbers cannot.
+func (e *Engine) arrived(c *fabric.Completion) {
+	if c.Token < receives { // the provider used up a buffer for it
+		if err := e.postReceive(c.Token); err != nil {
+			e.fatal(err)
+		}
+	}
+	if !e.numbers {
+		e.refuse("write with data")
+		return
+	}
+	number, stream := c.Data&(1<<e.space.Bits-1), c.Data>>e.space.Bits
+	from := uint32(c.From())
+	if !e.caps.Source {
+		var err error
+		if from, err = e.streams.Of(stream); err != nil {
+			e.refuse("write of stream %d, which nobody has", stream)
+			return
+		}
+	} else if from >= uint32(len(e.peers)) || stream != 0 {
+		e.refuse("write of stream %d of PE %d, which is none of this job", stream, int32(from))
+		return
+	}
+	e.in(from, number)
+}
+
+// in notes that a write of a PE is in, or never will be.
+func (e *Engine) in(from, number uint32) {
+	if e.flows[from] == nil {
+		e.flows[from] = flow.NewIn(e.space)
+	}
+	f, p := e.flows[from], &e.peers[from]
+	if err := f.Arrive(number); err != nil {
+		if !e.caps.Repeats {
+			e.refuse("write %d of PE %d, which has come before", number, from)
+		}
+		return
+	}
+	if edge := f.Ack(); edge != p.edge {
+		p.edge = edge
+		e.applyEarly(from, p)
+		e.drive(fabric.PE(from)) // one of them may have been an answer
+	}
+}
+
+// reached tells whether the writes that a message follows are in.
+func (e *Engine) reached(h *header, p *peer) bool {
+	ahead := int32(h.Need - p.edge)
+	if ahead > 0 && (!e.numbers || uint32(ahead) > e.space.Window) {
+		e.malformed(h)
+		return true
+	}
+	return ahead <= 0
+}
+
+// acknowledged takes what a message says of the writes to its sender.
+func (e *Engine) acknowledged(h *header, p *peer) {
+	if h.Ack == p.out.In {
+		return
+	}
+	if err := p.out.Acked(h.Ack); err != nil {
+		e.fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
+	}
+}
+
+// signal sends the message that follows a write, and remembers which one it was.
+func (e *Engine) signal(t fabric.Token, s *slot, p *peer) {
+	s.then = false
+	before, parked := p.sent, len(e.parked)
+	e.own(s.pe, s.epoch, s.lane, &s.after)
+	if s.number == noNumber {
+		return
+	}
+	if p.sent != before {
+		s.signalled, s.signal = true, before+1
+	} else if len(e.parked) > parked {
+		e.parked[parked].of = e.question(t)
+	}
+}
+
+// void tells the target that a write, and the signal that follows it, will not come:
+// what waits for its number would wait for ever.
+func (e *Engine) void(t fabric.Token, s *slot) {
+	h := header{Kind: kindVoid, Operand: uint64(s.number)}
+	if s.signalled {
+		h.Fetch, h.Token = 1, s.signal
+	}
+	for i := range e.parked {
+		if m := &e.parked[i]; m.of == e.question(t) {
+			m.h = header{Kind: kindPing}
+		}
+	}
+	e.own(s.pe, e.Epoch, noLane, &h)
+}
+
+// voided comes when such a message does, whether its turn is or not.
+func (e *Engine) voided(h *header) {
+	if !e.numbers || h.Operand >= 1<<e.space.Bits {
+		e.malformed(h)
+		return
+	}
+	if h.Fetch != 0 && int32(h.Token-e.peers[h.From].received) > 0 {
+		if e.dropped == nil {
+			e.dropped = map[uint64]struct{}{}
+		}
+		e.dropped[earlyKey(h.From, h.Token)] = struct{}{}
+	}
+	e.in(h.From, uint32(h.Operand))
+}

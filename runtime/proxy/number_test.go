@@ -1,0 +1,138 @@
+package proxy
+
+import (
+	"fmt"
+	"testing"
+	"unsafe"
+
+	"libshmem/fabric"
+	flow "libshmem/runtime/order"
+)
+
+// What each message says that it follows: the writes before the last fence, those
+// before its own signal's bytes included, and nothing else.
+func TestNeeds(t *testing.T) {
+	m := modes[5]
+	m.caps.WriteAfterWrite = true // so that no write waits
+	m.stuck = func(*work) bool { return true }
+	j := newJob(t, m, 1, 2, 1<<20)
+	a := j.pes[0]
+	buf := make([]byte, 10000)
+	at := unsafe.Pointer(&buf[0])
+	for _, step := range []struct {
+		what string
+		need uint32
+	}{
+		{"write", 0},
+		{"element", 0},
+		{"fence", 0},
+		{"write", 0},
+		{"signal", 3}, // posts a write, the third
+		{"element", 3},
+		{"write", 0},
+		{"element", 3},
+		{"fence", 0},
+		{"element", 4},
+	} {
+		before := len(j.net.flying)
+		switch step.what {
+		case "fence":
+			a.fence()
+			// Nothing before it waits to be applied, so that a write may follow at once.
+			p := &a.peers[1]
+			p.acked = p.asked
+			continue
+		case "write":
+			if st := a.Put(1, 0, at, 10000, nil); st != Pending || a.peers[1].queued > 0 {
+				t.Fatalf("write: %d, %d queued", st, a.peers[1].queued)
+			}
+			continue
+		case "signal":
+			if st := a.PutSignal(1, 0, at, 10000, 16384, 1, OpSet, nil); st != Pending || a.peers[1].queued > 0 {
+				t.Fatalf("signal: %d, %d queued", st, a.peers[1].queued)
+			}
+		default:
+			a.store(1, 0, 8, 1)
+		}
+		o := j.net.flying[len(j.net.flying)-1]
+		if h := (*header)(unsafe.Pointer(&o.data[0])); o.kind != fabric.KindSend || len(j.net.flying) == before || h.Need != step.need {
+			t.Errorf("%s: follows %d writes, want %d", step.what, h.Need, step.need)
+		}
+	}
+}
+
+// What makes no sense of immediate data is dropped, and what is right beside it is not.
+func TestStrangeData(t *testing.T) {
+	for _, source := range []bool{true, false} {
+		m := modes[5]
+		m.caps.Source = source
+		j := newJob(t, m, 1, 2, 1<<20)
+		a, b := j.pes[0], j.pes[1]
+		said := 0
+		b.ReportTo(func(error) { said++ })
+		buf := make([]byte, 10000)
+		put := func() { a.post(func() Status { return a.Put(1, 0, unsafe.Pointer(&buf[0]), 10000, nil) }) }
+		put()
+		j.await("stream", func() bool { return a.peers[1].stream == streamGiven })
+		put()
+		a.quiet()
+		number := uint32(1) // the first went while the stream was asked for
+		if source {
+			number = 2
+		}
+		j.await("arrival", func() bool { return b.peers[0].edge == number })
+		for i, c := range []struct {
+			data uint32
+			from fabric.PE
+		}{
+			{number - 1, 0},           // has come before
+			{number + 5000, 0},        // beyond the window
+			{number | 7<<16, 0},       // a stream that nobody has
+			{number | 0xffff<<16, 77}, // a PE that is none
+			{number | 0xffff<<16, fabric.NoPE},
+		} {
+			data := fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindData, Data: c.data}
+			data.SetFrom(c.from)
+			if b.Complete([]fabric.Completion{data}); b.Refused() != uint64(i+1) || b.peers[0].edge != number {
+				t.Errorf("source %v, %+v: %d refused, the edge is %d, was %d", source, c, b.Refused(), b.peers[0].edge, number)
+			}
+		}
+		if said != 3 { // of 1, 2 and 4
+			t.Errorf("source %v: told %d times", source, said)
+		}
+		put()
+		a.quiet()
+		j.await("arrival of the next", func() bool { return b.peers[0].edge == number+1 })
+		j.close()
+	}
+}
+
+// Flows beyond the streams there are go on without numbers, in order.
+func TestStreamsRunOut(t *testing.T) {
+	m := modes[5]
+	m.caps.Source = false
+	j := newJob(t, m, 1, 6, 1<<20)
+	b := j.pes[0]
+
+	b.streams = flow.NewStreams[uint32](2)
+	buf := make([]byte, 10000)
+	at := unsafe.Pointer(&buf[0])
+	for range 4 {
+		for i, a := range j.pes[1:] {
+			a.post(func() Status { return a.Put(0, int64(16384*(i+1)), at, 10000, nil) })
+			a.fence()
+			a.post(func() Status { return a.PutSignal(0, int64(16384*(i+1)), at, 10000, 0, 1, OpAdd, nil) })
+		}
+		for _, a := range j.pes[1:] {
+			a.quiet()
+		}
+	}
+	given := ""
+	for _, a := range j.pes[1:] {
+		given += fmt.Sprint(min(a.peers[0].stream, streamGiven), " ")
+	}
+	if want := fmt.Sprint(streamGiven, " ", streamGiven, " ", streamRefused, " ", streamRefused, " ", streamRefused, " "); given != want || b.heap[0] != 20 {
+		t.Errorf("streams %s and %d signals, want %s and 20", given, b.heap[0], want)
+	}
+	j.close()
+}

@@ -1,0 +1,225 @@
+package proxy
+
+import (
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// What a fence orders behind something that is under way waits here, not in its
+// caller: writes behind messages that have not been applied, or behind writes where
+// the provider does not keep their order and has no fence of its own; and on a
+// network where messages overtake writes, messages behind writes without a number.
+// What is posted later to the same PE waits behind it, so that a queue is in the
+// order of posting. Its head waits only for what was posted before all of it, and
+// never for the queue of another PE: answers and flushes pass.
+//
+// An operation here holds a token, so queues are bounded as all that is under way is.
+
+// behindWrites tells whether a message of an epoch would overtake writes of before,
+// of which the target knows nothing. The provider's own fence is better than a wait.
+func (e *Engine) behindWrites(p *peer, epoch uint64) bool {
+	return p.bare > 0 && p.writeEpoch != epoch && !e.caps.Fence
+}
+
+// mayWrite tells whether a write of an epoch may be posted now; Again: something has
+// to come first, and has been asked for.
+func (e *Engine) mayWrite(pe fabric.PE, p *peer, epoch uint64) Status {
+	if mustFollowMessages(p, epoch) {
+		return e.awaitFlush(pe, p)
+	}
+	if p.writeEpoch != epoch && (p.writes > 0 || p.wrote != p.wroteAcked) && !e.keepsWrites(p) {
+		if p.writes == 0 || !e.caps.DeliveryComplete {
+			return e.awaitFlush(pe, p)
+		}
+		return Again
+	}
+	if p.stream < streamGiven || p.bare > 0 {
+		return Done
+	}
+	if p.out.Unacknowledged() >= e.space.Window/2 {
+		if st := e.awaitFlush(pe, p); st == Failed || !p.out.Room() {
+			return st
+		}
+	}
+	return Done
+}
+
+// fenced tells whether messages to p ask the provider to keep them behind writes.
+func (e *Engine) fenced(p *peer) bool { return p.bare > 0 && e.caps.Fence }
+
+// keepsWrites tells whether writes to p stay behind those of before a fence. Where
+// the sender holds signals back, those too have to be behind.
+func (e *Engine) keepsWrites(p *peer) bool {
+	if e.caps.Fence {
+		return true
+	}
+	return e.caps.WriteAfterWrite && p.bare == 0
+}
+
+func (e *Engine) awaitFlush(pe fabric.PE, p *peer) Status {
+	st := e.flush(pe)
+	if st == Failed {
+		return Failed
+	}
+	if !p.flushing {
+		e.jam()
+	}
+	return Again
+}
+
+// jam says that a queue waits for room, which may come without a completion.
+func (e *Engine) jam() { e.jammed, e.Stuck = true, 1 }
+
+// enqueue puts an operation, whose slot is filled, behind the others of its PE.
+func (e *Engine) enqueue(t fabric.Token, s *slot) {
+	p := &e.peers[s.pe]
+	s.epoch, s.next = e.Epoch, 0
+	p.count[Waited]++
+	if p.queued++; p.queued == 1 {
+		p.first = uint32(t)
+		if !p.listed {
+			p.listed = true
+			e.queues = append(e.queues, s.pe)
+		}
+	} else {
+		e.slots[p.last].next = t
+	}
+	p.last = uint32(t)
+	e.pending[s.lane]++
+}
+
+// draftQueued is draft for a message that has to wait.
+func (e *Engine) draftQueued(p *peer, pe fabric.PE, n int) (*header, Status) {
+	if !e.routed(p, pe) {
+		return nil, e.fail(e.noRoute(pe))
+	}
+	if !e.room(p, 0) {
+		return nil, Again
+	}
+	t, s := e.take(useQueued, p, pe)
+	if s == nil {
+		return nil, Again
+	}
+	s.length = uint32(headerSize + n)
+	e.sending.To, e.drafted = pe, t
+	return (*header)(e.buffer(t)), Done
+}
+
+// keep puts the draft into the queue.
+func (e *Engine) keep(h *header, payload unsafe.Pointer, n int) Status {
+	t := e.drafted
+	e.drafted = 0
+	if n > 0 {
+		copyBytes(unsafe.Add(unsafe.Pointer(h), headerSize), payload, n)
+	}
+	e.enqueue(t, &e.slots[t])
+	return Done
+}
+
+// driveAll posts what queues hold, where it may be.
+func (e *Engine) driveAll() {
+	e.jammed = false
+	still := e.queues[:0]
+	for _, pe := range e.queues {
+		if e.drive(pe); e.peers[pe].queued > 0 {
+			still = append(still, pe)
+		} else {
+			e.peers[pe].listed = false
+		}
+	}
+	e.queues = still
+}
+
+// drive posts what the queue of a PE holds, from its head on.
+func (e *Engine) drive(pe fabric.PE) {
+	p := &e.peers[pe]
+	for p.queued > 0 && p.parked == 0 {
+		t := fabric.Token(p.first)
+		s := &e.slots[t]
+		next := s.next
+		var st Status
+		if s.use == useWaits {
+			st = e.driveWrite(t, s, p)
+		} else {
+			st = e.driveMessage(t, s, p)
+		}
+		if st == Again || e.isLost(pe) {
+			return
+		}
+		p.first = uint32(next)
+		p.queued--
+		if st == Failed {
+			e.driveFailed(t, s)
+		}
+	}
+}
+
+func (e *Engine) driveWrite(t fabric.Token, s *slot, p *peer) Status {
+	if st := e.mayWrite(s.pe, p, s.epoch); st != Done {
+		return st
+	}
+	if s.then {
+		if st := e.admit(s.pe, p, headerSize); st != Done {
+			return e.jamUnless(p.flushing, st)
+		}
+	}
+	s.use = useWrite
+	st := e.post(t, s, p, s.offset, s.local, s.bytes)
+	if st == Done {
+		return Done
+	}
+	s.use = useWaits
+	return e.jamUnless(false, st)
+}
+
+func (e *Engine) jamUnless(comes bool, st Status) Status {
+	if st == Again && !comes {
+		e.jam()
+	}
+	return st
+}
+
+func (e *Engine) driveMessage(t fabric.Token, s *slot, p *peer) Status {
+	if e.behindWrites(p, s.epoch) {
+		return Again
+	}
+	n := int(s.length)
+	if st := e.admit(s.pe, p, n); st != Done {
+		return e.jamUnless(p.flushing, st)
+	}
+	op, lane, epoch, pe := &e.sending, s.lane, s.epoch, s.pe
+	op.To, op.Len, op.Buf, op.Token = pe, n, e.buffer(t), t
+	op.Fence = e.fenced(p)
+	op.Inject = n <= e.caps.MaxInject && !op.Fence
+	injected := op.Inject
+	s.use = useSend
+	if err := e.hand(op, p); err != nil {
+		s.use = useQueued
+		if err == fabric.ErrAgain {
+			p.count[Retries]++
+			e.jam()
+			return Again
+		}
+		return e.fail(err)
+	}
+	e.pending[lane]--
+	p.ask(e.cost(n), epoch)
+	if injected {
+		e.give(t)
+	}
+	e.account(pe, lane)
+	return Done
+}
+
+// driveFailed ends an operation that waited and that the provider then refused for
+// good.
+func (e *Engine) driveFailed(t fabric.Token, s *slot) {
+	e.pending[s.lane]--
+	if s.request != nil {
+		e.finish(s.request, -1, 0)
+	} else {
+		e.lose(s.lane, e.err)
+	}
+	e.give(t)
+}
