@@ -39,27 +39,36 @@ var _ = [1]struct{}{}[Control-lastMessage]
 // Count adds up what is counted for all PEs; of what is a maximum it is the
 // largest.
 func (e *Engine) Count() (all [Counted]uint64) {
-	for pe := range e.peers {
-		of := e.CountOf(pe)
-		for i, n := range of {
-			if Counter(i) >= MostUnderWay {
-				all[i] = max(all[i], n)
-			} else {
-				all[i] += n
-			}
-		}
+	for i := range e.peers {
+		c := e.peers[i].counts()
+		addCounts(&all, &c)
 	}
 	return all
 }
 
 // CountOf is what is counted for one PE.
-func (e *Engine) CountOf(pe int) [Counted]uint64 {
-	p := &e.peers[pe]
+func (e *Engine) CountOf(pe int) [Counted]uint64 { return e.peers[pe].counts() }
+
+// counts has the maxima as they are now: they are looked at when they go down.
+func (p *peer) counts() [Counted]uint64 {
 	c := p.count
 	c[MostUnderWay] = max(c[MostUnderWay], uint64(p.tokens))
 	c[MostUnanswered] = max(c[MostUnanswered], p.asked-p.acked)
 	return c
 }
+
+func addCounts(all, of *[Counted]uint64) {
+	for i, n := range of {
+		if Counter(i) >= MostUnderWay {
+			all[i] = max(all[i], n)
+		} else {
+			all[i] += n
+		}
+	}
+}
+
+// AddCounts adds what another engine has counted.
+func AddCounts(all *[Counted]uint64, of [Counted]uint64) { addCounts(all, &of) }
 
 // Messages is how many messages were sent.
 func (e *Engine) Messages() (n uint64) {

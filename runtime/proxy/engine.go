@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/live"
 	flow "libshmem/runtime/order"
 	"libshmem/runtime/regcache"
 )
@@ -96,7 +97,11 @@ type Wakers struct {
 // called with the lock held.
 type Engine struct {
 	*Express
-	expressBytes uintptr
+	page     *live.Page // where that is
+	shown    *shown     // the beginning of it
+	shownAt  time.Time
+	stuckAt  time.Time // the last look of the proxy's, and whether something had found no room
+	wasStuck bool
 
 	prov    fabric.Provider
 	caps    fabric.Caps

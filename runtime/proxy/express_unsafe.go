@@ -5,8 +5,6 @@ import (
 	"structs"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"libshmem/fabric"
 	flow "libshmem/runtime/order"
 	"libshmem/runtime/proxy/express"
@@ -137,7 +135,7 @@ var (
 func (e *Engine) openExpress(npes int) error {
 	const peerSize, number = unsafe.Sizeof(peer{}), unsafe.Sizeof(fabric.PE(0))
 	n := unsafe.Sizeof(Express{}) + uintptr(npes)*(peerSize+number) + receives*number
-	p, err := unix.MmapPtr(-1, 0, nil, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	p, err := e.openShown(npes, n)
 	if err != nil {
 		return fmt.Errorf("map the state of %d PEs: %w", npes, err)
 	}
@@ -148,7 +146,6 @@ func (e *Engine) openExpress(npes int) error {
 	e.dirty = unsafe.Slice((*fabric.PE)(e.Dirty), npes)
 	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
 	e.unposted = unsafe.Slice((*fabric.Token)(e.Unposted), receives)
-	e.expressBytes = n
 	return nil
 }
 
@@ -168,7 +165,7 @@ func (e *Engine) fillExpress() {
 func (e *Engine) closeExpress() {
 	if e.Express != nil {
 		// The mapping is ours and nobody else's: unmapping it cannot fail.
-		_ = unix.MunmapPtr(unsafe.Pointer(e.Express), e.expressBytes)
-		e.Express, e.peers, e.dirty, e.unposted = nil, nil, nil, nil
+		_ = e.page.Close()
+		e.Express, e.shown, e.peers, e.dirty, e.unposted = nil, nil, nil, nil, nil
 	}
 }

@@ -47,6 +47,7 @@ func (e *Engine) Loop() {
 				// They come into the engine for completions only, and room may
 				// come without one.
 				e.retry()
+				e.show(time.Now())
 				e.unlock()
 			}
 			continue
@@ -61,6 +62,7 @@ func (e *Engine) Loop() {
 			idle = 0
 		} else if idle > lingering && !stuck {
 			armed = e.arm()
+			e.show(time.Now())
 		}
 		e.unlock()
 		if err != nil {

@@ -63,11 +63,13 @@ func (e *Engine) serve(c *Consumer) error {
 	}
 	n, err := e.Poll()
 	stuck := e.stuck() || c.holds()
+	now := time.Now()
+	e.stalls(now, stuck)
+	e.show(now)
 	e.unlock()
 	if err != nil {
 		return err
 	}
-	now := time.Now()
 	c.watch(now, inC)
 	if inC.Taken+inC.Completed > 0 {
 		s.worked = now.Add(-inC.Idle)

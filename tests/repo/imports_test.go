@@ -91,9 +91,12 @@ runtime/regcache/unmapped: runtime/shmerr
     # what the kernel says of this process's memory, whatever it is used for
 runtime/regcache/pinned: fabric
     # a NIC for tests
-runtime/proxy: . fabric queue runtime/order runtime/proxy/express runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog
+runtime/proxy: . fabric queue runtime/live runtime/order runtime/proxy/express runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog
     # the one package that sees both the fabric and the GPU's queue. It
     # gets its provider from runtime/pe, so that a test can give it another
+runtime/live: . runtime/shmerr
+    # pages and how they are found; what an endpoint shows in its own is the
+    # proxy's to know
 runtime/proxy/staging: runtime/gpu runtime/proxy runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one

@@ -1,0 +1,189 @@
+package live
+
+import (
+	"fmt"
+	"os"
+	"structs"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem"
+)
+
+// Kind is whose page it is.
+type Kind uint32
+
+// The kinds.
+const (
+	OfPE Kind = iota + 1
+	OfEndpoint
+)
+
+// fileName is what /proc shows of a page's file.
+const fileName = "libshmem-live"
+
+// head begins each page. All of it is written before the file can be found, but for
+// magic, which is last.
+type head struct {
+	_       structs.HostLayout
+	magic   uint64
+	version [32]byte
+	kind    Kind
+	pid     int32
+	size    uint64 // of the whole
+	_       [8]byte
+}
+
+const (
+	headSize = 64
+	magic    = 0x6576696c6d656873
+)
+
+var _ [headSize]byte = [unsafe.Sizeof(head{})]byte{}
+
+// Page is one that this process writes.
+type Page struct {
+	file   int
+	memory []byte
+}
+
+// Create makes a page with n bytes, which are 0.
+func Create(kind Kind, n int) (*Page, error) {
+	fd, err := unix.MemfdCreate(fileName, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("make a page that others may read: %w", err)
+	}
+	size := headSize + n
+	p := &Page{file: fd}
+	if err = unix.Ftruncate(fd, int64(size)); err == nil {
+		p.memory, err = unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, fmt.Errorf("map %d bytes that others may read: %w", size, err)
+	}
+	h := (*head)(unsafe.Pointer(&p.memory[0]))
+	copy(h.version[:], libshmem.Version)
+	h.kind, h.pid, h.size = kind, int32(os.Getpid()), uint64(size)
+	h.magic = magic
+	return p, nil
+}
+
+// At is where the bytes begin.
+func (p *Page) At() unsafe.Pointer { return unsafe.Pointer(&p.memory[headSize]) }
+
+// Close takes the page back.
+func (p *Page) Close() error {
+	if err := unix.Munmap(p.memory); err != nil {
+		return err
+	}
+	return unix.Close(p.file)
+}
+
+// PE is the page of a PE. The C of the library writes some of it, as struct
+// shmemi_live.
+type PE struct {
+	_      structs.HostLayout
+	Me     int32
+	NPEs   int32
+	Nodes  int32
+	_      int32
+	Began  int64  // nanoseconds since 1970
+	Stalls uint64 // operations of callers that had to wait for room
+	Stall  uint64 // nanoseconds that they waited
+	Waits  [8]Wait
+}
+
+// Wait is one thread's that waits for long. It is there while Since is not 0.
+type Wait struct {
+	Since uint64 // nanoseconds of CLOCK_MONOTONIC
+	Call  [56]byte
+	What  [192]byte
+}
+
+// PESize is for the other side of the layout.
+const PESize = unsafe.Sizeof(PE{})
+
+// NewPE makes the page of a PE.
+func NewPE(me, npes, nodes int) (*Page, *PE, error) {
+	p, err := Create(OfPE, int(PESize))
+	if err != nil {
+		return nil, nil, err
+	}
+	pe := (*PE)(p.At())
+	pe.Me, pe.NPEs, pe.Nodes, pe.Began = int32(me), int32(npes), int32(nodes), time.Now().UnixNano()
+	return p, pe, nil
+}
+
+// View is a page of another process, as it is now and will be.
+type View struct {
+	Kind   Kind
+	memory []byte
+}
+
+// Bytes are those behind the head.
+func (v *View) Bytes() []byte { return v.memory[headSize:] }
+
+// PE is the page of a PE as such.
+func (v *View) PE() *PE { return (*PE)(unsafe.Pointer(&v.memory[headSize])) }
+
+// Close unmaps it.
+func (v *View) Close() error { return unix.Munmap(v.memory) }
+
+// strangerError is for files that are no pages of the process: a child has its parent's.
+type strangerError struct{ pid int }
+
+func (e *strangerError) Error() string { return fmt.Sprintf("a page of process %d", e.pid) }
+
+// VersionError is that a page is another version's.
+type VersionError struct{ Version string }
+
+func (e *VersionError) Error() string { return "its libshmem is version " + e.Version }
+
+// view maps the page of a file.
+func view(file string, pid int) (*View, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() < headSize {
+		return nil, &strangerError{0}
+	}
+	m, err := unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map %s: %w", file, err)
+	}
+	h := (*head)(unsafe.Pointer(&m[0]))
+	switch version := Text(h.version[:]); {
+	case h.magic != magic, h.size != uint64(len(m)):
+		err = &strangerError{0}
+	case int(h.pid) != pid:
+		err = &strangerError{int(h.pid)}
+	case version != libshmem.Version:
+		err = &VersionError{version}
+	case h.kind == OfPE && h.size != headSize+uint64(PESize):
+		err = &VersionError{version + ", of another build"}
+	}
+	if err != nil {
+		_ = unix.Munmap(m)
+		return nil, err
+	}
+	return &View{h.kind, m}, nil
+}
+
+// Text is what an array of a page holds, up to its end.
+func Text(b []byte) string {
+	for i, c := range b {
+		if c == 0 {
+			return string(b[:i])
+		}
+	}
+	return string(b)
+}

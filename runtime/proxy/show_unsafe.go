@@ -1,0 +1,159 @@
+package proxy
+
+import (
+	"fmt"
+	"structs"
+	"time"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/live"
+	"libshmem/runtime/regcache"
+)
+
+// shown begins the page of an endpoint, before Express and the peers, which are in
+// the page because C and Go write them there anyway. The rest of it is brought up to
+// date by the engine's thread, some times a second.
+type shown struct {
+	_          structs.HostLayout
+	peerSize   uint32 // of this build
+	npes       uint32
+	nics       uint32 // of nic that there are
+	_          uint32
+	provider   [64]byte
+	domain     [64]byte
+	stalled    uint64 // nanoseconds for which the proxy could not go on for want of room
+	registered regcache.Counts
+	nic        [shownNICs]shownNIC
+	_          [48]byte // to whole cache lines
+}
+
+type shownNIC struct {
+	name               [32]byte
+	ops, out, in, lost uint64
+}
+
+const (
+	shownNICs = 32
+	shownSize = unsafe.Sizeof(shown{})
+	showEvery = 100 * time.Millisecond
+)
+
+var _ [0]byte = [shownSize % 64]byte{}
+
+// openShown makes the page, with so many bytes behind what is shown, and returns
+// where they begin.
+func (e *Engine) openShown(npes int, n uintptr) (unsafe.Pointer, error) {
+	page, err := live.Create(live.OfEndpoint, int(shownSize+n))
+	if err != nil {
+		return nil, err
+	}
+	e.page = page
+	s := (*shown)(page.At())
+	s.peerSize, s.npes = uint32(unsafe.Sizeof(peer{})), uint32(npes)
+	copy(s.provider[:len(s.provider)-1], e.caps.Provider)
+	copy(s.domain[:len(s.domain)-1], e.caps.Domain)
+	e.shown = s
+	return unsafe.Add(page.At(), shownSize), nil
+}
+
+// show brings the page up to date, with the lock held.
+func (e *Engine) show(now time.Time) {
+	if now.Sub(e.shownAt) < showEvery {
+		return
+	}
+	e.shownAt = now
+	s := e.shown
+	s.registered = e.locals.Counts()
+	nics := e.NICs()
+	s.nics = uint32(min(len(nics), shownNICs))
+	for i := range s.nics {
+		n, c := &s.nic[i], &nics[i]
+		copy(n.name[:len(n.name)-1], c.NIC)
+		n.ops, n.out, n.in, n.lost = c.Ops, c.Out, c.In, c.Lost
+	}
+}
+
+// NICs tells what each NIC has carried. A provider with one does not count: there it
+// is what the PEs' counters say.
+func (e *Engine) NICs() []fabric.RailCount {
+	if p, ok := e.prov.(fabric.Rails); ok {
+		return p.Rails()
+	}
+	c := e.Count()
+	return []fabric.RailCount{nicOf(e.caps.Domain, &c)}
+}
+
+func nicOf(name string, c *[Counted]uint64) fabric.RailCount {
+	n := fabric.RailCount{
+		NIC: name, Out: c[MessageBytes] + c[WriteBytes], In: c[ReceivedBytes] + c[ReadBytes], Ops: c[Writes] + c[Reads],
+	}
+	for i := Atomics; i <= Control; i++ {
+		n.Ops += c[i]
+	}
+	return n
+}
+
+// Stalled is for how long the proxy could not go on for want of room.
+func (e *Engine) Stalled() time.Duration { return time.Duration(e.shown.stalled) }
+
+// stalls adds the time since the last look, if there was no room then and is none
+// now.
+func (e *Engine) stalls(now time.Time, stuck bool) {
+	if stuck && e.wasStuck {
+		e.shown.stalled += uint64(now.Sub(e.stuckAt))
+	}
+	e.wasStuck, e.stuckAt = stuck, now
+}
+
+// Shown is the state of an endpoint of another process.
+type Shown struct {
+	Provider, Domain string
+	NICs             []fabric.RailCount
+	Registered       regcache.Counts
+	Stalled          time.Duration
+	Peers            []ShownPeer
+}
+
+// ShownPeer is the state of one PE there.
+type ShownPeer struct {
+	Count      [Counted]uint64
+	UnderWay   uint32 // operations that hold a token
+	Bytes      uint64 // of one-sided operations under way
+	Unanswered uint64 // units of messages without an answer
+	Parked     uint32 // messages that wait for room
+	Early      uint32 // messages that wait for earlier ones
+	Flushing   bool   // it has been asked how far it is
+}
+
+// Look reads the page of an endpoint.
+func Look(page []byte) (*Shown, error) {
+	const fixed = shownSize + unsafe.Sizeof(Express{})
+	if uintptr(len(page)) < fixed {
+		return nil, fmt.Errorf("an endpoint's page has %d bytes", len(page))
+	}
+	s := (*shown)(unsafe.Pointer(&page[0]))
+	if s.peerSize != uint32(unsafe.Sizeof(peer{})) || (uintptr(len(page))-fixed)/unsafe.Sizeof(peer{}) < uintptr(s.npes) {
+		return nil, &live.VersionError{Version: "the same, of another build"}
+	}
+	view := &Shown{
+		Provider: live.Text(s.provider[:]), Domain: live.Text(s.domain[:]), Registered: s.registered, Stalled: time.Duration(s.stalled),
+	}
+	var all [Counted]uint64
+	for i := range s.npes {
+		p := (*peer)(unsafe.Pointer(&page[fixed+uintptr(i)*unsafe.Sizeof(peer{})]))
+		c := p.counts()
+		addCounts(&all, &c)
+		view.Peers = append(view.Peers, ShownPeer{
+			Count: c, UnderWay: p.tokens, Bytes: p.bytes, Unanswered: p.asked - p.acked, Parked: p.parked, Early: p.early, Flushing: p.flushing,
+		})
+	}
+	for i := range min(s.nics, shownNICs) {
+		n := &s.nic[i]
+		view.NICs = append(view.NICs, fabric.RailCount{NIC: live.Text(n.name[:]), Ops: n.ops, Out: n.out, In: n.in, Lost: n.lost})
+	}
+	if s.nics <= 1 { // newer than what was shown
+		view.NICs = []fabric.RailCount{nicOf(view.Domain, &all)}
+	}
+	return view, nil
+}
