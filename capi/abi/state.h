@@ -94,6 +94,21 @@ enum { SHMEMI_CHECKS_OFF, SHMEMI_CHECKS_ON, SHMEMI_CHECKS_FULL };
 struct shmemi_core;
 struct shmemi_stream_call;
 
+/* What other processes see of this PE: live.PE in runtime/live. A wait is there while
+ * since is not 0, which is written last. */
+struct shmemi_live_wait {
+    uint64_t since; /* shmemi_now() */
+    char call[56];
+    char what[192];
+};
+enum { SHMEMI_LIVE_WAITS = 8 };
+struct shmemi_live {
+    int32_t me, n_pes, nodes, reserved;
+    int64_t began;
+    uint64_t stalls, stall_ns; /* callers add, atomically */
+    struct shmemi_live_wait waits[SHMEMI_LIVE_WAITS];
+};
+
 struct shmemi_state {
     /* Read by every call; written at init and finalize only. */
     uint32_t n_pes; /* 0 before init and after finalize */
@@ -134,6 +149,7 @@ struct shmemi_state {
     size_t inbox_offset;         /* of inbox below the user heap, the same on every PE */
     size_t scratch_size;
     size_t net_chunk; /* the most bytes of one put or get between nodes */
+    struct shmemi_live *live;
     int32_t thread_level;
     uint32_t init_count;
 
@@ -244,6 +260,12 @@ struct shmemi_core {
     int (*stream_call)(int what, const struct shmemi_stream_call *c, void *stream);
     /* Where code that the program has loaded keeps the job's state. */
     int (*module_job)(int what, void *handle, void **at, size_t *size);
+
+    /* Counters of this PE (runtime/stats): 0, or there is none. pe -1: all. */
+    const char *(*counter_name)(int id);
+    int (*counter)(int id, int pe, uint64_t *value);
+    int (*counter_nic)(int id, int nic, uint64_t *value);
+    const char *(*nic_name)(int nic); /* valid until the next call */
 
     /* Text of the last failure of this thread's call. */
     const char *(*error)(void);

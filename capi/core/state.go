@@ -58,6 +58,7 @@ func fill(s *C.struct_shmemi_state, j *pe.Job) {
 		s.spin, s.yields = spinCrowded, yieldCrowded
 	}
 	s.checks = C.uint32_t(j.Config.Checks)
+	s.live = (*C.struct_shmemi_live)(j.LivePage())
 	s.node_pes = C.uint32_t(len(peers))
 	s.node_rank = C.uint32_t(j.Nodes.Rank(j.Me))
 	s.node_members = numbers(peers)

@@ -151,7 +151,8 @@ enum mark { UNMARKED, MARKED, MARKED_WHEN_PENDING };
                                    .subject = &p_,                                                 \
                                    .whom = SHMEMI_NOBODY,                                          \
                                    .pe = p_.pe,                                                    \
-                                   .about = true};                                                 \
+                                   .about = true,                                                  \
+                                   .stalls = true};                                                \
         int rc_ = SHMEMI_AGAIN;                                                                    \
         for (;;) {                                                                                 \
             lock();                                                                                \

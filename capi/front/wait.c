@@ -135,6 +135,35 @@ static void report(struct shmemi_waiter *w, uint64_t now)
     tell(w, now);
 }
 
+/* Other processes may look at what is waited for. Whoever finds no place is not seen. */
+static void show(struct shmemi_waiter *w, uint64_t now)
+{
+    for (int i = 0; i < SHMEMI_LIVE_WAITS; i++) {
+        struct shmemi_live_wait *l = &shmemi_state.live->waits[i];
+        char free = 0;
+        /* The first character of call says whose the place is; since, whether it can
+         * be read. */
+        if (!__atomic_compare_exchange_n(&l->call[0], &free, '?', false, __ATOMIC_ACQUIRE,
+                                         __ATOMIC_RELAXED))
+            continue;
+        l->what[0] = 0;
+        if (w->describe)
+            w->describe(w->subject, l->what, sizeof l->what);
+        snprintf(l->call + 1, sizeof l->call - 1, "%s", w->call[0] ? w->call + 1 : "");
+        __atomic_store_n(&l->call[0], w->call[0] ? w->call[0] : '?', __ATOMIC_RELAXED);
+        __atomic_store_n(&l->since, now, __ATOMIC_RELEASE);
+        w->shown = l;
+        return;
+    }
+}
+
+static void unshow(struct shmemi_waiter *w)
+{
+    __atomic_store_n(&w->shown->since, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&w->shown->call[0], 0, __ATOMIC_RELEASE);
+    w->shown = NULL;
+}
+
 static void nap(struct shmemi_waiter *w)
 {
     uint64_t now = shmemi_now();
@@ -142,6 +171,7 @@ static void nap(struct shmemi_waiter *w)
         w->since = w->reported = now;
         w->nap_us = NAP_FIRST_US;
         w->asked = __atomic_load_n(&shmemi_state.asked, __ATOMIC_RELAXED);
+        show(w, now);
     }
     report(w, now);
     hand_over(w);
@@ -174,6 +204,8 @@ bool shmemi_turn(struct shmemi_waiter *w)
         }
     }
     uint32_t sleep_at = s->spin + s->yields;
+    if (w->stalls && w->began == 0)
+        w->began = shmemi_now();
     if (w->turns < sleep_at) {
         w->turns++;
         if (s->networked) {
@@ -199,6 +231,13 @@ bool shmemi_turn(struct shmemi_waiter *w)
 void shmemi_turned(struct shmemi_waiter *w)
 {
     stop_polling(w);
+    if (w->shown)
+        unshow(w);
+    if (w->began) {
+        __atomic_fetch_add(&shmemi_state.live->stalls, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&shmemi_state.live->stall_ns, shmemi_now() - w->began, __ATOMIC_RELAXED);
+        w->began = 0;
+    }
 }
 
 void shmemi_wake(struct shmemi_ctl *ctl)

@@ -35,6 +35,9 @@ struct shmemi_waiter {
     uint32_t turns;
     uint32_t wakes; /* the futex word at the announcement */
     uint32_t nap_us;
+    struct shmemi_live_wait *shown; /* where other processes see it, or NULL */
+    uint64_t began;                 /* with stalls: when the first turn was, 0: none yet */
+    bool stalls;                    /* it waits for room, which is counted */
     bool announced;
     bool polling; /* counted in state.pollers */
     bool probed;

@@ -5,8 +5,44 @@
 #include <shmemx.h>
 #pragma GCC visibility pop
 
+#include "counters.h"
 #include "failure.h"
 #include "stream.h"
+
+int shmemx_pcntr_count(void)
+{
+    return shmemi_counter_count("shmemx_pcntr_count");
+}
+
+const char *shmemx_pcntr_name(int id)
+{
+    return shmemi_counter_name(id, "shmemx_pcntr_name");
+}
+
+int shmemx_pcntr_find(const char *name)
+{
+    return shmemi_counter_find(name, "shmemx_pcntr_find");
+}
+
+int shmemx_pcntr_get(int id, int pe, uint64_t *value)
+{
+    return shmemi_counter_get(id, pe, value, "shmemx_pcntr_get");
+}
+
+int shmemx_pcntr_nics(void)
+{
+    return shmemi_counter_nics("shmemx_pcntr_nics");
+}
+
+const char *shmemx_pcntr_nic_name(int nic)
+{
+    return shmemi_counter_nic_name(nic, "shmemx_pcntr_nic_name");
+}
+
+int shmemx_pcntr_get_nic(int id, int nic, uint64_t *value)
+{
+    return shmemi_counter_get_nic(id, nic, value, "shmemx_pcntr_get_nic");
+}
 
 int shmemx_last_error(void)
 {

@@ -122,7 +122,7 @@ func streamCollective(name string, params []Param, front, doc string) Call {
 }
 
 // Extensions is the table.
-var Extensions = append(errorCalls, streamCalls...)
+var Extensions = append(append(counterCalls, errorCalls...), streamCalls...)
 
 var streamCalls = []Call{
 	onStreamRow(Family{

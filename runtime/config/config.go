@@ -14,6 +14,7 @@ type Config struct {
 	LogLevel  LogLevel
 	LogSubsys []string
 	OnFailure OnFailure
+	Stats     Stats
 	Timeout   time.Duration // 0: never report
 
 	Heap HeapKind
@@ -85,6 +86,16 @@ type OnFailure uint8
 const (
 	AbortOnFailure OnFailure = iota
 	ReturnOnFailure
+)
+
+// Stats says whose counters are printed at the end.
+type Stats uint8
+
+// The choices; the later ones print what those before do.
+const (
+	StatsOff Stats = iota
+	StatsJob
+	StatsAll
 )
 
 // LogLevel is a level of messages; a larger one is finer.
@@ -167,6 +178,7 @@ const (
 
 func (c Checks) String() string     { return choiceOf("SHMEM_CHECKS", int(c)) }
 func (o OnFailure) String() string  { return choiceOf("SHMEM_ON_FAILURE", int(o)) }
+func (s Stats) String() string      { return choiceOf("SHMEM_STATS", int(s)) }
 func (l LogLevel) String() string   { return choiceOf("SHMEM_LOG_LEVEL", int(l)) }
 func (h HeapKind) String() string   { return choiceOf("SHMEM_HEAP", int(h)) }
 func (g GPUNet) String() string     { return choiceOf("SHMEM_GPU_NET", int(g)) }

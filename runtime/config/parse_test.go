@@ -45,7 +45,7 @@ func TestValues(t *testing.T) {
 		"SHMEM_LAUNCHER_FD=5", "SHMEM_LAUNCHER_PE=3", "SHMEM_LAUNCHER_NPES=4", "SHMEM_DEBUG=0",
 		"SHMEM_PROXY_THREADS=4", "SHMEM_RING_COUNT=64", "SHMEM_RING_SIZE=256", "SHMEM_RING_MAP_BY=warp", "SHMEM_RING_MEMORY=managed",
 		"SHMEM_HEAP=pinned", "NVSHMEM_DISABLE_P2P=1", "SHMEM_DISABLE_NCCL=1", "SHMEM_GPU_SHARE=ipc", "SHMEM_GPU_NET=copy",
-		"SHMEM_HOST_ID=a=b", "SHMEM_PROVIDER=tcp;ofi_rxm", "SHMEM_REGISTRATION_CACHE=0", "SHMEM_BOOTSTRAP=launcher", "SHMEM_LOG_LEVEL=",
+		"SHMEM_HOST_ID=a=b", "SHMEM_PROVIDER=tcp;ofi_rxm", "SHMEM_REGISTRATION_CACHE=0", "SHMEM_STATS=all", "SHMEM_BOOTSTRAP=launcher", "SHMEM_LOG_LEVEL=",
 	})
 	if err != nil || len(warnings) != 0 {
 		t.Fatal(warnings, err)
@@ -54,7 +54,7 @@ func TestValues(t *testing.T) {
 	want := &Config{
 		SymmetricSize: 3 << 29, Checks: ChecksFull, LogLevel: LogWarn, LogSubsys: []string{"heap", "proxy"},
 		Timeout: 500 * time.Millisecond, BootstrapTimeout: 2 * time.Second, NICs: []string{"eth0", "mlx5_0"},
-		HostID: "a=b", Provider: "tcp;ofi_rxm", Bootstrap: BootstrapLauncher,
+		Stats: StatsAll, HostID: "a=b", Provider: "tcp;ofi_rxm", Bootstrap: BootstrapLauncher,
 		ProxyThreads: 4, RingCount: 64, RingSize: 256, RingMapBy: RingByWarp, RingMemory: RingManaged,
 		Heap: HeapPinned, DisableP2P: true, DisableNCCL: true, GPUShare: GPUShareIPC, GPUNet: GPUNetCopy,
 		Launcher: LauncherConfig{FD: 5, PE: 3, NPEs: 4},

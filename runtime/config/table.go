@@ -121,6 +121,11 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.OnFailure = OnFailure(v.index) },
 	},
 	{
+		Name: "SHMEM_STATS", Kind: Choice, Default: "0", Choices: []string{"0", "1", "all"}, Category: Diagnostics, Since: "0.1",
+		Text: "What the PEs have counted, printed when they finalize (docs/counters.md). 1: PE 0 prints one table, with the sum over the PEs of each counter, the median, and the least and the most with the PE that has it; all: each PE prints a table of its own as well, with a line for each PE that it had to do with. They go where the log goes.",
+		set:  func(c *Config, v parsed) { c.Stats = Stats(v.index) },
+	},
+	{
 		Name: "SHMEM_TIMEOUT", Kind: Seconds, Default: "60", Min: 0, Max: maxWait, Category: Diagnostics, Since: "0.1",
 		Text: "Seconds after which a wait reports what it waits for. It goes on waiting: the report never ends a legal wait. 0 never reports. The signal USR2 has it reported at once.",
 		set:  func(c *Config, v parsed) { c.Timeout = v.span },

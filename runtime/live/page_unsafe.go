@@ -71,7 +71,10 @@ func Create(kind Kind, n int) (*Page, error) {
 	return p, nil
 }
 
-// At is where the bytes begin.
+// Bytes are those of the page.
+func (p *Page) Bytes() []byte { return p.memory[headSize:] }
+
+// At is where they begin.
 func (p *Page) At() unsafe.Pointer { return unsafe.Pointer(&p.memory[headSize]) }
 
 // Close takes the page back.
@@ -103,8 +106,11 @@ type Wait struct {
 	What  [192]byte
 }
 
-// PESize is for the other side of the layout.
-const PESize = unsafe.Sizeof(PE{})
+// The sizes are for the other side of the layout.
+const (
+	PESize   = unsafe.Sizeof(PE{})
+	WaitSize = unsafe.Sizeof(Wait{})
+)
 
 // NewPE makes the page of a PE.
 func NewPE(me, npes, nodes int) (*Page, *PE, error) {

@@ -21,6 +21,7 @@ type card struct {
 
 	OnFailure config.OnFailure
 	Process   process
+	Stats     bool // what the PEs count is to be printed at the end
 }
 
 // endpointCard is what they tell of each endpoint when they have opened the

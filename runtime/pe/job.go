@@ -18,6 +18,7 @@ import (
 	"libshmem/runtime/heap"
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/heap/hostmem"
+	"libshmem/runtime/live"
 	"libshmem/runtime/onstream"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmlog"
@@ -74,6 +75,11 @@ type Job struct {
 	log     *shmlog.Log
 	boot    bootstrap.Bootstrap
 	segment *hostmem.Segment
+	// Live is what other processes see of this PE.
+	Live  *live.PE
+	page  *live.Page // where it is
+	tells bool       // some PE wants what was counted printed at the end
+
 	cache   string // what the banner says of registrations; "": none are needed
 	proxies int    // engines of each PE
 	serving int    // engines whose loop runs
@@ -117,6 +123,9 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	}
 	j.Layout = NewLayout(j.NPEs)
 	if err := j.shareMemory(); err != nil {
+		return err
+	}
+	if err := j.openPage(); err != nil {
 		return err
 	}
 	apart, err := j.someApart()
@@ -198,6 +207,7 @@ func (j *Job) shareMemory() error {
 		Version: libshmem.Version, Host: host, Machine: topo.MachineID(), Network: network,
 		Heap: j.Config.SymmetricSize, Kind: j.heap, Socket: listener.Name(), Proxies: j.Config.ProxyThreads,
 		OnFailure: j.Config.OnFailure, Process: ownProcess(),
+		Stats: j.Config.Stats != config.StatsOff,
 	}
 	var deviceListener *devmem.Listener
 	if j.heap == config.HeapDevice {
@@ -228,6 +238,7 @@ func (j *Job) shareMemory() error {
 		if c.Machine == cards[j.Me].Machine {
 			j.Sharing++
 		}
+		j.tells = j.tells || c.Stats
 		j.apart = j.apart || c.Network != cards[0].Network
 		j.kinds = append(j.kinds, c.Kind)
 		if c.Machine != cards[j.Me].Machine || c.Process.Space != own.Process.Space {
@@ -300,7 +311,7 @@ func (j *Job) Exit(status int) {
 // network is served until each of them has said so, for a PE may still wait
 // for an answer of this one.
 func (j *Job) Close() error {
-	err := j.closeRings()
+	err := errors.Join(j.closeRings(), j.tell())
 	j.watch.stop()
 	if j.serving > 0 || j.Config.OnFailure == config.ReturnOnFailure {
 		err = errors.Join(err, j.boot.Part())
@@ -322,6 +333,10 @@ func (j *Job) release() error {
 	errs = append(errs, j.closeStreams(), j.closeKernels(), j.closeGPU())
 	if j.segment != nil {
 		errs = append(errs, j.segment.Close())
+	}
+	if j.page != nil {
+		errs = append(errs, j.page.Close())
+		j.page, j.Live = nil, nil
 	}
 	if j.boot != nil {
 		errs = append(errs, j.boot.Close())

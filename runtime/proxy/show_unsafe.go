@@ -74,6 +74,17 @@ func (e *Engine) show(now time.Time) {
 	}
 }
 
+// Show is what others see of the engine, now.
+func (e *Engine) Show() *Shown {
+	e.shownAt = time.Time{}
+	e.show(time.Now())
+	s, err := Look(e.page.Bytes())
+	if err != nil {
+		panic(err) // the page is of this very build
+	}
+	return s
+}
+
 // NICs tells what each NIC has carried. A provider with one does not count: there it
 // is what the PEs' counters say.
 func (e *Engine) NICs() []fabric.RailCount {

@@ -30,6 +30,7 @@ type Log struct {
 	subsys []string // nil: all
 	mu     sync.Mutex
 	lines  zerolog.Logger
+	out    io.Writer
 	file   *os.File // where it is ours to close
 }
 
@@ -40,7 +41,7 @@ func Open(cfg *config.Config, stderr io.Writer) (*Log, error) {
 		l.subsys = nil
 	}
 	if cfg.LogFile == "" {
-		l.lines = zerolog.New(form(stderr))
+		l.lines, l.out = zerolog.New(form(stderr)), stderr
 		return l, nil
 	}
 	name := expand(cfg.LogFile)
@@ -51,7 +52,7 @@ func Open(cfg *config.Config, stderr io.Writer) (*Log, error) {
 			Cause: shmerr.Causef(shmerr.ErrSetting, "%w", err), Remedy: "name a file in a directory that exists and can be written, or unset it"}
 	}
 	l.file = f
-	l.lines = zerolog.New(form(f))
+	l.lines, l.out = zerolog.New(form(f)), f
 	return l, nil
 }
 
@@ -125,6 +126,14 @@ func (l *Log) Printf(subsys string, level config.LogLevel, format string, args .
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines.WithLevel(levels[level]).Str(partSubsys, subsys).Msg(text)
+}
+
+// Print writes text of several lines at once, whatever the level.
+func (l *Log) Print(text string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := io.WriteString(l.out, text)
+	return err
 }
 
 // Close closes the file, if there is one. Nothing is printed afterwards.

@@ -26,14 +26,14 @@ capi/wire:
 capi/gen: . capi/spec capi/wire
     # runs when the library is built: what it imported of the runtime would
     # have to be built before the files that it generates
-capi/core: . fabric queue runtime/config runtime/heap runtime/onstream runtime/pe runtime/proxy runtime/proxy/express runtime/shmerr runtime/topo
+capi/core: . fabric queue runtime/config runtime/heap runtime/live runtime/onstream runtime/pe runtime/proxy runtime/proxy/express runtime/shmerr runtime/stats runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/pe
 
 cmd/shmemrun: . fabric/chaos runtime/bootstrap/launch runtime/config runtime/shmerr
     # flags and printing; what a launch is belongs to the package
-cmd/shmem-info: . runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/pe runtime/shmerr fabric/ofi
+cmd/shmem-info: . runtime/live runtime/proxy runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/pe runtime/shmerr fabric/ofi
     # asks the packages what they are and prints it
 
 runtime/shmerr:
@@ -94,13 +94,15 @@ runtime/regcache/pinned: fabric
 runtime/proxy: . fabric queue runtime/live runtime/order runtime/proxy/express runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog
     # the one package that sees both the fabric and the GPU's queue. It
     # gets its provider from runtime/pe, so that a test can give it another
+runtime/stats: fabric runtime/live runtime/proxy runtime/regcache
+    # names and tables of what others count
 runtime/live: . runtime/shmerr
     # pages and how they are found; what an endpoint shows in its own is the
     # proxy's to know
 runtime/proxy/staging: runtime/gpu runtime/proxy runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/onstream runtime/proxy runtime/proxy/staging runtime/regcache/... runtime/shmerr runtime/shmlog runtime/topo/...
+runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/onstream runtime/live runtime/proxy runtime/proxy/staging runtime/regcache/... runtime/shmerr runtime/shmlog runtime/stats runtime/topo/...
     # the composition root: nothing else picks an implementation
 
 queue:

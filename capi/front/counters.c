@@ -1,0 +1,61 @@
+/*
+ * counters.c: the calls that read counters.
+ */
+#include "counters.h"
+#include "remote.h"
+
+#include <string.h>
+
+static const struct shmemi_core *core_of(const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    return shmemi_state.core;
+}
+
+int shmemi_counter_count(const char *call)
+{
+    int n = 0;
+    while (shmemi_counter_name(n, call) != NULL)
+        n++;
+    return n;
+}
+
+const char *shmemi_counter_name(int id, const char *call)
+{
+    return core_of(call)->counter_name(id);
+}
+
+int shmemi_counter_find(const char *name, const char *call)
+{
+    const char *have;
+    if (core_of(call) == NULL || name == NULL)
+        return -1;
+    for (int i = 0; (have = shmemi_counter_name(i, call)) != NULL; i++)
+        if (strcmp(name, have) == 0)
+            return i;
+    return -1;
+}
+
+int shmemi_counter_get(int id, int pe, uint64_t *value, const char *call)
+{
+    return core_of(call)->counter(id, pe, value);
+}
+
+int shmemi_counter_nics(const char *call)
+{
+    int n = 0;
+    while (shmemi_counter_nic_name(n, call) != NULL)
+        n++;
+    return n;
+}
+
+const char *shmemi_counter_nic_name(int nic, const char *call)
+{
+    return core_of(call)->nic_name(nic);
+}
+
+int shmemi_counter_get_nic(int id, int nic, uint64_t *value, const char *call)
+{
+    return core_of(call)->counter_nic(id, nic, value);
+}

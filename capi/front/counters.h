@@ -1,0 +1,22 @@
+/*
+ * counters.h: behind the calls that read counters. The core counts; what callers
+ * wait for is written here, for other processes to see.
+ */
+#ifndef SHMEMI_COUNTERS_H
+#define SHMEMI_COUNTERS_H
+
+#include "front.h"
+
+#pragma GCC visibility push(hidden)
+
+int shmemi_counter_count(const char *call);
+const char *shmemi_counter_name(int id, const char *call);
+int shmemi_counter_find(const char *name, const char *call);
+int shmemi_counter_get(int id, int pe, uint64_t *value, const char *call);
+int shmemi_counter_nics(const char *call);
+const char *shmemi_counter_nic_name(int nic, const char *call);
+int shmemi_counter_get_nic(int id, int nic, uint64_t *value, const char *call);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,70 @@
+package spec
+
+// What a program asks about its own communication. The names begin as those of
+// Sandia OpenSHMEM's counters; what they count is found by name, so that a release
+// may add counters.
+
+func counterRow(f Family) Call {
+	f.Since, f.Section = "0.1", "counters"
+	f.Errors = "Ends the job when called before init or after finalize."
+	return Call{f, ""}
+}
+
+var (
+	counterID    = Param{Name: "id", C: "int", Doc: "number of a counter"}
+	counterValue = Param{Name: "value", C: "uint64_t *", Role: Result, Doc: "untouched when the result is not 0"}
+)
+
+var counterCalls = []Call{
+	counterRow(Family{
+		Name: "pcntr_count", Result: "int",
+		Front: "shmemi_counter_count($call)",
+		Doc: "Tells how many counters there are. They are numbered from 0, count from init on, and do not cost what they " +
+			"count: they say what this PE has done over the network. Loads and stores within a node are not counted. " +
+			"docs/counters.md of the library lists them.",
+		Returns: "A number above 0.",
+	}),
+	counterRow(Family{
+		Name: "pcntr_name", Result: "const char *",
+		Params: []Param{counterID},
+		Front:  "shmemi_counter_name(id, $call)",
+		Doc: "Tells the name of a counter, for example write_bytes. Names keep their meaning in later releases; numbers " +
+			"hold for one run.",
+		Returns: "The name, which stays valid, or NULL: there is no such counter.",
+	}),
+	counterRow(Family{
+		Name: "pcntr_find", Result: "int",
+		Params:  []Param{{Name: "name", C: "const char *", Role: Source}},
+		Front:   "shmemi_counter_find(name, $call)",
+		Doc:     "Finds a counter by its name.",
+		Returns: "The number of the counter, or -1: this release has none of that name.",
+	}),
+	counterRow(Family{
+		Name: "pcntr_get", Result: "int",
+		Params: []Param{counterID, {Name: "pe", C: "int", Doc: "a PE, or -1 for all together"}, counterValue},
+		Front:  "shmemi_counter_get(id, pe, value, $call)",
+		Doc: "Reads a counter of this PE: what it has done with another PE, or with all. What others do meanwhile may be " +
+			"in it or not.",
+		Returns: "0; non-zero when there is no such counter or PE, or when it is not kept for each PE.",
+	}),
+	counterRow(Family{
+		Name: "pcntr_nics", Result: "int",
+		Front:   "shmemi_counter_nics($call)",
+		Doc:     "Tells how many NICs this PE uses, 0 when all PEs share memory.",
+		Returns: "0 or more; NICs are numbered from 0.",
+	}),
+	counterRow(Family{
+		Name: "pcntr_nic_name", Result: "const char *",
+		Params:  []Param{{Name: "nic", C: "int", Doc: "number of a NIC"}},
+		Front:   "shmemi_counter_nic_name(nic, $call)",
+		Doc:     "Tells the name of a NIC, as SHMEM_NIC_LIST takes it.",
+		Returns: "The name, which is valid until the next call of this function, or NULL: there is no such NIC.",
+	}),
+	counterRow(Family{
+		Name: "pcntr_get_nic", Result: "int",
+		Params:  []Param{counterID, {Name: "nic", C: "int", Doc: "number of a NIC"}, counterValue},
+		Front:   "shmemi_counter_get_nic(id, nic, value, $call)",
+		Doc:     "Reads a counter of one NIC of this PE: those whose names begin with nic_.",
+		Returns: "0; non-zero when there is no such counter or NIC, or when it is not kept for each NIC.",
+	}),
+}

@@ -1,0 +1,289 @@
+package stats
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"libshmem/fabric"
+	"libshmem/runtime/live"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/regcache"
+)
+
+// Scope says what a counter is kept for.
+type Scope uint8
+
+// The scopes.
+const (
+	Peer Scope = iota // each PE that this one talks to
+	Own               // this PE
+	NIC               // each of its NICs
+)
+
+// Unit is what is counted.
+type Unit uint8
+
+// The units.
+const (
+	Times Unit = iota
+	Bytes
+	Nanoseconds
+)
+
+// A Counter is a row of the list.
+type Counter struct {
+	Name  string
+	Scope Scope
+	Unit  Unit
+	Most  bool // the most that there was at a time, and no sum
+}
+
+// Numbers of counters behind those of package proxy, which have its numbers.
+const (
+	Stalls = proxy.Counted + iota
+	StallNS
+	ProxyStallNS
+	RegistrationHits
+	RegistrationMisses
+	RegistrationSingle
+	RegistrationStale
+	RegistrationEvicted
+	RegisteredBytes
+	NICOps
+	NICBytesOut
+	NICBytesIn
+	NICLost
+)
+
+// Counters is the list. A program finds counters by name; numbers may be kept for
+// the time of a run.
+var Counters = []Counter{
+	proxy.MessageBytes:   {"message_bytes", Peer, Bytes, false},
+	proxy.Atomics:        {"atomics", Peer, Times, false},
+	proxy.Elements:       {"elements", Peer, Times, false},
+	proxy.Puts:           {"puts", Peer, Times, false},
+	proxy.PutSignals:     {"put_signals", Peer, Times, false},
+	proxy.Control:        {"control_messages", Peer, Times, false},
+	proxy.Received:       {"received_messages", Peer, Times, false},
+	proxy.ReceivedBytes:  {"received_bytes", Peer, Bytes, false},
+	proxy.Writes:         {"writes", Peer, Times, false},
+	proxy.WriteBytes:     {"write_bytes", Peer, Bytes, false},
+	proxy.Reads:          {"reads", Peer, Times, false},
+	proxy.ReadBytes:      {"read_bytes", Peer, Bytes, false},
+	proxy.Retries:        {"retries", Peer, Times, false},
+	proxy.NoCredit:       {"no_credit", Peer, Times, false},
+	proxy.NoTurn:         {"no_turn", Peer, Times, false},
+	proxy.Parked:         {"parked_messages", Peer, Times, false},
+	proxy.Early:          {"early_messages", Peer, Times, false},
+	proxy.MostUnderWay:   {"most_under_way", Peer, Times, true},
+	proxy.MostUnanswered: {"most_unanswered", Peer, Times, true},
+	Stalls:               {"stalls", Own, Times, false},
+	StallNS:              {"stall_ns", Own, Nanoseconds, false},
+	ProxyStallNS:         {"proxy_stall_ns", Own, Nanoseconds, false},
+	RegistrationHits:     {"registration_hits", Own, Times, false},
+	RegistrationMisses:   {"registration_misses", Own, Times, false},
+	RegistrationSingle:   {"registration_single", Own, Times, false},
+	RegistrationStale:    {"registration_stale", Own, Times, false},
+	RegistrationEvicted:  {"registration_evicted", Own, Times, false},
+	RegisteredBytes:      {"registered_bytes", Own, Bytes, false},
+	NICOps:               {"nic_operations", NIC, Times, false},
+	NICBytesOut:          {"nic_bytes_out", NIC, Bytes, false},
+	NICBytesIn:           {"nic_bytes_in", NIC, Bytes, false},
+	NICLost:              {"nic_lost", NIC, Times, false},
+}
+
+// Find is the number of a counter, or -1.
+func Find(name string) int {
+	for i := range Counters {
+		if Counters[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// PE is what one PE has counted.
+type PE struct {
+	Values []uint64 // by number
+	NICs   []fabric.RailCount
+	Peers  []Line // those that it has had to do with
+}
+
+// Line is what it has counted for another PE.
+type Line struct {
+	PE    int
+	Count [proxy.Counted]uint64
+	Now   Gauges
+}
+
+// Gauges are what there is at the moment.
+type Gauges struct {
+	UnderWay   uint64 // operations that hold a token
+	Bytes      uint64 // of one-sided operations
+	Unanswered uint64
+	Parked     uint64
+	Early      uint64
+	Asked      bool // how far it is, and has not answered
+}
+
+// BytesOut is all that went to the PE of a line.
+func (l *Line) BytesOut() uint64 {
+	return l.Count[proxy.MessageBytes] + l.Count[proxy.WriteBytes]
+}
+
+// BytesIn is all that came from it.
+func (l *Line) BytesIn() uint64 {
+	return l.Count[proxy.ReceivedBytes] + l.Count[proxy.ReadBytes]
+}
+
+// Collect makes one account of what a PE's engines show and of its page.
+func Collect(page *live.PE, ends []*proxy.Shown) PE {
+	p := PE{Values: make([]uint64, len(Counters))}
+	if page != nil {
+		p.Values[Stalls], p.Values[StallNS] = page.Stalls, page.Stall
+	}
+	var lines []Line
+	for _, e := range ends {
+		for len(lines) < len(e.Peers) {
+			lines = append(lines, Line{PE: len(lines)})
+		}
+		for i := range e.Peers {
+			s, l := &e.Peers[i], &lines[i]
+			proxy.AddCounts(&l.Count, s.Count)
+			l.Now.UnderWay += uint64(s.UnderWay)
+			l.Now.Bytes += s.Bytes
+			l.Now.Unanswered += s.Unanswered
+			l.Now.Parked += uint64(s.Parked)
+			l.Now.Early += uint64(s.Early)
+			l.Now.Asked = l.Now.Asked || s.Flushing
+		}
+		p.Values[ProxyStallNS] += uint64(e.Stalled)
+		p.register(e.Registered)
+		for _, n := range e.NICs {
+			p.nic(n)
+		}
+	}
+	var all [proxy.Counted]uint64
+	for _, l := range lines {
+		if proxy.AddCounts(&all, l.Count); l.Count != [proxy.Counted]uint64{} {
+			p.Peers = append(p.Peers, l)
+		}
+	}
+	copy(p.Values, all[:])
+	return p
+}
+
+func (p *PE) register(c regcache.Counts) {
+	p.Values[RegistrationHits] += c.Hits
+	p.Values[RegistrationMisses] += c.Misses
+	p.Values[RegistrationSingle] += c.Single
+	p.Values[RegistrationStale] += c.Stale
+	p.Values[RegistrationEvicted] += c.Evicted
+	p.Values[RegisteredBytes] += c.Bytes
+}
+
+// nic adds what a NIC has carried: several engines may have the same.
+func (p *PE) nic(n fabric.RailCount) {
+	p.NICs = addNIC(p.NICs, n)
+	p.Values[NICOps] += n.Ops
+	p.Values[NICBytesOut] += n.Out
+	p.Values[NICBytesIn] += n.In
+	p.Values[NICLost] += n.Lost
+}
+
+func addNIC(nics []fabric.RailCount, n fabric.RailCount) []fabric.RailCount {
+	for i := range nics {
+		if have := &nics[i]; have.NIC == n.NIC {
+			have.Ops, have.Out, have.In, have.Lost = have.Ops+n.Ops, have.Out+n.Out, have.In+n.In, have.Lost+n.Lost
+			return nics
+		}
+	}
+	return append(nics, n)
+}
+
+// OfNIC is a counter of one NIC; false: it is none of NICs.
+func OfNIC(counter int, n *fabric.RailCount) (uint64, bool) {
+	switch counter {
+	case NICOps:
+		return n.Ops, true
+	case NICBytesOut:
+		return n.Out, true
+	case NICBytesIn:
+		return n.In, true
+	case NICLost:
+		return n.Lost, true
+	}
+	return 0, false
+}
+
+// Encode is what of a PE goes into the table of its job, small, because all PEs get
+// it: the values, the NICs, and the PE that most bytes went to.
+func (p *PE) Encode() []byte {
+	var b []byte
+	for _, v := range p.Values {
+		b = binary.AppendUvarint(b, v)
+	}
+	most := Line{PE: -1}
+	for _, l := range p.Peers {
+		if l.BytesOut() > most.BytesOut() {
+			most = l
+		}
+	}
+	b = binary.AppendUvarint(b, uint64(most.PE+1))
+	b = binary.AppendUvarint(b, most.BytesOut())
+	b = binary.AppendUvarint(b, uint64(len(p.NICs)))
+	for _, n := range p.NICs {
+		b = binary.AppendUvarint(b, uint64(len(n.NIC)))
+		b = append(b, n.NIC...)
+		for _, v := range []uint64{n.Ops, n.Out, n.In, n.Lost} {
+			b = binary.AppendUvarint(b, v)
+		}
+	}
+	return b
+}
+
+// Row is what Encode has kept.
+type Row struct {
+	Values []uint64
+	Most   int // PE that most bytes went to, or -1
+	Bytes  uint64
+	NICs   []fabric.RailCount
+}
+
+var errRow = errors.New("what a PE has counted does not come whole")
+
+// Decode reads it.
+func Decode(b []byte) (Row, error) {
+	bad := false
+	next := func() uint64 {
+		v, n := binary.Uvarint(b)
+		if n <= 0 {
+			bad = true
+			return 0
+		}
+		b = b[n:]
+		return v
+	}
+	r := Row{Values: make([]uint64, len(Counters))}
+	for i := range r.Values {
+		r.Values[i] = next()
+	}
+	r.Most, r.Bytes = int(next())-1, next()
+	nics := next()
+	if bad || nics > uint64(len(b)) {
+		return r, errRow
+	}
+	for range nics {
+		n := next()
+		if bad || n > uint64(len(b)) {
+			return r, errRow
+		}
+		name := string(b[:n])
+		b = b[n:]
+		r.NICs = append(r.NICs, fabric.RailCount{NIC: name, Ops: next(), Out: next(), In: next(), Lost: next()})
+	}
+	if bad || len(b) > 0 {
+		return r, errRow
+	}
+	return r, nil
+}

@@ -1,0 +1,166 @@
+package stats
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy"
+)
+
+const prefixes = "KMGTPE"
+
+// Amount is a number of a unit, for people. Counts are exact, others as far as they
+// can be told apart.
+func Amount(v uint64, u Unit) string {
+	switch {
+	case u == Bytes && v >= 10_000:
+		f, i := float64(v), 0
+		for ; f >= 1000 && i < len(prefixes); i++ {
+			f /= 1024
+		}
+		return fmt.Sprintf("%.3g %ciB", f, prefixes[i-1])
+	case u == Bytes:
+		return fmt.Sprintf("%d B", v)
+	case u == Nanoseconds:
+		d := time.Duration(v)
+		switch {
+		case d >= time.Second:
+			d = d.Round(time.Millisecond)
+		case d >= time.Millisecond:
+			d = d.Round(time.Microsecond)
+		}
+		return d.String()
+	}
+	return fmt.Sprint(v)
+}
+
+// Job prints one table for all PEs: of each counter that is not 0 everywhere the sum,
+// the median, and the least and the most with who has it.
+func Job(w io.Writer, title string, rows []Row) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "shmem: %s\n", title)
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "counter\tall PEs\tmedian\tleast\tof PE\tmost\tof PE\t")
+	printed := 0
+	for i, c := range Counters {
+		if c.Scope == NIC {
+			continue
+		}
+		column := make([]uint64, len(rows))
+		least, most, sum := 0, 0, uint64(0)
+		for pe, r := range rows {
+			column[pe] = r.Values[i]
+			if sum += column[pe]; column[pe] < column[least] {
+				least = pe
+			}
+			if column[pe] > column[most] {
+				most = pe
+			}
+		}
+		low, high := column[least], column[most]
+		if high == 0 {
+			continue
+		}
+		printed++
+		slices.Sort(column)
+		total := Amount(sum, c.Unit)
+		if c.Most {
+			total = "-"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%d\t\n", c.Name, total, Amount(column[len(column)/2], c.Unit),
+			Amount(low, c.Unit), least, Amount(high, c.Unit), most)
+	}
+	if printed == 0 {
+		_, err := fmt.Fprintf(w, "shmem: %s: nothing went over the network; loads and stores within a node are not counted\n", title)
+		return err
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	var nics []fabric.RailCount
+	from := 0
+	for pe, r := range rows {
+		for _, n := range r.NICs {
+			nics = addNIC(nics, n)
+		}
+		if r.Bytes > rows[from].Bytes {
+			from = pe
+		}
+	}
+	writeNICs(&b, nics)
+	if r := rows[from]; r.Bytes > 0 {
+		fmt.Fprintf(&b, "most bytes from one PE to another: %s, PE %d to PE %d\n", Amount(r.Bytes, Bytes), from, r.Most)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeNICs(w io.Writer, nics []fabric.RailCount) {
+	for _, n := range nics {
+		fmt.Fprintf(w, "NIC %s: %d operations, %s out, %s in", n.NIC, n.Ops, Amount(n.Out, Bytes), Amount(n.In, Bytes))
+		if n.Lost > 0 {
+			fmt.Fprintf(w, ", %d ways lost", n.Lost)
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// peersShown is how many PEs the table of one PE has a line for.
+const peersShown = 16
+
+// Busiest are the PEs of most bytes, the busiest first, and how many there are
+// besides.
+func Busiest(lines []Line) (most []Line, rest int) {
+	most = slices.Clone(lines)
+	slices.SortStableFunc(most, func(a, b Line) int {
+		x, y := a.BytesOut()+a.BytesIn(), b.BytesOut()+b.BytesIn()
+		switch {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	shown := min(len(most), peersShown)
+	return most[:shown], len(most) - shown
+}
+
+// One prints the table of one PE.
+func One(w io.Writer, title string, p *PE) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "shmem: %s\n", title)
+	for i, c := range Counters {
+		if v := p.Values[i]; v > 0 && c.Scope == Own {
+			fmt.Fprintf(&b, "%s: %s\n", c.Name, Amount(v, c.Unit))
+		}
+	}
+	writeNICs(&b, p.NICs)
+	most, rest := Busiest(p.Peers)
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "PE\tputs\tgets\tatomics\tbytes out\tbytes in\tretries\tno credit\tno turn\tearly\tmost under way\tmost unanswered\t")
+	for _, l := range most {
+		c := &l.Count
+		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", l.PE, puts(c), c[proxy.Reads], c[proxy.Atomics],
+			Amount(l.BytesOut(), Bytes), Amount(l.BytesIn(), Bytes), c[proxy.Retries], c[proxy.NoCredit], c[proxy.NoTurn], c[proxy.Early],
+			c[proxy.MostUnderWay], c[proxy.MostUnanswered])
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if rest > 0 {
+		fmt.Fprintf(&b, "and %d PEs more with fewer bytes\n", rest)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// puts is all that moves bytes to the other PE.
+func puts(c *[proxy.Counted]uint64) uint64 {
+	return c[proxy.Elements] + c[proxy.Puts] + c[proxy.PutSignals] + c[proxy.Writes]
+}
