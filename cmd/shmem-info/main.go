@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -41,6 +42,8 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	fs.Usage = func() { fmt.Fprint(stdout, usage+fs.FlagUsages()) }
 	env := fs.Bool("env", false, "list all settings: current value, default and meaning")
 	net := fs.Bool("fabric", false, "list the network providers that answer, and which one a job would take")
+	process := fs.String("live", "", "show what the PE with this process number does now: its counters, their growth, and what it waits for")
+	between := fs.Float64("between", 1, "with --live: seconds between the two looks that rates are made of; 0 looks once")
 	version := fs.Bool("version", false, "print the version alone")
 	switch err := fs.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
@@ -62,6 +65,8 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(out, libshmem.Version)
 	case *env:
 		err = cfg.Print(out)
+	case fs.Changed("live"):
+		err = watchPE(out, *process, time.Duration(*between*float64(time.Second)))
 	case *net:
 		err = network(out, cfg)
 	default:

@@ -17,7 +17,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Find maps the pages of a process, that of the PE first.
+// Find opens the pages of a process, that of the PE first.
 func Find(pid int) ([]*View, error) {
 	object := fmt.Sprintf("process %d", pid)
 	fail := func(remedy string, format string, args ...any) error {
@@ -54,7 +54,7 @@ func Find(pid int) ([]*View, error) {
 	return views, nil
 }
 
-// pages maps those of a process; if there is none, parent is whose pages it has
+// pages opens those of a process; if there is none, parent is whose pages it has
 // inherited.
 func pages(pid int) (views []*View, parent int, err error) {
 	folder := fmt.Sprintf("/proc/%d/fd", pid)
@@ -118,10 +118,13 @@ func others() string {
 		if err != nil || len(views) == 0 {
 			continue
 		}
-		if named = append(named, fmt.Sprintf("%d is PE %d", pid, views[0].PE().Me)); len(named) == mostNamed+1 {
-			named[mostNamed] = "and others"
+		if page, err := views[0].PE(); err == nil {
+			named = append(named, fmt.Sprintf("%d is PE %d", pid, page.Me))
 		}
 		closeAll(views)
+		if len(named) > mostNamed {
+			named[mostNamed] = "and others"
+		}
 		if len(named) > mostNamed {
 			break
 		}

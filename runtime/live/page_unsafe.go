@@ -1,7 +1,9 @@
 package live
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"structs"
 	"time"
@@ -123,20 +125,32 @@ func NewPE(me, npes, nodes int) (*Page, *PE, error) {
 	return p, pe, nil
 }
 
-// View is a page of another process, as it is now and will be.
+// View is a page of another process.
 type View struct {
-	Kind   Kind
-	memory []byte
+	Kind Kind
+	file *os.File
+	size int
 }
 
-// Bytes are those behind the head.
-func (v *View) Bytes() []byte { return v.memory[headSize:] }
+// Bytes are a copy of those behind the head, as they are now. A mapping would take
+// memory for those of the page that nobody has touched.
+func (v *View) Bytes() ([]byte, error) {
+	b := make([]byte, v.size)
+	_, err := v.file.ReadAt(b, headSize)
+	return b, err
+}
 
-// PE is the page of a PE as such.
-func (v *View) PE() *PE { return (*PE)(unsafe.Pointer(&v.memory[headSize])) }
+// PE is the page of a PE, as it is now.
+func (v *View) PE() (*PE, error) {
+	b, err := v.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	return (*PE)(unsafe.Pointer(&b[0])), nil
+}
 
-// Close unmaps it.
-func (v *View) Close() error { return unix.Munmap(v.memory) }
+// Close closes it.
+func (v *View) Close() error { return v.file.Close() }
 
 // strangerError is for files that are no pages of the process: a child has its parent's.
 type strangerError struct{ pid int }
@@ -148,40 +162,35 @@ type VersionError struct{ Version string }
 
 func (e *VersionError) Error() string { return "its libshmem is version " + e.Version }
 
-// view maps the page of a file.
+// view opens the page of a file.
 func view(file string, pid int) (*View, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() < headSize {
-		return nil, &strangerError{0}
-	}
-	m, err := unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
-		return nil, fmt.Errorf("map %s: %w", file, err)
-	}
-	h := (*head)(unsafe.Pointer(&m[0]))
-	switch version := Text(h.version[:]); {
-	case h.magic != magic, h.size != uint64(len(m)):
+	var h head
+	_, err = f.ReadAt(unsafe.Slice((*byte)(unsafe.Pointer(&h)), headSize), 0)
+	info, err2 := f.Stat()
+	if err = errors.Join(err, err2); errors.Is(err, io.EOF) {
 		err = &strangerError{0}
-	case int(h.pid) != pid:
-		err = &strangerError{int(h.pid)}
-	case version != libshmem.Version:
-		err = &VersionError{version}
-	case h.kind == OfPE && h.size != headSize+uint64(PESize):
-		err = &VersionError{version + ", of another build"}
+	}
+	if err == nil {
+		switch version := Text(h.version[:]); {
+		case h.magic != magic, h.size != uint64(info.Size()):
+			err = &strangerError{0}
+		case int(h.pid) != pid:
+			err = &strangerError{int(h.pid)}
+		case version != libshmem.Version:
+			err = &VersionError{version}
+		case h.kind == OfPE && h.size != headSize+uint64(PESize):
+			err = &VersionError{version + ", of another build"}
+		}
 	}
 	if err != nil {
-		_ = unix.Munmap(m)
+		_ = f.Close()
 		return nil, err
 	}
-	return &View{h.kind, m}, nil
+	return &View{h.kind, f, int(h.size - headSize)}, nil
 }
 
 // Text is what an array of a page holds, up to its end.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"os"
 	"unsafe"
 
 	flow "libshmem/runtime/order"
@@ -71,8 +72,11 @@ func (e *Engine) AtRest() bool {
 // Mappings are what the engine has of the operating system: the message buffers,
 // and the state of its peers.
 func (e *Engine) Mappings() [2][]byte {
+	page := e.page.Bytes()
+	begins := unsafe.Pointer(unsafe.SliceData(page))
+	into := int(uintptr(begins) % uintptr(os.Getpagesize()))
 	return [2][]byte{
 		unsafe.Slice((*byte)(e.buffers), (tokens+1)*messageSize),
-		unsafe.Slice((*byte)(unsafe.Pointer(e.Express)), e.expressBytes),
+		unsafe.Slice((*byte)(unsafe.Add(begins, -into)), into+len(page)),
 	}
 }

@@ -65,7 +65,11 @@ func (e *Engine) show(now time.Time) {
 	e.shownAt = now
 	s := e.shown
 	s.registered = e.locals.Counts()
-	nics := e.NICs()
+	p, ok := e.prov.(fabric.Rails)
+	if !ok {
+		return // whoever looks adds up what is counted for the PEs: a look at all of them costs memory for those never used
+	}
+	nics := p.Rails()
 	s.nics = uint32(min(len(nics), shownNICs))
 	for i := range s.nics {
 		n, c := &s.nic[i], &nics[i]
@@ -78,7 +82,7 @@ func (e *Engine) show(now time.Time) {
 func (e *Engine) Show() *Shown {
 	e.shownAt = time.Time{}
 	e.show(time.Now())
-	s, err := Look(e.page.Bytes())
+	s, err := LookAt(e.page.Bytes())
 	if err != nil {
 		panic(err) // the page is of this very build
 	}
@@ -137,8 +141,8 @@ type ShownPeer struct {
 	Flushing   bool   // it has been asked how far it is
 }
 
-// Look reads the page of an endpoint.
-func Look(page []byte) (*Shown, error) {
+// LookAt reads the page of an endpoint.
+func LookAt(page []byte) (*Shown, error) {
 	const fixed = shownSize + unsafe.Sizeof(Express{})
 	if uintptr(len(page)) < fixed {
 		return nil, fmt.Errorf("an endpoint's page has %d bytes", len(page))
@@ -163,7 +167,7 @@ func Look(page []byte) (*Shown, error) {
 		n := &s.nic[i]
 		view.NICs = append(view.NICs, fabric.RailCount{NIC: live.Text(n.name[:]), Ops: n.ops, Out: n.out, In: n.in, Lost: n.lost})
 	}
-	if s.nics <= 1 { // newer than what was shown
+	if s.nics == 0 {
 		view.NICs = []fabric.RailCount{nicOf(view.Domain, &all)}
 	}
 	return view, nil

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"libshmem"
+	"libshmem/runtime/live"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/shmerr"
+	"libshmem/runtime/stats"
+)
+
+// watchPE prints what a running PE has done, what of it in the time between two
+// looks, and what it waits for.
+func watchPE(w io.Writer, process string, between time.Duration) error {
+	pid, err := strconv.Atoi(process)
+	if err != nil || pid <= 0 {
+		return &shmerr.Error{
+			Op: "look at", Object: fmt.Sprintf("process %q", process), Cause: shmerr.Causef(shmerr.ErrArgument, "it is not the number of a process"),
+			Remedy: "ps and shmemrun --tag-output help to find it",
+		}
+	}
+	views, err := live.Find(pid)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, v := range views {
+			_ = v.Close() // they were only read
+		}
+	}()
+	page, last, err := look(views)
+	if err != nil {
+		return fmt.Errorf("look at process %d: %w", pid, err)
+	}
+	var first *stats.Look
+	if between > 0 {
+		time.Sleep(between)
+		first = last
+		if page, last, err = look(views); err != nil {
+			return fmt.Errorf("look at process %d: %w", pid, err)
+		}
+	}
+	running := time.Since(time.Unix(0, page.Began)).Round(time.Second / 10)
+	fmt.Fprintf(w, "PE %d of %d on %d nodes, process %d, libshmem %s, in the job for %v\n", page.Me, page.NPEs, page.Nodes, pid, libshmem.Version, running)
+	if err := waits(w, page); err != nil {
+		return err
+	}
+	if len(views) == 1 {
+		fmt.Fprintln(w, "no network: all PEs share memory, and loads and stores are not counted")
+	}
+	if err := stats.Live(w, first, last); err != nil {
+		return err
+	}
+	if _, err := live.Find(pid); err != nil {
+		fmt.Fprintf(w, "this was the end: %v\n", err)
+	}
+	return nil
+}
+
+// waits prints what the threads of a PE wait for.
+func waits(w io.Writer, page *live.PE) error {
+	all := page.Waiting()
+	for _, t := range all {
+		since := time.Duration(live.Now() - t.Since).Round(time.Millisecond)
+		if t.What != "" {
+			t.What = " " + t.What
+		}
+		if _, err := fmt.Fprintf(w, "%s waits for %v:%s\n", t.Call, since, t.What); err != nil {
+			return err
+		}
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(w, "no thread waits for long")
+		return err
+	}
+	return nil
+}
+
+// look reads the pages of a PE once.
+func look(views []*live.View) (*live.PE, *stats.Look, error) {
+	page, err := views[0].PE()
+	if err != nil {
+		return nil, nil, err
+	}
+	at := time.Now()
+	var ends []*proxy.Shown
+	for _, v := range views[1:] {
+		b, err := v.Bytes()
+		var end *proxy.Shown
+		if err == nil {
+			end, err = proxy.LookAt(b)
+		}
+		var version *live.VersionError
+		if errors.As(err, &version) {
+			return nil, nil, &shmerr.Error{Op: "read", Object: "an endpoint", Cause: err, Remedy: "run the shmem-info that is installed beside that library"}
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		ends = append(ends, end)
+	}
+	return page, &stats.Look{PE: stats.Collect(page, ends), At: at}, nil
+}

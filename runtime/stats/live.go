@@ -1,0 +1,112 @@
+package stats
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy"
+)
+
+// Look is one look at a running PE.
+type Look struct {
+	PE
+	At time.Time
+}
+
+// Live prints what a PE has done so far, how much of it in the time between two
+// looks, and what is under way. The first look may be nil: then there are no rates.
+func Live(w io.Writer, first, last *Look) error {
+	var b strings.Builder
+	seconds := 0.0
+	if first != nil {
+		seconds = last.At.Sub(first.At).Seconds()
+	}
+	// rate is an amount each second, or "".
+	rate := func(before, now uint64, u Unit) string {
+		if seconds <= 0 || now < before {
+			return ""
+		}
+		v := uint64(float64(now-before)/seconds + 0.5)
+		if u == Nanoseconds { // of each second
+			return fmt.Sprintf("%.1f %%", float64(v)/1e7)
+		}
+		return Amount(v, u)
+	}
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "counter\tso far\t")
+	if first != nil {
+		fmt.Fprint(t, "each second\t")
+	}
+	fmt.Fprintln(t)
+	for i, c := range Counters {
+		v := last.Values[i]
+		if v == 0 || c.Scope == NIC {
+			continue
+		}
+		fmt.Fprintf(t, "%s\t%s\t", c.Name, Amount(v, c.Unit))
+		if first != nil {
+			r := ""
+			if !c.Most && i != RegisteredBytes {
+				r = rate(first.Values[i], v, c.Unit)
+			}
+			fmt.Fprintf(t, "%s\t", r)
+		}
+		fmt.Fprintln(t)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, n := range last.NICs {
+		fmt.Fprintf(&b, "NIC %s: %d operations, %s out, %s in", n.NIC, n.Ops, Amount(n.Out, Bytes), Amount(n.In, Bytes))
+		if first != nil {
+			was := ofName(first.NICs, n.NIC)
+			fmt.Fprintf(&b, "; each second %s, %s, %s", rate(was.Ops, n.Ops, Times), rate(was.Out, n.Out, Bytes), rate(was.In, n.In, Bytes))
+		}
+		if n.Lost > 0 {
+			fmt.Fprintf(&b, "; %d ways lost", n.Lost)
+		}
+		fmt.Fprintln(&b)
+	}
+	if len(last.Peers) > 0 {
+		if err := livePeers(&b, last); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func livePeers(b *strings.Builder, last *Look) error {
+	most, rest := Busiest(last.Peers)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "PE\tputs\tgets\tatomics\tbytes out\tbytes in\tunder way\ttheir bytes\tunanswered\tparked\tearly\tasked\t")
+	for _, l := range most {
+		c, asked := &l.Count, ""
+		if l.Now.Asked {
+			asked = "yes"
+		}
+		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%s\t%s\t%d\t%s\t%d\t%d\t%d\t%s\t\n", l.PE, puts(c), c[proxy.Reads], c[proxy.Atomics],
+			Amount(l.BytesOut(), Bytes), Amount(l.BytesIn(), Bytes), l.Now.UnderWay, Amount(l.Now.Bytes, Bytes),
+			l.Now.Unanswered, l.Now.Parked, l.Now.Early, asked)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if rest > 0 {
+		fmt.Fprintf(b, "and %d PEs more with fewer bytes\n", rest)
+	}
+	return nil
+}
+
+func ofName(nics []fabric.RailCount, name string) fabric.RailCount {
+	for _, n := range nics {
+		if n.NIC == name {
+			return n
+		}
+	}
+	return fabric.RailCount{NIC: name}
+}
