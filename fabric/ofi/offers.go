@@ -22,6 +22,7 @@ type Offer struct {
 	NIC      string // the domain, as the provider names it
 	Fabric   string // what the NIC is connected to, as the provider names it
 	Chosen   bool   // Open would take it
+	Why      string // it would not, for people
 }
 
 // offer is an Offer with what is needed to compare and to open it.
@@ -56,8 +57,10 @@ func List(library, provider, nics string) ([]Offer, error) {
 		o := all[i].Offer
 		if err == nil && o == chosen.Offer {
 			o.Chosen = true
+		} else {
+			o.Why = why(all[i], chosen, provider, nics)
 		}
-		if !slices.Contains(offers, o) {
+		if !slices.ContainsFunc(offers, func(has Offer) bool { return has.Provider == o.Provider && has.NIC == o.NIC && has.Fabric == o.Fabric }) {
 			offers = append(offers, o)
 		}
 		all[i].free()

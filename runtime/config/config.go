@@ -30,6 +30,7 @@ type Config struct {
 	Provider  string
 
 	RegistrationCache uint64 // bytes; 0: none
+	Require           []string
 
 	ProxyThreads int
 	RingCount    int

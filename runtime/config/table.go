@@ -183,6 +183,11 @@ var Table = []Setting{
 		Text: "Bytes of memory outside the heap that stay registered with the NIC after an operation, where the NIC wants its memory registered. It is noticed when the memory is unmapped or gets other pages. 0 registers for each operation.",
 		set:  func(c *Config, v parsed) { c.RegistrationCache = v.bytes },
 	},
+	{
+		Name: "SHMEM_REQUIRE", Kind: List, Choices: []string{"rdma", "delivery", "ordered-writes", "ordered-messages", "messages-after-writes", "fence", "data", "atomics", "wait", "gpu", "several-nics", "network", "gpu-heap", "gpu-direct", "registration-cache"}, Category: Network, Since: "0.1",
+		Text: "What the job must have, or it ends at initialisation and says what is missing. network: some PEs do not share memory; gpu-heap: the heap is in GPU memory; gpu-direct: NICs reach it there; registration-cache: buffers outside the heap stay registered, or need not be. The others are about the network, where there is one; shmem-info --fabric explains them.",
+		set:  func(c *Config, v parsed) { c.Require = v.words },
+	},
 
 	{
 		Name: "SHMEM_PROXY_THREADS", Kind: Integer, Default: "1", Min: 1, Max: 4, Category: Rings, Since: "0.1",

@@ -71,6 +71,9 @@ func TestEverySettingReachesTheConfig(t *testing.T) {
 			}
 			value = s.Choices[len(s.Choices)-1]
 		}
+		if s.Kind == List && s.Choices != nil {
+			value = s.Choices[len(s.Choices)-1]
+		}
 		if s.PowerOf2 {
 			value = "512"
 		}

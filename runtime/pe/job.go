@@ -80,6 +80,7 @@ type Job struct {
 	page  *live.Page // where it is
 	tells bool       // some PE wants what was counted printed at the end
 
+	cached  bool   // no operation registers its buffer
 	cache   string // what the banner says of registrations; "": none are needed
 	proxies int    // engines of each PE
 	serving int    // engines whose loop runs
@@ -136,6 +137,9 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 		if err := j.openNetwork(o); err != nil {
 			return err
 		}
+	}
+	if err := j.require(); err != nil {
+		return err
 	}
 	if j.Me == 0 && j.Config.Banner() {
 		fmt.Fprintln(o.Stderr, j.banner())

@@ -18,8 +18,8 @@ const cacheRegions = 1024
 // each operation registers for itself, which is slower and as right.
 func (j *Job) keepRegistered(e *proxy.Engine) {
 	size := j.Config.RegistrationCache
-	if !e.Caps().LocalMR {
-		return
+	if j.cached = !e.Caps().LocalMR; j.cached {
+		return // no buffer needs to be registered
 	}
 	j.cache = "no registration cache"
 	if size == 0 {
@@ -32,5 +32,6 @@ func (j *Job) keepRegistered(e *proxy.Engine) {
 		return
 	}
 	e.KeepRegistered(w, regcache.Limits{Bytes: size, Regions: cacheRegions})
+	j.cached = true
 	j.cache = fmt.Sprintf("registration cache of %s", config.FormatSize(size))
 }

@@ -113,6 +113,7 @@ func (j *Job) openProvider(i int) (fabric.Provider, error) {
 	c := proxy.Config(j.NPEs)
 	c.Provider, c.NICs, c.Library = j.Config.Provider, strings.Join(j.Config.NICs, ","), j.Config.Libfabric
 	c.GPU = j.registers()
+	j.askFor(&c)
 	if j.Config.Chaos == "" {
 		return ofi.Open(c)
 	}

@@ -1,0 +1,35 @@
+package ofi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// why tells people why an offer is not taken: what speaks against it itself, or what
+// speaks for the first that is taken. The arguments are those of find.
+func why(o, first *offer, provider, nics string) string {
+	named := slices.ContainsFunc(sameFamily(provider), func(p string) bool { return strings.EqualFold(p, o.Provider) })
+	switch {
+	case provider != "" && !named:
+		return fmt.Sprintf("SHMEM_PROVIDER=%s names another", provider)
+	case !allowed(o.NIC, nics):
+		return fmt.Sprintf("SHMEM_NIC_LIST=%s leaves it out", nics)
+	case provider == "" && rank(o.Provider) == len(preference):
+		return "it is taken only when SHMEM_PROVIDER names it"
+	case reach(o) == unreachable && (first == nil || reach(first) != unreachable):
+		return "it leads to no other host"
+	case first == nil:
+		return "" // what is wrong is not its own
+	case o.Provider != first.Provider:
+		if i := rank(first.Provider); i < len(preference) {
+			return fmt.Sprintf("%s comes first: %s", first.Provider, preference[i].reason)
+		}
+		return first.Provider + " comes first"
+	case reach(o) != reach(first):
+		return [...]string{"", "its address is of IPv6, which hosts may lack", "it leads to containers of this host", "its address holds for one link only"}[reach(o)]
+	case o.NIC == first.NIC:
+		return "it is another address of the NIC that is taken"
+	}
+	return fmt.Sprintf("%s comes first in libfabric's order, and one NIC is taken unless SHMEM_NIC_LIST names more", first.NIC)
+}

@@ -1,0 +1,55 @@
+package ofi
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestWhy: each offer that is not taken has a reason, and the reason is the one that
+// a user can change first.
+func TestWhy(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		on             machine
+		provider, nics string
+		want           string // for each offer in the machine's order, ";" between, "-" for what is taken
+	}{
+		{
+			"the best of many", debian, "", "",
+			"net comes first: reliable datagrams over TCP without a layer between; it leads to no other host; it is taken only when SHMEM_PROVIDER names it; " +
+				"its address holds for one link only; its address is of IPv6, which hosts may lack; it leads to containers of this host; " +
+				"it leads to no other host; -; net comes first: reliable datagrams over TCP without a layer between; " +
+				"net comes first: reliable datagrams over TCP without a layer between; it is taken only when SHMEM_PROVIDER names it",
+		},
+		{
+			"one of several NICs", mixed, "", "",
+			"-; mlx5_0 comes first in libfabric's order, and one NIC is taken unless SHMEM_NIC_LIST names more; " +
+				"verbs;ofi_rxm comes first: the NIC's own, on InfiniBand and RoCE",
+		},
+		{
+			"by name", newer, "tcp;ofi_rxm", "",
+			"SHMEM_PROVIDER=tcp;ofi_rxm names another; -; SHMEM_PROVIDER=tcp;ofi_rxm names another",
+		},
+		{
+			"by list", mixed, "", "^mlx5_0",
+			"SHMEM_NIC_LIST=^mlx5_0 leaves it out; -; verbs;ofi_rxm comes first: the NIC's own, on InfiniBand and RoCE",
+		},
+		{"none", newer, "", "nosuch", strings.Repeat("SHMEM_NIC_LIST=nosuch leaves it out; ", 2) + "SHMEM_NIC_LIST=nosuch leaves it out"},
+	} {
+		first, err := find(c.on, c.provider, c.nics)
+		if (err != nil) != (c.name == "none") {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		var got []string
+		for _, o := range c.on.ask("") {
+			text := "-"
+			if first == nil || o.Offer != first.Offer || o.address != first.address {
+				text = why(o, first, c.provider, c.nics)
+			}
+			got = append(got, text)
+		}
+		if s := strings.Join(got, "; "); s != c.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.name, s, c.want)
+		}
+	}
+}

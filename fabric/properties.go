@@ -1,0 +1,38 @@
+package fabric
+
+import (
+	"slices"
+	"strings"
+)
+
+// Property is something that a program may want of its network, by the name that
+// people use.
+type Property struct {
+	Name string
+	Text string // what it means, for those who read a list
+	has  func(*Caps) bool
+}
+
+// Has tells whether an endpoint has it.
+func (p *Property) Has(c *Caps) bool { return p.has(c) }
+
+// Properties is the list.
+var Properties = []Property{
+	{"rdma", "the NIC moves bytes without the target's processor", func(c *Caps) bool { return !overSockets(c.Provider) }},
+	{"delivery", "writes complete when the bytes are at the target", func(c *Caps) bool { return c.DeliveryComplete }},
+	{"ordered-writes", "writes to one PE become visible in their order", func(c *Caps) bool { return c.WriteAfterWrite }},
+	{"ordered-messages", "messages to one PE arrive in their order", func(c *Caps) bool { return c.SendAfterSend }},
+	{"messages-after-writes", "a message arrives after earlier writes", func(c *Caps) bool { return c.SendAfterWrite }},
+	{"fence", "operations may ask to begin after earlier ones", func(c *Caps) bool { return c.Fence }},
+	{"data", "a write may tell its target, by 4 bytes", func(c *Caps) bool { return c.Data >= 4 }},
+	{"atomics", "the network does atomic operations", func(c *Caps) bool { return c.Atomics != 0 }},
+	{"wait", "a thread can sleep until something comes", func(c *Caps) bool { return c.WaitFD }},
+	{"gpu", "NICs reach memory of GPUs", func(c *Caps) bool { return c.GPU }},
+	{"several-nics", "operations are spread over more than one NIC", func(c *Caps) bool { return c.Rails > 1 }},
+}
+
+// overSockets tells whether a provider goes by the system's sockets.
+func overSockets(provider string) bool {
+	base, _, _ := strings.Cut(provider, ";")
+	return slices.Contains([]string{"tcp", "net", "sockets", "udp"}, base)
+}

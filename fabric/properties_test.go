@@ -1,0 +1,36 @@
+package fabric_test
+
+import (
+	"slices"
+	"testing"
+
+	"libshmem/fabric"
+)
+
+func TestProperties(t *testing.T) {
+	of := func(c fabric.Caps) (names []string) {
+		for _, p := range fabric.Properties {
+			if p.Text == "" {
+				t.Errorf("%s has no text", p.Name)
+			}
+			if p.Has(&c) {
+				names = append(names, p.Name)
+			}
+		}
+		return names
+	}
+	for _, c := range []struct {
+		caps fabric.Caps
+		want []string
+	}{
+		{fabric.Caps{Provider: "tcp;ofi_rxm"}, nil},
+		{fabric.Caps{Provider: "efa", DeliveryComplete: true, SendAfterSend: true, Data: 4}, []string{"rdma", "delivery", "ordered-messages", "data"}},
+		{fabric.Caps{Provider: "net", WriteAfterWrite: true, SendAfterWrite: true, WaitFD: true, Data: 3}, []string{"ordered-writes", "messages-after-writes", "wait"}},
+		{fabric.Caps{Provider: "udp;ofi_rxd", Fence: true, Atomics: 1, GPU: true, Rails: 2}, []string{"fence", "atomics", "gpu", "several-nics"}},
+		{fabric.Caps{Provider: "sockets", Rails: 1}, nil},
+	} {
+		if got := of(c.caps); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.caps.Provider, got, c.want)
+		}
+	}
+}
