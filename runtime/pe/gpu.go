@@ -105,7 +105,7 @@ func (j *Job) openGPU(listener *devmem.Listener, cards []card) error {
 	if j.heap == config.HeapDevice {
 		g.device, err = devmem.Open(g.dev, listener, devmem.Plan{
 			Size: plan.Heap, Align: plan.Align, Me: me, PEs: members,
-			Way: devmem.Way(j.Config.GPUShare), Timeout: j.Config.BootstrapTimeout,
+			Way: devmem.Way(j.Config.GPUShare), Timeout: j.Config.BootstrapTimeout, Secret: j.boot.Secret(),
 		})
 		if err != nil {
 			return err

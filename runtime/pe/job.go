@@ -207,6 +207,7 @@ func (j *Job) shareMemory() error {
 		return err
 	}
 	defer listener.Close()
+	listener.Guard(j.boot.Secret(), j.stranger)
 	own := card{
 		Version: libshmem.Version, Host: host, Machine: topo.MachineID(), Network: network,
 		Heap: j.Config.SymmetricSize, Kind: j.heap, Socket: listener.Name(), Proxies: j.Config.ProxyThreads,
@@ -219,6 +220,7 @@ func (j *Job) shareMemory() error {
 			return err
 		}
 		defer deviceListener.Close()
+		deviceListener.Guard(j.boot.Secret(), j.stranger)
 		own.Device = deviceListener.Name()
 	}
 	mine, err := encode(own)
@@ -264,6 +266,9 @@ func (j *Job) shareMemory() error {
 	return j.reserveWork()
 }
 
+// stranger names who came to the sockets of the node and is no PE of this job.
+func (j *Job) stranger(text string) { j.log.Printf("bootstrap", config.LogWarn, "%s", text) }
+
 func (j *Job) mapSegment(listener *hostmem.Listener, cards []card) error {
 	peers := j.Nodes.Peers(j.Me)
 	plan := hostmem.NewPlan(j.Layout.Internal, j.Config.SymmetricSize, len(peers))
@@ -274,7 +279,7 @@ func (j *Job) mapSegment(listener *hostmem.Listener, cards []card) error {
 			err = listener.Serve(j.segment, len(peers)-1, j.Config.BootstrapTimeout)
 		}
 	} else {
-		j.segment, err = hostmem.Receive(cards[leader].Socket, plan, j.Config.BootstrapTimeout)
+		j.segment, err = hostmem.Receive(cards[leader].Socket, plan, j.Config.BootstrapTimeout, j.boot.Secret())
 	}
 	if err == nil {
 		err = j.segment.Map()

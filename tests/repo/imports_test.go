@@ -58,11 +58,11 @@ runtime/topo/hwloc: runtime/topo runtime/shmerr
 runtime/heap: runtime/shmerr
     # arithmetic on offsets: it must not touch memory, so that a random test
     # can run it a million times
-runtime/heap/hostmem: runtime/heap runtime/heap/pass runtime/shmerr
+runtime/heap/hostmem: runtime/bootstrap/secret runtime/heap runtime/heap/pass runtime/shmerr
     # maps memory and hands descriptors over a socket; bytes of no meaning
-runtime/heap/pass: runtime/shmerr
-    # sockets and descriptors, of whatever
-runtime/heap/devmem: runtime/gpu runtime/heap/pass runtime/shmerr
+runtime/heap/pass: runtime/bootstrap/secret runtime/shmerr
+    # sockets and descriptors, of whatever, and who may have them
+runtime/heap/devmem: runtime/bootstrap/secret runtime/gpu runtime/heap/pass runtime/shmerr
     # heaps of a device that is handed to it, so that a test can give it another
 runtime/gpu: runtime/shmerr
     # memory for rings, of a device that is handed to it: which driver, or that

@@ -92,7 +92,12 @@ func (k *links) meet(l *pass.Listener, hellos []hello) error {
 		c, err := pass.Dial(p.PEs[i].Socket, pass.User(), deadline)
 		if err == nil {
 			k.conns[i] = c
-			err = c.Send(text, nil, deadline)
+			if p.Secret != nil {
+				err = c.Prove(p.Secret, deadline)
+			}
+			if err == nil {
+				err = c.Send(text, nil, deadline)
+			}
 		}
 		if err != nil {
 			return k.peerError("meet", i, err)

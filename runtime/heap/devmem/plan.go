@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/shmerr"
 )
@@ -37,11 +38,14 @@ func ParseWay(s string) (Way, error) {
 
 // Plan says what the heaps of a node are. All PEs have the same, but for Me.
 type Plan struct {
-	Size    uint64 // bytes of the user heap of each PE
-	Align   uint64 // it begins at a multiple of it, a power of two
-	PEs     []Peer // those of the node whose heap is in GPU memory
-	Me      int    // index in PEs
-	Way     Way
+	Size  uint64 // bytes of the user heap of each PE
+	Align uint64 // it begins at a multiple of it, a power of two
+	PEs   []Peer // those of the node whose heap is in GPU memory
+	Me    int    // index in PEs
+	Way   Way
+	// Secret is the job's, which guarded listeners want to be known; nil: they are
+	// not guarded.
+	Secret  *secret.Secret
 	Timeout time.Duration // of each step that waits for other PEs
 }
 

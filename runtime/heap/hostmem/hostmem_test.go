@@ -60,7 +60,7 @@ func heapBytes(s *Segment, rank int) []byte {
 
 // follow is the PE of rank 1: it answers in its own heap what it finds there.
 func follow(name string) error {
-	s, err := Receive(name, testPlan, 10*time.Second)
+	s, err := Receive(name, testPlan, 10*time.Second, nil)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func TestOtherUsersAreTurnedAway(t *testing.T) {
 	s := newSegment(t, testPlan)
 	done := make(chan error)
 	go func() { done <- l.Serve(s, 1, 300*time.Millisecond) }()
-	_, err = Receive(l.Name(), testPlan, 10*time.Second)
+	_, err = Receive(l.Name(), testPlan, 10*time.Second, nil)
 	if !errors.Is(err, shmerr.ErrPeerLost) || !strings.Contains(err.Error(), "runs as another user") {
 		t.Errorf("the peer that is turned away: %v", err)
 	}
@@ -159,7 +159,7 @@ func TestOtherUsersAreTurnedAway(t *testing.T) {
 		t.Errorf("the server: %v\nwant %s", err, want)
 	}
 
-	_, err = receive(l.Name(), testPlan, time.Second, uint32(os.Geteuid()+1))
+	_, err = receive(l.Name(), testPlan, time.Second, uint32(os.Geteuid()+1), nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "trust @"+l.Name()) || !strings.HasSuffix(err.Error(), "(start all PEs as one user)") {
 		t.Errorf("a server of another user: %v", err)
 	}
@@ -168,7 +168,7 @@ func TestOtherUsersAreTurnedAway(t *testing.T) {
 func TestServerThatNeverServes(t *testing.T) {
 	l := newListener(t)
 	start := time.Now()
-	_, err := Receive(l.Name(), testPlan, 200*time.Millisecond)
+	_, err := Receive(l.Name(), testPlan, 200*time.Millisecond, nil)
 	want := "receive the symmetric heap from @" + l.Name() + ": nothing came within 200ms (see what the first PE of the node does, or raise SHMEM_BOOTSTRAP_TIMEOUT)"
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
@@ -186,7 +186,7 @@ func TestServerThatIsGone(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Receive(l.Name(), testPlan, time.Minute)
+	_, err = Receive(l.Name(), testPlan, time.Minute, nil)
 	want := "connect to @" + l.Name() + " for the symmetric heap: connection refused (see why the first PE of the node ended; PEs in different network namespaces need different SHMEM_HOST_ID)"
 	if !errors.Is(err, shmerr.ErrPeerLost) || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
@@ -211,7 +211,7 @@ func TestPlansThatDiffer(t *testing.T) {
 	s := newSegment(t, testPlan)
 	done := make(chan error)
 	go func() { done <- l.Serve(s, 1, 10*time.Second) }()
-	_, err := Receive(l.Name(), NewPlan(100<<10, 1<<30, 2), 10*time.Second)
+	_, err := Receive(l.Name(), NewPlan(100<<10, 1<<30, 2), 10*time.Second, nil)
 	want := "receive the symmetric heap from @" + l.Name() + ": it has 12.0 MiB (12.0 MiB announced), this PE expects 2.2 GiB (set SHMEM_SYMMETRIC_SIZE alike for all PEs)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
@@ -269,7 +269,7 @@ func TestForeignMessagesAreRefused(t *testing.T) {
 				}
 				done <- err
 			}()
-			_, err := Receive(l.Name(), testPlan, 10*time.Second)
+			_, err := Receive(l.Name(), testPlan, 10*time.Second, nil)
 			if !errors.Is(err, tt.kind) {
 				t.Errorf("got %v", err)
 			}

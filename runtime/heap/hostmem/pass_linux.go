@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/heap/pass"
 	"libshmem/runtime/shmerr"
 )
@@ -71,14 +72,17 @@ func (l *Listener) Serve(s *Segment, peers int, timeout time.Duration) error {
 // Receive takes the file of the plan from the PE that listens at name. The
 // error names the step that failed; it is of the kind ErrTimeout when the
 // other PE listens and does not serve.
-func Receive(name string, p Plan, timeout time.Duration) (*Segment, error) {
+//
+// s is the job's secret, which a guarded listener wants to be known; nil: it is not
+// guarded.
+func Receive(name string, p Plan, timeout time.Duration, s *secret.Secret) (*Segment, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	return receive(name, p, timeout, pass.User())
+	return receive(name, p, timeout, pass.User(), s)
 }
 
-func receive(name string, p Plan, timeout time.Duration, uid uint32) (*Segment, error) {
+func receive(name string, p Plan, timeout time.Duration, uid uint32, known *secret.Secret) (*Segment, error) {
 	object := "the symmetric heap from @" + name
 	deadline := time.Now().Add(timeout)
 	c, err := dial(name, uid, deadline)
@@ -86,7 +90,7 @@ func receive(name string, p Plan, timeout time.Duration, uid uint32) (*Segment, 
 		return nil, err
 	}
 	defer c.Close()
-	fd, size, err := receiveFile(c, deadline)
+	fd, size, err := receiveFile(c, known, deadline)
 	if errors.Is(err, shmerr.ErrTimeout) {
 		return nil, passError("receive", object, shmerr.Causef(shmerr.ErrTimeout, "nothing came within %v", timeout),
 			"see what the first PE of the node does, or raise SHMEM_BOOTSTRAP_TIMEOUT")
@@ -118,8 +122,15 @@ func dial(name string, uid uint32, deadline time.Time) (*pass.Conn, error) {
 	return nil, err
 }
 
-func receiveFile(c *pass.Conn, deadline time.Time) (fd int, size uint64, err error) {
-	message, files, err := c.Receive(deadline)
+func receiveFile(c *pass.Conn, known *secret.Secret, deadline time.Time) (fd int, size uint64, err error) {
+	var message []byte
+	var files []int
+	if known != nil {
+		err = c.Prove(known, deadline)
+	}
+	if err == nil {
+		message, files, err = c.Receive(deadline)
+	}
 	switch {
 	case errors.Is(err, shmerr.ErrPeerLost):
 		return -1, 0, shmerr.Causef(shmerr.ErrPeerLost, "the first PE of the node closed the connection: it ended, or runs as another user")

@@ -32,6 +32,9 @@ type Listener struct {
 	fd   int
 	name string
 	uid  uint32
+
+	peers int
+	guard *guard // nil: every process of the user is talked to
 }
 
 // User is the one that this process runs as.
@@ -44,7 +47,7 @@ func Listen(uid uint32, peers int) (*Listener, error) {
 	if _, err := rand.Read(random[:]); err != nil {
 		return nil, fail("name", object, shmerr.Causef(shmerr.ErrSystem, "%w", err), "")
 	}
-	l := &Listener{name: fmt.Sprintf("shmem-%d-%s", uid, hex.EncodeToString(random[:])), uid: uid}
+	l := &Listener{name: fmt.Sprintf("shmem-%d-%s", uid, hex.EncodeToString(random[:])), uid: uid, peers: peers}
 	var err error
 	if l.fd, err = socket(); err != nil {
 		return nil, err
@@ -63,7 +66,12 @@ func Listen(uid uint32, peers int) (*Listener, error) {
 func (l *Listener) Name() string { return l.name }
 
 // Close closes the socket; peers that were not accepted are cut off.
-func (l *Listener) Close() error { return unix.Close(l.fd) }
+func (l *Listener) Close() error {
+	if l.guard != nil {
+		l.guard.close()
+	}
+	return unix.Close(l.fd)
+}
 
 // Conn is a connection. Messages keep their bounds.
 type Conn struct{ fd int }
@@ -81,6 +89,9 @@ func (e TurnedAway) Unwrap() error { return e.error }
 // Accept waits for a peer. The error is a TurnedAway where one came that is not
 // of this user, and of the kind ErrTimeout where none came.
 func (l *Listener) Accept(deadline time.Time) (*Conn, error) {
+	if l.guard != nil {
+		return l.accept(deadline)
+	}
 	if err := wait(l.fd, unix.POLLIN, deadline); err != nil {
 		return nil, err
 	}
@@ -207,7 +218,11 @@ func checkUser(fd int, uid uint32) error {
 
 // wait returns when the socket is ready, or ErrTimeout.
 func wait(fd int, events int16, deadline time.Time) error {
-	fds := []unix.PollFd{{Fd: int32(fd), Events: events}}
+	return waitAny([]unix.PollFd{{Fd: int32(fd), Events: events}}, deadline)
+}
+
+// waitAny is the same for several sockets.
+func waitAny(fds []unix.PollFd, deadline time.Time) error {
 	for {
 		// Asked once more when the time is over: the process may have slept.
 		left := max(time.Until(deadline), 0)

@@ -31,7 +31,7 @@ func (p *player) pinned() error {
 			err = l.Serve(s, p.n-1, timeout)
 		}
 	} else {
-		s, err = hostmem.Receive(names[0], plan, timeout)
+		s, err = hostmem.Receive(names[0], plan, timeout, nil)
 	}
 	if err != nil {
 		return err

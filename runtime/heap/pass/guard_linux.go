@@ -1,0 +1,198 @@
+package pass
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/bootstrap/secret"
+	"libshmem/runtime/shmerr"
+)
+
+// A guarded listener talks to processes that know the job's secret, and to no other
+// one of the user's. It asks each that comes to prove it, and proves it to those
+// that did; the secret itself is never sent, and no proof is good twice:
+//
+//	listener -> peer   magic 8, nonce 16
+//	peer -> listener   nonce 16, proof 32: of "peer", over both nonces
+//	listener -> peer   proof 32: of "listener"
+//
+// Strangers who say nothing keep nobody waiting: all are listened to side by side,
+// each for a while.
+const (
+	guardMagic = 0x31647261_75676d68 // changes with the messages
+	nonceBytes = len(secret.Nonce{})
+	proofBytes = len(secret.Proof{})
+
+	// patience is how long a peer may take to answer, and guests how many that have
+	// not are listened to beside those that are expected.
+	patience = 5 * time.Second
+	guests   = 64
+	// named bounds how many strangers are remembered, to be named once.
+	named = 64
+
+	rolePeer, roleListener = "heap peer", "heap listener"
+)
+
+// guard is what a listener knows of strangers.
+type guard struct {
+	secret *secret.Secret
+	report func(text string)
+	seen   map[string]bool
+	guests []guest
+	most   int
+}
+
+// guest is who has come and not proven anything yet.
+type guest struct {
+	fd    int
+	nonce secret.Nonce
+	until time.Time
+}
+
+// Guard has the listener talk to none but those that know the secret. Each stranger
+// is told to report, once for each process.
+func (l *Listener) Guard(s *secret.Secret, report func(text string)) {
+	l.guard = &guard{secret: s, report: report, seen: map[string]bool{}, most: l.peers + guests}
+}
+
+func (g *guard) close() {
+	for _, x := range g.guests {
+		_ = unix.Close(x.fd)
+	}
+	g.guests = nil
+}
+
+// away turns somebody away.
+func (g *guard) away(fd int, err error) error {
+	who := "a process that is gone"
+	if c, credErr := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED); credErr == nil {
+		who = fmt.Sprintf("process %d of user %d", c.Pid, c.Uid)
+	}
+	_ = unix.Close(fd)
+	err = fmt.Errorf("%s: %w", who, err)
+	if !g.seen[who] && len(g.seen) < named {
+		g.seen[who] = true
+		more := ""
+		if len(g.seen) == named {
+			more = "; others that come are not named"
+		}
+		g.report(fmt.Sprintf("turned away %v%s", err, more))
+	}
+	return TurnedAway{err}
+}
+
+// accept is Accept of a guarded listener.
+func (l *Listener) accept(deadline time.Time) (*Conn, error) {
+	g := l.guard
+	for {
+		fds := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}}
+		until := deadline
+		for _, x := range g.guests {
+			fds = append(fds, unix.PollFd{Fd: int32(x.fd), Events: unix.POLLIN})
+			if x.until.Before(until) {
+				until = x.until
+			}
+		}
+		if err := waitAny(fds, until); err != nil && !errors.Is(err, shmerr.ErrTimeout) {
+			return nil, err
+		}
+		now := time.Now()
+		for i := range g.guests {
+			x := g.guests[i]
+			switch ready := fds[i+1].Revents != 0; {
+			case ready:
+				g.guests = append(g.guests[:i], g.guests[i+1:]...)
+				return g.judge(&x, deadline)
+			case now.After(x.until):
+				g.guests = append(g.guests[:i], g.guests[i+1:]...)
+				return nil, g.away(x.fd, shmerr.Causef(shmerr.ErrTimeout, "it said nothing within %v", patience))
+			}
+		}
+		if fds[0].Revents != 0 {
+			if err := l.welcome(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if now.After(deadline) {
+			return nil, shmerr.ErrTimeout
+		}
+	}
+}
+
+// welcome asks who has come for a proof.
+func (l *Listener) welcome() error {
+	g := l.guard
+	fd, _, err := unix.Accept4(l.fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.EINTR) {
+		return nil // it went away
+	}
+	if err != nil {
+		return shmerr.Causef(shmerr.ErrSystem, "accept: %w", err)
+	}
+	if err := checkUser(fd, l.uid); err != nil {
+		return g.away(fd, err)
+	}
+	x := guest{fd: fd, nonce: secret.NewNonce(), until: time.Now().Add(patience)}
+	challenge := append(binary.LittleEndian.AppendUint64(nil, guardMagic), x.nonce[:]...)
+	if err := (&Conn{fd}).Send(challenge, nil, time.Now()); err != nil {
+		return g.away(fd, err)
+	}
+	g.guests = append(g.guests, x)
+	if len(g.guests) > g.most {
+		oldest := g.guests[0]
+		g.guests = g.guests[1:]
+		return g.away(oldest.fd, shmerr.Causef(shmerr.ErrTimeout, "it said nothing while %d others came", g.most))
+	}
+	return nil
+}
+
+// judge looks at what a guest has sent.
+func (g *guard) judge(x *guest, deadline time.Time) (*Conn, error) {
+	c := &Conn{x.fd}
+	answer, files, err := c.Receive(time.Now())
+	CloseAll(files)
+	if err == nil && (len(answer) != nonceBytes+proofBytes || len(files) > 0) {
+		err = shmerr.Causef(shmerr.ErrVersion, "it sent %d bytes and %d descriptors in place of a proof", len(answer), len(files))
+	}
+	if err != nil {
+		return nil, g.away(x.fd, err)
+	}
+	theirs := secret.Nonce(answer[:nonceBytes])
+	if !g.secret.Check(answer[nonceBytes:], rolePeer, x.nonce, theirs) {
+		return nil, g.away(x.fd, shmerr.Causef(shmerr.ErrPeerLost, "it does not know the job's secret"))
+	}
+	proof := g.secret.Prove(roleListener, theirs, x.nonce)
+	if err := c.Send(proof[:], nil, deadline); err != nil {
+		return nil, g.away(x.fd, err)
+	}
+	return c, nil
+}
+
+// Prove shows a guarded listener that this process knows the secret, and has it show
+// the same. It comes first on a connection that was dialled.
+func (c *Conn) Prove(s *secret.Secret, deadline time.Time) error {
+	challenge, files, err := c.Receive(deadline)
+	CloseAll(files)
+	if err == nil && (len(challenge) != 8+nonceBytes || binary.LittleEndian.Uint64(challenge) != guardMagic) {
+		err = shmerr.Causef(shmerr.ErrVersion, "it asked for a proof in a way that is not this version's")
+	}
+	if err != nil {
+		return err
+	}
+	theirs, mine := secret.Nonce(challenge[8:]), secret.NewNonce()
+	proof := s.Prove(rolePeer, theirs, mine)
+	if err := c.Send(append(mine[:], proof[:]...), nil, deadline); err != nil {
+		return err
+	}
+	answer, files, err := c.Receive(deadline)
+	CloseAll(files)
+	if err == nil && !s.Check(answer, roleListener, mine, theirs) {
+		err = shmerr.Causef(shmerr.ErrPeerLost, "who listens does not know the job's secret")
+	}
+	return err
+}

@@ -1,0 +1,239 @@
+package pass
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/bootstrap/secret"
+	"libshmem/runtime/shmerr"
+)
+
+// guarded is a listener that talks to those who know the secret, and what it says
+// of others.
+func guarded(t *testing.T, s *secret.Secret) (*Listener, *[]string) {
+	t.Helper()
+	l := listen(t)
+	var said []string
+	l.Guard(s, func(text string) { said = append(said, text) })
+	return l, &said
+}
+
+func dial(t *testing.T, l *Listener) *Conn {
+	t.Helper()
+	c, err := Dial(l.Name(), User(), soon())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func TestGuard(t *testing.T) {
+	s := secret.New()
+	l, said := guarded(t, &s)
+	proven := make(chan error)
+	c := dial(t, l)
+	go func() { proven <- c.Prove(&s, soon()) }()
+	server, err := l.Accept(soon())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if err := <-proven; err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Send([]byte("welcome"), nil, soon()); err != nil {
+		t.Fatal(err)
+	}
+	if text, _, err := c.Receive(soon()); string(text) != "welcome" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+	if len(*said) != 0 {
+		t.Errorf("%q of a PE of the job", *said)
+	}
+}
+
+// TestStrangers plays those who do not know the secret. Each is turned away with a
+// reason, one line names the process, and a PE that comes among them is served at
+// once, although one of them never says anything.
+func TestStrangers(t *testing.T) {
+	s, other := secret.New(), secret.New()
+	// What a PE said to another listener of the job, to be said again.
+	var heard []byte
+	func() {
+		l, _ := guarded(t, &s)
+		c := dial(t, l)
+		tap := dial(t, l)
+		done := make(chan error)
+		go func() { done <- c.Prove(&s, soon()) }()
+		if _, err := l.Accept(soon()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		challenge, _, err := tap.Receive(soon())
+		if err != nil {
+			t.Fatal(err)
+		}
+		mine := secret.NewNonce()
+		p := s.Prove(rolePeer, secret.Nonce(challenge[8:]), mine)
+		heard = append(mine[:], p[:]...)
+	}()
+
+	l, said := guarded(t, &s)
+	silent := dial(t, l)
+	type stranger struct {
+		name, want string
+		say        func(c *Conn, challenge []byte) error
+	}
+	send := func(b []byte) func(*Conn, []byte) error {
+		return func(c *Conn, _ []byte) error { return c.Send(b, nil, soon()) }
+	}
+	for _, x := range []stranger{
+		{"nothing", "closed the connection", func(c *Conn, _ []byte) error { return c.Close() }},
+		{"zeros", "does not know the job's secret", send(make([]byte, 48))},
+		{"another secret", "does not know the job's secret", func(c *Conn, challenge []byte) error {
+			p := other.Prove(rolePeer, secret.Nonce(challenge[8:]), secret.Nonce{})
+			return c.Send(append(make([]byte, 16), p[:]...), nil, soon())
+		}},
+		{"the listener's own part", "does not know the job's secret", func(c *Conn, challenge []byte) error {
+			p := s.Prove(roleListener, secret.Nonce(challenge[8:]), secret.Nonce{})
+			return c.Send(append(make([]byte, 16), p[:]...), nil, soon())
+		}},
+		{"what was heard", "does not know the job's secret", send(heard)},
+		{"a part of it", "it sent 47 bytes and 0 descriptors", send(heard[:47])},
+		{"more than it", "it sent 49 bytes and 0 descriptors", send(append(heard, 0))},
+		{"far too much", "longer than", send(make([]byte, MaxMessage+1))},
+		{"a descriptor", "it sent 48 bytes and 1 descriptors", func(c *Conn, _ []byte) error { return c.Send(heard, []int{0}, soon()) }},
+		{"the challenge", "it sent 24 bytes", func(c *Conn, challenge []byte) error { return c.Send(challenge, nil, soon()) }},
+	} {
+		c := dial(t, l)
+		go func() {
+			challenge, _, err := c.Receive(soon())
+			if err == nil {
+				err = x.say(c, challenge)
+			}
+			if err != nil {
+				t.Errorf("%s: %v", x.name, err)
+			}
+		}()
+		begin := time.Now()
+		_, err := l.Accept(soon())
+		var away TurnedAway
+		if !errors.As(err, &away) || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v, want %q", x.name, err, x.want)
+		}
+		if took := time.Since(begin); took > patience/2 {
+			t.Errorf("%s: took %v", x.name, took)
+		}
+	}
+	c := dial(t, l)
+	proven := make(chan error)
+	go func() { proven <- c.Prove(&s, soon()) }()
+	if _, err := l.Accept(soon()); err != nil {
+		t.Errorf("a PE of the job: %v", err)
+	}
+	if err := <-proven; err != nil {
+		t.Errorf("a PE of the job: %v", err)
+	}
+	want := fmt.Sprintf("turned away process %d of user %d: ", unix.Getpid(), User())
+	if len(*said) != 1 || !strings.HasPrefix((*said)[0], want) {
+		t.Errorf("said %q, want one line with %q", *said, want)
+	}
+	_, err := l.Accept(time.Now().Add(patience + time.Second))
+	if !errors.Is(err, shmerr.ErrTimeout) || !strings.Contains(err.Error(), "said nothing") {
+		t.Errorf("who says nothing: %v", err)
+	}
+	_ = silent.Close()
+}
+
+// TestManyStrangers: those who say nothing take no more than their places.
+func TestManyStrangers(t *testing.T) {
+	s := secret.New()
+	l, err := Listen(User(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Guard(&s, func(string) {})
+	var group sync.WaitGroup
+	for range 4 * guests {
+		group.Go(func() {
+			if c, err := Dial(l.Name(), User(), soon()); err == nil {
+				_, _, _ = c.Receive(soon()) // the challenge
+				_, _, _ = c.Receive(soon()) // the end
+				_ = c.Close()
+			}
+		})
+	}
+	proven := make(chan error)
+	group.Go(func() {
+		c, err := Dial(l.Name(), User(), soon())
+		if err == nil {
+			err = c.Prove(&s, soon())
+			defer c.Close()
+		}
+		proven <- err
+	})
+	accepted := make(chan struct{})
+	go func() {
+		defer close(accepted)
+		for {
+			if c, err := l.Accept(soon()); err == nil {
+				_ = c.Close()
+				return
+			}
+			if len(l.guard.guests) > l.guard.most {
+				t.Errorf("%d guests at a time, at most %d", len(l.guard.guests), l.guard.most)
+			}
+		}
+	}()
+	if err := <-proven; err != nil {
+		t.Errorf("a PE among strangers: %v", err)
+	}
+	<-accepted
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	group.Wait()
+}
+
+// TestImpostor: a PE gives nothing to a listener that does not know the secret.
+func TestImpostor(t *testing.T) {
+	s, other := secret.New(), secret.New()
+	for name, c := range map[string]struct {
+		say  func(server *Conn, nonce secret.Nonce) []byte
+		want string
+	}{
+		"another secret": {func(_ *Conn, nonce secret.Nonce) []byte {
+			p := other.Prove(roleListener, nonce, secret.Nonce{})
+			return p[:]
+		}, "does not know"},
+		"nothing": {func(*Conn, secret.Nonce) []byte { return nil }, "closed"},
+	} {
+		l := listen(t)
+		go func() {
+			server, err := l.Accept(soon())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer server.Close()
+			_ = server.Send(append([]byte{0x68, 0x6d, 0x67, 0x75, 0x61, 0x72, 0x64, 0x31}, make([]byte, 16)...), nil, soon())
+			if answer, _, err := server.Receive(soon()); err == nil {
+				if b := c.say(server, secret.Nonce(answer[:nonceBytes])); b != nil {
+					_ = server.Send(b, nil, soon())
+				}
+			}
+		}()
+		if err := dial(t, l).Prove(&s, soon()); !errors.Is(err, shmerr.ErrPeerLost) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
