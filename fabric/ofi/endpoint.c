@@ -9,7 +9,10 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <unistd.h>
+
+#define KEY_TRIES 8
 
 /*
  * Posting, polling and arming are serialised by the caller, and one endpoint
@@ -242,10 +245,27 @@ int shmemi_ofi_meet(struct shmemi_ofi *o, uint32_t pe)
     return -FI_EHOSTUNREACH;
 }
 
+uint64_t shmemi_ofi_draw_key(const struct shmemi_ofi *o)
+{
+    size_t size = o->info->domain_attr->mr_key_size;
+    uint64_t key = 0;
+    do {
+        /* Without randomness: by chance, as the address of this variable is. */
+        if (getrandom(&key, sizeof key, 0) != sizeof key)
+            key ^= (uint64_t)(uintptr_t)&key * 0x9E3779B97F4A7C15u;
+        if (size < sizeof key)
+            key &= ((uint64_t)1 << (8 * size)) - 1;
+    } while (size > 0 && key == 0);
+    return key;
+}
+
 int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, struct fid_mr **mr)
 {
     o->failed = "fi_mr_reg";
-    int ret = fi_mr_reg(o->domain, base, len, ACCESS, 0, ++o->next_key, 0, mr, NULL);
+    int ret = -FI_ENOKEY;
+    /* Keys of few bytes may meet. */
+    for (int tries = 0; ret == -FI_ENOKEY && tries < KEY_TRIES; tries++)
+        ret = fi_mr_reg(o->domain, base, len, ACCESS, 0, shmemi_ofi_draw_key(o), 0, mr, NULL);
     return ret != 0 ? ret : shmemi_ofi_enable(o, mr);
 }
 

@@ -74,9 +74,8 @@ struct shmemi_ofi {
     size_t address_size;
 
     uint64_t write_flags; /* of each write */
-    uint64_t next_key;
-    int data;   /* completions of immediate data may come */
-    int source; /* and tell who wrote */
+    int data;             /* completions of immediate data may come */
+    int source;           /* and tell who wrote */
 
     /* Where completions of data tell who wrote: by ascending address. */
     struct shmemi_ofi_source *sources;
@@ -94,6 +93,10 @@ struct shmemi_ofi {
 
 /* Hints that ask for what this package can serve. prov may be NULL: all. */
 struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order);
+
+/* A key for memory that is registered, for providers that leave the choice to us: a
+ * random one, since whoever knows it can read and write that memory. */
+uint64_t shmemi_ofi_draw_key(const struct shmemi_ofi *o);
 
 /* Whether the provider of info can complete a write when its bytes are there.
  */

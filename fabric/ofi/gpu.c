@@ -54,7 +54,7 @@ int shmemi_ofi_register_gpu(struct shmemi_ofi *o, const void *base, size_t len, 
                .mr_iov = fd < 0 ? &whole : (const struct iovec *)(const void *)&file,
                .iov_count = 1,
                .access = ACCESS,
-               .requested_key = ++o->next_key,
+               .requested_key = shmemi_ofi_draw_key(o),
                .iface = FI_HMEM_CUDA,
                .device.cuda = device,
            }};
