@@ -8,6 +8,7 @@ import "C"
 
 import (
 	"sync"
+	"unsafe"
 
 	"libshmem/runtime/live"
 	"libshmem/runtime/stats"
@@ -17,7 +18,9 @@ import (
 var counterNames = sync.OnceValue(func() []*C.char {
 	var names []*C.char
 	for i := range stats.Counters {
-		names = append(names, C.CString(stats.Counters[i].Name))
+		name := stats.Counters[i].Name
+		n := len(name) + 1
+		names = append(names, text(unsafe.Slice((*C.char)(C.calloc(1, C.size_t(n))), n), name))
 	}
 	return names
 })

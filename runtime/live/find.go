@@ -78,6 +78,11 @@ func pages(pid int) (views []*View, parent int, err error) {
 			closeAll(views)
 			return nil, 0, err
 		}
+		// The process may have a file open twice.
+		if slices.ContainsFunc(views, v.same) {
+			_ = v.Close()
+			continue
+		}
 		views = append(views, v)
 	}
 	slices.SortStableFunc(views, func(a, b *View) int { return int(a.Kind) - int(b.Kind) })

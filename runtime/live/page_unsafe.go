@@ -129,8 +129,11 @@ func NewPE(me, npes, nodes int) (*Page, *PE, error) {
 type View struct {
 	Kind Kind
 	file *os.File
+	info os.FileInfo
 	size int
 }
+
+func (v *View) same(w *View) bool { return os.SameFile(v.info, w.info) }
 
 // Bytes are a copy of those behind the head, as they are now. A mapping would take
 // memory for those of the page that nobody has touched.
@@ -190,7 +193,7 @@ func view(file string, pid int) (*View, error) {
 		_ = f.Close()
 		return nil, err
 	}
-	return &View{h.kind, f, int(h.size - headSize)}, nil
+	return &View{h.kind, f, info, int(h.size - headSize)}, nil
 }
 
 // Text is what an array of a page holds, up to its end.

@@ -97,7 +97,11 @@ func (j *Job) tellAll(b *strings.Builder, all [][]byte) error {
 		}
 		rows = append(rows, r)
 	}
-	title := fmt.Sprintf("%d PEs on %d hosts counted", j.NPEs, len(j.Nodes.Members))
+	hosts := "1 host"
+	if n := len(j.Nodes.Members); n != 1 {
+		hosts = fmt.Sprintf("%d hosts", n)
+	}
+	title := fmt.Sprintf("%d PEs on %s counted", j.NPEs, hosts)
 	if j.Engine != nil {
 		title += ", over " + j.Engine.Caps().Provider
 	}

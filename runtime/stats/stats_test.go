@@ -186,3 +186,26 @@ func TestTables(t *testing.T) {
 		t.Errorf("%d shown, first PE %d, then PE %d, %d not", len(most), most[0].PE, most[1].PE, rest)
 	}
 }
+
+func TestLive(t *testing.T) {
+	at := time.Unix(1000, 0)
+	last := stats.Look{PE: some(1), At: at.Add(2 * time.Second)}
+	first := stats.Look{PE: some(1), At: at}
+	for i := range first.Values {
+		first.Values[i] /= 2
+	}
+	first.NICs[0].Out /= 2
+	var b strings.Builder
+	if err := stats.Live(&b, &first, &last); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "live.txt", trimmed(b.String()))
+	b.Reset()
+	if err := stats.Live(&b, nil, &last); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "once.txt", trimmed(b.String()))
+}
+
+// trimmed is text without spaces at the ends of lines.
+func trimmed(s string) string { return regexp.MustCompile(`(?m) +$`).ReplaceAllString(s, "") }

@@ -1,0 +1,156 @@
+package stats
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"libshmem/tests/need"
+)
+
+// compile builds testdata/work.c against the libraries.
+func compile(t *testing.T, build string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "work")
+	cmd := exec.Command("gcc", "-O1", "-I../../include", "testdata/work.c", "-L"+filepath.Join(build, "lib"), "-lshmem", "-o", program)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("compile: %v\n%s", err, out)
+	}
+	return program
+}
+
+func shmemrun(build, program string, env []string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), append([]string{"--timeout", "60"}, args...)...)
+	cmd.Args = append(cmd.Args, program)
+	cmd.Env = append(append(os.Environ(), "SHMEM_PROVIDER=tcp"), env...)
+	return cmd
+}
+
+// TestTables: the numbers of the tables are those of the program's operations.
+func TestTables(t *testing.T) {
+	build := need.Build(t)
+	program := compile(t, build)
+	for _, c := range []struct {
+		env  string
+		args string
+		say  []string
+		not  []string
+	}{
+		{
+			"SHMEM_STATS=1", "-n 3 --hosts 3",
+			[]string{
+				`^shmem: 3 PEs on 3 hosts counted, over \S+ \(SHMEM_STATS=all prints each PE's\)$`,
+				`^ +counter +all PEs +median +least +of PE +most +of PE$`,
+				`^ +elements +10 +0 +0 +1 +10 +0$`,
+				`^ +write_bytes +19.5 KiB +0 B +0 B +1 +19.5 KiB +0$`,
+				`^NIC \S+: \d+ operations, `,
+				`^most bytes from one PE to another: \S+ KiB, PE 0 to PE 1$`,
+			}, []string{`PE 1 counted`},
+		},
+		{
+			"SHMEM_STATS=all", "-n 2 --hosts 2",
+			[]string{
+				`^shmem: PE 0 counted$`, `^shmem: PE 1 counted$`, `^ +PE +puts +gets +atomics +bytes out`, `^ +1 +1\d +0 +\d+ +\S+ KiB `,
+				`^shmem: 2 PEs on 2 hosts counted, over \S+$`,
+			}, nil,
+		},
+		{"SHMEM_STATS=1", "-n 2", []string{`^shmem: 2 PEs on 1 host counted .*: nothing went over the network; loads and stores within a node are not counted$`}, []string{`counter`}},
+		{"SHMEM_STATS=0", "-n 2 --hosts 2", nil, []string{`counted`}},
+		{"SHMEM_STATS=2", "-n 2", []string{`SHMEM_STATS="2": there is no such choice \(use one of 0, 1, all, or unset it for 0\)$`}, nil},
+		{"SHMEM_REQUIRE=network,ordered-messages", "-n 2 --hosts 2", nil, []string{`require`}},
+		{"SHMEM_REQUIRE=rdma", "-n 2 --hosts 2", []string{`shmem_init: require "rdma" of SHMEM_REQUIRE: with \S+ on \S+ it does not hold that the NIC moves`}, nil},
+		{"SHMEM_REQUIRE=network", "-n 2", []string{`require "network" of SHMEM_REQUIRE: all PEs share memory`}, nil},
+		{"SHMEM_REQUIRE=speed", "-n 2", []string{`SHMEM_REQUIRE="speed": there is no "speed" \(use words separated by commas: rdma, `}, nil},
+	} {
+		t.Run(c.env+" "+c.args, func(t *testing.T) {
+			cmd := shmemrun(build, program, []string{c.env}, strings.Fields(c.args)...)
+			var errs bytes.Buffer
+			cmd.Stderr = &errs
+			err := cmd.Run()
+			if refused := strings.Contains(errs.String(), "(use ") || strings.Contains(errs.String(), "require"); (err != nil) != refused {
+				t.Errorf("ended with %v", err)
+			}
+			for _, want := range c.say {
+				if !regexp.MustCompile("(?m)" + want).MatchString(errs.String()) {
+					t.Errorf("does not say %s:\n%s", want, errs.String())
+				}
+			}
+			for _, not := range c.not {
+				if regexp.MustCompile("(?m)" + not).MatchString(errs.String()) {
+					t.Errorf("says %s:\n%s", not, errs.String())
+				}
+			}
+		})
+	}
+}
+
+// TestLive looks at PEs that work, wait, are stopped, and have been killed.
+func TestLive(t *testing.T) {
+	build := need.Build(t)
+	file := filepath.Join(t.TempDir(), "go on")
+	cmd := shmemrun(build, compile(t, build), nil, "-n", "2", "--hosts", "2")
+	cmd.Args = append(cmd.Args, file)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }()
+	pids := map[int]int{}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var pe, pid int
+		if n, _ := fmt.Sscanf(lines.Text(), "PE %d is process %d", &pe, &pid); n == 2 {
+			pids[pe] = pid
+		}
+		if lines.Text() == "done" {
+			break
+		}
+	}
+	if len(pids) != 2 {
+		t.Fatalf("processes of PEs: %v", pids)
+	}
+	look := func(pe int, args ...string) string {
+		t.Helper()
+		info := exec.Command(filepath.Join(build, "bin", "shmem-info"), append([]string{"--live", fmt.Sprint(pids[pe])}, args...)...)
+		text, _ := info.CombinedOutput()
+		return string(text)
+	}
+	says := func(text string, wants ...string) {
+		t.Helper()
+		for _, want := range wants {
+			if !regexp.MustCompile("(?m)" + want).MatchString(text) {
+				t.Errorf("does not say %s:\n%s", want, text)
+			}
+		}
+	}
+	says(look(0, "--between", "0.2"),
+		fmt.Sprintf(`^PE 0 of 2 on 2 nodes, process %d, libshmem \S+, in the job for \S+s$`, pids[0]),
+		`^no thread waits for long$`, `^ +counter +so far +each second *$`, `^ +elements +10 +0 *$`, `^ +write_bytes +19.5 KiB +0 B *$`,
+		`^NIC \S+: \d+ operations, .*; each second 0, 0 B, 0 B$`, `^ +1 +1\d +0 +\d+ +20.2 KiB `)
+	deadline := time.Now().Add(20 * time.Second)
+	waits := ""
+	for !strings.Contains(waits, "waits for") && time.Now().Before(deadline) {
+		waits = look(1, "--between", "0")
+	}
+	says(waits, `^shmem_barrier_all waits for \S+s: for .*PE 0`, `^ +received_bytes +\d+ B *$`)
+	// A PE that is stopped is not asked, so it can be seen.
+	if err := syscall.Kill(pids[1], syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	says(look(1, "--between", "0"), `^shmem_barrier_all waits for`)
+	if err := syscall.Kill(pids[1], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the job ends with its PE
+	says(look(1), fmt.Sprintf(`^shmem-info: look at process %d: there is no such process \(`, pids[1]))
+}
