@@ -36,6 +36,11 @@ typedef float _Complex shmemi_complexf;
 /* A set of PEs. Handles may be copied and compared. */
 typedef int32_t shmem_team_t;
 
+/* What a new team is asked for. */
+typedef struct {
+    int num_contexts; /* that will exist at once; 0 unless SHMEM_TEAM_NUM_CONTEXTS says that it counts */
+} shmem_team_config_t;
+
 /* A stream of operations that is ordered and completed by itself. */
 typedef int32_t shmem_ctx_t;
 
@@ -69,6 +74,17 @@ typedef int32_t shmem_ctx_t;
 #define SHMEM_MALLOC_ATOMICS_REMOTE 1L /* mostly for atomics by other PEs */
 #define SHMEM_MALLOC_SIGNAL_REMOTE 2L /* mostly for signals by other PEs */
 
+/* The arrays that collectives on active sets take. */
+#define SHMEM_SYNC_VALUE 0L /* what every element of pSync has before the first call */
+#define SHMEM_SYNC_SIZE 2 /* elements of pSync, enough for each of them */
+#define SHMEM_BARRIER_SYNC_SIZE 2
+#define SHMEM_BCAST_SYNC_SIZE 2
+#define SHMEM_COLLECT_SYNC_SIZE 2
+#define SHMEM_ALLTOALL_SYNC_SIZE 2
+#define SHMEM_ALLTOALLS_SYNC_SIZE 2
+#define SHMEM_REDUCE_SYNC_SIZE 2
+#define SHMEM_REDUCE_MIN_WRKDATA_SIZE 1 /* elements of pWrk, beside half of those to reduce */
+
 /* Contexts. */
 #define SHMEM_CTX_INVALID (-1) /* no context */
 #define SHMEM_CTX_DEFAULT 0 /* the one that calls without a context use */
@@ -76,6 +92,8 @@ typedef int32_t shmem_ctx_t;
 /* Teams. */
 #define SHMEM_TEAM_INVALID (-1) /* no team */
 #define SHMEM_TEAM_WORLD 0 /* every PE of the job */
+#define SHMEM_TEAM_SHARED 1 /* the PEs of this PE's node */
+#define SHMEM_TEAM_NUM_CONTEXTS 1L /* num_contexts of a shmem_team_config_t counts */
 
 /* Host code is not for NVRTC; kernels have declarations of their own. */
 #ifndef __CUDACC_RTC__
@@ -361,6 +379,171 @@ int shmem_addr_accessible(const void *addr, int pe);
  * OpenSHMEM 1.6, SHMEM_PTR. Since libshmem 0.1.
  */
 void *shmem_ptr(const void *dest, int pe);
+
+/* ------------------------------------------------------------------ Team Management Routines */
+
+/*
+ * shmem_team_my_pe
+ *
+ * Tells the caller's number in a team.
+ *
+ * @team a team that the caller is in, or SHMEM_TEAM_INVALID
+ *
+ * Result: 0 to shmem_team_n_pes(team) - 1; -1 for SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when a team does not exist, and when called before init or after
+ * finalize.
+ *
+ * OpenSHMEM 1.6, SHMEM_TEAM_MY_PE. Since libshmem 0.1.
+ */
+int shmem_team_my_pe(shmem_team_t team);
+
+/*
+ * shmem_team_n_pes
+ *
+ * Tells how many PEs a team has.
+ *
+ * @team a team that the caller is in, or SHMEM_TEAM_INVALID
+ *
+ * Result: 1 or more; -1 for SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when a team does not exist, and when called before init or after
+ * finalize.
+ *
+ * OpenSHMEM 1.6, SHMEM_TEAM_N_PES. Since libshmem 0.1.
+ */
+int shmem_team_n_pes(shmem_team_t team);
+
+/*
+ * shmem_team_get_config
+ *
+ * Tells what a team was made with.
+ *
+ * @team a team that the caller is in, or SHMEM_TEAM_INVALID
+ * @config_mask what is asked for: SHMEM_TEAM_NUM_CONTEXTS, or 0
+ * @config written here: only what the mask names
+ *
+ * Result: 0, or non-zero for SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when a team does not exist, and when called before init or after
+ * finalize. Also when the mask has other bits, and when config is needed and NULL.
+ *
+ * OpenSHMEM 1.6, SHMEM_TEAM_GET_CONFIG. Since libshmem 0.1.
+ */
+int shmem_team_get_config(shmem_team_t team, long config_mask, shmem_team_config_t *config);
+
+/*
+ * shmem_team_translate_pe
+ *
+ * Finds the number that a PE of one team has in another.
+ *
+ * @src_team the team in which src_pe is a number
+ * @src_pe any number
+ * @dest_team the team in which its number is wanted
+ *
+ * Result: The number; -1 when the PE is not in both, and for SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when a team does not exist, and when called before init or after
+ * finalize.
+ *
+ * OpenSHMEM 1.6, SHMEM_TEAM_TRANSLATE_PE. Since libshmem 0.1.
+ */
+int shmem_team_translate_pe(shmem_team_t src_team, int src_pe, shmem_team_t dest_team);
+
+/*
+ * shmem_team_split_strided
+ *
+ * Makes a team of PEs of another that are the same distance apart. All PEs of the parent team
+ * make the call together, with the same numbers. A PE has at most 510 teams at a time, or fewer
+ * where there are more than some hundred PEs.
+ *
+ * @parent_team the team to take PEs from
+ * @start number, in the parent, of the first PE
+ * @stride from one PE to the next; negative: downwards; 0: for one PE
+ * @size how many PEs
+ * @config read here: may be NULL when the mask is 0
+ * @config_mask what of config counts: SHMEM_TEAM_NUM_CONTEXTS, or 0
+ * @new_team written here: the team, or SHMEM_TEAM_INVALID at PEs that are not in it
+ *
+ * Result: 0, or non-zero on every PE of the parent when the numbers are not usable, when there
+ * is no room for another team, and when the parent is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when a team does not exist, and when called before init or after
+ * finalize. Also when the PEs ask for different teams, when a mask has other bits, and when
+ * config is needed and NULL or an answer's place is NULL.
+ *
+ * OpenSHMEM 1.6, SHMEM_TEAM_SPLIT_STRIDED. Since libshmem 0.1.
+ */
+int shmem_team_split_strided(shmem_team_t parent_team, int start, int stride, int size, const shmem_team_config_t *config, long config_mask, shmem_team_t *new_team);
+
+/*
+ * shmem_team_split_2d
+ *
+ * Lays the PEs of a team out in rows of xrange and makes a team of each row and of each column;
+ * the last row may be shorter. All PEs of the parent team make the call together, with the same
+ * numbers. A PE has at most 510 teams at a time, or fewer where there are more than some
+ * hundred PEs.
+ *
+ * @parent_team the team to take PEs from
+ * @xrange length of a row, at least 1
+ * @xaxis_config read here: may be NULL when the mask is 0
+ * @xaxis_mask what of xaxis_config counts
+ * @xaxis_team written here: the PEs of the caller's row
+ * @yaxis_config read here: may be NULL when the mask is 0
+ * @yaxis_mask what of yaxis_config counts
+ * @yaxis_team written here: the PEs of the caller's column
+ *
+ * Result: 0, or non-zero on every PE of the parent when the numbers are not usable, when there
+ * is no room for another team, and when the parent is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when a team does not exist, and when called before init or after
+ * finalize. Also when the PEs ask for different teams, when a mask has other bits, and when
+ * config is needed and NULL or an answer's place is NULL.
+ *
+ * OpenSHMEM 1.6, SHMEM_TEAM_SPLIT_2D. Since libshmem 0.1.
+ */
+int shmem_team_split_2d(shmem_team_t parent_team, int xrange, const shmem_team_config_t *xaxis_config, long xaxis_mask, shmem_team_t *xaxis_team, const shmem_team_config_t *yaxis_config, long yaxis_mask, shmem_team_t *yaxis_team);
+
+/*
+ * shmem_team_destroy
+ *
+ * Gives a team back. All of its PEs make the call together.
+ *
+ * @team what a split has made; SHMEM_TEAM_INVALID: nothing happens
+ *
+ * Errors: Ends the job when a team does not exist, and when called before init or after
+ * finalize. Also for the teams that are always there.
+ *
+ * OpenSHMEM 1.6, SHMEM_TEAM_DESTROY. Since libshmem 0.1.
+ */
+void shmem_team_destroy(shmem_team_t team);
+
+/*
+ * shmem_team_sync
+ *
+ * Waits until every PE of the team has called it. It completes only plain stores, not the
+ * operations of this library. In C11 shmem_sync(team) is the same.
+ *
+ * @team a team that the caller is in, or SHMEM_TEAM_INVALID
+ *
+ * Result: 0, or non-zero for SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when a team does not exist, and when called before init or after
+ * finalize.
+ *
+ * OpenSHMEM 1.6, SHMEM_SYNC. Since libshmem 0.1.
+ */
+int shmem_team_sync(shmem_team_t team);
+
+/*
+ * shmem_team_ptr
+ *
+ * Does what shmem_ptr does, for a PE by its number in a team.
+ *
+ * @team a team that the caller is in, or SHMEM_TEAM_INVALID
+ * @dest symmetric address
+ * @pe number of a PE in the team
+ *
+ * Result: As shmem_ptr; NULL also for SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when a team does not exist, and when called before init or after
+ * finalize.
+ *
+ * OpenSHMEM 1.6, SHMEM_TEAM_PTR. Since libshmem 0.1.
+ */
+void *shmem_team_ptr(shmem_team_t team, const void *dest, int pe);
 
 /* ------------------------------------------------------------- Remote Memory Access Routines */
 
@@ -1497,7 +1680,7 @@ void shmem_sync_all(void);
  * Copies an array of one PE to every PE of the team, that one included. Every PE of the team
  * makes the same call with the same arguments.
  *
- * @team SHMEM_TEAM_WORLD
+ * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at PE_root
  * @nelems elements (mem: bytes) to copy
@@ -1542,7 +1725,7 @@ int shmem_broadcastmem(shmem_team_t team, void *dest, const void *source, size_t
  * Concatenates the arrays of all PEs of the team, in the order of their numbers, at every PE.
  * Every PE of the team makes the same call with the same arguments.
  *
- * @team SHMEM_TEAM_WORLD
+ * @team the PEs that take part
  * @dest symmetric, written at every PE: nelems times the size of the team
  * @source symmetric, read at every PE
  * @nelems elements (mem: bytes) from each PE
@@ -1587,7 +1770,7 @@ int shmem_fcollectmem(shmem_team_t team, void *dest, const void *source, size_t 
  * Exchanges blocks of nelems elements: block j of PE i's source becomes block i of PE j's dest.
  * Every PE of the team makes the same call with the same arguments.
  *
- * @team SHMEM_TEAM_WORLD
+ * @team the PEs that take part
  * @dest symmetric, written at every PE: nelems times the size of the team
  * @source symmetric, read at every PE: nelems times the size of the team
  * @nelems elements (mem: bytes) for each PE
@@ -1627,6 +1810,99 @@ int shmem_ptrdiff_alltoall(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *
 int shmem_alltoallmem(shmem_team_t team, void *dest, const void *source, size_t nelems);
 
 /*
+ * shmem_<T>_collect, shmem_collectmem
+ *
+ * Concatenates the arrays of all PEs of the team, in the order of their numbers, at every PE.
+ * Every PE of the team makes the same call with the same arrays, each with its own nelems.
+ *
+ * @team the PEs that take part
+ * @dest symmetric, written at every PE: room for what all PEs give
+ * @source symmetric, read at every PE
+ * @nelems elements (mem: bytes) from the caller; may differ from PE to PE, and be 0
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
+ * when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
+ *
+ * OpenSHMEM 1.6, SHMEM_COLLECT. Since libshmem 0.1.
+ */
+int shmem_float_collect(shmem_team_t team, float *dest, const float *source, size_t nelems);
+int shmem_double_collect(shmem_team_t team, double *dest, const double *source, size_t nelems);
+int shmem_longdouble_collect(shmem_team_t team, long double *dest, const long double *source, size_t nelems);
+int shmem_char_collect(shmem_team_t team, char *dest, const char *source, size_t nelems);
+int shmem_schar_collect(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems);
+int shmem_short_collect(shmem_team_t team, short *dest, const short *source, size_t nelems);
+int shmem_int_collect(shmem_team_t team, int *dest, const int *source, size_t nelems);
+int shmem_long_collect(shmem_team_t team, long *dest, const long *source, size_t nelems);
+int shmem_longlong_collect(shmem_team_t team, long long *dest, const long long *source, size_t nelems);
+int shmem_uchar_collect(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems);
+int shmem_ushort_collect(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems);
+int shmem_uint_collect(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems);
+int shmem_ulong_collect(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems);
+int shmem_ulonglong_collect(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems);
+int shmem_int8_collect(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems);
+int shmem_int16_collect(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems);
+int shmem_int32_collect(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems);
+int shmem_int64_collect(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems);
+int shmem_uint8_collect(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems);
+int shmem_uint16_collect(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems);
+int shmem_uint32_collect(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems);
+int shmem_uint64_collect(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems);
+int shmem_size_collect(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems);
+int shmem_ptrdiff_collect(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
+int shmem_collectmem(shmem_team_t team, void *dest, const void *source, size_t nelems);
+
+/*
+ * shmem_<T>_alltoalls, shmem_alltoallsmem
+ *
+ * Exchanges blocks of nelems elements as alltoall does, where the elements of source are sst
+ * apart and those of dest dst. Every PE of the team makes the same call with the same
+ * arguments.
+ *
+ * @team the PEs that take part
+ * @dest symmetric, written at every PE: nelems times the size of the team, dst apart
+ * @source symmetric, read at every PE: nelems times the size of the team, sst apart
+ * @dst elements (mem: bytes) from one element of dest to the next; at least 1
+ * @sst elements (mem: bytes) from one element of source to the next; at least 1
+ * @nelems elements (mem: bytes) for each PE
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
+ * when called before init or after finalize. Also when a stride is less than 1.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
+ *
+ * OpenSHMEM 1.6, SHMEM_ALLTOALLS. Since libshmem 0.1.
+ */
+int shmem_float_alltoalls(shmem_team_t team, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_double_alltoalls(shmem_team_t team, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_longdouble_alltoalls(shmem_team_t team, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_char_alltoalls(shmem_team_t team, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_schar_alltoalls(shmem_team_t team, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_short_alltoalls(shmem_team_t team, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_int_alltoalls(shmem_team_t team, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_long_alltoalls(shmem_team_t team, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_longlong_alltoalls(shmem_team_t team, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_uchar_alltoalls(shmem_team_t team, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_ushort_alltoalls(shmem_team_t team, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_uint_alltoalls(shmem_team_t team, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_ulong_alltoalls(shmem_team_t team, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_ulonglong_alltoalls(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_int8_alltoalls(shmem_team_t team, int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_int16_alltoalls(shmem_team_t team, int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_int32_alltoalls(shmem_team_t team, int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_int64_alltoalls(shmem_team_t team, int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_uint8_alltoalls(shmem_team_t team, uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_uint16_alltoalls(shmem_team_t team, uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_uint32_alltoalls(shmem_team_t team, uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_uint64_alltoalls(shmem_team_t team, uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_size_alltoalls(shmem_team_t team, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_ptrdiff_alltoalls(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_alltoallsmem(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+
+/*
  * shmem_<T>_max_reduce
  *
  * Makes each element of dest, at every PE of the team, the greatest of the elements at that
@@ -1634,7 +1910,7 @@ int shmem_alltoallmem(shmem_team_t team, void *dest, const void *source, size_t 
  * arguments. dest and source are the same array or do not overlap. Which one of two elements
  * remains when one is not a number is not defined.
  *
- * @team SHMEM_TEAM_WORLD
+ * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
@@ -1680,7 +1956,7 @@ int shmem_ptrdiff_max_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t
  * and source are the same array or do not overlap. Which one of two elements remains when one
  * is not a number is not defined.
  *
- * @team SHMEM_TEAM_WORLD
+ * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
@@ -1726,7 +2002,7 @@ int shmem_ptrdiff_min_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t
  * and source are the same array or do not overlap. Integers wrap around modulo their width;
  * floating-point numbers are added in no particular order.
  *
- * @team SHMEM_TEAM_WORLD
+ * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
@@ -1765,6 +2041,255 @@ int shmem_size_sum_reduce(shmem_team_t team, size_t *dest, const size_t *source,
 int shmem_ptrdiff_sum_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce);
 int shmem_complexd_sum_reduce(shmem_team_t team, shmemi_complexd *dest, const shmemi_complexd *source, size_t nreduce);
 int shmem_complexf_sum_reduce(shmem_team_t team, shmemi_complexf *dest, const shmemi_complexf *source, size_t nreduce);
+
+/*
+ * shmem_<T>_prod_reduce
+ *
+ * Makes each element of dest, at every PE of the team, the product of the elements at that
+ * place in the team's sources. Every PE of the team makes the same call with the same
+ * arguments. dest and source are the same array or do not overlap. Integers wrap around modulo
+ * their width; floating-point numbers are multiplied in no particular order.
+ *
+ * @team the PEs that take part
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nreduce elements of each array
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
+ * when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
+ *
+ * OpenSHMEM 1.6, SHMEM_REDUCTIONS. Since libshmem 0.1.
+ */
+int shmem_float_prod_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce);
+int shmem_double_prod_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce);
+int shmem_longdouble_prod_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce);
+int shmem_char_prod_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce);
+int shmem_schar_prod_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce);
+int shmem_short_prod_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce);
+int shmem_int_prod_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce);
+int shmem_long_prod_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce);
+int shmem_longlong_prod_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce);
+int shmem_uchar_prod_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int shmem_ushort_prod_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int shmem_uint_prod_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int shmem_ulong_prod_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int shmem_ulonglong_prod_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int shmem_int8_prod_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int shmem_int16_prod_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int shmem_int32_prod_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int shmem_int64_prod_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int shmem_uint8_prod_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int shmem_uint16_prod_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int shmem_uint32_prod_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int shmem_uint64_prod_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int shmem_size_prod_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+int shmem_ptrdiff_prod_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce);
+int shmem_complexd_prod_reduce(shmem_team_t team, shmemi_complexd *dest, const shmemi_complexd *source, size_t nreduce);
+int shmem_complexf_prod_reduce(shmem_team_t team, shmemi_complexf *dest, const shmemi_complexf *source, size_t nreduce);
+
+/*
+ * shmem_<T>_and_reduce
+ *
+ * Makes each element of dest, at every PE of the team, the bitwise and of the elements at that
+ * place in the team's sources. Every PE of the team makes the same call with the same
+ * arguments. dest and source are the same array or do not overlap.
+ *
+ * @team the PEs that take part
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nreduce elements of each array
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
+ * when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
+ *
+ * OpenSHMEM 1.6, SHMEM_REDUCTIONS. Since libshmem 0.1.
+ */
+int shmem_uchar_and_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int shmem_ushort_and_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int shmem_uint_and_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int shmem_ulong_and_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int shmem_ulonglong_and_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int shmem_int8_and_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int shmem_int16_and_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int shmem_int32_and_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int shmem_int64_and_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int shmem_uint8_and_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int shmem_uint16_and_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int shmem_uint32_and_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int shmem_uint64_and_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int shmem_size_and_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+
+/*
+ * shmem_<T>_or_reduce
+ *
+ * Makes each element of dest, at every PE of the team, the bitwise or of the elements at that
+ * place in the team's sources. Every PE of the team makes the same call with the same
+ * arguments. dest and source are the same array or do not overlap.
+ *
+ * @team the PEs that take part
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nreduce elements of each array
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
+ * when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
+ *
+ * OpenSHMEM 1.6, SHMEM_REDUCTIONS. Since libshmem 0.1.
+ */
+int shmem_uchar_or_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int shmem_ushort_or_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int shmem_uint_or_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int shmem_ulong_or_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int shmem_ulonglong_or_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int shmem_int8_or_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int shmem_int16_or_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int shmem_int32_or_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int shmem_int64_or_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int shmem_uint8_or_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int shmem_uint16_or_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int shmem_uint32_or_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int shmem_uint64_or_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int shmem_size_or_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+
+/*
+ * shmem_<T>_xor_reduce
+ *
+ * Makes each element of dest, at every PE of the team, the bitwise exclusive or of the elements
+ * at that place in the team's sources. Every PE of the team makes the same call with the same
+ * arguments. dest and source are the same array or do not overlap.
+ *
+ * @team the PEs that take part
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nreduce elements of each array
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
+ * when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
+ *
+ * OpenSHMEM 1.6, SHMEM_REDUCTIONS. Since libshmem 0.1.
+ */
+int shmem_uchar_xor_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int shmem_ushort_xor_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int shmem_uint_xor_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int shmem_ulong_xor_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int shmem_ulonglong_xor_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int shmem_int8_xor_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int shmem_int16_xor_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int shmem_int32_xor_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int shmem_int64_xor_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int shmem_uint8_xor_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int shmem_uint16_xor_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int shmem_uint32_xor_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int shmem_uint64_xor_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int shmem_size_xor_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+
+/*
+ * shmem_<T>_sum_inscan
+ *
+ * Makes each element of dest the sum of the elements at that place in the sources of the PEs of
+ * the team up to the caller, its own included. Every PE of the team makes the same call with
+ * the same arguments. dest and source are the same array or do not overlap. Integers wrap
+ * around modulo their width.
+ *
+ * @team the PEs that take part
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nelems elements of each array
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
+ * when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
+ *
+ * OpenSHMEM 1.6, SHMEM_SCAN. Since libshmem 0.1.
+ */
+int shmem_float_sum_inscan(shmem_team_t team, float *dest, const float *source, size_t nelems);
+int shmem_double_sum_inscan(shmem_team_t team, double *dest, const double *source, size_t nelems);
+int shmem_longdouble_sum_inscan(shmem_team_t team, long double *dest, const long double *source, size_t nelems);
+int shmem_char_sum_inscan(shmem_team_t team, char *dest, const char *source, size_t nelems);
+int shmem_schar_sum_inscan(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems);
+int shmem_short_sum_inscan(shmem_team_t team, short *dest, const short *source, size_t nelems);
+int shmem_int_sum_inscan(shmem_team_t team, int *dest, const int *source, size_t nelems);
+int shmem_long_sum_inscan(shmem_team_t team, long *dest, const long *source, size_t nelems);
+int shmem_longlong_sum_inscan(shmem_team_t team, long long *dest, const long long *source, size_t nelems);
+int shmem_uchar_sum_inscan(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems);
+int shmem_ushort_sum_inscan(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems);
+int shmem_uint_sum_inscan(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems);
+int shmem_ulong_sum_inscan(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems);
+int shmem_ulonglong_sum_inscan(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems);
+int shmem_int8_sum_inscan(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems);
+int shmem_int16_sum_inscan(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems);
+int shmem_int32_sum_inscan(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems);
+int shmem_int64_sum_inscan(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems);
+int shmem_uint8_sum_inscan(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems);
+int shmem_uint16_sum_inscan(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems);
+int shmem_uint32_sum_inscan(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems);
+int shmem_uint64_sum_inscan(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems);
+int shmem_size_sum_inscan(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems);
+int shmem_ptrdiff_sum_inscan(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
+int shmem_complexd_sum_inscan(shmem_team_t team, shmemi_complexd *dest, const shmemi_complexd *source, size_t nelems);
+int shmem_complexf_sum_inscan(shmem_team_t team, shmemi_complexf *dest, const shmemi_complexf *source, size_t nelems);
+
+/*
+ * shmem_<T>_sum_exscan
+ *
+ * Makes each element of dest the sum of the elements at that place in the sources of the PEs of
+ * the team before the caller; 0 at the first PE. Every PE of the team makes the same call with
+ * the same arguments. dest and source are the same array or do not overlap. Integers wrap
+ * around modulo their width.
+ *
+ * @team the PEs that take part
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nelems elements of each array
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
+ * when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
+ *
+ * OpenSHMEM 1.6, SHMEM_SCAN. Since libshmem 0.1.
+ */
+int shmem_float_sum_exscan(shmem_team_t team, float *dest, const float *source, size_t nelems);
+int shmem_double_sum_exscan(shmem_team_t team, double *dest, const double *source, size_t nelems);
+int shmem_longdouble_sum_exscan(shmem_team_t team, long double *dest, const long double *source, size_t nelems);
+int shmem_char_sum_exscan(shmem_team_t team, char *dest, const char *source, size_t nelems);
+int shmem_schar_sum_exscan(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems);
+int shmem_short_sum_exscan(shmem_team_t team, short *dest, const short *source, size_t nelems);
+int shmem_int_sum_exscan(shmem_team_t team, int *dest, const int *source, size_t nelems);
+int shmem_long_sum_exscan(shmem_team_t team, long *dest, const long *source, size_t nelems);
+int shmem_longlong_sum_exscan(shmem_team_t team, long long *dest, const long long *source, size_t nelems);
+int shmem_uchar_sum_exscan(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems);
+int shmem_ushort_sum_exscan(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems);
+int shmem_uint_sum_exscan(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems);
+int shmem_ulong_sum_exscan(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems);
+int shmem_ulonglong_sum_exscan(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems);
+int shmem_int8_sum_exscan(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems);
+int shmem_int16_sum_exscan(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems);
+int shmem_int32_sum_exscan(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems);
+int shmem_int64_sum_exscan(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems);
+int shmem_uint8_sum_exscan(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems);
+int shmem_uint16_sum_exscan(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems);
+int shmem_uint32_sum_exscan(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems);
+int shmem_uint64_sum_exscan(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems);
+int shmem_size_sum_exscan(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems);
+int shmem_ptrdiff_sum_exscan(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
+int shmem_complexd_sum_exscan(shmem_team_t team, shmemi_complexd *dest, const shmemi_complexd *source, size_t nelems);
+int shmem_complexf_sum_exscan(shmem_team_t team, shmemi_complexf *dest, const shmemi_complexf *source, size_t nelems);
 
 /* --------------------------------------------------- Point-To-Point Synchronization Routines */
 
@@ -2811,6 +3336,42 @@ int shmem_test_lock(long *lock);
         unsigned long *: shmem_ulong_alltoall, \
         unsigned long long *: shmem_ulonglong_alltoall)
 
+#define shmem_collect(...) shmemi_pick_collect(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_collect(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_collect, \
+        double *: shmem_double_collect, \
+        long double *: shmem_longdouble_collect, \
+        char *: shmem_char_collect, \
+        signed char *: shmem_schar_collect, \
+        short *: shmem_short_collect, \
+        int *: shmem_int_collect, \
+        long *: shmem_long_collect, \
+        long long *: shmem_longlong_collect, \
+        unsigned char *: shmem_uchar_collect, \
+        unsigned short *: shmem_ushort_collect, \
+        unsigned int *: shmem_uint_collect, \
+        unsigned long *: shmem_ulong_collect, \
+        unsigned long long *: shmem_ulonglong_collect)
+
+#define shmem_alltoalls(...) shmemi_pick_alltoalls(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_alltoalls(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_alltoalls, \
+        double *: shmem_double_alltoalls, \
+        long double *: shmem_longdouble_alltoalls, \
+        char *: shmem_char_alltoalls, \
+        signed char *: shmem_schar_alltoalls, \
+        short *: shmem_short_alltoalls, \
+        int *: shmem_int_alltoalls, \
+        long *: shmem_long_alltoalls, \
+        long long *: shmem_longlong_alltoalls, \
+        unsigned char *: shmem_uchar_alltoalls, \
+        unsigned short *: shmem_ushort_alltoalls, \
+        unsigned int *: shmem_uint_alltoalls, \
+        unsigned long *: shmem_ulong_alltoalls, \
+        unsigned long long *: shmem_ulonglong_alltoalls)
+
 #define shmem_max_reduce(...) shmemi_pick_max_reduce(__VA_ARGS__)(__VA_ARGS__)
 #define shmemi_pick_max_reduce(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
@@ -2866,6 +3427,105 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_sum_reduce, \
         shmemi_complexd *: shmem_complexd_sum_reduce, \
         shmemi_complexf *: shmem_complexf_sum_reduce)
+
+#define shmem_prod_reduce(...) shmemi_pick_prod_reduce(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_prod_reduce(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_prod_reduce, \
+        double *: shmem_double_prod_reduce, \
+        long double *: shmem_longdouble_prod_reduce, \
+        char *: shmem_char_prod_reduce, \
+        signed char *: shmem_schar_prod_reduce, \
+        short *: shmem_short_prod_reduce, \
+        int *: shmem_int_prod_reduce, \
+        long *: shmem_long_prod_reduce, \
+        long long *: shmem_longlong_prod_reduce, \
+        unsigned char *: shmem_uchar_prod_reduce, \
+        unsigned short *: shmem_ushort_prod_reduce, \
+        unsigned int *: shmem_uint_prod_reduce, \
+        unsigned long *: shmem_ulong_prod_reduce, \
+        unsigned long long *: shmem_ulonglong_prod_reduce, \
+        shmemi_complexd *: shmem_complexd_prod_reduce, \
+        shmemi_complexf *: shmem_complexf_prod_reduce)
+
+#define shmem_and_reduce(...) shmemi_pick_and_reduce(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_and_reduce(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        unsigned char *: shmem_uchar_and_reduce, \
+        unsigned short *: shmem_ushort_and_reduce, \
+        unsigned int *: shmem_uint_and_reduce, \
+        unsigned long *: shmem_ulong_and_reduce, \
+        unsigned long long *: shmem_ulonglong_and_reduce, \
+        int8_t *: shmem_int8_and_reduce, \
+        int16_t *: shmem_int16_and_reduce, \
+        int32_t *: shmem_int32_and_reduce, \
+        int64_t *: shmem_int64_and_reduce)
+
+#define shmem_or_reduce(...) shmemi_pick_or_reduce(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_or_reduce(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        unsigned char *: shmem_uchar_or_reduce, \
+        unsigned short *: shmem_ushort_or_reduce, \
+        unsigned int *: shmem_uint_or_reduce, \
+        unsigned long *: shmem_ulong_or_reduce, \
+        unsigned long long *: shmem_ulonglong_or_reduce, \
+        int8_t *: shmem_int8_or_reduce, \
+        int16_t *: shmem_int16_or_reduce, \
+        int32_t *: shmem_int32_or_reduce, \
+        int64_t *: shmem_int64_or_reduce)
+
+#define shmem_xor_reduce(...) shmemi_pick_xor_reduce(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_xor_reduce(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        unsigned char *: shmem_uchar_xor_reduce, \
+        unsigned short *: shmem_ushort_xor_reduce, \
+        unsigned int *: shmem_uint_xor_reduce, \
+        unsigned long *: shmem_ulong_xor_reduce, \
+        unsigned long long *: shmem_ulonglong_xor_reduce, \
+        int8_t *: shmem_int8_xor_reduce, \
+        int16_t *: shmem_int16_xor_reduce, \
+        int32_t *: shmem_int32_xor_reduce, \
+        int64_t *: shmem_int64_xor_reduce)
+
+#define shmem_sum_inscan(...) shmemi_pick_sum_inscan(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_sum_inscan(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_sum_inscan, \
+        double *: shmem_double_sum_inscan, \
+        long double *: shmem_longdouble_sum_inscan, \
+        char *: shmem_char_sum_inscan, \
+        signed char *: shmem_schar_sum_inscan, \
+        short *: shmem_short_sum_inscan, \
+        int *: shmem_int_sum_inscan, \
+        long *: shmem_long_sum_inscan, \
+        long long *: shmem_longlong_sum_inscan, \
+        unsigned char *: shmem_uchar_sum_inscan, \
+        unsigned short *: shmem_ushort_sum_inscan, \
+        unsigned int *: shmem_uint_sum_inscan, \
+        unsigned long *: shmem_ulong_sum_inscan, \
+        unsigned long long *: shmem_ulonglong_sum_inscan, \
+        shmemi_complexd *: shmem_complexd_sum_inscan, \
+        shmemi_complexf *: shmem_complexf_sum_inscan)
+
+#define shmem_sum_exscan(...) shmemi_pick_sum_exscan(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_sum_exscan(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        float *: shmem_float_sum_exscan, \
+        double *: shmem_double_sum_exscan, \
+        long double *: shmem_longdouble_sum_exscan, \
+        char *: shmem_char_sum_exscan, \
+        signed char *: shmem_schar_sum_exscan, \
+        short *: shmem_short_sum_exscan, \
+        int *: shmem_int_sum_exscan, \
+        long *: shmem_long_sum_exscan, \
+        long long *: shmem_longlong_sum_exscan, \
+        unsigned char *: shmem_uchar_sum_exscan, \
+        unsigned short *: shmem_ushort_sum_exscan, \
+        unsigned int *: shmem_uint_sum_exscan, \
+        unsigned long *: shmem_ulong_sum_exscan, \
+        unsigned long long *: shmem_ulonglong_sum_exscan, \
+        shmemi_complexd *: shmem_complexd_sum_exscan, \
+        shmemi_complexf *: shmem_complexf_sum_exscan)
 
 #define shmem_wait_until(...) shmemi_pick_wait_until(__VA_ARGS__)(__VA_ARGS__)
 #define shmemi_pick_wait_until(...) \

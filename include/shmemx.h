@@ -735,7 +735,7 @@ void shmemx_barrier_all_on_stream(struct CUstream_st *stream);
  *
  * Does as barrier_all, for the PEs of a team.
  *
- * @team SHMEM_TEAM_WORLD
+ * @team the PEs that take part
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
@@ -769,7 +769,7 @@ void shmemx_sync_all_on_stream(struct CUstream_st *stream);
  *
  * Does as sync_all, for the PEs of a team.
  *
- * @team SHMEM_TEAM_WORLD
+ * @team the PEs that take part
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
@@ -787,7 +787,7 @@ int shmemx_team_sync_on_stream(shmem_team_t team, struct CUstream_st *stream);
  *
  * Copies an array of one PE to every PE of the team, that one included.
  *
- * @team SHMEM_TEAM_WORLD
+ * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at PE_root
  * @nelems elements (mem: bytes) to copy
@@ -834,7 +834,7 @@ int shmemx_broadcastmem_on_stream(shmem_team_t team, void *dest, const void *sou
  *
  * Concatenates the arrays of all PEs of the team, in the order of their numbers, at every PE.
  *
- * @team SHMEM_TEAM_WORLD
+ * @team the PEs that take part
  * @dest symmetric, written at every PE: nelems times the size of the team
  * @source symmetric, read at every PE
  * @nelems elements (mem: bytes) from each PE
@@ -880,7 +880,7 @@ int shmemx_fcollectmem_on_stream(shmem_team_t team, void *dest, const void *sour
  *
  * Exchanges blocks of nelems elements: block j of PE i's source becomes block i of PE j's dest.
  *
- * @team SHMEM_TEAM_WORLD
+ * @team the PEs that take part
  * @dest symmetric, written at every PE: nelems times the size of the team
  * @source symmetric, read at every PE: nelems times the size of the team
  * @nelems elements (mem: bytes) for each PE
@@ -928,7 +928,7 @@ int shmemx_alltoallmem_on_stream(shmem_team_t team, void *dest, const void *sour
  * the team's sources, combined in the order of the PEs. dest and source are the same array or
  * do not overlap. Half and bfloat16 are computed as float and rounded once for each PE.
  *
- * @team SHMEM_TEAM_WORLD
+ * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
@@ -975,7 +975,7 @@ int shmemx_bfloat16_sum_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16
  * array or do not overlap. Half and bfloat16 are computed as float and rounded once for each
  * PE.
  *
- * @team SHMEM_TEAM_WORLD
+ * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
@@ -1021,7 +1021,7 @@ int shmemx_bfloat16_prod_reduce_on_stream(shmem_team_t team, struct __nv_bfloat1
  * in the team's sources, combined in the order of the PEs. dest and source are the same array
  * or do not overlap. Half and bfloat16 are computed as float and rounded once for each PE.
  *
- * @team SHMEM_TEAM_WORLD
+ * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
@@ -1068,7 +1068,7 @@ int shmemx_bfloat16_min_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16
  * array or do not overlap. Half and bfloat16 are computed as float and rounded once for each
  * PE.
  *
- * @team SHMEM_TEAM_WORLD
+ * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
@@ -1115,7 +1115,7 @@ int shmemx_bfloat16_max_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16
  * array or do not overlap. Half and bfloat16 are computed as float and rounded once for each
  * PE.
  *
- * @team SHMEM_TEAM_WORLD
+ * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
@@ -1152,7 +1152,7 @@ int shmemx_uint64_and_reduce_on_stream(shmem_team_t team, uint64_t *dest, const 
  * array or do not overlap. Half and bfloat16 are computed as float and rounded once for each
  * PE.
  *
- * @team SHMEM_TEAM_WORLD
+ * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array
@@ -1189,7 +1189,7 @@ int shmemx_uint64_or_reduce_on_stream(shmem_team_t team, uint64_t *dest, const u
  * the same array or do not overlap. Half and bfloat16 are computed as float and rounded once
  * for each PE.
  *
- * @team SHMEM_TEAM_WORLD
+ * @team the PEs that take part
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
  * @nreduce elements of each array

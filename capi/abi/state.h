@@ -88,6 +88,9 @@ enum shmemi_amo {
  * so many bytes are a slot. */
 enum { SHMEMI_DIRECT_PES = 16, SHMEMI_SLOT = 2048 };
 
+/* The same of a team that is not the world. */
+enum { SHMEMI_TEAM_SLOT = 512 };
+
 /* How much is checked (SHMEM_CHECKS). */
 enum { SHMEMI_CHECKS_OFF, SHMEMI_CHECKS_ON, SHMEMI_CHECKS_FULL };
 
@@ -138,6 +141,7 @@ struct shmemi_state {
     const int32_t *node_members; /* node_pes entries: their PE numbers, ascending */
     const int32_t *node_leaders; /* n_nodes entries: the first PE of each node */
     uint32_t node;               /* this PE's entry in node_leaders */
+    const int32_t *node_of;      /* n_pes entries: each PE's entry in node_leaders */
     uint32_t networked;          /* some PE is not on this node */
     uint32_t wakeable;           /* membarrier works: sleepers may trust writers */
     uint32_t gpu;                /* this PE has a GPU: buffers may be in its memory */
@@ -148,8 +152,11 @@ struct shmemi_state {
     char *scratch;               /* this PE's internal buffers for collectives */
     size_t inbox_offset;         /* of inbox below the user heap, the same on every PE */
     size_t scratch_size;
-    size_t net_chunk; /* the most bytes of one put or get between nodes */
     struct shmemi_live *live;
+    size_t teams_offset; /* of the areas of teams below the user heap */
+    size_t team_size;    /* of one: words, then scratch */
+    uint32_t max_teams;  /* how many there are */
+    size_t net_chunk;    /* the most bytes of one put or get between nodes */
     int32_t thread_level;
     uint32_t init_count;
 

@@ -66,6 +66,10 @@ func fill(s *C.struct_shmemi_state, j *pe.Job) {
 	s.n_nodes = C.uint32_t(len(leaders))
 	s.node_leaders = numbers(leaders)
 	s.node = C.uint32_t(j.Nodes.Node(j.Me))
+	s.node_of = nodes(j)
+	s.teams_offset = C.size_t(j.Layout.TeamsOffset)
+	s.team_size = C.size_t(j.Layout.TeamSize)
+	s.max_teams = C.uint32_t(j.Layout.Teams)
 	s.timeout_ns = C.uint64_t(j.Config.Timeout)
 	s.inbox_offset = C.size_t(j.Layout.InboxOffset)
 	s.inbox = (*C.uint64_t)(unsafe.Add(control, -int(j.Layout.InboxOffset)))
@@ -95,8 +99,9 @@ func empty(s *C.struct_shmemi_state) {
 	C.free(unsafe.Pointer(s.peer_base))
 	C.free(unsafe.Pointer(s.node_members))
 	C.free(unsafe.Pointer(s.node_leaders))
+	C.free(unsafe.Pointer(s.node_of))
 	s.fast_base, s.near_base, s.mapped_base, s.peer_base = nil, nil, nil, nil
-	s.node_members, s.node_leaders = nil, nil
+	s.node_members, s.node_leaders, s.node_of = nil, nil, nil
 }
 
 // bases is a table of where the peers' memory is in this process; nil for PEs
@@ -108,6 +113,15 @@ func bases(j *pe.Job, peers []topo.PE, where func(topo.PE) unsafe.Pointer) **C.c
 		all[p] = (*C.char)(where(p))
 	}
 	return table
+}
+
+// nodes is the number of each PE's node.
+func nodes(j *pe.Job) *C.int32_t {
+	list := (*C.int32_t)(C.calloc(C.size_t(j.NPEs), 4))
+	for i := range unsafe.Slice(list, j.NPEs) {
+		unsafe.Slice(list, j.NPEs)[i] = C.int32_t(j.Nodes.Node(topo.PE(i)))
+	}
+	return list
 }
 
 func numbers(pes []topo.PE) *C.int32_t {
@@ -131,6 +145,7 @@ var (
 	_ = [1]byte{}[pe.ControlOffset-C.sizeof_struct_shmemi_ctl]
 	_ = [1]byte{}[pe.DirectPEs-C.SHMEMI_DIRECT_PES]
 	_ = [1]byte{}[pe.Slot-C.SHMEMI_SLOT]
+	_ = [1]byte{}[pe.TeamSlot-C.SHMEMI_TEAM_SLOT]
 	// The import also has this package compiled anew when express.h changes.
 	_ = [1]byte{}[express.ExpressSize-C.sizeof_struct_shmemi_express]
 	_ = [1]byte{}[express.PeerSize-C.sizeof_struct_shmemi_express_peer]

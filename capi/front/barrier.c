@@ -68,8 +68,8 @@ static void sync_leaders(const char *call)
     const struct shmemi_state *s = &shmemi_state;
     uint32_t n = s->n_nodes, me = s->node;
     for (uint32_t distance = 1; distance < n; distance *= 2) {
-        shmemi_message(s->node_leaders[(me + distance) % n], call);
-        shmemi_await(s->node_leaders[(me + n - distance) % n], call);
+        shmemi_message(&shmemi_world, s->node_leaders[(me + distance) % n], call);
+        shmemi_await(&shmemi_world, s->node_leaders[(me + n - distance) % n], call);
     }
 }
 
@@ -105,7 +105,7 @@ void shmemi_sync_all(const char *call)
     const struct shmemi_state *s = &shmemi_state;
     if (SHMEMI_UNLIKELY(s->n_pes == 0))
         shmemi_refuse_uninitialised(call);
-    if (!shmemi_collective_begin(call))
+    if (!shmemi_collective_begin(&shmemi_world, call))
         return;
     epoch++;
     __atomic_store_n(&shmemi_my_ctl()->epoch, epoch, __ATOMIC_RELEASE);
@@ -114,6 +114,43 @@ void shmemi_sync_all(const char *call)
     else if (s->node_pes > 1 || s->n_nodes > 1)
         sync_many(call);
     shmemi_collective_end();
+}
+
+/* A team's members write to the first one of their node, and those to each other. */
+static void meet_by_messages(struct shmemi_team *t, const char *call)
+{
+    int leader = t->near[0];
+    if (t->me != leader) {
+        shmemi_message(t, leader, call);
+        shmemi_await(t, leader, call);
+        return;
+    }
+    for (uint32_t i = 1; i < t->n_near; i++)
+        shmemi_await(t, t->near[i], call);
+    for (uint32_t distance = 1; distance < t->n_nodes; distance *= 2) {
+        shmemi_message(t, t->leaders[(t->node + distance) % t->n_nodes], call);
+        shmemi_await(t, t->leaders[(t->node + t->n_nodes - distance) % t->n_nodes], call);
+    }
+    for (uint32_t i = 1; i < t->n_near; i++)
+        shmemi_message(t, t->near[i], call);
+}
+
+void shmemi_team_meet(struct shmemi_team *t, const char *call)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (t == &shmemi_world)
+        shmemi_sync_all(call);
+    else
+        meet_by_messages(t, call);
+}
+
+int shmemi_team_sync(shmem_team_t team, const char *call)
+{
+    struct shmemi_team *t = shmemi_team_of(team, call);
+    if (t == NULL || !shmemi_collective_begin(t, call))
+        return -1;
+    shmemi_team_meet(t, call);
+    return shmemi_collective_end() ? 0 : -1;
 }
 
 void shmemi_barrier_all(const char *call)

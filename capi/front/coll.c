@@ -1,43 +1,41 @@
 /*
- * coll.c: broadcast, fcollect, alltoall and reductions on the world team.
+ * coll.c: broadcast, fcollect, collect and alltoall of a team.
  *
  * The specification has the caller make sure, before anyone enters, that dest
  * is ready on every PE, so data goes straight into dest and needs no copy on
  * the way. Reads of a peer's source wait for a message of that peer.
  */
 #include "coll.h"
+#include "colls.h"
+
 #include "gpu.h"
+#include "strided.h"
 
 /* Up to here a root writes to each PE of its node; above, they read from it
  * side by side. Two PEs gain nothing from that. */
 #define PULL_BYTES ((size_t)32 << 10)
 
-/* Pieces of a large reduction: near peers are combined from where they are, and
- * the accumulator stays in the second-level cache; far ones are fetched. */
-#define PIECE_BYTES ((size_t)64 << 10)
-
-/* 0 when the call may go on; the status to return otherwise. */
-static int check(shmem_team_t team, const void *dest, size_t dest_bytes, const void *source,
-                 size_t source_bytes, const char *call)
+void shmemi_coll_check(const char *name, const void *p, size_t n, const char *call)
 {
-    const struct shmemi_state *s = &shmemi_state;
-    if (s->n_pes == 0)
-        shmemi_refuse_uninitialised(call);
-    if (team == SHMEM_TEAM_INVALID)
-        return -1;
-    if (team != SHMEM_TEAM_WORLD)
-        shmemi_abort(call, "pass SHMEM_TEAM_WORLD", "team %d does not exist", (int)team);
-    const struct {
-        const char *name;
-        const void *p;
-        size_t n;
-    } args[] = {{"dest", dest, dest_bytes}, {"source", source, source_bytes}};
-    for (int i = 0; i < 2; i++)
-        if (args[i].n > 0 && !shmemi_symmetric(args[i].p, args[i].n))
-            shmemi_abort(call, "pass memory from shmem_malloc, large enough for every element",
-                         "%s %p with %zu bytes is not in the symmetric heap", args[i].name,
-                         args[i].p, args[i].n);
-    return 0;
+    if (n == 0)
+        return;
+    if (!shmemi_symmetric(p, n))
+        shmemi_abort(call, "pass memory from shmem_malloc, large enough for every element",
+                     "%s %p with %zu bytes is not in the symmetric heap", name, p, n);
+    if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL))
+        shmemi_check_block(p, n, call);
+}
+
+void shmemi_coll_apart(const void *dest, size_t nd, const void *source, size_t ns, bool or_same,
+                       const char *call)
+{
+    uintptr_t d = (uintptr_t)dest, s = (uintptr_t)source;
+    if (SHMEMI_LIKELY(shmemi_state.checks != SHMEMI_CHECKS_FULL) || (or_same && d == s))
+        return;
+    if (nd > 0 && ns > 0 && d < s + ns && s < d + nd)
+        shmemi_abort(call, "pass arrays that have nothing in common",
+                     "dest %p with %zu bytes and source %p with %zu bytes overlap", dest, nd,
+                     source, ns);
 }
 
 /* Far puts may still read their source after shmemi_message_data. */
@@ -49,162 +47,236 @@ static void release_sources(const char *call)
 
 /* --------------------------------------------------------------- broadcast */
 
-/* Gives n bytes at from, which are at heap address `at` of this PE where peers
- * are to read them, to every other PE of this node. */
-static void spread_on_node(void *dest, const void *from, size_t n, const char *call)
+static bool pulls(const struct shmemi_team *t, size_t n)
 {
-    const struct shmemi_state *s = &shmemi_state;
-    bool pull = n >= PULL_BYTES && s->node_pes > 2;
-    for (uint32_t i = 1; i < s->node_pes; i++) {
-        int pe = s->node_members[(s->node_rank + i) % s->node_pes];
+    return n >= PULL_BYTES && t->n_near > 2;
+}
+
+/* Gives n bytes at from, which are at heap address `at` of this PE where peers
+ * are to read them, to every other member on this node. */
+static void spread_on_node(struct shmemi_team *t, void *dest, const void *from, size_t n,
+                           const char *call)
+{
+    bool pull = pulls(t, n);
+    for (uint32_t i = 1; i < t->n_near; i++) {
+        int rank = t->near[(t->near_rank + i) % t->n_near];
         if (pull)
-            shmemi_message(pe, call);
+            shmemi_message(t, rank, call);
         else
-            shmemi_message_data(pe, dest, from, n, call);
+            shmemi_message_data(t, rank, dest, from, n, call);
     }
-    for (uint32_t i = 1; pull && i < s->node_pes; i++)
-        shmemi_await(s->node_members[(s->node_rank + i) % s->node_pes], call);
+    for (uint32_t i = 1; pull && i < t->n_near; i++)
+        shmemi_await(t, t->near[(t->near_rank + i) % t->n_near], call);
 }
 
 /* The other side of spread_on_node. */
-static void receive_on_node(int pe, void *dest, const void *from, size_t n, const char *call)
+static void receive_on_node(struct shmemi_team *t, int rank, void *dest, const void *from, size_t n,
+                            const char *call)
 {
-    const struct shmemi_state *s = &shmemi_state;
-    shmemi_await(pe, call);
-    if (n >= PULL_BYTES && s->node_pes > 2) {
-        shmemi_get(dest, from, n, pe, call);
-        shmemi_message(pe, call);
+    shmemi_await(t, rank, call);
+    if (pulls(t, n)) {
+        shmemi_get(dest, from, n, t->pes[rank], call);
+        shmemi_message(t, rank, call);
+    }
+}
+
+/* own: the root's dest is written, too. */
+void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
+                           int root, bool own, const char *call)
+{
+    shmemi_coll_check("dest", dest, nbytes, call);
+    shmemi_coll_check("source", source, nbytes, call);
+    shmemi_coll_apart(dest, nbytes, source, nbytes, true, call);
+    if (root < 0 || root >= t->n)
+        shmemi_abort(call, "use 0 to the number of PEs of the team - 1",
+                     "root PE %d does not exist, there are %d", root, t->n);
+    if (nbytes == 0)
+        return;
+
+    bool root_is_near = shmemi_state.peer_base[t->pes[root]] != NULL;
+    if (t->me == root) {
+        for (uint32_t i = 1; i < t->n_nodes; i++)
+            shmemi_message_data(t, t->leaders[(t->node + i) % t->n_nodes], dest, source, nbytes,
+                                call);
+        spread_on_node(t, dest, source, nbytes, call);
+        release_sources(call);
+        if (own && dest != source)
+            shmemi_move(dest, source, nbytes, call);
+    } else if (root_is_near) {
+        receive_on_node(t, root, dest, source, nbytes, call);
+    } else if (t->near_rank == 0) {
+        shmemi_await(t, root, call);
+        spread_on_node(t, dest, dest, nbytes, call);
+    } else {
+        receive_on_node(t, t->near[0], dest, dest, nbytes, call);
     }
 }
 
 int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t nbytes, int root,
                      const char *call)
 {
-    const struct shmemi_state *s = &shmemi_state;
-    int status = check(team, dest, nbytes, source, nbytes, call);
-    if (status != 0)
-        return status;
-    if ((uint32_t)root >= s->n_pes)
-        shmemi_abort(call, "use 0 to shmem_n_pes() - 1", "root PE %d does not exist, there are %u",
-                     root, s->n_pes);
-    if (nbytes == 0)
-        return 0;
-
-    if (!shmemi_collective_begin(call))
+    struct shmemi_team *t = shmemi_team_of(team, call);
+    if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
-    bool root_is_near = s->peer_base[root] != NULL;
-    if (s->my_pe == root) {
-        for (uint32_t i = 1; i < s->n_nodes; i++)
-            shmemi_message_data(s->node_leaders[(s->node + i) % s->n_nodes], dest, source, nbytes,
-                                call);
-        spread_on_node(dest, source, nbytes, call);
-        release_sources(call);
-        if (dest != source)
-            shmemi_move(dest, source, nbytes, call);
-    } else if (root_is_near) {
-        receive_on_node(root, dest, source, nbytes, call);
-    } else if (s->node_rank == 0) {
-        shmemi_await(root, call);
-        spread_on_node(dest, dest, nbytes, call);
-    } else {
-        receive_on_node(s->node_members[0], dest, dest, nbytes, call);
-    }
+    shmemi_coll_broadcast(t, dest, source, nbytes, root, true, call);
     return shmemi_collective_end() ? 0 : -1;
 }
 
 /* ---------------------------------------------------- fcollect and alltoall */
 
-/* Block i of what this PE contributes goes to PE i; step is 0 when all get the
- * same block. */
-static int all_to_all(char *dest, const char *source, size_t nbytes, size_t step, const char *call)
+/* Block i of what this PE contributes goes to rank i; step is 0 when all get the
+ * same block. mine is where it goes. */
+static void all_to_all(struct shmemi_team *t, char *mine, const char *source, size_t nbytes,
+                       size_t step, const char *call)
 {
-    const struct shmemi_state *s = &shmemi_state;
-    if (!shmemi_collective_begin(call))
-        return -1;
-    int n = (int)s->n_pes, me = s->my_pe;
-    char *mine = dest + nbytes * (size_t)me;
+    int n = t->n, me = t->me;
     for (int i = 1; i < n; i++) {
-        int pe = (me + i) % n;
-        shmemi_message_data(pe, mine, source + step * (size_t)pe, nbytes, call);
+        int rank = (me + i) % n;
+        shmemi_message_data(t, rank, mine, source + step * (size_t)rank, nbytes, call);
     }
     shmemi_move(mine, source + step * (size_t)me, nbytes, call);
     release_sources(call);
     for (int i = 1; i < n; i++)
-        shmemi_await((me + n - i) % n, call);
-    return shmemi_collective_end() ? 0 : -1;
+        shmemi_await(t, (me + n - i) % n, call);
+}
+
+void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
+                          const char *call)
+{
+    size_t all = shmemi_bytes(nbytes, (size_t)t->n);
+    shmemi_coll_check("dest", dest, all, call);
+    shmemi_coll_check("source", source, nbytes, call);
+    shmemi_coll_apart(dest, all, source, nbytes, false, call);
+    if (nbytes > 0)
+        all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, 0, call);
 }
 
 int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                     const char *call)
 {
-    int status = check(team, dest, shmemi_bytes(nbytes, shmemi_state.n_pes), source, nbytes, call);
-    if (status == 0 && nbytes > 0)
-        status = all_to_all(dest, source, nbytes, 0, call);
-    return status;
+    struct shmemi_team *t = shmemi_team_of(team, call);
+    if (t == NULL || !shmemi_collective_begin(t, call))
+        return -1;
+    shmemi_coll_fcollect(t, dest, source, nbytes, call);
+    return shmemi_collective_end() ? 0 : -1;
+}
+
+/* Where this PE's bytes go, when the members before it have theirs first. */
+static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
+{
+    static const struct shmemi_reducer add = {shmemi_add_u64, sizeof(uint64_t)};
+    uint64_t upto = nbytes;
+    shmemi_exchange_prefix(t, &upto, 1, &add, call);
+    return upto - nbytes;
+}
+
+/* The same without scratch: each member tells the next, in the word. */
+static size_t place_by_word(struct shmemi_team *t, size_t nbytes, long *word, const char *call)
+{
+    long before = 0;
+    if (t->me > 0) {
+        shmemi_await(t, t->me - 1, call);
+        shmemi_move(&before, word, sizeof before, call);
+        long idle = SHMEM_SYNC_VALUE;
+        shmemi_move(word, &idle, sizeof idle, call);
+    }
+    long after = before + (long)nbytes;
+    if (t->me + 1 < t->n)
+        shmemi_message_data(t, t->me + 1, word, &after, sizeof after, call);
+    release_sources(call);
+    return (size_t)before;
+}
+
+void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
+                         long *word, const char *call)
+{
+    shmemi_coll_check("source", source, nbytes, call);
+    size_t at =
+        t->scratch != NULL ? place_of(t, nbytes, call) : place_by_word(t, nbytes, word, call);
+    if (!shmemi_collective_holds())
+        return; /* at means nothing */
+    shmemi_coll_check("dest", (char *)dest + at, nbytes, call);
+    shmemi_coll_apart((char *)dest + at, nbytes, source, nbytes, false, call);
+    all_to_all(t, (char *)dest + at, source, nbytes, 0, call);
+}
+
+int shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
+                   const char *call)
+{
+    struct shmemi_team *t = shmemi_team_of(team, call);
+    if (t == NULL || !shmemi_collective_begin(t, call))
+        return -1;
+    shmemi_coll_collect(t, dest, source, nbytes, NULL, call);
+    return shmemi_collective_end() ? 0 : -1;
+}
+
+void shmemi_coll_alltoall(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
+                          const char *call)
+{
+    size_t all = shmemi_bytes(nbytes, (size_t)t->n);
+    shmemi_coll_check("dest", dest, all, call);
+    shmemi_coll_check("source", source, all, call);
+    shmemi_coll_apart(dest, all, source, all, false, call);
+    if (nbytes > 0)
+        all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, nbytes, call);
 }
 
 int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                     const char *call)
 {
-    size_t all = shmemi_bytes(nbytes, shmemi_state.n_pes);
-    int status = check(team, dest, all, source, all, call);
-    if (status == 0 && nbytes > 0)
-        status = all_to_all(dest, source, nbytes, nbytes, call);
-    return status;
-}
-
-/* -------------------------------------------------------------- reductions */
-
-/*
- * Each PE reduces its own share of the elements, reading that share from every
- * source and writing it to every dest. Only the share's owner ever reads or
- * writes it, so dest may be source.
- */
-static void reduce_shares(char *dest, const char *source, size_t nelems,
-                          const struct shmemi_reducer *reducer, const char *call)
-{
-    const struct shmemi_state *s = &shmemi_state;
-    int n = (int)s->n_pes, me = s->my_pe;
-    size_t size = reducer->size;
-    size_t share = (nelems + s->n_pes - 1) / s->n_pes;
-    size_t first = share * (size_t)me < nelems ? share * (size_t)me : nelems;
-    size_t last = nelems - first < share ? nelems : first + share;
-    size_t piece = PIECE_BYTES / size;
-    _Alignas(SHMEMI_CACHE_LINE) char acc[PIECE_BYTES], fetched[PIECE_BYTES];
-
-    shmemi_sync_all(call);
-    for (size_t at = first; at < last; at += piece) {
-        size_t k = last - at < piece ? last - at : piece;
-        size_t offset = at * size, bytes = k * size;
-        for (int pe = 0; pe < n; pe++) {
-            const void *in = shmemi_near(source + offset, pe);
-            if (in == NULL) {
-                shmemi_get(fetched, source + offset, bytes, pe, call);
-                in = fetched;
-            }
-            if (pe == 0)
-                memcpy(acc, in, bytes);
-            else
-                reducer->combine(acc, in, k);
-        }
-        for (int i = 0; i < n; i++)
-            shmemi_put(dest + offset, acc, bytes, (me + i) % n, call);
-    }
-    shmemi_barrier_all(call);
-}
-
-int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nelems,
-                  const struct shmemi_reducer *reducer, const char *call)
-{
-    size_t bytes = shmemi_bytes(nelems, reducer->size);
-    int status = check(team, dest, bytes, source, bytes, call);
-    if (status != 0 || nelems == 0)
-        return status;
-    if (!shmemi_collective_begin(call))
+    struct shmemi_team *t = shmemi_team_of(team, call);
+    if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
-    if (bytes <= SHMEMI_SLOT)
-        shmemi_exchange(dest, source, nelems, reducer, call);
-    else
-        reduce_shares(dest, source, nelems, reducer, call);
+    shmemi_coll_alltoall(t, dest, source, nbytes, call);
+    return shmemi_collective_end() ? 0 : -1;
+}
+
+/* The bytes from the first to the last of n elements that are apart; SIZE_MAX when
+ * that does not fit. */
+static size_t extent(size_t n, size_t stride, size_t size)
+{
+    size_t all;
+    if (n == 0)
+        return 0;
+    if (__builtin_mul_overflow(n - 1, stride, &all) || __builtin_add_overflow(all, 1, &all))
+        return SIZE_MAX;
+    return shmemi_bytes(all, size);
+}
+
+void shmemi_coll_alltoalls(struct shmemi_team *t, void *dest, const void *source, ptrdiff_t dst,
+                           ptrdiff_t sst, size_t nelems, size_t size, const char *call)
+{
+    if (dst < 1 || sst < 1)
+        shmemi_abort(call, "use 1 for elements side by side, or more", "stride %s is %td",
+                     dst < 1 ? "dst" : "sst", dst < 1 ? dst : sst);
+    size_t all = shmemi_bytes(nelems, (size_t)t->n);
+    size_t nd = extent(all, (size_t)dst, size), ns = extent(all, (size_t)sst, size);
+    shmemi_coll_check("dest", dest, nd, call);
+    shmemi_coll_check("source", source, ns, call);
+    shmemi_coll_apart(dest, nd, source, ns, false, call);
+    if (nelems == 0)
+        return;
+    char *mine = (char *)dest + nelems * (size_t)t->me * (size_t)dst * size;
+    for (int i = 0; i < t->n; i++) {
+        int rank = (t->me + i) % t->n;
+        const char *from = (const char *)source + nelems * (size_t)rank * (size_t)sst * size;
+        shmemi_iput(mine, from, dst, sst, 1, nelems, size, t->pes[rank], call);
+        if (i == 0)
+            continue;
+        /* A count that overtakes what a GPU copies would be too early. */
+        shmemi_fence(call);
+        shmemi_message(t, rank, call);
+    }
+    for (int i = 1; i < t->n; i++)
+        shmemi_await(t, (t->me + t->n - i) % t->n, call);
+}
+
+int shmemi_alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst,
+                     ptrdiff_t sst, size_t nelems, size_t size, const char *call)
+{
+    struct shmemi_team *t = shmemi_team_of(team, call);
+    if (t == NULL || !shmemi_collective_begin(t, call))
+        return -1;
+    shmemi_coll_alltoalls(t, dest, source, dst, sst, nelems, size, call);
     return shmemi_collective_end() ? 0 : -1;
 }

@@ -3,7 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "failure.h"
-#include "wait.h"
+#include "team.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -24,10 +24,11 @@ static _Thread_local struct error last;
 /* What this thread has been told, of the job with that number. */
 static _Thread_local struct {
     uint32_t job;
-    uint32_t told;   /* the first so many of state.losses */
-    uint32_t depth;  /* of collective calls */
-    bool broken;     /* the outermost one has failed */
-    bool in_handler; /* the program's handler runs */
+    uint32_t told;                  /* the first so many of state.losses */
+    uint32_t depth;                 /* of collective calls */
+    const struct shmemi_team *team; /* of the outermost one */
+    bool broken;                    /* which has failed */
+    bool in_handler;                /* the program's handler runs */
 } mine;
 
 static uint32_t jobs;
@@ -108,10 +109,14 @@ void shmemi_net_failed(int pe, const char *call)
     tell(SHMEMX_ERROR_NETWORK, who, call, named);
 }
 
-static int lost_member(void)
+/* A PE of the team that is lost, or -1. */
+static int lost_member(const struct shmemi_team *t)
 {
-    /* The world is the only team. */
-    return shmemi_some_lost() ? shmemi_state.losses[0] : -1;
+    uint32_t n = __atomic_load_n(&shmemi_state.n_lost, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < n; i++)
+        if (shmemi_team_rank(t, shmemi_state.losses[i]) >= 0)
+            return shmemi_state.losses[i];
+    return -1;
 }
 
 int shmemi_breaks(enum shmemi_whom whom)
@@ -121,7 +126,7 @@ int shmemi_breaks(enum shmemi_whom whom)
     case SHMEMI_NOBODY:
         return -1;
     case SHMEMI_MEMBERS:
-        return lost_member();
+        return lost_member(mine.depth > 0 ? mine.team : &shmemi_world);
     default:
         return mine.told < __atomic_load_n(&shmemi_state.n_lost, __ATOMIC_ACQUIRE)
                    ? shmemi_state.losses[mine.told]
@@ -129,17 +134,18 @@ int shmemi_breaks(enum shmemi_whom whom)
     }
 }
 
-bool shmemi_collective_begin(const char *call)
+bool shmemi_collective_begin(const struct shmemi_team *t, const char *call)
 {
     if (SHMEMI_LIKELY(!shmemi_state.survives))
         return true;
     refresh();
     if (mine.depth == 0) {
-        int pe = lost_member();
+        int pe = lost_member(t);
         if (pe >= 0) {
             shmemi_tell_lost(pe, call);
             return false;
         }
+        mine.team = t;
         mine.broken = false;
     } else if (mine.broken) {
         return false;

@@ -20,6 +20,7 @@
 #pragma GCC visibility push(hidden)
 
 enum shmemi_whom;
+struct shmemi_team;
 
 /* Forgets earlier jobs; at init. */
 void shmemi_failure_open(void);
@@ -55,12 +56,12 @@ void shmemi_net_failed(int pe, const char *call);
 int shmemi_breaks(enum shmemi_whom whom);
 
 /*
- * Around a collective call. False: a PE that takes part is lost, the thread has been
+ * Around a collective call of a team. False: a PE that takes part is lost, the thread has been
  * told, and there is nothing to end. They may be nested; the outermost tells once.
  * A thread whose call is broken gives nobody a message any more: those who get one
  * would take it that what they wait for is there.
  */
-bool shmemi_collective_begin(const char *call);
+bool shmemi_collective_begin(const struct shmemi_team *t, const char *call);
 /* False: a PE was lost meanwhile, and what the call has made is of no use. */
 bool shmemi_collective_end(void);
 bool shmemi_still_holds(void);

@@ -80,12 +80,11 @@ static int initialise(int requested, int *provided, char *error, size_t size)
     }
     shmemi_failure_open();
     shmemi_barrier_open();
-    shmemi_exchange_open();
-    bool messages = shmemi_messages_open() == 0;
-    if (!messages)
-        snprintf(error, size, "no memory for %u message counters (free some)", s->n_pes);
-    if (!messages || shmemi_units_begin(error, size) != 0) {
-        shmemi_messages_close();
+    bool teams = shmemi_teams_open() == 0;
+    if (!teams)
+        snprintf(error, size, "no memory for the lists of %u PEs (free some)", s->n_pes);
+    if (!teams || shmemi_units_begin(error, size) != 0) {
+        shmemi_teams_close();
         core->finalize();
         s->n_pes = 0;
         s->heap_size = 0;
@@ -147,7 +146,7 @@ void shmemi_finalize(const char *call)
         shmemi_units_end();
         shmemi_ask_close();
         s->core->finalize();
-        shmemi_messages_close();
+        shmemi_teams_close();
         s->n_pes = 0;
         s->heap_size = 0;
         s->heap_base = 0;

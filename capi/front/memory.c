@@ -32,7 +32,7 @@ static int64_t agree(int64_t offset, size_t size, const char *call)
 {
     static const struct shmemi_reducer votes = {combine_votes, sizeof(int64_t)};
     int64_t mine[3] = {offset, (int64_t)size, -(int64_t)size}, all[3];
-    shmemi_exchange(all, mine, 3, &votes, call);
+    shmemi_exchange(&shmemi_world, all, mine, 3, &votes, call);
     if (!shmemi_collective_holds())
         return -1; /* a PE was lost before it had voted */
     if (all[1] != -all[2] && shmemi_state.checks == SHMEMI_CHECKS_FULL)
@@ -47,7 +47,7 @@ static void *allocate(size_t size, size_t align, long hints, bool zero, const ch
     check_initialised(call);
     if (size == 0)
         return NULL; /* "performs no action": no barrier either */
-    if (!shmemi_collective_begin(call))
+    if (!shmemi_collective_begin(&shmemi_world, call))
         return NULL;
     shmemi_quiet(call);
     if (shmemi_state.grows_together)
@@ -115,7 +115,7 @@ void *shmemi_realloc(void *ptr, size_t size, const char *call)
     }
     check_initialised(call);
     int64_t from = offset_of(ptr, call);
-    if (!shmemi_collective_begin(call))
+    if (!shmemi_collective_begin(&shmemi_world, call))
         return NULL;
     shmemi_barrier_all(call);
     size_t old_size = 0;
@@ -148,7 +148,7 @@ void shmemi_free(void *ptr, const char *call)
 {
     check_initialised(call);
     /* The barrier first: a PE may still be reading or writing the block. */
-    if (!shmemi_collective_begin(call))
+    if (!shmemi_collective_begin(&shmemi_world, call))
         return;
     shmemi_barrier_all(call);
     if (!shmemi_collective_end())

@@ -5,7 +5,7 @@
 #include <shmem.h>
 #pragma GCC visibility pop
 
-#include "front.h"
+#include "colls.h"
 
 void shmem_barrier_all(void)
 {
@@ -390,4 +390,254 @@ int shmem_ptrdiff_alltoall(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *
 int shmem_alltoallmem(shmem_team_t team, void *dest, const void *source, size_t nelems)
 {
     return shmemi_alltoall(team, dest, source, nelems, "shmem_alltoallmem");
+}
+
+int shmem_float_collect(shmem_team_t team, float *dest, const float *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(float)), "shmem_float_collect");
+}
+
+int shmem_double_collect(shmem_team_t team, double *dest, const double *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(double)), "shmem_double_collect");
+}
+
+int shmem_longdouble_collect(shmem_team_t team, long double *dest, const long double *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(long double)), "shmem_longdouble_collect");
+}
+
+int shmem_char_collect(shmem_team_t team, char *dest, const char *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(char)), "shmem_char_collect");
+}
+
+int shmem_schar_collect(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(signed char)), "shmem_schar_collect");
+}
+
+int shmem_short_collect(shmem_team_t team, short *dest, const short *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(short)), "shmem_short_collect");
+}
+
+int shmem_int_collect(shmem_team_t team, int *dest, const int *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(int)), "shmem_int_collect");
+}
+
+int shmem_long_collect(shmem_team_t team, long *dest, const long *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(long)), "shmem_long_collect");
+}
+
+int shmem_longlong_collect(shmem_team_t team, long long *dest, const long long *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(long long)), "shmem_longlong_collect");
+}
+
+int shmem_uchar_collect(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned char)), "shmem_uchar_collect");
+}
+
+int shmem_ushort_collect(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned short)), "shmem_ushort_collect");
+}
+
+int shmem_uint_collect(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned int)), "shmem_uint_collect");
+}
+
+int shmem_ulong_collect(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned long)), "shmem_ulong_collect");
+}
+
+int shmem_ulonglong_collect(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned long long)), "shmem_ulonglong_collect");
+}
+
+int shmem_int8_collect(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(int8_t)), "shmem_int8_collect");
+}
+
+int shmem_int16_collect(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(int16_t)), "shmem_int16_collect");
+}
+
+int shmem_int32_collect(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(int32_t)), "shmem_int32_collect");
+}
+
+int shmem_int64_collect(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(int64_t)), "shmem_int64_collect");
+}
+
+int shmem_uint8_collect(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(uint8_t)), "shmem_uint8_collect");
+}
+
+int shmem_uint16_collect(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(uint16_t)), "shmem_uint16_collect");
+}
+
+int shmem_uint32_collect(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(uint32_t)), "shmem_uint32_collect");
+}
+
+int shmem_uint64_collect(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(uint64_t)), "shmem_uint64_collect");
+}
+
+int shmem_size_collect(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(size_t)), "shmem_size_collect");
+}
+
+int shmem_ptrdiff_collect(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(ptrdiff_t)), "shmem_ptrdiff_collect");
+}
+
+int shmem_collectmem(shmem_team_t team, void *dest, const void *source, size_t nelems)
+{
+    return shmemi_collect(team, dest, source, nelems, "shmem_collectmem");
+}
+
+int shmem_float_alltoalls(shmem_team_t team, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(float), "shmem_float_alltoalls");
+}
+
+int shmem_double_alltoalls(shmem_team_t team, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(double), "shmem_double_alltoalls");
+}
+
+int shmem_longdouble_alltoalls(shmem_team_t team, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(long double), "shmem_longdouble_alltoalls");
+}
+
+int shmem_char_alltoalls(shmem_team_t team, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(char), "shmem_char_alltoalls");
+}
+
+int shmem_schar_alltoalls(shmem_team_t team, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(signed char), "shmem_schar_alltoalls");
+}
+
+int shmem_short_alltoalls(shmem_team_t team, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(short), "shmem_short_alltoalls");
+}
+
+int shmem_int_alltoalls(shmem_team_t team, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(int), "shmem_int_alltoalls");
+}
+
+int shmem_long_alltoalls(shmem_team_t team, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(long), "shmem_long_alltoalls");
+}
+
+int shmem_longlong_alltoalls(shmem_team_t team, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(long long), "shmem_longlong_alltoalls");
+}
+
+int shmem_uchar_alltoalls(shmem_team_t team, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(unsigned char), "shmem_uchar_alltoalls");
+}
+
+int shmem_ushort_alltoalls(shmem_team_t team, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(unsigned short), "shmem_ushort_alltoalls");
+}
+
+int shmem_uint_alltoalls(shmem_team_t team, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(unsigned int), "shmem_uint_alltoalls");
+}
+
+int shmem_ulong_alltoalls(shmem_team_t team, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(unsigned long), "shmem_ulong_alltoalls");
+}
+
+int shmem_ulonglong_alltoalls(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(unsigned long long), "shmem_ulonglong_alltoalls");
+}
+
+int shmem_int8_alltoalls(shmem_team_t team, int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(int8_t), "shmem_int8_alltoalls");
+}
+
+int shmem_int16_alltoalls(shmem_team_t team, int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(int16_t), "shmem_int16_alltoalls");
+}
+
+int shmem_int32_alltoalls(shmem_team_t team, int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(int32_t), "shmem_int32_alltoalls");
+}
+
+int shmem_int64_alltoalls(shmem_team_t team, int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(int64_t), "shmem_int64_alltoalls");
+}
+
+int shmem_uint8_alltoalls(shmem_team_t team, uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(uint8_t), "shmem_uint8_alltoalls");
+}
+
+int shmem_uint16_alltoalls(shmem_team_t team, uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(uint16_t), "shmem_uint16_alltoalls");
+}
+
+int shmem_uint32_alltoalls(shmem_team_t team, uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(uint32_t), "shmem_uint32_alltoalls");
+}
+
+int shmem_uint64_alltoalls(shmem_team_t team, uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(uint64_t), "shmem_uint64_alltoalls");
+}
+
+int shmem_size_alltoalls(shmem_team_t team, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(size_t), "shmem_size_alltoalls");
+}
+
+int shmem_ptrdiff_alltoalls(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(ptrdiff_t), "shmem_ptrdiff_alltoalls");
+}
+
+int shmem_alltoallsmem(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
+{
+    return shmemi_alltoalls(team, dest, source, dst, sst, nelems, 1, "shmem_alltoallsmem");
 }

@@ -5,7 +5,7 @@
 #include <shmem.h>
 #pragma GCC visibility pop
 
-#include "front.h"
+#include "colls.h"
 
 #ifndef __clang__
 #pragma GCC optimize("O3")
@@ -1267,4 +1267,1420 @@ static const struct shmemi_reducer complexf_sum_reduce = {combine_complexf_sum_r
 int shmem_complexf_sum_reduce(shmem_team_t team, shmemi_complexf *dest, const shmemi_complexf *source, size_t nreduce)
 {
     return shmemi_reduce(team, dest, source, nreduce, &complexf_sum_reduce, "shmem_complexf_sum_reduce");
+}
+
+static void combine_float_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    float *restrict to = acc;
+    const float *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        float a = to[i], b = from[i];
+        to[i] = (float)(a * b);
+    }
+}
+
+static const struct shmemi_reducer float_prod_reduce = {combine_float_prod_reduce, sizeof(float)};
+
+int shmem_float_prod_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &float_prod_reduce, "shmem_float_prod_reduce");
+}
+
+static void combine_double_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    double *restrict to = acc;
+    const double *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        double a = to[i], b = from[i];
+        to[i] = (double)(a * b);
+    }
+}
+
+static const struct shmemi_reducer double_prod_reduce = {combine_double_prod_reduce, sizeof(double)};
+
+int shmem_double_prod_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &double_prod_reduce, "shmem_double_prod_reduce");
+}
+
+static void combine_longdouble_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    long double *restrict to = acc;
+    const long double *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        long double a = to[i], b = from[i];
+        to[i] = (long double)(a * b);
+    }
+}
+
+static const struct shmemi_reducer longdouble_prod_reduce = {combine_longdouble_prod_reduce, sizeof(long double)};
+
+int shmem_longdouble_prod_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &longdouble_prod_reduce, "shmem_longdouble_prod_reduce");
+}
+
+static void combine_char_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    char *restrict to = acc;
+    const char *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned char a = (unsigned char)to[i], b = (unsigned char)from[i];
+        to[i] = (char)(a * b);
+    }
+}
+
+static const struct shmemi_reducer char_prod_reduce = {combine_char_prod_reduce, sizeof(char)};
+
+int shmem_char_prod_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &char_prod_reduce, "shmem_char_prod_reduce");
+}
+
+static void combine_schar_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    signed char *restrict to = acc;
+    const signed char *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned char a = (unsigned char)to[i], b = (unsigned char)from[i];
+        to[i] = (signed char)(a * b);
+    }
+}
+
+static const struct shmemi_reducer schar_prod_reduce = {combine_schar_prod_reduce, sizeof(signed char)};
+
+int shmem_schar_prod_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &schar_prod_reduce, "shmem_schar_prod_reduce");
+}
+
+static void combine_short_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    short *restrict to = acc;
+    const short *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned short a = (unsigned short)to[i], b = (unsigned short)from[i];
+        to[i] = (short)(a * b);
+    }
+}
+
+static const struct shmemi_reducer short_prod_reduce = {combine_short_prod_reduce, sizeof(short)};
+
+int shmem_short_prod_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &short_prod_reduce, "shmem_short_prod_reduce");
+}
+
+static void combine_int_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    int *restrict to = acc;
+    const int *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned int a = (unsigned int)to[i], b = (unsigned int)from[i];
+        to[i] = (int)(a * b);
+    }
+}
+
+static const struct shmemi_reducer int_prod_reduce = {combine_int_prod_reduce, sizeof(int)};
+
+int shmem_int_prod_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &int_prod_reduce, "shmem_int_prod_reduce");
+}
+
+static void combine_long_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    long *restrict to = acc;
+    const long *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned long a = (unsigned long)to[i], b = (unsigned long)from[i];
+        to[i] = (long)(a * b);
+    }
+}
+
+static const struct shmemi_reducer long_prod_reduce = {combine_long_prod_reduce, sizeof(long)};
+
+int shmem_long_prod_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &long_prod_reduce, "shmem_long_prod_reduce");
+}
+
+static void combine_longlong_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    long long *restrict to = acc;
+    const long long *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned long long a = (unsigned long long)to[i], b = (unsigned long long)from[i];
+        to[i] = (long long)(a * b);
+    }
+}
+
+static const struct shmemi_reducer longlong_prod_reduce = {combine_longlong_prod_reduce, sizeof(long long)};
+
+int shmem_longlong_prod_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &longlong_prod_reduce, "shmem_longlong_prod_reduce");
+}
+
+static void combine_uchar_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned char *restrict to = acc;
+    const unsigned char *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned char a = to[i], b = from[i];
+        to[i] = (unsigned char)(a * b);
+    }
+}
+
+static const struct shmemi_reducer uchar_prod_reduce = {combine_uchar_prod_reduce, sizeof(unsigned char)};
+
+int shmem_uchar_prod_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uchar_prod_reduce, "shmem_uchar_prod_reduce");
+}
+
+static void combine_ushort_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned short *restrict to = acc;
+    const unsigned short *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned short a = to[i], b = from[i];
+        to[i] = (unsigned short)(a * b);
+    }
+}
+
+static const struct shmemi_reducer ushort_prod_reduce = {combine_ushort_prod_reduce, sizeof(unsigned short)};
+
+int shmem_ushort_prod_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &ushort_prod_reduce, "shmem_ushort_prod_reduce");
+}
+
+static void combine_uint_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned int *restrict to = acc;
+    const unsigned int *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned int a = to[i], b = from[i];
+        to[i] = (unsigned int)(a * b);
+    }
+}
+
+static const struct shmemi_reducer uint_prod_reduce = {combine_uint_prod_reduce, sizeof(unsigned int)};
+
+int shmem_uint_prod_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint_prod_reduce, "shmem_uint_prod_reduce");
+}
+
+static void combine_ulong_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned long *restrict to = acc;
+    const unsigned long *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned long a = to[i], b = from[i];
+        to[i] = (unsigned long)(a * b);
+    }
+}
+
+static const struct shmemi_reducer ulong_prod_reduce = {combine_ulong_prod_reduce, sizeof(unsigned long)};
+
+int shmem_ulong_prod_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &ulong_prod_reduce, "shmem_ulong_prod_reduce");
+}
+
+static void combine_ulonglong_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned long long *restrict to = acc;
+    const unsigned long long *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned long long a = to[i], b = from[i];
+        to[i] = (unsigned long long)(a * b);
+    }
+}
+
+static const struct shmemi_reducer ulonglong_prod_reduce = {combine_ulonglong_prod_reduce, sizeof(unsigned long long)};
+
+int shmem_ulonglong_prod_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &ulonglong_prod_reduce, "shmem_ulonglong_prod_reduce");
+}
+
+static void combine_int8_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    int8_t *restrict to = acc;
+    const int8_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint8_t a = (uint8_t)to[i], b = (uint8_t)from[i];
+        to[i] = (int8_t)(a * b);
+    }
+}
+
+static const struct shmemi_reducer int8_prod_reduce = {combine_int8_prod_reduce, sizeof(int8_t)};
+
+int shmem_int8_prod_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &int8_prod_reduce, "shmem_int8_prod_reduce");
+}
+
+static void combine_int16_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    int16_t *restrict to = acc;
+    const int16_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint16_t a = (uint16_t)to[i], b = (uint16_t)from[i];
+        to[i] = (int16_t)(a * b);
+    }
+}
+
+static const struct shmemi_reducer int16_prod_reduce = {combine_int16_prod_reduce, sizeof(int16_t)};
+
+int shmem_int16_prod_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &int16_prod_reduce, "shmem_int16_prod_reduce");
+}
+
+static void combine_int32_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    int32_t *restrict to = acc;
+    const int32_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint32_t a = (uint32_t)to[i], b = (uint32_t)from[i];
+        to[i] = (int32_t)(a * b);
+    }
+}
+
+static const struct shmemi_reducer int32_prod_reduce = {combine_int32_prod_reduce, sizeof(int32_t)};
+
+int shmem_int32_prod_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &int32_prod_reduce, "shmem_int32_prod_reduce");
+}
+
+static void combine_int64_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    int64_t *restrict to = acc;
+    const int64_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint64_t a = (uint64_t)to[i], b = (uint64_t)from[i];
+        to[i] = (int64_t)(a * b);
+    }
+}
+
+static const struct shmemi_reducer int64_prod_reduce = {combine_int64_prod_reduce, sizeof(int64_t)};
+
+int shmem_int64_prod_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &int64_prod_reduce, "shmem_int64_prod_reduce");
+}
+
+static void combine_uint8_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    uint8_t *restrict to = acc;
+    const uint8_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint8_t a = to[i], b = from[i];
+        to[i] = (uint8_t)(a * b);
+    }
+}
+
+static const struct shmemi_reducer uint8_prod_reduce = {combine_uint8_prod_reduce, sizeof(uint8_t)};
+
+int shmem_uint8_prod_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint8_prod_reduce, "shmem_uint8_prod_reduce");
+}
+
+static void combine_uint16_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    uint16_t *restrict to = acc;
+    const uint16_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint16_t a = to[i], b = from[i];
+        to[i] = (uint16_t)(a * b);
+    }
+}
+
+static const struct shmemi_reducer uint16_prod_reduce = {combine_uint16_prod_reduce, sizeof(uint16_t)};
+
+int shmem_uint16_prod_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint16_prod_reduce, "shmem_uint16_prod_reduce");
+}
+
+static void combine_uint32_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    uint32_t *restrict to = acc;
+    const uint32_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint32_t a = to[i], b = from[i];
+        to[i] = (uint32_t)(a * b);
+    }
+}
+
+static const struct shmemi_reducer uint32_prod_reduce = {combine_uint32_prod_reduce, sizeof(uint32_t)};
+
+int shmem_uint32_prod_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint32_prod_reduce, "shmem_uint32_prod_reduce");
+}
+
+static void combine_uint64_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    uint64_t *restrict to = acc;
+    const uint64_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint64_t a = to[i], b = from[i];
+        to[i] = (uint64_t)(a * b);
+    }
+}
+
+static const struct shmemi_reducer uint64_prod_reduce = {combine_uint64_prod_reduce, sizeof(uint64_t)};
+
+int shmem_uint64_prod_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint64_prod_reduce, "shmem_uint64_prod_reduce");
+}
+
+static void combine_size_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    size_t *restrict to = acc;
+    const size_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        size_t a = to[i], b = from[i];
+        to[i] = (size_t)(a * b);
+    }
+}
+
+static const struct shmemi_reducer size_prod_reduce = {combine_size_prod_reduce, sizeof(size_t)};
+
+int shmem_size_prod_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &size_prod_reduce, "shmem_size_prod_reduce");
+}
+
+static void combine_ptrdiff_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    ptrdiff_t *restrict to = acc;
+    const ptrdiff_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        size_t a = (size_t)to[i], b = (size_t)from[i];
+        to[i] = (ptrdiff_t)(a * b);
+    }
+}
+
+static const struct shmemi_reducer ptrdiff_prod_reduce = {combine_ptrdiff_prod_reduce, sizeof(ptrdiff_t)};
+
+int shmem_ptrdiff_prod_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &ptrdiff_prod_reduce, "shmem_ptrdiff_prod_reduce");
+}
+
+static void combine_complexd_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    shmemi_complexd *restrict to = acc;
+    const shmemi_complexd *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        shmemi_complexd a = to[i], b = from[i];
+        to[i] = (shmemi_complexd)(a * b);
+    }
+}
+
+static const struct shmemi_reducer complexd_prod_reduce = {combine_complexd_prod_reduce, sizeof(shmemi_complexd)};
+
+int shmem_complexd_prod_reduce(shmem_team_t team, shmemi_complexd *dest, const shmemi_complexd *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &complexd_prod_reduce, "shmem_complexd_prod_reduce");
+}
+
+static void combine_complexf_prod_reduce(void *acc, const void *in, size_t nelems)
+{
+    shmemi_complexf *restrict to = acc;
+    const shmemi_complexf *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        shmemi_complexf a = to[i], b = from[i];
+        to[i] = (shmemi_complexf)(a * b);
+    }
+}
+
+static const struct shmemi_reducer complexf_prod_reduce = {combine_complexf_prod_reduce, sizeof(shmemi_complexf)};
+
+int shmem_complexf_prod_reduce(shmem_team_t team, shmemi_complexf *dest, const shmemi_complexf *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &complexf_prod_reduce, "shmem_complexf_prod_reduce");
+}
+
+static void combine_uchar_and_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned char *restrict to = acc;
+    const unsigned char *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned char a = to[i], b = from[i];
+        to[i] = (unsigned char)(a & b);
+    }
+}
+
+static const struct shmemi_reducer uchar_and_reduce = {combine_uchar_and_reduce, sizeof(unsigned char)};
+
+int shmem_uchar_and_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uchar_and_reduce, "shmem_uchar_and_reduce");
+}
+
+static void combine_ushort_and_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned short *restrict to = acc;
+    const unsigned short *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned short a = to[i], b = from[i];
+        to[i] = (unsigned short)(a & b);
+    }
+}
+
+static const struct shmemi_reducer ushort_and_reduce = {combine_ushort_and_reduce, sizeof(unsigned short)};
+
+int shmem_ushort_and_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &ushort_and_reduce, "shmem_ushort_and_reduce");
+}
+
+static void combine_uint_and_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned int *restrict to = acc;
+    const unsigned int *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned int a = to[i], b = from[i];
+        to[i] = (unsigned int)(a & b);
+    }
+}
+
+static const struct shmemi_reducer uint_and_reduce = {combine_uint_and_reduce, sizeof(unsigned int)};
+
+int shmem_uint_and_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint_and_reduce, "shmem_uint_and_reduce");
+}
+
+static void combine_ulong_and_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned long *restrict to = acc;
+    const unsigned long *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned long a = to[i], b = from[i];
+        to[i] = (unsigned long)(a & b);
+    }
+}
+
+static const struct shmemi_reducer ulong_and_reduce = {combine_ulong_and_reduce, sizeof(unsigned long)};
+
+int shmem_ulong_and_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &ulong_and_reduce, "shmem_ulong_and_reduce");
+}
+
+static void combine_ulonglong_and_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned long long *restrict to = acc;
+    const unsigned long long *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned long long a = to[i], b = from[i];
+        to[i] = (unsigned long long)(a & b);
+    }
+}
+
+static const struct shmemi_reducer ulonglong_and_reduce = {combine_ulonglong_and_reduce, sizeof(unsigned long long)};
+
+int shmem_ulonglong_and_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &ulonglong_and_reduce, "shmem_ulonglong_and_reduce");
+}
+
+static void combine_int8_and_reduce(void *acc, const void *in, size_t nelems)
+{
+    int8_t *restrict to = acc;
+    const int8_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        int8_t a = to[i], b = from[i];
+        to[i] = (int8_t)(a & b);
+    }
+}
+
+static const struct shmemi_reducer int8_and_reduce = {combine_int8_and_reduce, sizeof(int8_t)};
+
+int shmem_int8_and_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &int8_and_reduce, "shmem_int8_and_reduce");
+}
+
+static void combine_int16_and_reduce(void *acc, const void *in, size_t nelems)
+{
+    int16_t *restrict to = acc;
+    const int16_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        int16_t a = to[i], b = from[i];
+        to[i] = (int16_t)(a & b);
+    }
+}
+
+static const struct shmemi_reducer int16_and_reduce = {combine_int16_and_reduce, sizeof(int16_t)};
+
+int shmem_int16_and_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &int16_and_reduce, "shmem_int16_and_reduce");
+}
+
+static void combine_int32_and_reduce(void *acc, const void *in, size_t nelems)
+{
+    int32_t *restrict to = acc;
+    const int32_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        int32_t a = to[i], b = from[i];
+        to[i] = (int32_t)(a & b);
+    }
+}
+
+static const struct shmemi_reducer int32_and_reduce = {combine_int32_and_reduce, sizeof(int32_t)};
+
+int shmem_int32_and_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &int32_and_reduce, "shmem_int32_and_reduce");
+}
+
+static void combine_int64_and_reduce(void *acc, const void *in, size_t nelems)
+{
+    int64_t *restrict to = acc;
+    const int64_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        int64_t a = to[i], b = from[i];
+        to[i] = (int64_t)(a & b);
+    }
+}
+
+static const struct shmemi_reducer int64_and_reduce = {combine_int64_and_reduce, sizeof(int64_t)};
+
+int shmem_int64_and_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &int64_and_reduce, "shmem_int64_and_reduce");
+}
+
+static void combine_uint8_and_reduce(void *acc, const void *in, size_t nelems)
+{
+    uint8_t *restrict to = acc;
+    const uint8_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint8_t a = to[i], b = from[i];
+        to[i] = (uint8_t)(a & b);
+    }
+}
+
+static const struct shmemi_reducer uint8_and_reduce = {combine_uint8_and_reduce, sizeof(uint8_t)};
+
+int shmem_uint8_and_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint8_and_reduce, "shmem_uint8_and_reduce");
+}
+
+static void combine_uint16_and_reduce(void *acc, const void *in, size_t nelems)
+{
+    uint16_t *restrict to = acc;
+    const uint16_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint16_t a = to[i], b = from[i];
+        to[i] = (uint16_t)(a & b);
+    }
+}
+
+static const struct shmemi_reducer uint16_and_reduce = {combine_uint16_and_reduce, sizeof(uint16_t)};
+
+int shmem_uint16_and_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint16_and_reduce, "shmem_uint16_and_reduce");
+}
+
+static void combine_uint32_and_reduce(void *acc, const void *in, size_t nelems)
+{
+    uint32_t *restrict to = acc;
+    const uint32_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint32_t a = to[i], b = from[i];
+        to[i] = (uint32_t)(a & b);
+    }
+}
+
+static const struct shmemi_reducer uint32_and_reduce = {combine_uint32_and_reduce, sizeof(uint32_t)};
+
+int shmem_uint32_and_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint32_and_reduce, "shmem_uint32_and_reduce");
+}
+
+static void combine_uint64_and_reduce(void *acc, const void *in, size_t nelems)
+{
+    uint64_t *restrict to = acc;
+    const uint64_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint64_t a = to[i], b = from[i];
+        to[i] = (uint64_t)(a & b);
+    }
+}
+
+static const struct shmemi_reducer uint64_and_reduce = {combine_uint64_and_reduce, sizeof(uint64_t)};
+
+int shmem_uint64_and_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint64_and_reduce, "shmem_uint64_and_reduce");
+}
+
+static void combine_size_and_reduce(void *acc, const void *in, size_t nelems)
+{
+    size_t *restrict to = acc;
+    const size_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        size_t a = to[i], b = from[i];
+        to[i] = (size_t)(a & b);
+    }
+}
+
+static const struct shmemi_reducer size_and_reduce = {combine_size_and_reduce, sizeof(size_t)};
+
+int shmem_size_and_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &size_and_reduce, "shmem_size_and_reduce");
+}
+
+static void combine_uchar_or_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned char *restrict to = acc;
+    const unsigned char *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned char a = to[i], b = from[i];
+        to[i] = (unsigned char)(a | b);
+    }
+}
+
+static const struct shmemi_reducer uchar_or_reduce = {combine_uchar_or_reduce, sizeof(unsigned char)};
+
+int shmem_uchar_or_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uchar_or_reduce, "shmem_uchar_or_reduce");
+}
+
+static void combine_ushort_or_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned short *restrict to = acc;
+    const unsigned short *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned short a = to[i], b = from[i];
+        to[i] = (unsigned short)(a | b);
+    }
+}
+
+static const struct shmemi_reducer ushort_or_reduce = {combine_ushort_or_reduce, sizeof(unsigned short)};
+
+int shmem_ushort_or_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &ushort_or_reduce, "shmem_ushort_or_reduce");
+}
+
+static void combine_uint_or_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned int *restrict to = acc;
+    const unsigned int *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned int a = to[i], b = from[i];
+        to[i] = (unsigned int)(a | b);
+    }
+}
+
+static const struct shmemi_reducer uint_or_reduce = {combine_uint_or_reduce, sizeof(unsigned int)};
+
+int shmem_uint_or_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint_or_reduce, "shmem_uint_or_reduce");
+}
+
+static void combine_ulong_or_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned long *restrict to = acc;
+    const unsigned long *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned long a = to[i], b = from[i];
+        to[i] = (unsigned long)(a | b);
+    }
+}
+
+static const struct shmemi_reducer ulong_or_reduce = {combine_ulong_or_reduce, sizeof(unsigned long)};
+
+int shmem_ulong_or_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &ulong_or_reduce, "shmem_ulong_or_reduce");
+}
+
+static void combine_ulonglong_or_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned long long *restrict to = acc;
+    const unsigned long long *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned long long a = to[i], b = from[i];
+        to[i] = (unsigned long long)(a | b);
+    }
+}
+
+static const struct shmemi_reducer ulonglong_or_reduce = {combine_ulonglong_or_reduce, sizeof(unsigned long long)};
+
+int shmem_ulonglong_or_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &ulonglong_or_reduce, "shmem_ulonglong_or_reduce");
+}
+
+static void combine_int8_or_reduce(void *acc, const void *in, size_t nelems)
+{
+    int8_t *restrict to = acc;
+    const int8_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        int8_t a = to[i], b = from[i];
+        to[i] = (int8_t)(a | b);
+    }
+}
+
+static const struct shmemi_reducer int8_or_reduce = {combine_int8_or_reduce, sizeof(int8_t)};
+
+int shmem_int8_or_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &int8_or_reduce, "shmem_int8_or_reduce");
+}
+
+static void combine_int16_or_reduce(void *acc, const void *in, size_t nelems)
+{
+    int16_t *restrict to = acc;
+    const int16_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        int16_t a = to[i], b = from[i];
+        to[i] = (int16_t)(a | b);
+    }
+}
+
+static const struct shmemi_reducer int16_or_reduce = {combine_int16_or_reduce, sizeof(int16_t)};
+
+int shmem_int16_or_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &int16_or_reduce, "shmem_int16_or_reduce");
+}
+
+static void combine_int32_or_reduce(void *acc, const void *in, size_t nelems)
+{
+    int32_t *restrict to = acc;
+    const int32_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        int32_t a = to[i], b = from[i];
+        to[i] = (int32_t)(a | b);
+    }
+}
+
+static const struct shmemi_reducer int32_or_reduce = {combine_int32_or_reduce, sizeof(int32_t)};
+
+int shmem_int32_or_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &int32_or_reduce, "shmem_int32_or_reduce");
+}
+
+static void combine_int64_or_reduce(void *acc, const void *in, size_t nelems)
+{
+    int64_t *restrict to = acc;
+    const int64_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        int64_t a = to[i], b = from[i];
+        to[i] = (int64_t)(a | b);
+    }
+}
+
+static const struct shmemi_reducer int64_or_reduce = {combine_int64_or_reduce, sizeof(int64_t)};
+
+int shmem_int64_or_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &int64_or_reduce, "shmem_int64_or_reduce");
+}
+
+static void combine_uint8_or_reduce(void *acc, const void *in, size_t nelems)
+{
+    uint8_t *restrict to = acc;
+    const uint8_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint8_t a = to[i], b = from[i];
+        to[i] = (uint8_t)(a | b);
+    }
+}
+
+static const struct shmemi_reducer uint8_or_reduce = {combine_uint8_or_reduce, sizeof(uint8_t)};
+
+int shmem_uint8_or_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint8_or_reduce, "shmem_uint8_or_reduce");
+}
+
+static void combine_uint16_or_reduce(void *acc, const void *in, size_t nelems)
+{
+    uint16_t *restrict to = acc;
+    const uint16_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint16_t a = to[i], b = from[i];
+        to[i] = (uint16_t)(a | b);
+    }
+}
+
+static const struct shmemi_reducer uint16_or_reduce = {combine_uint16_or_reduce, sizeof(uint16_t)};
+
+int shmem_uint16_or_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint16_or_reduce, "shmem_uint16_or_reduce");
+}
+
+static void combine_uint32_or_reduce(void *acc, const void *in, size_t nelems)
+{
+    uint32_t *restrict to = acc;
+    const uint32_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint32_t a = to[i], b = from[i];
+        to[i] = (uint32_t)(a | b);
+    }
+}
+
+static const struct shmemi_reducer uint32_or_reduce = {combine_uint32_or_reduce, sizeof(uint32_t)};
+
+int shmem_uint32_or_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint32_or_reduce, "shmem_uint32_or_reduce");
+}
+
+static void combine_uint64_or_reduce(void *acc, const void *in, size_t nelems)
+{
+    uint64_t *restrict to = acc;
+    const uint64_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint64_t a = to[i], b = from[i];
+        to[i] = (uint64_t)(a | b);
+    }
+}
+
+static const struct shmemi_reducer uint64_or_reduce = {combine_uint64_or_reduce, sizeof(uint64_t)};
+
+int shmem_uint64_or_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint64_or_reduce, "shmem_uint64_or_reduce");
+}
+
+static void combine_size_or_reduce(void *acc, const void *in, size_t nelems)
+{
+    size_t *restrict to = acc;
+    const size_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        size_t a = to[i], b = from[i];
+        to[i] = (size_t)(a | b);
+    }
+}
+
+static const struct shmemi_reducer size_or_reduce = {combine_size_or_reduce, sizeof(size_t)};
+
+int shmem_size_or_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &size_or_reduce, "shmem_size_or_reduce");
+}
+
+static void combine_uchar_xor_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned char *restrict to = acc;
+    const unsigned char *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned char a = to[i], b = from[i];
+        to[i] = (unsigned char)(a ^ b);
+    }
+}
+
+static const struct shmemi_reducer uchar_xor_reduce = {combine_uchar_xor_reduce, sizeof(unsigned char)};
+
+int shmem_uchar_xor_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uchar_xor_reduce, "shmem_uchar_xor_reduce");
+}
+
+static void combine_ushort_xor_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned short *restrict to = acc;
+    const unsigned short *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned short a = to[i], b = from[i];
+        to[i] = (unsigned short)(a ^ b);
+    }
+}
+
+static const struct shmemi_reducer ushort_xor_reduce = {combine_ushort_xor_reduce, sizeof(unsigned short)};
+
+int shmem_ushort_xor_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &ushort_xor_reduce, "shmem_ushort_xor_reduce");
+}
+
+static void combine_uint_xor_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned int *restrict to = acc;
+    const unsigned int *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned int a = to[i], b = from[i];
+        to[i] = (unsigned int)(a ^ b);
+    }
+}
+
+static const struct shmemi_reducer uint_xor_reduce = {combine_uint_xor_reduce, sizeof(unsigned int)};
+
+int shmem_uint_xor_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint_xor_reduce, "shmem_uint_xor_reduce");
+}
+
+static void combine_ulong_xor_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned long *restrict to = acc;
+    const unsigned long *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned long a = to[i], b = from[i];
+        to[i] = (unsigned long)(a ^ b);
+    }
+}
+
+static const struct shmemi_reducer ulong_xor_reduce = {combine_ulong_xor_reduce, sizeof(unsigned long)};
+
+int shmem_ulong_xor_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &ulong_xor_reduce, "shmem_ulong_xor_reduce");
+}
+
+static void combine_ulonglong_xor_reduce(void *acc, const void *in, size_t nelems)
+{
+    unsigned long long *restrict to = acc;
+    const unsigned long long *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        unsigned long long a = to[i], b = from[i];
+        to[i] = (unsigned long long)(a ^ b);
+    }
+}
+
+static const struct shmemi_reducer ulonglong_xor_reduce = {combine_ulonglong_xor_reduce, sizeof(unsigned long long)};
+
+int shmem_ulonglong_xor_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &ulonglong_xor_reduce, "shmem_ulonglong_xor_reduce");
+}
+
+static void combine_int8_xor_reduce(void *acc, const void *in, size_t nelems)
+{
+    int8_t *restrict to = acc;
+    const int8_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        int8_t a = to[i], b = from[i];
+        to[i] = (int8_t)(a ^ b);
+    }
+}
+
+static const struct shmemi_reducer int8_xor_reduce = {combine_int8_xor_reduce, sizeof(int8_t)};
+
+int shmem_int8_xor_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &int8_xor_reduce, "shmem_int8_xor_reduce");
+}
+
+static void combine_int16_xor_reduce(void *acc, const void *in, size_t nelems)
+{
+    int16_t *restrict to = acc;
+    const int16_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        int16_t a = to[i], b = from[i];
+        to[i] = (int16_t)(a ^ b);
+    }
+}
+
+static const struct shmemi_reducer int16_xor_reduce = {combine_int16_xor_reduce, sizeof(int16_t)};
+
+int shmem_int16_xor_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &int16_xor_reduce, "shmem_int16_xor_reduce");
+}
+
+static void combine_int32_xor_reduce(void *acc, const void *in, size_t nelems)
+{
+    int32_t *restrict to = acc;
+    const int32_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        int32_t a = to[i], b = from[i];
+        to[i] = (int32_t)(a ^ b);
+    }
+}
+
+static const struct shmemi_reducer int32_xor_reduce = {combine_int32_xor_reduce, sizeof(int32_t)};
+
+int shmem_int32_xor_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &int32_xor_reduce, "shmem_int32_xor_reduce");
+}
+
+static void combine_int64_xor_reduce(void *acc, const void *in, size_t nelems)
+{
+    int64_t *restrict to = acc;
+    const int64_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        int64_t a = to[i], b = from[i];
+        to[i] = (int64_t)(a ^ b);
+    }
+}
+
+static const struct shmemi_reducer int64_xor_reduce = {combine_int64_xor_reduce, sizeof(int64_t)};
+
+int shmem_int64_xor_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &int64_xor_reduce, "shmem_int64_xor_reduce");
+}
+
+static void combine_uint8_xor_reduce(void *acc, const void *in, size_t nelems)
+{
+    uint8_t *restrict to = acc;
+    const uint8_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint8_t a = to[i], b = from[i];
+        to[i] = (uint8_t)(a ^ b);
+    }
+}
+
+static const struct shmemi_reducer uint8_xor_reduce = {combine_uint8_xor_reduce, sizeof(uint8_t)};
+
+int shmem_uint8_xor_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint8_xor_reduce, "shmem_uint8_xor_reduce");
+}
+
+static void combine_uint16_xor_reduce(void *acc, const void *in, size_t nelems)
+{
+    uint16_t *restrict to = acc;
+    const uint16_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint16_t a = to[i], b = from[i];
+        to[i] = (uint16_t)(a ^ b);
+    }
+}
+
+static const struct shmemi_reducer uint16_xor_reduce = {combine_uint16_xor_reduce, sizeof(uint16_t)};
+
+int shmem_uint16_xor_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint16_xor_reduce, "shmem_uint16_xor_reduce");
+}
+
+static void combine_uint32_xor_reduce(void *acc, const void *in, size_t nelems)
+{
+    uint32_t *restrict to = acc;
+    const uint32_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint32_t a = to[i], b = from[i];
+        to[i] = (uint32_t)(a ^ b);
+    }
+}
+
+static const struct shmemi_reducer uint32_xor_reduce = {combine_uint32_xor_reduce, sizeof(uint32_t)};
+
+int shmem_uint32_xor_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint32_xor_reduce, "shmem_uint32_xor_reduce");
+}
+
+static void combine_uint64_xor_reduce(void *acc, const void *in, size_t nelems)
+{
+    uint64_t *restrict to = acc;
+    const uint64_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        uint64_t a = to[i], b = from[i];
+        to[i] = (uint64_t)(a ^ b);
+    }
+}
+
+static const struct shmemi_reducer uint64_xor_reduce = {combine_uint64_xor_reduce, sizeof(uint64_t)};
+
+int shmem_uint64_xor_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &uint64_xor_reduce, "shmem_uint64_xor_reduce");
+}
+
+static void combine_size_xor_reduce(void *acc, const void *in, size_t nelems)
+{
+    size_t *restrict to = acc;
+    const size_t *restrict from = in;
+    for (size_t i = 0; i < nelems; i++) {
+        size_t a = to[i], b = from[i];
+        to[i] = (size_t)(a ^ b);
+    }
+}
+
+static const struct shmemi_reducer size_xor_reduce = {combine_size_xor_reduce, sizeof(size_t)};
+
+int shmem_size_xor_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce)
+{
+    return shmemi_reduce(team, dest, source, nreduce, &size_xor_reduce, "shmem_size_xor_reduce");
+}
+
+int shmem_float_sum_inscan(shmem_team_t team, float *dest, const float *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &float_sum_reduce, "shmem_float_sum_inscan");
+}
+
+int shmem_double_sum_inscan(shmem_team_t team, double *dest, const double *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &double_sum_reduce, "shmem_double_sum_inscan");
+}
+
+int shmem_longdouble_sum_inscan(shmem_team_t team, long double *dest, const long double *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &longdouble_sum_reduce, "shmem_longdouble_sum_inscan");
+}
+
+int shmem_char_sum_inscan(shmem_team_t team, char *dest, const char *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &char_sum_reduce, "shmem_char_sum_inscan");
+}
+
+int shmem_schar_sum_inscan(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &schar_sum_reduce, "shmem_schar_sum_inscan");
+}
+
+int shmem_short_sum_inscan(shmem_team_t team, short *dest, const short *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &short_sum_reduce, "shmem_short_sum_inscan");
+}
+
+int shmem_int_sum_inscan(shmem_team_t team, int *dest, const int *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &int_sum_reduce, "shmem_int_sum_inscan");
+}
+
+int shmem_long_sum_inscan(shmem_team_t team, long *dest, const long *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &long_sum_reduce, "shmem_long_sum_inscan");
+}
+
+int shmem_longlong_sum_inscan(shmem_team_t team, long long *dest, const long long *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &longlong_sum_reduce, "shmem_longlong_sum_inscan");
+}
+
+int shmem_uchar_sum_inscan(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &uchar_sum_reduce, "shmem_uchar_sum_inscan");
+}
+
+int shmem_ushort_sum_inscan(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &ushort_sum_reduce, "shmem_ushort_sum_inscan");
+}
+
+int shmem_uint_sum_inscan(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &uint_sum_reduce, "shmem_uint_sum_inscan");
+}
+
+int shmem_ulong_sum_inscan(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &ulong_sum_reduce, "shmem_ulong_sum_inscan");
+}
+
+int shmem_ulonglong_sum_inscan(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &ulonglong_sum_reduce, "shmem_ulonglong_sum_inscan");
+}
+
+int shmem_int8_sum_inscan(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &int8_sum_reduce, "shmem_int8_sum_inscan");
+}
+
+int shmem_int16_sum_inscan(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &int16_sum_reduce, "shmem_int16_sum_inscan");
+}
+
+int shmem_int32_sum_inscan(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &int32_sum_reduce, "shmem_int32_sum_inscan");
+}
+
+int shmem_int64_sum_inscan(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &int64_sum_reduce, "shmem_int64_sum_inscan");
+}
+
+int shmem_uint8_sum_inscan(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &uint8_sum_reduce, "shmem_uint8_sum_inscan");
+}
+
+int shmem_uint16_sum_inscan(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &uint16_sum_reduce, "shmem_uint16_sum_inscan");
+}
+
+int shmem_uint32_sum_inscan(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &uint32_sum_reduce, "shmem_uint32_sum_inscan");
+}
+
+int shmem_uint64_sum_inscan(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &uint64_sum_reduce, "shmem_uint64_sum_inscan");
+}
+
+int shmem_size_sum_inscan(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &size_sum_reduce, "shmem_size_sum_inscan");
+}
+
+int shmem_ptrdiff_sum_inscan(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &ptrdiff_sum_reduce, "shmem_ptrdiff_sum_inscan");
+}
+
+int shmem_complexd_sum_inscan(shmem_team_t team, shmemi_complexd *dest, const shmemi_complexd *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &complexd_sum_reduce, "shmem_complexd_sum_inscan");
+}
+
+int shmem_complexf_sum_inscan(shmem_team_t team, shmemi_complexf *dest, const shmemi_complexf *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, true, &complexf_sum_reduce, "shmem_complexf_sum_inscan");
+}
+
+int shmem_float_sum_exscan(shmem_team_t team, float *dest, const float *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &float_sum_reduce, "shmem_float_sum_exscan");
+}
+
+int shmem_double_sum_exscan(shmem_team_t team, double *dest, const double *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &double_sum_reduce, "shmem_double_sum_exscan");
+}
+
+int shmem_longdouble_sum_exscan(shmem_team_t team, long double *dest, const long double *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &longdouble_sum_reduce, "shmem_longdouble_sum_exscan");
+}
+
+int shmem_char_sum_exscan(shmem_team_t team, char *dest, const char *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &char_sum_reduce, "shmem_char_sum_exscan");
+}
+
+int shmem_schar_sum_exscan(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &schar_sum_reduce, "shmem_schar_sum_exscan");
+}
+
+int shmem_short_sum_exscan(shmem_team_t team, short *dest, const short *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &short_sum_reduce, "shmem_short_sum_exscan");
+}
+
+int shmem_int_sum_exscan(shmem_team_t team, int *dest, const int *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &int_sum_reduce, "shmem_int_sum_exscan");
+}
+
+int shmem_long_sum_exscan(shmem_team_t team, long *dest, const long *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &long_sum_reduce, "shmem_long_sum_exscan");
+}
+
+int shmem_longlong_sum_exscan(shmem_team_t team, long long *dest, const long long *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &longlong_sum_reduce, "shmem_longlong_sum_exscan");
+}
+
+int shmem_uchar_sum_exscan(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &uchar_sum_reduce, "shmem_uchar_sum_exscan");
+}
+
+int shmem_ushort_sum_exscan(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &ushort_sum_reduce, "shmem_ushort_sum_exscan");
+}
+
+int shmem_uint_sum_exscan(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &uint_sum_reduce, "shmem_uint_sum_exscan");
+}
+
+int shmem_ulong_sum_exscan(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &ulong_sum_reduce, "shmem_ulong_sum_exscan");
+}
+
+int shmem_ulonglong_sum_exscan(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &ulonglong_sum_reduce, "shmem_ulonglong_sum_exscan");
+}
+
+int shmem_int8_sum_exscan(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &int8_sum_reduce, "shmem_int8_sum_exscan");
+}
+
+int shmem_int16_sum_exscan(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &int16_sum_reduce, "shmem_int16_sum_exscan");
+}
+
+int shmem_int32_sum_exscan(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &int32_sum_reduce, "shmem_int32_sum_exscan");
+}
+
+int shmem_int64_sum_exscan(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &int64_sum_reduce, "shmem_int64_sum_exscan");
+}
+
+int shmem_uint8_sum_exscan(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &uint8_sum_reduce, "shmem_uint8_sum_exscan");
+}
+
+int shmem_uint16_sum_exscan(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &uint16_sum_reduce, "shmem_uint16_sum_exscan");
+}
+
+int shmem_uint32_sum_exscan(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &uint32_sum_reduce, "shmem_uint32_sum_exscan");
+}
+
+int shmem_uint64_sum_exscan(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &uint64_sum_reduce, "shmem_uint64_sum_exscan");
+}
+
+int shmem_size_sum_exscan(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &size_sum_reduce, "shmem_size_sum_exscan");
+}
+
+int shmem_ptrdiff_sum_exscan(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &ptrdiff_sum_reduce, "shmem_ptrdiff_sum_exscan");
+}
+
+int shmem_complexd_sum_exscan(shmem_team_t team, shmemi_complexd *dest, const shmemi_complexd *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &complexd_sum_reduce, "shmem_complexd_sum_exscan");
+}
+
+int shmem_complexf_sum_exscan(shmem_team_t team, shmemi_complexf *dest, const shmemi_complexf *source, size_t nelems)
+{
+    return shmemi_scan(team, dest, source, nelems, false, &complexf_sum_reduce, "shmem_complexf_sum_exscan");
 }

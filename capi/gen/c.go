@@ -100,6 +100,7 @@ func body(f spec.Function) string {
 	text = bitsOf.ReplaceAllString(text, toBits)
 	text = strings.NewReplacer(
 		"$T", f.Type.C,
+		"$type", f.Type.Name,
 		"$W", width,
 		"$S", signedWidth(f.Type),
 		"$size", elementSize(f),

@@ -22,6 +22,7 @@ var checkHeaders = map[spec.Check]string{
 	spec.CheckSet:     "check_set.h",
 	spec.CheckMove:    "check_collective.h",
 	spec.CheckCombine: "check_reduce.h",
+	spec.CheckScan:    "check_scan.h",
 }
 
 var checkKinds = map[spec.Kind]string{

@@ -86,12 +86,12 @@ func widths(b *strings.Builder, c spec.Chapter) {
 	}
 }
 
-// combine writes a reduction's work on one type. Signed integers are added as
-// unsigned ones, because an overflow of the former is undefined.
+// combine writes a reduction's work on one type. Signed integers are added
+// and multiplied as unsigned ones, because an overflow of the former is undefined.
 func combine(b *strings.Builder, fn spec.Function) {
 	t, name := fn.Type, reducer(fn)
 	operand := t.C
-	if t.Mod != "" && fn.Family.Reduce == "a + b" {
+	if t.Mod != "" && (fn.Family.Reduce == "a + b" || fn.Family.Reduce == "a * b") {
 		operand = t.Mod
 	}
 	fmt.Fprintf(b, `

@@ -45,6 +45,11 @@ typedef float _Complex shmemi_complexf;
 /* A set of PEs. Handles may be copied and compared. */
 typedef int32_t shmem_team_t;
 
+/* What a new team is asked for. */
+typedef struct {
+    int num_contexts; /* that will exist at once; 0 unless SHMEM_TEAM_NUM_CONTEXTS says that it counts */
+} shmem_team_config_t;
+
 /* A stream of operations that is ordered and completed by itself. */
 typedef int32_t shmem_ctx_t;
 `

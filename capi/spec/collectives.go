@@ -11,7 +11,7 @@ const (
 )
 
 var (
-	collTeam   = Param{Name: "team", C: "shmem_team_t", Doc: "SHMEM_TEAM_WORLD"}
+	collTeam   = Param{Name: "team", C: "shmem_team_t", Doc: "the PEs that take part"}
 	collDest   = Param{Name: "dest", C: "T *", Role: CollWrite}
 	collSource = Param{Name: "source", C: "const T *", Role: CollRead}
 )
@@ -19,6 +19,7 @@ var (
 var collectives = Chapter{
 	File:  "collectives",
 	Title: "Collective Routines",
+	Over:  "colls.h",
 	Families: []Family{
 		{
 			Name: "barrier_all", Section: "SHMEM_BARRIER_ALL", Since: "0.1",
@@ -77,6 +78,38 @@ var collectives = Chapter{
 			Doc: "Exchanges blocks of nelems elements: block j of PE i's source becomes block i of " +
 				"PE j's dest. " + sameForAll,
 			Returns: zeroOnGood, Errors: collErrors, Order: collOrder,
+			Check: CheckMove,
+		},
+		{
+			Name: "collect", Section: "SHMEM_COLLECT", Since: "0.1",
+			Types: RMATypes, Variants: Mem, Result: "int",
+			Params: []Param{
+				collTeam,
+				{Name: "dest", C: "T *", Role: CollWrite, Doc: "room for what all PEs give"},
+				collSource,
+				{Name: "nelems", C: "size_t", Unit: "elements", Doc: "from the caller; may differ from PE to PE, and be 0"},
+			},
+			Front: "shmemi_collect(team, dest, source, $nbytes, $call)",
+			Doc: "Concatenates the arrays of all PEs of the team, in the order of their numbers, at " +
+				"every PE. Every PE of the team makes the same call with the same arrays, each with its own nelems.",
+			Returns: zeroOnGood, Errors: collErrors, Order: collOrder,
+			Check: CheckMove,
+		},
+		{
+			Name: "alltoalls", Section: "SHMEM_ALLTOALLS", Since: "0.1",
+			Types: RMATypes, Variants: Mem, Result: "int",
+			Params: []Param{
+				collTeam,
+				{Name: "dest", C: "T *", Role: CollWrite, Doc: "nelems times the size of the team, dst apart"},
+				{Name: "source", C: "const T *", Role: CollRead, Doc: "nelems times the size of the team, sst apart"},
+				{Name: "dst", C: "ptrdiff_t", Unit: "elements", Doc: "from one element of dest to the next; at least 1"},
+				{Name: "sst", C: "ptrdiff_t", Unit: "elements", Doc: "from one element of source to the next; at least 1"},
+				{Name: "nelems", C: "size_t", Unit: "elements", Doc: "for each PE"},
+			},
+			Front: "shmemi_alltoalls(team, dest, source, dst, sst, nelems, $size, $call)",
+			Doc: "Exchanges blocks of nelems elements as alltoall does, where the elements of source are sst " +
+				"apart and those of dest dst. " + sameForAll,
+			Returns: zeroOnGood, Errors: collErrors + " Also when a stride is less than 1.", Order: collOrder,
 			Check: CheckMove,
 		},
 	},

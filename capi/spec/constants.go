@@ -54,6 +54,20 @@ var Constants = []ConstantGroup{
 		},
 	},
 	{
+		Doc: "The arrays that collectives on active sets take.",
+		Constants: []Constant{
+			{"SHMEM_SYNC_VALUE", "0L", "what every element of pSync has before the first call"},
+			{"SHMEM_SYNC_SIZE", "2", "elements of pSync, enough for each of them"},
+			{"SHMEM_BARRIER_SYNC_SIZE", "2", ""},
+			{"SHMEM_BCAST_SYNC_SIZE", "2", ""},
+			{"SHMEM_COLLECT_SYNC_SIZE", "2", ""},
+			{"SHMEM_ALLTOALL_SYNC_SIZE", "2", ""},
+			{"SHMEM_ALLTOALLS_SYNC_SIZE", "2", ""},
+			{"SHMEM_REDUCE_SYNC_SIZE", "2", ""},
+			{"SHMEM_REDUCE_MIN_WRKDATA_SIZE", "1", "elements of pWrk, beside half of those to reduce"},
+		},
+	},
+	{
 		Doc: "Contexts.",
 		Constants: []Constant{
 			{"SHMEM_CTX_INVALID", "(-1)", "no context"},
@@ -65,6 +79,8 @@ var Constants = []ConstantGroup{
 		Constants: []Constant{
 			{"SHMEM_TEAM_INVALID", "(-1)", "no team"},
 			{"SHMEM_TEAM_WORLD", "0", "every PE of the job"},
+			{"SHMEM_TEAM_SHARED", "1", "the PEs of this PE's node"},
+			{"SHMEM_TEAM_NUM_CONTEXTS", "1L", "num_contexts of a shmem_team_config_t counts"},
 		},
 	},
 }

@@ -1,10 +1,13 @@
 package spec
 
+import "strings"
+
 // The specification counts reductions among the collectives. They have a file
 // of their own because each carries code: what the operation does to an array.
 var reductions = Chapter{
 	File:  "reduce",
 	Title: "Collective Routines",
+	Over:  "colls.h",
 	Families: []Family{
 		reduction("max", OrderedTypes, "b > a ? b : a", "the greatest",
 			"Which one of two elements remains when one is not a number is not defined."),
@@ -13,7 +16,31 @@ var reductions = Chapter{
 		reduction("sum", SummedTypes, "a + b", "the sum",
 			"Integers wrap around modulo their width; floating-point numbers are added in no "+
 				"particular order."),
+		reduction("prod", SummedTypes, "a * b", "the product",
+			"Integers wrap around modulo their width; floating-point numbers are multiplied in no "+
+				"particular order."),
+		reduction("and", BitwiseTypes, "a & b", "the bitwise and", ""),
+		reduction("or", BitwiseTypes, "a | b", "the bitwise or", ""),
+		reduction("xor", BitwiseTypes, "a ^ b", "the bitwise exclusive or", ""),
+		scan("sum_inscan", "up to the caller, its own included", "true"),
+		scan("sum_exscan", "before the caller; 0 at the first PE", "false"),
 	},
+}
+
+func scan(name, what, inclusive string) Family {
+	return Family{
+		Name: name, Section: "SHMEM_SCAN", Since: "0.1",
+		Types: SummedTypes, Result: "int",
+		Params: []Param{
+			collTeam, collDest, collSource,
+			{Name: "nelems", C: "size_t", Unit: "elements", Doc: "of each array"},
+		},
+		Front: "shmemi_scan(team, dest, source, nelems, " + inclusive + ", &$type_sum_reduce, $call)",
+		Doc: "Makes each element of dest the sum of the elements at that place in the sources of the PEs of " +
+			"the team " + what + ". " + sameForAll + apartOrSame + " Integers wrap around modulo their width.",
+		Returns: zeroOnGood, Errors: collErrors, Order: collOrder,
+		Check: CheckScan,
+	}
 }
 
 func reduction(name string, types []Type, expr, what, note string) Family {
@@ -27,7 +54,7 @@ func reduction(name string, types []Type, expr, what, note string) Family {
 		Front:  "shmemi_reduce(team, dest, source, nreduce, &$reducer, $call)",
 		Reduce: expr,
 		Doc: "Makes each element of dest, at every PE of the team, " + what + " of the elements at that " +
-			"place in the team's sources. " + sameForAll + apartOrSame + " " + note,
+			"place in the team's sources. " + sameForAll + strings.TrimSuffix(apartOrSame+" "+note, " "),
 		Returns: zeroOnGood, Errors: collErrors, Order: collOrder,
 		Check: CheckCombine,
 	}

@@ -14,6 +14,7 @@
 // may have statements before the expression, separated by newlines. In it
 //
 //	$T       is the element type
+//	$type    is its name: int in shmem_int_put
 //	$W       is the width of the element type in bits
 //	$S       is the width with the signedness: i32, u32, i64, u64
 //	$nbytes  is nelems in bytes
@@ -52,6 +53,7 @@ var Private = []string{
 var Chapters = []Chapter{
 	setup,
 	memory,
+	teams,
 	rma,
 	strided,
 	atomics,
@@ -168,6 +170,7 @@ const (
 	CheckSet     Check = "set"
 	CheckMove    Check = "move"
 	CheckCombine Check = "reduce"
+	CheckScan    Check = "scan"
 )
 
 // A Constant is a macro of the public header.

@@ -90,6 +90,11 @@ var (
 	BitwiseAMOTypes = []Type{tUInt, tULong, tULongLong, tInt32, tInt64, tUInt32, tUInt64}
 	// OrderedTypes: those that team reductions can put in order, 24.
 	OrderedTypes = RMATypes
+	// BitwiseTypes: those of team reductions that combine bits, 14.
+	BitwiseTypes = []Type{
+		tUChar, tUShort, tUInt, tULong, tULongLong,
+		tInt8, tInt16, tInt32, tInt64, tUInt8, tUInt16, tUInt32, tUInt64, tSize,
+	}
 	// SummedTypes: those that team reductions can add, 26.
 	SummedTypes = append(append([]Type{}, RMATypes...), tComplexD, tComplexF)
 )

@@ -33,7 +33,7 @@ SHMEMI_ONLY void shmemx_sync_all_warp(void) SHMEMI_RUN(void, (void)shmemi_sync<s
 SHMEMI_ONLY void shmemx_sync_all_block(void) SHMEMI_RUN(void, (void)shmemi_sync<shmemi_by_block, 0>(SHMEMI_JOB, 0xe4680027u, SHMEM_TEAM_WORLD))
 
 /* The same for a team. */
-SHMEMI_ONLY int shmem_team_sync(shmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_thread, 0>(SHMEMI_JOB, 0x62225ef5u, team))
+SHMEMI_SHARED int shmem_team_sync(shmem_team_t team) SHMEMI_DO(shmemi_sync<shmemi_by_thread, 0>(SHMEMI_JOB, 0x62225ef5u, team))
 SHMEMI_ONLY int shmemx_team_sync_warp(shmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_warp, 0>(SHMEMI_JOB, 0x78a700f6u, team))
 SHMEMI_ONLY int shmemx_team_sync_block(shmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_block, 0>(SHMEMI_JOB, 0xfd20b419u, team))
 

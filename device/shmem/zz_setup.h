@@ -27,13 +27,13 @@ SHMEMI_SHARED int shmem_n_pes(void) SHMEMI_DO(shmemi_n_pes(SHMEMI_JOB, 0x242b5f4
 SHMEMI_SHARED void *shmem_ptr(const void *dest, int pe) SHMEMI_DO(shmemi_ptr(SHMEMI_JOB, 0xd6ee1fa6u, dest, pe))
 
 /* Tells the number of this PE in a team, or -1 when there is no such team. */
-SHMEMI_ONLY int shmem_team_my_pe(shmem_team_t team) SHMEMI_RUN(int, shmemi_team_my_pe(SHMEMI_JOB, 0x9b8582aeu, team))
+SHMEMI_SHARED int shmem_team_my_pe(shmem_team_t team) SHMEMI_DO(shmemi_team_my_pe(SHMEMI_JOB, 0x9b8582aeu, team))
 
 /* Tells how many PEs a team has, or -1 when there is no such team. */
-SHMEMI_ONLY int shmem_team_n_pes(shmem_team_t team) SHMEMI_RUN(int, shmemi_team_n_pes(SHMEMI_JOB, 0xdec09187u, team))
+SHMEMI_SHARED int shmem_team_n_pes(shmem_team_t team) SHMEMI_DO(shmemi_team_n_pes(SHMEMI_JOB, 0xdec09187u, team))
 
 /* Tells the number that a team's PE has in another, or -1. */
-SHMEMI_ONLY int shmem_team_translate_pe(shmem_team_t src_team, int src_pe, shmem_team_t dest_team) SHMEMI_RUN(int, shmemi_team_translate_pe(SHMEMI_JOB, 0xda8b62u, src_team, src_pe, dest_team))
+SHMEMI_SHARED int shmem_team_translate_pe(shmem_team_t src_team, int src_pe, shmem_team_t dest_team) SHMEMI_DO(shmemi_team_translate_pe(SHMEMI_JOB, 0xda8b62u, src_team, src_pe, dest_team))
 
 #pragma nv_diagnostic pop
 #endif

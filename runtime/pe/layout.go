@@ -4,7 +4,7 @@ import "math/bits"
 
 // The internal area of a slice ends where the user heap begins:
 //
-//	| scratch | inbox | control page | user heap ...
+//	| teams | scratch | inbox | control page | user heap ...
 //
 // so that every part is at the same negative offset on every PE.
 const (
@@ -21,6 +21,14 @@ const (
 	DirectPEs = 16
 	Slot      = 2048
 
+	// TeamSlot is SHMEMI_TEAM_SLOT.
+	TeamSlot = 512
+
+	// Teams have areas of their own, most of which nobody ever touches: as many as
+	// fit the memory, within bounds.
+	teamMemory             = 8 << 20
+	fewestTeams, mostTeams = 8, 512
+
 	// A PE may be one small reduction ahead of another.
 	scratchBuffers = 2
 )
@@ -30,6 +38,9 @@ type Layout struct {
 	InboxOffset   uint64
 	ScratchOffset uint64
 	ScratchSize   uint64
+	TeamsOffset   uint64
+	TeamSize      uint64 // the area of one team: a word for each PE, then scratch
+	Teams         uint64 // how many there are
 	Internal      uint64 // the whole area
 }
 
@@ -43,12 +54,18 @@ func slots(n int) int {
 	return bits.Len(uint(n)) - 1 + 2
 }
 
+// teamSlots is the same of a team of n PEs, where nobody ever writes to everybody.
+func teamSlots(n int) int { return bits.Len(uint(n)) - 1 + 2 }
+
 // NewLayout divides the internal area for n PEs.
 func NewLayout(n int) Layout {
 	l := Layout{ScratchSize: scratchBuffers * Slot * uint64(slots(n))}
 	l.InboxOffset = ControlOffset + roundUp(uint64(n)*inboxWord, cacheLine)
 	l.ScratchOffset = l.InboxOffset + l.ScratchSize
-	l.Internal = roundUp(l.ScratchOffset, controlPage)
+	l.TeamSize = roundUp(uint64(n)*inboxWord, cacheLine) + scratchBuffers*TeamSlot*uint64(teamSlots(n))
+	l.Teams = min(max(teamMemory/l.TeamSize, fewestTeams), mostTeams)
+	l.TeamsOffset = l.ScratchOffset + l.Teams*l.TeamSize
+	l.Internal = roundUp(l.TeamsOffset, controlPage)
 	return l
 }
 

@@ -31,17 +31,28 @@ struct check_move {
     const struct check_symbol *s;
     bool rooted;
     size_t sources, dests; /* blocks */
+    bool uneven;           /* PEs give different numbers of elements */
 };
+
+/* How many elements a PE gives when the longest share is n. */
+static inline size_t check_given(const struct check_move *m, size_t pe, size_t n)
+{
+    if (!m->uneven)
+        return n;
+    return pe % 3 == 1 ? 0 : n - pe % 2 * (n / 2);
+}
 
 static inline struct check_move check_move_of(const struct check_symbol *s)
 {
     size_t n = (size_t)check.n;
     if (strcmp(s->family, "broadcast") == 0)
-        return (struct check_move){s, true, 1, 1};
+        return (struct check_move){s, true, 1, 1, false};
     if (strcmp(s->family, "fcollect") == 0)
-        return (struct check_move){s, false, 1, n};
+        return (struct check_move){s, false, 1, n, false};
+    if (strcmp(s->family, "collect") == 0)
+        return (struct check_move){s, false, 1, n, true};
     if (strcmp(s->family, "alltoall") == 0)
-        return (struct check_move){s, false, n, n};
+        return (struct check_move){s, false, n, n, false};
     fprintf(stderr, "%s: no model for %s\n", s->name, s->family);
     shmem_global_exit(1);
     abort();
@@ -66,7 +77,7 @@ static inline void check_move_call(const struct check_move *m, char *dest, const
     struct check_call c = {.team = SHMEM_TEAM_WORLD,
                            .dest = dest,
                            .source = source,
-                           .nelems = n,
+                           .nelems = check_given(m, (size_t)check.me, n),
                            .PE_root = root,
                            .answer = -1};
     m->s->call(&c);
@@ -78,14 +89,52 @@ static inline void check_move_verify(const struct check_move *m, const char *des
 {
     for (size_t b = 0; b < m->dests; b++) {
         int pe = m->rooted ? root : (int)b;
-        size_t block = m->sources > 1 ? (size_t)check.me : 0;
-        check_filled(m->s->type, dest + b * n * m->s->type->size, n,
-                     check_block(pe, block, n, round), what);
+        size_t block = m->sources > 1 ? (size_t)check.me : 0, given = check_given(m, b, n);
+        check_filled(m->s->type, dest, given, check_block(pe, block, n, round), what);
+        dest += given * m->s->type->size;
+    }
+}
+
+/* The elements of alltoalls lie apart; what is between them stays as it is. */
+static inline void check_alltoalls(const struct check_symbol *s)
+{
+    enum { DST = 3, SST = 2 };
+    char *dest, *source;
+    size_t area, size = s->type->size, pes = (size_t)check.n;
+    check_areas(&dest, &source, &area);
+    for (int l = 0; l < CHECK_LENGTHS; l++) {
+        size_t n = check_lengths[l] / DST, end = pes * n * DST * size;
+        memset(dest, CHECK_SENTINEL, CHECK_GUARD + end + CHECK_GUARD);
+        for (size_t i = 0; i < pes * n; i++)
+            check_fill(s->type, source + i * SST * size, 1, check_block(check.me, i, n, 0));
+        shmem_barrier_all();
+        struct check_call c = {.team = SHMEM_TEAM_WORLD,
+                               .dest = dest + CHECK_GUARD,
+                               .source = source,
+                               .dst = DST,
+                               .sst = SST,
+                               .nelems = n,
+                               .answer = -1};
+        s->call(&c);
+        CHECK(c.answer == 0, "%zu elements: returned %d, expected 0", n, c.answer);
+        check_untouched(dest, 0, CHECK_GUARD, "before");
+        for (size_t i = 0; i < pes * n; i++) {
+            size_t at = CHECK_GUARD + i * DST * size;
+            size_t place = (size_t)check.me * n + i % n; /* in the source of PE i / n */
+            check_filled(s->type, dest + at, 1, check_block((int)(i / n), place, n, 0), "apart");
+            check_untouched(dest, at + size, at + DST * size, "between");
+        }
+        check_untouched(dest, CHECK_GUARD + end, CHECK_GUARD + end + CHECK_GUARD, "after");
+        shmem_barrier_all();
     }
 }
 
 static inline void check_move(const struct check_symbol *s)
 {
+    if (strcmp(s->family, "alltoalls") == 0) {
+        check_alltoalls(s);
+        return;
+    }
     struct check_move m = check_move_of(s);
     char *dest, *source;
     size_t area;
@@ -93,7 +142,9 @@ static inline void check_move(const struct check_symbol *s)
     char *to = dest + CHECK_GUARD;
     for (int l = 0; l < CHECK_LENGTHS; l++) {
         for (int root = 0; root < (m.rooted ? check.n : 1); root++) {
-            size_t n = check_lengths[l], end = CHECK_GUARD + m.dests * n * s->type->size;
+            size_t n = check_lengths[l], end = CHECK_GUARD, size = s->type->size;
+            for (size_t b = 0; b < m.dests; b++)
+                end += check_given(&m, b, n) * size;
             memset(dest, CHECK_SENTINEL, end + CHECK_GUARD);
             check_move_fill(&m, source, n, 0);
             shmem_barrier_all();

@@ -8,11 +8,21 @@
 
 #include "check_collective.h"
 
+/* Set where the values are to be multiplied. */
+static bool check_multiplies;
+
 /* The i-th element that a PE contributes. */
 static inline void check_share(const struct check_type *t, void *at, int pe, size_t i, size_t round)
 {
+    static const long double factors[] = {1, -1, 2, -2, 0.5L, -0.5L, 1, -1};
     uint64_t h = check_mix(check_seed(pe, i, round));
-    if (t->kind == CHECK_REAL) {
+    if (check_multiplies && t->kind == CHECK_REAL) {
+        check_store_real(t->size, at, factors[h % 8]);
+    } else if (check_multiplies && t->kind == CHECK_COMPLEX) {
+        /* On one of the axes, so that products stay small and exact. */
+        check_store_real(t->size / 2, at, h / 8 % 2 ? factors[h % 8] : 0);
+        check_store_real(t->size / 2, (char *)at + t->size / 2, h / 8 % 2 ? 0 : factors[h % 8]);
+    } else if (t->kind == CHECK_REAL) {
         check_store_real(t->size, at, ((long double)(h % 4001) - 2000) / 4);
     } else if (t->kind == CHECK_COMPLEX) {
         check_store_real(t->size / 2, at, ((long double)(h % 4001) - 2000) / 4);
@@ -23,15 +33,43 @@ static inline void check_share(const struct check_type *t, void *at, int pe, siz
     }
 }
 
-static inline long double check_real_model(char op, long double a, long double b)
+/* An operation by a letter of its name: s, p, m, M, a, o, x. */
+static inline char check_operation(const struct check_symbol *s)
 {
-    return op == 's' ? a + b : op == 'm' ? (b < a ? b : a) : (b > a ? b : a);
+    return s->family[0] == 'm' && s->family[1] == 'a' ? 'M' : s->family[0];
 }
 
-/* acc = acc op in, where op is s, m or M. */
+static inline long double check_real_model(char op, long double a, long double b)
+{
+    return op == 'p' ? a * b : op == 's' ? a + b : op == 'm' ? (b < a ? b : a) : (b > a ? b : a);
+}
+
+static inline void check_complex_product(size_t size, char *acc, const char *in)
+{
+    long double a = check_load_real(size, acc), b = check_load_real(size, acc + size);
+    long double c = check_load_real(size, in), d = check_load_real(size, in + size);
+    check_store_real(size, acc, a * c - b * d);
+    check_store_real(size, acc + size, a * d + b * c);
+}
+
+/* Are two elements the same? The sign of a zero depends on the order of factors. */
+static inline bool check_same(const struct check_type *t, const char *a, const char *b)
+{
+    if (t->kind != CHECK_COMPLEX)
+        return memcmp(a, b, t->used) == 0;
+    size_t size = t->size / 2;
+    return check_load_real(size, a) == check_load_real(size, b) &&
+           check_load_real(size, a + size) == check_load_real(size, b + size);
+}
+
+/* acc = acc op in. */
 static inline void check_reduce_model(const struct check_type *t, char op, void *acc,
                                       const void *in)
 {
+    if (op == 'p' && t->kind == CHECK_COMPLEX) {
+        check_complex_product(t->size / 2, acc, in);
+        return;
+    }
     if (t->kind == CHECK_REAL || t->kind == CHECK_COMPLEX) {
         size_t parts = t->kind == CHECK_COMPLEX ? 2 : 1, size = t->size / parts;
         for (size_t i = 0; i < parts; i++)
@@ -44,6 +82,14 @@ static inline void check_reduce_model(const struct check_type *t, char op, void 
     bool less = t->kind == CHECK_SIGNED ? (int64_t)b < (int64_t)a : b < a;
     if (op == 's')
         a += b;
+    else if (op == 'p')
+        a *= b;
+    else if (op == 'a')
+        a &= b;
+    else if (op == 'o')
+        a |= b;
+    else if (op == 'x')
+        a ^= b;
     else if (less == (op == 'm'))
         a = b;
     check_store(t, acc, a);
@@ -53,7 +99,7 @@ static inline void check_reduced(const struct check_symbol *s, const char *dest,
                                  size_t round, const char *what)
 {
     const struct check_type *t = s->type;
-    char op = s->family[0] == 's' ? 's' : s->family[1] == 'i' ? 'm' : 'M';
+    char op = check_operation(s);
     for (size_t i = 0; i < n; i++, dest += t->size) {
         char want[16], in[16], expected[33], got[33];
         check_share(t, want, 0, i, round);
@@ -61,7 +107,7 @@ static inline void check_reduced(const struct check_symbol *s, const char *dest,
             check_share(t, in, pe, i, round);
             check_reduce_model(t, op, want, in);
         }
-        if (memcmp(want, dest, t->used) == 0)
+        if (check_same(t, want, dest))
             continue;
         check_hex(expected, want, t->used);
         check_hex(got, dest, t->used);
@@ -90,6 +136,7 @@ static inline void check_reduce(const struct check_symbol *s)
     char *dest, *source;
     size_t area, size = s->type->size;
     check_areas(&dest, &source, &area);
+    check_multiplies = check_operation(s) == 'p';
     char *to = dest + CHECK_GUARD;
     for (int l = 0; l < CHECK_LENGTHS; l++) {
         size_t n = check_lengths[l], end = CHECK_GUARD + n * size;

@@ -418,6 +418,266 @@ static void call_generic_alltoall(struct check_call *c)
     c->answer = shmem_alltoall(c->team, (float *)c->dest, (const float *)c->source, c->nelems);
 }
 
+static void call_shmem_float_collect(struct check_call *c)
+{
+    c->answer = shmem_float_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_double_collect(struct check_call *c)
+{
+    c->answer = shmem_double_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_longdouble_collect(struct check_call *c)
+{
+    c->answer = shmem_longdouble_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_char_collect(struct check_call *c)
+{
+    c->answer = shmem_char_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_schar_collect(struct check_call *c)
+{
+    c->answer = shmem_schar_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_short_collect(struct check_call *c)
+{
+    c->answer = shmem_short_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_int_collect(struct check_call *c)
+{
+    c->answer = shmem_int_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_long_collect(struct check_call *c)
+{
+    c->answer = shmem_long_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_longlong_collect(struct check_call *c)
+{
+    c->answer = shmem_longlong_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_uchar_collect(struct check_call *c)
+{
+    c->answer = shmem_uchar_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_ushort_collect(struct check_call *c)
+{
+    c->answer = shmem_ushort_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_uint_collect(struct check_call *c)
+{
+    c->answer = shmem_uint_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_ulong_collect(struct check_call *c)
+{
+    c->answer = shmem_ulong_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_ulonglong_collect(struct check_call *c)
+{
+    c->answer = shmem_ulonglong_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_int8_collect(struct check_call *c)
+{
+    c->answer = shmem_int8_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_int16_collect(struct check_call *c)
+{
+    c->answer = shmem_int16_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_int32_collect(struct check_call *c)
+{
+    c->answer = shmem_int32_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_int64_collect(struct check_call *c)
+{
+    c->answer = shmem_int64_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_uint8_collect(struct check_call *c)
+{
+    c->answer = shmem_uint8_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_uint16_collect(struct check_call *c)
+{
+    c->answer = shmem_uint16_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_uint32_collect(struct check_call *c)
+{
+    c->answer = shmem_uint32_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_uint64_collect(struct check_call *c)
+{
+    c->answer = shmem_uint64_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_size_collect(struct check_call *c)
+{
+    c->answer = shmem_size_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_ptrdiff_collect(struct check_call *c)
+{
+    c->answer = shmem_ptrdiff_collect(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_shmem_collectmem(struct check_call *c)
+{
+    c->answer = shmem_collectmem(c->team, c->dest, c->source, c->nelems);
+}
+
+static void call_generic_collect(struct check_call *c)
+{
+    c->answer = shmem_collect(c->team, (float *)c->dest, (const float *)c->source, c->nelems);
+}
+
+static void call_shmem_float_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_float_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_double_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_double_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_longdouble_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_longdouble_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_char_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_char_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_schar_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_schar_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_short_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_short_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_int_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_int_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_long_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_long_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_longlong_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_longlong_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_uchar_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_uchar_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_ushort_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_ushort_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_uint_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_uint_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_ulong_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_ulong_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_ulonglong_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_ulonglong_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_int8_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_int8_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_int16_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_int16_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_int32_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_int32_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_int64_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_int64_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_uint8_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_uint8_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_uint16_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_uint16_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_uint32_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_uint32_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_uint64_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_uint64_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_size_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_size_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_ptrdiff_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_ptrdiff_alltoalls(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_shmem_alltoallsmem(struct check_call *c)
+{
+    c->answer = shmem_alltoallsmem(c->team, c->dest, c->source, c->dst, c->sst, c->nelems);
+}
+
+static void call_generic_alltoalls(struct check_call *c)
+{
+    c->answer = shmem_alltoalls(c->team, (float *)c->dest, (const float *)c->source, c->dst, c->sst, c->nelems);
+}
+
 static const struct check_symbol symbols[] = {
     {"shmem_float_broadcast", call_shmem_float_broadcast, check_move, &type_float, "broadcast", 0},
     {"shmem_double_broadcast", call_shmem_double_broadcast, check_move, &type_double, "broadcast", 0},
@@ -497,6 +757,58 @@ static const struct check_symbol symbols[] = {
     {"shmem_ptrdiff_alltoall", call_shmem_ptrdiff_alltoall, check_move, &type_ptrdiff, "alltoall", 0},
     {"shmem_alltoallmem", call_shmem_alltoallmem, check_move, &type_mem, "alltoall", 0},
     {"shmem_alltoall", call_generic_alltoall, check_move, &type_float, "alltoall", 0},
+    {"shmem_float_collect", call_shmem_float_collect, check_move, &type_float, "collect", 0},
+    {"shmem_double_collect", call_shmem_double_collect, check_move, &type_double, "collect", 0},
+    {"shmem_longdouble_collect", call_shmem_longdouble_collect, check_move, &type_longdouble, "collect", 0},
+    {"shmem_char_collect", call_shmem_char_collect, check_move, &type_char, "collect", 0},
+    {"shmem_schar_collect", call_shmem_schar_collect, check_move, &type_schar, "collect", 0},
+    {"shmem_short_collect", call_shmem_short_collect, check_move, &type_short, "collect", 0},
+    {"shmem_int_collect", call_shmem_int_collect, check_move, &type_int, "collect", 0},
+    {"shmem_long_collect", call_shmem_long_collect, check_move, &type_long, "collect", 0},
+    {"shmem_longlong_collect", call_shmem_longlong_collect, check_move, &type_longlong, "collect", 0},
+    {"shmem_uchar_collect", call_shmem_uchar_collect, check_move, &type_uchar, "collect", 0},
+    {"shmem_ushort_collect", call_shmem_ushort_collect, check_move, &type_ushort, "collect", 0},
+    {"shmem_uint_collect", call_shmem_uint_collect, check_move, &type_uint, "collect", 0},
+    {"shmem_ulong_collect", call_shmem_ulong_collect, check_move, &type_ulong, "collect", 0},
+    {"shmem_ulonglong_collect", call_shmem_ulonglong_collect, check_move, &type_ulonglong, "collect", 0},
+    {"shmem_int8_collect", call_shmem_int8_collect, check_move, &type_int8, "collect", 0},
+    {"shmem_int16_collect", call_shmem_int16_collect, check_move, &type_int16, "collect", 0},
+    {"shmem_int32_collect", call_shmem_int32_collect, check_move, &type_int32, "collect", 0},
+    {"shmem_int64_collect", call_shmem_int64_collect, check_move, &type_int64, "collect", 0},
+    {"shmem_uint8_collect", call_shmem_uint8_collect, check_move, &type_uint8, "collect", 0},
+    {"shmem_uint16_collect", call_shmem_uint16_collect, check_move, &type_uint16, "collect", 0},
+    {"shmem_uint32_collect", call_shmem_uint32_collect, check_move, &type_uint32, "collect", 0},
+    {"shmem_uint64_collect", call_shmem_uint64_collect, check_move, &type_uint64, "collect", 0},
+    {"shmem_size_collect", call_shmem_size_collect, check_move, &type_size, "collect", 0},
+    {"shmem_ptrdiff_collect", call_shmem_ptrdiff_collect, check_move, &type_ptrdiff, "collect", 0},
+    {"shmem_collectmem", call_shmem_collectmem, check_move, &type_mem, "collect", 0},
+    {"shmem_collect", call_generic_collect, check_move, &type_float, "collect", 0},
+    {"shmem_float_alltoalls", call_shmem_float_alltoalls, check_move, &type_float, "alltoalls", 0},
+    {"shmem_double_alltoalls", call_shmem_double_alltoalls, check_move, &type_double, "alltoalls", 0},
+    {"shmem_longdouble_alltoalls", call_shmem_longdouble_alltoalls, check_move, &type_longdouble, "alltoalls", 0},
+    {"shmem_char_alltoalls", call_shmem_char_alltoalls, check_move, &type_char, "alltoalls", 0},
+    {"shmem_schar_alltoalls", call_shmem_schar_alltoalls, check_move, &type_schar, "alltoalls", 0},
+    {"shmem_short_alltoalls", call_shmem_short_alltoalls, check_move, &type_short, "alltoalls", 0},
+    {"shmem_int_alltoalls", call_shmem_int_alltoalls, check_move, &type_int, "alltoalls", 0},
+    {"shmem_long_alltoalls", call_shmem_long_alltoalls, check_move, &type_long, "alltoalls", 0},
+    {"shmem_longlong_alltoalls", call_shmem_longlong_alltoalls, check_move, &type_longlong, "alltoalls", 0},
+    {"shmem_uchar_alltoalls", call_shmem_uchar_alltoalls, check_move, &type_uchar, "alltoalls", 0},
+    {"shmem_ushort_alltoalls", call_shmem_ushort_alltoalls, check_move, &type_ushort, "alltoalls", 0},
+    {"shmem_uint_alltoalls", call_shmem_uint_alltoalls, check_move, &type_uint, "alltoalls", 0},
+    {"shmem_ulong_alltoalls", call_shmem_ulong_alltoalls, check_move, &type_ulong, "alltoalls", 0},
+    {"shmem_ulonglong_alltoalls", call_shmem_ulonglong_alltoalls, check_move, &type_ulonglong, "alltoalls", 0},
+    {"shmem_int8_alltoalls", call_shmem_int8_alltoalls, check_move, &type_int8, "alltoalls", 0},
+    {"shmem_int16_alltoalls", call_shmem_int16_alltoalls, check_move, &type_int16, "alltoalls", 0},
+    {"shmem_int32_alltoalls", call_shmem_int32_alltoalls, check_move, &type_int32, "alltoalls", 0},
+    {"shmem_int64_alltoalls", call_shmem_int64_alltoalls, check_move, &type_int64, "alltoalls", 0},
+    {"shmem_uint8_alltoalls", call_shmem_uint8_alltoalls, check_move, &type_uint8, "alltoalls", 0},
+    {"shmem_uint16_alltoalls", call_shmem_uint16_alltoalls, check_move, &type_uint16, "alltoalls", 0},
+    {"shmem_uint32_alltoalls", call_shmem_uint32_alltoalls, check_move, &type_uint32, "alltoalls", 0},
+    {"shmem_uint64_alltoalls", call_shmem_uint64_alltoalls, check_move, &type_uint64, "alltoalls", 0},
+    {"shmem_size_alltoalls", call_shmem_size_alltoalls, check_move, &type_size, "alltoalls", 0},
+    {"shmem_ptrdiff_alltoalls", call_shmem_ptrdiff_alltoalls, check_move, &type_ptrdiff, "alltoalls", 0},
+    {"shmem_alltoallsmem", call_shmem_alltoallsmem, check_move, &type_mem, "alltoalls", 0},
+    {"shmem_alltoalls", call_generic_alltoalls, check_move, &type_float, "alltoalls", 0},
 };
 
 int main(void)

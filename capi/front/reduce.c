@@ -1,0 +1,154 @@
+/*
+ * reduce.c: reductions and scans of a team.
+ */
+#include "coll.h"
+#include "colls.h"
+
+#include "gpu.h"
+
+/* Pieces of a large reduction: near peers are combined from where they are, and
+ * the accumulator stays in the second-level cache; far ones are fetched. */
+#define PIECE_BYTES ((size_t)64 << 10)
+
+void shmemi_add_u64(void *acc, const void *in, size_t n)
+{
+    uint64_t *a = acc;
+    const uint64_t *b = in;
+    for (size_t i = 0; i < n; i++)
+        a[i] += b[i];
+}
+
+/* acc = the elements of ranks 0 to last - 1 in bytes that all have at `at`. */
+static void gather(struct shmemi_team *t, void *acc, void *fetched, const void *at, int last,
+                   size_t nelems, const struct shmemi_reducer *reducer, const char *call)
+{
+    size_t bytes = nelems * reducer->size;
+    for (int rank = 0; rank < last; rank++) {
+        const void *in = shmemi_near(at, t->pes[rank]);
+        if (in == NULL) {
+            shmemi_get(fetched, at, bytes, t->pes[rank], call);
+            in = fetched;
+        }
+        if (rank == 0)
+            memcpy(acc, in, bytes);
+        else
+            reducer->combine(acc, in, nelems);
+    }
+}
+
+/*
+ * Each PE reduces its own share of the elements, reading that share from every
+ * source and writing it to every dest. Only the share's owner ever reads or
+ * writes it, so dest may be source.
+ */
+static void reduce_shares(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
+                          const struct shmemi_reducer *reducer, const char *call)
+{
+    int n = t->n, me = t->me;
+    size_t size = reducer->size;
+    size_t share = (nelems + (size_t)n - 1) / (size_t)n;
+    size_t first = share * (size_t)me < nelems ? share * (size_t)me : nelems;
+    size_t last = nelems - first < share ? nelems : first + share;
+    size_t piece = PIECE_BYTES / size;
+    _Alignas(SHMEMI_CACHE_LINE) char acc[PIECE_BYTES], fetched[PIECE_BYTES];
+
+    shmemi_team_meet(t, call);
+    for (size_t at = first; at < last; at += piece) {
+        size_t k = last - at < piece ? last - at : piece;
+        gather(t, acc, fetched, source + at * size, n, k, reducer, call);
+        for (int i = 0; i < n; i++)
+            shmemi_put(dest + at * size, acc, k * size, t->pes[(me + i) % n], call);
+    }
+    shmemi_quiet(call);
+    shmemi_team_meet(t, call);
+}
+
+void shmemi_coll_reduce(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
+                        const struct shmemi_reducer *reducer, const char *call)
+{
+    size_t bytes = shmemi_bytes(nelems, reducer->size);
+    shmemi_coll_check("dest", dest, bytes, call);
+    shmemi_coll_check("source", source, bytes, call);
+    shmemi_coll_apart(dest, bytes, source, bytes, true, call);
+    if (nelems == 0)
+        return;
+    if (t->scratch != NULL && bytes <= t->slot_size)
+        shmemi_exchange(t, dest, source, nelems, reducer, call);
+    else
+        reduce_shares(t, dest, source, nelems, reducer, call);
+}
+
+int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nelems,
+                  const struct shmemi_reducer *reducer, const char *call)
+{
+    struct shmemi_team *t = shmemi_team_of(team, call);
+    if (t == NULL || !shmemi_collective_begin(t, call))
+        return -1;
+    shmemi_coll_reduce(t, dest, source, nelems, reducer, call);
+    return shmemi_collective_end() ? 0 : -1;
+}
+
+/* -------------------------------------------------------------------- scans */
+
+/* Each PE reads what the ones before it have. Nobody writes a piece before all
+ * have read it, so dest may be source. */
+static void scan_pieces(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
+                        int last, const struct shmemi_reducer *reducer, const char *call)
+{
+    size_t size = reducer->size, piece = PIECE_BYTES / size;
+    _Alignas(SHMEMI_CACHE_LINE) char acc[PIECE_BYTES], fetched[PIECE_BYTES];
+    shmemi_team_meet(t, call);
+    for (size_t at = 0; at < nelems; at += piece) {
+        size_t k = nelems - at < piece ? nelems - at : piece;
+        gather(t, acc, fetched, source + at * size, last, k, reducer, call);
+        shmemi_team_meet(t, call);
+        if (last > 0)
+            shmemi_move(dest + at * size, acc, k * size, call);
+        else
+            shmemi_clear(dest + at * size, k * size, call);
+    }
+}
+
+/* The sum up to this PE is that before it, and its own: for the exclusive one the
+ * sums go one PE further on. */
+static void scan_small(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
+                       bool inclusive, const struct shmemi_reducer *reducer, const char *call)
+{
+    size_t bytes = nelems * reducer->size;
+    _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_SLOT];
+    shmemi_move(acc, source, bytes, call);
+    shmemi_exchange_prefix(t, acc, nelems, reducer, call);
+    if (inclusive) {
+        shmemi_move(dest, acc, bytes, call);
+        return;
+    }
+    if (t->me + 1 < t->n)
+        shmemi_message_data(t, t->me + 1, dest, acc, bytes, call);
+    if (t->me > 0)
+        shmemi_await(t, t->me - 1, call);
+    else
+        shmemi_clear(dest, bytes, call);
+    if (shmemi_state.networked)
+        shmemi_quiet(call);
+}
+
+int shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelems, bool inclusive,
+                const struct shmemi_reducer *reducer, const char *call)
+{
+    struct shmemi_team *t = shmemi_team_of(team, call);
+    if (t == NULL)
+        return -1;
+    size_t bytes = shmemi_bytes(nelems, reducer->size);
+    shmemi_coll_check("dest", dest, bytes, call);
+    shmemi_coll_check("source", source, bytes, call);
+    shmemi_coll_apart(dest, bytes, source, bytes, true, call);
+    if (nelems == 0)
+        return 0;
+    if (!shmemi_collective_begin(t, call))
+        return -1;
+    if (bytes <= t->slot_size && bytes <= SHMEMI_TEAM_SLOT)
+        scan_small(t, dest, source, nelems, inclusive, reducer, call);
+    else
+        scan_pieces(t, dest, source, nelems, t->me + (inclusive ? 1 : 0), reducer, call);
+    return shmemi_collective_end() ? 0 : -1;
+}
