@@ -36,6 +36,23 @@ var apiRows = []row{
 	{what: "lock_misaligned", status: aborted, say: []string{`PE \d: shmem_test_lock: the lock 0x\w+ is not aligned to 8 bytes`}},
 	{what: "lock_freed", env: full, status: aborted, say: []string{`PE \d: shmem_test_lock: 8 bytes at 0x\w+: the allocation there has 0 bytes`}},
 	{what: "hang_lock", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 1: shmem_set_lock has waited \d s: for the lock at 0x\w+ \(heap offset 0x\w+\) \(the wait goes on\)`}},
+	{what: "team_destroyed", status: aborted, say: []string{`PE \d: shmem_team_sync: team \d+ does not exist \(pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or what a split has made\)`}},
+	{what: "team_destroy_world", status: aborted, say: []string{`PE \d: shmem_team_destroy: team 0 is always there \(destroy what a split has made\)`}},
+	{what: "team_destroy_shared", status: aborted, say: []string{`PE \d: shmem_team_destroy: team 1 is always there`}},
+	{what: "team_arguments_differ", status: aborted, say: []string{`PE \d: shmem_team_split_strided: number 3 of what describes the teams is 1 on a PE and 2 on another \(pass the same on every PE of the parent team\)`}},
+	{what: "team_mask", status: aborted, say: []string{`PE \d: shmem_team_split_strided: the mask 0x6 has bits that mean nothing \(use SHMEM_TEAM_NUM_CONTEXTS or 0\)`}},
+	{what: "team_no_config", status: aborted, say: []string{`PE \d: shmem_team_split_strided: config is NULL \(pass a configuration, or a mask of 0\)`}},
+	{what: "team_no_place", status: aborted, say: []string{`PE \d: shmem_team_split_2d: yaxis_team is NULL`}},
+	{what: "team_root", status: aborted, say: []string{`PE \d: shmem_long_broadcast: root PE -1 does not exist, there are 2`}},
+	{what: "collect_past_end", status: aborted, say: []string{`PE \d: shmem_long_collect: source 0x\w+ with \d+ bytes is not in the symmetric heap`}},
+	{what: "collect_past_block", env: full, status: aborted, say: []string{`PE \d: shmem_long_collect: (48 bytes at 0x\w+: the allocation there has \d+ bytes|dest 0x\w+ .* overlap)`}},
+	{what: "alltoalls_stride", status: aborted, say: []string{`PE \d: shmem_long_alltoalls: stride sst is 0 `}},
+	{what: "alltoalls_overflow", status: aborted, say: []string{`PE \d: shmem_long_alltoalls: dest 0x\w+ with \d+ bytes is not in the symmetric heap`}},
+	{what: "reduce_overlap", env: full, status: aborted, say: []string{`PE \d: shmem_long_sum_reduce: dest 0x\w+ with 16 bytes and source 0x\w+ with 16 bytes overlap \(pass arrays that have nothing in common\)`}},
+	{what: "scan_overlap", env: full, status: aborted, say: []string{`PE \d: shmem_long_sum_inscan: dest 0x\w+ with 16 bytes and source 0x\w+ with 16 bytes overlap`}},
+	{what: "fcollect_overlap", env: full, status: aborted, say: []string{`PE \d: shmem_long_fcollect: dest 0x\w+ with 32 bytes and source 0x\w+ with 16 bytes overlap`}},
+	{what: "alltoall_overlap", env: full, status: aborted, say: []string{`PE \d: shmem_long_alltoall: dest 0x\w+ with 16 bytes and source 0x\w+ with 16 bytes overlap`}},
+	{what: "hang_team", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 1: shmem_team_sync has waited \d s: for message \d+ of PE 0, has \d+ \(the wait goes on\)`}},
 }
 
 // TestBadCalls is TestBadInput for the families of testdata/api.c.

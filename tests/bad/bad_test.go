@@ -49,7 +49,7 @@ var rows = []row{
 	{what: "wait_private", status: aborted, say: []string{`PE \d: shmem_long_wait_until: 0x\w+ is not a symmetric address \(wait on memory from shmem_malloc\)`}},
 	{what: "broadcast_root", status: aborted, say: []string{`PE \d: shmem_long_broadcast: root PE 2 does not exist, there are 2`}},
 	{what: "broadcast_private", status: aborted, say: []string{`PE \d: shmem_long_broadcast: dest 0x\w+ with 8 bytes is not in the symmetric heap`}},
-	{what: "team_unknown", status: aborted, say: []string{`PE \d: shmem_long_broadcast: team 4711 does not exist \(pass SHMEM_TEAM_WORLD\)`}},
+	{what: "team_unknown", status: aborted, say: []string{`PE \d: shmem_long_broadcast: team 4711 does not exist \(pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or what a split has made\)`}},
 	{what: "free_twice", status: aborted, say: []string{`PE \d: shmem_free: 0x\w+ is not the start of an allocation \(free each allocation once`}},
 	{what: "free_inside", status: aborted, say: []string{`PE \d: shmem_free: 0x\w+ is not the start of an allocation`}},
 	{what: "free_private", status: aborted, say: []string{`PE \d: shmem_free: 0x\w+ is not in the symmetric heap`}},

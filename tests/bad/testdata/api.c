@@ -159,6 +159,94 @@ CASE(hang_lock)
     shmem_clear_lock(block);
 }
 
+static shmem_team_t everyone(void)
+{
+    shmem_team_t team;
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &team);
+    return team;
+}
+
+CASE(team_destroyed)
+{
+    shmem_team_t team = everyone();
+    shmem_team_destroy(team);
+    shmem_team_t other = everyone();
+    (void)other;
+    shmem_team_sync(team);
+}
+CASE(team_destroy_world)
+{
+    shmem_team_destroy(SHMEM_TEAM_WORLD);
+}
+CASE(team_destroy_shared)
+{
+    shmem_team_destroy(SHMEM_TEAM_SHARED);
+}
+CASE(team_arguments_differ)
+{
+    shmem_team_t team;
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1 + me, NULL, 0, &team);
+}
+CASE(team_mask)
+{
+    shmem_team_t team;
+    shmem_team_config_t config = {0};
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, &config, 6, &team);
+}
+CASE(team_no_config)
+{
+    shmem_team_t team;
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, SHMEM_TEAM_NUM_CONTEXTS, &team);
+}
+CASE(team_no_place)
+{
+    shmem_team_t team;
+    shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, NULL, 0, &team, NULL, 0, NULL);
+}
+CASE(team_root)
+{
+    shmem_long_broadcast(everyone(), block, block + 5, 1, -1);
+}
+CASE(collect_past_end)
+{
+    shmem_long_collect(SHMEM_TEAM_WORLD, block, block, (size_t)1 << 40);
+}
+CASE(collect_past_block)
+{
+    shmem_long_collect(SHMEM_TEAM_WORLD, block, block + 2 + me, 6);
+}
+CASE(alltoalls_stride)
+{
+    shmem_long_alltoalls(SHMEM_TEAM_WORLD, block, block, 1, 0, 1);
+}
+CASE(alltoalls_overflow)
+{
+    shmem_long_alltoalls(SHMEM_TEAM_WORLD, block, block, PTRDIFF_MAX, 1, 2);
+}
+CASE(reduce_overlap)
+{
+    shmem_long_sum_reduce(SHMEM_TEAM_WORLD, block, block + 1, 2);
+}
+CASE(scan_overlap)
+{
+    shmem_long_sum_inscan(SHMEM_TEAM_WORLD, block + 1, block, 2);
+}
+CASE(fcollect_overlap)
+{
+    shmem_long_fcollect(SHMEM_TEAM_WORLD, block, block + 1, 2);
+}
+CASE(alltoall_overlap)
+{
+    shmem_long_alltoall(SHMEM_TEAM_WORLD, block, block, 1);
+}
+CASE(hang_team)
+{
+    shmem_team_t team = everyone();
+    if (me == 0)
+        usleep(2500 * 1000);
+    shmem_team_sync(team);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
