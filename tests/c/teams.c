@@ -2,7 +2,7 @@
  * teams.c: who is in a team, and every collective on teams that overlap, come and
  * go, and are used one after the other without a barrier.
  */
-#include "check.h"
+#include "check_team.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -25,64 +25,6 @@ enum { TESTS = THREADED + 1, SOME = 300, LONG = 20000, ROUNDS = 20 };
 
 static uint64_t *source, *dest; /* n * LONG each */
 static uint64_t *phase;
-
-/* The i-th element that a PE of the world contributes in a round. */
-static uint64_t element(int pe, size_t i, uint64_t round)
-{
-    return check_mix((uint64_t)pe << 40 ^ round << 24 ^ i);
-}
-
-static void fill(uint64_t *at, size_t n, uint64_t round)
-{
-    for (size_t i = 0; i < n; i++)
-        at[i] = element(check.me, i, round);
-}
-
-static int world_pe(shmem_team_t team, int pe)
-{
-    return shmem_team_translate_pe(team, pe, SHMEM_TEAM_WORLD);
-}
-
-/* Does the team have the PEs start, start + stride ..., as all of its functions say? */
-static void check_members(shmem_team_t team, int start, int stride, int size, const char *what)
-{
-    int at = stride == 0 ? 0 : (check.me - start) / stride;
-    bool in = at >= 0 && at < size && start + at * stride == check.me;
-    if (!in) {
-        CHECK(team == SHMEM_TEAM_INVALID, "%s: not a member, and has handle %d", what, (int)team);
-        CHECK(shmem_team_my_pe(team) == -1 && shmem_team_n_pes(team) == -1, "%s: -1 expected",
-              what);
-        return;
-    }
-    CHECK(shmem_team_my_pe(team) == at, "%s: number %d, should be %d", what, shmem_team_my_pe(team),
-          at);
-    CHECK(shmem_team_n_pes(team) == size, "%s: %d PEs, should be %d", what, shmem_team_n_pes(team),
-          size);
-    for (int pe = -1; pe <= size; pe++) {
-        int want = pe < 0 || pe >= size ? -1 : start + pe * stride;
-        CHECK(world_pe(team, pe) == want, "%s: %d is PE %d, should be %d", what, pe,
-              world_pe(team, pe), want);
-        int back = shmem_team_translate_pe(SHMEM_TEAM_WORLD, want, team);
-        CHECK(want < 0 || back == pe, "%s: PE %d is %d, should be %d", what, want, back, pe);
-        CHECK(shmem_team_ptr(team, source, pe) == (want < 0 ? NULL : shmem_ptr(source, want)),
-              "%s: pointer to %d", what, pe);
-    }
-    for (int pe = 0; pe < check.n; pe++) {
-        int r = stride == 0 ? (pe == start ? 0 : -1) : (pe - start) / stride;
-        bool member = r >= 0 && r < size && start + r * stride == pe;
-        int got = shmem_team_translate_pe(SHMEM_TEAM_WORLD, pe, team);
-        CHECK(got == (member ? r : -1), "%s: PE %d is %d, should be %d", what, pe, got,
-              member ? r : -1);
-    }
-}
-
-static shmem_team_t strided(shmem_team_t parent, int start, int stride, int size)
-{
-    shmem_team_t team = 4711;
-    int rc = shmem_team_split_strided(parent, start, stride, size, NULL, 0, &team);
-    CHECK(rc == 0, "%d PEs from %d by %d: returned %d", size, start, stride, rc);
-    return team;
-}
 
 static void test_predefined(void)
 {
@@ -276,19 +218,6 @@ static void sum(shmem_team_t team, size_t n, uint64_t round)
     }
 }
 
-enum { KINDS = 6 };
-
-/* Teams that overlap; each PE is in several of them, and the last are disjoint. */
-static void make_teams(shmem_team_t *out)
-{
-    int n = check.n;
-    out[0] = strided(SHMEM_TEAM_WORLD, n - 1, -1, n);
-    out[1] = strided(SHMEM_TEAM_WORLD, 0, 2, (n + 1) / 2);
-    out[2] = strided(SHMEM_TEAM_WORLD, n / 3, 1, n - n / 3);
-    out[3] = strided(SHMEM_TEAM_WORLD, 0, 1, n > 1 ? n - 1 : 1);
-    shmem_team_split_2d(SHMEM_TEAM_WORLD, 2, NULL, 0, &out[4], NULL, 0, &out[5]);
-}
-
 static void on_teams(int test, const char *name, void (*work)(shmem_team_t, size_t, uint64_t))
 {
     static const size_t lengths[] = {0, 1, 33, 100, 5000};
@@ -333,6 +262,42 @@ static void test_sync(void)
         shmem_team_destroy(teams[i]);
 }
 
+/* Scans in a row: the first PE waits for nobody, the last is late. Then one in place,
+ * so large that PEs finish at different times. */
+static void scan_ahead(shmem_team_t team)
+{
+    int me = shmem_team_my_pe(team);
+    fill(source, 3 * ROUNDS, 6);
+    shmem_barrier_all();
+    for (size_t i = 0; i < 3 * ROUNDS; i++) {
+        for (int k = 0; me == check.n - 1 && k < 3; k++)
+            sched_yield();
+        shmem_uint64_sum_inscan(team, dest + i, source + i, 1);
+    }
+    for (size_t i = 0; i < 3 * ROUNDS; i++) {
+        uint64_t want = 0;
+        for (int pe = 0; pe <= me; pe++)
+            want += element(world_pe(team, pe), i, 6);
+        CHECK(dest[i] == want, "scan %zu: 0x%jx, should be 0x%jx", i, (uintmax_t)dest[i],
+              (uintmax_t)want);
+    }
+    shmem_barrier_all();
+    fill(dest, LONG, 7);
+    shmem_barrier_all();
+    shmem_uint64_sum_inscan(team, dest, dest, LONG);
+    for (size_t i = 0; i < LONG; i++) {
+        uint64_t want = 0;
+        for (int pe = 0; pe <= me; pe++)
+            want += element(world_pe(team, pe), i, 7);
+        if (dest[i] != want) {
+            check_fail("scan in place, element %zu: 0x%jx, should be 0x%jx", i, (uintmax_t)dest[i],
+                       (uintmax_t)want);
+            break;
+        }
+    }
+    shmem_barrier_all();
+}
+
 /* One broadcast after the other, by turns on two teams, without a wait between
  * them: the roots run ahead of those that sleep. */
 static void test_ahead(void)
@@ -340,6 +305,7 @@ static void test_ahead(void)
     shmem_team_t teams[KINDS];
     check_start(AHEAD, "PEs that run ahead");
     make_teams(teams);
+    scan_ahead(teams[0]);
     memset(dest, 0, ROUNDS * KINDS * sizeof *dest);
     fill(source, ROUNDS * KINDS, 5);
     shmem_barrier_all();
@@ -475,7 +441,7 @@ int main(void)
     size_t room = (size_t)(check.n < 4 ? 4 : check.n) * LONG;
     source = check_alloc(room * sizeof *source);
     dest = check_alloc(room * sizeof *dest);
-    phase = check_alloc(sizeof *phase);
+    phase = check_word = check_alloc(sizeof *phase);
     test_predefined();
     test_strided();
     test_invalid();
