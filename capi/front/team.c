@@ -229,8 +229,6 @@ static void combine_votes(void *acc, const void *in, size_t n)
     }
 }
 
-/* Another PE's slots do not matter for a team that it is not in, but each split
- * takes as many slots at every PE of the parent as one PE may be in. */
 static void free_slots(uint64_t *out)
 {
     memset(out, 0, MOST_SLOTS / 8);

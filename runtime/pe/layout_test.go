@@ -44,7 +44,7 @@ func TestLayoutSizes(t *testing.T) {
 		if got := int(l.ScratchSize) / scratchBuffers / Slot; got != test.slots {
 			t.Errorf("%d PEs: %d slots, want %d", test.n, got, test.slots)
 		}
-		if int(l.Internal-l.Teams*l.TeamSize) > test.internal {
+		if int(roundUp(l.ScratchOffset, controlPage)) > test.internal {
 			t.Errorf("%d PEs: %d bytes, want at most %d", test.n, l.Internal, test.internal)
 		}
 	}
