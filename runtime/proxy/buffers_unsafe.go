@@ -9,11 +9,18 @@ import (
 	"libshmem/fabric"
 )
 
+// smallMessage is what a send buffer of its own is kept for besides the one of a
+// whole message. On a network that injects less than a header each message waits in
+// its buffer, and 512 of them would be 2 MiB in memory, a page for each.
+const smallMessage = 256
+
+const bufferBytes = uintptr(tokens+1)*messageSize + (tokens-receives)*smallMessage
+
 // allocateBuffers maps the message buffers outside the Go heap: the provider
-// keeps their addresses. One buffer serves each token, and one more is scratch
-// for what is injected.
+// keeps their addresses. One buffer serves each token, one more is scratch for what
+// is injected, and behind them are those for small messages.
 func (e *Engine) allocateBuffers() error {
-	n := uintptr(tokens+1) * messageSize
+	n := bufferBytes
 	p, err := unix.MmapPtr(-1, 0, nil, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return fmt.Errorf("map %d bytes of message buffers: %w", n, err)
@@ -32,7 +39,7 @@ func (e *Engine) allocateBuffers() error {
 func (e *Engine) freeBuffers() {
 	if e.buffers != nil {
 		// The mapping is ours and nobody else's: unmapping it cannot fail.
-		_ = unix.MunmapPtr(e.buffers, uintptr(tokens+1)*messageSize)
+		_ = unix.MunmapPtr(e.buffers, bufferBytes)
 		e.buffers = nil
 	}
 }
@@ -40,6 +47,14 @@ func (e *Engine) freeBuffers() {
 // buffer returns the message buffer of a token.
 func (e *Engine) buffer(t fabric.Token) unsafe.Pointer {
 	return unsafe.Add(e.buffers, uintptr(t)*messageSize)
+}
+
+// sendBuffer returns where a message of n bytes leaves from.
+func (e *Engine) sendBuffer(t fabric.Token, n int) unsafe.Pointer {
+	if n > smallMessage {
+		return e.buffer(t)
+	}
+	return unsafe.Add(e.scratch, messageSize+uintptr(t-receives)*smallMessage)
 }
 
 // postReceive hands a receive buffer to the provider, or remembers to.

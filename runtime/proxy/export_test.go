@@ -76,7 +76,7 @@ func (e *Engine) Mappings() [2][]byte {
 	begins := unsafe.Pointer(unsafe.SliceData(page))
 	into := int(uintptr(begins) % uintptr(os.Getpagesize()))
 	return [2][]byte{
-		unsafe.Slice((*byte)(e.buffers), (tokens+1)*messageSize),
+		unsafe.Slice((*byte)(e.buffers), bufferBytes),
 		unsafe.Slice((*byte)(unsafe.Add(begins, -into)), into+len(page)),
 	}
 }

@@ -318,7 +318,7 @@ func (e *Engine) draftBuffer(p *peer) *header {
 	if s == nil {
 		return nil
 	}
-	op.Token, op.Buf = t, e.buffer(t)
+	op.Token, op.Buf = t, e.sendBuffer(t, op.Len)
 	return (*header)(op.Buf)
 }
 
