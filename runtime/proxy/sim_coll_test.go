@@ -12,8 +12,8 @@ import (
 
 // member is a PE that takes part in collectives, each PE a node of its own. The
 // messages are those of capi/front (message.c, barrier.c, coll.c, exchange.c), by
-// the same calls of the engine; that the library sends as many is seen by
-// tests/run, which counts them in real processes.
+// the same calls of the engine. That the library sends as many is seen by
+// tests/c/messages.c, which counts them in real processes.
 type member struct {
 	*proc
 	w     *world

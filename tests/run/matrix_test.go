@@ -39,7 +39,7 @@ var configurations = []configuration{
 	{name: "hosts-3-1", args: on("4", append(onTCP, "--hosts", "3,1", "--map", "cyclic")...)},
 	// 16 and 3 beyond.
 	{name: "node-19", args: on("19"), many: true},
-	{name: "hosts-19", args: on("19", append(onTCP, "--hosts", "18")...), many: true},
+	{name: "hosts-19", args: on("19", append(onTCP, "--hosts", "19")...), many: true},
 	// Rings, and what goes through them, spread over two proxy threads.
 	{name: "proxies-2", args: on("4", append(onTCP, "--hosts", "2", "-x", "SHMEM_PROXY_THREADS=2")...)},
 	// All PEs by a network that does as it likes.
@@ -80,7 +80,8 @@ var programs = map[string]program{
 		argsIn: map[string][]string{"node-2": {"100000", "100000"}, "hosts-2": {"100000", "100000"}},
 		limit:  5 * time.Minute,
 	},
-	"zz_reduce": {many: true},
+	"messages":  {many: true, hostOnly: true},
+	"zz_reduce": {many: true, limit: 5 * time.Minute},
 	// Where heaps are taken part by part, on one node and over a network.
 	"growth": {only: []string{"node-2", "hosts-4", "gpu-node-3", "gpu-hosts-4", "gpu-nic-4", "asan-hosts-2"}},
 	// Copies of single elements to GPU memory are slow, and the driver that is played

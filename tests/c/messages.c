@@ -1,0 +1,116 @@
+/*
+ * messages.c: how many messages a PE sends in collective calls, by the library's own
+ * counters. Where every PE is alone on its host each of them goes by the network, and
+ * the numbers are those that the simulated jobs of docs/scale.md are held to.
+ */
+#include "check.h"
+
+#include <shmemx.h>
+
+enum { BARRIER, SUM, ALLTOALL, TESTS };
+
+static bool alone, together; /* no two PEs share memory, or all do */
+static uint64_t *from, *to;
+
+/* Messages that were sent so far, and those of the library's own among them, which
+ * ask how far a PE is. */
+static uint64_t sent(uint64_t *control)
+{
+    static const char *const names[] = {"atomics", "elements", "puts", "put_signals",
+                                        "control_messages"};
+    uint64_t all = 0, n = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (shmemx_pcntr_get(shmemx_pcntr_find(names[i]), -1, &n) != 0)
+            check_fail("there is no counter %s", names[i]);
+        all += n;
+    }
+    *control = n;
+    return all;
+}
+
+static uint64_t before, asked;
+
+/* PEs that share memory with this one, itself included. */
+static int near(void)
+{
+    int k = 0;
+    for (int pe = 0; pe < check.n; pe++)
+        k += shmem_ptr(to, pe) != NULL;
+    return k;
+}
+
+static void start(void)
+{
+    shmem_barrier_all();
+    before = sent(&asked);
+}
+
+static void compare(const char *what, uint64_t want)
+{
+    uint64_t control, got = sent(&control) - before;
+    /* Between PEs of one host there are none; where only some are, it depends on who. */
+    if (alone || together)
+        CHECK(got == (alone ? want : 0), "%s: %ju messages, want %ju", what, (uintmax_t)got,
+              (uintmax_t)(alone ? want : 0));
+    CHECK(control == asked, "%s: asked %ju times how far a PE is", what,
+          (uintmax_t)(control - asked));
+}
+
+static unsigned log2_up(unsigned n)
+{
+    unsigned k = 0;
+    while (1u << k < n)
+        k++;
+    return k;
+}
+
+/* Of a small reduction: to each PE up to 16 of them, else in pairs. */
+static uint64_t sum_messages(unsigned n, unsigned me)
+{
+    if (n <= 16)
+        return n - 1;
+    unsigned steps = log2_up(n + 1) - 1, power = 1u << steps;
+    if (me >= power)
+        return 1;
+    return steps + (me < n - power);
+}
+
+int main(void)
+{
+    check_open("messages", TESTS);
+    unsigned n = (unsigned)check.n;
+    from = check_alloc(n * sizeof *from);
+    to = check_alloc(n * sizeof *to);
+    from[0] = (uint64_t)near();
+    shmem_barrier_all();
+    alone = together = true;
+    for (int pe = 0; pe < check.n; pe++) {
+        uint64_t k = shmem_uint64_g(from, pe);
+        alone &= k == 1;
+        together &= k == n;
+    }
+    shmem_barrier_all();
+
+    check_start(BARRIER, "shmem_barrier_all");
+    start();
+    shmem_barrier_all();
+    compare("barrier", log2_up(n));
+
+    check_start(SUM, "shmem_uint64_sum_reduce");
+    from[0] = (uint64_t)check.me + 1;
+    start();
+    shmem_uint64_sum_reduce(SHMEM_TEAM_WORLD, to, from, 1);
+    compare("sum", sum_messages(n, (unsigned)check.me));
+    CHECK(to[0] == (uint64_t)n * (n + 1) / 2, "the sum is %ju", (uintmax_t)to[0]);
+
+    check_start(ALLTOALL, "shmem_uint64_alltoall");
+    for (unsigned pe = 0; pe < n; pe++)
+        from[pe] = (uint64_t)check.me << 32 | pe;
+    start();
+    shmem_uint64_alltoall(SHMEM_TEAM_WORLD, to, from, 1);
+    compare("alltoall", n - 1);
+    for (unsigned pe = 0; pe < n; pe++)
+        CHECK(to[pe] == ((uint64_t)pe << 32 | (unsigned)check.me), "block of PE %u: 0x%jx", pe,
+              (uintmax_t)to[pe]);
+    return check_close();
+}
