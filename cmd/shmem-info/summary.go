@@ -14,6 +14,7 @@ import (
 	"libshmem/runtime/heap"
 	"libshmem/runtime/heap/hostmem"
 	"libshmem/runtime/pe"
+	"libshmem/runtime/regcache/unmapped"
 )
 
 // specification is the version of OpenSHMEM that shmem.h states.
@@ -28,6 +29,7 @@ func summary(w io.Writer, cfg *config.Config) error {
 		fmt.Fprintf(t, "%s\t%s\n", name, ownLibrary(name))
 	}
 	fmt.Fprintf(t, "libfabric\t%s\n", libfabric(cfg))
+	fmt.Fprintf(t, "registration cache\t%s\n", registrations(cfg))
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -35,6 +37,22 @@ func summary(w io.Writer, cfg *config.Config) error {
 		return err
 	}
 	return rings(w, cfg)
+}
+
+// registrations says whether buffers outside the heap can stay registered here, with
+// NICs that want them registered.
+func registrations(cfg *config.Config) string {
+	if cfg.RegistrationCache == 0 {
+		return "off, by SHMEM_REGISTRATION_CACHE=0"
+	}
+	w, err := unmapped.Open()
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return "off, each operation registers its buffer: " + err.Error()
+	}
+	return fmt.Sprintf("of SHMEM_REGISTRATION_CACHE=%s, with NICs that need one", config.FormatSize(cfg.RegistrationCache))
 }
 
 // ownLibrary finds a file of this installation: bin and lib are side by side.

@@ -33,7 +33,7 @@ capi/core: . fabric queue runtime/config runtime/heap runtime/live runtime/onstr
 
 cmd/shmemrun: . fabric/chaos runtime/bootstrap/launch runtime/config runtime/shmerr
     # flags and printing; what a launch is belongs to the package
-cmd/shmem-info: . fabric runtime/live runtime/proxy runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/pe runtime/shmerr fabric/ofi
+cmd/shmem-info: . fabric runtime/live runtime/regcache/unmapped runtime/proxy runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/pe runtime/shmerr fabric/ofi
     # asks the packages what they are and prints it
 
 runtime/shmerr:
