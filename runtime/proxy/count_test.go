@@ -127,3 +127,46 @@ func TestCountsOfRoughNetworks(t *testing.T) {
 		j.close()
 	})
 }
+
+// TestCountsOfRefusals: who is sent back is counted once for each time.
+func TestCountsOfRefusals(t *testing.T) {
+	j := newJob(t, modes[0], 1, 2, 1<<16)
+	a := j.pes[0]
+	add := func() Status { return a.AMO(1, 2048, OpAdd, 8, 1, 0, nil, nil) }
+	posted, stuck := 0, false
+	for add() == Done {
+		posted++
+	}
+	if c := a.CountOf(1); posted == 0 || c[NoCredit] != 1 || c[Atomics] != uint64(posted) || add() != Again || a.CountOf(1)[NoCredit] != 2 {
+		t.Errorf("%d posted: %v", posted, c)
+	}
+	a.quiet()
+	j.drain()
+	add()
+	a.fence()
+	before := a.CountOf(1)[Waited]
+	big := make([]byte, 8192)
+	if st := a.Put(1, 0, unsafe.Pointer(&big[0]), 8192, nil); st != Pending || a.CountOf(1)[Waited] != before+1 {
+		t.Errorf("a write in front of a message of before the fence: %d, %d wait", st, a.CountOf(1)[Waited]-before)
+	}
+	a.quiet()
+	j.close()
+
+	// An answer that finds no room is parked, once for each time that it is tried.
+	m := modes[0]
+	m.credits = 1
+	m.stuck = func(o *work) bool { return o.from == 1 && stuck }
+	j = newJob(t, m, 1, 2, 1<<16)
+	a, stuck = j.pes[0], true
+	b := j.pes[1]
+	b.post(func() Status { return b.AMO(0, 2048, OpAdd, 8, 1, 0, nil, nil) }) // takes the only place
+	a.post(func() Status { return a.AMO(1, 2048, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&big[0]), nil) })
+	j.await("the answer that is parked", func() bool { return b.CountOf(0)[Parked] > 0 })
+	if c := b.CountOf(0); c[Retries] < c[Parked] || b.peers[0].parked != 1 {
+		t.Errorf("%d times parked, %d times without room, %d parked now", c[Parked], c[Retries], b.peers[0].parked)
+	}
+	stuck = false
+	a.quiet()
+	b.quiet()
+	j.close()
+}
