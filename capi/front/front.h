@@ -296,6 +296,8 @@ int shmemi_test_u64(const void *ivar, int cmp, uint64_t value, const char *call)
 void shmemi_fence_slow(const char *call); /* remote.c */
 void shmemi_quiet_slow(const char *call);
 
+void shmemi_pe_quiet(int pe, const char *call); /* quiet.c */
+
 /* The marks of remote operations: other threads set them, and a thread that
  * posted an operation sees its own. */
 SHMEMI_INLINE bool shmemi_marked(const uint32_t *mark)

@@ -16,3 +16,8 @@ void shmem_quiet(void)
 {
     shmemi_quiet("shmem_quiet");
 }
+
+void shmem_pe_quiet(int target_pe)
+{
+    shmemi_pe_quiet(target_pe, "shmem_pe_quiet");
+}

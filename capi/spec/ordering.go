@@ -20,5 +20,13 @@ var ordering = Chapter{
 			Errors: "Ends the job when called before init or after finalize, and when a PE with " +
 				"operations under way is lost.",
 		},
+		{
+			Name: "pe_quiet", Section: "SHMEM_PE_QUIET", Since: "0.1",
+			Params: []Param{{Name: "target_pe", C: "int", Doc: "number of a PE"}},
+			Front:  "shmemi_pe_quiet(target_pe, $call)",
+			Doc: "Waits until the caller's operations at one PE are complete, as quiet does for all PEs. It may " +
+				"wait for those at other PEs, too.",
+			Errors: "As quiet, and when there is no target_pe.",
+		},
 	},
 }

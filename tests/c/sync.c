@@ -4,7 +4,7 @@
  */
 #include "check.h"
 
-enum { FENCE, QUIET, BARRIER, SYNC, SET, ADD, COMPARISONS, TESTS };
+enum { FENCE, QUIET, PE_QUIET, BARRIER, SYNC, SET, ADD, COMPARISONS, TESTS };
 enum { ROUNDS = 100, WORDS = 1000 };
 
 static uint64_t *data; /* WORDS words */
@@ -60,20 +60,26 @@ static void test_fence(void)
 }
 
 /* After a quiet, whoever is told of the data finds it, and not only its target. */
-static void test_quiet(void)
+static void test_quiet(bool one)
 {
     static uint64_t out[WORDS], in[WORDS];
-    check_start(QUIET, "shmem_quiet");
+    check_start(one ? PE_QUIET : QUIET, one ? "shmem_pe_quiet" : "shmem_quiet");
     reset();
     for (uint64_t round = 1; round <= ROUNDS; round++) {
         write_out(out, check.me, round);
         shmem_uint64_put_nbi(data, out, WORDS, neighbour(1));
-        shmem_quiet();
+        if (one)
+            shmem_pe_quiet(neighbour(1));
+        else
+            shmem_quiet();
         memset(out, 0, sizeof out); /* quiet gives the source back */
         shmem_uint64_p(flag, round, neighbour(2));
         shmem_uint64_wait_until(flag, SHMEM_CMP_EQ, round);
         shmem_uint64_get_nbi(in, data, WORDS, neighbour(-1));
-        shmem_quiet();
+        if (one)
+            shmem_pe_quiet(neighbour(-1));
+        else
+            shmem_quiet();
         compare(in, neighbour(-2), round, "read by a third PE");
         shmem_barrier_all();
     }
@@ -181,7 +187,8 @@ int main(void)
     phase = check_alloc(sizeof *phase);
     *phase = 0;
     test_fence();
-    test_quiet();
+    test_quiet(false);
+    test_quiet(true);
     test_barrier();
     test_sync();
     test_signal_set();

@@ -247,6 +247,11 @@ CASE(hang_team)
     shmem_team_sync(team);
 }
 
+CASE(quiet_wrong_pe)
+{
+    shmem_pe_quiet(n);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
