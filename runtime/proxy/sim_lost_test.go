@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -45,6 +46,7 @@ type losing struct {
 	*world
 	requests                                map[*proxy.Request]fabric.PE
 	network, told, failedQuiets, endedEarly int
+	fill                                    byte // of what is put
 }
 
 // run: tells says that somebody tells the survivors, before the network may.
@@ -145,7 +147,7 @@ func (l *losing) ask(p *proc, to fabric.PE) {
 	if int(to) == p.me {
 		return
 	}
-	source := make([]byte, 20000)
+	source := bytes.Repeat([]byte{l.fill}, 20000)
 	at := unsafe.Pointer(&source[0])
 	r := new(proxy.Request)
 	st := proxy.Done
@@ -158,9 +160,9 @@ func (l *losing) ask(p *proc, to fabric.PE) {
 	case 2:
 		st = p.Get(to, 0, at, 9000, r)
 	case 3:
-		st = p.AMO(to, 40000, proxy.OpFetchAdd, 8, 0, 0, nil, r)
+		st = p.AMO(to, 40000, proxy.OpFetchAdd, 8, uint64(l.fill), 0, nil, r)
 	case 4:
-		st = p.PutSignal(to, 0, at, 16000, 41000, 0, proxy.OpAdd, r)
+		st = p.PutSignal(to, 0, at, 16000, 41000, uint64(l.fill), proxy.OpAdd, r)
 	case withoutRequest:
 		st = p.Put(to, 0, at, 20000, nil)
 	}

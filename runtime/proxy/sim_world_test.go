@@ -50,6 +50,7 @@ type proc struct {
 	heap   []byte
 	words  [6]uint32
 	dead   bool
+	addr   []byte
 }
 
 // memories are used again by the next world: mapping and clearing them would
@@ -110,6 +111,7 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, mem *memo
 		}
 		w.pes = append(w.pes, p)
 		ends[i] = p.Endpoint()
+		p.addr = ends[i].Addr
 	}
 	for _, p := range w.pes {
 		if err := p.Connect(ends); err != nil {

@@ -1,0 +1,162 @@
+package pe
+
+import (
+	"io"
+	"os/exec"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/queue"
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/secret"
+	"libshmem/runtime/config"
+	"libshmem/runtime/shmlog"
+	"libshmem/runtime/topo"
+)
+
+// teller is a launcher that tells of losses.
+type teller struct {
+	bootstrap.Bootstrap
+	mu   sync.Mutex
+	lost []bootstrap.Loss
+	ends [2]int
+}
+
+func (b *teller) Losses() (lost []bootstrap.Loss) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	lost, b.lost = b.lost, nil
+	var buf [64]byte
+	if len(lost) > 0 {
+		_, _ = unix.Read(b.ends[1], buf[:])
+	}
+	return lost
+}
+func (b *teller) News() int              { return b.ends[1] }
+func (b *teller) Secret() *secret.Secret { return nil }
+
+func (b *teller) tell(t *testing.T, l bootstrap.Loss) {
+	b.mu.Lock()
+	b.lost = append(b.lost, l)
+	b.mu.Unlock()
+	if _, err := unix.Write(b.ends[0], []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// watchedJob is a job of four PEs of which this one is the first, without memory.
+func watchedJob(t *testing.T, on config.OnFailure) (*Job, *teller) {
+	t.Helper()
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &teller{ends: ends}
+	cfg := &config.Config{OnFailure: on}
+	log, err := shmlog.Open(cfg, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &Job{Config: cfg, NPEs: 4, boot: b, log: log, stderr: io.Discard, processes: make([]process, 4),
+		Nodes: topo.NewNodes([]string{"a", "a", "a", "a"})}
+	t.Cleanup(func() {
+		j.watch.stop()
+		_, _ = unix.Close(ends[0]), unix.Close(ends[1])
+	})
+	return j, b
+}
+
+func none() uint32 { return 0 }
+
+// eventually waits for cond.
+func eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !cond(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: still not so", what)
+		}
+	}
+}
+
+// TestWatch: the word of the launcher, the end of a process, once each; and the waits
+// of kernels end, by the word that they look at and by their rings.
+func TestWatch(t *testing.T) {
+	j, b := watchedJob(t, config.ReturnOnFailure)
+	child := exec.Command("sleep", "60")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := process{ID: child.Process.Pid, Space: "here"}
+	_, p.Start, _ = stat(p.ID)
+	j.processes[3] = p
+	h, err := queue.NewHost(1, 256, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	var abort uint32
+	j.stopper.word, j.stopper.rings = &abort, h.Rings
+	var mu sync.Mutex
+	var lost []topo.PE
+	known := func() []topo.PE {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(lost)
+	}
+	j.Watch(func(pe topo.PE) {
+		mu.Lock()
+		defer mu.Unlock()
+		lost = append(lost, pe)
+	}, none)
+	b.tell(t, bootstrap.Loss{PE: 2, Fate: "was killed by signal 9 (killed)"})
+	eventually(t, "PE 2 is lost", func() bool { return slices.Equal(known(), []topo.PE{2}) })
+	b.tell(t, bootstrap.Loss{PE: 2, Fate: "again"})
+	if err := child.Process.Signal(unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "PE 3 is stopped", func() bool { return j.processes[3].stopped() })
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait()
+	eventually(t, "PE 3 is lost", func() bool { return slices.Equal(known(), []topo.PE{2, 3}) })
+	if f := j.Fate(2); f != "was killed by signal 9 (killed)" {
+		t.Errorf("PE 2 %s", f)
+	}
+	j.watch.stop()
+	if abort != 1 {
+		t.Error("kernels go on to wait")
+	}
+}
+
+// TestWatchAlone: without a launcher a job that does not go on ends when a PE has.
+func TestWatchAlone(t *testing.T) {
+	j, b := watchedJob(t, config.AbortOnFailure)
+	ended := make(chan error, 4)
+	j.fatal = func(err error) { ended <- err }
+	child := exec.Command("sleep", "60")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := process{ID: child.Process.Pid, Space: "here"}
+	_, p.Start, _ = stat(p.ID)
+	j.processes[1] = p
+	j.Watch(func(topo.PE) { t.Error("a job that ends goes on") }, none)
+	if err := unix.Shutdown(b.ends[0], unix.SHUT_RDWR); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Process.Kill()
+	_ = child.Wait()
+	select {
+	case err := <-ended:
+		if want := "PE 1 ended (its process, "; err == nil || len(err.Error()) < len(want) || err.Error()[:len(want)] != want {
+			t.Errorf("ended with %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the job waits for ever")
+	}
+}

@@ -1,0 +1,110 @@
+package proxy_test
+
+import (
+	"bytes"
+	"testing"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/fabric/sim"
+	"libshmem/runtime/proxy"
+)
+
+// TestSimHeir has a process of another job take the address of a PE that died, while
+// the others, who know nothing of it, go on to write, send and count there. Nothing
+// of that reaches it, and nothing of it ends its job.
+func TestSimHeir(t *testing.T) {
+	mem := &memories{}
+	met := uint64(0)
+	for _, model := range []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA()} {
+		model.Reconnects = true // whoever is there
+		for seed := range uint64(25) {
+			l := &losing{world: newWorld(t, model, seed, lossPEs, 1<<16, mem), requests: map[*proxy.Request]fabric.PE{}, fill: 0xff}
+			met += l.inherit()
+			if t.Failed() {
+				return
+			}
+		}
+	}
+	if met == 0 {
+		t.Error("no message came to an heir: none was refused")
+	}
+}
+
+// inherit returns how many messages the heir refused.
+func (l *losing) inherit() uint64 {
+	for _, p := range l.pes {
+		p.OnLost(func(fabric.PE, error) {})
+	}
+	ask := func(rounds int) {
+		for range rounds {
+			for _, p := range l.pes {
+				if !p.dead {
+					l.ask(p, dying)
+				}
+			}
+			l.poll(l.pes[l.rng.IntN(lossPEs)])
+		}
+	}
+	ask(20)
+	if l.seed%2 == 0 { // nothing is under way that would tell of the death
+		for _, p := range l.pes {
+			l.quiet(p)
+		}
+	}
+	l.net.Kill(dying)
+	l.pes[dying].dead = true
+
+	prov, err := l.net.Open(dying, fabric.Config{Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	heir := &proc{me: dying, prov: prov, memory: make([]byte, internal+1<<16)}
+	segment := proxy.Segment{Base: unsafe.Pointer(&heir.memory[0]), Internal: internal, Size: uint64(len(heir.memory))}
+	heir.Engine, err = proxy.New(prov, dying, lossPEs, segment,
+		proxy.Wakers{Lock: &heir.words[0], Pollers: &heir.words[1], Napping: &heir.words[2], Sleepers: &heir.words[3], Wakes: &heir.words[4]},
+		func(err error) { l.fail("the heir: fatal: %v", err) })
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	// Its job has as many PEs, at the same addresses, and a token of its own.
+	ends := make([]proxy.Endpoint, lossPEs)
+	for i, p := range l.pes {
+		if i == dying {
+			ends[i] = heir.Endpoint()
+		} else {
+			ends[i] = p.Endpoint()
+		}
+		ends[i].Job = 4711
+	}
+	if !bytes.Equal(ends[dying].Addr, l.pes[dying].addr) {
+		l.fail("the heir has another address")
+	}
+	if err := heir.Connect(ends); err != nil {
+		l.t.Fatal(err)
+	}
+	for range 40 {
+		ask(1)
+		if _, err := heir.Poll(); err != nil {
+			l.fail("the heir: %v", err)
+		}
+	}
+	for range 3000 {
+		l.poll(l.pes[l.rng.IntN(lossPEs)])
+		if _, err := heir.Poll(); err != nil {
+			l.fail("the heir: %v", err)
+		}
+	}
+	for i, b := range heir.memory {
+		if b != 0 {
+			l.fail("byte %d of the heir has become %#x", i, b)
+			break
+		}
+	}
+	refused := heir.Refused()
+	for _, p := range l.pes {
+		_ = p.Close() // with operations under way
+	}
+	_ = heir.Close()
+	return refused
+}
