@@ -216,6 +216,22 @@ static void go_on(void)
     }
 }
 
+/* A team of which the victim was no member has all its collectives. */
+static void work_in_team(shmem_team_t team, int first, int size)
+{
+    long want = 0;
+    for (int pe = first; pe < first + size; pe++)
+        want += pe;
+    for (int round = 0; round < ROUNDS; round++) {
+        *source_words = me + round;
+        CHECK(shmem_team_sync(team) == 0, "team_sync failed");
+        CHECK(shmem_long_sum_reduce(team, words, source_words, 1) == 0, "a sum of the team failed");
+        CHECK(*words == want + (long)round * size, "the sum is %ld", *words);
+    }
+    CHECK(shmemx_last_error() == SHMEMX_SUCCESS, "in a team of survivors: %s",
+          shmemx_last_error_text());
+}
+
 int main(int argc, char **argv)
 {
     int provided;
@@ -237,6 +253,13 @@ int main(int argc, char **argv)
     from = shmem_malloc(LARGE);
     if (from == NULL)
         return 2;
+    /* Those below the victim, or above it. */
+    int first = me < victim ? 0 : victim + 1, size = me < victim ? victim : n - 1 - victim;
+    shmem_team_t below = SHMEM_TEAM_INVALID, above = SHMEM_TEAM_INVALID;
+    if (victim > 0)
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, victim, NULL, 0, &below);
+    if (victim < n - 1)
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, victim + 1, 1, n - 1 - victim, NULL, 0, &above);
     shmem_barrier_all();
     printf("PE %d is up\n", me);
     fflush(stdout);
@@ -263,6 +286,7 @@ int main(int argc, char **argv)
     lost(call);
     ask_the_dead();
     go_on();
+    work_in_team(me < victim ? below : above, first, size);
     shmem_finalize();
     printf("survive: %d passed, %d failed\n", passed, failed);
     return failed != 0;
