@@ -41,6 +41,9 @@ func shmemgoAMO(pe C.int, offset C.int64_t, op, width C.int, operand, compare C.
 		uint64(operand), uint64(compare), fetch, request(r)))
 }
 
+//export shmemgoRelease
+func shmemgoRelease() { job.Engine.Release() }
+
 //export shmemgoFence
 func shmemgoFence() C.int { return C.int(job.Engine.Fence()) }
 

@@ -26,6 +26,7 @@ const (
 	kindStream                    // give my writes a stream: see giveStream
 	kindStreamed                  // the answer: operand is the stream and 1, or 0
 	kindVoid                      // a write will not come: see voided
+	kindBatch                     // several operations: see merge.go
 )
 
 // header begins every active message. All fields are in the byte order of the

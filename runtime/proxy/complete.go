@@ -158,7 +158,7 @@ func (e *Engine) completeError(c *fabric.Completion) {
 	case useWrite:
 		e.wrote(s)
 		if s.number != noNumber {
-			e.void(c.Token, s)
+			e.void(s)
 		}
 	case useRead:
 		if s.request == nil {
@@ -260,14 +260,9 @@ func (e *Engine) receive(m unsafe.Pointer, n int) {
 // applyNext applies the message whose turn it is.
 func (e *Engine) applyNext(h *header, p *peer, payload unsafe.Pointer, n int) {
 	p.received++
-	if len(e.dropped) > 0 {
-		key := earlyKey(h.From, h.Seq)
-		if _, drop := e.dropped[key]; drop {
-			delete(e.dropped, key)
-			return
-		}
+	if !e.isDropped(h) {
+		e.apply(h, payload, n)
 	}
-	e.apply(h, payload, n)
 }
 
 // copyOf is a message that has to be kept. Most are headers, and few are kept for
@@ -381,6 +376,8 @@ func (e *Engine) applyHost(h *header, payload unsafe.Pointer, n int) {
 	case kindExtent:
 		e.takeExtent(h)
 	case kindVoid:
+	case kindBatch:
+		e.applyBatch(h, payload, n)
 	case kindStream:
 		e.giveStream(h)
 	case kindStreamed:

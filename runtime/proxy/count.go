@@ -13,7 +13,7 @@ const (
 	Elements                                   // kindStore
 	Puts                                       // kindPut
 	PutSignals                                 // kindPutSignal
-	Control                                    // the library's own messages
+	Control                                    // the library's own messages, and those that others share
 	Received                                   // messages that came in their turn, or waited for it
 	ReceivedBytes                              // in them
 	Writes                                     // one-sided
@@ -28,6 +28,7 @@ const (
 	Numbered                                   // one-sided writes that brought a number along, see number.go
 	Held                                       // messages that waited here for such writes
 	Waited                                     // operations that waited in a queue, see queue.go
+	Merged                                     // operations that shared a message with others, see merge.go
 	MostUnderWay                               // operations at a time that held a token
 	MostUnanswered                             // units of messages at a time that the PE had not said it applied
 	Counted        = iota                      // how many there are
@@ -76,7 +77,7 @@ func (e *Engine) Messages() (n uint64) {
 	for i := Atomics; i <= Control; i++ {
 		n += c[i]
 	}
-	return n
+	return n - c[Merged]
 }
 
 // countMessage counts one that the provider has taken.

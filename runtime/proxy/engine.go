@@ -123,6 +123,10 @@ type Engine struct {
 	spare     []parked
 	queues    []fabric.PE       // PEs whose operations wait, see queue.go; some may not any more
 	drafted   fabric.Token      // of the message that draftQueued gave, 0: none
+	driving   bool              // the head of a queue is on its way
+	recording bool              // what was drafted is a record of a batch
+	heldTurn  uint64            // bursts that were held, ever
+	heldSeen  uint64            // when the loop last looked
 	jammed    bool              // the head of some queue found no room
 	early     map[uint64][]byte // messages ahead of their turn, by PE and sequence number
 	spareKept [2][][]byte       // memory for more of them

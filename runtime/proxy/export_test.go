@@ -12,6 +12,9 @@ import (
 // MaxPayload is the largest put that travels as a message.
 const MaxPayload = maxPayload
 
+// KindBatch is the kind of a message with several operations.
+const KindBatch = byte(kindBatch)
+
 // AllBytes is what may wait for one PE, from all others together.
 const AllBytes = allBytes
 

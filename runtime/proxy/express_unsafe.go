@@ -47,6 +47,8 @@ type Express struct {
 	NDirty     uint32
 	NUnposted  uint32
 	Attention  uint32 // 1: the engine's thread is to come out of C; any thread sets it, without the lock
+	Burst      uint32 // operations of callers in a row, which C counts: see merge.go
+	Held       uint32 // batches of bursts that are held; who polls comes into Go for them
 	Staging    uint32 // 1: local buffers may be GPU memory, which only Go can move
 	Busy       uint32 // who polls comes into Go, for what ends without a completion; 1: copies of the GPU's, 2: bytes that wait for room
 }
@@ -97,7 +99,10 @@ type peer struct {
 
 	// What waits to be posted to it: see queue.go.
 	queued      uint32
-	first, last uint32 // tokens
+	first, last uint32         // tokens
+	batchUsed   uint32         // bytes of batch
+	batch       unsafe.Pointer // the last of them, while it may grow: see merge.go; C adds to it
+	batchEpoch  uint64
 
 	reachable bool // it was found so, and nothing was lost since
 	dirty     bool // in the dirty list: the open generation touched it

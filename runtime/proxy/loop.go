@@ -7,6 +7,9 @@ import (
 )
 
 const (
+	// holdTime is how long a batch waits for more of a burst, at most twice. It is
+	// some round trips, and the caller who waits for one does not wait so long.
+	holdTime = 50 * time.Microsecond
 	// nap is how long the proxy leaves the network to callers that poll. The
 	// last of them to go to sleep ends it; one that got what it waited for does
 	// not, because it will often wait again at once.
@@ -64,14 +67,18 @@ func (e *Engine) Loop() {
 			armed = e.arm()
 			e.show(time.Now())
 		}
+		holds := idle > lingering && !armed && e.Held > 0
 		e.unlock()
 		if err != nil {
 			e.fatal(err)
 			return
 		}
 		if !armed {
-			if stuck && idle > lingering {
+			switch {
+			case stuck && idle > lingering:
 				sleep(nap) // nothing may come that ends a Wait
+			case holds:
+				sleep(holdTime)
 			}
 			continue
 		}

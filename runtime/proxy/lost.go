@@ -89,6 +89,7 @@ func (e *Engine) dropMessages(pe fabric.PE, p *peer) {
 		}
 	}
 	p.early = 0
+	e.closeBatch(p)
 	p.queued = 0 // endOperations ends them
 }
 

@@ -180,32 +180,23 @@ func (e *Engine) acknowledged(h *header, p *peer) {
 	}
 }
 
-// signal sends the message that follows a write, and remembers which one it was.
-func (e *Engine) signal(t fabric.Token, s *slot, p *peer) {
+// signal sends the message that follows a write, or has it leave with others.
+func (e *Engine) signal(s *slot, p *peer) {
 	s.then = false
-	before, parked := p.sent, len(e.parked)
-	e.own(s.pe, s.epoch, s.lane, &s.after)
-	if s.number == noNumber {
-		return
+	if s.number != noNumber {
+		s.signalled, s.after.Token = true, s.number+1
 	}
-	if p.sent != before {
-		s.signalled, s.signal = true, before+1
-	} else if len(e.parked) > parked {
-		e.parked[parked].of = e.question(t)
+	if !e.holdSignal(p, s) {
+		e.own(s.pe, s.epoch, s.lane, &s.after)
 	}
 }
 
 // void tells the target that a write, and the signal that follows it, will not come:
 // what waits for its number would wait for ever.
-func (e *Engine) void(t fabric.Token, s *slot) {
+func (e *Engine) void(s *slot) {
 	h := header{Kind: kindVoid, Operand: uint64(s.number)}
 	if s.signalled {
-		h.Fetch, h.Token = 1, s.signal
-	}
-	for i := range e.parked {
-		if m := &e.parked[i]; m.of == e.question(t) {
-			m.h = header{Kind: kindPing}
-		}
+		h.Fetch = 1
 	}
 	e.own(s.pe, e.Epoch, noLane, &h)
 }
@@ -216,11 +207,24 @@ func (e *Engine) voided(h *header) {
 		e.malformed(h)
 		return
 	}
-	if h.Fetch != 0 && int32(h.Token-e.peers[h.From].received) > 0 {
+	if h.Fetch != 0 {
 		if e.dropped == nil {
 			e.dropped = map[uint64]struct{}{}
 		}
-		e.dropped[earlyKey(h.From, h.Token)] = struct{}{}
+		e.dropped[signalKey(h.From, uint32(h.Operand))] = struct{}{}
 	}
 	e.in(h.From, uint32(h.Operand))
+}
+
+func signalKey(from, number uint32) uint64 { return uint64(from)<<32 | uint64(number) }
+
+// isDropped tells whether an operation is the signal of a write that did not come.
+func (e *Engine) isDropped(h *header) bool {
+	if len(e.dropped) == 0 || h.Kind != kindAMO || h.Fetch != 0 || h.Token == 0 {
+		return false
+	}
+	key := signalKey(h.From, h.Token-1)
+	_, drop := e.dropped[key]
+	delete(e.dropped, key)
+	return drop
 }

@@ -13,7 +13,6 @@ type parked struct {
 	pe    fabric.PE
 	lane  lane
 	epoch uint64 // that it belongs to
-	of    uint32 // question of the write that it follows, where that has a number
 	h     header
 }
 
@@ -189,7 +188,7 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 		return Again
 	}
 	s.request, s.fetch, s.width = r, fetch, width
-	h, st := e.begin(pe, 0)
+	h, st := e.start(pe, 0, false)
 	if h != nil {
 		h.set(kindAMO, op, width, offset, operand, compare)
 		h.Fetch, h.Token = 1, e.question(t)
@@ -223,7 +222,10 @@ func (e *Engine) store(pe fabric.PE, offset int64, width uint8, value uint64) St
 // provider takes it from. Made elsewhere and copied at once, its narrow stores
 // would still be under way when the wide loads of the copy come, which takes 8 ns
 // more.
-func (e *Engine) begin(pe fabric.PE, n int) (*header, Status) {
+func (e *Engine) begin(pe fabric.PE, n int) (*header, Status) { return e.start(pe, n, true) }
+
+// start is begin; merges: the operation may share its message with others.
+func (e *Engine) start(pe fabric.PE, n int, merges bool) (*header, Status) {
 	p := &e.peers[pe]
 	if !e.routed(p, pe) {
 		return nil, e.fail(e.noRoute(pe))
@@ -232,8 +234,10 @@ func (e *Engine) begin(pe fabric.PE, n int) (*header, Status) {
 		p.count[NoTurn]++
 		return nil, Again
 	}
-	if p.queued > 0 || e.behindWrites(p, e.Epoch) {
-		return e.draftQueued(p, pe, n)
+	if p.queued > 0 || e.Burst >= burstAfter || e.behindWrites(p, e.Epoch) {
+		if h, st := e.beginLater(p, pe, n, merges); h != nil || st != Done {
+			return h, st
+		}
 	}
 	if headerSize+n > e.caps.MaxInject && !e.room(p, 0) {
 		return nil, Again
@@ -277,7 +281,7 @@ func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *header) {
 			return
 		}
 	}
-	e.parked = append(e.parked, parked{pe, l, epoch, 0, *h})
+	e.parked = append(e.parked, parked{pe, l, epoch, *h})
 	e.pending[l]++
 	e.Stuck = 1
 	p.parked++

@@ -74,6 +74,7 @@ func (e *Engine) jam() { e.jammed, e.Stuck = true, 1 }
 // enqueue puts an operation, whose slot is filled, behind the others of its PE.
 func (e *Engine) enqueue(t fabric.Token, s *slot) {
 	p := &e.peers[s.pe]
+	e.closeBatch(p) // it is not the last any more
 	s.epoch, s.next = e.Epoch, 0
 	p.count[Waited]++
 	if p.queued++; p.queued == 1 {
@@ -87,6 +88,29 @@ func (e *Engine) enqueue(t fabric.Token, s *slot) {
 	}
 	p.last = uint32(t)
 	e.pending[s.lane]++
+}
+
+// beginLater is start for what may have to wait, or is to leave with others. Done and
+// no header: neither.
+func (e *Engine) beginLater(p *peer, pe fabric.PE, n int, merges bool) (*header, Status) {
+	merges = merges && e.merging(n)
+	if p.queued > 0 && !(merges && e.grows(p, n)) {
+		e.letGo(pe, p)
+	}
+	if p.queued > 0 || e.behindWrites(p, e.Epoch) {
+		if merges {
+			return e.draftRecord(p, pe, n)
+		}
+		return e.draftQueued(p, pe, n)
+	}
+	if !merges || !e.bursting(n) {
+		return nil, Done
+	}
+	h, st := e.draftRecord(p, pe, n)
+	if h != nil {
+		e.holdBurst(p)
+	}
+	return h, st
 }
 
 // draftQueued is draft for a message that has to wait.
@@ -108,6 +132,9 @@ func (e *Engine) draftQueued(p *peer, pe fabric.PE, n int) (*header, Status) {
 
 // keep puts the draft into the queue.
 func (e *Engine) keep(h *header, payload unsafe.Pointer, n int) Status {
+	if e.recording {
+		return e.record(h, payload, n)
+	}
 	t := e.drafted
 	e.drafted = 0
 	if n > 0 {
@@ -134,6 +161,11 @@ func (e *Engine) driveAll() {
 // drive posts what the queue of a PE holds, from its head on.
 func (e *Engine) drive(pe fabric.PE) {
 	p := &e.peers[pe]
+	if e.driving {
+		return // the one at work comes to it
+	}
+	e.driving = true
+	defer func() { e.driving = false }()
 	for p.queued > 0 && p.parked == 0 {
 		t := fabric.Token(p.first)
 		s := &e.slots[t]
@@ -183,6 +215,12 @@ func (e *Engine) jamUnless(comes bool, st Status) Status {
 func (e *Engine) driveMessage(t fabric.Token, s *slot, p *peer) Status {
 	if e.behindWrites(p, s.epoch) {
 		return Again
+	}
+	if s.hold != notHeld && e.heldYet(p, s) {
+		return Again
+	}
+	if fabric.Token(p.last) == t {
+		e.closeBatch(p)
 	}
 	n := int(s.length)
 	if st := e.admit(s.pe, p, n); st != Done {

@@ -43,6 +43,9 @@ func laneOf(t Ticket) lane { return lane(t & 1) }
 // waits for nothing and allocates nothing. An operation that was answered with
 // Again was not posted.
 func (e *Engine) QuietBegin() Ticket {
+	if len(e.queues) > 0 {
+		e.Release()
+	}
 	if !e.closing() {
 		e.closeGeneration()
 		t := e.open - 1

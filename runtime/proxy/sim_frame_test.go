@@ -152,7 +152,7 @@ func message(kind, op, width, fetch byte, seq uint32, offset int64, operand, ext
 // writes nothing outside of its segment.
 func FuzzFrames(f *testing.F) {
 	const heap = 8192
-	for kind := byte(0); kind < 13; kind++ {
+	for kind := byte(0); kind < 18; kind++ {
 		f.Add(message(kind, 2, 8, 0, 1, 64, 7, 128, 0))
 		f.Add(message(kind, 9, 4, 1, 1, heap-4, 1, 0, 100))
 		f.Add(message(kind, 2, 8, 1, 1, heap-8, 1<<63, ^uint64(0), 8))
@@ -161,6 +161,9 @@ func FuzzFrames(f *testing.F) {
 		f.Add(append(message(kind, 2, 8, 0, 2, 0, 1, 0, 64), message(kind, 2, 8, 0, 1, 0, 1, 0, 0)...))
 	}
 	f.Add(message(1, 2, 8, 0, 1, 0, 1, 0, 0)[:20])
+	f.Add(batch(1, sound(2, 0, 64, 0), sound(3, 16, 128, 16), sound(1, 0, 72, 0)))
+	f.Add(batch(1, sound(3, 512, 0, 8)))
+	f.Add(batch(1, sound(3, 1<<31, 0, 8), sound(16, 0, 0, 0)))
 	f.Fuzz(func(t *testing.T, input []byte) {
 		m := sim.Bare()
 		m.Faults, m.MTU = sim.Faults{}, 1<<16
@@ -230,6 +233,28 @@ func TestStranger(t *testing.T) {
 	}
 }
 
+// sound is an operation of a batch, of which the header says that it has so many bytes
+// of payload.
+func sound(kind byte, says uint32, offset int64, payload int) []byte {
+	b := make([]byte, 32+payload)
+	b[0], b[1], b[2] = kind, 2, 8
+	binary.NativeEndian.PutUint32(b[4:], says)
+	binary.NativeEndian.PutUint64(b[8:], uint64(offset))
+	binary.NativeEndian.PutUint64(b[16:], 7)
+	return b
+}
+
+// batch is a frame with several.
+func batch(seq uint32, records ...[]byte) []byte {
+	all := bytes.Join(records, nil)
+	b := message(kindBatch, 0, 0, 0, seq, 0, 0, 0, len(all))
+	copy(b[2+frameHeader:], all)
+	return b
+}
+
+// kindBatch is what the engine calls it.
+const kindBatch = proxy.KindBatch
+
 func with(b []byte, at int, value byte) []byte {
 	b = bytes.Clone(b)
 	b[at] = value
@@ -244,7 +269,7 @@ func TestRandomFrames(t *testing.T) {
 	v, s := newVictim(t, sim.New(m, 1))
 	refused := 0
 	for seq := uint32(1); seq < 20_000; {
-		b := message(byte(rng.IntN(13)), byte(rng.IntN(14)), 1<<rng.IntN(5), byte(rng.IntN(2)), seq,
+		b := message(byte(rng.IntN(18)), byte(rng.IntN(14)), 1<<rng.IntN(5), byte(rng.IntN(2)), seq,
 			int64(rng.IntN(3*8192)-8192), rng.Uint64()>>rng.IntN(64), rng.Uint64()>>rng.IntN(64), rng.IntN(200))[2:]
 		v.fatal = nil
 		if s.send(t, v, b); v.fatal != nil {
@@ -255,5 +280,34 @@ func TestRandomFrames(t *testing.T) {
 	v.check(t)
 	if refused < 1000 || refused > 19_000 {
 		t.Errorf("%d of 20000 frames were refused", refused)
+	}
+}
+
+// A batch is done as far as it makes sense, and what does not ends the job: it carries
+// the token.
+func TestBatchFrames(t *testing.T) {
+	for what, c := range map[string]struct {
+		records [][]byte
+		fatal   bool
+		word    uint64 // at 64 in the end
+	}{
+		"sound":             {[][]byte{sound(2, 0, 64, 0)}, false, 7},
+		"twice":             {[][]byte{sound(2, 0, 64, 0), sound(1, 0, 64, 0)}, false, 14},
+		"a put":             {[][]byte{sound(3, 8, 80, 8), sound(2, 0, 64, 0)}, false, 7},
+		"payload cut":       {[][]byte{sound(2, 0, 64, 0), sound(3, 16, 80, 8)}, true, 7},
+		"payload too large": {[][]byte{sound(3, 600, 80, 600), sound(2, 0, 64, 0)}, true, 0},
+		"header cut":        {[][]byte{sound(2, 0, 64, 0), make([]byte, 31)}, true, 7},
+		"a batch":           {[][]byte{sound(kindBatch, 0, 64, 0), sound(2, 0, 64, 0)}, true, 0},
+		"a flush":           {[][]byte{sound(5, 0, 64, 0)}, true, 0},
+		"a fetch":           {[][]byte{with(sound(1, 0, 64, 0), 3, 1)}, true, 0},
+	} {
+		m := sim.Bare()
+		m.Faults, m.MTU = sim.Faults{}, 1<<16
+		v, s := newVictim(t, sim.New(m, 1))
+		s.send(t, v, batch(1, c.records...)[2:])
+		v.check(t)
+		if word := binary.NativeEndian.Uint64(v.memory[internal+64:]); (v.fatal != nil) != c.fatal || word != c.word {
+			t.Errorf("%s: the word is %d, want %d; error %v", what, word, c.word, v.fatal)
+		}
 	}
 }

@@ -230,6 +230,14 @@ func (g *program) next() {
 		return
 	}
 	g.done++
+	switch rng.IntN(12) { // a burst of the caller's begins, or ends
+	case 0:
+		g.Burst = 100
+	case 1:
+		g.Burst = 0
+	case 2:
+		g.Release()
+	}
 	target := fabric.PE(s.target)
 	blocking := rng.IntN(4) == 0
 	put := func(what string, n, align int) {

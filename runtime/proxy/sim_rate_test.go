@@ -83,7 +83,7 @@ func TestSimRates(t *testing.T) {
 			t.Logf("%-6s %8d bytes: %.3f of line rate, %6.2f M/s; with signals %.3f, %6.2f M/s: %.3f of it",
 				model.Name, n, rate(plain), float64(count)/float64(plain)*1e3, rate(signalled), float64(count)/float64(signalled)*1e3,
 				float64(plain)/float64(signalled))
-			if share := float64(plain) / float64(signalled); n >= 64<<10 && share < 0.9 {
+			if share := float64(plain) / float64(signalled); n >= 8192 && share < 0.9 {
 				t.Errorf("%s: puts of %d bytes with signals reach %.3f of those without", model.Name, n, share)
 			}
 			if n == 1<<20 && rate(plain) < 0.97 {

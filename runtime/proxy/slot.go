@@ -42,10 +42,10 @@ type slot struct {
 	fetch      unsafe.Pointer // where a non-blocking fetch puts its value
 	epoch      uint64
 	number     uint32 // write: that the target knows it by, or noNumber
-	signal     uint32 // and of the message that follows it, where signalled
 	length     uint32 // queued: bytes of the message
-	signalled  bool
-	_          [3]byte
+	hold       hold   // queued: a batch that is to grow
+	signalled  bool   // write: a signal follows it
+	_          [6]byte
 
 	after    header
 	region   *regcache.Region
@@ -54,8 +54,9 @@ type slot struct {
 	home     unsafe.Pointer // where it is copied in the end; nil: nowhere
 	local    unsafe.Pointer // waits: what is written,
 	offset   int64          // and where to
+	until    uint64         // queued: writes that have to be complete, see hold
 	next     fabric.Token   // queued, waits: behind it
-	_        [20]byte       // to whole cache lines
+	_        [12]byte       // to whole cache lines
 }
 
 var (

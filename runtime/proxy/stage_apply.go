@@ -58,9 +58,9 @@ func (e *Engine) unfinished(l *line) bool {
 	return l.held.n > 0 || l.pullDone != l.pullsAll || l.issued > e.stage.tracks[StreamIn].passed
 }
 
-// release lets through what has waited long enough. It returns how many
+// letThroughAll lets through what has waited long enough. It returns how many
 // messages that were.
-func (e *Engine) release() int {
+func (e *Engine) letThroughAll() int {
 	s := e.stage
 	if s.alone != nil && !s.mine && len(s.busy) > 0 {
 		s.fresh = true

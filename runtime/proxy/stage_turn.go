@@ -20,7 +20,7 @@ func (e *Engine) advance() {
 			e.follow(&s.tracks[i])
 		}
 	}
-	e.release()
+	e.letThroughAll()
 	e.startPulls()
 	e.startDepartures()
 	e.sendReady()
@@ -94,7 +94,7 @@ func (e *Engine) do(c *chore) {
 
 // arm is Provider.Arm, and remembers that the loop is going to sleep.
 func (e *Engine) arm() bool {
-	e.armed = e.prov.Arm()
+	e.armed = !e.holds() && e.prov.Arm()
 	return e.armed
 }
 

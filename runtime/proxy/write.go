@@ -19,7 +19,10 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	case !e.room(p, n):
 		return Again
 	}
-	waits := p.queued > 0
+	if p.batch != nil && !e.holdsOnly(p) {
+		e.letGo(pe, p)
+	}
+	waits := p.queued > 0 && !e.holdsOnly(p)
 	if !waits {
 		st := e.mayWrite(pe, p, e.Epoch)
 		if st == Done && after != nil {
@@ -109,7 +112,7 @@ func (e *Engine) post(t fabric.Token, s *slot, p *peer, offset int64, source uns
 		if numbered {
 			p.out.Follow()
 		}
-		e.signal(t, s, p)
+		e.signal(s, p)
 	}
 	return Done
 }

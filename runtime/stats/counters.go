@@ -78,6 +78,7 @@ var Counters = []Counter{
 	proxy.Numbered:       {"numbered_writes", Peer, Times, false},
 	proxy.Held:           {"held_messages", Peer, Times, false},
 	proxy.Waited:         {"queued_operations", Peer, Times, false},
+	proxy.Merged:         {"merged_operations", Peer, Times, false},
 	proxy.MostUnderWay:   {"most_under_way", Peer, Times, true},
 	proxy.MostUnanswered: {"most_unanswered", Peer, Times, true},
 	Stalls:               {"stalls", Own, Times, false},

@@ -33,10 +33,12 @@ struct shmemi_express_peer {
     uint32_t bits, window; /* of order.Out */
     uint32_t posted, in, after;
     uint32_t edge, stream, bare;
-    uint32_t queued, first, last;
+    uint32_t queued, first, last, batch_used;
+    char *batch;
+    uint64_t batch_epoch;
     bool reachable, dirty, flushing, unmet, late;
     bool staged, behind, listed, fewer;
-    uint64_t count[22]; /* by proxy.Counter */
+    uint64_t count[23]; /* by proxy.Counter */
 };
 
 struct shmemi_express {
@@ -57,6 +59,7 @@ struct shmemi_express {
     uint32_t calm, window, unit;
     uint32_t n_dirty, n_unposted;
     uint32_t attention;
+    uint32_t burst, held;
     uint32_t staging, busy;
 };
 
@@ -76,6 +79,7 @@ enum { SHMEMI_KIND_AMO = 1, SHMEMI_KIND_STORE, SHMEMI_KIND_PUT, SHMEMI_KIND_PUT_
 enum { SHMEMI_KIND_FLUSH = 5, SHMEMI_KIND_REPLY };
 enum { SHMEMI_FLUSH_TOKEN = 0xffff };
 enum { SHMEMI_COMPLETION_RECV = 2 };
+enum { SHMEMI_MERGE_MOST = 512, SHMEMI_BURST_AFTER = 8 };
 
 /* What is counted here of proxy.Counter; a message that asks for something counts
  * as its kind, and others as control. */
@@ -84,7 +88,8 @@ enum {
     SHMEMI_COUNT_CONTROL = SHMEMI_KIND_FLUSH,
     SHMEMI_COUNT_RECEIVED,
     SHMEMI_COUNT_RECEIVED_BYTES,
-    SHMEMI_COUNT_UNANSWERED = 21,
+    SHMEMI_COUNT_MERGED = 20,
+    SHMEMI_COUNT_UNANSWERED = 22,
     SHMEMI_COUNTED
 };
 
@@ -139,6 +144,30 @@ static inline int shmemi_express_flush(struct shmemi_express *x, const struct sh
     return 0;
 }
 
+/* The part of a header that is in a batch for each operation. */
+#define SHMEMI_RECORD offsetof(struct shmemi_header, job)
+
+/* Adds an operation to the batch that Go has opened for the PE (merge.go); false: it
+ * does not fit. */
+SHMEMI_INLINE bool shmemi_express_merge(struct shmemi_express *x, struct shmemi_express_peer *p,
+                                        const struct shmemi_header *what, const void *payload,
+                                        size_t size)
+{
+    size_t all = SHMEMI_RECORD + ((size + 7) & ~(size_t)7);
+    if (p->batch_epoch != x->epoch || size > SHMEMI_MERGE_MOST ||
+        p->batch_used + all > x->max_message)
+        return false;
+    struct shmemi_header *h = (struct shmemi_header *)(void *)(p->batch + p->batch_used);
+    memcpy(h, what, SHMEMI_RECORD);
+    if (what->kind == SHMEMI_KIND_PUT || what->kind == SHMEMI_KIND_PUT_SIGNAL)
+        h->token = (uint32_t)size;
+    memcpy((char *)h + SHMEMI_RECORD, payload, size);
+    p->batch_used += (uint32_t)all;
+    p->count[what->kind]++;
+    p->count[SHMEMI_COUNT_MERGED]++;
+    return true;
+}
+
 /* Sends a message with size bytes of payload, that asks for something. */
 SHMEMI_INLINE int shmemi_express_inject(struct shmemi_express *x, const struct shmemi_native *n,
                                         uint32_t pe, const struct shmemi_header *what,
@@ -146,6 +175,8 @@ SHMEMI_INLINE int shmemi_express_inject(struct shmemi_express *x, const struct s
 {
     struct shmemi_express_peer *p = &x->peers[pe];
     size_t bytes = sizeof *what + size;
+    if (__builtin_expect(p->batch != NULL, 0) && shmemi_express_merge(x, p, what, payload, size))
+        return SHMEMI_DONE;
     if (!p->reachable || p->parked || p->queued || p->staged || bytes > x->max_inject ||
         n->inject == NULL || (p->bare && p->write_epoch != x->epoch))
         return SHMEMI_NOT_EXPRESS;
@@ -330,7 +361,8 @@ static inline bool shmemi_express_apply(struct shmemi_express *x, const struct s
     void *at, *signal;
     switch (h->kind) {
     case SHMEMI_KIND_AMO:
-        at = h->fetch ? NULL : shmemi_express_word(x, h->offset, h->width, h->op);
+        /* One with a token is the signal of a write that Go knows of. */
+        at = h->fetch || h->token ? NULL : shmemi_express_word(x, h->offset, h->width, h->op);
         if (at == NULL)
             return false;
         shmemi_express_change(at, h->width, h->op, h->operand, h->extra);

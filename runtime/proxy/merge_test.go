@@ -1,0 +1,141 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// A burst of small operations leaves in as few messages as it fits, in its order; what
+// comes alone leaves alone, at once.
+func TestBurst(t *testing.T) {
+	j := newJob(t, modes[0], 1, 2, 1<<16)
+	a, b := j.pes[0], j.pes[1]
+	bytesOf := []byte("twenty bytes of text")
+	sent := func() uint32 { return a.peers[1].sent }
+	if a.post(func() Status { return a.store(1, 0, 8, 7) }); sent() != 1 || a.Held != 0 {
+		t.Errorf("alone: %d messages, %d held", sent(), a.Held)
+	}
+	a.Burst = burstAfter
+	for i := range 1000 {
+		a.post(func() Status { return a.store(1, 64, 8, uint64(i)) })
+	}
+	a.post(func() Status { return a.Put(1, 128, unsafe.Pointer(&bytesOf[0]), 20, nil) })
+	a.post(func() Status {
+		return a.PutSignal(1, 200, unsafe.Pointer(&bytesOf[0]), 20, 72, 5, OpAdd, nil)
+	})
+	a.post(func() Status { return a.AMO(1, 72, OpAdd, 8, 3, 0, nil, nil) })
+	a.fence()
+	a.post(func() Status { return a.AMO(1, 72, OpAdd, 4, 1, 0, nil, nil) })
+	if a.Held != 1 || sent() > 1+1000*(recordSize+8)/(messageSize-headerSize)+2 {
+		t.Errorf("%d messages for 1004 operations, %d batches are held", sent(), a.Held)
+	}
+	a.quiet()
+	if a.Held != 0 || a.Burst != 0 {
+		t.Errorf("after quiet %d batches are held, %d in a row", a.Held, a.Burst)
+	}
+	word := func(at int) uint64 { return binary.NativeEndian.Uint64(b.heap[at:]) }
+	if word(0) != 7 || word(64) != 999 || word(72) != 9 || !bytes.Equal(b.heap[128:148], bytesOf) || !bytes.Equal(b.heap[200:220], bytesOf) {
+		t.Errorf("words %d, %d and %d, bytes %q and %q", word(0), word(64), word(72), b.heap[128:148], b.heap[200:220])
+	}
+	j.close()
+}
+
+// What cannot be merged lets a batch go first, where it has to follow.
+func TestBurstGivesWay(t *testing.T) {
+	big := make([]byte, 10000)
+	at := unsafe.Pointer(&big[0])
+	var r Request
+	for what, post := range map[string]func(a *pe) Status{
+		"a fetch":            func(a *pe) Status { return a.AMO(1, 8, OpFetch, 8, 0, 0, nil, &r) },
+		"a put of 600 bytes": func(a *pe) Status { return a.Put(1, 64, at, 600, nil) },
+		"a write behind a fence": func(a *pe) Status {
+			a.fence()
+			return a.Put(1, 64, at, 10000, nil)
+		},
+		"a poll of the loop": func(a *pe) Status {
+			a.holds()
+			if a.holds() {
+				t.Error("the loop goes on holding what does not grow")
+			}
+			return Done
+		},
+	} {
+		j := newJob(t, modes[0], 1, 2, 1<<16)
+		a := j.pes[0]
+		a.Burst = burstAfter
+		a.post(func() Status { return a.store(1, 0, 8, 7) })
+		if a.Held != 1 || a.peers[1].sent != 0 {
+			t.Fatalf("%s: %d held, %d sent", what, a.Held, a.peers[1].sent)
+		}
+		if st := post(a); st == Again || a.Held != 0 || a.peers[1].sent == 0 {
+			t.Errorf("%s: %d, %d held, %d sent", what, st, a.Held, a.peers[1].sent)
+		}
+		j.await("the end", func() bool { return what != "a fetch" || r.Done != 0 })
+		j.close()
+	}
+	// A write of the same epoch passes.
+	j := newJob(t, modes[0], 1, 2, 1<<16)
+	a := j.pes[0]
+	a.Burst = burstAfter
+	a.post(func() Status { return a.store(1, 0, 8, 7) })
+	if st := a.Put(1, 64, at, 10000, nil); st != Pending || a.Held != 1 || j.net.writes() != 1 {
+		t.Errorf("a write: %d, %d held, %d writes", st, a.Held, j.net.writes())
+	}
+	j.close()
+}
+
+// The loop does not sleep over a batch, and lets it go though nobody calls.
+func TestLoopEndsBurst(t *testing.T) {
+	j := newJob(t, modes[0], 1, 2, 4096)
+	a := j.pes[0]
+	go a.Loop()
+	wait := func(what string, ok func() bool) {
+		for end := time.Now().Add(5 * time.Second); ; time.Sleep(100 * time.Microsecond) {
+			done := false
+			a.Locked(func() { done = ok() })
+			if done {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s: not within 5 s", what)
+			}
+		}
+	}
+	wait("sleep", func() bool { return a.armed })
+	a.Locked(func() {
+		a.Burst = burstAfter
+		a.store(1, 0, 8, 7)
+		if a.Held != 1 {
+			t.Error("nothing is held")
+		}
+	})
+	start := time.Now()
+	wait("end of the burst", func() bool { return a.peers[1].sent == 1 && a.Held == 0 })
+	t.Logf("let go after %v", time.Since(start))
+	a.Stop()
+	j.close()
+}
+
+// Signals behind many writes share messages, and none comes before its bytes.
+func TestSignalsMerge(t *testing.T) {
+	for _, i := range []int{1, 5} { // in order, and with numbers
+		j := newJob(t, modes[i], 1, 2, 1<<20)
+		a, b := j.pes[0], j.pes[1]
+		big := make([]byte, 10000)
+		const n = 40
+		for range n {
+			if st := a.PutSignal(1, 64, unsafe.Pointer(&big[0]), 10000, 0, 1, OpAdd, nil); st != Pending {
+				t.Fatalf("put with signal: %d", st)
+			}
+		}
+		if sent := a.peers[1].sent; sent < n/mostSignals || sent > manyWrites+n/mostSignals+1 {
+			t.Errorf("mode %d: %d messages for %d signals", i, sent, n)
+		}
+		j.await("the signals", func() bool { return b.heap[0] == n })
+		a.quiet()
+		j.close()
+	}
+}
