@@ -3680,6 +3680,8 @@ int shmem_test_lock(long *lock);
         unsigned int *: shmem_uint_test_some_vector, \
         unsigned long *: shmem_ulong_test_some_vector, \
         unsigned long long *: shmem_ulonglong_test_some_vector)
+
+#define shmem_sync(team) shmem_team_sync(team)
 #endif
 #endif
 

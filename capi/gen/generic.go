@@ -64,7 +64,7 @@ func selector(fn spec.Function) (place int, constant bool) {
 
 // genericNames lists the macros.
 func genericNames() []string {
-	var out []string
+	out := []string{"shmem_sync"}
 	for _, c := range spec.Chapters {
 		for i := range c.Families {
 			for _, forms := range genericForms(&c.Families[i]) {
@@ -85,7 +85,7 @@ func generics() string {
 			}
 		}
 	}
-	b.WriteString("#endif\n")
+	b.WriteString("\n#define shmem_sync(team) shmem_team_sync(team)\n#endif\n")
 	return b.String()
 }
 

@@ -248,7 +248,7 @@ static void test_sync(void)
         shmem_barrier_all();
         for (uint64_t round = 1; round <= ROUNDS && teams[i] != SHMEM_TEAM_INVALID; round++) {
             __atomic_store_n(phase, round, __ATOMIC_RELEASE);
-            shmem_team_sync(teams[i]);
+            CHECK(shmem_sync(teams[i]) == 0, "team %d: shmem_sync failed", i);
             for (int pe = 0; pe < shmem_team_n_pes(teams[i]); pe++) {
                 uint64_t there = shmem_uint64_atomic_fetch(phase, world_pe(teams[i], pe));
                 CHECK(there == round, "team %d, round %ju: PE %d is in round %ju", i,
