@@ -4,13 +4,15 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"libshmem/runtime/shmerr"
 )
 
-// machine answers as a machine with these offers would: "provider NIC address".
+// machine answers as a machine with these offers would: "provider NIC address", or
+// with a speed in place of the address, "100G".
 type machine []string
 
 func (m machine) ask(provider string) []*offer {
@@ -18,7 +20,13 @@ func (m machine) ask(provider string) []*offer {
 	for _, line := range m {
 		f := strings.Fields(line)
 		o := &offer{Offer: Offer{Provider: f[0], NIC: f[1]}}
-		if len(f) > 2 {
+		if gigabits, ok := strings.CutSuffix(f[len(f)-1], "G"); ok {
+			n, err := strconv.Atoi(gigabits)
+			if err != nil {
+				panic(err)
+			}
+			o.speed = uint64(n) * 1e9
+		} else if len(f) > 2 {
 			o.address = netip.MustParseAddr(f[2])
 		}
 		// Where tcp has no datagrams of its own, libfabric answers to that
@@ -86,6 +94,43 @@ func TestFind(t *testing.T) {
 			}
 			if err == nil && got != c.want || !strings.Contains(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// Several NICs are taken where they are named, and unasked where they are made for
+// it and are alike.
+func TestChoose(t *testing.T) {
+	p5 := append(machine{"efa rdmap0-rdm 100G", "efa rdmap2-rdm 100G", "efa rdmap1-rdm 100G", "efa rdmap9-rdm 25G"}, newer...)
+	two := machine{"net eth1 198.18.32.1", "net eth0 198.18.0.1", "net lo 127.0.0.1", "net eth0 fe80::1", "sockets eth0 198.18.0.1"}
+	far := func(nic string) bool { return nic == "rdmap1-rdm" || nic == "rdmap2-rdm" }
+	for _, c := range []struct {
+		name string
+		on   machine
+		nics string
+		near func(string) bool
+		want string
+	}{
+		{"one interface of tcp", two, "", nil, "eth1"},
+		{"listed, in that order", two, "eth0,eth1", nil, "eth0 eth1"},
+		{"the other order", two, "eth1, eth0", nil, "eth1 eth0"},
+		{"excluded", two, "^eth1", nil, "eth0"},
+		{"loopback is no way out of the host", two, "eth0,lo", nil, "eth0"},
+		{"loopback alone", two, "lo", nil, "lo"},
+		{"all that are as fast", p5, "", nil, "rdmap0-rdm rdmap1-rdm rdmap2-rdm"},
+		{"those that are near", p5, "", far, "rdmap1-rdm rdmap2-rdm"},
+		{"all where none is near", p5, "", func(string) bool { return false }, "rdmap0-rdm rdmap1-rdm rdmap2-rdm"},
+		{"listed, of unlike speed and far", p5, "rdmap9,rdmap0", far, "rdmap9-rdm rdmap0-rdm"},
+		{"all but one", p5, "^rdmap1", nil, "rdmap0-rdm rdmap2-rdm"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := choose(c.on, "", c.nics, c.near)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if names := strings.Join(got.NICs(), " "); names != c.want {
+				t.Errorf("got %s, want %s", names, c.want)
 			}
 		})
 	}

@@ -1,5 +1,5 @@
 // Package ofi is the fabric over libfabric: it finds the library, chooses a
-// provider and a NIC, and is a fabric.Provider on one reliable datagram
+// provider and its NICs, and is a fabric.Provider on one reliable datagram
 // endpoint. It is the only package that includes libfabric's headers.
 //
 // It knows no heap, no team and no order beyond what the provider granted, and
@@ -16,6 +16,6 @@
 // posting and polling allocate nothing in Go. native.h declares the functions
 // that poll and wait without Go.
 //
-// Read choose.go for what is taken when nobody insists, endpoint.c for what is
+// Read choose.go and nics.go for what is taken when nobody insists, endpoint.c for what is
 // asked of the provider, and fabric/fabrictest for what the result must do.
 package ofi

@@ -118,6 +118,7 @@ int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
     *o = (struct shmemi_ofi){
         .info = info, .queue_fd = -1, .wake_fd = -1, .events_fd = -1, .tokens = tokens};
     o->write_flags = FI_COMPLETION | (with & WITH_DELIVERY ? FI_DELIVERY_COMPLETE : 0);
+    o->send_flags = FI_COMPLETION | (with & WITH_ARRIVAL ? FI_DELIVERY_COMPLETE : 0);
     o->data = (with & WITH_DATA) != 0;
     o->source = (with & WITH_SOURCE) != 0;
     o->contexts = calloc(tokens, sizeof(*o->contexts));

@@ -45,7 +45,8 @@ struct shmemi_ofi_source {
 enum {
     WITH_DELIVERY = 1, /* writes complete when their bytes are there */
     WITH_DATA = 2,     /* peers may write with immediate data */
-    WITH_SOURCE = 4    /* and completions tell who did */
+    WITH_SOURCE = 4,   /* and completions tell who did */
+    WITH_ARRIVAL = 8   /* messages complete when they are at the target, but for injected ones */
 };
 
 struct shmemi_ofi {
@@ -74,6 +75,7 @@ struct shmemi_ofi {
     size_t address_size;
 
     uint64_t write_flags; /* of each write */
+    uint64_t send_flags;  /* of messages that take the long way */
     int data;             /* completions of immediate data may come */
     int source;           /* and tell who wrote */
 

@@ -25,7 +25,7 @@ int shmemi_ofi_send_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, siz
         .addr = o->peers[pe],
         .context = shmemi_ofi_context(o, token, SHMEMI_SEND),
     };
-    return (int)fi_sendmsg(o->ep, &msg, flags | FI_COMPLETION);
+    return (int)fi_sendmsg(o->ep, &msg, flags | o->send_flags);
 }
 
 int shmemi_ofi_write_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len,

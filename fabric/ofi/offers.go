@@ -28,6 +28,7 @@ type Offer struct {
 // offer is an Offer with what is needed to compare and to open it.
 type offer struct {
 	Offer
+	speed   uint64            // bits a second; 0: not known
 	address netip.Addr        // of the interface; the zero Addr where it has no IP address
 	info    *C.struct_fi_info // a copy of libfabric's, to be freed
 }
@@ -51,14 +52,18 @@ func List(library, provider, nics string) ([]Offer, error) {
 	q := &question{lib: lib}
 	all := q.ask("")
 	ranked(all)
-	chosen, err := find(q, provider, nics)
+	chosen, err := choose(q, provider, nics, nil)
+	var first *offer
+	if err == nil {
+		first = chosen.offers[0]
+	}
 	offers := []Offer{}
 	for i := range all {
 		o := all[i].Offer
-		if err == nil && o == chosen.Offer {
+		if err == nil && slices.ContainsFunc(chosen.offers, func(c *offer) bool { return c.Offer == o }) {
 			o.Chosen = true
 		} else {
-			o.Why = why(all[i], chosen, provider, nics)
+			o.Why = why(all[i], first, provider, nics)
 		}
 		if !slices.ContainsFunc(offers, func(has Offer) bool { return has.Provider == o.Provider && has.NIC == o.NIC && has.Fabric == o.Fabric }) {
 			offers = append(offers, o)
@@ -66,7 +71,7 @@ func List(library, provider, nics string) ([]Offer, error) {
 		all[i].free()
 	}
 	if err == nil {
-		chosen.free()
+		chosen.Close()
 	}
 	return offers, err
 }
@@ -140,7 +145,7 @@ func (q *question) askFor(provider string, order C.uint64_t) []*offer {
 		}
 		seen[w] = true
 		if mine := C.fi_dupinfo(info); mine != nil {
-			offers = append(offers, &offer{w.Offer, w.address, mine})
+			offers = append(offers, &offer{w.Offer, uint64(C.shmemi_ofi_speed(info)), w.address, mine})
 		}
 	}
 	return offers

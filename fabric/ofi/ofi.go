@@ -38,23 +38,23 @@ type endpoint struct {
 	regions []*C.struct_fid_mr // by Region.ID; nil where there is none now
 }
 
-var _ fabric.Atomics = (*endpoint)(nil)
+var (
+	_ fabric.Atomics = (*endpoint)(nil)
+	_ fabric.Sleeper = (*endpoint)(nil)
+)
 
 // Open loads libfabric, chooses a provider and a NIC and opens an endpoint.
 func Open(cfg fabric.Config) (fabric.Provider, error) {
-	if cfg.Tokens <= 0 {
-		return nil, &shmerr.Error{Op: "open", Object: "fabric", Cause: shmerr.Causef(shmerr.ErrArgument, "%d tokens", cfg.Tokens)}
-	}
-	lib, err := Load(cfg.Library)
+	c, err := Choose(cfg.Library, cfg.Provider, cfg.NICs, nil)
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := find(&question{lib: lib}, cfg.Provider, cfg.NICs)
+	defer c.Close()
+	ends, err := c.only().Open(cfg)
 	if err != nil {
 		return nil, err
 	}
-	defer chosen.free()
-	return lib.open(chosen, cfg)
+	return ends[0], nil
 }
 
 func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
@@ -82,11 +82,14 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	e.caps.DMABuf = e.caps.GPU && l.api >= withDMABuf
 	// Where writes and messages keep their order, a message tells all that
 	// delivery completions would, and saves an answer for each write.
-	if !e.caps.SendAfterWrite || !e.caps.WriteAfterWrite {
+	if !e.caps.SendAfterWrite || !e.caps.WriteAfterWrite || cfg.Delivery {
 		e.caps.DeliveryComplete = C.shmemi_ofi_can_deliver(l.api, info) != 0
 	}
 	if e.caps.DeliveryComplete {
 		with |= C.WITH_DELIVERY
+		if e.caps.SendComplete = cfg.Delivery; cfg.Delivery {
+			with |= C.WITH_ARRIVAL
+		}
 	}
 	object := "provider " + o.Provider + " on " + o.NIC
 	ret := C.shmemi_ofi_open(e.c, info, C.uint32_t(cfg.Tokens), C.uint32_t(e.queue(&cfg)), with)
@@ -257,7 +260,7 @@ func (e *endpoint) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token)
 }
 
 func (e *endpoint) Send(s *fabric.Send) error {
-	if s.Fence {
+	if s.Fence || e.caps.SendComplete && !s.Inject {
 		return e.sendWith(s)
 	}
 	ret := C.shmemi_ofi_send(e.c, C.uint32_t(s.To), s.Buf, C.size_t(s.Len), C.uintptr_t(s.Desc), C.uint32_t(s.Token), number(s.Inject))
@@ -343,6 +346,14 @@ func (e *endpoint) Wait(d time.Duration) (bool, error) {
 		return false, &shmerr.Error{Op: "wait", Object: "for " + e.caps.Provider, Cause: fault(ret)}
 	}
 	return ret > 0, nil
+}
+
+// WaitFD is part of fabric.Sleeper.
+func (e *endpoint) WaitFD() int {
+	if e.c.queue_fd < 0 {
+		return -1
+	}
+	return int(e.c.events_fd)
 }
 
 func (e *endpoint) Wake() { C.shmemi_ofi_wake(unsafe.Pointer(e.c)) }

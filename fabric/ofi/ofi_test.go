@@ -11,10 +11,11 @@ import (
 var tested = []struct {
 	provider string
 	limits   fabrictest.Limits
+	arrival  bool // also with completions at the target, as several NICs are opened
 }{
-	{provider: "net"},
-	{provider: "tcp"},
-	{provider: "tcp;ofi_rxm"},
+	{provider: "net", arrival: true},
+	{provider: "tcp", arrival: true},
+	{provider: "tcp;ofi_rxm", arrival: true},
 	{provider: "net;ofi_rxm", limits: fabrictest.Limits{Wait: "in 1.17 the layer loses wake-ups of net"}},
 	{provider: "sockets"},
 	{provider: "udp;ofi_rxd", limits: fabrictest.Limits{BadKey: "the target drops the request"}},
@@ -41,6 +42,15 @@ func TestProviders(t *testing.T) {
 		t.Run(p.provider, func(t *testing.T) {
 			fabrictest.Run(t, func(c fabric.Config) (fabric.Provider, error) {
 				c.Provider = p.provider
+				return Open(c)
+			}, p.limits)
+		})
+		if !p.arrival {
+			continue
+		}
+		t.Run(p.provider+", at the target", func(t *testing.T) {
+			fabrictest.Run(t, func(c fabric.Config) (fabric.Provider, error) {
+				c.Provider, c.Delivery = p.provider, true
 				return Open(c)
 			}, p.limits)
 		})

@@ -1,0 +1,45 @@
+package rail_test
+
+import (
+	"testing"
+
+	"libshmem/fabric"
+	"libshmem/fabric/fabrictest"
+	"libshmem/fabric/ofi"
+	"libshmem/fabric/rail"
+)
+
+// Several endpoints of libfabric are one, over loopback: what two NICs would do, but
+// for their speed.
+func TestOFI(t *testing.T) {
+	for _, c := range []struct {
+		provider string
+		nics     []int // of the ends, in turn
+		policy   rail.Policy
+	}{
+		{"tcp", []int{2}, rail.Split},
+		{"tcp", []int{3, 2}, rail.Auto},
+		{"tcp;ofi_rxm", []int{2}, rail.Split},
+	} {
+		t.Run(c.provider+", "+c.policy.String(), func(t *testing.T) {
+			opened := 0
+			fabrictest.Run(t, func(f fabric.Config) (fabric.Provider, error) {
+				choice, err := ofi.Choose("", c.provider, "lo", nil)
+				if err != nil {
+					return nil, err
+				}
+				defer choice.Close()
+				var ends []fabric.Provider
+				for range c.nics[opened%len(c.nics)] {
+					more, err := choice.Open(rail.Inner(f))
+					if err != nil {
+						return nil, err
+					}
+					ends = append(ends, more...)
+				}
+				opened++
+				return rail.New(ends, rail.Config{Config: f, Policy: c.policy})
+			}, fabrictest.Limits{})
+		})
+	}
+}
