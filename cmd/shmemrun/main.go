@@ -50,6 +50,7 @@ func parse(args, env []string) (*launch.Options, error) {
 		exports []string
 		how     string
 		bad     string
+		links   string
 		seconds float64
 	)
 	fs := pflag.NewFlagSet("shmemrun", pflag.ContinueOnError)
@@ -61,6 +62,7 @@ func parse(args, env []string) (*launch.Options, error) {
 	fs.StringVar(&opt.Hosts, "hosts", "", "simulate `H` hosts, or a list of their sizes such as 3,1")
 	fs.StringVar(&how, "map", string(launch.Block), "deal PEs to hosts by `block|cyclic`")
 	fs.BoolVar(&opt.Netns, "host-netns", false, "give each simulated host a network namespace (needs root)")
+	fs.StringVar(&links, "links", "", "join those namespaces by `N[,rate=200mbit]` networks, eth0, eth1 and so on, and use them all")
 	fs.StringVar(&bad, "chaos", "", "make the network as bad as `SEED[,reorder=SHARE,delay=TIME,drop-peer=PE@TIME]` says, on one host too")
 	fs.StringArrayVarP(&exports, "export", "x", nil, "pass `VAR[=value]` to the PEs")
 	fs.BoolVar(&opt.Tag, "tag-output", false, "begin each line of output with [PE]")
@@ -80,6 +82,12 @@ func parse(args, env []string) (*launch.Options, error) {
 		return nil, errors.New("the number of PEs is missing (say shmemrun -n N PROG ARGS)")
 	}
 	opt.Map = launch.Map(how)
+	if fs.Changed("links") {
+		var err error
+		if opt.Links, err = launch.ParseLinks(links); err != nil {
+			return nil, err
+		}
+	}
 	if fs.Changed("chaos") {
 		if _, err := chaos.Parse(bad); err != nil {
 			return nil, fmt.Errorf("--chaos %s: %w", bad, err)

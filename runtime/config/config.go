@@ -26,6 +26,7 @@ type Config struct {
 
 	Libfabric string
 	NICs      []string
+	NICPolicy NICPolicy
 	Chaos     string // "": none
 	Provider  string
 
@@ -123,6 +124,16 @@ const (
 	HeapDevice
 )
 
+// NICPolicy is how operations are spread over several NICs.
+type NICPolicy uint8
+
+// The policies.
+const (
+	NICPolicyAuto NICPolicy = iota
+	NICPolicySplit
+	NICPolicyRoundRobin
+)
+
 // GPUNet is how the proxy moves GPU memory.
 type GPUNet uint8
 
@@ -182,6 +193,7 @@ func (o OnFailure) String() string  { return choiceOf("SHMEM_ON_FAILURE", int(o)
 func (s Stats) String() string      { return choiceOf("SHMEM_STATS", int(s)) }
 func (l LogLevel) String() string   { return choiceOf("SHMEM_LOG_LEVEL", int(l)) }
 func (h HeapKind) String() string   { return choiceOf("SHMEM_HEAP", int(h)) }
+func (p NICPolicy) String() string  { return choiceOf("SHMEM_NIC_POLICY", int(p)) }
 func (g GPUNet) String() string     { return choiceOf("SHMEM_GPU_NET", int(g)) }
 func (g GPUShare) String() string   { return choiceOf("SHMEM_GPU_SHARE", int(g)) }
 func (m RingMap) String() string    { return choiceOf("SHMEM_RING_MAP_BY", int(m)) }

@@ -170,8 +170,13 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_NIC_LIST", Kind: List, Category: Network, Since: "0.1",
-		Text: "The NICs that may be used, by the name of the interface or of the libfabric domain; with ^ in front of the list, those that may not. Empty takes any.",
+		Text: "The NICs to use, all of them and in this order, by the name of the interface or of the libfabric domain; with ^ in front of the list, those not to use. Without names it is one interface of tcp, and of other providers all NICs that are equally fast and near.",
 		set:  func(c *Config, v parsed) { c.NICs = v.words },
+	},
+	{
+		Name: "SHMEM_NIC_POLICY", Kind: Choice, Default: "auto", Choices: []string{"auto", "split", "round-robin"}, Category: Network, Since: "0.1",
+		Text: "How operations of more than 128 KiB are spread over several NICs. split: each is cut up among all; round-robin: each goes whole by the next; auto: cut up the more, the less is under way. Smaller ones go some by one NIC, then some by the next.",
+		set:  func(c *Config, v parsed) { c.NICPolicy = NICPolicy(v.index) },
 	},
 	{
 		Name: "SHMEM_PROVIDER", Aliases: []string{"NVSHMEM_LIBFABRIC_PROVIDER"}, Kind: Text, Category: Network, Since: "0.1",

@@ -360,7 +360,11 @@ func (j *Job) banner() string {
 	network := "none needed, all PEs share memory"
 	if j.Engine != nil {
 		c := j.Engine.Caps()
-		if network = fmt.Sprintf("%s on %s", c.Provider, c.Domain); len(j.Engines) > 1 {
+		network = fmt.Sprintf("%s on %s", c.Provider, c.Domain)
+		if c.Rails > 1 {
+			network += fmt.Sprintf(", policy %s", j.Config.NICPolicy)
+		}
+		if len(j.Engines) > 1 {
 			network += fmt.Sprintf(", %d endpoints a PE", len(j.Engines))
 		}
 		network += j.gpuNet()

@@ -3,12 +3,9 @@ package pe
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/fabric/chaos"
-	"libshmem/fabric/ofi"
 	"libshmem/runtime/config"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/staging"
@@ -19,8 +16,13 @@ import (
 // proxy. All endpoints are opened now, whether rings come or not: to open one
 // later every PE would have to take part.
 func (j *Job) openNetwork(o Options) error {
+	nics, err := j.chooseNICs()
+	if err != nil {
+		return err
+	}
+	defer nics.Close()
 	for i := range j.proxies {
-		if err := j.openEngine(o, i); err != nil {
+		if err := j.openEngine(o, nics, i); err != nil {
 			return err
 		}
 	}
@@ -68,8 +70,8 @@ func (j *Job) mapPeers(e *proxy.Engine) {
 // openEngine opens the next endpoint. Callers in C use the first, under the
 // lock that the front gave; each of the others has a lock and words of its own,
 // and wakes the same sleepers.
-func (j *Job) openEngine(o Options, i int) error {
-	prov, err := j.openProvider(i)
+func (j *Job) openEngine(o Options, nics *nics, i int) error {
+	prov, err := j.openProvider(nics, i)
 	if err != nil {
 		return err
 	}
@@ -106,26 +108,6 @@ func (j *Job) openEngine(o Options, i int) error {
 		return err
 	}
 	return j.register(e)
-}
-
-// openProvider opens the network of an engine, as bad as the settings want it.
-func (j *Job) openProvider(i int) (fabric.Provider, error) {
-	c := proxy.Config(j.NPEs)
-	c.Provider, c.NICs, c.Library = j.Config.Provider, strings.Join(j.Config.NICs, ","), j.Config.Libfabric
-	c.GPU = j.registers()
-	j.askFor(&c)
-	if j.Config.Chaos == "" {
-		return ofi.Open(c)
-	}
-	plan, err := chaos.Parse(j.Config.Chaos)
-	if err != nil {
-		return nil, fmt.Errorf("SHMEM_CHAOS: %w", err)
-	}
-	inner, err := ofi.Open(chaos.Inner(c))
-	if err != nil {
-		return nil, err
-	}
-	return chaos.New(inner, c, plan, i == 0)
 }
 
 // stage lets an engine move GPU memory, where this PE has a GPU.

@@ -47,8 +47,15 @@ func newEnviron(o *Options) environ {
 	if path != "" {
 		base = append(base, libPath+"="+path)
 	}
+	// Who asks for several links wants them used, and tcp takes several interfaces only
+	// by name.
+	if _, set := seen[nicList]; !set && o.Links.N > 1 {
+		base = append(base, nicList+"="+strings.Join(o.Links.Names(), ","))
+	}
 	return environ{base: base, npes: o.PEs}
 }
+
+const nicList = "SHMEM_NIC_LIST"
 
 // pe returns the environment of one PE. host is -1 where hosts are real.
 func (e environ) pe(pe, fd, host int) []string {

@@ -91,7 +91,7 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 		}
 	}
 	if o.Netns {
-		net, err := hostnet.New(o.hosts)
+		net, err := hostnet.New(o.hosts, o.Links)
 		if err != nil {
 			return 0, rest{}, err
 		}

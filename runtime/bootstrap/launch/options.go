@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"libshmem/runtime/bootstrap/launch/hostnet"
 )
 
 // Exit statuses that are shmemrun's own; those for programs are the shell's.
@@ -33,6 +35,7 @@ type Options struct {
 	Hosts   string // simulated hosts: "" for none, a number, or sizes as "3,1"
 	Map     Map
 	Netns   bool          // a network namespace for each simulated host
+	Links   hostnet.Links // between those
 	Tag     bool          // prefix lines of output with the PE
 	Timeout time.Duration // 0: none
 	Bind    bool          // give each PE its own slice of the processors
@@ -83,6 +86,8 @@ func (o *Options) Validate() error {
 		return usageErrorf("--map %s: no such map (say block or cyclic)", o.Map)
 	case o.Netns && sizes == nil:
 		return usageErrorf("--host-netns: there are no simulated hosts to put into namespaces (add --hosts H)")
+	case o.Links.N > 0 && !o.Netns:
+		return usageErrorf("--links: there are no namespaces to link (add --hosts H --host-netns)")
 	case o.Timeout < 0:
 		return usageErrorf("--timeout: %v is negative (give seconds)", o.Timeout)
 	}
@@ -130,6 +135,33 @@ func parseHosts(s string, pes *int) ([]int, error) {
 		}
 	}
 	return sizes, nil
+}
+
+// ParseLinks reads the value of --links: a number, and perhaps a rate.
+func ParseLinks(s string) (hostnet.Links, error) {
+	const form = "say 2, or 2,rate=200mbit"
+	count, rest, rated := strings.Cut(s, ",")
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 1 || n > hostnet.MaxLinks {
+		return hostnet.Links{}, usageErrorf("--links %s: %q is no number from 1 to %d (%s)", s, count, hostnet.MaxLinks, form)
+	}
+	l := hostnet.Links{N: n}
+	if !rated {
+		return l, nil
+	}
+	text, ok := strings.CutPrefix(rest, "rate=")
+	scale := uint64(0)
+	for unit, by := range map[string]uint64{"kbit": 1e3, "mbit": 1e6, "gbit": 1e9} {
+		if digits, is := strings.CutSuffix(text, unit); is {
+			text, scale = digits, by
+		}
+	}
+	rate, err := strconv.ParseUint(text, 10, 32)
+	if !ok || scale == 0 || err != nil || rate == 0 {
+		return hostnet.Links{}, usageErrorf("--links %s: %q is no rate in kbit, mbit or gbit (%s)", s, rest, form)
+	}
+	l.Rate = rate * scale
+	return l, nil
 }
 
 // place returns the host of each PE.

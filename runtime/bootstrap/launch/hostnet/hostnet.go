@@ -5,7 +5,8 @@
 // Nothing of it touches the machine's own network: interfaces are made inside
 // the namespaces, so that neither names nor addresses can clash with those of
 // the machine or of another job. Addresses are from 198.18.0.0/15, which is
-// set aside for benchmarks. Every host calls its interface eth0.
+// set aside for benchmarks. Every host calls its interface eth0, and where there are
+// several, each a network of its own, the others eth1 and so on.
 //
 // Namespaces are named shmemrun-PID-HOST after the process that made them, and
 // show in "ip netns list", so that tc or ping can be run in them while the job
@@ -34,36 +35,68 @@ import (
 const (
 	dir    = "/run/netns" // where iproute2 looks for names
 	prefix = "shmemrun-"
-	device = "eth0"
-	bits   = 15 // of 198.18.0.0/15
+	device = "eth"
+
+	bits     = 15 // of 198.18.0.0/15
+	linkBits = 19 // of each network where there are several
 )
 
-// maxHosts fit the address range with room for network and broadcast.
-const maxHosts = 1<<(32-bits) - 2
+// MaxLinks fit the address range.
+const MaxLinks = 1 << (linkBits - bits)
+
+// Links are the networks between the hosts.
+type Links struct {
+	N    int    // 0: one
+	Rate uint64 // bits a second that an interface sends; 0: what it can
+}
+
+// bits is the length of the networks' prefix.
+func (l Links) bits() int {
+	if l.N > 1 {
+		return linkBits
+	}
+	return bits
+}
+
+// maxHosts fit a network with room for its own address and broadcast.
+func (l Links) maxHosts() int { return 1<<(32-l.bits()) - 2 }
+
+func name(link int) string { return device + strconv.Itoa(link) }
+
+// Names are what every host calls its interfaces.
+func (l Links) Names() []string {
+	var all []string
+	for k := range l.N {
+		all = append(all, name(k))
+	}
+	return all
+}
 
 // Network is the network of one job.
 type Network struct {
-	names []string // every namespace, the bridge's last where there is one
+	names []string // every namespace, the bridges' last where there is one
 	hosts []netns.NsHandle
+	links Links
 }
 
 // New makes the namespaces and the links between them.
-func New(hosts int) (*Network, error) {
+func New(hosts int, links Links) (*Network, error) {
+	links.N = max(links.N, 1)
 	if os.Geteuid() != 0 {
 		return nil, errors.New("--host-netns: network namespaces need root (run shmemrun with sudo, or leave --host-netns out)")
 	}
-	if hosts > maxHosts {
-		return nil, fmt.Errorf("--host-netns: %d hosts, at most %d", hosts, maxHosts)
+	if hosts > links.maxHosts() || links.N > MaxLinks {
+		return nil, fmt.Errorf("--host-netns: %d hosts with %d links, at most %d with up to %d", hosts, links.N, links.maxHosts(), MaxLinks)
 	}
 	if err := sweep(); err != nil {
 		return nil, err
 	}
-	return build(hosts)
+	return build(hosts, links)
 }
 
 // build makes everything, or leaves nothing.
-func build(hosts int) (_ *Network, err error) {
-	n := &Network{}
+func build(hosts int, links Links) (_ *Network, err error) {
+	n := &Network{links: links}
 	defer func() {
 		if err != nil {
 			err = errors.Join(explain(err), n.Close())
@@ -174,8 +207,10 @@ func (n *Network) link() error {
 	case 1:
 		return nil
 	case 2:
-		if err := join(handles[0], n.hosts[1], device); err != nil {
-			return err
+		for k := range n.links.N {
+			if err := join(handles[0], n.hosts[1], name(k), name(k)); err != nil {
+				return err
+			}
 		}
 	default:
 		if err := n.bridge(handles); err != nil {
@@ -183,13 +218,17 @@ func (n *Network) link() error {
 		}
 	}
 	for h, nl := range handles {
-		if err := configure(nl, h); err != nil {
-			return fmt.Errorf("namespace %s: %w", n.names[h], err)
+		for k := range n.links.N {
+			if err := n.configure(nl, h, k); err != nil {
+				return fmt.Errorf("namespace %s: %w", n.names[h], err)
+			}
 		}
 	}
 	for h, nl := range handles {
-		if err := await(nl); err != nil {
-			return fmt.Errorf("namespace %s: %w", n.names[h], err)
+		for k := range n.links.N {
+			if err := await(nl, name(k)); err != nil {
+				return fmt.Errorf("namespace %s: %w", n.names[h], err)
+			}
 		}
 	}
 	return nil
@@ -201,7 +240,7 @@ const carrierWait = 5 * time.Second
 // await returns when the host's interface has a carrier, which comes some time
 // after both ends are up. A program that looks for interfaces before that finds
 // loopback only, and no other host can be reached by it.
-func await(nl *netlink.Handle) error {
+func await(nl *netlink.Handle, device string) error {
 	for deadline := time.Now().Add(carrierWait); ; time.Sleep(time.Millisecond) {
 		l, err := nl.LinkByName(device)
 		if err != nil {
@@ -216,9 +255,9 @@ func await(nl *netlink.Handle) error {
 	}
 }
 
-// join makes a pair of interfaces: eth0 behind nl and peer in another
+// join makes a pair of interfaces: device behind nl and peer in another
 // namespace.
-func join(nl *netlink.Handle, other netns.NsHandle, peer string) error {
+func join(nl *netlink.Handle, other netns.NsHandle, device, peer string) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = device
 	pair := &netlink.Veth{LinkAttrs: attrs, PeerName: peer, PeerNamespace: netlink.NsFd(int(other))}
@@ -228,7 +267,7 @@ func join(nl *netlink.Handle, other netns.NsHandle, peer string) error {
 	return nil
 }
 
-// bridge joins the hosts through a bridge in a further namespace.
+// bridge joins the hosts through a bridge for each link, in a further namespace.
 func (n *Network) bridge(handles []*netlink.Handle) error {
 	if err := n.add("bridge"); err != nil {
 		return err
@@ -239,29 +278,31 @@ func (n *Network) bridge(handles []*netlink.Handle) error {
 		return fmt.Errorf("talk to the bridge's namespace: %w", err)
 	}
 	defer nl.Close()
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name = "bridge"
-	br := &netlink.Bridge{LinkAttrs: attrs}
-	if err := nl.LinkAdd(br); err != nil {
-		return fmt.Errorf("make bridge: %w", err)
-	}
-	if err := up(nl, attrs.Name); err != nil {
-		return err
-	}
-	for h, host := range handles {
-		port := "host" + strconv.Itoa(h)
-		if err := join(host, middle, port); err != nil {
+	for k := range n.links.N {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = "bridge" + strconv.Itoa(k)
+		br := &netlink.Bridge{LinkAttrs: attrs}
+		if err := nl.LinkAdd(br); err != nil {
+			return fmt.Errorf("make bridge: %w", err)
+		}
+		if err := up(nl, attrs.Name); err != nil {
 			return err
 		}
-		l, err := nl.LinkByName(port)
-		if err != nil {
-			return fmt.Errorf("find %s: %w", port, err)
-		}
-		if err := nl.LinkSetMaster(l, br); err != nil {
-			return fmt.Errorf("join %s to the bridge: %w", port, err)
-		}
-		if err := up(nl, port); err != nil {
-			return err
+		for h, host := range handles {
+			port := fmt.Sprintf("host%d-%d", h, k)
+			if err := join(host, middle, name(k), port); err != nil {
+				return err
+			}
+			l, err := nl.LinkByName(port)
+			if err != nil {
+				return fmt.Errorf("find %s: %w", port, err)
+			}
+			if err := nl.LinkSetMaster(l, br); err != nil {
+				return fmt.Errorf("join %s to the bridge: %w", port, err)
+			}
+			if err := up(nl, port); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -278,22 +319,45 @@ func up(nl *netlink.Handle, name string) error {
 	return nil
 }
 
-func configure(nl *netlink.Handle, host int) error {
+func (n *Network) configure(nl *netlink.Handle, host, link int) error {
+	device := name(link)
 	l, err := nl.LinkByName(device)
 	if err != nil {
 		return fmt.Errorf("find %s: %w", device, err)
 	}
-	ip := address(host)
-	addr := &netlink.Addr{IPNet: &net.IPNet{IP: ip, Mask: net.CIDRMask(bits, 32)}}
+	ip := address(link, host)
+	addr := &netlink.Addr{IPNet: &net.IPNet{IP: ip, Mask: net.CIDRMask(n.links.bits(), 32)}}
 	if err := nl.AddrAdd(l, addr); err != nil {
 		return fmt.Errorf("give %v to %s: %w", ip, device, err)
+	}
+	if err := n.links.shape(nl, l); err != nil {
+		return fmt.Errorf("shape %s to %d bits a second: %w", device, n.links.Rate, err)
 	}
 	return up(nl, device)
 }
 
-// address is a host's own: 198.18.0.1 for host 0.
-func address(host int) net.IP {
-	n := host + 1
+// A shaped interface sends so many bytes at once, which is more than the kernel makes
+// one packet of, and keeps what takes the queue so long.
+const (
+	burst = 128 << 10
+	queue = 50 * time.Millisecond
+)
+
+// shape bounds what an interface sends.
+func (l Links) shape(nl *netlink.Handle, link netlink.Link) error {
+	if l.Rate == 0 {
+		return nil
+	}
+	bytes := l.Rate / 8
+	return nl.QdiscAdd(&netlink.Tbf{
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
+		Rate:       bytes, Buffer: netlink.Xmittime(bytes, burst), Limit: burst + uint32(bytes*uint64(queue)/uint64(time.Second)),
+	})
+}
+
+// address is a host's own on a link: 198.18.0.1 for host 0 on link 0.
+func address(link, host int) net.IP {
+	n := link<<(32-linkBits) + host + 1
 	return net.IPv4(198, 18+byte(n>>16), byte(n>>8), byte(n)).To4()
 }
 

@@ -52,15 +52,16 @@ func listen(ip net.IP) (fd, port int, err error) {
 
 func TestHostsReachEachOther(t *testing.T) {
 	need.Namespaces(t)
-	for _, hosts := range []int{2, 3} {
-		n, err := New(hosts)
+	for _, c := range []struct{ hosts, links, link int }{{2, 0, 0}, {3, 1, 0}, {2, 2, 1}, {3, 3, 2}} {
+		hosts, links := c.hosts, Links{N: c.links, Rate: 1e9}
+		n, err := New(hosts, links)
 		if err != nil {
 			t.Fatal(err)
 		}
 		names := n.names
 		to := hosts - 1
 		var fd, port int
-		if err := within(n, to, func() (err error) { fd, port, err = listen(address(to)); return }); err != nil {
+		if err := within(n, to, func() (err error) { fd, port, err = listen(address(c.link, to)); return }); err != nil {
 			t.Fatal(err)
 		}
 		for from := range hosts {
@@ -73,10 +74,10 @@ func TestHostsReachEachOther(t *testing.T) {
 				if err := unix.SetsockoptTimeval(s, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 3}); err != nil {
 					return err
 				}
-				return unix.Connect(s, &unix.SockaddrInet4{Addr: [4]byte(address(to)), Port: port})
+				return unix.Connect(s, &unix.SockaddrInet4{Addr: [4]byte(address(c.link, to)), Port: port})
 			})
 			if err != nil {
-				t.Errorf("%d hosts: from %d to %d: %v", hosts, from, to, err)
+				t.Errorf("%d hosts, link %d of %d: from %d to %d: %v", hosts, c.link, c.links, from, to, err)
 			}
 		}
 		unix.Close(fd)
@@ -93,7 +94,7 @@ func TestHostsReachEachOther(t *testing.T) {
 
 func TestOneHost(t *testing.T) {
 	need.Namespaces(t)
-	n, err := New(1)
+	n, err := New(1, Links{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,7 @@ func TestSweep(t *testing.T) {
 	dead := leave(prefix + strconv.Itoa(cmd.Process.Pid) + "-0")
 	living := leave(prefix + strconv.Itoa(os.Getppid()) + "-test")
 	other := leave("other-" + strconv.Itoa(cmd.Process.Pid) + "-0")
-	n, err := New(1)
+	n, err := New(1, Links{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestFailureLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = remove(inTheWay) }()
-	if _, err := build(3); err == nil {
+	if _, err := build(3, Links{N: 1}); err == nil {
 		t.Fatal("it succeeded")
 	}
 	for h := range 3 {
@@ -183,13 +184,13 @@ func TestNeedsRoot(t *testing.T) {
 				done <- errno
 				return
 			}
-			_, err := New(2)
+			_, err := New(2, Links{})
 			done <- err
 		}()
 		checkRefusal(t, <-done)
 		return
 	}
-	_, err := New(2)
+	_, err := New(2, Links{})
 	checkRefusal(t, err)
 }
 
@@ -206,14 +207,24 @@ func TestAddresses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, h := range []int{0, 1, 253, 254, 255, 65535, maxHosts - 1} {
-		a := address(h)
+	for _, h := range []int{0, 1, 253, 254, 255, 65535, Links{}.maxHosts() - 1} {
+		a := address(0, h)
 		if !rng.Contains(a) || seen[a.String()] {
 			t.Errorf("host %d: %v", h, a)
 		}
 		seen[a.String()] = true
 	}
-	if a := address(0).String(); a != "198.18.0.1" {
+	if a := address(0, 0).String(); a != "198.18.0.1" {
 		t.Errorf("host 0: %s", a)
+	}
+	clear(seen)
+	for link := range MaxLinks {
+		for _, h := range []int{0, 254, Links{N: MaxLinks}.maxHosts() - 1} {
+			a := address(link, h)
+			if !rng.Contains(a) || seen[a.String()] {
+				t.Errorf("link %d, host %d: %v", link, h, a)
+			}
+			seen[a.String()] = true
+		}
 	}
 }
