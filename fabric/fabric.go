@@ -214,7 +214,7 @@ type Config struct {
 
 	// What some providers do only for those who ask, because it costs their
 	// other operations something. Caps tell what came of it.
-	Delivery bool // Writes and Sends complete at the target, also where their order would tell as much
+	Delivery bool // Writes complete at the target, also where their order would tell as much; and Sends where NICs tell of it (Caps.SendComplete)
 	Data     bool // Write with immediate data
 	Fence    bool
 	Atomics  bool

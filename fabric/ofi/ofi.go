@@ -87,7 +87,10 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	}
 	if e.caps.DeliveryComplete {
 		with |= C.WITH_DELIVERY
-		if e.caps.SendComplete = cfg.Delivery; cfg.Delivery {
+		// Over a socket each message would have an answer of its own, which takes a
+		// quarter of a round trip more; and the kernel reports a lost interface after a
+		// quarter of an hour, so that little could be made of it.
+		if e.caps.SendComplete = cfg.Delivery && !overIP(o.Provider); e.caps.SendComplete {
 			with |= C.WITH_ARRIVAL
 		}
 	}

@@ -45,6 +45,8 @@ var configurations = []configuration{
 	// All PEs by a network that does as it likes.
 	{name: "chaos-3", args: on("3", append(onTCP, "--chaos", "7,delay=300us")...)},
 	{name: "netns-2", args: on("2", "--hosts", "2", "--host-netns"), namespaces: true},
+	// All PEs by two networks at once.
+	{name: "links-3", args: on("3", "--hosts", "3", "--host-netns", "--links", "2", "-x", "SHMEM_NIC_POLICY=split"), namespaces: true},
 	{name: "gpu-node-3", args: on("3"), gpu: true},
 	{name: "gpu-hosts-4", args: on("4", append(onTCP, "--hosts", "2")...), gpu: true},
 	{name: "gpu-nic-4", args: on("4", "--hosts", "2"), gpu: true, nic: true},
