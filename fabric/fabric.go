@@ -229,12 +229,13 @@ type Config struct {
 // whose first argument is Self; fabric/ofi/native.h declares them.
 type Native struct {
 	Self unsafe.Pointer
-	Poll unsafe.Pointer // int poll(void *self, struct shmemi_completion *c, int max)
+	Poll unsafe.Pointer // int poll(void *self, struct shmemi_completion *c, int max); SHMEMI_IN_GO: Provider.Poll has the completions
 	Arm  unsafe.Pointer // int arm(void *self)
 	Wait unsafe.Pointer // int wait(void *self, int64_t ns)
 	Wake unsafe.Pointer // void wake(void *self)
 	// Recv and Inject are Provider.Recv and an injected Provider.Send; they
-	// answer 0, or a negative error of libfabric when nothing was posted.
+	// answer 0, or a negative error of libfabric when nothing was posted. Where
+	// they are nil, Poll has no completions of its own.
 	Recv   unsafe.Pointer // int recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)
 	Inject unsafe.Pointer // int inject(void *self, uint32_t pe, const void *buf, size_t n)
 }

@@ -27,6 +27,10 @@ struct shmemi_completion {
     uint32_t data;
 };
 
+/* What a provider's poll answers in place of a number when its completions are to be
+ * had in Go. */
+#define SHMEMI_IN_GO INT32_MIN
+
 /*
  * One PE's control words, in the page just below its user heap, so that the
  * fast path finds them from the heap base that it has loaded anyway. Every PE

@@ -134,13 +134,13 @@ static int poll_network(void)
     if (__atomic_load_n(&state->net_lock, __ATOMIC_RELAXED) ||
         __atomic_exchange_n(&state->net_lock, 1, __ATOMIC_ACQUIRE))
         return -1;
-    int n;
     if (__atomic_load_n(&express->held, __ATOMIC_RELAXED))
-        shmemgoRelease();      /* who polls waits, perhaps for an answer to what is held */
-    if (native.poll == NULL) { /* the network is in Go, as that of chaos mode */
+        shmemgoRelease(); /* who polls waits, perhaps for an answer to what is held */
+    /* The network may be in Go, as that of chaos mode, or what comes of it. */
+    int n = native.poll == NULL ? SHMEMI_IN_GO : native.poll(native.self, c, BATCH);
+    if (n == SHMEMI_IN_GO) {
         n = shmemgoPoll();
     } else {
-        n = native.poll(native.self, c, BATCH);
         if (n < 0 || (n == 0 && express->busy))
             shmemgoComplete(c, n);
         for (int i = 0; i < n; i++)

@@ -21,7 +21,7 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 		if k == len(c) {
 			break
 		}
-		came, err := p.nics[l].Poll(p.batch[:min(len(c)-k, len(p.batch))])
+		came, err := p.pollOne(l, p.batch[:min(len(c)-k, len(p.batch))])
 		if err != nil {
 			return k, fmt.Errorf("NIC %s: %w", p.nics[l].name, err)
 		}
@@ -36,10 +36,25 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 		p.turn = 0
 	}
 	p.settle()
-	if err := p.failed; err != nil {
-		return k, err
+	p.mark()
+	return k, p.failed
+}
+
+// pollOne takes what NIC l has, and what was found of it from C before the rest.
+func (p *Provider) pollOne(l int, c []fabric.Completion) (int, error) {
+	if p.peek != nil {
+		n, errno := p.peek.Take(l, c)
+		if n > 0 {
+			return n, nil
+		}
+		if errno != 0 {
+			if _, err := p.nics[l].Poll(c[:1]); err != nil {
+				return 0, err // the same, in the provider's words
+			}
+			return 0, fmt.Errorf("its completion queue cannot be read: error %d of libfabric", errno)
+		}
 	}
-	return k, nil
+	return p.nics[l].Poll(c)
 }
 
 // take handles a completion of NIC l, and tells whether it is one for the caller.

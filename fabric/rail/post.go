@@ -172,10 +172,18 @@ func (p *Provider) begin(t fabric.Token, i, l, r int, at, n uint64) *part {
 }
 
 // Write is part of fabric.Provider.
-func (p *Provider) Write(r *fabric.RMA) error { return p.oneSided("write to", fabric.KindWrite, r) }
+func (p *Provider) Write(r *fabric.RMA) error {
+	err := p.oneSided("write to", fabric.KindWrite, r)
+	p.mark()
+	return err
+}
 
 // Read is part of fabric.Provider.
-func (p *Provider) Read(r *fabric.RMA) error { return p.oneSided("read from", fabric.KindRead, r) }
+func (p *Provider) Read(r *fabric.RMA) error {
+	err := p.oneSided("read from", fabric.KindRead, r)
+	p.mark()
+	return err
+}
 
 func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error {
 	q, err := p.allowed(what, m.PE, m.Token, m.Inject, m.Fence)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"libshmem/fabric"
+	"libshmem/fabric/rail/peek"
 	"libshmem/runtime/shmerr"
 )
 
@@ -84,9 +85,9 @@ type Provider struct {
 	order   []int // of NICs, while one is picked
 	batch   [64]fabric.Completion
 
-	descriptors []int
-	sleeps      atomic.Uint32
-	awake       atomic.Bool
+	peek   *peek.Peek // nil: the NICs have no functions in C
+	sleeps atomic.Uint32
+	awake  atomic.Bool
 }
 
 // nic is one of the local NICs.
@@ -140,7 +141,9 @@ func New(ends []fabric.Provider, c Config) (*Provider, error) {
 	p.inbox.posted.items = make([]buffer, p.tokens)
 	p.inbox.arrived.items = make([]arrival, len(p.nics)*receipts)
 	p.inbox.owed = make([]arrival, 0, len(p.nics)*receipts)
-	p.findDescriptors()
+	if p.peek = peek.New(ends); p.peek == nil {
+		p.caps.WaitFD = false
+	}
 	var err error
 	if p.table, err = p.openTable(); err != nil {
 		return fail(err)
@@ -197,8 +200,13 @@ func (p *Provider) promise() error {
 // Caps is part of fabric.Provider.
 func (p *Provider) Caps() fabric.Caps { return p.caps }
 
-// Native is part of fabric.Provider: several NICs are served in Go.
-func (p *Provider) Native() fabric.Native { return fabric.Native{} }
+// Native is part of fabric.Provider: what looks at the queues, and nothing that posts.
+func (p *Provider) Native() fabric.Native {
+	if p.peek == nil {
+		return fabric.Native{}
+	}
+	return p.peek.Native()
+}
 
 // Rails is part of fabric.Rails.
 func (p *Provider) Rails() []fabric.RailCount {
@@ -234,5 +242,8 @@ func (p *Provider) Close() error {
 		errs = append(errs, n.Close())
 	}
 	p.nics = nil
+	if p.peek != nil {
+		p.peek.Close()
+	}
 	return errors.Join(append(errs, p.table.close(), p.inbox.mem.unmap())...)
 }

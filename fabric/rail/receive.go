@@ -71,6 +71,7 @@ func (p *Provider) Recv(at unsafe.Pointer, n int, _ uintptr, t fabric.Token) err
 		}
 	}
 	in.posted.put(buffer{at, n, t})
+	p.mark()
 	return nil
 }
 

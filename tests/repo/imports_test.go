@@ -119,7 +119,9 @@ fabric/fabrictest: fabric
     # the suite for any provider, so it may prefer none
 fabric/sim: fabric runtime/shmerr
     # a network of its own, ignorant of who sends what, as fabric/ofi
-fabric/rail: fabric runtime/shmerr
+fabric/rail/peek: fabric
+    # C for those who wait: queues, and no meaning of what is in them
+fabric/rail: fabric fabric/rail/peek runtime/shmerr
     # several providers as one: which they are it is told, so that a test can
     # give it a played network
 fabric/chaos: fabric fabric/sim
@@ -266,6 +268,7 @@ var cgo = map[string]string{
 	"bench/ring":                        "producers and the reference consumer that Go is held against",
 	"capi/core":                         "the C function table that the front gets",
 	"fabric/ofi":                        "libfabric",
+	"fabric/rail/peek":                  "a look at the queues of several NICs for those who wait in C",
 	"runtime/gpu/cuda":                  "NVIDIA's driver and GDRCopy",
 	"runtime/proxy/express":             "small messages, and the proxy's inner loop",
 	"runtime/proxy/express/expresstest": "providers in C for those who test it",
