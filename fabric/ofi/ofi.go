@@ -306,13 +306,14 @@ func number(yes bool) C.int {
 
 // refused explains why an operation was not posted.
 func (e *endpoint) refused(what string, pe fabric.PE, t fabric.Token, ret C.int) error {
+	if ret == -C.FI_EAGAIN { // which comes often, and at the worst time: nothing is allocated
+		return fabric.ErrAgain
+	}
 	object := fmt.Sprintf("PE %d", pe)
 	if pe < 0 {
 		object = fmt.Sprintf("buffer %d", t)
 	}
 	switch {
-	case ret == -C.FI_EAGAIN:
-		return fabric.ErrAgain
 	case ret == -C.FI_EHOSTUNREACH && (pe < 0 || uint64(pe) >= uint64(e.c.npeers)):
 		return &shmerr.Error{Op: what, Object: object, Cause: shmerr.Causef(shmerr.ErrPE, "%d PEs are connected", e.c.npeers)}
 	case uint64(t) >= uint64(e.c.tokens):

@@ -6,8 +6,10 @@
  *
  * FAKE_NIC holds words KEY=NUMBER: hmem=0, the provider has no FI_HMEM; dmabuf=0
  * and peer=0, a registration of that kind fails; fail_at=K, the K-th fails;
- * minor=N, libfabric says it is 1.N. FAKE_NIC_LOG names a file that gets a line
- * for each registration and for each end of one.
+ * minor=N, libfabric says it is 1.N; again=K, endpoints that are opened now refuse a
+ * K-th of all postings by FI_EAGAIN, at random, and all for a while now and then;
+ * overrun_at=K, the K-th look at a completion queue finds it overrun. FAKE_NIC_LOG names a file
+ * that gets a line for each registration and for each end of one.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -15,7 +17,9 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -129,9 +133,9 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     /* The provider's name before and since 1.18. */
     static char *const names[] = {"net", "tcp"};
     int ret = -FI_ENODATA;
+    char *before = behind;
     for (int i = 0; i < 2 && ret != 0; i++) {
-        if (behind == NULL || ret == -FI_ENODATA)
-            behind = names[i];
+        behind = names[i];
         struct fi_info *h = inner(hints);
         rename_to(h, behind);
         ret = REAL(fi_getinfo)(version, node, service, flags, h, info);
@@ -141,6 +145,8 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
         }
         fi_freeinfo(h);
     }
+    if (ret != 0)
+        behind = before;
     for (struct fi_info *i = ret == 0 ? *info : NULL; i != NULL; i = i->next) {
         rename_to(i, NAME);
         if (gpu)
@@ -196,7 +202,128 @@ static int register_gpu(struct fid *fid, const struct fi_mr_attr *a, uint64_t fl
     return 0;
 }
 
+static long again;        /* one of how many postings is refused */
+static uint64_t postings; /* so far */
+static struct fi_ops_msg *messages;
+static struct fi_ops_rma *moves;
+
+/* Whether a posting finds no room. The log gets a line for each 256. */
+static bool full(void)
+{
+    static uint64_t refused;
+    uint64_t n = __atomic_add_fetch(&postings, 1, __ATOMIC_RELAXED);
+    uint64_t dice = n * 0x9e3779b97f4a7c15u;
+    dice = (dice ^ (dice >> 29)) * 0xbf58476d1ce4e5b9u;
+    dice ^= dice >> 32;
+    bool storm = n / 64 % 8 == 7; /* of 64 postings, then calm for 448 */
+    if (again == 0 || (!storm && dice % (uint64_t)again != 0))
+        return false;
+    uint64_t count = __atomic_add_fetch(&refused, 1, __ATOMIC_RELAXED);
+    if (count % 256 == 1)
+        note("again %lu of %lu\n", count, n);
+    return true;
+}
+
+#define UNLESS_FULL(call) (full() ? -FI_EAGAIN : (call))
+
+static ssize_t recv_or_not(struct fid_ep *e, void *b, size_t n, void *d, fi_addr_t a, void *c)
+{
+    return UNLESS_FULL(messages->recv(e, b, n, d, a, c));
+}
+
+static ssize_t send_or_not(struct fid_ep *e, const void *b, size_t n, void *d, fi_addr_t a, void *c)
+{
+    return UNLESS_FULL(messages->send(e, b, n, d, a, c));
+}
+
+static ssize_t sendmsg_or_not(struct fid_ep *e, const struct fi_msg *m, uint64_t flags)
+{
+    return UNLESS_FULL(messages->sendmsg(e, m, flags));
+}
+
+static ssize_t inject_or_not(struct fid_ep *e, const void *b, size_t n, fi_addr_t a)
+{
+    return UNLESS_FULL(messages->inject(e, b, n, a));
+}
+
+static ssize_t read_or_not(struct fid_ep *e, void *b, size_t n, void *d, fi_addr_t a, uint64_t at,
+                           uint64_t key, void *c)
+{
+    return UNLESS_FULL(moves->read(e, b, n, d, a, at, key, c));
+}
+
+static ssize_t readmsg_or_not(struct fid_ep *e, const struct fi_msg_rma *m, uint64_t flags)
+{
+    return UNLESS_FULL(moves->readmsg(e, m, flags));
+}
+
+static ssize_t writemsg_or_not(struct fid_ep *e, const struct fi_msg_rma *m, uint64_t flags)
+{
+    return UNLESS_FULL(moves->writemsg(e, m, flags));
+}
+
+static ssize_t inject_write_or_not(struct fid_ep *e, const void *b, size_t n, fi_addr_t a,
+                                   uint64_t at, uint64_t key)
+{
+    return UNLESS_FULL(moves->inject(e, b, n, a, at, key));
+}
+
+static ssize_t inject_data_or_not(struct fid_ep *e, const void *b, size_t n, uint64_t data,
+                                  fi_addr_t a, uint64_t at, uint64_t key)
+{
+    return UNLESS_FULL(moves->injectdata(e, b, n, data, a, at, key));
+}
+
+/* All endpoints of the provider have the same functions. */
+static void refuse(struct fid_ep *ep)
+{
+    static struct fi_ops_msg our_messages;
+    static struct fi_ops_rma our_moves;
+    if (messages == NULL) {
+        messages = ep->msg;
+        moves = ep->rma;
+        our_messages = *messages;
+        our_messages.recv = recv_or_not;
+        our_messages.send = send_or_not;
+        our_messages.sendmsg = sendmsg_or_not;
+        our_messages.inject = inject_or_not;
+        our_moves = *moves;
+        our_moves.read = read_or_not;
+        our_moves.readmsg = readmsg_or_not;
+        our_moves.writemsg = writemsg_or_not;
+        our_moves.inject = inject_write_or_not;
+        our_moves.injectdata = inject_data_or_not;
+    }
+    ep->msg = &our_messages;
+    ep->rma = &our_moves;
+}
+
+static struct fi_ops_cq *queues;
+
+static ssize_t read_or_overrun(struct fid_cq *cq, void *b, size_t n)
+{
+    static long looks;
+    long at = setting("overrun_at", 0);
+    if (at > 0 && ++looks >= at)
+        return -FI_EOVERRUN;
+    return queues->read(cq, b, n);
+}
+
 static struct fi_ops_domain *domain_ops;
+
+static int open_queue(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+                      void *context)
+{
+    static struct fi_ops_cq ours;
+    int ret = domain_ops->cq_open(domain, attr, cq, context);
+    if (ret == 0 && setting("overrun_at", 0) > 0) {
+        queues = (*cq)->ops;
+        ours = *queues;
+        ours.read = read_or_overrun;
+        (*cq)->ops = &ours;
+    }
+    return ret;
+}
 
 static int open_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
                          void *context)
@@ -204,6 +331,9 @@ static int open_endpoint(struct fid_domain *domain, struct fi_info *info, struct
     struct fi_info *mine = inner(info);
     int ret = domain_ops->endpoint(domain, mine, ep, context);
     fi_freeinfo(mine);
+    /* The provider opens others, for connections of its own. */
+    if (ret == 0 && info->ep_attr->type == FI_EP_RDM && (again = setting("again", 0)) > 0)
+        refuse(*ep);
     return ret;
 }
 
@@ -222,6 +352,7 @@ static int open_domain(struct fid_fabric *fabric, struct fi_info *info, struct f
     domain_ops = (*domain)->ops;
     ours = *domain_ops;
     ours.endpoint = open_endpoint;
+    ours.cq_open = open_queue;
     (*domain)->ops = &ours;
     regions = *(*domain)->mr;
     regions.regattr = register_gpu;
