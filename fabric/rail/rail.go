@@ -41,8 +41,7 @@ func Inner(c fabric.Config) fabric.Config {
 	c.MaxRecv = receipts
 	c.Delivery = true
 	// Between NICs there is no order, whatever each of them keeps.
-	c.IfUnordered, c.Fence = false, false
-	c.Fence, c.Atomics = false, false
+	c.IfUnordered, c.Fence, c.Atomics = false, false, false
 	return c
 }
 
