@@ -1,0 +1,5 @@
+//go:build !race
+
+package rail_test
+
+const raceEnabled = false
