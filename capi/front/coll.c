@@ -170,29 +170,11 @@ static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
     return upto - nbytes;
 }
 
-/* The same without scratch: each member tells the next, in the word. */
-static size_t place_by_word(struct shmemi_team *t, size_t nbytes, long *word, const char *call)
-{
-    long before = 0;
-    if (t->me > 0) {
-        shmemi_await(t, t->me - 1, call);
-        shmemi_move(&before, word, sizeof before, call);
-        long idle = SHMEM_SYNC_VALUE;
-        shmemi_move(word, &idle, sizeof idle, call);
-    }
-    long after = before + (long)nbytes;
-    if (t->me + 1 < t->n)
-        shmemi_message_data(t, t->me + 1, word, &after, sizeof after, call);
-    release_sources(call);
-    return (size_t)before;
-}
-
 void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
-                         long *word, const char *call)
+                         const char *call)
 {
     shmemi_coll_check("source", source, nbytes, call);
-    size_t at =
-        t->scratch != NULL ? place_of(t, nbytes, call) : place_by_word(t, nbytes, word, call);
+    size_t at = place_of(t, nbytes, call);
     if (!shmemi_collective_holds())
         return; /* at means nothing */
     shmemi_coll_check("dest", (char *)dest + at, nbytes, call);
@@ -206,7 +188,7 @@ int shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t nby
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
-    shmemi_coll_collect(t, dest, source, nbytes, NULL, call);
+    shmemi_coll_collect(t, dest, source, nbytes, call);
     return shmemi_collective_end() ? 0 : -1;
 }
 

@@ -24,9 +24,8 @@ void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source
                            int root, bool own, const char *call);
 void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                           const char *call);
-/* word: symmetric; used where the team has no scratch. */
 void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
-                         long *word, const char *call);
+                         const char *call);
 void shmemi_coll_alltoall(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                           const char *call);
 void shmemi_coll_alltoalls(struct shmemi_team *t, void *dest, const void *source, ptrdiff_t dst,

@@ -10,13 +10,7 @@
 /* The word of this PE in the inboxes of the team's members, from their user heap. */
 static int64_t inbox_word(const struct shmemi_team *t)
 {
-    return t->inbox + (int64_t)sizeof(uint64_t) * (t->by_pe ? shmemi_state.my_pe : t->me);
-}
-
-/* The number of a member's word here. */
-static int32_t word_of(const struct shmemi_team *t, int rank)
-{
-    return t->by_pe ? t->pes[rank] : rank;
+    return t->inbox + (int64_t)sizeof(uint64_t) * t->me;
 }
 
 void shmemi_message(struct shmemi_team *t, int rank, const char *call)
@@ -25,7 +19,7 @@ void shmemi_message(struct shmemi_team *t, int rank, const char *call)
         return;
     int pe = t->pes[rank];
     char *base = shmemi_state.peer_base[pe];
-    uint64_t count = ++t->sent[word_of(t, rank)];
+    uint64_t count = ++t->sent[rank];
     if (base == NULL) {
         if (shmemi_marked(&shmemi_state.net_unfenced))
             shmemi_fence_slow(call);
@@ -50,7 +44,7 @@ void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const vo
         return;
     }
     if (control == NULL) {
-        uint64_t count = ++t->sent[word_of(t, rank)];
+        uint64_t count = ++t->sent[rank];
         shmemi_net_set_with(pe, offset, source, n, inbox_word(t), count, call);
         return;
     }
@@ -78,17 +72,16 @@ static void describe_await(const void *subject, char *text, size_t size)
 {
     const struct awaited *a = subject;
     snprintf(text, size, "for message %llu of PE %d, has %llu",
-             (unsigned long long)a->t->seen[word_of(a->t, a->rank)], a->t->pes[a->rank],
+             (unsigned long long)a->t->seen[a->rank], a->t->pes[a->rank],
              (unsigned long long)*a->count);
 }
 
 void shmemi_await(struct shmemi_team *t, int rank, const char *call)
 {
-    int32_t word = word_of(t, rank);
     const uint64_t *inbox =
         (const uint64_t *)(shmemi_state.peer_base[shmemi_state.my_pe] + t->inbox);
-    struct awaited a = {t, &inbox[word], rank};
-    uint64_t want = ++t->seen[word];
+    struct awaited a = {t, &inbox[rank], rank};
+    uint64_t want = ++t->seen[rank];
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_await, &a,
                     __atomic_load_n(a.count, __ATOMIC_ACQUIRE) >= want, .whom = SHMEMI_MEMBERS,
                     .pe = t->pes[rank], .about = true);

@@ -80,10 +80,8 @@ void shmemi_team_free(struct shmemi_team *t)
     free(t->pes);
     free(t->near);
     free(t->leaders);
-    if (!t->by_pe) {
-        free(t->sent);
-        free(t->seen);
-    }
+    free(t->sent);
+    free(t->seen);
     *t = (struct shmemi_team){0};
 }
 
@@ -151,7 +149,6 @@ int shmemi_teams_open(void)
 
 void shmemi_teams_close(void)
 {
-    shmemi_active_sets_close();
     for (int slot = FIRST_SLOT; slot < MOST_SLOTS; slot++) {
         if (teams[slot] == NULL)
             continue;

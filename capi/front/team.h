@@ -24,10 +24,9 @@ struct shmemi_team {
     uint32_t n_near, near_rank;
     uint32_t n_nodes, node;
     /* Messages: how many went to each member and were seen of each, and where the
-     * words are, below the user heap. by_pe: words have the PEs' numbers, not ranks. */
+     * words are, below the user heap. */
     uint64_t *sent, *seen;
     int64_t inbox;
-    bool by_pe;
     /* Two rounds of slots of slot_size bytes; NULL: none. */
     char *scratch;
     size_t round_size, slot_size;
@@ -56,10 +55,6 @@ int shmemi_team_rank(const struct shmemi_team *t, int pe);
 /* Fills in what follows from t->n and t->pes: 0, or -1: no memory. */
 int shmemi_team_place(struct shmemi_team *t);
 void shmemi_team_free(struct shmemi_team *t);
-
-/* activeset.c. The team of an active set, which lives until finalize. */
-struct shmemi_team *shmemi_active_set(int start, int log_stride, int size, const char *call);
-void shmemi_active_sets_close(void);
 
 /*
  * One-sided messages. A message is a count in the receiver's inbox, one word for
