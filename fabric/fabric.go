@@ -234,7 +234,7 @@ type Native struct {
 	Wait unsafe.Pointer // int wait(void *self, int64_t ns)
 	Wake unsafe.Pointer // void wake(void *self)
 	// Recv and Inject are Provider.Recv and an injected Provider.Send; they
-	// answer 0, or a negative error of libfabric when nothing was posted. Where
+	// answer 0, or less when nothing was posted and the Provider says why. Where
 	// they are nil, Poll has no completions of its own.
 	Recv   unsafe.Pointer // int recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)
 	Inject unsafe.Pointer // int inject(void *self, uint32_t pe, const void *buf, size_t n)

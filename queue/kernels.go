@@ -12,8 +12,8 @@ func CallName(number uint32) string {
 	return ""
 }
 
-// WorkChunk is how much of a PE's data one buffer of the kernels' collectives
-// holds: a power of two. As shmemi_work_chunk of device/shmem/work.h.
+// WorkChunk is how much of a PE's data one buffer of the kernels' collectives on
+// all PEs holds: a power of two. As shmemi_work_fit of device/shmem/work.h.
 func WorkChunk(pes int) uint64 {
 	chunk := uint64(WorkMost)
 	for chunk > WorkLeast && 2*uint64(pes)*chunk > WorkData {
@@ -22,10 +22,17 @@ func WorkChunk(pes int) uint64 {
 	return chunk
 }
 
-// WorkSize is how many bytes of each PE's heap the kernels' collectives work
-// with. As shmemi_work_size.
-func WorkSize(pes int) uint64 {
+// WorkBuffers is where the buffers begin: behind the counters and flags. As
+// shmemi_work_buffers.
+func WorkBuffers(pes int) uint64 {
 	const line = 128
-	buffers := (WorkHead + 16*uint64(pes) + line - 1) &^ (line - 1)
-	return buffers + 2*uint64(pes)*WorkChunk(pes)
+	return (WorkHead + 16*uint64(pes) + line - 1) &^ (line - 1)
 }
+
+// WorkSize is how many bytes of each PE's heap the kernels' collectives on all PEs
+// work with. As shmemi_work_size.
+func WorkSize(pes int) uint64 { return WorkBuffers(pes) + 2*uint64(pes)*WorkChunk(pes) }
+
+// WorkTeamSize is the same of each other team, in a job of so many PEs. As
+// shmemi_work_team.
+func WorkTeamSize(pes int) uint64 { return WorkBuffers(pes) + max(WorkTeam, 2*uint64(pes)*WorkLeast) }

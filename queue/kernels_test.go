@@ -26,4 +26,10 @@ func TestWorkSize(t *testing.T) {
 	if got := WorkSize(2); got != 512+4*WorkMost {
 		t.Errorf("WorkSize(2) = %d, want %d", got, 512+4*WorkMost)
 	}
+	if got := WorkTeamSize(2); got != 512+WorkTeam {
+		t.Errorf("WorkTeamSize(2) = %d, want %d", got, 512+WorkTeam)
+	}
+	if got, want := WorkTeamSize(1000), WorkBuffers(1000)+2*1000*WorkLeast; got != uint64(want) {
+		t.Errorf("WorkTeamSize(1000) = %d, want %d", got, want)
+	}
 }

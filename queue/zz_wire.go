@@ -9,7 +9,7 @@ import (
 
 // The numbers that producers and the proxy share.
 const (
-	Version         = 2       // of the layout
+	Version         = 4       // of the layout
 	MaxSlots        = 3       // of one operation
 	MapCTA          = 0       // threads of a block share a ring
 	MapSM           = 1       // threads of a multiprocessor share a ring
@@ -32,16 +32,19 @@ const (
 	FaultInit       = 1       // the call came before init or after finalize, or its unit was not filled
 	FaultPE         = 2       // there is no such PE
 	FaultRange      = 3       // the range is not within the user heap
-	FaultTeam       = 4       // the team is not SHMEM_TEAM_WORLD; pe is the team
+	FaultTeam       = 4       // there is no such team; pe is the team
 	FaultContext    = 5       // the context was made for another heap, whose address is given
 	FaultComparison = 6       // cmp is no comparison; length is cmp
 	FaultSignalOp   = 7       // the operation on the signal is none; length is the operation
-	FaultWork       = 8       // the job has no memory for collectives of kernels; length is what they need
+	FaultWork       = 8       // there is no memory for collectives of kernels on a team; pe is the team, length is what they need
+	FaultRoot       = 9       // the team has no such PE; length is how many it has
+	TeamBits        = 10      // bits of the handle of a team that say which entry is its own
 	WorkHead        = 384     // bytes before the flags: the counters, and a flag for each round
 	WorkRounds      = 64      // where the rounds' flags begin; 8 bytes each, room for 40
 	WorkData        = 4194304 // bytes that both buffers together have at most, as long as no PE has less than WORK_LEAST
 	WorkMost        = 65536   // bytes for one PE in one buffer, at most
 	WorkLeast       = 64      // and at least
+	WorkTeam        = 16384   // bytes that both buffers of a team that is not the world have, as long as no PE has less than WORK_LEAST
 	WorkStream      = 2097280 // bytes at the end, for what the host has streams do (device/kernels/share.h)
 	WayAny          = 0       // by one block, over any route
 	WayPacked       = 1       // to PEs that are all reached directly, each word with its flag
@@ -358,13 +361,15 @@ type State struct {
 	Rings     unsafe.Pointer // array of struct shmemi_ring
 	RingCount uint32         // rings; 0: every PE is reached directly
 	RingMap   uint32         // what picks a thread's ring: SHMEMI_MAP_...
-	Stop      unsafe.Pointer // one u32: not 0 when the job ends and waits must not go on
+	Stop      unsafe.Pointer // one u64: how many losses of PEs there were, all ones when the job ends; and above, from bit 32 on, how many the program has acknowledged. Waits end while the two differ
 	Work      uint64         // address, in the user heap, of what collectives of kernels work with; zeroed at init
 	WorkSize  uint64         // bytes of it
 	Report    unsafe.Pointer // one struct shmemi_device_report in main memory: a kernel that has to stop says why; NULL: for threads of the host
 	Checks    uint32         // how much is checked: SHMEM_CHECKS as 0, 1 or 2
 	Device    int32          // number of the GPU that the state is for; -1: threads of the host
-	_         [24]byte
+	Teams     unsafe.Pointer // array of struct shmemi_device_team: the host writes an entry when a team comes and when it goes; NULL: there is SHMEM_TEAM_WORLD alone
+	TeamCount uint32         // entries of it
+	_         [12]byte
 }
 
 var (
@@ -386,6 +391,37 @@ var (
 	_ [88]byte  = [unsafe.Offsetof(State{}.Report)]byte{}
 	_ [96]byte  = [unsafe.Offsetof(State{}.Checks)]byte{}
 	_ [100]byte = [unsafe.Offsetof(State{}.Device)]byte{}
+	_ [104]byte = [unsafe.Offsetof(State{}.Teams)]byte{}
+	_ [112]byte = [unsafe.Offsetof(State{}.TeamCount)]byte{}
+)
+
+// Team is struct shmemi_device_team. A team for kernels of one PE. Its entry is the one that the low TEAM_BITS bits of the handle say; that of SHMEM_TEAM_SHARED is 0.
+type Team struct {
+	_        structs.HostLayout
+	Handle   int32 // the host's; 0: no team. Read together with n_pes
+	NPEs     int32 // how many PEs it has
+	Me       int32 // this PE's number in it
+	Start    int32 // its PE i is PE start + i * stride of the job
+	Stride   int32 // see start; 0 and pes not NULL: they follow no rule
+	_        [4]byte
+	PEs      unsafe.Pointer // array of i32, the PE of the job that each is; NULL where stride tells it
+	Work     uint64         // address, in the user heap, of what its collectives work with, at the same place for each of its PEs; 0: there was no memory left
+	WorkSize uint64         // bytes of it
+	Losses   uint64         // how many PEs of the job were lost when it was made, of which it has none: its collectives end when there are more
+	_        [8]byte
+}
+
+var (
+	_ [64]byte = [unsafe.Sizeof(Team{})]byte{}
+	_ [0]byte  = [unsafe.Offsetof(Team{}.Handle)]byte{}
+	_ [4]byte  = [unsafe.Offsetof(Team{}.NPEs)]byte{}
+	_ [8]byte  = [unsafe.Offsetof(Team{}.Me)]byte{}
+	_ [12]byte = [unsafe.Offsetof(Team{}.Start)]byte{}
+	_ [16]byte = [unsafe.Offsetof(Team{}.Stride)]byte{}
+	_ [24]byte = [unsafe.Offsetof(Team{}.PEs)]byte{}
+	_ [32]byte = [unsafe.Offsetof(Team{}.Work)]byte{}
+	_ [40]byte = [unsafe.Offsetof(Team{}.WorkSize)]byte{}
+	_ [48]byte = [unsafe.Offsetof(Team{}.Losses)]byte{}
 )
 
 // Report is struct shmemi_device_report. Why a kernel stopped. The first thread that claims it fills it in; whoever reads it looks at ready.
@@ -426,22 +462,24 @@ var (
 
 // StreamCall is struct shmemi_stream_call. What a kernel of the library's own is to do (device/kernels). Which members count depends on the kernel.
 type StreamCall struct {
-	_      structs.HostLayout
-	Dest   uint64 // where to, or the first word that is waited for
-	Source uint64 // where from, or the words to compare with
-	Count  uint64 // bytes, or elements of a reduction, or words
-	Signal uint64 // a signal word, or which of several words do not count
-	Value  uint64 // to store, to signal, or to compare with
-	PE     int32  // the other PE, or the one that broadcasts
-	Op     int32  // SHMEM_SIGNAL_..., SHMEM_CMP_... or SHMEMI_REDUCE_...
-	Call   uint32 // which call, for reports: SHMEMI_CALL_...
-	Width  uint32 // bytes of an element, and SHMEMI_SIGNED or SHMEMI_REAL
-	Way    uint32 // SHMEMI_WAY_...
-	Nbi    uint32 // 1: the next quiet completes it
+	_       structs.HostLayout
+	Dest    uint64 // where to, or the first word that is waited for
+	Source  uint64 // where from, or the words to compare with
+	Count   uint64 // bytes, or elements of a reduction, or words
+	Signal  uint64 // a signal word, or which of several words do not count
+	Value   uint64 // to store, to signal, or to compare with
+	PE      int32  // the other PE, or the one that broadcasts
+	Op      int32  // SHMEM_SIGNAL_..., SHMEM_CMP_... or SHMEMI_REDUCE_...
+	Call    uint32 // which call, for reports: SHMEMI_CALL_...
+	Width   uint32 // bytes of an element, and SHMEMI_SIGNED or SHMEMI_REAL
+	Way     uint32 // SHMEMI_WAY_...
+	Nbi     uint32 // 1: the next quiet completes it
+	Team    int32  // the team whose PEs all make the call
+	TeamPEs int32  // how many it has
 }
 
 var (
-	_ [64]byte = [unsafe.Sizeof(StreamCall{})]byte{}
+	_ [72]byte = [unsafe.Sizeof(StreamCall{})]byte{}
 	_ [0]byte  = [unsafe.Offsetof(StreamCall{}.Dest)]byte{}
 	_ [8]byte  = [unsafe.Offsetof(StreamCall{}.Source)]byte{}
 	_ [16]byte = [unsafe.Offsetof(StreamCall{}.Count)]byte{}
@@ -453,4 +491,6 @@ var (
 	_ [52]byte = [unsafe.Offsetof(StreamCall{}.Width)]byte{}
 	_ [56]byte = [unsafe.Offsetof(StreamCall{}.Way)]byte{}
 	_ [60]byte = [unsafe.Offsetof(StreamCall{}.Nbi)]byte{}
+	_ [64]byte = [unsafe.Offsetof(StreamCall{}.Team)]byte{}
+	_ [68]byte = [unsafe.Offsetof(StreamCall{}.TeamPEs)]byte{}
 )

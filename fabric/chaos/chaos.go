@@ -35,8 +35,10 @@ type Provider struct {
 	there []bool   // whether a PE can be reached
 	calls uint64   // that could be refused
 	held  queue
-	next  atomic.Int64 // when the first of held is due; read by who waits
+	next  atomic.Int64 // when there is something to do; read by who waits
 	clock func() int64
+
+	waiting lines // for room
 
 	arena  *arena
 	tokens int
@@ -48,6 +50,8 @@ type Provider struct {
 	texts  map[fabric.Token]string
 	batch  [32]fabric.Completion
 	op     fabric.RMA // operands, which would be allocated on the stack of a call by interface
+
+	received []buffer // by token
 }
 
 // write is a Write whose pieces are under way.
@@ -60,6 +64,10 @@ type write struct {
 	err    int32
 	text   string
 	last   fabric.RMA // of which a byte is read to confirm all
+
+	notes     bool // note tells the target
+	note      held
+	noteDelay sim.Time
 }
 
 // Inner is the configuration of the provider to go beneath one of c.
@@ -68,6 +76,7 @@ func Inner(c fabric.Config) fabric.Config {
 		c.Queue += inPieces
 	}
 	c.Tokens += inPieces
+	c.Data, c.Fence, c.Atomics, c.IfUnordered, c.Arrivals = false, false, false, false, 0
 	return c
 }
 
@@ -86,13 +95,18 @@ func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provid
 	begin := time.Now()
 	p.clock = func() int64 { return int64(time.Since(begin)) }
 	p.next.Store(never)
+	p.waiting.due = never
 	p.caps = caps
 	p.caps.WriteAfterWrite, p.caps.SendAfterWrite, p.caps.SendAfterSend, p.caps.ReadAfterWrite = false, false, false, false
 	p.caps.DeliveryComplete = true
 	p.caps.Data, p.caps.DataTakesRecv, p.caps.Source, p.caps.Fence, p.caps.Block = 0, false, false, false, 0
+	if c.Data {
+		p.caps.Data, p.caps.DataTakesRecv, p.caps.Source = 4, true, sources(plan.Seed)
+	}
 	p.caps.Atomics, p.caps.AtomicsWithCPU = 0, false
+	p.received = make([]buffer, c.Tokens)
 	var err error
-	if p.arena, err = newArena(inner, room, caps.MaxInject); err != nil {
+	if p.arena, err = newArena(inner, room, max(caps.MaxInject, noteLen)); err != nil {
 		return nil, errors.Join(fmt.Errorf("play chaos: %w", err), inner.Close())
 	}
 	for t := inPieces - 1; t >= 0; t-- {
@@ -152,14 +166,14 @@ func (p *Provider) sure(to fabric.PE) { p.sent[to]++ }
 func (p *Provider) refuses() bool {
 	p.calls++
 	chance := sim.Faults{Reorder: p.plan.Faults.Again, Delay: 1}
-	return chance.FateOf(p.plan.Seed, p.me, math.MaxUint64, p.calls).Delay > 0 || p.held.Len() >= room
+	return chance.FateOf(p.plan.Seed, p.me, math.MaxUint64, p.calls).Delay > 0 || p.held.Len()+p.waiting.count >= room
 }
 
 // hold keeps something until its time.
 func (p *Provider) hold(delay sim.Time, h held) {
 	h.due = p.clock() + int64(delay)
 	p.held.add(h)
-	if before := p.next.Swap(p.held.earliest()); p.next.Load() < before {
+	if before := p.next.Swap(p.earliest()); p.next.Load() < before {
 		p.inner.Wake() // who waits, waits for what was due then
 	}
 }
@@ -233,7 +247,10 @@ func (p *Provider) Write(op *fabric.RMA) error {
 	if n == 0 {
 		n = 1
 	}
-	if p.refuses() || len(p.free) < n+1 {
+	if op.Notify && p.caps.Data == 0 {
+		return fmt.Errorf("write to PE %d: immediate data was not asked for", op.PE)
+	}
+	if p.refuses() || len(p.free) < n+2 {
 		return fabric.ErrAgain
 	}
 	kept, local := noCopy, op.Local
@@ -245,6 +262,15 @@ func (p *Provider) Write(op *fabric.RMA) error {
 	}
 	w := p.newWrite()
 	*w = write{token: op.Token, left: n, silent: op.Inject, copy: kept, last: *op}
+	if op.Notify {
+		var ok bool
+		if w.note, ok = p.makeNote(op); !ok {
+			p.arena.give(kept)
+			p.spare = append(p.spare, w)
+			return fabric.ErrAgain
+		}
+		w.notes = true
+	}
 	for i := range n {
 		at := uint64(i) * size
 		h := held{what: aWrite, rma: *op, copy: noCopy}
@@ -252,12 +278,16 @@ func (p *Provider) Write(op *fabric.RMA) error {
 		if h.rma.Inject = false; op.Inject {
 			h.rma.Desc = p.arena.region.Desc
 		}
-		h.rma.Token = p.take(w)
+		h.rma.Token, h.rma.Notify = p.take(w), false
 		f := p.fate(op.PE)
 		if p.sure(op.PE); i == 0 {
 			w.late = f.Late
 		}
 		p.hold(f.Delay, h)
+	}
+	if w.notes {
+		w.noteDelay = p.fate(op.PE).Delay
+		p.sure(op.PE)
 	}
 	p.release()
 	return nil
@@ -284,105 +314,45 @@ func (p *Provider) take(w *write) fabric.Token {
 // release posts what is due, and tells what is.
 func (p *Provider) release() {
 	now := p.clock()
-	for h := p.held.due(now); h != nil; h = p.held.due(now) {
-		var err error
-		switch h.what {
-		case aCompletion:
-			p.done = append(p.done, h.comp)
-		case aSend:
-			err = p.inner.Send(&h.send)
-		case aRead:
-			err = p.inner.Read(&h.rma)
-		case aWrite:
-			err = p.inner.Write(&h.rma)
+	p.waiting.each(now, p.post)
+	for p.held.due(now) {
+		h := p.held.take()
+		if h.what != aCompletion && p.waiting.at(h) != nil || !p.post(h) {
+			p.waiting.add(h, now)
 		}
-		if err == fabric.ErrAgain {
-			break // the rest is no better off
-		}
-		if err != nil {
-			p.refused(h, err)
-		}
-		if h.what == aSend {
-			p.arena.give(h.copy)
-		}
-		p.held.drop()
 	}
 	p.confirm()
-	p.next.Store(p.held.earliest())
+	p.next.Store(p.earliest())
 }
 
-// refused is for an operation that the caller takes for posted.
-func (p *Provider) refused(h *held, err error) {
-	c := fabric.Completion{Err: int32(unix.EIO)}
+// post tells whether there was room for h, which is then done with.
+func (p *Provider) post(h *held) bool {
+	var err error
 	switch h.what {
+	case aCompletion:
+		p.done = append(p.done, h.comp)
 	case aSend:
-		c.Token, c.Kind = h.send.Token, fabric.KindSend
+		err = p.inner.Send(&h.send)
 	case aRead:
-		c.Token, c.Kind = h.rma.Token, fabric.KindRead
-	default:
-		c.Token, c.Kind = h.rma.Token, fabric.KindWrite
-		p.ended(&c, err.Error())
-		return
+		err = p.inner.Read(&h.rma)
+	case aWrite:
+		err = p.inner.Write(&h.rma)
 	}
-	p.texts[c.Token] = err.Error()
-	p.done = append(p.done, c)
+	if err == fabric.ErrAgain {
+		return false
+	}
+	if err != nil {
+		p.refused(h, err)
+	}
+	if h.what == aSend {
+		p.arena.give(h.copy)
+	}
+	p.held.end(h)
+	return true
 }
 
-// ended takes the completion of a piece, or of a confirming read.
-func (p *Provider) ended(c *fabric.Completion, text string) {
-	i := int(c.Token) - p.tokens
-	w := p.piece[i]
-	p.piece[i] = nil
-	p.free = append(p.free, c.Token)
-	if c.Err != 0 && w.err == 0 {
-		w.err, w.text = c.Err, text
-	}
-	if w.left--; w.left > 0 {
-		return
-	}
-	if !p.inner.Caps().DeliveryComplete && w.err == 0 && w.last.Len > 0 && !w.silent {
-		p.unread = append(p.unread, w)
-		return
-	}
-	p.arena.give(w.copy)
-	p.spare = append(p.spare, w)
-	if w.silent {
-		return
-	}
-	if w.err != 0 {
-		p.texts[w.token] = w.text
-	}
-	out := fabric.Completion{Token: w.token, Kind: fabric.KindWrite, Err: w.err}
-	if w.late > 0 {
-		p.hold(w.late, held{what: aCompletion, comp: out, copy: noCopy})
-		return
-	}
-	p.done = append(p.done, out)
-}
-
-// confirm reads a byte behind writes that are out, where that says that they have
-// arrived.
-func (p *Provider) confirm() {
-	for len(p.unread) > 0 && len(p.free) > 0 {
-		w := p.unread[0]
-		op := &p.op
-		*op = fabric.RMA{
-			PE: w.last.PE, Local: p.arena.scratch(), Len: 1, Desc: p.arena.region.Desc,
-			Remote: w.last.Remote, Key: w.last.Key, Token: p.take(w),
-		}
-		w.left = 1
-		w.last.Len = 0 // once
-		if err := p.inner.Read(op); err == fabric.ErrAgain {
-			w.last.Len = 1
-			p.piece[int(op.Token)-p.tokens] = nil
-			p.free = append(p.free, op.Token)
-			return
-		} else if err != nil {
-			p.ended(&fabric.Completion{Token: op.Token, Err: int32(unix.EIO)}, err.Error())
-		}
-		p.unread = p.unread[:copy(p.unread, p.unread[1:])]
-	}
-}
+// earliest is when there is something to do.
+func (p *Provider) earliest() int64 { return min(p.held.earliest(), p.waiting.due) }
 
 // Poll is part of fabric.Provider.
 func (p *Provider) Poll(c []fabric.Completion) (int, error) {
@@ -404,6 +374,7 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 		if b.Err != 0 {
 			p.texts[b.Token] = text
 		}
+		p.readNote(b)
 		p.done = append(p.done, *b)
 	}
 	p.confirm()
@@ -414,7 +385,7 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 
 // Arm is part of fabric.Provider.
 func (p *Provider) Arm() bool {
-	return len(p.done) == 0 && len(p.unread) == 0 && p.held.due(p.clock()) == nil && p.inner.Arm()
+	return len(p.done) == 0 && len(p.unread) == 0 && !p.held.due(p.clock()) && p.inner.Arm()
 }
 
 // Wait is part of fabric.Provider.
@@ -466,6 +437,7 @@ func (p *Provider) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token)
 	if err := p.token(t, false); err != nil {
 		return err
 	}
+	p.received[t] = buffer{buf, n}
 	return p.inner.Recv(buf, n, desc, t)
 }
 

@@ -5,9 +5,10 @@
 // a fence, or a library that takes an order for granted, is caught on one machine
 // and over plain tcp.
 //
-// It owns the delays and keeps the promise of Caps.DeliveryComplete, which is the
-// only one that it makes: without it nothing larger than a message could be
-// completed on a network without order. It does not own connections, memory or
+// It owns the delays, the immediate data of writes, which it carries itself in
+// messages (note.go), and the promise of Caps.DeliveryComplete, which is the only one
+// that it makes: without it nothing larger than a message could be completed on a
+// network without order. It does not own connections, memory or
 // receives, and it repeats and loses nothing: a provider answers for that.
 //
 // # What is the same each time

@@ -18,6 +18,14 @@ type held struct {
 	copy  int // the copy of its bytes, or noCopy
 }
 
+// to is the PE that it goes to.
+func (h *held) to() fabric.PE {
+	if h.what == aSend {
+		return h.send.To
+	}
+	return h.rma.PE
+}
+
 type what uint8
 
 const (
@@ -68,16 +76,14 @@ func (q *queue) add(h held) {
 	heap.Push(q, to)
 }
 
-// due gives the first one, if its time has come; it stays.
-func (q *queue) due(now int64) *held {
-	if len(q.all) == 0 || q.all[0].due > now {
-		return nil
-	}
-	return q.all[0]
-}
+// due tells whether the time of the first one has come.
+func (q *queue) due(now int64) bool { return len(q.all) > 0 && q.all[0].due <= now }
 
-// drop takes the first one away.
-func (q *queue) drop() { q.spare = append(q.spare, heap.Pop(q).(*held)) }
+// take gives the first one away.
+func (q *queue) take() *held { return heap.Pop(q).(*held) }
+
+// end is for one that was taken and is done with.
+func (q *queue) end(h *held) { q.spare = append(q.spare, h) }
 
 // earliest is when the next is due, or never.
 func (q *queue) earliest() int64 {

@@ -58,6 +58,11 @@ func (a *arena) keep(from unsafe.Pointer, n int) (int, unsafe.Pointer, bool) {
 	return i, unsafe.Pointer(&a.mem[i*a.unit]), true
 }
 
+// keepBytes is keep of Go's memory.
+func (a *arena) keepBytes(from []byte) (int, unsafe.Pointer, bool) {
+	return a.keep(unsafe.Pointer(&from[0]), len(from))
+}
+
 func (a *arena) give(i int) {
 	if i != noCopy {
 		a.free = append(a.free, i)
@@ -72,3 +77,11 @@ func (a *arena) close() error {
 	a.mem = nil
 	return unix.Munmap(mem)
 }
+
+// buffer is where a message of the caller's goes.
+type buffer struct {
+	at unsafe.Pointer
+	n  int
+}
+
+func (b buffer) bytes() []byte { return unsafe.Slice((*byte)(b.at), b.n) }

@@ -103,7 +103,7 @@ func wake(t *testing.T, s *suite) {
 		}
 		ended := time.Since(start)
 		ring.Wait()
-		if late := ended - time.Duration(rang.Load()); late > 100*time.Millisecond {
+		if late := ended - time.Duration(rang.Load()); late > lostWake {
 			t.Errorf("Wait ended %v after Wake", late)
 		}
 		if e.caps.WaitFD && waits > 10 {
@@ -122,12 +122,13 @@ func wake(t *testing.T, s *suite) {
 	if _, err := e.prov.Wait(5 * time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if d := time.Since(start); d > 100*time.Millisecond {
+	if d := time.Since(start); d > lostWake {
 		t.Errorf("a Wake before the Wait was lost: it took %v", d)
 	}
 }
 
-// lostWake is how long a Wait of a second takes that no arrival has ended.
+// lostWake is how long a Wait of a second takes that nothing has ended. On a busy
+// machine one that was ended has come back 115 ms later.
 const lostWake = 900 * time.Millisecond
 
 // arrivals: two ends that sleep between messages wake each other, soon and

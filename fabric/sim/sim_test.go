@@ -10,6 +10,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/fabric/fabrictest"
+	"libshmem/tests/need"
 )
 
 // opener opens endpoints of a network of their own for each test of the suite,
@@ -27,7 +28,7 @@ func opener(m Model, seed uint64) func(*testing.T) fabrictest.Open {
 
 func suiteModels() []Model {
 	models := Models()
-	if raceEnabled {
+	if need.Race {
 		return models[:2] // the detector has nothing to find in the others that it does not find here
 	}
 	for _, m := range []Model{TCP(), Verbs(), EFA()} {

@@ -45,7 +45,7 @@ type header struct {
 
 	// What send adds.
 	Job  uint64 // the job's: a message without it is not looked at
-	From uint32
+	From uint32 // the PE, and above streamShift the number of its stream: see context.go
 	Seq  uint32 // of the messages from From to this PE
 	Need uint32 // so many writes of From have to be in before it is applied
 	Ack  uint32 // so many writes of this PE are in at From

@@ -21,7 +21,7 @@ func TestBind(t *testing.T) {
 	for !allowed.IsSet(first) {
 		first++
 	}
-	var e Engine
+	e := Engine{port: new(port)}
 	if n := e.Bind([]int{first, 1023}); n != 1 {
 		t.Fatalf("bound to %d processors, want 1", n)
 	}

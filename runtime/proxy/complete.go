@@ -30,6 +30,7 @@ func (e *Engine) Complete(comps []fabric.Completion) {
 	}
 	e.retry()
 	e.settle()
+	e.retryOthers()
 	if len(comps) > 0 {
 		e.wakeSleepers()
 	}
@@ -43,6 +44,11 @@ func (e *Engine) retry() {
 	if e.staged() {
 		e.advance()
 	}
+	e.retryOwn()
+}
+
+// retryOwn is the part of it that each stream has.
+func (e *Engine) retryOwn() {
 	if e.Stuck == 0 {
 		return
 	}
@@ -56,7 +62,7 @@ func (e *Engine) retry() {
 
 // stuck tells whether something still finds none.
 func (e *Engine) stuck() bool {
-	return int(e.NUnposted)+len(e.parked)+len(e.late) > 0 || e.jammed || e.stage != nil && e.stage.waits
+	return int(e.NUnposted)+len(e.parked)+len(e.late)+len(e.sticks) > 0 || e.jammed || e.stage != nil && e.stage.waits
 }
 
 func (e *Engine) complete(c *fabric.Completion) {
@@ -80,6 +86,11 @@ func (e *Engine) complete(c *fabric.Completion) {
 		return
 	}
 	s := &e.slots[c.Token]
+	e.Stream(uint32(s.stream)).completed(c, s)
+}
+
+// completed ends an operation of this stream.
+func (e *Engine) completed(c *fabric.Completion, s *slot) {
 	if s.ended && e.tookEnded(c.Token) {
 		return
 	}
@@ -144,6 +155,11 @@ func (e *Engine) completeError(c *fabric.Completion) {
 		return
 	}
 	s := &e.slots[c.Token]
+	e.Stream(uint32(s.stream)).broke(c, s, text)
+}
+
+// broke ends an operation of this stream that failed.
+func (e *Engine) broke(c *fabric.Completion, s *slot, text string) {
 	if s.ended && e.tookEnded(c.Token) {
 		return
 	}
@@ -206,9 +222,9 @@ func (u use) String() string {
 const furthest = 1 << 16
 
 // receive applies a message, or keeps it until those before it have come.
-func (e *Engine) receive(m unsafe.Pointer, n int) {
-	if n < headerSize || n > messageSize {
-		e.refuse("message of %d bytes", n)
+func (e *Engine) receive(m unsafe.Pointer, size int) {
+	if size < headerSize || size > messageSize {
+		e.refuse("message of %d bytes", size)
 		return
 	}
 	h := (*header)(m)
@@ -216,6 +232,21 @@ func (e *Engine) receive(m unsafe.Pointer, n int) {
 		e.refuse("message with the token of another job")
 		return
 	}
+	if n := h.From >> streamShift; n != 0 && n < streamsOpen && h.From&(1<<streamShift-1) < uint32(len(e.peers)) {
+		f, err := e.openStream(n)
+		if err != nil {
+			e.fatal(fmt.Errorf("receive: PE %d uses stream %d: %w", h.From&(1<<streamShift-1), n, err))
+			return
+		}
+		h.From &= 1<<streamShift - 1
+		f.receiveOwn(h, m, size)
+		return
+	}
+	e.receiveOwn(h, m, size)
+}
+
+// receiveOwn is receive for a message of this stream.
+func (e *Engine) receiveOwn(h *header, m unsafe.Pointer, n int) {
 	if h.From < uint32(len(e.peers)) && e.isLost(fabric.PE(h.From)) {
 		return
 	}
@@ -237,17 +268,17 @@ func (e *Engine) receive(m unsafe.Pointer, n int) {
 			return
 		}
 	}
-	p.count[Received]++
-	p.count[ReceivedBytes] += uint64(n)
-	e.acknowledged(h, p)
-	if h.Kind == kindVoid {
-		e.voided(h)
+	if !e.follows(h, p) || !e.acknowledged(h, p) || h.Kind == kindVoid && !e.voided(h) {
+		return
 	}
-	if h.Seq == p.received+1 && e.reached(h, p) {
+	shown := &e.first.peers[h.From].count
+	shown[Received]++
+	shown[ReceivedBytes] += uint64(n)
+	if h.Seq == p.received+1 && reached(h, p) {
 		e.applyNext(h, p, unsafe.Add(m, headerSize), n-headerSize)
 		e.applyEarly(h.From, p)
 	} else {
-		if int32(h.Need-p.edge) > 0 {
+		if !reached(h, p) {
 			p.count[Held]++
 		}
 		e.early[earlyKey(h.From, h.Seq)] = e.copyOf(m, n)
@@ -310,7 +341,7 @@ func (e *Engine) applyEarly(from uint32, p *peer) {
 			return
 		}
 		m := unsafe.Pointer(unsafe.SliceData(kept))
-		if !e.reached((*header)(m), p) {
+		if !reached((*header)(m), p) {
 			return
 		}
 		delete(e.early, key)
@@ -318,149 +349,4 @@ func (e *Engine) applyEarly(from uint32, p *peer) {
 		e.applyNext((*header)(m), p, unsafe.Add(m, headerSize), len(kept)-headerSize)
 		e.reuse(kept)
 	}
-}
-
-// apply does what a message asks for, or has it wait for bytes that were offered
-// before.
-func (e *Engine) apply(h *header, payload unsafe.Pointer, n int) {
-	if e.stages(h) {
-		e.applyStaged(h, payload, n)
-	} else {
-		e.applyHost(h, payload, n)
-	}
-}
-
-// applyHost does it now, in main memory. What does not fit leaves the memory as
-// it is.
-func (e *Engine) applyHost(h *header, payload unsafe.Pointer, n int) {
-	switch h.Kind {
-	case kindAMO:
-		if at := e.word(h, h.Offset, h.Width); at != nil {
-			old := applyOp(h.Op, at, h.Width, h.Operand, h.Extra)
-			if h.Fetch != 0 {
-				e.answer(h, old)
-			}
-		}
-	case kindStore:
-		if w := h.Width; w == 0 || w > 8 || w&(w-1) != 0 {
-			e.malformed(h)
-		} else if at := e.target(h, h.Offset, uint64(w)); at != nil {
-			store(at, w, h.Operand)
-		}
-	case kindPut:
-		if at := e.target(h, h.Offset, uint64(n)); at != nil {
-			copyBytes(at, payload, n)
-		}
-	case kindPutSignal:
-		signal := e.word(h, int64(h.Extra), 8)
-		if signal == nil {
-			return
-		}
-		if at := e.target(h, h.Offset, uint64(n)); at != nil {
-			copyBytes(at, payload, n)
-			applyOp(h.Op, signal, 8, h.Operand, 0)
-		}
-	case kindFlush:
-		e.answer(h, 0)
-	case kindReply:
-		e.answered(h)
-	case kindOffer:
-		e.takeOffer(h, payload, n)
-	case kindTaken:
-		e.taken(h)
-	case kindFetch:
-		e.takeFetch(h)
-	case kindData:
-		e.takeData(h, payload, n)
-	case kindPing:
-	case kindExtent:
-		e.takeExtent(h)
-	case kindVoid:
-	case kindBatch:
-		e.applyBatch(h, payload, n)
-	case kindStream:
-		e.giveStream(h)
-	case kindStreamed:
-		e.takeStream(h)
-	default:
-		e.malformed(h)
-	}
-}
-
-// target returns n bytes at an offset, or nil when they are not in this PE's
-// heap. The sender checked against its own heap, so the two differ: a job of
-// mixed settings.
-func (e *Engine) target(h *header, offset int64, n uint64) unsafe.Pointer {
-	at, ok := e.segment.at(offset, n)
-	if !ok {
-		e.fatal(fmt.Errorf("receive: PE %d sent a message of kind %d for %d bytes at heap offset %#x, outside this PE's heap of %#x bytes "+
-			"(set the same SHMEM_SYMMETRIC_SIZE on every PE)", h.From, h.Kind, n, offset, e.segment.Size-e.segment.Internal))
-		return nil
-	}
-	return at
-}
-
-// word returns what the message's atomic operation changes, or nil.
-func (e *Engine) word(h *header, offset int64, width uint8) unsafe.Pointer {
-	if width != 4 && width != 8 || h.Op < OpSet || h.Op > OpFetchXor {
-		e.malformed(h)
-		return nil
-	}
-	at := e.target(h, offset, uint64(width))
-	if uintptr(at)%uintptr(width) != 0 {
-		e.fatal(fmt.Errorf("receive: PE %d sent an atomic operation on %d bytes at heap offset %#x, which is not aligned "+
-			"(align the object to its size)", h.From, width, offset))
-		return nil
-	}
-	return at
-}
-
-// malformed reports a message that no engine of this version sends.
-func (e *Engine) malformed(h *header) {
-	e.fatal(fmt.Errorf("receive: PE %d sent a message of kind %d, operation %d, width %d, which is not one of this job",
-		h.From, h.Kind, h.Op, h.Width))
-}
-
-func applyOp(op Op, at unsafe.Pointer, width uint8, operand, compare uint64) uint64 {
-	if width == 4 {
-		return uint64(apply32(op, at, uint32(operand), uint32(compare)))
-	}
-	return apply64(op, at, operand, compare)
-}
-
-func (e *Engine) answer(h *header, value uint64) {
-	e.own(fabric.PE(h.From), e.Epoch, noLane, &header{Kind: kindReply, Token: h.Token, Operand: value})
-}
-
-// answered completes the request that an answer names.
-func (e *Engine) answered(h *header) {
-	t := fabric.Token(h.Token & 0xffff)
-	if t == flushToken {
-		e.flushed(h)
-		return
-	}
-	if t >= tokens || e.question(t) != h.Token || uint32(e.slots[t].pe) != h.From {
-		e.unasked(h)
-		return
-	}
-	s := &e.slots[t]
-	switch {
-	case s.use != useReply:
-		e.unasked(h)
-		return
-	case s.request != nil:
-		e.finish(s.request, 0, h.Operand)
-	default:
-		if s.width == 4 {
-			*(*uint32)(s.fetch) = uint32(h.Operand)
-		} else {
-			*(*uint64)(s.fetch) = h.Operand
-		}
-		e.pending[s.lane]--
-	}
-	e.give(t)
-}
-
-func (e *Engine) unasked(h *header) {
-	e.fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not asked", h.From, h.Token))
 }

@@ -131,8 +131,12 @@ func NewConsumer(e *Engine, rings []*queue.Ring, locals *Locals, report func(err
 func (c *Consumer) Drain() int {
 	did := c.answers.give(c)
 	did += c.postWaiting()
-	for _, s := range c.rings {
-		did += c.drainRing(s)
+	for i, s := range c.rings {
+		begin := c.e.trace.Now()
+		n := c.drainRing(s)
+		if did += n; n > 0 {
+			c.e.trace.Batch(begin, i, n, len(s.kept))
+		}
 	}
 	if len(c.waiting) == 0 && c.fences != c.epochFor {
 		// What comes next may be posted in C, which knows epochs only.

@@ -17,7 +17,7 @@ func (c *Consumer) check(ring *queue.Ring, op *queue.Op) error {
 		return fmt.Errorf("PE %d does not exist, there are %d", op.PE, len(c.e.peers))
 	}
 	if !c.e.has(fabric.PE(op.PE)) {
-		return errNoRoute
+		return c.e.noRoute(fabric.PE(op.PE))
 	}
 	var n uint64 // bytes at the target
 	switch op.Code {

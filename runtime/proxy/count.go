@@ -40,15 +40,23 @@ var _ = [1]struct{}{}[Control-lastMessage]
 // Count adds up what is counted for all PEs; of what is a maximum it is the
 // largest.
 func (e *Engine) Count() (all [Counted]uint64) {
-	for i := range e.peers {
-		c := e.peers[i].counts()
-		addCounts(&all, &c)
-	}
+	e.all(func(s *Engine) {
+		for i := range s.peers {
+			c := s.peers[i].counts()
+			addCounts(&all, &c)
+		}
+	})
 	return all
 }
 
 // CountOf is what is counted for one PE.
-func (e *Engine) CountOf(pe int) [Counted]uint64 { return e.peers[pe].counts() }
+func (e *Engine) CountOf(pe int) (all [Counted]uint64) {
+	e.all(func(s *Engine) {
+		c := s.peers[pe].counts()
+		addCounts(&all, &c)
+	})
+	return all
+}
 
 // counts has the maxima as they are now: they are looked at when they go down.
 func (p *peer) counts() [Counted]uint64 {

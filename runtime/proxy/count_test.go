@@ -57,6 +57,27 @@ func TestCounts(t *testing.T) {
 	j.close()
 }
 
+// TestLargestMessage: up to 4040 bytes a put with signal is one message, and above it a
+// write and the signal behind it.
+func TestLargestMessage(t *testing.T) {
+	j := newJob(t, modes[0], 1, 2, 1<<16)
+	a := j.pes[0]
+	before := a.CountOf(1)
+	for _, c := range []struct {
+		n                           int
+		putSignals, writes, atomics uint64
+	}{{4039, 1, 0, 0}, {4040, 1, 0, 0}, {4041, 0, 1, 1}, {4056, 0, 1, 1}} {
+		a.putSignal(1, 512, make([]byte, c.n), 8192, 1, OpAdd, true)
+		a.quiet()
+		got := a.CountOf(1)
+		if s, w, m := got[PutSignals]-before[PutSignals], got[Writes]-before[Writes], got[Atomics]-before[Atomics]; s != c.putSignals || w != c.writes || m != c.atomics {
+			t.Errorf("put with signal of %d bytes: %d whole messages, %d writes, %d signals, want %d, %d, %d", c.n, s, w, m, c.putSignals, c.writes, c.atomics)
+		}
+		before = got
+	}
+	j.close()
+}
+
 // TestCountsInC holds that C counts as Go does.
 func TestCountsInC(t *testing.T) {
 	var counts [2][2][Counted]uint64

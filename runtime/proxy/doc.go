@@ -61,6 +61,13 @@
 // where it posts operations of before a fence late. More calls than fences
 // order more, and are never wrong.
 //
+// # Contexts
+//
+// A context of the program is an Engine of its own, which shares the provider, its
+// tokens and the lock with the first one and nothing that orders or completes
+// (context.go, and docs/decisions/0023). What this page says of messages, fences,
+// quiets and credits of a PE holds for each of them.
+//
 // # Quiet
 //
 // QuietBegin covers everything posted before it and nothing that it finds

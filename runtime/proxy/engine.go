@@ -15,6 +15,7 @@ import (
 	"libshmem/runtime/live"
 	flow "libshmem/runtime/order"
 	"libshmem/runtime/regcache"
+	"libshmem/runtime/trace"
 )
 
 // Status is the answer of an operation, numbered as in capi/abi/state.h.
@@ -93,17 +94,43 @@ type Wakers struct {
 	Wanted   *uint32 // threads that found the lock taken; newcomers give way to them. nil: nobody looks
 }
 
-// Engine is this PE's end of the network. All methods but Loop and Stop are
-// called with the lock held.
+// Engine is a stream of operations of this PE: what is posted on it is ordered and
+// completed by itself. The first one is made with the end of the network, which all
+// streams share, and it drives that; the others are its contexts (context.go). All
+// methods but Loop and Stop are called with the lock held.
 type Engine struct {
 	*Express
-	page     *live.Page // where that is
+	*port
+	number uint32 // of the stream; 0: the first
+
+	peers []peer
+	generations
+
+	parked    []parked
+	spare     []parked
+	queues    []fabric.PE       // PEs whose operations wait, see queue.go; some may not any more
+	drafted   fabric.Token      // of the message that draftQueued gave, 0: none
+	driving   bool              // the head of a queue is on its way
+	recording bool              // what was drafted is a record of a batch
+	jammed    bool              // the head of some queue found no room
+	early     map[uint64][]byte // messages ahead of their turn, by PE and sequence number
+
+	numbers bool // writes may have numbers: see number.go
+	space   flow.Space
+	flows   []*flow.In          // by PE; nil: it has written nothing with a number
+	dropped map[uint64]struct{} // messages that are not to be applied, as early
+}
+
+// port is this PE's end of the network.
+type port struct {
+	page     *live.Page // where the state of the first stream is
 	shown    *shown     // the beginning of it
 	shownAt  time.Time
 	stuckAt  time.Time // the last look of the proxy's, and whether something had found no room
 	wasStuck bool
 
 	prov    fabric.Provider
+	trace   *trace.Track // nil: nothing is traced
 	caps    fabric.Caps
 	me      uint32
 	segment Segment
@@ -111,26 +138,17 @@ type Engine struct {
 	locals  *regcache.Cache // registrations of callers' memory
 	wakers  Wakers
 
-	peers  []peer
-	routes []route
-	generations
+	contexts // the streams
 
+	routes    []route
 	slots     []slot
 	free      []fabric.Token
-	bytes     uint64 // of one-sided operations under way
-	mostBytes int64  // of them that there may be
-	parked    []parked
-	spare     []parked
-	queues    []fabric.PE       // PEs whose operations wait, see queue.go; some may not any more
-	drafted   fabric.Token      // of the message that draftQueued gave, 0: none
-	driving   bool              // the head of a queue is on its way
-	recording bool              // what was drafted is a record of a batch
-	heldTurn  uint64            // bursts that were held, ever
-	heldSeen  uint64            // when the loop last looked
-	jammed    bool              // the head of some queue found no room
-	early     map[uint64][]byte // messages ahead of their turn, by PE and sequence number
-	spareKept [2][][]byte       // memory for more of them
-	unposted  []fabric.Token    // all of Express.Unposted
+	bytes     uint64         // of one-sided operations under way
+	mostBytes int64          // of them that there may be
+	heldTurn  uint64         // bursts that were held, ever
+	heldSeen  uint64         // when the loop last looked
+	spareKept [2][][]byte    // memory for messages ahead of their turn
+	unposted  []fabric.Token // all of Express.Unposted
 
 	buffers   unsafe.Pointer // receive buffers, then one send buffer for each slot, then scratch
 	bufDesc   uintptr
@@ -138,12 +156,8 @@ type Engine struct {
 	scratch   unsafe.Pointer
 	unordered bool // messages may overtake writes
 
-	numbers     bool // writes may have numbers: see number.go
-	space       flow.Space
 	mostStreams uint32
-	streams     *flow.Streams[uint32] // nil: the provider tells who wrote
-	flows       []*flow.In            // by PE; nil: it has written nothing with a number
-	dropped     map[uint64]struct{}   // messages that are not to be applied, as early
+	streams     *flow.Streams[uint32] // of numbers; nil: the provider tells who wrote
 
 	// Operands of calls through the Provider interface, which would each be
 	// allocated if they were on the stack.
@@ -202,14 +216,21 @@ type Endpoint struct {
 // provider from now on, also when New fails. fatal is called when the job
 // cannot go on and no operation is there to fail.
 func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fatal func(error)) (*Engine, error) {
-	e := &Engine{
-		prov: prov, caps: prov.Caps(), me: uint32(me), segment: segment, wakers: wakers,
-		generations: generations{open: 1, late: make([]fabric.PE, 0, npes)},
-		slots:       make([]slot, tokens), free: make([]fabric.Token, 0, tokens),
-		parked: make([]parked, 0, 64), spare: make([]parked, 0, 64),
-		space: space(npes), mostStreams: streamsMost,
-		early: map[uint64][]byte{}, fatal: fatal, stopped: make(chan struct{}),
+	if npes > 1<<streamShift {
+		return nil, errors.Join(fmt.Errorf("a job of %d PEs is too large (start at most %d)", npes, 1<<streamShift), prov.Close())
 	}
+	e := &Engine{
+		port: &port{
+			prov: prov, caps: prov.Caps(), me: uint32(me), segment: segment, wakers: wakers,
+			slots: make([]slot, tokens), free: make([]fabric.Token, 0, tokens),
+			mostStreams: streamsMost, fatal: fatal, stopped: make(chan struct{}),
+		},
+		generations: generations{open: 1, late: make([]fabric.PE, 0, npes)},
+		parked:      make([]parked, 0, 64), spare: make([]parked, 0, 64),
+		space: space(npes),
+		early: map[uint64][]byte{},
+	}
+	e.first = e
 	e.unordered, e.mostBytes = !e.caps.SendAfterWrite, bytesOf(&e.caps)
 	e.KeepRegistered(nil, regcache.Limits{})
 	if err := e.openExpress(npes); err != nil {

@@ -49,6 +49,9 @@ func (e *Engine) Streamless() (n uint64) {
 	return n
 }
 
+// Due is the number of the message that the engine applies next of a PE's.
+func (e *Engine) Due(pe int) uint32 { return e.peers[pe].received + 1 }
+
 // Kept is how many messages the engine keeps until those before them have come,
 // and their bytes.
 func (e *Engine) Kept() (messages, bytes int) {
@@ -67,8 +70,14 @@ func (e *Engine) unqueued() bool {
 	return true
 }
 
-// AtRest tells whether the engine holds nothing of an operation.
+// AtRest tells whether the engine holds nothing of an operation, on any stream.
 func (e *Engine) AtRest() bool {
+	rest := true
+	e.all(func(s *Engine) { rest = rest && s.atRest() })
+	return rest
+}
+
+func (e *Engine) atRest() bool {
 	return len(e.free) == tokens-receives && e.pending == [3]int{} && len(e.parked) == 0 && e.unqueued() && len(e.early) == 0 && e.NDirty == 0 && !e.stuck()
 }
 

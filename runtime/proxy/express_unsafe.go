@@ -8,6 +8,8 @@ import (
 	"libshmem/fabric"
 	flow "libshmem/runtime/order"
 	"libshmem/runtime/proxy/express"
+
+	"golang.org/x/sys/unix"
 )
 
 // Express is the part of the engine's state that C works on too, under the
@@ -30,12 +32,13 @@ type Express struct {
 	Internal   uint64         // bytes before the user heap
 	Size       uint64         // of the segment
 	Reach      uint64         // of the part of it that is main memory
+	Streams    unsafe.Pointer // the Express of each stream but the first, by number; nil where there is none
 	Desc       uintptr        // of the buffers
 	Job        uint64         // the token of the job's messages
 	Epoch      uint64         // fences so far
 	Quieted    uint64         // last generation of which every quiet is done
 	Finished   uint64         // requests that are done: who has many open looks at them only when it has moved
-	Me, NPEs   uint32
+	Me, NPEs   uint32         // Me with the number of the stream, as messages have it
 	MaxInject  uint32
 	Receives   uint32 // tokens below are receive buffers
 	MaxMessage uint32 // bytes of one
@@ -51,6 +54,7 @@ type Express struct {
 	Held       uint32 // batches of bursts that are held; who polls comes into Go for them
 	Staging    uint32 // 1: local buffers may be GPU memory, which only Go can move
 	Busy       uint32 // who polls comes into Go, for what ends without a completion; 1: copies of the GPU's, 2: bytes that wait for room
+	Batching   uint32 // 1: small operations share messages from the first one on; C sets it
 }
 
 // peer is what the engine knows about one PE. C reads and writes it as struct
@@ -134,12 +138,14 @@ var (
 	_ [express.HeaderSize]byte       = [headerSize]byte{}
 	_ [express.CompletionSize]byte   = [unsafe.Sizeof(fabric.Completion{})]byte{}
 	_ [express.FlushToken]byte       = [flushToken]byte{}
+	_ [express.Streams]byte          = [streamsOpen]byte{}
+	_ [express.StreamShift]byte      = [streamShift]byte{}
 )
 
 // openExpress maps the shared state, which is zero at first.
 func (e *Engine) openExpress(npes int) error {
 	const peerSize, number = unsafe.Sizeof(peer{}), unsafe.Sizeof(fabric.PE(0))
-	n := unsafe.Sizeof(Express{}) + uintptr(npes)*(peerSize+number) + receives*number
+	n := unsafe.Sizeof(Express{}) + uintptr(npes)*(peerSize+number) + receives*number + (1+streamsOpen)*unsafe.Sizeof(uintptr(0))
 	p, err := e.openShown(npes, n)
 	if err != nil {
 		return fmt.Errorf("map the state of %d PEs: %w", npes, err)
@@ -151,7 +157,37 @@ func (e *Engine) openExpress(npes int) error {
 	e.dirty = unsafe.Slice((*fabric.PE)(e.Dirty), npes)
 	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
 	e.unposted = unsafe.Slice((*fabric.Token)(e.Unposted), receives)
+	e.Streams = unsafe.Add(e.Unposted, receives*number+uintptr(npes%2)*number) // aligned: the lists before it are of 4 bytes
 	return nil
+}
+
+// streamTable is where C finds the state of the streams but the first: without others
+// it costs no memory.
+func (e *Engine) streamTable() *[streamsOpen]*Express {
+	return (*[streamsOpen]*Express)(e.first.Streams)
+}
+
+// openContext maps the state of one more stream. Nobody else looks at it: what it
+// counts is added to what the first one shows.
+func (e *Engine) openContext(npes int) error {
+	const peerSize, number = unsafe.Sizeof(peer{}), unsafe.Sizeof(fabric.PE(0))
+	n := unsafe.Sizeof(Express{}) + uintptr(npes)*(peerSize+number)
+	p, err := unix.MmapPtr(-1, 0, nil, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err != nil {
+		return fmt.Errorf("map the state of a stream to %d PEs: %w", npes, err)
+	}
+	e.Express = (*Express)(p)
+	e.Peers = unsafe.Add(p, unsafe.Sizeof(Express{}))
+	e.peers = unsafe.Slice((*peer)(e.Peers), npes)
+	e.Dirty = unsafe.Add(e.Peers, uintptr(npes)*peerSize)
+	e.dirty = unsafe.Slice((*fabric.PE)(e.Dirty), npes)
+	return nil
+}
+
+func (e *Engine) closeContext() {
+	const peerSize, number = unsafe.Sizeof(peer{}), unsafe.Sizeof(fabric.PE(0))
+	// The mapping is ours and nobody else's: unmapping it cannot fail.
+	_ = unix.MunmapPtr(unsafe.Pointer(e.Express), unsafe.Sizeof(Express{})+uintptr(len(e.peers))*(peerSize+number))
 }
 
 // fillExpress comes when the buffers are there.
@@ -160,7 +196,7 @@ func (e *Engine) fillExpress() {
 	x.Buffers, x.Scratch, x.Desc = e.buffers, e.scratch, e.bufDesc
 	x.Segment, x.Internal = e.segment.Base, e.segment.Internal
 	x.Size, x.Reach = e.segment.Size, e.segment.registered()
-	x.Me, x.NPEs = e.me, uint32(len(e.peers))
+	x.Me, x.NPEs = e.number<<streamShift|e.me, uint32(len(e.peers))
 	x.MaxInject = uint32(min(e.caps.MaxInject, messageSize))
 	x.Receives, x.MaxMessage = receives, messageSize
 	x.Window, x.Unit = credits(len(e.peers))

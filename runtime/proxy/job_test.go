@@ -137,7 +137,11 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*c
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(p.freeBuffers) // of the tests that do not end well
+		t.Cleanup(func() { // of what is not closed: a fuzzer makes more of them than there may be files
+			p.freeBuffers()
+			p.closeStreams()
+			p.closeExpress()
+		})
 		if p.card != nil {
 			config := StageConfig{Chunk: m.gpus.chunk, Chunks: m.gpus.chunks}
 			if m.gpus.alone {

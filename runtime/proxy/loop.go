@@ -113,6 +113,7 @@ func (e *Engine) Close() error {
 		err = err2
 	}
 	e.freeBuffers()
+	e.closeStreams()
 	e.closeExpress()
 	return err
 }

@@ -37,17 +37,22 @@ func (e *Engine) Lose(pe fabric.PE, reason string) {
 	}
 	err := &LostError{pe, reason}
 	e.losses[pe] = err
-	if e.staged() {
-		e.fatal(err) // what streams and chunks hold for it is not given up
-	}
+	e.all(func(s *Engine) { s.loseOwn(pe, err) })
+	e.wakeSleepers()
+}
+
+// loseOwn is the part of it that each stream has.
+func (e *Engine) loseOwn(pe fabric.PE, err error) {
 	p := &e.peers[pe]
 	p.reachable = false // C leaves what is asked of it to Go
 	p.behind = true     // and its messages
 	e.dropMessages(pe, p)
 	e.endOperations(pe, err)
 	e.endQuiets(p, err)
+	if e.staged() {
+		e.loseStaged(pe)
+	}
 	e.settle()
-	e.wakeSleepers()
 }
 
 func (e *Engine) isLost(pe fabric.PE) bool { return e.losses != nil && e.losses[pe] != nil }
@@ -97,13 +102,13 @@ func (e *Engine) dropMessages(pe fabric.PE, p *peer) {
 func (e *Engine) endOperations(pe fabric.PE, err error) {
 	for t := fabric.Token(receives); t < tokens; t++ {
 		s := &e.slots[t]
-		if s.use == 0 || s.pe != pe || s.ended {
+		if s.use == 0 || s.pe != pe || s.ended || uint32(s.stream) != e.number {
 			continue
 		}
 		switch s.use {
 		case useWrite:
 			e.wrote(s)
-		case useWaits, useQueued:
+		case useWaits, useDeparts, useQueued:
 			e.pending[s.lane]--
 		case useRead, useReply:
 			if s.request == nil {
@@ -119,7 +124,7 @@ func (e *Engine) endOperations(pe fabric.PE, err error) {
 		} else {
 			e.lose(s.lane, err)
 		}
-		if s.use == useReply || s.use == useWaits || s.use == useQueued {
+		if s.use == useReply || s.use == useWaits || s.use == useDeparts || s.use == useQueued {
 			e.give(t)
 		} else {
 			s.ended = true

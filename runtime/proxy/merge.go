@@ -115,7 +115,7 @@ func (e *Engine) closeBatch(p *peer) {
 	}
 	s := &e.slots[p.last]
 	if s.hold == forBurst {
-		atomic.AddUint32(&e.Held, ^uint32(0))
+		atomic.AddUint32(&e.first.Held, ^uint32(0))
 	}
 	s.hold, s.length = notHeld, p.batchUsed
 	p.batch = nil
@@ -129,7 +129,7 @@ func (e *Engine) holdBurst(p *peer) {
 	}
 	s.hold = forBurst
 	e.heldTurn++
-	if atomic.AddUint32(&e.Held, 1) == 1 && e.armed {
+	if atomic.AddUint32(&e.first.Held, 1) == 1 && e.armed {
 		e.armed = false
 		e.prov.Wake() // the loop must not sleep over it
 	}
@@ -187,8 +187,16 @@ func (e *Engine) letGo(pe fabric.PE, p *peer) {
 	}
 }
 
-// Release lets all batches go, because somebody waits.
+// Release lets all batches of a stream go, because somebody waits; of all streams,
+// where it is the first.
 func (e *Engine) Release() {
+	if e.number == 0 {
+		for _, o := range e.others {
+			if o != nil && len(o.queues) > 0 {
+				o.Release()
+			}
+		}
+	}
 	e.Burst = 0
 	for _, pe := range e.queues {
 		e.letGo(pe, &e.peers[pe])
@@ -209,7 +217,7 @@ func (e *Engine) holds() bool {
 	return true
 }
 
-// applyBatch does what a batch holds. What is malformed is so from there on.
+// applyBatch does what a batch holds, up to the first that is refused.
 func (e *Engine) applyBatch(h *header, payload unsafe.Pointer, n int) {
 	if e.stage != nil {
 		e.malformed(h)
@@ -240,8 +248,8 @@ func (e *Engine) applyBatch(h *header, payload unsafe.Pointer, n int) {
 		if size > 0 { // no pointer behind the message
 			from = unsafe.Add(payload, at+recordSize)
 		}
-		if !e.isDropped(&one) {
-			e.applyHost(&one, from, int(size))
+		if !e.isDropped(&one) && !e.change(&one, from, int(size)) {
+			return
 		}
 		at += step
 	}

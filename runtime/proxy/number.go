@@ -161,23 +161,29 @@ func (e *Engine) in(from, number uint32) {
 }
 
 // reached tells whether the writes that a message follows are in.
-func (e *Engine) reached(h *header, p *peer) bool {
-	ahead := int32(h.Need - p.edge)
-	if ahead > 0 && (!e.numbers || uint32(ahead) > e.space.Window) {
+func reached(h *header, p *peer) bool { return int32(h.Need-p.edge) <= 0 }
+
+// follows refuses a message that follows more writes than may be under way: it would
+// wait for ever.
+func (e *Engine) follows(h *header, p *peer) bool {
+	if !reached(h, p) && (!e.numbers || h.Need-p.edge > e.space.Window) {
 		e.malformed(h)
-		return true
+		return false
 	}
-	return ahead <= 0
+	return true
 }
 
-// acknowledged takes what a message says of the writes to its sender.
-func (e *Engine) acknowledged(h *header, p *peer) {
+// acknowledged takes what a message says of the writes to its sender; false: it is
+// refused.
+func (e *Engine) acknowledged(h *header, p *peer) bool {
 	if h.Ack == p.out.In {
-		return
+		return true
 	}
-	if err := p.out.Acked(h.Ack); err != nil {
+	err := p.out.Acked(h.Ack)
+	if err != nil {
 		e.fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
 	}
+	return err == nil
 }
 
 // signal sends the message that follows a write, or has it leave with others.
@@ -201,11 +207,12 @@ func (e *Engine) void(s *slot) {
 	e.own(s.pe, e.Epoch, noLane, &h)
 }
 
-// voided comes when such a message does, whether its turn is or not.
-func (e *Engine) voided(h *header) {
+// voided comes when such a message does, whether its turn is or not; false: it is
+// refused.
+func (e *Engine) voided(h *header) bool {
 	if !e.numbers || h.Operand >= 1<<e.space.Bits {
 		e.malformed(h)
-		return
+		return false
 	}
 	if h.Fetch != 0 {
 		if e.dropped == nil {
@@ -214,6 +221,7 @@ func (e *Engine) voided(h *header) {
 		e.dropped[signalKey(h.From, uint32(h.Operand))] = struct{}{}
 	}
 	e.in(h.From, uint32(h.Operand))
+	return true
 }
 
 func signalKey(from, number uint32) uint64 { return uint64(from)<<32 | uint64(number) }

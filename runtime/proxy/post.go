@@ -230,11 +230,11 @@ func (e *Engine) start(pe fabric.PE, n int, merges bool) (*header, Status) {
 	if !e.routed(p, pe) {
 		return nil, e.fail(e.noRoute(pe))
 	}
-	if e.held(p) || p.staged && e.mustFollowBytes(pe) {
+	if e.held(p) {
 		p.count[NoTurn]++
 		return nil, Again
 	}
-	if p.queued > 0 || e.Burst >= burstAfter || e.behindWrites(p, e.Epoch) {
+	if p.queued > 0 || e.Burst >= burstAfter || e.overtakes(pe, p, e.Epoch) {
 		if h, st := e.beginLater(p, pe, n, merges); h != nil || st != Done {
 			return h, st
 		}
@@ -283,7 +283,7 @@ func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *header) {
 	}
 	e.parked = append(e.parked, parked{pe, l, epoch, *h})
 	e.pending[l]++
-	e.Stuck = 1
+	e.stick()
 	p.parked++
 	p.count[Parked]++
 }
@@ -360,7 +360,7 @@ func (e *Engine) hand(op *fabric.Send, p *peer) error {
 	if p.writeEpoch != e.Epoch {
 		p.out.Follow()
 	}
-	h.Job, h.From, h.Seq, h.Need, h.Ack = e.Job, e.me, p.sent+1, p.out.Need(), p.edge
+	h.Job, h.From, h.Seq, h.Need, h.Ack = e.Job, e.Me, p.sent+1, p.out.Need(), p.edge
 	if h.Kind == kindFlush {
 		h.Need = p.out.All()
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // What a fence orders behind something that is under way waits here, not in its
-// caller: writes behind messages that have not been applied, or behind writes where
+// caller: anything behind bytes that are still to be copied out of GPU memory; writes behind messages that have not been applied, or behind writes where
 // the provider does not keep their order and has no fence of its own; and on a
 // network where messages overtake writes, messages behind writes without a number.
 // What is posted later to the same PE waits behind it, so that a queue is in the
@@ -20,6 +20,25 @@ import (
 // of which the target knows nothing. The provider's own fence is better than a wait.
 func (e *Engine) behindWrites(p *peer, epoch uint64) bool {
 	return p.bare > 0 && p.writeEpoch != epoch && !e.caps.Fence
+}
+
+// behindBytes tells whether an operation of an epoch would overtake bytes of before
+// that are still to be copied out of GPU memory, or onto a mapped heap.
+func (e *Engine) behindBytes(pe fabric.PE, p *peer, epoch uint64) bool {
+	return p.staged && e.mustFollowBytes(pe, epoch)
+}
+
+// bytesGone comes when an operation may have waited for what was copied.
+func (e *Engine) bytesGone(pe fabric.PE) {
+	if e.peers[pe].queued > 0 {
+		e.jam() // to be driven in this turn: the stage's comes first
+	}
+}
+
+// overtakes tells whether a message of an epoch would overtake what it has to follow
+// and what the target knows nothing of.
+func (e *Engine) overtakes(pe fabric.PE, p *peer, epoch uint64) bool {
+	return e.behindWrites(p, epoch) || e.behindBytes(pe, p, epoch)
 }
 
 // mayWrite tells whether a write of an epoch may be posted now; Again: something has
@@ -69,7 +88,10 @@ func (e *Engine) awaitFlush(pe fabric.PE, p *peer) Status {
 }
 
 // jam says that a queue waits for room, which may come without a completion.
-func (e *Engine) jam() { e.jammed, e.Stuck = true, 1 }
+func (e *Engine) jam() {
+	e.jammed = true
+	e.stick()
+}
 
 // enqueue puts an operation, whose slot is filled, behind the others of its PE.
 func (e *Engine) enqueue(t fabric.Token, s *slot) {
@@ -97,7 +119,7 @@ func (e *Engine) beginLater(p *peer, pe fabric.PE, n int, merges bool) (*header,
 	if p.queued > 0 && !(merges && e.grows(p, n)) {
 		e.letGo(pe, p)
 	}
-	if p.queued > 0 || e.behindWrites(p, e.Epoch) {
+	if p.queued > 0 || e.overtakes(pe, p, e.Epoch) {
 		if merges {
 			return e.draftRecord(p, pe, n)
 		}
@@ -171,9 +193,12 @@ func (e *Engine) drive(pe fabric.PE) {
 		s := &e.slots[t]
 		next := s.next
 		var st Status
-		if s.use == useWaits {
+		switch s.use {
+		case useWaits:
 			st = e.driveWrite(t, s, p)
-		} else {
+		case useDeparts:
+			st = e.driveDeparture(t, s, p)
+		default:
 			st = e.driveMessage(t, s, p)
 		}
 		if st == Again || e.isLost(pe) {
@@ -188,6 +213,9 @@ func (e *Engine) drive(pe fabric.PE) {
 }
 
 func (e *Engine) driveWrite(t fabric.Token, s *slot, p *peer) Status {
+	if e.behindBytes(s.pe, p, s.epoch) {
+		return Again
+	}
 	if st := e.mayWrite(s.pe, p, s.epoch); st != Done {
 		return st
 	}
@@ -213,7 +241,7 @@ func (e *Engine) jamUnless(comes bool, st Status) Status {
 }
 
 func (e *Engine) driveMessage(t fabric.Token, s *slot, p *peer) Status {
-	if e.behindWrites(p, s.epoch) {
+	if e.overtakes(s.pe, p, s.epoch) {
 		return Again
 	}
 	if s.hold != notHeld && e.heldYet(p, s) {

@@ -18,6 +18,7 @@ type generations struct {
 	pending [3]int // operations and parked messages under way, by lane
 	lost    [2]error
 	unmet   int         // PEs of the closed generation that owe an answer
+	listed  bool        // among the streams with a closed one: contexts.closers
 	dirty   []fabric.PE // all of Express.Dirty
 	late    []fabric.PE // PEs whose flush found no room
 
@@ -94,6 +95,15 @@ func (e *Engine) closeGeneration() {
 		}
 	}
 	e.NDirty = 0
+	if e.number != 0 {
+		for _, pe := range work {
+			e.fold(pe)
+		}
+		if !e.listed {
+			e.listed = true
+			e.closers = append(e.closers, e)
+		}
+	}
 	for _, pe := range work {
 		// A flush that cannot be sent puts its PE into dirty again, behind
 		// where work is read.
@@ -146,7 +156,7 @@ func (e *Engine) cover(pe fabric.PE) {
 		if !p.late {
 			p.late = true
 			e.late = append(e.late, pe)
-			e.Stuck = 1
+			e.stick()
 		}
 	case Failed:
 		// The next quiet tries again.

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -114,14 +115,22 @@ func (e *Engine) lockInTurn() bool {
 		atomic.AddUint32(w, 1)
 		defer atomic.AddUint32(w, ^uint32(0))
 	}
-	for range 1000 {
+	for until := time.Now().Add(patience); time.Now().Before(until); {
 		pause()
 		if e.tryLock() {
 			return true
 		}
 	}
-	return false
+	// Who has the lock may be a goroutine that came back from C and waits for one of
+	// Go's processors, while callers who do not leave theirs wait here: on a loaded
+	// machine each pause takes milliseconds (TestLockOfOneWithoutProcessor).
+	runtime.Gosched()
+	return e.tryLock()
 }
+
+// patience is how long lockInTurn tries before it leaves its processor to another
+// goroutine. Far more than any turn of the engine takes that is not interrupted.
+const patience = 500 * time.Microsecond
 
 // Finish waits until the rings are empty and what was pushed is complete, and
 // then ends the service. No producer pushes any more, and the lock is not held.

@@ -12,6 +12,8 @@ import (
 
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
+	"libshmem/tests/need"
+	"libshmem/tests/part"
 )
 
 var (
@@ -20,6 +22,7 @@ var (
 	simSenders = flag.Int("sim.senders", 200, "PEs that send to one in TestSimPressure")
 	simSeed    = flag.Uint64("sim.seed", 0, "run this seed only")
 	simModel   = flag.String("sim.model", "", "on this network only, for example worst,reorder=0.9")
+	simPart    = part.Flag("sim.part", "each with seeds and paths of its own")
 )
 
 // perSeed is the length of one program. A seed of three PEs runs in a fraction of
@@ -31,9 +34,11 @@ const perSeed = 1500
 func runPrograms(w *world, fences bool) int {
 	var programs []*program
 	for _, p := range w.pes {
-		g := newProgram(w, p, perSeed)
-		g.fences = fences
-		programs = append(programs, g)
+		for context := range 1 + w.others {
+			g := newProgramOn(w, p, context, perSeed/(1+w.others))
+			g.fences = fences
+			programs = append(programs, g)
+		}
 	}
 	look := func() {
 		for target, dirty := range w.dirty {
@@ -69,8 +74,10 @@ func runPrograms(w *world, fences bool) int {
 	for _, g := range programs {
 		ops += g.done
 		want += g.count
+	}
+	for _, p := range w.pes {
 		for word := range 8 {
-			got += binary.NativeEndian.Uint64(g.heap[8*word:])
+			got += binary.NativeEndian.Uint64(p.heap[8*word:])
 		}
 	}
 	if want != got {
@@ -181,8 +188,8 @@ func railModels() []sim.Model {
 // Random programs on every model: no order that OpenSHMEM promises is broken.
 func TestSimOrder(t *testing.T) {
 	models := simModels(t)
-	most := *simOps / len(models)
-	if raceEnabled {
+	most := simPart.Share(*simOps) / len(models)
+	if need.Race {
 		most = min(most, 10_000)
 	}
 	for _, m := range models {
@@ -190,7 +197,8 @@ func TestSimOrder(t *testing.T) {
 			t.Parallel()
 			mem := new(memories)
 			start, ops, seeds, all := time.Now(), 0, 0, ordered{}
-			for seed := uint64(1); ops < most && !t.Failed(); seed++ {
+			// Some of what a seed decides follows from its remainders: each part has them all.
+			for seed := simPart.Seed(); ops < most && !t.Failed(); seed++ {
 				if *simSeed != 0 {
 					seed = *simSeed
 				}

@@ -7,6 +7,7 @@ import (
 
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
+	"libshmem/tests/need"
 )
 
 // crowd is many PEs that send to PE 0 as fast as they are let, and what was seen
@@ -77,7 +78,7 @@ func (c *crowd) serve() {
 // come, is bounded for all senders together.
 func TestSimPressure(t *testing.T) {
 	senders, each := *simSenders, 1200
-	if raceEnabled {
+	if need.Race {
 		senders = min(senders, 50)
 	}
 	// Where a send completes when it has left, tokens bound nothing; and one late

@@ -119,17 +119,25 @@ type program struct {
 // heapSize is what n PEs need.
 func heapSize(n int) int { return shared + n*region + staging }
 
+// heapSizeOn is what they need with so many contexts beside the default one.
+func heapSizeOn(n, contexts int) int { return shared + (1+contexts)*(n*region+staging) }
+
 // staging is the part of a heap that its owner uses for sources.
 const staging = 64 << 10
 
-func newProgram(w *world, p *proc, length int) *program {
-	g := &program{proc: p, w: w, left: length, fences: true, stage: p.heap[len(p.heap)-staging:]}
+func newProgram(w *world, p *proc, length int) *program { return newProgramOn(w, p, 0, length) }
+
+// newProgramOn is a program on a context of the PE, beside which those of its others
+// run. Each has its own memory everywhere but for the counters.
+func newProgramOn(w *world, p *proc, context, length int) *program {
+	end := len(p.heap) - context*staging
+	g := &program{proc: p.on(w, context), w: w, left: length, fences: true, stage: p.heap[end-staging : end]}
 	for t := range w.pes {
 		if t == p.me {
 			g.to = append(g.to, nil)
 			continue
 		}
-		start := shared + p.me*region
+		start := shared + (context*len(w.pes)+p.me)*region
 		g.to = append(g.to, &stream{writer: p.me, target: t, start: start, end: start})
 	}
 	return g

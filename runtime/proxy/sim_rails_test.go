@@ -7,13 +7,14 @@ import (
 
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
+	"libshmem/tests/need"
 )
 
 // A NIC is lost while random programs run: no order is broken, nothing is lost, and
 // what has come twice is applied once.
 func TestSimLostNIC(t *testing.T) {
 	seeds := uint64(40)
-	if raceEnabled || testing.Short() {
+	if need.Race || testing.Short() {
 		seeds = 6
 	}
 	mem := new(memories)
@@ -42,7 +43,7 @@ func TestSimLostNIC(t *testing.T) {
 // The proxy fills 4 and 32 NICs: payload against line rate at 1 MiB, with headers and
 // 300 ns of the proxy's time for each posting.
 func TestSimRailRates(t *testing.T) {
-	if raceEnabled {
+	if need.Race {
 		t.Skip("virtual time is the same without the detector, which takes minutes here")
 	}
 	for _, c := range []struct {

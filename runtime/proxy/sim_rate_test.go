@@ -67,11 +67,11 @@ func transfer(t *testing.T, m sim.Model, n, count, window int, signal bool) sim.
 	return w.net.Now() - start
 }
 
-// What the proxy makes of a wire of 200 Gb/s, in virtual time: bytes without
-// signals and with them, 64 puts at a time.
+// What the proxy makes of one wire, in virtual time: bytes without signals and with
+// them, 64 puts at a time. Four and 32 wires are in sim_rails_test.go.
 func TestSimRates(t *testing.T) {
 	const window = 64
-	for _, model := range []sim.Model{sim.EFA(), sim.Verbs()} {
+	for _, model := range []sim.Model{sim.EFA(), sim.EFA100(), sim.Verbs()} {
 		model.Post = post
 		for _, n := range []int{8, 1024, 4000, 8192, 64 << 10, 1 << 20} {
 			count := min(4000, max(200, (64<<20)/n))

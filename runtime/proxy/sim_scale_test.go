@@ -12,6 +12,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
+	"libshmem/tests/need"
 )
 
 var simPEs = flag.Int("sim.pes", 100, "the most PEs in TestSimScale")
@@ -81,7 +82,7 @@ func look(t *testing.T, w *world) crowdState {
 // many others, and what its engine keeps in memory. Only counts can fail.
 func TestSimScale(t *testing.T) {
 	pes := *simPEs
-	if raceEnabled {
+	if need.Race {
 		pes = min(pes, 64)
 	}
 	for _, model := range []sim.Model{sim.TCP(), sim.EFA()} {

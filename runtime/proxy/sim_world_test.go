@@ -18,13 +18,14 @@ const internal = 4096
 // world is PEs with an engine each on a simulated network, all driven by one
 // goroutine: what it does follows from its seed.
 type world struct {
-	t     testing.TB
-	net   *sim.Network
-	seed  uint64
-	rng   *rand.Rand
-	pes   []*proc
-	dirty []bool // memory of the PE may have changed since it was looked at
-	ended bool   // badly
+	t      testing.TB
+	net    *sim.Network
+	seed   uint64
+	rng    *rand.Rand
+	pes    []*proc
+	dirty  []bool // memory of the PE may have changed since it was looked at
+	ended  bool   // badly
+	others int    // contexts of each PE beside the default one, on which programs run
 }
 
 // watch is put around the endpoint of each PE, for tests that want to see what it is
@@ -51,6 +52,20 @@ type proc struct {
 	words  [6]uint32
 	dead   bool
 	addr   []byte
+}
+
+// on is a PE as seen from one of its contexts.
+func (p *proc) on(w *world, context int) *proc {
+	if context == 0 {
+		return p
+	}
+	n, err := p.OpenStream(uint32(context))
+	if err != nil {
+		w.fail("PE %d: context %d: %v", p.me, context, err)
+	}
+	q := *p
+	q.Engine = p.Stream(n)
+	return &q
 }
 
 // memories are used again by the next world: mapping and clearing them would

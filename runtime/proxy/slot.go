@@ -12,16 +12,17 @@ import (
 type use uint8
 
 const (
-	useSend   use = iota + 1 // a message leaves from the slot's buffer
-	useWrite                 // a one-sided write
-	useRead                  // a one-sided read
-	useReply                 // an answer is expected: fetching atomic
-	useStage                 // a put from GPU memory, or a copy to or from a mapped heap
-	useOffer                 // a put that the target reads
-	useGet                   // a get with GPU memory at one side
-	usePull                  // a read of what was offered
-	useQueued                // a message in the slot's buffer waits, see queue.go
-	useWaits                 // a one-sided write does
+	useSend    use = iota + 1 // a message leaves from the slot's buffer
+	useWrite                  // a one-sided write
+	useRead                   // a one-sided read
+	useReply                  // an answer is expected: fetching atomic
+	useStage                  // a put from GPU memory, or a copy to or from a mapped heap
+	useOffer                  // a put that the target reads
+	useGet                    // a get with GPU memory at one side
+	usePull                   // a read of what was offered
+	useQueued                 // a message in the slot's buffer waits, see queue.go
+	useWaits                  // a one-sided write does
+	useDeparts                // a put with GPU memory at one side does
 )
 
 // slot is the record of one operation in flight. What every operation needs is
@@ -45,7 +46,8 @@ type slot struct {
 	length     uint32 // queued: bytes of the message
 	hold       hold   // queued: a batch that is to grow
 	signalled  bool   // write: a signal follows it
-	_          [6]byte
+	stream     uint16 // that it belongs to
+	_          [4]byte
 
 	after    header
 	region   *regcache.Region
@@ -77,7 +79,7 @@ func (e *Engine) take(u use, p *peer, pe fabric.PE) (fabric.Token, *slot) {
 	p.tokens++
 	// The rest is of a later use only when that sets it; bytes and
 	// registered are zero between uses.
-	s.use, s.pe, s.lane, s.turn = u, pe, laneOf(e.open), s.turn+1
+	s.use, s.pe, s.lane, s.turn, s.stream = u, pe, laneOf(e.open), s.turn+1, uint16(e.number)
 	s.then, s.flush, s.request = false, false, nil
 	return t, s
 }

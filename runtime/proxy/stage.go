@@ -158,6 +158,7 @@ type stage struct {
 	pulled   []*pull      // spare
 	kept     [][]byte     // spare
 	under    int          // pulls that are not complete
+	lost     []fabric.PE  // PEs of which nothing was given up yet
 	waits    bool         // for room, which may come without a completion
 }
 

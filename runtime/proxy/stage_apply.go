@@ -92,7 +92,7 @@ func (e *Engine) letThroughAll() int {
 			continue
 		}
 		l.listed = false
-		e.peers[pe].behind = s.flush != nil
+		e.peers[pe].behind = s.flush != nil || e.isLost(pe)
 	}
 	s.busy, s.fresh = still, false
 	s.yield()
@@ -121,7 +121,9 @@ func (e *Engine) perform(l *line, h *header, payload unsafe.Pointer, n int, wait
 			return false
 		}
 		if h.Kind == kindPutSignal && int64(h.Extra) >= 0 && e.segment.Heap != nil {
-			e.applyHost(&header{Kind: kindPut, From: h.From, Offset: h.Offset}, payload, n)
+			if e.word(h, int64(h.Extra), 8) == nil || !e.change(&header{Kind: kindPut, From: h.From, Offset: h.Offset}, payload, n) {
+				return true
+			}
 			signalOnly(h)
 			return e.changeWord(l, h, waits)
 		}
@@ -139,6 +141,9 @@ func (e *Engine) perform(l *line, h *header, payload unsafe.Pointer, n int, wait
 	}
 	if h.Kind == kindPutSignal && e.word(h, int64(h.Extra), 8) == nil {
 		return true
+	}
+	if n > 0 && e.target(h, h.Offset, uint64(n)) == nil {
+		return true // nor may its signal come
 	}
 	if n > 0 && !e.copyPayload(l, h, payload, n) {
 		return false

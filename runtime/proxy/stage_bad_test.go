@@ -192,6 +192,10 @@ func TestBadStagedMessages(t *testing.T) {
 		{"atomic on 2 bytes", header{Kind: kindAMO, Op: OpAdd, Width: 2}, "", "width 2"},
 		{"atomic not aligned", header{Kind: kindAMO, Op: OpAdd, Width: 8, Offset: 4}, "", "not aligned"},
 		{"atomic that this GPU has not", header{Kind: kindAMO, Op: OpAdd, Width: 8}, "", "operation 2"},
+		{"signal outside", header{Kind: kindPutSignal, Op: OpSet, Operand: 1, Extra: heap}, "data", "outside"},
+		{"put with signal outside", header{Kind: kindPutSignal, Op: OpSet, Operand: 1, Offset: heap, Extra: 8}, "data", "outside"},
+		{"put with signal before the internal area", header{Kind: kindPutSignal, Op: OpSet, Operand: 1, Offset: -internal - 8, Extra: 8}, "data", "outside"},
+		{"internal put with signal outside", header{Kind: kindPutSignal, Op: OpSet, Operand: 1, Offset: -8, Extra: heap}, "data", "outside"},
 		{"signal not aligned", header{Kind: kindPutSignal, Op: OpSet, Extra: 4}, "data", "not aligned"},
 	} {
 		m := modes[0]

@@ -55,21 +55,24 @@ type offer struct {
 // chunkToken marks the tokens of offers that are chunks.
 const chunkToken = 0x8000
 
-// mustFollowBytes tells whether an operation on pe has to wait for bytes from
-// before a fence that have not been sent.
-func (e *Engine) mustFollowBytes(pe fabric.PE) bool {
+// mustFollowBytes tells whether an operation of an epoch on pe has to wait for bytes
+// from before a fence that have not been sent.
+func (e *Engine) mustFollowBytes(pe fabric.PE, epoch uint64) bool {
 	l := &e.stage.lines[pe]
 	before := l.copies
-	if l.copyEpoch == e.Epoch {
+	if l.copyEpoch == epoch {
 		before = l.copyBefore
 	}
-	return l.departs > 0 && l.departEpoch != e.Epoch || l.copied < before
+	return l.departs > 0 && l.departEpoch != epoch || l.copied < before
 }
 
 // stagePut is Put, or PutSignal with the signal in after, where a side is GPU
 // memory. Not ok: it can go as it is.
 func (e *Engine) stagePut(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *Request, after *header) (st Status, ok bool) {
 	l, p := &e.stage.lines[pe], &e.peers[pe]
+	if e.isLost(pe) {
+		return e.fail(e.losses[pe]), true
+	}
 	gpu := n > 0 && e.onGPU(source, n)
 	far := l.device && offset >= 0
 	if far && l.mapped != nil {
@@ -84,63 +87,89 @@ func (e *Engine) stagePut(pe fabric.PE, offset int64, source unsafe.Pointer, n u
 	switch {
 	case !e.routed(p, pe):
 		return e.fail(errNoRoute), true
-	case e.held(p), e.mustFollowBytes(pe), p.queued > 0, e.behindWrites(p, e.Epoch), !e.room(p, n):
+	case e.held(p), !e.room(p, n):
 		return Again, true
 	}
-	if st := e.admit(pe, p, headerSize); st != Done {
-		return st, true
+	if p.queued > 0 {
+		e.letGo(pe, p)
 	}
-	use := useStage
-	if !gpu {
-		use = useOffer
+	waits := p.queued > 0 || e.overtakes(pe, p, e.Epoch)
+	if !waits {
+		if st := e.admit(pe, p, headerSize); st != Done {
+			return st, true
+		}
 	}
-	t, s := e.take(use, p, pe)
+	t, s := e.take(useDeparts, p, pe)
 	if s == nil {
 		return Again, true
 	}
-	s.request = r
-	if !gpu {
-		if st := e.offerHost(t, s, pe, offset, source, n); st != Done {
-			return st, true
-		}
-		if after != nil {
-			e.own(pe, e.Epoch, s.lane, after)
-		}
-	} else {
-		d := e.stage.depart(wayPut, pe, source, n)
-		d.epoch, d.token, d.offset = e.Epoch, t, offset
-		if after != nil {
-			d.then, d.after = true, *after
-		}
-		l.departs++
-		l.departEpoch = e.Epoch
-		p.staged = true
-		e.copying()
+	s.request, s.epoch, s.local, s.offset = r, e.Epoch, source, offset
+	if after != nil {
+		s.then, s.after = true, *after
 	}
 	e.hold(s, n)
+	if waits {
+		e.enqueue(t, s)
+		return Pending, true
+	}
+	if st := e.leave(t, s, p); st != Done {
+		e.give(t)
+		return st, true
+	}
 	e.pending[s.lane]++
 	e.touch(p, pe)
 	return Pending, true
 }
 
+// driveDeparture is for a put that waited.
+func (e *Engine) driveDeparture(t fabric.Token, s *slot, p *peer) Status {
+	if e.overtakes(s.pe, p, s.epoch) {
+		return Again
+	}
+	if st := e.admit(s.pe, p, headerSize); st != Done {
+		return e.jamUnless(p.flushing, st)
+	}
+	return e.jamUnless(false, e.leave(t, s, p))
+}
+
+// leave begins a put: its bytes are copied out, or offered where they are.
+func (e *Engine) leave(t fabric.Token, s *slot, p *peer) Status {
+	if !e.onGPU(s.local, s.bytes) {
+		if st := e.offerHost(t, s); st != Done {
+			return st
+		}
+		if s.use = useOffer; s.then {
+			e.own(s.pe, s.epoch, s.lane, &s.after)
+		}
+		return Done
+	}
+	s.use = useStage
+	d, l := e.stage.depart(wayPut, s.pe, s.local, s.bytes), &e.stage.lines[s.pe]
+	d.epoch, d.token, d.offset = s.epoch, t, s.offset
+	if s.then {
+		d.then, d.after = true, s.after
+	}
+	l.departs++
+	l.departEpoch = s.epoch
+	p.staged = true
+	e.copying()
+	return Done
+}
+
 // offerHost offers main memory. Its token is that of the put.
-func (e *Engine) offerHost(t fabric.Token, s *slot, pe fabric.PE, offset int64, source unsafe.Pointer, n uint64) Status {
-	region := &e.region
+func (e *Engine) offerHost(t fabric.Token, s *slot) Status {
+	region, source, n := &e.region, s.local, s.bytes
 	if !e.segment.contains(source, n) {
 		at, err := e.registerLocal(s, source, n, false)
 		if err != nil {
-			e.give(t)
 			return e.fail(err)
 		}
 		source, region = at, &s.region.Region
 	}
-	h := header{Kind: kindOffer, Token: e.question(t), Offset: offset, Operand: e.remoteOf(region, source), Extra: region.Key}
-	st := e.sendOffer(pe, e.Epoch, s.lane, &h, &offered{N: n, Fence: uint32(e.Epoch)})
-	if st != Done {
-		if s.registered {
-			e.dropRegion(s, false)
-		}
-		e.give(t)
+	h := header{Kind: kindOffer, Token: e.question(t), Offset: s.offset, Operand: e.remoteOf(region, source), Extra: region.Key}
+	st := e.sendOffer(s.pe, s.epoch, s.lane, &h, &offered{N: n, Fence: uint32(s.epoch)})
+	if st != Done && s.registered {
+		e.dropRegion(s, false)
 	}
 	return st
 }
@@ -276,6 +305,11 @@ func (e *Engine) left(c *chore) {
 	case wayTo:
 		s.giveBack(&p)
 	default:
+		if e.isLost(d.pe) {
+			d.n = d.begun
+			e.dropPiece(&p)
+			return
+		}
 		s.ready.push(p)
 		if slot := &e.slots[d.token]; d.kind == wayPut && d.begun == d.n && d.uncopied == 0 && slot.request != nil {
 			e.finish(slot.request, 0, 0) // the source may be reused
@@ -322,6 +356,11 @@ func (e *Engine) sendReady() {
 // sendPiece sends a piece in a message where it fits one. False: no room.
 func (e *Engine) sendPiece(p *piece) bool {
 	s, d := e.stage, p.of
+	if e.isLost(d.pe) {
+		d.n = d.begun
+		e.dropPiece(p)
+		return true
+	}
 	at := s.place(p)
 	lane := noLane
 	if d.kind == wayPut {
@@ -357,7 +396,8 @@ func (e *Engine) sendPiece(p *piece) bool {
 	case Again:
 		return false
 	case Failed:
-		e.fatal(fmt.Errorf("PE %d: send: %w", d.pe, e.err))
+		e.unreachable(d.pe, fmt.Errorf("PE %d: send: %w", d.pe, e.err))
+		return false
 	}
 	d.unsent--
 	if p.small() {
@@ -382,11 +422,15 @@ func (e *Engine) departed(d *departure) {
 		if l.departs--; l.departs == 0 && l.mapped == nil {
 			e.peers[d.pe].staged = false
 		}
+		e.bytesGone(d.pe)
 	}
 	if d.sent = true; d.open > 0 {
 		return
 	}
-	if d.kind == wayPut {
+	switch {
+	case d.kind == wayPut && e.isLost(d.pe):
+		e.endLost(d.token)
+	case d.kind == wayPut:
 		e.pending[e.slots[d.token].lane]--
 		e.give(d.token)
 	}

@@ -12,7 +12,7 @@ import (
 
 // copies tells whether bytes for pe at an offset go this way.
 func (e *Engine) copies(pe fabric.PE, offset int64) bool {
-	return offset >= 0 && e.staged() && e.stage.lines[pe].mapped != nil
+	return offset >= 0 && e.staged() && e.stage.lines[pe].mapped != nil && !e.isLost(pe)
 }
 
 // mayCopy is for an operation on a mapped heap of n bytes.
@@ -104,6 +104,7 @@ func (e *Engine) stored(c *chore) {
 	}
 	l.copied++
 	e.pending[c.lane]--
+	e.bytesGone(fabric.PE(c.pe))
 }
 
 // copyPut is Put or PutSignal on a mapped heap.
@@ -227,6 +228,7 @@ func (e *Engine) endCopy(d *departure) {
 	}
 	if d.kind == wayTo {
 		l.copied++
+		e.bytesGone(d.pe)
 	}
 	if slot.request != nil {
 		e.finish(slot.request, 0, 0)

@@ -33,6 +33,15 @@ func (q *fifo[T]) pop() T {
 	return v
 }
 
+func (q *fifo[T]) popLast() T {
+	q.n--
+	at := &q.buf[(q.head+q.n)%len(q.buf)]
+	v := *at
+	var zero T
+	*at = zero
+	return v
+}
+
 // pool is pinned memory in pieces of one size.
 type pool struct {
 	base unsafe.Pointer

@@ -27,6 +27,7 @@ type pull struct {
 	get    uint32  // question of the get that it belongs to; 0: a put
 	err    int32
 	done   bool
+	lost   bool                         // the PE is, and the provider has reads of it
 	after  struct{ pulls, held uint64 } // of its line, that have to be done first
 }
 
@@ -43,6 +44,7 @@ type get struct {
 	dest   unsafe.Pointer
 	n      uint64
 	left   uint64
+	reads  int    // of a lost PE, that the provider has
 	slot   uint16 // for what comes in a message; only of GPU memory
 	gpu    bool
 	status int32
@@ -224,6 +226,10 @@ func (e *Engine) landed(t fabric.Token, failed int32) {
 	s := e.stage
 	r := s.reads[t]
 	p := r.of
+	if p.lost {
+		e.landedLost(&r)
+		return
+	}
 	l := &s.lines[p.pe]
 	if failed != 0 {
 		p.err = failed
@@ -285,13 +291,22 @@ func (e *Engine) gotSome(question uint32, n uint64, status int32) {
 		g.status = status
 		e.err = fmt.Errorf("PE %d: %s: error %d", s.pe, s.use, status)
 	}
-	if g.left -= n; g.left > 0 {
-		return
+	if g.left -= n; g.left == 0 {
+		e.endGet(t)
+	}
+}
+
+// endGet ends a get of which everything is in place, or will not come.
+func (e *Engine) endGet(t fabric.Token) {
+	g, s := &e.stage.gets[t], &e.slots[t]
+	lost := e.isLost(s.pe)
+	if lost {
+		e.err, g.status = e.losses[s.pe], int32(Failed)
 	}
 	if g.gpu {
 		e.stage.coming.give(g.slot)
 	}
-	if s.registered {
+	if s.registered && !lost {
 		g.status = max(g.status, e.dropRegion(s, g.status == 0))
 	}
 	if s.request != nil {
@@ -301,6 +316,13 @@ func (e *Engine) gotSome(question uint32, n uint64, status int32) {
 		if g.status != 0 {
 			e.lose(s.lane, e.err)
 		}
+	}
+	if lost {
+		s.request, s.ended = nil, true
+		if g.reads == 0 {
+			e.tookEnded(t)
+		}
+		return
 	}
 	e.give(t)
 }
@@ -336,6 +358,9 @@ func (e *Engine) takeData(h *header, payload unsafe.Pointer, n int) {
 func (e *Engine) stageGet(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r *Request) (st Status, ok bool) {
 	s := e.stage
 	l, p := &s.lines[pe], &e.peers[pe]
+	if e.isLost(pe) {
+		return e.fail(e.losses[pe]), true
+	}
 	gpu := e.onGPU(dest, n)
 	far := l.device && offset >= 0
 	if far && l.mapped != nil {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"testing"
@@ -382,6 +383,50 @@ func TestStagedFetchThenGet(t *testing.T) {
 	j.close()
 }
 
+// A fence behind bytes that are still in GPU memory makes no caller wait: neither that
+// of the same PE, whose operations queue, nor one of another.
+func TestStagedFence(t *testing.T) {
+	m := modes[0]
+	m.gpus = &gpus{atomics: allAtomics, words: 3, delay: 50, chunk: messageSize, chunks: 3}
+	j := newJob(t, m, 1, 3, 1<<16)
+	a, b, c := j.pes[0], j.pes[1], j.pes[2]
+	first, _ := a.card.local(fill(j.rng, 8192))
+	second, last := a.card.local(fill(j.rng, 8192))
+	post := func(what string, st Status) {
+		t.Helper()
+		if st == Again || st == Failed {
+			t.Errorf("%s: %d", what, st)
+		}
+	}
+	post("put", a.Put(1, 0, first, 8192, nil))
+	a.fence()
+	post("put behind a fence", a.Put(1, 0, second, 8192, nil))
+	a.fence()
+	post("store behind two", a.store(1, 16384, 8, 5))
+	post("small put", a.Put(1, 16392, second, 100, nil))
+	a.fence()
+	post("atomic", a.AMO(1, 16384, OpAdd, 8, 1, 0, nil, nil))
+	post("put with signal", a.PutSignal(1, 32768, second, 8192, 16384, 1, OpAdd, nil))
+	post("fetch", a.AMO(1, 16384, OpFetchAdd, 8, 1, 0, unsafe.Pointer(new(uint64)), nil))
+	if q := a.peers[1].queued; q != 6 {
+		t.Errorf("%d operations wait, want 6", q)
+	}
+	post("store to another PE", a.store(2, 0, 8, 7))
+	for range 200 { // c alone: what waits goes on waiting
+		c.poll()
+	}
+	if binary.NativeEndian.Uint64(c.heap) != 7 || a.peers[1].queued != 6 {
+		t.Errorf("another PE has %d, and %d operations wait", binary.NativeEndian.Uint64(c.heap), a.peers[1].queued)
+	}
+	a.quiet()
+	if got := binary.NativeEndian.Uint64(b.heap[16384:]); got != 8 {
+		t.Errorf("the word is %d in the end, want 8", got)
+	}
+	differ(t, "the later bytes", b.heap[:8192], last)
+	differ(t, "those with the signal", b.heap[32768:40960], last)
+	j.close()
+}
+
 // Bytes of GPU memory do not overtake a write of before a fence, on a fabric that
 // would let them.
 func TestStagedBehindWrites(t *testing.T) {
@@ -397,17 +442,19 @@ func TestStagedBehindWrites(t *testing.T) {
 	}
 	at, last := a.card.local(fill(j.rng, 8192))
 	a.fence()
-	for range 100 {
-		for _, n := range []uint64{8, 1000, 8192} {
-			if st := a.Put(1, 0, at, n, nil); st != Again {
-				t.Fatalf("put of %d bytes of GPU memory behind a write: %d", n, st)
-			}
+	for _, n := range []uint64{8, 1000, 8192} {
+		if st := a.Put(1, 0, at, n, nil); st != Pending {
+			t.Fatalf("put of %d bytes of GPU memory behind a write: %d", n, st)
 		}
+	}
+	for range 100 {
 		a.poll()
 		b.poll()
 	}
+	if a.peers[1].queued != 3 || !bytes.Equal(b.heap[:8192], make([]byte, 8192)) {
+		t.Fatalf("%d puts wait behind a write that is under way", a.peers[1].queued)
+	}
 	held = false
-	a.post(func() Status { return a.Put(1, 0, at, 8192, nil) })
 	a.quiet()
 	differ(t, "bytes", b.heap[:8192], last)
 	j.close()

@@ -15,6 +15,7 @@ const (
 func (e *Engine) advance() {
 	s := e.stage
 	s.waits = false
+	e.giveUpLost()
 	if s.memory != nil {
 		for i := range s.tracks {
 			e.follow(&s.tracks[i])

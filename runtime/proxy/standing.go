@@ -60,8 +60,12 @@ func (e *Engine) Standing(pe fabric.PE, asked bool) string {
 	if since, ok := e.probed[pe]; ok && p.flushing {
 		what = append(what, fmt.Sprintf("has not answered for %.1f s", time.Since(since).Seconds()))
 	}
-	if p.tokens > 0 || asked {
-		what = append(what, fmt.Sprintf("%d operations of %d bytes under way", p.tokens, p.bytes))
+	var tokens, bytes uint64
+	e.all(func(s *Engine) {
+		tokens, bytes = tokens+uint64(s.peers[pe].tokens), bytes+s.peers[pe].bytes
+	})
+	if tokens > 0 || asked {
+		what = append(what, fmt.Sprintf("%d operations of %d bytes under way", tokens, bytes))
 	}
 	if len(what) == 0 {
 		return ""

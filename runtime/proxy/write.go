@@ -13,7 +13,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	switch {
 	case !e.routed(p, pe):
 		return e.fail(e.noRoute(pe))
-	case e.held(p), p.staged && e.mustFollowBytes(pe):
+	case e.held(p):
 		p.count[NoTurn]++
 		return Again
 	case !e.room(p, n):
@@ -22,7 +22,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	if p.batch != nil && !e.holdsOnly(p) {
 		e.letGo(pe, p)
 	}
-	waits := p.queued > 0 && !e.holdsOnly(p)
+	waits := p.queued > 0 && !e.holdsOnly(p) || e.behindBytes(pe, p, e.Epoch)
 	if !waits {
 		st := e.mayWrite(pe, p, e.Epoch)
 		if st == Done && after != nil {

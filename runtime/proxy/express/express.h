@@ -49,6 +49,7 @@ struct shmemi_express {
     char *scratch;
     char *segment;
     uint64_t internal, size, reach;
+    struct shmemi_express **streams; /* by number, but the first; only that has it */
     uintptr_t desc;
     uint64_t job;
     uint64_t epoch;
@@ -61,6 +62,7 @@ struct shmemi_express {
     uint32_t attention;
     uint32_t burst, held;
     uint32_t staging, busy;
+    uint32_t batching;
 };
 
 /* The C functions behind the provider, as fabric.Native. */
@@ -70,6 +72,13 @@ struct shmemi_native {
     int (*recv)(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token);
     int (*inject)(void *self, uint32_t pe, const void *buf, size_t n);
 };
+
+/* The most streams of a PE: struct shmemi_express of each, that of the default context
+ * first. */
+#define SHMEMI_STREAMS 1024
+
+/* Where the number of a stream begins in shmemi_header.from, above that of the PE. */
+#define SHMEMI_STREAM_SHIFT 20
 
 /* What an express function answers when Go has to do it. */
 #define SHMEMI_NOT_EXPRESS 3
@@ -330,14 +339,14 @@ static inline void shmemi_express_element(void *at, int width, uint64_t value)
 
 /* Answers a flush. False: nothing was posted. */
 static inline bool shmemi_express_answer(struct shmemi_express *x, const struct shmemi_native *n,
-                                         const struct shmemi_header *h)
+                                         uint32_t pe, const struct shmemi_header *h)
 {
-    const struct shmemi_express_peer *p = &x->peers[h->from];
+    const struct shmemi_express_peer *p = &x->peers[pe];
     if (!p->reachable || p->parked || sizeof *h > x->max_inject || n->inject == NULL)
         return false;
     *(struct shmemi_header *)x->scratch =
         (struct shmemi_header){.kind = SHMEMI_KIND_REPLY, .token = h->token};
-    return shmemi_express_send(x, n, h->from, sizeof *h) == 0;
+    return shmemi_express_send(x, n, pe, sizeof *h) == 0;
 }
 
 /* Takes the answer to a flush that no quiet waits for. */
@@ -356,7 +365,7 @@ static inline bool shmemi_express_flushed(struct shmemi_express_peer *p,
 
 /* False: Go looks at the message, and nothing was changed. */
 static inline bool shmemi_express_apply(struct shmemi_express *x, const struct shmemi_native *n,
-                                        const struct shmemi_header *h, size_t payload)
+                                        uint32_t pe, const struct shmemi_header *h, size_t payload)
 {
     void *at, *signal;
     switch (h->kind) {
@@ -390,14 +399,14 @@ static inline bool shmemi_express_apply(struct shmemi_express *x, const struct s
         shmemi_express_change(signal, 8, h->op, h->operand, 0);
         return true;
     case SHMEMI_KIND_FLUSH:
-        return shmemi_express_answer(x, n, h);
+        return shmemi_express_answer(x, n, pe, h);
     case SHMEMI_KIND_REPLY:
-        return shmemi_express_flushed(&x->peers[h->from], h);
+        return shmemi_express_flushed(&x->peers[pe], h);
     }
     return false;
 }
 
-/* Applies the message that c announces and posts its buffer again. */
+/* Applies the message that c announces and posts its buffer again. x is the first stream. */
 static inline int shmemi_express_receive(struct shmemi_express *x, const struct shmemi_native *n,
                                          const struct shmemi_completion *c)
 {
@@ -406,17 +415,25 @@ static inline int shmemi_express_receive(struct shmemi_express *x, const struct 
         return SHMEMI_NOT_EXPRESS;
     char *buffer = x->buffers + (size_t)c->token * x->max_message;
     const struct shmemi_header *h = (const struct shmemi_header *)buffer;
-    if (h->job != x->job || h->from >= x->n_pes || !x->peers[h->from].reachable)
+    uint32_t stream = h->from >> SHMEMI_STREAM_SHIFT;
+    uint32_t pe = h->from & ((1u << SHMEMI_STREAM_SHIFT) - 1);
+    struct shmemi_express *s = x;
+    if (h->job != x->job || pe >= x->n_pes)
         return SHMEMI_NOT_EXPRESS;
-    struct shmemi_express_peer *p = &x->peers[h->from];
+    if (__builtin_expect(stream != 0, 0) &&
+        (stream >= SHMEMI_STREAMS || (s = x->streams[stream]) == NULL))
+        return SHMEMI_NOT_EXPRESS;
+    struct shmemi_express_peer *p = &s->peers[pe], *shown = &x->peers[pe];
+    if (!p->reachable)
+        return SHMEMI_NOT_EXPRESS;
     uint32_t acked = h->ack;
     if (h->seq != p->received + 1 || p->early || p->behind || p->queued ||
         (int32_t)(h->need - p->edge) > 0 || acked - p->in > p->posted - p->in ||
-        !shmemi_express_apply(x, n, h, c->len - sizeof *h))
+        !shmemi_express_apply(s, n, pe, h, c->len - sizeof *h))
         return SHMEMI_NOT_EXPRESS;
     p->received++;
-    p->count[SHMEMI_COUNT_RECEIVED]++;
-    p->count[SHMEMI_COUNT_RECEIVED_BYTES] += c->len;
+    shown->count[SHMEMI_COUNT_RECEIVED]++;
+    shown->count[SHMEMI_COUNT_RECEIVED_BYTES] += c->len;
     p->in = acked;
     if ((int32_t)(acked - p->after) > 0)
         p->after = acked;

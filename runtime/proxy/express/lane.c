@@ -374,6 +374,11 @@ static inline int turn(struct shmemi_lane *l, int *reason)
     l->taken += (uint64_t)did;
     l->left = left;
     int n = l->native.poll(l->native.self, l->completions, SHMEMI_LANE_COMPLETIONS);
+    if (n == SHMEMI_IN_GO) {
+        unlock(l);
+        *reason = SHMEMI_LANE_STATE;
+        return -1;
+    }
     if (n < 0) {
         unlock(l);
         l->error = n;

@@ -55,6 +55,8 @@ const (
 	ExpressEpoch     = uintptr(C.EXPRESS_EPOCH)
 	ExpressWindow    = uintptr(C.EXPRESS_WINDOW)
 	ExpressAttention = uintptr(C.EXPRESS_ATTENTION)
+	Streams          = uintptr(C.SHMEMI_STREAMS)
+	StreamShift      = uintptr(C.SHMEMI_STREAM_SHIFT)
 	PeerSize         = uintptr(C.sizeof_struct_shmemi_express_peer)
 	PeerReceived     = uintptr(C.PEER_RECEIVED)
 	PeerLate         = uintptr(C.PEER_LATE)

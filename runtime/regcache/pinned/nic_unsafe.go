@@ -23,6 +23,7 @@ type NIC struct {
 	mask    uint32
 	slots   *[1]uint32
 	head    *uint32 // of the completions
+	came    *uint32 // how many there have been
 	done    *[2]completion
 	free    []int
 	live    map[uintptr]fabric.Region // by descriptor
@@ -111,6 +112,7 @@ func (n *NIC) open(p *params) error {
 	n.tail = (*uint32)(unsafe.Pointer(&n.sq[p.sqTail]))
 	n.slots = (*[1]uint32)(unsafe.Pointer(&n.sq[p.sqArray]))
 	n.head = (*uint32)(unsafe.Pointer(&n.cq[p.cqHead]))
+	n.came = (*uint32)(unsafe.Pointer(&n.cq[p.cqTail]))
 	n.mask = *(*uint32)(unsafe.Pointer(&n.cq[p.cqMask]))
 	n.done = (*[2]completion)(unsafe.Pointer(&n.cq[p.cqes]))
 	if n.file, err = unix.MemfdCreate("wire", unix.MFD_CLOEXEC); err != nil {
@@ -205,13 +207,25 @@ func (n *NIC) move(code uint8, desc uintptr, at unsafe.Pointer, size int) error 
 	}
 	n.slots[0] = 0
 	atomic.AddUint32(n.tail, 1)
-	if _, _, errno := unix.Syscall6(sysEnter, uintptr(n.ring), 1, 1, enterWait, 0, 0); errno != 0 {
-		return fmt.Errorf("io_uring_enter: %w", errno)
-	}
+	// A signal, such as those of Go's scheduler, ends the wait: then the kernel still has
+	// the entry, and the completion that is looked at would be one of before.
 	head := atomic.LoadUint32(n.head)
+	for submit := uintptr(1); atomic.LoadUint32(n.came) == head; {
+		done, _, errno := unix.Syscall6(sysEnter, uintptr(n.ring), submit, 1, enterWait, 0, 0)
+		switch errno {
+		case 0:
+			submit -= done
+		case unix.EINTR:
+		default:
+			return fmt.Errorf("io_uring_enter: %w", errno)
+		}
+	}
 	got := n.done[head&n.mask].result
 	atomic.StoreUint32(n.head, head+1)
 	switch {
+	case got == -int32(unix.ECANCELED):
+		// The kernel has not begun: signals kept it from starting a thread for it.
+		return n.move(code, desc, at, size)
 	case got < 0:
 		return fmt.Errorf("region %d: %w", desc, unix.Errno(-got))
 	case int(got) != size:

@@ -1,0 +1,86 @@
+package chaos
+
+import (
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+)
+
+// How operations end: pieces of a write one by one, and the write with the last.
+
+// refused is for an operation that the caller takes for posted.
+func (p *Provider) refused(h *held, err error) {
+	c := fabric.Completion{Err: int32(unix.EIO)}
+	switch h.what {
+	case aSend:
+		if c.Token, c.Kind = h.send.Token, fabric.KindSend; int(c.Token) >= p.tokens {
+			p.ended(&c, err.Error())
+			return
+		}
+	case aRead:
+		c.Token, c.Kind = h.rma.Token, fabric.KindRead
+	default:
+		c.Token, c.Kind = h.rma.Token, fabric.KindWrite
+		p.ended(&c, err.Error())
+		return
+	}
+	p.texts[c.Token] = err.Error()
+	p.done = append(p.done, c)
+}
+
+// ended takes the completion of a piece, or of a confirming read.
+func (p *Provider) ended(c *fabric.Completion, text string) {
+	i := int(c.Token) - p.tokens
+	w := p.piece[i]
+	p.piece[i] = nil
+	p.free = append(p.free, c.Token)
+	if c.Err != 0 && w.err == 0 {
+		w.err, w.text = c.Err, text
+	}
+	if w.left--; w.left > 0 {
+		return
+	}
+	if !p.inner.Caps().DeliveryComplete && w.err == 0 && w.last.Len > 0 && (!w.silent || w.notes) {
+		p.unread = append(p.unread, w)
+		return
+	}
+	p.told(w)
+	p.arena.give(w.copy)
+	p.spare = append(p.spare, w)
+	if w.silent {
+		return
+	}
+	if w.err != 0 {
+		p.texts[w.token] = w.text
+	}
+	out := fabric.Completion{Token: w.token, Kind: fabric.KindWrite, Err: w.err}
+	if w.late > 0 {
+		p.hold(w.late, held{what: aCompletion, comp: out, copy: noCopy})
+		return
+	}
+	p.done = append(p.done, out)
+}
+
+// confirm reads a byte behind writes that are out, where that says that they have
+// arrived.
+func (p *Provider) confirm() {
+	for len(p.unread) > 0 && len(p.free) > 0 {
+		w := p.unread[0]
+		op := &p.op
+		*op = fabric.RMA{
+			PE: w.last.PE, Local: p.arena.scratch(), Len: 1, Desc: p.arena.region.Desc,
+			Remote: w.last.Remote, Key: w.last.Key, Token: p.take(w),
+		}
+		w.left = 1
+		w.last.Len = 0 // once
+		if err := p.inner.Read(op); err == fabric.ErrAgain {
+			w.last.Len = 1
+			p.piece[int(op.Token)-p.tokens] = nil
+			p.free = append(p.free, op.Token)
+			return
+		} else if err != nil {
+			p.ended(&fabric.Completion{Token: op.Token, Err: int32(unix.EIO)}, err.Error())
+		}
+		p.unread = p.unread[:copy(p.unread, p.unread[1:])]
+	}
+}

@@ -1,0 +1,68 @@
+package chaos
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"libshmem/fabric"
+)
+
+// A write with immediate data is one without, and a note that follows it: a message
+// to the target that has the data, sent once all pieces are known to have arrived,
+// and late by a fate of its own. So the network beneath needs none, and the data
+// never comes with the last packet of a stream that has order.
+//
+// A note is told from other messages by how it begins: a number of 16 bytes that
+// no message has by chance.
+const noteLen = 16 + 4 + 4
+
+var noteMark = sha256.Sum256([]byte("fabric/chaos: immediate data"))
+
+// sources tells whether data names its PE. Networks of both kinds are real, and the
+// seed decides which this is: with an even one it does not, as on EFA's first
+// generation, and PEs have to give each other streams.
+func sources(seed uint64) bool { return seed&1 != 0 }
+
+// makeNote writes the note of a write. False: there is no room for it now.
+func (p *Provider) makeNote(op *fabric.RMA) (held, bool) {
+	var text [noteLen]byte
+	copy(text[:16], noteMark[:])
+	binary.LittleEndian.PutUint32(text[16:], uint32(p.me))
+	binary.LittleEndian.PutUint32(text[20:], op.Data)
+	kept, at, ok := p.arena.keepBytes(text[:])
+	if !ok {
+		return held{}, false
+	}
+	w := p.newWrite()
+	*w = write{left: 1, silent: true, copy: kept}
+	return held{what: aSend, copy: noCopy, send: fabric.Send{
+		To: op.PE, Buf: at, Len: noteLen, Desc: p.arena.region.Desc, Token: p.take(w),
+	}}, true
+}
+
+// told sends the note of a write that has arrived, or drops that of one that has not.
+func (p *Provider) told(w *write) {
+	if !w.notes {
+		return
+	}
+	if w.err != 0 {
+		p.ended(&fabric.Completion{Token: w.note.send.Token}, "")
+		return
+	}
+	p.hold(w.noteDelay, w.note)
+}
+
+// readNote makes the arrival of data of the arrival of a note.
+func (p *Provider) readNote(c *fabric.Completion) {
+	if c.Kind != fabric.KindRecv || c.Err != 0 || c.Len != noteLen {
+		return
+	}
+	text := p.received[c.Token].bytes()
+	if len(text) < noteLen || string(text[:16]) != string(noteMark[:16]) {
+		return
+	}
+	c.Kind, c.Data = fabric.KindData, binary.LittleEndian.Uint32(text[20:])
+	if c.SetFrom(fabric.NoPE); p.caps.Source {
+		c.SetFrom(fabric.PE(binary.LittleEndian.Uint32(text[16:])))
+	}
+}

@@ -1,0 +1,173 @@
+package proxy
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// apply does what a message asks for, or has it wait for bytes that were offered
+// before.
+func (e *Engine) apply(h *header, payload unsafe.Pointer, n int) {
+	if e.stages(h) {
+		e.applyStaged(h, payload, n)
+	} else {
+		e.applyHost(h, payload, n)
+	}
+}
+
+// applyHost does it now, in main memory. What does not fit leaves the memory as
+// it is.
+func (e *Engine) applyHost(h *header, payload unsafe.Pointer, n int) {
+	switch h.Kind {
+	case kindAMO, kindStore, kindPut, kindPutSignal:
+		e.change(h, payload, n)
+	case kindFlush:
+		e.answer(h, 0)
+	case kindReply:
+		e.answered(h)
+	case kindOffer:
+		e.takeOffer(h, payload, n)
+	case kindTaken:
+		e.taken(h)
+	case kindFetch:
+		e.takeFetch(h)
+	case kindData:
+		e.takeData(h, payload, n)
+	case kindPing:
+	case kindExtent:
+		e.takeExtent(h)
+	case kindVoid:
+	case kindBatch:
+		e.applyBatch(h, payload, n)
+	case kindStream:
+		e.giveStream(h)
+	case kindStreamed:
+		e.takeStream(h)
+	default:
+		e.malformed(h)
+	}
+}
+
+// change is applyHost for what changes memory; false: it was refused.
+func (e *Engine) change(h *header, payload unsafe.Pointer, n int) bool {
+	switch h.Kind {
+	case kindAMO:
+		at := e.word(h, h.Offset, h.Width)
+		if at == nil {
+			return false
+		}
+		old := applyOp(h.Op, at, h.Width, h.Operand, h.Extra)
+		if h.Fetch != 0 {
+			e.answer(h, old)
+		}
+	case kindStore:
+		w := h.Width
+		if w == 0 || w > 8 || w&(w-1) != 0 {
+			e.malformed(h)
+			return false
+		}
+		at := e.target(h, h.Offset, uint64(w))
+		if at == nil {
+			return false
+		}
+		store(at, w, h.Operand)
+	case kindPut:
+		at := e.target(h, h.Offset, uint64(n))
+		if at == nil {
+			return false
+		}
+		copyBytes(at, payload, n)
+	case kindPutSignal:
+		signal := e.word(h, int64(h.Extra), 8)
+		if signal == nil {
+			return false
+		}
+		at := e.target(h, h.Offset, uint64(n))
+		if at == nil {
+			return false
+		}
+		copyBytes(at, payload, n)
+		applyOp(h.Op, signal, 8, h.Operand, 0)
+	}
+	return true
+}
+
+// target returns n bytes at an offset, or nil when they are not in this PE's
+// heap. The sender checked against its own heap, so the two differ: a job of
+// mixed settings.
+func (e *Engine) target(h *header, offset int64, n uint64) unsafe.Pointer {
+	at, ok := e.segment.at(offset, n)
+	if !ok {
+		e.fatal(fmt.Errorf("receive: PE %d sent a message of kind %d for %d bytes at heap offset %#x, outside this PE's heap of %#x bytes "+
+			"(set the same SHMEM_SYMMETRIC_SIZE on every PE)", h.From, h.Kind, n, offset, e.segment.Size-e.segment.Internal))
+		return nil
+	}
+	return at
+}
+
+// word returns what the message's atomic operation changes, or nil.
+func (e *Engine) word(h *header, offset int64, width uint8) unsafe.Pointer {
+	if width != 4 && width != 8 || h.Op < OpSet || h.Op > OpFetchXor {
+		e.malformed(h)
+		return nil
+	}
+	at := e.target(h, offset, uint64(width))
+	if uintptr(at)%uintptr(width) != 0 {
+		e.fatal(fmt.Errorf("receive: PE %d sent an atomic operation on %d bytes at heap offset %#x, which is not aligned "+
+			"(align the object to its size)", h.From, width, offset))
+		return nil
+	}
+	return at
+}
+
+// malformed reports a message that no engine of this version sends.
+func (e *Engine) malformed(h *header) {
+	e.fatal(fmt.Errorf("receive: PE %d sent a message of kind %d, operation %d, width %d, which is not one of this job",
+		h.From, h.Kind, h.Op, h.Width))
+}
+
+func applyOp(op Op, at unsafe.Pointer, width uint8, operand, compare uint64) uint64 {
+	if width == 4 {
+		return uint64(apply32(op, at, uint32(operand), uint32(compare)))
+	}
+	return apply64(op, at, operand, compare)
+}
+
+func (e *Engine) answer(h *header, value uint64) {
+	e.own(fabric.PE(h.From), e.Epoch, noLane, &header{Kind: kindReply, Token: h.Token, Operand: value})
+}
+
+// answered completes the request that an answer names.
+func (e *Engine) answered(h *header) {
+	t := fabric.Token(h.Token & 0xffff)
+	if t == flushToken {
+		e.flushed(h)
+		return
+	}
+	if t >= tokens || e.question(t) != h.Token {
+		e.unasked(h)
+		return
+	}
+	s := &e.slots[t]
+	switch {
+	case s.use != useReply || uint32(s.pe) != h.From || uint32(s.stream) != e.number:
+		e.unasked(h)
+		return
+	case s.request != nil:
+		e.finish(s.request, 0, h.Operand)
+	default:
+		if s.width == 4 {
+			*(*uint32)(s.fetch) = uint32(h.Operand)
+		} else {
+			*(*uint64)(s.fetch) = h.Operand
+		}
+		e.pending[s.lane]--
+	}
+	e.give(t)
+}
+
+func (e *Engine) unasked(h *header) {
+	e.fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not asked", h.From, h.Token))
+}
