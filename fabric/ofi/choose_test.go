@@ -82,7 +82,7 @@ func TestFind(t *testing.T) {
 		{"nothing", machine{}, "", "", "none of no provider leads"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o, err := find(c.on, c.provider, c.nics)
+			o, err := find(c.on, Wish{Provider: c.provider, NICs: c.nics})
 			got := ""
 			if err != nil {
 				got = err.Error()
@@ -104,28 +104,28 @@ func TestFind(t *testing.T) {
 func TestChoose(t *testing.T) {
 	p5 := append(machine{"efa rdmap0-rdm 100G", "efa rdmap2-rdm 100G", "efa rdmap1-rdm 100G", "efa rdmap9-rdm 25G"}, newer...)
 	two := machine{"net eth1 198.18.32.1", "net eth0 198.18.0.1", "net lo 127.0.0.1", "net eth0 fe80::1", "sockets eth0 198.18.0.1"}
-	far := func(nic string) bool { return nic == "rdmap1-rdm" || nic == "rdmap2-rdm" }
+	last := func(nics []NIC) ([]int, error) { return []int{len(nics) - 1, 0}, nil }
 	for _, c := range []struct {
 		name string
 		on   machine
 		nics string
-		near func(string) bool
+		pick func([]NIC) ([]int, error)
 		want string
 	}{
-		{"one interface of tcp", two, "", nil, "eth1"},
+		{"one interface of tcp", two, "", last, "eth1"},
 		{"listed, in that order", two, "eth0,eth1", nil, "eth0 eth1"},
 		{"the other order", two, "eth1, eth0", nil, "eth1 eth0"},
 		{"excluded", two, "^eth1", nil, "eth0"},
 		{"loopback is no way out of the host", two, "eth0,lo", nil, "eth0"},
 		{"loopback alone", two, "lo", nil, "lo"},
 		{"all that are as fast", p5, "", nil, "rdmap0-rdm rdmap1-rdm rdmap2-rdm"},
-		{"those that are near", p5, "", far, "rdmap1-rdm rdmap2-rdm"},
-		{"all where none is near", p5, "", func(string) bool { return false }, "rdmap0-rdm rdmap1-rdm rdmap2-rdm"},
-		{"listed, of unlike speed and far", p5, "rdmap9,rdmap0", far, "rdmap9-rdm rdmap0-rdm"},
+		{"those that are picked, in the order of the pick", p5, "", last, "rdmap2-rdm rdmap0-rdm"},
+		{"picked from a list", two, "eth0,eth1", last, "eth1 eth0"},
+		{"nothing to pick from", p5, "rdmap9", last, "rdmap9-rdm"},
 		{"all but one", p5, "^rdmap1", nil, "rdmap0-rdm rdmap2-rdm"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := choose(c.on, "", c.nics, c.near)
+			got, err := choose(c.on, Wish{NICs: c.nics, Pick: c.pick})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,6 +133,16 @@ func TestChoose(t *testing.T) {
 				t.Errorf("got %s, want %s", names, c.want)
 			}
 		})
+	}
+	var seen []NIC
+	refuse := errors.New("none of these")
+	_, err := choose(two, Wish{NICs: "eth0,eth1", Pick: func(nics []NIC) ([]int, error) { seen = nics; return nil, refuse }})
+	if !errors.Is(err, refuse) || !slices.Equal(seen, []NIC{{Name: "eth0", IP: true}, {Name: "eth1", IP: true}}) {
+		t.Errorf("picked from %v, error %v", seen, err)
+	}
+	_, err = choose(two, Wish{NICs: "eth7", Setting: "SHMEM_NIC_PE_MAPPING"})
+	if err == nil || !strings.Contains(err.Error(), "SHMEM_NIC_PE_MAPPING=eth7 allows none of eth1, eth0") {
+		t.Errorf("error %v", err)
 	}
 }
 

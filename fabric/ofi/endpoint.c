@@ -57,6 +57,19 @@ int shmemi_ofi_can_deliver(uint32_t version, const struct fi_info *info)
     return can;
 }
 
+int shmemi_ofi_pci(const struct fi_info *info, uint32_t at[4])
+{
+    if (info->nic == NULL || info->nic->bus_attr == NULL ||
+        info->nic->bus_attr->bus_type != FI_BUS_PCI)
+        return 0;
+    const struct fi_pci_attr *pci = &info->nic->bus_attr->attr.pci;
+    at[0] = pci->domain_id;
+    at[1] = pci->bus_id;
+    at[2] = pci->device_id;
+    at[3] = pci->function_id;
+    return 1;
+}
+
 uint64_t shmemi_ofi_speed(const struct fi_info *info)
 {
     return info->nic != NULL && info->nic->link_attr != NULL ? info->nic->link_attr->speed : 0;

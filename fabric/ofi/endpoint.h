@@ -104,6 +104,10 @@ uint64_t shmemi_ofi_draw_key(const struct shmemi_ofi *o);
  */
 int shmemi_ofi_can_deliver(uint32_t version, const struct fi_info *info);
 
+/* Domain, bus, device and function of the NIC of info. Answers 0 where they are not
+ * known. */
+int shmemi_ofi_pci(const struct fi_info *info, uint32_t at[4]);
+
 /* Bits a second of the NIC of info; 0: not known. */
 uint64_t shmemi_ofi_speed(const struct fi_info *info);
 

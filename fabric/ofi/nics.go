@@ -15,19 +15,35 @@ type Choice struct {
 	offers []*offer
 }
 
-// Choose loads libfabric and chooses. The arguments are those of List; near tells
-// whether a NIC is near the caller, nil: all are.
+// NIC is one that may be taken.
+type NIC struct {
+	Name string
+	PCI  string // its address, as the kernel writes it; "": the provider does not say
+	IP   bool   // it is an interface of the host, which others use too
+}
+
+// Wish is what a job wants of its network.
+type Wish struct {
+	Provider string // "": the best
+	NICs     string // names with commas between them, and ^ in front for all but these; "": any
+	Setting  string // where NICs comes from, for errors; "": SHMEM_NIC_LIST
+	// Pick is asked where there are several NICs, which of them to take, at least one,
+	// and in which order; nil: all.
+	Pick func([]NIC) ([]int, error)
+}
+
+// Choose loads libfabric and chooses.
 //
-// Where the NICs are listed by name, all of the list are taken, in its order. Else it
-// is the best one, and where NICs are made for this, others of its kind: as fast,
-// and as near. Interfaces of tcp are not joined unasked: they often lead to the same
-// wire, or to different networks.
-func Choose(library, provider, nics string, near func(nic string) bool) (*Choice, error) {
+// Where the NICs are listed by name, all of the list may be taken, in its order. Else it
+// is the best one, and where NICs are made for this, others of its kind that are as
+// fast. Interfaces of tcp are not joined unasked: they often lead to the same wire, or
+// to different networks.
+func Choose(library string, w Wish) (*Choice, error) {
 	lib, err := Load(library)
 	if err != nil {
 		return nil, err
 	}
-	c, err := choose(&question{lib: lib}, provider, nics, near)
+	c, err := choose(&question{lib: lib}, w)
 	if err != nil {
 		return nil, err
 	}
@@ -35,8 +51,9 @@ func Choose(library, provider, nics string, near func(nic string) bool) (*Choice
 	return c, nil
 }
 
-func choose(q asker, provider, nics string, near func(nic string) bool) (*Choice, error) {
-	best, err := find(q, provider, nics)
+func choose(q asker, w Wish) (*Choice, error) {
+	nics := w.NICs
+	best, err := find(q, w)
 	if err != nil {
 		return nil, err
 	}
@@ -61,25 +78,33 @@ func choose(q asker, provider, nics string, near func(nic string) bool) (*Choice
 	}
 	if listed {
 		slices.SortStableFunc(c.offers, func(a, b *offer) int { return position(a.NIC, nics) - position(b.NIC, nics) })
+	} else {
+		slices.SortStableFunc(c.offers, func(a, b *offer) int { return strings.Compare(a.NIC, b.NIC) })
+	}
+	if w.Pick == nil || len(c.offers) < 2 {
 		return c, nil
 	}
-	slices.SortStableFunc(c.offers, func(a, b *offer) int { return strings.Compare(a.NIC, b.NIC) })
-	c.keep(near)
+	picked, err := w.Pick(c.Candidates())
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	c.keep(picked)
 	return c, nil
 }
 
-// keep leaves the NICs that are near, if any is.
-func (c *Choice) keep(near func(nic string) bool) {
-	if near == nil || !slices.ContainsFunc(c.offers, func(o *offer) bool { return near(o.NIC) }) {
-		return
+// keep leaves the offers with these numbers, in their order.
+func (c *Choice) keep(numbers []int) {
+	var kept []*offer
+	for _, i := range numbers {
+		kept = append(kept, c.offers[i])
 	}
-	c.offers = slices.DeleteFunc(c.offers, func(o *offer) bool {
-		if near(o.NIC) {
-			return false
+	for _, o := range c.offers {
+		if !slices.Contains(kept, o) {
+			o.free()
 		}
-		o.free()
-		return true
-	})
+	}
+	c.offers = kept
 }
 
 // overIP tells of providers whose NICs are interfaces of the host.
@@ -95,6 +120,15 @@ func position(nic, list string) int {
 
 // only is the first NIC of a choice alone.
 func (c *Choice) only() *Choice { return &Choice{lib: c.lib, offers: c.offers[:1]} }
+
+// Candidates are the NICs.
+func (c *Choice) Candidates() []NIC {
+	var nics []NIC
+	for _, o := range c.offers {
+		nics = append(nics, NIC{o.NIC, o.pci, overIP(o.Provider)})
+	}
+	return nics
+}
 
 // NICs are the names of the NICs.
 func (c *Choice) NICs() []string {

@@ -7,6 +7,7 @@ package ofi
 import "C"
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -29,6 +30,7 @@ type Offer struct {
 type offer struct {
 	Offer
 	speed   uint64            // bits a second; 0: not known
+	pci     string            // the NIC's address; "": not known
 	address netip.Addr        // of the interface; the zero Addr where it has no IP address
 	info    *C.struct_fi_info // a copy of libfabric's, to be freed
 }
@@ -40,11 +42,10 @@ func (o *offer) free() {
 	}
 }
 
-// List asks every provider, best first. The arguments are Library, Provider
-// and NICs of a fabric.Config; where Open would find nothing for them, the
-// error is the one that Open would return, and the offers are those that
-// there are.
-func List(library, provider, nics string) ([]Offer, error) {
+// List asks every provider, best first. Where Choose would find nothing, the error is
+// the one that it would return, and the offers are those that there are. Nobody picks.
+func List(library string, w Wish) ([]Offer, error) {
+	w.Pick = nil
 	lib, err := Load(library)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func List(library, provider, nics string) ([]Offer, error) {
 	q := &question{lib: lib}
 	all := q.ask("")
 	ranked(all)
-	chosen, err := choose(q, provider, nics, nil)
+	chosen, err := choose(q, w)
 	var first *offer
 	if err == nil {
 		first = chosen.offers[0]
@@ -63,7 +64,7 @@ func List(library, provider, nics string) ([]Offer, error) {
 		if err == nil && slices.ContainsFunc(chosen.offers, func(c *offer) bool { return c.Offer == o }) {
 			o.Chosen = true
 		} else {
-			o.Why = why(all[i], first, provider, nics)
+			o.Why = why(all[i], first, w)
 		}
 		if !slices.ContainsFunc(offers, func(has Offer) bool { return has.Provider == o.Provider && has.NIC == o.NIC && has.Fabric == o.Fabric }) {
 			offers = append(offers, o)
@@ -145,10 +146,19 @@ func (q *question) askFor(provider string, order C.uint64_t) []*offer {
 		}
 		seen[w] = true
 		if mine := C.fi_dupinfo(info); mine != nil {
-			offers = append(offers, &offer{w.Offer, uint64(C.shmemi_ofi_speed(info)), w.address, mine})
+			offers = append(offers, &offer{w.Offer, uint64(C.shmemi_ofi_speed(info)), pci(info), w.address, mine})
 		}
 	}
 	return offers
+}
+
+// pci is the address of the NIC, as the kernel writes it.
+func pci(info *C.struct_fi_info) string {
+	var at [4]C.uint32_t
+	if C.shmemi_ofi_pci(info, &at[0]) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%04x:%02x:%02x.%x", at[0], at[1], at[2], at[3])
 }
 
 // fault is an error of libfabric, given as its functions return it.
@@ -187,7 +197,8 @@ func address(info *C.struct_fi_info) netip.Addr {
 //
 // Providers are asked by name and in turn until one fits: all at once would
 // let each of them look for its hardware.
-func find(q asker, provider, nics string) (*offer, error) {
+func find(q asker, w Wish) (*offer, error) {
+	provider, nics := w.Provider, w.NICs
 	candidates := make([]string, len(preference))
 	for i, p := range preference {
 		candidates[i] = p.provider
@@ -226,11 +237,12 @@ func find(q asker, provider, nics string) (*offer, error) {
 	if loopback != nil {
 		return loopback, nil
 	}
-	return nil, notFound(q, refused, candidates, provider, nics)
+	return nil, notFound(q, refused, candidates, w)
 }
 
 // notFound explains why there is no offer.
-func notFound(q asker, refused []*offer, candidates []string, provider, nics string) error {
+func notFound(q asker, refused []*offer, candidates []string, w Wish) error {
+	provider := w.Provider
 	var there []*offer // of the right provider, on other NICs
 	for _, o := range refused {
 		if slices.ContainsFunc(candidates, func(c string) bool { return strings.EqualFold(c, o.Provider) }) {
@@ -238,9 +250,10 @@ func notFound(q asker, refused []*offer, candidates []string, provider, nics str
 		}
 	}
 	if len(there) > 0 {
+		setting := cmp.Or(w.Setting, "SHMEM_NIC_LIST")
 		return &shmerr.Error{
-			Op: "choose", Object: "NIC", Cause: shmerr.Causef(shmerr.ErrSetting, "SHMEM_NIC_LIST=%s allows none of %s", nics, names(there, nicOf)),
-			Remedy: "name one of them, or unset SHMEM_NIC_LIST",
+			Op: "choose", Object: "NIC", Cause: shmerr.Causef(shmerr.ErrSetting, "%s=%s allows none of %s", setting, w.NICs, names(there, nicOf)),
+			Remedy: "name one of them, or unset " + setting,
 		}
 	}
 	all := q.ask("")

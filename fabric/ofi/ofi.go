@@ -45,7 +45,7 @@ var (
 
 // Open loads libfabric, chooses a provider and a NIC and opens an endpoint.
 func Open(cfg fabric.Config) (fabric.Provider, error) {
-	c, err := Choose(cfg.Library, cfg.Provider, cfg.NICs, nil)
+	c, err := Choose(cfg.Library, Wish{Provider: cfg.Provider, NICs: cfg.NICs})
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ var tested = []struct {
 }
 
 func TestProviders(t *testing.T) {
-	offers, err := List("", "", "")
+	offers, err := List("", Wish{})
 	if err != nil {
 		t.Fatal(err)
 	}

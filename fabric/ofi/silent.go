@@ -27,7 +27,7 @@ func ListSilent(library string) ([]Silent, error) {
 	if err != nil {
 		return nil, err
 	}
-	offers, err := List(library, "", "")
+	offers, err := List(library, Wish{})
 	if err != nil {
 		return nil, err
 	}

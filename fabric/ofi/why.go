@@ -1,20 +1,22 @@
 package ofi
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 )
 
 // why tells people why an offer is not taken: what speaks against it itself, or what
-// speaks for the first that is taken. The arguments are those of find.
-func why(o, first *offer, provider, nics string) string {
+// speaks for the first that is taken.
+func why(o, first *offer, w Wish) string {
+	provider := w.Provider
 	named := slices.ContainsFunc(sameFamily(provider), func(p string) bool { return strings.EqualFold(p, o.Provider) })
 	switch {
 	case provider != "" && !named:
 		return fmt.Sprintf("SHMEM_PROVIDER=%s names another", provider)
-	case !allowed(o.NIC, nics):
-		return fmt.Sprintf("SHMEM_NIC_LIST=%s leaves it out", nics)
+	case !allowed(o.NIC, w.NICs):
+		return fmt.Sprintf("%s=%s leaves it out", cmp.Or(w.Setting, "SHMEM_NIC_LIST"), w.NICs)
 	case provider == "" && rank(o.Provider) == len(preference):
 		return "it is taken only when SHMEM_PROVIDER names it"
 	case reach(o) == unreachable && (first == nil || reach(first) != unreachable):

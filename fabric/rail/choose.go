@@ -44,36 +44,19 @@ const (
 	// longestCut is what parts begin at multiples of in the target's memory, so that
 	// no page and no block of a promised order is in two.
 	longestCut = 4096
-	// A NIC gets group small operations, or groupBytes, and then the next one does.
-	group      = 16
-	groupBytes = 64 << 10
 )
 
 // small picks the NIC and its peer for an operation of n bytes that goes whole.
 func (p *Provider) small(q *peer, n uint64) (l, r int) {
 	width := uint64(len(p.nics))
-	l = int(p.cursor % width)
-	r = p.remote(q, l, p.cursor/width)
+	cursor := p.state.Cursor
+	l = int(cursor % width)
+	r = p.remote(q, l, cursor/width)
 	for i := 1; r < 0 && i < len(p.nics); i++ {
-		l = int((p.cursor + uint64(i)) % width)
-		r = p.remote(q, l, p.cursor/width)
+		l = int((cursor + uint64(i)) % width)
+		r = p.remote(q, l, cursor/width)
 	}
 	return l, r
-}
-
-// grown moves small operations to the next NIC when the present one has enough.
-func (p *Provider) grown(n uint64) {
-	p.grouped++
-	p.groupedBytes += n
-	if p.grouped >= group || p.groupedBytes >= groupBytes {
-		p.pass()
-	}
-}
-
-// pass moves them now.
-func (p *Provider) pass() {
-	p.cursor++
-	p.grouped, p.groupedBytes = 0, 0
 }
 
 // large fills p.order with the NICs for an operation of n bytes, one for each part;

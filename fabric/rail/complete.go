@@ -77,16 +77,17 @@ func (p *Provider) take(l int, c *fabric.Completion) bool {
 
 // takeOwn handles one of what the caller knows nothing of.
 func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
+	if slot := int(c.Token) - p.tokens; slot < receipts {
+		return p.came(arrival{nic: int32(l), slot: int32(slot)}, c)
+	}
 	n := p.nics[l]
 	j := *n.job(c.Token)
 	text := ""
-	if c.Err != 0 && j.what != jobReceive {
+	if c.Err != 0 {
 		text = n.ErrorText(c)
 	}
 	n.give(c.Token)
 	switch j.what {
-	case jobReceive:
-		return p.came(arrival{nic: int32(l), slot: j.slot}, c)
 	case jobRow:
 		f := &p.fetches[j.slot]
 		if c.Err == 0 {
@@ -205,7 +206,7 @@ func (p *Provider) tell(t fabric.Token, kind fabric.Kind, err int32, text string
 
 // settle posts what found no room.
 func (p *Provider) settle() {
-	if len(p.inbox.owed) > 0 {
+	if len(p.inbox.owed) > 0 || p.state.Owes() {
 		p.repay()
 	}
 	for i := range p.fetches {

@@ -47,6 +47,12 @@
 //
 // The first failure of each NIC is told to Config.Lost, once.
 //
+// # Callers in C
+//
+// Messages that come and small ones that leave are served in C (package peek), where
+// the NICs have functions for that; but messages that are kept until they have arrived,
+// because they may have to be sent again, leave by Go.
+//
 // # Threads
 //
 // As any Provider: one caller at a time, but for Wait and Wake.

@@ -9,6 +9,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
+	"libshmem/tests/need"
 )
 
 // A NIC is lost while writes, reads and messages are under way: all of them end
@@ -16,7 +17,7 @@ import (
 func TestLoss(t *testing.T) {
 	type link struct{ host, nic int }
 	again, seeds := 0, uint64(10)
-	if raceEnabled { // make test comes once more without the detector
+	if need.Race { // make test comes once more without the detector
 		seeds = 1
 	}
 	for _, c := range []struct {
@@ -59,7 +60,7 @@ func TestLoss(t *testing.T) {
 			}
 		})
 	}
-	if again == 0 && !raceEnabled {
+	if again == 0 && !need.Race {
 		t.Error("no message came twice: nothing was lost behind its arrival")
 	}
 	t.Logf("%d messages came twice", again)

@@ -24,7 +24,7 @@ func TestOFI(t *testing.T) {
 		t.Run(c.provider+", "+c.policy.String(), func(t *testing.T) {
 			opened := 0
 			fabrictest.Run(t, func(f fabric.Config) (fabric.Provider, error) {
-				choice, err := ofi.Choose("", c.provider, "lo", nil)
+				choice, err := ofi.Choose("", ofi.Wish{Provider: c.provider, NICs: "lo"})
 				if err != nil {
 					return nil, err
 				}
@@ -39,13 +39,31 @@ func TestOFI(t *testing.T) {
 				}
 				opened++
 				p, err := rail.New(ends, rail.Config{Config: f, Policy: c.policy})
-				if err != nil || c.nics[0] == 2 {
-					return p, err
+				switch {
+				case err != nil:
+					return nil, err
+				case c.nics[0] == 2:
+					return &native{p, t}, nil
 				}
 				return &looked{p}, nil
 			}, fabrictest.Limits{})
 		})
 	}
+}
+
+// native holds that callers in C may send and receive without Go, once there are
+// peers. That they do is seen in tests/run, where rings are served in C.
+type native struct {
+	*rail.Provider
+	t *testing.T
+}
+
+func (p *native) Connect(addrs [][]byte) error {
+	err := p.Provider.Connect(addrs)
+	if n := p.Native(); err == nil && (n.Recv == nil || n.Inject == nil) {
+		p.t.Error("there are no functions in C to send and receive")
+	}
+	return err
 }
 
 // looked is looked at from C before each Poll, as by a caller that waits there, and

@@ -44,7 +44,6 @@ const (
 	jobRow
 	jobLetter
 	jobPart
-	jobReceive
 )
 
 // letter is an injected operation whose bytes are kept until they have arrived.
@@ -138,11 +137,11 @@ func (p *Provider) Send(s *fabric.Send) error {
 				o.send = *s
 				p.begin(s.Token, 0, l, r, 0, uint64(s.Len))
 			}
-			p.grown(uint64(s.Len))
+			p.state.Grown(uint64(s.Len))
 			return nil
 		}
 		if err == fabric.ErrAgain {
-			p.pass()
+			p.state.Pass()
 			return err
 		}
 		if theCallers(err) || !p.resend {
@@ -217,7 +216,7 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 	if len(p.order) == 0 {
 		return p.refuse(what, fmt.Sprintf("PE %d", m.PE), shmerr.Causef(shmerr.ErrPE, "no NIC reaches it any more"))
 	}
-	turn := p.cursor / uint64(len(p.nics))
+	turn := p.state.Cursor / uint64(len(p.nics))
 	if large {
 		turn = q.turn / uint64(len(p.nics))
 		q.turn += uint64(len(p.order))
@@ -234,7 +233,7 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 	case err == nil:
 	case err == fabric.ErrAgain:
 		if !large {
-			p.pass()
+			p.state.Pass()
 		}
 		return err
 	case theCallers(err) || !p.resend:
@@ -244,7 +243,7 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 		return p.oneSided(what, kind, m)
 	}
 	if !large {
-		p.grown(m.Len)
+		p.state.Grown(m.Len)
 	}
 	if m.Inject {
 		return nil
@@ -318,11 +317,11 @@ func (p *Provider) write(q *peer, m letter) error {
 		err := p.post(i)
 		if err == nil {
 			p.spare = p.spare[:last]
-			p.grown(m.rma.Len)
+			p.state.Grown(m.rma.Len)
 			return nil
 		}
 		if err == fabric.ErrAgain {
-			p.pass()
+			p.state.Pass()
 			return err
 		}
 		if theCallers(err) {

@@ -73,17 +73,15 @@ type Provider struct {
 	spare   []int32
 	mail    [copies]letter
 
-	cursor       uint64 // which NIC small operations go by
-	grouped      int    // operations since it moved
-	groupedBytes uint64
-	turn         int    // the NIC that is polled first
-	load         uint64 // bytes under way by all NICs
+	turn int    // the NIC that is polled first
+	load uint64 // bytes under way by all NICs
 
 	moving  fabric.RMA // operands, which would be allocated on the stack of a call by interface
 	sending fabric.Send
 	order   []int // of NICs, while one is picked
 	batch   [64]fabric.Completion
 
+	state  *peek.State
 	peek   *peek.Peek // nil: the NICs have no functions in C
 	sleeps atomic.Uint32
 	awake  atomic.Bool
@@ -123,7 +121,7 @@ func New(ends []fabric.Provider, c Config) (*Provider, error) {
 	for _, e := range ends {
 		n := &nic{Provider: e, name: e.Caps().Domain, jobs: make([]job, extras)}
 		n.count.NIC = n.name
-		for t := extras - 1; t >= 0; t-- {
+		for t := extras - 1; t >= receipts; t-- {
 			n.free = append(n.free, fabric.Token(p.tokens+t))
 		}
 		p.nics = append(p.nics, n)
@@ -137,11 +135,13 @@ func New(ends []fabric.Provider, c Config) (*Provider, error) {
 	for i := copies - 1; i >= 0; i-- {
 		p.spare = append(p.spare, int32(i))
 	}
-	p.inbox.posted.items = make([]buffer, p.tokens)
 	p.inbox.arrived.items = make([]arrival, len(p.nics)*receipts)
 	p.inbox.owed = make([]arrival, 0, len(p.nics)*receipts)
-	if p.peek = peek.New(ends); p.peek == nil {
+	if p.peek = peek.New(ends, p.tokens, p.tokenOf(0)); p.peek == nil {
 		p.caps.WaitFD = false
+		p.state = peek.NewState(p.tokens)
+	} else {
+		p.state = p.peek.State()
 	}
 	var err error
 	if p.table, err = p.openTable(); err != nil {
@@ -199,7 +199,7 @@ func (p *Provider) promise() error {
 // Caps is part of fabric.Provider.
 func (p *Provider) Caps() fabric.Caps { return p.caps }
 
-// Native is part of fabric.Provider: what looks at the queues, and nothing that posts.
+// Native is part of fabric.Provider.
 func (p *Provider) Native() fabric.Native {
 	if p.peek == nil {
 		return fabric.Native{}
@@ -210,8 +210,12 @@ func (p *Provider) Native() fabric.Native {
 // Rails is part of fabric.Rails.
 func (p *Provider) Rails() []fabric.RailCount {
 	var all []fabric.RailCount
-	for _, n := range p.nics {
-		all = append(all, n.count)
+	for l, n := range p.nics {
+		c := n.count
+		if p.peek != nil {
+			p.peek.Count(l, &c)
+		}
+		all = append(all, c)
 	}
 	return all
 }

@@ -8,6 +8,7 @@ import (
 	"libshmem/fabric/fabrictest"
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
+	"libshmem/tests/need"
 )
 
 // open opens an end with NICs 0 to n-1 of a host.
@@ -44,7 +45,7 @@ func TestSuite(t *testing.T) {
 		{"worst, 3 and 2", sim.Worst(), []int{3, 2}, rail.Auto},
 		{"bare, 2", sim.Bare(), []int{2}, rail.Auto},
 	}
-	if raceEnabled { // make test comes once more without the detector
+	if need.Race { // make test comes once more without the detector
 		cases = cases[:2]
 	}
 	for _, c := range cases {

@@ -6,6 +6,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
+	"libshmem/tests/need"
 )
 
 // post is the processor's time for one posting in the models of this file.
@@ -76,7 +77,7 @@ func rate(m sim.Model, bytes int, took sim.Time) float64 {
 // Two PEs reach line rate with all NICs, 1 MiB at a time, in payload: headers and the
 // processor's time for each posting count against it.
 func TestRates(t *testing.T) {
-	if raceEnabled {
+	if need.Race {
 		t.Skip("virtual time is the same without the detector, which takes minutes here: make test comes once more without")
 	}
 	for _, c := range []struct {

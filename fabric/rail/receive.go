@@ -2,9 +2,11 @@ package rail
 
 import (
 	"fmt"
+	"math/bits"
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/fabric/rail/peek"
 	"libshmem/runtime/shmerr"
 )
 
@@ -13,22 +15,20 @@ import (
 // leaves no buffer of the caller's with a NIC that has failed.
 
 // receipts is how many buffers each NIC has.
-const receipts = 32
+const receipts = peek.Receipts
+
+// tokenOf is the token of one of them, the same with each NIC.
+func (p *Provider) tokenOf(slot int32) fabric.Token {
+	return fabric.Token(p.tokens) + fabric.Token(slot)
+}
 
 // inbox is what has come and what it may be given to.
 type inbox struct {
 	mem     memory
 	size    int             // of a buffer; 0: the caller has posted none yet
 	regions []fabric.Region // by NIC
-	posted  ring[buffer]    // the caller's
 	arrived ring[arrival]   // for which there was none
 	owed    []arrival       // buffers of NICs that found no room
-}
-
-type buffer struct {
-	at    unsafe.Pointer
-	n     int
-	token fabric.Token
 }
 
 type arrival struct {
@@ -63,14 +63,14 @@ func (p *Provider) Recv(at unsafe.Pointer, n int, _ uintptr, t fabric.Token) err
 		return p.refuse("receive into", object("buffer %d", t), shmerr.Causef(shmerr.ErrArgument, "token %d is not below %d", t, p.tokens))
 	case in.size > 0 && n > in.size:
 		return p.refuse("receive into", object("buffer %d", t), shmerr.Causef(shmerr.ErrArgument, "%d bytes, after a first buffer of %d", n, in.size))
-	case in.posted.n == len(in.posted.items):
-		return fabric.ErrAgain
 	case in.size == 0:
 		if err := p.openInbox(n); err != nil {
 			return err
 		}
 	}
-	in.posted.put(buffer{at, n, t})
+	if !p.state.Post(peek.Buffer{At: at, N: uint64(n), Token: t}) {
+		return fabric.ErrAgain
+	}
 	p.mark()
 	return nil
 }
@@ -95,6 +95,15 @@ func (p *Provider) openInbox(size int) error {
 			}
 		}
 	}
+	if p.peek != nil {
+		var at []unsafe.Pointer
+		var desc []uintptr
+		for l := range p.nics {
+			at = append(at, in.at(&arrival{nic: int32(l)}))
+			desc = append(desc, in.regions[l].Desc)
+		}
+		p.peek.Receive(at, desc, size)
+	}
 	return nil
 }
 
@@ -105,16 +114,10 @@ func (in *inbox) at(a *arrival) unsafe.Pointer {
 // receive posts a buffer of a NIC's, now or when there is room.
 func (p *Provider) receive(a arrival) error {
 	in, n := &p.inbox, p.nics[a.nic]
-	t, ok := n.take(job{what: jobReceive, slot: a.slot})
-	if !ok {
-		in.owed = append(in.owed, a)
-		return nil
-	}
-	err := n.Recv(in.at(&a), in.size, in.regions[a.nic].Desc, t)
+	err := n.Recv(in.at(&a), in.size, in.regions[a.nic].Desc, p.tokenOf(a.slot))
 	if err == nil {
 		return nil
 	}
-	n.give(t)
 	if err == fabric.ErrAgain {
 		in.owed = append(in.owed, a)
 		return nil
@@ -124,6 +127,14 @@ func (p *Provider) receive(a arrival) error {
 
 // repay posts the buffers that found no room.
 func (p *Provider) repay() {
+	if p.state.Owes() {
+		p.state.Repaid()
+		for l := range p.nics {
+			for owed := p.peek.Owed(l); owed != 0; owed &= owed - 1 {
+				p.inbox.owed = append(p.inbox.owed, arrival{nic: int32(l), slot: int32(bits.TrailingZeros32(owed))})
+			}
+		}
+	}
 	work := p.inbox.owed
 	p.inbox.owed = work[:0]
 	for _, a := range work {
@@ -142,7 +153,7 @@ func (p *Provider) kept(err error) {
 // next buffer, or keeps it until there is one.
 func (p *Provider) came(a arrival, c *fabric.Completion) bool {
 	in := &p.inbox
-	if in.arrived.n > 0 || in.posted.n == 0 {
+	if in.arrived.n > 0 || p.state.Posted() == 0 {
 		a.comp = *c
 		in.arrived.put(a)
 		return false
@@ -154,20 +165,20 @@ func (p *Provider) came(a arrival, c *fabric.Completion) bool {
 // open copies a message into the caller's next buffer.
 func (p *Provider) open(a arrival, c *fabric.Completion) {
 	in, n := &p.inbox, p.nics[a.nic]
-	b := in.posted.get()
+	b := p.state.Next()
 	switch {
 	case c.Err != 0:
-		p.texts[b.token] = fmt.Sprintf("%s, NIC %s", n.ErrorText(c), n.name)
+		p.texts[b.Token] = fmt.Sprintf("%s, NIC %s", n.ErrorText(c), n.name)
 	case c.Kind == fabric.KindData:
 		c.SetFrom(p.outer(c.From()))
-	case c.Len > uint64(b.n):
+	case c.Len > b.N:
 		c.Err = errTruncated
-		p.texts[b.token] = fmt.Sprintf("a message of %d bytes for a buffer of %d, token %d, NIC %s", c.Len, b.n, b.token, n.name)
+		p.texts[b.Token] = fmt.Sprintf("a message of %d bytes for a buffer of %d, token %d, NIC %s", c.Len, b.N, b.Token, n.name)
 	default:
-		copyBytes(b.at, in.at(&a), int(c.Len))
+		copyBytes(b.At, in.at(&a), int(c.Len))
 		n.count.In += c.Len
 	}
-	c.Token = b.token
+	c.Token = b.Token
 	p.kept(p.receive(a))
 }
 
@@ -175,7 +186,7 @@ func (p *Provider) open(a arrival, c *fabric.Completion) {
 func (p *Provider) hand(c []fabric.Completion) int {
 	in := &p.inbox
 	k := 0
-	for k < len(c) && in.arrived.n > 0 && in.posted.n > 0 {
+	for k < len(c) && in.arrived.n > 0 && p.state.Posted() > 0 {
 		a := in.arrived.get()
 		c[k] = a.comp
 		p.open(a, &c[k])

@@ -13,13 +13,17 @@ const longest = 100 * time.Millisecond
 
 // idle tells whether Poll has nothing for the caller but what NICs may have.
 func (p *Provider) idle() bool {
-	return len(p.done)+len(p.waiting)+len(p.inbox.owed) == 0 && (p.inbox.arrived.n == 0 || p.inbox.posted.n == 0) && p.failed == nil
+	return len(p.done)+len(p.waiting)+len(p.inbox.owed) == 0 && !p.state.Owes() && (p.inbox.arrived.n == 0 || p.state.Posted() == 0) && p.failed == nil
 }
 
 // mark tells those who look from C whether there is something in Go.
 func (p *Provider) mark() {
-	if p.peek != nil {
-		p.peek.Work(!p.idle())
+	p.state.Work, p.state.Arrived = 0, 0
+	if !p.idle() {
+		p.state.Work = 1
+	}
+	if p.inbox.arrived.n > 0 {
+		p.state.Arrived = 1
 	}
 }
 

@@ -212,7 +212,7 @@ func (p *Provider) Connect(addrs [][]byte) error {
 	}
 	p.cross = others <= crossMost
 	peers := make([]peer, len(addrs))
-	p.cursor = p.me
+	p.state.Cursor = p.me
 	for pe := range peers {
 		q, c := &peers[pe], &cards[pe]
 		if q.rails = len(c.addrs); q.rails == 0 {
@@ -236,6 +236,13 @@ func (p *Provider) Connect(addrs [][]byte) error {
 		}
 	}
 	p.peers = peers
+	if p.peek != nil && !p.resend { // else small messages are kept until they have arrived
+		rails := make([]uint8, len(peers))
+		for pe := range peers {
+			rails[pe] = uint8(peers[pe].rails)
+		}
+		p.peek.Inject(rails, p.widest)
+	}
 	return nil
 }
 

@@ -1,7 +1,8 @@
-// Package peek looks at the completion queues of several NICs from C. It knows no
-// token and no message: what it finds is kept for fabric/rail. A thread that waits in C
-// would otherwise come into Go to find nothing, every microsecond, which keeps the
-// scheduler's monitor awake that takes the processor away from it.
+// Package peek is several NICs for callers in C. It looks at all completion queues,
+// hands over messages and sends small ones; what is more than that it keeps for
+// fabric/rail. A thread that waits in C would otherwise come into Go to find nothing,
+// every microsecond, which keeps the scheduler's monitor awake that takes the processor
+// away from it, and with a message in its hands would pay for Go twice.
 //
 // Its caller serialises everything but the C functions of Wait and Wake, as of any
 // fabric.Provider.
@@ -13,9 +14,11 @@ package peek
 // #cgo nocallback shmemi_peek_arm
 // #include <stdlib.h>
 // #include "peek.h"
+// enum { offsetof_posted = offsetof(struct shmemi_peek_state, posted) };
 import "C"
 
 import (
+	"structs"
 	"time"
 	"unsafe"
 
@@ -24,22 +27,107 @@ import (
 	"libshmem/fabric"
 )
 
-// Peek is several queues.
+// Receipts is how many receive buffers each NIC has, of the tokens from the first on.
+const Receipts = C.SHMEMI_PEEK_RECEIPTS
+
+// A NIC gets Group small operations, or GroupBytes, and then the next one does.
+const (
+	Group      = C.SHMEMI_PEEK_GROUP
+	GroupBytes = C.SHMEMI_PEEK_GROUP_BYTES
+)
+
+// State is what C and Go both change. It has the layout of struct shmemi_peek_state.
+type State struct {
+	_            structs.HostLayout
+	Cursor       uint64 // which NIC small operations go by
+	GroupedBytes uint64
+	Grouped      uint32 // operations since it moved
+	Work         uint32 // 1: Go has something for its caller, whatever the queues say
+	Arrived      uint32 // Go has messages for which there was no buffer: they come first
+	owed         uint32
+	posted       *Buffer // the caller's buffers, a ring
+	head, count  uint32
+	room, _      uint32
+}
+
+// Buffer is one of the caller's.
+type Buffer struct {
+	At    unsafe.Pointer
+	N     uint64
+	Token fabric.Token
+	_     uint32
+}
+
+var (
+	_ = [1]int{}[unsafe.Sizeof(State{})-C.sizeof_struct_shmemi_peek_state]
+	_ = [1]int{}[unsafe.Offsetof(State{}.posted)-C.offsetof_posted]
+	_ = [1]int{}[unsafe.Sizeof(Buffer{})-C.sizeof_struct_shmemi_peek_buffer]
+)
+
+// NewState is one for NICs that C does not reach, with room for so many buffers.
+func NewState(room int) *State {
+	return &State{posted: &make([]Buffer, room)[0], room: uint32(room)}
+}
+
+func (s *State) ring() []Buffer { return unsafe.Slice(s.posted, s.room) }
+
+// Posted is how many buffers of the caller's there are.
+func (s *State) Posted() int { return int(s.count) }
+
+// Post adds one; false: there are as many as there may be.
+func (s *State) Post(b Buffer) bool {
+	if s.count == s.room {
+		return false
+	}
+	s.ring()[(s.head+s.count)%s.room] = b
+	s.count++
+	return true
+}
+
+// Next takes the first one.
+func (s *State) Next() Buffer {
+	b := s.ring()[s.head]
+	s.head = (s.head + 1) % s.room
+	s.count--
+	return b
+}
+
+// Grown notes a small operation of n bytes, after the last of which the next NIC has
+// its turn.
+func (s *State) Grown(n uint64) {
+	s.Grouped++
+	s.GroupedBytes += n
+	if s.Grouped >= Group || s.GroupedBytes >= GroupBytes {
+		s.Pass()
+	}
+}
+
+// Pass gives the next NIC its turn.
+func (s *State) Pass() {
+	s.Cursor++
+	s.Grouped, s.GroupedBytes = 0, 0
+}
+
+// Peek is several NICs.
 type Peek struct {
-	c    *C.struct_shmemi_peek
-	nics []C.struct_shmemi_peek_nic
+	c      *C.struct_shmemi_peek
+	nics   []C.struct_shmemi_peek_nic
+	direct bool // all have functions that receive and inject
 }
 
 // New makes a Peek of endpoints with C functions and descriptors to wait for; nil: one
-// of them lacks these.
-func New(ends []fabric.Provider) *Peek {
+// of them lacks these. There is room for so many buffers of the caller's, and the
+// NICs' own have tokens from first on.
+func New(ends []fabric.Provider, room int, first fabric.Token) *Peek {
 	for _, e := range ends {
 		s, ok := e.(fabric.Sleeper)
 		if n := e.Native(); !ok || s.WaitFD() < 0 || n.Poll == nil || n.Arm == nil || n.Wait == nil || n.Wake == nil {
 			return nil
 		}
 	}
-	p := &Peek{c: (*C.struct_shmemi_peek)(C.calloc(1, C.sizeof_struct_shmemi_peek))}
+	p := &Peek{c: (*C.struct_shmemi_peek)(C.calloc(1, C.sizeof_struct_shmemi_peek)), direct: true}
+	p.c.s.posted = (*C.struct_shmemi_peek_buffer)(C.calloc(C.size_t(room), C.sizeof_struct_shmemi_peek_buffer))
+	p.c.s.room, p.c.first = C.uint32_t(room), C.uint32_t(first)
 	p.c.n = C.uint32_t(len(ends))
 	p.c.nics = (*C.struct_shmemi_peek_nic)(C.calloc(C.size_t(len(ends)), C.sizeof_struct_shmemi_peek_nic))
 	p.nics = unsafe.Slice(p.c.nics, len(ends))
@@ -47,28 +135,73 @@ func New(ends []fabric.Provider) *Peek {
 		n := e.Native()
 		p.nics[i] = C.struct_shmemi_peek_nic{
 			self: n.Self, poll: (*[0]byte)(n.Poll), arm: (*[0]byte)(n.Arm), wait: (*[0]byte)(n.Wait), wake: (*[0]byte)(n.Wake),
-			fd: C.int(e.(fabric.Sleeper).WaitFD()),
+			recv: (*[0]byte)(n.Recv), inject: (*[0]byte)(n.Inject), fd: C.int(e.(fabric.Sleeper).WaitFD()),
 		}
+		p.direct = p.direct && n.Recv != nil && n.Inject != nil
 	}
 	return p
 }
 
-// Native is the C functions. Poll answers with completions in Go.
-func (p *Peek) Native() fabric.Native {
-	return fabric.Native{
-		Self: unsafe.Pointer(p.c), Poll: C.shmemi_peek_poll, Arm: C.shmemi_peek_arm, Wait: C.shmemi_peek_wait, Wake: C.shmemi_peek_wake,
+// State is what Go works on, too.
+func (p *Peek) State() *State { return (*State)(unsafe.Pointer(&p.c.s)) }
+
+// Inject has C send small messages, to PEs with so many NICs each; widest is how many
+// numbers a PE has in the address vectors.
+func (p *Peek) Inject(rails []uint8, widest int) {
+	if !p.direct || len(rails) == 0 {
+		return
 	}
+	p.c.rails = (*C.uint8_t)(C.CBytes(rails))
+	p.c.widest, p.c.n_pes = C.uint32_t(widest), C.uint32_t(len(rails))
 }
 
-// Look is Native's Poll, and tells whether something has come.
+// Receive has C hand over messages: at[i] are the buffers of NIC i, of size bytes each,
+// and desc[i] describes them.
+func (p *Peek) Receive(at []unsafe.Pointer, desc []uintptr, size int) {
+	if !p.direct {
+		return
+	}
+	for i := range p.nics {
+		p.nics[i].buffers, p.nics[i].desc = (*C.char)(at[i]), C.uintptr_t(desc[i])
+	}
+	p.c.size = C.uint32_t(size)
+}
+
+// Owed are the receive buffers of a NIC that found no room, a bit for each. They are
+// the caller's to post.
+func (p *Peek) Owed(nic int) uint32 {
+	owed := uint32(p.nics[nic].owed)
+	p.nics[nic].owed = 0
+	return owed
+}
+
+// Owes tells whether there are any; asking for those of every NIC ends it.
+func (s *State) Owes() bool { return s.owed != 0 }
+
+// Repaid comes when all have been asked for.
+func (s *State) Repaid() { s.owed = 0 }
+
+// Count adds what C has done with a NIC.
+func (p *Peek) Count(nic int, c *fabric.RailCount) {
+	n := &p.nics[nic]
+	c.Ops += uint64(n.ops)
+	c.Out += uint64(n.out)
+	c.In += uint64(n.in)
+}
+
+// Look is Native's Poll for who has no room for what came: it tells whether something has.
 func (p *Peek) Look() bool { return C.shmemi_peek_poll(unsafe.Pointer(p.c), nil, 0) != 0 }
 
-// Work says whether Go has something for its caller.
-func (p *Peek) Work(yes bool) {
-	p.c.work = 0
-	if yes {
-		p.c.work = 1
+// Native is the C functions. Where Recv and Inject are nil, Poll answers with
+// completions in Go.
+func (p *Peek) Native() fabric.Native {
+	n := fabric.Native{
+		Self: unsafe.Pointer(p.c), Poll: C.shmemi_peek_poll, Arm: C.shmemi_peek_arm, Wait: C.shmemi_peek_wait, Wake: C.shmemi_peek_wake,
 	}
+	if p.c.n_pes > 0 {
+		n.Recv, n.Inject = C.shmemi_peek_recv, C.shmemi_peek_inject
+	}
+	return n
 }
 
 // Take moves what was found of a NIC to c, and answers how much that is, and an error
@@ -108,6 +241,8 @@ func (p *Peek) Wake() { C.shmemi_peek_wake(unsafe.Pointer(p.c)) }
 // Close comes when nobody calls the C functions any more.
 func (p *Peek) Close() {
 	C.free(unsafe.Pointer(p.c.nics))
+	C.free(unsafe.Pointer(p.c.s.posted))
+	C.free(unsafe.Pointer(p.c.rails))
 	C.free(unsafe.Pointer(p.c))
 	p.c, p.nics = nil, nil
 }

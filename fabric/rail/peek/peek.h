@@ -1,17 +1,22 @@
 /*
- * peek.h: the completion queues of several NICs for a caller in C, who asks far more
- * often than something comes. What comes is kept for Go, which knows what it means.
+ * peek.h: several NICs for callers in C: what comes by any of them, and small
+ * messages that leave by one. What is not the common case is kept for Go, which knows
+ * what it means (fabric/rail), and is untouched till then.
  *
  * All but wait and wake are called with the endpoint's lock.
  */
 #ifndef SHMEMI_PEEK_H
 #define SHMEMI_PEEK_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "state.h" /* struct shmemi_completion, SHMEMI_IN_GO */
 
-enum { SHMEMI_PEEK_BATCH = 32 };
+enum { SHMEMI_PEEK_BATCH = 32, SHMEMI_PEEK_RECEIPTS = 32 };
+
+/* A NIC gets so many small operations, or bytes of them, and then the next one does. */
+enum { SHMEMI_PEEK_GROUP = 16, SHMEMI_PEEK_GROUP_BYTES = 64 << 10 };
 
 struct shmemi_peek_nic {
     void *self;
@@ -19,22 +24,57 @@ struct shmemi_peek_nic {
     int (*arm)(void *self);
     int (*wait)(void *self, int64_t ns);
     void (*wake)(void *self);
-    int fd;    /* readable when wait would end; negative: none */
-    int error; /* of a poll, until Go has taken it */
-    int count; /* completions that Go has not taken */
+    int (*recv)(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token);
+    int (*inject)(void *self, uint32_t pe, const void *buf, size_t n);
+    uintptr_t desc;        /* of its receive buffers */
+    char *buffers;         /* SHMEMI_PEEK_RECEIPTS of them */
+    uint64_t ops, out, in; /* what C has done, as fabric.RailCount */
+    uint32_t owed;         /* receive buffers that found no room, a bit for each */
+    int fd;                /* readable when wait would end; negative: none */
+    int error;             /* of a poll, until Go has taken it */
+    int count;             /* completions that Go has not taken */
     struct shmemi_completion came[SHMEMI_PEEK_BATCH];
 };
 
+/* A buffer of the caller's. */
+struct shmemi_peek_buffer {
+    void *at;
+    uint64_t n;
+    uint32_t token;
+    uint32_t unused;
+};
+
+/* peek.State: what Go works on, too. */
+struct shmemi_peek_state {
+    uint64_t cursor; /* which NIC small operations go by */
+    uint64_t grouped_bytes;
+    uint32_t grouped; /* operations since it moved */
+    uint32_t work;    /* 1: Go has something for its caller, whatever the queues say */
+    uint32_t arrived; /* Go has messages for which there was no buffer: they come first */
+    uint32_t owed;    /* 1: a NIC has receive buffers that found no room */
+    struct shmemi_peek_buffer *posted;
+    uint32_t head, count, room;
+    uint32_t unused;
+};
+
 struct shmemi_peek {
+    struct shmemi_peek_state s;
     uint32_t n;
-    uint32_t work; /* 1: Go has something for its caller, whatever the queues say */
+    uint32_t turn, streak; /* the NIC that is looked at first, and how often it had something */
+    uint32_t first;        /* token of a NIC's first receive buffer */
+    uint32_t size;         /* of each; 0: there are none, and Go takes everything */
+    uint32_t widest;       /* numbers that a PE has in the address vectors */
+    uint32_t n_pes;        /* 0: messages are posted by Go */
+    uint8_t *rails;        /* by PE: its NICs */
     struct shmemi_peek_nic *nics;
 };
 
-/* The functions of fabric.Native. poll answers 0 or SHMEMI_IN_GO. */
+/* The functions of fabric.Native. inject answers -1 where Go has to find out. */
 int shmemi_peek_poll(void *self, struct shmemi_completion *c, int max);
 int shmemi_peek_arm(void *self);
 int shmemi_peek_wait(void *self, int64_t ns);
 void shmemi_peek_wake(void *self);
+int shmemi_peek_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token);
+int shmemi_peek_inject(void *self, uint32_t pe, const void *buf, size_t n);
 
 #endif

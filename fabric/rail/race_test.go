@@ -1,5 +1,0 @@
-//go:build race
-
-package rail_test
-
-const raceEnabled = true
