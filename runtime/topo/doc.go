@@ -1,5 +1,15 @@
-// Package topo knows which PEs share a machine.
+// Package topo knows which PEs share a machine, and which NIC of a machine is near to
+// whom.
 //
-// It is pure but for HostID, which reads /proc. It knows nothing of memory or
-// networks; runtime/pe makes segments of its nodes and connects the rest.
+// It owns the description of a machine (Machine), read from the text that hwloc writes
+// (ReadXML) or from /sys (ReadSys); how far two places of it are from each other
+// (Distance); who takes which NICs (Share, Plan) and what settings say of that
+// (ParseList, ParseMapping); and how people see it (Draw, Table). The library hwloc is
+// in runtime/topo/hwloc, so that everything here is tested on described machines.
+//
+// It knows nothing of memory or networks: runtime/pe makes segments of its nodes, asks
+// it for NICs that libfabric offers, and binds threads.
+//
+// Any thread may call it; a Machine is not changed any more when its reader has
+// returned, but by Only.
 package topo

@@ -25,3 +25,18 @@ func CPUs() int {
 	}
 	return max(set.Count(), 1)
 }
+
+// Allowed are these processors; empty when the kernel does not tell.
+func Allowed() Set {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return ""
+	}
+	var cpus []int
+	for cpu := range len(set) * 64 {
+		if set.IsSet(cpu) {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return NewSet(cpus...)
+}

@@ -1,0 +1,66 @@
+package topo
+
+// Class is how far a NIC is from a GPU or a process, the nearest first. The short
+// names are those of nvidia-smi topo, which has none for Socket.
+type Class uint8
+
+// The classes.
+const (
+	SameSwitch   Class = iota // PIX: one PCI switch leads to both, or they are one card
+	SameRootPort              // PXB: several switches, and the processor is not on the way
+	SameRoot                  // PHB: the way is through a root complex of the processor
+	SameNode                  // NODE: from one root complex of a NUMA node to another
+	SameSocket                // SOC: from one NUMA node of a socket to another
+	OtherSocket               // SYS: from socket to socket, or nobody knows
+	classes
+)
+
+var classNames = [classes]struct{ short, text string }{
+	{"PIX", "same switch"}, {"PXB", "same root port, several switches between"}, {"PHB", "same root complex"},
+	{"NODE", "same NUMA node"}, {"SOC", "same socket, other NUMA node"}, {"SYS", "other socket, or not known"},
+}
+
+// Short is the name of nvidia-smi.
+func (c Class) Short() string { return classNames[c].short }
+
+func (c Class) String() string { return classNames[c].text }
+
+// Distance is the class of two places of this machine. It is the same both ways, and
+// a place is never nearer to a second one than both are to a third one that is near to
+// each: what belongs together is a tree.
+func (m *Machine) Distance(a, b Place) Class {
+	if len(a.Bridges) > 0 && len(b.Bridges) > 0 && a.Bridges[0] == b.Bridges[0] {
+		switch {
+		case len(a.Bridges) < 2 || len(b.Bridges) < 2 || a.Bridges[1] != b.Bridges[1]:
+			return SameRoot
+		case switchOf(a.Bridges) == switchOf(b.Bridges):
+			return SameSwitch
+		}
+		return SameRootPort
+	}
+	if a.CPUs == "" || b.CPUs == "" {
+		return OtherSocket
+	}
+	if len(m.Nodes) > 1 {
+		if n := m.Near(a); n != nil && b.CPUs.Within(n.CPUs) {
+			return SameNode
+		}
+	}
+	for _, p := range m.Packages {
+		if a.CPUs.Within(p) && b.CPUs.Within(p) {
+			if len(m.Nodes) > 1 && (m.Near(a) != nil || m.Near(b) != nil) {
+				return SameSocket
+			}
+			return SameNode // nobody says more than the socket
+		}
+	}
+	if len(m.Packages) == 0 && len(m.Nodes) < 2 {
+		return SameNode
+	}
+	return OtherSocket
+}
+
+// switchOf is the bridge that stands for the switch that a device is at. A switch is
+// two levels of bridges, the port to the processor and one port for each device: so
+// it is the one above a device's own, where that is not the root complex.
+func switchOf(bridges []string) string { return bridges[max(1, len(bridges)-2)] }

@@ -1,0 +1,65 @@
+package hwloc
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"libshmem/runtime/shmerr"
+	"libshmem/runtime/topo"
+)
+
+// TestRead: hwloc sees the processors, NUMA nodes and NICs that the kernel shows.
+func TestRead(t *testing.T) {
+	m, err := Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sys, err := topo.ReadSys("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.CPUs != sys.CPUs || len(m.Nodes) != len(sys.Nodes) || !slices.Equal(m.Packages, sys.Packages) {
+		t.Errorf("hwloc says %+v, /sys says %+v", m, sys)
+	}
+	for _, d := range sys.Devices {
+		got := m.Find(d.PCI, "")
+		if got == nil || got.Kind != d.Kind || !slices.Equal(got.Names, d.Names) || !slices.Equal(got.Bridges, d.Bridges) {
+			t.Errorf("hwloc says %+v, /sys says %+v", got, d)
+		}
+	}
+	if !strings.HasPrefix(m.Source, "this machine, hwloc 2.") {
+		t.Errorf("source %q", m.Source)
+	}
+}
+
+// TestMissing: without hwloc there is an error with its remedy, and nothing else.
+func TestMissing(t *testing.T) {
+	mu.Lock()
+	defer mu.Unlock()
+	had := version
+	version = 0
+	defer func() { version = had }()
+	for file, want := range map[string]string{
+		"libnosuch.so.15": "libnosuch.so.15: cannot open shared object file",
+		"libc.so.6":       "libc.so.6 has no function hwloc_get_api_version",
+	} {
+		_, err := read(file)
+		if !errors.Is(err, shmerr.ErrNoLibrary) || !strings.HasPrefix(err.Error(), "load hwloc: "+want) || !strings.HasSuffix(err.Error(), "(install hwloc 2, for example libhwloc15 on Debian)") {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if _, err := read(soname); err != nil {
+		t.Errorf("after a library that is none: %v", err)
+	}
+}
+
+// BenchmarkRead reads this machine.
+func BenchmarkRead(b *testing.B) {
+	for b.Loop() {
+		if _, err := Read(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+/*
+ * load.c: opens hwloc and asks it. One caller at a time.
+ */
+#include "load.h"
+
+#include <dlfcn.h>
+#include <hwloc.h>
+#include <hwloc/export.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Of later versions than the oldest headers that this is built with: leave out what
+ * set_components names (2.1); and distances between NUMA nodes, attributes of memory and
+ * kinds of processors, each of them files to read for every processor (2.8). */
+#define BLACKLIST (1UL << 0)
+#define LESS ((1UL << 7) | (1UL << 8) | (1UL << 9))
+#define WITH_LESS 0x20800
+
+static struct {
+    __typeof__(hwloc_get_api_version) *version;
+    __typeof__(hwloc_topology_init) *init;
+    __typeof__(hwloc_topology_set_flags) *set_flags;
+    __typeof__(hwloc_topology_set_all_types_filter) *filter_all;
+    __typeof__(hwloc_topology_set_type_filter) *filter;
+    __typeof__(hwloc_topology_load) *load;
+    __typeof__(hwloc_topology_export_xmlbuffer) *export;
+    __typeof__(hwloc_free_xmlbuffer) *free;
+    __typeof__(hwloc_topology_destroy) *destroy;
+    int (*set_components)(hwloc_topology_t, unsigned long, const char *); /* since 2.1 */
+} real;
+
+unsigned shmemi_hwloc_open(const char *file, char *why, size_t len)
+{
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        const char *reason = dlerror();
+        snprintf(why, len, "%s", reason != NULL ? reason : "it cannot be loaded");
+        return 0;
+    }
+#define TAKE(name, symbol)                                                                         \
+    if ((*(void **)&real.name = dlsym(library, symbol)) == NULL) {                                 \
+        snprintf(why, len, "%s has no function %s", file, symbol);                                 \
+        dlclose(library);                                                                          \
+        return 0;                                                                                  \
+    }
+    TAKE(version, "hwloc_get_api_version")
+    TAKE(init, "hwloc_topology_init")
+    TAKE(set_flags, "hwloc_topology_set_flags")
+    TAKE(filter_all, "hwloc_topology_set_all_types_filter")
+    TAKE(filter, "hwloc_topology_set_type_filter")
+    TAKE(load, "hwloc_topology_load")
+    TAKE(export, "hwloc_topology_export_xmlbuffer")
+    TAKE(free, "hwloc_free_xmlbuffer")
+    TAKE(destroy, "hwloc_topology_destroy")
+#undef TAKE
+    *(void **)&real.set_components = dlsym(library, "hwloc_topology_set_components");
+    return real.version() >> 8;
+}
+
+/*
+ * What is wanted: sockets, NUMA nodes, and everything between them and the devices.
+ * With the levels of caches and cores a machine of 192 processors has three times as
+ * many objects. Processors that this process may not use are wanted too, because
+ * devices are near to them.
+ */
+static int choose(hwloc_topology_t t)
+{
+    static const char *const slow[] = {"x86", "opencl", "cuda", "nvml", "rsmi", "levelzero", "gl"};
+    static const hwloc_obj_type_t io[] = {HWLOC_OBJ_BRIDGE, HWLOC_OBJ_PCI_DEVICE,
+                                          HWLOC_OBJ_OS_DEVICE};
+
+    unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
+
+    if (real.version() >= WITH_LESS)
+        flags |= LESS;
+    if (real.set_flags(t, flags) != 0 || real.filter_all(t, HWLOC_TYPE_FILTER_KEEP_NONE) != 0 ||
+        real.filter(t, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL) != 0)
+        return -1;
+    for (size_t i = 0; i < sizeof io / sizeof io[0]; i++)
+        if (real.filter(t, io[i], HWLOC_TYPE_FILTER_KEEP_ALL) != 0)
+            return -1;
+    /* They start drivers or visit every processor; the kernel has told it all. Each
+     * is unknown to some version. */
+    for (size_t i = 0; i < sizeof slow / sizeof slow[0] && real.set_components != NULL; i++)
+        real.set_components(t, BLACKLIST, slow[i]);
+    return 0;
+}
+
+char *shmemi_hwloc_read(int *len, const char **step)
+{
+    /* Plug-ins of hwloc are looked for when the first topology of a process begins,
+     * and each loads the libraries of its device: none is needed. */
+    int mine = getenv("HWLOC_PLUGINS_PATH") == NULL;
+    hwloc_topology_t t;
+    char *text = NULL;
+
+    if (mine)
+        setenv("HWLOC_PLUGINS_PATH", "/nowhere", 1);
+    *step = "hwloc_topology_init";
+    int failed = real.init(&t);
+    if (mine)
+        unsetenv("HWLOC_PLUGINS_PATH");
+    if (failed != 0)
+        return NULL;
+    *step = "hwloc_topology_set_type_filter";
+    if (choose(t) == 0) {
+        *step = "hwloc_topology_load";
+        if (real.load(t) == 0) {
+            *step = "hwloc_topology_export_xmlbuffer";
+            if (real.export(t, &text, len, 0) != 0)
+                text = NULL;
+            else if ((*step = "malloc", text != NULL)) {
+                /* The buffer is the topology's. */
+                char *copy = malloc((size_t)*len);
+                for (int i = 0; copy != NULL && i < *len; i++)
+                    copy[i] = text[i];
+                real.free(t, text);
+                text = copy;
+            }
+        }
+    }
+    real.destroy(t);
+    return text;
+}
+
+void shmemi_hwloc_free(char *text)
+{
+    free(text);
+}

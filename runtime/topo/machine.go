@@ -1,0 +1,173 @@
+package topo
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Machine is what of a computer decides which NIC is near to what.
+type Machine struct {
+	Name     string // of the product; "" where nobody says
+	Source   string // who described it, for people
+	CPUs     Set
+	Packages []Set  // the sockets
+	Nodes    []Node // of memory, by number
+	Devices  []Device
+}
+
+// Node is a NUMA node.
+type Node struct {
+	Number int
+	CPUs   Set
+}
+
+// Kind is what a device is for.
+type Kind uint8
+
+// The kinds that matter here.
+const (
+	GPU  Kind = iota + 1
+	RDMA      // a NIC that programs drive themselves: EFA, InfiniBand, Slingshot
+	Ethernet
+)
+
+// Device is a GPU or a NIC.
+type Device struct {
+	Kind  Kind
+	PCI   string   // its address, 0000:17:00.0; "" where it is behind none
+	Names []string // the system's, those of RDMA first
+	Speed float64  // of its PCI link, GB/s; 0: not known
+	Place
+}
+
+// Name is the first of its names, else its address.
+func (d *Device) Name() string {
+	if len(d.Names) > 0 {
+		return d.Names[0]
+	}
+	return d.PCI
+}
+
+// Place is where something is in a machine: a device, or a process by the processors
+// that it may use.
+type Place struct {
+	CPUs    Set      // that are near to it, or its own; empty: not known
+	Bridges []string // from the root complex to it; nil for a process
+}
+
+// address writes a PCI address as the kernel does. Drivers write the domain with
+// eight digits, or capital letters.
+func address(pci string) string {
+	pci = strings.ToLower(strings.TrimSpace(pci))
+	domain, rest, ok := strings.Cut(pci, ":")
+	if v, err := strconv.ParseUint(domain, 16, 32); ok && err == nil {
+		domain = strconv.FormatUint(v, 16)
+		return strings.Repeat("0", max(0, 4-len(domain))) + domain + ":" + rest
+	}
+	return pci
+}
+
+// Find is the device with a PCI address, or one of the names; nil where there is
+// none. Both may be empty. libfabric appends the kind of endpoint to names of EFA
+// (rdmap16s27-rdm).
+func (m *Machine) Find(pci, name string) *Device {
+	if pci != "" {
+		pci = address(pci)
+		for i := range m.Devices {
+			if d := &m.Devices[i]; d.PCI == pci {
+				return d
+			}
+		}
+	}
+	for _, n := range []string{name, beforeDash(name)} {
+		for i := range m.Devices {
+			if d := &m.Devices[i]; n != "" && slices.Contains(d.Names, n) {
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// SameName tells whether a user may call a NIC so: libfabric appends to some names what
+// they are for.
+func SameName(nic, name string) bool {
+	return nic == name || strings.HasPrefix(nic, name+"-")
+}
+
+// beforeDash is a name without what follows its last dash.
+func beforeDash(name string) string {
+	if i := strings.LastIndexByte(name, '-'); i > 0 {
+		return name[:i]
+	}
+	return ""
+}
+
+// Of lists the devices of a kind in the order of their addresses, which is that of
+// nvidia-smi.
+func (m *Machine) Of(kind Kind) []*Device {
+	var list []*Device
+	for i := range m.Devices {
+		if d := &m.Devices[i]; d.Kind == kind {
+			list = append(list, d)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *Device) int { return cmp.Compare(a.PCI, b.PCI) })
+	return list
+}
+
+// Only leaves the GPUs with these addresses, where any is named: a container shows
+// all PCI devices of its machine, and may use some.
+func (m *Machine) Only(gpus []string) {
+	if len(gpus) == 0 {
+		return
+	}
+	m.Devices = slices.DeleteFunc(m.Devices, func(d Device) bool {
+		return d.Kind == GPU && !slices.ContainsFunc(gpus, func(a string) bool { return address(a) == d.PCI })
+	})
+}
+
+// Near is the NUMA node of a place; nil where it is on several, or not known, or the
+// machine has one only.
+func (m *Machine) Near(p Place) *Node {
+	if len(m.Nodes) < 2 || p.CPUs == "" {
+		return nil
+	}
+	for i := range m.Nodes {
+		if p.CPUs.Within(m.Nodes[i].CPUs) {
+			return &m.Nodes[i]
+		}
+	}
+	return nil
+}
+
+// Natural compares names with numbers in them: rdmap2 comes before rdmap10.
+func Natural(a, b string) int {
+	for a != "" && b != "" {
+		na, nb := digits(a), digits(b)
+		if na > 0 && nb > 0 {
+			va, vb := strings.TrimLeft(a[:na], "0"), strings.TrimLeft(b[:nb], "0")
+			if d := cmp.Or(cmp.Compare(len(va), len(vb)), cmp.Compare(va, vb), cmp.Compare(na, nb)); d != 0 {
+				return d
+			}
+			a, b = a[na:], b[nb:]
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits is how many a text begins with.
+func digits(s string) int {
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	return n
+}

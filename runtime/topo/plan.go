@@ -1,0 +1,294 @@
+package topo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"libshmem/runtime/shmerr"
+)
+
+// NIC is one that may be taken, as the network's library names it.
+type NIC struct {
+	Name string
+	PCI  string // "" where the library does not say
+}
+
+// Process is a PE of the job on this machine.
+type Process struct {
+	GPU  string // the PCI address of its GPU, where its heap is; "": main memory
+	CPUs Set    // that it may use
+}
+
+// Request is a question which PE takes which NICs. All processes of the host that ask
+// the same get the same answer.
+type Request struct {
+	NICs []NIC     // in their order
+	PEs  []Process // in the order of the job
+	All  bool      // each NIC was named by the user and is to be of use
+	// Not by nearness, but: each PE takes all of them, one after the other, or as it says.
+	Together, InTurn bool
+	Mapping          Mapping
+}
+
+// Pick is a NIC of a PE.
+type Pick struct {
+	NIC   int // among those of the Request
+	Class Class
+	Why   string
+}
+
+// Plan answers which NICs each PE takes. Without NICs, nobody takes any.
+func (m *Machine) Plan(r Request) ([][]Pick, error) {
+	p := &plan{m: m, Request: &r, picks: make([][]Pick, len(r.PEs))}
+	for _, n := range r.NICs {
+		var place Place
+		if d := m.Find(n.PCI, n.Name); d != nil {
+			place = d.Place
+		}
+		p.places = append(p.places, place)
+	}
+	p.findGPUs()
+	switch {
+	case len(r.NICs) == 0:
+	case len(r.Mapping) > 0:
+		return p.picks, p.mapped()
+	case r.Together:
+		for pe := range r.PEs {
+			for n := range r.NICs {
+				p.take(pe, n, "named in SHMEM_NIC_LIST, for every PE")
+			}
+		}
+	case r.InTurn:
+		p.inTurn()
+	default:
+		p.byNearness()
+	}
+	return p.picks, nil
+}
+
+type plan struct {
+	*Request
+	m      *Machine
+	places []Place // of the NICs
+	gpus   []Place // of the machine, then those that PEs have and it does not show
+	gpu    []int   // of each PE; -1: none
+	picks  [][]Pick
+}
+
+// findGPUs numbers the GPUs of the machine, whoever uses them: other jobs may have the
+// others, and count on the same numbers.
+func (p *plan) findGPUs() {
+	var known []string
+	for _, d := range p.m.Of(GPU) {
+		known, p.gpus = append(known, d.PCI), append(p.gpus, d.Place)
+	}
+	for _, pe := range p.PEs {
+		i := -1
+		if pe.GPU != "" {
+			if i = slices.Index(known, address(pe.GPU)); i < 0 {
+				i = len(known)
+				known, p.gpus = append(known, address(pe.GPU)), append(p.gpus, Place{})
+			}
+		}
+		p.gpu = append(p.gpu, i)
+	}
+}
+
+// number is that of a PE among those that the rule counts. Where it counts as many as
+// the job has here, or the PE has no GPU, it is its number in the job. Else the job is
+// one of several on this host, each with some of the GPUs, or it leaves GPUs out: then
+// it is that of the GPU, and PEs that share one count on beyond the last GPU.
+func (p *plan) number(pe, counted int) int {
+	if counted == len(p.PEs) || p.gpu[pe] < 0 {
+		return pe
+	}
+	n := p.gpu[pe]
+	for before := range pe {
+		if p.gpu[before] == p.gpu[pe] {
+			n += len(p.gpus)
+		}
+	}
+	return n
+}
+
+// place is where a PE's bytes are.
+func (p *plan) place(pe int) Place {
+	if g := p.gpu[pe]; g >= 0 {
+		return p.gpus[g]
+	}
+	return Place{CPUs: p.PEs[pe].CPUs}
+}
+
+func (p *plan) take(pe, nic int, why string) {
+	p.picks[pe] = append(p.picks[pe], Pick{nic, p.m.Distance(p.place(pe), p.places[nic]), why})
+}
+
+func (p *plan) mapped() error {
+	for pe := range p.PEs {
+		n := p.number(pe, p.Mapping.PEs())
+		for _, name := range p.Mapping.At(n).Names {
+			nic := slices.IndexFunc(p.NICs, func(n NIC) bool { return SameName(n.Name, name) })
+			if nic < 0 {
+				return p.unknown(name)
+			}
+			p.take(pe, nic, fmt.Sprintf("SHMEM_NIC_PE_MAPPING for PE %d of the host", n%p.Mapping.PEs()))
+		}
+	}
+	return nil
+}
+
+func (p *plan) unknown(name string) error {
+	var names []string
+	for _, n := range p.NICs {
+		names = append(names, n.Name)
+	}
+	return &shmerr.Error{
+		Op: "choose", Object: "NIC",
+		Cause:  shmerr.Causef(shmerr.ErrSetting, "SHMEM_NIC_PE_MAPPING names %q; the NICs that can be used together are %s", name, strings.Join(names, ", ")),
+		Remedy: "name one of them, or unset SHMEM_NIC_PE_MAPPING to choose by nearness",
+	}
+}
+
+func (p *plan) inTurn() {
+	for pe := range p.PEs {
+		n := p.number(pe, len(p.NICs))
+		p.take(pe, n%len(p.NICs), fmt.Sprintf("in turn, number %d of the host", n))
+	}
+}
+
+// byNearness deals NICs to the GPUs of the machine and then to the PEs of each; and to
+// PEs in main memory apart from them.
+func (p *plan) byNearness() {
+	var plain []int
+	of := make([][]int, len(p.gpus))
+	for pe, g := range p.gpu {
+		if g < 0 {
+			plain = append(plain, pe)
+		} else {
+			of[g] = append(of[g], pe)
+		}
+	}
+	all := make([]int, len(p.NICs))
+	for i := range all {
+		all[i] = i
+	}
+	p.deal(plain, all, p.All, "PEs", nil)
+	if len(plain) == len(p.PEs) {
+		return
+	}
+	shares := p.m.Share(p.gpus, p.places, p.All)
+	why := p.explain(p.gpus, all, shares, "GPUs")
+	for g, pes := range of {
+		p.deal(pes, shares[g], true, "PEs on the GPU", why[g])
+	}
+}
+
+// deal shares NICs among PEs. before says of each NIC why it is here.
+func (p *plan) deal(pes, nics []int, all bool, who string, before []string) {
+	var users, places []Place
+	for _, pe := range pes {
+		users = append(users, p.place(pe))
+	}
+	for _, n := range nics {
+		places = append(places, p.places[n])
+	}
+	shares := p.m.Share(users, places, all)
+	why := p.explain(users, nics, shares, who)
+	for i, pe := range pes {
+		for k, n := range shares[i] {
+			reason := why[i][k]
+			if before != nil {
+				// One PE on its GPU takes all that the GPU has.
+				if reason = before[n]; len(pes) > 1 {
+					reason += fmt.Sprintf("; of %d %s: %s", len(pes), who, why[i][k])
+				}
+			}
+			p.take(pe, nics[n], reason)
+		}
+	}
+}
+
+// explain says of each NIC of each user why it is that one.
+func (p *plan) explain(users []Place, nics []int, shares [][]int, who string) [][]string {
+	count := make([]int, len(nics))
+	for _, share := range shares {
+		for _, n := range share {
+			count[n]++
+		}
+	}
+	why := make([][]string, len(users))
+	for u, share := range shares {
+		nearest := OtherSocket
+		alike := map[Class]int{}
+		for _, n := range nics {
+			c := p.m.Distance(users[u], p.places[n])
+			nearest = min(nearest, c)
+			alike[c]++
+		}
+		for _, n := range share {
+			c := p.m.Distance(users[u], p.places[nics[n]])
+			var reason string
+			switch {
+			case c > nearest && slices.ContainsFunc(share, func(o int) bool { return p.m.Distance(users[u], p.places[nics[o]]) < c }):
+				reason = "named, and nearer to nobody"
+			case c > nearest:
+				reason = "nearer ones are taken"
+			case len(nics) == 1:
+				reason = "the only one"
+			case alike[c] == 1:
+				reason = "the nearest"
+			default:
+				reason = fmt.Sprintf("one of %d that are as near", alike[c])
+			}
+			switch {
+			case count[n] > 1:
+				reason += fmt.Sprintf(", shared by %d: there are %d for %d %s", count[n], len(nics), len(users), who)
+			case len(users) > 1:
+				reason += ", for it alone"
+			}
+			why[u] = append(why[u], reason)
+		}
+	}
+	return why
+}
+
+// Candidates are the NICs of a machine that nobody can ask libfabric about: those that
+// programs drive themselves where there are any, else network interfaces; of these the
+// ones on the fastest links.
+func (m *Machine) Candidates() []NIC {
+	devices := m.Of(RDMA)
+	if len(devices) == 0 {
+		devices = m.Of(Ethernet)
+	}
+	fastest := 0.0
+	for _, d := range devices {
+		fastest = max(fastest, d.Speed)
+	}
+	var nics []NIC
+	for _, d := range devices {
+		if d.Speed >= fastest*0.99 {
+			nics = append(nics, NIC{d.Name(), d.PCI})
+		}
+	}
+	slices.SortStableFunc(nics, func(a, b NIC) int { return Natural(a.Name, b.Name) })
+	return nics
+}
+
+// Everybody is a PE on each GPU of a machine, or one on each NUMA node where there is
+// no GPU.
+func (m *Machine) Everybody() []Process {
+	var pes []Process
+	for _, d := range m.Of(GPU) {
+		pes = append(pes, Process{GPU: d.PCI, CPUs: d.CPUs})
+	}
+	for _, n := range m.Nodes {
+		if len(m.Of(GPU)) == 0 {
+			pes = append(pes, Process{CPUs: n.CPUs})
+		}
+	}
+	if len(pes) == 0 {
+		pes = append(pes, Process{CPUs: m.CPUs})
+	}
+	return pes
+}

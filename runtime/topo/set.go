@@ -1,0 +1,140 @@
+package topo
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Set is a set of processors by the system's numbers, or of NUMA nodes. It is
+// comparable, so that places with the same processors are found alike; nil and an
+// empty string are the empty set.
+type Set string // 8 bits in each byte, without zero bytes at the end
+
+// maxCPU bounds the numbers of processors: no kernel has more than 8192.
+const maxCPU = 1 << 16
+
+// NewSet makes a set of numbers from 0 to 65535; others are left out.
+func NewSet(cpus ...int) Set {
+	var b []byte
+	for _, cpu := range cpus {
+		if cpu < 0 || cpu >= maxCPU {
+			continue
+		}
+		for len(b) <= cpu/8 {
+			b = append(b, 0)
+		}
+		b[cpu/8] |= 1 << (cpu % 8)
+	}
+	return Set(b)
+}
+
+// Count is how many there are.
+func (c Set) Count() int {
+	n := 0
+	for i := range len(c) {
+		n += bits.OnesCount8(c[i])
+	}
+	return n
+}
+
+// Within tells whether d has all of c.
+func (c Set) Within(d Set) bool {
+	if len(c) > len(d) {
+		return false
+	}
+	for i := range len(c) {
+		if c[i]&^d[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// And is what is in both.
+func (c Set) And(d Set) Set {
+	b := make([]byte, min(len(c), len(d)))
+	for i := range b {
+		b[i] = c[i] & d[i]
+	}
+	return Set(strings.TrimRight(string(b), "\x00"))
+}
+
+// List is the numbers, ascending.
+func (c Set) List() []int {
+	var cpus []int
+	for i := range len(c) {
+		for b := c[i]; b != 0; b &= b - 1 {
+			cpus = append(cpus, i*8+bits.TrailingZeros8(b))
+		}
+	}
+	return cpus
+}
+
+// String is the numbers as the kernel writes them: 0-3,8.
+func (c Set) String() string {
+	var parts []string
+	list := c.List()
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && list[n] == list[0]+n {
+			n++
+		}
+		if part := strconv.Itoa(list[0]); n == 1 {
+			parts = append(parts, part)
+		} else {
+			parts = append(parts, fmt.Sprintf("%s-%d", part, list[n-1]))
+		}
+		list = list[n:]
+	}
+	return strings.Join(parts, ",")
+}
+
+// ParseSet reads what String and the kernel write; no text is the empty set.
+func ParseSet(text string) (Set, error) {
+	var cpus []int
+	if text = strings.TrimSpace(text); text == "" {
+		return "", nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		first, last, ranged := strings.Cut(part, "-")
+		a, err := strconv.Atoi(first)
+		b := a
+		if err == nil && ranged {
+			b, err = strconv.Atoi(last)
+		}
+		if err != nil || a < 0 || b < a || b >= maxCPU {
+			return "", fmt.Errorf("%q is neither a number nor a range of numbers as 0-3", part)
+		}
+		for ; a <= b; a++ {
+			cpus = append(cpus, a)
+		}
+	}
+	return NewSet(cpus...), nil
+}
+
+// parseMask reads a set as hwloc writes it: words of 32 bits in hexadecimal, the
+// highest first.
+func parseMask(text string) (Set, error) {
+	words := strings.Split(text, ",")
+	if len(words) > maxCPU/32 {
+		return "", fmt.Errorf("a set of %d words of 32 bits is too large", len(words))
+	}
+	slices.Reverse(words)
+	b := make([]byte, 4*len(words))
+	for i, word := range words {
+		if word == "" {
+			continue // hwloc's short way to write 0
+		}
+		v, err := strconv.ParseUint(strings.TrimPrefix(word, "0x"), 16, 32)
+		if err != nil || !strings.HasPrefix(word, "0x") {
+			return "", fmt.Errorf("%q is no word of 32 bits as 0x0000ffff", word)
+		}
+		for k := range 4 {
+			b[4*i+k] = byte(v >> (8 * k))
+		}
+	}
+	return Set(strings.TrimRight(string(b), "\x00")), nil
+}

@@ -1,0 +1,96 @@
+package topo
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Share deals NICs to users, each a GPU or a process, and returns the numbers of each
+// one's NICs, ascending. Every user has at least one where there is any NIC.
+//
+// First each user gets one. Loads of NICs differ by one at most, so that nobody shares
+// a NIC while there is one for each; among all ways to do that it is one with the
+// fewest users on the other socket, then the fewest on another NUMA node, and so on:
+// the nearest that is possible. Then NICs that are left go to users that have none
+// nearer than them, to those with the fewest first. all deals out the others too, to
+// those to whom they are nearest.
+//
+// The answer depends on nothing else than the arguments, so that every process of a
+// host that knows them computes the same.
+func (m *Machine) Share(users, nics []Place, all bool) [][]int {
+	got := make([][]int, len(users))
+	if len(nics) == 0 || len(users) == 0 {
+		return got
+	}
+	far := make([][]Class, len(users))
+	for u := range users {
+		far[u] = make([]Class, len(nics))
+		for n := range nics {
+			far[u][n] = m.Distance(users[u], nics[n])
+		}
+	}
+	m.first(got, far)
+	taken := make([]bool, len(nics))
+	for _, list := range got {
+		for _, n := range list {
+			taken[n] = true
+		}
+	}
+	for n := range nics {
+		if taken[n] {
+			continue
+		}
+		best := -1
+		for u := range users {
+			if !all && far[u][n] > slices.Min(far[u]) {
+				continue
+			}
+			if best < 0 || cmp.Or(cmp.Compare(far[u][n], far[best][n]), cmp.Compare(len(got[u]), len(got[best]))) < 0 {
+				best = u
+			}
+		}
+		if best >= 0 {
+			got[best] = append(got[best], n)
+		}
+	}
+	for u := range got {
+		slices.Sort(got[u])
+	}
+	return got
+}
+
+// first gives one NIC to each user. Users that see all NICs alike are one node of the
+// flow, so that a thousand PEs on two NUMA nodes are two.
+func (m *Machine) first(got [][]int, far [][]Class) {
+	type kind struct {
+		far   []Class
+		users []int
+	}
+	var kinds []*kind
+	for u := range far {
+		i := slices.IndexFunc(kinds, func(k *kind) bool { return slices.Equal(k.far, far[u]) })
+		if i < 0 {
+			i = len(kinds)
+			kinds = append(kinds, &kind{far: far[u]})
+		}
+		kinds[i].users = append(kinds[i].users, u)
+	}
+	rows := make([][]Class, len(kinds))
+	supply := make([]int, len(kinds))
+	for i, k := range kinds {
+		rows[i], supply[i] = k.far, len(k.users)
+	}
+	dealt := deal(rows, supply, len(far[0]))
+	for i, k := range kinds {
+		// In turn, so that neighbours in the order of users are on different NICs.
+		n := 0
+		for _, u := range k.users {
+			for dealt[i][n] == 0 {
+				n = (n + 1) % len(dealt[i])
+			}
+			got[u] = append(got[u], n)
+			dealt[i][n]--
+			n = (n + 1) % len(dealt[i])
+		}
+	}
+}

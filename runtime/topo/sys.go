@@ -1,0 +1,172 @@
+package topo
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"libshmem/runtime/shmerr"
+)
+
+// ReadSys describes this machine from what the kernel shows in /sys, for machines
+// without hwloc. root stands before it and is empty but in tests.
+func ReadSys(root string) (*Machine, error) {
+	s := sysfs(filepath.Join(root, "/sys"))
+	m := &Machine{Source: "this machine, " + string(s), Name: s.text("class/dmi/id/product_name")}
+	var err error
+	if m.CPUs, err = ParseSet(s.text("devices/system/cpu/online")); err == nil && m.CPUs == "" {
+		err = fmt.Errorf("no processors in %s", s.path("devices/system/cpu/online"))
+	}
+	if err != nil {
+		return nil, &shmerr.Error{
+			Op: "read topology", Object: m.Source, Cause: shmerr.Causef(shmerr.ErrSystem, "%w", err),
+			Remedy: "mount sysfs at /sys, or install hwloc",
+		}
+	}
+	s.packages(m)
+	for _, dir := range s.glob("devices/system/node/node[0-9]*") {
+		number, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), "node"))
+		cpus, err2 := ParseSet(s.text("devices/system/node", filepath.Base(dir), "cpulist"))
+		if err == nil && err2 == nil {
+			m.Nodes = append(m.Nodes, Node{number, cpus})
+		}
+	}
+	for _, dir := range s.glob("bus/pci/devices/*") {
+		if d, ok := s.device(dir); ok {
+			m.Devices = append(m.Devices, d)
+		}
+	}
+	m.tidy()
+	return m, nil
+}
+
+// sysfs is where /sys is.
+type sysfs string
+
+func (s sysfs) path(parts ...string) string {
+	return filepath.Join(append([]string{string(s)}, parts...)...)
+}
+
+// text is that of a file; "" where it cannot be read.
+func (s sysfs) text(parts ...string) string {
+	b, err := os.ReadFile(s.path(parts...))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func (s sysfs) glob(pattern string) []string {
+	files, _ := filepath.Glob(s.path(pattern)) // its only error is a malformed pattern
+	return files
+}
+
+// packages asks one processor of each.
+func (s sysfs) packages(m *Machine) {
+	var known Set
+	for _, cpu := range m.CPUs.List() {
+		if NewSet(cpu).Within(known) {
+			continue
+		}
+		dir := filepath.Join("devices/system/cpu", "cpu"+strconv.Itoa(cpu), "topology")
+		list := s.text(dir, "package_cpus_list")
+		if list == "" {
+			list = s.text(dir, "core_siblings_list") // its name before Linux 5.3
+		}
+		cpus, err := ParseSet(list)
+		if err != nil || cpus == "" {
+			return
+		}
+		m.Packages = append(m.Packages, cpus)
+		known = NewSet(append(known.List(), cpus.List()...)...)
+	}
+}
+
+// device is a PCI device, where it is a GPU or a NIC.
+func (s sysfs) device(dir string) (Device, bool) {
+	pci := filepath.Base(dir)
+	read := func(name string) string { return s.text("bus/pci/devices", pci, name) }
+	d := Device{PCI: address(pci)}
+	number := func(name string) uint64 {
+		v, err := strconv.ParseUint(strings.TrimPrefix(read(name), "0x"), 16, 32)
+		if err != nil {
+			return 0
+		}
+		return v
+	}
+	if isGPU(number("class")>>8, number("vendor")) {
+		d.Kind = GPU
+	} else {
+		for _, n := range []struct {
+			pattern string
+			kind    Kind
+		}{{"infiniband/*", RDMA}, {"cxi/cxi*", RDMA}, {"net/*", Ethernet}, {"virtio*/net/*", Ethernet}} {
+			for _, name := range s.glob("bus/pci/devices/" + pci + "/" + n.pattern) {
+				if d.Names = append(d.Names, filepath.Base(name)); d.Kind == 0 {
+					d.Kind = n.kind
+				}
+			}
+		}
+	}
+	if d.Kind == 0 {
+		return d, false
+	}
+	d.Speed = linkSpeed(read("current_link_speed"), read("current_link_width"))
+	if cpus, err := ParseSet(read("local_cpulist")); err == nil {
+		d.CPUs = cpus
+	}
+	if full, err := filepath.EvalSymlinks(dir); err == nil {
+		d.Bridges = bridges(full)
+	}
+	return d, true
+}
+
+// bridges are those on the way to a device, by its path.
+func bridges(path string) []string {
+	var list []string
+	parts := strings.Split(filepath.Dir(path), "/")
+	for _, part := range parts {
+		if domain, ok := strings.CutPrefix(part, "pci"); ok && strings.Count(domain, ":") == 1 {
+			list = []string{address(domain)}
+		} else if len(list) > 0 && checkAddress(part) == nil {
+			list = append(list, address(part))
+		}
+	}
+	return list
+}
+
+// linkSpeed is that of a PCI link in GB/s, as "16.0 GT/s PCIe" and "16" say it.
+func linkSpeed(rate, width string) float64 {
+	first, _, _ := strings.Cut(rate, " ")
+	transfers, err1 := strconv.ParseFloat(first, 64)
+	lanes, err2 := strconv.ParseFloat(width, 64)
+	if err1 != nil || err2 != nil {
+		return 0
+	}
+	if transfers <= 5 {
+		return transfers * lanes * 8 / 10 / 8 // 8 bits are sent as 10
+	}
+	return transfers * lanes * 128 / 130 / 8
+}
+
+// GPUsHere are the addresses of the GPUs that this process may use, as far as the
+// driver shows them: a container sees its own only. CUDA_VISIBLE_DEVICES does not
+// count, so that processes which each see another one agree.
+func GPUsHere(root string) []string {
+	files, _ := filepath.Glob(filepath.Join(root, "/proc/driver/nvidia/gpus/*"))
+	var list []string
+	for _, f := range files {
+		list = append(list, address(filepath.Base(f)))
+	}
+	return list
+}
+
+// OneNode tells whether this machine has one NUMA node, so that nothing is nearer to
+// some processors than to others. It reads one file, where a whole machine takes
+// milliseconds.
+func OneNode(root string) bool {
+	nodes, err := ParseSet(sysfs(filepath.Join(root, "/sys")).text("devices/system/node/has_cpu"))
+	return err == nil && nodes.Count() < 2
+}
