@@ -17,7 +17,7 @@ import (
 
 // Bootstrap connects the PEs of one job.
 type Bootstrap interface {
-	// Name is what the banner calls it: "launcher", "singleton".
+	// Name is what the banner calls it: "launcher", "singleton", "uid".
 	Name() string
 	// Rank is this PE's number, Size the number of PEs.
 	Rank() int
@@ -57,7 +57,14 @@ type Bootstrap interface {
 type Loss struct {
 	PE   int
 	Fate string // continues a sentence that begins with the PE
+	// Ends: the PE has asked for the end of the job, which has this Status.
+	Ends   bool
+	Status int
 }
+
+// Ender is a Bootstrap that knows whether the launcher ends all PEs of a job when one
+// fails. The PEs of others see to that themselves.
+type Ender interface{ EndsJob() bool }
 
 // MissingError names the PEs that did not come.
 type MissingError struct {

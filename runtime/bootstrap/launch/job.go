@@ -10,6 +10,8 @@ import (
 
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/launch/hostnet"
+	"libshmem/runtime/bootstrap/rendezvous"
+	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/bootstrap/wire"
 )
 
@@ -29,7 +31,7 @@ const (
 type job struct {
 	opt     *Options
 	out     *output
-	meet    *rendezvous
+	meet    *rendezvous.Room
 	actions chan func()
 	over    chan struct{} // closed when nothing is left
 
@@ -141,8 +143,8 @@ func newJob(o *Options, out *output) *job {
 		byPID:   make(map[int]*process, o.PEs),
 		conns:   make([]*os.File, o.PEs),
 	}
-	j.meet = newRendezvous(o.PEs, j.answer)
-	j.meet.lost = func(pe int, fate wire.Fate, step string, wait []int) {
+	j.meet = rendezvous.New(o.PEs, secret.New(), j.answer)
+	j.meet.Lost = func(pe int, fate wire.Fate, step string, wait []int) {
 		// Another kind of fate is told elsewhere: a failure by judge, a PE that
 		// finalized too early by the PEs that wait for it.
 		if fate.How == wire.Exited && !fate.Bad() {
@@ -226,11 +228,11 @@ func (j *job) heed(p *process, f wire.Frame) error {
 		if err != nil {
 			return err
 		}
-		return j.meet.hello(p.pe, g)
+		return j.meet.Hello(p.pe, g)
 	case wire.Gather, wire.Barrier, wire.Part:
-		return j.meet.join(p.pe, f)
+		return j.meet.Join(p.pe, f)
 	case wire.Done:
-		return j.meet.done(p.pe)
+		return j.meet.Done(p.pe)
 	case wire.Abort, wire.Exit:
 		e, err := wire.ParseEnding(f.Payload)
 		if err != nil {
@@ -292,13 +294,13 @@ func (j *job) judge(p *process) {
 	}
 	p.judged = true
 	j.running--
-	was := j.meet.state(p.pe)
-	fate := fateOf(p.waitStat, was.inside)
+	was := j.meet.State(p.pe)
+	fate := fateOf(p.waitStat, was.Inside)
 	if fate.Bad() {
 		// A PE that has finalized leaves nobody waiting. Of those that return a
 		// failure then, perhaps all alike, the first is told.
-		fatal := was.inside || !was.finalized
-		goesOn := was.goesOn && j.running > 0
+		fatal := was.Inside || !was.Finalized
+		goesOn := was.GoesOn && j.running > 0
 		if !j.ending && (fatal || !j.settled) {
 			after := ""
 			if goesOn {
@@ -311,8 +313,8 @@ func (j *job) judge(p *process) {
 			j.fail()
 		}
 	}
-	j.meet.end(p.pe, fate)
-	if !fate.Bad() && was.inside && !was.goesOn && !j.ending {
+	j.meet.End(p.pe, fate)
+	if !fate.Bad() && was.Inside && !was.GoesOn && !j.ending {
 		j.after(noticeDelay, func() { j.notice(p, fate) })
 	}
 	if j.running == 0 {
@@ -326,7 +328,7 @@ func (j *job) absent(pe int, fate wire.Fate, step string, wait []int) {
 		return
 	}
 	j.procs[pe].named = true
-	j.out.say(fmt.Sprintf("PE %d %v, but %s", pe, fate, waitFor(step, wait)))
+	j.out.say(fmt.Sprintf("PE %d %v, but %s", pe, fate, rendezvous.WaitFor(step, wait)))
 }
 
 // notice names a PE that ended well inside the job, while others still run.

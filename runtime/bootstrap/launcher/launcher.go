@@ -40,7 +40,10 @@ type Client struct {
 	lost    []bootstrap.Loss
 }
 
-var _ bootstrap.Bootstrap = (*Client)(nil)
+var (
+	_ bootstrap.Bootstrap = (*Client)(nil)
+	_ bootstrap.Ender     = (*Client)(nil)
+)
 
 // New takes over the descriptor, greets shmemrun and gets the job's secret; it
 // does not wait for the others. A timeout of 0 waits for them for ever. goesOn:
@@ -75,7 +78,7 @@ func (c *Client) welcome() error {
 		f, err := wire.Read(c.conn)
 		switch {
 		case errors.Is(err, io.EOF):
-			return errGone
+			return ErrGone
 		case err != nil:
 			return err
 		case f.Kind == wire.Lost: // told to an earlier program of this PE
@@ -106,6 +109,9 @@ func check(fd int) error {
 	}
 	return nil
 }
+
+// EndsJob implements bootstrap.Ender.
+func (c *Client) EndsJob() bool { return true }
 
 // Name is "launcher".
 func (c *Client) Name() string { return "launcher" }
@@ -164,7 +170,7 @@ func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, e
 	}
 	if err != nil {
 		if errors.Is(err, io.EOF) {
-			err = errGone
+			err = ErrGone
 		}
 		c.mu.Lock()
 		c.err = err
@@ -199,7 +205,10 @@ func (c *Client) note(f wire.Frame) error {
 	}
 	if err == nil {
 		c.lostMu.Lock()
-		c.lost = append(c.lost, bootstrap.Loss{PE: l.PE, Fate: l.Fate.String()})
+		c.lost = append(c.lost, bootstrap.Loss{
+			PE: l.PE, Fate: l.Fate.String(),
+			Ends: l.Fate.How == wire.EndedJob, Status: l.Fate.Status(),
+		})
 		c.lostMu.Unlock()
 	}
 	return err

@@ -143,11 +143,11 @@ func TestLauncherGone(t *testing.T) {
 		p.expect(wire.Gather, 1)
 		p.f.Close()
 	}()
-	if _, err := c.Allgather(nil); !errors.Is(err, errGone) {
+	if _, err := c.Allgather(nil); !errors.Is(err, ErrGone) {
 		t.Errorf("while waiting: %v", err)
 	}
 	// Would raise SIGPIPE, and end the program, if it were written plainly.
-	if err := c.Barrier(); !errors.Is(err, errGone) {
+	if err := c.Barrier(); !errors.Is(err, ErrGone) {
 		t.Errorf("afterwards: %v", err)
 	}
 	c.Abort(1, "nobody listens")
@@ -169,7 +169,7 @@ func TestAbortDuringStep(t *testing.T) {
 		t.Errorf("exit %+v, %v", e, err)
 	}
 	p.f.Close()
-	if err := <-result; !errors.Is(err, errGone) {
+	if err := <-result; !errors.Is(err, ErrGone) {
 		t.Errorf("the barrier ended with %v", err)
 	}
 }
@@ -327,7 +327,7 @@ func TestNoWelcome(t *testing.T) {
 		t.Errorf("a short secret: %v", err)
 	}
 	p.f.Close()
-	if _, err := New(fds[1], 0, 1, 0, false); !errors.Is(err, errGone) {
+	if _, err := New(fds[1], 0, 1, 0, false); !errors.Is(err, ErrGone) {
 		t.Errorf("no shmemrun: %v", err)
 	}
 }

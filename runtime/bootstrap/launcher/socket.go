@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errGone is the end of the stream: shmemrun has ended, or has closed this
+// ErrGone is the end of the stream: shmemrun has ended, or has closed this
 // PE's connection because the job is over.
-var errGone = errors.New("shmemrun is gone (it was killed, or the job is ending)")
+var ErrGone = errors.New("shmemrun is gone (it was killed, or the job is ending)")
 
 // socket reads and writes a blocking stream socket.
 type socket struct{ fd int }
@@ -41,7 +41,7 @@ func (s *socket) writeAll(p []byte) error {
 			p = p[n:]
 		case unix.EINTR:
 		case unix.EPIPE, unix.ECONNRESET:
-			return errGone
+			return ErrGone
 		default:
 			return err
 		}

@@ -29,6 +29,9 @@ func (*singleton) Part() error    { return nil }
 
 func (s *singleton) Secret() *secret.Secret { return &s.secret }
 
+// EndsJob: there is nobody else to end.
+func (*singleton) EndsJob() bool { return true }
+
 // There is nobody to lose.
 func (*singleton) Losses() []bootstrap.Loss { return nil }
 func (*singleton) News() int                { return -1 }

@@ -24,7 +24,7 @@ func (g Greeting) Append(dst []byte) []byte {
 	dst = le.AppendUint32(dst, uint32(g.PE))
 	dst = le.AppendUint32(dst, uint32(g.Size))
 	dst = le.AppendUint64(dst, uint64(max(g.Timeout, 0)))
-	return append(dst, flag(g.GoesOn), 0, 0, 0)
+	return append(dst, bit(g.GoesOn), 0, 0, 0)
 }
 
 // ParseGreeting decodes the payload of Hello.
@@ -173,6 +173,8 @@ const (
 	Exited    How = iota // Code is the exit status
 	Killed               // Code is the signal
 	Finalized            // it lives, or ended later, but left the job in good order
+	Vanished             // nothing is heard of it any more
+	EndedJob             // it asked for the end of the job; Code is the job's status
 	hows
 )
 
@@ -185,7 +187,9 @@ type Fate struct {
 }
 
 // Bad reports whether a PE that ended so has failed.
-func (f Fate) Bad() bool { return f.How == Killed || f.How == Exited && f.Code != 0 }
+func (f Fate) Bad() bool {
+	return f.How == Killed || f.How == Vanished || f.How == Exited && f.Code != 0
+}
 
 // Status is the exit status that a shell would show.
 func (f Fate) Status() int {
@@ -206,6 +210,10 @@ func (f Fate) String() string {
 		return s
 	case Finalized:
 		return "called shmem_finalize"
+	case Vanished:
+		return "has ended, or cannot be reached any more"
+	case EndedJob:
+		return "ended the job with status " + strconv.Itoa(f.Code)
 	}
 	s := "exited with status " + strconv.Itoa(f.Code)
 	if f.Code == 0 {
@@ -228,7 +236,7 @@ type Loss struct {
 func (l Loss) Append(dst []byte) []byte {
 	dst = le.AppendUint32(dst, uint32(l.PE))
 	dst = le.AppendUint32(dst, uint32(l.Fate.Code))
-	return append(dst, byte(l.Fate.How), flag(l.Fate.Core), flag(l.Fate.Init), 0)
+	return append(dst, byte(l.Fate.How), bit(l.Fate.Core), bit(l.Fate.Init), 0)
 }
 
 // ParseLoss decodes the payload of PeerFailed.
@@ -243,7 +251,7 @@ func ParseLoss(p []byte) (Loss, error) {
 	return Loss{PE: int(pe), Fate: Fate{How: How(p[8]), Code: int(code), Core: p[9] == 1, Init: p[10] == 1}}, nil
 }
 
-func flag(b bool) byte {
+func bit(b bool) byte {
 	if b {
 		return 1
 	}

@@ -1,4 +1,4 @@
-package launch
+package rendezvous
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/bootstrap/wire"
 )
 
@@ -50,19 +51,19 @@ func (m *mailbox) empty(t *testing.T) {
 }
 
 // meeting is a rendezvous of PEs that have all said hello.
-func meeting(t *testing.T, n int, timeout time.Duration) (*rendezvous, *mailbox) {
+func meeting(t *testing.T, n int, timeout time.Duration) (*Room, *mailbox) {
 	t.Helper()
 	m := &mailbox{got: map[int][]wire.Frame{}}
-	r := newRendezvous(n, m.send)
+	r := New(n, secret.New(), m.send)
 	for pe := range n {
-		ok(t, r.hello(pe, wire.Greeting{PE: pe, Size: n, Timeout: timeout}))
+		ok(t, r.Hello(pe, wire.Greeting{PE: pe, Size: n, Timeout: timeout}))
 		m.welcome(t, r, pe)
 	}
 	return r, m
 }
 
 // welcome takes the answer to a hello.
-func (m *mailbox) welcome(t *testing.T, r *rendezvous, pe int) {
+func (m *mailbox) welcome(t *testing.T, r *Room, pe int) {
 	t.Helper()
 	f := m.take(t, pe)
 	if a, err := wire.ParseAdmission(f.Payload); f.Kind != wire.Welcome || err != nil || a.Secret != r.secret {
@@ -84,10 +85,10 @@ func gather(seq uint32, s string) wire.Frame {
 func TestGatherAndBarrier(t *testing.T) {
 	r, m := meeting(t, 3, 0)
 	for _, pe := range []int{2, 0} {
-		ok(t, r.join(pe, gather(1, fmt.Sprint("from ", pe))))
+		ok(t, r.Join(pe, gather(1, fmt.Sprint("from ", pe))))
 		m.empty(t)
 	}
-	ok(t, r.join(1, gather(1, "from 1")))
+	ok(t, r.Join(1, gather(1, "from 1")))
 	for pe := range 3 {
 		f := m.take(t, pe)
 		parts, err := wire.ParseParts(f.Payload)
@@ -101,7 +102,7 @@ func TestGatherAndBarrier(t *testing.T) {
 		}
 	}
 	for pe := range 3 {
-		ok(t, r.join(pe, wire.Frame{Kind: wire.Barrier, Seq: 2}))
+		ok(t, r.Join(pe, wire.Frame{Kind: wire.Barrier, Seq: 2}))
 	}
 	for pe := range 3 {
 		if f := m.take(t, pe); f.Kind != wire.Released || f.Seq != 2 {
@@ -115,8 +116,8 @@ func TestGatherAndBarrier(t *testing.T) {
 
 func TestMissingPEs(t *testing.T) {
 	r, m := meeting(t, 4, 20*time.Millisecond)
-	ok(t, r.join(1, gather(1, "")))
-	ok(t, r.join(3, gather(1, "")))
+	ok(t, r.Join(1, gather(1, "")))
+	ok(t, r.Join(3, gather(1, "")))
 	deadline := time.Now().Add(5 * time.Second)
 	for {
 		m.mu.Lock()
@@ -137,7 +138,7 @@ func TestMissingPEs(t *testing.T) {
 			t.Errorf("PE %d: %v %+v, %v", pe, f.Kind, a, err)
 		}
 	}
-	ok(t, r.join(0, gather(1, "")))
+	ok(t, r.Join(0, gather(1, "")))
 	if f := m.take(t, 0); f.Kind != wire.Refused || !strings.Contains(string(f.Payload), "given up") {
 		t.Errorf("the PE that came late: %v %q", f.Kind, f.Payload)
 	}
@@ -148,18 +149,18 @@ func TestPeerEndsDuringStep(t *testing.T) {
 	for _, first := range []bool{true, false} { // whether it ends before the step begins
 		r, m := meeting(t, 3, 0)
 		if first {
-			r.end(1, killed)
+			r.End(1, killed)
 		}
-		ok(t, r.join(0, gather(1, "")))
+		ok(t, r.Join(0, gather(1, "")))
 		if !first {
 			m.empty(t)
-			r.end(1, killed)
+			r.End(1, killed)
 		}
 		l, err := wire.ParseLoss(m.take(t, 0).Payload)
 		if err != nil || l.PE != 1 || l.Fate != killed {
 			t.Errorf("ended first %t: %+v, %v", first, l, err)
 		}
-		ok(t, r.join(2, gather(1, "")))
+		ok(t, r.Join(2, gather(1, "")))
 		if f := m.take(t, 2); f.Kind != wire.PeerFailed {
 			t.Errorf("ended first %t, PE that came late: %v", first, f.Kind)
 		}
@@ -169,9 +170,9 @@ func TestPeerEndsDuringStep(t *testing.T) {
 // A PE that joined and then died is not missed: its contribution is there.
 func TestPeerEndsAfterJoining(t *testing.T) {
 	r, m := meeting(t, 2, 0)
-	ok(t, r.join(1, gather(1, "last words")))
-	r.end(1, wire.Fate{How: wire.Killed, Code: 9})
-	ok(t, r.join(0, gather(1, "")))
+	ok(t, r.Join(1, gather(1, "last words")))
+	r.End(1, wire.Fate{How: wire.Killed, Code: 9})
+	ok(t, r.Join(0, gather(1, "")))
 	if f := m.take(t, 0); f.Kind != wire.Gathered {
 		t.Errorf("%v", f.Kind)
 	}
@@ -180,12 +181,12 @@ func TestPeerEndsAfterJoining(t *testing.T) {
 func TestLostIsTold(t *testing.T) {
 	r, m := meeting(t, 3, 0)
 	var told string
-	r.lost = func(pe int, fate wire.Fate, step string, wait []int) {
-		told = fmt.Sprintf("PE %d %v, but %s", pe, fate, waitFor(step, wait))
+	r.Lost = func(pe int, fate wire.Fate, step string, wait []int) {
+		told = fmt.Sprintf("PE %d %v, but %s", pe, fate, WaitFor(step, wait))
 	}
-	ok(t, r.join(0, gather(1, "")))
-	ok(t, r.join(2, gather(1, "")))
-	r.end(1, wire.Fate{How: wire.Exited, Init: true})
+	ok(t, r.Join(0, gather(1, "")))
+	ok(t, r.Join(2, gather(1, "")))
+	r.End(1, wire.Fate{How: wire.Exited, Init: true})
 	if want := "PE 1 exited with status 0 without shmem_finalize, but PEs 0, 2 wait for it in allgather 1"; told != want {
 		t.Errorf("%q, want %q", told, want)
 	}
@@ -195,8 +196,8 @@ func TestLostIsTold(t *testing.T) {
 
 func TestPeerFinalizedTooEarly(t *testing.T) {
 	r, m := meeting(t, 2, 0)
-	ok(t, r.join(0, gather(1, "")))
-	ok(t, r.done(1))
+	ok(t, r.Join(0, gather(1, "")))
+	ok(t, r.Done(1))
 	l, err := wire.ParseLoss(m.take(t, 0).Payload)
 	if err != nil || l.PE != 1 || l.Fate.How != wire.Finalized {
 		t.Errorf("%+v, %v", l, err)
@@ -205,14 +206,14 @@ func TestPeerFinalizedTooEarly(t *testing.T) {
 
 func TestDifferentCalls(t *testing.T) {
 	r, m := meeting(t, 3, 0)
-	ok(t, r.join(0, gather(1, "")))
-	ok(t, r.join(1, wire.Frame{Kind: wire.Barrier, Seq: 1}))
+	ok(t, r.Join(0, gather(1, "")))
+	ok(t, r.Join(1, wire.Frame{Kind: wire.Barrier, Seq: 1}))
 	for pe := range 2 {
 		if f := m.take(t, pe); f.Kind != wire.Refused || !strings.HasPrefix(string(f.Payload), "PE 1 is in barrier 1 while PE 0 is in allgather 1") {
 			t.Errorf("PE %d: %v %q", pe, f.Kind, f.Payload)
 		}
 	}
-	ok(t, r.join(2, gather(1, "")))
+	ok(t, r.Join(2, gather(1, "")))
 	if f := m.take(t, 2); f.Kind != wire.Refused {
 		t.Errorf("PE 2: %v", f.Kind)
 	}
@@ -221,20 +222,20 @@ func TestDifferentCalls(t *testing.T) {
 // A shell script may start one program after the other in each PE.
 func TestSecondLife(t *testing.T) {
 	r, m := meeting(t, 2, 0)
-	ok(t, r.join(0, gather(1, "a")))
-	ok(t, r.join(1, gather(1, "b")))
+	ok(t, r.Join(0, gather(1, "a")))
+	ok(t, r.Join(1, gather(1, "b")))
 	m.take(t, 0)
 	m.take(t, 1)
-	ok(t, r.done(0))
-	ok(t, r.hello(0, wire.Greeting{PE: 0, Size: 2}))
+	ok(t, r.Done(0))
+	ok(t, r.Hello(0, wire.Greeting{PE: 0, Size: 2}))
 	m.welcome(t, r, 0)
-	ok(t, r.join(0, gather(1, "second a")))
+	ok(t, r.Join(0, gather(1, "second a")))
 	m.empty(t)
-	ok(t, r.done(1))
+	ok(t, r.Done(1))
 	m.empty(t)
-	ok(t, r.hello(1, wire.Greeting{PE: 1, Size: 2}))
+	ok(t, r.Hello(1, wire.Greeting{PE: 1, Size: 2}))
 	m.welcome(t, r, 1)
-	ok(t, r.join(1, gather(1, "second b")))
+	ok(t, r.Join(1, gather(1, "second b")))
 	parts, err := wire.ParseParts(m.take(t, 0).Payload)
 	if err != nil || string(parts[1]) != "second b" {
 		t.Errorf("%q, %v", parts, err)
@@ -244,23 +245,23 @@ func TestSecondLife(t *testing.T) {
 func TestBreaches(t *testing.T) {
 	r, _ := meeting(t, 2, 0)
 	for name, err := range map[string]error{
-		"second hello":        r.hello(0, wire.Greeting{PE: 0, Size: 2}),
-		"step 2 before 1":     r.join(0, gather(2, "")),
-		"too much":            r.join(0, wire.Frame{Kind: wire.Gather, Seq: 1, Payload: make([]byte, wire.MaxContribution+1)}),
-		"step before hello":   newRendezvous(1, nil).join(0, gather(1, "")),
-		"done before hello":   newRendezvous(1, nil).done(0),
-		"hello of another PE": newRendezvous(2, nil).hello(0, wire.Greeting{PE: 1, Size: 2}),
-		"hello of other size": newRendezvous(2, nil).hello(0, wire.Greeting{PE: 0, Size: 3}),
+		"second hello":        r.Hello(0, wire.Greeting{PE: 0, Size: 2}),
+		"step 2 before 1":     r.Join(0, gather(2, "")),
+		"too much":            r.Join(0, wire.Frame{Kind: wire.Gather, Seq: 1, Payload: make([]byte, wire.MaxContribution+1)}),
+		"step before hello":   New(1, secret.New(), nil).Join(0, gather(1, "")),
+		"done before hello":   New(1, secret.New(), nil).Done(0),
+		"hello of another PE": New(2, secret.New(), nil).Hello(0, wire.Greeting{PE: 1, Size: 2}),
+		"hello of other size": New(2, secret.New(), nil).Hello(0, wire.Greeting{PE: 0, Size: 3}),
 	} {
 		if err == nil {
 			t.Errorf("%s was taken", name)
 		}
 	}
-	ok(t, r.join(0, gather(1, "")))
-	if r.join(0, gather(2, "")) == nil {
+	ok(t, r.Join(0, gather(1, "")))
+	if r.Join(0, gather(2, "")) == nil {
 		t.Error("a step while the last is not answered was taken")
 	}
-	if r.done(0) == nil {
+	if r.Done(0) == nil {
 		t.Error("done in the middle of a step was taken")
 	}
 }
@@ -269,24 +270,24 @@ func TestBreaches(t *testing.T) {
 func TestGoOn(t *testing.T) {
 	const n = 4
 	m := &mailbox{got: map[int][]wire.Frame{}}
-	r := newRendezvous(n, m.send)
+	r := New(n, secret.New(), m.send)
 	for pe := range n {
-		ok(t, r.hello(pe, wire.Greeting{PE: pe, Size: n, GoesOn: pe != 3}))
+		ok(t, r.Hello(pe, wire.Greeting{PE: pe, Size: n, GoesOn: pe != 3}))
 		m.welcome(t, r, pe)
 	}
 	killed := wire.Fate{How: wire.Killed, Code: 9, Init: true}
 	part := wire.Frame{Kind: wire.Part, Seq: 1}
-	ok(t, r.join(0, part))
-	r.end(1, killed)
+	ok(t, r.Join(0, part))
+	r.End(1, killed)
 	for _, pe := range []int{0, 2} { // PE 3 does not want to know, PE 1 is gone
 		f := m.take(t, pe)
 		if l, err := wire.ParseLoss(f.Payload); f.Kind != wire.Lost || f.Seq != 0 || err != nil || l.PE != 1 || l.Fate != killed {
 			t.Errorf("PE %d: %v %d %+v, %v", pe, f.Kind, f.Seq, l, err)
 		}
 	}
-	ok(t, r.join(2, part))
+	ok(t, r.Join(2, part))
 	m.empty(t) // PE 3 lives
-	ok(t, r.join(3, part))
+	ok(t, r.Join(3, part))
 	for _, pe := range []int{0, 2, 3} {
 		if f := m.take(t, pe); f.Kind != wire.Released || f.Seq != 1 {
 			t.Errorf("PE %d: %v %d", pe, f.Kind, f.Seq)
@@ -294,14 +295,14 @@ func TestGoOn(t *testing.T) {
 	}
 	// Any other step still needs everybody, and so does parting from one that
 	// others cannot do without.
-	ok(t, r.join(0, wire.Frame{Kind: wire.Barrier, Seq: 2}))
+	ok(t, r.Join(0, wire.Frame{Kind: wire.Barrier, Seq: 2}))
 	if f := m.take(t, 0); f.Kind != wire.PeerFailed {
 		t.Errorf("a barrier without PE 1: %v", f.Kind)
 	}
-	ok(t, r.join(2, wire.Frame{Kind: wire.Barrier, Seq: 2}))
+	ok(t, r.Join(2, wire.Frame{Kind: wire.Barrier, Seq: 2}))
 	m.take(t, 2)
-	ok(t, r.join(2, wire.Frame{Kind: wire.Part, Seq: 3}))
-	r.end(3, wire.Fate{How: wire.Exited, Code: 1, Init: true})
+	ok(t, r.Join(2, wire.Frame{Kind: wire.Part, Seq: 3}))
+	r.End(3, wire.Fate{How: wire.Exited, Code: 1, Init: true})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if f := m.got[2]; len(f) != 2 || f[0].Kind != wire.Lost || f[1].Kind != wire.PeerFailed {
@@ -312,13 +313,13 @@ func TestGoOn(t *testing.T) {
 // The last one to be waited for fails.
 func TestPartEndsByLoss(t *testing.T) {
 	m := &mailbox{got: map[int][]wire.Frame{}}
-	r := newRendezvous(2, m.send)
+	r := New(2, secret.New(), m.send)
 	for pe := range 2 {
-		ok(t, r.hello(pe, wire.Greeting{PE: pe, Size: 2, GoesOn: true}))
+		ok(t, r.Hello(pe, wire.Greeting{PE: pe, Size: 2, GoesOn: true}))
 		m.welcome(t, r, pe)
 	}
-	ok(t, r.join(0, wire.Frame{Kind: wire.Part, Seq: 1}))
-	r.end(1, wire.Fate{How: wire.Killed, Code: 9})
+	ok(t, r.Join(0, wire.Frame{Kind: wire.Part, Seq: 1}))
+	r.End(1, wire.Fate{How: wire.Killed, Code: 9})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if f := m.got[0]; len(f) != 2 || f[0].Kind != wire.Lost || f[1].Kind != wire.Released {

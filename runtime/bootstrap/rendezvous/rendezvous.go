@@ -1,4 +1,7 @@
-package launch
+// Package rendezvous is where PEs meet in numbered steps: whoever brings a job's
+// PEs together hands their frames to a Room, which answers, and tells it of PEs that
+// have ended. It knows frames and fates; it does not know sockets and processes.
+package rendezvous
 
 import (
 	"fmt"
@@ -10,11 +13,15 @@ import (
 	"libshmem/runtime/bootstrap/wire"
 )
 
-// rendezvous is where PEs meet in numbered steps. It knows frames and fates;
-// it does not know sockets and processes.
-type rendezvous struct {
-	send func(pe int, frame []byte)                            // never blocks
-	lost func(pe int, fate wire.Fate, step string, wait []int) // a step failed since pe cannot join; may be nil
+// Room is where the PEs of one job meet. Its functions may be called from any
+// goroutine, and wait for nobody.
+type Room struct {
+	send func(pe int, frame []byte) // never blocks
+	// Lost hears that a step failed since pe cannot join; nil: nobody does. It is
+	// set before the first Hello.
+	Lost func(pe int, fate wire.Fate, step string, wait []int)
+	// TellAll: every PE is told of those that fail, since nobody else ends them.
+	TellAll bool
 
 	secret secret.Secret // of the job
 
@@ -50,12 +57,14 @@ type step struct {
 	failure *wire.Frame // what those who come late are told
 }
 
-func newRendezvous(n int, send func(int, []byte)) *rendezvous {
-	return &rendezvous{send: send, secret: secret.New(), members: make([]member, n), steps: map[stepKey]*step{}}
+// New makes the room of a job of n PEs, who have the secret. send gets what the room
+// answers to a PE, a whole frame, and must not wait for anybody.
+func New(n int, secret secret.Secret, send func(pe int, frame []byte)) *Room {
+	return &Room{send: send, secret: secret, members: make([]member, n), steps: map[stepKey]*step{}}
 }
 
-// hello notes that a PE has begun. An error is a breach of the protocol.
-func (r *rendezvous) hello(pe int, g wire.Greeting) error {
+// Hello notes that a PE has begun. An error is a breach of the protocol.
+func (r *Room) Hello(pe int, g wire.Greeting) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
@@ -70,8 +79,8 @@ func (r *rendezvous) hello(pe int, g wire.Greeting) error {
 	return nil
 }
 
-// done notes that a PE leaves in good order.
-func (r *rendezvous) done(pe int) error {
+// Done notes that a PE leaves in good order.
+func (r *Room) Done(pe int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
@@ -84,9 +93,9 @@ func (r *rendezvous) done(pe int) error {
 	return nil
 }
 
-// end notes that a PE's process is gone. Those that go on are told, if it had
+// End notes that a PE's process is gone. Those that go on are told, if it had
 // not left.
-func (r *rendezvous) end(pe int, fate wire.Fate) {
+func (r *Room) End(pe int, fate wire.Fate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
@@ -94,7 +103,7 @@ func (r *rendezvous) end(pe int, fate wire.Fate) {
 	if m.inside {
 		loss := wire.Frame{Kind: wire.Lost, Payload: wire.Loss{PE: pe, Fate: fate}.Append(nil)}
 		for to := range r.members {
-			if o := &r.members[to]; o.inside && o.goesOn && !o.ended {
+			if o := &r.members[to]; o.inside && (o.goesOn || r.TellAll) && !o.ended && to != pe {
 				r.sendLocked(to, loss)
 			}
 		}
@@ -102,22 +111,23 @@ func (r *rendezvous) end(pe int, fate wire.Fate) {
 	r.failAbandonedLocked()
 }
 
-// standing is where a PE is in its life.
-type standing struct {
-	inside    bool // between init and finalize
-	finalized bool // it has been, at least once
-	goesOn    bool // inside, and the others can do without it
+// Standing is where a PE is in its life.
+type Standing struct {
+	Inside    bool // between init and finalize
+	Finalized bool // it has been, at least once
+	GoesOn    bool // inside, and the others can do without it
 }
 
-func (r *rendezvous) state(pe int) standing {
+// State tells where a PE is in its life.
+func (r *Room) State(pe int) Standing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
-	return standing{m.inside, m.life > 0, m.inside && m.goesOn}
+	return Standing{m.inside, m.life > 0, m.inside && m.goesOn}
 }
 
-// join adds a PE to the step of f. An error is a breach of the protocol.
-func (r *rendezvous) join(pe int, f wire.Frame) error {
+// Join adds a PE to the step of f. An error is a breach of the protocol.
+func (r *Room) Join(pe int, f wire.Frame) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
@@ -169,7 +179,7 @@ func (r *rendezvous) join(pe int, f wire.Frame) error {
 	return nil
 }
 
-func (r *rendezvous) completeLocked(key stepKey, s *step) {
+func (r *Room) completeLocked(key stepKey, s *step) {
 	reply := wire.Frame{Kind: wire.Released, Seq: key.seq}
 	if s.kind == wire.Gather {
 		if n := wire.PartsLen(s.parts); n > wire.MaxPayload {
@@ -185,7 +195,7 @@ func (r *rendezvous) completeLocked(key stepKey, s *step) {
 }
 
 // expire is the end of a step's time.
-func (r *rendezvous) expire(key stepKey, s *step) {
+func (r *Room) expire(key stepKey, s *step) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.steps[key] != s || s.failure != nil {
@@ -201,13 +211,13 @@ func (r *rendezvous) expire(key stepKey, s *step) {
 }
 
 // failAbandonedLocked fails every step that waits for a PE that cannot come.
-func (r *rendezvous) failAbandonedLocked() {
+func (r *Room) failAbandonedLocked() {
 	for key, s := range r.steps {
 		r.checkAbandonedLocked(key, s)
 	}
 }
 
-func (r *rendezvous) checkAbandonedLocked(key stepKey, s *step) {
+func (r *Room) checkAbandonedLocked(key stepKey, s *step) {
 	if s.failure != nil {
 		return
 	}
@@ -224,8 +234,8 @@ func (r *rendezvous) checkAbandonedLocked(key stepKey, s *step) {
 		if m.life > key.life {
 			loss.Fate = wire.Fate{How: wire.Finalized}
 		}
-		if r.lost != nil {
-			r.lost(pe, loss.Fate, fmt.Sprintf("%v %d", s.kind, key.seq), s.waiting())
+		if r.Lost != nil {
+			r.Lost(pe, loss.Fate, fmt.Sprintf("%v %d", s.kind, key.seq), s.waiting())
 		}
 		r.failLocked(key, s, wire.PeerFailed, loss.Append(nil))
 		return
@@ -234,7 +244,7 @@ func (r *rendezvous) checkAbandonedLocked(key stepKey, s *step) {
 
 // restCameLocked tells whether all have come but those that the others can do
 // without, and have ended.
-func (r *rendezvous) restCameLocked(s *step) bool {
+func (r *Room) restCameLocked(s *step) bool {
 	for pe := range r.members {
 		if m := &r.members[pe]; !s.joined[pe] && !(m.ended && m.inside && m.goesOn) {
 			return false
@@ -243,21 +253,21 @@ func (r *rendezvous) restCameLocked(s *step) bool {
 	return true
 }
 
-func (r *rendezvous) failLocked(key stepKey, s *step, kind wire.Kind, payload []byte) {
+func (r *Room) failLocked(key stepKey, s *step, kind wire.Kind, payload []byte) {
 	s.stop()
 	s.failure = &wire.Frame{Kind: kind, Seq: key.seq, Payload: payload}
 	s.parts = nil
 	r.answerLocked(s.waiting(), *s.failure)
 }
 
-func (r *rendezvous) answerLocked(pes []int, f wire.Frame) {
+func (r *Room) answerLocked(pes []int, f wire.Frame) {
 	for _, pe := range pes {
 		r.members[pe].waits = false
 		r.sendLocked(pe, f)
 	}
 }
 
-func (r *rendezvous) sendLocked(pe int, f wire.Frame) {
+func (r *Room) sendLocked(pe int, f wire.Frame) {
 	b, err := wire.Append(nil, f)
 	if err != nil {
 		panic(err) // bounds were checked when the frame was made
@@ -282,8 +292,8 @@ func (s *step) stop() {
 	}
 }
 
-// waitFor words who waits for a PE that will not come.
-func waitFor(step string, wait []int) string {
+// WaitFor words who waits for a PE that will not come.
+func WaitFor(step string, wait []int) string {
 	verb := "waits"
 	if len(wait) > 1 {
 		verb = "wait"

@@ -1,0 +1,136 @@
+/*
+ * load.c: the MPI library that the program has loaded.
+ *
+ * Nothing is loaded here: a second MPI in a process would be another job. The library is
+ * looked for among the files of the process, because its symbols need not be visible to
+ * others, as under mpi4py. The two kinds differ in what a handle is: a pointer with Open
+ * MPI, an int with MPICH and those made of it.
+ */
+#define _GNU_SOURCE
+#include "load.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+#include <time.h>
+
+/* Of MPICH and the libraries that share its interface (mpi.h of each). */
+enum { MPICH_COMM_WORLD = 0x44000000, MPICH_BYTE = 0x4c00010d };
+#define MPICH_STATUS_IGNORE ((void *)1)
+
+static struct {
+    void *file;
+    char *ompi_world; /* NULL: MPICH */
+    char *ompi_byte;
+    int (*initialized)(int *);
+    int (*finalized)(int *);
+    void *rank, *size, *ibcast, *test;
+} mpi;
+
+static int look(struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *name = slash ? slash + 1 : info->dlpi_name;
+    if (strncmp(name, "libmpi.so", 9) != 0 && strncmp(name, "libmpich.so", 11) != 0 &&
+        strncmp(name, "libmpi_cray.so", 14) != 0)
+        return 0;
+    *(const char **)found = info->dlpi_name;
+    return 1;
+}
+
+/* A program that uses an object of a library has it copied into itself, and then the
+ * library's own is not the one that is used. */
+static void *object(void *file, const char *name)
+{
+    void *used = dlsym(RTLD_DEFAULT, name);
+    return used ? used : dlsym(file, name);
+}
+
+int shmemi_mpi_find(void)
+{
+    const char *name = NULL;
+    if (mpi.file != NULL)
+        return 1;
+    dl_iterate_phdr(look, &name);
+    void *file = name ? dlopen(name, RTLD_NOLOAD | RTLD_LAZY) : NULL;
+    if (file == NULL)
+        return 0;
+    mpi.ompi_world = object(file, "ompi_mpi_comm_world");
+    mpi.ompi_byte = object(file, "ompi_mpi_byte");
+    *(void **)&mpi.initialized = dlsym(file, "MPI_Initialized");
+    *(void **)&mpi.finalized = dlsym(file, "MPI_Finalized");
+    mpi.rank = dlsym(file, "MPI_Comm_rank");
+    mpi.size = dlsym(file, "MPI_Comm_size");
+    mpi.ibcast = dlsym(file, "MPI_Ibcast");
+    mpi.test = dlsym(file, "MPI_Test");
+    if (!mpi.initialized || !mpi.finalized || !mpi.rank || !mpi.size || !mpi.ibcast || !mpi.test ||
+        !mpi.ompi_world != !mpi.ompi_byte) {
+        dlclose(file);
+        return 0;
+    }
+    mpi.file = file;
+    return 1;
+}
+
+int shmemi_mpi_up(void)
+{
+    int begun = 0, over = 0;
+    return shmemi_mpi_find() && mpi.initialized(&begun) == 0 && begun &&
+           mpi.finalized(&over) == 0 && !over;
+}
+
+uint64_t shmemi_mpi_comm(const void *pointer)
+{
+    if (mpi.ompi_world != NULL)
+        return (uintptr_t)(pointer ? *(void *const *)pointer : mpi.ompi_world);
+    return (uint32_t)(pointer ? *(const int *)pointer : MPICH_COMM_WORLD);
+}
+
+int shmemi_mpi_who(uint64_t comm, int *rank, int *size)
+{
+    int code;
+    if (mpi.ompi_world != NULL) {
+        void *c = (void *)(uintptr_t)comm;
+        code = ((int (*)(void *, int *))mpi.rank)(c, rank);
+        return code ? code : ((int (*)(void *, int *))mpi.size)(c, size);
+    }
+    code = ((int (*)(int, int *))mpi.rank)((int)comm, rank);
+    return code ? code : ((int (*)(int, int *))mpi.size)((int)comm, size);
+}
+
+static int begin(uint64_t comm, void *bytes, int n, void *request)
+{
+    if (mpi.ompi_world != NULL)
+        return ((int (*)(void *, int, void *, int, void *, void *))mpi.ibcast)(
+            bytes, n, mpi.ompi_byte, 0, (void *)(uintptr_t)comm, request);
+    return ((int (*)(void *, int, int, int, int, void *))mpi.ibcast)(bytes, n, MPICH_BYTE, 0,
+                                                                     (int)comm, request);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+int shmemi_mpi_broadcast(uint64_t comm, void *bytes, int n, int64_t ms)
+{
+    union {
+        void *ompi;
+        int mpich;
+    } request = {NULL};
+    int code = begin(comm, bytes, n, &request), done = 0;
+    int64_t end = now_ms() + ms;
+    while (code == 0) {
+        code = ((int (*)(void *, int *, void *))mpi.test)(
+            &request, &done, mpi.ompi_world ? NULL : MPICH_STATUS_IGNORE);
+        if (code != 0 || done)
+            break;
+        if (now_ms() >= end)
+            return SHMEMI_MPI_LATE;
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    }
+    return code;
+}

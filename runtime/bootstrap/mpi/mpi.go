@@ -1,0 +1,104 @@
+// Package mpi brings together the PEs of an MPI communicator. It asks the MPI library
+// that the program has loaded who this PE is, and has it hand out a unique id; the rest
+// is runtime/bootstrap/uid. So MPI is called once, in the thread that initialises the
+// library, whatever level of threads the program has asked it for, and nothing is left
+// in it that MPI_Finalize could wait for.
+//
+// Open MPI and MPICH, with the libraries that share their interfaces, are told apart by
+// their symbols when the program runs. No MPI is needed to build this, and none is
+// loaded.
+package mpi
+
+/*
+#cgo CFLAGS: -std=gnu11 -Wall -Wextra
+#cgo LDFLAGS: -ldl
+#include <stdlib.h>
+#include "load.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/uid"
+)
+
+// Comm is a communicator.
+type Comm struct{ handle C.uint64_t }
+
+var errDown = errors.New("join job: MPI is not up (call MPI_Init before, and MPI_Finalize after shmem_finalize)")
+
+// World is MPI_COMM_WORLD, where MPI is up in this process.
+func World() (Comm, bool) {
+	if C.shmemi_mpi_up() == 0 {
+		return Comm{}, false
+	}
+	return Comm{C.shmemi_mpi_comm(nil)}, true
+}
+
+// At is the communicator that a pointer to an MPI_Comm points to.
+func At(pointer unsafe.Pointer) (Comm, error) {
+	if C.shmemi_mpi_up() == 0 {
+		return Comm{}, errDown
+	}
+	return Comm{C.shmemi_mpi_comm(pointer)}, nil
+}
+
+// Who tells this process's rank and how many there are.
+func (c Comm) Who() (rank, size int, err error) {
+	var r, n C.int
+	if code := C.shmemi_mpi_who(c.handle, &r, &n); code != 0 {
+		return 0, 0, fmt.Errorf("join job: MPI does not know the communicator: error %d (pass the address of an MPI_Comm)", code)
+	}
+	return int(r), int(n), nil
+}
+
+// Options are what a PE brings.
+type Options struct {
+	Comm    Comm
+	Filter  uid.Filter
+	Timeout time.Duration // for the others to come
+	GoesOn  bool          // as uid.Options.GoesOn
+}
+
+// Join brings this PE together with the others of the communicator. It is collective,
+// and calls MPI in the calling thread.
+func Join(o Options) (*uid.Member, error) {
+	rank, size, err := o.Comm.Who()
+	if err != nil {
+		return nil, err
+	}
+	// C's memory: MPI may keep it when time is up.
+	id := (*uid.ID)(C.calloc(1, uid.Len))
+	var root *uid.Root
+	var failed error
+	if rank == 0 {
+		if root, *id, failed = uid.NewRoot(o.Filter); failed != nil {
+			*id = uid.ID{}
+		}
+	}
+	code := C.shmemi_mpi_broadcast(o.Comm.handle, unsafe.Pointer(id), uid.Len, C.int64_t(o.Timeout.Milliseconds()))
+	switch {
+	case failed != nil:
+		return nil, failed
+	case code == C.SHMEMI_MPI_LATE && rank != 0:
+		return nil, &bootstrap.MissingError{Step: "broadcast of MPI", Missing: []int{0}, Waited: o.Timeout}
+	case code != 0 && code != C.SHMEMI_MPI_LATE:
+		if root != nil {
+			root.Close()
+		}
+		return nil, fmt.Errorf("join job: MPI_Ibcast: error %d", code)
+	case *id == uid.ID{}:
+		return nil, errors.New("join job: PE 0 could not make a unique id, and says why")
+	}
+	// Late at rank 0: the others have not taken the id, and will be named as missing.
+	m, err := uid.Join(uid.Options{ID: *id, PE: rank, Size: size, Timeout: o.Timeout, GoesOn: o.GoesOn, Name: "mpi"})
+	if code == 0 {
+		C.free(unsafe.Pointer(id))
+	}
+	return m, err
+}

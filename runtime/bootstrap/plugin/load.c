@@ -1,0 +1,60 @@
+/* load.c: finds the functions of a plugin, and calls them. */
+#define _GNU_SOURCE
+#include "load.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+#define PREFIX "shmemx_bootstrap_"
+
+int shmemi_plugin_load(const char *file, struct shmemi_plugin *p, char *text, size_t len)
+{
+    const struct {
+        const char *name;
+        void **to;
+    } functions[] = {
+        {PREFIX "rank", (void **)&p->rank},           {PREFIX "size", (void **)&p->size},
+        {PREFIX "allgather", (void **)&p->allgather}, {PREFIX "barrier", (void **)&p->barrier},
+        {PREFIX "abort", (void **)&p->abort_},
+    };
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (library == NULL) {
+        snprintf(text, len, "%s", dlerror());
+        return -1;
+    }
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        *functions[i].to = dlsym(library, functions[i].name);
+        if (*functions[i].to == NULL) {
+            snprintf(text, len, "it has no function %s (shmemx_bootstrap.h says what it needs)",
+                     functions[i].name);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int shmemi_plugin_rank(const struct shmemi_plugin *p)
+{
+    return p->rank();
+}
+
+int shmemi_plugin_size(const struct shmemi_plugin *p)
+{
+    return p->size();
+}
+
+int shmemi_plugin_allgather(const struct shmemi_plugin *p, const void *mine, void *all, size_t n,
+                            int timeout_ms)
+{
+    return p->allgather(mine, all, n, timeout_ms);
+}
+
+int shmemi_plugin_barrier(const struct shmemi_plugin *p, int timeout_ms)
+{
+    return p->barrier(timeout_ms);
+}
+
+void shmemi_plugin_abort(const struct shmemi_plugin *p, int status, const char *reason)
+{
+    p->abort_(status, reason);
+}

@@ -1,0 +1,170 @@
+// Package plugin is the bootstrap of a shared library that a user has made, with the five
+// functions of include/shmemx_bootstrap.h. It owns the calls, and makes of contributions
+// of any length those of one length that such a library knows.
+package plugin
+
+/*
+#cgo CFLAGS: -std=gnu11 -Wall -Wextra
+#cgo LDFLAGS: -ldl
+#include <stdlib.h>
+#include "load.h"
+*/
+import "C"
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+	"unsafe"
+
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/secret"
+)
+
+// Env is the setting with the file of the library.
+const Env = "SHMEM_BOOTSTRAP_PLUGIN"
+
+// maxPEs bounds what a plugin may say.
+const maxPEs = 1 << 20
+
+// Plugin is a PE's part in a job of a plugin.
+type Plugin struct {
+	functions  C.struct_shmemi_plugin
+	rank, size int
+	step       int
+	timeout    time.Duration
+	secret     secret.Secret
+}
+
+var _ bootstrap.Bootstrap = (*Plugin)(nil)
+
+// Join loads the library and agrees with the other PEs on a secret.
+func Join(path string, timeout time.Duration) (*Plugin, error) {
+	p := &Plugin{timeout: timeout}
+	name := C.CString(path)
+	defer C.free(unsafe.Pointer(name))
+	var why [512]C.char
+	if C.shmemi_plugin_load(name, &p.functions, &why[0], C.size_t(len(why))) != 0 {
+		return nil, fmt.Errorf("join job: plugin %s: %s", path, C.GoString(&why[0]))
+	}
+	p.rank, p.size = int(C.shmemi_plugin_rank(&p.functions)), int(C.shmemi_plugin_size(&p.functions))
+	if p.rank < 0 || p.rank >= p.size || p.size > maxPEs {
+		return nil, fmt.Errorf("join job: plugin %s: it says that this is PE %d of %d (PEs are numbered from 0, and there are at most %d)",
+			path, p.rank, p.size, maxPEs)
+	}
+	mine := secret.New()
+	all, err := p.gather("join job", mine[:])
+	if err != nil {
+		return nil, err
+	}
+	copy(p.secret[:], all[:len(mine)])
+	return p, nil
+}
+
+// gather is an allgather of as many bytes from each.
+func (p *Plugin) gather(step string, mine []byte) ([]byte, error) {
+	// C's memory: a plugin may hand it on.
+	from := C.CBytes(mine)
+	defer C.free(from)
+	to := C.calloc(C.size_t(p.size), C.size_t(len(mine)))
+	if to == nil {
+		return nil, fmt.Errorf("%s: no memory for %d bytes of each PE", step, len(mine))
+	}
+	defer C.free(to)
+	if err := p.judge(step, C.shmemi_plugin_allgather(&p.functions, from, to, C.size_t(len(mine)), p.patience())); err != nil {
+		return nil, err
+	}
+	return slices.Clone(unsafe.Slice((*byte)(to), p.size*len(mine))), nil
+}
+
+func (p *Plugin) patience() C.int { return C.int(min(p.timeout.Milliseconds(), math.MaxInt32)) }
+
+func (p *Plugin) judge(step string, code C.int) error {
+	switch {
+	case code == 0:
+		return nil
+	case code > 0 && int(code) <= p.size:
+		return &bootstrap.MissingError{Step: step, Missing: []int{int(code) - 1}, Waited: p.timeout}
+	}
+	return fmt.Errorf("%s: the plugin failed with %d", step, code)
+}
+
+func (p *Plugin) next(kind string) string {
+	p.step++
+	return fmt.Sprintf("%s %d", kind, p.step)
+}
+
+// Allgather implements bootstrap.Bootstrap: all send as much as the longest, after a
+// round in which they say how much they have.
+func (p *Plugin) Allgather(mine []byte) ([][]byte, error) {
+	step := p.next("allgather")
+	lengths, err := p.gather(step, binary.LittleEndian.AppendUint32(nil, uint32(len(mine))))
+	if err != nil {
+		return nil, err
+	}
+	parts, longest := make([][]byte, p.size), 1
+	for i := range parts {
+		longest = max(longest, int(binary.LittleEndian.Uint32(lengths[4*i:])))
+	}
+	all, err := p.gather(step, append(slices.Clone(mine), make([]byte, longest-len(mine))...))
+	if err != nil {
+		return nil, err
+	}
+	for i := range parts {
+		parts[i] = all[i*longest:][:binary.LittleEndian.Uint32(lengths[4*i:])]
+	}
+	return parts, nil
+}
+
+// Barrier implements bootstrap.Bootstrap.
+func (p *Plugin) Barrier() error {
+	return p.judge(p.next("barrier"), C.shmemi_plugin_barrier(&p.functions, p.patience()))
+}
+
+// Part implements bootstrap.Bootstrap. A plugin knows nothing of PEs that are lost: what
+// it says of them is not of interest any more.
+func (p *Plugin) Part() error {
+	err := p.Barrier()
+	var missing *bootstrap.MissingError
+	if errors.As(err, &missing) {
+		return nil
+	}
+	return err
+}
+
+// Name is "plugin".
+func (p *Plugin) Name() string { return "plugin" }
+
+// Rank is this PE's number.
+func (p *Plugin) Rank() int { return p.rank }
+
+// Size is the number of PEs.
+func (p *Plugin) Size() int { return p.size }
+
+// Secret implements bootstrap.Bootstrap: PE 0 has made it.
+func (p *Plugin) Secret() *secret.Secret { return &p.secret }
+
+// Abort implements bootstrap.Bootstrap.
+func (p *Plugin) Abort(status int, reason string) {
+	text := C.CString(reason)
+	defer C.free(unsafe.Pointer(text))
+	C.shmemi_plugin_abort(&p.functions, C.int(status), text)
+}
+
+// Exit implements bootstrap.Bootstrap.
+func (p *Plugin) Exit(status int) { p.Abort(status, "shmem_global_exit") }
+
+// Over implements bootstrap.Bootstrap: a plugin does not tell.
+func (p *Plugin) Over() bool { return false }
+
+// Losses implements bootstrap.Bootstrap: the PEs watch each other.
+func (p *Plugin) Losses() []bootstrap.Loss { return nil }
+
+// News implements bootstrap.Bootstrap.
+func (p *Plugin) News() int { return -1 }
+
+// Close implements bootstrap.Bootstrap: the library stays loaded.
+func (p *Plugin) Close() error { return nil }

@@ -1,0 +1,120 @@
+package pmi
+
+import (
+	"fmt"
+	"time"
+
+	"libshmem/runtime/bootstrap"
+)
+
+const (
+	// tellAfter is how long a PE waits before it tells the others that it does. A
+	// step that goes well takes less.
+	tellAfter = time.Second
+	// askFor is how long a PE whose wait is over asks who else waits.
+	askFor = 10 * time.Second
+)
+
+// barrier returns when all PEs have come. The step is the one of s.steps.
+func (s *session) barrier(timeout time.Duration) error {
+	if err := s.conn.send(command("barrier_in")); err != nil {
+		return err
+	}
+	began, end := time.Now(), deadline(timeout)
+	tell := began.Add(tellAfter)
+	if timeout > 0 {
+		tell = began.Add(min(tellAfter, timeout/4))
+	}
+	w := &waiting{session: s}
+	for until := tell; ; {
+		err := w.read(until)
+		switch {
+		case err == errLate && until == end:
+			missing, err := w.roll()
+			switch {
+			case err != nil:
+				return fmt.Errorf("some PEs did not come within %v, and the launcher does not tell which: %w", timeout, err)
+			case w.over:
+				return nil
+			case len(missing) == 0:
+				return fmt.Errorf("all PEs have come, but the launcher does not say so within %v", timeout)
+			}
+			return &bootstrap.MissingError{Missing: missing, Waited: timeout}
+		case err == errLate:
+			until = end
+			if err := w.publish(); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		case w.over && w.owed == 0:
+			return nil
+		}
+	}
+}
+
+// waiting is a barrier that is not over, while commands about names go on.
+type waiting struct {
+	*session
+	over  bool // the barrier is
+	owed  int  // answers of publish_name that have to come
+	found bool // the last answer of lookup_name
+	heard bool // and whether there is one
+}
+
+// read takes one line.
+func (w *waiting) read(end time.Time) error {
+	r, err := w.conn.read(end)
+	if err != nil {
+		return err
+	}
+	why := r.failed()
+	switch {
+	case r.cmd == "barrier_out" && !w.over:
+		if why != "" {
+			return fmt.Errorf("the launcher ends the barrier with %s", why)
+		}
+		w.over = true
+	case r.cmd == "publish_result" && w.owed > 0:
+		w.owed-- // where it failed, the others name this PE, too, and that is all
+	case r.cmd == "lookup_result":
+		w.heard, w.found = true, why == "" && r.fields["port"] != ""
+	default:
+		return fmt.Errorf("%w: cmd=%s in a barrier", errFormat, show(r.cmd))
+	}
+	return nil
+}
+
+// name is what a PE publishes that waits in this step.
+func (s *session) name(pe int) string { return fmt.Sprintf("shmem-%s-%d-%d", s.kvs, s.steps.N, pe) }
+
+func (w *waiting) publish() error {
+	w.owed++
+	return w.conn.send(command("publish_name", "service", w.name(w.rank), "port", "here"))
+}
+
+// roll calls the roll: it returns the PEs that have not said that they wait.
+func (w *waiting) roll() (missing []int, err error) {
+	end := time.Now().Add(askFor)
+	for pe := range w.size {
+		if pe == w.rank {
+			continue
+		}
+		w.heard = false
+		if err := w.conn.send(command("lookup_name", "service", w.name(pe))); err != nil {
+			return nil, err
+		}
+		for !w.heard {
+			if err := w.read(end); err != nil {
+				return nil, err
+			}
+		}
+		if w.over {
+			return nil, nil
+		}
+		if !w.found {
+			missing = append(missing, pe)
+		}
+	}
+	return missing, nil
+}

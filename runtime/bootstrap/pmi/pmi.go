@@ -1,0 +1,156 @@
+package pmi
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/secret"
+)
+
+// process is what the bootstraps of this process share.
+var process struct {
+	mu      sync.Mutex
+	session *session
+	busy    bool // a bootstrap has it
+}
+
+// Client is the bootstrap.
+type Client struct {
+	s       *session
+	timeout time.Duration
+	secret  secret.Secret
+	release func()
+
+	mu     sync.Mutex
+	closed bool
+}
+
+var _ bootstrap.Bootstrap = (*Client)(nil)
+
+// New joins the job that env, the environment of the process, tells of, and waits
+// until all PEs have come. A timeout of 0 waits for them for ever. One Client of a
+// process is open at a time; after Close there may be another.
+func New(env map[string]string, timeout time.Duration) (*Client, error) {
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	if process.busy {
+		return nil, errors.New("join job by PMI: this process is in it already, or has failed to join (start it again)")
+	}
+	process.busy = true // also where this fails: what then became of the conversation is unknown
+	if process.session == nil {
+		s, err := join(env, timeout)
+		if err != nil {
+			return nil, fmt.Errorf("join job by PMI: %w", err)
+		}
+		process.session = s
+	}
+	return open(process.session, timeout, func() {
+		process.mu.Lock()
+		process.busy = false
+		process.mu.Unlock()
+	})
+}
+
+// Depart tells the launcher that this process ends in good order, if it does: no
+// Client is open. Where PEs are missing it asks for the end of the job, for some
+// launchers leave them running. It is for the end of the process, after which nothing
+// is asked of this package.
+func Depart() {
+	if !process.mu.TryLock() {
+		return // another thread is about to join: no good order
+	}
+	defer process.mu.Unlock()
+	s := process.session
+	var missing *bootstrap.MissingError
+	switch {
+	case s == nil:
+	case errors.As(s.steps.Err, &missing):
+		s.abort(1)
+	case s.steps.Err == nil && !process.busy:
+		process.session, process.busy = nil, true
+		s.leave()
+	}
+}
+
+// open makes a bootstrap of the conversation. The first of what it gathers is the
+// secret of PE 0.
+func open(s *session, timeout time.Duration, release func()) (*Client, error) {
+	c := &Client{s: s, timeout: timeout, release: release}
+	var mine []byte
+	if s.rank == 0 {
+		c.secret = secret.New()
+		mine = c.secret[:]
+	}
+	all, err := c.Allgather(mine)
+	if err != nil {
+		return nil, fmt.Errorf("join job by PMI: %w", err)
+	}
+	if copy(c.secret[:], all[0]) != len(c.secret) || len(all[0]) != len(c.secret) {
+		return nil, fmt.Errorf("join job by PMI: %w: PE 0 has put %d bytes, not %d (all PEs need the same libshmem)", errFormat, len(all[0]), len(c.secret))
+	}
+	return c, nil
+}
+
+// Name is "pmi".
+func (c *Client) Name() string { return "pmi" }
+
+// Rank is this PE's number.
+func (c *Client) Rank() int { return c.s.rank }
+
+// Size is the number of PEs.
+func (c *Client) Size() int { return c.s.size }
+
+// Allgather implements bootstrap.Bootstrap.
+func (c *Client) Allgather(mine []byte) (all [][]byte, err error) {
+	err = c.s.steps.Run("allgather", func() error {
+		all, err = c.s.allgather(mine, c.timeout)
+		return err
+	})
+	return all, err
+}
+
+// Barrier implements bootstrap.Bootstrap.
+func (c *Client) Barrier() error {
+	return c.s.steps.Run("barrier", func() error { return c.s.barrier(c.timeout) })
+}
+
+// Part implements bootstrap.Bootstrap. PMI-1 has no barrier of some PEs, so one that
+// has failed is waited for until the timeout.
+func (c *Client) Part() error { return c.Barrier() }
+
+// Secret implements bootstrap.Bootstrap.
+func (c *Client) Secret() *secret.Secret { return &c.secret }
+
+// Abort implements bootstrap.Bootstrap. PMI-1 has no room for the reason.
+func (c *Client) Abort(status int, _ string) { c.Exit(status) }
+
+// Exit implements bootstrap.Bootstrap.
+func (c *Client) Exit(status int) { c.s.abort(status) }
+
+// Over implements bootstrap.Bootstrap: a launcher that ends a job hangs up.
+func (c *Client) Over() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.closed && c.s.conn.hungUp()
+}
+
+// Losses implements bootstrap.Bootstrap: launchers of PMI-1 do not tell.
+func (c *Client) Losses() []bootstrap.Loss { return nil }
+
+// News implements bootstrap.Bootstrap.
+func (c *Client) News() int { return -1 }
+
+// Close implements bootstrap.Bootstrap. That the launcher takes the end of this
+// process well, Depart sees to.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.closed = true
+		c.release()
+	}
+	return nil
+}

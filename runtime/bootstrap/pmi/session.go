@@ -1,0 +1,187 @@
+package pmi
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"libshmem/runtime/bootstrap"
+)
+
+// The variables that a launcher sets. FD is there, or Port and ID.
+const (
+	EnvFD   = "PMI_FD"   // number of the inherited descriptor
+	EnvPort = "PMI_PORT" // host:port to connect to
+	EnvID   = "PMI_ID"   // who connects
+	EnvRank = "PMI_RANK" // not with Port
+	EnvSize = "PMI_SIZE" // not with Port
+)
+
+// session is the conversation with the launcher.
+type session struct {
+	conn       *conn
+	rank, size int
+	kvs        string // name of the job's key-value space
+	room       int    // bytes of a value
+	steps      bootstrap.Steps
+}
+
+// maxLine is what a line of put may have.
+const maxLine = 900
+
+// maxPEs bounds what the launcher says of the job's size.
+const maxPEs = 1 << 24
+
+// join begins the conversation that env, the environment, describes.
+func join(env map[string]string, timeout time.Duration) (*session, error) {
+	end := deadline(timeout)
+	s := &session{rank: -1}
+	if err := s.connect(env, timeout); err != nil {
+		return nil, err
+	}
+	if err := s.greet(env, end); err != nil {
+		s.conn.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func deadline(timeout time.Duration) time.Time {
+	if timeout <= 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(timeout)
+}
+
+func (s *session) connect(env map[string]string, timeout time.Duration) (err error) {
+	if env[EnvFD] != "" {
+		fd, err := number(env, EnvFD, 0, 1<<30)
+		if err != nil {
+			return err
+		}
+		s.conn, err = inherited(fd)
+		return err
+	}
+	if s.conn, err = dial(env[EnvPort], timeout); err != nil {
+		return fmt.Errorf("connect to the launcher (%s=%s): %w (the launcher may have ended)", EnvPort, env[EnvPort], err)
+	}
+	return nil
+}
+
+func (s *session) greet(env map[string]string, end time.Time) (err error) {
+	if env[EnvFD] != "" {
+		if s.size, err = number(env, EnvSize, 1, maxPEs); err != nil {
+			return err
+		}
+		if s.rank, err = number(env, EnvRank, 0, s.size-1); err != nil {
+			return err
+		}
+	} else if err = s.introduce(env, end); err != nil {
+		return err
+	}
+	r, err := s.ask(end, "response_to_init", command("init", "pmi_version", "1", "pmi_subversion", "1"))
+	if err != nil {
+		return err
+	}
+	if v := r.fields["pmi_version"]; v != "1" {
+		return fmt.Errorf("%w: PMI version %s in place of 1", errFormat, show(v))
+	}
+	if r, err = s.ask(end, "maxes", command("get_maxes")); err != nil {
+		return err
+	}
+	most, err := number(r.fields, "vallen_max", 0, 1<<30)
+	if err != nil {
+		return err
+	}
+	if r, err = s.ask(end, "my_kvsname", command("get_my_kvsname")); err != nil {
+		return err
+	}
+	if s.kvs = r.fields["kvsname"]; s.kvs == "" || len(s.kvs) > 256 {
+		return fmt.Errorf("%w: key-value space %s", errFormat, show(s.kvs))
+	}
+	// The longest key has the largest numbers, and a value ends with a NUL there.
+	s.room = min(maxLine-len(s.put(s.key(1<<30, maxPEs, 1<<20), "")), most-1)
+	if s.room < 32 {
+		return fmt.Errorf("%w: values have at most %d bytes", errFormat, most)
+	}
+	return nil
+}
+
+// introduce says who has connected, which a descriptor that is inherited says by
+// itself, and hears what the variables would say.
+func (s *session) introduce(env map[string]string, end time.Time) error {
+	id, err := number(env, EnvID, 0, maxPEs)
+	if err != nil {
+		return err
+	}
+	if _, err := s.ask(end, "initack", command("initack", "pmiid", strconv.Itoa(id))); err != nil {
+		return err
+	}
+	told := map[string]string{}
+	for range 3 { // size, rank, debug
+		r, err := s.expect(end, "set")
+		if err != nil {
+			return err
+		}
+		for name, value := range r.fields {
+			told[name] = value
+		}
+	}
+	if s.size, err = number(told, "size", 1, maxPEs); err == nil {
+		s.rank, err = number(told, "rank", 0, s.size-1)
+	}
+	return err
+}
+
+// number reads what a launcher says in its variables or lines.
+func number(from map[string]string, name string, least, most int) (int, error) {
+	n, err := strconv.Atoi(from[name])
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("%w: %s=%s is no number from %d to %d (what the launcher has set contradicts itself, or was changed)",
+			errFormat, name, show(from[name]), least, most)
+	}
+	return n, nil
+}
+
+// ask sends a command and waits for its answer.
+func (s *session) ask(end time.Time, want, line string) (reply, error) {
+	if err := s.conn.send(line); err != nil {
+		return reply{}, err
+	}
+	return s.expect(end, want)
+}
+
+// expect waits for a reply that tells of success.
+func (s *session) expect(end time.Time, want string) (reply, error) {
+	r, err := s.conn.read(end)
+	switch {
+	case err == errLate:
+		return reply{}, fmt.Errorf("wait for %q of the launcher: %w", "cmd="+want, err)
+	case err != nil:
+		return reply{}, err
+	case r.cmd != want:
+		return reply{}, fmt.Errorf("%w: cmd=%s in place of cmd=%s", errFormat, show(r.cmd), want)
+	}
+	if why := r.failed(); why != "" {
+		return r, fmt.Errorf("the launcher answers %s with %s", want, why)
+	}
+	return r, nil
+}
+
+// heed is how long a launcher has to read what this process has printed: Hydra ends
+// the job at once, and forgets what is in the pipes.
+const heed = 250 * time.Millisecond
+
+// abort has the launcher end the job. It does not answer; Slurm gives the job a
+// status of its own.
+func (s *session) abort(status int) {
+	time.Sleep(heed)
+	_ = s.conn.send(command("abort", "exitcode", strconv.Itoa(status)))
+}
+
+// leave ends the conversation in good order. Nobody hears of a failure: the process
+// ends.
+func (s *session) leave() {
+	_, _ = s.ask(time.Now().Add(5*time.Second), "finalize_ack", command("finalize"))
+	s.conn.close()
+}

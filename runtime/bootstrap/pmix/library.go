@@ -1,0 +1,115 @@
+package pmix
+
+/*
+#cgo CFLAGS: -std=gnu11 -Wall -Wextra
+#cgo LDFLAGS: -ldl -pthread
+#include <stdlib.h>
+#include "load.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+)
+
+// library is the name of the client's library. Where one is loaded already, MPI's, it
+// is that one.
+var library = "libpmix.so.2"
+
+// status is an error of PMIx.
+type status C.int
+
+func (s status) Error() string {
+	return fmt.Sprintf("PMIx says %s (%d)", C.GoString(C.shmemi_pmix_text(C.int(s))), int(s))
+}
+
+const (
+	errLate     = status(C.SHMEMI_PMIX_TIMEOUT)
+	errNotFound = status(C.SHMEMI_PMIX_NOT_FOUND)
+)
+
+func check(s C.int) error {
+	if s == 0 {
+		return nil
+	}
+	return status(s)
+}
+
+// load finds the library.
+func load() error {
+	name := C.CString(library)
+	defer C.free(unsafe.Pointer(name))
+	var why [512]C.char
+	if C.shmemi_pmix_load(name, &why[0], C.size_t(len(why))) != 0 {
+		return fmt.Errorf("load %s: %s (install Debian's libpmix2, or put the launcher's copy into LD_LIBRARY_PATH)", library, C.GoString(&why[0]))
+	}
+	return nil
+}
+
+// initialise connects to the server.
+func initialise() (rank, size int, err error) {
+	var r, n C.uint32_t
+	if err := check(C.shmemi_pmix_init(&r, &n)); err != nil {
+		return 0, 0, fmt.Errorf("connect to the launcher: %w (a program that a PE starts inherits PMIX_ variables, but has no place in the job: unset them)", err)
+	}
+	if n == 0 || r >= n || n > 1<<24 {
+		return 0, 0, fmt.Errorf("the launcher says that this is PE %d of %d (start the program again)", r, n)
+	}
+	return int(r), int(n), nil
+}
+
+// finalise has nobody to report a failure to: the process ends.
+func finalise() { C.shmemi_pmix_finalize() }
+
+func abort(status int) { C.shmemi_pmix_abort(C.int(status)) }
+
+func over() bool { return C.shmemi_pmix_over() != 0 }
+
+func put(key string, bytes []byte) error {
+	name := C.CString(key)
+	defer C.free(unsafe.Pointer(name))
+	return check(C.shmemi_pmix_put(name, unsafe.Pointer(unsafe.SliceData(bytes)), C.size_t(len(bytes))))
+}
+
+// call is something that PMIx does meanwhile. Its owner frees it.
+type call struct{ c *C.struct_shmemi_pmix_call }
+
+var errMemory = errors.New("no memory")
+
+func fence() (call, error) { return made(C.shmemi_pmix_fence()) }
+
+func get(pe int, key string, fresh bool) (call, error) {
+	name := C.CString(key)
+	defer C.free(unsafe.Pointer(name))
+	f := C.int(0)
+	if fresh {
+		f = 1
+	}
+	return made(C.shmemi_pmix_get(C.uint32_t(pe), name, f))
+}
+
+func made(c *C.struct_shmemi_pmix_call) (call, error) {
+	if c == nil {
+		return call{}, errMemory
+	}
+	return call{c}, nil
+}
+
+// wait returns what has come, or errLate at the end, unless that is zero.
+func (c call) wait(end time.Time) ([]byte, error) {
+	ms := C.int64_t(-1)
+	if !end.IsZero() {
+		ms = C.int64_t(max(0, time.Until(end).Milliseconds()+1))
+	}
+	var bytes unsafe.Pointer
+	var n C.size_t
+	if err := check(C.shmemi_pmix_wait(c.c, ms, &bytes, &n)); err != nil {
+		return nil, err
+	}
+	return C.GoBytes(bytes, C.int(n)), nil
+}
+
+func (c call) free() { C.shmemi_pmix_free(c.c) }

@@ -1,0 +1,307 @@
+/*
+ * load.c: what is used of libpmix, and how it is called.
+ *
+ * The declarations are the interface's as it is in versions 3 to 5 of the PMIx
+ * standard, whose library is libpmix.so.2 in all of them. PMIx calls back in a thread of
+ * its own, which stays in C here.
+ */
+#define _GNU_SOURCE
+#include "load.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    SUCCESS = 0,
+    ERROR_NO_MEMORY = -32,
+    ERROR_LOST_CONNECTION = -61,
+    OPERATION_SUCCEEDED = -157, /* done already: there is no callback */
+    ACTION_COMPLETE = -334,
+    SCOPE_GLOBAL = 3,
+    TYPE_BOOL = 1,
+    TYPE_UINT32 = 14,
+    TYPE_BYTES = 27,
+};
+
+#define RANK_ALL (UINT32_MAX - 1)
+
+struct proc {
+    char nspace[256];
+    uint32_t rank;
+};
+
+struct value {
+    uint16_t type;
+    union {
+        bool flag;
+        uint32_t uint32;
+        struct {
+            char *bytes;
+            size_t size;
+        } bo;
+        struct { /* as long as the longest of all the types there are */
+            char *name, *text;
+            char separator;
+        } envar;
+    } data;
+};
+
+struct info {
+    char key[512];
+    uint32_t flags;
+    struct value value;
+};
+
+_Static_assert(sizeof(struct value) == 32 && sizeof(struct info) == 552, "layout of PMIx");
+
+typedef void op_done(int status, void *data);
+typedef void value_done(int status, struct value *value, void *data);
+typedef void event_done(int status, struct info *results, size_t n, op_done *then, void *then_data,
+                        void *data);
+typedef void event(size_t id, int status, const struct proc *source, struct info *info, size_t n,
+                   struct info *results, size_t n_results, event_done *done, void *data);
+typedef void registered(int status, size_t id, void *data);
+
+static struct {
+    int (*init)(struct proc *self, struct info *info, size_t n);
+    int (*finalize)(const struct info *info, size_t n);
+    int (*abort_)(int status, const char *message, struct proc *procs, size_t n);
+    int (*put)(uint8_t scope, const char *key, struct value *value);
+    int (*commit)(void);
+    int (*fence)(const struct proc *procs, size_t n, const struct info *info, size_t n_info,
+                 op_done *done, void *data);
+    int (*get)(const struct proc *proc, const char *key, const struct info *info, size_t n,
+               value_done *done, void *data);
+    int (*listen)(int *codes, size_t n, struct info *info, size_t n_info, event *handler,
+                  registered *done, void *data);
+    const char *(*text)(int status);
+} real;
+
+static struct proc self;
+static atomic_int lost;
+
+int shmemi_pmix_load(const char *file, char *why, size_t len)
+{
+    void *library = dlopen(file, RTLD_NOW | RTLD_GLOBAL); /* its components may need its symbols */
+    if (library == NULL) {
+        const char *reason = dlerror();
+        snprintf(why, len, "%s", reason != NULL ? reason : "it cannot be loaded");
+        return -1;
+    }
+#define TAKE(name, symbol)                                                                         \
+    if ((*(void **)&real.name = dlsym(library, symbol)) == NULL) {                                 \
+        snprintf(why, len, "%s has no function %s", file, symbol);                                 \
+        dlclose(library);                                                                          \
+        return -1;                                                                                 \
+    }
+    TAKE(init, "PMIx_Init")
+    TAKE(finalize, "PMIx_Finalize")
+    TAKE(abort_, "PMIx_Abort")
+    TAKE(put, "PMIx_Put")
+    TAKE(commit, "PMIx_Commit")
+    TAKE(fence, "PMIx_Fence_nb")
+    TAKE(get, "PMIx_Get_nb")
+    TAKE(listen, "PMIx_Register_event_handler")
+    TAKE(text, "PMIx_Error_string")
+#undef TAKE
+    return 0;
+}
+
+const char *shmemi_pmix_text(int status)
+{
+    const char *text = real.text(status);
+    return text != NULL ? text : "";
+}
+
+static void set_flag(struct info *info, const char *key)
+{
+    snprintf(info->key, sizeof info->key, "%s", key);
+    info->value.type = TYPE_BOOL;
+    info->value.data.flag = true;
+}
+
+/* A call has two owners, who began it and PMIx's thread; the last one frees it. */
+struct shmemi_pmix_call {
+    pthread_mutex_t mutex;
+    pthread_cond_t cond;
+    int owners;
+    bool done;
+    int status;
+    uint16_t type;
+    size_t size;
+    void *bytes;
+    uint32_t number;
+    struct info info; /* which PMIx reads until it is done, as the two below */
+    struct proc proc;
+    char key[64];
+};
+
+static struct shmemi_pmix_call *begin(uint32_t rank)
+{
+    struct shmemi_pmix_call *call = calloc(1, sizeof *call);
+    if (call == NULL)
+        return NULL;
+    pthread_condattr_t attr;
+    pthread_mutex_init(&call->mutex, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&call->cond, &attr);
+    pthread_condattr_destroy(&attr);
+    call->owners = 2;
+    call->proc = self;
+    call->proc.rank = rank;
+    return call;
+}
+
+void shmemi_pmix_free(struct shmemi_pmix_call *call)
+{
+    pthread_mutex_lock(&call->mutex);
+    int left = --call->owners;
+    pthread_mutex_unlock(&call->mutex);
+    if (left > 0)
+        return;
+    pthread_cond_destroy(&call->cond);
+    pthread_mutex_destroy(&call->mutex);
+    free(call->bytes);
+    free(call);
+}
+
+static void answer(int status, struct value *value, void *data)
+{
+    struct shmemi_pmix_call *call = data;
+    pthread_mutex_lock(&call->mutex);
+    if (status == SUCCESS && value != NULL) {
+        call->type = value->type;
+        if (value->type == TYPE_UINT32) {
+            call->number = value->data.uint32;
+        } else if (value->type == TYPE_BYTES && value->data.bo.size > 0) {
+            call->bytes = malloc(value->data.bo.size);
+            if (call->bytes != NULL) {
+                call->size = value->data.bo.size;
+                memcpy(call->bytes, value->data.bo.bytes, call->size);
+            } else {
+                status = ERROR_NO_MEMORY;
+            }
+        }
+    }
+    call->status = status;
+    call->done = true;
+    pthread_cond_signal(&call->cond);
+    pthread_mutex_unlock(&call->mutex);
+    shmemi_pmix_free(call);
+}
+
+static void answer_op(int status, void *data)
+{
+    answer(status, NULL, data);
+}
+
+/* After the function that begins a call has returned. */
+static struct shmemi_pmix_call *begun(struct shmemi_pmix_call *call, int status)
+{
+    if (status != SUCCESS)
+        answer(status == OPERATION_SUCCEEDED ? SUCCESS : status, NULL, call);
+    return call;
+}
+
+int shmemi_pmix_wait(struct shmemi_pmix_call *call, int64_t ms, const void **bytes, size_t *n)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += ms / 1000;
+    end.tv_nsec += ms % 1000 * 1000000;
+    if (end.tv_nsec >= 1000000000) {
+        end.tv_sec++;
+        end.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&call->mutex);
+    int rc = 0;
+    while (!call->done && rc != ETIMEDOUT) {
+        if (ms < 0)
+            pthread_cond_wait(&call->cond, &call->mutex);
+        else
+            rc = pthread_cond_timedwait(&call->cond, &call->mutex, &end);
+    }
+    int status = call->done ? call->status : SHMEMI_PMIX_TIMEOUT;
+    if (bytes != NULL) {
+        *bytes = call->bytes;
+        *n = call->size;
+    }
+    pthread_mutex_unlock(&call->mutex);
+    return status;
+}
+
+static void hear_end(size_t id, int status, const struct proc *source, struct info *info, size_t n,
+                     struct info *results, size_t n_results, event_done *done, void *data)
+{
+    (void)id, (void)status, (void)source, (void)info, (void)n, (void)results, (void)n_results;
+    atomic_store(&lost, 1);
+    if (done != NULL)
+        done(ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
+}
+
+int shmemi_pmix_init(uint32_t *rank, uint32_t *size)
+{
+    int status = real.init(&self, NULL, 0);
+    if (status != SUCCESS)
+        return status;
+    static int codes[] = {ERROR_LOST_CONNECTION};
+    real.listen(codes, 1, NULL, 0, hear_end, NULL, NULL);
+    *rank = self.rank;
+    struct shmemi_pmix_call *call = shmemi_pmix_get(RANK_ALL, "pmix.job.size", 0);
+    if (call == NULL)
+        return ERROR_NO_MEMORY;
+    status = shmemi_pmix_wait(call, -1, NULL, NULL); /* the server has sent it at PMIx_Init */
+    *size = call->type == TYPE_UINT32 ? call->number : 0;
+    shmemi_pmix_free(call);
+    return status;
+}
+
+int shmemi_pmix_finalize(void)
+{
+    return real.finalize(NULL, 0);
+}
+
+int shmemi_pmix_put(const char *key, const void *bytes, size_t n)
+{
+    struct value value = {.type = TYPE_BYTES, .data.bo = {(char *)bytes, n}};
+    int status = real.put(SCOPE_GLOBAL, key, &value);
+    return status == SUCCESS ? real.commit() : status;
+}
+
+struct shmemi_pmix_call *shmemi_pmix_fence(void)
+{
+    struct shmemi_pmix_call *call = begin(RANK_ALL);
+    if (call == NULL)
+        return NULL;
+    set_flag(&call->info, "pmix.collect");
+    return begun(call, real.fence(&call->proc, 1, &call->info, 1, answer_op, call));
+}
+
+struct shmemi_pmix_call *shmemi_pmix_get(uint32_t rank, const char *key, int fresh)
+{
+    struct shmemi_pmix_call *call = begin(rank);
+    if (call == NULL)
+        return NULL;
+    set_flag(&call->info, "pmix.get.refresh");
+    snprintf(call->key, sizeof call->key, "%s", key);
+    return begun(call, real.get(&call->proc, call->key, fresh ? &call->info : NULL, fresh ? 1 : 0,
+                                answer, call));
+}
+
+void shmemi_pmix_abort(int status)
+{
+    real.abort_(status, "", NULL, 0);
+}
+
+int shmemi_pmix_over(void)
+{
+    return atomic_load(&lost);
+}

@@ -1,0 +1,46 @@
+/*
+ * load.h: libpmix, found at run time, behind calls that end.
+ *
+ * A status is PMIx's: 0 or an error below 0. Nothing here is for a forked child.
+ */
+#ifndef SHMEMI_PMIX_LOAD_H
+#define SHMEMI_PMIX_LOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SHMEMI_PMIX_TIMEOUT = -24, SHMEMI_PMIX_NOT_FOUND = -46 };
+
+/* Loads the library by a file or a name. On failure why says the cause. */
+int shmemi_pmix_load(const char *file, char *why, size_t len);
+
+/* Calls PMIx_Init, and PMIx_Finalize. */
+int shmemi_pmix_init(uint32_t *rank, uint32_t *size);
+int shmemi_pmix_finalize(void);
+
+/* What PMIx says of a status. */
+const char *shmemi_pmix_text(int status);
+
+/* Puts n bytes under the key and hands them to the server. */
+int shmemi_pmix_put(const char *key, const void *bytes, size_t n);
+
+/* A call that has begun. Whoever has one frees it once, answered or not. */
+struct shmemi_pmix_call;
+
+/* Begin a fence of the job, and the look-up of a key of a PE. fresh: also where the
+ * server has an older copy of what the PE has put. NULL: no memory. */
+struct shmemi_pmix_call *shmemi_pmix_fence(void);
+struct shmemi_pmix_call *shmemi_pmix_get(uint32_t rank, const char *key, int fresh);
+
+/* Waits for the end of a call: its status, or SHMEMI_PMIX_TIMEOUT after ms
+ * milliseconds; below 0: for ever. A look-up's bytes stay the call's. */
+int shmemi_pmix_wait(struct shmemi_pmix_call *call, int64_t ms, const void **bytes, size_t *n);
+void shmemi_pmix_free(struct shmemi_pmix_call *call);
+
+/* Has the launcher end the job. */
+void shmemi_pmix_abort(int status);
+
+/* Whether the connection to the server is lost. */
+int shmemi_pmix_over(void);
+
+#endif

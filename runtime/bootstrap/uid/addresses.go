@@ -1,0 +1,131 @@
+package uid
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Filter says which addresses of this host an id may carry.
+type Filter struct {
+	// Interfaces are names, with commas between them: the interfaces whose names begin
+	// so, or with = in front of the list those whose names are the same, or with ^
+	// those that do not begin so. "": all that are up, loopback last.
+	Interfaces string
+	Family     Family
+}
+
+// Family is that of addresses.
+type Family uint8
+
+// The families.
+const (
+	AnyFamily Family = iota
+	IPv4
+	IPv6
+)
+
+func (f Family) takes(a netip.Addr) bool { return f == AnyFamily || (f == IPv4) == a.Is4() }
+
+// takes tells whether the interface of a name is wanted.
+func (f Filter) takes(name string) bool {
+	if f.Interfaces == "" {
+		return true
+	}
+	list, not := strings.CutPrefix(f.Interfaces, "^")
+	list, whole := strings.CutPrefix(list, "=")
+	for n := range strings.SplitSeq(list, ",") {
+		if n = strings.TrimSpace(n); n != "" && (name == n || !whole && strings.HasPrefix(name, n)) {
+			return !not
+		}
+	}
+	return not
+}
+
+// Interface is what is asked of one of the host's.
+type Interface struct {
+	Name     string
+	Up       bool
+	Loopback bool
+	Virtual  bool // between containers or machines of this host, mostly
+	Addrs    []netip.Addr
+}
+
+// interfaces reads the host's.
+func interfaces() ([]Interface, error) {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil, fmt.Errorf("list the interfaces: %w", err)
+	}
+	var out []Interface
+	for _, i := range all {
+		known := Interface{
+			Name: i.Name, Up: i.Flags&net.FlagUp != 0, Loopback: i.Flags&net.FlagLoopback != 0,
+			Virtual: slices.ContainsFunc([]string{"docker", "virbr", "br-", "veth", "cni", "podman"},
+				func(p string) bool { return strings.HasPrefix(i.Name, p) }),
+		}
+		addrs, err := i.Addrs()
+		if err != nil {
+			return nil, fmt.Errorf("list the addresses of %s: %w", i.Name, err)
+		}
+		for _, a := range addrs {
+			if n, ok := a.(*net.IPNet); ok {
+				if ip, ok := netip.AddrFromSlice(n.IP); ok {
+					known.Addrs = append(known.Addrs, ip.Unmap())
+				}
+			}
+		}
+		out = append(out, known)
+	}
+	return out, nil
+}
+
+// choose lists the addresses that others may reach this host at, the likeliest first.
+func choose(all []Interface, f Filter) ([]netip.Addr, error) {
+	type candidate struct {
+		netip.Addr
+		rank int
+	}
+	var found []candidate
+	for _, i := range all {
+		if !i.Up || !f.takes(i.Name) {
+			continue
+		}
+		for _, a := range i.Addrs {
+			c := candidate{Addr: a}
+			switch {
+			case !f.Family.takes(a) || a.IsMulticast() || a.IsUnspecified():
+				continue
+			case i.Loopback:
+				c.rank = 3 // only for PEs of this host, whose other interfaces are down
+			case a.IsLinkLocalUnicast():
+				c.rank = 2
+			case i.Virtual:
+				c.rank = 1
+			}
+			if !slices.ContainsFunc(found, func(o candidate) bool { return o.Addr == a }) {
+				found = append(found, c)
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b candidate) int { return a.rank - b.rank })
+	var out []netip.Addr
+	for _, c := range found {
+		out = append(out, c.Addr)
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	var there []string
+	for _, i := range all {
+		state := "down"
+		if i.Up {
+			state = fmt.Sprint(i.Addrs)
+		}
+		there = append(there, i.Name+" "+state)
+	}
+	return nil, fmt.Errorf("make unique id: no interface that is up has an address that is wanted; there are %s "+
+		"(bring one up, or change SHMEM_BOOTSTRAP_INTERFACE and SHMEM_BOOTSTRAP_FAMILY)", strings.Join(there, ", "))
+}

@@ -1,0 +1,158 @@
+package uid
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"libshmem/runtime/bootstrap/secret"
+)
+
+// The beginning of a connection. All numbers are little endian.
+//
+//	PE:   magic 4, version 1, zeros 3, nonce 16
+//	root: magic 4, version 1, zeros 3, nonce 16, proof 32
+//	PE:   proof 32, Seat
+//	root: status 1, zeros 3, length 4, received 8, then a text where the status is refused
+const (
+	handshakeMagic   = "SHMC"
+	handshakeVersion = 1
+	handshakeLimit   = 5 * time.Second // for all of it
+	openingLen       = 24
+	seatLen          = 32
+	verdictLen       = 16
+	maxRefusal       = 4 << 10
+
+	admitted, refused = 0, 1
+)
+
+var errHandshake = errors.New("it does not speak for this unique id")
+
+// refusal is the root's own word that a PE cannot join.
+type refusal struct{ text string }
+
+func (r *refusal) Error() string { return r.text }
+
+// seat is who a PE says that it is.
+type seat struct {
+	pe, size int
+	session  uint64 // the same on each connection of one init
+	received uint64 // frames of the root that it has
+	fresh    bool   // no connection of this init was there before
+}
+
+func opening(n secret.Nonce) []byte {
+	b := append([]byte(handshakeMagic), handshakeVersion, 0, 0, 0)
+	return append(b, n[:]...)
+}
+
+func parseOpening(b []byte) (n secret.Nonce, err error) {
+	if string(b[:4]) != handshakeMagic {
+		return n, errHandshake
+	}
+	if b[4] != handshakeVersion {
+		return n, fmt.Errorf("%w: version %d, here %d (use one version of the library on all PEs)", errHandshake, b[4], handshakeVersion)
+	}
+	copy(n[:], b[8:])
+	return n, nil
+}
+
+// greet is the PE's part until the root has proved that it is the root.
+func greet(conn net.Conn, s *secret.Secret) (proof secret.Proof, err error) {
+	mine := secret.NewNonce()
+	if _, err := conn.Write(opening(mine)); err != nil {
+		return proof, err
+	}
+	var b [openingLen + len(proof)]byte
+	if _, err := io.ReadFull(conn, b[:]); err != nil {
+		return proof, err
+	}
+	theirs, err := parseOpening(b[:openingLen])
+	if err != nil {
+		return proof, err
+	}
+	if !s.Check(b[openingLen:], "root", mine, theirs) {
+		return proof, errHandshake
+	}
+	return s.Prove("pe", theirs, mine), nil
+}
+
+// sit is the rest of the PE's part. It returns how many frames the root has.
+func sit(conn net.Conn, proof secret.Proof, me seat) (received uint64, err error) {
+	b := append([]byte(nil), proof[:]...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(me.pe))
+	b = binary.LittleEndian.AppendUint32(b, uint32(me.size))
+	b = binary.LittleEndian.AppendUint64(b, me.session)
+	b = binary.LittleEndian.AppendUint64(b, me.received)
+	var fresh byte
+	if me.fresh {
+		fresh = 1
+	}
+	b = append(b, fresh, 0, 0, 0, 0, 0, 0, 0)
+	if _, err := conn.Write(b); err != nil {
+		return 0, err
+	}
+	var v [verdictLen]byte
+	if _, err := io.ReadFull(conn, v[:]); err != nil {
+		return 0, err
+	}
+	n := binary.LittleEndian.Uint32(v[4:])
+	switch {
+	case v[0] > refused || n > maxRefusal:
+		return 0, errHandshake
+	case v[0] == refused:
+		text := make([]byte, n)
+		if _, err := io.ReadFull(conn, text); err != nil {
+			return 0, err
+		}
+		return 0, &refusal{string(text)}
+	}
+	return binary.LittleEndian.Uint64(v[8:]), nil
+}
+
+// receive is the root's part until it knows who comes.
+func receive(conn net.Conn, s *secret.Secret) (who seat, err error) {
+	var b [openingLen]byte
+	if _, err := io.ReadFull(conn, b[:]); err != nil {
+		return who, err
+	}
+	theirs, err := parseOpening(b[:])
+	if err != nil {
+		return who, err
+	}
+	mine := secret.NewNonce()
+	proof := s.Prove("root", theirs, mine)
+	if _, err := conn.Write(append(opening(mine), proof[:]...)); err != nil {
+		return who, err
+	}
+	var p [len(proof) + seatLen]byte
+	if _, err := io.ReadFull(conn, p[:]); err != nil {
+		return who, err
+	}
+	if !s.Check(p[:len(proof)], "pe", mine, theirs) {
+		return who, errHandshake
+	}
+	at := p[len(proof):]
+	return seat{
+		pe: int(int32(binary.LittleEndian.Uint32(at))), size: int(int32(binary.LittleEndian.Uint32(at[4:]))),
+		session: binary.LittleEndian.Uint64(at[8:]), received: binary.LittleEndian.Uint64(at[16:]), fresh: at[24] == 1,
+	}, nil
+}
+
+// answer tells the PE that it may stay, or why not.
+func answer(conn net.Conn, received uint64, why error) error {
+	var v [verdictLen]byte
+	binary.LittleEndian.PutUint64(v[8:], received)
+	text := ""
+	if why != nil {
+		v[0] = refused
+		text = why.Error()
+		text = text[:min(len(text), maxRefusal)]
+		binary.LittleEndian.PutUint32(v[4:], uint32(len(text)))
+	}
+	_, err := conn.Write(append(v[:], text...))
+	return err
+}

@@ -1,0 +1,358 @@
+package uid
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/launcher"
+	"libshmem/runtime/bootstrap/secret"
+	"libshmem/runtime/bootstrap/wire"
+)
+
+const (
+	// comeback is how long a PE tries to reach the root again; the root waits shorter.
+	comeback = 5 * time.Second
+	// lastWord is how long a PE that ends waits until the root knows.
+	lastWord = time.Second
+	// slack is what the root may take beyond the time after which it names the missing.
+	slack = 5 * time.Second
+)
+
+// Options are what a PE brings.
+type Options struct {
+	ID       ID
+	PE, Size int
+	Timeout  time.Duration // for the others to come, above 0
+	GoesOn   bool          // the PE wants to be told of others that fail, and not to end with them
+	Connect  time.Duration // to reach the root; 0: Timeout
+	Name     string        // of the bootstrap; "": uid
+}
+
+// Member is a PE's part in the job of an id. Between it and the root are two
+// goroutines, which talk to it as shmemrun does, over a pair of sockets.
+type Member struct {
+	name   string
+	client *launcher.Client
+	link   *link
+}
+
+var (
+	_ bootstrap.Bootstrap = (*Member)(nil)
+	_ bootstrap.Ender     = (*Member)(nil)
+)
+
+// Join reaches the root, within the timeout. It does not wait for other PEs.
+func Join(o Options) (*Member, error) { return join(o, dialTCP) }
+
+func join(o Options, dial dialer) (*Member, error) {
+	c, err := decode(&o.ID)
+	if err != nil {
+		return nil, fmt.Errorf("join job: %w", err)
+	}
+	if o.Size < 1 || o.Size > maxPEs || o.PE < 0 || o.PE >= o.Size {
+		return nil, fmt.Errorf("join job: PE %d of %d (PEs are numbered from 0, and there are at most %d)", o.PE, o.Size, maxPEs)
+	}
+	l := &link{
+		addresses: c.addresses, secret: c.secret, dial: dial, timeout: o.Timeout, stream: newStream(),
+		me:   seat{pe: o.PE, size: o.Size, session: newSession(), fresh: true},
+		sent: make(chan struct{}), heard: make(chan struct{}), gone: make(chan struct{}),
+	}
+	rootsMu.Lock()
+	l.root = roots[o.ID]
+	rootsMu.Unlock()
+	conn, has, err := l.connect(cmp.Or(o.Connect, o.Timeout))
+	if err != nil {
+		return nil, fmt.Errorf("join job: %w", err)
+	}
+	mine, theirs, err := pair()
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("join job: %w", err)
+	}
+	l.local = theirs
+	go l.up()
+	go l.keep(conn, has)
+	m := &Member{name: cmp.Or(o.Name, "uid"), link: l}
+	if m.client, err = launcher.New(mine, o.PE, o.Size, o.Timeout, o.GoesOn); err != nil {
+		err = errors.Join(m.explain(err), unix.Close(mine))
+		l.stream.drop(true)
+		<-l.gone
+		return nil, err
+	}
+	return m, nil
+}
+
+// pair makes two sockets joined to each other: one as launcher.New has it, and one as
+// Go has it.
+func pair() (mine int, theirs net.Conn, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, nil, err
+	}
+	f := os.NewFile(uintptr(fds[1]), "pair")
+	defer f.Close() // FileConn has a descriptor of its own
+	if theirs, err = net.FileConn(f); err != nil {
+		return -1, nil, errors.Join(err, unix.Close(fds[0]))
+	}
+	return fds[0], theirs, nil
+}
+
+// link is what keeps a PE and the root together.
+type link struct {
+	addresses []netip.AddrPort
+	secret    secret.Secret
+	dial      dialer
+	root      *Root // of this process; nil: it is elsewhere
+	timeout   time.Duration
+	me        seat
+	stream    *stream
+	local     net.Conn
+
+	sent  chan struct{} // closed when an end of the job has been handed to the stream
+	heard chan struct{} // closed when nothing more comes from the PE
+	gone  chan struct{} // closed when there is no connection any more, and will be none
+
+	mu      sync.Mutex
+	leaving bool // the PE has said its last word
+	err     error
+	late    *time.Timer // the answer to a step
+	waits   uint32      // for the answer to this one; 0: for none
+}
+
+// connect reaches the root and takes the PE's seat, or says why that was not possible
+// for so long.
+func (l *link) connect(limit time.Duration) (conn net.Conn, has uint64, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	// While the first error is a refused connection, the last may be that time was up.
+	var last error
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		if conn, has, err = l.attempt(ctx); err == nil {
+			return conn, has, nil
+		}
+		var no *refusal
+		if errors.As(err, &no) {
+			return nil, 0, fmt.Errorf("the process that made the unique id refuses PE %d: %w", l.me.pe, err)
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-time.After(pause):
+			continue
+		case <-ctx.Done():
+		}
+		return nil, 0, fmt.Errorf("the process that made the unique id did not answer PE %d of %d within %v: %w "+
+			"(see that it still runs and can be reached at one of these addresses; SHMEM_BOOTSTRAP_INTERFACE there names "+
+			"others, SHMEM_BOOTSTRAP_TIMEOUT waits longer)", l.me.pe, l.me.size, limit, last)
+	}
+}
+
+func (l *link) attempt(ctx context.Context) (net.Conn, uint64, error) {
+	addresses, dial := l.addresses, l.dial
+	if l.root != nil {
+		addresses, dial = addresses[:1], l.inside
+	}
+	p, err := race(ctx, addresses, &l.secret, dial)
+	if err != nil {
+		return nil, 0, err
+	}
+	me := l.me
+	me.received = l.stream.received()
+	_ = p.conn.SetDeadline(time.Now().Add(handshakeLimit))
+	has, err := sit(p.conn, p.proof, me)
+	if err != nil {
+		p.conn.Close()
+		return nil, 0, err
+	}
+	l.me.fresh = false
+	_ = p.conn.SetDeadline(time.Time{})
+	return p.conn, has, nil
+}
+
+// inside reaches a root of this process.
+func (l *link) inside(context.Context, netip.AddrPort) (net.Conn, error) {
+	mine, theirs := net.Pipe()
+	l.root.welcome(theirs)
+	return mine, nil
+}
+
+// keep talks to the root, over one connection after the other.
+func (l *link) keep(conn net.Conn, has uint64) {
+	defer close(l.gone)
+	defer l.local.Close()
+	for {
+		_ = l.stream.run(conn, has, l.deliver) // why it ended matters only where there is no other
+		if l.stream.ended() {
+			return
+		}
+		l.mu.Lock()
+		limit, leaving := comeback, l.leaving
+		l.mu.Unlock()
+		if leaving {
+			limit = farewell
+		}
+		var err error
+		if conn, has, err = l.connect(limit); err != nil {
+			l.mu.Lock()
+			l.err = err
+			l.mu.Unlock()
+			l.stream.drop(true)
+			return
+		}
+	}
+}
+
+// deliver hands the PE a frame of the root.
+func (l *link) deliver(f wire.Frame) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f.Seq != 0 {
+		if f.Seq != l.waits {
+			return nil // it came too late: the PE has been told so
+		}
+		l.waits = 0
+		l.late.Stop()
+	}
+	b, err := wire.Append(nil, f)
+	if err == nil {
+		_, _ = l.local.Write(b) // a PE that has closed its end reads nothing
+	}
+	return err
+}
+
+// up hands the root what the PE says.
+func (l *link) up() {
+	defer close(l.heard)
+	for {
+		f, err := wire.Read(l.local)
+		if err != nil {
+			return
+		}
+		b, err := wire.Append(nil, f)
+		if err != nil {
+			return
+		}
+		l.mu.Lock()
+		switch f.Kind {
+		case wire.Gather, wire.Barrier, wire.Part:
+			l.waits = f.Seq
+			l.late = time.AfterFunc(l.timeout+slack, func() { l.giveUp(f.Seq) })
+		case wire.Done, wire.Abort, wire.Exit:
+			l.leaving = true
+		}
+		l.mu.Unlock()
+		l.stream.send(b)
+		if f.Kind == wire.Abort || f.Kind == wire.Exit {
+			close(l.sent)
+			return
+		}
+	}
+}
+
+// giveUp ends a step to which there is no answer, not even that others are missing.
+func (l *link) giveUp(seq uint32) {
+	_ = l.deliver(wire.Frame{Kind: wire.Refused, Seq: seq, Payload: fmt.Appendf(nil,
+		"the process that made the unique id, at %v, did not answer within %v (see whether it is stopped)",
+		l.addresses[0], l.timeout+slack)})
+}
+
+// explain puts what is wrong with the link in the place of its being gone.
+func (m *Member) explain(err error) error {
+	if err == nil || !errors.Is(err, launcher.ErrGone) {
+		return err
+	}
+	m.link.mu.Lock()
+	defer m.link.mu.Unlock()
+	if m.link.err != nil {
+		return m.link.err
+	}
+	return errors.New("the process that made the unique id has ended the connection")
+}
+
+// Name is as Options.Name.
+func (m *Member) Name() string { return m.name }
+
+// Rank is this PE's number.
+func (m *Member) Rank() int { return m.client.Rank() }
+
+// Size is the number of PEs.
+func (m *Member) Size() int { return m.client.Size() }
+
+// EndsJob implements bootstrap.Ender: the root tells of PEs that fail, and ends none.
+func (m *Member) EndsJob() bool { return false }
+
+// Allgather implements bootstrap.Bootstrap.
+func (m *Member) Allgather(mine []byte) ([][]byte, error) {
+	all, err := m.client.Allgather(mine)
+	return all, m.explain(err)
+}
+
+// Barrier implements bootstrap.Bootstrap.
+func (m *Member) Barrier() error { return m.explain(m.client.Barrier()) }
+
+// Part implements bootstrap.Bootstrap.
+func (m *Member) Part() error { return m.explain(m.client.Part()) }
+
+// Secret implements bootstrap.Bootstrap: it is that of the id.
+func (m *Member) Secret() *secret.Secret { return &m.link.secret }
+
+// Abort implements bootstrap.Bootstrap.
+func (m *Member) Abort(status int, reason string) {
+	m.client.Abort(status, reason)
+	m.lastWord()
+}
+
+// Exit implements bootstrap.Bootstrap.
+func (m *Member) Exit(status int) {
+	m.client.Exit(status)
+	m.lastWord()
+}
+
+// lastWord waits a little until the root has the end of the job, and, where the root is
+// this process, the others.
+func (m *Member) lastWord() {
+	select {
+	case <-m.link.sent:
+	case <-m.link.heard:
+	case <-time.After(lastWord):
+	}
+	m.link.stream.settle(lastWord)
+	if m.link.root != nil {
+		m.link.root.settle(lastWord)
+	}
+}
+
+// Over implements bootstrap.Bootstrap.
+func (m *Member) Over() bool { return m.client.Over() }
+
+// Losses implements bootstrap.Bootstrap.
+func (m *Member) Losses() []bootstrap.Loss { return m.client.Losses() }
+
+// News implements bootstrap.Bootstrap.
+func (m *Member) News() int { return m.client.News() }
+
+// Close implements bootstrap.Bootstrap. Where the root is of this process, it waits
+// for the others to leave, as long as they may take to come.
+func (m *Member) Close() error {
+	err := m.explain(m.client.Close())
+	<-m.link.heard
+	m.link.stream.settle(comeback)
+	m.link.stream.drop(true)
+	<-m.link.gone
+	if m.link.root != nil {
+		m.link.root.outlast(m.link.timeout)
+		m.link.root.Close()
+	}
+	return err
+}

@@ -1,0 +1,137 @@
+package uid
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"libshmem/runtime/bootstrap/secret"
+)
+
+const (
+	// stagger is how long an address may take before the next one is tried beside it.
+	stagger = 50 * time.Millisecond
+	// Between rounds over all addresses.
+	firstPause, lastPause = 10 * time.Millisecond, 500 * time.Millisecond
+)
+
+// keepAlive finds a host that is gone without a word within some ten seconds.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: time.Second, Count: 5}
+
+// proven is a connection to the root, which has proved that it is the root.
+type proven struct {
+	conn  net.Conn
+	proof secret.Proof // to send to it
+}
+
+type dialer func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
+
+func dialTCP(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+	d := net.Dialer{KeepAliveConfig: keepAlive}
+	if to.Addr().Is6() && to.Addr().IsLinkLocalUnicast() && to.Addr().Zone() == "" {
+		return dialLinkLocal(ctx, &d, to)
+	}
+	return d.DialContext(ctx, "tcp", to.String())
+}
+
+// dialLinkLocal tries an address that means something only together with an interface
+// of this host, which the id cannot know.
+func dialLinkLocal(ctx context.Context, d *net.Dialer, to netip.AddrPort) (net.Conn, error) {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil, err
+	}
+	err = fmt.Errorf("no interface of this host is up")
+	for _, i := range all {
+		if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		one, cancel := context.WithTimeout(ctx, time.Second)
+		var conn net.Conn
+		conn, err = d.DialContext(one, "tcp", netip.AddrPortFrom(to.Addr().WithZone(i.Name), to.Port()).String())
+		cancel()
+		if err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
+// race tries the addresses, each a little after the one before or when that has failed,
+// and returns the first at which the root answers.
+func race(ctx context.Context, addresses []netip.AddrPort, s *secret.Secret, dial dialer) (proven, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		proven
+		at  int
+		err error
+	}
+	results := make(chan result)
+	try := func(i int) {
+		r := result{at: i}
+		r.conn, r.err = dial(ctx, addresses[i])
+		if r.err == nil {
+			stop := context.AfterFunc(ctx, func() { r.conn.Close() })
+			_ = r.conn.SetDeadline(time.Now().Add(handshakeLimit))
+			r.proof, r.err = greet(r.conn, s)
+			if !stop() && r.err == nil {
+				r.err = ctx.Err()
+			}
+		}
+		select {
+		case results <- r:
+		case <-ctx.Done():
+			if r.conn != nil {
+				r.conn.Close()
+			}
+		}
+	}
+	errs := make([]string, len(addresses))
+	failed := 0
+	for begun := 0; failed < len(addresses); {
+		var next <-chan time.Time
+		if begun < len(addresses) {
+			wait := stagger
+			if begun == failed {
+				wait = 0
+			}
+			t := time.NewTimer(wait)
+			defer t.Stop()
+			next = t.C
+		}
+		select {
+		case <-next:
+			go try(begun)
+			begun++
+		case r := <-results:
+			if r.err == nil {
+				return r.proven, nil
+			}
+			if r.conn != nil {
+				r.conn.Close()
+			}
+			errs[r.at] = fmt.Sprintf("%v: %v", addresses[r.at], cause(r.err))
+			failed++
+		case <-ctx.Done():
+			for i := range errs {
+				if errs[i] == "" {
+					errs[i] = fmt.Sprintf("%v: no answer", addresses[i])
+				}
+			}
+			return proven{}, fmt.Errorf("%s", strings.Join(errs, "; "))
+		}
+	}
+	return proven{}, fmt.Errorf("%s", strings.Join(errs, "; "))
+}
+
+// cause is what is wrong, without the address, which the caller names.
+func cause(err error) error {
+	if op, ok := err.(*net.OpError); ok && op.Err != nil { //nolint:errorlint // only the outermost repeats the address
+		return op.Err
+	}
+	return err
+}

@@ -1,0 +1,355 @@
+package uid
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/bootstrap/rendezvous"
+	"libshmem/runtime/bootstrap/secret"
+	"libshmem/runtime/bootstrap/wire"
+)
+
+const (
+	// patience is how long a PE may take to come back whose connection has ended, and
+	// silence the same where nobody has ended it: the PE may not know yet.
+	patience = 3 * time.Second
+	silence  = 20 * time.Second
+	// farewell is how long the root waits for PEs that have left to hang up.
+	farewell = 2 * time.Second
+	// maxPEs bounds what the first PE may say.
+	maxPEs = 1 << 20
+)
+
+// Root is where the PEs of one id meet.
+type Root struct {
+	id       ID
+	secret   secret.Secret
+	listener net.Listener
+	over     chan struct{} // closed when every PE has left, or the root was closed
+	talks    sync.WaitGroup
+
+	mu     sync.Mutex
+	cond   sync.Cond // of mu: a PE has left
+	room   *rendezvous.Room
+	first  int // PE that came first
+	chairs []*chair
+	left   int // PEs that have left
+	closed bool
+}
+
+// chair is a PE from its init to its finalize.
+type chair struct {
+	session uint64
+	stream  *stream
+	turn    sync.Mutex // one connection at a time
+
+	// Under Root.mu.
+	gone  error // why it may not come back
+	done  bool
+	here  bool        // it has a connection
+	timer *time.Timer // until it is given up, while it has none
+}
+
+// roots are those of this process, whose PEs need no network to reach them.
+var (
+	rootsMu sync.Mutex
+	roots   = map[ID]*Root{}
+)
+
+// NewRoot begins to listen, and makes the id. It lives until each PE that came has
+// left; Close ends it before.
+func NewRoot(f Filter) (*Root, ID, error) {
+	all, err := interfaces()
+	if err != nil {
+		return nil, ID{}, err
+	}
+	addresses, err := choose(all, f)
+	if err != nil {
+		return nil, ID{}, err
+	}
+	// Where the machine has no IPv6, tcp is IPv4 alone.
+	network := map[Family]string{AnyFamily: "tcp", IPv4: "tcp4", IPv6: "tcp6"}[f.Family]
+	listener, err := net.Listen(network, ":0")
+	if err != nil {
+		return nil, ID{}, fmt.Errorf("make unique id: %w", err)
+	}
+	r := newRoot(listener, addresses)
+	return r, r.id, nil
+}
+
+func newRoot(listener net.Listener, addresses []netip.Addr) *Root {
+	r := &Root{listener: listener, secret: secret.New(), over: make(chan struct{})}
+	r.cond.L = &r.mu
+	port := uint16(listener.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert // it listens on TCP
+	r.id = encode(r.secret, port, addresses)
+	rootsMu.Lock()
+	roots[r.id] = r
+	rootsMu.Unlock()
+	go r.accept()
+	return r
+}
+
+func (r *Root) accept() {
+	for {
+		conn, err := r.listener.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // no descriptors are left, for example
+			time.Sleep(lastPause)
+			continue
+		}
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetKeepAliveConfig(keepAlive)
+		}
+		r.welcome(conn)
+	}
+}
+
+// welcome talks to who has come, in a goroutine of its own.
+func (r *Root) welcome(conn net.Conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		conn.Close()
+		return
+	}
+	r.talks.Go(func() { r.talk(conn) })
+}
+
+func (r *Root) talk(conn net.Conn) {
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(handshakeLimit))
+	who, err := receive(conn, &r.secret)
+	if err != nil {
+		return // a stranger, or a connection that broke
+	}
+	c, err := r.seat(who)
+	if err != nil {
+		_ = answer(conn, 0, err)
+		return
+	}
+	c.stream.drop(false)
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	if err := answer(conn, c.stream.received(), nil); err != nil {
+		return
+	}
+	_ = conn.SetDeadline(time.Time{})
+	r.mu.Lock()
+	c.here = true
+	c.timer.Stop()
+	r.mu.Unlock()
+	err = c.stream.run(conn, who.received, func(f wire.Frame) error { return r.heed(who.pe, c, f) })
+	wait := patience
+	if errors.Is(err, unix.ETIMEDOUT) {
+		wait = silence
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c.here = false
+	if !c.done && c.gone == nil {
+		c.timer.Reset(wait)
+	}
+}
+
+// seat finds the chair of a PE, or says why there is none for it.
+func (r *Root) seat(who seat) (*chair, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if who.size < 1 || who.size > maxPEs || who.pe < 0 || who.pe >= who.size {
+		return nil, fmt.Errorf("it is PE %d of %d, which cannot be", who.pe, who.size)
+	}
+	if r.room == nil {
+		// What the PEs know of each other by the id is not sent over a network.
+		r.room = rendezvous.New(who.size, secret.Secret{}, r.send)
+		r.room.TellAll = true
+		r.first, r.chairs = who.pe, make([]*chair, who.size)
+	}
+	if len(r.chairs) != who.size {
+		return nil, fmt.Errorf("PE %d says that the job has %d PEs, PE %d said %d (give every PE the same number of PEs)",
+			who.pe, who.size, r.first, len(r.chairs))
+	}
+	c := r.chairs[who.pe]
+	switch {
+	case c != nil && c.session == who.session:
+		return c, c.gone
+	case !who.fresh:
+		return nil, fmt.Errorf("PE %d was here in another life", who.pe)
+	case c != nil && !c.done:
+		return nil, fmt.Errorf("there is a PE %d already (give each PE a number of its own, and each job an id of its own)", who.pe)
+	}
+	if c != nil {
+		r.left--
+	}
+	c = &chair{session: who.session, stream: newStream()}
+	c.timer = time.AfterFunc(patience, func() { r.lose(who.pe, c) })
+	r.chairs[who.pe] = c
+	return c, nil
+}
+
+func (r *Root) send(pe int, frame []byte) {
+	r.mu.Lock()
+	c := r.chairs[pe]
+	r.mu.Unlock()
+	c.stream.send(frame)
+}
+
+// heed does what a frame asks for. An error is a breach of the protocol, after which
+// the PE may not come back.
+func (r *Root) heed(pe int, c *chair, f wire.Frame) (err error) {
+	defer func() {
+		if err != nil {
+			r.mu.Lock()
+			c.gone = fmt.Errorf("it broke the protocol: %w", err)
+			r.mu.Unlock()
+			r.room.End(pe, wire.Fate{How: wire.Vanished})
+		}
+	}()
+	switch f.Kind {
+	case wire.Hello:
+		g, err := wire.ParseGreeting(f.Payload)
+		if err != nil {
+			return err
+		}
+		return r.room.Hello(pe, g)
+	case wire.Gather, wire.Barrier, wire.Part:
+		return r.room.Join(pe, f)
+	case wire.Done:
+		if err := r.room.Done(pe); err != nil {
+			return err
+		}
+		r.leave(c)
+		return nil
+	case wire.Abort, wire.Exit:
+		e, err := wire.ParseEnding(f.Payload)
+		if err != nil {
+			return err
+		}
+		status := int(e.Status) & 0xff
+		if status == 0 && f.Kind == wire.Abort {
+			status = 1
+		}
+		r.room.End(pe, wire.Fate{How: wire.EndedJob, Code: status})
+		r.leave(c)
+		return nil
+	}
+	return fmt.Errorf("%w: a PE does not send %v", wire.ErrFormat, f.Kind)
+}
+
+// leave notes that a PE will not come back.
+func (r *Root) leave(c *chair) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.done {
+		return
+	}
+	c.done = true
+	c.timer.Stop()
+	r.leftLocked()
+}
+
+func (r *Root) leftLocked() {
+	if r.left++; r.left == len(r.chairs) && !r.closed {
+		r.closed = true
+		r.endLocked()
+	}
+	r.cond.Broadcast()
+}
+
+// outlast waits until each PE that came has left.
+func (r *Root) outlast(limit time.Duration) {
+	late := false
+	t := time.AfterFunc(limit, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		late = true
+		r.cond.Broadcast()
+	})
+	defer t.Stop()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for slices.ContainsFunc(r.chairs, func(c *chair) bool { return c != nil && !c.done }) && !late {
+		r.cond.Wait()
+	}
+}
+
+// lose gives up a PE whose connection has not come back.
+func (r *Root) lose(pe int, c *chair) {
+	r.mu.Lock()
+	if c.done || c.gone != nil || c.here || r.closed {
+		r.mu.Unlock()
+		return
+	}
+	c.gone = fmt.Errorf("the other PEs have given up PE %d, of which nothing was heard for %v", pe, patience)
+	r.mu.Unlock()
+	c.stream.drop(true)
+	r.room.End(pe, wire.Fate{How: wire.Vanished})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c.done = true
+	r.leftLocked()
+}
+
+// endLocked lets go of everything, when those have hung up that do so at once.
+func (r *Root) endLocked() {
+	rootsMu.Lock()
+	delete(roots, r.id)
+	rootsMu.Unlock()
+	r.listener.Close()
+	for _, c := range r.chairs {
+		if c != nil {
+			c.timer.Stop()
+			time.AfterFunc(farewell, func() { c.stream.drop(true) })
+		}
+	}
+	go func() {
+		r.talks.Wait()
+		close(r.over)
+	}()
+}
+
+// Close ends the root, whoever still uses it.
+func (r *Root) Close() {
+	r.mu.Lock()
+	if !r.closed {
+		r.closed = true
+		r.endLocked()
+	}
+	chairs := r.chairs
+	r.mu.Unlock()
+	for _, c := range chairs {
+		if c != nil {
+			c.stream.drop(true)
+		}
+	}
+	<-r.over
+}
+
+func newSession() uint64 {
+	var b [8]byte
+	rand.Read(b[:]) //nolint:errcheck // it never fails
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// settle waits until every PE that is there has what it was told.
+func (r *Root) settle(limit time.Duration) {
+	r.mu.Lock()
+	chairs := r.chairs
+	r.mu.Unlock()
+	end := time.Now().Add(limit)
+	for _, c := range chairs {
+		if c != nil {
+			c.stream.settle(time.Until(end))
+		}
+	}
+}

@@ -1,0 +1,354 @@
+package uid
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"libshmem/runtime/bootstrap"
+)
+
+const patient = 30 * time.Second // for what comes at once
+
+// root makes one that listens on this machine only.
+func root(t *testing.T) (*Root, ID) {
+	t.Helper()
+	r, id, err := NewRoot(Filter{Interfaces: "=lo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r, id
+}
+
+// abroad joins as a PE of another process does.
+func abroad(o Options) (*Member, error) {
+	rootsMu.Lock()
+	r := roots[o.ID]
+	delete(roots, o.ID)
+	defer func() {
+		rootsMu.Lock()
+		defer rootsMu.Unlock()
+		if r != nil {
+			roots[o.ID] = r
+		}
+	}()
+	rootsMu.Unlock()
+	return join(o, dialTCP)
+}
+
+// all has each PE of a job do f.
+func all(t *testing.T, n int, f func(pe int) error) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for pe := range n {
+		wg.Go(func() {
+			if err := f(pe); err != nil {
+				t.Errorf("PE %d: %v", pe, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// live is the life of a PE between join and leave.
+func live(b bootstrap.Bootstrap, pe, n, steps int) error {
+	for step := range steps {
+		mine := bytes.Repeat([]byte{byte(pe + step)}, 1+pe*1000*step)
+		parts, err := b.Allgather(mine)
+		if err != nil {
+			return err
+		}
+		for i, p := range parts {
+			if want := bytes.Repeat([]byte{byte(i + step)}, 1+i*1000*step); !bytes.Equal(p, want) {
+				return fmt.Errorf("step %d: %d bytes of PE %d, want %d, or others", step, len(p), i, len(want))
+			}
+		}
+		if err := b.Barrier(); err != nil {
+			return err
+		}
+	}
+	return b.Part()
+}
+
+func TestJob(t *testing.T) {
+	for _, n := range []int{1, 2, 5} {
+		_, id := root(t)
+		secrets := make([][32]byte, n)
+		all(t, n, func(pe int) error {
+			joins := abroad
+			if pe == n/2 {
+				joins = Join // the root's own process
+			}
+			m, err := joins(Options{ID: id, PE: pe, Size: n, Timeout: patient})
+			if err != nil {
+				return err
+			}
+			if m.Rank() != pe || m.Size() != n || m.Name() != "uid" || m.Over() {
+				return fmt.Errorf("it is %s, PE %d of %d", m.Name(), m.Rank(), m.Size())
+			}
+			secrets[pe] = *m.Secret()
+			return errors.Join(live(m, pe, n, 3), m.Close())
+		})
+		for _, s := range secrets {
+			if s != secrets[0] || s == [32]byte{} {
+				t.Error("the PEs have different secrets, or none")
+			}
+		}
+	}
+}
+
+// When all have left, nothing listens any more, and nothing is kept.
+func TestRootEndsWithTheJob(t *testing.T) {
+	r, id := root(t)
+	all(t, 3, func(pe int) error {
+		m, err := abroad(Options{ID: id, PE: pe, Size: 3, Timeout: patient})
+		if err != nil {
+			return err
+		}
+		return m.Close()
+	})
+	select {
+	case <-r.over:
+	case <-time.After(patient):
+		t.Fatal("the root goes on")
+	}
+	if _, err := Join(Options{ID: id, PE: 0, Size: 3, Timeout: 100 * time.Millisecond}); err == nil ||
+		!strings.Contains(err.Error(), "did not answer PE 0 of 3 within 100ms") || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("join after the end: %v", err)
+	}
+}
+
+// PEs that do not come are named by those that wait.
+func TestMissing(t *testing.T) {
+	_, id := root(t)
+	pes := []int{0, 2}
+	all(t, len(pes), func(i int) error {
+		m, err := abroad(Options{ID: id, PE: pes[i], Size: 5, Timeout: time.Second})
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		_, err = m.Allgather(nil)
+		var missing *bootstrap.MissingError
+		if !errors.As(err, &missing) || bootstrap.List(missing.Missing) != "PEs 1, 3, 4" {
+			return fmt.Errorf("%v does not name the missing", err)
+		}
+		return nil
+	})
+}
+
+// A PE that ends without a word is named, to who waits and to who does not.
+func TestDeath(t *testing.T) {
+	_, id := root(t)
+	ready := make(chan struct{})
+	all(t, 3, func(pe int) error {
+		m, err := abroad(Options{ID: id, PE: pe, Size: 3, Timeout: patient})
+		if err != nil {
+			return err
+		}
+		if err := m.Barrier(); err != nil {
+			return err
+		}
+		switch pe {
+		case 1:
+			m.link.stream.drop(true) // as a process that is killed
+			close(ready)
+			return nil
+		case 2:
+			<-ready
+			err := m.Barrier()
+			var peer *bootstrap.PeerError
+			if !errors.As(err, &peer) || peer.PE != 1 {
+				return fmt.Errorf("%v does not name PE 1", err)
+			}
+		}
+		for end := time.Now().Add(patient); ; time.Sleep(time.Millisecond) {
+			if lost := m.Losses(); len(lost) > 0 {
+				if lost[0].PE != 1 || lost[0].Ends {
+					return fmt.Errorf("%+v", lost)
+				}
+				return m.Close()
+			}
+			if time.Now().After(end) {
+				return errors.New("nothing is heard of PE 1")
+			}
+		}
+	})
+}
+
+// Who ends the job ends it for all, with the status.
+func TestExit(t *testing.T) {
+	for _, abort := range []bool{false, true} {
+		_, id := root(t)
+		all(t, 3, func(pe int) error {
+			m, err := abroad(Options{ID: id, PE: pe, Size: 3, Timeout: patient})
+			if err != nil {
+				return err
+			}
+			defer m.Close()
+			if err := m.Barrier(); err != nil {
+				return err
+			}
+			if pe == 1 && abort {
+				m.Abort(7, "no reason")
+				return nil
+			} else if pe == 1 {
+				m.Exit(0)
+				return nil
+			}
+			for end := time.Now().Add(patient); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				if lost := m.Losses(); len(lost) > 0 {
+					if l := lost[0]; l.PE != 1 || !l.Ends || l.Status != map[bool]int{true: 7}[abort] {
+						return fmt.Errorf("%+v", l)
+					}
+					return nil
+				}
+			}
+			return errors.New("nothing is heard of the end")
+		})
+	}
+}
+
+// Two that say they are the same PE, and PEs that do not agree how many there are.
+func TestContradictions(t *testing.T) {
+	_, id := root(t)
+	m, err := abroad(Options{ID: id, PE: 1, Size: 2, Timeout: patient})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for _, c := range []struct {
+		pe, size int
+		want     string
+	}{
+		{1, 2, "there is a PE 1 already"},
+		{0, 3, "PE 0 says that the job has 3 PEs, PE 1 said 2"},
+		{2, 2, "PE 2 of 2 (PEs are numbered from 0"},
+		{-1, 2, "PE -1 of 2 (PEs are numbered from 0"},
+		{0, 0, "PE 0 of 0 (PEs are numbered from 0"},
+	} {
+		if m, err := abroad(Options{ID: id, PE: c.pe, Size: c.size, Timeout: patient}); err == nil {
+			m.Close()
+			t.Errorf("PE %d of %d was let in", c.pe, c.size)
+		} else if !strings.Contains(err.Error(), c.want) {
+			t.Errorf("PE %d of %d: %v, not %q", c.pe, c.size, err, c.want)
+		}
+	}
+}
+
+// The process of the id is stopped, as by a debugger: who waits for it does not for
+// ever.
+func TestRootFallsSilent(t *testing.T) {
+	r, id := root(t)
+	m, err := abroad(Options{ID: id, PE: 0, Size: 1, Timeout: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.mu.Lock() // what it has to do to answer
+	_, err = m.Allgather(nil)
+	r.mu.Unlock()
+	if err == nil || !strings.Contains(err.Error(), "did not answer within") {
+		t.Errorf("%v", err)
+	}
+	m.Close()
+}
+
+func TestID(t *testing.T) {
+	_, id := root(t)
+	c, err := decode(&id)
+	if err != nil || len(c.addresses) == 0 || !c.addresses[0].Addr().IsLoopback() || c.addresses[0].Port() == 0 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	// Every byte counts, but for those that nothing is in.
+	for i := range id {
+		bad := id
+		bad[i] ^= 0x40
+		if _, err := decode(&bad); err == nil {
+			t.Errorf("byte %d was changed, and nobody sees it", i)
+		} else if !strings.Contains(err.Error(), "unique id, byte ") {
+			t.Errorf("byte %d: %v", i, err)
+		}
+	}
+	for _, c := range []struct {
+		what string
+		id   ID
+		want string
+	}{
+		{"nothing", ID{}, "byte 0: it is empty"},
+		{"an initialiser", ID{0: 0x80, 2: 1}, "byte 4: nobody has filled it"},
+		{"of another library", ID{0: 0x80, 2: 1, 4: 'N'}, `byte 4: "N\x00\x00\x00", expected "SHMU"`},
+		{"another version of the struct", ID{0: 0x80, 2: 2}, "byte 0: version 0x20080, expected 0x10080"},
+		{"no addresses", encode(c.secret, 7, nil), "byte 9: no addresses"},
+		{"no port", encode(c.secret, 0, nil), "byte 10: port 0"},
+	} {
+		if _, err := decode(&c.id); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, not %q", c.what, err, c.want)
+		}
+	}
+}
+
+// More addresses than fit: those that come first are in it.
+func TestIDIsFull(t *testing.T) {
+	var many []netip.Addr
+	for i := range byte(20) {
+		many = append(many, netip.AddrFrom4([4]byte{10, 0, 0, i}), netip.AddrFrom16([16]byte{0xfd, 15: i}))
+	}
+	id := encode([32]byte{}, 9, many)
+	c, err := decode(&id)
+	if err != nil || len(c.addresses) < 6 || c.addresses[0] != netip.AddrPortFrom(many[0], 9) || c.addresses[1] != netip.AddrPortFrom(many[1], 9) {
+		t.Errorf("%v, %v", c.addresses, err)
+	}
+}
+
+// FuzzDecode: whatever 128 bytes are, they are an id or are refused.
+func FuzzDecode(f *testing.F) {
+	good := encode([32]byte{1}, 9, []netip.Addr{netip.MustParseAddr("::1"), netip.MustParseAddr("10.1.2.3")})
+	f.Add(good[:])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var id ID
+		copy(id[:], b)
+		if c, err := decode(&id); err == nil && len(c.addresses) == 0 {
+			t.Error("an id without addresses")
+		}
+	})
+}
+
+func TestAddresses(t *testing.T) {
+	ip := netip.MustParseAddr
+	host := []Interface{
+		{Name: "lo", Up: true, Loopback: true, Addrs: []netip.Addr{ip("127.0.0.1"), ip("::1")}},
+		{Name: "docker0", Up: true, Virtual: true, Addrs: []netip.Addr{ip("172.17.0.1")}},
+		{Name: "eth0", Up: true, Addrs: []netip.Addr{ip("10.0.0.5"), ip("fd00::5"), ip("fe80::5")}},
+		{Name: "eth1", Addrs: []netip.Addr{ip("10.1.0.5")}},
+		{Name: "ib0", Up: true, Addrs: []netip.Addr{ip("10.2.0.5"), ip("10.0.0.5")}},
+	}
+	for _, c := range []struct {
+		f    Filter
+		want string
+	}{
+		{Filter{}, "[10.0.0.5 fd00::5 10.2.0.5 172.17.0.1 fe80::5 127.0.0.1 ::1]"},
+		{Filter{Family: IPv4}, "[10.0.0.5 10.2.0.5 172.17.0.1 127.0.0.1]"},
+		{Filter{Family: IPv6}, "[fd00::5 fe80::5 ::1]"},
+		{Filter{Interfaces: "eth"}, "[10.0.0.5 fd00::5 fe80::5]"},
+		{Filter{Interfaces: "ib0, docker0"}, "[10.2.0.5 10.0.0.5 172.17.0.1]"},
+		{Filter{Interfaces: "^docker,lo", Family: IPv4}, "[10.0.0.5 10.2.0.5]"},
+		{Filter{Interfaces: "=lo", Family: IPv6}, "[::1]"},
+		{Filter{Interfaces: "=et"}, ""},
+		{Filter{Interfaces: "eth1"}, ""},
+		{Filter{Interfaces: "ib0", Family: IPv6}, ""},
+	} {
+		got, err := choose(host, c.f)
+		switch {
+		case c.want == "" && (err == nil || !strings.Contains(err.Error(), "eth1 down") || !strings.Contains(err.Error(), "SHMEM_BOOTSTRAP_INTERFACE")):
+			t.Errorf("%+v: %v, %v", c.f, got, err)
+		case c.want != "" && fmt.Sprint(got) != c.want:
+			t.Errorf("%+v: %v, not %v (%v)", c.f, got, c.want, err)
+		}
+	}
+}

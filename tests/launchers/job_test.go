@@ -1,0 +1,229 @@
+package launchers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"libshmem/tests/need"
+)
+
+// limit is how long a job may take. It takes a second or two; the machine may be busy.
+const limit = 2 * time.Minute
+
+// lateness is SHMEM_BOOTSTRAP_TIMEOUT where PEs are missing: more than lies between the
+// first and the last PE that do come.
+const lateness = "4"
+
+// program is testdata/job.c, built once for all tests.
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "launchers-")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "job")
+	lib := filepath.Join(buildDir, "lib")
+	cc := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-O2", "-I../../include", "-o", file,
+		"testdata/job.c", "-L"+lib, "-lshmem", "-Wl,-rpath,"+lib)
+	if out, err := cc.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("compile job.c: %w\n%s", err, out)
+	}
+	return file, nil
+})
+
+var buildDir string
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if buildDir != "" {
+		if file, err := program(); err == nil {
+			os.RemoveAll(filepath.Dir(file))
+		}
+	}
+	os.Exit(status)
+}
+
+// job returns the program's file.
+func job(t *testing.T) string {
+	t.Helper()
+	once.Do(func() { buildDir = need.Build(t) })
+	file, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+var once sync.Once
+
+// launcher starts PEs: a command line before the program's, and its environment.
+type launcher struct {
+	command []string
+	env     []string
+	// reports tells whether its exit status is the one that shmem_global_exit has.
+	reports bool
+	// strict tells whether it may end a job by itself in which a PE ends without
+	// shmem_init.
+	strict bool
+	boot   string // what the banner says
+}
+
+// run runs a job of n PEs to its end. It returns its output and its exit status.
+func (l *launcher) run(t *testing.T, n int, env []string, args ...string) (string, int) {
+	t.Helper()
+	tmp := t.TempDir() // where mpirun leaves files
+	argv := append([]string{}, l.command...)
+	for i := range argv {
+		argv[i] = strings.ReplaceAll(argv[i], "%n", fmt.Sprint(n))
+	}
+	argv = append(append(argv, job(t)), args...)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "SHMEM_SYMMETRIC_SIZE=8m", "SHMEM_LOG_LEVEL=info", "SHMEM_PROVIDER=tcp", mark(t))
+	cmd.Env = append(append(cmd.Env, l.env...), env...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%v: %v\n%s", argv, err, out.String())
+	}
+	if ctx.Err() != nil {
+		t.Fatalf("%v: does not end\n%s", argv, out.String())
+	}
+	alone(t)
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+// mark is a variable by which the processes of a test are known.
+func mark(t *testing.T) string { return "MARK=" + strings.ReplaceAll(t.Name(), "/", "-") + "." }
+
+// alone waits for the end of all processes that the test has started: a launcher may
+// return a moment before those that it ends.
+func alone(t *testing.T) {
+	t.Helper()
+	var left []string
+	for end := time.Now().Add(limit / 2); ; time.Sleep(20 * time.Millisecond) {
+		left = nil
+		all, err := filepath.Glob("/proc/[0-9]*/environ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range all {
+			env, _ := os.ReadFile(file)
+			if bytes.Contains(env, []byte(mark(t))) {
+				line, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+				left = append(left, fmt.Sprintf("%s %q", filepath.Base(filepath.Dir(file)), line))
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("left behind: %v", left)
+		}
+	}
+}
+
+// check runs what every launcher has to do.
+func (l *launcher) check(t *testing.T) {
+	t.Run("jobs", func(t *testing.T) {
+		t.Parallel()
+		l.works(t, 4, 1, nil, "50")
+	})
+	t.Run("missing", func(t *testing.T) {
+		t.Parallel()
+		third := "ends"
+		if l.strict {
+			third = "sleeps"
+		}
+		out, status := l.run(t, 5, []string{"SHMEM_BOOTSTRAP_TIMEOUT=" + lateness}, "1", "1", "sleeps", "3", third)
+		if want := ": PEs 1, 3 did not come within " + lateness + "s"; status == 0 || !strings.Contains(out, want) {
+			t.Errorf("status %d, and nobody says %q:\n%s", status, want, out)
+		}
+	})
+	t.Run("killed", func(t *testing.T) {
+		t.Parallel()
+		if out, status := l.run(t, 3, nil, "1", "2", "killed"); status == 0 || strings.Contains(out, "wrong") {
+			t.Errorf("status %d:\n%s", status, out)
+		}
+	})
+	t.Run("global_exit", func(t *testing.T) {
+		t.Parallel()
+		out, status := l.run(t, 3, nil, "1", "0", "global_exit")
+		if status == 0 || l.reports && status != 5 || strings.Contains(out, "wrong") {
+			t.Errorf("status %d, want 5:\n%s", status, out)
+		}
+	})
+}
+
+// works runs a job that goes well, of n PEs on so many hosts.
+func (l *launcher) works(t *testing.T, n, hosts int, env []string, args ...string) string {
+	t.Helper()
+	out, status := l.run(t, n, env, args...)
+	banner := fmt.Sprintf(": %d PEs on %d hosts, ", n, hosts)
+	if status != 0 || !strings.Contains(out, banner) || !strings.Contains(out, "; bootstrap "+l.boot+";") {
+		t.Errorf("status %d, want %q and bootstrap %s:\n%s", status, banner, l.boot, out)
+	}
+	for pe := range n {
+		if !regexp.MustCompile(fmt.Sprintf(`(?m)PE %d of %d on \S+: %s jobs, 0 wrong$`, pe, n, args[0])).MatchString(out) {
+			t.Errorf("PE %d does not say that all is right:\n%s", pe, out)
+		}
+	}
+	return out
+}
+
+func TestHydra(t *testing.T) {
+	t.Parallel()
+	mpiexec := need.Command(t, "mpiexec.hydra")
+	l := launcher{command: []string{mpiexec, "-n", "%n"}, reports: true, boot: "pmi"}
+	l.check(t)
+	t.Run("port", func(t *testing.T) {
+		t.Parallel()
+		l := launcher{command: []string{mpiexec, "-pmi-port", "-n", "%n"}, reports: true, boot: "pmi"}
+		l.works(t, 3, 1, nil, "3")
+	})
+	t.Run("hosts", func(t *testing.T) {
+		t.Parallel()
+		need.Namespaces(t)
+		l := launcher{command: []string{mpiexec, "-launcher", "ssh", "-launcher-exec", rsh(t), "-hosts", "one,two", "-ppn", "2", "-n", "%n"}, boot: "pmi"}
+		l.works(t, 4, 2, []string{"APART=1"}, "2")
+	})
+}
+
+// rsh is testdata/rsh.
+func rsh(t *testing.T) string {
+	t.Helper()
+	file, err := filepath.Abs("testdata/rsh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestOpenMPI(t *testing.T) {
+	t.Parallel()
+	mpirun := need.Command(t, "mpirun")
+	l := launcher{command: []string{mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "%n"}, reports: true, strict: true, boot: "pmix"}
+	l.check(t)
+	t.Run("hosts", func(t *testing.T) {
+		t.Parallel()
+		need.Namespaces(t)
+		l := launcher{command: []string{mpirun, "--allow-run-as-root", "--mca", "plm_rsh_agent", rsh(t), "--host", "one:3,two:1", "-n", "%n"}, boot: "pmix"}
+		l.works(t, 4, 2, []string{"APART=1"}, "2")
+	})
+}

@@ -1,0 +1,40 @@
+package start
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A program that calls plain shmem_init, and PEs that share a file.
+func TestFile(t *testing.T) {
+	program := compile(t, "plain")
+	path := filepath.Join(t.TempDir(), "job")
+	for _, given := range []string{"3", "2"} { // 2: PE 2 is one too many
+		ends := make([]ending, 3)
+		var wg sync.WaitGroup
+		for pe := range ends {
+			wg.Go(func() {
+				ends[pe] = run(t, []string{
+					"SHMEM_DEBUG=1", "SHMEM_BOOTSTRAP_FILE=" + path,
+					"SHMEM_BOOTSTRAP_NPES=" + given, fmt.Sprintf("SHMEM_BOOTSTRAP_PE=%d", pe),
+				}, program)
+			})
+		}
+		wg.Wait()
+		for pe, e := range ends {
+			good := e.status == 0 && strings.Contains(e.out, fmt.Sprintf("PE %d of %s done", pe, given))
+			if pe == 2 && given == "2" {
+				good = e.status != 0 && strings.Contains(e.out, "SHMEM_BOOTSTRAP_PE is 2, SHMEM_BOOTSTRAP_NPES 2")
+			}
+			if !good {
+				t.Errorf("PE %d of %s: status %d\n%s", pe, given, e.status, e.out)
+			}
+		}
+		if !strings.Contains(ends[0].out, given+" PEs on 1 hosts") || !strings.Contains(ends[0].out, "bootstrap file;") {
+			t.Errorf("the banner:\n%s", ends[0].out)
+		}
+	}
+}

@@ -1,0 +1,29 @@
+/*
+ * plain.c: a program that knows of no launcher. Each PE writes to the next, in two jobs one
+ * after the other.
+ */
+#include <shmem.h>
+
+#include <stdio.h>
+
+int main(void)
+{
+    int pe = 0, n = 0;
+    for (int i = 0; i < 2; i++) {
+        shmem_init();
+        pe = shmem_my_pe();
+        n = shmem_n_pes();
+        int *box = shmem_malloc(sizeof *box);
+        *box = -1;
+        shmem_barrier_all();
+        shmem_int_p(box, pe, (pe + 1) % n);
+        shmem_barrier_all();
+        if (*box != (pe + n - 1) % n) {
+            printf("PE %d got %d\n", pe, *box);
+            return 1;
+        }
+        shmem_finalize();
+    }
+    printf("PE %d of %d done\n", pe, n);
+    return 0;
+}

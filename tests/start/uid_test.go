@@ -1,0 +1,176 @@
+package start
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"libshmem/tests/need"
+)
+
+// limit is how long anything here may take. It takes milliseconds; the machine may be
+// busy.
+const limit = 2 * time.Minute
+
+// compile builds a program of testdata.
+func compile(t *testing.T, name string) string {
+	t.Helper()
+	build := need.Build(t)
+	program := filepath.Join(t.TempDir(), name)
+	cc := exec.Command("gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-pthread", "-I../../include", "-o", program,
+		filepath.Join("testdata", name+".c"), "-L"+filepath.Join(build, "lib"), "-lshmem", "-Wl,-rpath,"+filepath.Join(build, "lib"))
+	if out, err := cc.CombinedOutput(); err != nil {
+		t.Fatalf("compile %s.c: %v\n%s", name, err, out)
+	}
+	return program
+}
+
+// ending is how a process ended, and what it said.
+type ending struct {
+	status int // -1: by a signal
+	out    string
+}
+
+// run runs a program.
+func run(t *testing.T, env []string, program string, args ...string) ending {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		t.Errorf("%s %v does not end:\n%s", filepath.Base(program), args, out)
+	} else if cmd.ProcessState == nil {
+		t.Error(err)
+		return ending{}
+	}
+	return ending{cmd.ProcessState.ExitCode(), string(out)}
+}
+
+// together runs some PEs of a job without a launcher. env is for a PE.
+func together(t *testing.T, program string, n int, pes []int, env func(pe int) []string, args ...string) []ending {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "id")
+	ends := make([]ending, len(pes))
+	var wg sync.WaitGroup
+	for i, pe := range pes {
+		wg.Go(func() {
+			ends[i] = run(t, env(pe), program, append([]string{fmt.Sprint(pe), fmt.Sprint(n), file}, args...)...)
+		})
+	}
+	wg.Wait()
+	return ends
+}
+
+func same(env ...string) func(int) []string { return func(int) []string { return env } }
+
+// apart makes a host of each PE.
+func apart(pe int) []string {
+	return []string{fmt.Sprintf("SHMEM_HOST_ID=%d", pe), "SHMEM_PROVIDER=tcp", "SHMEM_DEBUG=1"}
+}
+
+func TestUniqueID(t *testing.T) {
+	program := compile(t, "uid")
+	for _, c := range []struct {
+		name  string
+		env   func(int) []string
+		hosts int
+	}{
+		{"one host", same("SHMEM_DEBUG=1"), 1},
+		{"a host each", apart, 3},
+		{"below a launcher that is none", same("SHMEM_DEBUG=1", "SLURM_PROCID=0", "SLURM_NTASKS=9", "RANK=7"), 1},
+		{"IPv6 by loopback", same("SHMEM_DEBUG=1", "SHMEM_BOOTSTRAP_INTERFACE==lo"), 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ends := together(t, program, 3, []int{0, 1, 2}, c.env)
+			banner := fmt.Sprintf("3 PEs on %d hosts", c.hosts)
+			for pe, e := range ends {
+				if e.status != 0 || !strings.Contains(e.out, fmt.Sprintf("PE %d done", pe)) {
+					t.Errorf("PE %d: status %d\n%s", pe, e.status, e.out)
+				}
+			}
+			if e := ends[0]; !strings.Contains(e.out, banner) || !strings.Contains(e.out, "bootstrap uid;") {
+				t.Errorf("the banner does not say %q and %q:\n%s", banner, "bootstrap uid", e.out)
+			}
+		})
+	}
+}
+
+// init and finalize, with a new id each time, keeps nothing.
+func TestUniqueIDAgain(t *testing.T) {
+	for pe, e := range together(t, compile(t, "uid"), 2, []int{0, 1}, same(), "times", "20") {
+		if e.status != 0 {
+			t.Errorf("PE %d: status %d\n%s", pe, e.status, e.out)
+		}
+	}
+}
+
+// Who waits for a PE that does not come names it.
+func TestUniqueIDMissing(t *testing.T) {
+	for i, e := range together(t, compile(t, "uid"), 4, []int{0, 2}, same("SHMEM_BOOTSTRAP_TIMEOUT=2")) {
+		if e.status != 13 || !strings.Contains(e.out, "PEs 1, 3 did not come within 2s") {
+			t.Errorf("PE %d: status %d\n%s", 2*i, e.status, e.out)
+		}
+	}
+}
+
+// When a PE dies nobody else waits for ever, and who notices first names it.
+func TestUniqueIDDeath(t *testing.T) {
+	program := compile(t, "uid")
+	for name, env := range map[string]func(int) []string{"one host": same(), "a host each": apart} {
+		t.Run(name, func(t *testing.T) {
+			ends := together(t, program, 3, []int{0, 1, 2}, env, "die")
+			if ends[1].status != -1 || ends[0].status == 0 || ends[2].status == 0 ||
+				!strings.Contains(ends[0].out+ends[2].out, "PE 1 ") {
+				t.Errorf("%+v", ends)
+			}
+		})
+	}
+}
+
+// The status of shmem_global_exit is that of every PE.
+func TestUniqueIDExit(t *testing.T) {
+	program := compile(t, "uid")
+	for _, status := range []int{0, 5} {
+		for pe, e := range together(t, program, 3, []int{0, 1, 2}, same(), "exit", fmt.Sprint(status)) {
+			if e.status != status || strings.Contains(e.out, "done") {
+				t.Errorf("exit %d: PE %d: status %d\n%s", status, pe, e.status, e.out)
+			}
+		}
+	}
+}
+
+func TestUniqueIDRefused(t *testing.T) {
+	program := compile(t, "uid")
+	for _, c := range []struct {
+		what   string
+		env    []string
+		n      int
+		args   []string
+		status int
+		want   string
+	}{
+		{"a spoiled byte", nil, 1, []string{"spoil", "50"}, 13, "unique id, byte 124: checksum 0x"},
+		{"a spoiled version", nil, 1, []string{"spoil", "1"}, 13, "unique id, byte 0: version 0x12080, expected 0x10080"},
+		{"a spoiled magic", nil, 1, []string{"spoil", "4"}, 13, `unique id, byte 4: "sHMU", expected "SHMU"`},
+		{"a PE beyond", nil, 2, []string{"number", "2"}, 12, "shmemx_set_attr_uniqueid_args: PE 2 of 2"},
+		{"a PE below", nil, 2, []string{"number", "-1"}, 12, "shmemx_set_attr_uniqueid_args: PE -1 of 2"},
+		{"no such interface", []string{"SHMEM_BOOTSTRAP_INTERFACE=nosuch"}, 1, nil, 11, "shmemx_get_uniqueid: make unique id: no interface"},
+		{"its name at NVSHMEM", []string{"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=nosuch"}, 1, nil, 11, "make unique id: no interface"},
+		{"no such family", []string{"SHMEM_BOOTSTRAP_FAMILY=ipx"}, 1, nil, 11, `SHMEM_BOOTSTRAP_FAMILY="ipx"`},
+		{"another bootstrap forced", []string{"SHMEM_BOOTSTRAP=launcher"}, 1, nil, 13, "SHMEM_BOOTSTRAP=launcher: nothing shows"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			e := together(t, program, c.n, []int{0}, same(c.env...), c.args...)[0]
+			if e.status != c.status || !strings.Contains(e.out, c.want) {
+				t.Errorf("status %d, not %d with %q:\n%s", e.status, c.status, c.want, e.out)
+			}
+		})
+	}
+}
