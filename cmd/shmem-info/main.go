@@ -42,6 +42,8 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	fs.Usage = func() { fmt.Fprint(stdout, usage+fs.FlagUsages()) }
 	env := fs.Bool("env", false, "list all settings: current value, default and meaning")
 	net := fs.Bool("fabric", false, "list the network providers that answer, and which one a job would take")
+	place := fs.Bool("topology", false, "draw this machine: which GPU is near to which NIC, which NICs its PE takes, and why")
+	xml := fs.String("xml", "", "with --topology: draw the machine that this file describes, written by lstopo --of xml")
 	process := fs.String("live", "", "show what the PE with this process number does now: its counters, their growth, and what it waits for")
 	between := fs.Float64("between", 1, "with --live: seconds between the two looks that rates are made of; 0 looks once")
 	version := fs.Bool("version", false, "print the version alone")
@@ -50,6 +52,8 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 		return statusOK
 	case err != nil:
 		return fail(stderr, statusUsage, fmt.Errorf("read the command line: %w (see shmem-info --help)", err))
+	case fs.Changed("xml") && !*place:
+		return fail(stderr, statusUsage, errors.New("read the command line: --xml is for --topology (see shmem-info --help)"))
 	case fs.NArg() > 0:
 		return fail(stderr, statusUsage, fmt.Errorf("read the command line: there is no argument %q (see shmem-info --help)", fs.Arg(0)))
 	}
@@ -69,6 +73,8 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 		err = watchPE(out, *process, time.Duration(*between*float64(time.Second)))
 	case *net:
 		err = network(out, cfg)
+	case *place:
+		err = topology(out, cfg, *xml)
 	default:
 		err = summary(out, cfg)
 	}

@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 
 	"libshmem/fabric"
 	"libshmem/fabric/ofi"
+	"libshmem/fabric/rail"
 	"libshmem/runtime/config"
+	"libshmem/runtime/pe"
 	"libshmem/runtime/proxy"
 )
 
@@ -25,8 +26,12 @@ func libfabric(cfg *config.Config) string {
 // network lists the candidates, best first, each chosen or why not, and what the
 // chosen one promises when it is open.
 func network(w io.Writer, cfg *config.Config) error {
-	nics := strings.Join(cfg.NICs, ",")
-	offers, err := ofi.List(cfg.Libfabric, cfg.Provider, nics)
+	s, err := pe.ReadSettings(cfg)
+	if err != nil {
+		return err
+	}
+	wish := s.Wish(cfg)
+	offers, err := ofi.List(cfg.Libfabric, wish)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if len(offers) > 0 {
 		fmt.Fprintln(t, " \tprovider\tNIC\tnetwork\twhy not")
@@ -53,16 +58,37 @@ func network(w io.Writer, cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "\n* is what a job takes between hosts with these settings")
-	return granted(w, cfg)
+	fmt.Fprintln(w, "\n* is what a job takes between hosts with these settings; where it is several NICs, --topology says which PE takes which")
+	return granted(w, cfg, wish.NICs)
+}
+
+// open opens what would be taken: several NICs promise less than each of them.
+func open(want fabric.Config) (fabric.Provider, error) {
+	choice, err := ofi.Choose(want.Library, ofi.Wish{Provider: want.Provider, NICs: want.NICs})
+	if err != nil {
+		return nil, err
+	}
+	defer choice.Close()
+	if len(choice.NICs()) > 1 {
+		ends, err := choice.Open(rail.Inner(want))
+		if err != nil {
+			return nil, err
+		}
+		return rail.New(ends, rail.Config{Config: want})
+	}
+	ends, err := choice.Open(want)
+	if err != nil {
+		return nil, err
+	}
+	return ends[0], nil
 }
 
 // granted opens what would be taken, and prints what SHMEM_REQUIRE can ask of it.
-func granted(w io.Writer, cfg *config.Config) error {
+func granted(w io.Writer, cfg *config.Config, nics string) error {
 	want := proxy.Config(2)
-	want.Provider, want.NICs, want.Library = cfg.Provider, strings.Join(cfg.NICs, ","), cfg.Libfabric
+	want.Provider, want.NICs, want.Library = cfg.Provider, nics, cfg.Libfabric
 	want.Data, want.Fence, want.Atomics, want.GPU = true, true, true, true
-	p, err := ofi.Open(want)
+	p, err := open(want)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,10 @@ type Config struct {
 	OnFailure OnFailure
 	Stats     Stats
 	Timeout   time.Duration // 0: never report
+	Trace     string        // with %h and %p as given; "": none
 
-	Heap HeapKind
+	Heap    HeapKind
+	Statics Statics
 
 	DisableP2P  bool
 	DisableNCCL bool // read by nothing: NCCL is never used
@@ -26,6 +28,8 @@ type Config struct {
 
 	Libfabric string
 	NICs      []string
+	NICMap    string // SHMEM_NIC_PE_MAPPING
+	NICInTurn bool
 	NICPolicy NICPolicy
 	Chaos     string // "": none
 	Provider  string
@@ -39,9 +43,14 @@ type Config struct {
 	RingMemory   RingMemory
 	RingSize     int // slots of each ring, a power of two
 
-	Bootstrap        Bootstrap
-	BootstrapTimeout time.Duration
-	HostID           string
+	Bind               Bind
+	Bootstrap          Bootstrap
+	BootstrapFamily    BootstrapFamily
+	BootstrapFile      FileConfig
+	BootstrapInterface string // as given
+	BootstrapPlugin    string
+	BootstrapTimeout   time.Duration
+	HostID             string
 
 	Launcher LauncherConfig
 
@@ -53,6 +62,12 @@ type Config struct {
 type LauncherConfig struct {
 	FD       int // -1 where there is no launcher
 	PE, NPEs int
+}
+
+// FileConfig is how the PEs meet by a file.
+type FileConfig struct {
+	Path     string // "": they do not
+	PE, NPEs int    // -1 and 0: not said
 }
 
 // Present reports whether the process was started by shmemrun.
@@ -124,6 +139,16 @@ const (
 	HeapDevice
 )
 
+// Statics says whether the program's globals and statics are symmetric.
+type Statics uint8
+
+// The choices; StaticsAuto makes them so where they can be.
+const (
+	StaticsAuto Statics = iota
+	StaticsOn
+	StaticsOff
+)
+
 // NICPolicy is how operations are spread over several NICs.
 type NICPolicy uint8
 
@@ -178,27 +203,48 @@ const (
 	RingBAR
 )
 
-// Bootstrap is the way the PEs find each other.
-type Bootstrap uint8
+// Bind is what keeps to the processors near to the PE's GPU and NICs.
+type Bind uint8
 
-// The ways.
+// The choices.
 const (
-	BootstrapAuto Bootstrap = iota
-	BootstrapLauncher
-	BootstrapSingleton
+	BindAuto Bind = iota
+	BindOff
+	BindProxy
+	BindPE // and the proxy
 )
+
+// Bootstrap is the way the PEs find each other: a word that SHMEM_BOOTSTRAP takes.
+// What each is, runtime/pe knows.
+type Bootstrap string
+
+// BootstrapAuto is what the environment of the process shows.
+const BootstrapAuto Bootstrap = "auto"
+
+// BootstrapFamily is that of the addresses of a unique id.
+type BootstrapFamily uint8
+
+// The families.
+const (
+	BootstrapAnyFamily BootstrapFamily = iota
+	BootstrapIPv4
+	BootstrapIPv6
+)
+
+func (f BootstrapFamily) String() string { return choiceOf("SHMEM_BOOTSTRAP_FAMILY", int(f)) }
 
 func (c Checks) String() string     { return choiceOf("SHMEM_CHECKS", int(c)) }
 func (o OnFailure) String() string  { return choiceOf("SHMEM_ON_FAILURE", int(o)) }
 func (s Stats) String() string      { return choiceOf("SHMEM_STATS", int(s)) }
 func (l LogLevel) String() string   { return choiceOf("SHMEM_LOG_LEVEL", int(l)) }
 func (h HeapKind) String() string   { return choiceOf("SHMEM_HEAP", int(h)) }
+func (s Statics) String() string    { return choiceOf("SHMEM_STATICS", int(s)) }
 func (p NICPolicy) String() string  { return choiceOf("SHMEM_NIC_POLICY", int(p)) }
 func (g GPUNet) String() string     { return choiceOf("SHMEM_GPU_NET", int(g)) }
 func (g GPUShare) String() string   { return choiceOf("SHMEM_GPU_SHARE", int(g)) }
 func (m RingMap) String() string    { return choiceOf("SHMEM_RING_MAP_BY", int(m)) }
 func (m RingMemory) String() string { return choiceOf("SHMEM_RING_MEMORY", int(m)) }
-func (b Bootstrap) String() string  { return choiceOf("SHMEM_BOOTSTRAP", int(b)) }
+func (b Bind) String() string       { return choiceOf("SHMEM_BIND", int(b)) }
 
 func choiceOf(name string, i int) string {
 	if s := Lookup(name); s != nil && i < len(s.Choices) {

@@ -38,7 +38,7 @@ func Parse(environ []string) (*Config, []Warning, error) {
 	env := make(map[string]string)
 	for _, kv := range environ {
 		name, value, ok := strings.Cut(kv, "=")
-		if !ok || !strings.HasPrefix(strings.TrimPrefix(name, "NV"), Prefix) {
+		if !ok || !strings.HasPrefix(name, oldPrefix) && !strings.HasPrefix(strings.TrimPrefix(name, "NV"), Prefix) {
 			continue
 		}
 		if _, seen := env[name]; !seen {
@@ -88,6 +88,13 @@ func (s *Setting) choose(env map[string]string) (Value, []Warning) {
 	var warnings []Warning
 	for _, name := range append([]string{s.Name}, s.Aliases...) {
 		text := env[name]
+		if words := s.Foreign[name]; words != nil && text != "" {
+			here, err := s.translate(text, words)
+			if err != nil { // of another library, and no reason to end the job
+				warnings = append(warnings, Warning{name, fmt.Sprintf("read setting %s=%q: ignored, %v (set %s)", name, text, err, s.Name)})
+			}
+			text = here
+		}
 		switch {
 		case text == "":
 		case v.From == "":
@@ -99,6 +106,24 @@ func (s *Setting) choose(env map[string]string) (Value, []Warning) {
 		}
 	}
 	return v, warnings
+}
+
+// translate puts the words of this setting in the place of another library's. With an
+// error the text is empty.
+func (s *Setting) translate(text string, words map[string]string) (string, error) {
+	list, except := text, ""
+	if s.Except && strings.HasPrefix(text, "^") {
+		list, except = text[1:], "^"
+	}
+	var here []string
+	for word := range strings.SplitSeq(list, ",") {
+		one, ok := words[strings.ToLower(strings.TrimSpace(word))]
+		if !ok {
+			return "", fmt.Errorf("there is no %q", word)
+		}
+		here = append(here, one)
+	}
+	return except + strings.Join(here, ","), nil
 }
 
 func (s *Setting) parse(text string) (p parsed, err error) {
@@ -127,6 +152,10 @@ func (s *Setting) parse(text string) (p parsed, err error) {
 			err = errors.New("there is no such choice")
 		}
 	case List:
+		text, except := strings.CutPrefix(text, "^")
+		if except && !s.Except {
+			text = p.text
+		}
 		for word := range strings.SplitSeq(text, ",") {
 			if word = strings.TrimSpace(word); word == "" {
 				continue
@@ -138,9 +167,21 @@ func (s *Setting) parse(text string) (p parsed, err error) {
 			}
 			p.words = append(p.words, word)
 		}
+		if except && s.Except {
+			but := p.words
+			p.words = slices.DeleteFunc(slices.Clone(s.Choices), func(c string) bool {
+				return c == everything || slices.Contains(but, c) || slices.Contains(but, everything)
+			})
+			if len(p.words) == 0 {
+				return p, errors.New("nothing is left")
+			}
+		}
 	}
 	return p, err
 }
+
+// everything is the word of a List for all of its Choices.
+const everything = "all"
 
 func (s *Setting) inRange(f float64) error {
 	if f < s.Min || f > s.Max {
@@ -167,7 +208,11 @@ func (s *Setting) Range() string {
 		return "one of " + strings.Join(s.Choices, ", ")
 	case List:
 		if s.Choices != nil {
-			return "words separated by commas: " + strings.Join(s.Choices, ", ")
+			text := "words separated by commas: " + strings.Join(s.Choices, ", ")
+			if s.Except {
+				text += "; with ^ in front of the list, all but these"
+			}
+			return text
 		}
 		return "names separated by commas"
 	default:

@@ -27,7 +27,7 @@ func TestDefaults(t *testing.T) {
 	c.values = nil
 	want := &Config{
 		SymmetricSize: 1 << 30, Checks: ChecksOn, LogLevel: LogWarn, LogSubsys: []string{"all"},
-		Timeout: time.Minute, BootstrapTimeout: time.Minute, Launcher: LauncherConfig{FD: -1, NPEs: 1},
+		Timeout: time.Minute, BootstrapTimeout: time.Minute, Bootstrap: BootstrapAuto, Launcher: LauncherConfig{FD: -1, NPEs: 1}, BootstrapFile: FileConfig{PE: -1},
 		ProxyThreads: 1, RingCount: 8, RingSize: 4096, RegistrationCache: 256 << 20,
 	}
 	if !reflect.DeepEqual(c, want) {
@@ -54,7 +54,7 @@ func TestValues(t *testing.T) {
 	want := &Config{
 		SymmetricSize: 3 << 29, Checks: ChecksFull, LogLevel: LogWarn, LogSubsys: []string{"heap", "proxy"},
 		Timeout: 500 * time.Millisecond, BootstrapTimeout: 2 * time.Second, NICs: []string{"eth0", "mlx5_0"},
-		Stats: StatsAll, HostID: "a=b", Provider: "tcp;ofi_rxm", Bootstrap: BootstrapLauncher,
+		Stats: StatsAll, HostID: "a=b", Provider: "tcp;ofi_rxm", Bootstrap: "launcher", BootstrapFile: FileConfig{PE: -1},
 		ProxyThreads: 4, RingCount: 64, RingSize: 256, RingMapBy: RingByWarp, RingMemory: RingManaged,
 		Heap: HeapPinned, DisableP2P: true, DisableNCCL: true, GPUShare: GPUShareIPC, GPUNet: GPUNetCopy,
 		Launcher: LauncherConfig{FD: 5, PE: 3, NPEs: 4},
@@ -141,7 +141,7 @@ func TestErrors(t *testing.T) {
 		{"SHMEM_HEAP=gpu", `read setting SHMEM_HEAP="gpu": there is no such choice (use one of auto, host, pinned, device, or unset it for auto)`},
 		{"SHMEM_TIMEOUT=-1", `read setting SHMEM_TIMEOUT="-1": it is not a decimal number (use seconds from 0 to 31536000, decimals allowed, or unset it for 60)`},
 		{"SHMEM_BOOTSTRAP_TIMEOUT=0", `read setting SHMEM_BOOTSTRAP_TIMEOUT="0": it is outside the range (use seconds from 0.001 to 31536000, decimals allowed, or unset it for 60)`},
-		{"SHMEM_LOG_SUBSYS=heap,hepa", `read setting SHMEM_LOG_SUBSYS="heap,hepa": there is no "hepa" (use words separated by commas: all, pe, config, bootstrap, heap, gpu, fabric, proxy, ring, coll, or unset it for all)`},
+		{"SHMEM_LOG_SUBSYS=heap,hepa", `read setting SHMEM_LOG_SUBSYS="heap,hepa": there is no "hepa" (use words separated by commas: all, pe, config, bootstrap, heap, gpu, fabric, proxy, ring, coll; with ^ in front of the list, all but these, or unset it for all)`},
 		{"SHMEM_RING_SIZE=4097", `read setting SHMEM_RING_SIZE="4097": it is not a power of two (use a power of two from 256 to 1048576, or unset it for 4096)`},
 		{"SHMEM_RING_SIZE=128", `read setting SHMEM_RING_SIZE="128": it is outside the range (use a power of two from 256 to 1048576, or unset it for 4096)`},
 		{"SHMEM_RING_COUNT=65", `read setting SHMEM_RING_COUNT="65": it is outside the range (use an integer from 1 to 64, or unset it for 8)`},
@@ -181,7 +181,7 @@ func TestPrintShowsValueOriginAndDefault(t *testing.T) {
 	for _, want := range []string{
 		"SHMEM_SYMMETRIC_SIZE=2g  [from NVSHMEM_SYMMETRIC_SIZE, default 1g]\n",
 		"SHMEM_TIMEOUT=60  [default]\n",
-		"    Also read from NVSHMEM_SYMMETRIC_SIZE.\n",
+		"    Also read from SMA_SYMMETRIC_SIZE, NVSHMEM_SYMMETRIC_SIZE.\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no line %q in\n%s", want, b.String())
@@ -189,5 +189,52 @@ func TestPrintShowsValueOriginAndDefault(t *testing.T) {
 	}
 	if strings.Contains(b.String(), "SHMEM_LAUNCHER_FD") {
 		t.Error("unset variables of the launcher are no business of users")
+	}
+}
+
+// Of another library's variables the words are its own; one that it has and this has not
+// is no reason to end a job.
+func TestForeignWords(t *testing.T) {
+	for _, c := range []struct {
+		env    string
+		level  LogLevel
+		subsys string
+		warns  string
+	}{
+		{"NVSHMEM_DEBUG=INFO", LogInfo, "all", ""},
+		{"NVSHMEM_DEBUG=TRACE NVSHMEM_DEBUG_SUBSYS=INIT,mem", LogTrace, "pe heap", ""},
+		{"NVSHMEM_DEBUG=VERSION", LogError, "all", ""},
+		{"NVSHMEM_DEBUG=INFO SHMEM_LOG_LEVEL=error", LogError, "all", `read setting NVSHMEM_DEBUG="info": ignored, SHMEM_LOG_LEVEL="error" means the same and comes first (unset one of them)`},
+		{"NVSHMEM_DEBUG=info SHMEM_LOG_LEVEL=info", LogInfo, "all", ""},
+		{"NVSHMEM_DEBUG=1", LogWarn, "all", `read setting NVSHMEM_DEBUG="1": ignored, there is no "1" (set SHMEM_LOG_LEVEL)`},
+		{"NVSHMEM_DEBUG_SUBSYS=^TRANSPORT,PROXY,COLL", LogWarn, "pe config bootstrap heap gpu ring", ""},
+		{"SHMEM_LOG_SUBSYS=^pe,config,bootstrap,heap,gpu,fabric,proxy,ring", LogWarn, "coll", ""},
+	} {
+		cfg, warnings, err := Parse(strings.Fields(c.env))
+		if err != nil {
+			t.Errorf("%s: %v", c.env, err)
+			continue
+		}
+		var said []string
+		for _, w := range warnings {
+			said = append(said, w.Text)
+		}
+		if cfg.LogLevel != c.level || strings.Join(cfg.LogSubsys, " ") != c.subsys || strings.Join(said, "\n") != c.warns {
+			t.Errorf("%s: %v, %v, %q", c.env, cfg.LogLevel, cfg.LogSubsys, said)
+		}
+	}
+	for _, bad := range []string{"^all", "^pe,none", "pe,^heap"} {
+		if _, _, err := Parse([]string{"SHMEM_LOG_SUBSYS=" + bad}); err == nil || !strings.Contains(err.Error(), "with ^ in front of the list, all but these") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	for i := range Table {
+		for name, words := range Table[i].Foreign {
+			for from, to := range words {
+				if _, err := Table[i].parse(to); err != nil || from != strings.ToLower(from) || Lookup(name) != &Table[i] {
+					t.Errorf("%s: %s means %s: %v", name, from, to, err)
+				}
+			}
+		}
 	}
 }

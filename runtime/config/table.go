@@ -2,11 +2,15 @@ package config
 
 import (
 	"math"
+	"strings"
 	"time"
 )
 
 // Prefix begins the name of every setting.
 const Prefix = "SHMEM_"
+
+// oldPrefix begins the names that the specification's own settings had once.
+const oldPrefix = "SMA_"
 
 // Kind says how the text of a value is read.
 type Kind uint8
@@ -44,6 +48,8 @@ type Setting struct {
 	Kind     Kind
 	Default  string   // as a user would write it; "" for none
 	Choices  []string // Choice: the values; List: the words that may occur, nil for any
+	Except   bool     // List: ^ in front stands for all of Choices but these
+	Foreign  foreign  // what the words of some Aliases mean here
 	Min, Max float64  // Size, Seconds, Integer: the range, both ends allowed
 	PowerOf2 bool     // Integer: no other value in the range is taken
 	Category Category
@@ -52,6 +58,10 @@ type Setting struct {
 
 	set func(*Config, parsed)
 }
+
+// foreign has, for an alias with words of its own, each of them in lower case and the
+// word here that means the same.
+type foreign map[string]map[string]string
 
 // parsed is a value after its Kind has read it; one field is meaningful.
 type parsed struct {
@@ -75,22 +85,22 @@ const maxWait = 365 * 24 * 3600
 // Table lists the settings: categories in order, names sorted inside each.
 var Table = []Setting{
 	{
-		Name: "SHMEM_DEBUG", Kind: Flag, Category: Standard, Since: "0.1",
+		Name: "SHMEM_DEBUG", Aliases: []string{"SMA_DEBUG"}, Kind: Flag, Category: Standard, Since: "0.1",
 		Text: "Print debugging messages: the banner of the job, and the log at level debug unless SHMEM_LOG_LEVEL says otherwise.",
 		set:  func(c *Config, v parsed) { c.Debug = v.on },
 	},
 	{
-		Name: "SHMEM_INFO", Aliases: []string{"NVSHMEM_INFO"}, Kind: Flag, Category: Standard, Since: "0.1",
+		Name: "SHMEM_INFO", Aliases: []string{"SMA_INFO", "NVSHMEM_INFO"}, Kind: Flag, Category: Standard, Since: "0.1",
 		Text: "Print this list of settings with their current values at initialisation.",
 		set:  func(c *Config, v parsed) { c.Info = v.on },
 	},
 	{
-		Name: "SHMEM_SYMMETRIC_SIZE", Aliases: []string{"NVSHMEM_SYMMETRIC_SIZE"}, Kind: Size, Default: "1g", Min: 1, Max: MaxHeap, Category: Standard, Since: "0.1",
+		Name: "SHMEM_SYMMETRIC_SIZE", Aliases: []string{"SMA_SYMMETRIC_SIZE", "NVSHMEM_SYMMETRIC_SIZE"}, Kind: Size, Default: "1g", Min: 1, Max: MaxHeap, Category: Standard, Since: "0.1",
 		Text: "Bytes of the symmetric heap of each PE. Address space is reserved at once, memory is taken when blocks are allocated and touched.",
 		set:  func(c *Config, v parsed) { c.SymmetricSize = v.bytes },
 	},
 	{
-		Name: "SHMEM_VERSION", Aliases: []string{"NVSHMEM_VERSION"}, Kind: Flag, Category: Standard, Since: "0.1",
+		Name: "SHMEM_VERSION", Aliases: []string{"SMA_VERSION", "NVSHMEM_VERSION"}, Kind: Flag, Category: Standard, Since: "0.1",
 		Text: "Print the version of the library at initialisation.",
 		set:  func(c *Config, v parsed) { c.Version = v.on },
 	},
@@ -102,16 +112,21 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_LOG_FILE", Aliases: []string{"NVSHMEM_DEBUG_FILE"}, Kind: Text, Category: Diagnostics, Since: "0.1",
-		Text: "File for the log in place of standard error. %h becomes the name of the host, %p the process id, %% a percent sign.",
+		Text: "File for the log in place of standard error. %h becomes the name of the host, %p the process id, %% a percent sign. In a file each line is a JSON object, unless it is a terminal.",
 		set:  func(c *Config, v parsed) { c.LogFile = v.text },
 	},
 	{
-		Name: "SHMEM_LOG_LEVEL", Kind: Choice, Default: "warn", Choices: []string{"error", "warn", "info", "debug", "trace"}, Category: Diagnostics, Since: "0.1",
-		Text: "The finest messages that are logged. From info on, PE 0 prints one banner line.",
-		set:  func(c *Config, v parsed) { c.LogLevel = LogLevel(v.index) },
+		Name: "SHMEM_LOG_LEVEL", Aliases: []string{"NVSHMEM_DEBUG"}, Kind: Choice, Default: "warn", Choices: []string{"error", "warn", "info", "debug", "trace"}, Category: Diagnostics, Since: "0.1",
+		Foreign: foreign{"NVSHMEM_DEBUG": {"version": "error", "warn": "warn", "info": "info", "abort": "debug", "trace": "trace"}},
+		Text:    "The finest messages that are logged. From info on, PE 0 prints one banner line.",
+		set:     func(c *Config, v parsed) { c.LogLevel = LogLevel(v.index) },
 	},
 	{
-		Name: "SHMEM_LOG_SUBSYS", Kind: List, Default: "all", Choices: []string{"all", "pe", "config", "bootstrap", "heap", "gpu", "fabric", "proxy", "ring", "coll"}, Category: Diagnostics, Since: "0.1",
+		Name: "SHMEM_LOG_SUBSYS", Aliases: []string{"NVSHMEM_DEBUG_SUBSYS"}, Kind: List, Default: "all", Except: true, Choices: []string{"all", "pe", "config", "bootstrap", "heap", "gpu", "fabric", "proxy", "ring", "coll"}, Category: Diagnostics, Since: "0.1",
+		Foreign: foreign{"NVSHMEM_DEBUG_SUBSYS": {
+			"all": "all", "init": "pe", "util": "config", "bootstrap": "bootstrap", "mem": "heap", "p2p": "gpu",
+			"transport": "fabric", "topo": "fabric", "proxy": "proxy", "coll": "coll",
+		}},
 		Text: "The parts of the library whose messages are logged below level warn.",
 		set:  func(c *Config, v parsed) { c.LogSubsys = v.words },
 	},
@@ -130,11 +145,21 @@ var Table = []Setting{
 		Text: "Seconds after which a wait reports what it waits for. It goes on waiting: the report never ends a legal wait. 0 never reports. The signal USR2 has it reported at once.",
 		set:  func(c *Config, v parsed) { c.Timeout = v.span },
 	},
+	{
+		Name: "SHMEM_TRACE", Kind: Text, Category: Diagnostics, Since: "0.1",
+		Text: "File for a trace of rings, proxies and NICs that Perfetto reads (docs/trace.md). %h becomes the name of the host, %p the process id, and the number of the PE comes before the extension: of trace.json PE 3 writes trace.3.json. A traced job is slower. Empty traces nothing and costs nothing.",
+		set:  func(c *Config, v parsed) { c.Trace = v.text },
+	},
 
 	{
 		Name: "SHMEM_HEAP", Kind: Choice, Default: "auto", Choices: []string{"auto", "host", "pinned", "device"}, Category: Memory, Since: "0.1",
 		Text: "The memory of the symmetric heap. host: main memory, shared by the PEs of a node; pinned: the same, mapped into the PE's GPU; device: memory of the PE's GPU; auto: device where the program has kernels that include shmem/shmem.cuh and the PE has a GPU, else host.",
 		set:  func(c *Config, v parsed) { c.Heap = HeapKind(v.index) },
+	},
+	{
+		Name: "SHMEM_STATICS", Kind: Choice, Default: "auto", Choices: []string{"auto", "on", "off"}, Category: Memory, Since: "0.1",
+		Text: "Whether the program's global and static variables are symmetric (docs/statics.md). auto: where the program itself needs libshmem.so and is the same on all PEs; on: else shmem_init fails; off: never, and a call that is given one says so.",
+		set:  func(c *Config, v parsed) { c.Statics = Statics(v.index) },
 	},
 
 	{
@@ -164,14 +189,24 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.Chaos = v.text },
 	},
 	{
+		Name: "SHMEM_ENABLE_NIC_PE_MAPPING", Aliases: []string{"NVSHMEM_ENABLE_NIC_PE_MAPPING"}, Kind: Flag, Category: Network, Since: "0.1",
+		Text: "The PEs of a host take its NICs in turn, one each, and not by what is near to them (docs/topology.md).",
+		set:  func(c *Config, v parsed) { c.NICInTurn = v.on },
+	},
+	{
 		Name: "SHMEM_LIBFABRIC", Kind: Text, Category: Network, Since: "0.1",
 		Text: "Path of the libfabric to load, searched before one already loaded, the default path and /opt/amazon/efa.",
 		set:  func(c *Config, v parsed) { c.Libfabric = v.text },
 	},
 	{
-		Name: "SHMEM_NIC_LIST", Kind: List, Category: Network, Since: "0.1",
-		Text: "The NICs to use, all of them and in this order, by the name of the interface or of the libfabric domain; with ^ in front of the list, those not to use. Without names it is one interface of tcp, and of other providers all NICs that are equally fast and near.",
+		Name: "SHMEM_NIC_LIST", Aliases: []string{"NVSHMEM_HCA_LIST"}, Kind: List, Category: Network, Since: "0.1",
+		Text: "The NICs to use, by the name of the interface or of the libfabric domain, each with :1 for its port or without; with ^ in front of the list, those not to use. Of interfaces of tcp each PE takes all, in this order; other NICs are shared out among the PEs of the host, to each those near to its GPU (docs/topology.md). Without names it is one interface of tcp, and of other providers all NICs that are equally fast.",
 		set:  func(c *Config, v parsed) { c.NICs = v.words },
+	},
+	{
+		Name: "SHMEM_NIC_PE_MAPPING", Aliases: []string{"NVSHMEM_HCA_PE_MAPPING"}, Kind: Text, Category: Network, Since: "0.1",
+		Text: "Which PEs of a host take which NICs: entries name:port:PEs with commas between them, as mlx5_0:1:2,mlx5_1:1:2 for the first two PEs and the next two. Port and PEs are 1 where they are left out, and name+name gives a PE several. SHMEM_NIC_LIST, where it is set too, comes first.",
+		set:  func(c *Config, v parsed) { c.NICMap = v.text },
 	},
 	{
 		Name: "SHMEM_NIC_POLICY", Kind: Choice, Default: "auto", Choices: []string{"auto", "split", "round-robin"}, Category: Network, Since: "0.1",
@@ -221,9 +256,44 @@ var Table = []Setting{
 	},
 
 	{
-		Name: "SHMEM_BOOTSTRAP", Kind: Choice, Default: "auto", Choices: []string{"auto", "launcher", "singleton"}, Category: Launch, Since: "0.1",
-		Text: "How the PEs of a job find each other. launcher: by shmemrun; singleton: a job of one PE; auto: launcher below shmemrun, else singleton.",
-		set:  func(c *Config, v parsed) { c.Bootstrap = Bootstrap(v.index) },
+		Name: "SHMEM_BIND", Kind: Choice, Default: "auto", Choices: []string{"auto", "off", "proxy", "pe"}, Category: Launch, Since: "0.1",
+		Text: "What keeps to the processors of the NUMA node near to the PE's GPU or else its NIC, as far as it may use them. proxy: the threads of the proxy; pe: these, and the thread that initialises the library, with those that it starts; off: neither; auto: the proxy, and the PE where it has a GPU, shares the machine with other PEs of the job, and may use every processor, so that nobody has bound it.",
+		set:  func(c *Config, v parsed) { c.Bind = Bind(v.index) },
+	},
+	{
+		Name: "SHMEM_BOOTSTRAP", Kind: Choice, Default: "auto", Choices: []string{"auto", "uid", "mpi", "launcher", "file", "plugin", "pmix", "pmi", "singleton"}, Category: Launch, Since: "0.1",
+		Text: "How the PEs of a job find each other. uid: by the unique id that the program gives to shmemx_init_attr; mpi: by the communicator that it gives there, or MPI_COMM_WORLD where MPI is up; launcher: by shmemrun; file: by SHMEM_BOOTSTRAP_FILE; plugin: by SHMEM_BOOTSTRAP_PLUGIN; pmix: by the PMIx server of mpirun and srun --mpi=pmix; pmi: by the PMI-1 protocol of mpiexec.hydra and srun --mpi=pmi2; singleton: a job of one PE; auto: the first of these, singleton last, that the process was started for, which the banner says.",
+		set:  func(c *Config, v parsed) { c.Bootstrap = Bootstrap(strings.ToLower(v.text)) },
+	},
+	{
+		Name: "SHMEM_BOOTSTRAP_FAMILY", Aliases: []string{"NVSHMEM_BOOTSTRAP_UID_SOCK_FAMILY"}, Kind: Choice, Default: "auto", Choices: []string{"auto", "af_inet", "af_inet6"}, Category: Launch, Since: "0.1",
+		Text: "The addresses that a unique id carries: of IPv4 (af_inet), of IPv6 (af_inet6), or both. It counts in the process that makes the id.",
+		set:  func(c *Config, v parsed) { c.BootstrapFamily = BootstrapFamily(v.index) },
+	},
+	{
+		Name: "SHMEM_BOOTSTRAP_FILE", Kind: Text, Category: Launch, Since: "0.1",
+		Text: "A file in a folder that all PEs share, by which they find each other (docs/bootstrap.md). PE 0 writes it, and removes it when all have come. Each PE needs SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES with it.",
+		set:  func(c *Config, v parsed) { c.BootstrapFile.Path = v.text },
+	},
+	{
+		Name: "SHMEM_BOOTSTRAP_INTERFACE", Aliases: []string{"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME"}, Kind: Text, Category: Launch, Since: "0.1",
+		Text: "The interfaces whose addresses a unique id carries: names with commas between them, each standing for all that begin so; with = in front of the list only those of just these names, with ^ all but those that begin so. Empty takes all that are up. It counts in the process that makes the id.",
+		set:  func(c *Config, v parsed) { c.BootstrapInterface = v.text },
+	},
+	{
+		Name: "SHMEM_BOOTSTRAP_NPES", Kind: Integer, Default: "0", Min: 0, Max: 1 << 20, Category: Launch, Since: "0.1",
+		Text: "With SHMEM_BOOTSTRAP_FILE: the number of PEs.",
+		set:  func(c *Config, v parsed) { c.BootstrapFile.NPEs = v.num },
+	},
+	{
+		Name: "SHMEM_BOOTSTRAP_PE", Kind: Integer, Default: "-1", Min: -1, Max: 1<<20 - 1, Category: Launch, Since: "0.1",
+		Text: "With SHMEM_BOOTSTRAP_FILE: the number of this PE, from 0.",
+		set:  func(c *Config, v parsed) { c.BootstrapFile.PE = v.num },
+	},
+	{
+		Name: "SHMEM_BOOTSTRAP_PLUGIN", Kind: Text, Category: Launch, Since: "0.1",
+		Text: "A shared library that brings the PEs together, with the functions of shmemx_bootstrap.h (docs/bootstrap.md).",
+		set:  func(c *Config, v parsed) { c.BootstrapPlugin = v.text },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_TIMEOUT", Kind: Seconds, Default: "60", Min: 0.001, Max: maxWait, Category: Launch, Since: "0.1",

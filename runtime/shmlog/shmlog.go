@@ -1,6 +1,12 @@
-// Package shmlog writes the library's log: one line, one write, one form.
+// Package shmlog writes the library's log: one record, one line, one write. For people
+// it begins with the host, the process and the thread, the PE's GPU where it has one,
+// and the PE:
 //
-//	shmem: PE 3: heap: 4.0 MiB committed
+//	shmem: node7:4711:4712 [0] PE 3: heap: 4.0 MiB committed
+//
+// In a file that is no terminal the same is a JSON object:
+//
+//	{"level":"debug","time":"2026-01-31T12:00:00.123456Z","host":"node7","pid":4711,"tid":4712,"gpu":0,"pe":3,"subsys":"heap","message":"4.0 MiB committed"}
 //
 // What is logged at which level is decided by who logs; which of it is printed
 // and where is SHMEM_LOG_LEVEL, SHMEM_LOG_SUBSYS and SHMEM_LOG_FILE. Texts are
@@ -29,22 +35,24 @@ type Log struct {
 	level  config.LogLevel
 	subsys []string // nil: all
 	mu     sync.Mutex
+	who    who
 	lines  zerolog.Logger
+	people bool // who read it
 	out    io.Writer
 	file   *os.File // where it is ours to close
 }
 
 // Open makes the log of a process. Without SHMEM_LOG_FILE it goes to stderr.
 func Open(cfg *config.Config, stderr io.Writer) (*Log, error) {
-	l := &Log{level: cfg.LogLevel, subsys: cfg.LogSubsys}
+	l := &Log{level: cfg.LogLevel, subsys: cfg.LogSubsys, who: self(), people: true}
 	if slices.Contains(l.subsys, "all") {
 		l.subsys = nil
 	}
 	if cfg.LogFile == "" {
-		l.lines, l.out = zerolog.New(form(stderr)), stderr
+		l.lines, l.out = zerolog.New(people(stderr)), stderr
 		return l, nil
 	}
-	name := expand(cfg.LogFile)
+	name := Expand(cfg.LogFile)
 	// Appended to: several PEs may share a file.
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
@@ -52,53 +60,36 @@ func Open(cfg *config.Config, stderr io.Writer) (*Log, error) {
 			Cause: shmerr.Causef(shmerr.ErrSetting, "%w", err), Remedy: "name a file in a directory that exists and can be written, or unset it"}
 	}
 	l.file = f
-	l.lines, l.out = zerolog.New(form(f)), f
+	l.lines, l.out = zerolog.New(f), f
+	if l.people = terminal(f); l.people {
+		l.lines = zerolog.New(people(f))
+	}
 	return l, nil
 }
 
-// The parts of a line.
-const (
-	partPE     = "pe"
-	partSubsys = "subsys"
-)
-
-// form makes lines for people of zerolog's records.
-func form(out io.Writer) io.Writer {
-	return zerolog.ConsoleWriter{
-		Out: out, NoColor: true,
-		PartsOrder:    []string{partPE, partSubsys, zerolog.MessageFieldName},
-		FieldsExclude: []string{partPE, partSubsys},
-		FormatMessage: func(v any) string { return fmt.Sprint(v) },
-		FormatPartValueByName: func(v any, part string) string {
-			switch {
-			case part == partPE && v == nil:
-				return "shmem:"
-			case part == partPE:
-				return fmt.Sprintf("shmem: PE %v:", v)
-			}
-			return fmt.Sprintf("%v:", v)
-		},
-	}
-}
-
-// expand puts in the host and the process. %% is a percent sign; another
-// letter stays as it is.
-func expand(name string) string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return strings.NewReplacer("%%", "%", "%h", host, "%p", strconv.Itoa(os.Getpid())).Replace(name)
+// Expand puts the host and the process into the name of a file. %% is a percent sign;
+// another letter stays as it is.
+func Expand(name string) string {
+	w := self()
+	return strings.NewReplacer("%%", "%", "%h", w.host, "%p", strconv.Itoa(w.pid)).Replace(name)
 }
 
 // SetPE names the PE in the lines from now on.
 func (l *Log) SetPE(pe int) {
-	if l == nil {
-		return
+	if l != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.who.pe = pe
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = l.lines.With().Int(partPE, pe).Logger()
+}
+
+// SetGPU names the number of the PE's GPU in the lines from now on.
+func (l *Log) SetGPU(number int) {
+	if l != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.who.gpu = number
+	}
 }
 
 // Enabled reports whether a line would be printed, for callers whose line is
@@ -121,17 +112,29 @@ func (l *Log) Printf(subsys string, level config.LogLevel, format string, args .
 	if !l.Enabled(subsys, level) {
 		return
 	}
-	// A text of several lines would look like lines of somebody else.
-	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " | ")
+	text := fmt.Sprintf(format, args...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lines.WithLevel(levels[level]).Str(partSubsys, subsys).Msg(text)
+	e := l.lines.WithLevel(levels[level])
+	if l.people {
+		// A text of several lines would look like lines of somebody else.
+		text = strings.ReplaceAll(text, "\n", " | ")
+		e = e.Str(partWho, l.who.text())
+	} else {
+		e = l.who.fields(e)
+	}
+	e.Str(partSubsys, subsys).Msg(text)
 }
 
-// Print writes text of several lines at once, whatever the level.
+// Print writes text of several lines at once, whatever the level: as it is for people,
+// else in one object.
 func (l *Log) Print(text string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !l.people {
+		l.who.fields(l.lines.Log()).Msg(text)
+		return nil
+	}
 	_, err := io.WriteString(l.out, text)
 	return err
 }

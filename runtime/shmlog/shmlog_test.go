@@ -1,14 +1,21 @@
 package shmlog
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"libshmem/runtime/config"
 	"libshmem/runtime/shmerr"
@@ -27,6 +34,26 @@ func open(t *testing.T, stderr *bytes.Buffer, env ...string) *Log {
 	return l
 }
 
+// bare takes off what lines begin with, and wants it there: the host, this process, a
+// thread of it.
+func bare(t *testing.T, text string) string {
+	t.Helper()
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prefix := regexp.MustCompile(fmt.Sprintf(`^shmem: %s:%d:\d+(:| (\[|PE ))`, regexp.QuoteMeta(host), os.Getpid()))
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		at := prefix.FindStringSubmatchIndex(line)
+		if at == nil {
+			t.Fatalf("a line begins with %q", line)
+		}
+		b.WriteString(strings.TrimPrefix(line[at[2]:], ": "))
+	}
+	return b.String()
+}
+
 func TestLevelsAndSubsystems(t *testing.T) {
 	for _, tt := range []struct{ env, want string }{
 		{"", "heap warn"},
@@ -34,6 +61,8 @@ func TestLevelsAndSubsystems(t *testing.T) {
 		{"SHMEM_LOG_LEVEL=info", "heap warn, heap info, fabric info"},
 		{"SHMEM_LOG_LEVEL=trace SHMEM_LOG_SUBSYS=fabric,proxy", "heap warn, fabric info, fabric trace"},
 		{"SHMEM_LOG_LEVEL=debug SHMEM_LOG_SUBSYS=proxy", "heap warn"},
+		{"SHMEM_LOG_LEVEL=trace SHMEM_LOG_SUBSYS=^fabric,proxy", "heap warn, heap info"},
+		{"NVSHMEM_DEBUG=TRACE NVSHMEM_DEBUG_SUBSYS=^MEM", "heap warn, fabric info, fabric trace"},
 		{"SHMEM_DEBUG=1 SHMEM_LOG_SUBSYS=all,proxy", "heap warn, heap info, fabric info"},
 	} {
 		var out bytes.Buffer
@@ -42,8 +71,8 @@ func TestLevelsAndSubsystems(t *testing.T) {
 		l.Printf("heap", config.LogInfo, "info")
 		l.Printf("fabric", config.LogInfo, "info")
 		l.Printf("fabric", config.LogTrace, "trace")
-		got := strings.ReplaceAll(strings.ReplaceAll(strings.TrimSpace(out.String()), "shmem: ", ""), ": ", " ")
-		if got = strings.ReplaceAll(got, "\n", ", "); got != tt.want {
+		got := strings.ReplaceAll(bare(t, out.String()), ": ", " ")
+		if got = strings.ReplaceAll(strings.TrimSpace(got), "\n", ", "); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.env, got, tt.want)
 		}
 	}
@@ -54,8 +83,10 @@ func TestALineIsOneLine(t *testing.T) {
 	l := open(t, &out)
 	l.SetPE(3)
 	l.Printf("heap", config.LogError, "a\nb %d", 1)
-	if want := "shmem: PE 3: heap: a | b 1\n"; out.String() != want {
-		t.Errorf("got %q, want %q", out.String(), want)
+	l.SetGPU(7)
+	l.Printf("heap", config.LogError, "c")
+	if got, want := bare(t, out.String()), " PE 3: heap: a | b 1\n [7] PE 3: heap: c\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
@@ -66,6 +97,7 @@ func TestALineIsOneLine(t *testing.T) {
 	}
 	var none *Log
 	none.SetPE(1)
+	none.SetGPU(1)
 	none.Printf("heap", config.LogError, "x")
 	if err := none.Close(); err != nil || none.Enabled("heap", config.LogError) {
 		t.Error("a nil log is not silent")
@@ -81,14 +113,41 @@ func TestFile(t *testing.T) {
 	var stderr bytes.Buffer
 	for i := range 2 { // the second one appends
 		l := open(t, &stderr, "SHMEM_LOG_FILE="+dir+"/%h-%p-100%%.log")
-		l.Printf("pe", config.LogWarn, "line %d", i)
-		if err := l.Close(); err != nil {
+		l.Printf("pe", config.LogWarn, "line\n%d", i)
+		l.SetPE(3)
+		l.SetGPU(0)
+		l.Printf("heap", config.LogError, "%d", i)
+		if err := errors.Join(l.Print("a\nb\n"), l.Close()); err != nil {
 			t.Error(err)
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("%s-%d-100%%.log", host, os.Getpid())))
-	if err != nil || string(text) != "shmem: pe: line 0\nshmem: pe: line 1\n" || stderr.Len() != 0 {
-		t.Errorf("file %q, %v; standard error %q", text, err, stderr.String())
+	if err != nil || stderr.Len() != 0 {
+		t.Fatalf("%v; standard error %q", err, stderr.String())
+	}
+	var got []string
+	for line := range strings.Lines(string(text)) {
+		var r struct {
+			Level, Host, Subsys, Message string
+			Time                         time.Time
+			PID, TID                     int
+			PE, GPU                      *int
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if r.Host != host || r.PID != os.Getpid() || r.TID == 0 || time.Since(r.Time) > time.Hour || (r.PE == nil) != (r.GPU == nil) {
+			t.Errorf("%s", line)
+		}
+		if r.PE != nil && (*r.PE != 3 || *r.GPU != 0) {
+			t.Errorf("%s", line)
+		}
+		got = append(got, fmt.Sprintf("%s %s %q %v", r.Level, r.Subsys, r.Message, r.PE != nil))
+	}
+	one := []string{`warn pe "line\n0" false`, `error heap "0" true`, `  "a\nb\n" true`}
+	want := append(slices.Clone(one), strings.ReplaceAll(one[0], "0", "1"), strings.ReplaceAll(one[1], "0", "1"), one[2])
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	cfg, _, err := config.Parse([]string{"SHMEM_LOG_FILE=" + dir + "/none/x"})
 	if err != nil {
@@ -112,7 +171,36 @@ func TestConcurrentLinesStayWhole(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := strings.Count(out.String(), "shmem: pe: whole\n"); got != 400 || out.Len() != 400*len("shmem: pe: whole\n") {
+	text := bare(t, out.String())
+	if got := strings.Count(text, "pe: whole\n"); got != 400 || len(text) != 400*len("pe: whole\n") {
 		t.Errorf("%d of 400 lines are whole", got)
+	}
+}
+
+// A terminal is for people, also where it is named as a file.
+func TestTerminal(t *testing.T) {
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Close()
+	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := open(t, nil, fmt.Sprintf("SHMEM_LOG_FILE=/dev/pts/%d", number))
+	l.Printf("pe", config.LogWarn, "look")
+	line, err := bufio.NewReader(master).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := bare(t, line); got != "pe: look\r\n" {
+		t.Errorf("%q", got)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
 	}
 }

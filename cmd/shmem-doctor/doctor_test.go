@@ -1,0 +1,94 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"libshmem/fabric/ofi"
+	"libshmem/runtime/doctor"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/cuda/cudatest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"shmem-doctor": main})
+}
+
+func TestScripts(t *testing.T) {
+	// Scripts that need a GPU take the driver in $FAKE by LD_LIBRARY_PATH.
+	fake := cudatest.Build(t)
+	testscript.Run(t, testscript.Params{Dir: "testdata", Setup: func(env *testscript.Env) error {
+		env.Setenv("FAKE", fake)
+		return nil
+	}})
+}
+
+func lines(findings []doctor.Finding) string {
+	var all []string
+	for _, f := range findings {
+		all = append(all, f.String())
+	}
+	return strings.Join(all, "\n")
+}
+
+func TestTaken(t *testing.T) {
+	for _, c := range []struct {
+		offers []ofi.Offer
+		want   string
+	}{
+		{
+			[]ofi.Offer{{Provider: "efa", NIC: "rdmap0s6", Chosen: true}, {Provider: "efa", NIC: "rdmap1s6", Chosen: true}, {Provider: "tcp", NIC: "eth0"}},
+			"ok  network: efa on rdmap0s6,rdmap1s6; these answer: efa, tcp",
+		},
+		{
+			[]ofi.Offer{{Provider: "tcp", NIC: "lo", Chosen: true}},
+			"-   network: tcp on lo; these answer: tcp: it leads to no other host (bring an interface up for jobs of several hosts)",
+		},
+	} {
+		if got := lines(taken(c.offers)); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestMute(t *testing.T) {
+	silent := []ofi.Silent{{Provider: "efa", Why: "no device"}, {Provider: "verbs", Why: "no memory"}, {Provider: "psm2", Why: "no"}}
+	const rest = "it makes no offer: "
+	for _, c := range []struct {
+		nics []string
+		want []string
+	}{
+		{nil, nil},
+		{[]string{"hfi1_0"}, nil},
+		{[]string{"rdmap16s27", "rdmap17s27"}, []string{"no  provider efa: lib has it, NIC rdmap16s27 is of its kind, and it makes no offer: no device (see the device files"}},
+		{[]string{"mlx5_0"}, []string{"no  provider verbs: lib has it, NIC mlx5_0 is of its kind, and " + rest + "no memory ("}},
+	} {
+		got := mute(silent, c.nics, "lib")
+		if len(got) != len(c.want) {
+			t.Errorf("%v: %s", c.nics, lines(got))
+			continue
+		}
+		for i, want := range c.want {
+			if !strings.HasPrefix(got[i].String(), want) {
+				t.Errorf("%v: %s, want %s", c.nics, got[i], want)
+			}
+		}
+	}
+}
+
+func TestFeatures(t *testing.T) {
+	all := gpu.Facts{Major: 9, VMM: true, PosixFD: true, DMABuf: true, RDMA: true, StreamOps: true, MapHost: true}
+	if got := lines(features("GPU 0", all)); got != "ok  GPU 0: compute capability 9.0" {
+		t.Error(got)
+	}
+	got := lines(features("GPU 0", gpu.Facts{Major: 7}))
+	for _, want := range []string{
+		"-   GPU 0: compute capability 7.0 (take ", "no virtual memory management: ", "no dma-bufs: ", "no RDMA: ", "no stores and waits in streams: ", "no mapped main memory: ",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"libshmem/fabric/ofi"
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/config"
+	"libshmem/runtime/doctor"
+	"libshmem/runtime/pe"
+	"libshmem/runtime/topo"
+)
+
+// job is one PE of several. PE 0 prints what all have found, and has the status. One
+// of each host would be enough to look at it, and which that is they learn later.
+func job(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Finding, patience time.Duration, stdout, stderr io.Writer) int {
+	id, err := topo.HostID(cfg.HostID)
+	if err != nil {
+		return fail(stderr, errors.Join(err, boot.Close()))
+	}
+	mine := doctor.Host{Name: cfg.HostID, ID: id, Findings: found, Takes: interfaces(cfg)}
+	if mine.Name == "" {
+		mine.Name, _ = os.Hostname() // for people
+	}
+	hosts, between, err := doctor.Reach(boot, mine, patience)
+	if err != nil {
+		return fail(stderr, errors.Join(err, boot.Close()))
+	}
+	result := statusOK
+	if boot.Rank() == 0 {
+		all := between
+		for _, h := range hosts {
+			all = append(all, h.Findings...)
+		}
+		fmt.Fprint(stdout, doctor.Report(hosts, between))
+		result = status(all)
+	}
+	if err := errors.Join(boot.Part(), boot.Close()); err != nil {
+		return fail(stderr, err)
+	}
+	return result
+}
+
+// interfaces are those of IP that a job would use.
+func interfaces(cfg *config.Config) []string {
+	s, err := pe.ReadSettings(cfg)
+	if err != nil {
+		return nil // said already
+	}
+	choice, err := ofi.Choose(cfg.Libfabric, s.Wish(cfg))
+	if err != nil {
+		return nil // likewise
+	}
+	defer choice.Close()
+	var names []string
+	for _, n := range choice.Candidates() {
+		if n.IP {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+
+	"libshmem/runtime/config"
+	"libshmem/runtime/doctor"
+	"libshmem/runtime/regcache/unmapped"
+	"libshmem/runtime/topo/hwloc"
+)
+
+// settings reads them, and says what is wrong with them.
+func settings(environ []string) (*config.Config, []doctor.Finding) {
+	const subject = "settings"
+	cfg, warnings, err := config.Parse(environ)
+	var findings []doctor.Finding
+	for _, w := range warnings {
+		findings = append(findings, doctor.Bad(subject, "correct or unset it", "%v", w))
+	}
+	if err != nil {
+		// The text ends in its remedy.
+		findings = append(findings, doctor.Failed(doctor.Wrong, subject, "see docs/environment.md", err))
+	}
+	if len(findings) == 0 {
+		findings = append(findings, doctor.Well(subject, "%d set", set(cfg)))
+	}
+	return cfg, findings
+}
+
+// set is how many are.
+func set(cfg *config.Config) int {
+	n := 0
+	for _, v := range cfg.Values() {
+		if v.From != "" && v.Category != config.Launcher {
+			n++
+		}
+	}
+	return n
+}
+
+// libraries are the project's own, and those that it loads.
+func libraries(cfg *config.Config, launched bool) []doctor.Finding {
+	executable, err := os.Executable()
+	if err != nil {
+		return []doctor.Finding{doctor.Bad("libshmem.so", "mount proc at /proc", "where this command is cannot be found out: %v", err)}
+	}
+	findings := doctor.Installed(executable, launched)
+	if m, err := hwloc.Read(); err != nil {
+		findings = append(findings, doctor.Lack("hwloc", "apt install libhwloc15, for machines with several NICs or GPUs", "%v: /sys is read in its place", err))
+	} else {
+		findings = append(findings, doctor.Well("hwloc", "%s", m.Source))
+	}
+	return append(findings, registrations(cfg))
+}
+
+// registrations says whether buffers outside the heap stay registered.
+func registrations(cfg *config.Config) doctor.Finding {
+	const subject = "registration cache"
+	if cfg.RegistrationCache == 0 {
+		return doctor.Well(subject, "off, by SHMEM_REGISTRATION_CACHE=0")
+	}
+	w, err := unmapped.Open()
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return doctor.Failed(doctor.Lacks, subject, "sysctl vm.unprivileged_userfaultfd=1, and a container that does not refuse userfaultfd", err)
+	}
+	return doctor.Well(subject, "the kernel tells of memory that goes")
+}

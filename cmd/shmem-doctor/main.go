@@ -1,0 +1,119 @@
+// Shmem-doctor says what on this machine keeps the library from working, or from
+// working well, and what mends it; as PEs of a job, also what is between hosts.
+//
+// This file reads the command line and prints. What the kernel shows is
+// runtime/doctor's; what libraries and drivers answer is asked in the files beside
+// this one, of the packages that own the door to each.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"libshmem"
+	"libshmem/runtime/config"
+	"libshmem/runtime/doctor"
+	"libshmem/runtime/pe"
+)
+
+const usage = `Usage: shmem-doctor [option]
+       shmemrun -n N shmem-doctor
+
+Looks for what keeps the library from working here, one line for each thing: ok; - for
+what only some jobs miss; no for what has to be mended. Started as PEs of a job it also
+tries which interfaces lead from host to host.
+
+`
+
+const notes = `
+The exit status is 0, 1 where something has to be mended, 2 for a mistake in the
+command line.
+`
+
+// The exit statuses.
+const (
+	statusOK    = 0
+	statusWrong = 1
+	statusUsage = 2
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
+
+func run(args, environ []string, stdout, stderr io.Writer) int {
+	fs := pflag.NewFlagSet("shmem-doctor", pflag.ContinueOnError)
+	fs.SortFlags = false
+	fs.SetOutput(stdout)
+	fs.Usage = func() { fmt.Fprint(stdout, usage+fs.FlagUsages()+notes) }
+	root := fs.String("root", "", "look at the machine whose proc, sys and dev are below `DIR`; its libraries and drivers are not asked")
+	patience := fs.Float64("patience", 5, "as PEs of a job: `seconds` that a connection between hosts may take")
+	version := fs.Bool("version", false, "print the version alone")
+	switch err := fs.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		return statusOK
+	case err != nil:
+		return fail(stderr, fmt.Errorf("read the command line: %w (see shmem-doctor --help)", err))
+	case fs.NArg() > 0:
+		return fail(stderr, fmt.Errorf("read the command line: there is no argument %q (see shmem-doctor --help)", fs.Arg(0)))
+	case !(*patience > 0 && *patience <= 3600):
+		return fail(stderr, fmt.Errorf("read the command line: --patience %v is no number of seconds up to 3600", *patience))
+	case *version:
+		fmt.Fprintln(stdout, libshmem.Version)
+		return statusOK
+	}
+	if *root != "" {
+		if info, err := os.Stat(*root); err != nil || !info.IsDir() {
+			return fail(stderr, fmt.Errorf("read the command line: --root %s is no folder", *root))
+		}
+	}
+	cfg, findings := settings(environ)
+	if *root != "" {
+		return tell(stdout, append(findings, doctor.At(*root).Findings(cfg)...))
+	}
+	boot, err := pe.Meet(cfg, environ)
+	defer pe.Depart()
+	if err != nil {
+		findings = append(findings, doctor.Failed(doctor.Wrong, "bootstrap", "correct how the job was started, or set SHMEM_BOOTSTRAP", err))
+	}
+	launched := err == nil && boot.Size() > 1
+	findings = append(findings, look(cfg, launched)...)
+	if launched {
+		return job(boot, cfg, findings, time.Duration(*patience*float64(time.Second)), stdout, stderr)
+	}
+	if err == nil {
+		if err := boot.Close(); err != nil {
+			return fail(stderr, err)
+		}
+	}
+	return tell(stdout, findings)
+}
+
+// look is all that is found out about this machine.
+func look(cfg *config.Config, launched bool) []doctor.Finding {
+	return slices.Concat(doctor.At("").Findings(cfg), libraries(cfg, launched), network(cfg), gpus())
+}
+
+// tell prints the lines, and has the status.
+func tell(w io.Writer, findings []doctor.Finding) int {
+	for _, f := range findings {
+		fmt.Fprintln(w, f)
+	}
+	return status(findings)
+}
+
+func status(findings []doctor.Finding) int {
+	if doctor.Worst(findings) == doctor.Wrong {
+		return statusWrong
+	}
+	return statusOK
+}
+
+func fail(stderr io.Writer, err error) int {
+	fmt.Fprintln(stderr, "shmem-doctor:", err)
+	return statusUsage
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"libshmem/fabric/ofi"
+	"libshmem/runtime/config"
+	"libshmem/runtime/doctor"
+	"libshmem/runtime/pe"
+)
+
+// network is what libfabric offers between hosts.
+func network(cfg *config.Config) []doctor.Finding {
+	const subject = "network"
+	lib, err := ofi.Load(cfg.Libfabric)
+	if err != nil {
+		if cfg.Libfabric != "" {
+			return []doctor.Finding{doctor.Failed(doctor.Wrong, "libfabric", "correct or unset SHMEM_LIBFABRIC", err)}
+		}
+		return []doctor.Finding{doctor.Failed(doctor.Lacks, "libfabric", "several hosts need libfabric 1.11: apt install libfabric1", err)}
+	}
+	findings := []doctor.Finding{doctor.Well("libfabric", "%s, version %s", lib.File, lib.Version)}
+	s, err := pe.ReadSettings(cfg)
+	if err != nil {
+		return append(findings, doctor.Failed(doctor.Wrong, subject, "see docs/topology.md", err))
+	}
+	wish := s.Wish(cfg)
+	offers, err := ofi.List(cfg.Libfabric, wish)
+	switch {
+	case err != nil && (wish.Provider != "" || wish.NICs != ""):
+		findings = append(findings, doctor.Failed(doctor.Wrong, subject, "shmem-info --fabric lists who answers", err))
+	case err != nil:
+		findings = append(findings, doctor.Failed(doctor.Lacks, subject, "shmem-info --fabric lists who answers", err))
+	default:
+		findings = append(findings, taken(offers)...)
+	}
+	silent, err := ofi.ListSilent(cfg.Libfabric)
+	if err != nil {
+		return findings // as above
+	}
+	return append(findings, mute(silent, doctor.At("").NICs(), lib.File)...)
+}
+
+// taken says what a job takes between hosts.
+func taken(offers []ofi.Offer) []doctor.Finding {
+	const subject = "network"
+	var nics []string
+	var provider string
+	var answers []string
+	for _, o := range offers {
+		if o.Chosen {
+			provider, nics = o.Provider, append(nics, o.NIC)
+		}
+		if !slices.Contains(answers, o.Provider) {
+			answers = append(answers, o.Provider)
+		}
+	}
+	text := fmt.Sprintf("%s on %s; these answer: %s", provider, strings.Join(nics, ","), strings.Join(answers, ", "))
+	if slices.Equal(nics, []string{"lo"}) {
+		return []doctor.Finding{doctor.Lack(subject, "bring an interface up for jobs of several hosts", "%s: it leads to no other host", text)}
+	}
+	return []doctor.Finding{doctor.Well(subject, "%s", text)}
+}
+
+// mute are providers that find no device although the machine has NICs of their kind.
+func mute(silent []ofi.Silent, nics []string, library string) []doctor.Finding {
+	made := map[string]string{"efa": "efa", "verbs": "mlx", "cxi": "cxi", "opx": "hfi1"}
+	var findings []doctor.Finding
+	for _, s := range silent {
+		kind := made[s.Provider]
+		for _, nic := range nics {
+			// The driver of EFA names its NICs by their place: rdmap16s27.
+			if kind != "" && (strings.HasPrefix(nic, kind) || s.Provider == "efa" && strings.HasPrefix(nic, "rdmap")) {
+				findings = append(findings, doctor.Bad("provider "+s.Provider,
+					"see the device files and memlock above; FI_LOG_LEVEL=warn fi_info -p "+s.Provider+" says more",
+					"%s has it, NIC %s is of its kind, and it makes no offer: %s", library, nic, s.Why))
+				break
+			}
+		}
+	}
+	return findings
+}

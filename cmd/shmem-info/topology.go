@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"libshmem/fabric/ofi"
+	"libshmem/runtime/config"
+	"libshmem/runtime/pe"
+	"libshmem/runtime/topo"
+)
+
+// topology draws a machine and the NICs that its PEs would take: this one with what
+// libfabric offers on it, or the one that a file describes.
+func topology(w io.Writer, cfg *config.Config, file string) error {
+	s, err := pe.ReadSettings(cfg)
+	if err != nil {
+		return err
+	}
+	var m *topo.Machine
+	var nics []ofi.NIC
+	var refused error
+	if file == "" {
+		if m, err = pe.Machine(); err != nil {
+			fmt.Fprintf(w, "without hwloc: %v\n", err)
+		}
+		nics, refused = offered(cfg, &s)
+	} else {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("read topology: %w (name a file that lstopo --of xml has written)", err)
+		}
+		if m, err = topo.ReadXML(text, file); err != nil {
+			return err
+		}
+		nics = described(m, &s)
+	}
+	r, _ := s.Request(nics, m.Everybody())
+	picks, err := m.Plan(r)
+	if err := errors.Join(m.Draw(w, r, picks), err, refused); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	return m.Table(w, r, picks)
+}
+
+// offered are the NICs that libfabric would let a job of this machine take.
+func offered(cfg *config.Config, s *pe.Settings) ([]ofi.NIC, error) {
+	c, err := ofi.Choose(cfg.Libfabric, s.Wish(cfg))
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.Candidates(), nil
+}
+
+// described are the NICs of a machine that libfabric cannot be asked about, as far as
+// the settings allow them. Of interfaces of IP a job takes one unless several are named.
+func described(m *topo.Machine, s *pe.Settings) []ofi.NIC {
+	var nics []ofi.NIC
+	for _, n := range m.Candidates() {
+		d := m.Find(n.PCI, "")
+		if s.Allows(n.Name) {
+			nics = append(nics, ofi.NIC{Name: n.Name, PCI: n.PCI, IP: d.Kind == topo.Ethernet})
+		}
+	}
+	if len(nics) > 1 && nics[0].IP && !s.Named() {
+		nics = nics[:1]
+	}
+	return nics
+}

@@ -1,0 +1,74 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"libshmem/runtime/shmerr"
+)
+
+// Verdict is how bad something is.
+type Verdict uint8
+
+// The verdicts.
+const (
+	OK    Verdict = iota
+	Lacks         // some jobs want it, others never miss it
+	Wrong         // it has to be mended
+)
+
+// String is the word that a line begins with.
+func (v Verdict) String() string { return [...]string{"ok", "-", "no"}[v] }
+
+// Finding is one line: about what, how it is, and where something is not as it
+// should be, what mends it.
+type Finding struct {
+	Verdict Verdict
+	Subject string
+	Text    string
+	Remedy  string // empty where the verdict is OK
+}
+
+// String is the line.
+func (f Finding) String() string {
+	text := strings.ReplaceAll(f.Text, "\n", "; ")
+	if f.Remedy != "" {
+		text += " (" + f.Remedy + ")"
+	}
+	return fmt.Sprintf("%-3s %s: %s", f.Verdict, f.Subject, text)
+}
+
+// Worst is the worst verdict; OK where there is no finding.
+func Worst(all []Finding) Verdict {
+	worst := OK
+	for _, f := range all {
+		worst = max(worst, f.Verdict)
+	}
+	return worst
+}
+
+// Well makes a finding of what is as it should be.
+func Well(subject, format string, args ...any) Finding {
+	return Finding{OK, subject, fmt.Sprintf(format, args...), ""}
+}
+
+// Lack makes a finding of what only some jobs miss.
+func Lack(subject, remedy, format string, args ...any) Finding {
+	return Finding{Lacks, subject, fmt.Sprintf(format, args...), remedy}
+}
+
+// Bad makes a finding of what has to be mended.
+func Bad(subject, remedy, format string, args ...any) Finding {
+	return Finding{Wrong, subject, fmt.Sprintf(format, args...), remedy}
+}
+
+// Failed makes a finding of an error. Its own remedy is taken where it has one.
+func Failed(v Verdict, subject, remedy string, err error) Finding {
+	if e, ok := errors.AsType[*shmerr.Error](err); ok && error(e) == err && e.Remedy != "" {
+		bare := *e
+		bare.Remedy = ""
+		return Finding{v, subject, bare.Error(), e.Remedy}
+	}
+	return Finding{v, subject, err.Error(), remedy}
+}

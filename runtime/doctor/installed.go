@@ -1,0 +1,74 @@
+package doctor
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"libshmem"
+)
+
+// Installed looks at the files of the installation that a command is part of: bin and
+// lib are side by side. executable is the file of that command. launched tells that a
+// launcher has started it, so that nothing is left to look for in PATH.
+func Installed(executable string, launched bool) []Finding {
+	const whole = "install the library whole: make install, or pip install the wheel"
+	if resolved, err := filepath.EvalSymlinks(executable); err == nil {
+		executable = resolved
+	}
+	prefix := filepath.Dir(filepath.Dir(executable))
+	var all []Finding
+	for _, name := range []string{"libshmem.so", "libshmem_core.so"} {
+		file := filepath.Join(prefix, "lib", name)
+		if _, err := os.Stat(file); err != nil {
+			all = append(all, Bad(name, whole, "%v", err))
+		} else {
+			all = append(all, Well(name, "%s of libshmem %s", file, libshmem.Version))
+		}
+	}
+	if file := filepath.Join(prefix, "lib", "libshmem_kernels.fatbin"); !exists(file) {
+		all = append(all, Lack("kernels", "build the library where nvcc is", "%s is missing: calls on streams that need one fail", file))
+	} else {
+		all = append(all, Well("kernels", "%s", file))
+	}
+	if launched {
+		return all
+	}
+	return append(all, launcher(prefix))
+}
+
+// launcher tells whether the shmemrun that a user starts is this library's: Open MPI
+// has one of the same name.
+func launcher(prefix string) Finding {
+	const subject = "shmemrun"
+	ours := filepath.Join(prefix, "bin", "shmemrun")
+	remedy := "PATH=" + filepath.Dir(ours) + ":$PATH"
+	found, err := exec.LookPath("shmemrun")
+	if err != nil {
+		return Lack(subject, remedy, "it is not in PATH")
+	}
+	a, err1 := os.Stat(found)
+	b, err2 := os.Stat(ours)
+	if err1 == nil && err2 == nil && os.SameFile(a, b) || ofPython(found) {
+		return Well(subject, "%s", found)
+	}
+	return Bad(subject, remedy, "%s is not this library's", found)
+}
+
+// ofPython tells of the scripts that pip makes, which become the program of the wheel.
+func ofPython(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	begin, err := io.ReadAll(io.LimitReader(f, 4096))
+	return err == nil && bytes.HasPrefix(begin, []byte("#!")) && bytes.Contains(begin, []byte("shmem._commands"))
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}

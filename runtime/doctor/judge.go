@@ -1,0 +1,96 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"libshmem/runtime/bootstrap"
+)
+
+// shown bounds the connections that one line names.
+const shown = 3
+
+// judge says of each interface whether all hosts reach it on all others.
+func judge(hosts []Host, failed [][]failure) []Finding {
+	const subject = "hosts"
+	if len(hosts) == 1 {
+		return []Finding{Well(subject, "one, its PEs share memory")}
+	}
+	var all []Finding
+	var interfaces []string
+	for _, h := range hosts {
+		if len(h.Address) == 0 {
+			all = append(all, Bad(subject, "bring an interface up and give it an address", "%s has no address that another could reach", label(&h)))
+		}
+		for _, a := range h.Address {
+			if !slices.Contains(interfaces, a.Interface) {
+				interfaces = append(interfaces, a.Interface)
+			}
+		}
+	}
+	slices.Sort(interfaces)
+	for _, name := range interfaces {
+		all = append(all, between(hosts, failed, name))
+	}
+	return all
+}
+
+// between is the finding about one interface.
+func between(hosts []Host, failed [][]failure, name string) Finding {
+	const subject = "between hosts"
+	var lost []string
+	taken := false
+	for from, list := range failed {
+		for _, f := range list {
+			a := hosts[f.Host].Address[f.Address]
+			if a.Interface != name {
+				continue
+			}
+			lost = append(lost, fmt.Sprintf("%s to %s at %s: %s", label(&hosts[from]), label(&hosts[f.Host]), a.IP, f.Why))
+			taken = taken || slices.Contains(hosts[f.Host].Takes, name)
+		}
+	}
+	if len(lost) == 0 {
+		return Well(subject, "%s is reached by all %d", name, len(hosts))
+	}
+	if more := len(lost) - shown; more > 0 {
+		lost = append(lost[:shown], fmt.Sprintf("and %d more", more))
+	}
+	text := fmt.Sprintf("%s: %s", name, strings.Join(lost, "; "))
+	if taken {
+		return Bad(subject, "open the firewall between the hosts for TCP, mend the routes, or keep jobs from it by SHMEM_NIC_LIST=^"+name, "%s", text)
+	}
+	return Lack(subject, "no job takes it with these settings; SHMEM_NIC_LIST=^"+name+" keeps it so", "%s", text)
+}
+
+// label names a host, and its PEs where several may have one name.
+func label(h *Host) string { return fmt.Sprintf("%s (%s)", h.Name, bootstrap.List(h.PEs)) }
+
+// Report is what each host has found, those that found the same together, and what was
+// found between them.
+func Report(hosts []Host, others []Finding) string {
+	var b strings.Builder
+	said := make([]bool, len(hosts))
+	for i := range hosts {
+		if said[i] {
+			continue
+		}
+		names := []string{label(&hosts[i])}
+		for j := i + 1; j < len(hosts); j++ {
+			if slices.Equal(hosts[j].Findings, hosts[i].Findings) {
+				said[j] = true
+				names = append(names, label(&hosts[j]))
+			}
+		}
+		fmt.Fprintf(&b, "# %s\n", strings.Join(names, ", "))
+		for _, f := range hosts[i].Findings {
+			fmt.Fprintln(&b, f)
+		}
+	}
+	b.WriteString("# between them\n")
+	for _, f := range others {
+		fmt.Fprintln(&b, f)
+	}
+	return b.String()
+}

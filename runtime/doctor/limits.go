@@ -1,0 +1,116 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"libshmem/runtime/config"
+)
+
+// kernel is the version, and what the identity of the host is made of.
+func (s *System) kernel(*config.Config) []Finding {
+	const subject = "kernel"
+	release, ok := s.text("proc/sys/kernel/osrelease")
+	if !ok {
+		return []Finding{Bad(subject, "mount proc at /proc", "%s cannot be read: the library finds neither its host nor the limits there", s.path("proc"))}
+	}
+	var all []Finding
+	var major, minor int
+	// What is not of this form counts as new.
+	if n, err := fmt.Sscanf(release, "%d.%d", &major, &minor); n == 2 && err == nil && major*1000+minor < 5011 {
+		all = append(all, Lack(subject, "Linux 5.11 or later keeps buffers registered",
+			"Linux %s: buffers outside the heap are registered for each operation, where the NIC wants that", release))
+	} else {
+		all = append(all, Well(subject, "Linux %s", release))
+	}
+	if _, ok := s.text("proc/sys/kernel/random/boot_id"); !ok {
+		all = append(all, Bad("host", "make it readable in the container, or give each host a SHMEM_HOST_ID of its own",
+			"/proc/sys/kernel/random/boot_id cannot be read: PEs do not know with whom they share memory"))
+	}
+	return all
+}
+
+// unlimited is a limit that is none.
+const unlimited = math.MaxUint64
+
+// limit is the soft limit of this process by its name in /proc/self/limits.
+func (s *System) limit(name string) (n uint64, ok bool) {
+	text, _ := s.text("proc/self/limits")
+	for line := range strings.Lines(text) {
+		rest, found := strings.CutPrefix(line, name)
+		fields := strings.Fields(rest)
+		if !found || len(fields) < 2 {
+			continue
+		}
+		if fields[0] == "unlimited" {
+			return unlimited, true
+		}
+		n, err := strconv.ParseUint(fields[0], 10, 64)
+		return n, err == nil
+	}
+	return 0, false
+}
+
+// locked is memlock, which NICs that programs drive themselves count against.
+func (s *System) locked(cfg *config.Config) []Finding {
+	const subject = "memlock"
+	n, ok := s.limit("Max locked memory")
+	nics := s.NICs()
+	switch {
+	case !ok:
+		return []Finding{Lack(subject, "mount proc at /proc", "/proc/self/limits does not say")}
+	case n == unlimited:
+		return []Finding{Well(subject, "unlimited")}
+	case s.may(capIPCLock):
+		return []Finding{Well(subject, "%s, which does not bind a process with CAP_IPC_LOCK", config.FormatSize(n))}
+	case len(nics) == 0:
+		return []Finding{Well(subject, "%s, and no NIC here locks memory", config.FormatSize(n))}
+	case n < cfg.SymmetricSize:
+		return []Finding{Bad(subject,
+			"ulimit -l unlimited before the job; for good memlock in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, --ulimit memlock=-1 for docker",
+			"%s may be locked, and NIC %s locks the heap of SHMEM_SYMMETRIC_SIZE=%s", config.FormatSize(n), nics[0], config.FormatSize(cfg.SymmetricSize))}
+	}
+	return []Finding{Well(subject, "%s, enough for a heap of SHMEM_SYMMETRIC_SIZE=%s", config.FormatSize(n), config.FormatSize(cfg.SymmetricSize))}
+}
+
+// fewFiles is what a job over tcp of some hundred PEs may come to: a socket for each
+// PE on another host, and what the program has itself.
+const fewFiles = 1024
+
+func (s *System) files(*config.Config) []Finding {
+	const subject = "open files"
+	n, ok := s.limit("Max open files")
+	if !ok {
+		return nil
+	}
+	if n < fewFiles {
+		return []Finding{Lack(subject, fmt.Sprintf("ulimit -n %d or more", fewFiles), "at most %d, and over tcp each PE of another host takes one", n)}
+	}
+	return []Finding{Well(subject, "%s", describe(n))}
+}
+
+func describe(n uint64) string {
+	if n == unlimited {
+		return "unlimited"
+	}
+	return fmt.Sprintf("at most %d", n)
+}
+
+// tracing is who may look into a PE with a debugger. The library itself asks for it
+// nowhere: PEs of a host share a file of memory that one hands to the others.
+func (s *System) tracing(*config.Config) []Finding {
+	const subject = "ptrace"
+	scope, ok := s.number("proc/sys/kernel/yama/ptrace_scope")
+	switch {
+	case !ok || scope == 0:
+		return []Finding{Well(subject, "debuggers may attach to processes of the same user; the library needs none of it")}
+	case scope < 3 && s.may(capSysPtrace):
+		return []Finding{Well(subject, "CAP_SYS_PTRACE lets debuggers attach; the library needs none of it")}
+	}
+	who := cmp.Or(map[uint64]string{1: "to their own children alone", 2: "with CAP_SYS_PTRACE alone"}[scope], "to nothing, until the machine starts anew")
+	return []Finding{Lack(subject, "nothing to do for jobs, which need none of it; for gdb -p sysctl kernel.yama.ptrace_scope=0",
+		"kernel.yama.ptrace_scope is %d: debuggers attach %s", scope, who)}
+}

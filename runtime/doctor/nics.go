@@ -1,0 +1,111 @@
+package doctor
+
+import (
+	"path"
+	"strconv"
+	"strings"
+
+	"libshmem/runtime/config"
+)
+
+// nics are those that programs drive themselves: the state of each port, and the file
+// through which a program gets to them.
+func (s *System) nics(*config.Config) []Finding {
+	const contained = "in a container, start it with that device: --device=%s of docker, the device plugin of Kubernetes"
+	var all []Finding
+	// One that nobody has plugged in is no fault where there are others.
+	idle := Bad
+	for _, state := range s.glob("sys/class/infiniband/*/ports/*/state") {
+		if text, _ := s.text(state); strings.HasSuffix(text, ": ACTIVE") {
+			idle = Lack
+		}
+	}
+	// The files are numbered on their own.
+	file := map[string]string{}
+	for _, verbs := range s.names("sys/class/infiniband_verbs/uverbs*") {
+		if nic, ok := s.text("sys/class/infiniband_verbs", verbs, "ibdev"); ok {
+			file[nic] = path.Join("/dev/infiniband", verbs)
+		}
+	}
+	for _, nic := range s.NICs() {
+		subject := "NIC " + nic
+		dev, known := file[nic]
+		if !known {
+			all = append(all, Bad(subject, "modprobe ib_uverbs", "programs have no way to it: the kernel module ib_uverbs is not loaded"))
+			continue
+		}
+		if !s.exists(dev) {
+			all = append(all, Lack(subject, strings.ReplaceAll(contained, "%s", dev), "%s is missing: jobs take another network", dev))
+			continue
+		}
+		for _, port := range s.names("sys/class/infiniband/" + nic + "/ports/*") {
+			state, _ := s.text("sys/class/infiniband", nic, "ports", port, "state")
+			// A number and a word: 4: ACTIVE.
+			if _, word, _ := strings.Cut(state, ": "); word != "ACTIVE" {
+				all = append(all, idle(subject, "see the cable and the switch (ibstat, ip link); InfiniBand needs a subnet manager; SHMEM_NIC_LIST=^"+nic+" does without it",
+					"port %s is %s", port, strings.ToLower(word)))
+			} else {
+				all = append(all, Well(subject, "port %s is active, %s", port, dev))
+			}
+		}
+	}
+	return append(all, s.driverless()...)
+}
+
+// driverless are NICs that are only good with a driver, and have none.
+func (s *System) driverless() []Finding {
+	const amazon, mellanox = 0x1d0f, 0x15b3
+	var all []Finding
+	for _, pci := range s.names("sys/bus/pci/devices/*") {
+		dir := path.Join("sys/bus/pci/devices", pci)
+		vendor, class, device := s.hex(dir, "vendor"), s.hex(dir, "class")>>16, s.hex(dir, "device")
+		has := func(kind string) bool { return len(s.names(dir+"/"+kind+"/*")) > 0 }
+		switch {
+		// The numbers of EFA begin with efa: efa0, efa1 and so on.
+		case vendor == amazon && device>>4 == 0xefa && !has("infiniband"):
+			all = append(all, Bad("NIC "+pci, "modprobe efa, or run Amazon's EFA installer; in a container, start it with the devices of the host",
+				"an EFA that no driver serves"))
+		case vendor == mellanox && class == 2 && !has("infiniband") && !has("net"):
+			all = append(all, Bad("NIC "+pci, "modprobe mlx5_ib, or install the package rdma-core", "a ConnectX that no driver serves"))
+		}
+	}
+	return all
+}
+
+// hex is the number in a file of a PCI device; 0 where there is none.
+func (s *System) hex(parts ...string) uint64 {
+	text, _ := s.text(parts...)
+	n, err := strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 32)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// interfaces are those of IP, which tcp takes and others find each other by.
+func (s *System) interfaces(*config.Config) []Finding {
+	const subject = "interfaces"
+	const loopback = 0x8 // IFF_LOOPBACK
+	var up, down []string
+	for _, name := range s.names("sys/class/net/*") {
+		flags := s.hex("sys/class/net", name, "flags")
+		state, known := s.text("sys/class/net", name, "operstate")
+		switch {
+		case !known || flags&loopback != 0:
+		case state == "up" || state == "unknown" && flags&1 != 0: // some drivers do not say
+			up = append(up, name)
+		default:
+			down = append(down, name)
+		}
+	}
+	switch {
+	case len(up) > 0:
+		return []Finding{Well(subject, "%s", strings.Join(up, ", ")+" up")}
+	case len(down) > 0:
+		return []Finding{Lack(subject, "ip link set "+down[0]+" up", "none is up (%s): jobs stay on this host", strings.Join(down, ", "))}
+	}
+	return []Finding{Lack(subject, "start the container with a network", "there is none: jobs stay on this host")}
+}
+
+// NICs are the names of those that programs drive themselves.
+func (s *System) NICs() []string { return s.names("sys/class/infiniband/*") }

@@ -1,0 +1,216 @@
+package doctor
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"libshmem/runtime/bootstrap"
+)
+
+// Host is what one host of a job has found.
+type Host struct {
+	Name     string
+	ID       string   // equal in PEs that share memory
+	Takes    []string // the interfaces of IP that a job would use
+	Findings []Finding
+
+	PEs     []int     // filled in by Reach
+	Address []Address // where it listens; likewise
+}
+
+// Address is one of a host, where it listens.
+type Address struct {
+	Interface string
+	IP        string
+	Port      int
+	Token     string // that the listener says first
+}
+
+// failure is a connection that did not come about.
+type failure struct {
+	Host, Address int // whose
+	Why           string
+}
+
+// Reach has all hosts of a job try all addresses of all others, by TCP, from the
+// first PE of each. Every PE calls it; each gets the hosts, by the number of their
+// first PE, and what was found between them. patience is for each connection.
+func Reach(boot bootstrap.Bootstrap, mine Host, patience time.Duration) ([]Host, []Finding, error) {
+	first, err := gather(boot, mine.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	number, me := map[string]int{}, -1 // of the host that this PE speaks for
+	var pes [][]int
+	for pe, id := range first {
+		if _, known := number[id]; !known {
+			if pe == boot.Rank() {
+				me = len(pes)
+			}
+			number[id] = len(pes)
+			pes = append(pes, nil)
+		}
+		pes[number[id]] = append(pes[number[id]], pe)
+	}
+	var stop func()
+	if me >= 0 {
+		mine.Address, stop = listen()
+		defer stop()
+	}
+	cards, err := gather(boot, mine)
+	if err != nil {
+		return nil, nil, err
+	}
+	hosts := make([]Host, len(pes))
+	for i := range hosts {
+		hosts[i] = cards[pes[i][0]]
+		hosts[i].PEs = pes[i]
+	}
+	var failed []failure
+	if me >= 0 {
+		failed = connect(hosts, me, patience)
+	}
+	all, err := gather(boot, failed)
+	if err != nil {
+		return nil, nil, err
+	}
+	byHost := make([][]failure, len(hosts))
+	for i := range hosts {
+		byHost[i] = all[pes[i][0]]
+	}
+	return hosts, judge(hosts, byHost), nil
+}
+
+// gather is an allgather of what JSON can write.
+func gather[T any](boot bootstrap.Bootstrap, mine T) ([]T, error) {
+	b, err := json.Marshal(mine)
+	if err != nil {
+		return nil, err
+	}
+	all, err := boot.Allgather(b)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, len(all))
+	for i, b := range all {
+		if err := json.Unmarshal(b, &out[i]); err != nil {
+			return nil, fmt.Errorf("read what PE %d found: %w", i, err)
+		}
+	}
+	return out, nil
+}
+
+// listen opens a socket at each address of this host. Who calls is told a word that
+// nobody else knows: an address that two hosts have would else answer for both.
+func listen() (addresses []Address, stop func()) {
+	var open []net.Listener
+	for _, a := range local() {
+		l, err := net.Listen("tcp", net.JoinHostPort(a.IP, "0"))
+		if err != nil {
+			continue // an address that came or went this moment
+		}
+		a.Port, a.Token = l.Addr().(*net.TCPAddr).Port, rand.Text()
+		addresses, open = append(addresses, a), append(open, l)
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return // closed
+				}
+				_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // the caller sees what is missing
+				_, _ = c.Write([]byte(a.Token))
+				_ = c.Close()
+			}
+		}()
+	}
+	return addresses, func() {
+		for _, l := range open {
+			_ = l.Close()
+		}
+	}
+}
+
+// local are the addresses by which another host may know this one.
+func local() []Address {
+	var all []Address
+	interfaces, _ := net.Interfaces() // where there are none, none are reached
+	for _, i := range interfaces {
+		if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		addresses, _ := i.Addrs() // likewise
+		for _, a := range addresses {
+			if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+				all = append(all, Address{Interface: i.Name, IP: n.IP.String()})
+			}
+		}
+	}
+	return all
+}
+
+// atOnce bounds the connections of one host that are under way.
+const atOnce = 64
+
+// connect tries all addresses of the other hosts.
+func connect(hosts []Host, me int, patience time.Duration) []failure {
+	var (
+		mu     sync.Mutex
+		failed []failure
+		wait   sync.WaitGroup
+	)
+	slots := make(chan struct{}, atOnce)
+	for h := range hosts {
+		if h == me {
+			continue
+		}
+		for a, address := range hosts[h].Address {
+			slots <- struct{}{}
+			wait.Go(func() {
+				defer func() { <-slots }()
+				if err := try(address, patience); err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					failed = append(failed, failure{h, a, err.Error()})
+				}
+			})
+		}
+	}
+	wait.Wait()
+	return failed
+}
+
+func try(a Address, patience time.Duration) error {
+	c, err := net.DialTimeout("tcp", net.JoinHostPort(a.IP, strconv.Itoa(a.Port)), patience)
+	if err != nil {
+		var op *net.OpError
+		if errors.As(err, &op) && op.Timeout() {
+			return fmt.Errorf("no answer in %v", patience)
+		}
+		for errors.As(err, &op) {
+			err = op.Err
+		}
+		return err
+	}
+	defer c.Close()
+	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	b := make([]byte, len(a.Token))
+	for n := 0; n < len(b); {
+		k, err := c.Read(b[n:])
+		if err != nil {
+			return errors.New("somebody else answers there")
+		}
+		n += k
+	}
+	if string(b) != a.Token {
+		return errors.New("somebody else answers there")
+	}
+	return nil
+}

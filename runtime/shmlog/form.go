@@ -1,0 +1,80 @@
+package shmlog
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sys/unix"
+)
+
+// The parts of a line for people.
+const (
+	partWho    = "who"
+	partSubsys = "subsys"
+)
+
+// people makes lines for people of zerolog's records.
+func people(out io.Writer) io.Writer {
+	return zerolog.ConsoleWriter{
+		Out: out, NoColor: true,
+		PartsOrder:    []string{partWho, partSubsys, zerolog.MessageFieldName},
+		FieldsExclude: []string{partWho, partSubsys},
+		FormatMessage: func(v any) string { return fmt.Sprint(v) },
+		FormatPartValueByName: func(v any, part string) string {
+			if part == partWho {
+				return fmt.Sprintf("shmem: %v:", v)
+			}
+			return fmt.Sprintf("%v:", v)
+		},
+	}
+}
+
+// terminal tells whether somebody looks at what is written to a file.
+func terminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// who is what a record begins with: host:pid:tid [gpu] PE.
+type who struct {
+	host string
+	pid  int
+	gpu  int // -1: none
+	pe   int // -1: not known yet
+}
+
+func self() who {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return who{host, os.Getpid(), -1, -1}
+}
+
+// text is for people.
+func (w *who) text() string {
+	s := w.host + ":" + strconv.Itoa(w.pid) + ":" + strconv.Itoa(unix.Gettid())
+	if w.gpu >= 0 {
+		s += " [" + strconv.Itoa(w.gpu) + "]"
+	}
+	if w.pe >= 0 {
+		s += " PE " + strconv.Itoa(w.pe)
+	}
+	return s
+}
+
+// fields are for programs.
+func (w *who) fields(e *zerolog.Event) *zerolog.Event {
+	e = e.Str("time", time.Now().UTC().Format(time.RFC3339Nano)).Str("host", w.host).Int("pid", w.pid).Int("tid", unix.Gettid())
+	if w.gpu >= 0 {
+		e = e.Int("gpu", w.gpu)
+	}
+	if w.pe >= 0 {
+		e = e.Int("pe", w.pe)
+	}
+	return e
+}

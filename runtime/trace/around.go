@@ -1,0 +1,117 @@
+package trace
+
+import (
+	"time"
+
+	"libshmem/fabric"
+)
+
+// provider records what goes through another.
+type provider struct {
+	fabric.Provider
+	atomics fabric.Atomics // the same one, where it is one
+	k       *Track
+	name    []string // of the operation under way, by token; "": none
+	id      []uint64
+	next    uint64
+}
+
+// Around records what goes through inner, which was opened for tokens below tokens.
+// Without a track it is inner itself.
+func Around(inner fabric.Provider, tokens int, k *Track) fabric.Provider {
+	if k == nil {
+		return inner
+	}
+	p := &provider{Provider: inner, k: k, name: make([]string, tokens), id: make([]uint64, tokens)}
+	p.atomics, _ = inner.(fabric.Atomics)
+	if r, ok := inner.(fabric.Rails); ok {
+		return &several{p, r}
+	}
+	return p
+}
+
+// several is a provider over several NICs.
+type several struct {
+	*provider
+	rails fabric.Rails
+}
+
+// Rails is part of fabric.Rails.
+func (s *several) Rails() []fabric.RailCount { return s.rails.Rails() }
+
+// Native is part of fabric.Provider: nothing goes past the trace in C.
+func (p *provider) Native() fabric.Native { return fabric.Native{} }
+
+// posted records an operation that was posted since begin, or was refused.
+func (p *provider) posted(name string, begin time.Time, to fabric.PE, n uint64, t fabric.Token, inject bool, err error) error {
+	switch {
+	case err != nil:
+		name = "refused " + name
+	case !inject:
+		p.next++
+		p.name[t], p.id[t] = name, p.next
+		p.async('b', t, arg{"to", int64(to)}, arg{"bytes", int64(n)})
+	}
+	p.k.span(name, begin, arg{"to", int64(to)}, arg{"bytes", int64(n)})
+	return err
+}
+
+// async is the begin or the end of an operation. Endpoints number theirs apart.
+func (p *provider) async(phase byte, t fabric.Token, args ...arg) {
+	e := event{phase: phase, name: p.name[t], tid: p.k.tid, at: time.Now(), id: p.id[t]<<8 | uint64(p.k.tid)}
+	copy(e.args[:], args)
+	p.k.file.write(&e)
+}
+
+// Send is part of fabric.Provider.
+func (p *provider) Send(op *fabric.Send) error {
+	begin := time.Now()
+	return p.posted("send", begin, op.To, uint64(op.Len), op.Token, op.Inject, p.Provider.Send(op))
+}
+
+// Write is part of fabric.Provider.
+func (p *provider) Write(op *fabric.RMA) error {
+	begin := time.Now()
+	return p.posted("write", begin, op.PE, op.Len, op.Token, op.Inject, p.Provider.Write(op))
+}
+
+// Read is part of fabric.Provider.
+func (p *provider) Read(op *fabric.RMA) error {
+	begin := time.Now()
+	return p.posted("read", begin, op.PE, op.Len, op.Token, false, p.Provider.Read(op))
+}
+
+// Atomic is part of fabric.Atomics. Nobody calls it where Caps has no atomic operation.
+func (p *provider) Atomic(op *fabric.AMO) error {
+	begin := time.Now()
+	return p.posted("atomic", begin, op.PE, uint64(op.Width), op.Token, false, p.atomics.Atomic(op))
+}
+
+// Poll is part of fabric.Provider.
+func (p *provider) Poll(c []fabric.Completion) (int, error) {
+	begin := time.Now()
+	n, err := p.Provider.Poll(c)
+	received := 0
+	for i := range c[:max(n, 0)] {
+		switch t := c[i].Token; {
+		case c[i].Kind == fabric.KindRecv || c[i].Kind == fabric.KindData:
+			received++
+		case int(t) < len(p.name) && p.name[t] != "":
+			p.async('e', t, arg{"error", int64(c[i].Err)})
+			p.name[t] = ""
+		}
+	}
+	if n > 0 || err != nil {
+		p.k.span("poll", begin, arg{"completions", int64(n - received)}, arg{"received", int64(received)})
+	}
+	return n, err
+}
+
+// Wait is part of fabric.Provider. It is called without the lock.
+func (p *provider) Wait(d time.Duration) (bool, error) {
+	begin := time.Now()
+	came, err := p.Provider.Wait(d)
+	sleep := Track{p.k.file, p.k.tid + 1}
+	sleep.span("sleep", begin)
+	return came, err
+}
