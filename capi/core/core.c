@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,13 +21,28 @@ char shmemi_core_version[64];
 
 static struct shmemi_state *state;
 static struct shmemi_native native;
-static struct shmemi_express *express;
+static struct shmemi_express *express; /* of the first stream */
 static void (*front_abort)(const char *call, const char *remedy, const char *cause, ...);
 
 void shmemi_core_set_abort(void (*abort_)(const char *call, const char *remedy, const char *cause,
                                           ...))
 {
     front_abort = abort_;
+}
+
+static pid_t member; /* 0: nobody */
+
+void shmemi_core_departs(void)
+{
+    member = getpid();
+}
+
+/* A destructor, and not atexit: those of the program, which may call shmem_finalize,
+ * come before it. A child that was forked has no Go threads, and no seat to leave. */
+__attribute__((destructor)) static void depart(void)
+{
+    if (member == getpid())
+        shmemgoDepart();
 }
 
 void shmemi_core_fatal(const char *what)
@@ -55,6 +71,13 @@ void shmemi_core_serve(struct shmemi_state *s, const struct shmemi_native *n,
     state = s;
     native = n ? *n : (struct shmemi_native){0};
     express = x;
+}
+
+void shmemi_core_end(const char *what, int status)
+{
+    if (status != 0)
+        fprintf(stderr, "shmem: %s\n", what);
+    _exit(status);
 }
 
 static struct shmemi_core_gpu gpu;
@@ -174,15 +197,24 @@ static inline uint64_t cycles(void)
 #endif
 }
 
+/* A stream that is open. */
+static inline struct shmemi_express *of(uint32_t stream)
+{
+    return stream == 0 ? express : express->streams[stream];
+}
+
 /* Whether C may try: an operation of a burst whose PE has no batch is Go's. */
-static inline bool burst_before(int pe)
+static inline bool burst_before(struct shmemi_express *x, int pe)
 {
     uint64_t gap = cycles() - burst_last;
-    if (gap > BURST_GAP) {
-        express->burst = 0;
+    if (x->batching) {
+        if (x->burst < SHMEMI_BURST_AFTER)
+            x->burst = SHMEMI_BURST_AFTER;
+    } else if (gap > BURST_GAP) {
+        x->burst = 0;
         return true;
     }
-    return ++express->burst < SHMEMI_BURST_AFTER || express->peers[pe].batch != NULL;
+    return ++x->burst < SHMEMI_BURST_AFTER || x->peers[pe].batch != NULL;
 }
 
 static inline int burst_after(int rc)
@@ -191,51 +223,61 @@ static inline int burst_after(int rc)
     return rc;
 }
 
-static int put(int pe, int64_t offset, const void *source, size_t n, struct shmemi_request *r)
+static int put(uint32_t stream, int pe, int64_t offset, const void *source, size_t n,
+               struct shmemi_request *r)
 {
-    int rc = burst_before(pe)
-                 ? shmemi_express_put(express, &native, (uint32_t)pe, offset, source, n)
-                 : SHMEMI_NOT_EXPRESS;
-    return burst_after(rc == SHMEMI_NOT_EXPRESS ? shmemgoPut(pe, offset, (void *)source, n, r)
-                                                : rc);
+    struct shmemi_express *x = of(stream);
+    int rc = burst_before(x, pe) ? shmemi_express_put(x, &native, (uint32_t)pe, offset, source, n)
+                                 : SHMEMI_NOT_EXPRESS;
+    return burst_after(
+        rc == SHMEMI_NOT_EXPRESS ? shmemgoPut(stream, pe, offset, (void *)source, n, r) : rc);
 }
 
-static int amo(int pe, int64_t offset, int op, int width, uint64_t operand, uint64_t compare,
-               void *fetch, struct shmemi_request *r)
+static int amo(uint32_t stream, int pe, int64_t offset, int op, int width, uint64_t operand,
+               uint64_t compare, void *fetch, struct shmemi_request *r)
 {
-    int rc = !burst_before(pe) || op >= SHMEMI_AMO_SWAP
-                 ? SHMEMI_NOT_EXPRESS
-                 : shmemi_express_amo(express, &native, (uint32_t)pe, offset, op, width, operand,
-                                      compare);
+    struct shmemi_express *x = of(stream);
+    int rc =
+        !burst_before(x, pe) || op >= SHMEMI_AMO_SWAP
+            ? SHMEMI_NOT_EXPRESS
+            : shmemi_express_amo(x, &native, (uint32_t)pe, offset, op, width, operand, compare);
     return burst_after(rc == SHMEMI_NOT_EXPRESS
-                           ? shmemgoAMO(pe, offset, op, width, operand, compare, fetch, r)
+                           ? shmemgoAMO(stream, pe, offset, op, width, operand, compare, fetch, r)
                            : rc);
 }
 
-static int put_signal(int pe, int64_t offset, const void *source, size_t n, int64_t signal_offset,
-                      uint64_t signal, int op, struct shmemi_request *r)
+static int put_signal(uint32_t stream, int pe, int64_t offset, const void *source, size_t n,
+                      int64_t signal_offset, uint64_t signal, int op, struct shmemi_request *r)
 {
-    int rc = burst_before(pe) ? shmemi_express_put_signal(express, &native, (uint32_t)pe, offset,
-                                                          source, n, signal_offset, signal, op)
-                              : SHMEMI_NOT_EXPRESS;
-    return burst_after(rc == SHMEMI_NOT_EXPRESS ? shmemgoPutSignal(pe, offset, (void *)source, n,
-                                                                   signal_offset, signal, op, r)
-                                                : rc);
+    struct shmemi_express *x = of(stream);
+    int rc = burst_before(x, pe) ? shmemi_express_put_signal(x, &native, (uint32_t)pe, offset,
+                                                             source, n, signal_offset, signal, op)
+                                 : SHMEMI_NOT_EXPRESS;
+    return burst_after(
+        rc == SHMEMI_NOT_EXPRESS
+            ? shmemgoPutSignal(stream, pe, offset, (void *)source, n, signal_offset, signal, op, r)
+            : rc);
 }
 
 /* Who waits asks often, and crosses into Go only at the beginning, when
  * something of the engine's own waits for room, and to learn of a failure. */
-static int quiet(uint64_t *ticket)
+static int quiet(uint32_t stream, uint64_t *ticket)
 {
+    const struct shmemi_express *x = of(stream);
     if (*ticket != 0) {
-        if (express->quieted < *ticket) {
-            if (!express->stuck)
+        if (x->quieted < *ticket) {
+            if (!x->stuck)
                 return SHMEMI_PENDING;
-        } else if (!express->failures) {
+        } else if (!x->failures) {
             return SHMEMI_DONE;
         }
     }
-    return shmemgoQuiet(ticket);
+    return shmemgoQuiet(stream, ticket);
+}
+
+static void batch(uint32_t stream, int on)
+{
+    of(stream)->batching = on != 0;
 }
 
 const struct shmemi_core *shmemi_core_table(void)
@@ -245,6 +287,7 @@ const struct shmemi_core *shmemi_core_table(void)
         .size = sizeof(struct shmemi_core),
         .state_size = sizeof(struct shmemi_state),
         .init = shmemgoInit,
+        .uniqueid = (int (*)(const char *const *, void *, char *, size_t))shmemgoUniqueID,
         .finalize = shmemgoFinalize,
         .global_exit = shmemgoGlobalExit,
         .abort_ = (void (*)(int, const char *))shmemgoAbort,
@@ -258,6 +301,8 @@ const struct shmemi_core *shmemi_core_table(void)
         .put_signal = put_signal,
         .fence = shmemgoFence,
         .quiet = quiet,
+        .context_open = shmemgoContextOpen,
+        .batch = batch,
         .poll = poll_network,
         .rings = (const void *(*)(void))shmemgoRings,
         .gpu_move = gpu_move,
@@ -268,6 +313,9 @@ const struct shmemi_core *shmemi_core_table(void)
         .gpu_amo = shmemgoGPUAMO,
         .gpu_holds = (int (*)(const void *))shmemgoGPUHolds,
         .kernels = (int (*)(const void **, uint64_t *))shmemgoKernels,
+        .team_show =
+            (int (*)(int, const struct shmemi_device_team *, const int32_t *))shmemgoTeamShow,
+        .team_renew = shmemgoTeamRenew,
         .stream_open = (int (*)(const char *))shmemgoStreamOpen,
         .stream_call = (int (*)(int, const struct shmemi_stream_call *, void *))shmemgoStreamCall,
         .module_job = shmemgoModuleJob,
@@ -278,6 +326,8 @@ const struct shmemi_core *shmemi_core_table(void)
         .error = (const char *(*)(void))shmemgoError,
         .error_pe = shmemgoErrorPE,
         .fate = shmemgoFate,
+        .acknowledge = shmemgoAcknowledge,
+        .give_up = shmemgoGiveUp,
         .explain = shmemgoExplain,
         .probe = shmemgoProbe,
     };

@@ -26,6 +26,9 @@ void shmemi_core_lost_fatal(const char *what) __attribute__((noreturn));
 /* The same for what a kernel did wrong. */
 void shmemi_core_kernel_fatal(const char *what, const char *remedy) __attribute__((noreturn));
 
+/* Ends the process with a status, because the job has ended. */
+void shmemi_core_end(const char *what, int status) __attribute__((noreturn));
+
 /* What ends the sleep of one engine's proxy. */
 struct shmemi_core_waker {
     void (*wake)(void *self); /* the provider's; NULL: it is in Go */
@@ -48,6 +51,9 @@ struct shmemi_core_gpu {
 
 /* From now on by this one, or by none: NULL. */
 void shmemi_core_move_by(const struct shmemi_core_gpu *gpu);
+
+/* From now on, shmemgoDepart is called when this process ends by exit(). */
+void shmemi_core_departs(void);
 
 void shmemi_core_set_abort(void (*abort_)(const char *call, const char *remedy, const char *cause,
                                           ...));

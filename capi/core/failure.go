@@ -46,6 +46,9 @@ func lose(lost topo.PE) {
 	n := (*uint32)(&s.n_lost)
 	unsafe.Slice((*int32)(unsafe.Pointer(s.losses)), s.n_pes)[*n] = int32(lost)
 	atomic.AddUint32(n, 1)
+	// Others may look whether this PE knows, which is last.
+	known := unsafe.Add(unsafe.Pointer(job.HeapOf(job.Me)), int(job.Layout.Known())+8*int(lost))
+	atomic.StoreUint64((*uint64)(known), 1)
 	C.shmemi_core_wake(s)
 }
 
@@ -74,6 +77,12 @@ func shmemgoErrorPE(to *C.char, size C.size_t) C.int {
 func shmemgoFate(of C.int, to *C.char, size C.size_t) {
 	text(unsafe.Slice(to, int(size)), job.Fate(topo.PE(of)))
 }
+
+//export shmemgoAcknowledge
+func shmemgoAcknowledge() C.int { return C.int(job.AcknowledgeLosses()) }
+
+//export shmemgoGiveUp
+func shmemgoGiveUp(of C.int) { job.GiveUp(topo.PE(of)) }
 
 //export shmemgoExplain
 func shmemgoExplain(of C.int, to *C.char, size C.size_t) {

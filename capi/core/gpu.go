@@ -8,6 +8,7 @@ import "C"
 import (
 	"unsafe"
 
+	"libshmem/queue"
 	"libshmem/runtime/pe"
 	"libshmem/runtime/proxy"
 )
@@ -78,3 +79,19 @@ func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
 	}
 	return answer(err)
 }
+
+//export shmemgoTeamShow
+func shmemgoTeamShow(slot C.int, t *C.struct_shmemi_device_team, pes *C.int32_t) C.int {
+	if t == nil {
+		return answer(job.HideTeam(int(slot)))
+	}
+	entry := *(*queue.Team)(unsafe.Pointer(t))
+	var list []int32
+	if pes != nil {
+		list = unsafe.Slice((*int32)(unsafe.Pointer(pes)), entry.NPEs)
+	}
+	return answer(job.ShowTeam(int(slot), entry, list))
+}
+
+//export shmemgoTeamRenew
+func shmemgoTeamRenew(slot C.int) C.int { return answer(job.RenewTeam(int(slot))) }

@@ -25,11 +25,21 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/runtime/bootstrap/uid"
 	"libshmem/runtime/pe"
 	"libshmem/runtime/proxy"
 )
 
 func main() {}
+
+// shmemgoDepart is the last that this process asks for, after the destructors of the
+// program.
+//
+//export shmemgoDepart
+func shmemgoDepart() {
+	defer func() { _ = recover() }() // there is nobody left to tell
+	pe.Depart()
+}
 
 var (
 	job   *pe.Job // between init and finalize
@@ -65,9 +75,11 @@ func shmemgoInit(s *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (sta
 	}()
 	quietCollector()
 	C.shmemi_core_set_abort(args.abort_)
+	C.shmemi_core_departs()
 	j, err := pe.Start(pe.Options{
-		Environ: environ(args), Lock: (*uint32)(&s.net_lock), Pollers: (*uint32)(&s.pollers), Napping: (*uint32)(&s.napping),
+		Environ: environ(args.environ_), Lock: (*uint32)(&s.net_lock), Pollers: (*uint32)(&s.pollers), Napping: (*uint32)(&s.napping),
 		Wanted: (*uint32)(&s.net_wanted), Kernels: args.kernels != 0,
+		Statics: statics(args), Given: given(args),
 		Fatal: fatal, Stderr: os.Stderr,
 	})
 	if err != nil {
@@ -80,11 +92,41 @@ func shmemgoInit(s *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (sta
 	return 0
 }
 
+// given is what the program handed to shmemx_init_attr.
+func given(args *C.struct_shmemi_init_args) (g pe.Given) {
+	g.MPIComm = unsafe.Pointer(args.mpi_comm)
+	if args.uid != nil {
+		id := *(*uid.ID)(args.uid)
+		g = pe.Given{UID: &id, PE: int(args.uid_pe), NPEs: int(args.uid_n_pes)}
+	}
+	return g
+}
+
+//export shmemgoUniqueID
+func shmemgoUniqueID(environment **C.char, id unsafe.Pointer, to *C.char, size C.size_t) (status C.int) {
+	fail := func(err error) C.int {
+		text(unsafe.Slice(to, int(size)), err.Error())
+		return -1
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			status = fail(fmt.Errorf("internal error: %v (please report it with this trace)\n%s", r, debug.Stack()))
+		}
+	}()
+	quietCollector()
+	made, err := pe.UniqueID(environ(environment))
+	if err != nil {
+		return fail(err)
+	}
+	*(*uid.ID)(id) = made
+	return 0
+}
+
 // environ is C's environment now. Go's own copy is made when the file is
 // loaded and misses what the program or Python set later.
-func environ(args *C.struct_shmemi_init_args) []string {
+func environ(environment **C.char) []string {
 	var all []string
-	for p := args.environ_; *p != nil; p = (**C.char)(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(*p))) {
+	for p := environment; *p != nil; p = (**C.char)(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(*p))) {
 		all = append(all, C.GoString(*p))
 	}
 	return all
@@ -100,6 +142,10 @@ func fatal(err error) {
 	var k *pe.KernelFault
 	if errors.As(err, &k) {
 		C.shmemi_core_kernel_fatal(text(C.shmemi_core_text[:], k.Cause), text(C.shmemi_core_remedy[:], k.Remedy))
+	}
+	var ended *pe.EndedError
+	if errors.As(err, &ended) {
+		C.shmemi_core_end(text(C.shmemi_core_text[:], err.Error()), C.int(ended.Status))
 	}
 	var lost *proxy.LostError
 	if errors.As(err, &lost) {

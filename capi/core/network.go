@@ -16,28 +16,28 @@ import (
 // The front calls these with the endpoint's lock held.
 
 //export shmemgoPut
-func shmemgoPut(pe C.int, offset C.int64_t, source unsafe.Pointer, n C.size_t, r *C.struct_shmemi_request) C.int {
-	return C.int(job.Engine.Put(fabric.PE(pe), int64(offset), source, uint64(n), request(r)))
+func shmemgoPut(stream C.uint32_t, pe C.int, offset C.int64_t, source unsafe.Pointer, n C.size_t, r *C.struct_shmemi_request) C.int {
+	return C.int(job.Engine.Stream(uint32(stream)).Put(fabric.PE(pe), int64(offset), source, uint64(n), request(r)))
 }
 
 //export shmemgoPutSignal
-func shmemgoPutSignal(pe C.int, offset C.int64_t, source unsafe.Pointer, n C.size_t,
+func shmemgoPutSignal(stream C.uint32_t, pe C.int, offset C.int64_t, source unsafe.Pointer, n C.size_t,
 	signalOffset C.int64_t, signal C.uint64_t, op C.int, r *C.struct_shmemi_request,
 ) C.int {
-	return C.int(job.Engine.PutSignal(fabric.PE(pe), int64(offset), source, uint64(n),
+	return C.int(job.Engine.Stream(uint32(stream)).PutSignal(fabric.PE(pe), int64(offset), source, uint64(n),
 		int64(signalOffset), uint64(signal), proxy.Op(op), request(r)))
 }
 
 //export shmemgoGetRemote
-func shmemgoGetRemote(pe C.int, offset C.int64_t, dest unsafe.Pointer, n C.size_t, r *C.struct_shmemi_request) C.int {
-	return C.int(job.Engine.Get(fabric.PE(pe), int64(offset), dest, uint64(n), request(r)))
+func shmemgoGetRemote(stream C.uint32_t, pe C.int, offset C.int64_t, dest unsafe.Pointer, n C.size_t, r *C.struct_shmemi_request) C.int {
+	return C.int(job.Engine.Stream(uint32(stream)).Get(fabric.PE(pe), int64(offset), dest, uint64(n), request(r)))
 }
 
 //export shmemgoAMO
-func shmemgoAMO(pe C.int, offset C.int64_t, op, width C.int, operand, compare C.uint64_t,
+func shmemgoAMO(stream C.uint32_t, pe C.int, offset C.int64_t, op, width C.int, operand, compare C.uint64_t,
 	fetch unsafe.Pointer, r *C.struct_shmemi_request,
 ) C.int {
-	return C.int(job.Engine.AMO(fabric.PE(pe), int64(offset), proxy.Op(op), uint8(width),
+	return C.int(job.Engine.Stream(uint32(stream)).AMO(fabric.PE(pe), int64(offset), proxy.Op(op), uint8(width),
 		uint64(operand), uint64(compare), fetch, request(r)))
 }
 
@@ -45,14 +45,25 @@ func shmemgoAMO(pe C.int, offset C.int64_t, op, width C.int, operand, compare C.
 func shmemgoRelease() { job.Engine.Release() }
 
 //export shmemgoFence
-func shmemgoFence() C.int { return C.int(job.Engine.Fence()) }
+func shmemgoFence(stream C.uint32_t) C.int { return C.int(job.Engine.Stream(uint32(stream)).Fence()) }
 
 //export shmemgoQuiet
-func shmemgoQuiet(ticket *C.uint64_t) C.int {
+func shmemgoQuiet(stream C.uint32_t, ticket *C.uint64_t) C.int {
+	e := job.Engine.Stream(uint32(stream))
 	if *ticket == 0 {
-		*ticket = C.uint64_t(job.Engine.QuietBegin())
+		*ticket = C.uint64_t(e.QuietBegin())
 	}
-	return C.int(job.Engine.QuietDone(proxy.Ticket(*ticket)))
+	return C.int(e.QuietDone(proxy.Ticket(*ticket)))
+}
+
+//export shmemgoContextOpen
+func shmemgoContextOpen(stream C.uint32_t) C.int {
+	n, err := job.Engine.OpenStream(uint32(stream))
+	if err != nil {
+		failure.Store(&err)
+		return C.int(proxy.Failed)
+	}
+	return C.int(n)
 }
 
 // failure is why the last call failed that was not the engine's.

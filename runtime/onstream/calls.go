@@ -67,6 +67,7 @@ type Job struct {
 	Heap     gpu.Address   // where the GPU has it
 	Direct   []gpu.Address // of each PE, where this GPU and its copy engine reach it; 0: by ring
 	Rings    bool          // some PE is reached by ring
+	Survives bool          // the job goes on when a PE is lost
 	Image    gpu.Address   // what kernels know of the job
 	Bytes    uint64        // of the image
 }
@@ -187,10 +188,14 @@ func (c *Calls) signal(call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(kernelSignal, 1, 1, s, &k)
 }
 
+// waits: the stream may wait by itself. Nothing ends such a wait, so where a PE may be
+// lost and the job go on a kernel does it.
+func (c *Calls) waits() bool { return c.dev.Facts().StreamOps && !c.job.Survives }
+
 // count waits for a word that counts. The stream's own comparison is that of the
 // signed difference, which is why GE is not taken for words of any meaning.
 func (c *Calls) count(call *queue.StreamCall, s gpu.Stream) error {
-	if call.Op == cmpGE && c.dev.Facts().StreamOps {
+	if call.Op == cmpGE && c.waits() {
 		return c.dev.Wait64(s, c.symmetric(call.Dest), call.Value, gpu.AtLeast)
 	}
 	return c.wait(call, s)
@@ -198,7 +203,7 @@ func (c *Calls) count(call *queue.StreamCall, s gpu.Stream) error {
 
 func (c *Calls) wait(call *queue.StreamCall, s gpu.Stream) error {
 	whole := call.Width&^queue.Signed == 8
-	if whole && call.Op == cmpEQ && call.Count == 1 && call.Signal == 0 && call.Source == 0 && c.dev.Facts().StreamOps {
+	if whole && call.Op == cmpEQ && call.Count == 1 && call.Signal == 0 && call.Source == 0 && c.waits() {
 		return c.dev.Wait64(s, c.symmetric(call.Dest), call.Value, gpu.Equal)
 	}
 	k := *call
@@ -225,8 +230,8 @@ func (c *Calls) barrier(call *queue.StreamCall, s gpu.Stream) error {
 }
 
 func (c *Calls) meet(k kernel, call *queue.StreamCall, s gpu.Stream) error {
-	if c.job.NPEs == 1 {
+	if call.TeamPEs == 1 {
 		return c.quiet(call, s)
 	}
-	return c.launch(k, 1, threadsFor(uint64(c.job.NPEs)), s, call)
+	return c.launch(k, 1, threadsFor(uint64(call.TeamPEs)), s, call)
 }

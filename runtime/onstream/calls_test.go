@@ -66,9 +66,13 @@ func (c *recordedCode) Kernel(name string) (Kernel, error) {
 }
 
 func (c *recordedCode) Launch(k Kernel, blocks, threads uint32, s gpu.Stream, call *queue.StreamCall) error {
-	return c.r.note("launch", "%s %dx%d on %d dest=%#x source=%#x count=%d signal=%#x value=%d pe=%d op=%d width=%#x way=%d nbi=%d",
+	team := ""
+	if call.Team != teamWorld {
+		team = fmt.Sprintf(" team=%#x/%d", call.Team, call.TeamPEs)
+	}
+	return c.r.note("launch", "%s %dx%d on %d dest=%#x source=%#x count=%d signal=%#x value=%d pe=%d op=%d width=%#x way=%d nbi=%d%s",
 		strings.TrimPrefix(c.names[k], prefix), blocks, threads, s, call.Dest, call.Source, call.Count, call.Signal,
-		call.Value, call.PE, call.Op, call.Width, call.Way, call.Nbi)
+		call.Value, call.PE, call.Op, call.Width, call.Way, call.Nbi, team)
 }
 
 func (c *recordedCode) Close() error { c.r.closed++; return nil }
@@ -77,6 +81,12 @@ func (c *recordedCode) Close() error { c.r.closed++; return nil }
 // 0x20000. PE 1 is reached directly, PE 2 by ring.
 func mixed() Job {
 	return Job{NPEs: 3, User: 0x10000, Heap: 0x20000, Direct: []gpu.Address{0x20000, 0x30000, 0}, Rings: true, Image: 0x900, Bytes: 7}
+}
+
+func survivor() Job {
+	job := mixed()
+	job.Survives = true
+	return job
 }
 
 func direct() Job {
@@ -134,6 +144,10 @@ func TestCalls(t *testing.T) {
 			"launch put_signal 1x32 on 4 dest=0x20010 source=0x77 count=5 signal=0x20100 value=3 pe=2 op=9 width=0x0 way=0 nbi=0"},
 		{"wait for a count", mixed(), Count, queue.StreamCall{Dest: 0x10020, Value: 6, Op: cmpGE, Count: 1, Width: 8}, "wait 0x20020 6 by 0 on 4"},
 		{"wait for a signal", mixed(), Count, queue.StreamCall{Dest: 0x10020, Value: 6, Op: cmpEQ, Count: 1, Width: 8}, "wait 0x20020 6 by 1 on 4"},
+		{"wait for a count that a loss ends", survivor(), Count, queue.StreamCall{Dest: 0x10020, Value: 6, Op: cmpGE, Count: 1, Width: 8},
+			"launch wait 1x32 on 4 dest=0x20020 source=0x0 count=1 signal=0x0 value=6 pe=0 op=5 width=0x8 way=0 nbi=0"},
+		{"EQ that a loss ends", survivor(), Wait, queue.StreamCall{Dest: 0x10020, Value: 6, Op: cmpEQ, Count: 1, Width: 8},
+			"launch wait 1x32 on 4 dest=0x20020 source=0x0 count=1 signal=0x0 value=6 pe=0 op=0 width=0x8 way=0 nbi=0"},
 		{"wait until not", mixed(), Count, queue.StreamCall{Dest: 0x10020, Value: 6, Op: 1, Count: 1, Width: 8},
 			"launch wait 1x32 on 4 dest=0x20020 source=0x0 count=1 signal=0x0 value=6 pe=0 op=1 width=0x8 way=0 nbi=0"},
 		{"GE of a word of any meaning", mixed(), Wait, queue.StreamCall{Dest: 0x10020, Value: 6, Op: cmpGE, Count: 1, Width: 8},
@@ -166,11 +180,27 @@ func TestCalls(t *testing.T) {
 		{"max by ring", mixed(), Reduce, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 10, Op: queue.ReduceMax, Width: 2 | queue.Signed},
 			"launch reduce 1x512 on 4 dest=0x20010 source=0x20020 count=10 signal=0x0 value=0 pe=0 op=4 width=0x102 way=0 nbi=0"},
 		{"min alone", alone, Reduce, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 10, Op: queue.ReduceMin, Width: queue.BF16}, "copy 0x20010 0x20020 20 on 4"},
+		{"sync of a team", direct(), Sync, queue.StreamCall{Team: 0x401, TeamPEs: 40}, "launch sync 1x64 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 way=0 nbi=0 team=0x401/40"},
+		{"barrier of a team of one", mixed(), Barrier, queue.StreamCall{Team: 0x401, TeamPEs: 1}, "launch quiet 1x1 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 way=0 nbi=0 team=0x401/1"},
+		{"broadcast in a team", direct(), Broadcast, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 130 << 10, PE: 1, Team: 0x401, TeamPEs: 2},
+			"launch broadcast 3x512 on 4 dest=0x20010 source=0x20020 count=133120 signal=0x0 value=0 pe=1 op=0 width=0x0 way=2 nbi=0 team=0x401/2"},
+		{"fcollect in a team of many", direct(), Fcollect, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 8, Team: 0x401, TeamPEs: 65},
+			"launch fcollect 1x512 on 4 dest=0x20010 source=0x20020 count=8 signal=0x0 value=0 pe=0 op=0 width=0x0 way=0 nbi=0 team=0x401/65"},
+		{"alltoall in a team of one", direct(), Alltoall, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 5, Team: 0x401, TeamPEs: 1}, "copy 0x20010 0x20020 5 on 4"},
+		{"sum of few in a team", direct(), Reduce, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 512, Op: queue.ReduceSum, Width: queue.F32, Team: 0x401, TeamPEs: 2},
+			"launch reduce 1x512 on 4 dest=0x20010 source=0x20020 count=512 signal=0x0 value=0 pe=0 op=1 width=0x204 way=0 nbi=0 team=0x401/2"},
+		{"sum of more in a team", direct(), Reduce, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 1 << 20, Op: queue.ReduceSum, Width: queue.F32, Team: 0x401, TeamPEs: 2},
+			"launch spread_sum 64x512 on 4 dest=0x20010 source=0x20020 count=1048576 signal=0x0 value=0 pe=0 op=1 width=0x204 way=0 nbi=0 team=0x401/2"},
+		{"sum in a team by ring", mixed(), Reduce, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 1 << 20, Op: queue.ReduceSum, Width: queue.F32, Team: 0x401, TeamPEs: 2},
+			"launch reduce 1x512 on 4 dest=0x20010 source=0x20020 count=1048576 signal=0x0 value=0 pe=0 op=1 width=0x204 way=0 nbi=0 team=0x401/2"},
 		{"drain", direct(), Drain, queue.StreamCall{}, "sync 4"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := &recorder{facts: gpu.Facts{StreamOps: true}}
 			calls := opened(t, r, c.job)
+			if c.call.TeamPEs == 0 {
+				c.call.TeamPEs = int32(c.job.NPEs)
+			}
 			given := c.call
 			if err := calls.Queue(c.what, &c.call, stream); err != nil {
 				t.Fatal(err)

@@ -26,6 +26,11 @@ const (
 	// packedBytes is the size up to which twice the bytes in one step are faster
 	// than three steps, which take 11 us between two H200 however little they move.
 	packedBytes = 256 << 10
+
+	// teamWorld is SHMEM_TEAM_WORLD. Other teams have no room for packed words, so
+	// that few bytes go by one block, which takes two steps of a message each.
+	teamWorld = 0
+	anyBytes  = 2 << 10
 )
 
 // threadsFor is as many threads as there are things to do, in whole warps, and
@@ -35,25 +40,25 @@ func threadsFor(n uint64) uint32 { return uint32(min((n+warp-1)/warp*warp, block
 // blocksFor is how many blocks share n bytes.
 func blocksFor(n, least, most uint64) uint32 { return uint32(max(1, min((n+least-1)/least, most))) }
 
-// near tells whether all PEs reach each other directly, so that many blocks can
-// work side by side.
-func (c *Calls) near() bool { return !c.job.Rings && c.job.NPEs <= spreadPEs }
+// near tells whether all PEs of a call's team reach each other directly, so that many
+// blocks can work side by side.
+func (c *Calls) near(call *queue.StreamCall) bool { return !c.job.Rings && call.TeamPEs <= spreadPEs }
 
 // move is a collective that copies.
 func (c *Calls) move(kind kernel, call *queue.StreamCall, s gpu.Stream) error {
 	k := *call
 	k.Dest, k.Source = uint64(c.symmetric(call.Dest)), uint64(c.symmetric(call.Source))
-	if c.job.NPEs == 1 {
+	if call.TeamPEs == 1 {
 		return c.alone(&k, s, call.Count)
 	}
-	if !c.near() {
+	if !c.near(call) {
 		return c.launch(kind, 1, block, s, &k)
 	}
 	k.Way = queue.WaySpread
 	return c.launch(kind, blocksFor(call.Count, shareBytes, shareBlocks), block, s, &k)
 }
 
-// alone is every collective of a job of one PE.
+// alone is every collective of a team of one PE.
 func (c *Calls) alone(k *queue.StreamCall, s gpu.Stream, n uint64) error {
 	if k.Dest == k.Source {
 		return nil
@@ -77,14 +82,14 @@ func (c *Calls) reduce(call *queue.StreamCall, s gpu.Stream) error {
 	bytes := k.Count * size
 	op := kernel(call.Op - queue.ReduceSum)
 	switch {
-	case c.job.NPEs == 1:
+	case call.TeamPEs == 1:
 		return c.alone(&k, s, bytes)
-	case !c.near():
+	case !c.near(call), call.Team != teamWorld && bytes <= anyBytes:
 		return c.launch(kernelReduce, 1, block, s, &k)
-	case bytes <= packedBytes && bytes <= c.packedRoom():
+	case call.Team == teamWorld && bytes <= packedBytes && bytes <= c.packedRoom():
 		words := (bytes + 7) / 8
 		return c.launch(kernelPacked+op, blocksFor(words, block, bytes), threadsFor(words), s, &k)
 	}
-	part := bytes / uint64(c.job.NPEs)
+	part := bytes / uint64(call.TeamPEs)
 	return c.launch(kernelSpread+op, blocksFor(part, spreadBytes, spreadBlocks), block, s, &k)
 }

@@ -5,6 +5,7 @@ import (
 
 	"libshmem/runtime/config"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/topo"
 )
 
 // card is what every PE tells every other when they meet.
@@ -19,9 +20,11 @@ type card struct {
 	Device  string // where this one hands out its heap in GPU memory; "": it has none
 	Proxies int    // endpoints that it would open
 
+	Statics   Statics // what of the program could be symmetric
 	OnFailure config.OnFailure
 	Process   process
-	Stats     bool // what the PEs count is to be printed at the end
+	CPUs      topo.Set // that it may use
+	Stats     bool     // what the PEs count is to be printed at the end
 }
 
 // endpointCard is what they tell of each endpoint when they have opened the

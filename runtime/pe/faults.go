@@ -32,7 +32,7 @@ func (k *Kernels) watch(fatal func(error), over func() bool) {
 			}
 			if !ended && over() {
 				ended = true
-				k.stopper.set()
+				k.stopper.end()
 			}
 		}
 	}
@@ -43,20 +43,61 @@ func (k *Kernels) watch(fatal func(error), over func() bool) {
 // wait for may never come, and a process whose kernels run on can neither free
 // their memory nor, by many ways, end.
 //
-// Any goroutine may call set, also when the memory is gone.
+// Any goroutine may call its methods, also when the memory is gone.
 type stopper struct {
-	mu    sync.Mutex
-	word  *uint32 // nil: there are no kernels any more
-	rings []*queue.Ring
+	mu     sync.Mutex
+	losses uint32
+	heard  uint32            // of them, that the program has acknowledged
+	words  *[2]atomic.Uint32 // losses, or ended, and heard; nil: there are no kernels
+	rings  []*queue.Ring
 }
 
-func (s *stopper) set() {
+// ended is in the place of losses when the job ends.
+const ended = ^uint32(0)
+
+// begin is for kernels that come.
+func (s *stopper) begin(words *[2]atomic.Uint32, rings []*queue.Ring) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.word == nil {
+	// Nobody waits yet.
+	s.heard = s.losses
+	s.words, s.rings = words, rings
+	words[1].Store(s.heard)
+	words[0].Store(s.losses)
+}
+
+// lost ends the waits for memory, until the loss is acknowledged. What waits for a
+// ring ends by itself: proxies go on, and what was asked of the lost PE fails. A ring
+// that is stopped has places that nobody fills, so that it would be of no use to the
+// next kernel.
+func (s *stopper) lost() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.losses++
+	if s.words != nil && s.words[0].Load() != ended {
+		s.words[0].Store(s.losses)
+	}
+}
+
+// acknowledge has waits go on from now on. It returns how many losses there were.
+func (s *stopper) acknowledge() uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = s.losses
+	if s.words != nil {
+		s.words[1].Store(s.heard)
+	}
+	return s.heard
+}
+
+// end ends all waits for good.
+func (s *stopper) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.words == nil {
 		return
 	}
-	atomic.StoreUint32(s.word, 1)
+	s.words[0].Store(ended)
 	for _, r := range s.rings {
 		r.Stop()
 	}
@@ -64,11 +105,14 @@ func (s *stopper) set() {
 
 // finish ends the waits and lets go of the memory.
 func (s *stopper) finish() {
-	s.set()
+	s.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.word, s.rings = nil, nil
+	s.words, s.rings = nil, nil
 }
+
+// AcknowledgeLosses has kernels wait again after PEs were lost, and tells how many.
+func (j *Job) AcknowledgeLosses() int { return int(j.stopper.acknowledge()) }
 
 // KernelFault is a call of a kernel that was wrong, and ended the kernel.
 type KernelFault struct{ Cause, Remedy string }
@@ -109,7 +153,9 @@ func explain(r *queue.Report, s *queue.State) (cause, remedy string) {
 	case queue.FaultRange:
 		return fmt.Sprintf("%d bytes at %#x are not within the symmetric heap of %d bytes at %#x", r.Length, r.Address, s.HeapSize, s.Heap), "pass memory from shmem_malloc"
 	case queue.FaultTeam:
-		return fmt.Sprintf("team %d does not exist", r.PE), "pass SHMEM_TEAM_WORLD"
+		return fmt.Sprintf("team %d does not exist", r.PE), "pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or what a split has made"
+	case queue.FaultRoot:
+		return fmt.Sprintf("PE_root %d does not exist, the team has %d PEs", r.PE, r.Length), "use 0 to shmem_team_n_pes(team) - 1"
 	case queue.FaultContext:
 		return fmt.Sprintf("the context was made for the heap at %#x, the job's is at %#x", r.Address, s.Heap), "call shmem_ctx again after each shmem_init"
 	case queue.FaultComparison:
@@ -117,7 +163,7 @@ func explain(r *queue.Report, s *queue.State) (cause, remedy string) {
 	case queue.FaultSignalOp:
 		return fmt.Sprintf("signal operation %d does not exist", r.Length), "use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD"
 	case queue.FaultWork:
-		return fmt.Sprintf("it needs %d bytes of the heap for itself and has %d", r.Length, s.WorkSize), "run fewer PEs"
+		return fmt.Sprintf("team %d needs %d bytes of the heap for collectives of kernels, and none are left", r.PE, r.Length), "raise SHMEM_SYMMETRIC_SIZE, or destroy other teams before it is made"
 	}
 	return fmt.Sprintf("fault %d", r.Fault), "please report it"
 }

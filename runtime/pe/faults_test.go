@@ -12,7 +12,7 @@ import (
 )
 
 // played are kernels without a GPU: what the host sees of them.
-func played(t *testing.T) (k *Kernels, word *uint32, line *queue.Line) {
+func played(t *testing.T) (k *Kernels, words *[2]atomic.Uint32, line *queue.Line) {
 	t.Helper()
 	const slots = 256
 	line = new(queue.Line)
@@ -22,12 +22,14 @@ func played(t *testing.T) (k *Kernels, word *uint32, line *queue.Line) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	word = new(uint32)
+	words = new([2]atomic.Uint32)
+	s := new(stopper)
+	s.begin(words, []*queue.Ring{r})
 	return &Kernels{
 		State: &queue.State{NPEs: 2, Heap: 0x1000, HeapSize: 0x100}, report: new(queue.Report),
 		over: make(chan struct{}), gone: make(chan struct{}),
-		stopper: &stopper{word: word, rings: []*queue.Ring{r}},
-	}, word, line
+		stopper: s,
+	}, words, line
 }
 
 func soon(t *testing.T, what string, cond func() bool) {
@@ -40,31 +42,62 @@ func soon(t *testing.T, what string, cond func() bool) {
 }
 
 func TestWaitsEndWithTheJob(t *testing.T) {
-	k, word, line := played(t)
+	k, words, line := played(t)
 	var over atomic.Bool
 	go k.watch(func(err error) { t.Error(err) }, over.Load)
 	time.Sleep(3 * watching)
-	if atomic.LoadUint32(word) != 0 || atomic.LoadUint32(&line.Stopped) != 0 {
+	if words[0].Load() != 0 || atomic.LoadUint32(&line.Stopped) != 0 {
 		t.Error("waits are ended while the job goes on")
 	}
 	over.Store(true)
-	soon(t, "the word", func() bool { return atomic.LoadUint32(word) == 1 })
+	soon(t, "the word", func() bool { return words[0].Load() == ended })
 	soon(t, "the ring", func() bool { return atomic.LoadUint32(&line.Stopped) == 1 })
 	close(k.over)
 	<-k.gone
 }
 
+// TestLosses: waits end at a loss, until it is acknowledged, and rings are served on.
+// Kernels that come later begin with what is known by then.
+func TestLosses(t *testing.T) {
+	k, words, line := played(t)
+	look := func(what string, losses, heard uint32) {
+		t.Helper()
+		if words[0].Load() != losses || words[1].Load() != heard || line.Stopped != 0 {
+			t.Errorf("%s: %d losses, %d acknowledged, ring stopped %d; want %d, %d, 0", what, words[0].Load(), words[1].Load(), line.Stopped, losses, heard)
+		}
+	}
+	k.stopper.lost()
+	look("a loss", 1, 0)
+	k.stopper.lost()
+	if n := k.stopper.acknowledge(); n != 2 {
+		t.Errorf("%d losses are acknowledged, want 2", n)
+	}
+	look("acknowledged", 2, 2)
+	k.stopper.lost()
+	look("one more", 3, 2)
+	k.stopper.begin(words, k.stopper.rings)
+	look("later kernels", 3, 3)
+	k.stopper.end()
+	k.stopper.lost()
+	if words[0].Load() != ended {
+		t.Error("a loss lets waits go on in a job that ends")
+	}
+}
+
 func TestStopperLetsGo(t *testing.T) {
-	k, word, line := played(t)
+	k, words, line := played(t)
 	k.stopper.finish()
-	if *word != 1 || line.Stopped != 1 {
+	if words[0].Load() != ended || line.Stopped != 1 {
 		t.Error("the end of the kernels ends no waits")
 	}
 	// Their memory may be another's now.
-	*word, line.Stopped = 0, 0
-	k.stopper.set()
+	words[0].Store(0)
+	line.Stopped = 0
+	k.stopper.lost()
+	k.stopper.acknowledge()
+	k.stopper.end()
 	k.stopper.finish()
-	if *word != 0 || line.Stopped != 0 {
+	if words[0].Load() != 0 || words[1].Load() != 0 || line.Stopped != 0 {
 		t.Error("memory is written that was given back")
 	}
 }
@@ -91,7 +124,7 @@ func TestFaultEndsTheJob(t *testing.T) {
 func TestFaultsAreExplained(t *testing.T) {
 	k, _, _ := played(t)
 	seen := map[string]uint32{}
-	for fault := uint32(queue.FaultInit); fault <= queue.FaultWork; fault++ {
+	for fault := uint32(queue.FaultInit); fault <= queue.FaultRoot; fault++ {
 		k.report.Fault = fault
 		text, remedy := explain(k.report, k.State)
 		if other, ok := seen[text]; ok {

@@ -75,6 +75,7 @@ func (j *Job) openGPU(listener *devmem.Listener, cards []card) error {
 	if g.dev, err = g.driver.Device(number); err != nil {
 		return err
 	}
+	j.log.SetGPU(number)
 	if !current {
 		if err := g.dev.Use(); err != nil {
 			return err
@@ -295,7 +296,8 @@ func (j *Job) reserveWork() error {
 	if !j.someGPU() {
 		return nil
 	}
-	j.work.size = queue.WorkSize(j.NPEs) + queue.WorkStream
+	j.work.teams = teamAreas(j.NPEs, j.Layout.Teams, j.Config.SymmetricSize)
+	j.work.size = queue.WorkSize(j.NPEs) + j.work.teams*queue.WorkTeamSize(j.NPEs) + queue.WorkStream
 	at, err := j.Heap.Alloc(j.work.size, 0)
 	if err == nil {
 		err = j.Commit()

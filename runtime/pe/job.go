@@ -7,13 +7,9 @@ import (
 	"os"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"libshmem"
 	"libshmem/queue"
 	"libshmem/runtime/bootstrap"
-	"libshmem/runtime/bootstrap/launcher"
-	"libshmem/runtime/bootstrap/singleton"
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap"
 	"libshmem/runtime/heap/devmem"
@@ -23,6 +19,7 @@ import (
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
+	"libshmem/runtime/trace"
 )
 
 // Options is what the C side hands to Start.
@@ -33,6 +30,8 @@ type Options struct {
 	Napping *uint32  // the proxy thread naps because of them
 	Wanted  *uint32  // threads that found the lock taken
 	Kernels bool     // the program has kernels that use the library
+	Statics Statics  // the program's, as the front has found them
+	Given   Given    // what shmemx_init_attr was given
 	Fatal   func(error)
 	Stderr  io.Writer
 }
@@ -58,10 +57,12 @@ type Job struct {
 	mainHeaps bool              // some heap of this node is in main memory
 	gpu       *graphics         // nil: this PE needs none, or has none
 	ringQuiets
-	kernels *Kernels        // nil until somebody asks
-	stopper stopper         // of the kernels
-	streams *onstream.Calls // the same as kernels
-	work    struct{ offset, size uint64 }
+	kernels *Kernels                             // nil until somebody asks
+	stopper stopper                              // of the kernels
+	streams *onstream.Calls                      // the same as kernels
+	work    struct{ offset, size, teams uint64 } // teams: how many have a part of it
+	teams   *teams                               // nil: no kernels will run
+	statics Statics                              // that are symmetric, or why there are none
 
 	rings     *queue.Host // nil until somebody asks
 	consumers []*proxy.Consumer
@@ -73,6 +74,7 @@ type Job struct {
 	watch     watch
 
 	log     *shmlog.Log
+	trace   *trace.File // nil: nothing is traced
 	boot    bootstrap.Bootstrap
 	segment *hostmem.Segment
 	// Live is what other processes see of this PE.
@@ -85,6 +87,10 @@ type Job struct {
 	proxies int    // engines of each PE
 	serving int    // engines whose loop runs
 	apart   bool   // loopback does not reach all PEs
+
+	neighbours []neighbour // this PE included
+	nearness   string      // what the banner says of how NICs were chosen
+	bound      binding
 }
 
 // Start brings this PE into its job. It returns when every PE can be reached.
@@ -93,6 +99,9 @@ func Start(o Options) (*Job, error) {
 	cfg, warnings, err := config.Parse(o.Environ)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := ReadSettings(cfg); err != nil {
+		return nil, err // also where no network is needed
 	}
 	j := &Job{Config: cfg, stderr: o.Stderr, fatal: o.Fatal}
 	if err := j.start(o, warnings); err != nil {
@@ -106,11 +115,14 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if j.log, err = shmlog.Open(j.Config, o.Stderr); err != nil {
 		return err
 	}
-	if j.boot, err = meet(j.Config); err != nil {
+	if j.boot, err = j.meet(&o); err != nil {
 		return err
 	}
 	j.Me, j.NPEs = topo.PE(j.boot.Rank()), j.boot.Size()
 	j.log.SetPE(int(j.Me))
+	if err := j.openTrace(); err != nil {
+		return err
+	}
 	if err := j.chooseHeap(o.Kernels); err != nil {
 		return err
 	}
@@ -122,8 +134,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 			return err
 		}
 	}
-	j.Layout = NewLayout(j.NPEs)
-	if err := j.shareMemory(); err != nil {
+	if err := j.shareMemory(o.Statics.allowed(j.Config.Statics)); err != nil {
 		return err
 	}
 	if err := j.openPage(); err != nil {
@@ -141,10 +152,22 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if err := j.require(); err != nil {
 		return err
 	}
+	j.bindPE()
 	if j.Me == 0 && j.Config.Banner() {
 		fmt.Fprintln(o.Stderr, j.banner())
 	}
 	return nil
+}
+
+// openTrace begins the file that SHMEM_TRACE names.
+func (j *Job) openTrace() error {
+	if j.Config.Trace == "" {
+		return nil
+	}
+	host, _ := os.Hostname() // for people
+	var err error
+	j.trace, err = trace.Create(trace.Name(shmlog.Expand(j.Config.Trace), int(j.Me)), int(j.Me), host)
+	return err
 }
 
 // inform prints what SHMEM_VERSION and SHMEM_INFO ask for.
@@ -158,37 +181,8 @@ func (j *Job) inform(w io.Writer) error {
 	return nil
 }
 
-// meet chooses how the PEs find each other.
-func meet(cfg *config.Config) (bootstrap.Bootstrap, error) {
-	l := cfg.Launcher
-	switch cfg.Bootstrap {
-	case config.BootstrapLauncher:
-		if !l.Present() {
-			return nil, errors.New("SHMEM_BOOTSTRAP=launcher: this process was not started by shmemrun (start it so, or unset SHMEM_BOOTSTRAP)")
-		}
-	case config.BootstrapSingleton:
-		return singleton.New(), nil
-	default:
-		if !l.Present() {
-			return singleton.New(), nil
-		}
-	}
-	// The client closes its descriptor when this PE finalizes; the program may
-	// initialise again.
-	fd, err := unix.FcntlInt(uintptr(l.FD), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("join job: descriptor %d of shmemrun: %w (start the program with shmemrun, or unset %s)", l.FD, err, launcher.EnvFD)
-	}
-	unix.CloseOnExec(l.FD)
-	client, err := launcher.New(fd, l.PE, l.NPEs, cfg.BootstrapTimeout, cfg.OnFailure == config.ReturnOnFailure)
-	if err != nil {
-		return nil, errors.Join(err, unix.Close(fd)) // not client: a nil *Client is no nil Bootstrap
-	}
-	return client, nil
-}
-
 // shareMemory learns who is where and maps the symmetric memory of this node.
-func (j *Job) shareMemory() error {
+func (j *Job) shareMemory(statics Statics) error {
 	host, err := topo.HostID(j.Config.HostID)
 	if err != nil {
 		return err
@@ -211,8 +205,9 @@ func (j *Job) shareMemory() error {
 	own := card{
 		Version: libshmem.Version, Host: host, Machine: topo.MachineID(), Network: network,
 		Heap: j.Config.SymmetricSize, Kind: j.heap, Socket: listener.Name(), Proxies: j.Config.ProxyThreads,
+		Statics:   statics,
 		OnFailure: j.Config.OnFailure, Process: ownProcess(),
-		Stats: j.Config.Stats != config.StatsOff,
+		Stats: j.Config.Stats != config.StatsOff, CPUs: topo.Allowed(),
 	}
 	var deviceListener *devmem.Listener
 	if j.heap == config.HeapDevice {
@@ -238,6 +233,10 @@ func (j *Job) shareMemory() error {
 	if err := agree(cards); err != nil {
 		return err
 	}
+	if j.statics, err = agreeStatics(cards, int(j.Me), j.Config.Statics); err != nil {
+		return err
+	}
+	j.Layout = NewLayout(j.NPEs, j.statics.Size)
 	hosts := make([]string, len(cards))
 	for i, c := range cards {
 		hosts[i] = c.Host
@@ -246,6 +245,9 @@ func (j *Job) shareMemory() error {
 		}
 		j.tells = j.tells || c.Stats
 		j.apart = j.apart || c.Network != cards[0].Network
+		if c.Network == network {
+			j.neighbours = append(j.neighbours, neighbour{topo.PE(i), topo.Process{CPUs: c.CPUs}})
+		}
 		j.kinds = append(j.kinds, c.Kind)
 		if c.Machine != cards[j.Me].Machine || c.Process.Space != own.Process.Space {
 			c.Process = process{} // out of sight
@@ -263,7 +265,11 @@ func (j *Job) shareMemory() error {
 			return err
 		}
 	}
-	return j.reserveWork()
+	if err := j.reserveWork(); err != nil {
+		return err
+	}
+	j.openTeams()
+	return nil
 }
 
 // stranger names who came to the sockets of the node and is no PE of this job.
@@ -272,6 +278,7 @@ func (j *Job) stranger(text string) { j.log.Printf("bootstrap", config.LogWarn, 
 func (j *Job) mapSegment(listener *hostmem.Listener, cards []card) error {
 	peers := j.Nodes.Peers(j.Me)
 	plan := hostmem.NewPlan(j.Layout.Internal, j.Config.SymmetricSize, len(peers))
+	plan.Sparse = roundUp(j.statics.Size, controlPage)
 	var err error
 	if leader := j.Nodes.Leader(j.Me); leader == j.Me {
 		j.segment, err = hostmem.Create(plan)
@@ -287,8 +294,11 @@ func (j *Job) mapSegment(listener *hostmem.Listener, cards []card) error {
 	if err != nil {
 		return err
 	}
+	if j.statics.Size == 0 {
+		j.log.Printf("heap", config.LogInfo, "the program's globals and statics are not symmetric: %s", j.statics.Cause)
+	}
 	j.log.Printf("heap", config.LogDebug, "%d PEs of host %d share %s of address space, %d bytes of each PE are the library's own",
-		len(peers), j.Nodes.Node(j.Me), config.FormatSize(plan.Total()), plan.Internal)
+		len(peers), j.Nodes.Node(j.Me), config.FormatSize(plan.Total()), plan.Internal-plan.Sparse)
 	j.Heap, err = heap.New(plan.Heap, plan.Align)
 	return err
 }
@@ -305,14 +315,14 @@ func (j *Job) Commit() error { return j.commit(j.Heap.End()) }
 
 // Abort asks the launcher to end the job, and ends the waits of this PE's kernels.
 func (j *Job) Abort(status int, reason string) {
-	j.stopper.set()
+	j.stopper.end()
 	j.boot.Abort(status, reason)
 }
 
 // Exit asks the launcher to end every PE with the status, and ends the waits of
 // this PE's kernels.
 func (j *Job) Exit(status int) {
-	j.stopper.set()
+	j.stopper.end()
 	j.boot.Exit(status)
 }
 
@@ -322,7 +332,8 @@ func (j *Job) Exit(status int) {
 func (j *Job) Close() error {
 	err := errors.Join(j.closeRings(), j.tell())
 	j.watch.stop()
-	if j.serving > 0 || j.Config.OnFailure == config.ReturnOnFailure {
+	// Nor does a PE end while another one watches its process.
+	if j.serving > 0 || j.looks() {
 		err = errors.Join(err, j.boot.Part())
 	}
 	return errors.Join(err, j.release())
@@ -331,6 +342,7 @@ func (j *Job) Close() error {
 // release undoes what start did.
 func (j *Job) release() error {
 	var errs []error
+	j.unbind()
 	j.watch.stop()
 	for _, e := range j.Engines[:j.serving] {
 		e.Stop()
@@ -341,6 +353,9 @@ func (j *Job) release() error {
 	}
 	errs = append(errs, j.closeStreams(), j.closeKernels(), j.closeGPU())
 	if j.segment != nil {
+		if j.statics.Size > 0 {
+			errs = append(errs, j.segment.Empty(j.Nodes.Rank(j.Me)))
+		}
 		errs = append(errs, j.segment.Close())
 	}
 	if j.page != nil {
@@ -350,7 +365,7 @@ func (j *Job) release() error {
 	if j.boot != nil {
 		errs = append(errs, j.boot.Close())
 	}
-	errs = append(errs, j.log.Close())
+	errs = append(errs, j.trace.Close(), j.log.Close())
 	return errors.Join(errs...)
 }
 
@@ -367,7 +382,7 @@ func (j *Job) banner() string {
 		if len(j.Engines) > 1 {
 			network += fmt.Sprintf(", %d endpoints a PE", len(j.Engines))
 		}
-		network += j.gpuNet()
+		network += j.nearness + j.gpuNet()
 		if j.cache != "" {
 			network += ", " + j.cache
 		}

@@ -3,6 +3,7 @@ package pe
 import (
 	"errors"
 	"math/bits"
+	"sync/atomic"
 	"unsafe"
 
 	"libshmem/queue"
@@ -92,8 +93,9 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 	peers := shared.part(uintptr(j.NPEs) * unsafe.Sizeof(queue.Peer{}))
 	descs := shared.part(uintptr(count) * unsafe.Sizeof(queue.Desc{}))
 	copied := shared.size
-	report, stop := shared.part(unsafe.Sizeof(queue.Report{})), shared.part(4)
+	report, stop := shared.part(unsafe.Sizeof(queue.Report{})), shared.part(8)
 	near.part(uintptr(copied))
+	entries, lists := near.part(uintptr(j.Layout.Teams*teamBytes)), near.part(uintptr(j.Layout.Teams*j.teams.listBytes()))
 	places := make([]ringPlaces, count)
 	for i := range places {
 		places[i] = ringPlaces{
@@ -156,13 +158,15 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 		Peers: nearby(peers), Rings: nearby(descs), RingCount: uint32(count), RingMap: uint32(j.Config.RingMapBy),
 		Stop: there(stop), Work: uint64(heap) + j.work.offset, WorkSize: j.work.size,
 		Report: there(report), Checks: uint32(j.Config.Checks), Device: int32(j.gpu.dev.Number()),
+		Teams: nearby(entries), TeamCount: uint32(j.Layout.Teams),
 	}
 	if err := j.gpu.dev.Copy(k.near.Device, k.shared.Device, copied); err != nil {
 		return nil, err
 	}
-	k.stopper.mu.Lock()
-	k.stopper.word, k.stopper.rings = (*uint32)(here(stop)), k.rings
-	k.stopper.mu.Unlock()
+	if err := j.teams.begin(k.near.Device+gpu.Address(entries), k.near.Device+gpu.Address(lists)); err != nil {
+		return nil, err
+	}
+	k.stopper.begin((*[2]atomic.Uint32)(here(stop)), k.rings)
 	return k, nil
 }
 
@@ -202,6 +206,7 @@ func (j *Job) closeKernels() error {
 	}
 	k := j.kernels
 	j.kernels = nil
+	j.teams.end()
 	close(k.over)
 	<-k.gone
 	return errors.Join(k.fault(), k.close())

@@ -4,7 +4,7 @@ import "math/bits"
 
 // The internal area of a slice ends where the user heap begins:
 //
-//	| teams | scratch | inbox | control page | user heap ...
+//	| statics | teams | scratch | inbox | control page | user heap ...
 //
 // so that every part is at the same negative offset on every PE.
 const (
@@ -26,7 +26,7 @@ const (
 
 	// Teams have areas of their own, most of which nobody ever touches: as many as
 	// fit the memory, within bounds.
-	teamMemory             = 8 << 20
+	teamMemory             = 16 << 20
 	fewestTeams, mostTeams = 8, 512
 
 	// A PE may be one small reduction ahead of another.
@@ -39,8 +39,10 @@ type Layout struct {
 	ScratchOffset uint64
 	ScratchSize   uint64
 	TeamsOffset   uint64
-	TeamSize      uint64 // the area of one team: a word for each PE, then scratch
-	Teams         uint64 // how many there are
+	TeamSize      uint64 // the area of one team: a word for each PE, scratch, agreements
+	AgreeSize     uint64 // of those
+	Teams         uint64 // how many there are; one more is for the agreements of all PEs
+	StaticsOffset uint64 // of the program's statics, whole pages
 	Internal      uint64 // the whole area
 }
 
@@ -57,15 +59,29 @@ func slots(n int) int {
 // teamSlots is the same of a team of n PEs, where nobody ever writes to everybody.
 func teamSlots(n int) int { return bits.Len(uint(n)) - 1 + 2 }
 
-// NewLayout divides the internal area for n PEs.
-func NewLayout(n int) Layout {
+// Known is where a PE has, for each PE, whether it knows that it is lost, from the user
+// heap: the words for messages in the last area, which are no team's.
+func (l *Layout) Known() int64 { return int64(l.TeamSize*l.Teams) - int64(l.TeamsOffset) }
+
+// agreeSize is what agreements of n PEs take (capi/front/agree.c): a word for each PE,
+// and two records, each a stamp and two sets of flags, of slots of teams, and of PEs.
+func agreeSize(n int) uint64 {
+	const flags, slots = 8, 1024 / 8
+	set := flags + slots + roundUp(uint64(n), 64)/8
+	return roundUp(uint64(n)*inboxWord, cacheLine) + 2*roundUp(8+2*set, cacheLine)
+}
+
+// NewLayout divides the internal area for n PEs, each with so many bytes of statics.
+func NewLayout(n int, statics uint64) Layout {
 	l := Layout{ScratchSize: scratchBuffers * Slot * uint64(slots(n))}
 	l.InboxOffset = ControlOffset + roundUp(uint64(n)*inboxWord, cacheLine)
 	l.ScratchOffset = l.InboxOffset + l.ScratchSize
-	l.TeamSize = roundUp(uint64(n)*inboxWord, cacheLine) + scratchBuffers*TeamSlot*uint64(teamSlots(n))
+	l.AgreeSize = agreeSize(n)
+	l.TeamSize = roundUp(uint64(n)*inboxWord, cacheLine) + scratchBuffers*TeamSlot*uint64(teamSlots(n)) + l.AgreeSize
 	l.Teams = min(max(teamMemory/l.TeamSize, fewestTeams), mostTeams)
-	l.TeamsOffset = l.ScratchOffset + l.Teams*l.TeamSize
-	l.Internal = roundUp(l.TeamsOffset, controlPage)
+	l.TeamsOffset = l.ScratchOffset + (l.Teams+1)*l.TeamSize
+	l.StaticsOffset = roundUp(l.TeamsOffset, controlPage) + roundUp(statics, controlPage)
+	l.Internal = l.StaticsOffset
 	return l
 }
 

@@ -9,7 +9,6 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/staging"
-	"libshmem/runtime/topo"
 )
 
 // openNetwork opens the endpoints, exchanges their addresses and starts the
@@ -46,11 +45,7 @@ func (j *Job) openNetwork(o Options) error {
 		}
 	}
 	for i, e := range j.Engines {
-		if node := topo.NICNode("", e.Caps().Domain); node >= 0 {
-			if n := e.Bind(topo.NodeCPUs("", node)); n > 0 {
-				j.log.Printf("proxy", config.LogDebug, "proxy %d keeps to the %d processors of NUMA node %d, where %s is", i, n, node, e.Caps().Domain)
-			}
-		}
+		j.bindProxy(e, i)
 		go e.Loop()
 		j.serving++
 	}
@@ -71,7 +66,8 @@ func (j *Job) mapPeers(e *proxy.Engine) {
 // lock that the front gave; each of the others has a lock and words of its own,
 // and wakes the same sleepers.
 func (j *Job) openEngine(o Options, nics *nics, i int) error {
-	prov, err := j.openProvider(nics, i)
+	track := j.trace.Track(i)
+	prov, err := j.openProvider(nics, i, track)
 	if err != nil {
 		return err
 	}
@@ -103,6 +99,7 @@ func (j *Job) openEngine(o Options, nics *nics, i int) error {
 		j.Engine = e
 	}
 	j.keepRegistered(e)
+	e.TraceTo(track)
 	e.OnLost(j.watch.unreachable)
 	if err := j.stage(e); err != nil || !j.registers() {
 		return err

@@ -4,10 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
 	"libshmem/fabric/chaos"
@@ -15,7 +11,7 @@ import (
 	"libshmem/fabric/rail"
 	"libshmem/runtime/config"
 	"libshmem/runtime/proxy"
-	"libshmem/runtime/topo"
+	"libshmem/runtime/trace"
 )
 
 // nics are the NICs that this PE takes.
@@ -26,10 +22,20 @@ type nics struct {
 
 // chooseNICs takes NICs and learns whether any PE has several.
 func (j *Job) chooseNICs() (*nics, error) {
-	c, err := ofi.Choose(j.Config.Libfabric, j.Config.Provider, strings.Join(j.Config.NICs, ","), j.near())
+	if err := j.learnGPUs(); err != nil {
+		return nil, err
+	}
+	s, err := ReadSettings(j.Config)
 	if err != nil {
 		return nil, err
 	}
+	w := s.Wish(j.Config)
+	w.Pick = func(nics []ofi.NIC) ([]int, error) { return j.pick(Machine, &s, nics) }
+	c, err := ofi.Choose(j.Config.Libfabric, w)
+	if err != nil {
+		return nil, err
+	}
+	j.remark(&s, c.NICs())
 	all, err := j.boot.Allgather(binary.LittleEndian.AppendUint32(nil, uint32(len(c.NICs()))))
 	if err != nil {
 		c.Close()
@@ -46,25 +52,21 @@ func (j *Job) chooseNICs() (*nics, error) {
 	return n, nil
 }
 
-// near tells which NICs are on the NUMA node of this PE's processors; nil: they are on
-// several, or the machine does not say.
-func (j *Job) near() func(nic string) bool {
-	var allowed unix.CPUSet
-	if unix.SchedGetaffinity(0, &allowed) != nil {
-		return nil
-	}
-	return func(nic string) bool {
-		node := topo.NICNode("", nic)
-		cpus := topo.NodeCPUs("", node)
-		return allowed.Count() == len(slices.DeleteFunc(slices.Clone(cpus), func(cpu int) bool { return !allowed.IsSet(cpu) }))
-	}
-}
-
-// openProvider opens the network of an engine, as bad as the settings want it.
-func (j *Job) openProvider(n *nics, i int) (fabric.Provider, error) {
+// openProvider opens the network of an engine, and records what goes through it where
+// the settings want that.
+func (j *Job) openProvider(n *nics, i int, track *trace.Track) (fabric.Provider, error) {
 	c := proxy.Config(j.NPEs)
 	c.GPU = j.registers()
 	j.askFor(&c)
+	p, err := j.openPlain(n, c, i)
+	if err != nil {
+		return nil, err
+	}
+	return trace.Around(p, c.Tokens, track), nil
+}
+
+// openPlain opens it as bad as the settings want it.
+func (j *Job) openPlain(n *nics, c fabric.Config, i int) (fabric.Provider, error) {
 	if j.Config.Chaos == "" {
 		return j.openNICs(n, c)
 	}

@@ -28,7 +28,7 @@ func (j *Job) OpenStreams(file string) error {
 	s := j.kernels.State
 	job := onstream.Job{
 		Me: int(j.Me), NPEs: j.NPEs, User: uint64(uintptr(j.UserHeap())), Heap: gpu.Address(s.Heap),
-		Rings: s.RingCount != 0, Image: j.kernels.At, Bytes: imageBytes,
+		Rings: s.RingCount != 0, Survives: j.Config.OnFailure == config.ReturnOnFailure, Image: j.kernels.At, Bytes: imageBytes,
 	}
 	for pe := range topo.PE(j.NPEs) {
 		job.Direct = append(job.Direct, j.direct(pe))

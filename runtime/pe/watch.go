@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
+	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/config"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/topo"
@@ -23,7 +24,8 @@ import (
 // little.
 //
 // Without SHMEM_ON_FAILURE=return the launcher ends the job, and there is nothing to
-// do, unless the launcher is gone itself.
+// do, unless the launcher is gone itself, or is one that may not: then it has newsDelay
+// to end the job itself, with the status of the PE that failed.
 const (
 	// newsDelay is how long that word may take.
 	newsDelay = time.Second
@@ -81,7 +83,7 @@ func (j *Job) Watch(lose func(topo.PE), asked func() uint32) (fd int) {
 	w.open = map[int]topo.PE{}
 	w.kick = kick
 	w.mu.Unlock()
-	if w.survives() {
+	if w.j.looks() {
 		w.openProcesses()
 	}
 	w.asked = asked
@@ -91,6 +93,13 @@ func (j *Job) Watch(lose func(topo.PE), asked func() uint32) (fd int) {
 }
 
 func (w *watch) survives() bool { return w.j.Config.OnFailure == config.ReturnOnFailure }
+
+// looks tells whether this PE looks after the others from the beginning: because it goes
+// on without them, or because nobody else would end it with them.
+func (j *Job) looks() bool {
+	e, ok := j.boot.(bootstrap.Ender)
+	return j.Config.OnFailure == config.ReturnOnFailure || !ok || !e.EndsJob()
+}
 
 // unreachable is what an engine says of a PE, with its lock held.
 func (w *watch) unreachable(pe fabric.PE, err error) {
@@ -178,6 +187,9 @@ func (w *watch) run() {
 			return
 		}
 		for _, l := range w.j.boot.Losses() {
+			if l.Ends {
+				w.j.fatal(&EndedError{topo.PE(l.PE), l.Status})
+			}
 			w.lost(topo.PE(l.PE), l.Fate)
 		}
 		w.judge()
@@ -241,9 +253,9 @@ func (w *watch) sleep() {
 	}
 }
 
-// listens: a PE that does not go on hears nothing but the end.
+// listens: a PE that is ended by others hears nothing but the end.
 func (w *watch) listens() int16 {
-	if w.survives() {
+	if w.j.looks() {
 		return unix.POLLIN
 	}
 	return 0
@@ -266,10 +278,21 @@ func (w *watch) patience() int {
 // orphan is what to do without a launcher: nobody else ends the job.
 func (w *watch) orphan() {
 	w.orphaned = true
-	w.j.log.Printf("pe", config.LogInfo, "shmemrun is gone, the job goes on")
-	if !w.survives() {
+	w.j.log.Printf("pe", config.LogInfo, "the bootstrap is gone, the job goes on")
+	if !w.j.looks() {
 		w.openProcesses()
 	}
+}
+
+// EndedError says that a PE has ended the job, where nobody else ends this one.
+type EndedError struct {
+	PE     topo.PE
+	Status int
+}
+
+// Error names the PE and the status.
+func (e *EndedError) Error() string {
+	return fmt.Sprintf("PE %d ended the job with status %d", e.PE, e.Status)
 }
 
 // judge gives up the PEs of which no better word has come.
@@ -315,7 +338,14 @@ func (w *watch) lost(pe topo.PE, fate string) {
 		e.Locked(func() { e.Lose(fabric.PE(pe), fate) })
 	}
 	// What kernels wait for may never come.
-	w.j.stopper.set()
+	w.j.stopper.lost()
+}
+
+// GiveUp has a PE lost of which another one knows that it is, unless better word of it
+// comes first.
+func (j *Job) GiveUp(pe topo.PE) {
+	j.watch.suspects(pe, "was given up by another PE")
+	j.watch.wake()
 }
 
 // Fate is what became of a lost PE; it continues a sentence that begins with the PE.
@@ -330,7 +360,7 @@ func (j *Job) Fate(pe topo.PE) string {
 
 // pinging tells whether PEs have to be asked for signs of life.
 func (w *watch) pinging() bool {
-	return len(w.j.Engines) > 0 && (w.survives() || w.orphaned) && slices.ContainsFunc(w.j.processes, func(p process) bool { return !p.visible() })
+	return len(w.j.Engines) > 0 && (w.j.looks() || w.orphaned) && slices.ContainsFunc(w.j.processes, func(p process) bool { return !p.visible() })
 }
 
 // ping asks some of the PEs that only the network can watch.

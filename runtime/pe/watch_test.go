@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +38,7 @@ func (b *teller) Losses() (lost []bootstrap.Loss) {
 	return lost
 }
 func (b *teller) News() int              { return b.ends[1] }
+func (b *teller) EndsJob() bool          { return true }
 func (b *teller) Secret() *secret.Secret { return nil }
 
 func (b *teller) tell(t *testing.T, l bootstrap.Loss) {
@@ -98,8 +100,8 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	var abort uint32
-	j.stopper.word, j.stopper.rings = &abort, h.Rings
+	var words [2]atomic.Uint32
+	j.stopper.begin(&words, h.Rings)
 	var mu sync.Mutex
 	var lost []topo.PE
 	known := func() []topo.PE {
@@ -128,7 +130,7 @@ func TestWatch(t *testing.T) {
 		t.Errorf("PE 2 %s", f)
 	}
 	j.watch.stop()
-	if abort != 1 {
+	if words[0].Load() != 2 || words[1].Load() != 0 {
 		t.Error("kernels go on to wait")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem/runtime/gpu/cuda/cudatest"
 	"libshmem/tests/need"
 )
 
@@ -115,6 +116,13 @@ func passed(t *testing.T, out string) int {
 		t.Errorf("checks failed:\n%s", out)
 	}
 	return strings.Count(out, " passed, 0 failed")
+}
+
+// onGPU is the environment of a job whose heaps are in the memory of a GPU, which is
+// played: the CPU reaches it, but the library goes by the driver.
+func onGPU(t *testing.T) []string {
+	t.Helper()
+	return []string{"SHMEM_HEAP=device", "FAKE_CUDA=works=1", "LD_LIBRARY_PATH=" + cudatest.Build(t)}
 }
 
 func options(pes string, more ...string) []string { return append([]string{"-n", pes}, more...) }

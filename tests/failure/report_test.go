@@ -1,8 +1,10 @@
 package failure
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -81,8 +83,9 @@ func TestStopped(t *testing.T) {
 			if c.wrapper != "" {
 				need.Namespaces(t)
 			}
+			file := filepath.Join(t.TempDir(), "go")
 			j := start(t, []string{"SHMEM_TIMEOUT=1"}, shmemrun,
-				list(options(c.pes, c.options...), strings.Fields(c.wrapper), []string{program, c.way, "5"})...)
+				list(options(c.pes, c.options...), strings.Fields(c.wrapper), []string{program, c.way, "5", file})...)
 			pids := descendants(t, j.cmd.Process.Pid, filepath.Base(program), 8)
 			for pe := range 8 {
 				j.says(`PE ` + strconv.Itoa(pe) + ` is process \d+`)
@@ -100,7 +103,7 @@ func TestStopped(t *testing.T) {
 			for _, say := range c.say {
 				j.says(say)
 			}
-			if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+			if err := errors.Join(syscall.Kill(pid, syscall.SIGCONT), os.WriteFile(file, nil, 0o666)); err != nil {
 				t.Fatal(err)
 			}
 			if n := passed(t, j.wait(0)); n != 8 {
@@ -110,30 +113,46 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestAsked has the signal USR2 ask for reports.
+// TestAsked has the signal USR2 ask for reports. It asks until they come: a PE that has
+// not begun to wait yet has nothing to tell.
 func TestAsked(t *testing.T) {
 	shmemrun, program := compile(t, "stand")
-	ask := func(j *job) {
+	dir := t.TempDir()
+	ask := func(j *job, patterns ...string) {
 		t.Helper()
 		for pe := range 2 {
 			j.says(`PE ` + strconv.Itoa(pe) + ` is process \d+`)
 		}
-		time.Sleep(200 * time.Millisecond) // for the waits to begin
-		if err := j.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
-			t.Fatal(err)
+		for _, pattern := range patterns {
+			re := regexp.MustCompile(pattern)
+			for end := time.Now().Add(limit / 2); !re.MatchString(j.output()); time.Sleep(100 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("nothing says %s\n%s", pattern, j.output())
+				}
+				if err := j.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
 	}
-	j := start(t, nil, shmemrun, "-n", "2", program, "barrier", "1")
-	ask(j)
-	j.says(`shmem: PE 0: shmem_barrier_all has waited 0 s: barrier \d+; not there yet: PE 1 \(the wait goes on\)`)
-	j.says(`shmem: PE 1: asked for a report: nothing is known to be wrong with any PE`)
-	if n := passed(t, j.wait(0)); n != 2 {
+	end := func(j *job, file string) string {
+		t.Helper()
+		if err := os.WriteFile(file, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return j.wait(0)
+	}
+	file := filepath.Join(dir, "reports")
+	j := start(t, nil, shmemrun, "-n", "2", program, "barrier", "1", file)
+	ask(j, `shmem: PE 0: shmem_barrier_all has waited \d+ s: barrier \d+; not there yet: PE 1 \(the wait goes on\)`,
+		`shmem: PE 1: asked for a report: nothing is known to be wrong with any PE`)
+	if n := passed(t, end(j, file)); n != 2 {
 		t.Errorf("the signal ended the job:\n%s", j.output())
 	}
-	j = start(t, nil, shmemrun, "-n", "2", program, "nothing", "-1", "own")
-	ask(j)
-	j.says(`(?s)the program's own handler.*the program's own handler`)
-	if out := j.wait(0); strings.Contains(out, "asked for a report") {
+	file = filepath.Join(dir, "own")
+	j = start(t, nil, shmemrun, "-n", "2", program, "nothing", "-1", file, "own")
+	ask(j, `(?s)the program's own handler.*the program's own handler`)
+	if out := end(j, file); strings.Contains(out, "asked for a report") {
 		t.Errorf("the program's handler was not the only one:\n%s", out)
 	}
 }

@@ -21,7 +21,7 @@ func TestStranger(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "go")
 	// PE 0 waits for the others with its socket open, until the file is there.
 	j := start(t, nil, shmemrun, "-n", "3", "sh", "-c",
-		`[ $SHMEM_LAUNCHER_PE = 2 ] && while ! [ -e "$1" ]; do sleep 0.02; done; exec "$0" nothing -1`, program, file)
+		`[ $SHMEM_LAUNCHER_PE = 2 ] && while ! [ -e "$1" ]; do sleep 0.02; done; exec "$0" nothing -1 "$1"`, program, file)
 	pids := descendants(t, j.cmd.Process.Pid, filepath.Base(program), 2)
 	name := socketOf(t, pids)
 	var conns []int

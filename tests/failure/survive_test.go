@@ -22,7 +22,7 @@ func TestSurvive(t *testing.T) {
 		name, victim, way, fate string
 		pes, status             int
 		options                 []string
-		namespaces              bool
+		namespaces, gpu         bool
 	}{
 		{name: "node", pes: 16, victim: "2", way: "kill", status: 128 + 9, fate: `was killed by signal 9`},
 		{name: "node, first PE", pes: 3, victim: "0", way: "exit", status: 3, fate: `exited with status 3`},
@@ -32,12 +32,18 @@ func TestSurvive(t *testing.T) {
 		{name: "each alone", pes: 4, victim: "3", way: "exit", status: 3, fate: `exited with status 3`, options: list(tcp, []string{"--hosts", "4"})},
 		{name: "namespaces", pes: 4, victim: "2", way: "kill", status: 128 + 9, fate: `was killed by signal 9`, options: []string{"--hosts", "2", "--host-netns"}, namespaces: true},
 		{name: "chaos", pes: 3, victim: "1", way: "kill", status: 128 + 9, fate: `was killed by signal 9`, options: list(tcp, []string{"--chaos", "7,delay=300us"})},
+		{name: "GPU memory, node", pes: 3, victim: "1", way: "kill", status: 128 + 9, fate: `was killed by signal 9`, gpu: true},
+		{name: "GPU memory, hosts", pes: 6, victim: "1", way: "kill", status: 128 + 9, fate: `was killed by signal 9`, options: list(tcp, []string{"--hosts", "3"}), gpu: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.namespaces {
 				need.Namespaces(t)
 			}
-			j := start(t, goOn, shmemrun, list(options(fmt.Sprint(c.pes), c.options...), []string{program, c.victim, c.way})...)
+			env := goOn
+			if c.gpu {
+				env = list(env, onGPU(t))
+			}
+			j := start(t, env, shmemrun, list(options(fmt.Sprint(c.pes), c.options...), []string{program, c.victim, c.way})...)
 			out := j.wait(c.status)
 			if n := passed(t, out); n != c.pes-1 {
 				t.Errorf("%d of %d survivors came to their end:\n%s", n, c.pes-1, out)

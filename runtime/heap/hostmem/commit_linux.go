@@ -49,8 +49,8 @@ func (s *Segment) afford(perHeap uint64) error {
 	if err := unix.Fstat(s.fd, &st); err != nil {
 		return s.commitError(perHeap, shmerr.Causef(shmerr.ErrSystem, "fstat of the memory file: %w", err), "")
 	}
-	promised := (s.plan.Internal + perHeap) * uint64(s.plan.PEs)
-	taken := uint64(st.Blocks) * 512
+	promised := (s.plan.Internal - s.plan.Sparse + perHeap) * uint64(s.plan.PEs)
+	taken := uint64(st.Blocks)*512 - s.sparseTaken()
 	if taken >= promised {
 		return nil
 	}
@@ -65,6 +65,31 @@ func (s *Segment) afford(perHeap uint64) error {
 			"allocate less, run fewer PEs on the node or free memory")
 	}
 	return nil
+}
+
+// sparseTaken is how much of the sparse parts is there.
+func (s *Segment) sparseTaken() (n uint64) {
+	if s.plan.Sparse == 0 {
+		return 0
+	}
+	for rank := range s.plan.PEs {
+		at := int64(s.plan.sparse(rank))
+		end := at + int64(s.plan.Sparse)
+		for at < end {
+			data, err := unix.Seek(s.fd, at, unix.SEEK_DATA)
+			if err != nil || data >= end {
+				break
+			}
+			// There is a hole at the end of the file at the latest.
+			hole, err := unix.Seek(s.fd, data, unix.SEEK_HOLE)
+			if err != nil {
+				break
+			}
+			at = min(hole, end)
+			n += uint64(at - data)
+		}
+	}
+	return n
 }
 
 func (s *Segment) commitError(perHeap uint64, cause error, remedy string) error {

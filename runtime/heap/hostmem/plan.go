@@ -19,6 +19,10 @@ type Plan struct {
 	Heap     uint64 // the user heap of each PE, a multiple of the page
 	Align    uint64 // every user heap begins at a multiple of it, in memory as in the file
 	PEs      int    // on this node
+	// Sparse is the beginning of the internal area that holds what the program had
+	// anyway, its statics: most of a large array that nobody touches takes no memory,
+	// so Commit does not count it.
+	Sparse uint64
 }
 
 const (
@@ -46,6 +50,11 @@ func (p Plan) HeapOffset() uint64 { return roundUp(p.Internal, p.Align) }
 
 // Slice is the size of one PE's part of the file.
 func (p Plan) Slice() uint64 { return p.HeapOffset() + roundUp(p.Heap, p.Align) }
+
+// sparse is where the sparse part of a PE's slice begins in the file.
+func (p Plan) sparse(rank int) uint64 {
+	return uint64(rank)*p.Slice() + p.HeapOffset() - p.Internal
+}
 
 // Total is the size of the file.
 func (p Plan) Total() uint64 { return p.Slice() * uint64(p.PEs) }

@@ -117,6 +117,23 @@ func (s *Segment) Heap(rank int) unsafe.Pointer {
 // Base is the start of the mapping, Plan.Total bytes. Only after Map.
 func (s *Segment) Base() unsafe.Pointer { return s.base }
 
+// Place is the file, and where in it the user heap of the PE with this rank on the
+// node begins.
+func (s *Segment) Place(rank int) (fd int, at uint64) {
+	return s.fd, uint64(rank)*s.plan.Slice() + s.plan.HeapOffset()
+}
+
+// Empty gives back the memory of a PE's user heap, which nobody uses any more, where
+// the file outlives Close: what has sparse parts stays mapped there.
+func (s *Segment) Empty(rank int) error {
+	_, at := s.Place(rank)
+	err := unix.Fallocate(s.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(at), int64(s.plan.Heap))
+	if err != nil {
+		return &shmerr.Error{Op: "empty", Object: "the symmetric heap", Cause: shmerr.Causef(shmerr.ErrSystem, "%w", err)}
+	}
+	return nil
+}
+
 // Close unmaps the file and closes it. The memory is freed when every PE has
 // done so.
 func (s *Segment) Close() error {

@@ -68,8 +68,8 @@ func TestStrangers(t *testing.T) {
 	var heard []byte
 	func() {
 		l, _ := guarded(t, &s)
+		tap := dial(t, l) // before c, whose proof ends Accept
 		c := dial(t, l)
-		tap := dial(t, l)
 		done := make(chan error)
 		go func() { done <- c.Prove(&s, soon()) }()
 		if _, err := l.Accept(soon()); err != nil {

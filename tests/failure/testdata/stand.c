@@ -2,8 +2,9 @@
  * stand.c: PEs that wait, and one that does not do its part.
  *
  * The first argument is what they wait in: barrier, get, wait or nothing; the second
- * the PE that is waited for, which says its process number and sleeps, or is stopped
- * from outside. With a third, the program has a handler of its own for USR2.
+ * the PE that is waited for, which says its process number and does its part when the
+ * file is there that the third names. With a fourth, the program has a handler of its
+ * own for USR2.
  */
 #include <shmem.h>
 #include <shmemx.h>
@@ -21,18 +22,17 @@ static void own(int number)
     (void)ignored;
 }
 
-/* A signal ends a sleep. */
-static void pass(unsigned seconds)
+static void wait_for(const char *file)
 {
-    while (seconds > 0)
-        seconds = sleep(seconds);
+    while (access(file, F_OK) != 0)
+        usleep(10000);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 3)
+    if (argc < 4)
         return 2;
-    if (argc > 3)
+    if (argc > 4)
         signal(SIGUSR2, own);
     shmem_init();
     int me = shmem_my_pe(), late = atoi(argv[2]);
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     printf("PE %d is process %d\n", me, getpid());
     fflush(stdout);
     if (me == late) {
-        pass(3);
+        wait_for(argv[3]);
         for (int pe = 0; pe < shmem_n_pes(); pe++)
             shmem_long_p(word, 1, pe);
     }
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "wait") == 0)
         shmem_long_wait_until(word, SHMEM_CMP_EQ, 1);
     if (strcmp(argv[1], "nothing") == 0)
-        pass(2);
+        wait_for(argv[3]);
     shmem_barrier_all();
     shmem_finalize();
     printf("PE %d: 1 passed, 0 failed\n", me);

@@ -6,6 +6,7 @@
  * everything, and at last do without it. The arguments: the victim, the way to end:
  * kill, exit or segv, and perhaps a file for which the victim waits before it does.
  */
+#define SHMEM_ALLOW_DEPRECATED
 #include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
@@ -23,17 +24,7 @@ static int me, n, victim, passed, failed;
 static _Atomic int told, told_pe;
 static char told_text[256];
 
-#define CHECK(condition, ...)                                                                      \
-    do {                                                                                           \
-        if (condition) {                                                                           \
-            passed++;                                                                              \
-        } else {                                                                                   \
-            failed++;                                                                              \
-            fprintf(stderr, "PE %d, line %d: ", me, __LINE__);                                     \
-            fprintf(stderr, __VA_ARGS__);                                                          \
-            fputc('\n', stderr);                                                                   \
-        }                                                                                          \
-    } while (0)
+#include "check.h"
 
 static uint64_t now(void)
 {
@@ -73,6 +64,7 @@ static int next_survivor(int pe)
 }
 
 /* Symmetric. */
+static long *set_sync, *set_work;
 static long *words, *source_words, *counter, *arrived, *released;
 static uint64_t *death, *never, *signal_word;
 static char *large, *from;
@@ -165,9 +157,10 @@ static void ask_the_dead(void)
 }
 
 /* All survivors come, by what they have left. */
-static void meet(void)
+static long meetings;
+
+static void gather(void)
 {
-    static long meetings;
     int first = victim == 0 ? 1 : 0;
     meetings++;
     shmem_quiet();
@@ -180,6 +173,11 @@ static void meet(void)
     } else {
         shmem_long_wait_until(released, SHMEM_CMP_GE, meetings);
     }
+}
+
+static void meet(void)
+{
+    gather();
     CHECK(shmemx_last_error() == SHMEMX_SUCCESS, "meeting %ld: %s", meetings,
           shmemx_last_error_text());
 }
@@ -216,6 +214,29 @@ static void go_on(void)
     }
 }
 
+/* Active sets: one with the victim fails, and one without goes on. */
+static void work_in_set(int first, int size)
+{
+    int start = me > 0 && victim > 0;
+    if (n > 2 && (start == 1 || (me < n - 1 && victim < n - 1))) {
+        shmem_sync(start, 0, n - 1, set_sync);
+        lost("shmem_sync");
+        shmem_long_sum_to_all(words, source_words, 1, start, 0, n - 1, set_work, set_sync);
+        lost("shmem_long_sum_to_all");
+    }
+    long *sync = set_sync + SHMEM_SYNC_SIZE, want = 0;
+    for (int pe = first; pe < first + size; pe++)
+        want += pe;
+    *source_words = me;
+    for (int round = 0; round < ROUNDS; round++) {
+        shmem_long_sum_to_all(words, source_words, 1, first, 0, size, set_work, sync);
+        CHECK(*words == want, "the sum of the set is %ld", *words);
+        shmem_barrier(first, 0, size, sync + SHMEM_SYNC_SIZE);
+    }
+    CHECK(shmemx_last_error() == SHMEMX_SUCCESS, "in a set of survivors: %s",
+          shmemx_last_error_text());
+}
+
 /* A team of which the victim was no member has all its collectives. */
 static void work_in_team(shmem_team_t team, int first, int size)
 {
@@ -249,6 +270,8 @@ int main(int argc, char **argv)
     death = shmem_calloc(1, sizeof *death);
     never = shmem_calloc(1, sizeof *never);
     signal_word = shmem_calloc(1, sizeof *signal_word);
+    set_sync = shmem_calloc(3 * SHMEM_SYNC_SIZE, sizeof *set_sync);
+    set_work = shmem_calloc(SHMEM_REDUCE_MIN_WRKDATA_SIZE, sizeof *set_work);
     large = shmem_malloc(LARGE);
     from = shmem_malloc(LARGE);
     if (from == NULL)
@@ -287,6 +310,9 @@ int main(int argc, char **argv)
     ask_the_dead();
     go_on();
     work_in_team(me < victim ? below : above, first, size);
+    work_in_set(first, size);
+    /* Without a launcher a PE that is done ends, and is lost to the others. */
+    gather();
     shmem_finalize();
     printf("survive: %d passed, %d failed\n", passed, failed);
     return failed != 0;
