@@ -12,11 +12,25 @@
  * caller prints the PE, the function, the cause and the remedy on standard
  * error, and every PE ends with a non-zero status.
  *
- * Below, <T> is the name of an element type and T the type itself. Families
- * that the specification has and this header does not are not done yet.
+ * Compilers warn of functions that the specification calls deprecated, unless
+ * SHMEM_ALLOW_DEPRECATED is defined before this header is included.
+ *
+ * Below, <T> is the name of an element type and T the type itself.
  */
 #ifndef SHMEM_H
 #define SHMEM_H
+
+/* To nvcc a name of the host and the same one of kernels are one, and that is not deprecated. */
+#if defined(__GNUC__) && !defined(SHMEM_ALLOW_DEPRECATED) && !defined(__CUDACC__)
+#define SHMEMI_DEPRECATED(text) __attribute__((deprecated(text)))
+#else
+#define SHMEMI_DEPRECATED(text)
+#endif
+#ifdef __cplusplus
+#define SHMEMI_DEPRECATED_C(text) /* an overload of C++ has the name */
+#else
+#define SHMEMI_DEPRECATED_C(text) SHMEMI_DEPRECATED(text)
+#endif
 
 /* NVRTC compiles kernels without a C library; shmem/shmem.cuh brings the types. */
 #ifndef __CUDACC_RTC__
@@ -41,8 +55,13 @@ typedef struct {
     int num_contexts; /* that will exist at once; 0 unless SHMEM_TEAM_NUM_CONTEXTS says that it counts */
 } shmem_team_config_t;
 
-/* A stream of operations that is ordered and completed by itself. */
+/* A stream of operations that is ordered and completed by itself. Handles may be copied and compared. */
 typedef int32_t shmem_ctx_t;
+
+/* What a session is expected to have. */
+typedef struct {
+    size_t total_ops; /* calls at most; it counts where SHMEM_CTX_SESSION_TOTAL_OPS says so */
+} shmem_ctx_session_config_t;
 
 /* The version of the OpenSHMEM specification that this header follows. */
 #define SHMEM_MAJOR_VERSION 1
@@ -74,26 +93,49 @@ typedef int32_t shmem_ctx_t;
 #define SHMEM_MALLOC_ATOMICS_REMOTE 1L /* mostly for atomics by other PEs */
 #define SHMEM_MALLOC_SIGNAL_REMOTE 2L /* mostly for signals by other PEs */
 
-/* The arrays that collectives on active sets take. */
+/* The arrays that collectives on active sets take. docs/decisions/0024 of the library says what the elements are for. */
 #define SHMEM_SYNC_VALUE 0L /* what every element of pSync has before the first call */
-#define SHMEM_SYNC_SIZE 2 /* elements of pSync, enough for each of them */
-#define SHMEM_BARRIER_SYNC_SIZE 2
-#define SHMEM_BCAST_SYNC_SIZE 2
-#define SHMEM_COLLECT_SYNC_SIZE 2
-#define SHMEM_ALLTOALL_SYNC_SIZE 2
-#define SHMEM_ALLTOALLS_SYNC_SIZE 2
-#define SHMEM_REDUCE_SYNC_SIZE 2
-#define SHMEM_REDUCE_MIN_WRKDATA_SIZE 1 /* elements of pWrk, beside half of those to reduce */
+#define SHMEM_SYNC_SIZE 32 /* elements of pSync, enough for each of them */
+#define SHMEM_BARRIER_SYNC_SIZE 32
+#define SHMEM_BCAST_SYNC_SIZE 32
+#define SHMEM_COLLECT_SYNC_SIZE 32
+#define SHMEM_ALLTOALL_SYNC_SIZE 32
+#define SHMEM_ALLTOALLS_SYNC_SIZE 32
+#define SHMEM_REDUCE_SYNC_SIZE 32
+#define SHMEM_REDUCE_MIN_WRKDATA_SIZE 128 /* elements of pWrk, or half of those to reduce and one, if that is more */
 
 /* Contexts. */
 #define SHMEM_CTX_INVALID (-1) /* no context */
 #define SHMEM_CTX_DEFAULT 0 /* the one that calls without a context use */
+#define SHMEM_CTX_SERIALIZED 1L /* option: threads use it one at a time */
+#define SHMEM_CTX_PRIVATE 2L /* option: only the thread that makes it uses it */
+#define SHMEM_CTX_NOSTORE 4L /* option: its quiet and fence need not order plain stores */
+#define SHMEM_CTX_SESSION_BATCH 1L /* option of a session: many small operations follow each other */
+#define SHMEM_CTX_SESSION_TOTAL_OPS 1L /* total_ops of a shmem_ctx_session_config_t counts */
 
 /* Teams. */
 #define SHMEM_TEAM_INVALID (-1) /* no team */
 #define SHMEM_TEAM_WORLD 0 /* every PE of the job */
 #define SHMEM_TEAM_SHARED 1 /* the PEs of this PE's node */
 #define SHMEM_TEAM_NUM_CONTEXTS 1L /* num_contexts of a shmem_team_config_t counts */
+
+/* Deprecated: the same without the underscore. A compiler does not warn of macros. */
+#define _SHMEM_MAJOR_VERSION SHMEM_MAJOR_VERSION
+#define _SHMEM_MINOR_VERSION SHMEM_MINOR_VERSION
+#define _SHMEM_MAX_NAME_LEN SHMEM_MAX_NAME_LEN
+#define _SHMEM_VENDOR_STRING SHMEM_VENDOR_STRING
+#define _SHMEM_SYNC_VALUE SHMEM_SYNC_VALUE
+#define _SHMEM_BARRIER_SYNC_SIZE SHMEM_BARRIER_SYNC_SIZE
+#define _SHMEM_BCAST_SYNC_SIZE SHMEM_BCAST_SYNC_SIZE
+#define _SHMEM_COLLECT_SYNC_SIZE SHMEM_COLLECT_SYNC_SIZE
+#define _SHMEM_REDUCE_SYNC_SIZE SHMEM_REDUCE_SYNC_SIZE
+#define _SHMEM_REDUCE_MIN_WRKDATA_SIZE SHMEM_REDUCE_MIN_WRKDATA_SIZE
+#define _SHMEM_CMP_EQ SHMEM_CMP_EQ
+#define _SHMEM_CMP_NE SHMEM_CMP_NE
+#define _SHMEM_CMP_GT SHMEM_CMP_GT
+#define _SHMEM_CMP_LE SHMEM_CMP_LE
+#define _SHMEM_CMP_LT SHMEM_CMP_LT
+#define _SHMEM_CMP_GE SHMEM_CMP_GE
 
 /* Host code is not for NVRTC; kernels have declarations of their own. */
 #ifndef __CUDACC_RTC__
@@ -242,6 +284,19 @@ void shmem_query_initialized(int *initialized);
  * OpenSHMEM 1.6, SHMEM_QUERY_THREAD. Since libshmem 0.1.
  */
 void shmem_query_thread(int *provided);
+
+/*
+ * shmem_pcontrol
+ *
+ * Tells a profiling tool, which has put its own function in the place of this one, how much to
+ * record. Without such a tool nothing happens. It may be called at any time.
+ *
+ * @level 0 or less: none; 1: the default; 2 or more: what the tool makes of it
+ * @... what the tool wants to know
+ *
+ * OpenSHMEM 1.6, SHMEM_PCONTROL. Since libshmem 0.1.
+ */
+void shmem_pcontrol(const int level, ...);
 
 /* ---------------------------------------------------------------- Memory Management Routines */
 
@@ -545,6 +600,106 @@ int shmem_team_sync(shmem_team_t team);
  */
 void *shmem_team_ptr(shmem_team_t team, const void *dest, int pe);
 
+/* --------------------------------------------------------- Communication Management Routines */
+
+/*
+ * shmem_ctx_create
+ *
+ * Makes a context of all PEs. It has an order and a completion of its own: its fence and quiet
+ * concern its own operations only, and those of others do not concern it. With a heap in GPU
+ * memory its quiet may wait for other contexts, too. No other PE takes part.
+ *
+ * @options SHMEM_CTX_SERIALIZED, SHMEM_CTX_PRIVATE, SHMEM_CTX_NOSTORE, combined with |, or 0
+ * @ctx written here: the context, or SHMEM_CTX_INVALID
+ *
+ * Result: 0, or non-zero when there is no room: a PE has at most 1023 contexts at a time,
+ * beside the default one.
+ * Errors: Ends the job when options has other bits, when ctx is NULL, and when called before
+ * init or after finalize.
+ *
+ * OpenSHMEM 1.6, SHMEM_CTX_CREATE. Since libshmem 0.1.
+ */
+int shmem_ctx_create(long options, shmem_ctx_t *ctx);
+
+/*
+ * shmem_team_create_ctx
+ *
+ * Makes a context on which PEs have the numbers that they have in a team. It lives until it is
+ * destroyed or the team is. No other PE takes part.
+ *
+ * @team a team that the caller is in, or SHMEM_TEAM_INVALID
+ * @options SHMEM_CTX_SERIALIZED, SHMEM_CTX_PRIVATE, SHMEM_CTX_NOSTORE, combined with |, or 0
+ * @ctx written here: the context, or SHMEM_CTX_INVALID
+ *
+ * Result: As ctx_create; also non-zero for SHMEM_TEAM_INVALID.
+ * Errors: As ctx_create, and when the team does not exist.
+ *
+ * OpenSHMEM 1.6, SHMEM_TEAM_CREATE_CTX. Since libshmem 0.1.
+ */
+int shmem_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx);
+
+/*
+ * shmem_ctx_destroy
+ *
+ * Completes the operations of a context as quiet does, and gives it back.
+ *
+ * @ctx what was made here; SHMEM_CTX_INVALID: nothing happens
+ *
+ * Errors: Ends the job when the context does not exist, and when called before init or after
+ * finalize. Also for SHMEM_CTX_DEFAULT.
+ *
+ * OpenSHMEM 1.6, SHMEM_CTX_DESTROY. Since libshmem 0.1.
+ */
+void shmem_ctx_destroy(shmem_ctx_t ctx);
+
+/*
+ * shmem_ctx_get_team
+ *
+ * Tells the team that a context was made of; SHMEM_TEAM_WORLD without one.
+ *
+ * @ctx what was made here, SHMEM_CTX_DEFAULT or SHMEM_CTX_INVALID
+ * @team written here: its team, or SHMEM_TEAM_INVALID
+ *
+ * Result: 0, or non-zero for SHMEM_CTX_INVALID.
+ * Errors: Ends the job when the context does not exist, and when called before init or after
+ * finalize. Also when team is NULL.
+ *
+ * OpenSHMEM 1.6, SHMEM_CTX_GET_TEAM. Since libshmem 0.1.
+ */
+int shmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team);
+
+/*
+ * shmem_ctx_session_start
+ *
+ * Says what is to come on a context. With SHMEM_CTX_SESSION_BATCH small operations between
+ * hosts share messages from the first one on. What they mean does not change.
+ *
+ * @ctx what was made here, SHMEM_CTX_DEFAULT or SHMEM_CTX_INVALID
+ * @options SHMEM_CTX_SESSION_BATCH, or 0; other bits mean nothing
+ * @config read here: may be NULL when the mask is 0
+ * @config_mask what of config counts: SHMEM_CTX_SESSION_TOTAL_OPS, or 0
+ *
+ * Errors: Ends the job when the context does not exist, and when called before init or after
+ * finalize.
+ *
+ * OpenSHMEM 1.6, SHMEM_CTX_SESSION_START. Since libshmem 0.1.
+ */
+void shmem_ctx_session_start(shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t *config, long config_mask);
+
+/*
+ * shmem_ctx_session_stop
+ *
+ * Ends what ctx_session_start has begun, if it has.
+ *
+ * @ctx what was made here, SHMEM_CTX_DEFAULT or SHMEM_CTX_INVALID
+ *
+ * Errors: Ends the job when the context does not exist, and when called before init or after
+ * finalize.
+ *
+ * OpenSHMEM 1.6, SHMEM_CTX_SESSION_STOP. Since libshmem 0.1.
+ */
+void shmem_ctx_session_stop(shmem_ctx_t ctx);
+
 /* ------------------------------------------------------------- Remote Memory Access Routines */
 
 /*
@@ -628,6 +783,68 @@ void shmem_put64_nbi(void *dest, const void *source, size_t nelems, int pe);
 void shmem_put128_nbi(void *dest, const void *source, size_t nelems, int pe);
 void shmem_putmem_nbi(void *dest, const void *source, size_t nelems, int pe);
 
+/* The same on a context; pe is a number in its team. */
+void shmem_ctx_float_put(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems, int pe);
+void shmem_ctx_double_put(shmem_ctx_t ctx, double *dest, const double *source, size_t nelems, int pe);
+void shmem_ctx_longdouble_put(shmem_ctx_t ctx, long double *dest, const long double *source, size_t nelems, int pe);
+void shmem_ctx_char_put(shmem_ctx_t ctx, char *dest, const char *source, size_t nelems, int pe);
+void shmem_ctx_schar_put(shmem_ctx_t ctx, signed char *dest, const signed char *source, size_t nelems, int pe);
+void shmem_ctx_short_put(shmem_ctx_t ctx, short *dest, const short *source, size_t nelems, int pe);
+void shmem_ctx_int_put(shmem_ctx_t ctx, int *dest, const int *source, size_t nelems, int pe);
+void shmem_ctx_long_put(shmem_ctx_t ctx, long *dest, const long *source, size_t nelems, int pe);
+void shmem_ctx_longlong_put(shmem_ctx_t ctx, long long *dest, const long long *source, size_t nelems, int pe);
+void shmem_ctx_uchar_put(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, size_t nelems, int pe);
+void shmem_ctx_ushort_put(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, size_t nelems, int pe);
+void shmem_ctx_uint_put(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, size_t nelems, int pe);
+void shmem_ctx_ulong_put(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, size_t nelems, int pe);
+void shmem_ctx_ulonglong_put(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe);
+void shmem_ctx_int8_put(shmem_ctx_t ctx, int8_t *dest, const int8_t *source, size_t nelems, int pe);
+void shmem_ctx_int16_put(shmem_ctx_t ctx, int16_t *dest, const int16_t *source, size_t nelems, int pe);
+void shmem_ctx_int32_put(shmem_ctx_t ctx, int32_t *dest, const int32_t *source, size_t nelems, int pe);
+void shmem_ctx_int64_put(shmem_ctx_t ctx, int64_t *dest, const int64_t *source, size_t nelems, int pe);
+void shmem_ctx_uint8_put(shmem_ctx_t ctx, uint8_t *dest, const uint8_t *source, size_t nelems, int pe);
+void shmem_ctx_uint16_put(shmem_ctx_t ctx, uint16_t *dest, const uint16_t *source, size_t nelems, int pe);
+void shmem_ctx_uint32_put(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *source, size_t nelems, int pe);
+void shmem_ctx_uint64_put(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source, size_t nelems, int pe);
+void shmem_ctx_size_put(shmem_ctx_t ctx, size_t *dest, const size_t *source, size_t nelems, int pe);
+void shmem_ctx_ptrdiff_put(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int pe);
+void shmem_ctx_put8(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_put16(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_put32(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_put64(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_put128(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_putmem(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_float_put_nbi(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems, int pe);
+void shmem_ctx_double_put_nbi(shmem_ctx_t ctx, double *dest, const double *source, size_t nelems, int pe);
+void shmem_ctx_longdouble_put_nbi(shmem_ctx_t ctx, long double *dest, const long double *source, size_t nelems, int pe);
+void shmem_ctx_char_put_nbi(shmem_ctx_t ctx, char *dest, const char *source, size_t nelems, int pe);
+void shmem_ctx_schar_put_nbi(shmem_ctx_t ctx, signed char *dest, const signed char *source, size_t nelems, int pe);
+void shmem_ctx_short_put_nbi(shmem_ctx_t ctx, short *dest, const short *source, size_t nelems, int pe);
+void shmem_ctx_int_put_nbi(shmem_ctx_t ctx, int *dest, const int *source, size_t nelems, int pe);
+void shmem_ctx_long_put_nbi(shmem_ctx_t ctx, long *dest, const long *source, size_t nelems, int pe);
+void shmem_ctx_longlong_put_nbi(shmem_ctx_t ctx, long long *dest, const long long *source, size_t nelems, int pe);
+void shmem_ctx_uchar_put_nbi(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, size_t nelems, int pe);
+void shmem_ctx_ushort_put_nbi(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, size_t nelems, int pe);
+void shmem_ctx_uint_put_nbi(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, size_t nelems, int pe);
+void shmem_ctx_ulong_put_nbi(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, size_t nelems, int pe);
+void shmem_ctx_ulonglong_put_nbi(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe);
+void shmem_ctx_int8_put_nbi(shmem_ctx_t ctx, int8_t *dest, const int8_t *source, size_t nelems, int pe);
+void shmem_ctx_int16_put_nbi(shmem_ctx_t ctx, int16_t *dest, const int16_t *source, size_t nelems, int pe);
+void shmem_ctx_int32_put_nbi(shmem_ctx_t ctx, int32_t *dest, const int32_t *source, size_t nelems, int pe);
+void shmem_ctx_int64_put_nbi(shmem_ctx_t ctx, int64_t *dest, const int64_t *source, size_t nelems, int pe);
+void shmem_ctx_uint8_put_nbi(shmem_ctx_t ctx, uint8_t *dest, const uint8_t *source, size_t nelems, int pe);
+void shmem_ctx_uint16_put_nbi(shmem_ctx_t ctx, uint16_t *dest, const uint16_t *source, size_t nelems, int pe);
+void shmem_ctx_uint32_put_nbi(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *source, size_t nelems, int pe);
+void shmem_ctx_uint64_put_nbi(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source, size_t nelems, int pe);
+void shmem_ctx_size_put_nbi(shmem_ctx_t ctx, size_t *dest, const size_t *source, size_t nelems, int pe);
+void shmem_ctx_ptrdiff_put_nbi(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int pe);
+void shmem_ctx_put8_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_put16_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_put32_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_put64_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_put128_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_putmem_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+
 /*
  * shmem_<T>_p
  *
@@ -668,6 +885,32 @@ void shmem_uint32_p(uint32_t *dest, uint32_t value, int pe);
 void shmem_uint64_p(uint64_t *dest, uint64_t value, int pe);
 void shmem_size_p(size_t *dest, size_t value, int pe);
 void shmem_ptrdiff_p(ptrdiff_t *dest, ptrdiff_t value, int pe);
+
+/* The same on a context; pe is a number in its team. */
+void shmem_ctx_float_p(shmem_ctx_t ctx, float *dest, float value, int pe);
+void shmem_ctx_double_p(shmem_ctx_t ctx, double *dest, double value, int pe);
+void shmem_ctx_longdouble_p(shmem_ctx_t ctx, long double *dest, long double value, int pe);
+void shmem_ctx_char_p(shmem_ctx_t ctx, char *dest, char value, int pe);
+void shmem_ctx_schar_p(shmem_ctx_t ctx, signed char *dest, signed char value, int pe);
+void shmem_ctx_short_p(shmem_ctx_t ctx, short *dest, short value, int pe);
+void shmem_ctx_int_p(shmem_ctx_t ctx, int *dest, int value, int pe);
+void shmem_ctx_long_p(shmem_ctx_t ctx, long *dest, long value, int pe);
+void shmem_ctx_longlong_p(shmem_ctx_t ctx, long long *dest, long long value, int pe);
+void shmem_ctx_uchar_p(shmem_ctx_t ctx, unsigned char *dest, unsigned char value, int pe);
+void shmem_ctx_ushort_p(shmem_ctx_t ctx, unsigned short *dest, unsigned short value, int pe);
+void shmem_ctx_uint_p(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe);
+void shmem_ctx_ulong_p(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe);
+void shmem_ctx_ulonglong_p(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe);
+void shmem_ctx_int8_p(shmem_ctx_t ctx, int8_t *dest, int8_t value, int pe);
+void shmem_ctx_int16_p(shmem_ctx_t ctx, int16_t *dest, int16_t value, int pe);
+void shmem_ctx_int32_p(shmem_ctx_t ctx, int32_t *dest, int32_t value, int pe);
+void shmem_ctx_int64_p(shmem_ctx_t ctx, int64_t *dest, int64_t value, int pe);
+void shmem_ctx_uint8_p(shmem_ctx_t ctx, uint8_t *dest, uint8_t value, int pe);
+void shmem_ctx_uint16_p(shmem_ctx_t ctx, uint16_t *dest, uint16_t value, int pe);
+void shmem_ctx_uint32_p(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe);
+void shmem_ctx_uint64_p(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe);
+void shmem_ctx_size_p(shmem_ctx_t ctx, size_t *dest, size_t value, int pe);
+void shmem_ctx_ptrdiff_p(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t value, int pe);
 
 /*
  * shmem_<T>_get, shmem_get<bits>, shmem_getmem
@@ -748,6 +991,68 @@ void shmem_get64_nbi(void *dest, const void *source, size_t nelems, int pe);
 void shmem_get128_nbi(void *dest, const void *source, size_t nelems, int pe);
 void shmem_getmem_nbi(void *dest, const void *source, size_t nelems, int pe);
 
+/* The same on a context; pe is a number in its team. */
+void shmem_ctx_float_get(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems, int pe);
+void shmem_ctx_double_get(shmem_ctx_t ctx, double *dest, const double *source, size_t nelems, int pe);
+void shmem_ctx_longdouble_get(shmem_ctx_t ctx, long double *dest, const long double *source, size_t nelems, int pe);
+void shmem_ctx_char_get(shmem_ctx_t ctx, char *dest, const char *source, size_t nelems, int pe);
+void shmem_ctx_schar_get(shmem_ctx_t ctx, signed char *dest, const signed char *source, size_t nelems, int pe);
+void shmem_ctx_short_get(shmem_ctx_t ctx, short *dest, const short *source, size_t nelems, int pe);
+void shmem_ctx_int_get(shmem_ctx_t ctx, int *dest, const int *source, size_t nelems, int pe);
+void shmem_ctx_long_get(shmem_ctx_t ctx, long *dest, const long *source, size_t nelems, int pe);
+void shmem_ctx_longlong_get(shmem_ctx_t ctx, long long *dest, const long long *source, size_t nelems, int pe);
+void shmem_ctx_uchar_get(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, size_t nelems, int pe);
+void shmem_ctx_ushort_get(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, size_t nelems, int pe);
+void shmem_ctx_uint_get(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, size_t nelems, int pe);
+void shmem_ctx_ulong_get(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, size_t nelems, int pe);
+void shmem_ctx_ulonglong_get(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe);
+void shmem_ctx_int8_get(shmem_ctx_t ctx, int8_t *dest, const int8_t *source, size_t nelems, int pe);
+void shmem_ctx_int16_get(shmem_ctx_t ctx, int16_t *dest, const int16_t *source, size_t nelems, int pe);
+void shmem_ctx_int32_get(shmem_ctx_t ctx, int32_t *dest, const int32_t *source, size_t nelems, int pe);
+void shmem_ctx_int64_get(shmem_ctx_t ctx, int64_t *dest, const int64_t *source, size_t nelems, int pe);
+void shmem_ctx_uint8_get(shmem_ctx_t ctx, uint8_t *dest, const uint8_t *source, size_t nelems, int pe);
+void shmem_ctx_uint16_get(shmem_ctx_t ctx, uint16_t *dest, const uint16_t *source, size_t nelems, int pe);
+void shmem_ctx_uint32_get(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *source, size_t nelems, int pe);
+void shmem_ctx_uint64_get(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source, size_t nelems, int pe);
+void shmem_ctx_size_get(shmem_ctx_t ctx, size_t *dest, const size_t *source, size_t nelems, int pe);
+void shmem_ctx_ptrdiff_get(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int pe);
+void shmem_ctx_get8(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_get16(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_get32(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_get64(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_get128(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_getmem(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_float_get_nbi(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems, int pe);
+void shmem_ctx_double_get_nbi(shmem_ctx_t ctx, double *dest, const double *source, size_t nelems, int pe);
+void shmem_ctx_longdouble_get_nbi(shmem_ctx_t ctx, long double *dest, const long double *source, size_t nelems, int pe);
+void shmem_ctx_char_get_nbi(shmem_ctx_t ctx, char *dest, const char *source, size_t nelems, int pe);
+void shmem_ctx_schar_get_nbi(shmem_ctx_t ctx, signed char *dest, const signed char *source, size_t nelems, int pe);
+void shmem_ctx_short_get_nbi(shmem_ctx_t ctx, short *dest, const short *source, size_t nelems, int pe);
+void shmem_ctx_int_get_nbi(shmem_ctx_t ctx, int *dest, const int *source, size_t nelems, int pe);
+void shmem_ctx_long_get_nbi(shmem_ctx_t ctx, long *dest, const long *source, size_t nelems, int pe);
+void shmem_ctx_longlong_get_nbi(shmem_ctx_t ctx, long long *dest, const long long *source, size_t nelems, int pe);
+void shmem_ctx_uchar_get_nbi(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, size_t nelems, int pe);
+void shmem_ctx_ushort_get_nbi(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, size_t nelems, int pe);
+void shmem_ctx_uint_get_nbi(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, size_t nelems, int pe);
+void shmem_ctx_ulong_get_nbi(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, size_t nelems, int pe);
+void shmem_ctx_ulonglong_get_nbi(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe);
+void shmem_ctx_int8_get_nbi(shmem_ctx_t ctx, int8_t *dest, const int8_t *source, size_t nelems, int pe);
+void shmem_ctx_int16_get_nbi(shmem_ctx_t ctx, int16_t *dest, const int16_t *source, size_t nelems, int pe);
+void shmem_ctx_int32_get_nbi(shmem_ctx_t ctx, int32_t *dest, const int32_t *source, size_t nelems, int pe);
+void shmem_ctx_int64_get_nbi(shmem_ctx_t ctx, int64_t *dest, const int64_t *source, size_t nelems, int pe);
+void shmem_ctx_uint8_get_nbi(shmem_ctx_t ctx, uint8_t *dest, const uint8_t *source, size_t nelems, int pe);
+void shmem_ctx_uint16_get_nbi(shmem_ctx_t ctx, uint16_t *dest, const uint16_t *source, size_t nelems, int pe);
+void shmem_ctx_uint32_get_nbi(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *source, size_t nelems, int pe);
+void shmem_ctx_uint64_get_nbi(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source, size_t nelems, int pe);
+void shmem_ctx_size_get_nbi(shmem_ctx_t ctx, size_t *dest, const size_t *source, size_t nelems, int pe);
+void shmem_ctx_ptrdiff_get_nbi(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int pe);
+void shmem_ctx_get8_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_get16_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_get32_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_get64_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_get128_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+void shmem_ctx_getmem_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
+
 /*
  * shmem_<T>_g
  *
@@ -787,6 +1092,32 @@ uint32_t shmem_uint32_g(const uint32_t *source, int pe);
 uint64_t shmem_uint64_g(const uint64_t *source, int pe);
 size_t shmem_size_g(const size_t *source, int pe);
 ptrdiff_t shmem_ptrdiff_g(const ptrdiff_t *source, int pe);
+
+/* The same on a context; pe is a number in its team. */
+float shmem_ctx_float_g(shmem_ctx_t ctx, const float *source, int pe);
+double shmem_ctx_double_g(shmem_ctx_t ctx, const double *source, int pe);
+long double shmem_ctx_longdouble_g(shmem_ctx_t ctx, const long double *source, int pe);
+char shmem_ctx_char_g(shmem_ctx_t ctx, const char *source, int pe);
+signed char shmem_ctx_schar_g(shmem_ctx_t ctx, const signed char *source, int pe);
+short shmem_ctx_short_g(shmem_ctx_t ctx, const short *source, int pe);
+int shmem_ctx_int_g(shmem_ctx_t ctx, const int *source, int pe);
+long shmem_ctx_long_g(shmem_ctx_t ctx, const long *source, int pe);
+long long shmem_ctx_longlong_g(shmem_ctx_t ctx, const long long *source, int pe);
+unsigned char shmem_ctx_uchar_g(shmem_ctx_t ctx, const unsigned char *source, int pe);
+unsigned short shmem_ctx_ushort_g(shmem_ctx_t ctx, const unsigned short *source, int pe);
+unsigned int shmem_ctx_uint_g(shmem_ctx_t ctx, const unsigned int *source, int pe);
+unsigned long shmem_ctx_ulong_g(shmem_ctx_t ctx, const unsigned long *source, int pe);
+unsigned long long shmem_ctx_ulonglong_g(shmem_ctx_t ctx, const unsigned long long *source, int pe);
+int8_t shmem_ctx_int8_g(shmem_ctx_t ctx, const int8_t *source, int pe);
+int16_t shmem_ctx_int16_g(shmem_ctx_t ctx, const int16_t *source, int pe);
+int32_t shmem_ctx_int32_g(shmem_ctx_t ctx, const int32_t *source, int pe);
+int64_t shmem_ctx_int64_g(shmem_ctx_t ctx, const int64_t *source, int pe);
+uint8_t shmem_ctx_uint8_g(shmem_ctx_t ctx, const uint8_t *source, int pe);
+uint16_t shmem_ctx_uint16_g(shmem_ctx_t ctx, const uint16_t *source, int pe);
+uint32_t shmem_ctx_uint32_g(shmem_ctx_t ctx, const uint32_t *source, int pe);
+uint64_t shmem_ctx_uint64_g(shmem_ctx_t ctx, const uint64_t *source, int pe);
+size_t shmem_ctx_size_g(shmem_ctx_t ctx, const size_t *source, int pe);
+ptrdiff_t shmem_ctx_ptrdiff_g(shmem_ctx_t ctx, const ptrdiff_t *source, int pe);
 
 /*
  * shmem_<T>_iput, shmem_iput<bits>
@@ -839,6 +1170,37 @@ void shmem_iput32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, 
 void shmem_iput64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void shmem_iput128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 
+/* The same on a context; pe is a number in its team. */
+void shmem_ctx_float_iput(shmem_ctx_t ctx, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_double_iput(shmem_ctx_t ctx, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_longdouble_iput(shmem_ctx_t ctx, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_char_iput(shmem_ctx_t ctx, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_schar_iput(shmem_ctx_t ctx, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_short_iput(shmem_ctx_t ctx, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_int_iput(shmem_ctx_t ctx, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_long_iput(shmem_ctx_t ctx, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_longlong_iput(shmem_ctx_t ctx, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_uchar_iput(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_ushort_iput(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_uint_iput(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_ulong_iput(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_ulonglong_iput(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_int8_iput(shmem_ctx_t ctx, int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_int16_iput(shmem_ctx_t ctx, int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_int32_iput(shmem_ctx_t ctx, int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_int64_iput(shmem_ctx_t ctx, int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_uint8_iput(shmem_ctx_t ctx, uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_uint16_iput(shmem_ctx_t ctx, uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_uint32_iput(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_uint64_iput(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_size_iput(shmem_ctx_t ctx, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_ptrdiff_iput(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_iput8(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_iput16(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_iput32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_iput64(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_iput128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+
 /*
  * shmem_<T>_iget, shmem_iget<bits>
  *
@@ -889,6 +1251,37 @@ void shmem_iget16(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, 
 void shmem_iget32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void shmem_iget64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void shmem_iget128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+
+/* The same on a context; pe is a number in its team. */
+void shmem_ctx_float_iget(shmem_ctx_t ctx, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_double_iget(shmem_ctx_t ctx, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_longdouble_iget(shmem_ctx_t ctx, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_char_iget(shmem_ctx_t ctx, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_schar_iget(shmem_ctx_t ctx, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_short_iget(shmem_ctx_t ctx, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_int_iget(shmem_ctx_t ctx, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_long_iget(shmem_ctx_t ctx, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_longlong_iget(shmem_ctx_t ctx, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_uchar_iget(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_ushort_iget(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_uint_iget(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_ulong_iget(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_ulonglong_iget(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_int8_iget(shmem_ctx_t ctx, int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_int16_iget(shmem_ctx_t ctx, int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_int32_iget(shmem_ctx_t ctx, int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_int64_iget(shmem_ctx_t ctx, int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_uint8_iget(shmem_ctx_t ctx, uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_uint16_iget(shmem_ctx_t ctx, uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_uint32_iget(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_uint64_iget(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_size_iget(shmem_ctx_t ctx, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_ptrdiff_iget(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_iget8(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_iget16(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_iget32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_iget64(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_iget128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 
 /*
  * shmem_<T>_ibput, shmem_ibput<bits>
@@ -943,6 +1336,37 @@ void shmem_ibput32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
 void shmem_ibput64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void shmem_ibput128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 
+/* The same on a context; pe is a number in its team. */
+void shmem_ctx_float_ibput(shmem_ctx_t ctx, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_double_ibput(shmem_ctx_t ctx, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_longdouble_ibput(shmem_ctx_t ctx, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_char_ibput(shmem_ctx_t ctx, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_schar_ibput(shmem_ctx_t ctx, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_short_ibput(shmem_ctx_t ctx, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_int_ibput(shmem_ctx_t ctx, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_long_ibput(shmem_ctx_t ctx, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_longlong_ibput(shmem_ctx_t ctx, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_uchar_ibput(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ushort_ibput(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_uint_ibput(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ulong_ibput(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ulonglong_ibput(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_int8_ibput(shmem_ctx_t ctx, int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_int16_ibput(shmem_ctx_t ctx, int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_int32_ibput(shmem_ctx_t ctx, int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_int64_ibput(shmem_ctx_t ctx, int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_uint8_ibput(shmem_ctx_t ctx, uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_uint16_ibput(shmem_ctx_t ctx, uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_uint32_ibput(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_uint64_ibput(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_size_ibput(shmem_ctx_t ctx, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ptrdiff_ibput(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ibput8(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ibput16(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ibput32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ibput64(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ibput128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+
 /*
  * shmem_<T>_ibget, shmem_ibget<bits>
  *
@@ -996,6 +1420,37 @@ void shmem_ibget32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
 void shmem_ibget64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void shmem_ibget128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 
+/* The same on a context; pe is a number in its team. */
+void shmem_ctx_float_ibget(shmem_ctx_t ctx, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_double_ibget(shmem_ctx_t ctx, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_longdouble_ibget(shmem_ctx_t ctx, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_char_ibget(shmem_ctx_t ctx, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_schar_ibget(shmem_ctx_t ctx, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_short_ibget(shmem_ctx_t ctx, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_int_ibget(shmem_ctx_t ctx, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_long_ibget(shmem_ctx_t ctx, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_longlong_ibget(shmem_ctx_t ctx, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_uchar_ibget(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ushort_ibget(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_uint_ibget(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ulong_ibget(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ulonglong_ibget(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_int8_ibget(shmem_ctx_t ctx, int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_int16_ibget(shmem_ctx_t ctx, int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_int32_ibget(shmem_ctx_t ctx, int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_int64_ibget(shmem_ctx_t ctx, int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_uint8_ibget(shmem_ctx_t ctx, uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_uint16_ibget(shmem_ctx_t ctx, uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_uint32_ibget(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_uint64_ibget(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_size_ibget(shmem_ctx_t ctx, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ptrdiff_ibget(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ibget8(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ibget16(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ibget32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ibget64(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ibget128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+
 /* ------------------------------------------------------------------ Atomic Memory Operations */
 
 /*
@@ -1047,6 +1502,36 @@ void shmem_uint64_atomic_fetch_nbi(uint64_t *fetch, const uint64_t *source, int 
 void shmem_size_atomic_fetch_nbi(size_t *fetch, const size_t *source, int pe);
 void shmem_ptrdiff_atomic_fetch_nbi(ptrdiff_t *fetch, const ptrdiff_t *source, int pe);
 
+/* The same on a context; pe is a number in its team. */
+float shmem_ctx_float_atomic_fetch(shmem_ctx_t ctx, const float *source, int pe);
+double shmem_ctx_double_atomic_fetch(shmem_ctx_t ctx, const double *source, int pe);
+int shmem_ctx_int_atomic_fetch(shmem_ctx_t ctx, const int *source, int pe);
+long shmem_ctx_long_atomic_fetch(shmem_ctx_t ctx, const long *source, int pe);
+long long shmem_ctx_longlong_atomic_fetch(shmem_ctx_t ctx, const long long *source, int pe);
+unsigned int shmem_ctx_uint_atomic_fetch(shmem_ctx_t ctx, const unsigned int *source, int pe);
+unsigned long shmem_ctx_ulong_atomic_fetch(shmem_ctx_t ctx, const unsigned long *source, int pe);
+unsigned long long shmem_ctx_ulonglong_atomic_fetch(shmem_ctx_t ctx, const unsigned long long *source, int pe);
+int32_t shmem_ctx_int32_atomic_fetch(shmem_ctx_t ctx, const int32_t *source, int pe);
+int64_t shmem_ctx_int64_atomic_fetch(shmem_ctx_t ctx, const int64_t *source, int pe);
+uint32_t shmem_ctx_uint32_atomic_fetch(shmem_ctx_t ctx, const uint32_t *source, int pe);
+uint64_t shmem_ctx_uint64_atomic_fetch(shmem_ctx_t ctx, const uint64_t *source, int pe);
+size_t shmem_ctx_size_atomic_fetch(shmem_ctx_t ctx, const size_t *source, int pe);
+ptrdiff_t shmem_ctx_ptrdiff_atomic_fetch(shmem_ctx_t ctx, const ptrdiff_t *source, int pe);
+void shmem_ctx_float_atomic_fetch_nbi(shmem_ctx_t ctx, float *fetch, const float *source, int pe);
+void shmem_ctx_double_atomic_fetch_nbi(shmem_ctx_t ctx, double *fetch, const double *source, int pe);
+void shmem_ctx_int_atomic_fetch_nbi(shmem_ctx_t ctx, int *fetch, const int *source, int pe);
+void shmem_ctx_long_atomic_fetch_nbi(shmem_ctx_t ctx, long *fetch, const long *source, int pe);
+void shmem_ctx_longlong_atomic_fetch_nbi(shmem_ctx_t ctx, long long *fetch, const long long *source, int pe);
+void shmem_ctx_uint_atomic_fetch_nbi(shmem_ctx_t ctx, unsigned int *fetch, const unsigned int *source, int pe);
+void shmem_ctx_ulong_atomic_fetch_nbi(shmem_ctx_t ctx, unsigned long *fetch, const unsigned long *source, int pe);
+void shmem_ctx_ulonglong_atomic_fetch_nbi(shmem_ctx_t ctx, unsigned long long *fetch, const unsigned long long *source, int pe);
+void shmem_ctx_int32_atomic_fetch_nbi(shmem_ctx_t ctx, int32_t *fetch, const int32_t *source, int pe);
+void shmem_ctx_int64_atomic_fetch_nbi(shmem_ctx_t ctx, int64_t *fetch, const int64_t *source, int pe);
+void shmem_ctx_uint32_atomic_fetch_nbi(shmem_ctx_t ctx, uint32_t *fetch, const uint32_t *source, int pe);
+void shmem_ctx_uint64_atomic_fetch_nbi(shmem_ctx_t ctx, uint64_t *fetch, const uint64_t *source, int pe);
+void shmem_ctx_size_atomic_fetch_nbi(shmem_ctx_t ctx, size_t *fetch, const size_t *source, int pe);
+void shmem_ctx_ptrdiff_atomic_fetch_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, const ptrdiff_t *source, int pe);
+
 /*
  * shmem_<T>_atomic_set
  *
@@ -1078,6 +1563,22 @@ void shmem_uint32_atomic_set(uint32_t *dest, uint32_t value, int pe);
 void shmem_uint64_atomic_set(uint64_t *dest, uint64_t value, int pe);
 void shmem_size_atomic_set(size_t *dest, size_t value, int pe);
 void shmem_ptrdiff_atomic_set(ptrdiff_t *dest, ptrdiff_t value, int pe);
+
+/* The same on a context; pe is a number in its team. */
+void shmem_ctx_float_atomic_set(shmem_ctx_t ctx, float *dest, float value, int pe);
+void shmem_ctx_double_atomic_set(shmem_ctx_t ctx, double *dest, double value, int pe);
+void shmem_ctx_int_atomic_set(shmem_ctx_t ctx, int *dest, int value, int pe);
+void shmem_ctx_long_atomic_set(shmem_ctx_t ctx, long *dest, long value, int pe);
+void shmem_ctx_longlong_atomic_set(shmem_ctx_t ctx, long long *dest, long long value, int pe);
+void shmem_ctx_uint_atomic_set(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe);
+void shmem_ctx_ulong_atomic_set(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe);
+void shmem_ctx_ulonglong_atomic_set(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe);
+void shmem_ctx_int32_atomic_set(shmem_ctx_t ctx, int32_t *dest, int32_t value, int pe);
+void shmem_ctx_int64_atomic_set(shmem_ctx_t ctx, int64_t *dest, int64_t value, int pe);
+void shmem_ctx_uint32_atomic_set(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe);
+void shmem_ctx_uint64_atomic_set(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe);
+void shmem_ctx_size_atomic_set(shmem_ctx_t ctx, size_t *dest, size_t value, int pe);
+void shmem_ctx_ptrdiff_atomic_set(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t value, int pe);
 
 /*
  * shmem_<T>_atomic_compare_swap
@@ -1125,6 +1626,32 @@ void shmem_uint32_atomic_compare_swap_nbi(uint32_t *fetch, uint32_t *dest, uint3
 void shmem_uint64_atomic_compare_swap_nbi(uint64_t *fetch, uint64_t *dest, uint64_t cond, uint64_t value, int pe);
 void shmem_size_atomic_compare_swap_nbi(size_t *fetch, size_t *dest, size_t cond, size_t value, int pe);
 void shmem_ptrdiff_atomic_compare_swap_nbi(ptrdiff_t *fetch, ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe);
+
+/* The same on a context; pe is a number in its team. */
+int shmem_ctx_int_atomic_compare_swap(shmem_ctx_t ctx, int *dest, int cond, int value, int pe);
+long shmem_ctx_long_atomic_compare_swap(shmem_ctx_t ctx, long *dest, long cond, long value, int pe);
+long long shmem_ctx_longlong_atomic_compare_swap(shmem_ctx_t ctx, long long *dest, long long cond, long long value, int pe);
+unsigned int shmem_ctx_uint_atomic_compare_swap(shmem_ctx_t ctx, unsigned int *dest, unsigned int cond, unsigned int value, int pe);
+unsigned long shmem_ctx_ulong_atomic_compare_swap(shmem_ctx_t ctx, unsigned long *dest, unsigned long cond, unsigned long value, int pe);
+unsigned long long shmem_ctx_ulonglong_atomic_compare_swap(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe);
+int32_t shmem_ctx_int32_atomic_compare_swap(shmem_ctx_t ctx, int32_t *dest, int32_t cond, int32_t value, int pe);
+int64_t shmem_ctx_int64_atomic_compare_swap(shmem_ctx_t ctx, int64_t *dest, int64_t cond, int64_t value, int pe);
+uint32_t shmem_ctx_uint32_atomic_compare_swap(shmem_ctx_t ctx, uint32_t *dest, uint32_t cond, uint32_t value, int pe);
+uint64_t shmem_ctx_uint64_atomic_compare_swap(shmem_ctx_t ctx, uint64_t *dest, uint64_t cond, uint64_t value, int pe);
+size_t shmem_ctx_size_atomic_compare_swap(shmem_ctx_t ctx, size_t *dest, size_t cond, size_t value, int pe);
+ptrdiff_t shmem_ctx_ptrdiff_atomic_compare_swap(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe);
+void shmem_ctx_int_atomic_compare_swap_nbi(shmem_ctx_t ctx, int *fetch, int *dest, int cond, int value, int pe);
+void shmem_ctx_long_atomic_compare_swap_nbi(shmem_ctx_t ctx, long *fetch, long *dest, long cond, long value, int pe);
+void shmem_ctx_longlong_atomic_compare_swap_nbi(shmem_ctx_t ctx, long long *fetch, long long *dest, long long cond, long long value, int pe);
+void shmem_ctx_uint_atomic_compare_swap_nbi(shmem_ctx_t ctx, unsigned int *fetch, unsigned int *dest, unsigned int cond, unsigned int value, int pe);
+void shmem_ctx_ulong_atomic_compare_swap_nbi(shmem_ctx_t ctx, unsigned long *fetch, unsigned long *dest, unsigned long cond, unsigned long value, int pe);
+void shmem_ctx_ulonglong_atomic_compare_swap_nbi(shmem_ctx_t ctx, unsigned long long *fetch, unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe);
+void shmem_ctx_int32_atomic_compare_swap_nbi(shmem_ctx_t ctx, int32_t *fetch, int32_t *dest, int32_t cond, int32_t value, int pe);
+void shmem_ctx_int64_atomic_compare_swap_nbi(shmem_ctx_t ctx, int64_t *fetch, int64_t *dest, int64_t cond, int64_t value, int pe);
+void shmem_ctx_uint32_atomic_compare_swap_nbi(shmem_ctx_t ctx, uint32_t *fetch, uint32_t *dest, uint32_t cond, uint32_t value, int pe);
+void shmem_ctx_uint64_atomic_compare_swap_nbi(shmem_ctx_t ctx, uint64_t *fetch, uint64_t *dest, uint64_t cond, uint64_t value, int pe);
+void shmem_ctx_size_atomic_compare_swap_nbi(shmem_ctx_t ctx, size_t *fetch, size_t *dest, size_t cond, size_t value, int pe);
+void shmem_ctx_ptrdiff_atomic_compare_swap_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe);
 
 /*
  * shmem_<T>_atomic_swap
@@ -1176,6 +1703,36 @@ void shmem_uint64_atomic_swap_nbi(uint64_t *fetch, uint64_t *dest, uint64_t valu
 void shmem_size_atomic_swap_nbi(size_t *fetch, size_t *dest, size_t value, int pe);
 void shmem_ptrdiff_atomic_swap_nbi(ptrdiff_t *fetch, ptrdiff_t *dest, ptrdiff_t value, int pe);
 
+/* The same on a context; pe is a number in its team. */
+float shmem_ctx_float_atomic_swap(shmem_ctx_t ctx, float *dest, float value, int pe);
+double shmem_ctx_double_atomic_swap(shmem_ctx_t ctx, double *dest, double value, int pe);
+int shmem_ctx_int_atomic_swap(shmem_ctx_t ctx, int *dest, int value, int pe);
+long shmem_ctx_long_atomic_swap(shmem_ctx_t ctx, long *dest, long value, int pe);
+long long shmem_ctx_longlong_atomic_swap(shmem_ctx_t ctx, long long *dest, long long value, int pe);
+unsigned int shmem_ctx_uint_atomic_swap(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe);
+unsigned long shmem_ctx_ulong_atomic_swap(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe);
+unsigned long long shmem_ctx_ulonglong_atomic_swap(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe);
+int32_t shmem_ctx_int32_atomic_swap(shmem_ctx_t ctx, int32_t *dest, int32_t value, int pe);
+int64_t shmem_ctx_int64_atomic_swap(shmem_ctx_t ctx, int64_t *dest, int64_t value, int pe);
+uint32_t shmem_ctx_uint32_atomic_swap(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe);
+uint64_t shmem_ctx_uint64_atomic_swap(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe);
+size_t shmem_ctx_size_atomic_swap(shmem_ctx_t ctx, size_t *dest, size_t value, int pe);
+ptrdiff_t shmem_ctx_ptrdiff_atomic_swap(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t value, int pe);
+void shmem_ctx_float_atomic_swap_nbi(shmem_ctx_t ctx, float *fetch, float *dest, float value, int pe);
+void shmem_ctx_double_atomic_swap_nbi(shmem_ctx_t ctx, double *fetch, double *dest, double value, int pe);
+void shmem_ctx_int_atomic_swap_nbi(shmem_ctx_t ctx, int *fetch, int *dest, int value, int pe);
+void shmem_ctx_long_atomic_swap_nbi(shmem_ctx_t ctx, long *fetch, long *dest, long value, int pe);
+void shmem_ctx_longlong_atomic_swap_nbi(shmem_ctx_t ctx, long long *fetch, long long *dest, long long value, int pe);
+void shmem_ctx_uint_atomic_swap_nbi(shmem_ctx_t ctx, unsigned int *fetch, unsigned int *dest, unsigned int value, int pe);
+void shmem_ctx_ulong_atomic_swap_nbi(shmem_ctx_t ctx, unsigned long *fetch, unsigned long *dest, unsigned long value, int pe);
+void shmem_ctx_ulonglong_atomic_swap_nbi(shmem_ctx_t ctx, unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe);
+void shmem_ctx_int32_atomic_swap_nbi(shmem_ctx_t ctx, int32_t *fetch, int32_t *dest, int32_t value, int pe);
+void shmem_ctx_int64_atomic_swap_nbi(shmem_ctx_t ctx, int64_t *fetch, int64_t *dest, int64_t value, int pe);
+void shmem_ctx_uint32_atomic_swap_nbi(shmem_ctx_t ctx, uint32_t *fetch, uint32_t *dest, uint32_t value, int pe);
+void shmem_ctx_uint64_atomic_swap_nbi(shmem_ctx_t ctx, uint64_t *fetch, uint64_t *dest, uint64_t value, int pe);
+void shmem_ctx_size_atomic_swap_nbi(shmem_ctx_t ctx, size_t *fetch, size_t *dest, size_t value, int pe);
+void shmem_ctx_ptrdiff_atomic_swap_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdiff_t *dest, ptrdiff_t value, int pe);
+
 /*
  * shmem_<T>_atomic_fetch_inc
  *
@@ -1221,6 +1778,32 @@ void shmem_uint64_atomic_fetch_inc_nbi(uint64_t *fetch, uint64_t *dest, int pe);
 void shmem_size_atomic_fetch_inc_nbi(size_t *fetch, size_t *dest, int pe);
 void shmem_ptrdiff_atomic_fetch_inc_nbi(ptrdiff_t *fetch, ptrdiff_t *dest, int pe);
 
+/* The same on a context; pe is a number in its team. */
+int shmem_ctx_int_atomic_fetch_inc(shmem_ctx_t ctx, int *dest, int pe);
+long shmem_ctx_long_atomic_fetch_inc(shmem_ctx_t ctx, long *dest, int pe);
+long long shmem_ctx_longlong_atomic_fetch_inc(shmem_ctx_t ctx, long long *dest, int pe);
+unsigned int shmem_ctx_uint_atomic_fetch_inc(shmem_ctx_t ctx, unsigned int *dest, int pe);
+unsigned long shmem_ctx_ulong_atomic_fetch_inc(shmem_ctx_t ctx, unsigned long *dest, int pe);
+unsigned long long shmem_ctx_ulonglong_atomic_fetch_inc(shmem_ctx_t ctx, unsigned long long *dest, int pe);
+int32_t shmem_ctx_int32_atomic_fetch_inc(shmem_ctx_t ctx, int32_t *dest, int pe);
+int64_t shmem_ctx_int64_atomic_fetch_inc(shmem_ctx_t ctx, int64_t *dest, int pe);
+uint32_t shmem_ctx_uint32_atomic_fetch_inc(shmem_ctx_t ctx, uint32_t *dest, int pe);
+uint64_t shmem_ctx_uint64_atomic_fetch_inc(shmem_ctx_t ctx, uint64_t *dest, int pe);
+size_t shmem_ctx_size_atomic_fetch_inc(shmem_ctx_t ctx, size_t *dest, int pe);
+ptrdiff_t shmem_ctx_ptrdiff_atomic_fetch_inc(shmem_ctx_t ctx, ptrdiff_t *dest, int pe);
+void shmem_ctx_int_atomic_fetch_inc_nbi(shmem_ctx_t ctx, int *fetch, int *dest, int pe);
+void shmem_ctx_long_atomic_fetch_inc_nbi(shmem_ctx_t ctx, long *fetch, long *dest, int pe);
+void shmem_ctx_longlong_atomic_fetch_inc_nbi(shmem_ctx_t ctx, long long *fetch, long long *dest, int pe);
+void shmem_ctx_uint_atomic_fetch_inc_nbi(shmem_ctx_t ctx, unsigned int *fetch, unsigned int *dest, int pe);
+void shmem_ctx_ulong_atomic_fetch_inc_nbi(shmem_ctx_t ctx, unsigned long *fetch, unsigned long *dest, int pe);
+void shmem_ctx_ulonglong_atomic_fetch_inc_nbi(shmem_ctx_t ctx, unsigned long long *fetch, unsigned long long *dest, int pe);
+void shmem_ctx_int32_atomic_fetch_inc_nbi(shmem_ctx_t ctx, int32_t *fetch, int32_t *dest, int pe);
+void shmem_ctx_int64_atomic_fetch_inc_nbi(shmem_ctx_t ctx, int64_t *fetch, int64_t *dest, int pe);
+void shmem_ctx_uint32_atomic_fetch_inc_nbi(shmem_ctx_t ctx, uint32_t *fetch, uint32_t *dest, int pe);
+void shmem_ctx_uint64_atomic_fetch_inc_nbi(shmem_ctx_t ctx, uint64_t *fetch, uint64_t *dest, int pe);
+void shmem_ctx_size_atomic_fetch_inc_nbi(shmem_ctx_t ctx, size_t *fetch, size_t *dest, int pe);
+void shmem_ctx_ptrdiff_atomic_fetch_inc_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdiff_t *dest, int pe);
+
 /*
  * shmem_<T>_atomic_inc
  *
@@ -1249,6 +1832,20 @@ void shmem_uint32_atomic_inc(uint32_t *dest, int pe);
 void shmem_uint64_atomic_inc(uint64_t *dest, int pe);
 void shmem_size_atomic_inc(size_t *dest, int pe);
 void shmem_ptrdiff_atomic_inc(ptrdiff_t *dest, int pe);
+
+/* The same on a context; pe is a number in its team. */
+void shmem_ctx_int_atomic_inc(shmem_ctx_t ctx, int *dest, int pe);
+void shmem_ctx_long_atomic_inc(shmem_ctx_t ctx, long *dest, int pe);
+void shmem_ctx_longlong_atomic_inc(shmem_ctx_t ctx, long long *dest, int pe);
+void shmem_ctx_uint_atomic_inc(shmem_ctx_t ctx, unsigned int *dest, int pe);
+void shmem_ctx_ulong_atomic_inc(shmem_ctx_t ctx, unsigned long *dest, int pe);
+void shmem_ctx_ulonglong_atomic_inc(shmem_ctx_t ctx, unsigned long long *dest, int pe);
+void shmem_ctx_int32_atomic_inc(shmem_ctx_t ctx, int32_t *dest, int pe);
+void shmem_ctx_int64_atomic_inc(shmem_ctx_t ctx, int64_t *dest, int pe);
+void shmem_ctx_uint32_atomic_inc(shmem_ctx_t ctx, uint32_t *dest, int pe);
+void shmem_ctx_uint64_atomic_inc(shmem_ctx_t ctx, uint64_t *dest, int pe);
+void shmem_ctx_size_atomic_inc(shmem_ctx_t ctx, size_t *dest, int pe);
+void shmem_ctx_ptrdiff_atomic_inc(shmem_ctx_t ctx, ptrdiff_t *dest, int pe);
 
 /*
  * shmem_<T>_atomic_fetch_add
@@ -1296,6 +1893,32 @@ void shmem_uint64_atomic_fetch_add_nbi(uint64_t *fetch, uint64_t *dest, uint64_t
 void shmem_size_atomic_fetch_add_nbi(size_t *fetch, size_t *dest, size_t value, int pe);
 void shmem_ptrdiff_atomic_fetch_add_nbi(ptrdiff_t *fetch, ptrdiff_t *dest, ptrdiff_t value, int pe);
 
+/* The same on a context; pe is a number in its team. */
+int shmem_ctx_int_atomic_fetch_add(shmem_ctx_t ctx, int *dest, int value, int pe);
+long shmem_ctx_long_atomic_fetch_add(shmem_ctx_t ctx, long *dest, long value, int pe);
+long long shmem_ctx_longlong_atomic_fetch_add(shmem_ctx_t ctx, long long *dest, long long value, int pe);
+unsigned int shmem_ctx_uint_atomic_fetch_add(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe);
+unsigned long shmem_ctx_ulong_atomic_fetch_add(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe);
+unsigned long long shmem_ctx_ulonglong_atomic_fetch_add(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe);
+int32_t shmem_ctx_int32_atomic_fetch_add(shmem_ctx_t ctx, int32_t *dest, int32_t value, int pe);
+int64_t shmem_ctx_int64_atomic_fetch_add(shmem_ctx_t ctx, int64_t *dest, int64_t value, int pe);
+uint32_t shmem_ctx_uint32_atomic_fetch_add(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe);
+uint64_t shmem_ctx_uint64_atomic_fetch_add(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe);
+size_t shmem_ctx_size_atomic_fetch_add(shmem_ctx_t ctx, size_t *dest, size_t value, int pe);
+ptrdiff_t shmem_ctx_ptrdiff_atomic_fetch_add(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t value, int pe);
+void shmem_ctx_int_atomic_fetch_add_nbi(shmem_ctx_t ctx, int *fetch, int *dest, int value, int pe);
+void shmem_ctx_long_atomic_fetch_add_nbi(shmem_ctx_t ctx, long *fetch, long *dest, long value, int pe);
+void shmem_ctx_longlong_atomic_fetch_add_nbi(shmem_ctx_t ctx, long long *fetch, long long *dest, long long value, int pe);
+void shmem_ctx_uint_atomic_fetch_add_nbi(shmem_ctx_t ctx, unsigned int *fetch, unsigned int *dest, unsigned int value, int pe);
+void shmem_ctx_ulong_atomic_fetch_add_nbi(shmem_ctx_t ctx, unsigned long *fetch, unsigned long *dest, unsigned long value, int pe);
+void shmem_ctx_ulonglong_atomic_fetch_add_nbi(shmem_ctx_t ctx, unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe);
+void shmem_ctx_int32_atomic_fetch_add_nbi(shmem_ctx_t ctx, int32_t *fetch, int32_t *dest, int32_t value, int pe);
+void shmem_ctx_int64_atomic_fetch_add_nbi(shmem_ctx_t ctx, int64_t *fetch, int64_t *dest, int64_t value, int pe);
+void shmem_ctx_uint32_atomic_fetch_add_nbi(shmem_ctx_t ctx, uint32_t *fetch, uint32_t *dest, uint32_t value, int pe);
+void shmem_ctx_uint64_atomic_fetch_add_nbi(shmem_ctx_t ctx, uint64_t *fetch, uint64_t *dest, uint64_t value, int pe);
+void shmem_ctx_size_atomic_fetch_add_nbi(shmem_ctx_t ctx, size_t *fetch, size_t *dest, size_t value, int pe);
+void shmem_ctx_ptrdiff_atomic_fetch_add_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdiff_t *dest, ptrdiff_t value, int pe);
+
 /*
  * shmem_<T>_atomic_add
  *
@@ -1325,6 +1948,20 @@ void shmem_uint32_atomic_add(uint32_t *dest, uint32_t value, int pe);
 void shmem_uint64_atomic_add(uint64_t *dest, uint64_t value, int pe);
 void shmem_size_atomic_add(size_t *dest, size_t value, int pe);
 void shmem_ptrdiff_atomic_add(ptrdiff_t *dest, ptrdiff_t value, int pe);
+
+/* The same on a context; pe is a number in its team. */
+void shmem_ctx_int_atomic_add(shmem_ctx_t ctx, int *dest, int value, int pe);
+void shmem_ctx_long_atomic_add(shmem_ctx_t ctx, long *dest, long value, int pe);
+void shmem_ctx_longlong_atomic_add(shmem_ctx_t ctx, long long *dest, long long value, int pe);
+void shmem_ctx_uint_atomic_add(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe);
+void shmem_ctx_ulong_atomic_add(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe);
+void shmem_ctx_ulonglong_atomic_add(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe);
+void shmem_ctx_int32_atomic_add(shmem_ctx_t ctx, int32_t *dest, int32_t value, int pe);
+void shmem_ctx_int64_atomic_add(shmem_ctx_t ctx, int64_t *dest, int64_t value, int pe);
+void shmem_ctx_uint32_atomic_add(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe);
+void shmem_ctx_uint64_atomic_add(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe);
+void shmem_ctx_size_atomic_add(shmem_ctx_t ctx, size_t *dest, size_t value, int pe);
+void shmem_ctx_ptrdiff_atomic_add(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t value, int pe);
 
 /*
  * shmem_<T>_atomic_fetch_and
@@ -1362,6 +1999,22 @@ void shmem_int64_atomic_fetch_and_nbi(int64_t *fetch, int64_t *dest, int64_t val
 void shmem_uint32_atomic_fetch_and_nbi(uint32_t *fetch, uint32_t *dest, uint32_t value, int pe);
 void shmem_uint64_atomic_fetch_and_nbi(uint64_t *fetch, uint64_t *dest, uint64_t value, int pe);
 
+/* The same on a context; pe is a number in its team. */
+unsigned int shmem_ctx_uint_atomic_fetch_and(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe);
+unsigned long shmem_ctx_ulong_atomic_fetch_and(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe);
+unsigned long long shmem_ctx_ulonglong_atomic_fetch_and(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe);
+int32_t shmem_ctx_int32_atomic_fetch_and(shmem_ctx_t ctx, int32_t *dest, int32_t value, int pe);
+int64_t shmem_ctx_int64_atomic_fetch_and(shmem_ctx_t ctx, int64_t *dest, int64_t value, int pe);
+uint32_t shmem_ctx_uint32_atomic_fetch_and(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe);
+uint64_t shmem_ctx_uint64_atomic_fetch_and(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe);
+void shmem_ctx_uint_atomic_fetch_and_nbi(shmem_ctx_t ctx, unsigned int *fetch, unsigned int *dest, unsigned int value, int pe);
+void shmem_ctx_ulong_atomic_fetch_and_nbi(shmem_ctx_t ctx, unsigned long *fetch, unsigned long *dest, unsigned long value, int pe);
+void shmem_ctx_ulonglong_atomic_fetch_and_nbi(shmem_ctx_t ctx, unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe);
+void shmem_ctx_int32_atomic_fetch_and_nbi(shmem_ctx_t ctx, int32_t *fetch, int32_t *dest, int32_t value, int pe);
+void shmem_ctx_int64_atomic_fetch_and_nbi(shmem_ctx_t ctx, int64_t *fetch, int64_t *dest, int64_t value, int pe);
+void shmem_ctx_uint32_atomic_fetch_and_nbi(shmem_ctx_t ctx, uint32_t *fetch, uint32_t *dest, uint32_t value, int pe);
+void shmem_ctx_uint64_atomic_fetch_and_nbi(shmem_ctx_t ctx, uint64_t *fetch, uint64_t *dest, uint64_t value, int pe);
+
 /*
  * shmem_<T>_atomic_and
  *
@@ -1386,6 +2039,15 @@ void shmem_int32_atomic_and(int32_t *dest, int32_t value, int pe);
 void shmem_int64_atomic_and(int64_t *dest, int64_t value, int pe);
 void shmem_uint32_atomic_and(uint32_t *dest, uint32_t value, int pe);
 void shmem_uint64_atomic_and(uint64_t *dest, uint64_t value, int pe);
+
+/* The same on a context; pe is a number in its team. */
+void shmem_ctx_uint_atomic_and(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe);
+void shmem_ctx_ulong_atomic_and(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe);
+void shmem_ctx_ulonglong_atomic_and(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe);
+void shmem_ctx_int32_atomic_and(shmem_ctx_t ctx, int32_t *dest, int32_t value, int pe);
+void shmem_ctx_int64_atomic_and(shmem_ctx_t ctx, int64_t *dest, int64_t value, int pe);
+void shmem_ctx_uint32_atomic_and(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe);
+void shmem_ctx_uint64_atomic_and(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe);
 
 /*
  * shmem_<T>_atomic_fetch_or
@@ -1423,6 +2085,22 @@ void shmem_int64_atomic_fetch_or_nbi(int64_t *fetch, int64_t *dest, int64_t valu
 void shmem_uint32_atomic_fetch_or_nbi(uint32_t *fetch, uint32_t *dest, uint32_t value, int pe);
 void shmem_uint64_atomic_fetch_or_nbi(uint64_t *fetch, uint64_t *dest, uint64_t value, int pe);
 
+/* The same on a context; pe is a number in its team. */
+unsigned int shmem_ctx_uint_atomic_fetch_or(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe);
+unsigned long shmem_ctx_ulong_atomic_fetch_or(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe);
+unsigned long long shmem_ctx_ulonglong_atomic_fetch_or(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe);
+int32_t shmem_ctx_int32_atomic_fetch_or(shmem_ctx_t ctx, int32_t *dest, int32_t value, int pe);
+int64_t shmem_ctx_int64_atomic_fetch_or(shmem_ctx_t ctx, int64_t *dest, int64_t value, int pe);
+uint32_t shmem_ctx_uint32_atomic_fetch_or(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe);
+uint64_t shmem_ctx_uint64_atomic_fetch_or(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe);
+void shmem_ctx_uint_atomic_fetch_or_nbi(shmem_ctx_t ctx, unsigned int *fetch, unsigned int *dest, unsigned int value, int pe);
+void shmem_ctx_ulong_atomic_fetch_or_nbi(shmem_ctx_t ctx, unsigned long *fetch, unsigned long *dest, unsigned long value, int pe);
+void shmem_ctx_ulonglong_atomic_fetch_or_nbi(shmem_ctx_t ctx, unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe);
+void shmem_ctx_int32_atomic_fetch_or_nbi(shmem_ctx_t ctx, int32_t *fetch, int32_t *dest, int32_t value, int pe);
+void shmem_ctx_int64_atomic_fetch_or_nbi(shmem_ctx_t ctx, int64_t *fetch, int64_t *dest, int64_t value, int pe);
+void shmem_ctx_uint32_atomic_fetch_or_nbi(shmem_ctx_t ctx, uint32_t *fetch, uint32_t *dest, uint32_t value, int pe);
+void shmem_ctx_uint64_atomic_fetch_or_nbi(shmem_ctx_t ctx, uint64_t *fetch, uint64_t *dest, uint64_t value, int pe);
+
 /*
  * shmem_<T>_atomic_or
  *
@@ -1447,6 +2125,15 @@ void shmem_int32_atomic_or(int32_t *dest, int32_t value, int pe);
 void shmem_int64_atomic_or(int64_t *dest, int64_t value, int pe);
 void shmem_uint32_atomic_or(uint32_t *dest, uint32_t value, int pe);
 void shmem_uint64_atomic_or(uint64_t *dest, uint64_t value, int pe);
+
+/* The same on a context; pe is a number in its team. */
+void shmem_ctx_uint_atomic_or(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe);
+void shmem_ctx_ulong_atomic_or(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe);
+void shmem_ctx_ulonglong_atomic_or(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe);
+void shmem_ctx_int32_atomic_or(shmem_ctx_t ctx, int32_t *dest, int32_t value, int pe);
+void shmem_ctx_int64_atomic_or(shmem_ctx_t ctx, int64_t *dest, int64_t value, int pe);
+void shmem_ctx_uint32_atomic_or(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe);
+void shmem_ctx_uint64_atomic_or(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe);
 
 /*
  * shmem_<T>_atomic_fetch_xor
@@ -1484,6 +2171,22 @@ void shmem_int64_atomic_fetch_xor_nbi(int64_t *fetch, int64_t *dest, int64_t val
 void shmem_uint32_atomic_fetch_xor_nbi(uint32_t *fetch, uint32_t *dest, uint32_t value, int pe);
 void shmem_uint64_atomic_fetch_xor_nbi(uint64_t *fetch, uint64_t *dest, uint64_t value, int pe);
 
+/* The same on a context; pe is a number in its team. */
+unsigned int shmem_ctx_uint_atomic_fetch_xor(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe);
+unsigned long shmem_ctx_ulong_atomic_fetch_xor(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe);
+unsigned long long shmem_ctx_ulonglong_atomic_fetch_xor(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe);
+int32_t shmem_ctx_int32_atomic_fetch_xor(shmem_ctx_t ctx, int32_t *dest, int32_t value, int pe);
+int64_t shmem_ctx_int64_atomic_fetch_xor(shmem_ctx_t ctx, int64_t *dest, int64_t value, int pe);
+uint32_t shmem_ctx_uint32_atomic_fetch_xor(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe);
+uint64_t shmem_ctx_uint64_atomic_fetch_xor(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe);
+void shmem_ctx_uint_atomic_fetch_xor_nbi(shmem_ctx_t ctx, unsigned int *fetch, unsigned int *dest, unsigned int value, int pe);
+void shmem_ctx_ulong_atomic_fetch_xor_nbi(shmem_ctx_t ctx, unsigned long *fetch, unsigned long *dest, unsigned long value, int pe);
+void shmem_ctx_ulonglong_atomic_fetch_xor_nbi(shmem_ctx_t ctx, unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe);
+void shmem_ctx_int32_atomic_fetch_xor_nbi(shmem_ctx_t ctx, int32_t *fetch, int32_t *dest, int32_t value, int pe);
+void shmem_ctx_int64_atomic_fetch_xor_nbi(shmem_ctx_t ctx, int64_t *fetch, int64_t *dest, int64_t value, int pe);
+void shmem_ctx_uint32_atomic_fetch_xor_nbi(shmem_ctx_t ctx, uint32_t *fetch, uint32_t *dest, uint32_t value, int pe);
+void shmem_ctx_uint64_atomic_fetch_xor_nbi(shmem_ctx_t ctx, uint64_t *fetch, uint64_t *dest, uint64_t value, int pe);
+
 /*
  * shmem_<T>_atomic_xor
  *
@@ -1508,6 +2211,15 @@ void shmem_int32_atomic_xor(int32_t *dest, int32_t value, int pe);
 void shmem_int64_atomic_xor(int64_t *dest, int64_t value, int pe);
 void shmem_uint32_atomic_xor(uint32_t *dest, uint32_t value, int pe);
 void shmem_uint64_atomic_xor(uint64_t *dest, uint64_t value, int pe);
+
+/* The same on a context; pe is a number in its team. */
+void shmem_ctx_uint_atomic_xor(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe);
+void shmem_ctx_ulong_atomic_xor(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe);
+void shmem_ctx_ulonglong_atomic_xor(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe);
+void shmem_ctx_int32_atomic_xor(shmem_ctx_t ctx, int32_t *dest, int32_t value, int pe);
+void shmem_ctx_int64_atomic_xor(shmem_ctx_t ctx, int64_t *dest, int64_t value, int pe);
+void shmem_ctx_uint32_atomic_xor(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe);
+void shmem_ctx_uint64_atomic_xor(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe);
 
 /* ---------------------------------------------------------------------- Signaling Operations */
 
@@ -1594,6 +2306,68 @@ void shmem_put64_signal_nbi(void *dest, const void *source, size_t nelems, uint6
 void shmem_put128_signal_nbi(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void shmem_putmem_signal_nbi(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 
+/* The same on a context; pe is a number in its team. */
+void shmem_ctx_float_put_signal(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_double_put_signal(shmem_ctx_t ctx, double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_longdouble_put_signal(shmem_ctx_t ctx, long double *dest, const long double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_char_put_signal(shmem_ctx_t ctx, char *dest, const char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_schar_put_signal(shmem_ctx_t ctx, signed char *dest, const signed char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_short_put_signal(shmem_ctx_t ctx, short *dest, const short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_int_put_signal(shmem_ctx_t ctx, int *dest, const int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_long_put_signal(shmem_ctx_t ctx, long *dest, const long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_longlong_put_signal(shmem_ctx_t ctx, long long *dest, const long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_uchar_put_signal(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_ushort_put_signal(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_uint_put_signal(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_ulong_put_signal(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_ulonglong_put_signal(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_int8_put_signal(shmem_ctx_t ctx, int8_t *dest, const int8_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_int16_put_signal(shmem_ctx_t ctx, int16_t *dest, const int16_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_int32_put_signal(shmem_ctx_t ctx, int32_t *dest, const int32_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_int64_put_signal(shmem_ctx_t ctx, int64_t *dest, const int64_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_uint8_put_signal(shmem_ctx_t ctx, uint8_t *dest, const uint8_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_uint16_put_signal(shmem_ctx_t ctx, uint16_t *dest, const uint16_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_uint32_put_signal(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_uint64_put_signal(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_size_put_signal(shmem_ctx_t ctx, size_t *dest, const size_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_ptrdiff_put_signal(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_put8_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_put16_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_put32_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_put64_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_put128_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_putmem_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_float_put_signal_nbi(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_double_put_signal_nbi(shmem_ctx_t ctx, double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_longdouble_put_signal_nbi(shmem_ctx_t ctx, long double *dest, const long double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_char_put_signal_nbi(shmem_ctx_t ctx, char *dest, const char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_schar_put_signal_nbi(shmem_ctx_t ctx, signed char *dest, const signed char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_short_put_signal_nbi(shmem_ctx_t ctx, short *dest, const short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_int_put_signal_nbi(shmem_ctx_t ctx, int *dest, const int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_long_put_signal_nbi(shmem_ctx_t ctx, long *dest, const long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_longlong_put_signal_nbi(shmem_ctx_t ctx, long long *dest, const long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_uchar_put_signal_nbi(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_ushort_put_signal_nbi(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_uint_put_signal_nbi(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_ulong_put_signal_nbi(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_ulonglong_put_signal_nbi(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_int8_put_signal_nbi(shmem_ctx_t ctx, int8_t *dest, const int8_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_int16_put_signal_nbi(shmem_ctx_t ctx, int16_t *dest, const int16_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_int32_put_signal_nbi(shmem_ctx_t ctx, int32_t *dest, const int32_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_int64_put_signal_nbi(shmem_ctx_t ctx, int64_t *dest, const int64_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_uint8_put_signal_nbi(shmem_ctx_t ctx, uint8_t *dest, const uint8_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_uint16_put_signal_nbi(shmem_ctx_t ctx, uint16_t *dest, const uint16_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_uint32_put_signal_nbi(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_uint64_put_signal_nbi(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_size_put_signal_nbi(shmem_ctx_t ctx, size_t *dest, const size_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_ptrdiff_put_signal_nbi(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_put8_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_put16_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_put32_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_put64_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_put128_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_putmem_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+
 /*
  * shmem_signal_set
  *
@@ -1613,6 +2387,9 @@ void shmem_putmem_signal_nbi(void *dest, const void *source, size_t nelems, uint
  */
 void shmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe);
 
+/* The same on a context; pe is a number in its team. */
+void shmem_ctx_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe);
+
 /*
  * shmem_signal_add
  *
@@ -1631,6 +2408,9 @@ void shmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe);
  * OpenSHMEM 1.6, SHMEM_SIGNAL_ADD. Since libshmem 0.1.
  */
 void shmem_signal_add(uint64_t *sig_addr, uint64_t signal, int pe);
+
+/* The same on a context; pe is a number in its team. */
+void shmem_ctx_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe);
 
 /*
  * shmem_signal_fetch
@@ -2291,6 +3071,461 @@ int shmem_ptrdiff_sum_exscan(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t
 int shmem_complexd_sum_exscan(shmem_team_t team, shmemi_complexd *dest, const shmemi_complexd *source, size_t nelems);
 int shmem_complexf_sum_exscan(shmem_team_t team, shmemi_complexf *dest, const shmemi_complexf *source, size_t nelems);
 
+/*
+ * shmem_<T>_and_to_all
+ *
+ * Makes each element of dest, at every PE of the active set, the bitwise and of the elements at
+ * that place in the set's sources. Every PE of the set makes the same call with the same
+ * arguments. dest and source are the same array or do not overlap.
+ *
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nreduce elements of each array
+ * @PE_start the lowest PE of the set
+ * @logPE_stride log2 of the distance from one PE to the next
+ * @PE_size how many PEs
+ * @pWrk symmetric, written at every PE: nreduce / 2 + 1 elements, and at least
+ *                SHMEM_REDUCE_MIN_WRKDATA_SIZE
+ * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
+ *                SHMEM_SYNC_VALUE before the first call
+ *
+ * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
+ * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
+ * pSync that was not initialised, and one that was used again too early, as far as it shows.
+ * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * Also when nreduce is negative.
+ * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
+ * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
+ * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ *
+ * Deprecated: use shmem_and_reduce on a team.
+ * OpenSHMEM 1.6, SHMEM_REDUCTIONS. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_and_reduce on a team") void shmem_short_and_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_and_reduce on a team") void shmem_int_and_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_and_reduce on a team") void shmem_long_and_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_and_reduce on a team") void shmem_longlong_and_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+
+/*
+ * shmem_<T>_or_to_all
+ *
+ * Makes each element of dest, at every PE of the active set, the bitwise or of the elements at
+ * that place in the set's sources. Every PE of the set makes the same call with the same
+ * arguments. dest and source are the same array or do not overlap.
+ *
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nreduce elements of each array
+ * @PE_start the lowest PE of the set
+ * @logPE_stride log2 of the distance from one PE to the next
+ * @PE_size how many PEs
+ * @pWrk symmetric, written at every PE: nreduce / 2 + 1 elements, and at least
+ *                SHMEM_REDUCE_MIN_WRKDATA_SIZE
+ * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
+ *                SHMEM_SYNC_VALUE before the first call
+ *
+ * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
+ * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
+ * pSync that was not initialised, and one that was used again too early, as far as it shows.
+ * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * Also when nreduce is negative.
+ * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
+ * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
+ * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ *
+ * Deprecated: use shmem_or_reduce on a team.
+ * OpenSHMEM 1.6, SHMEM_REDUCTIONS. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_or_reduce on a team") void shmem_short_or_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_or_reduce on a team") void shmem_int_or_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_or_reduce on a team") void shmem_long_or_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_or_reduce on a team") void shmem_longlong_or_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+
+/*
+ * shmem_<T>_xor_to_all
+ *
+ * Makes each element of dest, at every PE of the active set, the bitwise exclusive or of the
+ * elements at that place in the set's sources. Every PE of the set makes the same call with the
+ * same arguments. dest and source are the same array or do not overlap.
+ *
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nreduce elements of each array
+ * @PE_start the lowest PE of the set
+ * @logPE_stride log2 of the distance from one PE to the next
+ * @PE_size how many PEs
+ * @pWrk symmetric, written at every PE: nreduce / 2 + 1 elements, and at least
+ *                SHMEM_REDUCE_MIN_WRKDATA_SIZE
+ * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
+ *                SHMEM_SYNC_VALUE before the first call
+ *
+ * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
+ * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
+ * pSync that was not initialised, and one that was used again too early, as far as it shows.
+ * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * Also when nreduce is negative.
+ * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
+ * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
+ * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ *
+ * Deprecated: use shmem_xor_reduce on a team.
+ * OpenSHMEM 1.6, SHMEM_REDUCTIONS. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_xor_reduce on a team") void shmem_short_xor_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_xor_reduce on a team") void shmem_int_xor_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_xor_reduce on a team") void shmem_long_xor_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_xor_reduce on a team") void shmem_longlong_xor_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+
+/*
+ * shmem_<T>_max_to_all
+ *
+ * Makes each element of dest, at every PE of the active set, the greatest of the elements at
+ * that place in the set's sources. Every PE of the set makes the same call with the same
+ * arguments. dest and source are the same array or do not overlap.
+ *
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nreduce elements of each array
+ * @PE_start the lowest PE of the set
+ * @logPE_stride log2 of the distance from one PE to the next
+ * @PE_size how many PEs
+ * @pWrk symmetric, written at every PE: nreduce / 2 + 1 elements, and at least
+ *                SHMEM_REDUCE_MIN_WRKDATA_SIZE
+ * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
+ *                SHMEM_SYNC_VALUE before the first call
+ *
+ * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
+ * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
+ * pSync that was not initialised, and one that was used again too early, as far as it shows.
+ * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * Also when nreduce is negative.
+ * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
+ * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
+ * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ *
+ * Deprecated: use shmem_max_reduce on a team.
+ * OpenSHMEM 1.6, SHMEM_REDUCTIONS. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_max_reduce on a team") void shmem_short_max_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_max_reduce on a team") void shmem_int_max_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_max_reduce on a team") void shmem_long_max_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_max_reduce on a team") void shmem_longlong_max_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_max_reduce on a team") void shmem_float_max_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_max_reduce on a team") void shmem_double_max_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_max_reduce on a team") void shmem_longdouble_max_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync);
+
+/*
+ * shmem_<T>_min_to_all
+ *
+ * Makes each element of dest, at every PE of the active set, the least of the elements at that
+ * place in the set's sources. Every PE of the set makes the same call with the same arguments.
+ * dest and source are the same array or do not overlap.
+ *
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nreduce elements of each array
+ * @PE_start the lowest PE of the set
+ * @logPE_stride log2 of the distance from one PE to the next
+ * @PE_size how many PEs
+ * @pWrk symmetric, written at every PE: nreduce / 2 + 1 elements, and at least
+ *                SHMEM_REDUCE_MIN_WRKDATA_SIZE
+ * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
+ *                SHMEM_SYNC_VALUE before the first call
+ *
+ * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
+ * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
+ * pSync that was not initialised, and one that was used again too early, as far as it shows.
+ * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * Also when nreduce is negative.
+ * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
+ * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
+ * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ *
+ * Deprecated: use shmem_min_reduce on a team.
+ * OpenSHMEM 1.6, SHMEM_REDUCTIONS. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_min_reduce on a team") void shmem_short_min_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_min_reduce on a team") void shmem_int_min_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_min_reduce on a team") void shmem_long_min_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_min_reduce on a team") void shmem_longlong_min_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_min_reduce on a team") void shmem_float_min_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_min_reduce on a team") void shmem_double_min_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_min_reduce on a team") void shmem_longdouble_min_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync);
+
+/*
+ * shmem_<T>_sum_to_all
+ *
+ * Makes each element of dest, at every PE of the active set, the sum of the elements at that
+ * place in the set's sources. Every PE of the set makes the same call with the same arguments.
+ * dest and source are the same array or do not overlap.
+ *
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nreduce elements of each array
+ * @PE_start the lowest PE of the set
+ * @logPE_stride log2 of the distance from one PE to the next
+ * @PE_size how many PEs
+ * @pWrk symmetric, written at every PE: nreduce / 2 + 1 elements, and at least
+ *                SHMEM_REDUCE_MIN_WRKDATA_SIZE
+ * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
+ *                SHMEM_SYNC_VALUE before the first call
+ *
+ * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
+ * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
+ * pSync that was not initialised, and one that was used again too early, as far as it shows.
+ * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * Also when nreduce is negative.
+ * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
+ * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
+ * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ *
+ * Deprecated: use shmem_sum_reduce on a team.
+ * OpenSHMEM 1.6, SHMEM_REDUCTIONS. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_sum_reduce on a team") void shmem_short_sum_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_sum_reduce on a team") void shmem_int_sum_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_sum_reduce on a team") void shmem_long_sum_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_sum_reduce on a team") void shmem_longlong_sum_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_sum_reduce on a team") void shmem_float_sum_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_sum_reduce on a team") void shmem_double_sum_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_sum_reduce on a team") void shmem_longdouble_sum_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_sum_reduce on a team") void shmem_complexd_sum_to_all(shmemi_complexd *dest, const shmemi_complexd *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_complexd *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_sum_reduce on a team") void shmem_complexf_sum_to_all(shmemi_complexf *dest, const shmemi_complexf *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_complexf *pWrk, long *pSync);
+
+/*
+ * shmem_<T>_prod_to_all
+ *
+ * Makes each element of dest, at every PE of the active set, the product of the elements at
+ * that place in the set's sources. Every PE of the set makes the same call with the same
+ * arguments. dest and source are the same array or do not overlap.
+ *
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nreduce elements of each array
+ * @PE_start the lowest PE of the set
+ * @logPE_stride log2 of the distance from one PE to the next
+ * @PE_size how many PEs
+ * @pWrk symmetric, written at every PE: nreduce / 2 + 1 elements, and at least
+ *                SHMEM_REDUCE_MIN_WRKDATA_SIZE
+ * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
+ *                SHMEM_SYNC_VALUE before the first call
+ *
+ * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
+ * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
+ * pSync that was not initialised, and one that was used again too early, as far as it shows.
+ * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * Also when nreduce is negative.
+ * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
+ * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
+ * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ *
+ * Deprecated: use shmem_prod_reduce on a team.
+ * OpenSHMEM 1.6, SHMEM_REDUCTIONS. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_prod_reduce on a team") void shmem_short_prod_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_prod_reduce on a team") void shmem_int_prod_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_prod_reduce on a team") void shmem_long_prod_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_prod_reduce on a team") void shmem_longlong_prod_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_prod_reduce on a team") void shmem_float_prod_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_prod_reduce on a team") void shmem_double_prod_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_prod_reduce on a team") void shmem_longdouble_prod_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_prod_reduce on a team") void shmem_complexd_prod_to_all(shmemi_complexd *dest, const shmemi_complexd *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_complexd *pWrk, long *pSync);
+SHMEMI_DEPRECATED("use shmem_prod_reduce on a team") void shmem_complexf_prod_to_all(shmemi_complexf *dest, const shmemi_complexf *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_complexf *pWrk, long *pSync);
+
+/*
+ * shmem_barrier
+ *
+ * Waits until every PE of the active set has called it, and until all operations that they
+ * issued before are complete. The next barrier or sync of the same set may have the same pSync.
+ *
+ * @PE_start the lowest PE of the set
+ * @logPE_stride log2 of the distance from one PE to the next
+ * @PE_size how many PEs
+ * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
+ *                SHMEM_SYNC_VALUE before the first call
+ *
+ * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
+ * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
+ * pSync that was not initialised, and one that was used again too early, as far as it shows.
+ * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * Order: Includes a quiet.
+ *
+ * Deprecated: use shmem_quiet and shmem_team_sync.
+ * OpenSHMEM 1.6, SHMEM_BARRIER. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_quiet and shmem_team_sync") void shmem_barrier(int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/*
+ * shmem_sync
+ *
+ * Waits until every PE of the active set has called it. It completes only plain stores, not the
+ * operations of this library. The next barrier or sync of the same set may have the same pSync.
+ *
+ * @PE_start the lowest PE of the set
+ * @logPE_stride log2 of the distance from one PE to the next
+ * @PE_size how many PEs
+ * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
+ *                SHMEM_SYNC_VALUE before the first call
+ *
+ * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
+ * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
+ * pSync that was not initialised, and one that was used again too early, as far as it shows.
+ * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ *
+ * Deprecated: use shmem_team_sync.
+ * OpenSHMEM 1.6, SHMEM_SYNC. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_team_sync") void shmem_sync(int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/*
+ * shmem_broadcast<bits>
+ *
+ * Copies an array of one PE to every other PE of the active set. Every PE of the set makes the
+ * same call with the same arguments.
+ *
+ * @dest symmetric, written at every PE: but for that of PE_root
+ * @source symmetric, read at PE_root
+ * @nelems elements of T or of <bits> bits to copy
+ * @PE_root number, in the set, of the PE that sends
+ * @PE_start the lowest PE of the set
+ * @logPE_stride log2 of the distance from one PE to the next
+ * @PE_size how many PEs
+ * @pSync symmetric, written at every PE: elements of T or of <bits> bits SHMEM_SYNC_SIZE of
+ *                them, each SHMEM_SYNC_VALUE before the first call
+ *
+ * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
+ * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
+ * pSync that was not initialised, and one that was used again too early, as far as it shows.
+ * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
+ * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
+ * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ *
+ * Deprecated: use shmem_broadcast on a team.
+ * OpenSHMEM 1.6, SHMEM_BROADCAST. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_broadcast on a team") void shmem_broadcast32(void *dest, const void *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync);
+SHMEMI_DEPRECATED("use shmem_broadcast on a team") void shmem_broadcast64(void *dest, const void *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/*
+ * shmem_collect<bits>
+ *
+ * Concatenates the arrays of all PEs of the active set, in the order of their numbers, at every
+ * PE. Every PE of the set makes the same call with the same arguments.
+ *
+ * @dest symmetric, written at every PE: room for what all PEs give
+ * @source symmetric, read at every PE
+ * @nelems elements of T or of <bits> bits from the caller; may differ from PE to PE, and be 0
+ * @PE_start the lowest PE of the set
+ * @logPE_stride log2 of the distance from one PE to the next
+ * @PE_size how many PEs
+ * @pSync symmetric, written at every PE: elements of T or of <bits> bits SHMEM_SYNC_SIZE of
+ *                them, each SHMEM_SYNC_VALUE before the first call
+ *
+ * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
+ * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
+ * pSync that was not initialised, and one that was used again too early, as far as it shows.
+ * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
+ * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
+ * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ *
+ * Deprecated: use shmem_collect on a team.
+ * OpenSHMEM 1.6, SHMEM_COLLECT. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_collect on a team") void shmem_collect32(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+SHMEMI_DEPRECATED("use shmem_collect on a team") void shmem_collect64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/*
+ * shmem_fcollect<bits>
+ *
+ * Concatenates the arrays of all PEs of the active set, in the order of their numbers, at every
+ * PE; they all have the same length. Every PE of the set makes the same call with the same
+ * arguments.
+ *
+ * @dest symmetric, written at every PE: nelems times the size of the set
+ * @source symmetric, read at every PE
+ * @nelems elements of T or of <bits> bits from each PE
+ * @PE_start the lowest PE of the set
+ * @logPE_stride log2 of the distance from one PE to the next
+ * @PE_size how many PEs
+ * @pSync symmetric, written at every PE: elements of T or of <bits> bits SHMEM_SYNC_SIZE of
+ *                them, each SHMEM_SYNC_VALUE before the first call
+ *
+ * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
+ * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
+ * pSync that was not initialised, and one that was used again too early, as far as it shows.
+ * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
+ * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
+ * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ *
+ * Deprecated: use shmem_fcollect on a team.
+ * OpenSHMEM 1.6, SHMEM_FCOLLECT. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_fcollect on a team") void shmem_fcollect32(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+SHMEMI_DEPRECATED("use shmem_fcollect on a team") void shmem_fcollect64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/*
+ * shmem_alltoall<bits>
+ *
+ * Exchanges blocks of nelems elements: block j of the i-th PE's source becomes block i of the
+ * j-th PE's dest. Every PE of the set makes the same call with the same arguments.
+ *
+ * @dest symmetric, written at every PE: nelems times the size of the set
+ * @source symmetric, read at every PE: nelems times the size of the set
+ * @nelems elements of T or of <bits> bits for each PE
+ * @PE_start the lowest PE of the set
+ * @logPE_stride log2 of the distance from one PE to the next
+ * @PE_size how many PEs
+ * @pSync symmetric, written at every PE: elements of T or of <bits> bits SHMEM_SYNC_SIZE of
+ *                them, each SHMEM_SYNC_VALUE before the first call
+ *
+ * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
+ * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
+ * pSync that was not initialised, and one that was used again too early, as far as it shows.
+ * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
+ * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
+ * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ *
+ * Deprecated: use shmem_alltoall on a team.
+ * OpenSHMEM 1.6, SHMEM_ALLTOALL. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_alltoall on a team") void shmem_alltoall32(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+SHMEMI_DEPRECATED("use shmem_alltoall on a team") void shmem_alltoall64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/*
+ * shmem_alltoalls<bits>
+ *
+ * Exchanges blocks of nelems elements as alltoall does, where the elements of source are sst
+ * apart and those of dest dst. Every PE of the set makes the same call with the same arguments.
+ *
+ * @dest symmetric, written at every PE: nelems times the size of the set, dst apart
+ * @source symmetric, read at every PE: nelems times the size of the set, sst apart
+ * @dst elements of T or of <bits> bits from one element of dest to the next; at least 1
+ * @sst elements of T or of <bits> bits from one element of source to the next; at least 1
+ * @nelems elements of T or of <bits> bits for each PE
+ * @PE_start the lowest PE of the set
+ * @logPE_stride log2 of the distance from one PE to the next
+ * @PE_size how many PEs
+ * @pSync symmetric, written at every PE: elements of T or of <bits> bits SHMEM_SYNC_SIZE of
+ *                them, each SHMEM_SYNC_VALUE before the first call
+ *
+ * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
+ * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
+ * pSync that was not initialised, and one that was used again too early, as far as it shows.
+ * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
+ * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
+ * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ *
+ * Deprecated: use shmem_alltoalls on a team.
+ * OpenSHMEM 1.6, SHMEM_ALLTOALLS. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_alltoalls on a team") void shmem_alltoalls32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+SHMEMI_DEPRECATED("use shmem_alltoalls on a team") void shmem_alltoalls64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+
 /* --------------------------------------------------- Point-To-Point Synchronization Routines */
 
 /*
@@ -2764,6 +3999,9 @@ size_t shmem_ptrdiff_test_some_vector(ptrdiff_t *ivars, size_t nelems, size_t *i
  */
 void shmem_fence(void);
 
+/* The same on a context. */
+void shmem_ctx_fence(shmem_ctx_t ctx);
+
 /*
  * shmem_quiet
  *
@@ -2776,6 +4014,9 @@ void shmem_fence(void);
  * OpenSHMEM 1.6, SHMEM_QUIET. Since libshmem 0.1.
  */
 void shmem_quiet(void);
+
+/* The same on a context. */
+void shmem_ctx_quiet(shmem_ctx_t ctx);
 
 /*
  * shmem_pe_quiet
@@ -2790,6 +4031,9 @@ void shmem_quiet(void);
  * OpenSHMEM 1.6, SHMEM_PE_QUIET. Since libshmem 0.1.
  */
 void shmem_pe_quiet(int target_pe);
+
+/* The same on a context. */
+void shmem_ctx_pe_quiet(shmem_ctx_t ctx, int target_pe);
 
 /* -------------------------------------------------------------- Distributed Locking Routines */
 
@@ -2845,6 +4089,552 @@ void shmem_clear_lock(long *lock);
  */
 int shmem_test_lock(long *lock);
 
+/* -------------------------------------------------------------------------- Deprecated Names */
+
+/*
+ * shmem_<T>_fetch
+ *
+ * Reads an object of another PE atomically.
+ *
+ * @source symmetric, read at pe
+ * @pe number of the other PE, or the caller's own
+ *
+ * Result: The value.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
+ * and when called before init or after finalize.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and route
+ * it comes from; not with plain loads and stores. Not ordered with other operations but by
+ * shmem_fence and shmem_quiet.
+ *
+ * Deprecated: use shmem_atomic_fetch.
+ * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") float shmem_float_fetch(const float *source, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") double shmem_double_fetch(const double *source, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") int shmem_int_fetch(const int *source, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") long shmem_long_fetch(const long *source, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") long long shmem_longlong_fetch(const long long *source, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") unsigned int shmem_uint_fetch(const unsigned int *source, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") unsigned long shmem_ulong_fetch(const unsigned long *source, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") unsigned long long shmem_ulonglong_fetch(const unsigned long long *source, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") int32_t shmem_int32_fetch(const int32_t *source, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") int64_t shmem_int64_fetch(const int64_t *source, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") uint32_t shmem_uint32_fetch(const uint32_t *source, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") uint64_t shmem_uint64_fetch(const uint64_t *source, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") size_t shmem_size_fetch(const size_t *source, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") ptrdiff_t shmem_ptrdiff_fetch(const ptrdiff_t *source, int pe);
+
+/*
+ * shmem_<T>_set
+ *
+ * Writes an object of another PE atomically.
+ *
+ * @dest symmetric, updated at pe
+ * @value operand
+ * @pe number of the other PE, or the caller's own
+ *
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
+ * and when called before init or after finalize.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and route
+ * it comes from; not with plain loads and stores. Not ordered with other operations but by
+ * shmem_fence and shmem_quiet.
+ *
+ * Deprecated: use shmem_atomic_set.
+ * OpenSHMEM 1.6, SHMEM_ATOMIC_SET. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_atomic_set") void shmem_float_set(float *dest, float value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_set") void shmem_double_set(double *dest, double value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_set") void shmem_int_set(int *dest, int value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_set") void shmem_long_set(long *dest, long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_set") void shmem_longlong_set(long long *dest, long long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_set") void shmem_uint_set(unsigned int *dest, unsigned int value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_set") void shmem_ulong_set(unsigned long *dest, unsigned long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_set") void shmem_ulonglong_set(unsigned long long *dest, unsigned long long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_set") void shmem_int32_set(int32_t *dest, int32_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_set") void shmem_int64_set(int64_t *dest, int64_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_set") void shmem_uint32_set(uint32_t *dest, uint32_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_set") void shmem_uint64_set(uint64_t *dest, uint64_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_set") void shmem_size_set(size_t *dest, size_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_set") void shmem_ptrdiff_set(ptrdiff_t *dest, ptrdiff_t value, int pe);
+
+/*
+ * shmem_<T>_cswap
+ *
+ * Replaces an object of another PE if it has the expected value.
+ *
+ * @dest symmetric, updated at pe
+ * @cond value that the object must have to be changed
+ * @value what it becomes then
+ * @pe number of the other PE, or the caller's own
+ *
+ * Result: The value before the operation. The object was changed if that equals cond.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
+ * and when called before init or after finalize.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and route
+ * it comes from; not with plain loads and stores. Not ordered with other operations but by
+ * shmem_fence and shmem_quiet.
+ *
+ * Deprecated: use shmem_atomic_compare_swap.
+ * OpenSHMEM 1.6, SHMEM_ATOMIC_COMPARE_SWAP. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") int shmem_int_cswap(int *dest, int cond, int value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") long shmem_long_cswap(long *dest, long cond, long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") long long shmem_longlong_cswap(long long *dest, long long cond, long long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") unsigned int shmem_uint_cswap(unsigned int *dest, unsigned int cond, unsigned int value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") unsigned long shmem_ulong_cswap(unsigned long *dest, unsigned long cond, unsigned long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") unsigned long long shmem_ulonglong_cswap(unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") int32_t shmem_int32_cswap(int32_t *dest, int32_t cond, int32_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") int64_t shmem_int64_cswap(int64_t *dest, int64_t cond, int64_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") uint32_t shmem_uint32_cswap(uint32_t *dest, uint32_t cond, uint32_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") uint64_t shmem_uint64_cswap(uint64_t *dest, uint64_t cond, uint64_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") size_t shmem_size_cswap(size_t *dest, size_t cond, size_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") ptrdiff_t shmem_ptrdiff_cswap(ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe);
+
+/*
+ * shmem_<T>_swap
+ *
+ * Writes an object of another PE and tells what it was.
+ *
+ * @dest symmetric, updated at pe
+ * @value operand
+ * @pe number of the other PE, or the caller's own
+ *
+ * Result: The value before the operation.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
+ * and when called before init or after finalize.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and route
+ * it comes from; not with plain loads and stores. Not ordered with other operations but by
+ * shmem_fence and shmem_quiet.
+ *
+ * Deprecated: use shmem_atomic_swap.
+ * OpenSHMEM 1.6, SHMEM_ATOMIC_SWAP. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_atomic_swap") float shmem_float_swap(float *dest, float value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_swap") double shmem_double_swap(double *dest, double value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_swap") int shmem_int_swap(int *dest, int value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_swap") long shmem_long_swap(long *dest, long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_swap") long long shmem_longlong_swap(long long *dest, long long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_swap") unsigned int shmem_uint_swap(unsigned int *dest, unsigned int value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_swap") unsigned long shmem_ulong_swap(unsigned long *dest, unsigned long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_swap") unsigned long long shmem_ulonglong_swap(unsigned long long *dest, unsigned long long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_swap") int32_t shmem_int32_swap(int32_t *dest, int32_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_swap") int64_t shmem_int64_swap(int64_t *dest, int64_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_swap") uint32_t shmem_uint32_swap(uint32_t *dest, uint32_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_swap") uint64_t shmem_uint64_swap(uint64_t *dest, uint64_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_swap") size_t shmem_size_swap(size_t *dest, size_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_swap") ptrdiff_t shmem_ptrdiff_swap(ptrdiff_t *dest, ptrdiff_t value, int pe);
+
+/*
+ * shmem_<T>_finc
+ *
+ * Adds one to an object of another PE, modulo its width, and tells what it was.
+ *
+ * @dest symmetric, updated at pe
+ * @pe number of the other PE, or the caller's own
+ *
+ * Result: The value before the operation.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
+ * and when called before init or after finalize.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and route
+ * it comes from; not with plain loads and stores. Not ordered with other operations but by
+ * shmem_fence and shmem_quiet.
+ *
+ * Deprecated: use shmem_atomic_fetch_inc.
+ * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_INC. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") int shmem_int_finc(int *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") long shmem_long_finc(long *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") long long shmem_longlong_finc(long long *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") unsigned int shmem_uint_finc(unsigned int *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") unsigned long shmem_ulong_finc(unsigned long *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") unsigned long long shmem_ulonglong_finc(unsigned long long *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") int32_t shmem_int32_finc(int32_t *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") int64_t shmem_int64_finc(int64_t *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") uint32_t shmem_uint32_finc(uint32_t *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") uint64_t shmem_uint64_finc(uint64_t *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") size_t shmem_size_finc(size_t *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") ptrdiff_t shmem_ptrdiff_finc(ptrdiff_t *dest, int pe);
+
+/*
+ * shmem_<T>_inc
+ *
+ * Adds one to an object of another PE, modulo its width.
+ *
+ * @dest symmetric, updated at pe
+ * @pe number of the other PE, or the caller's own
+ *
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
+ * and when called before init or after finalize.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and route
+ * it comes from; not with plain loads and stores. Not ordered with other operations but by
+ * shmem_fence and shmem_quiet.
+ *
+ * Deprecated: use shmem_atomic_inc.
+ * OpenSHMEM 1.6, SHMEM_ATOMIC_INC. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_atomic_inc") void shmem_int_inc(int *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_inc") void shmem_long_inc(long *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_inc") void shmem_longlong_inc(long long *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_inc") void shmem_uint_inc(unsigned int *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_inc") void shmem_ulong_inc(unsigned long *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_inc") void shmem_ulonglong_inc(unsigned long long *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_inc") void shmem_int32_inc(int32_t *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_inc") void shmem_int64_inc(int64_t *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_inc") void shmem_uint32_inc(uint32_t *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_inc") void shmem_uint64_inc(uint64_t *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_inc") void shmem_size_inc(size_t *dest, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_inc") void shmem_ptrdiff_inc(ptrdiff_t *dest, int pe);
+
+/*
+ * shmem_<T>_fadd
+ *
+ * Adds to an object of another PE, modulo its width, and tells what it was.
+ *
+ * @dest symmetric, updated at pe
+ * @value operand
+ * @pe number of the other PE, or the caller's own
+ *
+ * Result: The value before the operation.
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
+ * and when called before init or after finalize.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and route
+ * it comes from; not with plain loads and stores. Not ordered with other operations but by
+ * shmem_fence and shmem_quiet.
+ *
+ * Deprecated: use shmem_atomic_fetch_add.
+ * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_ADD. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") int shmem_int_fadd(int *dest, int value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") long shmem_long_fadd(long *dest, long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") long long shmem_longlong_fadd(long long *dest, long long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") unsigned int shmem_uint_fadd(unsigned int *dest, unsigned int value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") unsigned long shmem_ulong_fadd(unsigned long *dest, unsigned long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") unsigned long long shmem_ulonglong_fadd(unsigned long long *dest, unsigned long long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") int32_t shmem_int32_fadd(int32_t *dest, int32_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") int64_t shmem_int64_fadd(int64_t *dest, int64_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") uint32_t shmem_uint32_fadd(uint32_t *dest, uint32_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") uint64_t shmem_uint64_fadd(uint64_t *dest, uint64_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") size_t shmem_size_fadd(size_t *dest, size_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") ptrdiff_t shmem_ptrdiff_fadd(ptrdiff_t *dest, ptrdiff_t value, int pe);
+
+/*
+ * shmem_<T>_add
+ *
+ * Adds to an object of another PE, modulo its width.
+ *
+ * @dest symmetric, updated at pe
+ * @value operand
+ * @pe number of the other PE, or the caller's own
+ *
+ * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
+ * and when called before init or after finalize.
+ * Order: Atomic with every other atomic of this library on the object, whichever PE and route
+ * it comes from; not with plain loads and stores. Not ordered with other operations but by
+ * shmem_fence and shmem_quiet.
+ *
+ * Deprecated: use shmem_atomic_add.
+ * OpenSHMEM 1.6, SHMEM_ATOMIC_ADD. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_atomic_add") void shmem_int_add(int *dest, int value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_add") void shmem_long_add(long *dest, long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_add") void shmem_longlong_add(long long *dest, long long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_add") void shmem_uint_add(unsigned int *dest, unsigned int value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_add") void shmem_ulong_add(unsigned long *dest, unsigned long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_add") void shmem_ulonglong_add(unsigned long long *dest, unsigned long long value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_add") void shmem_int32_add(int32_t *dest, int32_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_add") void shmem_int64_add(int64_t *dest, int64_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_add") void shmem_uint32_add(uint32_t *dest, uint32_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_add") void shmem_uint64_add(uint64_t *dest, uint64_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_add") void shmem_size_add(size_t *dest, size_t value, int pe);
+SHMEMI_DEPRECATED("use shmem_atomic_add") void shmem_ptrdiff_add(ptrdiff_t *dest, ptrdiff_t value, int pe);
+
+/*
+ * shmem_<T>_wait
+ *
+ * Waits until a variable of the caller is not equal to cmp_value.
+ *
+ * @ivar symmetric, read here: changed by other PEs
+ * @cmp_value what it is to be no longer
+ *
+ * Errors: As wait_until.
+ * Order: As wait_until.
+ *
+ * Deprecated: use shmem_wait_until with SHMEM_CMP_NE.
+ * OpenSHMEM 1.6, SHMEM_WAIT. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_short_wait(short *ivar, short cmp_value);
+SHMEMI_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_ushort_wait(unsigned short *ivar, unsigned short cmp_value);
+SHMEMI_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_int_wait(int *ivar, int cmp_value);
+SHMEMI_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_long_wait(long *ivar, long cmp_value);
+SHMEMI_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_longlong_wait(long long *ivar, long long cmp_value);
+SHMEMI_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_uint_wait(unsigned int *ivar, unsigned int cmp_value);
+SHMEMI_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_ulong_wait(unsigned long *ivar, unsigned long cmp_value);
+SHMEMI_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_ulonglong_wait(unsigned long long *ivar, unsigned long long cmp_value);
+SHMEMI_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_int32_wait(int32_t *ivar, int32_t cmp_value);
+SHMEMI_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_int64_wait(int64_t *ivar, int64_t cmp_value);
+SHMEMI_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_uint32_wait(uint32_t *ivar, uint32_t cmp_value);
+SHMEMI_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_uint64_wait(uint64_t *ivar, uint64_t cmp_value);
+SHMEMI_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_size_wait(size_t *ivar, size_t cmp_value);
+SHMEMI_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_ptrdiff_wait(ptrdiff_t *ivar, ptrdiff_t cmp_value);
+
+/*
+ * shmem_<T>_wait_until
+ *
+ * Waits until a variable of the caller compares as asked.
+ *
+ * @ivar symmetric, read here: changed by other PEs
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_value right-hand side of the comparison
+ *
+ * Errors: As wait_until of other types.
+ * Order: As wait_until of other types.
+ *
+ * Deprecated: use a type of at least 32 bits.
+ * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use a type of at least 32 bits") void shmem_short_wait_until(short *ivar, int cmp, short cmp_value);
+SHMEMI_DEPRECATED("use a type of at least 32 bits") void shmem_ushort_wait_until(unsigned short *ivar, int cmp, unsigned short cmp_value);
+
+/*
+ * shmem_<T>_test
+ *
+ * Tells at once whether a variable of the caller compares as asked.
+ *
+ * @ivar symmetric, read here: changed by other PEs
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_value right-hand side of the comparison
+ *
+ * Result: 1 or 0.
+ * Errors: As test of other types.
+ * Order: As test of other types.
+ *
+ * Deprecated: use a type of at least 32 bits.
+ * OpenSHMEM 1.6, SHMEM_TEST. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use a type of at least 32 bits") int shmem_short_test(short *ivar, int cmp, short cmp_value);
+SHMEMI_DEPRECATED("use a type of at least 32 bits") int shmem_ushort_test(unsigned short *ivar, int cmp, unsigned short cmp_value);
+
+/*
+ * shmem_wait_until
+ *
+ * Waits until a variable of the caller compares as asked. In C11 the name stands for the
+ * functions of all types, and is not deprecated.
+ *
+ * @ivar symmetric, read here: changed by other PEs
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_value right-hand side of the comparison
+ *
+ * Errors: As shmem_long_wait_until.
+ * Order: As shmem_long_wait_until.
+ *
+ * Deprecated: use shmem_long_wait_until.
+ * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED_C("use shmem_long_wait_until") void shmem_wait_until(long *ivar, int cmp, long cmp_value);
+
+/*
+ * shmem_wait
+ *
+ * Waits until a variable of the caller is not equal to cmp_value.
+ *
+ * @ivar symmetric, read here: changed by other PEs
+ * @cmp_value what it is to be no longer
+ *
+ * Errors: As shmem_long_wait_until.
+ * Order: As shmem_long_wait_until.
+ *
+ * Deprecated: use shmem_long_wait_until with SHMEM_CMP_NE.
+ * OpenSHMEM 1.6, SHMEM_WAIT. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_long_wait_until with SHMEM_CMP_NE") void shmem_wait(long *ivar, long cmp_value);
+
+/*
+ * start_pes
+ *
+ * Does what shmem_init does, and has shmem_finalize called when the program ends by exit(0) or
+ * by returning 0 from main. A program that ends otherwise ends the job. Calling it again does
+ * nothing.
+ *
+ * @npes ignored
+ *
+ * Errors: As shmem_init.
+ *
+ * Deprecated: use shmem_init.
+ * OpenSHMEM 1.6, START_PES. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_init") void start_pes(int npes);
+
+/*
+ * _my_pe
+ *
+ * Tells the number of the calling PE.
+ *
+ * Result: 0 to shmem_n_pes() - 1.
+ * Errors: As shmem_my_pe.
+ *
+ * Deprecated: use shmem_my_pe.
+ * OpenSHMEM 1.6, SHMEM_MY_PE. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_my_pe") int _my_pe(void);
+
+/*
+ * _num_pes
+ *
+ * Tells how many PEs the job has.
+ *
+ * Result: 1 or more.
+ * Errors: As shmem_n_pes.
+ *
+ * Deprecated: use shmem_n_pes.
+ * OpenSHMEM 1.6, SHMEM_N_PES. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_n_pes") int _num_pes(void);
+
+/*
+ * shmalloc
+ *
+ * Allocates symmetric memory.
+ *
+ * @size bytes wanted
+ *
+ * Result: As shmem_malloc.
+ * Errors: As shmem_malloc.
+ *
+ * Deprecated: use shmem_malloc.
+ * OpenSHMEM 1.6, SHMEM_MALLOC. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_malloc") void *shmalloc(size_t size);
+
+/*
+ * shfree
+ *
+ * Gives a block of symmetric memory back.
+ *
+ * @ptr what an allocation returned, or NULL to free nothing
+ *
+ * Errors: As shmem_free.
+ *
+ * Deprecated: use shmem_free.
+ * OpenSHMEM 1.6, SHMEM_FREE. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_free") void shfree(void *ptr);
+
+/*
+ * shrealloc
+ *
+ * Changes the size of a block of symmetric memory.
+ *
+ * @ptr what an allocation returned, or NULL to allocate
+ * @size bytes wanted; 0 frees the block
+ *
+ * Result: As shmem_realloc.
+ * Errors: As shmem_realloc.
+ *
+ * Deprecated: use shmem_realloc.
+ * OpenSHMEM 1.6, SHMEM_REALLOC. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_realloc") void *shrealloc(void *ptr, size_t size);
+
+/*
+ * shmemalign
+ *
+ * Allocates symmetric memory at a multiple of alignment.
+ *
+ * @alignment bytes a power of two, at least sizeof(void *)
+ * @size bytes wanted
+ *
+ * Result: As shmem_align.
+ * Errors: As shmem_align.
+ *
+ * Deprecated: use shmem_align.
+ * OpenSHMEM 1.6, SHMEM_ALIGN. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use shmem_align") void *shmemalign(size_t alignment, size_t size);
+
+/*
+ * shmem_clear_cache_inv
+ *
+ * Makes what other PEs have written visible to the caller's loads, as it always is where caches
+ * are coherent: it does no more than keep the compiler from moving loads across it.
+ *
+ * Errors: Ends the job when called before init or after finalize.
+ *
+ * Deprecated: use nothing: caches are coherent.
+ * OpenSHMEM 1.6, SHMEM_CACHE. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_clear_cache_inv(void);
+
+/*
+ * shmem_set_cache_inv
+ *
+ * Makes what other PEs have written visible to the caller's loads, as it always is where caches
+ * are coherent: it does no more than keep the compiler from moving loads across it.
+ *
+ * Errors: Ends the job when called before init or after finalize.
+ *
+ * Deprecated: use nothing: caches are coherent.
+ * OpenSHMEM 1.6, SHMEM_CACHE. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_set_cache_inv(void);
+
+/*
+ * shmem_clear_cache_line_inv
+ *
+ * Makes what other PEs have written visible to the caller's loads, as it always is where caches
+ * are coherent: it does no more than keep the compiler from moving loads across it.
+ *
+ * @dest any object of the caller
+ *
+ * Errors: Ends the job when called before init or after finalize.
+ *
+ * Deprecated: use nothing: caches are coherent.
+ * OpenSHMEM 1.6, SHMEM_CACHE. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_clear_cache_line_inv(void *dest);
+
+/*
+ * shmem_set_cache_line_inv
+ *
+ * Makes what other PEs have written visible to the caller's loads, as it always is where caches
+ * are coherent: it does no more than keep the compiler from moving loads across it.
+ *
+ * @dest any object of the caller
+ *
+ * Errors: Ends the job when called before init or after finalize.
+ *
+ * Deprecated: use nothing: caches are coherent.
+ * OpenSHMEM 1.6, SHMEM_CACHE. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_set_cache_line_inv(void *dest);
+
+/*
+ * shmem_udcflush
+ *
+ * Makes what other PEs have written visible to the caller's loads, as it always is where caches
+ * are coherent: it does no more than keep the compiler from moving loads across it.
+ *
+ * Errors: Ends the job when called before init or after finalize.
+ *
+ * Deprecated: use nothing: caches are coherent.
+ * OpenSHMEM 1.6, SHMEM_CACHE. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_udcflush(void);
+
+/*
+ * shmem_udcflush_line
+ *
+ * Makes what other PEs have written visible to the caller's loads, as it always is where caches
+ * are coherent: it does no more than keep the compiler from moving loads across it.
+ *
+ * @dest any object of the caller
+ *
+ * Errors: Ends the job when called before init or after finalize.
+ *
+ * Deprecated: use nothing: caches are coherent.
+ * OpenSHMEM 1.6, SHMEM_CACHE. Since libshmem 0.1.
+ */
+SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_udcflush_line(void *dest);
+
 #ifdef __cplusplus
 }
 #endif
@@ -2854,14 +4644,37 @@ int shmem_test_lock(long *lock);
 #if !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 /*
  * shmem_<name>(...) for each shmem_<T>_<name>: the first argument that points to
- * an element says which. shmemi_pick_<name> is that function.
+ * an element says which. shmemi_pick_<name> is that function. Where a context may
+ * come first, it is told from an element by being no pointer; each branch has to be
+ * an expression whatever the arguments are, so one that is not taken may name
+ * shmemi_no_such_type, which takes none.
  */
+void shmemi_no_such_type(void);
 #define SHMEMI_ARGUMENT_1(a, ...) a
 #define SHMEMI_ARGUMENT_2(a, b, ...) b
+#define SHMEMI_ARGUMENT_5(a, b, c, d, e, ...) e
 
 #define shmem_put(...) shmemi_pick_put(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_put(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        float *: shmem_ctx_float_put, \
+        double *: shmem_ctx_double_put, \
+        long double *: shmem_ctx_longdouble_put, \
+        char *: shmem_ctx_char_put, \
+        signed char *: shmem_ctx_schar_put, \
+        short *: shmem_ctx_short_put, \
+        int *: shmem_ctx_int_put, \
+        long *: shmem_ctx_long_put, \
+        long long *: shmem_ctx_longlong_put, \
+        unsigned char *: shmem_ctx_uchar_put, \
+        unsigned short *: shmem_ctx_ushort_put, \
+        unsigned int *: shmem_ctx_uint_put, \
+        unsigned long *: shmem_ctx_ulong_put, \
+        unsigned long long *: shmem_ctx_ulonglong_put)
 #define shmemi_pick_put(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_put(__VA_ARGS__), \
         float *: shmem_float_put, \
         double *: shmem_double_put, \
         long double *: shmem_longdouble_put, \
@@ -2878,8 +4691,26 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_put)
 
 #define shmem_put_nbi(...) shmemi_pick_put_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_put_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        float *: shmem_ctx_float_put_nbi, \
+        double *: shmem_ctx_double_put_nbi, \
+        long double *: shmem_ctx_longdouble_put_nbi, \
+        char *: shmem_ctx_char_put_nbi, \
+        signed char *: shmem_ctx_schar_put_nbi, \
+        short *: shmem_ctx_short_put_nbi, \
+        int *: shmem_ctx_int_put_nbi, \
+        long *: shmem_ctx_long_put_nbi, \
+        long long *: shmem_ctx_longlong_put_nbi, \
+        unsigned char *: shmem_ctx_uchar_put_nbi, \
+        unsigned short *: shmem_ctx_ushort_put_nbi, \
+        unsigned int *: shmem_ctx_uint_put_nbi, \
+        unsigned long *: shmem_ctx_ulong_put_nbi, \
+        unsigned long long *: shmem_ctx_ulonglong_put_nbi)
 #define shmemi_pick_put_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_put_nbi(__VA_ARGS__), \
         float *: shmem_float_put_nbi, \
         double *: shmem_double_put_nbi, \
         long double *: shmem_longdouble_put_nbi, \
@@ -2896,8 +4727,26 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_put_nbi)
 
 #define shmem_p(...) shmemi_pick_p(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_p(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        float *: shmem_ctx_float_p, \
+        double *: shmem_ctx_double_p, \
+        long double *: shmem_ctx_longdouble_p, \
+        char *: shmem_ctx_char_p, \
+        signed char *: shmem_ctx_schar_p, \
+        short *: shmem_ctx_short_p, \
+        int *: shmem_ctx_int_p, \
+        long *: shmem_ctx_long_p, \
+        long long *: shmem_ctx_longlong_p, \
+        unsigned char *: shmem_ctx_uchar_p, \
+        unsigned short *: shmem_ctx_ushort_p, \
+        unsigned int *: shmem_ctx_uint_p, \
+        unsigned long *: shmem_ctx_ulong_p, \
+        unsigned long long *: shmem_ctx_ulonglong_p)
 #define shmemi_pick_p(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_p(__VA_ARGS__), \
         float *: shmem_float_p, \
         double *: shmem_double_p, \
         long double *: shmem_longdouble_p, \
@@ -2914,8 +4763,26 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_p)
 
 #define shmem_get(...) shmemi_pick_get(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_get(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        float *: shmem_ctx_float_get, \
+        double *: shmem_ctx_double_get, \
+        long double *: shmem_ctx_longdouble_get, \
+        char *: shmem_ctx_char_get, \
+        signed char *: shmem_ctx_schar_get, \
+        short *: shmem_ctx_short_get, \
+        int *: shmem_ctx_int_get, \
+        long *: shmem_ctx_long_get, \
+        long long *: shmem_ctx_longlong_get, \
+        unsigned char *: shmem_ctx_uchar_get, \
+        unsigned short *: shmem_ctx_ushort_get, \
+        unsigned int *: shmem_ctx_uint_get, \
+        unsigned long *: shmem_ctx_ulong_get, \
+        unsigned long long *: shmem_ctx_ulonglong_get)
 #define shmemi_pick_get(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_get(__VA_ARGS__), \
         float *: shmem_float_get, \
         double *: shmem_double_get, \
         long double *: shmem_longdouble_get, \
@@ -2932,8 +4799,26 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_get)
 
 #define shmem_get_nbi(...) shmemi_pick_get_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_get_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        float *: shmem_ctx_float_get_nbi, \
+        double *: shmem_ctx_double_get_nbi, \
+        long double *: shmem_ctx_longdouble_get_nbi, \
+        char *: shmem_ctx_char_get_nbi, \
+        signed char *: shmem_ctx_schar_get_nbi, \
+        short *: shmem_ctx_short_get_nbi, \
+        int *: shmem_ctx_int_get_nbi, \
+        long *: shmem_ctx_long_get_nbi, \
+        long long *: shmem_ctx_longlong_get_nbi, \
+        unsigned char *: shmem_ctx_uchar_get_nbi, \
+        unsigned short *: shmem_ctx_ushort_get_nbi, \
+        unsigned int *: shmem_ctx_uint_get_nbi, \
+        unsigned long *: shmem_ctx_ulong_get_nbi, \
+        unsigned long long *: shmem_ctx_ulonglong_get_nbi)
 #define shmemi_pick_get_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_get_nbi(__VA_ARGS__), \
         float *: shmem_float_get_nbi, \
         double *: shmem_double_get_nbi, \
         long double *: shmem_longdouble_get_nbi, \
@@ -2950,8 +4835,26 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_get_nbi)
 
 #define shmem_g(...) shmemi_pick_g(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_g(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        float *: shmem_ctx_float_g, const float *: shmem_ctx_float_g, \
+        double *: shmem_ctx_double_g, const double *: shmem_ctx_double_g, \
+        long double *: shmem_ctx_longdouble_g, const long double *: shmem_ctx_longdouble_g, \
+        char *: shmem_ctx_char_g, const char *: shmem_ctx_char_g, \
+        signed char *: shmem_ctx_schar_g, const signed char *: shmem_ctx_schar_g, \
+        short *: shmem_ctx_short_g, const short *: shmem_ctx_short_g, \
+        int *: shmem_ctx_int_g, const int *: shmem_ctx_int_g, \
+        long *: shmem_ctx_long_g, const long *: shmem_ctx_long_g, \
+        long long *: shmem_ctx_longlong_g, const long long *: shmem_ctx_longlong_g, \
+        unsigned char *: shmem_ctx_uchar_g, const unsigned char *: shmem_ctx_uchar_g, \
+        unsigned short *: shmem_ctx_ushort_g, const unsigned short *: shmem_ctx_ushort_g, \
+        unsigned int *: shmem_ctx_uint_g, const unsigned int *: shmem_ctx_uint_g, \
+        unsigned long *: shmem_ctx_ulong_g, const unsigned long *: shmem_ctx_ulong_g, \
+        unsigned long long *: shmem_ctx_ulonglong_g, const unsigned long long *: shmem_ctx_ulonglong_g)
 #define shmemi_pick_g(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_g(__VA_ARGS__), \
         float *: shmem_float_g, const float *: shmem_float_g, \
         double *: shmem_double_g, const double *: shmem_double_g, \
         long double *: shmem_longdouble_g, const long double *: shmem_longdouble_g, \
@@ -2968,8 +4871,26 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_g, const unsigned long long *: shmem_ulonglong_g)
 
 #define shmem_iput(...) shmemi_pick_iput(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_iput(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        float *: shmem_ctx_float_iput, \
+        double *: shmem_ctx_double_iput, \
+        long double *: shmem_ctx_longdouble_iput, \
+        char *: shmem_ctx_char_iput, \
+        signed char *: shmem_ctx_schar_iput, \
+        short *: shmem_ctx_short_iput, \
+        int *: shmem_ctx_int_iput, \
+        long *: shmem_ctx_long_iput, \
+        long long *: shmem_ctx_longlong_iput, \
+        unsigned char *: shmem_ctx_uchar_iput, \
+        unsigned short *: shmem_ctx_ushort_iput, \
+        unsigned int *: shmem_ctx_uint_iput, \
+        unsigned long *: shmem_ctx_ulong_iput, \
+        unsigned long long *: shmem_ctx_ulonglong_iput)
 #define shmemi_pick_iput(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_iput(__VA_ARGS__), \
         float *: shmem_float_iput, \
         double *: shmem_double_iput, \
         long double *: shmem_longdouble_iput, \
@@ -2986,8 +4907,26 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_iput)
 
 #define shmem_iget(...) shmemi_pick_iget(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_iget(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        float *: shmem_ctx_float_iget, \
+        double *: shmem_ctx_double_iget, \
+        long double *: shmem_ctx_longdouble_iget, \
+        char *: shmem_ctx_char_iget, \
+        signed char *: shmem_ctx_schar_iget, \
+        short *: shmem_ctx_short_iget, \
+        int *: shmem_ctx_int_iget, \
+        long *: shmem_ctx_long_iget, \
+        long long *: shmem_ctx_longlong_iget, \
+        unsigned char *: shmem_ctx_uchar_iget, \
+        unsigned short *: shmem_ctx_ushort_iget, \
+        unsigned int *: shmem_ctx_uint_iget, \
+        unsigned long *: shmem_ctx_ulong_iget, \
+        unsigned long long *: shmem_ctx_ulonglong_iget)
 #define shmemi_pick_iget(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_iget(__VA_ARGS__), \
         float *: shmem_float_iget, \
         double *: shmem_double_iget, \
         long double *: shmem_longdouble_iget, \
@@ -3004,8 +4943,26 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_iget)
 
 #define shmem_ibput(...) shmemi_pick_ibput(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_ibput(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        float *: shmem_ctx_float_ibput, \
+        double *: shmem_ctx_double_ibput, \
+        long double *: shmem_ctx_longdouble_ibput, \
+        char *: shmem_ctx_char_ibput, \
+        signed char *: shmem_ctx_schar_ibput, \
+        short *: shmem_ctx_short_ibput, \
+        int *: shmem_ctx_int_ibput, \
+        long *: shmem_ctx_long_ibput, \
+        long long *: shmem_ctx_longlong_ibput, \
+        unsigned char *: shmem_ctx_uchar_ibput, \
+        unsigned short *: shmem_ctx_ushort_ibput, \
+        unsigned int *: shmem_ctx_uint_ibput, \
+        unsigned long *: shmem_ctx_ulong_ibput, \
+        unsigned long long *: shmem_ctx_ulonglong_ibput)
 #define shmemi_pick_ibput(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_ibput(__VA_ARGS__), \
         float *: shmem_float_ibput, \
         double *: shmem_double_ibput, \
         long double *: shmem_longdouble_ibput, \
@@ -3022,8 +4979,26 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_ibput)
 
 #define shmem_ibget(...) shmemi_pick_ibget(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_ibget(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        float *: shmem_ctx_float_ibget, \
+        double *: shmem_ctx_double_ibget, \
+        long double *: shmem_ctx_longdouble_ibget, \
+        char *: shmem_ctx_char_ibget, \
+        signed char *: shmem_ctx_schar_ibget, \
+        short *: shmem_ctx_short_ibget, \
+        int *: shmem_ctx_int_ibget, \
+        long *: shmem_ctx_long_ibget, \
+        long long *: shmem_ctx_longlong_ibget, \
+        unsigned char *: shmem_ctx_uchar_ibget, \
+        unsigned short *: shmem_ctx_ushort_ibget, \
+        unsigned int *: shmem_ctx_uint_ibget, \
+        unsigned long *: shmem_ctx_ulong_ibget, \
+        unsigned long long *: shmem_ctx_ulonglong_ibget)
 #define shmemi_pick_ibget(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_ibget(__VA_ARGS__), \
         float *: shmem_float_ibget, \
         double *: shmem_double_ibget, \
         long double *: shmem_longdouble_ibget, \
@@ -3040,8 +5015,20 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_ibget)
 
 #define shmem_atomic_fetch(...) shmemi_pick_atomic_fetch(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_fetch(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        float *: shmem_ctx_float_atomic_fetch, const float *: shmem_ctx_float_atomic_fetch, \
+        double *: shmem_ctx_double_atomic_fetch, const double *: shmem_ctx_double_atomic_fetch, \
+        int *: shmem_ctx_int_atomic_fetch, const int *: shmem_ctx_int_atomic_fetch, \
+        long *: shmem_ctx_long_atomic_fetch, const long *: shmem_ctx_long_atomic_fetch, \
+        long long *: shmem_ctx_longlong_atomic_fetch, const long long *: shmem_ctx_longlong_atomic_fetch, \
+        unsigned int *: shmem_ctx_uint_atomic_fetch, const unsigned int *: shmem_ctx_uint_atomic_fetch, \
+        unsigned long *: shmem_ctx_ulong_atomic_fetch, const unsigned long *: shmem_ctx_ulong_atomic_fetch, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_fetch, const unsigned long long *: shmem_ctx_ulonglong_atomic_fetch)
 #define shmemi_pick_atomic_fetch(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_fetch(__VA_ARGS__), \
         float *: shmem_float_atomic_fetch, const float *: shmem_float_atomic_fetch, \
         double *: shmem_double_atomic_fetch, const double *: shmem_double_atomic_fetch, \
         int *: shmem_int_atomic_fetch, const int *: shmem_int_atomic_fetch, \
@@ -3052,8 +5039,20 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_atomic_fetch, const unsigned long long *: shmem_ulonglong_atomic_fetch)
 
 #define shmem_atomic_fetch_nbi(...) shmemi_pick_atomic_fetch_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_fetch_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        float *: shmem_ctx_float_atomic_fetch_nbi, \
+        double *: shmem_ctx_double_atomic_fetch_nbi, \
+        int *: shmem_ctx_int_atomic_fetch_nbi, \
+        long *: shmem_ctx_long_atomic_fetch_nbi, \
+        long long *: shmem_ctx_longlong_atomic_fetch_nbi, \
+        unsigned int *: shmem_ctx_uint_atomic_fetch_nbi, \
+        unsigned long *: shmem_ctx_ulong_atomic_fetch_nbi, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_fetch_nbi)
 #define shmemi_pick_atomic_fetch_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_fetch_nbi(__VA_ARGS__), \
         float *: shmem_float_atomic_fetch_nbi, \
         double *: shmem_double_atomic_fetch_nbi, \
         int *: shmem_int_atomic_fetch_nbi, \
@@ -3064,8 +5063,20 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_atomic_fetch_nbi)
 
 #define shmem_atomic_set(...) shmemi_pick_atomic_set(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_set(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        float *: shmem_ctx_float_atomic_set, \
+        double *: shmem_ctx_double_atomic_set, \
+        int *: shmem_ctx_int_atomic_set, \
+        long *: shmem_ctx_long_atomic_set, \
+        long long *: shmem_ctx_longlong_atomic_set, \
+        unsigned int *: shmem_ctx_uint_atomic_set, \
+        unsigned long *: shmem_ctx_ulong_atomic_set, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_set)
 #define shmemi_pick_atomic_set(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_set(__VA_ARGS__), \
         float *: shmem_float_atomic_set, \
         double *: shmem_double_atomic_set, \
         int *: shmem_int_atomic_set, \
@@ -3076,8 +5087,18 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_atomic_set)
 
 #define shmem_atomic_compare_swap(...) shmemi_pick_atomic_compare_swap(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_compare_swap(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        int *: shmem_ctx_int_atomic_compare_swap, \
+        long *: shmem_ctx_long_atomic_compare_swap, \
+        long long *: shmem_ctx_longlong_atomic_compare_swap, \
+        unsigned int *: shmem_ctx_uint_atomic_compare_swap, \
+        unsigned long *: shmem_ctx_ulong_atomic_compare_swap, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_compare_swap)
 #define shmemi_pick_atomic_compare_swap(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_compare_swap(__VA_ARGS__), \
         int *: shmem_int_atomic_compare_swap, \
         long *: shmem_long_atomic_compare_swap, \
         long long *: shmem_longlong_atomic_compare_swap, \
@@ -3086,8 +5107,18 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_atomic_compare_swap)
 
 #define shmem_atomic_compare_swap_nbi(...) shmemi_pick_atomic_compare_swap_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_compare_swap_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        int *: shmem_ctx_int_atomic_compare_swap_nbi, \
+        long *: shmem_ctx_long_atomic_compare_swap_nbi, \
+        long long *: shmem_ctx_longlong_atomic_compare_swap_nbi, \
+        unsigned int *: shmem_ctx_uint_atomic_compare_swap_nbi, \
+        unsigned long *: shmem_ctx_ulong_atomic_compare_swap_nbi, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_compare_swap_nbi)
 #define shmemi_pick_atomic_compare_swap_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_compare_swap_nbi(__VA_ARGS__), \
         int *: shmem_int_atomic_compare_swap_nbi, \
         long *: shmem_long_atomic_compare_swap_nbi, \
         long long *: shmem_longlong_atomic_compare_swap_nbi, \
@@ -3096,8 +5127,20 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_atomic_compare_swap_nbi)
 
 #define shmem_atomic_swap(...) shmemi_pick_atomic_swap(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_swap(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        float *: shmem_ctx_float_atomic_swap, \
+        double *: shmem_ctx_double_atomic_swap, \
+        int *: shmem_ctx_int_atomic_swap, \
+        long *: shmem_ctx_long_atomic_swap, \
+        long long *: shmem_ctx_longlong_atomic_swap, \
+        unsigned int *: shmem_ctx_uint_atomic_swap, \
+        unsigned long *: shmem_ctx_ulong_atomic_swap, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_swap)
 #define shmemi_pick_atomic_swap(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_swap(__VA_ARGS__), \
         float *: shmem_float_atomic_swap, \
         double *: shmem_double_atomic_swap, \
         int *: shmem_int_atomic_swap, \
@@ -3108,8 +5151,20 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_atomic_swap)
 
 #define shmem_atomic_swap_nbi(...) shmemi_pick_atomic_swap_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_swap_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        float *: shmem_ctx_float_atomic_swap_nbi, \
+        double *: shmem_ctx_double_atomic_swap_nbi, \
+        int *: shmem_ctx_int_atomic_swap_nbi, \
+        long *: shmem_ctx_long_atomic_swap_nbi, \
+        long long *: shmem_ctx_longlong_atomic_swap_nbi, \
+        unsigned int *: shmem_ctx_uint_atomic_swap_nbi, \
+        unsigned long *: shmem_ctx_ulong_atomic_swap_nbi, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_swap_nbi)
 #define shmemi_pick_atomic_swap_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_swap_nbi(__VA_ARGS__), \
         float *: shmem_float_atomic_swap_nbi, \
         double *: shmem_double_atomic_swap_nbi, \
         int *: shmem_int_atomic_swap_nbi, \
@@ -3120,8 +5175,18 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_atomic_swap_nbi)
 
 #define shmem_atomic_fetch_inc(...) shmemi_pick_atomic_fetch_inc(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_fetch_inc(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        int *: shmem_ctx_int_atomic_fetch_inc, \
+        long *: shmem_ctx_long_atomic_fetch_inc, \
+        long long *: shmem_ctx_longlong_atomic_fetch_inc, \
+        unsigned int *: shmem_ctx_uint_atomic_fetch_inc, \
+        unsigned long *: shmem_ctx_ulong_atomic_fetch_inc, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_fetch_inc)
 #define shmemi_pick_atomic_fetch_inc(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_fetch_inc(__VA_ARGS__), \
         int *: shmem_int_atomic_fetch_inc, \
         long *: shmem_long_atomic_fetch_inc, \
         long long *: shmem_longlong_atomic_fetch_inc, \
@@ -3130,8 +5195,18 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_atomic_fetch_inc)
 
 #define shmem_atomic_fetch_inc_nbi(...) shmemi_pick_atomic_fetch_inc_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_fetch_inc_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        int *: shmem_ctx_int_atomic_fetch_inc_nbi, \
+        long *: shmem_ctx_long_atomic_fetch_inc_nbi, \
+        long long *: shmem_ctx_longlong_atomic_fetch_inc_nbi, \
+        unsigned int *: shmem_ctx_uint_atomic_fetch_inc_nbi, \
+        unsigned long *: shmem_ctx_ulong_atomic_fetch_inc_nbi, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_fetch_inc_nbi)
 #define shmemi_pick_atomic_fetch_inc_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_fetch_inc_nbi(__VA_ARGS__), \
         int *: shmem_int_atomic_fetch_inc_nbi, \
         long *: shmem_long_atomic_fetch_inc_nbi, \
         long long *: shmem_longlong_atomic_fetch_inc_nbi, \
@@ -3140,8 +5215,18 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_atomic_fetch_inc_nbi)
 
 #define shmem_atomic_inc(...) shmemi_pick_atomic_inc(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_inc(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        int *: shmem_ctx_int_atomic_inc, \
+        long *: shmem_ctx_long_atomic_inc, \
+        long long *: shmem_ctx_longlong_atomic_inc, \
+        unsigned int *: shmem_ctx_uint_atomic_inc, \
+        unsigned long *: shmem_ctx_ulong_atomic_inc, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_inc)
 #define shmemi_pick_atomic_inc(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_inc(__VA_ARGS__), \
         int *: shmem_int_atomic_inc, \
         long *: shmem_long_atomic_inc, \
         long long *: shmem_longlong_atomic_inc, \
@@ -3150,8 +5235,18 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_atomic_inc)
 
 #define shmem_atomic_fetch_add(...) shmemi_pick_atomic_fetch_add(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_fetch_add(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        int *: shmem_ctx_int_atomic_fetch_add, \
+        long *: shmem_ctx_long_atomic_fetch_add, \
+        long long *: shmem_ctx_longlong_atomic_fetch_add, \
+        unsigned int *: shmem_ctx_uint_atomic_fetch_add, \
+        unsigned long *: shmem_ctx_ulong_atomic_fetch_add, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_fetch_add)
 #define shmemi_pick_atomic_fetch_add(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_fetch_add(__VA_ARGS__), \
         int *: shmem_int_atomic_fetch_add, \
         long *: shmem_long_atomic_fetch_add, \
         long long *: shmem_longlong_atomic_fetch_add, \
@@ -3160,8 +5255,18 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_atomic_fetch_add)
 
 #define shmem_atomic_fetch_add_nbi(...) shmemi_pick_atomic_fetch_add_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_fetch_add_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        int *: shmem_ctx_int_atomic_fetch_add_nbi, \
+        long *: shmem_ctx_long_atomic_fetch_add_nbi, \
+        long long *: shmem_ctx_longlong_atomic_fetch_add_nbi, \
+        unsigned int *: shmem_ctx_uint_atomic_fetch_add_nbi, \
+        unsigned long *: shmem_ctx_ulong_atomic_fetch_add_nbi, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_fetch_add_nbi)
 #define shmemi_pick_atomic_fetch_add_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_fetch_add_nbi(__VA_ARGS__), \
         int *: shmem_int_atomic_fetch_add_nbi, \
         long *: shmem_long_atomic_fetch_add_nbi, \
         long long *: shmem_longlong_atomic_fetch_add_nbi, \
@@ -3170,8 +5275,18 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_atomic_fetch_add_nbi)
 
 #define shmem_atomic_add(...) shmemi_pick_atomic_add(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_add(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        int *: shmem_ctx_int_atomic_add, \
+        long *: shmem_ctx_long_atomic_add, \
+        long long *: shmem_ctx_longlong_atomic_add, \
+        unsigned int *: shmem_ctx_uint_atomic_add, \
+        unsigned long *: shmem_ctx_ulong_atomic_add, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_add)
 #define shmemi_pick_atomic_add(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_add(__VA_ARGS__), \
         int *: shmem_int_atomic_add, \
         long *: shmem_long_atomic_add, \
         long long *: shmem_longlong_atomic_add, \
@@ -3180,8 +5295,17 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_atomic_add)
 
 #define shmem_atomic_fetch_and(...) shmemi_pick_atomic_fetch_and(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_fetch_and(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        unsigned int *: shmem_ctx_uint_atomic_fetch_and, \
+        unsigned long *: shmem_ctx_ulong_atomic_fetch_and, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_fetch_and, \
+        int32_t *: shmem_ctx_int32_atomic_fetch_and, \
+        int64_t *: shmem_ctx_int64_atomic_fetch_and)
 #define shmemi_pick_atomic_fetch_and(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_fetch_and(__VA_ARGS__), \
         unsigned int *: shmem_uint_atomic_fetch_and, \
         unsigned long *: shmem_ulong_atomic_fetch_and, \
         unsigned long long *: shmem_ulonglong_atomic_fetch_and, \
@@ -3189,8 +5313,17 @@ int shmem_test_lock(long *lock);
         int64_t *: shmem_int64_atomic_fetch_and)
 
 #define shmem_atomic_fetch_and_nbi(...) shmemi_pick_atomic_fetch_and_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_fetch_and_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        unsigned int *: shmem_ctx_uint_atomic_fetch_and_nbi, \
+        unsigned long *: shmem_ctx_ulong_atomic_fetch_and_nbi, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_fetch_and_nbi, \
+        int32_t *: shmem_ctx_int32_atomic_fetch_and_nbi, \
+        int64_t *: shmem_ctx_int64_atomic_fetch_and_nbi)
 #define shmemi_pick_atomic_fetch_and_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_fetch_and_nbi(__VA_ARGS__), \
         unsigned int *: shmem_uint_atomic_fetch_and_nbi, \
         unsigned long *: shmem_ulong_atomic_fetch_and_nbi, \
         unsigned long long *: shmem_ulonglong_atomic_fetch_and_nbi, \
@@ -3198,8 +5331,17 @@ int shmem_test_lock(long *lock);
         int64_t *: shmem_int64_atomic_fetch_and_nbi)
 
 #define shmem_atomic_and(...) shmemi_pick_atomic_and(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_and(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        unsigned int *: shmem_ctx_uint_atomic_and, \
+        unsigned long *: shmem_ctx_ulong_atomic_and, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_and, \
+        int32_t *: shmem_ctx_int32_atomic_and, \
+        int64_t *: shmem_ctx_int64_atomic_and)
 #define shmemi_pick_atomic_and(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_and(__VA_ARGS__), \
         unsigned int *: shmem_uint_atomic_and, \
         unsigned long *: shmem_ulong_atomic_and, \
         unsigned long long *: shmem_ulonglong_atomic_and, \
@@ -3207,8 +5349,17 @@ int shmem_test_lock(long *lock);
         int64_t *: shmem_int64_atomic_and)
 
 #define shmem_atomic_fetch_or(...) shmemi_pick_atomic_fetch_or(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_fetch_or(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        unsigned int *: shmem_ctx_uint_atomic_fetch_or, \
+        unsigned long *: shmem_ctx_ulong_atomic_fetch_or, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_fetch_or, \
+        int32_t *: shmem_ctx_int32_atomic_fetch_or, \
+        int64_t *: shmem_ctx_int64_atomic_fetch_or)
 #define shmemi_pick_atomic_fetch_or(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_fetch_or(__VA_ARGS__), \
         unsigned int *: shmem_uint_atomic_fetch_or, \
         unsigned long *: shmem_ulong_atomic_fetch_or, \
         unsigned long long *: shmem_ulonglong_atomic_fetch_or, \
@@ -3216,8 +5367,17 @@ int shmem_test_lock(long *lock);
         int64_t *: shmem_int64_atomic_fetch_or)
 
 #define shmem_atomic_fetch_or_nbi(...) shmemi_pick_atomic_fetch_or_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_fetch_or_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        unsigned int *: shmem_ctx_uint_atomic_fetch_or_nbi, \
+        unsigned long *: shmem_ctx_ulong_atomic_fetch_or_nbi, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_fetch_or_nbi, \
+        int32_t *: shmem_ctx_int32_atomic_fetch_or_nbi, \
+        int64_t *: shmem_ctx_int64_atomic_fetch_or_nbi)
 #define shmemi_pick_atomic_fetch_or_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_fetch_or_nbi(__VA_ARGS__), \
         unsigned int *: shmem_uint_atomic_fetch_or_nbi, \
         unsigned long *: shmem_ulong_atomic_fetch_or_nbi, \
         unsigned long long *: shmem_ulonglong_atomic_fetch_or_nbi, \
@@ -3225,8 +5385,17 @@ int shmem_test_lock(long *lock);
         int64_t *: shmem_int64_atomic_fetch_or_nbi)
 
 #define shmem_atomic_or(...) shmemi_pick_atomic_or(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_or(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        unsigned int *: shmem_ctx_uint_atomic_or, \
+        unsigned long *: shmem_ctx_ulong_atomic_or, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_or, \
+        int32_t *: shmem_ctx_int32_atomic_or, \
+        int64_t *: shmem_ctx_int64_atomic_or)
 #define shmemi_pick_atomic_or(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_or(__VA_ARGS__), \
         unsigned int *: shmem_uint_atomic_or, \
         unsigned long *: shmem_ulong_atomic_or, \
         unsigned long long *: shmem_ulonglong_atomic_or, \
@@ -3234,8 +5403,17 @@ int shmem_test_lock(long *lock);
         int64_t *: shmem_int64_atomic_or)
 
 #define shmem_atomic_fetch_xor(...) shmemi_pick_atomic_fetch_xor(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_fetch_xor(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        unsigned int *: shmem_ctx_uint_atomic_fetch_xor, \
+        unsigned long *: shmem_ctx_ulong_atomic_fetch_xor, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_fetch_xor, \
+        int32_t *: shmem_ctx_int32_atomic_fetch_xor, \
+        int64_t *: shmem_ctx_int64_atomic_fetch_xor)
 #define shmemi_pick_atomic_fetch_xor(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_fetch_xor(__VA_ARGS__), \
         unsigned int *: shmem_uint_atomic_fetch_xor, \
         unsigned long *: shmem_ulong_atomic_fetch_xor, \
         unsigned long long *: shmem_ulonglong_atomic_fetch_xor, \
@@ -3243,8 +5421,17 @@ int shmem_test_lock(long *lock);
         int64_t *: shmem_int64_atomic_fetch_xor)
 
 #define shmem_atomic_fetch_xor_nbi(...) shmemi_pick_atomic_fetch_xor_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_fetch_xor_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        unsigned int *: shmem_ctx_uint_atomic_fetch_xor_nbi, \
+        unsigned long *: shmem_ctx_ulong_atomic_fetch_xor_nbi, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_fetch_xor_nbi, \
+        int32_t *: shmem_ctx_int32_atomic_fetch_xor_nbi, \
+        int64_t *: shmem_ctx_int64_atomic_fetch_xor_nbi)
 #define shmemi_pick_atomic_fetch_xor_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_fetch_xor_nbi(__VA_ARGS__), \
         unsigned int *: shmem_uint_atomic_fetch_xor_nbi, \
         unsigned long *: shmem_ulong_atomic_fetch_xor_nbi, \
         unsigned long long *: shmem_ulonglong_atomic_fetch_xor_nbi, \
@@ -3252,8 +5439,17 @@ int shmem_test_lock(long *lock);
         int64_t *: shmem_int64_atomic_fetch_xor_nbi)
 
 #define shmem_atomic_xor(...) shmemi_pick_atomic_xor(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_atomic_xor(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        unsigned int *: shmem_ctx_uint_atomic_xor, \
+        unsigned long *: shmem_ctx_ulong_atomic_xor, \
+        unsigned long long *: shmem_ctx_ulonglong_atomic_xor, \
+        int32_t *: shmem_ctx_int32_atomic_xor, \
+        int64_t *: shmem_ctx_int64_atomic_xor)
 #define shmemi_pick_atomic_xor(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_atomic_xor(__VA_ARGS__), \
         unsigned int *: shmem_uint_atomic_xor, \
         unsigned long *: shmem_ulong_atomic_xor, \
         unsigned long long *: shmem_ulonglong_atomic_xor, \
@@ -3261,8 +5457,26 @@ int shmem_test_lock(long *lock);
         int64_t *: shmem_int64_atomic_xor)
 
 #define shmem_put_signal(...) shmemi_pick_put_signal(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_put_signal(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        float *: shmem_ctx_float_put_signal, \
+        double *: shmem_ctx_double_put_signal, \
+        long double *: shmem_ctx_longdouble_put_signal, \
+        char *: shmem_ctx_char_put_signal, \
+        signed char *: shmem_ctx_schar_put_signal, \
+        short *: shmem_ctx_short_put_signal, \
+        int *: shmem_ctx_int_put_signal, \
+        long *: shmem_ctx_long_put_signal, \
+        long long *: shmem_ctx_longlong_put_signal, \
+        unsigned char *: shmem_ctx_uchar_put_signal, \
+        unsigned short *: shmem_ctx_ushort_put_signal, \
+        unsigned int *: shmem_ctx_uint_put_signal, \
+        unsigned long *: shmem_ctx_ulong_put_signal, \
+        unsigned long long *: shmem_ctx_ulonglong_put_signal)
 #define shmemi_pick_put_signal(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_put_signal(__VA_ARGS__), \
         float *: shmem_float_put_signal, \
         double *: shmem_double_put_signal, \
         long double *: shmem_longdouble_put_signal, \
@@ -3279,8 +5493,26 @@ int shmem_test_lock(long *lock);
         unsigned long long *: shmem_ulonglong_put_signal)
 
 #define shmem_put_signal_nbi(...) shmemi_pick_put_signal_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_ctx_put_signal_nbi(...) \
+    _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
+        default: shmemi_no_such_type, \
+        float *: shmem_ctx_float_put_signal_nbi, \
+        double *: shmem_ctx_double_put_signal_nbi, \
+        long double *: shmem_ctx_longdouble_put_signal_nbi, \
+        char *: shmem_ctx_char_put_signal_nbi, \
+        signed char *: shmem_ctx_schar_put_signal_nbi, \
+        short *: shmem_ctx_short_put_signal_nbi, \
+        int *: shmem_ctx_int_put_signal_nbi, \
+        long *: shmem_ctx_long_put_signal_nbi, \
+        long long *: shmem_ctx_longlong_put_signal_nbi, \
+        unsigned char *: shmem_ctx_uchar_put_signal_nbi, \
+        unsigned short *: shmem_ctx_ushort_put_signal_nbi, \
+        unsigned int *: shmem_ctx_uint_put_signal_nbi, \
+        unsigned long *: shmem_ctx_ulong_put_signal_nbi, \
+        unsigned long long *: shmem_ctx_ulonglong_put_signal_nbi)
 #define shmemi_pick_put_signal_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
+        shmem_ctx_t: shmemi_pick_ctx_put_signal_nbi(__VA_ARGS__), \
         float *: shmem_float_put_signal_nbi, \
         double *: shmem_double_put_signal_nbi, \
         long double *: shmem_longdouble_put_signal_nbi, \
@@ -3681,7 +5913,1042 @@ int shmem_test_lock(long *lock);
         unsigned long *: shmem_ulong_test_some_vector, \
         unsigned long long *: shmem_ulonglong_test_some_vector)
 
-#define shmem_sync(team) shmem_team_sync(team)
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") static inline void shmemi_old_fetch(void) {}
+#define shmem_fetch(...) (shmemi_old_fetch(), shmem_atomic_fetch(__VA_ARGS__))
+
+SHMEMI_DEPRECATED("use shmem_atomic_set") static inline void shmemi_old_set(void) {}
+#define shmem_set(...) (shmemi_old_set(), shmem_atomic_set(__VA_ARGS__))
+
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") static inline void shmemi_old_cswap(void) {}
+#define shmem_cswap(...) (shmemi_old_cswap(), shmem_atomic_compare_swap(__VA_ARGS__))
+
+SHMEMI_DEPRECATED("use shmem_atomic_swap") static inline void shmemi_old_swap(void) {}
+#define shmem_swap(...) (shmemi_old_swap(), shmem_atomic_swap(__VA_ARGS__))
+
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") static inline void shmemi_old_finc(void) {}
+#define shmem_finc(...) (shmemi_old_finc(), shmem_atomic_fetch_inc(__VA_ARGS__))
+
+SHMEMI_DEPRECATED("use shmem_atomic_inc") static inline void shmemi_old_inc(void) {}
+#define shmem_inc(...) (shmemi_old_inc(), shmem_atomic_inc(__VA_ARGS__))
+
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") static inline void shmemi_old_fadd(void) {}
+#define shmem_fadd(...) (shmemi_old_fadd(), shmem_atomic_fetch_add(__VA_ARGS__))
+
+SHMEMI_DEPRECATED("use shmem_atomic_add") static inline void shmemi_old_add(void) {}
+#define shmem_add(...) (shmemi_old_add(), shmem_atomic_add(__VA_ARGS__))
+
+#define shmem_sync(...) SHMEMI_ARGUMENT_5(__VA_ARGS__, shmemi_sync_set, 0, 0, shmemi_sync_team, 0)(__VA_ARGS__)
+#define shmemi_sync_team(team) shmem_team_sync(team)
+#define shmemi_sync_set(start, log_stride, size, psync) (shmem_sync)(start, log_stride, size, psync)
+#endif
+
+/* ----------------------------------------------------------------------------- overloads of C++ */
+
+#ifdef __cplusplus
+/* shmem_<name>(...) for each shmem_<T>_<name>, and with a context first where there is
+ * shmem_ctx_<T>_<name>. */
+
+inline void shmem_put(float *dest, const float *source, size_t nelems, int pe) { shmem_float_put(dest, source, nelems, pe); }
+inline void shmem_put(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems, int pe) { shmem_ctx_float_put(ctx, dest, source, nelems, pe); }
+inline void shmem_put(double *dest, const double *source, size_t nelems, int pe) { shmem_double_put(dest, source, nelems, pe); }
+inline void shmem_put(shmem_ctx_t ctx, double *dest, const double *source, size_t nelems, int pe) { shmem_ctx_double_put(ctx, dest, source, nelems, pe); }
+inline void shmem_put(long double *dest, const long double *source, size_t nelems, int pe) { shmem_longdouble_put(dest, source, nelems, pe); }
+inline void shmem_put(shmem_ctx_t ctx, long double *dest, const long double *source, size_t nelems, int pe) { shmem_ctx_longdouble_put(ctx, dest, source, nelems, pe); }
+inline void shmem_put(char *dest, const char *source, size_t nelems, int pe) { shmem_char_put(dest, source, nelems, pe); }
+inline void shmem_put(shmem_ctx_t ctx, char *dest, const char *source, size_t nelems, int pe) { shmem_ctx_char_put(ctx, dest, source, nelems, pe); }
+inline void shmem_put(signed char *dest, const signed char *source, size_t nelems, int pe) { shmem_schar_put(dest, source, nelems, pe); }
+inline void shmem_put(shmem_ctx_t ctx, signed char *dest, const signed char *source, size_t nelems, int pe) { shmem_ctx_schar_put(ctx, dest, source, nelems, pe); }
+inline void shmem_put(short *dest, const short *source, size_t nelems, int pe) { shmem_short_put(dest, source, nelems, pe); }
+inline void shmem_put(shmem_ctx_t ctx, short *dest, const short *source, size_t nelems, int pe) { shmem_ctx_short_put(ctx, dest, source, nelems, pe); }
+inline void shmem_put(int *dest, const int *source, size_t nelems, int pe) { shmem_int_put(dest, source, nelems, pe); }
+inline void shmem_put(shmem_ctx_t ctx, int *dest, const int *source, size_t nelems, int pe) { shmem_ctx_int_put(ctx, dest, source, nelems, pe); }
+inline void shmem_put(long *dest, const long *source, size_t nelems, int pe) { shmem_long_put(dest, source, nelems, pe); }
+inline void shmem_put(shmem_ctx_t ctx, long *dest, const long *source, size_t nelems, int pe) { shmem_ctx_long_put(ctx, dest, source, nelems, pe); }
+inline void shmem_put(long long *dest, const long long *source, size_t nelems, int pe) { shmem_longlong_put(dest, source, nelems, pe); }
+inline void shmem_put(shmem_ctx_t ctx, long long *dest, const long long *source, size_t nelems, int pe) { shmem_ctx_longlong_put(ctx, dest, source, nelems, pe); }
+inline void shmem_put(unsigned char *dest, const unsigned char *source, size_t nelems, int pe) { shmem_uchar_put(dest, source, nelems, pe); }
+inline void shmem_put(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, size_t nelems, int pe) { shmem_ctx_uchar_put(ctx, dest, source, nelems, pe); }
+inline void shmem_put(unsigned short *dest, const unsigned short *source, size_t nelems, int pe) { shmem_ushort_put(dest, source, nelems, pe); }
+inline void shmem_put(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, size_t nelems, int pe) { shmem_ctx_ushort_put(ctx, dest, source, nelems, pe); }
+inline void shmem_put(unsigned int *dest, const unsigned int *source, size_t nelems, int pe) { shmem_uint_put(dest, source, nelems, pe); }
+inline void shmem_put(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, size_t nelems, int pe) { shmem_ctx_uint_put(ctx, dest, source, nelems, pe); }
+inline void shmem_put(unsigned long *dest, const unsigned long *source, size_t nelems, int pe) { shmem_ulong_put(dest, source, nelems, pe); }
+inline void shmem_put(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, size_t nelems, int pe) { shmem_ctx_ulong_put(ctx, dest, source, nelems, pe); }
+inline void shmem_put(unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe) { shmem_ulonglong_put(dest, source, nelems, pe); }
+inline void shmem_put(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe) { shmem_ctx_ulonglong_put(ctx, dest, source, nelems, pe); }
+
+inline void shmem_put_nbi(float *dest, const float *source, size_t nelems, int pe) { shmem_float_put_nbi(dest, source, nelems, pe); }
+inline void shmem_put_nbi(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems, int pe) { shmem_ctx_float_put_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_put_nbi(double *dest, const double *source, size_t nelems, int pe) { shmem_double_put_nbi(dest, source, nelems, pe); }
+inline void shmem_put_nbi(shmem_ctx_t ctx, double *dest, const double *source, size_t nelems, int pe) { shmem_ctx_double_put_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_put_nbi(long double *dest, const long double *source, size_t nelems, int pe) { shmem_longdouble_put_nbi(dest, source, nelems, pe); }
+inline void shmem_put_nbi(shmem_ctx_t ctx, long double *dest, const long double *source, size_t nelems, int pe) { shmem_ctx_longdouble_put_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_put_nbi(char *dest, const char *source, size_t nelems, int pe) { shmem_char_put_nbi(dest, source, nelems, pe); }
+inline void shmem_put_nbi(shmem_ctx_t ctx, char *dest, const char *source, size_t nelems, int pe) { shmem_ctx_char_put_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_put_nbi(signed char *dest, const signed char *source, size_t nelems, int pe) { shmem_schar_put_nbi(dest, source, nelems, pe); }
+inline void shmem_put_nbi(shmem_ctx_t ctx, signed char *dest, const signed char *source, size_t nelems, int pe) { shmem_ctx_schar_put_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_put_nbi(short *dest, const short *source, size_t nelems, int pe) { shmem_short_put_nbi(dest, source, nelems, pe); }
+inline void shmem_put_nbi(shmem_ctx_t ctx, short *dest, const short *source, size_t nelems, int pe) { shmem_ctx_short_put_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_put_nbi(int *dest, const int *source, size_t nelems, int pe) { shmem_int_put_nbi(dest, source, nelems, pe); }
+inline void shmem_put_nbi(shmem_ctx_t ctx, int *dest, const int *source, size_t nelems, int pe) { shmem_ctx_int_put_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_put_nbi(long *dest, const long *source, size_t nelems, int pe) { shmem_long_put_nbi(dest, source, nelems, pe); }
+inline void shmem_put_nbi(shmem_ctx_t ctx, long *dest, const long *source, size_t nelems, int pe) { shmem_ctx_long_put_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_put_nbi(long long *dest, const long long *source, size_t nelems, int pe) { shmem_longlong_put_nbi(dest, source, nelems, pe); }
+inline void shmem_put_nbi(shmem_ctx_t ctx, long long *dest, const long long *source, size_t nelems, int pe) { shmem_ctx_longlong_put_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_put_nbi(unsigned char *dest, const unsigned char *source, size_t nelems, int pe) { shmem_uchar_put_nbi(dest, source, nelems, pe); }
+inline void shmem_put_nbi(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, size_t nelems, int pe) { shmem_ctx_uchar_put_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_put_nbi(unsigned short *dest, const unsigned short *source, size_t nelems, int pe) { shmem_ushort_put_nbi(dest, source, nelems, pe); }
+inline void shmem_put_nbi(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, size_t nelems, int pe) { shmem_ctx_ushort_put_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_put_nbi(unsigned int *dest, const unsigned int *source, size_t nelems, int pe) { shmem_uint_put_nbi(dest, source, nelems, pe); }
+inline void shmem_put_nbi(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, size_t nelems, int pe) { shmem_ctx_uint_put_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_put_nbi(unsigned long *dest, const unsigned long *source, size_t nelems, int pe) { shmem_ulong_put_nbi(dest, source, nelems, pe); }
+inline void shmem_put_nbi(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, size_t nelems, int pe) { shmem_ctx_ulong_put_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_put_nbi(unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe) { shmem_ulonglong_put_nbi(dest, source, nelems, pe); }
+inline void shmem_put_nbi(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe) { shmem_ctx_ulonglong_put_nbi(ctx, dest, source, nelems, pe); }
+
+inline void shmem_p(float *dest, float value, int pe) { shmem_float_p(dest, value, pe); }
+inline void shmem_p(shmem_ctx_t ctx, float *dest, float value, int pe) { shmem_ctx_float_p(ctx, dest, value, pe); }
+inline void shmem_p(double *dest, double value, int pe) { shmem_double_p(dest, value, pe); }
+inline void shmem_p(shmem_ctx_t ctx, double *dest, double value, int pe) { shmem_ctx_double_p(ctx, dest, value, pe); }
+inline void shmem_p(long double *dest, long double value, int pe) { shmem_longdouble_p(dest, value, pe); }
+inline void shmem_p(shmem_ctx_t ctx, long double *dest, long double value, int pe) { shmem_ctx_longdouble_p(ctx, dest, value, pe); }
+inline void shmem_p(char *dest, char value, int pe) { shmem_char_p(dest, value, pe); }
+inline void shmem_p(shmem_ctx_t ctx, char *dest, char value, int pe) { shmem_ctx_char_p(ctx, dest, value, pe); }
+inline void shmem_p(signed char *dest, signed char value, int pe) { shmem_schar_p(dest, value, pe); }
+inline void shmem_p(shmem_ctx_t ctx, signed char *dest, signed char value, int pe) { shmem_ctx_schar_p(ctx, dest, value, pe); }
+inline void shmem_p(short *dest, short value, int pe) { shmem_short_p(dest, value, pe); }
+inline void shmem_p(shmem_ctx_t ctx, short *dest, short value, int pe) { shmem_ctx_short_p(ctx, dest, value, pe); }
+inline void shmem_p(int *dest, int value, int pe) { shmem_int_p(dest, value, pe); }
+inline void shmem_p(shmem_ctx_t ctx, int *dest, int value, int pe) { shmem_ctx_int_p(ctx, dest, value, pe); }
+inline void shmem_p(long *dest, long value, int pe) { shmem_long_p(dest, value, pe); }
+inline void shmem_p(shmem_ctx_t ctx, long *dest, long value, int pe) { shmem_ctx_long_p(ctx, dest, value, pe); }
+inline void shmem_p(long long *dest, long long value, int pe) { shmem_longlong_p(dest, value, pe); }
+inline void shmem_p(shmem_ctx_t ctx, long long *dest, long long value, int pe) { shmem_ctx_longlong_p(ctx, dest, value, pe); }
+inline void shmem_p(unsigned char *dest, unsigned char value, int pe) { shmem_uchar_p(dest, value, pe); }
+inline void shmem_p(shmem_ctx_t ctx, unsigned char *dest, unsigned char value, int pe) { shmem_ctx_uchar_p(ctx, dest, value, pe); }
+inline void shmem_p(unsigned short *dest, unsigned short value, int pe) { shmem_ushort_p(dest, value, pe); }
+inline void shmem_p(shmem_ctx_t ctx, unsigned short *dest, unsigned short value, int pe) { shmem_ctx_ushort_p(ctx, dest, value, pe); }
+inline void shmem_p(unsigned int *dest, unsigned int value, int pe) { shmem_uint_p(dest, value, pe); }
+inline void shmem_p(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe) { shmem_ctx_uint_p(ctx, dest, value, pe); }
+inline void shmem_p(unsigned long *dest, unsigned long value, int pe) { shmem_ulong_p(dest, value, pe); }
+inline void shmem_p(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe) { shmem_ctx_ulong_p(ctx, dest, value, pe); }
+inline void shmem_p(unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_p(dest, value, pe); }
+inline void shmem_p(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe) { shmem_ctx_ulonglong_p(ctx, dest, value, pe); }
+
+inline void shmem_get(float *dest, const float *source, size_t nelems, int pe) { shmem_float_get(dest, source, nelems, pe); }
+inline void shmem_get(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems, int pe) { shmem_ctx_float_get(ctx, dest, source, nelems, pe); }
+inline void shmem_get(double *dest, const double *source, size_t nelems, int pe) { shmem_double_get(dest, source, nelems, pe); }
+inline void shmem_get(shmem_ctx_t ctx, double *dest, const double *source, size_t nelems, int pe) { shmem_ctx_double_get(ctx, dest, source, nelems, pe); }
+inline void shmem_get(long double *dest, const long double *source, size_t nelems, int pe) { shmem_longdouble_get(dest, source, nelems, pe); }
+inline void shmem_get(shmem_ctx_t ctx, long double *dest, const long double *source, size_t nelems, int pe) { shmem_ctx_longdouble_get(ctx, dest, source, nelems, pe); }
+inline void shmem_get(char *dest, const char *source, size_t nelems, int pe) { shmem_char_get(dest, source, nelems, pe); }
+inline void shmem_get(shmem_ctx_t ctx, char *dest, const char *source, size_t nelems, int pe) { shmem_ctx_char_get(ctx, dest, source, nelems, pe); }
+inline void shmem_get(signed char *dest, const signed char *source, size_t nelems, int pe) { shmem_schar_get(dest, source, nelems, pe); }
+inline void shmem_get(shmem_ctx_t ctx, signed char *dest, const signed char *source, size_t nelems, int pe) { shmem_ctx_schar_get(ctx, dest, source, nelems, pe); }
+inline void shmem_get(short *dest, const short *source, size_t nelems, int pe) { shmem_short_get(dest, source, nelems, pe); }
+inline void shmem_get(shmem_ctx_t ctx, short *dest, const short *source, size_t nelems, int pe) { shmem_ctx_short_get(ctx, dest, source, nelems, pe); }
+inline void shmem_get(int *dest, const int *source, size_t nelems, int pe) { shmem_int_get(dest, source, nelems, pe); }
+inline void shmem_get(shmem_ctx_t ctx, int *dest, const int *source, size_t nelems, int pe) { shmem_ctx_int_get(ctx, dest, source, nelems, pe); }
+inline void shmem_get(long *dest, const long *source, size_t nelems, int pe) { shmem_long_get(dest, source, nelems, pe); }
+inline void shmem_get(shmem_ctx_t ctx, long *dest, const long *source, size_t nelems, int pe) { shmem_ctx_long_get(ctx, dest, source, nelems, pe); }
+inline void shmem_get(long long *dest, const long long *source, size_t nelems, int pe) { shmem_longlong_get(dest, source, nelems, pe); }
+inline void shmem_get(shmem_ctx_t ctx, long long *dest, const long long *source, size_t nelems, int pe) { shmem_ctx_longlong_get(ctx, dest, source, nelems, pe); }
+inline void shmem_get(unsigned char *dest, const unsigned char *source, size_t nelems, int pe) { shmem_uchar_get(dest, source, nelems, pe); }
+inline void shmem_get(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, size_t nelems, int pe) { shmem_ctx_uchar_get(ctx, dest, source, nelems, pe); }
+inline void shmem_get(unsigned short *dest, const unsigned short *source, size_t nelems, int pe) { shmem_ushort_get(dest, source, nelems, pe); }
+inline void shmem_get(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, size_t nelems, int pe) { shmem_ctx_ushort_get(ctx, dest, source, nelems, pe); }
+inline void shmem_get(unsigned int *dest, const unsigned int *source, size_t nelems, int pe) { shmem_uint_get(dest, source, nelems, pe); }
+inline void shmem_get(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, size_t nelems, int pe) { shmem_ctx_uint_get(ctx, dest, source, nelems, pe); }
+inline void shmem_get(unsigned long *dest, const unsigned long *source, size_t nelems, int pe) { shmem_ulong_get(dest, source, nelems, pe); }
+inline void shmem_get(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, size_t nelems, int pe) { shmem_ctx_ulong_get(ctx, dest, source, nelems, pe); }
+inline void shmem_get(unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe) { shmem_ulonglong_get(dest, source, nelems, pe); }
+inline void shmem_get(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe) { shmem_ctx_ulonglong_get(ctx, dest, source, nelems, pe); }
+
+inline void shmem_get_nbi(float *dest, const float *source, size_t nelems, int pe) { shmem_float_get_nbi(dest, source, nelems, pe); }
+inline void shmem_get_nbi(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems, int pe) { shmem_ctx_float_get_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_get_nbi(double *dest, const double *source, size_t nelems, int pe) { shmem_double_get_nbi(dest, source, nelems, pe); }
+inline void shmem_get_nbi(shmem_ctx_t ctx, double *dest, const double *source, size_t nelems, int pe) { shmem_ctx_double_get_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_get_nbi(long double *dest, const long double *source, size_t nelems, int pe) { shmem_longdouble_get_nbi(dest, source, nelems, pe); }
+inline void shmem_get_nbi(shmem_ctx_t ctx, long double *dest, const long double *source, size_t nelems, int pe) { shmem_ctx_longdouble_get_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_get_nbi(char *dest, const char *source, size_t nelems, int pe) { shmem_char_get_nbi(dest, source, nelems, pe); }
+inline void shmem_get_nbi(shmem_ctx_t ctx, char *dest, const char *source, size_t nelems, int pe) { shmem_ctx_char_get_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_get_nbi(signed char *dest, const signed char *source, size_t nelems, int pe) { shmem_schar_get_nbi(dest, source, nelems, pe); }
+inline void shmem_get_nbi(shmem_ctx_t ctx, signed char *dest, const signed char *source, size_t nelems, int pe) { shmem_ctx_schar_get_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_get_nbi(short *dest, const short *source, size_t nelems, int pe) { shmem_short_get_nbi(dest, source, nelems, pe); }
+inline void shmem_get_nbi(shmem_ctx_t ctx, short *dest, const short *source, size_t nelems, int pe) { shmem_ctx_short_get_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_get_nbi(int *dest, const int *source, size_t nelems, int pe) { shmem_int_get_nbi(dest, source, nelems, pe); }
+inline void shmem_get_nbi(shmem_ctx_t ctx, int *dest, const int *source, size_t nelems, int pe) { shmem_ctx_int_get_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_get_nbi(long *dest, const long *source, size_t nelems, int pe) { shmem_long_get_nbi(dest, source, nelems, pe); }
+inline void shmem_get_nbi(shmem_ctx_t ctx, long *dest, const long *source, size_t nelems, int pe) { shmem_ctx_long_get_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_get_nbi(long long *dest, const long long *source, size_t nelems, int pe) { shmem_longlong_get_nbi(dest, source, nelems, pe); }
+inline void shmem_get_nbi(shmem_ctx_t ctx, long long *dest, const long long *source, size_t nelems, int pe) { shmem_ctx_longlong_get_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_get_nbi(unsigned char *dest, const unsigned char *source, size_t nelems, int pe) { shmem_uchar_get_nbi(dest, source, nelems, pe); }
+inline void shmem_get_nbi(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, size_t nelems, int pe) { shmem_ctx_uchar_get_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_get_nbi(unsigned short *dest, const unsigned short *source, size_t nelems, int pe) { shmem_ushort_get_nbi(dest, source, nelems, pe); }
+inline void shmem_get_nbi(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, size_t nelems, int pe) { shmem_ctx_ushort_get_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_get_nbi(unsigned int *dest, const unsigned int *source, size_t nelems, int pe) { shmem_uint_get_nbi(dest, source, nelems, pe); }
+inline void shmem_get_nbi(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, size_t nelems, int pe) { shmem_ctx_uint_get_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_get_nbi(unsigned long *dest, const unsigned long *source, size_t nelems, int pe) { shmem_ulong_get_nbi(dest, source, nelems, pe); }
+inline void shmem_get_nbi(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, size_t nelems, int pe) { shmem_ctx_ulong_get_nbi(ctx, dest, source, nelems, pe); }
+inline void shmem_get_nbi(unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe) { shmem_ulonglong_get_nbi(dest, source, nelems, pe); }
+inline void shmem_get_nbi(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe) { shmem_ctx_ulonglong_get_nbi(ctx, dest, source, nelems, pe); }
+
+inline float shmem_g(const float *source, int pe) { return shmem_float_g(source, pe); }
+inline float shmem_g(shmem_ctx_t ctx, const float *source, int pe) { return shmem_ctx_float_g(ctx, source, pe); }
+inline double shmem_g(const double *source, int pe) { return shmem_double_g(source, pe); }
+inline double shmem_g(shmem_ctx_t ctx, const double *source, int pe) { return shmem_ctx_double_g(ctx, source, pe); }
+inline long double shmem_g(const long double *source, int pe) { return shmem_longdouble_g(source, pe); }
+inline long double shmem_g(shmem_ctx_t ctx, const long double *source, int pe) { return shmem_ctx_longdouble_g(ctx, source, pe); }
+inline char shmem_g(const char *source, int pe) { return shmem_char_g(source, pe); }
+inline char shmem_g(shmem_ctx_t ctx, const char *source, int pe) { return shmem_ctx_char_g(ctx, source, pe); }
+inline signed char shmem_g(const signed char *source, int pe) { return shmem_schar_g(source, pe); }
+inline signed char shmem_g(shmem_ctx_t ctx, const signed char *source, int pe) { return shmem_ctx_schar_g(ctx, source, pe); }
+inline short shmem_g(const short *source, int pe) { return shmem_short_g(source, pe); }
+inline short shmem_g(shmem_ctx_t ctx, const short *source, int pe) { return shmem_ctx_short_g(ctx, source, pe); }
+inline int shmem_g(const int *source, int pe) { return shmem_int_g(source, pe); }
+inline int shmem_g(shmem_ctx_t ctx, const int *source, int pe) { return shmem_ctx_int_g(ctx, source, pe); }
+inline long shmem_g(const long *source, int pe) { return shmem_long_g(source, pe); }
+inline long shmem_g(shmem_ctx_t ctx, const long *source, int pe) { return shmem_ctx_long_g(ctx, source, pe); }
+inline long long shmem_g(const long long *source, int pe) { return shmem_longlong_g(source, pe); }
+inline long long shmem_g(shmem_ctx_t ctx, const long long *source, int pe) { return shmem_ctx_longlong_g(ctx, source, pe); }
+inline unsigned char shmem_g(const unsigned char *source, int pe) { return shmem_uchar_g(source, pe); }
+inline unsigned char shmem_g(shmem_ctx_t ctx, const unsigned char *source, int pe) { return shmem_ctx_uchar_g(ctx, source, pe); }
+inline unsigned short shmem_g(const unsigned short *source, int pe) { return shmem_ushort_g(source, pe); }
+inline unsigned short shmem_g(shmem_ctx_t ctx, const unsigned short *source, int pe) { return shmem_ctx_ushort_g(ctx, source, pe); }
+inline unsigned int shmem_g(const unsigned int *source, int pe) { return shmem_uint_g(source, pe); }
+inline unsigned int shmem_g(shmem_ctx_t ctx, const unsigned int *source, int pe) { return shmem_ctx_uint_g(ctx, source, pe); }
+inline unsigned long shmem_g(const unsigned long *source, int pe) { return shmem_ulong_g(source, pe); }
+inline unsigned long shmem_g(shmem_ctx_t ctx, const unsigned long *source, int pe) { return shmem_ctx_ulong_g(ctx, source, pe); }
+inline unsigned long long shmem_g(const unsigned long long *source, int pe) { return shmem_ulonglong_g(source, pe); }
+inline unsigned long long shmem_g(shmem_ctx_t ctx, const unsigned long long *source, int pe) { return shmem_ctx_ulonglong_g(ctx, source, pe); }
+
+inline void shmem_iput(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_float_iput(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(shmem_ctx_t ctx, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_float_iput(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_double_iput(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(shmem_ctx_t ctx, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_double_iput(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_longdouble_iput(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(shmem_ctx_t ctx, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_longdouble_iput(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_char_iput(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(shmem_ctx_t ctx, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_char_iput(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_schar_iput(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(shmem_ctx_t ctx, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_schar_iput(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_short_iput(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(shmem_ctx_t ctx, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_short_iput(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_int_iput(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(shmem_ctx_t ctx, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_int_iput(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_long_iput(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(shmem_ctx_t ctx, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_long_iput(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_longlong_iput(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(shmem_ctx_t ctx, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_longlong_iput(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_uchar_iput(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_uchar_iput(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ushort_iput(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_ushort_iput(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_uint_iput(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_uint_iput(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ulong_iput(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_ulong_iput(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ulonglong_iput(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iput(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_ulonglong_iput(ctx, dest, source, dst, sst, nelems, pe); }
+
+inline void shmem_iget(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_float_iget(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(shmem_ctx_t ctx, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_float_iget(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_double_iget(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(shmem_ctx_t ctx, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_double_iget(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_longdouble_iget(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(shmem_ctx_t ctx, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_longdouble_iget(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_char_iget(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(shmem_ctx_t ctx, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_char_iget(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_schar_iget(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(shmem_ctx_t ctx, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_schar_iget(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_short_iget(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(shmem_ctx_t ctx, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_short_iget(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_int_iget(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(shmem_ctx_t ctx, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_int_iget(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_long_iget(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(shmem_ctx_t ctx, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_long_iget(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_longlong_iget(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(shmem_ctx_t ctx, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_longlong_iget(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_uchar_iget(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_uchar_iget(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ushort_iget(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_ushort_iget(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_uint_iget(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_uint_iget(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ulong_iget(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_ulong_iget(ctx, dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ulonglong_iget(dest, source, dst, sst, nelems, pe); }
+inline void shmem_iget(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_ulonglong_iget(ctx, dest, source, dst, sst, nelems, pe); }
+
+inline void shmem_ibput(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_float_ibput(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(shmem_ctx_t ctx, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_float_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_double_ibput(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(shmem_ctx_t ctx, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_double_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_longdouble_ibput(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(shmem_ctx_t ctx, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_longdouble_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_char_ibput(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(shmem_ctx_t ctx, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_char_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_schar_ibput(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(shmem_ctx_t ctx, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_schar_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_short_ibput(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(shmem_ctx_t ctx, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_short_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_int_ibput(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(shmem_ctx_t ctx, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_int_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_long_ibput(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(shmem_ctx_t ctx, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_long_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_longlong_ibput(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(shmem_ctx_t ctx, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_longlong_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_uchar_ibput(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_uchar_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ushort_ibput(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_ushort_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_uint_ibput(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_uint_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ulong_ibput(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_ulong_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ulonglong_ibput(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibput(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_ulonglong_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+
+inline void shmem_ibget(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_float_ibget(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(shmem_ctx_t ctx, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_float_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_double_ibget(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(shmem_ctx_t ctx, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_double_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_longdouble_ibget(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(shmem_ctx_t ctx, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_longdouble_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_char_ibget(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(shmem_ctx_t ctx, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_char_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_schar_ibget(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(shmem_ctx_t ctx, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_schar_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_short_ibget(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(shmem_ctx_t ctx, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_short_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_int_ibget(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(shmem_ctx_t ctx, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_int_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_long_ibget(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(shmem_ctx_t ctx, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_long_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_longlong_ibget(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(shmem_ctx_t ctx, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_longlong_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_uchar_ibget(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_uchar_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ushort_ibget(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_ushort_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_uint_ibget(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_uint_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ulong_ibget(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_ulong_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ulonglong_ibget(dest, source, dst, sst, bsize, nblocks, pe); }
+inline void shmem_ibget(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_ulonglong_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+
+inline float shmem_atomic_fetch(const float *source, int pe) { return shmem_float_atomic_fetch(source, pe); }
+inline float shmem_atomic_fetch(shmem_ctx_t ctx, const float *source, int pe) { return shmem_ctx_float_atomic_fetch(ctx, source, pe); }
+inline double shmem_atomic_fetch(const double *source, int pe) { return shmem_double_atomic_fetch(source, pe); }
+inline double shmem_atomic_fetch(shmem_ctx_t ctx, const double *source, int pe) { return shmem_ctx_double_atomic_fetch(ctx, source, pe); }
+inline int shmem_atomic_fetch(const int *source, int pe) { return shmem_int_atomic_fetch(source, pe); }
+inline int shmem_atomic_fetch(shmem_ctx_t ctx, const int *source, int pe) { return shmem_ctx_int_atomic_fetch(ctx, source, pe); }
+inline long shmem_atomic_fetch(const long *source, int pe) { return shmem_long_atomic_fetch(source, pe); }
+inline long shmem_atomic_fetch(shmem_ctx_t ctx, const long *source, int pe) { return shmem_ctx_long_atomic_fetch(ctx, source, pe); }
+inline long long shmem_atomic_fetch(const long long *source, int pe) { return shmem_longlong_atomic_fetch(source, pe); }
+inline long long shmem_atomic_fetch(shmem_ctx_t ctx, const long long *source, int pe) { return shmem_ctx_longlong_atomic_fetch(ctx, source, pe); }
+inline unsigned int shmem_atomic_fetch(const unsigned int *source, int pe) { return shmem_uint_atomic_fetch(source, pe); }
+inline unsigned int shmem_atomic_fetch(shmem_ctx_t ctx, const unsigned int *source, int pe) { return shmem_ctx_uint_atomic_fetch(ctx, source, pe); }
+inline unsigned long shmem_atomic_fetch(const unsigned long *source, int pe) { return shmem_ulong_atomic_fetch(source, pe); }
+inline unsigned long shmem_atomic_fetch(shmem_ctx_t ctx, const unsigned long *source, int pe) { return shmem_ctx_ulong_atomic_fetch(ctx, source, pe); }
+inline unsigned long long shmem_atomic_fetch(const unsigned long long *source, int pe) { return shmem_ulonglong_atomic_fetch(source, pe); }
+inline unsigned long long shmem_atomic_fetch(shmem_ctx_t ctx, const unsigned long long *source, int pe) { return shmem_ctx_ulonglong_atomic_fetch(ctx, source, pe); }
+
+inline void shmem_atomic_fetch_nbi(float *fetch, const float *source, int pe) { shmem_float_atomic_fetch_nbi(fetch, source, pe); }
+inline void shmem_atomic_fetch_nbi(shmem_ctx_t ctx, float *fetch, const float *source, int pe) { shmem_ctx_float_atomic_fetch_nbi(ctx, fetch, source, pe); }
+inline void shmem_atomic_fetch_nbi(double *fetch, const double *source, int pe) { shmem_double_atomic_fetch_nbi(fetch, source, pe); }
+inline void shmem_atomic_fetch_nbi(shmem_ctx_t ctx, double *fetch, const double *source, int pe) { shmem_ctx_double_atomic_fetch_nbi(ctx, fetch, source, pe); }
+inline void shmem_atomic_fetch_nbi(int *fetch, const int *source, int pe) { shmem_int_atomic_fetch_nbi(fetch, source, pe); }
+inline void shmem_atomic_fetch_nbi(shmem_ctx_t ctx, int *fetch, const int *source, int pe) { shmem_ctx_int_atomic_fetch_nbi(ctx, fetch, source, pe); }
+inline void shmem_atomic_fetch_nbi(long *fetch, const long *source, int pe) { shmem_long_atomic_fetch_nbi(fetch, source, pe); }
+inline void shmem_atomic_fetch_nbi(shmem_ctx_t ctx, long *fetch, const long *source, int pe) { shmem_ctx_long_atomic_fetch_nbi(ctx, fetch, source, pe); }
+inline void shmem_atomic_fetch_nbi(long long *fetch, const long long *source, int pe) { shmem_longlong_atomic_fetch_nbi(fetch, source, pe); }
+inline void shmem_atomic_fetch_nbi(shmem_ctx_t ctx, long long *fetch, const long long *source, int pe) { shmem_ctx_longlong_atomic_fetch_nbi(ctx, fetch, source, pe); }
+inline void shmem_atomic_fetch_nbi(unsigned int *fetch, const unsigned int *source, int pe) { shmem_uint_atomic_fetch_nbi(fetch, source, pe); }
+inline void shmem_atomic_fetch_nbi(shmem_ctx_t ctx, unsigned int *fetch, const unsigned int *source, int pe) { shmem_ctx_uint_atomic_fetch_nbi(ctx, fetch, source, pe); }
+inline void shmem_atomic_fetch_nbi(unsigned long *fetch, const unsigned long *source, int pe) { shmem_ulong_atomic_fetch_nbi(fetch, source, pe); }
+inline void shmem_atomic_fetch_nbi(shmem_ctx_t ctx, unsigned long *fetch, const unsigned long *source, int pe) { shmem_ctx_ulong_atomic_fetch_nbi(ctx, fetch, source, pe); }
+inline void shmem_atomic_fetch_nbi(unsigned long long *fetch, const unsigned long long *source, int pe) { shmem_ulonglong_atomic_fetch_nbi(fetch, source, pe); }
+inline void shmem_atomic_fetch_nbi(shmem_ctx_t ctx, unsigned long long *fetch, const unsigned long long *source, int pe) { shmem_ctx_ulonglong_atomic_fetch_nbi(ctx, fetch, source, pe); }
+
+inline void shmem_atomic_set(float *dest, float value, int pe) { shmem_float_atomic_set(dest, value, pe); }
+inline void shmem_atomic_set(shmem_ctx_t ctx, float *dest, float value, int pe) { shmem_ctx_float_atomic_set(ctx, dest, value, pe); }
+inline void shmem_atomic_set(double *dest, double value, int pe) { shmem_double_atomic_set(dest, value, pe); }
+inline void shmem_atomic_set(shmem_ctx_t ctx, double *dest, double value, int pe) { shmem_ctx_double_atomic_set(ctx, dest, value, pe); }
+inline void shmem_atomic_set(int *dest, int value, int pe) { shmem_int_atomic_set(dest, value, pe); }
+inline void shmem_atomic_set(shmem_ctx_t ctx, int *dest, int value, int pe) { shmem_ctx_int_atomic_set(ctx, dest, value, pe); }
+inline void shmem_atomic_set(long *dest, long value, int pe) { shmem_long_atomic_set(dest, value, pe); }
+inline void shmem_atomic_set(shmem_ctx_t ctx, long *dest, long value, int pe) { shmem_ctx_long_atomic_set(ctx, dest, value, pe); }
+inline void shmem_atomic_set(long long *dest, long long value, int pe) { shmem_longlong_atomic_set(dest, value, pe); }
+inline void shmem_atomic_set(shmem_ctx_t ctx, long long *dest, long long value, int pe) { shmem_ctx_longlong_atomic_set(ctx, dest, value, pe); }
+inline void shmem_atomic_set(unsigned int *dest, unsigned int value, int pe) { shmem_uint_atomic_set(dest, value, pe); }
+inline void shmem_atomic_set(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe) { shmem_ctx_uint_atomic_set(ctx, dest, value, pe); }
+inline void shmem_atomic_set(unsigned long *dest, unsigned long value, int pe) { shmem_ulong_atomic_set(dest, value, pe); }
+inline void shmem_atomic_set(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe) { shmem_ctx_ulong_atomic_set(ctx, dest, value, pe); }
+inline void shmem_atomic_set(unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_atomic_set(dest, value, pe); }
+inline void shmem_atomic_set(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe) { shmem_ctx_ulonglong_atomic_set(ctx, dest, value, pe); }
+
+inline int shmem_atomic_compare_swap(int *dest, int cond, int value, int pe) { return shmem_int_atomic_compare_swap(dest, cond, value, pe); }
+inline int shmem_atomic_compare_swap(shmem_ctx_t ctx, int *dest, int cond, int value, int pe) { return shmem_ctx_int_atomic_compare_swap(ctx, dest, cond, value, pe); }
+inline long shmem_atomic_compare_swap(long *dest, long cond, long value, int pe) { return shmem_long_atomic_compare_swap(dest, cond, value, pe); }
+inline long shmem_atomic_compare_swap(shmem_ctx_t ctx, long *dest, long cond, long value, int pe) { return shmem_ctx_long_atomic_compare_swap(ctx, dest, cond, value, pe); }
+inline long long shmem_atomic_compare_swap(long long *dest, long long cond, long long value, int pe) { return shmem_longlong_atomic_compare_swap(dest, cond, value, pe); }
+inline long long shmem_atomic_compare_swap(shmem_ctx_t ctx, long long *dest, long long cond, long long value, int pe) { return shmem_ctx_longlong_atomic_compare_swap(ctx, dest, cond, value, pe); }
+inline unsigned int shmem_atomic_compare_swap(unsigned int *dest, unsigned int cond, unsigned int value, int pe) { return shmem_uint_atomic_compare_swap(dest, cond, value, pe); }
+inline unsigned int shmem_atomic_compare_swap(shmem_ctx_t ctx, unsigned int *dest, unsigned int cond, unsigned int value, int pe) { return shmem_ctx_uint_atomic_compare_swap(ctx, dest, cond, value, pe); }
+inline unsigned long shmem_atomic_compare_swap(unsigned long *dest, unsigned long cond, unsigned long value, int pe) { return shmem_ulong_atomic_compare_swap(dest, cond, value, pe); }
+inline unsigned long shmem_atomic_compare_swap(shmem_ctx_t ctx, unsigned long *dest, unsigned long cond, unsigned long value, int pe) { return shmem_ctx_ulong_atomic_compare_swap(ctx, dest, cond, value, pe); }
+inline unsigned long long shmem_atomic_compare_swap(unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe) { return shmem_ulonglong_atomic_compare_swap(dest, cond, value, pe); }
+inline unsigned long long shmem_atomic_compare_swap(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe) { return shmem_ctx_ulonglong_atomic_compare_swap(ctx, dest, cond, value, pe); }
+
+inline void shmem_atomic_compare_swap_nbi(int *fetch, int *dest, int cond, int value, int pe) { shmem_int_atomic_compare_swap_nbi(fetch, dest, cond, value, pe); }
+inline void shmem_atomic_compare_swap_nbi(shmem_ctx_t ctx, int *fetch, int *dest, int cond, int value, int pe) { shmem_ctx_int_atomic_compare_swap_nbi(ctx, fetch, dest, cond, value, pe); }
+inline void shmem_atomic_compare_swap_nbi(long *fetch, long *dest, long cond, long value, int pe) { shmem_long_atomic_compare_swap_nbi(fetch, dest, cond, value, pe); }
+inline void shmem_atomic_compare_swap_nbi(shmem_ctx_t ctx, long *fetch, long *dest, long cond, long value, int pe) { shmem_ctx_long_atomic_compare_swap_nbi(ctx, fetch, dest, cond, value, pe); }
+inline void shmem_atomic_compare_swap_nbi(long long *fetch, long long *dest, long long cond, long long value, int pe) { shmem_longlong_atomic_compare_swap_nbi(fetch, dest, cond, value, pe); }
+inline void shmem_atomic_compare_swap_nbi(shmem_ctx_t ctx, long long *fetch, long long *dest, long long cond, long long value, int pe) { shmem_ctx_longlong_atomic_compare_swap_nbi(ctx, fetch, dest, cond, value, pe); }
+inline void shmem_atomic_compare_swap_nbi(unsigned int *fetch, unsigned int *dest, unsigned int cond, unsigned int value, int pe) { shmem_uint_atomic_compare_swap_nbi(fetch, dest, cond, value, pe); }
+inline void shmem_atomic_compare_swap_nbi(shmem_ctx_t ctx, unsigned int *fetch, unsigned int *dest, unsigned int cond, unsigned int value, int pe) { shmem_ctx_uint_atomic_compare_swap_nbi(ctx, fetch, dest, cond, value, pe); }
+inline void shmem_atomic_compare_swap_nbi(unsigned long *fetch, unsigned long *dest, unsigned long cond, unsigned long value, int pe) { shmem_ulong_atomic_compare_swap_nbi(fetch, dest, cond, value, pe); }
+inline void shmem_atomic_compare_swap_nbi(shmem_ctx_t ctx, unsigned long *fetch, unsigned long *dest, unsigned long cond, unsigned long value, int pe) { shmem_ctx_ulong_atomic_compare_swap_nbi(ctx, fetch, dest, cond, value, pe); }
+inline void shmem_atomic_compare_swap_nbi(unsigned long long *fetch, unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe) { shmem_ulonglong_atomic_compare_swap_nbi(fetch, dest, cond, value, pe); }
+inline void shmem_atomic_compare_swap_nbi(shmem_ctx_t ctx, unsigned long long *fetch, unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe) { shmem_ctx_ulonglong_atomic_compare_swap_nbi(ctx, fetch, dest, cond, value, pe); }
+
+inline float shmem_atomic_swap(float *dest, float value, int pe) { return shmem_float_atomic_swap(dest, value, pe); }
+inline float shmem_atomic_swap(shmem_ctx_t ctx, float *dest, float value, int pe) { return shmem_ctx_float_atomic_swap(ctx, dest, value, pe); }
+inline double shmem_atomic_swap(double *dest, double value, int pe) { return shmem_double_atomic_swap(dest, value, pe); }
+inline double shmem_atomic_swap(shmem_ctx_t ctx, double *dest, double value, int pe) { return shmem_ctx_double_atomic_swap(ctx, dest, value, pe); }
+inline int shmem_atomic_swap(int *dest, int value, int pe) { return shmem_int_atomic_swap(dest, value, pe); }
+inline int shmem_atomic_swap(shmem_ctx_t ctx, int *dest, int value, int pe) { return shmem_ctx_int_atomic_swap(ctx, dest, value, pe); }
+inline long shmem_atomic_swap(long *dest, long value, int pe) { return shmem_long_atomic_swap(dest, value, pe); }
+inline long shmem_atomic_swap(shmem_ctx_t ctx, long *dest, long value, int pe) { return shmem_ctx_long_atomic_swap(ctx, dest, value, pe); }
+inline long long shmem_atomic_swap(long long *dest, long long value, int pe) { return shmem_longlong_atomic_swap(dest, value, pe); }
+inline long long shmem_atomic_swap(shmem_ctx_t ctx, long long *dest, long long value, int pe) { return shmem_ctx_longlong_atomic_swap(ctx, dest, value, pe); }
+inline unsigned int shmem_atomic_swap(unsigned int *dest, unsigned int value, int pe) { return shmem_uint_atomic_swap(dest, value, pe); }
+inline unsigned int shmem_atomic_swap(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe) { return shmem_ctx_uint_atomic_swap(ctx, dest, value, pe); }
+inline unsigned long shmem_atomic_swap(unsigned long *dest, unsigned long value, int pe) { return shmem_ulong_atomic_swap(dest, value, pe); }
+inline unsigned long shmem_atomic_swap(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe) { return shmem_ctx_ulong_atomic_swap(ctx, dest, value, pe); }
+inline unsigned long long shmem_atomic_swap(unsigned long long *dest, unsigned long long value, int pe) { return shmem_ulonglong_atomic_swap(dest, value, pe); }
+inline unsigned long long shmem_atomic_swap(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe) { return shmem_ctx_ulonglong_atomic_swap(ctx, dest, value, pe); }
+
+inline void shmem_atomic_swap_nbi(float *fetch, float *dest, float value, int pe) { shmem_float_atomic_swap_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_swap_nbi(shmem_ctx_t ctx, float *fetch, float *dest, float value, int pe) { shmem_ctx_float_atomic_swap_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_swap_nbi(double *fetch, double *dest, double value, int pe) { shmem_double_atomic_swap_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_swap_nbi(shmem_ctx_t ctx, double *fetch, double *dest, double value, int pe) { shmem_ctx_double_atomic_swap_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_swap_nbi(int *fetch, int *dest, int value, int pe) { shmem_int_atomic_swap_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_swap_nbi(shmem_ctx_t ctx, int *fetch, int *dest, int value, int pe) { shmem_ctx_int_atomic_swap_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_swap_nbi(long *fetch, long *dest, long value, int pe) { shmem_long_atomic_swap_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_swap_nbi(shmem_ctx_t ctx, long *fetch, long *dest, long value, int pe) { shmem_ctx_long_atomic_swap_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_swap_nbi(long long *fetch, long long *dest, long long value, int pe) { shmem_longlong_atomic_swap_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_swap_nbi(shmem_ctx_t ctx, long long *fetch, long long *dest, long long value, int pe) { shmem_ctx_longlong_atomic_swap_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_swap_nbi(unsigned int *fetch, unsigned int *dest, unsigned int value, int pe) { shmem_uint_atomic_swap_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_swap_nbi(shmem_ctx_t ctx, unsigned int *fetch, unsigned int *dest, unsigned int value, int pe) { shmem_ctx_uint_atomic_swap_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_swap_nbi(unsigned long *fetch, unsigned long *dest, unsigned long value, int pe) { shmem_ulong_atomic_swap_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_swap_nbi(shmem_ctx_t ctx, unsigned long *fetch, unsigned long *dest, unsigned long value, int pe) { shmem_ctx_ulong_atomic_swap_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_swap_nbi(unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_atomic_swap_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_swap_nbi(shmem_ctx_t ctx, unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe) { shmem_ctx_ulonglong_atomic_swap_nbi(ctx, fetch, dest, value, pe); }
+
+inline int shmem_atomic_fetch_inc(int *dest, int pe) { return shmem_int_atomic_fetch_inc(dest, pe); }
+inline int shmem_atomic_fetch_inc(shmem_ctx_t ctx, int *dest, int pe) { return shmem_ctx_int_atomic_fetch_inc(ctx, dest, pe); }
+inline long shmem_atomic_fetch_inc(long *dest, int pe) { return shmem_long_atomic_fetch_inc(dest, pe); }
+inline long shmem_atomic_fetch_inc(shmem_ctx_t ctx, long *dest, int pe) { return shmem_ctx_long_atomic_fetch_inc(ctx, dest, pe); }
+inline long long shmem_atomic_fetch_inc(long long *dest, int pe) { return shmem_longlong_atomic_fetch_inc(dest, pe); }
+inline long long shmem_atomic_fetch_inc(shmem_ctx_t ctx, long long *dest, int pe) { return shmem_ctx_longlong_atomic_fetch_inc(ctx, dest, pe); }
+inline unsigned int shmem_atomic_fetch_inc(unsigned int *dest, int pe) { return shmem_uint_atomic_fetch_inc(dest, pe); }
+inline unsigned int shmem_atomic_fetch_inc(shmem_ctx_t ctx, unsigned int *dest, int pe) { return shmem_ctx_uint_atomic_fetch_inc(ctx, dest, pe); }
+inline unsigned long shmem_atomic_fetch_inc(unsigned long *dest, int pe) { return shmem_ulong_atomic_fetch_inc(dest, pe); }
+inline unsigned long shmem_atomic_fetch_inc(shmem_ctx_t ctx, unsigned long *dest, int pe) { return shmem_ctx_ulong_atomic_fetch_inc(ctx, dest, pe); }
+inline unsigned long long shmem_atomic_fetch_inc(unsigned long long *dest, int pe) { return shmem_ulonglong_atomic_fetch_inc(dest, pe); }
+inline unsigned long long shmem_atomic_fetch_inc(shmem_ctx_t ctx, unsigned long long *dest, int pe) { return shmem_ctx_ulonglong_atomic_fetch_inc(ctx, dest, pe); }
+
+inline void shmem_atomic_fetch_inc_nbi(int *fetch, int *dest, int pe) { shmem_int_atomic_fetch_inc_nbi(fetch, dest, pe); }
+inline void shmem_atomic_fetch_inc_nbi(shmem_ctx_t ctx, int *fetch, int *dest, int pe) { shmem_ctx_int_atomic_fetch_inc_nbi(ctx, fetch, dest, pe); }
+inline void shmem_atomic_fetch_inc_nbi(long *fetch, long *dest, int pe) { shmem_long_atomic_fetch_inc_nbi(fetch, dest, pe); }
+inline void shmem_atomic_fetch_inc_nbi(shmem_ctx_t ctx, long *fetch, long *dest, int pe) { shmem_ctx_long_atomic_fetch_inc_nbi(ctx, fetch, dest, pe); }
+inline void shmem_atomic_fetch_inc_nbi(long long *fetch, long long *dest, int pe) { shmem_longlong_atomic_fetch_inc_nbi(fetch, dest, pe); }
+inline void shmem_atomic_fetch_inc_nbi(shmem_ctx_t ctx, long long *fetch, long long *dest, int pe) { shmem_ctx_longlong_atomic_fetch_inc_nbi(ctx, fetch, dest, pe); }
+inline void shmem_atomic_fetch_inc_nbi(unsigned int *fetch, unsigned int *dest, int pe) { shmem_uint_atomic_fetch_inc_nbi(fetch, dest, pe); }
+inline void shmem_atomic_fetch_inc_nbi(shmem_ctx_t ctx, unsigned int *fetch, unsigned int *dest, int pe) { shmem_ctx_uint_atomic_fetch_inc_nbi(ctx, fetch, dest, pe); }
+inline void shmem_atomic_fetch_inc_nbi(unsigned long *fetch, unsigned long *dest, int pe) { shmem_ulong_atomic_fetch_inc_nbi(fetch, dest, pe); }
+inline void shmem_atomic_fetch_inc_nbi(shmem_ctx_t ctx, unsigned long *fetch, unsigned long *dest, int pe) { shmem_ctx_ulong_atomic_fetch_inc_nbi(ctx, fetch, dest, pe); }
+inline void shmem_atomic_fetch_inc_nbi(unsigned long long *fetch, unsigned long long *dest, int pe) { shmem_ulonglong_atomic_fetch_inc_nbi(fetch, dest, pe); }
+inline void shmem_atomic_fetch_inc_nbi(shmem_ctx_t ctx, unsigned long long *fetch, unsigned long long *dest, int pe) { shmem_ctx_ulonglong_atomic_fetch_inc_nbi(ctx, fetch, dest, pe); }
+
+inline void shmem_atomic_inc(int *dest, int pe) { shmem_int_atomic_inc(dest, pe); }
+inline void shmem_atomic_inc(shmem_ctx_t ctx, int *dest, int pe) { shmem_ctx_int_atomic_inc(ctx, dest, pe); }
+inline void shmem_atomic_inc(long *dest, int pe) { shmem_long_atomic_inc(dest, pe); }
+inline void shmem_atomic_inc(shmem_ctx_t ctx, long *dest, int pe) { shmem_ctx_long_atomic_inc(ctx, dest, pe); }
+inline void shmem_atomic_inc(long long *dest, int pe) { shmem_longlong_atomic_inc(dest, pe); }
+inline void shmem_atomic_inc(shmem_ctx_t ctx, long long *dest, int pe) { shmem_ctx_longlong_atomic_inc(ctx, dest, pe); }
+inline void shmem_atomic_inc(unsigned int *dest, int pe) { shmem_uint_atomic_inc(dest, pe); }
+inline void shmem_atomic_inc(shmem_ctx_t ctx, unsigned int *dest, int pe) { shmem_ctx_uint_atomic_inc(ctx, dest, pe); }
+inline void shmem_atomic_inc(unsigned long *dest, int pe) { shmem_ulong_atomic_inc(dest, pe); }
+inline void shmem_atomic_inc(shmem_ctx_t ctx, unsigned long *dest, int pe) { shmem_ctx_ulong_atomic_inc(ctx, dest, pe); }
+inline void shmem_atomic_inc(unsigned long long *dest, int pe) { shmem_ulonglong_atomic_inc(dest, pe); }
+inline void shmem_atomic_inc(shmem_ctx_t ctx, unsigned long long *dest, int pe) { shmem_ctx_ulonglong_atomic_inc(ctx, dest, pe); }
+
+inline int shmem_atomic_fetch_add(int *dest, int value, int pe) { return shmem_int_atomic_fetch_add(dest, value, pe); }
+inline int shmem_atomic_fetch_add(shmem_ctx_t ctx, int *dest, int value, int pe) { return shmem_ctx_int_atomic_fetch_add(ctx, dest, value, pe); }
+inline long shmem_atomic_fetch_add(long *dest, long value, int pe) { return shmem_long_atomic_fetch_add(dest, value, pe); }
+inline long shmem_atomic_fetch_add(shmem_ctx_t ctx, long *dest, long value, int pe) { return shmem_ctx_long_atomic_fetch_add(ctx, dest, value, pe); }
+inline long long shmem_atomic_fetch_add(long long *dest, long long value, int pe) { return shmem_longlong_atomic_fetch_add(dest, value, pe); }
+inline long long shmem_atomic_fetch_add(shmem_ctx_t ctx, long long *dest, long long value, int pe) { return shmem_ctx_longlong_atomic_fetch_add(ctx, dest, value, pe); }
+inline unsigned int shmem_atomic_fetch_add(unsigned int *dest, unsigned int value, int pe) { return shmem_uint_atomic_fetch_add(dest, value, pe); }
+inline unsigned int shmem_atomic_fetch_add(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe) { return shmem_ctx_uint_atomic_fetch_add(ctx, dest, value, pe); }
+inline unsigned long shmem_atomic_fetch_add(unsigned long *dest, unsigned long value, int pe) { return shmem_ulong_atomic_fetch_add(dest, value, pe); }
+inline unsigned long shmem_atomic_fetch_add(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe) { return shmem_ctx_ulong_atomic_fetch_add(ctx, dest, value, pe); }
+inline unsigned long long shmem_atomic_fetch_add(unsigned long long *dest, unsigned long long value, int pe) { return shmem_ulonglong_atomic_fetch_add(dest, value, pe); }
+inline unsigned long long shmem_atomic_fetch_add(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe) { return shmem_ctx_ulonglong_atomic_fetch_add(ctx, dest, value, pe); }
+
+inline void shmem_atomic_fetch_add_nbi(int *fetch, int *dest, int value, int pe) { shmem_int_atomic_fetch_add_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_add_nbi(shmem_ctx_t ctx, int *fetch, int *dest, int value, int pe) { shmem_ctx_int_atomic_fetch_add_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_add_nbi(long *fetch, long *dest, long value, int pe) { shmem_long_atomic_fetch_add_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_add_nbi(shmem_ctx_t ctx, long *fetch, long *dest, long value, int pe) { shmem_ctx_long_atomic_fetch_add_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_add_nbi(long long *fetch, long long *dest, long long value, int pe) { shmem_longlong_atomic_fetch_add_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_add_nbi(shmem_ctx_t ctx, long long *fetch, long long *dest, long long value, int pe) { shmem_ctx_longlong_atomic_fetch_add_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_add_nbi(unsigned int *fetch, unsigned int *dest, unsigned int value, int pe) { shmem_uint_atomic_fetch_add_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_add_nbi(shmem_ctx_t ctx, unsigned int *fetch, unsigned int *dest, unsigned int value, int pe) { shmem_ctx_uint_atomic_fetch_add_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_add_nbi(unsigned long *fetch, unsigned long *dest, unsigned long value, int pe) { shmem_ulong_atomic_fetch_add_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_add_nbi(shmem_ctx_t ctx, unsigned long *fetch, unsigned long *dest, unsigned long value, int pe) { shmem_ctx_ulong_atomic_fetch_add_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_add_nbi(unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_atomic_fetch_add_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_add_nbi(shmem_ctx_t ctx, unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe) { shmem_ctx_ulonglong_atomic_fetch_add_nbi(ctx, fetch, dest, value, pe); }
+
+inline void shmem_atomic_add(int *dest, int value, int pe) { shmem_int_atomic_add(dest, value, pe); }
+inline void shmem_atomic_add(shmem_ctx_t ctx, int *dest, int value, int pe) { shmem_ctx_int_atomic_add(ctx, dest, value, pe); }
+inline void shmem_atomic_add(long *dest, long value, int pe) { shmem_long_atomic_add(dest, value, pe); }
+inline void shmem_atomic_add(shmem_ctx_t ctx, long *dest, long value, int pe) { shmem_ctx_long_atomic_add(ctx, dest, value, pe); }
+inline void shmem_atomic_add(long long *dest, long long value, int pe) { shmem_longlong_atomic_add(dest, value, pe); }
+inline void shmem_atomic_add(shmem_ctx_t ctx, long long *dest, long long value, int pe) { shmem_ctx_longlong_atomic_add(ctx, dest, value, pe); }
+inline void shmem_atomic_add(unsigned int *dest, unsigned int value, int pe) { shmem_uint_atomic_add(dest, value, pe); }
+inline void shmem_atomic_add(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe) { shmem_ctx_uint_atomic_add(ctx, dest, value, pe); }
+inline void shmem_atomic_add(unsigned long *dest, unsigned long value, int pe) { shmem_ulong_atomic_add(dest, value, pe); }
+inline void shmem_atomic_add(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe) { shmem_ctx_ulong_atomic_add(ctx, dest, value, pe); }
+inline void shmem_atomic_add(unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_atomic_add(dest, value, pe); }
+inline void shmem_atomic_add(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe) { shmem_ctx_ulonglong_atomic_add(ctx, dest, value, pe); }
+
+inline unsigned int shmem_atomic_fetch_and(unsigned int *dest, unsigned int value, int pe) { return shmem_uint_atomic_fetch_and(dest, value, pe); }
+inline unsigned int shmem_atomic_fetch_and(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe) { return shmem_ctx_uint_atomic_fetch_and(ctx, dest, value, pe); }
+inline unsigned long shmem_atomic_fetch_and(unsigned long *dest, unsigned long value, int pe) { return shmem_ulong_atomic_fetch_and(dest, value, pe); }
+inline unsigned long shmem_atomic_fetch_and(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe) { return shmem_ctx_ulong_atomic_fetch_and(ctx, dest, value, pe); }
+inline unsigned long long shmem_atomic_fetch_and(unsigned long long *dest, unsigned long long value, int pe) { return shmem_ulonglong_atomic_fetch_and(dest, value, pe); }
+inline unsigned long long shmem_atomic_fetch_and(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe) { return shmem_ctx_ulonglong_atomic_fetch_and(ctx, dest, value, pe); }
+inline int32_t shmem_atomic_fetch_and(int32_t *dest, int32_t value, int pe) { return shmem_int32_atomic_fetch_and(dest, value, pe); }
+inline int32_t shmem_atomic_fetch_and(shmem_ctx_t ctx, int32_t *dest, int32_t value, int pe) { return shmem_ctx_int32_atomic_fetch_and(ctx, dest, value, pe); }
+inline int64_t shmem_atomic_fetch_and(int64_t *dest, int64_t value, int pe) { return shmem_int64_atomic_fetch_and(dest, value, pe); }
+inline int64_t shmem_atomic_fetch_and(shmem_ctx_t ctx, int64_t *dest, int64_t value, int pe) { return shmem_ctx_int64_atomic_fetch_and(ctx, dest, value, pe); }
+
+inline void shmem_atomic_fetch_and_nbi(unsigned int *fetch, unsigned int *dest, unsigned int value, int pe) { shmem_uint_atomic_fetch_and_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_and_nbi(shmem_ctx_t ctx, unsigned int *fetch, unsigned int *dest, unsigned int value, int pe) { shmem_ctx_uint_atomic_fetch_and_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_and_nbi(unsigned long *fetch, unsigned long *dest, unsigned long value, int pe) { shmem_ulong_atomic_fetch_and_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_and_nbi(shmem_ctx_t ctx, unsigned long *fetch, unsigned long *dest, unsigned long value, int pe) { shmem_ctx_ulong_atomic_fetch_and_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_and_nbi(unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_atomic_fetch_and_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_and_nbi(shmem_ctx_t ctx, unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe) { shmem_ctx_ulonglong_atomic_fetch_and_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_and_nbi(int32_t *fetch, int32_t *dest, int32_t value, int pe) { shmem_int32_atomic_fetch_and_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_and_nbi(shmem_ctx_t ctx, int32_t *fetch, int32_t *dest, int32_t value, int pe) { shmem_ctx_int32_atomic_fetch_and_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_and_nbi(int64_t *fetch, int64_t *dest, int64_t value, int pe) { shmem_int64_atomic_fetch_and_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_and_nbi(shmem_ctx_t ctx, int64_t *fetch, int64_t *dest, int64_t value, int pe) { shmem_ctx_int64_atomic_fetch_and_nbi(ctx, fetch, dest, value, pe); }
+
+inline void shmem_atomic_and(unsigned int *dest, unsigned int value, int pe) { shmem_uint_atomic_and(dest, value, pe); }
+inline void shmem_atomic_and(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe) { shmem_ctx_uint_atomic_and(ctx, dest, value, pe); }
+inline void shmem_atomic_and(unsigned long *dest, unsigned long value, int pe) { shmem_ulong_atomic_and(dest, value, pe); }
+inline void shmem_atomic_and(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe) { shmem_ctx_ulong_atomic_and(ctx, dest, value, pe); }
+inline void shmem_atomic_and(unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_atomic_and(dest, value, pe); }
+inline void shmem_atomic_and(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe) { shmem_ctx_ulonglong_atomic_and(ctx, dest, value, pe); }
+inline void shmem_atomic_and(int32_t *dest, int32_t value, int pe) { shmem_int32_atomic_and(dest, value, pe); }
+inline void shmem_atomic_and(shmem_ctx_t ctx, int32_t *dest, int32_t value, int pe) { shmem_ctx_int32_atomic_and(ctx, dest, value, pe); }
+inline void shmem_atomic_and(int64_t *dest, int64_t value, int pe) { shmem_int64_atomic_and(dest, value, pe); }
+inline void shmem_atomic_and(shmem_ctx_t ctx, int64_t *dest, int64_t value, int pe) { shmem_ctx_int64_atomic_and(ctx, dest, value, pe); }
+
+inline unsigned int shmem_atomic_fetch_or(unsigned int *dest, unsigned int value, int pe) { return shmem_uint_atomic_fetch_or(dest, value, pe); }
+inline unsigned int shmem_atomic_fetch_or(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe) { return shmem_ctx_uint_atomic_fetch_or(ctx, dest, value, pe); }
+inline unsigned long shmem_atomic_fetch_or(unsigned long *dest, unsigned long value, int pe) { return shmem_ulong_atomic_fetch_or(dest, value, pe); }
+inline unsigned long shmem_atomic_fetch_or(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe) { return shmem_ctx_ulong_atomic_fetch_or(ctx, dest, value, pe); }
+inline unsigned long long shmem_atomic_fetch_or(unsigned long long *dest, unsigned long long value, int pe) { return shmem_ulonglong_atomic_fetch_or(dest, value, pe); }
+inline unsigned long long shmem_atomic_fetch_or(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe) { return shmem_ctx_ulonglong_atomic_fetch_or(ctx, dest, value, pe); }
+inline int32_t shmem_atomic_fetch_or(int32_t *dest, int32_t value, int pe) { return shmem_int32_atomic_fetch_or(dest, value, pe); }
+inline int32_t shmem_atomic_fetch_or(shmem_ctx_t ctx, int32_t *dest, int32_t value, int pe) { return shmem_ctx_int32_atomic_fetch_or(ctx, dest, value, pe); }
+inline int64_t shmem_atomic_fetch_or(int64_t *dest, int64_t value, int pe) { return shmem_int64_atomic_fetch_or(dest, value, pe); }
+inline int64_t shmem_atomic_fetch_or(shmem_ctx_t ctx, int64_t *dest, int64_t value, int pe) { return shmem_ctx_int64_atomic_fetch_or(ctx, dest, value, pe); }
+
+inline void shmem_atomic_fetch_or_nbi(unsigned int *fetch, unsigned int *dest, unsigned int value, int pe) { shmem_uint_atomic_fetch_or_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_or_nbi(shmem_ctx_t ctx, unsigned int *fetch, unsigned int *dest, unsigned int value, int pe) { shmem_ctx_uint_atomic_fetch_or_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_or_nbi(unsigned long *fetch, unsigned long *dest, unsigned long value, int pe) { shmem_ulong_atomic_fetch_or_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_or_nbi(shmem_ctx_t ctx, unsigned long *fetch, unsigned long *dest, unsigned long value, int pe) { shmem_ctx_ulong_atomic_fetch_or_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_or_nbi(unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_atomic_fetch_or_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_or_nbi(shmem_ctx_t ctx, unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe) { shmem_ctx_ulonglong_atomic_fetch_or_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_or_nbi(int32_t *fetch, int32_t *dest, int32_t value, int pe) { shmem_int32_atomic_fetch_or_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_or_nbi(shmem_ctx_t ctx, int32_t *fetch, int32_t *dest, int32_t value, int pe) { shmem_ctx_int32_atomic_fetch_or_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_or_nbi(int64_t *fetch, int64_t *dest, int64_t value, int pe) { shmem_int64_atomic_fetch_or_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_or_nbi(shmem_ctx_t ctx, int64_t *fetch, int64_t *dest, int64_t value, int pe) { shmem_ctx_int64_atomic_fetch_or_nbi(ctx, fetch, dest, value, pe); }
+
+inline void shmem_atomic_or(unsigned int *dest, unsigned int value, int pe) { shmem_uint_atomic_or(dest, value, pe); }
+inline void shmem_atomic_or(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe) { shmem_ctx_uint_atomic_or(ctx, dest, value, pe); }
+inline void shmem_atomic_or(unsigned long *dest, unsigned long value, int pe) { shmem_ulong_atomic_or(dest, value, pe); }
+inline void shmem_atomic_or(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe) { shmem_ctx_ulong_atomic_or(ctx, dest, value, pe); }
+inline void shmem_atomic_or(unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_atomic_or(dest, value, pe); }
+inline void shmem_atomic_or(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe) { shmem_ctx_ulonglong_atomic_or(ctx, dest, value, pe); }
+inline void shmem_atomic_or(int32_t *dest, int32_t value, int pe) { shmem_int32_atomic_or(dest, value, pe); }
+inline void shmem_atomic_or(shmem_ctx_t ctx, int32_t *dest, int32_t value, int pe) { shmem_ctx_int32_atomic_or(ctx, dest, value, pe); }
+inline void shmem_atomic_or(int64_t *dest, int64_t value, int pe) { shmem_int64_atomic_or(dest, value, pe); }
+inline void shmem_atomic_or(shmem_ctx_t ctx, int64_t *dest, int64_t value, int pe) { shmem_ctx_int64_atomic_or(ctx, dest, value, pe); }
+
+inline unsigned int shmem_atomic_fetch_xor(unsigned int *dest, unsigned int value, int pe) { return shmem_uint_atomic_fetch_xor(dest, value, pe); }
+inline unsigned int shmem_atomic_fetch_xor(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe) { return shmem_ctx_uint_atomic_fetch_xor(ctx, dest, value, pe); }
+inline unsigned long shmem_atomic_fetch_xor(unsigned long *dest, unsigned long value, int pe) { return shmem_ulong_atomic_fetch_xor(dest, value, pe); }
+inline unsigned long shmem_atomic_fetch_xor(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe) { return shmem_ctx_ulong_atomic_fetch_xor(ctx, dest, value, pe); }
+inline unsigned long long shmem_atomic_fetch_xor(unsigned long long *dest, unsigned long long value, int pe) { return shmem_ulonglong_atomic_fetch_xor(dest, value, pe); }
+inline unsigned long long shmem_atomic_fetch_xor(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe) { return shmem_ctx_ulonglong_atomic_fetch_xor(ctx, dest, value, pe); }
+inline int32_t shmem_atomic_fetch_xor(int32_t *dest, int32_t value, int pe) { return shmem_int32_atomic_fetch_xor(dest, value, pe); }
+inline int32_t shmem_atomic_fetch_xor(shmem_ctx_t ctx, int32_t *dest, int32_t value, int pe) { return shmem_ctx_int32_atomic_fetch_xor(ctx, dest, value, pe); }
+inline int64_t shmem_atomic_fetch_xor(int64_t *dest, int64_t value, int pe) { return shmem_int64_atomic_fetch_xor(dest, value, pe); }
+inline int64_t shmem_atomic_fetch_xor(shmem_ctx_t ctx, int64_t *dest, int64_t value, int pe) { return shmem_ctx_int64_atomic_fetch_xor(ctx, dest, value, pe); }
+
+inline void shmem_atomic_fetch_xor_nbi(unsigned int *fetch, unsigned int *dest, unsigned int value, int pe) { shmem_uint_atomic_fetch_xor_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_xor_nbi(shmem_ctx_t ctx, unsigned int *fetch, unsigned int *dest, unsigned int value, int pe) { shmem_ctx_uint_atomic_fetch_xor_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_xor_nbi(unsigned long *fetch, unsigned long *dest, unsigned long value, int pe) { shmem_ulong_atomic_fetch_xor_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_xor_nbi(shmem_ctx_t ctx, unsigned long *fetch, unsigned long *dest, unsigned long value, int pe) { shmem_ctx_ulong_atomic_fetch_xor_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_xor_nbi(unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_atomic_fetch_xor_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_xor_nbi(shmem_ctx_t ctx, unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe) { shmem_ctx_ulonglong_atomic_fetch_xor_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_xor_nbi(int32_t *fetch, int32_t *dest, int32_t value, int pe) { shmem_int32_atomic_fetch_xor_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_xor_nbi(shmem_ctx_t ctx, int32_t *fetch, int32_t *dest, int32_t value, int pe) { shmem_ctx_int32_atomic_fetch_xor_nbi(ctx, fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_xor_nbi(int64_t *fetch, int64_t *dest, int64_t value, int pe) { shmem_int64_atomic_fetch_xor_nbi(fetch, dest, value, pe); }
+inline void shmem_atomic_fetch_xor_nbi(shmem_ctx_t ctx, int64_t *fetch, int64_t *dest, int64_t value, int pe) { shmem_ctx_int64_atomic_fetch_xor_nbi(ctx, fetch, dest, value, pe); }
+
+inline void shmem_atomic_xor(unsigned int *dest, unsigned int value, int pe) { shmem_uint_atomic_xor(dest, value, pe); }
+inline void shmem_atomic_xor(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe) { shmem_ctx_uint_atomic_xor(ctx, dest, value, pe); }
+inline void shmem_atomic_xor(unsigned long *dest, unsigned long value, int pe) { shmem_ulong_atomic_xor(dest, value, pe); }
+inline void shmem_atomic_xor(shmem_ctx_t ctx, unsigned long *dest, unsigned long value, int pe) { shmem_ctx_ulong_atomic_xor(ctx, dest, value, pe); }
+inline void shmem_atomic_xor(unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_atomic_xor(dest, value, pe); }
+inline void shmem_atomic_xor(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long value, int pe) { shmem_ctx_ulonglong_atomic_xor(ctx, dest, value, pe); }
+inline void shmem_atomic_xor(int32_t *dest, int32_t value, int pe) { shmem_int32_atomic_xor(dest, value, pe); }
+inline void shmem_atomic_xor(shmem_ctx_t ctx, int32_t *dest, int32_t value, int pe) { shmem_ctx_int32_atomic_xor(ctx, dest, value, pe); }
+inline void shmem_atomic_xor(int64_t *dest, int64_t value, int pe) { shmem_int64_atomic_xor(dest, value, pe); }
+inline void shmem_atomic_xor(shmem_ctx_t ctx, int64_t *dest, int64_t value, int pe) { shmem_ctx_int64_atomic_xor(ctx, dest, value, pe); }
+
+inline void shmem_put_signal(float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_float_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_float_put_signal(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_double_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(shmem_ctx_t ctx, double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_double_put_signal(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(long double *dest, const long double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_longdouble_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(shmem_ctx_t ctx, long double *dest, const long double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_longdouble_put_signal(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(char *dest, const char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_char_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(shmem_ctx_t ctx, char *dest, const char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_char_put_signal(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(signed char *dest, const signed char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_schar_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(shmem_ctx_t ctx, signed char *dest, const signed char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_schar_put_signal(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(short *dest, const short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_short_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(shmem_ctx_t ctx, short *dest, const short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_short_put_signal(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(int *dest, const int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_int_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(shmem_ctx_t ctx, int *dest, const int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_int_put_signal(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(long *dest, const long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_long_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(shmem_ctx_t ctx, long *dest, const long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_long_put_signal(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(long long *dest, const long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_longlong_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(shmem_ctx_t ctx, long long *dest, const long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_longlong_put_signal(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(unsigned char *dest, const unsigned char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_uchar_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_uchar_put_signal(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(unsigned short *dest, const unsigned short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ushort_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_ushort_put_signal(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(unsigned int *dest, const unsigned int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_uint_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_uint_put_signal(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(unsigned long *dest, const unsigned long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ulong_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_ulong_put_signal(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(unsigned long long *dest, const unsigned long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ulonglong_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_ulonglong_put_signal(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+
+inline void shmem_put_signal_nbi(float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_float_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_float_put_signal_nbi(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_double_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(shmem_ctx_t ctx, double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_double_put_signal_nbi(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(long double *dest, const long double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_longdouble_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(shmem_ctx_t ctx, long double *dest, const long double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_longdouble_put_signal_nbi(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(char *dest, const char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_char_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(shmem_ctx_t ctx, char *dest, const char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_char_put_signal_nbi(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(signed char *dest, const signed char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_schar_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(shmem_ctx_t ctx, signed char *dest, const signed char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_schar_put_signal_nbi(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(short *dest, const short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_short_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(shmem_ctx_t ctx, short *dest, const short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_short_put_signal_nbi(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(int *dest, const int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_int_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(shmem_ctx_t ctx, int *dest, const int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_int_put_signal_nbi(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(long *dest, const long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_long_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(shmem_ctx_t ctx, long *dest, const long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_long_put_signal_nbi(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(long long *dest, const long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_longlong_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(shmem_ctx_t ctx, long long *dest, const long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_longlong_put_signal_nbi(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(unsigned char *dest, const unsigned char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_uchar_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_uchar_put_signal_nbi(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(unsigned short *dest, const unsigned short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ushort_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_ushort_put_signal_nbi(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(unsigned int *dest, const unsigned int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_uint_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_uint_put_signal_nbi(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(unsigned long *dest, const unsigned long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ulong_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_ulong_put_signal_nbi(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(unsigned long long *dest, const unsigned long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ulonglong_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe); }
+inline void shmem_put_signal_nbi(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_ulonglong_put_signal_nbi(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+
+inline int shmem_broadcast(shmem_team_t team, float *dest, const float *source, size_t nelems, int PE_root) { return shmem_float_broadcast(team, dest, source, nelems, PE_root); }
+inline int shmem_broadcast(shmem_team_t team, double *dest, const double *source, size_t nelems, int PE_root) { return shmem_double_broadcast(team, dest, source, nelems, PE_root); }
+inline int shmem_broadcast(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int PE_root) { return shmem_longdouble_broadcast(team, dest, source, nelems, PE_root); }
+inline int shmem_broadcast(shmem_team_t team, char *dest, const char *source, size_t nelems, int PE_root) { return shmem_char_broadcast(team, dest, source, nelems, PE_root); }
+inline int shmem_broadcast(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int PE_root) { return shmem_schar_broadcast(team, dest, source, nelems, PE_root); }
+inline int shmem_broadcast(shmem_team_t team, short *dest, const short *source, size_t nelems, int PE_root) { return shmem_short_broadcast(team, dest, source, nelems, PE_root); }
+inline int shmem_broadcast(shmem_team_t team, int *dest, const int *source, size_t nelems, int PE_root) { return shmem_int_broadcast(team, dest, source, nelems, PE_root); }
+inline int shmem_broadcast(shmem_team_t team, long *dest, const long *source, size_t nelems, int PE_root) { return shmem_long_broadcast(team, dest, source, nelems, PE_root); }
+inline int shmem_broadcast(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int PE_root) { return shmem_longlong_broadcast(team, dest, source, nelems, PE_root); }
+inline int shmem_broadcast(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int PE_root) { return shmem_uchar_broadcast(team, dest, source, nelems, PE_root); }
+inline int shmem_broadcast(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int PE_root) { return shmem_ushort_broadcast(team, dest, source, nelems, PE_root); }
+inline int shmem_broadcast(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int PE_root) { return shmem_uint_broadcast(team, dest, source, nelems, PE_root); }
+inline int shmem_broadcast(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int PE_root) { return shmem_ulong_broadcast(team, dest, source, nelems, PE_root); }
+inline int shmem_broadcast(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int PE_root) { return shmem_ulonglong_broadcast(team, dest, source, nelems, PE_root); }
+
+inline int shmem_fcollect(shmem_team_t team, float *dest, const float *source, size_t nelems) { return shmem_float_fcollect(team, dest, source, nelems); }
+inline int shmem_fcollect(shmem_team_t team, double *dest, const double *source, size_t nelems) { return shmem_double_fcollect(team, dest, source, nelems); }
+inline int shmem_fcollect(shmem_team_t team, long double *dest, const long double *source, size_t nelems) { return shmem_longdouble_fcollect(team, dest, source, nelems); }
+inline int shmem_fcollect(shmem_team_t team, char *dest, const char *source, size_t nelems) { return shmem_char_fcollect(team, dest, source, nelems); }
+inline int shmem_fcollect(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems) { return shmem_schar_fcollect(team, dest, source, nelems); }
+inline int shmem_fcollect(shmem_team_t team, short *dest, const short *source, size_t nelems) { return shmem_short_fcollect(team, dest, source, nelems); }
+inline int shmem_fcollect(shmem_team_t team, int *dest, const int *source, size_t nelems) { return shmem_int_fcollect(team, dest, source, nelems); }
+inline int shmem_fcollect(shmem_team_t team, long *dest, const long *source, size_t nelems) { return shmem_long_fcollect(team, dest, source, nelems); }
+inline int shmem_fcollect(shmem_team_t team, long long *dest, const long long *source, size_t nelems) { return shmem_longlong_fcollect(team, dest, source, nelems); }
+inline int shmem_fcollect(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems) { return shmem_uchar_fcollect(team, dest, source, nelems); }
+inline int shmem_fcollect(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems) { return shmem_ushort_fcollect(team, dest, source, nelems); }
+inline int shmem_fcollect(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems) { return shmem_uint_fcollect(team, dest, source, nelems); }
+inline int shmem_fcollect(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems) { return shmem_ulong_fcollect(team, dest, source, nelems); }
+inline int shmem_fcollect(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems) { return shmem_ulonglong_fcollect(team, dest, source, nelems); }
+
+inline int shmem_alltoall(shmem_team_t team, float *dest, const float *source, size_t nelems) { return shmem_float_alltoall(team, dest, source, nelems); }
+inline int shmem_alltoall(shmem_team_t team, double *dest, const double *source, size_t nelems) { return shmem_double_alltoall(team, dest, source, nelems); }
+inline int shmem_alltoall(shmem_team_t team, long double *dest, const long double *source, size_t nelems) { return shmem_longdouble_alltoall(team, dest, source, nelems); }
+inline int shmem_alltoall(shmem_team_t team, char *dest, const char *source, size_t nelems) { return shmem_char_alltoall(team, dest, source, nelems); }
+inline int shmem_alltoall(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems) { return shmem_schar_alltoall(team, dest, source, nelems); }
+inline int shmem_alltoall(shmem_team_t team, short *dest, const short *source, size_t nelems) { return shmem_short_alltoall(team, dest, source, nelems); }
+inline int shmem_alltoall(shmem_team_t team, int *dest, const int *source, size_t nelems) { return shmem_int_alltoall(team, dest, source, nelems); }
+inline int shmem_alltoall(shmem_team_t team, long *dest, const long *source, size_t nelems) { return shmem_long_alltoall(team, dest, source, nelems); }
+inline int shmem_alltoall(shmem_team_t team, long long *dest, const long long *source, size_t nelems) { return shmem_longlong_alltoall(team, dest, source, nelems); }
+inline int shmem_alltoall(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems) { return shmem_uchar_alltoall(team, dest, source, nelems); }
+inline int shmem_alltoall(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems) { return shmem_ushort_alltoall(team, dest, source, nelems); }
+inline int shmem_alltoall(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems) { return shmem_uint_alltoall(team, dest, source, nelems); }
+inline int shmem_alltoall(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems) { return shmem_ulong_alltoall(team, dest, source, nelems); }
+inline int shmem_alltoall(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems) { return shmem_ulonglong_alltoall(team, dest, source, nelems); }
+
+inline int shmem_collect(shmem_team_t team, float *dest, const float *source, size_t nelems) { return shmem_float_collect(team, dest, source, nelems); }
+inline int shmem_collect(shmem_team_t team, double *dest, const double *source, size_t nelems) { return shmem_double_collect(team, dest, source, nelems); }
+inline int shmem_collect(shmem_team_t team, long double *dest, const long double *source, size_t nelems) { return shmem_longdouble_collect(team, dest, source, nelems); }
+inline int shmem_collect(shmem_team_t team, char *dest, const char *source, size_t nelems) { return shmem_char_collect(team, dest, source, nelems); }
+inline int shmem_collect(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems) { return shmem_schar_collect(team, dest, source, nelems); }
+inline int shmem_collect(shmem_team_t team, short *dest, const short *source, size_t nelems) { return shmem_short_collect(team, dest, source, nelems); }
+inline int shmem_collect(shmem_team_t team, int *dest, const int *source, size_t nelems) { return shmem_int_collect(team, dest, source, nelems); }
+inline int shmem_collect(shmem_team_t team, long *dest, const long *source, size_t nelems) { return shmem_long_collect(team, dest, source, nelems); }
+inline int shmem_collect(shmem_team_t team, long long *dest, const long long *source, size_t nelems) { return shmem_longlong_collect(team, dest, source, nelems); }
+inline int shmem_collect(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems) { return shmem_uchar_collect(team, dest, source, nelems); }
+inline int shmem_collect(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems) { return shmem_ushort_collect(team, dest, source, nelems); }
+inline int shmem_collect(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems) { return shmem_uint_collect(team, dest, source, nelems); }
+inline int shmem_collect(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems) { return shmem_ulong_collect(team, dest, source, nelems); }
+inline int shmem_collect(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems) { return shmem_ulonglong_collect(team, dest, source, nelems); }
+
+inline int shmem_alltoalls(shmem_team_t team, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_float_alltoalls(team, dest, source, dst, sst, nelems); }
+inline int shmem_alltoalls(shmem_team_t team, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_double_alltoalls(team, dest, source, dst, sst, nelems); }
+inline int shmem_alltoalls(shmem_team_t team, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_longdouble_alltoalls(team, dest, source, dst, sst, nelems); }
+inline int shmem_alltoalls(shmem_team_t team, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_char_alltoalls(team, dest, source, dst, sst, nelems); }
+inline int shmem_alltoalls(shmem_team_t team, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_schar_alltoalls(team, dest, source, dst, sst, nelems); }
+inline int shmem_alltoalls(shmem_team_t team, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_short_alltoalls(team, dest, source, dst, sst, nelems); }
+inline int shmem_alltoalls(shmem_team_t team, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_int_alltoalls(team, dest, source, dst, sst, nelems); }
+inline int shmem_alltoalls(shmem_team_t team, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_long_alltoalls(team, dest, source, dst, sst, nelems); }
+inline int shmem_alltoalls(shmem_team_t team, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_longlong_alltoalls(team, dest, source, dst, sst, nelems); }
+inline int shmem_alltoalls(shmem_team_t team, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_uchar_alltoalls(team, dest, source, dst, sst, nelems); }
+inline int shmem_alltoalls(shmem_team_t team, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_ushort_alltoalls(team, dest, source, dst, sst, nelems); }
+inline int shmem_alltoalls(shmem_team_t team, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_uint_alltoalls(team, dest, source, dst, sst, nelems); }
+inline int shmem_alltoalls(shmem_team_t team, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_ulong_alltoalls(team, dest, source, dst, sst, nelems); }
+inline int shmem_alltoalls(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_ulonglong_alltoalls(team, dest, source, dst, sst, nelems); }
+
+inline int shmem_max_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce) { return shmem_float_max_reduce(team, dest, source, nreduce); }
+inline int shmem_max_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce) { return shmem_double_max_reduce(team, dest, source, nreduce); }
+inline int shmem_max_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce) { return shmem_longdouble_max_reduce(team, dest, source, nreduce); }
+inline int shmem_max_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce) { return shmem_char_max_reduce(team, dest, source, nreduce); }
+inline int shmem_max_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce) { return shmem_schar_max_reduce(team, dest, source, nreduce); }
+inline int shmem_max_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce) { return shmem_short_max_reduce(team, dest, source, nreduce); }
+inline int shmem_max_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce) { return shmem_int_max_reduce(team, dest, source, nreduce); }
+inline int shmem_max_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce) { return shmem_long_max_reduce(team, dest, source, nreduce); }
+inline int shmem_max_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce) { return shmem_longlong_max_reduce(team, dest, source, nreduce); }
+inline int shmem_max_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce) { return shmem_uchar_max_reduce(team, dest, source, nreduce); }
+inline int shmem_max_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce) { return shmem_ushort_max_reduce(team, dest, source, nreduce); }
+inline int shmem_max_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce) { return shmem_uint_max_reduce(team, dest, source, nreduce); }
+inline int shmem_max_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce) { return shmem_ulong_max_reduce(team, dest, source, nreduce); }
+inline int shmem_max_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce) { return shmem_ulonglong_max_reduce(team, dest, source, nreduce); }
+
+inline int shmem_min_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce) { return shmem_float_min_reduce(team, dest, source, nreduce); }
+inline int shmem_min_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce) { return shmem_double_min_reduce(team, dest, source, nreduce); }
+inline int shmem_min_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce) { return shmem_longdouble_min_reduce(team, dest, source, nreduce); }
+inline int shmem_min_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce) { return shmem_char_min_reduce(team, dest, source, nreduce); }
+inline int shmem_min_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce) { return shmem_schar_min_reduce(team, dest, source, nreduce); }
+inline int shmem_min_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce) { return shmem_short_min_reduce(team, dest, source, nreduce); }
+inline int shmem_min_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce) { return shmem_int_min_reduce(team, dest, source, nreduce); }
+inline int shmem_min_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce) { return shmem_long_min_reduce(team, dest, source, nreduce); }
+inline int shmem_min_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce) { return shmem_longlong_min_reduce(team, dest, source, nreduce); }
+inline int shmem_min_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce) { return shmem_uchar_min_reduce(team, dest, source, nreduce); }
+inline int shmem_min_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce) { return shmem_ushort_min_reduce(team, dest, source, nreduce); }
+inline int shmem_min_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce) { return shmem_uint_min_reduce(team, dest, source, nreduce); }
+inline int shmem_min_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce) { return shmem_ulong_min_reduce(team, dest, source, nreduce); }
+inline int shmem_min_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce) { return shmem_ulonglong_min_reduce(team, dest, source, nreduce); }
+
+inline int shmem_sum_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce) { return shmem_float_sum_reduce(team, dest, source, nreduce); }
+inline int shmem_sum_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce) { return shmem_double_sum_reduce(team, dest, source, nreduce); }
+inline int shmem_sum_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce) { return shmem_longdouble_sum_reduce(team, dest, source, nreduce); }
+inline int shmem_sum_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce) { return shmem_char_sum_reduce(team, dest, source, nreduce); }
+inline int shmem_sum_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce) { return shmem_schar_sum_reduce(team, dest, source, nreduce); }
+inline int shmem_sum_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce) { return shmem_short_sum_reduce(team, dest, source, nreduce); }
+inline int shmem_sum_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce) { return shmem_int_sum_reduce(team, dest, source, nreduce); }
+inline int shmem_sum_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce) { return shmem_long_sum_reduce(team, dest, source, nreduce); }
+inline int shmem_sum_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce) { return shmem_longlong_sum_reduce(team, dest, source, nreduce); }
+inline int shmem_sum_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce) { return shmem_uchar_sum_reduce(team, dest, source, nreduce); }
+inline int shmem_sum_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce) { return shmem_ushort_sum_reduce(team, dest, source, nreduce); }
+inline int shmem_sum_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce) { return shmem_uint_sum_reduce(team, dest, source, nreduce); }
+inline int shmem_sum_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce) { return shmem_ulong_sum_reduce(team, dest, source, nreduce); }
+inline int shmem_sum_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce) { return shmem_ulonglong_sum_reduce(team, dest, source, nreduce); }
+inline int shmem_sum_reduce(shmem_team_t team, shmemi_complexd *dest, const shmemi_complexd *source, size_t nreduce) { return shmem_complexd_sum_reduce(team, dest, source, nreduce); }
+inline int shmem_sum_reduce(shmem_team_t team, shmemi_complexf *dest, const shmemi_complexf *source, size_t nreduce) { return shmem_complexf_sum_reduce(team, dest, source, nreduce); }
+
+inline int shmem_prod_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce) { return shmem_float_prod_reduce(team, dest, source, nreduce); }
+inline int shmem_prod_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce) { return shmem_double_prod_reduce(team, dest, source, nreduce); }
+inline int shmem_prod_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce) { return shmem_longdouble_prod_reduce(team, dest, source, nreduce); }
+inline int shmem_prod_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce) { return shmem_char_prod_reduce(team, dest, source, nreduce); }
+inline int shmem_prod_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce) { return shmem_schar_prod_reduce(team, dest, source, nreduce); }
+inline int shmem_prod_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce) { return shmem_short_prod_reduce(team, dest, source, nreduce); }
+inline int shmem_prod_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce) { return shmem_int_prod_reduce(team, dest, source, nreduce); }
+inline int shmem_prod_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce) { return shmem_long_prod_reduce(team, dest, source, nreduce); }
+inline int shmem_prod_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce) { return shmem_longlong_prod_reduce(team, dest, source, nreduce); }
+inline int shmem_prod_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce) { return shmem_uchar_prod_reduce(team, dest, source, nreduce); }
+inline int shmem_prod_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce) { return shmem_ushort_prod_reduce(team, dest, source, nreduce); }
+inline int shmem_prod_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce) { return shmem_uint_prod_reduce(team, dest, source, nreduce); }
+inline int shmem_prod_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce) { return shmem_ulong_prod_reduce(team, dest, source, nreduce); }
+inline int shmem_prod_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce) { return shmem_ulonglong_prod_reduce(team, dest, source, nreduce); }
+inline int shmem_prod_reduce(shmem_team_t team, shmemi_complexd *dest, const shmemi_complexd *source, size_t nreduce) { return shmem_complexd_prod_reduce(team, dest, source, nreduce); }
+inline int shmem_prod_reduce(shmem_team_t team, shmemi_complexf *dest, const shmemi_complexf *source, size_t nreduce) { return shmem_complexf_prod_reduce(team, dest, source, nreduce); }
+
+inline int shmem_and_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce) { return shmem_uchar_and_reduce(team, dest, source, nreduce); }
+inline int shmem_and_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce) { return shmem_ushort_and_reduce(team, dest, source, nreduce); }
+inline int shmem_and_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce) { return shmem_uint_and_reduce(team, dest, source, nreduce); }
+inline int shmem_and_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce) { return shmem_ulong_and_reduce(team, dest, source, nreduce); }
+inline int shmem_and_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce) { return shmem_ulonglong_and_reduce(team, dest, source, nreduce); }
+inline int shmem_and_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce) { return shmem_int8_and_reduce(team, dest, source, nreduce); }
+inline int shmem_and_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce) { return shmem_int16_and_reduce(team, dest, source, nreduce); }
+inline int shmem_and_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce) { return shmem_int32_and_reduce(team, dest, source, nreduce); }
+inline int shmem_and_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce) { return shmem_int64_and_reduce(team, dest, source, nreduce); }
+
+inline int shmem_or_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce) { return shmem_uchar_or_reduce(team, dest, source, nreduce); }
+inline int shmem_or_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce) { return shmem_ushort_or_reduce(team, dest, source, nreduce); }
+inline int shmem_or_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce) { return shmem_uint_or_reduce(team, dest, source, nreduce); }
+inline int shmem_or_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce) { return shmem_ulong_or_reduce(team, dest, source, nreduce); }
+inline int shmem_or_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce) { return shmem_ulonglong_or_reduce(team, dest, source, nreduce); }
+inline int shmem_or_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce) { return shmem_int8_or_reduce(team, dest, source, nreduce); }
+inline int shmem_or_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce) { return shmem_int16_or_reduce(team, dest, source, nreduce); }
+inline int shmem_or_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce) { return shmem_int32_or_reduce(team, dest, source, nreduce); }
+inline int shmem_or_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce) { return shmem_int64_or_reduce(team, dest, source, nreduce); }
+
+inline int shmem_xor_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce) { return shmem_uchar_xor_reduce(team, dest, source, nreduce); }
+inline int shmem_xor_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce) { return shmem_ushort_xor_reduce(team, dest, source, nreduce); }
+inline int shmem_xor_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce) { return shmem_uint_xor_reduce(team, dest, source, nreduce); }
+inline int shmem_xor_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce) { return shmem_ulong_xor_reduce(team, dest, source, nreduce); }
+inline int shmem_xor_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce) { return shmem_ulonglong_xor_reduce(team, dest, source, nreduce); }
+inline int shmem_xor_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce) { return shmem_int8_xor_reduce(team, dest, source, nreduce); }
+inline int shmem_xor_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce) { return shmem_int16_xor_reduce(team, dest, source, nreduce); }
+inline int shmem_xor_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce) { return shmem_int32_xor_reduce(team, dest, source, nreduce); }
+inline int shmem_xor_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce) { return shmem_int64_xor_reduce(team, dest, source, nreduce); }
+
+inline int shmem_sum_inscan(shmem_team_t team, float *dest, const float *source, size_t nelems) { return shmem_float_sum_inscan(team, dest, source, nelems); }
+inline int shmem_sum_inscan(shmem_team_t team, double *dest, const double *source, size_t nelems) { return shmem_double_sum_inscan(team, dest, source, nelems); }
+inline int shmem_sum_inscan(shmem_team_t team, long double *dest, const long double *source, size_t nelems) { return shmem_longdouble_sum_inscan(team, dest, source, nelems); }
+inline int shmem_sum_inscan(shmem_team_t team, char *dest, const char *source, size_t nelems) { return shmem_char_sum_inscan(team, dest, source, nelems); }
+inline int shmem_sum_inscan(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems) { return shmem_schar_sum_inscan(team, dest, source, nelems); }
+inline int shmem_sum_inscan(shmem_team_t team, short *dest, const short *source, size_t nelems) { return shmem_short_sum_inscan(team, dest, source, nelems); }
+inline int shmem_sum_inscan(shmem_team_t team, int *dest, const int *source, size_t nelems) { return shmem_int_sum_inscan(team, dest, source, nelems); }
+inline int shmem_sum_inscan(shmem_team_t team, long *dest, const long *source, size_t nelems) { return shmem_long_sum_inscan(team, dest, source, nelems); }
+inline int shmem_sum_inscan(shmem_team_t team, long long *dest, const long long *source, size_t nelems) { return shmem_longlong_sum_inscan(team, dest, source, nelems); }
+inline int shmem_sum_inscan(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems) { return shmem_uchar_sum_inscan(team, dest, source, nelems); }
+inline int shmem_sum_inscan(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems) { return shmem_ushort_sum_inscan(team, dest, source, nelems); }
+inline int shmem_sum_inscan(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems) { return shmem_uint_sum_inscan(team, dest, source, nelems); }
+inline int shmem_sum_inscan(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems) { return shmem_ulong_sum_inscan(team, dest, source, nelems); }
+inline int shmem_sum_inscan(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems) { return shmem_ulonglong_sum_inscan(team, dest, source, nelems); }
+inline int shmem_sum_inscan(shmem_team_t team, shmemi_complexd *dest, const shmemi_complexd *source, size_t nelems) { return shmem_complexd_sum_inscan(team, dest, source, nelems); }
+inline int shmem_sum_inscan(shmem_team_t team, shmemi_complexf *dest, const shmemi_complexf *source, size_t nelems) { return shmem_complexf_sum_inscan(team, dest, source, nelems); }
+
+inline int shmem_sum_exscan(shmem_team_t team, float *dest, const float *source, size_t nelems) { return shmem_float_sum_exscan(team, dest, source, nelems); }
+inline int shmem_sum_exscan(shmem_team_t team, double *dest, const double *source, size_t nelems) { return shmem_double_sum_exscan(team, dest, source, nelems); }
+inline int shmem_sum_exscan(shmem_team_t team, long double *dest, const long double *source, size_t nelems) { return shmem_longdouble_sum_exscan(team, dest, source, nelems); }
+inline int shmem_sum_exscan(shmem_team_t team, char *dest, const char *source, size_t nelems) { return shmem_char_sum_exscan(team, dest, source, nelems); }
+inline int shmem_sum_exscan(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems) { return shmem_schar_sum_exscan(team, dest, source, nelems); }
+inline int shmem_sum_exscan(shmem_team_t team, short *dest, const short *source, size_t nelems) { return shmem_short_sum_exscan(team, dest, source, nelems); }
+inline int shmem_sum_exscan(shmem_team_t team, int *dest, const int *source, size_t nelems) { return shmem_int_sum_exscan(team, dest, source, nelems); }
+inline int shmem_sum_exscan(shmem_team_t team, long *dest, const long *source, size_t nelems) { return shmem_long_sum_exscan(team, dest, source, nelems); }
+inline int shmem_sum_exscan(shmem_team_t team, long long *dest, const long long *source, size_t nelems) { return shmem_longlong_sum_exscan(team, dest, source, nelems); }
+inline int shmem_sum_exscan(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems) { return shmem_uchar_sum_exscan(team, dest, source, nelems); }
+inline int shmem_sum_exscan(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems) { return shmem_ushort_sum_exscan(team, dest, source, nelems); }
+inline int shmem_sum_exscan(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems) { return shmem_uint_sum_exscan(team, dest, source, nelems); }
+inline int shmem_sum_exscan(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems) { return shmem_ulong_sum_exscan(team, dest, source, nelems); }
+inline int shmem_sum_exscan(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems) { return shmem_ulonglong_sum_exscan(team, dest, source, nelems); }
+inline int shmem_sum_exscan(shmem_team_t team, shmemi_complexd *dest, const shmemi_complexd *source, size_t nelems) { return shmem_complexd_sum_exscan(team, dest, source, nelems); }
+inline int shmem_sum_exscan(shmem_team_t team, shmemi_complexf *dest, const shmemi_complexf *source, size_t nelems) { return shmem_complexf_sum_exscan(team, dest, source, nelems); }
+
+inline void shmem_wait_until(int *ivar, int cmp, int cmp_value) { shmem_int_wait_until(ivar, cmp, cmp_value); }
+inline void shmem_wait_until(long long *ivar, int cmp, long long cmp_value) { shmem_longlong_wait_until(ivar, cmp, cmp_value); }
+inline void shmem_wait_until(unsigned int *ivar, int cmp, unsigned int cmp_value) { shmem_uint_wait_until(ivar, cmp, cmp_value); }
+inline void shmem_wait_until(unsigned long *ivar, int cmp, unsigned long cmp_value) { shmem_ulong_wait_until(ivar, cmp, cmp_value); }
+inline void shmem_wait_until(unsigned long long *ivar, int cmp, unsigned long long cmp_value) { shmem_ulonglong_wait_until(ivar, cmp, cmp_value); }
+
+inline int shmem_test(int *ivar, int cmp, int cmp_value) { return shmem_int_test(ivar, cmp, cmp_value); }
+inline int shmem_test(long *ivar, int cmp, long cmp_value) { return shmem_long_test(ivar, cmp, cmp_value); }
+inline int shmem_test(long long *ivar, int cmp, long long cmp_value) { return shmem_longlong_test(ivar, cmp, cmp_value); }
+inline int shmem_test(unsigned int *ivar, int cmp, unsigned int cmp_value) { return shmem_uint_test(ivar, cmp, cmp_value); }
+inline int shmem_test(unsigned long *ivar, int cmp, unsigned long cmp_value) { return shmem_ulong_test(ivar, cmp, cmp_value); }
+inline int shmem_test(unsigned long long *ivar, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_test(ivar, cmp, cmp_value); }
+
+inline void shmem_wait_until_all(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) { shmem_int_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
+inline void shmem_wait_until_all(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) { shmem_long_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
+inline void shmem_wait_until_all(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) { shmem_longlong_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
+inline void shmem_wait_until_all(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value) { shmem_uint_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
+inline void shmem_wait_until_all(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value) { shmem_ulong_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
+inline void shmem_wait_until_all(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value) { shmem_ulonglong_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
+
+inline void shmem_wait_until_all_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values) { shmem_int_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values); }
+inline void shmem_wait_until_all_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values) { shmem_long_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values); }
+inline void shmem_wait_until_all_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values) { shmem_longlong_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values); }
+inline void shmem_wait_until_all_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values) { shmem_uint_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values); }
+inline void shmem_wait_until_all_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values) { shmem_ulong_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values); }
+inline void shmem_wait_until_all_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values) { shmem_ulonglong_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values); }
+
+inline size_t shmem_wait_until_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) { return shmem_int_wait_until_any(ivars, nelems, status, cmp, cmp_value); }
+inline size_t shmem_wait_until_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) { return shmem_long_wait_until_any(ivars, nelems, status, cmp, cmp_value); }
+inline size_t shmem_wait_until_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) { return shmem_longlong_wait_until_any(ivars, nelems, status, cmp, cmp_value); }
+inline size_t shmem_wait_until_any(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value) { return shmem_uint_wait_until_any(ivars, nelems, status, cmp, cmp_value); }
+inline size_t shmem_wait_until_any(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value) { return shmem_ulong_wait_until_any(ivars, nelems, status, cmp, cmp_value); }
+inline size_t shmem_wait_until_any(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_wait_until_any(ivars, nelems, status, cmp, cmp_value); }
+
+inline size_t shmem_wait_until_any_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values) { return shmem_int_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values); }
+inline size_t shmem_wait_until_any_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values) { return shmem_long_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values); }
+inline size_t shmem_wait_until_any_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values) { return shmem_longlong_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values); }
+inline size_t shmem_wait_until_any_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values) { return shmem_uint_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values); }
+inline size_t shmem_wait_until_any_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values) { return shmem_ulong_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values); }
+inline size_t shmem_wait_until_any_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values) { return shmem_ulonglong_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values); }
+
+inline size_t shmem_wait_until_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value) { return shmem_int_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value); }
+inline size_t shmem_wait_until_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value) { return shmem_long_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value); }
+inline size_t shmem_wait_until_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value) { return shmem_longlong_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value); }
+inline size_t shmem_wait_until_some(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned int cmp_value) { return shmem_uint_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value); }
+inline size_t shmem_wait_until_some(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long cmp_value) { return shmem_ulong_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value); }
+inline size_t shmem_wait_until_some(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value); }
+
+inline size_t shmem_wait_until_some_vector(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int *cmp_values) { return shmem_int_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
+inline size_t shmem_wait_until_some_vector(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long *cmp_values) { return shmem_long_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
+inline size_t shmem_wait_until_some_vector(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long long *cmp_values) { return shmem_longlong_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
+inline size_t shmem_wait_until_some_vector(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned int *cmp_values) { return shmem_uint_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
+inline size_t shmem_wait_until_some_vector(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long *cmp_values) { return shmem_ulong_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
+inline size_t shmem_wait_until_some_vector(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long long *cmp_values) { return shmem_ulonglong_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
+
+inline int shmem_test_all(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) { return shmem_int_test_all(ivars, nelems, status, cmp, cmp_value); }
+inline int shmem_test_all(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) { return shmem_long_test_all(ivars, nelems, status, cmp, cmp_value); }
+inline int shmem_test_all(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) { return shmem_longlong_test_all(ivars, nelems, status, cmp, cmp_value); }
+inline int shmem_test_all(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value) { return shmem_uint_test_all(ivars, nelems, status, cmp, cmp_value); }
+inline int shmem_test_all(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value) { return shmem_ulong_test_all(ivars, nelems, status, cmp, cmp_value); }
+inline int shmem_test_all(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_test_all(ivars, nelems, status, cmp, cmp_value); }
+
+inline int shmem_test_all_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values) { return shmem_int_test_all_vector(ivars, nelems, status, cmp, cmp_values); }
+inline int shmem_test_all_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values) { return shmem_long_test_all_vector(ivars, nelems, status, cmp, cmp_values); }
+inline int shmem_test_all_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values) { return shmem_longlong_test_all_vector(ivars, nelems, status, cmp, cmp_values); }
+inline int shmem_test_all_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values) { return shmem_uint_test_all_vector(ivars, nelems, status, cmp, cmp_values); }
+inline int shmem_test_all_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values) { return shmem_ulong_test_all_vector(ivars, nelems, status, cmp, cmp_values); }
+inline int shmem_test_all_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values) { return shmem_ulonglong_test_all_vector(ivars, nelems, status, cmp, cmp_values); }
+
+inline size_t shmem_test_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) { return shmem_int_test_any(ivars, nelems, status, cmp, cmp_value); }
+inline size_t shmem_test_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) { return shmem_long_test_any(ivars, nelems, status, cmp, cmp_value); }
+inline size_t shmem_test_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) { return shmem_longlong_test_any(ivars, nelems, status, cmp, cmp_value); }
+inline size_t shmem_test_any(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value) { return shmem_uint_test_any(ivars, nelems, status, cmp, cmp_value); }
+inline size_t shmem_test_any(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value) { return shmem_ulong_test_any(ivars, nelems, status, cmp, cmp_value); }
+inline size_t shmem_test_any(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_test_any(ivars, nelems, status, cmp, cmp_value); }
+
+inline size_t shmem_test_any_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values) { return shmem_int_test_any_vector(ivars, nelems, status, cmp, cmp_values); }
+inline size_t shmem_test_any_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values) { return shmem_long_test_any_vector(ivars, nelems, status, cmp, cmp_values); }
+inline size_t shmem_test_any_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values) { return shmem_longlong_test_any_vector(ivars, nelems, status, cmp, cmp_values); }
+inline size_t shmem_test_any_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values) { return shmem_uint_test_any_vector(ivars, nelems, status, cmp, cmp_values); }
+inline size_t shmem_test_any_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values) { return shmem_ulong_test_any_vector(ivars, nelems, status, cmp, cmp_values); }
+inline size_t shmem_test_any_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values) { return shmem_ulonglong_test_any_vector(ivars, nelems, status, cmp, cmp_values); }
+
+inline size_t shmem_test_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value) { return shmem_int_test_some(ivars, nelems, indices, status, cmp, cmp_value); }
+inline size_t shmem_test_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value) { return shmem_long_test_some(ivars, nelems, indices, status, cmp, cmp_value); }
+inline size_t shmem_test_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value) { return shmem_longlong_test_some(ivars, nelems, indices, status, cmp, cmp_value); }
+inline size_t shmem_test_some(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned int cmp_value) { return shmem_uint_test_some(ivars, nelems, indices, status, cmp, cmp_value); }
+inline size_t shmem_test_some(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long cmp_value) { return shmem_ulong_test_some(ivars, nelems, indices, status, cmp, cmp_value); }
+inline size_t shmem_test_some(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_test_some(ivars, nelems, indices, status, cmp, cmp_value); }
+
+inline size_t shmem_test_some_vector(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int *cmp_values) { return shmem_int_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
+inline size_t shmem_test_some_vector(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long *cmp_values) { return shmem_long_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
+inline size_t shmem_test_some_vector(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long long *cmp_values) { return shmem_longlong_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
+inline size_t shmem_test_some_vector(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned int *cmp_values) { return shmem_uint_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
+inline size_t shmem_test_some_vector(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long *cmp_values) { return shmem_ulong_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
+inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long long *cmp_values) { return shmem_ulonglong_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
+
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") inline float shmem_fetch(const float *source, int pe) { return shmem_float_atomic_fetch(source, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") inline double shmem_fetch(const double *source, int pe) { return shmem_double_atomic_fetch(source, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") inline int shmem_fetch(const int *source, int pe) { return shmem_int_atomic_fetch(source, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") inline long shmem_fetch(const long *source, int pe) { return shmem_long_atomic_fetch(source, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") inline long long shmem_fetch(const long long *source, int pe) { return shmem_longlong_atomic_fetch(source, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") inline unsigned int shmem_fetch(const unsigned int *source, int pe) { return shmem_uint_atomic_fetch(source, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") inline unsigned long shmem_fetch(const unsigned long *source, int pe) { return shmem_ulong_atomic_fetch(source, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_fetch") inline unsigned long long shmem_fetch(const unsigned long long *source, int pe) { return shmem_ulonglong_atomic_fetch(source, pe); }
+
+SHMEMI_DEPRECATED("use shmem_atomic_set") inline void shmem_set(float *dest, float value, int pe) { shmem_float_atomic_set(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_set") inline void shmem_set(double *dest, double value, int pe) { shmem_double_atomic_set(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_set") inline void shmem_set(int *dest, int value, int pe) { shmem_int_atomic_set(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_set") inline void shmem_set(long *dest, long value, int pe) { shmem_long_atomic_set(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_set") inline void shmem_set(long long *dest, long long value, int pe) { shmem_longlong_atomic_set(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_set") inline void shmem_set(unsigned int *dest, unsigned int value, int pe) { shmem_uint_atomic_set(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_set") inline void shmem_set(unsigned long *dest, unsigned long value, int pe) { shmem_ulong_atomic_set(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_set") inline void shmem_set(unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_atomic_set(dest, value, pe); }
+
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") inline int shmem_cswap(int *dest, int cond, int value, int pe) { return shmem_int_atomic_compare_swap(dest, cond, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") inline long shmem_cswap(long *dest, long cond, long value, int pe) { return shmem_long_atomic_compare_swap(dest, cond, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") inline long long shmem_cswap(long long *dest, long long cond, long long value, int pe) { return shmem_longlong_atomic_compare_swap(dest, cond, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") inline unsigned int shmem_cswap(unsigned int *dest, unsigned int cond, unsigned int value, int pe) { return shmem_uint_atomic_compare_swap(dest, cond, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") inline unsigned long shmem_cswap(unsigned long *dest, unsigned long cond, unsigned long value, int pe) { return shmem_ulong_atomic_compare_swap(dest, cond, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") inline unsigned long long shmem_cswap(unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe) { return shmem_ulonglong_atomic_compare_swap(dest, cond, value, pe); }
+
+SHMEMI_DEPRECATED("use shmem_atomic_swap") inline float shmem_swap(float *dest, float value, int pe) { return shmem_float_atomic_swap(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_swap") inline double shmem_swap(double *dest, double value, int pe) { return shmem_double_atomic_swap(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_swap") inline int shmem_swap(int *dest, int value, int pe) { return shmem_int_atomic_swap(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_swap") inline long shmem_swap(long *dest, long value, int pe) { return shmem_long_atomic_swap(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_swap") inline long long shmem_swap(long long *dest, long long value, int pe) { return shmem_longlong_atomic_swap(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_swap") inline unsigned int shmem_swap(unsigned int *dest, unsigned int value, int pe) { return shmem_uint_atomic_swap(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_swap") inline unsigned long shmem_swap(unsigned long *dest, unsigned long value, int pe) { return shmem_ulong_atomic_swap(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_swap") inline unsigned long long shmem_swap(unsigned long long *dest, unsigned long long value, int pe) { return shmem_ulonglong_atomic_swap(dest, value, pe); }
+
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") inline int shmem_finc(int *dest, int pe) { return shmem_int_atomic_fetch_inc(dest, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") inline long shmem_finc(long *dest, int pe) { return shmem_long_atomic_fetch_inc(dest, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") inline long long shmem_finc(long long *dest, int pe) { return shmem_longlong_atomic_fetch_inc(dest, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") inline unsigned int shmem_finc(unsigned int *dest, int pe) { return shmem_uint_atomic_fetch_inc(dest, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") inline unsigned long shmem_finc(unsigned long *dest, int pe) { return shmem_ulong_atomic_fetch_inc(dest, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") inline unsigned long long shmem_finc(unsigned long long *dest, int pe) { return shmem_ulonglong_atomic_fetch_inc(dest, pe); }
+
+SHMEMI_DEPRECATED("use shmem_atomic_inc") inline void shmem_inc(int *dest, int pe) { shmem_int_atomic_inc(dest, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_inc") inline void shmem_inc(long *dest, int pe) { shmem_long_atomic_inc(dest, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_inc") inline void shmem_inc(long long *dest, int pe) { shmem_longlong_atomic_inc(dest, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_inc") inline void shmem_inc(unsigned int *dest, int pe) { shmem_uint_atomic_inc(dest, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_inc") inline void shmem_inc(unsigned long *dest, int pe) { shmem_ulong_atomic_inc(dest, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_inc") inline void shmem_inc(unsigned long long *dest, int pe) { shmem_ulonglong_atomic_inc(dest, pe); }
+
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") inline int shmem_fadd(int *dest, int value, int pe) { return shmem_int_atomic_fetch_add(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") inline long shmem_fadd(long *dest, long value, int pe) { return shmem_long_atomic_fetch_add(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") inline long long shmem_fadd(long long *dest, long long value, int pe) { return shmem_longlong_atomic_fetch_add(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") inline unsigned int shmem_fadd(unsigned int *dest, unsigned int value, int pe) { return shmem_uint_atomic_fetch_add(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") inline unsigned long shmem_fadd(unsigned long *dest, unsigned long value, int pe) { return shmem_ulong_atomic_fetch_add(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") inline unsigned long long shmem_fadd(unsigned long long *dest, unsigned long long value, int pe) { return shmem_ulonglong_atomic_fetch_add(dest, value, pe); }
+
+SHMEMI_DEPRECATED("use shmem_atomic_add") inline void shmem_add(int *dest, int value, int pe) { shmem_int_atomic_add(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_add") inline void shmem_add(long *dest, long value, int pe) { shmem_long_atomic_add(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_add") inline void shmem_add(long long *dest, long long value, int pe) { shmem_longlong_atomic_add(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_add") inline void shmem_add(unsigned int *dest, unsigned int value, int pe) { shmem_uint_atomic_add(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_add") inline void shmem_add(unsigned long *dest, unsigned long value, int pe) { shmem_ulong_atomic_add(dest, value, pe); }
+SHMEMI_DEPRECATED("use shmem_atomic_add") inline void shmem_add(unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_atomic_add(dest, value, pe); }
+
+#ifndef __CUDACC__
+inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
+#endif
 #endif
 #endif
 

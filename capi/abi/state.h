@@ -98,8 +98,22 @@ enum { SHMEMI_TEAM_SLOT = 512 };
 /* How much is checked (SHMEM_CHECKS). */
 enum { SHMEMI_CHECKS_OFF, SHMEMI_CHECKS_ON, SHMEMI_CHECKS_FULL };
 
+/*
+ * A range of the program's globals and statics. Their pages are in the memory file of
+ * the node, below the rest of the PE's internal area, and mapped over where the program
+ * has them: so a static has an offset from the user heap as everything else, and the
+ * network, the proxy and the peers know nothing of it.
+ */
+struct shmemi_static {
+    uintptr_t start;
+    size_t size;
+    int64_t offset; /* of start from the user heap: below 0 */
+};
+enum { SHMEMI_STATICS = 8 };
+
 struct shmemi_core;
 struct shmemi_stream_call;
+struct shmemi_device_team;
 
 /* What other processes see of this PE: live.PE in runtime/live. A wait is there while
  * since is not 0, which is written last. */
@@ -137,6 +151,7 @@ struct shmemi_state {
     char **mapped_base;
     const struct shmemi_core *core;
     uint32_t spin;   /* polls before a waiter yields */
+    uint32_t poll;   /* how many of those a poll of the network counts for */
     uint32_t yields; /* yields before a waiter sleeps */
     uint32_t checks;
     uint32_t node_pes;  /* PEs on this node */
@@ -158,11 +173,22 @@ struct shmemi_state {
     size_t scratch_size;
     struct shmemi_live *live;
     size_t teams_offset; /* of the areas of teams below the user heap */
-    size_t team_size;    /* of one: words, then scratch */
-    uint32_t max_teams;  /* how many there are */
+    size_t team_size;    /* of one: words, scratch, agreements */
+    size_t agree_size;   /* of those; the world's are in one more area, whose words say
+                          * which PEs this one knows to be lost */
+    uint32_t max_teams;  /* how many there are but that */
     size_t net_chunk;    /* the most bytes of one put or get between nodes */
     int32_t thread_level;
     uint32_t init_count;
+
+    /* Filled by the core: where the front is to put the program's statics, or why they
+     * stay the program's own. Then the front sets n_statics. */
+    int32_t statics_fd;     /* the memory file, or -1 */
+    uint64_t statics_place; /* of this PE's area in it */
+    int64_t statics_offset; /* of the area from the user heap */
+    char statics_why[192];  /* "", or a cause and a remedy, each ending in 0 */
+    uint32_t n_statics;
+    struct shmemi_static statics[SHMEMI_STATICS];
 
     /* Written by a thread of the core when a PE is lost: lost[pe] becomes 1, and
      * fast_base[pe] NULL, so that the fast path leaves it to the slow one; then the
@@ -177,13 +203,11 @@ struct shmemi_state {
     int32_t ask_fd;    /* an eventfd of the core's that wants to know, or 0 */
 
     /* Written while the program runs. */
-    _Alignas(SHMEMI_CACHE_LINE) uint32_t net_dirty; /* remote operations since the last quiet */
-    uint32_t net_unfenced;                          /* remote operations since the last fence */
-    uint32_t gpu_moving;                            /* copies were begun and not waited for */
-    uint32_t kernel_rings;                          /* kernels push operations into rings */
-    _Alignas(SHMEMI_CACHE_LINE) uint32_t net_lock;  /* around the endpoint and its queue */
-    uint32_t net_wanted;                            /* threads that found it taken */
-    _Alignas(SHMEMI_CACHE_LINE) uint32_t pollers;   /* callers that poll the network */
+    _Alignas(SHMEMI_CACHE_LINE) uint32_t gpu_moving; /* copies were begun and not waited for */
+    uint32_t kernel_rings;                           /* kernels push operations into rings */
+    _Alignas(SHMEMI_CACHE_LINE) uint32_t net_lock;   /* around the endpoint and its queue */
+    uint32_t net_wanted;                             /* threads that found it taken */
+    _Alignas(SHMEMI_CACHE_LINE) uint32_t pollers;    /* callers that poll the network */
     uint32_t napping; /* 1 while the proxy naps because of them; futex word */
 };
 
@@ -194,8 +218,20 @@ struct shmemi_init_args {
     int requested;
     int provided;
     int kernels; /* the program has some that include shmem/shmem.cuh */
+    /* The program's statics: bytes of whole pages, and what has to be the same on PEs
+     * whose statics are symmetric; or no bytes, and why. */
+    uint64_t statics_size;
+    const char *statics_like;
+    const char *statics_cause;
+    const char *statics_remedy;
     const char *const
         *environ_; /* C's environ: Go's copy is made at load and misses later changes */
+    /* What the program gave to shmemx_init_attr: the 128 bytes of a unique id, or NULL, and
+     * with it this PE's number and that of the PEs. */
+    const void *uid;
+    int uid_pe;
+    int uid_n_pes;
+    const void *mpi_comm; /* or the address of an MPI_Comm */
     /* The front's abort function, for the core's own threads. */
     void (*abort_)(const char *call, const char *remedy, const char *cause, ...);
     char *error; /* out: why init failed */
@@ -215,6 +251,8 @@ struct shmemi_core {
     const char *build; /* version of the build, for the message when they differ */
 
     int (*init)(struct shmemi_state *state, struct shmemi_init_args *args);
+    /* Fills the 128 bytes of a unique id; 0, or -1 and why in error. Before init, too. */
+    int (*uniqueid)(const char *const *environ_, void *id, char *error, size_t error_size);
     void (*finalize)(void);
     void (*global_exit)(int status);
     void (*abort_)(int status, const char *reason);
@@ -231,19 +269,27 @@ struct shmemi_core {
      * where no block is allocated. */
     size_t (*heap_room)(int64_t offset);
 
-    /* Network. offset: in the target's user heap. */
-    int (*put)(int pe, int64_t offset, const void *source, size_t n,
+    /* Network. stream: ordered and completed by itself; that of the default context is
+     * 0. offset: in the target's user heap. */
+    int (*put)(uint32_t stream, int pe, int64_t offset, const void *source, size_t n,
                struct shmemi_request *r); /* (locked) */
-    int (*get)(int pe, int64_t offset, void *dest, size_t n,
+    int (*get)(uint32_t stream, int pe, int64_t offset, void *dest, size_t n,
                struct shmemi_request *r); /* (locked) */
-    int (*amo)(int pe, int64_t offset, int op, int width, uint64_t operand, uint64_t compare,
-               void *fetch, struct shmemi_request *r); /* (locked) */
-    int (*put_signal)(int pe, int64_t offset, const void *source, size_t n, int64_t signal_offset,
-                      uint64_t signal, int op, struct shmemi_request *r); /* (locked) */
-    int (*fence)(void);                                                   /* (locked) */
+    int (*amo)(uint32_t stream, int pe, int64_t offset, int op, int width, uint64_t operand,
+               uint64_t compare, void *fetch, struct shmemi_request *r); /* (locked) */
+    int (*put_signal)(uint32_t stream, int pe, int64_t offset, const void *source, size_t n,
+                      int64_t signal_offset, uint64_t signal, int op,
+                      struct shmemi_request *r); /* (locked) */
+    int (*fence)(uint32_t stream);               /* (locked) */
     /* (locked) A call with *ticket 0 begins a quiet for all that was posted
      * before, and sets it; PENDING: poll and call again with the same ticket. */
-    int (*quiet)(uint64_t *ticket);
+    int (*quiet)(uint32_t stream, uint64_t *ticket);
+    /* (locked) Begins to use a stream, and answers the one that there is for it:
+     * itself, 0 where there are no others, or SHMEMI_FAILED. */
+    int (*context_open)(uint32_t stream);
+    /* (locked) Whether small operations of a stream are to share messages from the
+     * first one on. */
+    void (*batch)(uint32_t stream, int on);
     int (*poll)(void); /* tries the lock itself; answers the number of completions, or -1: busy */
 
     /* The struct shmemi_device_state for threads of this process; makes the
@@ -264,6 +310,11 @@ struct shmemi_core {
      * in *at its address for kernels. DONE with an image of NULL: this PE runs no
      * kernels. */
     int (*kernels)(const void **image, uint64_t *at);
+    /* Tells kernels of the team in a slot, of which t has all but the memory and the
+     * list; pes: of one that follows no rule, else NULL. t NULL: it is no more. */
+    int (*team_show)(int slot, const struct shmemi_device_team *t, const int32_t *pes);
+    /* Before that, at all PEs of the team: what kernels have left in its slot goes. */
+    int (*team_renew)(int slot);
 
     /* What a stream of the program does (stream_abi.h). The first call of a job is
      * stream_open, with the file of the library's kernels. */
@@ -285,6 +336,10 @@ struct shmemi_core {
     int (*error_pe)(char *text, size_t size);
     /* What became of a lost PE, as the end of a sentence. */
     void (*fate)(int pe, char *text, size_t size);
+    /* The program knows of all losses so far, which it is told the number of. */
+    int (*acknowledge)(void);
+    /* Somebody else knows that a PE is lost: so it is, a little later, here too. */
+    void (*give_up)(int pe);
     /* What can be said of a PE that is waited for, -1: of all of them; "" if nothing. */
     void (*explain)(int pe, char *text, size_t size);
     /* Has the network ask PEs whether they are there, so that explain can say who

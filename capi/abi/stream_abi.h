@@ -14,7 +14,7 @@ enum shmemi_stream_what {
     SHMEMI_STREAM_WAIT,       /* dest, source or value, count, signal, op, width */
     SHMEMI_STREAM_COUNT,      /* as wait, for one word of 64 bits that counts */
     SHMEMI_STREAM_QUIET,
-    SHMEMI_STREAM_SYNC,
+    SHMEMI_STREAM_SYNC, /* team and team_pes, as all that follow */
     SHMEMI_STREAM_BARRIER,
     SHMEMI_STREAM_BROADCAST, /* dest, source, count, pe */
     SHMEMI_STREAM_FCOLLECT,  /* dest, source, count */

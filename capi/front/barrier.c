@@ -7,7 +7,7 @@
  * only once. Between nodes the first PEs exchange messages in ceil(log2 n)
  * rounds (dissemination).
  */
-#include "coll.h"
+#include "set.h"
 #include "remote.h"
 
 #include <stdio.h>
@@ -140,6 +140,8 @@ void shmemi_team_meet(struct shmemi_team *t, const char *call)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (t == &shmemi_world)
         shmemi_sync_all(call);
+    else if (t->psync != NULL)
+        shmemi_set_meet(t, call);
     else
         meet_by_messages(t, call);
 }
@@ -155,7 +157,7 @@ int shmemi_team_sync(shmem_team_t team, const char *call)
 
 void shmemi_barrier_all(const char *call)
 {
-    shmemi_quiet(call);
+    shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     shmemi_sync_all(call);
 }
 

@@ -11,8 +11,10 @@
 #include "gpu.h"
 #include "strided.h"
 
-/* Up to here a root writes to each PE of its node; above, they read from it
- * side by side. Two PEs gain nothing from that. */
+/* Up to here a root writes to each PE of its node; above, they read from it, side by
+ * side with each other and with the root, which copies to its own dest meanwhile. For
+ * two PEs as well: 41 us for 1 MiB, where writing takes 111 (two cores, the least of
+ * five runs; docs/decisions/0006). */
 #define PULL_BYTES ((size_t)32 << 10)
 
 void shmemi_coll_check(const char *name, const void *p, size_t n, const char *call)
@@ -20,8 +22,7 @@ void shmemi_coll_check(const char *name, const void *p, size_t n, const char *ca
     if (n == 0)
         return;
     if (!shmemi_symmetric(p, n))
-        shmemi_abort(call, "pass memory from shmem_malloc, large enough for every element",
-                     "%s %p with %zu bytes is not in the symmetric heap", name, p, n);
+        shmemi_refuse_range(name, p, n, call);
     if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL))
         shmemi_check_block(p, n, call);
 }
@@ -42,14 +43,14 @@ void shmemi_coll_apart(const void *dest, size_t nd, const void *source, size_t n
 static void release_sources(const char *call)
 {
     if (shmemi_state.networked)
-        shmemi_quiet(call);
+        shmemi_quiet(SHMEM_CTX_DEFAULT, call);
 }
 
 /* --------------------------------------------------------------- broadcast */
 
-static bool pulls(const struct shmemi_team *t, size_t n)
+bool shmemi_coll_pulls(size_t n)
 {
-    return n >= PULL_BYTES && t->n_near > 2;
+    return n >= PULL_BYTES;
 }
 
 /* Gives n bytes at from, which are at heap address `at` of this PE where peers
@@ -57,7 +58,7 @@ static bool pulls(const struct shmemi_team *t, size_t n)
 static void spread_on_node(struct shmemi_team *t, void *dest, const void *from, size_t n,
                            const char *call)
 {
-    bool pull = pulls(t, n);
+    bool pull = shmemi_coll_pulls(n);
     for (uint32_t i = 1; i < t->n_near; i++) {
         int rank = t->near[(t->near_rank + i) % t->n_near];
         if (pull)
@@ -74,15 +75,14 @@ static void receive_on_node(struct shmemi_team *t, int rank, void *dest, const v
                             const char *call)
 {
     shmemi_await(t, rank, call);
-    if (pulls(t, n)) {
-        shmemi_get(dest, from, n, t->pes[rank], call);
+    if (shmemi_coll_pulls(n)) {
+        shmemi_get(SHMEM_CTX_DEFAULT, dest, from, n, t->pes[rank], call);
         shmemi_message(t, rank, call);
     }
 }
 
-/* own: the root's dest is written, too. */
-void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
-                           int root, bool own, const char *call)
+void shmemi_coll_check_broadcast(const struct shmemi_team *t, const void *dest, const void *source,
+                                 size_t nbytes, int root, const char *call)
 {
     shmemi_coll_check("dest", dest, nbytes, call);
     shmemi_coll_check("source", source, nbytes, call);
@@ -90,6 +90,13 @@ void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source
     if (root < 0 || root >= t->n)
         shmemi_abort(call, "use 0 to the number of PEs of the team - 1",
                      "root PE %d does not exist, there are %d", root, t->n);
+}
+
+/* own: the root's dest is written, too. */
+void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
+                           int root, bool own, const char *call)
+{
+    shmemi_coll_check_broadcast(t, dest, source, nbytes, root, call);
     if (nbytes == 0)
         return;
 
@@ -118,6 +125,7 @@ int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t n
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
+    shmemi_coll_same(t, dest, source, nbytes, "the root", root, call);
     shmemi_coll_broadcast(t, dest, source, nbytes, root, true, call);
     return shmemi_collective_end() ? 0 : -1;
 }
@@ -157,6 +165,7 @@ int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nb
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
+    shmemi_coll_same(t, dest, source, nbytes, "", 0, call);
     shmemi_coll_fcollect(t, dest, source, nbytes, call);
     return shmemi_collective_end() ? 0 : -1;
 }
@@ -188,6 +197,7 @@ int shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t nby
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
+    shmemi_coll_same(t, dest, NULL, 0, "", 0, call); /* shares may differ */
     shmemi_coll_collect(t, dest, source, nbytes, call);
     return shmemi_collective_end() ? 0 : -1;
 }
@@ -209,6 +219,7 @@ int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nb
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
+    shmemi_coll_same(t, dest, source, nbytes, "", 0, call);
     shmemi_coll_alltoall(t, dest, source, nbytes, call);
     return shmemi_collective_end() ? 0 : -1;
 }
@@ -225,8 +236,9 @@ static size_t extent(size_t n, size_t stride, size_t size)
     return shmemi_bytes(all, size);
 }
 
-void shmemi_coll_alltoalls(struct shmemi_team *t, void *dest, const void *source, ptrdiff_t dst,
-                           ptrdiff_t sst, size_t nelems, size_t size, const char *call)
+void shmemi_coll_check_alltoalls(const struct shmemi_team *t, const void *dest, const void *source,
+                                 ptrdiff_t dst, ptrdiff_t sst, size_t nelems, size_t size,
+                                 const char *call)
 {
     if (dst < 1 || sst < 1)
         shmemi_abort(call, "use 1 for elements side by side, or more", "stride %s is %td",
@@ -236,17 +248,23 @@ void shmemi_coll_alltoalls(struct shmemi_team *t, void *dest, const void *source
     shmemi_coll_check("dest", dest, nd, call);
     shmemi_coll_check("source", source, ns, call);
     shmemi_coll_apart(dest, nd, source, ns, false, call);
+}
+
+void shmemi_coll_alltoalls(struct shmemi_team *t, void *dest, const void *source, ptrdiff_t dst,
+                           ptrdiff_t sst, size_t nelems, size_t size, const char *call)
+{
+    shmemi_coll_check_alltoalls(t, dest, source, dst, sst, nelems, size, call);
     if (nelems == 0)
         return;
     char *mine = (char *)dest + nelems * (size_t)t->me * (size_t)dst * size;
     for (int i = 0; i < t->n; i++) {
         int rank = (t->me + i) % t->n;
         const char *from = (const char *)source + nelems * (size_t)rank * (size_t)sst * size;
-        shmemi_iput(mine, from, dst, sst, 1, nelems, size, t->pes[rank], call);
+        shmemi_iput(SHMEM_CTX_DEFAULT, mine, from, dst, sst, 1, nelems, size, t->pes[rank], call);
         if (i == 0)
             continue;
         /* A count that overtakes what a GPU copies would be too early. */
-        shmemi_fence(call);
+        shmemi_fence(SHMEM_CTX_DEFAULT, call);
         shmemi_message(t, rank, call);
     }
     for (int i = 1; i < t->n; i++)
@@ -259,6 +277,8 @@ int shmemi_alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
+    shmemi_coll_same(t, dest, source, shmemi_bytes(nelems, size), "a stride", dst ^ sst << 32,
+                     call);
     shmemi_coll_alltoalls(t, dest, source, dst, sst, nelems, size, call);
     return shmemi_collective_end() ? 0 : -1;
 }

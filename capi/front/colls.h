@@ -41,7 +41,13 @@ void shmemi_coll_check(const char *name, const void *p, size_t n, const char *ca
 void shmemi_coll_apart(const void *dest, size_t nd, const void *source, size_t ns, bool or_same,
                        const char *call);
 
+/* same.c. SHMEM_CHECKS=full: ends the job when the members make different calls, or pass
+ * different arguments; `what` names the last of them. */
+void shmemi_coll_same(struct shmemi_team *t, const void *dest, const void *source, size_t nbytes,
+                      const char *what, int64_t other, const char *call);
+
 void shmemi_add_u64(void *acc, const void *in, size_t n); /* reduce.c */
+void shmemi_min_i64(void *acc, const void *in, size_t n);
 
 #pragma GCC visibility pop
 

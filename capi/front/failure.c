@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "failure.h"
+#include "remote.h"
 #include "team.h"
 
 #include <pthread.h>
@@ -29,6 +30,7 @@ static _Thread_local struct {
     const struct shmemi_team *team; /* of the outermost one */
     bool broken;                    /* which has failed */
     bool in_handler;                /* the program's handler runs */
+    bool mute;                      /* nothing is told */
 } mine;
 
 static uint32_t jobs;
@@ -54,6 +56,8 @@ static void refresh(void)
 static void tell(int code, int pe, const char *call, const char *what)
 {
     refresh();
+    if (mine.mute)
+        return;
     if (mine.depth > 0) {
         if (mine.broken)
             return;
@@ -117,6 +121,35 @@ static int lost_member(const struct shmemi_team *t)
         if (shmemi_team_rank(t, shmemi_state.losses[i]) >= 0)
             return shmemi_state.losses[i];
     return -1;
+}
+
+void shmemi_mute(bool on)
+{
+    mine.mute = on;
+}
+
+void shmemi_heard(const struct shmemi_team *all, const struct shmemi_team *left)
+{
+    refresh();
+    for (; mine.told < __atomic_load_n(&shmemi_state.n_lost, __ATOMIC_ACQUIRE); mine.told++) {
+        int pe = shmemi_state.losses[mine.told];
+        if (shmemi_team_rank(all, pe) < 0 || shmemi_team_rank(left, pe) >= 0)
+            return;
+    }
+}
+
+void shmemi_known_by(int pe, uint64_t *words, const char *call)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    int64_t at = (int64_t)(s->team_size * s->max_teams) - (int64_t)s->teams_offset;
+    if (s->peer_base[pe] == NULL) {
+        memset(words, 0, s->n_pes * sizeof *words);
+        shmemi_net_get(SHMEM_CTX_DEFAULT, pe, at, words, s->n_pes * sizeof *words, false, call);
+        return;
+    }
+    const uint64_t *there = (const uint64_t *)(const void *)(s->peer_base[pe] + at);
+    for (uint32_t i = 0; i < s->n_pes; i++)
+        words[i] = __atomic_load_n(&there[i], __ATOMIC_ACQUIRE);
 }
 
 int shmemi_breaks(enum shmemi_whom whom)
@@ -198,4 +231,15 @@ void shmemi_set_error_handler(shmemx_error_handler_t h, void *arg, const char *c
     handler = h;
     handler_arg = arg;
     pthread_mutex_unlock(&handler_lock);
+}
+
+int shmemi_failure_ack(const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    int known = shmemi_state.core->acknowledge();
+    refresh();
+    if (mine.told < (uint32_t)known)
+        mine.told = (uint32_t)known;
+    return known;
 }

@@ -48,6 +48,17 @@ SHMEMI_INLINE bool shmemi_refuse_lost(int pe, const char *call)
     return true;
 }
 
+/* From now on, until it is called with false, the thread is not told of anything:
+ * who calls looks for losses itself. */
+void shmemi_mute(bool on);
+
+/* The thread knows, without having been told, of the members of a team that are not in
+ * another one: no wait of its ends because of them. */
+void shmemi_heard(const struct shmemi_team *all, const struct shmemi_team *left);
+
+/* What a PE that is not lost knows: for each PE, not 0 where it is lost. */
+void shmemi_known_by(int pe, uint64_t *words, const char *call);
+
 /* The core could not do what was asked of pe, -1: of several. Ends the job, or tells
  * the thread. The caller holds no lock. */
 void shmemi_net_failed(int pe, const char *call);
@@ -75,6 +86,8 @@ SHMEMI_INLINE bool shmemi_collective_holds(void)
 int shmemi_last_error(const char *call);
 int shmemi_last_error_pe(const char *call);
 const char *shmemi_last_error_text(const char *call);
+int shmemi_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team, const char *call);
+int shmemi_failure_ack(const char *call);
 void shmemi_set_error_handler(shmemx_error_handler_t h, void *arg, const char *call);
 
 #pragma GCC visibility pop

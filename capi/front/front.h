@@ -76,19 +76,79 @@ SHMEMI_INLINE size_t shmemi_bytes(size_t nelems, size_t size)
     return SHMEMI_UNLIKELY(__builtin_mul_overflow(nelems, size, &n)) ? SIZE_MAX : n;
 }
 
+/* ---------------------------------------------------------------- contexts */
+
+/*
+ * A stream of operations. The handle of a context is its place in the table, in the
+ * low bits, and a generation above. SHMEM_CTX_DEFAULT has the first place.
+ */
+enum { SHMEMI_CTX_BITS = 10, SHMEMI_CONTEXTS = 1 << SHMEMI_CTX_BITS };
+
+struct shmemi_context {
+    /* Changed when the context is made or destroyed. */
+    _Alignas(SHMEMI_CACHE_LINE)
+        shmem_ctx_t handle; /* 0: there is none here, unless it is the first place */
+    int32_t n_pes;
+    const int32_t *pes; /* of each number in its team; NULL: the numbers of PEs */
+    uint32_t stream;    /* of the core's */
+    shmem_team_t team;
+    long options;
+    uint64_t owner; /* the thread that made it */
+
+    /* Written while the program runs, under net_lock: remote operations since the last
+     * quiet and the last fence; and what remote.c knows of that quiet. */
+    uint32_t dirty, unfenced;
+    uint64_t last_quiet;
+};
+_Static_assert(sizeof(struct shmemi_context) == SHMEMI_CACHE_LINE,
+               "contexts of two threads share no cache line");
+
+extern struct shmemi_context shmemi_contexts[SHMEMI_CONTEXTS];
+
+/* Where a context is, if there is one; any handle has a place. */
+SHMEMI_INLINE struct shmemi_context *shmemi_context_at(shmem_ctx_t ctx)
+{
+    return &shmemi_contexts[(uint32_t)ctx % SHMEMI_CONTEXTS];
+}
+
+/* context.c: why a context or a number in its team cannot be used. */
+void shmemi_ctx_refuse(shmem_ctx_t ctx, int pe, const char *call) __attribute__((noreturn));
+
+/* The same for a context that is private to another thread; it returns otherwise. */
+void shmemi_ctx_check(shmem_ctx_t ctx, const char *call);
+
+/* The PE that has a number in the context's team. Whether there is one is the affair
+ * of shmemi_reach where the team is the world. */
+SHMEMI_INLINE int shmemi_ctx_pe(shmem_ctx_t ctx, int pe, const char *call)
+{
+    const struct shmemi_context *c = shmemi_context_at(ctx);
+    if (SHMEMI_UNLIKELY(c->handle != ctx))
+        shmemi_ctx_refuse(ctx, pe, call);
+    if (SHMEMI_LIKELY(c->pes == NULL))
+        return pe;
+    if (SHMEMI_UNLIKELY((uint32_t)pe >= (uint32_t)c->n_pes))
+        shmemi_ctx_refuse(ctx, pe, call);
+    return c->pes[pe];
+}
+
 /* ------------------------------------------------------------- put and get */
 
 /* remote.c: the peer is far, or the request is wrong. */
-void shmemi_put_slow(void *dest, const void *source, size_t n, int pe, const char *call);
-void shmemi_put_nbi_slow(void *dest, const void *source, size_t n, int pe, const char *call);
-void shmemi_get_slow(void *dest, const void *source, size_t n, int pe, const char *call);
-void shmemi_get_nbi_slow(void *dest, const void *source, size_t n, int pe, const char *call);
-void shmemi_put_signal_slow(void *dest, const void *source, size_t n, uint64_t *sig_addr,
-                            uint64_t signal, int sig_op, int pe, bool nbi, const char *call);
-uint64_t shmemi_amo_slow(enum shmemi_amo op, int width, void *dest, uint64_t operand,
-                         uint64_t compare, int pe, const char *call);
-void shmemi_amo_nbi_slow(enum shmemi_amo op, int width, void *fetch, void *dest, uint64_t operand,
-                         uint64_t compare, int pe, const char *call);
+void shmemi_put_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
+                     const char *call);
+void shmemi_put_nbi_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
+                         const char *call);
+void shmemi_get_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
+                     const char *call);
+void shmemi_get_nbi_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
+                         const char *call);
+void shmemi_put_signal_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
+                            uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, bool nbi,
+                            const char *call);
+uint64_t shmemi_amo_slow(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *dest,
+                         uint64_t operand, uint64_t compare, int pe, const char *call);
+void shmemi_amo_nbi_slow(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *fetch, void *dest,
+                         uint64_t operand, uint64_t compare, int pe, const char *call);
 
 /* A constant length becomes one move; the library call costs 2 ns more. */
 SHMEMI_INLINE void shmemi_copy(void *to, const void *from, size_t n)
@@ -99,55 +159,58 @@ SHMEMI_INLINE void shmemi_copy(void *to, const void *from, size_t n)
         memcpy(to, from, n);
 }
 
-SHMEMI_INLINE void shmemi_put(void *dest, const void *source, size_t n, int pe, const char *call)
+SHMEMI_INLINE void shmemi_put(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
+                              const char *call)
 {
     void *to = shmemi_reach(dest, n, pe);
     if (SHMEMI_UNLIKELY(to == NULL)) {
-        shmemi_put_slow(dest, source, n, pe, call);
+        shmemi_put_slow(ctx, dest, source, n, pe, call);
         return;
     }
     shmemi_copy(to, source, n);
     shmemi_notify(pe);
 }
 
-SHMEMI_INLINE void shmemi_put_nbi(void *dest, const void *source, size_t n, int pe,
+SHMEMI_INLINE void shmemi_put_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
                                   const char *call)
 {
     void *to = shmemi_reach(dest, n, pe);
     if (SHMEMI_UNLIKELY(to == NULL)) {
-        shmemi_put_nbi_slow(dest, source, n, pe, call);
+        shmemi_put_nbi_slow(ctx, dest, source, n, pe, call);
         return;
     }
     shmemi_copy(to, source, n);
     shmemi_notify(pe);
 }
 
-SHMEMI_INLINE void shmemi_get(void *dest, const void *source, size_t n, int pe, const char *call)
+SHMEMI_INLINE void shmemi_get(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
+                              const char *call)
 {
     const void *from = shmemi_reach(source, n, pe);
     if (SHMEMI_LIKELY(from != NULL))
         shmemi_copy(dest, from, n);
     else
-        shmemi_get_slow(dest, source, n, pe, call);
+        shmemi_get_slow(ctx, dest, source, n, pe, call);
 }
 
-SHMEMI_INLINE void shmemi_get_nbi(void *dest, const void *source, size_t n, int pe,
+SHMEMI_INLINE void shmemi_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
                                   const char *call)
 {
     const void *from = shmemi_reach(source, n, pe);
     if (SHMEMI_LIKELY(from != NULL))
         shmemi_copy(dest, from, n);
     else
-        shmemi_get_nbi_slow(dest, source, n, pe, call);
+        shmemi_get_nbi_slow(ctx, dest, source, n, pe, call);
 }
 
 /* One element. n is a constant, so the switch folds; up to 8 bytes are one
  * store that no reader sees in halves. */
-SHMEMI_INLINE void shmemi_p(void *dest, const void *value, size_t n, int pe, const char *call)
+SHMEMI_INLINE void shmemi_p(shmem_ctx_t ctx, void *dest, const void *value, size_t n, int pe,
+                            const char *call)
 {
     void *to = shmemi_reach(dest, n, pe);
     if (SHMEMI_UNLIKELY(to == NULL)) {
-        shmemi_put_slow(dest, value, n, pe, call);
+        shmemi_put_slow(ctx, dest, value, n, pe, call);
         return;
     }
     __builtin_memcpy(to, value, n);
@@ -155,7 +218,8 @@ SHMEMI_INLINE void shmemi_p(void *dest, const void *value, size_t n, int pe, con
     shmemi_notify(pe);
 }
 
-SHMEMI_INLINE void shmemi_g(void *value, const void *source, size_t n, int pe, const char *call)
+SHMEMI_INLINE void shmemi_g(shmem_ctx_t ctx, void *value, const void *source, size_t n, int pe,
+                            const char *call)
 {
     const void *from = shmemi_reach(source, n, pe);
     __asm__ volatile("" ::: "memory");
@@ -163,7 +227,7 @@ SHMEMI_INLINE void shmemi_g(void *value, const void *source, size_t n, int pe, c
         __builtin_memcpy(value, from, n);
     } else {
         __builtin_memset(value, 0, n); /* what is fetched from a lost PE */
-        shmemi_get_slow(value, source, n, pe, call);
+        shmemi_get_slow(ctx, value, source, n, pe, call);
     }
 }
 
@@ -175,24 +239,24 @@ SHMEMI_INLINE bool shmemi_amo_writes(enum shmemi_amo op)
     return op != SHMEMI_AMO_FETCH;
 }
 
-SHMEMI_INLINE uint32_t shmemi_amo32(enum shmemi_amo op, const void *dest, uint32_t operand,
-                                    uint32_t compare, int pe, const char *call)
+SHMEMI_INLINE uint32_t shmemi_amo32(shmem_ctx_t ctx, enum shmemi_amo op, const void *dest,
+                                    uint32_t operand, uint32_t compare, int pe, const char *call)
 {
     uint32_t *at = shmemi_reach(dest, sizeof *at, pe);
     if (SHMEMI_UNLIKELY(at == NULL))
-        return (uint32_t)shmemi_amo_slow(op, 4, (void *)dest, operand, compare, pe, call);
+        return (uint32_t)shmemi_amo_slow(ctx, op, 4, (void *)dest, operand, compare, pe, call);
     uint32_t old = shmemi_amo_at32(op, at, operand, compare);
     if (shmemi_amo_writes(op))
         shmemi_notify(pe);
     return old;
 }
 
-SHMEMI_INLINE uint64_t shmemi_amo64(enum shmemi_amo op, const void *dest, uint64_t operand,
-                                    uint64_t compare, int pe, const char *call)
+SHMEMI_INLINE uint64_t shmemi_amo64(shmem_ctx_t ctx, enum shmemi_amo op, const void *dest,
+                                    uint64_t operand, uint64_t compare, int pe, const char *call)
 {
     uint64_t *at = shmemi_reach(dest, sizeof *at, pe);
     if (SHMEMI_UNLIKELY(at == NULL))
-        return shmemi_amo_slow(op, 8, (void *)dest, operand, compare, pe, call);
+        return shmemi_amo_slow(ctx, op, 8, (void *)dest, operand, compare, pe, call);
     uint64_t old = shmemi_amo_at64(op, at, operand, compare);
     if (shmemi_amo_writes(op))
         shmemi_notify(pe);
@@ -200,12 +264,13 @@ SHMEMI_INLINE uint64_t shmemi_amo64(enum shmemi_amo op, const void *dest, uint64
 }
 
 /* The nbi forms: *fetch is valid after the next quiet. */
-SHMEMI_INLINE void shmemi_amo32_nbi(enum shmemi_amo op, void *fetch, const void *dest,
-                                    uint32_t operand, uint32_t compare, int pe, const char *call)
+SHMEMI_INLINE void shmemi_amo32_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *fetch,
+                                    const void *dest, uint32_t operand, uint32_t compare, int pe,
+                                    const char *call)
 {
     uint32_t *at = shmemi_reach(dest, sizeof *at, pe);
     if (SHMEMI_UNLIKELY(at == NULL)) {
-        shmemi_amo_nbi_slow(op, 4, fetch, (void *)dest, operand, compare, pe, call);
+        shmemi_amo_nbi_slow(ctx, op, 4, fetch, (void *)dest, operand, compare, pe, call);
         return;
     }
     *(uint32_t *)fetch = shmemi_amo_at32(op, at, operand, compare);
@@ -213,12 +278,13 @@ SHMEMI_INLINE void shmemi_amo32_nbi(enum shmemi_amo op, void *fetch, const void 
         shmemi_notify(pe);
 }
 
-SHMEMI_INLINE void shmemi_amo64_nbi(enum shmemi_amo op, void *fetch, const void *dest,
-                                    uint64_t operand, uint64_t compare, int pe, const char *call)
+SHMEMI_INLINE void shmemi_amo64_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *fetch,
+                                    const void *dest, uint64_t operand, uint64_t compare, int pe,
+                                    const char *call)
 {
     uint64_t *at = shmemi_reach(dest, sizeof *at, pe);
     if (SHMEMI_UNLIKELY(at == NULL)) {
-        shmemi_amo_nbi_slow(op, 8, fetch, (void *)dest, operand, compare, pe, call);
+        shmemi_amo_nbi_slow(ctx, op, 8, fetch, (void *)dest, operand, compare, pe, call);
         return;
     }
     *(uint64_t *)fetch = shmemi_amo_at64(op, at, operand, compare);
@@ -257,15 +323,15 @@ SHMEMI_INLINE double shmemi_double(uint64_t u)
 
 /* ------------------------------------------------------------------ signals */
 
-SHMEMI_INLINE void shmemi_put_signal(void *dest, const void *source, size_t n, uint64_t *sig_addr,
-                                     uint64_t signal, int sig_op, int pe, bool nbi,
-                                     const char *call)
+SHMEMI_INLINE void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
+                                     uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
+                                     bool nbi, const char *call)
 {
     void *to = shmemi_reach(dest, n, pe);
     uint64_t *sig = shmemi_reach(sig_addr, sizeof *sig, pe);
     if (SHMEMI_UNLIKELY(to == NULL || sig == NULL ||
                         (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD))) {
-        shmemi_put_signal_slow(dest, source, n, sig_addr, signal, sig_op, pe, nbi, call);
+        shmemi_put_signal_slow(ctx, dest, source, n, sig_addr, signal, sig_op, pe, nbi, call);
         return;
     }
     shmemi_copy(to, source, n);
@@ -282,10 +348,14 @@ uint64_t shmemi_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value, c
 /* --------------------------------------------------------- wait and test */
 
 /* wait.c. One pair for each width and signedness. */
+void shmemi_wait_i16(const void *ivar, int cmp, int16_t value, const char *call);
+void shmemi_wait_u16(const void *ivar, int cmp, uint16_t value, const char *call);
 void shmemi_wait_i32(const void *ivar, int cmp, int32_t value, const char *call);
 void shmemi_wait_u32(const void *ivar, int cmp, uint32_t value, const char *call);
 void shmemi_wait_i64(const void *ivar, int cmp, int64_t value, const char *call);
 void shmemi_wait_u64(const void *ivar, int cmp, uint64_t value, const char *call);
+int shmemi_test_i16(const void *ivar, int cmp, int16_t value, const char *call);
+int shmemi_test_u16(const void *ivar, int cmp, uint16_t value, const char *call);
 int shmemi_test_i32(const void *ivar, int cmp, int32_t value, const char *call);
 int shmemi_test_u32(const void *ivar, int cmp, uint32_t value, const char *call);
 int shmemi_test_i64(const void *ivar, int cmp, int64_t value, const char *call);
@@ -293,10 +363,9 @@ int shmemi_test_u64(const void *ivar, int cmp, uint64_t value, const char *call)
 
 /* ----------------------------------------------------------------- ordering */
 
-void shmemi_fence_slow(const char *call); /* remote.c */
-void shmemi_quiet_slow(const char *call);
-
-void shmemi_pe_quiet(int pe, const char *call); /* quiet.c */
+void shmemi_fence_slow(shmem_ctx_t ctx, const char *call); /* order.c */
+void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call);
+void shmemi_pe_quiet(shmem_ctx_t ctx, int pe, const char *call);
 
 /* The marks of remote operations: other threads set them, and a thread that
  * posted an operation sees its own. */
@@ -307,21 +376,22 @@ SHMEMI_INLINE bool shmemi_marked(const uint32_t *mark)
 
 /* x86 keeps stores in order, so on the node a fence is for the compiler only;
  * copies that bypass the cache end with their own sfence (glibc's memcpy). */
-SHMEMI_INLINE void shmemi_fence(const char *call)
+SHMEMI_INLINE void shmemi_fence(shmem_ctx_t ctx, const char *call)
 {
+    const struct shmemi_context *c = shmemi_context_at(ctx);
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    if (SHMEMI_UNLIKELY(shmemi_marked(&shmemi_state.net_unfenced) ||
-                        shmemi_marked(&shmemi_state.gpu_moving) || shmemi_state.n_pes == 0))
-        shmemi_fence_slow(call);
+    if (SHMEMI_UNLIKELY(shmemi_marked(&c->unfenced) || shmemi_marked(&shmemi_state.gpu_moving) ||
+                        c->handle != ctx || shmemi_state.n_pes == 0))
+        shmemi_fence_slow(ctx, call);
 }
 
-SHMEMI_INLINE void shmemi_quiet(const char *call)
+SHMEMI_INLINE void shmemi_quiet(shmem_ctx_t ctx, const char *call)
 {
+    const struct shmemi_context *c = shmemi_context_at(ctx);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (SHMEMI_UNLIKELY(shmemi_marked(&shmemi_state.net_dirty) ||
-                        shmemi_marked(&shmemi_state.gpu_moving) || shmemi_state.kernel_rings ||
-                        shmemi_state.n_pes == 0))
-        shmemi_quiet_slow(call);
+    if (SHMEMI_UNLIKELY(shmemi_marked(&c->dirty) || shmemi_marked(&shmemi_state.gpu_moving) ||
+                        shmemi_state.kernel_rings || c->handle != ctx || shmemi_state.n_pes == 0))
+        shmemi_quiet_slow(ctx, call);
 }
 
 /* -------------------------------------------------------------- collectives */
@@ -362,6 +432,7 @@ int shmemi_addr_accessible(const void *addr, int pe, const char *call);
 void *shmemi_ptr(const void *dest, int pe, const char *call);
 void shmemi_info_get_version(int *major, int *minor, const char *call);
 void shmemi_info_get_name(char *name, const char *call);
+void shmemi_pcontrol(int level, const char *call);
 
 /* memory.c */
 void *shmemi_malloc(size_t size, const char *call);

@@ -2,6 +2,7 @@
  * gpu.c: copies and words in the memory of a GPU, through the core.
  */
 #include "gpu.h"
+#include "team.h"
 
 static void done(int rc, const char *call)
 {
@@ -53,7 +54,7 @@ void shmemi_settle(const char *call)
 
 void shmemi_clear(void *at, size_t n, const char *call)
 {
-    if (shmemi_heap_on_gpu())
+    if (shmemi_on_gpu(at))
         done(shmemi_state.core->gpu_clear(at, n), call);
     else
         memset(at, 0, n);
@@ -72,4 +73,28 @@ uint64_t shmemi_read_gpu(const void *at, size_t width, const char *call)
     uint64_t word = 0;
     done(shmemi_state.core->gpu_move(&word, at, width), call);
     return word;
+}
+
+void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const char *call)
+{
+    struct shmemi_device_team shown = {
+        .handle = handle, .n_pes = t->n, .me = t->me, .start = t->start, .stride = t->stride};
+    if (!shmemi_state.gpu)
+        return;
+    /* Each of them is counted for kernels, too, or will be soon. */
+    for (int pe = 0; shmemi_state.survives && pe < (int)shmemi_state.n_pes; pe++)
+        shown.losses += shmemi_is_lost(pe) && shmemi_team_rank(t, pe) < 0;
+    done(shmemi_state.core->team_show(t->slot, &shown, t->stride != 0 ? NULL : t->pes), call);
+}
+
+void shmemi_kernels_hide(const struct shmemi_team *t, const char *call)
+{
+    if (shmemi_state.gpu)
+        done(shmemi_state.core->team_show(t->slot, NULL, NULL), call);
+}
+
+void shmemi_kernels_renew(int slot, const char *call)
+{
+    if (shmemi_state.gpu)
+        done(shmemi_state.core->team_renew(slot), call);
 }

@@ -36,13 +36,16 @@ SHMEMI_INLINE void shmemi_move_nbi(void *to, const void *from, size_t n, const c
 
 void shmemi_settle(const char *call);
 
-/* Zeroes n bytes of this PE's heap. */
+/* Zeroes n bytes of this PE's symmetric memory. */
 void shmemi_clear(void *at, size_t n, const char *call);
 
-/* Where shmemi_move reaches the user heap of PE pe, or NULL. */
-SHMEMI_INLINE char *shmemi_reachable(int pe)
+/* From where shmemi_move reaches an offset from the user heap of PE pe, or NULL. Below
+ * it is main memory. */
+SHMEMI_INLINE char *shmemi_reachable(int pe, int64_t offset)
 {
     const struct shmemi_state *s = &shmemi_state;
+    if (SHMEMI_UNLIKELY(offset < 0))
+        return s->peer_base[pe];
     return SHMEMI_UNLIKELY(s->gpu) ? s->mapped_base[pe] : s->near_base[pe];
 }
 
@@ -50,15 +53,23 @@ SHMEMI_INLINE char *shmemi_reachable(int pe)
 uint64_t shmemi_amo_gpu(enum shmemi_amo op, int width, void *at, uint64_t operand, uint64_t compare,
                         const char *call);
 
-/* Is this PE's heap in the memory of its GPU? */
-SHMEMI_INLINE bool shmemi_heap_on_gpu(void)
+/* Is symmetric memory of this PE in the memory of its GPU? */
+SHMEMI_INLINE bool shmemi_on_gpu(const void *at)
 {
     const struct shmemi_state *s = &shmemi_state;
-    return s->gpu && s->near_base[s->my_pe] == NULL;
+    return SHMEMI_UNLIKELY(s->gpu) && s->near_base[s->my_pe] == NULL && shmemi_in_heap(at, 0);
 }
 
 /* A word of this PE's heap, as it is now. */
 uint64_t shmemi_read_gpu(const void *at, size_t width, const char *call);
+
+/* What kernels of this PE know of teams: a new one, with its handle; one that goes; and,
+ * before all PEs of the next team in a slot have met, what the last one has left there.
+ * Without a GPU they do nothing. */
+struct shmemi_team;
+void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const char *call);
+void shmemi_kernels_hide(const struct shmemi_team *t, const char *call);
+void shmemi_kernels_renew(int slot, const char *call);
 
 /* units.c: gives the kernels of this process the state of the job, or takes it
  * away. 0, or -1 and error has the reason. */

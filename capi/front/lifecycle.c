@@ -1,13 +1,16 @@
 /*
  * lifecycle.c: init, finalize, and what can be asked in between.
  *
- * Loading the library runs none of this: no constructor, no thread, no output.
+ * Loading the library runs none of this: no thread, no output.
  */
 #define _GNU_SOURCE
 #include "coll.h"
+#include "context.h"
 #include "core.h"
 #include "gpu.h"
 #include "remote.h"
+#include "start.h"
+#include "statics.h"
 #include "wait.h"
 
 #include <limits.h>
@@ -23,31 +26,23 @@ static pthread_mutex_t lifecycle = PTHREAD_MUTEX_INITIALIZER;
 
 extern char **environ;
 
-/*
- * A child of fork() has the parent's memory but neither its Go threads nor a
- * seat in the job. Its state says "not initialised", so that every call ends
- * with one line instead of hanging; and it must not tell the launcher anything
- * in the parent's name.
- */
-static void forked(void)
+static int check_forked(char *error, size_t size)
 {
-    shmemi_state.n_pes = 0;
-    shmemi_state.heap_size = 0;
-    shmemi_state.core = NULL;
-    shmemi_state.init_count = SHMEMI_FORKED;
+    if (shmemi_state.init_count != SHMEMI_FORKED)
+        return 0;
+    snprintf(error, size,
+             "this process is a child forked after shmem_init (exec a program, or fork before "
+             "shmem_init)");
+    return -1;
 }
 
-static int initialise(int requested, int *provided, char *error, size_t size)
+static int initialise(int requested, int *provided, const struct shmemi_given *given, char *error,
+                      size_t size)
 {
     struct shmemi_state *s = &shmemi_state;
-    static bool watching;
 
-    if (s->init_count == SHMEMI_FORKED) {
-        snprintf(error, size,
-                 "this process is a child forked after shmem_init (exec a program, or fork before "
-                 "shmem_init)");
+    if (check_forked(error, size) != 0)
         return -1;
-    }
     if (s->init_count > 0) {
         s->init_count++;
         *provided = s->thread_level;
@@ -55,22 +50,23 @@ static int initialise(int requested, int *provided, char *error, size_t size)
     }
     /* First, while the process has one thread if it ever does. */
     bool wakeable = shmemi_register_sleepers();
-    const struct shmemi_core *core = shmemi_core_open(error, size);
-    if (core == NULL)
-        return -1;
-    if (!watching) {
-        pthread_atfork(NULL, NULL, forked);
-        watching = true;
-    }
     struct shmemi_init_args args = {
         .requested = requested,
         .provided = SHMEM_THREAD_MULTIPLE,
         .kernels = shmemi_units_present(),
         .environ_ = (const char *const *)environ,
+        .uid = given ? given->uid : NULL,
+        .uid_pe = given ? given->pe : 0,
+        .uid_n_pes = given ? given->n_pes : 0,
+        .mpi_comm = given ? given->mpi_comm : NULL,
         .abort_ = shmemi_abort,
         .error = error,
         .error_size = size,
     };
+    shmemi_statics_offer(&args);
+    const struct shmemi_core *core = shmemi_core_open(error, size);
+    if (core == NULL)
+        return -1;
     s->wakeable = wakeable;
     s->core = core;
     if (core->init(s, &args) != 0) {
@@ -83,7 +79,8 @@ static int initialise(int requested, int *provided, char *error, size_t size)
     bool teams = shmemi_teams_open() == 0;
     if (!teams)
         snprintf(error, size, "no memory for the lists of %u PEs (free some)", s->n_pes);
-    if (!teams || shmemi_units_begin(error, size) != 0) {
+    if (!teams || shmemi_statics_open(error, size) != 0 || shmemi_units_begin(error, size) != 0) {
+        shmemi_statics_close();
         shmemi_teams_close();
         core->finalize();
         s->n_pes = 0;
@@ -97,7 +94,7 @@ static int initialise(int requested, int *provided, char *error, size_t size)
     return 0;
 }
 
-int shmemi_init_thread(int requested, int *provided, const char *call)
+static int join(int requested, int *provided, const struct shmemi_given *given, const char *call)
 {
     char error[1024] = "";
     int level = SHMEM_THREAD_SINGLE;
@@ -109,7 +106,7 @@ int shmemi_init_thread(int requested, int *provided, const char *call)
         return -1;
     }
     pthread_mutex_lock(&lifecycle);
-    int rc = initialise(requested, &level, error, sizeof error);
+    int rc = initialise(requested, &level, given, error, sizeof error);
     pthread_mutex_unlock(&lifecycle);
     if (rc != 0) {
         fprintf(stderr, "shmem: %s: %s\n", call, error);
@@ -118,6 +115,34 @@ int shmemi_init_thread(int requested, int *provided, const char *call)
     if (provided)
         *provided = level;
     return 0;
+}
+
+int shmemi_init_thread(int requested, int *provided, const char *call)
+{
+    return join(requested, provided, NULL, call);
+}
+
+int shmemi_init_given(const struct shmemi_given *given, const char *call)
+{
+    return join(SHMEM_THREAD_SINGLE, NULL, given, call);
+}
+
+int shmemi_make_uniqueid(shmemx_uniqueid_t *uid, const char *call)
+{
+    char error[1024] = "";
+    pthread_mutex_lock(&lifecycle);
+    int rc = check_forked(error, sizeof error);
+    const struct shmemi_core *core = rc == 0 ? shmemi_core_open(error, sizeof error) : NULL;
+    if (core != NULL) {
+        shmemi_state.core = core; /* a child of fork has none of its threads */
+        rc = core->uniqueid((const char *const *)environ, uid, error, sizeof error);
+    } else {
+        rc = -1;
+    }
+    pthread_mutex_unlock(&lifecycle);
+    if (rc != 0)
+        fprintf(stderr, "shmem: %s: %s\n", call, error);
+    return rc;
 }
 
 void shmemi_init(const char *call)
@@ -138,15 +163,18 @@ void shmemi_finalize(const char *call)
     if (s->init_count > 1) {
         s->init_count--;
     } else {
+        shmemi_ctx_end(call);
         /* Survivors part in the core, when each has completed what is its own. */
         if (shmemi_some_lost())
-            shmemi_quiet(call);
+            shmemi_quiet(SHMEM_CTX_DEFAULT, call);
         else
             shmemi_barrier_all(call);
         shmemi_units_end();
         shmemi_ask_close();
         s->core->finalize();
+        shmemi_statics_close();
         shmemi_teams_close();
+        shmemi_ctx_reset();
         s->n_pes = 0;
         s->heap_size = 0;
         s->heap_base = 0;
@@ -203,8 +231,7 @@ int shmemi_addr_accessible(const void *addr, int pe, const char *call)
 {
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
-    return (uint32_t)pe < shmemi_state.n_pes && !shmemi_is_lost(pe) &&
-           (uintptr_t)addr - shmemi_state.heap_base < shmemi_state.heap_size;
+    return (uint32_t)pe < shmemi_state.n_pes && !shmemi_is_lost(pe) && shmemi_symmetric(addr, 1);
 }
 
 void *shmemi_ptr(const void *dest, int pe, const char *call)
@@ -212,6 +239,8 @@ void *shmemi_ptr(const void *dest, int pe, const char *call)
     if (!shmemi_addr_accessible(dest, pe, call))
         return NULL;
     const struct shmemi_state *s = &shmemi_state;
+    if (!shmemi_in_heap(dest, 1))
+        return pe == s->my_pe ? (void *)dest : shmemi_near(dest, pe);
     char *base = s->near_base[pe];
     if (s->gpu && (s->p2p || pe == s->my_pe))
         base = s->mapped_base[pe];

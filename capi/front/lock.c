@@ -8,32 +8,16 @@
  * and waits on its own memory; who leaves passes the lock on. So a lock that
  * changes hands costs one message between the two, however many wait.
  *
+ * Where PEs are lost the queue is left for good (lock_late.c).
+ *
  * Everything is an atomic operation of the library, on this node and across, and
  * they are atomic with each other.
  */
 #define _GNU_SOURCE
-#include "lock.h"
-
-#include "gpu.h"
+#include "lock_parts.h"
 
 #include <stdio.h>
 #include <unistd.h>
-
-enum {
-    NEXT = (1 << 30) - 1, /* the PE that comes next, plus one */
-    WAITS = 1 << 30,      /* the one before has not passed the lock on */
-};
-#define QUEUED (1u << 31) /* this PE has the lock, or waits for it */
-
-/* The halves of a lock, by address: this is for little-endian machines. */
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tail is the upper half");
-_Static_assert(sizeof(long) == 8, "a lock has two halves");
-
-struct lock {
-    uint32_t *place, *tail;
-    int home;
-    const char *call;
-};
 
 static struct lock lock_of(long *lock, const char *call)
 {
@@ -49,13 +33,8 @@ static struct lock lock_of(long *lock, const char *call)
                          (void *)lock, sizeof *lock);
     }
     uint32_t *halves = (uint32_t *)(void *)lock;
-    size_t number = ((uintptr_t)lock - s->heap_base) / sizeof *lock;
+    size_t number = (size_t)shmemi_offset(lock) / sizeof *lock;
     return (struct lock){halves, halves + 1, (int)(number % s->n_pes), call};
-}
-
-static uint32_t me_plus_one(void)
-{
-    return (uint32_t)shmemi_state.my_pe + 1;
 }
 
 /* Under SHMEM_CHECKS=full: which thread of this PE has a lock. Locks share
@@ -83,20 +62,6 @@ static void given(const struct lock *l)
         *holder(l) = (struct holder){0};
 }
 
-/* An operation on a place; fetching ones answer what was there. */
-static uint32_t at_place(const struct lock *l, enum shmemi_amo op, uint32_t operand,
-                         uint32_t compare, int pe)
-{
-    return shmemi_amo32(op, l->place, operand, compare, pe, l->call);
-}
-
-static uint32_t my_place(const struct lock *l)
-{
-    return SHMEMI_UNLIKELY(shmemi_heap_on_gpu())
-               ? (uint32_t)shmemi_read_gpu(l->place, sizeof *l->place, l->call)
-               : __atomic_load_n(l->place, __ATOMIC_ACQUIRE);
-}
-
 static bool enter(const struct lock *l)
 {
     return at_place(l, SHMEMI_AMO_CSWAP, QUEUED | WAITS, 0, shmemi_state.my_pe) == 0;
@@ -112,11 +77,29 @@ static void own(const struct lock *l)
     at_place(l, SHMEMI_AMO_AND, ~(uint32_t)WAITS, 0, shmemi_state.my_pe);
 }
 
-static void describe(const void *subject, char *text, size_t size)
+void shmemi_describe_lock(const void *subject, char *text, size_t size)
 {
     const struct lock *l = subject;
-    snprintf(text, size, "for the lock at %p (heap offset 0x%zx)", (void *)l->place,
-             (size_t)((uintptr_t)l->place - shmemi_state.heap_base));
+    char place[SHMEMI_PLACE];
+    snprintf(text, size, "for the lock at %p (%s)", (void *)l->place,
+             shmemi_place(place, l->place));
+}
+
+/* Waits for this PE's turn; false: a PE was lost, and the place is still taken. */
+static bool queue_up(const struct lock *l)
+{
+    uint32_t before = shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SWAP, l->tail, me_plus_one(), 0,
+                                   l->home, l->call);
+    if (shmemi_is_lost(l->home))
+        return false; /* it may have answered, or not: the queue is gone */
+    if (before == 0) {
+        own(l);
+        return true;
+    }
+    at_place(l, SHMEMI_AMO_OR, me_plus_one(), 0, (int)before - 1);
+    SHMEMI_WAIT_FOR(shmemi_my_ctl(), l->call, shmemi_describe_lock, l,
+                    (my_place(l) & WAITS) == 0 || shmemi_some_lost(), .whom = SHMEMI_NOBODY);
+    return (my_place(l) & WAITS) == 0;
 }
 
 void shmemi_set_lock(long *lock, const char *call)
@@ -127,15 +110,15 @@ void shmemi_set_lock(long *lock, const char *call)
             shmemi_abort(call, "clear it first", "this thread has set the lock %p already",
                          (void *)lock);
         /* Another thread of this PE is in the queue. */
-        SHMEMI_WAIT(shmemi_my_ctl(), call, describe, &l, enter(&l));
+        SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, shmemi_describe_lock, &l, enter(&l),
+                        .whom = SHMEMI_NOBODY);
     }
-    uint32_t before = shmemi_amo32(SHMEMI_AMO_SWAP, l.tail, me_plus_one(), 0, l.home, call);
-    if (before == 0) {
-        own(&l);
-    } else {
-        at_place(&l, SHMEMI_AMO_OR, me_plus_one(), 0, (int)before - 1);
-        SHMEMI_WAIT(shmemi_my_ctl(), call, describe, &l, (my_place(&l) & WAITS) == 0);
-    }
+    /* The look at the losses comes behind the place, which others see: lock_late.c. */
+    shmemi_mute(true);
+    bool late = SHMEMI_UNLIKELY(shmemi_some_lost()) || !queue_up(&l);
+    shmemi_mute(false);
+    if (SHMEMI_UNLIKELY(late))
+        shmemi_lock_late(&l, false);
     taken(&l);
 }
 
@@ -144,14 +127,48 @@ int shmemi_test_lock(long *lock, const char *call)
     const struct lock l = lock_of(lock, call);
     if (!enter(&l))
         return 1;
-    uint32_t before = shmemi_amo32(SHMEMI_AMO_CSWAP, l.tail, me_plus_one(), 0, l.home, call);
-    if (before != 0) {
+    uint32_t before = 1;
+    shmemi_mute(true);
+    if (SHMEMI_LIKELY(!shmemi_some_lost()))
+        before = shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_CSWAP, l.tail, me_plus_one(), 0, l.home,
+                              call);
+    shmemi_mute(false);
+    if (SHMEMI_UNLIKELY(shmemi_some_lost()) && (before != 0 || shmemi_is_lost(l.home))) {
+        if (!shmemi_lock_late(&l, true))
+            return 1;
+    } else if (before != 0) {
         leave(&l);
         return 1;
+    } else {
+        own(&l);
     }
-    own(&l);
     taken(&l);
     return 0;
+}
+
+/* Passes the lock to who is behind, and frees the place. */
+static void pass(const struct lock *l, uint32_t place)
+{
+    if ((place & NEXT) == 0) {
+        uint32_t last = shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_CSWAP, l->tail, 0, me_plus_one(),
+                                     l->home, l->call);
+        if (last == me_plus_one()) {
+            leave(l);
+            return;
+        }
+        /* Someone has taken the tail and is about to say so. */
+        SHMEMI_WAIT_FOR(shmemi_my_ctl(), l->call, shmemi_describe_lock, l,
+                        (my_place(l) & NEXT) != 0 || shmemi_some_lost(), .whom = SHMEMI_NOBODY);
+        place = my_place(l);
+    }
+    if (SHMEMI_UNLIKELY(shmemi_some_lost())) {
+        /* Whoever waits comes late; and who does shall not think that a lost PE had it. */
+        shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SET, l->tail, 0, 0, l->home, l->call);
+        leave(l);
+        return;
+    }
+    leave(l);
+    at_place(l, SHMEMI_AMO_AND, ~(uint32_t)WAITS, 0, (int)(place & NEXT) - 1);
 }
 
 void shmemi_clear_lock(long *lock, const char *call)
@@ -161,18 +178,12 @@ void shmemi_clear_lock(long *lock, const char *call)
     if (SHMEMI_UNLIKELY(!(place & QUEUED) || place & WAITS))
         shmemi_abort(call, "clear what this PE has set", "this PE has not set the lock %p",
                      (void *)lock);
-    shmemi_quiet(call);
+    shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     given(&l);
-    if ((place & NEXT) == 0) {
-        uint32_t last = shmemi_amo32(SHMEMI_AMO_CSWAP, l.tail, 0, me_plus_one(), l.home, call);
-        if (last == me_plus_one()) {
-            leave(&l);
-            return;
-        }
-        /* Someone has taken the tail and is about to say so. */
-        SHMEMI_WAIT(shmemi_my_ctl(), call, describe, &l, (my_place(&l) & NEXT) != 0);
-        place = my_place(&l);
-    }
-    leave(&l);
-    at_place(&l, SHMEMI_AMO_AND, ~(uint32_t)WAITS, 0, (int)(place & NEXT) - 1);
+    shmemi_mute(true);
+    if (SHMEMI_UNLIKELY(place & LATE))
+        shmemi_unlock_late(&l, place);
+    else
+        pass(&l, place);
+    shmemi_mute(false);
 }

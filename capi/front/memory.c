@@ -7,6 +7,7 @@
  * the PEs vote, and one refusal is a NULL on all of them.
  */
 #include "coll.h"
+#include "colls.h"
 #include "gpu.h"
 
 static void check_initialised(const char *call)
@@ -15,22 +16,14 @@ static void check_initialised(const char *call)
         shmemi_refuse_uninitialised(call);
 }
 
-static void combine_votes(void *acc, const void *in, size_t n)
-{
-    int64_t *a = acc;
-    const int64_t *b = in;
-    /* Pairs of (smallest answer, smallest size, smallest negated size). */
-    for (size_t i = 0; i < n; i++)
-        a[i] = b[i] < a[i] ? b[i] : a[i];
-}
-
 /*
  * Agrees on an allocation: the offset when every PE has it, else -1. Doubles
  * as the barrier at the end of the call. Answers the same on all PEs.
  */
 static int64_t agree(int64_t offset, size_t size, const char *call)
 {
-    static const struct shmemi_reducer votes = {combine_votes, sizeof(int64_t)};
+    static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
+    /* The smallest answer, the smallest size, the smallest negated size. */
     int64_t mine[3] = {offset, (int64_t)size, -(int64_t)size}, all[3];
     shmemi_exchange(&shmemi_world, all, mine, 3, &votes, call);
     if (!shmemi_collective_holds())
@@ -49,7 +42,7 @@ static void *allocate(size_t size, size_t align, long hints, bool zero, const ch
         return NULL; /* "performs no action": no barrier either */
     if (!shmemi_collective_begin(&shmemi_world, call))
         return NULL;
-    shmemi_quiet(call);
+    shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     if (shmemi_state.grows_together)
         shmemi_sync_all(call); /* who comes late is waited for here, without a limit */
     int64_t offset =
@@ -96,6 +89,13 @@ void *shmemi_malloc_with_hints(size_t size, long hints, const char *call)
     return allocate(size, DEFAULT_ALIGN, hints, false, call);
 }
 
+/* Under SHMEM_CHECKS=full: all PEs free or resize the same block. */
+static void same_block(const void *ptr, const char *call)
+{
+    int64_t offset = ptr == NULL ? -1 : (int64_t)((uintptr_t)ptr - shmemi_state.heap_base);
+    shmemi_coll_same(&shmemi_world, NULL, NULL, 0, "the heap offset of the block", offset, call);
+}
+
 static int64_t offset_of(const void *ptr, const char *call)
 {
     uintptr_t offset = (uintptr_t)ptr - shmemi_state.heap_base;
@@ -118,6 +118,7 @@ void *shmemi_realloc(void *ptr, size_t size, const char *call)
     if (!shmemi_collective_begin(&shmemi_world, call))
         return NULL;
     shmemi_barrier_all(call);
+    same_block(ptr, call);
     size_t old_size = 0;
     int64_t to =
         size > shmemi_state.heap_size ? -1 : shmemi_state.core->heap_realloc(from, size, &old_size);
@@ -151,6 +152,7 @@ void shmemi_free(void *ptr, const char *call)
     if (!shmemi_collective_begin(&shmemi_world, call))
         return;
     shmemi_barrier_all(call);
+    same_block(ptr, call);
     if (!shmemi_collective_end())
         return; /* it may be, for all that is known */
     if (ptr == NULL)

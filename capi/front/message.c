@@ -21,8 +21,8 @@ void shmemi_message(struct shmemi_team *t, int rank, const char *call)
     char *base = shmemi_state.peer_base[pe];
     uint64_t count = ++t->sent[rank];
     if (base == NULL) {
-        if (shmemi_marked(&shmemi_state.net_unfenced))
-            shmemi_fence_slow(call);
+        if (shmemi_marked(&shmemi_contexts[0].unfenced))
+            shmemi_fence_slow(SHMEM_CTX_DEFAULT, call);
         shmemi_net_set(pe, inbox_word(t), count, call);
         return;
     }
@@ -37,7 +37,7 @@ void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const vo
         return;
     int pe = t->pes[rank];
     char *control = shmemi_state.peer_base[pe];
-    char *base = offset < 0 ? control : shmemi_reachable(pe);
+    char *base = shmemi_reachable(pe, offset);
     if (base != NULL && control != NULL) {
         shmemi_move(base + offset, source, n, call);
         shmemi_message(t, rank, call);
@@ -50,16 +50,15 @@ void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const vo
     }
     /* A heap in GPU memory that this process cannot map. All counts go to that PE
      * by one way, since a count that comes late would undo a later one. */
-    shmemi_net_put(pe, offset, source, n, false, call);
-    shmemi_quiet_slow(call);
+    shmemi_net_put(SHMEM_CTX_DEFAULT, pe, offset, source, n, false, call);
+    shmemi_quiet_slow(SHMEM_CTX_DEFAULT, call);
     shmemi_message(t, rank, call);
 }
 
 void shmemi_message_data(struct shmemi_team *t, int rank, void *dest, const void *source, size_t n,
                          const char *call)
 {
-    shmemi_message_at(t, rank, (int64_t)((uintptr_t)dest - shmemi_state.heap_base), source, n,
-                      call);
+    shmemi_message_at(t, rank, shmemi_offset(dest), source, n, call);
 }
 
 struct awaited {
@@ -73,7 +72,7 @@ static void describe_await(const void *subject, char *text, size_t size)
     const struct awaited *a = subject;
     snprintf(text, size, "for message %llu of PE %d, has %llu",
              (unsigned long long)a->t->seen[a->rank], a->t->pes[a->rank],
-             (unsigned long long)*a->count);
+             (unsigned long long)__atomic_load_n(a->count, __ATOMIC_RELAXED));
 }
 
 void shmemi_await(struct shmemi_team *t, int rank, const char *call)

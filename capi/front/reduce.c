@@ -18,6 +18,14 @@ void shmemi_add_u64(void *acc, const void *in, size_t n)
         a[i] += b[i];
 }
 
+void shmemi_min_i64(void *acc, const void *in, size_t n)
+{
+    int64_t *a = acc;
+    const int64_t *b = in;
+    for (size_t i = 0; i < n; i++)
+        a[i] = b[i] < a[i] ? b[i] : a[i];
+}
+
 /* acc = the elements of ranks 0 to last - 1 in bytes that all have at `at`. */
 static void gather(struct shmemi_team *t, void *acc, void *fetched, const void *at, int last,
                    size_t nelems, const struct shmemi_reducer *reducer, const char *call)
@@ -26,7 +34,7 @@ static void gather(struct shmemi_team *t, void *acc, void *fetched, const void *
     for (int rank = 0; rank < last; rank++) {
         const void *in = shmemi_near(at, t->pes[rank]);
         if (in == NULL) {
-            shmemi_get(fetched, at, bytes, t->pes[rank], call);
+            shmemi_get(SHMEM_CTX_DEFAULT, fetched, at, bytes, t->pes[rank], call);
             in = fetched;
         }
         if (rank == 0)
@@ -41,8 +49,8 @@ static void gather(struct shmemi_team *t, void *acc, void *fetched, const void *
  * source and writing it to every dest. Only the share's owner ever reads or
  * writes it, so dest may be source.
  */
-static void reduce_shares(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
-                          const struct shmemi_reducer *reducer, const char *call)
+void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
+                               const struct shmemi_reducer *reducer, const char *call)
 {
     int n = t->n, me = t->me;
     size_t size = reducer->size;
@@ -57,10 +65,83 @@ static void reduce_shares(struct shmemi_team *t, char *dest, const char *source,
         size_t k = last - at < piece ? last - at : piece;
         gather(t, acc, fetched, source + at * size, n, k, reducer, call);
         for (int i = 0; i < n; i++)
-            shmemi_put(dest + at * size, acc, k * size, t->pes[(me + i) % n], call);
+            shmemi_put(SHMEM_CTX_DEFAULT, dest + at * size, acc, k * size, t->pes[(me + i) % n],
+                       call);
     }
-    shmemi_quiet(call);
+    shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     shmemi_team_meet(t, call);
+}
+
+/* The pieces of this PE's share, which the others have written into the blocks of dest;
+ * its own are in source. The result takes the place of its own block. */
+static void combine_blocks(struct shmemi_team *t, char *dest, const char *source, size_t share,
+                           const struct shmemi_reducer *reducer, const char *call)
+{
+    size_t size = reducer->size, piece = PIECE_BYTES / size;
+    int me = t->me, self = shmemi_state.my_pe;
+    _Alignas(SHMEMI_CACHE_LINE) char acc[PIECE_BYTES], fetched[PIECE_BYTES];
+    for (size_t at = 0; at < share; at += piece) {
+        size_t k = share - at < piece ? share - at : piece;
+        for (int rank = 0; rank < t->n; rank++) {
+            const char *block = (rank == me ? source : dest) + ((size_t)rank * share + at) * size;
+            const void *in = shmemi_near(block, self);
+            if (in == NULL) {
+                shmemi_get(SHMEM_CTX_DEFAULT, fetched, block, k * size, self, call);
+                in = fetched;
+            }
+            if (rank == 0)
+                memcpy(acc, in, k * size);
+            else
+                reducer->combine(acc, in, k);
+        }
+        shmemi_put(SHMEM_CTX_DEFAULT, dest + ((size_t)me * share + at) * size, acc, k * size, self,
+                   call);
+    }
+}
+
+/*
+ * Between nodes, where reading is a round trip and writing is not: every PE writes what
+ * it has for the share of another into its own block of that one's dest, and what comes
+ * of it later into the same block, once the other says that it has used what was there.
+ * nelems is a multiple of the number of PEs, and dest is not source.
+ */
+static void reduce_by_blocks(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
+                             const struct shmemi_reducer *reducer, const char *call)
+{
+    int n = t->n, me = t->me;
+    size_t share = nelems / (size_t)n, bytes = share * reducer->size;
+    char *mine = dest + (size_t)me * bytes;
+    for (int i = 1; i < n; i++) {
+        int rank = (me + i) % n;
+        shmemi_message_data(t, rank, mine, source + (size_t)rank * bytes, bytes, call);
+    }
+    for (int i = 1; i < n; i++)
+        shmemi_await(t, (me + i) % n, call);
+    combine_blocks(t, dest, source, share, reducer, call);
+    for (int i = 1; i < n; i++)
+        shmemi_message(t, (me + i) % n, call);
+    for (int i = 1; i < n; i++) {
+        int rank = (me + i) % n;
+        shmemi_await(t, rank, call);
+        shmemi_message_data(t, rank, mine, mine, bytes, call);
+    }
+    for (int i = 1; i < n; i++)
+        shmemi_await(t, (me + i) % n, call);
+    shmemi_quiet(SHMEM_CTX_DEFAULT, call); /* the caller may change source and dest */
+}
+
+/* What does not fit the scratch. */
+static void reduce_large(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
+                         const struct shmemi_reducer *reducer, const char *call)
+{
+    size_t rest = nelems % (size_t)t->n, even = nelems - rest, done = 0;
+    if (t->n_nodes > 1 && dest != source && even > 0) {
+        reduce_by_blocks(t, dest, source, even, reducer, call);
+        done = even * reducer->size;
+        nelems = rest;
+    }
+    if (nelems > 0)
+        shmemi_coll_reduce_shares(t, dest + done, source + done, nelems, reducer, call);
 }
 
 void shmemi_coll_reduce(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
@@ -75,7 +156,7 @@ void shmemi_coll_reduce(struct shmemi_team *t, void *dest, const void *source, s
     if (t->scratch != NULL && bytes <= t->slot_size)
         shmemi_exchange(t, dest, source, nelems, reducer, call);
     else
-        reduce_shares(t, dest, source, nelems, reducer, call);
+        reduce_large(t, dest, source, nelems, reducer, call);
 }
 
 int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nelems,
@@ -84,6 +165,7 @@ int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nele
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
+    shmemi_coll_same(t, dest, source, shmemi_bytes(nelems, reducer->size), "", 0, call);
     shmemi_coll_reduce(t, dest, source, nelems, reducer, call);
     return shmemi_collective_end() ? 0 : -1;
 }
@@ -129,7 +211,7 @@ static void scan_small(struct shmemi_team *t, void *dest, const void *source, si
     else
         shmemi_clear(dest, bytes, call);
     if (shmemi_state.networked)
-        shmemi_quiet(call);
+        shmemi_quiet(SHMEM_CTX_DEFAULT, call);
 }
 
 int shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelems, bool inclusive,
@@ -142,10 +224,11 @@ int shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelems
     shmemi_coll_check("dest", dest, bytes, call);
     shmemi_coll_check("source", source, bytes, call);
     shmemi_coll_apart(dest, bytes, source, bytes, true, call);
-    if (nelems == 0)
-        return 0;
     if (!shmemi_collective_begin(t, call))
         return -1;
+    shmemi_coll_same(t, dest, source, bytes, "", 0, call);
+    if (nelems == 0)
+        return shmemi_collective_end() ? 0 : -1;
     if (bytes <= t->slot_size && bytes <= SHMEMI_TEAM_SLOT)
         scan_small(t, dest, source, nelems, inclusive, reducer, call);
     else

@@ -34,6 +34,7 @@ static SHMEMI_COLD void refuse(const void *addr, size_t n, int pe, const char *c
                      s->n_pes);
     if (addr == NULL)
         shmemi_abort(call, "pass memory from shmem_malloc", "the symmetric address is NULL");
+    shmemi_refuse_static(addr, n, call);
     if (offset >= s->heap_size)
         shmemi_abort(call, "pass memory from shmem_malloc",
                      "%p is not a symmetric address (the heap is %#zx bytes at %p)", addr,
@@ -43,34 +44,28 @@ static SHMEMI_COLD void refuse(const void *addr, size_t n, int pe, const char *c
                  (size_t)offset, s->heap_size);
 }
 
-/* SHMEM_CHECKS=full: memory that was freed, and the end of each allocation. */
-void shmemi_check_block(const void *addr, size_t n, const char *call)
-{
-    int64_t offset = (int64_t)((uintptr_t)addr - shmemi_state.heap_base);
-    size_t room = n ? shmemi_state.core->heap_room(offset) : 0;
-    if (n > room)
-        shmemi_abort(call, "check the number of elements, and that the memory was not freed",
-                     "%zu bytes at %p: the allocation there has %zu bytes from that address on", n,
-                     addr, room);
-}
-
-void shmemi_check_aligned(const void *addr, size_t n, const char *call)
-{
-    if (shmemi_state.checks == SHMEMI_CHECKS_FULL && (uintptr_t)addr % n != 0)
-        shmemi_abort(call, "pass an element of an array of that type",
-                     "%p is not aligned to %zu bytes", addr, n);
-}
-
 /* The offset of a valid symmetric range in the heap of pe. */
 static int64_t offset_of(const void *addr, size_t n, int pe, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
-    uintptr_t offset = (uintptr_t)addr - s->heap_base;
-    if ((uint32_t)pe >= s->n_pes || !shmemi_symmetric(addr, n))
+    if (SHMEMI_UNLIKELY((uint32_t)pe >= s->n_pes))
         refuse(addr, n, pe, call);
+    if (SHMEMI_UNLIKELY(!shmemi_in_heap(addr, n))) {
+        int64_t offset = shmemi_static_offset(addr, n);
+        if (offset == 0)
+            refuse(addr, n, pe, call);
+        return offset;
+    }
     if (s->checks == SHMEMI_CHECKS_FULL)
         shmemi_check_block(addr, n, call);
-    return (int64_t)offset;
+    return (int64_t)((uintptr_t)addr - s->heap_base);
+}
+
+/* SHMEM_CHECKS=full: a context that is private to a thread. */
+static void check_thread(shmem_ctx_t ctx, const char *call)
+{
+    if (shmemi_state.checks == SHMEMI_CHECKS_FULL)
+        shmemi_ctx_check(ctx, call);
 }
 
 static void need_local(const void *p, size_t n, const char *what, const char *call)
@@ -89,7 +84,7 @@ int64_t shmemi_check_target(const void *addr, size_t n, const void *local, int p
 
 /* ------------------------------------------------------------ the endpoint */
 
-static void lock(void)
+void shmemi_net_lock(void)
 {
     /* Who posts without a pause takes the lock again before another thread sees
      * that it is free. */
@@ -107,7 +102,7 @@ static void lock(void)
     __atomic_fetch_sub(&shmemi_state.net_wanted, 1, __ATOMIC_RELAXED);
 }
 
-static void unlock(void)
+void shmemi_net_unlock(void)
 {
     __atomic_store_n(&shmemi_state.net_lock, 0, __ATOMIC_RELEASE);
 }
@@ -123,27 +118,24 @@ static void describe_posting(const void *subject, char *text, size_t size)
     snprintf(text, size, "%s PE %d", p->what, p->pe);
 }
 
-/* net_dirty. Each post makes it POSTED; QUIETING: the quiet of last_quiet, and
- * of no older ticket, covers every operation. Both change under the lock. */
-enum { CLEAN, POSTED, QUIETING };
-static uint64_t last_quiet;
-
-static void mark_operations(void)
+static void mark_operations(struct shmemi_context *c)
 {
-    __atomic_store_n(&shmemi_state.net_dirty, POSTED, __ATOMIC_RELAXED);
-    __atomic_store_n(&shmemi_state.net_unfenced, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&c->dirty, SHMEMI_POSTED, __ATOMIC_RELAXED);
+    __atomic_store_n(&c->unfenced, 1, __ATOMIC_RELAXED);
 }
 
 /* Whether a later quiet has to know of an operation. */
 enum mark { UNMARKED, MARKED, MARKED_WHEN_PENDING };
 
 /*
- * Repeats post, an expression over the core, while the core has no room. The
- * marks change under the lock only, so that a quiet of one thread never hides
+ * Repeats post, an expression over the core and the context's stream, while the core
+ * has no room. The marks change under the lock only, so that a quiet of one thread never hides
  * what another thread posts.
  */
-#define POST(call, pe_, mark, post)                                                                \
+#define POST(ctx_, call, pe_, mark, post)                                                          \
     ({                                                                                             \
+        struct shmemi_context *c_ = shmemi_context_at(ctx_);                                       \
+        const uint32_t stream = c_->stream;                                                        \
         struct posting p_ = {(pe_), "for room to post to"};                                        \
         struct shmemi_waiter w_ = {.ctl = shmemi_my_ctl(),                                         \
                                    .call = (call),                                                 \
@@ -155,11 +147,11 @@ enum mark { UNMARKED, MARKED, MARKED_WHEN_PENDING };
                                    .stalls = true};                                                \
         int rc_ = SHMEMI_AGAIN;                                                                    \
         for (;;) {                                                                                 \
-            lock();                                                                                \
+            shmemi_net_lock();                                                                     \
             rc_ = (post);                                                                          \
             if ((mark) == MARKED || ((mark) == MARKED_WHEN_PENDING && rc_ == SHMEMI_PENDING))      \
-                mark_operations();                                                                 \
-            unlock();                                                                              \
+                mark_operations(c_);                                                               \
+            shmemi_net_unlock();                                                                   \
             if (rc_ != SHMEMI_AGAIN)                                                               \
                 break;                                                                             \
             shmemi_turn(&w_);                                                                      \
@@ -185,19 +177,19 @@ static bool await(struct shmemi_request *r, int pe, const char *call)
 
 /* --------------------------------------------------------------- operations */
 
-bool shmemi_net_put_start(int pe, int64_t offset, const void *source, size_t n,
+bool shmemi_net_put_start(shmem_ctx_t ctx, int pe, int64_t offset, const void *source, size_t n,
                           struct shmemi_request *r, const char *call)
 {
     *r = (struct shmemi_request){0};
-    return POST(call, pe, MARKED, shmemi_state.core->put(pe, offset, source, n, r)) ==
+    return POST(ctx, call, pe, MARKED, shmemi_state.core->put(stream, pe, offset, source, n, r)) ==
            SHMEMI_PENDING;
 }
 
-bool shmemi_net_get_start(int pe, int64_t offset, void *dest, size_t n, struct shmemi_request *r,
-                          const char *call)
+bool shmemi_net_get_start(shmem_ctx_t ctx, int pe, int64_t offset, void *dest, size_t n,
+                          struct shmemi_request *r, const char *call)
 {
     *r = (struct shmemi_request){0};
-    return POST(call, pe, UNMARKED, shmemi_state.core->get(pe, offset, dest, n, r)) ==
+    return POST(ctx, call, pe, UNMARKED, shmemi_state.core->get(stream, pe, offset, dest, n, r)) ==
            SHMEMI_PENDING;
 }
 
@@ -206,7 +198,7 @@ void shmemi_net_finish(struct shmemi_request *r, int pe, const char *call)
     await(r, pe, call);
 }
 
-bool shmemi_net_put(int pe, int64_t offset, const void *source, size_t n, bool nbi,
+bool shmemi_net_put(shmem_ctx_t ctx, int pe, int64_t offset, const void *source, size_t n, bool nbi,
                     const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
@@ -214,7 +206,8 @@ bool shmemi_net_put(int pe, int64_t offset, const void *source, size_t n, bool n
     while (n > 0) {
         size_t part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
         struct shmemi_request r = {0};
-        int rc = POST(call, pe, MARKED, core->put(pe, offset, from, part, nbi ? NULL : &r));
+        int rc =
+            POST(ctx, call, pe, MARKED, core->put(stream, pe, offset, from, part, nbi ? NULL : &r));
         if (rc == SHMEMI_FAILED || (rc == SHMEMI_PENDING && !nbi && !await(&r, pe, call)))
             return false;
         from += part;
@@ -224,15 +217,16 @@ bool shmemi_net_put(int pe, int64_t offset, const void *source, size_t n, bool n
     return true;
 }
 
-void shmemi_net_get(int pe, int64_t offset, void *dest, size_t n, bool nbi, const char *call)
+void shmemi_net_get(shmem_ctx_t ctx, int pe, int64_t offset, void *dest, size_t n, bool nbi,
+                    const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
     char *to = dest;
     while (n > 0) {
         size_t part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
         struct shmemi_request r = {0};
-        int rc = POST(call, pe, nbi ? MARKED : UNMARKED,
-                      core->get(pe, offset, to, part, nbi ? NULL : &r));
+        int rc = POST(ctx, call, pe, nbi ? MARKED : UNMARKED,
+                      core->get(stream, pe, offset, to, part, nbi ? NULL : &r));
         if (rc == SHMEMI_FAILED || (rc == SHMEMI_PENDING && !nbi && !await(&r, pe, call)))
             return;
         to += part;
@@ -241,7 +235,7 @@ void shmemi_net_get(int pe, int64_t offset, void *dest, size_t n, bool nbi, cons
     }
 }
 
-void shmemi_net_put_signal(int pe, int64_t offset, const void *source, size_t n,
+void shmemi_net_put_signal(shmem_ctx_t ctx, int pe, int64_t offset, const void *source, size_t n,
                            int64_t signal_offset, uint64_t signal, int op, bool nbi,
                            const char *call)
 {
@@ -249,29 +243,30 @@ void shmemi_net_put_signal(int pe, int64_t offset, const void *source, size_t n,
     const char *from = source;
     if (n > shmemi_state.net_chunk) {
         size_t head = n - shmemi_state.net_chunk;
-        if (!shmemi_net_put(pe, offset, from, head, nbi, call))
+        if (!shmemi_net_put(ctx, pe, offset, from, head, nbi, call))
             return;
         from += head;
         offset += (int64_t)head;
         n = shmemi_state.net_chunk;
-        shmemi_fence_slow(call);
+        shmemi_fence_slow(ctx, call);
     }
     struct shmemi_request r = {0};
-    int rc =
-        POST(call, pe, MARKED,
-             core->put_signal(pe, offset, from, n, signal_offset, signal, op, nbi ? NULL : &r));
+    int rc = POST(
+        ctx, call, pe, MARKED,
+        core->put_signal(stream, pe, offset, from, n, signal_offset, signal, op, nbi ? NULL : &r));
     if (rc == SHMEMI_PENDING && !nbi)
         await(&r, pe, call);
 }
 
-static uint64_t net_amo(enum shmemi_amo op, int width, int64_t offset, uint64_t operand,
-                        uint64_t compare, int pe, bool mark, const char *call)
+static uint64_t net_amo(shmem_ctx_t ctx, enum shmemi_amo op, int width, int64_t offset,
+                        uint64_t operand, uint64_t compare, int pe, bool mark, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
     bool fetching = op >= SHMEMI_AMO_SWAP;
     struct shmemi_request r = {0};
-    int rc = POST(call, pe, mark && !fetching ? MARKED : UNMARKED,
-                  core->amo(pe, offset, op, width, operand, compare, NULL, fetching ? &r : NULL));
+    int rc = POST(
+        ctx, call, pe, mark && !fetching ? MARKED : UNMARKED,
+        core->amo(stream, pe, offset, op, width, operand, compare, NULL, fetching ? &r : NULL));
     if (rc == SHMEMI_PENDING && fetching)
         await(&r, pe, call);
     return r.value;
@@ -282,7 +277,7 @@ static uint64_t net_amo(enum shmemi_amo op, int width, int64_t offset, uint64_t 
  * over tcp with it, 8.5 without). */
 void shmemi_net_set(int pe, int64_t offset, uint64_t value, const char *call)
 {
-    net_amo(SHMEMI_AMO_SET, 8, offset, value, 0, pe, false, call);
+    net_amo(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SET, 8, offset, value, 0, pe, false, call);
 }
 
 /* The same with data. What is copied when it is posted needs no quiet either: with
@@ -291,26 +286,28 @@ void shmemi_net_set_with(int pe, int64_t offset, const void *source, size_t n, i
                          uint64_t count, const char *call)
 {
     if (n > shmemi_state.net_chunk) {
-        shmemi_net_put_signal(pe, offset, source, n, count_offset, count, SHMEMI_AMO_SET, true,
-                              call);
+        shmemi_net_put_signal(SHMEM_CTX_DEFAULT, pe, offset, source, n, count_offset, count,
+                              SHMEMI_AMO_SET, true, call);
         return;
     }
-    POST(call, pe, MARKED_WHEN_PENDING,
-         shmemi_state.core->put_signal(pe, offset, source, n, count_offset, count, SHMEMI_AMO_SET,
-                                       NULL));
+    POST(SHMEM_CTX_DEFAULT, call, pe, MARKED_WHEN_PENDING,
+         shmemi_state.core->put_signal(stream, pe, offset, source, n, count_offset, count,
+                                       SHMEMI_AMO_SET, NULL));
 }
 
 /* ------------------------------------------------- the slow halves of front.h */
 
 /* The peer can be reached here under SHMEM_CHECKS=full, and with a GPU. */
 
-static void put(void *dest, const void *source, size_t n, int pe, bool nbi, const char *call)
+static void put(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe, bool nbi,
+                const char *call)
 {
     int64_t offset = offset_of(dest, n, pe, call);
+    check_thread(ctx, call);
     need_local(source, n, "source", call);
     if (shmemi_refuse_lost(pe, call))
         return;
-    char *base = shmemi_reachable(pe);
+    char *base = shmemi_reachable(pe, offset);
     if (base && nbi) {
         shmemi_move_nbi(base + offset, source, n, call);
         shmemi_notify(pe);
@@ -318,52 +315,59 @@ static void put(void *dest, const void *source, size_t n, int pe, bool nbi, cons
         shmemi_move(base + offset, source, n, call);
         shmemi_notify(pe);
     } else {
-        shmemi_net_put(pe, offset, source, n, nbi, call);
+        shmemi_net_put(ctx, pe, offset, source, n, nbi, call);
     }
 }
 
-static void get(void *dest, const void *source, size_t n, int pe, bool nbi, const char *call)
+static void get(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe, bool nbi,
+                const char *call)
 {
     int64_t offset = offset_of(source, n, pe, call);
+    check_thread(ctx, call);
     need_local(dest, n, "dest", call);
     if (shmemi_refuse_lost(pe, call))
         return;
-    const char *base = shmemi_reachable(pe);
+    const char *base = shmemi_reachable(pe, offset);
     if (base && nbi)
         shmemi_move_nbi(dest, base + offset, n, call);
     else if (base)
         shmemi_move(dest, base + offset, n, call);
     else
-        shmemi_net_get(pe, offset, dest, n, nbi, call);
+        shmemi_net_get(ctx, pe, offset, dest, n, nbi, call);
 }
 
-void shmemi_put_slow(void *dest, const void *source, size_t n, int pe, const char *call)
+void shmemi_put_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
+                     const char *call)
 {
-    put(dest, source, n, pe, false, call);
+    put(ctx, dest, source, n, pe, false, call);
 }
 
-void shmemi_put_nbi_slow(void *dest, const void *source, size_t n, int pe, const char *call)
+void shmemi_put_nbi_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
+                         const char *call)
 {
-    put(dest, source, n, pe, true, call);
+    put(ctx, dest, source, n, pe, true, call);
 }
 
-void shmemi_get_slow(void *dest, const void *source, size_t n, int pe, const char *call)
+void shmemi_get_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
+                     const char *call)
 {
-    get(dest, source, n, pe, false, call);
+    get(ctx, dest, source, n, pe, false, call);
 }
 
-void shmemi_get_nbi_slow(void *dest, const void *source, size_t n, int pe, const char *call)
+void shmemi_get_nbi_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
+                         const char *call)
 {
-    get(dest, source, n, pe, true, call);
+    get(ctx, dest, source, n, pe, true, call);
 }
 
 static uint64_t apply(enum shmemi_amo op, int width, int64_t offset, uint64_t operand,
                       uint64_t compare, int pe, const char *call)
 {
-    char *base = shmemi_state.near_base[pe];
+    char *base = offset < 0 ? shmemi_state.peer_base[pe] : shmemi_state.near_base[pe];
     uint64_t old;
     if (base == NULL)
-        old = shmemi_amo_gpu(op, width, shmemi_reachable(pe) + offset, operand, compare, call);
+        old = shmemi_amo_gpu(op, width, shmemi_reachable(pe, offset) + offset, operand, compare,
+                             call);
     else if (width == 4)
         old = shmemi_amo_at32(op, (uint32_t *)(void *)(base + offset), (uint32_t)operand,
                               (uint32_t)compare);
@@ -374,125 +378,63 @@ static uint64_t apply(enum shmemi_amo op, int width, int64_t offset, uint64_t op
     return old;
 }
 
-void shmemi_put_signal_slow(void *dest, const void *source, size_t n, uint64_t *sig_addr,
-                            uint64_t signal, int sig_op, int pe, bool nbi, const char *call)
+void shmemi_put_signal_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
+                            uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, bool nbi,
+                            const char *call)
 {
     int64_t offset = offset_of(dest, n, pe, call);
     int64_t signal_offset = offset_of(sig_addr, sizeof *sig_addr, pe, call);
+    check_thread(ctx, call);
     if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
         shmemi_abort(call, "use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD",
                      "signal operation %d does not exist", sig_op);
     need_local(source, n, "source", call);
     shmemi_check_aligned(sig_addr, sizeof *sig_addr, call);
+    if (shmemi_state.checks == SHMEMI_CHECKS_FULL && signal_offset - offset < (int64_t)n &&
+        offset - signal_offset < (int64_t)sizeof *sig_addr && n > 0)
+        shmemi_abort(call, "pass a signal word outside of dest",
+                     "dest %p with %zu bytes and sig_addr %p overlap", dest, n, (void *)sig_addr);
     if (shmemi_refuse_lost(pe, call))
         return;
     enum shmemi_amo op = sig_op == SHMEM_SIGNAL_SET ? SHMEMI_AMO_SET : SHMEMI_AMO_ADD;
-    char *base = shmemi_reachable(pe);
-    if (base) {
+    char *base = shmemi_reachable(pe, offset);
+    if (base && shmemi_reachable(pe, signal_offset)) {
         shmemi_move(base + offset, source, n, call);
         apply(op, 8, signal_offset, signal, 0, pe, call);
     } else {
-        shmemi_net_put_signal(pe, offset, source, n, signal_offset, signal, op, nbi, call);
+        shmemi_net_put_signal(ctx, pe, offset, source, n, signal_offset, signal, op, nbi, call);
     }
 }
 
-uint64_t shmemi_amo_slow(enum shmemi_amo op, int width, void *dest, uint64_t operand,
-                         uint64_t compare, int pe, const char *call)
+uint64_t shmemi_amo_slow(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *dest,
+                         uint64_t operand, uint64_t compare, int pe, const char *call)
 {
     int64_t offset = offset_of(dest, (size_t)width, pe, call);
+    check_thread(ctx, call);
     shmemi_check_aligned(dest, (size_t)width, call);
     if (shmemi_refuse_lost(pe, call))
         return 0;
-    return shmemi_reachable(pe) ? apply(op, width, offset, operand, compare, pe, call)
-                                : net_amo(op, width, offset, operand, compare, pe, true, call);
+    return shmemi_reachable(pe, offset)
+               ? apply(op, width, offset, operand, compare, pe, call)
+               : net_amo(ctx, op, width, offset, operand, compare, pe, true, call);
 }
 
-void shmemi_amo_nbi_slow(enum shmemi_amo op, int width, void *fetch, void *dest, uint64_t operand,
-                         uint64_t compare, int pe, const char *call)
+void shmemi_amo_nbi_slow(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *fetch, void *dest,
+                         uint64_t operand, uint64_t compare, int pe, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
     int64_t offset = offset_of(dest, (size_t)width, pe, call);
+    check_thread(ctx, call);
     need_local(fetch, (size_t)width, "fetch", call);
     shmemi_check_aligned(dest, (size_t)width, call);
     if (shmemi_refuse_lost(pe, call)) {
         uint64_t none = 0;
         shmemi_move(fetch, &none, (size_t)width, call);
-    } else if (shmemi_reachable(pe)) {
+    } else if (shmemi_reachable(pe, offset)) {
         uint64_t old = apply(op, width, offset, operand, compare, pe, call);
         shmemi_move(fetch, &old, (size_t)width, call);
     } else {
-        POST(call, pe, MARKED, core->amo(pe, offset, op, width, operand, compare, fetch, NULL));
+        POST(ctx, call, pe, MARKED,
+             core->amo(stream, pe, offset, op, width, operand, compare, fetch, NULL));
     }
-}
-
-/* ----------------------------------------------------------------- ordering */
-
-void shmemi_fence_slow(const char *call)
-{
-    if (shmemi_state.n_pes == 0)
-        shmemi_refuse_uninitialised(call);
-    /* Copies and the stores of this processor know no order among each other. */
-    shmemi_settle(call);
-    if (!shmemi_marked(&shmemi_state.net_unfenced))
-        return;
-    lock();
-    int rc = shmemi_state.core->fence();
-    __atomic_store_n(&shmemi_state.net_unfenced, 0, __ATOMIC_RELAXED);
-    unlock();
-    if (rc == SHMEMI_FAILED)
-        shmemi_net_failed(-1, call);
-}
-
-/* What kernels of this process have pushed that the caller has waited for. */
-static void quiet_rings(const char *call)
-{
-    struct posting p = {shmemi_state.my_pe, "for the operations of kernels of"};
-    struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
-                              .call = call,
-                              .describe = describe_posting,
-                              .subject = &p,
-                              .whom = SHMEMI_NOBODY};
-    uint64_t ticket = 0;
-    while (shmemi_state.core->quiet_rings(&ticket) == SHMEMI_PENDING)
-        shmemi_turn(&w);
-    shmemi_turned(&w);
-}
-
-void shmemi_quiet_slow(const char *call)
-{
-    if (shmemi_state.n_pes == 0)
-        shmemi_refuse_uninitialised(call);
-    shmemi_settle(call);
-    if (shmemi_state.kernel_rings)
-        quiet_rings(call);
-    if (!shmemi_marked(&shmemi_state.net_dirty))
-        return;
-    int rc;
-    uint64_t ticket = 0;
-    struct posting p = {shmemi_state.my_pe, "for the operations of"};
-    struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
-                              .call = call,
-                              .describe = describe_posting,
-                              .subject = &p,
-                              .whom = SHMEMI_NOBODY};
-    for (;;) {
-        lock();
-        bool begins = ticket == 0;
-        rc = shmemi_state.core->quiet(&ticket);
-        if (begins) {
-            last_quiet = ticket;
-            __atomic_store_n(&shmemi_state.net_dirty, QUIETING, __ATOMIC_RELAXED);
-        }
-        /* Not when another thread has posted since, or its quiet is the one
-         * that covers what it posted. */
-        if (rc == SHMEMI_DONE && shmemi_state.net_dirty == QUIETING && last_quiet == ticket)
-            __atomic_store_n(&shmemi_state.net_dirty, CLEAN, __ATOMIC_RELAXED);
-        unlock();
-        if (rc != SHMEMI_PENDING && rc != SHMEMI_AGAIN)
-            break;
-        shmemi_turn(&w);
-    }
-    shmemi_turned(&w);
-    if (rc == SHMEMI_FAILED)
-        shmemi_net_failed(-1, call);
 }

@@ -5,6 +5,7 @@
 #include "stream.h"
 #include "core.h"
 #include "gpu.h"
+#include "team.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -81,7 +82,7 @@ static void check_pe(int pe, const char *call)
 static void check_symmetric(const char *name, const void *p, size_t n, size_t align,
                             const char *call)
 {
-    if (SHMEMI_UNLIKELY(!shmemi_symmetric(p, n)))
+    if (SHMEMI_UNLIKELY(!shmemi_in_heap(p, n)))
         shmemi_abort(call, "pass memory from shmem_malloc, large enough for every element",
                      "%s %p with %zu bytes is not in the symmetric heap", name, p, n);
     if (SHMEMI_UNLIKELY(((uintptr_t)p & (align - 1)) != 0))
@@ -175,7 +176,7 @@ void shmemi_stream_g(void *value, const void *source, size_t width, int pe,
     check_pe(pe, call);
     check_symmetric("source", source, width, width, call);
     queue(SHMEMI_STREAM_DRAIN, &nothing, stream, call);
-    shmemi_g(value, source, width, pe, call);
+    shmemi_g(SHMEM_CTX_DEFAULT, value, source, width, pe, call);
 }
 
 static void put_signal(void *dest, const void *source, size_t n, uint64_t *sig_addr,
@@ -273,24 +274,22 @@ void shmemi_stream_quiet(struct CUstream_st *stream, const char *call)
 
 /* ------------------------------------------------------------------ all PEs */
 
-/* 0 when the call may go on; the status to return otherwise. */
+/* How many PEs the team has; -1: it is none, and so is what to return. */
 static int check_team(shmem_team_t team, const char *call)
 {
     begin(call);
-    if (team == SHMEM_TEAM_INVALID)
-        return -1;
-    if (team != SHMEM_TEAM_WORLD)
-        shmemi_abort(call, "pass SHMEM_TEAM_WORLD", "team %d does not exist", (int)team);
-    return 0;
+    const struct shmemi_team *t = shmemi_team_of(team, call);
+    return t == NULL ? -1 : t->n;
 }
 
 static int meet(enum shmemi_stream_what what, shmem_team_t team, struct CUstream_st *stream,
                 const char *call)
 {
-    static const struct shmemi_stream_call nothing;
-    if (check_team(team, call) != 0)
+    int n = check_team(team, call);
+    if (n < 0)
         return -1;
-    queue(what, &nothing, stream, call);
+    struct shmemi_stream_call c = {.team = team, .team_pes = n};
+    queue(what, &c, stream, call);
     return 0;
 }
 
@@ -307,33 +306,42 @@ int shmemi_stream_barrier(shmem_team_t team, struct CUstream_st *stream, const c
 int shmemi_stream_broadcast(shmem_team_t team, void *dest, const void *source, size_t n, int root,
                             struct CUstream_st *stream, const char *call)
 {
-    if (check_team(team, call) != 0)
+    int n_pes = check_team(team, call);
+    if (n_pes < 0)
         return -1;
-    if ((uint32_t)root >= shmemi_state.n_pes)
-        shmemi_abort(call, "use 0 to shmem_n_pes() - 1", "root PE %d does not exist, there are %u",
-                     root, shmemi_state.n_pes);
+    if ((uint32_t)root >= (uint32_t)n_pes)
+        shmemi_abort(call, "use 0 to shmem_team_n_pes(team) - 1",
+                     "root PE %d does not exist, the team has %d", root, n_pes);
     if (n == 0)
         return 0;
     check_symmetric("dest", dest, n, 1, call);
     check_symmetric("source", source, n, 1, call);
-    struct shmemi_stream_call c = {
-        .dest = (uintptr_t)dest, .source = (uintptr_t)source, .count = n, .pe = root};
+    struct shmemi_stream_call c = {.dest = (uintptr_t)dest,
+                                   .source = (uintptr_t)source,
+                                   .count = n,
+                                   .pe = root,
+                                   .team = team,
+                                   .team_pes = n_pes};
     queue(SHMEMI_STREAM_BROADCAST, &c, stream, call);
     return 0;
 }
 
 /* blocks: each PE takes another part of source. */
 static int exchange(enum shmemi_stream_what what, shmem_team_t team, void *dest, const void *source,
-                    size_t n, size_t blocks, struct CUstream_st *stream, const char *call)
+                    size_t n, bool blocks, struct CUstream_st *stream, const char *call)
 {
-    if (check_team(team, call) != 0)
+    int n_pes = check_team(team, call);
+    if (n_pes < 0)
         return -1;
     if (n == 0)
         return 0;
-    check_symmetric("dest", dest, shmemi_bytes(shmemi_state.n_pes, n), 1, call);
-    check_symmetric("source", source, shmemi_bytes(blocks, n), 1, call);
-    struct shmemi_stream_call c = {
-        .dest = (uintptr_t)dest, .source = (uintptr_t)source, .count = n};
+    check_symmetric("dest", dest, shmemi_bytes((size_t)n_pes, n), 1, call);
+    check_symmetric("source", source, blocks ? shmemi_bytes((size_t)n_pes, n) : n, 1, call);
+    struct shmemi_stream_call c = {.dest = (uintptr_t)dest,
+                                   .source = (uintptr_t)source,
+                                   .count = n,
+                                   .team = team,
+                                   .team_pes = n_pes};
     queue(what, &c, stream, call);
     return 0;
 }
@@ -341,28 +349,33 @@ static int exchange(enum shmemi_stream_what what, shmem_team_t team, void *dest,
 int shmemi_stream_fcollect(shmem_team_t team, void *dest, const void *source, size_t n,
                            struct CUstream_st *stream, const char *call)
 {
-    return exchange(SHMEMI_STREAM_FCOLLECT, team, dest, source, n, 1, stream, call);
+    return exchange(SHMEMI_STREAM_FCOLLECT, team, dest, source, n, false, stream, call);
 }
 
 int shmemi_stream_alltoall(shmem_team_t team, void *dest, const void *source, size_t n,
                            struct CUstream_st *stream, const char *call)
 {
-    return exchange(SHMEMI_STREAM_ALLTOALL, team, dest, source, n, shmemi_state.n_pes, stream,
-                    call);
+    return exchange(SHMEMI_STREAM_ALLTOALL, team, dest, source, n, true, stream, call);
 }
 
 int shmemi_stream_reduce(shmem_team_t team, void *dest, const void *source, size_t n,
                          uint32_t width, int op, struct CUstream_st *stream, const char *call)
 {
     size_t bytes = width & 15;
-    if (check_team(team, call) != 0)
+    int n_pes = check_team(team, call);
+    if (n_pes < 0)
         return -1;
     if (n == 0)
         return 0;
     check_symmetric("dest", dest, shmemi_bytes(n, bytes), bytes, call);
     check_symmetric("source", source, shmemi_bytes(n, bytes), bytes, call);
-    struct shmemi_stream_call c = {
-        .dest = (uintptr_t)dest, .source = (uintptr_t)source, .count = n, .op = op, .width = width};
+    struct shmemi_stream_call c = {.dest = (uintptr_t)dest,
+                                   .source = (uintptr_t)source,
+                                   .count = n,
+                                   .op = op,
+                                   .width = width,
+                                   .team = team,
+                                   .team_pes = n_pes};
     queue(SHMEMI_STREAM_REDUCE, &c, stream, call);
     return 0;
 }

@@ -78,6 +78,7 @@ static void copy(const struct blocks *b, const char *call)
 /* ----------------------------------------------------------------- the network */
 
 struct flights {
+    shmem_ctx_t ctx;
     int pe;
     const char *call;
     uint32_t begun;
@@ -105,7 +106,7 @@ static void fly_put(struct flights *f, int64_t offset, const char *from, size_t 
         part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
         land(f, slot);
         f->pending[slot] =
-            shmemi_net_put_start(f->pe, offset, from, part, &f->requests[slot], f->call);
+            shmemi_net_put_start(f->ctx, f->pe, offset, from, part, &f->requests[slot], f->call);
     }
 }
 
@@ -116,14 +117,15 @@ static void fly_get(struct flights *f, int64_t offset, char *to, size_t n)
         part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
         land(f, slot);
         f->pending[slot] =
-            shmemi_net_get_start(f->pe, offset, to, part, &f->requests[slot], f->call);
+            shmemi_net_get_start(f->ctx, f->pe, offset, to, part, &f->requests[slot], f->call);
     }
 }
 
 /* Blocks that are side by side at the other end travel together. */
-static void put_packed(const struct blocks *b, int64_t offset, int pe, const char *call)
+static void put_packed(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int pe,
+                       const char *call)
 {
-    struct flights f = {.pe = pe, .call = call};
+    struct flights f = {.ctx = ctx, .pe = pe, .call = call};
     char stage[STAGES][STAGE];
     size_t most = STAGE / b->bytes;
     for (size_t i = 0, k, turn = 0; i < b->n; i += k, turn++) {
@@ -138,13 +140,14 @@ static void put_packed(const struct blocks *b, int64_t offset, int pe, const cha
     land_all(&f);
 }
 
-static void put_far(const struct blocks *b, int64_t offset, int pe, const char *call)
+static void put_far(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int pe,
+                    const char *call)
 {
     if (b->to_step == b->bytes && b->bytes <= STAGE / 2) {
-        put_packed(b, offset, pe, call);
+        put_packed(ctx, b, offset, pe, call);
         return;
     }
-    struct flights f = {.pe = pe, .call = call};
+    struct flights f = {.ctx = ctx, .pe = pe, .call = call};
     for (size_t i = 0; i < b->n; i++)
         fly_put(&f, offset + (int64_t)(i * b->to_step), b->from + i * b->from_step, b->bytes);
     land_all(&f);
@@ -155,9 +158,10 @@ static void put_far(const struct blocks *b, int64_t offset, int pe, const char *
  * 0.08 us at a stride of 16 bytes, 1.3 at 1 KiB, 5.0 at 4 KiB and 9.7 at 8 KiB. */
 #define BETWEEN ((size_t)4096)
 
-static void get_covering(const struct blocks *b, int64_t offset, int pe, const char *call)
+static void get_covering(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int pe,
+                         const char *call)
 {
-    struct flights f = {.pe = pe, .call = call};
+    struct flights f = {.ctx = ctx, .pe = pe, .call = call};
     char stage[STAGES][STAGE];
     size_t most = 1 + (STAGE - b->bytes) / b->from_step;
     for (size_t i = 0; i < b->n;) {
@@ -182,13 +186,14 @@ static void get_covering(const struct blocks *b, int64_t offset, int pe, const c
     }
 }
 
-static void get_far(const struct blocks *b, int64_t offset, int pe, const char *call)
+static void get_far(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int pe,
+                    const char *call)
 {
     if (b->from_step - b->bytes <= BETWEEN && b->bytes <= STAGE / 4) {
-        get_covering(b, offset, pe, call);
+        get_covering(ctx, b, offset, pe, call);
         return;
     }
-    struct flights f = {.pe = pe, .call = call};
+    struct flights f = {.ctx = ctx, .pe = pe, .call = call};
     for (size_t i = 0; i < b->n; i++)
         fly_get(&f, offset + (int64_t)(i * b->from_step), b->to + i * b->to_step, b->bytes);
     land_all(&f);
@@ -238,8 +243,8 @@ static struct blocks blocks_of(void *dest, const void *source, ptrdiff_t dst, pt
     return b;
 }
 
-void shmemi_iput(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,
-                 size_t nblocks, size_t size, int pe, const char *call)
+void shmemi_iput(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                 size_t bsize, size_t nblocks, size_t size, int pe, const char *call)
 {
     check_strides(dst, sst, call);
     struct blocks b = blocks_of(dest, source, dst, sst, bsize, nblocks, size);
@@ -252,20 +257,22 @@ void shmemi_iput(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, s
         return;
     }
     int64_t offset = shmemi_check_target(dest, all, source, pe, "source", call);
+    if (shmemi_state.checks == SHMEMI_CHECKS_FULL)
+        shmemi_ctx_check(ctx, call);
     if (shmemi_refuse_lost(pe, call))
         return;
-    char *base = shmemi_reachable(pe);
+    char *base = shmemi_reachable(pe, offset);
     if (base != NULL) {
         b.to = base + offset;
         copy(&b, call);
         shmemi_notify(pe);
     } else if (b.n > 0) {
-        put_far(&b, offset, pe, call);
+        put_far(ctx, &b, offset, pe, call);
     }
 }
 
-void shmemi_iget(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,
-                 size_t nblocks, size_t size, int pe, const char *call)
+void shmemi_iget(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                 size_t bsize, size_t nblocks, size_t size, int pe, const char *call)
 {
     check_strides(dst, sst, call);
     struct blocks b = blocks_of(dest, source, dst, sst, bsize, nblocks, size);
@@ -277,13 +284,15 @@ void shmemi_iget(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, s
         return;
     }
     int64_t offset = shmemi_check_target(source, all, dest, pe, "dest", call);
+    if (shmemi_state.checks == SHMEMI_CHECKS_FULL)
+        shmemi_ctx_check(ctx, call);
     if (shmemi_refuse_lost(pe, call))
         return;
-    const char *base = shmemi_reachable(pe);
+    const char *base = shmemi_reachable(pe, offset);
     if (base != NULL) {
         b.from = base + offset;
         copy(&b, call);
     } else if (b.n > 0) {
-        get_far(&b, offset, pe, call);
+        get_far(ctx, &b, offset, pe, call);
     }
 }

@@ -7,7 +7,9 @@
  * words; after the last one nothing is under way, since each message is awaited by
  * the call that it belongs to.
  */
-#include "coll.h"
+#include "context.h"
+#include "set.h"
+#include "slots.h"
 #include "teams.h"
 
 #include "gpu.h"
@@ -19,7 +21,7 @@
 struct shmemi_team shmemi_world;
 
 /* The slots of this PE. SHMEM_TEAM_SHARED has the first. */
-enum { SHARED_SLOT, FIRST_SLOT, MOST_SLOTS = 1 << SHMEMI_TEAM_BITS };
+enum { SHARED_SLOT, FIRST_SLOT, MOST_SLOTS = SHMEMI_MOST_SLOTS };
 static struct shmemi_team shared;
 static struct shmemi_team *teams[MOST_SLOTS];
 static uint32_t generations[MOST_SLOTS];
@@ -82,6 +84,7 @@ void shmemi_team_free(struct shmemi_team *t)
     free(t->leaders);
     free(t->sent);
     free(t->seen);
+    free(t->agreeing);
     *t = (struct shmemi_team){0};
 }
 
@@ -100,23 +103,36 @@ int shmemi_team_rank(const struct shmemi_team *t, int pe)
 
 /* -------------------------------------------------------------------- slots */
 
-/* Gives a team a slot: where its messages arrive. 0, or -1: no memory. */
-static int occupy(struct shmemi_team *t, int slot)
+/* Where agreements are is the end of the area of a slot. 0, or -1: no memory. */
+static int place_agreements(struct shmemi_team *t, uint32_t slot)
 {
     const struct shmemi_state *s = &shmemi_state;
+    free(t->agreeing);
+    t->agreeing = malloc(4 * shmemi_common_size(t) + (size_t)t->n);
+    t->agreed = 0;
+    t->agreements = (int64_t)(s->team_size * (slot + 1) - s->agree_size) - (int64_t)s->teams_offset;
+    memset(s->peer_base[s->my_pe] + t->agreements, 0, s->agree_size);
+    return t->agreeing == NULL ? -1 : 0;
+}
+
+int shmemi_slot_occupy(struct shmemi_team *t, int slot, const char *call)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    shmemi_kernels_renew(slot, call);
     size_t words = (s->n_pes * sizeof(uint64_t) + SHMEMI_CACHE_LINE - 1) / SHMEMI_CACHE_LINE *
                    SHMEMI_CACHE_LINE;
     t->slot = slot;
     t->inbox = (int64_t)(s->team_size * (size_t)slot) - (int64_t)s->teams_offset;
     t->scratch = s->peer_base[s->my_pe] + t->inbox + words;
-    t->round_size = (s->team_size - words) / 2;
+    t->round_size = (s->team_size - s->agree_size - words) / 2;
     t->slot_size = SHMEMI_TEAM_SLOT;
     free(t->sent);
     free(t->seen);
     t->sent = calloc((size_t)t->n, sizeof *t->sent);
     t->seen = calloc((size_t)t->n, sizeof *t->seen);
     memset(s->peer_base[s->my_pe] + t->inbox, 0, words);
-    return t->sent == NULL || t->seen == NULL ? -1 : 0;
+    int rc = place_agreements(t, (uint32_t)slot);
+    return t->sent == NULL || t->seen == NULL ? -1 : rc;
 }
 
 int shmemi_teams_open(void)
@@ -135,7 +151,8 @@ int shmemi_teams_open(void)
         memcpy(shared.pes, s->node_members, s->node_pes * sizeof *shared.pes);
     if (w->pes == NULL || shared.pes == NULL || w->sent == NULL || w->seen == NULL ||
         shmemi_team_place(w) != 0 || shmemi_team_place(&shared) != 0 ||
-        occupy(&shared, SHARED_SLOT) != 0) {
+        shmemi_slot_occupy(&shared, SHARED_SLOT, "shmem_init") != 0 ||
+        place_agreements(w, s->max_teams) != 0) {
         shmemi_teams_close();
         return -1;
     }
@@ -144,16 +161,17 @@ int shmemi_teams_open(void)
     w->round_size = s->scratch_size / 2;
     w->slot_size = SHMEMI_SLOT;
     w->direct = s->n_pes <= SHMEMI_DIRECT_PES;
+    shmemi_kernels_show(&shared, SHMEM_TEAM_SHARED, "shmem_init");
     return 0;
 }
 
 void shmemi_teams_close(void)
 {
+    shmemi_sets_close();
     for (int slot = FIRST_SLOT; slot < MOST_SLOTS; slot++) {
         if (teams[slot] == NULL)
             continue;
-        shmemi_team_free(teams[slot]);
-        free(teams[slot]);
+        shmemi_team_drop(teams[slot]);
         teams[slot] = NULL;
     }
     shmemi_team_free(&shared);
@@ -168,12 +186,13 @@ static shmem_team_t handle_of(int slot)
 }
 
 /* A handle that no earlier team of the slot has had, nor SHMEM_TEAM_SHARED. */
-static shmem_team_t renew(int slot)
+shmem_team_t shmemi_slot_name(const struct shmemi_team *t, const char *call)
 {
     do
-        generations[slot]++;
-    while (handle_of(slot) == slot);
-    return handle_of(slot);
+        generations[t->slot]++;
+    while (handle_of(t->slot) == t->slot);
+    shmemi_kernels_show(t, handle_of(t->slot), call);
+    return handle_of(t->slot);
 }
 
 struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call)
@@ -226,7 +245,7 @@ static void combine_votes(void *acc, const void *in, size_t n)
     }
 }
 
-static void free_slots(uint64_t *out)
+void shmemi_slots_free(uint64_t *out)
 {
     memset(out, 0, MOST_SLOTS / 8);
     for (uint32_t slot = FIRST_SLOT; slot < shmemi_state.max_teams; slot++)
@@ -234,7 +253,7 @@ static void free_slots(uint64_t *out)
             out[slot / 64] |= (uint64_t)1 << slot % 64;
 }
 
-static int lowest(const uint64_t *bits, int from)
+int shmemi_slots_lowest(const uint64_t *bits, int from)
 {
     for (int i = from; i < MOST_SLOTS; i++)
         if (bits[i / 64] >> i % 64 & 1)
@@ -242,27 +261,36 @@ static int lowest(const uint64_t *bits, int from)
     return -1;
 }
 
-static struct shmemi_team *build(const struct shmemi_team *parent, const struct plan *p)
+struct shmemi_team *shmemi_team_new(int32_t *pes, int n, int num_contexts)
 {
     struct shmemi_team *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        return NULL;
-    t->n = p->size;
-    t->num_contexts = p->num_contexts;
-    t->pes = numbers((size_t)p->size);
-    for (int i = 0; t->pes != NULL && i < p->size; i++)
-        t->pes[i] = parent->pes[p->start + p->stride * i];
-    if (t->pes == NULL || shmemi_team_place(t) != 0) {
-        shmemi_team_free(t);
-        free(t);
+    if (t == NULL) {
+        free(pes);
         return NULL;
     }
-    return t;
+    *t = (struct shmemi_team){.n = n, .pes = pes, .num_contexts = num_contexts};
+    if (shmemi_team_place(t) == 0)
+        return t;
+    shmemi_team_drop(t);
+    return NULL;
 }
 
-/* Takes the slots for the teams that this PE is in. false: another thread has taken
- * one meanwhile. */
-static bool claim(struct shmemi_team **made, const int *slots, int n)
+void shmemi_team_drop(struct shmemi_team *t)
+{
+    if (t != NULL)
+        shmemi_team_free(t);
+    free(t);
+}
+
+static struct shmemi_team *build(const struct shmemi_team *parent, const struct plan *p)
+{
+    int32_t *pes = numbers((size_t)p->size);
+    for (int i = 0; pes != NULL && i < p->size; i++)
+        pes[i] = parent->pes[p->start + p->stride * i];
+    return pes == NULL ? NULL : shmemi_team_new(pes, p->size, p->num_contexts);
+}
+
+bool shmemi_slots_claim(struct shmemi_team **made, const int *slots, int n)
 {
     bool free = true;
     pthread_mutex_lock(&mutex);
@@ -275,7 +303,7 @@ static bool claim(struct shmemi_team **made, const int *slots, int n)
     return free;
 }
 
-static void disclaim(struct shmemi_team **made, const int *slots, int n)
+void shmemi_slots_disclaim(struct shmemi_team **made, const int *slots, int n)
 {
     pthread_mutex_lock(&mutex);
     for (int i = 0; i < n; i++)
@@ -310,26 +338,26 @@ static int64_t settle(struct shmemi_team *parent, struct shmemi_team **made, int
         mine.least[i] = args[i];
         mine.most[i] = -(int64_t)args[i];
     }
-    free_slots(mine.free);
+    shmemi_slots_free(mine.free);
     shmemi_exchange(parent, &all, &mine, 1, &votes, call);
     if (!shmemi_collective_holds())
         return 0;
     check_same(&all, call);
     for (int i = 0; i < n; i++)
-        slots[i] = lowest(all.free, i == 0 ? FIRST_SLOT : slots[0] + 1);
+        slots[i] = shmemi_slots_lowest(all.free, i == 0 ? FIRST_SLOT : slots[0] + 1);
     if (!(all.ok & MEMORY) || slots[0] < 0 || slots[n - 1] < 0)
         return 0;
-    if (!claim(made, slots, n))
+    if (!shmemi_slots_claim(made, slots, n))
         mine.ok &= ~(int64_t)CLAIMED;
     for (int i = 0; (mine.ok & CLAIMED) && i < n; i++)
-        if (made[i] != NULL && occupy(made[i], slots[i]) != 0)
+        if (made[i] != NULL && shmemi_slot_occupy(made[i], slots[i], call) != 0)
             mine.ok &= ~(int64_t)MEMORY;
     /* Also the barrier between clearing the words and the first message. */
     shmemi_exchange(parent, &all, &mine, 1, &votes, call);
     if (!shmemi_collective_holds())
         all.ok = 0;
     if (all.ok != GOOD && (mine.ok & CLAIMED))
-        disclaim(made, slots, n);
+        shmemi_slots_disclaim(made, slots, n);
     return all.ok;
 }
 
@@ -355,12 +383,10 @@ static int split(struct shmemi_team *parent, const struct plan *plans, int n, co
     for (int i = 0; i < n; i++) {
         if (made[i] == NULL)
             continue;
-        if (rc == GOOD) {
-            *handles[i] = renew(slots[i]);
-        } else {
-            shmemi_team_free(made[i]);
-            free(made[i]);
-        }
+        if (rc == GOOD)
+            *handles[i] = shmemi_slot_name(made[i], call);
+        else
+            shmemi_team_drop(made[i]);
     }
     return rc == GOOD ? 0 : -1;
 }
@@ -437,60 +463,18 @@ void shmemi_team_destroy(shmem_team_t team, const char *call)
         return;
     if (t == &shmemi_world || t == &shared)
         shmemi_abort(call, "destroy what a split has made", "team %d is always there", (int)team);
+    bool met = false;
+    shmemi_ctx_end_team(team, call);
     /* Without its lost PEs a team is given back all the same. */
     if (shmemi_collective_begin(t, call)) {
         shmemi_team_meet(t, call);
-        shmemi_collective_end();
+        met = shmemi_collective_end();
     }
+    if (!met)
+        shmemi_team_settle(t, call); /* what was not awaited */
+    shmemi_kernels_hide(t, call);
     pthread_mutex_lock(&mutex);
     teams[t->slot] = NULL;
     pthread_mutex_unlock(&mutex);
-    shmemi_team_free(t);
-    free(t);
-}
-
-/* -------------------------------------------------------------------- queries */
-
-int shmemi_team_my_pe(shmem_team_t team, const char *call)
-{
-    const struct shmemi_team *t = shmemi_team_of(team, call);
-    return t == NULL ? -1 : t->me;
-}
-
-int shmemi_team_n_pes(shmem_team_t team, const char *call)
-{
-    const struct shmemi_team *t = shmemi_team_of(team, call);
-    return t == NULL ? -1 : t->n;
-}
-
-int shmemi_team_get_config(shmem_team_t team, long mask, shmem_team_config_t *config,
-                           const char *call)
-{
-    const struct shmemi_team *t = shmemi_team_of(team, call);
-    if (t == NULL)
-        return -1;
-    if (mask & ~(long)SHMEM_TEAM_NUM_CONTEXTS)
-        shmemi_abort(call, "use SHMEM_TEAM_NUM_CONTEXTS or 0",
-                     "the mask %#lx has bits that mean nothing", (unsigned long)mask);
-    if (mask & SHMEM_TEAM_NUM_CONTEXTS) {
-        need(config, "config", call);
-        config->num_contexts = t->num_contexts;
-    }
-    return 0;
-}
-
-int shmemi_team_translate_pe(shmem_team_t from, int pe, shmem_team_t to, const char *call)
-{
-    const struct shmemi_team *a = shmemi_team_of(from, call), *b = shmemi_team_of(to, call);
-    if (a == NULL || b == NULL || pe < 0 || pe >= a->n)
-        return -1;
-    return shmemi_team_rank(b, a->pes[pe]);
-}
-
-void *shmemi_team_ptr(shmem_team_t team, const void *dest, int pe, const char *call)
-{
-    const struct shmemi_team *t = shmemi_team_of(team, call);
-    if (t == NULL || pe < 0 || pe >= t->n)
-        return NULL;
-    return shmemi_ptr(dest, t->pes[pe], call);
+    shmemi_team_drop(t);
 }

@@ -3,13 +3,15 @@
  *
  * A rank is a number in a team. Every team that a program can name has a slot, the
  * same one at all of its PEs: an area in the internal part of the heap with a word
- * for each rank and scratch for small reductions. An active set has none; its
- * messages are the world's.
+ * for each rank and scratch for small reductions. An active set has none; set.h has
+ * its messages.
  */
 #ifndef SHMEMI_TEAM_H
 #define SHMEMI_TEAM_H
 
 #include "wait.h"
+
+#include <shmem/zz_wire.h>
 
 #pragma GCC visibility push(hidden)
 
@@ -30,14 +32,20 @@ struct shmemi_team {
     /* Two rounds of slots of slot_size bytes; NULL: none. */
     char *scratch;
     size_t round_size, slot_size;
+    long *psync; /* of an active set, instead: where its messages are counted (set.h) */
     uint64_t exchanges;
+    /* Agreements (agree.c): how many there were, where they are below the user heap,
+     * and memory for four contributions and a byte for each member. */
+    uint64_t agreed;
+    int64_t agreements;
+    char *agreeing;
     bool direct; /* small reductions take one step: everybody to everybody */
     int slot;
     int num_contexts;
 };
 
-/* The handle of a team is its slot, in the low bits, and a generation above. */
-#define SHMEMI_TEAM_BITS 10
+/* The handle of a team is its slot, in the low SHMEMI_TEAM_BITS bits, and a generation
+ * above; kernels have the same. */
 
 extern struct shmemi_team shmemi_world;
 

@@ -174,7 +174,7 @@ int shmemi_context(const void *target, void *context, size_t size)
         shmemi_abort(call, "see the cause", "%s", error);
     if (!active)
         shmemi_abort(call, "give the PE a GPU, or do not call this", "this PE has no GPU");
-    if (!shmemi_symmetric(target, 1))
+    if (!shmemi_in_heap(target, 1))
         shmemi_abort(call, "pass memory from shmem_malloc",
                      "%p is not a symmetric address (the heap is %#zx bytes at %p)", target,
                      shmemi_state.heap_size, (void *)shmemi_state.heap_base);

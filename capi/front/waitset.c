@@ -39,7 +39,7 @@ static const void *window(const struct set *q, size_t from, size_t to, void *cop
 {
     size_t size = size_of(q->kind);
     const char *at = q->ivars + from * size;
-    if (!SHMEMI_UNLIKELY(shmemi_heap_on_gpu()))
+    if (!shmemi_on_gpu(q->ivars))
         return at;
     shmemi_move(copy, at, (to - from) * size, q->call);
     return copy;
@@ -124,6 +124,7 @@ static SHMEMI_COLD void refuse(const struct set *q, size_t bytes)
                      "comparison %d does not exist", q->cmp);
     if (q->nelems > 0 && q->values == NULL)
         shmemi_abort(q->call, "pass a value for each element", "cmp_values is NULL");
+    shmemi_refuse_static(q->ivars, bytes, q->call);
     shmemi_abort(q->call, "wait on memory from shmem_malloc, and check the number of elements",
                  "ivars %p with %zu bytes is not in the symmetric heap", (const void *)q->ivars,
                  bytes);
@@ -183,10 +184,10 @@ static void describe(const void *subject, char *text, size_t size)
         [SHMEM_CMP_LE] = "<=", [SHMEM_CMP_LT] = "<",  [SHMEM_CMP_GE] = ">=",
     };
     const struct set *q = subject;
+    char place[SHMEMI_PLACE];
     size_t used =
-        (size_t)snprintf(text, size, "for %s of %zu words at %p (heap offset 0x%zx) %s", q->what,
-                         q->nelems, (const void *)q->ivars,
-                         (size_t)((uintptr_t)q->ivars - shmemi_state.heap_base), operators[q->cmp]);
+        (size_t)snprintf(text, size, "for %s of %zu words at %p (%s) %s", q->what, q->nelems,
+                         (const void *)q->ivars, shmemi_place(place, q->ivars), operators[q->cmp]);
     uint64_t value = 0;
     memcpy(&value, q->values, size_of(q->kind));
     bool is_signed = q->kind == SHMEMI_KIND_i32 || q->kind == SHMEMI_KIND_i64;

@@ -7,7 +7,23 @@
 
 #include "counters.h"
 #include "failure.h"
+#include "start.h"
 #include "stream.h"
+
+int shmemx_get_uniqueid(shmemx_uniqueid_t *uid)
+{
+    return shmemi_get_uniqueid(uid, "shmemx_get_uniqueid");
+}
+
+int shmemx_set_attr_uniqueid_args(const int myrank, const int nranks, const shmemx_uniqueid_t *uid, shmemx_init_attr_t *attr)
+{
+    return shmemi_set_attr_uniqueid_args(myrank, nranks, uid, attr, "shmemx_set_attr_uniqueid_args");
+}
+
+int shmemx_init_attr(unsigned int flags, shmemx_init_attr_t *attr)
+{
+    return shmemi_init_attr(flags, attr, "shmemx_init_attr");
+}
 
 int shmemx_pcntr_count(void)
 {
@@ -62,6 +78,16 @@ const char *shmemx_last_error_text(void)
 void shmemx_set_error_handler(shmemx_error_handler_t handler, void *arg)
 {
     shmemi_set_error_handler(handler, arg, "shmemx_set_error_handler");
+}
+
+int shmemx_failure_ack(void)
+{
+    return shmemi_failure_ack("shmemx_failure_ack");
+}
+
+int shmemx_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team)
+{
+    return shmemi_team_survivors(parent_team, new_team, "shmemx_team_survivors");
 }
 
 void shmemx_float_put_on_stream(float *dest, const float *source, size_t nelems, int pe, struct CUstream_st *stream)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,6 +33,10 @@ func declare(c, name string) string {
 func prototype(f spec.Function) string {
 	var params []string
 	for _, p := range f.Params() {
+		if p.C == "" { // the three dots
+			params = append(params, p.Name)
+			continue
+		}
 		params = append(params, declare(cType(p.C, f.Type), p.Name))
 	}
 	if len(params) == 0 {
@@ -98,6 +103,13 @@ func body(f spec.Function) string {
 		text = back + strings.TrimSuffix(inner, ")") + end
 	}
 	text = bitsOf.ReplaceAllString(text, toBits)
+	ctx := "SHMEM_CTX_DEFAULT"
+	if f.Ctx {
+		ctx = "ctx"
+		if has(f, "pe") {
+			text = "pe = shmemi_ctx_pe(ctx, pe, $call);\n" + text
+		}
+	}
 	text = strings.NewReplacer(
 		"$T", f.Type.C,
 		"$type", f.Type.Name,
@@ -107,6 +119,7 @@ func body(f spec.Function) string {
 		"$nbytes", nbytes(f),
 		"$nbi", nbi,
 		"$call", strconv.Quote(f.Name),
+		"$ctx", ctx,
 		"$reducer", reducer(f),
 	).Replace(text)
 	lines := strings.Split(text, ";\n")
@@ -114,6 +127,11 @@ func body(f spec.Function) string {
 		lines[len(lines)-1] = "return " + lines[len(lines)-1]
 	}
 	return "    " + strings.Join(lines, ";\n    ") + ";\n"
+}
+
+// has tells whether a function has a parameter.
+func has(f spec.Function, name string) bool {
+	return slices.ContainsFunc(f.Params(), func(p spec.Param) bool { return p.Name == name })
 }
 
 // comment wraps text to the width of the project, as lines of a block comment.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,6 +24,9 @@ var checkHeaders = map[spec.Check]string{
 	spec.CheckMove:    "check_collective.h",
 	spec.CheckCombine: "check_reduce.h",
 	spec.CheckScan:    "check_scan.h",
+	spec.CheckChange:  "check_wait.h",
+	spec.CheckSubset:  "check_subset.h",
+	spec.CheckToAll:   "check_to_all.h",
 }
 
 var checkKinds = map[spec.Kind]string{
@@ -56,21 +60,26 @@ func checks() []file {
 				rows.WriteString(checkRow(fn))
 			}
 			for _, forms := range genericForms(f) {
-				genericCall(&calls, &rows, forms[0])
+				fn := forms[0]
+				genericCall(&calls, &rows, fn)
+				if fn.Ctx = f.Contexts; fn.Ctx {
+					genericCall(&calls, &rows, fn)
+				}
 			}
 		}
 		if rows.Len() == 0 {
 			continue
 		}
 		text := banner("/* ", " */") + `/* clang-format off */
+#define SHMEM_ALLOW_DEPRECATED
 ` + includeLines(includes) + `
 ` + types.String() + calls.String() + `
 static const struct check_symbol symbols[] = {
 ` + rows.String() + `};
 
-int main(void)
+int main(int argc, char **argv)
 {
-    return check_table("` + c.File + `", symbols, sizeof symbols / sizeof symbols[0]);
+    return check_table(argc, argv, "` + c.File + `", symbols, sizeof symbols / sizeof symbols[0]);
 }
 `
 		out = append(out, file{"tests/c/zz_" + c.File + ".c", text})
@@ -91,7 +100,7 @@ func includeLines(names map[string]bool) string {
 func checkCall(b *strings.Builder, fn spec.Function) {
 	var args []string
 	for _, p := range fn.Params() {
-		arg := "c->" + p.Name
+		arg := checkArgument(fn, p)
 		if p.C == "T" {
 			arg = "*(const " + fn.Type.C + " *)" + arg
 		}
@@ -99,6 +108,18 @@ func checkCall(b *strings.Builder, fn spec.Function) {
 	}
 	fmt.Fprintf(b, "\nstatic void call_%s(struct check_call *c)\n{\n    %s%s(%s);\n}\n",
 		fn.Name, checkResult(fn), fn.Name, strings.Join(args, ", "))
+}
+
+// checkArgument is a field of struct check_call, but for a context: that is one of a
+// team with its PEs in reverse, so that a number that is not translated shows.
+func checkArgument(fn spec.Function, p spec.Param) string {
+	switch {
+	case fn.Ctx && p.Name == "ctx":
+		return "check.ctx"
+	case fn.Ctx && p.Name == "pe":
+		return "check_rank(c->pe)"
+	}
+	return "c->" + p.Name
 }
 
 // checkResult is the start of a statement that keeps what a function answers.
@@ -116,7 +137,7 @@ func checkResult(fn spec.Function) string {
 
 func checkRow(fn spec.Function) string {
 	return fmt.Sprintf("    {%q, call_%s, check_%s, &type_%s, %q, %s},\n", fn.Name, fn.Name,
-		fn.Family.Check, fn.Type.Name, fn.Family.Name, checkFlags(fn))
+		fn.Family.Check, fn.Type.Name, cmp.Or(fn.Family.Like, fn.Family.Name), checkFlags(fn))
 }
 
 func checkType(b *strings.Builder, t spec.Type) {
@@ -136,6 +157,9 @@ func checkFlags(fn spec.Function) string {
 	var flags []string
 	if fn.Nbi {
 		flags = append(flags, "CHECK_NBI")
+	}
+	if fn.Ctx {
+		flags = append(flags, "CHECK_CTX")
 	}
 	many := false
 	for _, p := range fn.Family.Params {

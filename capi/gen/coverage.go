@@ -4,76 +4,173 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"libshmem/capi/spec"
 )
 
-// standardList has the functions of the specification, a line for each.
-const standardList = "capi/spec/testdata/openshmem.tsv"
+// The names of the specification: functions, a line for each, and macros for C11.
+const (
+	standardList   = "capi/spec/testdata/openshmem.tsv"
+	deprecatedList = "capi/spec/testdata/deprecated.tsv"
+	genericList    = "capi/spec/testdata/generics.txt"
+	oldGenericList = "capi/spec/testdata/generics-deprecated.txt"
+)
 
-// genericList has its macros for C11.
-const genericList = "capi/spec/testdata/generics.txt"
+// A tally counts names of the specification, those that the table makes, and those
+// that a test program calls.
+type tally struct{ wanted, there, tested int }
 
-// coverage is the page that says how much of the specification is there.
-func coverage(root string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(root, standardList))
+func (t *tally) add(there, tested bool) {
+	t.wanted++
+	if there {
+		t.there++
+	}
+	if there && tested {
+		t.tested++
+	}
+}
+
+func (t tally) row(name string) string {
+	return fmt.Sprintf("| %s | %d | %d | %d |\n", name, t.wanted, t.there, t.tested)
+}
+
+var calledName = regexp.MustCompile(`\b(\w+)\)?\(`)
+
+// called is every name that a program of tests/c calls, the generated ones included.
+func called(root string) (map[string]bool, error) {
+	names := map[string]bool{}
+	note := func(text string) {
+		for _, m := range calledName.FindAllStringSubmatch(text, -1) {
+			names[m[1]] = true
+		}
+	}
+	for _, f := range checks() {
+		note(f.text)
+	}
+	paths, err := filepath.Glob(filepath.Join(root, "tests", "c", "*.[ch]"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		if strings.HasPrefix(filepath.Base(path), "zz_") {
+			continue
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		note(string(data))
+	}
+	return names, nil
+}
+
+// untested is an error when the table has a function that no program of tests/c calls.
+func untested(tested map[string]bool) error {
+	var missing []string
+	for _, name := range spec.Names() {
+		if !tested[name] {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("test %s: no program of tests/c calls it (name a Check in its row, or write a program)",
+			strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// count reads a list of functions: a tally for each family, in the order of the list.
+func count(path string, there, tested map[string]bool) (string, error) {
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
 	}
-	list, err := os.ReadFile(filepath.Join(root, genericList))
-	if err != nil {
-		return "", err
-	}
-	have := map[string]bool{}
-	for _, n := range spec.Names() {
-		have[n] = true
-	}
-	var families []string
-	total, done := map[string]int{}, map[string]int{}
+	var order []string
+	families, all := map[string]*tally{}, tally{}
 	for line := range strings.Lines(string(data)) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
-		name, rest, _ := strings.Cut(line, "\t")
-		family, _, _ := strings.Cut(rest, "\t")
-		if family = strings.TrimSuffix(family, "\n"); total[family] == 0 {
-			families = append(families, family)
+		fields := strings.Split(strings.TrimSpace(line), "\t")
+		name, family := fields[0], fields[1]
+		if families[family] == nil {
+			families[family] = &tally{}
+			order = append(order, family)
 		}
-		total[family]++
-		total[""]++
-		if have[name] {
-			done[family]++
-			done[""]++
-		}
+		families[family].add(there[name], tested[name])
+		all.add(there[name], tested[name])
 	}
-	var b strings.Builder
-	b.WriteString(banner("<!-- ", " -->"))
-	b.WriteString(`# What of OpenSHMEM 1.6 is there
+	out := "| family | in the specification | there | called by a test |\n|---|--:|--:|--:|\n"
+	for _, f := range order {
+		out += families[f].row(f)
+	}
+	return out + all.row("all"), nil
+}
 
-Functions, without those that the specification calls deprecated. A name that is
-not there is not in the header either: no function fails because it is a stub.
-The list of names is tests/abi/symbols.golden.
-
-| family | there | in the specification |
-|---|--:|--:|
-`)
-	for _, f := range families {
-		fmt.Fprintf(&b, "| %s | %d | %d |\n", f, done[f], total[f])
+// countGenerics is the same for a list of macros.
+func countGenerics(path, name string, there, tested map[string]bool) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
 	}
-	fmt.Fprintf(&b, "| all | %d | %d |\n", done[""], total[""])
-	made, wanted := 0, 0
-	for _, name := range genericNames() {
-		have[name] = true
-	}
-	for name := range strings.Lines(string(list)) {
-		if name = strings.TrimSpace(name); !strings.HasPrefix(name, "#") {
-			wanted++
-			if have[name] {
-				made++
-			}
+	var all tally
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
+			all.add(there[line], tested[line])
 		}
 	}
-	fmt.Fprintf(&b, "\nOf the %d generic names for C11 %d are there.\n", wanted, made)
-	return b.String(), nil
+	return all.row(name), nil
+}
+
+// coverage is the page that says how much of the specification is there.
+func coverage(root string) (string, error) {
+	tested, err := called(root)
+	if err != nil {
+		return "", err
+	}
+	there, macros := map[string]bool{}, map[string]bool{}
+	for _, n := range spec.Names() {
+		there[n], macros[n] = true, true // one without types serves as the generic name
+	}
+	for _, n := range genericNames() {
+		macros[n] = true
+	}
+	if err := untested(tested); err != nil {
+		return "", err
+	}
+	now, err := count(filepath.Join(root, standardList), there, tested)
+	if err != nil {
+		return "", err
+	}
+	old, err := count(filepath.Join(root, deprecatedList), there, tested)
+	if err != nil {
+		return "", err
+	}
+	generics, err := countGenerics(filepath.Join(root, genericList), "current", macros, tested)
+	if err != nil {
+		return "", err
+	}
+	oldGenerics, err := countGenerics(filepath.Join(root, oldGenericList), "deprecated", macros, tested)
+	if err != nil {
+		return "", err
+	}
+	return banner("<!-- ", " -->") + `# What of OpenSHMEM 1.6 is there
+
+A name that is not there is not in the header either: no function fails because
+it is a stub. The list of names is tests/abi/symbols.golden. Which names tests
+call is read from the programs in tests/c; the generator takes no name without.
+
+## Functions
+
+` + now + `
+## Functions that the specification calls deprecated
+
+` + old + `
+## Generic names for C11
+
+| names | in the specification | there | called by a test |
+|---|--:|--:|--:|
+` + generics + oldGenerics, nil
 }

@@ -15,6 +15,9 @@ func deviceFiles() []file {
 	for _, n := range spec.Names() {
 		host[n] = true
 	}
+	// These take an active set at the host, and a team in kernels.
+	delete(host, "shmem_barrier")
+	delete(host, "shmem_sync")
 	out := []file{{"tests/gpu/zz_functions.h", deviceTests()}}
 	for i := range spec.Device {
 		c := &spec.Device[i]
@@ -43,7 +46,7 @@ func deviceHeader(c *spec.DeviceChapter, host map[string]bool) string {
 		fmt.Fprintf(&b, "\n/* %s */\n", f.Doc)
 		functions := f.Functions()
 		for j := range functions {
-			deviceFunction(&b, &functions[j], host[functions[j].Name])
+			deviceFunction(&b, &functions[j], host)
 		}
 	}
 	b.WriteString("\n#pragma nv_diagnostic pop\n#endif\n\n#endif\n")
@@ -51,8 +54,10 @@ func deviceHeader(c *spec.DeviceChapter, host map[string]bool) string {
 }
 
 // deviceFunction writes a name's definitions: the plain one, the one with a
-// context first, and the one whose name says so.
-func deviceFunction(b *strings.Builder, f *spec.DeviceFunction, host bool) {
+// context first, and the one whose name says so. Where the host has the latter, it
+// takes the C interface's handle there, and kernels get that one too: the handle
+// would find the host's function otherwise, which takes it as it is.
+func deviceFunction(b *strings.Builder, f *spec.DeviceFunction, host map[string]bool) {
 	late := f.Type.Kind == spec.Late && f.Form == 0 && byValue(f.Family)
 	t := f.Type
 	head := ""
@@ -93,7 +98,7 @@ func deviceFunction(b *strings.Builder, f *spec.DeviceFunction, host bool) {
 		fmt.Fprintf(b, "%s%s %s(%s) %s%s)\n", head, kind, declare(result, name), strings.Join(params, ", "), run, deviceBody(f, late, job))
 	}
 	kind := "SHMEMI_ONLY"
-	if host {
+	if host[f.Name] {
 		kind = "SHMEMI_SHARED"
 	}
 	write(kind, f.Name, "", "SHMEMI_JOB")
@@ -101,7 +106,11 @@ func deviceFunction(b *strings.Builder, f *spec.DeviceFunction, host bool) {
 		open := fmt.Sprintf("shmemi_open(ctx, %#xu)", spec.CallNumber(f.Name))
 		write("SHMEMI_ONLY", f.Name, "shmem_context ctx", open)
 		if f.Scope == spec.Thread {
-			write("SHMEMI_ONLY", strings.Replace(f.Name, "shmem_", "shmem_ctx_", 1), "shmem_context ctx", open)
+			name := strings.Replace(f.Name, "shmem_", "shmem_ctx_", 1)
+			if host[name] {
+				write("SHMEMI_SHARED", name, "shmem_ctx_t ctx", open)
+			}
+			write("SHMEMI_ONLY", name, "shmem_context ctx", open)
 		}
 	}
 }

@@ -61,7 +61,8 @@ func deviceCoverage(root string) (string, error) {
 NVSHMEM's device functions, without the leading nv, and those that
 ` + "`#include <shmem/shmem.cuh>`" + ` has. A name that is not there is not declared either.
 Each of the names that begin a put, get, signal or atomic operation takes a
-context as its first argument, too.
+context as its first argument, too. Those of teams and collectives take every team of
+the host's: SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED and what splits have made.
 
 | family | there | in NVSHMEM 3.8.0 |
 |---|--:|--:|

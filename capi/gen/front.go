@@ -14,8 +14,9 @@ import (
 // version script then keeps to the names of the table.
 const thunkTop = `/* clang-format off */
 /* %s: the public functions. */
+#define SHMEM_ALLOW_DEPRECATED
 #pragma GCC visibility push(default)
-#include <shmem.h>
+#include <pshmem.h>
 #pragma GCC visibility pop
 
 #include "%s"
@@ -32,6 +33,7 @@ const reduceTop = `
 // thunks makes the C file of each chapter.
 func thunks() []file {
 	var out []file
+	generic := genericNames()
 	for _, c := range spec.Chapters {
 		var b strings.Builder
 		b.WriteString(banner("/* ", " */"))
@@ -46,9 +48,14 @@ func thunks() []file {
 				if f.Reduce != "" {
 					combine(&b, fn)
 				}
-				fmt.Fprintf(&b, "\n%s\n{\n%s}\n", prototype(fn), body(fn))
+				head := prototype(fn)
+				if slices.Contains(generic, fn.Name) { // for C11 a macro, too
+					head = strings.Replace(head, fn.Name+"(", "("+fn.Name+")(", 1)
+				}
+				fmt.Fprintf(&b, "\n%s\n{\n%s}\n", head, body(fn))
 			}
 		}
+		profiled(&b, c)
 		out = append(out, file{"capi/front/zz_" + c.File + ".c", b.String()})
 	}
 	return out
@@ -129,7 +136,7 @@ func frontMap() string {
 
 // exported is every name of libshmem.so.
 func exported() []string {
-	return slices.Concat(spec.Names(), spec.ExtensionNames(), spec.Private)
+	return slices.Concat(spec.Names(), spec.ProfilingNames(), spec.ExtensionNames(), spec.Private)
 }
 
 func coreMap() string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -13,10 +14,15 @@ const genericsTop = `
 #if !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 /*
  * shmem_<name>(...) for each shmem_<T>_<name>: the first argument that points to
- * an element says which. shmemi_pick_<name> is that function.
+ * an element says which. shmemi_pick_<name> is that function. Where a context may
+ * come first, it is told from an element by being no pointer; each branch has to be
+ * an expression whatever the arguments are, so one that is not taken may name
+ * shmemi_no_such_type, which takes none.
  */
+void shmemi_no_such_type(void);
 #define SHMEMI_ARGUMENT_1(a, ...) a
 #define SHMEMI_ARGUMENT_2(a, b, ...) b
+#define SHMEMI_ARGUMENT_5(a, b, c, d, e, ...) e
 `
 
 // genericForms are the functions of a family of which a generic name chooses
@@ -28,7 +34,7 @@ func genericForms(f *spec.Family) [][]spec.Function {
 		var forms []spec.Function
 		seen := map[string]bool{}
 		for _, fn := range f.Functions() {
-			if fn.Nbi != nbi || fn.Form != 0 || len(f.Types) == 0 {
+			if fn.Nbi != nbi || fn.Ctx || fn.Form != 0 || len(f.Types) == 0 || f.Plain {
 				continue
 			}
 			if c := spec.SameAs(fn.Type.C); !seen[c] {
@@ -65,12 +71,8 @@ func selector(fn spec.Function) (place int, constant bool) {
 // genericNames lists the macros.
 func genericNames() []string {
 	out := []string{"shmem_sync"}
-	for _, c := range spec.Chapters {
-		for i := range c.Families {
-			for _, forms := range genericForms(&c.Families[i]) {
-				out = append(out, "shmem_"+generic(forms[0]))
-			}
-		}
+	for _, forms := range allGenericForms() {
+		out = append(out, "shmem_"+generic(forms[0]))
 	}
 	return out
 }
@@ -78,29 +80,63 @@ func genericNames() []string {
 func generics() string {
 	var b strings.Builder
 	b.WriteString(genericsTop)
-	for _, c := range spec.Chapters {
-		for i := range c.Families {
-			for _, forms := range genericForms(&c.Families[i]) {
-				genericMacro(&b, forms)
-			}
-		}
+	for _, forms := range allGenericForms() {
+		genericMacro(&b, forms)
 	}
-	b.WriteString("\n#define shmem_sync(team) shmem_team_sync(team)\n#endif\n")
+	b.WriteString(genericsEnd)
 	return b.String()
 }
 
+// genericsEnd: a team, or an active set.
+const genericsEnd = `
+#define shmem_sync(...) SHMEMI_ARGUMENT_5(__VA_ARGS__, shmemi_sync_set, 0, 0, shmemi_sync_team, 0)(__VA_ARGS__)
+#define shmemi_sync_team(team) shmem_team_sync(team)
+#define shmemi_sync_set(start, log_stride, size, psync) (shmem_sync)(start, log_stride, size, psync)
+#endif
+`
+
+// oldGeneric is the macro of a deprecated name. It does what the newer one does;
+// the call of a function that does nothing has the compiler warn once, where naming
+// the functions to choose from would have it warn of each.
+func oldGeneric(b *strings.Builder, f *spec.Family) {
+	fmt.Fprintf(b, "\nSHMEMI_DEPRECATED(%q) static inline void shmemi_old_%s(void) {}\n", "use "+f.Instead, f.Name)
+	fmt.Fprintf(b, "#define shmem_%[1]s(...) (shmemi_old_%[1]s(), shmem_%[2]s(__VA_ARGS__))\n", f.Name, f.Like)
+}
+
 func genericMacro(b *strings.Builder, forms []spec.Function) {
+	if f := forms[0].Family; f.Instead != "" {
+		oldGeneric(b, f)
+		return
+	}
 	name := generic(forms[0])
 	place, constant := selector(forms[0])
 	fmt.Fprintf(b, "\n#define shmem_%[1]s(...) shmemi_pick_%[1]s(__VA_ARGS__)(__VA_ARGS__)\n", name)
-	fmt.Fprintf(b, "#define shmemi_pick_%s(...) \\\n    _Generic(SHMEMI_ARGUMENT_%d(__VA_ARGS__, 0, 0)", name, place)
-	for _, fn := range forms {
-		fmt.Fprintf(b, ", \\\n        %s *: %s", fn.Type.C, fn.Name)
-		if constant {
-			fmt.Fprintf(b, ", const %s *: %s", fn.Type.C, fn.Name)
+	choices := func(place int, first string, name func(spec.Function) string) {
+		fmt.Fprintf(b, "    _Generic(SHMEMI_ARGUMENT_%d(__VA_ARGS__, 0, 0)%s", place, first)
+		for _, fn := range forms {
+			fmt.Fprintf(b, ", \\\n        %s *: %s", fn.Type.C, name(fn))
+			if constant {
+				fmt.Fprintf(b, ", const %s *: %s", fn.Type.C, name(fn))
+			}
 		}
+		b.WriteString(")\n")
 	}
-	b.WriteString(")\n")
+	first := ""
+	if forms[0].Family.Contexts {
+		if place != 1 {
+			panic("gen: " + forms[0].Name + ": behind a context no argument tells the type")
+		}
+		first = fmt.Sprintf(", \\\n        shmem_ctx_t: shmemi_pick_ctx_%s(__VA_ARGS__)", name)
+		fmt.Fprintf(b, "#define shmemi_pick_ctx_%s(...) \\\n", name)
+		choices(2, ", \\\n        default: shmemi_no_such_type", onContext)
+	}
+	fmt.Fprintf(b, "#define shmemi_pick_%s(...) \\\n", name)
+	choices(place, first, func(fn spec.Function) string { return fn.Name })
+}
+
+// onContext is the name of the form of a function that takes a context.
+func onContext(fn spec.Function) string {
+	return strings.Replace(fn.Name, "shmem_", "shmem_ctx_", 1)
 }
 
 // genericCall writes a function that calls a generic name with the arguments of
@@ -108,7 +144,7 @@ func genericMacro(b *strings.Builder, forms []spec.Function) {
 func genericCall(b, rows *strings.Builder, fn spec.Function) {
 	var args []string
 	for _, p := range fn.Params() {
-		arg := "c->" + p.Name
+		arg := checkArgument(fn, p)
 		if p.C == "T" {
 			arg = "*(const " + fn.Type.C + " *)" + arg
 		} else if strings.HasSuffix(p.C, "T *") {
@@ -116,11 +152,14 @@ func genericCall(b, rows *strings.Builder, fn spec.Function) {
 		}
 		args = append(args, arg)
 	}
-	name := generic(fn)
-	fmt.Fprintf(b, "\nstatic void call_generic_%[1]s(struct check_call *c)\n{\n    %[2]sshmem_%[1]s(%[3]s);\n}\n",
-		name, checkResult(fn), strings.Join(args, ", "))
-	fmt.Fprintf(rows, "    {\"shmem_%[1]s\", call_generic_%[1]s, check_%[2]s, &type_%[3]s, %[4]q, %[5]s},\n",
-		name, fn.Family.Check, fn.Type.Name, fn.Family.Name, checkFlags(fn))
+	name, what := generic(fn), ""
+	if fn.Ctx {
+		what = "_on_context"
+	}
+	fmt.Fprintf(b, "\nstatic void call_generic_%[1]s%[4]s(struct check_call *c)\n{\n    %[2]sshmem_%[1]s(%[3]s);\n}\n",
+		name, checkResult(fn), strings.Join(args, ", "), what)
+	fmt.Fprintf(rows, "    {\"shmem_%[1]s%[6]s\", call_generic_%[1]s%[6]s, check_%[2]s, &type_%[3]s, %[4]q, %[5]s},\n",
+		name, fn.Family.Check, fn.Type.Name, cmp.Or(fn.Family.Like, fn.Family.Name), checkFlags(fn), what)
 }
 
 // genericChecks makes the program that looks at what each generic name chooses.
@@ -140,7 +179,9 @@ static const struct {
 		for i := range c.Families {
 			for _, forms := range genericForms(&c.Families[i]) {
 				for _, fn := range forms {
-					genericRows(&b, fn)
+					if fn.Family.Instead == "" {
+						genericRows(&b, fn)
+					}
 				}
 			}
 		}
@@ -171,5 +212,9 @@ func genericRows(b *strings.Builder, fn spec.Function) {
 		before := strings.Repeat("0, ", place-1)
 		fmt.Fprintf(b, "    {\"shmem_%[1]s of %[2]s\", (void (*)(void))shmemi_pick_%[1]s(%[3]s(%[2]s)0), (void (*)(void))%[4]s},\n",
 			generic(fn), p, before, fn.Name)
+		if fn.Family.Contexts {
+			fmt.Fprintf(b, "    {\"shmem_%[1]s of a context and %[2]s\", (void (*)(void))shmemi_pick_%[1]s(SHMEM_CTX_DEFAULT, (%[2]s)0), (void (*)(void))%[3]s},\n",
+				generic(fn), p, onContext(fn))
+		}
 	}
 }

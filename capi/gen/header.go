@@ -21,11 +21,25 @@ const headerTop = `/* clang-format off */
  * caller prints the PE, the function, the cause and the remedy on standard
  * error, and every PE ends with a non-zero status.
  *
- * Below, <T> is the name of an element type and T the type itself. Families
- * that the specification has and this header does not are not done yet.
+ * Compilers warn of functions that the specification calls deprecated, unless
+ * SHMEM_ALLOW_DEPRECATED is defined before this header is included.
+ *
+ * Below, <T> is the name of an element type and T the type itself.
  */
 #ifndef SHMEM_H
 #define SHMEM_H
+
+/* To nvcc a name of the host and the same one of kernels are one, and that is not deprecated. */
+#if defined(__GNUC__) && !defined(SHMEM_ALLOW_DEPRECATED) && !defined(__CUDACC__)
+#define SHMEMI_DEPRECATED(text) __attribute__((deprecated(text)))
+#else
+#define SHMEMI_DEPRECATED(text)
+#endif
+#ifdef __cplusplus
+#define SHMEMI_DEPRECATED_C(text) /* an overload of C++ has the name */
+#else
+#define SHMEMI_DEPRECATED_C(text) SHMEMI_DEPRECATED(text)
+#endif
 
 /* NVRTC compiles kernels without a C library; shmem/shmem.cuh brings the types. */
 #ifndef __CUDACC_RTC__
@@ -50,8 +64,13 @@ typedef struct {
     int num_contexts; /* that will exist at once; 0 unless SHMEM_TEAM_NUM_CONTEXTS says that it counts */
 } shmem_team_config_t;
 
-/* A stream of operations that is ordered and completed by itself. */
+/* A stream of operations that is ordered and completed by itself. Handles may be copied and compared. */
 typedef int32_t shmem_ctx_t;
+
+/* What a session is expected to have. */
+typedef struct {
+    size_t total_ops; /* calls at most; it counts where SHMEM_CTX_SESSION_TOTAL_OPS says so */
+} shmem_ctx_session_config_t;
 `
 
 // headerCalls begins what host code calls.
@@ -101,6 +120,7 @@ func header() string {
 	}
 	b.WriteString(headerEnd)
 	b.WriteString(generics())
+	b.WriteString(overloads())
 	b.WriteString("#endif\n\n#endif\n")
 	return b.String()
 }
@@ -124,16 +144,56 @@ func familyHeader(b *strings.Builder, f *spec.Family) {
 	section("Errors", f.Errors)
 	section("Order", f.Order)
 	fmt.Fprintf(b, " *\n")
+	if f.Instead != "" {
+		comment(b, "Deprecated: use "+f.Instead+".", "")
+	}
 	comment(b, fmt.Sprintf("OpenSHMEM 1.6, %s. Since libshmem %s.", f.Section, f.Since), "")
 	fmt.Fprintf(b, " */\n")
-	nbi := false
+	nbi, ctx := false, false
 	for _, fn := range f.Functions() {
 		if fn.Nbi && !nbi {
 			nbi = true
 			fmt.Fprintf(b, "\n/* Nonblocking. %s */\n", f.DocNbi)
 		}
-		fmt.Fprintf(b, "%s;\n", prototype(fn))
+		if fn.Ctx && !ctx {
+			ctx = true
+			fmt.Fprintf(b, "\n/* %s */\n", contextForms(f))
+		}
+		fmt.Fprintf(b, "%s%s;\n", warning(f), prototype(fn))
 	}
+}
+
+// contextForms is what the forms of a family that take a context have in common.
+func contextForms(f *spec.Family) string {
+	for _, p := range f.Params {
+		if p.Name == "pe" {
+			return "The same on a context; pe is a number in its team."
+		}
+	}
+	return "The same on a context."
+}
+
+// warning is what has a compiler tell users of a deprecated function.
+func warning(f *spec.Family) string {
+	if f.Instead == "" {
+		return ""
+	}
+	macro := "SHMEMI_DEPRECATED"
+	if f.OnlyC {
+		macro += "_C"
+	}
+	return fmt.Sprintf("%s(%q) ", macro, "use "+f.Instead)
+}
+
+// spelled is a function's name with what stands for its type or size.
+func spelled(fn spec.Function) string {
+	switch {
+	case fn.Form == spec.Sized:
+		return strings.Replace(fn.Name, fn.Type.Name, "<bits>", 1)
+	case fn.Form == 0 && len(fn.Family.Types) > 0:
+		return strings.Replace(fn.Name, "_"+fn.Type.Name+"_", "_<T>_", 1)
+	}
+	return fn.Name
 }
 
 // spellings is how the family's names are made, for the head of its comment.
@@ -141,16 +201,10 @@ func spellings(f *spec.Family) []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, fn := range f.Functions() {
-		if fn.Nbi {
+		if fn.Nbi || fn.Ctx {
 			continue
 		}
-		s := fn.Name
-		switch {
-		case fn.Form == spec.Sized:
-			s = strings.Replace(s, fn.Type.Name, "<bits>", 1)
-		case fn.Form == 0 && len(f.Types) > 0:
-			s = strings.Replace(s, "_"+fn.Type.Name+"_", "_<T>_", 1)
-		}
+		s := spelled(fn)
 		if !seen[s] {
 			seen[s] = true
 			out = append(out, s)
@@ -170,19 +224,25 @@ func arguments(b *strings.Builder, f *spec.Family) {
 		width = max(width, len(p.Name))
 	}
 	for _, p := range f.Params {
-		text := strings.TrimSpace(unit(f, p) + " " + p.Doc)
-		if role := p.Role.String(); role != "" && text != "" {
-			text = role + ": " + text
-		} else if role != "" {
-			text = role
-		}
-		if p.Nbi {
-			text += " (nonblocking form only)"
-		}
+		text := argument(f, p)
 		pad := strings.Repeat(" ", width)
 		name := p.Name + pad[len(p.Name):]
 		comment(b, "@"+name+" "+text, "   "+pad)
 	}
+}
+
+// argument is what is said of a parameter.
+func argument(f *spec.Family, p spec.Param) string {
+	text := strings.TrimSpace(unit(f, p) + " " + p.Doc)
+	if role := p.Role.String(); role != "" && text != "" {
+		text = role + ": " + text
+	} else if role != "" {
+		text = role
+	}
+	if p.Nbi {
+		text += " (nonblocking form only)"
+	}
+	return text
 }
 
 // unit is a number's unit, with what it becomes in forms without a type.

@@ -1,11 +1,13 @@
 // Command gen writes the files that are generated from the tables. From
 // libshmem/capi/spec: the public header, the functions behind it, the version
-// scripts, the list of exported symbols, the C tests, and the page that counts
-// what is there. From libshmem/capi/wire: the layout that the ring's producers
-// and the proxy share, in C and in Go, and its picture.
+// scripts, the list of exported symbols, the C tests, what Python knows of the
+// library, and the page that counts what is there. From libshmem/capi/wire: the
+// layout that the ring's producers and the proxy share, in C and in Go, and its
+// picture.
 //
 //	go run ./capi/gen           writes them
 //	go run ./capi/gen -check    writes nothing and fails when one is out of date
+//	go run ./capi/gen -man DIR  writes the manual pages there, which are not committed
 //
 // It owns their text, not what they say: a change of a name, an argument or a
 // sentence belongs in the table. The files are committed, so that a reader and
@@ -42,11 +44,19 @@ func outputs(root string) ([]file, error) {
 		{"docs/device-coverage.md", device},
 		{"queue/zz_calls.go", deviceCalls()},
 		{"include/shmem.h", header()},
+		{"include/pshmem.h", profileHeader()},
+		overloadChecks(),
 		{"capi/front/zz_libshmem.map", frontMap()},
 		{"capi/core/zz_core.map", coreMap()},
 		{"tests/abi/symbols.golden", symbols()},
 		{"docs/api-coverage.md", page},
+		{"docs/reference.md", reference()},
 	}
+	python, err := pythonFiles()
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, python...)
 	out = append(out, wireFiles()...)
 	out = append(out, deviceFiles()...)
 	out = append(out, streamFiles()...)
@@ -62,7 +72,15 @@ func banner(open, end string) string {
 func main() {
 	check := flag.Bool("check", false, "compare with the files on disk instead of writing them")
 	root := flag.String("root", ".", "root of the repository")
+	pages := flag.String("man", "", "write the manual pages into this folder, and nothing else")
 	flag.Parse()
+	if *pages != "" {
+		if err := writePages(*pages); err != nil {
+			fmt.Fprintln(os.Stderr, "gen:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(*root, *check); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
@@ -118,7 +136,7 @@ func leftOver(root string, files []file) ([]string, error) {
 		known[f.path] = true
 	}
 	var left []string
-	for _, dir := range []string{"capi/front", "capi/core", "device/shmem", "queue", "tests/c", "tests/gpu"} {
+	for _, dir := range []string{"capi/front", "capi/core", "device/shmem", "queue", "tests/abi/testdata", "tests/c", "tests/gpu"} {
 		found, err := fs.Glob(os.DirFS(root), dir+"/zz_*")
 		if err != nil {
 			return nil, err

@@ -17,8 +17,9 @@ func streamFiles() []file {
 
 const extensionTop = `/* clang-format off */
 /*
- * shmemx.h: what libshmem has beyond OpenSHMEM: counters, the errors of calls that
- * return although a PE is lost, and calls for programs with a GPU.
+ * shmemx.h: what libshmem has beyond OpenSHMEM: jobs that the program brings together
+ * itself, counters, the errors of calls that return although a PE is lost, and calls
+ * for programs with a GPU.
  *
  * shmemx_..._on_stream puts a call into a CUDA stream: it returns at once, and is
  * done when the stream comes to it. Such calls may be captured in a graph, which
@@ -103,6 +104,7 @@ func extensionThunks() string {
 
 #include "counters.h"
 #include "failure.h"
+#include "start.h"
 #include "stream.h"
 `)
 	for i := range spec.Extensions {

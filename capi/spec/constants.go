@@ -54,17 +54,17 @@ var Constants = []ConstantGroup{
 		},
 	},
 	{
-		Doc: "The arrays that collectives on active sets take.",
+		Doc: "The arrays that collectives on active sets take. docs/decisions/0024 of the library says what the elements are for.",
 		Constants: []Constant{
 			{"SHMEM_SYNC_VALUE", "0L", "what every element of pSync has before the first call"},
-			{"SHMEM_SYNC_SIZE", "2", "elements of pSync, enough for each of them"},
-			{"SHMEM_BARRIER_SYNC_SIZE", "2", ""},
-			{"SHMEM_BCAST_SYNC_SIZE", "2", ""},
-			{"SHMEM_COLLECT_SYNC_SIZE", "2", ""},
-			{"SHMEM_ALLTOALL_SYNC_SIZE", "2", ""},
-			{"SHMEM_ALLTOALLS_SYNC_SIZE", "2", ""},
-			{"SHMEM_REDUCE_SYNC_SIZE", "2", ""},
-			{"SHMEM_REDUCE_MIN_WRKDATA_SIZE", "1", "elements of pWrk, beside half of those to reduce"},
+			{"SHMEM_SYNC_SIZE", "32", "elements of pSync, enough for each of them"},
+			{"SHMEM_BARRIER_SYNC_SIZE", "32", ""},
+			{"SHMEM_BCAST_SYNC_SIZE", "32", ""},
+			{"SHMEM_COLLECT_SYNC_SIZE", "32", ""},
+			{"SHMEM_ALLTOALL_SYNC_SIZE", "32", ""},
+			{"SHMEM_ALLTOALLS_SYNC_SIZE", "32", ""},
+			{"SHMEM_REDUCE_SYNC_SIZE", "32", ""},
+			{"SHMEM_REDUCE_MIN_WRKDATA_SIZE", "128", "elements of pWrk, or half of those to reduce and one, if that is more"},
 		},
 	},
 	{
@@ -72,6 +72,11 @@ var Constants = []ConstantGroup{
 		Constants: []Constant{
 			{"SHMEM_CTX_INVALID", "(-1)", "no context"},
 			{"SHMEM_CTX_DEFAULT", "0", "the one that calls without a context use"},
+			{"SHMEM_CTX_SERIALIZED", "1L", "option: threads use it one at a time"},
+			{"SHMEM_CTX_PRIVATE", "2L", "option: only the thread that makes it uses it"},
+			{"SHMEM_CTX_NOSTORE", "4L", "option: its quiet and fence need not order plain stores"},
+			{"SHMEM_CTX_SESSION_BATCH", "1L", "option of a session: many small operations follow each other"},
+			{"SHMEM_CTX_SESSION_TOTAL_OPS", "1L", "total_ops of a shmem_ctx_session_config_t counts"},
 		},
 	},
 	{
@@ -83,4 +88,18 @@ var Constants = []ConstantGroup{
 			{"SHMEM_TEAM_NUM_CONTEXTS", "1L", "num_contexts of a shmem_team_config_t counts"},
 		},
 	},
+	{
+		Doc: "Deprecated: the same without the underscore. A compiler does not warn of macros.",
+		Constants: old("MAJOR_VERSION", "MINOR_VERSION", "MAX_NAME_LEN", "VENDOR_STRING",
+			"SYNC_VALUE", "BARRIER_SYNC_SIZE", "BCAST_SYNC_SIZE", "COLLECT_SYNC_SIZE", "REDUCE_SYNC_SIZE",
+			"REDUCE_MIN_WRKDATA_SIZE", "CMP_EQ", "CMP_NE", "CMP_GT", "CMP_LE", "CMP_LT", "CMP_GE"),
+	},
+}
+
+func old(names ...string) []Constant {
+	var out []Constant
+	for _, n := range names {
+		out = append(out, Constant{"_SHMEM_" + n, "SHMEM_" + n, ""})
+	}
+	return out
 }

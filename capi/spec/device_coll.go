@@ -11,7 +11,7 @@ var (
 )
 
 var deviceCollectives = DeviceChapter{
-	File: "collectives", Over: "coll.h", Doc: "collectives of all PEs",
+	File: "collectives", Over: "coll.h", Doc: "collectives of teams",
 	Families: []DeviceFamily{
 		{
 			Name: "barrier_all", Scopes: allScopes,
@@ -21,7 +21,7 @@ var deviceCollectives = DeviceChapter{
 		{
 			Name: "barrier", Scopes: allScopes, Result: "int", Params: []Param{collTeam},
 			Body: "shmemi_sync<$scope, 1>($job, $call, team)",
-			Doc:  "The same for a team, which is SHMEM_TEAM_WORLD.",
+			Doc:  "The same for the PEs of a team.",
 		},
 		{
 			Name: "sync_all", Scopes: allScopes,
@@ -44,13 +44,13 @@ var deviceCollectives = DeviceChapter{
 				collTeam, collDest, collSource, {Name: "nelems", C: "size_t"}, {Name: "PE_root", C: "int"},
 			},
 			Body: "shmemi_broadcast<$scope>($job, $call, team, dest, source, $bytes, PE_root)",
-			Doc:  "Copies an array of one PE to every PE.",
+			Doc:  "Copies an array of one PE to every PE of the team; PE_root is its number there.",
 		},
 		{
 			Name: "fcollect", Types: DeviceTypes, Variants: Mem, Scopes: allScopes, Result: "int",
 			Params: []Param{collTeam, collDest, collSource, {Name: "nelems", C: "size_t"}},
 			Body:   "shmemi_exchange<$scope, 0>($job, $call, team, dest, source, $bytes)",
-			Doc:    "Concatenates the arrays of all PEs at every PE.",
+			Doc:    "Concatenates the arrays of all PEs of the team at every PE, in the order of their numbers.",
 		},
 		{
 			Name: "alltoall", Types: DeviceTypes, Variants: Mem, Scopes: allScopes, Result: "int",
@@ -62,7 +62,7 @@ var deviceCollectives = DeviceChapter{
 }
 
 var deviceReductions = DeviceChapter{
-	File: "reduce", Over: "reduce.h", Doc: "reductions over all PEs",
+	File: "reduce", Over: "reduce.h", Doc: "reductions over teams",
 	Families: []DeviceFamily{
 		deviceReduce("sum", DeviceNumbers), deviceReduce("prod", DeviceNumbers),
 		deviceReduce("min", DeviceNumbers), deviceReduce("max", DeviceNumbers),
@@ -75,6 +75,6 @@ func deviceReduce(op string, types []Type) DeviceFamily {
 		Name: op + "_reduce", Types: types, Scopes: allScopes, Result: "int",
 		Params: []Param{collTeam, collDest, collSource, {Name: "nreduce", C: "size_t"}},
 		Body:   "shmemi_reduce<$scope, shmemi_$late" + op + ", $T>($job, $call, team, dest, source, nreduce)",
-		Doc:    "Combines the elements at each place of all sources, at every PE.",
+		Doc:    "Combines the elements at each place of the sources of a team, at every PE of it.",
 	}
 }

@@ -4,6 +4,7 @@ package spec
 
 // ExtensionConstants are the macros of the header of the extensions.
 var ExtensionConstants = []ConstantGroup{
+	StartConstants,
 	{
 		Doc: "Why a call could not do its work (shmemx_last_error), where SHMEM_ON_FAILURE=return has calls return.",
 		Constants: []Constant{
@@ -15,7 +16,7 @@ var ExtensionConstants = []ConstantGroup{
 }
 
 // ExtensionTypes are the types of the header of the extensions.
-const ExtensionTypes = `
+const ExtensionTypes = StartTypes + `
 /*
  * A program's function for calls that could not do their work. It is called in the
  * thread of the call, before that returns, and may call the library, but for
@@ -67,4 +68,30 @@ var errorCalls = []Call{
 		Doc: "Gives the program a function that is called when a call of any thread could not do its work. It takes the " +
 			"place of the one before.",
 	}),
+	{Family{
+		Name: "failure_ack", Section: "errors", Since: "0.1", Result: "int",
+		Front: "shmemi_failure_ack($call)",
+		Doc: "Says that the program knows of all PEs that are lost so far. A wait in a kernel, for memory or for other kernels, names " +
+			"no PE, so when one is lost all that are under way end their threads, and so do those that begin later, until " +
+			"this call: then kernels wait again. It comes when the kernels that were running have ended. Waits of the calling " +
+			"thread do not end because of these PEs any more either. Collective calls of all PEs in kernels go on to end " +
+			"those threads that wait for a lost PE.",
+		Returns: "How many PEs are lost.",
+		Errors:  "Ends the job when called before init or after finalize.",
+	}, ""},
+	{Family{
+		Name: "team_survivors", Section: "errors", Since: "0.1", Result: "int",
+		Params: []Param{
+			{Name: "parent_team", C: "shmem_team_t", Doc: "the team to take PEs from"},
+			{Name: "new_team", C: "shmem_team_t *", Role: Result, Doc: "the team, or SHMEM_TEAM_INVALID"},
+		},
+		Front: "shmemi_team_survivors(parent_team, new_team, $call)",
+		Doc: "Makes a team of those PEs of another that are alive. All of these make the call together; what other calls on " +
+			"the parent team are under way in the caller's thread has ended by then, for better or worse. They agree on who is " +
+			"lost, also when more PEs die during the call, so that the team is the same at each. The caller's " +
+			"operations to them are complete, as after shmem_quiet, and no wait of its thread ends any more because of a PE " +
+			"that is not in the team.",
+		Returns: "0, or non-zero on every PE when there is no room for another team, and when the parent is SHMEM_TEAM_INVALID.",
+		Errors:  teamUsed,
+	}, ""},
 }

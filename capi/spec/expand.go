@@ -6,13 +6,26 @@ type Function struct {
 	Family *Family
 	Type   Type // of the elements; Raw where a family has none
 	Nbi    bool
+	Ctx    bool // it takes a context
 	// Form is the kind of name: 0 for typed or plain names, else Sized or Mem.
 	Form Variant
 }
 
-// Functions lists the functions of a family: typed, by size, by bytes, and then
-// the nonblocking ones in the same order.
+// Functions lists the functions of a family: typed, by size, by bytes, then the
+// nonblocking ones in the same order, and all of these again with a context.
 func (f *Family) Functions() []Function {
+	out := f.plain()
+	if f.Contexts {
+		for _, fn := range f.plain() {
+			fn.Name, fn.Ctx = "shmem_ctx_"+fn.Name[len("shmem_"):], true
+			out = append(out, fn)
+		}
+	}
+	return out
+}
+
+// plain lists those without a context.
+func (f *Family) plain() []Function {
 	var out []Function
 	for _, nbi := range []bool{false, true} {
 		if nbi && f.Variants&Nbi == 0 {
@@ -28,12 +41,15 @@ func (f *Family) forms(nbi bool) []Function {
 	if nbi {
 		suffix = "_nbi"
 	}
-	if len(f.Types) == 0 {
+	if f.Symbol != "" {
+		return []Function{{Name: f.Symbol, Family: f, Nbi: nbi}}
+	}
+	if len(f.Types) == 0 && f.Variants&(Sized|Mem) == 0 {
 		return []Function{{Name: "shmem_" + f.Name + suffix, Family: f, Nbi: nbi}}
 	}
 	var out []Function
 	for _, t := range f.Types {
-		out = append(out, Function{"shmem_" + t.Name + "_" + f.Name + suffix, f, t, nbi, 0})
+		out = append(out, Function{"shmem_" + t.Name + "_" + f.Name + suffix, f, t, nbi, false, 0})
 	}
 	// A size stands after the first word: put_signal gives put8_signal.
 	stem, rest := f.Name, ""
@@ -44,14 +60,18 @@ func (f *Family) forms(nbi bool) []Function {
 		}
 	}
 	if f.Variants&Sized != 0 {
-		for _, bits := range Sizes {
+		widths := f.Widths
+		if widths == nil {
+			widths = Sizes
+		}
+		for _, bits := range widths {
 			t := Type{Name: decimal(bits), C: "void", Kind: Raw, Bits: bits}
-			out = append(out, Function{"shmem_" + stem + t.Name + rest + suffix, f, t, nbi, Sized})
+			out = append(out, Function{"shmem_" + stem + t.Name + rest + suffix, f, t, nbi, false, Sized})
 		}
 	}
 	if f.Variants&Mem != 0 {
 		t := Type{Name: "mem", C: "void", Kind: Raw, Bits: 8}
-		out = append(out, Function{"shmem_" + stem + "mem" + rest + suffix, f, t, nbi, Mem})
+		out = append(out, Function{"shmem_" + stem + "mem" + rest + suffix, f, t, nbi, false, Mem})
 	}
 	return out
 }
@@ -69,9 +89,27 @@ func Names() []string {
 	return out
 }
 
+// Profiled is the second name of a public function, for tools that take the first one
+// for themselves.
+func Profiled(name string) string {
+	return "p" + name
+}
+
+// ProfilingNames lists the second names in the order of the table.
+func ProfilingNames() []string {
+	names := Names()
+	for i, name := range names {
+		names[i] = Profiled(name)
+	}
+	return names
+}
+
 // Params are the parameters that this form of the function has.
 func (f *Function) Params() []Param {
 	var out []Param
+	if f.Ctx {
+		out = append(out, paramCtx)
+	}
 	for _, p := range f.Family.Params {
 		if !p.Nbi || f.Nbi {
 			out = append(out, p)

@@ -5,25 +5,25 @@ var ordering = Chapter{
 	Title: "Memory Ordering Routines",
 	Families: []Family{
 		{
-			Name: "fence", Section: "SHMEM_FENCE", Since: "0.1",
-			Front: "shmemi_fence($call)",
+			Name: "fence", Section: "SHMEM_FENCE", Since: "0.1", Contexts: true,
+			Front: "shmemi_fence($ctx, $call)",
 			Doc: "Puts an order between the caller's operations: for each PE, the puts, atomics and " +
 				"signals before the call are delivered before those after it. It does not complete " +
 				"them, and says nothing about gets and fetching nonblocking atomics.",
 			Errors: "Ends the job when called before init or after finalize.",
 		},
 		{
-			Name: "quiet", Section: "SHMEM_QUIET", Since: "0.1",
-			Front: "shmemi_quiet($call)",
+			Name: "quiet", Section: "SHMEM_QUIET", Since: "0.1", Contexts: true,
+			Front: "shmemi_quiet($ctx, $call)",
 			Doc: "Waits until all operations of the caller are complete: puts, atomics and signals are " +
 				"visible to every PE, and nonblocking gets and fetches are in the caller's memory.",
 			Errors: "Ends the job when called before init or after finalize, and when a PE with " +
 				"operations under way is lost.",
 		},
 		{
-			Name: "pe_quiet", Section: "SHMEM_PE_QUIET", Since: "0.1",
+			Name: "pe_quiet", Section: "SHMEM_PE_QUIET", Since: "0.1", Contexts: true,
 			Params: []Param{{Name: "target_pe", C: "int", Doc: "number of a PE"}},
-			Front:  "shmemi_pe_quiet(target_pe, $call)",
+			Front:  "shmemi_pe_quiet($ctx, target_pe, $call)",
 			Doc: "Waits until the caller's operations at one PE are complete, as quiet does for all PEs. It may " +
 				"wait for those at other PEs, too.",
 			Errors: "As quiet, and when there is no target_pe.",

@@ -7,8 +7,8 @@ import "strings"
 var reductions = Chapter{
 	File:  "reduce",
 	Title: "Collective Routines",
-	Over:  "colls.h",
-	Families: []Family{
+	Over:  "activeset.h",
+	Families: append([]Family{
 		reduction("max", OrderedTypes, "b > a ? b : a", "the greatest",
 			"Which one of two elements remains when one is not a number is not defined."),
 		reduction("min", OrderedTypes, "b < a ? b : a", "the least",
@@ -24,7 +24,7 @@ var reductions = Chapter{
 		reduction("xor", BitwiseTypes, "a ^ b", "the bitwise exclusive or", ""),
 		scan("sum_inscan", "up to the caller, its own included", "true"),
 		scan("sum_exscan", "before the caller; 0 at the first PE", "false"),
-	},
+	}, toAll()...),
 }
 
 func scan(name, what, inclusive string) Family {

@@ -13,14 +13,14 @@ var rma = Chapter{
 	Title: "Remote Memory Access Routines",
 	Families: []Family{
 		{
-			Name: "put", Section: "SHMEM_PUT", Since: "0.1",
+			Name: "put", Section: "SHMEM_PUT", Since: "0.1", Contexts: true,
 			Types: RMATypes, Variants: Nbi | Sized | Mem,
 			Params: []Param{
 				{Name: "dest", C: "T *", Role: Written},
 				{Name: "source", C: "const T *", Role: Source},
 				paramNelems, paramPE,
 			},
-			Front: "shmemi_put$nbi(dest, source, $nbytes, pe, $call)",
+			Front: "shmemi_put$nbi($ctx, dest, source, $nbytes, pe, $call)",
 			Doc: "Copies an array to another PE. It returns when source may be reused; the data may " +
 				"still be under way.",
 			DocNbi: "Copies as put does, but source may be reused only after the next quiet.",
@@ -29,14 +29,14 @@ var rma = Chapter{
 			Check:  CheckPut,
 		},
 		{
-			Name: "p", Section: "SHMEM_P", Since: "0.1",
+			Name: "p", Section: "SHMEM_P", Since: "0.1", Contexts: true,
 			Types: RMATypes,
 			Params: []Param{
 				{Name: "dest", C: "T *", Role: Written},
 				{Name: "value", C: "T", Doc: "to write"},
 				paramPE,
 			},
-			Front: "shmemi_p(dest, &value, sizeof value, pe, $call)",
+			Front: "shmemi_p($ctx, dest, &value, sizeof value, pe, $call)",
 			Doc: "Writes one element to another PE. An aligned element of at most 8 bytes arrives whole, so " +
 				"that a reader never sees half of it.",
 			Errors: remoteErrors,
@@ -44,14 +44,14 @@ var rma = Chapter{
 			Check:  CheckPut,
 		},
 		{
-			Name: "get", Section: "SHMEM_GET", Since: "0.1",
+			Name: "get", Section: "SHMEM_GET", Since: "0.1", Contexts: true,
 			Types: RMATypes, Variants: Nbi | Sized | Mem,
 			Params: []Param{
 				{Name: "dest", C: "T *", Role: Result},
 				{Name: "source", C: "const T *", Role: Read},
 				paramNelems, paramPE,
 			},
-			Front:  "shmemi_get$nbi(dest, source, $nbytes, pe, $call)",
+			Front:  "shmemi_get$nbi($ctx, dest, source, $nbytes, pe, $call)",
 			Doc:    "Copies an array from another PE. It returns when the data is in dest.",
 			DocNbi: "Copies as get does, but the data is in dest only after the next quiet.",
 			Errors: remoteErrors,
@@ -59,10 +59,10 @@ var rma = Chapter{
 			Check:  CheckGet,
 		},
 		{
-			Name: "g", Section: "SHMEM_G", Since: "0.1",
+			Name: "g", Section: "SHMEM_G", Since: "0.1", Contexts: true,
 			Types: RMATypes, Result: "T",
 			Params:  []Param{{Name: "source", C: "const T *", Role: Read}, paramPE},
-			Front:   "$T value;\nshmemi_g(&value, source, sizeof value, pe, $call);\nvalue",
+			Front:   "$T value;\nshmemi_g($ctx, &value, source, sizeof value, pe, $call);\nvalue",
 			Doc:     "Reads one element of another PE.",
 			Returns: "The element.",
 			Errors:  remoteErrors,

@@ -96,5 +96,15 @@ var setup = Chapter{
 			Doc:    "Tells the thread level that init granted.",
 			Errors: "Ends the job when called before init or after finalize.",
 		},
+		{
+			Name: "pcontrol", Section: "SHMEM_PCONTROL", Since: "0.1",
+			Params: []Param{
+				{Name: "level", C: "const int", Doc: "0 or less: none; 1: the default; 2 or more: what the tool makes of it"},
+				{Name: "...", Doc: "what the tool wants to know"},
+			},
+			Front: "shmemi_pcontrol(level, $call)",
+			Doc: "Tells a profiling tool, which has put its own function in the place of this one, how much " +
+				"to record. Without such a tool nothing happens. It may be called at any time.",
+		},
 	},
 }

@@ -10,7 +10,7 @@ var signal = Chapter{
 	Title: "Signaling Operations",
 	Families: []Family{
 		{
-			Name: "put_signal", Section: "SHMEM_PUT_SIGNAL", Since: "0.1",
+			Name: "put_signal", Section: "SHMEM_PUT_SIGNAL", Since: "0.1", Contexts: true,
 			Types: RMATypes, Variants: Nbi | Sized | Mem,
 			Params: []Param{
 				{Name: "dest", C: "T *", Role: Written, Doc: "must not overlap sig_addr"},
@@ -19,8 +19,8 @@ var signal = Chapter{
 				{Name: "sig_op", C: "int", Doc: "SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD"},
 				paramPE,
 			},
-			Front: "shmemi_put_signal(dest, source, $nbytes, sig_addr, signal, sig_op, pe, false, $call)",
-			FrontNbi: "shmemi_put_signal(dest, source, $nbytes, sig_addr, signal, sig_op, pe, true, " +
+			Front: "shmemi_put_signal($ctx, dest, source, $nbytes, sig_addr, signal, sig_op, pe, false, $call)",
+			FrontNbi: "shmemi_put_signal($ctx, dest, source, $nbytes, sig_addr, signal, sig_op, pe, true, " +
 				"$call)",
 			Doc: "Copies an array to another PE and then updates a signal word there: a PE that sees " +
 				"the signal also sees the data. It returns when source may be reused.",
@@ -31,17 +31,17 @@ var signal = Chapter{
 			Check: CheckSignal,
 		},
 		{
-			Name: "signal_set", Section: "SHMEM_SIGNAL_SET", Since: "0.1",
+			Name: "signal_set", Section: "SHMEM_SIGNAL_SET", Since: "0.1", Contexts: true,
 			Params: []Param{sigAddr, sigValue, paramPE},
-			Front:  "shmemi_amo64(SHMEMI_AMO_SET, sig_addr, signal, 0, pe, $call)",
+			Front:  "shmemi_amo64($ctx, SHMEMI_AMO_SET, sig_addr, signal, 0, pe, $call)",
 			Doc:    "Writes a signal word of another PE.",
 			Errors: remoteErrors,
 			Order:  atomicOrder,
 		},
 		{
-			Name: "signal_add", Section: "SHMEM_SIGNAL_ADD", Since: "0.1",
+			Name: "signal_add", Section: "SHMEM_SIGNAL_ADD", Since: "0.1", Contexts: true,
 			Params: []Param{sigAddr, sigValue, paramPE},
-			Front:  "shmemi_amo64(SHMEMI_AMO_ADD, sig_addr, signal, 0, pe, $call)",
+			Front:  "shmemi_amo64($ctx, SHMEMI_AMO_ADD, sig_addr, signal, 0, pe, $call)",
 			Doc:    "Adds to a signal word of another PE, modulo 2^64.",
 			Errors: remoteErrors,
 			Order:  atomicOrder,

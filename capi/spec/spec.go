@@ -21,6 +21,7 @@
 //	$size    is the size of an element in bytes
 //	$nbi     is "_nbi" in the nonblocking form, else nothing
 //	$call    is the public name, as a string
+//	$ctx     is the context: ctx in the forms that take one, else the default
 //	$reducer is the name of the operation's combine function and element size
 //	bits(x)  is x as an unsigned integer of $W bits
 //	back(x)  is the inverse; it encloses a whole expression
@@ -28,7 +29,14 @@
 // # Generic names
 //
 // A family with types also has a macro for C11, shmem_<name>, which takes the
-// arguments of the typed function that the first pointer to an element selects.
+// arguments of the typed function that the first pointer to an element selects,
+// and a context before them where the functions have forms that do.
+//
+// # Contexts
+//
+// A family with Contexts has each of its functions once more, as shmem_ctx_<name>,
+// with a context as the first argument. A parameter pe is then a number in the
+// context's team, and a number of a PE when Front sees it.
 package spec
 
 // Header is the public header.
@@ -54,15 +62,18 @@ var Chapters = []Chapter{
 	setup,
 	memory,
 	teams,
+	contexts,
 	rma,
 	strided,
 	atomics,
 	signal,
 	collectives,
 	reductions,
+	activeSets,
 	wait,
 	ordering,
 	locks,
+	deprecated,
 }
 
 // A Chapter is a group of families that share a source file and a test program.
@@ -76,10 +87,13 @@ type Chapter struct {
 // A Family is one row: an operation with all its element types and variants.
 type Family struct {
 	Name     string // the operation's part of the name: put in shmem_int_put
+	Symbol   string // the whole name, where it is not shmem_ and Name
 	Section  string // heading in the specification
 	Since    string // release of libshmem that first had it
 	Types    []Type // none: the family is a single function without an element type
 	Variants Variant
+	Contexts bool   // shmem_ctx_<name> is there for each name, too
+	Widths   []int  // of the Sized variant, in bits; none: all of Sizes
 	Result   string // C type of the result; T is the element type
 	Params   []Param
 	Front    string
@@ -91,12 +105,20 @@ type Family struct {
 	Errors   string
 	Order    string
 	Check    Check // how the generated test exercises it
+	// Instead says what the specification would have programs use: the family is
+	// deprecated. Plain families have no generic name for C11.
+	Instead string
+	Plain   bool
+	// Like is the family that does the same under another name.
+	Like string
+	// OnlyC: C++ has the name as an overload, which is not deprecated.
+	OnlyC bool
 }
 
 // Variant is a set of forms that a family has beside the typed one.
 type Variant uint
 
-// The variants. Only is for families without typed names.
+// The variants. A family without types has only these.
 const (
 	Nbi   Variant = 1 << iota // <name>_nbi: complete after the next quiet
 	Sized                     // <name>8, 16, 32, 64, 128: by size in bits
@@ -171,6 +193,9 @@ const (
 	CheckMove    Check = "move"
 	CheckCombine Check = "reduce"
 	CheckScan    Check = "scan"
+	CheckChange  Check = "change"
+	CheckSubset  Check = "subset"
+	CheckToAll   Check = "to_all"
 )
 
 // A Constant is a macro of the public header.

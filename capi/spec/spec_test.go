@@ -1,16 +1,16 @@
 package spec
 
 import (
+	"maps"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 )
 
 // standard reads the specification's list: name to element type or size.
-func standard(t *testing.T) map[string]string {
+func standard(t *testing.T, list string) map[string]string {
 	t.Helper()
-	data, err := os.ReadFile("testdata/openshmem.tsv")
+	data, err := os.ReadFile(list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,72 +21,52 @@ func standard(t *testing.T) map[string]string {
 		}
 		fields := strings.Split(strings.TrimSpace(line), "\t")
 		if len(fields) != 4 {
-			t.Fatalf("read testdata/openshmem.tsv: %d fields in %q, want 4", len(fields), line)
+			t.Fatalf("read %s: %d fields in %q, want 4", list, len(fields), line)
 		}
 		names[fields[0]] = fields[3]
 	}
 	return names
 }
 
-var bytesForm = regexp.MustCompile(`^(\w*(?:put|get|broadcast|collect|alltoalls?))mem`)
-
-// operation folds the types, sizes and the nonblocking form of a name, so that
-// all names of one row have the same one.
-func operation(name, typ string) string {
-	op := strings.TrimSuffix(strings.TrimPrefix(name, "shmem_"), "_nbi")
-	if typ == "-" {
-		return bytesForm.ReplaceAllString(op, "$1")
+// TestDeprecated: each name is in the table, and said to be deprecated; no other is.
+func TestDeprecated(t *testing.T) {
+	old := standard(t, "testdata/deprecated.tsv")
+	for _, c := range Chapters {
+		for i := range c.Families {
+			for _, f := range c.Families[i].Functions() {
+				if _, ok := old[f.Name]; ok != (f.Family.Instead != "") {
+					t.Errorf("%s: deprecated by the specification: %v, by the table: %v", f.Name, ok, !ok)
+				}
+				delete(old, f.Name)
+			}
+		}
 	}
-	if rest, ok := strings.CutPrefix(op, typ+"_"); ok {
-		return rest
+	for name := range old {
+		t.Errorf("%s: deprecated, and missing", name)
 	}
-	// Elsewhere in the name: ctx_int_put, put8_signal, ctx_put8_signal.
-	if typ[0] >= '0' && typ[0] <= '9' {
-		return strings.Replace(op, typ, "", 1)
-	}
-	return strings.Replace(op, "_"+typ+"_", "_", 1)
 }
 
-// TestComplete holds the table against the specification: no name that it does
-// not have, and each operation that is there at all with every type, size and
-// form.
+// TestComplete holds the table against the specification: each of its names, and no
+// other, deprecated ones included.
 func TestComplete(t *testing.T) {
-	names := standard(t)
+	names := standard(t, "testdata/openshmem.tsv")
+	maps.Copy(names, standard(t, "testdata/deprecated.tsv"))
+	if len(names) < 1870 {
+		t.Fatalf("the lists have %d names", len(names))
+	}
 	present := map[string]bool{}
-	operations := map[string]bool{}
 	for _, name := range Names() {
 		if present[name] {
 			t.Errorf("%s: two rows make this name", name)
 		}
 		present[name] = true
-		typ, ok := names[name]
-		if !ok {
-			t.Errorf("%s: not a function of OpenSHMEM 1.6, or a deprecated one", name)
-			continue
-		}
-		operations[operation(name, typ)] = true
-	}
-	for name, typ := range names {
-		if !present[name] && operations[operation(name, typ)] {
-			t.Errorf("%s: missing, though the table has %s", name, operation(name, typ))
+		if _, ok := names[name]; !ok {
+			t.Errorf("%s: not a function of OpenSHMEM 1.6", name)
 		}
 	}
-}
-
-func TestOperation(t *testing.T) {
-	for _, c := range []struct{ name, typ, want string }{
-		{"shmem_int_put", "int", "put"},
-		{"shmem_int_put_nbi", "int", "put"},
-		{"shmem_put8", "8", "put"},
-		{"shmem_put128_signal_nbi", "128", "put_signal"},
-		{"shmem_putmem_signal", "-", "put_signal"},
-		{"shmem_malloc", "-", "malloc"},
-		{"shmem_ctx_int_put", "int", "ctx_put"},
-		{"shmem_ctx_putmem", "-", "ctx_put"},
-		{"shmem_int_atomic_fetch_add_nbi", "int", "atomic_fetch_add"},
-	} {
-		if got := operation(c.name, c.typ); got != c.want {
-			t.Errorf("operation(%s, %s) = %s, want %s", c.name, c.typ, got, c.want)
+	for name := range names {
+		if !present[name] {
+			t.Errorf("%s: missing", name)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package spec
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // The extensions for programs with a GPU: what the host has a stream do, and the
 // kernels of modules; errors.go has the others. capi/gen makes include/shmemx.h of them and the functions
@@ -122,7 +125,7 @@ func streamCollective(name string, params []Param, front, doc string) Call {
 }
 
 // Extensions is the table.
-var Extensions = append(append(counterCalls, errorCalls...), streamCalls...)
+var Extensions = slices.Concat(startCalls, counterCalls, errorCalls, streamCalls)
 
 var streamCalls = []Call{
 	onStreamRow(Family{

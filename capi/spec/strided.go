@@ -24,38 +24,38 @@ var strided = Chapter{
 	Over:  "strided.h",
 	Families: []Family{
 		{
-			Name: "iput", Section: "SHMEM_IPUT", Since: "0.1",
+			Name: "iput", Section: "SHMEM_IPUT", Since: "0.1", Contexts: true,
 			Types: RMATypes, Variants: Sized,
 			Params: append(append([]Param{}, stridedPut...), elementParams...),
-			Front:  "shmemi_iput(dest, source, dst, sst, 1, nelems, $size, pe, $call)",
+			Front:  "shmemi_iput($ctx, dest, source, dst, sst, 1, nelems, $size, pe, $call)",
 			Doc: "Copies every sst-th element of an array to every dst-th one of an array of another PE. " +
 				"It returns when source may be reused; the data may still be under way.",
 			Errors: stridedErrors, Order: "As put.", Check: CheckIput,
 		},
 		{
-			Name: "iget", Section: "SHMEM_IGET", Since: "0.1",
+			Name: "iget", Section: "SHMEM_IGET", Since: "0.1", Contexts: true,
 			Types: RMATypes, Variants: Sized,
 			Params: append(append([]Param{}, stridedGet...), elementParams...),
-			Front:  "shmemi_iget(dest, source, dst, sst, 1, nelems, $size, pe, $call)",
+			Front:  "shmemi_iget($ctx, dest, source, dst, sst, 1, nelems, $size, pe, $call)",
 			Doc: "Copies every sst-th element of an array of another PE to every dst-th one of the " +
 				"caller's. It returns when the data is in dest.",
 			Errors: stridedErrors, Order: "As get.", Check: CheckIget,
 		},
 		{
-			Name: "ibput", Section: "SHMEM_IBPUT", Since: "0.1",
+			Name: "ibput", Section: "SHMEM_IBPUT", Since: "0.1", Contexts: true,
 			Types: RMATypes, Variants: Sized,
 			Params: append(append([]Param{}, stridedPut...), blockParams...),
-			Front:  "shmemi_iput(dest, source, dst, sst, bsize, nblocks, $size, pe, $call)",
+			Front:  "shmemi_iput($ctx, dest, source, dst, sst, bsize, nblocks, $size, pe, $call)",
 			Doc: "Copies blocks of bsize elements, dst and sst elements apart, to another PE. It returns " +
 				"when source may be reused; the data may still be under way. Where the blocks of dest " +
 				"overlap, it is not defined whose elements remain.",
 			Errors: stridedErrors, Order: "As put.", Check: CheckIput,
 		},
 		{
-			Name: "ibget", Section: "SHMEM_IBGET", Since: "0.1",
+			Name: "ibget", Section: "SHMEM_IBGET", Since: "0.1", Contexts: true,
 			Types: RMATypes, Variants: Sized,
 			Params: append(append([]Param{}, stridedGet...), blockParams...),
-			Front:  "shmemi_iget(dest, source, dst, sst, bsize, nblocks, $size, pe, $call)",
+			Front:  "shmemi_iget($ctx, dest, source, dst, sst, bsize, nblocks, $size, pe, $call)",
 			Doc: "Copies blocks of bsize elements, dst and sst elements apart, from another PE. It returns " +
 				"when the data is in dest. Where the blocks of dest overlap, it is not defined whose " +
 				"elements remain.",

@@ -18,7 +18,7 @@
 package wire
 
 // Version counts the changes of this table that old code cannot read.
-const Version = 2
+const Version = 4
 
 // Bits that a word has for fields; the one above them is the lap.
 const Bits = 63
@@ -172,12 +172,25 @@ var Structs = []Struct{
 		{"rings", "ptr", "array of struct shmemi_ring", next},
 		{"ring_count", "u32", "rings; 0: every PE is reached directly", next},
 		{"ring_map", "u32", "what picks a thread's ring: SHMEMI_MAP_...", next},
-		{"stop", "ptr", "one u32: not 0 when the job ends and waits must not go on", next},
+		{"stop", "ptr", "one u64: how many losses of PEs there were, all ones when the job ends; and above, from bit 32 on, how many the program has acknowledged. Waits end while the two differ", next},
 		{"work", "u64", "address, in the user heap, of what collectives of kernels work with; zeroed at init", next},
 		{"work_size", "u64", "bytes of it", next},
 		{"report", "ptr", "one struct shmemi_device_report in main memory: a kernel that has to stop says why; NULL: for threads of the host", next},
 		{"checks", "u32", "how much is checked: SHMEM_CHECKS as 0, 1 or 2", next},
 		{"device", "i32", "number of the GPU that the state is for; -1: threads of the host", next},
+		{"teams", "ptr", "array of struct shmemi_device_team: the host writes an entry when a team comes and when it goes; NULL: there is SHMEM_TEAM_WORLD alone", next},
+		{"team_count", "u32", "entries of it", next},
+	}},
+	{Name: "device_team", Go: "Team", Size: 64, Doc: "A team for kernels of one PE. Its entry is the one that the low TEAM_BITS bits of the handle say; that of SHMEM_TEAM_SHARED is 0.", Members: []Member{
+		{"handle", "i32", "the host's; 0: no team. Read together with n_pes", 0},
+		{"n_pes", "i32", "how many PEs it has", next},
+		{"me", "i32", "this PE's number in it", next},
+		{"start", "i32", "its PE i is PE start + i * stride of the job", next},
+		{"stride", "i32", "see start; 0 and pes not NULL: they follow no rule", next},
+		{"pes", "ptr", "array of i32, the PE of the job that each is; NULL where stride tells it", 24},
+		{"work", "u64", "address, in the user heap, of what its collectives work with, at the same place for each of its PEs; 0: there was no memory left", next},
+		{"work_size", "u64", "bytes of it", next},
+		{"losses", "u64", "how many PEs of the job were lost when it was made, of which it has none: its collectives end when there are more", next},
 	}},
 	{Name: "device_report", Go: "Report", Size: 64, Doc: "Why a kernel stopped. The first thread that claims it fills it in; whoever reads it looks at ready.", Members: []Member{
 		{"claimed", "u32", "1: a thread writes the rest, or has", next},
@@ -194,7 +207,7 @@ var Structs = []Struct{
 		{"address", "u64", "symmetric address that was named", 48},
 		{"length", "u64", "bytes from it on", next},
 	}},
-	{Name: "stream_call", Go: "StreamCall", Size: 64, Doc: "What a kernel of the library's own is to do (device/kernels). Which members count depends on the kernel.", Members: []Member{
+	{Name: "stream_call", Go: "StreamCall", Size: 72, Doc: "What a kernel of the library's own is to do (device/kernels). Which members count depends on the kernel.", Members: []Member{
 		{"dest", "u64", "where to, or the first word that is waited for", next},
 		{"source", "u64", "where from, or the words to compare with", next},
 		{"count", "u64", "bytes, or elements of a reduction, or words", next},
@@ -206,6 +219,8 @@ var Structs = []Struct{
 		{"width", "u32", "bytes of an element, and SHMEMI_SIGNED or SHMEMI_REAL", next},
 		{"way", "u32", "SHMEMI_WAY_...", next},
 		{"nbi", "u32", "1: the next quiet completes it", next},
+		{"team", "i32", "the team whose PEs all make the call", next},
+		{"team_pes", "i32", "how many it has", next},
 	}},
 }
 
@@ -246,11 +261,15 @@ var Constants = []Constant{
 	{"FAULT_INIT", "FaultInit", 1, "the call came before init or after finalize, or its unit was not filled"},
 	{"FAULT_PE", "FaultPE", 2, "there is no such PE"},
 	{"FAULT_RANGE", "FaultRange", 3, "the range is not within the user heap"},
-	{"FAULT_TEAM", "FaultTeam", 4, "the team is not SHMEM_TEAM_WORLD; pe is the team"},
+	{"FAULT_TEAM", "FaultTeam", 4, "there is no such team; pe is the team"},
 	{"FAULT_CONTEXT", "FaultContext", 5, "the context was made for another heap, whose address is given"},
 	{"FAULT_COMPARISON", "FaultComparison", 6, "cmp is no comparison; length is cmp"},
 	{"FAULT_SIGNAL_OP", "FaultSignalOp", 7, "the operation on the signal is none; length is the operation"},
-	{"FAULT_WORK", "FaultWork", 8, "the job has no memory for collectives of kernels; length is what they need"},
+	{"FAULT_WORK", "FaultWork", 8, "there is no memory for collectives of kernels on a team; pe is the team, length is what they need"},
+	{"FAULT_ROOT", "FaultRoot", 9, "the team has no such PE; length is how many it has"},
+
+	// Teams.
+	{"TEAM_BITS", "TeamBits", 10, "bits of the handle of a team that say which entry is its own"},
 
 	// Memory for collectives of kernels (device/shmem/work.h).
 	{"WORK_HEAD", "WorkHead", 384, "bytes before the flags: the counters, and a flag for each round"},
@@ -258,6 +277,7 @@ var Constants = []Constant{
 	{"WORK_DATA", "WorkData", 1 << 22, "bytes that both buffers together have at most, as long as no PE has less than WORK_LEAST"},
 	{"WORK_MOST", "WorkMost", 1 << 16, "bytes for one PE in one buffer, at most"},
 	{"WORK_LEAST", "WorkLeast", 64, "and at least"},
+	{"WORK_TEAM", "WorkTeam", 16 << 10, "bytes that both buffers of a team that is not the world have, as long as no PE has less than WORK_LEAST"},
 	{"WORK_STREAM", "WorkStream", 2<<20 + 128, "bytes at the end, for what the host has streams do (device/kernels/share.h)"},
 
 	// How a kernel of the library does a collective.

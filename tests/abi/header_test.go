@@ -1,21 +1,61 @@
 package abi
 
 import (
+	"os/exec"
+	"strings"
 	"testing"
 )
+
+// A dialect is what users compile with.
+type dialect struct{ name, compiler, language, std string }
+
+func dialects() []dialect {
+	c, cxx := compiler("CC", "gcc"), compiler("CXX", "g++")
+	return []dialect{
+		{"C99", c, "c", "c99"},
+		{"C11", c, "c", "c11"},
+		{"C17", c, "c", "c17"},
+		{"C++11", cxx, "c++", "c++11"},
+		{"C++14", cxx, "c++", "c++14"},
+		{"C++17", cxx, "c++", "c++17"},
+		{"C++20", cxx, "c++", "c++20"},
+	}
+}
+
+func (d dialect) args(more ...string) []string {
+	return append([]string{"-x", d.language, "-std=" + d.std, "-Wall", "-Wextra", "-Wpedantic",
+		"-I../../include", "-fsyntax-only"}, more...)
+}
 
 // TestHeader compiles a file that includes shmem.h first and uses what only a
 // compiler can judge, in each dialect that users have.
 func TestHeader(t *testing.T) {
-	for _, d := range []struct{ name, compiler, language, std string }{
-		{"C99", compiler("CC", "gcc"), "c", "c99"},
-		{"C11", compiler("CC", "gcc"), "c", "c11"},
-		{"C17", compiler("CC", "gcc"), "c", "c17"},
-		{"C++17", compiler("CXX", "g++"), "c++", "c++17"},
-	} {
+	for _, d := range dialects() {
 		t.Run(d.name, func(t *testing.T) {
-			tool(t, d.compiler, "-x", d.language, "-std="+d.std, "-Wall", "-Wextra", "-Wpedantic",
-				"-Werror", "-I../../include", "-fsyntax-only", "testdata/header.c")
+			tool(t, d.compiler, d.args("-Werror", "testdata/header.c")...)
+		})
+	}
+}
+
+// TestDeprecated: a compiler warns of each use of a deprecated name, once, and of
+// nothing else; and not when the program says that it knows.
+func TestDeprecated(t *testing.T) {
+	const file = "testdata/deprecated.c"
+	for _, d := range dialects() {
+		t.Run(d.name, func(t *testing.T) {
+			out, err := exec.Command(d.compiler, d.args(file)...).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			// What the dialect does not compile is not there for it.
+			seen := tool(t, d.compiler, d.args("-E", "-C", file)...)
+			_, seen, _ = strings.Cut(seen, "void use(void)\n{")
+			want := strings.Count(seen, "WARNED")
+			if got := strings.Count(string(out), "warning:"); got != want || want < 9 ||
+				strings.Count(string(out), "deprecated: use") != want {
+				t.Errorf("%d warnings, want %d:\n%s", got, want, out)
+			}
+			tool(t, d.compiler, d.args("-Werror", "-DSHMEM_ALLOW_DEPRECATED", file)...)
 		})
 	}
 }

@@ -2,6 +2,7 @@ package bad
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"os/exec"
@@ -26,15 +27,25 @@ type row struct {
 	what   string
 	env    []string
 	only   string // onNode, onHosts, or both when empty
+	pes    string // how many; empty: 2
 	status int
 	say    []string // regular expressions; each must match a line of standard error or output
 }
+
+// off is a job whose statics are not symmetric.
+var off = []string{"SHMEM_STATICS=off"}
 
 var rows = []row{
 	{what: "put_wrong_pe", status: aborted, say: []string{`shmem: PE \d: shmem_long_put: PE 2 does not exist, there are 2 \(use 0 to shmem_n_pes\(\) - 1\)`}},
 	{what: "p_negative_pe", status: aborted, say: []string{`PE \d: shmem_long_p: PE -1 does not exist`}},
 	{what: "get_null", status: aborted, say: []string{`PE \d: shmem_long_get: the symmetric address is NULL \(pass memory from shmem_malloc\)`}},
 	{what: "put_private", status: aborted, say: []string{`PE \d: shmem_long_put: 0x\w+ is not a symmetric address \(the heap is .* bytes at .*\) \(pass memory`}},
+	{what: "put_static", env: off, status: aborted, say: []string{`PE \d: shmem_long_put: 0x\w+ is in a global or static of the program, and those are not symmetric: SHMEM_STATICS is off \(unset SHMEM_STATICS, or pass memory from shmem_malloc\)`}},
+	{what: "put_static_past_end", status: aborted, say: []string{`PE \d: shmem_long_put: \d+ bytes at 0x\w+ run past the program's globals and statics \(check the number of elements\)`}},
+	{what: "wait_static", env: off, status: aborted, say: []string{`PE \d: shmem_long_wait_until: 0x\w+ is in a global .* SHMEM_STATICS is off`}},
+	{what: "broadcast_static", env: off, status: aborted, say: []string{`PE \d: shmem_long_broadcast: 0x\w+ is in a global .* SHMEM_STATICS is off`}},
+	{what: "hang_static", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 0: shmem_long_wait_until has waited \d+ s: for 0x\w+ \(a static, offset -0x\w+\) == 5, now 0 \(the wait goes on\)`}},
+	{what: "nothing", env: []string{"SHMEM_STATICS=perhaps"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_STATICS.*perhaps`}},
 	{what: "put_past_end", status: aborted, say: []string{`PE \d: shmem_putmem: \d+ bytes at heap offset .* run past the symmetric heap`}},
 	{what: "put_overflow", status: aborted, say: []string{`PE \d: shmem_long_put: \d+ bytes at heap offset .* run past the symmetric heap`}},
 	{what: "put_null_source", only: onHosts, status: aborted, say: []string{`PE \d: shmem_long_put: the local source is NULL`}},
@@ -73,8 +84,8 @@ var rows = []row{
 	{what: "exit_0", status: 0},
 	{what: "in_child", only: onNode, status: 0, say: []string{`shmem: shmem_barrier_all: this process is a child forked after shmem_init`, `child ended with status 134`}},
 	{what: "crash", status: 128 + 11, say: []string{`PE 1 was killed by signal 11 \(segmentation fault\)`}},
-	{what: "leaves", env: []string{"LIMIT=3"}, status: 124, say: []string{`PE 1 exited with status 0 .*shmem_finalize`}},
-	{what: "hang", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 0: shmem_long_wait_until has waited \d s: for 0x\w+ \(heap offset 0x\w+\) == 5, now 0 \(the wait goes on\)`}},
+	{what: "leaves", env: []string{"LIMIT=6"}, status: 124, say: []string{`PE 1 exited with status 0 .*shmem_finalize`}},
+	{what: "hang", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 0: shmem_long_wait_until has waited \d+ s: for 0x\w+ \(heap offset 0x\w+\) == 5, now 0 \(the wait goes on\)`}},
 	{what: "absent", env: []string{"SHMEM_BOOTSTRAP_TIMEOUT=1"}, status: 1, say: []string{`shmem: shmem_init: .*PE 1 did not come within 1s \(see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT\)`}},
 	{what: "nothing", env: []string{"SHMEM_SYMMETRIC_SIZE=banana"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_SYMMETRIC_SIZE.*banana`}},
 	{what: "nothing", env: []string{"SHMEM_SYMMETRIC_SIZE=9000000t"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_SYMMETRIC_SIZE`}},
@@ -88,16 +99,18 @@ var rows = []row{
 	{what: "nothing", env: []string{"SHMEM_CHECKS=perhaps"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_CHECKS.*perhaps`}},
 }
 
-func TestBadInput(t *testing.T) {
+func TestBadInput(t *testing.T) { runRows(t, "bad", rows) }
+
+// runRows runs a program of testdata for each row, on the node and on two hosts.
+func runRows(t *testing.T, name string, rows []row) {
 	build := need.Build(t)
-	program := compile(t, build, "bad")
+	program := compile(t, build, name)
 	for _, r := range rows {
 		for _, where := range []string{onNode, onHosts} {
 			if r.only != "" && r.only != where {
 				continue
 			}
-			name := strings.Join(append([]string{r.what, where}, r.env...), ",")
-			t.Run(name, func(t *testing.T) {
+			t.Run(strings.Join(append([]string{r.what, where}, r.env...), ","), func(t *testing.T) {
 				t.Parallel()
 				r.run(t, build, program, where)
 			})
@@ -107,7 +120,7 @@ func TestBadInput(t *testing.T) {
 
 func (r row) run(t *testing.T, build, program, where string) {
 	limit := "20"
-	args := []string{"-n", "2"}
+	args := []string{"-n", cmp.Or(r.pes, "2")}
 	if where == onHosts {
 		args = append(args, "--hosts", "2", "-x", "SHMEM_PROVIDER=tcp")
 	}

@@ -6,6 +6,9 @@
  * failed", counting symbols. A symbol that fails on any PE has failed. The
  * checks themselves are in check_<kind>.h; a generated program (zz_*.c) adds
  * a table of symbols, each with a function that calls it.
+ *
+ * With the argument "whole" a generated program takes many more lengths, those
+ * around each limit at which the library goes another way among them.
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -61,9 +64,12 @@ struct check_call {
     const void *cmp_values;
     shmem_team_t team;
     int PE_root;
+    int PE_start, logPE_stride, PE_size;
+    void *pWrk;
+    long *pSync;
 };
 
-enum { CHECK_NBI = 1, CHECK_SINGLE = 2 };
+enum { CHECK_NBI = 1, CHECK_SINGLE = 2, CHECK_CTX = 4 };
 
 struct check_symbol {
     const char *name;
@@ -71,7 +77,7 @@ struct check_symbol {
     void (*check)(const struct check_symbol *);
     const struct check_type *type;
     const char *family;
-    int flags; /* CHECK_NBI, CHECK_SINGLE: one element, not an array */
+    int flags; /* CHECK_NBI, CHECK_SINGLE: one element, not an array, CHECK_CTX */
 };
 
 static struct {
@@ -81,8 +87,18 @@ static struct {
     size_t symbols;
     size_t current;
     unsigned char *failed; /* one flag for each symbol */
+    bool whole;            /* what takes minutes, too */
     int lines;             /* printed for this symbol */
+    /* Of all PEs in reverse, for symbols that take a context. */
+    shmem_team_t reverse;
+    shmem_ctx_t ctx;
 } check;
+
+/* The number of a PE in the team of check.ctx. */
+static inline int check_rank(int pe)
+{
+    return check.n - 1 - pe;
+}
 
 /* Starts the symbol-th of the family's symbols. */
 static inline void check_start(size_t symbol, const char *name)
@@ -159,15 +175,28 @@ static inline int check_close(void)
     return me == 0 ? failures != 0 : mine;
 }
 
-/* Runs a generated table. */
-static inline int check_table(const char *family, const struct check_symbol *symbols, size_t n)
+/* ------------------------------------------------------------------ lengths */
+
+/* What a whole run adds, in bytes: around the powers of two and around 4040, the
+ * longest operand of a message. */
+static const size_t check_bytes[] = {
+    2,    3,    4,    5,    8,    12,   15,    16,    17,    24,    32,    33,
+    48,   64,   65,   100,  128,  129,  255,   256,   257,   504,   511,   512,
+    513,  520,  1023, 1024, 1025, 2040, 2048,  2049,  2056,  4039,  4040,  4041,
+    4056, 4072, 4095, 4096, 4097, 8192, 16384, 32767, 32768, 32769, 65536, 65552,
+};
+enum { CHECK_BYTES = sizeof check_bytes / sizeof check_bytes[0], CHECK_MOST_BYTES = 65552 };
+
+/* The l-th length in elements: one of the few that every run takes, then those of a
+ * whole one; of several that come to the same number of elements the first. */
+static inline bool check_length(size_t l, const size_t *few, size_t nfew, size_t size, size_t *n)
 {
-    check_open(family, n);
-    for (size_t i = 0; i < n; i++) {
-        check_start(i, symbols[i].name);
-        symbols[i].check(&symbols[i]);
+    if (l < nfew) {
+        *n = few[l];
+        return true;
     }
-    return check_close();
+    *n = check_bytes[l - nfew] / size;
+    return check.whole && *n > 0 && (l == nfew || check_bytes[l - nfew - 1] / size != *n);
 }
 
 /* ------------------------------------------------------------------- values */
@@ -313,6 +342,62 @@ static inline void check_targets(enum check_pattern p, int *first, int *end)
 {
     *first = p == CHECK_RIGHT ? (check.me + 1) % check.n : p == CHECK_SELF ? check.me : 0;
     *end = p != CHECK_FROM_0 ? *first + 1 : check.me == 0 ? check.n : 0;
+}
+
+/* ------------------------------------------------------------------- tables */
+
+/* Completes what a symbol has begun; and all of it, at all PEs. */
+static inline void check_quiet(const struct check_symbol *s)
+{
+    if (s->flags & CHECK_CTX)
+        shmem_ctx_quiet(check.ctx);
+    else
+        shmem_quiet();
+}
+
+static inline void check_barrier(const struct check_symbol *s)
+{
+    if (s->flags & CHECK_CTX)
+        shmem_ctx_quiet(check.ctx);
+    shmem_barrier_all();
+}
+
+/* A symbol with a context is another way to what its namesake does, which is tested in
+ * all patterns. */
+static inline int check_patterns(const struct check_symbol *s)
+{
+    return s->flags & CHECK_CTX ? CHECK_RIGHT + 1 : CHECK_PATTERNS;
+}
+
+/* Makes the context, if some symbol wants one: in the team of all PEs from the last to
+ * the first. */
+static inline void check_context(const struct check_symbol *symbols, size_t n)
+{
+    int flags = 0;
+    for (size_t i = 0; i < n; i++)
+        flags |= symbols[i].flags;
+    if ((flags & CHECK_CTX) == 0)
+        return;
+    if (shmem_team_split_strided(SHMEM_TEAM_WORLD, check.n - 1, -1, check.n, NULL, 0,
+                                 &check.reverse) != 0 ||
+        shmem_team_create_ctx(check.reverse, SHMEM_CTX_SERIALIZED, &check.ctx) != 0) {
+        fprintf(stderr, "%s: PE %d: no context\n", check.family, check.me);
+        shmem_global_exit(1);
+    }
+}
+
+/* Runs a generated table. */
+static inline int check_table(int argc, char **argv, const char *family,
+                              const struct check_symbol *symbols, size_t n)
+{
+    check_open(family, n);
+    check.whole = argc > 1 && strcmp(argv[1], "whole") == 0;
+    check_context(symbols, n);
+    for (size_t i = 0; i < n; i++) {
+        check_start(i, symbols[i].name);
+        symbols[i].check(&symbols[i]);
+    }
+    return check_close();
 }
 
 #endif

@@ -96,7 +96,7 @@ static inline uint64_t check_amo_do(const struct check_amo *a, uint64_t value, u
                            .pe = pe};
     a->s->call(&c);
     if (a->s->flags & CHECK_NBI)
-        shmem_quiet();
+        check_quiet(a->s);
     return fetched;
 }
 
@@ -149,11 +149,11 @@ static inline struct check_amo_case check_amo_round(const struct check_amo *a, i
 
 static inline void check_amo_alone(const struct check_amo *a)
 {
-    for (int p = 0; p < CHECK_PATTERNS; p++) {
+    for (int p = 0; p < check_patterns(a->s); p++) {
         for (int round = 0; round < 4; round++) {
             struct check_amo_case k = check_amo_round(a, round);
             check_amo_reset(a, k.initial);
-            shmem_barrier_all();
+            check_barrier(a->s);
             int pe, end;
             for (check_targets(p, &pe, &end); pe < end; pe++) {
                 uint64_t old = check_amo_do(a, k.value, k.cond, pe);
@@ -161,13 +161,13 @@ static inline void check_amo_alone(const struct check_amo *a)
                       "%s, old value at PE %d: expected 0x%jx, got 0x%jx", check_pattern_names[p],
                       pe, (uintmax_t)k.initial, (uintmax_t)old);
             }
-            shmem_barrier_all();
+            check_barrier(a->s);
             uint64_t want = check_amo_model(a, k.initial, k.value, k.cond);
             CHECK(check_amo_object(a) == want, "%s, new value: expected 0x%jx, got 0x%jx",
                   check_pattern_names[p], (uintmax_t)want, (uintmax_t)check_amo_object(a));
             check_untouched(a->area, 0, 8, check_pattern_names[p]);
             check_untouched(a->area, 8 + a->s->type->size, 24, check_pattern_names[p]);
-            shmem_barrier_all();
+            check_barrier(a->s);
         }
     }
 }
@@ -192,7 +192,7 @@ static inline void check_amo_together(const struct check_amo *a)
     uint64_t initial = a->op == CHECK_OP_AND ? a->mask : 0;
     uint64_t given = 0, taken = 0, guess = 0;
     check_amo_reset(a, initial);
-    shmem_barrier_all();
+    check_barrier(a->s);
     for (int i = 0; i < CHECK_TIMES; i++) {
         uint64_t value = check_amo_own(a, check.me, i), old;
         if (a->op == CHECK_OP_CSWAP) {
@@ -215,7 +215,7 @@ static inline void check_amo_together(const struct check_amo *a)
         }
     }
     shmem_putmem(a->area + 3 + 2 * check.me, (uint64_t[]){given, taken}, 16, 0);
-    shmem_barrier_all();
+    check_barrier(a->s);
     if (check.me != 0)
         return;
     given = taken = 0;
@@ -271,7 +271,7 @@ static inline void check_atomic(const struct check_symbol *s)
     struct check_amo a = check_amo_of(s);
     check_amo_alone(&a);
     check_amo_together(&a);
-    shmem_barrier_all();
+    check_barrier(s);
 }
 
 #endif

@@ -7,10 +7,11 @@
 
 #include "check.h"
 
-static const size_t check_lengths[] = {0, 1, 7, 3000};
+static const size_t check_few[] = {0, 1, 7, 3000};
 enum {
-    CHECK_LENGTHS = sizeof check_lengths / sizeof check_lengths[0],
-    CHECK_LONGEST = 3000 * 16,
+    CHECK_FEW = sizeof check_few / sizeof check_few[0],
+    CHECK_LENGTHS = CHECK_FEW + CHECK_BYTES,
+    CHECK_LONGEST = CHECK_MOST_BYTES,
     CHECK_ROW = 5 /* calls in a row without a barrier */
 };
 
@@ -102,8 +103,12 @@ static inline void check_alltoalls(const struct check_symbol *s)
     char *dest, *source;
     size_t area, size = s->type->size, pes = (size_t)check.n;
     check_areas(&dest, &source, &area);
-    for (int l = 0; l < CHECK_LENGTHS; l++) {
-        size_t n = check_lengths[l] / DST, end = pes * n * DST * size;
+    for (size_t l = 0; l < CHECK_LENGTHS; l++) {
+        size_t n, end;
+        if (!check_length(l, check_few, CHECK_FEW, size, &n))
+            continue;
+        n /= DST;
+        end = pes * n * DST * size;
         memset(dest, CHECK_SENTINEL, CHECK_GUARD + end + CHECK_GUARD);
         for (size_t i = 0; i < pes * n; i++)
             check_fill(s->type, source + i * SST * size, 1, check_block(check.me, i, n, 0));
@@ -140,9 +145,12 @@ static inline void check_move(const struct check_symbol *s)
     size_t area;
     check_areas(&dest, &source, &area);
     char *to = dest + CHECK_GUARD;
-    for (int l = 0; l < CHECK_LENGTHS; l++) {
+    for (size_t l = 0; l < CHECK_LENGTHS; l++) {
+        size_t n, size = s->type->size;
+        if (!check_length(l, check_few, CHECK_FEW, size, &n))
+            continue;
         for (int root = 0; root < (m.rooted ? check.n : 1); root++) {
-            size_t n = check_lengths[l], end = CHECK_GUARD, size = s->type->size;
+            size_t end = CHECK_GUARD;
             for (size_t b = 0; b < m.dests; b++)
                 end += check_given(&m, b, n) * size;
             memset(dest, CHECK_SENTINEL, end + CHECK_GUARD);

@@ -140,10 +140,11 @@ static inline void check_reduce(const struct check_symbol *s)
     char *to = dest + CHECK_GUARD;
     /* How the PEs work together does not depend on the operation: three in full. */
     bool whole = check_operation(s) == 's' || s->family[0] == 'm';
-    for (int l = 0; l < CHECK_LENGTHS; l++) {
-        if (!whole && check_lengths[l] != 7)
+    for (size_t l = 0; l < CHECK_LENGTHS; l++) {
+        size_t n;
+        if (!check_length(l, check_few, CHECK_FEW, size, &n) || (!whole && n != 7))
             continue;
-        size_t n = check_lengths[l], end = CHECK_GUARD + n * size;
+        size_t end = CHECK_GUARD + n * size;
         memset(dest, CHECK_SENTINEL, end + CHECK_GUARD);
         check_shares(s, source, n, 0);
         shmem_barrier_all();

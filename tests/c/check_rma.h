@@ -7,11 +7,36 @@
 
 #include "check.h"
 
-static const size_t check_lengths[] = {0, 1, 7, 1000};
+static const size_t check_few[] = {0, 1, 7, 1000};
 enum {
-    CHECK_LENGTHS = sizeof check_lengths / sizeof check_lengths[0],
-    CHECK_AREA = 2 * CHECK_GUARD + 1000 * 16
+    CHECK_FEW = sizeof check_few / sizeof check_few[0],
+    CHECK_LENGTHS = CHECK_FEW + CHECK_BYTES,
+    CHECK_ARRAY = CHECK_MOST_BYTES + 8 * 16,
+    CHECK_AREA = 2 * CHECK_GUARD + CHECK_ARRAY
 };
+
+/* What a symbol does for the l-th length, if it has that one. The arrays start on
+ * boundaries of elements that are none of words, each time on others. */
+struct check_span {
+    size_t n;
+    size_t dest, source; /* where they start, in bytes */
+    size_t end;          /* of dest */
+    size_t area;         /* bytes to look at */
+};
+
+static inline bool check_span(const struct check_symbol *s, size_t l, struct check_span *to)
+{
+    size_t size = s->type->size;
+    if (!check_length(l, check_few, CHECK_FEW, size, &to->n))
+        return false;
+    if (s->flags & CHECK_SINGLE && to->n != 1)
+        return false;
+    to->dest = CHECK_GUARD + l % 3 * size;
+    to->source = l % 5 * size;
+    to->end = to->dest + to->n * size;
+    to->area = to->end + CHECK_GUARD;
+    return true;
+}
 
 /* A symmetric area with room for the longest array and its surroundings, the
  * same one for every symbol. */
@@ -25,65 +50,66 @@ static inline char *check_area(void)
 
 static inline void check_put(const struct check_symbol *s)
 {
-    static char source[1000 * 16] __attribute__((aligned(16)));
-    char *area = check_area(), *dest = area + CHECK_GUARD;
+    static char array[CHECK_ARRAY] __attribute__((aligned(16)));
+    char *area = check_area();
     const struct check_type *t = s->type;
-    for (int p = 0; p < CHECK_PATTERNS; p++) {
-        for (int l = 0; l < CHECK_LENGTHS; l++) {
-            size_t n = check_lengths[l];
-            if (s->flags & CHECK_SINGLE && n != 1)
+    struct check_span k;
+    for (int p = 0; p < check_patterns(s); p++) {
+        for (size_t l = 0; l < CHECK_LENGTHS; l++) {
+            if (!check_span(s, l, &k))
                 continue;
-            memset(area, CHECK_SENTINEL, CHECK_AREA);
-            shmem_barrier_all();
+            char *dest = area + k.dest, *source = array + k.source;
+            memset(area, CHECK_SENTINEL, k.area);
+            check_barrier(s);
             int pe, end;
             for (check_targets(p, &pe, &end); pe < end; pe++) {
-                check_fill(t, source, n, check_seed(check.me, n, (size_t)pe));
+                check_fill(t, source, k.n, check_seed(check.me, k.n, (size_t)pe));
                 struct check_call c = {
-                    .dest = dest, .source = source, .value = source, .nelems = n, .pe = pe};
+                    .dest = dest, .source = source, .value = source, .nelems = k.n, .pe = pe};
                 s->call(&c);
                 if (s->flags & CHECK_NBI)
-                    shmem_quiet();
-                memset(source, 0, sizeof source);
+                    check_quiet(s);
+                memset(source, 0, k.n * t->size);
             }
-            shmem_barrier_all();
+            check_barrier(s);
             const char *what = check_pattern_names[p];
-            check_filled(t, dest, n, check_seed(check_origin(p), n, (size_t)check.me), what);
-            check_untouched(area, 0, CHECK_GUARD, what);
-            check_untouched(area, CHECK_GUARD + n * t->size, CHECK_AREA, what);
+            check_filled(t, dest, k.n, check_seed(check_origin(p), k.n, (size_t)check.me), what);
+            check_untouched(area, 0, k.dest, what);
+            check_untouched(area, k.end, k.area, what);
         }
     }
-    shmem_barrier_all();
+    check_barrier(s);
 }
 
 static inline void check_get(const struct check_symbol *s)
 {
     static char local[CHECK_AREA] __attribute__((aligned(16)));
-    char *source = check_area(), *dest = local + CHECK_GUARD;
     const struct check_type *t = s->type;
-    for (int l = 0; l < CHECK_LENGTHS; l++) {
-        size_t n = check_lengths[l];
-        if (s->flags & CHECK_SINGLE && n != 1)
+    struct check_span k;
+    for (size_t l = 0; l < CHECK_LENGTHS; l++) {
+        if (!check_span(s, l, &k))
             continue;
-        shmem_barrier_all();
-        check_fill(t, source, n, check_seed(check.me, n, 0));
-        shmem_barrier_all();
-        for (int p = 0; p < CHECK_PATTERNS; p++) {
+        char *source = check_area() + k.source, *dest = local + k.dest;
+        check_barrier(s);
+        check_fill(t, source, k.n, check_seed(check.me, k.n, 0));
+        check_barrier(s);
+        for (int p = 0; p < check_patterns(s); p++) {
             int pe, end;
             for (check_targets(p, &pe, &end); pe < end; pe++) {
-                memset(local, CHECK_SENTINEL, sizeof local);
+                memset(local, CHECK_SENTINEL, k.area);
                 struct check_call c = {
-                    .dest = dest, .result = dest, .source = source, .nelems = n, .pe = pe};
+                    .dest = dest, .result = dest, .source = source, .nelems = k.n, .pe = pe};
                 s->call(&c);
                 if (s->flags & CHECK_NBI)
-                    shmem_quiet();
+                    check_quiet(s);
                 const char *what = check_pattern_names[p];
-                check_filled(t, dest, n, check_seed(pe, n, 0), what);
-                check_untouched(local, 0, CHECK_GUARD, what);
-                check_untouched(local, CHECK_GUARD + n * t->size, CHECK_AREA, what);
+                check_filled(t, dest, k.n, check_seed(pe, k.n, 0), what);
+                check_untouched(local, 0, k.dest, what);
+                check_untouched(local, k.end, k.area, what);
             }
         }
     }
-    shmem_barrier_all();
+    check_barrier(s);
 }
 
 #endif

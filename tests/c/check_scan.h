@@ -39,7 +39,8 @@ static inline void check_scan_call(const struct check_symbol *s, void *dest, con
 
 static inline void check_scan(const struct check_symbol *s)
 {
-    static const size_t lengths[] = {0, 1, 7, 31, 5000};
+    static const size_t few[] = {0, 1, 7, 31, 3000};
+    enum { FEW = sizeof few / sizeof few[0] };
     char *dest, *source;
     size_t area, size = s->type->size;
     int pes = check.me + (strcmp(s->family, "sum_inscan") == 0);
@@ -48,10 +49,10 @@ static inline void check_scan(const struct check_symbol *s)
     char *to = dest + CHECK_GUARD;
     /* Types differ in how they add; two in full. */
     bool whole = s->type->kind == CHECK_COMPLEX;
-    for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
-        if (!whole && lengths[l] != 7)
+    for (size_t l = 0; l < FEW + CHECK_BYTES; l++) {
+        size_t n;
+        if (!check_length(l, few, FEW, size, &n) || (!whole && n != 7))
             continue;
-        size_t n = lengths[l] * size > CHECK_LONGEST ? CHECK_LONGEST / size : lengths[l];
         size_t end = CHECK_GUARD + n * size;
         memset(dest, CHECK_SENTINEL, end + CHECK_GUARD);
         check_shares(s, source, n, 0);

@@ -16,19 +16,23 @@ static inline void check_signal_word(const char *what, uint64_t got, uint64_t wa
 static inline void check_put_signal(const struct check_symbol *s)
 {
     static uint64_t *sig; /* symmetric */
-    static char source[1000 * 16] __attribute__((aligned(16)));
+    static char array[CHECK_ARRAY] __attribute__((aligned(16)));
     const uint64_t before = 5, operand = 0xFEDCBA9876543210u;
-    char *area = check_area(), *dest = area + CHECK_GUARD;
+    char *area = check_area();
     const struct check_type *t = s->type;
+    struct check_span k;
     if (sig == NULL)
         sig = check_alloc(sizeof *sig);
-    for (int p = 0; p < CHECK_PATTERNS; p++) {
-        for (int l = 0; l < 2 * CHECK_LENGTHS; l++) {
-            size_t n = check_lengths[l / 2];
+    for (int p = 0; p < check_patterns(s); p++) {
+        for (size_t l = 0; l < 2 * CHECK_LENGTHS; l++) {
+            if (!check_span(s, l / 2, &k))
+                continue;
             int op = l % 2 ? SHMEM_SIGNAL_ADD : SHMEM_SIGNAL_SET;
-            memset(area, CHECK_SENTINEL, CHECK_AREA);
+            char *dest = area + k.dest, *source = array + k.source;
+            size_t n = k.n;
+            memset(area, CHECK_SENTINEL, k.area);
             *sig = before;
-            shmem_barrier_all();
+            check_barrier(s);
             int pe, end;
             for (check_targets(p, &pe, &end); pe < end; pe++) {
                 check_fill(t, source, n, check_seed(check.me, n, (size_t)pe));
@@ -41,17 +45,17 @@ static inline void check_put_signal(const struct check_symbol *s)
                                        .pe = pe};
                 s->call(&c);
                 if (s->flags & CHECK_NBI)
-                    shmem_quiet();
-                memset(source, 0, sizeof source);
+                    check_quiet(s);
+                memset(source, 0, n * t->size);
             }
             const char *what = check_pattern_names[p];
             uint64_t want = op == SHMEM_SIGNAL_ADD ? before + operand : operand;
             check_signal_word(what, shmem_signal_wait_until(sig, SHMEM_CMP_NE, before), want);
             check_filled(t, dest, n, check_seed(check_origin(p), n, (size_t)check.me), what);
             check_signal_word(what, shmem_signal_fetch(sig), want);
-            check_untouched(area, 0, CHECK_GUARD, what);
-            check_untouched(area, CHECK_GUARD + n * t->size, CHECK_AREA, what);
-            shmem_barrier_all();
+            check_untouched(area, 0, k.dest, what);
+            check_untouched(area, k.end, k.area, what);
+            check_barrier(s);
         }
     }
     /* Every PE adds to one word of PE 0, each with data of its own. */
@@ -59,11 +63,11 @@ static inline void check_put_signal(const struct check_symbol *s)
     const char *what = "all to PE 0";
     bool fits = (size_t)check.n * SHARE * t->size <= CHECK_AREA;
     *sig = 0;
-    shmem_barrier_all();
+    check_barrier(s);
     if (fits) {
-        check_fill(t, source, SHARE, check_seed(check.me, SHARE, 0));
+        check_fill(t, array, SHARE, check_seed(check.me, SHARE, 0));
         struct check_call c = {.dest = area + (size_t)check.me * SHARE * t->size,
-                               .source = source,
+                               .source = array,
                                .nelems = SHARE,
                                .sig_addr = sig,
                                .signal = 1,
@@ -78,7 +82,7 @@ static inline void check_put_signal(const struct check_symbol *s)
                              check_seed(pe, SHARE, 0), what);
         }
     }
-    shmem_barrier_all();
+    check_barrier(s);
 }
 
 #endif

@@ -48,7 +48,8 @@ static inline int check_ask(const struct check_symbol *s, void *ivar, int cmp, u
     return c.answer;
 }
 
-static inline void check_asked(const struct check_symbol *s, bool waits)
+/* only: the one comparison that the symbol has, or -1. */
+static inline void check_asked_for(const struct check_symbol *s, bool waits, int only)
 {
     static uint64_t *ivar; /* symmetric */
     const struct check_type *t = s->type;
@@ -59,7 +60,7 @@ static inline void check_asked(const struct check_symbol *s, bool waits)
         uint64_t a = check_edge(t, k / CHECK_CMPS % CHECK_EDGES);
         uint64_t b = check_edge(t, k / CHECK_CMPS / CHECK_EDGES);
         bool want = check_compares(t, a, check_cmps[c], b);
-        if (waits && !want)
+        if ((waits && !want) || (only >= 0 && check_cmps[c] != only))
             continue;
         check_store(t, ivar, a);
         int got = check_ask(s, ivar, check_cmps[c], b);
@@ -73,12 +74,14 @@ static inline void check_asked(const struct check_symbol *s, bool waits)
         uint64_t then = check_edge(t, k / CHECK_CMPS / CHECK_EDGES);
         uint64_t value = c == 0 ? then : c == 1 ? first : check_edge(t, 2);
         if (check_compares(t, first, check_cmps[c], value) ||
-            !check_compares(t, then, check_cmps[c], value))
+            !check_compares(t, then, check_cmps[c], value) || (only >= 0 && check_cmps[c] != only))
             continue;
         check_store(t, ivar, first);
         shmem_barrier_all();
         int right = (check.me + 1) % check.n;
-        if (t->size == 4)
+        if (t->size == 2)
+            shmem_uint16_p((uint16_t *)ivar, (uint16_t)then, right);
+        else if (t->size == 4)
             shmem_uint32_p((uint32_t *)ivar, (uint32_t)then, right);
         else
             shmem_uint64_p(ivar, then, right);
@@ -92,9 +95,20 @@ static inline void check_asked(const struct check_symbol *s, bool waits)
     }
 }
 
+static inline void check_asked(const struct check_symbol *s, bool waits)
+{
+    check_asked_for(s, waits, -1);
+}
+
 static inline void check_wait(const struct check_symbol *s)
 {
     check_asked(s, true);
+}
+
+/* The waits that have no comparison: for a change. */
+static inline void check_change(const struct check_symbol *s)
+{
+    check_asked_for(s, true, SHMEM_CMP_NE);
 }
 
 static inline void check_test(const struct check_symbol *s)

@@ -41,7 +41,7 @@ static void test_names(void)
 
 static void test_reach(void)
 {
-    static int unreachable;
+    static _Thread_local int unreachable;
     int *p = check_alloc(sizeof *p);
     check_start(REACH, "shmem_ptr, shmem_pe_accessible, shmem_addr_accessible");
     CHECK(shmem_ptr(p, check.me) == p, "shmem_ptr of this PE is not the address itself");

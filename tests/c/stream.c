@@ -74,6 +74,27 @@ static void nothing(long *to, uint64_t *signal)
                shmemx_half_max_reduce_on_stream(SHMEM_TEAM_WORLD, NULL, NULL, 0, NULL) == 0);
 }
 
+/* Collectives of a team of one are copies. */
+static void alone(long *to)
+{
+    shmem_team_t self, others;
+    expect("teams of one",
+           shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, NULL, 0, &self, NULL, 0, &others) == 0);
+    shmemx_long_p_on_stream(to, me + 3, me, NULL);
+    expect("a sum of one", shmemx_long_sum_reduce_on_stream(self, to + 1, to, 1, NULL) == 0 &&
+                               shmemx_long_g_on_stream(to + 1, me, NULL) == me + 3);
+    expect("a broadcast to one",
+           shmemx_long_broadcast_on_stream(self, to + 2, to + 1, 1, 0, NULL) == 0 &&
+               shmemx_long_g_on_stream(to + 2, me, NULL) == me + 3);
+    expect("an exchange with one", shmemx_long_alltoall_on_stream(self, to + 3, to, 3, NULL) == 0 &&
+                                       shmemx_long_g_on_stream(to + 5, me, NULL) == me + 3);
+    expect("a barrier of one", shmemx_barrier_on_stream(self, NULL) == 0);
+    shmemx_quiet_on_stream(NULL);
+    shmem_barrier_all();
+    shmem_team_destroy(self);
+    shmem_team_destroy(others);
+}
+
 int main(void)
 {
     shmem_init();
@@ -86,6 +107,7 @@ int main(void)
         round_of(to, signal, near, turn);
     words(to, signal);
     nothing(to, signal);
+    alone(to);
     printf("stream: PE %d of %d: %d passed, %d failed\n", me, n, passed, failed);
     shmem_barrier_all();
     free(near);

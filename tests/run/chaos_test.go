@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,16 +20,13 @@ import (
 // runs are how many of each kind; -runs=100 is for make test-full.
 var runs = flag.Int("runs", 20, "runs without chaos, and seeds with it")
 
+var numbered = regexp.MustCompile(`numbered_writes +(\d+)`)
+
 // TestMissingFence runs a program that lacks a fence on a network that is made bad,
 // and the same program with it.
 func TestMissingFence(t *testing.T) {
 	build := need.Build(t)
-	program := filepath.Join(t.TempDir(), "missing_fence")
-	cc := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-O2", "-I../../include", "-o", program, "../chaos/missing_fence.c",
-		"-L"+filepath.Join(build, "lib"), "-lshmem")
-	if out, err := cc.CombinedOutput(); err != nil {
-		t.Fatalf("compile missing_fence.c: %v\n%s", err, out)
-	}
+	program := filepath.Join(build, "chaos", "missing_fence")
 	run := func(args ...string) (bool, string) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
@@ -34,28 +35,44 @@ func TestMissingFence(t *testing.T) {
 		return err == nil, string(out)
 	}
 	const missing = "words were not there when the number was"
-	for i := range *runs {
+	var caught atomic.Int64
+	one := func(seed int) {
 		if ok, out := run(program); !ok {
-			t.Fatalf("run %d without chaos failed:\n%s", i, out)
+			t.Errorf("run %d without chaos failed:\n%s", seed, out)
 		}
-	}
-	caught := 0
-	for seed := range *runs {
 		ok, out := run("--chaos", fmt.Sprint(seed), program)
 		switch {
 		case !ok && strings.Contains(out, missing):
-			caught++
+			caught.Add(1)
 		case !ok:
-			t.Fatalf("seed %d failed for another reason:\n%s", seed, out)
+			t.Errorf("seed %d failed for another reason:\n%s", seed, out)
 		}
-		if ok, out := run("--chaos", fmt.Sprint(seed), program, "fence"); !ok {
+		ok, out = run("--chaos", fmt.Sprint(seed), "-x", "SHMEM_STATS=1", program, "fence")
+		if !ok {
 			t.Errorf("seed %d with the fence failed:\n%s", seed, out)
+		} else if m := numbered.FindStringSubmatch(out); m == nil || m[1] == "0" {
+			t.Errorf("seed %d with the fence: no write had a number, so that it was not the target that kept the order:\n%s", seed, out)
 		}
 	}
-	if 10*caught < 9**runs {
-		t.Errorf("the fence was missed with %d of %d seeds, fewer than 9 of 10", caught, *runs)
+	// Two PEs want two cores.
+	seeds := make(chan int)
+	var wg sync.WaitGroup
+	for range max(1, runtime.NumCPU()/2) {
+		wg.Go(func() {
+			for seed := range seeds {
+				one(seed)
+			}
+		})
 	}
-	t.Logf("%d runs without chaos passed; with it %d of %d seeds missed the fence", *runs, caught, *runs)
+	for seed := range *runs {
+		seeds <- seed
+	}
+	close(seeds)
+	wg.Wait()
+	if 10*caught.Load() < 9*int64(*runs) {
+		t.Errorf("the fence was missed with %d of %d seeds, fewer than 9 of 10", caught.Load(), *runs)
+	}
+	t.Logf("%d runs without chaos passed; with it %d of %d seeds missed the fence", *runs, caught.Load(), *runs)
 }
 
 // TestDroppedPeer has chaos kill a PE: the job ends and names it.

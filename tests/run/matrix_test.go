@@ -1,6 +1,9 @@
 package run
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // A configuration is a way to run every program.
 type configuration struct {
@@ -56,6 +59,29 @@ var configurations = []configuration{
 	{name: "tsan-hosts-2", args: on("2", append(onTCP, "--hosts", "2")...), build: "tsan"},
 }
 
+// wholeConfigurations are for -whole: 1 to 8 PEs on one node, on two and on three
+// simulated hosts, and by a network that does as it likes.
+func wholeConfigurations() []configuration {
+	var out []configuration
+	add := func(kind string, pes int, args ...string) {
+		n := strconv.Itoa(pes)
+		out = append(out, configuration{name: kind + "-" + n, args: on(n, args...)})
+	}
+	for pes := 1; pes <= 8; pes++ {
+		add("node", pes)
+	}
+	for hosts := 2; hosts <= 3; hosts++ {
+		for pes := hosts; pes <= 8; pes++ {
+			h := strconv.Itoa(hosts)
+			add("hosts-"+h, pes, append(onTCP, "--hosts", h)...)
+		}
+	}
+	for seed, pes := range []int{2, 3, 5, 8} {
+		add("chaos", pes, append(onTCP, "--chaos", strconv.Itoa(seed)+",delay=300us")...)
+	}
+	return out
+}
+
 // A program differs from the rule in what is set here. The rule: a program
 // runs without arguments in every configuration, ends with status 0, and says
 // in a line of its own how many checks it made.
@@ -65,6 +91,9 @@ type program struct {
 	args []string
 	// argsIn are the arguments in some configurations, in place of args.
 	argsIn map[string][]string
+	// whole are the arguments with -whole, for programs that have such a way to run:
+	// the conformance suite.
+	whole []string
 	// many: it runs in the configurations of many PEs too.
 	many bool
 	// hostOnly: it is about heaps in main memory.
@@ -72,6 +101,13 @@ type program struct {
 	// limit is the longest a run may take; 0 means the default.
 	limit time.Duration
 }
+
+var (
+	whole  = []string{"whole"}
+	asItIs = []string{}
+	// The same code is behind the heap's edges everywhere else.
+	onHeapEdges = []string{"node-1", "node-3", "hosts-4", "chaos-3"}
+)
 
 var programs = map[string]program{
 	// Bytes of GPU memory go by other messages.
@@ -82,15 +118,45 @@ var programs = map[string]program{
 		argsIn: map[string][]string{"node-2": {"100000", "100000"}, "hosts-2": {"100000", "100000"}},
 		limit:  5 * time.Minute,
 	},
-	"messages":  {many: true, hostOnly: true},
-	"zz_reduce": {many: true, limit: 5 * time.Minute},
+	// 10^5 rounds on the node, between two hosts and under chaos. Atomic operations of C do not reach a
+	// GPU.
+	"ordering": {
+		only:   []string{"node-1", "node-2", "node-4", "hosts-2", "hosts-4", "chaos-3"},
+		argsIn: map[string][]string{"node-2": {"100000"}, "hosts-2": {"100000"}, "chaos-3": {"100000"}},
+		limit:  5 * time.Minute,
+	},
+	"messages":       {many: true, hostOnly: true},
+	"edges":          {only: onHeapEdges, whole: asItIs},
+	"zz_rma":         {whole: whole},
+	"zz_atomics":     {whole: whole},
+	"zz_signal":      {whole: whole},
+	"zz_collectives": {whole: whole},
+	"zz_wait":        {whole: whole},
+	"zz_reduce":      {many: true, limit: 5 * time.Minute, whole: whole},
 	// Where heaps are taken part by part, on one node and over a network.
 	"growth": {only: []string{"node-2", "hosts-4", "gpu-node-3", "gpu-hosts-4", "gpu-nic-4", "asan-hosts-2"}},
 	// Copies of single elements to GPU memory are slow, and the driver that is played
 	// makes them slower still; one configuration of the network shows them.
-	"zz_strided": {only: []string{
+	"zz_strided": {whole: whole, only: []string{
 		"node-1", "node-2", "node-3", "node-8", "hosts-2", "hosts-4", "hosts-3-1", "chaos-3", "netns-2",
 		"gpu-node-3", "gpu-hosts-4", "asan-hosts-2", "tsan-hosts-2",
+	}},
+	// Of the collectives on active sets what is their own is how they count messages.
+	"activesets": {many: true, only: []string{
+		"node-1", "node-3", "node-8", "hosts-4", "hosts-3-1", "node-19", "hosts-19", "chaos-3", "gpu-node-3", "gpu-hosts-4",
+		"asan-hosts-2", "tsan-node-2", "tsan-hosts-2",
+	}},
+	"zz_activesets": {whole: whole, only: []string{"node-1", "node-3", "node-8", "hosts-4", "hosts-3-1", "chaos-3", "gpu-hosts-4", "asan-hosts-2"}},
+	// Other names for what other programs test everywhere.
+	"deprecated":    {only: []string{"node-1", "node-3", "hosts-4", "gpu-node-3", "asan-node-2"}},
+	"zz_deprecated": {only: []string{"node-1", "node-3", "hosts-2", "gpu-node-3", "asan-node-2"}},
+	// A PE is stopped that another reaches by the network, beside a second one. Where
+	// copies of a GPU's are in between all contexts wait for each other.
+	"contexts_apart": {only: []string{"hosts-4", "chaos-3", "links-3"}},
+	// The routes are those of the heap; every kind of them once.
+	"statics": {only: []string{
+		"node-1", "node-2", "node-8", "hosts-2", "hosts-3-1", "proxies-2", "chaos-3", "netns-2",
+		"gpu-node-3", "gpu-hosts-4", "gpu-nic-4", "asan-node-2", "asan-hosts-2", "tsan-node-2", "tsan-hosts-2",
 	}},
 	// What the compiler has chosen is the same everywhere.
 	"zz_generic": {only: []string{"node-1"}},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -41,6 +42,31 @@ func TestPrograms(t *testing.T) {
 				if len(p.only) > 0 && !slices.Contains(p.only, c.name) || p.hostOnly && c.gpu || c.many && !p.many {
 					continue
 				}
+				t.Run(c.name, func(t *testing.T) { runProgram(t, build, name, p, c) })
+			}
+		})
+	}
+}
+
+// whole is for make test-full: what TestWhole does takes a quarter of an hour.
+var runWhole = flag.Bool("whole", false, "run TestWhole, the whole conformance suite")
+
+// TestWhole runs the programs of the conformance suite with all that they have, and
+// with every number of PEs. TestPrograms has the same functions and types, with fewer
+// lengths and in fewer configurations.
+func TestWhole(t *testing.T) {
+	if !*runWhole {
+		t.Skip("takes a quarter of an hour (-whole)")
+	}
+	build := need.Build(t)
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		p := programs[name]
+		if p.whole == nil {
+			continue
+		}
+		p.args, p.argsIn, p.limit = p.whole, nil, 10*time.Minute
+		t.Run(name, func(t *testing.T) {
+			for _, c := range wholeConfigurations() {
 				t.Run(c.name, func(t *testing.T) { runProgram(t, build, name, p, c) })
 			}
 		})

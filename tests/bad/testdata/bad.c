@@ -30,8 +30,34 @@ static void get_null(void)
 }
 static void put_private(void)
 {
-    static long here;
+    static _Thread_local long here;
     shmem_long_put(&here, block, 1, 0);
+}
+static long several[10];
+static void put_static(void)
+{
+    shmem_long_put(several, block, 1, 0);
+}
+static void put_static_past_end(void)
+{
+    shmem_long_put(several, block, (size_t)1 << 40, 0);
+}
+static void wait_static(void)
+{
+    shmem_long_wait_until(several, SHMEM_CMP_EQ, 1);
+}
+static void broadcast_static(void)
+{
+    shmem_long_broadcast(SHMEM_TEAM_WORLD, several, block, 1, 0);
+}
+static void hang_static(void)
+{
+    if (me == 1) {
+        usleep(2500 * 1000);
+        shmem_long_p(several + 1, 5, 0);
+    } else {
+        shmem_long_wait_until(several + 1, SHMEM_CMP_EQ, 5);
+    }
 }
 static void put_past_end(void)
 {
@@ -47,7 +73,7 @@ static void put_null_source(void)
 }
 static void amo_private(void)
 {
-    static long here;
+    static _Thread_local long here;
     shmem_long_atomic_add(&here, 1, 0);
 }
 static void amo_misaligned(void)
@@ -68,7 +94,7 @@ static void stream_wrong_pe(void)
 }
 static void stream_private(void)
 {
-    static long here;
+    static _Thread_local long here;
     shmemx_long_get_on_stream(block, &here, 1, 0, NULL);
 }
 static void stream_past_end(void)
@@ -124,7 +150,7 @@ static void wait_comparison(void)
 }
 static void wait_private(void)
 {
-    static long here;
+    static _Thread_local long here;
     shmem_long_wait_until(&here, SHMEM_CMP_EQ, 1);
 }
 static void broadcast_root(void)
@@ -133,7 +159,7 @@ static void broadcast_root(void)
 }
 static void broadcast_private(void)
 {
-    static long here;
+    static _Thread_local long here;
     shmem_long_broadcast(SHMEM_TEAM_WORLD, &here, block, 1, 0);
 }
 static void team_unknown(void)
@@ -257,6 +283,11 @@ static const struct {
     {"p_negative_pe", p_negative_pe},
     {"get_null", get_null},
     {"put_private", put_private},
+    {"put_static", put_static},
+    {"put_static_past_end", put_static_past_end},
+    {"wait_static", wait_static},
+    {"broadcast_static", broadcast_static},
+    {"hang_static", hang_static},
     {"put_past_end", put_past_end},
     {"put_overflow", put_overflow},
     {"put_null_source", put_null_source},

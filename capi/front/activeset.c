@@ -1,0 +1,303 @@
+/*
+ * activeset.c: the collectives on active sets. Those on all PEs of the job are the
+ * world's; the others count their messages in pSync (set.h).
+ */
+#include "activeset.h"
+
+#include "set.h"
+
+#include "gpu.h"
+#include "strided.h"
+
+/* Begins a call on a set, in t. A void function returns when a PE of it is lost. */
+#define OPEN(t)                                                                                    \
+    struct shmemi_team own_;                                                                       \
+    struct shmemi_team *t = shmemi_set_open(&own_, start, log_stride, size, psync, call);          \
+    if (!shmemi_collective_begin(t, call))                                                         \
+    return
+
+void shmemi_set_sync(int start, int log_stride, int size, long *psync, const char *call)
+{
+    OPEN(t);
+    shmemi_team_meet(t, call);
+    shmemi_collective_end();
+}
+
+void shmemi_set_barrier(int start, int log_stride, int size, long *psync, const char *call)
+{
+    shmemi_quiet(SHMEM_CTX_DEFAULT, call);
+    shmemi_set_sync(start, log_stride, size, psync, call);
+}
+
+/* --------------------------------------------------------------- broadcast */
+
+/* Gives n bytes at from, which are symmetric, to every other member on this node. */
+static void spread_on_node(struct shmemi_team *t, void *dest, const void *from, size_t n,
+                           const char *call)
+{
+    bool pull = shmemi_coll_pulls(n);
+    for (uint32_t i = 1; i < t->n_near; i++) {
+        int rank = t->near[(t->near_rank + i) % t->n_near];
+        if (pull)
+            shmemi_set_message(t, rank, SHMEMI_DATA, call);
+        else
+            shmemi_set_message_data(t, rank, SHMEMI_DATA, dest, from, n, call);
+    }
+    if (pull)
+        shmemi_set_await(t, SHMEMI_READ, t->n_near - 1, call);
+}
+
+/* The other side of it. */
+static void receive_on_node(struct shmemi_team *t, int rank, void *dest, const void *from, size_t n,
+                            const char *call)
+{
+    shmemi_set_await(t, SHMEMI_DATA, 1, call);
+    if (shmemi_coll_pulls(n)) {
+        shmemi_get(SHMEM_CTX_DEFAULT, dest, from, n, t->pes[rank], call);
+        shmemi_set_message(t, rank, SHMEMI_READ, call);
+    }
+}
+
+static void broadcast(struct shmemi_team *t, void *dest, const void *source, size_t n, int root,
+                      const char *call)
+{
+    shmemi_coll_check_broadcast(t, dest, source, n, root, call);
+    if (n == 0)
+        return;
+    if (t->me == root) {
+        for (uint32_t i = 1; i < t->n_nodes; i++)
+            shmemi_set_message_data(t, t->leaders[(t->node + i) % t->n_nodes], SHMEMI_DATA, dest,
+                                    source, n, call);
+        spread_on_node(t, dest, source, n, call);
+    } else if (shmemi_state.peer_base[t->pes[root]] != NULL) {
+        receive_on_node(t, root, dest, source, n, call);
+    } else if (t->near_rank == 0) {
+        shmemi_set_await(t, SHMEMI_DATA, 1, call);
+        spread_on_node(t, dest, dest, n, call);
+    } else {
+        receive_on_node(t, t->near[0], dest, dest, n, call);
+    }
+    shmemi_set_release(n, call);
+}
+
+void shmemi_set_broadcast(void *dest, const void *source, size_t nbytes, int root, int start,
+                          int log_stride, int size, long *psync, const char *call)
+{
+    OPEN(t);
+    if (t == &shmemi_world)
+        shmemi_coll_broadcast(t, dest, source, nbytes, root, false, call);
+    else
+        broadcast(t, dest, source, nbytes, root, call);
+    shmemi_collective_end();
+}
+
+/* -------------------------------------------- collect, fcollect and alltoall */
+
+/* Block i of what this PE contributes goes to rank i; step is 0 when all get the
+ * same block. mine is where it goes. */
+static void all_to_all(struct shmemi_team *t, char *mine, const char *source, size_t nbytes,
+                       size_t step, const char *call)
+{
+    for (int i = 1; i < t->n; i++) {
+        int rank = (t->me + i) % t->n;
+        shmemi_set_message_data(t, rank, SHMEMI_DATA, mine, source + step * (size_t)rank, nbytes,
+                                call);
+    }
+    shmemi_move(mine, source + step * (size_t)t->me, nbytes, call);
+    shmemi_set_release(nbytes, call);
+    shmemi_set_await(t, SHMEMI_DATA, (uint64_t)t->n - 1, call);
+}
+
+/* Where this PE's bytes go, when the members before it have theirs first: at distance
+ * d each passes on what it knows of the 2d - 1 up to itself. */
+static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
+{
+    uint64_t upto = nbytes;
+    int round = SHMEMI_ROUND;
+    for (int distance = 1; distance < t->n; distance *= 2, round++) {
+        if (t->me + distance < t->n)
+            shmemi_set_tell(t, t->me + distance, round, upto, call);
+        if (t->me >= distance)
+            upto += shmemi_set_hear(t, round, call);
+    }
+    return upto - nbytes;
+}
+
+static void collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
+                    const char *call)
+{
+    shmemi_coll_check("source", source, nbytes, call);
+    char *mine = (char *)dest + place_of(t, nbytes, call);
+    if (!shmemi_collective_holds())
+        return; /* it means nothing */
+    shmemi_coll_check("dest", mine, nbytes, call);
+    shmemi_coll_apart(mine, nbytes, source, nbytes, false, call);
+    all_to_all(t, mine, source, nbytes, 0, call);
+}
+
+void shmemi_set_collect(void *dest, const void *source, size_t nbytes, int start, int log_stride,
+                        int size, long *psync, const char *call)
+{
+    OPEN(t);
+    if (t == &shmemi_world)
+        shmemi_coll_collect(t, dest, source, nbytes, call);
+    else
+        collect(t, dest, source, nbytes, call);
+    shmemi_collective_end();
+}
+
+/* step: from one block of source to the next, 0 when there is only one. */
+static void blocks(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
+                   size_t step, const char *call)
+{
+    size_t all = shmemi_bytes(nbytes, (size_t)t->n), given = step == 0 ? nbytes : all;
+    shmemi_coll_check("dest", dest, all, call);
+    shmemi_coll_check("source", source, given, call);
+    shmemi_coll_apart(dest, all, source, given, false, call);
+    if (nbytes > 0)
+        all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, step, call);
+}
+
+void shmemi_set_fcollect(void *dest, const void *source, size_t nbytes, int start, int log_stride,
+                         int size, long *psync, const char *call)
+{
+    OPEN(t);
+    if (t == &shmemi_world)
+        shmemi_coll_fcollect(t, dest, source, nbytes, call);
+    else
+        blocks(t, dest, source, nbytes, 0, call);
+    shmemi_collective_end();
+}
+
+void shmemi_set_alltoall(void *dest, const void *source, size_t nbytes, int start, int log_stride,
+                         int size, long *psync, const char *call)
+{
+    OPEN(t);
+    if (t == &shmemi_world)
+        shmemi_coll_alltoall(t, dest, source, nbytes, call);
+    else
+        blocks(t, dest, source, nbytes, nbytes, call);
+    shmemi_collective_end();
+}
+
+static void alltoalls(struct shmemi_team *t, void *dest, const void *source, ptrdiff_t dst,
+                      ptrdiff_t sst, size_t nelems, size_t width, const char *call)
+{
+    shmemi_coll_check_alltoalls(t, dest, source, dst, sst, nelems, width, call);
+    if (nelems == 0)
+        return;
+    char *mine = (char *)dest + nelems * (size_t)t->me * (size_t)dst * width;
+    for (int i = 0; i < t->n; i++) {
+        int rank = (t->me + i) % t->n;
+        const char *from = (const char *)source + nelems * (size_t)rank * (size_t)sst * width;
+        shmemi_iput(SHMEM_CTX_DEFAULT, mine, from, dst, sst, 1, nelems, width, t->pes[rank], call);
+        if (i == 0)
+            continue;
+        shmemi_fence(SHMEM_CTX_DEFAULT, call);
+        shmemi_set_message(t, rank, SHMEMI_DATA, call);
+    }
+    shmemi_set_await(t, SHMEMI_DATA, (uint64_t)t->n - 1, call);
+}
+
+void shmemi_set_alltoalls(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                          size_t nelems, size_t width, int start, int log_stride, int size,
+                          long *psync, const char *call)
+{
+    OPEN(t);
+    if (t == &shmemi_world)
+        shmemi_coll_alltoalls(t, dest, source, dst, sst, nelems, width, call);
+    else
+        alltoalls(t, dest, source, dst, sst, nelems, width, call);
+    shmemi_collective_end();
+}
+
+/* -------------------------------------------------------------- reductions */
+
+/* What fits pWrk whatever its type, in elements; and in bytes. */
+enum { ROOM = SHMEM_REDUCE_MIN_WRKDATA_SIZE, WIDEST = 16 };
+_Static_assert(ROOM / 2 * WIDEST <= 2048, "what is sent from acc needs no release");
+
+static int log2_below(int n)
+{
+    return 31 - __builtin_clz((unsigned)n);
+}
+
+/* Receives n bytes in slot `slot` of pWrk, counted in `word`, and copies them to in. */
+static void take(struct shmemi_team *t, void *in, const char *slot, size_t n, int word,
+                 const char *call)
+{
+    shmemi_set_await(t, word, 1, call);
+    shmemi_move(in, slot, n, call);
+}
+
+/*
+ * PEs combine in pairs at distances of 1, 2, 4 and so on; those beyond the largest
+ * power of two have one below combine theirs. Both of a pair combine the same two
+ * operands in the same order, that of the lower number first, so that all PEs have the
+ * same result bit for bit. Each step has a slot of pWrk and a word of pSync.
+ */
+static void reduce_in_pairs(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
+                            char *pwrk, const struct shmemi_reducer *reducer, const char *call)
+{
+    int me = t->me, steps = log2_below(t->n), power = 1 << steps;
+    size_t n = nelems * reducer->size;
+    _Alignas(SHMEMI_CACHE_LINE) char acc[ROOM * WIDEST], in[ROOM * WIDEST];
+    char *folded = pwrk + (size_t)steps * n, *whole = folded + n;
+
+    shmemi_move(acc, source, n, call);
+    if (me >= power) {
+        shmemi_set_message_data(t, me - power, SHMEMI_DATA, folded, acc, n, call);
+        take(t, acc, whole, n, SHMEMI_READ, call);
+        shmemi_move(dest, acc, n, call);
+        return;
+    }
+    if (me + power < t->n) {
+        take(t, in, folded, n, SHMEMI_DATA, call);
+        reducer->combine(acc, in, nelems);
+    }
+    for (int i = 0; i < steps; i++) {
+        char *slot = pwrk + (size_t)i * n;
+        shmemi_set_message_data(t, me ^ 1 << i, SHMEMI_ROUND + i, slot, acc, n, call);
+        take(t, in, slot, n, SHMEMI_ROUND + i, call);
+        if (me >> i & 1) {
+            reducer->combine(in, acc, nelems);
+            memcpy(acc, in, n);
+        } else {
+            reducer->combine(acc, in, nelems);
+        }
+    }
+    if (me + power < t->n)
+        shmemi_set_message_data(t, me + power, SHMEMI_READ, whole, acc, n, call);
+    shmemi_move(dest, acc, n, call);
+}
+
+static void reduce(struct shmemi_team *t, void *dest, const void *source, size_t nelems, void *pwrk,
+                   const struct shmemi_reducer *reducer, const char *call)
+{
+    size_t n = nelems * reducer->size;
+    shmemi_coll_check("dest", dest, n, call);
+    shmemi_coll_check("source", source, n, call);
+    shmemi_coll_apart(dest, n, source, n, true, call);
+    if (nelems == 0)
+        return;
+    if (nelems * (size_t)(log2_below(t->n) + 2) <= ROOM)
+        reduce_in_pairs(t, dest, source, nelems, pwrk, reducer, call);
+    else
+        shmemi_coll_reduce_shares(t, dest, source, nelems, reducer, call);
+}
+
+void shmemi_set_reduce(void *dest, const void *source, int nreduce, int start, int log_stride,
+                       int size, void *pwrk, long *psync, const struct shmemi_reducer *reducer,
+                       const char *call)
+{
+    OPEN(t);
+    if (nreduce < 0)
+        shmemi_abort(call, "use 0 or more", "nreduce is %d", nreduce);
+    size_t nelems = (size_t)nreduce, room = nelems / 2 + 1 > ROOM ? nelems / 2 + 1 : ROOM;
+    shmemi_coll_check("pWrk", pwrk, room * reducer->size, call);
+    if (t == &shmemi_world)
+        shmemi_coll_reduce(t, dest, source, nelems, reducer, call);
+    else
+        reduce(t, dest, source, nelems, pwrk, reducer, call);
+    shmemi_collective_end();
+}

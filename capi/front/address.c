@@ -1,0 +1,68 @@
+/*
+ * address.c: symmetric addresses that are not simply in the heap, and what is said of
+ * those that are none.
+ */
+#include "remote.h"
+
+#include <stdio.h>
+
+int64_t shmemi_static_offset(const void *addr, size_t n)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    for (uint32_t i = 0; i < s->n_statics; i++) {
+        const struct shmemi_static *r = &s->statics[i];
+        uintptr_t offset = (uintptr_t)addr - r->start;
+        if (offset <= r->size && n <= r->size - offset)
+            return r->offset + (int64_t)offset;
+    }
+    return 0;
+}
+
+void shmemi_refuse_static(const void *addr, size_t n, const char *call)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    for (uint32_t i = 0; i < s->n_statics; i++)
+        if ((uintptr_t)addr - s->statics[i].start < s->statics[i].size)
+            shmemi_abort(call, "check the number of elements",
+                         "%zu bytes at %p run past the program's globals and statics", n, addr);
+    if (s->n_statics == 0 && shmemi_program_holds(addr))
+        shmemi_abort(call, s->statics_why + strlen(s->statics_why) + 1,
+                     "%p is in a global or static of the program, and those are not symmetric: %s",
+                     addr, s->statics_why);
+}
+
+void shmemi_refuse_range(const char *what, const void *addr, size_t n, const char *call)
+{
+    shmemi_refuse_static(addr, n, call);
+    shmemi_abort(call, "pass memory from shmem_malloc, large enough for every element",
+                 "%s %p with %zu bytes is not in the symmetric heap", what, addr, n);
+}
+
+const char *shmemi_place(char text[SHMEMI_PLACE], const void *addr)
+{
+    if (shmemi_in_heap(addr, 0))
+        snprintf(text, SHMEMI_PLACE, "heap offset 0x%zx", (size_t)shmemi_offset(addr));
+    else
+        snprintf(text, SHMEMI_PLACE, "a static, offset -0x%zx", (size_t)-shmemi_offset(addr));
+    return text;
+}
+
+/* SHMEM_CHECKS=full: memory that was freed, and the end of each allocation. */
+void shmemi_check_block(const void *addr, size_t n, const char *call)
+{
+    if (!shmemi_in_heap(addr, 0))
+        return;
+    int64_t offset = (int64_t)((uintptr_t)addr - shmemi_state.heap_base);
+    size_t room = n ? shmemi_state.core->heap_room(offset) : 0;
+    if (n > room)
+        shmemi_abort(call, "check the number of elements, and that the memory was not freed",
+                     "%zu bytes at %p: the allocation there has %zu bytes from that address on", n,
+                     addr, room);
+}
+
+void shmemi_check_aligned(const void *addr, size_t n, const char *call)
+{
+    if (shmemi_state.checks == SHMEMI_CHECKS_FULL && (uintptr_t)addr % n != 0)
+        shmemi_abort(call, "pass an element of an array of that type",
+                     "%p is not aligned to %zu bytes", addr, n);
+}

@@ -1,0 +1,290 @@
+/*
+ * agree.c: an agreement among the members of a team of whom any may die at any time.
+ *
+ * The first member that is alive coordinates: it collects what each has, proposes the
+ * result, and commits it when all have accepted. When it is lost, the next one takes
+ * over, and whoever waited turns to that. It looks at what each member has accepted,
+ * and proposes that of the latest coordinator, if there is one: what has been
+ * committed was accepted by all, so nothing else can be proposed any more (Paxos
+ * with a coordinator for each round, and the failure detector for a timeout).
+ *
+ * What a PE gave and accepted is in its own memory, and others read it there. So who
+ * has left the call, because it was committed in time, need not be there when another
+ * coordinator asks. What PEs tell each other is one word for each sender in the
+ * receiver's memory, which only grows: the number of the agreement, the coordinator,
+ * and a step.
+ *
+ * A PE is two agreements ahead of another only when that has finished, so two
+ * records, by turns, are enough.
+ */
+#include "agree.h"
+
+#include "gpu.h"
+
+#include <stdio.h>
+
+enum step { ARRIVED, PROPOSED, ACCEPTED, COMMITTED };
+
+/* One PE's part in an agreement. stamp is written last: the agreement's number, the
+ * rank of the coordinator whose proposal was accepted, plus one, and whether that is
+ * committed. Behind it is what the PE gave, then what it accepted. */
+struct record {
+    uint64_t stamp;
+};
+
+struct agreement {
+    struct shmemi_team *t;
+    uint64_t number;
+    const char *call;
+    size_t size; /* of a shmemi_common */
+    int about;   /* rank of the PE that is waited for */
+    uint64_t want;
+    uint64_t asked; /* when a record was read from afar */
+    bool left;      /* that PE has committed, and perhaps returned */
+};
+
+/* ------------------------------------------------------------------- memory */
+
+static uint64_t word(uint64_t number, int coordinator, enum step step)
+{
+    return number << 32 | (uint64_t)(coordinator + 1) << 2 | step;
+}
+
+static uint64_t stamp(uint64_t number, int coordinator, bool committed)
+{
+    return number << 32 | (uint64_t)(coordinator + 1) << 1 | committed;
+}
+
+static int coordinator_of(uint64_t stamp)
+{
+    return (int)((uint32_t)stamp >> 1) - 1;
+}
+
+/* Offsets from the user heap, the same at every member. */
+static int64_t word_of(const struct agreement *a, int sender)
+{
+    return a->t->agreements + (int64_t)sizeof(uint64_t) * sender;
+}
+
+static int64_t record_at(const struct agreement *a)
+{
+    size_t words = ((size_t)shmemi_state.n_pes * sizeof(uint64_t) + SHMEMI_CACHE_LINE - 1) /
+                   SHMEMI_CACHE_LINE * SHMEMI_CACHE_LINE;
+    size_t one = (shmemi_state.agree_size - words) / 2;
+    return a->t->agreements + (int64_t)(words + one * (a->number & 1));
+}
+
+static int64_t given_at(const struct agreement *a)
+{
+    return record_at(a) + (int64_t)sizeof(struct record);
+}
+
+static int64_t accepted_at(const struct agreement *a)
+{
+    return given_at(a) + (int64_t)a->size;
+}
+
+static void *mine(int64_t offset)
+{
+    return shmemi_state.peer_base[shmemi_state.my_pe] + offset;
+}
+
+static bool is_lost(const struct agreement *a, int rank)
+{
+    return shmemi_is_lost(a->t->pes[rank]);
+}
+
+/* False: the PE is lost, and what was read means nothing. */
+static bool read_of(const struct agreement *a, int rank, int64_t offset, void *to, size_t n)
+{
+    int pe = a->t->pes[rank];
+    const char *base = shmemi_state.peer_base[pe];
+    if (base != NULL) { /* which stays, also when the PE does not */
+        memcpy(to, base + offset, n);
+        return true;
+    }
+    shmemi_net_get(SHMEM_CTX_DEFAULT, pe, offset, to, n, false, a->call);
+    return !is_lost(a, rank);
+}
+
+static bool stamp_of(const struct agreement *a, int rank, uint64_t *to)
+{
+    const char *base = shmemi_state.peer_base[a->t->pes[rank]];
+    if (base == NULL)
+        return read_of(a, rank, record_at(a), to, sizeof *to);
+    *to = __atomic_load_n((const uint64_t *)(base + record_at(a)), __ATOMIC_ACQUIRE);
+    return true;
+}
+
+static void accept(const struct agreement *a, const struct shmemi_common *c, int coordinator,
+                   bool committed)
+{
+    memcpy(mine(accepted_at(a)), c, a->size);
+    __atomic_store_n((uint64_t *)mine(record_at(a)), stamp(a->number, coordinator, committed),
+                     __ATOMIC_RELEASE);
+}
+
+static void tell(const struct agreement *a, int rank, int coordinator, enum step step)
+{
+    int pe = a->t->pes[rank];
+    char *base = shmemi_state.peer_base[pe];
+    uint64_t what = word(a->number, coordinator, step);
+    int64_t at = word_of(a, a->t->me);
+    if (base == NULL) {
+        shmemi_net_put(SHMEM_CTX_DEFAULT, pe, at, &what, sizeof what, false, a->call);
+        return;
+    }
+    __atomic_store_n((uint64_t *)(base + at), what, __ATOMIC_RELEASE);
+    shmemi_notify(pe);
+}
+
+/* ------------------------------------------------------------------ waiting */
+
+/* How often a record is read from afar that its PE may have left behind. */
+#define ASK_NS 2000000u
+
+/* Who has been told of the end by another coordinator says nothing any more. */
+static void look(struct agreement *a)
+{
+    uint64_t s;
+    a->left = stamp_of(a, a->about, &s) && s >> 32 == a->number && (s & 1) != 0;
+    a->asked = shmemi_now();
+}
+
+static bool has_said(const struct agreement *a)
+{
+    return __atomic_load_n((const uint64_t *)mine(word_of(a, a->about)), __ATOMIC_ACQUIRE) >=
+           a->want;
+}
+
+static void describe(const void *subject, char *text, size_t size)
+{
+    const struct agreement *a = subject;
+    static const char *const what[] = {"to come", "to propose", "to accept", "to commit"};
+    snprintf(text, size, "for PE %d %s who is alive", a->t->pes[a->about], what[a->want & 3]);
+}
+
+/* Waits for a word of another member, or for its end. early: it may have left. */
+static bool await(struct agreement *a, int rank, int coordinator, enum step step, bool early)
+{
+    a->about = rank;
+    a->want = word(a->number, coordinator, step);
+    a->left = false;
+    a->asked = shmemi_now();
+    struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
+                              .call = a->call,
+                              .describe = describe,
+                              .subject = a,
+                              .whom = SHMEMI_NOBODY,
+                              .pe = a->t->pes[rank],
+                              .about = true};
+    while (!has_said(a) && !is_lost(a, rank) && !a->left) {
+        shmemi_turn(&w);
+        if (!early || shmemi_now() - a->asked < ASK_NS)
+            continue;
+        shmemi_turned(&w); /* a look may wait itself, and only one of the two polls */
+        look(a);
+    }
+    shmemi_turned(&w);
+    return has_said(a) || a->left;
+}
+
+/* -------------------------------------------------------------------- steps */
+
+static void fold(struct shmemi_common *all, const struct shmemi_common *c, int n)
+{
+    all->flags &= c->flags;
+    for (int i = 0; i < SHMEMI_MOST_SLOTS / 64; i++)
+        all->free[i] &= c->free[i];
+    for (int i = 0; i < (n + 63) / 64; i++)
+        all->lost[i] |= c->lost[i];
+}
+
+/* As a member: c is what was committed; or false, and the coordinator is lost. */
+static bool follow(struct agreement *a, int coordinator, struct shmemi_common *c)
+{
+    bool early = coordinator > 0; /* the first one is the first to know */
+    tell(a, coordinator, coordinator, ARRIVED);
+    if (!await(a, coordinator, coordinator, PROPOSED, early) ||
+        !read_of(a, coordinator, accepted_at(a), c, a->size))
+        return false;
+    accept(a, c, coordinator, a->left);
+    if (a->left)
+        return true;
+    tell(a, coordinator, coordinator, ACCEPTED);
+    if (!await(a, coordinator, coordinator, COMMITTED, false))
+        return false;
+    accept(a, c, coordinator, true);
+    return true;
+}
+
+/* What a member has is taken into account; part is memory for it. False: it is lost,
+ * or not there any more. */
+static bool collect(struct agreement *a, int rank, struct shmemi_common *all, int *latest,
+                    struct shmemi_common *chosen, struct shmemi_common *part)
+{
+    uint64_t s;
+    bool own = rank == a->t->me;
+    if (!own && (is_lost(a, rank) || !await(a, rank, a->t->me, ARRIVED, a->t->me > 0)))
+        return false;
+    if (!stamp_of(a, rank, &s) || !read_of(a, rank, given_at(a), part, a->size))
+        return false;
+    bool left = (s & 1) != 0;
+    if (!left)
+        fold(all, part, a->t->n);
+    if (coordinator_of(s) > *latest) {
+        if (!read_of(a, rank, accepted_at(a), part, a->size))
+            return false;
+        *latest = coordinator_of(s);
+        memcpy(chosen, part, a->size);
+    }
+    return !left;
+}
+
+/* As the coordinator. there: who takes part, by rank. */
+static void coordinate(struct agreement *a, struct shmemi_common *c, char *there, char *memory)
+{
+    struct shmemi_common *chosen = (void *)memory, *part = (void *)(memory + a->size);
+    int n = a->t->n, me = a->t->me, latest = -1;
+    for (int rank = 0; rank < n; rank++)
+        there[rank] = collect(a, rank, c, &latest, chosen, part);
+    for (int rank = 0; rank < n; rank++)
+        if (is_lost(a, rank))
+            c->lost[rank / 64] |= (uint64_t)1 << rank % 64;
+    if (latest >= 0)
+        memcpy(c, chosen, a->size);
+    accept(a, c, me, false);
+    for (int i = 1; i < n; i++)
+        if (there[(me + i) % n])
+            tell(a, (me + i) % n, me, PROPOSED);
+    for (int rank = 0; rank < n; rank++)
+        if (there[rank] && rank != me)
+            await(a, rank, me, ACCEPTED, false);
+    accept(a, c, me, true);
+    for (int i = 1; i < n; i++)
+        if (there[(me + i) % n] && !is_lost(a, (me + i) % n))
+            tell(a, (me + i) % n, me, COMMITTED);
+}
+
+void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *call)
+{
+    struct agreement a = {
+        .t = t, .number = ++t->agreed, .call = call, .size = shmemi_common_size(t)};
+    char *memory = t->agreeing;
+    /* Until the stamp is there, the record is one of two agreements before. */
+    __atomic_store_n((uint64_t *)mine(record_at(&a)), 0, __ATOMIC_RELEASE);
+    memcpy(mine(given_at(&a)), c, a.size);
+    __atomic_store_n((uint64_t *)mine(record_at(&a)), stamp(a.number, -1, false), __ATOMIC_RELEASE);
+    shmemi_mute(true);
+    for (int rank = 0; rank < t->me; rank++) {
+        if (is_lost(&a, rank))
+            continue;
+        if (follow(&a, rank, c)) {
+            shmemi_mute(false);
+            return;
+        }
+        memcpy(c, mine(given_at(&a)), a.size);
+    }
+    coordinate(&a, c, memory + 4 * a.size, memory);
+    shmemi_mute(false);
+}

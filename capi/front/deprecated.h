@@ -1,0 +1,17 @@
+/*
+ * deprecated.h: what only deprecated names need.
+ */
+#ifndef SHMEMI_DEPRECATED_H
+#define SHMEMI_DEPRECATED_H
+
+#include "front.h"
+
+#pragma GCC visibility push(hidden)
+
+/* deprecated.c. As shmemi_init, with finalize when the program ends well. */
+void shmemi_start_pes(int npes, const char *call);
+void shmemi_coherent(const char *call);
+
+#pragma GCC visibility pop
+
+#endif

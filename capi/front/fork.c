@@ -1,0 +1,195 @@
+/*
+ * fork.c: what fork() means after init.
+ *
+ * A child has the parent's memory but neither its Go threads nor a seat in the job. Its
+ * state says "not initialised", so that every call ends with one line instead of
+ * hanging; and it must not tell the launcher anything in the parent's name.
+ *
+ * Its globals are to be its own, as fork() has it, but they are in memory that the PEs
+ * share. So the parent makes a private copy before it forks, and the child moves that
+ * over its globals before any code of the program runs in it: the handlers here are
+ * registered when the library is loaded, which makes them the last before the fork and
+ * the first after it. A copy takes time, in which another thread may write, and a fork
+ * that leaves that out of a global and not out of another would show what never was.
+ * Where the kernel lets it, the parent therefore holds who writes to a global until it
+ * has forked (userfaultfd, which needs root, vm.unprivileged_userfaultfd or access to
+ * /dev/userfaultfd).
+ *
+ * system(), popen(), posix_spawn() and vfork() run none of this and need none of it:
+ * their child shares the parent's memory until it execs. Nothing here allocates by
+ * malloc, whose locks are about to be taken.
+ */
+#define _GNU_SOURCE
+#include "statics.h"
+
+#include "remote.h"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Since Linux 5.19, and not in the headers of every distribution. */
+#define WRITE_PROTECT_SHARED (1ull << 12)
+#define NEW_USERFAULTFD _IO(0xAA, 0x00)
+
+static struct {
+    const struct shmemi_program *program; /* NULL: there is nothing to do */
+    char *copy;                           /* of its spans; NULL: there was no memory for it */
+    int held;                             /* -1: no writer is */
+} now;
+
+/* ------------------------------------------------------------------- holding */
+
+static int open_userfaultfd(void)
+{
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        int device = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+        if (device >= 0) {
+            fd = ioctl(device, NEW_USERFAULTFD, O_CLOEXEC | O_NONBLOCK);
+            close(device);
+        }
+    }
+    struct uffdio_api api = {.api = UFFD_API, .features = WRITE_PROTECT_SHARED};
+    if (fd >= 0 && ioctl(fd, UFFDIO_API, &api) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static bool protect(int fd, const struct shmemi_program *p, uint64_t mode)
+{
+    for (uint32_t i = 0; i < p->n_spans; i++) {
+        struct uffdio_range range = {p->spans[i].start, p->spans[i].size};
+        struct uffdio_register enter = {.range = range, .mode = UFFDIO_REGISTER_MODE_WP};
+        struct uffdio_writeprotect wp = {.range = range, .mode = mode};
+        if (mode != 0 && ioctl(fd, UFFDIO_REGISTER, &enter) != 0)
+            return false;
+        if (ioctl(fd, UFFDIO_WRITEPROTECT, &wp) != 0)
+            return false;
+        if (mode == 0 && ioctl(fd, UFFDIO_UNREGISTER, &range) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void let_go(const struct shmemi_program *p, int fd)
+{
+    if (fd < 0)
+        return;
+    protect(fd, p, 0);
+    close(fd); /* lets go of whoever is held still */
+}
+
+/* Not where the allocator's heap shares a page with a global: fork() itself waits for
+ * the allocator. */
+static int hold(const struct shmemi_program *p)
+{
+    if (p->heap_inside)
+        return -1;
+    int fd = open_userfaultfd();
+    if (fd >= 0 && !protect(fd, p, UFFDIO_WRITEPROTECT_MODE_WP)) {
+        let_go(p, fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* ------------------------------------------------------------------- copying */
+
+static char *copy_of(const struct shmemi_program *p, uint64_t place)
+{
+    char *copy = (char *)syscall(SYS_mmap, NULL, p->size, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (copy == MAP_FAILED)
+        return NULL;
+    for (uint32_t i = 0; i < p->n_spans; i++) {
+        const struct shmemi_span *s = &p->spans[i];
+        uint64_t begin = place + s->at, end = begin + s->size;
+        for (uint64_t from = begin, to = end; shmemi_statics_written(&from, &to);
+             from = to, to = end)
+            shmemi_copy_pages(copy + (from - place), (const char *)s->start + (from - begin),
+                              to - from);
+    }
+    return copy;
+}
+
+/* ------------------------------------------------------------------ handlers */
+
+static void before(void)
+{
+    uint64_t place;
+    shmemi_statics_lock();
+    now.program = shmemi_statics_moved(&place);
+    now.held = -1;
+    if (now.program == NULL)
+        return;
+    now.copy = NULL;
+    if (shmemi_program_on_spans(now.program))
+        return; /* the child will say so */
+    now.held = hold(now.program);
+    now.copy = copy_of(now.program, place);
+}
+
+static void after(void)
+{
+    if (now.program != NULL) {
+        let_go(now.program, now.held);
+        if (now.copy != NULL)
+            syscall(SYS_munmap, now.copy, now.program->size);
+    }
+    shmemi_statics_unlock();
+}
+
+static void say_and_exit(const char *text)
+{
+    if (write(STDERR_FILENO, text, strlen(text)) < 0) {
+        /* there is nobody to tell */
+    }
+    _exit(127);
+}
+
+static void own_statics(void)
+{
+    const struct shmemi_program *p = now.program;
+    if (now.held >= 0)
+        close(now.held);
+    if (now.copy == NULL)
+        say_and_exit(shmemi_program_on_spans(p)
+                         ? "shmem: fork: the caller's stack is in a global, which the "
+                           "child cannot make its own (call fork on another stack)\n"
+                         : "shmem: fork: there is no memory for the child's own globals "
+                           "(free some, or set SHMEM_STATICS=off)\n");
+    for (uint32_t i = 0; i < p->n_spans; i++) {
+        const struct shmemi_span *s = &p->spans[i];
+        if (syscall(SYS_mremap, now.copy + s->at, s->size, s->size, MREMAP_MAYMOVE | MREMAP_FIXED,
+                    s->start) == -1)
+            say_and_exit("shmem: fork: the child's globals cannot be made its own (raise "
+                         "vm.max_map_count, or set SHMEM_STATICS=off)\n");
+    }
+}
+
+static void in_child(void)
+{
+    if (now.program != NULL)
+        own_statics();
+    shmemi_statics_forget();
+    shmemi_statics_unlock();
+    if (shmemi_state.core == NULL)
+        return; /* there has been no init */
+    shmemi_state.n_pes = 0;
+    shmemi_state.heap_size = 0;
+    shmemi_state.core = NULL;
+    shmemi_state.init_count = SHMEMI_FORKED;
+}
+
+/* The one thing that loading the library does. */
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(before, after, in_child);
+}

@@ -1,0 +1,213 @@
+/*
+ * lock_late.c: locks when PEs are lost.
+ *
+ * The queue of a lock has no use any more when one of it may be lost: who was behind
+ * whom only those two know. So each PE that knows of a loss leaves the queue, and
+ * from then on a lock is a word that names who has it, at another home: the first PE
+ * after the old one that is alive. When that is lost too, the next one is the home, and
+ * the old one when its PE is the only one left.
+ * A PE that is named there and is lost has the lock no more: whoever comes next takes
+ * it, and is told.
+ *
+ * PEs learn of losses at different times, and two may not have the lock by different
+ * homes. So who is the first at a home makes sure that every PE that is alive knows
+ * of the losses, for then nobody comes to an earlier home, and that none has a place
+ * in the queue or by an earlier home. A PE takes its place first and looks at the
+ * losses after it; that a PE knows of a loss is seen by others after it does. Each
+ * place says by which home, as the distance from the first one, in eight bits.
+ *
+ * The lock is not first come, first served any more. Who waits asks the home, at
+ * first every 10 us and at last every ms.
+ */
+#include "lock_parts.h"
+
+#include <stdlib.h>
+
+/* Of the word at a home: PEs have it by this home. The owner plus one is below. */
+#define OPENED QUEUED
+
+enum { DISTANCE = 21 }; /* where in a place */
+
+#define PACE_FIRST_NS 10000u
+#define PACE_LAST_NS 1000000u
+
+struct late {
+    const struct lock *l;
+    int home;
+    int died; /* the PE that may have had the lock and is lost, or -1 */
+    bool held;
+};
+
+/* The new home. This PE is alive, so the old home is its own again where no other is. */
+static int home_now(const struct lock *l)
+{
+    int n = (int)shmemi_state.n_pes;
+    int pe = (l->home + 1) % n;
+    while (pe != l->home && shmemi_is_lost(pe))
+        pe = (pe + 1) % n;
+    return pe;
+}
+
+static uint32_t distance(const struct lock *l, int home)
+{
+    uint32_t n = shmemi_state.n_pes;
+    return (((uint32_t)home + n - (uint32_t)l->home) % n & 0xff) << DISTANCE;
+}
+
+static uint32_t at_home(const struct late *t, enum shmemi_amo op, uint32_t operand,
+                        uint32_t compare)
+{
+    return shmemi_amo32(SHMEM_CTX_DEFAULT, op, t->l->tail, operand, compare, t->home, t->l->call);
+}
+
+/* Every PE that is alive knows of all the losses that this one knows of. */
+static bool all_know(const char *call)
+{
+    static uint32_t known;
+    const struct shmemi_state *s = &shmemi_state;
+    uint32_t lost = __atomic_load_n(&s->n_lost, __ATOMIC_ACQUIRE);
+    if (__atomic_load_n(&known, __ATOMIC_ACQUIRE) >= lost)
+        return true;
+    uint64_t *words = malloc(s->n_pes * sizeof *words);
+    bool all = words != NULL;
+    for (int pe = 0; all && pe < (int)s->n_pes; pe++) {
+        if (pe == s->my_pe || shmemi_is_lost(pe))
+            continue;
+        shmemi_known_by(pe, words, call);
+        for (uint32_t i = 0; i < lost; i++)
+            all = all && words[s->losses[i]] != 0;
+        all = all || shmemi_is_lost(pe);
+    }
+    free(words);
+    if (all)
+        __atomic_store_n(&known, lost, __ATOMIC_RELEASE);
+    return all;
+}
+
+/* Nobody has a place by another home. */
+static bool none_elsewhere(const struct late *t)
+{
+    uint32_t here = QUEUED | LATE | distance(t->l, t->home);
+    for (int pe = 0; pe < (int)shmemi_state.n_pes; pe++) {
+        if (pe == shmemi_state.my_pe || shmemi_is_lost(pe))
+            continue;
+        uint32_t place = at_place(t->l, SHMEMI_AMO_FETCH, 0, 0, pe);
+        if ((place & QUEUED) && (place & here) != here && !shmemi_is_lost(pe))
+            return false;
+        if ((place & QUEUED) && ((place ^ here) >> DISTANCE & 0xff) != 0 && !shmemi_is_lost(pe))
+            return false;
+    }
+    return true;
+}
+
+/* Who may have had the lock, in the queue or by an earlier home, and not cleared it, or -1. */
+static int left_behind(const struct late *t)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    int first = t->l->home, n = (int)s->n_pes;
+    if (shmemi_is_lost(first))
+        return first; /* what it knew of the lock is lost */
+    /* So it is with those between. Of two PEs the other one was no home: that takes a loss. */
+    for (int pe = (first + 1) % n; n > 2 && pe != t->home; pe = (pe + 1) % n)
+        if (shmemi_is_lost(pe))
+            return pe;
+    uint32_t last =
+        shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_FETCH, t->l->tail, 0, 0, first, t->l->call);
+    if (last == 0)
+        return -1;
+    int pe = (int)(last & NEXT) - 1;
+    return pe < n && shmemi_is_lost(pe) ? pe : s->losses[s->n_lost - 1];
+}
+
+/* Takes the place by a home that is alive. False: the lock was passed to this PE in the
+ * queue at that moment, and it has it. */
+static bool move(struct late *t)
+{
+    for (;;) {
+        t->home = home_now(t->l);
+        uint32_t place = my_place(t->l);
+        uint32_t to = QUEUED | WAITS | LATE | distance(t->l, t->home);
+        if (!(place & LATE) && !(place & WAITS))
+            return false;
+        if (at_place(t->l, SHMEMI_AMO_CSWAP, to, place, shmemi_state.my_pe) != place)
+            continue;
+        if (!shmemi_is_lost(t->home))
+            return true;
+    }
+}
+
+static bool try(struct late *t)
+{
+    uint32_t me = OPENED | me_plus_one();
+    if (shmemi_is_lost(t->home))
+        move(t); /* it was late before, so nobody passes it the lock */
+    if (!all_know(t->l->call))
+        return false;
+    uint32_t now = at_home(t, SHMEMI_AMO_FETCH, 0, 0);
+    int owner = (int)(now & NEXT) - 1;
+    t->died = -1;
+    if (!(now & OPENED)) {
+        if (!none_elsewhere(t))
+            return false;
+        t->died = left_behind(t);
+    } else if (owner >= 0) {
+        if (!shmemi_is_lost(owner))
+            return false;
+        t->died = owner;
+    }
+    /* What a home has answered that is lost by now counts for nothing. */
+    return at_home(t, SHMEMI_AMO_CSWAP, me, now) == now && !shmemi_is_lost(t->home);
+}
+
+static void try_at_times(struct late *t)
+{
+    struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
+                              .call = t->l->call,
+                              .describe = shmemi_describe_lock,
+                              .subject = t->l,
+                              .whom = SHMEMI_NOBODY};
+    uint64_t next = 0, pace = PACE_FIRST_NS;
+    for (;;) {
+        if (shmemi_now() >= next) {
+            shmemi_turned(&w); /* who tries may wait himself, and only one of the two polls */
+            if (try(t))
+                break;
+            next = shmemi_now() + pace;
+            pace = pace * 2 > PACE_LAST_NS ? PACE_LAST_NS : pace * 2;
+        }
+        shmemi_turn(&w);
+    }
+    shmemi_turned(&w);
+    t->held = true;
+}
+
+bool shmemi_lock_late(const struct lock *l, bool once)
+{
+    struct late t = {.l = l, .died = -1};
+    shmemi_mute(true);
+    bool passed = !move(&t);
+    if (passed)
+        t.held = true;
+    else if (once)
+        t.held = try(&t);
+    else
+        try_at_times(&t);
+    if (!t.held)
+        at_place(l, SHMEMI_AMO_SET, 0, 0, shmemi_state.my_pe);
+    else if (!passed)
+        at_place(l, SHMEMI_AMO_AND, ~(uint32_t)WAITS, 0, shmemi_state.my_pe);
+    shmemi_mute(false);
+    if (t.held && t.died >= 0)
+        shmemi_tell_lost(t.died, l->call);
+    return t.held;
+}
+
+void shmemi_unlock_late(const struct lock *l, uint32_t place)
+{
+    int home = home_now(l);
+    /* Else the home that it was taken by is lost. */
+    if ((place >> DISTANCE & 0xff) == distance(l, home) >> DISTANCE)
+        shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_CSWAP, l->tail, OPENED, OPENED | me_plus_one(),
+                     home, l->call);
+    at_place(l, SHMEMI_AMO_SET, 0, 0, shmemi_state.my_pe);
+}

@@ -1,0 +1,59 @@
+/*
+ * lock_parts.h: what a lock is made of, for lock.c, and lock_late.c behind it.
+ */
+#ifndef SHMEMI_LOCK_PARTS_H
+#define SHMEMI_LOCK_PARTS_H
+
+#include "failure.h"
+#include "lock.h"
+
+#include "gpu.h"
+
+#pragma GCC visibility push(hidden)
+
+enum {
+    NEXT = (1 << 21) - 1, /* the PE that comes next, plus one */
+    LATE = 1 << 29,       /* it came after a loss: lock_late.c */
+    WAITS = 1 << 30,      /* the one before has not passed the lock on */
+};
+#define QUEUED (1u << 31) /* this PE has the lock, or waits for it */
+
+/* The halves of a lock, by address: this is for little-endian machines. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tail is the upper half");
+_Static_assert(sizeof(long) == 8, "a lock has two halves");
+
+struct lock {
+    uint32_t *place, *tail;
+    int home;
+    const char *call;
+};
+
+SHMEMI_INLINE uint32_t me_plus_one(void)
+{
+    return (uint32_t)shmemi_state.my_pe + 1;
+}
+
+/* An operation on a place; fetching ones answer what was there. */
+SHMEMI_INLINE uint32_t at_place(const struct lock *l, enum shmemi_amo op, uint32_t operand,
+                                uint32_t compare, int pe)
+{
+    return shmemi_amo32(SHMEM_CTX_DEFAULT, op, l->place, operand, compare, pe, l->call);
+}
+
+SHMEMI_INLINE uint32_t my_place(const struct lock *l)
+{
+    return shmemi_on_gpu(l->place) ? (uint32_t)shmemi_read_gpu(l->place, sizeof *l->place, l->call)
+                                   : __atomic_load_n(l->place, __ATOMIC_ACQUIRE);
+}
+
+/* lock_late.c, where a PE is lost. This PE's place is taken, by nobody but this thread.
+ * False, only with once: somebody else may have the lock, and the place is given back. */
+bool shmemi_lock_late(const struct lock *l, bool once);
+void shmemi_unlock_late(const struct lock *l, uint32_t place);
+
+/* For the report of a wait. */
+void shmemi_describe_lock(const void *subject, char *text, size_t size);
+
+#pragma GCC visibility pop
+
+#endif

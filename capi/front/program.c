@@ -1,0 +1,293 @@
+/*
+ * program.c: which part of the program's data can be symmetric.
+ *
+ * That is what its writable segments hold behind the part that the dynamic linker
+ * protects after relocation (RELRO), without the table of functions (.got.plt) that it
+ * goes on writing to. Shared libraries' globals are not symmetric, as the specification
+ * has it, and thread-local ones are elsewhere anyway.
+ */
+#define _GNU_SOURCE
+#include "statics.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <inttypes.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PAGE ((uintptr_t)SHMEMI_PAGE)
+#define LINK "link the program with -lshmem, or pass memory from shmem_malloc"
+#define HEAP "pass memory from shmem_malloc"
+
+struct hole {
+    uintptr_t from, to;
+};
+
+struct finder {
+    struct shmemi_program *p;
+    uintptr_t bias, headers;
+    struct hole protected, holes[2];
+    bool needs;
+};
+
+static void decline(struct shmemi_program *p, const char *cause, const char *remedy)
+{
+    p->cause = cause;
+    p->remedy = remedy;
+    p->n_spans = p->n_ranges = 0;
+    p->size = 0;
+}
+
+/* The library may have been installed under a name with a version. */
+static bool is_this_library(const char *needed)
+{
+    static const char name[] = "libshmem.so";
+    const char *slash = strrchr(needed, '/');
+    const char *base = slash ? slash + 1 : needed;
+    size_t n = sizeof name - 1;
+    return strncmp(base, name, n) == 0 && (base[n] == '\0' || base[n] == '.');
+}
+
+static void read_dynamic(struct finder *f, const ElfW(Phdr) * h)
+{
+    const ElfW(Dyn) *all = (const ElfW(Dyn) *)(f->bias + h->p_vaddr);
+    uintptr_t names = 0, got = 0;
+    size_t slots = 0;
+    for (const ElfW(Dyn) *d = all; d->d_tag != DT_NULL; d++) {
+        if (d->d_tag == DT_STRTAB)
+            names = d->d_un.d_ptr;
+        else if (d->d_tag == DT_PLTGOT)
+            got = d->d_un.d_ptr;
+        else if (d->d_tag == DT_PLTRELSZ)
+            slots = d->d_un.d_val / sizeof(ElfW(Rela));
+    }
+    /* glibc has relocated these in place, where the section may be written. */
+    if (names < f->bias)
+        names += f->bias;
+    if (got != 0 && got < f->bias)
+        got += f->bias;
+    for (const ElfW(Dyn) *d = all; d->d_tag != DT_NULL; d++)
+        if (d->d_tag == DT_NEEDED && is_this_library((const char *)names + d->d_un.d_val))
+            f->needs = true;
+    if (got != 0) /* three words of the dynamic linker's, and one for each function */
+        f->holes[0] = (struct hole){got, got + (3 + slots) * sizeof(uintptr_t)};
+    f->holes[1] = (struct hole){(uintptr_t)all, (uintptr_t)all + h->p_memsz};
+}
+
+static void read_build_id(struct finder *f, const ElfW(Phdr) * h)
+{
+    struct shmemi_program *p = f->p;
+    const char *at = (const char *)(f->bias + h->p_vaddr), *end = at + h->p_memsz;
+    while ((size_t)(end - at) >= sizeof(ElfW(Nhdr))) {
+        const ElfW(Nhdr) *n = (const ElfW(Nhdr) *)(const void *)at;
+        const char *name = at + sizeof *n;
+        const char *desc = name + (n->n_namesz + 3u) / 4 * 4;
+        if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 && memcmp(name, "GNU", 4) == 0)
+            for (uint32_t i = 0; i < n->n_descsz; i++) {
+                size_t used = strlen(p->like);
+                snprintf(p->like + used, sizeof p->like - used, "%02x", (unsigned char)desc[i]);
+            }
+        at = desc + (n->n_descsz + 3u) / 4 * 4;
+    }
+}
+
+static void add_range(struct shmemi_program *p, const struct shmemi_span *s, uintptr_t from,
+                      uintptr_t to)
+{
+    if (from >= to)
+        return;
+    if (p->n_ranges == SHMEMI_STATICS) {
+        decline(p, "the program's data are in more pieces than the library has room for", HEAP);
+        return;
+    }
+    p->ranges[p->n_ranges++] =
+        (struct shmemi_static){from, to - from, (int64_t)(s->at + (from - s->start))};
+}
+
+static void add_segment(struct finder *f, const ElfW(Phdr) * h)
+{
+    struct shmemi_program *p = f->p;
+    uintptr_t from = f->bias + h->p_vaddr, to = from + h->p_memsz, filled = from + h->p_filesz;
+    size_t used = strlen(p->like);
+    snprintf(p->like + used, sizeof p->like - used, "%#zx+%#zx ", (size_t)h->p_vaddr,
+             (size_t)h->p_memsz);
+    if (f->protected.from < to && f->protected.to > from)
+        from = f->protected.to;
+    if (p->cause != NULL || from >= to)
+        return;
+    if (p->n_spans == SHMEMI_STATICS || h->p_flags & PF_X) {
+        decline(p, "the program's data are in segments that the library does not take", HEAP);
+        return;
+    }
+    struct shmemi_span *s = &p->spans[p->n_spans];
+    s->start = from & -PAGE;
+    s->size = ((to + PAGE - 1) & -PAGE) - s->start;
+    s->filled = filled > s->start ? ((filled + PAGE - 1) & -PAGE) - s->start : 0;
+    s->at = p->size;
+    p->n_spans++;
+    p->size += s->size;
+    for (;;) { /* the next hole from here on */
+        struct hole next = {to, to};
+        for (int i = 0; i < 2; i++)
+            if (f->holes[i].to > from && f->holes[i].from < next.from)
+                next = f->holes[i];
+        add_range(p, s, from, next.from);
+        if (next.from >= to)
+            return;
+        from = next.to;
+    }
+}
+
+/* dl_iterate_phdr begins with the program. */
+static int look(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct finder *f = arg;
+    (void)size;
+    f->bias = info->dlpi_addr;
+    f->headers = (uintptr_t)info->dlpi_phdr;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        uintptr_t at = f->bias + h->p_vaddr;
+        if (h->p_type == PT_DYNAMIC)
+            read_dynamic(f, h);
+        else if (h->p_type == PT_GNU_RELRO)
+            f->protected = (struct hole){at, at + h->p_memsz};
+        else if (h->p_type == PT_NOTE)
+            read_build_id(f, h);
+    }
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_W)
+            add_segment(f, &info->dlpi_phdr[i]);
+    return 1;
+}
+
+/* Where the allocator's heap begins, field 47: older kernels begin it in the page where
+ * .bss ends, unless they randomise addresses. 0: it cannot be told. */
+static uintptr_t heap_start(void)
+{
+    char text[2048];
+    uintptr_t at = 0;
+    FILE *stat = fopen("/proc/self/stat", "re");
+    if (stat == NULL)
+        return 0;
+    size_t n = fread(text, 1, sizeof text - 1, stat);
+    fclose(stat);
+    text[n] = '\0';
+    /* The second field, a name in parentheses, may hold anything. */
+    const char *field = strrchr(text, ')');
+    for (int number = 2; field != NULL && number < 47; number++) {
+        field = strchr(field, ' ');
+        field = field ? field + 1 : NULL;
+    }
+    if (field == NULL || sscanf(field, "%" SCNuPTR, &at) != 1)
+        return 0;
+    return at;
+}
+
+/* Somebody may have changed what the kernel set up: protected a part of the data,
+ * made it executable, or put other memory there. All that is left alone. */
+static void check_mappings(struct finder *f)
+{
+    struct shmemi_program *p = f->p;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    if (maps == NULL) {
+        decline(p, "/proc/self/maps cannot be read", HEAP);
+        return;
+    }
+    uintptr_t covered[SHMEMI_STATICS] = {0};
+    char line[512];
+    unsigned long program = 0;
+    bool fresh = true; /* the line is not the rest of a long one */
+    while (fgets(line, sizeof line, maps) != NULL) {
+        bool begins = fresh;
+        fresh = strchr(line, '\n') != NULL;
+        uintptr_t from, to;
+        unsigned long inode;
+        char mode[5];
+        if (!begins || sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %lu", &from, &to, mode,
+                              &inode) != 4)
+            continue;
+        if (f->headers >= from && f->headers < to)
+            program = inode;
+        for (uint32_t i = 0; i < p->n_spans; i++) {
+            const struct shmemi_span *s = &p->spans[i];
+            uintptr_t end = s->start + s->size;
+            if (to <= s->start || from >= end)
+                continue;
+            if (strcmp(mode, "rw-p") == 0 && (inode == 0 || inode == program))
+                covered[i] += (to < end ? to : end) - (from > s->start ? from : s->start);
+        }
+    }
+    fclose(maps);
+    uintptr_t heap = heap_start();
+    for (uint32_t i = 0; i < p->n_spans; i++)
+        p->heap_inside |= heap == 0 || heap - p->spans[i].start < p->spans[i].size;
+    for (uint32_t i = 0; i < p->n_spans; i++)
+        if (covered[i] != p->spans[i].size) {
+            decline(p, "the program's data are mapped otherwise than it was linked", HEAP);
+            return;
+        }
+}
+
+bool shmemi_program_on_spans(const struct shmemi_program *p)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    for (uint32_t i = 0; i < p->n_spans; i++)
+        if (here - p->spans[i].start < p->spans[i].size)
+            return true;
+    return false;
+}
+
+static bool one_thread(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int n = 0;
+    if (tasks == NULL)
+        return false;
+    for (const struct dirent *e; (e = readdir(tasks)) != NULL;)
+        n += e->d_name[0] != '.';
+    closedir(tasks);
+    return n == 1;
+}
+
+void shmemi_program_find(struct shmemi_program *p, bool moved)
+{
+    struct finder f = {.p = p};
+    *p = (struct shmemi_program){0};
+    dl_iterate_phdr(look, &f);
+    if (!f.needs)
+        decline(p, "the program itself does not need libshmem.so", LINK);
+    else if (p->cause == NULL && p->n_ranges == 0)
+        decline(p, "the program has none", HEAP);
+    else if (p->cause == NULL && shmemi_program_on_spans(p))
+        decline(p, "shmem_init was called on a stack in one of them", HEAP);
+    else if (p->cause == NULL && !moved)
+        check_mappings(&f);
+    p->alone = one_thread();
+}
+
+struct question {
+    uintptr_t at;
+    bool yes;
+};
+
+static int ask(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct question *q = arg;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        if (h->p_type == PT_LOAD && h->p_flags & PF_W &&
+            q->at - (info->dlpi_addr + h->p_vaddr) < h->p_memsz)
+            q->yes = true;
+    }
+    return 1;
+}
+
+bool shmemi_program_holds(const void *addr)
+{
+    struct question q = {.at = (uintptr_t)addr};
+    dl_iterate_phdr(ask, &q);
+    return q.yes;
+}

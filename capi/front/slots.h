@@ -1,0 +1,37 @@
+/*
+ * slots.h: how a team comes into being, for the calls that make one.
+ */
+#ifndef SHMEMI_SLOTS_H
+#define SHMEMI_SLOTS_H
+
+#include "agree.h"
+
+#pragma GCC visibility push(hidden)
+
+/* A team of n PEs, whose numbers are taken over; NULL: no memory. */
+struct shmemi_team *shmemi_team_new(int32_t *pes, int n, int num_contexts);
+void shmemi_team_drop(struct shmemi_team *t); /* NULL: nothing happens */
+
+/* The slots that this PE has free, and the lowest one of a set from a number on; -1. */
+void shmemi_slots_free(uint64_t *out);
+int shmemi_slots_lowest(const uint64_t *bits, int from);
+
+/* Takes the slots for those of n teams that are not NULL; false: another thread has
+ * taken one meanwhile. And gives them back. */
+bool shmemi_slots_claim(struct shmemi_team **made, const int *slots, int n);
+void shmemi_slots_disclaim(struct shmemi_team **made, const int *slots, int n);
+
+/* Gives a team the place of its slot in the internal area, and in the memory of kernels:
+ * 0, or -1: no memory. */
+int shmemi_slot_occupy(struct shmemi_team *t, int slot, const char *call);
+
+/* The handle of a team that has its slot from now on; kernels are told. */
+shmem_team_t shmemi_slot_name(const struct shmemi_team *t, const char *call);
+
+/* Nothing that this PE has sent is under way to a PE that is alive. The thread is not
+ * told of what cannot be. */
+void shmemi_team_settle(struct shmemi_team *t, const char *call);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,89 @@
+/*
+ * start.c: what a program says of the job that it brings together itself.
+ */
+#include "start.h"
+
+#include <stdio.h>
+
+_Static_assert(sizeof(shmemx_uniqueid_t) == 128, "as NVSHMEM's");
+_Static_assert(sizeof(shmemx_uniqueid_args_t) == 24, "as NVSHMEM's");
+_Static_assert(sizeof(shmemx_init_args_t) == 128, "as NVSHMEM's");
+_Static_assert(sizeof(shmemx_init_attr_t) == 144, "as NVSHMEM's");
+
+int shmemi_get_uniqueid(shmemx_uniqueid_t *uid, const char *call)
+{
+    if (uid == NULL) {
+        fprintf(stderr, "shmem: %s: uid is NULL (pass the address of a shmemx_uniqueid_t)\n", call);
+        return -1;
+    }
+    return shmemi_make_uniqueid(uid, call);
+}
+
+static int check_number(int pe, int n_pes, const char *call)
+{
+    if (n_pes >= 1 && pe >= 0 && pe < n_pes)
+        return 0;
+    fprintf(stderr,
+            "shmem: %s: PE %d of %d (PEs are numbered from 0, so that myrank is from 0 to nranks - "
+            "1)\n",
+            call, pe, n_pes);
+    return -1;
+}
+
+int shmemi_set_attr_uniqueid_args(int myrank, int nranks, const shmemx_uniqueid_t *uid,
+                                  shmemx_init_attr_t *attr, const char *call)
+{
+    if (uid == NULL || attr == NULL) {
+        fprintf(stderr, "shmem: %s: %s is NULL (pass the address of one)\n", call,
+                uid == NULL ? "uid" : "attr");
+        return -1;
+    }
+    if (check_number(myrank, nranks, call) != 0)
+        return -1;
+    attr->args.uid_args = (shmemx_uniqueid_args_t)SHMEMX_UNIQUEID_ARGS_INITIALIZER;
+    attr->args.uid_args.id = (shmemx_uniqueid_t *)uid;
+    attr->args.uid_args.myrank = myrank;
+    attr->args.uid_args.nranks = nranks;
+    return 0;
+}
+
+int shmemi_init_attr(unsigned int flags, const shmemx_init_attr_t *attr, const char *call)
+{
+    if (flags == 0)
+        return shmemi_init_given(NULL, call);
+    if (flags != SHMEMX_INIT_WITH_UNIQUEID && flags != SHMEMX_INIT_WITH_MPI_COMM) {
+        fprintf(
+            stderr,
+            "shmem: %s: flags %#x (use SHMEMX_INIT_WITH_UNIQUEID, SHMEMX_INIT_WITH_MPI_COMM, or "
+            "0)\n",
+            call, flags);
+        return -1;
+    }
+    const shmemx_init_attr_t plain = SHMEMX_INIT_ATTR_INITIALIZER;
+    if (attr == NULL || attr->version != plain.version) {
+        fprintf(stderr,
+                "shmem: %s: attr %s (begin with shmemx_init_attr_t attr = "
+                "SHMEMX_INIT_ATTR_INITIALIZER)\n",
+                call, attr == NULL ? "is NULL" : "has another version than this library");
+        return -1;
+    }
+    if (flags == SHMEMX_INIT_WITH_MPI_COMM) {
+        if (attr->mpi_comm == NULL) {
+            fprintf(stderr,
+                    "shmem: %s: attr holds no communicator (set mpi_comm to the address of one)\n",
+                    call);
+            return -1;
+        }
+        return shmemi_init_given(&(struct shmemi_given){.mpi_comm = attr->mpi_comm}, call);
+    }
+    const shmemx_uniqueid_args_t *u = &attr->args.uid_args;
+    if (u->version != plain.args.uid_args.version || u->id == NULL) {
+        fprintf(stderr, "shmem: %s: attr holds no unique id (call shmemx_set_attr_uniqueid_args)\n",
+                call);
+        return -1;
+    }
+    if (check_number(u->myrank, u->nranks, call) != 0)
+        return -1;
+    return shmemi_init_given(
+        &(struct shmemi_given){.uid = u->id, .pe = u->myrank, .n_pes = u->nranks}, call);
+}

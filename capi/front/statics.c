@@ -1,0 +1,261 @@
+/*
+ * statics.c: gives the program's statics to the memory file of the node.
+ *
+ * What they hold is copied into the file, and the file is mapped over them. Most of a
+ * large .bss has never been touched: only pages that the kernel has for it are copied,
+ * and only those that hold something, so that the rest costs neither time nor memory.
+ *
+ * At finalize they stay where they are, for nobody can take them back without a moment
+ * in which a thread of the program may write in vain; the next init moves them on.
+ */
+#define _GNU_SOURCE
+#include "statics.h"
+
+#include "coll.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PAGE ((size_t)SHMEMI_PAGE)
+
+static struct shmemi_program program; /* as found at the last init */
+static struct shmemi_program moved;   /* what is in the memory file */
+static int file = -1;                 /* that file, or -1 */
+static uint64_t place;
+
+/* Around all of these, and held while the process forks. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void shmemi_statics_lock(void)
+{
+    pthread_mutex_lock(&mutex);
+}
+
+void shmemi_statics_unlock(void)
+{
+    pthread_mutex_unlock(&mutex);
+}
+
+const struct shmemi_program *shmemi_statics_moved(uint64_t *at)
+{
+    *at = place;
+    return file >= 0 ? &moved : NULL;
+}
+
+void shmemi_statics_forget(void)
+{
+    if (file >= 0)
+        close(file);
+    file = -1;
+    shmemi_state.n_statics = 0;
+}
+
+/* ------------------------------------------------------------- what to move */
+
+/* Not memcpy: AddressSanitizer's looks for what lies between two globals. Nor may the
+ * compiler make a call of it out of the loop. */
+__attribute__((no_sanitize("address", "thread"))) void shmemi_copy_pages(void *to, const void *from,
+                                                                         size_t n)
+{
+    typedef uint64_t word __attribute__((vector_size(32), may_alias));
+    word *t = to;
+    const word *f = from;
+    for (; n > 0; n -= 4 * sizeof *t, t += 4, f += 4) {
+        word a = f[0], b = f[1], c = f[2], d = f[3];
+        t[0] = a, t[1] = b, t[2] = c, t[3] = d;
+        __asm__ volatile("" ::: "memory");
+    }
+}
+
+__attribute__((no_sanitize("address", "thread"))) static bool holds_something(const char *page)
+{
+    const uint64_t *w = (const uint64_t *)(const void *)page;
+    for (size_t i = 0; i < PAGE / sizeof *w; i += 8)
+        if (w[i] | w[i + 1] | w[i + 2] | w[i + 3] | w[i + 4] | w[i + 5] | w[i + 6] | w[i + 7])
+            return true;
+    return false;
+}
+
+bool shmemi_statics_written(uint64_t *from, uint64_t *to)
+{
+    off_t data = lseek(file, (off_t)*from, SEEK_DATA);
+    if (data < 0 || (uint64_t)data >= *to)
+        return false;
+    off_t hole = lseek(file, data, SEEK_HOLE);
+    *from = (uint64_t)data;
+    if (hole > data && (uint64_t)hole < *to)
+        *to = (uint64_t)hole;
+    return true;
+}
+
+/* For each page of a span from `page` on: may it hold something? */
+struct kernel_view {
+    int pagemap; /* -1: everything may */
+    size_t first, n;
+    uint64_t entries[512];
+};
+
+static bool touched(struct kernel_view *v, uintptr_t page)
+{
+    enum { SWAPPED = 62, PRESENT = 63 };
+    size_t number = page / PAGE;
+    if (v->pagemap < 0)
+        return true;
+    if (number - v->first >= v->n) {
+        ssize_t got =
+            pread(v->pagemap, v->entries, sizeof v->entries, (off_t)(number * sizeof *v->entries));
+        if (got < (ssize_t)sizeof *v->entries)
+            return true;
+        v->first = number;
+        v->n = (size_t)got / sizeof *v->entries;
+    }
+    return (v->entries[number - v->first] & (1ull << SWAPPED | 1ull << PRESENT)) != 0;
+}
+
+/* The pages from `at` on, up to `end`, that are alike in whether they may hold
+ * something; the answer is where the first other one is. */
+static size_t run(struct kernel_view *v, const struct shmemi_span *s, size_t at, size_t end,
+                  bool *data)
+{
+    if (file >= 0) {
+        uint64_t from = place + s->at + at, to = place + s->at + end;
+        uint64_t start = from;
+        if (!shmemi_statics_written(&from, &to)) {
+            *data = false;
+            return end;
+        }
+        *data = from == start;
+        return (size_t)((*data ? to : from) - place - s->at);
+    }
+    *data = at < s->filled || touched(v, s->start + at);
+    size_t next = at + PAGE;
+    while (next < end && (next < s->filled || touched(v, s->start + next)) == *data)
+        next += PAGE;
+    return next;
+}
+
+/* ------------------------------------------------------------------- moving */
+
+struct move {
+    int file;
+    uint64_t place;
+    char *area; /* where this process has it already */
+};
+
+static int map_over(const struct move *m, const struct shmemi_span *s, size_t at, size_t n)
+{
+    /* Not by mmap: AddressSanitizer's forgets the red zones there. */
+    long got =
+        syscall(SYS_mmap, s->start + at, n, PROT_READ | PROT_WRITE,
+                MAP_SHARED | MAP_FIXED | MAP_NORESERVE, m->file, (off_t)(m->place + s->at + at));
+    return got == -1 ? -1 : 0;
+}
+
+/*
+ * What another thread stores between the copy of a page and its mapping is lost. With
+ * one thread there is none. Else each page that holds something is mapped by itself, so
+ * that this takes less than a microsecond; holes go as a whole.
+ */
+static int move_span(const struct move *m, const struct shmemi_span *s, bool alone,
+                     struct kernel_view *v)
+{
+    for (size_t at = 0, next; at < s->size; at = next) {
+        bool data;
+        next = run(v, s, at, s->size, &data);
+        for (size_t page = at; data && page < next; page += PAGE) {
+            const char *from = (const char *)s->start + page;
+            if (holds_something(from))
+                shmemi_copy_pages(m->area + s->at + page, from, PAGE);
+            if (!alone && map_over(m, s, page, PAGE) != 0)
+                return -1;
+        }
+        if (!alone && !data && map_over(m, s, at, next - at) != 0)
+            return -1;
+    }
+    return alone ? map_over(m, s, 0, s->size) : 0;
+}
+
+static void move_all(const struct move *m)
+{
+    struct kernel_view v = {.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)};
+    sigset_t all, before;
+    sigfillset(&all);
+    /* A handler of the program's would write in vain, too. */
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int rc = 0;
+    for (uint32_t i = 0; i < program.n_spans && rc == 0; i++)
+        rc = move_span(m, &program.spans[i], program.alone, &v);
+    int cause = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (v.pagemap >= 0)
+        close(v.pagemap);
+    if (rc != 0) /* a part of them is where fork would not find it */
+        shmemi_abort("shmem_init", "set SHMEM_STATICS=off, if the program does not need them",
+                     "map %zu bytes of the program's statics: %s", program.size, strerror(cause));
+}
+
+/* ------------------------------------------------------- begin and end of a job */
+
+void shmemi_statics_offer(struct shmemi_init_args *args)
+{
+    shmemi_statics_lock();
+    shmemi_program_find(&program, file >= 0);
+    shmemi_statics_unlock();
+    args->statics_size = program.size;
+    args->statics_like = program.like;
+    args->statics_cause = program.cause;
+    args->statics_remedy = program.remedy;
+}
+
+static int take(char *error, size_t size)
+{
+    struct shmemi_state *s = &shmemi_state;
+    struct move m = {.file = fcntl(s->statics_fd, F_DUPFD_CLOEXEC, 3),
+                     .place = s->statics_place,
+                     .area = s->peer_base[s->my_pe] + s->statics_offset};
+    if (m.file < 0) {
+        snprintf(error, size, "keep the memory file of the program's statics: %s (raise ulimit -n)",
+                 strerror(errno));
+        return -1;
+    }
+    move_all(&m);
+    if (file >= 0)
+        close(file);
+    file = m.file;
+    place = m.place;
+    program.heap_inside |= moved.heap_inside; /* found the first time only */
+    moved = program;
+    for (uint32_t i = 0; i < program.n_ranges; i++) {
+        s->statics[i] = program.ranges[i];
+        s->statics[i].offset += s->statics_offset;
+    }
+    s->n_statics = program.n_ranges;
+    return 0;
+}
+
+int shmemi_statics_open(char *error, size_t size)
+{
+    if (shmemi_state.statics_fd < 0)
+        return 0;
+    shmemi_statics_lock();
+    int rc = take(error, size);
+    shmemi_statics_unlock();
+    /* Nobody writes to a PE's statics before they are in the file. */
+    if (rc == 0)
+        shmemi_sync_all("shmem_init");
+    return rc;
+}
+
+void shmemi_statics_close(void)
+{
+    shmemi_statics_lock();
+    shmemi_state.n_statics = 0;
+    shmemi_statics_unlock();
+}

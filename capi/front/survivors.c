@@ -1,0 +1,130 @@
+/*
+ * survivors.c: the team of those members of a team that are alive.
+ *
+ * Two agreements: on who is lost and on a slot that all others have free; then,
+ * when each has made its team, on that all have. When a PE dies or a thread takes
+ * the slot in between, all begin again, for all get the same answers.
+ */
+#include "slots.h"
+#include "teams.h"
+
+#include "gpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MEMORY = 1, CLAIMED = 2, GOOD = MEMORY | CLAIMED };
+
+/* Rounds of quiet: what a lost PE makes fail, the next one does not wait for. */
+#define QUIETS 2
+
+void shmemi_team_settle(struct shmemi_team *t, const char *call)
+{
+    /* Behind all words of this PE's last agreement, and before those of the next. */
+    const uint64_t word = (t->agreed + 1) << 32;
+    shmemi_mute(true);
+    /* A quiet covers the messages of collectives too, once there is something that it
+     * has to know of. */
+    for (int rank = 0; rank < t->n; rank++) {
+        int pe = t->pes[rank];
+        if (shmemi_state.peer_base[pe] != NULL || shmemi_is_lost(pe))
+            continue;
+        shmemi_net_put(SHMEM_CTX_DEFAULT, pe, t->agreements + (int64_t)sizeof(uint64_t) * t->me,
+                       &word, sizeof word, false, call);
+        break;
+    }
+    for (int i = 0; i < QUIETS; i++)
+        shmemi_quiet(SHMEM_CTX_DEFAULT, call);
+    shmemi_mute(false);
+}
+
+/* What this thread knows itself. */
+static void give(const struct shmemi_team *t, struct shmemi_common *c)
+{
+    memset(c, 0, shmemi_common_size(t));
+    c->flags = GOOD;
+    shmemi_slots_free(c->free);
+    for (int rank = 0; rank < t->n; rank++)
+        if (shmemi_is_lost(t->pes[rank]))
+            c->lost[rank / 64] |= (uint64_t)1 << rank % 64;
+}
+
+static void describe(const void *subject, char *text, size_t size)
+{
+    snprintf(text, size, "to hear of the loss of PE %d", *(const int *)subject);
+}
+
+/* From here on what the lost ones have sent is dropped, also where another PE was the
+ * first to know. */
+static void learn(const struct shmemi_team *t, const struct shmemi_common *c, const char *call)
+{
+    for (int rank = 0; rank < t->n; rank++) {
+        int pe = t->pes[rank];
+        if (rank == t->me || !shmemi_common_lost(c, rank) || shmemi_is_lost(pe))
+            continue;
+        shmemi_state.core->give_up(pe);
+        SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe, &pe, shmemi_is_lost(pe),
+                        .whom = SHMEMI_NOBODY);
+    }
+}
+
+/* NULL: no memory. */
+static struct shmemi_team *rest_of(const struct shmemi_team *t, const struct shmemi_common *c)
+{
+    int32_t *pes = malloc((size_t)t->n * sizeof *pes);
+    int n = 0;
+    for (int rank = 0; pes != NULL && rank < t->n; rank++)
+        if (!shmemi_common_lost(c, rank))
+            pes[n++] = t->pes[rank];
+    return pes == NULL ? NULL : shmemi_team_new(pes, n, t->num_contexts);
+}
+
+/* 1: made; 0: once more; -1: it cannot be. The same on every PE that is alive. */
+static int attempt(struct shmemi_team *parent, struct shmemi_team **made, int *slot,
+                   const char *call)
+{
+    size_t size = shmemi_common_size(parent);
+    struct shmemi_common *lost = (void *)(parent->agreeing + 2 * size),
+                         *all = (void *)(parent->agreeing + 3 * size);
+    give(parent, lost);
+    shmemi_agree(parent, lost, call);
+    *slot = shmemi_slots_lowest(lost->free, 0);
+    if (shmemi_common_lost(lost, parent->me) || *slot < 0)
+        return -1;
+    learn(parent, lost, call);
+    *made = rest_of(parent, lost);
+    bool claimed = *made != NULL && shmemi_slots_claim(made, slot, 1);
+    bool placed = claimed && shmemi_slot_occupy(*made, *slot, call) == 0;
+    give(parent, all);
+    all->flags = (*made != NULL && (placed || !claimed) ? MEMORY : 0) | (claimed ? CLAIMED : 0);
+    shmemi_agree(parent, all, call);
+    size_t lists = size - sizeof *lost;
+    if (all->flags == GOOD && memcmp(all->lost, lost->lost, lists) == 0)
+        return 1;
+    if (claimed)
+        shmemi_slots_disclaim(made, slot, 1);
+    shmemi_team_drop(*made);
+    return all->flags & MEMORY ? 0 : -1;
+}
+
+int shmemi_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team, const char *call)
+{
+    struct shmemi_team *parent = shmemi_team_of(parent_team, call), *made = NULL;
+    int slot, rc;
+    if (new_team == NULL)
+        shmemi_abort(call, "pass where the answer goes", "new_team is NULL");
+    *new_team = SHMEM_TEAM_INVALID;
+    if (parent == NULL)
+        return -1;
+    /* A message of a collective call that was broken off must not come when its slot is
+     * another team's. */
+    shmemi_team_settle(parent, call);
+    do
+        rc = attempt(parent, &made, &slot, call);
+    while (rc == 0);
+    if (rc < 0)
+        return -1;
+    shmemi_heard(parent, made);
+    *new_team = shmemi_slot_name(made, call);
+    return 0;
+}

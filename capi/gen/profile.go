@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"libshmem/capi/spec"
+)
+
+const profileTop = `/* clang-format off */
+/*
+ * pshmem.h: the names of OpenSHMEM's functions for tools that watch a program.
+ *
+ * A tool defines functions of shmem.h itself, in a library that the program is linked
+ * with before libshmem.so or that LD_PRELOAD names, and calls the library's own by the
+ * name with a p in front: shmem_int_put and pshmem_int_put, start_pes and pstart_pes.
+ * The library calls neither of them, so that a call of the program is seen once.
+ *
+ * The generic names of C11 and the overloads of C++ are macros and inline functions
+ * over shmem_<T>_<name>, and seen as those.
+ */
+#ifndef PSHMEM_H
+#define PSHMEM_H
+
+#include <shmem.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+`
+
+// profileHeader declares the second name of each function.
+func profileHeader() string {
+	var b strings.Builder
+	b.WriteString(banner("/* ", " */"))
+	b.WriteString(profileTop)
+	for _, c := range spec.Chapters {
+		for i := range c.Families {
+			for _, fn := range c.Families[i].Functions() {
+				fmt.Fprintf(&b, "%s%s;\n", warning(fn.Family), named(fn, spec.Profiled(fn.Name)))
+			}
+		}
+	}
+	b.WriteString("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n")
+	return b.String()
+}
+
+// profiled gives the functions of a chapter their second names.
+func profiled(b *strings.Builder, c spec.Chapter) {
+	fmt.Fprintln(b)
+	for i := range c.Families {
+		for _, fn := range c.Families[i].Functions() {
+			fmt.Fprintf(b, "extern __typeof__(%[1]s) %[2]s __attribute__((alias(\"%[1]s\")));\n", fn.Name,
+				spec.Profiled(fn.Name))
+		}
+	}
+}

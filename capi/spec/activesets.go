@@ -1,0 +1,158 @@
+package spec
+
+// Collectives on active sets, which the specification keeps beside those on teams.
+
+const (
+	setOrder = "dest, pSync and pWrk must be ready on every PE before the first one calls; on return dest of " +
+		"the caller is complete, source may be reused, and pSync is as it was. It is not a barrier: pSync and " +
+		"pWrk may be used again when the call is over on every PE."
+	setErrors = "Ends the job when the set has PEs that do not exist or not the caller, and when an array is not " +
+		"symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not " +
+		"initialised, and one that was used again too early, as far as it shows. Nobody can see whether pWrk is " +
+		"as long as it should be where it is within a larger object."
+	sameForSet = "Every PE of the set makes the same call with the same arguments."
+)
+
+var activeSet = []Param{
+	{Name: "PE_start", C: "int", Doc: "the lowest PE of the set"},
+	{Name: "logPE_stride", C: "int", Doc: "log2 of the distance from one PE to the next"},
+	{Name: "PE_size", C: "int", Doc: "how many PEs"},
+}
+
+var paramSync = Param{Name: "pSync", C: "long *", Role: CollWrite, Unit: "elements",
+	Doc: "SHMEM_SYNC_SIZE of them, each SHMEM_SYNC_VALUE before the first call"}
+
+// onSet are the parameters of a collective that moves data.
+func onSet(before ...Param) []Param {
+	return append(append(before, activeSet...), paramSync)
+}
+
+const theSet = "PE_start, logPE_stride, PE_size, "
+
+var activeSets = Chapter{
+	File:  "activesets",
+	Title: "Collective Routines",
+	Over:  "activeset.h",
+	Families: []Family{
+		{
+			Name: "barrier", Section: "SHMEM_BARRIER", Since: "0.1", Instead: "shmem_quiet and shmem_team_sync",
+			Params: onSet(),
+			Front:  "shmemi_set_barrier(" + theSet + "pSync, $call)",
+			Doc: "Waits until every PE of the active set has called it, and until all operations that they issued " +
+				"before are complete. The next barrier or sync of the same set may have the same pSync.",
+			Errors: setErrors, Order: "Includes a quiet.",
+		},
+		{
+			Name: "sync", Section: "SHMEM_SYNC", Since: "0.1", Instead: "shmem_team_sync",
+			Params: onSet(),
+			Front:  "shmemi_set_sync(" + theSet + "pSync, $call)",
+			Doc: "Waits until every PE of the active set has called it. It completes only plain stores, not the " +
+				"operations of this library. The next barrier or sync of the same set may have the same pSync.",
+			Errors: setErrors,
+		},
+		setRow(Family{
+			Name: "broadcast", Section: "SHMEM_BROADCAST",
+			Params: onSet(
+				Param{Name: "dest", C: "T *", Role: CollWrite, Doc: "but for that of PE_root"},
+				Param{Name: "source", C: "const T *", Doc: "symmetric, read at PE_root"},
+				Param{Name: "nelems", C: "size_t", Unit: "elements", Doc: "to copy"},
+				Param{Name: "PE_root", C: "int", Doc: "number, in the set, of the PE that sends"},
+			),
+			Front: "shmemi_set_broadcast(dest, source, $nbytes, PE_root, " + theSet + "pSync, $call)",
+			Doc:   "Copies an array of one PE to every other PE of the active set.",
+		}),
+		setRow(Family{
+			Name: "collect", Section: "SHMEM_COLLECT",
+			Params: onSet(
+				Param{Name: "dest", C: "T *", Role: CollWrite, Doc: "room for what all PEs give"},
+				collSource,
+				Param{Name: "nelems", C: "size_t", Unit: "elements", Doc: "from the caller; may differ from PE to PE, and be 0"},
+			),
+			Front: "shmemi_set_collect(dest, source, $nbytes, " + theSet + "pSync, $call)",
+			Doc:   "Concatenates the arrays of all PEs of the active set, in the order of their numbers, at every PE.",
+		}),
+		setRow(Family{
+			Name: "fcollect", Section: "SHMEM_FCOLLECT",
+			Params: onSet(
+				Param{Name: "dest", C: "T *", Role: CollWrite, Doc: "nelems times the size of the set"},
+				collSource,
+				Param{Name: "nelems", C: "size_t", Unit: "elements", Doc: "from each PE"},
+			),
+			Front: "shmemi_set_fcollect(dest, source, $nbytes, " + theSet + "pSync, $call)",
+			Doc: "Concatenates the arrays of all PEs of the active set, in the order of their numbers, at every PE; " +
+				"they all have the same length.",
+		}),
+		setRow(Family{
+			Name: "alltoall", Section: "SHMEM_ALLTOALL",
+			Params: onSet(
+				Param{Name: "dest", C: "T *", Role: CollWrite, Doc: "nelems times the size of the set"},
+				Param{Name: "source", C: "const T *", Role: CollRead, Doc: "nelems times the size of the set"},
+				Param{Name: "nelems", C: "size_t", Unit: "elements", Doc: "for each PE"},
+			),
+			Front: "shmemi_set_alltoall(dest, source, $nbytes, " + theSet + "pSync, $call)",
+			Doc: "Exchanges blocks of nelems elements: block j of the i-th PE's source becomes block i of the j-th " +
+				"PE's dest.",
+		}),
+		setRow(Family{
+			Name: "alltoalls", Section: "SHMEM_ALLTOALLS",
+			Params: onSet(
+				Param{Name: "dest", C: "T *", Role: CollWrite, Doc: "nelems times the size of the set, dst apart"},
+				Param{Name: "source", C: "const T *", Role: CollRead, Doc: "nelems times the size of the set, sst apart"},
+				Param{Name: "dst", C: "ptrdiff_t", Unit: "elements", Doc: "from one element of dest to the next; at least 1"},
+				Param{Name: "sst", C: "ptrdiff_t", Unit: "elements", Doc: "from one element of source to the next; at least 1"},
+				Param{Name: "nelems", C: "size_t", Unit: "elements", Doc: "for each PE"},
+			),
+			Front: "shmemi_set_alltoalls(dest, source, dst, sst, nelems, $size, " + theSet + "pSync, $call)",
+			Doc: "Exchanges blocks of nelems elements as alltoall does, where the elements of source are sst apart and " +
+				"those of dest dst.",
+		}),
+	},
+}
+
+// setRow completes a row that moves elements of 32 or of 64 bits.
+func setRow(f Family) Family {
+	f.Since, f.Variants, f.Widths = "0.1", Sized, []int{32, 64}
+	f.Instead = "shmem_" + f.Name + " on a team"
+	f.Doc += " " + sameForSet
+	f.Errors, f.Order, f.Check = setErrors, setOrder, CheckSubset
+	return f
+}
+
+// toAll are the reductions on active sets; their work on a type is that of the
+// reductions on teams.
+func toAll() []Family {
+	whole := []Type{tShort, tInt, tLong, tLongLong}
+	ordered := append(append([]Type{}, whole...), tFloat, tDouble, tLongDouble)
+	summed := append(append([]Type{}, ordered...), tComplexD, tComplexF)
+	var out []Family
+	for _, op := range []struct {
+		name, what, reducer string
+		types               []Type
+	}{
+		{"and", "the bitwise and", "u$type_and_reduce", whole},
+		{"or", "the bitwise or", "u$type_or_reduce", whole},
+		{"xor", "the bitwise exclusive or", "u$type_xor_reduce", whole},
+		{"max", "the greatest", "$type_max_reduce", ordered},
+		{"min", "the least", "$type_min_reduce", ordered},
+		{"sum", "the sum", "$type_sum_reduce", summed},
+		{"prod", "the product", "$type_prod_reduce", summed},
+	} {
+		out = append(out, Family{
+			Name: op.name + "_to_all", Section: "SHMEM_REDUCTIONS", Since: "0.1",
+			Types: op.types, Plain: true, Instead: "shmem_" + op.name + "_reduce on a team",
+			Params: append(append([]Param{
+				collDest, collSource,
+				{Name: "nreduce", C: "int", Unit: "elements", Doc: "of each array"},
+			}, activeSet...),
+				Param{Name: "pWrk", C: "T *", Role: CollWrite, Doc: "nreduce / 2 + 1 elements, and at least " +
+					"SHMEM_REDUCE_MIN_WRKDATA_SIZE"},
+				paramSync),
+			Front: "shmemi_set_reduce(dest, source, nreduce, " + theSet + "pWrk, pSync, &" + op.reducer + ", $call)",
+			Doc: "Makes each element of dest, at every PE of the active set, " + op.what + " of the elements at that " +
+				"place in the set's sources. " + sameForSet + apartOrSame,
+			Errors: setErrors + " Also when nreduce is negative.", Order: setOrder,
+			Check: CheckToAll,
+		})
+	}
+	return out
+}
