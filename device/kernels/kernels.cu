@@ -119,48 +119,55 @@ KERNEL shmemi_stream_quiet(__grid_constant__ call_t c)
     shmemi_quiet(&shmemi_job, c.call);
 }
 
-/* --------------------------------------------------------------- all PEs */
+/* ------------------------------------------------ all PEs of a team */
 
 KERNEL shmemi_stream_sync(__grid_constant__ call_t c)
 {
-    (void)shmemi_sync<shmemi_by_block, 0>(&shmemi_job, c.call, SHMEM_TEAM_WORLD);
+    (void)shmemi_sync<shmemi_by_block, 0>(&shmemi_job, c.call, c.team);
 }
 
 KERNEL shmemi_stream_barrier(__grid_constant__ call_t c)
 {
-    (void)shmemi_sync<shmemi_by_block, 1>(&shmemi_job, c.call, SHMEM_TEAM_WORLD);
+    (void)shmemi_sync<shmemi_by_block, 1>(&shmemi_job, c.call, c.team);
 }
 
+/* c.pe is a rank. */
 KERNEL shmemi_stream_broadcast(__grid_constant__ call_t c)
 {
-    int n = shmemi_job.job.n_pes, me = shmemi_job.job.me;
+    struct shmemi_members m;
     if (c.way != SHMEMI_WAY_SPREAD) {
-        (void)shmemi_broadcast<shmemi_by_block>(&shmemi_job, c.call, SHMEM_TEAM_WORLD,
-                                                address(c.dest), address(c.source), c.count, c.pe);
+        (void)shmemi_broadcast<shmemi_by_block>(&shmemi_job, c.call, c.team, address(c.dest),
+                                                address(c.source), c.count, c.pe);
         return;
     }
-    for (int i = 1; i <= n && me == c.pe; i++)
-        shmemi_copy_share(shmemi_direct(&shmemi_job, address(c.dest), (me + i) % n),
-                          (const char *)address(c.source), c.count);
-    shmemi_meet_last(c.call);
+    if (shmemi_team_open(&shmemi_job, c.call, c.team, &m) != 0)
+        return;
+    for (int i = 1; i <= m.n && m.me == c.pe; i++)
+        shmemi_copy_share(
+            shmemi_direct(&shmemi_job, address(c.dest), shmemi_pe_of(&m, (m.me + i) % m.n)),
+            (const char *)address(c.source), c.count);
+    shmemi_meet_last(&m);
 }
 
 /* BLOCKS: alltoall, else fcollect. */
 template <int BLOCKS> SHMEMI_D void exchange(call_t *c)
 {
-    int n = shmemi_job.job.n_pes, me = shmemi_job.job.me;
+    struct shmemi_members m;
     if (c->way != SHMEMI_WAY_SPREAD) {
         (void)shmemi_exchange<shmemi_by_block, BLOCKS>(
-            &shmemi_job, c->call, SHMEM_TEAM_WORLD, address(c->dest), address(c->source), c->count);
+            &shmemi_job, c->call, c->team, address(c->dest), address(c->source), c->count);
         return;
     }
-    char *dest = (char *)address(c->dest) + (uint64_t)me * c->count;
-    for (int i = 1; i <= n; i++) {
-        int pe = (me + i) % n;
-        const char *from = (const char *)address(c->source) + (BLOCKS ? pe * c->count : 0);
-        shmemi_copy_share(shmemi_direct(&shmemi_job, dest, pe), from, c->count);
+    if (shmemi_team_open(&shmemi_job, c->call, c->team, &m) != 0)
+        return;
+    char *dest = (char *)address(c->dest) + (uint64_t)m.me * c->count;
+    for (int i = 1; i <= m.n; i++) {
+        int rank = (m.me + i) % m.n;
+        const char *from =
+            (const char *)address(c->source) + (BLOCKS ? (uint64_t)rank * c->count : 0);
+        shmemi_copy_share(shmemi_direct(&shmemi_job, dest, shmemi_pe_of(&m, rank)), from, c->count);
     }
-    shmemi_meet_last(c->call);
+    shmemi_meet_last(&m);
 }
 
 KERNEL shmemi_stream_fcollect(__grid_constant__ call_t c)

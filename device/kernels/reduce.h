@@ -1,12 +1,11 @@
 /*
- * reduce.h: reductions over all PEs, for a stream. Three ways, of which the host
- * takes the fastest that the job and the size allow:
+ * reduce.h: reductions over a team, for a stream. Three ways, of which the host
+ * takes the fastest that the team and the size allow:
  *
- * packed: each PE stores its source into every other's memory, in words of which
- * one half is data and one half says which call it belongs to. Who finds the
- * right number in a word has the data: no flag follows, and nobody says that it
- * has come or that it is done. Twice the bytes, and the fastest while there are
- * few.
+ * packed, of the world alone: each PE stores its source into every other's memory, in words of
+ * which one half is data and one half says which call it belongs to. Who finds the right number in
+ * a word has the data: no flag follows, and nobody says that it has come or that it is done. Twice
+ * the bytes, and the fastest while there are few.
  *
  * spread: PE i combines the i-th part of all sources, which it reads from where
  * they are, and stores the result into every dest. Of each link's two directions
@@ -81,7 +80,7 @@ static __device__ __noinline__ uint64_t shmemi_await_line(const void *at, uint32
                      : "memory");
         if (a >> 32 == number && b >> 32 == number)
             return (uint32_t)a | b << 32;
-        shmemi_keep_waiting(&shmemi_job, &looks);
+        shmemi_keep_waiting_for(&shmemi_job, &looks, 0);
     }
 }
 
@@ -126,7 +125,9 @@ SHMEMI_D void shmemi_reduce_packed(const struct shmemi_stream_call *c)
         }
         shmemi_store_packed<T>(dest + i * elements, c->count - i * elements, v);
     }
-    if (gridDim.x > 1 ? shmemi_last_block(w.ticket) : (__syncthreads(), 1))
+    struct shmemi_work all;
+    shmemi_work_at(shmemi_job.job.work, (uint64_t)n, &all);
+    if (gridDim.x > 1 ? shmemi_last_block(all.ticket) : (__syncthreads(), 1))
         if (threadIdx.x == 0)
             shmemi_store_near(w.turn, turn);
 }
@@ -173,28 +174,29 @@ template <class EACH, class T> struct shmemi_lanes {
 
 /* Units first to last of all sources, this block's share of them. */
 template <class LANE>
-SHMEMI_D void shmemi_reduce_range(const char *source, char *dest, uint64_t first, uint64_t last)
+SHMEMI_D void shmemi_reduce_range(const struct shmemi_members *m, const char *source, char *dest,
+                                  uint64_t first, uint64_t last)
 {
-    const int n = shmemi_job.job.n_pes, me = shmemi_job.job.me;
+    const int n = m->n, me = m->me;
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
 #pragma unroll 1
     for (uint64_t i = first + blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < last;
          i += LANE::batch * step) {
         LANE sum[LANE::batch], one[LANE::batch];
 #pragma unroll 1
-        for (int pe = 0; pe < n; pe++) {
-            const char *from = shmemi_direct(&shmemi_job, source, pe);
+        for (int rank = 0; rank < n; rank++) {
+            const char *from = shmemi_direct(&shmemi_job, source, shmemi_pe_of(m, rank));
 #pragma unroll
             for (uint32_t k = 0; k < LANE::batch; k++)
                 if (i + k * step < last)
                     LANE::load(from + (i + k * step) * sizeof(LANE), &one[k]);
 #pragma unroll
             for (uint32_t k = 0; k < LANE::batch; k++)
-                sum[k] = pe == 0 ? one[k] : LANE::apply(sum[k], one[k]);
+                sum[k] = rank == 0 ? one[k] : LANE::apply(sum[k], one[k]);
         }
 #pragma unroll 1
         for (int k = 0; k < n; k++) {
-            char *to = shmemi_direct(&shmemi_job, dest, (me + k) % n);
+            char *to = shmemi_direct(&shmemi_job, dest, shmemi_pe_of(m, (me + k) % n));
 #pragma unroll
             for (uint32_t b = 0; b < LANE::batch; b++)
                 if (i + b * step < last)
@@ -205,89 +207,96 @@ SHMEMI_D void shmemi_reduce_range(const char *source, char *dest, uint64_t first
 
 /* This PE's part of an array of units. */
 template <class LANE>
-SHMEMI_D void shmemi_reduce_part(const char *source, char *dest, uint64_t units)
+SHMEMI_D void shmemi_reduce_part(const struct shmemi_members *m, const char *source, char *dest,
+                                 uint64_t units)
 {
-    uint64_t n = (uint64_t)shmemi_job.job.n_pes, me = (uint64_t)shmemi_job.job.me;
+    uint64_t n = (uint64_t)m->n, me = (uint64_t)m->me;
     uint64_t part = (units + n - 1) / n, first = me * part;
     if (first < units)
-        shmemi_reduce_range<LANE>(source, dest, first, part < units - first ? first + part : units);
+        shmemi_reduce_range<LANE>(m, source, dest, first,
+                                  part < units - first ? first + part : units);
 }
 
 /*
  * Sources are read when all PEs have come: the first block tells them, every
  * block waits for them.
  */
-static __device__ __noinline__ uint64_t shmemi_spread_begin(const struct shmemi_work *w)
+static __device__ __noinline__ uint64_t shmemi_spread_begin(const struct shmemi_members *m)
 {
-    const int n = shmemi_job.job.n_pes, me = shmemi_job.job.me, i = (int)threadIdx.x;
-    const uint64_t step = shmemi_load_near(w->step) + 1;
+    const int n = m->n, me = m->me, i = (int)threadIdx.x;
+    const uint64_t step = shmemi_load_near(m->work.step) + 1;
     if (i < n) {
         if (blockIdx.x == 0) {
+            int pe = shmemi_pe_of(m, i);
             shmemi_fence_system();
-            shmemi_store_element(shmemi_direct(&shmemi_job, w->arrived + me, i), step);
+            shmemi_store_element(shmemi_direct(&shmemi_job, m->work.arrived + me, pe), step);
         }
-        shmemi_await(&shmemi_job, w->arrived + i, step);
+        shmemi_await(&shmemi_job, m, m->work.arrived + i, step);
     }
     __syncthreads();
     return step;
 }
 
 /* The counter of steps is moved on when all blocks have read it. */
-static __device__ __noinline__ void shmemi_spread_end(const struct shmemi_work *w, uint64_t step)
+static __device__ __noinline__ void shmemi_spread_end(const struct shmemi_members *m, uint64_t step)
 {
-    if (shmemi_last_block(shmemi_stream_work().ticket)) {
+    if (shmemi_last_block(m->work.ticket)) {
         if (threadIdx.x == 0)
-            shmemi_store_near(w->step, step);
+            shmemi_store_near(m->work.step, step);
         __syncthreads();
-        shmemi_meet_all<shmemi_by_block, 0>(&shmemi_job, w);
+        shmemi_meet_all<shmemi_by_block, 0>(&shmemi_job, m);
     }
 }
 
 template <class EACH, class T>
 SHMEMI_D void shmemi_reduce_spread(const struct shmemi_stream_call *c)
 {
-    struct shmemi_work w = shmemi_work_of(&shmemi_job, c->call);
+    struct shmemi_members m;
+    if (shmemi_team_open(&shmemi_job, c->call, c->team, &m) != 0)
+        return;
     const char *source = (const char *)(uintptr_t)c->source;
     char *dest = (char *)(uintptr_t)c->dest;
-    uint64_t step = shmemi_spread_begin(&w), bytes = c->count * sizeof(T);
+    uint64_t step = shmemi_spread_begin(&m), bytes = c->count * sizeof(T);
     uint64_t wide = ((c->source | c->dest) & 15) == 0 ? bytes / 16 : 0;
-    shmemi_reduce_part<shmemi_lanes<EACH, T>>(source, dest, wide);
-    shmemi_reduce_part<shmemi_lane<EACH, T>>(source + 16 * wide, dest + 16 * wide,
+    shmemi_reduce_part<shmemi_lanes<EACH, T>>(&m, source, dest, wide);
+    shmemi_reduce_part<shmemi_lane<EACH, T>>(&m, source + 16 * wide, dest + 16 * wide,
                                              (bytes - 16 * wide) / sizeof(T));
-    shmemi_spread_end(&w, step);
+    shmemi_spread_end(&m, step);
 }
 
 /* A round of a reduction over any route: all chunks have come when it returns.
  * Not inlined, so that it is there once for all types. */
-static __device__ __noinline__ void shmemi_any_round(const struct shmemi_work *w, char *buffer,
+static __device__ __noinline__ void shmemi_any_round(const struct shmemi_members *m, char *buffer,
                                                      const char *source, uint64_t bytes,
                                                      uint64_t turn)
 {
-    shmemi_send_all<shmemi_by_block, 0, 0>(&shmemi_job, buffer, source, bytes,
-                                           w->pushed + shmemi_job.job.me, turn);
-    shmemi_await_all<shmemi_by_block>(&shmemi_job, w->pushed, turn);
+    shmemi_send_all<shmemi_by_block, 0, 0>(&shmemi_job, m, buffer, source, bytes,
+                                           m->work.pushed + m->me, turn);
+    shmemi_await_all<shmemi_by_block>(&shmemi_job, m, m->work.pushed, turn);
     shmemi_by_block::meet();
 }
 
-static __device__ __noinline__ uint64_t shmemi_any_begin(const struct shmemi_work *w)
+static __device__ __noinline__ uint64_t shmemi_any_begin(const struct shmemi_members *m)
 {
-    return shmemi_step_begin<shmemi_by_block>(&shmemi_job, w->turn);
+    return shmemi_step_begin<shmemi_by_block>(&shmemi_job, m->work.turn);
 }
 
 /* As shmemi_reduce of the header, and over the same buffers. */
 template <class EACH, class T> SHMEMI_D void shmemi_reduce_any(const struct shmemi_stream_call *c)
 {
-    struct shmemi_work w = shmemi_work_of(&shmemi_job, c->call);
-    const uint64_t n = (uint64_t)shmemi_job.job.n_pes, me = (uint64_t)shmemi_job.job.me;
-    const uint64_t chunk = shmemi_work_chunk(n), most = chunk / sizeof(T);
+    struct shmemi_members m;
+    if (shmemi_team_open(&shmemi_job, c->call, c->team, &m) != 0)
+        return;
+    const uint64_t n = (uint64_t)m.n, me = (uint64_t)m.me;
+    const uint64_t chunk = shmemi_work_fit(n, m.data), most = chunk / sizeof(T);
     const T *source = (const T *)(uintptr_t)c->source;
     T *dest = (T *)(uintptr_t)c->dest;
-    uint64_t turn = shmemi_any_begin(&w);
+    uint64_t turn = shmemi_any_begin(&m);
 #pragma unroll 1
     for (uint64_t done = 0, part; done < c->count; done += part, turn++) {
-        char *buffer = w.buffers + (turn & 1) * n * chunk;
+        char *buffer = m.work.buffers + (turn & 1) * n * chunk;
         part = most < c->count - done ? most : c->count - done;
-        shmemi_any_round(&w, buffer + me * chunk, (const char *)(source + done), part * sizeof(T),
+        shmemi_any_round(&m, buffer + me * chunk, (const char *)(source + done), part * sizeof(T),
                          turn);
 #pragma unroll 1
         for (uint64_t i = threadIdx.x; i < part; i += blockDim.x) {
@@ -305,7 +314,7 @@ template <class EACH, class T> SHMEMI_D void shmemi_reduce_any(const struct shme
             shmemi_order_rings(&shmemi_job);
     }
     if (threadIdx.x == 0)
-        shmemi_store_near(w.turn, turn - 1);
+        shmemi_store_near(m.work.turn, turn - 1);
 }
 
 /* The three of them, for who chooses the types. */

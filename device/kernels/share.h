@@ -4,8 +4,8 @@
  *
  * Nothing that changes from call to call comes from the host, so that a call may
  * be captured in a graph and replayed: what counts the calls is in the GPU's
- * memory. Only one collective runs at a time, as the specification asks, so all
- * of them use the same words.
+ * memory. Only one collective of a team runs at a time, as the specification asks,
+ * so all of a team use the same words.
  */
 #ifndef SHMEM_KERNELS_SHARE_H
 #define SHMEM_KERNELS_SHARE_H
@@ -20,10 +20,9 @@ __constant__ struct shmemi_device_image shmemi_job;
 /* The library launches all of its kernels with as many threads, or fewer. */
 #define SHMEMI_THREADS 512
 
-/* At the end of the work memory: a count of blocks, the count of packed
+/* At the end of the work memory, of the world alone: the count of packed
  * collectives, and from 128 on the packed words (reduce.h). */
 struct shmemi_stream_work {
-    uint32_t *ticket;
     uint64_t *turn;
     char *lines;
 };
@@ -33,8 +32,7 @@ SHMEMI_D struct shmemi_stream_work shmemi_stream_work(void)
     char *base =
         (char *)(uintptr_t)shmemi_job.job.work + shmemi_job.job.work_size - SHMEMI_WORK_STREAM;
     struct shmemi_stream_work w;
-    w.ticket = (uint32_t *)(void *)base;
-    w.turn = (uint64_t *)(void *)(base + 64);
+    w.turn = (uint64_t *)(void *)base;
     w.lines = base + 128;
     return w;
 }
@@ -76,12 +74,10 @@ SHMEMI_D void shmemi_copy_share(char *to, const char *from, uint64_t bytes)
  * The end of a collective of many blocks whose PEs are all reached directly: the
  * last block tells all PEs that this one is done, and waits for them.
  */
-SHMEMI_D void shmemi_meet_last(uint32_t call)
+SHMEMI_D void shmemi_meet_last(const struct shmemi_members *m)
 {
-    if (shmemi_last_block(shmemi_stream_work().ticket)) {
-        struct shmemi_work w = shmemi_work_of(&shmemi_job, call);
-        shmemi_meet_all<shmemi_by_block, 0>(&shmemi_job, &w);
-    }
+    if (shmemi_last_block(m->work.ticket))
+        shmemi_meet_all<shmemi_by_block, 0>(&shmemi_job, m);
 }
 
 #endif

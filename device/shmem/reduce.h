@@ -1,12 +1,12 @@
 /*
- * reduce.h: reductions over all PEs. Each PE sends a chunk of its source into
+ * reduce.h: reductions over a team. Each PE sends a chunk of its source into
  * every other's buffer and combines what came, in the order of the PEs, so that
  * all have the same result to the last bit.
  *
  * There are two buffers, used in turn. Who sends the chunk of round t + 2 has
  * waited for all chunks of round t + 1, and a PE sends that one only when it is
  * done with round t: so the buffer that is written again is free, without
- * anybody saying so. Rounds are counted over all reductions of a job.
+ * anybody saying so. Rounds are counted over all reductions of a team.
  */
 #ifndef SHMEM_REDUCE_H
 #define SHMEM_REDUCE_H
@@ -105,8 +105,8 @@ SHMEMI_D void shmemi_combine(T *dest, const T *mine, const char *buffer, uint64_
 
 /* What a reduction works with, between its rounds. */
 struct shmemi_rounds {
-    struct shmemi_work work;
-    uint64_t turn, chunk;
+    struct shmemi_members team;
+    uint64_t turn, chunk; /* chunk 0: the team is none */
 };
 
 template <class SCOPE>
@@ -115,18 +115,13 @@ SHMEMI_COLD struct shmemi_rounds shmemi_reduce_begin(const struct shmemi_device_
                                                      const void *dest, uint64_t bytes)
 {
     struct shmemi_rounds r;
-    uint64_t n = (uint64_t)image->job.n_pes;
-    r.work = shmemi_work_of(image, call);
     r.chunk = 0;
     r.turn = 0;
-    if (shmemi_check_team(image, call, team) != 0)
+    if (shmemi_team_open(image, call, team, &r.team) != 0)
         return r;
     shmemi_check_range(image, call, image->job.me, dest, bytes);
-    if (image->job.work_size < shmemi_work_size(n))
-        shmemi_fault(image, SHMEMI_FAULT_WORK, call, image->job.me, image->job.work,
-                     shmemi_work_size(n));
-    r.chunk = shmemi_work_chunk(n);
-    r.turn = shmemi_step_begin<SCOPE>(image, r.work.turn);
+    r.chunk = shmemi_work_fit((uint64_t)r.team.n, r.team.data);
+    r.turn = shmemi_step_begin<SCOPE>(image, r.team.work.turn);
     return r;
 }
 
@@ -136,12 +131,13 @@ SHMEMI_COLD const char *shmemi_reduce_round(const struct shmemi_device_image *im
                                             const struct shmemi_rounds *r, const void *source,
                                             uint64_t bytes)
 {
-    uint64_t n = (uint64_t)image->job.n_pes, me = (uint64_t)image->job.me;
-    char *buffer = r->work.buffers + (r->turn & 1) * n * r->chunk;
+    const struct shmemi_members *m = &r->team;
+    uint64_t n = (uint64_t)m->n, me = (uint64_t)m->me;
+    char *buffer = m->work.buffers + (r->turn & 1) * n * r->chunk;
     if (n > 1) {
-        shmemi_send_all<SCOPE, 0, 0>(image, buffer + me * r->chunk, (const char *)source, bytes,
-                                     r->work.pushed + me, r->turn);
-        shmemi_await_all<SCOPE>(image, r->work.pushed, r->turn);
+        shmemi_send_all<SCOPE, 0, 0>(image, m, buffer + me * r->chunk, (const char *)source, bytes,
+                                     m->work.pushed + me, r->turn);
+        shmemi_await_all<SCOPE>(image, m, m->work.pushed, r->turn);
         SCOPE::meet();
     }
     return buffer;
@@ -158,13 +154,13 @@ SHMEMI_D int shmemi_reduce(const struct shmemi_device_image *image, uint32_t cal
         part = r.chunk / sizeof(T);
         part = part < count - done ? part : count - done;
         const char *buffer = shmemi_reduce_round<SCOPE>(image, &r, source + done, part * sizeof(T));
-        shmemi_combine<SCOPE, OP, T>(dest + done, source + done, buffer, r.chunk, image->job.me,
-                                     image->job.n_pes, part);
+        shmemi_combine<SCOPE, OP, T>(dest + done, source + done, buffer, r.chunk, r.team.me,
+                                     r.team.n, part);
         SCOPE::meet();
         if (SCOPE::rank() == 0)
             shmemi_order_rings(image);
     }
-    shmemi_step_end<SCOPE>(r.work.turn, r.turn - 1);
+    shmemi_step_end<SCOPE>(r.team.work.turn, r.turn - 1);
     return 0;
 }
 

@@ -6,7 +6,7 @@
 
 #include <shmem.h>
 
-#include "order.h"
+#include "team.h"
 
 #ifdef SHMEMI_KERNEL
 
@@ -30,29 +30,31 @@ SHMEMI_D void *shmemi_ptr(const struct shmemi_device_image *image, uint32_t call
     return at >= image->job.heap_size ? NULL : shmemi_direct(image, dest, pe);
 }
 
-/* Kernels know one team. */
 SHMEMI_D int shmemi_team_my_pe(const struct shmemi_device_image *image, uint32_t call,
                                shmem_team_t team)
 {
+    struct shmemi_members m;
     shmemi_check_init(image, call);
-    return team == SHMEM_TEAM_WORLD ? image->job.me : -1;
+    return shmemi_team_find(image, team, &m) ? m.me : -1;
 }
 
 SHMEMI_D int shmemi_team_n_pes(const struct shmemi_device_image *image, uint32_t call,
                                shmem_team_t team)
 {
+    struct shmemi_members m;
     shmemi_check_init(image, call);
-    return team == SHMEM_TEAM_WORLD ? image->job.n_pes : -1;
+    return shmemi_team_find(image, team, &m) ? m.n : -1;
 }
 
-SHMEMI_D int shmemi_team_translate_pe(const struct shmemi_device_image *image, uint32_t call,
-                                      shmem_team_t from, int pe, shmem_team_t to)
+SHMEMI_COLD int shmemi_team_translate_pe(const struct shmemi_device_image *image, uint32_t call,
+                                         shmem_team_t from, int pe, shmem_team_t to)
 {
+    struct shmemi_members m;
     shmemi_check_init(image, call);
-    if (from != SHMEM_TEAM_WORLD || to != SHMEM_TEAM_WORLD ||
-        (uint32_t)pe >= (uint32_t)image->job.n_pes)
+    if (!shmemi_team_find(image, from, &m) || (uint32_t)pe >= (uint32_t)m.n)
         return -1;
-    return pe;
+    pe = shmemi_pe_of(&m, pe);
+    return shmemi_team_find(image, to, &m) ? shmemi_rank_of(&m, pe) : -1;
 }
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * sync.h: sync and barrier of all PEs, by the threads of a scope, and the steps
+ * sync.h: sync and barrier of a team, by the threads of a scope, and the steps
  * that the other collectives are made of.
  *
- * Each PE counts its steps, and all count alike, since all call the same
+ * Each PE counts its steps, and all of a team count alike, since all call the same
  * collectives in the same order. One scope of a PE at a time may be in a
- * collective.
+ * collective of a team.
  */
 #ifndef SHMEM_SYNC_H
 #define SHMEM_SYNC_H
@@ -12,62 +12,21 @@
 #include <shmem.h>
 
 #include "signal.h"
+#include "team.h"
 #include "wait.h"
-#include "work.h"
 
 #ifdef SHMEMI_KERNEL
 
 /* Up to here each PE tells each other; beyond, and by rings, they tell it in rounds. */
 #define SHMEMI_SYNC_ALL_TO_ALL 64
 
-struct shmemi_work {
-    uint64_t *step;    /* the last step that this PE has finished */
-    uint64_t *turn;    /* the last round of data */
-    uint64_t *rounds;  /* flags */
-    uint64_t *arrived; /* flags */
-    uint64_t *pushed;  /* flags */
-    char *buffers;
-};
-
-SHMEMI_D struct shmemi_work shmemi_work_of(const struct shmemi_device_image *image, uint32_t call)
-{
-    uint64_t n = (uint64_t)image->job.n_pes;
-    char *base = (char *)(uintptr_t)image->job.work;
-    shmemi_check_init(image, call);
-    if (image->job.work_size < shmemi_work_buffers(n))
-        shmemi_fault(image, SHMEMI_FAULT_WORK, call, image->job.me, image->job.work,
-                     shmemi_work_buffers(n));
-    struct shmemi_work w;
-    w.step = (uint64_t *)(void *)base;
-    w.turn = w.step + 1;
-    w.rounds = (uint64_t *)(void *)(base + SHMEMI_WORK_ROUNDS);
-    w.arrived = (uint64_t *)(void *)(base + SHMEMI_WORK_HEAD);
-    w.pushed = w.arrived + n;
-    w.buffers = base + shmemi_work_buffers(n);
-    return w;
-}
-
-/*
- * Kernels know one team. Returns 0, or -1 for a team that is none, as the host
- * does; another number is a mistake.
- */
-SHMEMI_D int shmemi_check_team(const struct shmemi_device_image *image, uint32_t call,
-                               shmem_team_t team)
-{
-    if (team == SHMEM_TEAM_INVALID)
-        return -1;
-    if (team != SHMEM_TEAM_WORLD)
-        shmemi_fault(image, SHMEMI_FAULT_TEAM, call, team, 0, 0);
-    return 0;
-}
-
 /* Waits until a flag of this PE's has come to a step. */
-SHMEMI_D void shmemi_await(const struct shmemi_device_image *image, const uint64_t *flag,
-                           uint64_t step)
+SHMEMI_D void shmemi_await(const struct shmemi_device_image *image, const struct shmemi_members *m,
+                           const uint64_t *flag, uint64_t step)
 {
     uint32_t looks = 0;
     while ((int64_t)(shmemi_look(flag) - step) < 0)
-        shmemi_keep_waiting(image, &looks);
+        shmemi_keep_waiting_for(image, &looks, m->losses);
 }
 
 /* Orders what this thread has seen ahead of a flag, by whichever route it goes. */
@@ -89,13 +48,13 @@ SHMEMI_D void shmemi_flag(const struct shmemi_device_image *image, uint64_t *fla
  * order.
  */
 SHMEMI_COLD void shmemi_disseminate(const struct shmemi_device_image *image,
-                                    const struct shmemi_work *w, uint64_t step)
+                                    const struct shmemi_members *m, uint64_t step)
 {
-    int n = image->job.n_pes, k = 0;
+    int n = m->n, k = 0;
     for (int64_t far = 1; far < n; far *= 2, k++) {
-        int pe = (int)((image->job.me + far) % n);
-        shmemi_flag(image, w->rounds + k, step, pe);
-        shmemi_await(image, w->rounds + k, step);
+        int pe = shmemi_pe_of(m, (int)((m->me + far) % n));
+        shmemi_flag(image, m->work.rounds + k, step, pe);
+        shmemi_await(image, m, m->work.rounds + k, step);
     }
 }
 
@@ -107,20 +66,20 @@ SHMEMI_D void shmemi_order_rings(const struct shmemi_device_image *image)
 }
 
 /*
- * Waits until all PEs have come. COMPLETE: what the threads of the scope did
- * before is complete then, too.
+ * Waits until all PEs of the team have come. COMPLETE: what the threads of the scope
+ * did before is complete then, too.
  *
- * Where all PEs are reached directly, thread i tells PE i and waits for it. Each
+ * Where all PEs are reached directly, thread i tells one of them and waits for it. Each
  * of these threads makes its own fence, at the same time as the others: it
  * carries what the whole scope did, since they have met, and is the only one
  * that the step takes.
  */
 template <class SCOPE, int COMPLETE>
 SHMEMI_COLD void shmemi_meet_all(const struct shmemi_device_image *image,
-                                 const struct shmemi_work *w)
+                                 const struct shmemi_members *m)
 {
-    int n = image->job.n_pes, me = image->job.me;
-    uint64_t step = shmemi_load_near(w->step) + 1;
+    int n = m->n, me = m->me;
+    uint64_t step = shmemi_load_near(m->work.step) + 1;
     SCOPE::meet();
     if (image->job.ring_count == 0 && n <= SHMEMI_SYNC_ALL_TO_ALL) {
         int first = (int)SCOPE::rank(), stride = (int)SCOPE::size();
@@ -131,11 +90,11 @@ SHMEMI_COLD void shmemi_meet_all(const struct shmemi_device_image *image,
                 shmemi_fence_system();
         }
         for (int i = first; i < n; i += stride) {
-            int pe = (me + i) % n;
-            shmemi_store_element(shmemi_direct(image, w->arrived + me, pe), step);
+            int pe = shmemi_pe_of(m, (me + i) % n);
+            shmemi_store_element(shmemi_direct(image, m->work.arrived + me, pe), step);
         }
         for (int i = first; i < n; i += stride)
-            shmemi_await(image, w->arrived + i, step);
+            shmemi_await(image, m, m->work.arrived + i, step);
     } else if (SCOPE::rank() == 0) {
         if (COMPLETE) {
             shmemi_quiet_rings(image);
@@ -143,20 +102,20 @@ SHMEMI_COLD void shmemi_meet_all(const struct shmemi_device_image *image,
         } else {
             shmemi_order_rings(image);
         }
-        shmemi_disseminate(image, w, step);
+        shmemi_disseminate(image, m, step);
     }
     if (SCOPE::rank() == 0)
-        shmemi_store_near(w->step, step);
+        shmemi_store_near(m->work.step, step);
     SCOPE::meet();
 }
 
 template <class SCOPE, int COMPLETE>
 SHMEMI_D int shmemi_sync(const struct shmemi_device_image *image, uint32_t call, shmem_team_t team)
 {
-    struct shmemi_work w = shmemi_work_of(image, call);
-    if (shmemi_check_team(image, call, team) != 0)
+    struct shmemi_members m;
+    if (shmemi_team_open(image, call, team, &m) != 0)
         return -1;
-    shmemi_meet_all<SCOPE, COMPLETE>(image, &w);
+    shmemi_meet_all<SCOPE, COMPLETE>(image, &m);
     return 0;
 }
 

@@ -11,8 +11,18 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* How often a wait looks at its word before it asks whether the job ends. */
+/*
+ * How often a wait looks at its word before it asks whether a PE was lost. A look at
+ * a word in main memory takes microseconds, so the first questions come earlier: at
+ * looks that are powers of two, from SHMEMI_LOOKS_FIRST on.
+ */
 #define SHMEMI_LOOKS 1024
+#define SHMEMI_LOOKS_FIRST 64
+
+SHMEMI_D int shmemi_asks(uint32_t looks)
+{
+    return looks % SHMEMI_LOOKS == 0 || (looks >= SHMEMI_LOOKS_FIRST && (looks & (looks - 1)) == 0);
+}
 
 template <class T> SHMEMI_D int shmemi_compare(T have, int cmp, T want)
 {
@@ -50,12 +60,27 @@ template <class T> SHMEMI_D T shmemi_look(const T *ivar)
     return shmemi_as<T>(v);
 }
 
-/* Between two looks: ends the thread when the job ends. */
+/*
+ * Between two looks: ends the thread when the job ends, or a PE was lost of which the
+ * program has not said that it knows (shmemx_failure_ack): that PE may be the one that
+ * would write. A wait names no PE, so all of them end till then, those of threads too
+ * that come to theirs later: a kernel whose blocks run one after the other ends.
+ * losses: how many there may have been, whatever the program knows, because every PE
+ * that was there then is waited for.
+ */
+SHMEMI_D void shmemi_keep_waiting_for(const struct shmemi_device_image *image, uint32_t *looks,
+                                      uint32_t losses)
+{
+    if (shmemi_asks(++*looks) && image->job.stop != NULL) {
+        uint64_t stop = shmemi_load_far((const uint64_t *)image->job.stop);
+        if ((uint32_t)stop != (uint32_t)(stop >> 32) || (uint32_t)stop > losses)
+            shmemi_end();
+    }
+}
+
 SHMEMI_D void shmemi_keep_waiting(const struct shmemi_device_image *image, uint32_t *looks)
 {
-    if (++*looks % SHMEMI_LOOKS == 0 && image->job.stop != NULL &&
-        shmemi_load_far32((const uint32_t *)image->job.stop) != 0)
-        shmemi_end();
+    shmemi_keep_waiting_for(image, looks, UINT32_MAX);
 }
 
 template <class T>

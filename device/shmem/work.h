@@ -2,25 +2,29 @@
  * work.h: the memory that collectives of kernels work with. It is symmetric, at
  * the same place in every PE's heap, and zero when the job begins:
  *
- *   a counter of steps, a counter of rounds of data   this PE's own
+ *   a counter of steps, a counter of rounds of data, a count of blocks: this PE's own
  *   a flag for each round of a dissemination          written by one peer each
- *   arrived[n_pes]      the step that a PE has come to, written by that PE
- *   pushed[n_pes]       the round of data that it has sent, written by that PE
+ *   arrived[n]          the step that a PE has come to, written by that PE
+ *   pushed[n]           the round of data that it has sent, written by that PE
  *   two buffers, each with room for a chunk from every PE
  *
  * Flags only grow, so nothing is ever reset, and a PE that is ahead does no harm:
  * who waits for a step is content with a later one.
+ *
+ * Each team has an area of its own, since teams overlap. Where a team has been
+ * destroyed and another one gets its area, the host sets counters and flags back
+ * to zero before any PE of the new one has the handle.
  */
 #ifndef SHMEM_WORK_H
 #define SHMEM_WORK_H
 
 #include "zz_wire.h"
 
-/* Bytes of a chunk: a power of two. */
-SHMEMI_HD uint64_t shmemi_work_chunk(uint64_t n_pes)
+/* Bytes of a chunk, a power of two, where both buffers of n PEs together have so many. */
+SHMEMI_HD uint64_t shmemi_work_fit(uint64_t n_pes, uint64_t data)
 {
     uint64_t chunk = SHMEMI_WORK_MOST;
-    while (chunk > SHMEMI_WORK_LEAST && 2 * n_pes * chunk > SHMEMI_WORK_DATA)
+    while (chunk > SHMEMI_WORK_LEAST && 2 * n_pes * chunk > data)
         chunk /= 2;
     return chunk;
 }
@@ -31,9 +35,17 @@ SHMEMI_HD uint64_t shmemi_work_buffers(uint64_t n_pes)
     return (SHMEMI_WORK_HEAD + 16 * n_pes + 127) & ~(uint64_t)127;
 }
 
+/* Of the world. */
 SHMEMI_HD uint64_t shmemi_work_size(uint64_t n_pes)
 {
-    return shmemi_work_buffers(n_pes) + 2 * n_pes * shmemi_work_chunk(n_pes);
+    return shmemi_work_buffers(n_pes) + 2 * n_pes * shmemi_work_fit(n_pes, SHMEMI_WORK_DATA);
+}
+
+/* Of each team that is not the world, in a job of so many PEs. */
+SHMEMI_HD uint64_t shmemi_work_team(uint64_t n_pes)
+{
+    uint64_t least = 2 * n_pes * SHMEMI_WORK_LEAST;
+    return shmemi_work_buffers(n_pes) + (least > SHMEMI_WORK_TEAM ? least : SHMEMI_WORK_TEAM);
 }
 
 #endif

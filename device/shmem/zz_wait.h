@@ -30,8 +30,8 @@ SHMEMI_SHARED void shmem_uint32_wait_until(uint32_t *ivar, int cmp, uint32_t cmp
 SHMEMI_SHARED void shmem_uint64_wait_until(uint64_t *ivar, int cmp, uint64_t cmp_value) SHMEMI_DO((void)shmemi_wait<uint64_t>(SHMEMI_JOB, 0x249b1a71u, ivar, cmp, cmp_value))
 SHMEMI_SHARED void shmem_size_wait_until(size_t *ivar, int cmp, size_t cmp_value) SHMEMI_DO((void)shmemi_wait<size_t>(SHMEMI_JOB, 0x52c45ef4u, ivar, cmp, cmp_value))
 SHMEMI_SHARED void shmem_ptrdiff_wait_until(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value) SHMEMI_DO((void)shmemi_wait<ptrdiff_t>(SHMEMI_JOB, 0x22acb884u, ivar, cmp, cmp_value))
-SHMEMI_ONLY void shmem_short_wait_until(short *ivar, int cmp, short cmp_value) SHMEMI_RUN(void, (void)shmemi_wait<short>(SHMEMI_JOB, 0x4946ae31u, ivar, cmp, cmp_value))
-SHMEMI_ONLY void shmem_ushort_wait_until(unsigned short *ivar, int cmp, unsigned short cmp_value) SHMEMI_RUN(void, (void)shmemi_wait<unsigned short>(SHMEMI_JOB, 0x2243f36u, ivar, cmp, cmp_value))
+SHMEMI_SHARED void shmem_short_wait_until(short *ivar, int cmp, short cmp_value) SHMEMI_DO((void)shmemi_wait<short>(SHMEMI_JOB, 0x4946ae31u, ivar, cmp, cmp_value))
+SHMEMI_SHARED void shmem_ushort_wait_until(unsigned short *ivar, int cmp, unsigned short cmp_value) SHMEMI_DO((void)shmemi_wait<unsigned short>(SHMEMI_JOB, 0x2243f36u, ivar, cmp, cmp_value))
 
 /* Tells whether it does. */
 SHMEMI_SHARED int shmem_int_test(int *ivar, int cmp, int cmp_value) SHMEMI_DO(shmemi_test<int>(SHMEMI_JOB, 0xf6995336u, ivar, cmp, cmp_value))
@@ -46,8 +46,8 @@ SHMEMI_SHARED int shmem_uint32_test(uint32_t *ivar, int cmp, uint32_t cmp_value)
 SHMEMI_SHARED int shmem_uint64_test(uint64_t *ivar, int cmp, uint64_t cmp_value) SHMEMI_DO(shmemi_test<uint64_t>(SHMEMI_JOB, 0x3c862f6fu, ivar, cmp, cmp_value))
 SHMEMI_SHARED int shmem_size_test(size_t *ivar, int cmp, size_t cmp_value) SHMEMI_DO(shmemi_test<size_t>(SHMEMI_JOB, 0x2ef74ce6u, ivar, cmp, cmp_value))
 SHMEMI_SHARED int shmem_ptrdiff_test(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value) SHMEMI_DO(shmemi_test<ptrdiff_t>(SHMEMI_JOB, 0x6e245f76u, ivar, cmp, cmp_value))
-SHMEMI_ONLY int shmem_short_test(short *ivar, int cmp, short cmp_value) SHMEMI_RUN(int, shmemi_test<short>(SHMEMI_JOB, 0xb731912fu, ivar, cmp, cmp_value))
-SHMEMI_ONLY int shmem_ushort_test(unsigned short *ivar, int cmp, unsigned short cmp_value) SHMEMI_RUN(int, shmemi_test<unsigned short>(SHMEMI_JOB, 0xcbe205d8u, ivar, cmp, cmp_value))
+SHMEMI_SHARED int shmem_short_test(short *ivar, int cmp, short cmp_value) SHMEMI_DO(shmemi_test<short>(SHMEMI_JOB, 0xb731912fu, ivar, cmp, cmp_value))
+SHMEMI_SHARED int shmem_ushort_test(unsigned short *ivar, int cmp, unsigned short cmp_value) SHMEMI_DO(shmemi_test<unsigned short>(SHMEMI_JOB, 0xcbe205d8u, ivar, cmp, cmp_value))
 
 /* Waits until a signal of this PE compares as asked, and returns it. */
 SHMEMI_SHARED uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value) SHMEMI_DO(shmemi_wait<uint64_t>(SHMEMI_JOB, 0xd25cf207u, sig_addr, cmp, cmp_value))

@@ -24,7 +24,7 @@
 #define SHMEMI_WIRE_ASSERT(what, name) typedef char shmemi_wire_##name[(what) ? 1 : -1]
 #endif
 
-#define SHMEMI_WIRE_VERSION 2
+#define SHMEMI_WIRE_VERSION 4
 #define SHMEMI_MAX_SLOTS 3 /* of one operation */
 #define SHMEMI_LAP_BIT 63 /* of each word */
 #define SHMEMI_MAP_CTA 0 /* threads of a block share a ring */
@@ -48,16 +48,19 @@
 #define SHMEMI_FAULT_INIT 1 /* the call came before init or after finalize, or its unit was not filled */
 #define SHMEMI_FAULT_PE 2 /* there is no such PE */
 #define SHMEMI_FAULT_RANGE 3 /* the range is not within the user heap */
-#define SHMEMI_FAULT_TEAM 4 /* the team is not SHMEM_TEAM_WORLD; pe is the team */
+#define SHMEMI_FAULT_TEAM 4 /* there is no such team; pe is the team */
 #define SHMEMI_FAULT_CONTEXT 5 /* the context was made for another heap, whose address is given */
 #define SHMEMI_FAULT_COMPARISON 6 /* cmp is no comparison; length is cmp */
 #define SHMEMI_FAULT_SIGNAL_OP 7 /* the operation on the signal is none; length is the operation */
-#define SHMEMI_FAULT_WORK 8 /* the job has no memory for collectives of kernels; length is what they need */
+#define SHMEMI_FAULT_WORK 8 /* there is no memory for collectives of kernels on a team; pe is the team, length is what they need */
+#define SHMEMI_FAULT_ROOT 9 /* the team has no such PE; length is how many it has */
+#define SHMEMI_TEAM_BITS 10 /* bits of the handle of a team that say which entry is its own */
 #define SHMEMI_WORK_HEAD 384 /* bytes before the flags: the counters, and a flag for each round */
 #define SHMEMI_WORK_ROUNDS 64 /* where the rounds' flags begin; 8 bytes each, room for 40 */
 #define SHMEMI_WORK_DATA 4194304 /* bytes that both buffers together have at most, as long as no PE has less than WORK_LEAST */
 #define SHMEMI_WORK_MOST 65536 /* bytes for one PE in one buffer, at most */
 #define SHMEMI_WORK_LEAST 64 /* and at least */
+#define SHMEMI_WORK_TEAM 16384 /* bytes that both buffers of a team that is not the world have, as long as no PE has less than WORK_LEAST */
 #define SHMEMI_WORK_STREAM 2097280 /* bytes at the end, for what the host has streams do (device/kernels/share.h) */
 #define SHMEMI_WAY_ANY 0 /* by one block, over any route */
 #define SHMEMI_WAY_PACKED 1 /* to PEs that are all reached directly, each word with its flag */
@@ -227,13 +230,15 @@ struct shmemi_device_state {
     void *rings; /* array of struct shmemi_ring */
     uint32_t ring_count; /* rings; 0: every PE is reached directly */
     uint32_t ring_map; /* what picks a thread's ring: SHMEMI_MAP_... */
-    void *stop; /* one u32: not 0 when the job ends and waits must not go on */
+    void *stop; /* one u64: how many losses of PEs there were, all ones when the job ends; and above, from bit 32 on, how many the program has acknowledged. Waits end while the two differ */
     uint64_t work; /* address, in the user heap, of what collectives of kernels work with; zeroed at init */
     uint64_t work_size; /* bytes of it */
     void *report; /* one struct shmemi_device_report in main memory: a kernel that has to stop says why; NULL: for threads of the host */
     uint32_t checks; /* how much is checked: SHMEM_CHECKS as 0, 1 or 2 */
     int32_t device; /* number of the GPU that the state is for; -1: threads of the host */
-    unsigned char pad1[24];
+    void *teams; /* array of struct shmemi_device_team: the host writes an entry when a team comes and when it goes; NULL: there is SHMEM_TEAM_WORLD alone */
+    uint32_t team_count; /* entries of it */
+    unsigned char pad1[12];
 };
 SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_device_state) == 128, sizeof_device_state);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, version) == 0, device_state_version);
@@ -253,6 +258,33 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, work_size) == 80, device
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, report) == 88, device_state_report);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, checks) == 96, device_state_checks);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, device) == 100, device_state_device);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, teams) == 104, device_state_teams);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, team_count) == 112, device_state_team_count);
+
+/* A team for kernels of one PE. Its entry is the one that the low TEAM_BITS bits of the handle say; that of SHMEM_TEAM_SHARED is 0. */
+struct shmemi_device_team {
+    int32_t handle; /* the host's; 0: no team. Read together with n_pes */
+    int32_t n_pes; /* how many PEs it has */
+    int32_t me; /* this PE's number in it */
+    int32_t start; /* its PE i is PE start + i * stride of the job */
+    int32_t stride; /* see start; 0 and pes not NULL: they follow no rule */
+    unsigned char pad1[4];
+    void *pes; /* array of i32, the PE of the job that each is; NULL where stride tells it */
+    uint64_t work; /* address, in the user heap, of what its collectives work with, at the same place for each of its PEs; 0: there was no memory left */
+    uint64_t work_size; /* bytes of it */
+    uint64_t losses; /* how many PEs of the job were lost when it was made, of which it has none: its collectives end when there are more */
+    unsigned char pad2[8];
+};
+SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_device_team) == 64, sizeof_device_team);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_team, handle) == 0, device_team_handle);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_team, n_pes) == 4, device_team_n_pes);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_team, me) == 8, device_team_me);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_team, start) == 12, device_team_start);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_team, stride) == 16, device_team_stride);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_team, pes) == 24, device_team_pes);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_team, work) == 32, device_team_work);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_team, work_size) == 40, device_team_work_size);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_team, losses) == 48, device_team_losses);
 
 /* Why a kernel stopped. The first thread that claims it fills it in; whoever reads it looks at ready. */
 struct shmemi_device_report {
@@ -299,8 +331,10 @@ struct shmemi_stream_call {
     uint32_t width; /* bytes of an element, and SHMEMI_SIGNED or SHMEMI_REAL */
     uint32_t way; /* SHMEMI_WAY_... */
     uint32_t nbi; /* 1: the next quiet completes it */
+    int32_t team; /* the team whose PEs all make the call */
+    int32_t team_pes; /* how many it has */
 };
-SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_stream_call) == 64, sizeof_stream_call);
+SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_stream_call) == 72, sizeof_stream_call);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, dest) == 0, stream_call_dest);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, source) == 8, stream_call_source);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, count) == 16, stream_call_count);
@@ -312,6 +346,8 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, call) == 48, stream_call_
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, width) == 52, stream_call_width);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, way) == 56, stream_call_way);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, nbi) == 60, stream_call_nbi);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, team) == 64, stream_call_team);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, team_pes) == 68, stream_call_team_pes);
 
 /* The words of one operation, laps not yet set: as many as it has slots, twice. */
 struct shmemi_words {

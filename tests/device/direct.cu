@@ -145,11 +145,11 @@ extern "C" __global__ void signal_add(uint64_t *signal)
     shmem_signal_add(signal, 1, 1);
 }
 
-// What the writer wrote before is visible behind the wait; whether the job ends
-// is asked now and then, and the thread ends with it.
+// What the writer wrote before is visible behind the wait; whether the job ends,
+// or a PE was lost, is asked now and then, and the thread ends with it.
 // PTX: some LOOK from LOOK
 // PTX: every ld.volatile after LOOK
-// PTX: some ld.relaxed.sys.global.u32 from LOOK
+// PTX: some ld.relaxed.sys.global.u64 from LOOK
 // PTX: some LOOK from LOOK without ld.relaxed.sys
 // PTX: none FENCE | st.relaxed | atom | red
 extern "C" __global__ void wait(uint64_t *signal, const volatile long *data, long *out)

@@ -10,23 +10,29 @@ import (
 	"libshmem/tests/need"
 )
 
+// emulate builds a program of tests/gpu for the host.
+func emulate(t *testing.T, lib, name string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), name)
+	// What nvcc is told by pragmas means nothing here.
+	args := []string{"-std=c++17", "-O1", "-x", "c++", "-DEMULATED", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas",
+		"-I../../device", "-I../../include", "-Iemulated", "-o", program, "../gpu/" + name + ".cu",
+		"-x", "none", "-L" + lib, "-lshmem", "-lpthread"}
+	if out, err := exec.Command(compiler("CXX", "g++"), args...).CombinedOutput(); err != nil {
+		t.Fatalf("g++: %v\n%s", err, out)
+	}
+	return program
+}
+
 // TestEmulated runs the programs that try each name of the device interface as
 // programs of the host: on one node, where peers are reached directly, and
 // between hosts, where all goes through the rings and the proxies.
 func TestEmulated(t *testing.T) {
 	build := need.Build(t)
-	dir := t.TempDir()
 	lib := filepath.Join(build, "lib")
 	for _, name := range []string{"rma", "atomics", "waits", "colls", "litmus"} {
 		t.Run(name, func(t *testing.T) {
-			program := filepath.Join(dir, name)
-			// What nvcc is told by pragmas means nothing here.
-			args := []string{"-std=c++17", "-O1", "-x", "c++", "-DEMULATED", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas",
-				"-I../../device", "-I../../include", "-Iemulated", "-o", program, "../gpu/" + name + ".cu",
-				"-x", "none", "-L" + lib, "-lshmem", "-lpthread"}
-			if out, err := exec.Command(compiler("CXX", "g++"), args...).CombinedOutput(); err != nil {
-				t.Fatalf("g++: %v\n%s", err, out)
-			}
+			program := emulate(t, lib, name)
 			for _, way := range [][]string{
 				{"-n", "2"},
 				{"-n", "2", "--hosts", "2", "-x", "SHMEM_PROVIDER=tcp"},

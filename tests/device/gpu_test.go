@@ -13,9 +13,10 @@ import (
 )
 
 // TestGPUPrograms builds what is for a machine with a GPU: here it can only be
-// seen that it builds, brings CUDA's run time along, and is run there.
+// seen that it builds, up to PTX, brings CUDA's run time along, and is run there. What the
+// assembler makes of PTX the other tests see, of smaller programs.
 func TestGPUPrograms(t *testing.T) {
-	makeTarget(t, "gpu-test")
+	makeTarget(t, "GPU_PTX=1", "gpu-test")
 	runner, err := os.ReadFile("../gpu/run.sh")
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +39,7 @@ func TestGPUPrograms(t *testing.T) {
 		if !bytes.Contains(runner, []byte("$base/cuda/"+name+"\"")) {
 			t.Errorf("tests/gpu/run.sh does not run %s", name)
 		}
-		program := filepath.Join(need.Folder(t), "gpu", "cuda", name)
+		program := filepath.Join(need.Folder(t), "gpu-ptx", "cuda", name)
 		out, err := exec.Command("ldd", program).CombinedOutput()
 		if err != nil || bytes.Contains(out, []byte("libcud")) {
 			t.Errorf("%s needs CUDA's libraries: %v\n%s", name, err, out)
@@ -47,7 +48,7 @@ func TestGPUPrograms(t *testing.T) {
 	if _, err := os.Stat("/dev/nvidiactl"); err == nil {
 		return
 	}
-	out, err := exec.Command(filepath.Join(need.Folder(t), "gpu", "cuda", "facts")).CombinedOutput()
+	out, err := exec.Command(filepath.Join(need.Folder(t), "gpu-ptx", "cuda", "facts")).CombinedOutput()
 	if err == nil || !bytes.Contains(out, []byte("facts: find NVIDIA's driver: there is none on this machine\n")) {
 		t.Errorf("facts without a driver: %v\n%s", err, out)
 	}

@@ -16,15 +16,15 @@ import (
 var promised = []string{"sm_75", "sm_80", "sm_90", "sm_100", "sm_120"}
 
 // makeTarget has make build something with the compiler that need finds.
-func makeTarget(t *testing.T, target string) {
+func makeTarget(t *testing.T, args ...string) {
 	t.Helper()
-	cmd := exec.Command("make", "--no-print-directory", "-s", "-C", "../..", "-j2", "NVCC="+need.NVCC(t), target)
+	cmd := exec.Command("make", append([]string{"--no-print-directory", "-s", "-C", "../..", "-j2", "NVCC=" + need.NVCC(t)}, args...)...)
 	// The caller may itself be a recipe of make.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "MAKEFLAGS=") || strings.HasPrefix(v, "MAKELEVEL=") || strings.HasPrefix(v, "MFLAGS=")
 	})
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("make %s: %v\n%s", target, err, out)
+		t.Fatalf("make %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
 

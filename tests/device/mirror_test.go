@@ -34,7 +34,9 @@ SAME(FETCH_XOR);
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
-        printf("%llu\n", (unsigned long long)shmemi_work_size(strtoull(argv[i], NULL, 10)));
+        printf("%llu %llu %llu\n", (unsigned long long)shmemi_work_size(strtoull(argv[i], NULL, 10)),
+               (unsigned long long)shmemi_work_buffers(strtoull(argv[i], NULL, 10)),
+               (unsigned long long)shmemi_work_team(strtoull(argv[i], NULL, 10)));
     return 0;
 }
 `
@@ -51,7 +53,7 @@ func TestMirrors(t *testing.T) {
 	want := ""
 	for _, pes := range []int{1, 2, 3, 8, 32, 33, 64, 100, 1000, 1 << 14, 1 << 20} {
 		args = append(args, fmt.Sprint(pes))
-		want += fmt.Sprintln(queue.WorkSize(pes))
+		want += fmt.Sprintln(queue.WorkSize(pes), queue.WorkBuffers(pes), queue.WorkTeamSize(pes))
 	}
 	out, err := exec.Command(program, args...).CombinedOutput()
 	if err != nil || string(out) != want {

@@ -67,6 +67,16 @@ __global__ void team(uint64_t *word)
     if (chosen())
         shmem_team_sync((shmem_team_t)4711);
 }
+__global__ void of_team(shmem_team_t team)
+{
+    if (chosen())
+        shmem_team_sync(team);
+}
+__global__ void root(shmem_team_t team, uint64_t *word)
+{
+    if (chosen())
+        shmem_uint64_broadcast(team, word, word, 1, 1);
+}
 __global__ void by_context(shmem_context ctx, uint64_t *word, int other)
 {
     if (chosen())
@@ -152,7 +162,16 @@ int run(const char *what)
         signal_operation<<<blocks, threads>>>(word, other);
     else if (strcmp(what, "team") == 0)
         team<<<blocks, threads>>>(word);
-    else if (strcmp(what, "no-context") == 0)
+    else if (strcmp(what, "team-destroyed") == 0 || strcmp(what, "team-root") == 0) {
+        shmem_team_t self, others;
+        shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, NULL, 0, &self, NULL, 0, &others);
+        if (strcmp(what, "team-root") == 0) {
+            root<<<blocks, threads>>>(self, word);
+        } else {
+            shmem_team_destroy(self);
+            of_team<<<blocks, threads>>>(self);
+        }
+    } else if (strcmp(what, "no-context") == 0)
         by_context<<<blocks, threads>>>(shmem_context(), word, other);
     else if (strcmp(what, "context-of-another-heap") == 0) {
         shmem_context ctx = shmem_ctx(word);

@@ -2,43 +2,43 @@
 # while a program runs, and of kernels that are made at run time.
 
 CUDA_HOME  := $(patsubst %/bin/,%,$(dir $(shell command -v $(NVCC))))
-GPU_CODE   := -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH) -gencode arch=compute_$(GPU_ARCH),code=compute_$(GPU_ARCH)
 
 # CUDA's run time: in each of them, or one for all, which is carried along. The
 # wheel has no name for the linker, so that it is told the file.
 CUDART     := $(firstword $(wildcard $(CUDA_HOME)/lib*/libcudart.so.1[0-9]))
 RUNTIME_static := -cudart static
 RUNTIME_shared := -cudart none -L$(dir $(CUDART)) -Xlinker -l:$(notdir $(CUDART))
-UNITS      := $(foreach r,static shared,$(BUILD)/gpu/cuda/units-$(r) $(BUILD)/gpu/cuda/libunits-$(r).so)
+UNITS      := $(foreach r,static shared,$(GPU)/cuda/units-$(r) $(GPU)/cuda/libunits-$(r).so)
+UNIT_OBJ   := $(BUILD)/obj/units$(if $(GPU_PTX),-ptx)
 UNIT_DEPS  := tests/gpu/units/units.h $(DEVICE_HEADERS) $(HEADERS) tests/gpu/rules.mk
 UNIT_LINK  := -Xlinker -rpath,'$$ORIGIN' -L$(BUILD)/lib -lshmem -lpthread
 
-gpu-test: $(UNITS) $(BUILD)/gpu/cuda/$(notdir $(CUDART)) $(BUILD)/gpu/cuda/module.ptx
+gpu-test: $(UNITS) $(GPU)/cuda/$(notdir $(CUDART)) $(GPU)/cuda/module.ptx
 
-$(BUILD)/obj/units/%.o: tests/gpu/units/%.cu $(UNIT_DEPS)
+$(UNIT_OBJ)/%.o: tests/gpu/units/%.cu $(UNIT_DEPS)
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) $(GPU_CODE) -Xcompiler -fPIC -c -o $@ $<
 
-$(BUILD)/gpu/cuda/units-%: $(BUILD)/obj/units/main.o $(BUILD)/obj/units/other.o $(BUILD)/lib/libshmem.so
+$(GPU)/cuda/units-%: $(UNIT_OBJ)/main.o $(UNIT_OBJ)/other.o $(BUILD)/lib/libshmem.so
 	@mkdir -p $(@D)
 	$(NVCC) -ccbin $(CC) $(GPU_CODE) -o $@ $(filter %.o,$^) $(RUNTIME_$*) $(UNIT_LINK) -ldl
 
-$(BUILD)/gpu/cuda/libunits-%.so: $(BUILD)/obj/units/late.o $(BUILD)/lib/libshmem.so
+$(GPU)/cuda/libunits-%.so: $(UNIT_OBJ)/late.o $(BUILD)/lib/libshmem.so
 	@mkdir -p $(@D)
 	$(NVCC) -ccbin $(CC) $(GPU_CODE) -shared -o $@ $< $(RUNTIME_$*) $(UNIT_LINK)
 
-$(BUILD)/gpu/cuda/$(notdir $(CUDART)): $(CUDART)
+$(GPU)/cuda/$(notdir $(CUDART)): $(CUDART)
 	@mkdir -p $(@D)
 	cp $< $@
 
 # By NVRTC, where scripts/setup has put it, or the toolkit's.
 NVRTC := $(firstword $(wildcard $(shell BUILD=$(BUILD) scripts/setup --tool nvrtc) $(CUDA_HOME)/lib*/libnvrtc.so))
 
-$(BUILD)/gpu/cuda/module.ptx: tests/gpu/code/module.cu tests/device/nvrtc.py $(DEVICE_HEADERS) $(HEADERS) tests/gpu/rules.mk
+$(GPU)/cuda/module.ptx: tests/gpu/code/module.cu tests/device/nvrtc.py $(DEVICE_HEADERS) $(HEADERS) tests/gpu/rules.mk
 	@mkdir -p $(@D)
 	@[ -n "$(NVRTC)" ] || { echo "find NVRTC: it is not there (scripts/setup test)" >&2; exit 1; }
 	LD_LIBRARY_PATH=$(dir $(NVRTC)) python3 tests/device/nvrtc.py $(NVRTC) $< \
 	    -std=c++17 --gpu-architecture=compute_$(GPU_ARCH) -Idevice -Iinclude >$@.part
 	mv $@.part $@
 
-.SECONDARY: $(patsubst %,$(BUILD)/obj/units/%.o,main other late)
+.SECONDARY: $(patsubst %,$(UNIT_OBJ)/%.o,main other late)

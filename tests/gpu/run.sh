@@ -105,6 +105,14 @@ kernels atomics 120 "$base/cuda/atomics"
 kernels waits 120 "$base/cuda/waits"
 kernels colls 300 "$base/cuda/colls"
 
+# Teams: 2 PEs with a GPU each; 4, which take turns on theirs; and where the PEs of a
+# host follow no rule.
+checks teams/direct 120 "$run" -n 2 --timeout 120 "$base/cuda/teams"
+checks teams/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$base/cuda/teams" few
+checks teams/pinned 120 "$run" -n 2 --timeout 120 -x SHMEM_HEAP=pinned "$base/cuda/teams" few
+checks teams/four 240 "$run" -n 4 --timeout 240 "$base/cuda/teams" few
+checks teams/hosts 240 "$run" -n 4 --hosts 3,1 --map cyclic --timeout 240 -x SHMEM_PROVIDER=tcp "$base/cuda/teams" few
+
 # A PE that is its own peer; PEs that share a GPU whose copies are not direct.
 checks kernels/shift/one 60 "$run" -n 1 --timeout 60 -x SHMEM_DISABLE_P2P=1 "$base/cuda/shift"
 checks kernels/colls/one 60 "$run" -n 1 --timeout 60 -x SHMEM_DISABLE_P2P=1 "$base/cuda/colls"
@@ -172,6 +180,7 @@ done
 # What cannot be served, and a PE that is killed.
 checks bad 200 tests/gpu/bad.sh "$base/cuda/faults" "$base/cuda/foreign"
 checks killed 120 tests/gpu/killed.sh "$base/cuda/faults"
+checks lost 480 tests/gpu/lost.sh "$base/cuda/lost"
 
 # What the host has streams do. PEs that share a GPU take turns of some ms there,
 # and so do the waits of one for the other: fewer types and replays.
@@ -180,6 +189,7 @@ on_streams() {
     shift
     # shellcheck disable=SC2086 # a word, or none
     checks "stream/types/$way" 300 "$run" -n 2 --timeout 300 "$@" "$base/cuda/stream" $few
+    checks "stream/teams/$way" 120 "$run" -n 2 --timeout 120 "$@" "$base/cuda/streamteams"
     checks "stream/graph/$way" 300 "$run" -n 2 --timeout 300 "$@" "$base/cuda/graph" "$replays"
     checks "stream/launch/$way" 60 "$run" -n 2 --timeout 60 "$@" "$base/cuda/launch"
 }

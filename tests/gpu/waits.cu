@@ -101,6 +101,20 @@ KERNEL ask(int id, char *words, question q, answer *a)
         a->indices[i] = (long)indices[i];
 }
 
+/* The looks of a wait at which it asks whether a PE was lost: how many there are, the
+ * first, and the sum of all. */
+KERNEL questions(uint32_t looks, long *asked)
+{
+    ONE_BY_ONE
+    for (uint32_t i = 1; i <= looks; i++) {
+        if (!shmemi_asks(i))
+            continue;
+        if (asked[0]++ == 0)
+            asked[1] = (long)i;
+        asked[2] += (long)i;
+    }
+}
+
 /* Each PE makes words of the next change, in turns that answer each other. */
 KERNEL converse(uint64_t *words, int pe, long *seen)
 {
@@ -256,6 +270,13 @@ void run(void)
     long seen[3];
     copy_memory(seen, b.answers, sizeof seen);
     expect(seen[0] == 20 && seen[1] == 20 && seen[2] == 20, "waits for another PE's words");
+
+    copy_memory(b.answers, none.data(), sizeof seen);
+    LAUNCH(1, questions, 4096, (long *)(void *)b.answers);
+    copy_memory(seen, b.answers, sizeof seen);
+    expect(seen[0] == 8 && seen[1] == 64 &&
+               seen[2] == 64 + 128 + 256 + 512 + 1024 + 2048 + 3072 + 4096,
+           "a wait asks whether a PE was lost at other looks");
 }
 
 } // namespace kernels

@@ -150,7 +150,7 @@ func (s *score) pair(name string, devs [2]*cuda.Device, k kinds) (f *figures) {
 // moves puts and gets between every kind of buffer and the heap.
 func (s *score) moves(name string, j *job) {
 	a, b := j.pes[0], j.pes[1]
-	for _, n := range []uint64{1, 4, 8, 13, 1000, 4056, 4057, 100_000, 256 << 10, 5<<20 + 3} {
+	for _, n := range []uint64{1, 4, 8, 13, 1000, 4040, 4041, 100_000, 256 << 10, 5<<20 + 3} {
 		for _, local := range []*block{a.host, a.local} {
 			what := fmt.Sprintf("%s, %d bytes of %s", name, n, local.kind)
 			data := pattern(n)

@@ -1,0 +1,91 @@
+# How device code is compiled. A file of its own, because all of it depends on this
+# file, and to compile it takes minutes.
+
+# Kernels that exist to be compiled: tests/device compares their PTX with what
+# their comments promise. The fat binary shows that the assembler takes each of
+# them, too, and has PTX for the GPUs of later years. To look at one kernel:
+#   make build/device/NAME.sm_90.ptx
+CUDA_ARCHS := 75 80 90 100 120
+KERNELS    := $(sort $(notdir $(basename $(wildcard tests/device/*.cu))))
+
+# The one that set-up has installed, else one in PATH. Asked for only by those
+# recipes that need it.
+NVCC ?= $(or $(wildcard $(shell BUILD=$(BUILD) scripts/setup --tool nvcc)),nvcc)
+NVCCFLAGS := -std=c++17 -O3 -ccbin $(CC) -Werror all-warnings -Xcompiler -Wall,-Wextra -Idevice -Iinclude
+
+# What device code includes lies in a folder of its own here and beside the other
+# headers once it is installed.
+DEVICE_HEADERS := $(sort $(shell find device/shmem -type f -name '*.h' -o -type f -name '*.cuh' 2>/dev/null))
+
+# The library's own kernels, for calls on streams. Without nvcc there is no such
+# file, and those calls say so. Compressed for size it is a seventh.
+KERNEL_SRC := device/kernels/kernels.cu
+KERNEL_DEPS := $(KERNEL_SRC) $(wildcard device/kernels/*.h) $(DEVICE_HEADERS) device/rules.mk
+
+$(BUILD)/lib/libshmem_kernels.fatbin: $(KERNEL_DEPS)
+	@mkdir -p $(@D)
+	@if command -v "$(NVCC)" >/dev/null; then \
+	    set -x; $(NVCC) $(NVCCFLAGS) -t 2 --compress-mode=size $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+	        -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) -fatbin -o $@ $<; \
+	else \
+	    echo "build: without nvcc there is no $(@F): calls on streams that need it will say so"; \
+	fi
+
+# What is for a machine with a GPU. There the assembler's work is needed, which is
+# three quarters of the time; GPU_PTX=1 leaves it out, in a folder of its own, to see that
+# all of it compiles.
+GPU      := $(BUILD)/gpu$(if $(GPU_PTX),-ptx)
+GPU_ARCH := 90
+GPU_CODE  = $(if $(GPU_PTX),,-gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH)) \
+            -gencode arch=compute_$(GPU_ARCH),code=compute_$(GPU_ARCH)
+
+# The same for the GPUs that are tested.
+$(GPU)/lib/libshmem_kernels.fatbin: $(KERNEL_DEPS)
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) --compress-mode=size $(GPU_CODE) -fatbin -o $@ $<
+
+.PHONY: kernels
+kernels: $(foreach k,$(KERNELS),$(CUDA_ARCHS:%=$(BUILD)/device/$(k).sm_%.ptx) $(BUILD)/device/$(k).fatbin)
+
+define ptx_rule
+$(BUILD)/device/%.sm_$(1).ptx: tests/device/%.cu $(DEVICE_HEADERS) device/rules.mk
+	@mkdir -p $$(@D)
+	$$(NVCC) $(NVCCFLAGS) -arch=compute_$(1) -ptx -o $$@ $$<
+endef
+$(foreach a,$(CUDA_ARCHS),$(eval $(call ptx_rule,$(a))))
+
+$(BUILD)/device/%.fatbin: tests/device/%.cu $(DEVICE_HEADERS) device/rules.mk
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+	    -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) -fatbin -o $@ $<
+
+# What tests/gpu/run.sh runs on a machine with a GPU, in one folder that can be
+# carried there: it needs no compiler there, and of CUDA only the driver. Code
+# for the GPUs that are tested, and PTX for newer ones.
+GPU_PROGRAMS := $(sort $(notdir $(basename $(wildcard tests/gpu/*.cu))))
+GPU_COMMANDS := $(sort $(patsubst tests/gpu/%/main.go,%,$(wildcard tests/gpu/*/main.go)))
+GPU_COPIES   := $(addprefix $(GPU)/,bin/shmemrun bin/shmem-info lib/libshmem.so lib/libshmem_core.so \
+                $(CTESTS:%=tests/%))
+
+gpu-test: $(GPU_COPIES) $(GPU)/lib/libshmem_kernels.fatbin $(GPU)/cuda/module.fatbin $(GPU_PROGRAMS:%=$(GPU)/cuda/%) $(GPU_COMMANDS:%=$(GPU)/go/%)
+
+$(GPU)/cuda/%: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(DEVICE_HEADERS) $(HEADERS) device/rules.mk | $(BUILD)/lib/libshmem.so
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -cudart static $(GPU_CODE) -o $@ $< \
+	    -Xlinker --as-needed -L$(BUILD)/lib -lshmem -lpthread
+
+# For GPUs that are not tested, which is what it tests.
+$(GPU)/cuda/foreign: GPU_ARCH := 120
+
+# Every collective in every type, three times: the assembler takes seven minutes to
+# make that fast, and it is run to see whether it is right.
+$(GPU)/cuda/colls $(GPU)/cuda/rma: NVCCFLAGS += -Xptxas -O1
+
+# What a program loads while it runs.
+$(GPU)/cuda/%.fatbin: tests/gpu/code/%.cu $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) $(GPU_CODE) -fatbin -o $@ $<
+
+$(GPU_COMMANDS:%=$(GPU)/go/%): $(GPU)/go/%: $(GO_SRC) $(wildcard tests/gpu/*/*.go)
+	@mkdir -p $(@D)
+	CGO_ENABLED=1 CC="$(CC)" $(GO) build -trimpath -ldflags=-s -o $@ ./tests/gpu/$*

@@ -1,0 +1,173 @@
+/*
+ * team.h: the teams that a kernel may name: the job's, of which all is known from
+ * the start, and those in the table that the host keeps (struct shmemi_device_team).
+ *
+ * A handle is the same number in a kernel as on the host. An entry changes while
+ * kernels run, when a team comes or goes, but not while the team is in use.
+ */
+#ifndef SHMEM_TEAM_H
+#define SHMEM_TEAM_H
+
+#include <shmem.h>
+
+#include "order.h"
+#include "work.h"
+
+#ifdef SHMEMI_KERNEL
+
+/* Where the parts of a team's work memory are. */
+struct shmemi_work {
+    uint64_t *step;    /* the last step that this PE has finished */
+    uint64_t *turn;    /* the last round of data */
+    uint32_t *ticket;  /* blocks that have come (device/kernels) */
+    uint64_t *rounds;  /* flags */
+    uint64_t *arrived; /* flags */
+    uint64_t *pushed;  /* flags */
+    char *buffers;
+};
+
+/* A team as its calls need it. A rank is the number of a PE in it. */
+struct shmemi_members {
+    int n, me;          /* how many, and this PE's rank */
+    int start, stride;  /* rank i is PE start + i * stride, */
+    const int32_t *pes; /* or pes[i] where this is not NULL */
+    uint32_t losses;    /* of PEs that none of them is one of */
+    uint64_t data;      /* bytes that the buffers have, at most */
+    struct shmemi_work work;
+};
+
+/* The PE of a rank. The list is the host's, written while other kernels run. */
+SHMEMI_D int shmemi_pe_of(const struct shmemi_members *m, int rank)
+{
+    if (m->pes == NULL)
+        return m->start + rank * m->stride;
+    uint32_t pe;
+    shmemi_load_element(m->pes + rank, &pe);
+    return (int)pe;
+}
+
+/* The rank of a PE, or -1. */
+SHMEMI_D int shmemi_rank_of(const struct shmemi_members *m, int pe)
+{
+    if (m->pes == NULL && m->stride != 0) {
+        int rank = (pe - m->start) / m->stride;
+        return rank >= 0 && rank < m->n && shmemi_pe_of(m, rank) == pe ? rank : -1;
+    }
+    for (int rank = 0; rank < m->n; rank++)
+        if (shmemi_pe_of(m, rank) == pe)
+            return rank;
+    return -1;
+}
+
+SHMEMI_D void shmemi_world(const struct shmemi_device_image *image, struct shmemi_members *m)
+{
+    m->n = image->job.n_pes;
+    m->me = image->job.me;
+    m->start = 0;
+    m->stride = 1;
+    m->pes = NULL;
+    m->losses = 0;
+}
+
+/* A word of the table. */
+SHMEMI_D uint64_t shmemi_team_word(const void *at)
+{
+    return shmemi_load_near((const uint64_t *)at);
+}
+
+/* The entry of a team that is not the world, or NULL: there is no such team. n has
+ * how many PEs. */
+SHMEMI_D const struct shmemi_device_team *shmemi_team_entry(const struct shmemi_device_image *image,
+                                                            shmem_team_t team, int *n)
+{
+    uint32_t place =
+        team == SHMEM_TEAM_SHARED ? 0 : (uint32_t)team & ((1u << SHMEMI_TEAM_BITS) - 1);
+    const struct shmemi_device_team *t =
+        (const struct shmemi_device_team *)image->job.teams + place;
+    if (team < 0 || place >= image->job.team_count)
+        return NULL;
+    uint64_t head = shmemi_team_word(&t->handle);
+    *n = (int)(head >> 32);
+    return (int32_t)head == team ? t : NULL;
+}
+
+/* What an entry says but how many PEs there are. */
+SHMEMI_D void shmemi_team_read(const struct shmemi_device_team *t, struct shmemi_members *m)
+{
+    uint64_t place = shmemi_team_word(&t->me);
+    m->me = (int)place;
+    m->start = (int)(place >> 32);
+    m->stride = (int)shmemi_team_word(&t->stride);
+    m->pes = (const int32_t *)(uintptr_t)shmemi_team_word(&t->pes);
+    m->losses = (uint32_t)shmemi_team_word(&t->losses);
+}
+
+/* Fills in all but the work memory. 0: there is no such team, or no team at all. */
+SHMEMI_D int shmemi_team_find(const struct shmemi_device_image *image, shmem_team_t team,
+                              struct shmemi_members *m)
+{
+    if (team == SHMEM_TEAM_WORLD) {
+        shmemi_world(image, m);
+        return 1;
+    }
+    const struct shmemi_device_team *t = shmemi_team_entry(image, team, &m->n);
+    if (t == NULL)
+        return 0;
+    shmemi_team_read(t, m);
+    return 1;
+}
+
+/* base: of n PEs' work memory. */
+SHMEMI_D void shmemi_work_at(uint64_t base, uint64_t n, struct shmemi_work *w)
+{
+    char *at = (char *)(uintptr_t)base;
+    w->step = (uint64_t *)(void *)at;
+    w->turn = w->step + 1;
+    w->ticket = (uint32_t *)(void *)(w->step + 2);
+    w->rounds = (uint64_t *)(void *)(at + SHMEMI_WORK_ROUNDS);
+    w->arrived = (uint64_t *)(void *)(at + SHMEMI_WORK_HEAD);
+    w->pushed = w->arrived + n;
+    w->buffers = at + shmemi_work_buffers(n);
+}
+
+/* A team of the table, for a collective. One that is none is a mistake. */
+SHMEMI_COLD void shmemi_team_load(const struct shmemi_device_image *image, uint32_t call,
+                                  shmem_team_t team, struct shmemi_members *m)
+{
+    const struct shmemi_device_team *t = shmemi_team_entry(image, team, &m->n);
+    if (t == NULL)
+        shmemi_fault(image, SHMEMI_FAULT_TEAM, call, team, 0, 0);
+    uint64_t n = (uint64_t)m->n, work = shmemi_team_word(&t->work);
+    if (work == 0)
+        shmemi_fault(image, SHMEMI_FAULT_WORK, call, team, 0, shmemi_work_team(n));
+    shmemi_team_read(t, m);
+    shmemi_work_at(work, n, &m->work);
+    m->data = shmemi_team_word(&t->work_size) - shmemi_work_buffers(n);
+}
+
+/*
+ * Makes a team ready for a collective. Returns 0, or -1 for SHMEM_TEAM_INVALID, as
+ * the host does; another number that is no team is a mistake.
+ */
+SHMEMI_D int shmemi_team_open(const struct shmemi_device_image *image, uint32_t call,
+                              shmem_team_t team, struct shmemi_members *m)
+{
+    shmemi_check_init(image, call);
+    if (team == SHMEM_TEAM_INVALID)
+        return -1;
+    if (team != SHMEM_TEAM_WORLD) {
+        shmemi_team_load(image, call, team, m);
+        return 0;
+    }
+    uint64_t n = (uint64_t)image->job.n_pes;
+    if (image->job.work_size == 0)
+        shmemi_fault(image, SHMEMI_FAULT_WORK, call, team, 0, shmemi_work_size(n));
+    shmemi_world(image, m);
+    shmemi_work_at(image->job.work, n, &m->work);
+    m->data = SHMEMI_WORK_DATA;
+    return 0;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,40 @@
+package device
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"libshmem/runtime/gpu/cuda/cudatest"
+	"libshmem/tests/need"
+)
+
+// TestTeams runs the collectives of kernels on teams as threads of the host, over
+// what the library really tells kernels of a GPU: the driver is one whose memory is
+// the process's own. PEs are reached directly, by ring on one node, and between hosts;
+// the last hosts have PEs that follow no rule.
+func TestTeams(t *testing.T) {
+	build := need.Build(t)
+	lib := filepath.Join(build, "lib")
+	fake := cudatest.Build(t)
+	program := emulate(t, lib, "teams")
+	for _, c := range []struct {
+		name string
+		way  []string
+	}{
+		{"direct", []string{"-n", "4"}},
+		{"ring", []string{"-n", "3", "-x", "SHMEM_DISABLE_P2P=1", "-x", "SHMEM_PROVIDER=tcp"}},
+		{"hosts", []string{"-n", "4", "--hosts", "3,1", "--map", "cyclic", "-x", "SHMEM_PROVIDER=tcp"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), append(c.way, "--timeout", "300", program, "few")...)
+			cmd.Env = append(os.Environ(), "SHMEM_HEAP=device", "FAKE_CUDA=works=1", "EMULATED_GPU=1", "LD_LIBRARY_PATH="+lib+":"+fake)
+			out, err := cmd.CombinedOutput()
+			if err != nil || strings.Count(string(out), " passed, 0 failed") != int(c.way[1][0]-'0') {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
