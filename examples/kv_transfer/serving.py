@@ -1,0 +1,94 @@
+"""Answers prompts on two PEs: PE 0 reads them, PE 1 writes on.
+
+PE 1 owns the cache that it decodes from, in symmetric memory, and says for each prompt
+which pages of it are for which layer and block. PE 0 runs the model over the prompt, a
+block of tokens at a time, and as soon as a layer has the keys and values of a block, they
+go to their page at PE 1 by one put with signal. PE 1 waits for the signals of the pages.
+Meanwhile PE 0 is at the next prompt, so that one PE reads while the other one writes.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+import shmem
+from model import Array, Cache, Shape, Weights, decode, prefill
+
+
+@dataclass
+class Answers:
+    logits: list[Array] = field(default_factory=list)  # of each prompt, (tokens, vocabulary)
+    # When pages were sent or had arrived, and when a token was chosen: prompt, seconds.
+    sent: list[tuple[int, float]] = field(default_factory=list)
+    arrived: list[tuple[int, float]] = field(default_factory=list)
+    decoded: list[tuple[int, float]] = field(default_factory=list)
+
+
+def _pool(s: Shape, pages: int) -> tuple[int, ...]:
+    return pages, 2, s.heads, s.page, s.width // s.heads
+
+
+def alone(s: Shape, w: Weights, prompts: list[Array], n: int) -> Answers:
+    """What one process answers, without communication: n tokens for each prompt."""
+    out = Answers()
+    blocks = s.context // s.page
+    for prompt in prompts:
+        where = np.arange(s.layers * blocks).reshape(s.layers, blocks)
+        cache = Cache(np.zeros(_pool(s, where.size), "f4"), where)
+        known = len(prompt) - 1
+        prefill(s, w, prompt[:known], cache, lambda layer, block: None)
+        out.logits.append(decode(s, w, int(prompt[known]), known, n, cache))
+    return out
+
+
+def together(s: Shape, w: Weights, prompts: list[Array], n: int) -> Answers:
+    """What two PEs answer; PE 1 has the logits. Each prompt is whole blocks and one token."""
+    blocks = s.context // s.page
+    each = s.layers * blocks
+    pool = shmem.zeros(_pool(s, each * len(prompts)), "f4")
+    arrived = shmem.zeros(len(pool), "u8")
+    where = shmem.zeros((len(prompts), s.layers, blocks))
+    asked = shmem.zeros(len(prompts), "u8")
+    out = Answers()
+    if shmem.my_pe() == 0:
+        _read(s, w, prompts, pool, arrived, where, asked, out)
+    else:
+        _write(s, w, prompts, n, pool, arrived, where, asked, out)
+    shmem.barrier_all()
+    return out
+
+
+def _read(s: Shape, w: Weights, prompts: list[Array], pool: Array, arrived: Array,
+          where: Array, asked: Array, out: Answers) -> None:  # fmt: skip
+    for i, prompt in enumerate(prompts):
+        shmem.signal_wait_until(asked, "==", 1, index=i)
+        cache = Cache(pool, where[i])
+
+        def send(layer: int, block: int, i: int = i) -> None:
+            page = int(where[i, layer, block])
+            # The same page here and there: what is symmetric has one number on all PEs.
+            shmem.put_signal_nbi(pool[page], pool[page], arrived, 1, pe=1, index=page)
+            out.sent.append((i, time.monotonic()))
+
+        prefill(s, w, prompt[:-1], cache, send)
+
+
+def _write(s: Shape, w: Weights, prompts: list[Array], n: int, pool: Array, arrived: Array,
+           where: Array, asked: Array, out: Answers) -> None:  # fmt: skip
+    # Pages are given out in any order, as a cache does that has been in use for a while.
+    order = np.random.default_rng(7).permutation(len(pool)).reshape(where.shape)
+    for i in range(len(prompts)):
+        where[i] = order[i]
+        shmem.put_signal(where[i], where[i], asked, 1, pe=0, index=i)
+    for i, prompt in enumerate(prompts):
+        known = len(prompt) - 1
+        for block in range(known // s.page):
+            for layer in range(s.layers):
+                page = int(where[i, layer, block])
+                shmem.signal_wait_until(arrived, "==", 1, index=page)
+                out.arrived.append((i, time.monotonic()))
+        logits = decode(s, w, int(prompt[known]), known, n, Cache(pool, where[i]))
+        out.logits.append(logits)
+        out.decoded.append((i, time.monotonic()))

@@ -1,0 +1,192 @@
+"""Atomic operations on one element of a symmetric array at another PE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from shmem import _rma
+from shmem._contexts import DEFAULT, Context, handle_of
+from shmem._dtypes import ATOMIC, ATOMIC_EXTENDED, name_of
+from shmem._errors import DtypeError
+from shmem._memory import Array
+from shmem._operands import address_of, as_array, element, writable
+from shmem._runtime import check_pe, library, quick, settle, state
+
+_LIMITS = {d: (int(np.iinfo(d).min), int(np.iinfo(d).max)) for d in ATOMIC}
+
+
+def _number(call: str, name: str, dtype: np.dtype[Any], value: Any) -> int | float:
+    """A value as ctypes takes it; ctypes would cut off what does not fit."""
+    if dtype.kind == "f":
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise DtypeError(call, f"{name} {value!r}", "is no number", "pass a float") from None
+    number = value.__index__() if hasattr(value, "__index__") else None
+    low, high = _LIMITS[dtype]
+    if number is None or not low <= number <= high:
+        raise DtypeError(call, f"{name} {value!r}", f"is no {dtype}", f"pass {low} to {high}")
+    return int(number)
+
+
+def _call(
+    operation: str,
+    table: dict[np.dtype[Any], str],
+    target: Any,
+    pe: int,
+    index: int,
+    context: Context | None,
+    *values: tuple[str, Any],
+) -> tuple[Any, Array]:
+    library(operation)
+    array, address = element(operation, "dest", target, index)
+    kind = name_of(operation, array.dtype, table)
+    ctx = context or DEFAULT
+    handle = handle_of(operation, ctx)
+    pe = check_pe(operation, pe, ctx.n_pes)
+    operands = [_number(operation, name, array.dtype, v) for name, v in values]
+    near = context is None and _rma.is_near(pe, address)
+    functions = quick(operation) if near else library(operation)
+    form: Callable[..., Any] = getattr(functions, f"shmem_ctx_{kind}_{operation}")
+    result = form(handle, address, *operands, pe)
+    if state.failed:
+        settle(operation)
+    return result, array
+
+
+def _fetched(result: tuple[Any, Array]) -> Any:
+    value, array = result
+    return array.dtype.type(value)
+
+
+def atomic_fetch(source: Any, pe: int, *, index: int = 0, context: Context | None = None) -> Any:
+    """Reads an element atomically."""
+    return _fetched(_call("atomic_fetch", ATOMIC_EXTENDED, source, pe, index, context))
+
+
+def atomic_set(
+    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+) -> None:
+    """Writes an element atomically."""
+    _call("atomic_set", ATOMIC_EXTENDED, dest, pe, index, context, ("value", value))
+
+
+def atomic_swap(
+    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+) -> Any:
+    """Writes an element and answers what it was."""
+    return _fetched(
+        _call("atomic_swap", ATOMIC_EXTENDED, dest, pe, index, context, ("value", value))
+    )
+
+
+def atomic_compare_swap(
+    dest: Any, cond: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+) -> Any:
+    """Writes value if the element is cond; answers what it was."""
+    return _fetched(
+        _call(
+            "atomic_compare_swap",
+            ATOMIC,
+            dest,
+            pe,
+            index,
+            context,
+            ("cond", cond),
+            ("value", value),
+        )
+    )
+
+
+def atomic_inc(dest: Any, pe: int, *, index: int = 0, context: Context | None = None) -> None:
+    """Adds one to an element."""
+    _call("atomic_inc", ATOMIC, dest, pe, index, context)
+
+
+def atomic_fetch_inc(dest: Any, pe: int, *, index: int = 0, context: Context | None = None) -> Any:
+    """Adds one to an element and answers what it was."""
+    return _fetched(_call("atomic_fetch_inc", ATOMIC, dest, pe, index, context))
+
+
+def atomic_add(
+    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+) -> None:
+    """Adds to an element, modulo its width."""
+    _call("atomic_add", ATOMIC, dest, pe, index, context, ("value", value))
+
+
+def atomic_fetch_add(
+    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+) -> Any:
+    """Adds to an element and answers what it was."""
+    return _fetched(_call("atomic_fetch_add", ATOMIC, dest, pe, index, context, ("value", value)))
+
+
+def atomic_and(
+    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+) -> None:
+    """Combines an element with value by a bitwise and."""
+    _call("atomic_and", ATOMIC, dest, pe, index, context, ("value", value))
+
+
+def atomic_or(
+    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+) -> None:
+    """Combines an element with value by a bitwise or."""
+    _call("atomic_or", ATOMIC, dest, pe, index, context, ("value", value))
+
+
+def atomic_xor(
+    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+) -> None:
+    """Combines an element with value by a bitwise exclusive or."""
+    _call("atomic_xor", ATOMIC, dest, pe, index, context, ("value", value))
+
+
+def atomic_fetch_and(
+    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+) -> Any:
+    """Does as atomic_and, and answers what the element was."""
+    return _fetched(_call("atomic_fetch_and", ATOMIC, dest, pe, index, context, ("value", value)))
+
+
+def atomic_fetch_or(
+    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+) -> Any:
+    """Does as atomic_or, and answers what the element was."""
+    return _fetched(_call("atomic_fetch_or", ATOMIC, dest, pe, index, context, ("value", value)))
+
+
+def atomic_fetch_xor(
+    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+) -> Any:
+    """Does as atomic_xor, and answers what the element was."""
+    return _fetched(_call("atomic_fetch_xor", ATOMIC, dest, pe, index, context, ("value", value)))
+
+
+def atomic_fetch_add_nbi(
+    fetch: Any, dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+) -> None:
+    """Does as atomic_fetch_add; the old value is in fetch after the next quiet.
+
+    fetch is an array of the same dtype, of which the first element is written.
+    """
+    call = "atomic_fetch_add_nbi"
+    functions = library(call)
+    array, address = element(call, "dest", dest, index)
+    kind = name_of(call, array.dtype, ATOMIC)
+    into = as_array(call, "fetch", fetch)
+    writable(call, "fetch", into)
+    if into.dtype != array.dtype or into.size < 1:
+        raise DtypeError(call, "fetch", f"it has no {array.dtype}", "pass an array of one")
+    ctx = context or DEFAULT
+    pe = check_pe(call, pe, ctx.n_pes)
+    operand = _number(call, "value", array.dtype, value)
+    form: Callable[..., None] = getattr(functions, f"shmem_ctx_{kind}_{call}")
+    form(handle_of(call, ctx), address_of(into), address, operand, pe)
+    ctx.keep(into)
+    if state.failed:
+        settle(call)

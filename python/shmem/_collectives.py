@@ -1,0 +1,236 @@
+"""Collectives: every PE of a team makes the same call with the same arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from shmem._dtypes import BITS, ORDERED, SUMMED, name_of
+from shmem._errors import ArgumentError, SizeError
+from shmem._memory import Array
+from shmem._operands import check_dtype, describe, symmetric
+from shmem._runtime import check_pe, library, settle
+from shmem._streams import StreamLike, stream_of
+from shmem._teams import Team, team_handle
+
+
+def _both(call: str, dest: Any, source: Any) -> tuple[Array, int, Array, int]:
+    to, address = symmetric(call, "dest", dest)
+    data, origin = symmetric(call, "source", source)
+    check_dtype(call, "source", data, to.dtype)
+    return to, address, data, origin
+
+
+def _need(call: str, name: str, array: Array, elements: int) -> None:
+    if array.size < elements:
+        raise SizeError(
+            call,
+            describe(name, array),
+            f"{elements} elements are needed, and it has {array.size}",
+            "make it longer on every PE",
+        )
+
+
+def _ended(call: str, failed: int) -> None:
+    settle(call)
+    if failed:
+        raise ArgumentError(call, "team", "the library refuses it", "pass a team that exists")
+
+
+def broadcast(
+    dest: Any, source: Any, root: int, *, team: Team | None = None, stream: StreamLike | None = None
+) -> None:
+    """Copies source of PE root, of the team, to dest of every PE of the team."""
+    call = "broadcast"
+    functions = library(call)
+    to, address, data, origin = _both(call, dest, source)
+    handle, n = team_handle(call, team)
+    root = check_pe(call, root, n)
+    _need(call, "dest", to, data.size)
+    if stream is None:
+        failed = functions.shmem_broadcastmem(handle, address, origin, data.nbytes, root)
+    else:
+        failed = functions.shmemx_broadcastmem_on_stream(
+            handle, address, origin, data.nbytes, root, stream_of(call, stream)
+        )
+    _ended(call, failed)
+
+
+def fcollect(
+    dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
+) -> None:
+    """Concatenates the sources of all PEs of the team, of one length, in dest of each."""
+    call = "fcollect"
+    functions = library(call)
+    to, address, data, origin = _both(call, dest, source)
+    handle, n = team_handle(call, team)
+    _need(call, "dest", to, n * data.size)
+    if stream is None:
+        failed = functions.shmem_fcollectmem(handle, address, origin, data.nbytes)
+    else:
+        failed = functions.shmemx_fcollectmem_on_stream(
+            handle, address, origin, data.nbytes, stream_of(call, stream)
+        )
+    _ended(call, failed)
+
+
+def collect(dest: Any, source: Any, *, team: Team | None = None) -> None:
+    """Does as fcollect, where each PE's source has a length of its own, also 0.
+
+    The library ends the job where dest is shorter than all of them together.
+    """
+    call = "collect"
+    functions = library(call)
+    to, address, data, origin = _both(call, dest, source)
+    handle, _ = team_handle(call, team)
+    _need(call, "dest", to, data.size)
+    _ended(call, functions.shmem_collectmem(handle, address, origin, data.nbytes))
+
+
+def alltoall(
+    dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
+) -> None:
+    """Exchanges blocks: block j of PE i's source becomes block i of PE j's dest.
+
+    source has as many blocks of one length as the team has PEs.
+    """
+    call = "alltoall"
+    functions = library(call)
+    to, address, data, origin = _both(call, dest, source)
+    handle, n = team_handle(call, team)
+    if data.size % n:
+        raise SizeError(
+            call,
+            describe("source", data),
+            f"it is not {n} blocks of one length",
+            f"pass a multiple of {n} elements",
+        )
+    _need(call, "dest", to, data.size)
+    nbytes = data.nbytes // n
+    if stream is None:
+        failed = functions.shmem_alltoallmem(handle, address, origin, nbytes)
+    else:
+        failed = functions.shmemx_alltoallmem_on_stream(
+            handle, address, origin, nbytes, stream_of(call, stream)
+        )
+    _ended(call, failed)
+
+
+def alltoalls(
+    dest: Any, source: Any, dst: int, sst: int, nelems: int, *, team: Team | None = None
+) -> None:
+    """Does as alltoall with nelems elements for each PE, dst apart in dest and sst in source."""
+    call = "alltoalls"
+    functions = library(call)
+    to, address, data, origin = _both(call, dest, source)
+    handle, n = team_handle(call, team)
+    if dst < 1 or sst < 1 or nelems < 0:
+        raise ArgumentError(
+            call, f"dst {dst}, sst {sst}, nelems {nelems}", "are not usable", "use 1 or more"
+        )
+    if nelems:
+        _need(call, "dest", to, (n * nelems - 1) * dst + 1)
+        _need(call, "source", data, (n * nelems - 1) * sst + 1)
+    # By bytes the strides would be of bytes, too: by the size of an element instead.
+    form: Callable[..., int] | None = {
+        1: functions.shmem_uint8_alltoalls,
+        2: functions.shmem_uint16_alltoalls,
+        4: functions.shmem_uint32_alltoalls,
+        8: functions.shmem_uint64_alltoalls,
+        16: functions.shmem_longdouble_alltoalls,
+    }.get(to.itemsize)
+    if form is None:
+        raise SizeError(
+            call, describe("dest", to), "elements have 1, 2, 4, 8 or 16 bytes", "use alltoall"
+        )
+    _ended(call, form(handle, address, origin, dst, sst, nelems))
+
+
+def _combine(
+    call: str,
+    table: dict[np.dtype[Any], str],
+    dest: Any,
+    source: Any,
+    team: Team | None,
+    stream: StreamLike | None = None,
+) -> None:
+    functions = library(call)
+    to, address, data, origin = _both(call, dest, source)
+    kind = name_of(call, to.dtype, table)
+    handle, _ = team_handle(call, team)
+    _need(call, "dest", to, data.size)
+    apart = address + data.nbytes <= origin or origin + data.nbytes <= address
+    if not apart and address != origin:
+        raise SizeError(
+            call, "dest and source", "they overlap", "pass the same array, or two that do not"
+        )
+    form: Callable[..., int]
+    if stream is None:
+        form = getattr(functions, f"shmem_{kind}_{call}")
+        failed = form(handle, address, origin, data.size)
+    else:
+        on = stream_of(call, stream)
+        form = getattr(functions, f"shmemx_{kind}_{call}_on_stream")
+        failed = form(handle, address, origin, data.size, on)
+    _ended(call, failed)
+
+
+def sum_reduce(
+    dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
+) -> None:
+    """Makes dest, at every PE of the team, the sum of the sources."""
+    _combine("sum_reduce", SUMMED, dest, source, team, stream)
+
+
+def prod_reduce(
+    dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
+) -> None:
+    """Makes dest, at every PE of the team, the product of the sources."""
+    _combine("prod_reduce", SUMMED, dest, source, team, stream)
+
+
+def max_reduce(
+    dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
+) -> None:
+    """Makes dest, at every PE of the team, the greatest of the sources."""
+    _combine("max_reduce", ORDERED, dest, source, team, stream)
+
+
+def min_reduce(
+    dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
+) -> None:
+    """Makes dest, at every PE of the team, the least of the sources."""
+    _combine("min_reduce", ORDERED, dest, source, team, stream)
+
+
+def and_reduce(
+    dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
+) -> None:
+    """Makes dest, at every PE of the team, the bitwise and of the sources."""
+    _combine("and_reduce", BITS, dest, source, team, stream)
+
+
+def or_reduce(
+    dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
+) -> None:
+    """Makes dest, at every PE of the team, the bitwise or of the sources."""
+    _combine("or_reduce", BITS, dest, source, team, stream)
+
+
+def xor_reduce(
+    dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
+) -> None:
+    """Makes dest, at every PE of the team, the bitwise exclusive or of the sources."""
+    _combine("xor_reduce", BITS, dest, source, team, stream)
+
+
+def sum_inscan(dest: Any, source: Any, *, team: Team | None = None) -> None:
+    """Makes dest the sum of the sources of the PEs up to the caller."""
+    _combine("sum_inscan", SUMMED, dest, source, team)
+
+
+def sum_exscan(dest: Any, source: Any, *, team: Team | None = None) -> None:
+    """Makes dest the sum of the sources of the PEs before the caller; 0 at the first."""
+    _combine("sum_exscan", SUMMED, dest, source, team)

@@ -1,0 +1,134 @@
+"""Contexts: streams of operations that are ordered and completed by themselves."""
+
+from __future__ import annotations
+
+import ctypes
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from shmem import _abi
+from shmem._errors import ArgumentError, StateError
+from shmem._runtime import after_finalize, library, settle, state
+
+if TYPE_CHECKING:
+    from shmem._teams import Team
+
+
+class Context:
+    """A context; `context=` of an operation names it.
+
+    With a team, a PE has the number in it that it has in the team. It ends by `destroy`,
+    by a `with` statement, or at finalize.
+    """
+
+    def __init__(
+        self,
+        *,
+        team: Team | None = None,
+        serialized: bool = False,
+        private: bool = False,
+        nostore: bool = False,
+    ) -> None:
+        call = "Context"
+        functions = library(call)
+        options = serialized * _abi.SHMEM_CTX_SERIALIZED
+        options |= private * _abi.SHMEM_CTX_PRIVATE
+        options |= nostore * _abi.SHMEM_CTX_NOSTORE
+        made = ctypes.c_int(_abi.SHMEM_CTX_INVALID)
+        at = ctypes.addressof(made)
+        if team is None:
+            failed = functions.shmem_ctx_create(options, at)
+        else:
+            failed = functions.shmem_team_create_ctx(team.handle(call), options, at)
+        settle(call)
+        if failed:
+            raise StateError(
+                call, "", "there is no room for another context", "destroy some that are not used"
+            )
+        self._handle: int | None = made.value
+        self.n_pes: int | None = None if team is None else team.n_pes
+        self._kept: list[Any] = []
+        _contexts.add(self)
+
+    def handle(self, call: str) -> int:
+        """The library's number of the context."""
+        if self._handle is None:
+            raise ArgumentError(call, "context", "it was destroyed", "use one that is there")
+        return self._handle
+
+    def keep(self, operand: Any) -> None:
+        """Keeps an operand until the next quiet, since the library may still use it."""
+        self._kept.append(operand)
+
+    def fence(self) -> None:
+        """Orders the context's earlier operations to each PE before later ones."""
+        library("Context.fence").shmem_ctx_fence(self.handle("Context.fence"))
+        settle("Context.fence")
+
+    def quiet(self) -> None:
+        """Waits until the context's operations are complete."""
+        library("Context.quiet").shmem_ctx_quiet(self.handle("Context.quiet"))
+        self._kept.clear()
+        settle("Context.quiet")
+
+    def destroy(self) -> None:
+        """Completes the context's operations and gives it back."""
+        call = "Context.destroy"
+        functions = library(call)
+        functions.shmem_ctx_destroy(self.handle(call))
+        self.end()
+        settle(call)
+
+    def end(self) -> None:
+        """Forgets what the library has given back already."""
+        self._handle = None
+        self._kept.clear()
+        _contexts.discard(self)
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _where: TracebackType | None,
+    ) -> None:
+        if self._handle is not None and state.count:
+            self.destroy()
+
+
+class _Default(Context):
+    """What operations without a context use."""
+
+    def __init__(self) -> None:
+        self._handle = _abi.SHMEM_CTX_DEFAULT
+        self.n_pes = None
+        self._kept = []
+
+    def destroy(self) -> None:
+        raise ArgumentError(
+            "Context.destroy", "the default context", "it is always there", "destroy others"
+        )
+
+    def end(self) -> None:
+        self._kept.clear()
+
+
+_contexts: set[Context] = set()
+DEFAULT = _Default()
+
+
+def handle_of(call: str, context: Context) -> int:
+    """The number of a context that a program passed."""
+    if not isinstance(context, Context):
+        raise ArgumentError(call, f"context {context!r}", "is no context", "pass a shmem.Context")
+    return context.handle(call)
+
+
+def _end_all() -> None:
+    for context in [*_contexts, DEFAULT]:
+        context.end()
+
+
+after_finalize.append(_end_all)

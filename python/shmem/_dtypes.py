@@ -1,0 +1,74 @@
+"""Element types: how the library calls them."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from shmem._errors import DtypeError
+
+# Types of GPUs that numpy has none for, and their bytes.
+_BYTES = {
+    "bfloat16": 2,
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
+    "float8_e4m3fnuz": 1,
+    "float8_e5m2fnuz": 1,
+}
+_WORDS = {"half": "float16", "float": "float32"}  # torch's names; numpy's float is a double
+
+
+def resolve(call: str, dtype: DTypeLike) -> np.dtype[Any]:
+    """The dtype for what a program asks for; a type that numpy lacks is bytes.
+
+    Where ml_dtypes is installed its types are used, and numpy can compute with them.
+    """
+    name = str(dtype).removeprefix("torch.") if not isinstance(dtype, type) else ""
+    if name in _BYTES and not isinstance(dtype, np.dtype):
+        if importlib.util.find_spec("ml_dtypes") is not None:
+            import ml_dtypes
+
+            extra: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+            return extra
+        return np.dtype(f"V{_BYTES[name]}")
+    if name != str(dtype):
+        dtype = _WORDS.get(name, name)
+    try:
+        out = np.dtype(dtype)
+    except TypeError:
+        raise DtypeError(call, f"dtype {dtype!r}", "is no dtype", "use one of numpy's") from None
+    if out.hasobject or out.itemsize == 0:
+        raise DtypeError(
+            call,
+            f"dtype {out}",
+            "its elements are not plain bytes of one size",
+            "use numbers, or a dtype of fixed size",
+        )
+    return out
+
+
+def _by_kind(names: dict[str, str]) -> dict[np.dtype[Any], str]:
+    return {np.dtype(numpy): ours for numpy, ours in names.items()}
+
+
+_INTEGERS = {"i4": "int32", "u4": "uint32", "i8": "int64", "u8": "uint64"}
+
+ATOMIC = _by_kind(_INTEGERS)
+ATOMIC_EXTENDED = _by_kind({**_INTEGERS, "f4": "float", "f8": "double"})
+# What is combined: reductions by and, or, xor; by max and min; by sum and prod.
+BITS = _by_kind({**_INTEGERS, "i1": "int8", "u1": "uint8", "i2": "int16", "u2": "uint16"})
+ORDERED = {**BITS, **_by_kind({"f4": "float", "f8": "double", "g": "longdouble"})}
+SUMMED = {**ORDERED, **_by_kind({"c8": "complexf", "c16": "complexd"})}
+STREAM = {**BITS, **_by_kind({"f4": "float", "f8": "double", "f2": "half"})}
+
+
+def name_of(call: str, dtype: np.dtype[Any], table: dict[np.dtype[Any], str]) -> str:
+    """The library's name of a type, of those that an operation takes."""
+    name = table.get(dtype)
+    if name is None:
+        have = ", ".join(str(d) for d in table)
+        raise DtypeError(call, f"an array of {dtype}", "it has no such type", f"use {have}")
+    return name

@@ -1,0 +1,82 @@
+"""The exceptions. Each says what was done, to which object, why it failed, and what helps."""
+
+from __future__ import annotations
+
+
+class ShmemError(Exception):
+    """What all exceptions of this package are. `str` is one line with all four parts."""
+
+    def __init__(self, operation: str, subject: str, cause: str, remedy: str) -> None:
+        super().__init__(operation, subject, cause, remedy)
+        self.operation = operation
+        self.subject = subject
+        self.cause = cause
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        head = f"{self.operation} {self.subject}".rstrip()
+        return f"{head}: {self.cause} ({self.remedy})"
+
+
+class StateError(ShmemError, RuntimeError):
+    """A call before init, after finalize, or in a state in which it cannot be made."""
+
+
+class ForkedError(StateError):
+    """A call in a child of fork(), which has no place in the job."""
+
+
+class InitError(ShmemError, RuntimeError):
+    """The job could not be joined."""
+
+
+class LibraryError(ShmemError, ImportError):
+    """libshmem.so was not found, or cannot be loaded."""
+
+
+class VersionError(LibraryError):
+    """The library and this package are of different versions."""
+
+
+class HeapError(ShmemError, MemoryError):
+    """The symmetric heap has no room."""
+
+
+class PEError(ShmemError, IndexError):
+    """There is no PE of that number."""
+
+
+class DtypeError(ShmemError, TypeError):
+    """An element type that does not fit the other operand, or the operation."""
+
+
+class SizeError(ShmemError, ValueError):
+    """Operands whose lengths or shapes do not fit."""
+
+
+class LayoutError(ShmemError, ValueError):
+    """An operand that is not contiguous where it has to be, or cannot be written."""
+
+
+class SymmetryError(ShmemError, ValueError):
+    """An operand that is not in symmetric memory where it has to be."""
+
+
+class FreedError(SymmetryError):
+    """An operand in symmetric memory that was freed."""
+
+
+class ArgumentError(ShmemError, ValueError):
+    """Another argument that cannot be used: a comparison, an option, a team."""
+
+
+class DeviceError(ShmemError, RuntimeError):
+    """Memory of the wrong device, or a stream where none can be used."""
+
+
+class PeerError(ShmemError, ConnectionError):
+    """A PE that was needed is lost, with SHMEM_ON_FAILURE=return. `pe` is its number, or -1."""
+
+    def __init__(self, operation: str, subject: str, cause: str, remedy: str, pe: int = -1) -> None:
+        super().__init__(operation, subject, cause, remedy)
+        self.pe = pe

@@ -1,0 +1,85 @@
+"""Finds libshmem.so and loads it; nothing is loaded before the first init."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+from shmem import _abi
+from shmem._errors import LibraryError, VersionError
+
+FILE = "libshmem.so"
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def candidates() -> list[Path]:
+    """Where the library may be, in order; the system's loader is asked after these."""
+    found = []
+    # A program that runs under shmemrun takes the library that belongs to it.
+    for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
+        if folder:
+            found.append(Path(folder) / FILE)
+    found.append(_PACKAGE / "lib" / FILE)  # a wheel
+    found.append(_PACKAGE.parent.parent / "build" / "lib" / FILE)  # a source tree
+    return found
+
+
+def find(library: str | os.PathLike[str] | None = None) -> str:
+    """The library to load: as named, or the first candidate, or what the loader has."""
+    if library is not None:
+        return os.fspath(library)
+    for path in candidates():
+        if path.is_file():
+            return str(path)
+    return FILE
+
+
+class Loaded:
+    """One loaded library, in the two ways in which it is called.
+
+    A call by `waiting` gives the interpreter's lock up, so that other threads of Python
+    run meanwhile. A call by `quick` keeps it: giving it up and taking it again costs more
+    than a store into a neighbour's memory, and whoever takes it in between keeps it for
+    5 ms. Only what cannot wait is called so.
+    """
+
+    def __init__(self, path: str) -> None:
+        handle = _open(path)
+        self.path = path
+        self.name = _name(handle)
+        _compare(self.name, path)
+        self.waiting = _abi.Library(handle)
+        self.quick = _abi.Library(ctypes.PyDLL(path))
+
+
+def _open(path: str) -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(path)
+    except OSError as error:
+        if os.path.sep in path:
+            cause, remedy = str(error), "name the library of this package's version"
+        else:
+            looked = ", ".join(map(str, candidates()))
+            cause = f"not found: not at {looked}, and the loader says: {error}"
+            remedy = "install the wheel, pass library= to shmem.init, or set LD_LIBRARY_PATH"
+        raise LibraryError("load", path, cause, remedy) from None
+
+
+def _name(handle: ctypes.CDLL) -> str:
+    text = ctypes.create_string_buffer(_abi.SHMEM_MAX_NAME_LEN)
+    try:
+        handle.shmem_info_get_name(text)
+    except AttributeError:
+        return "no OpenSHMEM library"
+    return text.value.decode(errors="replace")
+
+
+def _compare(name: str, path: str) -> None:
+    if name != _abi.SHMEM_VENDOR_STRING:
+        raise VersionError(
+            "load",
+            path,
+            f"it is {name}, and this package is for {_abi.SHMEM_VENDOR_STRING}",
+            "install both from one release, or name another library",
+        )

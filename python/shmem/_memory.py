@@ -1,0 +1,343 @@
+"""Symmetric arrays: which blocks there are, and when they go back to the heap.
+
+Memory of the symmetric heap is given back by all PEs together, but a garbage collector
+runs when it likes, so that PEs drop their arrays at different times and in different
+orders. A dropped block is therefore only noted. At the next collective point (empty,
+zeros, full, reclaim, finalize) the PEs combine by `and` which blocks each of them has
+dropped, and free those that all have, in the order in which they were made. No PE ever
+waits for another one's collector: a block that one PE still uses stays for all.
+docs/decisions/0028 has the protocol and what it costs.
+
+A finalizer runs at any moment and in any thread, also in the middle of what is below. It
+appends to a deque and does nothing else.
+"""
+
+from __future__ import annotations
+
+import gc
+import heapq
+from bisect import bisect_right, insort
+from collections import deque
+from operator import index
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from shmem import _remains
+from shmem._dtypes import resolve
+from shmem._errors import DeviceError, HeapError, SizeError, SymmetryError
+from shmem._runtime import after_finalize, after_init, before_finalize, library, lock, settle, state
+
+Array = NDArray[Any]
+Shape = int | tuple[int, ...] | list[int]
+
+_WORD = 64  # slots in a word of the vote
+
+
+class Block:
+    """An allocation, the same on every PE."""
+
+    __slots__ = ("address", "freed", "nbytes", "number", "owner_alive", "remains", "slot")
+
+    def __init__(self, address: int, nbytes: int, number: int, slot: int) -> None:
+        self.address = address
+        self.nbytes = nbytes
+        self.number = number  # in the order of allocation
+        self.slot = slot  # its bit in the vote
+        self.owner_alive = True
+        self.freed = False  # by free: it cannot be used, whatever else refers to it
+        self.remains: _remains.Pages | None = None  # what is in its place after finalize
+
+
+class _Owner:
+    """What the arrays of a block refer to; when the last one goes, so does this."""
+
+    __slots__ = ("__array_interface__", "_block", "_drop")
+
+    def __init__(self, block: Block, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self._block = block
+        self._drop = _dropped.append
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (block.address, False),
+            "shape": (block.nbytes,) if dtype.isbuiltin != 1 else shape,
+            "typestr": "|u1" if dtype.isbuiltin != 1 else dtype.str,
+        }
+
+    def __del__(self) -> None:
+        self._block.owner_alive = False
+        self._block.remains = None
+        self._drop(self._block)
+
+
+_dropped: deque[Block] = deque()
+
+
+class _Heap:
+    """The blocks of the job that is running."""
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []  # of the blocks that can be used, ascending
+        self.blocks: dict[int, Block] = {}  # those, by their start
+        self.slots: dict[int, Block] = {}  # all that are not back in the heap, by slot
+        self.pending: dict[int, Block] = {}  # of those, what this PE has dropped
+        self.free_slots: list[int] = []
+        self.count = 0
+        # The block that was found last, which the next put or get most often is about.
+        self.low, self.high = 1, 0
+        self.vote = 0  # address of two arrays of words, mine and the answer
+        self.words = 0
+
+
+heap = _Heap()
+
+
+# --------------------------------------------------------------------- looking
+
+
+def find(address: int, nbytes: int) -> Block | None:
+    """The block that has all of a range, if it can be used."""
+    i = bisect_right(heap.starts, address) - 1
+    if i < 0:
+        return None
+    block = heap.blocks[heap.starts[i]]
+    end = block.address + block.nbytes
+    if address + nbytes > end:
+        return None
+    heap.low, heap.high = block.address, end
+    return block
+
+
+def find_freed(address: int) -> bool:
+    """Whether an address is in a block that was freed and is not back in the heap yet."""
+    return any(b.freed and b.address <= address < b.address + b.nbytes for b in heap.slots.values())
+
+
+# ------------------------------------------------------------------ the vote
+
+
+def _collect() -> None:
+    """Notes what was dropped since the last time."""
+    while True:
+        try:
+            block = _dropped.popleft()
+        except IndexError:
+            return
+        if heap.slots.get(block.slot) is not block:
+            continue  # of an earlier job, or back in the heap already
+        heap.pending[block.slot] = block
+        _hide(block)
+
+
+def _hide(block: Block) -> None:
+    heap.low, heap.high = 1, 0
+    if heap.blocks.pop(block.address, None) is not None:
+        heap.starts.remove(block.address)
+
+
+def _widen(call: str) -> None:
+    """Makes room for the votes of the slots that there are. The same on every PE."""
+    words = max(heap.words, 1)
+    while words * _WORD < len(heap.slots) + len(heap.free_slots) + 1:
+        words *= 2
+    if words == heap.words:
+        return
+    functions = library(call)
+    address = functions.shmem_calloc(2 * words, 8)
+    settle(call)
+    if address == 0:
+        raise HeapError(
+            call, f"{2 * words} words for the package", "the symmetric heap has no room", _MORE
+        )
+    if heap.vote:
+        functions.shmem_free(heap.vote)
+    heap.vote, heap.words = address, words
+
+
+def _agree(call: str) -> int:
+    """Frees what every PE has dropped; answers how many bytes. All PEs make it together."""
+    _collect()
+    if not heap.slots:
+        return 0
+    functions = library(call)
+    words = (len(heap.slots) + len(heap.free_slots) + _WORD - 1) // _WORD
+    mine = [0] * words
+    for slot in heap.pending:
+        mine[slot // _WORD] |= 1 << slot % _WORD
+    answer = _remains.words(heap.vote + 8 * heap.words, words)
+    _remains.words(heap.vote, words)[:] = mine
+    failed = functions.shmem_uint64_and_reduce(0, heap.vote + 8 * heap.words, heap.vote, words)
+    settle(call)
+    if failed:
+        return 0
+    agreed = [
+        heap.pending[word * _WORD + bit]
+        for word in range(words)
+        if (bits := answer[word])
+        for bit in range(_WORD)
+        if bits >> bit & 1
+    ]
+    freed = 0
+    for block in sorted(agreed, key=lambda b: b.number):
+        functions.shmem_free(block.address)
+        del heap.slots[block.slot], heap.pending[block.slot]
+        heapq.heappush(heap.free_slots, block.slot)
+        freed += block.nbytes
+    return freed
+
+
+def reclaim() -> int:
+    """Gives back to the heap what every PE has dropped or freed; answers how many bytes.
+
+    All PEs call it together. Allocation does the same by itself.
+    """
+    with lock:
+        functions = library("reclaim")
+        freed = _agree("reclaim")
+        # The next vote must not be written before every PE has read this one.
+        functions.shmem_sync_all()
+        settle("reclaim")
+        return freed
+
+
+# ---------------------------------------------------------------- allocation
+
+_MORE = "free arrays on every PE, or raise SHMEM_SYMMETRIC_SIZE"
+
+
+def _allocate(call: str, nbytes: int, zero: bool) -> Block:
+    functions = library(call)
+    _agree(call)
+    _widen(call)
+    take = max(nbytes, 1)  # an array without elements has a place, too
+    address = functions.shmem_calloc(1, take) if zero else functions.shmem_malloc(take)
+    settle(call)
+    if address == 0:
+        # The same on every PE, so that all of them come here. What is only kept by a
+        # cycle of references may be enough.
+        gc.collect()
+        if _agree(call):
+            address = functions.shmem_calloc(1, take) if zero else functions.shmem_malloc(take)
+            settle(call)
+        else:
+            functions.shmem_sync_all()
+    if address == 0:
+        raise HeapError(call, f"{nbytes} bytes", "the symmetric heap has no room", _MORE)
+    slot = heapq.heappop(heap.free_slots) if heap.free_slots else len(heap.slots)
+    block = Block(address, nbytes, heap.count, slot)
+    heap.count += 1
+    heap.slots[slot] = block
+    heap.blocks[address] = block
+    insort(heap.starts, address)
+    return block
+
+
+def _shape(call: str, shape: Shape) -> tuple[int, ...]:
+    try:
+        out = (index(shape),) if hasattr(shape, "__index__") else tuple(map(index, shape))
+    except TypeError:
+        out = (-1,)
+    if any(n < 0 for n in out):
+        raise SizeError(call, f"shape {shape!r}", "is no shape", "pass an int or a tuple of ints")
+    return out
+
+
+def _array(call: str, shape: Shape, dtype: DTypeLike, device: str | None, zero: bool) -> Array:
+    if device not in (None, "cpu"):
+        raise DeviceError(
+            call, f"device {device!r}", "arrays are of the CPU in this release", "leave device out"
+        )
+    kind = resolve(call, dtype)
+    sizes = _shape(call, shape)
+    nbytes = kind.itemsize
+    for n in sizes:
+        nbytes *= n
+    with lock:
+        if state.count and state.heap == "device":
+            raise DeviceError(
+                call, "", "the symmetric heap is in GPU memory", "unset SHMEM_HEAP, or set host"
+            )
+        block = _allocate(call, nbytes, zero)
+    owner = _Owner(block, sizes, kind)
+    out: Array = np.asarray(owner)
+    # numpy knows types that it did not bring itself by object only, not by a text.
+    return out if kind.isbuiltin == 1 else out[:nbytes].view(kind).reshape(sizes)
+
+
+def empty(shape: Shape, dtype: DTypeLike = "int64", device: str | None = None) -> Array:
+    """Makes an array in symmetric memory, with any values.
+
+    A numpy array without a copy; views keep its memory. All PEs make the same arrays in
+    the same order. It goes back to the heap when every PE has dropped or freed it.
+    """
+    return _array("empty", shape, dtype, device, zero=False)
+
+
+def zeros(shape: Shape, dtype: DTypeLike = "int64", device: str | None = None) -> Array:
+    """Makes an array in symmetric memory, all zero on every PE; else as `empty`."""
+    return _array("zeros", shape, dtype, device, zero=True)
+
+
+def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", device: str | None = None) -> Array:
+    """Makes an array in symmetric memory, all value on every PE; else as `empty`."""
+    out = _array("full", shape, dtype, device, zero=False)
+    out[...] = value
+    # A neighbour may write into it as soon as it knows that this has been written.
+    library("full").shmem_sync_all()
+    settle("full")
+    return out
+
+
+def free(array: Array) -> None:
+    """Frees an array of this PE, whatever else refers to it.
+
+    It is not collective: the memory goes back to the heap when every PE has dropped or
+    freed the array and the PEs meet in an allocation, `reclaim` or `finalize`. Operations
+    of this package on it raise from now on. Its views can still be read by numpy, and
+    what they read may change.
+    """
+    from shmem._operands import address_of, describe, refuse_address
+
+    with lock:
+        library("free")
+        address = address_of(array)
+        block = find(address, 0)
+        if block is None:
+            raise refuse_address("free", "array", array, address)
+        if block.address != address:
+            raise SymmetryError(
+                "free",
+                describe("array", array),
+                "it is a part of another one",
+                "pass what shmem.empty, zeros or full has made",
+            )
+        block.freed = True
+        _hide(block)
+        heap.pending[block.slot] = block
+
+
+# ----------------------------------------------------------- init and finalize
+
+
+def _open() -> None:
+    global heap
+    heap = _Heap()
+
+
+def _before() -> None:
+    # Everything goes with the heap, so that nothing has to be agreed on. What is still
+    # referred to keeps its values.
+    _collect()
+    _remains.save([b for b in heap.slots.values() if b.owner_alive])
+
+
+def _after() -> None:
+    global heap
+    heap = _Heap()
+    _remains.restore()
+
+
+after_init.append(_open)
+before_finalize.append(_before)
+after_finalize.append(_after)

@@ -1,0 +1,184 @@
+"""Operands: what a program passes, as addresses that the library can take.
+
+The library ends the job when an address is not symmetric or a range too long, so
+everything is checked here first. Where an array lies in symmetric memory is found by its
+address: views, arrays of other packages on the same memory, and slices of slices need
+nothing of their own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from shmem import _memory
+from shmem._errors import (
+    DeviceError,
+    DtypeError,
+    FreedError,
+    LayoutError,
+    ShmemError,
+    SizeError,
+    SymmetryError,
+)
+from shmem._memory import Array
+from shmem._runtime import refuse, state
+
+# Where CPython's numpy has the address of an array's data: first in the object, after
+# what every object has. a.ctypes.data says the same in ten times the time; ask_numpy
+# sees whether it does, once.
+_HEAD = object.__basicsize__
+_word_at = ctypes.c_size_t.from_address
+
+
+def _read_address(array: Array) -> int:
+    return _word_at(id(array) + _HEAD).value
+
+
+def _ask_address(array: Array) -> int:
+    return int(array.ctypes.data)
+
+
+def _is_direct() -> bool:
+    a = np.arange(6, dtype=np.int16)
+    return all(_read_address(x) == _ask_address(x) for x in (a, a[2:], a.reshape(2, 3)[1:, 1:]))
+
+
+address_of = _read_address if _is_direct() else _ask_address
+
+
+def describe(name: str, operand: Any) -> str:
+    """An operand as error messages call it."""
+    if isinstance(operand, np.ndarray):
+        return f"{name}, an array of {operand.dtype} of shape {operand.shape}"
+    return f"{name}, {type(operand).__name__}"
+
+
+def as_array(call: str, name: str, operand: Any) -> Array:
+    """An operand's own memory as an array of numpy; never a copy."""
+    if isinstance(operand, np.ndarray):
+        return operand
+    if hasattr(operand, "__cuda_array_interface__"):
+        raise DeviceError(
+            call,
+            describe(name, operand),
+            "it is in GPU memory, and the symmetric heap is in main memory",
+            "copy it to the CPU first",
+        )
+    try:
+        if hasattr(operand, "__array_interface__"):
+            return np.asarray(operand)
+        if hasattr(operand, "__dlpack__"):
+            return np.from_dlpack(operand)
+        return np.asarray(memoryview(operand))
+    except (TypeError, ValueError, BufferError, RuntimeError) as error:
+        raise DtypeError(
+            call, describe(name, operand), f"it has no memory to use: {error}", "pass an array"
+        ) from None
+
+
+def as_source(call: str, operand: Any, dtype: np.dtype[Any]) -> Array:
+    """What is read: an array of that dtype, or numbers, which become one."""
+    if isinstance(operand, (list, tuple, int, float, complex, np.generic)):
+        try:
+            return np.asarray(operand, dtype=dtype)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise DtypeError(
+                call, f"source {operand!r}", f"it is not of {dtype}: {error}", "convert it"
+            ) from None
+    array = as_array(call, "source", operand)
+    check_dtype(call, "source", array, dtype)
+    return array
+
+
+def check_dtype(call: str, name: str, array: Array, dtype: np.dtype[Any]) -> None:
+    """Both operands have to have the same type; nothing is converted under way."""
+    if array.dtype != dtype:
+        raise DtypeError(
+            call,
+            describe(name, array),
+            f"the other operand is of {dtype}",
+            f"convert it: .astype({str(dtype)!r})",
+        )
+
+
+def refuse_address(call: str, name: str, array: Any, address: int) -> ShmemError:
+    """Why an address cannot be used as a symmetric one."""
+    if state.count == 0:
+        return refuse(call)
+    what = describe(name, array)
+    if _memory.find_freed(address):
+        return FreedError(call, what, "it was freed", "use it before shmem.free only")
+    if _memory.find(address, 0) is not None:
+        return SizeError(call, what, "it ends behind its allocation", "pass a slice that is inside")
+    return SymmetryError(
+        call,
+        what,
+        "it is not in symmetric memory",
+        "make it with shmem.empty, zeros or full, after the init of this job",
+    )
+
+
+def symmetric(call: str, name: str, operand: Any) -> tuple[Array, int]:
+    """An operand that has to be contiguous in symmetric memory, and its address."""
+    array = as_array(call, name, operand)
+    if not array.flags.c_contiguous:
+        raise not_contiguous(call, name, array)
+    address = address_of(array)
+    if _memory.find(address, array.nbytes) is None:
+        raise refuse_address(call, name, array, address)
+    return array, address
+
+
+def not_contiguous(call: str, name: str, array: Array) -> LayoutError:
+    """The error for an array with gaps."""
+    return LayoutError(
+        call, describe(name, array), "it is not contiguous", "pass a contiguous array or a copy"
+    )
+
+
+def element(call: str, name: str, operand: Any, index: int) -> tuple[Array, int]:
+    """One element of a contiguous symmetric array: the array, and the element's address."""
+    array, address = symmetric(call, name, operand)
+    size = array.size
+    i = index + size if index < 0 else index
+    if not 0 <= i < size:
+        raise SizeError(
+            call, describe(name, array), f"it has no element {index}", f"it has {size} elements"
+        )
+    return array, address + i * array.itemsize
+
+
+def writable(call: str, name: str, array: Array) -> None:
+    """What is written here has to allow it."""
+    if not array.flags.writeable:
+        raise LayoutError(
+            call, describe(name, array), "it is read-only", "pass an array that can be written"
+        )
+
+
+def check_span(call: str, name: str, array: Array) -> int:
+    """The address of an array with strides, all of which has to be symmetric memory."""
+    low = high = address_of(array)
+    for n, stride in zip(array.shape, array.strides, strict=True):
+        if n == 0:
+            break
+        low += min(0, (n - 1) * stride)
+        high += max(0, (n - 1) * stride)
+    if _memory.find(low, high + array.itemsize - low if array.size else 0) is None:
+        raise refuse_address(call, name, array, low)
+    return address_of(array)
+
+
+def check_lengths(call: str, dest: Array, source: Array, copied: int) -> None:
+    """What is copied has to fit both."""
+    for name, array in (("dest", dest), ("source", source)):
+        if array.size < copied:
+            raise SizeError(
+                call,
+                describe(name, array),
+                f"{copied} elements are copied, and it has {array.size}",
+                "pass slices of one length",
+            )

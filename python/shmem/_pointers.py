@@ -1,0 +1,38 @@
+"""ptr: another PE's array, where loads and stores reach it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shmem._memory import Array
+from shmem._operands import symmetric
+from shmem._runtime import check_pe, library
+
+
+class _Peer:
+    """A peer's memory; it keeps the array of this PE, and so the block, alive."""
+
+    def __init__(self, address: int, array: Array) -> None:
+        self._array = array
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (address, False),
+            "shape": (array.nbytes,),
+            "typestr": "|u1",
+        }
+
+
+def ptr(array: Any, pe: int) -> Array | None:
+    """The same array of another PE, for plain loads and stores; None where there is no way.
+
+    A PE that waits notices such a store later than one by this package.
+    """
+    functions = library("ptr")
+    mine, address = symmetric("ptr", "array", array)
+    there = functions.shmem_ptr(address, check_pe("ptr", pe))
+    if there == 0:
+        return None
+    out: Array = np.asarray(_Peer(there, mine)).view(mine.dtype).reshape(mine.shape)
+    return out

@@ -1,0 +1,95 @@
+"""What arrays refer to when the heap is gone.
+
+The library unmaps the heap at finalize. An array that a program still has would then end
+the process when it is read, and after another init it could be in the middle of somebody
+else's array. So the pages of such arrays are copied before, and put in the same place
+after; they go when the last array goes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import warnings
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shmem._memory import Block
+
+_PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE
+_FIXED_NOREPLACE = 0x100000
+_MAYMOVE_FIXED = 3
+_FAILED = ctypes.c_size_t(-1).value
+
+_saved: list[tuple[int, int, int, list[Block]]] = []  # at, nbytes, copy, whose
+
+
+def words(address: int, n: int) -> Any:
+    """n words of memory as an array of ctypes."""
+    return (ctypes.c_uint64 * n).from_address(address)
+
+
+def _system(name: str, parameters: int) -> Any:
+    function = getattr(ctypes.CDLL(None, use_errno=True), name)
+    function.restype = ctypes.c_size_t
+    function.argtypes = [ctypes.c_size_t] * parameters
+    return function
+
+
+def _map(at: int, nbytes: int, flags: int) -> int:
+    protection = mmap.PROT_READ | mmap.PROT_WRITE
+    got: int = _system("mmap", 6)(at, nbytes, protection, _PRIVATE | flags, _FAILED, 0)
+    return got
+
+
+class Pages:
+    """Memory of this process where a part of the heap was."""
+
+    def __init__(self, at: int, nbytes: int) -> None:
+        self._at = at
+        self._nbytes = nbytes
+        self._unmap = _system("munmap", 2)
+
+    def __del__(self) -> None:
+        self._unmap(self._at, self._nbytes)
+
+
+def save(blocks: list[Block]) -> None:
+    """Copies the blocks, before the heap goes."""
+    page = mmap.PAGESIZE
+    ranges: list[tuple[int, int, list[Block]]] = []
+    for block in sorted(blocks, key=lambda b: b.address):
+        start = block.address // page * page
+        end = (block.address + max(block.nbytes, 1) + page - 1) // page * page
+        if ranges and start < ranges[-1][1]:  # they share a page
+            first, last, whose = ranges.pop()
+            ranges.append((first, max(last, end), [*whose, block]))
+        else:
+            ranges.append((start, end, [block]))
+    for start, end, whose in ranges:
+        copy = _map(0, end - start, 0)
+        if copy == _FAILED:
+            warnings.warn(
+                f"shmem.finalize: no memory to keep {end - start} bytes of arrays "
+                "(drop them before finalize)",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+            continue
+        for block in whose:
+            ctypes.memmove(copy + block.address - start, block.address, block.nbytes)
+        _saved.append((start, end - start, copy, whose))
+
+
+def restore() -> None:
+    """Puts the copies where the blocks were, after the heap has gone."""
+    for start, nbytes, copy, whose in _saved:
+        # Where another thread has been given the place meanwhile there is no remedy.
+        if _map(start, nbytes, _FIXED_NOREPLACE) != start:
+            _system("munmap", 2)(copy, nbytes)
+            continue
+        _system("mremap", 5)(copy, nbytes, nbytes, _MAYMOVE_FIXED, start)
+        pages = Pages(start, nbytes)
+        for block in whose:
+            block.remains = pages
+    _saved.clear()

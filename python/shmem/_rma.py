@@ -1,0 +1,413 @@
+"""put and get, p and g, and put with a signal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from shmem import _memory, _strided
+from shmem._constants import SIGNAL_SET, signal_op
+from shmem._contexts import DEFAULT, Context, handle_of
+from shmem._errors import DtypeError
+from shmem._memory import Array
+from shmem._operands import (
+    address_of,
+    as_array,
+    as_source,
+    check_dtype,
+    check_lengths,
+    check_span,
+    describe,
+    element,
+    not_contiguous,
+    refuse_address,
+    symmetric,
+    writable,
+)
+from shmem._runtime import after_init, check_pe, library, quick, settle, state
+from shmem._streams import StreamLike, stream_of
+
+# A quick call holds the interpreter's lock while it copies; this many bytes take 1 us.
+QUICK = 8192
+
+_find = _memory.find
+_ndarray = np.ndarray
+_near = state.near
+
+# The quick calls of the library that is loaded; nobody is near before.
+_putmem: Callable[[int, int, int, int], None]
+_getmem: Callable[[int, int, int, int], None]
+
+
+def _open() -> None:
+    global _putmem, _getmem
+    _putmem, _getmem = quick("init").shmem_putmem, quick("init").shmem_getmem
+
+
+after_init.append(_open)
+
+
+def is_near(pe: int, address: int) -> bool:
+    """Whether a PE is reached by loads and stores; such PEs are served by quick calls."""
+    if pe in _near:
+        return True
+    # With SHMEM_ON_FAILURE=return a call can fail, and for other heaps it goes by a
+    # driver, so that it may wait.
+    if state.survives or state.heap != "host" or library("put").shmem_ptr(address, pe) == 0:
+        return False
+    _near.add(pe)
+    return True
+
+
+def put(
+    dest: Any,
+    source: Any,
+    pe: int,
+    *,
+    context: Context | None = None,
+    stream: StreamLike | None = None,
+) -> None:
+    """Copies source into dest at another PE, and returns when source may be reused.
+
+    dest is symmetric, of the same dtype, and at least as long. Slices with strides are
+    copied as they are, and then have to have one shape.
+    """
+    # What costs 0.5 us of a put is in here once more: both are plain arrays, and the PE
+    # is a neighbour.
+    if (
+        type(dest) is _ndarray
+        and type(source) is _ndarray
+        and pe in _near
+        and dest.dtype is source.dtype
+        and context is None
+        and stream is None
+        and (n := source.nbytes) <= QUICK
+        and n <= dest.nbytes
+        and dest.flags.c_contiguous
+        and source.flags.c_contiguous
+    ):
+        address = address_of(dest)
+        heap = _memory.heap
+        if heap.low <= address and address + n <= heap.high or _find(address, n) is not None:
+            _putmem(address, address_of(source), n, pe)
+            return
+    _put("put", dest, source, pe, context, stream, nbi=False)
+
+
+def put_nbi(
+    dest: Any,
+    source: Any,
+    pe: int,
+    *,
+    context: Context | None = None,
+    stream: StreamLike | None = None,
+) -> None:
+    """Does as put, but source may be reused only after the next quiet.
+
+    Temporary arrays are kept until then.
+    """
+    _put("put_nbi", dest, source, pe, context, stream, nbi=True)
+
+
+def _put(
+    call: str,
+    dest: Any,
+    source: Any,
+    pe: int,
+    context: Context | None,
+    stream: StreamLike | None,
+    nbi: bool,
+) -> None:
+    functions = library(call)
+    ctx = context or DEFAULT
+    handle = handle_of(call, ctx)
+    pe = check_pe(call, pe, ctx.n_pes)
+    to = as_array(call, "dest", dest)
+    data = as_source(call, source, to.dtype)
+    if to.flags.c_contiguous and data.flags.c_contiguous:
+        check_lengths(call, to, data, data.size)
+        address = address_of(to)
+        if _find(address, data.nbytes) is None:
+            raise refuse_address(call, "dest", to, address)
+        if stream is not None:
+            on = stream_of(call, stream, context)
+            form = (
+                functions.shmemx_putmem_nbi_on_stream if nbi else functions.shmemx_putmem_on_stream
+            )
+            form(address, address_of(data), data.nbytes, pe, on)
+            ctx.keep(data)
+        elif nbi:
+            functions.shmem_ctx_putmem_nbi(handle, address, address_of(data), data.nbytes, pe)
+            ctx.keep(data)
+        else:
+            functions.shmem_ctx_putmem(handle, address, address_of(data), data.nbytes, pe)
+            if context is None:
+                is_near(pe, address)
+    else:
+        if stream is not None:
+            raise not_contiguous(call, "dest" if not to.flags.c_contiguous else "source", to)
+        to, data = _strided.same_shape(call, to, data)
+        to, data = _strided.forwards(call, "dest", to, data)
+        if not _strided.runs_forwards(data):
+            data = np.ascontiguousarray(data)
+        start = check_span(call, "dest", to)
+        origin = address_of(data)
+        for at, of, step, stride, run, blocks in _strided.pieces(to, data):
+            if blocks == 1:
+                functions.shmem_ctx_putmem(handle, start + at, origin + of, run, pe)
+            else:
+                functions.shmem_ctx_ibput8(
+                    handle, start + at, origin + of, step, stride, run, blocks, pe
+                )
+    if state.failed:
+        settle(call)
+
+
+def get(
+    dest: Any,
+    source: Any,
+    pe: int,
+    *,
+    context: Context | None = None,
+    stream: StreamLike | None = None,
+) -> None:
+    """Fills dest with what source has at another PE, and returns when it is there.
+
+    source is symmetric, of the same dtype, and at least as long as dest. Slices with
+    strides are copied as they are, and then have to have one shape.
+    """
+    if (
+        type(dest) is _ndarray
+        and type(source) is _ndarray
+        and pe in _near
+        and dest.dtype is source.dtype
+        and context is None
+        and stream is None
+        and (n := dest.nbytes) <= QUICK
+        and n <= source.nbytes
+        and dest.flags.carray
+        and source.flags.c_contiguous
+    ):
+        address = address_of(source)
+        heap = _memory.heap
+        if heap.low <= address and address + n <= heap.high or _find(address, n) is not None:
+            _getmem(address_of(dest), address, n, pe)
+            return
+    _get("get", dest, source, pe, context, stream, nbi=False)
+
+
+def get_nbi(
+    dest: Any,
+    source: Any,
+    pe: int,
+    *,
+    context: Context | None = None,
+    stream: StreamLike | None = None,
+) -> None:
+    """Does as get, but the data is in dest only after the next quiet. Both are contiguous."""
+    _get("get_nbi", dest, source, pe, context, stream, nbi=True)
+
+
+def _get(
+    call: str,
+    dest: Any,
+    source: Any,
+    pe: int,
+    context: Context | None,
+    stream: StreamLike | None,
+    nbi: bool,
+) -> None:
+    functions = library(call)
+    ctx = context or DEFAULT
+    handle = handle_of(call, ctx)
+    pe = check_pe(call, pe, ctx.n_pes)
+    to = as_array(call, "dest", dest)
+    writable(call, "dest", to)
+    data = as_array(call, "source", source)
+    check_dtype(call, "source", data, to.dtype)
+    if to.flags.c_contiguous and data.flags.c_contiguous:
+        check_lengths(call, to, data, to.size)
+        address = address_of(data)
+        if _find(address, to.nbytes) is None:
+            raise refuse_address(call, "source", data, address)
+        if stream is not None:
+            on = stream_of(call, stream, context)
+            form = (
+                functions.shmemx_getmem_nbi_on_stream if nbi else functions.shmemx_getmem_on_stream
+            )
+            form(address_of(to), address, to.nbytes, pe, on)
+            ctx.keep(to)
+        elif nbi:
+            functions.shmem_ctx_getmem_nbi(handle, address_of(to), address, to.nbytes, pe)
+            ctx.keep(to)
+        else:
+            functions.shmem_ctx_getmem(handle, address_of(to), address, to.nbytes, pe)
+            if context is None:
+                is_near(pe, address)
+    else:
+        if nbi or stream is not None:
+            raise not_contiguous(call, "dest" if not to.flags.c_contiguous else "source", to)
+        to, data = _strided.same_shape(call, to, data)
+        data, to = _strided.forwards(call, "source", data, to)
+        into = to if _strided.runs_forwards(to) else np.empty(to.shape, to.dtype)
+        start = check_span(call, "source", data)
+        origin = address_of(into)
+        for at, of, step, stride, run, blocks in _strided.pieces(into, data):
+            if blocks == 1:
+                functions.shmem_ctx_getmem(handle, origin + at, start + of, run, pe)
+            else:
+                functions.shmem_ctx_ibget8(
+                    handle, origin + at, start + of, step, stride, run, blocks, pe
+                )
+        if into is not to:
+            to[...] = into
+    if state.failed:
+        settle(call)
+
+
+def p(dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None) -> None:
+    """Writes one element of dest, which arrives whole where it has at most 8 bytes."""
+    functions = library("p")
+    array, address = element("p", "dest", dest, index)
+    one = as_source("p", value, array.dtype)
+    if one.size != 1:
+        raise DtypeError("p", describe("value", one), "it is not one element", "use put")
+    ctx = context or DEFAULT
+    handle = handle_of("p", ctx)
+    pe = check_pe("p", pe, ctx.n_pes)
+    match one.dtype.itemsize:
+        case 1:
+            functions.shmem_ctx_uint8_p(handle, address, int(one.view("u1").item()), pe)
+        case 2:
+            functions.shmem_ctx_uint16_p(handle, address, int(one.view("u2").item()), pe)
+        case 4:
+            functions.shmem_ctx_uint32_p(handle, address, int(one.view("u4").item()), pe)
+        case 8:
+            functions.shmem_ctx_uint64_p(handle, address, int(one.view("u8").item()), pe)
+        case n:
+            functions.shmem_ctx_putmem(handle, address, address_of(one), n, pe)
+    if state.failed:
+        settle("p")
+
+
+def g(source: Any, pe: int, *, index: int = 0, context: Context | None = None) -> Any:
+    """Reads one element of source at another PE; a scalar of numpy."""
+    functions = library("g")
+    array, address = element("g", "source", source, index)
+    ctx = context or DEFAULT
+    handle = handle_of("g", ctx)
+    pe = check_pe("g", pe, ctx.n_pes)
+    one: Array = np.empty((), array.dtype)
+    match array.itemsize:
+        case 1:
+            one.view("u1")[...] = functions.shmem_ctx_uint8_g(handle, address, pe)
+        case 2:
+            one.view("u2")[...] = functions.shmem_ctx_uint16_g(handle, address, pe)
+        case 4:
+            one.view("u4")[...] = functions.shmem_ctx_uint32_g(handle, address, pe)
+        case 8:
+            one.view("u8")[...] = functions.shmem_ctx_uint64_g(handle, address, pe)
+        case n:
+            functions.shmem_ctx_getmem(handle, address_of(one), address, n, pe)
+    if state.failed:
+        settle("g")
+    return one[()]
+
+
+def put_signal(
+    dest: Any,
+    source: Any,
+    signal: Any,
+    value: int,
+    pe: int,
+    *,
+    op: str | int = SIGNAL_SET,
+    index: int = 0,
+    context: Context | None = None,
+    stream: StreamLike | None = None,
+) -> None:
+    """Copies as put does, and then updates element `index` of signal at that PE.
+
+    A PE that sees the signal also sees the data. signal is a symmetric array of int64 or
+    uint64; op is "set" or "add".
+    """
+    _put_signal("put_signal", dest, source, signal, value, pe, op, index, context, stream, False)
+
+
+def put_signal_nbi(
+    dest: Any,
+    source: Any,
+    signal: Any,
+    value: int,
+    pe: int,
+    *,
+    op: str | int = SIGNAL_SET,
+    index: int = 0,
+    context: Context | None = None,
+    stream: StreamLike | None = None,
+) -> None:
+    """Does as put_signal, but source may be reused only after the next quiet."""
+    _put_signal("put_signal_nbi", dest, source, signal, value, pe, op, index, context, stream, True)
+
+
+def _put_signal(
+    call: str,
+    dest: Any,
+    source: Any,
+    signal: Any,
+    value: int,
+    pe: int,
+    op: str | int,
+    index: int,
+    context: Context | None,
+    stream: StreamLike | None,
+    nbi: bool,
+) -> None:
+    functions = library(call)
+    to, address = symmetric(call, "dest", dest)
+    data = as_source(call, source, to.dtype)
+    if not data.flags.c_contiguous:
+        raise not_contiguous(call, "source", data)
+    check_lengths(call, to, data, data.size)
+    word = signal_word(call, signal, index)
+    ctx = context or DEFAULT
+    handle = handle_of(call, ctx)
+    pe = check_pe(call, pe, ctx.n_pes)
+    number = unsigned(call, value)
+    how = signal_op(call, op)
+    origin, n = address_of(data), data.nbytes
+    if stream is not None:
+        on = stream_of(call, stream, context)
+        streamed = (
+            functions.shmemx_putmem_signal_nbi_on_stream
+            if nbi
+            else functions.shmemx_putmem_signal_on_stream
+        )
+        streamed(address, origin, n, word, number, how, pe, on)
+    else:
+        form = functions.shmem_ctx_putmem_signal_nbi if nbi else functions.shmem_ctx_putmem_signal
+        form(handle, address, origin, n, word, number, how, pe)
+    if nbi or stream is not None:
+        ctx.keep(data)
+    if state.failed:
+        settle(call)
+
+
+def signal_word(call: str, signal: Any, index: int) -> int:
+    """The address of a signal."""
+    array, address = element(call, "signal", signal, index)
+    if array.dtype.kind not in "iu" or array.itemsize != 8:
+        raise DtypeError(
+            call, describe("signal", array), "a signal has 8 bytes", "use uint64 or int64"
+        )
+    return address
+
+
+def unsigned(call: str, value: int) -> int:
+    """A signal's value: 64 bits, of which a negative number is the upper half."""
+    number = value.__index__() if hasattr(value, "__index__") else None
+    if number is None or not -(1 << 63) <= number < 1 << 64:
+        raise DtypeError(call, f"value {value!r}", "is no number of 64 bits", "pass such an int")
+    return number & (1 << 64) - 1

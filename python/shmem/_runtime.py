@@ -1,0 +1,344 @@
+"""Init, finalize, and what every call looks at: is there a job, and who is near.
+
+Importing this starts nothing. After a fork the child's state says so, and every call
+raises there; the parent's is as before.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from shmem import _abi, _start
+from shmem._errors import (
+    ArgumentError,
+    ForkedError,
+    InitError,
+    PeerError,
+    PEError,
+    ShmemError,
+    StateError,
+)
+from shmem._library import Loaded, find
+from shmem._settings import SETTINGS
+
+Setting = str | int | float | bool | list[str]
+
+_HANDLER = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
+
+
+class _State:
+    """The job of this process."""
+
+    def __init__(self) -> None:
+        self.loaded: Loaded | None = None
+        self.count = 0  # inits without their finalize
+        self.turn = 0  # jobs that were joined
+        self.forked = False
+        self.ended = False
+        self.pe = -1
+        self.n_pes = 0
+        self.heap = "host"
+        # The PEs that quick calls may be made to: they are known to be reached by loads
+        # and stores. Empty where a call may fail and be told so.
+        self.near: set[int] = set()
+        self.survives = False
+        self.failed = False  # some thread has an error that it has not raised
+
+
+state = _State()
+lock = threading.RLock()
+_failure = threading.local()
+
+# What has to be done after init and before and after the C library's finalize, by the
+# modules that own it.
+after_init: list[Callable[[], None]] = []
+before_finalize: list[Callable[[], None]] = []
+after_finalize: list[Callable[[], None]] = []
+
+
+def _forked() -> None:
+    state.forked = True
+    state.count = 0
+    state.near.clear()
+
+
+def refuse(call: str) -> ShmemError:
+    """Why a call cannot be made now."""
+    if state.forked:
+        return ForkedError(
+            call,
+            f"in process {os.getpid()}",
+            "it was forked after shmem.init, and has no place in the job",
+            "use symmetric memory in the parent only; children may read copies",
+        )
+    why = "after shmem.finalize" if state.ended else "before shmem.init"
+    return StateError(call, "", f"called {why}", "call shmem.init first")
+
+
+def library(call: str) -> _abi.Library:
+    """The functions, for a call that may wait."""
+    if state.count == 0 or state.loaded is None:
+        raise refuse(call)
+    return state.loaded.waiting
+
+
+def quick(call: str) -> _abi.Library:
+    """The functions, for a call that cannot wait."""
+    if state.count == 0 or state.loaded is None:
+        raise refuse(call)
+    return state.loaded.quick
+
+
+def check_pe(call: str, pe: int, n_pes: int | None = None) -> int:
+    """A PE's number, which has to exist."""
+    n = state.n_pes if n_pes is None else n_pes
+    try:
+        number = pe.__index__()
+    except AttributeError:
+        raise PEError(call, f"PE {pe!r}", "is no number of a PE", "pass pe= an int") from None
+    if not 0 <= number < n:
+        raise PEError(call, f"PE {number}", f"there are {n} PEs", f"use 0 to {n - 1}")
+    return number
+
+
+# ------------------------------------------------------------------ lost PEs
+
+
+def _note(error: int, pe: int, text: bytes | None, _arg: int | None) -> None:
+    _failure.error = (error, pe, (text or b"").decode(errors="replace"))
+    state.failed = True
+
+
+_handler = _HANDLER(_note)
+
+
+def settle(call: str) -> None:
+    """Raises what went wrong in this thread's last call."""
+    error = getattr(_failure, "error", None)
+    if error is None:
+        return
+    _failure.error = None
+    _code, pe, text = error
+    raise PeerError(call, f"PE {pe}" if pe >= 0 else "", text, "go on with the others", pe)
+
+
+# ------------------------------------------------------------- init, finalize
+
+
+def _text(value: Setting) -> str:
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, list):
+        return ",".join(value)
+    return str(value)
+
+
+@contextmanager
+def _environment(settings: dict[str, Setting]) -> Iterator[None]:
+    """Sets variables, which the library reads at init, and puts them back."""
+    before: dict[str, str | None] = {}
+    for word, value in settings.items():
+        name = "SHMEM_" + word.upper()
+        if name not in SETTINGS:
+            raise StateError(
+                "init", word, "is no setting", "shmem-info --env lists them, without SHMEM_"
+            )
+        before[name] = os.environ.get(name)
+        os.environ[name] = _text(value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = old
+
+
+def _load(call: str, library: str | os.PathLike[str] | None) -> Loaded:
+    if state.loaded is None:
+        state.loaded = Loaded(find(library))
+        os.register_at_fork(after_in_child=_forked)
+    elif library is not None and find(library) != state.loaded.path:
+        raise StateError(
+            call,
+            os.fspath(library),
+            f"{state.loaded.path} is loaded already",
+            "a process has one library",
+        )
+    return state.loaded
+
+
+def get_uniqueid(*, library: str | os.PathLike[str] | None = None) -> bytes:
+    """Makes the id of a job, 128 bytes for `init(uid=..., pe=..., n_pes=...)` of each PE.
+
+    One process calls it, mostly PE 0, before init; it has to live until the job is over.
+    Who knows the id can join the job.
+    """
+    with lock:
+        if state.forked:
+            raise refuse("get_uniqueid")
+        return _start.make_id(_load("get_uniqueid", library).waiting)
+
+
+def init(
+    *,
+    library: str | os.PathLike[str] | None = None,
+    pe: int | None = None,
+    n_pes: int | None = None,
+    uid: bytes | None = None,
+    store: _start.Store | None = None,
+    group: Any = None,
+    comm: Any = None,
+    **settings: Setting,
+) -> None:
+    """Joins the job; every PE calls it, and returns when all have come.
+
+    Under shmemrun the job is shmemrun's, as under mpirun, srun or Hydra it is theirs; below
+    torchrun it is that of its variables; without any it is this process alone. One of these
+    says otherwise, the same in all PEs:
+
+    - uid: what `get_uniqueid` has given one of them, with pe and n_pes;
+    - store: of torch.distributed, with pe and n_pes, or RANK and WORLD_SIZE for them;
+    - group: a process group of torch.distributed, or True for the default one;
+    - comm: a communicator of mpi4py.
+
+    A setting is a variable of the environment without SHMEM_ and in lower case, and beats
+    it: `shmem.init(symmetric_size="64m")`. Each call counts: the library lives until
+    `finalize` has been called as often.
+    """
+    with lock:
+        if state.forked:
+            raise refuse("init")
+        start = _way(pe, n_pes, uid, store, group, comm)
+        if state.count > 0:
+            if settings or library is not None or start is not None:
+                raise StateError(
+                    "init", "", "the library is in use already", "pass settings to the first init"
+                )
+            state.count += 1
+            return
+        loaded = _load("init", library)
+        with _environment(settings):
+            if start is None and _start.torchrun():
+                start = _start.by_torchrun(state.turn)
+            _join(loaded, start or _plain)
+
+
+def _way(
+    pe: int | None,
+    n_pes: int | None,
+    uid: bytes | None,
+    store: _start.Store | None,
+    group: Any,
+    comm: Any,
+) -> _start.Start | None:
+    """How the arguments of init say that the PEs come together."""
+    ways = {"uid": uid, "store": store, "group": group, "comm": comm}
+    given = [name for name, value in ways.items() if value is not None]
+    if len(given) > 1:
+        raise ArgumentError("init", " and ".join(given), "are given together", "pass one of them")
+    numbered = uid is not None or store is not None
+    if not numbered and (pe is not None or n_pes is not None):
+        raise ArgumentError("init", "pe, n_pes", "belong to uid= and store=", "leave them out")
+    if not numbered:
+        if group is not None:
+            return _start.by_group(group)
+        return None if comm is None else _start.by_communicator(comm)
+    if uid is None and pe is None and n_pes is None:
+        pe, n_pes = _start.place()
+    if pe is None or n_pes is None or not 0 <= pe < n_pes:
+        raise ArgumentError(
+            "init", f"pe={pe}, n_pes={n_pes}", "is no place in a job", "pass 0 <= pe < n_pes"
+        )
+    if uid is not None:
+        return _start.by_id(uid, pe, n_pes)
+    assert store is not None
+    return _start.by_store(store, _start.key(state.turn), pe, n_pes)
+
+
+def _plain(functions: _abi.Library) -> int:
+    return functions.shmem_init_thread(_abi.SHMEM_THREAD_MULTIPLE, 0)
+
+
+def _join(loaded: Loaded, start: _start.Start) -> None:
+    heap = os.environ.get("SHMEM_HEAP") or "auto"
+    survives = os.environ.get("SHMEM_ON_FAILURE") == "return"
+    if start(loaded.waiting) != 0:
+        raise InitError(
+            "init",
+            "",
+            "the job could not be joined; a line on standard error says why",
+            "see python -m shmem.doctor",
+        )
+    state.turn += 1
+    state.pe = loaded.waiting.shmem_my_pe()
+    state.n_pes = loaded.waiting.shmem_n_pes()
+    # A Python program has no kernels of its own, so that auto is host.
+    state.heap = "host" if heap == "auto" else heap
+    state.survives = survives
+    state.failed = False
+    if survives:
+        loaded.waiting.shmemx_set_error_handler(
+            ctypes.cast(_handler, ctypes.c_void_p).value or 0, 0
+        )
+    state.near.clear()
+    state.count = 1
+    state.ended = False
+    for step in after_init:
+        step()
+
+
+def finalize() -> None:
+    """Completes all communication and leaves the job; every PE calls it.
+
+    Arrays that are still there keep their values, in memory of this process alone.
+    """
+    with lock:
+        functions = library("finalize")
+        if state.count > 1:
+            state.count -= 1
+            return
+        for step in before_finalize:
+            step()
+        state.near.clear()
+        functions.shmem_finalize()
+        state.count = 0
+        state.ended = True
+        state.pe, state.n_pes = -1, 0
+        for step in after_finalize:
+            step()
+
+
+def is_initialized() -> bool:
+    """Whether the library is in use in this process."""
+    return state.count > 0
+
+
+def my_pe() -> int:
+    """The number of this PE."""
+    if state.count == 0:
+        raise refuse("my_pe")
+    return state.pe
+
+
+def n_pes() -> int:
+    """How many PEs the job has."""
+    if state.count == 0:
+        raise refuse("n_pes")
+    return state.n_pes
+
+
+def pe_accessible(pe: int) -> bool:
+    """Whether pe is a PE that can be reached: not one that is lost."""
+    return library("pe_accessible").shmem_pe_accessible(pe) != 0
+
+
+def global_exit(status: int) -> None:
+    """Ends every PE of the job at once, with this status. It does not return."""
+    library("global_exit").shmem_global_exit(status)

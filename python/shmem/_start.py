@@ -1,0 +1,301 @@
+"""How the PEs of a job come together where no launcher of the library's has started them.
+
+Each way ends in a unique id, which one process makes and all have, or in a communicator
+of MPI's; the C library does the rest (docs/bootstrap.md).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from shmem import _abi
+from shmem._errors import ArgumentError, InitError
+
+if TYPE_CHECKING:
+    import socket
+
+Start = Callable[[_abi.Library], int]
+
+# The variables by which torchrun, or whoever sets the same, describes a job, and those
+# that say that another launcher is there.
+TORCH = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+OTHERS = (
+    "SHMEM_BOOTSTRAP",
+    "SHMEM_LAUNCHER_PE",
+    "SHMEM_BOOTSTRAP_FILE",
+    "SHMEM_BOOTSTRAP_PLUGIN",
+    "PMIX_RANK",
+    "PMI_FD",
+    "PMI_PORT",
+)
+
+# Above MASTER_PORT, where torch.distributed listens, or will.
+PORT_ABOVE = 1
+
+ID_BYTES = 128
+
+
+class Store(Protocol):
+    """What is needed of a torch.distributed.Store."""
+
+    def set(self, key: str, value: Any, /) -> Any: ...
+    def get(self, key: str, /) -> Any: ...
+
+
+def _version(kind: type[ctypes.Structure]) -> int:
+    return (1 << 16) + ctypes.sizeof(kind)
+
+
+class _UniqueID(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_int), ("internal", ctypes.c_char * (ID_BYTES - 4))]
+
+
+class _UniqueIDArgs(ctypes.Structure):
+    _fields_ = [
+        ("version", ctypes.c_int),
+        ("id", ctypes.c_void_p),
+        ("pe", ctypes.c_int),
+        ("n_pes", ctypes.c_int),
+    ]
+
+
+class _Args(ctypes.Structure):
+    _fields_ = [
+        ("version", ctypes.c_int),
+        ("uid_args", _UniqueIDArgs),
+        ("content", ctypes.c_char * 96),
+    ]
+
+
+class _Attributes(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_int), ("mpi_comm", ctypes.c_void_p), ("args", _Args)]
+
+
+def _attributes() -> _Attributes:
+    args = _Args(_version(_Args), _UniqueIDArgs(_version(_UniqueIDArgs), None, -1, -1))
+    return _Attributes(_version(_Attributes), None, args)
+
+
+def make_id(functions: _abi.Library) -> bytes:
+    """A new unique id."""
+    uid = _UniqueID(_version(_UniqueID))
+    if functions.shmemx_get_uniqueid(ctypes.addressof(uid)) != 0:
+        raise InitError(
+            "get_uniqueid", "", "none was made; a line on standard error says why", "see there"
+        )
+    return bytes(uid)
+
+
+def by_id(uid: bytes, pe: int, n_pes: int) -> Start:
+    """Joins as a PE of those that have the same id."""
+    raw = bytes(uid)
+    if len(raw) != ID_BYTES:
+        raise ArgumentError(
+            "init", "uid", f"has {len(raw)} bytes, not {ID_BYTES}", "pass what get_uniqueid gave"
+        )
+
+    def start(functions: _abi.Library) -> int:
+        own = _UniqueID.from_buffer_copy(raw)
+        attributes = _attributes()
+        status = functions.shmemx_set_attr_uniqueid_args(
+            pe, n_pes, ctypes.addressof(own), ctypes.addressof(attributes)
+        )
+        return status or functions.shmemx_init_attr(
+            _abi.SHMEMX_INIT_WITH_UNIQUEID, ctypes.addressof(attributes)
+        )
+
+    return start
+
+
+def by_store(store: Store, name: str, pe: int, n_pes: int) -> Start:
+    """Joins as a PE of those that share a store; PE 0 puts the id there."""
+
+    def start(functions: _abi.Library) -> int:
+        # As text: not every store has values of any bytes.
+        if pe == 0:
+            store.set(name, make_id(functions).hex())
+        found = store.get(name)
+        text = found if isinstance(found, str) else bytes(found).decode("ascii", "replace")
+        try:
+            uid = bytes.fromhex(text)
+        except ValueError:
+            raise InitError(
+                "init", f"store, key {name}", "has no unique id", "use a store of this job alone"
+            ) from None
+        return by_id(uid, pe, n_pes)(functions)
+
+    return start
+
+
+def by_group(group: Any) -> Start:
+    """Joins as a PE of a process group of torch.distributed; True is the default one."""
+    from torch import distributed
+
+    over = None if group is True else group
+    pe, n_pes = distributed.get_rank(over), distributed.get_world_size(over)
+
+    def start(functions: _abi.Library) -> int:
+        box = [make_id(functions) if pe == 0 else None]
+        first = 0 if over is None else distributed.get_global_rank(over, 0)
+        distributed.broadcast_object_list(box, src=first, group=over)
+        return by_id(box[0] or b"", pe, n_pes)(functions)
+
+    return start
+
+
+def by_communicator(comm: Any) -> Start:
+    """Joins as a process of a communicator of mpi4py."""
+    try:
+        from mpi4py import MPI
+
+        address = MPI._addressof(comm)
+    except (ImportError, TypeError) as error:
+        raise ArgumentError(
+            "init", "comm", f"is no communicator of mpi4py: {error}", "pass mpi4py.MPI.COMM_WORLD"
+        ) from None
+
+    def start(functions: _abi.Library) -> int:
+        attributes = _attributes()
+        attributes.mpi_comm = address
+        return functions.shmemx_init_attr(
+            _abi.SHMEMX_INIT_WITH_MPI_COMM, ctypes.addressof(attributes)
+        )
+
+    return start
+
+
+# ------------------------------------------------------- torchrun's variables
+
+
+def torchrun() -> bool:
+    """Whether torchrun's variables describe the job, and no launcher does."""
+    return all(os.environ.get(v) for v in TORCH) and not any(os.environ.get(v) for v in OTHERS)
+
+
+def _number(name: str, low: int, high: int) -> int:
+    text = os.environ[name]
+    if not text.isdecimal() or not low <= int(text) <= high:
+        raise InitError(
+            "init", f'{name}="{text}"', f"is no number from {low} to {high}", "run under torchrun"
+        )
+    return int(text)
+
+
+def place() -> tuple[int, int]:
+    """RANK and WORLD_SIZE, by which torch numbers processes."""
+    for name in TORCH[:2]:
+        if name not in os.environ:
+            raise ArgumentError(
+                "init", "store", f"without pe= and n_pes=, and {name} is not set", "pass them"
+            )
+    n_pes = _number("WORLD_SIZE", 1, 1 << 24)
+    return _number("RANK", 0, n_pes - 1), n_pes
+
+
+def key(turn: int) -> str:
+    """Under which a store has the id of a job: turn counts those of this process."""
+    return f"shmem/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/{turn}"
+
+
+def by_torchrun(turn: int) -> Start:
+    """Joins as torchrun's variables say."""
+    pe, n_pes = place()
+    host, port = os.environ["MASTER_ADDR"], _number("MASTER_PORT", 1, 65535 - PORT_ABOVE)
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        # The agent listens there already.
+        from torch import distributed
+
+        store = distributed.TCPStore(host, port, is_master=False)
+        return by_store(store, key(turn), pe, n_pes)
+
+    def start(functions: _abi.Library) -> int:
+        until = time.monotonic() + _patience()
+        if pe == 0:
+            uid = make_id(functions)
+            _hand_out(uid, n_pes - 1, host, port + PORT_ABOVE, until)
+        else:
+            uid = _fetch(host, port + PORT_ABOVE, until)
+        return by_id(uid, pe, n_pes)(functions)
+
+    return start
+
+
+def _patience() -> float:
+    try:
+        return float(os.environ.get("SHMEM_BOOTSTRAP_TIMEOUT", "60"))
+    except ValueError:
+        return 60  # the library says what is wrong with it
+
+
+# Whoever reaches the port can join, as with torch's own store.
+def _hand_out(uid: bytes, n: int, host: str, port: int, until: float) -> None:
+    """Gives the id to n others, who come to a port of this host."""
+    where = f"port {port} of {host}"
+    try:
+        server = _listen(host, port, n)
+    except OSError as error:
+        raise InitError(
+            "init",
+            where,
+            f"cannot listen there: {error}",
+            "set another MASTER_PORT, or pass store=",
+        ) from None
+    with server:
+        served = 0
+        while served < n:
+            server.settimeout(max(until - time.monotonic(), 0.001))
+            try:
+                one, _ = server.accept()
+                with one:
+                    one.settimeout(max(until - time.monotonic(), 0.001))
+                    one.sendall(uid)
+                    served += one.recv(1) == b"+"
+            except TimeoutError:
+                if time.monotonic() >= until:
+                    raise InitError(
+                        "init", where, f"{served} of {n} other PEs came", "start all of WORLD_SIZE"
+                    ) from None
+            except OSError:
+                continue  # it went away, and comes again if it is a PE
+
+
+def _listen(host: str, port: int, backlog: int) -> socket.socket:
+    import socket  # which most programs do without
+
+    # A name may be another address here than elsewhere (127.0.1.1 on Debian), so all are
+    # taken but for a job of one machine.
+    if host == "localhost" or host.startswith("127."):
+        return socket.create_server(("127.0.0.1", port), backlog=backlog)
+    if socket.has_dualstack_ipv6():
+        return socket.create_server(
+            ("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=backlog
+        )
+    return socket.create_server(("", port), backlog=backlog)
+
+
+def _fetch(host: str, port: int, until: float) -> bytes:
+    """Gets the id from PE 0, which may not be there yet."""
+    import socket
+
+    cause = "nobody has come"
+    while (left := until - time.monotonic()) > 0:
+        try:
+            with socket.create_connection((host, port), timeout=left) as one:
+                one.settimeout(left)
+                uid = b""
+                while len(uid) < ID_BYTES and (more := one.recv(ID_BYTES - len(uid))):
+                    uid += more
+                if len(uid) == ID_BYTES:
+                    one.sendall(b"+")
+                    return uid
+                cause = "who listens there closed the connection"
+        except OSError as error:
+            cause = str(error)
+        time.sleep(0.02)
+    raise InitError(
+        "init", f"port {port} of {host}", f"PE 0 was not found there: {cause}", "start RANK 0, too"
+    )

@@ -1,0 +1,63 @@
+"""Streams of CUDA: what `stream=` takes, and where one can be used.
+
+Nothing of CUDA is loaded here: a stream is a number that the program has from torch,
+cupy, numba or the driver.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Protocol
+
+from shmem._errors import DeviceError
+from shmem._runtime import state
+
+
+class HasStream(Protocol):
+    """The protocol of CUDA's packages for streams."""
+
+    def __cuda_stream__(self) -> tuple[int, int]: ...
+
+
+# An address, "current" for torch's current stream, or an object that has one.
+StreamLike = int | str | HasStream | Any
+
+
+def stream_of(call: str, stream: StreamLike, context: object | None = None) -> int:
+    """The address of a stream, where operations on one are possible."""
+    if context is not None:
+        raise DeviceError(
+            call,
+            "context",
+            "what is done on a stream is ordered and completed by the stream",
+            "pass stream= or context=, not both",
+        )
+    if state.heap not in ("pinned", "device"):
+        raise DeviceError(
+            call,
+            "stream",
+            "the symmetric heap is in main memory that the GPU does not reach",
+            "set SHMEM_HEAP=pinned, on a machine with a GPU",
+        )
+    if isinstance(stream, int):
+        return stream
+    if stream == "current":
+        torch = sys.modules.get("torch")
+        if torch is None:
+            raise DeviceError(
+                call, "stream", "torch is not loaded", "import torch, or pass a stream"
+            )
+        return int(torch.cuda.current_stream().cuda_stream)
+    if hasattr(stream, "__cuda_stream__"):
+        protocol = stream.__cuda_stream__
+        return int((protocol() if callable(protocol) else protocol)[1])
+    for name in ("cuda_stream", "ptr", "handle"):  # torch, cupy, cuda.core and numba
+        address = getattr(stream, name, None)
+        if address is not None:
+            return int(getattr(address, "value", address) or 0)
+    raise DeviceError(
+        call,
+        f"stream {stream!r}",
+        "it is no stream",
+        "pass an int, 'current', or an object that has __cuda_stream__",
+    )

@@ -1,0 +1,70 @@
+"""Copies between arrays with strides: which calls of the library make one up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from shmem._errors import LayoutError, SizeError
+from shmem._memory import Array
+from shmem._operands import describe
+
+# (bytes from the start of dest, of source, stride in dest, in source, bytes of a block,
+# blocks): one call of ibput8 or ibget8, or a plain copy where there is one block.
+Piece = tuple[int, int, int, int, int, int]
+
+
+def same_shape(call: str, dest: Array, source: Array) -> tuple[Array, Array]:
+    """Both without dimensions of length 1, which have to be of one shape."""
+    d, s = dest.squeeze(), source.squeeze()
+    if d.shape != s.shape:
+        raise SizeError(
+            call,
+            f"dest of shape {dest.shape} and source of shape {source.shape}",
+            "only contiguous arrays may differ in shape",
+            "pass slices of one shape",
+        )
+    return d, s
+
+
+def forwards(call: str, name: str, far: Array, near: Array) -> tuple[Array, Array]:
+    """Turns both around where the far one runs backwards: the library's strides do not."""
+    turn: list[Any] = [slice(None)] * far.ndim
+    for axis, stride in enumerate(far.strides):
+        if stride < 0:
+            turn[axis] = slice(None, None, -1)
+        elif stride == 0 and far.shape[axis] > 1:
+            raise LayoutError(
+                call,
+                describe(name, far),
+                "several of its elements are the same memory",
+                "pass an array of elements of its own",
+            )
+    key = tuple(turn)
+    return far[key], near[key]
+
+
+def runs_forwards(array: Array) -> bool:
+    """Whether all strides can be given to the library."""
+    return all(stride > 0 for stride in array.strides)
+
+
+def pieces(dest: Array, source: Array) -> Iterator[Piece]:
+    """The calls that copy source to dest, of one shape and with positive strides."""
+    if dest.size == 0:
+        return
+    # From the inside out: dimensions that follow each other in both are one run.
+    dims = list(zip(dest.shape, dest.strides, source.strides, strict=True))
+    run = dest.itemsize
+    while dims and dims[-1][1] == run and dims[-1][2] == run:
+        run *= dims.pop()[0]
+    blocks, to_step, from_step = dims.pop() if dims else (1, run, run)
+    # And those that go on in the same steps are one row of blocks.
+    while dims and dims[-1][1] == blocks * to_step and dims[-1][2] == blocks * from_step:
+        blocks *= dims.pop()[0]
+    for place in np.ndindex(*(n for n, _, _ in dims)):
+        to = sum(i * d for i, (_, d, _) in zip(place, dims, strict=True))
+        start = sum(i * s for i, (_, _, s) in zip(place, dims, strict=True))
+        yield to, start, to_step, from_step, run, blocks

@@ -1,0 +1,266 @@
+"""Order, barriers, and waiting for memory that other PEs write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from shmem import _rma
+from shmem._atomics import _number
+from shmem._constants import SIGNAL_SET, comparison, signal_op
+from shmem._contexts import DEFAULT, Context, handle_of
+from shmem._dtypes import ATOMIC, name_of
+from shmem._errors import SizeError
+from shmem._memory import Array
+from shmem._operands import address_of, as_source, describe, element, symmetric
+from shmem._runtime import check_pe, library, quick, settle, state
+from shmem._streams import StreamLike, stream_of
+
+_NONE = (1 << 64) - 1  # SIZE_MAX: no index
+
+
+def quiet(*, context: Context | None = None, stream: StreamLike | None = None) -> None:
+    """Waits until this PE's operations are complete at the others."""
+    functions = library("quiet")
+    if stream is not None:
+        functions.shmemx_quiet_on_stream(stream_of("quiet", stream, context))
+        return
+    ctx = context or DEFAULT
+    functions.shmem_ctx_quiet(handle_of("quiet", ctx))
+    ctx._kept.clear()
+    if state.failed:
+        settle("quiet")
+
+
+def fence(*, context: Context | None = None) -> None:
+    """Orders this PE's earlier operations to each PE before its later ones to that PE."""
+    library("fence").shmem_ctx_fence(handle_of("fence", context or DEFAULT))
+    if state.failed:
+        settle("fence")
+
+
+def barrier_all(*, stream: StreamLike | None = None) -> None:
+    """Waits until every PE has called it and all operations before it are complete."""
+    functions = library("barrier_all")
+    if stream is not None:
+        functions.shmemx_barrier_all_on_stream(stream_of("barrier_all", stream))
+        return
+    functions.shmem_barrier_all()
+    DEFAULT._kept.clear()
+    if state.failed:
+        settle("barrier_all")
+
+
+def sync_all(*, stream: StreamLike | None = None) -> None:
+    """Waits until every PE has called it; it completes only plain stores."""
+    functions = library("sync_all")
+    if stream is not None:
+        functions.shmemx_sync_all_on_stream(stream_of("sync_all", stream))
+        return
+    functions.shmem_sync_all()
+    if state.failed:
+        settle("sync_all")
+
+
+# ------------------------------------------------------------------- signals
+
+
+def signal_op_at(
+    call: str,
+    signal: Any,
+    value: int,
+    pe: int,
+    op: int,
+    index: int,
+    context: Context | None,
+    stream: StreamLike | None,
+) -> None:
+    """Updates a signal of another PE."""
+    functions = library(call)
+    address = _rma.signal_word(call, signal, index)
+    number = _rma.unsigned(call, value)
+    ctx = context or DEFAULT
+    handle = handle_of(call, ctx)
+    pe = check_pe(call, pe, ctx.n_pes)
+    if stream is not None:
+        functions.shmemx_signal_op_on_stream(
+            address, number, op, pe, stream_of(call, stream, context)
+        )
+    elif op == SIGNAL_SET:
+        functions.shmem_ctx_signal_set(handle, address, number, pe)
+    else:
+        functions.shmem_ctx_signal_add(handle, address, number, pe)
+    if state.failed:
+        settle(call)
+
+
+def signal_set(
+    signal: Any,
+    value: int,
+    pe: int,
+    *,
+    index: int = 0,
+    context: Context | None = None,
+    stream: StreamLike | None = None,
+) -> None:
+    """Writes a signal of another PE."""
+    how = signal_op("signal_set", "set")
+    signal_op_at("signal_set", signal, value, pe, how, index, context, stream)
+
+
+def signal_add(
+    signal: Any,
+    value: int,
+    pe: int,
+    *,
+    index: int = 0,
+    context: Context | None = None,
+    stream: StreamLike | None = None,
+) -> None:
+    """Adds to a signal of another PE, modulo 2^64."""
+    how = signal_op("signal_add", "add")
+    signal_op_at("signal_add", signal, value, pe, how, index, context, stream)
+
+
+def signal_fetch(signal: Any, *, index: int = 0) -> int:
+    """Reads a signal of this PE."""
+    functions = quick("signal_fetch")
+    return functions.shmem_signal_fetch(_rma.signal_word("signal_fetch", signal, index))
+
+
+def signal_wait_until(
+    signal: Any, cmp: str | int, value: int, *, index: int = 0, stream: StreamLike | None = None
+) -> int:
+    """Waits until a signal of this PE compares as asked; answers what ended the wait.
+
+    On a stream it is the stream that waits, and the answer is value.
+    """
+    call = "signal_wait_until"
+    functions = library(call)
+    address = _rma.signal_word(call, signal, index)
+    how, number = comparison(call, cmp), _rma.unsigned(call, value)
+    if stream is not None:
+        functions.shmemx_signal_wait_until_on_stream(address, how, number, stream_of(call, stream))
+        return number
+    answer = functions.shmem_signal_wait_until(address, how, number)
+    if state.failed:
+        settle(call)
+    return answer
+
+
+# ------------------------------------------------------------------- waiting
+
+
+def wait_until(
+    ivar: Any, cmp: str | int, value: Any, *, index: int = 0, stream: StreamLike | None = None
+) -> None:
+    """Waits until an element of this PE compares as asked: `wait_until(flags, ">=", 2)`.
+
+    ivar is a symmetric array of int32, int64, uint32 or uint64, which other PEs write.
+    """
+    call = "wait_until"
+    functions = library(call)
+    array, address = element(call, "ivar", ivar, index)
+    kind = name_of(call, array.dtype, ATOMIC)
+    how, number = comparison(call, cmp), _number(call, "value", array.dtype, value)
+    form: Callable[..., None]
+    if stream is not None:
+        form = getattr(functions, f"shmemx_{kind}_wait_until_on_stream")
+        form(address, how, number, stream_of(call, stream))
+        return
+    form = getattr(functions, f"shmem_{kind}_wait_until")
+    form(address, how, number)
+    if state.failed:
+        settle(call)
+
+
+def test(ivar: Any, cmp: str | int, value: Any, *, index: int = 0) -> bool:
+    """Tells at once whether an element of this PE compares as asked."""
+    # Not a quick call: one that finds nothing may drive the network.
+    functions = library("test")
+    array, address = element("test", "ivar", ivar, index)
+    kind = name_of("test", array.dtype, ATOMIC)
+    how, number = comparison("test", cmp), _number("test", "value", array.dtype, value)
+    form: Callable[..., int] = getattr(functions, f"shmem_{kind}_test")
+    answer = form(address, how, number) != 0
+    if state.failed:
+        settle("test")
+    return answer
+
+
+def _set(
+    call: str, ivars: Any, cmp: str | int, values: Any, status: Any, places: bool
+) -> tuple[int, Array]:
+    """One of the calls over an array of variables: its answer, and the indices."""
+    functions = library(call)
+    array, address = symmetric(call, "ivars", ivars)
+    kind = name_of(call, array.dtype, ATOMIC)
+    how = comparison(call, cmp)
+    n = array.size
+    ignored: Array = np.zeros(0, np.int32)
+    if status is not None:
+        ignored = np.ascontiguousarray(status, dtype=np.int32)
+        _same_size(call, "status", ignored, n)
+    mask = address_of(ignored) if status is not None else 0
+    indices: Array = np.empty(n if places else 0, np.uint64)
+    room = [address_of(indices)] if places else []
+    form: Callable[..., int]
+    if np.ndim(values) == 0:
+        operand: int | float = _number(call, "value", array.dtype, values)
+        form = getattr(functions, f"shmem_{kind}_{call}")
+        answer = form(address, n, *room, mask, how, operand)
+    else:
+        wanted = np.ascontiguousarray(as_source(call, values, array.dtype))
+        _same_size(call, "values", wanted, n)
+        form = getattr(functions, f"shmem_{kind}_{call}_vector")
+        answer = form(address, n, *room, mask, how, address_of(wanted))
+    if state.failed:
+        settle(call)
+    return answer, indices
+
+
+def _same_size(call: str, name: str, array: Array, n: int) -> None:
+    if array.size != n:
+        raise SizeError(
+            call, describe(name, array), f"ivars has {n} elements", "pass one for each of them"
+        )
+
+
+def wait_until_all(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> None:
+    """Waits until all elements compare as asked.
+
+    values is one number, or one for each element; status, where given, is non-zero for
+    elements that do not count.
+    """
+    _set("wait_until_all", ivars, cmp, values, status, places=False)
+
+
+def wait_until_any(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> int | None:
+    """Waits until one element compares as asked; answers its index, None when none counts."""
+    answer, _ = _set("wait_until_any", ivars, cmp, values, status, places=False)
+    return None if answer == _NONE else answer
+
+
+def wait_until_some(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> Array:
+    """Waits until at least one element compares as asked; answers the indices of all that do."""
+    n, indices = _set("wait_until_some", ivars, cmp, values, status, places=True)
+    return indices[:n].astype(np.intp)
+
+
+def test_all(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> bool:
+    """Tells at once whether all elements compare as asked."""
+    return _set("test_all", ivars, cmp, values, status, places=False)[0] != 0
+
+
+def test_any(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> int | None:
+    """The index of an element that compares as asked, or None."""
+    answer, _ = _set("test_any", ivars, cmp, values, status, places=False)
+    return None if answer == _NONE else answer
+
+
+def test_some(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> Array:
+    """The indices of the elements that compare as asked."""
+    n, indices = _set("test_some", ivars, cmp, values, status, places=True)
+    return indices[:n].astype(np.intp)

@@ -1,0 +1,156 @@
+"""Teams: sets of PEs that have numbers of their own and do collectives together."""
+
+from __future__ import annotations
+
+import ctypes
+
+from shmem import _abi
+from shmem._errors import ArgumentError
+from shmem._runtime import after_finalize, library, refuse, settle, state
+
+
+class _Config(ctypes.Structure):
+    _fields_ = [("num_contexts", ctypes.c_int)]
+
+
+class Team:
+    """A team. `Team.world()` and `Team.shared()` are always there; a split makes others.
+
+    A split answers None at PEs that are not in the new team.
+    """
+
+    def __init__(self, handle: int, call: str) -> None:
+        functions = library(call)
+        self._handle: int | None = handle
+        self.my_pe = functions.shmem_team_my_pe(handle)
+        self.n_pes = functions.shmem_team_n_pes(handle)
+        _teams.add(self)
+
+    @staticmethod
+    def world() -> Team:
+        """Every PE of the job."""
+        return Team(_abi.SHMEM_TEAM_WORLD, "Team.world")
+
+    @staticmethod
+    def shared() -> Team:
+        """The PEs of this PE's node."""
+        return Team(_abi.SHMEM_TEAM_SHARED, "Team.shared")
+
+    def handle(self, call: str) -> int:
+        """The library's number of the team."""
+        if state.count == 0:
+            raise refuse(call)
+        if self._handle is None:
+            raise ArgumentError(call, "team", "it was destroyed", "use one that is there")
+        return self._handle
+
+    def translate_pe(self, pe: int, team: Team) -> int | None:
+        """The number that a PE of this team has in another; None when it is not in it."""
+        call = "Team.translate_pe"
+        functions = library(call)
+        number = functions.shmem_team_translate_pe(self.handle(call), pe, team.handle(call))
+        return None if number < 0 else number
+
+    def split_strided(
+        self, start: int, stride: int, size: int, *, num_contexts: int | None = None
+    ) -> Team | None:
+        """Makes a team of PEs that are the same distance apart. All PEs of this one call it."""
+        call = "Team.split_strided"
+        functions = library(call)
+        config, mask = _config(num_contexts)
+        made = ctypes.c_int(_abi.SHMEM_TEAM_INVALID)
+        failed = functions.shmem_team_split_strided(
+            self.handle(call),
+            start,
+            stride,
+            size,
+            ctypes.addressof(config),
+            mask,
+            ctypes.addressof(made),
+        )
+        settle(call)
+        if failed:
+            raise _unusable(call, f"start {start}, stride {stride}, size {size}")
+        return _team(made, call)
+
+    def split_2d(
+        self, xrange: int, *, num_contexts: int | None = None
+    ) -> tuple[Team | None, Team | None]:
+        """Lays the PEs out in rows of xrange; answers the teams of this PE's row and column."""
+        call = "Team.split_2d"
+        functions = library(call)
+        config, mask = _config(num_contexts)
+        at = ctypes.addressof(config)
+        row, column = (ctypes.c_int(_abi.SHMEM_TEAM_INVALID) for _ in range(2))
+        if xrange < 1:
+            raise _unusable(call, f"xrange {xrange}")
+        failed = functions.shmem_team_split_2d(
+            self.handle(call),
+            xrange,
+            at,
+            mask,
+            ctypes.addressof(row),
+            at,
+            mask,
+            ctypes.addressof(column),
+        )
+        settle(call)
+        if failed:
+            raise _unusable(call, f"xrange {xrange}")
+        return _team(row, call), _team(column, call)
+
+    def sync(self) -> None:
+        """Waits until every PE of the team has called it; it completes only plain stores."""
+        call = "Team.sync"
+        library(call).shmem_team_sync(self.handle(call))
+        settle(call)
+
+    def destroy(self) -> None:
+        """Gives the team back. All of its PEs call it together."""
+        call = "Team.destroy"
+        handle = self.handle(call)
+        if handle in (_abi.SHMEM_TEAM_WORLD, _abi.SHMEM_TEAM_SHARED):
+            raise ArgumentError(call, "team", "it is always there", "destroy what a split made")
+        library(call).shmem_team_destroy(handle)
+        self._handle = None
+        _teams.discard(self)
+        settle(call)
+
+
+_teams: set[Team] = set()
+
+
+def _config(num_contexts: int | None) -> tuple[_Config, int]:
+    mask = 0 if num_contexts is None else _abi.SHMEM_TEAM_NUM_CONTEXTS
+    return _Config(num_contexts or 0), mask
+
+
+def _team(made: ctypes.c_int, call: str) -> Team | None:
+    return None if made.value == _abi.SHMEM_TEAM_INVALID else Team(made.value, call)
+
+
+def _unusable(call: str, what: str) -> ArgumentError:
+    return ArgumentError(
+        call,
+        what,
+        "the team has no such PEs, or there is no room for another team",
+        "pass numbers that are in the team, and destroy teams that are not used",
+    )
+
+
+def team_handle(call: str, team: Team | None) -> tuple[int, int]:
+    """The handle of a team, or of all PEs, and how many PEs it has."""
+    if team is None:
+        return _abi.SHMEM_TEAM_WORLD, state.n_pes
+    if not isinstance(team, Team):
+        raise ArgumentError(call, f"team {team!r}", "is no team", "pass a shmem.Team")
+    return team.handle(call), team.n_pes
+
+
+def _end_all() -> None:
+    for team in _teams:
+        team._handle = None
+    _teams.clear()
+
+
+after_finalize.append(_end_all)

@@ -1,0 +1,133 @@
+"""`python -m shmem.doctor`: what is there, what is missing, and what to do about it.
+
+Each line says ok, no or - about one thing: no is what has to be mended, with the remedy;
+- is what only some jobs miss. The status is 1 where something has to be mended. What is
+not about Python is said by the program shmem-doctor, in the same form.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy
+
+from shmem import _abi, _library
+from shmem._errors import ShmemError
+
+_OK, _NO, _MORE = "ok", "no", "-"
+
+# What launchers set for the library.
+_LAUNCHER = ("SHMEM_LAUNCHER_",)
+
+_JOB = """
+import shmem
+shmem.init()
+a = shmem.zeros(1)
+shmem.put(a, [1], pe=shmem.my_pe())
+shmem.barrier_all()
+assert a[0] == 1
+shmem.finalize()
+"""
+
+
+@dataclass
+class Finding:
+    """One line."""
+
+    verdict: str
+    what: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.verdict:3} {self.what}" + (f" ({self.remedy})" if self.remedy else "")
+
+
+def _python() -> Iterator[Finding]:
+    yield Finding(_OK, f"Python {platform.python_version()}, package shmem {_abi.VERSION}")
+    yield Finding(_OK, f"numpy {numpy.__version__}")
+    for name, use in (("torch", "tensors"), ("cupy", "arrays"), ("ml_dtypes", "bfloat16 and fp8")):
+        if importlib.util.find_spec(name) is None:
+            yield Finding(_MORE, f"{name} is not installed", f"pip install {name}, for its {use}")
+        else:
+            yield Finding(_OK, f"{name} is installed")
+    machine = platform.machine()
+    if sys.platform != "linux" or machine != "x86_64":
+        yield Finding(_NO, f"this is {sys.platform} on {machine}", "use Linux on x86-64")
+
+
+def _libraries() -> Iterator[Finding]:
+    path = _library.find()
+    try:
+        loaded = _library.Loaded(path)
+    except ShmemError as error:
+        yield Finding(_NO, f"{error.subject}: {error.cause}", error.remedy)
+        return
+    yield Finding(_OK, f"{path}, {loaded.name}")
+    yield from _job()
+
+
+def _alone() -> dict[str, str]:
+    """The environment of a process that is in no job."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(_LAUNCHER)}
+
+
+def _job() -> Iterator[Finding]:
+    """One PE, in a process of its own: what fails there does not end this one."""
+    package = str(Path(__file__).resolve().parent.parent)
+    variables = _alone()
+    variables["PYTHONPATH"] = os.pathsep.join([package, *filter(None, sys.path)])
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _JOB],
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        yield Finding(_NO, "a job of one PE does not end", "run it with SHMEM_LOG_LEVEL=debug")
+        return
+    if done.returncode == 0:
+        yield Finding(_OK, "a job of one PE")
+        return
+    said = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[0]
+    yield Finding(_NO, f"a job of one PE fails: {said}", "do as the line says")
+
+
+def _tool() -> Path | None:
+    """The program shmem-doctor of the library that is loaded, else the one in PATH."""
+    ours = Path(_library.find()).resolve().parent.parent / "bin" / "shmem-doctor"
+    found = str(ours) if ours.is_file() else shutil.which("shmem-doctor")
+    return Path(found) if found else None
+
+
+def findings() -> Iterator[Finding]:
+    """The lines about Python, in order; the machine is shmem-doctor's."""
+    yield from _python()
+    yield from _libraries()
+
+
+def main() -> int:
+    """Prints the findings; 1 where something has to be mended."""
+    status = 0
+    for finding in findings():
+        print(finding, flush=True)
+        status |= finding.verdict == _NO
+    tool = _tool()
+    if tool is None:
+        print(Finding(_NO, "shmem-doctor is missing", "install the library whole"), flush=True)
+        return 1
+    return status | (subprocess.run([tool], env=_alone(), check=False).returncode != 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

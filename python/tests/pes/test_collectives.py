@@ -1,0 +1,171 @@
+"""Collectives and teams, against what numpy computes."""
+
+import numpy as np
+import pytest
+
+import shmem
+
+
+def row(pe, size, dtype):
+    """What a PE gives: small, so that products fit, and not the same twice."""
+    return ((np.arange(size) * (pe + 1)) % 3 + 1).astype(dtype)
+
+
+def teams(n):
+    """All PEs, the node's, and those of even numbers where the caller is one."""
+    yield None, list(range(n))
+    even = shmem.Team.world().split_strided(0, 2, (n + 1) // 2)
+    if even is not None:
+        yield even, list(range(0, n, 2))
+        even.destroy()
+
+
+MOVED = ["uint8", "float16", "int32", "float64", "complex128"]
+
+
+@pytest.mark.parametrize("dtype", MOVED)
+def test_moves(dtype, me, n):
+    size = 50
+    source, dest = shmem.empty(size, dtype), shmem.zeros(size * n, dtype)
+    blocks, out = shmem.empty(size * n, dtype), shmem.zeros(size * n, dtype)
+    source[:] = row(me, size, dtype)
+    blocks[:] = np.concatenate([row(me + 10 * pe, size, dtype) for pe in range(n)])
+    shmem.barrier_all()
+    for team, pes in teams(n):
+        k, rank = len(pes), pes.index(me)
+        for root in range(k):
+            shmem.broadcast(dest, source, root, team=team)
+            assert (dest[:size] == row(pes[root], size, dtype)).all()
+            shmem.sync_all() if team is None else team.sync()
+        shmem.fcollect(dest, source, team=team)
+        want = np.concatenate([row(pe, size, dtype) for pe in pes])
+        assert (dest[: size * k] == want).all()
+        shmem.sync_all() if team is None else team.sync()
+        shmem.collect(dest, source[: size // (rank + 1)], team=team)
+        want = np.concatenate([row(pe, size, dtype)[: size // (i + 1)] for i, pe in enumerate(pes)])
+        assert (dest[: len(want)] == want).all()
+        shmem.sync_all() if team is None else team.sync()
+        shmem.alltoall(out, blocks[: size * k], team=team)
+        want = np.concatenate([row(pe + 10 * rank, size, dtype) for pe in pes])
+        assert (out[: size * k] == want).all()
+        shmem.sync_all() if team is None else team.sync()
+
+
+def test_alltoalls(me, n):
+    source, dest = shmem.zeros(2 * 3 * n), shmem.zeros(3 * 3 * n)
+    source[::2] = np.arange(3 * n) + 100 * me
+    shmem.barrier_all()
+    shmem.alltoalls(dest, source, 3, 2, 3)
+    want = np.concatenate([np.arange(3) + 3 * me + 100 * pe for pe in range(n)])
+    assert (dest[::3] == want).all()
+
+
+REDUCTIONS = {
+    "sum_reduce": np.add.reduce,
+    "prod_reduce": np.multiply.reduce,
+    "max_reduce": np.maximum.reduce,
+    "min_reduce": np.minimum.reduce,
+    "and_reduce": np.bitwise_and.reduce,
+    "or_reduce": np.bitwise_or.reduce,
+    "xor_reduce": np.bitwise_xor.reduce,
+}
+INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+REALS = ["float32", "float64", "longdouble"]
+
+
+def takes(name, dtype):
+    if dtype in INTEGERS:
+        return True
+    if dtype in REALS:
+        return name.startswith(("sum", "prod", "max", "min"))
+    return name.startswith(("sum", "prod"))
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, *REALS, "complex64", "complex128", "float16"])
+def test_reductions(dtype, me, n):
+    size = 40
+    source, dest = shmem.empty(size, dtype), shmem.zeros(size, dtype)
+    source[:] = row(me, size, dtype)
+    shmem.barrier_all()
+    for team, pes in teams(n):
+        rows = np.array([row(pe, size, dtype) for pe in pes])
+        for name, combine in REDUCTIONS.items():
+            call = getattr(shmem, name)
+            if dtype == "float16" or not takes(name, dtype):
+                with pytest.raises(shmem.DtypeError):
+                    call(dest, source, team=team)
+                continue
+            call(dest, source, team=team)
+            assert np.allclose(dest, combine(rows, axis=0, dtype=dtype)), name
+            shmem.sync_all() if team is None else team.sync()
+        if dtype != "float16":
+            rank = pes.index(me)
+            shmem.sum_inscan(dest, source, team=team)
+            assert np.allclose(dest, rows[: rank + 1].sum(axis=0, dtype=dtype))
+            shmem.sync_all() if team is None else team.sync()
+            shmem.sum_exscan(dest, source, team=team)
+            assert np.allclose(dest, rows[:rank].sum(axis=0, dtype=dtype))
+            shmem.sync_all() if team is None else team.sync()
+
+
+def test_bad_collectives(me, n):
+    a, b = shmem.zeros(8), shmem.zeros(8, "f4")
+    with pytest.raises(shmem.DtypeError):
+        shmem.sum_reduce(a, b)
+    with pytest.raises(shmem.SizeError):
+        shmem.sum_reduce(a[:4], a)
+    with pytest.raises(shmem.SizeError, match="overlap"):
+        shmem.sum_reduce(a[1:5], a[:4])
+    with pytest.raises(shmem.SizeError):
+        shmem.fcollect(shmem.zeros(8 * n - 1), a)
+    with pytest.raises(shmem.PEError):
+        shmem.broadcast(a, a, n)
+    with pytest.raises(shmem.LayoutError):
+        shmem.sum_reduce(a[::2], a[::2])
+    with pytest.raises(shmem.SymmetryError):
+        shmem.sum_reduce(np.zeros(8, "i8"), a)
+    with pytest.raises(shmem.ArgumentError):
+        shmem.sum_reduce(a, a, team=0)
+    with pytest.raises(shmem.ArgumentError):
+        shmem.alltoalls(a, a, 0, 1, 1)
+    with pytest.raises(shmem.DeviceError):
+        shmem.sum_reduce(a, a, stream=0)
+    if n > 1:
+        with pytest.raises(shmem.SizeError):
+            shmem.alltoall(shmem.zeros(n + 1), shmem.zeros(n + 1))
+
+
+def test_teams(me, n):
+    world, shared = shmem.Team.world(), shmem.Team.shared()
+    assert (world.my_pe, world.n_pes) == (me, n)
+    assert 1 <= shared.n_pes <= n
+    assert world.translate_pe(me, shared) == shared.my_pe
+    last = world.split_strided(n - 1, -1, n)
+    assert last is not None and last.my_pe == n - 1 - me
+    assert last.translate_pe(0, world) == n - 1
+    context = shmem.Context(team=last)
+    a = shmem.zeros(1)
+    shmem.p(a, 5, pe=0, context=context)
+    with pytest.raises(shmem.PEError):
+        shmem.p(a, 5, pe=n, context=context)
+    context.destroy()
+    shmem.barrier_all()
+    assert a[0] == (5 if me == n - 1 else 0)
+    with pytest.raises(shmem.ArgumentError):
+        world.split_strided(0, 1, n + 1)
+    with pytest.raises(shmem.ArgumentError, match="always there"):
+        world.destroy()
+    last.destroy()
+    with pytest.raises(shmem.ArgumentError, match="destroyed"):
+        last.sync()
+    row_, column = world.split_2d(2)
+    assert row_ is not None and row_.my_pe == me % 2
+    assert column is not None and column.my_pe == me // 2
+    row_.destroy()
+    column.destroy()
+    one = world.split_strided(0, 1, 1)
+    assert (one is None) == (me != 0)
+    if one is not None:
+        with pytest.raises(shmem.PEError):
+            shmem.broadcast(a, a, 1, team=one)
+        one.destroy()

@@ -1,0 +1,207 @@
+"""put, get, p, g, strides, signals, streams of operations."""
+
+import random
+
+import numpy as np
+import pytest
+
+import shmem
+
+DTYPES = ["int8", "uint8", "int16", "float16", "int32", "float32", "int64", "float64", "complex64"]
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "complex128", "longdouble"])
+def test_put_get_p_g(dtype, me, left, right):
+    a = shmem.zeros(8, dtype)
+    shmem.put(a, np.arange(4).astype(dtype) + np.dtype(dtype).type(me), pe=right)
+    shmem.p(a, me + 2, pe=right, index=5)
+    shmem.barrier_all()
+    want = np.zeros(8, dtype)
+    want[:4] = np.arange(4) + left
+    want[5] = left + 2
+    assert (a == want).all()
+    back = np.empty(8, dtype)
+    shmem.get(back, a, pe=right)
+    assert back[1] == me + 1
+    got = shmem.g(a, right, index=5)
+    assert got == me + 2 and got.dtype == dtype
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000, 8192, 8193, 300000])
+def test_sizes(size, me, left, right):
+    a, b = shmem.zeros(size, "u1"), np.zeros(size, "u1")
+    data = np.arange(size).astype("u1") ^ np.uint8(me)
+    for _ in range(2):  # the second one may go another way
+        shmem.put(a, data, pe=right)
+        shmem.barrier_all()
+        assert (a == np.arange(size).astype("u1") ^ np.uint8(left)).all()
+        shmem.get(b, a, pe=right)
+        assert (b == data).all()
+        shmem.barrier_all()
+
+
+@pytest.mark.parametrize("size", [100, 20000])
+def test_nonblocking(size, me, left, right):
+    a = shmem.zeros((30, size))
+    for i in range(30):
+        shmem.put_nbi(a[i], np.full(size, me * 30 + i), pe=right)  # a temporary each time
+        np.full(size, -1)  # which takes the place of one that has gone
+    shmem.quiet()
+    shmem.barrier_all()
+    assert (a == np.arange(30)[:, None] + left * 30).all()
+    back = np.zeros_like(a)
+    for i in range(30):
+        shmem.get_nbi(back[i], a[i], pe=right)
+    shmem.quiet()
+    assert (back == np.arange(30)[:, None] + me * 30).all()
+
+
+def test_what_can_be_a_source(me, right, left):
+    import array
+
+    a = shmem.zeros(4, "u1")
+    for source in (b"abcd", bytearray(b"abcd"), memoryview(b"abcd"), array.array("B", b"abcd")):
+        a[:] = 0
+        shmem.barrier_all()
+        shmem.put(a, source, pe=right)
+        shmem.barrier_all()
+        assert a.tobytes() == b"abcd"
+    b = shmem.zeros(2, "f8")
+    shmem.put(b, (1, 2.5), pe=right)
+    shmem.barrier_all()
+    assert b.tolist() == [1, 2.5]
+    shmem.barrier_all()
+    shmem.put(b, 7, pe=right)
+    shmem.barrier_all()
+    assert b.tolist() == [7, 2.5]
+    shmem.barrier_all()
+    shmem.put(b[1:], np.float64(8), pe=right)
+    shmem.barrier_all()
+    assert b.tolist() == [7, 8]
+
+
+def some_slice(rng, shape):
+    out = []
+    for n in shape:
+        step = rng.choice([1, 1, 2, 3, -1, -2])
+        low, high = sorted((rng.randrange(n), rng.randrange(n)))
+        out.append(slice(low, high + 1, step) if step > 0 else slice(high, low or None, step))
+    return tuple(out)
+
+
+def layouts(rng, shape):
+    """An array of this shape with strides of one kind or another."""
+    steps = [rng.choice([1, 2, -1]) for _ in shape]
+    big = np.zeros([n * abs(s) for n, s in zip(shape, steps, strict=True)], "i4")
+    return big[tuple(slice(None, None, s) for s in steps)]
+
+
+def test_random_slices(me, left, right):
+    rng = random.Random(7)  # the same on every PE
+    for round_ in range(40):
+        shape = [rng.randrange(1, 7) for _ in range(rng.randrange(1, 4))]
+        a = shmem.zeros(shape, "i4")
+        key = some_slice(rng, shape)
+        want = np.zeros(shape, "i4")
+        source = layouts(rng, want[key].shape)
+        source[...] = np.arange(source.size).reshape(source.shape) + 1 + me
+        shmem.put(a[key], source, pe=right)
+        shmem.barrier_all()
+        want[key] = source - me + left
+        assert (a == want).all(), (round_, shape, key)
+        into = layouts(rng, want[key].shape)
+        shmem.get(into, a[key], pe=right)
+        assert (into == source).all(), (round_, shape, key)
+        shmem.barrier_all()
+
+
+def test_transposed_and_broadcast(me, right, left):
+    a = shmem.zeros((3, 4), "f4")
+    shmem.put(a.T, np.arange(12, dtype="f4").reshape(4, 3) + me, pe=right)
+    shmem.barrier_all()
+    assert (a == np.arange(12).reshape(4, 3).T + left).all()
+    shmem.barrier_all()
+    shmem.put(a, np.broadcast_to(np.float32(me), (3, 4)), pe=right)
+    shmem.barrier_all()
+    assert (a == left).all()
+
+
+@pytest.mark.parametrize("nbi", [False, True])
+def test_put_signal(nbi, me, left, right):
+    data, signal = shmem.zeros(1000), shmem.zeros(2, "uint64")
+    put = shmem.put_signal_nbi if nbi else shmem.put_signal
+    for i in range(1, 20):
+        put(data, np.full(1000, me + i), signal, i, pe=right)
+        assert shmem.signal_wait_until(signal, ">=", i) == i
+        assert (data == left + i).all()
+        shmem.signal_add(signal, 1, pe=left, index=1)  # it may be overwritten
+        shmem.signal_wait_until(signal, "==", i, index=1)
+    shmem.put_signal(data, [5], signal, 100, pe=right, op="add")
+    shmem.wait_until(signal, "==", 119)
+    shmem.barrier_all()
+    shmem.signal_set(signal, -1, pe=right)
+    shmem.wait_until(signal, "==", (1 << 64) - 1)
+    assert shmem.signal_fetch(signal) == (1 << 64) - 1
+
+
+def refused(error, call, *args, **kwargs):
+    with pytest.raises(error) as caught:
+        call(*args, **kwargs)
+    e = caught.value
+    assert isinstance(e, shmem.ShmemError)
+    assert e.operation and e.cause and e.remedy
+    assert str(e) == f"{e.operation} {e.subject}".strip() + f": {e.cause} ({e.remedy})"
+
+
+def test_bad_input(me, n):
+    a, b, signal = shmem.zeros(8), shmem.zeros(8, "f4"), shmem.zeros(1, "u8")
+    near = np.zeros(8)
+    for pe in (-1, n, 1 << 40, 1.5, None, "0"):
+        refused(shmem.PEError, shmem.put, a, [1], pe=pe)
+        refused(shmem.PEError, shmem.get, near.astype("i8"), a, pe=pe)
+        refused(shmem.PEError, shmem.p, a, 1, pe=pe)
+        refused(shmem.PEError, shmem.g, a, pe)
+        refused(shmem.PEError, shmem.put_signal, a, [1], signal, 1, pe=pe)
+        refused(shmem.PEError, shmem.atomic_add, a, 1, pe=pe)
+        refused(shmem.PEError, shmem.signal_set, signal, 1, pe=pe)
+    refused(shmem.DtypeError, shmem.put, a, b, pe=me)
+    refused(shmem.DtypeError, shmem.put, a, ["x"], pe=me)
+    refused(shmem.DtypeError, shmem.put, a, object(), pe=me)
+    refused(shmem.DtypeError, shmem.get, near, a, pe=me)
+    refused(shmem.DtypeError, shmem.p, a, [1, 2], pe=me)
+    refused(shmem.DtypeError, shmem.p, a, 1 << 70, pe=me)
+    refused(shmem.SizeError, shmem.put, a, np.zeros(9, "i8"), pe=me)
+    refused(shmem.SizeError, shmem.get, np.zeros(9, "i8"), a, pe=me)
+    refused(shmem.SizeError, shmem.put, a[::2], [1, 2], pe=me)
+    refused(shmem.SizeError, shmem.p, a, 1, pe=me, index=8)
+    refused(shmem.SizeError, shmem.g, a, me, index=-9)
+    refused(shmem.SymmetryError, shmem.put, near, [1.0], pe=me)
+    refused(shmem.SymmetryError, shmem.put, np.zeros((4, 4))[::2], np.zeros((2, 4)), pe=me)
+    refused(shmem.SymmetryError, shmem.get, near, np.zeros(8), pe=me)
+    refused(shmem.SymmetryError, shmem.put_signal, a, [1], np.zeros(1, "u8"), 1, pe=me)
+    refused(shmem.LayoutError, shmem.put_signal, a[::2], [1], signal, 1, pe=me)
+    refused(shmem.LayoutError, shmem.put_signal, a, np.zeros(8, "i8")[::2], signal, 1, pe=me)
+    refused(shmem.LayoutError, shmem.get, np.broadcast_to(np.int64(0), (8,)), a, pe=me)
+    refused(shmem.DtypeError, shmem.put_signal, a, [1], b, 1, pe=me)
+    refused(shmem.DtypeError, shmem.signal_set, signal, 1 << 64, pe=me)
+    refused(shmem.ArgumentError, shmem.put_signal, a, [1], signal, 1, pe=me, op="mul")
+    # Longer than its block, though inside the heap.
+    longer = np.lib.stride_tricks.as_strided(a, (9,), (8,))
+    refused(shmem.SizeError, shmem.put, longer, np.zeros(9, "i8"), pe=me)
+    refused(
+        shmem.SizeError,
+        shmem.put,
+        np.lib.stride_tricks.as_strided(a, (5,), (16,)),
+        np.zeros(5, "i8"),
+        pe=me,
+    )
+    for stream in (0, "current", object()):
+        refused(shmem.DeviceError, shmem.put, a, [1], pe=me, stream=stream)
+    refused(shmem.DeviceError, shmem.barrier_all, stream=0)
+
+    class OnGPU:
+        __cuda_array_interface__ = {"data": (0, False), "shape": (8,), "typestr": "<i8"}
+
+    refused(shmem.DeviceError, shmem.put, a, OnGPU(), pe=me)
+    refused(shmem.DeviceError, shmem.put, OnGPU(), [1], pe=me)
+    assert not a.any()

@@ -1,0 +1,160 @@
+"""Atomics, waiting, order, contexts."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import shmem
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+def test_atomics(dtype, me, n):
+    a = shmem.zeros(4, dtype)
+    for _ in range(50):
+        shmem.atomic_inc(a, pe=0)
+        shmem.atomic_add(a, 2, pe=0)
+        shmem.atomic_fetch_inc(a, pe=0)
+        old = shmem.atomic_fetch_add(a, 3, pe=0)
+    assert old.dtype == dtype
+    shmem.barrier_all()
+    assert shmem.atomic_fetch(a, pe=0) == 350 * n
+    # One PE wins; the others see who.
+    was = shmem.atomic_compare_swap(a, 0, me + 1, pe=0, index=1)
+    shmem.barrier_all()
+    winner = shmem.atomic_fetch(a, pe=0, index=1)
+    assert was == 0 if winner == me + 1 else was == winner
+    bits = a[2:3]
+    assert shmem.atomic_fetch_or(bits, 12, pe=me) == 0
+    assert shmem.atomic_fetch_and(bits, 10, pe=me) == 12
+    assert shmem.atomic_fetch_xor(bits, 3, pe=me) == 8
+    shmem.atomic_or(bits, 4, pe=me)
+    shmem.atomic_and(bits, 13, pe=me)
+    shmem.atomic_xor(bits, 1, pe=me)
+    shmem.quiet()
+    assert shmem.atomic_swap(bits, 5, pe=me) == (11 | 4) & 13 ^ 1
+    fetched = np.zeros(1, dtype)
+    shmem.atomic_fetch_add_nbi(fetched, bits, 1, pe=me)
+    shmem.quiet()
+    assert fetched[0] == 5 and bits[0] == 6
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_atomics_of_real_numbers(dtype, me, right, left):
+    a = shmem.zeros(2, dtype)
+    shmem.atomic_set(a, me + 0.5, pe=right)
+    shmem.barrier_all()
+    assert shmem.atomic_swap(a, 1.25, pe=me) == left + 0.5
+    assert shmem.atomic_fetch(a, pe=me) == 1.25
+    with pytest.raises(shmem.DtypeError, match="it has no such type"):
+        shmem.atomic_add(a, 1, pe=me)
+
+
+def test_bad_operands(me):
+    a = shmem.zeros(1, "int32")
+    for value in (1 << 31, -(1 << 31) - 1, 1.5, "1", None):
+        with pytest.raises(shmem.DtypeError):
+            shmem.atomic_add(a, value, pe=me)
+        with pytest.raises(shmem.DtypeError):
+            shmem.wait_until(a, "==", value)
+    with pytest.raises(shmem.DtypeError):
+        shmem.atomic_inc(shmem.zeros(1, "int16"), pe=me)
+    with pytest.raises(shmem.ArgumentError, match="is no comparison"):
+        shmem.wait_until(a, "=", 1)
+    with pytest.raises(shmem.SymmetryError):
+        shmem.wait_until(np.zeros(1, "i8"), "==", 0)
+    with pytest.raises(shmem.SizeError):
+        shmem.wait_until_all(shmem.zeros(4), "==", [0, 0])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+def test_wait(dtype, me, right):
+    a = shmem.zeros(2, dtype)
+    assert shmem.test(a, "==", 0) and not shmem.test(a, shmem.CMP_GT, 0)
+    shmem.p(a, 3, pe=right, index=1)
+    shmem.wait_until(a, ">", 2, index=1)
+    for cmp, value in (("==", 3), ("!=", 2), (">", 2), ("<=", 3), ("<", 4), (">=", 3)):
+        assert shmem.test(a, cmp, value, index=1)
+        shmem.wait_until(a, cmp, value, index=-1)
+
+
+def test_wait_for_several(me, n, right):
+    a = shmem.zeros(6)
+    for i in (1, 4):
+        shmem.p(a, i, pe=right, index=i)
+    shmem.wait_until_all(a, "!=", 0, status=[1, 0, 1, 1, 0, 1])
+    assert shmem.wait_until_some(a, ">", 0).tolist() == [1, 4]
+    assert {shmem.wait_until_any(a, ">", 0) for _ in range(4)} == {1, 4}
+    assert shmem.wait_until_any(a, ">", 0, status=np.ones(6)) is None
+    assert shmem.test_some(a, ">=", [1, 1, 1, 1, 5, 0]).tolist() == [1, 5]
+    assert shmem.test_any(a, ">", 9) is None and shmem.test_any(a, "==", 4) == 4
+    assert shmem.test_all(a, ">=", 0) and not shmem.test_all(a, ">", 0)
+    shmem.wait_until_all(a, "==", [0, 1, 0, 0, 4, 0])
+    shmem.wait_until_any(a, "==", np.arange(6))
+    shmem.wait_until_some(a, "==", np.arange(6))
+
+
+def test_a_fence_orders(me, left, right):
+    a = shmem.zeros(2)
+    for i in range(1, 100):
+        shmem.p(a, i, pe=right)
+        shmem.fence()
+        shmem.p(a, i, pe=right, index=1)
+        shmem.wait_until(a, ">=", i, index=1)
+        assert a[0] >= i
+    shmem.sync_all()
+
+
+def test_other_threads_run_while_one_waits(me, right):
+    """Waiting gives the interpreter's lock up: else this would never end."""
+    a = shmem.zeros(1)
+    ran = []
+
+    def work() -> None:
+        for i in range(20):
+            ran.append(i)
+            time.sleep(0.001)
+        shmem.p(a, 1, pe=me)
+
+    t = threading.Thread(target=work)
+    t.start()
+    shmem.wait_until(a, "==", 1)
+    t.join()
+    assert ran == list(range(20))
+
+
+def test_contexts(me, n, left, right):
+    a = shmem.zeros((4, 8))
+    contexts = [shmem.Context(), shmem.Context(private=True), shmem.Context(serialized=True)]
+    for i, context in enumerate(contexts):
+        shmem.put_nbi(a[i], np.full(8, me + i), pe=right, context=context)
+        context.fence()
+        shmem.p(a, me + 9, pe=right, index=24 + i, context=context)
+        shmem.atomic_add(a, 1, pe=right, index=28, context=context)
+    for context in contexts:
+        shmem.quiet(context=context)
+    shmem.barrier_all()
+    assert a[:3].tolist() == [[left + i] * 8 for i in range(3)]
+    assert a[3].tolist() == [left + 9] * 3 + [0, 3, 0, 0, 0]
+    assert shmem.g(a, right, index=28, context=contexts[0]) == 3
+    for context in contexts:
+        context.destroy()
+        with pytest.raises(shmem.ArgumentError, match="destroyed"):
+            shmem.put(a, [1], pe=me, context=context)
+    shmem.barrier_all()
+    with shmem.Context(nostore=True) as context:
+        shmem.put_signal(a, [me], a, 5, pe=right, index=1, context=context)
+    shmem.wait_until(a, "==", 5, index=1)
+    with pytest.raises(shmem.ArgumentError, match="is no context"):
+        shmem.put(a, [1], pe=me, context=3)
+
+
+def test_too_many_contexts():
+    made = []
+    with pytest.raises(shmem.StateError, match="no room"):
+        for _ in range(2000):
+            made.append(shmem.Context())
+    assert len(made) == 1023
+    for context in made:
+        context.destroy()

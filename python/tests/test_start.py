@@ -1,0 +1,262 @@
+"""The ways in which PEs come together without the library's own launcher."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from launch import python, run, variables
+
+# What every job does: each PE writes its number to the next one.
+RING = """
+def ring():
+    me, n = shmem.my_pe(), shmem.n_pes()
+    box = shmem.full(1, -1)
+    shmem.barrier_all()
+    shmem.put(box, [me], pe=(me + 1) % n)
+    shmem.barrier_all()
+    assert box[0] == (me - 1) % n, box
+    print(f"PE {me} of {n}")
+"""
+
+# A store as torch's: get waits until the key is there.
+STORE = """
+import os, time, shmem
+class Store:
+    def __init__(self, folder):
+        self.folder = folder
+    def set(self, key, value):
+        name = os.path.join(self.folder, key.replace("/", "-"))
+        with open(name + ".part", "w") as f:
+            f.write(value)
+        os.rename(name + ".part", name)
+    def get(self, key):
+        name = os.path.join(self.folder, key.replace("/", "-"))
+        until = time.time() + 60
+        while not os.path.exists(name):
+            assert time.time() < until, "nobody has set " + key
+            time.sleep(0.01)
+        with open(name, "rb") as f:
+            return f.read()
+"""
+
+
+def job(program: str, n: int, *args: str, **more: str) -> list[str]:
+    """Runs n processes side by side, as torchrun numbers them; gives what each prints."""
+    out, errors, all_well = [], [], True
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-X", "faulthandler", "-c", program, *args],
+            env=variables(RANK=str(i), WORLD_SIZE=str(n), **more),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for i in range(n)
+    ]
+    try:
+        for process in running:
+            said, error = process.communicate(timeout=240)
+            out.append(said)
+            errors.append(error)
+            all_well = all_well and process.returncode == 0
+    finally:
+        for process in running:
+            process.kill()
+    assert all_well, "\n".join(out + errors)
+    return out
+
+
+def free_port() -> int:
+    """A port that nobody listens at, nor at the next one."""
+    while True:
+        with socket.create_server(("127.0.0.1", 0)) as one:
+            port = one.getsockname()[1]
+            try:
+                socket.create_server(("127.0.0.1", port + 1)).close()
+            except OSError:
+                continue
+            return int(port)
+
+
+def test_unique_id(tmp_path: Path) -> None:
+    program = (
+        STORE
+        + RING
+        + """
+import sys
+rank, size, store = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), Store(sys.argv[1])
+if rank == 0:
+    store.set("id", shmem.get_uniqueid().hex())
+uid = bytes.fromhex(store.get("id").decode())
+shmem.init(uid=uid, pe=size - 1 - rank, n_pes=size)
+assert shmem.my_pe() == size - 1 - rank
+ring()
+shmem.finalize()
+"""
+    )
+    assert job(program, 3, str(tmp_path)) == [f"PE {i} of 3\n" for i in (2, 1, 0)]
+
+
+def test_store(tmp_path: Path) -> None:
+    """RANK and WORLD_SIZE are taken from the environment, and jobs follow each other."""
+    program = (
+        STORE
+        + RING
+        + """
+import sys
+store = Store(sys.argv[1])
+for _ in range(2):
+    shmem.init(store=store, symmetric_size="8m")
+    ring()
+    shmem.finalize()
+shmem.init(store=store, pe=int(os.environ["RANK"]), n_pes=2)
+shmem.init()
+ring()
+"""
+    )
+    assert job(program, 2, str(tmp_path)) == [f"PE {i} of 2\n" * 3 for i in (0, 1)]
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
+def test_variables_of_torchrun(host: str) -> None:
+    program = (
+        "import shmem\n"
+        + RING
+        + "for _ in range(2):\n    shmem.init()\n    ring()\n    shmem.finalize()\n"
+    )
+    said = job(program, 3, MASTER_ADDR=host, MASTER_PORT=str(free_port()))
+    assert said == [f"PE {i} of 3\n" * 2 for i in range(3)]
+
+
+def play_torch(folder: Path, what: str) -> str:
+    """Writes a package torch with some functions, and gives how a program finds it."""
+    (folder / "torch").mkdir()
+    (folder / "torch" / "__init__.py").write_text("")
+    (folder / "torch" / "distributed.py").write_text(STORE + what)
+    return f"import sys; sys.path.insert(0, {str(folder)!r})\nimport shmem\n" + RING
+
+
+def test_store_of_the_agent(tmp_path: Path) -> None:
+    """Where torchrun's agent listens at MASTER_PORT, its store has the id."""
+    program = play_torch(
+        tmp_path,
+        f"""
+def TCPStore(host, port, *, is_master):
+    assert host == "agent" and port == 29500 and not is_master
+    return Store({str(tmp_path)!r})
+""",
+    )
+    elastic = {"TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": "3"}
+    said = job(
+        program + "shmem.init()\nring()\n", 2, MASTER_ADDR="agent", MASTER_PORT="29500", **elastic
+    )
+    assert said == ["PE 0 of 2\n", "PE 1 of 2\n"]
+    assert (tmp_path / "shmem-3-0").exists()
+
+
+@pytest.mark.parametrize("group", ["True", "'of three'"])
+def test_group(tmp_path: Path, group: str) -> None:
+    """The default process group, and one in which the ranks are others than the world's."""
+    program = play_torch(
+        tmp_path,
+        f"""
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+def get_rank(group): return rank if group is None else size - 1 - rank
+def get_world_size(group): return size
+def get_global_rank(group, rank): return size - 1 - rank
+def broadcast_object_list(box, src, group):
+    store = Store({str(tmp_path)!r})
+    if rank == src:
+        assert len(box) == 1
+        store.set("box", box[0].hex())
+    box[0] = bytes.fromhex(store.get("box").decode())
+""",
+    )
+    said = job(f"{program}shmem.init(group={group})\nring()\n", 3)
+    places = [0, 1, 2] if group == "True" else [2, 1, 0]
+    assert said == [f"PE {i} of 3\n" for i in places]
+
+
+def test_communicator() -> None:
+    """A part of MPI's world, in another order, under Open MPI."""
+    if shutil.which("mpirun.openmpi") is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("mpirun.openmpi is not installed")
+        pytest.skip("mpirun.openmpi is not installed (apt install openmpi-bin)")
+    program = (
+        "from mpi4py import MPI\nimport shmem\n"
+        + RING
+        + """
+world = MPI.COMM_WORLD
+part = world.Split(world.rank % 2, -world.rank)
+shmem.init(comm=part)
+assert shmem.my_pe() == part.rank and shmem.n_pes() == part.size == 2
+ring()
+shmem.finalize()
+"""
+    )
+    # Root may, and there may be fewer cores than processes.
+    options = ["--allow-run-as-root", "--oversubscribe", "-n", "4"]
+    done = run("mpirun.openmpi", *options, sys.executable, "-c", program, TMPDIR="/tmp")
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["PE 0 of 2"] * 2 + ["PE 1 of 2"] * 2
+
+
+BAD = {
+    "uid=b'short', pe=0, n_pes=1": "init uid: has 5 bytes, not 128 (pass what get_uniqueid gave)",
+    "uid=bytes(128)": "init pe=None, n_pes=None: is no place in a job (pass 0 <= pe < n_pes)",
+    "uid=bytes(128), pe=2, n_pes=2": "init pe=2, n_pes=2: is no place in a job",
+    "pe=0, n_pes=1": "init pe, n_pes: belong to uid= and store=",
+    "uid=bytes(128), comm=1": "init uid and comm: are given together (pass one of them)",
+    "comm='world'": "init comm: is no communicator of mpi4py",
+}
+
+
+@pytest.mark.parametrize("arguments", BAD)
+def test_bad_arguments(arguments: str) -> None:
+    """They are refused, and the process goes on."""
+    program = f"""
+import shmem
+try:
+    shmem.init({arguments})
+except shmem.ArgumentError as e:
+    print(e)
+shmem.init()
+assert shmem.n_pes() == 1
+"""
+    done = python(program)
+    assert done.returncode == 0, done.stderr
+    assert BAD[arguments] in done.stdout
+
+
+def test_bad_places() -> None:
+    """What of torchrun's is wrong, and who does not come."""
+    program = "import shmem\nshmem.init()\n"
+    torch = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    for bad, why in (
+        ({"RANK": "2"}, 'init RANK="2": is no number from 0 to 1 (run under torchrun)'),
+        ({"MASTER_PORT": "x"}, 'init MASTER_PORT="x": is no number from 1 to 65534'),
+        ({"SHMEM_BOOTSTRAP_TIMEOUT": "1"}, "0 of 1 other PEs came (start all of WORLD_SIZE)"),
+        ({"SHMEM_BOOTSTRAP_TIMEOUT": "1", "RANK": "1"}, "PE 0 was not found there: "),
+    ):
+        done = python(program, **{"RANK": "0", "WORLD_SIZE": "2", **torch, **bad})
+        assert done.returncode == 1 and why in done.stderr, done.stderr
+
+
+def test_an_id_of_nothing() -> None:
+    """128 bytes that are no id: an exception, and the process lives on."""
+    program = """
+import shmem
+try:
+    shmem.init(uid=bytes(128), pe=0, n_pes=1)
+except shmem.InitError as e:
+    print("refused")
+shmem.init()
+"""
+    done = python(program)
+    assert done.returncode == 0 and done.stdout == "refused\n", done.stderr
+    assert "unique id" in done.stderr or "uniqueid" in done.stderr
