@@ -1,0 +1,274 @@
+/*
+ * pagerank: which meanings of words do others lead to? PageRank on the graph of
+ * WordNet, whose nodes are divided among the PEs.
+ *
+ *   shmemrun -n 4 ./pagerank [iterations [folder of WordNet]]
+ *
+ * 50 and /usr/share/wordnet, or what WNSEARCHDIR names, by default. In each iteration a node hands
+ * 85 % of its rank on to its targets in equal parts. What goes from one PE to another is first
+ * added up for each target, and then is one put with a signal: the sums stand in an order that both
+ * PEs have agreed on at the start. PE 0 computes all ranks by itself and compares.
+ */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+
+#include "graph.h"
+
+#include <shmem.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const double damping = 0.85, tolerance = 1e-12;
+
+static int me, n;
+static struct graph *g;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "pagerank: PE %d: %s\n", me, what);
+    shmem_global_exit(EXIT_FAILURE);
+}
+
+static void *symmetric(size_t count, size_t size)
+{
+    void *p = shmem_calloc(count ? count : 1, size);
+    if (p == NULL)
+        fail("allocate symmetric memory: the heap is full (raise SHMEM_SYMMETRIC_SIZE)");
+    return p;
+}
+
+static void *private(size_t count, size_t size)
+{
+    void *p = calloc(count ? count : 1, size);
+    if (p == NULL)
+        fail("allocate memory: there is no more (use fewer PEs)");
+    return p;
+}
+
+/* The first node of a PE. */
+static size_t first_of(int pe)
+{
+    return g->nodes * (size_t)pe / (size_t)n;
+}
+
+static size_t degree(size_t node)
+{
+    return g->first[node + 1] - g->first[node];
+}
+
+/* What goes between this PE and the others. */
+static struct {
+    size_t begin, end; /* of this PE's nodes */
+    uint32_t *slot;    /* for each of their edges: which sum it is added to */
+    size_t *out;       /* n + 1: where the sums for each PE begin */
+    /* Symmetric: how many sums each PE sends here, where they begin here, and where this
+     * PE's begin there. */
+    uint64_t *room, *start, *there;
+    uint32_t *node;    /* symmetric: the node that each sum which comes here is for */
+    double *sums;      /* symmetric: those sums */
+    uint64_t *signals; /* symmetric: of each PE, the iteration that it has sent */
+} plan;
+
+/* Numbers the distinct targets of this PE's edges in the order of nodes, and so of the
+ * PEs that have them. */
+static uint32_t *number_targets(void)
+{
+    const uint32_t *edges = g->target + g->first[plan.begin];
+    size_t count = 0, all = g->first[plan.end] - g->first[plan.begin];
+    uint32_t *number = private(g->nodes, sizeof *number);
+    uint32_t *targets = private(g->nodes, sizeof *targets);
+    for (size_t e = 0; e < all; e++)
+        number[edges[e]] = 1;
+    plan.out = private((size_t)n + 1, sizeof *plan.out);
+    for (int pe = 0; pe < n; pe++) {
+        for (size_t v = first_of(pe); v < first_of(pe + 1); v++) {
+            if (number[v] == 0)
+                continue;
+            targets[count] = (uint32_t)v;
+            number[v] = (uint32_t)count++;
+        }
+        plan.out[pe + 1] = count;
+    }
+    plan.slot = private(all, sizeof *plan.slot);
+    for (size_t e = 0; e < all; e++)
+        plan.slot[e] = number[edges[e]];
+    free(number);
+    return targets;
+}
+
+/* Agrees with every PE on the order of the sums. */
+static void make_plan(void)
+{
+    plan.begin = first_of(me);
+    plan.end = first_of(me + 1);
+    uint32_t *targets = number_targets();
+    size_t pes = (size_t)n;
+    uint64_t *going = symmetric(pes, sizeof *going), *sizes = symmetric(2, sizeof *sizes);
+    plan.room = symmetric(pes, sizeof *plan.room);
+    plan.start = symmetric(pes, sizeof *plan.start);
+    plan.there = symmetric(pes, sizeof *plan.there);
+    plan.signals = symmetric(pes, sizeof *plan.signals);
+    for (size_t pe = 0; pe < pes; pe++)
+        going[pe] = plan.out[pe + 1] - plan.out[pe];
+    shmem_uint64_alltoall(SHMEM_TEAM_WORLD, plan.room, going, 1);
+    for (size_t pe = 0; pe < pes; pe++) {
+        plan.start[pe] = sizes[0];
+        sizes[0] += plan.room[pe];
+    }
+    shmem_uint64_alltoall(SHMEM_TEAM_WORLD, plan.there, plan.start, 1);
+    shmem_uint64_max_reduce(SHMEM_TEAM_WORLD, sizes + 1, sizes, 1);
+    plan.node = symmetric(sizes[1], sizeof *plan.node);
+    plan.sums = symmetric(sizes[1], sizeof *plan.sums);
+    for (int pe = 0; pe < n; pe++)
+        shmem_uint32_put(plan.node + plan.there[pe], targets + plan.out[pe], going[pe], pe);
+    shmem_barrier_all();
+    shmem_free(sizes);
+    shmem_free(going);
+    free(targets);
+}
+
+/* One iteration over this PE's nodes. Nodes without edges would hand nothing on: what
+ * they have, of all PEs, is given to all nodes in equal parts. */
+static void iterate(double *rank, double *sums, double dangling, uint64_t turn)
+{
+    size_t base = g->first[plan.begin];
+    for (size_t i = 0; i < plan.out[n]; i++)
+        sums[i] = 0;
+    for (size_t u = plan.begin; u < plan.end; u++)
+        for (size_t e = g->first[u]; e < g->first[u + 1]; e++)
+            sums[plan.slot[e - base]] += rank[u - plan.begin] / (double)degree(u);
+    for (int step = 0; step < n; step++) {
+        int pe = (me + step) % n; /* not all to PE 0 first */
+        shmem_double_put_signal_nbi(plan.sums + plan.there[pe], sums + plan.out[pe],
+                                    plan.out[pe + 1] - plan.out[pe], plan.signals + me, turn,
+                                    SHMEM_SIGNAL_SET, pe);
+    }
+    for (size_t u = 0; u < plan.end - plan.begin; u++)
+        rank[u] = (1 - damping + damping * dangling) / (double)g->nodes;
+    for (int pe = 0; pe < n; pe++) { /* in order of PE, so that a run is like the next */
+        shmem_signal_wait_until(plan.signals + pe, SHMEM_CMP_GE, turn);
+        for (size_t i = plan.start[pe]; i < plan.start[pe] + plan.room[pe]; i++)
+            rank[plan.node[i] - plan.begin] += damping * plan.sums[i];
+    }
+    shmem_quiet(); /* the next iteration writes to sums */
+}
+
+static double dangling_of(const double *rank, size_t begin, size_t end)
+{
+    double sum = 0;
+    for (size_t u = begin; u < end; u++)
+        if (degree(u) == 0)
+            sum += rank[u - begin];
+    return sum;
+}
+
+/* All ranks, by this PE alone. */
+static double *serial(unsigned long iterations)
+{
+    double *rank = private(g->nodes, sizeof *rank), *next = private(g->nodes, sizeof *next);
+    for (size_t u = 0; u < g->nodes; u++)
+        rank[u] = 1.0 / (double)g->nodes;
+    for (unsigned long i = 0; i < iterations; i++) {
+        double dangling = dangling_of(rank, 0, g->nodes);
+        for (size_t u = 0; u < g->nodes; u++)
+            next[u] = (1 - damping + damping * dangling) / (double)g->nodes;
+        for (size_t u = 0; u < g->nodes; u++)
+            for (size_t e = g->first[u]; e < g->first[u + 1]; e++)
+                next[g->target[e]] += damping * rank[u] / (double)degree(u);
+        double *swap = rank;
+        rank = next;
+        next = swap;
+    }
+    free(next);
+    return rank;
+}
+
+/* Fetches all ranks; how much one of them differs from a serial run, in parts of it. */
+static double verify(const double *rank, double *all, unsigned long iterations)
+{
+    for (int pe = 0; pe < n; pe++)
+        shmem_double_get_nbi(all + first_of(pe), rank, first_of(pe + 1) - first_of(pe), pe);
+    shmem_quiet();
+    double *want = serial(iterations), most = 0;
+    for (size_t u = 0; u < g->nodes; u++) {
+        double part = (all[u] > want[u] ? all[u] - want[u] : want[u] - all[u]) / want[u];
+        most = part <= most ? most : part; /* also when part is no number */
+    }
+    free(want);
+    return most;
+}
+
+static void print_best(double *all)
+{
+    printf("pagerank: most is led to");
+    for (int i = 0; i < 5 && (size_t)i < g->nodes; i++) {
+        size_t best = 0;
+        for (size_t u = 0; u < g->nodes; u++)
+            if (all[u] > all[best])
+                best = u;
+        printf("%s %s (%.5f)", i > 0 ? "," : "", g->word[best], all[best]);
+        all[best] = 0;
+    }
+    printf("\n");
+}
+
+int main(int argc, char **argv)
+{
+    shmem_init();
+    me = shmem_my_pe();
+    n = shmem_n_pes();
+    char *end = "";
+    unsigned long iterations = argc > 1 ? strtoul(argv[1], &end, 10) : 50;
+    if (*end != '\0' || iterations == 0)
+        fail("read the arguments: a positive number is expected (usage: pagerank [iterations "
+             "[folder]])");
+    const char *error, *folder = getenv("WNSEARCHDIR"); /* WordNet's own variable */
+    if (argc > 2 || folder == NULL)
+        folder = argc > 2 ? argv[2] : "/usr/share/wordnet";
+    g = read_graph(folder, &error);
+    if (g == NULL)
+        fail(error);
+    make_plan();
+    double *rank = symmetric(g->nodes / (size_t)n + 1, sizeof *rank);
+    double *dangling = symmetric(2, sizeof *dangling);
+    double *sums = private(plan.out[n], sizeof *sums);
+    for (size_t u = 0; u < plan.end - plan.begin; u++)
+        rank[u] = 1.0 / (double)g->nodes;
+
+    shmem_barrier_all();
+    double begin = now();
+    for (unsigned long i = 1; i <= iterations; i++) {
+        dangling[0] = dangling_of(rank, plan.begin, plan.end);
+        /* Nobody leaves it before all have entered, and so have read what came. */
+        shmem_double_sum_reduce(SHMEM_TEAM_WORLD, dangling + 1, dangling, 1);
+        iterate(rank, sums, dangling[1], i);
+    }
+    shmem_barrier_all();
+    double took = now() - begin;
+
+    if (me == 0) {
+        double *all = private(g->nodes, sizeof *all), most = verify(rank, all, iterations);
+        if (!(most <= tolerance))
+            fail("the ranks differ from those of a serial run (this is a bug)");
+        print_best(all);
+        printf("pagerank: %zu nodes, %zu edges, %lu iterations on %d PEs, within %.0e of a serial "
+               "run: %.3f s, %.1f million edges/s\n",
+               g->nodes, g->edges, iterations, n, most, took,
+               1e-6 * (double)g->edges * (double)iterations / took);
+        free(all);
+    }
+    shmem_finalize();
+    free(sums);
+    free(plan.slot);
+    free(plan.out);
+    free_graph(g);
+    return 0;
+}
