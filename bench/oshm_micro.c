@@ -553,10 +553,10 @@ int main(int argc, char **argv)
         memset(src, 1, MAXSZ);
         shmem_barrier_all();
         row("shmem_ptr", 0, shmem_ptr(dst, peer) != NULL, "bool");
-        if (!strcmp(what, "all") || !strcmp(what, "p2p")) {
+        if (!strcmp(what, "all") || !strcmp(what, "p2p"))
             p2p();
+        if (!strcmp(what, "all") || !strcmp(what, "p2p") || !strcmp(what, "wait"))
             pingpong();
-        }
         if (!strcmp(what, "all") || !strcmp(what, "coll"))
             coll();
         memory_rows("end");

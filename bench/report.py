@@ -25,18 +25,29 @@ class Figure:
 
 LAT = ("low", 1.0, "oshmem")
 RATE = ("high", 1.0, "oshmem")
+ON_NODE = ("low", 0.7, "oshmem")
+COLLECTIVE = ("low", 0.8, "oshmem")
 LIMITS = ("fi_pingpong", "iperf3", "raw")
 UNITS = ("ms", "MiB/PE", "% CPU", "Mop/s")
 FIGURES = [
-    Figure("8-byte put and quiet", "node", 2, "put_quiet_lat", 8, *LAT),
-    Figure("8-byte get", "node", 2, "get_lat", 8, *LAT),
-    Figure("fetch_add", "node", 2, "amo_fetch_add_lat", 8, *LAT),
+    Figure("8-byte put and quiet", "node", 2, "put_quiet_lat", 8, *ON_NODE),
+    Figure("8-byte get", "node", 2, "get_lat", 8, *ON_NODE),
+    Figure("fetch_add", "node", 2, "amo_fetch_add_lat", 8, *ON_NODE),
+    Figure("8-byte p", "node", 2, "p_rate", 8, "high", 1.2, "oshmem"),
     Figure("64 KiB put", "node", 2, "put_blocking_bw", 65536, "high", 0.95, "memcpy"),
     Figure("64 KiB put_nbi", "node", 2, "put_nbi_bw", 65536, "high", 0.95, "memcpy"),
     Figure("1 MiB put", "node", 2, "put_blocking_bw", 1 << 20, "high", 0.95, "memcpy"),
     Figure("1 MiB put_nbi", "node", 2, "put_nbi_bw", 1 << 20, "high", 0.95, "memcpy"),
-    Figure("barrier_all", "node", 2, "barrier_all", 0, "low", 1.2, "oshmem"),
-    Figure("barrier_all, 4 PEs", "node", 4, "barrier_all", 0, "low", 3, "oshmem"),
+    Figure("barrier_all", "node", 2, "barrier_all", 0, *COLLECTIVE),
+    Figure("sync_all", "node", 2, "sync_all", 0, *COLLECTIVE),
+    Figure("8-byte broadcast", "node", 2, "broadcast", 8, *COLLECTIVE),
+    Figure("1 MiB broadcast", "node", 2, "broadcast", 1 << 20, *COLLECTIVE),
+    Figure("8-byte sum", "node", 2, "sum_reduce", 8, *COLLECTIVE),
+    Figure("1 MiB sum", "node", 2, "sum_reduce", 1 << 20, *COLLECTIVE),
+    Figure("barrier_all, 4 PEs", "node", 4, "barrier_all", 0, "low", 1.5, "oshmem"),
+    Figure("barrier_all, 8 PEs", "node", 8, "barrier_all", 0, "low", 4, "4 PEs"),
+    Figure("barrier_all", "tcp", 2, "barrier_all", 0, "low", 2, "fi_pingpong"),
+    Figure("1 MiB sum", "tcp", 2, "sum_reduce", 1 << 20, "low", 2, "iperf3"),
     Figure(
         "p and wait, half round trip", "tcp", 2, "p_pingpong_half", 8, "low", 1.2, "fi_pingpong"
     ),
@@ -57,7 +68,7 @@ FIGURES = [
     Figure("64 KiB put_nbi", "tcp", 2, "put_nbi_bw", 65536, "high", 0.85, "limit"),
     Figure("1 MiB put_nbi", "tcp", 2, "put_nbi_bw", 1 << 20, "high", 0.85, "limit"),
     Figure("init, 2 PEs", "node", 2, "init", 0, "low", 60, "ms"),
-    Figure("init, 8 PEs", "node", 8, "init", 0, "low", 150, "ms"),
+    Figure("init, 8 PEs", "node", 8, "init", 0, "low", 100, "ms"),
     Figure("memory after init, 2 PEs", "node", 2, "mem_pss_init", 0, "low", 12, "MiB/PE"),
     Figure("memory after init, 8 PEs", "node", 8, "mem_pss_init", 0, "low", 12, "MiB/PE"),
     Figure("blocked in a barrier", "node", 2, "idle_barrier", 0, "low", 1, "% CPU"),
@@ -110,6 +121,8 @@ class Results:
             return (("libshmem", f.place, f.pes, "memcpy_bw", f.size),)
         if f.against == "p and wait":
             return (("libshmem", f.place, f.pes, "p_pingpong_half", f.size),)
+        if f.against == "4 PEs":
+            return (("libshmem", f.place, 4, f.metric, f.size),)
         if f.against == "limit":
             # A stream has no sizes.
             return (
@@ -164,8 +177,11 @@ def page(results, facts, arguments):
         "reliable datagram endpoint), iperf3 (one stream) and raw (`bench/raw.c`: a bare loop over",
         "fi_write with the same provider, with nothing of libshmem's); `limit` is the better of",
         "the last two. `memcpy` is the memcpy row of libshmem's own runs, `p and wait` its",
-        "p_pingpong_half. proxy_cpu and caller_cpu are seconds of processor time for a million",
-        "puts, of a target that sleeps in code of its own and of the caller.",
+        "p_pingpong_half, `4 PEs` its own figure for them. A barrier is held against one",
+        "half round trip of fi_pingpong, since there are two hosts, and a sum against the time",
+        "that iperf3's stream takes for as many bytes. proxy_cpu and caller_cpu are seconds of",
+        "processor time for a million puts, of a target that sleeps in code of its own and of",
+        "the caller.",
         "",
         f"{facts['date']}, {arguments}",
         "",

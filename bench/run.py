@@ -21,6 +21,8 @@ import netns
 import report
 import systems
 
+PAIRS = 10
+
 
 @dataclass(frozen=True)
 class Job:
@@ -43,6 +45,8 @@ def jobs(budget_ms):
     yield Job("node", 8, "oshm_micro", ("init",), "mem_pss_init")
     yield Job("node", 2, "oshm_micro", ("all", budget), "errors")
     yield Job("node", 4, "oshm_micro", ("coll", budget), "errors")
+    # OSHMEM's PEs wait without giving up their cores.
+    yield Job("node", 8, "oshm_micro", ("coll", budget), "errors", only="libshmem")
     yield Job("node", 2, "idle", (), "idle_barrier")
     yield Job("tcp", 2, "oshm_micro", ("all", budget), "errors")
     yield Job("tcp", 2, "idle", (), "idle_barrier")
@@ -94,18 +98,41 @@ class Bench:
                 if own or row["metric"] != "init" and not row["metric"].endswith("_init"):
                     self.add(system.name, job.place, job.pes, number, row)
 
+    def pingpong(self, pair, number, provider):
+        half = systems.pingpong(pair, provider)
+        row = {"metric": "p_pingpong_half", "size": 8, "value": half, "unit": "us"}
+        self.add("fi_pingpong", "tcp", 2, number, row)
+        # A barrier of two hosts is one message each way.
+        row = {"metric": "barrier_all", "size": 0, "value": half, "unit": "us"}
+        self.add("fi_pingpong", "tcp", 2, number, row)
+
     def limits(self, pair, number, provider):
         try:
-            half = systems.pingpong(pair, provider)
-            row = {"metric": "p_pingpong_half", "size": 8, "value": half, "unit": "us"}
-            self.add("fi_pingpong", "tcp", 2, number, row)
+            self.pingpong(pair, number, provider)
             rate = systems.stream(pair)
             row = {"metric": "put_nbi_bw", "size": 1 << 20, "value": rate, "unit": "GB/s"}
+            self.add("iperf3", "tcp", 2, number, row)
+            # The time of as many bytes as are summed up.
+            took = (1 << 20) / rate / 1e3
+            row = {"metric": "sum_reduce", "size": 1 << 20, "value": took, "unit": "us"}
             self.add("iperf3", "tcp", 2, number, row)
             for row in systems.raw(pair, self.raw, provider, self.args.budget):
                 self.add("raw", "tcp", 2, number, row)
         except systems.RunError as e:
             self.failures.append(str(e))
+
+    def pairs(self, pair, provider):
+        """More rounds of the one ratio that differs from run to run by as much as its bound
+        leaves: two programs that take turns meet the processors in two states, 5 and 7 us
+        apart, and which one is drawn anew each time."""
+        job = Job("tcp", 2, "oshm_micro", ("wait", str(self.args.budget)), "errors")
+        first = self.args.rounds + 1
+        for number in range(first, first + PAIRS):
+            self.measure(pair, number, job)
+            try:
+                self.pingpong(pair, number, provider)
+            except systems.RunError as e:
+                self.failures.append(str(e))
 
     def run(self, pair):
         places = self.args.places.split(",")
@@ -130,6 +157,9 @@ class Bench:
             if pair:
                 print("  fi_pingpong, iperf3, raw", flush=True)
                 self.limits(pair, number, provider)
+        if pair:
+            print(f"{PAIRS} pairs of ping-pongs", flush=True)
+            self.pairs(pair, provider)
         return provider
 
 

@@ -49,7 +49,7 @@ func program(args []string, stdout io.Writer) (err error) {
 	f.IntVar(&o.slots, "slots", 4096, "of each ring")
 	f.IntVar(&o.core, "core", -1, "that the consumer in C is bound to; -1: none")
 	f.IntVar(&o.reps, "reps", 3, "repetitions of each figure")
-	f.Uint64Var(&o.ops, "ops", 1e8, "operations of a rate, where the time suffices")
+	f.Uint64Var(&o.ops, "ops", 1e8, "operations of a rate, where the time suffices, and as many acknowledgements up to 50,000")
 	f.Float64Var(&o.seconds, "seconds", 2, "of a run at most")
 	rates := f.String("rates", "0.1,0.3,1,3,10", "steady rates, in million operations a second")
 	match := f.String("match", "", "a regular expression: only these rates, each named as in \"put 32x32 1\"")

@@ -144,7 +144,7 @@ func (b *bench) acks() error {
 
 // ack returns the times in us.
 func (b *bench) ack(kind, ops int, who string) (us []float64, err error) {
-	const count = 50_000
+	count := int(min(50_000, b.ops))
 	s, err := b.place.make(1, b.slots, 1)
 	if err != nil {
 		return nil, err
