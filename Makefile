@@ -1,9 +1,11 @@
 # The one entry to the project. `make` alone lists the targets.
 #
 # Variables: BUILD (default build), CC, GO, NVCC, PREFIX (default /usr/local),
-# DESTDIR. Everything that is made goes below $(BUILD).
+# DESTDIR, DIST (default dist). Everything that is made goes below $(BUILD), but
+# the wheel, which goes below $(DIST).
 
 BUILD  ?= build
+DIST   ?= dist
 PREFIX ?= /usr/local
 GO     ?= go
 # make's own default for CC is cc, which may be another compiler than the one
@@ -57,6 +59,7 @@ bench: ## compare with Open MPI's OSHMEM, and measure the rings; writes bench/re
 	@rm -f bench/results/ring-host.jsonl
 	@$(BUILD)/gpu/ring -seconds 2 -out bench/results/ring-host.jsonl >/dev/null
 	@python3 bench/ring/report.py
+	@PYTHONPATH=$$(scripts/setup --tool python)/lib python3 bench/python_calls.py
 
 .PHONY: gpu-bench
 gpu-bench: ## build what bench/gpu/run.sh runs on a machine with a GPU
@@ -70,6 +73,15 @@ format: ## format Go, C and Python as check wants it
 gen: ## write the generated files anew, from capi/spec and runtime/config
 	@$(GO) run ./capi/gen
 	@$(GO) run ./runtime/config/gendoc -o docs/environment.md
+	@$(GO) run ./runtime/config/gendoc --python -o python/shmem/_settings.py
+
+.PHONY: docs
+docs: $(BUILD)/man/list ## the manual pages, into build/man; docs/ has the rest
+
+# Not committed: 2,500 files that one table makes in a second.
+$(BUILD)/man/list: VERSION $(wildcard capi/gen/*.go capi/spec/*.go)
+	@rm -rf $(@D)
+	$(GO) run ./capi/gen -man $(@D)
 
 .PHONY: clean
 clean: ## remove everything that was built
@@ -177,93 +189,28 @@ $(eval $(call ctest_rules,,,$(BUILD)))
 $(eval $(call ctest_rules,-asan,$(ASAN),$(BUILD)/asan))
 $(eval $(call ctest_rules,-tsan,$(TSAN),$(BUILD)/tsan))
 
+tests: $(BUILD)/chaos/missing_fence
+$(BUILD)/chaos/missing_fence: tests/chaos/missing_fence.c $(HEADERS) $(BUILD)/lib/libshmem.so
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_C) -O2 -Iinclude -o $@ $< -L$(BUILD)/lib -lshmem
+
+# The long searches, as programs that need neither Go nor a C library where they
+# run: scripts/parts spreads them over the cores of a machine. The linker's warning
+# is about dlopen, which they never reach: their networks are simulated.
+SEARCHES := $(BUILD)/search/proxy.test $(BUILD)/search/order.test $(BUILD)/search/wire.test $(BUILD)/search/run.test
+.PHONY: searches
+searches: $(SEARCHES)
+$(BUILD)/search/proxy.test: TESTED := -ldflags '-s -linkmode external -extldflags "-static -Wl,--no-warnings"' ./runtime/proxy
+$(BUILD)/search/order.test: TESTED := -ldflags -s ./runtime/order
+$(BUILD)/search/wire.test: TESTED := -ldflags -s ./runtime/bootstrap/wire
+$(BUILD)/search/run.test: TESTED := -ldflags -s ./tests/run
+$(SEARCHES): $(GO_SRC) $(wildcard tests/run/*.go tests/need/*.go queue/*.go queue/queuetest/*.go)
+	@mkdir -p $(@D)
+	CGO_ENABLED=$(if $(findstring proxy,$@),1,0) CC="$(CC)" $(GO) test -c -trimpath -o $@ $(TESTED)
+
 # -------------------------------------------------------------- device code
 
-# Kernels that exist to be compiled: tests/device compares their PTX with what
-# their comments promise. The fat binary shows that the assembler takes each of
-# them, too, and has PTX for the GPUs of later years. To look at one kernel:
-#   make build/device/NAME.sm_90.ptx
-CUDA_ARCHS := 75 80 90 100 120
-KERNELS    := $(sort $(notdir $(basename $(wildcard tests/device/*.cu))))
-
-# The one that set-up has installed, else one in PATH. Asked for only by those
-# recipes that need it.
-NVCC ?= $(or $(wildcard $(shell BUILD=$(BUILD) scripts/setup --tool nvcc)),nvcc)
-NVCCFLAGS := -std=c++17 -O3 -ccbin $(CC) -Werror all-warnings -Xcompiler -Wall,-Wextra -Idevice -Iinclude
-
-# What device code includes lies in a folder of its own here and beside the other
-# headers once it is installed.
-DEVICE_HEADERS := $(sort $(shell find device/shmem -type f -name '*.h' -o -type f -name '*.cuh' 2>/dev/null))
-
-# The library's own kernels, for calls on streams. Without nvcc there is no such
-# file, and those calls say so. Compressed for size it is a seventh.
-KERNEL_SRC := device/kernels/kernels.cu
-KERNEL_DEPS := $(KERNEL_SRC) $(wildcard device/kernels/*.h) $(DEVICE_HEADERS) Makefile
-
-$(BUILD)/lib/libshmem_kernels.fatbin: $(KERNEL_DEPS)
-	@mkdir -p $(@D)
-	@if command -v "$(NVCC)" >/dev/null; then \
-	    set -x; $(NVCC) $(NVCCFLAGS) -t 2 --compress-mode=size $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
-	        -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) -fatbin -o $@ $<; \
-	else \
-	    echo "build: without nvcc there is no $(@F): calls on streams that need it will say so"; \
-	fi
-
-# The same for the GPUs that are tested.
-$(BUILD)/gpu/lib/libshmem_kernels.fatbin: $(KERNEL_DEPS)
-	@mkdir -p $(@D)
-	$(NVCC) $(NVCCFLAGS) --compress-mode=size -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH) \
-	    -gencode arch=compute_$(GPU_ARCH),code=compute_$(GPU_ARCH) -fatbin -o $@ $<
-
-.PHONY: kernels
-kernels: $(foreach k,$(KERNELS),$(CUDA_ARCHS:%=$(BUILD)/device/$(k).sm_%.ptx) $(BUILD)/device/$(k).fatbin)
-
-define ptx_rule
-$(BUILD)/device/%.sm_$(1).ptx: tests/device/%.cu $(DEVICE_HEADERS) Makefile
-	@mkdir -p $$(@D)
-	$$(NVCC) $(NVCCFLAGS) -arch=compute_$(1) -ptx -o $$@ $$<
-endef
-$(foreach a,$(CUDA_ARCHS),$(eval $(call ptx_rule,$(a))))
-
-$(BUILD)/device/%.fatbin: tests/device/%.cu $(DEVICE_HEADERS) Makefile
-	@mkdir -p $(@D)
-	$(NVCC) $(NVCCFLAGS) $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
-	    -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) -fatbin -o $@ $<
-
-# What tests/gpu/run.sh runs on a machine with a GPU, in one folder that can be
-# carried there: it needs no compiler there, and of CUDA only the driver. Code
-# for the GPUs that are tested, and PTX for newer ones.
-GPU_ARCH     := 90
-GPU_PROGRAMS := $(sort $(notdir $(basename $(wildcard tests/gpu/*.cu))))
-GPU_COMMANDS := $(sort $(patsubst tests/gpu/%/main.go,%,$(wildcard tests/gpu/*/main.go)))
-GPU_COPIES   := $(addprefix $(BUILD)/gpu/,bin/shmemrun bin/shmem-info lib/libshmem.so lib/libshmem_core.so \
-                $(CTESTS:%=tests/%))
-
-gpu-test: $(GPU_COPIES) $(BUILD)/gpu/lib/libshmem_kernels.fatbin $(BUILD)/gpu/cuda/module.fatbin $(GPU_PROGRAMS:%=$(BUILD)/gpu/cuda/%) $(GPU_COMMANDS:%=$(BUILD)/gpu/go/%)
-
-$(BUILD)/gpu/cuda/%: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(DEVICE_HEADERS) $(HEADERS) $(BUILD)/lib/libshmem.so Makefile
-	@mkdir -p $(@D)
-	$(NVCC) $(NVCCFLAGS) -cudart static -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH) \
-	    -gencode arch=compute_$(GPU_ARCH),code=compute_$(GPU_ARCH) -o $@ $< \
-	    -Xlinker --as-needed -L$(BUILD)/lib -lshmem -lpthread
-
-# For GPUs that are not tested, which is what it tests.
-$(BUILD)/gpu/cuda/foreign: GPU_ARCH := 120
-
-# Every collective in every type, three times: the assembler takes seven minutes to
-# make that fast, and it is run to see whether it is right.
-$(BUILD)/gpu/cuda/colls $(BUILD)/gpu/cuda/rma: NVCCFLAGS += -Xptxas -O1
-
-# What a program loads while it runs.
-$(BUILD)/gpu/cuda/%.fatbin: tests/gpu/code/%.cu $(DEVICE_HEADERS) $(HEADERS) Makefile
-	@mkdir -p $(@D)
-	$(NVCC) $(NVCCFLAGS) -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH) \
-	    -gencode arch=compute_$(GPU_ARCH),code=compute_$(GPU_ARCH) -fatbin -o $@ $<
-
-$(GPU_COMMANDS:%=$(BUILD)/gpu/go/%): $(BUILD)/gpu/go/%: $(GO_SRC) $(wildcard tests/gpu/*/*.go)
-	@mkdir -p $(@D)
-	CGO_ENABLED=1 CC="$(CC)" $(GO) build -trimpath -ldflags=-s -o $@ ./tests/gpu/$*
-
+include device/rules.mk
 include tests/gpu/rules.mk
 
 # What bench/gpu/run.sh runs there.
@@ -298,7 +245,7 @@ $(BUILD)/gpu/probe: bench/gpu/probe.cu Makefile
 	    -gencode arch=compute_$(GPU_ARCH),code=compute_$(GPU_ARCH) -o $@ $< -lpthread
 
 # The rest is what runs here, without what debuggers read.
-$(GPU_COPIES): $(BUILD)/gpu/%: $(BUILD)/%
+$(GPU_COPIES): $(GPU)/%: $(BUILD)/%
 	@mkdir -p $(@D)
 	strip -g -o $@ $<
 
@@ -306,22 +253,45 @@ $(GPU_COPIES): $(BUILD)/gpu/%: $(BUILD)/%
 
 ##@ Install
 P := $(DESTDIR)$(PREFIX)
+# The compiler's wrapper by its names; the launcher and the information by those that
+# programs of other implementations know.
+WRAPPERS := oshcc oshc++ oshcxx oshCC
 INSTALLED := $(CMDS:%=bin/%) $(HEADERS) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/libshmem_kernels.fatbin \
-             lib/pkgconfig/shmem.pc
+             $(WRAPPERS:%=bin/%) bin/oshrun bin/oshmem_info lib/pkgconfig/shmem.pc \
+             lib/cmake/shmem/shmem-config.cmake lib/cmake/shmem/shmem-config-version.cmake
 # Directories that are ours alone; a system's own prefix keeps its skeleton.
-OWN_DIRS := include/shmem include/mpp $(if $(filter /usr /usr/local,$(PREFIX)),,lib/pkgconfig lib include bin .)
+OWN_DIRS := include/shmem include/mpp lib/cmake/shmem $(if $(filter /usr /usr/local,$(PREFIX)),,share/man/man3 share/man/man7 share/man share lib/pkgconfig lib/cmake lib include bin .)
 
 .PHONY: install
-install: build ## into PREFIX (/usr/local), below DESTDIR
+install: build docs ## into PREFIX (/usr/local), below DESTDIR
 	install -d $(sort $(dir $(INSTALLED:%=$(P)/%)))
 	install -m 755 $(CMDS:%=$(BUILD)/bin/%) $(P)/bin
 	install -m 755 $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(P)/lib
 	if [ -e $(BUILD)/lib/libshmem_kernels.fatbin ]; then install -m 644 $(BUILD)/lib/libshmem_kernels.fatbin $(P)/lib; fi
 	$(foreach h,$(HEADERS),install -m 644 $(h) $(P)/$(h) &&) :
 	$(foreach h,$(DEVICE_HEADERS),install -m 644 $(h) $(P)/$(h:device/%=include/%) &&) :
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' scripts/shmem.pc.in > $(P)/lib/pkgconfig/shmem.pc
+	install -d $(P)/share/man/man3 $(P)/share/man/man7
+	install -m 644 $(BUILD)/man/man3/* $(P)/share/man/man3
+	install -m 644 $(BUILD)/man/man7/* $(P)/share/man/man7
+	install -m 755 scripts/install/oshcc $(P)/bin
+	for w in $(filter-out oshcc,$(WRAPPERS)); do ln -sf oshcc $(P)/bin/$$w; done
+	ln -sf shmemrun $(P)/bin/oshrun
+	ln -sf shmem-info $(P)/bin/oshmem_info
+	sed -e 's|@VERSION@|$(VERSION)|' scripts/install/shmem.pc.in > $(P)/lib/pkgconfig/shmem.pc
+	install -m 644 scripts/install/shmem-config.cmake $(P)/lib/cmake/shmem
+	sed -e 's|@VERSION@|$(VERSION)|' scripts/install/shmem-config-version.cmake.in > $(P)/lib/cmake/shmem/shmem-config-version.cmake
+
+# What debuggers read is two thirds of the libraries, and not in the wheel. The
+# package has what PREFIX has, below its own folder.
+.PHONY: wheel
+wheel: build ## the package of Python, with the libraries and commands, into dist
+	rm -rf $(BUILD)/wheel
+	@$(MAKE) --no-print-directory -s install DESTDIR=$(abspath $(BUILD))/wheel PREFIX=
+	strip -g $(CMDS:%=$(BUILD)/wheel/bin/%) $(BUILD)/wheel/lib/libshmem.so $(BUILD)/wheel/lib/libshmem_core.so
+	python3 python/wheel.py $(BUILD)/wheel $(DIST)
 
 .PHONY: uninstall
-uninstall: ## remove what install wrote
+uninstall: docs ## remove what install wrote
 	rm -f $(INSTALLED:%=$(P)/%)
+	sed 's|^|$(P)/share/man/|' $(BUILD)/man/list | xargs -d '\n' rm -f
 	$(foreach d,$(OWN_DIRS),if [ -d $(P)/$(d) ]; then rmdir --ignore-fail-on-non-empty $(abspath $(P)/$(d)); fi;)

@@ -5,6 +5,8 @@
  *   shmemrun -n 2 missing_fence            passes: on one host what comes second is second
  *   shmemrun -n 2 --chaos 1 missing_fence  fails: nothing has ordered the two
  *   shmemrun -n 2 --chaos 1 missing_fence fence
+ *
+ * The last also sends blocks with a signal, which needs no fence.
  */
 #include <shmem.h>
 #include <stdio.h>
@@ -23,6 +25,7 @@ int main(int argc, char **argv)
         shmem_global_exit(2);
     }
     long *block = shmem_calloc(WORDS, sizeof *block), *round = shmem_calloc(1, sizeof *round);
+    uint64_t *sig = shmem_calloc(1, sizeof *sig);
     long wrong = 0;
     for (long r = 1; r <= ROUNDS; r++) {
         if (shmem_my_pe() == 0) {
@@ -36,6 +39,18 @@ int main(int argc, char **argv)
             shmem_long_wait_until(round, SHMEM_CMP_EQ, r);
             for (int i = 0; i < WORDS; i++)
                 wrong += block[i] != r;
+        }
+        shmem_barrier_all();
+        if (!fence)
+            continue;
+        if (shmem_my_pe() == 0) {
+            for (int i = 0; i < WORDS; i++)
+                from[i] = -r;
+            shmem_long_put_signal(block, from, WORDS, sig, (uint64_t)r, SHMEM_SIGNAL_SET, 1);
+        } else {
+            shmem_signal_wait_until(sig, SHMEM_CMP_EQ, (uint64_t)r);
+            for (int i = 0; i < WORDS; i++)
+                wrong += block[i] != -r;
         }
         shmem_barrier_all();
     }

@@ -5,6 +5,7 @@ package need
 
 import (
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +31,18 @@ func Namespaces(t T) {
 	if err := <-done; err != nil {
 		lack(t, "needs the right to make network namespaces (CAP_SYS_ADMIN): "+err.Error())
 	}
+}
+
+// Command needs a program and says where it is. An ordinary user's PATH leaves sbin out.
+func Command(t T, name string) string {
+	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/sbin") {
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return file
+		}
+	}
+	lack(t, "needs "+name+" (scripts/setup test)")
+	return ""
 }
 
 func lack(t T, what string) {

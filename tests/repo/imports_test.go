@@ -26,15 +26,17 @@ capi/wire:
 capi/gen: . capi/spec capi/wire
     # runs when the library is built: what it imported of the runtime would
     # have to be built before the files that it generates
-capi/core: . fabric queue runtime/config runtime/heap runtime/live runtime/onstream runtime/pe runtime/proxy runtime/proxy/express runtime/shmerr runtime/stats runtime/topo
+capi/core: . fabric queue runtime/bootstrap/uid runtime/config runtime/heap runtime/live runtime/onstream runtime/pe runtime/proxy runtime/proxy/express runtime/shmerr runtime/stats runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/pe
 
 cmd/shmemrun: . fabric/chaos runtime/bootstrap/launch runtime/config runtime/shmerr
     # flags and printing; what a launch is belongs to the package
-cmd/shmem-info: . fabric runtime/live runtime/regcache/unmapped runtime/proxy runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/pe runtime/shmerr fabric/ofi
+cmd/shmem-info: . fabric runtime/live runtime/regcache/unmapped runtime/proxy runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/pe runtime/shmerr runtime/topo fabric/ofi fabric/rail
     # asks the packages what they are and prints it
+cmd/shmem-doctor: . fabric/ofi runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/pe runtime/regcache/unmapped runtime/shmerr runtime/topo runtime/topo/hwloc
+    # as shmem-info, for what is wrong
 
 runtime/shmerr:
     # everybody returns its errors, so an import here would be a cycle
@@ -55,6 +57,9 @@ runtime/topo: runtime/shmerr
     # pure assignment of NICs and cores, tested on described machines
 runtime/topo/hwloc: runtime/topo runtime/shmerr
     # the reader of the machine
+runtime/doctor: . runtime/bootstrap runtime/config runtime/shmerr runtime/topo
+    # what files show of a machine, below a root that a test can make, and what PEs
+    # find between them: it asks no library and no driver
 runtime/heap: runtime/shmerr
     # arithmetic on offsets: it must not touch memory, so that a random test
     # can run it a million times
@@ -91,18 +96,20 @@ runtime/regcache/unmapped: runtime/shmerr
     # what the kernel says of this process's memory, whatever it is used for
 runtime/regcache/pinned: fabric
     # a NIC for tests
-runtime/proxy: . fabric queue runtime/live runtime/order runtime/proxy/express runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog
+runtime/proxy: . fabric queue runtime/live runtime/order runtime/proxy/express runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog runtime/trace
     # the one package that sees both the fabric and the GPU's queue. It
     # gets its provider from runtime/pe, so that a test can give it another
 runtime/stats: fabric runtime/live runtime/proxy runtime/regcache
     # names and tables of what others count
+runtime/trace: fabric runtime/shmerr
+    # a file of events, and a provider around another that makes them
 runtime/live: . runtime/shmerr
     # pages and how they are found; what an endpoint shows in its own is the
     # proxy's to know
 runtime/proxy/staging: runtime/gpu runtime/proxy runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/onstream runtime/live runtime/proxy runtime/proxy/staging runtime/regcache/... runtime/shmerr runtime/shmlog runtime/stats runtime/topo/...
+runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/onstream runtime/live runtime/proxy runtime/proxy/staging runtime/regcache/... runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace
     # the composition root: nothing else picks an implementation
 
 queue:
@@ -269,6 +276,9 @@ var cgo = map[string]string{
 	"capi/core":                         "the C function table that the front gets",
 	"fabric/ofi":                        "libfabric",
 	"fabric/rail/peek":                  "a look at the queues of several NICs for those who wait in C",
+	"runtime/bootstrap/mpi":             "libmpi",
+	"runtime/bootstrap/plugin":          "a bootstrap of the user's",
+	"runtime/bootstrap/pmix":            "libpmix",
 	"runtime/gpu/cuda":                  "NVIDIA's driver and GDRCopy",
 	"runtime/proxy/express":             "small messages, and the proxy's inner loop",
 	"runtime/proxy/express/expresstest": "providers in C for those who test it",

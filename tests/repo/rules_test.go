@@ -21,6 +21,7 @@ var environment = map[string]map[string]string{
 		"runtime/bootstrap/launch": "hands the environment on to the PEs",
 		"cmd/shmemrun":             "hands the environment on to the PEs",
 		"cmd/shmem-info":           "hands its environment to runtime/config",
+		"cmd/shmem-doctor":         "hands its environment to runtime/config",
 	},
 }
 

@@ -34,7 +34,7 @@ func fit() map[string]string {
 // wide is a machine that has everything for profile test.
 func wide() map[string]string {
 	commands := fit()
-	for _, name := range []string{"ip", "fi_info", "oshrun", "oshcc", "iperf3"} {
+	for _, name := range []string{"ip", "fi_info", "oshrun", "oshcc", "iperf3", "data.noun", "cmake", "pkg-config", "mpiexec.hydra", "srun", "slurmctld", "slurmd", "munged"} {
 		commands[name] = `:`
 	}
 	return commands
@@ -89,7 +89,7 @@ func machine(t *testing.T, commands map[string]string) (run func(profile string)
 	}
 	return func(profile string) result {
 		cmd := exec.Command(filepath.Join(dir, "scripts", "setup"), strings.Fields(profile)...)
-		cmd.Env = []string{"PATH=" + bin, "BIN=" + bin}
+		cmd.Env = []string{"PATH=" + bin, "BIN=" + bin, "WNSEARCHDIR=" + bin}
 		var out, errs bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		err := cmd.Run()
@@ -127,6 +127,7 @@ func TestRefusals(t *testing.T) {
 	ruff, staticcheck, nvcc := pin(t, "ruff"), pin(t, "staticcheck"), pin(t, "nvcc")
 	cuda := "nvidia-cuda-nvcc==" + nvcc + " nvidia-cuda-crt==" + nvcc + " nvidia-nvvm==" + nvcc +
 		" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85"
+	modules := "numpy==" + pin(t, "numpy") + " mypy==" + pin(t, "mypy") + " pytest==" + pin(t, "pytest") + " mpi4py==" + pin(t, "mpi4py")
 	for _, c := range []struct {
 		name    string
 		profile string
@@ -144,7 +145,7 @@ func TestRefusals(t *testing.T) {
 		{"no make", "check", map[string]string{"make": ""},
 			"setup: GNU make 4.3 or newer is needed, none was found (apt-get install make)\n"},
 		{"old Python", "check", map[string]string{"python3": python("3.7.3", wheel)},
-			"setup: Python 3.9 or newer is needed, found 3.7.3 (apt-get install python3)\n"},
+			"setup: Python 3.10 or newer is needed, found 3.7.3 (apt-get install python3)\n"},
 		{"not root", "check", map[string]string{"shellcheck": "", "id": `echo 1000`},
 			"setup: missing packages, and only root may install them (sudo apt-get install --no-install-recommends shellcheck)\n"},
 		{"no apt", "check", map[string]string{"shellcheck": "", "apt-get": ""},
@@ -153,12 +154,16 @@ func TestRefusals(t *testing.T) {
 			"setup: cannot install shellcheck: E: apt-get was called (apt-get install --no-install-recommends shellcheck)\n"},
 		{"no headers", "check", map[string]string{"gcc": `[ $1 = -dumpfullversion ] && echo 12.2.0`, "id": `echo 1000`},
 			"setup: missing packages, and only root may install them (sudo apt-get install --no-install-recommends libfabric-dev libhwloc-dev)\n"},
+		{"no WordNet", "test", map[string]string{"data.noun": "", "id": `echo 1000`},
+			"setup: missing packages, and only root may install them (sudo apt-get install --no-install-recommends wordnet-base)\n"},
 		{"no PyPI", "check", map[string]string{"python3": python("3.11.2", "exit 1")},
 			"setup: cannot fetch ruff " + ruff + " (python3 -m pip download --no-deps ruff==" + ruff + ")\n"},
 		{"no NVRTC", "test", map[string]string{"python3": python("3.11.2", `case "$*" in *nvrtc*) exit 1 ;; esac; `+wheel)},
 			"setup: cannot fetch nvidia-cuda-nvrtc " + nvcc + " (python3 -m pip download --no-deps nvidia-cuda-nvrtc==" + nvcc + ")\n"},
 		{"no CUDA", "test", map[string]string{"python3": python("3.11.2", `case "$*" in *nvcc*) exit 1 ;; esac; `+wheel)},
 			"setup: cannot fetch nvcc " + nvcc + " (python3 -m pip download --no-deps " + cuda + ")\n"},
+		{"no numpy", "check", map[string]string{"python3": python("3.11.2", `case "$*" in *numpy*) exit 1 ;; esac; `+wheel)},
+			"setup: cannot fetch " + modules + " (python3 -m pip download " + modules + ")\n"},
 		{"no Go modules", "check", map[string]string{"go": `[ $1 = env ] && echo go1.26`},
 			"setup: cannot build staticcheck (go install honnef.co/go/tools/cmd/staticcheck@v" + staticcheck + ")\n"},
 	} {
@@ -191,6 +196,7 @@ func TestInstalls(t *testing.T) {
 	want := "setup: installing packages: shellcheck\n" +
 		"setup: fetching ruff " + pin(t, "ruff") + " from PyPI\n" +
 		"setup: fetching clang-format " + pin(t, "clang_format") + " from PyPI\n" +
+		"setup: fetching numpy==" + pin(t, "numpy") + " mypy==" + pin(t, "mypy") + " pytest==" + pin(t, "pytest") + " mpi4py==" + pin(t, "mpi4py") + " from PyPI\n" +
 		"setup: building staticcheck " + pin(t, "staticcheck") + "\n"
 	if r.status != 0 || r.out != want || r.err != "" {
 		t.Fatalf("first run: %+v", r)

@@ -92,6 +92,71 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// stranger looks at a PE as another user, who may not.
+func stranger(t *testing.T, build string, pid int) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to be another user")
+	}
+	// Folders of the test, and those above the build, are not the other user's to enter.
+	dir, err := os.MkdirTemp("", "stranger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(build, "bin", "shmem-info"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "shmem-info")
+	if err := os.WriteFile(program, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	info := exec.Command(program, "--live", fmt.Sprint(pid))
+	info.Dir = "/"
+	info.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := info.CombinedOutput()
+	want := fmt.Sprintf("shmem-info: look at process %d: ", pid)
+	if err == nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), "permission denied (run shmem-info as the user whose process it is") {
+		t.Errorf("another user sees (%v):\n%s", err, out)
+	}
+}
+
+// TestFabric: of several NICs that are opened each is marked, and the others say why
+// they are not.
+func TestFabric(t *testing.T) {
+	need.Namespaces(t)
+	build := need.Build(t)
+	for _, c := range []struct {
+		list  string
+		marks int
+		say   []string
+	}{
+		{"eth0,eth1", 2, []string{
+			`^  +\S+ +lo +\S+ +SHMEM_NIC_LIST=eth0,eth1 leaves it out$`,
+			`^opened, \S+ on (eth0,eth1|eth1,eth0) grants, `, `^no +ordered-messages `, // between two NICs there is no order
+		}},
+		{"^eth0", 1, []string{
+			`^  +\S+ +eth0 +\S+ +SHMEM_NIC_LIST=\^eth0 leaves it out$`, `^opened, \S+ on eth1 grants, `, `^yes +ordered-messages `,
+		}},
+	} {
+		cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), "--timeout", "60", "-n", "2", "--hosts", "2", "--host-netns", "--links", "2",
+			"-x", "SHMEM_NIC_LIST="+c.list, "-x", "SHMEM_PROVIDER=tcp", filepath.Join(build, "bin", "shmem-info"), "--fabric")
+		out, err := cmd.CombinedOutput()
+		marked := regexp.MustCompile(`(?m)^\* +\S+ +eth[01] +\S+ +-$`).FindAllString(string(out), -1)
+		if err != nil || len(marked) != 2*c.marks {
+			t.Errorf("SHMEM_NIC_LIST=%s: %v, %d marked:\n%s", c.list, err, len(marked), out)
+		}
+		for _, say := range c.say {
+			if !regexp.MustCompile("(?m)" + say).MatchString(string(out)) {
+				t.Errorf("SHMEM_NIC_LIST=%s does not say %s:\n%s", c.list, say, out)
+			}
+		}
+	}
+}
+
 // TestLive looks at PEs that work, wait, are stopped, and have been killed.
 func TestLive(t *testing.T) {
 	build := need.Build(t)
@@ -106,18 +171,17 @@ func TestLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill() }()
-	pids := map[int]int{}
-	for lines := bufio.NewScanner(out); lines.Scan(); {
+	// What one PE says may come behind what another one said later.
+	pids, done := map[int]int{}, false
+	for lines := bufio.NewScanner(out); !(done && len(pids) == 2) && lines.Scan(); {
 		var pe, pid int
 		if n, _ := fmt.Sscanf(lines.Text(), "PE %d is process %d", &pe, &pid); n == 2 {
 			pids[pe] = pid
 		}
-		if lines.Text() == "done" {
-			break
-		}
+		done = done || lines.Text() == "done"
 	}
-	if len(pids) != 2 {
-		t.Fatalf("processes of PEs: %v", pids)
+	if !done || len(pids) != 2 {
+		t.Fatalf("processes of PEs: %v, done: %v", pids, done)
 	}
 	look := func(pe int, args ...string) string {
 		t.Helper()
@@ -136,7 +200,8 @@ func TestLive(t *testing.T) {
 	says(look(0, "--between", "0.2"),
 		fmt.Sprintf(`^PE 0 of 2 on 2 nodes, process %d, libshmem \S+, in the job for \S+s$`, pids[0]),
 		`^no thread waits for long$`, `^ +counter +so far +each second *$`, `^ +elements +10 +0 *$`, `^ +write_bytes +19.5 KiB +0 B *$`,
-		`^NIC \S+: \d+ operations, .*; each second 0, 0 B, 0 B$`, `^ +1 +1\d +0 +\d+ +20.2 KiB `)
+		`^NIC \S+: \d+ operations, .*; each second 0, 0 B, 0 B$`, `^ +1 +1\d +0 +\d+ +20\.[23] KiB `)
+	t.Run("stranger", func(t *testing.T) { stranger(t, build, pids[0]) })
 	deadline := time.Now().Add(20 * time.Second)
 	waits := ""
 	for !strings.Contains(waits, "waits for") && time.Now().Before(deadline) {

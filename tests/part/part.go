@@ -1,0 +1,43 @@
+// Package part cuts a search into parts, one for each process of scripts/parts.
+package part
+
+import (
+	"flag"
+	"fmt"
+)
+
+// Part is the K-th of N, counted from 0. Its zero value, which is the only one, may be
+// used as well.
+type Part struct{ K, N uint64 }
+
+// Flag is a part that a test program is told by a flag of that name.
+func Flag(name, usage string) *Part {
+	p := &Part{N: 1}
+	flag.Var(p, name, "k/n: one process of n, "+usage+"; k counts from 0")
+	return p
+}
+
+// String is part of flag.Value.
+func (p *Part) String() string { return fmt.Sprintf("%d/%d", p.K, max(p.N, 1)) }
+
+// Set is part of flag.Value.
+func (p *Part) Set(s string) error {
+	var k, n uint64
+	if _, err := fmt.Sscanf(s, "%d/%d", &k, &n); err != nil || k >= n {
+		return fmt.Errorf("%q is not k/n with k below n", s)
+	}
+	p.K, p.N = k, n
+	return nil
+}
+
+// Share is how many of so many are this part's, rounded up.
+func (p *Part) Share(of int) int {
+	n := int(max(p.N, 1))
+	return (of + n - 1) / n
+}
+
+// Has tells whether what has a number is this part's.
+func (p *Part) Has(number uint64) bool { return number%max(p.N, 1) == p.K }
+
+// Seed is the first seed of this part. Those that follow are no other's.
+func (p *Part) Seed() uint64 { return p.K<<32 + 1 }
