@@ -7,12 +7,18 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/uid"
@@ -24,6 +30,8 @@ const Env = "SHMEM_BOOTSTRAP_FILE"
 // Options are what a PE brings.
 type Options struct {
 	Path     string
+	Setting  string // that has named it, or its folder; "": Env
+	Name     string // of the bootstrap; "": file
 	PE, Size int
 	Filter   uid.Filter
 	Timeout  time.Duration // for the others to come, above 0
@@ -49,7 +57,7 @@ func Join(o Options) (*uid.Member, error) {
 }
 
 func (o *Options) join(id uid.ID, timeout time.Duration) (*uid.Member, error) {
-	return uid.Join(uid.Options{ID: id, PE: o.PE, Size: o.Size, Connect: timeout, Timeout: o.Timeout, GoesOn: o.GoesOn, Name: "file"})
+	return uid.Join(uid.Options{ID: id, PE: o.PE, Size: o.Size, Connect: timeout, Timeout: o.Timeout, GoesOn: o.GoesOn, Name: cmp.Or(o.Name, "file")})
 }
 
 func lead(o Options) (*uid.Member, error) {
@@ -68,12 +76,8 @@ func lead(o Options) (*uid.Member, error) {
 // publish puts the id in its place, whole, joins, and takes it away when all have come or
 // can come no more.
 func publish(o Options, id uid.ID) (*uid.Member, error) {
-	draft := fmt.Sprintf("%s.%d", o.Path, os.Getpid())
-	if err := os.WriteFile(draft, id[:], 0o600); err != nil { // who reads it can join
-		return nil, fmt.Errorf("join job: write the unique id: %w (SHMEM_BOOTSTRAP_FILE names a file in a folder that all PEs share)", err)
-	}
-	if err := os.Rename(draft, o.Path); err != nil {
-		return nil, errors.Join(fmt.Errorf("join job: %w", err), os.Remove(draft))
+	if err := put(o.Path, id[:]); err != nil {
+		return nil, fmt.Errorf("join job: write the unique id: %w (see what %s names: all PEs share the folder, and this user can write to it)", err, cmp.Or(o.Setting, Env))
 	}
 	m, err := o.join(id, o.Timeout)
 	if err == nil {
@@ -83,6 +87,51 @@ func publish(o Options, id uid.ID) (*uid.Member, error) {
 		err = errors.Join(err, m.Close())
 	}
 	return nil, errors.Join(err, os.Remove(o.Path))
+}
+
+// put writes a file that only this user can read: who reads it can join. Nobody else can
+// have made it before, or lead it elsewhere.
+func put(path string, bytes []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(bytes)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// get reads a file that put has written. Another user's would lead into a job of theirs.
+func get(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	owner := info.Sys().(*syscall.Stat_t).Uid //nolint:forcetypeassert // on Linux it is one
+	switch me := os.Geteuid(); {
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no file (remove it)", path)
+	case int(owner) != me:
+		return nil, fmt.Errorf("%s belongs to user %d, and this is user %d (have it removed, or name a folder that others cannot write to)", path, owner, me)
+	case info.Mode().Perm()&0o077 != 0:
+		return nil, fmt.Errorf("%s can be read or written by other users: it has mode %#o, expected 0600 (remove it)", path, info.Mode().Perm())
+	}
+	b := make([]byte, uid.Len+1)
+	n, err := io.ReadFull(f, b)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	return b[:n], nil
 }
 
 func follow(o Options) (*uid.Member, error) {
@@ -112,12 +161,12 @@ func follow(o Options) (*uid.Member, error) {
 }
 
 func (o *Options) attempt() (*uid.Member, error) {
-	b, err := os.ReadFile(o.Path)
+	b, err := get(o.Path)
 	if err != nil {
 		return nil, fmt.Errorf("join job: %w", err)
 	}
 	if len(b) != uid.Len {
-		return nil, fmt.Errorf("join job: %s has %d bytes, a unique id has %d (remove it, or name another by SHMEM_BOOTSTRAP_FILE)", o.Path, len(b), uid.Len)
+		return nil, fmt.Errorf("join job: %s holds no unique id, which has %d bytes (remove it, or name another by %s)", o.Path, uid.Len, cmp.Or(o.Setting, Env))
 	}
 	return o.join(uid.ID(b), min(try, o.Timeout))
 }

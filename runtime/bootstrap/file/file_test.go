@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/uid"
 )
@@ -86,7 +88,7 @@ func TestRefused(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{Path: path, PE: 1, Size: 2, Timeout: soon}, path + " has 6 bytes, a unique id has 128"},
+		{Options{Path: path, PE: 1, Size: 2, Timeout: soon}, path + " holds no unique id, which has 128 bytes"},
 		{Options{Path: path, PE: 2, Size: 2, Timeout: soon}, "SHMEM_BOOTSTRAP_PE is 2, SHMEM_BOOTSTRAP_NPES 2"},
 		{Options{Path: path, PE: -1, Size: 0, Timeout: soon}, "SHMEM_BOOTSTRAP_PE is -1, SHMEM_BOOTSTRAP_NPES 0"},
 		{Options{Path: filepath.Join(path, "in", "a", "file"), PE: 0, Size: 1, Filter: local, Timeout: soon}, "write the unique id"},
@@ -94,5 +96,48 @@ func TestRefused(t *testing.T) {
 		if _, err := Join(c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, not %q", c.o, err, c.want)
 		}
+	}
+}
+
+// A file that another user can have made, or can read, is not one to join by; and what is in
+// the way of PE 0's is not written to.
+func TestStrangersFile(t *testing.T) {
+	dir := t.TempDir()
+	path, other := filepath.Join(dir, "id"), filepath.Join(dir, "other")
+	soon := 200 * time.Millisecond
+	for _, c := range []struct {
+		what string
+		make func() error
+		want string
+	}{
+		{"others can read it", func() error { return os.Chmod(path, 0o644) }, "it has mode 0644, expected 0600"},
+		{"others can write it", func() error { return os.Chmod(path, 0o620) }, "it has mode 0620, expected 0600"},
+		{"it leads elsewhere", func() error { return errors.Join(os.Rename(path, other), os.Symlink(other, path)) }, "too many levels of symbolic links"},
+		{"it is a pipe", func() error { return errors.Join(os.Remove(path), unix.Mkfifo(path, 0o600)) }, "id is no file"},
+		{"it is another user's", func() error { return os.Chown(path, 4711, 4711) }, "belongs to user 4711"},
+	} {
+		if c.want == "belongs to user 4711" && os.Geteuid() != 0 {
+			continue // only root can make it
+		}
+		os.RemoveAll(path)
+		root, id, err := uid.NewRoot(local)
+		if err == nil {
+			defer root.Close()
+			err = errors.Join(os.WriteFile(path, id[:], 0o600), c.make())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Join(Options{Path: path, PE: 1, Size: 2, Timeout: soon}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, not %q", c.what, err, c.want)
+		}
+	}
+	os.RemoveAll(path)
+	if err := errors.Join(os.WriteFile(other, []byte("mine"), 0o600), os.Symlink(other, path)); err != nil {
+		t.Fatal(err)
+	}
+	job(t, path, 2)
+	if b, err := os.ReadFile(other); err != nil || string(b) != "mine" {
+		t.Errorf("what the name led to is %q now, %v", b, err)
 	}
 }
