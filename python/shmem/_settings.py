@@ -37,6 +37,7 @@ SETTINGS = frozenset(
         "SHMEM_RING_SIZE",
         "SHMEM_BIND",
         "SHMEM_BOOTSTRAP",
+        "SHMEM_BOOTSTRAP_DIR",
         "SHMEM_BOOTSTRAP_FAMILY",
         "SHMEM_BOOTSTRAP_FILE",
         "SHMEM_BOOTSTRAP_INTERFACE",

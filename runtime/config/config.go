@@ -45,6 +45,7 @@ type Config struct {
 
 	Bind               Bind
 	Bootstrap          Bootstrap
+	BootstrapDir       string
 	BootstrapFamily    BootstrapFamily
 	BootstrapFile      FileConfig
 	BootstrapInterface string // as given

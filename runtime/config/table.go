@@ -261,9 +261,14 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.Bind = Bind(v.index) },
 	},
 	{
-		Name: "SHMEM_BOOTSTRAP", Kind: Choice, Default: "auto", Choices: []string{"auto", "uid", "mpi", "launcher", "file", "plugin", "pmix", "pmi", "singleton"}, Category: Launch, Since: "0.1",
-		Text: "How the PEs of a job find each other. uid: by the unique id that the program gives to shmemx_init_attr; mpi: by the communicator that it gives there, or MPI_COMM_WORLD where MPI is up; launcher: by shmemrun; file: by SHMEM_BOOTSTRAP_FILE; plugin: by SHMEM_BOOTSTRAP_PLUGIN; pmix: by the PMIx server of mpirun and srun --mpi=pmix; pmi: by the PMI-1 protocol of mpiexec.hydra and srun --mpi=pmi2; singleton: a job of one PE; auto: the first of these, singleton last, that the process was started for, which the banner says.",
+		Name: "SHMEM_BOOTSTRAP", Kind: Choice, Default: "auto", Choices: []string{"auto", "uid", "mpi", "launcher", "file", "plugin", "pmix", "pmi", "slurm", "singleton"}, Category: Launch, Since: "0.1",
+		Text: "How the PEs of a job find each other. uid: by the unique id that the program gives to shmemx_init_attr; mpi: by the communicator that it gives there, or MPI_COMM_WORLD where MPI is up; launcher: by shmemrun; file: by SHMEM_BOOTSTRAP_FILE; plugin: by SHMEM_BOOTSTRAP_PLUGIN; pmix: by the PMIx server of mpirun and srun --mpi=pmix; pmi: by the PMI-1 protocol of mpiexec.hydra and srun --mpi=pmi2; slurm: by the variables of srun --mpi=none; singleton: a job of one PE; auto: the first of these, singleton last, that the process was started for, which the banner says.",
 		set:  func(c *Config, v parsed) { c.Bootstrap = Bootstrap(strings.ToLower(v.text)) },
+	},
+	{
+		Name: "SHMEM_BOOTSTRAP_DIR", Kind: Text, Category: Launch, Since: "0.1",
+		Text: "A folder that the hosts of a Slurm step share, in which PEs that srun has started without PMI find each other by a file, in the place of munge (docs/bootstrap.md).",
+		set:  func(c *Config, v parsed) { c.BootstrapDir = v.text },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_FAMILY", Aliases: []string{"NVSHMEM_BOOTSTRAP_UID_SOCK_FAMILY"}, Kind: Choice, Default: "auto", Choices: []string{"auto", "af_inet", "af_inet6"}, Category: Launch, Since: "0.1",

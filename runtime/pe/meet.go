@@ -16,6 +16,7 @@ import (
 	"libshmem/runtime/bootstrap/pmi"
 	"libshmem/runtime/bootstrap/pmix"
 	"libshmem/runtime/bootstrap/singleton"
+	"libshmem/runtime/bootstrap/slurm"
 	"libshmem/runtime/bootstrap/uid"
 	"libshmem/runtime/config"
 	"libshmem/runtime/shmerr"
@@ -43,6 +44,7 @@ var bootstraps = []way{
 	{"plugin", func(s *surroundings) string { return s.set(plugin.Env) }, "set SHMEM_BOOTSTRAP_PLUGIN", openPlugin},
 	{"pmix", func(s *surroundings) string { return s.set(pmix.EnvNamespace, pmix.EnvRank) }, "start the program with mpirun of Open MPI or srun --mpi=pmix", openPMIx},
 	{"pmi", signOfPMI, "start the program with mpiexec.hydra or srun --mpi=pmi2", openPMI},
+	{"slurm", func(s *surroundings) string { return slurm.Sign(s.env) }, "start the program with srun", openSlurm},
 	{"singleton", func(*surroundings) string { return "no launcher" }, "", openSingleton},
 }
 
@@ -159,7 +161,7 @@ func signOfMPI(s *surroundings) string {
 	}
 	_, size, err := world.Who()
 	alone := size == 1 && s.env["PMI_SIZE"] != "1"
-	if err != nil || alone && signOfPMI(s)+s.set(pmix.EnvNamespace, pmix.EnvRank) != "" {
+	if err != nil || alone && signOfPMI(s)+s.set(pmix.EnvNamespace, pmix.EnvRank)+slurm.Sign(s.env) != "" {
 		return ""
 	}
 	return "MPI, which is up"
@@ -240,6 +242,13 @@ func openPMI(s *surroundings) (bootstrap.Bootstrap, error) {
 func openPMIx(s *surroundings) (bootstrap.Bootstrap, error) {
 	c, err := pmix.New(s.config.BootstrapTimeout)
 	return opened(c, err)
+}
+
+func openSlurm(s *surroundings) (bootstrap.Bootstrap, error) {
+	return slurm.Join(slurm.Options{
+		Env: s.env, Folder: s.config.BootstrapDir, Filter: filter(s.config),
+		Timeout: s.config.BootstrapTimeout, GoesOn: s.config.OnFailure == config.ReturnOnFailure,
+	})
 }
 
 // Depart tells the launcher that the process ends in good order, where it has to be

@@ -46,6 +46,11 @@ func TestChoice(t *testing.T) {
 		{"Hydra", map[string]string{"PMI_FD": "7", "PMI_RANK": "0", "PMI_SIZE": "2"}, "pmi", "PMI_FD, PMI_RANK, PMI_SIZE"},
 		{"Hydra, to connect to", map[string]string{"PMI_PORT": "host:1", "PMI_ID": "0"}, "pmi", "PMI_PORT, PMI_ID"},
 		{"shmemrun below Hydra", map[string]string{"PMI_PORT": "host:1", "PMI_ID": "0", "SHMEM_LAUNCHER_FD": "7"}, "launcher", "SHMEM_LAUNCHER_FD"},
+		{"srun --mpi=none", map[string]string{"SLURM_JOB_ID": "1", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, "slurm", "SLURM_STEP_ID, SLURM_PROCID"},
+		{"the script of sbatch", map[string]string{"SLURM_JOB_ID": "1", "SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, "singleton", "no launcher"},
+		{"Open MPI, whose helper srun has started", map[string]string{"PMIX_NAMESPACE": "1", "PMIX_RANK": "3", "SLURM_JOB_ID": "1", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, "pmix", "PMIX_NAMESPACE, PMIX_RANK"},
+		{"srun --mpi=pmi2", map[string]string{"PMI_FD": "7", "PMI_RANK": "0", "PMI_SIZE": "2", "SLURM_JOB_ID": "1", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, "pmi", "PMI_FD, PMI_RANK, PMI_SIZE"},
+		{"a file below srun", map[string]string{"SHMEM_BOOTSTRAP_FILE": "/x", "SLURM_JOB_ID": "1", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, "file", "SHMEM_BOOTSTRAP_FILE"},
 		{"forced, in capitals", map[string]string{"SHMEM_BOOTSTRAP": "Singleton"}, "singleton", "SHMEM_BOOTSTRAP"},
 		{"forced to what would be taken", map[string]string{"SHMEM_LAUNCHER_FD": "7", "SHMEM_BOOTSTRAP": "launcher"}, "launcher", "SHMEM_BOOTSTRAP"},
 	} {

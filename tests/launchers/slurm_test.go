@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -82,6 +83,16 @@ func ports(t *testing.T, n int) (all []string) {
 	return all
 }
 
+// hostfile has a line for each task.
+func hostfile(t *testing.T, hosts ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "hosts")
+	if err := os.WriteFile(file, []byte(strings.Join(hosts, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 func TestSlurm(t *testing.T) {
 	t.Parallel()
 	job(t) // while the machine is not busy with daemons
@@ -100,6 +111,71 @@ func TestSlurm(t *testing.T) {
 			})
 		})
 	}
+	t.Run("none", func(t *testing.T) {
+		t.Parallel()
+		srun := func(more ...string) launcher {
+			command := append([]string{need.Command(t, "srun"), "--ntasks=%n", "--mpi=none", "--quiet"}, more...)
+			return launcher{command: command, env: []string{conf}, boot: "slurm"}
+		}
+		l := srun("--nodes=2")
+		strict := srun("--nodes=2", "--kill-on-bad-exit") // for those that nobody else ends: they did not come
+		strict.check(t)
+		alone := srun()
+		alone.boot = "singleton"
+		folder := t.TempDir()
+		for _, c := range []struct {
+			name  string
+			l     launcher
+			hosts int
+			env   []string
+		}{
+			{"hosts", l, 2, []string{"APART=1"}},
+			{"cyclic", srun("--nodes=2", "--distribution=cyclic"), 2, []string{"APART=1"}},
+			{"arbitrary", srun("--nodes=2", "--distribution=arbitrary"), 2, []string{"APART=1", "SLURM_HOSTFILE=" + hostfile(t, "b", "a", "b", "b")}},
+			{"folder", l, 2, []string{"APART=1", "SHMEM_BOOTSTRAP_DIR=" + folder}},
+			{"named", l, 2, []string{"APART=1", "SHMEM_BOOTSTRAP=slurm"}},
+			{"IPv4", l, 2, []string{"APART=1", "SHMEM_BOOTSTRAP_FAMILY=af_inet"}},
+			{"ports", srun("--nodes=2", "--resv-ports=2"), 2, []string{"APART=1"}},
+			{"alone", alone, 1, nil},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				n := 4
+				if c.l.boot == "singleton" {
+					n = 1
+				}
+				c.l.works(t, n, c.hosts, c.env, "2")
+			})
+		}
+		// What munge does not vouch for.
+		t.Run("no munge", func(t *testing.T) {
+			t.Parallel()
+			l := srun("--nodes=2", "unshare", "--mount", "sh", "-c", `mount -t tmpfs none /run; exec "$@"`, "sh")
+			out, status := l.run(t, 2, nil, "1")
+			if status == 0 || !strings.Contains(out, "nobody can vouch for this process: make a credential of munge: ") ||
+				!strings.Contains(out, "/run/munge/munge.socket.2") || !strings.Contains(out, "srun --mpi=pmi2") {
+				t.Errorf("status %d:\n%s", status, out)
+			}
+		})
+		// The script has the variables of a task, and is none.
+		t.Run("script", func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			file, script := filepath.Join(dir, "out"), filepath.Join(dir, "script")
+			if err := os.WriteFile(script, []byte("#!/bin/sh\nexec \"$@\"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			l := launcher{
+				command: []string{need.Command(t, "sbatch"), "--quiet", "--ntasks=4", "--wait", "--output=" + file, script},
+				env:     []string{conf}, boot: "singleton",
+			}
+			said, status := l.run(t, 1, nil, "2")
+			out, err := os.ReadFile(file)
+			if err != nil || status != 0 || !strings.Contains(string(out), ": 1 PEs on 1 hosts, ") {
+				t.Errorf("status %d, %v:\n%s%s", status, err, said, out)
+			}
+		})
+	})
 	// The daemons that mpirun starts are tasks of the allocation: what Slurm says of
 	// them is not true of the PEs.
 	t.Run("mpirun", func(t *testing.T) {

@@ -277,6 +277,7 @@ var cgo = map[string]string{
 	"fabric/ofi":                        "libfabric",
 	"fabric/rail/peek":                  "a look at the queues of several NICs for those who wait in C",
 	"runtime/bootstrap/mpi":             "libmpi",
+	"runtime/bootstrap/munge":           "libmunge",
 	"runtime/bootstrap/plugin":          "a bootstrap of the user's",
 	"runtime/bootstrap/pmix":            "libpmix",
 	"runtime/gpu/cuda":                  "NVIDIA's driver and GDRCopy",

@@ -6,6 +6,19 @@ set -eu
 dir=$1
 PATH=$PATH:/usr/sbin:/sbin
 here=$(hostname -s)
+
+# Names of hosts have to lead somewhere, and munge's daemon is where its library looks: both
+# only for the processes of the cluster.
+{
+    cat /etc/hosts
+    echo "127.0.0.2 a"
+    echo "127.0.0.3 b"
+} >"$dir/hosts"
+mount --bind "$dir/hosts" /etc/hosts
+mount -t tmpfs none /run
+mkdir /run/munge
+ln -s "$dir/munge.sock" /run/munge/munge.socket.2
+
 mkdir "$dir/state" "$dir/tmp-a" "$dir/tmp-b"
 
 # What the nodes know each other by. Below /tmp munged wants to be told that it may.
@@ -37,6 +50,7 @@ StateSaveLocation=$dir/state
 SlurmctldLogFile=$dir/slurmctld.log
 SlurmdLogFile=$dir/slurmd-%n.log
 KillWait=2
+MpiParams=ports=64000-64999
 NodeName=a NodeHostname=$here NodeAddr=127.0.0.1 Port=$3 CPUs=64
 NodeName=b NodeHostname=$here NodeAddr=127.0.0.1 Port=$4 CPUs=64
 PartitionName=all Nodes=ALL Default=YES OverSubscribe=FORCE:8 State=UP

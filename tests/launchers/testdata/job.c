@@ -27,8 +27,8 @@ static const char *fate(int argc, char **argv, int pe)
 /* What the launcher says, before the library does. */
 static int rank(void)
 {
-    const char *names[] = {"PMIX_RANK", "PMI_RANK", "PMI_ID"};
-    for (int i = 0; i < 3; i++)
+    const char *names[] = {"PMIX_RANK", "PMI_RANK", "PMI_ID", "SLURM_PROCID"};
+    for (int i = 0; i < 4; i++)
         if (getenv(names[i]) != NULL)
             return atoi(getenv(names[i]));
     return 0;

@@ -1,0 +1,90 @@
+// Package munge has the hosts of a cluster vouch for the users of processes: a credential
+// is some bytes that the cluster's key has encrypted and signed, with the user of the
+// process that had them made. Only a host with that key reads it, only for the user that it
+// is meant for, only once, and only for some minutes.
+//
+// libmunge is looked for when the program runs, and asks the daemon of its host. Nothing
+// of munge is needed to build this. The functions are safe for concurrent use.
+package munge
+
+/*
+#cgo CFLAGS: -std=gnu11 -Wall -Wextra
+#cgo LDFLAGS: -ldl
+#include <stdlib.h>
+#include "load.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+)
+
+// User is a user as the hosts of the cluster know it: in a container it may have another
+// number.
+type User uint32
+
+// anybody is a credential's reader where it is meant for all.
+const anybody = User(1<<32 - 1)
+
+// load finds the library, once for the process.
+var load = sync.OnceValue(func() error { return open("libmunge.so.2") })
+
+func open(library string) error {
+	name := C.CString(library)
+	defer C.free(unsafe.Pointer(name))
+	var why text
+	if C.shmemi_munge_load(name, &why[0], C.size_t(len(why))) != 0 {
+		return fmt.Errorf("load %s: %w", library, why.err())
+	}
+	return nil
+}
+
+type text [256]C.char
+
+func (t *text) err() error { return errors.New(C.GoString(&t[0])) }
+
+// Self is the user of this process.
+func Self() (User, error) {
+	cred, err := Encode(nil, anybody)
+	if err != nil {
+		return 0, err
+	}
+	_, user, err := Decode(cred)
+	return user, err
+}
+
+// Encode makes a credential that only processes of one user can read.
+func Encode(bytes []byte, reader User) (string, error) {
+	if err := load(); err != nil {
+		return "", err
+	}
+	var why text
+	var cred *C.char
+	if C.shmemi_munge_encode(unsafe.Pointer(unsafe.SliceData(bytes)), C.size_t(len(bytes)), C.uint32_t(reader),
+		&cred, &why[0], C.size_t(len(why))) != 0 {
+		return "", fmt.Errorf("make a credential of munge: %w", why.err())
+	}
+	defer C.free(unsafe.Pointer(cred))
+	return C.GoString(cred), nil
+}
+
+// Decode reads a credential, and says who had it made.
+func Decode(cred string) ([]byte, User, error) {
+	if err := load(); err != nil {
+		return nil, 0, err
+	}
+	c := C.CString(cred)
+	defer C.free(unsafe.Pointer(c))
+	var why text
+	var bytes unsafe.Pointer
+	var n C.size_t
+	var user C.uint32_t
+	if C.shmemi_munge_decode(c, &bytes, &n, &user, &why[0], C.size_t(len(why))) != 0 {
+		return nil, 0, fmt.Errorf("read a credential of munge: %w", why.err())
+	}
+	defer C.free(bytes)
+	return C.GoBytes(bytes, C.int(n)), User(user), nil
+}

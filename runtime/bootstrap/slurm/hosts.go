@@ -1,0 +1,156 @@
+package slurm
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// maxHosts bounds what a list may say.
+const maxHosts = 1 << 16
+
+// hosts reads a list of hosts as Slurm writes it: n[01-03,7],m[1-2]x. Numbers keep the zeros
+// of the first of their range. An error says at which byte what was expected.
+func hosts(list string) ([]string, error) {
+	r := reader{text: list}
+	var all []string
+	for {
+		some, err := r.entry()
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, some...); len(all) > maxHosts {
+			return nil, r.wrong("at most %d hosts", maxHosts)
+		}
+		if r.at == len(list) {
+			return all, nil
+		}
+		if !r.take(',') {
+			return nil, r.wrong("a letter, a digit, \".\", \"-\", \"_\", \"[\", \",\" or the end")
+		}
+	}
+}
+
+// reader goes through a list.
+type reader struct {
+	text string
+	at   int
+}
+
+func (r *reader) wrong(format string, args ...any) error {
+	found := "the end"
+	if r.at < len(r.text) {
+		found = strconv.Quote(r.text[r.at:min(r.at+1, len(r.text))])
+	}
+	text := r.text
+	if len(text) > 80 {
+		text = text[:80] + "..."
+	}
+	return fmt.Errorf("list of hosts %q, byte %d: %s, expected %s", text, r.at, found, fmt.Sprintf(format, args...))
+}
+
+func (r *reader) take(c byte) bool {
+	if r.at == len(r.text) || r.text[r.at] != c {
+		return false
+	}
+	r.at++
+	return true
+}
+
+// while takes what f likes.
+func (r *reader) while(f func(c byte) bool) string {
+	from := r.at
+	for r.at < len(r.text) && f(r.text[r.at]) {
+		r.at++
+	}
+	return r.text[from:r.at]
+}
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
+
+func literal(c byte) bool {
+	return digit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '.' || c == '-' || c == '_'
+}
+
+// entry is what is between two commas: text and brackets in any order. The last bracket
+// counts fastest.
+func (r *reader) entry() ([]string, error) {
+	names := []string{r.while(literal)}
+	from := r.at
+	for r.take('[') {
+		numbers, err := r.brackets(maxHosts / len(names))
+		if err != nil {
+			return nil, err
+		}
+		rest := r.while(literal)
+		next := make([]string, 0, len(names)*len(numbers))
+		for _, name := range names {
+			for _, n := range numbers {
+				next = append(next, name+n+rest)
+			}
+		}
+		names = next
+	}
+	if r.at == from && names[0] == "" {
+		return nil, r.wrong("the name of a host")
+	}
+	return names, nil
+}
+
+// brackets is the rest after "[": numbers and ranges of them, at most so many.
+func (r *reader) brackets(most int) (all []string, err error) {
+	for {
+		if all, err = r.numbers(all, most); err != nil {
+			return nil, err
+		}
+		if r.take(']') {
+			return all, nil
+		}
+		if !r.take(',') {
+			return nil, r.wrong("a digit, \",\" or \"]\"")
+		}
+	}
+}
+
+func (r *reader) numbers(all []string, most int) ([]string, error) {
+	low, first, err := r.number()
+	if err != nil {
+		return nil, err
+	}
+	last := first
+	if r.take('-') {
+		at := r.at
+		if _, last, err = r.number(); err != nil {
+			return nil, err
+		}
+		if last < first {
+			r.at = at
+			return nil, r.wrong("a number not below %s", low)
+		}
+		if last-first >= most-len(all) {
+			r.at = at
+			return nil, r.wrong("at most %d hosts", maxHosts)
+		}
+	}
+	for n := first; n <= last; n++ {
+		all = append(all, fmt.Sprintf("%0*d", len(low), n))
+	}
+	if len(all) > most {
+		return nil, r.wrong("at most %d hosts", maxHosts)
+	}
+	return all, nil
+}
+
+// number is one as it is written, and what it is.
+func (r *reader) number() (string, int, error) {
+	at := r.at
+	text := r.while(digit)
+	if text == "" {
+		return "", 0, r.wrong("a digit")
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || len(text) > 18 {
+		r.at = at
+		return "", 0, r.wrong("a number of at most 18 digits")
+	}
+	return text, n, nil
+}

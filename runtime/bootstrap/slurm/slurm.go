@@ -1,0 +1,236 @@
+package slurm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/file"
+	"libshmem/runtime/bootstrap/singleton"
+	"libshmem/runtime/bootstrap/uid"
+)
+
+// Options are what a PE brings.
+type Options struct {
+	Env     map[string]string // of the process
+	Folder  string            // that all hosts share, in the place of munge; "": munge
+	Filter  uid.Filter
+	Timeout time.Duration // for the others to come, above 0
+	GoesOn  bool          // as uid.Options.GoesOn
+}
+
+const (
+	// Between looks for the door.
+	firstPause, lastPause = 20 * time.Millisecond, 500 * time.Millisecond
+	// tries is how many addresses are tried at the same time.
+	tries = 64
+)
+
+const remedy = "start the program with srun --mpi=pmi2, which needs nothing, or --mpi=pmix; or name a folder that the hosts share by SHMEM_BOOTSTRAP_DIR"
+
+// Join brings this task together with the others of its step.
+func Join(o Options) (bootstrap.Bootstrap, error) {
+	s, err := read(o.Env)
+	if err != nil {
+		return nil, fmt.Errorf("join job by Slurm: %w", err)
+	}
+	if s.size == 1 {
+		return singleton.New(), nil
+	}
+	if o.Folder != "" {
+		m, err := file.Join(file.Options{
+			Path: filepath.Join(o.Folder, s.file()), Setting: "SHMEM_BOOTSTRAP_DIR", Name: "slurm", PE: s.pe, Size: s.size,
+			Filter: o.Filter, Timeout: o.Timeout, GoesOn: o.GoesOn,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return m, nil
+	}
+	m, err := meet(&o, &s, daemon{})
+	if err != nil {
+		return nil, fmt.Errorf("join job by Slurm: %w", err)
+	}
+	return m, nil
+}
+
+// file is the step's name as that of a file.
+func (s *step) file() string {
+	return "shmem-" + strings.Map(func(c rune) rune {
+		if c < 0x80 && (literal(byte(c))) {
+			return c
+		}
+		return '-'
+	}, s.name)
+}
+
+func meet(o *Options, s *step, n notary) (*uid.Member, error) {
+	user, err := n.Self()
+	if err != nil {
+		return nil, fmt.Errorf("nobody can vouch for this process: %w (%s)", err, remedy)
+	}
+	p := &party{notary: n, user: user, name: s.name}
+	if s.pe == 0 {
+		return lead(o, s, p)
+	}
+	return follow(o, s, p)
+}
+
+func (o *Options) join(s *step, id uid.ID) (*uid.Member, error) {
+	m, err := uid.Join(uid.Options{ID: id, PE: s.pe, Size: s.size, Timeout: o.Timeout, GoesOn: o.GoesOn, Name: "slurm"})
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Barrier(); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
+}
+
+// lead keeps the door open until all have come. A PE that is through it comes to no other
+// one before this PE has finalized.
+func lead(o *Options, s *step, p *party) (*uid.Member, error) {
+	l, err := listen(s.ports, o.Filter.Family)
+	if err != nil {
+		return nil, err
+	}
+	root, id, err := uid.NewRoot(o.Filter)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	d := newDoor(l, p, id)
+	m, err := o.join(s, id)
+	d.close()
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+func follow(o *Options, s *step, p *party) (*uid.Member, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
+	defer cancel()
+	looker := &looker{options: o, step: s, party: p}
+	var last error
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		id, err := looker.look(ctx)
+		if err == nil {
+			return o.join(s, id)
+		}
+		if looker.lost {
+			return nil, err
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-time.After(pause):
+			continue
+		case <-ctx.Done():
+		}
+		return nil, fmt.Errorf("%w; looked for on %s, ports %s: %w",
+			&bootstrap.MissingError{Step: "find PE 0", Missing: []int{0}, Waited: o.Timeout},
+			cmp.Or(strings.Join(s.hosts, " "), "this host"), list(s.ports), last)
+	}
+}
+
+// looker looks for the door.
+type looker struct {
+	options   *Options
+	step      *step
+	party     *party
+	addresses []netip.Addr
+	lost      bool // there is no use in looking again
+}
+
+// resolve finds the addresses of the hosts, once.
+func (l *looker) resolve(ctx context.Context) error {
+	network := map[uid.Family]string{uid.AnyFamily: "ip", uid.IPv4: "ip4", uid.IPv6: "ip6"}[l.options.Filter.Family]
+	var found []netip.Addr
+	if len(l.step.hosts) == 0 {
+		for _, a := range []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()} {
+			if f := l.options.Filter.Family; f == uid.AnyFamily || (f == uid.IPv4) == a.Is4() {
+				found = append(found, a)
+			}
+		}
+	}
+	for _, host := range l.step.hosts {
+		some, err := net.DefaultResolver.LookupNetIP(ctx, network, host)
+		if err != nil {
+			var dns *net.DNSError
+			l.lost = errors.As(err, &dns) && dns.IsNotFound
+			return fmt.Errorf("find the address of %s, where PE 0 is by SLURM_STEP_NODELIST: %w (Slurm's names of nodes have to be names of hosts; else %s)",
+				host, err, remedy)
+		}
+		found = append(found, some...)
+	}
+	l.addresses = found
+	return nil
+}
+
+// look knocks at all ports, and returns what the first door gives away.
+func (l *looker) look(ctx context.Context) (uid.ID, error) {
+	if l.addresses == nil {
+		if err := l.resolve(ctx); err != nil {
+			return uid.ID{}, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	type result struct {
+		id   uid.ID
+		at   netip.AddrPort
+		err  error
+		told bool // it is the word of somebody there
+	}
+	n := len(l.addresses) * len(l.step.ports)
+	results := make(chan result, n)
+	free := make(chan struct{}, tries)
+	for _, port := range l.step.ports {
+		for _, a := range l.addresses {
+			go func() {
+				free <- struct{}{}
+				defer func() { <-free }()
+				r := result{at: netip.AddrPortFrom(a.Unmap(), uint16(port))}
+				var conn net.Conn
+				if conn, r.err = new(net.Dialer).DialContext(ctx, "tcp", r.at.String()); r.err == nil {
+					defer conn.Close()
+					stop := context.AfterFunc(ctx, func() { conn.Close() })
+					defer stop()
+					r.id, r.err = l.party.knock(conn)
+					r.told = true
+				}
+				results <- r
+			}()
+		}
+	}
+	var err error
+	told := false
+	for range n {
+		r := <-results
+		if r.err == nil {
+			return r.id, nil
+		}
+		if err == nil || r.told && !told {
+			err, told = fmt.Errorf("%v: %w", r.at, cause(r.err)), r.told
+		}
+	}
+	return uid.ID{}, err
+}
+
+// cause leaves out the address, which the caller names.
+func cause(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Err != nil {
+		return op.Err
+	}
+	return err
+}

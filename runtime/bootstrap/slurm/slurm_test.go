@@ -1,0 +1,352 @@
+package slurm
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/munge"
+	"libshmem/runtime/bootstrap/uid"
+)
+
+const patient = 30 * time.Second
+
+var local = uid.Filter{Interfaces: "=lo"}
+
+// cluster is munge of a made-up cluster, as a process of a user sees it.
+type cluster struct {
+	user munge.User
+	*book
+}
+
+// book is what the daemons of a cluster know.
+type book struct {
+	mu    sync.Mutex
+	creds map[string]*entry
+	ill   error // what Self says
+}
+
+type entry struct {
+	bytes         []byte
+	maker, reader munge.User
+	read          bool
+}
+
+func newBook() *book { return &book{creds: map[string]*entry{}} }
+
+func (c cluster) Self() (munge.User, error) { return c.user, c.ill }
+
+func (c cluster) Encode(bytes []byte, reader munge.User) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	name := fmt.Sprintf("MUNGE:%d", len(c.creds))
+	c.creds[name] = &entry{bytes: append([]byte(nil), bytes...), maker: c.user, reader: reader}
+	return name, nil
+}
+
+func (c cluster) Decode(cred string) ([]byte, munge.User, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.creds[cred]
+	switch {
+	case e == nil:
+		return nil, 0, errors.New("invalid credential")
+	case e.reader != c.user:
+		return nil, 0, errors.New("unauthorized credential")
+	case e.read:
+		return nil, 0, errors.New("replayed credential")
+	}
+	e.read = true
+	return e.bytes, e.maker, nil
+}
+
+// place is a step of n PEs on this host.
+func place(t *testing.T, pe, n int, ports []int, changes ...string) *step {
+	t.Helper()
+	s, err := read(task(append([]string{fmt.Sprintf("SLURM_PROCID=%d", pe), fmt.Sprintf("SLURM_NTASKS=%d", n), "SLURM_NODEID=0"}, changes...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ports != nil {
+		s.ports = ports
+	}
+	return &s
+}
+
+// free are ports that nobody has.
+func free(t *testing.T, n int) (ports []int) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", ":0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()                                     // after all have been found
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert // it listens on TCP
+	}
+	return ports
+}
+
+// run has each PE of a step meet the others and do something.
+func run(t *testing.T, n int, ports []int, notary notary, changes ...string) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for pe := range n {
+		wg.Go(func() {
+			m, err := meet(&Options{Filter: local, Timeout: patient}, place(t, pe, n, ports, changes...), notary)
+			if err != nil {
+				t.Errorf("PE %d: %v", pe, err)
+				return
+			}
+			all, err := m.Allgather(fmt.Append(nil, pe))
+			if err != nil || len(all) != n || string(all[n-1]) != fmt.Sprint(n-1) || m.Name() != "slurm" {
+				t.Errorf("PE %d: %s has %q, %v", pe, m.Name(), all, err)
+			}
+			if err := errors.Join(m.Part(), m.Close()); err != nil {
+				t.Errorf("PE %d: %v", pe, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestJob(t *testing.T) {
+	b := newBook()
+	for range 3 { // one after the other in a step
+		run(t, 4, nil, cluster{1000, b})
+	}
+}
+
+// Two steps of one user at the same ports, and another user's: each finds its own, also
+// where strangers have the first of the ports and say nothing, or nonsense.
+func TestCrowd(t *testing.T) {
+	ports := free(t, 5)
+	for i, say := range []string{"", "HTTP/1.1 400 Bad Request\r\n\r\n" + strings.Repeat("x", 100)} {
+		l, err := net.Listen("tcp", fmt.Sprintf(":%d", ports[i]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		go func() {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				defer conn.Close()
+				_, _ = conn.Write([]byte(say))
+			}
+		}()
+	}
+	b := newBook()
+	var wg sync.WaitGroup
+	wg.Go(func() { run(t, 3, ports, cluster{1000, b}) })
+	wg.Go(func() { run(t, 2, ports, cluster{1000, b}, "SLURM_STEP_ID=1") })
+	wg.Go(func() { run(t, 3, ports, cluster{1001, b}) })
+	wg.Wait()
+}
+
+func TestMissing(t *testing.T) {
+	b := newBook()
+	ports := free(t, 2)
+	soon := &Options{Filter: local, Timeout: 200 * time.Millisecond}
+	_, err := meet(soon, place(t, 1, 2, ports), cluster{1000, b})
+	var missing *bootstrap.MissingError
+	if !errors.As(err, &missing) || missing.Missing[0] != 0 || !strings.Contains(err.Error(), "looked for on this host, ports ") {
+		t.Errorf("without PE 0: %v", err)
+	}
+	_, err = meet(soon, place(t, 0, 2, ports), cluster{1000, b})
+	if !errors.As(err, &missing) || missing.Missing[0] != 1 {
+		t.Errorf("without PE 1: %v", err)
+	}
+	if l, err := listen(ports, uid.AnyFamily); err != nil || l.Addr().(*net.TCPAddr).Port != ports[0] {
+		t.Errorf("the door is still there: %v", err)
+	} else {
+		l.Close()
+	}
+}
+
+func TestRefused(t *testing.T) {
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	taken := []int{l.Addr().(*net.TCPAddr).Port}
+	b := newBook()
+	soon := &Options{Filter: local, Timeout: time.Second}
+	ill := newBook()
+	ill.ill = errors.New("no daemon")
+	for _, c := range []struct {
+		what   string
+		step   *step
+		notary notary
+		want   []string
+	}{
+		{"the ports are taken", place(t, 0, 2, taken), cluster{1000, b}, []string{fmt.Sprint("listen at a port of ", taken[0]), "address already in use", "srun --resv-ports"}},
+		{"no munge", place(t, 0, 2, nil), cluster{1000, ill}, []string{"nobody can vouch for this process: no daemon", "srun --mpi=pmi2", "SHMEM_BOOTSTRAP_DIR"}},
+		{"no such host", place(t, 1, 2, nil, "SLURM_NODEID=1", "SLURM_STEP_NODELIST=no-such-host.invalid,b"), cluster{1000, b}, []string{"no-such-host.invalid", "SLURM_STEP_NODELIST"}},
+	} {
+		_, err := meet(soon, c.step, c.notary)
+		for _, want := range c.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, not %q", c.what, err, want)
+			}
+		}
+	}
+	if _, err := Join(Options{Env: task("SLURM_NTASKS=0"), Timeout: time.Second}); err == nil || !strings.Contains(err.Error(), "SLURM_NTASKS") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A step of one task needs nobody.
+func TestAlone(t *testing.T) {
+	b, err := Join(Options{Env: task("SLURM_NTASKS=1", "SLURM_PROCID=0")})
+	if err != nil || b.Size() != 1 || b.Name() != "singleton" {
+		t.Errorf("%v, %v", b, err)
+	}
+}
+
+func TestFolder(t *testing.T) {
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	for pe := range 3 {
+		wg.Go(func() {
+			b, err := Join(Options{Env: task(fmt.Sprintf("SLURM_PROCID=%d", pe), "SLURM_NTASKS=3"), Folder: dir, Filter: local, Timeout: patient})
+			if err != nil {
+				t.Errorf("PE %d: %v", pe, err)
+				return
+			}
+			if err := errors.Join(b.Barrier(), b.Close()); err != nil || b.Name() != "slurm" {
+				t.Errorf("PE %d of %s: %v", pe, b.Name(), err)
+			}
+		})
+	}
+	wg.Wait()
+	_, err := Join(Options{Env: task("SLURM_PROCID=0"), Folder: dir + "/nosuch", Filter: local, Timeout: time.Second})
+	if err == nil || !strings.Contains(err.Error(), "see what SHMEM_BOOTSTRAP_DIR names") {
+		t.Errorf("%v", err)
+	}
+}
+
+// converse has one side of a conversation meet the other.
+func converse(knocker, opener *party, id uid.ID) (got uid.ID, heard, said error) {
+	a, b := net.Pipe()
+	done := make(chan error)
+	go func() {
+		err := opener.open(b, &id)
+		b.Close()
+		done <- err
+	}()
+	got, heard = knocker.knock(a)
+	a.Close()
+	return got, heard, <-done
+}
+
+// The id goes to who is of the same user and step, and from who is, and to nobody else.
+func TestProof(t *testing.T) {
+	b := newBook()
+	id := uid.ID{1, 2, 3}
+	me := &party{cluster{1000, b}, 1000, "c/7.0/ of 4"}
+	if got, heard, said := converse(me, me, id); got != id || heard != nil || said != nil {
+		t.Fatalf("%v, %v, %v", got, heard, said)
+	}
+	for _, c := range []struct {
+		what            string
+		knocker, opener *party
+		want            string
+	}{
+		{"another user knocks", &party{cluster{1001, b}, 1001, me.name}, me, "unauthorized"},
+		{"another user knocks, for the opener to read", &party{cluster{1001, b}, 1000, me.name}, me, "user 1001, not 1000"},
+		{"another user opens", me, &party{cluster{1001, b}, 1001, me.name}, "unauthorized"},
+		{"another step knocks", &party{cluster{1000, b}, 1000, "c/7.1/ of 4"}, me, "another step"},
+		{"another step, whose name begins the same", &party{cluster{1000, b}, 1000, "c/7.0/ of 44"}, me, "another step"},
+	} {
+		got, heard, _ := converse(c.knocker, c.opener, id)
+		if heard == nil || got != (uid.ID{}) || !strings.Contains(heard.Error(), c.want) {
+			t.Errorf("%s: %v, %v, not %q", c.what, got, heard, c.want)
+		}
+	}
+	for name, e := range b.creds {
+		if e.reader != 1000 && strings.Contains(hex.EncodeToString(e.bytes), hex.EncodeToString(id[:])) {
+			t.Errorf("%s has the id, for user %d", name, e.reader)
+		}
+	}
+}
+
+// A credential that was heard, or is one's own, opens nothing.
+func TestReplay(t *testing.T) {
+	b := newBook()
+	id := uid.ID{1, 2, 3}
+	me := &party{cluster{1000, b}, 1000, "s"}
+	n := nonces{}
+	old, err := me.testify("knock", n, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mirror, err := me.testify("open", n, id[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cred := range []string{old, mirror, "", "MUNGE:nonsense"} {
+		a, c := net.Pipe()
+		go func() {
+			_ = me.open(c, &id)
+			c.Close()
+		}()
+		if _, err := a.Write(opening(n.knocker)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readOpening(a); err != nil {
+			t.Fatal(err)
+		}
+		if err := send(a, isCredential, cred); err != nil {
+			t.Fatal(err)
+		}
+		if kind, text, err := receive(a); err != nil || kind != isRefusal {
+			t.Errorf("%q: kind %d, %q, %v", cred, kind, text, err)
+		}
+		a.Close()
+	}
+}
+
+// FuzzOpen: whatever a stranger says, it hears no id, and the door does not fall.
+func FuzzOpen(f *testing.F) {
+	f.Add([]byte(magic + "\x01\x00\x00\x000123456789abcdef\x00\x00\x00\x00\x03\x00\x00\x00abc"))
+	f.Add([]byte(magic + "\x02\x00\x00\x000123456789abcdef"))
+	f.Add([]byte(magic + "\x01\x00\x00\x000123456789abcdef\x00\x00\x00\x00\xff\xff\xff\xff"))
+	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, said []byte) {
+		me := &party{cluster{1000, newBook()}, 1000, "s"}
+		heard := &stranger{say: said}
+		if err := me.open(heard, &uid.ID{1, 2, 3}); err == nil {
+			t.Error("it was let in")
+		}
+		if strings.Contains(heard.heard.String(), "MUNGE:") {
+			t.Error("it has a credential")
+		}
+	})
+}
+
+// stranger says what it has to, whatever it hears.
+type stranger struct {
+	say   []byte
+	heard strings.Builder
+}
+
+func (s *stranger) Read(b []byte) (int, error) {
+	if len(s.say) == 0 {
+		return 0, net.ErrClosed
+	}
+	n := copy(b, s.say)
+	s.say = s.say[n:]
+	return n, nil
+}
+
+func (s *stranger) Write(b []byte) (int, error) { return s.heard.Write(b) }

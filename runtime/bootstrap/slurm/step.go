@@ -1,0 +1,127 @@
+package slurm
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The variables that show a step of srun: its script has the others as well, which are not
+// true of what it starts by itself.
+const (
+	EnvJob   = "SLURM_JOB_ID"
+	EnvStep  = "SLURM_STEP_ID"
+	EnvPE    = "SLURM_PROCID"
+	EnvSize  = "SLURM_NTASKS"
+	envAgent = "TORCHELASTIC_RUN_ID" // torchrun's processes: the task is their agent
+)
+
+const (
+	maxPEs = 1 << 20
+	// maxStep is the first number of a step that is none: a batch script, a shell.
+	maxStep = 0xfffffff0
+	// candidates is how many hosts PE 0 is looked for on, where Slurm does not say.
+	candidates = 64
+	// doors is how many ports there are to choose from.
+	doors = 8
+	// The ports that Linux gives to nobody by itself, unless it was told to.
+	firstPort, lastPort = 61000, 65535
+)
+
+// step is what the variables say.
+type step struct {
+	name     string // the same for all PEs of the step, and for no other step
+	pe, size int
+	hosts    []string // where PE 0 may be; none: it is on this one
+	ports    []int    // where its door may be
+}
+
+// Sign tells whether the variables are those of a step's task.
+func Sign(env map[string]string) string {
+	for _, name := range []string{EnvJob, EnvStep, EnvPE, EnvSize} {
+		if env[name] == "" {
+			return ""
+		}
+	}
+	if n, err := strconv.ParseUint(env[EnvStep], 10, 64); err == nil && n >= maxStep || env[envAgent] != "" {
+		return ""
+	}
+	return EnvStep + ", " + EnvPE
+}
+
+// read reads the variables. An error names the one that is wrong.
+func read(env map[string]string) (s step, err error) {
+	number := func(name string, least, most int) (n int) {
+		if err == nil {
+			if n, err = strconv.Atoi(env[name]); err != nil || n < least || n > most {
+				err = fmt.Errorf("%s=%q is no number from %d to %d (start the program with srun, and leave its variables as they are)",
+					name, env[name], least, most)
+			}
+		}
+		return n
+	}
+	job, id := number(EnvJob, 1, 1<<32-1), number(EnvStep, 0, maxStep-1)
+	s.size = number(EnvSize, 1, maxPEs)
+	s.pe = number(EnvPE, 0, s.size-1)
+	if err != nil {
+		return s, err
+	}
+	// A job that Slurm begins again has the same number.
+	s.name = fmt.Sprintf("%s/%d.%d/%s of %d", env["SLURM_CLUSTER_NAME"], job, id, env["SLURM_RESTART_COUNT"], s.size)
+	list := env["SLURM_STEP_NODELIST"]
+	if s.hosts, err = hosts(list); err != nil {
+		return s, fmt.Errorf("SLURM_STEP_NODELIST: %w", err)
+	}
+	// Else the first task is on the first host, however the tasks are spread. The list is
+	// sorted where the user's order, or that of parts of a job, is another.
+	if env["SLURM_DISTRIBUTION"] != "arbitrary" && env["SLURM_HET_SIZE"] == "" {
+		if s.hosts = s.hosts[:1]; env["SLURM_NODEID"] == "0" {
+			s.hosts = nil
+		}
+	} else if len(s.hosts) > candidates {
+		return s, fmt.Errorf("PE 0 may be on any of %d hosts, more than %d (leave out --distribution=arbitrary, or start the program with srun --mpi=pmi2)",
+			len(s.hosts), candidates)
+	}
+	if s.ports, err = reserved(env["SLURM_STEP_RESV_PORTS"]); err != nil {
+		return s, fmt.Errorf("SLURM_STEP_RESV_PORTS: %w", err)
+	}
+	if len(s.ports) == 0 {
+		s.ports = derived(s.name)
+	}
+	return s, nil
+}
+
+// reserved are the ports that Slurm keeps free for the step on all its hosts: "12000-12002".
+func reserved(list string) (ports []int, err error) {
+	if list == "" {
+		return nil, nil
+	}
+	texts, err := hosts("[" + strings.Trim(list, "[]") + "]")
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range texts {
+		port, err := strconv.Atoi(text)
+		if err != nil || port < 1 || port > 65535 {
+			return nil, fmt.Errorf("%q has %q, which is no port", list, text)
+		}
+		ports = append(ports, port)
+	}
+	return ports[:min(len(ports), doors)], nil
+}
+
+// derived are ports that the PEs agree about without a word. Another step may have the
+// same: what is said at the door tells them apart.
+func derived(name string) (ports []int) {
+	for i := byte(0); len(ports) < doors; i++ {
+		sum := sha256.Sum256(append([]byte(name), 0, i))
+		port := firstPort + int(binary.BigEndian.Uint32(sum[:]))%(lastPort-firstPort+1)
+		if !slices.Contains(ports, port) {
+			ports = append(ports, port)
+		}
+	}
+	return ports
+}

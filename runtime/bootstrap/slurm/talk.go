@@ -1,0 +1,191 @@
+package slurm
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"libshmem/runtime/bootstrap/munge"
+	"libshmem/runtime/bootstrap/secret"
+	"libshmem/runtime/bootstrap/uid"
+)
+
+// What is said at the door: each side sends a random number, then who knocks a credential
+// for both numbers, then who opens another one, with the unique id in it. A credential that
+// was overheard is of no use: it is for numbers that are used once, and another user's host
+// cannot read it.
+const (
+	magic   = "SHMS"
+	version = 1
+
+	openingLen = 24
+	headLen    = 8
+	maxText    = 8 << 10
+
+	isCredential, isRefusal = 0, 1
+)
+
+var errTalk = errors.New("it does not speak as a PE of a step does")
+
+// notary is munge, but for tests.
+type notary interface {
+	Self() (munge.User, error)
+	Encode(bytes []byte, reader munge.User) (string, error)
+	Decode(cred string) ([]byte, munge.User, error)
+}
+
+// daemon is that of this host.
+type daemon struct{}
+
+// turns are for those who ask it: each takes a thread meanwhile.
+var turns = make(chan struct{}, 8)
+
+func (daemon) Self() (munge.User, error) { return munge.Self() }
+
+func (daemon) Encode(bytes []byte, reader munge.User) (string, error) {
+	turns <- struct{}{}
+	defer func() { <-turns }()
+	return munge.Encode(bytes, reader)
+}
+
+func (daemon) Decode(cred string) ([]byte, munge.User, error) {
+	turns <- struct{}{}
+	defer func() { <-turns }()
+	return munge.Decode(cred)
+}
+
+// party is one side.
+type party struct {
+	notary notary
+	user   munge.User // of this process, and so of the other
+	name   string     // of the step
+}
+
+// nonces are the random numbers of one conversation.
+type nonces struct{ knocker, opener secret.Nonce }
+
+func (p *party) statement(role string, n nonces) []byte {
+	b := append([]byte(role), 0)
+	b = append(append(b, p.name...), 0)
+	return append(append(b, n.knocker[:]...), n.opener[:]...)
+}
+
+// testify makes the credential of a role, with the bytes in it.
+func (p *party) testify(role string, n nonces, bytes []byte) (string, error) {
+	return p.notary.Encode(append(p.statement(role, n), bytes...), p.user)
+}
+
+// believe reads the credential of the other side, and returns the bytes in it.
+func (p *party) believe(cred, role string, n nonces) ([]byte, error) {
+	b, user, err := p.notary.Decode(cred)
+	if err != nil {
+		return nil, err
+	}
+	if user != p.user {
+		return nil, fmt.Errorf("it is a process of user %d, not %d", user, p.user)
+	}
+	want := p.statement(role, n)
+	if len(b) < len(want) || string(b[:len(want)]) != string(want) {
+		return nil, fmt.Errorf("it is of another step than %s, or speaks for another conversation", p.name)
+	}
+	return b[len(want):], nil
+}
+
+// knock asks for the id.
+func (p *party) knock(conn io.ReadWriter) (id uid.ID, err error) {
+	n := nonces{knocker: secret.NewNonce()}
+	if _, err := conn.Write(opening(n.knocker)); err != nil {
+		return id, err
+	}
+	if n.opener, err = readOpening(conn); err != nil {
+		return id, err
+	}
+	cred, err := p.testify("knock", n, nil)
+	if err != nil {
+		return id, err
+	}
+	if err := send(conn, isCredential, cred); err != nil {
+		return id, err
+	}
+	kind, text, err := receive(conn)
+	switch {
+	case err != nil:
+		return id, err
+	case kind == isRefusal:
+		return id, fmt.Errorf("it says %q", text)
+	}
+	b, err := p.believe(text, "open", n)
+	if err == nil && len(b) != uid.Len {
+		err = errTalk
+	}
+	copy(id[:], b)
+	return id, err
+}
+
+// open gives the id to who may have it.
+func (p *party) open(conn io.ReadWriter, id *uid.ID) error {
+	n := nonces{opener: secret.NewNonce()}
+	var err error
+	if n.knocker, err = readOpening(conn); err != nil {
+		return err
+	}
+	if _, err := conn.Write(opening(n.opener)); err != nil {
+		return err
+	}
+	kind, cred, err := receive(conn)
+	if err != nil {
+		return err
+	}
+	if kind != isCredential {
+		return errTalk
+	}
+	if _, err := p.believe(cred, "knock", n); err != nil {
+		return errors.Join(err, send(conn, isRefusal, err.Error()))
+	}
+	if cred, err = p.testify("open", n, id[:]); err != nil {
+		return errors.Join(err, send(conn, isRefusal, err.Error()))
+	}
+	return send(conn, isCredential, cred)
+}
+
+func opening(n secret.Nonce) []byte {
+	return append(append([]byte(magic), version, 0, 0, 0), n[:]...)
+}
+
+func readOpening(r io.Reader) (n secret.Nonce, err error) {
+	var b [openingLen]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return n, err
+	}
+	if string(b[:4]) != magic {
+		return n, errTalk
+	}
+	if b[4] != version {
+		return n, fmt.Errorf("%w: version %d, here %d (use one version of the library on all PEs)", errTalk, b[4], version)
+	}
+	copy(n[:], b[8:])
+	return n, nil
+}
+
+// send sends a kind and a text.
+func send(w io.Writer, kind byte, text string) error {
+	text = text[:min(len(text), maxText)]
+	b := binary.LittleEndian.AppendUint32([]byte{kind, 0, 0, 0}, uint32(len(text)))
+	_, err := w.Write(append(b, text...))
+	return err
+}
+
+func receive(r io.Reader) (kind byte, text string, err error) {
+	var head [headLen]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return 0, "", err
+	}
+	n := binary.LittleEndian.Uint32(head[4:])
+	if head[0] > isRefusal || n > maxText {
+		return 0, "", errTalk
+	}
+	b := make([]byte, n)
+	_, err = io.ReadFull(r, b)
+	return head[0], string(b), err
+}
