@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -47,6 +48,30 @@ type job struct {
 	status  int
 	byUser  unix.Signal // the signal from outside that ended the job
 	strayed time.Time   // when the strays were asked to end
+
+	absences absences
+}
+
+// absences are PEs that ended well although others wait for them. They are noted before
+// those others are told, and named before anything that these do then: the loop takes
+// them first.
+type absences struct {
+	mu    sync.Mutex
+	noted []func()
+}
+
+func (a *absences) note(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.noted = append(a.noted, f)
+}
+
+func (a *absences) take() []func() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	noted := a.noted
+	a.noted = nil
+	return noted
 }
 
 // Run runs a job and returns its exit status. Everything it has to say goes to
@@ -148,8 +173,9 @@ func newJob(o *Options, out *output) *job {
 		// Another kind of fate is told elsewhere: a failure by judge, a PE that
 		// finalized too early by the PEs that wait for it.
 		if fate.How == wire.Exited && !fate.Bad() {
+			j.absences.note(func() { j.absent(pe, fate, step, wait) })
 			// Not from here: the loop may be the caller, and never waits for itself.
-			go j.do(func() { j.absent(pe, fate, step, wait) })
+			go j.do(func() {})
 		}
 	}
 	return j
@@ -189,6 +215,9 @@ func (j *job) loop(sigs <-chan os.Signal) {
 	for !j.childless || j.running > 0 {
 		select {
 		case f := <-j.actions:
+			for _, tell := range j.absences.take() {
+				tell()
+			}
 			f()
 		case s := <-sigs:
 			j.signalled(s)

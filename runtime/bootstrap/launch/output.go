@@ -36,6 +36,12 @@ type sink struct {
 	turn     *turn
 }
 
+// full reports whether a write would wait for who reads.
+func (s *sink) full() bool {
+	ready, err := unix.Poll([]unix.PollFd{{Fd: int32(s.file.Fd()), Events: unix.POLLOUT}}, 0)
+	return err == nil && ready == 0
+}
+
 // turn is whose turn it is to write. A terminal has one for both outputs; else
 // each has its own, so that a reader who has stopped holds up only what he
 // reads.
@@ -140,8 +146,8 @@ func readNow(from *os.File, buf []byte) (n int, err error) {
 }
 
 // finish writes what is still on its way from PEs that have all ended, and
-// shmemrun's own last words. Who reads may be slow, so it waits, but not longer
-// than patience where that is not 0, nor beyond a signal.
+// shmemrun's own last words. Who reads may be slow, so it waits, but where patience is
+// not 0 no longer than that for who does not read at all, nor beyond a signal.
 func (o *output) finish(pipes []*os.File, patience time.Duration, sigs <-chan os.Signal) {
 	for _, p := range pipes {
 		// Somebody outside of the job may have got hold of a PE's pipe: do not
@@ -164,7 +170,10 @@ func (o *output) finish(pipes []*os.File, patience time.Duration, sigs <-chan os
 		case <-done:
 			return
 		case <-late:
-			return
+			if o.out.full() || o.errs.full() {
+				return
+			}
+			late = time.After(patience) // this machine is slow, and not the reader
 		case s := <-sigs:
 			if isEnding(s) {
 				return
