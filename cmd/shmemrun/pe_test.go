@@ -125,6 +125,14 @@ func (e *element) do(op, value string) error {
 		return e.touch(value)
 	case "launcher": // the process number of shmemrun, into a file
 		return os.WriteFile(value, []byte(strconv.Itoa(os.Getppid())), 0o666)
+	case "until": // FILE,TEXT: the text is in the file
+		file, text, _ := strings.Cut(value, ",")
+		for {
+			if b, err := os.ReadFile(file); err == nil && bytes.Contains(b, []byte(text)) {
+				return nil
+			}
+			time.Sleep(time.Millisecond)
+		}
 	case "ignore":
 		signal.Ignore(syscall.Signal(n))
 	case "await": // SIGNAL,FILE: say so in a file, wait for the signal, and go on
