@@ -235,12 +235,12 @@ func overrun(t *testing.T, s *suite) {
 		return n > 0
 	}
 	// b does not poll as long as a gets on.
-	for quiet := time.Now(); sent < most && time.Since(quiet) < 100*time.Millisecond; {
+	var q quiet
+	for gets := true; sent < most && !q.lasts(100*time.Millisecond, gets); {
 		before := sent
 		write()
-		if a.poll(t); take() || sent > before {
-			quiet = time.Now()
-		}
+		a.poll(t)
+		gets = take() || sent > before
 	}
 	t.Logf("%d writes posted while the target did not poll", sent)
 	got := map[uint32]int{}

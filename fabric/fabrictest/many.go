@@ -300,7 +300,8 @@ func closed(t *testing.T, s *suite) {
 	left := all[:0:0]
 	left = append(left, a, c)
 	// What was under way ends, well or not, or stays away: the peer is gone.
-	for stop := time.Now().Add(50 * time.Millisecond); time.Now().Before(stop); {
+	var q quiet
+	for !q.lasts(50*time.Millisecond, false) {
 		for _, e := range left {
 			if _, err := e.prov.Poll(e.batch[:]); err != nil {
 				t.Logf("a peer was closed: %v", err)

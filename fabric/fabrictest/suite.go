@@ -29,7 +29,7 @@ type Limits struct {
 	Data   string // writes with immediate data do not work although they are granted
 	Close  string // peers of a closed end cannot go on
 
-	Patience time.Duration // after which a test gives up; 0: 20 s
+	Patience time.Duration // after which a test gives up; 0: 40 s
 }
 
 const (
@@ -50,7 +50,7 @@ func Run(t *testing.T, open Open, limits Limits) {
 // RunEach runs it with another way to open endpoints for each of its tests.
 func RunEach(t *testing.T, opens func(*testing.T) Open, limits Limits) {
 	if patience = limits.Patience; patience == 0 {
-		patience = 20 * time.Second
+		patience = 40 * time.Second
 	}
 	for _, c := range []struct {
 		name string

@@ -147,7 +147,7 @@ func wait(t *testing.T, p fabric.Provider, post func() error) {
 	t.Helper()
 	c := make([]fabric.Completion, 1)
 	again := fabric.ErrAgain
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		if again == fabric.ErrAgain {
 			again = post()
 		}
@@ -163,7 +163,7 @@ func wait(t *testing.T, p fabric.Provider, post func() error) {
 			return
 		}
 	}
-	t.Fatal("nothing is complete after 20 s")
+	t.Fatal("nothing is complete after a minute")
 }
 
 // What cannot be registered is refused with the reason, and nothing is left.
