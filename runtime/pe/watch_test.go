@@ -77,7 +77,7 @@ func none() uint32 { return 0 }
 // eventually waits for cond.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !cond(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !cond(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: still not so", what)
 		}
@@ -158,7 +158,7 @@ func TestWatchAlone(t *testing.T) {
 		if want := "PE 1 ended (its process, "; err == nil || len(err.Error()) < len(want) || err.Error()[:len(want)] != want {
 			t.Errorf("ended with %v", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the job waits for ever")
 	}
 }

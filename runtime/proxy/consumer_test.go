@@ -67,7 +67,7 @@ func (j *ringJob) inC(i int) {
 	if err := p.prov.(*boxed).arrive(); err != nil {
 		j.t.Fatal(err)
 	}
-	a, held, err := c.run(time.Second, 0)
+	a, held, err := c.run(time.Hour, 0)
 	if err != nil {
 		j.t.Fatal(err)
 	}

@@ -118,7 +118,17 @@ func TestStalledRing(t *testing.T) {
 		dead, alive := j.rigs[0][1], j.rigs[0][0]
 		hole := dead.Take(1)
 		pushAwake(j.pes[0].Engine, dead, &queue.Op{Code: queue.CodeP, PE: 1, Dest: at(8), Value: 1})
-		var said string
+		// The producer of the other ring may be held up, too, on a busy machine.
+		named := func() (said []error) {
+			for _, err := range j.reports[0] {
+				if strings.Contains(err.Error(), "ring 1: stands at position 0 for") {
+					said = append(said, err)
+				} else if !strings.Contains(err.Error(), "ring 0: stands at position ") {
+					t.Errorf("report %v", err)
+				}
+			}
+			return said
+		}
 		eventually(t, "a report", func() bool {
 			p := pushAwake(j.pes[0].Engine, alive, &queue.Op{Code: queue.CodeP, PE: 1, Dest: at(0), Value: 1})
 			for !passed(&alive.Line.Tail, p) {
@@ -127,21 +137,15 @@ func TestStalledRing(t *testing.T) {
 			time.Sleep(20 * time.Millisecond) // it looks when there is nothing to do
 			j.mu.Lock()
 			defer j.mu.Unlock()
-			if len(j.reports[0]) > 0 {
-				said = j.reports[0][0].Error()
-			}
-			return said != ""
+			return len(named()) > 0
 		})
-		if !strings.Contains(said, "ring 1: stands at position 0 for") {
-			t.Errorf("report %q", said)
-		}
 		if atomic.LoadUint64(&dead.Line.Tail) != 0 {
 			t.Error("the position was passed")
 		}
 		dead.Store(hole, &queue.Op{Code: queue.CodeNop}) // it was only slow
 		j.end(c)
-		if len(j.reports[0]) != 1 {
-			t.Errorf("%d reports of one place: %v", len(j.reports[0]), j.reports[0])
+		if said := named(); len(said) != 1 {
+			t.Errorf("%d reports of one place: %v", len(said), said)
 		}
 		if j.pes[1].heap[8] != 1 {
 			t.Error("what was behind it got lost")

@@ -68,8 +68,8 @@ func TestStale(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "id")
-	soon := 200 * time.Millisecond
-	_, err := Join(Options{Path: path, PE: 1, Size: 2, Timeout: soon})
+	soon := 2 * time.Second // PE 0 reaches itself within that
+	_, err := Join(Options{Path: path, PE: 1, Size: 2, Timeout: time.Millisecond})
 	var missing *bootstrap.MissingError
 	if !errors.As(err, &missing) || len(missing.Missing) != 1 || missing.Missing[0] != 0 || !strings.Contains(err.Error(), path) {
 		t.Errorf("without PE 0: %v", err)
@@ -88,7 +88,7 @@ func TestRefused(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{Path: path, PE: 1, Size: 2, Timeout: soon}, path + " holds no unique id, which has 128 bytes"},
+		{Options{Path: path, PE: 1, Size: 2, Timeout: time.Millisecond}, path + " holds no unique id, which has 128 bytes"},
 		{Options{Path: path, PE: 2, Size: 2, Timeout: soon}, "SHMEM_BOOTSTRAP_PE is 2, SHMEM_BOOTSTRAP_NPES 2"},
 		{Options{Path: path, PE: -1, Size: 0, Timeout: soon}, "SHMEM_BOOTSTRAP_PE is -1, SHMEM_BOOTSTRAP_NPES 0"},
 		{Options{Path: filepath.Join(path, "in", "a", "file"), PE: 0, Size: 1, Filter: local, Timeout: soon}, "write the unique id"},

@@ -86,7 +86,7 @@ func write(t *testing.T, w *os.File, s string) {
 // eventually waits for what other goroutines do.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !cond(); time.Sleep(3 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !cond(); time.Sleep(3 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it never came to this: %s", what)
 		}

@@ -140,6 +140,9 @@ func TestAgain(t *testing.T) {
 	}
 }
 
+// lateness is what may lie between the first and the last of the PEs that do come.
+const lateness = 4 * time.Second
+
 // A PE that does not come is named by each that did, at the first step and later.
 func TestMissing(t *testing.T) {
 	dialects(t, func(t *testing.T, slurm bool) {
@@ -162,7 +165,7 @@ func TestMissing(t *testing.T) {
 						envs[pe] = s.env(pe)
 					}
 				}
-				errs := each(envs, 2*time.Second, func(p *Client) error {
+				errs := each(envs, lateness, func(p *Client) error {
 					if _, err := p.Allgather([]byte("here")); err != nil {
 						return err
 					}

@@ -102,6 +102,7 @@ func TestSteps(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
+	const soon = 400 * time.Millisecond // where somebody is waited for in vain
 	for _, c := range []struct {
 		settings string
 		want     string // of the error
@@ -117,7 +118,11 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(c.settings, func(t *testing.T) {
 			ended := play(t, strings.Fields(c.settings)...)
-			_, err := New(400 * time.Millisecond)
+			timeout := patience
+			if strings.Contains(c.settings, ":never") {
+				timeout = soon
+			}
+			_, err := New(timeout)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, not %s", err, c.want)
 			}
@@ -132,13 +137,14 @@ func TestFailures(t *testing.T) {
 // A step after the first names who is missing, and there is none after it.
 func TestMissing(t *testing.T) {
 	ended := play(t, "PLAY_SIZE=9", "PLAY_FENCE=3:never")
-	c, err := New(400 * time.Millisecond)
+	c, err := New(patience)
 	if err == nil {
 		err = c.Barrier()
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.timeout = 400 * time.Millisecond
 	t.Setenv("PLAY_LOST", "7")
 	err = c.Barrier()
 	var m *bootstrap.MissingError

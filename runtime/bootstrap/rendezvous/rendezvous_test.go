@@ -115,32 +115,43 @@ func TestGatherAndBarrier(t *testing.T) {
 }
 
 func TestMissingPEs(t *testing.T) {
-	r, m := meeting(t, 4, 20*time.Millisecond)
+	r, m := meeting(t, 4, time.Hour)
 	ok(t, r.Join(1, gather(1, "")))
 	ok(t, r.Join(3, gather(1, "")))
-	deadline := time.Now().Add(5 * time.Second)
-	for {
-		m.mu.Lock()
-		n := len(m.got)
-		m.mu.Unlock()
-		if n == 2 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("no answer after the timeout")
-		}
-		time.Sleep(time.Millisecond)
+	m.empty(t)
+	for key, s := range r.steps {
+		r.expire(key, s) // an hour later
 	}
 	for _, pe := range []int{1, 3} {
 		f := m.take(t, pe)
 		a, err := wire.ParseAbsence(f.Payload)
-		if err != nil || f.Kind != wire.Missing || len(a.PEs) != 2 || a.PEs[0] != 0 || a.PEs[1] != 2 || a.Waited < 20*time.Millisecond {
+		if err != nil || f.Kind != wire.Missing || len(a.PEs) != 2 || a.PEs[0] != 0 || a.PEs[1] != 2 || a.Waited != time.Hour {
 			t.Errorf("PE %d: %v %+v, %v", pe, f.Kind, a, err)
 		}
 	}
 	ok(t, r.Join(0, gather(1, "")))
 	if f := m.take(t, 0); f.Kind != wire.Refused || !strings.Contains(string(f.Payload), "given up") {
 		t.Errorf("the PE that came late: %v %q", f.Kind, f.Payload)
+	}
+}
+
+// A step's time begins with the first PE that comes.
+func TestStepExpires(t *testing.T) {
+	r, m := meeting(t, 2, time.Millisecond)
+	ok(t, r.Join(0, gather(1, "")))
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		m.mu.Lock()
+		n := len(m.got[0])
+		m.mu.Unlock()
+		if n == 1 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("no answer after the timeout")
+		}
+	}
+	if f := m.take(t, 0); f.Kind != wire.Missing {
+		t.Errorf("%v after the timeout", f.Kind)
 	}
 }
 

@@ -33,6 +33,7 @@ const (
 type Root struct {
 	id       ID
 	secret   secret.Secret
+	patience time.Duration
 	listener net.Listener
 	over     chan struct{} // closed when every PE has left, or the root was closed
 	talks    sync.WaitGroup
@@ -87,7 +88,7 @@ func NewRoot(f Filter) (*Root, ID, error) {
 }
 
 func newRoot(listener net.Listener, addresses []netip.Addr) *Root {
-	r := &Root{listener: listener, secret: secret.New(), over: make(chan struct{})}
+	r := &Root{listener: listener, secret: secret.New(), patience: patience, over: make(chan struct{})}
 	r.cond.L = &r.mu
 	port := uint16(listener.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert // it listens on TCP
 	r.id = encode(r.secret, port, addresses)
@@ -150,12 +151,12 @@ func (r *Root) talk(conn net.Conn) {
 	c.timer.Stop()
 	r.mu.Unlock()
 	err = c.stream.run(conn, who.received, func(f wire.Frame) error { return r.heed(who.pe, c, f) })
-	wait := patience
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	wait := r.patience
 	if errors.Is(err, unix.ETIMEDOUT) {
 		wait = silence
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	c.here = false
 	if !c.done && c.gone == nil {
 		c.timer.Reset(wait)
@@ -192,7 +193,7 @@ func (r *Root) seat(who seat) (*chair, error) {
 		r.left--
 	}
 	c = &chair{session: who.session, stream: newStream()}
-	c.timer = time.AfterFunc(patience, func() { r.lose(who.pe, c) })
+	c.timer = time.AfterFunc(r.patience, func() { r.lose(who.pe, c) })
 	r.chairs[who.pe] = c
 	return c, nil
 }
@@ -290,7 +291,7 @@ func (r *Root) lose(pe int, c *chair) {
 		r.mu.Unlock()
 		return
 	}
-	c.gone = fmt.Errorf("the other PEs have given up PE %d, of which nothing was heard for %v", pe, patience)
+	c.gone = fmt.Errorf("the other PEs have given up PE %d, of which nothing was heard for %v", pe, r.patience)
 	r.mu.Unlock()
 	c.stream.drop(true)
 	r.room.End(pe, wire.Fate{How: wire.Vanished})

@@ -118,8 +118,8 @@ func TestRootEndsWithTheJob(t *testing.T) {
 	case <-time.After(patient):
 		t.Fatal("the root goes on")
 	}
-	if _, err := Join(Options{ID: id, PE: 0, Size: 3, Timeout: 100 * time.Millisecond}); err == nil ||
-		!strings.Contains(err.Error(), "did not answer PE 0 of 3 within 100ms") || !strings.Contains(err.Error(), "refused") {
+	if _, err := Join(Options{ID: id, PE: 0, Size: 3, Timeout: 2 * time.Second}); err == nil ||
+		!strings.Contains(err.Error(), "did not answer PE 0 of 3 within 2s") || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("join after the end: %v", err)
 	}
 }
@@ -128,13 +128,16 @@ func TestRootEndsWithTheJob(t *testing.T) {
 func TestMissing(t *testing.T) {
 	_, id := root(t)
 	pes := []int{0, 2}
-	all(t, len(pes), func(i int) error {
-		m, err := abroad(Options{ID: id, PE: pes[i], Size: 5, Timeout: time.Second})
-		if err != nil {
-			return err
+	members := make([]*Member, len(pes))
+	for i, pe := range pes {
+		var err error
+		if members[i], err = abroad(Options{ID: id, PE: pe, Size: 5, Timeout: 3 * time.Second, Connect: patient}); err != nil {
+			t.Fatal(err)
 		}
-		defer m.Close()
-		_, err = m.Allgather(nil)
+		defer members[i].Close()
+	}
+	all(t, len(pes), func(i int) error {
+		_, err := members[i].Allgather(nil)
 		var missing *bootstrap.MissingError
 		if !errors.As(err, &missing) || bootstrap.List(missing.Missing) != "PEs 1, 3, 4" {
 			return fmt.Errorf("%v does not name the missing", err)
@@ -246,7 +249,7 @@ func TestContradictions(t *testing.T) {
 // ever.
 func TestRootFallsSilent(t *testing.T) {
 	r, id := root(t)
-	m, err := abroad(Options{ID: id, PE: 0, Size: 1, Timeout: 50 * time.Millisecond})
+	m, err := abroad(Options{ID: id, PE: 0, Size: 1, Timeout: 50 * time.Millisecond, Connect: patient})
 	if err != nil {
 		t.Fatal(err)
 	}

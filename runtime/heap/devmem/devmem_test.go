@@ -283,16 +283,21 @@ func TestEveryFailure(t *testing.T) {
 func TestLostPeer(t *testing.T) {
 	for name, tt := range map[string]struct {
 		lose func(s *Segment)
+		wait time.Duration
 		kind error
 		want string
 	}{
-		"ended": {func(s *Segment) { _ = s.links.close() }, shmerr.ErrPeerLost, "PE 30 for the symmetric heap: its process closed the connection (see why it ended;"},
-		"late":  {func(*Segment) {}, shmerr.ErrTimeout, "hear PE 30 for the symmetric heap: nothing came within 300ms (see what it does, or raise SHMEM_BOOTSTRAP_TIMEOUT)"},
+		"ended": {func(s *Segment) { _ = s.links.close() }, time.Minute, shmerr.ErrPeerLost, "PE 30 for the symmetric heap: its process closed the connection (see why it ended;"},
+		// Long enough for the two that do come, on a busy machine too.
+		"late": {func(*Segment) {}, 2 * time.Second, shmerr.ErrTimeout, "hear PE 30 for the symmetric heap: nothing came within 2s (see what it does, or raise SHMEM_BOOTSTRAP_TIMEOUT)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newNode(t, 3, Plan{Timeout: 300 * time.Millisecond})
+			n := newNode(t, 3, Plan{})
 			n.must(n.open())
 			tt.lose(n.segments[2])
+			for _, s := range n.segments {
+				s.links.plan.Timeout = tt.wait
+			}
 			for i, err := range n.each(func(i int) error {
 				if i == 2 {
 					return nil
@@ -307,9 +312,9 @@ func TestLostPeer(t *testing.T) {
 				if s.Committed() != granule {
 					t.Errorf("PE %d has committed %d", i, s.Committed())
 				}
-				begin := time.Now()
-				if err := s.Commit(50 * mib); !errors.Is(err, tt.kind) || !strings.Contains(err.Error(), "an earlier call failed: ") || time.Since(begin) > 200*time.Millisecond {
-					t.Errorf("PE %d, again: %v after %v", i, err, time.Since(begin))
+				s.links.plan.Timeout = time.Hour // who waits does so beyond the end of the test
+				if err := s.Commit(50 * mib); !errors.Is(err, tt.kind) || !strings.Contains(err.Error(), "an earlier call failed: ") {
+					t.Errorf("PE %d, again: %v", i, err)
 				}
 			}
 			n.end()
@@ -331,18 +336,18 @@ func TestNobodyComes(t *testing.T) {
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	stranger, err := pass.Dial(l.Name(), pass.User(), time.Now().Add(time.Second))
+	stranger, err := pass.Dial(l.Name(), pass.User(), time.Now().Add(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := stranger.Send([]byte(`{"Protocol":"shmem-devmem-0"}`), nil, time.Now().Add(time.Second)); err != nil {
+	if err := stranger.Send([]byte(`{"Protocol":"shmem-devmem-0"}`), nil, time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	_, err = Open(f, l, plan)
 	if !errors.Is(err, shmerr.ErrTimeout) || !strings.Contains(err.Error(), "and one was turned away: what connected is no PE of this job") {
 		t.Errorf("a stranger: %v", err)
 	}
-	if _, _, err := stranger.Receive(time.Now().Add(time.Second)); !errors.Is(err, shmerr.ErrPeerLost) {
+	if _, _, err := stranger.Receive(time.Now().Add(time.Minute)); !errors.Is(err, shmerr.ErrPeerLost) {
 		t.Errorf("the stranger: %v", err)
 	}
 	// The other side: who listens is gone, or does not answer.

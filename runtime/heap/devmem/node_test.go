@@ -26,7 +26,7 @@ func newNode(t *testing.T, pes int, plan Plan) *node {
 	t.Helper()
 	n := &node{t: t, plan: plan, segments: make([]*Segment, pes), files: countFiles(t)}
 	if n.plan.Timeout == 0 {
-		n.plan.Timeout = 20 * time.Second
+		n.plan.Timeout = time.Minute
 	}
 	if n.plan.Size == 0 {
 		n.plan.Size, n.plan.Align = 256*mib, 8*mib

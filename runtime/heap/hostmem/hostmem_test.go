@@ -60,7 +60,7 @@ func heapBytes(s *Segment, rank int) []byte {
 
 // follow is the PE of rank 1: it answers in its own heap what it finds there.
 func follow(name string) error {
-	s, err := Receive(name, testPlan, 10*time.Second, nil)
+	s, err := Receive(name, testPlan, time.Minute, nil)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func TestTwoProcessesShareBytes(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	serveErr := l.Serve(s, 1, 10*time.Second)
+	serveErr := l.Serve(s, 1, time.Minute)
 	if err := cmd.Wait(); err != nil || serveErr != nil {
 		t.Fatalf("serve: %v; peer: %v: %s", serveErr, err, out)
 	}
@@ -147,19 +147,19 @@ func TestOtherUsersAreTurnedAway(t *testing.T) {
 	defer l.Close()
 	s := newSegment(t, testPlan)
 	done := make(chan error)
-	go func() { done <- l.Serve(s, 1, 300*time.Millisecond) }()
-	_, err = Receive(l.Name(), testPlan, 10*time.Second, nil)
+	go func() { done <- l.Serve(s, 1, 3*time.Second) }() // the peer comes in time on a busy machine, too
+	_, err = Receive(l.Name(), testPlan, time.Minute, nil)
 	if !errors.Is(err, shmerr.ErrPeerLost) || !strings.Contains(err.Error(), "runs as another user") {
 		t.Errorf("the peer that is turned away: %v", err)
 	}
 	err = <-done
-	want := fmt.Sprintf("hand out the symmetric heap of this node: 0 of 1 peers came within 300ms, and one was turned away: process %d runs as user %d, this one as user %d (see why they did not start, or raise SHMEM_BOOTSTRAP_TIMEOUT)",
+	want := fmt.Sprintf("hand out the symmetric heap of this node: 0 of 1 peers came within 3s, and one was turned away: process %d runs as user %d, this one as user %d (see why they did not start, or raise SHMEM_BOOTSTRAP_TIMEOUT)",
 		os.Getpid(), os.Geteuid(), os.Geteuid()+1)
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != want {
 		t.Errorf("the server: %v\nwant %s", err, want)
 	}
 
-	_, err = receive(l.Name(), testPlan, time.Second, uint32(os.Geteuid()+1), nil)
+	_, err = receive(l.Name(), testPlan, time.Minute, uint32(os.Geteuid()+1), nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "trust @"+l.Name()) || !strings.HasSuffix(err.Error(), "(start all PEs as one user)") {
 		t.Errorf("a server of another user: %v", err)
 	}
@@ -173,7 +173,7 @@ func TestServerThatNeverServes(t *testing.T) {
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
-	if d := time.Since(start); d < 200*time.Millisecond || d > 5*time.Second {
+	if d := time.Since(start); d < 200*time.Millisecond || d > time.Minute {
 		t.Errorf("it took %v", d)
 	}
 }
@@ -210,8 +210,8 @@ func TestPlansThatDiffer(t *testing.T) {
 	l := newListener(t)
 	s := newSegment(t, testPlan)
 	done := make(chan error)
-	go func() { done <- l.Serve(s, 1, 10*time.Second) }()
-	_, err := Receive(l.Name(), NewPlan(100<<10, 1<<30, 2), 10*time.Second, nil)
+	go func() { done <- l.Serve(s, 1, time.Minute) }()
+	_, err := Receive(l.Name(), NewPlan(100<<10, 1<<30, 2), time.Minute, nil)
 	want := "receive the symmetric heap from @" + l.Name() + ": it has 12.0 MiB (12.0 MiB announced), this PE expects 2.2 GiB (set SHMEM_SYMMETRIC_SIZE alike for all PEs)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
@@ -259,7 +259,7 @@ func TestForeignMessagesAreRefused(t *testing.T) {
 			l := newListener(t)
 			done := make(chan error)
 			go func() {
-				deadline := time.Now().Add(10 * time.Second)
+				deadline := time.Now().Add(time.Minute)
 				c, err := l.Accept(deadline)
 				if err == nil {
 					if tt.message != nil {
@@ -269,7 +269,7 @@ func TestForeignMessagesAreRefused(t *testing.T) {
 				}
 				done <- err
 			}()
-			_, err := Receive(l.Name(), testPlan, 10*time.Second, nil)
+			_, err := Receive(l.Name(), testPlan, time.Minute, nil)
 			if !errors.Is(err, tt.kind) {
 				t.Errorf("got %v", err)
 			}

@@ -27,10 +27,10 @@ const (
 	nonceBytes = len(secret.Nonce{})
 	proofBytes = len(secret.Proof{})
 
-	// patience is how long a peer may take to answer, and guests how many that have
+	// maxAnswer is how long a peer may take to answer, and guests how many that have
 	// not are listened to beside those that are expected.
-	patience = 5 * time.Second
-	guests   = 64
+	maxAnswer = 5 * time.Second
+	guests    = 64
 	// named bounds how many strangers are remembered, to be named once.
 	named = 64
 
@@ -39,11 +39,12 @@ const (
 
 // guard is what a listener knows of strangers.
 type guard struct {
-	secret *secret.Secret
-	report func(text string)
-	seen   map[string]bool
-	guests []guest
-	most   int
+	secret   *secret.Secret
+	report   func(text string)
+	seen     map[string]bool
+	patience time.Duration
+	guests   []guest
+	most     int
 }
 
 // guest is who has come and not proven anything yet.
@@ -56,7 +57,7 @@ type guest struct {
 // Guard has the listener talk to none but those that know the secret. Each stranger
 // is told to report, once for each process.
 func (l *Listener) Guard(s *secret.Secret, report func(text string)) {
-	l.guard = &guard{secret: s, report: report, seen: map[string]bool{}, most: l.peers + guests}
+	l.guard = &guard{secret: s, report: report, seen: map[string]bool{}, patience: maxAnswer, most: l.peers + guests}
 }
 
 func (g *guard) close() {
@@ -109,7 +110,7 @@ func (l *Listener) accept(deadline time.Time) (*Conn, error) {
 				return g.judge(&x, deadline)
 			case now.After(x.until):
 				g.guests = append(g.guests[:i], g.guests[i+1:]...)
-				return nil, g.away(x.fd, shmerr.Causef(shmerr.ErrTimeout, "it said nothing within %v", patience))
+				return nil, g.away(x.fd, shmerr.Causef(shmerr.ErrTimeout, "it said nothing within %v", g.patience))
 			}
 		}
 		if fds[0].Revents != 0 {
@@ -137,7 +138,7 @@ func (l *Listener) welcome() error {
 	if err := checkUser(fd, l.uid); err != nil {
 		return g.away(fd, err)
 	}
-	x := guest{fd: fd, nonce: secret.NewNonce(), until: time.Now().Add(patience)}
+	x := guest{fd: fd, nonce: secret.NewNonce(), until: time.Now().Add(g.patience)}
 	challenge := append(binary.LittleEndian.AppendUint64(nil, guardMagic), x.nonce[:]...)
 	if err := (&Conn{fd}).Send(challenge, nil, time.Now()); err != nil {
 		return g.away(fd, err)

@@ -88,6 +88,7 @@ func TestStrangers(t *testing.T) {
 	}()
 
 	l, said := guarded(t, &s)
+	l.guard.patience = time.Hour
 	silent := dial(t, l)
 	type stranger struct {
 		name, want string
@@ -124,14 +125,10 @@ func TestStrangers(t *testing.T) {
 				t.Errorf("%s: %v", x.name, err)
 			}
 		}()
-		begin := time.Now()
 		_, err := l.Accept(soon())
 		var away TurnedAway
 		if !errors.As(err, &away) || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, want %q", x.name, err, x.want)
-		}
-		if took := time.Since(begin); took > patience/2 {
-			t.Errorf("%s: took %v", x.name, took)
 		}
 	}
 	c := dial(t, l)
@@ -147,7 +144,11 @@ func TestStrangers(t *testing.T) {
 	if len(*said) != 1 || !strings.HasPrefix((*said)[0], want) {
 		t.Errorf("said %q, want one line with %q", *said, want)
 	}
-	_, err := l.Accept(time.Now().Add(patience + time.Second))
+	if len(l.guard.guests) != 1 {
+		t.Fatalf("%d guests, want the one that says nothing", len(l.guard.guests))
+	}
+	l.guard.guests[0].until = time.Now()
+	_, err := l.Accept(soon())
 	if !errors.Is(err, shmerr.ErrTimeout) || !strings.Contains(err.Error(), "said nothing") {
 		t.Errorf("who says nothing: %v", err)
 	}
@@ -174,12 +175,18 @@ func TestManyStrangers(t *testing.T) {
 	}
 	proven := make(chan error)
 	group.Go(func() {
-		c, err := Dial(l.Name(), User(), soon())
-		if err == nil {
-			err = c.Prove(&s, soon())
-			defer c.Close()
+		for {
+			c, err := Dial(l.Name(), User(), soon())
+			if err == nil {
+				err = c.Prove(&s, soon())
+				_ = c.Close()
+			}
+			// A PE that gets no processor before so many have come is one of them.
+			if !errors.Is(err, shmerr.ErrPeerLost) {
+				proven <- err
+				return
+			}
 		}
-		proven <- err
 	})
 	accepted := make(chan struct{})
 	go func() {

@@ -235,7 +235,7 @@ func (n *Network) link() error {
 }
 
 // carrierWait bounds await; a carrier takes some milliseconds.
-const carrierWait = 5 * time.Second
+const carrierWait = 30 * time.Second
 
 // await returns when the host's interface has a carrier, which comes some time
 // after both ends are up. A program that looks for interfaces before that finds

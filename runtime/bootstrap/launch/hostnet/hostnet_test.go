@@ -71,7 +71,7 @@ func TestHostsReachEachOther(t *testing.T) {
 					return err
 				}
 				defer unix.Close(s)
-				if err := unix.SetsockoptTimeval(s, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 3}); err != nil {
+				if err := unix.SetsockoptTimeval(s, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 60}); err != nil {
 					return err
 				}
 				return unix.Connect(s, &unix.SockaddrInet4{Addr: [4]byte(address(c.link, to)), Port: port})
@@ -119,19 +119,23 @@ func TestSweep(t *testing.T) {
 	}
 	leave := func(name string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, nil, 0o444); err != nil {
-			t.Fatal(err)
-		}
 		t.Cleanup(func() { _ = remove(name) })
-		done := make(chan error)
-		go func() {
-			runtime.LockOSThread()
-			done <- create(path)
-		}()
-		if err := <-done; err != nil {
-			t.Fatal(err)
+		var err error
+		for range 20 { // another test's job may sweep it while it is half made
+			if err = os.WriteFile(path, nil, 0o444); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error)
+			go func() {
+				runtime.LockOSThread()
+				done <- create(path)
+			}()
+			if err = <-done; err == nil {
+				return path
+			}
 		}
-		return path
+		t.Fatal(err)
+		return ""
 	}
 	dead := leave(prefix + strconv.Itoa(cmd.Process.Pid) + "-0")
 	living := leave(prefix + strconv.Itoa(os.Getppid()) + "-test")
