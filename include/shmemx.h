@@ -2,8 +2,8 @@
 /* clang-format off */
 /*
  * shmemx.h: what libshmem has beyond OpenSHMEM: jobs that the program brings together
- * itself, counters, the errors of calls that return although a PE is lost, and calls
- * for programs with a GPU.
+ * itself, buffers of the program as symmetric memory, counters, the errors of calls that
+ * return although a PE is lost, and calls for programs with a GPU.
  *
  * shmemx_..._on_stream puts a call into a CUDA stream: it returns at once, and is
  * done when the stream comes to it. Such calls may be captured in a graph, which
@@ -40,6 +40,7 @@ extern "C" {
 #define SHMEMX_SUCCESS 0 /* no call has failed */
 #define SHMEMX_ERROR_PE_LOST 1 /* it needs a PE that has ended, or that the network cannot reach any more */
 #define SHMEMX_ERROR_NETWORK 2 /* the network did not do what was asked */
+#define SHMEMX_ERROR_BUFFER 3 /* a buffer cannot be registered, or unregistered; whatever SHMEM_ON_FAILURE is */
 
 /*
  * What brings the PEs of a job together: made by one process with
@@ -153,6 +154,55 @@ int shmemx_set_attr_uniqueid_args(const int myrank, const int nranks, const shme
 int shmemx_init_attr(unsigned int flags, shmemx_init_attr_t *attr);
 
 /*
+ * shmemx_buffer_register_symmetric
+ *
+ * Makes a buffer of the program symmetric memory, with what it holds: private memory of the
+ * host, from any allocator. It stays where it is, and pointers into it stay valid; it also has
+ * a place in the symmetric heap, of which it takes room, and the result is its address there.
+ * Both show the same memory. Host calls take either address, for the other PEs the one that the
+ * caller has it at; calls on streams and kernels take the result only, and with it puts are as
+ * fast as to any memory of the heap. Memory that is in the symmetric heap already is its own
+ * result. Nobody writes to the buffer during the call, and it is not freed before it has been
+ * unregistered. Every PE makes the call together, up to 1024 buffers at a time.
+ *
+ * @buf_ptr the buffer, at the start of a page. Each PE may have it at another address
+ * @length bytes of the buffer: whole pages, the same on every PE
+ * @flags 0
+ *
+ * Result: The symmetric address of the buffer, or NULL on every PE alike when one cannot
+ * register its own, which then is as it was. The reason is the last error of the calling
+ * thread, SHMEMX_ERROR_BUFFER; shmemx_last_error_text has it, and at the other PEs the number
+ * of the first PE that refused.
+ * Errors: NULL. Ends the job when called before init or after finalize.
+ * Order: Begins as shmem_quiet does, for the caller's operations on the default context, and
+ * ends with a barrier, so that the buffer of every PE may be used at once.
+ *
+ * Since libshmem 0.1.
+ */
+void *shmemx_buffer_register_symmetric(void *buf_ptr, size_t length, int flags);
+
+/*
+ * shmemx_buffer_unregister_symmetric
+ *
+ * Makes a buffer the program's own again, where it is and with what it holds: it has private
+ * pages, of which there are two until the call returns, and its place in the symmetric heap is
+ * free. Every PE makes the call together. shmem_finalize does the same for all buffers that are
+ * registered.
+ *
+ * @mmap_ptr what shmemx_buffer_register_symmetric returned
+ * @length bytes as it was registered
+ *
+ * Result: 0, or non-zero on every PE alike when one cannot; the buffer is symmetric still. The
+ * reason is the last error of the calling thread, SHMEMX_ERROR_BUFFER; shmemx_last_error_text
+ * has it, and at the other PEs the number of the first PE that refused.
+ * Errors: Its result. Ends the job when called before init or after finalize.
+ * Order: Begins with a barrier.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t length);
+
+/*
  * shmemx_pcntr_count
  *
  * Tells how many counters there are. They are numbered from 0, count from init on, and do not
@@ -260,8 +310,9 @@ int shmemx_pcntr_get_nic(int id, int nic, uint64_t *value);
  * shmemx_last_error
  *
  * Tells why a call of the calling thread could not do its work: the last one that failed since
- * this function was called last. Each thread has its own. Calls return after a failure only
- * with SHMEM_ON_FAILURE=return; docs/failure.md of the library says what they return.
+ * this function was called last. Each thread has its own. But for those that register buffers,
+ * calls return after a failure only with SHMEM_ON_FAILURE=return; docs/failure.md of the
+ * library says what they return.
  *
  * Result: SHMEMX_SUCCESS, or one of the SHMEMX_ERROR constants.
  * Errors: None. It may be called at any time.

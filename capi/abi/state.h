@@ -181,6 +181,10 @@ struct shmemi_state {
     int32_t thread_level;
     uint32_t init_count;
 
+    /* Filled by the core: the memory file that has this PE's user heap, and where; -1 where
+     * the heap is in the memory of a GPU. */
+    int32_t heap_fd;
+    uint64_t heap_place;
     /* Filled by the core: where the front is to put the program's statics, or why they
      * stay the program's own. Then the front sets n_statics. */
     int32_t statics_fd;     /* the memory file, or -1 */

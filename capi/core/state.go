@@ -91,6 +91,7 @@ func fill(s *C.struct_shmemi_state, j *pe.Job) {
 			self: n.Self, poll: (*[0]byte)(n.Poll), recv: (*[0]byte)(n.Recv), inject: (*[0]byte)(n.Inject),
 		}, (*C.struct_shmemi_express)(unsafe.Pointer(j.Engine.Express)))
 	}
+	fillFile(s, j)
 	fillStatics(s, j)
 	fillLost(s, j)
 	s.n_pes = C.uint32_t(j.NPEs)

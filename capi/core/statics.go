@@ -19,6 +19,14 @@ func statics(args *C.struct_shmemi_init_args) pe.Statics {
 	return pe.Statics{Size: uint64(args.statics_size), Like: C.GoString(args.statics_like)}
 }
 
+// fillFile tells the front which memory file its heap is a part of.
+func fillFile(s *C.struct_shmemi_state, j *pe.Job) {
+	s.heap_fd = -1
+	if fd, place, ok := j.HeapFile(); ok {
+		s.heap_fd, s.heap_place = C.int32_t(fd), C.uint64_t(place)
+	}
+}
+
 // fillStatics tells the front where they go, or why they stay.
 func fillStatics(s *C.struct_shmemi_state, j *pe.Job) {
 	which, place, ok := j.Statics()

@@ -2,11 +2,12 @@
  * address.c: symmetric addresses that are not simply in the heap, and what is said of
  * those that are none.
  */
+#include "buffers.h"
 #include "remote.h"
 
 #include <stdio.h>
 
-int64_t shmemi_static_offset(const void *addr, size_t n)
+int64_t shmemi_outside_offset(const void *addr, size_t n)
 {
     const struct shmemi_state *s = &shmemi_state;
     for (uint32_t i = 0; i < s->n_statics; i++) {
@@ -15,12 +16,15 @@ int64_t shmemi_static_offset(const void *addr, size_t n)
         if (offset <= r->size && n <= r->size - offset)
             return r->offset + (int64_t)offset;
     }
-    return 0;
+    return shmemi_buffer_offset(addr, n);
 }
 
 void shmemi_refuse_static(const void *addr, size_t n, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
+    if (shmemi_buffer_offset(addr, 1) != SHMEMI_NO_OFFSET)
+        shmemi_abort(call, "check the number of elements",
+                     "%zu bytes at %p run past the buffer that is registered there", n, addr);
     for (uint32_t i = 0; i < s->n_statics; i++)
         if ((uintptr_t)addr - s->statics[i].start < s->statics[i].size)
             shmemi_abort(call, "check the number of elements",
@@ -40,10 +44,11 @@ void shmemi_refuse_range(const char *what, const void *addr, size_t n, const cha
 
 const char *shmemi_place(char text[SHMEMI_PLACE], const void *addr)
 {
-    if (shmemi_in_heap(addr, 0))
-        snprintf(text, SHMEMI_PLACE, "heap offset 0x%zx", (size_t)shmemi_offset(addr));
+    int64_t offset = shmemi_offset(addr);
+    if (offset >= 0)
+        snprintf(text, SHMEMI_PLACE, "heap offset 0x%zx", (size_t)offset);
     else
-        snprintf(text, SHMEMI_PLACE, "a static, offset -0x%zx", (size_t)-shmemi_offset(addr));
+        snprintf(text, SHMEMI_PLACE, "a static, offset -0x%zx", (size_t)-offset);
     return text;
 }
 

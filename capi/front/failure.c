@@ -91,6 +91,11 @@ void shmemi_tell_lost(int pe, const char *call)
     tell(SHMEMX_ERROR_PE_LOST, pe, call, what);
 }
 
+void shmemi_tell_buffer(const char *what, const char *call)
+{
+    tell(SHMEMX_ERROR_BUFFER, -1, call, what);
+}
+
 void shmemi_net_failed(int pe, const char *call)
 {
     char text[400] = "", named[440];

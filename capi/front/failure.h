@@ -39,6 +39,9 @@ SHMEMI_INLINE bool shmemi_is_lost(int pe)
 /* Tells the thread that its call failed because pe is lost. */
 void shmemi_tell_lost(int pe, const char *call);
 
+/* Tells the thread that a buffer cannot be registered, or taken back. */
+void shmemi_tell_buffer(const char *what, const char *call);
+
 /* The same where pe is lost; else false. */
 SHMEMI_INLINE bool shmemi_refuse_lost(int pe, const char *call)
 {

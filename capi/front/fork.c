@@ -22,6 +22,7 @@
 #define _GNU_SOURCE
 #include "statics.h"
 
+#include "buffers.h"
 #include "remote.h"
 
 #include <fcntl.h>
@@ -179,6 +180,7 @@ static void in_child(void)
     if (now.program != NULL)
         own_statics();
     shmemi_statics_forget();
+    shmemi_buffers_forget();
     shmemi_statics_unlock();
     if (shmemi_state.core == NULL)
         return; /* there has been no init */

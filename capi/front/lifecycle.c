@@ -4,6 +4,7 @@
  * Loading the library runs none of this: no thread, no output.
  */
 #define _GNU_SOURCE
+#include "buffers.h"
 #include "coll.h"
 #include "context.h"
 #include "core.h"
@@ -171,6 +172,7 @@ void shmemi_finalize(const char *call)
             shmemi_barrier_all(call);
         shmemi_units_end();
         shmemi_ask_close();
+        shmemi_buffers_close(call);
         s->core->finalize();
         shmemi_statics_close();
         shmemi_teams_close();
@@ -239,12 +241,13 @@ void *shmemi_ptr(const void *dest, int pe, const char *call)
     if (!shmemi_addr_accessible(dest, pe, call))
         return NULL;
     const struct shmemi_state *s = &shmemi_state;
-    if (!shmemi_in_heap(dest, 1))
+    int64_t offset = shmemi_offset(dest);
+    if (offset < 0)
         return pe == s->my_pe ? (void *)dest : shmemi_near(dest, pe);
     char *base = s->near_base[pe];
     if (s->gpu && (s->p2p || pe == s->my_pe))
         base = s->mapped_base[pe];
-    return base ? base + ((uintptr_t)dest - s->heap_base) : NULL;
+    return base ? base + offset : NULL;
 }
 
 void shmemi_info_get_version(int *major, int *minor, const char *call)

@@ -6,6 +6,7 @@
  * can differ is whether a PE has the memory to back it: when the heap grows
  * the PEs vote, and one refusal is a NULL on all of them.
  */
+#include "buffers.h"
 #include "coll.h"
 #include "colls.h"
 #include "gpu.h"
@@ -102,6 +103,9 @@ static int64_t offset_of(const void *ptr, const char *call)
     if (offset >= shmemi_state.heap_size)
         shmemi_abort(call, "pass what shmem_malloc, calloc, align or realloc returned",
                      "%p is not in the symmetric heap", ptr);
+    if (shmemi_buffer_block((int64_t)offset))
+        shmemi_abort(call, "use shmemx_buffer_unregister_symmetric",
+                     "%p is the symmetric address of a buffer that is registered", ptr);
     return (int64_t)offset;
 }
 

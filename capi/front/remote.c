@@ -51,8 +51,8 @@ static int64_t offset_of(const void *addr, size_t n, int pe, const char *call)
     if (SHMEMI_UNLIKELY((uint32_t)pe >= s->n_pes))
         refuse(addr, n, pe, call);
     if (SHMEMI_UNLIKELY(!shmemi_in_heap(addr, n))) {
-        int64_t offset = shmemi_static_offset(addr, n);
-        if (offset == 0)
+        int64_t offset = shmemi_outside_offset(addr, n);
+        if (offset == SHMEMI_NO_OFFSET)
             refuse(addr, n, pe, call);
         return offset;
     }

@@ -19,10 +19,11 @@ SHMEMI_INLINE bool shmemi_in_heap(const void *addr, size_t n)
     return offset <= shmemi_state.heap_size && n <= shmemi_state.heap_size - offset;
 }
 
-/* Or in the program's statics? */
+/* Or in the program's statics, or in a buffer that is registered? */
 SHMEMI_INLINE bool shmemi_symmetric(const void *addr, size_t n)
 {
-    return SHMEMI_LIKELY(shmemi_in_heap(addr, n)) || shmemi_static_offset(addr, n) != 0;
+    return SHMEMI_LIKELY(shmemi_in_heap(addr, n)) ||
+           shmemi_outside_offset(addr, n) != SHMEMI_NO_OFFSET;
 }
 
 /* The offset of a valid symmetric address from the user heap. */
@@ -30,7 +31,7 @@ SHMEMI_INLINE int64_t shmemi_offset(const void *addr)
 {
     return SHMEMI_LIKELY(shmemi_in_heap(addr, 0))
                ? (int64_t)((uintptr_t)addr - shmemi_state.heap_base)
-               : shmemi_static_offset(addr, 0);
+               : shmemi_outside_offset(addr, 0);
 }
 
 /* Where a valid symmetric address of PE pe is in this process's main memory;

@@ -74,7 +74,7 @@ __attribute__((no_sanitize("address", "thread"))) void shmemi_copy_pages(void *t
     }
 }
 
-__attribute__((no_sanitize("address", "thread"))) static bool holds_something(const char *page)
+__attribute__((no_sanitize("address", "thread"))) bool shmemi_page_holds(const char *page)
 {
     const uint64_t *w = (const uint64_t *)(const void *)page;
     for (size_t i = 0; i < PAGE / sizeof *w; i += 8)
@@ -85,10 +85,15 @@ __attribute__((no_sanitize("address", "thread"))) static bool holds_something(co
 
 bool shmemi_statics_written(uint64_t *from, uint64_t *to)
 {
-    off_t data = lseek(file, (off_t)*from, SEEK_DATA);
+    return shmemi_file_written(file, from, to);
+}
+
+bool shmemi_file_written(int of, uint64_t *from, uint64_t *to)
+{
+    off_t data = lseek(of, (off_t)*from, SEEK_DATA);
     if (data < 0 || (uint64_t)data >= *to)
         return false;
-    off_t hole = lseek(file, data, SEEK_HOLE);
+    off_t hole = lseek(of, data, SEEK_HOLE);
     *from = (uint64_t)data;
     if (hole > data && (uint64_t)hole < *to)
         *to = (uint64_t)hole;
@@ -171,7 +176,7 @@ static int move_span(const struct move *m, const struct shmemi_span *s, bool alo
         next = run(v, s, at, s->size, &data);
         for (size_t page = at; data && page < next; page += PAGE) {
             const char *from = (const char *)s->start + page;
-            if (holds_something(from))
+            if (shmemi_page_holds(from))
                 shmemi_copy_pages(m->area + s->at + page, from, PAGE);
             if (!alone && map_over(m, s, page, PAGE) != 0)
                 return -1;

@@ -46,17 +46,23 @@ void shmemi_statics_offer(struct shmemi_init_args *args);
 int shmemi_statics_open(char *error, size_t size);
 void shmemi_statics_close(void);
 
-/* address.c. The offset from the user heap of n bytes of the program's statics; 0, which
- * is none, where they are not there. */
-int64_t shmemi_static_offset(const void *addr, size_t n);
+/* address.c. The offset from the user heap of n bytes of symmetric memory outside of it:
+ * of the program's statics, or of a buffer that is registered; SHMEMI_NO_OFFSET where they
+ * are in none. */
+#define SHMEMI_NO_OFFSET INT64_MIN
+int64_t shmemi_outside_offset(const void *addr, size_t n);
 
-/* Ends the program when addr is in a global of it, and says why that is not symmetric;
- * else it returns. */
+/* Ends the program when addr is in a global of it, and says why that is not symmetric, or in
+ * a buffer that is registered, and the range is not; else it returns. */
 void shmemi_refuse_static(const void *addr, size_t n, const char *call);
 
 /* The next bytes from `from` to `to` of the memory file that have been written, in
  * *from and *to. False: there are none. */
 bool shmemi_statics_written(uint64_t *from, uint64_t *to);
+bool shmemi_file_written(int file, uint64_t *from, uint64_t *to); /* the same of any */
+
+/* Is there anything but zeros in a page? */
+bool shmemi_page_holds(const char *page);
 
 /* Copies whole pages, red zones of AddressSanitizer included. */
 void shmemi_copy_pages(void *to, const void *from, size_t n);

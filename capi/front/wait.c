@@ -295,7 +295,7 @@ static void describe_comparison(const void *subject, char *text, size_t size)
              now);
 }
 
-/* Or a static of the program: then it returns. */
+/* Or a static of the program, or in a buffer: then it returns. */
 static SHMEMI_COLD void refuse(const void *ivar, int cmp, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -303,7 +303,7 @@ static SHMEMI_COLD void refuse(const void *ivar, int cmp, const char *call)
     if ((unsigned)cmp > SHMEM_CMP_GE)
         shmemi_abort(call, "use SHMEM_CMP_EQ, NE, GT, GE, LT or LE", "comparison %d does not exist",
                      cmp);
-    if (shmemi_static_offset(ivar, 1) != 0)
+    if (shmemi_outside_offset(ivar, 1) != SHMEMI_NO_OFFSET)
         return;
     shmemi_refuse_static(ivar, 1, call);
     shmemi_abort(call, "wait on memory from shmem_malloc", "%p is not a symmetric address", ivar);

@@ -5,6 +5,7 @@
 #include <shmemx.h>
 #pragma GCC visibility pop
 
+#include "buffers.h"
 #include "counters.h"
 #include "failure.h"
 #include "start.h"
@@ -23,6 +24,16 @@ int shmemx_set_attr_uniqueid_args(const int myrank, const int nranks, const shme
 int shmemx_init_attr(unsigned int flags, shmemx_init_attr_t *attr)
 {
     return shmemi_init_attr(flags, attr, "shmemx_init_attr");
+}
+
+void *shmemx_buffer_register_symmetric(void *buf_ptr, size_t length, int flags)
+{
+    return shmemi_buffer_register(buf_ptr, length, flags, "shmemx_buffer_register_symmetric");
+}
+
+int shmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t length)
+{
+    return shmemi_buffer_unregister(mmap_ptr, length, "shmemx_buffer_unregister_symmetric");
 }
 
 int shmemx_pcntr_count(void)

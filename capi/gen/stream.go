@@ -18,8 +18,8 @@ func streamFiles() []file {
 const extensionTop = `/* clang-format off */
 /*
  * shmemx.h: what libshmem has beyond OpenSHMEM: jobs that the program brings together
- * itself, counters, the errors of calls that return although a PE is lost, and calls
- * for programs with a GPU.
+ * itself, buffers of the program as symmetric memory, counters, the errors of calls that
+ * return although a PE is lost, and calls for programs with a GPU.
  *
  * shmemx_..._on_stream puts a call into a CUDA stream: it returns at once, and is
  * done when the stream comes to it. Such calls may be captured in a graph, which
@@ -102,6 +102,7 @@ func extensionThunks() string {
 #include <shmemx.h>
 #pragma GCC visibility pop
 
+#include "buffers.h"
 #include "counters.h"
 #include "failure.h"
 #include "start.h"

@@ -11,6 +11,7 @@ var ExtensionConstants = []ConstantGroup{
 			{"SHMEMX_SUCCESS", "0", "no call has failed"},
 			{"SHMEMX_ERROR_PE_LOST", "1", "it needs a PE that has ended, or that the network cannot reach any more"},
 			{"SHMEMX_ERROR_NETWORK", "2", "the network did not do what was asked"},
+			{"SHMEMX_ERROR_BUFFER", "3", "a buffer cannot be registered, or unregistered; whatever SHMEM_ON_FAILURE is"},
 		},
 	},
 }
@@ -42,7 +43,7 @@ var errorCalls = []Call{
 		Name: "last_error", Result: "int",
 		Front: "shmemi_last_error($call)",
 		Doc: "Tells why a call of the calling thread could not do its work: the last one that failed since this " +
-			"function was called last. Each thread has its own. Calls return after a failure only with " +
+			"function was called last. Each thread has its own. But for those that register buffers, calls return after a failure only with " +
 			"SHMEM_ON_FAILURE=return; docs/failure.md of the library says what they return.",
 		Returns: "SHMEMX_SUCCESS, or one of the SHMEMX_ERROR constants.",
 	}),

@@ -67,6 +67,7 @@ SHMEMX_INIT_WITH_UNIQUEID = 8
 SHMEMX_SUCCESS = 0
 SHMEMX_ERROR_PE_LOST = 1
 SHMEMX_ERROR_NETWORK = 2
+SHMEMX_ERROR_BUFFER = 3
 
 _SIGNATURES = """\
 _my_pe i
@@ -1960,6 +1961,8 @@ shmemx_bfloat16_put_signal_nbi_on_stream vPPLPLiiP
 shmemx_bfloat16_put_signal_on_stream vPPLPLiiP
 shmemx_bfloat16_sum_reduce_on_stream iiPPLP
 shmemx_broadcastmem_on_stream iiPPLiP
+shmemx_buffer_register_symmetric PPLi
+shmemx_buffer_unregister_symmetric iPL
 shmemx_char_alltoall_on_stream iiPPLP
 shmemx_char_broadcast_on_stream iiPPLiP
 shmemx_char_fcollect_on_stream iiPPLP

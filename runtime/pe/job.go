@@ -310,6 +310,16 @@ func (j *Job) Explain(err error) { j.log.Printf("heap", config.LogInfo, "%v", er
 // and its user heap begins where that is in main memory.
 func (j *Job) HeapOf(pe topo.PE) unsafe.Pointer { return j.segment.Heap(j.Nodes.Rank(pe)) }
 
+// HeapFile is the memory file of the node and where in it this PE's user heap begins;
+// false: that is in the memory of a GPU.
+func (j *Job) HeapFile() (fd int, at uint64, ok bool) {
+	if j.heap == config.HeapDevice {
+		return -1, 0, false
+	}
+	fd, at = j.segment.Place(j.Nodes.Rank(j.Me))
+	return fd, at, true
+}
+
 // Commit makes sure that there is memory behind all live blocks of the heap.
 func (j *Job) Commit() error { return j.commit(j.Heap.End()) }
 

@@ -64,6 +64,13 @@ var rows = []row{
 	{what: "free_twice", status: aborted, say: []string{`PE \d: shmem_free: 0x\w+ is not the start of an allocation \(free each allocation once`}},
 	{what: "free_inside", status: aborted, say: []string{`PE \d: shmem_free: 0x\w+ is not the start of an allocation`}},
 	{what: "free_private", status: aborted, say: []string{`PE \d: shmem_free: 0x\w+ is not in the symmetric heap`}},
+	{what: "free_buffer", status: aborted, say: []string{`PE \d: shmem_free: 0x\w+ is the symmetric address of a buffer that is registered \(use shmemx_buffer_unregister_symmetric\)`}},
+	{what: "put_past_buffer", status: aborted, say: []string{`PE \d: shmem_long_put: 16 bytes at 0x\w+ run past the buffer that is registered there \(check the number of elements\)`}},
+	{what: "register_before_init", only: onNode, status: aborted, say: []string{`shmem: shmemx_buffer_register_symmetric: the library is not initialised`}},
+	{what: "register_apart", status: 0, say: []string{
+		`PE 0: shmemx_buffer_register_symmetric: the buffer of 4096 bytes at 0x\w+: PE 1 cannot do it for its own \(see the error of that PE\)`,
+		`PE 1: shmemx_buffer_register_symmetric: the buffer of 4096 bytes at 0x\w+: 4096 bytes at 0x\w+ are not whole pages \(pass what aligned_alloc\(4096, n\) returns, and a multiple of 4096 bytes\)`,
+	}},
 	{what: "align_odd", status: aborted, say: []string{`PE \d: shmem_align: alignment 24 is not usable \(use a power of two`}},
 	{what: "hints_unknown", status: aborted, say: []string{`PE \d: shmem_malloc_with_hints: hints 0x\w+ have bits that mean nothing`}},
 	{what: "sizes_differ", env: []string{"SHMEM_CHECKS=full"}, status: aborted, say: []string{`PE \d: shmem_malloc: the PEs ask for different sizes, 100 to 101 bytes`}},

@@ -21,6 +21,7 @@ var onGPU = []row{
 	{what: "stream_comparison", status: aborted, say: []string{`PE \d: shmemx_long_wait_until_on_stream: comparison 42 does not exist`}},
 	{what: "stream_root", status: aborted, say: []string{`PE \d: shmemx_long_broadcast_on_stream: root PE 2 does not exist, the team has 2 \(use 0 to shmem_team_n_pes\(team\) - 1\)`}},
 	{what: "stream_team", status: aborted, say: []string{`PE \d: shmemx_long_sum_reduce_on_stream: team 4711 does not exist \(pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or what a split has made\)`}},
+	{what: "register_apart", status: 0, say: []string{`PE 0: shmemx_buffer_register_symmetric: the buffer of 4096 bytes at 0x\w+: the symmetric heap is in the memory of a GPU, and memory of the host cannot be in it \(set SHMEM_HEAP=host or pinned\)`}},
 	{what: "module_without_gpu", status: 0, say: []string{`PE \d: shmemx_cumodule_init: find variable shmemi_here on .*cuModuleGetGlobal.*\(compile the code with shmem/shmem.cuh, and use the library in it\)`, `PE 0 went on`}},
 	{what: "unit_newer", status: 1, say: []string{`shmem: shmem_init: .*the kernels of bad.cu were compiled with version \d+ of shmem/shmem.cuh \(\d+ bytes of state\), the library has version \d+ \(\d+ bytes\) \(compile them with the header that came with this library\)`}},
 	{what: "unit_larger", status: 1, say: []string{`shmem: shmem_init: .*the kernels of bad.cu were compiled with version \d+ of shmem/shmem.cuh \(\d+ bytes of state\), the library has version \d+`}},

@@ -179,6 +179,28 @@ static void free_private(void)
 {
     shmem_free(&me);
 }
+static char *registered;
+static void *own_buffer(void)
+{
+    registered = aligned_alloc(4096, 4096);
+    return shmemx_buffer_register_symmetric(registered, 4096, 0);
+}
+static void free_buffer(void)
+{
+    shmem_free(own_buffer());
+}
+static void put_past_buffer(void)
+{
+    own_buffer();
+    shmem_long_put((long *)(void *)(registered + 4088), several, 2, 0);
+}
+static void register_apart(void)
+{
+    char *p = aligned_alloc(4096, 8192);
+    if (shmemx_buffer_register_symmetric(p + me, 4096, 0) == NULL)
+        fprintf(stderr, "PE %d: %s\n", me, shmemx_last_error_text());
+    free(p);
+}
 static void align_odd(void)
 {
     shmem_align(24, 100);
@@ -316,6 +338,9 @@ static const struct {
     {"free_twice", free_twice},
     {"free_inside", free_inside},
     {"free_private", free_private},
+    {"free_buffer", free_buffer},
+    {"put_past_buffer", put_past_buffer},
+    {"register_apart", register_apart},
     {"align_odd", align_odd},
     {"hints_unknown", hints_unknown},
     {"sizes_differ", sizes_differ},
@@ -360,6 +385,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(what, "rings_before_init") == 0)
         shmemi_host_state();
+    if (strcmp(what, "register_before_init") == 0)
+        shmemx_buffer_register_symmetric(NULL, 0, 0);
     if (strcmp(what, "stream_before_init") == 0)
         shmemx_quiet_on_stream(NULL);
     if (strcmp(what, "my_pe_before_init") == 0)

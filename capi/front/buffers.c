@@ -1,0 +1,442 @@
+/*
+ * buffers.c: registers the program's buffers as symmetric memory, and takes them back.
+ *
+ * All PEs agree before anything is moved, and once more after: a buffer is symmetric on
+ * all of them or on none, and a refused one is as it was. Only whole pages are moved, so
+ * that no byte of anybody else's is in what peers can write.
+ */
+#define _GNU_SOURCE
+#include "buffers.h"
+
+#include "coll.h"
+#include "colls.h"
+#include "failure.h"
+#include "remote.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PAGE ((size_t)SHMEMI_PAGE)
+
+/* What is copied before it is mapped over, which gives the copied pages back to the
+ * system: so much memory is there twice. */
+#define PIECE ((size_t)32 << 20)
+
+/*
+ * Sorted by start. A thread that makes the collective call changes it, while others look
+ * up addresses: those look again when turn was odd, or is another one after. Each store
+ * of an entry is a release behind the odd turn, each load an acquire before the second
+ * look.
+ */
+static struct {
+    uint32_t turn;
+    uint32_t n;
+    struct shmemi_static at[SHMEMI_BUFFERS];
+} table;
+
+/* -------------------------------------------------------------------- the table */
+
+static struct shmemi_static entry(uint32_t i)
+{
+    return (struct shmemi_static){__atomic_load_n(&table.at[i].start, __ATOMIC_ACQUIRE),
+                                  __atomic_load_n(&table.at[i].size, __ATOMIC_ACQUIRE),
+                                  __atomic_load_n(&table.at[i].offset, __ATOMIC_ACQUIRE)};
+}
+
+static void set_entry(uint32_t i, struct shmemi_static e)
+{
+    __atomic_store_n(&table.at[i].start, e.start, __ATOMIC_RELEASE);
+    __atomic_store_n(&table.at[i].size, e.size, __ATOMIC_RELEASE);
+    __atomic_store_n(&table.at[i].offset, e.offset, __ATOMIC_RELEASE);
+}
+
+static int64_t look(uintptr_t addr, size_t n)
+{
+    uint32_t low = 0, high = __atomic_load_n(&table.n, __ATOMIC_ACQUIRE);
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        struct shmemi_static e = entry(middle);
+        uintptr_t offset = addr - e.start;
+        if (addr < e.start)
+            high = middle;
+        else if (offset > e.size || (offset == e.size && middle + 1 < high))
+            low = middle + 1; /* the end of one may be the start of the next */
+        else if (n <= e.size - offset)
+            return e.offset + (int64_t)offset;
+        else
+            break;
+    }
+    return SHMEMI_NO_OFFSET;
+}
+
+int64_t shmemi_buffer_offset(const void *addr, size_t n)
+{
+    for (;;) {
+        uint32_t turn = __atomic_load_n(&table.turn, __ATOMIC_ACQUIRE);
+        int64_t offset = look((uintptr_t)addr, n);
+        if ((turn & 1) == 0 && __atomic_load_n(&table.turn, __ATOMIC_RELAXED) == turn)
+            return offset;
+    }
+}
+
+static void begin_change(void)
+{
+    __atomic_store_n(&table.turn, table.turn + 1, __ATOMIC_RELAXED);
+}
+
+static void end_change(uint32_t n)
+{
+    __atomic_store_n(&table.n, n, __ATOMIC_RELEASE);
+    __atomic_store_n(&table.turn, table.turn + 1, __ATOMIC_RELEASE);
+}
+
+static void add(struct shmemi_static e)
+{
+    uint32_t i = table.n;
+    begin_change();
+    for (; i > 0 && table.at[i - 1].start > e.start; i--)
+        set_entry(i, table.at[i - 1]);
+    set_entry(i, e);
+    end_change(table.n + 1);
+}
+
+static void drop(uint32_t i)
+{
+    begin_change();
+    for (; i + 1 < table.n; i++)
+        set_entry(i, table.at[i + 1]);
+    end_change(table.n - 1);
+}
+
+/* Which buffer has the block at an offset, or table.n. */
+static uint32_t of_block(int64_t offset)
+{
+    uint32_t i = 0;
+    while (i < table.n && table.at[i].offset != offset)
+        i++;
+    return i;
+}
+
+bool shmemi_buffer_block(int64_t offset)
+{
+    return of_block(offset) < table.n;
+}
+
+void shmemi_buffers_forget(void)
+{
+    table.turn = table.n = 0;
+}
+
+/* --------------------------------------------------------------- what is refused */
+
+enum { WHY = 256 };
+
+struct wish {
+    uintptr_t start;
+    size_t length;
+    int64_t inside; /* offset of memory that is in the heap already, or -1 */
+    char why[WHY];  /* "", or the cause and the remedy of its refusal */
+};
+
+#define REFUSE(w, ...) snprintf((w)->why, WHY, __VA_ARGS__)
+
+/* The part of a mapping's line that says what may be done with it and what it is. */
+static void check_mapping(struct wish *w, uintptr_t at, const char *access, const char *name)
+{
+    if (access[3] == 's')
+        REFUSE(w,
+               "its page at %#" PRIxPTR
+               " is shared memory, whose other users would be cut off (copy "
+               "it to private memory)",
+               at);
+    else if (memcmp(access, "rw-", 3) != 0)
+        REFUSE(w,
+               "its page at %#" PRIxPTR
+               " is mapped %.3s, not rw- (give it back what mprotect took)",
+               at, access);
+    else if (strstr(name, "[stack]") != NULL)
+        REFUSE(w, "it is on the stack (allocate it)");
+}
+
+/* Every page has to be private memory that can be read and written, which the kernel
+ * says: pages of a file that others use would no longer be that file's. */
+static void check_mappings(struct wish *w)
+{
+    FILE *f = fopen("/proc/self/maps", "re");
+    if (f == NULL) {
+        REFUSE(w, "/proc/self/maps: %s (mount /proc, or raise ulimit -n)", strerror(errno));
+        return;
+    }
+    uintptr_t at = w->start, end = w->start + w->length;
+    char line[512];
+    while (at < end && w->why[0] == '\0' && fgets(line, sizeof line, f) != NULL) {
+        uintptr_t from, to;
+        char access[8];
+        int name = 0;
+        bool cut = strchr(line, '\n') == NULL;
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %*s %n", &from, &to, access,
+                   &name) == 3 &&
+            to > at) {
+            if (from > at)
+                break;
+            check_mapping(w, at, access, line + name);
+            at = to;
+        }
+        for (int c = 0; cut && c != '\n' && c != EOF;)
+            c = fgetc(f);
+    }
+    fclose(f);
+    if (at < end && w->why[0] == '\0')
+        REFUSE(w, "nothing is mapped at %#" PRIxPTR " (pass memory that is allocated)", at);
+}
+
+static bool on_this_stack(const struct wish *w)
+{
+    return (uintptr_t)__builtin_frame_address(0) - w->start < w->length;
+}
+
+static void check_wish(struct wish *w, int flags)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    uintptr_t start = w->start, end;
+    if (flags != 0)
+        REFUSE(w, "flags %#x mean nothing (pass 0)", (unsigned)flags);
+    else if (start == 0 || w->length == 0)
+        REFUSE(w, "there is no buffer of %zu bytes at %#" PRIxPTR " (pass memory of this PE)",
+               w->length, start);
+    else if (__builtin_add_overflow(start, w->length, &end))
+        REFUSE(w, "%zu bytes at %#" PRIxPTR " run past the address space (check the length)",
+               w->length, start);
+    else if (start - s->heap_base < s->heap_size) {
+        w->inside = (int64_t)(start - s->heap_base);
+        if (s->core->heap_room(w->inside) < w->length)
+            REFUSE(w,
+                   "%zu bytes at heap offset %#" PRIx64 " are not of one allocation (check the "
+                   "length, and that the memory was not freed)",
+                   w->length, w->inside);
+    } else if (start % PAGE != 0 || w->length % PAGE != 0)
+        REFUSE(w,
+               "%zu bytes at %#" PRIxPTR " are not whole pages (pass what aligned_alloc(%zu, n) "
+               "returns, and a multiple of %zu bytes)",
+               w->length, start, PAGE, PAGE);
+    else if (s->gpu && s->core->gpu_holds((const void *)start))
+        REFUSE(w, "it is in the memory of a GPU (register memory of the host, or allocate it "
+                  "by shmem_malloc with SHMEM_HEAP=device)");
+    else if (s->heap_fd < 0)
+        REFUSE(w, "the symmetric heap is in the memory of a GPU, and memory of the host cannot be "
+                  "in it (set SHMEM_HEAP=host or pinned)");
+    else if (table.n == SHMEMI_BUFFERS)
+        REFUSE(w, "%d buffers are registered (unregister some)", SHMEMI_BUFFERS);
+    else if (on_this_stack(w))
+        REFUSE(w, "it is on the stack (allocate it)");
+    else {
+        for (uint32_t i = 0; i < table.n; i++)
+            if (start - table.at[i].start < table.at[i].size ||
+                table.at[i].start - start < w->length)
+                REFUSE(w, "a part of it is registered already (register memory once)");
+        if (w->why[0] == '\0')
+            check_mappings(w);
+    }
+}
+
+/* ------------------------------------------------------------------- agreement */
+
+enum { WHO, LENGTH, MINUS_LENGTH, PLACE, MINUS_PLACE, VOTES };
+
+/* Whether every PE can do its part. Where not, each learns why, or which PE knows. */
+static bool agree(struct wish *w, const char *call)
+{
+    static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
+    int64_t mine[VOTES] = {w->why[0] ? shmemi_state.my_pe : INT64_MAX, (int64_t)w->length,
+                           -(int64_t)w->length, w->inside, -w->inside};
+    int64_t all[VOTES];
+    shmemi_exchange(&shmemi_world, all, mine, VOTES, &votes, call);
+    if (!shmemi_collective_holds())
+        return false; /* and the thread is told of that PE */
+    if (all[WHO] == INT64_MAX && all[LENGTH] != -all[MINUS_LENGTH])
+        REFUSE(w, "PEs pass %" PRId64 " to %" PRId64 " bytes (pass the same length on every PE)",
+               all[LENGTH], -all[MINUS_LENGTH]);
+    else if (all[WHO] == INT64_MAX && all[PLACE] != -all[MINUS_PLACE])
+        REFUSE(w, "it is in the symmetric heap of a PE, and not there or elsewhere in another's "
+                  "(register either memory of shmem_malloc, or other memory)");
+    else if (all[WHO] != INT64_MAX && w->why[0] == '\0')
+        REFUSE(w, "PE %" PRId64 " cannot do it for its own (see the error of that PE)", all[WHO]);
+    return w->why[0] == '\0';
+}
+
+/* Ends the collective call, and says why it has come to nothing. */
+static void leave(const struct wish *w, const char *call)
+{
+    char object[WHY + 80];
+    if (!shmemi_collective_end() || w->why[0] == '\0')
+        return;
+    snprintf(object, sizeof object, "the buffer of %zu bytes at %#" PRIxPTR ": %s", w->length,
+             w->start, w->why);
+    shmemi_tell_buffer(object, call);
+}
+
+/* ---------------------------------------------------------------------- moving */
+
+/* Where the CPU reaches a block of this PE's. */
+static char *block_at(int64_t offset)
+{
+    return shmemi_state.near_base[shmemi_state.my_pe] + offset;
+}
+
+/* What a former owner of the block has left in it. */
+static void clear(int64_t offset, size_t n)
+{
+    uint64_t place = shmemi_state.heap_place + (uint64_t)offset, end = place + n;
+    for (uint64_t from = place, to = end; shmemi_file_written(shmemi_state.heap_fd, &from, &to);
+         from = to, to = end)
+        memset(block_at(offset) + (from - place), 0, to - from);
+}
+
+/* Not by the C library's mmap: AddressSanitizer's would forget what it knows there. */
+static int move_in(const struct wish *w, int64_t offset)
+{
+    clear(offset, w->length);
+    for (size_t at = 0, n; at < w->length; at += n) {
+        n = w->length - at < PIECE ? w->length - at : PIECE;
+        const char *from = (const char *)w->start + at;
+        for (size_t page = 0; page < n; page += PAGE)
+            if (shmemi_page_holds(from + page))
+                shmemi_copy_pages(block_at(offset) + at + page, from + page, PAGE);
+        if (syscall(SYS_mmap, from, n, PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_FIXED | MAP_NORESERVE, shmemi_state.heap_fd,
+                    (off_t)(shmemi_state.heap_place + (uint64_t)offset + at)) == -1)
+            return -1;
+    }
+    return 0;
+}
+
+/* A private copy of a block, NULL where there is no memory for it. */
+static char *copy_of(int64_t offset, size_t length)
+{
+    char *copy = (char *)syscall(SYS_mmap, NULL, length, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (copy == MAP_FAILED)
+        return NULL;
+    uint64_t place = shmemi_state.heap_place + (uint64_t)offset, end = place + length;
+    for (uint64_t from = place, to = end; shmemi_file_written(shmemi_state.heap_fd, &from, &to);
+         from = to, to = end)
+        shmemi_copy_pages(copy + (from - place), block_at(offset) + (from - place), to - from);
+    return copy;
+}
+
+static void move_out(char *copy, uintptr_t start, size_t length, const char *call)
+{
+    if (syscall(SYS_mremap, copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, start) == -1)
+        shmemi_abort(call, "raise vm.max_map_count",
+                     "the buffer of %zu bytes at %p cannot have pages of its own again: %s", length,
+                     (void *)start, strerror(errno));
+}
+
+/* ------------------------------------------------------------------- the calls */
+
+/* The offset of a block that holds the buffer now, or -1 and why. */
+static int64_t take_in(struct wish *w, const char *call)
+{
+    const struct shmemi_core *core = shmemi_state.core;
+    int64_t offset = w->length > shmemi_state.heap_size ? -1 : core->heap_alloc(w->length, PAGE, 0);
+    if (offset < 0)
+        REFUSE(w,
+               "the symmetric heap, which it takes room of, has none for it (free some, or raise "
+               "SHMEM_SYMMETRIC_SIZE)");
+    bool moved = agree(w, call);
+    if (moved) {
+        if (move_in(w, offset) != 0)
+            REFUSE(w,
+                   "mmap: %s (pass memory of ordinary pages, and raise vm.max_map_count if there "
+                   "are many mappings)",
+                   strerror(errno));
+        if (agree(w, call))
+            return offset;
+        char *copy = copy_of(offset, w->length);
+        if (copy == NULL)
+            shmemi_abort(call, "free some memory", "%s, and there is no memory to undo it", w->why);
+        move_out(copy, w->start, w->length, call);
+    }
+    if (offset >= 0)
+        core->heap_free(offset);
+    return -1;
+}
+
+void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char *call)
+{
+    struct wish w = {.start = (uintptr_t)buf_ptr, .length = length, .inside = -1};
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    if (!shmemi_collective_begin(&shmemi_world, call))
+        return NULL;
+    /* What the caller has begun may still read the buffer, or write to it. */
+    shmemi_quiet(SHMEM_CTX_DEFAULT, call);
+    if (shmemi_state.grows_together)
+        shmemi_sync_all(call);
+    check_wish(&w, flags);
+    void *symmetric = NULL;
+    if (agree(&w, call)) {
+        int64_t offset = w.inside >= 0 ? w.inside : take_in(&w, call);
+        if (offset >= 0) {
+            symmetric = (char *)shmemi_state.heap_base + offset;
+            if (w.inside < 0)
+                add((struct shmemi_static){w.start, length, offset});
+        }
+    }
+    leave(&w, call);
+    return symmetric;
+}
+
+int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
+{
+    struct wish w = {.start = (uintptr_t)mmap_ptr, .length = length, .inside = -1};
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    if (!shmemi_collective_begin(&shmemi_world, call))
+        return -1;
+    shmemi_barrier_all(call); /* a PE may still be reading or writing it */
+    int64_t offset = (int64_t)(w.start - shmemi_state.heap_base);
+    uint32_t i = of_block(offset);
+    char *copy = NULL;
+    w.inside = offset;
+    if (i < table.n && table.at[i].size == length) {
+        copy = copy_of(offset, length);
+        if (copy == NULL)
+            REFUSE(&w, "%s (free some memory)", strerror(errno));
+    } else if (i < table.n) {
+        REFUSE(&w, "it was registered with %zu bytes (pass that length)", table.at[i].size);
+    } else if ((uint64_t)offset >= shmemi_state.heap_size ||
+               shmemi_state.core->heap_room(offset) < length || length == 0) {
+        REFUSE(&w, "no buffer is registered there (pass what shmemx_buffer_register_symmetric "
+                   "returned, once)");
+    }
+    bool good = agree(&w, call);
+    if (good && copy != NULL) {
+        uintptr_t start = table.at[i].start;
+        drop(i);
+        move_out(copy, start, length, call);
+        shmemi_state.core->heap_free(offset);
+    } else if (copy != NULL) {
+        syscall(SYS_munmap, copy, length);
+    }
+    leave(&w, call);
+    return good ? 0 : -1;
+}
+
+void shmemi_buffers_close(const char *call)
+{
+    while (table.n > 0) {
+        struct shmemi_static b = table.at[table.n - 1];
+        char *copy = copy_of(b.offset, b.size);
+        if (copy == NULL)
+            shmemi_abort(call, "unregister buffers before, or free some memory",
+                         "no memory for the %zu bytes of the buffer at %p, which is registered: %s",
+                         b.size, (void *)b.start, strerror(errno));
+        drop(table.n - 1);
+        move_out(copy, b.start, b.size, call);
+    }
+}

@@ -1,0 +1,40 @@
+/*
+ * buffers.h: memory of the program's that becomes symmetric where it is.
+ *
+ * A buffer gets a block of the symmetric heap, and the pages of that block are mapped
+ * over the buffer's as well: two addresses, one memory. The block's is the symmetric
+ * address, the same offset on every PE, so that nothing else of the library knows of
+ * buffers; the buffer's own is translated where a global's is, after the heap has been
+ * asked.
+ */
+#ifndef SHMEMI_BUFFERS_H
+#define SHMEMI_BUFFERS_H
+
+#include "front.h"
+
+#pragma GCC visibility push(hidden)
+
+/* How many a PE can have at a time. */
+enum { SHMEMI_BUFFERS = 1024 };
+
+/* Behind shmemx.h. */
+void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char *call);
+int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call);
+
+/* The offset from the user heap of n bytes of a buffer; SHMEMI_NO_OFFSET where they are in
+ * none. */
+int64_t shmemi_buffer_offset(const void *addr, size_t n);
+
+/* Is the block at that offset a buffer's? Then it is not the heap's to free. */
+bool shmemi_buffer_block(int64_t offset);
+
+/* At finalize, when nobody writes to this PE any more: the program has its own pages
+ * again, with what they hold. */
+void shmemi_buffers_close(const char *call);
+
+/* This is a child of fork: it has no symmetric memory. */
+void shmemi_buffers_forget(void);
+
+#pragma GCC visibility pop
+
+#endif
