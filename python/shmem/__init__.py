@@ -70,6 +70,7 @@ from shmem._errors import (
     LibraryError,
     PeerError,
     PEError,
+    RegisterError,
     ShmemError,
     SizeError,
     StateError,
@@ -78,6 +79,7 @@ from shmem._errors import (
 )
 from shmem._memory import empty, free, full, reclaim, zeros
 from shmem._pointers import ptr
+from shmem._register import register
 from shmem._rma import g, get, get_nbi, p, put, put_nbi, put_signal, put_signal_nbi
 from shmem._runtime import (
     finalize,
@@ -128,6 +130,7 @@ __all__ = [
     "LibraryError",
     "PEError",
     "PeerError",
+    "RegisterError",
     "SIGNAL_ADD",
     "SIGNAL_SET",
     "ShmemError",
@@ -186,6 +189,7 @@ __all__ = [
     "put_signal_nbi",
     "quiet",
     "reclaim",
+    "register",
     "signal_add",
     "signal_fetch",
     "signal_set",

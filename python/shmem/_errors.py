@@ -62,6 +62,10 @@ class SymmetryError(ShmemError, ValueError):
     """An operand that is not in symmetric memory where it has to be."""
 
 
+class RegisterError(ShmemError, ValueError):
+    """Memory that cannot become symmetric where it is."""
+
+
 class FreedError(SymmetryError):
     """An operand in symmetric memory that was freed."""
 

@@ -3,7 +3,7 @@
 Memory of the symmetric heap is given back by all PEs together, but a garbage collector
 runs when it likes, so that PEs drop their arrays at different times and in different
 orders. A dropped block is therefore only noted. At the next collective point (empty,
-zeros, full, reclaim, finalize) the PEs combine by `and` which blocks each of them has
+zeros, full, register, reclaim, finalize) the PEs combine by `and` which blocks each of them has
 dropped, and free those that all have, in the order in which they were made. No PE ever
 waits for another one's collector: a block that one PE still uses stays for all.
 docs/decisions/0028 has the protocol and what it costs.
@@ -36,9 +36,20 @@ _WORD = 64  # slots in a word of the vote
 
 
 class Block:
-    """An allocation, the same on every PE."""
+    """An allocation, the same on every PE, or memory of the program that is registered."""
 
-    __slots__ = ("address", "freed", "nbytes", "number", "owner_alive", "remains", "slot")
+    __slots__ = (
+        "address",
+        "freed",
+        "keeps",
+        "length",
+        "nbytes",
+        "number",
+        "owner_alive",
+        "remains",
+        "slot",
+        "symmetric",
+    )
 
     def __init__(self, address: int, nbytes: int, number: int, slot: int) -> None:
         self.address = address
@@ -48,6 +59,11 @@ class Block:
         self.owner_alive = True
         self.freed = False  # by free: it cannot be used, whatever else refers to it
         self.remains: _remains.Pages | None = None  # what is in its place after finalize
+        # Of memory that is registered: its place in the heap and the bytes of its pages, and
+        # the array that has it, which may not go before it is the program's own again.
+        self.symmetric = 0
+        self.length = 0
+        self.keeps: Array | None = None
 
 
 class _Owner:
@@ -180,11 +196,24 @@ def _agree(call: str) -> int:
     ]
     freed = 0
     for block in sorted(agreed, key=lambda b: b.number):
-        functions.shmem_free(block.address)
+        if not _give_back(block):
+            continue
         del heap.slots[block.slot], heap.pending[block.slot]
         heapq.heappush(heap.free_slots, block.slot)
         freed += block.nbytes
     return freed
+
+
+def _give_back(block: Block) -> bool:
+    """Frees a block, the same on every PE; False: there was no memory to, and it stays."""
+    functions = library("free")
+    if not block.symmetric:
+        functions.shmem_free(block.address)
+        return True
+    failed = functions.shmemx_buffer_unregister_symmetric(block.symmetric, block.length)
+    if not failed:
+        block.keeps = None
+    return not failed
 
 
 def reclaim() -> int:
@@ -206,10 +235,32 @@ def reclaim() -> int:
 _MORE = "free arrays on every PE, or raise SHMEM_SYMMETRIC_SIZE"
 
 
-def _allocate(call: str, nbytes: int, zero: bool) -> Block:
-    functions = library(call)
+def prepare(call: str) -> None:
+    """What all PEs do before one block more."""
     _agree(call)
     _widen(call)
+
+
+def _enter(address: int, nbytes: int) -> Block:
+    slot = heapq.heappop(heap.free_slots) if heap.free_slots else len(heap.slots)
+    block = Block(address, nbytes, heap.count, slot)
+    heap.count += 1
+    heap.slots[slot] = block
+    heap.blocks[address] = block
+    insort(heap.starts, address)
+    return block
+
+
+def adopt(array: Array, address: int, symmetric: int, length: int) -> Array:
+    """The memory of an array, which is registered by now, as an array of its own."""
+    block = _enter(address, array.nbytes)
+    block.symmetric, block.length, block.keeps = symmetric, length, array
+    return _own(block, array.shape, array.dtype)
+
+
+def _allocate(call: str, nbytes: int, zero: bool) -> Block:
+    functions = library(call)
+    prepare(call)
     take = max(nbytes, 1)  # an array without elements has a place, too
     address = functions.shmem_calloc(1, take) if zero else functions.shmem_malloc(take)
     settle(call)
@@ -224,13 +275,7 @@ def _allocate(call: str, nbytes: int, zero: bool) -> Block:
             functions.shmem_sync_all()
     if address == 0:
         raise HeapError(call, f"{nbytes} bytes", "the symmetric heap has no room", _MORE)
-    slot = heapq.heappop(heap.free_slots) if heap.free_slots else len(heap.slots)
-    block = Block(address, nbytes, heap.count, slot)
-    heap.count += 1
-    heap.slots[slot] = block
-    heap.blocks[address] = block
-    insort(heap.starts, address)
-    return block
+    return _enter(address, nbytes)
 
 
 def _shape(call: str, shape: Shape) -> tuple[int, ...]:
@@ -259,10 +304,14 @@ def _array(call: str, shape: Shape, dtype: DTypeLike, device: str | None, zero: 
                 call, "", "the symmetric heap is in GPU memory", "unset SHMEM_HEAP, or set host"
             )
         block = _allocate(call, nbytes, zero)
-    owner = _Owner(block, sizes, kind)
-    out: Array = np.asarray(owner)
+    return _own(block, sizes, kind)
+
+
+def _own(block: Block, sizes: tuple[int, ...], kind: np.dtype[Any]) -> Array:
+    """A block as an array; when the array and its views have gone, so has the block."""
+    out: Array = np.asarray(_Owner(block, sizes, kind))
     # numpy knows types that it did not bring itself by object only, not by a text.
-    return out if kind.isbuiltin == 1 else out[:nbytes].view(kind).reshape(sizes)
+    return out if kind.isbuiltin == 1 else out[: block.nbytes].view(kind).reshape(sizes)
 
 
 def empty(shape: Shape, dtype: DTypeLike = "int64", device: str | None = None) -> Array:
@@ -310,7 +359,7 @@ def free(array: Array) -> None:
                 "free",
                 describe("array", array),
                 "it is a part of another one",
-                "pass what shmem.empty, zeros or full has made",
+                "pass what shmem.empty, zeros, full or register has made",
             )
         block.freed = True
         _hide(block)
@@ -329,7 +378,8 @@ def _before() -> None:
     # Everything goes with the heap, so that nothing has to be agreed on. What is still
     # referred to keeps its values.
     _collect()
-    _remains.save([b for b in heap.slots.values() if b.owner_alive])
+    # What is registered is in memory of its own, which the library leaves in place.
+    _remains.save([b for b in heap.slots.values() if b.owner_alive and not b.symmetric])
 
 
 def _after() -> None:

@@ -117,7 +117,7 @@ def refuse_address(call: str, name: str, array: Any, address: int) -> ShmemError
         call,
         what,
         "it is not in symmetric memory",
-        "make it with shmem.empty, zeros or full, after the init of this job",
+        "make it with shmem.empty, zeros or full, or register it, after the init of this job",
     )
 
 

@@ -1,0 +1,174 @@
+"""register: memory that a program has already, as symmetric memory, where it is.
+
+The library moves whole pages, and peers may write to all of them. So what is registered
+has to have its pages to itself: an array that fills pages, one in memory of mmap, or one
+whose memory numpy has by malloc and that glibc has mapped for it alone. Elsewhere the
+first and last page may hold somebody else's data, which nobody can promise to leave alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import zlib
+from typing import Any
+
+import numpy as np
+
+from shmem import _memory, _remains
+from shmem._errors import HeapError, LayoutError, RegisterError, ShmemError
+from shmem._memory import Array
+from shmem._operands import address_of, as_array, describe, not_contiguous, writable
+from shmem._runtime import library, lock, settle
+
+_PAGE = mmap.PAGESIZE
+_HEADER = 16  # of glibc, before each block
+_MAPPED = 2  # in a header: the block has a mapping of its own
+_FLAGS = 7
+
+_COPY = (
+    "copy it into an array of shmem.empty, or make it in pages of its own: "
+    "np.frombuffer(mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE), dtype)"
+)
+
+
+def _base(array: Array) -> Any:
+    """What the memory of an array belongs to: an array that owns it, or another object."""
+    owner: Any = array
+    while True:
+        if isinstance(owner, memoryview):
+            owner = owner.obj
+        elif isinstance(owner, np.ndarray) and owner.base is not None:
+            owner = owner.base
+        else:
+            return owner
+
+
+def _has_malloc(array: Array) -> bool:
+    """Whether numpy has got an array's memory in its own way, which is by malloc."""
+    core: Any = getattr(np, "_core", None) or np.core
+    try:
+        name = core.multiarray.get_handler_name(array)
+    except AttributeError:
+        return False
+    return bool(array.flags.owndata) and name == "default_allocator"
+
+
+def _is_mapped(address: int) -> bool:
+    """Whether a block of malloc has a mapping of its own, whole pages.
+
+    glibc then has its header at the start of the first page. The header is read only where
+    it lies in the page of the block's first byte, and is believed only when it agrees with
+    what malloc_usable_size says.
+    """
+    if address % _PAGE != _HEADER or not hasattr(ctypes.CDLL(None), "gnu_get_libc_version"):
+        return False
+    size = ctypes.c_size_t.from_address(address - ctypes.sizeof(ctypes.c_size_t)).value
+    if size & _FLAGS != _MAPPED or (size - _MAPPED) % _PAGE != 0:
+        return False
+    usable = ctypes.CDLL(None).malloc_usable_size
+    usable.restype, usable.argtypes = ctypes.c_size_t, [ctypes.c_void_p]
+    return bool(usable(address) == size - _MAPPED - _HEADER)
+
+
+def _pages(array: Array, address: int) -> tuple[int, int]:
+    """Whole pages around an array that nobody else has data in: start and length."""
+    start = address // _PAGE * _PAGE
+    length = (address + array.nbytes - start + _PAGE - 1) // _PAGE * _PAGE
+    base = _base(array)
+    if (
+        (start, length) == (address, array.nbytes)
+        or isinstance(base, mmap.mmap)
+        or (isinstance(base, np.ndarray) and _has_malloc(base) and _is_mapped(address_of(base)))
+    ):
+        return start, length
+    raise RegisterError(
+        "register",
+        describe("array", array),
+        "its first or last page may hold other data, which peers could overwrite",
+        _COPY,
+    )
+
+
+def _same(plan: tuple[Any, ...] | None) -> bool:
+    """Whether every PE has the same plan, and has one."""
+    functions = library("register")
+    # The second half is the complement of the first: no two different ones survive `and`.
+    mine = 0
+    if plan is not None:
+        half = zlib.crc32(repr(plan).encode())
+        mine = half << 32 | (~half & 0xFFFFFFFF)
+    source, dest = _memory.heap.vote, _memory.heap.vote + 8 * _memory.heap.words
+    _remains.words(source, 1)[0] = mine
+    failed = functions.shmem_uint64_and_reduce(0, dest, source, 1)
+    settle("register")
+    same = not failed and mine != 0 and int(_remains.words(dest, 1)[0]) == mine
+    # The next vote must not be written before every PE has read this one.
+    functions.shmem_sync_all()
+    settle("register")
+    return same
+
+
+def _refusal(array: Array, text: str) -> ShmemError:
+    """The library's reason as an exception: `call: object: cause (remedy)`."""
+    cause, _, remedy = text.split(": ", 2)[-1].rpartition(" (")
+    kind = HeapError if "SHMEM_SYMMETRIC_SIZE" in remedy else RegisterError
+    return kind("register", describe("array", array), cause, remedy.rstrip(")"))
+
+
+def register(array: Any) -> Array:
+    """Makes the memory of an array symmetric, where it is; returns it as such an array.
+
+    Nothing is copied that the program could see: the array, its views and what it holds
+    stay as they are, and every operation takes them as it takes what `empty` makes. The
+    memory takes room of the symmetric heap. All PEs register arrays of the same size
+    together, each its own; an array that is symmetric already is returned as it is.
+    Nobody writes to it during the call.
+
+    It is symmetric for as long as what is returned, or a view of that, is there on any
+    PE, or until `free`. Then, at the next allocation, `register`, `reclaim` or `finalize`, it
+    becomes the program's own memory again, with what it holds.
+    """
+    with lock:
+        library("register")
+        # What one PE cannot do none does, so an error waits for the others.
+        own: Array | None = None
+        error: ShmemError | None = None
+        start = length = address = 0
+        plan: tuple[Any, ...] | None = None
+        inside = False
+        try:
+            own = as_array("register", "array", array)
+            writable("register", "array", own)
+            if not own.flags.c_contiguous:
+                raise not_contiguous("register", "array", own)
+            address = address_of(own)
+            inside = _memory.find(address, own.nbytes) is not None
+            if not inside:
+                if own.nbytes == 0:
+                    raise LayoutError(
+                        "register", describe("array", own), "it has no elements", "leave it out"
+                    )
+                start, length = _pages(own, address)
+            plan = (inside, own.nbytes, address - start if not inside else 0, length)
+        except ShmemError as caught:
+            error = caught
+        _memory.prepare("register")
+        if not _same(plan):
+            raise error or RegisterError(
+                "register",
+                describe("array", array),
+                "another PE refuses its own, or has one of another size or place in its page",
+                "register arrays of one size on every PE, and see the errors of the others",
+            )
+        assert own is not None
+        if inside:
+            return own
+        functions = library("register")
+        there = functions.shmemx_buffer_register_symmetric(start, length, 0)
+        settle("register")
+        if there == 0:
+            text = functions.shmemx_last_error_text() or b""
+            functions.shmemx_last_error()
+            raise _refusal(own, text.decode(errors="replace"))
+        return _memory.adopt(own, address, there, length)
