@@ -96,6 +96,11 @@ CFLAGS_LIB := $(CFLAGS_C) -O2 -g -fPIC -fno-strict-aliasing -fwrapv -fvisibility
 # cannot be unloaded, so dlclose must not take its caller away.
 LDFLAGS_SO := -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete
 
+# NVTX is headers only. Where set-up has not fetched them, the compiler may have them;
+# else the library has no ranges, and says so when it is asked for some.
+NVTX         := $(lastword $(sort $(wildcard $(BUILD)/tools/nvtx-*)))
+FLAGS_ranges := $(NVTX:%=-isystem %)
+
 FRONT_SRC := $(wildcard capi/front/*.c)
 FRONT_MAP := capi/front/zz_libshmem.map
 CORE_MAP  := capi/core/zz_core.map
@@ -119,7 +124,9 @@ build: $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libsh
 define library_rules
 $(BUILD)/obj/$(1)/%.o: capi/front/%.c VERSION Makefile
 	@mkdir -p $$(@D)
-	$(CC) $(CFLAGS_LIB) $(2) -MMD -MP -c -o $$@ $$<
+	$(CC) $(CFLAGS_LIB) $(2) $$(FLAGS_$$*) -MMD -MP -c -o $$@ $$<
+
+$(BUILD)/obj/$(1)/ranges.o: $(NVTX:%=%/nvtx3/nvToolsExt.h)
 
 $(3)/libshmem.so: $(FRONT_SRC:capi/front/%.c=$(BUILD)/obj/$(1)/%.o) $(FRONT_MAP)
 	@mkdir -p $$(@D)

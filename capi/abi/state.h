@@ -95,6 +95,30 @@ enum { SHMEMI_DIRECT_PES = 16, SHMEMI_SLOT = 2048 };
 /* The same of a team that is not the world. */
 enum { SHMEMI_TEAM_SLOT = 512 };
 
+/*
+ * The groups of calls that a profiler may be shown as ranges (SHMEM_NVTX), in the order
+ * of the setting's words: config.Ranges.
+ */
+enum {
+    SHMEMI_RANGE_INIT = 1 << 0,
+    SHMEMI_RANGE_ALLOC = 1 << 1,
+    SHMEMI_RANGE_LAUNCH = 1 << 2,
+    SHMEMI_RANGE_COLL = 1 << 3,
+    SHMEMI_RANGE_WAIT = 1 << 4,
+    SHMEMI_RANGE_WAIT_ON_STREAM = 1 << 5,
+    SHMEMI_RANGE_TEST = 1 << 6,
+    SHMEMI_RANGE_MEMORDER = 1 << 7,
+    SHMEMI_RANGE_QUIET_ON_STREAM = 1 << 8,
+    SHMEMI_RANGE_ATOMIC_FETCH = 1 << 9,
+    SHMEMI_RANGE_ATOMIC_SET = 1 << 10,
+    SHMEMI_RANGE_RMA_BLOCKING = 1 << 11,
+    SHMEMI_RANGE_RMA_NONBLOCKING = 1 << 12,
+    SHMEMI_RANGE_PROXY = 1 << 13
+};
+
+/* Whose ranges are those of a thread: the program's calls, or the proxy's work. */
+enum { SHMEMI_RANGES_OF_CALLS, SHMEMI_RANGES_OF_PROXY, SHMEMI_RANGES_OF };
+
 /* How much is checked (SHMEM_CHECKS). */
 enum { SHMEMI_CHECKS_OFF, SHMEMI_CHECKS_ON, SHMEMI_CHECKS_FULL };
 
@@ -137,9 +161,9 @@ struct shmemi_state {
     uintptr_t heap_base; /* of this PE's user heap */
     size_t heap_size;
     /* Tables of n_pes entries.
-     * fast_base: near_base for the fast path. All NULL under SHMEM_CHECKS=full and
-     * where buffers may be in GPU memory, so that every access takes the slow
-     * path, where the checks are.
+     * fast_base: near_base for the fast path. All NULL under SHMEM_CHECKS=full,
+     * where buffers may be in GPU memory, and where ranges of puts, gets or atomics
+     * are shown, so that every access takes the slow path, where these are.
      * peer_base: where the peer's internal area ends in this process, and its user
      * heap would begin, or NULL when it is not on this node.
      * near_base: the same, or NULL when its user heap is not main memory of this
@@ -154,6 +178,8 @@ struct shmemi_state {
     uint32_t poll;   /* how many of those a poll of the network counts for */
     uint32_t yields; /* yields before a waiter sleeps */
     uint32_t checks;
+    uint32_t unseen;    /* 1 in a job, unless ranges of fences and quiets are shown */
+    uint32_t ranges;    /* SHMEMI_RANGE_...: what a profiler is shown */
     uint32_t node_pes;  /* PEs on this node */
     uint32_t node_rank; /* this PE's number among them */
     uint32_t n_nodes;
@@ -238,6 +264,13 @@ struct shmemi_init_args {
     const void *mpi_comm; /* or the address of an MPI_Comm */
     /* The front's abort function, for the core's own threads. */
     void (*abort_)(const char *call, const char *remedy, const char *cause, ...);
+    /* Answers which of these groups of ranges there will be: none without a profiler that
+     * listens. -1: this library cannot show any. The thread is in a range from here on, if
+     * init is one. */
+    int (*ranges)(uint32_t groups);
+    /* The thread enters a range, and leaves the one that it entered last. */
+    void (*range_enter)(int of, uint32_t group, const char *name);
+    void (*range_leave)(int of);
     char *error; /* out: why init failed */
     size_t error_size;
 };

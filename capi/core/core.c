@@ -30,6 +30,27 @@ void shmemi_core_set_abort(void (*abort_)(const char *call, const char *remedy, 
     front_abort = abort_;
 }
 
+static struct shmemi_init_args ranges; /* those of its functions that are about ranges */
+
+void shmemi_core_show_ranges(const struct shmemi_init_args *args)
+{
+    ranges = *args;
+}
+
+int shmemi_core_open_ranges(uint32_t groups)
+{
+    return ranges.ranges(groups);
+}
+
+void shmemi_core_range(unsigned name)
+{
+    static const char *const names[] = {NULL, "send", "write", "read", "atomic", "sleep"};
+    if (name == 0)
+        ranges.range_leave(SHMEMI_RANGES_OF_PROXY);
+    else
+        ranges.range_enter(SHMEMI_RANGES_OF_PROXY, SHMEMI_RANGE_PROXY, names[name]);
+}
+
 static pid_t member; /* 0: nobody */
 
 void shmemi_core_departs(void)

@@ -55,6 +55,12 @@ void shmemi_core_move_by(const struct shmemi_core_gpu *gpu);
 /* From now on, shmemgoDepart is called when this process ends by exit(). */
 void shmemi_core_departs(void);
 
+/* Ranges for a profiler, as struct shmemi_init_args has them. */
+void shmemi_core_show_ranges(const struct shmemi_init_args *args);
+int shmemi_core_open_ranges(uint32_t groups);
+/* Of the proxy: nvtx.Name. */
+void shmemi_core_range(unsigned name);
+
 void shmemi_core_set_abort(void (*abort_)(const char *call, const char *remedy, const char *cause,
                                           ...));
 

@@ -26,6 +26,8 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/bootstrap/uid"
+	"libshmem/runtime/config"
+	"libshmem/runtime/nvtx"
 	"libshmem/runtime/pe"
 	"libshmem/runtime/proxy"
 )
@@ -75,11 +77,12 @@ func shmemgoInit(s *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (sta
 	}()
 	quietCollector()
 	C.shmemi_core_set_abort(args.abort_)
+	C.shmemi_core_show_ranges(args)
 	C.shmemi_core_departs()
 	j, err := pe.Start(pe.Options{
 		Environ: environ(args.environ_), Lock: (*uint32)(&s.net_lock), Pollers: (*uint32)(&s.pollers), Napping: (*uint32)(&s.napping),
 		Wanted: (*uint32)(&s.net_wanted), Kernels: args.kernels != 0,
-		Statics: statics(args), Given: given(args),
+		Statics: statics(args), Given: given(args), Ranges: ranges,
 		Fatal: fatal, Stderr: os.Stderr,
 	})
 	if err != nil {
@@ -90,6 +93,12 @@ func shmemgoInit(s *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (sta
 	fill(s, j)
 	s.ask_fd = C.int32_t(j.Watch(lose, func() uint32 { return atomic.LoadUint32((*uint32)(&s.asked)) }))
 	return 0
+}
+
+// ranges shows them by the front.
+var ranges = pe.Ranges{
+	Open:  func(groups config.Ranges) int { return int(C.shmemi_core_open_ranges(C.uint32_t(groups))) },
+	Proxy: func(name nvtx.Name) { C.shmemi_core_range(C.uint(name)) },
 }
 
 // given is what the program handed to shmemx_init_attr.

@@ -54,8 +54,11 @@ func fill(s *C.struct_shmemi_state, j *pe.Job) {
 	if j.HasGPU() && !j.Config.DisableP2P {
 		s.p2p = 1
 	}
-	if j.HasGPU() || j.Config.Checks == config.ChecksFull {
+	if j.HasGPU() || j.Config.Checks == config.ChecksFull || !j.FastPath() {
 		s.fast_base = bases(j, nil, nil)
+	}
+	if j.FastOrder() {
+		s.unseen = 1
 	}
 	if j.GrowsTogether() {
 		s.grows_together = 1
@@ -99,7 +102,7 @@ func fill(s *C.struct_shmemi_state, j *pe.Job) {
 
 // empty takes back what fill allocated.
 func empty(s *C.struct_shmemi_state) {
-	s.n_pes, s.ask_fd, s.heap_size, s.networked, s.gpu, s.p2p, s.grows_together, s.kernel_rings = 0, 0, 0, 0, 0, 0, 0, 0
+	s.n_pes, s.unseen, s.ask_fd, s.heap_size, s.networked, s.gpu, s.p2p, s.grows_together, s.kernel_rings = 0, 0, 0, 0, 0, 0, 0, 0, 0
 	if s.fast_base != s.near_base {
 		C.free(unsafe.Pointer(s.fast_base))
 	}
@@ -152,6 +155,9 @@ var (
 	_ = [1]byte{}[proxy.OpSwap-C.SHMEMI_AMO_SWAP]
 	_ = [1]byte{}[proxy.OpFetchXor-C.SHMEMI_AMO_FETCH_XOR]
 	_ = [1]byte{}[unsafe.Sizeof(proxy.Request{})-C.sizeof_struct_shmemi_request]
+	_ = [1]byte{}[config.RangeInit-C.SHMEMI_RANGE_INIT]
+	_ = [1]byte{}[config.RangeMemOrder-C.SHMEMI_RANGE_MEMORDER]
+	_ = [1]byte{}[config.RangeProxy-C.SHMEMI_RANGE_PROXY]
 	_ = [1]byte{}[pe.ControlOffset-C.sizeof_struct_shmemi_ctl]
 	_ = [1]byte{}[pe.DirectPEs-C.SHMEMI_DIRECT_PES]
 	_ = [1]byte{}[pe.Slot-C.SHMEMI_SLOT]

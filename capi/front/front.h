@@ -133,6 +133,15 @@ SHMEMI_INLINE int shmemi_ctx_pe(shmem_ctx_t ctx, int pe, const char *call)
 
 /* ------------------------------------------------------------- put and get */
 
+/* The slow halves of what is inline here: in the files of public functions, which define
+ * SHMEMI_PUBLIC, those that show a profiler the call (ranges.c), else those below. So the
+ * fast path pays nothing for ranges, and what the library does inside a call has none. */
+#ifdef SHMEMI_PUBLIC
+#define SHMEMI_SLOW(operation) shmemi_##operation##_ranged
+#else
+#define SHMEMI_SLOW(operation) shmemi_##operation##_slow
+#endif
+
 /* remote.c: the peer is far, or the request is wrong. */
 void shmemi_put_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
                      const char *call);
@@ -150,6 +159,23 @@ uint64_t shmemi_amo_slow(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *d
 void shmemi_amo_nbi_slow(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *fetch, void *dest,
                          uint64_t operand, uint64_t compare, int pe, const char *call);
 
+/* ranges.c */
+void shmemi_put_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
+                       const char *call);
+void shmemi_put_nbi_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
+                           const char *call);
+void shmemi_get_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
+                       const char *call);
+void shmemi_get_nbi_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
+                           const char *call);
+void shmemi_put_signal_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
+                              uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, bool nbi,
+                              const char *call);
+uint64_t shmemi_amo_ranged(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *dest,
+                           uint64_t operand, uint64_t compare, int pe, const char *call);
+void shmemi_amo_nbi_ranged(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *fetch, void *dest,
+                           uint64_t operand, uint64_t compare, int pe, const char *call);
+
 /* A constant length becomes one move; the library call costs 2 ns more. */
 SHMEMI_INLINE void shmemi_copy(void *to, const void *from, size_t n)
 {
@@ -164,7 +190,7 @@ SHMEMI_INLINE void shmemi_put(shmem_ctx_t ctx, void *dest, const void *source, s
 {
     void *to = shmemi_reach(dest, n, pe);
     if (SHMEMI_UNLIKELY(to == NULL)) {
-        shmemi_put_slow(ctx, dest, source, n, pe, call);
+        SHMEMI_SLOW(put)(ctx, dest, source, n, pe, call);
         return;
     }
     shmemi_copy(to, source, n);
@@ -176,7 +202,7 @@ SHMEMI_INLINE void shmemi_put_nbi(shmem_ctx_t ctx, void *dest, const void *sourc
 {
     void *to = shmemi_reach(dest, n, pe);
     if (SHMEMI_UNLIKELY(to == NULL)) {
-        shmemi_put_nbi_slow(ctx, dest, source, n, pe, call);
+        SHMEMI_SLOW(put_nbi)(ctx, dest, source, n, pe, call);
         return;
     }
     shmemi_copy(to, source, n);
@@ -190,7 +216,7 @@ SHMEMI_INLINE void shmemi_get(shmem_ctx_t ctx, void *dest, const void *source, s
     if (SHMEMI_LIKELY(from != NULL))
         shmemi_copy(dest, from, n);
     else
-        shmemi_get_slow(ctx, dest, source, n, pe, call);
+        SHMEMI_SLOW(get)(ctx, dest, source, n, pe, call);
 }
 
 SHMEMI_INLINE void shmemi_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
@@ -200,7 +226,7 @@ SHMEMI_INLINE void shmemi_get_nbi(shmem_ctx_t ctx, void *dest, const void *sourc
     if (SHMEMI_LIKELY(from != NULL))
         shmemi_copy(dest, from, n);
     else
-        shmemi_get_nbi_slow(ctx, dest, source, n, pe, call);
+        SHMEMI_SLOW(get_nbi)(ctx, dest, source, n, pe, call);
 }
 
 /* One element. n is a constant, so the switch folds; up to 8 bytes are one
@@ -210,7 +236,7 @@ SHMEMI_INLINE void shmemi_p(shmem_ctx_t ctx, void *dest, const void *value, size
 {
     void *to = shmemi_reach(dest, n, pe);
     if (SHMEMI_UNLIKELY(to == NULL)) {
-        shmemi_put_slow(ctx, dest, value, n, pe, call);
+        SHMEMI_SLOW(put)(ctx, dest, value, n, pe, call);
         return;
     }
     __builtin_memcpy(to, value, n);
@@ -227,7 +253,7 @@ SHMEMI_INLINE void shmemi_g(shmem_ctx_t ctx, void *value, const void *source, si
         __builtin_memcpy(value, from, n);
     } else {
         __builtin_memset(value, 0, n); /* what is fetched from a lost PE */
-        shmemi_get_slow(ctx, value, source, n, pe, call);
+        SHMEMI_SLOW(get)(ctx, value, source, n, pe, call);
     }
 }
 
@@ -244,7 +270,7 @@ SHMEMI_INLINE uint32_t shmemi_amo32(shmem_ctx_t ctx, enum shmemi_amo op, const v
 {
     uint32_t *at = shmemi_reach(dest, sizeof *at, pe);
     if (SHMEMI_UNLIKELY(at == NULL))
-        return (uint32_t)shmemi_amo_slow(ctx, op, 4, (void *)dest, operand, compare, pe, call);
+        return (uint32_t)SHMEMI_SLOW(amo)(ctx, op, 4, (void *)dest, operand, compare, pe, call);
     uint32_t old = shmemi_amo_at32(op, at, operand, compare);
     if (shmemi_amo_writes(op))
         shmemi_notify(pe);
@@ -256,7 +282,7 @@ SHMEMI_INLINE uint64_t shmemi_amo64(shmem_ctx_t ctx, enum shmemi_amo op, const v
 {
     uint64_t *at = shmemi_reach(dest, sizeof *at, pe);
     if (SHMEMI_UNLIKELY(at == NULL))
-        return shmemi_amo_slow(ctx, op, 8, (void *)dest, operand, compare, pe, call);
+        return SHMEMI_SLOW(amo)(ctx, op, 8, (void *)dest, operand, compare, pe, call);
     uint64_t old = shmemi_amo_at64(op, at, operand, compare);
     if (shmemi_amo_writes(op))
         shmemi_notify(pe);
@@ -270,7 +296,7 @@ SHMEMI_INLINE void shmemi_amo32_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *f
 {
     uint32_t *at = shmemi_reach(dest, sizeof *at, pe);
     if (SHMEMI_UNLIKELY(at == NULL)) {
-        shmemi_amo_nbi_slow(ctx, op, 4, fetch, (void *)dest, operand, compare, pe, call);
+        SHMEMI_SLOW(amo_nbi)(ctx, op, 4, fetch, (void *)dest, operand, compare, pe, call);
         return;
     }
     *(uint32_t *)fetch = shmemi_amo_at32(op, at, operand, compare);
@@ -284,7 +310,7 @@ SHMEMI_INLINE void shmemi_amo64_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *f
 {
     uint64_t *at = shmemi_reach(dest, sizeof *at, pe);
     if (SHMEMI_UNLIKELY(at == NULL)) {
-        shmemi_amo_nbi_slow(ctx, op, 8, fetch, (void *)dest, operand, compare, pe, call);
+        SHMEMI_SLOW(amo_nbi)(ctx, op, 8, fetch, (void *)dest, operand, compare, pe, call);
         return;
     }
     *(uint64_t *)fetch = shmemi_amo_at64(op, at, operand, compare);
@@ -331,7 +357,7 @@ SHMEMI_INLINE void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *so
     uint64_t *sig = shmemi_reach(sig_addr, sizeof *sig, pe);
     if (SHMEMI_UNLIKELY(to == NULL || sig == NULL ||
                         (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD))) {
-        shmemi_put_signal_slow(ctx, dest, source, n, sig_addr, signal, sig_op, pe, nbi, call);
+        SHMEMI_SLOW(put_signal)(ctx, dest, source, n, sig_addr, signal, sig_op, pe, nbi, call);
         return;
     }
     shmemi_copy(to, source, n);
@@ -365,6 +391,8 @@ int shmemi_test_u64(const void *ivar, int cmp, uint64_t value, const char *call)
 
 void shmemi_fence_slow(shmem_ctx_t ctx, const char *call); /* order.c */
 void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call);
+void shmemi_fence_ranged(shmem_ctx_t ctx, const char *call); /* ranges.c */
+void shmemi_quiet_ranged(shmem_ctx_t ctx, const char *call);
 void shmemi_pe_quiet(shmem_ctx_t ctx, int pe, const char *call);
 
 /* The marks of remote operations: other threads set them, and a thread that
@@ -381,8 +409,8 @@ SHMEMI_INLINE void shmemi_fence(shmem_ctx_t ctx, const char *call)
     const struct shmemi_context *c = shmemi_context_at(ctx);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     if (SHMEMI_UNLIKELY(shmemi_marked(&c->unfenced) || shmemi_marked(&shmemi_state.gpu_moving) ||
-                        c->handle != ctx || shmemi_state.n_pes == 0))
-        shmemi_fence_slow(ctx, call);
+                        c->handle != ctx || shmemi_state.unseen == 0))
+        SHMEMI_SLOW(fence)(ctx, call);
 }
 
 SHMEMI_INLINE void shmemi_quiet(shmem_ctx_t ctx, const char *call)
@@ -390,8 +418,8 @@ SHMEMI_INLINE void shmemi_quiet(shmem_ctx_t ctx, const char *call)
     const struct shmemi_context *c = shmemi_context_at(ctx);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (SHMEMI_UNLIKELY(shmemi_marked(&c->dirty) || shmemi_marked(&shmemi_state.gpu_moving) ||
-                        shmemi_state.kernel_rings || c->handle != ctx || shmemi_state.n_pes == 0))
-        shmemi_quiet_slow(ctx, call);
+                        shmemi_state.kernel_rings || c->handle != ctx || shmemi_state.unseen == 0))
+        SHMEMI_SLOW(quiet)(ctx, call);
 }
 
 /* -------------------------------------------------------------- collectives */

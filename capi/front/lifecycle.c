@@ -9,6 +9,7 @@
 #include "context.h"
 #include "core.h"
 #include "gpu.h"
+#include "ranges.h"
 #include "remote.h"
 #include "start.h"
 #include "statics.h"
@@ -61,6 +62,9 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
         .uid_n_pes = given ? given->n_pes : 0,
         .mpi_comm = given ? given->mpi_comm : NULL,
         .abort_ = shmemi_abort,
+        .ranges = shmemi_ranges_open,
+        .range_enter = shmemi_range_enter,
+        .range_leave = shmemi_range_leave,
         .error = error,
         .error_size = size,
     };
@@ -106,8 +110,11 @@ static int join(int requested, int *provided, const struct shmemi_given *given, 
                 call, requested);
         return -1;
     }
+    SHMEMI_RANGE(INIT, call); /* of one who joins a job that is there */
     pthread_mutex_lock(&lifecycle);
+    shmemi_ranges_await(call);
     int rc = initialise(requested, &level, given, error, sizeof error);
+    shmemi_ranges_settle(shmemi_state.n_pes > 0);
     pthread_mutex_unlock(&lifecycle);
     if (rc != 0) {
         fprintf(stderr, "shmem: %s: %s\n", call, error);
@@ -156,6 +163,7 @@ void shmemi_init(const char *call)
 void shmemi_finalize(const char *call)
 {
     struct shmemi_state *s = &shmemi_state;
+    SHMEMI_RANGE(INIT, call);
     pthread_mutex_lock(&lifecycle);
     if (s->n_pes == 0) {
         pthread_mutex_unlock(&lifecycle);
@@ -181,6 +189,7 @@ void shmemi_finalize(const char *call)
         s->heap_size = 0;
         s->heap_base = 0;
         s->networked = 0;
+        s->ranges = 0;
         s->init_count = 0;
     }
     pthread_mutex_unlock(&lifecycle);

@@ -2,11 +2,13 @@
 /* clang-format off */
 /* Atomic Memory Operations: the public functions. */
 #define SHMEM_ALLOW_DEPRECATED
+#define SHMEMI_PUBLIC
 #pragma GCC visibility push(default)
 #include <pshmem.h>
 #pragma GCC visibility pop
 
 #include "front.h"
+#include "ranges.h"
 
 _Static_assert(sizeof(float) == 4, "float has 32 bits");
 _Static_assert(sizeof(double) == 8, "double has 64 bits");

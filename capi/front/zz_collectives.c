@@ -2,644 +2,773 @@
 /* clang-format off */
 /* Collective Routines: the public functions. */
 #define SHMEM_ALLOW_DEPRECATED
+#define SHMEMI_PUBLIC
 #pragma GCC visibility push(default)
 #include <pshmem.h>
 #pragma GCC visibility pop
 
 #include "colls.h"
+#include "ranges.h"
 
 void shmem_barrier_all(void)
 {
+    SHMEMI_RANGE(COLL, "shmem_barrier_all");
     shmemi_barrier_all("shmem_barrier_all");
 }
 
 void shmem_sync_all(void)
 {
+    SHMEMI_RANGE(COLL, "shmem_sync_all");
     shmemi_sync_all("shmem_sync_all");
 }
 
 int shmem_float_broadcast(shmem_team_t team, float *dest, const float *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_float_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(float)), PE_root, "shmem_float_broadcast");
 }
 
 int shmem_double_broadcast(shmem_team_t team, double *dest, const double *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_double_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(double)), PE_root, "shmem_double_broadcast");
 }
 
 int shmem_longdouble_broadcast(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_longdouble_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(long double)), PE_root, "shmem_longdouble_broadcast");
 }
 
 int shmem_char_broadcast(shmem_team_t team, char *dest, const char *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_char_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(char)), PE_root, "shmem_char_broadcast");
 }
 
 int shmem_schar_broadcast(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_schar_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(signed char)), PE_root, "shmem_schar_broadcast");
 }
 
 int shmem_short_broadcast(shmem_team_t team, short *dest, const short *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_short_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(short)), PE_root, "shmem_short_broadcast");
 }
 
 int shmem_int_broadcast(shmem_team_t team, int *dest, const int *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_int_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(int)), PE_root, "shmem_int_broadcast");
 }
 
 int shmem_long_broadcast(shmem_team_t team, long *dest, const long *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_long_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(long)), PE_root, "shmem_long_broadcast");
 }
 
 int shmem_longlong_broadcast(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_longlong_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(long long)), PE_root, "shmem_longlong_broadcast");
 }
 
 int shmem_uchar_broadcast(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_uchar_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned char)), PE_root, "shmem_uchar_broadcast");
 }
 
 int shmem_ushort_broadcast(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_ushort_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned short)), PE_root, "shmem_ushort_broadcast");
 }
 
 int shmem_uint_broadcast(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned int)), PE_root, "shmem_uint_broadcast");
 }
 
 int shmem_ulong_broadcast(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulong_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned long)), PE_root, "shmem_ulong_broadcast");
 }
 
 int shmem_ulonglong_broadcast(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulonglong_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned long long)), PE_root, "shmem_ulonglong_broadcast");
 }
 
 int shmem_int8_broadcast(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_int8_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(int8_t)), PE_root, "shmem_int8_broadcast");
 }
 
 int shmem_int16_broadcast(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_int16_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(int16_t)), PE_root, "shmem_int16_broadcast");
 }
 
 int shmem_int32_broadcast(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_int32_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(int32_t)), PE_root, "shmem_int32_broadcast");
 }
 
 int shmem_int64_broadcast(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_int64_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(int64_t)), PE_root, "shmem_int64_broadcast");
 }
 
 int shmem_uint8_broadcast(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint8_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(uint8_t)), PE_root, "shmem_uint8_broadcast");
 }
 
 int shmem_uint16_broadcast(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint16_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(uint16_t)), PE_root, "shmem_uint16_broadcast");
 }
 
 int shmem_uint32_broadcast(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint32_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(uint32_t)), PE_root, "shmem_uint32_broadcast");
 }
 
 int shmem_uint64_broadcast(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint64_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(uint64_t)), PE_root, "shmem_uint64_broadcast");
 }
 
 int shmem_size_broadcast(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_size_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(size_t)), PE_root, "shmem_size_broadcast");
 }
 
 int shmem_ptrdiff_broadcast(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_ptrdiff_broadcast");
     return shmemi_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(ptrdiff_t)), PE_root, "shmem_ptrdiff_broadcast");
 }
 
 int shmem_broadcastmem(shmem_team_t team, void *dest, const void *source, size_t nelems, int PE_root)
 {
+    SHMEMI_RANGE(COLL, "shmem_broadcastmem");
     return shmemi_broadcast(team, dest, source, nelems, PE_root, "shmem_broadcastmem");
 }
 
 int shmem_float_fcollect(shmem_team_t team, float *dest, const float *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_float_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(float)), "shmem_float_fcollect");
 }
 
 int shmem_double_fcollect(shmem_team_t team, double *dest, const double *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_double_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(double)), "shmem_double_fcollect");
 }
 
 int shmem_longdouble_fcollect(shmem_team_t team, long double *dest, const long double *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_longdouble_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(long double)), "shmem_longdouble_fcollect");
 }
 
 int shmem_char_fcollect(shmem_team_t team, char *dest, const char *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_char_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(char)), "shmem_char_fcollect");
 }
 
 int shmem_schar_fcollect(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_schar_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(signed char)), "shmem_schar_fcollect");
 }
 
 int shmem_short_fcollect(shmem_team_t team, short *dest, const short *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_short_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(short)), "shmem_short_fcollect");
 }
 
 int shmem_int_fcollect(shmem_team_t team, int *dest, const int *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(int)), "shmem_int_fcollect");
 }
 
 int shmem_long_fcollect(shmem_team_t team, long *dest, const long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_long_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(long)), "shmem_long_fcollect");
 }
 
 int shmem_longlong_fcollect(shmem_team_t team, long long *dest, const long long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_longlong_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(long long)), "shmem_longlong_fcollect");
 }
 
 int shmem_uchar_fcollect(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uchar_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned char)), "shmem_uchar_fcollect");
 }
 
 int shmem_ushort_fcollect(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ushort_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned short)), "shmem_ushort_fcollect");
 }
 
 int shmem_uint_fcollect(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned int)), "shmem_uint_fcollect");
 }
 
 int shmem_ulong_fcollect(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulong_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned long)), "shmem_ulong_fcollect");
 }
 
 int shmem_ulonglong_fcollect(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulonglong_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned long long)), "shmem_ulonglong_fcollect");
 }
 
 int shmem_int8_fcollect(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int8_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(int8_t)), "shmem_int8_fcollect");
 }
 
 int shmem_int16_fcollect(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int16_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(int16_t)), "shmem_int16_fcollect");
 }
 
 int shmem_int32_fcollect(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int32_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(int32_t)), "shmem_int32_fcollect");
 }
 
 int shmem_int64_fcollect(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int64_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(int64_t)), "shmem_int64_fcollect");
 }
 
 int shmem_uint8_fcollect(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint8_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(uint8_t)), "shmem_uint8_fcollect");
 }
 
 int shmem_uint16_fcollect(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint16_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(uint16_t)), "shmem_uint16_fcollect");
 }
 
 int shmem_uint32_fcollect(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint32_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(uint32_t)), "shmem_uint32_fcollect");
 }
 
 int shmem_uint64_fcollect(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint64_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(uint64_t)), "shmem_uint64_fcollect");
 }
 
 int shmem_size_fcollect(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_size_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(size_t)), "shmem_size_fcollect");
 }
 
 int shmem_ptrdiff_fcollect(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ptrdiff_fcollect");
     return shmemi_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(ptrdiff_t)), "shmem_ptrdiff_fcollect");
 }
 
 int shmem_fcollectmem(shmem_team_t team, void *dest, const void *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_fcollectmem");
     return shmemi_fcollect(team, dest, source, nelems, "shmem_fcollectmem");
 }
 
 int shmem_float_alltoall(shmem_team_t team, float *dest, const float *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_float_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(float)), "shmem_float_alltoall");
 }
 
 int shmem_double_alltoall(shmem_team_t team, double *dest, const double *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_double_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(double)), "shmem_double_alltoall");
 }
 
 int shmem_longdouble_alltoall(shmem_team_t team, long double *dest, const long double *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_longdouble_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(long double)), "shmem_longdouble_alltoall");
 }
 
 int shmem_char_alltoall(shmem_team_t team, char *dest, const char *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_char_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(char)), "shmem_char_alltoall");
 }
 
 int shmem_schar_alltoall(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_schar_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(signed char)), "shmem_schar_alltoall");
 }
 
 int shmem_short_alltoall(shmem_team_t team, short *dest, const short *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_short_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(short)), "shmem_short_alltoall");
 }
 
 int shmem_int_alltoall(shmem_team_t team, int *dest, const int *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(int)), "shmem_int_alltoall");
 }
 
 int shmem_long_alltoall(shmem_team_t team, long *dest, const long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_long_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(long)), "shmem_long_alltoall");
 }
 
 int shmem_longlong_alltoall(shmem_team_t team, long long *dest, const long long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_longlong_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(long long)), "shmem_longlong_alltoall");
 }
 
 int shmem_uchar_alltoall(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uchar_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned char)), "shmem_uchar_alltoall");
 }
 
 int shmem_ushort_alltoall(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ushort_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned short)), "shmem_ushort_alltoall");
 }
 
 int shmem_uint_alltoall(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned int)), "shmem_uint_alltoall");
 }
 
 int shmem_ulong_alltoall(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulong_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned long)), "shmem_ulong_alltoall");
 }
 
 int shmem_ulonglong_alltoall(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulonglong_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned long long)), "shmem_ulonglong_alltoall");
 }
 
 int shmem_int8_alltoall(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int8_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(int8_t)), "shmem_int8_alltoall");
 }
 
 int shmem_int16_alltoall(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int16_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(int16_t)), "shmem_int16_alltoall");
 }
 
 int shmem_int32_alltoall(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int32_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(int32_t)), "shmem_int32_alltoall");
 }
 
 int shmem_int64_alltoall(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int64_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(int64_t)), "shmem_int64_alltoall");
 }
 
 int shmem_uint8_alltoall(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint8_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(uint8_t)), "shmem_uint8_alltoall");
 }
 
 int shmem_uint16_alltoall(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint16_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(uint16_t)), "shmem_uint16_alltoall");
 }
 
 int shmem_uint32_alltoall(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint32_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(uint32_t)), "shmem_uint32_alltoall");
 }
 
 int shmem_uint64_alltoall(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint64_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(uint64_t)), "shmem_uint64_alltoall");
 }
 
 int shmem_size_alltoall(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_size_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(size_t)), "shmem_size_alltoall");
 }
 
 int shmem_ptrdiff_alltoall(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ptrdiff_alltoall");
     return shmemi_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(ptrdiff_t)), "shmem_ptrdiff_alltoall");
 }
 
 int shmem_alltoallmem(shmem_team_t team, void *dest, const void *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_alltoallmem");
     return shmemi_alltoall(team, dest, source, nelems, "shmem_alltoallmem");
 }
 
 int shmem_float_collect(shmem_team_t team, float *dest, const float *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_float_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(float)), "shmem_float_collect");
 }
 
 int shmem_double_collect(shmem_team_t team, double *dest, const double *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_double_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(double)), "shmem_double_collect");
 }
 
 int shmem_longdouble_collect(shmem_team_t team, long double *dest, const long double *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_longdouble_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(long double)), "shmem_longdouble_collect");
 }
 
 int shmem_char_collect(shmem_team_t team, char *dest, const char *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_char_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(char)), "shmem_char_collect");
 }
 
 int shmem_schar_collect(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_schar_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(signed char)), "shmem_schar_collect");
 }
 
 int shmem_short_collect(shmem_team_t team, short *dest, const short *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_short_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(short)), "shmem_short_collect");
 }
 
 int shmem_int_collect(shmem_team_t team, int *dest, const int *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(int)), "shmem_int_collect");
 }
 
 int shmem_long_collect(shmem_team_t team, long *dest, const long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_long_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(long)), "shmem_long_collect");
 }
 
 int shmem_longlong_collect(shmem_team_t team, long long *dest, const long long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_longlong_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(long long)), "shmem_longlong_collect");
 }
 
 int shmem_uchar_collect(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uchar_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned char)), "shmem_uchar_collect");
 }
 
 int shmem_ushort_collect(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ushort_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned short)), "shmem_ushort_collect");
 }
 
 int shmem_uint_collect(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned int)), "shmem_uint_collect");
 }
 
 int shmem_ulong_collect(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulong_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned long)), "shmem_ulong_collect");
 }
 
 int shmem_ulonglong_collect(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulonglong_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned long long)), "shmem_ulonglong_collect");
 }
 
 int shmem_int8_collect(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int8_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(int8_t)), "shmem_int8_collect");
 }
 
 int shmem_int16_collect(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int16_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(int16_t)), "shmem_int16_collect");
 }
 
 int shmem_int32_collect(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int32_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(int32_t)), "shmem_int32_collect");
 }
 
 int shmem_int64_collect(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int64_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(int64_t)), "shmem_int64_collect");
 }
 
 int shmem_uint8_collect(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint8_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(uint8_t)), "shmem_uint8_collect");
 }
 
 int shmem_uint16_collect(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint16_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(uint16_t)), "shmem_uint16_collect");
 }
 
 int shmem_uint32_collect(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint32_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(uint32_t)), "shmem_uint32_collect");
 }
 
 int shmem_uint64_collect(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint64_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(uint64_t)), "shmem_uint64_collect");
 }
 
 int shmem_size_collect(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_size_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(size_t)), "shmem_size_collect");
 }
 
 int shmem_ptrdiff_collect(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ptrdiff_collect");
     return shmemi_collect(team, dest, source, shmemi_bytes(nelems, sizeof(ptrdiff_t)), "shmem_ptrdiff_collect");
 }
 
 int shmem_collectmem(shmem_team_t team, void *dest, const void *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_collectmem");
     return shmemi_collect(team, dest, source, nelems, "shmem_collectmem");
 }
 
 int shmem_float_alltoalls(shmem_team_t team, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_float_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(float), "shmem_float_alltoalls");
 }
 
 int shmem_double_alltoalls(shmem_team_t team, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_double_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(double), "shmem_double_alltoalls");
 }
 
 int shmem_longdouble_alltoalls(shmem_team_t team, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_longdouble_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(long double), "shmem_longdouble_alltoalls");
 }
 
 int shmem_char_alltoalls(shmem_team_t team, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_char_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(char), "shmem_char_alltoalls");
 }
 
 int shmem_schar_alltoalls(shmem_team_t team, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_schar_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(signed char), "shmem_schar_alltoalls");
 }
 
 int shmem_short_alltoalls(shmem_team_t team, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_short_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(short), "shmem_short_alltoalls");
 }
 
 int shmem_int_alltoalls(shmem_team_t team, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(int), "shmem_int_alltoalls");
 }
 
 int shmem_long_alltoalls(shmem_team_t team, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_long_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(long), "shmem_long_alltoalls");
 }
 
 int shmem_longlong_alltoalls(shmem_team_t team, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_longlong_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(long long), "shmem_longlong_alltoalls");
 }
 
 int shmem_uchar_alltoalls(shmem_team_t team, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uchar_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(unsigned char), "shmem_uchar_alltoalls");
 }
 
 int shmem_ushort_alltoalls(shmem_team_t team, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ushort_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(unsigned short), "shmem_ushort_alltoalls");
 }
 
 int shmem_uint_alltoalls(shmem_team_t team, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(unsigned int), "shmem_uint_alltoalls");
 }
 
 int shmem_ulong_alltoalls(shmem_team_t team, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulong_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(unsigned long), "shmem_ulong_alltoalls");
 }
 
 int shmem_ulonglong_alltoalls(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulonglong_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(unsigned long long), "shmem_ulonglong_alltoalls");
 }
 
 int shmem_int8_alltoalls(shmem_team_t team, int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int8_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(int8_t), "shmem_int8_alltoalls");
 }
 
 int shmem_int16_alltoalls(shmem_team_t team, int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int16_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(int16_t), "shmem_int16_alltoalls");
 }
 
 int shmem_int32_alltoalls(shmem_team_t team, int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int32_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(int32_t), "shmem_int32_alltoalls");
 }
 
 int shmem_int64_alltoalls(shmem_team_t team, int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int64_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(int64_t), "shmem_int64_alltoalls");
 }
 
 int shmem_uint8_alltoalls(shmem_team_t team, uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint8_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(uint8_t), "shmem_uint8_alltoalls");
 }
 
 int shmem_uint16_alltoalls(shmem_team_t team, uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint16_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(uint16_t), "shmem_uint16_alltoalls");
 }
 
 int shmem_uint32_alltoalls(shmem_team_t team, uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint32_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(uint32_t), "shmem_uint32_alltoalls");
 }
 
 int shmem_uint64_alltoalls(shmem_team_t team, uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint64_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(uint64_t), "shmem_uint64_alltoalls");
 }
 
 int shmem_size_alltoalls(shmem_team_t team, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_size_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(size_t), "shmem_size_alltoalls");
 }
 
 int shmem_ptrdiff_alltoalls(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ptrdiff_alltoalls");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, sizeof(ptrdiff_t), "shmem_ptrdiff_alltoalls");
 }
 
 int shmem_alltoallsmem(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_alltoallsmem");
     return shmemi_alltoalls(team, dest, source, dst, sst, nelems, 1, "shmem_alltoallsmem");
 }
 

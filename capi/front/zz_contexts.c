@@ -2,11 +2,13 @@
 /* clang-format off */
 /* Communication Management Routines: the public functions. */
 #define SHMEM_ALLOW_DEPRECATED
+#define SHMEMI_PUBLIC
 #pragma GCC visibility push(default)
 #include <pshmem.h>
 #pragma GCC visibility pop
 
 #include "context.h"
+#include "ranges.h"
 
 int shmem_ctx_create(long options, shmem_ctx_t *ctx)
 {

@@ -2,11 +2,13 @@
 /* clang-format off */
 /* Deprecated Names: the public functions. */
 #define SHMEM_ALLOW_DEPRECATED
+#define SHMEMI_PUBLIC
 #pragma GCC visibility push(default)
 #include <pshmem.h>
 #pragma GCC visibility pop
 
 #include "deprecated.h"
+#include "ranges.h"
 
 _Static_assert(sizeof(float) == 4, "float has 32 bits");
 _Static_assert(sizeof(double) == 8, "double has 64 bits");
@@ -537,101 +539,121 @@ void shmem_ptrdiff_add(ptrdiff_t *dest, ptrdiff_t value, int pe)
 
 void shmem_short_wait(short *ivar, short cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_short_wait");
     shmemi_wait_i16(ivar, SHMEM_CMP_NE, cmp_value, "shmem_short_wait");
 }
 
 void shmem_ushort_wait(unsigned short *ivar, unsigned short cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ushort_wait");
     shmemi_wait_u16(ivar, SHMEM_CMP_NE, cmp_value, "shmem_ushort_wait");
 }
 
 void shmem_int_wait(int *ivar, int cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int_wait");
     shmemi_wait_i32(ivar, SHMEM_CMP_NE, cmp_value, "shmem_int_wait");
 }
 
 void shmem_long_wait(long *ivar, long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_long_wait");
     shmemi_wait_i64(ivar, SHMEM_CMP_NE, cmp_value, "shmem_long_wait");
 }
 
 void shmem_longlong_wait(long long *ivar, long long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_longlong_wait");
     shmemi_wait_i64(ivar, SHMEM_CMP_NE, cmp_value, "shmem_longlong_wait");
 }
 
 void shmem_uint_wait(unsigned int *ivar, unsigned int cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint_wait");
     shmemi_wait_u32(ivar, SHMEM_CMP_NE, cmp_value, "shmem_uint_wait");
 }
 
 void shmem_ulong_wait(unsigned long *ivar, unsigned long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ulong_wait");
     shmemi_wait_u64(ivar, SHMEM_CMP_NE, cmp_value, "shmem_ulong_wait");
 }
 
 void shmem_ulonglong_wait(unsigned long long *ivar, unsigned long long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ulonglong_wait");
     shmemi_wait_u64(ivar, SHMEM_CMP_NE, cmp_value, "shmem_ulonglong_wait");
 }
 
 void shmem_int32_wait(int32_t *ivar, int32_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int32_wait");
     shmemi_wait_i32(ivar, SHMEM_CMP_NE, cmp_value, "shmem_int32_wait");
 }
 
 void shmem_int64_wait(int64_t *ivar, int64_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int64_wait");
     shmemi_wait_i64(ivar, SHMEM_CMP_NE, cmp_value, "shmem_int64_wait");
 }
 
 void shmem_uint32_wait(uint32_t *ivar, uint32_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint32_wait");
     shmemi_wait_u32(ivar, SHMEM_CMP_NE, cmp_value, "shmem_uint32_wait");
 }
 
 void shmem_uint64_wait(uint64_t *ivar, uint64_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint64_wait");
     shmemi_wait_u64(ivar, SHMEM_CMP_NE, cmp_value, "shmem_uint64_wait");
 }
 
 void shmem_size_wait(size_t *ivar, size_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_size_wait");
     shmemi_wait_u64(ivar, SHMEM_CMP_NE, cmp_value, "shmem_size_wait");
 }
 
 void shmem_ptrdiff_wait(ptrdiff_t *ivar, ptrdiff_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ptrdiff_wait");
     shmemi_wait_i64(ivar, SHMEM_CMP_NE, cmp_value, "shmem_ptrdiff_wait");
 }
 
 void shmem_short_wait_until(short *ivar, int cmp, short cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_short_wait_until");
     shmemi_wait_i16(ivar, cmp, cmp_value, "shmem_short_wait_until");
 }
 
 void shmem_ushort_wait_until(unsigned short *ivar, int cmp, unsigned short cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ushort_wait_until");
     shmemi_wait_u16(ivar, cmp, cmp_value, "shmem_ushort_wait_until");
 }
 
 int shmem_short_test(short *ivar, int cmp, short cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_short_test");
     return shmemi_test_i16(ivar, cmp, cmp_value, "shmem_short_test");
 }
 
 int shmem_ushort_test(unsigned short *ivar, int cmp, unsigned short cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_ushort_test");
     return shmemi_test_u16(ivar, cmp, cmp_value, "shmem_ushort_test");
 }
 
 void (shmem_wait_until)(long *ivar, int cmp, long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_wait_until");
     shmemi_wait_i64(ivar, cmp, cmp_value, "shmem_wait_until");
 }
 
 void shmem_wait(long *ivar, long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_wait");
     shmemi_wait_i64(ivar, SHMEM_CMP_NE, cmp_value, "shmem_wait");
 }
 
@@ -652,21 +674,25 @@ int _num_pes(void)
 
 void *shmalloc(size_t size)
 {
+    SHMEMI_RANGE(ALLOC, "shmalloc");
     return shmemi_malloc(size, "shmalloc");
 }
 
 void shfree(void *ptr)
 {
+    SHMEMI_RANGE(ALLOC, "shfree");
     shmemi_free(ptr, "shfree");
 }
 
 void *shrealloc(void *ptr, size_t size)
 {
+    SHMEMI_RANGE(ALLOC, "shrealloc");
     return shmemi_realloc(ptr, size, "shrealloc");
 }
 
 void *shmemalign(size_t alignment, size_t size)
 {
+    SHMEMI_RANGE(ALLOC, "shmemalign");
     return shmemi_align(alignment, size, "shmemalign");
 }
 

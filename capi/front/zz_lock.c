@@ -2,24 +2,29 @@
 /* clang-format off */
 /* Distributed Locking Routines: the public functions. */
 #define SHMEM_ALLOW_DEPRECATED
+#define SHMEMI_PUBLIC
 #pragma GCC visibility push(default)
 #include <pshmem.h>
 #pragma GCC visibility pop
 
 #include "lock.h"
+#include "ranges.h"
 
 void shmem_set_lock(long *lock)
 {
+    SHMEMI_RANGE(WAIT, "shmem_set_lock");
     shmemi_set_lock(lock, "shmem_set_lock");
 }
 
 void shmem_clear_lock(long *lock)
 {
+    SHMEMI_RANGE(WAIT, "shmem_clear_lock");
     shmemi_clear_lock(lock, "shmem_clear_lock");
 }
 
 int shmem_test_lock(long *lock)
 {
+    SHMEMI_RANGE(TEST, "shmem_test_lock");
     return shmemi_test_lock(lock, "shmem_test_lock");
 }
 

@@ -2,39 +2,47 @@
 /* clang-format off */
 /* Memory Management Routines: the public functions. */
 #define SHMEM_ALLOW_DEPRECATED
+#define SHMEMI_PUBLIC
 #pragma GCC visibility push(default)
 #include <pshmem.h>
 #pragma GCC visibility pop
 
 #include "front.h"
+#include "ranges.h"
 
 void *shmem_malloc(size_t size)
 {
+    SHMEMI_RANGE(ALLOC, "shmem_malloc");
     return shmemi_malloc(size, "shmem_malloc");
 }
 
 void shmem_free(void *ptr)
 {
+    SHMEMI_RANGE(ALLOC, "shmem_free");
     shmemi_free(ptr, "shmem_free");
 }
 
 void *shmem_realloc(void *ptr, size_t size)
 {
+    SHMEMI_RANGE(ALLOC, "shmem_realloc");
     return shmemi_realloc(ptr, size, "shmem_realloc");
 }
 
 void *shmem_align(size_t alignment, size_t size)
 {
+    SHMEMI_RANGE(ALLOC, "shmem_align");
     return shmemi_align(alignment, size, "shmem_align");
 }
 
 void *shmem_malloc_with_hints(size_t size, long hints)
 {
+    SHMEMI_RANGE(ALLOC, "shmem_malloc_with_hints");
     return shmemi_malloc_with_hints(size, hints, "shmem_malloc_with_hints");
 }
 
 void *shmem_calloc(size_t count, size_t size)
 {
+    SHMEMI_RANGE(ALLOC, "shmem_calloc");
     return shmemi_calloc(count, size, "shmem_calloc");
 }
 

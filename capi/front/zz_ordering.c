@@ -2,11 +2,13 @@
 /* clang-format off */
 /* Memory Ordering Routines: the public functions. */
 #define SHMEM_ALLOW_DEPRECATED
+#define SHMEMI_PUBLIC
 #pragma GCC visibility push(default)
 #include <pshmem.h>
 #pragma GCC visibility pop
 
 #include "front.h"
+#include "ranges.h"
 
 void shmem_fence(void)
 {
@@ -30,11 +32,13 @@ void shmem_ctx_quiet(shmem_ctx_t ctx)
 
 void shmem_pe_quiet(int target_pe)
 {
+    SHMEMI_RANGE(MEMORDER, "shmem_pe_quiet");
     shmemi_pe_quiet(SHMEM_CTX_DEFAULT, target_pe, "shmem_pe_quiet");
 }
 
 void shmem_ctx_pe_quiet(shmem_ctx_t ctx, int target_pe)
 {
+    SHMEMI_RANGE(MEMORDER, "shmem_ctx_pe_quiet");
     shmemi_pe_quiet(ctx, target_pe, "shmem_ctx_pe_quiet");
 }
 

@@ -2,11 +2,13 @@
 /* clang-format off */
 /* Collective Routines: the public functions. */
 #define SHMEM_ALLOW_DEPRECATED
+#define SHMEMI_PUBLIC
 #pragma GCC visibility push(default)
 #include <pshmem.h>
 #pragma GCC visibility pop
 
 #include "activeset.h"
+#include "ranges.h"
 
 #ifndef __clang__
 #pragma GCC optimize("O3")
@@ -26,6 +28,7 @@ static const struct shmemi_reducer float_max_reduce = {combine_float_max_reduce,
 
 int shmem_float_max_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_float_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &float_max_reduce, "shmem_float_max_reduce");
 }
 
@@ -43,6 +46,7 @@ static const struct shmemi_reducer double_max_reduce = {combine_double_max_reduc
 
 int shmem_double_max_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_double_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &double_max_reduce, "shmem_double_max_reduce");
 }
 
@@ -60,6 +64,7 @@ static const struct shmemi_reducer longdouble_max_reduce = {combine_longdouble_m
 
 int shmem_longdouble_max_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_longdouble_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &longdouble_max_reduce, "shmem_longdouble_max_reduce");
 }
 
@@ -77,6 +82,7 @@ static const struct shmemi_reducer char_max_reduce = {combine_char_max_reduce, s
 
 int shmem_char_max_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_char_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &char_max_reduce, "shmem_char_max_reduce");
 }
 
@@ -94,6 +100,7 @@ static const struct shmemi_reducer schar_max_reduce = {combine_schar_max_reduce,
 
 int shmem_schar_max_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_schar_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &schar_max_reduce, "shmem_schar_max_reduce");
 }
 
@@ -111,6 +118,7 @@ static const struct shmemi_reducer short_max_reduce = {combine_short_max_reduce,
 
 int shmem_short_max_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_short_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &short_max_reduce, "shmem_short_max_reduce");
 }
 
@@ -128,6 +136,7 @@ static const struct shmemi_reducer int_max_reduce = {combine_int_max_reduce, siz
 
 int shmem_int_max_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int_max_reduce, "shmem_int_max_reduce");
 }
 
@@ -145,6 +154,7 @@ static const struct shmemi_reducer long_max_reduce = {combine_long_max_reduce, s
 
 int shmem_long_max_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_long_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &long_max_reduce, "shmem_long_max_reduce");
 }
 
@@ -162,6 +172,7 @@ static const struct shmemi_reducer longlong_max_reduce = {combine_longlong_max_r
 
 int shmem_longlong_max_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_longlong_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &longlong_max_reduce, "shmem_longlong_max_reduce");
 }
 
@@ -179,6 +190,7 @@ static const struct shmemi_reducer uchar_max_reduce = {combine_uchar_max_reduce,
 
 int shmem_uchar_max_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uchar_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uchar_max_reduce, "shmem_uchar_max_reduce");
 }
 
@@ -196,6 +208,7 @@ static const struct shmemi_reducer ushort_max_reduce = {combine_ushort_max_reduc
 
 int shmem_ushort_max_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ushort_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ushort_max_reduce, "shmem_ushort_max_reduce");
 }
 
@@ -213,6 +226,7 @@ static const struct shmemi_reducer uint_max_reduce = {combine_uint_max_reduce, s
 
 int shmem_uint_max_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint_max_reduce, "shmem_uint_max_reduce");
 }
 
@@ -230,6 +244,7 @@ static const struct shmemi_reducer ulong_max_reduce = {combine_ulong_max_reduce,
 
 int shmem_ulong_max_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulong_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ulong_max_reduce, "shmem_ulong_max_reduce");
 }
 
@@ -247,6 +262,7 @@ static const struct shmemi_reducer ulonglong_max_reduce = {combine_ulonglong_max
 
 int shmem_ulonglong_max_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulonglong_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ulonglong_max_reduce, "shmem_ulonglong_max_reduce");
 }
 
@@ -264,6 +280,7 @@ static const struct shmemi_reducer int8_max_reduce = {combine_int8_max_reduce, s
 
 int shmem_int8_max_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int8_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int8_max_reduce, "shmem_int8_max_reduce");
 }
 
@@ -281,6 +298,7 @@ static const struct shmemi_reducer int16_max_reduce = {combine_int16_max_reduce,
 
 int shmem_int16_max_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int16_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int16_max_reduce, "shmem_int16_max_reduce");
 }
 
@@ -298,6 +316,7 @@ static const struct shmemi_reducer int32_max_reduce = {combine_int32_max_reduce,
 
 int shmem_int32_max_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int32_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int32_max_reduce, "shmem_int32_max_reduce");
 }
 
@@ -315,6 +334,7 @@ static const struct shmemi_reducer int64_max_reduce = {combine_int64_max_reduce,
 
 int shmem_int64_max_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int64_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int64_max_reduce, "shmem_int64_max_reduce");
 }
 
@@ -332,6 +352,7 @@ static const struct shmemi_reducer uint8_max_reduce = {combine_uint8_max_reduce,
 
 int shmem_uint8_max_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint8_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint8_max_reduce, "shmem_uint8_max_reduce");
 }
 
@@ -349,6 +370,7 @@ static const struct shmemi_reducer uint16_max_reduce = {combine_uint16_max_reduc
 
 int shmem_uint16_max_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint16_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint16_max_reduce, "shmem_uint16_max_reduce");
 }
 
@@ -366,6 +388,7 @@ static const struct shmemi_reducer uint32_max_reduce = {combine_uint32_max_reduc
 
 int shmem_uint32_max_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint32_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint32_max_reduce, "shmem_uint32_max_reduce");
 }
 
@@ -383,6 +406,7 @@ static const struct shmemi_reducer uint64_max_reduce = {combine_uint64_max_reduc
 
 int shmem_uint64_max_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint64_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint64_max_reduce, "shmem_uint64_max_reduce");
 }
 
@@ -400,6 +424,7 @@ static const struct shmemi_reducer size_max_reduce = {combine_size_max_reduce, s
 
 int shmem_size_max_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_size_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &size_max_reduce, "shmem_size_max_reduce");
 }
 
@@ -417,6 +442,7 @@ static const struct shmemi_reducer ptrdiff_max_reduce = {combine_ptrdiff_max_red
 
 int shmem_ptrdiff_max_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ptrdiff_max_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ptrdiff_max_reduce, "shmem_ptrdiff_max_reduce");
 }
 
@@ -434,6 +460,7 @@ static const struct shmemi_reducer float_min_reduce = {combine_float_min_reduce,
 
 int shmem_float_min_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_float_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &float_min_reduce, "shmem_float_min_reduce");
 }
 
@@ -451,6 +478,7 @@ static const struct shmemi_reducer double_min_reduce = {combine_double_min_reduc
 
 int shmem_double_min_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_double_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &double_min_reduce, "shmem_double_min_reduce");
 }
 
@@ -468,6 +496,7 @@ static const struct shmemi_reducer longdouble_min_reduce = {combine_longdouble_m
 
 int shmem_longdouble_min_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_longdouble_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &longdouble_min_reduce, "shmem_longdouble_min_reduce");
 }
 
@@ -485,6 +514,7 @@ static const struct shmemi_reducer char_min_reduce = {combine_char_min_reduce, s
 
 int shmem_char_min_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_char_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &char_min_reduce, "shmem_char_min_reduce");
 }
 
@@ -502,6 +532,7 @@ static const struct shmemi_reducer schar_min_reduce = {combine_schar_min_reduce,
 
 int shmem_schar_min_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_schar_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &schar_min_reduce, "shmem_schar_min_reduce");
 }
 
@@ -519,6 +550,7 @@ static const struct shmemi_reducer short_min_reduce = {combine_short_min_reduce,
 
 int shmem_short_min_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_short_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &short_min_reduce, "shmem_short_min_reduce");
 }
 
@@ -536,6 +568,7 @@ static const struct shmemi_reducer int_min_reduce = {combine_int_min_reduce, siz
 
 int shmem_int_min_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int_min_reduce, "shmem_int_min_reduce");
 }
 
@@ -553,6 +586,7 @@ static const struct shmemi_reducer long_min_reduce = {combine_long_min_reduce, s
 
 int shmem_long_min_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_long_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &long_min_reduce, "shmem_long_min_reduce");
 }
 
@@ -570,6 +604,7 @@ static const struct shmemi_reducer longlong_min_reduce = {combine_longlong_min_r
 
 int shmem_longlong_min_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_longlong_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &longlong_min_reduce, "shmem_longlong_min_reduce");
 }
 
@@ -587,6 +622,7 @@ static const struct shmemi_reducer uchar_min_reduce = {combine_uchar_min_reduce,
 
 int shmem_uchar_min_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uchar_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uchar_min_reduce, "shmem_uchar_min_reduce");
 }
 
@@ -604,6 +640,7 @@ static const struct shmemi_reducer ushort_min_reduce = {combine_ushort_min_reduc
 
 int shmem_ushort_min_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ushort_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ushort_min_reduce, "shmem_ushort_min_reduce");
 }
 
@@ -621,6 +658,7 @@ static const struct shmemi_reducer uint_min_reduce = {combine_uint_min_reduce, s
 
 int shmem_uint_min_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint_min_reduce, "shmem_uint_min_reduce");
 }
 
@@ -638,6 +676,7 @@ static const struct shmemi_reducer ulong_min_reduce = {combine_ulong_min_reduce,
 
 int shmem_ulong_min_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulong_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ulong_min_reduce, "shmem_ulong_min_reduce");
 }
 
@@ -655,6 +694,7 @@ static const struct shmemi_reducer ulonglong_min_reduce = {combine_ulonglong_min
 
 int shmem_ulonglong_min_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulonglong_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ulonglong_min_reduce, "shmem_ulonglong_min_reduce");
 }
 
@@ -672,6 +712,7 @@ static const struct shmemi_reducer int8_min_reduce = {combine_int8_min_reduce, s
 
 int shmem_int8_min_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int8_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int8_min_reduce, "shmem_int8_min_reduce");
 }
 
@@ -689,6 +730,7 @@ static const struct shmemi_reducer int16_min_reduce = {combine_int16_min_reduce,
 
 int shmem_int16_min_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int16_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int16_min_reduce, "shmem_int16_min_reduce");
 }
 
@@ -706,6 +748,7 @@ static const struct shmemi_reducer int32_min_reduce = {combine_int32_min_reduce,
 
 int shmem_int32_min_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int32_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int32_min_reduce, "shmem_int32_min_reduce");
 }
 
@@ -723,6 +766,7 @@ static const struct shmemi_reducer int64_min_reduce = {combine_int64_min_reduce,
 
 int shmem_int64_min_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int64_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int64_min_reduce, "shmem_int64_min_reduce");
 }
 
@@ -740,6 +784,7 @@ static const struct shmemi_reducer uint8_min_reduce = {combine_uint8_min_reduce,
 
 int shmem_uint8_min_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint8_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint8_min_reduce, "shmem_uint8_min_reduce");
 }
 
@@ -757,6 +802,7 @@ static const struct shmemi_reducer uint16_min_reduce = {combine_uint16_min_reduc
 
 int shmem_uint16_min_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint16_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint16_min_reduce, "shmem_uint16_min_reduce");
 }
 
@@ -774,6 +820,7 @@ static const struct shmemi_reducer uint32_min_reduce = {combine_uint32_min_reduc
 
 int shmem_uint32_min_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint32_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint32_min_reduce, "shmem_uint32_min_reduce");
 }
 
@@ -791,6 +838,7 @@ static const struct shmemi_reducer uint64_min_reduce = {combine_uint64_min_reduc
 
 int shmem_uint64_min_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint64_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint64_min_reduce, "shmem_uint64_min_reduce");
 }
 
@@ -808,6 +856,7 @@ static const struct shmemi_reducer size_min_reduce = {combine_size_min_reduce, s
 
 int shmem_size_min_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_size_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &size_min_reduce, "shmem_size_min_reduce");
 }
 
@@ -825,6 +874,7 @@ static const struct shmemi_reducer ptrdiff_min_reduce = {combine_ptrdiff_min_red
 
 int shmem_ptrdiff_min_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ptrdiff_min_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ptrdiff_min_reduce, "shmem_ptrdiff_min_reduce");
 }
 
@@ -842,6 +892,7 @@ static const struct shmemi_reducer float_sum_reduce = {combine_float_sum_reduce,
 
 int shmem_float_sum_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_float_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &float_sum_reduce, "shmem_float_sum_reduce");
 }
 
@@ -859,6 +910,7 @@ static const struct shmemi_reducer double_sum_reduce = {combine_double_sum_reduc
 
 int shmem_double_sum_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_double_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &double_sum_reduce, "shmem_double_sum_reduce");
 }
 
@@ -876,6 +928,7 @@ static const struct shmemi_reducer longdouble_sum_reduce = {combine_longdouble_s
 
 int shmem_longdouble_sum_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_longdouble_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &longdouble_sum_reduce, "shmem_longdouble_sum_reduce");
 }
 
@@ -893,6 +946,7 @@ static const struct shmemi_reducer char_sum_reduce = {combine_char_sum_reduce, s
 
 int shmem_char_sum_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_char_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &char_sum_reduce, "shmem_char_sum_reduce");
 }
 
@@ -910,6 +964,7 @@ static const struct shmemi_reducer schar_sum_reduce = {combine_schar_sum_reduce,
 
 int shmem_schar_sum_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_schar_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &schar_sum_reduce, "shmem_schar_sum_reduce");
 }
 
@@ -927,6 +982,7 @@ static const struct shmemi_reducer short_sum_reduce = {combine_short_sum_reduce,
 
 int shmem_short_sum_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_short_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &short_sum_reduce, "shmem_short_sum_reduce");
 }
 
@@ -944,6 +1000,7 @@ static const struct shmemi_reducer int_sum_reduce = {combine_int_sum_reduce, siz
 
 int shmem_int_sum_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int_sum_reduce, "shmem_int_sum_reduce");
 }
 
@@ -961,6 +1018,7 @@ static const struct shmemi_reducer long_sum_reduce = {combine_long_sum_reduce, s
 
 int shmem_long_sum_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_long_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &long_sum_reduce, "shmem_long_sum_reduce");
 }
 
@@ -978,6 +1036,7 @@ static const struct shmemi_reducer longlong_sum_reduce = {combine_longlong_sum_r
 
 int shmem_longlong_sum_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_longlong_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &longlong_sum_reduce, "shmem_longlong_sum_reduce");
 }
 
@@ -995,6 +1054,7 @@ static const struct shmemi_reducer uchar_sum_reduce = {combine_uchar_sum_reduce,
 
 int shmem_uchar_sum_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uchar_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uchar_sum_reduce, "shmem_uchar_sum_reduce");
 }
 
@@ -1012,6 +1072,7 @@ static const struct shmemi_reducer ushort_sum_reduce = {combine_ushort_sum_reduc
 
 int shmem_ushort_sum_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ushort_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ushort_sum_reduce, "shmem_ushort_sum_reduce");
 }
 
@@ -1029,6 +1090,7 @@ static const struct shmemi_reducer uint_sum_reduce = {combine_uint_sum_reduce, s
 
 int shmem_uint_sum_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint_sum_reduce, "shmem_uint_sum_reduce");
 }
 
@@ -1046,6 +1108,7 @@ static const struct shmemi_reducer ulong_sum_reduce = {combine_ulong_sum_reduce,
 
 int shmem_ulong_sum_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulong_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ulong_sum_reduce, "shmem_ulong_sum_reduce");
 }
 
@@ -1063,6 +1126,7 @@ static const struct shmemi_reducer ulonglong_sum_reduce = {combine_ulonglong_sum
 
 int shmem_ulonglong_sum_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulonglong_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ulonglong_sum_reduce, "shmem_ulonglong_sum_reduce");
 }
 
@@ -1080,6 +1144,7 @@ static const struct shmemi_reducer int8_sum_reduce = {combine_int8_sum_reduce, s
 
 int shmem_int8_sum_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int8_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int8_sum_reduce, "shmem_int8_sum_reduce");
 }
 
@@ -1097,6 +1162,7 @@ static const struct shmemi_reducer int16_sum_reduce = {combine_int16_sum_reduce,
 
 int shmem_int16_sum_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int16_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int16_sum_reduce, "shmem_int16_sum_reduce");
 }
 
@@ -1114,6 +1180,7 @@ static const struct shmemi_reducer int32_sum_reduce = {combine_int32_sum_reduce,
 
 int shmem_int32_sum_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int32_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int32_sum_reduce, "shmem_int32_sum_reduce");
 }
 
@@ -1131,6 +1198,7 @@ static const struct shmemi_reducer int64_sum_reduce = {combine_int64_sum_reduce,
 
 int shmem_int64_sum_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int64_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int64_sum_reduce, "shmem_int64_sum_reduce");
 }
 
@@ -1148,6 +1216,7 @@ static const struct shmemi_reducer uint8_sum_reduce = {combine_uint8_sum_reduce,
 
 int shmem_uint8_sum_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint8_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint8_sum_reduce, "shmem_uint8_sum_reduce");
 }
 
@@ -1165,6 +1234,7 @@ static const struct shmemi_reducer uint16_sum_reduce = {combine_uint16_sum_reduc
 
 int shmem_uint16_sum_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint16_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint16_sum_reduce, "shmem_uint16_sum_reduce");
 }
 
@@ -1182,6 +1252,7 @@ static const struct shmemi_reducer uint32_sum_reduce = {combine_uint32_sum_reduc
 
 int shmem_uint32_sum_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint32_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint32_sum_reduce, "shmem_uint32_sum_reduce");
 }
 
@@ -1199,6 +1270,7 @@ static const struct shmemi_reducer uint64_sum_reduce = {combine_uint64_sum_reduc
 
 int shmem_uint64_sum_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint64_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint64_sum_reduce, "shmem_uint64_sum_reduce");
 }
 
@@ -1216,6 +1288,7 @@ static const struct shmemi_reducer size_sum_reduce = {combine_size_sum_reduce, s
 
 int shmem_size_sum_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_size_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &size_sum_reduce, "shmem_size_sum_reduce");
 }
 
@@ -1233,6 +1306,7 @@ static const struct shmemi_reducer ptrdiff_sum_reduce = {combine_ptrdiff_sum_red
 
 int shmem_ptrdiff_sum_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ptrdiff_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ptrdiff_sum_reduce, "shmem_ptrdiff_sum_reduce");
 }
 
@@ -1250,6 +1324,7 @@ static const struct shmemi_reducer complexd_sum_reduce = {combine_complexd_sum_r
 
 int shmem_complexd_sum_reduce(shmem_team_t team, shmemi_complexd *dest, const shmemi_complexd *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_complexd_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &complexd_sum_reduce, "shmem_complexd_sum_reduce");
 }
 
@@ -1267,6 +1342,7 @@ static const struct shmemi_reducer complexf_sum_reduce = {combine_complexf_sum_r
 
 int shmem_complexf_sum_reduce(shmem_team_t team, shmemi_complexf *dest, const shmemi_complexf *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_complexf_sum_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &complexf_sum_reduce, "shmem_complexf_sum_reduce");
 }
 
@@ -1284,6 +1360,7 @@ static const struct shmemi_reducer float_prod_reduce = {combine_float_prod_reduc
 
 int shmem_float_prod_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_float_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &float_prod_reduce, "shmem_float_prod_reduce");
 }
 
@@ -1301,6 +1378,7 @@ static const struct shmemi_reducer double_prod_reduce = {combine_double_prod_red
 
 int shmem_double_prod_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_double_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &double_prod_reduce, "shmem_double_prod_reduce");
 }
 
@@ -1318,6 +1396,7 @@ static const struct shmemi_reducer longdouble_prod_reduce = {combine_longdouble_
 
 int shmem_longdouble_prod_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_longdouble_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &longdouble_prod_reduce, "shmem_longdouble_prod_reduce");
 }
 
@@ -1335,6 +1414,7 @@ static const struct shmemi_reducer char_prod_reduce = {combine_char_prod_reduce,
 
 int shmem_char_prod_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_char_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &char_prod_reduce, "shmem_char_prod_reduce");
 }
 
@@ -1352,6 +1432,7 @@ static const struct shmemi_reducer schar_prod_reduce = {combine_schar_prod_reduc
 
 int shmem_schar_prod_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_schar_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &schar_prod_reduce, "shmem_schar_prod_reduce");
 }
 
@@ -1369,6 +1450,7 @@ static const struct shmemi_reducer short_prod_reduce = {combine_short_prod_reduc
 
 int shmem_short_prod_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_short_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &short_prod_reduce, "shmem_short_prod_reduce");
 }
 
@@ -1386,6 +1468,7 @@ static const struct shmemi_reducer int_prod_reduce = {combine_int_prod_reduce, s
 
 int shmem_int_prod_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int_prod_reduce, "shmem_int_prod_reduce");
 }
 
@@ -1403,6 +1486,7 @@ static const struct shmemi_reducer long_prod_reduce = {combine_long_prod_reduce,
 
 int shmem_long_prod_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_long_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &long_prod_reduce, "shmem_long_prod_reduce");
 }
 
@@ -1420,6 +1504,7 @@ static const struct shmemi_reducer longlong_prod_reduce = {combine_longlong_prod
 
 int shmem_longlong_prod_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_longlong_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &longlong_prod_reduce, "shmem_longlong_prod_reduce");
 }
 
@@ -1437,6 +1522,7 @@ static const struct shmemi_reducer uchar_prod_reduce = {combine_uchar_prod_reduc
 
 int shmem_uchar_prod_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uchar_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uchar_prod_reduce, "shmem_uchar_prod_reduce");
 }
 
@@ -1454,6 +1540,7 @@ static const struct shmemi_reducer ushort_prod_reduce = {combine_ushort_prod_red
 
 int shmem_ushort_prod_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ushort_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ushort_prod_reduce, "shmem_ushort_prod_reduce");
 }
 
@@ -1471,6 +1558,7 @@ static const struct shmemi_reducer uint_prod_reduce = {combine_uint_prod_reduce,
 
 int shmem_uint_prod_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint_prod_reduce, "shmem_uint_prod_reduce");
 }
 
@@ -1488,6 +1576,7 @@ static const struct shmemi_reducer ulong_prod_reduce = {combine_ulong_prod_reduc
 
 int shmem_ulong_prod_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulong_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ulong_prod_reduce, "shmem_ulong_prod_reduce");
 }
 
@@ -1505,6 +1594,7 @@ static const struct shmemi_reducer ulonglong_prod_reduce = {combine_ulonglong_pr
 
 int shmem_ulonglong_prod_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulonglong_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ulonglong_prod_reduce, "shmem_ulonglong_prod_reduce");
 }
 
@@ -1522,6 +1612,7 @@ static const struct shmemi_reducer int8_prod_reduce = {combine_int8_prod_reduce,
 
 int shmem_int8_prod_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int8_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int8_prod_reduce, "shmem_int8_prod_reduce");
 }
 
@@ -1539,6 +1630,7 @@ static const struct shmemi_reducer int16_prod_reduce = {combine_int16_prod_reduc
 
 int shmem_int16_prod_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int16_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int16_prod_reduce, "shmem_int16_prod_reduce");
 }
 
@@ -1556,6 +1648,7 @@ static const struct shmemi_reducer int32_prod_reduce = {combine_int32_prod_reduc
 
 int shmem_int32_prod_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int32_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int32_prod_reduce, "shmem_int32_prod_reduce");
 }
 
@@ -1573,6 +1666,7 @@ static const struct shmemi_reducer int64_prod_reduce = {combine_int64_prod_reduc
 
 int shmem_int64_prod_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int64_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int64_prod_reduce, "shmem_int64_prod_reduce");
 }
 
@@ -1590,6 +1684,7 @@ static const struct shmemi_reducer uint8_prod_reduce = {combine_uint8_prod_reduc
 
 int shmem_uint8_prod_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint8_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint8_prod_reduce, "shmem_uint8_prod_reduce");
 }
 
@@ -1607,6 +1702,7 @@ static const struct shmemi_reducer uint16_prod_reduce = {combine_uint16_prod_red
 
 int shmem_uint16_prod_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint16_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint16_prod_reduce, "shmem_uint16_prod_reduce");
 }
 
@@ -1624,6 +1720,7 @@ static const struct shmemi_reducer uint32_prod_reduce = {combine_uint32_prod_red
 
 int shmem_uint32_prod_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint32_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint32_prod_reduce, "shmem_uint32_prod_reduce");
 }
 
@@ -1641,6 +1738,7 @@ static const struct shmemi_reducer uint64_prod_reduce = {combine_uint64_prod_red
 
 int shmem_uint64_prod_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint64_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint64_prod_reduce, "shmem_uint64_prod_reduce");
 }
 
@@ -1658,6 +1756,7 @@ static const struct shmemi_reducer size_prod_reduce = {combine_size_prod_reduce,
 
 int shmem_size_prod_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_size_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &size_prod_reduce, "shmem_size_prod_reduce");
 }
 
@@ -1675,6 +1774,7 @@ static const struct shmemi_reducer ptrdiff_prod_reduce = {combine_ptrdiff_prod_r
 
 int shmem_ptrdiff_prod_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ptrdiff_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ptrdiff_prod_reduce, "shmem_ptrdiff_prod_reduce");
 }
 
@@ -1692,6 +1792,7 @@ static const struct shmemi_reducer complexd_prod_reduce = {combine_complexd_prod
 
 int shmem_complexd_prod_reduce(shmem_team_t team, shmemi_complexd *dest, const shmemi_complexd *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_complexd_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &complexd_prod_reduce, "shmem_complexd_prod_reduce");
 }
 
@@ -1709,6 +1810,7 @@ static const struct shmemi_reducer complexf_prod_reduce = {combine_complexf_prod
 
 int shmem_complexf_prod_reduce(shmem_team_t team, shmemi_complexf *dest, const shmemi_complexf *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_complexf_prod_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &complexf_prod_reduce, "shmem_complexf_prod_reduce");
 }
 
@@ -1726,6 +1828,7 @@ static const struct shmemi_reducer uchar_and_reduce = {combine_uchar_and_reduce,
 
 int shmem_uchar_and_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uchar_and_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uchar_and_reduce, "shmem_uchar_and_reduce");
 }
 
@@ -1743,6 +1846,7 @@ static const struct shmemi_reducer ushort_and_reduce = {combine_ushort_and_reduc
 
 int shmem_ushort_and_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ushort_and_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ushort_and_reduce, "shmem_ushort_and_reduce");
 }
 
@@ -1760,6 +1864,7 @@ static const struct shmemi_reducer uint_and_reduce = {combine_uint_and_reduce, s
 
 int shmem_uint_and_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint_and_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint_and_reduce, "shmem_uint_and_reduce");
 }
 
@@ -1777,6 +1882,7 @@ static const struct shmemi_reducer ulong_and_reduce = {combine_ulong_and_reduce,
 
 int shmem_ulong_and_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulong_and_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ulong_and_reduce, "shmem_ulong_and_reduce");
 }
 
@@ -1794,6 +1900,7 @@ static const struct shmemi_reducer ulonglong_and_reduce = {combine_ulonglong_and
 
 int shmem_ulonglong_and_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulonglong_and_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ulonglong_and_reduce, "shmem_ulonglong_and_reduce");
 }
 
@@ -1811,6 +1918,7 @@ static const struct shmemi_reducer int8_and_reduce = {combine_int8_and_reduce, s
 
 int shmem_int8_and_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int8_and_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int8_and_reduce, "shmem_int8_and_reduce");
 }
 
@@ -1828,6 +1936,7 @@ static const struct shmemi_reducer int16_and_reduce = {combine_int16_and_reduce,
 
 int shmem_int16_and_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int16_and_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int16_and_reduce, "shmem_int16_and_reduce");
 }
 
@@ -1845,6 +1954,7 @@ static const struct shmemi_reducer int32_and_reduce = {combine_int32_and_reduce,
 
 int shmem_int32_and_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int32_and_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int32_and_reduce, "shmem_int32_and_reduce");
 }
 
@@ -1862,6 +1972,7 @@ static const struct shmemi_reducer int64_and_reduce = {combine_int64_and_reduce,
 
 int shmem_int64_and_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int64_and_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int64_and_reduce, "shmem_int64_and_reduce");
 }
 
@@ -1879,6 +1990,7 @@ static const struct shmemi_reducer uint8_and_reduce = {combine_uint8_and_reduce,
 
 int shmem_uint8_and_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint8_and_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint8_and_reduce, "shmem_uint8_and_reduce");
 }
 
@@ -1896,6 +2008,7 @@ static const struct shmemi_reducer uint16_and_reduce = {combine_uint16_and_reduc
 
 int shmem_uint16_and_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint16_and_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint16_and_reduce, "shmem_uint16_and_reduce");
 }
 
@@ -1913,6 +2026,7 @@ static const struct shmemi_reducer uint32_and_reduce = {combine_uint32_and_reduc
 
 int shmem_uint32_and_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint32_and_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint32_and_reduce, "shmem_uint32_and_reduce");
 }
 
@@ -1930,6 +2044,7 @@ static const struct shmemi_reducer uint64_and_reduce = {combine_uint64_and_reduc
 
 int shmem_uint64_and_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint64_and_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint64_and_reduce, "shmem_uint64_and_reduce");
 }
 
@@ -1947,6 +2062,7 @@ static const struct shmemi_reducer size_and_reduce = {combine_size_and_reduce, s
 
 int shmem_size_and_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_size_and_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &size_and_reduce, "shmem_size_and_reduce");
 }
 
@@ -1964,6 +2080,7 @@ static const struct shmemi_reducer uchar_or_reduce = {combine_uchar_or_reduce, s
 
 int shmem_uchar_or_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uchar_or_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uchar_or_reduce, "shmem_uchar_or_reduce");
 }
 
@@ -1981,6 +2098,7 @@ static const struct shmemi_reducer ushort_or_reduce = {combine_ushort_or_reduce,
 
 int shmem_ushort_or_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ushort_or_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ushort_or_reduce, "shmem_ushort_or_reduce");
 }
 
@@ -1998,6 +2116,7 @@ static const struct shmemi_reducer uint_or_reduce = {combine_uint_or_reduce, siz
 
 int shmem_uint_or_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint_or_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint_or_reduce, "shmem_uint_or_reduce");
 }
 
@@ -2015,6 +2134,7 @@ static const struct shmemi_reducer ulong_or_reduce = {combine_ulong_or_reduce, s
 
 int shmem_ulong_or_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulong_or_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ulong_or_reduce, "shmem_ulong_or_reduce");
 }
 
@@ -2032,6 +2152,7 @@ static const struct shmemi_reducer ulonglong_or_reduce = {combine_ulonglong_or_r
 
 int shmem_ulonglong_or_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulonglong_or_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ulonglong_or_reduce, "shmem_ulonglong_or_reduce");
 }
 
@@ -2049,6 +2170,7 @@ static const struct shmemi_reducer int8_or_reduce = {combine_int8_or_reduce, siz
 
 int shmem_int8_or_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int8_or_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int8_or_reduce, "shmem_int8_or_reduce");
 }
 
@@ -2066,6 +2188,7 @@ static const struct shmemi_reducer int16_or_reduce = {combine_int16_or_reduce, s
 
 int shmem_int16_or_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int16_or_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int16_or_reduce, "shmem_int16_or_reduce");
 }
 
@@ -2083,6 +2206,7 @@ static const struct shmemi_reducer int32_or_reduce = {combine_int32_or_reduce, s
 
 int shmem_int32_or_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int32_or_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int32_or_reduce, "shmem_int32_or_reduce");
 }
 
@@ -2100,6 +2224,7 @@ static const struct shmemi_reducer int64_or_reduce = {combine_int64_or_reduce, s
 
 int shmem_int64_or_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int64_or_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int64_or_reduce, "shmem_int64_or_reduce");
 }
 
@@ -2117,6 +2242,7 @@ static const struct shmemi_reducer uint8_or_reduce = {combine_uint8_or_reduce, s
 
 int shmem_uint8_or_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint8_or_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint8_or_reduce, "shmem_uint8_or_reduce");
 }
 
@@ -2134,6 +2260,7 @@ static const struct shmemi_reducer uint16_or_reduce = {combine_uint16_or_reduce,
 
 int shmem_uint16_or_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint16_or_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint16_or_reduce, "shmem_uint16_or_reduce");
 }
 
@@ -2151,6 +2278,7 @@ static const struct shmemi_reducer uint32_or_reduce = {combine_uint32_or_reduce,
 
 int shmem_uint32_or_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint32_or_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint32_or_reduce, "shmem_uint32_or_reduce");
 }
 
@@ -2168,6 +2296,7 @@ static const struct shmemi_reducer uint64_or_reduce = {combine_uint64_or_reduce,
 
 int shmem_uint64_or_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint64_or_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint64_or_reduce, "shmem_uint64_or_reduce");
 }
 
@@ -2185,6 +2314,7 @@ static const struct shmemi_reducer size_or_reduce = {combine_size_or_reduce, siz
 
 int shmem_size_or_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_size_or_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &size_or_reduce, "shmem_size_or_reduce");
 }
 
@@ -2202,6 +2332,7 @@ static const struct shmemi_reducer uchar_xor_reduce = {combine_uchar_xor_reduce,
 
 int shmem_uchar_xor_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uchar_xor_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uchar_xor_reduce, "shmem_uchar_xor_reduce");
 }
 
@@ -2219,6 +2350,7 @@ static const struct shmemi_reducer ushort_xor_reduce = {combine_ushort_xor_reduc
 
 int shmem_ushort_xor_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ushort_xor_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ushort_xor_reduce, "shmem_ushort_xor_reduce");
 }
 
@@ -2236,6 +2368,7 @@ static const struct shmemi_reducer uint_xor_reduce = {combine_uint_xor_reduce, s
 
 int shmem_uint_xor_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint_xor_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint_xor_reduce, "shmem_uint_xor_reduce");
 }
 
@@ -2253,6 +2386,7 @@ static const struct shmemi_reducer ulong_xor_reduce = {combine_ulong_xor_reduce,
 
 int shmem_ulong_xor_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulong_xor_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ulong_xor_reduce, "shmem_ulong_xor_reduce");
 }
 
@@ -2270,6 +2404,7 @@ static const struct shmemi_reducer ulonglong_xor_reduce = {combine_ulonglong_xor
 
 int shmem_ulonglong_xor_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulonglong_xor_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &ulonglong_xor_reduce, "shmem_ulonglong_xor_reduce");
 }
 
@@ -2287,6 +2422,7 @@ static const struct shmemi_reducer int8_xor_reduce = {combine_int8_xor_reduce, s
 
 int shmem_int8_xor_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int8_xor_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int8_xor_reduce, "shmem_int8_xor_reduce");
 }
 
@@ -2304,6 +2440,7 @@ static const struct shmemi_reducer int16_xor_reduce = {combine_int16_xor_reduce,
 
 int shmem_int16_xor_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int16_xor_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int16_xor_reduce, "shmem_int16_xor_reduce");
 }
 
@@ -2321,6 +2458,7 @@ static const struct shmemi_reducer int32_xor_reduce = {combine_int32_xor_reduce,
 
 int shmem_int32_xor_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int32_xor_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int32_xor_reduce, "shmem_int32_xor_reduce");
 }
 
@@ -2338,6 +2476,7 @@ static const struct shmemi_reducer int64_xor_reduce = {combine_int64_xor_reduce,
 
 int shmem_int64_xor_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_int64_xor_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &int64_xor_reduce, "shmem_int64_xor_reduce");
 }
 
@@ -2355,6 +2494,7 @@ static const struct shmemi_reducer uint8_xor_reduce = {combine_uint8_xor_reduce,
 
 int shmem_uint8_xor_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint8_xor_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint8_xor_reduce, "shmem_uint8_xor_reduce");
 }
 
@@ -2372,6 +2512,7 @@ static const struct shmemi_reducer uint16_xor_reduce = {combine_uint16_xor_reduc
 
 int shmem_uint16_xor_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint16_xor_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint16_xor_reduce, "shmem_uint16_xor_reduce");
 }
 
@@ -2389,6 +2530,7 @@ static const struct shmemi_reducer uint32_xor_reduce = {combine_uint32_xor_reduc
 
 int shmem_uint32_xor_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint32_xor_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint32_xor_reduce, "shmem_uint32_xor_reduce");
 }
 
@@ -2406,6 +2548,7 @@ static const struct shmemi_reducer uint64_xor_reduce = {combine_uint64_xor_reduc
 
 int shmem_uint64_xor_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint64_xor_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &uint64_xor_reduce, "shmem_uint64_xor_reduce");
 }
 
@@ -2423,486 +2566,583 @@ static const struct shmemi_reducer size_xor_reduce = {combine_size_xor_reduce, s
 
 int shmem_size_xor_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce)
 {
+    SHMEMI_RANGE(COLL, "shmem_size_xor_reduce");
     return shmemi_reduce(team, dest, source, nreduce, &size_xor_reduce, "shmem_size_xor_reduce");
 }
 
 int shmem_float_sum_inscan(shmem_team_t team, float *dest, const float *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_float_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &float_sum_reduce, "shmem_float_sum_inscan");
 }
 
 int shmem_double_sum_inscan(shmem_team_t team, double *dest, const double *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_double_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &double_sum_reduce, "shmem_double_sum_inscan");
 }
 
 int shmem_longdouble_sum_inscan(shmem_team_t team, long double *dest, const long double *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_longdouble_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &longdouble_sum_reduce, "shmem_longdouble_sum_inscan");
 }
 
 int shmem_char_sum_inscan(shmem_team_t team, char *dest, const char *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_char_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &char_sum_reduce, "shmem_char_sum_inscan");
 }
 
 int shmem_schar_sum_inscan(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_schar_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &schar_sum_reduce, "shmem_schar_sum_inscan");
 }
 
 int shmem_short_sum_inscan(shmem_team_t team, short *dest, const short *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_short_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &short_sum_reduce, "shmem_short_sum_inscan");
 }
 
 int shmem_int_sum_inscan(shmem_team_t team, int *dest, const int *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &int_sum_reduce, "shmem_int_sum_inscan");
 }
 
 int shmem_long_sum_inscan(shmem_team_t team, long *dest, const long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_long_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &long_sum_reduce, "shmem_long_sum_inscan");
 }
 
 int shmem_longlong_sum_inscan(shmem_team_t team, long long *dest, const long long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_longlong_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &longlong_sum_reduce, "shmem_longlong_sum_inscan");
 }
 
 int shmem_uchar_sum_inscan(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uchar_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &uchar_sum_reduce, "shmem_uchar_sum_inscan");
 }
 
 int shmem_ushort_sum_inscan(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ushort_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &ushort_sum_reduce, "shmem_ushort_sum_inscan");
 }
 
 int shmem_uint_sum_inscan(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &uint_sum_reduce, "shmem_uint_sum_inscan");
 }
 
 int shmem_ulong_sum_inscan(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulong_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &ulong_sum_reduce, "shmem_ulong_sum_inscan");
 }
 
 int shmem_ulonglong_sum_inscan(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulonglong_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &ulonglong_sum_reduce, "shmem_ulonglong_sum_inscan");
 }
 
 int shmem_int8_sum_inscan(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int8_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &int8_sum_reduce, "shmem_int8_sum_inscan");
 }
 
 int shmem_int16_sum_inscan(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int16_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &int16_sum_reduce, "shmem_int16_sum_inscan");
 }
 
 int shmem_int32_sum_inscan(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int32_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &int32_sum_reduce, "shmem_int32_sum_inscan");
 }
 
 int shmem_int64_sum_inscan(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int64_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &int64_sum_reduce, "shmem_int64_sum_inscan");
 }
 
 int shmem_uint8_sum_inscan(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint8_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &uint8_sum_reduce, "shmem_uint8_sum_inscan");
 }
 
 int shmem_uint16_sum_inscan(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint16_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &uint16_sum_reduce, "shmem_uint16_sum_inscan");
 }
 
 int shmem_uint32_sum_inscan(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint32_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &uint32_sum_reduce, "shmem_uint32_sum_inscan");
 }
 
 int shmem_uint64_sum_inscan(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint64_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &uint64_sum_reduce, "shmem_uint64_sum_inscan");
 }
 
 int shmem_size_sum_inscan(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_size_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &size_sum_reduce, "shmem_size_sum_inscan");
 }
 
 int shmem_ptrdiff_sum_inscan(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ptrdiff_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &ptrdiff_sum_reduce, "shmem_ptrdiff_sum_inscan");
 }
 
 int shmem_complexd_sum_inscan(shmem_team_t team, shmemi_complexd *dest, const shmemi_complexd *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_complexd_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &complexd_sum_reduce, "shmem_complexd_sum_inscan");
 }
 
 int shmem_complexf_sum_inscan(shmem_team_t team, shmemi_complexf *dest, const shmemi_complexf *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_complexf_sum_inscan");
     return shmemi_scan(team, dest, source, nelems, true, &complexf_sum_reduce, "shmem_complexf_sum_inscan");
 }
 
 int shmem_float_sum_exscan(shmem_team_t team, float *dest, const float *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_float_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &float_sum_reduce, "shmem_float_sum_exscan");
 }
 
 int shmem_double_sum_exscan(shmem_team_t team, double *dest, const double *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_double_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &double_sum_reduce, "shmem_double_sum_exscan");
 }
 
 int shmem_longdouble_sum_exscan(shmem_team_t team, long double *dest, const long double *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_longdouble_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &longdouble_sum_reduce, "shmem_longdouble_sum_exscan");
 }
 
 int shmem_char_sum_exscan(shmem_team_t team, char *dest, const char *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_char_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &char_sum_reduce, "shmem_char_sum_exscan");
 }
 
 int shmem_schar_sum_exscan(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_schar_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &schar_sum_reduce, "shmem_schar_sum_exscan");
 }
 
 int shmem_short_sum_exscan(shmem_team_t team, short *dest, const short *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_short_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &short_sum_reduce, "shmem_short_sum_exscan");
 }
 
 int shmem_int_sum_exscan(shmem_team_t team, int *dest, const int *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &int_sum_reduce, "shmem_int_sum_exscan");
 }
 
 int shmem_long_sum_exscan(shmem_team_t team, long *dest, const long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_long_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &long_sum_reduce, "shmem_long_sum_exscan");
 }
 
 int shmem_longlong_sum_exscan(shmem_team_t team, long long *dest, const long long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_longlong_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &longlong_sum_reduce, "shmem_longlong_sum_exscan");
 }
 
 int shmem_uchar_sum_exscan(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uchar_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &uchar_sum_reduce, "shmem_uchar_sum_exscan");
 }
 
 int shmem_ushort_sum_exscan(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ushort_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &ushort_sum_reduce, "shmem_ushort_sum_exscan");
 }
 
 int shmem_uint_sum_exscan(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &uint_sum_reduce, "shmem_uint_sum_exscan");
 }
 
 int shmem_ulong_sum_exscan(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulong_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &ulong_sum_reduce, "shmem_ulong_sum_exscan");
 }
 
 int shmem_ulonglong_sum_exscan(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ulonglong_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &ulonglong_sum_reduce, "shmem_ulonglong_sum_exscan");
 }
 
 int shmem_int8_sum_exscan(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int8_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &int8_sum_reduce, "shmem_int8_sum_exscan");
 }
 
 int shmem_int16_sum_exscan(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int16_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &int16_sum_reduce, "shmem_int16_sum_exscan");
 }
 
 int shmem_int32_sum_exscan(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int32_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &int32_sum_reduce, "shmem_int32_sum_exscan");
 }
 
 int shmem_int64_sum_exscan(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_int64_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &int64_sum_reduce, "shmem_int64_sum_exscan");
 }
 
 int shmem_uint8_sum_exscan(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint8_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &uint8_sum_reduce, "shmem_uint8_sum_exscan");
 }
 
 int shmem_uint16_sum_exscan(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint16_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &uint16_sum_reduce, "shmem_uint16_sum_exscan");
 }
 
 int shmem_uint32_sum_exscan(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint32_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &uint32_sum_reduce, "shmem_uint32_sum_exscan");
 }
 
 int shmem_uint64_sum_exscan(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_uint64_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &uint64_sum_reduce, "shmem_uint64_sum_exscan");
 }
 
 int shmem_size_sum_exscan(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_size_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &size_sum_reduce, "shmem_size_sum_exscan");
 }
 
 int shmem_ptrdiff_sum_exscan(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_ptrdiff_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &ptrdiff_sum_reduce, "shmem_ptrdiff_sum_exscan");
 }
 
 int shmem_complexd_sum_exscan(shmem_team_t team, shmemi_complexd *dest, const shmemi_complexd *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_complexd_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &complexd_sum_reduce, "shmem_complexd_sum_exscan");
 }
 
 int shmem_complexf_sum_exscan(shmem_team_t team, shmemi_complexf *dest, const shmemi_complexf *source, size_t nelems)
 {
+    SHMEMI_RANGE(COLL, "shmem_complexf_sum_exscan");
     return shmemi_scan(team, dest, source, nelems, false, &complexf_sum_reduce, "shmem_complexf_sum_exscan");
 }
 
 void shmem_short_and_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_short_and_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ushort_and_reduce, "shmem_short_and_to_all");
 }
 
 void shmem_int_and_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_int_and_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &uint_and_reduce, "shmem_int_and_to_all");
 }
 
 void shmem_long_and_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_long_and_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ulong_and_reduce, "shmem_long_and_to_all");
 }
 
 void shmem_longlong_and_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_longlong_and_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ulonglong_and_reduce, "shmem_longlong_and_to_all");
 }
 
 void shmem_short_or_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_short_or_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ushort_or_reduce, "shmem_short_or_to_all");
 }
 
 void shmem_int_or_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_int_or_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &uint_or_reduce, "shmem_int_or_to_all");
 }
 
 void shmem_long_or_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_long_or_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ulong_or_reduce, "shmem_long_or_to_all");
 }
 
 void shmem_longlong_or_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_longlong_or_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ulonglong_or_reduce, "shmem_longlong_or_to_all");
 }
 
 void shmem_short_xor_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_short_xor_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ushort_xor_reduce, "shmem_short_xor_to_all");
 }
 
 void shmem_int_xor_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_int_xor_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &uint_xor_reduce, "shmem_int_xor_to_all");
 }
 
 void shmem_long_xor_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_long_xor_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ulong_xor_reduce, "shmem_long_xor_to_all");
 }
 
 void shmem_longlong_xor_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_longlong_xor_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ulonglong_xor_reduce, "shmem_longlong_xor_to_all");
 }
 
 void shmem_short_max_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_short_max_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &short_max_reduce, "shmem_short_max_to_all");
 }
 
 void shmem_int_max_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_int_max_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &int_max_reduce, "shmem_int_max_to_all");
 }
 
 void shmem_long_max_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_long_max_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &long_max_reduce, "shmem_long_max_to_all");
 }
 
 void shmem_longlong_max_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_longlong_max_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longlong_max_reduce, "shmem_longlong_max_to_all");
 }
 
 void shmem_float_max_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_float_max_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &float_max_reduce, "shmem_float_max_to_all");
 }
 
 void shmem_double_max_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_double_max_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &double_max_reduce, "shmem_double_max_to_all");
 }
 
 void shmem_longdouble_max_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_longdouble_max_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longdouble_max_reduce, "shmem_longdouble_max_to_all");
 }
 
 void shmem_short_min_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_short_min_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &short_min_reduce, "shmem_short_min_to_all");
 }
 
 void shmem_int_min_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_int_min_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &int_min_reduce, "shmem_int_min_to_all");
 }
 
 void shmem_long_min_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_long_min_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &long_min_reduce, "shmem_long_min_to_all");
 }
 
 void shmem_longlong_min_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_longlong_min_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longlong_min_reduce, "shmem_longlong_min_to_all");
 }
 
 void shmem_float_min_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_float_min_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &float_min_reduce, "shmem_float_min_to_all");
 }
 
 void shmem_double_min_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_double_min_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &double_min_reduce, "shmem_double_min_to_all");
 }
 
 void shmem_longdouble_min_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_longdouble_min_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longdouble_min_reduce, "shmem_longdouble_min_to_all");
 }
 
 void shmem_short_sum_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_short_sum_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &short_sum_reduce, "shmem_short_sum_to_all");
 }
 
 void shmem_int_sum_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_int_sum_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &int_sum_reduce, "shmem_int_sum_to_all");
 }
 
 void shmem_long_sum_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_long_sum_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &long_sum_reduce, "shmem_long_sum_to_all");
 }
 
 void shmem_longlong_sum_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_longlong_sum_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longlong_sum_reduce, "shmem_longlong_sum_to_all");
 }
 
 void shmem_float_sum_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_float_sum_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &float_sum_reduce, "shmem_float_sum_to_all");
 }
 
 void shmem_double_sum_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_double_sum_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &double_sum_reduce, "shmem_double_sum_to_all");
 }
 
 void shmem_longdouble_sum_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_longdouble_sum_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longdouble_sum_reduce, "shmem_longdouble_sum_to_all");
 }
 
 void shmem_complexd_sum_to_all(shmemi_complexd *dest, const shmemi_complexd *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_complexd *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_complexd_sum_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &complexd_sum_reduce, "shmem_complexd_sum_to_all");
 }
 
 void shmem_complexf_sum_to_all(shmemi_complexf *dest, const shmemi_complexf *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_complexf *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_complexf_sum_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &complexf_sum_reduce, "shmem_complexf_sum_to_all");
 }
 
 void shmem_short_prod_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_short_prod_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &short_prod_reduce, "shmem_short_prod_to_all");
 }
 
 void shmem_int_prod_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_int_prod_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &int_prod_reduce, "shmem_int_prod_to_all");
 }
 
 void shmem_long_prod_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_long_prod_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &long_prod_reduce, "shmem_long_prod_to_all");
 }
 
 void shmem_longlong_prod_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_longlong_prod_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longlong_prod_reduce, "shmem_longlong_prod_to_all");
 }
 
 void shmem_float_prod_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_float_prod_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &float_prod_reduce, "shmem_float_prod_to_all");
 }
 
 void shmem_double_prod_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_double_prod_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &double_prod_reduce, "shmem_double_prod_to_all");
 }
 
 void shmem_longdouble_prod_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_longdouble_prod_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longdouble_prod_reduce, "shmem_longdouble_prod_to_all");
 }
 
 void shmem_complexd_prod_to_all(shmemi_complexd *dest, const shmemi_complexd *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_complexd *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_complexd_prod_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &complexd_prod_reduce, "shmem_complexd_prod_to_all");
 }
 
 void shmem_complexf_prod_to_all(shmemi_complexf *dest, const shmemi_complexf *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_complexf *pWrk, long *pSync)
 {
+    SHMEMI_RANGE(COLL, "shmem_complexf_prod_to_all");
     shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &complexf_prod_reduce, "shmem_complexf_prod_to_all");
 }
 

@@ -2,11 +2,13 @@
 /* clang-format off */
 /* Remote Memory Access Routines: the public functions. */
 #define SHMEM_ALLOW_DEPRECATED
+#define SHMEMI_PUBLIC
 #pragma GCC visibility push(default)
 #include <pshmem.h>
 #pragma GCC visibility pop
 
 #include "front.h"
+#include "ranges.h"
 
 void shmem_float_put(float *dest, const float *source, size_t nelems, int pe)
 {

@@ -2,11 +2,13 @@
 /* clang-format off */
 /* Library Setup, Exit, and Query Routines: the public functions. */
 #define SHMEM_ALLOW_DEPRECATED
+#define SHMEMI_PUBLIC
 #pragma GCC visibility push(default)
 #include <pshmem.h>
 #pragma GCC visibility pop
 
 #include "front.h"
+#include "ranges.h"
 
 void shmem_init(void)
 {

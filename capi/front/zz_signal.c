@@ -2,11 +2,13 @@
 /* clang-format off */
 /* Signaling Operations: the public functions. */
 #define SHMEM_ALLOW_DEPRECATED
+#define SHMEMI_PUBLIC
 #pragma GCC visibility push(default)
 #include <pshmem.h>
 #pragma GCC visibility pop
 
 #include "front.h"
+#include "ranges.h"
 
 void shmem_float_put_signal(float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
 {
@@ -692,6 +694,7 @@ void shmem_ctx_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, 
 
 uint64_t shmem_signal_fetch(const uint64_t *sig_addr)
 {
+    SHMEMI_RANGE(TEST, "shmem_signal_fetch");
     return shmemi_signal_fetch(sig_addr, "shmem_signal_fetch");
 }
 

@@ -8,6 +8,7 @@
 #include "buffers.h"
 #include "counters.h"
 #include "failure.h"
+#include "ranges.h"
 #include "start.h"
 #include "stream.h"
 
@@ -103,751 +104,901 @@ int shmemx_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team)
 
 void shmemx_float_put_on_stream(float *dest, const float *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_float_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(float)), pe, stream, "shmemx_float_put_on_stream");
 }
 
 void shmemx_double_put_on_stream(double *dest, const double *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_double_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(double)), pe, stream, "shmemx_double_put_on_stream");
 }
 
 void shmemx_char_put_on_stream(char *dest, const char *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_char_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(char)), pe, stream, "shmemx_char_put_on_stream");
 }
 
 void shmemx_schar_put_on_stream(signed char *dest, const signed char *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_schar_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(signed char)), pe, stream, "shmemx_schar_put_on_stream");
 }
 
 void shmemx_short_put_on_stream(short *dest, const short *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_short_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(short)), pe, stream, "shmemx_short_put_on_stream");
 }
 
 void shmemx_int_put_on_stream(int *dest, const int *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(int)), pe, stream, "shmemx_int_put_on_stream");
 }
 
 void shmemx_long_put_on_stream(long *dest, const long *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_long_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(long)), pe, stream, "shmemx_long_put_on_stream");
 }
 
 void shmemx_longlong_put_on_stream(long long *dest, const long long *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_longlong_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(long long)), pe, stream, "shmemx_longlong_put_on_stream");
 }
 
 void shmemx_uchar_put_on_stream(unsigned char *dest, const unsigned char *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uchar_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(unsigned char)), pe, stream, "shmemx_uchar_put_on_stream");
 }
 
 void shmemx_ushort_put_on_stream(unsigned short *dest, const unsigned short *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ushort_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(unsigned short)), pe, stream, "shmemx_ushort_put_on_stream");
 }
 
 void shmemx_uint_put_on_stream(unsigned int *dest, const unsigned int *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(unsigned int)), pe, stream, "shmemx_uint_put_on_stream");
 }
 
 void shmemx_ulong_put_on_stream(unsigned long *dest, const unsigned long *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ulong_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(unsigned long)), pe, stream, "shmemx_ulong_put_on_stream");
 }
 
 void shmemx_ulonglong_put_on_stream(unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ulonglong_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(unsigned long long)), pe, stream, "shmemx_ulonglong_put_on_stream");
 }
 
 void shmemx_int8_put_on_stream(int8_t *dest, const int8_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int8_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(int8_t)), pe, stream, "shmemx_int8_put_on_stream");
 }
 
 void shmemx_int16_put_on_stream(int16_t *dest, const int16_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int16_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(int16_t)), pe, stream, "shmemx_int16_put_on_stream");
 }
 
 void shmemx_int32_put_on_stream(int32_t *dest, const int32_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int32_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(int32_t)), pe, stream, "shmemx_int32_put_on_stream");
 }
 
 void shmemx_int64_put_on_stream(int64_t *dest, const int64_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int64_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(int64_t)), pe, stream, "shmemx_int64_put_on_stream");
 }
 
 void shmemx_uint8_put_on_stream(uint8_t *dest, const uint8_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint8_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(uint8_t)), pe, stream, "shmemx_uint8_put_on_stream");
 }
 
 void shmemx_uint16_put_on_stream(uint16_t *dest, const uint16_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint16_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(uint16_t)), pe, stream, "shmemx_uint16_put_on_stream");
 }
 
 void shmemx_uint32_put_on_stream(uint32_t *dest, const uint32_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint32_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(uint32_t)), pe, stream, "shmemx_uint32_put_on_stream");
 }
 
 void shmemx_uint64_put_on_stream(uint64_t *dest, const uint64_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint64_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(uint64_t)), pe, stream, "shmemx_uint64_put_on_stream");
 }
 
 void shmemx_size_put_on_stream(size_t *dest, const size_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_size_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(size_t)), pe, stream, "shmemx_size_put_on_stream");
 }
 
 void shmemx_ptrdiff_put_on_stream(ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ptrdiff_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(ptrdiff_t)), pe, stream, "shmemx_ptrdiff_put_on_stream");
 }
 
 void shmemx_half_put_on_stream(struct __half *dest, const struct __half *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_half_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(struct __half)), pe, stream, "shmemx_half_put_on_stream");
 }
 
 void shmemx_bfloat16_put_on_stream(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_bfloat16_put_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, sizeof(struct __nv_bfloat16)), pe, stream, "shmemx_bfloat16_put_on_stream");
 }
 
 void shmemx_put8_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_put8_on_stream");
     shmemi_stream_put(dest, source, nelems, pe, stream, "shmemx_put8_on_stream");
 }
 
 void shmemx_put16_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_put16_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, 2), pe, stream, "shmemx_put16_on_stream");
 }
 
 void shmemx_put32_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_put32_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, 4), pe, stream, "shmemx_put32_on_stream");
 }
 
 void shmemx_put64_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_put64_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, 8), pe, stream, "shmemx_put64_on_stream");
 }
 
 void shmemx_put128_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_put128_on_stream");
     shmemi_stream_put(dest, source, shmemi_bytes(nelems, 16), pe, stream, "shmemx_put128_on_stream");
 }
 
 void shmemx_putmem_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_putmem_on_stream");
     shmemi_stream_put(dest, source, nelems, pe, stream, "shmemx_putmem_on_stream");
 }
 
 void shmemx_float_put_nbi_on_stream(float *dest, const float *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_float_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(float)), pe, stream, "shmemx_float_put_nbi_on_stream");
 }
 
 void shmemx_double_put_nbi_on_stream(double *dest, const double *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_double_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(double)), pe, stream, "shmemx_double_put_nbi_on_stream");
 }
 
 void shmemx_char_put_nbi_on_stream(char *dest, const char *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_char_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(char)), pe, stream, "shmemx_char_put_nbi_on_stream");
 }
 
 void shmemx_schar_put_nbi_on_stream(signed char *dest, const signed char *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_schar_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(signed char)), pe, stream, "shmemx_schar_put_nbi_on_stream");
 }
 
 void shmemx_short_put_nbi_on_stream(short *dest, const short *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_short_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(short)), pe, stream, "shmemx_short_put_nbi_on_stream");
 }
 
 void shmemx_int_put_nbi_on_stream(int *dest, const int *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_int_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(int)), pe, stream, "shmemx_int_put_nbi_on_stream");
 }
 
 void shmemx_long_put_nbi_on_stream(long *dest, const long *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_long_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(long)), pe, stream, "shmemx_long_put_nbi_on_stream");
 }
 
 void shmemx_longlong_put_nbi_on_stream(long long *dest, const long long *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_longlong_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(long long)), pe, stream, "shmemx_longlong_put_nbi_on_stream");
 }
 
 void shmemx_uchar_put_nbi_on_stream(unsigned char *dest, const unsigned char *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_uchar_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(unsigned char)), pe, stream, "shmemx_uchar_put_nbi_on_stream");
 }
 
 void shmemx_ushort_put_nbi_on_stream(unsigned short *dest, const unsigned short *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_ushort_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(unsigned short)), pe, stream, "shmemx_ushort_put_nbi_on_stream");
 }
 
 void shmemx_uint_put_nbi_on_stream(unsigned int *dest, const unsigned int *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_uint_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(unsigned int)), pe, stream, "shmemx_uint_put_nbi_on_stream");
 }
 
 void shmemx_ulong_put_nbi_on_stream(unsigned long *dest, const unsigned long *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_ulong_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(unsigned long)), pe, stream, "shmemx_ulong_put_nbi_on_stream");
 }
 
 void shmemx_ulonglong_put_nbi_on_stream(unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_ulonglong_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(unsigned long long)), pe, stream, "shmemx_ulonglong_put_nbi_on_stream");
 }
 
 void shmemx_int8_put_nbi_on_stream(int8_t *dest, const int8_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_int8_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(int8_t)), pe, stream, "shmemx_int8_put_nbi_on_stream");
 }
 
 void shmemx_int16_put_nbi_on_stream(int16_t *dest, const int16_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_int16_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(int16_t)), pe, stream, "shmemx_int16_put_nbi_on_stream");
 }
 
 void shmemx_int32_put_nbi_on_stream(int32_t *dest, const int32_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_int32_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(int32_t)), pe, stream, "shmemx_int32_put_nbi_on_stream");
 }
 
 void shmemx_int64_put_nbi_on_stream(int64_t *dest, const int64_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_int64_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(int64_t)), pe, stream, "shmemx_int64_put_nbi_on_stream");
 }
 
 void shmemx_uint8_put_nbi_on_stream(uint8_t *dest, const uint8_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_uint8_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(uint8_t)), pe, stream, "shmemx_uint8_put_nbi_on_stream");
 }
 
 void shmemx_uint16_put_nbi_on_stream(uint16_t *dest, const uint16_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_uint16_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(uint16_t)), pe, stream, "shmemx_uint16_put_nbi_on_stream");
 }
 
 void shmemx_uint32_put_nbi_on_stream(uint32_t *dest, const uint32_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_uint32_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(uint32_t)), pe, stream, "shmemx_uint32_put_nbi_on_stream");
 }
 
 void shmemx_uint64_put_nbi_on_stream(uint64_t *dest, const uint64_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_uint64_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(uint64_t)), pe, stream, "shmemx_uint64_put_nbi_on_stream");
 }
 
 void shmemx_size_put_nbi_on_stream(size_t *dest, const size_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_size_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(size_t)), pe, stream, "shmemx_size_put_nbi_on_stream");
 }
 
 void shmemx_ptrdiff_put_nbi_on_stream(ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_ptrdiff_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(ptrdiff_t)), pe, stream, "shmemx_ptrdiff_put_nbi_on_stream");
 }
 
 void shmemx_half_put_nbi_on_stream(struct __half *dest, const struct __half *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_half_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(struct __half)), pe, stream, "shmemx_half_put_nbi_on_stream");
 }
 
 void shmemx_bfloat16_put_nbi_on_stream(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_bfloat16_put_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, sizeof(struct __nv_bfloat16)), pe, stream, "shmemx_bfloat16_put_nbi_on_stream");
 }
 
 void shmemx_put8_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_put8_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, nelems, pe, stream, "shmemx_put8_nbi_on_stream");
 }
 
 void shmemx_put16_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_put16_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, 2), pe, stream, "shmemx_put16_nbi_on_stream");
 }
 
 void shmemx_put32_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_put32_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, 4), pe, stream, "shmemx_put32_nbi_on_stream");
 }
 
 void shmemx_put64_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_put64_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, 8), pe, stream, "shmemx_put64_nbi_on_stream");
 }
 
 void shmemx_put128_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_put128_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, shmemi_bytes(nelems, 16), pe, stream, "shmemx_put128_nbi_on_stream");
 }
 
 void shmemx_putmem_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_putmem_nbi_on_stream");
     shmemi_stream_put_nbi(dest, source, nelems, pe, stream, "shmemx_putmem_nbi_on_stream");
 }
 
 void shmemx_float_get_on_stream(float *dest, const float *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_float_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(float)), pe, stream, "shmemx_float_get_on_stream");
 }
 
 void shmemx_double_get_on_stream(double *dest, const double *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_double_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(double)), pe, stream, "shmemx_double_get_on_stream");
 }
 
 void shmemx_char_get_on_stream(char *dest, const char *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_char_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(char)), pe, stream, "shmemx_char_get_on_stream");
 }
 
 void shmemx_schar_get_on_stream(signed char *dest, const signed char *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_schar_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(signed char)), pe, stream, "shmemx_schar_get_on_stream");
 }
 
 void shmemx_short_get_on_stream(short *dest, const short *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_short_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(short)), pe, stream, "shmemx_short_get_on_stream");
 }
 
 void shmemx_int_get_on_stream(int *dest, const int *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(int)), pe, stream, "shmemx_int_get_on_stream");
 }
 
 void shmemx_long_get_on_stream(long *dest, const long *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_long_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(long)), pe, stream, "shmemx_long_get_on_stream");
 }
 
 void shmemx_longlong_get_on_stream(long long *dest, const long long *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_longlong_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(long long)), pe, stream, "shmemx_longlong_get_on_stream");
 }
 
 void shmemx_uchar_get_on_stream(unsigned char *dest, const unsigned char *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uchar_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(unsigned char)), pe, stream, "shmemx_uchar_get_on_stream");
 }
 
 void shmemx_ushort_get_on_stream(unsigned short *dest, const unsigned short *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ushort_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(unsigned short)), pe, stream, "shmemx_ushort_get_on_stream");
 }
 
 void shmemx_uint_get_on_stream(unsigned int *dest, const unsigned int *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(unsigned int)), pe, stream, "shmemx_uint_get_on_stream");
 }
 
 void shmemx_ulong_get_on_stream(unsigned long *dest, const unsigned long *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ulong_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(unsigned long)), pe, stream, "shmemx_ulong_get_on_stream");
 }
 
 void shmemx_ulonglong_get_on_stream(unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ulonglong_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(unsigned long long)), pe, stream, "shmemx_ulonglong_get_on_stream");
 }
 
 void shmemx_int8_get_on_stream(int8_t *dest, const int8_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int8_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(int8_t)), pe, stream, "shmemx_int8_get_on_stream");
 }
 
 void shmemx_int16_get_on_stream(int16_t *dest, const int16_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int16_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(int16_t)), pe, stream, "shmemx_int16_get_on_stream");
 }
 
 void shmemx_int32_get_on_stream(int32_t *dest, const int32_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int32_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(int32_t)), pe, stream, "shmemx_int32_get_on_stream");
 }
 
 void shmemx_int64_get_on_stream(int64_t *dest, const int64_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int64_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(int64_t)), pe, stream, "shmemx_int64_get_on_stream");
 }
 
 void shmemx_uint8_get_on_stream(uint8_t *dest, const uint8_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint8_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(uint8_t)), pe, stream, "shmemx_uint8_get_on_stream");
 }
 
 void shmemx_uint16_get_on_stream(uint16_t *dest, const uint16_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint16_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(uint16_t)), pe, stream, "shmemx_uint16_get_on_stream");
 }
 
 void shmemx_uint32_get_on_stream(uint32_t *dest, const uint32_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint32_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(uint32_t)), pe, stream, "shmemx_uint32_get_on_stream");
 }
 
 void shmemx_uint64_get_on_stream(uint64_t *dest, const uint64_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint64_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(uint64_t)), pe, stream, "shmemx_uint64_get_on_stream");
 }
 
 void shmemx_size_get_on_stream(size_t *dest, const size_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_size_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(size_t)), pe, stream, "shmemx_size_get_on_stream");
 }
 
 void shmemx_ptrdiff_get_on_stream(ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ptrdiff_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(ptrdiff_t)), pe, stream, "shmemx_ptrdiff_get_on_stream");
 }
 
 void shmemx_half_get_on_stream(struct __half *dest, const struct __half *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_half_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(struct __half)), pe, stream, "shmemx_half_get_on_stream");
 }
 
 void shmemx_bfloat16_get_on_stream(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_bfloat16_get_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, sizeof(struct __nv_bfloat16)), pe, stream, "shmemx_bfloat16_get_on_stream");
 }
 
 void shmemx_get8_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_get8_on_stream");
     shmemi_stream_get(dest, source, nelems, pe, stream, "shmemx_get8_on_stream");
 }
 
 void shmemx_get16_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_get16_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, 2), pe, stream, "shmemx_get16_on_stream");
 }
 
 void shmemx_get32_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_get32_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, 4), pe, stream, "shmemx_get32_on_stream");
 }
 
 void shmemx_get64_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_get64_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, 8), pe, stream, "shmemx_get64_on_stream");
 }
 
 void shmemx_get128_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_get128_on_stream");
     shmemi_stream_get(dest, source, shmemi_bytes(nelems, 16), pe, stream, "shmemx_get128_on_stream");
 }
 
 void shmemx_getmem_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_getmem_on_stream");
     shmemi_stream_get(dest, source, nelems, pe, stream, "shmemx_getmem_on_stream");
 }
 
 void shmemx_float_get_nbi_on_stream(float *dest, const float *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_float_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(float)), pe, stream, "shmemx_float_get_nbi_on_stream");
 }
 
 void shmemx_double_get_nbi_on_stream(double *dest, const double *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_double_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(double)), pe, stream, "shmemx_double_get_nbi_on_stream");
 }
 
 void shmemx_char_get_nbi_on_stream(char *dest, const char *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_char_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(char)), pe, stream, "shmemx_char_get_nbi_on_stream");
 }
 
 void shmemx_schar_get_nbi_on_stream(signed char *dest, const signed char *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_schar_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(signed char)), pe, stream, "shmemx_schar_get_nbi_on_stream");
 }
 
 void shmemx_short_get_nbi_on_stream(short *dest, const short *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_short_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(short)), pe, stream, "shmemx_short_get_nbi_on_stream");
 }
 
 void shmemx_int_get_nbi_on_stream(int *dest, const int *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_int_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(int)), pe, stream, "shmemx_int_get_nbi_on_stream");
 }
 
 void shmemx_long_get_nbi_on_stream(long *dest, const long *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_long_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(long)), pe, stream, "shmemx_long_get_nbi_on_stream");
 }
 
 void shmemx_longlong_get_nbi_on_stream(long long *dest, const long long *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_longlong_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(long long)), pe, stream, "shmemx_longlong_get_nbi_on_stream");
 }
 
 void shmemx_uchar_get_nbi_on_stream(unsigned char *dest, const unsigned char *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_uchar_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(unsigned char)), pe, stream, "shmemx_uchar_get_nbi_on_stream");
 }
 
 void shmemx_ushort_get_nbi_on_stream(unsigned short *dest, const unsigned short *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_ushort_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(unsigned short)), pe, stream, "shmemx_ushort_get_nbi_on_stream");
 }
 
 void shmemx_uint_get_nbi_on_stream(unsigned int *dest, const unsigned int *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_uint_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(unsigned int)), pe, stream, "shmemx_uint_get_nbi_on_stream");
 }
 
 void shmemx_ulong_get_nbi_on_stream(unsigned long *dest, const unsigned long *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_ulong_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(unsigned long)), pe, stream, "shmemx_ulong_get_nbi_on_stream");
 }
 
 void shmemx_ulonglong_get_nbi_on_stream(unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_ulonglong_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(unsigned long long)), pe, stream, "shmemx_ulonglong_get_nbi_on_stream");
 }
 
 void shmemx_int8_get_nbi_on_stream(int8_t *dest, const int8_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_int8_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(int8_t)), pe, stream, "shmemx_int8_get_nbi_on_stream");
 }
 
 void shmemx_int16_get_nbi_on_stream(int16_t *dest, const int16_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_int16_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(int16_t)), pe, stream, "shmemx_int16_get_nbi_on_stream");
 }
 
 void shmemx_int32_get_nbi_on_stream(int32_t *dest, const int32_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_int32_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(int32_t)), pe, stream, "shmemx_int32_get_nbi_on_stream");
 }
 
 void shmemx_int64_get_nbi_on_stream(int64_t *dest, const int64_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_int64_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(int64_t)), pe, stream, "shmemx_int64_get_nbi_on_stream");
 }
 
 void shmemx_uint8_get_nbi_on_stream(uint8_t *dest, const uint8_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_uint8_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(uint8_t)), pe, stream, "shmemx_uint8_get_nbi_on_stream");
 }
 
 void shmemx_uint16_get_nbi_on_stream(uint16_t *dest, const uint16_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_uint16_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(uint16_t)), pe, stream, "shmemx_uint16_get_nbi_on_stream");
 }
 
 void shmemx_uint32_get_nbi_on_stream(uint32_t *dest, const uint32_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_uint32_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(uint32_t)), pe, stream, "shmemx_uint32_get_nbi_on_stream");
 }
 
 void shmemx_uint64_get_nbi_on_stream(uint64_t *dest, const uint64_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_uint64_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(uint64_t)), pe, stream, "shmemx_uint64_get_nbi_on_stream");
 }
 
 void shmemx_size_get_nbi_on_stream(size_t *dest, const size_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_size_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(size_t)), pe, stream, "shmemx_size_get_nbi_on_stream");
 }
 
 void shmemx_ptrdiff_get_nbi_on_stream(ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_ptrdiff_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(ptrdiff_t)), pe, stream, "shmemx_ptrdiff_get_nbi_on_stream");
 }
 
 void shmemx_half_get_nbi_on_stream(struct __half *dest, const struct __half *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_half_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(struct __half)), pe, stream, "shmemx_half_get_nbi_on_stream");
 }
 
 void shmemx_bfloat16_get_nbi_on_stream(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_bfloat16_get_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, sizeof(struct __nv_bfloat16)), pe, stream, "shmemx_bfloat16_get_nbi_on_stream");
 }
 
 void shmemx_get8_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_get8_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, nelems, pe, stream, "shmemx_get8_nbi_on_stream");
 }
 
 void shmemx_get16_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_get16_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, 2), pe, stream, "shmemx_get16_nbi_on_stream");
 }
 
 void shmemx_get32_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_get32_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, 4), pe, stream, "shmemx_get32_nbi_on_stream");
 }
 
 void shmemx_get64_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_get64_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, 8), pe, stream, "shmemx_get64_nbi_on_stream");
 }
 
 void shmemx_get128_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_get128_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, shmemi_bytes(nelems, 16), pe, stream, "shmemx_get128_nbi_on_stream");
 }
 
 void shmemx_getmem_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_getmem_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, nelems, pe, stream, "shmemx_getmem_nbi_on_stream");
 }
 
 void shmemx_float_p_on_stream(float *dest, float value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_float_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_float_p_on_stream");
 }
 
 void shmemx_double_p_on_stream(double *dest, double value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_double_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_double_p_on_stream");
 }
 
 void shmemx_char_p_on_stream(char *dest, char value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_char_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_char_p_on_stream");
 }
 
 void shmemx_schar_p_on_stream(signed char *dest, signed char value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_schar_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_schar_p_on_stream");
 }
 
 void shmemx_short_p_on_stream(short *dest, short value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_short_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_short_p_on_stream");
 }
 
 void shmemx_int_p_on_stream(int *dest, int value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_int_p_on_stream");
 }
 
 void shmemx_long_p_on_stream(long *dest, long value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_long_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_long_p_on_stream");
 }
 
 void shmemx_longlong_p_on_stream(long long *dest, long long value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_longlong_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_longlong_p_on_stream");
 }
 
 void shmemx_uchar_p_on_stream(unsigned char *dest, unsigned char value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uchar_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_uchar_p_on_stream");
 }
 
 void shmemx_ushort_p_on_stream(unsigned short *dest, unsigned short value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ushort_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_ushort_p_on_stream");
 }
 
 void shmemx_uint_p_on_stream(unsigned int *dest, unsigned int value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_uint_p_on_stream");
 }
 
 void shmemx_ulong_p_on_stream(unsigned long *dest, unsigned long value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ulong_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_ulong_p_on_stream");
 }
 
 void shmemx_ulonglong_p_on_stream(unsigned long long *dest, unsigned long long value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ulonglong_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_ulonglong_p_on_stream");
 }
 
 void shmemx_int8_p_on_stream(int8_t *dest, int8_t value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int8_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_int8_p_on_stream");
 }
 
 void shmemx_int16_p_on_stream(int16_t *dest, int16_t value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int16_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_int16_p_on_stream");
 }
 
 void shmemx_int32_p_on_stream(int32_t *dest, int32_t value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int32_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_int32_p_on_stream");
 }
 
 void shmemx_int64_p_on_stream(int64_t *dest, int64_t value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int64_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_int64_p_on_stream");
 }
 
 void shmemx_uint8_p_on_stream(uint8_t *dest, uint8_t value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint8_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_uint8_p_on_stream");
 }
 
 void shmemx_uint16_p_on_stream(uint16_t *dest, uint16_t value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint16_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_uint16_p_on_stream");
 }
 
 void shmemx_uint32_p_on_stream(uint32_t *dest, uint32_t value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint32_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_uint32_p_on_stream");
 }
 
 void shmemx_uint64_p_on_stream(uint64_t *dest, uint64_t value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint64_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_uint64_p_on_stream");
 }
 
 void shmemx_size_p_on_stream(size_t *dest, size_t value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_size_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_size_p_on_stream");
 }
 
 void shmemx_ptrdiff_p_on_stream(ptrdiff_t *dest, ptrdiff_t value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ptrdiff_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_ptrdiff_p_on_stream");
 }
 
 void shmemx_half_p_on_stream(struct __half *dest, struct __half value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_half_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_half_p_on_stream");
 }
 
 void shmemx_bfloat16_p_on_stream(struct __nv_bfloat16 *dest, struct __nv_bfloat16 value, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_bfloat16_p_on_stream");
     shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_bfloat16_p_on_stream");
 }
 
 float shmemx_float_g_on_stream(const float *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_float_g_on_stream");
     float value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_float_g_on_stream");
     return value;
@@ -855,6 +1006,7 @@ float shmemx_float_g_on_stream(const float *source, int pe, struct CUstream_st *
 
 double shmemx_double_g_on_stream(const double *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_double_g_on_stream");
     double value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_double_g_on_stream");
     return value;
@@ -862,6 +1014,7 @@ double shmemx_double_g_on_stream(const double *source, int pe, struct CUstream_s
 
 char shmemx_char_g_on_stream(const char *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_char_g_on_stream");
     char value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_char_g_on_stream");
     return value;
@@ -869,6 +1022,7 @@ char shmemx_char_g_on_stream(const char *source, int pe, struct CUstream_st *str
 
 signed char shmemx_schar_g_on_stream(const signed char *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_schar_g_on_stream");
     signed char value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_schar_g_on_stream");
     return value;
@@ -876,6 +1030,7 @@ signed char shmemx_schar_g_on_stream(const signed char *source, int pe, struct C
 
 short shmemx_short_g_on_stream(const short *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_short_g_on_stream");
     short value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_short_g_on_stream");
     return value;
@@ -883,6 +1038,7 @@ short shmemx_short_g_on_stream(const short *source, int pe, struct CUstream_st *
 
 int shmemx_int_g_on_stream(const int *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int_g_on_stream");
     int value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_int_g_on_stream");
     return value;
@@ -890,6 +1046,7 @@ int shmemx_int_g_on_stream(const int *source, int pe, struct CUstream_st *stream
 
 long shmemx_long_g_on_stream(const long *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_long_g_on_stream");
     long value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_long_g_on_stream");
     return value;
@@ -897,6 +1054,7 @@ long shmemx_long_g_on_stream(const long *source, int pe, struct CUstream_st *str
 
 long long shmemx_longlong_g_on_stream(const long long *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_longlong_g_on_stream");
     long long value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_longlong_g_on_stream");
     return value;
@@ -904,6 +1062,7 @@ long long shmemx_longlong_g_on_stream(const long long *source, int pe, struct CU
 
 unsigned char shmemx_uchar_g_on_stream(const unsigned char *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uchar_g_on_stream");
     unsigned char value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_uchar_g_on_stream");
     return value;
@@ -911,6 +1070,7 @@ unsigned char shmemx_uchar_g_on_stream(const unsigned char *source, int pe, stru
 
 unsigned short shmemx_ushort_g_on_stream(const unsigned short *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ushort_g_on_stream");
     unsigned short value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_ushort_g_on_stream");
     return value;
@@ -918,6 +1078,7 @@ unsigned short shmemx_ushort_g_on_stream(const unsigned short *source, int pe, s
 
 unsigned int shmemx_uint_g_on_stream(const unsigned int *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint_g_on_stream");
     unsigned int value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_uint_g_on_stream");
     return value;
@@ -925,6 +1086,7 @@ unsigned int shmemx_uint_g_on_stream(const unsigned int *source, int pe, struct 
 
 unsigned long shmemx_ulong_g_on_stream(const unsigned long *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ulong_g_on_stream");
     unsigned long value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_ulong_g_on_stream");
     return value;
@@ -932,6 +1094,7 @@ unsigned long shmemx_ulong_g_on_stream(const unsigned long *source, int pe, stru
 
 unsigned long long shmemx_ulonglong_g_on_stream(const unsigned long long *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ulonglong_g_on_stream");
     unsigned long long value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_ulonglong_g_on_stream");
     return value;
@@ -939,6 +1102,7 @@ unsigned long long shmemx_ulonglong_g_on_stream(const unsigned long long *source
 
 int8_t shmemx_int8_g_on_stream(const int8_t *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int8_g_on_stream");
     int8_t value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_int8_g_on_stream");
     return value;
@@ -946,6 +1110,7 @@ int8_t shmemx_int8_g_on_stream(const int8_t *source, int pe, struct CUstream_st 
 
 int16_t shmemx_int16_g_on_stream(const int16_t *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int16_g_on_stream");
     int16_t value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_int16_g_on_stream");
     return value;
@@ -953,6 +1118,7 @@ int16_t shmemx_int16_g_on_stream(const int16_t *source, int pe, struct CUstream_
 
 int32_t shmemx_int32_g_on_stream(const int32_t *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int32_g_on_stream");
     int32_t value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_int32_g_on_stream");
     return value;
@@ -960,6 +1126,7 @@ int32_t shmemx_int32_g_on_stream(const int32_t *source, int pe, struct CUstream_
 
 int64_t shmemx_int64_g_on_stream(const int64_t *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int64_g_on_stream");
     int64_t value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_int64_g_on_stream");
     return value;
@@ -967,6 +1134,7 @@ int64_t shmemx_int64_g_on_stream(const int64_t *source, int pe, struct CUstream_
 
 uint8_t shmemx_uint8_g_on_stream(const uint8_t *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint8_g_on_stream");
     uint8_t value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_uint8_g_on_stream");
     return value;
@@ -974,6 +1142,7 @@ uint8_t shmemx_uint8_g_on_stream(const uint8_t *source, int pe, struct CUstream_
 
 uint16_t shmemx_uint16_g_on_stream(const uint16_t *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint16_g_on_stream");
     uint16_t value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_uint16_g_on_stream");
     return value;
@@ -981,6 +1150,7 @@ uint16_t shmemx_uint16_g_on_stream(const uint16_t *source, int pe, struct CUstre
 
 uint32_t shmemx_uint32_g_on_stream(const uint32_t *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint32_g_on_stream");
     uint32_t value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_uint32_g_on_stream");
     return value;
@@ -988,6 +1158,7 @@ uint32_t shmemx_uint32_g_on_stream(const uint32_t *source, int pe, struct CUstre
 
 uint64_t shmemx_uint64_g_on_stream(const uint64_t *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint64_g_on_stream");
     uint64_t value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_uint64_g_on_stream");
     return value;
@@ -995,6 +1166,7 @@ uint64_t shmemx_uint64_g_on_stream(const uint64_t *source, int pe, struct CUstre
 
 size_t shmemx_size_g_on_stream(const size_t *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_size_g_on_stream");
     size_t value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_size_g_on_stream");
     return value;
@@ -1002,6 +1174,7 @@ size_t shmemx_size_g_on_stream(const size_t *source, int pe, struct CUstream_st 
 
 ptrdiff_t shmemx_ptrdiff_g_on_stream(const ptrdiff_t *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ptrdiff_g_on_stream");
     ptrdiff_t value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_ptrdiff_g_on_stream");
     return value;
@@ -1009,6 +1182,7 @@ ptrdiff_t shmemx_ptrdiff_g_on_stream(const ptrdiff_t *source, int pe, struct CUs
 
 struct __half shmemx_half_g_on_stream(const struct __half *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_half_g_on_stream");
     struct __half value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_half_g_on_stream");
     return value;
@@ -1016,6 +1190,7 @@ struct __half shmemx_half_g_on_stream(const struct __half *source, int pe, struc
 
 struct __nv_bfloat16 shmemx_bfloat16_g_on_stream(const struct __nv_bfloat16 *source, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_bfloat16_g_on_stream");
     struct __nv_bfloat16 value;
     shmemi_stream_g(&value, source, sizeof value, pe, stream, "shmemx_bfloat16_g_on_stream");
     return value;
@@ -1023,1636 +1198,1963 @@ struct __nv_bfloat16 shmemx_bfloat16_g_on_stream(const struct __nv_bfloat16 *sou
 
 void shmemx_float_put_signal_on_stream(float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_float_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(float)), sig_addr, signal, sig_op, pe, stream, "shmemx_float_put_signal_on_stream");
 }
 
 void shmemx_double_put_signal_on_stream(double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_double_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(double)), sig_addr, signal, sig_op, pe, stream, "shmemx_double_put_signal_on_stream");
 }
 
 void shmemx_char_put_signal_on_stream(char *dest, const char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_char_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(char)), sig_addr, signal, sig_op, pe, stream, "shmemx_char_put_signal_on_stream");
 }
 
 void shmemx_schar_put_signal_on_stream(signed char *dest, const signed char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_schar_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(signed char)), sig_addr, signal, sig_op, pe, stream, "shmemx_schar_put_signal_on_stream");
 }
 
 void shmemx_short_put_signal_on_stream(short *dest, const short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_short_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(short)), sig_addr, signal, sig_op, pe, stream, "shmemx_short_put_signal_on_stream");
 }
 
 void shmemx_int_put_signal_on_stream(int *dest, const int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(int)), sig_addr, signal, sig_op, pe, stream, "shmemx_int_put_signal_on_stream");
 }
 
 void shmemx_long_put_signal_on_stream(long *dest, const long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_long_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(long)), sig_addr, signal, sig_op, pe, stream, "shmemx_long_put_signal_on_stream");
 }
 
 void shmemx_longlong_put_signal_on_stream(long long *dest, const long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_longlong_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(long long)), sig_addr, signal, sig_op, pe, stream, "shmemx_longlong_put_signal_on_stream");
 }
 
 void shmemx_uchar_put_signal_on_stream(unsigned char *dest, const unsigned char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uchar_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(unsigned char)), sig_addr, signal, sig_op, pe, stream, "shmemx_uchar_put_signal_on_stream");
 }
 
 void shmemx_ushort_put_signal_on_stream(unsigned short *dest, const unsigned short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ushort_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(unsigned short)), sig_addr, signal, sig_op, pe, stream, "shmemx_ushort_put_signal_on_stream");
 }
 
 void shmemx_uint_put_signal_on_stream(unsigned int *dest, const unsigned int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(unsigned int)), sig_addr, signal, sig_op, pe, stream, "shmemx_uint_put_signal_on_stream");
 }
 
 void shmemx_ulong_put_signal_on_stream(unsigned long *dest, const unsigned long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ulong_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(unsigned long)), sig_addr, signal, sig_op, pe, stream, "shmemx_ulong_put_signal_on_stream");
 }
 
 void shmemx_ulonglong_put_signal_on_stream(unsigned long long *dest, const unsigned long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ulonglong_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(unsigned long long)), sig_addr, signal, sig_op, pe, stream, "shmemx_ulonglong_put_signal_on_stream");
 }
 
 void shmemx_int8_put_signal_on_stream(int8_t *dest, const int8_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int8_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(int8_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_int8_put_signal_on_stream");
 }
 
 void shmemx_int16_put_signal_on_stream(int16_t *dest, const int16_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int16_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(int16_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_int16_put_signal_on_stream");
 }
 
 void shmemx_int32_put_signal_on_stream(int32_t *dest, const int32_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int32_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(int32_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_int32_put_signal_on_stream");
 }
 
 void shmemx_int64_put_signal_on_stream(int64_t *dest, const int64_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int64_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(int64_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_int64_put_signal_on_stream");
 }
 
 void shmemx_uint8_put_signal_on_stream(uint8_t *dest, const uint8_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint8_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(uint8_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_uint8_put_signal_on_stream");
 }
 
 void shmemx_uint16_put_signal_on_stream(uint16_t *dest, const uint16_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint16_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(uint16_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_uint16_put_signal_on_stream");
 }
 
 void shmemx_uint32_put_signal_on_stream(uint32_t *dest, const uint32_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint32_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(uint32_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_uint32_put_signal_on_stream");
 }
 
 void shmemx_uint64_put_signal_on_stream(uint64_t *dest, const uint64_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint64_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(uint64_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_uint64_put_signal_on_stream");
 }
 
 void shmemx_size_put_signal_on_stream(size_t *dest, const size_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_size_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(size_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_size_put_signal_on_stream");
 }
 
 void shmemx_ptrdiff_put_signal_on_stream(ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ptrdiff_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(ptrdiff_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_ptrdiff_put_signal_on_stream");
 }
 
 void shmemx_half_put_signal_on_stream(struct __half *dest, const struct __half *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_half_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(struct __half)), sig_addr, signal, sig_op, pe, stream, "shmemx_half_put_signal_on_stream");
 }
 
 void shmemx_bfloat16_put_signal_on_stream(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_bfloat16_put_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, sizeof(struct __nv_bfloat16)), sig_addr, signal, sig_op, pe, stream, "shmemx_bfloat16_put_signal_on_stream");
 }
 
 void shmemx_put8_signal_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_put8_signal_on_stream");
     shmemi_stream_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe, stream, "shmemx_put8_signal_on_stream");
 }
 
 void shmemx_put16_signal_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_put16_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, 2), sig_addr, signal, sig_op, pe, stream, "shmemx_put16_signal_on_stream");
 }
 
 void shmemx_put32_signal_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_put32_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, 4), sig_addr, signal, sig_op, pe, stream, "shmemx_put32_signal_on_stream");
 }
 
 void shmemx_put64_signal_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_put64_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, 8), sig_addr, signal, sig_op, pe, stream, "shmemx_put64_signal_on_stream");
 }
 
 void shmemx_put128_signal_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_put128_signal_on_stream");
     shmemi_stream_put_signal(dest, source, shmemi_bytes(nelems, 16), sig_addr, signal, sig_op, pe, stream, "shmemx_put128_signal_on_stream");
 }
 
 void shmemx_putmem_signal_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_putmem_signal_on_stream");
     shmemi_stream_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe, stream, "shmemx_putmem_signal_on_stream");
 }
 
 void shmemx_float_put_signal_nbi_on_stream(float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_float_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(float)), sig_addr, signal, sig_op, pe, stream, "shmemx_float_put_signal_nbi_on_stream");
 }
 
 void shmemx_double_put_signal_nbi_on_stream(double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_double_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(double)), sig_addr, signal, sig_op, pe, stream, "shmemx_double_put_signal_nbi_on_stream");
 }
 
 void shmemx_char_put_signal_nbi_on_stream(char *dest, const char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_char_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(char)), sig_addr, signal, sig_op, pe, stream, "shmemx_char_put_signal_nbi_on_stream");
 }
 
 void shmemx_schar_put_signal_nbi_on_stream(signed char *dest, const signed char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_schar_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(signed char)), sig_addr, signal, sig_op, pe, stream, "shmemx_schar_put_signal_nbi_on_stream");
 }
 
 void shmemx_short_put_signal_nbi_on_stream(short *dest, const short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_short_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(short)), sig_addr, signal, sig_op, pe, stream, "shmemx_short_put_signal_nbi_on_stream");
 }
 
 void shmemx_int_put_signal_nbi_on_stream(int *dest, const int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_int_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(int)), sig_addr, signal, sig_op, pe, stream, "shmemx_int_put_signal_nbi_on_stream");
 }
 
 void shmemx_long_put_signal_nbi_on_stream(long *dest, const long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_long_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(long)), sig_addr, signal, sig_op, pe, stream, "shmemx_long_put_signal_nbi_on_stream");
 }
 
 void shmemx_longlong_put_signal_nbi_on_stream(long long *dest, const long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_longlong_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(long long)), sig_addr, signal, sig_op, pe, stream, "shmemx_longlong_put_signal_nbi_on_stream");
 }
 
 void shmemx_uchar_put_signal_nbi_on_stream(unsigned char *dest, const unsigned char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_uchar_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(unsigned char)), sig_addr, signal, sig_op, pe, stream, "shmemx_uchar_put_signal_nbi_on_stream");
 }
 
 void shmemx_ushort_put_signal_nbi_on_stream(unsigned short *dest, const unsigned short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_ushort_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(unsigned short)), sig_addr, signal, sig_op, pe, stream, "shmemx_ushort_put_signal_nbi_on_stream");
 }
 
 void shmemx_uint_put_signal_nbi_on_stream(unsigned int *dest, const unsigned int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_uint_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(unsigned int)), sig_addr, signal, sig_op, pe, stream, "shmemx_uint_put_signal_nbi_on_stream");
 }
 
 void shmemx_ulong_put_signal_nbi_on_stream(unsigned long *dest, const unsigned long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_ulong_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(unsigned long)), sig_addr, signal, sig_op, pe, stream, "shmemx_ulong_put_signal_nbi_on_stream");
 }
 
 void shmemx_ulonglong_put_signal_nbi_on_stream(unsigned long long *dest, const unsigned long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_ulonglong_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(unsigned long long)), sig_addr, signal, sig_op, pe, stream, "shmemx_ulonglong_put_signal_nbi_on_stream");
 }
 
 void shmemx_int8_put_signal_nbi_on_stream(int8_t *dest, const int8_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_int8_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(int8_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_int8_put_signal_nbi_on_stream");
 }
 
 void shmemx_int16_put_signal_nbi_on_stream(int16_t *dest, const int16_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_int16_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(int16_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_int16_put_signal_nbi_on_stream");
 }
 
 void shmemx_int32_put_signal_nbi_on_stream(int32_t *dest, const int32_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_int32_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(int32_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_int32_put_signal_nbi_on_stream");
 }
 
 void shmemx_int64_put_signal_nbi_on_stream(int64_t *dest, const int64_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_int64_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(int64_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_int64_put_signal_nbi_on_stream");
 }
 
 void shmemx_uint8_put_signal_nbi_on_stream(uint8_t *dest, const uint8_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_uint8_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(uint8_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_uint8_put_signal_nbi_on_stream");
 }
 
 void shmemx_uint16_put_signal_nbi_on_stream(uint16_t *dest, const uint16_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_uint16_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(uint16_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_uint16_put_signal_nbi_on_stream");
 }
 
 void shmemx_uint32_put_signal_nbi_on_stream(uint32_t *dest, const uint32_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_uint32_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(uint32_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_uint32_put_signal_nbi_on_stream");
 }
 
 void shmemx_uint64_put_signal_nbi_on_stream(uint64_t *dest, const uint64_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_uint64_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(uint64_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_uint64_put_signal_nbi_on_stream");
 }
 
 void shmemx_size_put_signal_nbi_on_stream(size_t *dest, const size_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_size_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(size_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_size_put_signal_nbi_on_stream");
 }
 
 void shmemx_ptrdiff_put_signal_nbi_on_stream(ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_ptrdiff_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(ptrdiff_t)), sig_addr, signal, sig_op, pe, stream, "shmemx_ptrdiff_put_signal_nbi_on_stream");
 }
 
 void shmemx_half_put_signal_nbi_on_stream(struct __half *dest, const struct __half *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_half_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(struct __half)), sig_addr, signal, sig_op, pe, stream, "shmemx_half_put_signal_nbi_on_stream");
 }
 
 void shmemx_bfloat16_put_signal_nbi_on_stream(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_bfloat16_put_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, sizeof(struct __nv_bfloat16)), sig_addr, signal, sig_op, pe, stream, "shmemx_bfloat16_put_signal_nbi_on_stream");
 }
 
 void shmemx_put8_signal_nbi_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_put8_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe, stream, "shmemx_put8_signal_nbi_on_stream");
 }
 
 void shmemx_put16_signal_nbi_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_put16_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, 2), sig_addr, signal, sig_op, pe, stream, "shmemx_put16_signal_nbi_on_stream");
 }
 
 void shmemx_put32_signal_nbi_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_put32_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, 4), sig_addr, signal, sig_op, pe, stream, "shmemx_put32_signal_nbi_on_stream");
 }
 
 void shmemx_put64_signal_nbi_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_put64_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, 8), sig_addr, signal, sig_op, pe, stream, "shmemx_put64_signal_nbi_on_stream");
 }
 
 void shmemx_put128_signal_nbi_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_put128_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, shmemi_bytes(nelems, 16), sig_addr, signal, sig_op, pe, stream, "shmemx_put128_signal_nbi_on_stream");
 }
 
 void shmemx_putmem_signal_nbi_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_putmem_signal_nbi_on_stream");
     shmemi_stream_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe, stream, "shmemx_putmem_signal_nbi_on_stream");
 }
 
 void shmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(ATOMIC_SET, "shmemx_signal_op_on_stream");
     shmemi_stream_signal(sig_addr, signal, sig_op, pe, stream, "shmemx_signal_op_on_stream");
 }
 
 void shmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_signal_wait_until_on_stream");
     shmemi_stream_signal_wait(sig_addr, cmp, cmp_value, stream, "shmemx_signal_wait_until_on_stream");
 }
 
 void shmemx_int_wait_until_on_stream(int *ivar, int cmp, int cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int_wait_until_on_stream");
     shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 4 | SHMEMI_SIGNED, stream, "shmemx_int_wait_until_on_stream");
 }
 
 void shmemx_long_wait_until_on_stream(long *ivar, int cmp, long cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_long_wait_until_on_stream");
     shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_long_wait_until_on_stream");
 }
 
 void shmemx_longlong_wait_until_on_stream(long long *ivar, int cmp, long long cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_longlong_wait_until_on_stream");
     shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_longlong_wait_until_on_stream");
 }
 
 void shmemx_uint_wait_until_on_stream(unsigned int *ivar, int cmp, unsigned int cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint_wait_until_on_stream");
     shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 4, stream, "shmemx_uint_wait_until_on_stream");
 }
 
 void shmemx_ulong_wait_until_on_stream(unsigned long *ivar, int cmp, unsigned long cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ulong_wait_until_on_stream");
     shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8, stream, "shmemx_ulong_wait_until_on_stream");
 }
 
 void shmemx_ulonglong_wait_until_on_stream(unsigned long long *ivar, int cmp, unsigned long long cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ulonglong_wait_until_on_stream");
     shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8, stream, "shmemx_ulonglong_wait_until_on_stream");
 }
 
 void shmemx_int32_wait_until_on_stream(int32_t *ivar, int cmp, int32_t cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int32_wait_until_on_stream");
     shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 4 | SHMEMI_SIGNED, stream, "shmemx_int32_wait_until_on_stream");
 }
 
 void shmemx_int64_wait_until_on_stream(int64_t *ivar, int cmp, int64_t cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int64_wait_until_on_stream");
     shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_int64_wait_until_on_stream");
 }
 
 void shmemx_uint32_wait_until_on_stream(uint32_t *ivar, int cmp, uint32_t cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint32_wait_until_on_stream");
     shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 4, stream, "shmemx_uint32_wait_until_on_stream");
 }
 
 void shmemx_uint64_wait_until_on_stream(uint64_t *ivar, int cmp, uint64_t cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint64_wait_until_on_stream");
     shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8, stream, "shmemx_uint64_wait_until_on_stream");
 }
 
 void shmemx_size_wait_until_on_stream(size_t *ivar, int cmp, size_t cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_size_wait_until_on_stream");
     shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8, stream, "shmemx_size_wait_until_on_stream");
 }
 
 void shmemx_ptrdiff_wait_until_on_stream(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ptrdiff_wait_until_on_stream");
     shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_ptrdiff_wait_until_on_stream");
 }
 
 void shmemx_short_wait_until_on_stream(short *ivar, int cmp, short cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_short_wait_until_on_stream");
     shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 2 | SHMEMI_SIGNED, stream, "shmemx_short_wait_until_on_stream");
 }
 
 void shmemx_ushort_wait_until_on_stream(unsigned short *ivar, int cmp, unsigned short cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ushort_wait_until_on_stream");
     shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 2, stream, "shmemx_ushort_wait_until_on_stream");
 }
 
 void shmemx_int_wait_until_all_on_stream(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int_wait_until_all_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 4 | SHMEMI_SIGNED, stream, "shmemx_int_wait_until_all_on_stream");
 }
 
 void shmemx_long_wait_until_all_on_stream(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_long_wait_until_all_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_long_wait_until_all_on_stream");
 }
 
 void shmemx_longlong_wait_until_all_on_stream(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_longlong_wait_until_all_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_longlong_wait_until_all_on_stream");
 }
 
 void shmemx_uint_wait_until_all_on_stream(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint_wait_until_all_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 4, stream, "shmemx_uint_wait_until_all_on_stream");
 }
 
 void shmemx_ulong_wait_until_all_on_stream(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ulong_wait_until_all_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8, stream, "shmemx_ulong_wait_until_all_on_stream");
 }
 
 void shmemx_ulonglong_wait_until_all_on_stream(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ulonglong_wait_until_all_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8, stream, "shmemx_ulonglong_wait_until_all_on_stream");
 }
 
 void shmemx_int32_wait_until_all_on_stream(int32_t *ivars, size_t nelems, const int *status, int cmp, int32_t cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int32_wait_until_all_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 4 | SHMEMI_SIGNED, stream, "shmemx_int32_wait_until_all_on_stream");
 }
 
 void shmemx_int64_wait_until_all_on_stream(int64_t *ivars, size_t nelems, const int *status, int cmp, int64_t cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int64_wait_until_all_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_int64_wait_until_all_on_stream");
 }
 
 void shmemx_uint32_wait_until_all_on_stream(uint32_t *ivars, size_t nelems, const int *status, int cmp, uint32_t cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint32_wait_until_all_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 4, stream, "shmemx_uint32_wait_until_all_on_stream");
 }
 
 void shmemx_uint64_wait_until_all_on_stream(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint64_wait_until_all_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8, stream, "shmemx_uint64_wait_until_all_on_stream");
 }
 
 void shmemx_size_wait_until_all_on_stream(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_size_wait_until_all_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8, stream, "shmemx_size_wait_until_all_on_stream");
 }
 
 void shmemx_ptrdiff_wait_until_all_on_stream(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ptrdiff_wait_until_all_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_ptrdiff_wait_until_all_on_stream");
 }
 
 void shmemx_short_wait_until_all_on_stream(short *ivars, size_t nelems, const int *status, int cmp, short cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_short_wait_until_all_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 2 | SHMEMI_SIGNED, stream, "shmemx_short_wait_until_all_on_stream");
 }
 
 void shmemx_ushort_wait_until_all_on_stream(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ushort_wait_until_all_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 2, stream, "shmemx_ushort_wait_until_all_on_stream");
 }
 
 void shmemx_int_wait_until_all_vector_on_stream(int *ivars, size_t nelems, const int *status, int cmp, int *cmp_values, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int_wait_until_all_vector_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 4 | SHMEMI_SIGNED, stream, "shmemx_int_wait_until_all_vector_on_stream");
 }
 
 void shmemx_long_wait_until_all_vector_on_stream(long *ivars, size_t nelems, const int *status, int cmp, long *cmp_values, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_long_wait_until_all_vector_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8 | SHMEMI_SIGNED, stream, "shmemx_long_wait_until_all_vector_on_stream");
 }
 
 void shmemx_longlong_wait_until_all_vector_on_stream(long long *ivars, size_t nelems, const int *status, int cmp, long long *cmp_values, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_longlong_wait_until_all_vector_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8 | SHMEMI_SIGNED, stream, "shmemx_longlong_wait_until_all_vector_on_stream");
 }
 
 void shmemx_uint_wait_until_all_vector_on_stream(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int *cmp_values, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint_wait_until_all_vector_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 4, stream, "shmemx_uint_wait_until_all_vector_on_stream");
 }
 
 void shmemx_ulong_wait_until_all_vector_on_stream(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long *cmp_values, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ulong_wait_until_all_vector_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8, stream, "shmemx_ulong_wait_until_all_vector_on_stream");
 }
 
 void shmemx_ulonglong_wait_until_all_vector_on_stream(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long *cmp_values, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ulonglong_wait_until_all_vector_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8, stream, "shmemx_ulonglong_wait_until_all_vector_on_stream");
 }
 
 void shmemx_int32_wait_until_all_vector_on_stream(int32_t *ivars, size_t nelems, const int *status, int cmp, int32_t *cmp_values, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int32_wait_until_all_vector_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 4 | SHMEMI_SIGNED, stream, "shmemx_int32_wait_until_all_vector_on_stream");
 }
 
 void shmemx_int64_wait_until_all_vector_on_stream(int64_t *ivars, size_t nelems, const int *status, int cmp, int64_t *cmp_values, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int64_wait_until_all_vector_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8 | SHMEMI_SIGNED, stream, "shmemx_int64_wait_until_all_vector_on_stream");
 }
 
 void shmemx_uint32_wait_until_all_vector_on_stream(uint32_t *ivars, size_t nelems, const int *status, int cmp, uint32_t *cmp_values, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint32_wait_until_all_vector_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 4, stream, "shmemx_uint32_wait_until_all_vector_on_stream");
 }
 
 void shmemx_uint64_wait_until_all_vector_on_stream(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t *cmp_values, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint64_wait_until_all_vector_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8, stream, "shmemx_uint64_wait_until_all_vector_on_stream");
 }
 
 void shmemx_size_wait_until_all_vector_on_stream(size_t *ivars, size_t nelems, const int *status, int cmp, size_t *cmp_values, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_size_wait_until_all_vector_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8, stream, "shmemx_size_wait_until_all_vector_on_stream");
 }
 
 void shmemx_ptrdiff_wait_until_all_vector_on_stream(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t *cmp_values, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ptrdiff_wait_until_all_vector_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8 | SHMEMI_SIGNED, stream, "shmemx_ptrdiff_wait_until_all_vector_on_stream");
 }
 
 void shmemx_short_wait_until_all_vector_on_stream(short *ivars, size_t nelems, const int *status, int cmp, short *cmp_values, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_short_wait_until_all_vector_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 2 | SHMEMI_SIGNED, stream, "shmemx_short_wait_until_all_vector_on_stream");
 }
 
 void shmemx_ushort_wait_until_all_vector_on_stream(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short *cmp_values, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ushort_wait_until_all_vector_on_stream");
     shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 2, stream, "shmemx_ushort_wait_until_all_vector_on_stream");
 }
 
 void shmemx_quiet_on_stream(struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(QUIET_ON_STREAM, "shmemx_quiet_on_stream");
     shmemi_stream_quiet(stream, "shmemx_quiet_on_stream");
 }
 
 void shmemx_barrier_all_on_stream(struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_barrier_all_on_stream");
     (void)shmemi_stream_barrier(SHMEM_TEAM_WORLD, stream, "shmemx_barrier_all_on_stream");
 }
 
 int shmemx_barrier_on_stream(shmem_team_t team, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_barrier_on_stream");
     return shmemi_stream_barrier(team, stream, "shmemx_barrier_on_stream");
 }
 
 void shmemx_sync_all_on_stream(struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_sync_all_on_stream");
     (void)shmemi_stream_sync(SHMEM_TEAM_WORLD, stream, "shmemx_sync_all_on_stream");
 }
 
 int shmemx_team_sync_on_stream(shmem_team_t team, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_team_sync_on_stream");
     return shmemi_stream_sync(team, stream, "shmemx_team_sync_on_stream");
 }
 
 int shmemx_float_broadcast_on_stream(shmem_team_t team, float *dest, const float *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_float_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(float)), PE_root, stream, "shmemx_float_broadcast_on_stream");
 }
 
 int shmemx_double_broadcast_on_stream(shmem_team_t team, double *dest, const double *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_double_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(double)), PE_root, stream, "shmemx_double_broadcast_on_stream");
 }
 
 int shmemx_char_broadcast_on_stream(shmem_team_t team, char *dest, const char *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_char_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(char)), PE_root, stream, "shmemx_char_broadcast_on_stream");
 }
 
 int shmemx_schar_broadcast_on_stream(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_schar_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(signed char)), PE_root, stream, "shmemx_schar_broadcast_on_stream");
 }
 
 int shmemx_short_broadcast_on_stream(shmem_team_t team, short *dest, const short *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_short_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(short)), PE_root, stream, "shmemx_short_broadcast_on_stream");
 }
 
 int shmemx_int_broadcast_on_stream(shmem_team_t team, int *dest, const int *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(int)), PE_root, stream, "shmemx_int_broadcast_on_stream");
 }
 
 int shmemx_long_broadcast_on_stream(shmem_team_t team, long *dest, const long *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_long_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(long)), PE_root, stream, "shmemx_long_broadcast_on_stream");
 }
 
 int shmemx_longlong_broadcast_on_stream(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_longlong_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(long long)), PE_root, stream, "shmemx_longlong_broadcast_on_stream");
 }
 
 int shmemx_uchar_broadcast_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uchar_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned char)), PE_root, stream, "shmemx_uchar_broadcast_on_stream");
 }
 
 int shmemx_ushort_broadcast_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ushort_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned short)), PE_root, stream, "shmemx_ushort_broadcast_on_stream");
 }
 
 int shmemx_uint_broadcast_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned int)), PE_root, stream, "shmemx_uint_broadcast_on_stream");
 }
 
 int shmemx_ulong_broadcast_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulong_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned long)), PE_root, stream, "shmemx_ulong_broadcast_on_stream");
 }
 
 int shmemx_ulonglong_broadcast_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulonglong_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned long long)), PE_root, stream, "shmemx_ulonglong_broadcast_on_stream");
 }
 
 int shmemx_int8_broadcast_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int8_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(int8_t)), PE_root, stream, "shmemx_int8_broadcast_on_stream");
 }
 
 int shmemx_int16_broadcast_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int16_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(int16_t)), PE_root, stream, "shmemx_int16_broadcast_on_stream");
 }
 
 int shmemx_int32_broadcast_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int32_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(int32_t)), PE_root, stream, "shmemx_int32_broadcast_on_stream");
 }
 
 int shmemx_int64_broadcast_on_stream(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int64_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(int64_t)), PE_root, stream, "shmemx_int64_broadcast_on_stream");
 }
 
 int shmemx_uint8_broadcast_on_stream(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint8_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(uint8_t)), PE_root, stream, "shmemx_uint8_broadcast_on_stream");
 }
 
 int shmemx_uint16_broadcast_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint16_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(uint16_t)), PE_root, stream, "shmemx_uint16_broadcast_on_stream");
 }
 
 int shmemx_uint32_broadcast_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint32_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(uint32_t)), PE_root, stream, "shmemx_uint32_broadcast_on_stream");
 }
 
 int shmemx_uint64_broadcast_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint64_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(uint64_t)), PE_root, stream, "shmemx_uint64_broadcast_on_stream");
 }
 
 int shmemx_size_broadcast_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_size_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(size_t)), PE_root, stream, "shmemx_size_broadcast_on_stream");
 }
 
 int shmemx_ptrdiff_broadcast_on_stream(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ptrdiff_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(ptrdiff_t)), PE_root, stream, "shmemx_ptrdiff_broadcast_on_stream");
 }
 
 int shmemx_half_broadcast_on_stream(shmem_team_t team, struct __half *dest, const struct __half *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_half_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(struct __half)), PE_root, stream, "shmemx_half_broadcast_on_stream");
 }
 
 int shmemx_bfloat16_broadcast_on_stream(shmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_bfloat16_broadcast_on_stream");
     return shmemi_stream_broadcast(team, dest, source, shmemi_bytes(nelems, sizeof(struct __nv_bfloat16)), PE_root, stream, "shmemx_bfloat16_broadcast_on_stream");
 }
 
 int shmemx_broadcastmem_on_stream(shmem_team_t team, void *dest, const void *source, size_t nelems, int PE_root, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_broadcastmem_on_stream");
     return shmemi_stream_broadcast(team, dest, source, nelems, PE_root, stream, "shmemx_broadcastmem_on_stream");
 }
 
 int shmemx_float_fcollect_on_stream(shmem_team_t team, float *dest, const float *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_float_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(float)), stream, "shmemx_float_fcollect_on_stream");
 }
 
 int shmemx_double_fcollect_on_stream(shmem_team_t team, double *dest, const double *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_double_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(double)), stream, "shmemx_double_fcollect_on_stream");
 }
 
 int shmemx_char_fcollect_on_stream(shmem_team_t team, char *dest, const char *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_char_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(char)), stream, "shmemx_char_fcollect_on_stream");
 }
 
 int shmemx_schar_fcollect_on_stream(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_schar_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(signed char)), stream, "shmemx_schar_fcollect_on_stream");
 }
 
 int shmemx_short_fcollect_on_stream(shmem_team_t team, short *dest, const short *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_short_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(short)), stream, "shmemx_short_fcollect_on_stream");
 }
 
 int shmemx_int_fcollect_on_stream(shmem_team_t team, int *dest, const int *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(int)), stream, "shmemx_int_fcollect_on_stream");
 }
 
 int shmemx_long_fcollect_on_stream(shmem_team_t team, long *dest, const long *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_long_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(long)), stream, "shmemx_long_fcollect_on_stream");
 }
 
 int shmemx_longlong_fcollect_on_stream(shmem_team_t team, long long *dest, const long long *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_longlong_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(long long)), stream, "shmemx_longlong_fcollect_on_stream");
 }
 
 int shmemx_uchar_fcollect_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uchar_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned char)), stream, "shmemx_uchar_fcollect_on_stream");
 }
 
 int shmemx_ushort_fcollect_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ushort_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned short)), stream, "shmemx_ushort_fcollect_on_stream");
 }
 
 int shmemx_uint_fcollect_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned int)), stream, "shmemx_uint_fcollect_on_stream");
 }
 
 int shmemx_ulong_fcollect_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulong_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned long)), stream, "shmemx_ulong_fcollect_on_stream");
 }
 
 int shmemx_ulonglong_fcollect_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulonglong_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned long long)), stream, "shmemx_ulonglong_fcollect_on_stream");
 }
 
 int shmemx_int8_fcollect_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int8_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(int8_t)), stream, "shmemx_int8_fcollect_on_stream");
 }
 
 int shmemx_int16_fcollect_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int16_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(int16_t)), stream, "shmemx_int16_fcollect_on_stream");
 }
 
 int shmemx_int32_fcollect_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int32_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(int32_t)), stream, "shmemx_int32_fcollect_on_stream");
 }
 
 int shmemx_int64_fcollect_on_stream(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int64_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(int64_t)), stream, "shmemx_int64_fcollect_on_stream");
 }
 
 int shmemx_uint8_fcollect_on_stream(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint8_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(uint8_t)), stream, "shmemx_uint8_fcollect_on_stream");
 }
 
 int shmemx_uint16_fcollect_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint16_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(uint16_t)), stream, "shmemx_uint16_fcollect_on_stream");
 }
 
 int shmemx_uint32_fcollect_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint32_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(uint32_t)), stream, "shmemx_uint32_fcollect_on_stream");
 }
 
 int shmemx_uint64_fcollect_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint64_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(uint64_t)), stream, "shmemx_uint64_fcollect_on_stream");
 }
 
 int shmemx_size_fcollect_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_size_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(size_t)), stream, "shmemx_size_fcollect_on_stream");
 }
 
 int shmemx_ptrdiff_fcollect_on_stream(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ptrdiff_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(ptrdiff_t)), stream, "shmemx_ptrdiff_fcollect_on_stream");
 }
 
 int shmemx_half_fcollect_on_stream(shmem_team_t team, struct __half *dest, const struct __half *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_half_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(struct __half)), stream, "shmemx_half_fcollect_on_stream");
 }
 
 int shmemx_bfloat16_fcollect_on_stream(shmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_bfloat16_fcollect_on_stream");
     return shmemi_stream_fcollect(team, dest, source, shmemi_bytes(nelems, sizeof(struct __nv_bfloat16)), stream, "shmemx_bfloat16_fcollect_on_stream");
 }
 
 int shmemx_fcollectmem_on_stream(shmem_team_t team, void *dest, const void *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_fcollectmem_on_stream");
     return shmemi_stream_fcollect(team, dest, source, nelems, stream, "shmemx_fcollectmem_on_stream");
 }
 
 int shmemx_float_alltoall_on_stream(shmem_team_t team, float *dest, const float *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_float_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(float)), stream, "shmemx_float_alltoall_on_stream");
 }
 
 int shmemx_double_alltoall_on_stream(shmem_team_t team, double *dest, const double *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_double_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(double)), stream, "shmemx_double_alltoall_on_stream");
 }
 
 int shmemx_char_alltoall_on_stream(shmem_team_t team, char *dest, const char *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_char_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(char)), stream, "shmemx_char_alltoall_on_stream");
 }
 
 int shmemx_schar_alltoall_on_stream(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_schar_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(signed char)), stream, "shmemx_schar_alltoall_on_stream");
 }
 
 int shmemx_short_alltoall_on_stream(shmem_team_t team, short *dest, const short *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_short_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(short)), stream, "shmemx_short_alltoall_on_stream");
 }
 
 int shmemx_int_alltoall_on_stream(shmem_team_t team, int *dest, const int *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(int)), stream, "shmemx_int_alltoall_on_stream");
 }
 
 int shmemx_long_alltoall_on_stream(shmem_team_t team, long *dest, const long *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_long_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(long)), stream, "shmemx_long_alltoall_on_stream");
 }
 
 int shmemx_longlong_alltoall_on_stream(shmem_team_t team, long long *dest, const long long *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_longlong_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(long long)), stream, "shmemx_longlong_alltoall_on_stream");
 }
 
 int shmemx_uchar_alltoall_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uchar_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned char)), stream, "shmemx_uchar_alltoall_on_stream");
 }
 
 int shmemx_ushort_alltoall_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ushort_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned short)), stream, "shmemx_ushort_alltoall_on_stream");
 }
 
 int shmemx_uint_alltoall_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned int)), stream, "shmemx_uint_alltoall_on_stream");
 }
 
 int shmemx_ulong_alltoall_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulong_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned long)), stream, "shmemx_ulong_alltoall_on_stream");
 }
 
 int shmemx_ulonglong_alltoall_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulonglong_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(unsigned long long)), stream, "shmemx_ulonglong_alltoall_on_stream");
 }
 
 int shmemx_int8_alltoall_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int8_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(int8_t)), stream, "shmemx_int8_alltoall_on_stream");
 }
 
 int shmemx_int16_alltoall_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int16_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(int16_t)), stream, "shmemx_int16_alltoall_on_stream");
 }
 
 int shmemx_int32_alltoall_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int32_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(int32_t)), stream, "shmemx_int32_alltoall_on_stream");
 }
 
 int shmemx_int64_alltoall_on_stream(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int64_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(int64_t)), stream, "shmemx_int64_alltoall_on_stream");
 }
 
 int shmemx_uint8_alltoall_on_stream(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint8_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(uint8_t)), stream, "shmemx_uint8_alltoall_on_stream");
 }
 
 int shmemx_uint16_alltoall_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint16_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(uint16_t)), stream, "shmemx_uint16_alltoall_on_stream");
 }
 
 int shmemx_uint32_alltoall_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint32_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(uint32_t)), stream, "shmemx_uint32_alltoall_on_stream");
 }
 
 int shmemx_uint64_alltoall_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint64_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(uint64_t)), stream, "shmemx_uint64_alltoall_on_stream");
 }
 
 int shmemx_size_alltoall_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_size_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(size_t)), stream, "shmemx_size_alltoall_on_stream");
 }
 
 int shmemx_ptrdiff_alltoall_on_stream(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ptrdiff_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(ptrdiff_t)), stream, "shmemx_ptrdiff_alltoall_on_stream");
 }
 
 int shmemx_half_alltoall_on_stream(shmem_team_t team, struct __half *dest, const struct __half *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_half_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(struct __half)), stream, "shmemx_half_alltoall_on_stream");
 }
 
 int shmemx_bfloat16_alltoall_on_stream(shmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_bfloat16_alltoall_on_stream");
     return shmemi_stream_alltoall(team, dest, source, shmemi_bytes(nelems, sizeof(struct __nv_bfloat16)), stream, "shmemx_bfloat16_alltoall_on_stream");
 }
 
 int shmemx_alltoallmem_on_stream(shmem_team_t team, void *dest, const void *source, size_t nelems, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_alltoallmem_on_stream");
     return shmemi_stream_alltoall(team, dest, source, nelems, stream, "shmemx_alltoallmem_on_stream");
 }
 
 int shmemx_float_sum_reduce_on_stream(shmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_float_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F32, SHMEMI_REDUCE_SUM, stream, "shmemx_float_sum_reduce_on_stream");
 }
 
 int shmemx_double_sum_reduce_on_stream(shmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_double_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F64, SHMEMI_REDUCE_SUM, stream, "shmemx_double_sum_reduce_on_stream");
 }
 
 int shmemx_char_sum_reduce_on_stream(shmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_char_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "shmemx_char_sum_reduce_on_stream");
 }
 
 int shmemx_schar_sum_reduce_on_stream(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_schar_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "shmemx_schar_sum_reduce_on_stream");
 }
 
 int shmemx_short_sum_reduce_on_stream(shmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_short_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "shmemx_short_sum_reduce_on_stream");
 }
 
 int shmemx_int_sum_reduce_on_stream(shmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "shmemx_int_sum_reduce_on_stream");
 }
 
 int shmemx_long_sum_reduce_on_stream(shmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_long_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "shmemx_long_sum_reduce_on_stream");
 }
 
 int shmemx_longlong_sum_reduce_on_stream(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_longlong_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "shmemx_longlong_sum_reduce_on_stream");
 }
 
 int shmemx_uchar_sum_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uchar_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_SUM, stream, "shmemx_uchar_sum_reduce_on_stream");
 }
 
 int shmemx_ushort_sum_reduce_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ushort_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_SUM, stream, "shmemx_ushort_sum_reduce_on_stream");
 }
 
 int shmemx_uint_sum_reduce_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_SUM, stream, "shmemx_uint_sum_reduce_on_stream");
 }
 
 int shmemx_ulong_sum_reduce_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulong_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_SUM, stream, "shmemx_ulong_sum_reduce_on_stream");
 }
 
 int shmemx_ulonglong_sum_reduce_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulonglong_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_SUM, stream, "shmemx_ulonglong_sum_reduce_on_stream");
 }
 
 int shmemx_int8_sum_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int8_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "shmemx_int8_sum_reduce_on_stream");
 }
 
 int shmemx_int16_sum_reduce_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int16_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "shmemx_int16_sum_reduce_on_stream");
 }
 
 int shmemx_int32_sum_reduce_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int32_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "shmemx_int32_sum_reduce_on_stream");
 }
 
 int shmemx_int64_sum_reduce_on_stream(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int64_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "shmemx_int64_sum_reduce_on_stream");
 }
 
 int shmemx_uint8_sum_reduce_on_stream(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint8_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_SUM, stream, "shmemx_uint8_sum_reduce_on_stream");
 }
 
 int shmemx_uint16_sum_reduce_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint16_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_SUM, stream, "shmemx_uint16_sum_reduce_on_stream");
 }
 
 int shmemx_uint32_sum_reduce_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint32_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_SUM, stream, "shmemx_uint32_sum_reduce_on_stream");
 }
 
 int shmemx_uint64_sum_reduce_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint64_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_SUM, stream, "shmemx_uint64_sum_reduce_on_stream");
 }
 
 int shmemx_size_sum_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_size_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_SUM, stream, "shmemx_size_sum_reduce_on_stream");
 }
 
 int shmemx_half_sum_reduce_on_stream(shmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_half_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F16, SHMEMI_REDUCE_SUM, stream, "shmemx_half_sum_reduce_on_stream");
 }
 
 int shmemx_bfloat16_sum_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_bfloat16_sum_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_BF16, SHMEMI_REDUCE_SUM, stream, "shmemx_bfloat16_sum_reduce_on_stream");
 }
 
 int shmemx_float_prod_reduce_on_stream(shmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_float_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F32, SHMEMI_REDUCE_PROD, stream, "shmemx_float_prod_reduce_on_stream");
 }
 
 int shmemx_double_prod_reduce_on_stream(shmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_double_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F64, SHMEMI_REDUCE_PROD, stream, "shmemx_double_prod_reduce_on_stream");
 }
 
 int shmemx_char_prod_reduce_on_stream(shmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_char_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "shmemx_char_prod_reduce_on_stream");
 }
 
 int shmemx_schar_prod_reduce_on_stream(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_schar_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "shmemx_schar_prod_reduce_on_stream");
 }
 
 int shmemx_short_prod_reduce_on_stream(shmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_short_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "shmemx_short_prod_reduce_on_stream");
 }
 
 int shmemx_int_prod_reduce_on_stream(shmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "shmemx_int_prod_reduce_on_stream");
 }
 
 int shmemx_long_prod_reduce_on_stream(shmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_long_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "shmemx_long_prod_reduce_on_stream");
 }
 
 int shmemx_longlong_prod_reduce_on_stream(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_longlong_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "shmemx_longlong_prod_reduce_on_stream");
 }
 
 int shmemx_uchar_prod_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uchar_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_PROD, stream, "shmemx_uchar_prod_reduce_on_stream");
 }
 
 int shmemx_ushort_prod_reduce_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ushort_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_PROD, stream, "shmemx_ushort_prod_reduce_on_stream");
 }
 
 int shmemx_uint_prod_reduce_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_PROD, stream, "shmemx_uint_prod_reduce_on_stream");
 }
 
 int shmemx_ulong_prod_reduce_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulong_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_PROD, stream, "shmemx_ulong_prod_reduce_on_stream");
 }
 
 int shmemx_ulonglong_prod_reduce_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulonglong_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_PROD, stream, "shmemx_ulonglong_prod_reduce_on_stream");
 }
 
 int shmemx_int8_prod_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int8_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "shmemx_int8_prod_reduce_on_stream");
 }
 
 int shmemx_int16_prod_reduce_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int16_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "shmemx_int16_prod_reduce_on_stream");
 }
 
 int shmemx_int32_prod_reduce_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int32_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "shmemx_int32_prod_reduce_on_stream");
 }
 
 int shmemx_int64_prod_reduce_on_stream(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int64_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "shmemx_int64_prod_reduce_on_stream");
 }
 
 int shmemx_uint8_prod_reduce_on_stream(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint8_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_PROD, stream, "shmemx_uint8_prod_reduce_on_stream");
 }
 
 int shmemx_uint16_prod_reduce_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint16_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_PROD, stream, "shmemx_uint16_prod_reduce_on_stream");
 }
 
 int shmemx_uint32_prod_reduce_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint32_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_PROD, stream, "shmemx_uint32_prod_reduce_on_stream");
 }
 
 int shmemx_uint64_prod_reduce_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint64_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_PROD, stream, "shmemx_uint64_prod_reduce_on_stream");
 }
 
 int shmemx_size_prod_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_size_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_PROD, stream, "shmemx_size_prod_reduce_on_stream");
 }
 
 int shmemx_half_prod_reduce_on_stream(shmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_half_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F16, SHMEMI_REDUCE_PROD, stream, "shmemx_half_prod_reduce_on_stream");
 }
 
 int shmemx_bfloat16_prod_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_bfloat16_prod_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_BF16, SHMEMI_REDUCE_PROD, stream, "shmemx_bfloat16_prod_reduce_on_stream");
 }
 
 int shmemx_float_min_reduce_on_stream(shmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_float_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F32, SHMEMI_REDUCE_MIN, stream, "shmemx_float_min_reduce_on_stream");
 }
 
 int shmemx_double_min_reduce_on_stream(shmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_double_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F64, SHMEMI_REDUCE_MIN, stream, "shmemx_double_min_reduce_on_stream");
 }
 
 int shmemx_char_min_reduce_on_stream(shmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_char_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_char_min_reduce_on_stream");
 }
 
 int shmemx_schar_min_reduce_on_stream(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_schar_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_schar_min_reduce_on_stream");
 }
 
 int shmemx_short_min_reduce_on_stream(shmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_short_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_short_min_reduce_on_stream");
 }
 
 int shmemx_int_min_reduce_on_stream(shmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_int_min_reduce_on_stream");
 }
 
 int shmemx_long_min_reduce_on_stream(shmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_long_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_long_min_reduce_on_stream");
 }
 
 int shmemx_longlong_min_reduce_on_stream(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_longlong_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_longlong_min_reduce_on_stream");
 }
 
 int shmemx_uchar_min_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uchar_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_MIN, stream, "shmemx_uchar_min_reduce_on_stream");
 }
 
 int shmemx_ushort_min_reduce_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ushort_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_MIN, stream, "shmemx_ushort_min_reduce_on_stream");
 }
 
 int shmemx_uint_min_reduce_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_MIN, stream, "shmemx_uint_min_reduce_on_stream");
 }
 
 int shmemx_ulong_min_reduce_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulong_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MIN, stream, "shmemx_ulong_min_reduce_on_stream");
 }
 
 int shmemx_ulonglong_min_reduce_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulonglong_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MIN, stream, "shmemx_ulonglong_min_reduce_on_stream");
 }
 
 int shmemx_int8_min_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int8_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_int8_min_reduce_on_stream");
 }
 
 int shmemx_int16_min_reduce_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int16_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_int16_min_reduce_on_stream");
 }
 
 int shmemx_int32_min_reduce_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int32_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_int32_min_reduce_on_stream");
 }
 
 int shmemx_int64_min_reduce_on_stream(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int64_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_int64_min_reduce_on_stream");
 }
 
 int shmemx_uint8_min_reduce_on_stream(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint8_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_MIN, stream, "shmemx_uint8_min_reduce_on_stream");
 }
 
 int shmemx_uint16_min_reduce_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint16_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_MIN, stream, "shmemx_uint16_min_reduce_on_stream");
 }
 
 int shmemx_uint32_min_reduce_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint32_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_MIN, stream, "shmemx_uint32_min_reduce_on_stream");
 }
 
 int shmemx_uint64_min_reduce_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint64_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MIN, stream, "shmemx_uint64_min_reduce_on_stream");
 }
 
 int shmemx_size_min_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_size_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MIN, stream, "shmemx_size_min_reduce_on_stream");
 }
 
 int shmemx_half_min_reduce_on_stream(shmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_half_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F16, SHMEMI_REDUCE_MIN, stream, "shmemx_half_min_reduce_on_stream");
 }
 
 int shmemx_bfloat16_min_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_bfloat16_min_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_BF16, SHMEMI_REDUCE_MIN, stream, "shmemx_bfloat16_min_reduce_on_stream");
 }
 
 int shmemx_float_max_reduce_on_stream(shmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_float_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F32, SHMEMI_REDUCE_MAX, stream, "shmemx_float_max_reduce_on_stream");
 }
 
 int shmemx_double_max_reduce_on_stream(shmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_double_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F64, SHMEMI_REDUCE_MAX, stream, "shmemx_double_max_reduce_on_stream");
 }
 
 int shmemx_char_max_reduce_on_stream(shmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_char_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_char_max_reduce_on_stream");
 }
 
 int shmemx_schar_max_reduce_on_stream(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_schar_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_schar_max_reduce_on_stream");
 }
 
 int shmemx_short_max_reduce_on_stream(shmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_short_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_short_max_reduce_on_stream");
 }
 
 int shmemx_int_max_reduce_on_stream(shmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_int_max_reduce_on_stream");
 }
 
 int shmemx_long_max_reduce_on_stream(shmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_long_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_long_max_reduce_on_stream");
 }
 
 int shmemx_longlong_max_reduce_on_stream(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_longlong_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_longlong_max_reduce_on_stream");
 }
 
 int shmemx_uchar_max_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uchar_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_MAX, stream, "shmemx_uchar_max_reduce_on_stream");
 }
 
 int shmemx_ushort_max_reduce_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ushort_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_MAX, stream, "shmemx_ushort_max_reduce_on_stream");
 }
 
 int shmemx_uint_max_reduce_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_MAX, stream, "shmemx_uint_max_reduce_on_stream");
 }
 
 int shmemx_ulong_max_reduce_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulong_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MAX, stream, "shmemx_ulong_max_reduce_on_stream");
 }
 
 int shmemx_ulonglong_max_reduce_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulonglong_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MAX, stream, "shmemx_ulonglong_max_reduce_on_stream");
 }
 
 int shmemx_int8_max_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int8_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_int8_max_reduce_on_stream");
 }
 
 int shmemx_int16_max_reduce_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int16_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_int16_max_reduce_on_stream");
 }
 
 int shmemx_int32_max_reduce_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int32_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_int32_max_reduce_on_stream");
 }
 
 int shmemx_int64_max_reduce_on_stream(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int64_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_int64_max_reduce_on_stream");
 }
 
 int shmemx_uint8_max_reduce_on_stream(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint8_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_MAX, stream, "shmemx_uint8_max_reduce_on_stream");
 }
 
 int shmemx_uint16_max_reduce_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint16_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_MAX, stream, "shmemx_uint16_max_reduce_on_stream");
 }
 
 int shmemx_uint32_max_reduce_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint32_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_MAX, stream, "shmemx_uint32_max_reduce_on_stream");
 }
 
 int shmemx_uint64_max_reduce_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint64_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MAX, stream, "shmemx_uint64_max_reduce_on_stream");
 }
 
 int shmemx_size_max_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_size_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MAX, stream, "shmemx_size_max_reduce_on_stream");
 }
 
 int shmemx_half_max_reduce_on_stream(shmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_half_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F16, SHMEMI_REDUCE_MAX, stream, "shmemx_half_max_reduce_on_stream");
 }
 
 int shmemx_bfloat16_max_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_bfloat16_max_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_BF16, SHMEMI_REDUCE_MAX, stream, "shmemx_bfloat16_max_reduce_on_stream");
 }
 
 int shmemx_uchar_and_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uchar_and_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_AND, stream, "shmemx_uchar_and_reduce_on_stream");
 }
 
 int shmemx_ushort_and_reduce_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ushort_and_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_AND, stream, "shmemx_ushort_and_reduce_on_stream");
 }
 
 int shmemx_uint_and_reduce_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint_and_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_AND, stream, "shmemx_uint_and_reduce_on_stream");
 }
 
 int shmemx_ulong_and_reduce_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulong_and_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_AND, stream, "shmemx_ulong_and_reduce_on_stream");
 }
 
 int shmemx_ulonglong_and_reduce_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulonglong_and_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_AND, stream, "shmemx_ulonglong_and_reduce_on_stream");
 }
 
 int shmemx_size_and_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_size_and_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_AND, stream, "shmemx_size_and_reduce_on_stream");
 }
 
 int shmemx_int8_and_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int8_and_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_AND, stream, "shmemx_int8_and_reduce_on_stream");
 }
 
 int shmemx_int16_and_reduce_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int16_and_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_AND, stream, "shmemx_int16_and_reduce_on_stream");
 }
 
 int shmemx_int32_and_reduce_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int32_and_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_AND, stream, "shmemx_int32_and_reduce_on_stream");
 }
 
 int shmemx_int64_and_reduce_on_stream(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int64_and_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_AND, stream, "shmemx_int64_and_reduce_on_stream");
 }
 
 int shmemx_uint8_and_reduce_on_stream(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint8_and_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_AND, stream, "shmemx_uint8_and_reduce_on_stream");
 }
 
 int shmemx_uint16_and_reduce_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint16_and_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_AND, stream, "shmemx_uint16_and_reduce_on_stream");
 }
 
 int shmemx_uint32_and_reduce_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint32_and_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_AND, stream, "shmemx_uint32_and_reduce_on_stream");
 }
 
 int shmemx_uint64_and_reduce_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint64_and_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_AND, stream, "shmemx_uint64_and_reduce_on_stream");
 }
 
 int shmemx_uchar_or_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uchar_or_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_OR, stream, "shmemx_uchar_or_reduce_on_stream");
 }
 
 int shmemx_ushort_or_reduce_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ushort_or_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_OR, stream, "shmemx_ushort_or_reduce_on_stream");
 }
 
 int shmemx_uint_or_reduce_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint_or_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_OR, stream, "shmemx_uint_or_reduce_on_stream");
 }
 
 int shmemx_ulong_or_reduce_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulong_or_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_OR, stream, "shmemx_ulong_or_reduce_on_stream");
 }
 
 int shmemx_ulonglong_or_reduce_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulonglong_or_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_OR, stream, "shmemx_ulonglong_or_reduce_on_stream");
 }
 
 int shmemx_size_or_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_size_or_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_OR, stream, "shmemx_size_or_reduce_on_stream");
 }
 
 int shmemx_int8_or_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int8_or_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_OR, stream, "shmemx_int8_or_reduce_on_stream");
 }
 
 int shmemx_int16_or_reduce_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int16_or_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_OR, stream, "shmemx_int16_or_reduce_on_stream");
 }
 
 int shmemx_int32_or_reduce_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int32_or_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_OR, stream, "shmemx_int32_or_reduce_on_stream");
 }
 
 int shmemx_int64_or_reduce_on_stream(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int64_or_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_OR, stream, "shmemx_int64_or_reduce_on_stream");
 }
 
 int shmemx_uint8_or_reduce_on_stream(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint8_or_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_OR, stream, "shmemx_uint8_or_reduce_on_stream");
 }
 
 int shmemx_uint16_or_reduce_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint16_or_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_OR, stream, "shmemx_uint16_or_reduce_on_stream");
 }
 
 int shmemx_uint32_or_reduce_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint32_or_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_OR, stream, "shmemx_uint32_or_reduce_on_stream");
 }
 
 int shmemx_uint64_or_reduce_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint64_or_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_OR, stream, "shmemx_uint64_or_reduce_on_stream");
 }
 
 int shmemx_uchar_xor_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uchar_xor_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_XOR, stream, "shmemx_uchar_xor_reduce_on_stream");
 }
 
 int shmemx_ushort_xor_reduce_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ushort_xor_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_XOR, stream, "shmemx_ushort_xor_reduce_on_stream");
 }
 
 int shmemx_uint_xor_reduce_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint_xor_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_XOR, stream, "shmemx_uint_xor_reduce_on_stream");
 }
 
 int shmemx_ulong_xor_reduce_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulong_xor_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_XOR, stream, "shmemx_ulong_xor_reduce_on_stream");
 }
 
 int shmemx_ulonglong_xor_reduce_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_ulonglong_xor_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_XOR, stream, "shmemx_ulonglong_xor_reduce_on_stream");
 }
 
 int shmemx_size_xor_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_size_xor_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_XOR, stream, "shmemx_size_xor_reduce_on_stream");
 }
 
 int shmemx_int8_xor_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int8_xor_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_XOR, stream, "shmemx_int8_xor_reduce_on_stream");
 }
 
 int shmemx_int16_xor_reduce_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int16_xor_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_XOR, stream, "shmemx_int16_xor_reduce_on_stream");
 }
 
 int shmemx_int32_xor_reduce_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int32_xor_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_XOR, stream, "shmemx_int32_xor_reduce_on_stream");
 }
 
 int shmemx_int64_xor_reduce_on_stream(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_int64_xor_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_XOR, stream, "shmemx_int64_xor_reduce_on_stream");
 }
 
 int shmemx_uint8_xor_reduce_on_stream(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint8_xor_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_XOR, stream, "shmemx_uint8_xor_reduce_on_stream");
 }
 
 int shmemx_uint16_xor_reduce_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint16_xor_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_XOR, stream, "shmemx_uint16_xor_reduce_on_stream");
 }
 
 int shmemx_uint32_xor_reduce_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint32_xor_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_XOR, stream, "shmemx_uint32_xor_reduce_on_stream");
 }
 
 int shmemx_uint64_xor_reduce_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream)
 {
+    SHMEMI_RANGE(COLL, "shmemx_uint64_xor_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_XOR, stream, "shmemx_uint64_xor_reduce_on_stream");
 }
 

@@ -2,1284 +2,1518 @@
 /* clang-format off */
 /* Remote Memory Access Routines: the public functions. */
 #define SHMEM_ALLOW_DEPRECATED
+#define SHMEMI_PUBLIC
 #pragma GCC visibility push(default)
 #include <pshmem.h>
 #pragma GCC visibility pop
 
 #include "strided.h"
+#include "ranges.h"
 
 void shmem_float_iput(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_float_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(float), pe, "shmem_float_iput");
 }
 
 void shmem_double_iput(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_double_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(double), pe, "shmem_double_iput");
 }
 
 void shmem_longdouble_iput(long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_longdouble_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(long double), pe, "shmem_longdouble_iput");
 }
 
 void shmem_char_iput(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_char_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(char), pe, "shmem_char_iput");
 }
 
 void shmem_schar_iput(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_schar_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(signed char), pe, "shmem_schar_iput");
 }
 
 void shmem_short_iput(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_short_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(short), pe, "shmem_short_iput");
 }
 
 void shmem_int_iput(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(int), pe, "shmem_int_iput");
 }
 
 void shmem_long_iput(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_long_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(long), pe, "shmem_long_iput");
 }
 
 void shmem_longlong_iput(long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_longlong_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(long long), pe, "shmem_longlong_iput");
 }
 
 void shmem_uchar_iput(unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uchar_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(unsigned char), pe, "shmem_uchar_iput");
 }
 
 void shmem_ushort_iput(unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ushort_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(unsigned short), pe, "shmem_ushort_iput");
 }
 
 void shmem_uint_iput(unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(unsigned int), pe, "shmem_uint_iput");
 }
 
 void shmem_ulong_iput(unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ulong_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(unsigned long), pe, "shmem_ulong_iput");
 }
 
 void shmem_ulonglong_iput(unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ulonglong_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(unsigned long long), pe, "shmem_ulonglong_iput");
 }
 
 void shmem_int8_iput(int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int8_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(int8_t), pe, "shmem_int8_iput");
 }
 
 void shmem_int16_iput(int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int16_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(int16_t), pe, "shmem_int16_iput");
 }
 
 void shmem_int32_iput(int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int32_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(int32_t), pe, "shmem_int32_iput");
 }
 
 void shmem_int64_iput(int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int64_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(int64_t), pe, "shmem_int64_iput");
 }
 
 void shmem_uint8_iput(uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint8_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(uint8_t), pe, "shmem_uint8_iput");
 }
 
 void shmem_uint16_iput(uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint16_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(uint16_t), pe, "shmem_uint16_iput");
 }
 
 void shmem_uint32_iput(uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint32_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(uint32_t), pe, "shmem_uint32_iput");
 }
 
 void shmem_uint64_iput(uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint64_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(uint64_t), pe, "shmem_uint64_iput");
 }
 
 void shmem_size_iput(size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_size_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(size_t), pe, "shmem_size_iput");
 }
 
 void shmem_ptrdiff_iput(ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ptrdiff_iput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(ptrdiff_t), pe, "shmem_ptrdiff_iput");
 }
 
 void shmem_iput8(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_iput8");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, 1, pe, "shmem_iput8");
 }
 
 void shmem_iput16(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_iput16");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, 2, pe, "shmem_iput16");
 }
 
 void shmem_iput32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_iput32");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, 4, pe, "shmem_iput32");
 }
 
 void shmem_iput64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_iput64");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, 8, pe, "shmem_iput64");
 }
 
 void shmem_iput128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_iput128");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, 16, pe, "shmem_iput128");
 }
 
 void shmem_ctx_float_iput(shmem_ctx_t ctx, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_float_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_float_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(float), pe, "shmem_ctx_float_iput");
 }
 
 void shmem_ctx_double_iput(shmem_ctx_t ctx, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_double_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_double_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(double), pe, "shmem_ctx_double_iput");
 }
 
 void shmem_ctx_longdouble_iput(shmem_ctx_t ctx, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_longdouble_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_longdouble_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(long double), pe, "shmem_ctx_longdouble_iput");
 }
 
 void shmem_ctx_char_iput(shmem_ctx_t ctx, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_char_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_char_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(char), pe, "shmem_ctx_char_iput");
 }
 
 void shmem_ctx_schar_iput(shmem_ctx_t ctx, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_schar_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_schar_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(signed char), pe, "shmem_ctx_schar_iput");
 }
 
 void shmem_ctx_short_iput(shmem_ctx_t ctx, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_short_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_short_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(short), pe, "shmem_ctx_short_iput");
 }
 
 void shmem_ctx_int_iput(shmem_ctx_t ctx, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(int), pe, "shmem_ctx_int_iput");
 }
 
 void shmem_ctx_long_iput(shmem_ctx_t ctx, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_long_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_long_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(long), pe, "shmem_ctx_long_iput");
 }
 
 void shmem_ctx_longlong_iput(shmem_ctx_t ctx, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_longlong_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_longlong_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(long long), pe, "shmem_ctx_longlong_iput");
 }
 
 void shmem_ctx_uchar_iput(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uchar_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uchar_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(unsigned char), pe, "shmem_ctx_uchar_iput");
 }
 
 void shmem_ctx_ushort_iput(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ushort_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ushort_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(unsigned short), pe, "shmem_ctx_ushort_iput");
 }
 
 void shmem_ctx_uint_iput(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(unsigned int), pe, "shmem_ctx_uint_iput");
 }
 
 void shmem_ctx_ulong_iput(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ulong_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ulong_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(unsigned long), pe, "shmem_ctx_ulong_iput");
 }
 
 void shmem_ctx_ulonglong_iput(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ulonglong_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ulonglong_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(unsigned long long), pe, "shmem_ctx_ulonglong_iput");
 }
 
 void shmem_ctx_int8_iput(shmem_ctx_t ctx, int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int8_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int8_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(int8_t), pe, "shmem_ctx_int8_iput");
 }
 
 void shmem_ctx_int16_iput(shmem_ctx_t ctx, int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int16_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int16_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(int16_t), pe, "shmem_ctx_int16_iput");
 }
 
 void shmem_ctx_int32_iput(shmem_ctx_t ctx, int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int32_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int32_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(int32_t), pe, "shmem_ctx_int32_iput");
 }
 
 void shmem_ctx_int64_iput(shmem_ctx_t ctx, int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int64_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int64_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(int64_t), pe, "shmem_ctx_int64_iput");
 }
 
 void shmem_ctx_uint8_iput(shmem_ctx_t ctx, uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint8_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint8_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(uint8_t), pe, "shmem_ctx_uint8_iput");
 }
 
 void shmem_ctx_uint16_iput(shmem_ctx_t ctx, uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint16_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint16_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(uint16_t), pe, "shmem_ctx_uint16_iput");
 }
 
 void shmem_ctx_uint32_iput(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint32_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint32_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(uint32_t), pe, "shmem_ctx_uint32_iput");
 }
 
 void shmem_ctx_uint64_iput(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint64_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint64_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(uint64_t), pe, "shmem_ctx_uint64_iput");
 }
 
 void shmem_ctx_size_iput(shmem_ctx_t ctx, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_size_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_size_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(size_t), pe, "shmem_ctx_size_iput");
 }
 
 void shmem_ctx_ptrdiff_iput(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ptrdiff_iput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ptrdiff_iput");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, sizeof(ptrdiff_t), pe, "shmem_ctx_ptrdiff_iput");
 }
 
 void shmem_ctx_iput8(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_iput8");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_iput8");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, 1, pe, "shmem_ctx_iput8");
 }
 
 void shmem_ctx_iput16(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_iput16");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_iput16");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, 2, pe, "shmem_ctx_iput16");
 }
 
 void shmem_ctx_iput32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_iput32");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_iput32");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, 4, pe, "shmem_ctx_iput32");
 }
 
 void shmem_ctx_iput64(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_iput64");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_iput64");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, 8, pe, "shmem_ctx_iput64");
 }
 
 void shmem_ctx_iput128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_iput128");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_iput128");
     shmemi_iput(ctx, dest, source, dst, sst, 1, nelems, 16, pe, "shmem_ctx_iput128");
 }
 
 void shmem_float_iget(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_float_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(float), pe, "shmem_float_iget");
 }
 
 void shmem_double_iget(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_double_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(double), pe, "shmem_double_iget");
 }
 
 void shmem_longdouble_iget(long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_longdouble_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(long double), pe, "shmem_longdouble_iget");
 }
 
 void shmem_char_iget(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_char_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(char), pe, "shmem_char_iget");
 }
 
 void shmem_schar_iget(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_schar_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(signed char), pe, "shmem_schar_iget");
 }
 
 void shmem_short_iget(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_short_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(short), pe, "shmem_short_iget");
 }
 
 void shmem_int_iget(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(int), pe, "shmem_int_iget");
 }
 
 void shmem_long_iget(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_long_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(long), pe, "shmem_long_iget");
 }
 
 void shmem_longlong_iget(long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_longlong_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(long long), pe, "shmem_longlong_iget");
 }
 
 void shmem_uchar_iget(unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uchar_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(unsigned char), pe, "shmem_uchar_iget");
 }
 
 void shmem_ushort_iget(unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ushort_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(unsigned short), pe, "shmem_ushort_iget");
 }
 
 void shmem_uint_iget(unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(unsigned int), pe, "shmem_uint_iget");
 }
 
 void shmem_ulong_iget(unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ulong_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(unsigned long), pe, "shmem_ulong_iget");
 }
 
 void shmem_ulonglong_iget(unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ulonglong_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(unsigned long long), pe, "shmem_ulonglong_iget");
 }
 
 void shmem_int8_iget(int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int8_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(int8_t), pe, "shmem_int8_iget");
 }
 
 void shmem_int16_iget(int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int16_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(int16_t), pe, "shmem_int16_iget");
 }
 
 void shmem_int32_iget(int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int32_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(int32_t), pe, "shmem_int32_iget");
 }
 
 void shmem_int64_iget(int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int64_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(int64_t), pe, "shmem_int64_iget");
 }
 
 void shmem_uint8_iget(uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint8_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(uint8_t), pe, "shmem_uint8_iget");
 }
 
 void shmem_uint16_iget(uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint16_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(uint16_t), pe, "shmem_uint16_iget");
 }
 
 void shmem_uint32_iget(uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint32_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(uint32_t), pe, "shmem_uint32_iget");
 }
 
 void shmem_uint64_iget(uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint64_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(uint64_t), pe, "shmem_uint64_iget");
 }
 
 void shmem_size_iget(size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_size_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(size_t), pe, "shmem_size_iget");
 }
 
 void shmem_ptrdiff_iget(ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ptrdiff_iget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, sizeof(ptrdiff_t), pe, "shmem_ptrdiff_iget");
 }
 
 void shmem_iget8(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_iget8");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, 1, pe, "shmem_iget8");
 }
 
 void shmem_iget16(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_iget16");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, 2, pe, "shmem_iget16");
 }
 
 void shmem_iget32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_iget32");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, 4, pe, "shmem_iget32");
 }
 
 void shmem_iget64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_iget64");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, 8, pe, "shmem_iget64");
 }
 
 void shmem_iget128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_iget128");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, 16, pe, "shmem_iget128");
 }
 
 void shmem_ctx_float_iget(shmem_ctx_t ctx, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_float_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_float_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(float), pe, "shmem_ctx_float_iget");
 }
 
 void shmem_ctx_double_iget(shmem_ctx_t ctx, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_double_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_double_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(double), pe, "shmem_ctx_double_iget");
 }
 
 void shmem_ctx_longdouble_iget(shmem_ctx_t ctx, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_longdouble_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_longdouble_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(long double), pe, "shmem_ctx_longdouble_iget");
 }
 
 void shmem_ctx_char_iget(shmem_ctx_t ctx, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_char_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_char_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(char), pe, "shmem_ctx_char_iget");
 }
 
 void shmem_ctx_schar_iget(shmem_ctx_t ctx, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_schar_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_schar_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(signed char), pe, "shmem_ctx_schar_iget");
 }
 
 void shmem_ctx_short_iget(shmem_ctx_t ctx, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_short_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_short_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(short), pe, "shmem_ctx_short_iget");
 }
 
 void shmem_ctx_int_iget(shmem_ctx_t ctx, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(int), pe, "shmem_ctx_int_iget");
 }
 
 void shmem_ctx_long_iget(shmem_ctx_t ctx, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_long_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_long_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(long), pe, "shmem_ctx_long_iget");
 }
 
 void shmem_ctx_longlong_iget(shmem_ctx_t ctx, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_longlong_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_longlong_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(long long), pe, "shmem_ctx_longlong_iget");
 }
 
 void shmem_ctx_uchar_iget(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uchar_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uchar_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(unsigned char), pe, "shmem_ctx_uchar_iget");
 }
 
 void shmem_ctx_ushort_iget(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ushort_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ushort_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(unsigned short), pe, "shmem_ctx_ushort_iget");
 }
 
 void shmem_ctx_uint_iget(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(unsigned int), pe, "shmem_ctx_uint_iget");
 }
 
 void shmem_ctx_ulong_iget(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ulong_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ulong_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(unsigned long), pe, "shmem_ctx_ulong_iget");
 }
 
 void shmem_ctx_ulonglong_iget(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ulonglong_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ulonglong_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(unsigned long long), pe, "shmem_ctx_ulonglong_iget");
 }
 
 void shmem_ctx_int8_iget(shmem_ctx_t ctx, int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int8_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int8_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(int8_t), pe, "shmem_ctx_int8_iget");
 }
 
 void shmem_ctx_int16_iget(shmem_ctx_t ctx, int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int16_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int16_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(int16_t), pe, "shmem_ctx_int16_iget");
 }
 
 void shmem_ctx_int32_iget(shmem_ctx_t ctx, int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int32_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int32_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(int32_t), pe, "shmem_ctx_int32_iget");
 }
 
 void shmem_ctx_int64_iget(shmem_ctx_t ctx, int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int64_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int64_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(int64_t), pe, "shmem_ctx_int64_iget");
 }
 
 void shmem_ctx_uint8_iget(shmem_ctx_t ctx, uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint8_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint8_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(uint8_t), pe, "shmem_ctx_uint8_iget");
 }
 
 void shmem_ctx_uint16_iget(shmem_ctx_t ctx, uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint16_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint16_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(uint16_t), pe, "shmem_ctx_uint16_iget");
 }
 
 void shmem_ctx_uint32_iget(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint32_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint32_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(uint32_t), pe, "shmem_ctx_uint32_iget");
 }
 
 void shmem_ctx_uint64_iget(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint64_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint64_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(uint64_t), pe, "shmem_ctx_uint64_iget");
 }
 
 void shmem_ctx_size_iget(shmem_ctx_t ctx, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_size_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_size_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(size_t), pe, "shmem_ctx_size_iget");
 }
 
 void shmem_ctx_ptrdiff_iget(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ptrdiff_iget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ptrdiff_iget");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, sizeof(ptrdiff_t), pe, "shmem_ctx_ptrdiff_iget");
 }
 
 void shmem_ctx_iget8(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_iget8");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_iget8");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, 1, pe, "shmem_ctx_iget8");
 }
 
 void shmem_ctx_iget16(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_iget16");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_iget16");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, 2, pe, "shmem_ctx_iget16");
 }
 
 void shmem_ctx_iget32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_iget32");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_iget32");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, 4, pe, "shmem_ctx_iget32");
 }
 
 void shmem_ctx_iget64(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_iget64");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_iget64");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, 8, pe, "shmem_ctx_iget64");
 }
 
 void shmem_ctx_iget128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_iget128");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_iget128");
     shmemi_iget(ctx, dest, source, dst, sst, 1, nelems, 16, pe, "shmem_ctx_iget128");
 }
 
 void shmem_float_ibput(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_float_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(float), pe, "shmem_float_ibput");
 }
 
 void shmem_double_ibput(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_double_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(double), pe, "shmem_double_ibput");
 }
 
 void shmem_longdouble_ibput(long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_longdouble_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(long double), pe, "shmem_longdouble_ibput");
 }
 
 void shmem_char_ibput(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_char_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(char), pe, "shmem_char_ibput");
 }
 
 void shmem_schar_ibput(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_schar_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(signed char), pe, "shmem_schar_ibput");
 }
 
 void shmem_short_ibput(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_short_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(short), pe, "shmem_short_ibput");
 }
 
 void shmem_int_ibput(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(int), pe, "shmem_int_ibput");
 }
 
 void shmem_long_ibput(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_long_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(long), pe, "shmem_long_ibput");
 }
 
 void shmem_longlong_ibput(long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_longlong_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(long long), pe, "shmem_longlong_ibput");
 }
 
 void shmem_uchar_ibput(unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uchar_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned char), pe, "shmem_uchar_ibput");
 }
 
 void shmem_ushort_ibput(unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ushort_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned short), pe, "shmem_ushort_ibput");
 }
 
 void shmem_uint_ibput(unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned int), pe, "shmem_uint_ibput");
 }
 
 void shmem_ulong_ibput(unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ulong_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned long), pe, "shmem_ulong_ibput");
 }
 
 void shmem_ulonglong_ibput(unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ulonglong_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned long long), pe, "shmem_ulonglong_ibput");
 }
 
 void shmem_int8_ibput(int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int8_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(int8_t), pe, "shmem_int8_ibput");
 }
 
 void shmem_int16_ibput(int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int16_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(int16_t), pe, "shmem_int16_ibput");
 }
 
 void shmem_int32_ibput(int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int32_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(int32_t), pe, "shmem_int32_ibput");
 }
 
 void shmem_int64_ibput(int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int64_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(int64_t), pe, "shmem_int64_ibput");
 }
 
 void shmem_uint8_ibput(uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint8_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(uint8_t), pe, "shmem_uint8_ibput");
 }
 
 void shmem_uint16_ibput(uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint16_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(uint16_t), pe, "shmem_uint16_ibput");
 }
 
 void shmem_uint32_ibput(uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint32_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(uint32_t), pe, "shmem_uint32_ibput");
 }
 
 void shmem_uint64_ibput(uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint64_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(uint64_t), pe, "shmem_uint64_ibput");
 }
 
 void shmem_size_ibput(size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_size_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(size_t), pe, "shmem_size_ibput");
 }
 
 void shmem_ptrdiff_ibput(ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ptrdiff_ibput");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(ptrdiff_t), pe, "shmem_ptrdiff_ibput");
 }
 
 void shmem_ibput8(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ibput8");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, 1, pe, "shmem_ibput8");
 }
 
 void shmem_ibput16(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ibput16");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, 2, pe, "shmem_ibput16");
 }
 
 void shmem_ibput32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ibput32");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, 4, pe, "shmem_ibput32");
 }
 
 void shmem_ibput64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ibput64");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, 8, pe, "shmem_ibput64");
 }
 
 void shmem_ibput128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ibput128");
     shmemi_iput(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, 16, pe, "shmem_ibput128");
 }
 
 void shmem_ctx_float_ibput(shmem_ctx_t ctx, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_float_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_float_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(float), pe, "shmem_ctx_float_ibput");
 }
 
 void shmem_ctx_double_ibput(shmem_ctx_t ctx, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_double_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_double_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(double), pe, "shmem_ctx_double_ibput");
 }
 
 void shmem_ctx_longdouble_ibput(shmem_ctx_t ctx, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_longdouble_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_longdouble_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(long double), pe, "shmem_ctx_longdouble_ibput");
 }
 
 void shmem_ctx_char_ibput(shmem_ctx_t ctx, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_char_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_char_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(char), pe, "shmem_ctx_char_ibput");
 }
 
 void shmem_ctx_schar_ibput(shmem_ctx_t ctx, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_schar_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_schar_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(signed char), pe, "shmem_ctx_schar_ibput");
 }
 
 void shmem_ctx_short_ibput(shmem_ctx_t ctx, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_short_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_short_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(short), pe, "shmem_ctx_short_ibput");
 }
 
 void shmem_ctx_int_ibput(shmem_ctx_t ctx, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(int), pe, "shmem_ctx_int_ibput");
 }
 
 void shmem_ctx_long_ibput(shmem_ctx_t ctx, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_long_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_long_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(long), pe, "shmem_ctx_long_ibput");
 }
 
 void shmem_ctx_longlong_ibput(shmem_ctx_t ctx, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_longlong_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_longlong_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(long long), pe, "shmem_ctx_longlong_ibput");
 }
 
 void shmem_ctx_uchar_ibput(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uchar_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uchar_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned char), pe, "shmem_ctx_uchar_ibput");
 }
 
 void shmem_ctx_ushort_ibput(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ushort_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ushort_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned short), pe, "shmem_ctx_ushort_ibput");
 }
 
 void shmem_ctx_uint_ibput(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned int), pe, "shmem_ctx_uint_ibput");
 }
 
 void shmem_ctx_ulong_ibput(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ulong_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ulong_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned long), pe, "shmem_ctx_ulong_ibput");
 }
 
 void shmem_ctx_ulonglong_ibput(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ulonglong_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ulonglong_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned long long), pe, "shmem_ctx_ulonglong_ibput");
 }
 
 void shmem_ctx_int8_ibput(shmem_ctx_t ctx, int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int8_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int8_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(int8_t), pe, "shmem_ctx_int8_ibput");
 }
 
 void shmem_ctx_int16_ibput(shmem_ctx_t ctx, int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int16_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int16_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(int16_t), pe, "shmem_ctx_int16_ibput");
 }
 
 void shmem_ctx_int32_ibput(shmem_ctx_t ctx, int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int32_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int32_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(int32_t), pe, "shmem_ctx_int32_ibput");
 }
 
 void shmem_ctx_int64_ibput(shmem_ctx_t ctx, int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int64_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int64_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(int64_t), pe, "shmem_ctx_int64_ibput");
 }
 
 void shmem_ctx_uint8_ibput(shmem_ctx_t ctx, uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint8_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint8_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(uint8_t), pe, "shmem_ctx_uint8_ibput");
 }
 
 void shmem_ctx_uint16_ibput(shmem_ctx_t ctx, uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint16_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint16_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(uint16_t), pe, "shmem_ctx_uint16_ibput");
 }
 
 void shmem_ctx_uint32_ibput(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint32_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint32_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(uint32_t), pe, "shmem_ctx_uint32_ibput");
 }
 
 void shmem_ctx_uint64_ibput(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint64_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint64_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(uint64_t), pe, "shmem_ctx_uint64_ibput");
 }
 
 void shmem_ctx_size_ibput(shmem_ctx_t ctx, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_size_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_size_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(size_t), pe, "shmem_ctx_size_ibput");
 }
 
 void shmem_ctx_ptrdiff_ibput(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ptrdiff_ibput");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ptrdiff_ibput");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(ptrdiff_t), pe, "shmem_ctx_ptrdiff_ibput");
 }
 
 void shmem_ctx_ibput8(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ibput8");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ibput8");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, 1, pe, "shmem_ctx_ibput8");
 }
 
 void shmem_ctx_ibput16(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ibput16");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ibput16");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, 2, pe, "shmem_ctx_ibput16");
 }
 
 void shmem_ctx_ibput32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ibput32");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ibput32");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, 4, pe, "shmem_ctx_ibput32");
 }
 
 void shmem_ctx_ibput64(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ibput64");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ibput64");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, 8, pe, "shmem_ctx_ibput64");
 }
 
 void shmem_ctx_ibput128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ibput128");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ibput128");
     shmemi_iput(ctx, dest, source, dst, sst, bsize, nblocks, 16, pe, "shmem_ctx_ibput128");
 }
 
 void shmem_float_ibget(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_float_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(float), pe, "shmem_float_ibget");
 }
 
 void shmem_double_ibget(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_double_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(double), pe, "shmem_double_ibget");
 }
 
 void shmem_longdouble_ibget(long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_longdouble_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(long double), pe, "shmem_longdouble_ibget");
 }
 
 void shmem_char_ibget(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_char_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(char), pe, "shmem_char_ibget");
 }
 
 void shmem_schar_ibget(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_schar_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(signed char), pe, "shmem_schar_ibget");
 }
 
 void shmem_short_ibget(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_short_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(short), pe, "shmem_short_ibget");
 }
 
 void shmem_int_ibget(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(int), pe, "shmem_int_ibget");
 }
 
 void shmem_long_ibget(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_long_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(long), pe, "shmem_long_ibget");
 }
 
 void shmem_longlong_ibget(long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_longlong_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(long long), pe, "shmem_longlong_ibget");
 }
 
 void shmem_uchar_ibget(unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uchar_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned char), pe, "shmem_uchar_ibget");
 }
 
 void shmem_ushort_ibget(unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ushort_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned short), pe, "shmem_ushort_ibget");
 }
 
 void shmem_uint_ibget(unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned int), pe, "shmem_uint_ibget");
 }
 
 void shmem_ulong_ibget(unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ulong_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned long), pe, "shmem_ulong_ibget");
 }
 
 void shmem_ulonglong_ibget(unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ulonglong_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned long long), pe, "shmem_ulonglong_ibget");
 }
 
 void shmem_int8_ibget(int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int8_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(int8_t), pe, "shmem_int8_ibget");
 }
 
 void shmem_int16_ibget(int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int16_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(int16_t), pe, "shmem_int16_ibget");
 }
 
 void shmem_int32_ibget(int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int32_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(int32_t), pe, "shmem_int32_ibget");
 }
 
 void shmem_int64_ibget(int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_int64_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(int64_t), pe, "shmem_int64_ibget");
 }
 
 void shmem_uint8_ibget(uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint8_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(uint8_t), pe, "shmem_uint8_ibget");
 }
 
 void shmem_uint16_ibget(uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint16_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(uint16_t), pe, "shmem_uint16_ibget");
 }
 
 void shmem_uint32_ibget(uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint32_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(uint32_t), pe, "shmem_uint32_ibget");
 }
 
 void shmem_uint64_ibget(uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_uint64_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(uint64_t), pe, "shmem_uint64_ibget");
 }
 
 void shmem_size_ibget(size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_size_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(size_t), pe, "shmem_size_ibget");
 }
 
 void shmem_ptrdiff_ibget(ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ptrdiff_ibget");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, sizeof(ptrdiff_t), pe, "shmem_ptrdiff_ibget");
 }
 
 void shmem_ibget8(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ibget8");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, 1, pe, "shmem_ibget8");
 }
 
 void shmem_ibget16(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ibget16");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, 2, pe, "shmem_ibget16");
 }
 
 void shmem_ibget32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ibget32");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, 4, pe, "shmem_ibget32");
 }
 
 void shmem_ibget64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ibget64");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, 8, pe, "shmem_ibget64");
 }
 
 void shmem_ibget128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ibget128");
     shmemi_iget(SHMEM_CTX_DEFAULT, dest, source, dst, sst, bsize, nblocks, 16, pe, "shmem_ibget128");
 }
 
 void shmem_ctx_float_ibget(shmem_ctx_t ctx, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_float_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_float_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(float), pe, "shmem_ctx_float_ibget");
 }
 
 void shmem_ctx_double_ibget(shmem_ctx_t ctx, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_double_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_double_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(double), pe, "shmem_ctx_double_ibget");
 }
 
 void shmem_ctx_longdouble_ibget(shmem_ctx_t ctx, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_longdouble_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_longdouble_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(long double), pe, "shmem_ctx_longdouble_ibget");
 }
 
 void shmem_ctx_char_ibget(shmem_ctx_t ctx, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_char_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_char_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(char), pe, "shmem_ctx_char_ibget");
 }
 
 void shmem_ctx_schar_ibget(shmem_ctx_t ctx, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_schar_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_schar_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(signed char), pe, "shmem_ctx_schar_ibget");
 }
 
 void shmem_ctx_short_ibget(shmem_ctx_t ctx, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_short_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_short_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(short), pe, "shmem_ctx_short_ibget");
 }
 
 void shmem_ctx_int_ibget(shmem_ctx_t ctx, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(int), pe, "shmem_ctx_int_ibget");
 }
 
 void shmem_ctx_long_ibget(shmem_ctx_t ctx, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_long_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_long_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(long), pe, "shmem_ctx_long_ibget");
 }
 
 void shmem_ctx_longlong_ibget(shmem_ctx_t ctx, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_longlong_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_longlong_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(long long), pe, "shmem_ctx_longlong_ibget");
 }
 
 void shmem_ctx_uchar_ibget(shmem_ctx_t ctx, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uchar_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uchar_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned char), pe, "shmem_ctx_uchar_ibget");
 }
 
 void shmem_ctx_ushort_ibget(shmem_ctx_t ctx, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ushort_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ushort_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned short), pe, "shmem_ctx_ushort_ibget");
 }
 
 void shmem_ctx_uint_ibget(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned int), pe, "shmem_ctx_uint_ibget");
 }
 
 void shmem_ctx_ulong_ibget(shmem_ctx_t ctx, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ulong_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ulong_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned long), pe, "shmem_ctx_ulong_ibget");
 }
 
 void shmem_ctx_ulonglong_ibget(shmem_ctx_t ctx, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ulonglong_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ulonglong_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(unsigned long long), pe, "shmem_ctx_ulonglong_ibget");
 }
 
 void shmem_ctx_int8_ibget(shmem_ctx_t ctx, int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int8_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int8_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(int8_t), pe, "shmem_ctx_int8_ibget");
 }
 
 void shmem_ctx_int16_ibget(shmem_ctx_t ctx, int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int16_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int16_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(int16_t), pe, "shmem_ctx_int16_ibget");
 }
 
 void shmem_ctx_int32_ibget(shmem_ctx_t ctx, int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int32_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int32_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(int32_t), pe, "shmem_ctx_int32_ibget");
 }
 
 void shmem_ctx_int64_ibget(shmem_ctx_t ctx, int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_int64_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_int64_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(int64_t), pe, "shmem_ctx_int64_ibget");
 }
 
 void shmem_ctx_uint8_ibget(shmem_ctx_t ctx, uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint8_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint8_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(uint8_t), pe, "shmem_ctx_uint8_ibget");
 }
 
 void shmem_ctx_uint16_ibget(shmem_ctx_t ctx, uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint16_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint16_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(uint16_t), pe, "shmem_ctx_uint16_ibget");
 }
 
 void shmem_ctx_uint32_ibget(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint32_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint32_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(uint32_t), pe, "shmem_ctx_uint32_ibget");
 }
 
 void shmem_ctx_uint64_ibget(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_uint64_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_uint64_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(uint64_t), pe, "shmem_ctx_uint64_ibget");
 }
 
 void shmem_ctx_size_ibget(shmem_ctx_t ctx, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_size_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_size_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(size_t), pe, "shmem_ctx_size_ibget");
 }
 
 void shmem_ctx_ptrdiff_ibget(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ptrdiff_ibget");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ptrdiff_ibget");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, sizeof(ptrdiff_t), pe, "shmem_ctx_ptrdiff_ibget");
 }
 
 void shmem_ctx_ibget8(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ibget8");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ibget8");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, 1, pe, "shmem_ctx_ibget8");
 }
 
 void shmem_ctx_ibget16(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ibget16");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ibget16");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, 2, pe, "shmem_ctx_ibget16");
 }
 
 void shmem_ctx_ibget32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ibget32");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ibget32");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, 4, pe, "shmem_ctx_ibget32");
 }
 
 void shmem_ctx_ibget64(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ibget64");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ibget64");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, 8, pe, "shmem_ctx_ibget64");
 }
 
 void shmem_ctx_ibget128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)
 {
+    SHMEMI_RANGE(RMA_BLOCKING, "shmem_ctx_ibget128");
     pe = shmemi_ctx_pe(ctx, pe, "shmem_ctx_ibget128");
     shmemi_iget(ctx, dest, source, dst, sst, bsize, nblocks, 16, pe, "shmem_ctx_ibget128");
 }

@@ -2,11 +2,13 @@
 /* clang-format off */
 /* Team Management Routines: the public functions. */
 #define SHMEM_ALLOW_DEPRECATED
+#define SHMEMI_PUBLIC
 #pragma GCC visibility push(default)
 #include <pshmem.h>
 #pragma GCC visibility pop
 
 #include "teams.h"
+#include "ranges.h"
 
 int shmem_team_my_pe(shmem_team_t team)
 {

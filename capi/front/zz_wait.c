@@ -2,11 +2,13 @@
 /* clang-format off */
 /* Point-To-Point Synchronization Routines: the public functions. */
 #define SHMEM_ALLOW_DEPRECATED
+#define SHMEMI_PUBLIC
 #pragma GCC visibility push(default)
 #include <pshmem.h>
 #pragma GCC visibility pop
 
 #include "waitset.h"
+#include "ranges.h"
 
 _Static_assert(sizeof(int) == 4, "int has 32 bits");
 _Static_assert(sizeof(long) == 8, "long has 64 bits");
@@ -23,846 +25,1015 @@ _Static_assert(sizeof(ptrdiff_t) == 8, "ptrdiff_t has 64 bits");
 
 void shmem_int_wait_until(int *ivar, int cmp, int cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int_wait_until");
     shmemi_wait_i32(ivar, cmp, cmp_value, "shmem_int_wait_until");
 }
 
 void shmem_long_wait_until(long *ivar, int cmp, long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_long_wait_until");
     shmemi_wait_i64(ivar, cmp, cmp_value, "shmem_long_wait_until");
 }
 
 void shmem_longlong_wait_until(long long *ivar, int cmp, long long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_longlong_wait_until");
     shmemi_wait_i64(ivar, cmp, cmp_value, "shmem_longlong_wait_until");
 }
 
 void shmem_uint_wait_until(unsigned int *ivar, int cmp, unsigned int cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint_wait_until");
     shmemi_wait_u32(ivar, cmp, cmp_value, "shmem_uint_wait_until");
 }
 
 void shmem_ulong_wait_until(unsigned long *ivar, int cmp, unsigned long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ulong_wait_until");
     shmemi_wait_u64(ivar, cmp, cmp_value, "shmem_ulong_wait_until");
 }
 
 void shmem_ulonglong_wait_until(unsigned long long *ivar, int cmp, unsigned long long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ulonglong_wait_until");
     shmemi_wait_u64(ivar, cmp, cmp_value, "shmem_ulonglong_wait_until");
 }
 
 void shmem_int32_wait_until(int32_t *ivar, int cmp, int32_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int32_wait_until");
     shmemi_wait_i32(ivar, cmp, cmp_value, "shmem_int32_wait_until");
 }
 
 void shmem_int64_wait_until(int64_t *ivar, int cmp, int64_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int64_wait_until");
     shmemi_wait_i64(ivar, cmp, cmp_value, "shmem_int64_wait_until");
 }
 
 void shmem_uint32_wait_until(uint32_t *ivar, int cmp, uint32_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint32_wait_until");
     shmemi_wait_u32(ivar, cmp, cmp_value, "shmem_uint32_wait_until");
 }
 
 void shmem_uint64_wait_until(uint64_t *ivar, int cmp, uint64_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint64_wait_until");
     shmemi_wait_u64(ivar, cmp, cmp_value, "shmem_uint64_wait_until");
 }
 
 void shmem_size_wait_until(size_t *ivar, int cmp, size_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_size_wait_until");
     shmemi_wait_u64(ivar, cmp, cmp_value, "shmem_size_wait_until");
 }
 
 void shmem_ptrdiff_wait_until(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ptrdiff_wait_until");
     shmemi_wait_i64(ivar, cmp, cmp_value, "shmem_ptrdiff_wait_until");
 }
 
 int shmem_int_test(int *ivar, int cmp, int cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_int_test");
     return shmemi_test_i32(ivar, cmp, cmp_value, "shmem_int_test");
 }
 
 int shmem_long_test(long *ivar, int cmp, long cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_long_test");
     return shmemi_test_i64(ivar, cmp, cmp_value, "shmem_long_test");
 }
 
 int shmem_longlong_test(long long *ivar, int cmp, long long cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_longlong_test");
     return shmemi_test_i64(ivar, cmp, cmp_value, "shmem_longlong_test");
 }
 
 int shmem_uint_test(unsigned int *ivar, int cmp, unsigned int cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint_test");
     return shmemi_test_u32(ivar, cmp, cmp_value, "shmem_uint_test");
 }
 
 int shmem_ulong_test(unsigned long *ivar, int cmp, unsigned long cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_ulong_test");
     return shmemi_test_u64(ivar, cmp, cmp_value, "shmem_ulong_test");
 }
 
 int shmem_ulonglong_test(unsigned long long *ivar, int cmp, unsigned long long cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_ulonglong_test");
     return shmemi_test_u64(ivar, cmp, cmp_value, "shmem_ulonglong_test");
 }
 
 int shmem_int32_test(int32_t *ivar, int cmp, int32_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_int32_test");
     return shmemi_test_i32(ivar, cmp, cmp_value, "shmem_int32_test");
 }
 
 int shmem_int64_test(int64_t *ivar, int cmp, int64_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_int64_test");
     return shmemi_test_i64(ivar, cmp, cmp_value, "shmem_int64_test");
 }
 
 int shmem_uint32_test(uint32_t *ivar, int cmp, uint32_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint32_test");
     return shmemi_test_u32(ivar, cmp, cmp_value, "shmem_uint32_test");
 }
 
 int shmem_uint64_test(uint64_t *ivar, int cmp, uint64_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint64_test");
     return shmemi_test_u64(ivar, cmp, cmp_value, "shmem_uint64_test");
 }
 
 int shmem_size_test(size_t *ivar, int cmp, size_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_size_test");
     return shmemi_test_u64(ivar, cmp, cmp_value, "shmem_size_test");
 }
 
 int shmem_ptrdiff_test(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_ptrdiff_test");
     return shmemi_test_i64(ivar, cmp, cmp_value, "shmem_ptrdiff_test");
 }
 
 uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_signal_wait_until");
     return shmemi_signal_wait_until(sig_addr, cmp, cmp_value, "shmem_signal_wait_until");
 }
 
 void shmem_int_wait_until_all(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int_wait_until_all");
     shmemi_wait_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i32, "shmem_int_wait_until_all");
 }
 
 void shmem_long_wait_until_all(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_long_wait_until_all");
     shmemi_wait_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_long_wait_until_all");
 }
 
 void shmem_longlong_wait_until_all(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_longlong_wait_until_all");
     shmemi_wait_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_longlong_wait_until_all");
 }
 
 void shmem_uint_wait_until_all(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint_wait_until_all");
     shmemi_wait_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u32, "shmem_uint_wait_until_all");
 }
 
 void shmem_ulong_wait_until_all(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ulong_wait_until_all");
     shmemi_wait_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_ulong_wait_until_all");
 }
 
 void shmem_ulonglong_wait_until_all(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ulonglong_wait_until_all");
     shmemi_wait_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_ulonglong_wait_until_all");
 }
 
 void shmem_int32_wait_until_all(int32_t *ivars, size_t nelems, const int *status, int cmp, int32_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int32_wait_until_all");
     shmemi_wait_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i32, "shmem_int32_wait_until_all");
 }
 
 void shmem_int64_wait_until_all(int64_t *ivars, size_t nelems, const int *status, int cmp, int64_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int64_wait_until_all");
     shmemi_wait_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_int64_wait_until_all");
 }
 
 void shmem_uint32_wait_until_all(uint32_t *ivars, size_t nelems, const int *status, int cmp, uint32_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint32_wait_until_all");
     shmemi_wait_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u32, "shmem_uint32_wait_until_all");
 }
 
 void shmem_uint64_wait_until_all(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint64_wait_until_all");
     shmemi_wait_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_uint64_wait_until_all");
 }
 
 void shmem_size_wait_until_all(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_size_wait_until_all");
     shmemi_wait_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_size_wait_until_all");
 }
 
 void shmem_ptrdiff_wait_until_all(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ptrdiff_wait_until_all");
     shmemi_wait_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_ptrdiff_wait_until_all");
 }
 
 void shmem_int_wait_until_all_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int_wait_until_all_vector");
     shmemi_wait_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i32, "shmem_int_wait_until_all_vector");
 }
 
 void shmem_long_wait_until_all_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_long_wait_until_all_vector");
     shmemi_wait_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_long_wait_until_all_vector");
 }
 
 void shmem_longlong_wait_until_all_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_longlong_wait_until_all_vector");
     shmemi_wait_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_longlong_wait_until_all_vector");
 }
 
 void shmem_uint_wait_until_all_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint_wait_until_all_vector");
     shmemi_wait_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u32, "shmem_uint_wait_until_all_vector");
 }
 
 void shmem_ulong_wait_until_all_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ulong_wait_until_all_vector");
     shmemi_wait_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_ulong_wait_until_all_vector");
 }
 
 void shmem_ulonglong_wait_until_all_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ulonglong_wait_until_all_vector");
     shmemi_wait_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_ulonglong_wait_until_all_vector");
 }
 
 void shmem_int32_wait_until_all_vector(int32_t *ivars, size_t nelems, const int *status, int cmp, const int32_t *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int32_wait_until_all_vector");
     shmemi_wait_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i32, "shmem_int32_wait_until_all_vector");
 }
 
 void shmem_int64_wait_until_all_vector(int64_t *ivars, size_t nelems, const int *status, int cmp, const int64_t *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int64_wait_until_all_vector");
     shmemi_wait_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_int64_wait_until_all_vector");
 }
 
 void shmem_uint32_wait_until_all_vector(uint32_t *ivars, size_t nelems, const int *status, int cmp, const uint32_t *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint32_wait_until_all_vector");
     shmemi_wait_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u32, "shmem_uint32_wait_until_all_vector");
 }
 
 void shmem_uint64_wait_until_all_vector(uint64_t *ivars, size_t nelems, const int *status, int cmp, const uint64_t *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint64_wait_until_all_vector");
     shmemi_wait_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_uint64_wait_until_all_vector");
 }
 
 void shmem_size_wait_until_all_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_size_wait_until_all_vector");
     shmemi_wait_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_size_wait_until_all_vector");
 }
 
 void shmem_ptrdiff_wait_until_all_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ptrdiff_wait_until_all_vector");
     shmemi_wait_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_ptrdiff_wait_until_all_vector");
 }
 
 size_t shmem_int_wait_until_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int_wait_until_any");
     return shmemi_wait_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i32, "shmem_int_wait_until_any");
 }
 
 size_t shmem_long_wait_until_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_long_wait_until_any");
     return shmemi_wait_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_long_wait_until_any");
 }
 
 size_t shmem_longlong_wait_until_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_longlong_wait_until_any");
     return shmemi_wait_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_longlong_wait_until_any");
 }
 
 size_t shmem_uint_wait_until_any(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint_wait_until_any");
     return shmemi_wait_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u32, "shmem_uint_wait_until_any");
 }
 
 size_t shmem_ulong_wait_until_any(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ulong_wait_until_any");
     return shmemi_wait_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_ulong_wait_until_any");
 }
 
 size_t shmem_ulonglong_wait_until_any(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ulonglong_wait_until_any");
     return shmemi_wait_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_ulonglong_wait_until_any");
 }
 
 size_t shmem_int32_wait_until_any(int32_t *ivars, size_t nelems, const int *status, int cmp, int32_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int32_wait_until_any");
     return shmemi_wait_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i32, "shmem_int32_wait_until_any");
 }
 
 size_t shmem_int64_wait_until_any(int64_t *ivars, size_t nelems, const int *status, int cmp, int64_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int64_wait_until_any");
     return shmemi_wait_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_int64_wait_until_any");
 }
 
 size_t shmem_uint32_wait_until_any(uint32_t *ivars, size_t nelems, const int *status, int cmp, uint32_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint32_wait_until_any");
     return shmemi_wait_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u32, "shmem_uint32_wait_until_any");
 }
 
 size_t shmem_uint64_wait_until_any(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint64_wait_until_any");
     return shmemi_wait_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_uint64_wait_until_any");
 }
 
 size_t shmem_size_wait_until_any(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_size_wait_until_any");
     return shmemi_wait_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_size_wait_until_any");
 }
 
 size_t shmem_ptrdiff_wait_until_any(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ptrdiff_wait_until_any");
     return shmemi_wait_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_ptrdiff_wait_until_any");
 }
 
 size_t shmem_int_wait_until_any_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int_wait_until_any_vector");
     return shmemi_wait_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i32, "shmem_int_wait_until_any_vector");
 }
 
 size_t shmem_long_wait_until_any_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_long_wait_until_any_vector");
     return shmemi_wait_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_long_wait_until_any_vector");
 }
 
 size_t shmem_longlong_wait_until_any_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_longlong_wait_until_any_vector");
     return shmemi_wait_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_longlong_wait_until_any_vector");
 }
 
 size_t shmem_uint_wait_until_any_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint_wait_until_any_vector");
     return shmemi_wait_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u32, "shmem_uint_wait_until_any_vector");
 }
 
 size_t shmem_ulong_wait_until_any_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ulong_wait_until_any_vector");
     return shmemi_wait_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_ulong_wait_until_any_vector");
 }
 
 size_t shmem_ulonglong_wait_until_any_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ulonglong_wait_until_any_vector");
     return shmemi_wait_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_ulonglong_wait_until_any_vector");
 }
 
 size_t shmem_int32_wait_until_any_vector(int32_t *ivars, size_t nelems, const int *status, int cmp, const int32_t *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int32_wait_until_any_vector");
     return shmemi_wait_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i32, "shmem_int32_wait_until_any_vector");
 }
 
 size_t shmem_int64_wait_until_any_vector(int64_t *ivars, size_t nelems, const int *status, int cmp, const int64_t *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int64_wait_until_any_vector");
     return shmemi_wait_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_int64_wait_until_any_vector");
 }
 
 size_t shmem_uint32_wait_until_any_vector(uint32_t *ivars, size_t nelems, const int *status, int cmp, const uint32_t *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint32_wait_until_any_vector");
     return shmemi_wait_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u32, "shmem_uint32_wait_until_any_vector");
 }
 
 size_t shmem_uint64_wait_until_any_vector(uint64_t *ivars, size_t nelems, const int *status, int cmp, const uint64_t *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint64_wait_until_any_vector");
     return shmemi_wait_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_uint64_wait_until_any_vector");
 }
 
 size_t shmem_size_wait_until_any_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_size_wait_until_any_vector");
     return shmemi_wait_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_size_wait_until_any_vector");
 }
 
 size_t shmem_ptrdiff_wait_until_any_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ptrdiff_wait_until_any_vector");
     return shmemi_wait_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_ptrdiff_wait_until_any_vector");
 }
 
 size_t shmem_int_wait_until_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int_wait_until_some");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_i32, "shmem_int_wait_until_some");
 }
 
 size_t shmem_long_wait_until_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_long_wait_until_some");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_long_wait_until_some");
 }
 
 size_t shmem_longlong_wait_until_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_longlong_wait_until_some");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_longlong_wait_until_some");
 }
 
 size_t shmem_uint_wait_until_some(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned int cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint_wait_until_some");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_u32, "shmem_uint_wait_until_some");
 }
 
 size_t shmem_ulong_wait_until_some(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ulong_wait_until_some");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_ulong_wait_until_some");
 }
 
 size_t shmem_ulonglong_wait_until_some(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long long cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ulonglong_wait_until_some");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_ulonglong_wait_until_some");
 }
 
 size_t shmem_int32_wait_until_some(int32_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int32_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int32_wait_until_some");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_i32, "shmem_int32_wait_until_some");
 }
 
 size_t shmem_int64_wait_until_some(int64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int64_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int64_wait_until_some");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_int64_wait_until_some");
 }
 
 size_t shmem_uint32_wait_until_some(uint32_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, uint32_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint32_wait_until_some");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_u32, "shmem_uint32_wait_until_some");
 }
 
 size_t shmem_uint64_wait_until_some(uint64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, uint64_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint64_wait_until_some");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_uint64_wait_until_some");
 }
 
 size_t shmem_size_wait_until_some(size_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, size_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_size_wait_until_some");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_size_wait_until_some");
 }
 
 size_t shmem_ptrdiff_wait_until_some(ptrdiff_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, ptrdiff_t cmp_value)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ptrdiff_wait_until_some");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_ptrdiff_wait_until_some");
 }
 
 size_t shmem_int_wait_until_some_vector(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int_wait_until_some_vector");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_i32, "shmem_int_wait_until_some_vector");
 }
 
 size_t shmem_long_wait_until_some_vector(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_long_wait_until_some_vector");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_long_wait_until_some_vector");
 }
 
 size_t shmem_longlong_wait_until_some_vector(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long long *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_longlong_wait_until_some_vector");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_longlong_wait_until_some_vector");
 }
 
 size_t shmem_uint_wait_until_some_vector(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned int *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint_wait_until_some_vector");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_u32, "shmem_uint_wait_until_some_vector");
 }
 
 size_t shmem_ulong_wait_until_some_vector(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ulong_wait_until_some_vector");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_ulong_wait_until_some_vector");
 }
 
 size_t shmem_ulonglong_wait_until_some_vector(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long long *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ulonglong_wait_until_some_vector");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_ulonglong_wait_until_some_vector");
 }
 
 size_t shmem_int32_wait_until_some_vector(int32_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int32_t *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int32_wait_until_some_vector");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_i32, "shmem_int32_wait_until_some_vector");
 }
 
 size_t shmem_int64_wait_until_some_vector(int64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int64_t *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_int64_wait_until_some_vector");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_int64_wait_until_some_vector");
 }
 
 size_t shmem_uint32_wait_until_some_vector(uint32_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const uint32_t *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint32_wait_until_some_vector");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_u32, "shmem_uint32_wait_until_some_vector");
 }
 
 size_t shmem_uint64_wait_until_some_vector(uint64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const uint64_t *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_uint64_wait_until_some_vector");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_uint64_wait_until_some_vector");
 }
 
 size_t shmem_size_wait_until_some_vector(size_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const size_t *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_size_wait_until_some_vector");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_size_wait_until_some_vector");
 }
 
 size_t shmem_ptrdiff_wait_until_some_vector(ptrdiff_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const ptrdiff_t *cmp_values)
 {
+    SHMEMI_RANGE(WAIT, "shmem_ptrdiff_wait_until_some_vector");
     return shmemi_wait_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_ptrdiff_wait_until_some_vector");
 }
 
 int shmem_int_test_all(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_int_test_all");
     return shmemi_test_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i32, "shmem_int_test_all");
 }
 
 int shmem_long_test_all(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_long_test_all");
     return shmemi_test_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_long_test_all");
 }
 
 int shmem_longlong_test_all(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_longlong_test_all");
     return shmemi_test_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_longlong_test_all");
 }
 
 int shmem_uint_test_all(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint_test_all");
     return shmemi_test_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u32, "shmem_uint_test_all");
 }
 
 int shmem_ulong_test_all(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_ulong_test_all");
     return shmemi_test_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_ulong_test_all");
 }
 
 int shmem_ulonglong_test_all(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_ulonglong_test_all");
     return shmemi_test_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_ulonglong_test_all");
 }
 
 int shmem_int32_test_all(int32_t *ivars, size_t nelems, const int *status, int cmp, int32_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_int32_test_all");
     return shmemi_test_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i32, "shmem_int32_test_all");
 }
 
 int shmem_int64_test_all(int64_t *ivars, size_t nelems, const int *status, int cmp, int64_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_int64_test_all");
     return shmemi_test_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_int64_test_all");
 }
 
 int shmem_uint32_test_all(uint32_t *ivars, size_t nelems, const int *status, int cmp, uint32_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint32_test_all");
     return shmemi_test_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u32, "shmem_uint32_test_all");
 }
 
 int shmem_uint64_test_all(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint64_test_all");
     return shmemi_test_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_uint64_test_all");
 }
 
 int shmem_size_test_all(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_size_test_all");
     return shmemi_test_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_size_test_all");
 }
 
 int shmem_ptrdiff_test_all(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_ptrdiff_test_all");
     return shmemi_test_all(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_ptrdiff_test_all");
 }
 
 int shmem_int_test_all_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_int_test_all_vector");
     return shmemi_test_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i32, "shmem_int_test_all_vector");
 }
 
 int shmem_long_test_all_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_long_test_all_vector");
     return shmemi_test_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_long_test_all_vector");
 }
 
 int shmem_longlong_test_all_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_longlong_test_all_vector");
     return shmemi_test_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_longlong_test_all_vector");
 }
 
 int shmem_uint_test_all_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint_test_all_vector");
     return shmemi_test_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u32, "shmem_uint_test_all_vector");
 }
 
 int shmem_ulong_test_all_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_ulong_test_all_vector");
     return shmemi_test_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_ulong_test_all_vector");
 }
 
 int shmem_ulonglong_test_all_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_ulonglong_test_all_vector");
     return shmemi_test_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_ulonglong_test_all_vector");
 }
 
 int shmem_int32_test_all_vector(int32_t *ivars, size_t nelems, const int *status, int cmp, const int32_t *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_int32_test_all_vector");
     return shmemi_test_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i32, "shmem_int32_test_all_vector");
 }
 
 int shmem_int64_test_all_vector(int64_t *ivars, size_t nelems, const int *status, int cmp, const int64_t *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_int64_test_all_vector");
     return shmemi_test_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_int64_test_all_vector");
 }
 
 int shmem_uint32_test_all_vector(uint32_t *ivars, size_t nelems, const int *status, int cmp, const uint32_t *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint32_test_all_vector");
     return shmemi_test_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u32, "shmem_uint32_test_all_vector");
 }
 
 int shmem_uint64_test_all_vector(uint64_t *ivars, size_t nelems, const int *status, int cmp, const uint64_t *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint64_test_all_vector");
     return shmemi_test_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_uint64_test_all_vector");
 }
 
 int shmem_size_test_all_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_size_test_all_vector");
     return shmemi_test_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_size_test_all_vector");
 }
 
 int shmem_ptrdiff_test_all_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_ptrdiff_test_all_vector");
     return shmemi_test_all(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_ptrdiff_test_all_vector");
 }
 
 size_t shmem_int_test_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_int_test_any");
     return shmemi_test_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i32, "shmem_int_test_any");
 }
 
 size_t shmem_long_test_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_long_test_any");
     return shmemi_test_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_long_test_any");
 }
 
 size_t shmem_longlong_test_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_longlong_test_any");
     return shmemi_test_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_longlong_test_any");
 }
 
 size_t shmem_uint_test_any(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint_test_any");
     return shmemi_test_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u32, "shmem_uint_test_any");
 }
 
 size_t shmem_ulong_test_any(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_ulong_test_any");
     return shmemi_test_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_ulong_test_any");
 }
 
 size_t shmem_ulonglong_test_any(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_ulonglong_test_any");
     return shmemi_test_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_ulonglong_test_any");
 }
 
 size_t shmem_int32_test_any(int32_t *ivars, size_t nelems, const int *status, int cmp, int32_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_int32_test_any");
     return shmemi_test_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i32, "shmem_int32_test_any");
 }
 
 size_t shmem_int64_test_any(int64_t *ivars, size_t nelems, const int *status, int cmp, int64_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_int64_test_any");
     return shmemi_test_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_int64_test_any");
 }
 
 size_t shmem_uint32_test_any(uint32_t *ivars, size_t nelems, const int *status, int cmp, uint32_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint32_test_any");
     return shmemi_test_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u32, "shmem_uint32_test_any");
 }
 
 size_t shmem_uint64_test_any(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint64_test_any");
     return shmemi_test_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_uint64_test_any");
 }
 
 size_t shmem_size_test_any(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_size_test_any");
     return shmemi_test_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_size_test_any");
 }
 
 size_t shmem_ptrdiff_test_any(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_ptrdiff_test_any");
     return shmemi_test_any(ivars, nelems, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_ptrdiff_test_any");
 }
 
 size_t shmem_int_test_any_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_int_test_any_vector");
     return shmemi_test_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i32, "shmem_int_test_any_vector");
 }
 
 size_t shmem_long_test_any_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_long_test_any_vector");
     return shmemi_test_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_long_test_any_vector");
 }
 
 size_t shmem_longlong_test_any_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_longlong_test_any_vector");
     return shmemi_test_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_longlong_test_any_vector");
 }
 
 size_t shmem_uint_test_any_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint_test_any_vector");
     return shmemi_test_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u32, "shmem_uint_test_any_vector");
 }
 
 size_t shmem_ulong_test_any_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_ulong_test_any_vector");
     return shmemi_test_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_ulong_test_any_vector");
 }
 
 size_t shmem_ulonglong_test_any_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_ulonglong_test_any_vector");
     return shmemi_test_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_ulonglong_test_any_vector");
 }
 
 size_t shmem_int32_test_any_vector(int32_t *ivars, size_t nelems, const int *status, int cmp, const int32_t *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_int32_test_any_vector");
     return shmemi_test_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i32, "shmem_int32_test_any_vector");
 }
 
 size_t shmem_int64_test_any_vector(int64_t *ivars, size_t nelems, const int *status, int cmp, const int64_t *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_int64_test_any_vector");
     return shmemi_test_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_int64_test_any_vector");
 }
 
 size_t shmem_uint32_test_any_vector(uint32_t *ivars, size_t nelems, const int *status, int cmp, const uint32_t *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint32_test_any_vector");
     return shmemi_test_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u32, "shmem_uint32_test_any_vector");
 }
 
 size_t shmem_uint64_test_any_vector(uint64_t *ivars, size_t nelems, const int *status, int cmp, const uint64_t *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint64_test_any_vector");
     return shmemi_test_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_uint64_test_any_vector");
 }
 
 size_t shmem_size_test_any_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_size_test_any_vector");
     return shmemi_test_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_size_test_any_vector");
 }
 
 size_t shmem_ptrdiff_test_any_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_ptrdiff_test_any_vector");
     return shmemi_test_any(ivars, nelems, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_ptrdiff_test_any_vector");
 }
 
 size_t shmem_int_test_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_int_test_some");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_i32, "shmem_int_test_some");
 }
 
 size_t shmem_long_test_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_long_test_some");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_long_test_some");
 }
 
 size_t shmem_longlong_test_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_longlong_test_some");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_longlong_test_some");
 }
 
 size_t shmem_uint_test_some(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned int cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint_test_some");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_u32, "shmem_uint_test_some");
 }
 
 size_t shmem_ulong_test_some(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_ulong_test_some");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_ulong_test_some");
 }
 
 size_t shmem_ulonglong_test_some(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long long cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_ulonglong_test_some");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_ulonglong_test_some");
 }
 
 size_t shmem_int32_test_some(int32_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int32_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_int32_test_some");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_i32, "shmem_int32_test_some");
 }
 
 size_t shmem_int64_test_some(int64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int64_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_int64_test_some");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_int64_test_some");
 }
 
 size_t shmem_uint32_test_some(uint32_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, uint32_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint32_test_some");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_u32, "shmem_uint32_test_some");
 }
 
 size_t shmem_uint64_test_some(uint64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, uint64_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint64_test_some");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_uint64_test_some");
 }
 
 size_t shmem_size_test_some(size_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, size_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_size_test_some");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_u64, "shmem_size_test_some");
 }
 
 size_t shmem_ptrdiff_test_some(ptrdiff_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, ptrdiff_t cmp_value)
 {
+    SHMEMI_RANGE(TEST, "shmem_ptrdiff_test_some");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, &cmp_value, false, SHMEMI_KIND_i64, "shmem_ptrdiff_test_some");
 }
 
 size_t shmem_int_test_some_vector(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_int_test_some_vector");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_i32, "shmem_int_test_some_vector");
 }
 
 size_t shmem_long_test_some_vector(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_long_test_some_vector");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_long_test_some_vector");
 }
 
 size_t shmem_longlong_test_some_vector(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long long *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_longlong_test_some_vector");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_longlong_test_some_vector");
 }
 
 size_t shmem_uint_test_some_vector(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned int *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint_test_some_vector");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_u32, "shmem_uint_test_some_vector");
 }
 
 size_t shmem_ulong_test_some_vector(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_ulong_test_some_vector");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_ulong_test_some_vector");
 }
 
 size_t shmem_ulonglong_test_some_vector(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long long *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_ulonglong_test_some_vector");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_ulonglong_test_some_vector");
 }
 
 size_t shmem_int32_test_some_vector(int32_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int32_t *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_int32_test_some_vector");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_i32, "shmem_int32_test_some_vector");
 }
 
 size_t shmem_int64_test_some_vector(int64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int64_t *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_int64_test_some_vector");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_int64_test_some_vector");
 }
 
 size_t shmem_uint32_test_some_vector(uint32_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const uint32_t *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint32_test_some_vector");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_u32, "shmem_uint32_test_some_vector");
 }
 
 size_t shmem_uint64_test_some_vector(uint64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const uint64_t *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_uint64_test_some_vector");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_uint64_test_some_vector");
 }
 
 size_t shmem_size_test_some_vector(size_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const size_t *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_size_test_some_vector");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_u64, "shmem_size_test_some_vector");
 }
 
 size_t shmem_ptrdiff_test_some_vector(ptrdiff_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const ptrdiff_t *cmp_values)
 {
+    SHMEMI_RANGE(TEST, "shmem_ptrdiff_test_some_vector");
     return shmemi_test_some(ivars, nelems, indices, status, cmp, cmp_values, true, SHMEMI_KIND_i64, "shmem_ptrdiff_test_some_vector");
 }
 

@@ -15,11 +15,13 @@ import (
 const thunkTop = `/* clang-format off */
 /* %s: the public functions. */
 #define SHMEM_ALLOW_DEPRECATED
+#define SHMEMI_PUBLIC
 #pragma GCC visibility push(default)
 #include <pshmem.h>
 #pragma GCC visibility pop
 
 #include "%s"
+#include "ranges.h"
 `
 
 // Vectorised, a sum of ints runs at the speed of memory; -O2 of gcc 12 leaves
@@ -52,13 +54,24 @@ func thunks() []file {
 				if slices.Contains(generic, fn.Name) { // for C11 a macro, too
 					head = strings.Replace(head, fn.Name+"(", "("+fn.Name+")(", 1)
 				}
-				fmt.Fprintf(&b, "\n%s\n{\n%s}\n", head, body(fn))
+				fmt.Fprintf(&b, "\n%s\n{\n%s%s}\n", head, ranged(fn, cmp.Or(f.Range, c.Range)), body(fn))
 			}
 		}
 		profiled(&b, c)
 		out = append(out, file{"capi/front/zz_" + c.File + ".c", b.String()})
 	}
 	return out
+}
+
+// ranged is the line that shows a profiler the call, where the table has a group for it.
+func ranged(fn spec.Function, group string) string {
+	if group == "" || group == spec.RangeNone {
+		return ""
+	}
+	if fn.Nbi && group == spec.RangeRMA {
+		group = spec.RangeRMANbi
+	}
+	return fmt.Sprintf("    SHMEMI_RANGE(%s, %q);\n", strings.ToUpper(group), fn.Name)
 }
 
 func reduces(c spec.Chapter) bool {

@@ -105,6 +105,7 @@ func extensionThunks() string {
 #include "buffers.h"
 #include "counters.h"
 #include "failure.h"
+#include "ranges.h"
 #include "start.h"
 #include "stream.h"
 `)
@@ -113,7 +114,7 @@ func extensionThunks() string {
 			row := *fn.Family
 			row.Front = strings.ReplaceAll(row.Front, "$element", spec.Element(fn.Type))
 			fn.Family = &row
-			fmt.Fprintf(&b, "\n%s\n{\n%s}\n", prototype(fn), body(fn))
+			fmt.Fprintf(&b, "\n%s\n{\n%s%s}\n", prototype(fn), ranged(fn, row.Range), body(fn))
 		}
 	}
 	return b.String()

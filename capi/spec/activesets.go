@@ -33,6 +33,7 @@ var activeSets = Chapter{
 	File:  "activesets",
 	Title: "Collective Routines",
 	Over:  "activeset.h",
+	Range: RangeColl,
 	Families: []Family{
 		{
 			Name: "barrier", Section: "SHMEM_BARRIER", Since: "0.1", Instead: "shmem_quiet and shmem_team_sync",

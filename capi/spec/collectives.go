@@ -20,6 +20,7 @@ var collectives = Chapter{
 	File:  "collectives",
 	Title: "Collective Routines",
 	Over:  "colls.h",
+	Range: RangeColl,
 	Families: []Family{
 		{
 			Name: "barrier_all", Section: "SHMEM_BARRIER_ALL", Since: "0.1",

@@ -43,7 +43,7 @@ var waitedTypes = append([]Type{tShort, tUShort}, AMOTypes...)
 
 var oldWaits = []Family{
 	{
-		Name: "wait", Section: "SHMEM_WAIT", Since: "0.1",
+		Name: "wait", Section: "SHMEM_WAIT", Since: "0.1", Range: RangeWait,
 		Types: waitedTypes, Plain: true, Instead: "shmem_wait_until with SHMEM_CMP_NE",
 		Params: []Param{waitVar, {Name: "cmp_value", C: "T", Doc: "what it is to be no longer"}},
 		Front:  "shmemi_wait_$S(ivar, SHMEM_CMP_NE, cmp_value, $call)",
@@ -52,7 +52,7 @@ var oldWaits = []Family{
 		Check: CheckChange,
 	},
 	{
-		Name: "wait_until", Section: "SHMEM_WAIT_UNTIL", Since: "0.1",
+		Name: "wait_until", Section: "SHMEM_WAIT_UNTIL", Since: "0.1", Range: RangeWait,
 		Types: []Type{tShort, tUShort}, Plain: true, Instead: "a type of at least 32 bits",
 		Params: []Param{waitVar, waitCmp, waitValue},
 		Front:  "shmemi_wait_$S(ivar, cmp, cmp_value, $call)",
@@ -61,7 +61,7 @@ var oldWaits = []Family{
 		Check: CheckWait,
 	},
 	{
-		Name: "test", Section: "SHMEM_TEST", Since: "0.1",
+		Name: "test", Section: "SHMEM_TEST", Since: "0.1", Range: RangeTest,
 		Types: []Type{tShort, tUShort}, Plain: true, Result: "int", Instead: "a type of at least 32 bits",
 		Params:  []Param{waitVar, waitCmp, waitValue},
 		Front:   "shmemi_test_$S(ivar, cmp, cmp_value, $call)",
@@ -80,9 +80,16 @@ func oldSingle(symbol, section, instead, front, doc string, result, returns stri
 	}
 }
 
+// oldMemory is the row of a function that allocates or frees.
+func oldMemory(symbol, section, instead, front, doc string, result, returns string, params ...Param) Family {
+	f := oldSingle(symbol, section, instead, front, doc, result, returns, params...)
+	f.Range = RangeAlloc
+	return f
+}
+
 var oldSingles = []Family{
 	{
-		Name: "wait_until", Symbol: "shmem_wait_until", Section: "SHMEM_WAIT_UNTIL", Since: "0.1", OnlyC: true,
+		Name: "wait_until", Symbol: "shmem_wait_until", Range: RangeWait, Section: "SHMEM_WAIT_UNTIL", Since: "0.1", OnlyC: true,
 		Instead: "shmem_long_wait_until",
 		Params: []Param{
 			{Name: "ivar", C: "long *", Role: Watched, Doc: "changed by other PEs"},
@@ -95,7 +102,7 @@ var oldSingles = []Family{
 		Errors: "As shmem_long_wait_until.", Order: "As shmem_long_wait_until.",
 	},
 	{
-		Name: "wait", Symbol: "shmem_wait", Section: "SHMEM_WAIT", Since: "0.1",
+		Name: "wait", Symbol: "shmem_wait", Range: RangeWait, Section: "SHMEM_WAIT", Since: "0.1",
 		Instead: "shmem_long_wait_until with SHMEM_CMP_NE",
 		Params: []Param{
 			{Name: "ivar", C: "long *", Role: Watched, Doc: "changed by other PEs"},
@@ -117,17 +124,17 @@ var oldSingles = []Family{
 		"Tells the number of the calling PE.", "int", "0 to shmem_n_pes() - 1."),
 	oldSingle("_num_pes", "SHMEM_N_PES", "shmem_n_pes", "shmemi_n_pes($call)",
 		"Tells how many PEs the job has.", "int", "1 or more."),
-	oldSingle("shmalloc", "SHMEM_MALLOC", "shmem_malloc", "shmemi_malloc(size, $call)",
+	oldMemory("shmalloc", "SHMEM_MALLOC", "shmem_malloc", "shmemi_malloc(size, $call)",
 		"Allocates symmetric memory.", "void *", "As shmem_malloc.",
 		Param{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted"}),
-	oldSingle("shfree", "SHMEM_FREE", "shmem_free", "shmemi_free(ptr, $call)",
+	oldMemory("shfree", "SHMEM_FREE", "shmem_free", "shmemi_free(ptr, $call)",
 		"Gives a block of symmetric memory back.", "", "",
 		Param{Name: "ptr", C: "void *", Doc: "what an allocation returned, or NULL to free nothing"}),
-	oldSingle("shrealloc", "SHMEM_REALLOC", "shmem_realloc", "shmemi_realloc(ptr, size, $call)",
+	oldMemory("shrealloc", "SHMEM_REALLOC", "shmem_realloc", "shmemi_realloc(ptr, size, $call)",
 		"Changes the size of a block of symmetric memory.", "void *", "As shmem_realloc.",
 		Param{Name: "ptr", C: "void *", Doc: "what an allocation returned, or NULL to allocate"},
 		Param{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted; 0 frees the block"}),
-	oldSingle("shmemalign", "SHMEM_ALIGN", "shmem_align", "shmemi_align(alignment, size, $call)",
+	oldMemory("shmemalign", "SHMEM_ALIGN", "shmem_align", "shmemi_align(alignment, size, $call)",
 		"Allocates symmetric memory at a multiple of alignment.", "void *", "As shmem_align.",
 		Param{Name: "alignment", C: "size_t", Unit: "bytes", Doc: "a power of two, at least sizeof(void *)"},
 		Param{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted"}),

@@ -10,6 +10,7 @@ var locks = Chapter{
 	File:  "lock",
 	Title: "Distributed Locking Routines",
 	Over:  "lock.h",
+	Range: RangeWait,
 	Families: []Family{
 		{
 			Name: "set_lock", Section: "SHMEM_SET_LOCK", Since: "0.1",
@@ -30,7 +31,7 @@ var locks = Chapter{
 			Order:  "Includes a quiet.",
 		},
 		{
-			Name: "test_lock", Section: "SHMEM_TEST_LOCK", Since: "0.1",
+			Name: "test_lock", Section: "SHMEM_TEST_LOCK", Since: "0.1", Range: RangeTest,
 			Result: "int", Params: []Param{lockWord},
 			Front:   "shmemi_test_lock(lock, $call)",
 			Doc:     "Takes the lock if no PE has it, without waiting.",

@@ -9,6 +9,7 @@ const (
 var memory = Chapter{
 	File:  "memory",
 	Title: "Memory Management Routines",
+	Range: RangeAlloc,
 	Families: []Family{
 		{
 			Name: "malloc", Section: "SHMEM_MALLOC", Since: "0.1",
@@ -83,7 +84,7 @@ var memory = Chapter{
 			Order:   heapOrder,
 		},
 		{
-			Name: "addr_accessible", Section: "SHMEM_ADDR_ACCESSIBLE", Since: "0.1",
+			Name: "addr_accessible", Section: "SHMEM_ADDR_ACCESSIBLE", Since: "0.1", Range: RangeNone,
 			Result: "int",
 			Params: []Param{
 				{Name: "addr", C: "const void *", Doc: "any address"},
@@ -95,7 +96,7 @@ var memory = Chapter{
 			Errors:  "Ends the job when called before init or after finalize.",
 		},
 		{
-			Name: "ptr", Section: "SHMEM_PTR", Since: "0.1",
+			Name: "ptr", Section: "SHMEM_PTR", Since: "0.1", Range: RangeNone,
 			Result: "void *",
 			Params: []Param{
 				{Name: "dest", C: "const void *", Doc: "symmetric address"},

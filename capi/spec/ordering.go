@@ -21,7 +21,7 @@ var ordering = Chapter{
 				"operations under way is lost.",
 		},
 		{
-			Name: "pe_quiet", Section: "SHMEM_PE_QUIET", Since: "0.1", Contexts: true,
+			Name: "pe_quiet", Section: "SHMEM_PE_QUIET", Since: "0.1", Range: RangeMemOrder, Contexts: true,
 			Params: []Param{{Name: "target_pe", C: "int", Doc: "number of a PE"}},
 			Front:  "shmemi_pe_quiet($ctx, target_pe, $call)",
 			Doc: "Waits until the caller's operations at one PE are complete, as quiet does for all PEs. It may " +

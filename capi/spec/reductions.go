@@ -8,6 +8,7 @@ var reductions = Chapter{
 	File:  "reduce",
 	Title: "Collective Routines",
 	Over:  "activeset.h",
+	Range: RangeColl,
 	Families: append([]Family{
 		reduction("max", OrderedTypes, "b > a ? b : a", "the greatest",
 			"Which one of two elements remains when one is not a number is not defined."),

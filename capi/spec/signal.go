@@ -47,7 +47,7 @@ var signal = Chapter{
 			Order:  atomicOrder,
 		},
 		{
-			Name: "signal_fetch", Section: "SHMEM_SIGNAL_FETCH", Since: "0.1",
+			Name: "signal_fetch", Section: "SHMEM_SIGNAL_FETCH", Since: "0.1", Range: RangeTest,
 			Result: "uint64_t",
 			Params: []Param{{Name: "sig_addr", C: "const uint64_t *", Role: Watched,
 				Doc: "the caller's own signal word"}},

@@ -81,6 +81,7 @@ type Chapter struct {
 	File     string // zz_<File>.c
 	Title    string // as in the specification
 	Over     string // header of capi/front with what Front calls; none: front.h
+	Range    string // of its families that have none
 	Families []Family
 }
 
@@ -111,6 +112,10 @@ type Family struct {
 	Plain   bool
 	// Like is the family that does the same under another name.
 	Like string
+	// Range is the group of SHMEM_NVTX in which a profiler is shown the calls. Puts, gets,
+	// atomics, fences and quiets are inline in front.h and have none: their slow halves look for themselves
+	// (capi/front/ranges.c), so that the fast path has nothing to look at.
+	Range string
 	// OnlyC: C++ has the name as an overload, which is not deprecated.
 	OnlyC bool
 }
@@ -123,6 +128,22 @@ const (
 	Nbi   Variant = 1 << iota // <name>_nbi: complete after the next quiet
 	Sized                     // <name>8, 16, 32, 64, 128: by size in bits
 	Mem                       // <name>mem: by bytes
+)
+
+// The groups of SHMEM_NVTX that rows name.
+const (
+	RangeNone         = "none" // also where the chapter has one
+	RangeAlloc        = "alloc"
+	RangeColl         = "coll"
+	RangeWait         = "wait"
+	RangeWaitOnStream = "wait_on_stream"
+	RangeTest         = "test"
+	RangeMemOrder     = "memorder"
+	RangeQuietStream  = "quiet_on_stream"
+	RangeFetch        = "atomic_fetch"
+	RangeSet          = "atomic_set"
+	RangeRMA          = "rma_blocking" // the nonblocking form: RangeRMANbi
+	RangeRMANbi       = "rma_nonblocking"
 )
 
 // A Param is a parameter of a function.

@@ -107,7 +107,7 @@ func onStreamRow(f Family, more ...Param) Call {
 
 func streamReduction(name string, types []Type, what string) Call {
 	return onStreamRow(Family{
-		Name: name + "_reduce", Types: types, Result: "int",
+		Name: name + "_reduce", Types: types, Result: "int", Range: RangeColl,
 		Params: []Param{collTeam, collDest, collSource, {Name: "nreduce", C: "size_t", Unit: "elements", Doc: "of each array"}},
 		Front:  "shmemi_stream_reduce(team, dest, source, nreduce, $element, SHMEMI_REDUCE_" + strings.ToUpper(name) + ", stream, $call)",
 		Doc: "Makes each element of dest, at every PE of the team, " + what + " of the elements at that place in the " +
@@ -119,7 +119,7 @@ func streamReduction(name string, types []Type, what string) Call {
 
 func streamCollective(name string, params []Param, front, doc string) Call {
 	return onStreamRow(Family{
-		Name: name, Types: StreamTypes, Variants: Mem, Result: "int",
+		Name: name, Types: StreamTypes, Variants: Mem, Result: "int", Range: RangeColl,
 		Params: params, Front: front, Doc: doc, Returns: zeroOnGood,
 	})
 }
@@ -129,34 +129,34 @@ var Extensions = slices.Concat(startCalls, bufferCalls, counterCalls, errorCalls
 
 var streamCalls = []Call{
 	onStreamRow(Family{
-		Name: "put", Types: StreamTypes, Variants: Nbi | Sized | Mem,
+		Name: "put", Range: RangeRMA, Types: StreamTypes, Variants: Nbi | Sized | Mem,
 		Params: []Param{{Name: "dest", C: "T *", Role: Written}, {Name: "source", C: "const T *", Role: Source}, paramNelems, paramPE},
 		Front:  "shmemi_stream_put$nbi(dest, source, $nbytes, pe, stream, $call)",
 		Doc:    "Copies an array to another PE when the stream comes to it. source may be reused by what follows in the stream.",
 		DocNbi: "Copies as put does, but source may be reused only after the next quiet.",
 	}),
 	onStreamRow(Family{
-		Name: "get", Types: StreamTypes, Variants: Nbi | Sized | Mem,
+		Name: "get", Range: RangeRMA, Types: StreamTypes, Variants: Nbi | Sized | Mem,
 		Params: []Param{{Name: "dest", C: "T *", Role: Result}, {Name: "source", C: "const T *", Role: Read}, paramNelems, paramPE},
 		Front:  "shmemi_stream_get$nbi(dest, source, $nbytes, pe, stream, $call)",
 		Doc:    "Copies an array from another PE when the stream comes to it. What follows in the stream finds it in dest.",
 		DocNbi: "Copies as get does, but the data is in dest only after the next quiet.",
 	}),
 	onStreamRow(Family{
-		Name: "p", Types: StreamTypes,
+		Name: "p", Range: RangeRMA, Types: StreamTypes,
 		Params: []Param{{Name: "dest", C: "T *", Role: Written}, {Name: "value", C: "T", Doc: "to write"}, paramPE},
 		Front:  "shmemi_stream_p(dest, &value, sizeof value, pe, stream, $call)",
 		Doc:    "Writes one element to another PE when the stream comes to it.",
 	}),
 	onStreamRow(Family{
-		Name: "g", Types: StreamTypes, Result: "T",
+		Name: "g", Range: RangeRMA, Types: StreamTypes, Result: "T",
 		Params:  []Param{{Name: "source", C: "const T *", Role: Read}, paramPE},
 		Front:   "$T value;\nshmemi_stream_g(&value, source, sizeof value, pe, stream, $call);\nvalue",
 		Doc:     "Waits until the stream has done what it was given, and reads one element of another PE. It cannot be captured.",
 		Returns: "The element.",
 	}),
 	onStreamRow(Family{
-		Name: "put_signal", Types: StreamTypes, Variants: Nbi | Sized | Mem,
+		Name: "put_signal", Range: RangeRMA, Types: StreamTypes, Variants: Nbi | Sized | Mem,
 		Params: []Param{
 			{Name: "dest", C: "T *", Role: Written, Doc: "must not overlap sig_addr"},
 			{Name: "source", C: "const T *", Role: Source}, paramNelems, sigAddr, sigValue,
@@ -167,13 +167,13 @@ var streamCalls = []Call{
 		DocNbi: "Does as put_signal, but source may be reused only after the next quiet.",
 	}),
 	onStreamRow(Family{
-		Name:   "signal_op",
+		Name: "signal_op", Range: RangeSet,
 		Params: []Param{sigAddr, sigValue, {Name: "sig_op", C: "int", Doc: "SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD"}, paramPE},
 		Front:  "shmemi_stream_signal(sig_addr, signal, sig_op, pe, stream, $call)",
 		Doc:    "Updates a signal word of another PE when the stream comes to it.",
 	}),
 	onStreamRow(Family{
-		Name: "signal_wait_until",
+		Name: "signal_wait_until", Range: RangeWaitOnStream,
 		Params: []Param{
 			{Name: "sig_addr", C: "uint64_t *", Role: Watched, Doc: "the caller's own signal word"},
 			waitCmp, {Name: "cmp_value", C: "uint64_t", Doc: "right-hand side of the comparison"},
@@ -184,44 +184,44 @@ var streamCalls = []Call{
 			"less than 2^63 ahead of it.",
 	}),
 	onStreamRow(Family{
-		Name: "wait_until", Types: DeviceWaitTypes,
+		Name: "wait_until", Range: RangeWaitOnStream, Types: DeviceWaitTypes,
 		Params: []Param{waitVar, waitCmp, waitValue},
 		Front:  "shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, $element, stream, $call)",
 		Doc:    "Has the stream wait until a variable of the caller compares as asked.",
 	}),
 	onStreamRow(Family{
-		Name: "wait_until_all", Types: DeviceWaitTypes,
+		Name: "wait_until_all", Range: RangeWaitOnStream, Types: DeviceWaitTypes,
 		Params: append(append([]Param{}, streamWait...), waitValue),
 		Front:  "shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, $element, stream, $call)",
 		Doc:    "Has the stream wait until all elements that count compare as asked.",
 	}),
 	onStreamRow(Family{
-		Name: "wait_until_all_vector", Types: DeviceWaitTypes,
+		Name: "wait_until_all_vector", Range: RangeWaitOnStream, Types: DeviceWaitTypes,
 		Params: append(append([]Param{}, streamWait...), Param{Name: "cmp_values", C: "T *", Role: Source,
 			Doc: "right-hand side for each element; as status"}),
 		Front: "shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, $element, stream, $call)",
 		Doc:   "Has the stream wait until all elements that count compare as asked, each with a value of its own.",
 	}),
 	onStreamRow(Family{
-		Name: "quiet", Front: "shmemi_stream_quiet(stream, $call)",
+		Name: "quiet", Range: RangeQuietStream, Front: "shmemi_stream_quiet(stream, $call)",
 		Doc: "Has the stream wait until all puts, atomics and nonblocking calls of streams and kernels of this PE are complete.",
 	}),
 	onStreamRow(Family{
-		Name: "barrier_all", Front: "(void)shmemi_stream_barrier(SHMEM_TEAM_WORLD, stream, $call)",
+		Name: "barrier_all", Range: RangeColl, Front: "(void)shmemi_stream_barrier(SHMEM_TEAM_WORLD, stream, $call)",
 		Doc: "Has the stream wait until a stream of every PE has come to the call, and until all operations of streams and " +
 			"kernels before are complete at every PE.",
 	}),
 	onStreamRow(Family{
-		Name: "barrier", Result: "int", Params: []Param{collTeam},
+		Name: "barrier", Range: RangeColl, Result: "int", Params: []Param{collTeam},
 		Front: "shmemi_stream_barrier(team, stream, $call)",
 		Doc:   "Does as barrier_all, for the PEs of a team.", Returns: zeroOnGood,
 	}),
 	onStreamRow(Family{
-		Name: "sync_all", Front: "(void)shmemi_stream_sync(SHMEM_TEAM_WORLD, stream, $call)",
+		Name: "sync_all", Range: RangeColl, Front: "(void)shmemi_stream_sync(SHMEM_TEAM_WORLD, stream, $call)",
 		Doc: "Has the stream wait until a stream of every PE has come to the call.",
 	}),
 	onStreamRow(Family{
-		Name: "team_sync", Result: "int", Params: []Param{collTeam},
+		Name: "team_sync", Range: RangeColl, Result: "int", Params: []Param{collTeam},
 		Front: "shmemi_stream_sync(team, stream, $call)",
 		Doc:   "Does as sync_all, for the PEs of a team.", Returns: zeroOnGood,
 	}),

@@ -22,6 +22,7 @@ var strided = Chapter{
 	File:  "strided",
 	Title: "Remote Memory Access Routines",
 	Over:  "strided.h",
+	Range: RangeRMA,
 	Families: []Family{
 		{
 			Name: "iput", Section: "SHMEM_IPUT", Since: "0.1", Contexts: true,

@@ -13,6 +13,7 @@ var wait = Chapter{
 	File:  "wait",
 	Title: "Point-To-Point Synchronization Routines",
 	Over:  "waitset.h",
+	Range: RangeWait,
 	Families: append([]Family{
 		{
 			Name: "wait_until", Section: "SHMEM_WAIT_UNTIL", Since: "0.1",
@@ -27,7 +28,7 @@ var wait = Chapter{
 			Check: CheckWait,
 		},
 		{
-			Name: "test", Section: "SHMEM_TEST", Since: "0.1",
+			Name: "test", Section: "SHMEM_TEST", Since: "0.1", Range: RangeTest,
 			Types: AMOTypes, Result: "int",
 			Params:  []Param{waitVar, waitCmp, waitValue},
 			Front:   "shmemi_test_$S(ivar, cmp, cmp_value, $call)",

@@ -63,7 +63,7 @@ func waitSets() []Family {
 
 func waitSet(q quorum, waits, each bool) Family {
 	f := Family{
-		Name: "test_" + q.name, Section: "SHMEM_TEST_", Since: "0.1",
+		Name: "test_" + q.name, Section: "SHMEM_TEST_", Since: "0.1", Range: RangeTest,
 		Types: AMOTypes, Result: q.result, Returns: q.tested, Doc: q.tests,
 		Order: "What holds is seen as by wait_until.",
 		Errors: "Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or " +
@@ -74,7 +74,7 @@ func waitSet(q quorum, waits, each bool) Family {
 	verb := "test"
 	if waits {
 		f.Name, f.Section, verb = "wait_until_"+q.name, "SHMEM_WAIT_UNTIL_", "wait"
-		f.Doc, f.Returns = q.waits, q.answer
+		f.Doc, f.Returns, f.Range = q.waits, q.answer, RangeWait
 		if q.answer == "" {
 			f.Result = ""
 		}

@@ -11,6 +11,7 @@ SETTINGS = frozenset(
         "SHMEM_LOG_FILE",
         "SHMEM_LOG_LEVEL",
         "SHMEM_LOG_SUBSYS",
+        "SHMEM_NVTX",
         "SHMEM_ON_FAILURE",
         "SHMEM_STATS",
         "SHMEM_TIMEOUT",

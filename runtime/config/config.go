@@ -14,6 +14,7 @@ type Config struct {
 	LogLevel  LogLevel
 	LogSubsys []string
 	OnFailure OnFailure
+	Ranges    Ranges
 	Stats     Stats
 	Timeout   time.Duration // 0: never report
 	Trace     string        // with %h and %p as given; "": none

@@ -131,6 +131,11 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.LogSubsys = v.words },
 	},
 	{
+		Name: "SHMEM_NVTX", Aliases: []string{"NVSHMEM_NVTX"}, Kind: List, Default: "off", Choices: rangeWords, Category: Diagnostics, Since: "0.1",
+		Text: "The groups of calls that a profiler is shown as NVTX ranges (docs/trace.md). common: init, alloc, launch, coll, wait, memorder, atomic_fetch, rma_blocking and proxy; all: every group; off: none, whatever else is named. Nothing is shown, and nothing is paid, where no profiler listens.",
+		set:  func(c *Config, v parsed) { c.Ranges = rangesOf(v.words) },
+	},
+	{
 		Name: "SHMEM_ON_FAILURE", Kind: Choice, Default: "abort", Choices: []string{"abort", "return"}, Category: Diagnostics, Since: "0.1",
 		Text: "What becomes of the others when a PE ends before shmem_finalize, or cannot be reached any more. abort: the job ends, and the PE is named; return: what needs the lost PE returns an error (shmemx_last_error), and the others go on among themselves (docs/failure.md). It is the same on every PE.",
 		set:  func(c *Config, v parsed) { c.OnFailure = OnFailure(v.index) },

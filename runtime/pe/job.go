@@ -32,6 +32,7 @@ type Options struct {
 	Kernels bool     // the program has kernels that use the library
 	Statics Statics  // the program's, as the front has found them
 	Given   Given    // what shmemx_init_attr was given
+	Ranges  Ranges   // where a profiler is shown ranges
 	Fatal   func(error)
 	Stderr  io.Writer
 }
@@ -73,6 +74,7 @@ type Job struct {
 	processes []process // of every PE
 	watch     watch
 
+	ranges  Ranges
 	log     *shmlog.Log
 	trace   *trace.File // nil: nothing is traced
 	boot    bootstrap.Bootstrap
@@ -103,7 +105,10 @@ func Start(o Options) (*Job, error) {
 	if _, err := ReadSettings(cfg); err != nil {
 		return nil, err // also where no network is needed
 	}
-	j := &Job{Config: cfg, stderr: o.Stderr, fatal: o.Fatal}
+	j := &Job{Config: cfg, stderr: o.Stderr, fatal: o.Fatal, ranges: o.Ranges}
+	if err := j.ranges.open(cfg.Ranges); err != nil {
+		return nil, err
+	}
 	if err := j.start(o, warnings); err != nil {
 		return nil, errors.Join(err, j.release())
 	}
@@ -114,6 +119,9 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	var err error
 	if j.log, err = shmlog.Open(j.Config, o.Stderr); err != nil {
 		return err
+	}
+	if j.Config.Ranges != 0 && j.ranges.live == 0 {
+		j.log.Printf("pe", config.LogInfo, "SHMEM_NVTX: no profiler listens, nothing is shown (one sets NVTX_INJECTION64_PATH)")
 	}
 	if j.boot, err = j.meet(&o); err != nil {
 		return err

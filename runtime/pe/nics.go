@@ -10,6 +10,7 @@ import (
 	"libshmem/fabric/ofi"
 	"libshmem/fabric/rail"
 	"libshmem/runtime/config"
+	"libshmem/runtime/nvtx"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/trace"
 )
@@ -62,7 +63,7 @@ func (j *Job) openProvider(n *nics, i int, track *trace.Track) (fabric.Provider,
 	if err != nil {
 		return nil, err
 	}
-	return trace.Around(p, c.Tokens, track), nil
+	return nvtx.Around(trace.Around(p, c.Tokens, track), j.ranges.proxy()), nil
 }
 
 // openPlain opens it as bad as the settings want it.

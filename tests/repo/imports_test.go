@@ -26,7 +26,7 @@ capi/wire:
 capi/gen: . capi/spec capi/wire
     # runs when the library is built: what it imported of the runtime would
     # have to be built before the files that it generates
-capi/core: . fabric queue runtime/bootstrap/uid runtime/config runtime/heap runtime/live runtime/onstream runtime/pe runtime/proxy runtime/proxy/express runtime/shmerr runtime/stats runtime/topo
+capi/core: . fabric queue runtime/bootstrap/uid runtime/config runtime/heap runtime/live runtime/nvtx runtime/onstream runtime/pe runtime/proxy runtime/proxy/express runtime/shmerr runtime/stats runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/pe
@@ -101,6 +101,8 @@ runtime/proxy: . fabric queue runtime/live runtime/order runtime/proxy/express r
     # gets its provider from runtime/pe, so that a test can give it another
 runtime/stats: fabric runtime/live runtime/proxy runtime/regcache
     # names and tables of what others count
+runtime/nvtx: fabric
+    # stands between the proxy and its network, as runtime/trace does
 runtime/trace: fabric runtime/shmerr
     # a file of events, and a provider around another that makes them
 runtime/live: . runtime/shmerr
@@ -109,7 +111,7 @@ runtime/live: . runtime/shmerr
 runtime/proxy/staging: runtime/gpu runtime/proxy runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/onstream runtime/live runtime/proxy runtime/proxy/staging runtime/regcache/... runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace
+runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/staging runtime/regcache/... runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace
     # the composition root: nothing else picks an implementation
 
 queue:

@@ -125,6 +125,7 @@ func pin(t *testing.T, name string) string {
 // TestRefusals: where set-up cannot go on, it says so in one line.
 func TestRefusals(t *testing.T) {
 	ruff, staticcheck, nvcc := pin(t, "ruff"), pin(t, "staticcheck"), pin(t, "nvcc")
+	nvtx := pin(t, "nvtx")
 	cuda := "nvidia-cuda-nvcc==" + nvcc + " nvidia-cuda-crt==" + nvcc + " nvidia-nvvm==" + nvcc +
 		" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85"
 	modules := "numpy==" + pin(t, "numpy") + " mypy==" + pin(t, "mypy") + " pytest==" + pin(t, "pytest") + " mpi4py==" + pin(t, "mpi4py")
@@ -164,6 +165,8 @@ func TestRefusals(t *testing.T) {
 			"setup: cannot fetch nvcc " + nvcc + " (python3 -m pip download --no-deps " + cuda + ")\n"},
 		{"no numpy", "check", map[string]string{"python3": python("3.11.2", `case "$*" in *numpy*) exit 1 ;; esac; `+wheel)},
 			"setup: cannot fetch " + modules + " (python3 -m pip download " + modules + ")\n"},
+		{"no NVTX", "test", map[string]string{"python3": python("3.11.2", `case "$*" in *nvtx*) exit 1 ;; esac; `+wheel)},
+			"setup: cannot fetch nvidia-nvtx " + nvtx + " (python3 -m pip download --no-deps nvidia-nvtx==" + nvtx + ")\n"},
 		{"no Go modules", "check", map[string]string{"go": `[ $1 = env ] && echo go1.26`},
 			"setup: cannot build staticcheck (go install honnef.co/go/tools/cmd/staticcheck@v" + staticcheck + ")\n"},
 	} {
@@ -206,6 +209,24 @@ func TestInstalls(t *testing.T) {
 	}
 	if r := run("check"); r != (result{}) {
 		t.Errorf("second run: %+v", r)
+	}
+}
+
+// TestHeaders: NVTX's come with whatever builds the library, once, where --tool says that
+// they are.
+func TestHeaders(t *testing.T) {
+	for _, profile := range []string{"demo", "test", "bench"} {
+		run, dir := machine(t, wide())
+		if r := run(profile); r.status != 0 || !strings.Contains(r.out, "setup: fetching nvidia-nvtx "+pin(t, "nvtx")+" from PyPI\n") || r.err != "" {
+			t.Fatalf("%s, first run: %+v", profile, r)
+		}
+		folder := strings.TrimSuffix(run("--tool nvtx").out, "\n")
+		if _, err := os.Stat(filepath.Join(dir, folder)); err != nil {
+			t.Errorf("%s: --tool says %q: %v", profile, folder, err)
+		}
+		if r := run(profile); r != (result{}) {
+			t.Errorf("%s, second run: %+v", profile, r)
+		}
 	}
 }
 

@@ -1,0 +1,210 @@
+/*
+ * ranges.c: ranges for a profiler, by NVTX.
+ *
+ * NVTX is headers only: the first call loads the library that the profiler names in
+ * NVTX_INJECTION64_PATH, and without one every call is a look at a pointer that is NULL.
+ * A build without the headers has no ranges, and SHMEM_NVTX then fails.
+ */
+#include "ranges.h"
+
+#if defined __has_include
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#endif
+#endif
+
+/* ---------------------------------------------------------------- by NVTX */
+
+#ifdef NVTX_VERSION
+
+static nvtxDomainHandle_t domains[SHMEMI_RANGES_OF];
+
+static const char *const groups_by_bit[] = {"init",
+                                            "alloc",
+                                            "launch",
+                                            "coll",
+                                            "wait",
+                                            "wait_on_stream",
+                                            "test",
+                                            "memorder",
+                                            "quiet_on_stream",
+                                            "atomic_fetch",
+                                            "atomic_set",
+                                            "rma_blocking",
+                                            "rma_nonblocking",
+                                            "proxy"};
+
+/* A category is the group's bit, counted from 1: 0 is that of ranges without one. */
+static uint32_t category(uint32_t group)
+{
+    return (uint32_t)__builtin_ctz(group) + 1;
+}
+
+/* Once for a process: a job that follows shows its ranges in the same domains. */
+static bool open_domains(void)
+{
+    static const char *const names[] = {
+        [SHMEMI_RANGES_OF_CALLS] = "SHMEM", [SHMEMI_RANGES_OF_PROXY] = "SHMEM_PROXY"};
+    for (int of = 0; of < SHMEMI_RANGES_OF; of++) {
+        if (domains[of] == NULL)
+            domains[of] = nvtxDomainCreateA(names[of]);
+        if (domains[of] == NULL)
+            return false;
+        for (uint32_t i = 0; i < sizeof groups_by_bit / sizeof *groups_by_bit; i++)
+            nvtxDomainNameCategoryA(domains[of], category(1u << i), groups_by_bit[i]);
+    }
+    return true;
+}
+
+static int listened(void)
+{
+    return open_domains() ? 1 : 0;
+}
+
+void shmemi_range_enter(int of, uint32_t group, const char *name)
+{
+    nvtxEventAttributes_t a = {.version = NVTX_VERSION,
+                               .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+                               .category = category(group),
+                               .messageType = NVTX_MESSAGE_TYPE_ASCII,
+                               .message.ascii = name};
+    nvtxDomainRangePushEx(domains[of], &a);
+}
+
+void shmemi_range_leave(int of)
+{
+    nvtxDomainRangePop(domains[of]);
+}
+
+#else
+
+static int listened(void)
+{
+    return -1;
+}
+
+void shmemi_range_enter(int of, uint32_t group, const char *name)
+{
+    (void)of;
+    (void)group;
+    (void)name;
+}
+
+void shmemi_range_leave(int of)
+{
+    (void)of;
+}
+
+#endif
+
+/* --------------------------------------------------------- calls as ranges */
+
+bool shmemi_range_begin(uint32_t group, const char *call)
+{
+    shmemi_range_enter(SHMEMI_RANGES_OF_CALLS, group, call);
+    return true;
+}
+
+void shmemi_range_end(const bool *begun)
+{
+    if (SHMEMI_UNLIKELY(*begun))
+        shmemi_range_leave(SHMEMI_RANGES_OF_CALLS);
+}
+
+/* Of the call that initialises: what is to be shown is known in the middle of it.
+ * Guarded as init is. */
+static const char *initialising;
+static bool shown;
+
+void shmemi_ranges_await(const char *call)
+{
+    initialising = call;
+    shown = false;
+}
+
+int shmemi_ranges_open(uint32_t groups)
+{
+    int there = listened();
+    if (there <= 0)
+        return there;
+    shmemi_state.ranges = groups;
+    if (groups & SHMEMI_RANGE_INIT)
+        shown = shmemi_range_begin(SHMEMI_RANGE_INIT, initialising);
+    return (int)groups;
+}
+
+void shmemi_ranges_settle(bool joined)
+{
+    shmemi_range_end(&shown);
+    if (!joined)
+        shmemi_state.ranges = 0;
+}
+
+/* ------------------------------------------- what is inline without a range */
+
+void shmemi_put_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
+                       const char *call)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, call);
+    shmemi_put_slow(ctx, dest, source, n, pe, call);
+}
+
+void shmemi_put_nbi_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
+                           const char *call)
+{
+    SHMEMI_RANGE(RMA_NONBLOCKING, call);
+    shmemi_put_nbi_slow(ctx, dest, source, n, pe, call);
+}
+
+void shmemi_get_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
+                       const char *call)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, call);
+    shmemi_get_slow(ctx, dest, source, n, pe, call);
+}
+
+void shmemi_get_nbi_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
+                           const char *call)
+{
+    SHMEMI_RANGE(RMA_NONBLOCKING, call);
+    shmemi_get_nbi_slow(ctx, dest, source, n, pe, call);
+}
+
+void shmemi_put_signal_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
+                              uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, bool nbi,
+                              const char *call)
+{
+    SHMEMI_RANGE_IF(nbi ? SHMEMI_RANGE_RMA_NONBLOCKING : SHMEMI_RANGE_RMA_BLOCKING, call);
+    shmemi_put_signal_slow(ctx, dest, source, n, sig_addr, signal, sig_op, pe, nbi, call);
+}
+
+static uint32_t group_of(enum shmemi_amo op)
+{
+    return op >= SHMEMI_AMO_SWAP ? SHMEMI_RANGE_ATOMIC_FETCH : SHMEMI_RANGE_ATOMIC_SET;
+}
+
+uint64_t shmemi_amo_ranged(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *dest,
+                           uint64_t operand, uint64_t compare, int pe, const char *call)
+{
+    SHMEMI_RANGE_IF(group_of(op), call);
+    return shmemi_amo_slow(ctx, op, width, dest, operand, compare, pe, call);
+}
+
+void shmemi_amo_nbi_ranged(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *fetch, void *dest,
+                           uint64_t operand, uint64_t compare, int pe, const char *call)
+{
+    SHMEMI_RANGE_IF(group_of(op), call);
+    shmemi_amo_nbi_slow(ctx, op, width, fetch, dest, operand, compare, pe, call);
+}
+
+void shmemi_fence_ranged(shmem_ctx_t ctx, const char *call)
+{
+    SHMEMI_RANGE(MEMORDER, call);
+    shmemi_fence_slow(ctx, call);
+}
+
+void shmemi_quiet_ranged(shmem_ctx_t ctx, const char *call)
+{
+    SHMEMI_RANGE(MEMORDER, call);
+    shmemi_quiet_slow(ctx, call);
+}

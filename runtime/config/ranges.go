@@ -1,0 +1,59 @@
+package config
+
+import "slices"
+
+// Ranges are groups of calls that a profiler is shown, as bits.
+type Ranges uint32
+
+// The groups, in the order of SHMEM_NVTX's words.
+const (
+	RangeInit Ranges = 1 << iota
+	RangeAlloc
+	RangeLaunch
+	RangeColl
+	RangeWait
+	RangeWaitOnStream
+	RangeTest
+	RangeMemOrder
+	RangeQuietOnStream
+	RangeAtomicFetch
+	RangeAtomicSet
+	RangeRMABlocking
+	RangeRMANonblocking
+	RangeProxy
+	rangesEnd
+)
+
+const (
+	rangesAll    = rangesEnd - 1
+	rangesCommon = RangeInit | RangeAlloc | RangeLaunch | RangeColl | RangeWait | RangeMemOrder | RangeAtomicFetch | RangeRMABlocking | RangeProxy
+)
+
+// RangesInline are those of calls whose fast path does not look for ranges: it has to be
+// shut for them.
+const RangesInline = RangeAtomicFetch | RangeAtomicSet | RangeRMABlocking | RangeRMANonblocking
+
+const rangesOff = "off"
+
+// rangeWords are what SHMEM_NVTX takes: a word for each group, and then those for several.
+var rangeWords = []string{
+	"init", "alloc", "launch", "coll", "wait", "wait_on_stream", "test", "memorder", "quiet_on_stream",
+	"atomic_fetch", "atomic_set", "rma_blocking", "rma_nonblocking", "proxy", rangesOff, "common", everything,
+}
+
+// rangesOf are the groups of a list of words that SHMEM_NVTX has taken.
+func rangesOf(words []string) (groups Ranges) {
+	for _, w := range words {
+		switch w {
+		case rangesOff:
+			return 0
+		case "common":
+			groups |= rangesCommon
+		case everything:
+			groups |= rangesAll
+		default:
+			groups |= 1 << slices.Index(rangeWords, w)
+		}
+	}
+	return groups
+}

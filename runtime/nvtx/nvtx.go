@@ -1,0 +1,105 @@
+// Package nvtx shows a profiler what a PE's proxies do, as ranges of the threads that do
+// it: each post to the NIC, and each sleep. Polls are left out: who waits polls some
+// hundred thousand times a second.
+//
+// It owns which ranges there are; how one is shown is the front's (capi/front/ranges.c),
+// because the program's calls are shown there, too. Where nobody listens there is no
+// provider of this package, so that it costs nothing; where there is one, no operation
+// goes past it in C.
+package nvtx
+
+import (
+	"runtime"
+	"time"
+
+	"libshmem/fabric"
+)
+
+// Name is that of a range.
+type Name uint8
+
+// The names; Leave is none, and ends the range that the thread entered last.
+const (
+	Leave Name = iota
+	Send
+	Write
+	Read
+	Atomic
+	Sleep
+)
+
+// Show enters a range of the calling thread, or leaves it.
+type Show func(Name)
+
+// provider shows what goes through another.
+type provider struct {
+	fabric.Provider
+	atomics fabric.Atomics // the same one, where it is one
+	show    Show
+}
+
+// Around shows what goes through inner. Without somebody to show it to it is inner
+// itself.
+func Around(inner fabric.Provider, show Show) fabric.Provider {
+	if show == nil {
+		return inner
+	}
+	p := &provider{Provider: inner, show: show}
+	p.atomics, _ = inner.(fabric.Atomics)
+	if r, ok := inner.(fabric.Rails); ok {
+		return &several{p, r}
+	}
+	return p
+}
+
+// several is a provider over several NICs.
+type several struct {
+	*provider
+	rails fabric.Rails
+}
+
+// Rails is part of fabric.Rails.
+func (s *several) Rails() []fabric.RailCount { return s.rails.Rails() }
+
+// Native is part of fabric.Provider: nothing goes past the ranges in C.
+func (p *provider) Native() fabric.Native { return fabric.Native{} }
+
+// in shows a range around what do does. A goroutine may change threads, and a range may
+// not.
+func (p *provider) in(name Name, do func()) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	p.show(name)
+	defer p.show(Leave)
+	do()
+}
+
+// Send is part of fabric.Provider.
+func (p *provider) Send(op *fabric.Send) (err error) {
+	p.in(Send, func() { err = p.Provider.Send(op) })
+	return err
+}
+
+// Write is part of fabric.Provider.
+func (p *provider) Write(op *fabric.RMA) (err error) {
+	p.in(Write, func() { err = p.Provider.Write(op) })
+	return err
+}
+
+// Read is part of fabric.Provider.
+func (p *provider) Read(op *fabric.RMA) (err error) {
+	p.in(Read, func() { err = p.Provider.Read(op) })
+	return err
+}
+
+// Atomic is part of fabric.Atomics. Nobody calls it where Caps has no atomic operation.
+func (p *provider) Atomic(op *fabric.AMO) (err error) {
+	p.in(Atomic, func() { err = p.atomics.Atomic(op) })
+	return err
+}
+
+// Wait is part of fabric.Provider.
+func (p *provider) Wait(d time.Duration) (came bool, err error) {
+	p.in(Sleep, func() { came, err = p.Provider.Wait(d) })
+	return came, err
+}
