@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"libshmem/capi/spec"
+	"libshmem/tests/need"
 )
 
 // TestManualIsWhole: each public name has a page, by itself or by a link to one that
@@ -87,10 +88,7 @@ func TestManualForm(t *testing.T) {
 
 // TestManualByGroff has the formatter say what it thinks of the pages.
 func TestManualByGroff(t *testing.T) {
-	groff, err := exec.LookPath("groff")
-	if err != nil {
-		t.Skip("needs groff (apt-get install groff-base)")
-	}
+	groff := need.Command(t, "groff")
 	dir := t.TempDir()
 	if err := writePages(dir); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
+	"libshmem/tests/need"
 )
 
 func machine(t *testing.T, name string) *topo.Machine {
@@ -167,9 +168,7 @@ func TestAllows(t *testing.T) {
 func TestBindThread(t *testing.T) {
 	runtime.LockOSThread()
 	all := topo.Allowed()
-	if all.Count() < 2 {
-		t.Skip("needs two processors")
-	}
+	need.Processors(t, all.Count(), 2)
 	one, other := topo.NewSet(all.List()[0]), topo.NewSet(all.List()[1:]...)
 	m := &topo.Machine{
 		CPUs: all, Packages: []topo.Set{one, other}, Nodes: []topo.Node{{Number: 0, CPUs: one}, {Number: 1, CPUs: other}},

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"libshmem/tests/need"
 )
 
 // TestBind holds that the thread that turns the loop is bound, also when it is
@@ -14,9 +16,7 @@ func TestBind(t *testing.T) {
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
 		t.Fatal(err)
 	}
-	if allowed.Count() < 2 {
-		t.Skip("one processor: nothing to choose")
-	}
+	need.Processors(t, allowed.Count(), 2)
 	first := 0
 	for !allowed.IsSet(first) {
 		first++

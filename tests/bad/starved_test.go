@@ -28,9 +28,9 @@ func TestOnePEWithoutMemory(t *testing.T) {
 		"hosts": "-n 4 --hosts 2 -x SHMEM_PROVIDER=tcp",
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			words := append(strings.Fields(args), "--timeout", "20", program, meminfo)
+			words := append(strings.Fields(args), "--timeout", "90", program, meminfo)
 			out, err := exec.CommandContext(ctx, filepath.Join(build, "bin", "shmemrun"), words...).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)

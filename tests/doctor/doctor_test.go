@@ -99,7 +99,7 @@ func TestLaunchers(t *testing.T) {
 // them. before is what the second host does to its own first.
 func TestBetweenHosts(t *testing.T) {
 	need.Namespaces(t)
-	const bad, unused, lost = "no  between hosts: ", "-   between hosts: ", `(no answer in 1s|connect: (network is unreachable|no route to host|connection refused))`
+	const bad, unused, lost = "no  between hosts: ", "-   between hosts: ", `(no answer in 8s|connect: (network is unreachable|no route to host|connection refused))`
 	for _, c := range []struct {
 		name, before, nics string
 		want               []string
@@ -122,7 +122,7 @@ func TestBetweenHosts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			program := `peer=$(ip -4 -o address show dev eth1 | sed -E 's/.*inet ([0-9.]+)\.([0-9]+)\/.*/\1 \2/' | while read net n; do echo $net.$((3 - n)); done)
 [ $SHMEM_HOST_ID != host1 ] || { ` + c.before + `; } || exit 9
-exec shmem-doctor --patience 1`
+exec shmem-doctor --patience 8`
 			out, status := run(t, "shmemrun", "-n", "2", "--hosts", "2", "--host-netns", "--links", "2", "--timeout", "60",
 				"-x", "SHMEM_NIC_LIST="+c.nics, "sh", "-c", program)
 			for _, want := range c.want {

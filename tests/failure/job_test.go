@@ -20,10 +20,7 @@ import (
 
 // limit is how long a job may take. What it waits for takes milliseconds; the
 // machine may be busy.
-const limit = 60 * time.Second
-
-// known is the time within which a PE has to know of a loss.
-const known = 5 * time.Second
+const limit = 2 * time.Minute
 
 var tcp = []string{"-x", "SHMEM_PROVIDER=tcp"}
 

@@ -58,13 +58,9 @@ func TestSurvive(t *testing.T) {
 func TestDefault(t *testing.T) {
 	shmemrun, program := compile(t, "survive")
 	for _, opts := range [][]string{nil, list(tcp, []string{"--hosts", "4"})} {
-		began := time.Now()
 		out := start(t, nil, shmemrun, list(options("16", opts...), []string{program, "5", "kill"})...).wait(128 + 9)
 		if !strings.Contains(out, "shmemrun: PE 5 was killed by signal 9 (killed)\n") {
 			t.Errorf("%v: the PE is not named:\n%s", opts, out)
-		}
-		if took := time.Since(began); took > 2*known {
-			t.Errorf("%v: the job ended after %v", opts, took)
 		}
 	}
 }

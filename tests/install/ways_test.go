@@ -2,10 +2,11 @@ package install
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"libshmem/tests/need"
 )
 
 // What users build: a program in C, one in C++, and a project of CMake with both.
@@ -152,9 +153,7 @@ func TestWays(t *testing.T) {
 		}
 	})
 	t.Run("man", func(t *testing.T) {
-		if _, err := exec.LookPath("man"); err != nil {
-			t.Skip("needs man (apt-get install man-db)")
-		}
+		need.Command(t, "man")
 		for _, name := range []string{"shmem_int_put", "shmem_putmem_nbi", "shmem_barrier_all", "shmem"} {
 			out := command(t, "", append([]string{"MANPATH=" + prefix + "/share/man", "MANWIDTH=100"}, bare...), "man", name)
 			if !strings.Contains(out, "\nNAME\n") || !strings.Contains(out, "shmem") {

@@ -22,8 +22,9 @@ import (
 const limit = 2 * time.Minute
 
 // lateness is SHMEM_BOOTSTRAP_TIMEOUT where PEs are missing: more than lies between the
-// first and the last PE that do come.
-const lateness = "4"
+// first and the last PE that do come. Where a busy machine makes that more, PEs are
+// missing that were only late, and the next is taken.
+var lateness = []string{"4", "16", "60"}
 
 // program is testdata/job.c, built once for all tests.
 var program = sync.OnceValues(func() (string, error) {
@@ -151,9 +152,15 @@ func (l *launcher) check(t *testing.T) {
 		if l.strict {
 			third = "sleeps"
 		}
-		out, status := l.run(t, 5, []string{"SHMEM_BOOTSTRAP_TIMEOUT=" + lateness}, "1", "1", "sleeps", "3", third)
-		if want := ": PEs 1, 3 did not come within " + lateness + "s"; status == 0 || !strings.Contains(out, want) {
-			t.Errorf("status %d, and nobody says %q:\n%s", status, want, out)
+		for _, late := range lateness {
+			out, status := l.run(t, 5, []string{"SHMEM_BOOTSTRAP_TIMEOUT=" + late}, "1", "1", "sleeps", "3", third)
+			want := ": PEs 1, 3 did not come within " + late + "s"
+			if strings.Contains(out, want) && status != 0 {
+				break
+			}
+			if late == lateness[len(lateness)-1] || !strings.Contains(out, " did not come within "+late+"s") {
+				t.Fatalf("status %d, and nobody says %q:\n%s", status, want, out)
+			}
 		}
 	})
 	t.Run("killed", func(t *testing.T) {

@@ -2,6 +2,7 @@ package launchers
 
 import (
 	"bufio"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -69,18 +70,23 @@ func cluster(t *testing.T) string {
 	return "SLURM_CONF=" + filepath.Join(dir, "slurm.conf")
 }
 
-// ports returns ports that are free.
+// ports returns ports that are free, and stay so: they are below those that the kernel
+// gives to who does not ask for one.
 func ports(t *testing.T, n int) (all []string) {
 	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for range 1000 {
+		port := strconv.Itoa(10000 + rand.IntN(20000))
+		l, err := net.Listen("tcp", "127.0.0.1:"+port)
 		if err != nil {
-			t.Fatal(err)
+			continue
 		}
 		defer l.Close() // after all have been found
-		all = append(all, strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+		if all = append(all, port); len(all) == n {
+			return all
+		}
 	}
-	return all
+	t.Fatal("no ports are free")
+	return nil
 }
 
 // hostfile has a line for each task.

@@ -4,6 +4,7 @@
 package need
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -43,6 +44,13 @@ func Command(t T, name string) string {
 	}
 	lack(t, "needs "+name+" (scripts/setup test)")
 	return ""
+}
+
+// Processors needs so many that the process may use, of which there are n.
+func Processors(t T, n, least int) {
+	if n < least {
+		lack(t, fmt.Sprintf("needs %d processors, and may use %d", least, n))
+	}
 }
 
 func lack(t T, what string) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -28,7 +29,8 @@ func TestPlugin(t *testing.T) {
 		want string
 	}{
 		{3, "bootstrap plugin;"},
-		{2, "PE 2 did not come within 1s"}, // of 3
+		// Of 3. On a busy machine PE 1 may not have come yet either.
+		{2, `PE [12] did not come within 1s`},
 	} {
 		file := filepath.Join(t.TempDir(), "job")
 		ends := make([]ending, c.pes)
@@ -48,8 +50,9 @@ func TestPlugin(t *testing.T) {
 				t.Errorf("PE %d: status %d\n%s", pe, e.status, e.out)
 			}
 		}
-		if !strings.Contains(ends[0].out, c.want) {
-			t.Errorf("it does not say %q:\n%s", c.want, ends[0].out)
+		// The first PE that gives up ends the others.
+		if said := ends[0].out + ends[1].out; !regexp.MustCompile(c.want).MatchString(said) {
+			t.Errorf("nobody says %s:\n%s", c.want, said)
 		}
 	}
 }

@@ -39,7 +39,7 @@ CASE(hang_all)
 {
     const int status[4] = {0, 0, 1, 0};
     if (me == 1) {
-        usleep(2500 * 1000);
+        await_go();
         shmem_long_p(block + 3, 5, 0);
     } else {
         block[0] = block[1] = 5;
@@ -126,7 +126,7 @@ CASE(hang_lock)
         shmem_set_lock(block);
     shmem_barrier_all();
     if (me == 0)
-        usleep(2500 * 1000);
+        await_go();
     else
         shmem_set_lock(block);
     shmem_clear_lock(block);
@@ -216,7 +216,7 @@ CASE(hang_team)
 {
     shmem_team_t team = everyone();
     if (me == 0)
-        usleep(2500 * 1000);
+        await_go();
     shmem_team_sync(team);
 }
 

@@ -2,6 +2,8 @@
  * bad.c: does one thing that cannot be served. The argument names it; the test
  * beside this file knows what the library has to say.
  */
+#include "go.h"
+
 #include <shmem.h>
 #include <shmem/state.h>
 #include <shmem/unit.h>
@@ -53,7 +55,7 @@ static void broadcast_static(void)
 static void hang_static(void)
 {
     if (me == 1) {
-        usleep(2500 * 1000);
+        await_go();
         shmem_long_p(several + 1, 5, 0);
     } else {
         shmem_long_wait_until(several + 1, SHMEM_CMP_EQ, 5);
@@ -268,7 +270,7 @@ static void hang(void)
     word = shmem_calloc(1, sizeof *word);
     if (me == 0)
         shmem_long_wait_until(word, SHMEM_CMP_EQ, 5);
-    sleep(3);
+    await_go();
     shmem_long_p(word, 5, 0);
     shmem_finalize();
     exit(0);

@@ -4,6 +4,8 @@
 #ifndef CASES_H
 #define CASES_H
 
+#include "go.h"
+
 #include <shmem.h>
 
 #include <stdio.h>

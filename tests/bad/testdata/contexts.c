@@ -131,7 +131,7 @@ CASE(hang_ctx)
         pid_t child, stopped = (pid_t)block[1];
         kill(stopped, SIGSTOP);
         if ((child = fork()) == 0) {
-            usleep(2500 * 1000);
+            await_go();
             kill(stopped, SIGCONT);
             _exit(0);
         }

@@ -95,7 +95,7 @@ CASE(hang_set)
 {
     long *sync = new_sync();
     if (me == 0)
-        usleep(2500 * 1000);
+        await_go();
     if (me < 2)
         shmem_barrier(0, 0, 2, sync);
 }
