@@ -199,6 +199,10 @@ func (l *link) keep(conn net.Conn, has uint64) {
 		l.mu.Lock()
 		limit, leaving := comeback, l.leaving
 		l.mu.Unlock()
+		if leaving && l.stream.settle(0) {
+			l.stream.drop(true) // the root knows all, and has hung up
+			return
+		}
 		if leaving {
 			limit = farewell
 		}
@@ -251,8 +255,8 @@ func (l *link) up() {
 		case wire.Done, wire.Abort, wire.Exit:
 			l.leaving = true
 		}
+		l.stream.send(b) // before anybody sees that the PE leaves
 		l.mu.Unlock()
-		l.stream.send(b)
 		if f.Kind == wire.Abort || f.Kind == wire.Exit {
 			close(l.sent)
 			return
@@ -352,6 +356,10 @@ func (m *Member) Close() error {
 	<-m.link.gone
 	if m.link.root != nil {
 		m.link.root.outlast(m.link.timeout)
+		select { // they hang up when they know that the root has their last word
+		case <-m.link.root.over:
+		case <-time.After(farewell):
+		}
 		m.link.root.Close()
 	}
 	return err
