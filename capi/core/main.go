@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -76,6 +77,9 @@ func shmemgoInit(s *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (sta
 		}
 	}()
 	quietCollector()
+	if state != nil {
+		runtime.GC() // what the job before has left, which was some 100 kB for each
+	}
 	C.shmemi_core_set_abort(args.abort_)
 	C.shmemi_core_show_ranges(args)
 	C.shmemi_core_departs()

@@ -23,10 +23,10 @@ var implementations = []implementation{
 	{"MPICH", "gcc", []string{"-DMPICH", "-l:libmpich.so.12"}, []string{"mpiexec.hydra", "-n", "3"}},
 }
 
-func (m implementation) compile(t *testing.T) string {
+func (m implementation) compile(t *testing.T, name string) string {
 	t.Helper()
 	lib := filepath.Join(need.Build(t), "lib")
-	program := filepath.Join(t.TempDir(), "mpi")
+	program := filepath.Join(t.TempDir(), name)
 	args := append([]string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-I../../include", "-o", program,
 		"testdata/mpi.c", "-L" + lib, "-lshmem", "-Wl,-rpath," + lib}, m.flags...)
 	if out, err := exec.Command(m.compiler, args...).CombinedOutput(); err != nil {
@@ -38,7 +38,7 @@ func (m implementation) compile(t *testing.T) string {
 func TestMPI(t *testing.T) {
 	for _, m := range implementations {
 		t.Run(m.name, func(t *testing.T) {
-			program := m.compile(t)
+			program := m.compile(t, "mpi")
 			for _, c := range []struct {
 				args   []string
 				env    []string

@@ -53,6 +53,16 @@ func run(t *testing.T, env []string, program string, args ...string) ending {
 	return ending{cmd.ProcessState.ExitCode(), string(out)}
 }
 
+// all does something for each PE, at the same time.
+func all(t *testing.T, n int, do func(pe int)) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for pe := range n {
+		wg.Go(func() { do(pe) })
+	}
+	wg.Wait()
+}
+
 // together runs some PEs of a job without a launcher. env is for a PE.
 func together(t *testing.T, program string, n int, pes []int, env func(pe int) []string, args ...string) []ending {
 	t.Helper()
