@@ -150,6 +150,8 @@ tests/gpu/heap: runtime/gpu runtime/gpu/cuda runtime/heap/devmem runtime/heap/ho
 bench/ring: fabric queue runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/express/expresstest
     # measures the rings, and the proxy behind them over a provider of its own
 
+tests/start: runtime/bootstrap/uid/middleman tests/need
+    # what a test of the bootstrap breaks connections with, and nothing of the library
 tests/...: . capi/spec runtime/config tests/need
     # see the library from outside, as a user does
 `
