@@ -115,3 +115,14 @@ func (p *provider) Wait(d time.Duration) (bool, error) {
 	sleep.span("sleep", begin)
 	return came, err
 }
+
+// Close is part of fabric.Provider. What is under way ends with it.
+func (p *provider) Close() error {
+	for t, name := range p.name {
+		if name != "" {
+			p.async('e', fabric.Token(t), arg{"unfinished", 1})
+			p.name[t] = ""
+		}
+	}
+	return p.Provider.Close()
+}

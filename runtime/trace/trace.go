@@ -26,6 +26,12 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
+// round is the distance of the moments from which time is counted. Readers keep it in
+// floating-point numbers of 64 bits, as microseconds: from 1970 on they would be exact to
+// a quarter of one, and events that touch would overlap. The hosts of a job count from
+// the same moment, but for a job that begins around one.
+const round = 30 * 24 * time.Hour
+
 // most bounds the events of a file: some 500 MB.
 const most = 1 << 22
 
@@ -37,7 +43,7 @@ type File struct {
 	out   *bufio.Writer
 	pe    int
 	begun time.Time
-	wall  int64 // of begun, in microseconds
+	wall  int64 // of begun, in nanoseconds from the last round moment
 	count int
 	limit int
 	buf   []byte
@@ -60,7 +66,7 @@ func Create(name string, pe int, host string) (*File, error) {
 		}
 	}
 	now := time.Now()
-	t := &File{name: name, file: f, out: bufio.NewWriterSize(f, 1<<16), pe: pe, begun: now, wall: now.UnixMicro(), limit: most}
+	t := &File{name: name, file: f, out: bufio.NewWriterSize(f, 1<<16), pe: pe, begun: now, wall: now.UnixNano() % int64(round), limit: most}
 	_, t.err = t.out.WriteString("[\n")
 	t.label("process_name", 0, fmt.Sprintf("PE %d on %s", pe, host))
 	return t, nil
@@ -131,12 +137,14 @@ func (t *File) write(e *event) {
 	b = strconv.AppendInt(b, int64(e.tid), 10)
 	if e.phase != 'M' {
 		b = append(b, `,"ts":`...)
-		b = t.micros(b, t.wall, e.at.Sub(t.begun))
+		// The wall clock is read once, so that events of one PE keep their order, and PEs of
+		// one host have one time.
+		b = micros(b, t.wall+max(e.at.Sub(t.begun).Nanoseconds(), 0))
 	}
 	switch e.phase {
 	case 'X':
 		b = append(b, `,"dur":`...)
-		b = t.micros(b, 0, e.dur)
+		b = micros(b, e.dur.Nanoseconds())
 	case 'b', 'e':
 		b = append(b, `,"cat":"NIC","id":"`...)
 		b = strconv.AppendInt(b, int64(t.pe), 10)
@@ -172,11 +180,10 @@ func (t *File) write(e *event) {
 	_, t.err = t.out.Write(b)
 }
 
-// micros writes microseconds with three decimals. The wall clock is read once, so that
-// events of one PE keep their order, and PEs of one host have one time.
-func (t *File) micros(b []byte, wall int64, d time.Duration) []byte {
-	n := max(d.Nanoseconds(), 0)
-	b = strconv.AppendInt(b, wall+n/1000, 10)
+// micros writes nanoseconds as microseconds with three decimals.
+func micros(b []byte, n int64) []byte {
+	n = max(n, 0)
+	b = strconv.AppendInt(b, n/1000, 10)
 	rest := n % 1000
 	return append(b, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
 }

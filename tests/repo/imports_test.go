@@ -101,6 +101,8 @@ runtime/proxy: . fabric queue runtime/live runtime/order runtime/proxy/express r
     # gets its provider from runtime/pe, so that a test can give it another
 runtime/stats: fabric runtime/live runtime/proxy runtime/regcache
     # names and tables of what others count
+runtime/trace/tracetest:
+    # reads what runtime/trace writes, and so shares nothing with it
 runtime/nvtx: fabric
     # stands between the proxy and its network, as runtime/trace does
 runtime/trace: fabric runtime/shmerr
