@@ -1,6 +1,7 @@
 """The ways in which PEs come together without the library's own launcher."""
 
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -71,15 +72,18 @@ def job(program: str, n: int, *args: str, **more: str) -> list[str]:
 
 
 def free_port() -> int:
-    """A port that nobody listens at, nor at the next one."""
+    """A port that nobody listens at, nor at the next one.
+
+    Both are below those that the kernel gives to who does not ask for one.
+    """
     while True:
-        with socket.create_server(("127.0.0.1", 0)) as one:
-            port = one.getsockname()[1]
-            try:
-                socket.create_server(("127.0.0.1", port + 1)).close()
-            except OSError:
-                continue
-            return int(port)
+        port = random.randrange(10000, 30000)
+        try:
+            for each in (port, port + 1):
+                socket.create_server(("127.0.0.1", each)).close()
+        except OSError:
+            continue
+        return port
 
 
 def test_unique_id(tmp_path: Path) -> None:

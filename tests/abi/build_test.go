@@ -78,7 +78,7 @@ type result struct {
 // not end is the failure that many of these tests look for.
 func start(t *testing.T, libraries, name string, args ...string) result {
 	t.Helper()
-	const limit = 60 * time.Second
+	const limit = 2 * time.Minute
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)

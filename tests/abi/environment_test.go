@@ -97,7 +97,7 @@ func TestInfo(t *testing.T) {
 // runPair runs a program on two PEs without any setting but those given.
 func runPair(t *testing.T, libraries string, env []string, argv ...string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	run := exec.CommandContext(ctx, filepath.Join(libraries, "..", "bin", "shmemrun"), append([]string{"-n", "2"}, argv...)...)
 	for _, v := range os.Environ() {

@@ -15,7 +15,7 @@ import (
 )
 
 // limit ends a job that hangs; none of them should take more than seconds.
-const limit = 60 * time.Second
+const limit = 3 * time.Minute
 
 var (
 	root    = absolute(filepath.Join("..", ".."))

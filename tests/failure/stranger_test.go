@@ -3,6 +3,7 @@ package failure
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -89,6 +90,14 @@ func socketOf(t *testing.T, pids []int) string {
 			}
 		}
 	}
+	table, _ := os.ReadFile("/proc/net/unix")
+	for _, pid := range pids {
+		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		fds, _ := exec.Command("ls", "-l", fmt.Sprintf("/proc/%d/fd", pid)).CombinedOutput()
+		stack, _ := exec.Command("sh", "-c", fmt.Sprintf("cat /proc/%d/stat; cat /proc/%d/task/*/wchan", pid, pid)).CombinedOutput()
+		t.Logf("process %d: %s\n%s\n%s", pid, regexp.MustCompile(`SHMEM_LAUNCHER_PE=\d`).FindString(string(env)), fds, stack)
+	}
+	t.Log(string(table))
 	t.Fatal("the first PE listens at no socket")
 	return ""
 }

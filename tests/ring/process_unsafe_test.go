@@ -171,7 +171,7 @@ func TestProcess(t *testing.T) {
 			}
 			if n > 0 {
 				idle = time.Now()
-			} else if time.Since(idle) > 30*time.Second {
+			} else if time.Since(idle) > time.Minute {
 				t.Fatalf("nothing comes after %d operations, position %d, ahead %v", c.had, all[1].Position(), all[1].Ahead(64))
 			}
 		}
@@ -213,7 +213,7 @@ func TestKilled(t *testing.T) {
 	waiting, waits := producers(t, program, path, log2, 2, 0, "wait 0 8")
 	going, goes := producers(t, program, path, log2, 2, 1, "push 4000 4")
 	c := reader{next: map[uint32]uint64{}}
-	for until := time.Now().Add(30 * time.Second); c.had < 4*4000; {
+	for until := time.Now().Add(time.Minute); c.had < 4*4000; {
 		if _, err := c.drain(all[1]); err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +225,7 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	ended(t, going, goes)
-	for until := time.Now().Add(30 * time.Second); atomic.LoadUint64(&near[0].Head) <= 2+1<<log2; {
+	for until := time.Now().Add(time.Minute); atomic.LoadUint64(&near[0].Head) <= 2+1<<log2; {
 		if time.Now().After(until) {
 			t.Fatal("nobody fills the ring")
 		}

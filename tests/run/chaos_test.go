@@ -30,7 +30,7 @@ func TestMissingFence(t *testing.T) {
 	run := func(args ...string) (bool, string) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, filepath.Join(build, "bin", "shmemrun"), append([]string{"-n", "2", "-x", "SHMEM_PROVIDER=tcp", "--timeout", "60"}, args...)...)
+		cmd := exec.CommandContext(ctx, filepath.Join(build, "bin", "shmemrun"), append([]string{"-n", "2", "-x", "SHMEM_PROVIDER=tcp", "--timeout", "100"}, args...)...)
 		out, err := cmd.CombinedOutput()
 		return err == nil, string(out)
 	}
@@ -78,7 +78,7 @@ func TestMissingFence(t *testing.T) {
 // TestDroppedPeer has chaos kill a PE: the job ends and names it.
 func TestDroppedPeer(t *testing.T) {
 	build := need.Build(t)
-	cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), "-n", "3", "-x", "SHMEM_PROVIDER=tcp", "--timeout", "60",
+	cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), "-n", "3", "-x", "SHMEM_PROVIDER=tcp", "--timeout", "100",
 		"--chaos", "1,drop-peer=1@100ms", filepath.Join(build, "tests", "zz_atomics"))
 	out, err := cmd.CombinedOutput()
 	if code := cmd.ProcessState.ExitCode(); code != 128+9 || !strings.Contains(string(out), "PE 1 was killed by signal 9") {

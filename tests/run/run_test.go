@@ -23,7 +23,7 @@ import (
 	"libshmem/tests/need"
 )
 
-const defaultLimit = 60 * time.Second
+const defaultLimit = 3 * time.Minute
 
 // counted is in the line that every program ends with, on at least one PE.
 var counted = regexp.MustCompile(`\b(\d+) passed, (\d+) failed\b`)

@@ -68,7 +68,7 @@ int main(int argc, char **argv)
     if (argc != 8)
         return 2;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    alarm(60);
+    alarm(110);
     uint32_t log2_slots = (uint32_t)atoi(argv[2]), threads = (uint32_t)atoi(argv[7]);
     n_rings = (uint32_t)atoi(argv[3]);
     mine = (uint32_t)atoi(argv[4]);

@@ -38,7 +38,7 @@ int main(int argc, char **argv)
     struct timespec from, to;
     if (argc != 5 || atoi(argv[1]) > 64)
         return 2;
-    alarm(60);
+    alarm(110);
     uint32_t producers = (uint32_t)atoi(argv[1]);
     ring = ring_new((uint32_t)atoi(argv[2]), 0);
     burst = (uint32_t)atoi(argv[4]);

@@ -139,7 +139,7 @@ int main(void)
 {
     static const uint64_t turns[] = {0, 1ull << 31, 1ull << 32, 1ull << 62, 1ull << 63};
     uint64_t w[6];
-    alarm(60);
+    alarm(110);
     for (uint32_t log2_slots = 2; log2_slots <= 8; log2_slots += 2)
         for (unsigned i = 0; i < sizeof turns / sizeof *turns; i++)
             for (uint64_t back = 0; back < 8; back++) {
