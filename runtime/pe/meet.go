@@ -32,20 +32,23 @@ type way struct {
 	// no sign. "": it works without one.
 	needs string
 	open  func(s *surroundings) (bootstrap.Bootstrap, error)
+	// place are the variables that name one place in a job, which programs that a PE starts
+	// inherit.
+	place []string
 }
 
 // bootstraps are those that there are; the first with a sign wins. What the program says
 // itself comes before what it was started with.
 var bootstraps = []way{
-	{"uid", func(s *surroundings) string { return s.given.sign() }, "give shmemx_init_attr a unique id", openUID},
-	{"mpi", signOfMPI, "call MPI_Init before", openMPI},
-	{"launcher", func(s *surroundings) string { return s.set(launcher.EnvFD) }, "start the program with shmemrun", openLauncher},
-	{"file", func(s *surroundings) string { return s.set(file.Env) }, "set SHMEM_BOOTSTRAP_FILE, SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES", openFile},
-	{"plugin", func(s *surroundings) string { return s.set(plugin.Env) }, "set SHMEM_BOOTSTRAP_PLUGIN", openPlugin},
-	{"pmix", func(s *surroundings) string { return s.set(pmix.EnvNamespace, pmix.EnvRank) }, "start the program with mpirun of Open MPI or srun --mpi=pmix", openPMIx},
-	{"pmi", signOfPMI, "start the program with mpiexec.hydra or srun --mpi=pmi2", openPMI},
-	{"slurm", func(s *surroundings) string { return slurm.Sign(s.env) }, "start the program with srun", openSlurm},
-	{"singleton", func(*surroundings) string { return "no launcher" }, "", openSingleton},
+	{"uid", func(s *surroundings) string { return s.given.sign() }, "give shmemx_init_attr a unique id", openUID, nil},
+	{"mpi", signOfMPI, "call MPI_Init before", openMPI, nil},
+	{"launcher", func(s *surroundings) string { return s.set(launcher.EnvFD) }, "start the program with shmemrun", openLauncher, nil},
+	{"file", func(s *surroundings) string { return s.set(file.Env) }, "set SHMEM_BOOTSTRAP_FILE, SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES", openFile, []string{file.Env, "SHMEM_BOOTSTRAP_PE"}},
+	{"plugin", func(s *surroundings) string { return s.set(plugin.Env) }, "set SHMEM_BOOTSTRAP_PLUGIN", openPlugin, nil},
+	{"pmix", func(s *surroundings) string { return s.set(pmix.EnvNamespace, pmix.EnvRank) }, "start the program with mpirun of Open MPI or srun --mpi=pmix", openPMIx, []string{pmix.EnvNamespace, pmix.EnvRank}},
+	{"pmi", signOfPMI, "start the program with mpiexec.hydra or srun --mpi=pmi2", openPMI, []string{pmi.EnvFD, pmi.EnvRank, pmi.EnvPort, pmi.EnvID}},
+	{"slurm", func(s *surroundings) string { return slurm.Sign(s.env) }, "start the program with srun", openSlurm, []string{slurm.EnvJob, slurm.EnvStep, slurm.EnvPE}},
+	{"singleton", func(*surroundings) string { return "no launcher" }, "", openSingleton, nil},
 }
 
 // surroundings are what the choice rests on.
@@ -128,6 +131,13 @@ func (j *Job) meet(o *Options) (bootstrap.Bootstrap, error) {
 		return nil, err
 	}
 	j.log.Printf("bootstrap", config.LogDebug, "%s, because of %s", w.name, why)
+	place := w.place
+	if w.name == "slurm" && s.env[slurm.EnvSize] == "1" {
+		place = nil // in a step of one task every process is alone
+	}
+	if err := vacant(s.env, place); err != nil {
+		return nil, err
+	}
 	return w.open(s)
 }
 

@@ -169,6 +169,14 @@ func (l *launcher) check(t *testing.T) {
 			t.Errorf("status %d:\n%s", status, out)
 		}
 	})
+	t.Run("starts", func(t *testing.T) {
+		t.Parallel()
+		out := l.works(t, 2, 1, []string{"STARTS=env -u PMIX_RANK -u PMI_FD -u PMI_RANK -u PMI_ID -u SLURM_PROCID"}, "2")
+		if !regexp.MustCompile(`shmem_init: join job the place of .*: process \d+ has it, which has started this one \(to have a job of its own, `).MatchString(out) ||
+			!strings.Contains(out, ": 1 PEs on 1 hosts, ") || !strings.Contains(out, "PE 0 of 1 on ") {
+			t.Errorf("the program that PE 1 has started:\n%s", out)
+		}
+	})
 	t.Run("global_exit", func(t *testing.T) {
 		t.Parallel()
 		out, status := l.run(t, 3, nil, "1", "0", "global_exit")

@@ -4,7 +4,9 @@
  *
  * The arguments: how many jobs, and then any number of pairs, a PE and what becomes of it
  * in the first one: "sleeps" or "ends" before shmem_init, is "killed" after it, or calls
- * shmem_"global_exit". Where APART is set, each host name is a host of its own.
+ * shmem_"global_exit". Where APART is set, each host name is a host of its own. Where STARTS
+ * is set, PE 1 starts the program once more: as it is, and by the command STARTS, which is to
+ * make a job of its own of it.
  */
 #define _GNU_SOURCE
 #include <shmem.h>
@@ -34,6 +36,13 @@ static int rank(void)
     return 0;
 }
 
+static int starts(const char *with, const char *program)
+{
+    char line[4096];
+    snprintf(line, sizeof line, "%s %s 1", with, program);
+    return system(line);
+}
+
 int main(int argc, char **argv)
 {
     char host[256];
@@ -59,6 +68,13 @@ int main(int argc, char **argv)
         for (int pe = 0; pe < n; pe++)
             shmem_long_put(in + (size_t)me * N, out, N, pe);
         shmem_barrier_all();
+        if (getenv("STARTS") != NULL && me == 1 && job == 0) {
+            char with[1024];
+            snprintf(with, sizeof with, "%s", getenv("STARTS"));
+            unsetenv("STARTS");
+            wrong += starts("", argv[0]) == 0;
+            wrong += starts(with, argv[0]) != 0;
+        }
         if (strcmp(end, "killed") == 0)
             raise(SIGKILL);
         if (strcmp(end, "global_exit") == 0)
