@@ -247,6 +247,31 @@ func TestFinish(t *testing.T) {
 	}
 }
 
+// A job that was ended shows what it has said, however slow the machine is: only who does
+// not read keeps it back.
+func TestFinishIsSlow(t *testing.T) {
+	o, to, text := console(t, false, false)
+	w := pe(t, o, 0, to)
+	to.turn.mu.Lock() // nothing gets on
+	write(t, w, "last words\n")
+	w.Close()
+	ended := make(chan struct{})
+	go func() {
+		o.finish(nil, time.Millisecond, nil)
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		t.Error("it gave up, although who reads does")
+	case <-time.After(50 * time.Millisecond):
+	}
+	to.turn.mu.Unlock()
+	<-ended
+	if got := text(); got != "last words\n" {
+		t.Errorf("%q", got)
+	}
+}
+
 // Who never reads does not keep the job from ending on a signal.
 func TestFinishGivesUp(t *testing.T) {
 	r, w, err := os.Pipe()
