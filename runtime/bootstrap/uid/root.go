@@ -1,10 +1,12 @@
 package uid
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -25,12 +27,17 @@ const (
 	silence  = 20 * time.Second
 	// farewell is how long the root waits for PEs that have left to hang up.
 	farewell = 2 * time.Second
+	// maxUnused is how many ids that nobody has come to yet a process keeps. One that is made
+	// and forgotten costs a port and a descriptor, and nobody can tell it from one that is on
+	// its way to the PEs.
+	maxUnused = 64
 	// maxPEs bounds what the first PE may say.
 	maxPEs = 1 << 20
 )
 
 // Root is where the PEs of one id meet.
 type Root struct {
+	number   uint64 // of the roots of this process
 	id       ID
 	secret   secret.Secret
 	patience time.Duration
@@ -64,6 +71,7 @@ type chair struct {
 var (
 	rootsMu sync.Mutex
 	roots   = map[ID]*Root{}
+	made    uint64 // how many there have been
 )
 
 // NewRoot begins to listen, and makes the id. It lives until each PE that came has
@@ -93,10 +101,26 @@ func newRoot(listener net.Listener, addresses []netip.Addr) *Root {
 	port := uint16(listener.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert // it listens on TCP
 	r.id = encode(r.secret, port, addresses)
 	rootsMu.Lock()
-	roots[r.id] = r
+	made++
+	r.number, roots[r.id] = made, r
+	there := slices.Collect(maps.Values(roots))
 	rootsMu.Unlock()
+	forget(there)
 	go r.accept()
 	return r
+}
+
+// forget ends the oldest of those that nobody has come to, where there are too many.
+func forget(there []*Root) {
+	unused := slices.DeleteFunc(there, func(r *Root) bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.room != nil
+	})
+	slices.SortFunc(unused, func(a, b *Root) int { return cmp.Compare(a.number, b.number) })
+	for _, r := range unused[:max(0, len(unused)-maxUnused)] {
+		r.Close()
+	}
 }
 
 func (r *Root) accept() {

@@ -124,6 +124,36 @@ func TestRootEndsWithTheJob(t *testing.T) {
 	}
 }
 
+// Ids that are made and not used do not add up: the oldest end. One that is used stays.
+func TestUnused(t *testing.T) {
+	used, usedID := root(t)
+	m, err := abroad(Options{ID: usedID, PE: 0, Size: 1, Timeout: patient})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]ID, maxUnused+2)
+	for i := range ids {
+		_, ids[i] = root(t)
+	}
+	for i, id := range ids {
+		m, err := abroad(Options{ID: id, PE: 0, Size: 1, Timeout: map[bool]time.Duration{true: 100 * time.Millisecond, false: patient}[i < 2]})
+		if (err == nil) != (i >= 2) {
+			t.Errorf("id %d of %d: %v", i, len(ids), err)
+		}
+		if err == nil {
+			m.Close()
+		}
+	}
+	select {
+	case <-used.over:
+		t.Error("the one that is used has ended")
+	default:
+	}
+	if err := errors.Join(live(m, 0, 1, 1), m.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
 // PEs that do not come are named by those that wait.
 func TestMissing(t *testing.T) {
 	_, id := root(t)
