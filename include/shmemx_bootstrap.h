@@ -36,7 +36,9 @@ int shmemx_bootstrap_allgather(const void *mine, void *all, size_t nbytes, int t
 /* Returns when every PE has called it. */
 int shmemx_bootstrap_barrier(int timeout_ms);
 
-/* Ends the other PEs, if it can. This one ends itself with the status. */
+/* Ends the other PEs, if it can. This one ends itself with the status: that of
+ * shmem_global_exit, or 134 where the library ends the job. The reason is for people, and
+ * empty where this PE has printed it. */
 void shmemx_bootstrap_abort(int status, const char *reason);
 
 #ifdef __cplusplus

@@ -72,3 +72,48 @@ func TestPluginRefused(t *testing.T) {
 		}
 	}
 }
+
+// Each function of a plugin fails, at once or later; and its abort is called, with the status
+// and the reason, when a PE ends the job or the library does.
+func TestPluginFails(t *testing.T) {
+	program, plugin := compile(t, "plain"), shared(t, "testdata/sick.c")
+	const of3 = ", expected 0, or 1 to 3 for the PE that did not come"
+	for _, c := range []struct {
+		env      []string
+		arg      string
+		want     string
+		finalize bool
+	}{
+		{[]string{"SICK=rank"}, "", "it says that this is PE -3 of 3 (PEs are numbered from 0", false},
+		{[]string{"SICK=size"}, "", "of 0 (PEs are numbered from 0", false},
+		{[]string{"SICK=allgather"}, "", "shmem_init: join job: shmemx_bootstrap_allgather of the plugin returned -7" + of3, false},
+		{[]string{"SICK=allgather", "SICK_AFTER=2"}, "", "allgather 1: shmemx_bootstrap_allgather of the plugin returned -7" + of3, false},
+		{[]string{"SICK=barrier"}, "", "finalize: barrier 2: shmemx_bootstrap_barrier of the plugin returned -8" + of3, true},
+		{nil, "exit", "plugin: abort 5: shmem_global_exit", false},
+		{[]string{"SICK=abort"}, "exit", "plugin: abort 5: shmem_global_exit", false},
+		{nil, "wrong", "plugin: abort 134: ", false},
+		{[]string{"SICK=abort"}, "wrong", "plugin: abort 134: ", false},
+	} {
+		t.Run(strings.Join(append(c.env, c.arg), " "), func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "job")
+			ends := make([]ending, 3)
+			all(t, len(ends), func(pe int) {
+				env := append([]string{"SHMEM_BOOTSTRAP_TIMEOUT=10", "SHMEM_BOOTSTRAP_PLUGIN=" + plugin, "MYJOB_FILE=" + file, "MYJOB_SIZE=3", fmt.Sprintf("MYJOB_RANK=%d", pe)}, c.env...)
+				ends[pe] = run(t, env, program, c.arg)
+			})
+			out := ""
+			for pe, e := range ends {
+				// shmem_finalize has no status: it says what failed.
+				if out += e.out; (e.status == 0) != c.finalize {
+					t.Errorf("PE %d: status 0:\n%s", pe, e.out)
+				}
+			}
+			if !strings.Contains(out, c.want) {
+				t.Errorf("nobody says %q:\n%s", c.want, out)
+			}
+			if c.arg == "exit" && ends[1].status != 5 {
+				t.Errorf("PE 1 ends with %d, not 5:\n%s", ends[1].status, out)
+			}
+		})
+	}
+}

@@ -74,7 +74,7 @@ func (p *Plugin) gather(step string, mine []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%s: no memory for %d bytes of each PE", step, len(mine))
 	}
 	defer C.free(to)
-	if err := p.judge(step, C.shmemi_plugin_allgather(&p.functions, from, to, C.size_t(len(mine)), p.patience())); err != nil {
+	if err := p.judge(step, "allgather", C.shmemi_plugin_allgather(&p.functions, from, to, C.size_t(len(mine)), p.patience())); err != nil {
 		return nil, err
 	}
 	return slices.Clone(unsafe.Slice((*byte)(to), p.size*len(mine))), nil
@@ -82,14 +82,15 @@ func (p *Plugin) gather(step string, mine []byte) ([]byte, error) {
 
 func (p *Plugin) patience() C.int { return C.int(min(p.timeout.Milliseconds(), math.MaxInt32)) }
 
-func (p *Plugin) judge(step string, code C.int) error {
+func (p *Plugin) judge(step, function string, code C.int) error {
 	switch {
 	case code == 0:
 		return nil
 	case code > 0 && int(code) <= p.size:
 		return &bootstrap.MissingError{Step: step, Missing: []int{int(code) - 1}, Waited: p.timeout}
 	}
-	return fmt.Errorf("%s: the plugin failed with %d", step, code)
+	return fmt.Errorf("%s: shmemx_bootstrap_%s of the plugin returned %d, expected 0, or 1 to %d for the PE that did not come, counted from 1 (see what the plugin says)",
+		step, function, code, p.size)
 }
 
 func (p *Plugin) next(kind string) string {
@@ -121,7 +122,7 @@ func (p *Plugin) Allgather(mine []byte) ([][]byte, error) {
 
 // Barrier implements bootstrap.Bootstrap.
 func (p *Plugin) Barrier() error {
-	return p.judge(p.next("barrier"), C.shmemi_plugin_barrier(&p.functions, p.patience()))
+	return p.judge(p.next("barrier"), "barrier", C.shmemi_plugin_barrier(&p.functions, p.patience()))
 }
 
 // Part implements bootstrap.Bootstrap. A plugin knows nothing of PEs that are lost: what

@@ -1,12 +1,14 @@
 /*
  * plain.c: a program that knows of no launcher. Each PE writes to the next, in two jobs one
- * after the other.
+ * after the other. With "exit" PE 1 ends the job in the first, with "wrong" it calls something
+ * with a PE that there is not.
  */
 #include <shmem.h>
 
 #include <stdio.h>
+#include <string.h>
 
-int main(void)
+int main(int argc, char **argv)
 {
     int pe = 0, n = 0;
     for (int i = 0; i < 2; i++) {
@@ -16,6 +18,10 @@ int main(void)
         int *box = shmem_malloc(sizeof *box);
         *box = -1;
         shmem_barrier_all();
+        if (argc > 1 && pe == 1 && strcmp(argv[1], "exit") == 0)
+            shmem_global_exit(5);
+        if (argc > 1 && pe == 1 && strcmp(argv[1], "wrong") == 0)
+            shmem_int_p(box, pe, n);
         shmem_int_p(box, pe, (pe + 1) % n);
         shmem_barrier_all();
         if (*box != (pe + n - 1) % n) {
