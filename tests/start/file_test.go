@@ -2,17 +2,25 @@ package start
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 )
 
-// A program that calls plain shmem_init, and PEs that share a file.
+// A program that calls plain shmem_init, and PEs that share a file, in whose place a job that
+// was killed has left its own.
 func TestFile(t *testing.T) {
 	program := compile(t, "plain")
 	path := filepath.Join(t.TempDir(), "job")
 	for _, given := range []string{"3", "2"} { // 2: PE 2 is one too many
+		stale := run(t, []string{
+			"SHMEM_BOOTSTRAP_FILE=" + path, "SHMEM_BOOTSTRAP_NPES=3", "SHMEM_BOOTSTRAP_PE=0",
+		}, "sh", "-c", `"$0" & pe=$!; until [ -s "$1" ]; do sleep 0.01; done; kill -9 $pe; wait`, program, path)
+		if info, err := os.Stat(path); err != nil || info.Size() != 128 || stale.status != 0 {
+			t.Fatalf("no file is left behind: %v, %+v", err, stale)
+		}
 		ends := make([]ending, 3)
 		var wg sync.WaitGroup
 		for pe := range ends {

@@ -146,17 +146,28 @@ func TestUniqueIDMissing(t *testing.T) {
 	}
 }
 
-// When a PE dies nobody else waits for ever, and who notices first names it.
+// When a PE dies nobody else waits for ever, and who notices first names it; also where it
+// was PE 0, with which the root of the id has gone.
 func TestUniqueIDDeath(t *testing.T) {
 	program := compile(t, "uid")
 	for name, env := range map[string]func(int) []string{"one host": same(), "a host each": apart} {
-		t.Run(name, func(t *testing.T) {
-			ends := together(t, program, 3, []int{0, 1, 2}, env, "die")
-			if ends[1].status != -1 || ends[0].status == 0 || ends[2].status == 0 ||
-				!strings.Contains(ends[0].out+ends[2].out, "PE 1 ") {
-				t.Errorf("%+v", ends)
-			}
-		})
+		for dead := range 2 {
+			t.Run(fmt.Sprintf("%s, PE %d", name, dead), func(t *testing.T) {
+				ends := together(t, program, 3, []int{0, 1, 2}, env, "die", fmt.Sprint(dead))
+				others := ""
+				for pe, e := range ends {
+					if pe != dead {
+						others += e.out
+					}
+					if (e.status == -1) != (pe == dead) || e.status == 0 {
+						t.Errorf("PE %d: status %d", pe, e.status)
+					}
+				}
+				if !strings.Contains(others, fmt.Sprintf("PE %d ", dead)) {
+					t.Errorf("nobody names PE %d:\n%s", dead, others)
+				}
+			})
+		}
 	}
 }
 

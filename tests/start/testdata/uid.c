@@ -2,7 +2,7 @@
  * uid.c: PEs that nobody launched. PE 0 makes a unique id, and writes it to a file; the
  * others wait for the file.
  *
- * usage: uid PE NPES FILE [times T | die | exit STATUS | spoil BYTE | number PE]
+ * usage: uid PE NPES FILE [times T | die PE | exit STATUS | spoil BYTE | number PE]
  */
 #define _GNU_SOURCE
 #include <shmemx.h>
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
         snprintf(file, sizeof file, "%s.%d", argv[3], i);
         join(pe, npes, file, what, number);
         work(pe, npes);
-        if (strcmp(what, "die") == 0 && pe == 1)
+        if (strcmp(what, "die") == 0 && pe == number)
             raise(SIGKILL);
         if (strcmp(what, "exit") == 0 && pe == 1)
             shmem_global_exit(number);
