@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -50,28 +49,6 @@ type job struct {
 	strayed time.Time   // when the strays were asked to end
 
 	absences absences
-}
-
-// absences are PEs that ended well although others wait for them. They are noted before
-// those others are told, and named before anything that these do then: the loop takes
-// them first.
-type absences struct {
-	mu    sync.Mutex
-	noted []func()
-}
-
-func (a *absences) note(f func()) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.noted = append(a.noted, f)
-}
-
-func (a *absences) take() []func() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	noted := a.noted
-	a.noted = nil
-	return noted
 }
 
 // Run runs a job and returns its exit status. Everything it has to say goes to
