@@ -16,7 +16,8 @@ def variables(**more: str) -> dict[str, str]:
     out = {k: v for k, v in os.environ.items() if not k.startswith("SHMEM_")}
     path = [str(ROOT / "python"), *filter(None, sys.path)]
     # A program that is started alone has no launcher that says where the library is.
-    return {**out, "PYTHONPATH": ":".join(path), "LD_LIBRARY_PATH": str(LIBRARY.parent), **more}
+    libraries = ":".join(filter(None, [str(LIBRARY.parent), os.environ.get("LD_LIBRARY_PATH")]))
+    return {**out, "PYTHONPATH": ":".join(path), "LD_LIBRARY_PATH": libraries, **more}
 
 
 def run(*argv: str, cwd: Path = ROOT, **more: str) -> subprocess.CompletedProcess[str]:
