@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -99,14 +100,9 @@ func (s sysfs) device(dir string) (Device, bool) {
 	if isGPU(number("class")>>8, number("vendor")) {
 		d.Kind = GPU
 	} else {
-		for _, n := range []struct {
-			pattern string
-			kind    Kind
-		}{{"infiniband/*", RDMA}, {"cxi/cxi*", RDMA}, {"net/*", Ethernet}, {"virtio*/net/*", Ethernet}} {
-			for _, name := range s.glob("bus/pci/devices/" + pci + "/" + n.pattern) {
-				if d.Names = append(d.Names, filepath.Base(name)); d.Kind == 0 {
-					d.Kind = n.kind
-				}
+		for _, n := range s.functions(pci) {
+			if d.Names = append(d.Names, n.names...); d.Kind == 0 {
+				d.Kind = n.kind
 			}
 		}
 	}
@@ -121,6 +117,42 @@ func (s sysfs) device(dir string) (Device, bool) {
 		d.Bridges = bridges(full)
 	}
 	return d, true
+}
+
+// function is what a device is to the kernel: the names that it has there.
+type function struct {
+	names []string
+	kind  Kind
+}
+
+// functions are those of a NIC, the ones that RDMA uses first. Most devices of a large
+// host are no NICs: to look once into the folder of each takes six tenths of the time of four
+// patterns.
+func (s sysfs) functions(pci string) []function {
+	entries, err := os.ReadDir(s.path("bus/pci/devices", pci))
+	if err != nil {
+		return nil
+	}
+	var found [4]function
+	for _, e := range entries {
+		rank, pattern, kind := 0, "*", RDMA
+		switch name := e.Name(); {
+		case name == "infiniband":
+		case name == "cxi":
+			rank, pattern = 1, "cxi*"
+		case name == "net":
+			rank, kind = 2, Ethernet
+		case strings.HasPrefix(name, "virtio"):
+			rank, pattern, kind = 3, "net/*", Ethernet
+		default:
+			continue
+		}
+		for _, file := range s.glob("bus/pci/devices/" + pci + "/" + e.Name() + "/" + pattern) {
+			found[rank].names = append(found[rank].names, filepath.Base(file))
+			found[rank].kind = kind
+		}
+	}
+	return slices.DeleteFunc(found[:], func(f function) bool { return f.kind == 0 })
 }
 
 // bridges are those on the way to a device, by its path.
