@@ -379,6 +379,8 @@ struct shmemi_core {
     void (*give_up)(int pe);
     /* What can be said of a PE that is waited for, -1: of all of them; "" if nothing. */
     void (*explain)(int pe, char *text, size_t size);
+    /* Says something about this PE, in one line, where the log goes. */
+    void (*report)(const char *text);
     /* Has the network ask PEs whether they are there, so that explain can say who
      * did not answer. */
     void (*probe)(int pe);

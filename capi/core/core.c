@@ -350,6 +350,7 @@ const struct shmemi_core *shmemi_core_table(void)
         .acknowledge = shmemgoAcknowledge,
         .give_up = shmemgoGiveUp,
         .explain = shmemgoExplain,
+        .report = (void (*)(const char *))shmemgoReport,
         .probe = shmemgoProbe,
     };
     if (table.build == NULL)

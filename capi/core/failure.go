@@ -89,5 +89,12 @@ func shmemgoExplain(of C.int, to *C.char, size C.size_t) {
 	text(unsafe.Slice(to, int(size)), job.Explanation(int(of)))
 }
 
+//export shmemgoReport
+func shmemgoReport(line *C.char) {
+	if j := job; j != nil {
+		j.Report(C.GoString(line))
+	}
+}
+
 //export shmemgoProbe
 func shmemgoProbe(of C.int) { job.Probe(int(of)) }

@@ -24,7 +24,9 @@ static struct module {
 /* A program that loads code goes on without it, so these return. */
 static int complain(const char *call, const char *cause, const char *remedy)
 {
-    fprintf(stderr, "shmem: PE %d: %s: %s (%s)\n", shmemi_state.my_pe, call, cause, remedy);
+    char line[2048];
+    snprintf(line, sizeof line, "%s: %s (%s)", call, cause, remedy);
+    shmemi_state.core->report(line);
     return -1;
 }
 

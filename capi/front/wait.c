@@ -103,14 +103,9 @@ static void tell(const struct shmemi_waiter *w, uint64_t now)
     if (w->describe)
         w->describe(w->subject, what, sizeof what);
     shmemi_state.core->explain(w->about ? w->pe : -1, why, sizeof why);
-    int n = snprintf(line, sizeof line,
-                     "shmem: PE %d: %s has waited %.0f s%s%s%s%s (the wait goes on)\n",
-                     shmemi_state.my_pe, w->call, (double)(now - w->since) / 1e9,
-                     what[0] ? ": " : "", what, why[0] ? "; " : "", why);
-    /* One write, so that what several PEs say does not mix. */
-    ssize_t ignored =
-        write(STDERR_FILENO, line, n < (int)sizeof line ? (size_t)n : sizeof line - 1);
-    (void)ignored;
+    snprintf(line, sizeof line, "%s has waited %.0f s%s%s%s%s (the wait goes on)", w->call,
+             (double)(now - w->since) / 1e9, what[0] ? ": " : "", what, why[0] ? "; " : "", why);
+    shmemi_state.core->report(line);
 }
 
 static void report(struct shmemi_waiter *w, uint64_t now)

@@ -136,7 +136,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	}
 	if j.Me == 0 {
 		for _, w := range warnings {
-			fmt.Fprintf(o.Stderr, "shmem: %v\n", w)
+			j.log.Say("config", config.LogWarn, w.String())
 		}
 		if err := j.inform(o.Stderr); err != nil {
 			return err
@@ -162,7 +162,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	}
 	j.bindPE()
 	if j.Me == 0 && j.Config.Banner() {
-		fmt.Fprintln(o.Stderr, j.banner())
+		j.log.Say("pe", config.LogInfo, j.banner())
 	}
 	return nil
 }
@@ -405,6 +405,6 @@ func (j *Job) banner() string {
 			network += ", " + j.cache
 		}
 	}
-	return fmt.Sprintf("shmem: libshmem %s: %d PEs on %d hosts, PE 0 on %s; bootstrap %s; heap %s; network %s",
+	return fmt.Sprintf("libshmem %s: %d PEs on %d hosts, PE 0 on %s; bootstrap %s; heap %s; network %s",
 		libshmem.Version, j.NPEs, len(j.Nodes.Members), host, j.boot.Name(), j.heaps(), network)
 }

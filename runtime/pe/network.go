@@ -94,7 +94,7 @@ func (j *Job) openEngine(o Options, nics *nics, i int) error {
 	if err != nil {
 		return err
 	}
-	e.ReportTo(func(err error) { fmt.Fprintf(j.stderr, "shmem: PE %d: %v\n", j.Me, err) })
+	e.ReportTo(func(err error) { j.Report(err.Error()) })
 	if j.Engines = append(j.Engines, e); i == 0 {
 		j.Engine = e
 	}

@@ -2,21 +2,21 @@ package pe
 
 import (
 	"fmt"
-	"io"
 	"sync"
 	"time"
+
+	"libshmem/runtime/config"
 )
 
 // reports prints what goes wrong in rings, where one mistake in a kernel can come
 // back a million times a second: the first few in full, then how many there were.
 type reports struct {
-	mu     sync.Mutex
-	to     io.Writer
-	prefix string
-	now    func() time.Time
-	since  time.Time
-	told   int
-	kept   int // not told since
+	mu    sync.Mutex
+	say   func(text string)
+	now   func() time.Time
+	since time.Time
+	told  int
+	kept  int // not told since
 }
 
 // Of each period of reportEvery, reportMost are told.
@@ -37,16 +37,16 @@ func (r *reports) add(err error) {
 		return
 	}
 	r.told++
-	fmt.Fprintf(r.to, "shmem: %s: %v\n", r.prefix, err)
+	r.say(err.Error())
 	if r.told == reportMost {
-		fmt.Fprintf(r.to, "shmem: %s: more of these within %v are counted only\n", r.prefix, reportEvery)
+		r.say(fmt.Sprintf("more of these within %v are counted only", reportEvery))
 	}
 }
 
 // flush tells how many were only counted.
 func (r *reports) flush() {
 	if r.kept > 0 {
-		fmt.Fprintf(r.to, "shmem: %s: %d more operations of rings failed\n", r.prefix, r.kept)
+		r.say(fmt.Sprintf("%d more operations of rings failed", r.kept))
 		r.kept = 0
 	}
 }
@@ -56,4 +56,11 @@ func (r *reports) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flush()
+}
+
+// Report says what a wait or a call of this PE has to tell, where the log goes.
+func (j *Job) Report(text string) {
+	if j.log.Enabled("pe", config.LogWarn) {
+		j.log.Say("pe", config.LogWarn, fmt.Sprintf("PE %d: %s", j.Me, text))
+	}
 }

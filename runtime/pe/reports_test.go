@@ -2,6 +2,7 @@ package pe
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +11,7 @@ import (
 func TestReports(t *testing.T) {
 	var out strings.Builder
 	now := time.Unix(1000, 0)
-	r := reports{to: &out, prefix: "PE 3", now: func() time.Time { return now }}
+	r := reports{say: func(text string) { fmt.Fprintf(&out, "shmem: PE 3: %s\n", text) }, now: func() time.Time { return now }}
 	for range 1000 {
 		r.add(errors.New("bad address"))
 	}

@@ -2,7 +2,6 @@ package pe
 
 import (
 	"errors"
-	"fmt"
 	"time"
 	"unsafe"
 
@@ -68,7 +67,7 @@ func (j *Job) serveRings(rings []*queue.Ring, device bool) {
 	}
 	locals := proxy.NewLocals()
 	// Nobody else may ever ask about an operation of a ring that failed.
-	j.reports = &reports{to: j.stderr, prefix: fmt.Sprintf("PE %d", j.Me), now: time.Now}
+	j.reports = &reports{say: j.Report, now: time.Now}
 	var wakes []func()
 	for i, e := range j.Engines {
 		j.consumers = append(j.consumers, proxy.NewConsumer(e, mine[i], locals, j.reports.add))

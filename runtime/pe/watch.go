@@ -216,7 +216,7 @@ func (w *watch) report() {
 	if what == "" {
 		what = "nothing is known to be wrong with any PE"
 	}
-	fmt.Fprintf(j.stderr, "shmem: PE %d: asked for a report: %s\n", j.Me, what)
+	j.Report("asked for a report: " + what)
 }
 
 // sleep waits for something to look at, and looks at processes.

@@ -126,6 +126,21 @@ func (l *Log) Printf(subsys string, level config.LogLevel, format string, args .
 	e.Str(partSubsys, subsys).Msg(text)
 }
 
+// Say writes one line whatever the level, which the record has: for people without the
+// host and the process, as lines that they know by heart; else as any other record.
+func (l *Log) Say(subsys string, level config.LogLevel, text string) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.people {
+		_, _ = io.WriteString(l.out, "shmem: "+strings.ReplaceAll(text, "\n", " | ")+"\n")
+		return
+	}
+	l.who.fields(l.lines.WithLevel(levels[level])).Str(partSubsys, subsys).Msg(text)
+}
+
 // Print writes text of several lines at once, whatever the level: as it is for people,
 // else in one object.
 func (l *Log) Print(text string) error {

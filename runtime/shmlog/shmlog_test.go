@@ -117,6 +117,7 @@ func TestFile(t *testing.T) {
 		l.SetPE(3)
 		l.SetGPU(0)
 		l.Printf("heap", config.LogError, "%d", i)
+		l.Say("pe", config.LogInfo, "said")
 		if err := errors.Join(l.Print("a\nb\n"), l.Close()); err != nil {
 			t.Error(err)
 		}
@@ -144,8 +145,8 @@ func TestFile(t *testing.T) {
 		}
 		got = append(got, fmt.Sprintf("%s %s %q %v", r.Level, r.Subsys, r.Message, r.PE != nil))
 	}
-	one := []string{`warn pe "line\n0" false`, `error heap "0" true`, `  "a\nb\n" true`}
-	want := append(slices.Clone(one), strings.ReplaceAll(one[0], "0", "1"), strings.ReplaceAll(one[1], "0", "1"), one[2])
+	one := []string{`warn pe "line\n0" false`, `error heap "0" true`, `info pe "said" true`, `  "a\nb\n" true`}
+	want := append(slices.Clone(one), strings.ReplaceAll(one[0], "0", "1"), strings.ReplaceAll(one[1], "0", "1"), one[2], one[3])
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -157,6 +158,18 @@ func TestFile(t *testing.T) {
 	if !errors.Is(err, os.ErrNotExist) || !errors.Is(err, shmerr.ErrSetting) || !strings.HasPrefix(err.Error(), `open SHMEM_LOG_FILE="`+dir+`/none/x": `) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// What is said is one line, whatever the level is.
+func TestSay(t *testing.T) {
+	var out bytes.Buffer
+	l := open(t, &out, "SHMEM_LOG_LEVEL=error")
+	l.Say("pe", config.LogInfo, "libshmem: two\nlines")
+	if got, want := out.String(), "shmem: libshmem: two | lines\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	var none *Log
+	none.Say("pe", config.LogError, "x")
 }
 
 func TestConcurrentLinesStayWhole(t *testing.T) {
