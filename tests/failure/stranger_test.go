@@ -23,6 +23,11 @@ func TestStranger(t *testing.T) {
 	// PE 0 waits for the others with its socket open, until the file is there.
 	j := start(t, nil, shmemrun, "-n", "3", "sh", "-c",
 		`[ $SHMEM_LAUNCHER_PE = 2 ] && while ! [ -e "$1" ]; do sleep 0.02; done; exec "$0" nothing -1 "$1"`, program, file)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(j.output())
+		}
+	})
 	pids := descendants(t, j.cmd.Process.Pid, filepath.Base(program), 2)
 	name := socketOf(t, pids)
 	var conns []int
@@ -94,8 +99,7 @@ func socketOf(t *testing.T, pids []int) string {
 	for _, pid := range pids {
 		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		fds, _ := exec.Command("ls", "-l", fmt.Sprintf("/proc/%d/fd", pid)).CombinedOutput()
-		stack, _ := exec.Command("sh", "-c", fmt.Sprintf("cat /proc/%d/stat; cat /proc/%d/task/*/wchan", pid, pid)).CombinedOutput()
-		t.Logf("process %d: %s\n%s\n%s", pid, regexp.MustCompile(`SHMEM_LAUNCHER_PE=\d`).FindString(string(env)), fds, stack)
+		t.Logf("process %d: %s\n%s", pid, regexp.MustCompile(`SHMEM_LAUNCHER_PE=\d`).FindString(string(env)), fds)
 	}
 	t.Log(string(table))
 	t.Fatal("the first PE listens at no socket")
