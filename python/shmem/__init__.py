@@ -58,6 +58,7 @@ from shmem._constants import (
     SIGNAL_SET,
 )
 from shmem._contexts import Context
+from shmem._device import DeviceArray
 from shmem._errors import (
     ArgumentError,
     DeviceError,
@@ -120,6 +121,7 @@ __all__ = [
     "CMP_LT",
     "CMP_NE",
     "Context",
+    "DeviceArray",
     "DeviceError",
     "DtypeError",
     "ForkedError",

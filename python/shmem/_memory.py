@@ -14,19 +14,20 @@ appends to a deque and does nothing else.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import heapq
 from bisect import bisect_right, insort
 from collections import deque
 from operator import index
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from shmem import _remains
+from shmem import _device, _remains
 from shmem._dtypes import resolve
-from shmem._errors import DeviceError, HeapError, SizeError, SymmetryError
+from shmem._errors import HeapError, SizeError, SymmetryError
 from shmem._runtime import after_finalize, after_init, before_finalize, library, lock, settle, state
 
 Array = NDArray[Any]
@@ -133,6 +134,23 @@ def find_freed(address: int) -> bool:
 # ------------------------------------------------------------------ the vote
 
 
+def write_words(at: int, values: list[int]) -> None:
+    """Stores words of 64 bits in the heap of this PE, which may be out of the CPU's reach."""
+    if state.heap != "device":
+        _remains.words(at, len(values))[:] = values
+        return
+    here = (ctypes.c_uint64 * len(values))(*values)
+    library("put").shmem_putmem(at, ctypes.addressof(here), ctypes.sizeof(here), state.pe)
+
+
+def read_words(at: int, n: int) -> list[int]:
+    """Loads words of the heap of this PE."""
+    here = _remains.words(at, n) if state.heap != "device" else (ctypes.c_uint64 * n)()
+    if state.heap == "device":
+        library("get").shmem_getmem(ctypes.addressof(here), at, ctypes.sizeof(here), state.pe)
+    return list(here)
+
+
 def _collect() -> None:
     """Notes what was dropped since the last time."""
     while True:
@@ -181,12 +199,12 @@ def _agree(call: str) -> int:
     mine = [0] * words
     for slot in heap.pending:
         mine[slot // _WORD] |= 1 << slot % _WORD
-    answer = _remains.words(heap.vote + 8 * heap.words, words)
-    _remains.words(heap.vote, words)[:] = mine
+    write_words(heap.vote, mine)
     failed = functions.shmem_uint64_and_reduce(0, heap.vote + 8 * heap.words, heap.vote, words)
     settle(call)
     if failed:
         return 0
+    answer = read_words(heap.vote + 8 * heap.words, words)
     agreed = [
         heap.pending[word * _WORD + bit]
         for word in range(words)
@@ -288,21 +306,13 @@ def _shape(call: str, shape: Shape) -> tuple[int, ...]:
     return out
 
 
-def _array(call: str, shape: Shape, dtype: DTypeLike, device: str | None, zero: bool) -> Array:
-    if device not in (None, "cpu"):
-        raise DeviceError(
-            call, f"device {device!r}", "arrays are of the CPU in this release", "leave device out"
-        )
+def _array(call: str, shape: Shape, dtype: DTypeLike, zero: bool) -> Array:
     kind = resolve(call, dtype)
     sizes = _shape(call, shape)
     nbytes = kind.itemsize
     for n in sizes:
         nbytes *= n
     with lock:
-        if state.count and state.heap == "device":
-            raise DeviceError(
-                call, "", "the symmetric heap is in GPU memory", "unset SHMEM_HEAP, or set host"
-            )
         block = _allocate(call, nbytes, zero)
     return _own(block, sizes, kind)
 
@@ -314,31 +324,67 @@ def _own(block: Block, sizes: tuple[int, ...], kind: np.dtype[Any]) -> Array:
     return out if kind.isbuiltin == 1 else out[: block.nbytes].view(kind).reshape(sizes)
 
 
-def empty(shape: Shape, dtype: DTypeLike = "int64", device: str | None = None) -> Array:
+def _new(call: str, shape: Shape, dtype: DTypeLike, device: str | None, zero: bool) -> Any:
+    wanted = _device.check_device(call, device)
+    out = _array(call, shape, dtype, zero)
+    return out if wanted is None else _device.deliver(call, out, dtype, wanted)
+
+
+@overload
+def empty(shape: Shape, dtype: DTypeLike = "int64", device: None = None) -> Array: ...
+@overload
+def empty(shape: Shape, dtype: DTypeLike = "int64", *, device: str) -> Any: ...
+def empty(shape: Shape, dtype: DTypeLike = "int64", device: str | None = None) -> Any:
     """Makes an array in symmetric memory, with any values.
 
     A numpy array without a copy; views keep its memory. All PEs make the same arrays in
     the same order. It goes back to the heap when every PE has dropped or freed it.
+
+    With SHMEM_HEAP=device it is in the memory of the PE's GPU, and device says what it is:
+    "cuda" a tensor of torch where torch is installed, "cupy" an array of cupy, "gpu" a
+    DeviceArray, as "cuda" without torch.
     """
-    return _array("empty", shape, dtype, device, zero=False)
+    return _new("empty", shape, dtype, device, zero=False)
 
 
-def zeros(shape: Shape, dtype: DTypeLike = "int64", device: str | None = None) -> Array:
+@overload
+def zeros(shape: Shape, dtype: DTypeLike = "int64", device: None = None) -> Array: ...
+@overload
+def zeros(shape: Shape, dtype: DTypeLike = "int64", *, device: str) -> Any: ...
+def zeros(shape: Shape, dtype: DTypeLike = "int64", device: str | None = None) -> Any:
     """Makes an array in symmetric memory, all zero on every PE; else as `empty`."""
-    return _array("zeros", shape, dtype, device, zero=True)
+    return _new("zeros", shape, dtype, device, zero=True)
 
 
-def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", device: str | None = None) -> Array:
+@overload
+def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", device: None = None) -> Array: ...
+@overload
+def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", *, device: str) -> Any: ...
+def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", device: str | None = None) -> Any:
     """Makes an array in symmetric memory, all value on every PE; else as `empty`."""
-    out = _array("full", shape, dtype, device, zero=False)
-    out[...] = value
+    wanted = _device.check_device("full", device)
+    out = _array("full", shape, dtype, zero=False)
+    if wanted is None:
+        out[...] = value
+    else:
+        _fill(out, value)
     # A neighbour may write into it as soon as it knows that this has been written.
     library("full").shmem_sync_all()
     settle("full")
-    return out
+    return out if wanted is None else _device.deliver("full", out, dtype, wanted)
 
 
-def free(array: Array) -> None:
+def _fill(array: Array, value: Any) -> None:
+    """Writes a value to memory that the CPU does not reach, by pieces of 1 MiB."""
+    piece: Array = np.full(min(array.size, (1 << 20) // array.itemsize + 1), value, array.dtype)
+    to, end = array.ctypes.data, array.ctypes.data + array.nbytes
+    while to < end:
+        n = min(end - to, piece.nbytes)
+        library("full").shmem_putmem(to, piece.ctypes.data, n, state.pe)
+        to += n
+
+
+def free(array: Any) -> None:
     """Frees an array of this PE, whatever else refers to it.
 
     It is not collective: the memory goes back to the heap when every PE has dropped or
@@ -346,10 +392,11 @@ def free(array: Array) -> None:
     of this package on it raise from now on. Its views can still be read by numpy, and
     what they read may change.
     """
-    from shmem._operands import address_of, describe, refuse_address
+    from shmem._operands import address_of, as_array, describe, refuse_address
 
     with lock:
         library("free")
+        array = as_array("free", "array", array)
         address = address_of(array)
         block = find(address, 0)
         if block is None:
@@ -378,6 +425,8 @@ def _before() -> None:
     # Everything goes with the heap, so that nothing has to be agreed on. What is still
     # referred to keeps its values.
     _collect()
+    if state.heap == "device":
+        return  # the CPU does not reach what they have
     # What is registered is in memory of its own, which the library leaves in place.
     _remains.save([b for b in heap.slots.values() if b.owner_alive and not b.symmetric])
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shmem import _memory
+from shmem import _device, _memory
 from shmem._errors import (
     DeviceError,
     DtypeError,
@@ -57,16 +57,12 @@ def describe(name: str, operand: Any) -> str:
 
 
 def as_array(call: str, name: str, operand: Any) -> Array:
-    """An operand's own memory as an array of numpy; never a copy."""
+    """An operand's own memory as an array of numpy, or a Ghost; never a copy."""
     if isinstance(operand, np.ndarray):
         return operand
-    if hasattr(operand, "__cuda_array_interface__"):
-        raise DeviceError(
-            call,
-            describe(name, operand),
-            "it is in GPU memory, and the symmetric heap is in main memory",
-            "copy it to the CPU first",
-        )
+    ghost = _device.as_ghost(call, describe(name, operand), operand)
+    if ghost is not None:
+        return ghost
     try:
         if hasattr(operand, "__array_interface__"):
             return np.asarray(operand)
@@ -113,6 +109,13 @@ def refuse_address(call: str, name: str, array: Any, address: int) -> ShmemError
         return FreedError(call, what, "it was freed", "use it before shmem.free only")
     if _memory.find(address, 0) is not None:
         return SizeError(call, what, "it ends behind its allocation", "pass a slice that is inside")
+    if state.heap == "device" and not isinstance(array, _device.Ghost):
+        return DeviceError(
+            call,
+            what,
+            "it is in main memory, and the symmetric heap in GPU memory",
+            "make it with shmem.empty, zeros or full, and device='cuda'",
+        )
     return SymmetryError(
         call,
         what,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from shmem._device import DeviceArray, Ghost, ghost_at
 from shmem._memory import Array
 from shmem._operands import symmetric
 from shmem._runtime import check_pe, library
@@ -24,15 +25,19 @@ class _Peer:
         }
 
 
-def ptr(array: Any, pe: int) -> Array | None:
+def ptr(array: Any, pe: int) -> Any:
     """The same array of another PE, for plain loads and stores; None where there is no way.
 
-    A PE that waits notices such a store later than one by this package.
+    Of an array in GPU memory it is a DeviceArray. A PE that waits notices such a store
+    later than one by this package.
     """
     functions = library("ptr")
     mine, address = symmetric("ptr", "array", array)
     there = functions.shmem_ptr(address, check_pe("ptr", pe))
     if there == 0:
         return None
+    if isinstance(mine, Ghost):
+        name = array.name if isinstance(array, DeviceArray) else mine.dtype.name
+        return DeviceArray(ghost_at(there, mine.shape, mine.dtype, mine), name, peer=True)
     out: Array = np.asarray(_Peer(there, mine)).view(mine.dtype).reshape(mine.shape)
     return out

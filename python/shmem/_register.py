@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from shmem import _memory, _remains
+from shmem import _memory
+from shmem._device import of_cpu
 from shmem._errors import HeapError, LayoutError, RegisterError, ShmemError
 from shmem._memory import Array
 from shmem._operands import address_of, as_array, describe, not_contiguous, writable
@@ -99,10 +100,10 @@ def _same(plan: tuple[Any, ...] | None) -> bool:
         half = zlib.crc32(repr(plan).encode())
         mine = half << 32 | (~half & 0xFFFFFFFF)
     source, dest = _memory.heap.vote, _memory.heap.vote + 8 * _memory.heap.words
-    _remains.words(source, 1)[0] = mine
+    _memory.write_words(source, [mine])
     failed = functions.shmem_uint64_and_reduce(0, dest, source, 1)
     settle("register")
-    same = not failed and mine != 0 and int(_remains.words(dest, 1)[0]) == mine
+    same = not failed and mine != 0 and _memory.read_words(dest, 1) == [mine]
     # The next vote must not be written before every PE has read this one.
     functions.shmem_sync_all()
     settle("register")
@@ -138,7 +139,7 @@ def register(array: Any) -> Array:
         plan: tuple[Any, ...] | None = None
         inside = False
         try:
-            own = as_array("register", "array", array)
+            own = of_cpu("register", "array", as_array("register", "array", array))
             writable("register", "array", own)
             if not own.flags.c_contiguous:
                 raise not_contiguous("register", "array", own)

@@ -10,6 +10,7 @@ import numpy as np
 from shmem import _memory, _strided
 from shmem._constants import SIGNAL_SET, signal_op
 from shmem._contexts import DEFAULT, Context, handle_of
+from shmem._device import Ghost, of_cpu
 from shmem._errors import DtypeError
 from shmem._memory import Array
 from shmem._operands import (
@@ -151,7 +152,7 @@ def _put(
         to, data = _strided.same_shape(call, to, data)
         to, data = _strided.forwards(call, "dest", to, data)
         if not _strided.runs_forwards(data):
-            data = np.ascontiguousarray(data)
+            data = np.ascontiguousarray(of_cpu(call, "source that runs backwards", data))
         start = check_span(call, "dest", to)
         origin = address_of(data)
         for at, of, step, stride, run, blocks in _strided.pieces(to, data):
@@ -251,7 +252,10 @@ def _get(
             raise not_contiguous(call, "dest" if not to.flags.c_contiguous else "source", to)
         to, data = _strided.same_shape(call, to, data)
         data, to = _strided.forwards(call, "source", data, to)
-        into = to if _strided.runs_forwards(to) else np.empty(to.shape, to.dtype)
+        into = to
+        if not _strided.runs_forwards(to):
+            of_cpu(call, "dest that runs backwards", to)
+            into = np.empty(to.shape, to.dtype)
         start = check_span(call, "source", data)
         origin = address_of(into)
         for at, of, step, stride, run, blocks in _strided.pieces(into, data):
@@ -277,7 +281,7 @@ def p(dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None
     ctx = context or DEFAULT
     handle = handle_of("p", ctx)
     pe = check_pe("p", pe, ctx.n_pes)
-    match one.dtype.itemsize:
+    match 0 if isinstance(one, Ghost) else one.dtype.itemsize:
         case 1:
             functions.shmem_ctx_uint8_p(handle, address, int(one.view("u1").item()), pe)
         case 2:
@@ -286,8 +290,8 @@ def p(dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None
             functions.shmem_ctx_uint32_p(handle, address, int(one.view("u4").item()), pe)
         case 8:
             functions.shmem_ctx_uint64_p(handle, address, int(one.view("u8").item()), pe)
-        case n:
-            functions.shmem_ctx_putmem(handle, address, address_of(one), n, pe)
+        case _:
+            functions.shmem_ctx_putmem(handle, address, address_of(one), one.nbytes, pe)
     if state.failed:
         settle("p")
 

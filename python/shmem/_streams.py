@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Protocol
 
+from shmem._device import heap_gpu, is_elsewhere
 from shmem._errors import DeviceError
 from shmem._runtime import state
 
@@ -21,6 +22,20 @@ class HasStream(Protocol):
 
 # An address, "current" for torch's current stream, or an object that has one.
 StreamLike = int | str | HasStream | Any
+
+
+def _check_device(call: str, stream: StreamLike) -> None:
+    """Refuses a stream that says that it is another GPU's: torch's, cupy's, cuda.core's."""
+    device = getattr(stream, "device", None)
+    for of, name in ((stream, "device_index"), (stream, "device_id"), (device, "device_id")):
+        number = getattr(of, name, None)
+        if isinstance(number, int) and number >= 0 and is_elsewhere(number):
+            raise DeviceError(
+                call,
+                f"stream {stream!r}",
+                f"it is of GPU {number}, and this PE's heap on GPU {heap_gpu()}",
+                "pass a stream of that GPU",
+            )
 
 
 def stream_of(call: str, stream: StreamLike, context: object | None = None) -> int:
@@ -39,6 +54,7 @@ def stream_of(call: str, stream: StreamLike, context: object | None = None) -> i
             "the symmetric heap is in main memory that the GPU does not reach",
             "set SHMEM_HEAP=pinned, on a machine with a GPU",
         )
+    _check_device(call, stream)
     if isinstance(stream, int):
         return stream
     if stream == "current":
@@ -47,7 +63,7 @@ def stream_of(call: str, stream: StreamLike, context: object | None = None) -> i
             raise DeviceError(
                 call, "stream", "torch is not loaded", "import torch, or pass a stream"
             )
-        return int(torch.cuda.current_stream().cuda_stream)
+        return int(torch.cuda.current_stream(heap_gpu()).cuda_stream)
     if hasattr(stream, "__cuda_stream__"):
         protocol = stream.__cuda_stream__
         return int((protocol() if callable(protocol) else protocol)[1])

@@ -11,6 +11,7 @@ from shmem import _rma
 from shmem._atomics import _number
 from shmem._constants import SIGNAL_SET, comparison, signal_op
 from shmem._contexts import DEFAULT, Context, handle_of
+from shmem._device import of_cpu
 from shmem._dtypes import ATOMIC, name_of
 from shmem._errors import SizeError
 from shmem._memory import Array
@@ -126,7 +127,7 @@ def signal_add(
 
 def signal_fetch(signal: Any, *, index: int = 0) -> int:
     """Reads a signal of this PE."""
-    functions = quick("signal_fetch")
+    functions = library("signal_fetch") if state.heap == "device" else quick("signal_fetch")
     return functions.shmem_signal_fetch(_rma.signal_word("signal_fetch", signal, index))
 
 
@@ -212,7 +213,8 @@ def _set(
         form = getattr(functions, f"shmem_{kind}_{call}")
         answer = form(address, n, *room, mask, how, operand)
     else:
-        wanted = np.ascontiguousarray(as_source(call, values, array.dtype))
+        given = of_cpu(call, "values", as_source(call, values, array.dtype))
+        wanted = np.ascontiguousarray(given)
         _same_size(call, "values", wanted, n)
         form = getattr(functions, f"shmem_{kind}_{call}_vector")
         answer = form(address, n, *room, mask, how, address_of(wanted))

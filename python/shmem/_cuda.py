@@ -1,0 +1,47 @@
+"""What the CUDA driver says of an address, where a driver is.
+
+It is asked by ctypes, and only in jobs whose heap a GPU reaches: there the library has
+loaded the driver already.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+_TYPE, _ORDINAL = 2, 9  # CU_POINTER_ATTRIBUTE_MEMORY_TYPE, _DEVICE_ORDINAL
+_NO_CONTEXT = 201
+
+
+@functools.cache
+def _driver() -> Any:
+    return ctypes.CDLL("libcuda.so.1")
+
+
+def _ask(address: int) -> tuple[int, int, int]:
+    kind, ordinal = ctypes.c_int(0), ctypes.c_int(0)
+    which = (ctypes.c_int * 2)(_TYPE, _ORDINAL)
+    into = (ctypes.c_void_p * 2)(ctypes.addressof(kind), ctypes.addressof(ordinal))
+    code = _driver().cuPointerGetAttributes(2, which, into, ctypes.c_uint64(address))
+    return code, kind.value, ordinal.value
+
+
+def _ask_in_context(address: int) -> tuple[int, int, int]:
+    """The same in a thread without a context, for a driver that wants one."""
+    driver, context = _driver(), ctypes.c_void_p()
+    if driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) != 0:
+        return _NO_CONTEXT, 0, 0
+    driver.cuCtxPushCurrent_v2(context)
+    answer = _ask(address)
+    driver.cuCtxPopCurrent_v2(ctypes.byref(context))
+    driver.cuDevicePrimaryCtxRelease_v2(0)
+    return answer
+
+
+def device_of(address: int) -> int | None:
+    """The number of the GPU that memory belongs to; None where the driver knows of none there."""
+    code, kind, ordinal = _ask(address)
+    if code == _NO_CONTEXT:
+        code, kind, ordinal = _ask_in_context(address)
+    return ordinal if code == 0 and kind != 0 else None

@@ -1,0 +1,379 @@
+"""Arrays in the memory of a GPU.
+
+Inside the package such an array is a Ghost: an array of numpy at an address that the CPU does not
+reach. Its shape, strides and type are read, its elements never. To the program it is a
+DeviceArray, or a tensor of torch or an array of cupy over the same memory.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+import numpy as np
+
+from shmem import _cuda, _dlpack
+from shmem._dtypes import resolve
+from shmem._errors import DeviceError, DtypeError, FreedError, LayoutError, SizeError
+from shmem._runtime import state
+
+if TYPE_CHECKING:
+    from shmem._memory import Array
+
+Key = int | slice | EllipsisType | None | tuple[int | slice | EllipsisType | None, ...]
+
+# What an operand in GPU memory needs.
+_HEAPS = ("pinned", "device")
+
+
+class Ghost(np.ndarray[Any, np.dtype[Any]]):
+    """An array whose elements are not read here."""
+
+
+class _Memory:
+    """Bytes at an address, and what keeps them."""
+
+    def __init__(self, address: int, nbytes: int, owner: object) -> None:
+        self._owner = owner
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (address, False),
+            "shape": (nbytes,),
+            "typestr": "|u1",
+        }
+
+
+def _ghost(array: np.ndarray[Any, Any]) -> Ghost:
+    out: Any = array.view(Ghost)
+    return cast(Ghost, out)
+
+
+def ghost_at(
+    address: int,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    owner: object,
+    strides: tuple[int, ...] | None = None,
+) -> Ghost:
+    """An array at an address; strides in bytes."""
+    if strides is None:
+        n = dtype.itemsize
+        for length in shape:
+            n *= length
+        flat = np.asarray(_Memory(address, n, owner))
+        return _ghost(flat.view(dtype).reshape(shape))
+    low = high = 0
+    for length, stride in zip(shape, strides, strict=True):
+        low += min(0, (length - 1) * stride)
+        high += max(0, (length - 1) * stride)
+    size = high + dtype.itemsize - low if 0 not in shape else 0
+    flat = np.asarray(_Memory(address + low, size, owner))
+    return Ghost(shape, dtype, flat.data, -low, strides)
+
+
+def of_cpu(call: str, name: str, array: Array) -> Array:
+    """An operand that is read here, which one of a GPU cannot be."""
+    if isinstance(array, Ghost):
+        raise DeviceError(
+            call, f"{name}, an array of {array.dtype}", "it is in GPU memory", "pass one of the CPU"
+        )
+    return array
+
+
+class DeviceArray:
+    """An array in GPU memory, for other packages by `__cuda_array_interface__` and DLPack.
+
+    Slices and reshapes are views. Elements are read and written by `put`, `get`, `p` and `g`, also
+    of this PE.
+    """
+
+    __slots__ = ("_ghost", "_peer", "_turn", "name")
+
+    def __init__(self, ghost: Ghost, name: str, peer: bool = False) -> None:
+        self._ghost = ghost
+        self.name = name  # of its type, also one that numpy lacks
+        self._peer = peer  # it is another PE's
+        self._turn = state.turn  # the job that it is of
+
+    def _like(self, ghost: Ghost, name: str | None = None) -> DeviceArray:
+        out = DeviceArray(ghost, name or self.name, self._peer)
+        out._turn = self._turn
+        return out
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of its dimensions."""
+        return tuple(self._ghost.shape)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The bytes from one element to the next, in each dimension."""
+        return self._ghost.strides
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its elements; bytes where numpy has none."""
+        return self._ghost.dtype
+
+    @property
+    def size(self) -> int:
+        """How many elements it has."""
+        return self._ghost.size
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes its elements have."""
+        return self._ghost.nbytes
+
+    @property
+    def itemsize(self) -> int:
+        """How many bytes an element has."""
+        return self._ghost.itemsize
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions it has."""
+        return self._ghost.ndim
+
+    def __len__(self) -> int:
+        return len(self._ghost)
+
+    def __repr__(self) -> str:
+        return f"shmem.DeviceArray(shape={self.shape}, dtype={self.name})"
+
+    def __array__(self, *_args: Any, **_options: Any) -> NoReturn:
+        raise DeviceError(
+            "read", repr(self), "it is in GPU memory", "copy it: shmem.get(array, this, pe=me)"
+        )
+
+    def __getitem__(self, key: Key) -> DeviceArray:
+        """A view; an element is a view of no dimensions."""
+        keys = key if isinstance(key, tuple) else (key,)
+        for k in keys:
+            if not (k is None or k is Ellipsis or isinstance(k, slice) or hasattr(k, "__index__")):
+                raise LayoutError(
+                    "slice", repr(self), f"{k!r} would need a copy", "use ints and slices"
+                )
+        if Ellipsis not in keys:
+            keys = (*keys, Ellipsis)
+        return self._like(_ghost(self._ghost[keys]))
+
+    def reshape(self, *shape: Any) -> DeviceArray:
+        """A view of another shape."""
+        if not self._ghost.flags.c_contiguous:
+            raise LayoutError(
+                "reshape", repr(self), "it is not contiguous", "reshape before slicing"
+            )
+        try:
+            return self._like(_ghost(self._ghost.reshape(*shape)))
+        except (TypeError, ValueError) as error:
+            raise SizeError("reshape", repr(self), str(error), "use as many elements") from None
+
+    def view(self, dtype: Any) -> DeviceArray:
+        """The same bytes as elements of another type."""
+        kind = resolve("view", dtype)
+        try:
+            return self._like(_ghost(self._ghost.view(kind)), name_of(dtype, kind))
+        except (TypeError, ValueError) as error:
+            raise DtypeError("view", repr(self), str(error), "use a size that fits") from None
+
+    def live(self, call: str) -> Ghost:
+        """Its memory, which has to be of the job that is running."""
+        from shmem._operands import refuse_address
+
+        if state.count == 0:
+            raise refuse_address(call, "array", self._ghost, 0)
+        if self._turn != state.turn:
+            raise FreedError(
+                call, repr(self), "it is of an earlier job", "make it after the init of this job"
+            )
+        return self._ghost
+
+    def _address(self, call: str) -> int:
+        from shmem._operands import address_of, check_span
+
+        ghost = self.live(call)
+        return address_of(ghost) if self._peer else check_span(call, "array", ghost)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        g = self._ghost
+        return {
+            "version": 3,
+            "data": (self._address("__cuda_array_interface__"), False),
+            "shape": g.shape,
+            "strides": None if g.flags.c_contiguous else g.strides,
+            "typestr": g.dtype.str,
+            "descr": g.dtype.descr,
+            "stream": None,  # what the package has done to it is done
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _dlpack.CUDA, heap_gpu() or 0
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        address = self._address("__dlpack__")
+        if copy or dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError(f"{self!r}: another device or a copy is not to be had this way")
+        g = self._ghost
+        code = _dlpack.code_of(g.dtype.kind, self.name)
+        if code is None:
+            raise BufferError(f"{self!r}: DLPack has no such type (pass a view of uint8)")
+        return _dlpack.capsule(g, address, heap_gpu() or 0, code, g.itemsize, g.shape, g.strides)
+
+
+def name_of(dtype: Any, kind: np.dtype[Any]) -> str:
+    """What a type is called, also where numpy has only its bytes."""
+    if kind.kind != "V" and kind.isbuiltin == 1:
+        return kind.name
+    return str(getattr(dtype, "name", dtype)).removeprefix("torch.")
+
+
+# The job that it was asked in, and the GPU of that.
+_gpu: tuple[int, int | None] = (0, None)
+
+
+def heap_gpu() -> int | None:
+    """The number of the GPU that this PE's heap is of; None before there is anything in it."""
+    global _gpu
+    from shmem import _memory
+
+    if _gpu[0] != state.turn:
+        if not _memory.heap.vote:
+            return None
+        _gpu = (state.turn, _cuda.device_of(_memory.heap.vote))
+    return _gpu[1]
+
+
+def is_elsewhere(device: int) -> bool:
+    """Whether that is another GPU than the heap's."""
+    return heap_gpu() not in (None, device)
+
+
+# ------------------------------------------------------------------- operands
+
+
+def as_ghost(call: str, what: str, operand: Any) -> Ghost | None:
+    """The memory of an operand in GPU memory; None of one that is elsewhere."""
+    if isinstance(operand, DeviceArray):
+        return operand.live(call)
+    if getattr(operand, "is_cuda", False) and hasattr(operand, "data_ptr"):
+        return _of_torch(call, what, operand)
+    if not hasattr(operand, "__cuda_array_interface__"):
+        return None
+    _check_heap(call, what)
+    about = operand.__cuda_array_interface__
+    address, shape = int(about["data"][0]), tuple(map(int, about["shape"]))
+    kind = resolve(call, about["typestr"])
+    strides = about.get("strides")
+    return _checked(call, what, ghost_at(address, shape, kind, operand, strides), address)
+
+
+def _check_heap(call: str, what: str) -> None:
+    if state.heap not in _HEAPS:
+        raise DeviceError(
+            call,
+            what,
+            "it is in GPU memory, and the symmetric heap is in main memory",
+            "copy it to the CPU first, or set SHMEM_HEAP=device",
+        )
+
+
+def _of_torch(call: str, what: str, tensor: Any) -> Ghost:
+    _check_heap(call, what)
+    kind = resolve(call, str(tensor.dtype))
+    address, shape = int(tensor.data_ptr()), tuple(map(int, tensor.shape))
+    strides = tuple(int(n) * kind.itemsize for n in tensor.stride())
+    if address == 0 and 0 not in shape:
+        raise FreedError(call, what, "its memory was freed", "pass a tensor that has memory")
+    return _checked(call, what, ghost_at(address, shape, kind, tensor, strides), address)
+
+
+def _checked(call: str, what: str, ghost: Ghost, address: int) -> Ghost:
+    from shmem import _memory
+
+    if ghost.size == 0 or _memory.find(address, 0) is not None or _memory.find_freed(address):
+        return ghost
+    device = _cuda.device_of(address)
+    if device is None:
+        raise FreedError(
+            call,
+            what,
+            "the CUDA driver knows of no memory there: it was freed",
+            "keep the array until its last use",
+        )
+    if is_elsewhere(device):
+        raise DeviceError(
+            call,
+            what,
+            f"it is on GPU {device}, and this PE's heap on GPU {heap_gpu()}",
+            "copy it to that GPU",
+        )
+    return ghost
+
+
+# ----------------------------------------------------------- for the program
+
+_DEVICES = "None, 'cpu', 'cuda', 'cupy' or 'gpu'"
+
+
+def check_device(call: str, device: str | None) -> str | None:
+    """How an array is wanted: None of the CPU, else torch, cupy or gpu."""
+    name, _, number = str(device).partition(":")
+    on_gpu = state.count > 0 and state.heap == "device"
+    if device in (None, "cpu"):
+        if on_gpu:
+            raise DeviceError(
+                call, "", "the symmetric heap is in GPU memory", "pass device='cuda', or set "
+                "SHMEM_HEAP=host",
+            )  # fmt: skip
+        return None
+    if name not in ("cuda", "cupy", "gpu") or (number and not number.isdecimal()):
+        raise DeviceError(call, f"device {device!r}", "is no device", f"use {_DEVICES}")
+    if state.count > 0 and not on_gpu:
+        raise DeviceError(
+            call, f"device {device!r}", "the symmetric heap is in main memory", "set "
+            "SHMEM_HEAP=device, on a machine with a GPU",
+        )  # fmt: skip
+    if name == "cuda":
+        name = "torch" if importlib.util.find_spec("torch") is not None else "gpu"
+    elif name == "cupy" and importlib.util.find_spec("cupy") is None:
+        raise DeviceError(call, "device 'cupy'", "cupy is not installed", "use 'cuda' or 'gpu'")
+    return name + (":" + number if number else "")
+
+
+def deliver(call: str, array: Array, dtype: Any, wanted: str) -> Any:
+    """A block of the heap as the program wants it."""
+    package, _, number = wanted.partition(":")
+    if number and is_elsewhere(int(number)):
+        raise DeviceError(
+            call,
+            f"device 'cuda:{number}'",
+            f"the heap of this PE is on GPU {heap_gpu()}",
+            "leave the number out",
+        )
+    name = name_of(dtype, array.dtype)
+    own = DeviceArray(_ghost(array), name)
+    if package == "gpu":
+        return own
+    flat = own.reshape(-1).view("uint8")
+    try:
+        if package == "cupy":
+            cupy = importlib.import_module("cupy")
+            return cupy.asarray(flat).view(array.dtype).reshape(own.shape)
+        torch = importlib.import_module("torch")
+        tensor = torch.as_tensor(flat, device=f"cuda:{heap_gpu() or 0}")
+        return tensor.view(getattr(torch, name)).reshape(own.shape)
+    except (AttributeError, RuntimeError, TypeError, AssertionError) as error:
+        raise DeviceError(
+            call, f"an array of {name}", f"{package} does not take it: {error}", "use device='gpu'"
+        ) from None

@@ -1,0 +1,96 @@
+"""DLPack: a capsule that tells another package of memory, without a copy."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+CUDA = 2  # kDLCUDA
+
+# Codes of element types: by numpy's kind, and of those that numpy lacks by name.
+_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+_NAMED = {
+    "bfloat16": 4,
+    "float8_e4m3fn": 10,
+    "float8_e4m3fnuz": 11,
+    "float8_e5m2": 12,
+    "float8_e5m2fnuz": 13,
+}
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device", ctypes.c_int32),
+        ("number", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("offset", ctypes.c_uint64),
+    )
+
+
+_DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_DESTRUCTOR = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", _DELETER))
+
+
+# What capsules refer to, until their consumer has called the deleter.
+_kept: dict[int, tuple[Any, ...]] = {}
+
+
+def _let_go(at: int | None) -> None:
+    _kept.pop(at or 0, None)
+
+
+def _destroy(capsule: int | None) -> None:
+    # A consumer renames what it takes; this one nobody took.
+    if _api.PyCapsule_IsValid(capsule, _NAME):
+        _let_go(_api.PyCapsule_GetPointer(capsule, _NAME))
+
+
+_NAME = b"dltensor"
+_deleter = _DELETER(_let_go)
+_destructor = _DESTRUCTOR(_destroy)
+_api = ctypes.PyDLL(None)
+_api.PyCapsule_New.restype = ctypes.py_object
+_api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, _DESTRUCTOR]
+_api.PyCapsule_IsValid.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+_api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+_api.PyCapsule_GetPointer.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+
+
+def code_of(kind: str, name: str) -> int | None:
+    """The code of an element type, None where DLPack has none."""
+    return _NAMED.get(name, _CODES.get(kind))
+
+
+def capsule(
+    owner: Any,
+    address: int,
+    number: int,
+    code: int,
+    itemsize: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+) -> Any:
+    """A capsule of memory of a GPU; owner stays until the consumer lets go. Strides in bytes."""
+    n = len(shape)
+    lengths = (ctypes.c_int64 * n)(*shape)
+    steps = (ctypes.c_int64 * n)(*(s // itemsize for s in strides))
+    managed = _Managed()
+    t = managed.tensor
+    t.data, t.device, t.number, t.ndim = address, CUDA, number, n
+    t.code, t.bits, t.lanes = code, 8 * itemsize, 1
+    t.shape = ctypes.cast(lengths, ctypes.POINTER(ctypes.c_int64))
+    t.strides = ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64))
+    managed.deleter = _deleter
+    at = ctypes.addressof(managed)
+    _kept[at] = (managed, lengths, steps, owner)
+    return _api.PyCapsule_New(at, _NAME, _destructor)

@@ -1,0 +1,230 @@
+"""Arrays in GPU memory, as jobs: the driver is played, and so are torch and cupy.
+
+The GPU that is played is in main memory; what the CPU reads of it all the same is not found
+out here. It runs no kernels of the library.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from launch import BUILD, LIBRARY, ROOT, SHMEMRUN, pes, run
+
+PARTS = {
+    "libcuda.so.1": ["libcuda", "memory", "vmm", "stream", "module", "fake"],
+    "libgdrapi.so.2": ["libgdrapi", "fake"],
+}
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The variables under which PEs have a GPU."""
+    folder = tmp_path_factory.mktemp("driver")
+    sources = ROOT / "runtime/gpu/cuda/cudatest/testdata"
+    for library, parts in PARTS.items():
+        files = [str(sources / f"{part}.c") for part in parts]
+        gcc = ["gcc", "-shared", "-fPIC", "-O1", "-pthread", "-o", str(folder / library), *files]
+        subprocess.run(gcc, check=True)
+    assert BUILD.is_dir()
+    return {
+        "FAKE_CUDA": "works=1",
+        "SHMEM_HEAP": "device",
+        "LD_LIBRARY_PATH": f"{LIBRARY.parent}:{folder}",
+    }
+
+
+@pytest.mark.parametrize("job", ["-n 1", "-n 3", "-n 2 --hosts 2"])
+def test_job(job: str, driver: dict[str, str]) -> None:
+    tests = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
+    argv = [str(SHMEMRUN), "--timeout", "240", *job.split(), "--", *tests]
+    done = run(*argv, "-c", "python/pyproject.toml", str(ROOT / "python/tests/gpu"), **driver)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
+
+
+# As much of torch as is used: tensors over what has __cuda_array_interface__.
+TORCH = """
+class dtype:
+    def __init__(self, name, size):
+        self.name, self.size = name, size
+
+    def __repr__(self):
+        return "torch." + self.name
+
+uint8, int16, float32, bfloat16 = [
+    dtype(*d) for d in (("uint8", 1), ("int16", 2), ("float32", 4), ("bfloat16", 2))
+]
+
+class Device:
+    def __init__(self, index):
+        self.index = index
+
+class Tensor:
+    is_cuda = True
+
+    def __init__(self, owner, at, shape, kind, index=0):
+        self.owner, self.at, self.shape, self.dtype = owner, at, shape, kind
+        self.device = Device(index)
+
+    def data_ptr(self):
+        return self.at
+
+    def stride(self):
+        steps = [1]
+        for n in reversed(self.shape[1:]):
+            steps.insert(0, steps[0] * n)
+        return tuple(steps[: len(self.shape)])
+
+    def view(self, kind):
+        n = self.shape[0] * self.dtype.size // kind.size
+        return Tensor(self.owner, self.at, (n,), kind)
+
+    def reshape(self, shape):
+        return Tensor(self.owner, self.at, tuple(shape), self.dtype)
+
+    def free(self):
+        self.at = 0
+
+def as_tensor(owner, device):
+    assert device == "cuda:0", device
+    about = owner.__cuda_array_interface__
+    assert about["typestr"] == "|u1" and len(about["shape"]) == 1
+    return Tensor(owner, about["data"][0], about["shape"], uint8)
+
+class Stream:
+    cuda_stream = 0
+
+    def __init__(self, index):
+        self.device = Device(index)
+        self.device_index = index
+
+class cuda:
+    def current_stream(device=None):
+        assert device == 0
+        return Stream(0)
+"""
+
+WITH_TORCH = """
+import gc
+import numpy as np
+import torch
+import shmem
+
+shmem.init()
+me, n = shmem.my_pe(), shmem.n_pes()
+right, left = (me + 1) % n, (me - 1) % n
+t = shmem.full((4, 8), me, torch.float32, device="cuda")
+assert type(t) is torch.Tensor and t.dtype is torch.float32 and t.shape == (4, 8)
+s = shmem.zeros((4, 8), "float32", device="cuda")
+shmem.barrier_all()
+shmem.put(s, t, pe=right)
+shmem.barrier_all()
+out = np.zeros((4, 8), "float32")
+shmem.get(out, s, pe=me)
+assert (out == left).all(), out
+shmem.put(s, t, pe=me, stream="current")
+while shmem.g(s, pe=me, index=31) != me:
+    pass
+b = shmem.zeros(6, torch.bfloat16, device="cuda")
+assert b.dtype is torch.bfloat16 and b.shape == (6,)
+shmem.put(b, np.full(12, me + 1, "u1").view("V2"), pe=right)
+shmem.barrier_all()
+got = np.zeros(6, "V2")
+shmem.get(got, b, pe=me)
+assert got.view("u1").tolist() == [left + 1] * 12
+for bad, kind, text in (
+    (lambda: shmem.put(s, t, pe=me, stream=torch.Stream(1)), shmem.DeviceError, "of GPU 1"),
+    (lambda: shmem.zeros(4, "V3", device="cuda"), shmem.DeviceError, "does not take it"),
+    (lambda: shmem.zeros(4, device="cuda:1"), shmem.DeviceError, "on GPU 0"),
+    (lambda: (b.free(), shmem.put(b, b, pe=me)), shmem.FreedError, "its memory was freed"),
+):
+    try:
+        bad()
+    except kind as e:
+        assert text in str(e), e
+    else:
+        raise AssertionError(text)
+assert type(shmem.zeros(3, device="gpu")) is shmem.DeviceArray
+del t, s, b, bad
+gc.collect()
+shmem.reclaim()
+from shmem import _memory
+assert not [x for x in _memory.heap.slots.values() if not x.freed], "tensors keep their memory"
+old = shmem.zeros(4, device="gpu")
+shmem.finalize()
+try:
+    old.__cuda_array_interface__
+except shmem.StateError:
+    pass
+shmem.init()
+try:
+    shmem.put(old, [1] * 4, pe=me)
+except shmem.FreedError as e:
+    assert "earlier job" in str(e)
+else:
+    raise AssertionError("an array of an earlier job")
+shmem.barrier_all()
+shmem.finalize()
+if me == 0:
+    print("good")
+"""
+
+
+def test_with_torch(driver: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text(TORCH)
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n" + WITH_TORCH
+    done = pes(2, program, **driver)
+    assert done.returncode == 0 and done.stdout == "good\n", done.stdout + done.stderr
+
+
+CUPY = """
+class Array:
+    def __init__(self, owner, dtype="u1", shape=None):
+        self.owner, self.dtype, self.shape = owner, dtype, shape
+        self.__cuda_array_interface__ = dict(owner.__cuda_array_interface__)
+
+    def view(self, dtype):
+        return Array(self.owner, dtype, self.shape)
+
+    def reshape(self, shape):
+        return Array(self.owner, self.dtype, shape)
+
+def asarray(owner):
+    return Array(owner)
+"""
+
+
+def test_with_cupy(driver: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "cupy.py").write_text(CUPY)
+    program = f"""
+import sys; sys.path.insert(0, {str(tmp_path)!r})
+import cupy, shmem
+shmem.init()
+a = shmem.zeros((2, 3), "float32", device="cupy")
+assert type(a) is cupy.Array and a.shape == (2, 3) and a.dtype == "float32"
+assert a.__cuda_array_interface__["shape"] == (24,)
+assert type(shmem.zeros(3, device="cuda")) is shmem.DeviceArray  # torch is not there
+shmem.finalize()
+"""
+    done = pes(2, program, **driver)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_heap_of_the_cpu() -> None:
+    program = """
+import shmem
+class Foreign:
+    __cuda_array_interface__ = dict(version=3, data=(4096, False), shape=(1,), typestr="<i8")
+shmem.init()
+a = shmem.zeros(1)
+for bad in (lambda: shmem.zeros(1, device="cuda"), lambda: shmem.put(a, Foreign(), pe=0)):
+    try:
+        bad()
+    except shmem.DeviceError as e:
+        assert "SHMEM_HEAP=device" in str(e)
+    else:
+        raise AssertionError
+shmem.finalize()
+"""
+    done = pes(1, program)
+    assert done.returncode == 0, done.stdout + done.stderr
