@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 CUDA = 2  # kDLCUDA
@@ -45,20 +46,31 @@ class _Managed(ctypes.Structure):
 _kept: dict[int, tuple[Any, ...]] = {}
 
 
-def _let_go(at: int | None) -> None:
-    _kept.pop(at or 0, None)
-
-
-def _destroy(capsule: int | None) -> None:
-    # A consumer renames what it takes; this one nobody took.
-    if _api.PyCapsule_IsValid(capsule, _NAME):
-        _let_go(_api.PyCapsule_GetPointer(capsule, _NAME))
-
-
 _NAME = b"dltensor"
+_api = ctypes.PyDLL(None)
+
+
+# Both may be called when the interpreter ends and the names of this module are gone, so
+# that what they need is theirs.
+def _let_go(at: int | None, kept: dict[int, tuple[Any, ...]] = _kept) -> None:
+    kept.pop(at or 0, None)
+
+
+def _destroy(
+    capsule: int | None,
+    api: ctypes.PyDLL = _api,
+    name: bytes = _NAME,
+    let_go: Callable[[int | None], None] = _let_go,
+) -> None:
+    # A consumer renames what it takes; this one nobody took.
+    if api.PyCapsule_IsValid(capsule, name):
+        let_go(api.PyCapsule_GetPointer(capsule, name))
+
+
 _deleter = _DELETER(_let_go)
 _destructor = _DESTRUCTOR(_destroy)
-_api = ctypes.PyDLL(None)
+for _thunk in (_deleter, _destructor):
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_thunk))
 _api.PyCapsule_New.restype = ctypes.py_object
 _api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, _DESTRUCTOR]
 _api.PyCapsule_IsValid.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
