@@ -6,6 +6,8 @@
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -58,12 +60,24 @@ void shmemi_core_departs(void)
     member = getpid();
 }
 
-/* A destructor, and not atexit: those of the program, which may call shmem_finalize,
- * come before it. A child that was forked has no Go threads, and no seat to leave. */
+/*
+ * A destructor, and not atexit: those of the program, which may call shmem_finalize,
+ * come before it. A child that was forked has no Go threads, and no seat to leave.
+ *
+ * By now this thread may have no signal stack any more: Python's faulthandler takes the
+ * main thread's away when the interpreter ends. Go sends SIGURG to a thread that has been
+ * in Go for 10 ms, as on a busy machine a short call may be, and ends a process in which
+ * it comes without such a stack. Held back it only comes too late.
+ */
 __attribute__((destructor)) static void depart(void)
 {
-    if (member == getpid())
-        shmemgoDepart();
+    sigset_t preemption;
+    if (member != getpid())
+        return;
+    sigemptyset(&preemption);
+    sigaddset(&preemption, SIGURG);
+    pthread_sigmask(SIG_BLOCK, &preemption, NULL);
+    shmemgoDepart();
 }
 
 void shmemi_core_fatal(const char *what)
