@@ -17,6 +17,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
+	"libshmem/tests/need"
 )
 
 // teller is a launcher that tells of losses.
@@ -74,16 +75,6 @@ func watchedJob(t *testing.T, on config.OnFailure) (*Job, *teller) {
 
 func none() uint32 { return 0 }
 
-// eventually waits for cond.
-func eventually(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !cond(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: still not so", what)
-		}
-	}
-}
-
 // TestWatch: the word of the launcher, the end of a process, once each; and the waits
 // of kernels end, by the word that they look at and by their rings.
 func TestWatch(t *testing.T) {
@@ -115,17 +106,17 @@ func TestWatch(t *testing.T) {
 		lost = append(lost, pe)
 	}, none)
 	b.tell(t, bootstrap.Loss{PE: 2, Fate: "was killed by signal 9 (killed)"})
-	eventually(t, "PE 2 is lost", func() bool { return slices.Equal(known(), []topo.PE{2}) })
+	need.Eventually(t, "PE 2 is lost", func() bool { return slices.Equal(known(), []topo.PE{2}) })
 	b.tell(t, bootstrap.Loss{PE: 2, Fate: "again"})
 	if err := child.Process.Signal(unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "PE 3 is stopped", func() bool { return j.processes[3].stopped() })
+	need.Eventually(t, "PE 3 is stopped", func() bool { return j.processes[3].stopped() })
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = child.Wait()
-	eventually(t, "PE 3 is lost", func() bool { return slices.Equal(known(), []topo.PE{2, 3}) })
+	need.Eventually(t, "PE 3 is lost", func() bool { return slices.Equal(known(), []topo.PE{2, 3}) })
 	if f := j.Fate(2); f != "was killed by signal 9 (killed)" {
 		t.Errorf("PE 2 %s", f)
 	}

@@ -17,6 +17,7 @@ import (
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
 	"libshmem/runtime/proxy/express"
+	"libshmem/tests/need"
 )
 
 // native is a network whose provider C can use.
@@ -412,7 +413,7 @@ func TestTwoConsumers(t *testing.T) {
 		push := func(i int, op queue.Op) uint64 { return pushAwake(jobs[i].pes[0].Engine, rigs[i], &op) }
 		taken := func(i int) {
 			head := rigs[i].Take(0)
-			eventually(t, "rings taken", func() bool { return int64(head-atomic.LoadUint64(&rigs[i].Line.Tail)) <= 0 })
+			need.Eventually(t, "rings taken", func() bool { return int64(head-atomic.LoadUint64(&rigs[i].Line.Tail)) <= 0 })
 		}
 		word := func(offset int) *uint64 { return (*uint64)(unsafe.Pointer(&memories[1][internal+offset])) }
 		var wg sync.WaitGroup
@@ -432,12 +433,12 @@ func TestTwoConsumers(t *testing.T) {
 			push(value, queue.Op{Code: queue.CodePWide, PE: 1, Dest: at(0), Value: n})
 			taken(value)
 			p := push(flag, queue.Op{Code: queue.CodeFence})
-			eventually(t, "fence", func() bool { return passed(&rigs[flag].Line.Fenced, p) })
+			need.Eventually(t, "fence", func() bool { return passed(&rigs[flag].Line.Fenced, p) })
 			push(flag, queue.Op{Code: queue.CodePWide, PE: 1, Dest: at(8), Value: n})
 			if n%10 == 0 {
 				taken(flag)
 				p := push(value, queue.Op{Code: queue.CodeQuiet})
-				eventually(t, "quiet", func() bool { return passed(&rigs[value].Line.Done, p) })
+				need.Eventually(t, "quiet", func() bool { return passed(&rigs[value].Line.Done, p) })
 				if got := atomic.LoadUint64(word(8)); got != n {
 					t.Errorf("after quiet %d the flag is %d", n, got)
 				}

@@ -12,18 +12,8 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/tests/need"
 )
-
-// eventually waits for what another thread does.
-func eventually(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !cond(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within a minute", what)
-		}
-		time.Sleep(100 * time.Microsecond)
-	}
-}
 
 // locked calls f as callers do.
 func (p *pe) locked(f func()) {
@@ -43,7 +33,7 @@ func (e *end) counts() (polls, waits int) {
 // asleep waits until the loop sleeps and stays so.
 func (p *pe) asleep(t *testing.T) {
 	t.Helper()
-	eventually(t, "sleep of the loop", func() bool {
+	need.Eventually(t, "sleep of the loop", func() bool {
 		before, _ := p.end.counts()
 		time.Sleep(20 * time.Millisecond)
 		after, waits := p.end.counts()
@@ -79,7 +69,7 @@ func TestLoopServes(t *testing.T) {
 			for atomic.LoadUint32(&r.Done) == 0 {
 				a.locked(a.poll)
 			}
-			eventually(t, "quiet", func() bool {
+			need.Eventually(t, "quiet", func() bool {
 				st := Pending
 				a.locked(func() { a.poll(); st = a.Quiet() })
 				return st == Done
@@ -109,7 +99,7 @@ func TestLoopLeavesPollersAlone(t *testing.T) {
 		t.Errorf("while others poll: %d polls, %d waits of the loop", polls, waits)
 	}
 	atomic.StoreUint32(&b.words[1], 0)
-	eventually(t, "polls of the loop", func() bool { polls, _ := b.end.counts(); return polls > 0 })
+	need.Eventually(t, "polls of the loop", func() bool { polls, _ := b.end.counts(); return polls > 0 })
 	b.Stop()
 	j.close()
 }
@@ -158,7 +148,7 @@ func TestLoopRetriesForPollers(t *testing.T) {
 	}
 	refuse(0)
 	// Nobody polls b now.
-	eventually(t, "answer", func() bool { a.poll(); return r.Done != 0 })
+	need.Eventually(t, "answer", func() bool { a.poll(); return r.Done != 0 })
 	atomic.StoreUint32(&b.words[1], 0)
 	b.Stop()
 	j.close()
@@ -179,7 +169,7 @@ func TestLoopStaysUpForParked(t *testing.T) {
 	a.poll()
 	refuse(100)
 	go b.Loop()
-	eventually(t, "parked answer", func() bool {
+	need.Eventually(t, "parked answer", func() bool {
 		parked := 0
 		b.locked(func() { parked = len(b.parked) })
 		return parked > 0
@@ -189,7 +179,7 @@ func TestLoopStaysUpForParked(t *testing.T) {
 		t.Errorf("the loop sleeps on a parked answer")
 	}
 	refuse(0)
-	eventually(t, "answer", func() bool { a.poll(); return r.Done != 0 })
+	need.Eventually(t, "answer", func() bool { a.poll(); return r.Done != 0 })
 	b.Stop()
 	j.close()
 }
@@ -203,7 +193,7 @@ func TestLoopStops(t *testing.T) {
 	if p.Stop(); p.end.wakes.Load() == 0 {
 		t.Error("the sleeper was not woken")
 	}
-	eventually(t, "end of the goroutine", func() bool { return runtime.NumGoroutine() <= before })
+	need.Eventually(t, "end of the goroutine", func() bool { return runtime.NumGoroutine() <= before })
 	j.close()
 }
 
@@ -252,7 +242,7 @@ func TestLoopWakes(t *testing.T) {
 	atomic.StoreUint32(&b.words[2], 1)
 	data := make([]byte, 100<<10)
 	a.locked(func() { a.Put(1, 0, unsafe.Pointer(&data[0]), uint64(len(data)), nil) })
-	eventually(t, "wake", func() bool { a.locked(a.poll); return atomic.LoadUint32(&b.words[3]) > 0 })
+	need.Eventually(t, "wake", func() bool { a.locked(a.poll); return atomic.LoadUint32(&b.words[3]) > 0 })
 	b.Stop()
 	a.quiet()
 	j.close()

@@ -12,6 +12,7 @@ import (
 
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
+	"libshmem/tests/need"
 )
 
 // served is a job of two PEs whose loops run; the first has rings.
@@ -70,7 +71,7 @@ func TestServe(t *testing.T) {
 							continue
 						}
 						p := pushAwake(j.pes[0].Engine, g, &queue.Op{Code: queue.CodeQuiet})
-						eventually(t, "quiet", func() bool { return passed(&g.Line.Done, p) })
+						need.Eventually(t, "quiet", func() bool { return passed(&g.Line.Done, p) })
 						time.Sleep(time.Duration(id) * time.Millisecond) // some find it asleep
 					}
 				}()
@@ -129,7 +130,7 @@ func TestStalledRing(t *testing.T) {
 			}
 			return said
 		}
-		eventually(t, "a report", func() bool {
+		need.Eventually(t, "a report", func() bool {
 			p := pushAwake(j.pes[0].Engine, alive, &queue.Op{Code: queue.CodeP, PE: 1, Dest: at(0), Value: 1})
 			for !passed(&alive.Line.Tail, p) {
 				time.Sleep(time.Millisecond)

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/tests/need"
 )
 
 // staleStage reports what staging holds at rest.
@@ -230,7 +231,7 @@ func TestStagedLoops(t *testing.T) {
 					t.Fatal(a.Err())
 				}
 				a.locked(func() { ticket = a.QuietBegin() })
-				eventually(t, "quiet", func() (done bool) {
+				need.Eventually(t, "quiet", func() (done bool) {
 					a.locked(func() { done = a.QuietDone(ticket) == Done })
 					return
 				})

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"libshmem/tests/need"
 )
 
 func TestLineEnd(t *testing.T) {
@@ -83,16 +85,6 @@ func write(t *testing.T, w *os.File, s string) {
 	}
 }
 
-// eventually waits for what other goroutines do.
-func eventually(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !cond(); time.Sleep(3 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it never came to this: %s", what)
-		}
-	}
-}
-
 func TestLinesStayWhole(t *testing.T) {
 	for _, tag := range []bool{false, true} {
 		o, to, text := console(t, tag, false)
@@ -139,9 +131,9 @@ func TestUnfinishedLines(t *testing.T) {
 	o, to, text := console(t, false, false)
 	w := pe(t, o, 0, to)
 	write(t, w, "one\ntwo")
-	eventually(t, "the whole line is written", func() bool { return text() == "one\n" })
+	need.Eventually(t, "the whole line is written", func() bool { return text() == "one\n" })
 	o.say("a remark")
-	eventually(t, "the remark is written", func() bool { return strings.HasSuffix(text(), "remark\n") })
+	need.Eventually(t, "the remark is written", func() bool { return strings.HasSuffix(text(), "remark\n") })
 	w.Close()
 	o.readers.Wait()
 	if got, want := text(), "one\nshmemrun: a remark\ntwo"; got != want {
@@ -163,7 +155,7 @@ func TestLongLine(t *testing.T) {
 	w := pe(t, o, 0, to)
 	long := strings.Repeat("x", maxLine+20<<10)
 	write(t, w, long)
-	eventually(t, "an endless line is written in parts", func() bool { return len(text()) > maxLine })
+	need.Eventually(t, "an endless line is written in parts", func() bool { return len(text()) > maxLine })
 	w.Close()
 	o.readers.Wait()
 	if text() != long {
@@ -175,13 +167,13 @@ func TestPromptOnTerminal(t *testing.T) {
 	o, to, text := console(t, true, true)
 	a, b := pe(t, o, 0, to), pe(t, o, 1, to)
 	write(t, a, "name? ")
-	eventually(t, "the prompt shows", func() bool { return text() == "[0] name? " })
+	need.Eventually(t, "the prompt shows", func() bool { return text() == "[0] name? " })
 	write(t, b, "hello\n")
-	eventually(t, "another PE's line begins a new one", func() bool { return text() == "[0] name? \n[1] hello\n" })
+	need.Eventually(t, "another PE's line begins a new one", func() bool { return text() == "[0] name? \n[1] hello\n" })
 	write(t, a, "rest\nmore ")
-	eventually(t, "the rest has no second tag", func() bool { return text() == "[0] name? \n[1] hello\nrest\n[0] more " })
+	need.Eventually(t, "the rest has no second tag", func() bool { return text() == "[0] name? \n[1] hello\nrest\n[0] more " })
 	o.say("remark")
-	eventually(t, "a remark begins a new line", func() bool { return strings.HasSuffix(text(), "[0] more \nshmemrun: remark\n") })
+	need.Eventually(t, "a remark begins a new line", func() bool { return strings.HasSuffix(text(), "[0] more \nshmemrun: remark\n") })
 	a.Close()
 	b.Close()
 	o.readers.Wait()

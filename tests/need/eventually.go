@@ -1,0 +1,17 @@
+package need
+
+import (
+	"testing"
+	"time"
+)
+
+// Eventually waits until something is so, which may take long on a busy machine; after a
+// minute it never will be.
+func Eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !cond(); time.Sleep(100 * time.Microsecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within a minute", what)
+		}
+	}
+}
