@@ -1,9 +1,12 @@
 """Starts programs of Python, alone and as PEs, with the package of this tree."""
 
+import functools
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = (ROOT / os.environ.get("BUILD", "build")).resolve()
@@ -42,3 +45,35 @@ def prints(program: str, **more: str) -> str:
     done = python(program, **more)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+@functools.cache
+def torch_python() -> str | None:
+    """A Python that has torch, the one that scripts/setup looks for; None if it has not.
+
+    Its programs get their environment from torch_variables: torch is built for one numpy,
+    which need not be the one that the other tests use.
+    """
+    argv = [os.environ.get("TORCH_PYTHON") or "/usr/bin/python3", "-c"]
+    find = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+    try:
+        done = subprocess.run([*argv, find], env=torch_variables(), stderr=subprocess.DEVNULL)
+    except OSError:
+        return None
+    return argv[0] if done.returncode == 0 else None
+
+
+def torch_variables(**more: str) -> dict[str, str]:
+    """The environment of torch_python: the package of this tree, and its own modules."""
+    return variables(PYTHONPATH=str(ROOT / "python"), **more)
+
+
+def need_torch() -> str:
+    """torch_python for a test that cannot do without."""
+    python = torch_python()
+    if python is None:
+        lack = "no Python with torch: scripts/setup test installs it, or set TORCH_PYTHON"
+        if os.environ.get("CI") == "true":
+            pytest.fail(lack)
+        pytest.skip(lack)
+    return python

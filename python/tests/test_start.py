@@ -1,6 +1,5 @@
 """The ways in which PEs come together without the library's own launcher."""
 
-import importlib.util
 import os
 import random
 import re
@@ -11,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from launch import python, run, variables
+from launch import need_torch, python, run, torch_variables, variables
 
 # What every job does: each PE writes its number to the next one.
 RING = """
@@ -165,11 +164,9 @@ def TCPStore(host, port, *, is_master):
 
 
 def torchrun() -> list[str]:
-    """The command that starts a job by torch itself, where torch is there."""
-    if importlib.util.find_spec("torch") is None:
-        pytest.skip("torch is not installed; the tests above play it")
+    """The command that starts a job by torch itself; its environment is torch_variables."""
     # With --redirects and --tee, because torch 1.13 cannot do without on Python 3.11.
-    return [sys.executable, "-m", "torch.distributed.run", "--redirects=1", "--tee=1"]
+    return [need_torch(), "-m", "torch.distributed.run", "--redirects=1", "--tee=1"]
 
 
 @pytest.mark.parametrize("meeting", ["standalone", "agent", "two agents"])
@@ -189,7 +186,7 @@ def test_torchrun(meeting: str, tmp_path: Path) -> None:
     running = [
         subprocess.Popen(
             [*argv, *agent, str(tmp_path / "ring.py")],
-            env=variables(),
+            env=torch_variables(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -220,7 +217,7 @@ shmem.barrier_all()
 """
     )
     more = ["--standalone", "--nproc_per_node=2", "--max_restarts=1", str(tmp_path / "die.py")]
-    done = run(*torchrun(), *more)
+    done = run(*torchrun(), *more, **torch_variables())
     assert done.returncode == 0, done.stderr
     lines = [line.split(":", 1)[1] for line in done.stdout.splitlines()]
     assert sorted(lines) == ["PE 0 of 2"] * 2 + ["PE 1 of 2"] * 2

@@ -34,7 +34,7 @@ func fit() map[string]string {
 // wide is a machine that has everything for profile test.
 func wide() map[string]string {
 	commands := fit()
-	for _, name := range []string{"ip", "fi_info", "oshrun", "oshcc", "iperf3", "data.noun", "cmake", "pkg-config", "groff", "man", "mpiexec.hydra", "srun", "slurmctld", "slurmd", "munged"} {
+	for _, name := range []string{"ip", "fi_info", "oshrun", "oshcc", "iperf3", "data.noun", "cmake", "pkg-config", "groff", "man", "mpiexec.hydra", "srun", "slurmctld", "slurmd", "munged", "torch-python"} {
 		commands[name] = `:`
 	}
 	return commands
@@ -89,7 +89,7 @@ func machine(t *testing.T, commands map[string]string) (run func(profile string)
 	}
 	return func(profile string) result {
 		cmd := exec.Command(filepath.Join(dir, "scripts", "setup"), strings.Fields(profile)...)
-		cmd.Env = []string{"PATH=" + bin, "BIN=" + bin, "WNSEARCHDIR=" + bin}
+		cmd.Env = []string{"PATH=" + bin, "BIN=" + bin, "WNSEARCHDIR=" + bin, "TORCH_PYTHON=" + bin + "/torch-python"}
 		var out, errs bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		err := cmd.Run()
@@ -157,6 +157,10 @@ func TestRefusals(t *testing.T) {
 			"setup: missing packages, and only root may install them (sudo apt-get install --no-install-recommends libfabric-dev libhwloc-dev)\n"},
 		{"no WordNet", "test", map[string]string{"data.noun": "", "id": `echo 1000`},
 			"setup: missing packages, and only root may install them (sudo apt-get install --no-install-recommends wordnet-base)\n"},
+		{"no torch", "test", map[string]string{"torch-python": `exit 1`, "id": `echo 1000`},
+			"setup: missing packages, and only root may install them (sudo apt-get install --no-install-recommends python3-torch)\n"},
+		{"no Python of Debian", "test", map[string]string{"torch-python": "", "id": `echo 1000`},
+			"setup: missing packages, and only root may install them (sudo apt-get install --no-install-recommends python3-torch)\n"},
 		{"no PyPI", "check", map[string]string{"python3": python("3.11.2", "exit 1")},
 			"setup: cannot fetch ruff " + ruff + " (python3 -m pip download --no-deps ruff==" + ruff + ")\n"},
 		{"no NVRTC", "test", map[string]string{"python3": python("3.11.2", `case "$*" in *nvrtc*) exit 1 ;; esac; `+wheel)},
