@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import importlib.util
 import mmap
 
 import numpy as np
@@ -31,7 +32,7 @@ def host(array, pe=None):
 
 
 class Stream:
-    def __init__(self, address, device=0):
+    def __init__(self, address, device):
         self.address, self.device_index = address, device
 
     def __cuda_stream__(self):
@@ -102,11 +103,11 @@ consume.used = b"used_dltensor"  # CPython keeps the pointer
     [("float32", 2, 32), ("uint8", 1, 8), ("int64", 0, 64), ("bool", 6, 8), ("half", 2, 16)]
     + [("bfloat16", 4, 16), ("float8_e4m3fn", 10, 8), ("float8_e5m2", 12, 8)],
 )
-def test_dlpack(dtype, code, bits):
+def test_dlpack(dtype, code, bits, gpu):
     a = shmem.zeros((4, 6), dtype, device="gpu")
-    assert a.__dlpack_device__() == (2, 0)
+    assert a.__dlpack_device__() == (2, gpu)
     t, back = consume(a[1:, ::2].__dlpack__(stream=1, max_version=(1, 0)))
-    assert (t.code, t.bits, t.lanes, t.ndim, list(t.device)) == (code, bits, 1, 2, [2, 0])
+    assert (t.code, t.bits, t.lanes, t.ndim, list(t.device)) == (code, bits, 1, 2, [2, gpu])
     assert t.shape[:2] == [3, 3] and t.strides[:2] == [6, 2] and t.offset == 0
     assert t.data == a.__cuda_array_interface__["data"][0] + 6 * a.itemsize
     del a
@@ -209,15 +210,17 @@ def test_collectives(me, n):
     assert host(b)[:n].tolist() == [10 * pe + me for pe in range(n)]
 
 
-def test_streams(me, n, right, left):
+def test_streams(me, n, right, left, gpu):
     """The GPU that is played takes copies of streams between PEs of a node only."""
     a = shmem.zeros(8, device="gpu")
-    with pytest.raises(shmem.DeviceError, match=r"it is of GPU 1, and this PE's heap on GPU 0"):
-        shmem.put(a, [1] * 8, pe=right, stream=Stream(0, 1))
+    with pytest.raises(
+        shmem.DeviceError, match=f"of GPU {gpu + 1}, and this PE's heap on GPU {gpu}"
+    ):
+        shmem.put(a, [1] * 8, pe=right, stream=Stream(0, gpu + 1))
     with pytest.raises(shmem.DeviceError, match="is no stream"):
         shmem.put(a, [1] * 8, pe=right, stream=object())
     if shmem.ptr(a, right) is not None and shmem.ptr(a, left) is not None:
-        shmem.put(a, np.full(8, me), pe=right, stream=Stream(0))
+        shmem.put(a, np.full(8, me), pe=right, stream=Stream(0, gpu))
         while host(a)[0] != left:
             pass
     shmem.barrier_all()
@@ -279,7 +282,7 @@ def test_others_on_the_same_memory(me, right, left):
     assert host(a).tolist() == [0, 0, *[left] * 4, 0, 0]
 
 
-def test_what_goes_wrong(me):
+def test_what_goes_wrong(me, gpu):
     a, cpu = shmem.zeros(8, device="gpu"), np.zeros(8, "int64")
     wrong = {
         "of the CPU": (lambda: shmem.put(cpu, a, pe=me), shmem.DeviceError, "in main memory"),
@@ -287,8 +290,11 @@ def test_what_goes_wrong(me):
         "no device": (lambda: shmem.zeros(8), shmem.DeviceError, "device='cuda'"),
         "cpu": (lambda: shmem.zeros(8, device="cpu"), shmem.DeviceError, "SHMEM_HEAP=host"),
         "unknown": (lambda: shmem.zeros(8, device="tpu"), shmem.DeviceError, "is no device"),
-        "cupy": (lambda: shmem.zeros(8, device="cupy"), shmem.DeviceError, "not installed"),
-        "another": (lambda: shmem.zeros(8, device="gpu:1"), shmem.DeviceError, "on GPU 0"),
+        "another": (
+            lambda: shmem.zeros(8, device=f"gpu:{gpu + 1}"),
+            shmem.DeviceError,
+            f"on GPU {gpu}",
+        ),
         "dtype": (lambda: shmem.put(a, cpu.astype("f4"), pe=me), shmem.DtypeError, ""),
         "long": (lambda: shmem.put(a[:2], cpu, pe=me), shmem.SizeError, ""),
         "numpy": (lambda: np.asarray(a), shmem.DeviceError, "shmem.get"),
@@ -298,6 +304,12 @@ def test_what_goes_wrong(me):
         "host memory": (lambda: shmem.register(pages()), shmem.RegisterError, "GPU"),
         "GPU memory": (lambda: shmem.register(a[:0]), shmem.DeviceError, "GPU memory"),
     }
+    if importlib.util.find_spec("cupy") is None:
+        wrong["cupy"] = (
+            lambda: shmem.zeros(8, device="cupy"),
+            shmem.DeviceError,
+            "not installed",
+        )
     for what, (use, kind, text) in wrong.items():
         with pytest.raises(kind) as caught:
             use()

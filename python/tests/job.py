@@ -1,0 +1,81 @@
+"""What the tests that run as PEs share: one job for all of them.
+
+Every PE runs the same tests in the same order, so that collectives meet. A PE whose test
+fails ends at once, before it waits for PEs that wait for it, and the launcher ends them.
+The heap is where SHMEM_HEAP says.
+"""
+
+import gc
+import os
+from collections.abc import Iterator
+
+import pytest
+
+import shmem
+
+__all__ = [
+    "gpu",
+    "job",
+    "left",
+    "me",
+    "n",
+    "pytest_runtest_logreport",
+    "pytest_terminal_summary",
+    "right",
+    "together",
+]
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.failed:
+        print(f"\n{report.nodeid}: {report.when} failed\n{report.longreprtext}", flush=True)
+        os._exit(1)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What the machine of gpu_machine.py reads: nobody comes here after a failure."""
+    passed, skipped = (len(terminalreporter.stats.get(k, ())) for k in ("passed", "skipped"))
+    print(f"{passed} passed, 0 failed, {skipped} skipped", flush=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def job() -> Iterator[None]:
+    shmem.init(symmetric_size="64m")
+    yield
+    shmem.finalize()
+
+
+@pytest.fixture(autouse=True)
+def together() -> Iterator[None]:
+    """No PE is in the next test while another is in this one."""
+    yield
+    shmem.barrier_all()
+
+
+@pytest.fixture(scope="session")
+def gpu(job: None) -> int:
+    """The number of the GPU that has this PE's heap."""
+    number = shmem.zeros(1, device="gpu").__dlpack_device__()[1]
+    gc.collect()
+    shmem.reclaim()
+    return number
+
+
+@pytest.fixture
+def me() -> int:
+    return shmem.my_pe()
+
+
+@pytest.fixture
+def n() -> int:
+    return shmem.n_pes()
+
+
+@pytest.fixture
+def right(me: int, n: int) -> int:
+    return (me + 1) % n
+
+
+@pytest.fixture
+def left(me: int, n: int) -> int:
+    return (me - 1) % n
