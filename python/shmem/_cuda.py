@@ -1,4 +1,4 @@
-"""What the CUDA driver says of an address, where a driver is.
+"""What the CUDA driver says of an address and of a stream, where a driver is.
 
 It is asked by ctypes, and only in jobs whose heap a GPU reaches: there the library has
 loaded the driver already.
@@ -12,6 +12,7 @@ from typing import Any
 
 _TYPE, _ORDINAL = 2, 9  # CU_POINTER_ATTRIBUTE_MEMORY_TYPE, _DEVICE_ORDINAL
 _NO_CONTEXT = 201
+_DEFAULTS = 2  # a stream by one of the numbers up to this is whichever GPU's that is meant
 
 
 @functools.cache
@@ -45,3 +46,22 @@ def device_of(address: int) -> int | None:
     if code == _NO_CONTEXT:
         code, kind, ordinal = _ask_in_context(address)
     return ordinal if code == 0 and kind != 0 else None
+
+
+def device_of_stream(stream: int) -> int | None:
+    """The number of the GPU that a stream is of; None of a default stream, which each GPU has.
+
+    Nothing is kept of the answer: the next stream may have the same address.
+    """
+    if stream <= _DEFAULTS:
+        return None
+    # cuStreamGetDevice would be one call, and is there from CUDA 12.8 on only.
+    driver, context, device = _driver(), ctypes.c_void_p(), ctypes.c_int()
+    if (
+        driver.cuStreamGetCtx(ctypes.c_void_p(stream), ctypes.byref(context)) != 0
+        or driver.cuCtxPushCurrent_v2(context) != 0
+    ):
+        return None
+    code = driver.cuCtxGetDevice(ctypes.byref(device))
+    driver.cuCtxPopCurrent_v2(ctypes.byref(context))
+    return device.value if code == 0 else None

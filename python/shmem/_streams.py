@@ -1,7 +1,6 @@
 """Streams of CUDA: what `stream=` takes, and where one can be used.
 
-Nothing of CUDA is loaded here: a stream is a number that the program has from torch,
-cupy, numba or the driver.
+A stream is a number that the program has from torch, cupy, numba or the driver.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Protocol
 
+from shmem._cuda import device_of_stream
 from shmem._device import heap_gpu, is_elsewhere
 from shmem._errors import DeviceError
 from shmem._runtime import state
@@ -24,18 +24,23 @@ class HasStream(Protocol):
 StreamLike = int | str | HasStream | Any
 
 
-def _check_device(call: str, stream: StreamLike) -> None:
+def _check_device(call: str, stream: StreamLike, number: int) -> None:
+    if is_elsewhere(number):
+        raise DeviceError(
+            call,
+            f"stream {hex(stream) if isinstance(stream, int) else repr(stream)}",
+            f"it is of GPU {number}, and this PE's heap on GPU {heap_gpu()}",
+            "pass a stream of that GPU",
+        )
+
+
+def _check_said(call: str, stream: StreamLike) -> None:
     """Refuses a stream that says that it is another GPU's: torch's, cupy's, cuda.core's."""
     device = getattr(stream, "device", None)
     for of, name in ((stream, "device_index"), (stream, "device_id"), (device, "device_id")):
         number = getattr(of, name, None)
-        if isinstance(number, int) and number >= 0 and is_elsewhere(number):
-            raise DeviceError(
-                call,
-                f"stream {stream!r}",
-                f"it is of GPU {number}, and this PE's heap on GPU {heap_gpu()}",
-                "pass a stream of that GPU",
-            )
+        if isinstance(number, int) and number >= 0:
+            _check_device(call, stream, number)
 
 
 def stream_of(call: str, stream: StreamLike, context: object | None = None) -> int:
@@ -54,7 +59,17 @@ def stream_of(call: str, stream: StreamLike, context: object | None = None) -> i
             "the symmetric heap is in main memory that the GPU does not reach",
             "set SHMEM_HEAP=pinned, on a machine with a GPU",
         )
-    _check_device(call, stream)
+    # A default stream has the same address on each GPU; of any other one the driver knows.
+    if not isinstance(stream, int):
+        _check_said(call, stream)
+    address = _address(call, stream)
+    number = device_of_stream(address)
+    if number is not None:
+        _check_device(call, stream, number)
+    return address
+
+
+def _address(call: str, stream: StreamLike) -> int:
     if isinstance(stream, int):
         return stream
     if stream == "current":

@@ -177,6 +177,57 @@ def test_with_torch(driver: dict[str, str], tmp_path: Path) -> None:
     assert done.returncode == 0 and done.stdout == "good\n", done.stdout + done.stderr
 
 
+STREAMS = """
+import ctypes
+import shmem
+
+driver = ctypes.CDLL("libcuda.so.1")
+shmem.init()
+a = shmem.zeros(8, device="gpu")
+
+
+def stream_on(gpu):
+    context, stream = ctypes.c_void_p(), ctypes.c_void_p()
+    assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), gpu) == 0
+    assert driver.cuCtxPushCurrent_v2(context) == 0
+    assert driver.cuStreamCreate(ctypes.byref(stream), 1) == 0
+    assert driver.cuCtxPopCurrent_v2(ctypes.byref(context)) == 0
+    return stream.value
+
+
+class Stream:
+    def __init__(self, address):
+        self.address = address
+
+    def __cuda_stream__(self):
+        return 0, self.address
+
+
+here, there = stream_on(0), stream_on(1)
+for good in (0, 1, 2, here, Stream(here)):
+    shmem.put(a[:0], a[:0], pe=0, stream=good)
+for bad in (there, Stream(there)):
+    try:
+        shmem.put(a, a, pe=0, stream=bad)
+    except shmem.DeviceError as e:
+        assert "of GPU 1, and this PE's heap on GPU 0" in str(e), e
+    else:
+        raise AssertionError(bad)
+# The address of a stream that has gone is the next one's, of whichever GPU.
+assert driver.cuCtxPushCurrent_v2(ctypes.c_void_p(0x1000)) == 0
+assert driver.cuStreamDestroy_v2(ctypes.c_void_p(there)) == 0
+assert stream_on(0) == there
+shmem.put(a, a, pe=0, stream=there)
+shmem.finalize()
+"""
+
+
+def test_streams_of_two_gpus(driver: dict[str, str]) -> None:
+    """An address says nothing of its GPU, so that the driver has to."""
+    done = pes(1, STREAMS, **{**driver, "FAKE_CUDA": "works=1 devices=2"})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 CUPY = """
 class Array:
     def __init__(self, owner, dtype="u1", shape=None):

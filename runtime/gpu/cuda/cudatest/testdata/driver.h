@@ -35,6 +35,9 @@ extern pthread_mutex_t fake_lock;
 /* 0, or the error of a call that needs a current context and has none. */
 int fake_needs_context(void);
 
+/* The current context of the calling thread, or NULL. */
+void *fake_context(void);
+
 struct block *fake_add(kind kind);
 struct block *fake_find(kind kind, const void *address);
 int fake_release(struct block *b);

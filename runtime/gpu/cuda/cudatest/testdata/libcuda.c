@@ -27,6 +27,11 @@ int fake_needs_context(void)
     return depth > 0 ? 0 : INVALID_CONTEXT;
 }
 
+void *fake_context(void)
+{
+    return depth > 0 ? stack[depth - 1] : NULL;
+}
+
 int cuInit(unsigned flags)
 {
     BEGIN(flags != 0 ? INVALID_VALUE : (int)fake_setting("init", 0));
@@ -173,7 +178,7 @@ int cuCtxPopCurrent_v2(void **context)
 int cuCtxGetCurrent(void **context)
 {
     BEGIN(0);
-    *context = depth > 0 ? stack[depth - 1] : NULL;
+    *context = fake_context();
     return 0;
 }
 

@@ -12,6 +12,7 @@ enum { STREAMS = 32, EVENTS = 256, QUEUE = 256 };
 
 static struct stream {
     bool open;
+    void *context; /* that it was made in */
     struct work queue[QUEUE];
     unsigned head, tail;
 } streams[STREAMS] = {{.open = true}}; /* the first is the default stream */
@@ -194,7 +195,7 @@ int cuStreamCreate(void **stream, unsigned flags)
         s++;
     if (s == streams + STREAMS)
         abort();
-    *s = (struct stream){.open = true};
+    *s = (struct stream){.open = true, .context = fake_context()};
     *stream = name_of(s);
     start_work();
     pthread_mutex_unlock(&fake_lock);
@@ -253,6 +254,14 @@ static int ask(struct stream *s)
 int cuStreamQuery(void *stream)
 {
     BEGIN(fake_needs_context() ? INVALID_CONTEXT : LOCKED(ask(stream_of(stream))));
+    return 0;
+}
+
+int cuStreamGetCtx(void *stream, void **context)
+{
+    struct stream *s = LOCKED(stream_of(stream));
+    BEGIN(s == NULL ? INVALID_VALUE : s == streams ? fake_needs_context() : 0);
+    *context = s == streams ? fake_context() : s->context;
     return 0;
 }
 
