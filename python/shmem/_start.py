@@ -7,6 +7,7 @@ of MPI's; the C library does the rest (docs/bootstrap.md).
 from __future__ import annotations
 
 import ctypes
+import datetime
 import os
 import time
 from collections.abc import Callable
@@ -115,10 +116,19 @@ def by_store(store: Store, name: str, pe: int, n_pes: int) -> Start:
     """Joins as a PE of those that share a store; PE 0 puts the id there."""
 
     def start(functions: _abi.Library) -> int:
-        # As text: not every store has values of any bytes.
-        if pe == 0:
-            store.set(name, make_id(functions).hex())
-        found = store.get(name)
+        made = make_id(functions).hex() if pe == 0 else ""
+        try:
+            # As text: not every store has values of any bytes.
+            if pe == 0:
+                store.set(name, made)
+            found = store.get(name)
+        except Exception as error:  # each store has its own
+            raise InitError(
+                "init",
+                f"store, key {name}",
+                f"PE 0's unique id was not found there: {_first_line(error)}",
+                "call init in all PEs, PE 0 too, within the store's timeout",
+            ) from error
         text = found if isinstance(found, str) else bytes(found).decode("ascii", "replace")
         try:
             uid = bytes.fromhex(text)
@@ -131,12 +141,21 @@ def by_store(store: Store, name: str, pe: int, n_pes: int) -> Start:
     return start
 
 
+def _first_line(error: Exception) -> str:
+    """What an error of torch says: the rest may be a page of C++."""
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
 def by_group(group: Any) -> Start:
     """Joins as a PE of a process group of torch.distributed; True is the default one."""
     from torch import distributed
 
     over = None if group is True else group
     pe, n_pes = distributed.get_rank(over), distributed.get_world_size(over)
+    if pe < 0:
+        raise ArgumentError(
+            "init", "group", "this process is not in it", "call init in its processes"
+        )
 
     def start(functions: _abi.Library) -> int:
         box = [make_id(functions) if pe == 0 else None]
@@ -206,11 +225,7 @@ def by_torchrun(turn: int) -> Start:
     pe, n_pes = place()
     host, port = os.environ["MASTER_ADDR"], _number("MASTER_PORT", 1, 65535 - PORT_ABOVE)
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
-        # The agent listens there already.
-        from torch import distributed
-
-        store = distributed.TCPStore(host, port, is_master=False)
-        return by_store(store, key(turn), pe, n_pes)
+        return by_store(_agent(host, port), key(turn), pe, n_pes)
 
     def start(functions: _abi.Library) -> int:
         until = time.monotonic() + _patience()
@@ -222,6 +237,23 @@ def by_torchrun(turn: int) -> Start:
         return by_id(uid, pe, n_pes)(functions)
 
     return start
+
+
+def _agent(host: str, port: int) -> Store:
+    """The store in which torchrun's agent listens already."""
+    from torch import distributed
+
+    wait = datetime.timedelta(seconds=_patience())
+    try:
+        store: Store = distributed.TCPStore(host, port, is_master=False, timeout=wait)
+        return store
+    except (OSError, RuntimeError) as error:
+        raise InitError(
+            "init",
+            f"store of torchrun's agent, port {port} of {host}",
+            _first_line(error),
+            "run under torchrun, or unset TORCHELASTIC_USE_AGENT_STORE",
+        ) from error
 
 
 def _patience() -> float:

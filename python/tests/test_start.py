@@ -46,13 +46,17 @@ class Store:
 """
 
 
-def job(program: str, n: int, *args: str, **more: str) -> list[str]:
-    """Runs n processes side by side, as torchrun numbers them; gives what each prints."""
+def job(program: str, n: int, *args: str, torch: str = "", **more: str) -> list[str]:
+    """Runs n processes side by side, as torchrun numbers them; gives what each prints.
+
+    torch is the Python that has it, for those that need it.
+    """
     out, errors, all_well = [], [], True
+    environment = torch_variables if torch else variables
     running = [
         subprocess.Popen(
-            [sys.executable, "-X", "faulthandler", "-c", program, *args],
-            env=variables(RANK=str(i), WORLD_SIZE=str(n), **more),
+            [torch or sys.executable, "-X", "faulthandler", "-c", program, *args],
+            env=environment(RANK=str(i), WORLD_SIZE=str(n), **more),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -150,8 +154,8 @@ def test_store_of_the_agent(tmp_path: Path) -> None:
     program = play_torch(
         tmp_path,
         f"""
-def TCPStore(host, port, *, is_master):
-    assert host == "agent" and port == 29500 and not is_master
+def TCPStore(host, port, *, is_master, timeout):
+    assert host == "agent" and port == 29500 and not is_master and timeout.seconds == 60
     return Store({str(tmp_path)!r})
 """,
     )
@@ -181,8 +185,11 @@ def test_torchrun(meeting: str, tmp_path: Path) -> None:
     agents = {
         "standalone": [["--standalone", "--nproc_per_node=2"]],
         "agent": [[*at, "--nproc_per_node=2"]],
-        "two agents": [[*at, "--nnodes=2", f"--node_rank={i}"] for i in range(2)],
+        "two agents": [
+            [*at, "--nnodes=2", f"--node_rank={i}", f"--nproc_per_node={2 - i}"] for i in range(2)
+        ],
     }[meeting]
+    n = 3 if meeting == "two agents" else 2
     running = [
         subprocess.Popen(
             [*argv, *agent, str(tmp_path / "ring.py")],
@@ -200,7 +207,7 @@ def test_torchrun(meeting: str, tmp_path: Path) -> None:
             agent.kill()
     assert not any(agent.returncode for agent in running), "".join(said + errors)
     lines = [line.split(":", 1)[1] for line in "".join(said).splitlines()]
-    assert sorted(lines) == ["PE 0 of 2"] * 2 + ["PE 1 of 2"] * 2
+    assert sorted(lines) == sorted(2 * [f"PE {i} of {n}" for i in range(n)])
 
 
 def test_torchrun_again(tmp_path: Path) -> None:
@@ -244,6 +251,103 @@ def broadcast_object_list(box, src, group):
     said = job(f"{program}shmem.init(group={group})\nring()\n", 3)
     places = [0, 1, 2] if group == "True" else [2, 1, 0]
     assert said == [f"PE {i} of 3\n" for i in places]
+
+
+# How each process of a job of torch's gets there: rank, size and a store.
+TORCH = """
+import os, sys
+from datetime import timedelta
+import torch
+from torch import distributed as dist
+import shmem
+rank, size, port = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), int(sys.argv[1])
+limit = timedelta(seconds=240)
+store = dist.TCPStore("127.0.0.1", port, size, rank == 0, timeout=limit)
+"""
+
+
+def test_stores_of_torch(tmp_path: Path) -> None:
+    program = (
+        TORCH
+        + RING
+        + """
+for each in (store, store, dist.PrefixStore("part", store), dist.FileStore(sys.argv[2], size)):
+    shmem.init(store=each)
+    ring()
+    shmem.finalize()
+"""
+    )
+    said = job(program, 2, str(free_port()), str(tmp_path / "store"), torch=need_torch())
+    assert said == [f"PE {i} of 2\n" * 4 for i in (0, 1)]
+
+
+def test_stores_without_an_id() -> None:
+    """PE 0 does not come, or torchrun's agent is not there: the others say so in time."""
+    program = """
+import os
+from datetime import timedelta
+import shmem
+from torch import distributed as dist
+port = int(os.environ["MASTER_PORT"])
+store = dist.TCPStore("127.0.0.1", port, 1, True, timeout=timedelta(seconds=1))
+for start in (lambda: shmem.init(store=store, pe=1, n_pes=2), shmem.init):
+    try:
+        start()
+    except shmem.InitError as e:
+        print(e)
+os.environ["MASTER_PORT"] = str(port + 1)
+try:
+    shmem.init()
+except shmem.InitError as e:
+    print(e)
+"""
+    port = free_port()
+    agent = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": "1", "WORLD_SIZE": "2"}
+    agent["TORCHELASTIC_USE_AGENT_STORE"] = "True"
+    environment = torch_variables(**agent, SHMEM_BOOTSTRAP_TIMEOUT="1")
+    done = run(need_torch(), "-c", program, **environment)
+    assert done.returncode == 0, done.stderr
+    own, agents, absent = done.stdout.splitlines()
+    for line in (own, agents):
+        assert line.startswith("init store, key shmem/0/0: PE 0's unique id was not found there: ")
+        assert line.endswith(" (call init in all PEs, PE 0 too, within the store's timeout)")
+    assert absent.startswith(f"init store of torchrun's agent, port {port + 1} of 127.0.0.1: ")
+
+
+def test_groups_of_torch() -> None:
+    """The default group and a part of it, over gloo, which go on working beside the job."""
+    program = (
+        TORCH
+        + RING
+        + """
+def total(group):
+    one = torch.full((1,), rank)
+    dist.all_reduce(one, group=group)
+    return int(one)
+dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=limit)
+shmem.init(group=True)
+ring()
+assert total(None) == 3
+shmem.finalize()
+part = dist.new_group([0, 2])
+if rank == 1:
+    try:
+        shmem.init(group=part)
+    except shmem.ArgumentError as e:
+        print(e)
+else:
+    shmem.init(group=part)
+    assert shmem.my_pe() == rank // 2 and total(part) == 2
+    ring()
+dist.barrier()
+"""
+    )
+    said = job(program, 3, str(free_port()), torch=need_torch())
+    assert said == [
+        "PE 0 of 3\nPE 0 of 2\n",
+        "PE 1 of 3\ninit group: this process is not in it (call init in its processes)\n",
+        "PE 2 of 3\nPE 1 of 2\n",
+    ]
 
 
 def test_communicator() -> None:
