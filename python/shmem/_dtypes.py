@@ -62,6 +62,7 @@ ATOMIC_EXTENDED = _by_kind({**_INTEGERS, "f4": "float", "f8": "double"})
 BITS = _by_kind({**_INTEGERS, "i1": "int8", "u1": "uint8", "i2": "int16", "u2": "uint16"})
 ORDERED = {**BITS, **_by_kind({"f4": "float", "f8": "double", "g": "longdouble"})}
 SUMMED = {**ORDERED, **_by_kind({"c8": "complexf", "c16": "complexd"})}
+# On a stream, by max, min, sum or prod.
 STREAM = {**BITS, **_by_kind({"f4": "float", "f8": "double", "f2": "half"})}
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from shmem import _memory
-from shmem._device import of_cpu
-from shmem._errors import HeapError, LayoutError, RegisterError, ShmemError
+from shmem._device import Ghost
+from shmem._errors import DeviceError, HeapError, LayoutError, RegisterError, ShmemError
 from shmem._memory import Array
 from shmem._operands import address_of, as_array, describe, not_contiguous, writable
 from shmem._runtime import library, lock, settle
@@ -139,7 +139,14 @@ def register(array: Any) -> Array:
         plan: tuple[Any, ...] | None = None
         inside = False
         try:
-            own = of_cpu("register", "array", as_array("register", "array", array))
+            own = as_array("register", "array", array)
+            if isinstance(own, Ghost):
+                raise DeviceError(
+                    "register",
+                    describe("array", own),
+                    "it is in GPU memory, which the library cannot move into the heap",
+                    "make an array by shmem.empty with device='cuda', and copy it there",
+                )
             writable("register", "array", own)
             if not own.flags.c_contiguous:
                 raise not_contiguous("register", "array", own)

@@ -72,7 +72,7 @@ def stream_of(call: str, stream: StreamLike, context: object | None = None) -> i
 def _address(call: str, stream: StreamLike) -> int:
     if isinstance(stream, int):
         return stream
-    if stream == "current":
+    if isinstance(stream, str) and stream == "current":
         torch = sys.modules.get("torch")
         if torch is None:
             raise DeviceError(

@@ -19,11 +19,20 @@ __all__ = [
     "left",
     "me",
     "n",
+    "pytest_collection_modifyitems",
     "pytest_runtest_logreport",
     "pytest_terminal_summary",
     "right",
     "together",
 ]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves out what WITHOUT names, a line each: a test, or a file and a function."""
+    without = set(os.environ.get("WITHOUT", "").splitlines())
+    items[:] = [
+        i for i in items if not {i.nodeid, f"{i.path.name}::{i.name.partition('[')[0]}"} & without
+    ]
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -284,6 +284,7 @@ def test_others_on_the_same_memory(me, right, left):
 
 def test_what_goes_wrong(me, gpu):
     a, cpu = shmem.zeros(8, device="gpu"), np.zeros(8, "int64")
+    both = shmem.zeros(2, "complex64", device="gpu")
     wrong = {
         "of the CPU": (lambda: shmem.put(cpu, a, pe=me), shmem.DeviceError, "in main memory"),
         "freed": (lambda: shmem.put(a, Foreign(cpu), pe=me), shmem.FreedError, "it was freed"),
@@ -297,6 +298,7 @@ def test_what_goes_wrong(me, gpu):
         ),
         "dtype": (lambda: shmem.put(a, cpu.astype("f4"), pe=me), shmem.DtypeError, ""),
         "long": (lambda: shmem.put(a[:2], cpu, pe=me), shmem.SizeError, ""),
+        "sum": (lambda: shmem.sum_reduce(both, both, stream=0), shmem.DtypeError, "float16"),
         "numpy": (lambda: np.asarray(a), shmem.DeviceError, "shmem.get"),
         "a list as a key": (lambda: a[[1, 2]], shmem.LayoutError, "ints and slices"),
         "shape": (lambda: a.reshape(3, 3), shmem.SizeError, ""),

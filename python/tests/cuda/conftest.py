@@ -1,0 +1,49 @@
+"""One job for all tests of this folder, which need a GPU, torch, cupy and numba.
+
+Their GPU is that of the PE's heap. Where one of them is missing the tests fail: gpu_machine.py
+runs them on machines that have them.
+"""
+
+from collections.abc import Callable, Iterator
+
+import cupy
+import numpy as np
+import pytest
+import torch
+from job import *  # noqa: F403
+
+import shmem
+
+
+@pytest.fixture(scope="session", autouse=True)
+def same_gpu(gpu: int) -> None:
+    torch.cuda.set_device(gpu)
+    cupy.cuda.Device(gpu).use()
+
+
+@pytest.fixture(autouse=True)
+def nothing_under_way(same_gpu: None) -> Iterator[None]:
+    """A kernel's failure belongs to the test that has started it."""
+    yield
+    torch.cuda.synchronize()
+
+
+@pytest.fixture
+def host() -> Callable[..., np.ndarray]:
+    """What an array on the heap of this PE holds."""
+
+    def read(array: torch.Tensor) -> np.ndarray:
+        out = np.empty(array.shape, str(array.dtype).removeprefix("torch."))
+        shmem.get(out, array, pe=shmem.my_pe())
+        return out
+
+    return read
+
+
+@pytest.fixture
+def other_gpu(gpu: int) -> int:
+    """The number of a GPU that has not this PE's heap."""
+    n = torch.cuda.device_count()
+    if n < 2:
+        pytest.skip("there is one GPU only")
+    return (gpu + 1) % n

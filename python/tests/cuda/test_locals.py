@@ -1,0 +1,88 @@
+"""Local operands in memory of torch's allocator, in both ways in which it gets memory.
+
+PYTORCH_CUDA_ALLOC_CONF decides, before torch comes: gpu_machine.py runs this with
+expandable_segments on and off. A segment that can grow is many small pieces of memory
+in a row, and an operand may begin in one and end in another.
+"""
+
+import os
+
+import pytest
+import torch
+
+import shmem
+
+MANY = 13 << 18  # floats: 13 MiB
+EXPANDABLE = "expandable_segments:True" in os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")
+
+# Slices of a tensor: small, odd, across the borders of pieces of 2 and 20 MiB.
+SLICES = [
+    (0, 1),
+    (1, 4),
+    (3, 1000),
+    ((2 << 18) - 100, 200),
+    (1, MANY - 2),
+    ((20 << 18) - 7, 1 << 18),
+]
+
+
+@pytest.fixture
+def ours():
+    """A tensor of 40 MiB: larger than a piece."""
+    return torch.zeros(40 << 18, dtype=torch.float32, device="cuda")
+
+
+def test_it_is_of_the_kind_that_is_meant(ours):
+    at = ours.data_ptr()
+    mine = [
+        s
+        for s in torch.cuda.memory_snapshot()
+        if s["address"] <= at < s["address"] + s["total_size"]
+    ]
+    assert [bool(s.get("is_expandable")) for s in mine] == [EXPANDABLE]
+
+
+@pytest.mark.parametrize("stream", [None, "current"])
+@pytest.mark.parametrize("first, length", SLICES)
+def test_put_and_get(first, length, stream, ours, me, right, left):
+    there = shmem.zeros(length, torch.float32, device="cuda")
+    source = ours[first : first + length]
+    ramp = torch.arange(length, dtype=torch.float32, device="cuda").remainder_(10_000)
+    source.copy_(ramp + me)
+    torch.cuda.synchronize()
+    shmem.barrier_all()
+    shmem.put(there, source, pe=right, stream=stream)
+    if stream is not None:
+        shmem.quiet(stream=stream)
+        torch.cuda.synchronize()
+    shmem.barrier_all()
+    assert torch.equal(there, ramp + left)
+    source.zero_()
+    torch.cuda.synchronize()
+    shmem.get(source, there, pe=right, stream=stream)
+    if stream is not None:
+        torch.cuda.synchronize()
+    assert torch.equal(source, ramp + me)
+    assert not ours[first + length : first + length + 4].any()
+    assert not ours[max(0, first - 4) : first].any()
+
+
+def test_memory_that_comes_again(me, right, left):
+    """Tensors that come and go at one address, with other memory behind it."""
+    there = shmem.zeros(3 << 18, torch.float32, device="cuda")
+    for i in range(6):
+        x = torch.full((3 << 18,), float(10 * i + me), device="cuda")
+        torch.cuda.synchronize()
+        shmem.put(there, x, pe=right)
+        shmem.barrier_all()
+        assert bool((there == 10 * i + left).all())
+        shmem.barrier_all()
+        del x
+        torch.cuda.empty_cache()
+
+
+def test_register_refuses_it(ours):
+    """What is in the memory of a GPU cannot be moved into the heap where it is."""
+    with pytest.raises(shmem.DeviceError) as caught:
+        shmem.register(ours)
+    assert "GPU memory" in str(caught.value) and "device='cuda'" in str(caught.value)

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Runs the tests of Python on a machine with GPUs, with what `make gpu-test` built:
+
+    python3 python/tests/gpu_machine.py [NAME...]    all rows, or those with NAME in theirs
+
+The machine needs NVIDIA's driver, numpy, pytest, torch, cupy and numba with its part for
+CUDA; of this tree it needs python/, examples/ and build/gpu. A row is a job; what fails in
+it is shown, and then the job is run again without the test that failed, so that one run
+shows all failures. Everything that was said goes to gpu-python.txt in the folder that OUT
+names, else into build/gpu. The status is 1 when a row failed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+os.environ.setdefault("BUILD", "build/gpu")
+
+from launch import BUILD, ROOT, SHMEMRUN, variables  # noqa: E402
+
+LIMIT = 60  # seconds of a job
+AGAIN = 5  # tests that a job is repeated without
+
+TESTS = ROOT / "python" / "tests"
+TCP = {"SHMEM_PROVIDER": "tcp"}
+RING = {"SHMEM_DISABLE_P2P": "1"}
+GPU = {"SHMEM_HEAP": "device"}
+GROWS = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+
+# A job's name, its options, its variables, its tests.
+Row = tuple[str, str, dict[str, str], str]
+
+CPU = {"SHMEM_HEAP": "host"}
+ON_CPU: list[Row] = [
+    ("cpu/1", "-n 1", CPU, "pes"),
+    ("cpu/2", "-n 2", CPU, "pes"),
+    ("cpu/4", "-n 4", CPU, "pes"),
+    ("cpu/hosts", "-n 2 --hosts 2", CPU | TCP, "pes"),
+    ("cpu/chaos", "-n 2 --chaos 1", CPU, "pes"),
+]
+
+# As tests/gpu/run.sh has them: alone, by loads and stores, through the ring and the
+# proxy, and between two hosts that the node plays.
+WAYS: list[tuple[str, str, dict[str, str]]] = [
+    ("one", "-n 1", GPU),
+    ("direct", "-n 2", GPU),
+    ("ring", "-n 2", GPU | RING),
+    ("hosts", "-n 2 --hosts 2", GPU | TCP),
+]
+ON_GPU: list[Row] = [
+    *((f"gpu/{way}", options, env, "gpu") for way, options, env in WAYS),
+    *((f"cuda/{way}", options, env, "cuda") for way, options, env in WAYS),
+    ("expandable/direct", "-n 2", GPU | GROWS, "cuda/test_locals.py"),
+    ("expandable/ring", "-n 2", GPU | RING | GROWS, "cuda/test_locals.py"),
+]
+
+COUNTS = re.compile(r"(?<!\d)([1-9]\d*) passed, 0 failed, (\d+) skipped")
+FAILED = re.compile(r"(\S*test_\w+\.py::\S.*?): (?:call|setup|teardown) failed")
+NOISE = re.compile(
+    r" PASSED |session starts|^(platform|rootdir|configfile|plugins|collected)|^\s*$"
+    r"|/_pytest/|/pluggy/|/pytest/__|<frozen runpy>|Extension modules:"
+)
+HUNG = re.compile(r'File "\S*/(test_\w+\.py)", line \d+ in (test_\w+)')
+
+results = Path(os.environ.get("OUT", BUILD)) / "gpu-python.txt"
+said = threading.Lock()
+verdicts: list[bool] = []
+
+
+def report(name: str, verdict: str, seconds: float, shown: str, whole: str) -> None:
+    line = f"== python/{name}: {verdict}, {seconds:.1f} s"
+    with said, results.open("a") as out:
+        out.write(f"{whole}\n{line}\n")
+        print(*(f"  {text}" for text in shown.splitlines()), line, sep="\n", flush=True)
+        verdicts.append(not verdict.startswith("FAILED"))
+
+
+def culprit(text: str) -> str | None:
+    """The test that failed, or that a PE was in when its time was over."""
+    if found := FAILED.search(text):
+        return found[1]
+    names = [f"{file}::{function}" for file, function in HUNG.findall(text)]
+    return names[0] if names else None
+
+
+def once(options: str, env: dict[str, str], command: list[str]) -> tuple[int, str]:
+    argv = [str(SHMEMRUN), "--timeout", str(LIMIT), *options.split(), "--", *command]
+    try:
+        done = subprocess.run(
+            argv,
+            env=variables(**env),
+            cwd=ROOT,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=LIMIT + 20,
+        )
+    except subprocess.TimeoutExpired as error:
+        text = error.stdout or b""
+        return 124, text.decode(errors="replace") if isinstance(text, bytes) else text
+    return done.returncode, done.stdout
+
+
+def tests(name: str, options: str, env: dict[str, str], what: str) -> None:
+    """One row: a job whose PEs all run the tests of a folder or a file."""
+    began, left_out, whole, shown = time.monotonic(), [], "", ""
+    n = int(options.split()[1])
+    pytest = [sys.executable, "-m", "pytest", "-v", "-rs", "--tb=short", "--showlocals"]
+    pytest += ["-o", "faulthandler_timeout=20", "-o", "faulthandler_exit_on_timeout=true"]
+    pytest += ["-c", "python/pyproject.toml", str(TESTS / what)]
+    while True:
+        status, text = once(options, env | {"WITHOUT": "\n".join(left_out)}, pytest)
+        whole += f"== {name}, without {left_out}: status {status}\n{text}"
+        counts = COUNTS.findall(text)
+        if status == 0 and len(counts) == n:
+            break
+        test = culprit(text)
+        lines = [x for x in text.splitlines() if not NOISE.search(x)]
+        shown += f"status {status}, in {test or 'no test'}:\n" + "\n".join(lines[-80:]) + "\n"
+        if test is None or test in left_out or len(left_out) == AGAIN:
+            left_out.append(test or "all that came behind")
+            break
+        left_out.append(test)
+    shown += "".join(f"{x}\n" for x in sorted(set(re.findall(r"^SKIPPED.*$", text, re.M))))
+    verdict = f"FAILED: {', '.join(left_out)}" if left_out else f"ok, {counts[0][0]} passed"
+    report(name, verdict, time.monotonic() - began, shown, whole)
+
+
+def main() -> int:
+    if not SHMEMRUN.exists():
+        sys.exit(f"gpu_machine: find {SHMEMRUN}: it is not there (make gpu-test)")
+    only = sys.argv[1:]
+
+    def wanted(rows: list[Row]) -> list[Row]:
+        return [r for r in rows if not only or any(word in r[0] for word in only)]
+
+    began = time.monotonic()
+    results.write_text("")
+    # The jobs on CPUs are beside the others, which need little of the processors.
+    with ThreadPoolExecutor(2) as beside:
+        for row in wanted(ON_CPU):
+            beside.submit(tests, *row)
+        for row in wanted(ON_GPU):
+            tests(*row)
+    failed = verdicts.count(False)
+    print(f"{len(verdicts) - failed} passed, {failed} failed, {time.monotonic() - began:.0f} s")
+    return 0 if verdicts and not failed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
