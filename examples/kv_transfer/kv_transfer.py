@@ -3,12 +3,16 @@
     shmemrun -n 2 python kv_transfer.py
     shmemrun -n 2 --hosts 2 python kv_transfer.py --steps 100
     python kv_transfer.py                     # one PE does everything
+    shmemrun -n 2 python kv_transfer.py --device cuda
 
 The model learns text.txt by characters, each PE half of its layers (training.py). Then
 PE 0 reads prompts and PE 1 writes on from the keys and values that PE 0 has moved into
 its memory page by page (serving.py). PE 1 ends with an error where a single process
 would have answered differently in one bit. What is printed is the same with one PE and
 with two; how long it took is on stderr.
+
+With --device cuda, which needs torch, prompts are answered on GPUs: the training is over
+then, and a second job has its heap there.
 """
 
 import os
@@ -16,6 +20,7 @@ import os
 # How a library splits a product over threads decides about the last bits; two PEs on two
 # cores need no more. It has to be said before numpy comes.
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
+os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # the same for a GPU's products
 
 import argparse
 import sys
@@ -25,7 +30,7 @@ from pathlib import Path
 
 import numpy as np
 import shmem
-from model import Array, Shape
+from model import Array, Shape, Weights
 from serving import Answers, alone, together
 from training import train
 
@@ -36,10 +41,17 @@ PROMPTS, KNOWN, ANSWER = 4, 65, 60  # how many, and their tokens: whole blocks a
 def main() -> None:
     parser = argparse.ArgumentParser(description="Trains a small model and serves it on two PEs.")
     parser.add_argument("--steps", type=int, default=800, help="of the training (default 800)")
-    steps = parser.parse_args().steps
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="that answers")
+    options = parser.parse_args()
+    steps, on_gpu = options.steps, options.device == "cuda"
     if steps < 1:
         parser.error("--steps: there is no training without a step (give 1 or more)")
-    shmem.init()
+    if on_gpu:
+        import torch
+
+        if not torch.cuda.is_available():
+            sys.exit("kv_transfer: --device cuda: torch finds no GPU (leave it out)")
+    shmem.init(heap="host")
     me, n = shmem.my_pe(), shmem.n_pes()
     if n > 2:
         sys.exit(f"kv_transfer: split layers over {n} PEs: there are two halves (shmemrun -n 2)")
@@ -52,14 +64,17 @@ def main() -> None:
     began = time.monotonic()
     w, losses = train(s, tokens, steps)
     trained = time.monotonic()
+    served_with = to_gpu(w) if on_gpu else w
+    began_serving = time.monotonic()
     starts = [text.index("\n\n", len(text) * i // PROMPTS) + 2 for i in range(PROMPTS)]
     prompts = [tokens[a : a + KNOWN] for a in starts]
-    answers = together(s, w, prompts, ANSWER) if n == 2 else alone(s, w, prompts, ANSWER)
+    serve = together if n == 2 else alone
+    answers = serve(s, served_with, prompts, ANSWER)
     served = time.monotonic()
 
     if me == n - 1:
         if n == 2:
-            compare(answers, alone(s, w, prompts, ANSWER))
+            compare(answers, alone(s, served_with, prompts, ANSWER))
         print(f"loss {losses[0]:.4f} -> {losses[-1]:.4f} in {steps} steps")
         for prompt, logits in zip(prompts, answers.logits, strict=True):
             asked = "".join(letters[i] for i in prompt)
@@ -70,10 +85,22 @@ def main() -> None:
         moved = f", {len(answers.arrived)} pages came from PE 0" if n == 2 else ""
         print(
             f"kv_transfer: {n} PEs: trained in {trained - began:.1f} s, answered "
-            f"{PROMPTS} prompts in {served - trained:.2f} s{moved}",
+            f"{PROMPTS} prompts in {served - began_serving:.2f} s{moved}",
             file=sys.stderr,
         )
     shmem.finalize()
+
+
+def to_gpu(w: Weights) -> Weights:
+    """Weights on the GPU of this PE, in a second job, whose heap is there."""
+    import torch
+
+    shmem.finalize()
+    shmem.init(heap="device")
+    # The number of the heap's GPU is known by what is there.
+    here = shmem.zeros(1, device="cuda").device
+    torch.cuda.set_device(here)
+    return {name: torch.as_tensor(matrix, device=here) for name, matrix in w.items()}
 
 
 def compare(answers: Answers, single: Answers) -> None:

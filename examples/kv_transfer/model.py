@@ -6,11 +6,13 @@ together, so that a range of layers is a slice that one put can move. `forward` 
 values, a page of tokens at a time (`prefill`) or one token at a time (`decode`).
 
 Every function makes the same calls of numpy in the same order wherever it runs, so that
-results agree to the last bit between processes.
+results agree to the last bit between processes. What serves is written in the names that
+numpy and torch share, and runs on a GPU when the weights are tensors there.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
@@ -19,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+Array = NDArray[Any]  # or, in what serves, a tensor of torch
 Weights = dict[str, Array]
 
 
@@ -73,11 +75,16 @@ class Shape:
         return flat
 
 
+def package_of(x: Array) -> Any:
+    """numpy, or torch for its tensors."""
+    return np if isinstance(x, np.ndarray) else sys.modules["torch"]
+
+
 # ---------------------------------------------------------------------- training
 
 
 def _norm(x: Array, gain: Array) -> tuple[Array, Array]:
-    scale = 1 / np.sqrt((x * x).mean(-1, keepdims=True) + x.dtype.type(1e-5))
+    scale = 1 / package_of(x).sqrt((x * x).mean(-1, keepdims=True) + 1e-5)
     return x * scale * gain, scale
 
 
@@ -88,18 +95,19 @@ def _norm_back(dy: Array, x: Array, gain: Array, scale: Array, dgain: Array) -> 
 
 
 def _softmax(x: Array) -> Array:
-    e = np.exp(x - x.max(-1, keepdims=True))
+    p = package_of(x)
+    e = p.exp(x - p.amax(x, -1, keepdims=True))
     return e / e.sum(-1, keepdims=True)
 
 
 def _split(x: Array, batch: int, heads: int) -> Array:
     """(batch * tokens, width) as (batch, heads, tokens, width of a head)."""
-    return x.reshape(batch, -1, heads, x.shape[1] // heads).transpose(0, 2, 1, 3)
+    return x.reshape(batch, -1, heads, x.shape[1] // heads).swapaxes(1, 2)
 
 
 def _join(x: Array) -> Array:
     batch, heads, tokens, each = x.shape
-    return x.transpose(0, 2, 1, 3).reshape(batch * tokens, heads * each)
+    return x.swapaxes(1, 2).reshape(batch * tokens, heads * each)
 
 
 def embed(w: Weights, tokens: Array, first: int = 0) -> Array:
@@ -202,14 +210,15 @@ class Cache:
     def write(self, layer: int, first: int, k: Array, v: Array) -> None:
         """Adds tokens that begin at a place and stay within a block."""
         tokens = self.pool.shape[3]
-        page = self.pool[self.where[layer, first // tokens]]
+        page = self.pool[int(self.where[layer, first // tokens])]
         at = slice(first % tokens, first % tokens + k.shape[1])
         page[0, :, at], page[1, :, at] = k, v
 
     def read(self, layer: int, last: int) -> tuple[Array, Array]:
         """What is known of the tokens before a place, as (heads, tokens, width)."""
         blocks = -(-last // self.pool.shape[3])
-        pages = self.pool[self.where[layer, :blocks]].transpose(1, 2, 0, 3, 4)
+        pages = self.pool[self.where[layer, :blocks].tolist()]
+        pages = package_of(pages).moveaxis(pages, 0, 2)
         k, v = pages.reshape(2, pages.shape[1], -1, pages.shape[4])[:, :, :last]
         return k, v
 
@@ -217,20 +226,21 @@ class Cache:
 def _extend(s: Shape, w: Weights, tokens: Array, first: int, cache: Cache,
             done: Callable[[int], None]) -> Array:  # fmt: skip
     """Runs all layers for the tokens from a place on, which see those before by the cache."""
-    n = len(tokens)
-    later = np.triu(np.full((n, first + n), -1e9, "f4"), first + 1)
-    root = np.float32((s.width // s.heads) ** -0.5)
+    root = (s.width // s.heads) ** -0.5
     x = embed(w, tokens, first)
+    p, n = package_of(x), len(x)
     for i in range(s.layers):
         n1, _ = _norm(x, w[f"{i}.norm1"])
-        q, k, v = (_split(y, 1, s.heads)[0] for y in np.split(n1 @ w[f"{i}.qkv"], 3, 1))
+        q, k, v = (_split(y, 1, s.heads)[0] for y in p.hsplit(n1 @ w[f"{i}.qkv"], 3))
         cache.write(i, first, k, v)
         done(i)
         keys, values = cache.read(i, first + n)
-        a = _softmax(q @ keys.transpose(0, 2, 1) * root + later)
+        scores = q @ keys.swapaxes(1, 2) * root
+        later = p.triu(p.full_like(scores[0], -1e9), first + 1)
+        a = _softmax(scores + later)
         x = x + _join((a @ values)[None]) @ w[f"{i}.out"]
         n2, _ = _norm(x, w[f"{i}.norm2"])
-        x = x + np.maximum(n2 @ w[f"{i}.up"], 0) @ w[f"{i}.down"]
+        x = x + (n2 @ w[f"{i}.up"]).clip(0) @ w[f"{i}.down"]
     return x
 
 
@@ -247,6 +257,7 @@ def decode(s: Shape, w: Weights, token: int, first: int, n: int, cache: Cache) -
     out = np.empty((n, s.vocabulary), "f4")
     for j in range(n):
         x = _extend(s, w, np.array([token]), first + j, cache, lambda i: None)
-        out[j] = (_norm(x, w["norm"])[0] @ w["head"])[0]
+        logits = (_norm(x, w["norm"])[0] @ w["head"])[0]
+        out[j] = logits if isinstance(logits, np.ndarray) else logits.cpu()
         token = int(out[j].argmax())
     return out

@@ -5,6 +5,9 @@ which pages of it are for which layer and block. PE 0 runs the model over the pr
 block of tokens at a time, and as soon as a layer has the keys and values of a block, they
 go to their page at PE 1 by one put with signal. PE 1 waits for the signals of the pages.
 Meanwhile PE 0 is at the next prompt, so that one PE reads while the other one writes.
+
+With weights that are tensors on a GPU, so are the pages, each PE's on its own GPU. They leave on
+the stream that has computed them, and the stream of PE 1 waits for them.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import shmem
-from model import Array, Cache, Shape, Weights, decode, prefill
+from model import Array, Cache, Shape, Weights, decode, package_of, prefill
 
 
 @dataclass
@@ -30,13 +33,17 @@ def _pool(s: Shape, pages: int) -> tuple[int, ...]:
     return pages, 2, s.heads, s.page, s.width // s.heads
 
 
+def _zeros(shape: tuple[int, ...], like: Array) -> Array:
+    return np.zeros(shape, like.dtype) if package_of(like) is np else like.new_zeros(shape)
+
+
 def alone(s: Shape, w: Weights, prompts: list[Array], n: int) -> Answers:
     """What one process answers, without communication: n tokens for each prompt."""
     out = Answers()
     blocks = s.context // s.page
     for prompt in prompts:
         where = np.arange(s.layers * blocks).reshape(s.layers, blocks)
-        cache = Cache(np.zeros(_pool(s, where.size), "f4"), where)
+        cache = Cache(_zeros(_pool(s, where.size), w["token"]), where)
         known = len(prompt) - 1
         prefill(s, w, prompt[:known], cache, lambda layer, block: None)
         out.logits.append(decode(s, w, int(prompt[known]), known, n, cache))
@@ -47,48 +54,56 @@ def together(s: Shape, w: Weights, prompts: list[Array], n: int) -> Answers:
     """What two PEs answer; PE 1 has the logits. Each prompt is whole blocks and one token."""
     blocks = s.context // s.page
     each = s.layers * blocks
-    pool = shmem.zeros(_pool(s, each * len(prompts)), "f4")
-    arrived = shmem.zeros(len(pool), "u8")
-    where = shmem.zeros((len(prompts), s.layers, blocks))
-    asked = shmem.zeros(len(prompts), "u8")
+    on = "cpu" if package_of(w["token"]) is np else "cuda"
+    pool = shmem.zeros(_pool(s, each * len(prompts)), "f4", device=on)
+    arrived = shmem.zeros(len(pool), "u8", device=on)
+    where = shmem.zeros((len(prompts), s.layers, blocks), device=on)
+    asked = shmem.zeros(len(prompts), "u8", device=on)
     out = Answers()
+    # On a GPU what is sent, and what is waited for, has its turn among the kernels.
+    stream = None if on == "cpu" else "current"
     if shmem.my_pe() == 0:
-        _read(s, w, prompts, pool, arrived, where, asked, out)
+        _read(s, w, prompts, pool, arrived, where, asked, out, stream)
     else:
-        _write(s, w, prompts, n, pool, arrived, where, asked, out)
+        _write(s, w, prompts, n, pool, arrived, where, asked, out, stream)
+    if stream is not None:
+        package_of(pool).cuda.synchronize()
     shmem.barrier_all()
     return out
 
 
-def _read(s: Shape, w: Weights, prompts: list[Array], pool: Array, arrived: Array,
-          where: Array, asked: Array, out: Answers) -> None:  # fmt: skip
+def _read(s: Shape, w: Weights, prompts: list[Array], pool: Array, arrived: Array, where: Array,
+          asked: Array, out: Answers, stream: str | None) -> None:  # fmt: skip
     for i, prompt in enumerate(prompts):
         shmem.signal_wait_until(asked, "==", 1, index=i)
-        cache = Cache(pool, where[i])
+        mine = np.empty(where.shape[1:], "i8")
+        shmem.get(mine, where[i], pe=0)
+        cache = Cache(pool, mine)
 
-        def send(layer: int, block: int, i: int = i) -> None:
-            page = int(where[i, layer, block])
+        def send(layer: int, block: int, i: int = i, mine: Array = mine) -> None:
+            page = int(mine[layer, block])
             # The same page here and there: what is symmetric has one number on all PEs.
-            shmem.put_signal_nbi(pool[page], pool[page], arrived, 1, pe=1, index=page)
+            shmem.put_signal_nbi(
+                pool[page], pool[page], arrived, 1, pe=1, index=page, stream=stream
+            )
             out.sent.append((i, time.monotonic()))
 
         prefill(s, w, prompt[:-1], cache, send)
 
 
 def _write(s: Shape, w: Weights, prompts: list[Array], n: int, pool: Array, arrived: Array,
-           where: Array, asked: Array, out: Answers) -> None:  # fmt: skip
+           where: Array, asked: Array, out: Answers, stream: str | None) -> None:  # fmt: skip
     # Pages are given out in any order, as a cache does that has been in use for a while.
     order = np.random.default_rng(7).permutation(len(pool)).reshape(where.shape)
     for i in range(len(prompts)):
-        where[i] = order[i]
-        shmem.put_signal(where[i], where[i], asked, 1, pe=0, index=i)
+        shmem.put_signal(where[i], order[i], asked, 1, pe=0, index=i)
     for i, prompt in enumerate(prompts):
         known = len(prompt) - 1
         for block in range(known // s.page):
             for layer in range(s.layers):
-                page = int(where[i, layer, block])
-                shmem.signal_wait_until(arrived, "==", 1, index=page)
+                page = int(order[i, layer, block])
+                shmem.signal_wait_until(arrived, "==", 1, index=page, stream=stream)
                 out.arrived.append((i, time.monotonic()))
-        logits = decode(s, w, int(prompt[known]), known, n, Cache(pool, where[i]))
+        logits = decode(s, w, int(prompt[known]), known, n, Cache(pool, order[i]))
         out.logits.append(logits)
         out.decoded.append((i, time.monotonic()))

@@ -70,6 +70,7 @@ NOISE = re.compile(
 HUNG = re.compile(r'File "\S*/(test_\w+\.py)", line \d+ in (test_\w+)')
 
 results = Path(os.environ.get("OUT", BUILD)) / "gpu-python.txt"
+ONLY = sys.argv[1:]
 said = threading.Lock()
 verdicts: list[bool] = []
 
@@ -135,22 +136,47 @@ def tests(name: str, options: str, env: dict[str, str], what: str) -> None:
     report(name, verdict, time.monotonic() - began, shown, whole)
 
 
+def example() -> None:
+    """examples/kv_transfer on one GPU and on two: the same answers, to the last bit."""
+    program = [sys.executable, str(ROOT / "examples/kv_transfer/kv_transfer.py")]
+    program += ["--steps", "30", "--device", "cuda"]
+    first = ""
+    for way, options, env in WAYS:
+        name, began = f"kv_transfer/{way}", time.monotonic()
+        if not wanted(name):
+            continue
+        status, text = once(options, env, program)
+        found = re.search(r"^loss .*^logits [^\n]*", text, re.M | re.S)
+        answers = found[0] if found else ""
+        moved = "64 pages came from PE 0" in text or way == "one"
+        first = first or answers
+        if status or not answers or not moved:
+            verdict = f"FAILED with status {status}"
+        elif answers != first:
+            verdict = "FAILED: those of the first row are others"
+        else:
+            verdict = "ok"
+        report(name, verdict, time.monotonic() - began, text[-4000:], text)
+
+
+def wanted(name: str) -> bool:
+    return not ONLY or any(word in name for word in ONLY)
+
+
 def main() -> int:
     if not SHMEMRUN.exists():
         sys.exit(f"gpu_machine: find {SHMEMRUN}: it is not there (make gpu-test)")
-    only = sys.argv[1:]
-
-    def wanted(rows: list[Row]) -> list[Row]:
-        return [r for r in rows if not only or any(word in r[0] for word in only)]
-
     began = time.monotonic()
     results.write_text("")
     # The jobs on CPUs are beside the others, which need little of the processors.
     with ThreadPoolExecutor(2) as beside:
-        for row in wanted(ON_CPU):
-            beside.submit(tests, *row)
-        for row in wanted(ON_GPU):
-            tests(*row)
+        for row in ON_CPU:
+            if wanted(row[0]):
+                beside.submit(tests, *row)
+        for row in ON_GPU:
+            if wanted(row[0]):
+                tests(*row)
+        example()
     failed = verdicts.count(False)
     print(f"{len(verdicts) - failed} passed, {failed} failed, {time.monotonic() - began:.0f} s")
     return 0 if verdicts and not failed else 1
