@@ -25,7 +25,7 @@ os.environ.setdefault("BUILD", "build/gpu")
 
 from launch import BUILD, ROOT, SHMEMRUN, variables  # noqa: E402
 
-LIMIT = 60  # seconds of a job
+LIMIT = 90  # seconds of a job
 AGAIN = 5  # tests that a job is repeated without
 
 TESTS = ROOT / "python" / "tests"
@@ -56,9 +56,9 @@ WAYS: list[tuple[str, str, dict[str, str]]] = [
 ]
 ON_GPU: list[Row] = [
     *((f"gpu/{way}", options, env, "gpu") for way, options, env in WAYS),
-    *((f"cuda/{way}", options, env, "cuda") for way, options, env in WAYS),
-    ("expandable/direct", "-n 2", GPU | GROWS, "cuda/test_locals.py"),
-    ("expandable/ring", "-n 2", GPU | RING | GROWS, "cuda/test_locals.py"),
+    *((f"machine/{way}", options, env, "machine") for way, options, env in WAYS),
+    ("expandable/direct", "-n 2", GPU | GROWS, "machine/test_locals.py"),
+    ("expandable/ring", "-n 2", GPU | RING | GROWS, "machine/test_locals.py"),
 ]
 
 COUNTS = re.compile(r"(?<!\d)([1-9]\d*) passed, 0 failed, (\d+) skipped")
@@ -116,7 +116,7 @@ def tests(name: str, options: str, env: dict[str, str], what: str) -> None:
     began, left_out, whole, shown = time.monotonic(), [], "", ""
     n = int(options.split()[1])
     pytest = [sys.executable, "-m", "pytest", "-v", "-rs", "--tb=short", "--showlocals"]
-    pytest += ["-o", "faulthandler_timeout=20", "-o", "faulthandler_exit_on_timeout=true"]
+    pytest += ["-o", "faulthandler_timeout=30", "-o", "faulthandler_exit_on_timeout=true"]
     pytest += ["-c", "python/pyproject.toml", str(TESTS / what)]
     while True:
         status, text = once(options, env | {"WITHOUT": "\n".join(left_out)}, pytest)
