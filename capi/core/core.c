@@ -94,6 +94,12 @@ void shmemi_core_lost_fatal(const char *what)
     abort();
 }
 
+void shmemi_core_orphan_fatal(const char *what)
+{
+    front_abort("the job", "see what ended the launcher, then start the job again", "%s", what);
+    abort();
+}
+
 void shmemi_core_kernel_fatal(const char *what, const char *remedy)
 {
     front_abort("a kernel stopped", remedy, "%s", what);

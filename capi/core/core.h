@@ -23,6 +23,8 @@ extern char shmemi_core_version[64];
 void shmemi_core_fatal(const char *what) __attribute__((noreturn));
 /* The same for a PE that is lost. */
 void shmemi_core_lost_fatal(const char *what) __attribute__((noreturn));
+/* The same for a launcher that is gone. */
+void shmemi_core_orphan_fatal(const char *what) __attribute__((noreturn));
 /* The same for what a kernel did wrong. */
 void shmemi_core_kernel_fatal(const char *what, const char *remedy) __attribute__((noreturn));
 

@@ -160,6 +160,10 @@ func fatal(err error) {
 	if errors.As(err, &ended) {
 		C.shmemi_core_end(text(C.shmemi_core_text[:], err.Error()), C.int(ended.Status))
 	}
+	var orphan *pe.OrphanError
+	if errors.As(err, &orphan) {
+		C.shmemi_core_orphan_fatal(text(C.shmemi_core_text[:], err.Error()))
+	}
 	var lost *proxy.LostError
 	if errors.As(err, &lost) {
 		C.shmemi_core_lost_fatal(text(C.shmemi_core_text[:], err.Error()))

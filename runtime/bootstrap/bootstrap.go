@@ -66,6 +66,14 @@ type Loss struct {
 // fails. The PEs of others see to that themselves.
 type Ender interface{ EndsJob() bool }
 
+// Launched is a Bootstrap of a launcher that ends its PEs when it ends, and cannot when it
+// is killed: PEs for which nobody else does so end by themselves. News can then be read
+// no more, and hears nothing else.
+type Launched interface {
+	// Launcher names the process at the other end.
+	Launcher() string
+}
+
 // MissingError names the PEs that did not come.
 type MissingError struct {
 	Step    string        // what the others were to join, for example "allgather 3"

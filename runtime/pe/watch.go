@@ -239,7 +239,7 @@ func (w *watch) sleep() {
 			var count [8]byte
 			_, _ = unix.Read(w.kick, count[:])
 		case int(f.Fd) == news:
-			if f.Revents&unix.POLLHUP != 0 {
+			if f.Revents&(unix.POLLHUP|unix.POLLRDHUP|unix.POLLERR) != 0 {
 				w.orphan()
 			} else {
 				time.Sleep(time.Millisecond) // an answer that another thread is about to read
@@ -255,6 +255,9 @@ func (w *watch) sleep() {
 
 // listens: a PE that is ended by others hears nothing but the end.
 func (w *watch) listens() int16 {
+	if _, ok := w.j.boot.(bootstrap.Launched); ok {
+		return unix.POLLRDHUP
+	}
 	if w.j.looks() {
 		return unix.POLLIN
 	}
@@ -278,11 +281,21 @@ func (w *watch) patience() int {
 // orphan is what to do without a launcher: nobody else ends the job.
 func (w *watch) orphan() {
 	w.orphaned = true
+	if l, ok := w.j.boot.(bootstrap.Launched); ok {
+		w.j.fatal(&OrphanError{l.Launcher()})
+		return
+	}
 	w.j.log.Printf("pe", config.LogInfo, "the bootstrap is gone, the job goes on")
 	if !w.j.looks() {
 		w.openProcesses()
 	}
 }
+
+// OrphanError says that the launcher was killed, or ends the job.
+type OrphanError struct{ Launcher string }
+
+// Error names who is gone.
+func (e *OrphanError) Error() string { return e.Launcher + " has gone" }
 
 // EndedError says that a PE has ended the job, where nobody else ends this one.
 type EndedError struct {

@@ -1,6 +1,7 @@
 package pe
 
 import (
+	"errors"
 	"io"
 	"os/exec"
 	"slices"
@@ -151,5 +152,41 @@ func TestWatchAlone(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("the job waits for ever")
+	}
+}
+
+// launched is a teller of another kind: no PE outlives it.
+type launched struct{ *teller }
+
+func (launched) Launcher() string { return "the server of a test" }
+
+// TestKilledLauncher: PEs of a launcher that ends them otherwise end by themselves, also
+// those that go on without another PE, and its answers are no end.
+func TestKilledLauncher(t *testing.T) {
+	for _, on := range []config.OnFailure{config.AbortOnFailure, config.ReturnOnFailure} {
+		j, b := watchedJob(t, on)
+		j.boot = launched{b}
+		ended := make(chan error, 1)
+		j.fatal = func(err error) { ended <- err }
+		j.Watch(func(topo.PE) { t.Error("a job that ends goes on") }, none)
+		if _, err := unix.Write(b.ends[0], []byte("an answer")); err != nil {
+			t.Fatal(err)
+		}
+		j.watch.wake()
+		if len(ended) > 0 {
+			t.Errorf("ended by an answer: %v", <-ended)
+		}
+		if err := unix.Shutdown(b.ends[0], unix.SHUT_RDWR); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-ended:
+			var orphan *OrphanError
+			if !errors.As(err, &orphan) || err.Error() != "the server of a test has gone" {
+				t.Errorf("ended with %v", err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("the job waits for ever")
+		}
 	}
 }

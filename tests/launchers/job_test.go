@@ -77,34 +77,43 @@ type launcher struct {
 	// shmem_init.
 	strict bool
 	boot   string // what the banner says
+	// farewell is what PEs say when it was killed; "": it has left somebody who ends them.
+	farewell string
+}
+
+// prepare is a job of n PEs that ends with ctx. It is given its arguments by argv.
+func (l *launcher) prepare(ctx context.Context, t *testing.T, n int, env []string, argv ...string) *exec.Cmd {
+	t.Helper()
+	tmp := t.TempDir() // where mpirun leaves files
+	all := append([]string{}, l.command...)
+	for i := range all {
+		all[i] = strings.ReplaceAll(all[i], "%n", fmt.Sprint(n))
+	}
+	all = append(all, argv...)
+	cmd := exec.CommandContext(ctx, all[0], all[1:]...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "SHMEM_SYMMETRIC_SIZE=8m", "SHMEM_LOG_LEVEL=info", "SHMEM_PROVIDER=tcp", mark(t))
+	cmd.Env = append(append(cmd.Env, l.env...), env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
 }
 
 // run runs a job of n PEs to its end. It returns its output and its exit status.
 func (l *launcher) run(t *testing.T, n int, env []string, args ...string) (string, int) {
 	t.Helper()
-	tmp := t.TempDir() // where mpirun leaves files
-	argv := append([]string{}, l.command...)
-	for i := range argv {
-		argv[i] = strings.ReplaceAll(argv[i], "%n", fmt.Sprint(n))
-	}
-	argv = append(append(argv, job(t)), args...)
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "SHMEM_SYMMETRIC_SIZE=8m", "SHMEM_LOG_LEVEL=info", "SHMEM_PROVIDER=tcp", mark(t))
-	cmd.Env = append(append(cmd.Env, l.env...), env...)
+	cmd := l.prepare(ctx, t, n, env, append([]string{job(t)}, args...)...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		t.Fatalf("%v: %v\n%s", argv, err, out.String())
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, out.String())
 	}
 	if ctx.Err() != nil {
-		t.Fatalf("%v: does not end\n%s", argv, out.String())
+		t.Fatalf("%v: does not end\n%s", cmd.Args, out.String())
 	}
 	alone(t)
 	return out.String(), cmd.ProcessState.ExitCode()
@@ -177,6 +186,10 @@ func (l *launcher) check(t *testing.T) {
 			t.Errorf("the program that PE 1 has started:\n%s", out)
 		}
 	})
+	t.Run("orphaned", func(t *testing.T) {
+		t.Parallel()
+		l.orphaned(t)
+	})
 	t.Run("global_exit", func(t *testing.T) {
 		t.Parallel()
 		out, status := l.run(t, 3, nil, "1", "0", "global_exit")
@@ -184,6 +197,37 @@ func (l *launcher) check(t *testing.T) {
 			t.Errorf("status %d, want 5:\n%s", status, out)
 		}
 	})
+}
+
+// orphaned kills the launcher of PEs that wait for each other. They end: by what the
+// launcher has left to see to that, or by themselves.
+func (l *launcher) orphaned(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	said := filepath.Join(t.TempDir(), "said") // the launcher's pipes end with it
+	cmd := l.prepare(ctx, t, 3, nil, "sh", "-c", `exec "$@" >>"$0" 2>&1`, said, job(t), "1", "9", "never")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	need.Eventually(t, "the banner", func() bool {
+		out, _ := os.ReadFile(said)
+		return bytes.Contains(out, []byte(": 3 PEs on "))
+	})
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	alone(t)
+	out, err := os.ReadFile(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pe := range 3 {
+		if l.farewell != "" && !bytes.Contains(out, fmt.Appendf(nil, "shmem: PE %d: the job: %s (see what ended the launcher, ", pe, l.farewell)) {
+			t.Errorf("PE %d does not say %q:\n%s", pe, l.farewell, out)
+		}
+	}
 }
 
 // works runs a job that goes well, of n PEs on so many hosts.
@@ -233,7 +277,8 @@ func rsh(t *testing.T) string {
 func TestOpenMPI(t *testing.T) {
 	t.Parallel()
 	mpirun := need.Command(t, "mpirun")
-	l := launcher{command: []string{mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "%n"}, reports: true, strict: true, boot: "pmix"}
+	l := launcher{command: []string{mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "%n"}, reports: true, strict: true, boot: "pmix",
+		farewell: "the PMIx server of mpirun or srun has gone"}
 	l.check(t)
 	t.Run("hosts", func(t *testing.T) {
 		t.Parallel()

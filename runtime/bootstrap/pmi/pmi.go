@@ -28,7 +28,10 @@ type Client struct {
 	closed bool
 }
 
-var _ bootstrap.Bootstrap = (*Client)(nil)
+var (
+	_ bootstrap.Bootstrap = (*Client)(nil)
+	_ bootstrap.Launched  = (*Client)(nil)
+)
 
 // New joins the job that env, the environment of the process, tells of, and waits
 // until all PEs have come. A timeout of 0 waits for them for ever. One Client of a
@@ -141,7 +144,10 @@ func (c *Client) Over() bool {
 func (c *Client) Losses() []bootstrap.Loss { return nil }
 
 // News implements bootstrap.Bootstrap.
-func (c *Client) News() int { return -1 }
+func (c *Client) News() int { return c.s.conn.fd }
+
+// Launcher implements bootstrap.Launched.
+func (c *Client) Launcher() string { return "the PMI server of mpiexec.hydra or srun" }
 
 // Close implements bootstrap.Bootstrap. That the launcher takes the end of this
 // process well, Depart sees to.

@@ -68,6 +68,8 @@ func abort(status int) { C.shmemi_pmix_abort(C.int(status)) }
 
 func over() bool { return C.shmemi_pmix_over() != 0 }
 
+func news() int { return int(C.shmemi_pmix_news()) }
+
 func put(key string, bytes []byte) error {
 	name := C.CString(key)
 	defer C.free(unsafe.Pointer(name))

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 enum {
@@ -85,6 +86,10 @@ static struct {
 } real;
 
 static struct proc self;
+
+/* A socket and its other end, which is shut down when the connection is lost: a copy of it
+ * in a forked child changes nothing. */
+static int ends[2] = {-1, -1};
 static atomic_int lost;
 
 int shmemi_pmix_load(const char *file, char *why, size_t len)
@@ -243,6 +248,7 @@ static void hear_end(size_t id, int status, const struct proc *source, struct in
 {
     (void)id, (void)status, (void)source, (void)info, (void)n, (void)results, (void)n_results;
     atomic_store(&lost, 1);
+    shutdown(ends[1], SHUT_RDWR);
     if (done != NULL)
         done(ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
 }
@@ -252,6 +258,8 @@ int shmemi_pmix_init(uint32_t *rank, uint32_t *size)
     int status = real.init(&self, NULL, 0);
     if (status != SUCCESS)
         return status;
+    if (ends[0] < 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        ends[0] = ends[1] = -1; /* no descriptors: the end is heard of in the next step */
     static int codes[] = {ERROR_LOST_CONNECTION};
     real.listen(codes, 1, NULL, 0, hear_end, NULL, NULL);
     *rank = self.rank;
@@ -304,4 +312,9 @@ void shmemi_pmix_abort(int status)
 int shmemi_pmix_over(void)
 {
     return atomic_load(&lost);
+}
+
+int shmemi_pmix_news(void)
+{
+    return ends[0];
 }

@@ -43,4 +43,7 @@ void shmemi_pmix_abort(int status);
 /* Whether the connection to the server is lost. */
 int shmemi_pmix_over(void);
 
+/* A socket whose other end is shut down then; -1: there is none. */
+int shmemi_pmix_news(void);
+
 #endif

@@ -45,7 +45,10 @@ type Client struct {
 	closed bool
 }
 
-var _ bootstrap.Bootstrap = (*Client)(nil)
+var (
+	_ bootstrap.Bootstrap = (*Client)(nil)
+	_ bootstrap.Launched  = (*Client)(nil)
+)
 
 // New joins the job of the server that the environment of the process names, and waits
 // until all PEs have come. A timeout of 0 waits for them for ever. One Client of a
@@ -252,7 +255,10 @@ func (c *Client) Over() bool { return over() }
 func (c *Client) Losses() []bootstrap.Loss { return nil }
 
 // News implements bootstrap.Bootstrap.
-func (c *Client) News() int { return -1 }
+func (c *Client) News() int { return news() }
+
+// Launcher implements bootstrap.Launched.
+func (c *Client) Launcher() string { return "the PMIx server of mpirun or srun" }
 
 // Close implements bootstrap.Bootstrap. That the launcher takes the end of this
 // process well, Depart sees to.
