@@ -16,7 +16,8 @@ _DEFAULTS = 2  # a stream by one of the numbers up to this is whichever GPU's th
 
 
 @functools.cache
-def _driver() -> Any:
+def driver() -> Any:
+    """The driver's library."""
     return ctypes.CDLL("libcuda.so.1")
 
 
@@ -24,19 +25,19 @@ def _ask(address: int) -> tuple[int, int, int]:
     kind, ordinal = ctypes.c_int(0), ctypes.c_int(0)
     which = (ctypes.c_int * 2)(_TYPE, _ORDINAL)
     into = (ctypes.c_void_p * 2)(ctypes.addressof(kind), ctypes.addressof(ordinal))
-    code = _driver().cuPointerGetAttributes(2, which, into, ctypes.c_uint64(address))
+    code = driver().cuPointerGetAttributes(2, which, into, ctypes.c_uint64(address))
     return code, kind.value, ordinal.value
 
 
 def _ask_in_context(address: int) -> tuple[int, int, int]:
     """The same in a thread without a context, for a driver that wants one."""
-    driver, context = _driver(), ctypes.c_void_p()
-    if driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) != 0:
+    cuda, context = driver(), ctypes.c_void_p()
+    if cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) != 0:
         return _NO_CONTEXT, 0, 0
-    driver.cuCtxPushCurrent_v2(context)
+    cuda.cuCtxPushCurrent_v2(context)
     answer = _ask(address)
-    driver.cuCtxPopCurrent_v2(ctypes.byref(context))
-    driver.cuDevicePrimaryCtxRelease_v2(0)
+    cuda.cuCtxPopCurrent_v2(ctypes.byref(context))
+    cuda.cuDevicePrimaryCtxRelease_v2(0)
     return answer
 
 
@@ -56,12 +57,12 @@ def device_of_stream(stream: int) -> int | None:
     if stream <= _DEFAULTS:
         return None
     # cuStreamGetDevice would be one call, and is there from CUDA 12.8 on only.
-    driver, context, device = _driver(), ctypes.c_void_p(), ctypes.c_int()
+    cuda, context, device = driver(), ctypes.c_void_p(), ctypes.c_int()
     if (
-        driver.cuStreamGetCtx(ctypes.c_void_p(stream), ctypes.byref(context)) != 0
-        or driver.cuCtxPushCurrent_v2(context) != 0
+        cuda.cuStreamGetCtx(ctypes.c_void_p(stream), ctypes.byref(context)) != 0
+        or cuda.cuCtxPushCurrent_v2(context) != 0
     ):
         return None
-    code = driver.cuCtxGetDevice(ctypes.byref(device))
-    driver.cuCtxPopCurrent_v2(ctypes.byref(context))
+    code = cuda.cuCtxGetDevice(ctypes.byref(device))
+    cuda.cuCtxPopCurrent_v2(ctypes.byref(context))
     return device.value if code == 0 else None

@@ -25,7 +25,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from shmem import _device, _remains
+from shmem import _device, _events, _remains
 from shmem._dtypes import resolve
 from shmem._errors import HeapError, SizeError, SymmetryError
 from shmem._runtime import after_finalize, after_init, before_finalize, library, lock, settle, state
@@ -99,6 +99,7 @@ class _Heap:
         self.blocks: dict[int, Block] = {}  # those, by their start
         self.slots: dict[int, Block] = {}  # all that are not back in the heap, by slot
         self.pending: dict[int, Block] = {}  # of those, what this PE has dropped
+        self.leaving = _events.Queue()  # dropped, but the GPU may still be at work on them
         self.free_slots: list[int] = []
         self.count = 0
         # The block that was found last, which the next put or get most often is about.
@@ -151,17 +152,32 @@ def read_words(at: int, n: int) -> list[int]:
     return list(here)
 
 
-def _collect() -> None:
-    """Notes what was dropped since the last time."""
+def _collect(wait: bool = False) -> None:
+    """Notes what was dropped since the last time; with wait, also what the GPU still uses."""
     while True:
         try:
             block = _dropped.popleft()
         except IndexError:
-            return
-        if heap.slots.get(block.slot) is not block:
-            continue  # of an earlier job, or back in the heap already
+            break
+        if _is_out(block):
+            _leave(block)
+    for block in heap.leaving.gone(wait):
+        if _is_out(block):
+            heap.pending[block.slot] = block
+
+
+def _is_out(block: Block) -> bool:
+    """Whether it is still to be given back. It may be of an earlier job, or freed and dropped."""
+    return heap.slots.get(block.slot) is block
+
+
+def _leave(block: Block) -> None:
+    """A block that the program uses no more."""
+    _hide(block)
+    if state.heap == "device":
+        heap.leaving.add(block)
+    else:
         heap.pending[block.slot] = block
-        _hide(block)
 
 
 def _hide(block: Block) -> None:
@@ -189,9 +205,9 @@ def _widen(call: str) -> None:
     heap.vote, heap.words = address, words
 
 
-def _agree(call: str) -> int:
+def _agree(call: str, wait: bool = False) -> int:
     """Frees what every PE has dropped; answers how many bytes. All PEs make it together."""
-    _collect()
+    _collect(wait)
     if not heap.slots:
         return 0
     functions = library(call)
@@ -237,11 +253,12 @@ def _give_back(block: Block) -> bool:
 def reclaim() -> int:
     """Gives back to the heap what every PE has dropped or freed; answers how many bytes.
 
-    All PEs call it together. Allocation does the same by itself.
+    All PEs call it together. Allocation does the same by itself, but for what the GPU may
+    still be at work on: this waits for it.
     """
     with lock:
         functions = library("reclaim")
-        freed = _agree("reclaim")
+        freed = _agree("reclaim", wait=True)
         # The next vote must not be written before every PE has read this one.
         functions.shmem_sync_all()
         settle("reclaim")
@@ -286,7 +303,7 @@ def _allocate(call: str, nbytes: int, zero: bool) -> Block:
         # The same on every PE, so that all of them come here. What is only kept by a
         # cycle of references may be enough.
         gc.collect()
-        if _agree(call):
+        if _agree(call, wait=True):
             address = functions.shmem_calloc(1, take) if zero else functions.shmem_malloc(take)
             settle(call)
         else:
@@ -296,7 +313,8 @@ def _allocate(call: str, nbytes: int, zero: bool) -> Block:
     return _enter(address, nbytes)
 
 
-def _shape(call: str, shape: Shape) -> tuple[int, ...]:
+def sizes_of(call: str, shape: Shape) -> tuple[int, ...]:
+    """The lengths of the dimensions that a program asks for."""
     try:
         out = (index(shape),) if hasattr(shape, "__index__") else tuple(map(index, shape))
     except TypeError:
@@ -308,7 +326,7 @@ def _shape(call: str, shape: Shape) -> tuple[int, ...]:
 
 def _array(call: str, shape: Shape, dtype: DTypeLike, zero: bool) -> Array:
     kind = resolve(call, dtype)
-    sizes = _shape(call, shape)
+    sizes = sizes_of(call, shape)
     nbytes = kind.itemsize
     for n in sizes:
         nbytes *= n
@@ -324,7 +342,8 @@ def _own(block: Block, sizes: tuple[int, ...], kind: np.dtype[Any]) -> Array:
     return out if kind.isbuiltin == 1 else out[: block.nbytes].view(kind).reshape(sizes)
 
 
-def _new(call: str, shape: Shape, dtype: DTypeLike, device: str | None, zero: bool) -> Any:
+def make(call: str, shape: Shape, dtype: DTypeLike, device: str | None, zero: bool) -> Any:
+    """An array in symmetric memory, as `empty` and `zeros` make it."""
     wanted = _device.check_device(call, device)
     out = _array(call, shape, dtype, zero)
     return out if wanted is None else _device.deliver(call, out, dtype, wanted)
@@ -344,7 +363,7 @@ def empty(shape: Shape, dtype: DTypeLike = "int64", device: str | None = None) -
     "cuda" a tensor of torch where torch is installed, "cupy" an array of cupy, "gpu" a
     DeviceArray, as "cuda" without torch.
     """
-    return _new("empty", shape, dtype, device, zero=False)
+    return make("empty", shape, dtype, device, zero=False)
 
 
 @overload
@@ -353,7 +372,7 @@ def zeros(shape: Shape, dtype: DTypeLike = "int64", device: None = None) -> Arra
 def zeros(shape: Shape, dtype: DTypeLike = "int64", *, device: str) -> Any: ...
 def zeros(shape: Shape, dtype: DTypeLike = "int64", device: str | None = None) -> Any:
     """Makes an array in symmetric memory, all zero on every PE; else as `empty`."""
-    return _new("zeros", shape, dtype, device, zero=True)
+    return make("zeros", shape, dtype, device, zero=True)
 
 
 @overload
@@ -409,8 +428,7 @@ def free(array: Any) -> None:
                 "pass what shmem.empty, zeros, full or register has made",
             )
         block.freed = True
-        _hide(block)
-        heap.pending[block.slot] = block
+        _leave(block)
 
 
 # ----------------------------------------------------------- init and finalize
@@ -424,7 +442,7 @@ def _open() -> None:
 def _before() -> None:
     # Everything goes with the heap, so that nothing has to be agreed on. What is still
     # referred to keeps its values.
-    _collect()
+    _collect(wait=True)
     if state.heap == "device":
         return  # the CPU does not reach what they have
     # What is registered is in memory of its own, which the library leaves in place.

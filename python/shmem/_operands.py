@@ -9,11 +9,13 @@ nothing of their own.
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any
 
 import numpy as np
 
 from shmem import _device, _memory
+from shmem._dtypes import resolve
 from shmem._errors import (
     DeviceError,
     DtypeError,
@@ -64,6 +66,8 @@ def as_array(call: str, name: str, operand: Any) -> Array:
     if ghost is not None:
         return ghost
     try:
+        if _is_tensor(operand):
+            return _of_torch(operand)
         if hasattr(operand, "__array_interface__"):
             return np.asarray(operand)
         if hasattr(operand, "__dlpack__"):
@@ -73,6 +77,24 @@ def as_array(call: str, name: str, operand: Any) -> Array:
         raise DtypeError(
             call, describe(name, operand), f"it has no memory to use: {error}", "pass an array"
         ) from None
+
+
+def _is_tensor(operand: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(operand, torch.Tensor)
+
+
+def _of_torch(tensor: Any) -> Array:
+    """The memory of a tensor; DLPack would say that nobody may write to it."""
+    plain = tensor.detach()
+    try:
+        out: Array = plain.numpy()
+    except TypeError:
+        # A type that numpy lacks: the same bytes as a type of that size which it has.
+        kind = resolve("operand", str(plain.dtype))
+        torch = sys.modules["torch"]
+        out = plain.view({1: torch.uint8, 2: torch.int16}[kind.itemsize]).numpy().view(kind)
+    return out
 
 
 def as_source(call: str, operand: Any, dtype: np.dtype[Any]) -> Array:

@@ -12,6 +12,7 @@ from shmem._constants import SIGNAL_SET, signal_op
 from shmem._contexts import DEFAULT, Context, handle_of
 from shmem._device import Ghost, of_cpu
 from shmem._errors import DtypeError
+from shmem._events import keep
 from shmem._memory import Array
 from shmem._operands import (
     address_of,
@@ -138,7 +139,7 @@ def _put(
                 functions.shmemx_putmem_nbi_on_stream if nbi else functions.shmemx_putmem_on_stream
             )
             form(address, address_of(data), data.nbytes, pe, on)
-            ctx.keep(data)
+            keep(data, on)
         elif nbi:
             functions.shmem_ctx_putmem_nbi(handle, address, address_of(data), data.nbytes, pe)
             ctx.keep(data)
@@ -239,7 +240,7 @@ def _get(
                 functions.shmemx_getmem_nbi_on_stream if nbi else functions.shmemx_getmem_on_stream
             )
             form(address_of(to), address, to.nbytes, pe, on)
-            ctx.keep(to)
+            keep(to, on)
         elif nbi:
             functions.shmem_ctx_getmem_nbi(handle, address_of(to), address, to.nbytes, pe)
             ctx.keep(to)
@@ -390,11 +391,12 @@ def _put_signal(
             else functions.shmemx_putmem_signal_on_stream
         )
         streamed(address, origin, n, word, number, how, pe, on)
+        keep(data, on)
     else:
         form = functions.shmem_ctx_putmem_signal_nbi if nbi else functions.shmem_ctx_putmem_signal
         form(handle, address, origin, n, word, number, how, pe)
-    if nbi or stream is not None:
-        ctx.keep(data)
+        if nbi:
+            ctx.keep(data)
     if state.failed:
         settle(call)
 

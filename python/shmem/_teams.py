@@ -7,6 +7,7 @@ import ctypes
 from shmem import _abi
 from shmem._errors import ArgumentError
 from shmem._runtime import after_finalize, library, refuse, settle, state
+from shmem._streams import StreamLike, stream_of
 
 
 class _Config(ctypes.Structure):
@@ -99,10 +100,14 @@ class Team:
             raise _unusable(call, f"xrange {xrange}")
         return _team(row, call), _team(column, call)
 
-    def sync(self) -> None:
+    def sync(self, *, stream: StreamLike | None = None) -> None:
         """Waits until every PE of the team has called it; it completes only plain stores."""
         call = "Team.sync"
-        library(call).shmem_team_sync(self.handle(call))
+        functions, handle = library(call), self.handle(call)
+        if stream is not None:
+            functions.shmemx_team_sync_on_stream(handle, stream_of(call, stream))
+            return
+        functions.shmem_team_sync(handle)
         settle(call)
 
     def destroy(self) -> None:
@@ -145,6 +150,16 @@ def team_handle(call: str, team: Team | None) -> tuple[int, int]:
     if not isinstance(team, Team):
         raise ArgumentError(call, f"team {team!r}", "is no team", "pass a shmem.Team")
     return team.handle(call), team.n_pes
+
+
+def find(call: str, handle: int) -> Team:
+    """The team of a number that the library gave."""
+    for team in list(_teams):
+        if team._handle == handle:
+            return team
+    if handle == _abi.SHMEM_TEAM_WORLD:
+        return Team.world()
+    raise ArgumentError(call, f"team {handle}", "there is none", "use one that is there")
 
 
 def _end_all() -> None:

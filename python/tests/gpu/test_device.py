@@ -321,3 +321,31 @@ def test_what_goes_wrong(me, gpu):
 def pages():
     memory = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     return np.frombuffer(memory, "int64")
+
+
+def test_what_a_stream_still_uses_stays(me):
+    signal = shmem.zeros(1, "uint64", device="gpu")
+    a = shmem.empty(1000, device="gpu")
+    was = a.__cuda_array_interface__["data"][0]
+    shmem.barrier_all()
+    shmem.signal_wait_until(signal, "==", 1, stream=0)  # work that has not been done yet
+    del a
+    gc.collect()
+    others = [shmem.empty(1000, device="gpu") for _ in range(3)]
+    assert was not in [b.__cuda_array_interface__["data"][0] for b in others]
+    shmem.signal_set(signal, 1, pe=me)
+    shmem.free(others.pop())
+    assert shmem.reclaim() == 16000
+
+
+def test_a_list_lives_until_the_stream_has_read_it(me):
+    signal, a = shmem.zeros(1, "uint64", device="gpu"), shmem.zeros(4, device="gpu")
+    shmem.barrier_all()
+    shmem.signal_wait_until(signal, "==", 1, stream=0)
+    shmem.put(a, [me + 5] * 4, pe=me, stream=0)
+    for _ in range(100):
+        np.full(4, 77)  # what it would find if the list's memory had gone
+    shmem.signal_set(signal, 1, pe=me)
+    while host(a)[3] == 0:
+        pass
+    assert host(a).tolist() == [me + 5] * 4

@@ -1,0 +1,141 @@
+"""Events: whether the streams of the GPU have done what they had been given at some time.
+
+What a program drops may still be read by work that it has queued, so that memory of the
+heap, and numpy's that a stream copies from or to, goes only when that is done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import sys
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from shmem import _cuda
+from shmem._device import Ghost, heap_gpu
+from shmem._runtime import before_finalize
+
+_NO_TIMES = 2  # CU_EVENT_DISABLE_TIMING
+_NOT_READY = 600  # CUDA_ERROR_NOT_READY
+
+Number = ctypes.c_void_p
+
+
+@functools.cache
+def _context(gpu: int) -> Number:
+    """The GPU's primary context, which packages share; it stays until the process ends."""
+    context = Number()
+    _cuda.driver().cuDevicePrimaryCtxRetain(ctypes.byref(context), gpu)
+    return context
+
+
+@contextlib.contextmanager
+def _current() -> Iterator[Any]:
+    """The driver, with the context of the heap's GPU in this thread."""
+    driver = _cuda.driver()
+    driver.cuCtxPushCurrent_v2(_context(heap_gpu() or 0))
+    try:
+        yield driver
+    finally:
+        driver.cuCtxPopCurrent_v2(ctypes.byref(Number()))
+
+
+def _mark(driver: Any, stream: int) -> Number:
+    event = Number()
+    driver.cuEventCreate(ctypes.byref(event), _NO_TIMES)
+    driver.cuEventRecord(event, Number(stream))
+    return event
+
+
+def _streams() -> set[int]:
+    """Those that a program most often gives work to: the default one, and the current ones."""
+    out, gpu = {0}, heap_gpu()
+    torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
+    if torch is not None and hasattr(torch, "cuda"):
+        out.add(int(torch.cuda.current_stream(gpu).cuda_stream))
+    if cupy is not None and hasattr(cupy, "cuda"):
+        out.add(int(cupy.cuda.get_current_stream().ptr))
+    return out
+
+
+def _is_captured(driver: Any, stream: int) -> bool:
+    # While another stream is captured the driver refuses to say so of the default one.
+    status = ctypes.c_int(0)
+    return driver.cuStreamIsCapturing(Number(stream), ctypes.byref(status)) != 0 or status.value > 0
+
+
+class Queue:
+    """Things that wait for streams, in the order in which they came.
+
+    While a graph is captured nothing is asked, for that would end the capture.
+    """
+
+    def __init__(self) -> None:
+        self._marked: deque[tuple[list[Number], list[Any]]] = deque()
+        self._unmarked: list[Any] = []
+
+    def add(self, thing: Any) -> None:
+        """Takes what may go when the streams have done what they have been given."""
+        self._unmarked.append(thing)
+
+    def behind(self, driver: Any, stream: int, thing: Any) -> None:
+        """Takes what may go when one stream has."""
+        self._marked.append(([_mark(driver, stream)], [thing]))
+
+    def gone(self, wait: bool = False) -> list[Any]:
+        """What may go by now; with wait, all that there is."""
+        out: list[Any] = []
+        if not self._marked and not self._unmarked:
+            return out
+        with _current() as driver:
+            streams = _streams()
+            if any(_is_captured(driver, s) for s in streams):
+                return out
+            if self._unmarked:
+                self._marked.append(([_mark(driver, s) for s in streams], self._unmarked))
+                self._unmarked = []
+            while self._marked:
+                events, things = self._marked[0]
+                if wait:
+                    for event in events:
+                        driver.cuEventSynchronize(event)
+                elif any(driver.cuEventQuery(event) == _NOT_READY for event in events):
+                    break
+                for event in events:
+                    driver.cuEventDestroy_v2(event)
+                self._marked.popleft()
+                out.extend(things)
+        return out
+
+
+# ------------------------------------------------------- operands on a stream
+
+_copied = Queue()
+_captured: list[Any] = []
+
+
+def keep(operand: Any, stream: int) -> None:
+    """Keeps an operand in main memory until a stream has copied it; a graph's for good.
+
+    One in GPU memory is not kept: torch and cupy reuse theirs in the order of the stream, and a
+    block of the heap waits by itself.
+    """
+    if isinstance(operand, Ghost):
+        return
+    _copied.gone()
+    with _current() as driver:
+        if _is_captured(driver, stream):
+            _captured.append(operand)
+        else:
+            _copied.behind(driver, stream, operand)
+
+
+def _end() -> None:
+    _copied.gone(wait=True)
+    _captured.clear()
+
+
+before_finalize.append(_end)
