@@ -1,0 +1,148 @@
+"""What a program calls: teams and words become the numbers that operators take."""
+
+from __future__ import annotations
+
+import torch
+
+from shmem._constants import SIGNAL_SET, comparison, signal_op
+from shmem._errors import ArgumentError
+from shmem._runtime import check_pe, library
+from shmem._teams import Team, team_handle
+from shmem.torch import _operators
+
+
+def _group(call: str, team: Team | None) -> tuple[int, int]:
+    library(call)
+    handle, n = team_handle(call, team)
+    return n, handle
+
+
+def _no_gradient(call: str, tensor: torch.Tensor, why: str, remedy: str) -> None:
+    if tensor.requires_grad and torch.is_grad_enabled():
+        raise ArgumentError(call, "src, which requires a gradient", why, remedy)
+
+
+def _may_have_gradient(call: str, src: torch.Tensor) -> None:
+    if not _operators.HAS_GRADIENTS:
+        _no_gradient(
+            call, src, f"torch {torch.__version__} has no gradients here", "use torch 2.4 or newer"
+        )
+
+
+def _has_none(call: str, src: torch.Tensor) -> None:
+    _no_gradient(call, src, "what is written in place has none", "pass src.detach()")
+
+
+def all_gather(
+    src: torch.Tensor, *, team: Team | None = None, out: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Puts the tensors of all PEs of the team, of one shape, one after the other.
+
+    Along the first dimension, in the order of the PEs. src is any tensor of the heap's
+    device, and the result is in symmetric memory: in out, which is contiguous, or in a new
+    tensor. A team of some PEs needs out, since memory is made by all.
+    """
+    n, handle = _group("all_gather", team)
+    if out is None:
+        _may_have_gradient("all_gather", src)
+        return torch.ops.shmem.all_gather(src, n, handle)
+    _has_none("all_gather", src)
+    torch.ops.shmem.all_gather_out(out, src, n, handle)
+    return out
+
+
+def all_to_all(
+    src: torch.Tensor, *, team: Team | None = None, out: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Exchanges blocks: block j of PE i's src becomes block i of PE j's result.
+
+    src has as many blocks along its first dimension as the team has PEs. Else as `all_gather`.
+    """
+    n, handle = _group("all_to_all", team)
+    if out is None:
+        _may_have_gradient("all_to_all", src)
+        return torch.ops.shmem.all_to_all(src, n, handle)
+    _has_none("all_to_all", src)
+    torch.ops.shmem.all_to_all_out(out, src, n, handle)
+    return out
+
+
+def reduce_scatter(
+    src: torch.Tensor,
+    op: str = "sum",
+    *,
+    team: Team | None = None,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Combines the tensors of all PEs of the team, and gives PE i the i-th block of that.
+
+    op is sum, avg, max, min or prod; values are combined in the order of the PEs. The
+    result, and so out, is in ordinary memory; with out, src is symmetric and contiguous.
+    Else as `all_to_all`.
+    """
+    n, handle = _group("reduce_scatter", team)
+    if out is None:
+        _may_have_gradient("reduce_scatter", src)
+        return torch.ops.shmem.reduce_scatter(src, n, op, handle)
+    _has_none("reduce_scatter", src)
+    torch.ops.shmem.reduce_scatter_out(out, src, n, op, handle)
+    return out
+
+
+def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:
+    """Copies src into dest at another PE; both are contiguous and of one size.
+
+    It is complete there after the next `quiet` or barrier.
+    """
+    library("torch.put")
+    _has_none("torch.put", src)
+    torch.ops.shmem.put(dest, src, check_pe("torch.put", pe))
+
+
+def get(source: torch.Tensor, pe: int) -> torch.Tensor:
+    """Reads source at another PE, or at this one, into a tensor of ordinary memory."""
+    library("torch.get")
+    return torch.ops.shmem.get(source, check_pe("torch.get", pe))
+
+
+def put_signal(
+    dest: torch.Tensor,
+    src: torch.Tensor,
+    signal: torch.Tensor,
+    value: int,
+    pe: int,
+    *,
+    op: str | int = SIGNAL_SET,
+) -> None:
+    """Copies as put does, and then updates signal, an int64 of that PE's symmetric memory.
+
+    Who sees the signal also sees the data.
+    """
+    call = "torch.put_signal"
+    library(call)
+    _has_none(call, src)
+    torch.ops.shmem.put_signal(dest, src, signal, value, signal_op(call, op), check_pe(call, pe))
+
+
+def signal_wait_until(
+    signal: torch.Tensor, cmp: str | int, value: int, of: torch.Tensor
+) -> torch.Tensor:
+    """Waits until a signal of this PE compares as asked; answers a copy of `of` from after that.
+
+    On a GPU it is the stream that waits.
+    """
+    call = "torch.signal_wait_until"
+    library(call)
+    return torch.ops.shmem.signal_wait_until(signal, comparison(call, cmp), value, of)
+
+
+def quiet() -> None:
+    """Completes this PE's operations at the others, before what comes next on the stream."""
+    library("torch.quiet")
+    torch.ops.shmem.quiet()
+
+
+def barrier_all() -> None:
+    """Waits until every PE is here and all operations before are complete, as `quiet` does."""
+    library("torch.barrier_all")
+    torch.ops.shmem.barrier_all()

@@ -1,0 +1,85 @@
+"""Tensors in symmetric memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from shmem import _memory, _operands, _pointers
+from shmem._device import DeviceArray, heap_gpu
+from shmem._errors import DtypeError
+from shmem._memory import Shape
+from shmem._runtime import library, settle, state
+
+
+def _type(call: str, dtype: Any) -> torch.dtype:
+    if dtype is None:
+        return torch.get_default_dtype()
+    if not isinstance(dtype, torch.dtype):
+        raise DtypeError(call, f"dtype {dtype!r}", "is none of torch's", "pass torch.float32, say")
+    return dtype
+
+
+def _of_bytes(flat: Any, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
+    """Bytes of this PE or another as a tensor; it keeps them."""
+    if isinstance(flat, DeviceArray):
+        tensor = torch.as_tensor(flat, device=f"cuda:{heap_gpu() or 0}")
+    else:
+        tensor = torch.from_numpy(flat)
+    return tensor.view(dtype).reshape(shape)
+
+
+def block(call: str, nbytes: int, zero: bool = False) -> torch.Tensor:
+    """Bytes of the heap, which all PEs make together."""
+    flat = _memory.make(call, nbytes, "uint8", "gpu" if state.heap == "device" else None, zero)
+    return _of_bytes(flat, torch.uint8, (nbytes,))
+
+
+def _new(call: str, shape: Shape, dtype: Any, zero: bool) -> torch.Tensor:
+    kind, sizes = _type(call, dtype), _memory.sizes_of(call, shape)
+    nbytes = torch.empty((), dtype=kind, device="meta").element_size()
+    for n in sizes:
+        nbytes *= n
+    return block(call, nbytes, zero).view(kind).reshape(sizes)
+
+
+def empty(shape: Shape, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """Makes a tensor in symmetric memory, with any values, of torch's default dtype by default.
+
+    All PEs make the same tensors in the same order. The memory goes back to the heap when
+    every PE has dropped the tensor and its views. Work on them that torch's current stream
+    was given before they went is waited for; where another stream has such work, wait for
+    that stream first.
+    """
+    return _new("torch.empty", shape, dtype, zero=False)
+
+
+def zeros(shape: Shape, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """Makes a tensor in symmetric memory, all zero on every PE; else as `empty`."""
+    return _new("torch.zeros", shape, dtype, zero=True)
+
+
+def full(shape: Shape, value: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """Makes a tensor in symmetric memory, all value on every PE; else as `empty`."""
+    out = _new("torch.full", shape, dtype, zero=False)
+    out.fill_(value)
+    # A neighbour may write into it as soon as it knows that this has been written.
+    if out.is_cuda:
+        torch.cuda.current_stream(out.device).synchronize()
+    library("torch.full").shmem_sync_all()
+    settle("torch.full")
+    return out
+
+
+def ptr(tensor: torch.Tensor, pe: int) -> torch.Tensor | None:
+    """The same tensor of another PE, for kernels that load and store; None where none can.
+
+    Its data_ptr() is what a kernel of one's own takes.
+    """
+    mine = _operands.as_array("torch.ptr", "tensor", tensor)
+    there = _pointers.ptr(mine, pe)
+    if there is None:
+        return None
+    flat = there.reshape(-1).view("uint8")
+    return _of_bytes(flat, tensor.dtype, tuple(tensor.shape))

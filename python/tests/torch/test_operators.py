@@ -1,0 +1,184 @@
+"""torch.ops.shmem: the results, wrong operands, and what torch is told of the operators."""
+
+import pytest
+import torch
+
+import shmem
+import shmem.torch as st
+
+
+def source(pe, shape, dtype, device):
+    """What a PE gives: other numbers than any other PE."""
+    numbers = torch.arange(torch.Size(shape).numel(), device=device).reshape(shape)
+    return (numbers + 100 * pe).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.uint8])
+@pytest.mark.parametrize("rest", [(), (3,), (2, 5)])
+def test_all_gather(dtype, rest, me, n, device):
+    want = torch.cat([source(i, (2, *rest), dtype, device) for i in range(n)])
+    mine = source(me, (2, *rest), dtype, device)
+    assert torch.equal(st.all_gather(mine), want)
+    out = st.zeros((2 * n, *rest), dtype)
+    assert st.all_gather(mine, out=out) is out and torch.equal(out, want)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int32])
+def test_all_to_all(dtype, me, n, device):
+    want = torch.cat([source(i, (3 * n, 4), dtype, device)[3 * me : 3 * me + 3] for i in range(n)])
+    mine = source(me, (3 * n, 4), dtype, device)
+    assert torch.equal(st.all_to_all(mine), want)
+    out = st.zeros((3 * n, 4), dtype)
+    assert st.all_to_all(mine, out=out) is out and torch.equal(out, want)
+
+
+@pytest.mark.parametrize("op", ["sum", "avg", "max", "min", "prod"])
+def test_reduce_scatter(op, me, n, device):
+    all_of = torch.stack([source(i, (2 * n, 3), torch.float64, device) for i in range(n)])
+    want = {
+        "sum": all_of.sum(0),
+        "avg": all_of.mean(0),
+        "max": all_of.amax(0),
+        "min": all_of.amin(0),
+        "prod": all_of.prod(0),
+    }[op][2 * me : 2 * me + 2]
+    mine = source(me, (2 * n, 3), torch.float64, device)
+    assert torch.equal(st.reduce_scatter(mine, op), want)
+    src = st.empty((2 * n, 3), torch.float64)
+    out = torch.empty((2, 3), dtype=torch.float64, device=device)
+    src.copy_(mine)
+    assert st.reduce_scatter(src, op, out=out) is out and torch.equal(out, want)
+
+
+def test_all_pes_add_in_one_order(me, n, device):
+    """Numbers whose sum depends on the order, to the last bit of bfloat16."""
+    torch.manual_seed(7)
+    all_of = torch.randn(n, n * 1000, dtype=torch.float32).to(device) * 1000
+    src = st.empty(n * 1000)
+    src.copy_(all_of[me])
+    want = all_of.reshape(n, n, 1000)[:, me].sum(0)
+    assert torch.equal(st.reduce_scatter(src), want)
+
+
+def test_a_loop_waits_for_nobody_by_itself(me, n, device):
+    """A slow PE still reads its result while others are in the next round."""
+    out = st.zeros((n, 1000))
+    for turn in range(30):
+        st.all_gather(torch.full((1, 1000), float(turn * n + me), device=device), out=out)
+        want = torch.arange(float(n), device=device).reshape(n, 1) + turn * n
+        for _ in range(20 * (me == turn % n)):
+            assert torch.equal(out, want.expand(n, 1000)), turn
+        assert torch.equal(out, want.expand(n, 1000)), turn
+
+
+def test_teams(me, n, device):
+    team = shmem.Team.world().split_strided(0, 2, (n + 1) // 2)
+    if team is not None:
+        k, mine = team.n_pes, source(me, (2,), torch.float32, device)
+        with pytest.raises(shmem.ArgumentError, match="pass out="):
+            if k < n:
+                st.all_gather(mine, team=team)
+            else:
+                raise shmem.ArgumentError("a team", "of all", "is no team of some", "pass out=")
+    out, src = st.zeros(2 * n), st.zeros(2 * n)
+    if team is not None:
+        st.all_gather(mine, team=team, out=out[: 2 * k])
+        want = torch.cat([source(2 * i, (2,), torch.float32, device) for i in range(k)])
+        assert torch.equal(out[: 2 * k], want)
+        src.copy_(source(me, (2 * n,), torch.float32, device))
+        part = torch.empty(2, device=device)
+        st.reduce_scatter(src[: 2 * k], team=team, out=part)
+        at = 2 * team.my_pe
+        of = [source(2 * i, (2 * n,), torch.float32, device)[at : at + 2] for i in range(k)]
+        assert torch.equal(part, torch.stack(of).sum(0))
+        team.destroy()
+        with pytest.raises(shmem.ArgumentError, match="it was destroyed"):
+            st.all_gather(mine, team=team, out=out)
+
+
+def test_put_with_a_signal(me, n, right, left, device):
+    box, signal = st.zeros(100), st.zeros(1, torch.int64)
+    for turn in range(1, 20):
+        st.put_signal(box, torch.full((100,), float(turn + me), device=device), signal, turn, right)
+        got = st.signal_wait_until(signal, ">=", turn, box)
+        assert torch.equal(got, torch.full((100,), float(turn + left), device=device))
+        st.barrier_all()
+    st.put_signal(box, got, signal, 1, right, op="add")
+    st.signal_wait_until(signal, "==", 20, box)
+    st.quiet()
+
+
+def test_bad_operands(me, n, right, device):
+    a, plain = st.zeros((2 * n, 4)), torch.zeros((2 * n, 4), device=device)
+    with pytest.raises(shmem.SizeError, match="the result has"):
+        st.all_gather(plain, out=a[:1])
+    with pytest.raises(shmem.DtypeError, match="use one dtype"):
+        st.all_to_all(plain, out=a.view(torch.int32))
+    with pytest.raises((shmem.SymmetryError, shmem.DeviceError), match=r"shmem\.empty"):
+        st.all_to_all(plain, out=plain.clone())
+    with pytest.raises((shmem.SymmetryError, shmem.DeviceError), match=r"shmem\.empty"):
+        st.put(plain, a, right)
+    with pytest.raises(shmem.LayoutError, match="not contiguous"):
+        st.all_to_all(plain, out=st.zeros((4, 2 * n)).t())
+    with pytest.raises(shmem.LayoutError, match="not contiguous"):
+        st.put(a.t(), plain, right)
+    with pytest.raises(shmem.ArgumentError, match="is no reduction"):
+        st.reduce_scatter(a, "xor", out=torch.zeros((2, 4), device=device))
+    with pytest.raises(shmem.PEError, match=f"there are {n} PEs"):
+        st.put(a, plain, n)
+    with pytest.raises(shmem.DtypeError, match="8 bytes"):
+        st.put_signal(a, plain, st.zeros(1, torch.int32), 1, right)
+    with pytest.raises(shmem.ArgumentError, match="is no comparison"):
+        st.signal_wait_until(st.zeros(1, torch.int64), "~", 1, a)
+    if n > 1:
+        with pytest.raises(shmem.SizeError, match=f"{n} blocks"):
+            st.all_to_all(torch.zeros(2 * n + 1, device=device))
+    shmem.free(a)
+    with pytest.raises(shmem.FreedError, match="it was freed"):
+        st.put(a, plain, right)
+    if device.type == "cuda":
+        with pytest.raises(shmem.DeviceError, match="SHMEM_HEAP=host"):
+            st.all_gather(torch.zeros(4))
+        with pytest.raises(shmem.DeviceError, match="main memory"):
+            st.put(torch.zeros(4), torch.zeros(4), right)
+
+
+def test_meta(n):
+    """Shapes without computing anything, which is what tracing needs."""
+    x = torch.empty((2 * n, 3), dtype=torch.bfloat16, device="meta")
+    ops = torch.ops.shmem
+    assert ops.all_gather(x, n, 0).shape == (2 * n * n, 3)
+    assert ops.all_to_all(x, n, 0).shape == x.shape
+    assert ops.reduce_scatter(x, n, "sum", 0).shape == (2, 3)
+    assert ops.get(x, 0).dtype is torch.bfloat16
+    with pytest.raises(shmem.SizeError):
+        ops.all_to_all(torch.empty(n + 1, device="meta"), n + 2, 0)
+
+
+HAS_GRADIENTS = hasattr(torch.library, "register_autograd")
+
+
+def test_gradients(me, n, device):
+    x = source(me, (2 * n, 3), torch.float32, device).requires_grad_()
+    if not HAS_GRADIENTS:
+        for f in (st.all_gather, st.all_to_all, st.reduce_scatter):
+            with pytest.raises(shmem.ArgumentError, match=r"use torch 2\.4"):
+                f(x)
+        return
+    weights = [
+        torch.rand(2 * n * n, 3, generator=torch.Generator().manual_seed(i)) for i in range(n)
+    ]
+    weights = [w.to(device) for w in weights]
+    (st.all_gather(x) * weights[me]).sum().backward()
+    want = sum(w[2 * n * me : 2 * n * (me + 1)] for w in weights)
+    assert torch.allclose(x.grad, want)
+    x.grad = None
+    (st.all_to_all(x) * weights[me][: 2 * n]).sum().backward()
+    want = torch.cat([w[2 * me : 2 * me + 2] for w in weights])
+    assert torch.equal(x.grad, want)
+    for op, share in (("sum", 1), ("avg", n)):
+        x.grad = None
+        (st.reduce_scatter(x, op) * weights[me][:2]).sum().backward()
+        assert torch.allclose(x.grad, torch.cat([w[:2] for w in weights]) / share)
+    with pytest.raises(shmem.ArgumentError, match=r"pass src\.detach"):
+        st.all_to_all(x, out=st.zeros((2 * n, 3)))
