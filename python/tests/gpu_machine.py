@@ -115,6 +115,7 @@ def tests(name: str, options: str, env: dict[str, str], what: str) -> None:
     """One row: a job whose PEs all run the tests of a folder or a file."""
     began, left_out, whole, shown = time.monotonic(), [], "", ""
     n = int(options.split()[1])
+    env = env | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # of what else is installed there
     pytest = [sys.executable, "-m", "pytest", "-v", "-rs", "--tb=short", "--showlocals"]
     pytest += ["-o", "faulthandler_timeout=30", "-o", "faulthandler_exit_on_timeout=true"]
     pytest += ["-c", "python/pyproject.toml", str(TESTS / what)]
