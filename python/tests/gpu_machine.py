@@ -44,6 +44,7 @@ ON_CPU: list[Row] = [
     ("cpu/4", "-n 4", CPU, "pes"),
     ("cpu/hosts", "-n 2 --hosts 2", CPU | TCP, "pes"),
     ("cpu/chaos", "-n 2 --chaos 1", CPU, "pes"),
+    ("cpu/torch", "-n 2", CPU, "torch"),
 ]
 
 # As tests/gpu/run.sh has them: alone, by loads and stores, through the ring and the
@@ -57,8 +58,10 @@ WAYS: list[tuple[str, str, dict[str, str]]] = [
 ON_GPU: list[Row] = [
     *((f"gpu/{way}", options, env, "gpu") for way, options, env in WAYS),
     *((f"machine/{way}", options, env, "machine") for way, options, env in WAYS),
+    *((f"torch/{way}", options, env, "torch") for way, options, env in WAYS),
     ("expandable/direct", "-n 2", GPU | GROWS, "machine/test_locals.py"),
     ("expandable/ring", "-n 2", GPU | RING | GROWS, "machine/test_locals.py"),
+    ("expandable/torch", "-n 2", GPU | GROWS, "torch"),
 ]
 
 COUNTS = re.compile(r"(?<!\d)([1-9]\d*) passed, 0 failed, (\d+) skipped")
@@ -160,6 +163,25 @@ def example() -> None:
         report(name, verdict, time.monotonic() - began, text[-4000:], text)
 
 
+def kernels() -> None:
+    """The examples whose kernels store to the other GPU, and between two PEs on one."""
+    for language in ("triton", "numba"):
+        for way, options, more in (
+            ("one", "-n 1", {}),
+            ("direct", "-n 2", {}),
+            ("shared", "-n 2", {"CUDA_VISIBLE_DEVICES": "0"}),
+        ):
+            name, began = f"{language}/{way}", time.monotonic()
+            if not wanted(name):
+                continue
+            program = [sys.executable, str(ROOT / "examples" / language / "exchange.py")]
+            status, text = once(options, more, program)
+            n = int(options.split()[1])
+            good = status == 0 and text.count(f" of {n}: ") == n
+            verdict = "ok" if good else f"FAILED with status {status}"
+            report(name, verdict, time.monotonic() - began, text[-4000:], text)
+
+
 def wanted(name: str) -> bool:
     return not ONLY or any(word in name for word in ONLY)
 
@@ -178,6 +200,7 @@ def main() -> int:
             if wanted(row[0]):
                 tests(*row)
         example()
+        kernels()
     failed = verdicts.count(False)
     print(f"{len(verdicts) - failed} passed, {failed} failed, {time.monotonic() - began:.0f} s")
     return 0 if verdicts and not failed else 1
