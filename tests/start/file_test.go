@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"libshmem/tests/need"
 )
 
 // A program that calls plain shmem_init, and PEs that share a file, in whose place a job that
@@ -44,5 +46,35 @@ func TestFile(t *testing.T) {
 		if !strings.Contains(ends[0].out, given+" PEs on 1 hosts") || !strings.Contains(ends[0].out, "bootstrap file;") {
 			t.Errorf("the banner:\n%s", ends[0].out)
 		}
+	}
+}
+
+// Two jobs of one name at once: PE 0 of the second ends and says so, the first goes on.
+func TestTwoJobsByAFile(t *testing.T) {
+	program := compile(t, "plain")
+	path := filepath.Join(t.TempDir(), "job")
+	start := func(pe int) ending {
+		return run(t, []string{
+			"SHMEM_BOOTSTRAP_FILE=" + path, "SHMEM_BOOTSTRAP_NPES=3", fmt.Sprintf("SHMEM_BOOTSTRAP_PE=%d", pe),
+		}, program)
+	}
+	all(t, 3, func(pe int) {
+		if pe > 0 {
+			need.Eventually(t, "the file of PE 0", func() bool {
+				info, err := os.Stat(path)
+				return err == nil && info.Size() == 128
+			})
+		}
+		if pe == 1 { // of three, so that the first job cannot begin meanwhile
+			if e := start(0); e.status == 0 || !strings.Contains(e.out, path+" is of another job, whose PEs are about to come (give each job a name of its own by SHMEM_BOOTSTRAP_FILE)") {
+				t.Errorf("PE 0 of the second job: status %d\n%s", e.status, e.out)
+			}
+		}
+		if e := start(pe); e.status != 0 || !strings.Contains(e.out, fmt.Sprintf("PE %d of 3 done", pe)) {
+			t.Errorf("PE %d of the first job: status %d\n%s", pe, e.status, e.out)
+		}
+	})
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

@@ -76,32 +76,82 @@ func lead(o Options) (*uid.Member, error) {
 // publish puts the id in its place, whole, joins, and takes it away when all have come or
 // can come no more.
 func publish(o Options, id uid.ID) (*uid.Member, error) {
-	if err := put(o.Path, id[:]); err != nil {
+	err := put(o.Path, id[:])
+	for errors.Is(err, fs.ErrExist) {
+		if err = o.clear(); err == nil {
+			err = put(o.Path, id[:])
+		}
+	}
+	var taken *takenError
+	switch {
+	case errors.As(err, &taken):
+		return nil, err
+	case err != nil:
 		return nil, fmt.Errorf("join job: write the unique id: %w (see what %s names: all PEs share the folder, and this user can write to it)", err, cmp.Or(o.Setting, Env))
 	}
 	m, err := o.join(id, o.Timeout)
-	if err == nil {
-		if err = m.Barrier(); err == nil {
-			return m, os.Remove(o.Path)
-		}
-		err = errors.Join(err, m.Close())
+	if err != nil {
+		return nil, errors.Join(err, o.remove(id))
 	}
-	return nil, errors.Join(err, os.Remove(o.Path))
+	if err = errors.Join(m.Barrier(), o.remove(id)); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
 }
 
-// put writes a file that only this user can read: who reads it can join. Nobody else can
+// takenError says that two jobs share a name.
+type takenError struct{ path, setting string }
+
+func (e *takenError) Error() string {
+	return fmt.Sprintf("join job: %s is of another job, whose PEs are about to come (give each job a name of its own by %s)", e.path, e.setting)
+}
+
+func (o *Options) taken() error { return &takenError{o.Path, cmp.Or(o.Setting, Env)} }
+
+// remove takes the file away, unless another job has put its id there meanwhile: then PEs
+// of each may have come to the other.
+func (o *Options) remove(id uid.ID) error {
+	b, err := get(o.Path)
+	if err == nil && string(b) != string(id[:]) || errors.Is(err, fs.ErrNotExist) {
+		return o.taken()
+	}
+	return errors.Join(err, os.Remove(o.Path))
+}
+
+// clear takes a file away that an earlier job has left. Between a look at it and that, PE 0
+// of another job may have put its own there, so what was taken is looked at again.
+func (o *Options) clear() error {
+	was, err := get(o.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if len(was) == uid.Len && uid.Answers(uid.ID(was), min(try, o.Timeout)) {
+		return o.taken()
+	}
+	f, err := os.CreateTemp(filepath.Dir(o.Path), filepath.Base(o.Path)+".*")
+	if err != nil {
+		return err
+	}
+	_ = f.Close() // a name is all that is needed
+	if err := os.Rename(o.Path, f.Name()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	if is, _ := get(f.Name()); string(is) != string(was) {
+		return errors.Join(o.taken(), os.Rename(f.Name(), o.Path))
+	}
+	return os.Remove(f.Name())
+}
+
+// put makes a file that only this user can read: who reads it can join. Nobody else can
 // have made it before, or lead it elsewhere.
 func put(path string, bytes []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(bytes)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
 	}
 	return nil
 }
@@ -147,7 +197,10 @@ func follow(o Options) (*uid.Member, error) {
 			}
 			return nil, errors.Join(err, m.Close())
 		}
-		last = err
+		// What was wrong while the file was there says more than that it is gone.
+		if last == nil || !errors.Is(err, fs.ErrNotExist) {
+			last = err
+		}
 		select {
 		case <-time.After(look):
 		case <-ctx.Done():

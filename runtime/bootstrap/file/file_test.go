@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/uid"
+	"libshmem/tests/need"
 )
 
 var local = uid.Filter{Interfaces: "=lo"}
@@ -139,5 +141,68 @@ func TestStrangersFile(t *testing.T) {
 	job(t, path, 2)
 	if b, err := os.ReadFile(other); err != nil || string(b) != "mine" {
 		t.Errorf("what the name led to is %q now, %v", b, err)
+	}
+}
+
+// Two jobs of one name: the second PE 0 is refused and leaves the first one's file alone;
+// where it came at the same moment, the first one finds another's id at the end.
+func TestTwoJobs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "id")
+	lead := func(path string) chan error {
+		ended := make(chan error, 1)
+		go func() {
+			m, err := Join(Options{Path: path, PE: 0, Size: 2, Filter: local, Timeout: 30 * time.Second})
+			if err == nil {
+				err = errors.Join(m.Part(), m.Close())
+			}
+			ended <- err
+		}()
+		return ended
+	}
+	id := func() (id uid.ID) {
+		need.Eventually(t, "an id", func() bool {
+			b, err := get(path)
+			return err == nil && copy(id[:], b) == uid.Len
+		})
+		return id
+	}
+	first := lead(path)
+	was := id()
+	var taken *takenError
+	if err := <-lead(path); !errors.As(err, &taken) || !strings.Contains(err.Error(), path+" is of another job, whose PEs are about to come (give each job a name of its own by SHMEM_BOOTSTRAP_FILE)") {
+		t.Errorf("the second job: %v", err)
+	}
+	if id() != was {
+		t.Error("the second job has put its id into the file of the first")
+	}
+	m, err := Join(Options{Path: path, PE: 1, Size: 2, Filter: local, Timeout: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(m.Part(), m.Close(), <-first); err != nil {
+		t.Errorf("the first job: %v", err)
+	}
+
+	first = lead(path)
+	was = id()
+	other := bytes.Repeat([]byte("x"), uid.Len)
+	if err := os.WriteFile(path, other, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err = uid.Join(uid.Options{ID: was, PE: 1, Size: 2, Timeout: 30 * time.Second})
+	if err == nil {
+		_ = m.Barrier() // PE 0 may have ended the job
+		_ = m.Close()
+	}
+	if err := <-first; !errors.As(err, &taken) {
+		t.Errorf("with another's id in the file: %v, %v", err, m)
+	}
+	if b, err := get(path); err != nil || !bytes.Equal(b, other) {
+		t.Errorf("the other's file has %q, %v", b, err)
+	}
+	// Nobody answers by that one: it was left behind.
+	job(t, path, 2)
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

@@ -128,6 +128,28 @@ func race(ctx context.Context, addresses []netip.AddrPort, s *secret.Secret, dia
 	return proven{}, fmt.Errorf("%s", strings.Join(errs, "; "))
 }
 
+// Answers tells whether the process that made an id can be reached, within the limit.
+func Answers(id ID, limit time.Duration) bool {
+	c, err := decode(&id)
+	if err != nil {
+		return false
+	}
+	rootsMu.Lock()
+	own := roots[id] != nil
+	rootsMu.Unlock()
+	if own {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	p, err := race(ctx, c.addresses, &c.secret, dialTCP)
+	if err != nil {
+		return false
+	}
+	p.conn.Close()
+	return true
+}
+
 // cause is what is wrong, without the address, which the caller names.
 func cause(err error) error {
 	if op, ok := err.(*net.OpError); ok && op.Err != nil { //nolint:errorlint // only the outermost repeats the address
