@@ -33,7 +33,7 @@ type way struct {
 	needs string
 	open  func(s *surroundings) (bootstrap.Bootstrap, error)
 	// place are the variables that name one place in a job, which programs that a PE starts
-	// inherit.
+	// inherit. Without the last one there is no sign.
 	place []string
 }
 
@@ -43,7 +43,7 @@ var bootstraps = []way{
 	{"uid", func(s *surroundings) string { return s.given.sign() }, "give shmemx_init_attr a unique id", openUID, nil},
 	{"mpi", signOfMPI, "call MPI_Init before", openMPI, nil},
 	{"launcher", func(s *surroundings) string { return s.set(launcher.EnvFD) }, "start the program with shmemrun", openLauncher, nil},
-	{"file", func(s *surroundings) string { return s.set(file.Env) }, "set SHMEM_BOOTSTRAP_FILE, SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES", openFile, []string{file.Env, "SHMEM_BOOTSTRAP_PE"}},
+	{"file", func(s *surroundings) string { return s.set(file.Env) }, "set SHMEM_BOOTSTRAP_FILE, SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES", openFile, []string{"SHMEM_BOOTSTRAP_PE", file.Env}},
 	{"plugin", func(s *surroundings) string { return s.set(plugin.Env) }, "set SHMEM_BOOTSTRAP_PLUGIN", openPlugin, nil},
 	{"pmix", func(s *surroundings) string { return s.set(pmix.EnvNamespace, pmix.EnvRank) }, "start the program with mpirun of Open MPI or srun --mpi=pmix", openPMIx, []string{pmix.EnvNamespace, pmix.EnvRank}},
 	{"pmi", signOfPMI, "start the program with mpiexec.hydra or srun --mpi=pmi2", openPMI, []string{pmi.EnvFD, pmi.EnvRank, pmi.EnvPort, pmi.EnvID}},

@@ -78,3 +78,31 @@ func TestTwoJobsByAFile(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
+
+// Children of a PE have its variables and not its place: they are refused, and the job goes
+// on. What the refusal says helps.
+func TestChildrenByAFile(t *testing.T) {
+	program := compile(t, "child")
+	path := filepath.Join(t.TempDir(), "job")
+	all(t, 2, func(pe int) {
+		e := run(t, []string{
+			"SHMEM_BOOTSTRAP_FILE=" + path, "SHMEM_BOOTSTRAP_NPES=2", fmt.Sprintf("SHMEM_BOOTSTRAP_PE=%d", pe),
+		}, program, "env -u SHMEM_BOOTSTRAP_FILE", "")
+		want := []string{fmt.Sprintf("PE %d of 2 done", pe)}
+		if pe == 1 {
+			want = append(want,
+				"shmem_init: this process is a child forked after shmem_init (exec a program, or fork before shmem_init)", "forked ended with 1",
+				"join job the place of SHMEM_BOOTSTRAP_PE, SHMEM_BOOTSTRAP_FILE: process ", " has it, which has started this one (to have a job of its own, ",
+				"with env -u SHMEM_BOOTSTRAP_FILE and it is one of one PE)", "started ended with 1",
+				"PE 0 of 1 done", "started alone ended with 0")
+		}
+		if e.status != 0 {
+			t.Errorf("PE %d: status %d", pe, e.status)
+		}
+		for _, w := range want {
+			if !strings.Contains(e.out, w) {
+				t.Errorf("PE %d does not say %q:\n%s", pe, w, e.out)
+			}
+		}
+	})
+}
