@@ -102,9 +102,15 @@ func (l *launcher) prepare(ctx context.Context, t *testing.T, n int, env []strin
 // run runs a job of n PEs to its end. It returns its output and its exit status.
 func (l *launcher) run(t *testing.T, n int, env []string, args ...string) (string, int) {
 	t.Helper()
+	return l.execute(t, n, env, append([]string{job(t)}, args...)...)
+}
+
+// execute is run for another program.
+func (l *launcher) execute(t *testing.T, n int, env []string, argv ...string) (string, int) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	cmd := l.prepare(ctx, t, n, env, append([]string{job(t)}, args...)...)
+	cmd := l.prepare(ctx, t, n, env, argv...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()

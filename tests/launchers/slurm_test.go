@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -153,6 +154,22 @@ func TestSlurm(t *testing.T) {
 				c.l.works(t, n, c.hosts, c.env, "2")
 			})
 		}
+		// The doctor finds its peers on both nodes as a job does; and says why not.
+		t.Run("doctor", func(t *testing.T) {
+			t.Parallel()
+			job(t)
+			doctor := filepath.Join(buildDir, "bin", "shmem-doctor")
+			l := srun("--nodes=2", "sh", "-c", `SHMEM_HOST_ID=$SLURMD_NODENAME exec "$@"`, "sh")
+			out, _ := l.execute(t, 2, nil, doctor)
+			if !strings.Contains(out, "# a (PE 0), b (PE 1)\n") || !regexp.MustCompile(`between hosts: \S+ is reached by all 2\n`).MatchString(out) {
+				t.Errorf("it does not find both nodes:\n%s", out)
+			}
+			l = srun("--nodes=2", "unshare", "--mount", "sh", "-c", `mount -t tmpfs none /run; exec "$@"`, "sh")
+			out, status := l.execute(t, 2, nil, doctor)
+			if status == 0 || strings.Count(out, "no  bootstrap: join job by Slurm: nobody can vouch for this process: make a credential of munge: ") != 2 {
+				t.Errorf("without munge: status %d, and not both say so:\n%s", status, out)
+			}
+		})
 		// What munge does not vouch for.
 		t.Run("no munge", func(t *testing.T) {
 			t.Parallel()
