@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from launch import ROOT
 
+# One of the programs that the library itself is tested with.
+PROGRAM = ROOT / "tests" / "c" / "ordering.c"
+
 # numpy's wheel lies beside the modules that the tests run with.
 NUMPY = Path(pytest.__file__).resolve().parents[2] / "wheels"
 
@@ -93,6 +96,50 @@ def test_c_from_the_wheel(environment: Path, tmp_path: Path) -> None:
     assert "PE 1 of 2: PE 0 wrote to me" in out
     pc = (package / "lib" / "pkgconfig" / "shmem.pc").read_text()
     assert "\nprefix=${pcfiledir}/../..\n" in "\n" + pc and "${prefix}/include" in pc
+
+
+CMAKE = """
+cmake_minimum_required(VERSION 3.16)
+project(elsewhere C)
+find_package(shmem REQUIRED)
+add_executable(program {source})
+target_link_libraries(program PRIVATE shmem::shmem m)
+file(WRITE launcher "${{shmem_LAUNCHER}}")
+"""
+
+
+@pytest.fixture(scope="module")
+def elsewhere(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where pip has unpacked it without an environment, and where it was moved to then."""
+    made = tmp_path_factory.mktemp("made") / "target"
+    run(sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index",
+        "--no-deps", "--target", made, wheel)  # fmt: skip
+    return made.rename(tmp_path_factory.mktemp("moved") / "there")
+
+
+@pytest.mark.parametrize("prefix", [".", "shmem"])
+def test_cmake_from_elsewhere(elsewhere: Path, prefix: str, tmp_path: Path) -> None:
+    """With the folder of pip's as the prefix, or that of the package."""
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE.format(source=PROGRAM))
+    out = run("cmake", "-S", ".", "-B", "out", f"-DCMAKE_PREFIX_PATH={elsewhere / prefix}",
+              cwd=tmp_path)  # fmt: skip
+    run("cmake", "--build", "out", cwd=tmp_path)
+    launcher = (tmp_path / "launcher").read_text()
+    assert launcher == str(elsewhere / "shmem" / "bin" / "shmemrun"), out
+    said = run(launcher, "-n", 2, "--timeout", 60, "out/program", cwd=tmp_path)
+    assert re.search(r"[1-9]\d* passed, 0 failed", said), said
+
+
+def test_pkg_config_from_elsewhere(elsewhere: Path, tmp_path: Path) -> None:
+    package = elsewhere / "shmem"
+    find = ("env", f"PKG_CONFIG_PATH={package}/lib/pkgconfig", "pkg-config")
+    flags = run(*find, "--cflags", "--libs", "shmem").split()
+    there = [Path(f[2:]).resolve() for f in flags if f.startswith(("-I", "-L"))]
+    assert there == [package / "include", package / "lib"], flags
+    assert run(*find, "--modversion", "shmem").strip() == (ROOT / "VERSION").read_text().strip()
+    run("gcc", PROGRAM, "-o", "program", *flags, "-lm", cwd=tmp_path)
+    said = run(package / "bin" / "shmemrun", "-n", 2, "--timeout", 60, "./program", cwd=tmp_path)
+    assert re.search(r"[1-9]\d* passed, 0 failed", said), said
 
 
 def test_the_doctor(environment: Path, tmp_path: Path) -> None:
