@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shmem._dtypes import BITS, ORDERED, STREAM, SUMMED, name_of
+from shmem._dtypes import BITS, ORDERED, SUMMED, name_of, name_on_stream
 from shmem._errors import ArgumentError, SizeError
 from shmem._memory import Array
 from shmem._operands import check_dtype, describe, symmetric
@@ -159,8 +159,9 @@ def _combine(
     functions = library(call)
     to, address, data, origin = _both(call, dest, source)
     if stream is not None and table is not BITS:
-        table = STREAM
-    kind = name_of(call, to.dtype, table)
+        kind = name_on_stream(call, to.dtype)
+    else:
+        kind = name_of(call, to.dtype, table)
     handle, _ = team_handle(call, team)
     _need(call, "dest", to, data.size)
     apart = address + data.nbytes <= origin or origin + data.nbytes <= address

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ _WORDS = {"half": "float16", "float": "float32"}  # torch's names; numpy's float
 def resolve(call: str, dtype: DTypeLike) -> np.dtype[Any]:
     """The dtype for what a program asks for; a type that numpy lacks is bytes.
 
-    Where ml_dtypes is installed its types are used, and numpy can compute with them.
+    Where ml_dtypes is installed its types are used, and numpy can compute with them; else
+    the metadata of the dtype, which numpy does not compare, has the name.
     """
     name = str(dtype).removeprefix("torch.") if not isinstance(dtype, type) else ""
     if name in _BYTES and not isinstance(dtype, np.dtype):
@@ -33,7 +35,7 @@ def resolve(call: str, dtype: DTypeLike) -> np.dtype[Any]:
 
             extra: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
             return extra
-        return np.dtype(f"V{_BYTES[name]}")
+        return np.dtype(f"V{_BYTES[name]}", metadata={"name": name})
     if name != str(dtype):
         dtype = _WORDS.get(name, name)
     try:
@@ -62,14 +64,28 @@ ATOMIC_EXTENDED = _by_kind({**_INTEGERS, "f4": "float", "f8": "double"})
 BITS = _by_kind({**_INTEGERS, "i1": "int8", "u1": "uint8", "i2": "int16", "u2": "uint16"})
 ORDERED = {**BITS, **_by_kind({"f4": "float", "f8": "double", "g": "longdouble"})}
 SUMMED = {**ORDERED, **_by_kind({"c8": "complexf", "c16": "complexd"})}
-# On a stream, by max, min, sum or prod.
-STREAM = {**BITS, **_by_kind({"f4": "float", "f8": "double", "f2": "half"})}
+# What max, min, sum and prod combine on a stream, by its name.
+_ON_GPU = _by_kind({"f4": "float", "f8": "double", "f2": "half"})
+STREAM = {str(d): name for d, name in {**BITS, **_ON_GPU}.items()} | {"bfloat16": "bfloat16"}
+
+
+def _no_such(call: str, dtype: object, have: Iterable[object]) -> DtypeError:
+    return DtypeError(
+        call, f"an array of {dtype}", "it has no such type", f"use {', '.join(map(str, have))}"
+    )
 
 
 def name_of(call: str, dtype: np.dtype[Any], table: dict[np.dtype[Any], str]) -> str:
     """The library's name of a type, of those that an operation takes."""
     name = table.get(dtype)
     if name is None:
-        have = ", ".join(str(d) for d in table)
-        raise DtypeError(call, f"an array of {dtype}", "it has no such type", f"use {have}")
+        raise _no_such(call, dtype, table)
     return name
+
+
+def name_on_stream(call: str, dtype: np.dtype[Any]) -> str:
+    """The same for what is combined on a stream."""
+    said = str(dtype if dtype.metadata is None else dtype.metadata.get("name", dtype))
+    if said not in STREAM:
+        raise _no_such(call, said, STREAM)
+    return STREAM[said]

@@ -226,6 +226,19 @@ def test_streams(me, n, right, left, gpu):
     shmem.barrier_all()
 
 
+@pytest.mark.parametrize("dtype", ["half", "bfloat16", "float32"])
+def test_sums_on_a_stream(dtype, me, n):
+    """They have types that the host's lack. The GPU that is played can add to nobody's."""
+    a, b = shmem.zeros(4, dtype, device="gpu"), shmem.zeros(4, dtype, device="gpu")
+    shmem.put(a, np.full(4 * a.itemsize, 64, "u1").view(a.dtype), pe=me)
+    if n == 1:
+        shmem.sum_reduce(b[1:], a[1:], stream=0)
+        while host(b).view("u1")[-1] != 64:
+            pass
+    with pytest.raises(shmem.DtypeError, match="bfloat16"):
+        shmem.sum_reduce(b.view("V1"), a.view("V1"), stream=0)
+
+
 def test_ptr(me, right):
     a = shmem.full(4, me, "float32", device="gpu")
     shmem.barrier_all()

@@ -174,7 +174,9 @@ def test_collectives(me, n, gpu):
     shmem.barrier_all()
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.float64, torch.int32], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.float16, torch.bfloat16, torch.float64, torch.int32], ids=str
+)
 def test_sums(dtype, me, n, gpu):
     source, dest = (shmem.zeros(1000, dtype, device="cuda") for _ in range(2))
     source.fill_(me + 1)
