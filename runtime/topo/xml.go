@@ -283,9 +283,12 @@ func (m *Machine) tidy() {
 	slices.SortStableFunc(m.Devices, func(a, b Device) int { return Natural(a.Name(), b.Name()) })
 }
 
+// classDisplay is the class of PCI that GPUs have.
+const classDisplay = 0x03
+
 // isGPU tells by PCI class (display) and vendor (NVIDIA's, whose driver the library
 // uses): servers also have a display for their administrator.
-func isGPU(class, vendor uint64) bool { return class>>8 == 0x03 && vendor == 0x10de }
+func isGPU(class, vendor uint64) bool { return class>>8 == classDisplay && vendor == 0x10de }
 
 // pciType reads "0302 [10de:2330] [0000:0000] 00".
 func pciType(text string) (class, vendor uint64, ok bool) {
