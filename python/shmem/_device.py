@@ -31,6 +31,15 @@ _HEAPS = ("pinned", "device")
 class Ghost(np.ndarray[Any, np.dtype[Any]]):
     """An array whose elements are not read here."""
 
+    # A traceback with locals or a debugger would read them.
+    def __repr__(self) -> str:
+        return f"Ghost(shape={self.shape}, dtype={self.dtype})"
+
+    __str__ = __repr__
+
+    def __format__(self, _how: str) -> str:
+        return repr(self)
+
 
 class _Memory:
     """Bytes at an address, and what keeps them."""

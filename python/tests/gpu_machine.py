@@ -25,12 +25,14 @@ os.environ.setdefault("BUILD", "build/gpu")
 
 from launch import BUILD, ROOT, SHMEMRUN, variables  # noqa: E402
 
-LIMIT = 90  # seconds of a job
+LIMIT = 150  # seconds of a job
 AGAIN = 5  # tests that a job is repeated without
 
 TESTS = ROOT / "python" / "tests"
-TCP = {"SHMEM_PROVIDER": "tcp"}
-RING = {"SHMEM_DISABLE_P2P": "1"}
+# Where the proxy copies, a kernel must not be loaded while another one waits.
+LOADED = {"CUDA_MODULE_LOADING": "EAGER"}
+TCP = {"SHMEM_PROVIDER": "tcp", **LOADED}
+RING = {"SHMEM_DISABLE_P2P": "1", **LOADED}
 GPU = {"SHMEM_HEAP": "device"}
 GROWS = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
 
@@ -120,7 +122,9 @@ def tests(name: str, options: str, env: dict[str, str], what: str) -> None:
     n = int(options.split()[1])
     env = env | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # of what else is installed there
     pytest = [sys.executable, "-m", "pytest", "-v", "-rs", "--tb=short", "--showlocals"]
-    pytest += ["-o", "faulthandler_timeout=30", "-o", "faulthandler_exit_on_timeout=true"]
+    # Compiling takes torch a while.
+    patience = 80 if what == "torch" else 30
+    pytest += ["-o", f"faulthandler_timeout={patience}", "-o", "faulthandler_exit_on_timeout=true"]
     pytest += ["-c", "python/pyproject.toml", str(TESTS / what)]
     while True:
         status, text = once(options, env | {"WITHOUT": "\n".join(left_out)}, pytest)

@@ -67,6 +67,13 @@ def test_interface():
     assert a.view("uint8").shape == (4, 24) and "(4, 6), dtype=float32" in repr(a)
 
 
+def test_nobody_reads_it_to_show_it():
+    """A traceback that shows the values of locals has such arrays among them."""
+    ghost = shmem.zeros((2, 3), "float32", device="gpu").live("test")
+    for text in (repr(ghost), str(ghost), f"{ghost}", f"{ghost:>3}"):
+        assert text == "Ghost(shape=(2, 3), dtype=float32)"
+
+
 class Tensor(ctypes.Structure):
     _fields_ = (
         ("data", ctypes.c_void_p),
