@@ -300,8 +300,20 @@ def _check_heap(call: str, what: str) -> None:
 def _of_torch(call: str, what: str, tensor: Any) -> Ghost:
     _check_heap(call, what)
     kind = resolve(call, str(tensor.dtype))
-    address, shape = int(tensor.data_ptr()), tuple(map(int, tensor.shape))
-    strides = tuple(int(n) * kind.itemsize for n in tensor.stride())
+    try:
+        address, shape = int(tensor.data_ptr()), tuple(map(int, tensor.shape))
+        strides = tuple(int(n) * kind.itemsize for n in tensor.stride())
+    except RuntimeError as error:
+        raise DtypeError(
+            call, what, f"it has no memory to use: {error}", "pass one that is dense"
+        ) from None
+    if tensor.is_conj() or tensor.is_neg():
+        raise LayoutError(
+            call,
+            what,
+            "its values are conjugated or negated only when torch reads them",
+            "pass tensor.resolve_conj().resolve_neg()",
+        )
     if address == 0 and 0 not in shape:
         raise FreedError(call, what, "its memory was freed", "pass a tensor that has memory")
     return _checked(call, what, ghost_at(address, shape, kind, tensor, strides), address)
@@ -335,6 +347,13 @@ def _checked(call: str, what: str, ghost: Ghost, address: int) -> Ghost:
 _DEVICES = "None, 'cpu', 'cuda', 'cupy' or 'gpu'"
 
 
+def installed(package: str) -> bool:
+    """Whether a package of another project can be imported."""
+    spec = importlib.util.find_spec(package)
+    # A folder of that name in the path of modules would be found, too; it has no origin.
+    return spec is not None and spec.origin is not None
+
+
 def check_device(call: str, device: str | None) -> str | None:
     """How an array is wanted: None of the CPU, else torch, cupy or gpu."""
     name, _, number = str(device).partition(":")
@@ -354,8 +373,8 @@ def check_device(call: str, device: str | None) -> str | None:
             "SHMEM_HEAP=device, on a machine with a GPU",
         )  # fmt: skip
     if name == "cuda":
-        name = "torch" if importlib.util.find_spec("torch") is not None else "gpu"
-    elif name == "cupy" and importlib.util.find_spec("cupy") is None:
+        name = "torch" if installed("torch") else "gpu"
+    elif name == "cupy" and not installed("cupy"):
         raise DeviceError(call, "device 'cupy'", "cupy is not installed", "use 'cuda' or 'gpu'")
     return name + (":" + number if number else "")
 

@@ -92,6 +92,8 @@ def _of_torch(tensor: Any) -> Array:
     except TypeError:
         # A type that numpy lacks: the same bytes as a type of that size which it has.
         kind = resolve("operand", str(plain.dtype))
+        if kind.itemsize > 2:
+            raise  # it is the tensor that has no memory here, as one that is sparse
         torch = sys.modules["torch"]
         out = plain.view({1: torch.uint8, 2: torch.int16}[kind.itemsize]).numpy().view(kind)
     return out

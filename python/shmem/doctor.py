@@ -7,7 +7,6 @@ not about Python is said by the program shmem-doctor, in the same form.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import platform
 import shutil
@@ -20,6 +19,7 @@ from pathlib import Path
 import numpy
 
 from shmem import _abi, _library
+from shmem._device import installed
 from shmem._errors import ShmemError
 
 _OK, _NO, _MORE = "ok", "no", "-"
@@ -54,10 +54,10 @@ def _python() -> Iterator[Finding]:
     yield Finding(_OK, f"Python {platform.python_version()}, package shmem {_abi.VERSION}")
     yield Finding(_OK, f"numpy {numpy.__version__}")
     for name, use in (("torch", "tensors"), ("cupy", "arrays"), ("ml_dtypes", "bfloat16 and fp8")):
-        if importlib.util.find_spec(name) is None:
-            yield Finding(_MORE, f"{name} is not installed", f"pip install {name}, for its {use}")
-        else:
+        if installed(name):
             yield Finding(_OK, f"{name} is installed")
+        else:
+            yield Finding(_MORE, f"{name} is not installed", f"pip install {name}, for its {use}")
     machine = platform.machine()
     if sys.platform != "linux" or machine != "x86_64":
         yield Finding(_NO, f"this is {sys.platform} on {machine}", "use Linux on x86-64")

@@ -69,6 +69,11 @@ class Tensor:
     def data_ptr(self):
         return self.at
 
+    def is_conj(self):
+        return False
+
+    is_neg = is_conj
+
     def stride(self):
         steps = [1]
         for n in reversed(self.shape[1:]):
@@ -216,7 +221,8 @@ for bad in (there, Stream(there)):
 # The address of a stream that has gone is the next one's, of whichever GPU.
 assert driver.cuCtxPushCurrent_v2(ctypes.c_void_p(0x1000)) == 0
 assert driver.cuStreamDestroy_v2(ctypes.c_void_p(there)) == 0
-assert stream_on(0) == there
+while stream_on(0) != there:
+    pass
 shmem.put(a, a, pe=0, stream=there)
 shmem.finalize()
 """
@@ -243,6 +249,20 @@ class Array:
 def asarray(owner):
     return Array(owner)
 """
+
+
+def test_a_folder_named_torch(driver: dict[str, str], tmp_path: Path) -> None:
+    """Python would import it, as a package without files; it is not torch."""
+    (tmp_path / "torch").mkdir()
+    program = f"""
+import sys; sys.path.insert(0, {str(tmp_path)!r})
+import importlib.util, shmem
+assert importlib.util.find_spec("torch") is not None
+shmem.init()
+print(type(shmem.zeros(3, device="cuda")).__name__)
+"""
+    done = pes(1, program, **driver)
+    assert done.stdout == "DeviceArray\n", done.stdout + done.stderr
 
 
 def test_with_cupy(driver: dict[str, str], tmp_path: Path) -> None:

@@ -149,6 +149,8 @@ def test_types_and_sizes(a, me):
     refused(shmem.DtypeError, "", lambda: shmem.put(a, half, pe=me))
     refused(shmem.SizeError, "", lambda: shmem.put(a[:4], a, pe=me))
     refused(shmem.PEError, "", lambda: shmem.put(a, a, pe=99))
-    refused(shmem.ShmemError, "", lambda: shmem.put(a, torch.zeros(8, device="meta"), pe=me))
+    sparse = torch.zeros(8, dtype=torch.int64).to_sparse()
+    for no_memory in (torch.zeros(8, dtype=torch.int64, device="meta"), sparse, sparse.cuda()):
+        refused(shmem.DtypeError, "no memory", partial(shmem.put, a, no_memory, pe=me))
     array = shmem.zeros(8, device="gpu")
     refused(shmem.DeviceError, "shmem.get", lambda: np.asarray(array))
