@@ -194,11 +194,17 @@ def test_waits(me, right):
     s = torch.cuda.Stream()
     torch.cuda.synchronize()
     shmem.barrier_all()
-    with torch.cuda.stream(s):
-        shmem.wait_until(word, "==", 5, stream=s)
-        seen[0] = word[0]
-        shmem.signal_wait_until(flag, ">=", 7, stream=s)
-        seen[1] = flag.view(torch.int64)[0]
+    # First what has no need to wait: a kernel is loaded by its first launch, and that may
+    # wait for those that run, while nobody is there yet to end their waits.
+    for first, second in ((0, 0), (5, 7)):
+        with torch.cuda.stream(s):
+            shmem.wait_until(word, "==", first, stream=s)
+            seen[0] = word[0]
+            shmem.signal_wait_until(flag, ">=", second, stream=s)
+            seen[1] = flag.view(torch.int64)[0]
+        if first == 0:
+            s.synchronize()
+            shmem.barrier_all()
     assert not s.query()
     shmem.p(word, 5, pe=right)
     shmem.quiet()
