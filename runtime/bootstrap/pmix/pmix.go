@@ -154,32 +154,44 @@ func (c *Client) allgather(mine []byte) ([][]byte, error) {
 	if err := c.barrier(); err != nil {
 		return nil, err
 	}
-	all := make([][]byte, c.Size())
+	return c.collect(key, mine)
+}
+
+// collect gets what each PE has put. All are asked before the first answer is waited for:
+// each comes through a thread of libpmix, and to wake that and be woken by it for each took
+// longer than the fence.
+func (c *Client) collect(key string, mine []byte) (all [][]byte, err error) {
+	var calls []call
+	defer func() {
+		for _, g := range calls {
+			g.free()
+		}
+	}()
+	fail := func(pe int, err error) error { return fmt.Errorf("what PE %d has put: %w", pe, err) }
+	for pe := range c.Size() {
+		g, err := get(pe, key, false)
+		if err != nil {
+			return nil, fail(pe, err)
+		}
+		calls = append(calls, g)
+	}
+	all = make([][]byte, c.Size())
 	end := deadline(c.timeout)
-	for pe := range all {
+	for pe, g := range calls {
 		if pe == c.Rank() {
 			all[pe] = slices.Clone(mine)
 			continue
 		}
-		b, err := fetch(pe, key, end)
+		b, err := g.wait(end)
 		if err == nil && len(b) == 0 {
 			err = errNotFound
 		}
 		if err != nil {
-			return nil, fmt.Errorf("what PE %d has put: %w", pe, err)
+			return nil, fail(pe, err)
 		}
 		all[pe] = b[1:]
 	}
 	return all, nil
-}
-
-func fetch(pe int, key string, end time.Time) ([]byte, error) {
-	g, err := get(pe, key, false)
-	if err != nil {
-		return nil, err
-	}
-	defer g.free()
-	return g.wait(end)
 }
 
 func (c *Client) barrier() error {
