@@ -52,10 +52,11 @@ check: ## linters, generated files, headers, import graph
 	@scripts/check
 
 .PHONY: bench
-bench: ## compare with Open MPI's OSHMEM, and measure the rings; writes bench/results
+bench: ## compare with Open MPI's OSHMEM, measure starts and the rings; writes bench/results
 	@scripts/setup bench
 	@$(MAKE) --no-print-directory -s build $(BUILD)/gpu/ring
 	@python3 bench/run.py
+	@python3 bench/start.py
 	@rm -f bench/results/ring-host.jsonl
 	@$(BUILD)/gpu/ring -seconds 2 -out bench/results/ring-host.jsonl >/dev/null
 	@python3 bench/ring/report.py

@@ -1,0 +1,32 @@
+/*
+ * start: what bench/start.py takes the time of, one program for each value of WHAT.
+ *
+ * PMIx_Init and PMIx_Finalize are declared here: they take no arguments that need the
+ * header, which is there less often than the library.
+ */
+#include <stddef.h>
+
+#define NOTHING 0
+#define PMIX 1
+#define SHMEM 2
+
+#if WHAT == SHMEM
+#include <shmem.h>
+#elif WHAT == PMIX
+int PMIx_Init(void *self, void *info, size_t n);
+int PMIx_Finalize(const void *info, size_t n);
+#endif
+
+int main(void)
+{
+#if WHAT == SHMEM
+    shmem_init();
+    shmem_barrier_all();
+    shmem_finalize();
+#elif WHAT == PMIX
+    if (PMIx_Init(NULL, NULL, 0) != 0)
+        return 1;
+    PMIx_Finalize(NULL, 0);
+#endif
+    return 0;
+}

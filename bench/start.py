@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Measures what it takes until a job runs: initialisation below each launcher, and the
+reading of a machine's topology.
+
+A program that initialises, meets in a barrier and finalises is held against one that does
+nothing, started in turn by the same launcher: the difference is the library's. Below mpirun
+there is a third, which only joins and leaves by PMIx. Standard library only.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import re
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+
+import machine
+import systems
+
+PES = (2, 4, 8)
+LAUNCHERS = {
+    "shmemrun": ("build/bin/shmemrun", "-n"),
+    "Hydra": ("mpiexec.hydra", "-n"),
+    "mpirun": ("mpirun", "--allow-run-as-root", "--oversubscribe", "-n"),
+}
+WHAT = {
+    "nothing": (),
+    "pmix": ("-DWHAT=1", "-l:libpmix.so.2"),
+    "init": ("-DWHAT=2", "-Iinclude", "-Lbuild/lib", "-lshmem", "-Wl,-rpath,build/lib"),
+}
+# Milliseconds that are wanted at most.
+INIT, READ = 50, 20
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure: its median and least over the rounds, in milliseconds."""
+
+    name: str
+    median: float
+    least: float
+    wanted: float = 0  # 0: nothing is
+
+    def line(self):
+        met = "" if self.wanted == 0 else "yes" if self.median <= self.wanted else "no"
+        wanted = f"{self.wanted:g}" if self.wanted else ""
+        return f"| {self.name} | {self.median:.1f} | {self.least:.1f} | {wanted} | {met} |"
+
+
+def build(work):
+    """The programs, by what they do."""
+    made = {}
+    for what, flags in WHAT.items():
+        made[what] = os.path.join(work, what)
+        define = flags or ("-DWHAT=0",)
+        argv = ["gcc", "-O2", "bench/start.c", "-o", made[what], *define]
+        status, _, err = systems.run(argv, 120)
+        if status != 0 and what == "pmix":
+            print(f"bench: no row of PMIx: {err.strip()}", file=sys.stderr)
+            del made[what]
+        elif status != 0:
+            raise SystemExit(f"bench: build start.c failed\n{err}")
+    return made
+
+
+def seconds(argv):
+    """How long a job takes, from the start of its launcher to its end."""
+    began = time.perf_counter()
+    status, out, err = systems.run(argv, 120)
+    took = time.perf_counter() - began
+    if status != 0:
+        raise SystemExit(f"bench: {' '.join(argv)} failed with {status}\n{out}{err}")
+    return took
+
+
+def starts(made, rounds):
+    """The rows of initialisation: what each program takes beyond the one that does nothing."""
+    for name, launcher in LAUNCHERS.items():
+        if shutil.which(launcher[0]) is None:
+            print(f"bench: no rows of {name}: {launcher[0]} is not installed", file=sys.stderr)
+            continue
+        for n in PES:
+            argv = [*launcher, str(n)]
+            more = [
+                what for what in made if what != "nothing" and (what != "pmix" or name == "mpirun")
+            ]
+            beyond = {what: [] for what in more}
+            alone = []
+            # The first round warms the files up.
+            for number in range(rounds + 1):
+                base = seconds([*argv, made["nothing"]])
+                for what in more if number % 2 else more[::-1]:
+                    extra = seconds([*argv, made[what]]) - base
+                    if number > 0:
+                        beyond[what].append(extra * 1e3)
+                if number > 0:
+                    alone.append(base * 1e3)
+            yield Row(f"{name}, {n} PEs, a program that does nothing", *summary(alone))
+            for what, label in (("pmix", "PMIx alone, beyond that"), ("init", "init, beyond that")):
+                if what in beyond:
+                    wanted = INIT if what == "init" else 0
+                    yield Row(f"{name}, {n} PEs, {label}", *summary(beyond[what]), wanted)
+
+
+def summary(values):
+    return statistics.median(values), min(values)
+
+
+# What the benchmarks of runtime/topo read, and what is wanted of it.
+READS = {
+    "BenchmarkRead": ("topology of this machine, by hwloc", READ),
+    "BenchmarkReadSys": ("topology of 192 processors and 400 devices, by /sys", READ),
+}
+
+
+def reads(text):
+    """The rows of go test's output."""
+    found = {}
+    for name, ns in re.findall(
+        r"^(Benchmark\w+)(?:-\d+)?\s+\d+\s+([\d.]+) ns/op", text, re.MULTILINE
+    ):
+        found.setdefault(name, []).append(float(ns) / 1e6)
+    for name, (label, wanted) in READS.items():
+        if name in found:
+            yield Row(label, *summary(found[name]), wanted)
+        else:
+            raise SystemExit(f"bench: go test has no {name}\n{text}")
+
+
+def topology(rounds):
+    go = os.environ.get("GO", "go")
+    argv = [go, "test", "-run", "^$", "-bench", "^(BenchmarkReadSys|BenchmarkRead)$"]
+    argv += [f"-count={rounds}", "./runtime/topo", "./runtime/topo/hwloc"]
+    status, out, err = systems.run(argv, 600, dict(os.environ))
+    if status != 0:
+        raise SystemExit(f"bench: {' '.join(argv)} failed\n{out}{err}")
+    return reads(out)
+
+
+def page(rows, facts, rounds):
+    where = ", ".join(f"{k} {v}" for k, v in facts.items())
+    return (
+        "<!-- generated by bench/start.py -->\n"
+        "# Until a job runs\n\n"
+        "Milliseconds. `init` is a program that initialises, meets in a barrier and finalises,\n"
+        "on one host; it and the one that does nothing are started in turn, and the median is\n"
+        "that of the differences within a round. `PMIx alone` calls PMIx_Init and PMIx_Finalize\n"
+        f"of the launcher's library and nothing else. {rounds} rounds; {where}.\n\n"
+        "| what | median | least | at most | met |\n|---|--:|--:|--:|---|\n"
+        + "".join(row.line() + "\n" for row in rows)
+    )
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("--rounds", type=int, default=11)
+    p.add_argument("--out", default="bench/results", help="folder of start.md and start.jsonl")
+    args = p.parse_args()
+    os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    facts = {"date": datetime.date.today().isoformat(), **machine.facts()}
+    with tempfile.TemporaryDirectory(prefix="shmem-bench-") as work:
+        rows = [*starts(build(work), args.rounds), *topology(5)]
+    os.makedirs(args.out, exist_ok=True)
+    with open(os.path.join(args.out, "start.jsonl"), "w", encoding="utf-8") as f:
+        for line in [{"facts": facts}, *map(vars, rows)]:
+            f.write(json.dumps(line) + "\n")
+    text = page(rows, facts, args.rounds)
+    with open(os.path.join(args.out, "start.md"), "w", encoding="utf-8") as f:
+        f.write(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
