@@ -19,19 +19,10 @@
 
 static nvtxDomainHandle_t domains[SHMEMI_RANGES_OF];
 
-static const char *const groups_by_bit[] = {"init",
-                                            "alloc",
-                                            "launch",
-                                            "coll",
-                                            "wait",
-                                            "wait_on_stream",
-                                            "test",
-                                            "memorder",
-                                            "quiet_on_stream",
-                                            "atomic_fetch",
-                                            "atomic_set",
-                                            "rma_blocking",
-                                            "rma_nonblocking",
+static const char *const groups_by_bit[] = {"init",       "alloc",           "coll",
+                                            "wait",       "wait_on_stream",  "test",
+                                            "memorder",   "quiet_on_stream", "atomic_fetch",
+                                            "atomic_set", "rma_blocking",    "rma_nonblocking",
                                             "proxy"};
 
 /* A category is the group's bit, counted from 1: 0 is that of ranges without one. */

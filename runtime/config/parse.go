@@ -121,7 +121,9 @@ func (s *Setting) translate(text string, words map[string]string) (string, error
 		if !ok {
 			return "", fmt.Errorf("there is no %q", word)
 		}
-		here = append(here, one)
+		if one != "" { // what it stands for is not here
+			here = append(here, one)
+		}
 	}
 	return except + strings.Join(here, ","), nil
 }

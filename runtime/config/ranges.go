@@ -9,7 +9,6 @@ type Ranges uint32
 const (
 	RangeInit Ranges = 1 << iota
 	RangeAlloc
-	RangeLaunch
 	RangeColl
 	RangeWait
 	RangeWaitOnStream
@@ -26,7 +25,7 @@ const (
 
 const (
 	rangesAll    = rangesEnd - 1
-	rangesCommon = RangeInit | RangeAlloc | RangeLaunch | RangeColl | RangeWait | RangeMemOrder | RangeAtomicFetch | RangeRMABlocking | RangeProxy
+	rangesCommon = RangeInit | RangeAlloc | RangeColl | RangeWait | RangeMemOrder | RangeAtomicFetch | RangeRMABlocking | RangeProxy
 )
 
 // RangesInline are those of calls whose fast path does not look for ranges: it has to be
@@ -37,9 +36,19 @@ const rangesOff = "off"
 
 // rangeWords are what SHMEM_NVTX takes: a word for each group, and then those for several.
 var rangeWords = []string{
-	"init", "alloc", "launch", "coll", "wait", "wait_on_stream", "test", "memorder", "quiet_on_stream",
+	"init", "alloc", "coll", "wait", "wait_on_stream", "test", "memorder", "quiet_on_stream",
 	"atomic_fetch", "atomic_set", "rma_blocking", "rma_nonblocking", "proxy", rangesOff, "common", everything,
 }
+
+// rangesElsewhere are NVSHMEM's words: the same, and one for the launches of kernels, for which
+// there is no call here.
+var rangesElsewhere = func() map[string]string {
+	words := map[string]string{"launch": ""}
+	for _, w := range rangeWords {
+		words[w] = w
+	}
+	return words
+}()
 
 // rangesOf are the groups of a list of words that SHMEM_NVTX has taken.
 func rangesOf(words []string) (groups Ranges) {

@@ -5,9 +5,10 @@ import (
 	"testing"
 )
 
-// The words are those of NVSHMEM's setting, and mean the same.
+// The words are those of NVSHMEM's setting, and mean the same, but for the one that has no
+// calls here.
 func TestRanges(t *testing.T) {
-	if len(rangeWords) != 14+3 || rangesEnd != 1<<14 {
+	if len(rangeWords) != 13+3 || rangesEnd != 1<<13 {
 		t.Fatalf("%d words for groups to %b", len(rangeWords), rangesEnd)
 	}
 	for _, tt := range []struct {
@@ -20,6 +21,8 @@ func TestRanges(t *testing.T) {
 		{"SHMEM_NVTX=init", RangeInit},
 		{"SHMEM_NVTX=Init,PROXY", RangeInit | RangeProxy},
 		{"NVSHMEM_NVTX=wait_on_stream, rma_nonblocking", RangeWaitOnStream | RangeRMANonblocking},
+		{"NVSHMEM_NVTX=init,launch,Coll", RangeInit | RangeColl},
+		{"NVSHMEM_NVTX=launch", 0},
 		{"SHMEM_NVTX=common", rangesAll &^ (RangeWaitOnStream | RangeTest | RangeQuietOnStream | RangeAtomicSet | RangeRMANonblocking)},
 		{"SHMEM_NVTX=common,test", rangesCommon | RangeTest},
 		{"SHMEM_NVTX=all", rangesAll},
@@ -33,8 +36,11 @@ func TestRanges(t *testing.T) {
 			t.Errorf("%s: %b, %v, %v, want %b", tt.env, c.Ranges, warnings, err, tt.want)
 		}
 	}
+	if _, warnings, err := Parse([]string{"NVSHMEM_NVTX=init,rma"}); err != nil || len(warnings) != 1 || !strings.Contains(warnings[0].String(), `ignored, there is no "rma" (set SHMEM_NVTX)`) {
+		t.Errorf("%v, %v", warnings, err)
+	}
 	_, _, err := Parse([]string{"SHMEM_NVTX=init,rma"})
-	if err == nil || !strings.Contains(err.Error(), `SHMEM_NVTX="init,rma": there is no "rma" (use words separated by commas: init, alloc, launch, coll, wait, wait_on_stream, test, memorder, quiet_on_stream, atomic_fetch, atomic_set, rma_blocking, rma_nonblocking, proxy, off, common, all, or unset it for off)`) {
+	if err == nil || !strings.Contains(err.Error(), `SHMEM_NVTX="init,rma": there is no "rma" (use words separated by commas: init, alloc, coll, wait, wait_on_stream, test, memorder, quiet_on_stream, atomic_fetch, atomic_set, rma_blocking, rma_nonblocking, proxy, off, common, all, or unset it for off)`) {
 		t.Errorf("%v", err)
 	}
 }

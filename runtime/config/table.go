@@ -60,7 +60,7 @@ type Setting struct {
 }
 
 // foreign has, for an alias with words of its own, each of them in lower case and the
-// word here that means the same.
+// word here that means the same; "" where nothing does.
 type foreign map[string]map[string]string
 
 // parsed is a value after its Kind has read it; one field is meaningful.
@@ -132,8 +132,9 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_NVTX", Aliases: []string{"NVSHMEM_NVTX"}, Kind: List, Default: "off", Choices: rangeWords, Category: Diagnostics, Since: "0.1",
-		Text: "The groups of calls that a profiler is shown as NVTX ranges (docs/trace.md). common: init, alloc, launch, coll, wait, memorder, atomic_fetch, rma_blocking and proxy; all: every group; off: none, whatever else is named. Nothing is shown, and nothing is paid, where no profiler listens.",
-		set:  func(c *Config, v parsed) { c.Ranges = rangesOf(v.words) },
+		Foreign: foreign{"NVSHMEM_NVTX": rangesElsewhere},
+		Text:    "The groups of calls that a profiler is shown as NVTX ranges (docs/trace.md). common: init, alloc, coll, wait, memorder, atomic_fetch, rma_blocking and proxy; all: every group; off: none, whatever else is named. Nothing is shown, and nothing is paid, where no profiler listens.",
+		set:     func(c *Config, v parsed) { c.Ranges = rangesOf(v.words) },
 	},
 	{
 		Name: "SHMEM_ON_FAILURE", Kind: Choice, Default: "abort", Choices: []string{"abort", "return"}, Category: Diagnostics, Since: "0.1",

@@ -64,17 +64,35 @@ prints the same list with the current values.
 			fmt.Fprintf(&b, "- Alias: `%s`\n", strings.Join(s.Aliases, "`, `"))
 		}
 		for _, name := range s.Aliases {
-			var words []string
-			for _, word := range slices.Sorted(maps.Keys(s.Foreign[name])) {
-				words = append(words, fmt.Sprintf("%s is %s", strings.ToUpper(word), s.Foreign[name][word]))
-			}
-			if len(words) > 0 {
-				fmt.Fprintf(&b, "- `%s` has words of its own: %s\n", name, strings.Join(words, ", "))
+			if words := s.Foreign[name]; len(words) > 0 {
+				fmt.Fprintf(&b, "- `%s` %s\n", name, elsewhere(s, words))
 			}
 		}
 		fmt.Fprintf(&b, "- Since: %s\n", s.Since)
 	}
 	return b.Bytes()
+}
+
+// elsewhere says what the words of another library mean, of which those may be left out
+// that are the same where all of this setting's are.
+func elsewhere(s *config.Setting, words map[string]string) string {
+	head, same := "has words of its own: ", true
+	for _, c := range s.Choices {
+		same = same && words[c] == c
+	}
+	if same {
+		head = "has these words, and: "
+	}
+	var list []string
+	for _, word := range slices.Sorted(maps.Keys(words)) {
+		switch here := words[word]; {
+		case here == "":
+			list = append(list, strings.ToUpper(word)+" is nothing here")
+		case !same || here != word:
+			list = append(list, strings.ToUpper(word)+" is "+here)
+		}
+	}
+	return head + strings.Join(list, ", ")
 }
 
 // names makes the list that Python checks the arguments of shmem.init against.
