@@ -11,7 +11,6 @@ from shmem import _rma
 from shmem._contexts import DEFAULT, Context, handle_of
 from shmem._dtypes import ATOMIC, ATOMIC_EXTENDED, name_of
 from shmem._errors import DtypeError
-from shmem._memory import Array
 from shmem._operands import address_of, as_array, element, writable
 from shmem._runtime import check_pe, library, quick, settle, state
 
@@ -40,7 +39,7 @@ def _call(
     index: int,
     context: Context | None,
     *values: tuple[str, Any],
-) -> tuple[Any, Array]:
+) -> tuple[Any, np.dtype[Any]]:
     library(operation)
     array, address = element(operation, "dest", target, index)
     kind = name_of(operation, array.dtype, table)
@@ -54,12 +53,12 @@ def _call(
     result = form(handle, address, *operands, pe)
     if state.failed:
         settle(operation)
-    return result, array
+    return result, array.dtype
 
 
-def _fetched(result: tuple[Any, Array]) -> Any:
-    value, array = result
-    return array.dtype.type(value)
+def _fetched(result: tuple[Any, np.dtype[Any]]) -> Any:
+    value, dtype = result
+    return dtype.type(value)
 
 
 def atomic_fetch(source: Any, pe: int, *, index: int = 0, context: Context | None = None) -> Any:

@@ -10,20 +10,23 @@ import numpy as np
 from shmem._dtypes import BITS, ORDERED, SUMMED, name_of, name_on_stream
 from shmem._errors import ArgumentError, SizeError
 from shmem._memory import Array
-from shmem._operands import check_dtype, describe, symmetric
+from shmem._operands import check_dtype, describe, symmetric_span
 from shmem._runtime import check_pe, library, settle
+from shmem._spans import Span
 from shmem._streams import StreamLike, stream_of
 from shmem._teams import Team, team_handle
 
+Operand = Array | Span
 
-def _both(call: str, dest: Any, source: Any) -> tuple[Array, int, Array, int]:
-    to, address = symmetric(call, "dest", dest)
-    data, origin = symmetric(call, "source", source)
+
+def _both(call: str, dest: Any, source: Any) -> tuple[Operand, int, Operand, int]:
+    to, address = symmetric_span(call, "dest", dest)
+    data, origin = symmetric_span(call, "source", source)
     check_dtype(call, "source", data, to.dtype)
     return to, address, data, origin
 
 
-def _need(call: str, name: str, array: Array, elements: int) -> None:
+def _need(call: str, name: str, array: Operand, elements: int) -> None:
     if array.size < elements:
         raise SizeError(
             call,

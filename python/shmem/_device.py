@@ -277,7 +277,8 @@ def as_ghost(call: str, what: str, operand: Any) -> Ghost | None:
         return operand.live(call)
     if getattr(operand, "is_cuda", False) and hasattr(operand, "data_ptr"):
         return _of_torch(call, what, operand)
-    if not hasattr(operand, "__cuda_array_interface__"):
+    # A tensor's own answer is an error of torch's where it has no memory of the CPU either.
+    if hasattr(operand, "is_cuda") or not hasattr(operand, "__cuda_array_interface__"):
         return None
     _check_heap(call, what)
     about = operand.__cuda_array_interface__

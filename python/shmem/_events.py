@@ -17,6 +17,7 @@ from typing import Any
 from shmem import _cuda
 from shmem._device import Ghost, heap_gpu
 from shmem._runtime import before_finalize
+from shmem._spans import Span
 
 _NO_TIMES = 2  # CU_EVENT_DISABLE_TIMING
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY
@@ -123,7 +124,7 @@ def keep(operand: Any, stream: int) -> None:
     One in GPU memory is not kept: torch and cupy reuse theirs in the order of the stream, and a
     block of the heap waits by itself.
     """
-    if isinstance(operand, Ghost):
+    if isinstance(operand, (Ghost, Span)):
         return
     _copied.gone()
     with _current() as driver:

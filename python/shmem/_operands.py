@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shmem import _device, _memory
+from shmem import _device, _memory, _spans
 from shmem._dtypes import resolve
 from shmem._errors import (
     DeviceError,
@@ -53,7 +53,7 @@ address_of = _read_address if _is_direct() else _ask_address
 
 def describe(name: str, operand: Any) -> str:
     """An operand as error messages call it."""
-    if isinstance(operand, np.ndarray):
+    if isinstance(operand, (np.ndarray, _spans.Span)):
         return f"{name}, an array of {operand.dtype} of shape {operand.shape}"
     return f"{name}, {type(operand).__name__}"
 
@@ -113,7 +113,7 @@ def as_source(call: str, operand: Any, dtype: np.dtype[Any]) -> Array:
     return array
 
 
-def check_dtype(call: str, name: str, array: Array, dtype: np.dtype[Any]) -> None:
+def check_dtype(call: str, name: str, array: Array | _spans.Span, dtype: np.dtype[Any]) -> None:
     """Both operands have to have the same type; nothing is converted under way."""
     if array.dtype != dtype:
         raise DtypeError(
@@ -159,6 +159,14 @@ def symmetric(call: str, name: str, operand: Any) -> tuple[Array, int]:
     return array, address
 
 
+def symmetric_span(call: str, name: str, operand: Any) -> tuple[Array | _spans.Span, int]:
+    """The same, without making an array of a tensor."""
+    span = _spans.of_tensor(operand)
+    if span is not None and _memory.find(span.address, span.nbytes) is not None:
+        return span, span.address
+    return symmetric(call, name, operand)
+
+
 def not_contiguous(call: str, name: str, array: Array) -> LayoutError:
     """The error for an array with gaps."""
     return LayoutError(
@@ -166,9 +174,9 @@ def not_contiguous(call: str, name: str, array: Array) -> LayoutError:
     )
 
 
-def element(call: str, name: str, operand: Any, index: int) -> tuple[Array, int]:
+def element(call: str, name: str, operand: Any, index: int) -> tuple[Array | _spans.Span, int]:
     """One element of a contiguous symmetric array: the array, and the element's address."""
-    array, address = symmetric(call, name, operand)
+    array, address = symmetric_span(call, name, operand)
     size = array.size
     i = index + size if index < 0 else index
     if not 0 <= i < size:
@@ -199,7 +207,9 @@ def check_span(call: str, name: str, array: Array) -> int:
     return address_of(array)
 
 
-def check_lengths(call: str, dest: Array, source: Array, copied: int) -> None:
+def check_lengths(
+    call: str, dest: Array | _spans.Span, source: Array | _spans.Span, copied: int
+) -> None:
     """What is copied has to fit both."""
     for name, array in (("dest", dest), ("source", source)):
         if array.size < copied:

@@ -29,6 +29,7 @@ from shmem._operands import (
     writable,
 )
 from shmem._runtime import after_init, check_pe, library, quick, settle, state
+from shmem._spans import Span, of_tensor
 from shmem._streams import StreamLike, stream_of
 
 # A quick call holds the interpreter's lock while it copies; this many bytes take 1 us.
@@ -113,6 +114,22 @@ def put_nbi(
     _put("put_nbi", dest, source, pe, context, stream, nbi=True)
 
 
+def _row(call: str, dest: Any, source: Any, there: Any) -> tuple[int, int, Array | Span] | None:
+    """Where both tensors of a GPU are, and the one that is not at the other PE.
+
+    None where they are something else, or not as they should be.
+    """
+    to = of_tensor(dest)
+    data = None if to is None else of_tensor(source)
+    if to is None or data is None or to.dtype != data.dtype:
+        return None
+    here, other = (data, to) if there is dest else (to, data)
+    check_lengths(call, to, data, here.size)
+    if _find(other.address, here.nbytes) is None:
+        return None
+    return to.address, data.address, here
+
+
 def _put(
     call: str,
     dest: Any,
@@ -126,26 +143,31 @@ def _put(
     ctx = context or DEFAULT
     handle = handle_of(call, ctx)
     pe = check_pe(call, pe, ctx.n_pes)
-    to = as_array(call, "dest", dest)
-    data = as_source(call, source, to.dtype)
-    if to.flags.c_contiguous and data.flags.c_contiguous:
-        check_lengths(call, to, data, data.size)
-        address = address_of(to)
-        if _find(address, data.nbytes) is None:
-            raise refuse_address(call, "dest", to, address)
+    row = _row(call, dest, source, dest)
+    if row is None:
+        to = as_array(call, "dest", dest)
+        data = as_source(call, source, to.dtype)
+        if to.flags.c_contiguous and data.flags.c_contiguous:
+            check_lengths(call, to, data, data.size)
+            address = address_of(to)
+            if _find(address, data.nbytes) is None:
+                raise refuse_address(call, "dest", to, address)
+            row = address, address_of(data), data
+    if row is not None:
+        address, origin, whole = row
         if stream is not None:
             on = stream_of(call, stream, context)
             form = (
                 functions.shmemx_putmem_nbi_on_stream if nbi else functions.shmemx_putmem_on_stream
             )
-            form(address, address_of(data), data.nbytes, pe, on)
-            keep(data, on)
+            form(address, origin, whole.nbytes, pe, on)
+            keep(whole, on)
         elif nbi:
-            functions.shmem_ctx_putmem_nbi(handle, address, address_of(data), data.nbytes, pe)
-            ctx.keep(data)
+            functions.shmem_ctx_putmem_nbi(handle, address, origin, whole.nbytes, pe)
+            ctx.keep(whole)
         else:
-            functions.shmem_ctx_putmem(handle, address, address_of(data), data.nbytes, pe)
-            if context is None:
+            functions.shmem_ctx_putmem(handle, address, origin, whole.nbytes, pe)
+            if context is None and state.heap == "host":
                 is_near(pe, address)
     else:
         if stream is not None:
@@ -225,49 +247,54 @@ def _get(
     ctx = context or DEFAULT
     handle = handle_of(call, ctx)
     pe = check_pe(call, pe, ctx.n_pes)
-    to = as_array(call, "dest", dest)
-    writable(call, "dest", to)
-    data = as_array(call, "source", source)
-    check_dtype(call, "source", data, to.dtype)
-    if to.flags.c_contiguous and data.flags.c_contiguous:
-        check_lengths(call, to, data, to.size)
-        address = address_of(data)
-        if _find(address, to.nbytes) is None:
-            raise refuse_address(call, "source", data, address)
+    row = _row(call, dest, source, source)
+    if row is None:
+        to = as_array(call, "dest", dest)
+        writable(call, "dest", to)
+        data = as_array(call, "source", source)
+        check_dtype(call, "source", data, to.dtype)
+        if to.flags.c_contiguous and data.flags.c_contiguous:
+            check_lengths(call, to, data, to.size)
+            address = address_of(data)
+            if _find(address, to.nbytes) is None:
+                raise refuse_address(call, "source", data, address)
+            row = address_of(to), address, to
+    if row is not None:
+        into, address, whole = row
         if stream is not None:
             on = stream_of(call, stream, context)
             form = (
                 functions.shmemx_getmem_nbi_on_stream if nbi else functions.shmemx_getmem_on_stream
             )
-            form(address_of(to), address, to.nbytes, pe, on)
-            keep(to, on)
+            form(into, address, whole.nbytes, pe, on)
+            keep(whole, on)
         elif nbi:
-            functions.shmem_ctx_getmem_nbi(handle, address_of(to), address, to.nbytes, pe)
-            ctx.keep(to)
+            functions.shmem_ctx_getmem_nbi(handle, into, address, whole.nbytes, pe)
+            ctx.keep(whole)
         else:
-            functions.shmem_ctx_getmem(handle, address_of(to), address, to.nbytes, pe)
-            if context is None:
+            functions.shmem_ctx_getmem(handle, into, address, whole.nbytes, pe)
+            if context is None and state.heap == "host":
                 is_near(pe, address)
     else:
         if nbi or stream is not None:
             raise not_contiguous(call, "dest" if not to.flags.c_contiguous else "source", to)
         to, data = _strided.same_shape(call, to, data)
         data, to = _strided.forwards(call, "source", data, to)
-        into = to
+        array = to
         if not _strided.runs_forwards(to):
             of_cpu(call, "dest that runs backwards", to)
-            into = np.empty(to.shape, to.dtype)
+            array = np.empty(to.shape, to.dtype)
         start = check_span(call, "source", data)
-        origin = address_of(into)
-        for at, of, step, stride, run, blocks in _strided.pieces(into, data):
+        origin = address_of(array)
+        for at, of, step, stride, run, blocks in _strided.pieces(array, data):
             if blocks == 1:
                 functions.shmem_ctx_getmem(handle, origin + at, start + of, run, pe)
             else:
                 functions.shmem_ctx_ibget8(
                     handle, origin + at, start + of, step, stride, run, blocks, pe
                 )
-        if into is not to:
-            to[...] = into
+        if array is not to:
+            to[...] = array
     if state.failed:
         settle(call)
 
@@ -371,18 +398,22 @@ def _put_signal(
     nbi: bool,
 ) -> None:
     functions = library(call)
-    to, address = symmetric(call, "dest", dest)
-    data = as_source(call, source, to.dtype)
-    if not data.flags.c_contiguous:
-        raise not_contiguous(call, "source", data)
-    check_lengths(call, to, data, data.size)
+    row = _row(call, dest, source, dest)
+    if row is None:
+        to, address = symmetric(call, "dest", dest)
+        data = as_source(call, source, to.dtype)
+        if not data.flags.c_contiguous:
+            raise not_contiguous(call, "source", data)
+        check_lengths(call, to, data, data.size)
+        row = address, address_of(data), data
+    address, origin, whole = row
+    n = whole.nbytes
     word = signal_word(call, signal, index)
     ctx = context or DEFAULT
     handle = handle_of(call, ctx)
     pe = check_pe(call, pe, ctx.n_pes)
     number = unsigned(call, value)
     how = signal_op(call, op)
-    origin, n = address_of(data), data.nbytes
     if stream is not None:
         on = stream_of(call, stream, context)
         streamed = (
@@ -391,12 +422,12 @@ def _put_signal(
             else functions.shmemx_putmem_signal_on_stream
         )
         streamed(address, origin, n, word, number, how, pe, on)
-        keep(data, on)
+        keep(whole, on)
     else:
         form = functions.shmem_ctx_putmem_signal_nbi if nbi else functions.shmem_ctx_putmem_signal
         form(handle, address, origin, n, word, number, how, pe)
         if nbi:
-            ctx.keep(data)
+            ctx.keep(whole)
     if state.failed:
         settle(call)
 

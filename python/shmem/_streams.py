@@ -34,13 +34,18 @@ def _check_device(call: str, stream: StreamLike, number: int) -> None:
         )
 
 
-def _check_said(call: str, stream: StreamLike) -> None:
-    """Refuses a stream that says that it is another GPU's: torch's, cupy's, cuda.core's."""
+def _says(call: str, stream: StreamLike) -> bool:
+    """Whether a stream says which GPU's it is, as torch's, cupy's and cuda.core's do.
+
+    Refuses it where that is another one.
+    """
     device = getattr(stream, "device", None)
     for of, name in ((stream, "device_index"), (stream, "device_id"), (device, "device_id")):
         number = getattr(of, name, None)
         if isinstance(number, int) and number >= 0:
             _check_device(call, stream, number)
+            return True
+    return False
 
 
 def stream_of(call: str, stream: StreamLike, context: object | None = None) -> int:
@@ -59,26 +64,33 @@ def stream_of(call: str, stream: StreamLike, context: object | None = None) -> i
             "the symmetric heap is in main memory that the GPU does not reach",
             "set SHMEM_HEAP=pinned, on a machine with a GPU",
         )
+    if isinstance(stream, str):
+        return _current(call, stream)
     # A default stream has the same address on each GPU; of any other one the driver knows.
-    if not isinstance(stream, int):
-        _check_said(call, stream)
+    said = not isinstance(stream, int) and _says(call, stream)
     address = _address(call, stream)
-    number = device_of_stream(address)
+    number = None if said else device_of_stream(address)
     if number is not None:
         _check_device(call, stream, number)
     return address
 
 
+def _current(call: str, stream: str) -> int:
+    """torch's current stream of the heap's GPU."""
+    if stream != "current":
+        raise _no_stream(call, stream)
+    torch = sys.modules.get("torch")
+    if torch is None:
+        raise DeviceError(call, "stream", "torch is not loaded", "import torch, or pass a stream")
+    gpu = heap_gpu() or 0
+    # What torch's compiler calls; an object that tells the same takes 2 us.
+    raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
+    return int(torch.cuda.current_stream(gpu).cuda_stream if raw is None else raw(gpu))
+
+
 def _address(call: str, stream: StreamLike) -> int:
     if isinstance(stream, int):
         return stream
-    if isinstance(stream, str) and stream == "current":
-        torch = sys.modules.get("torch")
-        if torch is None:
-            raise DeviceError(
-                call, "stream", "torch is not loaded", "import torch, or pass a stream"
-            )
-        return int(torch.cuda.current_stream(heap_gpu()).cuda_stream)
     if hasattr(stream, "__cuda_stream__"):
         protocol = stream.__cuda_stream__
         return int((protocol() if callable(protocol) else protocol)[1])
@@ -86,7 +98,11 @@ def _address(call: str, stream: StreamLike) -> int:
         address = getattr(stream, name, None)
         if address is not None:
             return int(getattr(address, "value", address) or 0)
-    raise DeviceError(
+    raise _no_stream(call, stream)
+
+
+def _no_stream(call: str, stream: StreamLike) -> DeviceError:
+    return DeviceError(
         call,
         f"stream {stream!r}",
         "it is no stream",

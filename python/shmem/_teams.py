@@ -25,6 +25,7 @@ class Team:
         self._handle: int | None = handle
         self.my_pe = functions.shmem_team_my_pe(handle)
         self.n_pes = functions.shmem_team_n_pes(handle)
+        self._members: list[int] = []
         _teams.add(self)
 
     @staticmethod
@@ -51,6 +52,15 @@ class Team:
         functions = library(call)
         number = functions.shmem_team_translate_pe(self.handle(call), pe, team.handle(call))
         return None if number < 0 else number
+
+    def members(self) -> list[int]:
+        """The numbers that its PEs have among all PEs."""
+        call = "Team.members"
+        functions, handle = library(call), self.handle(call)
+        if not self._members:
+            translate, world = functions.shmem_team_translate_pe, _abi.SHMEM_TEAM_WORLD
+            self._members = [translate(handle, pe, world) for pe in range(self.n_pes)]
+        return list(self._members)
 
     def split_strided(
         self, start: int, stride: int, size: int, *, num_contexts: int | None = None

@@ -44,7 +44,11 @@ def test_job(job: str, driver: dict[str, str]) -> None:
 
 # As much of torch as is used: tensors over what has __cuda_array_interface__.
 TORCH = """
+strided = object()
+
 class dtype:
+    is_complex = False
+
     def __init__(self, name, size):
         self.name, self.size = name, size
 
@@ -61,6 +65,7 @@ class Device:
 
 class Tensor:
     is_cuda = True
+    layout = strided
 
     def __init__(self, owner, at, shape, kind, index=0):
         self.owner, self.at, self.shape, self.dtype = owner, at, shape, kind
@@ -68,6 +73,21 @@ class Tensor:
 
     def data_ptr(self):
         return self.at
+
+    def get_device(self):
+        return self.device.index
+
+    def is_contiguous(self):
+        return True
+
+    def is_neg(self):
+        return False
+
+    def numel(self):
+        n = 1
+        for length in self.shape:
+            n *= length
+        return n
 
     def is_conj(self):
         return False

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import torch
 
-from shmem import _operands, _rma, _sync
-from shmem._abi import SHMEM_TEAM_WORLD
+from shmem import _memory, _operands, _rma, _sync
+from shmem._device import heap_gpu, is_elsewhere
 from shmem._errors import ArgumentError, DeviceError, DtypeError, LayoutError, SizeError
-from shmem._runtime import library, state
+from shmem._runtime import library, settle, state
 from shmem._streams import stream_of
-from shmem._teams import Team, find
+from shmem._teams import find
 from shmem.torch import _tensors
 
 REDUCTIONS = ("sum", "avg", "max", "min", "prod")
@@ -28,13 +28,7 @@ def _stream(*tensors: torch.Tensor) -> str | None:
 
 def _flat(call: str, name: str, tensor: torch.Tensor) -> torch.Tensor:
     """Its bytes in a row."""
-    if not tensor.is_contiguous():
-        raise LayoutError(
-            call,
-            f"{name}, a tensor of {tensor.dtype} of shape {tuple(tensor.shape)}",
-            "it is not contiguous",
-            "pass one that is: .contiguous() copies",
-        )
+    _row(call, name, tensor)
     return tensor.detach().reshape(-1).view(torch.uint8)
 
 
@@ -63,57 +57,102 @@ def check_blocks(call: str, src: torch.Tensor, n: int) -> None:
         )
 
 
-def _meet(call: str, team: Team, stream: str | None) -> None:
-    if team.n_pes == state.n_pes:
-        _sync.sync_all(stream=stream)
-    else:
-        team.sync(stream=stream)
+class _Meeting:
+    """The calls of one collective, on torch's current stream where GPU memory is in it."""
+
+    def __init__(self, call: str, team: int, *tensors: torch.Tensor) -> None:
+        self.call = call
+        self.functions = library(call)
+        self.team = find(call, team)
+        stream = _stream(*tensors)
+        self.stream = None if stream is None else stream_of(call, stream)
+
+    def sync(self) -> None:
+        """Waits for the PEs of the team."""
+        handle = self.team.handle(self.call)
+        if self.stream is None:
+            self.functions.shmem_team_sync(handle)
+        else:
+            self.functions.shmemx_team_sync_on_stream(handle, self.stream)
+        settle(self.call)
+
+    def put(self, to: int, of: int, nbytes: int, pe: int) -> None:
+        """Copies bytes to a PE of the job."""
+        if self.stream is None:
+            self.functions.shmem_putmem_nbi(to, of, nbytes, pe)
+        else:
+            self.functions.shmemx_putmem_nbi_on_stream(to, of, nbytes, pe, self.stream)
+
+    def get(self, to: int, of: int, nbytes: int, pe: int) -> None:
+        """Copies bytes from a PE of the job."""
+        if self.stream is None:
+            self.functions.shmem_getmem_nbi(to, of, nbytes, pe)
+        else:
+            self.functions.shmemx_getmem_nbi_on_stream(to, of, nbytes, pe, self.stream)
+
+    def barrier(self) -> None:
+        """Completes the puts and gets of the team's PEs."""
+        if self.stream is None:
+            self.functions.shmem_quiet()
+            self.sync()
+            return
+        self.functions.shmemx_barrier_on_stream(self.team.handle(self.call), self.stream)
 
 
-def _end(call: str, team: Team, stream: str | None) -> None:
-    """Completes this PE's puts, and waits until every PE of the team has done so."""
-    if stream is not None:
-        functions, on = library(call), stream_of(call, stream)
-        functions.shmemx_barrier_on_stream(team.handle(call), on)
-        return
-    _sync.quiet()
-    _meet(call, team, stream)
+def _row(call: str, name: str, tensor: torch.Tensor) -> int:
+    """Where its elements are, one after the other."""
+    if not tensor.is_contiguous():
+        raise LayoutError(
+            call,
+            f"{name}, a tensor of {tensor.dtype} of shape {tuple(tensor.shape)}",
+            "it is not contiguous",
+            "pass one that is: .contiguous() copies",
+        )
+    if tensor.is_cuda and is_elsewhere(tensor.get_device()):
+        raise DeviceError(
+            call,
+            f"{name}, a tensor of {tensor.device}",
+            f"this PE's heap is on GPU {heap_gpu()}",
+            "copy it to that GPU",
+        )
+    return int(tensor.data_ptr())
 
 
-def _spread(call: str, team: Team, out: torch.Tensor, src: torch.Tensor, whole: bool) -> None:
+def _symmetric(call: str, name: str, tensor: torch.Tensor) -> int:
+    """The same of a tensor that has to be in symmetric memory."""
+    address = _row(call, name, tensor)
+    if _memory.find(address, tensor.numel() * tensor.element_size()) is None:
+        array = _operands.as_array(call, name, tensor)
+        raise _operands.refuse_address(call, name, array, address)
+    return address
+
+
+def _spread(call: str, out: torch.Tensor, src: torch.Tensor, team: int, whole: bool) -> None:
     """Puts src, or its block for each PE, to this PE's place in everybody's out.
 
     By puts, since src need not be symmetric: in compiled code it is what torch has just
     computed. A collective of the library would ask for that.
     """
-    n, me = team.n_pes, team.my_pe
-    mine = _flat(call, "out", out).reshape(n, -1)[me]
-    data = _flat(call, "src", src)
-    blocks = data.reshape(1, -1).expand(n, -1) if whole else data.reshape(n, -1)
-    _operands.symmetric(call, "out", mine)
-    stream, world = _stream(out, src), find(call, SHMEM_TEAM_WORLD)
-    _meet(call, team, stream)
-    if mine.numel():
-        for i in range(1, n):
-            to = (me + i) % n  # not all to one PE
-            pe = team.translate_pe(to, world)
-            assert pe is not None
-            _rma.put_nbi(mine, blocks[to], pe, stream=stream)
-        mine.copy_(blocks[me])
-    _end(call, team, stream)
+    to, of = _symmetric(call, "out", out), _row(call, "src", src)
+    meeting = _Meeting(call, team, out, src)
+    n, me, pes = meeting.team.n_pes, meeting.team.my_pe, meeting.team.members()
+    nbytes = out.numel() * out.element_size() // n
+    meeting.sync()
+    for i in range(1, n + 1):
+        peer = (me + i) % n  # not all to one PE
+        meeting.put(to + me * nbytes, of + (0 if whole else peer * nbytes), nbytes, pes[peer])
+    meeting.barrier()
 
 
 def all_gather_out(out: torch.Tensor, src: torch.Tensor, n: int, team: int) -> None:
-    group = find("all_gather", team)
     _check("all_gather", out, src, n * src.numel())
-    _spread("all_gather", group, out, src, whole=True)
+    _spread("all_gather", out, src, team, whole=True)
 
 
 def all_to_all_out(out: torch.Tensor, src: torch.Tensor, n: int, team: int) -> None:
-    group = find("all_to_all", team)
     check_blocks("all_to_all", src, n)
     _check("all_to_all", out, src, src.numel())
-    _spread("all_to_all", group, out, src, whole=False)
+    _spread("all_to_all", out, src, team, whole=False)
 
 
 def reduce_scatter_out(out: torch.Tensor, src: torch.Tensor, n: int, op: str, team: int) -> None:
@@ -121,26 +160,22 @@ def reduce_scatter_out(out: torch.Tensor, src: torch.Tensor, n: int, op: str, te
 
     So the result does not depend on who came first, and any dtype of torch will do.
     """
-    call, group = "reduce_scatter", find("reduce_scatter", team)
+    call = "reduce_scatter"
     check_blocks(call, src, n)
     _check(call, out, src, src.numel() // n)
     if op not in REDUCTIONS:
         raise ArgumentError(call, f"op {op!r}", "is no reduction", f"use {', '.join(REDUCTIONS)}")
-    blocks = _flat(call, "src", src).reshape(n, -1)
-    mine = blocks[group.my_pe]
-    stream = _stream(out, src)
+    of = _symmetric(call, "src", src)
+    meeting = _Meeting(call, team, out, src)
+    me, pes = meeting.team.my_pe, meeting.team.members()
     found = torch.empty((n, *out.shape), dtype=src.dtype, device=src.device)
-    into = found.reshape(-1).view(torch.uint8).reshape(n, -1)
-    world = find(call, SHMEM_TEAM_WORLD)
-    _meet(call, group, stream)
-    for i in range(n):
-        of = (group.my_pe + i) % n  # not all at one PE
-        pe = group.translate_pe(of, world)
-        assert pe is not None
-        _rma.get_nbi(into[of], mine, pe, stream=stream)
-    _sync.quiet(stream=stream)
+    to, nbytes = int(found.data_ptr()), out.numel() * out.element_size()
+    meeting.sync()
+    for i in range(1, n + 1):
+        peer = (me + i) % n  # not all from one PE
+        meeting.get(to + peer * nbytes, of + me * nbytes, nbytes, pes[peer])
     # src is this PE's again when all have read it.
-    _meet(call, group, stream)
+    meeting.barrier()
     if op == "sum":
         combined = found.sum(0, dtype=found.dtype)
     elif op == "avg":
