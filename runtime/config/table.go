@@ -112,7 +112,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_LOG_FILE", Aliases: []string{"NVSHMEM_DEBUG_FILE"}, Kind: Text, Category: Diagnostics, Since: "0.1",
-		Text: "File for the log in place of standard error. %h becomes the name of the host, %p the process id, %% a percent sign. In a file each line is a JSON object, unless it is a terminal.",
+		Text: "File for the log in place of standard error. %h becomes the name of the host, %p the process id, %% a percent sign. In a file each line is a JSON object, unless it is a terminal. For people a message begins with shmem: host:process:thread [GPU] PE, as far as there are these; the banner, warnings of settings and reports of waits and counters, which say themselves whose they are, begin with shmem: alone.",
 		set:  func(c *Config, v parsed) { c.LogFile = v.text },
 	},
 	{
