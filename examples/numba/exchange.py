@@ -90,7 +90,7 @@ def main():
     apart = np.abs(numbers.copy_to_host() - whole[me * args.length :][: args.length]).max()
     print(f"PE {me} of {n}: {args.steps} steps, at most {apart:.1e} from one process", flush=True)
     shmem.finalize()
-    sys.exit(apart > 1e-12)
+    sys.exit(bool(apart > 1e-12))
 
 
 if __name__ == "__main__":

@@ -254,9 +254,9 @@ _gpu: tuple[int, int | None] = (0, None)
 def heap_gpu() -> int | None:
     """The number of the GPU that this PE's heap is of; None before there is anything in it."""
     global _gpu
-    from shmem import _memory
-
     if _gpu[0] != state.turn:
+        from shmem import _memory
+
         if not _memory.heap.vote:
             return None
         _gpu = (state.turn, _cuda.device_of(_memory.heap.vote))

@@ -35,17 +35,19 @@ def _check_device(call: str, stream: StreamLike, number: int) -> None:
 
 
 def _says(call: str, stream: StreamLike) -> bool:
-    """Whether a stream says which GPU's it is, as torch's, cupy's and cuda.core's do.
+    """Whether a stream says which GPU's it is, as those of torch, cupy and cuda.core do.
 
     Refuses it where that is another one.
     """
-    device = getattr(stream, "device", None)
-    for of, name in ((stream, "device_index"), (stream, "device_id"), (device, "device_id")):
-        number = getattr(of, name, None)
-        if isinstance(number, int) and number >= 0:
-            _check_device(call, stream, number)
-            return True
-    return False
+    number = getattr(stream, "device_index", None)  # torch's, and first since it is asked most
+    if number is None:
+        number = getattr(stream, "device_id", None)
+    if number is None:
+        number = getattr(getattr(stream, "device", None), "device_id", None)
+    if not isinstance(number, int) or number < 0:
+        return False
+    _check_device(call, stream, number)
+    return True
 
 
 def stream_of(call: str, stream: StreamLike, context: object | None = None) -> int:

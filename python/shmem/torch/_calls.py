@@ -10,6 +10,8 @@ from shmem._runtime import check_pe, library
 from shmem._teams import Team, team_handle
 from shmem.torch import _operators
 
+_ops = torch.ops.shmem
+
 
 def _group(call: str, team: Team | None) -> tuple[int, int]:
     library(call)
@@ -45,9 +47,9 @@ def all_gather(
     n, handle = _group("all_gather", team)
     if out is None:
         _may_have_gradient("all_gather", src)
-        return torch.ops.shmem.all_gather(src, n, handle)
+        return _ops.all_gather.default(src, n, handle)
     _has_none("all_gather", src)
-    torch.ops.shmem.all_gather_out(out, src, n, handle)
+    _ops.all_gather_out.default(out, src, n, handle)
     return out
 
 
@@ -61,9 +63,9 @@ def all_to_all(
     n, handle = _group("all_to_all", team)
     if out is None:
         _may_have_gradient("all_to_all", src)
-        return torch.ops.shmem.all_to_all(src, n, handle)
+        return _ops.all_to_all.default(src, n, handle)
     _has_none("all_to_all", src)
-    torch.ops.shmem.all_to_all_out(out, src, n, handle)
+    _ops.all_to_all_out.default(out, src, n, handle)
     return out
 
 
@@ -83,9 +85,9 @@ def reduce_scatter(
     n, handle = _group("reduce_scatter", team)
     if out is None:
         _may_have_gradient("reduce_scatter", src)
-        return torch.ops.shmem.reduce_scatter(src, n, op, handle)
+        return _ops.reduce_scatter.default(src, n, op, handle)
     _has_none("reduce_scatter", src)
-    torch.ops.shmem.reduce_scatter_out(out, src, n, op, handle)
+    _ops.reduce_scatter_out.default(out, src, n, op, handle)
     return out
 
 
@@ -96,13 +98,13 @@ def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:
     """
     library("torch.put")
     _has_none("torch.put", src)
-    torch.ops.shmem.put(dest, src, check_pe("torch.put", pe))
+    _ops.put.default(dest, src, check_pe("torch.put", pe))
 
 
 def get(source: torch.Tensor, pe: int) -> torch.Tensor:
     """Reads source at another PE, or at this one, into a tensor of ordinary memory."""
     library("torch.get")
-    return torch.ops.shmem.get(source, check_pe("torch.get", pe))
+    return _ops.get.default(source, check_pe("torch.get", pe))
 
 
 def put_signal(
@@ -121,7 +123,7 @@ def put_signal(
     call = "torch.put_signal"
     library(call)
     _has_none(call, src)
-    torch.ops.shmem.put_signal(dest, src, signal, value, signal_op(call, op), check_pe(call, pe))
+    _ops.put_signal.default(dest, src, signal, value, signal_op(call, op), check_pe(call, pe))
 
 
 def signal_wait_until(
@@ -133,16 +135,16 @@ def signal_wait_until(
     """
     call = "torch.signal_wait_until"
     library(call)
-    return torch.ops.shmem.signal_wait_until(signal, comparison(call, cmp), value, of)
+    return _ops.signal_wait_until.default(signal, comparison(call, cmp), value, of)
 
 
 def quiet() -> None:
     """Completes this PE's operations at the others, before what comes next on the stream."""
     library("torch.quiet")
-    torch.ops.shmem.quiet()
+    _ops.quiet.default()
 
 
 def barrier_all() -> None:
     """Waits until every PE is here and all operations before are complete, as `quiet` does."""
     library("torch.barrier_all")
-    torch.ops.shmem.barrier_all()
+    _ops.barrier_all.default()

@@ -7,6 +7,8 @@ calls them is as safe as one that calls torch.distributed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from shmem import _memory, _operands, _rma, _sync
@@ -61,42 +63,40 @@ class _Meeting:
     """The calls of one collective, on torch's current stream where GPU memory is in it."""
 
     def __init__(self, call: str, team: int, *tensors: torch.Tensor) -> None:
-        self.call = call
-        self.functions = library(call)
+        functions = library(call)
         self.team = find(call, team)
-        stream = _stream(*tensors)
-        self.stream = None if stream is None else stream_of(call, stream)
+        self._handle = self.team.handle(call)
+        self._call, self._functions = call, functions
+        on = _stream(*tensors)
+        self._on: tuple[int, ...] = () if on is None else (stream_of(call, on),)
+        # Bytes to and from PEs of the job.
+        self.put: Callable[..., None]
+        self.get: Callable[..., None]
+        if self._on:
+            self.put = functions.shmemx_putmem_nbi_on_stream
+            self.get = functions.shmemx_getmem_nbi_on_stream
+        else:
+            self.put, self.get = functions.shmem_putmem_nbi, functions.shmem_getmem_nbi
 
     def sync(self) -> None:
         """Waits for the PEs of the team."""
-        handle = self.team.handle(self.call)
-        if self.stream is None:
-            self.functions.shmem_team_sync(handle)
+        if self._on:
+            self._functions.shmemx_team_sync_on_stream(self._handle, *self._on)
         else:
-            self.functions.shmemx_team_sync_on_stream(handle, self.stream)
-        settle(self.call)
+            self._functions.shmem_team_sync(self._handle)
+            settle(self._call)
 
-    def put(self, to: int, of: int, nbytes: int, pe: int) -> None:
-        """Copies bytes to a PE of the job."""
-        if self.stream is None:
-            self.functions.shmem_putmem_nbi(to, of, nbytes, pe)
-        else:
-            self.functions.shmemx_putmem_nbi_on_stream(to, of, nbytes, pe, self.stream)
-
-    def get(self, to: int, of: int, nbytes: int, pe: int) -> None:
-        """Copies bytes from a PE of the job."""
-        if self.stream is None:
-            self.functions.shmem_getmem_nbi(to, of, nbytes, pe)
-        else:
-            self.functions.shmemx_getmem_nbi_on_stream(to, of, nbytes, pe, self.stream)
+    def copy(self, by: Callable[..., None], to: int, of: int, nbytes: int, pe: int) -> None:
+        """Copies bytes by put or get."""
+        by(to, of, nbytes, pe, *self._on)
 
     def barrier(self) -> None:
         """Completes the puts and gets of the team's PEs."""
-        if self.stream is None:
-            self.functions.shmem_quiet()
+        if self._on:
+            self._functions.shmemx_barrier_on_stream(self._handle, *self._on)
+        else:
+            self._functions.shmem_quiet()
             self.sync()
-            return
-        self.functions.shmemx_barrier_on_stream(self.team.handle(self.call), self.stream)
 
 
 def _row(call: str, name: str, tensor: torch.Tensor) -> int:
@@ -140,7 +140,8 @@ def _spread(call: str, out: torch.Tensor, src: torch.Tensor, team: int, whole: b
     meeting.sync()
     for i in range(1, n + 1):
         peer = (me + i) % n  # not all to one PE
-        meeting.put(to + me * nbytes, of + (0 if whole else peer * nbytes), nbytes, pes[peer])
+        block = of if whole else of + peer * nbytes
+        meeting.copy(meeting.put, to + me * nbytes, block, nbytes, pes[peer])
     meeting.barrier()
 
 
@@ -170,21 +171,40 @@ def reduce_scatter_out(out: torch.Tensor, src: torch.Tensor, n: int, op: str, te
     me, pes = meeting.team.my_pe, meeting.team.members()
     found = torch.empty((n, *out.shape), dtype=src.dtype, device=src.device)
     to, nbytes = int(found.data_ptr()), out.numel() * out.element_size()
+    _load(op, found)
     meeting.sync()
     for i in range(1, n + 1):
         peer = (me + i) % n  # not all from one PE
-        meeting.get(to + peer * nbytes, of + me * nbytes, nbytes, pes[peer])
+        meeting.copy(meeting.get, to + peer * nbytes, of + me * nbytes, nbytes, pes[peer])
     # src is this PE's again when all have read it.
     meeting.barrier()
+    out.copy_(_combined(op, found))
+
+
+def _combined(op: str, found: torch.Tensor) -> torch.Tensor:
+    n = found.shape[0]
     if op == "sum":
-        combined = found.sum(0, dtype=found.dtype)
-    elif op == "avg":
-        combined = found.sum(0, dtype=found.dtype) / n
-    elif op == "prod":
-        combined = found.prod(0, dtype=found.dtype)
-    else:
-        combined = found.amax(0) if op == "max" else found.amin(0)
-    out.copy_(combined)
+        return found.sum(0, dtype=found.dtype)
+    if op == "avg":
+        return found.sum(0, dtype=found.dtype) / n
+    if op == "prod":
+        return found.prod(0, dtype=found.dtype)
+    return found.amax(0) if op == "max" else found.amin(0)
+
+
+# By which op and dtype this process has combined before.
+_loaded: set[tuple[str, torch.dtype]] = set()
+
+
+def _load(op: str, found: torch.Tensor) -> None:
+    """Has torch load the kernel that combines, once.
+
+    It may have to wait for kernels that run, and one that waits for the proxy would wait for
+    this in turn: prod of doubles, which torch compiles when it needs it, hung between hosts.
+    """
+    if found.is_cuda and (op, found.dtype) not in _loaded:
+        _loaded.add((op, found.dtype))
+        _combined(op, found)
 
 
 def _block(call: str, nbytes: int, src: torch.Tensor, team: int) -> torch.Tensor:

@@ -206,6 +206,7 @@ def test_waits(me, right):
             s.synchronize()
             shmem.barrier_all()
     assert not s.query()
+    shmem.barrier_all()
     shmem.p(word, 5, pe=right)
     shmem.quiet()
     shmem.signal_set(flag, 7, pe=right)

@@ -78,7 +78,10 @@ def test_the_package_takes_tensors(me, right, left, device):
     """The calls of `shmem` itself, which are for numpy first."""
     stream = {"stream": "current"} if device.type == "cuda" else {}
     a = st.zeros(8, torch.bfloat16)
-    shmem.put(a[2:6], torch.full((4,), me + 1, dtype=torch.bfloat16, device=device), pe=right)
+    part = torch.full((4,), me + 1, dtype=torch.bfloat16, device=device)
+    if stream:  # a call without one reads memory as it is
+        torch.cuda.current_stream().synchronize()
+    shmem.put(a[2:6], part, pe=right)
     shmem.barrier_all()
     assert a.tolist() == [0, 0, *[left + 1] * 4, 0, 0]
     got = torch.zeros(8, dtype=torch.bfloat16, device=device)
