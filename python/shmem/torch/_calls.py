@@ -41,8 +41,9 @@ def all_gather(
     """Puts the tensors of all PEs of the team, of one shape, one after the other.
 
     Along the first dimension, in the order of the PEs. src is any tensor of the heap's
-    device, and the result is in symmetric memory: in out, which is contiguous, or in a new
-    tensor. A team of some PEs needs out, since memory is made by all.
+    device, with the result in a new one in symmetric memory. With out the result is there,
+    contiguous and symmetric, and src is the same symmetric tensor on all PEs or on none. A
+    team of some PEs needs out, since memory is made by all.
     """
     n, handle = _group("all_gather", team)
     if out is None:

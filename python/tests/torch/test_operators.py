@@ -19,8 +19,11 @@ def test_all_gather(dtype, rest, me, n, device):
     want = torch.cat([source(i, (2, *rest), dtype, device) for i in range(n)])
     mine = source(me, (2, *rest), dtype, device)
     assert torch.equal(st.all_gather(mine), want)
-    out = st.zeros((2 * n, *rest), dtype)
+    out, symmetric = st.zeros((2 * n, *rest), dtype), st.zeros((2, *rest), dtype)
     assert st.all_gather(mine, out=out) is out and torch.equal(out, want)
+    symmetric.copy_(mine + 1)
+    st.all_gather(symmetric, out=out)
+    assert torch.equal(out, want + 1)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int32])
@@ -28,8 +31,12 @@ def test_all_to_all(dtype, me, n, device):
     want = torch.cat([source(i, (3 * n, 4), dtype, device)[3 * me : 3 * me + 3] for i in range(n)])
     mine = source(me, (3 * n, 4), dtype, device)
     assert torch.equal(st.all_to_all(mine), want)
-    out = st.zeros((3 * n, 4), dtype)
+    out, symmetric = st.zeros((3 * n, 4), dtype), st.zeros((3 * n, 4), dtype)
     assert st.all_to_all(mine, out=out) is out and torch.equal(out, want)
+    for turn in range(1, 5):
+        symmetric.copy_(mine + turn)
+        st.all_to_all(symmetric, out=out)
+        assert torch.equal(out, want + turn)
 
 
 @pytest.mark.parametrize("op", ["sum", "avg", "max", "min", "prod"])
@@ -116,6 +123,8 @@ def test_bad_operands(me, n, right, device):
         st.all_to_all(plain, out=a.view(torch.int32))
     with pytest.raises((shmem.SymmetryError, shmem.DeviceError), match=r"shmem\.empty"):
         st.all_to_all(plain, out=plain.clone())
+    with pytest.raises(shmem.SizeError, match="they overlap"):
+        st.all_to_all(a, out=a)
     with pytest.raises((shmem.SymmetryError, shmem.DeviceError), match=r"shmem\.empty"):
         st.put(plain, a, right)
     with pytest.raises(shmem.LayoutError, match="not contiguous"):
