@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from shmem import _abi
@@ -50,7 +51,17 @@ class Loaded:
         self.name = _name(handle)
         _compare(self.name, path)
         self.waiting = _abi.Library(handle)
-        self.quick = _abi.Library(ctypes.PyDLL(path))
+        self._keeping = ctypes.PyDLL(path)
+        self.quick = _abi.Library(self._keeping)
+
+    def untyped(self, name: str) -> Callable[..., None]:
+        """A quick call whose operands are ctypes' own objects, and ints that are C's int.
+
+        Nothing is converted, which is half of what a typed call takes.
+        """
+        function = self._keeping[name]
+        function.restype = None
+        return function
 
 
 def _open(path: str) -> ctypes.CDLL:

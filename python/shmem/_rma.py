@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -24,11 +25,12 @@ from shmem._operands import (
     describe,
     element,
     not_contiguous,
+    pointer_of,
     refuse_address,
     symmetric,
     writable,
 )
-from shmem._runtime import after_init, check_pe, library, quick, settle, state
+from shmem._runtime import after_init, check_pe, library, settle, state
 from shmem._spans import Span, of_tensor
 from shmem._streams import StreamLike, stream_of
 
@@ -40,13 +42,21 @@ _ndarray = np.ndarray
 _near = state.near
 
 # The quick calls of the library that is loaded; nobody is near before.
-_putmem: Callable[[int, int, int, int], None]
-_getmem: Callable[[int, int, int, int], None]
+_putmem: Callable[..., None]
+_getmem: Callable[..., None]
+
+# Numbers of bytes as they take them.
+_sizes: dict[int, ctypes.c_size_t] = {}
+
+
+def _size(n: int) -> ctypes.c_size_t:
+    return _sizes.setdefault(n, ctypes.c_size_t(n))
 
 
 def _open() -> None:
     global _putmem, _getmem
-    _putmem, _getmem = quick("init").shmem_putmem, quick("init").shmem_getmem
+    assert state.loaded is not None
+    _putmem, _getmem = map(state.loaded.untyped, ("shmem_putmem", "shmem_getmem"))
 
 
 after_init.append(_open)
@@ -82,6 +92,7 @@ def put(
     if (
         type(dest) is _ndarray
         and type(source) is _ndarray
+        and type(pe) is int
         and pe in _near
         and dest.dtype is source.dtype
         and context is None
@@ -91,10 +102,11 @@ def put(
         and dest.flags.c_contiguous
         and source.flags.c_contiguous
     ):
-        address = address_of(dest)
+        to = pointer_of(dest)
+        address = to.value or 0
         heap = _memory.heap
         if heap.low <= address and address + n <= heap.high or _find(address, n) is not None:
-            _putmem(address, address_of(source), n, pe)
+            _putmem(to, pointer_of(source), _sizes.get(n) or _size(n), pe)
             return
     _put("put", dest, source, pe, context, stream, nbi=False)
 
@@ -205,6 +217,7 @@ def get(
     if (
         type(dest) is _ndarray
         and type(source) is _ndarray
+        and type(pe) is int
         and pe in _near
         and dest.dtype is source.dtype
         and context is None
@@ -214,10 +227,11 @@ def get(
         and dest.flags.carray
         and source.flags.c_contiguous
     ):
-        address = address_of(source)
+        data = pointer_of(source)
+        address = data.value or 0
         heap = _memory.heap
         if heap.low <= address and address + n <= heap.high or _find(address, n) is not None:
-            _getmem(address_of(dest), address, n, pe)
+            _getmem(pointer_of(dest), data, _sizes.get(n) or _size(n), pe)
             return
     _get("get", dest, source, pe, context, stream, nbi=False)
 
