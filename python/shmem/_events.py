@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import functools
 import sys
+import threading
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
@@ -46,8 +47,11 @@ def _current() -> Iterator[Any]:
 
 def _mark(driver: Any, stream: int) -> Number:
     event = Number()
-    driver.cuEventCreate(ctypes.byref(event), _NO_TIMES)
-    driver.cuEventRecord(event, Number(stream))
+    if (
+        driver.cuEventCreate(ctypes.byref(event), _NO_TIMES) != 0
+        or driver.cuEventRecord(event, Number(stream)) != 0
+    ):
+        driver.cuStreamSynchronize(Number(stream))  # no event is met at once
     return event
 
 
@@ -55,9 +59,10 @@ def _streams() -> set[int]:
     """Those that a program most often gives work to: the default one, and the current ones."""
     out, gpu = {0}, heap_gpu()
     torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
-    if torch is not None and hasattr(torch, "cuda"):
+    # A torch without CUDA has no streams, and one that has not begun has given none any work.
+    if torch is not None and torch.cuda.is_initialized():
         out.add(int(torch.cuda.current_stream(gpu).cuda_stream))
-    if cupy is not None and hasattr(cupy, "cuda"):
+    if cupy is not None:
         out.add(int(cupy.cuda.get_current_stream().ptr))
     return out
 
@@ -75,29 +80,32 @@ class Queue:
     """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._marked: deque[tuple[list[Number], list[Any]]] = deque()
         self._unmarked: list[Any] = []
 
     def add(self, thing: Any) -> None:
         """Takes what may go when the streams have done what they have been given."""
-        self._unmarked.append(thing)
+        with self._lock:
+            self._unmarked.append(thing)
 
     def behind(self, driver: Any, stream: int, thing: Any) -> None:
         """Takes what may go when one stream has."""
-        self._marked.append(([_mark(driver, stream)], [thing]))
+        with self._lock:
+            self._marked.append(([_mark(driver, stream)], [thing]))
 
     def gone(self, wait: bool = False) -> list[Any]:
         """What may go by now; with wait, all that there is."""
-        out: list[Any] = []
         if not self._marked and not self._unmarked:
-            return out
-        with _current() as driver:
+            return []
+        with self._lock, _current() as driver:
             streams = _streams()
             if any(_is_captured(driver, s) for s in streams):
-                return out
+                return []
             if self._unmarked:
                 self._marked.append(([_mark(driver, s) for s in streams], self._unmarked))
                 self._unmarked = []
+            out: list[Any] = []
             while self._marked:
                 events, things = self._marked[0]
                 if wait:
@@ -109,7 +117,7 @@ class Queue:
                     driver.cuEventDestroy_v2(event)
                 self._marked.popleft()
                 out.extend(things)
-        return out
+            return out
 
 
 # ------------------------------------------------------- operands on a stream

@@ -133,12 +133,14 @@ def _symmetric(call: str, name: str, tensor: torch.Tensor) -> int:
     return address
 
 
-def _spread(call: str, out: torch.Tensor, src: torch.Tensor, team: int, whole: bool) -> None:
+def _spread(
+    call: str, out: torch.Tensor, src: torch.Tensor, team: int, whole: bool, ours: bool
+) -> None:
     """Puts src, or its block for each PE, to this PE's place in everybody's out.
 
-    By a collective of the library where src is symmetric, which it is on all PEs or on none:
-    that takes a third of the host's time. In compiled code src may be what torch has just
-    computed, so else by puts.
+    By a collective of the library where src is symmetric: that takes a third of the host's
+    time. Else by puts, and always where out is ours: then src may be symmetric on some PEs,
+    and in compiled code it is what torch has just computed.
     """
     to, of = _symmetric(call, "out", out), _row(call, "src", src)
     size = src.numel() * src.element_size()
@@ -148,7 +150,7 @@ def _spread(call: str, out: torch.Tensor, src: torch.Tensor, team: int, whole: b
     n, me, pes = meeting.team.n_pes, meeting.team.my_pe, meeting.team.members()
     nbytes = out.numel() * out.element_size() // n
     meeting.sync()
-    if _memory.find(of, size) is not None:
+    if not ours and _memory.find(of, size) is not None:
         meeting.collective("fcollectmem" if whole else "alltoallmem", to, of, nbytes)
         return
     for i in range(1, n + 1):
@@ -158,15 +160,19 @@ def _spread(call: str, out: torch.Tensor, src: torch.Tensor, team: int, whole: b
     meeting.barrier()
 
 
-def all_gather_out(out: torch.Tensor, src: torch.Tensor, n: int, team: int) -> None:
+def all_gather_out(
+    out: torch.Tensor, src: torch.Tensor, n: int, team: int, ours: bool = False
+) -> None:
     _check("all_gather", out, src, n * src.numel())
-    _spread("all_gather", out, src, team, whole=True)
+    _spread("all_gather", out, src, team, True, ours)
 
 
-def all_to_all_out(out: torch.Tensor, src: torch.Tensor, n: int, team: int) -> None:
+def all_to_all_out(
+    out: torch.Tensor, src: torch.Tensor, n: int, team: int, ours: bool = False
+) -> None:
     check_blocks("all_to_all", src, n)
     _check("all_to_all", out, src, src.numel())
-    _spread("all_to_all", out, src, team, whole=False)
+    _spread("all_to_all", out, src, team, False, ours)
 
 
 def reduce_scatter_out(out: torch.Tensor, src: torch.Tensor, n: int, op: str, team: int) -> None:
@@ -242,14 +248,14 @@ def _block(call: str, nbytes: int, src: torch.Tensor, team: int) -> torch.Tensor
 
 def all_gather(src: torch.Tensor, n: int, team: int) -> torch.Tensor:
     out = _block("all_gather", n * src.numel() * src.element_size(), src, team)
-    all_gather_out(out, src.contiguous(), n, team)
+    all_gather_out(out, src.contiguous(), n, team, ours=True)
     return out.reshape(gathered(src, n))
 
 
 def all_to_all(src: torch.Tensor, n: int, team: int) -> torch.Tensor:
     check_blocks("all_to_all", src, n)
     out = _block("all_to_all", src.numel() * src.element_size(), src, team)
-    all_to_all_out(out, src.contiguous(), n, team)
+    all_to_all_out(out, src.contiguous(), n, team, ours=True)
     return out.reshape(src.shape)
 
 
