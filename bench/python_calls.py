@@ -44,6 +44,8 @@ def rows_of_pe():
 
     shmem.init()
     box, one, peer = shmem.zeros(1), np.ones(1, "i8"), 1
+    # PE 1 sleeps meanwhile: one that waits uses a core, and two may be one that is shared.
+    done = shmem.zeros(1)
     shmem.put(box, one, pe=peer)
     if shmem.my_pe() == 0:
         yield "an empty function", *per_call(lambda: None)
@@ -58,6 +60,9 @@ def rows_of_pe():
         yield "get of 8 bytes", *per_call(lambda: shmem.get(one, box, pe=peer))
         yield "p", *per_call(lambda: shmem.p(box, 1, pe=peer))
         yield "atomic_fetch_add", *per_call(lambda: shmem.atomic_fetch_add(box, 1, pe=peer))
+        shmem.p(done, 1, pe=peer)
+    while shmem.my_pe() == 1 and done[0] == 0:
+        time.sleep(0.01)
     shmem.barrier_all()
     for name, make in (("empty", shmem.empty), ("zeros", shmem.zeros)):
         # What is dropped by one call goes back to the heap in the next one.

@@ -31,13 +31,14 @@ from shmem._runtime import refuse, state
 # Where CPython's numpy has the address of an array's data: first in the object, after
 # what every object has. a.ctypes.data says the same in ten times the time; ask_numpy
 # sees whether it does, once.
-_HEAD = object.__basicsize__
+HEAD = object.__basicsize__
 _word_at = ctypes.c_size_t.from_address
-_pointer_at = ctypes.c_void_p.from_address
+# The same as what a call without types takes for a pointer.
+pointer_at = ctypes.c_void_p.from_address
 
 
 def _read_address(array: Array) -> int:
-    return _word_at(id(array) + _HEAD).value
+    return _word_at(id(array) + HEAD).value
 
 
 def _ask_address(array: Array) -> int:
@@ -49,18 +50,8 @@ def _is_direct() -> bool:
     return all(_read_address(x) == _ask_address(x) for x in (a, a[2:], a.reshape(2, 3)[1:, 1:]))
 
 
-def _point(array: Array) -> ctypes.c_void_p:
-    """Its address as a call without types takes it: the word in numpy's own object."""
-    return _pointer_at(id(array) + _HEAD)
-
-
-def _ask_point(array: Array) -> ctypes.c_void_p:
-    return ctypes.c_void_p(_ask_address(array))
-
-
-_direct = _is_direct()
-address_of = _read_address if _direct else _ask_address
-pointer_of = _point if _direct else _ask_point
+IS_DIRECT = _is_direct()
+address_of = _read_address if IS_DIRECT else _ask_address
 
 
 def describe(name: str, operand: Any) -> str:

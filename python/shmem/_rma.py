@@ -16,6 +16,8 @@ from shmem._errors import DtypeError
 from shmem._events import keep
 from shmem._memory import Array
 from shmem._operands import (
+    HEAD,
+    IS_DIRECT,
     address_of,
     as_array,
     as_source,
@@ -25,7 +27,7 @@ from shmem._operands import (
     describe,
     element,
     not_contiguous,
-    pointer_of,
+    pointer_at,
     refuse_address,
     symmetric,
     writable,
@@ -34,8 +36,9 @@ from shmem._runtime import after_init, check_pe, library, settle, state
 from shmem._spans import Span, of_tensor
 from shmem._streams import StreamLike, stream_of
 
-# A quick call holds the interpreter's lock while it copies; this many bytes take 1 us.
-QUICK = 8192
+# A quick call holds the interpreter's lock while it copies; this many bytes take 1 us. None
+# is made where numpy's own object does not say where its data is.
+QUICK = 8192 if IS_DIRECT else -1
 
 _find = _memory.find
 _ndarray = np.ndarray
@@ -102,11 +105,11 @@ def put(
         and dest.flags.c_contiguous
         and source.flags.c_contiguous
     ):
-        to = pointer_of(dest)
+        to = pointer_at(id(dest) + HEAD)
         address = to.value or 0
         heap = _memory.heap
         if heap.low <= address and address + n <= heap.high or _find(address, n) is not None:
-            _putmem(to, pointer_of(source), _sizes.get(n) or _size(n), pe)
+            _putmem(to, pointer_at(id(source) + HEAD), _sizes.get(n) or _size(n), pe)
             return
     _put("put", dest, source, pe, context, stream, nbi=False)
 
@@ -227,11 +230,11 @@ def get(
         and dest.flags.carray
         and source.flags.c_contiguous
     ):
-        data = pointer_of(source)
+        data = pointer_at(id(source) + HEAD)
         address = data.value or 0
         heap = _memory.heap
         if heap.low <= address and address + n <= heap.high or _find(address, n) is not None:
-            _getmem(pointer_of(dest), data, _sizes.get(n) or _size(n), pe)
+            _getmem(pointer_at(id(dest) + HEAD), data, _sizes.get(n) or _size(n), pe)
             return
     _get("get", dest, source, pe, context, stream, nbi=False)
 
