@@ -182,7 +182,7 @@ def _put(
             ctx.keep(whole)
         else:
             functions.shmem_ctx_putmem(handle, address, origin, whole.nbytes, pe)
-            if context is None and state.heap == "host":
+            if context is None:
                 is_near(pe, address)
     else:
         if stream is not None:
@@ -290,7 +290,7 @@ def _get(
             ctx.keep(whole)
         else:
             functions.shmem_ctx_getmem(handle, into, address, whole.nbytes, pe)
-            if context is None and state.heap == "host":
+            if context is None:
                 is_near(pe, address)
     else:
         if nbi or stream is not None:

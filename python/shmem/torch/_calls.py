@@ -13,12 +13,6 @@ from shmem.torch import _operators
 _ops = torch.ops.shmem
 
 
-def _group(call: str, team: Team | None) -> tuple[int, int]:
-    library(call)
-    handle, n = team_handle(call, team)
-    return n, handle
-
-
 def _no_gradient(call: str, tensor: torch.Tensor, why: str, remedy: str) -> None:
     if tensor.requires_grad and torch.is_grad_enabled():
         raise ArgumentError(call, "src, which requires a gradient", why, remedy)
@@ -35,6 +29,20 @@ def _has_none(call: str, src: torch.Tensor) -> None:
     _no_gradient(call, src, "what is written in place has none", "pass src.detach()")
 
 
+def _collective(
+    call: str, src: torch.Tensor, team: Team | None, out: torch.Tensor | None, *options: str
+) -> torch.Tensor:
+    """The operator of that name, or the one that writes to out."""
+    library(call)
+    handle, n = team_handle(call, team)
+    if out is None:
+        _may_have_gradient(call, src)
+        return getattr(_ops, call).default(src, n, *options, handle)
+    _has_none(call, src)
+    getattr(_ops, call + "_out").default(out, src, n, *options, handle)
+    return out
+
+
 def all_gather(
     src: torch.Tensor, *, team: Team | None = None, out: torch.Tensor | None = None
 ) -> torch.Tensor:
@@ -45,13 +53,7 @@ def all_gather(
     contiguous and symmetric, and src is the same symmetric tensor on all PEs or on none. A
     team of some PEs needs out, since memory is made by all.
     """
-    n, handle = _group("all_gather", team)
-    if out is None:
-        _may_have_gradient("all_gather", src)
-        return _ops.all_gather.default(src, n, handle)
-    _has_none("all_gather", src)
-    _ops.all_gather_out.default(out, src, n, handle)
-    return out
+    return _collective("all_gather", src, team, out)
 
 
 def all_to_all(
@@ -61,13 +63,7 @@ def all_to_all(
 
     src has as many blocks along its first dimension as the team has PEs. Else as `all_gather`.
     """
-    n, handle = _group("all_to_all", team)
-    if out is None:
-        _may_have_gradient("all_to_all", src)
-        return _ops.all_to_all.default(src, n, handle)
-    _has_none("all_to_all", src)
-    _ops.all_to_all_out.default(out, src, n, handle)
-    return out
+    return _collective("all_to_all", src, team, out)
 
 
 def reduce_scatter(
@@ -83,13 +79,7 @@ def reduce_scatter(
     result, and so out, is in ordinary memory; with out, src is symmetric and contiguous.
     Else as `all_to_all`.
     """
-    n, handle = _group("reduce_scatter", team)
-    if out is None:
-        _may_have_gradient("reduce_scatter", src)
-        return _ops.reduce_scatter.default(src, n, op, handle)
-    _has_none("reduce_scatter", src)
-    _ops.reduce_scatter_out.default(out, src, n, op, handle)
-    return out
+    return _collective("reduce_scatter", src, team, out, op)
 
 
 def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:

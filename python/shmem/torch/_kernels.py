@@ -69,22 +69,20 @@ class _Meeting:
         self._call, self._functions = call, functions
         on = _stream(*tensors)
         self._on: tuple[int, ...] = () if on is None else (stream_of(call, on),)
-        # Bytes to and from PEs of the job.
-        self.put: Callable[..., None]
-        self.get: Callable[..., None]
+        self._put: Callable[..., None]
+        self._get: Callable[..., None]
         if self._on:
-            self.put = functions.shmemx_putmem_nbi_on_stream
-            self.get = functions.shmemx_getmem_nbi_on_stream
+            self._put = functions.shmemx_putmem_nbi_on_stream
+            self._get = functions.shmemx_getmem_nbi_on_stream
         else:
-            self.put, self.get = functions.shmem_putmem_nbi, functions.shmem_getmem_nbi
+            self._put, self._get = functions.shmem_putmem_nbi, functions.shmem_getmem_nbi
 
     def sync(self) -> None:
         """Waits for the PEs of the team."""
         if self._on:
             self._functions.shmemx_team_sync_on_stream(self._handle, *self._on)
         else:
-            self._functions.shmem_team_sync(self._handle)
-            settle(self._call)
+            self.team.sync()
 
     def collective(self, name: str, to: int, of: int, nbytes: int) -> None:
         """One of the library's."""
@@ -92,9 +90,13 @@ class _Meeting:
         getattr(self._functions, name)(self._handle, to, of, nbytes, *self._on)
         settle(self._call)
 
-    def copy(self, by: Callable[..., None], to: int, of: int, nbytes: int, pe: int) -> None:
-        """Copies bytes by put or get."""
-        by(to, of, nbytes, pe, *self._on)
+    def put(self, to: int, of: int, nbytes: int, pe: int) -> None:
+        """Copies bytes to a PE of the job."""
+        self._put(to, of, nbytes, pe, *self._on)
+
+    def get(self, to: int, of: int, nbytes: int, pe: int) -> None:
+        """Copies bytes from a PE of the job."""
+        self._get(to, of, nbytes, pe, *self._on)
 
     def barrier(self) -> None:
         """Completes the puts and gets of the team's PEs."""
@@ -156,7 +158,7 @@ def _spread(
     for i in range(1, n + 1):
         peer = (me + i) % n  # not all to one PE
         block = of if whole else of + peer * nbytes
-        meeting.copy(meeting.put, to + me * nbytes, block, nbytes, pes[peer])
+        meeting.put(to + me * nbytes, block, nbytes, pes[peer])
     meeting.barrier()
 
 
@@ -194,7 +196,7 @@ def reduce_scatter_out(out: torch.Tensor, src: torch.Tensor, n: int, op: str, te
     meeting.sync()
     for i in range(1, n + 1):
         peer = (me + i) % n  # not all from one PE
-        meeting.copy(meeting.get, to + peer * nbytes, of + me * nbytes, nbytes, pes[peer])
+        meeting.get(to + peer * nbytes, of + me * nbytes, nbytes, pes[peer])
     # src is this PE's again when all have read it.
     meeting.barrier()
     out.copy_(_combined(op, found))

@@ -89,6 +89,7 @@ def test_teams(me, n, device):
                 raise shmem.ArgumentError("a team", "of all", "is no team of some", "pass out=")
     out, src = st.zeros(2 * n), st.zeros(2 * n)
     if team is not None:
+        team.sync(stream="current" if device.type == "cuda" else None)
         st.all_gather(mine, team=team, out=out[: 2 * k])
         want = torch.cat([source(2 * i, (2,), torch.float32, device) for i in range(k)])
         assert torch.equal(out[: 2 * k], want)
