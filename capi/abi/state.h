@@ -342,6 +342,15 @@ struct shmemi_core {
     int (*gpu_amo)(void *at, int op, int width, uint64_t operand, uint64_t compare,
                    uint64_t *fetched);
     int (*gpu_holds)(const void *at); /* 1: it is in the memory of a GPU */
+    /* The chunks that memory of a GPU of the program's lies in, for gpu_lend, which comes
+     * next, or gpu_forget; their unit, and how much of them there is, before the memory
+     * and in all. */
+    int (*gpu_look)(const void *at, size_t n, size_t *granule, size_t *before, size_t *size);
+    void (*gpu_forget)(void);
+    /* Maps them from an offset on into a block of the heap, at all PEs; answers where the
+     * block begins, or -1. */
+    int64_t (*gpu_lend)(size_t size, size_t offset);
+    int (*gpu_take_back)(int64_t offset); /* of a byte in the block */
     /* The struct shmemi_device_image for kernels, as this process can read it, and
      * in *at its address for kernels. DONE with an image of NULL: this PE runs no
      * kernels. */

@@ -353,6 +353,10 @@ const struct shmemi_core *shmemi_core_table(void)
         .gpu_clear = shmemgoGPUClear,
         .gpu_amo = shmemgoGPUAMO,
         .gpu_holds = (int (*)(const void *))shmemgoGPUHolds,
+        .gpu_look = (int (*)(const void *, size_t, size_t *, size_t *, size_t *))shmemgoGPULook,
+        .gpu_forget = shmemgoGPUForget,
+        .gpu_lend = shmemgoGPULend,
+        .gpu_take_back = shmemgoGPUTakeBack,
         .kernels = (int (*)(const void **, uint64_t *))shmemgoKernels,
         .team_show =
             (int (*)(int, const struct shmemi_device_team *, const int32_t *))shmemgoTeamShow,

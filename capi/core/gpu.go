@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"libshmem/queue"
+	"libshmem/runtime/heap"
 	"libshmem/runtime/pe"
 	"libshmem/runtime/proxy"
 )
@@ -62,6 +63,34 @@ func shmemgoGPUHolds(at unsafe.Pointer) C.int {
 	}
 	return 0
 }
+
+//export shmemgoGPULook
+func shmemgoGPULook(at unsafe.Pointer, n C.size_t, granule, before, size *C.size_t) C.int {
+	l, unit, err := job.Look(at, uint64(n))
+	if err == nil {
+		*granule, *before, *size = C.size_t(unit), C.size_t(l.Before), C.size_t(l.Size)
+	}
+	return answer(err)
+}
+
+//export shmemgoGPUForget
+func shmemgoGPUForget() {
+	if err := job.ForgetLoan(); err != nil {
+		job.Explain(err)
+	}
+}
+
+//export shmemgoGPULend
+func shmemgoGPULend(size, offset C.size_t) C.int64_t {
+	off, err := job.Lend(uint64(size), uint64(offset))
+	if answer(err) != C.SHMEMI_DONE {
+		return -1
+	}
+	return C.int64_t(off)
+}
+
+//export shmemgoGPUTakeBack
+func shmemgoGPUTakeBack(offset C.int64_t) C.int { return answer(job.TakeBack(heap.Offset(offset))) }
 
 //export shmemgoQuietRings
 func shmemgoQuietRings(ticket *C.uint64_t) C.int {

@@ -2,8 +2,9 @@
  * buffers.c: registers the program's buffers as symmetric memory, and takes them back.
  *
  * All PEs agree before anything is moved, and once more after: a buffer is symmetric on
- * all of them or on none, and a refused one is as it was. Only whole pages are moved, so
- * that no byte of anybody else's is in what peers can write.
+ * all of them or on none, and a refused one is as it was. Of main memory only whole pages
+ * are moved, so that no byte of anybody else's is in what peers can write. Memory of a GPU
+ * is not moved: the driver's chunks that it lies in are mapped into the heap as well.
  */
 #define _GNU_SOURCE
 #include "buffers.h"
@@ -12,6 +13,7 @@
 #include "colls.h"
 #include "failure.h"
 #include "remote.h"
+#include "wish.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,8 +21,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#define PAGE ((size_t)SHMEMI_PAGE)
 
 /* What is copied before it is mapped over, which gives the copied pages back to the
  * system: so much memory is there twice. */
@@ -112,6 +112,19 @@ static void drop(uint32_t i)
     end_change(table.n - 1);
 }
 
+bool shmemi_buffers_full(void)
+{
+    return table.n == SHMEMI_BUFFERS;
+}
+
+bool shmemi_buffer_within(uintptr_t start, size_t length)
+{
+    for (uint32_t i = 0; i < table.n; i++)
+        if (start - table.at[i].start < table.at[i].size || table.at[i].start - start < length)
+            return true;
+    return false;
+}
+
 /* Which buffer has the block at an offset, or table.n. */
 static uint32_t of_block(int64_t offset)
 {
@@ -131,128 +144,42 @@ void shmemi_buffers_forget(void)
     table.turn = table.n = 0;
 }
 
-/* --------------------------------------------------------------- what is refused */
-
-enum { WHY = 256 };
-
-struct wish {
-    uintptr_t start;
-    size_t length;
-    int64_t inside; /* offset of memory that is in the heap already, or -1 */
-    char why[WHY];  /* "", or the cause and the remedy of its refusal */
-};
-
-#define REFUSE(w, ...) snprintf((w)->why, WHY, __VA_ARGS__)
-
-/* The part of a mapping's line that says what may be done with it and what it is. */
-static void check_mapping(struct wish *w, uintptr_t at, const char *access, const char *name)
-{
-    if (access[3] == 's')
-        REFUSE(w,
-               "its page at %#" PRIxPTR
-               " is shared memory, whose other users would be cut off (copy "
-               "it to private memory)",
-               at);
-    else if (memcmp(access, "rw-", 3) != 0)
-        REFUSE(w,
-               "its page at %#" PRIxPTR
-               " is mapped %.3s, not rw- (give it back what mprotect took)",
-               at, access);
-    else if (strstr(name, "[stack]") != NULL)
-        REFUSE(w, "it is on the stack (allocate it)");
-}
-
-/* Every page has to be private memory that can be read and written, which the kernel
- * says: pages of a file that others use would no longer be that file's. */
-static void check_mappings(struct wish *w)
-{
-    FILE *f = fopen("/proc/self/maps", "re");
-    if (f == NULL) {
-        REFUSE(w, "/proc/self/maps: %s (mount /proc, or raise ulimit -n)", strerror(errno));
-        return;
-    }
-    uintptr_t at = w->start, end = w->start + w->length;
-    char line[512];
-    while (at < end && w->why[0] == '\0' && fgets(line, sizeof line, f) != NULL) {
-        uintptr_t from, to;
-        char access[8];
-        int name = 0;
-        bool cut = strchr(line, '\n') == NULL;
-        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %*s %n", &from, &to, access,
-                   &name) == 3 &&
-            to > at) {
-            if (from > at)
-                break;
-            check_mapping(w, at, access, line + name);
-            at = to;
-        }
-        for (int c = 0; cut && c != '\n' && c != EOF;)
-            c = fgetc(f);
-    }
-    fclose(f);
-    if (at < end && w->why[0] == '\0')
-        REFUSE(w, "nothing is mapped at %#" PRIxPTR " (pass memory that is allocated)", at);
-}
-
-static bool on_this_stack(const struct wish *w)
-{
-    return (uintptr_t)__builtin_frame_address(0) - w->start < w->length;
-}
-
-static void check_wish(struct wish *w, int flags)
-{
-    const struct shmemi_state *s = &shmemi_state;
-    uintptr_t start = w->start, end;
-    if (flags != 0)
-        REFUSE(w, "flags %#x mean nothing (pass 0)", (unsigned)flags);
-    else if (start == 0 || w->length == 0)
-        REFUSE(w, "there is no buffer of %zu bytes at %#" PRIxPTR " (pass memory of this PE)",
-               w->length, start);
-    else if (__builtin_add_overflow(start, w->length, &end))
-        REFUSE(w, "%zu bytes at %#" PRIxPTR " run past the address space (check the length)",
-               w->length, start);
-    else if (start - s->heap_base < s->heap_size) {
-        w->inside = (int64_t)(start - s->heap_base);
-        if (s->core->heap_room(w->inside) < w->length)
-            REFUSE(w,
-                   "%zu bytes at heap offset %#" PRIx64 " are not of one allocation (check the "
-                   "length, and that the memory was not freed)",
-                   w->length, w->inside);
-    } else if (start % PAGE != 0 || w->length % PAGE != 0)
-        REFUSE(w,
-               "%zu bytes at %#" PRIxPTR " are not whole pages (pass what aligned_alloc(%zu, n) "
-               "returns, and a multiple of %zu bytes)",
-               w->length, start, PAGE, PAGE);
-    else if (s->gpu && s->core->gpu_holds((const void *)start))
-        REFUSE(w, "it is in the memory of a GPU (register memory of the host, or allocate it "
-                  "by shmem_malloc with SHMEM_HEAP=device)");
-    else if (s->heap_fd < 0)
-        REFUSE(w, "the symmetric heap is in the memory of a GPU, and memory of the host cannot be "
-                  "in it (set SHMEM_HEAP=host or pinned)");
-    else if (table.n == SHMEMI_BUFFERS)
-        REFUSE(w, "%d buffers are registered (unregister some)", SHMEMI_BUFFERS);
-    else if (on_this_stack(w))
-        REFUSE(w, "it is on the stack (allocate it)");
-    else {
-        for (uint32_t i = 0; i < table.n; i++)
-            if (start - table.at[i].start < table.at[i].size ||
-                table.at[i].start - start < w->length)
-                REFUSE(w, "a part of it is registered already (register memory once)");
-        if (w->why[0] == '\0')
-            check_mappings(w);
-    }
-}
-
 /* ------------------------------------------------------------------- agreement */
 
-enum { WHO, LENGTH, MINUS_LENGTH, PLACE, MINUS_PLACE, VOTES };
+enum {
+    WHO,
+    LENGTH,
+    MINUS_LENGTH,
+    PLACE,
+    MINUS_PLACE,
+    GRANULE,
+    MINUS_GRANULE,
+    REST,
+    MINUS_REST,
+    MINUS_BEFORE,
+    MINUS_AFTER,
+    VOTES
+};
 
 /* Whether every PE can do its part. Where not, each learns why, or which PE knows. */
 static bool agree(struct wish *w, const char *call)
 {
     static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
-    int64_t mine[VOTES] = {w->why[0] ? shmemi_state.my_pe : INT64_MAX, (int64_t)w->length,
-                           -(int64_t)w->length, w->inside, -w->inside};
+    int64_t length = (int64_t)w->length, granule = (int64_t)w->granule;
+    int64_t rest = w->granule ? (int64_t)(w->before % w->granule) : 0;
+    int64_t mine[VOTES] = {
+        [WHO] = w->why[0] ? shmemi_state.my_pe : INT64_MAX,
+        [LENGTH] = length,
+        [MINUS_LENGTH] = -length,
+        [PLACE] = w->inside,
+        [MINUS_PLACE] = -w->inside,
+        [GRANULE] = granule,
+        [MINUS_GRANULE] = -granule,
+        [REST] = rest,
+        [MINUS_REST] = -rest,
+        [MINUS_BEFORE] = -(int64_t)w->before,
+        [MINUS_AFTER] = -(int64_t)w->after,
+    };
     int64_t all[VOTES];
     shmemi_exchange(&shmemi_world, all, mine, VOTES, &votes, call);
     if (!shmemi_collective_holds())
@@ -263,8 +190,20 @@ static bool agree(struct wish *w, const char *call)
     else if (all[WHO] == INT64_MAX && all[PLACE] != -all[MINUS_PLACE])
         REFUSE(w, "it is in the symmetric heap of a PE, and not there or elsewhere in another's "
                   "(register either memory of shmem_malloc, or other memory)");
+    else if (all[WHO] == INT64_MAX && all[GRANULE] != -all[MINUS_GRANULE])
+        REFUSE(w,
+               "PEs pass memory of a GPU in units of %" PRId64 " to %" PRId64
+               " bytes, 0 is main memory (register one kind of memory on every PE)",
+               all[GRANULE], -all[MINUS_GRANULE]);
+    else if (all[WHO] == INT64_MAX && all[REST] != -all[MINUS_REST])
+        REFUSE(w,
+               "it begins %" PRId64 " to %" PRId64 " bytes behind a multiple of %" PRId64
+               ", and has to by the same on every PE (make the same allocations on every PE)",
+               all[REST], -all[MINUS_REST], all[GRANULE]);
     else if (all[WHO] != INT64_MAX && w->why[0] == '\0')
         REFUSE(w, "PE %" PRId64 " cannot do it for its own (see the error of that PE)", all[WHO]);
+    w->most_before = (size_t)-all[MINUS_BEFORE];
+    w->most_after = (size_t)-all[MINUS_AFTER];
     return w->why[0] == '\0';
 }
 
@@ -366,6 +305,28 @@ static int64_t take_in(struct wish *w, const char *call)
     return -1;
 }
 
+/* Ends the mappings of memory of a GPU, of whose block offset is within. */
+static void take_back(int64_t offset, const char *call)
+{
+    if (shmemi_state.core->gpu_take_back(offset) != SHMEMI_DONE)
+        shmemi_abort(call, "see the cause", "%s", shmemi_state.core->error());
+}
+
+/* The same for memory of a GPU. Its block begins where the chunks of a PE do that has the
+ * most of them before the buffer. */
+static int64_t borrow(struct wish *w, const char *call)
+{
+    const struct shmemi_core *core = shmemi_state.core;
+    int64_t block = core->gpu_lend(w->most_before + w->most_after, w->most_before - w->before);
+    if (block < 0)
+        REFUSE(w, "%s", core->error());
+    if (agree(w, call))
+        return block + (int64_t)w->most_before;
+    if (block >= 0)
+        take_back(block, call);
+    return -1;
+}
+
 void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char *call)
 {
     struct wish w = {.start = (uintptr_t)buf_ptr, .length = length, .inside = -1};
@@ -377,10 +338,15 @@ void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     if (shmemi_state.grows_together)
         shmemi_sync_all(call);
-    check_wish(&w, flags);
+    shmemi_wish_check(&w, flags);
     void *symmetric = NULL;
-    if (agree(&w, call)) {
-        int64_t offset = w.inside >= 0 ? w.inside : take_in(&w, call);
+    if (!agree(&w, call)) {
+        if (w.granule)
+            shmemi_state.core->gpu_forget();
+    } else {
+        int64_t offset = w.inside >= 0 ? w.inside
+                         : w.granule   ? borrow(&w, call)
+                                       : take_in(&w, call);
         if (offset >= 0) {
             symmetric = (char *)shmemi_state.heap_base + offset;
             if (w.inside < 0)
@@ -401,11 +367,12 @@ int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
     shmemi_barrier_all(call); /* a PE may still be reading or writing it */
     int64_t offset = (int64_t)(w.start - shmemi_state.heap_base);
     uint32_t i = of_block(offset);
+    bool lent = shmemi_state.heap_fd < 0; /* all of them: main memory cannot be in that heap */
     char *copy = NULL;
     w.inside = offset;
     if (i < table.n && table.at[i].size == length) {
-        copy = copy_of(offset, length);
-        if (copy == NULL)
+        copy = lent ? NULL : copy_of(offset, length);
+        if (copy == NULL && !lent)
             REFUSE(&w, "%s (free some memory)", strerror(errno));
     } else if (i < table.n) {
         REFUSE(&w, "it was registered with %zu bytes (pass that length)", table.at[i].size);
@@ -415,7 +382,10 @@ int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
                    "returned, once)");
     }
     bool good = agree(&w, call);
-    if (good && copy != NULL) {
+    if (good && lent && i < table.n) {
+        drop(i);
+        take_back(offset, call);
+    } else if (good && copy != NULL) {
         uintptr_t start = table.at[i].start;
         drop(i);
         move_out(copy, start, length, call);
@@ -431,6 +401,11 @@ void shmemi_buffers_close(const char *call)
 {
     while (table.n > 0) {
         struct shmemi_static b = table.at[table.n - 1];
+        if (shmemi_state.heap_fd < 0) {
+            drop(table.n - 1);
+            take_back(b.offset, call);
+            continue;
+        }
         char *copy = copy_of(b.offset, b.size);
         if (copy == NULL)
             shmemi_abort(call, "unregister buffers before, or free some memory",

@@ -25,6 +25,10 @@ int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call);
  * none. */
 int64_t shmemi_buffer_offset(const void *addr, size_t n);
 
+/* Whether there is room for no more, and whether one of them has some of these bytes. */
+bool shmemi_buffers_full(void);
+bool shmemi_buffer_within(uintptr_t start, size_t length);
+
 /* Is the block at that offset a buffer's? Then it is not the heap's to free. */
 bool shmemi_buffer_block(int64_t offset);
 

@@ -3,6 +3,7 @@
  * with the call's name, and not when the stream comes to it.
  */
 #include "stream.h"
+#include "buffers.h"
 #include "core.h"
 #include "gpu.h"
 #include "team.h"
@@ -79,15 +80,18 @@ static void check_pe(int pe, const char *call)
                      shmemi_state.n_pes);
 }
 
-static void check_symmetric(const char *name, const void *p, size_t n, size_t align,
-                            const char *call)
+/* The address in the heap: of a buffer that is registered the program may pass its own. */
+static void *symmetric(const char *name, const void *p, size_t n, size_t align, const char *call)
 {
-    if (SHMEMI_UNLIKELY(!shmemi_in_heap(p, n)))
+    int64_t offset = shmemi_in_heap(p, n) ? (int64_t)((uintptr_t)p - shmemi_state.heap_base)
+                                          : shmemi_buffer_offset(p, n);
+    if (SHMEMI_UNLIKELY(offset == SHMEMI_NO_OFFSET))
         shmemi_abort(call, "pass memory from shmem_malloc, large enough for every element",
                      "%s %p with %zu bytes is not in the symmetric heap", name, p, n);
     if (SHMEMI_UNLIKELY(((uintptr_t)p & (align - 1)) != 0))
         shmemi_abort(call, "pass an element of an array of that type",
                      "%s %p is not aligned to %zu bytes", name, p, align);
+    return (char *)shmemi_state.heap_base + offset;
 }
 
 static void check_local(const char *name, const void *p, const char *call)
@@ -112,7 +116,7 @@ static void put(void *dest, const void *source, size_t n, int pe, uint32_t nbi,
     check_pe(pe, call);
     if (n == 0)
         return;
-    check_symmetric("dest", dest, n, 1, call);
+    dest = symmetric("dest", dest, n, 1, call);
     check_local("source", source, call);
     struct shmemi_stream_call c = {
         .dest = (uintptr_t)dest, .source = (uintptr_t)source, .count = n, .pe = pe, .nbi = nbi};
@@ -138,7 +142,7 @@ static void get(void *dest, const void *source, size_t n, int pe, uint32_t nbi,
     check_pe(pe, call);
     if (n == 0)
         return;
-    check_symmetric("source", source, n, 1, call);
+    source = symmetric("source", source, n, 1, call);
     check_local("dest", dest, call);
     struct shmemi_stream_call c = {
         .dest = (uintptr_t)dest, .source = (uintptr_t)source, .count = n, .pe = pe, .nbi = nbi};
@@ -162,7 +166,7 @@ void shmemi_stream_p(void *dest, const void *value, size_t width, int pe,
 {
     begin(call);
     check_pe(pe, call);
-    check_symmetric("dest", dest, width, width, call);
+    dest = symmetric("dest", dest, width, width, call);
     struct shmemi_stream_call c = {.dest = (uintptr_t)dest, .pe = pe, .width = (uint32_t)width};
     memcpy(&c.value, value, width);
     queue(SHMEMI_STREAM_P, &c, stream, call);
@@ -174,7 +178,7 @@ void shmemi_stream_g(void *value, const void *source, size_t width, int pe,
     static const struct shmemi_stream_call nothing;
     begin(call);
     check_pe(pe, call);
-    check_symmetric("source", source, width, width, call);
+    source = symmetric("source", source, width, width, call);
     queue(SHMEMI_STREAM_DRAIN, &nothing, stream, call);
     shmemi_g(SHMEM_CTX_DEFAULT, value, source, width, pe, call);
 }
@@ -186,7 +190,11 @@ static void put_signal(void *dest, const void *source, size_t n, uint64_t *sig_a
     begin(call);
     check_pe(pe, call);
     check_signal_op(sig_op, call);
-    check_symmetric("sig_addr", sig_addr, sizeof *sig_addr, sizeof *sig_addr, call);
+    sig_addr = symmetric("sig_addr", sig_addr, sizeof *sig_addr, sizeof *sig_addr, call);
+    if (n > 0) {
+        dest = symmetric("dest", dest, n, 1, call);
+        check_local("source", source, call);
+    }
     struct shmemi_stream_call c = {.dest = (uintptr_t)dest,
                                    .source = (uintptr_t)source,
                                    .count = n,
@@ -195,10 +203,6 @@ static void put_signal(void *dest, const void *source, size_t n, uint64_t *sig_a
                                    .op = sig_op,
                                    .pe = pe,
                                    .nbi = nbi};
-    if (n > 0) {
-        check_symmetric("dest", dest, n, 1, call);
-        check_local("source", source, call);
-    }
     queue(n > 0 ? SHMEMI_STREAM_PUT_SIGNAL : SHMEMI_STREAM_SIGNAL, &c, stream, call);
 }
 
@@ -236,7 +240,7 @@ void shmemi_stream_signal_wait(uint64_t *sig_addr, int cmp, uint64_t value,
 {
     begin(call);
     check_comparison(cmp, call);
-    check_symmetric("sig_addr", sig_addr, sizeof *sig_addr, sizeof *sig_addr, call);
+    sig_addr = symmetric("sig_addr", sig_addr, sizeof *sig_addr, sizeof *sig_addr, call);
     struct shmemi_stream_call c = {
         .dest = (uintptr_t)sig_addr, .count = 1, .value = value, .op = cmp, .width = 8};
     queue(SHMEMI_STREAM_COUNT, &c, stream, call);
@@ -251,7 +255,7 @@ void shmemi_stream_wait(const void *ivars, size_t n, const int *status, int cmp,
     check_comparison(cmp, call);
     if (n == 0)
         return;
-    check_symmetric("ivars", ivars, shmemi_bytes(n, bytes), bytes, call);
+    ivars = symmetric("ivars", ivars, shmemi_bytes(n, bytes), bytes, call);
     struct shmemi_stream_call c = {.dest = (uintptr_t)ivars,
                                    .source = (uintptr_t)values,
                                    .count = n,
@@ -314,8 +318,8 @@ int shmemi_stream_broadcast(shmem_team_t team, void *dest, const void *source, s
                      "root PE %d does not exist, the team has %d", root, n_pes);
     if (n == 0)
         return 0;
-    check_symmetric("dest", dest, n, 1, call);
-    check_symmetric("source", source, n, 1, call);
+    dest = symmetric("dest", dest, n, 1, call);
+    source = symmetric("source", source, n, 1, call);
     struct shmemi_stream_call c = {.dest = (uintptr_t)dest,
                                    .source = (uintptr_t)source,
                                    .count = n,
@@ -335,8 +339,8 @@ static int exchange(enum shmemi_stream_what what, shmem_team_t team, void *dest,
         return -1;
     if (n == 0)
         return 0;
-    check_symmetric("dest", dest, shmemi_bytes((size_t)n_pes, n), 1, call);
-    check_symmetric("source", source, blocks ? shmemi_bytes((size_t)n_pes, n) : n, 1, call);
+    dest = symmetric("dest", dest, shmemi_bytes((size_t)n_pes, n), 1, call);
+    source = symmetric("source", source, blocks ? shmemi_bytes((size_t)n_pes, n) : n, 1, call);
     struct shmemi_stream_call c = {.dest = (uintptr_t)dest,
                                    .source = (uintptr_t)source,
                                    .count = n,
@@ -367,8 +371,8 @@ int shmemi_stream_reduce(shmem_team_t team, void *dest, const void *source, size
         return -1;
     if (n == 0)
         return 0;
-    check_symmetric("dest", dest, shmemi_bytes(n, bytes), bytes, call);
-    check_symmetric("source", source, shmemi_bytes(n, bytes), bytes, call);
+    dest = symmetric("dest", dest, shmemi_bytes(n, bytes), bytes, call);
+    source = symmetric("source", source, shmemi_bytes(n, bytes), bytes, call);
     struct shmemi_stream_call c = {.dest = (uintptr_t)dest,
                                    .source = (uintptr_t)source,
                                    .count = n,

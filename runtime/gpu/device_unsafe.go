@@ -12,6 +12,12 @@ type Address uint64
 // names it.
 type Chunk uint64
 
+// Lendable is what a chunk allows, whoever has made it.
+type Lendable struct {
+	Device int  // number of the GPU that it is memory of; -1: of none
+	Shared bool // a descriptor of it can be made
+}
+
 // Shared names memory of a GPU to other processes: CUDA's IPC handle.
 type Shared [64]byte
 

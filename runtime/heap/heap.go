@@ -49,8 +49,10 @@ func (h Hints) Check() error {
 
 // Heap is the state of one symmetric heap.
 type Heap struct {
-	size    uint64
-	maxLog  uint8 // log2 of the alignment of the heap itself
+	size    uint64  // up to the upper part
+	top     uint64  // of all of it
+	uppers  []upper // in descending order
+	maxLog  uint8   // log2 of the alignment of the heap itself
 	blocks  arena
 	free    tree // by size
 	live    tree // by offset
@@ -74,7 +76,7 @@ func New(size, align uint64) (*Heap, error) {
 		return nil, &shmerr.Error{Op: "create", Object: "symmetric heap",
 			Cause: shmerr.Causef(shmerr.ErrInternal, "its alignment %d is not a power of two from %d on", align, Granule)}
 	}
-	h := &Heap{size: roundUp(size), maxLog: log2(align)}
+	h := &Heap{size: roundUp(size), top: roundUp(size), maxLog: log2(align)}
 	h.blocks.blocks = make([]block, 1, 16) // entry 0 names none
 	h.free = tree{arena: &h.blocks, bySize: true}
 	h.live = tree{arena: &h.blocks}
@@ -179,6 +181,9 @@ func (h *Heap) Realloc(off Offset, size uint64) (Resize, error) {
 // and how many bytes were asked for. Bytes between those and the end of the
 // Granule belong to no block.
 func (h *Heap) Block(off Offset) (start Offset, size uint64, ok bool) {
+	if uint64(off) >= h.size {
+		return h.inUpper(off)
+	}
 	i := h.live.floor(uint64(off))
 	if i == 0 {
 		return 0, 0, false

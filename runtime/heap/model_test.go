@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"libshmem/runtime/shmerr"
@@ -13,13 +14,14 @@ import (
 type model struct {
 	cells []int // 0: free, else the number of the block
 	next  int
+	end   int // where the upper part begins, or the last cell ends
 }
 
 // runs calls f for every free run, in order, with its first cell and length.
 func (m *model) runs(f func(start, n int)) {
-	for i := 0; i < len(m.cells); {
+	for i := 0; i < m.end; {
 		n := 0
-		for i+n < len(m.cells) && m.cells[i+n] == 0 {
+		for i+n < m.end && m.cells[i+n] == 0 {
 			n++
 		}
 		if n > 0 {
@@ -40,7 +42,7 @@ func fits(start, n, need, align int) int {
 
 // best is the first cell of the smallest run that fits, the lowest of equals.
 func (m *model) best(need, align int) int {
-	at, size := -1, len(m.cells)+1
+	at, size := -1, m.end+1
 	m.runs(func(start, n int) {
 		if a := fits(start, n, need, align); a >= 0 && n < size {
 			at, size = a, n
@@ -134,16 +136,17 @@ type held struct {
 
 // driver makes the same calls on the heap and on the model.
 type driver struct {
-	h    *Heap
-	m    model
-	held []held
+	h      *Heap
+	m      model
+	held   []held
+	uppers []held
 }
 
 const modelCells = 1024
 
 func newDriver() (*driver, error) {
 	h, err := New(modelCells*Granule-1, 64*Granule) // rounded up to all cells
-	return &driver{h: h, m: model{cells: make([]int, modelCells), next: 1}}, err
+	return &driver{h: h, m: model{cells: make([]int, modelCells), next: 1, end: modelCells}}, err
 }
 
 func cellsOf(bytes uint64) int { return int((bytes + Granule - 1) / Granule) }
@@ -209,7 +212,7 @@ func (d *driver) realloc(i int, size uint64) error {
 	if r.Copy != min(size, b.want) || uint64(r.Offset)%b.align != 0 {
 		return fmt.Errorf("realloc %#x from %d to %d: %+v", b.off, b.want, size, r)
 	}
-	if at := int(b.off / Granule); at+cellsOf(size) <= modelCells {
+	if at := int(b.off / Granule); at+cellsOf(size) <= d.m.end {
 		inPlace := true
 		for c := at + cellsOf(b.want); c < at+cellsOf(size); c++ {
 			inPlace = inPlace && d.m.cells[c] == 0
@@ -224,12 +227,76 @@ func (d *driver) realloc(i int, size uint64) error {
 	return d.free(i)
 }
 
+// highest is the highest cell for the upper part, above all blocks below it, or -1.
+func (m *model) highest(need, align, above int) int {
+	for c := range m.end {
+		if m.cells[c] != 0 {
+			above = max(above, c+1)
+		}
+	}
+	for at := (len(m.cells) - need) / align * align; at >= max(above, 1); at -= align {
+		if !slices.ContainsFunc(m.cells[at:at+need], func(id int) bool { return id != 0 }) {
+			return at
+		}
+	}
+	return -1
+}
+
+// bound has the model find out where the upper part begins.
+func (d *driver) bound() {
+	d.m.end = modelCells
+	for _, u := range d.uppers {
+		d.m.end = min(d.m.end, int(u.off/Granule))
+	}
+}
+
+func (d *driver) allocUpper(size, align uint64, above int) error {
+	off, err := d.h.AllocUpper(size, align, uint64(above)*Granule)
+	want := d.m.highest(cellsOf(size), cellsOf(align), above)
+	if err != nil {
+		if !errors.Is(err, shmerr.ErrNoMemory) || want >= 0 {
+			return fmt.Errorf("%d bytes above, aligned to %d: %v; the model puts them in cell %d", size, align, err, want)
+		}
+		return nil
+	}
+	if want < 0 || uint64(off) != uint64(want)*Granule {
+		return fmt.Errorf("%d bytes above, aligned to %d: at %#x, the model puts them in cell %d", size, align, off, want)
+	}
+	if start, n, ok := d.h.Block(off + Offset(size) - 1); start != off || n != size || !ok {
+		return fmt.Errorf("the last of %d bytes at %#x is of a block at %#x, %d bytes, %v", size, off, start, n, ok)
+	}
+	d.uppers = append(d.uppers, held{off, size, align, d.m.next})
+	d.m.next++
+	d.bound()
+	return d.m.fill(want, cellsOf(size), d.m.next-1)
+}
+
+func (d *driver) freeUpper(i int) error {
+	u := d.uppers[i]
+	d.uppers = slices.Delete(d.uppers, i, i+1)
+	d.bound()
+	if err := d.h.FreeUpper(u.off); err != nil {
+		return err
+	}
+	if err := d.h.FreeUpper(u.off); !errors.Is(err, shmerr.ErrAddress) {
+		return fmt.Errorf("the second free of %#x: %v", u.off, err)
+	}
+	return d.m.fill(int(u.off/Granule), cellsOf(u.want), 0)
+}
+
 // step takes one action, chosen by three numbers.
 func (d *driver) step(action uint8, size uint16, pick uint8) error {
 	// Mostly small, sometimes up to the whole heap.
 	bytes := uint64(size)%(8*Granule) + 1
 	if pick%8 == 0 {
 		bytes = uint64(size) + 1
+	}
+	if action%16 == 15 && len(d.uppers) > 0 {
+		return d.freeUpper(int(pick) * len(d.uppers) / 256)
+	}
+	if action%32 == 14 && len(d.uppers) < 8 {
+		whole := uint64(cellsOf(bytes)) * Granule
+		return d.allocUpper(whole, Granule<<(pick%5), int(pick))
 	}
 	if len(d.held) == 0 {
 		action = 0
@@ -266,6 +333,11 @@ func TestAgainstModel(t *testing.T) {
 		}
 		for len(d.held) > 0 {
 			if err := d.free(0); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+		}
+		for len(d.uppers) > 0 {
+			if err := d.freeUpper(0); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 		}

@@ -28,6 +28,7 @@ type graphics struct {
 	device *devmem.Segment // nil where this PE's heap is in main memory
 	pinned *devmem.Pinned  // nil where every heap of the node is in a GPU's
 	nics   *registry       // nil where none is to reach the heap
+	loan   *devmem.Loan    // between Look and Lend
 
 	mu      sync.Mutex
 	atomics *amo.Unit

@@ -158,8 +158,9 @@ var programs = map[string]program{
 		"node-1", "node-2", "node-8", "hosts-2", "hosts-3-1", "proxies-2", "chaos-3", "netns-2",
 		"gpu-node-3", "gpu-hosts-4", "gpu-nic-4", "asan-node-2", "asan-hosts-2", "tsan-node-2", "tsan-hosts-2",
 	}},
-	// Heaps in the memory of a GPU take no buffers, which tests/bad has.
+	// Heaps in the memory of a GPU take no main memory, which tests/bad has.
 	"buffers": {hostOnly: true},
+	"lent":    {only: []string{"gpu-node-3", "gpu-hosts-4", "gpu-nic-4"}},
 	// What the compiler has chosen is the same everywhere.
 	"zz_generic": {only: []string{"node-1"}},
 	// Threads of the host store to their neighbours' heaps themselves.

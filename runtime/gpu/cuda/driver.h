@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 enum {
+    SHMEMI_CUDA_INVALID_VALUE = 1,
     SHMEMI_CUDA_OUT_OF_MEMORY = 2,
     SHMEMI_CUDA_STUB_LIBRARY = 34,
     SHMEMI_CUDA_NO_DEVICE = 100,
@@ -257,6 +258,10 @@ _Static_assert(sizeof(struct shmemi_cuda_step) == 48, "layout of CUstreamBatchMe
              (stream, at, value, flags))                                                           \
     OPTIONAL(library_global, "cuLibraryGetGlobal",                                                 \
              (uint64_t * at, size_t * n, void *library, const char *name), (at, n, library, name)) \
+    OPTIONAL(retain, "cuMemRetainAllocationHandle", (uint64_t * memory, const void *at),           \
+             (memory, at))                                                                         \
+    OPTIONAL(properties, "cuMemGetAllocationPropertiesFromHandle",                                 \
+             (struct shmemi_cuda_wanted * of, uint64_t memory), (of, memory))                      \
     OPTIONAL(export, "cuMemGetHandleForAddressRange",                                              \
              (void *handle, uint64_t device, size_t n, int type, unsigned long long flags),        \
              (handle, device, n, type, flags))

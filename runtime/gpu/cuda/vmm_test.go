@@ -62,6 +62,19 @@ func useChunks(v *Device) (err error) {
 	if keep(e); e == nil && (p.Place != gpu.OnDevice || p.Base != at || p.Size != chunk || p.Host != 0) {
 		keep(fmt.Errorf("the driver says %+v", p))
 	}
+	for i, want := range []gpu.Chunk{c, other, 0} {
+		a := at + gpu.Address(i)*chunk
+		name, ok, e := v.ChunkAt(a)
+		if keep(e); name != want || ok != (want != 0) {
+			keep(fmt.Errorf("%d is at %#x, want %d", name, uint64(a), want))
+		}
+		if ok {
+			l, e := v.Lendable(name)
+			if keep(errors.Join(e, v.ReleaseChunk(name))); l != (gpu.Lendable{Shared: true}) {
+				keep(fmt.Errorf("the driver says %+v", l))
+			}
+		}
+	}
 	keep(v.SyncMemops(at + 8))
 	if buf, e := v.ExportDMABuf(at, chunk); e == nil {
 		keep(unix.Close(buf))
@@ -116,6 +129,9 @@ func TestShared(t *testing.T) {
 	a, err := v.Alloc(chunk)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, ok, err := v.ChunkAt(a); ok || err != nil {
+		t.Errorf("memory of cuMemAlloc has a name: %v, %v", ok, err)
 	}
 	if err := v.SyncMemops(a + 8); err != nil {
 		t.Error(err)

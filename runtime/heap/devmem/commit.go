@@ -3,6 +3,7 @@ package devmem
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +19,7 @@ type space struct {
 	at      gpu.Address
 	size    uint64 // reserved
 	extents []Extent
+	loans   []Extent // chunks of the program's
 }
 
 func (p *space) reserve(dev Device, size, align uint64) error {
@@ -55,11 +57,33 @@ func (p *space) shrink(from uint64) error {
 	return errors.Join(errs...)
 }
 
+// lend maps a chunk that has a name of somebody else's.
+func (p *space) lend(c gpu.Chunk, e Extent) error {
+	err := p.dev.MapChunk(p.at+gpu.Address(e.Offset), e.Size, c)
+	if err == nil {
+		p.loans = append(p.loans, e)
+	}
+	return err
+}
+
+// takeBack unmaps what is lent within a block.
+func (p *space) takeBack(block Extent) error {
+	var errs []error
+	p.loans = slices.DeleteFunc(p.loans, func(e Extent) bool {
+		inside := e.Offset >= block.Offset && e.Offset < block.Offset+block.Size
+		if inside {
+			errs = append(errs, p.dev.UnmapChunk(p.at+gpu.Address(e.Offset), e.Size))
+		}
+		return inside
+	})
+	return errors.Join(errs...)
+}
+
 func (p *space) close() error {
 	if p.at == 0 {
 		return nil
 	}
-	err := p.shrink(0)
+	err := errors.Join(p.shrink(0), p.takeBack(Extent{0, p.size}))
 	err = errors.Join(err, p.dev.Unreserve(p.at, p.size))
 	p.at = 0
 	return err
@@ -123,7 +147,7 @@ func (s *Segment) Commit(end uint64) error {
 		return s.commitError(end, shmerr.Causef(s.links.broken, "an earlier call failed: %s", oneLine(s.links.broken)))
 	}
 	least := roundUp(end, s.granule)
-	most := min(max(least, roundUp(s.committed+Step, s.granule)), roundUp(s.plan.Size, s.granule))
+	most := min(max(least, roundUp(s.committed+Step, s.granule)), s.ceiling())
 	err := s.grow(most, nil)
 	// All PEs know that it failed, so all try again.
 	if err != nil && most > least && s.links.broken == nil {
@@ -146,16 +170,17 @@ func (s *Segment) commitError(end uint64, cause error) error {
 // error that the caller already has is told to the others.
 func (s *Segment) grow(to uint64, err error) error {
 	e := Extent{s.committed, to - s.committed}
-	fd := -1
+	var files []int
 	if err == nil {
-		fd, err = s.makeChunk(e)
+		var fd int
+		if fd, err = s.makeChunk(e); err == nil {
+			files = []int{fd}
+		}
 	}
 	n := note{Growth: &growth{From: s.committed, To: to}}
 	n.fail(err)
-	replies, news := s.links.tell(n, fd)
-	if fd >= 0 {
-		news = errors.Join(news, closeFile(fd))
-	}
+	replies, news := s.links.tell(n, files)
+	news = errors.Join(news, closeFiles(files))
 	for i := range replies {
 		err = errors.Join(err, s.links.fault(i, replies[i].note))
 	}
@@ -224,6 +249,14 @@ func (s *Segment) takeChunk(i int, e Extent, r *reply) error {
 
 func (s *Segment) noWay(i int, err error) error {
 	return &shmerr.Error{Op: "map", Object: fmt.Sprintf("the heap of PE %d", s.plan.PEs[i].PE), Cause: err}
+}
+
+func closeFiles(files []int) error {
+	var errs []error
+	for _, fd := range files {
+		errs = append(errs, closeFile(fd))
+	}
+	return errors.Join(errs...)
 }
 
 func closeFile(fd int) error {

@@ -43,9 +43,13 @@ type fake struct {
 }
 
 type fakeChunk struct {
-	fd   int
-	n    uint64
-	mine bool
+	fd      int
+	n       uint64
+	mine    bool
+	name    gpu.Chunk
+	names   int // how often it was given out
+	private bool
+	device  int
 }
 
 func newFake(uuid string) *fake {
@@ -180,9 +184,41 @@ func (f *fake) CreateChunk(n uint64) (gpu.Chunk, error) {
 	if err := f.take(n); err != nil {
 		return 0, err
 	}
-	f.next++
-	f.chunks[f.next] = &fakeChunk{fd: memory(n), n: n, mine: true}
-	return f.next, nil
+	return f.named(&fakeChunk{fd: memory(n), n: n, mine: true}), nil
+}
+
+// named gives a chunk a name, or once more the one that it has.
+func (f *fake) named(k *fakeChunk) gpu.Chunk {
+	if k.names == 0 {
+		f.next++
+		k.name = f.next
+		f.chunks[k.name] = k
+	}
+	k.names++
+	return k.name
+}
+
+func (f *fake) Number() int { return 0 }
+
+func (f *fake) ChunkAt(a gpu.Address) (gpu.Chunk, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.call("ChunkAt"); err != nil {
+		return 0, false, err
+	}
+	for at, k := range f.maps {
+		if a >= at && uint64(a-at) < k.n {
+			return f.named(k), true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+func (f *fake) Lendable(c gpu.Chunk) (gpu.Lendable, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	k := f.chunks[c]
+	return gpu.Lendable{Device: k.device, Shared: !k.private}, f.call("Lendable")
 }
 
 func (f *fake) ReleaseChunk(c gpu.Chunk) error {
@@ -192,14 +228,20 @@ func (f *fake) ReleaseChunk(c gpu.Chunk) error {
 	if k == nil {
 		return fmt.Errorf("release chunk %d", c)
 	}
-	delete(f.chunks, c)
-	if mapped := slices.ContainsFunc(values(f.maps), func(m *fakeChunk) bool { return m == k }); !mapped {
-		f.drop(k)
+	if k.names--; k.names == 0 {
+		delete(f.chunks, c)
+		f.dropUnused(k)
 	}
 	return f.call("ReleaseChunk")
 }
 
-// drop frees what is neither mapped nor named.
+// dropUnused frees what is neither mapped nor named.
+func (f *fake) dropUnused(k *fakeChunk) {
+	if k.names == 0 && !slices.Contains(values(f.maps), k) {
+		f.drop(k)
+	}
+}
+
 func (f *fake) drop(k *fakeChunk) {
 	if k.mine {
 		f.used -= k.n
@@ -234,9 +276,7 @@ func (f *fake) TakeChunk(fd int) (gpu.Chunk, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return 0, err
 	}
-	f.next++
-	f.chunks[f.next] = &fakeChunk{fd: must(unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)), n: uint64(st.Size)}
-	return f.next, nil
+	return f.named(&fakeChunk{fd: must(unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)), n: uint64(st.Size)}), nil
 }
 
 func (f *fake) MapChunk(a gpu.Address, n uint64, c gpu.Chunk) error {
@@ -268,9 +308,7 @@ func (f *fake) UnmapChunk(a gpu.Address, n uint64) error {
 	}
 	mapFile(-1, n, a, unix.PROT_NONE)
 	delete(f.maps, a)
-	if named := slices.ContainsFunc(values(f.chunks), func(c *fakeChunk) bool { return c == k }); !named {
-		f.drop(k)
-	}
+	f.dropUnused(k)
 	return f.call("UnmapChunk")
 }
 

@@ -25,6 +25,7 @@ type note struct {
 	Hello  *hello  `json:",omitempty"`
 	Growth *growth `json:",omitempty"`
 	Whole  *whole  `json:",omitempty"`
+	Lent   *lent   `json:",omitempty"`
 }
 
 // hello is the first note.
@@ -235,11 +236,11 @@ type reply struct {
 	files []int
 }
 
-// tell exchanges notes: each PE sends its own to all, with a descriptor where
-// fd is not -1, and gets those of all. It does so whatever fails, so that the
+// tell exchanges notes: each PE sends its own to all, with its descriptors, and
+// gets those of all. It does so whatever fails, so that the
 // others need not wait for what will not come. The caller owns the descriptors,
 // also after an error, which says that a PE did not answer: no round can follow.
-func (k *links) tell(n note, fd int) ([]reply, error) {
+func (k *links) tell(n note, files []int) ([]reply, error) {
 	replies := make([]reply, len(k.conns))
 	k.round++
 	deadline := time.Now().Add(k.plan.Timeout)
@@ -247,10 +248,6 @@ func (k *links) tell(n note, fd int) ([]reply, error) {
 	if err != nil {
 		k.broken = err
 		return replies, err
-	}
-	var files []int
-	if fd >= 0 {
-		files = []int{fd}
 	}
 	var errs []error
 	// A PE that is lost gets no more: it learns so at once.
@@ -289,7 +286,7 @@ func (k *links) tell(n note, fd int) ([]reply, error) {
 func (k *links) agree(mine, news error) error {
 	var n note
 	n.fail(news)
-	replies, err := k.tell(n, -1)
+	replies, err := k.tell(n, nil)
 	errs := []error{mine, err}
 	for i := range replies {
 		pass.CloseAll(replies[i].files)

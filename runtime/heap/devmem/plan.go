@@ -65,6 +65,7 @@ const Step = 32 << 20
 // bytes, and what an error says of the device names it.
 type Device interface {
 	Name() string
+	Number() int
 	Facts() gpu.Facts
 	// Reaches says whether the GPU with that UUID has memory for this one's
 	// loads and stores; known is false where only a trial shows.
@@ -79,6 +80,8 @@ type Device interface {
 	TakeChunk(fd int) (gpu.Chunk, error)
 	MapChunk(a gpu.Address, n uint64, c gpu.Chunk) error
 	UnmapChunk(a gpu.Address, n uint64) error
+	ChunkAt(a gpu.Address) (c gpu.Chunk, ok bool, err error)
+	Lendable(gpu.Chunk) (gpu.Lendable, error)
 
 	Alloc(n uint64) (gpu.Address, error)
 	Free(gpu.Address) error

@@ -29,7 +29,8 @@ type Segment struct {
 
 	chunks  *chunks // VMM
 	granule uint64
-	block   block // IPC
+	blocks  []Extent // that Lend has filled
+	block   block    // IPC
 }
 
 // Open meets the other PEs and reserves the heap. It commits little or nothing

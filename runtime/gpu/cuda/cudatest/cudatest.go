@@ -118,7 +118,7 @@ var releases = map[string]string{
 	"cuCtxPushCurrent_v2":      "cuCtxPopCurrent_v2", "cuStreamCreate": "cuStreamDestroy_v2",
 	"cuEventCreate": "cuEventDestroy_v2", "cuModuleLoadData": "cuModuleUnload",
 	"cuMemAddressReserve": "cuMemAddressFree", "cuMemMap": "cuMemUnmap",
-	"cuMemCreate": "cuMemRelease", "cuMemImportFromShareableHandle": "cuMemRelease",
+	"cuMemCreate": "cuMemRelease", "cuMemRetainAllocationHandle": "cuMemRelease", "cuMemImportFromShareableHandle": "cuMemRelease",
 	"cuIpcOpenMemHandle_v2": "cuIpcCloseMemHandle",
 	"gdr_open":              "gdr_close", "gdr_pin_buffer": "gdr_unpin_buffer", "gdr_map": "gdr_unmap",
 }

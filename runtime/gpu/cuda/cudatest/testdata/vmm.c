@@ -6,7 +6,8 @@
  * is mapped in it gets rights by cuMemSetAccess: whoever forgets it meets a
  * fault. foreign=CODE makes cuMemSetAccess fail for the memory of others, as
  * where there is no way between two GPUs; import=CODE and ipc=CODE refuse all of
- * it earlier. memory=N is what the GPU has.
+ * it earlier. memory=N is what the GPU has. A chunk has one name, which counts how often it
+ * was given out.
  */
 #define _GNU_SOURCE
 #include "driver.h"
@@ -16,8 +17,10 @@
 enum { GRANULE = 2 << 20, TABLE = 256 };
 
 static struct chunk {
-    bool open, foreign;
+    bool foreign;
+    int names; /* 0: the entry is free */
     int fd;
+    int handles; /* CUmemAllocationProp.requestedHandleTypes */
     size_t n;
     unsigned long id;
 } chunks[TABLE];
@@ -31,6 +34,7 @@ static struct mapping {
     char *at;
     size_t n;
     int fd; /* its own, as a chunk lives as long as it is mapped */
+    int handles;
     bool foreign, allowed;
     unsigned long id;
 } mappings[TABLE];
@@ -62,7 +66,7 @@ static void *reserved(void *at, size_t n, int flags)
 
 static bool good(const struct wanted *w)
 {
-    return w->type == 1 && w->handles == 1 && w->location == 1 && w->windows == NULL &&
+    return w->type == 1 && (w->handles & ~1) == 0 && w->location == 1 && w->windows == NULL &&
            w->compression == 0 && w->rdma == (fake_setting("attribute110", 1) == 1) &&
            w->usage == 0 && w->device < fake_setting("devices", 1);
 }
@@ -127,28 +131,34 @@ int cuMemAddressFree(uint64_t at, size_t n)
 
 static struct chunk *chunk_of(uint64_t name)
 {
-    return name > 0 && name <= TABLE && chunks[name - 1].open ? &chunks[name - 1] : NULL;
+    return name > 0 && name <= TABLE && chunks[name - 1].names > 0 ? &chunks[name - 1] : NULL;
 }
 
 static uint64_t keep_chunk(struct chunk c)
 {
     uint64_t i = 0;
-    while (i < TABLE && chunks[i].open)
+    while (i < TABLE && chunks[i].names > 0)
         i++;
     if (i == TABLE)
         abort();
-    c.open = true;
-    c.id = fake_next_id();
+    c.names = 1;
+    if (c.id == 0)
+        c.id = fake_next_id();
     chunks[i] = c;
     return i + 1;
 }
 
-/* What this process has of its GPU, mapped or not: of own memory only. */
+/* What this process has mapped of its GPU: own memory only, and once where there are
+ * several addresses of it. */
 static size_t in_use(void)
 {
     size_t n = 0;
-    for (struct mapping *m = mappings; m < mappings + TABLE; m++)
-        n += m->at != NULL && !m->foreign ? m->n : 0;
+    for (struct mapping *m = mappings; m < mappings + TABLE; m++) {
+        bool again = false;
+        for (struct mapping *before = mappings; before < m; before++)
+            again = again || (before->at != NULL && before->id == m->id);
+        n += m->at != NULL && !m->foreign && !again ? m->n : 0;
+    }
     return n;
 }
 
@@ -163,7 +173,7 @@ int cuMemCreate(uint64_t *memory, size_t n, const struct wanted *w, unsigned lon
     for (size_t i = 0; i < n; i += GRANULE)
         memset(p + i, 0xaa, 4096);
     munmap(p, n);
-    *memory = LOCKED(keep_chunk((struct chunk){.fd = fd, .n = n}));
+    *memory = LOCKED(keep_chunk((struct chunk){.fd = fd, .n = n, .handles = w->handles}));
     return 0;
 }
 
@@ -171,8 +181,8 @@ static int drop_chunk(struct chunk *c)
 {
     if (c == NULL)
         return INVALID_VALUE;
-    close(c->fd);
-    c->open = false;
+    if (--c->names == 0)
+        close(c->fd);
     return 0;
 }
 
@@ -184,7 +194,7 @@ int cuMemRelease(uint64_t memory)
 int cuMemExportToShareableHandle(void *handle, uint64_t memory, int type, unsigned long long flags)
 {
     struct chunk *c = LOCKED(chunk_of(memory));
-    BEGIN(c == NULL || type != 1 || flags != 0 ? INVALID_VALUE : 0);
+    BEGIN(c == NULL || c->handles != 1 || type != 1 || flags != 0 ? INVALID_VALUE : 0);
     *(int *)handle = fcntl(c->fd, F_DUPFD_CLOEXEC, 0);
     return 0;
 }
@@ -203,8 +213,10 @@ int cuMemImportFromShareableHandle(uint64_t *memory, void *handle, int type)
     struct stat st;
     BEGIN(type != 1 || !ours(fd) || fstat(fd, &st) != 0 ? INVALID_VALUE
                                                         : (int)fake_setting("import", 0));
-    *memory = LOCKED(keep_chunk((struct chunk){
-        .foreign = true, .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .n = (size_t)st.st_size}));
+    *memory = LOCKED(keep_chunk((struct chunk){.foreign = true,
+                                               .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0),
+                                               .n = (size_t)st.st_size,
+                                               .handles = 1}));
     return 0;
 }
 
@@ -224,7 +236,8 @@ static int map_chunk(char *at, size_t n, struct chunk *c)
         m++;
     if (m == mappings + TABLE)
         abort();
-    *m = (struct mapping){at, n, fcntl(c->fd, F_DUPFD_CLOEXEC, 0), c->foreign, false, c->id};
+    *m = (struct mapping){at,    n,    fcntl(c->fd, F_DUPFD_CLOEXEC, 0), c->handles, c->foreign,
+                          false, c->id};
     if (mmap(at, n, PROT_NONE, MAP_SHARED | MAP_FIXED, m->fd, 0) == MAP_FAILED)
         abort();
     return 0;
@@ -251,6 +264,40 @@ int cuMemMap(uint64_t at, size_t n, size_t offset, uint64_t memory, unsigned lon
 int cuMemUnmap(uint64_t at, size_t n)
 {
     END(LOCKED(unmap_chunk((char *)at, n)));
+}
+
+/* The name of the chunk that is mapped at an address, once more, or a new one. */
+static uint64_t name_of(struct mapping *m)
+{
+    for (uint64_t i = 0; i < TABLE; i++)
+        if (chunks[i].names > 0 && chunks[i].id == m->id) {
+            chunks[i].names++;
+            return i + 1;
+        }
+    return keep_chunk((struct chunk){.foreign = m->foreign,
+                                     .fd = fcntl(m->fd, F_DUPFD_CLOEXEC, 0),
+                                     .handles = m->handles,
+                                     .n = m->n,
+                                     .id = m->id});
+}
+
+/* Of cuMemMap's memory only, as the real one. */
+int cuMemRetainAllocationHandle(uint64_t *memory, void *at)
+{
+    BEGIN(LOCKED(mapping_in(at, 1)) == NULL ? INVALID_VALUE : 0);
+    *memory = LOCKED(name_of(mapping_in(at, 1)));
+    return 0;
+}
+
+int cuMemGetAllocationPropertiesFromHandle(struct wanted *of, uint64_t memory)
+{
+    struct chunk *c = LOCKED(chunk_of(memory));
+    BEGIN(c == NULL ? INVALID_VALUE : 0);
+    *of = (struct wanted){.type = 1,
+                          .handles = c->handles,
+                          .location = 1,
+                          .rdma = fake_setting("attribute110", 1) == 1};
+    return 0;
 }
 
 int cuMemSetAccess(uint64_t at, size_t n, const struct access *a, size_t count)
@@ -298,7 +345,7 @@ void fake_drop_vmm(void)
         if (r->at != NULL)
             give_back(r->at, r->n);
     for (struct chunk *c = chunks; c < chunks + TABLE; c++)
-        if (c->open)
+        while (c->names > 0)
             drop_chunk(c);
 }
 

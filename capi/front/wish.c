@@ -1,0 +1,117 @@
+/*
+ * wish.c: why memory of the program's cannot be registered, if it cannot.
+ */
+#define _GNU_SOURCE
+#include "wish.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+/* The part of a mapping's line that says what may be done with it and what it is. */
+static void check_mapping(struct wish *w, uintptr_t at, const char *access, const char *name)
+{
+    if (access[3] == 's')
+        REFUSE(w,
+               "its page at %#" PRIxPTR
+               " is shared memory, whose other users would be cut off (copy "
+               "it to private memory)",
+               at);
+    else if (memcmp(access, "rw-", 3) != 0)
+        REFUSE(w,
+               "its page at %#" PRIxPTR
+               " is mapped %.3s, not rw- (give it back what mprotect took)",
+               at, access);
+    else if (strstr(name, "[stack]") != NULL)
+        REFUSE(w, "it is on the stack (allocate it)");
+}
+
+/* Every page has to be private memory that can be read and written, which the kernel
+ * says: pages of a file that others use would no longer be that file's. */
+static void check_mappings(struct wish *w)
+{
+    FILE *f = fopen("/proc/self/maps", "re");
+    if (f == NULL) {
+        REFUSE(w, "/proc/self/maps: %s (mount /proc, or raise ulimit -n)", strerror(errno));
+        return;
+    }
+    uintptr_t at = w->start, end = w->start + w->length;
+    char line[512];
+    while (at < end && w->why[0] == '\0' && fgets(line, sizeof line, f) != NULL) {
+        uintptr_t from, to;
+        char access[8];
+        int name = 0;
+        bool cut = strchr(line, '\n') == NULL;
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %*s %n", &from, &to, access,
+                   &name) == 3 &&
+            to > at) {
+            if (from > at)
+                break;
+            check_mapping(w, at, access, line + name);
+            at = to;
+        }
+        for (int c = 0; cut && c != '\n' && c != EOF;)
+            c = fgetc(f);
+    }
+    fclose(f);
+    if (at < end && w->why[0] == '\0')
+        REFUSE(w, "nothing is mapped at %#" PRIxPTR " (pass memory that is allocated)", at);
+}
+
+static bool on_this_stack(const struct wish *w)
+{
+    return (uintptr_t)__builtin_frame_address(0) - w->start < w->length;
+}
+
+/* Memory of a GPU, whatever its address: the core finds the chunks. */
+static void check_lent(struct wish *w)
+{
+    size_t size;
+    if (shmemi_state.heap_fd >= 0)
+        REFUSE(w, "it is in the memory of a GPU, and the symmetric heap in main memory (set "
+                  "SHMEM_HEAP=device)");
+    else if (shmemi_state.core->gpu_look((const void *)w->start, w->length, &w->granule, &w->before,
+                                         &size) != SHMEMI_DONE)
+        REFUSE(w, "%s", shmemi_state.core->error());
+    else
+        w->after = size - w->before;
+}
+
+void shmemi_wish_check(struct wish *w, int flags)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    uintptr_t start = w->start, end;
+    if (flags != 0)
+        REFUSE(w, "flags %#x mean nothing (pass 0)", (unsigned)flags);
+    else if (start == 0 || w->length == 0)
+        REFUSE(w, "there is no buffer of %zu bytes at %#" PRIxPTR " (pass memory of this PE)",
+               w->length, start);
+    else if (__builtin_add_overflow(start, w->length, &end))
+        REFUSE(w, "%zu bytes at %#" PRIxPTR " run past the address space (check the length)",
+               w->length, start);
+    else if (start - s->heap_base < s->heap_size) {
+        w->inside = (int64_t)(start - s->heap_base);
+        if (s->core->heap_room(w->inside) < w->length)
+            REFUSE(w,
+                   "%zu bytes at heap offset %#" PRIx64 " are not of one allocation (check the "
+                   "length, and that the memory was not freed)",
+                   w->length, w->inside);
+    } else if (shmemi_buffers_full())
+        REFUSE(w, "%d buffers are registered (unregister some)", SHMEMI_BUFFERS);
+    else if (shmemi_buffer_within(start, w->length))
+        REFUSE(w, "a part of it is registered already (register memory once)");
+    else if (s->gpu && s->core->gpu_holds((const void *)start))
+        check_lent(w);
+    else if (start % PAGE != 0 || w->length % PAGE != 0)
+        REFUSE(w,
+               "%zu bytes at %#" PRIxPTR " are not whole pages (pass what aligned_alloc(%zu, n) "
+               "returns, and a multiple of %zu bytes)",
+               w->length, start, PAGE, PAGE);
+    else if (s->heap_fd < 0)
+        REFUSE(w, "the symmetric heap is in the memory of a GPU, and memory of the host cannot be "
+                  "in it (set SHMEM_HEAP=host or pinned)");
+    else if (on_this_stack(w))
+        REFUSE(w, "it is on the stack (allocate it)");
+    else
+        check_mappings(w);
+}

@@ -1,0 +1,280 @@
+package devmem
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/heap/pass"
+	"libshmem/runtime/shmerr"
+)
+
+// Loan is memory of this PE's GPU that the program has mapped, at addresses of its
+// own: the whole chunks in which a buffer of the program lies.
+type Loan struct {
+	Before uint64 // bytes of the first chunk in front of the buffer
+	Size   uint64 // of the chunks
+	pieces []piece
+}
+
+type piece struct {
+	chunk gpu.Chunk
+	size  uint64
+}
+
+// Look finds the chunks that n bytes from an address on lie in. It is Return's, or
+// Lend's, to give them up. The error is a cause: the caller has said of what.
+func (s *Segment) Look(at gpu.Address, n uint64) (*Loan, error) {
+	l := &Loan{}
+	err := s.look(l, at, n)
+	if err != nil {
+		return nil, errors.Join(err, s.Return(l))
+	}
+	return l, nil
+}
+
+func (s *Segment) look(l *Loan, at gpu.Address, n uint64) error {
+	if s.way != VMM {
+		return shmerr.Causef(shmerr.ErrUnsupported, "the symmetric heap is one block, got by CUDA's IPC, into which nothing can be mapped (set SHMEM_GPU_SHARE=vmm to see why)")
+	}
+	begin, end := at&^gpu.Address(s.granule-1), at+gpu.Address(n)
+	for next := begin; next < end; {
+		c, ok, err := s.dev.ChunkAt(next)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return shmerr.Causef(shmerr.ErrUnsupported, "what is at %#x was not mapped by cuMemMap, and the driver does not let anybody else map it "+
+				"(allocate it by cuMemCreate; of torch's: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)", uint64(next))
+		}
+		l.pieces = append(l.pieces, piece{chunk: c})
+		if err := s.allows(c); err != nil {
+			return err
+		}
+		before := uint64(0)
+		if next == begin {
+			if before, err = s.run(c, next, false); err != nil {
+				return err
+			}
+			l.Before = before + uint64(at-begin)
+		}
+		after, err := s.run(c, next, true)
+		if err != nil {
+			return err
+		}
+		size := before + after + s.granule
+		l.pieces[len(l.pieces)-1].size = size
+		l.Size += size
+		next += gpu.Address(after + s.granule)
+	}
+	return nil
+}
+
+// allows tells why a chunk cannot be lent.
+func (s *Segment) allows(c gpu.Chunk) error {
+	switch l, err := s.dev.Lendable(c); {
+	case err != nil:
+		return err
+	case l.Device != s.dev.Number():
+		return shmerr.Causef(shmerr.ErrArgument, "it is not memory of %s, which the symmetric heap of this PE is in (copy it there)", s.dev.Name())
+	case !l.Shared && len(s.plan.PEs) > 1:
+		return shmerr.Causef(shmerr.ErrUnsupported, "it was made for its own process only "+
+			"(create it with CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR among its requestedHandleTypes)")
+	}
+	return nil
+}
+
+// run is how far a chunk goes on from one of its granules, before or behind that.
+// The driver does not say how large a chunk is, but has one name for all of it.
+func (s *Segment) run(c gpu.Chunk, from gpu.Address, up bool) (uint64, error) {
+	same := func(n uint64) (bool, error) {
+		at := from + gpu.Address(n)
+		if !up {
+			if at = from - gpu.Address(n); at > from {
+				return false, nil
+			}
+		}
+		other, ok, err := s.dev.ChunkAt(at)
+		if ok {
+			err = errors.Join(err, s.dev.ReleaseChunk(other))
+		}
+		return ok && other == c, err
+	}
+	n, step := uint64(0), s.granule
+	for growing := true; step >= s.granule; {
+		yes, err := same(n + step)
+		if err != nil {
+			return 0, err
+		}
+		if yes {
+			n += step
+		}
+		if growing = growing && yes; growing {
+			step *= 2
+		} else {
+			step /= 2
+		}
+	}
+	return n, nil
+}
+
+// Granule is the unit in which heaps and loans are mapped.
+func (s *Segment) Granule() uint64 { return s.granule }
+
+// Return gives up the chunks of a Loan that is not lent.
+func (s *Segment) Return(l *Loan) error {
+	var errs []error
+	for _, p := range l.pieces {
+		errs = append(errs, s.dev.ReleaseChunk(p.chunk))
+	}
+	l.pieces = nil
+	return errors.Join(errs...)
+}
+
+// lent tells of chunks that a PE lends, whose descriptors come with the note.
+type lent struct {
+	Block Extent
+	At    uint64 // offset of the first of them
+	Sizes []uint64
+	Left  int // how many come in further rounds
+}
+
+// Lend maps what each PE of the node lends into its heap, a block behind all that
+// Commit may need, which is the same on all PEs; this PE's from an offset on, within
+// the block. All PEs call it together, also with an error that they have already,
+// and each returns nil or none; where it fails, the heaps are as they were. The loan
+// is given up in any case: the mapping needs no name.
+func (s *Segment) Lend(l *Loan, block Extent, at uint64, err error) error {
+	if s.links == nil || s.links.broken != nil {
+		return errors.Join(err, s.lendError(block, shmerr.Causef(shmerr.ErrInternal, "the heap is closed, or an earlier call failed")), s.Return(l))
+	}
+	if err == nil && (block.Offset < s.committed || block.Offset%s.granule != 0 || at%s.granule != 0 ||
+		at < block.Offset || at+l.Size > block.Offset+block.Size || block.Offset+block.Size > s.plan.Size) {
+		err = shmerr.Causef(shmerr.ErrInternal, "it is committed, or not in granules, or too small")
+	}
+	if err = s.lend(l, block, at, err); err != nil {
+		return errors.Join(s.lendError(block, err), s.Return(l), s.TakeBack(block))
+	}
+	s.blocks = append(s.blocks, block)
+	return s.Return(l)
+}
+
+func (s *Segment) lendError(block Extent, err error) error {
+	return &shmerr.Error{Op: "lend", Object: fmt.Sprintf("%s at offset %#x of the symmetric heap in GPU memory", amount(block.Size), block.Offset), Cause: shmerr.Causef(err, "%s", oneLine(err))}
+}
+
+// lend maps the own chunks and exchanges them, a few in each round, until all have
+// told of their last, or one of them that it has failed.
+func (s *Segment) lend(l *Loan, block Extent, at uint64, err error) error {
+	e := Extent{Offset: at}
+	for _, p := range l.pieces {
+		if e.Size = p.size; err == nil {
+			err = s.chunks.own.lend(p.chunk, e)
+		}
+		e.Offset += p.size
+	}
+	for rest := l.pieces; ; {
+		some := rest[:min(len(rest), pass.MaxFiles)]
+		rest = rest[len(some):]
+		n := note{Lent: &lent{Block: block, At: at, Left: len(rest)}}
+		files, shareErr := s.shareAll(some, err)
+		err = errors.Join(err, shareErr)
+		for _, p := range some {
+			n.Lent.Sizes = append(n.Lent.Sizes, p.size)
+			at += p.size
+		}
+		n.fail(err)
+		replies, news := s.links.tell(n, files)
+		err = errors.Join(err, news, closeFiles(files))
+		left := len(rest)
+		for i := range replies {
+			err = errors.Join(err, s.links.fault(i, replies[i].note))
+			if o := replies[i].Lent; o != nil {
+				left = max(left, o.Left)
+			}
+		}
+		known := err != nil
+		for i := range replies {
+			if i != s.plan.Me && err == nil {
+				err = s.takeLent(i, block, &replies[i])
+			}
+			pass.CloseAll(replies[i].files)
+		}
+		switch {
+		case known:
+			return s.links.agree(err, nil)
+		case left == 0:
+			return s.links.agree(err, err)
+		}
+	}
+}
+
+// shareAll makes descriptors, unless there is an error or nobody to have them.
+func (s *Segment) shareAll(some []piece, err error) (files []int, _ error) {
+	if err != nil || len(s.plan.PEs) == 1 {
+		return nil, nil
+	}
+	for _, p := range some {
+		fd, err := s.dev.ShareChunk(p.chunk)
+		if err != nil {
+			return files, err
+		}
+		files = append(files, fd)
+	}
+	return files, nil
+}
+
+// takeLent maps what PEs[i] lends, where there is a way to it.
+func (s *Segment) takeLent(i int, block Extent, r *reply) error {
+	o := r.Lent
+	if o == nil || o.Block != block || len(r.files) != len(o.Sizes) {
+		return &shmerr.Error{
+			Op: "lend", Object: "a block of the symmetric heap",
+			Cause:  shmerr.Causef(shmerr.ErrArgument, "this PE %+v, PE %d %+v with %d descriptors", block, s.plan.PEs[i].PE, o, len(r.files)),
+			Remedy: "register the same buffers on every PE",
+		}
+	}
+	if s.why[i] != nil {
+		return nil
+	}
+	e := Extent{Offset: o.At}
+	for k, fd := range r.files {
+		e.Size = o.Sizes[k]
+		if e.Offset < block.Offset || e.Size > block.Size || e.Offset-block.Offset > block.Size-e.Size {
+			return s.noWay(i, shmerr.Causef(shmerr.ErrArgument, "it lends %+v, which is not within %+v", e, block))
+		}
+		c, err := s.dev.TakeChunk(fd)
+		if err == nil {
+			err = errors.Join(s.chunks.peers[i].lend(c, e), s.dev.ReleaseChunk(c))
+		}
+		if err != nil {
+			return s.noWay(i, err)
+		}
+		e.Offset += e.Size
+	}
+	return nil
+}
+
+// TakeBack ends the mappings of a block of Lend, in this process. Nobody uses them
+// any more, here or on another PE.
+func (s *Segment) TakeBack(block Extent) error {
+	s.blocks = slices.DeleteFunc(s.blocks, func(b Extent) bool { return b == block })
+	if s.chunks == nil {
+		return nil
+	}
+	errs := []error{s.chunks.own.takeBack(block)}
+	for i := range s.chunks.peers {
+		errs = append(errs, s.chunks.peers[i].takeBack(block))
+	}
+	return errors.Join(errs...)
+}
+
+// ceiling is where what Commit may grow into ends.
+func (s *Segment) ceiling() uint64 {
+	to := roundUp(s.plan.Size, s.granule)
+	for _, b := range s.blocks {
+		to = min(to, b.Offset)
+	}
+	return to
+}

@@ -1,0 +1,90 @@
+package heap
+
+import (
+	"slices"
+
+	"libshmem/runtime/shmerr"
+)
+
+// upper is a block of the upper part of a heap.
+type upper struct{ off, size uint64 }
+
+// AllocUpper takes size bytes for memory that comes from elsewhere, a multiple of
+// align from the start of the heap. It lies as high as there is room, so that the
+// blocks of Alloc and what is committed for them stay below all that AllocUpper
+// has given out, and above the byte at above: Alloc has no more room than up to
+// there for so long. Errors as Alloc, and a heap that is unchanged.
+func (h *Heap) AllocUpper(size, align, above uint64) (Offset, error) {
+	if size == 0 || align == 0 || align&(align-1) != 0 {
+		return 0, &shmerr.Error{Op: "allocate", Object: describe(size, align), Cause: shmerr.Causef(shmerr.ErrArgument, "nothing, or no power of two")}
+	}
+	above = max(above, h.End(), Granule)
+	at, end := len(h.uppers), h.top
+	// The blocks are in descending order; a gap is above each, and one below the last.
+	for i := 0; ; i++ {
+		floor := above
+		if i < len(h.uppers) {
+			floor = h.uppers[i].off + h.uppers[i].size
+		}
+		if end >= size {
+			if off := (end - size) &^ (align - 1); off >= floor {
+				at, end = i, off
+				break
+			}
+		}
+		if i == len(h.uppers) {
+			return 0, &shmerr.Error{Op: "allocate", Object: describe(size, align),
+				Cause:  shmerr.Causef(shmerr.ErrNoMemory, "of %d bytes of the symmetric heap all from offset %#x on may be used, and no part of that is long enough", h.top, above),
+				Remedy: "raise SHMEM_SYMMETRIC_SIZE"}
+		}
+		end = h.uppers[i].off
+	}
+	h.uppers = slices.Insert(h.uppers, at, upper{end, size})
+	h.bound()
+	return Offset(end), nil
+}
+
+// FreeUpper gives back what AllocUpper returned.
+func (h *Heap) FreeUpper(off Offset) error {
+	i := slices.IndexFunc(h.uppers, func(u upper) bool { return u.off == uint64(off) })
+	if i < 0 {
+		return &shmerr.Error{Op: "free", Object: object(off), Cause: shmerr.Causef(shmerr.ErrAddress, "none begins there in the upper part of the heap")}
+	}
+	h.uppers = slices.Delete(h.uppers, i, i+1)
+	h.bound()
+	return nil
+}
+
+// inUpper is Block for the upper part.
+func (h *Heap) inUpper(off Offset) (start Offset, size uint64, ok bool) {
+	for _, u := range h.uppers {
+		if uint64(off)-u.off < u.size && uint64(off) >= u.off {
+			return Offset(u.off), u.size, true
+		}
+	}
+	return 0, 0, false
+}
+
+// bound has the blocks of Alloc end where the upper part begins.
+func (h *Heap) bound() {
+	to := h.top
+	if n := len(h.uppers); n > 0 {
+		to = h.uppers[n-1].off &^ (Granule - 1)
+	}
+	i := h.lastIdx
+	if b := *h.blocks.at(i); !b.live() {
+		h.dropFree(i)
+		if b.off == to && b.prev != 0 {
+			h.blocks.at(b.prev).next, h.lastIdx = 0, b.prev
+			h.blocks.give(i)
+		} else {
+			h.blocks.at(i).size = to - b.off
+			h.addFree(i)
+		}
+	} else if to > b.end() {
+		n := h.blocks.take(block{off: b.end(), size: to - b.end(), prev: i})
+		h.blocks.at(i).next, h.lastIdx = n, n
+		h.addFree(n)
+	}
+	h.size = to
+}
