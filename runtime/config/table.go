@@ -86,7 +86,7 @@ const maxWait = 365 * 24 * 3600
 var Table = []Setting{
 	{
 		Name: "SHMEM_DEBUG", Aliases: []string{"SMA_DEBUG"}, Kind: Flag, Category: Standard, Since: "0.1",
-		Text: "Print debugging messages: the banner of the job, and the log at level debug unless SHMEM_LOG_LEVEL says otherwise.",
+		Text: "Print debugging messages: the banner of the job, and the log at level debug, which has the map of the job, unless SHMEM_LOG_LEVEL says otherwise.",
 		set:  func(c *Config, v parsed) { c.Debug = v.on },
 	},
 	{
@@ -118,7 +118,7 @@ var Table = []Setting{
 	{
 		Name: "SHMEM_LOG_LEVEL", Aliases: []string{"NVSHMEM_DEBUG"}, Kind: Choice, Default: "warn", Choices: []string{"error", "warn", "info", "debug", "trace"}, Category: Diagnostics, Since: "0.1",
 		Foreign: foreign{"NVSHMEM_DEBUG": {"version": "error", "warn": "warn", "info": "info", "abort": "debug", "trace": "trace"}},
-		Text:    "The finest messages that are logged. From info on, PE 0 prints one banner line.",
+		Text:    "The finest messages that are logged. From info on, PE 0 prints one banner line, and from debug on the map of the job as well: by which way each PE reaches each other one (docs/recipes.md).",
 		set:     func(c *Config, v parsed) { c.LogLevel = LogLevel(v.index) },
 	},
 	{

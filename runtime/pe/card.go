@@ -25,6 +25,7 @@ type card struct {
 	Process   process
 	CPUs      topo.Set // that it may use
 	Stats     bool     // what the PEs count is to be printed at the end
+	Map       bool     // the ways between PEs are to be printed at the start
 }
 
 // endpointCard is what they tell of each endpoint when they have opened the

@@ -84,6 +84,8 @@ type Job struct {
 	page  *live.Page // where it is
 	tells bool       // some PE wants what was counted printed at the end
 
+	mapper int // PE that prints the map of the job, or noCartographer
+
 	cached  bool   // no operation registers its buffer
 	cache   string // what the banner says of registrations; "": none are needed
 	proxies int    // engines of each PE
@@ -164,7 +166,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if j.Me == 0 && j.Config.Banner() {
 		j.log.Say("pe", config.LogInfo, j.banner())
 	}
-	return nil
+	return j.printMap()
 }
 
 // openTrace begins the file that SHMEM_TRACE names.
@@ -215,7 +217,7 @@ func (j *Job) shareMemory(statics Statics) error {
 		Heap: j.Config.SymmetricSize, Kind: j.heap, Socket: listener.Name(), Proxies: j.Config.ProxyThreads,
 		Statics:   statics,
 		OnFailure: j.Config.OnFailure, Process: ownProcess(),
-		Stats: j.Config.Stats != config.StatsOff, CPUs: topo.Allowed(),
+		Stats: j.Config.Stats != config.StatsOff, Map: j.wantsMap(), CPUs: topo.Allowed(),
 	}
 	var deviceListener *devmem.Listener
 	if j.heap == config.HeapDevice {
@@ -263,7 +265,7 @@ func (j *Job) shareMemory(statics Statics) error {
 		j.processes = append(j.processes, c.Process)
 		j.mainHeaps = j.mainHeaps || c.Host == host && c.Kind != config.HeapDevice
 	}
-	j.proxies = fewest(cards)
+	j.proxies, j.mapper = fewest(cards), cartographer(cards)
 	j.Nodes = topo.NewNodes(hosts)
 	if err := j.mapSegment(listener, cards); err != nil {
 		return err

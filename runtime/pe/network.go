@@ -9,6 +9,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/staging"
+	"libshmem/runtime/topo"
 )
 
 // openNetwork opens the endpoints, exchanges their addresses and starts the
@@ -40,9 +41,7 @@ func (j *Job) openNetwork(o Options) error {
 		if err := e.Connect(ends); err != nil {
 			return err
 		}
-		if j.gpu != nil && j.Config.GPUNet == config.GPUNetCopy {
-			j.mapPeers(e)
-		}
+		j.mapPeers(e)
 	}
 	for i, e := range j.Engines {
 		j.bindProxy(e, i)
@@ -56,10 +55,15 @@ func (j *Job) openNetwork(o Options) error {
 // mapPeers has an engine reach heaps of this host that are mapped here by copies.
 func (j *Job) mapPeers(e *proxy.Engine) {
 	for _, pe := range j.Nodes.Peers(j.Me) {
-		if at := j.Mapped(pe); at != nil && pe != j.Me && j.kinds[pe] == config.HeapDevice {
-			e.Map(fabric.PE(pe), at)
+		if j.copies(pe) {
+			e.Map(fabric.PE(pe), j.Mapped(pe))
 		}
 	}
+}
+
+// copies tells whether engines reach the heap of a PE of this host by copies.
+func (j *Job) copies(pe topo.PE) bool {
+	return j.gpu != nil && j.Config.GPUNet == config.GPUNetCopy && pe != j.Me && j.kinds[pe] == config.HeapDevice && j.Mapped(pe) != nil
 }
 
 // openEngine opens the next endpoint. Callers in C use the first, under the

@@ -222,13 +222,21 @@ func (j *Job) staged() bool {
 
 // gpuNet is what the banner says of how the network gets to this PE's GPU memory.
 func (j *Job) gpuNet() string {
+	if way := j.gpuWay(); way != "" {
+		return ", GPU memory " + way
+	}
+	return ""
+}
+
+// gpuWay is how it does; "" where the heap is in main memory.
+func (j *Job) gpuWay() string {
 	switch {
 	case j.heap != config.HeapDevice:
 		return ""
 	case j.gpu.nics != nil && wayNames[j.gpu.nics.ends[0].way] != "":
-		return ", GPU memory by " + wayNames[j.gpu.nics.ends[0].way]
+		return "by " + wayNames[j.gpu.nics.ends[0].way]
 	case j.Config.GPUNet == config.GPUNetCopy:
-		return ", GPU memory staged, and copied within hosts"
+		return "staged, and copied within hosts"
 	}
-	return ", GPU memory staged"
+	return "staged"
 }

@@ -101,6 +101,8 @@ runtime/proxy: . fabric queue runtime/live runtime/order runtime/proxy/express r
     # gets its provider from runtime/pe, so that a test can give it another
 runtime/stats: fabric runtime/live runtime/proxy runtime/regcache
     # names and tables of what others count
+runtime/routes: runtime/shmerr runtime/topo
+    # letters and a table of what each PE says of itself
 runtime/trace/tracetest:
     # reads what runtime/trace writes, and so shares nothing with it
 runtime/nvtx: fabric
@@ -113,7 +115,7 @@ runtime/live: . runtime/shmerr
 runtime/proxy/staging: runtime/gpu runtime/proxy runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/staging runtime/regcache/... runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace
+runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/staging runtime/regcache/... runtime/routes runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace
     # the composition root: nothing else picks an implementation
 
 queue:
