@@ -1,9 +1,11 @@
 """register: memory that a program has already, as symmetric memory, where it is.
 
-The library moves whole pages, and peers may write to all of them. So what is registered
-has to have its pages to itself: an array that fills pages, one in memory of mmap, or one
-whose memory numpy has by malloc and that glibc has mapped for it alone. Elsewhere the
+Of main memory the library moves whole pages, and peers may write to all of them. So what is
+registered has to have its pages to itself: an array that fills pages, one in memory of mmap, or
+one whose memory numpy has by malloc and that glibc has mapped for it alone. Elsewhere the
 first and last page may hold somebody else's data, which nobody can promise to leave alone.
+
+Memory of a GPU is mapped a second time and not moved, so that any part of it will do.
 """
 
 from __future__ import annotations
@@ -11,13 +13,12 @@ from __future__ import annotations
 import ctypes
 import mmap
 import zlib
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
-from shmem import _memory
-from shmem._device import Ghost
-from shmem._errors import DeviceError, HeapError, LayoutError, RegisterError, ShmemError
+from shmem import _device, _memory
+from shmem._errors import HeapError, LayoutError, RegisterError, ShmemError
 from shmem._memory import Array
 from shmem._operands import address_of, as_array, describe, not_contiguous, writable
 from shmem._runtime import library, lock, settle
@@ -117,7 +118,22 @@ def _refusal(array: Array, text: str) -> ShmemError:
     return kind("register", describe("array", array), cause, remedy.rstrip(")"))
 
 
-def register(array: Any) -> Array:
+def _deliver(array: Any, own: Array) -> Any:
+    """Memory of a GPU as the kind of array that the program has registered."""
+    wanted = "gpu"
+    if hasattr(array, "is_cuda"):
+        wanted = "torch"
+    elif type(array).__module__.partition(".")[0] == "cupy":
+        wanted = "cupy"
+    dtype = array.name if isinstance(array, _device.DeviceArray) else getattr(array, "dtype", "")
+    return _device.deliver("register", own, dtype or own.dtype, wanted)
+
+
+@overload
+def register(array: Array) -> Array: ...
+@overload
+def register(array: Any) -> Any: ...
+def register(array: Any) -> Any:
     """Makes the memory of an array symmetric, where it is; returns it as such an array.
 
     Nothing is copied that the program could see: the array, its views and what it holds
@@ -125,6 +141,12 @@ def register(array: Any) -> Array:
     memory takes room of the symmetric heap. All PEs register arrays of the same size
     together, each its own; an array that is symmetric already is returned as it is.
     Nobody writes to it during the call.
+
+    With SHMEM_HEAP=device it is an array in the memory of the PE's GPU, a tensor of torch, an
+    array of cupy or another with `__cuda_array_interface__`, and so is the result. Its memory
+    has to have come by cuMemCreate and cuMemMap, as torch has it with
+    PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; what cudaMalloc gave is a RegisterError, for
+    the driver lets nobody else map it.
 
     It is symmetric for as long as what is returned, or a view of that, is there on any
     PE, or until `free`. Then, at the next allocation, `register`, `reclaim` or `finalize`, it
@@ -140,13 +162,6 @@ def register(array: Any) -> Array:
         inside = False
         try:
             own = as_array("register", "array", array)
-            if isinstance(own, Ghost):
-                raise DeviceError(
-                    "register",
-                    describe("array", own),
-                    "it is in GPU memory, which the library cannot move into the heap",
-                    "make an array by shmem.empty with device='cuda', and copy it there",
-                )
             writable("register", "array", own)
             if not own.flags.c_contiguous:
                 raise not_contiguous("register", "array", own)
@@ -157,7 +172,8 @@ def register(array: Any) -> Array:
                     raise LayoutError(
                         "register", describe("array", own), "it has no elements", "leave it out"
                     )
-                start, length = _pages(own, address)
+                on_gpu = isinstance(own, _device.Ghost)
+                start, length = (address, own.nbytes) if on_gpu else _pages(own, address)
             plan = (inside, own.nbytes, address - start if not inside else 0, length)
         except ShmemError as caught:
             error = caught
@@ -171,7 +187,7 @@ def register(array: Any) -> Array:
             )
         assert own is not None
         if inside:
-            return own
+            return array if isinstance(own, _device.Ghost) else own
         functions = library("register")
         there = functions.shmemx_buffer_register_symmetric(start, length, 0)
         settle("register")
@@ -179,4 +195,5 @@ def register(array: Any) -> Array:
             text = functions.shmemx_last_error_text() or b""
             functions.shmemx_last_error()
             raise _refusal(own, text.decode(errors="replace"))
-        return _memory.adopt(own, address, there, length)
+        adopted = _memory.adopt(own, address, there, length)
+        return _deliver(array, adopted) if isinstance(own, _device.Ghost) else adopted

@@ -47,9 +47,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     print(f"{passed} passed, 0 failed, {skipped} skipped", flush=True)
 
 
+size = "64m"  # of the heap; a conftest may want another one
+
+
 @pytest.fixture(scope="session", autouse=True)
 def job() -> Iterator[None]:
-    shmem.init(symmetric_size="64m")
+    shmem.init(symmetric_size=size)
     yield
     shmem.finalize()
 

@@ -206,6 +206,17 @@ replays=$((300 * ten))
 on_streams shared -x CUDA_VISIBLE_DEVICES=0
 checks stream/c 60 "$run" -n 3 --timeout 60 -x SHMEM_HEAP=device "$base/tests/stream"
 
+# Memory of the GPU that the program has mapped itself.
+lent() {
+    local way=$1
+    shift
+    checks "lent/$way" 60 "$run" --timeout 60 -x SHMEM_HEAP=device "$@" "$base/tests/lent"
+}
+lent direct -n 2
+lent ring -n 2 -x SHMEM_DISABLE_P2P=1
+lent hosts -n 2 --hosts 2 -x SHMEM_PROVIDER=tcp
+lent shared -n 3 -x CUDA_VISIBLE_DEVICES=0
+
 # Which calls go on beside kernels that fill the GPU; docs/gpu-host-calls.md has it.
 # First what the driver does there, by itself.
 shows engines 60 "$base/cuda/engines"
@@ -240,7 +251,7 @@ fi
 # the node, and between two hosts that it plays.
 for source in tests/c/*.c; do
     name=$(basename "$source" .c)
-    [ "$name" != stream ] || continue # which needs a heap in the memory of a GPU
+    case $name in stream | lent) continue ;; esac # which need a heap in the memory of a GPU
     checks "c/$name/node" 120 "$run" -n 4 --timeout 110 "$base/tests/$name"
     checks "c/$name/hosts" 120 "$run" -n 4 --hosts 2 --timeout 110 -x SHMEM_PROVIDER=tcp "$base/tests/$name"
 done

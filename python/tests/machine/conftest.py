@@ -7,12 +7,15 @@ runs them on machines that have them.
 from collections.abc import Callable, Iterator
 
 import cupy
+import job as of_all
 import numpy as np
 import pytest
 import torch
 from job import *  # noqa: F403
 
 import shmem
+
+of_all.size = "256m"  # what is registered comes on top of what was allocated before
 
 
 @pytest.fixture(scope="session", autouse=True)

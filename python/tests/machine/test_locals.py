@@ -81,8 +81,62 @@ def test_memory_that_comes_again(me, right, left):
         torch.cuda.empty_cache()
 
 
-def test_register_refuses_it(ours):
-    """What is in the memory of a GPU cannot be moved into the heap where it is."""
-    with pytest.raises(shmem.DeviceError) as caught:
+@pytest.mark.skipif(EXPANDABLE, reason="it can be registered")
+def test_register_refuses_what_cudamalloc_gave(ours):
+    with pytest.raises(shmem.RegisterError) as caught:
         shmem.register(ours)
-    assert "GPU memory" in str(caught.value) and "device='cuda'" in str(caught.value)
+    assert "expandable_segments:True" in str(caught.value)
+
+
+@pytest.mark.skipif(not EXPANDABLE, reason="the driver lets nobody else map it")
+@pytest.mark.parametrize("stream", [None, "current"])
+def test_register(stream, me, right, left):
+    """A tensor that was there before, with what it holds, also in the middle of a segment."""
+    kept = torch.full((3 << 18,), 5.0, device="cuda")
+    x = torch.arange(12 << 18, dtype=torch.float32, device="cuda").remainder_(1000) + me
+    torch.cuda.synchronize()
+    s = shmem.register(x)
+    assert (type(s), s.dtype, s.shape) == (torch.Tensor, x.dtype, x.shape)
+    assert s.data_ptr() == x.data_ptr() and shmem.register(x) is x
+    half = len(x) // 2
+    shmem.barrier_all()
+    shmem.put(x[:half], s[half:], pe=right, stream=stream)
+    if stream is not None:
+        shmem.quiet(stream=stream)
+        torch.cuda.synchronize()
+    shmem.barrier_all()
+    wanted = torch.arange(half, 2 * half, dtype=torch.float32, device="cuda").remainder_(1000)
+    assert torch.equal(x[:half], wanted + left) and torch.equal(x[half:], wanted + me)
+    back = torch.empty_like(wanted)
+    torch.cuda.synchronize()
+    shmem.get(back, s[half:], pe=right)
+    assert torch.equal(back, wanted + right)
+    peer = shmem.ptr(s, right)
+    if peer is not None:
+        near = torch.as_tensor(peer, device="cuda")
+        assert torch.equal(near[half:], wanted + right)
+        torch.cuda.synchronize()
+    shmem.barrier_all()
+    assert bool((kept == 5.0).all())
+    shmem.sum_reduce(s[:half], s[half:])
+    total = sum(range(shmem.n_pes()))
+    assert torch.equal(x[:half], wanted * shmem.n_pes() + total)
+    shmem.barrier_all()
+
+
+@pytest.mark.skipif(not EXPANDABLE, reason="the driver lets nobody else map it")
+def test_registered_ones_come_and_go(me, right, left):
+    for i in range(8):
+        x = torch.full((3 << 20,), float(10 * i + me), device="cuda", dtype=torch.bfloat16)
+        torch.cuda.synchronize()
+        s = shmem.register(x)
+        shmem.barrier_all()
+        del x  # what was registered keeps it
+        back = torch.empty_like(s)
+        shmem.get(back, s, pe=right)
+        assert bool((back == torch.tensor(10 * i + right, dtype=torch.bfloat16)).all())
+        shmem.barrier_all()
+        del s, back
+        if i % 3 == 0:
+            shmem.reclaim()
+            torch.cuda.empty_cache()
