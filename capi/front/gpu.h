@@ -8,6 +8,7 @@
 #ifndef SHMEMI_GPU_H
 #define SHMEMI_GPU_H
 
+#include "buffers.h"
 #include "remote.h"
 
 #pragma GCC visibility push(hidden)
@@ -53,11 +54,13 @@ SHMEMI_INLINE char *shmemi_reachable(int pe, int64_t offset)
 uint64_t shmemi_amo_gpu(enum shmemi_amo op, int width, void *at, uint64_t operand, uint64_t compare,
                         const char *call);
 
-/* Is symmetric memory of this PE in the memory of its GPU? */
+/* Is symmetric memory of this PE in the memory of its GPU? Then so are all buffers that are
+ * registered. */
 SHMEMI_INLINE bool shmemi_on_gpu(const void *at)
 {
     const struct shmemi_state *s = &shmemi_state;
-    return SHMEMI_UNLIKELY(s->gpu) && s->near_base[s->my_pe] == NULL && shmemi_in_heap(at, 0);
+    return SHMEMI_UNLIKELY(s->gpu) && s->near_base[s->my_pe] == NULL &&
+           (shmemi_in_heap(at, 0) || shmemi_buffer_offset(at, 0) != SHMEMI_NO_OFFSET);
 }
 
 /* A word of this PE's heap, as it is now. */

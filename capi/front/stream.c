@@ -3,7 +3,6 @@
  * with the call's name, and not when the stream comes to it.
  */
 #include "stream.h"
-#include "buffers.h"
 #include "core.h"
 #include "gpu.h"
 #include "team.h"

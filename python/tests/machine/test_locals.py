@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import shmem
+import shmem.torch
 
 MANY = 13 << 18  # floats: 13 MiB
 EXPANDABLE = "expandable_segments:True" in os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")
@@ -111,16 +112,21 @@ def test_register(stream, me, right, left):
     torch.cuda.synchronize()
     shmem.get(back, s[half:], pe=right)
     assert torch.equal(back, wanted + right)
-    peer = shmem.ptr(s, right)
+    peer = shmem.torch.ptr(s, right)
     if peer is not None:
-        near = torch.as_tensor(peer, device="cuda")
-        assert torch.equal(near[half:], wanted + right)
+        assert torch.equal(peer[half:], wanted + right)
         torch.cuda.synchronize()
     shmem.barrier_all()
     assert bool((kept == 5.0).all())
     shmem.sum_reduce(s[:half], s[half:])
     total = sum(range(shmem.n_pes()))
     assert torch.equal(x[:half], wanted * shmem.n_pes() + total)
+    # By kernels of the library.
+    n = shmem.n_pes()
+    x[:100] = float(me)
+    shmem.fcollect(x[1000 : 1000 + 100 * n], x[:100], stream="current")
+    torch.cuda.synchronize()
+    assert x[1000 : 1000 + 100 * n : 100].tolist() == list(range(n))
     shmem.barrier_all()
 
 
