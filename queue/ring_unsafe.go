@@ -112,6 +112,23 @@ func (r *Ring) Taken() bool {
 	return (atomic.LoadUint64((*uint64)(r.slot(tail)))^r.lap(tail))>>63 != 0
 }
 
+// Waiting is how many operations producers have stored that were not given back to
+// them by Publish. Any thread may ask; it looks at each of them.
+func (r *Ring) Waiting() int {
+	n := 0
+	for first, p := r.Tail(), r.Tail(); p-first <= r.mask; n++ {
+		at, lap := (*[2]uint64)(r.slot(p)), r.lap(p)
+		var op Op
+		w0, w1 := atomic.LoadUint64(&at[0]), atomic.LoadUint64(&at[1])
+		if int64((w0^lap)|(w1^lap)) < 0 {
+			break
+		}
+		op.head(w0, w1)
+		p += op.Slots()
+	}
+	return n
+}
+
 // lap is the lap bit of position p, in its place in a word.
 func (r *Ring) lap(p uint64) uint64 { return (^p >> (r.shift & 63)) << 63 }
 

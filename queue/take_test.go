@@ -19,13 +19,14 @@ func TestTake(t *testing.T) {
 		start += slots - 20 // the end of a round comes soon
 		a, b := queuetest.New(slots, start), queuetest.New(slots, start)
 		one, many := queue.NewAt(a.Memory(), slots, start), queue.NewAt(b.Memory(), slots, start)
-		compared := 0
+		compared, pushed := 0, 0
 		for range 300 {
 			for range rng.IntN(20) {
 				var w [2 * queue.MaxSlots]uint64
 				op := queue.Op{Code: queue.Code(rng.IntN(int(queue.CodeFence) + 1)), PE: rng.Uint32N(1 << 20), Dest: rng.Uint64N(1 << 44),
 					Value: rng.Uint64(), Value2: rng.Uint64(), Local: rng.Uint64(), Length: rng.Uint64N(1 << 44), Signal: rng.Uint64(), SignalAt: rng.Uint64N(1 << 44)}
 				n := op.Pack(&w)
+				pushed++
 				if rng.IntN(20) == 0 {
 					w[0], n = w[0]|31, 1 // no operation has this code
 				}
@@ -39,6 +40,9 @@ func TestTake(t *testing.T) {
 						g.Set(p+i, 1, w[2*i+1]|g.Lap(p+i))
 					}
 				}
+			}
+			if n := many.Waiting(); n != pushed {
+				t.Fatalf("start %d: %d operations wait, want %d", start, n, pushed)
 			}
 			batch := make([]queue.Op, 1+rng.IntN(40))
 			for {
@@ -66,8 +70,12 @@ func TestTake(t *testing.T) {
 			if one.Next(&op) != queue.Empty {
 				t.Fatalf("start %d: Take left %+v", start, op)
 			}
+			if n := many.Waiting(); n != pushed {
+				t.Fatalf("start %d: %d operations wait that were taken and not given back, want %d", start, n, pushed)
+			}
 			one.Publish()
 			many.Publish()
+			pushed = 0
 		}
 		if compared < 1000 {
 			t.Fatalf("compared %d operations", compared)

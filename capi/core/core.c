@@ -135,10 +135,17 @@ static int gpu_work(void *to, const void *from, size_t n, bool wait)
     void *own;
     if (gpu.push == NULL || gpu.push(gpu.context) != 0)
         return SHMEMI_NOT_EXPRESS;
-    int code =
-        n == 0 ? 0 : gpu.copy((uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)from, n, gpu.stream);
-    if (code == 0 && wait)
+    int code = 0;
+    if (n != 0) {
+        struct shmemi_cuda_mark *mark = shmemi_cuda_begin(gpu.marks, "cuMemcpyAsync");
+        code = gpu.copy((uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)from, n, gpu.stream);
+        shmemi_cuda_end(mark);
+    }
+    if (code == 0 && wait) {
+        struct shmemi_cuda_mark *mark = shmemi_cuda_begin(gpu.marks, "cuStreamSynchronize");
         code = gpu.wait(gpu.stream);
+        shmemi_cuda_end(mark);
+    }
     gpu.pop(&own);
     return code == 0 ? SHMEMI_DONE : SHMEMI_NOT_EXPRESS;
 }

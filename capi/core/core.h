@@ -5,6 +5,7 @@
 #define SHMEMI_CORE_INSIDE_H
 
 #include "express.h"
+#include "marks.h"
 #include "state.h"
 
 /* Serves the network from C, or stops when native is NULL. */
@@ -49,6 +50,7 @@ struct shmemi_core_gpu {
     int (*pop)(void **context);
     int (*copy)(uint64_t to, uint64_t from, size_t n, void *stream);
     int (*wait)(void *stream);
+    struct shmemi_cuda_marks *marks; /* of the calls that are under way */
 };
 
 /* From now on by this one, or by none: NULL. */

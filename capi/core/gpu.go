@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"libshmem/queue"
+	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/heap"
 	"libshmem/runtime/pe"
 	"libshmem/runtime/proxy"
@@ -31,6 +32,9 @@ func shmemgoGPUMove(to, from unsafe.Pointer, n C.size_t) C.int {
 //export shmemgoGPUSettle
 func shmemgoGPUSettle() C.int { return answer(job.Settle()) }
 
+// The import also has this package compiled anew when marks.h changes.
+var _ = [1]byte{}[cuda.MarksSize-C.sizeof_struct_shmemi_cuda_marks]
+
 // moveBy lets C copy where this PE has a GPU.
 func moveBy(j *pe.Job) {
 	n, stream := j.Mover()
@@ -41,6 +45,7 @@ func moveBy(j *pe.Job) {
 	C.shmemi_core_move_by(&C.struct_shmemi_core_gpu{
 		context: n.Context, stream: stream,
 		push: (*[0]byte)(n.Push), pop: (*[0]byte)(n.Pop), copy: (*[0]byte)(n.Copy), wait: (*[0]byte)(n.Wait),
+		marks: (*C.struct_shmemi_cuda_marks)(n.Marks),
 	})
 }
 

@@ -65,24 +65,25 @@ static shmem_ctx_t handle_of(uint32_t place)
 }
 
 /* The stream for a place: SHMEMI_FAILED: there is none. */
-static int open_stream(uint32_t place)
+static int open_stream(uint32_t place, const char *call)
 {
     if (!shmemi_state.networked)
         return 0;
-    shmemi_net_lock();
+    shmemi_net_lock(call);
     int stream = shmemi_state.core->context_open(place);
     shmemi_net_unlock();
     return stream;
 }
 
-static int make(const struct shmemi_team *t, shmem_team_t team, long options, shmem_ctx_t *ctx)
+static int make(const struct shmemi_team *t, shmem_team_t team, long options, shmem_ctx_t *ctx,
+                const char *call)
 {
     int rc = -1;
     pthread_mutex_lock(&mutex);
     uint32_t place = 1;
     while (place < SHMEMI_CONTEXTS && shmemi_contexts[place].handle != 0)
         place++;
-    int stream = place < SHMEMI_CONTEXTS ? open_stream(place) : SHMEMI_FAILED;
+    int stream = place < SHMEMI_CONTEXTS ? open_stream(place, call) : SHMEMI_FAILED;
     if (stream >= 0) {
         struct shmemi_context *c = &shmemi_contexts[place];
         generations[place]++;
@@ -108,7 +109,7 @@ int shmemi_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, co
     if (ctx == NULL)
         shmemi_abort(call, "pass where the answer goes", "ctx is NULL");
     *ctx = SHMEM_CTX_INVALID;
-    return t == NULL ? -1 : make(t, team, options, ctx);
+    return t == NULL ? -1 : make(t, team, options, ctx, call);
 }
 
 int shmemi_ctx_create(long options, shmem_ctx_t *ctx, const char *call)
@@ -196,7 +197,7 @@ void shmemi_ctx_session_start(shmem_ctx_t ctx, long options,
     if (mask & SHMEM_CTX_SESSION_TOTAL_OPS && config == NULL)
         shmemi_abort(call, "pass a configuration, or a mask of 0", "config is NULL");
     if (options & SHMEM_CTX_SESSION_BATCH && shmemi_state.networked) {
-        shmemi_net_lock();
+        shmemi_net_lock(call);
         shmemi_state.core->batch(shmemi_context_at(ctx)->stream, 1);
         shmemi_net_unlock();
     }
@@ -210,7 +211,7 @@ void shmemi_ctx_session_stop(shmem_ctx_t ctx, const char *call)
         return;
     shmemi_ctx_known(ctx, call);
     if (shmemi_state.networked) {
-        shmemi_net_lock();
+        shmemi_net_lock(call);
         shmemi_state.core->batch(shmemi_context_at(ctx)->stream, 0);
         shmemi_net_unlock();
     }

@@ -29,7 +29,7 @@ void shmemi_fence_slow(shmem_ctx_t ctx, const char *call)
     shmemi_settle(call);
     if (!shmemi_marked(&c->unfenced))
         return;
-    shmemi_net_lock();
+    shmemi_net_lock(call);
     int rc = shmemi_state.core->fence(c->stream);
     __atomic_store_n(&c->unfenced, 0, __ATOMIC_RELAXED);
     shmemi_net_unlock();
@@ -67,7 +67,7 @@ static void quiet_network(struct shmemi_context *c, const char *call)
                               .subject = "for the operations of",
                               .whom = SHMEMI_NOBODY};
     for (;;) {
-        shmemi_net_lock();
+        shmemi_net_lock(call);
         bool begins = ticket == 0;
         rc = shmemi_state.core->quiet(c->stream, &ticket);
         if (begins) {

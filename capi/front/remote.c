@@ -84,7 +84,23 @@ int64_t shmemi_check_target(const void *addr, size_t n, const void *local, int p
 
 /* ------------------------------------------------------------ the endpoint */
 
-void shmemi_net_lock(void)
+static void describe_text(const void *subject, char *text, size_t size)
+{
+    snprintf(text, size, "%s", (const char *)subject);
+}
+
+/* How often who waits for the lock gives way before it waits as others do, and reports:
+ * some 10 ms. So long it is had by who the driver of a GPU holds, or a debugger. */
+#define LOCK_YIELDS 20000
+
+static SHMEMI_COLD void wait_for_lock(const char *call)
+{
+    SHMEMI_WAIT_FOR(
+        shmemi_my_ctl(), call, describe_text, "for another thread that uses the network",
+        !__atomic_exchange_n(&shmemi_state.net_lock, 1, __ATOMIC_ACQUIRE), .whom = SHMEMI_NOBODY);
+}
+
+void shmemi_net_lock(const char *call)
 {
     /* Who posts without a pause takes the lock again before another thread sees
      * that it is free. */
@@ -98,6 +114,10 @@ void shmemi_net_lock(void)
         /* The holder may be off the CPU, or copying a large message. */
         if (++tries > 100)
             sched_yield();
+        if (tries > LOCK_YIELDS) {
+            wait_for_lock(call);
+            break;
+        }
     }
     __atomic_fetch_sub(&shmemi_state.net_wanted, 1, __ATOMIC_RELAXED);
 }
@@ -147,7 +167,7 @@ enum mark { UNMARKED, MARKED, MARKED_WHEN_PENDING };
                                    .stalls = true};                                                \
         int rc_ = SHMEMI_AGAIN;                                                                    \
         for (;;) {                                                                                 \
-            shmemi_net_lock();                                                                     \
+            shmemi_net_lock(call);                                                                 \
             rc_ = (post);                                                                          \
             if ((mark) == MARKED || ((mark) == MARKED_WHEN_PENDING && rc_ == SHMEMI_PENDING))      \
                 mark_operations(c_);                                                               \

@@ -44,7 +44,7 @@ SHMEMI_INLINE void *shmemi_near(const void *addr, int pe)
 }
 
 /* Around everything that posts; and what is done under it is seen by whoever has it next. */
-void shmemi_net_lock(void);
+void shmemi_net_lock(const char *call);
 void shmemi_net_unlock(void);
 
 /* shmemi_context.dirty. Each post makes it POSTED; QUIETING: the quiet of last_quiet, and

@@ -148,7 +148,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_TIMEOUT", Kind: Seconds, Default: "60", Min: 0, Max: maxWait, Category: Diagnostics, Since: "0.1",
-		Text: "Seconds after which a wait reports what it waits for. It goes on waiting: the report never ends a legal wait. 0 never reports. The signal USR2 has it reported at once.",
+		Text: "Seconds after which a wait reports what it waits for. It goes on waiting: the report never ends a legal wait. A call of the GPU's driver that has not returned for as long is reported as well, once (docs/gpu-network.md). 0 never reports. The signal USR2 has both reported at once.",
 		set:  func(c *Config, v parsed) { c.Timeout = v.span },
 	},
 	{

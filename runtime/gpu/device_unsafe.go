@@ -61,6 +61,8 @@ type Facts struct {
 
 	FlushWrites    int // ways to flush a NIC's writes: 1 by a call, 2 by a stream
 	WritesOrdering int // who sees a NIC's writes in order: 0 nobody, 100 the GPU, 200 all GPUs
+
+	Lazy, Eager bool // kernels are loaded when they are launched first, or with their module; neither: not known
 }
 
 // Device is one GPU as this package needs it. All sizes are in bytes. Every

@@ -3,6 +3,7 @@ package pe
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"libshmem/fabric"
 	"libshmem/runtime/topo"
@@ -11,14 +12,22 @@ import (
 // explained is how many PEs one report says something of.
 const explained = 8
 
+// lockPatience is how long who explains waits for an engine: one that is held by the
+// GPU's driver has its lock for as long.
+const lockPatience = 200 * time.Millisecond
+
 // Explanation is what can be said of a PE that somebody waits for: whether it is
 // lost or stopped, and how far the network is with it. -1: of all PEs, those that
 // stand out. "" where there is nothing to say.
 func (j *Job) Explanation(of int) string {
 	var all []string
+	if s := j.held.explain(time.Now()); s != "" {
+		all = append(all, s)
+	}
+	free := true // the engine's lock
 	say := func(pe topo.PE, asked bool) {
 		if pe != j.Me || asked {
-			if s := j.condition(pe, asked); s != "" {
+			if s := j.condition(pe, asked, &free); s != "" {
 				all = append(all, s)
 			}
 		}
@@ -33,7 +42,7 @@ func (j *Job) Explanation(of int) string {
 		}
 		if len(all) < explained {
 			say(pe, false)
-		} else if j.condition(pe, false) != "" {
+		} else if j.condition(pe, false, &free) != "" {
 			left++
 		}
 	}
@@ -43,8 +52,9 @@ func (j *Job) Explanation(of int) string {
 	return strings.Join(all, "; ")
 }
 
-// condition is that of one PE; asked: also where nothing is remarkable.
-func (j *Job) condition(pe topo.PE, asked bool) string {
+// condition is that of one PE; asked: also where nothing is remarkable. What the network
+// knows is left out where its lock could not be had.
+func (j *Job) condition(pe topo.PE, asked bool, free *bool) string {
 	var what []string
 	j.watch.mu.Lock()
 	if fate := j.watch.fates[pe]; fate != "" {
@@ -54,8 +64,8 @@ func (j *Job) condition(pe topo.PE, asked bool) string {
 	if p := &j.processes[pe]; len(what) == 0 && p.visible() && p.stopped() {
 		what = append(what, fmt.Sprintf("is stopped by a signal or a debugger (process %d)", p.ID))
 	}
-	if j.Engine != nil && pe != j.Me && j.HeapIsFar(pe) {
-		j.Engine.Locked(func() {
+	if j.Engine != nil && pe != j.Me && j.HeapIsFar(pe) && *free {
+		*free = j.Engine.TryLocked(lockPatience, func() {
 			if s := j.Engine.Standing(fabric.PE(pe), asked); s != "" {
 				what = append(what, s)
 			}
@@ -74,12 +84,13 @@ func (j *Job) HeapIsFar(pe topo.PE) bool { return j.Nodes.Node(pe) != j.Nodes.No
 const probes = 256
 
 // Probe has the network ask a PE whether it is there, or all, so that an
-// Explanation soon after can say who did not answer.
+// Explanation soon after can say who did not answer. It asks nobody where the
+// engine's lock cannot be had.
 func (j *Job) Probe(of int) {
 	if j.Engine == nil {
 		return
 	}
-	j.Engine.Locked(func() {
+	j.Engine.TryLocked(lockPatience, func() {
 		for pe := range min(j.NPEs, probes) {
 			if at := topo.PE(pe); at != j.Me && j.HeapIsFar(at) && (of < 0 || of == pe) {
 				j.Engine.Probe(fabric.PE(pe))

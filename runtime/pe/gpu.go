@@ -158,7 +158,6 @@ func (j *Job) closeGPU() error {
 	if g == nil {
 		return nil
 	}
-	j.gpu = nil
 	var errs []error
 	if g.pinned != nil {
 		errs = append(errs, g.pinned.Close())
@@ -172,6 +171,8 @@ func (j *Job) closeGPU() error {
 	if g.moves != 0 {
 		errs = append(errs, g.dev.CloseStream(g.moves))
 	}
+	j.held.end()
+	j.gpu = nil
 	if g.dev != nil {
 		errs = append(errs, g.dev.Close())
 	}

@@ -73,6 +73,7 @@ type Job struct {
 
 	processes []process // of every PE
 	watch     watch
+	held      held
 
 	ranges  Ranges
 	log     *shmlog.Log

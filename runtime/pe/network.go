@@ -7,6 +7,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/config"
+	"libshmem/runtime/gpu/amo"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/staging"
 	"libshmem/runtime/topo"
@@ -42,6 +43,10 @@ func (j *Job) openNetwork(o Options) error {
 			return err
 		}
 		j.mapPeers(e)
+	}
+	if j.Me == 0 && j.heap == config.HeapDevice && (j.staged() || j.Config.GPUNet == config.GPUNetCopy) && j.gpu.dev.Facts().Lazy {
+		j.log.Printf("gpu", config.LogInfo, "proxies copy GPU memory, and CUDA loads kernels by their first launch, which may hold a proxy "+
+			"(set CUDA_MODULE_LOADING=EAGER, or launch each kernel once before others wait for PEs; docs/gpu-network.md)")
 	}
 	for i, e := range j.Engines {
 		j.bindProxy(e, i)
@@ -120,7 +125,10 @@ func (j *Job) stage(e *proxy.Engine) error {
 	if err != nil {
 		return err
 	}
-	m, err := staging.New(j.gpu.dev, u)
+	name := fmt.Sprintf("the proxy of endpoint %d", len(j.Engines)-1)
+	dev := j.gpu.dev.For(name)
+	j.held.errand(name, e.Errand)
+	m, err := staging.New(dev, amo.By{Unit: u, Dev: dev})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmerr"
@@ -24,6 +25,17 @@ type exporter interface {
 	SyncMemops(a gpu.Address) error
 	FlushWrites(all bool) error
 }
+
+// flusher is what reports call those that flush what NICs have written.
+const flusher = "a proxy that acts on what a NIC wrote"
+
+// nicGPU is a GPU whose flushes are known as such.
+type nicGPU struct {
+	*cuda.Device
+	flushes *cuda.Device
+}
+
+func (g nicGPU) FlushWrites(all bool) error { return g.flushes.FlushWrites(all) }
 
 // registrant is what a heap is registered with: a *proxy.Engine.
 type registrant interface {
@@ -201,7 +213,7 @@ func (j *Job) register(e *proxy.Engine) error {
 			}
 		}
 		g.nics = &registry{
-			dev: g.dev, heap: g.address(j.Nodes.Rank(j.Me)), want: j.Config.GPUNet, vmm: g.device.Way() == devmem.VMM,
+			dev: nicGPU{g.dev, g.dev.For(flusher)}, heap: g.address(j.Nodes.Rank(j.Me)), want: j.Config.GPUNet, vmm: g.device.Way() == devmem.VMM,
 			all: neighbours > 1 && !j.Config.DisableP2P,
 			log: func(level config.LogLevel, format string, args ...any) { j.log.Printf("gpu", level, format, args...) },
 		}

@@ -76,6 +76,7 @@ func (j *Job) serveRings(rings []*queue.Ring, device bool) {
 	for _, c := range j.consumers {
 		c.Stall(j.Config.Timeout)
 	}
+	j.held.serve(rings)
 	proxy.Join(j.consumers, wakes)
 	for i, e := range j.Engines {
 		e.Attach(j.consumers[i], device)
@@ -93,6 +94,7 @@ func (j *Job) closeRings() error {
 	for _, c := range j.consumers {
 		c.Finish()
 	}
+	j.held.serve(nil)
 	if j.consumers != nil {
 		j.reports.close()
 	}

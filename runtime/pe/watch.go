@@ -70,6 +70,7 @@ type suspicion struct {
 // changes; 0: nobody looks. It comes after Start.
 func (j *Job) Watch(lose func(topo.PE), asked func() uint32) (fd int) {
 	w := &j.watch
+	j.watchDriver(asked)
 	if j.NPEs == 1 {
 		return 0
 	}
@@ -394,7 +395,9 @@ func (w *watch) ping() {
 		}
 		asked++
 		st := proxy.Done
-		w.j.Engine.Locked(func() { st = w.j.Engine.Ping(fabric.PE(pe)) })
+		if !w.j.Engine.TryLocked(lockPatience, func() { st = w.j.Engine.Ping(fabric.PE(pe)) }) {
+			return // the next time
+		}
 		if st == proxy.Done {
 			delete(w.silent, pe)
 			continue

@@ -44,6 +44,7 @@ type card struct {
 	pinned  map[unsafe.Pointer][]byte
 	done    func(c *card, to unsafe.Pointer) // after memory has changed
 	full    bool                             // of kernels: an atomic operation finds no place
+	asked   func()                           // when a stream is given something; nil: nobody hears
 	failing string                           // the call that fails
 	unseen  *unseen
 	closed  bool
@@ -168,6 +169,9 @@ func (c *card) bytes(p unsafe.Pointer, n uint64) []byte {
 }
 
 func (c *card) put(s Stream, d deed) {
+	if c.asked != nil {
+		c.asked()
+	}
 	d.due = c.rng.IntN(c.g.delay + 1)
 	if c.streams[s] = append(c.streams[s], d); len(c.streams[s]) > 2*StreamQueue {
 		c.t.Errorf("memory misused: %d operations in a stream", len(c.streams[s]))

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"time"
 	"unsafe"
 
 	"libshmem/fabric"
@@ -114,6 +115,19 @@ func (e *Engine) Locked(f func()) {
 	}
 	defer e.unlock()
 	f()
+}
+
+// TryLocked is Locked for a caller that cannot wait. False: somebody has had the lock
+// for all of limit.
+func (e *Engine) TryLocked(limit time.Duration, f func()) bool {
+	for end := time.Now().Add(limit); !e.lockInTurn(); sleep(contended) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	defer e.unlock()
+	f()
+	return true
 }
 
 // extentUnit is the unit in which a message has the size of an extent. The rest of

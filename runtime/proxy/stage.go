@@ -124,10 +124,11 @@ type stage struct {
 	memory Memory // nil: this PE has no GPU
 	atomic uint64 // Memory.Atomics
 	alone  *Alone
-	mine   bool   // alone is taken
-	until  uint64 // mark of StreamIn that has to pass before it is given back
-	fresh  bool   // alone may be taken in this turn, and words begun
-	wants  bool   // another engine has it
+	mine   bool          // alone is taken
+	until  uint64        // mark of StreamIn that has to pass before it is given back
+	errand atomic.Uint64 // see runs
+	fresh  bool          // alone may be taken in this turn, and words begun
+	wants  bool          // another engine has it
 
 	tracks [Streams]track
 	lines  []line
@@ -288,7 +289,12 @@ func (e *Engine) staged() bool { return e.stage != nil && e.stage.lines != nil }
 
 // onGPU tells whether n bytes at a local address are GPU memory.
 func (e *Engine) onGPU(p unsafe.Pointer, n uint64) bool {
-	return e.Staging != 0 && (e.segment.onGPU(p, n) || e.stage.memory.Holds(p, n))
+	return e.Staging != 0 && (e.segment.onGPU(p, n) || e.holdsGPU(p, n))
+}
+
+func (e *Engine) holdsGPU(p unsafe.Pointer, n uint64) bool {
+	e.runs(errandHolds, 0)
+	return e.stage.memory.Holds(p, n)
 }
 
 // owns tells whether a local buffer is known without a look at what is mapped.

@@ -107,6 +107,7 @@ func (s *stage) letThrough(l *line) {
 // perform does what a message asks for, as far as asking a stream for it. False:
 // not now. It may change the message into what is left of it.
 func (e *Engine) perform(l *line, h *header, payload unsafe.Pointer, n int, waits bool) bool {
+	e.runs(errandCame, fabric.PE(h.From))
 	in := &e.stage.tracks[StreamIn]
 	if h.Kind == kindFlush {
 		if in.passed < l.issued {

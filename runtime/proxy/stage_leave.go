@@ -273,6 +273,7 @@ func (e *Engine) startDeparture(l *line, d *departure) bool {
 			return false
 		}
 		to, from := s.place(&p), unsafe.Add(d.local, p.at)
+		e.runs(d.kind.errand(), d.pe)
 		switch d.kind {
 		case wayTo:
 			copyBytes(to, from, int(p.n))

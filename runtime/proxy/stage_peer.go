@@ -80,6 +80,7 @@ func (e *Engine) copyAMO(pe fabric.PE, h *header) Status {
 	}
 	l := &e.stage.lines[pe]
 	e.begun(l)
+	e.runs(errandPut, pe)
 	e.setMapped(l, h)
 	e.storedLater(pe, noSlot)
 	return Done
@@ -114,6 +115,7 @@ func (e *Engine) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n ui
 	}
 	s, p := e.stage, &e.peers[pe]
 	l := &s.lines[pe]
+	e.runs(errandPut, pe)
 	small := !gpu && n > 0 && n <= maxPayload // whose source may be another thing when this returns
 	if small && (after == nil || after.Offset >= 0 && l.inStream(after.Op)) {
 		at, i := unsafe.Add(l.mapped, offset), uint16(noSlot)
@@ -197,6 +199,7 @@ func (e *Engine) copyGet(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint
 		s.departs.push(d)
 		return Pending
 	}
+	e.runs(errandGet, pe)
 	e.copyGPU(StreamPeer, dest, unsafe.Add(l.mapped, offset), n)
 	d.begun = n
 	e.endCopies(l, d)

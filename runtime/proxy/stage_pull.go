@@ -240,6 +240,7 @@ func (e *Engine) landed(t fabric.Token, failed int32) {
 		s.landing.give(r.chunk)
 		l.landing--
 	default:
+		e.runs(p.errand(), p.pe)
 		e.copyGPU(StreamIn, unsafe.Add(p.dest, r.at), s.landing.at(r.chunk), r.n)
 		if p.get == 0 {
 			l.issued = in.last()
@@ -350,6 +351,7 @@ func (e *Engine) takeData(h *header, payload unsafe.Pointer, n int) {
 	s := e.stage
 	slot := s.coming.at(g.slot)
 	copyBytes(slot, payload, n)
+	e.runs(errandGet, fabric.PE(h.From))
 	e.copyGPU(StreamIn, to, slot, uint64(n))
 	s.tracks[StreamIn].later(chore{what: taskCame, token: h.Token, value: uint64(n), pe: h.From})
 }

@@ -50,6 +50,7 @@ func (e *Engine) follow(t *track) {
 	if t.passed == t.marked {
 		return
 	}
+	e.runs(errandFollow, 0)
 	passed, err := e.stage.memory.Marked(t.stream)
 	if e.gone(err); err != nil {
 		return
@@ -117,6 +118,7 @@ func (e *Engine) mark() {
 	for i := range s.tracks {
 		t := &s.tracks[i]
 		if t.fresh {
+			e.runs(errandMark, 0)
 			n, err := s.memory.Mark(t.stream)
 			if err == nil && n != t.marked+1 {
 				err = fmt.Errorf("mark %d of stream %d came when %d was due", n, i, t.marked+1)

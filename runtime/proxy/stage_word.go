@@ -1,6 +1,10 @@
 package proxy
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"libshmem/fabric"
+)
 
 // An atomic operation that a stream can do has a stream of its own, for it may be a
 // kernel, and while the program's kernels fill the GPU that waits. Signals and
@@ -40,6 +44,7 @@ func (e *Engine) changeByStream(l *line, h *header) bool {
 		}
 		c.index, old = i, s.coming.at(i)
 	}
+	e.runs(errandCame, fabric.PE(h.From))
 	e.atomicGPU(StreamWord, at, h, old)
 	t.later(c)
 	l.underway++
@@ -130,6 +135,7 @@ func (e *Engine) endWord(c *chore) {
 			s.letThrough(l)
 		}
 	}
+	e.runs(errandCame, fabric.PE(c.pe))
 	e.writeGPU(StreamIn, w.at, w.width, value)
 	s.until = in.last()
 	w.at = nil

@@ -26,10 +26,10 @@ capi/wire:
 capi/gen: . capi/spec capi/wire
     # runs when the library is built: what it imported of the runtime would
     # have to be built before the files that it generates
-capi/core: . fabric queue runtime/bootstrap/uid runtime/config runtime/heap runtime/live runtime/nvtx runtime/onstream runtime/pe runtime/proxy runtime/proxy/express runtime/shmerr runtime/stats runtime/topo
+capi/core: . fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/heap runtime/live runtime/nvtx runtime/onstream runtime/pe runtime/proxy runtime/proxy/express runtime/shmerr runtime/stats runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
-    # what is behind them is picked in runtime/pe
+    # what is behind them is picked in runtime/pe. It marks its own calls of the driver
 
 cmd/shmemrun: . fabric/chaos runtime/bootstrap/launch runtime/config runtime/shmerr
     # flags and printing; what a launch is belongs to the package

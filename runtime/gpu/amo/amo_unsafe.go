@@ -52,10 +52,25 @@ func New(dev *cuda.Device) (_ *Unit, err error) {
 // Put has a stream apply the operation with this number to a word of 4 or 8
 // bytes, and store what was there before, in 8 bytes, where fetched says.
 func (u *Unit) Put(s gpu.Stream, at gpu.Address, op, width int, operand, compare uint64, fetched gpu.Address) error {
+	return u.put(u.dev, s, at, op, width, operand, compare, fetched)
+}
+
+func (u *Unit) put(dev *cuda.Device, s gpu.Stream, at gpu.Address, op, width int, operand, compare uint64, fetched gpu.Address) error {
 	argument := func(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }
 	one := cuda.Grid{Blocks: [3]uint32{1, 1, 1}, Threads: [3]uint32{1, 1, 1}}
-	return u.dev.Launch(u.kernels[width], one, s,
+	return dev.Launch(u.kernels[width], one, s,
 		argument(uint64(at)), argument(operand), argument(compare), argument(uint64(fetched)), argument(uint64(op)))
+}
+
+// By is the Unit for a caller that has the GPU by a name of its own.
+type By struct {
+	*Unit
+	Dev *cuda.Device
+}
+
+// Put is that of the Unit.
+func (b By) Put(s gpu.Stream, at gpu.Address, op, width int, operand, compare uint64, fetched gpu.Address) error {
+	return b.put(b.Dev, s, at, op, width, operand, compare, fetched)
 }
 
 // Do is Put for a caller that waits: it returns when the result is visible

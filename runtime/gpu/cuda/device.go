@@ -16,9 +16,14 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Device is one GPU with its primary context.
+// Device is one GPU with its primary context, as one caller has it: see For.
 type Device struct {
-	driver  *Driver
+	*opened
+	driver *Driver // with the marks of the caller
+}
+
+// opened is what all callers have together.
+type opened struct {
 	number  int
 	handle  C.int
 	name    string
@@ -26,6 +31,7 @@ type Device struct {
 	context unsafe.Pointer
 	stream  unsafe.Pointer
 	joints  joints
+	callers callers
 
 	// mu is held for reading by each operation and for writing by Close.
 	mu     sync.RWMutex
@@ -44,7 +50,7 @@ func (d *Driver) Device(number int) (*Device, error) {
 			Remedy: "count from 0, and see CUDA_VISIBLE_DEVICES",
 		}
 	}
-	v := &Device{driver: d}
+	v := &Device{opened: new(opened), driver: d}
 	if err := d.fail("open", object, "cuDeviceGet", C.shmemi_cuda_device(d.table, &v.handle, C.int(number))); err != nil {
 		return nil, err
 	}
@@ -54,6 +60,7 @@ func (d *Driver) Device(number int) (*Device, error) {
 	if err := v.fail("open", "cuDevicePrimaryCtxRetain", C.shmemi_cuda_context_retain(d.table, &v.context, v.handle)); err != nil {
 		return nil, err
 	}
+	v = v.For("")
 	if err := v.do("open", func() (string, C.int) {
 		return "cuStreamCreate", C.shmemi_cuda_stream_create(d.table, &v.stream, C.SHMEMI_CUDA_STREAM_NON_BLOCKING)
 	}); err != nil {
@@ -64,6 +71,15 @@ func (d *Driver) Device(number int) (*Device, error) {
 
 // Number is that which it was opened by.
 func (v *Device) Number() int { return v.number }
+
+// For is the same GPU for another caller, whose name Calls gives. It ends with Close
+// of any of them.
+func (v *Device) For(caller string) *Device {
+	own, table := *v.driver, *v.driver.table
+	table.marks = v.callers.add(caller)
+	own.table = &table
+	return &Device{v.opened, &own}
+}
 
 // Context is the primary context, a CUcontext.
 func (v *Device) Context() unsafe.Pointer { return v.context }
@@ -91,7 +107,9 @@ func (v *Device) Close() error {
 			return v.fail(op, "cuStreamDestroy_v2", C.shmemi_cuda_stream_destroy(v.driver.table, v.stream))
 		})
 	}
-	return errors.Join(err, v.fail(op, "cuDevicePrimaryCtxRelease_v2", C.shmemi_cuda_context_release(v.driver.table, v.handle)))
+	err = errors.Join(err, v.fail(op, "cuDevicePrimaryCtxRelease_v2", C.shmemi_cuda_context_release(v.driver.table, v.handle)))
+	v.callers.close()
+	return err
 }
 
 func (v *Device) fail(op, call string, code C.int) error {

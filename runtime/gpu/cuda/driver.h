@@ -10,6 +10,8 @@
 #ifndef SHMEMI_CUDA_DRIVER_H
 #define SHMEMI_CUDA_DRIVER_H
 
+#include "marks.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -85,6 +87,8 @@ enum {
     SHMEMI_CUDA_ACCESS_READ_WRITE = 3,
     SHMEMI_CUDA_GRANULARITY_MINIMUM = 0,
     SHMEMI_CUDA_IPC_LAZY_PEER_ACCESS = 1,
+    SHMEMI_CUDA_EAGER_LOADING = 1, /* of kernels */
+    SHMEMI_CUDA_LAZY_LOADING = 2,
 };
 
 /* CUmemLocation. */
@@ -262,23 +266,28 @@ _Static_assert(sizeof(struct shmemi_cuda_step) == 48, "layout of CUstreamBatchMe
              (memory, at))                                                                         \
     OPTIONAL(properties, "cuMemGetAllocationPropertiesFromHandle",                                 \
              (struct shmemi_cuda_wanted * of, uint64_t memory), (of, memory))                      \
+    OPTIONAL(loading, "cuModuleGetLoadingMode", (int *mode), (mode))                               \
     OPTIONAL(export, "cuMemGetHandleForAddressRange",                                              \
              (void *handle, uint64_t device, size_t n, int type, unsigned long long flags),        \
              (handle, device, n, type, flags))
 
-/* The functions as one driver has them. */
+/* The functions as one driver has them, for one caller. */
 struct shmemi_cuda {
 #define FIELD(name, symbol, parameters, arguments) int(*name) parameters;
     SHMEMI_CUDA_FUNCTIONS(FIELD, FIELD)
 #undef FIELD
+    struct shmemi_cuda_marks *marks; /* of its calls; NULL: nobody looks at them */
 };
 
-/* Go cannot call a pointer: shmemi_cuda_NAME does. */
+/* Go cannot call a pointer: shmemi_cuda_NAME does, and marks the call. */
 #define UNWRAP(...) __VA_ARGS__
 #define CALL(name, symbol, parameters, arguments)                                                  \
     static inline int shmemi_cuda_##name(const struct shmemi_cuda *driver, UNWRAP parameters)      \
     {                                                                                              \
-        return driver->name arguments;                                                             \
+        struct shmemi_cuda_mark *mark_ = shmemi_cuda_begin(driver->marks, symbol);                 \
+        int code_ = driver->name arguments;                                                        \
+        shmemi_cuda_end(mark_);                                                                    \
+        return code_;                                                                              \
     }
 SHMEMI_CUDA_FUNCTIONS(CALL, CALL)
 #undef CALL
@@ -296,10 +305,12 @@ struct shmemi_cuda_outcome {
     {                                                                                              \
         struct shmemi_cuda_outcome out_ = {0, 0, 0};                                               \
         void *before_;                                                                             \
-        if ((out_.push = driver->context_push(within)) != 0)                                       \
-            return out_;                                                                           \
-        out_.call = driver->name arguments;                                                        \
-        out_.pop = driver->context_pop(&before_);                                                  \
+        struct shmemi_cuda_mark *mark_ = shmemi_cuda_begin(driver->marks, symbol);                 \
+        if ((out_.push = driver->context_push(within)) == 0) {                                     \
+            out_.call = driver->name arguments;                                                    \
+            out_.pop = driver->context_pop(&before_);                                              \
+        }                                                                                          \
+        shmemi_cuda_end(mark_);                                                                    \
         return out_;                                                                               \
     }
 SHMEMI_CUDA_FUNCTIONS(CALL_IN, CALL_IN)

@@ -38,6 +38,10 @@ func (v *Device) describe(number int) error {
 		}
 		return int(value)
 	}
+	var loading C.int
+	if d.table.loading == nil || C.shmemi_cuda_loading(d.table, &loading) != 0 {
+		loading = 0
+	}
 	has := func(attribute C.int) bool { return number32(attribute) != 0 }
 	v.facts = gpu.Facts{
 		Driver:         d.Version.String(),
@@ -63,6 +67,8 @@ func (v *Device) describe(number int) error {
 		StreamOps:      d.table.stream_write != nil && d.table.stream_write32 != nil && d.table.stream_batch != nil && d.table.stream_watch != nil && has(C.SHMEMI_CUDA_STREAM_OPS_64),
 		FlushWrites:    number32(C.SHMEMI_CUDA_RDMA_FLUSH_OPTIONS),
 		WritesOrdering: number32(C.SHMEMI_CUDA_RDMA_WRITES_ORDERING),
+		Lazy:           loading == C.SHMEMI_CUDA_LAZY_LOADING,
+		Eager:          loading == C.SHMEMI_CUDA_EAGER_LOADING,
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ type Native struct {
 	Pop     unsafe.Pointer // int pop(void **context)
 	Copy    unsafe.Pointer // int copy(uint64_t to, uint64_t from, size_t n, void *stream)
 	Wait    unsafe.Pointer // int wait(void *stream)
+	Marks   unsafe.Pointer // struct shmemi_cuda_marks, for shmemi_cuda_begin
 }
 
 // Native returns them. They are good until Close.
@@ -24,6 +25,6 @@ func (v *Device) Native() Native {
 	return Native{
 		Context: v.context,
 		Push:    unsafe.Pointer(t.context_push), Pop: unsafe.Pointer(t.context_pop),
-		Copy: unsafe.Pointer(t.copy_any), Wait: unsafe.Pointer(t.stream_wait),
+		Copy: unsafe.Pointer(t.copy_any), Wait: unsafe.Pointer(t.stream_wait), Marks: unsafe.Pointer(t.marks),
 	}
 }

@@ -10,11 +10,13 @@ package cudatest
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -92,6 +94,34 @@ func Set(t testing.TB, settings string) *Log {
 	t.Setenv("FAKE_CUDA", settings)
 	t.Setenv("FAKE_CUDA_LOG", l.file)
 	return l
+}
+
+// Holder makes calls of the fakes that do not return.
+type Holder struct {
+	t   testing.TB
+	Dir string // what FAKE_CUDA_HOLD is to be in the processes that it is for
+}
+
+// NewHolder makes one that holds nothing.
+func NewHolder(t testing.TB) *Holder { return &Holder{t, t.TempDir()} }
+
+// Hold has a process stay in the next call of a function, until Release. It holds one
+// function at a time.
+func (h *Holder) Hold(process int, function string) {
+	h.t.Helper()
+	// At once: a call that reads half of a name would go on.
+	file := filepath.Join(h.Dir, strconv.Itoa(process))
+	if err := errors.Join(os.WriteFile(file+".new", []byte(function), 0o600), os.Rename(file+".new", file)); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// Release lets the process go on.
+func (h *Holder) Release(process int) {
+	h.t.Helper()
+	if err := os.Remove(filepath.Join(h.Dir, strconv.Itoa(process))); err != nil {
+		h.t.Fatal(err)
+	}
 }
 
 // Log is what the fakes were asked to do since Set.

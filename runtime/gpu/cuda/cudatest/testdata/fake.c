@@ -14,8 +14,23 @@ long fake_setting(const char *key, long otherwise)
     return otherwise;
 }
 
+static bool is_held(const char *folder, const char *name)
+{
+    char file[4096], which[64] = "";
+    snprintf(file, sizeof file, "%s/%d", folder, (int)getpid());
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool some = read(fd, which, sizeof which - 1) > 0;
+    close(fd);
+    return some && strcmp(which, name) == 0;
+}
+
 int fake_note(const char *name, int result)
 {
+    const char *folder = getenv("FAKE_CUDA_HOLD");
+    while (folder != NULL && is_held(folder, name))
+        usleep(1000);
     const char *log = getenv("FAKE_CUDA_LOG");
     if (log == NULL)
         return result;

@@ -4,7 +4,9 @@
  *
  * FAKE_CUDA holds words KEY=NUMBER, FAKE_CUDA_LOG names the file of the log:
  * one line for each call, its name and its result. fail_at=K makes the K-th
- * call of a log fail. A release that fails does its work all the same, as a
+ * call of a log fail. FAKE_CUDA_HOLD names a folder: while it has a file with the
+ * number of the process as its name, the calls of the function that the file names do
+ * not return. A release that fails does its work all the same, as a
  * kernel does for close(2), so that a test of failures leaves nothing behind.
  */
 #ifndef FAKE_H
@@ -13,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

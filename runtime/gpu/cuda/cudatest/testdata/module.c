@@ -127,3 +127,14 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     return fake_later((struct work){.what = STORE, .to = *(char **)arguments[0], .value = *value},
                       stream);
 }
+
+#ifndef NO_LATE
+/* loading=1 makes a driver that loads kernels with their module; 2: when they are
+ * launched first. */
+int cuModuleGetLoadingMode(int *mode)
+{
+    BEGIN(0);
+    *mode = (int)fake_setting("loading", 2);
+    return 0;
+}
+#endif

@@ -1,0 +1,93 @@
+package cuda
+
+/*
+#include <stdlib.h>
+#include "driver.h"
+*/
+import "C"
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// MarksSize is the size of what marks.h has for one caller.
+const MarksSize = C.sizeof_struct_shmemi_cuda_marks
+
+// Call is a call of the driver that has not returned.
+type Call struct {
+	By   string // the caller, see Device.For
+	Name string // "cuMemcpyAsync"
+	Slot int    // among those of the caller
+	Turn uint64 // with By and Slot: no two calls have the same
+}
+
+// callers are those of one GPU.
+type callers struct {
+	mu  sync.Mutex // nobody has it who calls the driver
+	all []caller
+}
+
+type caller struct {
+	name  string
+	marks *C.struct_shmemi_cuda_marks
+}
+
+// add makes the marks of one more, which are C's; nil where there is no memory.
+func (c *callers) add(name string) *C.struct_shmemi_cuda_marks {
+	at := (*C.struct_shmemi_cuda_marks)(C.aligned_alloc(64, C.sizeof_struct_shmemi_cuda_marks))
+	if at != nil {
+		*at = C.struct_shmemi_cuda_marks{}
+		c.mu.Lock()
+		c.all = append(c.all, caller{name, at})
+		c.mu.Unlock()
+	}
+	return at
+}
+
+// close comes when nobody calls any more.
+func (c *callers) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, one := range c.all {
+		C.free(unsafe.Pointer(one.marks))
+	}
+	c.all = nil
+}
+
+// Calls appends the calls of this GPU's callers that are under way, and asks the
+// driver nothing: it returns also where all of them are held. After Close there are
+// none.
+func (v *Device) Calls(to []Call) []Call {
+	v.callers.mu.Lock()
+	defer v.callers.mu.Unlock()
+	for _, one := range v.callers.all {
+		for i := range one.marks.at {
+			m := (*mark)(unsafe.Pointer(&one.marks.at[i]))
+			turn := atomic.LoadUint64(&m.turn)
+			name := (*byte)(atomic.LoadPointer(&m.call))
+			if name != nil && turn&1 != 0 && atomic.LoadUint64(&m.turn) == turn {
+				to = append(to, Call{one.name, literal(name), i, turn})
+			}
+		}
+	}
+	return to
+}
+
+// mark is struct shmemi_cuda_mark.
+type mark struct {
+	call unsafe.Pointer
+	turn uint64
+}
+
+var _ [unsafe.Sizeof(mark{})]byte = [C.sizeof_struct_shmemi_cuda_mark]byte{}
+
+// literal is a string that C has for ever.
+func literal(at *byte) string {
+	n := 0
+	for *(*byte)(unsafe.Add(unsafe.Pointer(at), n)) != 0 {
+		n++
+	}
+	return unsafe.String(at, n)
+}

@@ -1,0 +1,112 @@
+package failure
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"libshmem/runtime/gpu/cuda/cudatest"
+)
+
+// TestHeld has the driver of the GPU, which is played, not return from a call: the PE
+// that it holds says so by itself, although its proxy and whoever needs the proxy
+// stand still, and the job ends well when the call returns.
+func TestHeld(t *testing.T) {
+	shmemrun, program := compile(t, "held")
+	const (
+		driver   = `the GPU's driver has not returned from `
+		byProxy  = `cuMemcpyAsync for \d+\.\d s, called by the proxy of endpoint 0 for a get of PE 0`
+		lazy     = `the program loads a kernel, by its first launch, beside one that runs, or `
+		pageable = `copies to pageable memory behind a stream that waits for another PE`
+		help     = `synchronize the stream before such a copy or copy to pinned memory; docs/gpu-network\.md\) \(the wait goes on\)`
+	)
+	type held struct {
+		*job
+		dir  string
+		hold *cudatest.Holder
+		pids []int
+	}
+	begin := func(t *testing.T, settings, timeout string, pes int, more ...string) *held {
+		t.Helper()
+		h := &held{dir: t.TempDir(), hold: cudatest.NewHolder(t)}
+		env := list(onGPU(t), []string{"FAKE_CUDA=works=1 " + settings, "FAKE_CUDA_HOLD=" + h.hold.Dir, "SHMEM_TIMEOUT=" + timeout, "SHMEM_LOG_LEVEL=info"})
+		h.job = start(t, env, shmemrun, list(options(strconv.Itoa(pes), more...), []string{program, h.dir})...)
+		for pe := range pes {
+			pid, err := strconv.Atoi(h.says(`PE ` + strconv.Itoa(pe) + ` is process (\d+)`)[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.pids = append(h.pids, pid)
+		}
+		return h
+	}
+	step := func(h *held, names ...string) {
+		h.t.Helper()
+		for _, name := range names {
+			if err := os.WriteFile(filepath.Join(h.dir, name), nil, 0o666); err != nil {
+				h.t.Fatal(err)
+			}
+		}
+	}
+	ends := func(h *held, pe int, unasked int) {
+		h.t.Helper()
+		h.hold.Release(h.pids[pe])
+		step(h, "quiet", "end")
+		out := h.wait(0)
+		if n := passed(h.t, out); n != len(h.pids) {
+			h.t.Errorf("%d of %d PEs came to the end:\n%s", n, len(h.pids), out)
+		}
+		if n := strings.Count(out, "PE "+strconv.Itoa(pe)+": the GPU's driver"); unasked >= 0 && n != unasked {
+			h.t.Errorf("the PE tells of it %d times, want %d:\n%s", n, unasked, out)
+		}
+	}
+	hosts := list(tcp, []string{"--hosts", "2"})
+
+	t.Run("proxy", func(t *testing.T) {
+		h := begin(t, "", "1", 2, hosts...)
+		h.hold.Hold(h.pids[1], "cuMemcpyAsync")
+		step(h, "get")
+		h.says(`PE 0: .*proxies copy GPU memory, and CUDA loads kernels by their first launch, which may hold a proxy \(set CUDA_MODULE_LOADING=EAGER`)
+		h.says(`PE 1: ` + driver + byProxy + `: it may be that ` + lazy + pageable + ` \(launch each kernel once before or set CUDA_MODULE_LOADING=EAGER, and ` + help)
+		// Who waits for it hears of it: on the PE itself, where nobody else gets at the
+		// network, and from the other PE by its silence.
+		h.says(`PE 0: shmem_long_get has waited \d+ s: for the completion at PE 1; .*PE 1 has not answered for`)
+		step(h, "quiet")
+		h.says(`PE 1: shmem_\w+ has waited \d+ s: for another thread that uses the network; ` + driver + byProxy + ` \(docs/gpu-network\.md\) \(the wait goes on\)`)
+		ends(h, 1, 1)
+	})
+
+	t.Run("asked", func(t *testing.T) {
+		h := begin(t, "loading=1", "0", 2, hosts...)
+		h.hold.Hold(h.pids[1], "cuMemcpyAsync")
+		step(h, "get")
+		for asked := time.Now(); !strings.Contains(h.output(), pageable); time.Sleep(100 * time.Millisecond) {
+			if time.Since(asked) > limit/2 {
+				t.Fatalf("nobody says it\n%s", h.output())
+			}
+			if err := h.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.says(`PE 1: ` + driver + byProxy + `: it may be that the program ` + pageable + ` \(` + help)
+		h.says(`PE 1: asked for a report: ` + driver + byProxy)
+		ends(h, 1, -1)
+		if strings.Contains(h.output(), "CUDA_MODULE_LOADING") {
+			t.Errorf("kernels are loaded with their module, and it is said what helps otherwise:\n%s", h.output())
+		}
+	})
+
+	// A thread of the program, of a job that has no network.
+	t.Run("program", func(t *testing.T) {
+		h := begin(t, "", "1", 1)
+		h.hold.Hold(h.pids[0], "cuStreamSynchronize")
+		step(h, "get")
+		h.says(`PE 0: ` + driver + `cuStreamSynchronize for \d+\.\d s, called by a thread of the program: it may be that ` + lazy + pageable +
+			`, or kernels that fill the GPU leave no place for what is waited for \(`)
+		ends(h, 0, 1)
+	})
+}
