@@ -107,7 +107,8 @@ static struct chunks take(size_t n, const size_t *granules)
     struct chunks c = {.n = n};
     for (size_t i = 0; i < n; i++)
         c.bytes += (c.granules[i] = granules[i]) * GRANULE;
-    driver_call("cuMemAddressReserve", reserve(&c.at, c.bytes, 0, 0, 0));
+    /* Nothing is mapped behind them. */
+    driver_call("cuMemAddressReserve", reserve(&c.at, c.bytes + GRANULE, 0, 0, 0));
     uint64_t at = c.at;
     for (size_t i = 0; i < n; at += granules[i] * GRANULE, i++) {
         uint64_t name;
@@ -126,7 +127,7 @@ static void drop(const struct chunks *c)
     uint64_t at = c->at;
     for (size_t i = 0; i < c->n; at += c->granules[i] * GRANULE, i++)
         driver_call("cuMemUnmap", unmap(at, c->granules[i] * GRANULE));
-    driver_call("cuMemAddressFree", unreserve(c->at, c->bytes));
+    driver_call("cuMemAddressFree", unreserve(c->at, c->bytes + GRANULE));
 }
 
 static void copy(const void *to, const void *from, size_t n)
@@ -364,8 +365,8 @@ static void refused(uint64_t at, size_t n, const char *why)
     void *s = shmemx_buffer_register_symmetric((void *)at, n, 0);
     CHECK(s == NULL, "%s: it was registered", why);
     CHECK(shmemx_last_error() == SHMEMX_ERROR_BUFFER, "%s: no error", why);
-    CHECK(strstr(shmemx_last_error_text(), why) != NULL, "not %s, but %s", why,
-          shmemx_last_error_text());
+    const char *text = shmemx_last_error_text();
+    CHECK(text != NULL && strstr(text, why) != NULL, "not %s, but %s", why, text ? text : "none");
 }
 
 static void test_refused(void)

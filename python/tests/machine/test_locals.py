@@ -121,6 +121,7 @@ def test_register(stream, me, right, left):
     shmem.sum_reduce(s[:half], s[half:])
     total = sum(range(shmem.n_pes()))
     assert torch.equal(x[:half], wanted * shmem.n_pes() + total)
+    shmem.barrier_all()
     # By kernels of the library.
     n = shmem.n_pes()
     x[:100] = float(me)
