@@ -155,9 +155,13 @@ static inline void *check_alloc(size_t size)
 /* Counts on PE 0 what failed anywhere, prints the closing line, and leaves. */
 static inline int check_close(void)
 {
-    unsigned char *all = check_alloc(check.symbols * (size_t)check.n);
-    shmem_putmem(all + check.symbols * (size_t)check.me, check.failed, check.symbols, 0);
+    size_t votes = check.symbols * (size_t)check.n;
+    unsigned char *there = check_alloc(votes), *all = calloc(votes, 1);
+    if (all == NULL)
+        abort();
+    shmem_putmem(there + check.symbols * (size_t)check.me, check.failed, check.symbols, 0);
     shmem_barrier_all();
+    shmem_getmem(all, there, votes, 0); /* the heap may be in the memory of a GPU */
     size_t failures = 0;
     for (size_t i = 0; i < check.symbols; i++) {
         bool failed = false;
@@ -165,9 +169,11 @@ static inline int check_close(void)
             failed |= all[pe * check.symbols + i] != 0;
         failures += failed;
     }
+    free(all);
     int me = check.me;
     bool mine = memchr(check.failed, 1, check.symbols) != NULL;
-    shmem_free(all);
+    shmem_barrier_all();
+    shmem_free(there);
     shmem_finalize();
     free(check.failed);
     if (me == 0)
