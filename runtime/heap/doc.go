@@ -15,5 +15,8 @@
 // Granule in a heap full of blocks that are large enough and badly aligned.
 // The bookkeeping is 48 bytes a block.
 //
+// The upper end of a heap can be given to memory that comes from elsewhere, by a list
+// of its own (AllocUpper).
+//
 // A Heap is not safe for concurrent use.
 package heap

@@ -9,10 +9,13 @@
 // the start, under a name that other processes open. The PEs of a node take the
 // same way.
 //
-// Open, Commit and, for IPC, Close are collective among the PEs of the node with
+// Open, Commit, Lend and, for IPC, Close are collective among the PEs of the node with
 // such heaps: each tells each other what it has, what failed, and whether all
 // worked, so that the heaps of all grow or none does. Which PE that is, the
 // caller knows; so are the names of the sockets exchanged by it.
+//
+// Lend maps memory into the heaps that the program has got by the same calls of the
+// driver, behind all that is committed.
 //
 // What Pin makes is the other kind of heap that a GPU reaches: memory of the
 // node, mapped by package hostmem, that the driver has locked.
