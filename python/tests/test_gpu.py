@@ -257,6 +257,50 @@ def test_streams_of_two_gpus(driver: dict[str, str]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+REGISTER = """
+import ctypes
+import sys
+import shmem
+
+driver = ctypes.CDLL("libcuda.so.1")
+shmem.init(symmetric_size="64m")
+block = ctypes.c_uint64()
+assert driver.cuMemAlloc_v2(ctypes.byref(block), ctypes.c_size_t(1 << 21)) == 0
+
+
+class Foreign:
+    __cuda_array_interface__ = dict(
+        version=3, data=(block.value, False), shape=(8,), typestr="<i8", strides=None
+    )
+
+
+try:
+    shmem.register(Foreign())
+except shmem.RegisterError as e:
+    assert sys.argv[1] in str(e), e
+    print("refused")
+shmem.finalize()
+"""
+
+
+@pytest.mark.parametrize(
+    "variables, why",
+    [
+        ({"SHMEM_HEAP": "pinned"}, "the symmetric heap in main memory (set SHMEM_HEAP=device)"),
+        ({"SHMEM_GPU_SHARE": "ipc"}, "got by CUDA's IPC, into which nothing can be mapped"),
+        ({}, "the driver does not let anybody else map it"),
+    ],
+)
+def test_heaps_that_take_no_memory(
+    variables: dict[str, str], why: str, driver: dict[str, str], tmp_path: Path
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(REGISTER)
+    argv = [str(SHMEMRUN), "-n", "2", "--", sys.executable, str(program), why]
+    done = run(*argv, **{**driver, **variables})
+    assert done.returncode == 0 and done.stdout == "refused\n" * 2, done.stdout + done.stderr
+
+
 CUPY = """
 class Array:
     def __init__(self, owner, dtype="u1", shape=None):
