@@ -19,29 +19,24 @@ func (h *Heap) AllocUpper(size, align, above uint64) (Offset, error) {
 		return 0, &shmerr.Error{Op: "allocate", Object: describe(size, align), Cause: shmerr.Causef(shmerr.ErrArgument, "nothing, or no power of two")}
 	}
 	above = max(above, h.End(), Granule)
-	at, end := len(h.uppers), h.top
-	// The blocks are in descending order; a gap is above each, and one below the last.
-	for i := 0; ; i++ {
-		floor := above
+	// The blocks are in descending order; there may be room above each, and below the last.
+	end := h.top
+	for i := range len(h.uppers) + 1 {
+		floor, next := above, uint64(0)
 		if i < len(h.uppers) {
-			floor = h.uppers[i].off + h.uppers[i].size
+			u := h.uppers[i]
+			floor, next = u.off+u.size, u.off
 		}
-		if end >= size {
-			if off := (end - size) &^ (align - 1); off >= floor {
-				at, end = i, off
-				break
-			}
+		if off := (end - min(end, size)) &^ (align - 1); end >= size && off >= floor {
+			h.uppers = slices.Insert(h.uppers, i, upper{off, size})
+			h.bound()
+			return Offset(off), nil
 		}
-		if i == len(h.uppers) {
-			return 0, &shmerr.Error{Op: "allocate", Object: describe(size, align),
-				Cause:  shmerr.Causef(shmerr.ErrNoMemory, "of %d bytes of the symmetric heap all from offset %#x on may be used, and no part of that is long enough", h.top, above),
-				Remedy: "raise SHMEM_SYMMETRIC_SIZE"}
-		}
-		end = h.uppers[i].off
+		end = next
 	}
-	h.uppers = slices.Insert(h.uppers, at, upper{end, size})
-	h.bound()
-	return Offset(end), nil
+	return 0, &shmerr.Error{Op: "allocate", Object: describe(size, align),
+		Cause:  shmerr.Causef(shmerr.ErrNoMemory, "of %d bytes of the symmetric heap all from offset %#x on may be used, and no part of that is long enough", h.top, above),
+		Remedy: "raise SHMEM_SYMMETRIC_SIZE"}
 }
 
 // FreeUpper gives back what AllocUpper returned.
