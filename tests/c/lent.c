@@ -19,6 +19,7 @@ enum {
     COLLECTIVES,
     STREAM,
     GROWTH,
+    NEIGHBOURS,
     MANY,
     REFUSED,
     TESTS
@@ -335,6 +336,23 @@ static void test_growth(void)
     shmem_barrier_all();
 }
 
+/* Two buffers of one chunk. */
+static void test_neighbours(void)
+{
+    check_start(NEIGHBOURS, "neighbours");
+    uint64_t *other = (uint64_t *)(owned.at + 64), before = word(buffer);
+    uint64_t *s = symmetric(other, 16);
+    shmem_uint64_p(other + 1, 900 + (uint64_t)check.me, right());
+    shmem_barrier_all();
+    CHECK(word(s + 1) == 900 + (uint64_t)left(), "what was put into it");
+    CHECK(shmem_uint64_g(s + 1, right()) == 900 + (uint64_t)check.me, "what another PE has in it");
+    shmem_barrier_all();
+    release(s, 16);
+    CHECK(word(other + 1) == 900 + (uint64_t)left(), "what it holds afterwards");
+    CHECK(word(buffer) == before && shmem_uint64_g(buffer, check.me) == before, "the first one");
+    shmem_barrier_all();
+}
+
 /* Some of a chunk each, and given back in another order. */
 static void test_many(void)
 {
@@ -428,6 +446,7 @@ int main(void)
     test_collectives();
     test_stream();
     test_growth();
+    test_neighbours();
     test_many();
     test_refused();
     release(returned, WORDS * 8);
