@@ -14,7 +14,7 @@ import (
 
 // A NIC is lost while writes, reads and messages are under way: all of them end
 // well, all bytes are right, each message comes, and the loss is told once.
-func TestLoss(t *testing.T) {
+func TestPlayedLoss(t *testing.T) {
 	type link struct{ host, nic int }
 	again, seeds := 0, uint64(10)
 	if need.Race { // make test comes once more without the detector

@@ -195,7 +195,7 @@ func TestAlone(t *testing.T) {
 
 // Small operations fill all NICs alike, some on one before the next, in both
 // directions and with any number of NICs at the other end.
-func TestSmallBalance(t *testing.T) {
+func TestPlayedSmallBalance(t *testing.T) {
 	for _, ends := range [][2]int{{4, 4}, {4, 2}, {3, 2}, {2, 4}, {32, 32}} {
 		m := calm(sim.EFA(), max(ends[0], ends[1]))
 		net := sim.New(m, 1)
@@ -229,7 +229,7 @@ func TestSmallBalance(t *testing.T) {
 }
 
 // All of eight PEs write to all, and every NIC takes its part of it.
-func TestAllToAll(t *testing.T) {
+func TestPlayedAllToAll(t *testing.T) {
 	for _, policy := range []rail.Policy{rail.Auto, rail.Split, rail.RoundRobin} {
 		const pes, nics, size, count = 8, 4, 256 << 10, 12
 		m := calm(sim.EFA(), nics)

@@ -80,7 +80,7 @@ func loss(t *testing.T, m Model, seed uint64) error {
 
 // A peer that dies at any moment ends what was on its way to it, once and in
 // time, and nothing of it reaches who comes after.
-func TestSuccessor(t *testing.T) {
+func TestPlayedSuccessor(t *testing.T) {
 	for _, m := range suiteModels() {
 		for seed := uint64(1); seed <= 40; seed++ {
 			if err := loss(t, m, seed); err != nil {

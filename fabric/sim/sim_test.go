@@ -87,7 +87,7 @@ func TestSuiteNotices(t *testing.T) {
 		}
 		return
 	}
-	noticed := map[Defect]bool{Haunts: true} // by TestSuccessor
+	noticed := map[Defect]bool{Haunts: true} // by TestPlayedSuccessor
 	for _, c := range caught {
 		noticed[c.defect] = true
 		t.Run(c.defect.String(), func(t *testing.T) {

@@ -57,7 +57,7 @@ func calm(m Model) Model {
 
 // Bytes take the time that the wires allow: of one NIC, of several, and of one
 // that many send to.
-func TestRates(t *testing.T) {
+func TestPlayedRates(t *testing.T) {
 	const size, count = 1 << 20, 30
 	for _, c := range []struct {
 		what    string
@@ -178,7 +178,7 @@ const traceVariable = "SIM_TEST_TRACE"
 
 // The same calls give the same run to the bit, in another process too, and
 // another seed another one.
-func TestReplay(t *testing.T) {
+func TestPlayedReplay(t *testing.T) {
 	var here string
 	for _, m := range Models() {
 		trace := func(seed uint64) uint64 {
@@ -203,7 +203,7 @@ func TestReplay(t *testing.T) {
 		fmt.Println(here)
 		return
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestReplay$")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestPlayedReplay$")
 	cmd.Env = append(os.Environ(), traceVariable+"=1")
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), here) {
 		t.Errorf("another process: %v, traces\n%swant\n%s", err, out, here)

@@ -33,9 +33,9 @@ func reuse(rig *queuetest.Rig, from *uint64) {
 	}
 }
 
-// TestCells puts from cells, which belong to others as soon as the tail has passed
+// TestPlayedCells puts from cells, which belong to others as soon as the tail has passed
 // them, also those of operations that have to wait.
-func TestCells(t *testing.T) {
+func TestPlayedCells(t *testing.T) {
 	all := map[string]*gpus{"": nil}
 	for name, g := range cards {
 		all[" "+name] = &g

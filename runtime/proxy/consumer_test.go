@@ -264,10 +264,10 @@ func TestConsumerOperations(t *testing.T) {
 	}
 }
 
-// TestConsumerOrder sends numbered blocks and, behind a fence or with the
+// TestPlayedConsumerOrder sends numbered blocks and, behind a fence or with the
 // block, their number: whoever sees a number sees a block at least as new. The
 // two may come from different rings when a fence is between them.
-func TestConsumerOrder(t *testing.T) {
+func TestPlayedConsumerOrder(t *testing.T) {
 	const blocks, size = 4, 6000
 	short := modes[3] // so that a block is two writes
 	short.caps.MaxMessage = 4500
@@ -427,9 +427,9 @@ func TestConsumerTail(t *testing.T) {
 	})
 }
 
-// TestConsumerFullBothWays fills the rings of two PEs that send to each other;
+// TestPlayedConsumerFullBothWays fills the rings of two PEs that send to each other;
 // each goes on while the other's ring is full.
-func TestConsumerFullBothWays(t *testing.T) {
+func TestPlayedConsumerFullBothWays(t *testing.T) {
 	eachWay(t, rough(modes[2]), func(t *testing.T, m mode) {
 		j := newRingJob(t, m, 3, 2, 1, 1<<16)
 		defer j.clean()

@@ -32,7 +32,7 @@ func (p *pe) operations(source []byte) map[string]func(to fabric.PE) (Status, ui
 
 // PEs that are stuck do not stop the traffic to the others, whatever is sent
 // to them, and all of it arrives when they come back.
-func TestStuckPeers(t *testing.T) {
+func TestPlayedStuckPeers(t *testing.T) {
 	const n, heap = 8, 32 << 10
 	for _, m := range modes {
 		m.delay = 3

@@ -52,7 +52,7 @@ func (g *traffic) applied(at fabric.PE) uint64 {
 
 // A quiet ends although others go on posting, and when it does everything that
 // was posted before it has taken effect. Several may be under way.
-func TestQuietUnderTraffic(t *testing.T) {
+func TestPlayedQuietUnderTraffic(t *testing.T) {
 	type waiting struct {
 		ticket Ticket
 		posted []uint64

@@ -13,10 +13,10 @@ import (
 // theDead is the PE of four that is lost in these tests.
 const theDead = fabric.PE(1)
 
-// TestStagedLost has a PE die in the middle of everything, with heaps and buffers in
+// TestPlayedStagedLost has a PE die in the middle of everything, with heaps and buffers in
 // GPU memory. What the others ask of it ends, what streams and the provider have comes
 // back, and they go on among themselves with all chunks and slots there are.
-func TestStagedLost(t *testing.T) {
+func TestPlayedStagedLost(t *testing.T) {
 	var ended, quiets, late int
 	for name, g := range cards {
 		for i, m := range modes {

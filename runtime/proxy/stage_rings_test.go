@@ -10,7 +10,7 @@ import (
 )
 
 // Operations that come by rings, from C too.
-func TestStagedRings(t *testing.T) {
+func TestPlayedStagedRings(t *testing.T) {
 	for name, g := range cards {
 		for i, m := range modes {
 			m.gpus = &g

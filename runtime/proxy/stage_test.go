@@ -53,7 +53,7 @@ var cards = map[string]gpus{
 }
 
 // The random programs of order_test.go, with heaps and buffers in GPU memory.
-func TestStagedPrograms(t *testing.T) {
+func TestPlayedStagedPrograms(t *testing.T) {
 	for name, g := range cards {
 		for i := range 16 {
 			m := combination(i)
@@ -75,7 +75,7 @@ func TestStagedPrograms(t *testing.T) {
 }
 
 // The tests of what operations do, with heaps in GPU memory.
-func TestStagedOperations(t *testing.T) {
+func TestPlayedStagedOperations(t *testing.T) {
 	for name, g := range cards {
 		for i, m := range modes {
 			if m.gpus = &g; i%2 == 1 {
