@@ -42,8 +42,8 @@ func TestExplore(t *testing.T) {
 	}
 }
 
-// TestFlaws holds that the exploration finds what it is for.
-func TestFlaws(t *testing.T) {
+// TestPlayedFlaws holds that the exploration finds what it is for.
+func TestPlayedFlaws(t *testing.T) {
 	for f := sound + 1; f < flaws; f++ {
 		var found error
 		for i := range cases {

@@ -24,6 +24,9 @@ const limit = 2 * time.Minute
 
 var tcp = []string{"-x", "SHMEM_PROVIDER=tcp"}
 
+// TestMain keeps the driver that is played.
+func TestMain(m *testing.M) { os.Exit(cudatest.Main(m)) }
+
 // compile builds a program of testdata once.
 func compile(t *testing.T, name string) (shmemrun, program string) {
 	t.Helper()

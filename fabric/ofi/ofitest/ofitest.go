@@ -23,10 +23,21 @@ var source []byte
 // Provider is the name of the provider that takes GPU memory.
 const Provider = "efa"
 
+// kept is where what was built is kept; "": nowhere.
+var kept string
+
+// Keep has Build keep the library in a folder, until the tests of the package end.
+func Keep(dir string) { kept = dir }
+
 // Build compiles the library and returns its file.
 func Build(t testing.TB) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := kept
+	if dir == "" {
+		dir = t.TempDir()
+	} else if _, err := os.Stat(filepath.Join(dir, "libnic.so")); err == nil {
+		return filepath.Join(dir, "libnic.so")
+	}
 	code, library := filepath.Join(dir, "nic.c"), filepath.Join(dir, "libnic.so")
 	if err := os.WriteFile(code, source, 0o600); err != nil {
 		t.Fatal(err)

@@ -30,8 +30,12 @@ const (
 	GDR    = "libgdrapi.so.2"
 )
 
-// kept is where Main keeps what was built.
+// kept is where what was built is kept; "": nowhere.
 var kept string
+
+// Keep has Build keep what it builds in a folder, until the tests of the package end:
+// it takes a second each time. TestMain calls it, or Main.
+func Keep(dir string) { kept = dir }
 
 // Main runs the tests of a package that builds the libraries often: it keeps
 // them until the end. TestMain calls it.
@@ -42,7 +46,7 @@ func Main(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	kept = dir
+	Keep(dir)
 	return m.Run()
 }
 
