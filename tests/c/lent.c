@@ -415,9 +415,15 @@ static void test_refused(void)
     property.handles = 0;
     struct chunks own = take(1, granules);
     property.handles = 1;
-    int near = 0;
+    /* Which is no matter where PE 0 has no neighbour. */
+    int near = 0, *of_first = check_alloc(sizeof *of_first);
     for (int pe = 0; pe < check.n; pe++)
         near += shmem_ptr(returned, pe) != NULL;
+    shmem_int_p(of_first, near, check.me);
+    shmem_barrier_all();
+    near = shmem_int_g(of_first, 0);
+    shmem_barrier_all();
+    shmem_free(of_first);
     if (near > 1)
         refused(bad ? own.at : good.at, GRANULE,
                 bad ? "it was made for its own process only (create it with "
