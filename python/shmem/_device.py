@@ -67,7 +67,8 @@ def ghost_at(
     strides: tuple[int, ...] | None = None,
 ) -> Ghost:
     """An array at an address; strides in bytes."""
-    if strides is None:
+    # Where there are no elements numpy refuses strides that would lead to some.
+    if strides is None or 0 in shape:
         n = dtype.itemsize
         for length in shape:
             n *= length
@@ -77,8 +78,7 @@ def ghost_at(
     for length, stride in zip(shape, strides, strict=True):
         low += min(0, (length - 1) * stride)
         high += max(0, (length - 1) * stride)
-    size = high + dtype.itemsize - low if 0 not in shape else 0
-    flat = np.asarray(_Memory(address + low, size, owner))
+    flat = np.asarray(_Memory(address + low, high + dtype.itemsize - low, owner))
     return Ghost(shape, dtype, flat.data, -low, strides)
 
 

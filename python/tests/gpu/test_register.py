@@ -167,6 +167,15 @@ def test_other_types(me, gpu):
     assert (a.shape, a.dtype, a.name) == ((4, 8), np.dtype("float32"), "float32")
 
 
+def test_nothing_with_strides(me, gpu):
+    """As torch shows a tensor without elements."""
+    a = shmem.zeros(4, device="gpu")
+    nothing = Foreign(Chunks(gpu, 1), (0,), strides=(8,))
+    shmem.put(a[:0], nothing, pe=me)
+    shmem.get(nothing, a[:0], pe=me)
+    assert host(a).tolist() == [0] * 4
+
+
 def test_what_goes_wrong(me, n, gpu):
     chunks = Chunks(gpu, 1)
     block = ctypes.c_uint64()

@@ -51,6 +51,17 @@ def test_types(dtype, me, right, left, gpu):
     assert torch.equal(b[0].view(torch.uint8), pattern(nbytes, left)[3 * nbytes // 4 :])
 
 
+def test_no_elements(me, right):
+    a = shmem.zeros(8, torch.float32, device="cuda")
+    for empty in (a[:0], torch.zeros((0, 3), device="cuda"), torch.zeros(0, device="cuda")):
+        for stream in (None, "current"):
+            shmem.put(a, empty, pe=right, stream=stream)
+            shmem.get(empty, a, pe=right, stream=stream)
+            shmem.put(a[8:], empty, pe=right, stream=stream)
+    torch.cuda.synchronize()
+    assert not a.any()
+
+
 def test_operations(me, n, right, left, host):
     a = shmem.full(64, me, torch.int64, device="cuda")
     shmem.barrier_all()
