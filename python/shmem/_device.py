@@ -67,8 +67,13 @@ def ghost_at(
     strides: tuple[int, ...] | None = None,
 ) -> Ghost:
     """An array at an address; strides in bytes."""
-    # Where there are no elements numpy refuses strides that would lead to some.
-    if strides is None or 0 in shape:
+    # Where there are no elements numpy refuses strides that would lead to some, and torch
+    # and cupy have no address.
+    if 0 in shape:
+        from shmem._memory import address_of_nothing
+
+        address, strides = address or address_of_nothing(), None
+    if strides is None:
         n = dtype.itemsize
         for length in shape:
             n *= length

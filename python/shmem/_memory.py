@@ -90,6 +90,8 @@ class _Owner:
 
 _dropped: deque[Block] = deque()
 
+NOTHING = Block(0, 0, -1, -1)  # that what has no elements is in
+
 
 class _Heap:
     """The blocks of the job that is running."""
@@ -117,14 +119,18 @@ heap = _Heap()
 def find(address: int, nbytes: int) -> Block | None:
     """The block that has all of a range, if it can be used."""
     i = bisect_right(heap.starts, address) - 1
-    if i < 0:
-        return None
-    block = heap.blocks[heap.starts[i]]
-    end = block.address + block.nbytes
-    if address + nbytes > end:
-        return None
-    heap.low, heap.high = block.address, end
-    return block
+    if i >= 0:
+        block = heap.blocks[heap.starts[i]]
+        end = block.address + block.nbytes
+        if address + nbytes <= end:
+            heap.low, heap.high = block.address, end
+            return block
+    return NOTHING if nbytes == 0 and heap.vote and address == heap.vote else None
+
+
+def address_of_nothing() -> int:
+    """A symmetric address for what has no elements and no address; 0 while there is none."""
+    return heap.vote
 
 
 def find_freed(address: int) -> bool:
@@ -420,6 +426,8 @@ def free(array: Any) -> None:
         block = find(address, 0)
         if block is None:
             raise refuse_address("free", "array", array, address)
+        if block is NOTHING:
+            return  # what has no address is not known here, and goes when it is dropped
         if block.address != address:
             raise SymmetryError(
                 "free",

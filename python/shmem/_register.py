@@ -166,7 +166,7 @@ def register(array: Any) -> Any:
             if not own.flags.c_contiguous:
                 raise not_contiguous("register", "array", own)
             address = address_of(own)
-            inside = _memory.find(address, own.nbytes) is not None
+            inside = _memory.find(address, own.nbytes) not in (None, _memory.NOTHING)
             if not inside:
                 if own.nbytes == 0:
                     raise LayoutError(

@@ -175,6 +175,26 @@ def test_nothing_with_strides(me, gpu):
     shmem.get(nothing, a[:0], pe=me)
     assert host(a).tolist() == [0] * 4
 
+    class Nowhere:
+        address = 0
+
+    for shape in ((0,), (0, 3)):
+        nowhere = Foreign(Nowhere, shape)
+        for stream in (None, 0):
+            shmem.put(nowhere, a[:0], pe=me, stream=stream)
+            shmem.put(a, nowhere, pe=me, stream=stream)
+            shmem.get(nowhere, a, pe=me, stream=stream)
+            shmem.get(a[:0], nowhere, pe=me, stream=stream)
+        shmem.fcollect(nowhere, nowhere)
+        shmem.sum_reduce(nowhere, nowhere)
+        shmem.free(nowhere)
+        with pytest.raises(shmem.SizeError):
+            shmem.put(nowhere, a, pe=me)
+        with pytest.raises(shmem.LayoutError, match="no elements"):
+            shmem.register(nowhere)
+    call("cuStreamSynchronize", None)
+    assert host(a).tolist() == [0] * 4
+
 
 def test_what_goes_wrong(me, n, gpu):
     chunks = Chunks(gpu, 1)
