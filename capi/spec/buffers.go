@@ -20,8 +20,8 @@ var bufferCalls = []Call{
 		},
 		Front: "shmemi_buffer_register(buf_ptr, length, flags, $call)",
 		Doc: "Makes a buffer of the program symmetric memory, with what it holds: private memory of the host, from any allocator, or, with " +
-			"SHMEM_HEAP=device, memory of this PE's GPU that was mapped by cuMemMap, and on every PE begins as far behind a multiple of the " +
-			"driver's granularity. It stays where it is, and pointers into it stay valid; it also has a place in the symmetric heap, of which it takes room, and the " +
+			"SHMEM_HEAP=device, memory of this PE's GPU that was mapped by cuMemMap; that has to begin as far behind a multiple of the driver's " +
+			"granularity on every PE. It stays where it is, and pointers into it stay valid; it also has a place in the symmetric heap, of which it takes room, and the " +
 			"result is its address there. Both show the same memory. Host calls take either address, for the other PEs the one that the caller " +
 			"has it at, and so do calls on streams; kernels take the result only, and with it puts are as fast as to any memory of the heap. " +
 			"Memory that is in the symmetric heap already is its own result. Nobody writes to the buffer during the call, and it is not " +
@@ -39,7 +39,7 @@ var bufferCalls = []Call{
 		},
 		Front: "shmemi_buffer_unregister(mmap_ptr, length, $call)",
 		Doc: "Makes a buffer the program's own again, where it is and with what it holds: in main memory it has private pages, of which there are " +
-			"two until the call returns. No stream or kernel is at work on memory of a GPU by its address in the heap. Its place in the symmetric heap is free. Every PE makes the call together. shmem_finalize does the " +
+			"two until the call returns. On memory of a GPU no stream or kernel may be at work by its address in the heap. Its place in the symmetric heap is free. Every PE makes the call together. shmem_finalize does the " +
 			"same for all buffers that are registered.",
 		Returns: "0, or non-zero on every PE alike when one cannot; the buffer is symmetric still." + bufferFailure,
 		Errors:  "Its result. Ends the job when called before init or after finalize.",
