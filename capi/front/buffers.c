@@ -305,6 +305,13 @@ static int64_t take_in(struct wish *w, const char *call)
     return -1;
 }
 
+/* Whether buffers are memory of a GPU: main memory cannot be in such a heap, and then all
+ * of them are. */
+static bool all_lent(void)
+{
+    return shmemi_state.heap_fd < 0;
+}
+
 /* Ends the mappings of memory of a GPU, of whose block offset is within. */
 static void take_back(int64_t offset, const char *call)
 {
@@ -312,8 +319,19 @@ static void take_back(int64_t offset, const char *call)
         shmemi_abort(call, "see the cause", "%s", shmemi_state.core->error());
 }
 
-/* The same for memory of a GPU. Its block begins where the chunks of a PE do that has the
- * most of them before the buffer. */
+/* Makes buffer i the program's own: with copy's pages, or NULL, it was never moved. */
+static void let_go(uint32_t i, char *copy, const char *call)
+{
+    struct shmemi_static b = table.at[i];
+    drop(i);
+    if (copy == NULL)
+        take_back(b.offset, call);
+    else
+        move_out(copy, b.start, b.size, call);
+}
+
+/* The same as take_in for memory of a GPU. Its block begins where the chunks of a PE do that has
+ * the most of them before the buffer. */
 static int64_t borrow(struct wish *w, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
@@ -367,12 +385,11 @@ int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
     shmemi_barrier_all(call); /* a PE may still be reading or writing it */
     int64_t offset = (int64_t)(w.start - shmemi_state.heap_base);
     uint32_t i = of_block(offset);
-    bool lent = shmemi_state.heap_fd < 0; /* all of them: main memory cannot be in that heap */
+    bool known = i < table.n && table.at[i].size == length;
     char *copy = NULL;
     w.inside = offset;
-    if (i < table.n && table.at[i].size == length) {
-        copy = lent ? NULL : copy_of(offset, length);
-        if (copy == NULL && !lent)
+    if (known) {
+        if (!all_lent() && (copy = copy_of(offset, length)) == NULL)
             REFUSE(&w, "%s (free some memory)", strerror(errno));
     } else if (i < table.n) {
         REFUSE(&w, "it was registered with %zu bytes (pass that length)", table.at[i].size);
@@ -382,14 +399,10 @@ int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
                    "returned, once)");
     }
     bool good = agree(&w, call);
-    if (good && lent && i < table.n) {
-        drop(i);
-        take_back(offset, call);
-    } else if (good && copy != NULL) {
-        uintptr_t start = table.at[i].start;
-        drop(i);
-        move_out(copy, start, length, call);
-        shmemi_state.core->heap_free(offset);
+    if (good && known) {
+        let_go(i, copy, call);
+        if (copy != NULL)
+            shmemi_state.core->heap_free(offset);
     } else if (copy != NULL) {
         syscall(SYS_munmap, copy, length);
     }
@@ -401,17 +414,11 @@ void shmemi_buffers_close(const char *call)
 {
     while (table.n > 0) {
         struct shmemi_static b = table.at[table.n - 1];
-        if (shmemi_state.heap_fd < 0) {
-            drop(table.n - 1);
-            take_back(b.offset, call);
-            continue;
-        }
-        char *copy = copy_of(b.offset, b.size);
-        if (copy == NULL)
+        char *copy = all_lent() ? NULL : copy_of(b.offset, b.size);
+        if (copy == NULL && !all_lent())
             shmemi_abort(call, "unregister buffers before, or free some memory",
                          "no memory for the %zu bytes of the buffer at %p, which is registered: %s",
                          b.size, (void *)b.start, strerror(errno));
-        drop(table.n - 1);
-        move_out(copy, b.start, b.size, call);
+        let_go(table.n - 1, copy, call);
     }
 }
