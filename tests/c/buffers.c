@@ -3,9 +3,7 @@
  * its own address, which differs between PEs, and by the one that registering returns.
  */
 #define _GNU_SOURCE
-#include "check.h"
-
-#include <shmemx.h>
+#include "check_buffer.h"
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -30,16 +28,6 @@ enum {
 };
 enum { PAGE = 4096, WORDS = 64 * PAGE / 8, ROUNDS = 50, SOME = 40 };
 
-static int right(void)
-{
-    return (check.me + 1) % check.n;
-}
-
-static int left(void)
-{
-    return (check.me + check.n - 1) % check.n;
-}
-
 /* Pages at an address of this PE's own. */
 static void *pages(size_t n)
 {
@@ -49,31 +37,6 @@ static void *pages(size_t n)
     if (p == MAP_FAILED)
         abort();
     return p + (size_t)(check.me * 7 + calls++ % 5) % 64 * PAGE;
-}
-
-static void *symmetric(void *p, size_t n)
-{
-    void *s = shmemx_buffer_register_symmetric(p, n, 0);
-    CHECK(s != NULL, "%s", shmemx_last_error_text());
-    if (s == NULL)
-        shmem_global_exit(1);
-    return s;
-}
-
-static void release(void *s, size_t n)
-{
-    int rc = shmemx_buffer_unregister_symmetric(s, n);
-    CHECK(rc == 0, "unregister: %s", shmemx_last_error_text());
-}
-
-/* The error that a refusal leaves, of this PE's buffer or of another's. */
-static void refused(void *p, size_t n, int flags, const char *why)
-{
-    void *s = shmemx_buffer_register_symmetric(p, n, flags);
-    CHECK(s == NULL, "%s: it was registered", why);
-    CHECK(shmemx_last_error() == SHMEMX_ERROR_BUFFER, "%s: no error", why);
-    CHECK(strstr(shmemx_last_error_text(), why) != NULL, "not %s, but %s", why,
-          shmemx_last_error_text());
 }
 
 static uint64_t *buffer; /* WORDS, from the C library */
@@ -105,20 +68,20 @@ static void test_put_get(void)
     check_start(PUT_GET, "put and get");
     uint64_t data[4] = {1, 2, 3, (uint64_t)check.me}, got[4] = {0};
     shmem_barrier_all();
-    shmem_uint64_put(buffer + 10, data, 4, right());
-    shmem_uint64_put_nbi(returned + 20, data, 4, right());
-    shmem_uint64_p(buffer + 30, 300 + (uint64_t)check.me, right());
+    shmem_uint64_put(buffer + 10, data, 4, check_right());
+    shmem_uint64_put_nbi(returned + 20, data, 4, check_right());
+    shmem_uint64_p(buffer + 30, 300 + (uint64_t)check.me, check_right());
     shmem_barrier_all();
-    CHECK(buffer[13] == (uint64_t)left() && buffer[10] == 1, "put by the buffer's address");
-    CHECK(buffer[23] == (uint64_t)left(), "put by the returned address");
-    CHECK(buffer[30] == 300 + (uint64_t)left(), "p");
-    shmem_uint64_get(got, buffer + 10, 4, left());
-    CHECK(got[3] == (uint64_t)((left() + check.n - 1) % check.n), "get: %d", (int)got[3]);
-    shmem_uint64_get_nbi(buffer + 40, returned + 10, 4, right()); /* into a buffer */
+    CHECK(buffer[13] == (uint64_t)check_left() && buffer[10] == 1, "put by the buffer's address");
+    CHECK(buffer[23] == (uint64_t)check_left(), "put by the returned address");
+    CHECK(buffer[30] == 300 + (uint64_t)check_left(), "p");
+    shmem_uint64_get(got, buffer + 10, 4, check_left());
+    CHECK(got[3] == (uint64_t)((check_left() + check.n - 1) % check.n), "get: %d", (int)got[3]);
+    shmem_uint64_get_nbi(buffer + 40, returned + 10, 4, check_right()); /* into a buffer */
     shmem_quiet();
     CHECK(buffer[43] == (uint64_t)check.me, "get_nbi");
-    CHECK(shmem_uint64_g(buffer + 30, right()) == 300 + (uint64_t)check.me, "g");
-    shmem_putmem((char *)buffer + WORDS * 8 - 3, "end", 3, right());
+    CHECK(shmem_uint64_g(buffer + 30, check_right()) == 300 + (uint64_t)check.me, "g");
+    shmem_putmem((char *)buffer + WORDS * 8 - 3, "end", 3, check_right());
     shmem_barrier_all();
     CHECK(memcmp((char *)buffer + WORDS * 8 - 3, "end", 3) == 0, "the last bytes");
 }
@@ -130,13 +93,13 @@ static void test_large(void)
     for (size_t i = 0; i < WORDS; i++)
         from[i] = check_mix((uint64_t)check.me * WORDS + i);
     shmem_barrier_all();
-    shmem_putmem(buffer, from, WORDS * sizeof *from, right());
+    shmem_putmem(buffer, from, WORDS * sizeof *from, check_right());
     shmem_barrier_all();
     size_t bad = 0;
     for (size_t i = 0; i < WORDS; i++)
-        bad += buffer[i] != check_mix((uint64_t)left() * WORDS + i);
+        bad += buffer[i] != check_mix((uint64_t)check_left() * WORDS + i);
     CHECK(bad == 0, "put: %zu words of %d are wrong", bad, WORDS);
-    shmem_getmem(from, buffer, WORDS * sizeof *from, right());
+    shmem_getmem(from, buffer, WORDS * sizeof *from, check_right());
     for (size_t i = bad = 0; i < WORDS; i++)
         bad += from[i] != check_mix((uint64_t)check.me * WORDS + i);
     CHECK(bad == 0, "get: %zu words of %d are wrong", bad, WORDS);
@@ -168,10 +131,11 @@ static void test_signals(void)
     buffer[100] = buffer[101] = 0;
     shmem_barrier_all();
     for (uint64_t i = 1; i <= ROUNDS; i++) {
-        shmem_uint64_put_signal(buffer + 200, data, 2, buffer + 100, i, SHMEM_SIGNAL_SET, right());
+        shmem_uint64_put_signal(buffer + 200, data, 2, buffer + 100, i, SHMEM_SIGNAL_SET,
+                                check_right());
         shmem_signal_wait_until(buffer + 100, SHMEM_CMP_EQ, i);
-        CHECK(buffer[201] == (uint64_t)left(), "round %d", (int)i);
-        shmem_uint64_p(returned + 101, i, left());
+        CHECK(buffer[201] == (uint64_t)check_left(), "round %d", (int)i);
+        shmem_uint64_p(returned + 101, i, check_left());
         shmem_uint64_wait_until(buffer + 101, SHMEM_CMP_GE, i);
     }
     CHECK(shmem_signal_fetch(buffer + 100) == ROUNDS, "fetch");
@@ -182,10 +146,10 @@ static void test_strided(void)
 {
     check_start(STRIDED, "strided");
     uint64_t data[3] = {31, 32, 33 + (uint64_t)check.me}, got[3];
-    shmem_uint64_iput(buffer + 300, data, 5, 1, 3, right());
+    shmem_uint64_iput(buffer + 300, data, 5, 1, 3, check_right());
     shmem_barrier_all();
-    CHECK(buffer[310] == 33 + (uint64_t)left(), "iput");
-    shmem_uint64_iget(got, buffer + 300, 1, 5, 3, right());
+    CHECK(buffer[310] == 33 + (uint64_t)check_left(), "iput");
+    shmem_uint64_iget(got, buffer + 300, 1, 5, 3, check_right());
     CHECK(got[2] == 33 + (uint64_t)check.me, "iget");
     shmem_barrier_all();
 }
@@ -217,7 +181,7 @@ static void test_access(void)
         CHECK(there == same, "PE %d has two places", pe);
         CHECK(there == NULL || *there == 6000 + (uint64_t)pe, "shmem_ptr of PE %d", pe);
     }
-    CHECK(shmem_addr_accessible(buffer + WORDS, right()) == 0, "behind it");
+    CHECK(shmem_addr_accessible(buffer + WORDS, check_right()) == 0, "behind it");
     shmem_barrier_all();
 }
 
@@ -241,10 +205,10 @@ static void test_again(void)
     uint64_t *at = returned;
     buffer[7] = 70 + (uint64_t)check.me;
     shmem_barrier_all();
-    shmem_uint64_p(buffer + 8, 80, right());
+    shmem_uint64_p(buffer + 8, 80, check_right());
     release(at, WORDS * sizeof *buffer);
     CHECK(buffer[7] == 70 + (uint64_t)check.me && buffer[8] == 80, "what it holds");
-    CHECK(shmem_addr_accessible(buffer, right()) == 0, "it is symmetric still");
+    CHECK(shmem_addr_accessible(buffer, check_right()) == 0, "it is symmetric still");
     /* The place in the heap is somebody else's, and the buffer is not there. */
     uint64_t *block = check_alloc(WORDS * sizeof *buffer);
     memset(block, 1, WORDS * sizeof *buffer);
@@ -258,7 +222,7 @@ static void test_again(void)
     rc = shmemx_buffer_unregister_symmetric(returned, PAGE);
     CHECK(rc != 0 && strstr(shmemx_last_error_text(), "pass that length") != NULL, "%s",
           shmemx_last_error_text());
-    shmem_uint64_p(buffer + 8, 81, right());
+    shmem_uint64_p(buffer + 8, 81, check_right());
     shmem_barrier_all();
     CHECK(buffer[8] == 81 && buffer[7] == 70 + (uint64_t)check.me, "the second time");
 }
@@ -270,8 +234,8 @@ static void test_many(void)
     for (int i = 0; i < SOME; i++) /* neighbours, in an order that is not theirs */
         at[i * 7 % SOME] = symmetric(all + i * 7 % SOME * PAGE, PAGE);
     for (int i = 0; i < SOME; i++) {
-        shmem_char_p(all + i * PAGE, (char)(i + 1), right());
-        shmem_char_p(all + i * PAGE + PAGE - 1, (char)(i + 2), right());
+        shmem_char_p(all + i * PAGE, (char)(i + 1), check_right());
+        shmem_char_p(all + i * PAGE + PAGE - 1, (char)(i + 2), check_right());
     }
     shmem_barrier_all();
     for (int i = 0; i < SOME; i++)

@@ -140,6 +140,17 @@ static inline void check_open(const char *family, size_t symbols)
         abort();
 }
 
+/* The PEs next to this one, in a ring. */
+static inline int check_right(void)
+{
+    return (check.me + 1) % check.n;
+}
+
+static inline int check_left(void)
+{
+    return (check.me + check.n - 1) % check.n;
+}
+
 /* Symmetric memory, or the end of the test. */
 static inline void *check_alloc(size_t size)
 {

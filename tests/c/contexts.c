@@ -16,11 +16,6 @@ static uint64_t *words; /* symmetric: MOST + 1 */
 static uint64_t *large; /* symmetric: LARGE */
 static uint64_t source[LARGE];
 
-static int right(void)
-{
-    return (check.me + 1) % check.n;
-}
-
 static void clear(void)
 {
     shmem_barrier_all();
@@ -48,7 +43,7 @@ static void test_made(void)
         made[i] = make(options[i]);
         for (size_t k = 0; k < i; k++)
             CHECK(made[k] != made[i], "two contexts are %d", (int)made[i]);
-        shmem_ctx_uint64_p(made[i], &words[i], i + 1, right());
+        shmem_ctx_uint64_p(made[i], &words[i], i + 1, check_right());
     }
     for (size_t i = 0; i < 5; i++)
         shmem_ctx_destroy(made[i]);
@@ -73,14 +68,14 @@ static void test_teams(void)
         CHECK(shmem_ctx_get_team(world, &team) == 0 && team == SHMEM_TEAM_WORLD, "is of team %d",
               (int)team);
         clear();
-        shmem_ctx_uint64_atomic_add(ctx, &words[check.me], 1, check_rank(right()));
-        shmem_ctx_uint64_atomic_add(world, &words[check.me], 2, right());
-        shmem_ctx_signal_set(ctx, &words[check.n + check.me], 40, check_rank(right()));
+        shmem_ctx_uint64_atomic_add(ctx, &words[check.me], 1, check_rank(check_right()));
+        shmem_ctx_uint64_atomic_add(world, &words[check.me], 2, check_right());
+        shmem_ctx_signal_set(ctx, &words[check.n + check.me], 40, check_rank(check_right()));
         shmem_ctx_fence(ctx);
-        shmem_ctx_signal_add(ctx, &words[check.n + check.me], 2, check_rank(right()));
-        shmem_ctx_pe_quiet(ctx, check_rank(right()));
-        shmem_ctx_pe_quiet(world, right());
-        CHECK(shmem_ctx_uint64_g(ctx, &words[check.me], check_rank(right())) == 3,
+        shmem_ctx_signal_add(ctx, &words[check.n + check.me], 2, check_rank(check_right()));
+        shmem_ctx_pe_quiet(ctx, check_rank(check_right()));
+        shmem_ctx_pe_quiet(world, check_right());
+        CHECK(shmem_ctx_uint64_g(ctx, &words[check.me], check_rank(check_right())) == 3,
               "a number of the team is another PE's");
         shmem_barrier_all();
         for (int pe = 0; pe < check.n; pe++) {
@@ -96,7 +91,7 @@ static void test_teams(void)
     shmem_ctx_t ctx = SHMEM_CTX_INVALID;
     clear();
     CHECK(shmem_team_create_ctx(back, SHMEM_CTX_SERIALIZED, &ctx) == 0, "no context of the team");
-    shmem_ctx_uint64_p(ctx, words, 9, check_rank(right()));
+    shmem_ctx_uint64_p(ctx, words, 9, check_rank(check_right()));
     shmem_team_destroy(back);
     shmem_sync_all();
     CHECK(*words == 9, "is %ju after the team was destroyed", (uintmax_t)*words);
@@ -114,7 +109,7 @@ static void test_many(void)
         CHECK(shmem_ctx_create(0, &more) != 0 && more == SHMEM_CTX_INVALID,
               "one more than %d was made, %d", MOST, (int)more);
         for (int i = 0; i < MOST; i += turn == 0 ? 1 : 97)
-            shmem_ctx_uint64_atomic_inc(made[i], &words[i], right());
+            shmem_ctx_uint64_atomic_inc(made[i], &words[i], check_right());
         for (int i = 0; i < MOST; i++)
             shmem_ctx_destroy(made[i]);
     }
@@ -143,8 +138,8 @@ static void test_again(void)
     long before = 0;
     for (int i = 0; i < TURNS; i++) {
         shmem_ctx_t ctx = make(i % 2 ? SHMEM_CTX_PRIVATE : 0);
-        shmem_ctx_uint64_put_nbi(ctx, large, source, 600, right());
-        shmem_ctx_uint64_atomic_add(ctx, words, 1, right());
+        shmem_ctx_uint64_put_nbi(ctx, large, source, 600, check_right());
+        shmem_ctx_uint64_atomic_add(ctx, words, 1, check_right());
         shmem_ctx_destroy(ctx);
         if (i == TURNS / 10)
             before = resident();
@@ -166,9 +161,9 @@ static void test_fence(void)
     for (uint64_t round = 1; round <= ROUNDS; round++) {
         size_t n = round % 3 == 0 ? LARGE / 8 : 1 + round % 50;
         source[0] = source[n - 1] = round;
-        shmem_ctx_uint64_put_nbi(ctx, large, source, n, right());
+        shmem_ctx_uint64_put_nbi(ctx, large, source, n, check_right());
         shmem_ctx_fence(ctx);
-        shmem_ctx_uint64_p(ctx, &words[0], round, right());
+        shmem_ctx_uint64_p(ctx, &words[0], round, check_right());
         shmem_uint64_wait_until(&words[0], SHMEM_CMP_GE, round);
         CHECK(large[0] == round && large[n - 1] == round,
               "round %ju: %zu words end with %ju when the flag is there", (uintmax_t)round, n,
@@ -193,18 +188,18 @@ static void test_quiet(void)
     for (uint64_t round = 1; round <= ROUNDS / 10; round++) {
         for (size_t i = 0; i < LARGE / 2; i++)
             source[i] = check_mix(round + i);
-        shmem_ctx_uint64_put_nbi(a, large, source, LARGE / 2, right());
-        shmem_ctx_uint64_put_nbi(b, large + LARGE / 2, source, 100, right());
-        shmem_ctx_uint64_atomic_fetch_add_nbi(b, &old, words, 1, right());
+        shmem_ctx_uint64_put_nbi(a, large, source, LARGE / 2, check_right());
+        shmem_ctx_uint64_put_nbi(b, large + LARGE / 2, source, 100, check_right());
+        shmem_ctx_uint64_atomic_fetch_add_nbi(b, &old, words, 1, check_right());
         shmem_ctx_quiet(b);
         CHECK(old == round - 1, "round %ju: a nonblocking fetch brought %ju", (uintmax_t)round,
               (uintmax_t)old);
         memset(back, 0, sizeof back);
-        shmem_uint64_get(back, large + LARGE / 2, 100, right());
+        shmem_uint64_get(back, large + LARGE / 2, 100, check_right());
         CHECK(memcmp(back, source, 100 * sizeof *back) == 0, "round %ju: a put is not there",
               (uintmax_t)round);
         shmem_ctx_quiet(a);
-        shmem_ctx_uint64_get_nbi(b, back, large, LARGE / 2, right());
+        shmem_ctx_uint64_get_nbi(b, back, large, LARGE / 2, check_right());
         shmem_ctx_quiet(b);
         CHECK(memcmp(back, source, sizeof back) == 0, "round %ju: a large put is not there",
               (uintmax_t)round);
@@ -227,8 +222,8 @@ static void test_session(void)
         shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, &config, SHMEM_CTX_SESSION_TOTAL_OPS);
         shmem_ctx_session_start(ctx, ~0L, NULL, 0);
         for (int i = 0; i < MOST; i++) {
-            shmem_ctx_uint64_p(ctx, &words[i], (uint64_t)i + 1, right());
-            shmem_ctx_uint64_atomic_add(ctx, &words[i % 7], 0, right());
+            shmem_ctx_uint64_p(ctx, &words[i], (uint64_t)i + 1, check_right());
+            shmem_ctx_uint64_atomic_add(ctx, &words[i % 7], 0, check_right());
         }
         shmem_ctx_session_stop(ctx);
         shmem_ctx_session_stop(ctx);
@@ -282,11 +277,11 @@ static void *alone(void *arg)
         for (int k = 0; k < 20; k++) {
             size_t n = k % 5 == 0 ? 2000 : 3;
             out[n - 1] = (uint64_t)(i * 20 + k);
-            shmem_ctx_uint64_put_nbi(ctx, mine, out, n, right());
+            shmem_ctx_uint64_put_nbi(ctx, mine, out, n, check_right());
             shmem_ctx_fence(ctx);
-            shmem_ctx_uint64_atomic_inc(ctx, &words[id], right());
+            shmem_ctx_uint64_atomic_inc(ctx, &words[id], check_right());
             shmem_ctx_quiet(ctx);
-            shmem_ctx_uint64_get(ctx, &old, mine + n - 1, 1, right());
+            shmem_ctx_uint64_get(ctx, &old, mine + n - 1, 1, check_right());
             bad[id] += old != out[n - 1];
         }
         shmem_ctx_destroy(ctx);
@@ -300,11 +295,12 @@ static void *together(void *arg)
 {
     int id = (int)(intptr_t)arg;
     for (int i = 1; i <= OPS; i++) {
-        shmem_ctx_uint64_atomic_inc(common, &words[THREADS], right());
-        shmem_ctx_uint64_p(common, &words[THREADS + 1 + id], (uint64_t)i, right());
+        shmem_ctx_uint64_atomic_inc(common, &words[THREADS], check_right());
+        shmem_ctx_uint64_p(common, &words[THREADS + 1 + id], (uint64_t)i, check_right());
         if (i % 50 == 0) {
             shmem_ctx_quiet(common);
-            bad[id] += shmem_ctx_uint64_g(common, &words[THREADS + 1 + id], right()) != (uint64_t)i;
+            bad[id] +=
+                shmem_ctx_uint64_g(common, &words[THREADS + 1 + id], check_right()) != (uint64_t)i;
         }
     }
     return NULL;

@@ -4,9 +4,7 @@
  * returns. It needs heaps in the memory of GPUs.
  */
 #define _GNU_SOURCE
-#include "check.h"
-
-#include <shmemx.h>
+#include "check_buffer.h"
 
 #include <dlfcn.h>
 
@@ -144,31 +142,6 @@ static uint64_t word(const uint64_t *at)
     return value;
 }
 
-static int right(void)
-{
-    return (check.me + 1) % check.n;
-}
-
-static int left(void)
-{
-    return (check.me + check.n - 1) % check.n;
-}
-
-static void *symmetric(void *p, size_t n)
-{
-    void *s = shmemx_buffer_register_symmetric(p, n, 0);
-    CHECK(s != NULL, "%s", shmemx_last_error_text());
-    if (s == NULL)
-        shmem_global_exit(1);
-    return s;
-}
-
-static void release(void *s, size_t n)
-{
-    int rc = shmemx_buffer_unregister_symmetric(s, n);
-    CHECK(rc == 0, "unregister: %s", shmemx_last_error_text());
-}
-
 /* It begins and ends within chunks, of which PEs have others. */
 enum { BEHIND = 4096 + 64, WORDS = (5 * GRANULE) / 8 };
 
@@ -206,28 +179,28 @@ static void test_put_get(void)
     uint64_t *out = malloc(WORDS * 8), *in = malloc(WORDS * 8);
     for (size_t i = 0; i < WORDS; i++)
         out[i] = check_mix(i) + (uint64_t)check.me;
-    shmem_uint64_put(buffer, out, WORDS, right());
+    shmem_uint64_put(buffer, out, WORDS, check_right());
     shmem_barrier_all();
     copy(in, buffer, WORDS * 8);
     size_t wrong = 0;
     for (size_t i = 0; i < WORDS; i++)
-        wrong += in[i] != check_mix(i) + (uint64_t)left();
+        wrong += in[i] != check_mix(i) + (uint64_t)check_left();
     CHECK(wrong == 0, "%zu words of a put are wrong", wrong);
-    shmem_uint64_get(in, returned, WORDS, left());
+    shmem_uint64_get(in, returned, WORDS, check_left());
     wrong = 0;
     for (size_t i = 0; i < WORDS; i++)
-        wrong += in[i] != check_mix(i) + (uint64_t)((left() + check.n - 1) % check.n);
+        wrong += in[i] != check_mix(i) + (uint64_t)((check_left() + check.n - 1) % check.n);
     CHECK(wrong == 0, "%zu words of a get are wrong", wrong);
     shmem_barrier_all();
     /* From one such buffer to another, without main memory in between. */
-    shmem_uint64_put_nbi(returned + WORDS / 2, buffer, 1000, right());
+    shmem_uint64_put_nbi(returned + WORDS / 2, buffer, 1000, check_right());
     shmem_quiet();
     shmem_barrier_all();
-    CHECK(word(buffer + WORDS / 2 + 999) == shmem_uint64_g(buffer + 999, left()),
+    CHECK(word(buffer + WORDS / 2 + 999) == shmem_uint64_g(buffer + 999, check_left()),
           "a put from a buffer to another PE's");
-    shmem_uint64_p(buffer + 5, 77 + (uint64_t)check.me, right());
+    shmem_uint64_p(buffer + 5, 77 + (uint64_t)check.me, check_right());
     shmem_barrier_all();
-    CHECK(word(returned + 5) == 77 + (uint64_t)left(), "p");
+    CHECK(word(returned + 5) == 77 + (uint64_t)check_left(), "p");
     shmem_barrier_all();
     free(out);
     free(in);
@@ -239,9 +212,10 @@ static void test_signals(void)
     uint64_t data[3] = {1 + (uint64_t)check.me, 2, 3}, zero = 0;
     copy(buffer + 100, &zero, 8);
     shmem_barrier_all();
-    shmem_uint64_put_signal(buffer + 200, data, 3, buffer + 100, 5, SHMEM_SIGNAL_ADD, right());
+    shmem_uint64_put_signal(buffer + 200, data, 3, buffer + 100, 5, SHMEM_SIGNAL_ADD,
+                            check_right());
     shmem_signal_wait_until(buffer + 100, SHMEM_CMP_EQ, 5);
-    CHECK(word(buffer + 200) == 1 + (uint64_t)left(), "what came before the signal");
+    CHECK(word(buffer + 200) == 1 + (uint64_t)check_left(), "what came before the signal");
     CHECK(shmem_signal_fetch(returned + 100) == 5, "the signal");
     shmem_barrier_all();
 }
@@ -266,9 +240,9 @@ static void test_strided(void)
 {
     check_start(STRIDED, "strided");
     uint64_t out[4] = {10, 20, 30, 40}, in[4] = {0};
-    shmem_uint64_iput(buffer + 400, out, 3, 1, 4, right());
+    shmem_uint64_iput(buffer + 400, out, 3, 1, 4, check_right());
     shmem_barrier_all();
-    shmem_uint64_iget(in, returned + 400, 1, 3, 4, right());
+    shmem_uint64_iget(in, returned + 400, 1, 3, 4, check_right());
     CHECK(memcmp(in, out, sizeof in) == 0, "what was put with strides");
     shmem_barrier_all();
 }
@@ -308,14 +282,14 @@ static void test_stream(void)
     copy(buffer + 700, out, sizeof out);
     shmem_barrier_all();
     shmemx_uint64_put_signal_on_stream(buffer + 800, buffer + 700, 2, buffer + 600, 9,
-                                       SHMEM_SIGNAL_SET, right(), NULL);
+                                       SHMEM_SIGNAL_SET, check_right(), NULL);
     shmemx_signal_wait_until_on_stream(buffer + 600, SHMEM_CMP_EQ, 9, NULL);
     driver_call("cuStreamSynchronize", stream_wait(NULL));
-    CHECK(word(buffer + 800) == 500 + (uint64_t)left(), "by the own address");
+    CHECK(word(buffer + 800) == 500 + (uint64_t)check_left(), "by the own address");
     shmem_barrier_all();
-    shmemx_uint64_get_on_stream(returned + 900, returned + 700, 2, right(), NULL);
+    shmemx_uint64_get_on_stream(returned + 900, returned + 700, 2, check_right(), NULL);
     driver_call("cuStreamSynchronize", stream_wait(NULL));
-    CHECK(word(buffer + 900) == 500 + (uint64_t)right(), "by the result");
+    CHECK(word(buffer + 900) == 500 + (uint64_t)check_right(), "by the result");
     shmem_barrier_all();
 }
 
@@ -327,9 +301,9 @@ static void test_growth(void)
     char *p = shmem_malloc(n);
     CHECK(p != NULL && p + n <= (char *)returned, "the heap does not grow, or into the buffer");
     if (p != NULL) {
-        shmem_char_p(p + n - 1, (char)(5 + check.me), right());
+        shmem_char_p(p + n - 1, (char)(5 + check.me), check_right());
         shmem_barrier_all();
-        CHECK(shmem_char_g(p + n - 1, check.me) == 5 + left(), "its last byte");
+        CHECK(shmem_char_g(p + n - 1, check.me) == 5 + check_left(), "its last byte");
     }
     shmem_free(p);
     CHECK(word(buffer + WORDS / 2) == shmem_uint64_g(returned + WORDS / 2, check.me), "the buffer");
@@ -342,13 +316,14 @@ static void test_neighbours(void)
     check_start(NEIGHBOURS, "neighbours");
     uint64_t *other = (uint64_t *)(owned.at + 64), before = word(buffer);
     uint64_t *s = symmetric(other, 16);
-    shmem_uint64_p(other + 1, 900 + (uint64_t)check.me, right());
+    shmem_uint64_p(other + 1, 900 + (uint64_t)check.me, check_right());
     shmem_barrier_all();
-    CHECK(word(s + 1) == 900 + (uint64_t)left(), "what was put into it");
-    CHECK(shmem_uint64_g(s + 1, right()) == 900 + (uint64_t)check.me, "what another PE has in it");
+    CHECK(word(s + 1) == 900 + (uint64_t)check_left(), "what was put into it");
+    CHECK(shmem_uint64_g(s + 1, check_right()) == 900 + (uint64_t)check.me,
+          "what another PE has in it");
     shmem_barrier_all();
     release(s, 16);
-    CHECK(word(other + 1) == 900 + (uint64_t)left(), "what it holds afterwards");
+    CHECK(word(other + 1) == 900 + (uint64_t)check_left(), "what it holds afterwards");
     CHECK(word(buffer) == before && shmem_uint64_g(buffer, check.me) == before, "the first one");
     shmem_barrier_all();
 }
@@ -364,27 +339,18 @@ static void test_many(void)
         mine[i] = take(2, granules);
         s[i] = symmetric((void *)(mine[i].at + GRANULE), GRANULE + 8 * (size_t)i + 8);
         shmem_uint64_p((uint64_t *)(mine[i].at + GRANULE), 100 * (uint64_t)i + (uint64_t)check.me,
-                       right());
+                       check_right());
     }
     shmem_barrier_all();
     for (int k = 0; k < MANY_BUFFERS; k++) {
         int i = (k * 5 + 3) % MANY_BUFFERS;
-        CHECK(word(s[i]) == 100 * (uint64_t)i + (uint64_t)left(), "buffer %d", i);
+        CHECK(word(s[i]) == 100 * (uint64_t)i + (uint64_t)check_left(), "buffer %d", i);
         release(s[i], GRANULE + 8 * (size_t)i + 8);
-        CHECK(word((uint64_t *)(mine[i].at + GRANULE)) == 100 * (uint64_t)i + (uint64_t)left(),
+        CHECK(word((uint64_t *)(mine[i].at + GRANULE)) ==
+                  100 * (uint64_t)i + (uint64_t)check_left(),
               "what buffer %d holds afterwards", i);
         drop(&mine[i]);
     }
-}
-
-/* The error that a refusal leaves, of this PE's buffer or of another's. */
-static void refused(uint64_t at, size_t n, const char *why)
-{
-    void *s = shmemx_buffer_register_symmetric((void *)at, n, 0);
-    CHECK(s == NULL, "%s: it was registered", why);
-    CHECK(shmemx_last_error() == SHMEMX_ERROR_BUFFER, "%s: no error", why);
-    const char *text = shmemx_last_error_text();
-    CHECK(text != NULL && strstr(text, why) != NULL, "not %s, but %s", why, text ? text : "none");
 }
 
 static void test_refused(void)
@@ -396,20 +362,21 @@ static void test_refused(void)
     struct chunks good = take(1, granules);
     uint64_t block;
     driver_call("cuMemAlloc_v2", allocate(&block, 2 * GRANULE));
-    refused(bad ? block : good.at, GRANULE,
+    refused((void *)(bad ? block : good.at), GRANULE, 0,
             bad ? "was not mapped by cuMemMap, and the driver does not let anybody else map it "
                   "(allocate "
                   "it by cuMemCreate; of torch's: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)"
                 : other);
     driver_call("cuMemFree_v2", give_back(block));
-    refused(bad ? good.at + GRANULE : good.at, 2 * GRANULE,
+    refused((void *)(bad ? good.at + GRANULE : good.at), 2 * GRANULE, 0,
             bad ? "was not mapped by cuMemMap" : other);
     if (check.n > 1)
-        refused(good.at, bad ? GRANULE : GRANULE + 8, "PEs pass 2097152 to 2097160 bytes");
-    refused(bad ? (uint64_t)(buffer + 8) : good.at, 64,
+        refused((void *)good.at, bad ? GRANULE : GRANULE + 8, 0,
+                "PEs pass 2097152 to 2097160 bytes");
+    refused((void *)(bad ? (uint64_t)(buffer + 8) : good.at), 64, 0,
             bad ? "a part of it is registered already" : other);
     if (check.n > 1)
-        refused(bad ? good.at + 512 : good.at, 64,
+        refused((void *)(bad ? good.at + 512 : good.at), 64, 0,
                 "it begins 0 to 512 bytes behind a multiple of 2097152, and has to by the same on "
                 "every PE");
     property.handles = 0;
@@ -425,7 +392,7 @@ static void test_refused(void)
     shmem_barrier_all();
     shmem_free(of_first);
     if (near > 1)
-        refused(bad ? own.at : good.at, GRANULE,
+        refused((void *)(bad ? own.at : good.at), GRANULE, 0,
                 bad ? "it was made for its own process only (create it with "
                       "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR among its requestedHandleTypes)"
                     : other);

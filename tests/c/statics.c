@@ -46,16 +46,6 @@ static _Thread_local long mine = 5;
 /* The last byte of .bss may be anybody's; a large array makes the end uneven. */
 static char uneven[4099];
 
-static int right(void)
-{
-    return (check.me + 1) % check.n;
-}
-
-static int left(void)
-{
-    return (check.me + check.n - 1) % check.n;
-}
-
 static void test_contents(void)
 {
     check_start(CONTENTS, "what they begin with");
@@ -65,10 +55,10 @@ static void test_contents(void)
           text);
     for (int i = 0; i < 100; i++)
         CHECK(zeros[i] == 0, "zeros[%d] is %f", i, zeros[i]);
-    CHECK(shmem_long_g(&initialised[1], right()) == 22, "the neighbour has %ld",
-          shmem_long_g(&initialised[1], right()));
+    CHECK(shmem_long_g(&initialised[1], check_right()) == 22, "the neighbour has %ld",
+          shmem_long_g(&initialised[1], check_right()));
     char there[sizeof text];
-    shmem_getmem(there, text, sizeof text, left());
+    shmem_getmem(there, text, sizeof text, check_left());
     CHECK(strcmp(there, text) == 0, "the neighbour has %s", there);
 }
 
@@ -78,22 +68,22 @@ static void test_put_get(void)
     static long inside[3]; /* of a function, and symmetric as well */
     for (int i = 0; i < MANY; i++)
         from[i] = check.me * 1000 + i;
-    shmem_long_put(to, from, MANY, right());
-    shmem_long_put_nbi(inside, from, 3, right());
-    shmem_long_p(&initialised[1], check.me, right());
-    shmem_putmem(uneven + sizeof uneven - 3, "end", 3, right());
+    shmem_long_put(to, from, MANY, check_right());
+    shmem_long_put_nbi(inside, from, 3, check_right());
+    shmem_long_p(&initialised[1], check.me, check_right());
+    shmem_putmem(uneven + sizeof uneven - 3, "end", 3, check_right());
     shmem_barrier_all();
     for (int i = 0; i < MANY; i++)
-        CHECK(to[i] == left() * 1000 + i, "to[%d] is %ld", i, to[i]);
-    CHECK(inside[2] == left() * 1000 + 2, "inside: %ld", inside[2]);
-    CHECK(initialised[1] == left() && initialised[0] == 11, "p: %ld", initialised[1]);
+        CHECK(to[i] == check_left() * 1000 + i, "to[%d] is %ld", i, to[i]);
+    CHECK(inside[2] == check_left() * 1000 + 2, "inside: %ld", inside[2]);
+    CHECK(initialised[1] == check_left() && initialised[0] == 11, "p: %ld", initialised[1]);
     CHECK(memcmp(uneven + sizeof uneven - 4, "\0end", 4) == 0, "the end of .bss");
     long got[2];
-    shmem_long_get(got, to + 1, 2, left());
-    CHECK(got[1] == (left() + check.n - 1) % check.n * 1000 + 2, "get: %ld", got[1]);
-    shmem_long_get_nbi(to + MANY, from, MANY, right()); /* into a static, from one */
+    shmem_long_get(got, to + 1, 2, check_left());
+    CHECK(got[1] == (check_left() + check.n - 1) % check.n * 1000 + 2, "get: %ld", got[1]);
+    shmem_long_get_nbi(to + MANY, from, MANY, check_right()); /* into a static, from one */
     shmem_quiet();
-    CHECK(to[MANY] == right() * 1000, "get of %ld", to[MANY]);
+    CHECK(to[MANY] == check_right() * 1000, "get of %ld", to[MANY]);
 }
 
 static void test_large(void)
@@ -102,17 +92,17 @@ static void test_large(void)
     for (size_t i = 0; i < BIG; i++)
         large_from[i] = check_mix((uint64_t)check.me * BIG + i);
     shmem_barrier_all();
-    shmem_putmem(large_to, large_from, sizeof large_to, right());
+    shmem_putmem(large_to, large_from, sizeof large_to, check_right());
     shmem_barrier_all();
     size_t bad = 0;
     for (size_t i = 0; i < BIG; i++)
-        bad += large_to[i] != check_mix((uint64_t)left() * BIG + i);
+        bad += large_to[i] != check_mix((uint64_t)check_left() * BIG + i);
     CHECK(bad == 0, "put: %zu words of %d are wrong", bad, BIG);
     shmem_barrier_all();
     memset(large_to, 0, sizeof large_to);
-    shmem_getmem(large_to, large_from, sizeof large_to, right());
+    shmem_getmem(large_to, large_from, sizeof large_to, check_right());
     for (size_t i = bad = 0; i < BIG; i++)
-        bad += large_to[i] != check_mix((uint64_t)right() * BIG + i);
+        bad += large_to[i] != check_mix((uint64_t)check_right() * BIG + i);
     CHECK(bad == 0, "get: %zu words of %d are wrong", bad, BIG);
     shmem_barrier_all();
 }
@@ -120,11 +110,11 @@ static void test_large(void)
 static void test_elements(void)
 {
     check_start(ELEMENTS, "elements of 4 bytes");
-    shmem_int32_p(&small[1], 7 + check.me, right());
+    shmem_int32_p(&small[1], 7 + check.me, check_right());
     shmem_barrier_all();
-    CHECK(small[0] == 0 && small[1] == 7 + left() && small[2] == 0, "%d %d %d", small[0], small[1],
-          small[2]);
-    CHECK(shmem_int32_g(&small[1], right()) == 7 + check.me, "g");
+    CHECK(small[0] == 0 && small[1] == 7 + check_left() && small[2] == 0, "%d %d %d", small[0],
+          small[1], small[2]);
+    CHECK(shmem_int32_g(&small[1], check_right()) == 7 + check.me, "g");
 }
 
 static void test_atomics(void)
@@ -143,7 +133,7 @@ static void test_atomics(void)
     CHECK(sum == (uint64_t)check.n * ROUNDS * 4, "64 bits: %llu", (unsigned long long)sum);
     CHECK(shmem_uint32_g(&counter32, 0) == (uint32_t)check.n * ROUNDS * 2, "32 bits");
     shmem_barrier_all();
-    uint64_t old = shmem_uint64_atomic_swap(&counter64, 42, right());
+    uint64_t old = shmem_uint64_atomic_swap(&counter64, 42, check_right());
     shmem_barrier_all();
     CHECK(counter64 == 42 && old != 42, "swap: %llu", (unsigned long long)old);
     CHECK(shmem_uint64_atomic_compare_swap(&counter64, 42, 43, check.me) == 42 && counter64 == 43,
@@ -156,17 +146,17 @@ static void test_signals(void)
     check_start(SIGNALS, "put with signal, and waits");
     for (uint64_t round = 1; round <= ROUNDS; round++) {
         from[0] = (long)round * 100 + check.me;
-        shmem_long_put_signal(&to[0], from, 1, &flag, round, SHMEM_SIGNAL_SET, right());
+        shmem_long_put_signal(&to[0], from, 1, &flag, round, SHMEM_SIGNAL_SET, check_right());
         shmem_signal_wait_until(&flag, SHMEM_CMP_GE, round);
-        CHECK(to[0] == (long)round * 100 + left(), "round %d: %ld", (int)round, to[0]);
-        shmem_uint64_p(&data_flag, round, left());
+        CHECK(to[0] == (long)round * 100 + check_left(), "round %d: %ld", (int)round, to[0]);
+        shmem_uint64_p(&data_flag, round, check_left());
         shmem_uint64_wait_until(&data_flag, SHMEM_CMP_EQ, round);
     }
     static long many[MANY];
     static long want[MANY];
     for (int i = 0; i < MANY; i++)
         want[i] = i + 1;
-    shmem_long_put(many, want, MANY, right());
+    shmem_long_put(many, want, MANY, check_right());
     shmem_long_wait_until_all_vector(many, MANY, NULL, SHMEM_CMP_EQ, want);
     CHECK(shmem_long_test(&many[3], SHMEM_CMP_EQ, 4), "test");
     CHECK(shmem_signal_fetch(&flag) == ROUNDS, "signal_fetch");
@@ -182,9 +172,9 @@ static void test_messages(void)
         int *flag_at = &go[round % 2 * APART];
         for (int i = 0; i < MANY; i++)
             from[i] = round * MANY + i;
-        shmem_long_put(to, from, MANY, right());
+        shmem_long_put(to, from, MANY, check_right());
         shmem_fence();
-        shmem_int_p(flag_at, round, right());
+        shmem_int_p(flag_at, round, check_right());
         shmem_int_wait_until(flag_at, SHMEM_CMP_EQ, round);
         for (int i = 0; i < MANY; i++)
             CHECK(to[i] == round * MANY + i, "round %d: to[%d] is %ld", round, i, to[i]);
@@ -199,13 +189,13 @@ static void test_strided(void)
     for (int i = 0; i < MANY; i++)
         from[i] = check.me * 100 + i;
     shmem_barrier_all();
-    shmem_long_iput(to, from, 3, 2, MANY / 2, right());
+    shmem_long_iput(to, from, 3, 2, MANY / 2, check_right());
     shmem_barrier_all();
     for (int i = 0; i < MANY / 2; i++)
-        CHECK(to[3 * i] == left() * 100 + 2 * i && to[3 * i + 1] == 0, "iput %d", i);
+        CHECK(to[3 * i] == check_left() * 100 + 2 * i && to[3 * i + 1] == 0, "iput %d", i);
     long got[MANY];
-    shmem_long_iget(got, from, 1, 2, MANY / 2, left());
-    CHECK(got[4] == left() * 100 + 8, "iget: %ld", got[4]);
+    shmem_long_iget(got, from, 1, 2, MANY / 2, check_left());
+    CHECK(got[4] == check_left() * 100 + 8, "iget: %ld", got[4]);
     shmem_barrier_all();
 }
 
