@@ -8,7 +8,9 @@ The heap is where SHMEM_HEAP says.
 import gc
 import os
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 
 import shmem
@@ -71,6 +73,14 @@ def gpu(job: None) -> int:
     gc.collect()
     shmem.reclaim()
     return number
+
+
+def host(array: Any, pe: int | None = None) -> np.ndarray[Any, Any]:
+    """What an array in GPU memory of this PE holds, or the same of another one."""
+    out = np.empty(array.shape, array.dtype)
+    if out.size:
+        shmem.get(out, array, pe=shmem.my_pe() if pe is None else pe)
+    return out
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import mmap
 
 import numpy as np
 import pytest
+from job import host
 
 import shmem
 from shmem import _memory
@@ -21,14 +22,6 @@ def nothing_left():
     gc.collect()
     shmem.reclaim()
     assert len(_memory.heap.slots) == before
-
-
-def host(array, pe=None):
-    """What an array of this PE holds, or the same of another one."""
-    out = np.empty(array.shape, array.dtype)
-    if out.size:
-        shmem.get(out, array, pe=shmem.my_pe() if pe is None else pe)
-    return out
 
 
 class Stream:

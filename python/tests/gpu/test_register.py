@@ -5,6 +5,7 @@ import gc
 
 import numpy as np
 import pytest
+from job import host
 
 import shmem
 from shmem import _memory
@@ -74,21 +75,14 @@ class Foreign:
     """Some of it, as packages show memory of a GPU."""
 
     def __init__(self, chunks, shape, dtype="int64", offset=0, strides=None):
-        self.chunks = chunks
+        self.chunks, self.shape, self.dtype = chunks, shape, np.dtype(dtype)
         self.__cuda_array_interface__ = {
             "version": 3,
             "data": (chunks.address + offset, False),
             "shape": shape,
             "strides": strides,
-            "typestr": np.dtype(dtype).str,
+            "typestr": self.dtype.str,
         }
-
-
-def host(array, pe=None):
-    """What an array of this PE holds, or the same of another one."""
-    out = np.empty(array.__cuda_array_interface__["shape"], "int64")
-    shmem.get(out, array, pe=shmem.my_pe() if pe is None else pe)
-    return out
 
 
 def test_both_are_the_same_memory(me, right, left, gpu):
