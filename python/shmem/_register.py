@@ -159,9 +159,10 @@ def register(array: Any) -> Any:
         error: ShmemError | None = None
         start = length = address = 0
         plan: tuple[Any, ...] | None = None
-        inside = False
+        inside = on_gpu = False
         try:
             own = as_array("register", "array", array)
+            on_gpu = isinstance(own, _device.Ghost)
             writable("register", "array", own)
             if not own.flags.c_contiguous:
                 raise not_contiguous("register", "array", own)
@@ -172,7 +173,6 @@ def register(array: Any) -> Any:
                     raise LayoutError(
                         "register", describe("array", own), "it has no elements", "leave it out"
                     )
-                on_gpu = isinstance(own, _device.Ghost)
                 start, length = (address, own.nbytes) if on_gpu else _pages(own, address)
             plan = (inside, own.nbytes, address - start if not inside else 0, length)
         except ShmemError as caught:
@@ -187,7 +187,7 @@ def register(array: Any) -> Any:
             )
         assert own is not None
         if inside:
-            return array if isinstance(own, _device.Ghost) else own
+            return array if on_gpu else own
         functions = library("register")
         there = functions.shmemx_buffer_register_symmetric(start, length, 0)
         settle("register")
@@ -196,4 +196,4 @@ def register(array: Any) -> Any:
             functions.shmemx_last_error()
             raise _refusal(own, text.decode(errors="replace"))
         adopted = _memory.adopt(own, address, there, length)
-        return _deliver(array, adopted) if isinstance(own, _device.Ghost) else adopted
+        return _deliver(array, adopted) if on_gpu else adopted

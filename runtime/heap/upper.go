@@ -53,7 +53,7 @@ func (h *Heap) FreeUpper(off Offset) error {
 // inUpper is Block for the upper part.
 func (h *Heap) inUpper(off Offset) (start Offset, size uint64, ok bool) {
 	for _, u := range h.uppers {
-		if uint64(off)-u.off < u.size && uint64(off) >= u.off {
+		if uint64(off)-u.off < u.size {
 			return Offset(u.off), u.size, true
 		}
 	}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"math"
 	"time"
 	"unsafe"
 
@@ -109,13 +110,7 @@ func (e *Engine) UnregisterHeap() (err error) {
 }
 
 // Locked calls f with the lock held, which the caller does not have.
-func (e *Engine) Locked(f func()) {
-	for !e.lockInTurn() {
-		sleep(contended)
-	}
-	defer e.unlock()
-	f()
-}
+func (e *Engine) Locked(f func()) { e.TryLocked(math.MaxInt64, f) }
 
 // TryLocked is Locked for a caller that cannot wait. False: somebody has had the lock
 // for all of limit.

@@ -84,6 +84,7 @@ func TestHeld(t *testing.T) {
 		h := begin(t, "loading=1", "0", 2, hosts...)
 		h.hold.Hold(h.pids[1], "cuMemcpyAsync")
 		step(h, "get")
+		// Each signal is one question; what has just begun is no answer to it.
 		for asked := time.Now(); !strings.Contains(h.output(), pageable); time.Sleep(100 * time.Millisecond) {
 			if time.Since(asked) > limit/2 {
 				t.Fatalf("nobody says it\n%s", h.output())
