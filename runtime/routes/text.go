@@ -194,24 +194,12 @@ const listed = 8
 
 // list is ascending numbers as people write them: 0-3,8.
 func list(numbers []int) string {
-	var b strings.Builder
-	for parts, i := 0, 0; i < len(numbers); parts++ {
-		if parts == listed {
-			fmt.Fprintf(&b, " and %d more", len(numbers)-i)
-			break
-		}
-		last := i
-		for last+1 < len(numbers) && numbers[last+1] == numbers[last]+1 {
-			last++
-		}
-		if parts > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprint(&b, numbers[i])
-		if last > i {
-			fmt.Fprintf(&b, "-%d", numbers[last])
-		}
-		i = last + 1
+	runs, left := topo.Runs(numbers), 0
+	for ; len(runs) > listed; runs = runs[:len(runs)-1] {
+		left += runs[len(runs)-1].Len()
 	}
-	return b.String()
+	if left == 0 {
+		return topo.JoinRuns(runs)
+	}
+	return fmt.Sprintf("%s and %d more", topo.JoinRuns(runs), left)
 }

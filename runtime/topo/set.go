@@ -74,20 +74,36 @@ func (c Set) List() []int {
 }
 
 // String is the numbers as the kernel writes them: 0-3,8.
-func (c Set) String() string {
-	var parts []string
-	list := c.List()
-	for len(list) > 0 {
-		n := 1
-		for n < len(list) && list[n] == list[0]+n {
-			n++
-		}
-		if part := strconv.Itoa(list[0]); n == 1 {
-			parts = append(parts, part)
+func (c Set) String() string { return JoinRuns(Runs(c.List())) }
+
+// Run is consecutive numbers.
+type Run struct{ First, Last int }
+
+// Len is how many there are.
+func (r Run) Len() int { return r.Last - r.First + 1 }
+
+// Runs are those of ascending numbers.
+func Runs(numbers []int) []Run {
+	var all []Run
+	for _, n := range numbers {
+		if last := len(all) - 1; last >= 0 && n == all[last].Last+1 {
+			all[last].Last = n
 		} else {
-			parts = append(parts, fmt.Sprintf("%s-%d", part, list[n-1]))
+			all = append(all, Run{n, n})
 		}
-		list = list[n:]
+	}
+	return all
+}
+
+// JoinRuns writes them as the kernel does: 0-3,8.
+func JoinRuns(runs []Run) string {
+	var parts []string
+	for _, r := range runs {
+		part := strconv.Itoa(r.First)
+		if r.Len() > 1 {
+			part += "-" + strconv.Itoa(r.Last)
+		}
+		parts = append(parts, part)
 	}
 	return strings.Join(parts, ",")
 }
