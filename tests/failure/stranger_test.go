@@ -70,23 +70,18 @@ func TestStranger(t *testing.T) {
 	}
 }
 
-// socketOf finds the abstract name of a socket at which the first of some processes
-// listens.
+// socketOf finds the abstract name of a socket at which the first PE listens, whose
+// process is one of some.
 func socketOf(t *testing.T, pids []int) string {
 	t.Helper()
 	re := regexp.MustCompile(`(?m) 00010000 0005 01 +(\d+) @(shmem-\S+)$`)
 	for end := time.Now().Add(limit / 2); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		table, err := os.ReadFile("/proc/net/unix")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range re.FindAllStringSubmatch(string(table), -1) {
-			for _, pid := range pids {
-				env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-				if !strings.Contains(string(env), "\x00SHMEM_LAUNCHER_PE=0\x00") {
-					continue
-				}
-				fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+		for _, pid := range pids {
+			if !isFirst(pid) {
+				continue
+			}
+			fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+			for _, m := range re.FindAllStringSubmatch(sockets(t, pid), -1) {
 				for _, fd := range fds {
 					if to, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, fd.Name())); to == "socket:["+m[1]+"]" {
 						return m[2]
@@ -95,13 +90,26 @@ func socketOf(t *testing.T, pids []int) string {
 			}
 		}
 	}
-	table, _ := os.ReadFile("/proc/net/unix")
 	for _, pid := range pids {
-		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		fds, _ := exec.Command("ls", "-l", fmt.Sprintf("/proc/%d/fd", pid)).CombinedOutput()
-		t.Logf("process %d: %s\n%s", pid, regexp.MustCompile(`SHMEM_LAUNCHER_PE=\d`).FindString(string(env)), fds)
+		t.Logf("process %d, the first PE: %v\n%s%s", pid, isFirst(pid), fds, sockets(t, pid))
 	}
-	t.Log(string(table))
 	t.Fatal("the first PE listens at no socket")
 	return ""
+}
+
+func isFirst(pid int) bool {
+	env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return strings.Contains(string(env), "\x00SHMEM_LAUNCHER_PE=0\x00")
+}
+
+// sockets is the table of the namespace that a process is in. /proc/net would be that
+// of this process's first thread.
+func sockets(t *testing.T, pid int) string {
+	t.Helper()
+	table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/unix", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(table)
 }
