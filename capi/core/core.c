@@ -55,14 +55,17 @@ void shmemi_core_range(unsigned name)
 
 static pid_t member; /* 0: nobody */
 
-void shmemi_core_departs(void)
+void shmemi_core_departs(int departs)
 {
-    member = getpid();
+    member = departs ? getpid() : 0;
 }
 
 /*
  * A destructor, and not atexit: those of the program, which may call shmem_finalize,
  * come before it. A child that was forked has no Go threads, and no seat to leave.
+ *
+ * Nor is there anything to say within a job. Then the handler of a signal may have called
+ * exit, while this thread was in C that Go takes no calls from.
  *
  * By now this thread may have no signal stack any more: Python's faulthandler takes the
  * main thread's away when the interpreter ends. Go sends SIGURG to a thread that has been

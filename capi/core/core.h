@@ -56,8 +56,8 @@ struct shmemi_core_gpu {
 /* From now on by this one, or by none: NULL. */
 void shmemi_core_move_by(const struct shmemi_core_gpu *gpu);
 
-/* From now on, shmemgoDepart is called when this process ends by exit(). */
-void shmemi_core_departs(void);
+/* From now on, shmemgoDepart is called when this process ends by exit(), or is not. */
+void shmemi_core_departs(int departs);
 
 /* Ranges for a profiler, as struct shmemi_init_args has them. */
 void shmemi_core_show_ranges(const struct shmemi_init_args *args);

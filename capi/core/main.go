@@ -82,7 +82,7 @@ func shmemgoInit(s *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (sta
 	}
 	C.shmemi_core_set_abort(args.abort_)
 	C.shmemi_core_show_ranges(args)
-	C.shmemi_core_departs()
+	C.shmemi_core_departs(0)
 	j, err := pe.Start(pe.Options{
 		Environ: environ(args.environ_), Lock: (*uint32)(&s.net_lock), Pollers: (*uint32)(&s.pollers), Napping: (*uint32)(&s.napping),
 		Wanted: (*uint32)(&s.net_wanted), Kernels: args.kernels != 0,
@@ -90,6 +90,7 @@ func shmemgoInit(s *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (sta
 		Fatal: fatal, Stderr: os.Stderr,
 	})
 	if err != nil {
+		C.shmemi_core_departs(1)
 		report(args, err)
 		return -1
 	}
@@ -181,6 +182,7 @@ func shmemgoFinalize() {
 	freeWakers()
 	empty(state)
 	job = nil
+	C.shmemi_core_departs(1)
 }
 
 //export shmemgoGlobalExit
