@@ -13,6 +13,7 @@ import (
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/amo"
 	"libshmem/runtime/gpu/cuda"
+	"libshmem/runtime/heap"
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/topo"
@@ -29,6 +30,9 @@ type graphics struct {
 	pinned *devmem.Pinned  // nil where every heap of the node is in a GPU's
 	nics   *registry       // nil where none is to reach the heap
 	loan   *devmem.Loan    // between Look and Lend
+
+	loans    map[heap.Offset]proxy.Loan // by the start of the block
+	lastLoan proxy.Loan
 
 	mu      sync.Mutex
 	atomics *amo.Unit
@@ -51,7 +55,7 @@ func (j *Job) chooseHeap(kernels bool) error {
 	driver, err := cuda.Open()
 	switch {
 	case err == nil:
-		j.gpu = &graphics{driver: driver}
+		j.gpu = &graphics{driver: driver, loans: map[heap.Offset]proxy.Loan{}}
 		if j.heap = want; want == config.HeapAuto {
 			j.heap = config.HeapDevice
 		}

@@ -7,6 +7,7 @@ import (
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/heap"
 	"libshmem/runtime/heap/devmem"
+	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmerr"
 )
 
@@ -33,8 +34,7 @@ func (j *Job) ForgetLoan() error {
 
 // Lend takes a block of the heap that no memory is behind and maps what Look has found
 // into it, from an offset in the block on; on the other PEs of the node it does so at the
-// same time, and where one of them fails all do. What is in it is not registered with
-// NICs: it is staged.
+// same time, and where one of them fails all do. NICs that reach the heap are told of it.
 func (j *Job) Lend(size, offset uint64) (heap.Offset, error) {
 	g := j.gpu
 	l := g.loan
@@ -42,22 +42,45 @@ func (j *Job) Lend(size, offset uint64) (heap.Offset, error) {
 		return 0, shmerr.Causef(shmerr.ErrInternal, "nothing was found to be lent")
 	}
 	g.loan = nil
+	g.lastLoan = g.lastLoan.Next() // also where it fails, so that all PEs have the same numbers
+	for _, e := range j.Engines {
+		e.Locked(func() { e.BeginLoan(g.lastLoan) })
+	}
 	off, noRoom := j.Heap.AllocUpper(size, g.device.Granule(), g.device.Committed())
 	block := devmem.Extent{Offset: uint64(off), Size: size}
 	if err := g.device.Lend(l, block, block.Offset+offset, noRoom); err != nil {
+		err = errors.Join(err, j.endLoan(g.lastLoan))
 		if noRoom == nil {
 			err = errors.Join(err, j.Heap.FreeUpper(off))
 		}
 		return 0, err
 	}
+	g.loans[off] = g.lastLoan
+	if g.nics != nil {
+		if err := g.nics.lend(g.lastLoan, g.device.Lent(block)); err != nil {
+			return 0, errors.Join(err, j.TakeBack(off))
+		}
+	}
 	return off, nil
 }
 
-// TakeBack ends what Lend has done for the block that an offset is in.
+// TakeBack ends what Lend has done for the block that an offset is in. Nobody uses it
+// any more, here or on another PE.
 func (j *Job) TakeBack(off heap.Offset) error {
 	start, size, ok := j.Heap.Block(off)
 	if !ok {
 		return shmerr.Causef(shmerr.ErrInternal, "nothing is lent at heap offset %#x", uint64(off))
 	}
-	return errors.Join(j.gpu.device.TakeBack(devmem.Extent{Offset: uint64(start), Size: size}), j.Heap.FreeUpper(start))
+	g := j.gpu
+	err := j.endLoan(g.loans[start])
+	delete(g.loans, start)
+	return errors.Join(err, g.device.TakeBack(devmem.Extent{Offset: uint64(start), Size: size}), j.Heap.FreeUpper(start))
+}
+
+// endLoan has NICs let go of what is lent.
+func (j *Job) endLoan(loan proxy.Loan) (err error) {
+	for _, e := range j.Engines {
+		e.Locked(func() { err = errors.Join(err, e.EndLoan(loan)) })
+	}
+	return err
 }

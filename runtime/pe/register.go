@@ -41,7 +41,7 @@ func (g nicGPU) FlushWrites(all bool) error { return g.flushes.FlushWrites(all) 
 type registrant interface {
 	Caps() fabric.Caps
 	FlushBy(f func() error)
-	RegisterHeap(offset uint64, m fabric.GPUMemory) error
+	RegisterHeap(offset uint64, loan proxy.Loan, m fabric.GPUMemory) error
 	UnregisterHeap() error
 	Locked(f func())
 }
@@ -104,7 +104,7 @@ func (r *registry) try(with registrant, way config.GPUNet, parts []devmem.Extent
 		return err
 	}
 	for _, x := range parts {
-		if err := r.register(with, way, x); err != nil {
+		if err := r.register(with, way, 0, x); err != nil {
 			return errors.Join(err, with.UnregisterHeap())
 		}
 	}
@@ -149,8 +149,8 @@ func (r *registry) allows(way config.GPUNet, c fabric.Caps) error {
 	return nil // whether the provider takes it, the provider says
 }
 
-// register registers one part of the heap.
-func (r *registry) register(with registrant, way config.GPUNet, x devmem.Extent) error {
+// register registers one part of the heap, which may be of a loan.
+func (r *registry) register(with registrant, way config.GPUNet, loan proxy.Loan, x devmem.Extent) error {
 	at := r.heap + gpu.Address(x.Offset)
 	m := fabric.GPUMemory{Base: pointer(at), Len: x.Size, Device: r.dev.Number(), File: -1}
 	if way == config.GPUNetDMABuf {
@@ -166,7 +166,7 @@ func (r *registry) register(with registrant, way config.GPUNet, x devmem.Extent)
 		}()
 		m.File = fd
 	}
-	if err := with.RegisterHeap(x.Offset, m); err != nil {
+	if err := with.RegisterHeap(x.Offset, loan, m); err != nil {
 		return err
 	}
 	if err := r.dev.SyncMemops(at); err != nil && !r.unsynced {
@@ -176,23 +176,61 @@ func (r *registry) register(with registrant, way config.GPUNet, x devmem.Extent)
 	return nil
 }
 
-// grow registers what is new of the heap. A part that cannot be registered is
-// staged, unless the user has named the way.
+// grow registers what is new of the heap.
 func (r *registry) grow(parts []devmem.Extent) error {
 	for i := range r.ends {
 		e := &r.ends[i]
 		for ; e.way != config.GPUNetStage && e.done < len(parts); e.done++ {
-			x := parts[e.done]
-			var err error
-			e.with.Locked(func() { err = r.register(e.with, e.way, x) })
-			switch {
-			case err == nil:
-			case r.want == e.way:
-				return fmt.Errorf("SHMEM_GPU_NET=%s: %w", e.way, err)
-			default:
-				r.log(config.LogWarn, "%d bytes of the heap at offset %#x are staged: %v", x.Size, x.Offset, err)
+			if err := r.judge(e, parts[e.done], r.add(e, 0, parts[e.done])); err != nil {
+				return err
 			}
 		}
+	}
+	return nil
+}
+
+// lend registers chunks in a row that are lent to the heap: together, and where the driver
+// or the provider does not take them so, one by one.
+func (r *registry) lend(loan proxy.Loan, chunks []devmem.Extent) error {
+	last := chunks[len(chunks)-1]
+	all := devmem.Extent{Offset: chunks[0].Offset, Size: last.Offset + last.Size - chunks[0].Offset}
+	for i := range r.ends {
+		e := &r.ends[i]
+		if e.way == config.GPUNetStage {
+			continue
+		}
+		err := r.add(e, loan, all)
+		if err == nil || len(chunks) == 1 {
+			if err := r.judge(e, all, err); err != nil {
+				return err
+			}
+			continue
+		}
+		r.log(config.LogInfo, "%d bytes that are lent to the heap are registered in %d parts: %v", all.Size, len(chunks), err)
+		for _, x := range chunks {
+			if err := r.judge(e, x, r.add(e, loan, x)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add registers a part of the heap with an endpoint that others are connected to.
+func (r *registry) add(e *registration, loan proxy.Loan, x devmem.Extent) (err error) {
+	e.with.Locked(func() { err = r.register(e.with, e.way, loan, x) })
+	return err
+}
+
+// judge is about a part that may not be registered: it is staged, unless the user has
+// named the way.
+func (r *registry) judge(e *registration, x devmem.Extent, err error) error {
+	switch {
+	case err == nil:
+	case r.want == e.way:
+		return fmt.Errorf("SHMEM_GPU_NET=%s: %w", e.way, err)
+	default:
+		r.log(config.LogWarn, "%d bytes of the heap at offset %#x are staged: %v", x.Size, x.Offset, err)
 	}
 	return nil
 }

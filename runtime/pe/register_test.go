@@ -14,6 +14,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/heap/devmem"
+	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmerr"
 )
 
@@ -69,13 +70,16 @@ func (r *recorder) SyncMemops(a gpu.Address) error { return r.note("sync %#x", u
 func (r *recorder) FlushWrites(all bool) error     { return r.note("flush all=%v", all) }
 func (r *recorder) FlushBy(f func() error)         { r.flush = f }
 
-func (r *recorder) RegisterHeap(offset uint64, m fabric.GPUMemory) error {
+func (r *recorder) RegisterHeap(offset uint64, loan proxy.Loan, m fabric.GPUMemory) error {
 	way := "peer"
 	if m.File >= 0 {
 		way = "dmabuf"
 		if _, err := unix.FcntlInt(uintptr(m.File), unix.F_GETFD, 0); err != nil {
 			r.t.Errorf("a descriptor that is closed is registered: %v", err)
 		}
+	}
+	if loan != 0 {
+		way = fmt.Sprintf("%s for loan %d", way, loan)
 	}
 	err := r.note("%s %#x at %d: %d of GPU %d from %d", way, uintptr(m.Base), offset, m.Len, m.Device, m.Offset)
 	if err == nil {
@@ -301,5 +305,61 @@ func TestRegistryGrow(t *testing.T) {
 			t.Errorf("%s, again: error %v after %v", c.want, err, rec.calls)
 		}
 		rec.closed()
+	}
+}
+
+// What is lent is one registration, or one for each chunk where that is not taken.
+func TestRegistryLend(t *testing.T) {
+	lent := []devmem.Extent{{Offset: 100 << 20, Size: 2 << 20}, {Offset: 102 << 20, Size: 4 << 20}}
+	at := func(x devmem.Extent) []string {
+		return []string{
+			fmt.Sprintf("export %#x %d", heapAt+x.Offset, x.Size),
+			fmt.Sprintf("dmabuf for loan 9 %#x at %d: %d of GPU 2 from 0", heapAt+x.Offset, x.Offset, x.Size), fmt.Sprintf("sync %#x", heapAt+x.Offset),
+		}
+	}
+	whole, first, second := at(devmem.Extent{Offset: 100 << 20, Size: 6 << 20}), at(lent[0]), at(lent[1])
+	const parts = "info: 6291456 bytes that are lent to the heap are registered in 2 parts: no"
+	for _, c := range []struct {
+		what  string
+		want  config.GPUNet
+		fail  []string
+		calls []string
+		err   string
+		logs  []string
+	}{
+		{"together", config.GPUNetAuto, nil, whole, "", nil},
+		{"not exported together", config.GPUNetAuto, whole[:1], slices.Concat(whole[:1], first, second), "", []string{parts}},
+		{"not taken together", config.GPUNetDMABuf, whole[1:2], slices.Concat(whole[:2], first, second), "", []string{parts}},
+		{"one not", config.GPUNetAuto, []string{whole[0], first[1]}, slices.Concat(whole[:1], first[:2], second), "",
+			[]string{parts, "warn: 2097152 bytes of the heap at offset 0x6400000 are staged: no"}},
+		{"one chunk", config.GPUNetAuto, first[1:2], first[:2], "", []string{"warn: 2097152 bytes of the heap at offset 0x6400000 are staged: no"}},
+		{"one not, by name", config.GPUNetDMABuf, []string{whole[0], second[1]}, slices.Concat(whole[:1], first, second[:2]), "SHMEM_GPU_NET=dmabuf: no",
+			[]string{parts}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			r, rec := newRegistry(t, c.want, hopper, nic)
+			staged := &recorder{t: t}
+			if err := r.open(rec, two); err != nil {
+				t.Fatal(err)
+			}
+			r.ends = append(r.ends, registration{with: staged, way: config.GPUNetStage})
+			rec.calls, rec.lines = nil, nil
+			for _, call := range c.fail {
+				rec.fail[call] = errors.New("no")
+			}
+			chunks := lent
+			if c.what == "one chunk" {
+				chunks = lent[:1]
+			}
+			if err := r.lend(9, chunks); (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
+				t.Errorf("error %v, want %q", err, c.err)
+			}
+			same(t, "calls", rec.calls, c.calls)
+			same(t, "log", rec.lines, c.logs)
+			if rec.locks == 0 || staged.calls != nil {
+				t.Errorf("the lock was taken %d times; a staged endpoint was asked %v", rec.locks, staged.calls)
+			}
+			rec.closed()
+		})
 	}
 }

@@ -1,8 +1,10 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -17,6 +19,12 @@ import (
 // a message. Until that comes, and for what lies in two parts, they go the way of
 // memory that no NIC reaches, so nobody has to wait for anybody.
 //
+// Memory that the program lends to the heap (docs/decisions/0038) goes away again, by
+// a collective call before which nobody uses it any more. Each PE then forgets for
+// itself what the others have told it of that loan, so there is no message for that.
+// What they tell of it may come later, or before this PE has begun with it. Loans are
+// numbered, alike on all PEs, so that such a message says whether it is too late.
+//
 // A GPU may see what a NIC has written later than the CPU sees that it has been
 // written. Then the owner flushes: before it does what a message asks for, which
 // may be behind such bytes, and before it says that it has read into its own. One
@@ -28,38 +36,62 @@ type Extent struct {
 	Offset, Size uint64
 	Remote       uint64 // remote address of its start
 	Key          uint64
+	Loan         Loan // which it goes away with
 }
+
+// Loan is the number of something that is lent to the heap, 0 of nothing. They are
+// counted from 1 on, and from 1 on again after the last. A number is later than another
+// that it is ahead of by less than half of them all: PEs have far fewer messages on their
+// way to each other.
+type Loan uint16
+
+// Next is the one after it.
+func (l Loan) Next() Loan { return max(l+1, 1) }
+
+func (l Loan) after(m Loan) bool { return int16(l-m) > 0 }
 
 // extents are those of one heap, in their order.
 type extents []Extent
 
-// find returns the one that has n bytes at an offset.
-func (x extents) find(offset int64, n uint64) *Extent {
+// behind is the number of those that begin at an offset or before it.
+func (x extents) behind(offset uint64) int {
 	low, high := 0, len(x)
 	for low < high {
-		if mid := (low + high) / 2; x[mid].Offset > uint64(offset) {
+		if mid := (low + high) / 2; x[mid].Offset > offset {
 			high = mid
 		} else {
 			low = mid + 1
 		}
 	}
-	if low == 0 {
+	return low
+}
+
+// find returns the one that has n bytes at an offset.
+func (x extents) find(offset int64, n uint64) *Extent {
+	i := x.behind(uint64(offset))
+	if i == 0 {
 		return nil
 	}
-	f := &x[low-1]
+	f := &x[i-1]
 	if o := uint64(offset) - f.Offset; o < f.Size && n <= f.Size-o {
 		return f
 	}
 	return nil
 }
 
-// add puts one behind the others.
+// add puts one among the others.
 func (x *extents) add(f Extent) error {
-	if last := len(*x) - 1; last >= 0 && f.Offset < (*x)[last].Offset+(*x)[last].Size {
-		return fmt.Errorf("a part of the heap from %#x on is before the end of another one", f.Offset)
+	i := x.behind(f.Offset)
+	if i > 0 && f.Offset-(*x)[i-1].Offset < (*x)[i-1].Size || i < len(*x) && (*x)[i].Offset-f.Offset < f.Size {
+		return fmt.Errorf("a part of the heap from %#x on lies in another one", f.Offset)
 	}
-	*x = append(*x, f)
+	*x = slices.Insert(*x, i, f)
 	return nil
+}
+
+// forget drops those of a loan.
+func (x *extents) forget(loan Loan) {
+	*x = slices.DeleteFunc(*x, func(f Extent) bool { return f.Loan == loan })
 }
 
 // FlushBy has the engine call f before anybody learns that a NIC has written to
@@ -73,19 +105,19 @@ func (e *Engine) FlushBy(f func() error) {
 
 // RegisterHeap lets the other PEs reach a part of the user heap, from an offset on,
 // by the fabric. It comes after Stage; after Connect the others learn of it, and
-// the lock is held. Parts come in their order.
-func (e *Engine) RegisterHeap(offset uint64, m fabric.GPUMemory) error {
+// the lock is held. A part of a loan comes between its BeginLoan and its EndLoan.
+func (e *Engine) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error {
 	s := e.stage
 	r, err := e.prov.RegisterGPU(m)
 	if err != nil {
 		return err
 	}
-	f := Extent{Offset: offset, Size: m.Len, Remote: e.remoteOf(&r, m.Base), Key: r.Key}
+	f := Extent{Offset: offset, Size: m.Len, Remote: e.remoteOf(&r, m.Base), Key: r.Key, Loan: loan}
 	if err := s.extents.add(f); err != nil {
 		_ = e.prov.Unregister(r) // the caller is told what went wrong first
 		return err
 	}
-	s.regions = append(s.regions, r)
+	s.regions = append(s.regions, region{r, loan})
 	if s.lines == nil || f.Size < extentUnit {
 		return nil
 	}
@@ -98,15 +130,47 @@ func (e *Engine) RegisterHeap(offset uint64, m fabric.GPUMemory) error {
 }
 
 // UnregisterHeap takes back all that RegisterHeap did, before Connect.
-func (e *Engine) UnregisterHeap() (err error) {
+func (e *Engine) UnregisterHeap() error {
 	s := e.stage
-	for _, r := range s.regions {
-		if err2 := e.prov.Unregister(r); err == nil {
-			err = err2
-		}
-	}
-	s.regions, s.extents = nil, nil
+	err := e.unregister(func(region) bool { return true })
+	s.extents = nil
 	return err
+}
+
+func (e *Engine) unregister(which func(region) bool) (err error) {
+	e.stage.regions = slices.DeleteFunc(e.stage.regions, func(r region) bool {
+		gone := which(r)
+		if gone {
+			err = errors.Join(err, e.prov.Unregister(r.Region))
+		}
+		return gone
+	})
+	return err
+}
+
+// BeginLoan says that parts of the heap may be registered that belong to a loan, here
+// and by the others. Each PE has the same loans in the same order. The lock is held.
+func (e *Engine) BeginLoan(loan Loan) {
+	s := e.stage
+	s.lastLoan = loan
+	s.loans = append(s.loans, loan)
+}
+
+// EndLoan takes back what RegisterHeap did for a loan, and forgets what the others did,
+// who must not use it any more and end it, too. The lock is held.
+func (e *Engine) EndLoan(loan Loan) error {
+	s := e.stage
+	s.loans = slices.DeleteFunc(s.loans, func(l Loan) bool { return l == loan })
+	s.extents.forget(loan)
+	for i := range s.lines {
+		s.lines[i].extents.forget(loan)
+	}
+	return e.unregister(func(r region) bool { return r.loan == loan })
+}
+
+// over tells whether this PE has ended a loan.
+func (s *stage) over(loan Loan) bool {
+	return loan != 0 && !loan.after(s.lastLoan) && !slices.Contains(s.loans, loan)
 }
 
 // Locked calls f with the lock held, which the caller does not have.
@@ -131,7 +195,10 @@ const extentUnit = 4096
 
 // announce is the message that tells of an extent.
 func (s *stage) announce(f *Extent) *header {
-	h := &header{Kind: kindExtent, Offset: int64(f.Offset), Operand: f.Remote, Extra: f.Key, Token: uint32(min(f.Size/extentUnit, 1<<32-1))}
+	h := &header{
+		Kind: kindExtent, Op: Op(f.Loan >> 8), Width: uint8(f.Loan), Offset: int64(f.Offset),
+		Operand: f.Remote, Extra: f.Key, Token: uint32(min(f.Size/extentUnit, 1<<32-1)),
+	}
 	if s.flush != nil {
 		h.Fetch = 1
 	}
@@ -146,15 +213,25 @@ func (e *Engine) takeExtent(h *header) {
 	}
 	l := &e.stage.lines[h.From]
 	l.flushes = h.Fetch != 0
-	if err := l.extents.add(Extent{uint64(h.Offset), uint64(h.Token) * extentUnit, h.Operand, h.Extra}); err != nil {
+	loan := Loan(h.Op)<<8 | Loan(h.Width)
+	if e.stage.over(loan) {
+		return
+	}
+	if err := l.extents.add(Extent{uint64(h.Offset), uint64(h.Token) * extentUnit, h.Operand, h.Extra, loan}); err != nil {
 		e.fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
 	}
+}
+
+// region is a part of the own heap as the fabric knows it.
+type region struct {
+	fabric.Region
+	loan Loan
 }
 
 // region returns the part of the own heap that has n bytes at p.
 func (s *stage) region(p unsafe.Pointer, n uint64) *fabric.Region {
 	for i := range s.regions {
-		r := &s.regions[i]
+		r := &s.regions[i].Region
 		if o := uint64(uintptr(p) - uintptr(r.Base)); o < r.Len && n <= r.Len-o {
 			return r
 		}

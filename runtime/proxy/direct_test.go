@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -104,19 +105,108 @@ func TestRegisterHeapRefused(t *testing.T) {
 	}
 	no := errors.New("the NIC is full")
 	j.net.mode.noGPU = func(fabric.GPUMemory) error { return no }
-	if err := a.RegisterHeap(0, at(0)); !errors.Is(err, no) || len(a.stage.regions) != 0 || len(a.Endpoint().Extents) != 0 {
+	if err := a.RegisterHeap(0, 0, at(0)); !errors.Is(err, no) || len(a.stage.regions) != 0 || len(a.Endpoint().Extents) != 0 {
 		t.Errorf("error %v, regions %+v", err, a.stage.regions)
 	}
 	j.net.mode.noGPU = nil
-	if err := a.RegisterHeap(1<<14, at(1<<14)); err != nil {
+	if err := a.RegisterHeap(1<<14, 0, at(1<<14)); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.RegisterHeap(1<<13, at(1<<13)); err == nil || !strings.Contains(err.Error(), "before the end of another one") || len(a.stage.regions) != 1 {
+	if err := a.RegisterHeap(1<<13, 0, at(1<<13)); err == nil || !strings.Contains(err.Error(), "lies in another one") || len(a.stage.regions) != 1 {
 		t.Errorf("parts that overlap: error %v, regions %+v", err, a.stage.regions)
 	}
 	j.drain()
 	if x := b.stage.lines[0].extents; len(x) != 1 || x[0] != a.stage.extents[0] {
 		t.Errorf("PE 1 knows %+v, PE 0 has %+v", x, a.stage.extents)
+	}
+	j.close()
+}
+
+// What is lent is reached while the loan lasts, whoever tells of it when: PEs learn of
+// loans that they have not begun, and late of those that are over.
+func TestLoans(t *testing.T) {
+	const from, n = 1 << 15, 20_000
+	m := modes[0]
+	m.gpus = &gpus{alone: true, chunk: 4 * messageSize, chunks: 2}
+	j := newJob(t, m, 1, 2, 1<<17)
+	a, b := j.pes[0], j.pes[1]
+	lend := func(p *pe, loan Loan) {
+		t.Helper()
+		half := uint64(1 << 15)
+		for i := range uint64(2) {
+			at := from + i*half
+			if err := p.RegisterHeap(at, loan, fabric.GPUMemory{Base: unsafe.Pointer(&p.card.device[at]), Len: half, File: -1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	end := func(p *pe, loan Loan) {
+		t.Helper()
+		regions := len(p.stage.regions)
+		if err := p.EndLoan(loan); err != nil || len(p.stage.regions) != regions-2 {
+			t.Errorf("%d of %d regions after the end of a loan of two, error %v", len(p.stage.regions), regions, err)
+		}
+	}
+	knows := func(when string, want ...Loan) {
+		t.Helper()
+		var got []Loan
+		for _, x := range a.stage.lines[1].extents {
+			got = append(got, x.Loan)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s PE 0 knows of loans %v, want %v", when, got, want)
+		}
+	}
+	put := func(direct bool) {
+		t.Helper()
+		copy(a.heap, fill(j.rng, n))
+		before := a.Count()[Writes]
+		a.post(func() Status { return a.Put(1, from+100, unsafe.Pointer(&a.card.device[0]), n, nil) })
+		a.quiet()
+		differ(t, "bytes", b.heap[from+100:from+100+n], a.heap[:n])
+		if direct != (a.Count()[Writes] > before) {
+			t.Errorf("%d writes by the NIC, direct: %v", a.Count()[Writes]-before, direct)
+		}
+	}
+	if a.PutMax() <= maxPayload {
+		t.Fatal("puts are no writes of the NIC here, which is no test")
+	}
+	if err := a.RegisterHeap(0, 0, fabric.GPUMemory{Base: unsafe.Pointer(&a.card.device[0]), Len: 1 << 15, File: -1}); err != nil {
+		t.Fatal(err)
+	}
+	put(false)
+	loan := Loan(0)
+	for range 2 * 0xffff / 0x4000 { // the numbers begin again
+		loan += 0x4000
+		first, second := loan.Next(), loan.Next().Next()
+		b.BeginLoan(first)
+		lend(b, first)
+		j.drain()
+		knows("before it begins with it", first, first)
+		a.BeginLoan(first)
+		lend(a, first)
+		j.drain()
+		put(true)
+		end(a, first)
+		end(b, first)
+		j.drain()
+		knows("afterwards")
+		put(false)
+
+		// Others at the same place, of which PE 0 has had enough before it learns of them.
+		b.BeginLoan(second)
+		a.BeginLoan(second)
+		lend(b, second)
+		lend(a, second)
+		end(a, second)
+		j.drain()
+		knows("of one that is over")
+		put(false)
+		end(b, second)
+		j.drain()
+	}
+	if x := a.Endpoint().Extents; len(x) != 1 || len(b.Endpoint().Extents) != 0 {
+		t.Errorf("in the end PE 0 has %+v", x)
 	}
 	j.close()
 }
@@ -140,7 +230,7 @@ func TestFlushFails(t *testing.T) {
 
 func TestExtents(t *testing.T) {
 	var x extents
-	for _, f := range []Extent{{Offset: 100, Size: 50}, {Offset: 150, Size: 10}, {Offset: 200, Size: 100}} {
+	for _, f := range []Extent{{Offset: 200, Size: 100}, {Offset: 100, Size: 50}, {Offset: 150, Size: 10, Loan: 7}} {
 		if err := x.add(f); err != nil {
 			t.Fatal(err)
 		}
@@ -158,5 +248,13 @@ func TestExtents(t *testing.T) {
 		if c.want < 0 && f != nil || c.want >= 0 && f != &x[c.want] {
 			t.Errorf("%d bytes at %d are in %+v, want %d", c.n, c.offset, f, c.want)
 		}
+	}
+	for _, f := range []Extent{{Offset: 100, Size: 1}, {Offset: 149, Size: 1}, {Offset: 90, Size: 11}, {Offset: 0, Size: 1 << 40}, {Offset: 299, Size: 10}} {
+		if err := x.add(f); err == nil || len(x) != 3 {
+			t.Errorf("%+v: error %v, %d parts", f, err, len(x))
+		}
+	}
+	if x.forget(7); len(x) != 2 || x[0].Offset != 100 || x[1].Offset != 200 {
+		t.Errorf("%+v is left", x)
 	}
 }

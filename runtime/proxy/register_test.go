@@ -28,7 +28,7 @@ func (p *pe) register(from, to int) {
 		if i == parts-1 {
 			m.Len = uint64(p.card.heap - i*n)
 		}
-		if err := p.RegisterHeap(uint64(i*n), m); err != nil {
+		if err := p.RegisterHeap(uint64(i*n), 0, m); err != nil {
 			p.j.t.Fatal(err)
 		}
 	}

@@ -135,11 +135,13 @@ type stage struct {
 	busy   []fabric.PE // PEs whose messages wait for bytes, or may have to
 
 	// What NICs reach of the own heap, see direct.go.
-	extents extents
-	regions []fabric.Region
-	flush   func() error // nil: nothing has to be flushed
-	flushed bool         // in this turn
-	writes  bool         // one-sided writes are usable
+	extents  extents
+	regions  []region
+	loans    []Loan       // that have begun and not ended
+	lastLoan Loan         // that has begun
+	flush    func() error // nil: nothing has to be flushed
+	flushed  bool         // in this turn
+	writes   bool         // one-sided writes are usable
 
 	block    unsafe.Pointer // all pinned memory
 	pinned   fabric.Region

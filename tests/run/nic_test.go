@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,14 +13,15 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestNIC has a program whose heap grows use a NIC that cannot do all of it: the
-// bytes are right by whatever way is left, and the log says which and why. Where
+// TestNIC has a program whose heap grows, or that lends memory to it, use a NIC that cannot do
+// all of it: the bytes are right by whatever way is left, and the log says which and why. Where
 // the user insists on a way, it is that one or none.
 func TestNIC(t *testing.T) {
 	build := need.Build(t)
 	library, driver := ofitest.Build(t), cudatest.Build(t)
 	for _, c := range []struct {
 		way, nic, gpu string
+		program       string // growth
 		passes        bool
 		say           []string
 		never         string
@@ -49,11 +51,23 @@ func TestNIC(t *testing.T) {
 		{way: "dmabuf", nic: "fail_at=4", say: []string{"shmem_malloc(41943040) returned NULL", "SHMEM_GPU_NET=dmabuf: register "}},
 		{way: "dmabuf", nic: "dmabuf=0", say: []string{"SHMEM_GPU_NET=dmabuf: register ", "operation not supported (set it to auto to take what works)"}},
 		{way: "peermem", nic: "peer=0", say: []string{"SHMEM_GPU_NET=peermem: register ", "function not implemented (set it to auto to take what works)"}},
+		{
+			way: "auto", program: "lent", passes: true, never: "staged",
+			// The driver that is played exports no two chunks together.
+			say: []string{"PE 2: gpu: 14680064 bytes that are lent to the heap are registered in 3 parts: ", ", GPU memory by dma-buf"},
+		},
+		{
+			way: "auto", program: "lent", nic: "fail_at=5", passes: true,
+			say: []string{"PE 2: gpu: 8388608 bytes of the heap at offset ", " are staged: register "},
+		},
+		{way: "peermem", program: "lent", passes: true, say: []string{", GPU memory by peer memory"}, never: "dma-buf"},
+		{way: "dmabuf", program: "lent", nic: "fail_at=3", say: []string{"contents: PE 0: shmemx_buffer_register_symmetric: the buffer of 10485760 bytes at ", "SHMEM_GPU_NET=dmabuf: register "}},
 		{way: "dmabuf", gpu: "attribute118=0 attribute117=0", say: []string{"what a NIC writes there is not in order, and the driver, of CUDA 13.3, has no call to flush it"}},
 	} {
-		t.Run(strings.Join(strings.Fields(c.way+" "+c.nic+" "+c.gpu), ","), func(t *testing.T) {
+		t.Run(strings.Join(strings.Fields(c.way+" "+c.program+" "+c.nic+" "+c.gpu), ","), func(t *testing.T) {
+			program := cmp.Or(c.program, "growth")
 			log := ofitest.Set(t, c.nic)
-			cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), "--timeout", "50", "-n", "4", "--hosts", "2", filepath.Join(build, "tests", "growth"))
+			cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), "--timeout", "50", "-n", "4", "--hosts", "2", filepath.Join(build, "tests", program))
 			cmd.Env = append(os.Environ(), "SHMEM_HEAP=device", "FAKE_CUDA=works=1 "+c.gpu, "LD_LIBRARY_PATH="+driver, "SHMEM_LOG_LEVEL=info",
 				"SHMEM_GPU_NET="+c.way, "SHMEM_PROVIDER="+ofitest.Provider, "SHMEM_LIBFABRIC="+library)
 			b, err := cmd.CombinedOutput()

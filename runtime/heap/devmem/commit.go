@@ -70,7 +70,7 @@ func (p *space) lend(c gpu.Chunk, e Extent) error {
 func (p *space) takeBack(block Extent) error {
 	var errs []error
 	p.loans = slices.DeleteFunc(p.loans, func(e Extent) bool {
-		inside := e.Offset >= block.Offset && e.Offset < block.Offset+block.Size
+		inside := block.has(e)
 		if inside {
 			errs = append(errs, p.dev.UnmapChunk(p.at+gpu.Address(e.Offset), e.Size))
 		}

@@ -270,6 +270,17 @@ func (s *Segment) TakeBack(block Extent) error {
 	return errors.Join(errs...)
 }
 
+// Lent is what is lent in a block of this PE's heap, in order: each is one chunk.
+func (s *Segment) Lent(block Extent) []Extent {
+	var parts []Extent
+	for _, e := range s.chunks.own.loans {
+		if block.has(e) {
+			parts = append(parts, e)
+		}
+	}
+	return parts
+}
+
 // ceiling is where what Commit may grow into ends.
 func (s *Segment) ceiling() uint64 {
 	to := roundUp(s.plan.Size, s.granule)

@@ -98,6 +98,16 @@ func TestLoans(t *testing.T) {
 					return n.segments[i].Lend(l, block, uint64(buffer)-l.Before, nil)
 				}))
 				for i, s := range n.segments {
+					sum, next := uint64(0), uint64(buffer)-want[i].Before
+					for _, e := range s.Lent(block) {
+						if e.Offset != next {
+							t.Errorf("PE %d lends %+v, not from %#x on", i, e, next)
+						}
+						sum, next = sum+e.Size, e.Offset+e.Size
+					}
+					if sum != want[i].Size {
+						t.Errorf("PE %d lends %d bytes in chunks", i, sum)
+					}
 					for j := range n.segments {
 						if s.Heap(j) == 0 {
 							continue

@@ -167,6 +167,11 @@ func (s *Segment) Committed() uint64 { return s.committed }
 // Extent is a part of the own heap that is one allocation.
 type Extent struct{ Offset, Size uint64 }
 
+// has tells whether another one, which is wholly within or outside, is within.
+func (e Extent) has(x Extent) bool {
+	return x.Offset >= e.Offset && x.Offset-e.Offset < e.Size
+}
+
 // Extents are the parts in order: what a NIC can be given, one by one.
 func (s *Segment) Extents() []Extent {
 	if s.way == IPC {
