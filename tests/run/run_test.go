@@ -192,7 +192,7 @@ func sanitizerOptions(t *testing.T) []string {
 	return []string{
 		"ASAN_OPTIONS=abort_on_error=0 exitcode=66",
 		"LSAN_OPTIONS=print_suppressions=0 suppressions=" + filepath.Join(here, "lsan.supp"),
-		"TSAN_OPTIONS=halt_on_error=1 abort_on_error=0 exitcode=66 suppressions=" + filepath.Join(here, "tsan.supp"),
+		"TSAN_OPTIONS=halt_on_error=1 abort_on_error=0 atexit_sleep_ms=50 exitcode=66 suppressions=" + filepath.Join(here, "tsan.supp"),
 	}
 }
 
