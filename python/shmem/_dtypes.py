@@ -28,7 +28,8 @@ def resolve(call: str, dtype: DTypeLike) -> np.dtype[Any]:
     Where ml_dtypes is installed its types are used, and numpy can compute with them; else
     the metadata of the dtype, which numpy does not compare, has the name.
     """
-    name = str(dtype).removeprefix("torch.") if not isinstance(dtype, type) else ""
+    said = "" if isinstance(dtype, type) else str(dtype)
+    name = said.removeprefix("torch.")
     if name in _BYTES and not isinstance(dtype, np.dtype):
         if importlib.util.find_spec("ml_dtypes") is not None:
             import ml_dtypes
@@ -36,11 +37,11 @@ def resolve(call: str, dtype: DTypeLike) -> np.dtype[Any]:
             extra: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
             return extra
         return np.dtype(f"V{_BYTES[name]}", metadata={"name": name})
-    if name != str(dtype):
+    if name != said:
         dtype = _WORDS.get(name, name)
     try:
         out = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError):
         raise DtypeError(call, f"dtype {dtype!r}", "is no dtype", "use one of numpy's") from None
     if out.hasobject or out.itemsize == 0:
         raise DtypeError(
@@ -48,6 +49,11 @@ def resolve(call: str, dtype: DTypeLike) -> np.dtype[Any]:
             f"dtype {out}",
             "its elements are not plain bytes of one size",
             "use numbers, or a dtype of fixed size",
+        )
+    if out.subdtype is not None:
+        base, shape = out.subdtype
+        raise DtypeError(
+            call, f"dtype {out}", "is an array itself", f"use {base}, and add {shape} to the shape"
         )
     return out
 

@@ -40,6 +40,15 @@ def test_made_as_asked(dtype):
     assert shmem.empty(4, dtype).shape == (4,)
 
 
+@pytest.mark.parametrize("kind", [bool, int, float, complex, np.int8, np.float32, np.complex64])
+def test_dtypes_by_their_class(kind, me):
+    a = shmem.zeros(2, kind)
+    assert a.dtype == np.dtype(kind)
+    assert shmem.full(2, 1, dtype=kind).dtype == shmem.empty(2, kind).dtype == a.dtype
+    shmem.put(a, np.ones(2, kind), pe=me)
+    assert (a == 1).all()
+
+
 def test_shapes():
     assert shmem.zeros(()).shape == ()
     assert shmem.zeros((0, 4)).shape == (0, 4)
@@ -181,6 +190,11 @@ def test_bad_arrays():
         shmem.empty(3, "object")
     with pytest.raises(shmem.DtypeError):
         shmem.empty(3, "no such type")
+    for dtype in (str, bytes, object, 3, "", [("a", "i4"), ("a", "i4")]):
+        with pytest.raises(shmem.DtypeError):
+            shmem.empty(3, dtype)
+    with pytest.raises(shmem.DtypeError, match="add .* to the shape"):
+        shmem.empty(3, "(2,)i4")
     for shape in (-1, (2, -3), "abc", None):
         with pytest.raises(shmem.SizeError):
             shmem.empty(shape)
