@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import ctypes
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shmem import _abi
 from shmem._errors import ArgumentError, StateError
 from shmem._runtime import after_finalize, library, settle, state
-
-if TYPE_CHECKING:
-    from shmem._teams import Team
+from shmem._teams import Team, after_destroy, team_handle
 
 
 class Context:
     """A context; `context=` of an operation names it.
 
     With a team, a PE has the number in it that it has in the team. It ends by `destroy`,
-    by a `with` statement, or at finalize.
+    by a `with` statement, with its team, or at finalize.
     """
 
     def __init__(
@@ -31,21 +29,23 @@ class Context:
     ) -> None:
         call = "Context"
         functions = library(call)
-        options = serialized * _abi.SHMEM_CTX_SERIALIZED
-        options |= private * _abi.SHMEM_CTX_PRIVATE
-        options |= nostore * _abi.SHMEM_CTX_NOSTORE
+        of = None if team is None else team_handle(call, team)[0]
+        options = bool(serialized) * _abi.SHMEM_CTX_SERIALIZED
+        options |= bool(private) * _abi.SHMEM_CTX_PRIVATE
+        options |= bool(nostore) * _abi.SHMEM_CTX_NOSTORE
         made = ctypes.c_int(_abi.SHMEM_CTX_INVALID)
         at = ctypes.addressof(made)
-        if team is None:
+        if of is None:
             failed = functions.shmem_ctx_create(options, at)
         else:
-            failed = functions.shmem_team_create_ctx(team.handle(call), options, at)
+            failed = functions.shmem_team_create_ctx(of, options, at)
         settle(call)
         if failed:
             raise StateError(
                 call, "", "there is no room for another context", "destroy some that are not used"
             )
         self._handle: int | None = made.value
+        self._team = of
         self.n_pes: int | None = None if team is None else team.n_pes
         self._kept: list[Any] = []
         _contexts.add(self)
@@ -103,6 +103,7 @@ class _Default(Context):
 
     def __init__(self) -> None:
         self._handle = _abi.SHMEM_CTX_DEFAULT
+        self._team = None
         self.n_pes = None
         self._kept = []
 
@@ -131,4 +132,10 @@ def _end_all() -> None:
         context.end()
 
 
+def _end_those_of(team: int) -> None:
+    for context in [c for c in _contexts if c._team == team]:
+        context.end()
+
+
 after_finalize.append(_end_all)
+after_destroy.append(_end_those_of)

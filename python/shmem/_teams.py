@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 
 from shmem import _abi
 from shmem._errors import ArgumentError
@@ -121,7 +122,7 @@ class Team:
         settle(call)
 
     def destroy(self) -> None:
-        """Gives the team back. All of its PEs call it together."""
+        """Gives the team back, and its contexts. All of its PEs call it together."""
         call = "Team.destroy"
         handle = self.handle(call)
         if handle in (_abi.SHMEM_TEAM_WORLD, _abi.SHMEM_TEAM_SHARED):
@@ -129,10 +130,16 @@ class Team:
         library(call).shmem_team_destroy(handle)
         self._handle = None
         _teams.discard(self)
+        # The library ends the job for whoever uses what went with the team.
+        for step in after_destroy:
+            step(handle)
         settle(call)
 
 
 _teams: set[Team] = set()
+
+# What is done for a team, by its handle, when the library has given it back.
+after_destroy: list[Callable[[int], None]] = []
 
 
 def _config(num_contexts: int | None) -> tuple[_Config, int]:

@@ -169,3 +169,24 @@ def test_teams(me, n):
         with pytest.raises(shmem.PEError):
             shmem.broadcast(a, a, 1, team=one)
         one.destroy()
+
+
+def test_a_context_goes_with_its_team(me, n, right):
+    team, a = shmem.Team.world().split_strided(0, 1, n), shmem.zeros(2)
+    assert team is not None
+    with shmem.Context(team=team) as context:
+        shmem.put_nbi(a, [me + 1, 7], pe=right, context=context)
+        context.quiet()
+        team.destroy()
+        for use in (context.quiet, lambda: shmem.put(a, [0], pe=me, context=context)):
+            with pytest.raises(shmem.ArgumentError, match="it was destroyed"):
+                use()
+    shmem.barrier_all()
+    assert a.tolist() == [(me - 1) % n + 1, 7]
+    # Another one may have its number by now.
+    again = shmem.Context()
+    with pytest.raises(shmem.ArgumentError, match="it was destroyed"):
+        context.destroy()
+    again.destroy()
+    with pytest.raises(shmem.ArgumentError, match="is no team"):
+        shmem.Context(team=3)
