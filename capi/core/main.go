@@ -137,8 +137,11 @@ func shmemgoUniqueID(environment **C.char, id unsafe.Pointer, to *C.char, size C
 }
 
 // environ is C's environment now. Go's own copy is made when the file is
-// loaded and misses what the program or Python set later.
+// loaded and misses what the program or Python set later. clearenv leaves nil.
 func environ(environment **C.char) []string {
+	if environment == nil {
+		return nil
+	}
 	var all []string
 	for p := environment; *p != nil; p = (**C.char)(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(*p))) {
 		all = append(all, C.GoString(*p))
