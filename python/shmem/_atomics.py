@@ -12,7 +12,7 @@ from shmem._contexts import DEFAULT, Context, handle_of
 from shmem._dtypes import ATOMIC, ATOMIC_EXTENDED, name_of
 from shmem._errors import DtypeError
 from shmem._operands import address_of, as_array, element, writable
-from shmem._runtime import check_pe, library, quick, settle, state
+from shmem._runtime import check_pe, library, quick, settle, state, whole
 
 _LIMITS = {d: (int(np.iinfo(d).min), int(np.iinfo(d).max)) for d in ATOMIC}
 
@@ -24,11 +24,11 @@ def _number(call: str, name: str, dtype: np.dtype[Any], value: Any) -> int | flo
             return float(value)
         except (TypeError, ValueError):
             raise DtypeError(call, f"{name} {value!r}", "is no number", "pass a float") from None
-    number = value.__index__() if hasattr(value, "__index__") else None
+    number = whole(value)
     low, high = _LIMITS[dtype]
     if number is None or not low <= number <= high:
         raise DtypeError(call, f"{name} {value!r}", f"is no {dtype}", f"pass {low} to {high}")
-    return int(number)
+    return number
 
 
 def _call(

@@ -11,7 +11,7 @@ from shmem._dtypes import BITS, ORDERED, SUMMED, name_of, name_on_stream
 from shmem._errors import ArgumentError, SizeError
 from shmem._memory import Array
 from shmem._operands import check_dtype, describe, symmetric_span
-from shmem._runtime import check_pe, library, settle
+from shmem._runtime import check_pe, integer, library, settle
 from shmem._spans import Span
 from shmem._streams import StreamLike, stream_of
 from shmem._teams import Team, team_handle
@@ -129,6 +129,8 @@ def alltoalls(
     functions = library(call)
     to, address, data, origin = _both(call, dest, source)
     handle, n = team_handle(call, team)
+    dst, sst = integer(call, "dst", dst), integer(call, "sst", sst)
+    nelems = integer(call, "nelems", nelems)
     if dst < 1 or sst < 1 or nelems < 0:
         raise ArgumentError(
             call, f"dst {dst}, sst {sst}, nelems {nelems}", "are not usable", "use 1 or more"

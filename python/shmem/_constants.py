@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from shmem import _abi
 from shmem._errors import ArgumentError
 
@@ -33,13 +35,13 @@ _SIGNALS: dict[str | int, int] = {
 
 def comparison(call: str, cmp: str | int) -> int:
     """The number of a comparison."""
-    if cmp not in _COMPARISONS:
+    if not isinstance(cmp, Hashable) or cmp not in _COMPARISONS:
         raise ArgumentError(call, f"cmp {cmp!r}", "is no comparison", "use ==, !=, <, <=, > or >=")
     return _COMPARISONS[cmp]
 
 
 def signal_op(call: str, op: str | int) -> int:
     """The number of what is done to a signal."""
-    if op not in _SIGNALS:
+    if not isinstance(op, Hashable) or op not in _SIGNALS:
         raise ArgumentError(call, f"op {op!r}", "is no operation on a signal", "use set or add")
     return _SIGNALS[op]

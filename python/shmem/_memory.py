@@ -387,12 +387,22 @@ def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", device: None = No
 def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", *, device: str) -> Any: ...
 def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", device: str | None = None) -> Any:
     """Makes an array in symmetric memory, all value on every PE; else as `empty`."""
+    from shmem._operands import describe, numbers
+
     wanted = _device.check_device("full", device)
+    # Before there is memory, which the other PEs would believe to be ready.
+    given = numbers("full", "value", value, resolve("full", dtype))
+    try:
+        np.broadcast_to(given, (1,) if wanted else sizes_of("full", shape))
+    except ValueError:
+        raise SizeError(
+            "full", describe("value", given), f"does not fill shape {shape!r}", "pass one number"
+        ) from None
     out = _array("full", shape, dtype, zero=False)
     if wanted is None:
-        out[...] = value
+        out[...] = given
     else:
-        _fill(out, value)
+        _fill(out, given)
     # A neighbour may write into it as soon as it knows that this has been written.
     library("full").shmem_sync_all()
     settle("full")

@@ -17,6 +17,7 @@ import numpy as np
 from shmem import _device, _memory, _spans
 from shmem._dtypes import resolve
 from shmem._errors import (
+    ArgumentError,
     DeviceError,
     DtypeError,
     FreedError,
@@ -26,7 +27,7 @@ from shmem._errors import (
     SymmetryError,
 )
 from shmem._memory import Array
-from shmem._runtime import refuse, state
+from shmem._runtime import refuse, state, whole
 
 # Where CPython's numpy has the address of an array's data: first in the object, after
 # what every object has. a.ctypes.data says the same in ten times the time; ask_numpy
@@ -105,15 +106,36 @@ def _of_torch(tensor: Any) -> Array:
 def as_source(call: str, operand: Any, dtype: np.dtype[Any]) -> Array:
     """What is read: an array of that dtype, or numbers, which become one."""
     if isinstance(operand, (list, tuple, int, float, complex, np.generic)):
-        try:
-            return np.asarray(operand, dtype=dtype)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise DtypeError(
-                call, f"source {operand!r}", f"it is not of {dtype}: {error}", "convert it"
-            ) from None
+        return numbers(call, "source", operand, dtype)
     array = as_array(call, "source", operand)
     check_dtype(call, "source", array, dtype)
     return array
+
+
+def numbers(call: str, name: str, value: Any, dtype: np.dtype[Any]) -> Array:
+    """Numbers as an array of that dtype, in which whole ones are what they were.
+
+    numpy cuts off what an integer type has no room for: a fraction, and the upper bits of its
+    own integers.
+    """
+    try:
+        if dtype.kind not in "iu":
+            return np.asarray(value, dtype=dtype)
+        with np.errstate(invalid="ignore"):  # one that is no number is refused below
+            out: Array = np.asarray(value, dtype=dtype)
+        same = out.item() == value if type(value) is int else np.array_equal(out, value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DtypeError(
+            call, f"{name} {value!r}", f"it is not of {dtype}: {error}", "convert it"
+        ) from None
+    if not same:
+        raise DtypeError(
+            call,
+            f"{name} {value!r}",
+            f"{dtype} has no such number",
+            "round it, or use a dtype that has it",
+        )
+    return out
 
 
 def check_dtype(call: str, name: str, array: Array | _spans.Span, dtype: np.dtype[Any]) -> None:
@@ -181,7 +203,11 @@ def element(call: str, name: str, operand: Any, index: int) -> tuple[Array | _sp
     """One element of a contiguous symmetric array: the array, and the element's address."""
     array, address = symmetric_span(call, name, operand)
     size = array.size
-    i = index + size if index < 0 else index
+    i = whole(index)
+    if i is None:
+        raise ArgumentError(call, f"index {index!r}", "is no whole number", "pass an int")
+    if i < 0:
+        i += size
     if not 0 <= i < size:
         raise SizeError(
             call, describe(name, array), f"it has no element {index}", f"it has {size} elements"

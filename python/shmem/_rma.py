@@ -32,7 +32,7 @@ from shmem._operands import (
     symmetric,
     writable,
 )
-from shmem._runtime import after_init, check_pe, library, settle, state
+from shmem._runtime import after_init, check_pe, library, settle, state, whole
 from shmem._spans import Span, of_tensor
 from shmem._streams import StreamLike, stream_of
 
@@ -461,7 +461,7 @@ def signal_word(call: str, signal: Any, index: int) -> int:
 
 def unsigned(call: str, value: int) -> int:
     """A signal's value: 64 bits, of which a negative number is the upper half."""
-    number = value.__index__() if hasattr(value, "__index__") else None
+    number = whole(value)
     if number is None or not -(1 << 63) <= number < 1 << 64:
         raise DtypeError(call, f"value {value!r}", "is no number of 64 bits", "pass such an int")
     return number & (1 << 64) - 1

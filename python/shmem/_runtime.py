@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import index
 from typing import Any
 
 from shmem import _abi, _start
@@ -94,13 +95,34 @@ def quick(call: str) -> _abi.Library:
     return state.loaded.quick
 
 
+def whole(value: Any) -> int | None:
+    """A whole number of whatever kind, as an int; None of anything else.
+
+    A narrow number of numpy's may not be added to an address: numpy takes the sum for one of
+    the narrow type.
+    """
+    try:
+        return index(value)
+    except TypeError:
+        return None
+
+
+def integer(call: str, name: str, value: Any) -> int:
+    """An argument that the library takes as C's int; ctypes would cut off what does not fit."""
+    number = whole(value)
+    if number is None or not -(1 << 31) <= number < 1 << 31:
+        raise ArgumentError(
+            call, f"{name} {value!r}", "is no whole number of 32 bits", "pass such an int"
+        )
+    return number
+
+
 def check_pe(call: str, pe: int, n_pes: int | None = None) -> int:
     """A PE's number, which has to exist."""
     n = state.n_pes if n_pes is None else n_pes
-    try:
-        number = pe.__index__()
-    except AttributeError:
-        raise PEError(call, f"PE {pe!r}", "is no number of a PE", "pass pe= an int") from None
+    number = whole(pe)
+    if number is None:
+        raise PEError(call, f"PE {pe!r}", "is no number of a PE", "pass pe= an int")
     if not 0 <= number < n:
         raise PEError(call, f"PE {number}", f"there are {n} PEs", f"use 0 to {n - 1}")
     return number
@@ -338,9 +360,14 @@ def n_pes() -> int:
 
 def pe_accessible(pe: int) -> bool:
     """Whether pe is a PE that can be reached: not one that is lost."""
-    return library("pe_accessible").shmem_pe_accessible(pe) != 0
+    functions = library("pe_accessible")
+    number = whole(pe)
+    if number is None:
+        raise PEError("pe_accessible", f"PE {pe!r}", "is no number of a PE", "pass an int")
+    return 0 <= number < state.n_pes and functions.shmem_pe_accessible(number) != 0
 
 
 def global_exit(status: int) -> None:
     """Ends every PE of the job at once, with this status. It does not return."""
-    library("global_exit").shmem_global_exit(status)
+    functions = library("global_exit")
+    functions.shmem_global_exit(integer("global_exit", "status", status))

@@ -13,7 +13,7 @@ from shmem._constants import SIGNAL_SET, comparison, signal_op
 from shmem._contexts import DEFAULT, Context, handle_of
 from shmem._device import of_cpu
 from shmem._dtypes import ATOMIC, name_of
-from shmem._errors import SizeError
+from shmem._errors import DtypeError, SizeError
 from shmem._memory import Array
 from shmem._operands import address_of, as_source, describe, element, symmetric
 from shmem._runtime import check_pe, library, quick, settle, state
@@ -202,13 +202,13 @@ def _set(
     n = array.size
     ignored: Array = np.zeros(0, np.int32)
     if status is not None:
-        ignored = np.ascontiguousarray(status, dtype=np.int32)
+        ignored = _mask(call, status)
         _same_size(call, "status", ignored, n)
     mask = address_of(ignored) if status is not None else 0
     indices: Array = np.empty(n if places else 0, np.uint64)
     room = [address_of(indices)] if places else []
     form: Callable[..., int]
-    if np.ndim(values) == 0:
+    if not isinstance(values, (list, tuple)) and np.ndim(values) == 0:
         operand: int | float = _number(call, "value", array.dtype, values)
         form = getattr(functions, f"shmem_{kind}_{call}")
         answer = form(address, n, *room, mask, how, operand)
@@ -221,6 +221,16 @@ def _set(
     if state.failed:
         settle(call)
     return answer, indices
+
+
+def _mask(call: str, status: Any) -> Array:
+    try:
+        given = np.asarray(status)
+    except (TypeError, ValueError):
+        given = np.asarray(None)
+    if given.dtype.kind not in "biuf":
+        raise DtypeError(call, describe("status", status), "it has no numbers", "pass ints")
+    return np.ascontiguousarray(given != 0, dtype=np.int32)
 
 
 def _same_size(call: str, name: str, array: Array, n: int) -> None:

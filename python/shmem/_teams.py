@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from shmem import _abi
 from shmem._errors import ArgumentError
-from shmem._runtime import after_finalize, library, refuse, settle, state
+from shmem._runtime import after_finalize, integer, library, refuse, settle, state
 from shmem._streams import StreamLike, stream_of
 
 
@@ -51,7 +51,8 @@ class Team:
         """The number that a PE of this team has in another; None when it is not in it."""
         call = "Team.translate_pe"
         functions = library(call)
-        number = functions.shmem_team_translate_pe(self.handle(call), pe, team.handle(call))
+        own, other = self.handle(call), team_handle(call, team)[0]
+        number = functions.shmem_team_translate_pe(own, integer(call, "pe", pe), other)
         return None if number < 0 else number
 
     def members(self) -> list[int]:
@@ -69,7 +70,9 @@ class Team:
         """Makes a team of PEs that are the same distance apart. All PEs of this one call it."""
         call = "Team.split_strided"
         functions = library(call)
-        config, mask = _config(num_contexts)
+        config, mask = _config(call, num_contexts)
+        start, stride = integer(call, "start", start), integer(call, "stride", stride)
+        size = integer(call, "size", size)
         made = ctypes.c_int(_abi.SHMEM_TEAM_INVALID)
         failed = functions.shmem_team_split_strided(
             self.handle(call),
@@ -91,7 +94,8 @@ class Team:
         """Lays the PEs out in rows of xrange; answers the teams of this PE's row and column."""
         call = "Team.split_2d"
         functions = library(call)
-        config, mask = _config(num_contexts)
+        config, mask = _config(call, num_contexts)
+        xrange = integer(call, "xrange", xrange)
         at = ctypes.addressof(config)
         row, column = (ctypes.c_int(_abi.SHMEM_TEAM_INVALID) for _ in range(2))
         if xrange < 1:
@@ -142,9 +146,10 @@ _teams: set[Team] = set()
 after_destroy: list[Callable[[int], None]] = []
 
 
-def _config(num_contexts: int | None) -> tuple[_Config, int]:
-    mask = 0 if num_contexts is None else _abi.SHMEM_TEAM_NUM_CONTEXTS
-    return _Config(num_contexts or 0), mask
+def _config(call: str, num_contexts: int | None) -> tuple[_Config, int]:
+    if num_contexts is None:
+        return _Config(0), 0
+    return _Config(integer(call, "num_contexts", num_contexts)), _abi.SHMEM_TEAM_NUM_CONTEXTS
 
 
 def _team(made: ctypes.c_int, call: str) -> Team | None:

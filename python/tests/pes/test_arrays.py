@@ -202,6 +202,21 @@ def test_bad_arrays():
         shmem.empty(3, device="cuda")
 
 
+def test_full_takes_nothing_half(me):
+    """What cannot be in the array is refused before there is memory."""
+    had, before = live(), shmem.full(1, me)
+    for value in (300, -1, 1.5, None, "a", 1j, np.int64(300), np.nan, object()):
+        with pytest.raises(shmem.DtypeError):
+            shmem.full(4, value, "uint8")
+    with pytest.raises(shmem.DtypeError, match="int64 has no such number"):
+        shmem.full(4, 0.5)
+    with pytest.raises(shmem.SizeError, match="does not fill"):
+        shmem.full(4, [1, 2])
+    assert live() == had + 1 and before[0] == me
+    assert shmem.full((2, 2), [1, 2]).tolist() == [[1, 2], [1, 2]]
+    assert shmem.full(2, 0.5, float).tolist() == [0.5, 0.5]
+
+
 def test_ptr(me, n, right):
     a = shmem.full((2, 3), me, "float32")
     assert shmem.ptr(a, me) is not None

@@ -205,3 +205,64 @@ def test_bad_input(me, n):
     refused(shmem.DeviceError, shmem.put, a, OnGPU(), pe=me)
     refused(shmem.DeviceError, shmem.put, OnGPU(), [1], pe=me)
     assert not a.any()
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int32", "uint64"])
+def test_numbers_of_numpy(kind, me, right, left):
+    """Loops over arrays of numpy have its narrow integers as indices, PEs and values."""
+    a, signal = shmem.zeros(4), shmem.zeros(4, "u8")
+    for i in np.arange(4, dtype=kind):
+        shmem.p(a, i, pe=np.dtype(kind).type(right), index=i)
+        shmem.atomic_add(a, i, pe=right, index=i)
+        shmem.put_signal(a, a[:0], signal, i, pe=right, index=i)
+    shmem.barrier_all()
+    assert a.tolist() == [0, 2, 4, 6] and signal.tolist() == [0, 1, 2, 3]
+    for i in np.arange(4, dtype=kind):
+        assert shmem.g(a, right, index=i) == shmem.atomic_fetch(a, right, index=i) == 2 * i
+        assert shmem.signal_fetch(signal, index=i) == i
+        assert shmem.test(a, "==", 2 * i, index=i)
+    assert shmem.pe_accessible(np.dtype(kind).type(right))
+
+
+def test_numbers_that_do_not_fit(me):
+    """numpy would cut off the fraction, or the upper bits."""
+    a, bytes_ = shmem.zeros(4), shmem.zeros(4, "u1")
+    for value in (1.5, np.float32(1.5), "1", np.nan, np.float64("inf")):
+        refused(shmem.DtypeError, shmem.p, a, value, pe=me)
+        refused(shmem.DtypeError, shmem.put, a, [1, value], pe=me)
+    for value in (300, -1, np.int64(300), np.int8(-1)):
+        refused(shmem.DtypeError, shmem.p, bytes_, value, pe=me)
+        refused(shmem.DtypeError, shmem.put, bytes_, (1, value), pe=me)
+    assert not a.any() and not bytes_.any()
+    shmem.put(a, [1.0, np.uint8(2), True, 2**62], pe=me)
+    shmem.put(bytes_, [np.int64(255), 0.0], pe=me)
+    shmem.p(a, np.float32(7), pe=me)
+    assert a.tolist() == [7, 2, 1, 2**62] and bytes_.tolist() == [255, 0, 0, 0]
+
+
+def test_arguments_that_are_no_numbers(me):
+    a, world = shmem.zeros(4), shmem.Team.world()
+    for index in (1.0, None, "1", [1], np.float32(1), np.array([1, 2])):
+        refused(shmem.ArgumentError, shmem.p, a, 1, pe=me, index=index)
+        refused(shmem.ArgumentError, shmem.atomic_inc, a, pe=me, index=index)
+        refused(shmem.ArgumentError, shmem.test, a, "==", 0, index=index)
+        refused(shmem.PEError, shmem.put, a, [1], pe=index)
+        refused(shmem.PEError, shmem.pe_accessible, index)
+        refused(shmem.ArgumentError, world.translate_pe, index, world)
+        refused(shmem.ArgumentError, world.split_strided, 0, 1, index)
+        refused(shmem.ArgumentError, world.split_2d, index)
+        refused(shmem.ArgumentError, shmem.alltoalls, a, a, 1, 1, index)
+        refused(shmem.ArgumentError, shmem.global_exit, index)
+    # As C's int they would be 0 and 1.
+    refused(shmem.ArgumentError, world.translate_pe, 1 << 32, world)
+    refused(shmem.ArgumentError, world.split_strided, 0, 1, (1 << 32) + 1)
+    assert not shmem.pe_accessible(1 << 32) and not shmem.pe_accessible(-1)
+    refused(shmem.ArgumentError, world.translate_pe, 0, 3)
+    refused(shmem.ArgumentError, shmem.test, a, ["=="], 0)
+    refused(shmem.ArgumentError, shmem.put_signal, a, [1], a, 1, pe=me, op=["set"])
+    refused(shmem.DtypeError, shmem.atomic_set, a, np.array([1, 2]), pe=me)
+    refused(shmem.DtypeError, shmem.signal_set, a, np.array([1, 2]), pe=me)
+    refused(shmem.DtypeError, shmem.test_any, a, "==", [[1], [1, 2]])
+    refused(shmem.DtypeError, shmem.test_any, a, "==", 0, status="abcd")
+    refused(shmem.DtypeError, shmem.test_any, a, "==", 0, status=[[1], [1, 2]])
+    assert not a.any()
