@@ -66,6 +66,10 @@ type Loss struct {
 // fails. The PEs of others see to that themselves.
 type Ender interface{ EndsJob() bool }
 
+// Failer is a Bootstrap that tells the others, and the launcher, that this PE has not come
+// through its initialisation. Fail comes before Close.
+type Failer interface{ Fail() }
+
 // Launched is a Bootstrap of a launcher that ends its PEs when it ends, and cannot when it
 // is killed: PEs for which nobody else does so end by themselves. News can then be read
 // no more, and hears nothing else.

@@ -113,6 +113,9 @@ func Start(o Options) (*Job, error) {
 		return nil, err
 	}
 	if err := j.start(o, warnings); err != nil {
+		if f, ok := j.boot.(bootstrap.Failer); ok {
+			f.Fail()
+		}
 		return nil, errors.Join(err, j.release())
 	}
 	return j, nil

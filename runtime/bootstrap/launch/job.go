@@ -234,11 +234,16 @@ func (j *job) heed(p *process, f wire.Frame) error {
 		if err != nil {
 			return err
 		}
+		j.do(func() { p.leaving = false })
 		return j.meet.Hello(p.pe, g)
 	case wire.Gather, wire.Barrier, wire.Part:
 		return j.meet.Join(p.pe, f)
 	case wire.Done:
-		return j.meet.Done(p.pe)
+		return j.meet.Done(p.pe, false)
+	case wire.Fail:
+		// It is about to say why. When the job ends because of it, nobody cuts that short.
+		j.do(func() { p.leaving = true })
+		return j.meet.Done(p.pe, true)
 	case wire.Abort, wire.Exit:
 		e, err := wire.ParseEnding(f.Payload)
 		if err != nil {

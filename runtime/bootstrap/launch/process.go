@@ -24,7 +24,7 @@ type process struct {
 	stderr   *os.File
 	hungUp   bool // nothing more can come by conn
 	exited   bool
-	leaving  bool // it asked for the end of the job and may end by itself
+	leaving  bool // it asked for the end of the job, or failed to join it, and may end by itself
 	judged   bool
 	named    bool // the user knows that it left the others alone
 	waitStat unix.WaitStatus

@@ -32,8 +32,9 @@ type Client struct {
 
 	secret secret.Secret
 
-	mu     sync.Mutex // guards writing and closed, so that Abort, Exit and Over may come from any goroutine
+	mu     sync.Mutex // guards writing, closed and failed, so that Abort, Exit and Over may come from any goroutine
 	closed bool
+	failed bool // Fail was called
 
 	reading sync.Mutex // held by who reads the stream
 	lostMu  sync.Mutex // guards lost; taken last
@@ -43,6 +44,7 @@ type Client struct {
 var (
 	_ bootstrap.Bootstrap = (*Client)(nil)
 	_ bootstrap.Ender     = (*Client)(nil)
+	_ bootstrap.Failer    = (*Client)(nil)
 )
 
 // New takes over the descriptor, greets shmemrun and gets the job's secret; it
@@ -297,9 +299,26 @@ func (c *Client) Over() bool {
 	return !c.closed && c.conn.hungUp()
 }
 
+// Fail implements bootstrap.Failer.
+func (c *Client) Fail() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed = true
+}
+
+// leaving is how this PE leaves.
+func (c *Client) leaving() wire.Kind {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed {
+		return wire.Fail
+	}
+	return wire.Done
+}
+
 // Close implements bootstrap.Bootstrap.
 func (c *Client) Close() error {
-	err := c.send(wire.Frame{Kind: wire.Done})
+	err := c.send(wire.Frame{Kind: c.leaving()})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {

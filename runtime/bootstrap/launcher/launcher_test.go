@@ -205,6 +205,15 @@ func TestOver(t *testing.T) {
 	}
 }
 
+func TestFail(t *testing.T) {
+	c, p := pair(t)
+	c.Fail()
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.expect(wire.Fail, 0)
+}
+
 func TestClose(t *testing.T) {
 	c, p := pair(t)
 	if err := c.Close(); err != nil {

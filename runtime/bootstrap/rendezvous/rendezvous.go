@@ -32,9 +32,10 @@ type Room struct {
 
 // member is what the rendezvous knows of one PE.
 type member struct {
-	life    uint32 // times that it has finalized
+	life    uint32 // times that it has left
+	failed  bool   // in its initialisation, before it left last
 	seq     uint32 // last step that it joined in this life
-	inside  bool   // between Hello and Done
+	inside  bool   // between Hello and Done or Fail
 	goesOn  bool   // it is told of others that fail, and does not end with them
 	timeout time.Duration
 	waits   bool // for the answer to step seq
@@ -79,15 +80,15 @@ func (r *Room) Hello(pe int, g wire.Greeting) error {
 	return nil
 }
 
-// Done notes that a PE leaves in good order.
-func (r *Room) Done(pe int) error {
+// Done notes that a PE leaves, in good order or because its initialisation has failed.
+func (r *Room) Done(pe int, failed bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
 	if !m.inside || m.waits {
 		return fmt.Errorf("it left the job in the middle of a step, or without having joined")
 	}
-	m.inside = false
+	m.inside, m.failed = false, failed
 	m.life++
 	r.failAbandonedLocked()
 	return nil
@@ -114,7 +115,7 @@ func (r *Room) End(pe int, fate wire.Fate) {
 // Standing is where a PE is in its life.
 type Standing struct {
 	Inside    bool // between init and finalize
-	Finalized bool // it has been, at least once
+	Finalized bool // it has been, at least once, and has not failed in an initialisation since
 	GoesOn    bool // inside, and the others can do without it
 }
 
@@ -123,7 +124,7 @@ func (r *Room) State(pe int) Standing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
-	return Standing{m.inside, m.life > 0, m.inside && m.goesOn}
+	return Standing{m.inside, m.life > 0 && !m.failed, m.inside && m.goesOn}
 }
 
 // Join adds a PE to the step of f. An error is a breach of the protocol.
@@ -233,6 +234,9 @@ func (r *Room) checkAbandonedLocked(key stepKey, s *step) {
 		loss := wire.Loss{PE: pe, Fate: m.fate}
 		if m.life > key.life {
 			loss.Fate = wire.Fate{How: wire.Finalized}
+			if m.failed && m.life == key.life+1 {
+				loss.Fate.How = wire.Failed
+			}
 		}
 		if r.Lost != nil {
 			r.Lost(pe, loss.Fate, fmt.Sprintf("%v %d", s.kind, key.seq), s.waiting())

@@ -208,10 +208,31 @@ func TestLostIsTold(t *testing.T) {
 func TestPeerFinalizedTooEarly(t *testing.T) {
 	r, m := meeting(t, 2, 0)
 	ok(t, r.Join(0, gather(1, "")))
-	ok(t, r.Done(1))
+	ok(t, r.Done(1, false))
 	l, err := wire.ParseLoss(m.take(t, 0).Payload)
 	if err != nil || l.PE != 1 || l.Fate.How != wire.Finalized {
 		t.Errorf("%+v, %v", l, err)
+	}
+}
+
+// Who waits for a PE whose initialisation has failed is told so, and the PE has not finalized:
+// others may never have come.
+func TestPeerFailedInInit(t *testing.T) {
+	r, m := meeting(t, 2, 0)
+	ok(t, r.Join(0, gather(1, "")))
+	ok(t, r.Done(1, true))
+	l, err := wire.ParseLoss(m.take(t, 0).Payload)
+	if err != nil || l.PE != 1 || l.Fate.How != wire.Failed {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if r.State(1) != (Standing{}) {
+		t.Errorf("%+v", r.State(1))
+	}
+	ok(t, r.Hello(1, wire.Greeting{PE: 1, Size: 2}))
+	m.welcome(t, r, 1)
+	ok(t, r.Done(1, false))
+	if want := (Standing{Finalized: true}); r.State(1) != want {
+		t.Errorf("%+v, want %+v", r.State(1), want)
 	}
 }
 
@@ -237,12 +258,12 @@ func TestSecondLife(t *testing.T) {
 	ok(t, r.Join(1, gather(1, "b")))
 	m.take(t, 0)
 	m.take(t, 1)
-	ok(t, r.Done(0))
+	ok(t, r.Done(0, false))
 	ok(t, r.Hello(0, wire.Greeting{PE: 0, Size: 2}))
 	m.welcome(t, r, 0)
 	ok(t, r.Join(0, gather(1, "second a")))
 	m.empty(t)
-	ok(t, r.Done(1))
+	ok(t, r.Done(1, false))
 	m.empty(t)
 	ok(t, r.Hello(1, wire.Greeting{PE: 1, Size: 2}))
 	m.welcome(t, r, 1)
@@ -260,7 +281,7 @@ func TestBreaches(t *testing.T) {
 		"step 2 before 1":     r.Join(0, gather(2, "")),
 		"too much":            r.Join(0, wire.Frame{Kind: wire.Gather, Seq: 1, Payload: make([]byte, wire.MaxContribution+1)}),
 		"step before hello":   New(1, secret.New(), nil).Join(0, gather(1, "")),
-		"done before hello":   New(1, secret.New(), nil).Done(0),
+		"done before hello":   New(1, secret.New(), nil).Done(0, false),
 		"hello of another PE": New(2, secret.New(), nil).Hello(0, wire.Greeting{PE: 1, Size: 2}),
 		"hello of other size": New(2, secret.New(), nil).Hello(0, wire.Greeting{PE: 0, Size: 3}),
 	} {
@@ -272,7 +293,7 @@ func TestBreaches(t *testing.T) {
 	if r.Join(0, gather(2, "")) == nil {
 		t.Error("a step while the last is not answered was taken")
 	}
-	if r.Done(0) == nil {
+	if r.Done(0, false) == nil {
 		t.Error("done in the middle of a step was taken")
 	}
 }

@@ -49,6 +49,7 @@ type Member struct {
 var (
 	_ bootstrap.Bootstrap = (*Member)(nil)
 	_ bootstrap.Ender     = (*Member)(nil)
+	_ bootstrap.Failer    = (*Member)(nil)
 )
 
 // Join reaches the root, within the timeout. It does not wait for other PEs.
@@ -252,7 +253,7 @@ func (l *link) up() {
 		case wire.Gather, wire.Barrier, wire.Part:
 			l.waits = f.Seq
 			l.late = time.AfterFunc(l.timeout+slack, func() { l.giveUp(f.Seq) })
-		case wire.Done, wire.Abort, wire.Exit:
+		case wire.Done, wire.Fail, wire.Abort, wire.Exit:
 			l.leaving = true
 		}
 		l.stream.send(b) // before anybody sees that the PE leaves
@@ -339,6 +340,9 @@ func (m *Member) lastWord() {
 
 // Over implements bootstrap.Bootstrap.
 func (m *Member) Over() bool { return m.client.Over() }
+
+// Fail implements bootstrap.Failer.
+func (m *Member) Fail() { m.client.Fail() }
 
 // Losses implements bootstrap.Bootstrap.
 func (m *Member) Losses() []bootstrap.Loss { return m.client.Losses() }

@@ -63,12 +63,13 @@ const (
 	Welcome                    // run: Admission
 	Lost                       // run: Loss, no answer to anything
 	Part                       // PE: empty; as Barrier, but among those PEs that live
+	Fail                       // PE: empty; as Done, of one whose initialisation has failed
 	kinds
 )
 
 var kindNames = [kinds]string{"none", "hello", "allgather", "allgather result", "barrier", "barrier release",
 	"abort", "exit", "done", "missing", "peer failed", "refused",
-	"welcome", "loss", "parting"}
+	"welcome", "loss", "parting", "failure"}
 
 // String names the kind as messages do.
 func (k Kind) String() string {

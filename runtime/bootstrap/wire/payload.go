@@ -175,6 +175,7 @@ const (
 	Finalized            // it lives, or ended later, but left the job in good order
 	Vanished             // nothing is heard of it any more
 	EndedJob             // it asked for the end of the job; Code is the job's status
+	Failed               // it lives, or ended later, but its initialisation has failed
 	hows
 )
 
@@ -210,6 +211,8 @@ func (f Fate) String() string {
 		return s
 	case Finalized:
 		return "called shmem_finalize"
+	case Failed:
+		return "failed in shmem_init (see its error)"
 	case Vanished:
 		return "has ended, or cannot be reached any more"
 	case EndedJob:

@@ -59,7 +59,7 @@ func TestReadRefuses(t *testing.T) {
 		{"magic", "begins with", change(0, 'X')},
 		{"version", "protocol version 3, here 2", change(4, 3)},
 		{"kind 0", "unknown", change(5, 0)},
-		{"kind beyond the last", "unknown kind 15", change(5, byte(kinds))},
+		{"kind beyond the last", "unknown kind 16", change(5, byte(kinds))},
 		{"reserved", "reserved", change(7, 1)},
 		{"length", "at most 67108864", change(12, 1, 0, 0, 4)},
 	} {
@@ -185,6 +185,7 @@ func TestFate(t *testing.T) {
 		{Fate{How: Exited}, false, 0, "exited with status 0 without shmem_init"},
 		{Fate{How: Exited, Init: true}, false, 0, "exited with status 0 without shmem_finalize"},
 		{Fate{How: Finalized}, false, 0, "called shmem_finalize"},
+		{Fate{How: Failed}, false, 0, "failed in shmem_init (see its error)"},
 	} {
 		if c.fate.Bad() != c.bad || c.fate.Status() != c.status || c.fate.String() != c.text {
 			t.Errorf("%+v: bad %t, status %d, %q", c.fate, c.fate.Bad(), c.fate.Status(), c.fate)
@@ -235,6 +236,7 @@ func FuzzRead(f *testing.F) {
 		{Kind: Welcome, Payload: make([]byte, 32)},
 		{Kind: Lost, Payload: Loss{PE: 1, Fate: Fate{How: Exited, Code: 3, Init: true}}.Append(nil)},
 		{Kind: Part, Seq: 5},
+		{Kind: Fail},
 	} {
 		b := mustAppend(f, s)
 		f.Add(b)
