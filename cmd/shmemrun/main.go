@@ -25,7 +25,8 @@ Starts N processing elements (PEs) of PROG on this machine and waits for them.
 
 const notes = `
 Standard input goes to PE 0. The exit status is that of the first PE that
-fails, 128 more than the signal where one killed it, 124 on a timeout.
+fails, 128 more than the signal where one killed it, 124 on a timeout, and
+1 where what the PEs wrote could not be passed on.
 `
 
 func main() { os.Exit(run(os.Args[1:])) }

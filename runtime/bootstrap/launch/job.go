@@ -63,6 +63,9 @@ func Run(o *Options) int {
 		status = errStatus(err)
 	}
 	out.finish(rest.pipes, rest.patience, sigs)
+	if status == 0 && out.lost.Load() {
+		status = StatusFailure
+	}
 	return status
 }
 

@@ -3,10 +3,12 @@ package launch
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +29,7 @@ type output struct {
 	readers sync.WaitGroup
 	remarks chan string
 	said    chan struct{} // closed when every remark is written
+	lost    atomic.Bool   // something could not be written, and not because nobody reads it
 }
 
 // sink is where lines go.
@@ -34,6 +37,7 @@ type sink struct {
 	file     *os.File
 	terminal bool
 	turn     *turn
+	told     *sync.Once // that it cannot be written
 }
 
 // full reports whether a write would wait for who reads.
@@ -62,8 +66,8 @@ type stream struct {
 func newOutput(tag bool, stdout, stderr *os.File) *output {
 	o := &output{
 		tag:     tag,
-		out:     sink{stdout, isTerminal(stdout), &turn{}},
-		errs:    sink{stderr, isTerminal(stderr), &turn{}},
+		out:     sink{stdout, isTerminal(stdout), &turn{}, &sync.Once{}},
+		errs:    sink{stderr, isTerminal(stderr), &turn{}, &sync.Once{}},
 		remarks: make(chan string, 256),
 		said:    make(chan struct{}),
 	}
@@ -113,14 +117,29 @@ func (o *output) forward(pe int, from *os.File, to sink) {
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				n, err = readNow(from, buf)
 			}
-			if n > 0 && s.add(buf[:n]) != nil {
-				return
+			if n > 0 {
+				if werr := s.add(buf[:n]); werr != nil {
+					o.miss(&to, werr)
+					return
+				}
 			}
 			if err != nil {
-				s.finish()
+				o.miss(&to, s.finish())
 				return
 			}
 		}
+	})
+}
+
+// miss notes that an output could not be written. A reader who has gone wants no more of
+// it, and is no failure; anything else, such as a disk that is full, is told once.
+func (o *output) miss(to *sink, err error) {
+	if err == nil || errors.Is(err, unix.EPIPE) {
+		return
+	}
+	o.lost.Store(true)
+	to.told.Do(func() {
+		o.say(fmt.Sprintf("%v (what the PEs write there is lost: make room, or send it elsewhere)", err))
 	})
 }
 
@@ -231,19 +250,19 @@ func (s *stream) showPrompt() {
 }
 
 // finish writes a last line that has no end.
-func (s *stream) finish() {
+func (s *stream) finish() error {
 	s.to.turn.mu.Lock()
 	defer s.to.turn.mu.Unlock()
 	if s.prompt != nil {
 		s.prompt.Stop()
 	}
 	if len(s.held) == 0 {
-		return
+		return nil
 	}
 	if s.prefix != "" {
 		s.held = append(s.held, '\n')
 	}
-	_ = s.writeLocked(len(s.held))
+	return s.writeLocked(len(s.held))
 }
 
 // writeLocked writes the first n bytes of what is held.
