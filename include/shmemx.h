@@ -368,6 +368,24 @@ const char *shmemx_last_error_text(void);
 void shmemx_set_error_handler(shmemx_error_handler_t handler, void *arg);
 
 /*
+ * shmemx_wait_limit
+ *
+ * Limits how long the calling thread waits for memory. Then shmem_wait_until and its relatives
+ * and shmem_signal_wait_until return though what they wait for has not come; also at once when
+ * a handler of a signal has run in the thread while it slept. So a program can see to something
+ * else and call again. The time begins when the wait goes to sleep, and may be exceeded by 10
+ * ms. The next wait after one that ended so goes on with its report (SHMEM_TIMEOUT).
+ *
+ * @limit_ns nanoseconds; 0: none, as at first
+ *
+ * Result: 1 where such a wait has ended so since this function was called last, else 0.
+ * Errors: None. It may be called at any time.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_wait_limit(uint64_t limit_ns);
+
+/*
  * shmemx_failure_ack
  *
  * Says that the program knows of all PEs that are lost so far. A wait in a kernel, for memory

@@ -91,6 +91,7 @@ int shmemi_last_error_pe(const char *call);
 const char *shmemi_last_error_text(const char *call);
 int shmemi_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team, const char *call);
 int shmemi_failure_ack(const char *call);
+int shmemi_wait_limit(uint64_t limit_ns, const char *call); /* wait.c */
 void shmemi_set_error_handler(shmemx_error_handler_t h, void *arg, const char *call);
 
 #pragma GCC visibility pop

@@ -158,14 +158,59 @@ static void unshow(struct shmemi_waiter *w)
     w->shown = NULL;
 }
 
-static void nap(struct shmemi_waiter *w)
+/* What the thread has asked for by shmemx_wait_limit, and the clock of the wait that ended
+ * so last: a program that waits in slices is reported as one that waits. */
+static _Thread_local struct {
+    uint64_t ns;
+    bool ended;
+    uint64_t since, reported; /* since 0: there is none */
+    uint32_t asked;
+    bool probed;
+} limit;
+
+int shmemi_wait_limit(uint64_t limit_ns, const char *call)
+{
+    (void)call;
+    bool ended = limit.ended;
+    if (!ended || limit_ns == 0)
+        limit.since = 0;
+    limit.ended = false;
+    limit.ns = limit_ns;
+    return ended;
+}
+
+static void go_on(struct shmemi_waiter *w)
+{
+    w->since = limit.since;
+    w->reported = limit.reported;
+    w->asked = limit.asked;
+    w->probed = limit.probed;
+    limit.since = 0;
+}
+
+static bool is_over(struct shmemi_waiter *w, bool interrupted)
+{
+    if (!w->limited || limit.ns == 0 || (!interrupted && shmemi_now() - w->slept < limit.ns))
+        return false;
+    limit.ended = true;
+    limit.since = w->since;
+    limit.reported = w->reported;
+    limit.asked = w->asked;
+    limit.probed = w->probed;
+    return true;
+}
+
+/* False: the thread's limit is over. */
+static bool nap(struct shmemi_waiter *w)
 {
     uint64_t now = shmemi_now();
     if (w->since == 0) {
-        w->since = w->reported = now;
+        w->since = w->reported = w->slept = now;
         w->nap_us = NAP_FIRST_US;
         w->asked = __atomic_load_n(&shmemi_state.asked, __ATOMIC_RELAXED);
-        show(w, now);
+        if (w->limited && limit.since != 0)
+            go_on(w);
+        show(w, w->since);
     }
     report(w, now);
     hand_over(w);
@@ -177,13 +222,15 @@ static void nap(struct shmemi_waiter *w)
         w->announced = __atomic_load_n(&w->ctl->sleepers, __ATOMIC_RELAXED) != 0;
         w->nap_us = w->nap_us * 2 > NAP_LAST_US ? NAP_LAST_US : w->nap_us * 2;
         w->turns = UINT_MAX;
-        return;
+        return !is_over(w, false);
     }
+    bool interrupted = r < 0 && errno == EINTR;
     w->announced = false;
     /* A peer is writing to this PE, if not yet what is waited for. Staying awake
      * for a while costs it nothing, being woken costs it a system call for each
      * put: 64 KiB puts to a PE that slept in a barrier ran at 0.70 of memcpy. */
     w->turns = 0;
+    return !is_over(w, interrupted);
 }
 
 bool shmemi_turn(struct shmemi_waiter *w)
@@ -216,9 +263,8 @@ bool shmemi_turn(struct shmemi_waiter *w)
         return true;
     }
     if (w->announced)
-        nap(w);
-    else
-        announce(w);
+        return nap(w);
+    announce(w);
     return true;
 }
 

@@ -45,10 +45,12 @@ struct shmemi_waiter {
     enum shmemi_whom whom;
     int pe; /* that is waited for, where about is set */
     bool about;
+    bool limited;   /* shmemx_wait_limit counts for it */
+    uint64_t slept; /* with limited: when it went to sleep */
 };
 
-/* One turn of a wait whose condition does not hold yet. False: it cannot hold any
- * more, for a PE was lost, and the thread has been told. */
+/* One turn of a wait whose condition does not hold yet. False: the wait ends, for a PE
+ * was lost, and the thread has been told, or the thread's limit is over. */
 bool shmemi_turn(struct shmemi_waiter *w);
 
 /* Ends a wait that took at least one turn. */
@@ -72,7 +74,7 @@ void shmemi_turned(struct shmemi_waiter *w);
 
 /* The same for memory that any PE may write. */
 #define SHMEMI_WAIT(ctl_, call_, describe_, subject_, cond)                                        \
-    SHMEMI_WAIT_FOR(ctl_, call_, describe_, subject_, cond, .whom = SHMEMI_ANYBODY)
+    SHMEMI_WAIT_FOR(ctl_, call_, describe_, subject_, cond, .whom = SHMEMI_ANYBODY, .limited = true)
 
 /* A test that did not succeed: what it looks for may never come. */
 SHMEMI_INLINE void shmemi_tell_unseen(const char *call)

@@ -92,6 +92,11 @@ void shmemx_set_error_handler(shmemx_error_handler_t handler, void *arg)
     shmemi_set_error_handler(handler, arg, "shmemx_set_error_handler");
 }
 
+int shmemx_wait_limit(uint64_t limit_ns)
+{
+    return shmemi_wait_limit(limit_ns, "shmemx_wait_limit");
+}
+
 int shmemx_failure_ack(void)
 {
     return shmemi_failure_ack("shmemx_failure_ack");

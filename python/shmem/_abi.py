@@ -2463,6 +2463,7 @@ shmemx_ushort_wait_until_all_on_stream vPLPiHP
 shmemx_ushort_wait_until_all_vector_on_stream vPLPiPP
 shmemx_ushort_wait_until_on_stream vPiHP
 shmemx_ushort_xor_reduce_on_stream iiPPLP
+shmemx_wait_limit iL
 shrealloc PPL
 start_pes vi
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ from shmem._dtypes import ATOMIC, name_of
 from shmem._errors import DtypeError, SizeError
 from shmem._memory import Array
 from shmem._operands import address_of, as_source, describe, element, symmetric
-from shmem._runtime import check_pe, library, quick, settle, state
+from shmem._runtime import check_pe, library, quick, refuse, settle, state
 from shmem._streams import StreamLike, stream_of
 
 _NONE = (1 << 64) - 1  # SIZE_MAX: no index
@@ -66,6 +67,35 @@ def sync_all(*, stream: StreamLike | None = None) -> None:
 
 
 # ------------------------------------------------------------------- signals
+
+# How long a wait keeps the main thread from the handler of a signal that came just before it
+# slept; one that comes later ends the sleep.
+_SLICE_NS = 100_000_000
+_waits = 0  # of the main thread: handlers may wait, too
+
+
+def _wait(call: str, form: Callable[..., int | None], *operands: Any) -> Any:
+    """Makes a call that waits for memory, and lets handlers of signals run meanwhile.
+
+    Python runs them in the main thread, and there between its own instructions only: Ctrl-C
+    in a wait would else do nothing for as long as that takes.
+    """
+    if threading.get_ident() != threading.main_thread().ident:
+        return form(*operands)
+    global _waits
+    limit = quick(call).shmemx_wait_limit
+    _waits += 1
+    try:
+        limit(_SLICE_NS)
+        while True:
+            answer = form(*operands)
+            if limit(_SLICE_NS) == 0:
+                return answer
+            if state.count == 0:
+                raise refuse(call)  # a handler has finalized
+    finally:
+        _waits -= 1
+        limit(_SLICE_NS if _waits else 0)
 
 
 def signal_op_at(
@@ -145,7 +175,7 @@ def signal_wait_until(
     if stream is not None:
         functions.shmemx_signal_wait_until_on_stream(address, how, number, stream_of(call, stream))
         return number
-    answer = functions.shmem_signal_wait_until(address, how, number)
+    answer: int = _wait(call, functions.shmem_signal_wait_until, address, how, number)
     if state.failed:
         settle(call)
     return answer
@@ -171,8 +201,7 @@ def wait_until(
         form = getattr(functions, f"shmemx_{kind}_wait_until_on_stream")
         form(address, how, number, stream_of(call, stream))
         return
-    form = getattr(functions, f"shmem_{kind}_wait_until")
-    form(address, how, number)
+    _wait(call, getattr(functions, f"shmem_{kind}_wait_until"), address, how, number)
     if state.failed:
         settle(call)
 
@@ -191,6 +220,10 @@ def test(ivar: Any, cmp: str | int, value: Any, *, index: int = 0) -> bool:
     return answer
 
 
+def _at_once(_call: str, form: Callable[..., int | None], *operands: Any) -> Any:
+    return form(*operands)
+
+
 def _set(
     call: str, ivars: Any, cmp: str | int, values: Any, status: Any, places: bool
 ) -> tuple[int, Array]:
@@ -207,17 +240,17 @@ def _set(
     mask = address_of(ignored) if status is not None else 0
     indices: Array = np.empty(n if places else 0, np.uint64)
     room = [address_of(indices)] if places else []
-    form: Callable[..., int]
+    made = _wait if call.startswith("wait") else _at_once
     if not isinstance(values, (list, tuple)) and np.ndim(values) == 0:
         operand: int | float = _number(call, "value", array.dtype, values)
         form = getattr(functions, f"shmem_{kind}_{call}")
-        answer = form(address, n, *room, mask, how, operand)
+        answer = made(call, form, address, n, *room, mask, how, operand)
     else:
         given = of_cpu(call, "values", as_source(call, values, array.dtype))
         wanted = np.ascontiguousarray(given)
         _same_size(call, "values", wanted, n)
         form = getattr(functions, f"shmem_{kind}_{call}_vector")
-        answer = form(address, n, *room, mask, how, address_of(wanted))
+        answer = made(call, form, address, n, *room, mask, how, address_of(wanted))
     if state.failed:
         settle(call)
     return answer, indices

@@ -265,6 +265,85 @@ except shmem.LibraryError as e:
         assert place in text, text
 
 
+@pytest.mark.parametrize("hosts", [[], ["--hosts", "2"]])
+def test_handlers_of_signals_run_in_a_wait(hosts: list[str]) -> None:
+    """Ctrl-C ends a wait; a handler that only does something does not, and may wait itself."""
+    program = """
+import os, signal, threading
+import shmem
+shmem.init()
+me = shmem.my_pe()
+a, s = shmem.zeros(4), shmem.zeros(1, "uint64")
+class Stop(Exception): pass
+def stop(*_): raise Stop
+signal.signal(signal.SIGTERM, stop)
+def ring(number): threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
+waits = [
+    lambda: shmem.wait_until(a, "==", 1),
+    lambda: shmem.signal_wait_until(s, "==", 1),
+    lambda: shmem.wait_until_all(a, "==", 1),
+    lambda: shmem.wait_until_any(a, "==", 1),
+    lambda: shmem.wait_until_some(a, "==", [1, 2, 3, 4]),
+]
+for wait in waits:
+    for number, error in ((signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Stop)):
+        ring(number)
+        try:
+            wait()
+        except error:
+            continue
+        raise SystemExit("it was not ended")
+def write(*_):
+    ring(signal.SIGUSR1)
+    shmem.wait_until(a, "==", 7, index=1)
+    shmem.p(a, 5, pe=me)
+def inner(*_): shmem.p(a, 7, pe=me, index=1)
+signal.signal(signal.SIGTERM, write)
+signal.signal(signal.SIGUSR1, inner)
+ring(signal.SIGTERM)
+shmem.wait_until(a, "==", 5)
+shmem.barrier_all()
+shmem.p(a, 9, pe=1 - me)
+shmem.wait_until(a, "==", 9)
+shmem.finalize()
+signal.signal(signal.SIGTERM, lambda *_: shmem.finalize())
+shmem.init()
+a = shmem.zeros(1)
+ring(signal.SIGTERM)
+try:
+    shmem.wait_until(a, "==", 1)
+except shmem.StateError as e:
+    assert "wait_until: called after shmem.finalize" in str(e), e
+    print("ended")
+"""
+    done = pes(2, program, *hosts)
+    assert done.returncode == 0 and done.stdout == "ended\nended\n", done.stdout + done.stderr
+
+
+def test_a_wait_in_slices_is_reported() -> None:
+    """After SHMEM_TIMEOUT, and not from the last look for signals on."""
+    program = """
+import os, shmem, threading
+shmem.init()
+a = shmem.zeros(1)
+r, w = os.pipe()
+said = os.dup(2)
+os.dup2(w, 2)
+def read():
+    text = b""
+    while b"has waited 2 s" not in text:
+        text += os.read(r, 4096)
+    shmem.p(a, 1, pe=0)
+t = threading.Thread(target=read)
+t.start()
+shmem.wait_until(a, "==", 1)
+t.join()
+os.dup2(said, 2)
+shmem.finalize()
+"""
+    prints(program, SHMEM_TIMEOUT="1")
+
+
 def test_a_lost_pe_is_an_exception() -> None:
     program = """
 import os, time, shmem

@@ -4,7 +4,12 @@
  */
 #include "check.h"
 
-enum { FENCE, QUIET, PE_QUIET, BARRIER, SYNC, SET, ADD, COMPARISONS, TESTS };
+#include <inttypes.h>
+#include <shmemx.h>
+#include <signal.h>
+#include <sys/time.h>
+
+enum { FENCE, QUIET, PE_QUIET, BARRIER, SYNC, SET, ADD, COMPARISONS, LIMIT, TESTS };
 enum { ROUNDS = 100, WORDS = 1000 };
 
 static uint64_t *data; /* WORDS words */
@@ -179,6 +184,50 @@ static void test_comparisons(void)
     }
 }
 
+static volatile sig_atomic_t rung;
+
+static void ring(int number)
+{
+    (void)number;
+    rung = 1;
+}
+
+/* A wait for what does not come ends after the limit, and by a signal; others do not. */
+static void test_limit(void)
+{
+    check_start(LIMIT, "shmemx_wait_limit");
+    *flag = 0;
+    shmem_barrier_all();
+    CHECK(shmemx_wait_limit(1000000) == 0, "a wait ended before there was a limit");
+    for (int i = 0; i < 3; i++) {
+        shmem_uint64_wait_until(flag, SHMEM_CMP_EQ, 1);
+        CHECK(shmemx_wait_limit(1000000) == 1, "wait %d: no limit ended it", i);
+    }
+    uint64_t got = shmem_signal_wait_until(flag, SHMEM_CMP_EQ, 1);
+    CHECK(got == 0 && shmemx_wait_limit(1000000) == 1, "the signal was %" PRIu64, got);
+    size_t which = shmem_uint64_wait_until_any(flag, 1, NULL, SHMEM_CMP_EQ, 1);
+    CHECK(which == SIZE_MAX && shmemx_wait_limit(1000000) == 1, "any was %zu", which);
+    shmem_uint64_wait_until(flag, SHMEM_CMP_EQ, 0);
+    CHECK(shmemx_wait_limit(1000000) == 0, "a limit ended a wait that held");
+
+    /* Again and again, for one may come before the wait sleeps. */
+    struct itimerval often = {{0, 20000}, {0, 20000}}, never = {{0, 0}, {0, 0}};
+    signal(SIGALRM, ring);
+    shmemx_wait_limit(UINT64_C(3600) * 1000000000);
+    setitimer(ITIMER_REAL, &often, NULL);
+    shmem_uint64_wait_until(flag, SHMEM_CMP_EQ, 1);
+    setitimer(ITIMER_REAL, &never, NULL);
+    CHECK(rung && shmemx_wait_limit(0) == 1, "no signal ended it");
+
+    shmemx_wait_limit(1);
+    shmem_barrier_all(); /* has no limit */
+    shmemx_wait_limit(0);
+    shmem_uint64_p(flag, 1, neighbour(1));
+    shmem_uint64_wait_until(flag, SHMEM_CMP_EQ, 1);
+    CHECK(*flag == 1 && shmemx_wait_limit(0) == 0, "a wait without a limit ended early");
+    shmem_barrier_all();
+}
+
 int main(void)
 {
     check_open("sync", TESTS);
@@ -194,5 +243,6 @@ int main(void)
     test_signal_set();
     test_signal_add();
     test_comparisons();
+    test_limit();
     return check_close();
 }
