@@ -71,8 +71,10 @@ static int has_room(const char *path, char *error, size_t size)
         return 1;
     void *room = mmap(NULL, CORE_ROOM_MIB << 20, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room != MAP_FAILED)
-        return munmap(room, CORE_ROOM_MIB << 20) == 0;
+    if (room != MAP_FAILED) {
+        munmap(room, CORE_ROOM_MIB << 20);
+        return 1;
+    }
     snprintf(error, size,
              "%s cannot be loaded: it needs %lu MiB of address space, and RLIMIT_AS of %llu MiB "
              "does not leave as much (raise the limit by ulimit -v)",
