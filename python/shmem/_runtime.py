@@ -321,7 +321,8 @@ def _join(loaded: Loaded, start: _start.Start) -> None:
 def finalize() -> None:
     """Completes all communication and leaves the job; every PE calls it.
 
-    Arrays that are still there keep their values, in memory of this process alone.
+    Arrays that are still there keep their values, in memory of this process alone. A wait of
+    another thread for memory ends with a StateError.
     """
     with lock:
         functions = library("finalize")

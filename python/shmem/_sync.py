@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +15,20 @@ from shmem._constants import SIGNAL_SET, comparison, signal_op
 from shmem._contexts import DEFAULT, Context, handle_of
 from shmem._device import of_cpu
 from shmem._dtypes import ATOMIC, name_of
-from shmem._errors import DtypeError, SizeError
+from shmem._errors import DtypeError, SizeError, StateError
 from shmem._memory import Array
 from shmem._operands import address_of, as_source, describe, element, symmetric
-from shmem._runtime import check_pe, library, quick, refuse, settle, state
+from shmem._runtime import (
+    after_finalize,
+    after_init,
+    before_finalize,
+    check_pe,
+    library,
+    quick,
+    refuse,
+    settle,
+    state,
+)
 from shmem._streams import StreamLike, stream_of
 
 _NONE = (1 << 64) - 1  # SIZE_MAX: no index
@@ -69,33 +80,64 @@ def sync_all(*, stream: StreamLike | None = None) -> None:
 # ------------------------------------------------------------------- signals
 
 # How long a wait keeps the main thread from the handler of a signal that came just before it
-# slept; one that comes later ends the sleep.
+# slept, and finalize from going on; a signal that comes later ends the sleep.
 _SLICE_NS = 100_000_000
-_waits = 0  # of the main thread: handlers may wait, too
+
+# The threads that wait, and of these those that are in the library; several times those whose
+# handlers of signals wait, too.
+_waiting: list[int] = []
+_inside: list[int] = []
+_leaving = False
 
 
 def _wait(call: str, form: Callable[..., int | None], *operands: Any) -> Any:
-    """Makes a call that waits for memory, and lets handlers of signals run meanwhile.
+    """Makes a call that waits for memory, and lets others have their turn meanwhile.
 
-    Python runs them in the main thread, and there between its own instructions only: Ctrl-C
-    in a wait would else do nothing for as long as that takes.
+    Python runs handlers of signals in the main thread, and there between its own instructions
+    only: Ctrl-C in a wait would else do nothing for as long as that takes. And finalize takes
+    away the memory that is looked at.
     """
-    if threading.get_ident() != threading.main_thread().ident:
-        return form(*operands)
-    global _waits
+    me = threading.get_ident()
     limit = quick(call).shmemx_wait_limit
-    _waits += 1
+    _waiting.append(me)
     try:
         limit(_SLICE_NS)
         while True:
-            answer = form(*operands)
+            _inside.append(me)
+            try:
+                if _leaving:
+                    raise StateError(
+                        call, "", "shmem.finalize was called while it waited", "end the wait first"
+                    )
+                answer = form(*operands)
+            finally:
+                _inside.remove(me)
             if limit(_SLICE_NS) == 0:
                 return answer
             if state.count == 0:
                 raise refuse(call)  # a handler has finalized
     finally:
-        _waits -= 1
-        limit(_SLICE_NS if _waits else 0)
+        _waiting.remove(me)
+        limit(_SLICE_NS if me in _waiting else 0)
+
+
+def _send_out() -> None:
+    """Before finalize: sees to it that no other thread looks at memory that goes."""
+    global _leaving
+    _leaving = True
+    me = threading.get_ident()
+    while any(thread != me for thread in list(_inside)):
+        time.sleep(0.001)
+
+
+def _open() -> None:
+    global _leaving
+    _leaving = False
+
+
+after_init.append(_open)
+before_finalize.insert(0, _send_out)
+after_finalize.append(_open)
 
 
 def signal_op_at(

@@ -149,7 +149,10 @@ after_destroy: list[Callable[[int], None]] = []
 def _config(call: str, num_contexts: int | None) -> tuple[_Config, int]:
     if num_contexts is None:
         return _Config(0), 0
-    return _Config(integer(call, "num_contexts", num_contexts)), _abi.SHMEM_TEAM_NUM_CONTEXTS
+    number = integer(call, "num_contexts", num_contexts)
+    if number < 0:
+        raise ArgumentError(call, f"num_contexts {number}", "is negative", "use 0 or more")
+    return _Config(number), _abi.SHMEM_TEAM_NUM_CONTEXTS
 
 
 def _team(made: ctypes.c_int, call: str) -> Team | None:

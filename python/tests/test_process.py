@@ -320,6 +320,40 @@ except shmem.StateError as e:
     assert done.returncode == 0 and done.stdout == "ended\nended\n", done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_finalize_ends_the_waits_of_threads(n: int) -> None:
+    """They look at memory that goes: it was the end of the process."""
+    program = """
+import threading
+import shmem
+for _ in range(5):
+    shmem.init()
+    a, s = shmem.zeros(2), shmem.zeros(1, "uint64")
+    told = []
+    def wait(form):
+        ready.wait()
+        try:
+            form()
+        except shmem.StateError as e:
+            told.append(str(e))
+    waits = [
+        lambda: shmem.wait_until(a, "==", 1),
+        lambda: shmem.signal_wait_until(s, "==", 1),
+        lambda: shmem.wait_until_any(a, "==", 1),
+    ]
+    ready = threading.Barrier(len(waits) + 1)
+    threads = [threading.Thread(target=wait, args=[w]) for w in waits]
+    for t in threads: t.start()
+    ready.wait()
+    shmem.finalize()
+    for t in threads: t.join()
+    assert len(told) == 3 and all("shmem.finalize" in t for t in told), told
+    assert a.tolist() == [0, 0]
+"""
+    done = pes(n, program)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_a_wait_in_slices_is_reported() -> None:
     """After SHMEM_TIMEOUT, and not from the last look for signals on."""
     program = """

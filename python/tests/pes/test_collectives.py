@@ -153,6 +153,11 @@ def test_teams(me, n):
     assert a[0] == (5 if me == n - 1 else 0)
     with pytest.raises(shmem.ArgumentError):
         world.split_strided(0, 1, n + 1)
+    for number in (-1, 1 << 31, 1.5):
+        with pytest.raises(shmem.ArgumentError, match="num_contexts"):
+            world.split_strided(0, 1, n, num_contexts=number)
+        with pytest.raises(shmem.ArgumentError, match="num_contexts"):
+            world.split_2d(n, num_contexts=number)
     with pytest.raises(shmem.ArgumentError, match="always there"):
         world.destroy()
     last.destroy()
