@@ -24,6 +24,7 @@ import (
 	"sync"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sys/unix"
 
 	"libshmem/runtime/config"
 	"libshmem/runtime/shmerr"
@@ -39,7 +40,7 @@ type Log struct {
 	lines  zerolog.Logger
 	people bool // who read it
 	out    io.Writer
-	file   *os.File // where it is ours to close
+	file   *file // where it is ours to close
 }
 
 // Open makes the log of a process. Without SHMEM_LOG_FILE it goes to stderr.
@@ -53,15 +54,17 @@ func Open(cfg *config.Config, stderr io.Writer) (*Log, error) {
 		return l, nil
 	}
 	name := Expand(cfg.LogFile)
-	// Appended to: several PEs may share a file.
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	// Appended to: several PEs may share a file. A pipe that nobody reads is an error, not
+	// a wait.
+	opened, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NONBLOCK, 0o644)
 	if err != nil {
 		return nil, &shmerr.Error{Op: "open", Object: fmt.Sprintf("SHMEM_LOG_FILE=%q", cfg.LogFile),
 			Cause: shmerr.Causef(shmerr.ErrSetting, "%w", err), Remedy: "name a file in a directory that exists and can be written, or unset it"}
 	}
+	f := &file{File: opened, of: l, stderr: stderr}
 	l.file = f
 	l.lines, l.out = zerolog.New(f), f
-	if l.people = terminal(f); l.people {
+	if l.people = terminal(opened); l.people {
 		l.lines = zerolog.New(people(f))
 	}
 	return l, nil

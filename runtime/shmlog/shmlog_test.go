@@ -217,3 +217,62 @@ func TestTerminal(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFullDisk: records that are lost are told of once, and where.
+func TestFullDisk(t *testing.T) {
+	for _, sort := range []string{"/dev/full", "of our own"} {
+		var stderr bytes.Buffer
+		name := sort
+		if sort != "/dev/full" {
+			name = filepath.Join(t.TempDir(), "log")
+		}
+		l := open(t, &stderr, "SHMEM_LOG_FILE="+name)
+		l.SetPE(3)
+		for range 3 {
+			l.Printf("heap", config.LogError, "words")
+		}
+		if err := l.Print("several\nlines\n"); err != nil {
+			t.Errorf("print: %v", err)
+		}
+		want := ""
+		if sort == "/dev/full" {
+			want = " PE 3: log: write /dev/full: no space left on device, records are lost (make room there, or name another file by SHMEM_LOG_FILE)\n"
+		}
+		if got := bare(t, stderr.String()); got != want {
+			t.Errorf("%s: %q, want %q", sort, got, want)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestPipeWithoutReader: nobody waits for who might read the log some day.
+func TestPipeWithoutReader(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, _, err := config.Parse([]string{"SHMEM_LOG_FILE=" + name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(cfg, nil); !errors.Is(err, unix.ENXIO) || !errors.Is(err, shmerr.ErrSetting) || !strings.Contains(err.Error(), name) {
+		t.Errorf("error %v", err)
+	}
+	reader, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	var stderr bytes.Buffer
+	l := open(t, &stderr, "SHMEM_LOG_FILE="+name)
+	l.Printf("heap", config.LogError, "words")
+	line := make([]byte, 1000)
+	if n, err := reader.Read(line); err != nil || !strings.Contains(string(line[:n]), `"message":"words"`) || stderr.Len() > 0 {
+		t.Errorf("%q, error %v; stderr %q", line[:n], err, &stderr)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
