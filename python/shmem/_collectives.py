@@ -36,6 +36,19 @@ def _need(call: str, name: str, array: Operand, elements: int) -> None:
         )
 
 
+def _apart(call: str, address: int, written: int, origin: int, read: int, same: bool) -> None:
+    """What is written may not be what is still to be read; same: unless it is the same array."""
+    if written == 0 or read == 0 or (same and address == origin):
+        return
+    if address < origin + read and origin < address + written:
+        raise SizeError(
+            call,
+            "dest and source",
+            "they overlap",
+            "pass the same array, or two that do not" if same else "pass two that do not",
+        )
+
+
 def _ended(call: str, failed: int) -> None:
     settle(call)
     if failed:
@@ -52,6 +65,7 @@ def broadcast(
     handle, n = team_handle(call, team)
     root = check_pe(call, root, n)
     _need(call, "dest", to, data.size)
+    _apart(call, address, data.nbytes, origin, data.nbytes, same=True)
     if stream is None:
         failed = functions.shmem_broadcastmem(handle, address, origin, data.nbytes, root)
     else:
@@ -70,6 +84,7 @@ def fcollect(
     to, address, data, origin = _both(call, dest, source)
     handle, n = team_handle(call, team)
     _need(call, "dest", to, n * data.size)
+    _apart(call, address, n * data.nbytes, origin, data.nbytes, same=n == 1)
     if stream is None:
         failed = functions.shmem_fcollectmem(handle, address, origin, data.nbytes)
     else:
@@ -87,8 +102,10 @@ def collect(dest: Any, source: Any, *, team: Team | None = None) -> None:
     call = "collect"
     functions = library(call)
     to, address, data, origin = _both(call, dest, source)
-    handle, _ = team_handle(call, team)
+    handle, n = team_handle(call, team)
     _need(call, "dest", to, data.size)
+    # As far as this PE knows: where its part comes to lie depends on the others'.
+    _apart(call, address, data.nbytes, origin, data.nbytes, same=n == 1)
     _ended(call, functions.shmem_collectmem(handle, address, origin, data.nbytes))
 
 
@@ -111,6 +128,7 @@ def alltoall(
             f"pass a multiple of {n} elements",
         )
     _need(call, "dest", to, data.size)
+    _apart(call, address, data.nbytes, origin, data.nbytes, same=n == 1)
     nbytes = data.nbytes // n
     if stream is None:
         failed = functions.shmem_alltoallmem(handle, address, origin, nbytes)
@@ -169,11 +187,7 @@ def _combine(
         kind = name_of(call, to.dtype, table)
     handle, _ = team_handle(call, team)
     _need(call, "dest", to, data.size)
-    apart = address + data.nbytes <= origin or origin + data.nbytes <= address
-    if not apart and address != origin:
-        raise SizeError(
-            call, "dest and source", "they overlap", "pass the same array, or two that do not"
-        )
+    _apart(call, address, data.nbytes, origin, data.nbytes, same=True)
     form: Callable[..., int]
     if stream is None:
         form = getattr(functions, f"shmem_{kind}_{call}")

@@ -195,3 +195,30 @@ def test_a_context_goes_with_its_team(me, n, right):
     again.destroy()
     with pytest.raises(shmem.ArgumentError, match="is no team"):
         shmem.Context(team=3)
+
+
+def test_operands_that_overlap(me, n):
+    """In place, blocks would be written over before they are read: wrong data, and no word."""
+    a = shmem.zeros(4 * n + 2)
+    a[:] = me
+    shmem.barrier_all()
+    shmem.broadcast(a[:4], a[:4], n - 1)
+    shmem.sum_reduce(a[4:5], a[4:5])
+    shmem.fcollect(a[: 4 * n], a[4 * n :][:0])
+    wrong = [
+        lambda: shmem.broadcast(a[1:5], a[:4], 0),
+        lambda: shmem.sum_reduce(a[1:5], a[:4]),
+    ]
+    if n > 1:
+        wrong += [
+            lambda: shmem.alltoall(a[: 4 * n], a[: 4 * n]),
+            lambda: shmem.fcollect(a[: 4 * n], a[:4]),
+            lambda: shmem.fcollect(a[: 4 * n], a[4:8]),
+            lambda: shmem.collect(a[: 4 * n], a[:4]),
+        ]
+    shmem.barrier_all()
+    before = a.tolist()
+    for call in wrong:
+        with pytest.raises(shmem.SizeError, match="they overlap"):
+            call()
+    assert a.tolist() == before and before[:3] == [n - 1] * 3
