@@ -21,9 +21,11 @@ def _number(call: str, name: str, dtype: np.dtype[Any], value: Any) -> int | flo
     """A value as ctypes takes it; ctypes would cut off what does not fit."""
     if dtype.kind == "f":
         try:
+            if np.iscomplexobj(value):
+                raise TypeError
             return float(value)
-        except (TypeError, ValueError):
-            raise DtypeError(call, f"{name} {value!r}", "is no number", "pass a float") from None
+        except (TypeError, ValueError, OverflowError):
+            raise DtypeError(call, f"{name} {value!r}", f"is no {dtype}", "pass a float") from None
     number = whole(value)
     low, high = _LIMITS[dtype]
     if number is None or not low <= number <= high:

@@ -115,10 +115,12 @@ def as_source(call: str, operand: Any, dtype: np.dtype[Any]) -> Array:
 def numbers(call: str, name: str, value: Any, dtype: np.dtype[Any]) -> Array:
     """Numbers as an array of that dtype, in which whole ones are what they were.
 
-    numpy cuts off what an integer type has no room for: a fraction, and the upper bits of its
-    own integers.
+    numpy cuts off what a type has no room for: a fraction, the upper bits of its own integers,
+    and the imaginary part of its own complex numbers.
     """
     try:
+        if dtype.kind == "f" and np.iscomplexobj(value):
+            raise TypeError("it is complex")
         if dtype.kind not in "iu":
             return np.asarray(value, dtype=dtype)
         with np.errstate(invalid="ignore"):  # one that is no number is refused below

@@ -276,14 +276,15 @@ def _way(
         return None if comm is None else _start.by_communicator(comm)
     if uid is None and pe is None and n_pes is None:
         pe, n_pes = _start.place()
-    if pe is None or n_pes is None or not 0 <= pe < n_pes:
+    place, size = whole(pe), whole(n_pes)
+    if place is None or size is None or not 0 <= place < size:
         raise ArgumentError(
-            "init", f"pe={pe}, n_pes={n_pes}", "is no place in a job", "pass 0 <= pe < n_pes"
+            "init", f"pe={pe!r}, n_pes={n_pes!r}", "is no place in a job", "pass 0 <= pe < n_pes"
         )
     if uid is not None:
-        return _start.by_id(uid, pe, n_pes)
+        return _start.by_id(uid, place, size)
     assert store is not None
-    return _start.by_store(store, _start.key(state.turn), pe, n_pes)
+    return _start.by_store(store, _start.key(state.turn), place, size)
 
 
 def _plain(functions: _abi.Library) -> int:

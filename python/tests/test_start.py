@@ -401,6 +401,7 @@ BAD = {
     "uid=b'short', pe=0, n_pes=1": "init uid: has 5 bytes, not 128 (pass what get_uniqueid gave)",
     "uid=bytes(128)": "init pe=None, n_pes=None: is no place in a job (pass 0 <= pe < n_pes)",
     "uid=bytes(128), pe=2, n_pes=2": "init pe=2, n_pes=2: is no place in a job",
+    "uid=bytes(128), pe='0', n_pes=1": "init pe='0', n_pes=1: is no place in a job",
     "pe=0, n_pes=1": "init pe, n_pes: belong to uid= and store=",
     "uid=bytes(128), comm=1": "init uid and comm: are given together (pass one of them)",
     "comm='world'": "init comm: is no communicator of mpi4py",

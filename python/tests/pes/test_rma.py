@@ -233,7 +233,12 @@ def test_numbers_that_do_not_fit(me):
     for value in (300, -1, np.int64(300), np.int8(-1)):
         refused(shmem.DtypeError, shmem.p, bytes_, value, pe=me)
         refused(shmem.DtypeError, shmem.put, bytes_, (1, value), pe=me)
-    assert not a.any() and not bytes_.any()
+    real = shmem.zeros(2, "f4")
+    for value in (1j, np.complex64(1j), "a", 10**400):
+        refused(shmem.DtypeError, shmem.p, real, value, pe=me)
+        refused(shmem.DtypeError, shmem.put, real, [1, value], pe=me)
+        refused(shmem.DtypeError, shmem.atomic_set, real, value, pe=me)
+    assert not a.any() and not bytes_.any() and not real.any()
     shmem.put(a, [1.0, np.uint8(2), True, 2**62], pe=me)
     shmem.put(bytes_, [np.int64(255), 0.0], pe=me)
     shmem.p(a, np.float32(7), pe=me)
