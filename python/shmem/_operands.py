@@ -119,13 +119,17 @@ def numbers(call: str, name: str, value: Any, dtype: np.dtype[Any]) -> Array:
     and the imaginary part of its own complex numbers.
     """
     try:
-        if dtype.kind == "f" and np.iscomplexobj(value):
-            raise TypeError("it is complex")
         if dtype.kind not in "iu":
+            if dtype.kind == "f" and type(value) is not float and np.iscomplexobj(value):
+                raise TypeError("it is complex")
             return np.asarray(value, dtype=dtype)
-        with np.errstate(invalid="ignore"):  # one that is no number is refused below
+        if type(value) is int:  # by itself: errstate takes 1 us
             out: Array = np.asarray(value, dtype=dtype)
-        same = out.item() == value if type(value) is int else np.array_equal(out, value)
+            same = out.item() == value
+        else:
+            with np.errstate(invalid="ignore"):  # one that is no number is refused below
+                out = np.asarray(value, dtype=dtype)
+            same = np.array_equal(out, value)
     except (TypeError, ValueError, OverflowError) as error:
         raise DtypeError(
             call, f"{name} {value!r}", f"it is not of {dtype}: {error}", "convert it"

@@ -62,7 +62,15 @@ def zeros(shape: Shape, dtype: torch.dtype | None = None) -> torch.Tensor:
 
 def full(shape: Shape, value: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
     """Makes a tensor in symmetric memory, all value on every PE; else as `empty`."""
-    out = _new("torch.full", shape, dtype, zero=False)
+    kind = _type("torch.full", dtype)
+    # Before there is memory, which the other PEs would believe to be ready.
+    try:
+        torch.empty((), dtype=kind).fill_(value)
+    except (RuntimeError, TypeError, ValueError, OverflowError) as error:
+        raise DtypeError(
+            "torch.full", f"value {value!r}", f"it is not of {kind}: {error}", "convert it"
+        ) from None
+    out = _new("torch.full", shape, kind, zero=False)
     out.fill_(value)
     # A neighbour may write into it as soon as it knows that this has been written.
     if out.is_cuda:

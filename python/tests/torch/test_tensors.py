@@ -32,6 +32,11 @@ def test_shapes_and_defaults(device):
     assert st.zeros(3).dtype is torch.get_default_dtype()
     filled = st.full((2, 3), 7, torch.int32)
     assert filled.tolist() == [[7] * 3] * 2
+    before = len(_memory.heap.slots)
+    for value in (None, "7", 300, [1, 2]):
+        with pytest.raises(shmem.DtypeError, match=r"torch\.full.* not of torch\.uint8"):
+            st.full(3, value, torch.uint8)
+    assert len(_memory.heap.slots) == before
     for bad in ("float32", int):
         with pytest.raises(shmem.DtypeError, match=r"torch\.zeros .* is none of torch's"):
             st.zeros(3, bad)
