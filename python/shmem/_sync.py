@@ -105,6 +105,8 @@ def _wait(call: str, form: Callable[..., int | None], *operands: Any) -> Any:
         while True:
             _inside.append(me)
             try:
+                if state.count == 0:
+                    raise refuse(call)  # another thread has finalized, or a handler
                 if _leaving:
                     raise StateError(
                         call, "", "shmem.finalize was called while it waited", "end the wait first"
@@ -114,8 +116,6 @@ def _wait(call: str, form: Callable[..., int | None], *operands: Any) -> Any:
                 _inside.remove(me)
             if limit(_SLICE_NS) == 0:
                 return answer
-            if state.count == 0:
-                raise refuse(call)  # a handler has finalized
     finally:
         _waiting.remove(me)
         limit(_SLICE_NS if me in _waiting else 0)
