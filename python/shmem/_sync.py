@@ -20,7 +20,6 @@ from shmem._memory import Array
 from shmem._operands import address_of, as_source, describe, element, symmetric
 from shmem._runtime import (
     after_finalize,
-    after_init,
     before_finalize,
     check_pe,
     library,
@@ -135,7 +134,6 @@ def _open() -> None:
     _leaving = False
 
 
-after_init.append(_open)
 before_finalize.insert(0, _send_out)
 after_finalize.append(_open)
 
