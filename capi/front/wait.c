@@ -33,6 +33,15 @@
 /* How many turns of yielding one with a poll of the network counts for. */
 #define POLL_TURNS 8
 
+/* How many turns of spinning there are between two looks at the clock, and how many of them
+ * one of yielding counts for: it can take a slice of the scheduler's. */
+#define CLOCK_TURNS 64
+#define YIELD_TURNS 8
+
+/* A wait sleeps after this time, however few turns it has had: a thousand yields beside
+ * four threads that compute took 3 to 5 s. */
+#define AWAKE_NS 10000000u
+
 uint64_t shmemi_now(void)
 {
     struct timespec t;
@@ -85,6 +94,12 @@ static void hand_over(struct shmemi_waiter *w)
     }
 }
 
+static void stay_awake(struct shmemi_waiter *w)
+{
+    w->turns = 0;
+    w->awake = 0;
+}
+
 static void announce(struct shmemi_waiter *w)
 {
     w->wakes = __atomic_load_n(&w->ctl->wakes, __ATOMIC_ACQUIRE);
@@ -104,33 +119,35 @@ static void tell(const struct shmemi_waiter *w, uint64_t now)
         w->describe(w->subject, what, sizeof what);
     shmemi_state.core->explain(w->about ? w->pe : -1, why, sizeof why);
     snprintf(line, sizeof line, "%s has waited %.0f s%s%s%s%s (the wait goes on)", w->call,
-             (double)(now - w->since) / 1e9, what[0] ? ": " : "", what, why[0] ? "; " : "", why);
+             (double)(now - w->clock.since) / 1e9, what[0] ? ": " : "", what, why[0] ? "; " : "",
+             why);
     shmemi_state.core->report(line);
 }
 
 static void report(struct shmemi_waiter *w, uint64_t now)
 {
+    struct shmemi_wait_clock *c = &w->clock;
     uint64_t limit = shmemi_state.timeout_ns, early = limit / 2 < PROBE_NS ? limit / 2 : PROBE_NS;
     uint32_t asked = __atomic_load_n(&shmemi_state.asked, __ATOMIC_RELAXED);
-    if (asked != w->asked) {
-        w->asked = asked;
+    if (asked != c->asked) {
+        c->asked = asked;
         tell(w, now);
     }
     if (limit == 0)
         return;
-    if (!w->probed && now - w->reported >= limit - early) {
-        w->probed = true;
+    if (!c->probed && now - c->reported >= limit - early) {
+        c->probed = true;
         shmemi_state.core->probe(w->about ? w->pe : -1);
     }
-    if (now - w->reported < limit)
+    if (now - c->reported < limit)
         return;
-    w->reported = now;
-    w->probed = false;
+    c->reported = now;
+    c->probed = false;
     tell(w, now);
 }
 
 /* Other processes may look at what is waited for. Whoever finds no place is not seen. */
-static void show(struct shmemi_waiter *w, uint64_t now)
+static void show(struct shmemi_waiter *w)
 {
     for (int i = 0; i < SHMEMI_LIVE_WAITS; i++) {
         struct shmemi_live_wait *l = &shmemi_state.live->waits[i];
@@ -145,7 +162,7 @@ static void show(struct shmemi_waiter *w, uint64_t now)
             w->describe(w->subject, l->what, sizeof l->what);
         snprintf(l->call + 1, sizeof l->call - 1, "%s", w->call[0] ? w->call + 1 : "");
         __atomic_store_n(&l->call[0], w->call[0] ? w->call[0] : '?', __ATOMIC_RELAXED);
-        __atomic_store_n(&l->since, now, __ATOMIC_RELEASE);
+        __atomic_store_n(&l->since, w->clock.since, __ATOMIC_RELEASE);
         w->shown = l;
         return;
     }
@@ -163,9 +180,7 @@ static void unshow(struct shmemi_waiter *w)
 static _Thread_local struct {
     uint64_t ns;
     bool ended;
-    uint64_t since, reported; /* since 0: there is none */
-    uint32_t asked;
-    bool probed;
+    struct shmemi_wait_clock clock; /* since 0: there is none */
 } limit;
 
 int shmemi_wait_limit(uint64_t limit_ns, const char *call)
@@ -173,47 +188,58 @@ int shmemi_wait_limit(uint64_t limit_ns, const char *call)
     (void)call;
     bool ended = limit.ended;
     if (!ended || limit_ns == 0)
-        limit.since = 0;
+        limit.clock.since = 0;
     limit.ended = false;
     limit.ns = limit_ns;
     return ended;
 }
 
-static void go_on(struct shmemi_waiter *w)
+static bool is_over(struct shmemi_waiter *w, uint64_t now, bool interrupted)
 {
-    w->since = limit.since;
-    w->reported = limit.reported;
-    w->asked = limit.asked;
-    w->probed = limit.probed;
-    limit.since = 0;
-}
-
-static bool is_over(struct shmemi_waiter *w, bool interrupted)
-{
-    if (!w->limited || limit.ns == 0 || (!interrupted && shmemi_now() - w->slept < limit.ns))
+    if (!w->limited || limit.ns == 0 || (!interrupted && now - w->first < limit.ns))
         return false;
     limit.ended = true;
-    limit.since = w->since;
-    limit.reported = w->reported;
-    limit.asked = w->asked;
-    limit.probed = w->probed;
+    limit.clock = w->clock;
     return true;
+}
+
+static void begin(struct shmemi_waiter *w, uint64_t now)
+{
+    w->first = now;
+    if (w->limited && limit.clock.since != 0) {
+        w->clock = limit.clock;
+        limit.clock.since = 0;
+    } else if (w->clock.since == 0) {
+        w->clock.since = w->clock.reported = now;
+        w->clock.asked = __atomic_load_n(&shmemi_state.asked, __ATOMIC_RELAXED);
+    }
+}
+
+/* Returns the time. A wait that has gone on for long is seen by others, and reported when
+ * that is due, whether it sleeps or the network keeps it awake. */
+static uint64_t look(struct shmemi_waiter *w)
+{
+    uint64_t now = shmemi_now();
+    w->unclocked = 0;
+    if (w->first == 0)
+        begin(w, now);
+    if (w->awake == 0)
+        w->awake = now;
+    if (now - w->first >= AWAKE_NS || w->announced) {
+        if (!w->shown)
+            show(w);
+        report(w, now);
+    }
+    return now;
 }
 
 /* False: the thread's limit is over. */
 static bool nap(struct shmemi_waiter *w)
 {
-    uint64_t now = shmemi_now();
-    if (w->since == 0) {
-        w->since = w->reported = w->slept = now;
-        w->nap_us = NAP_FIRST_US;
-        w->asked = __atomic_load_n(&shmemi_state.asked, __ATOMIC_RELAXED);
-        if (w->limited && limit.since != 0)
-            go_on(w);
-        show(w, w->since);
-    }
-    report(w, now);
+    look(w);
     hand_over(w);
+    if (w->nap_us == 0)
+        w->nap_us = NAP_FIRST_US;
     struct timespec bound = {.tv_nsec = (long)w->nap_us * 1000};
     long r = syscall(SYS_futex, &w->ctl->wakes, FUTEX_WAIT, w->wakes, &bound, NULL, 0);
     if (r < 0 && errno == ETIMEDOUT) {
@@ -222,15 +248,42 @@ static bool nap(struct shmemi_waiter *w)
         w->announced = __atomic_load_n(&w->ctl->sleepers, __ATOMIC_RELAXED) != 0;
         w->nap_us = w->nap_us * 2 > NAP_LAST_US ? NAP_LAST_US : w->nap_us * 2;
         w->turns = UINT_MAX;
-        return !is_over(w, false);
+        return !is_over(w, shmemi_now(), false);
     }
     bool interrupted = r < 0 && errno == EINTR;
     w->announced = false;
     /* A peer is writing to this PE, if not yet what is waited for. Staying awake
      * for a while costs it nothing, being woken costs it a system call for each
      * put: 64 KiB puts to a PE that slept in a barrier ran at 0.70 of memcpy. */
-    w->turns = 0;
-    return !is_over(w, interrupted);
+    stay_awake(w);
+    return !is_over(w, shmemi_now(), interrupted);
+}
+
+/* A turn of spinning or yielding. False: the thread's limit is over. */
+static bool awake_turn(struct shmemi_waiter *w)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    w->turns++;
+    if (s->networked) {
+        start_polling(w);
+        w->turns += (w->turns <= s->spin ? s->poll : POLL_TURNS) - 1;
+        /* As long as peers are talking to this PE, it stays awake. */
+        if (s->core->poll() > 0)
+            stay_awake(w);
+    }
+    if (w->turns < s->spin) {
+        relax();
+        w->unclocked++;
+    } else {
+        sched_yield();
+        w->unclocked += YIELD_TURNS;
+    }
+    if (w->unclocked < CLOCK_TURNS)
+        return true;
+    uint64_t now = look(w);
+    if (now - w->awake >= AWAKE_NS)
+        w->turns = UINT_MAX;
+    return !is_over(w, now, false);
 }
 
 bool shmemi_turn(struct shmemi_waiter *w)
@@ -244,24 +297,10 @@ bool shmemi_turn(struct shmemi_waiter *w)
             return false;
         }
     }
-    uint32_t sleep_at = s->spin + s->yields;
     if (w->stalls && w->began == 0)
         w->began = shmemi_now();
-    if (w->turns < sleep_at) {
-        w->turns++;
-        if (s->networked) {
-            start_polling(w);
-            w->turns += (w->turns <= s->spin ? s->poll : POLL_TURNS) - 1;
-            /* As long as peers are talking to this PE, it stays awake. */
-            if (s->core->poll() > 0)
-                w->turns = 0;
-        }
-        if (w->turns < s->spin)
-            relax();
-        else
-            sched_yield();
-        return true;
-    }
+    if (w->turns < s->spin + s->yields)
+        return awake_turn(w);
     if (w->announced)
         return nap(w);
     announce(w);

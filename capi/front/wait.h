@@ -25,28 +25,35 @@ enum shmemi_whom {
     SHMEMI_NOBODY,  /* of none: the core ends what is waited for */
 };
 
+/* What the reports of a wait go by. */
+struct shmemi_wait_clock {
+    uint64_t since;    /* when it began, 0: nobody has looked yet */
+    uint64_t reported; /* when the last report was made */
+    uint32_t asked;    /* state.asked when it was looked at */
+    bool probed;
+};
+
 struct shmemi_waiter {
     struct shmemi_ctl *ctl; /* sleeps here: writers to what is waited for wake this page */
     const char *call;
     shmemi_describe describe;
     const void *subject;
-    uint64_t since;    /* when the first sleep began, 0: none yet */
-    uint64_t reported; /* when the last report was made */
+    struct shmemi_wait_clock clock;
+    uint64_t first; /* when the clock was looked at first, 0: not yet */
+    uint64_t awake; /* the same since the network was busy */
     uint32_t turns;
-    uint32_t wakes; /* the futex word at the announcement */
+    uint32_t unclocked; /* turns since the clock was looked at */
+    uint32_t wakes;     /* the futex word at the announcement */
     uint32_t nap_us;
     struct shmemi_live_wait *shown; /* where other processes see it, or NULL */
     uint64_t began;                 /* with stalls: when the first turn was, 0: none yet */
     bool stalls;                    /* it waits for room, which is counted */
     bool announced;
     bool polling; /* counted in state.pollers */
-    bool probed;
-    uint32_t asked; /* state.asked when it was looked at */
     enum shmemi_whom whom;
     int pe; /* that is waited for, where about is set */
     bool about;
-    bool limited;   /* shmemx_wait_limit counts for it */
-    uint64_t slept; /* with limited: when it went to sleep */
+    bool limited; /* shmemx_wait_limit counts for it */
 };
 
 /* One turn of a wait whose condition does not hold yet. False: the wait ends, for a PE

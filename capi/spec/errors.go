@@ -77,8 +77,8 @@ var errorCalls = []Call{
 		Front: "shmemi_wait_limit(limit_ns, $call)",
 		Doc: "Limits how long the calling thread waits for memory. Then shmem_wait_until and its relatives and shmem_signal_wait_until " +
 			"return though what they wait for has not come; also at once when a handler of a signal has run in the thread while " +
-			"it slept. So a program can see to something else and call again. The time begins when the wait goes to sleep, and may be " +
-			"exceeded by 10 ms. The next wait after one that ended so goes on with its report (SHMEM_TIMEOUT).",
+			"it slept. So a program can see to something else and call again. The time may be exceeded by 10 ms, and by what the " +
+			"scheduler adds where others compute. The next wait after one that ended so goes on with its report (SHMEM_TIMEOUT).",
 		Returns: "1 where such a wait has ended so since this function was called last, else 0.",
 	}),
 	{Family{

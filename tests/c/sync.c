@@ -14,6 +14,7 @@ enum { ROUNDS = 100, WORDS = 1000 };
 
 static uint64_t *data; /* WORDS words */
 static uint64_t *flag, *phase;
+enum { PHASE, OVER, MESSAGES, PHASES };
 
 static int neighbour(int distance)
 {
@@ -219,6 +220,19 @@ static void test_limit(void)
     setitimer(ITIMER_REAL, &never, NULL);
     CHECK(rung && shmemx_wait_limit(0) == 1, "no signal ended it");
 
+    /* Nor does it need a pause of the network: the others send until PE 0's is over. */
+    shmem_barrier_all();
+    if (check.me == 0) {
+        shmemx_wait_limit(30000000);
+        shmem_uint64_wait_until(flag, SHMEM_CMP_EQ, 1);
+        CHECK(shmemx_wait_limit(0) == 1, "no limit ended a wait beside messages");
+        for (int pe = 0; pe < check.n; pe++)
+            shmem_uint64_atomic_inc(phase + OVER, pe);
+    }
+    while (shmem_uint64_test(phase + OVER, SHMEM_CMP_EQ, 0))
+        shmem_uint64_atomic_fetch_inc(phase + MESSAGES, 0);
+    shmem_barrier_all();
+
     shmemx_wait_limit(1);
     shmem_barrier_all(); /* has no limit */
     shmemx_wait_limit(0);
@@ -233,8 +247,8 @@ int main(void)
     check_open("sync", TESTS);
     data = check_alloc(WORDS * sizeof *data);
     flag = check_alloc(sizeof *flag);
-    phase = check_alloc(sizeof *phase);
-    *phase = 0;
+    phase = check_alloc(PHASES * sizeof *phase);
+    memset(phase, 0, PHASES * sizeof *phase);
     test_fence();
     test_quiet(false);
     test_quiet(true);

@@ -276,6 +276,20 @@ static void hang(void)
     exit(0);
 }
 
+/* The network has work for PE 0 all the time. */
+static void hang_busy(void)
+{
+    long *words = shmem_calloc(2, sizeof *words);
+    if (me == 0)
+        shmem_long_wait_until(words, SHMEM_CMP_EQ, 5);
+    while (me == 1 && !may_go())
+        for (int i = 0; i < 20; i++)
+            shmem_long_atomic_fetch_inc(words + 1, 0);
+    shmem_long_p(words, 5, 0);
+    shmem_finalize();
+    exit(0);
+}
+
 /* The rings go on after an operation that cannot be served. */
 static void ring_operations(void)
 {
@@ -354,6 +368,7 @@ static const struct {
     {"crash", crash},
     {"leaves", leaves},
     {"hang", hang},
+    {"hang_busy", hang_busy},
 };
 
 /* What a translation unit with kernels is to the library. */
