@@ -114,7 +114,7 @@ static int batch(struct bench_view *v, struct bench_run *run, struct bench_null 
 void bench_consume(struct bench_view *rings, int count, struct bench_run *run,
                    struct bench_null *provider)
 {
-    uint64_t begin = bench_now(), idle = 0;
+    uint64_t since = bench_now(), seen = run->consumed, idle = 0;
     while (run->consumed < run->operations) {
         int found = 0;
         for (int i = 0; i < count; i++) {
@@ -134,7 +134,11 @@ void bench_consume(struct bench_view *rings, int count, struct bench_run *run,
         if ((++idle & 1023) == 0) {
             if (run->yields)
                 sched_yield();
-            if (bench_now() - begin > run->limit_ns) {
+            uint64_t now = bench_now();
+            if (run->consumed != seen) {
+                since = now;
+                seen = run->consumed;
+            } else if (now - since > run->limit_ns) {
                 run->gave_up = 1;
                 break;
             }

@@ -53,8 +53,8 @@ void bench_post(struct bench_null *provider, const struct bench_request *request
 /* Takes a message of the product's engine, as fabric.Native.Inject does. */
 int bench_inject(void *provider, uint32_t pe, const void *message, size_t n);
 
-/* Waits until so many are posted, or for ns; 0: not all were. */
-int bench_await(const struct bench_null *provider, uint64_t count, uint64_t ns);
+/* Waits until so many are posted, or none has been for ns. Returns how many are. */
+uint64_t bench_await(const struct bench_null *provider, uint64_t count, uint64_t ns);
 
 /* A ring as its consumer sees it. */
 struct bench_view {

@@ -12,7 +12,7 @@ const batchSize = 64
 type run struct {
 	operations uint64
 	quiets     uint64 // how many of them
-	limit      uint64 // ns
+	limit      uint64 // ns without an operation after which it gives up
 	paced      bool
 	yields     bool   // no core of its own: give way when nothing comes
 	start      uint64 // of the schedule, CLOCK_MONOTONIC in ns
@@ -68,9 +68,9 @@ func (c *consumer) batch(r *queue.Ring, a *run) int {
 	return n
 }
 
-// consume runs until all has come, or too much time has passed.
+// consume runs until all has come, or too much time has passed since the last that came.
 func (c *consumer) consume(a *run) {
-	begin, idle := now(), 0
+	since, seen, idle := now(), a.consumed, 0
 	for a.consumed < a.operations {
 		found := 0
 		for _, r := range c.rings {
@@ -92,7 +92,9 @@ func (c *consumer) consume(a *run) {
 			if a.yields {
 				yield()
 			}
-			if now()-begin > a.limit {
+			if t := now(); a.consumed != seen {
+				since, seen = t, a.consumed
+			} else if t-since > a.limit {
 				a.gaveUp = true
 				break
 			}

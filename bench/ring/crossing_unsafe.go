@@ -59,8 +59,9 @@ func newProvider(a *run) *provider {
 func (p *provider) post(n int) { C.bench_post(p.null, p.memory, C.int(n)) }
 
 // await waits in C, so that no timer of the scheduler's is in the measurement.
-func (p *provider) await(posts, ns uint64) bool {
-	return C.bench_await(p.null, C.uint64_t(posts), C.uint64_t(ns)) != 0
+// It returns how many were posted.
+func (p *provider) await(posts, ns uint64) uint64 {
+	return uint64(C.bench_await(p.null, C.uint64_t(posts), C.uint64_t(ns)))
 }
 
 // close hands over what was measured.

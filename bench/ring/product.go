@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	"libshmem/queue"
@@ -14,7 +15,7 @@ type product struct {
 	consumer *proxy.Consumer
 	words    []uint32
 	fatal    error
-	said     error // the last report
+	said     atomic.Pointer[error] // the last report
 }
 
 // peers is how many PEs it has: the loads that are acknowledged name as many.
@@ -40,18 +41,24 @@ func newProduct(rings []*queue.Ring, out *provider) (*product, error) {
 	if err := p.engine.Connect(ends); err != nil {
 		return nil, err
 	}
-	p.consumer = proxy.NewConsumer(p.engine, rings, proxy.NewLocals(), func(err error) { p.said = err })
+	p.consumer = proxy.NewConsumer(p.engine, rings, proxy.NewLocals(), func(err error) { p.said.Store(&err) })
 	go p.engine.Loop()
 	// As for kernels also where threads push: it is to look, not to sleep.
 	p.engine.Attach(p.consumer, true)
 	return p, nil
 }
 
-// run waits until everything has been posted, or too much time has passed.
+// run waits until everything has been posted, or too much time has passed since the last
+// that was.
 func (p *product) run(a *run, out *provider) error {
-	a.gaveUp = !out.await(a.operations-a.quiets, a.limit)
-	if a.gaveUp {
-		return p.said
+	posts := a.operations - a.quiets
+	if got := out.await(posts, a.limit); got < posts {
+		a.gaveUp = true
+		err := fmt.Errorf("%d of %d operations were posted, and none in %d s", got, posts, a.limit/1e9)
+		if said := p.said.Load(); said != nil {
+			err = fmt.Errorf("%w; the proxy: %w", err, *said)
+		}
+		return err
 	}
 	a.consumed = a.operations
 	return nil

@@ -59,14 +59,19 @@ int bench_inject(void *provider, uint32_t pe, const void *message, size_t size)
     return 0;
 }
 
-int bench_await(const struct bench_null *n, uint64_t count, uint64_t ns)
+uint64_t bench_await(const struct bench_null *n, uint64_t count, uint64_t ns)
 {
     const struct timespec nap = {.tv_nsec = 1000000};
-    uint64_t begin = bench_now();
-    while (__atomic_load_n(&n->doorbell, __ATOMIC_ACQUIRE) < count) {
-        if (bench_now() - begin > ns)
-            return 0;
+    uint64_t since = bench_now(), seen = 0, posts;
+    while ((posts = __atomic_load_n(&n->doorbell, __ATOMIC_ACQUIRE)) < count) {
+        uint64_t now = bench_now();
+        if (posts != seen) {
+            since = now;
+            seen = posts;
+        } else if (now - since > ns) {
+            break;
+        }
         nanosleep(&nap, NULL);
     }
-    return 1;
+    return posts;
 }
