@@ -373,8 +373,9 @@ void shmemx_set_error_handler(shmemx_error_handler_t handler, void *arg);
  * Limits how long the calling thread waits for memory. Then shmem_wait_until and its relatives
  * and shmem_signal_wait_until return though what they wait for has not come; also at once when
  * a handler of a signal has run in the thread while it slept. So a program can see to something
- * else and call again. The time begins when the wait goes to sleep, and may be exceeded by 10
- * ms. The next wait after one that ended so goes on with its report (SHMEM_TIMEOUT).
+ * else and call again. The time may be exceeded by 10 ms, and by what the scheduler adds where
+ * others compute. The next wait after one that ended so goes on with its report
+ * (SHMEM_TIMEOUT).
  *
  * @limit_ns nanoseconds; 0: none, as at first
  *
