@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"libshmem"
+	"libshmem/cmd/internal/options"
 	"libshmem/runtime/config"
 	"libshmem/runtime/doctor"
 	"libshmem/runtime/pe"
@@ -57,7 +58,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, pflag.ErrHelp):
 		return statusOK
 	case err != nil:
-		return fail(stderr, fmt.Errorf("read the command line: %w (see shmem-doctor --help)", err))
+		return fail(stderr, fmt.Errorf("read the command line: %w (see shmem-doctor --help)", options.Explain(err)))
 	case fs.NArg() > 0:
 		return fail(stderr, fmt.Errorf("read the command line: there is no argument %q (see shmem-doctor --help)", fs.Arg(0)))
 	case !(*patience > 0 && *patience <= 3600):

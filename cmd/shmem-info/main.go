@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"libshmem"
+	"libshmem/cmd/internal/options"
 	"libshmem/runtime/config"
 )
 
@@ -32,6 +33,9 @@ const (
 	statusError = 1 // a setting is not valid, or what was asked for cannot be found out
 	statusUsage = 2
 )
+
+// longest is the most seconds between two looks: a day.
+const longest = 24 * 3600
 
 func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
 
@@ -51,9 +55,13 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, pflag.ErrHelp):
 		return statusOK
 	case err != nil:
-		return fail(stderr, statusUsage, fmt.Errorf("read the command line: %w (see shmem-info --help)", err))
+		return fail(stderr, statusUsage, fmt.Errorf("read the command line: %w (see shmem-info --help)", options.Explain(err)))
 	case fs.Changed("xml") && !*place:
 		return fail(stderr, statusUsage, errors.New("read the command line: --xml is for --topology (see shmem-info --help)"))
+	case fs.Changed("between") && !fs.Changed("live"):
+		return fail(stderr, statusUsage, errors.New("read the command line: --between is for --live (see shmem-info --help)"))
+	case !(*between >= 0 && *between <= longest):
+		return fail(stderr, statusUsage, fmt.Errorf("read the command line: --between %v: no number of seconds from 0 to %d (see shmem-info --help)", *between, longest))
 	case fs.NArg() > 0:
 		return fail(stderr, statusUsage, fmt.Errorf("read the command line: there is no argument %q (see shmem-info --help)", fs.Arg(0)))
 	}

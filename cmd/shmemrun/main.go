@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"libshmem/cmd/internal/options"
 	"libshmem/fabric/chaos"
 	"libshmem/runtime/bootstrap/launch"
 )
@@ -53,6 +54,7 @@ func parse(args, env []string) (*launch.Options, error) {
 		bad     string
 		links   string
 		seconds float64
+		plan    chaos.Plan
 	)
 	fs := pflag.NewFlagSet("shmemrun", pflag.ContinueOnError)
 	fs.SetInterspersed(false)
@@ -70,7 +72,13 @@ func parse(args, env []string) (*launch.Options, error) {
 	fs.Float64Var(&seconds, "timeout", 0, "end the job after so many `seconds`, with status 124")
 	fs.BoolVar(&opt.Bind, "bind", false, "give each PE its own share of the processors")
 	if err := fs.Parse(spellOut(fs, args)); err != nil {
-		return nil, explain(err)
+		if errors.Is(err, pflag.ErrHelp) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w (see shmemrun --help)", options.Explain(err))
+	}
+	if fs.Changed("hosts") && opt.Hosts == "" {
+		return nil, errors.New(`--hosts "": no number of hosts (say 2, or sizes as 3,1; leave it out for none)`)
 	}
 	if fs.Changed("timeout") {
 		const longest = 100 * 365 * 24 * 3600.0
@@ -90,7 +98,8 @@ func parse(args, env []string) (*launch.Options, error) {
 		}
 	}
 	if fs.Changed("chaos") {
-		if _, err := chaos.Parse(bad); err != nil {
+		var err error
+		if plan, err = chaos.Parse(bad); err != nil {
 			return nil, fmt.Errorf("--chaos %s: %w", bad, err)
 		}
 		opt.Env = append(opt.Env, "SHMEM_CHAOS="+bad)
@@ -103,7 +112,13 @@ func parse(args, env []string) (*launch.Options, error) {
 	if rest := fs.Args(); len(rest) > 0 {
 		opt.Program, opt.Args = rest[0], rest[1:]
 	}
-	return opt, opt.Validate()
+	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
+	if err := plan.Check(opt.PEs); err != nil {
+		return nil, fmt.Errorf("--chaos %s: %w", bad, err)
+	}
+	return opt, nil
 }
 
 // spellOut turns -np, which is no option of one letter, into -n, wherever it
@@ -132,31 +147,6 @@ func spellOut(fs *pflag.FlagSet, args []string) []string {
 		}
 	}
 	return args
-}
-
-// explain words an error of the command line.
-func explain(err error) error {
-	if errors.Is(err, pflag.ErrHelp) {
-		return err
-	}
-	text := err.Error()
-	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		name := "--" + e.GetFlag().Name
-		if e.GetFlag().Shorthand != "" {
-			name = "-" + e.GetFlag().Shorthand
-		}
-		text = fmt.Sprintf("%s %s: not a number", name, e.GetValue())
-	}
-	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		text = "option --" + e.GetFlag().Name + " needs a value"
-	}
-	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		text = "unknown option --" + e.GetSpecifiedName()
-		if e.GetSpecifiedShortnames() != "" {
-			text = "unknown option -" + e.GetSpecifiedName()
-		}
-	}
-	return fmt.Errorf("%s (see shmemrun --help)", text)
 }
 
 // export adds VAR=value, or checks that VAR, which PEs inherit, has a value.

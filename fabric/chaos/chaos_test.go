@@ -76,6 +76,12 @@ func TestParse(t *testing.T) {
 	if err != nil || len(p.Kills) != 2 || p.Kills[0] != (Kill{2, 40 * time.Millisecond}) || p.Kills[1] != (Kill{PE: 1}) {
 		t.Errorf("kills %v, error %v", p.Kills, err)
 	}
+	if err := p.Check(3); err != nil {
+		t.Errorf("PEs 1 and 2 of 3: %v", err)
+	}
+	if err := p.Check(2); err == nil || err.Error() != "drop-peer=2: there is no PE 2, the job has 2 (use 0 to 1)" {
+		t.Errorf("PEs 1 and 2 of 2: %v", err)
+	}
 	for _, text := range []string{"", "x", "-1", "1,", "1,reorder=2", "1,delay=fast", "1,nonsense=1", "1,duplicate=0.5", "1,lose-nic=0/1", "1,drop-peer=x", "1,storm=0.1", "1,split=1"} {
 		if p, err := Parse(text); err == nil && text != "1," {
 			t.Errorf("%q: %+v", text, p)

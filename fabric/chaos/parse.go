@@ -67,3 +67,13 @@ func Parse(text string) (Plan, error) {
 	}
 	return p, nil
 }
+
+// Check refuses what a job of so many PEs cannot have.
+func (p *Plan) Check(pes int) error {
+	for _, k := range p.Kills {
+		if k.PE >= pes {
+			return fmt.Errorf("drop-peer=%d: there is no PE %d, the job has %d (use 0 to %d)", k.PE, k.PE, pes, pes-1)
+		}
+	}
+	return nil
+}

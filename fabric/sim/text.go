@@ -72,7 +72,15 @@ func Parse(text string) (Model, []Fault, error) {
 		return Model{}, nil, err
 	}
 	faults, err := change(&m, knobs, rest)
-	return m, faults, err
+	if err != nil {
+		return Model{}, nil, err
+	}
+	for _, f := range faults { // now all words are read, nics among them
+		if nics := max(m.NICs, 1); f.NIC >= nics {
+			return Model{}, nil, fmt.Errorf("lose-nic, restore-nic: there is no NIC %d, each host has %d (use 0 to %d, or more nics)", f.NIC, nics, nics-1)
+		}
+	}
+	return m, faults, nil
 }
 
 // ParseFaults makes faults of words alone.

@@ -17,7 +17,7 @@ func TestText(t *testing.T) {
 		{"worst,mtu=512,saw=1,delivery=0,reorder=0.25,delay=3µs", "", nil},
 		{"verbs,nics=4,rails=2,cross=1.5us,depth=7", "verbs,rails=2,cross=1.5µs,nics=4,depth=7", nil},
 		{"tcp,reorder=0.2", "tcp", nil},
-		{"tcp,drop-peer=3@5ms,lose-nic=1/2@1us,restore-nic=1/2@2us,drop-peer=0", "tcp", []Fault{
+		{"tcp,drop-peer=3@5ms,lose-nic=1/2@1us,restore-nic=1/2@2us,drop-peer=0,nics=3", "tcp,nics=3", []Fault{
 			{At: 5 * Millisecond, Host: 3, NIC: -1}, {At: Microsecond, Host: 1, NIC: 2}, {At: 2 * Microsecond, Host: 1, NIC: 2, Up: true}, {NIC: -1},
 		}},
 	} {
@@ -41,21 +41,23 @@ func TestText(t *testing.T) {
 
 func TestTextRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                    "there is no model",
-		"token-ring":          "there is no model \"token-ring\" of a network (there are tcp,",
-		"efa,reorder":         "has no value",
-		"efa,reorder=2":       "no share",
-		"efa,reorder=NaN":     "no share",
-		"efa,delay=5":         "no time",
-		"efa,delay=-1s":       "no time",
-		"efa,mtu=x":           "no number",
-		"efa,bandwidth=fast":  "no speed",
-		"efa,saw=yes":         "neither 0 nor 1",
-		"efa,colour=red":      "there is no such word",
-		"efa,drop-peer=x":     "host: ",
-		"efa,drop-peer=1@x":   "no time",
-		"efa,lose-nic=1":      "NIC: ",
-		"efa,restore-nic=1/x": "NIC: ",
+		"":                           "there is no model",
+		"token-ring":                 "there is no model \"token-ring\" of a network (there are tcp,",
+		"efa,reorder":                "has no value",
+		"efa,reorder=2":              "no share",
+		"efa,reorder=NaN":            "no share",
+		"efa,delay=5":                "no time",
+		"efa,delay=-1s":              "no time",
+		"efa,mtu=x":                  "no number",
+		"efa,bandwidth=fast":         "no speed",
+		"efa,saw=yes":                "neither 0 nor 1",
+		"efa,colour=red":             "there is no such word",
+		"efa,drop-peer=x":            "host: ",
+		"efa,drop-peer=1@x":          "no time",
+		"efa,lose-nic=1":             "NIC: ",
+		"efa,restore-nic=1/x":        "NIC: ",
+		"tcp,lose-nic=0/1":           "there is no NIC 1, each host has 1 ",
+		"tcp,nics=2,restore-nic=0/2": "there is no NIC 2, each host has 2 (use 0 to 1, or more nics)",
 	} {
 		if _, _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)

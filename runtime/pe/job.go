@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/fabric/chaos"
 	"libshmem/queue"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/config"
@@ -96,6 +97,7 @@ type Job struct {
 	neighbours []neighbour // this PE included
 	nearness   string      // what the banner says of how NICs were chosen
 	bound      binding
+	chaos      *chaos.Plan // nil: the network is as it is
 }
 
 // Start brings this PE into its job. It returns when every PE can be reached.
@@ -134,6 +136,9 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	}
 	j.Me, j.NPEs = topo.PE(j.boot.Rank()), j.boot.Size()
 	j.log.SetPE(int(j.Me))
+	if err := j.planChaos(); err != nil {
+		return err
+	}
 	if err := j.openTrace(); err != nil {
 		return err
 	}

@@ -66,20 +66,34 @@ func (j *Job) openProvider(n *nics, i int, track *trace.Track) (fabric.Provider,
 	return nvtx.Around(trace.Around(p, c.Tokens, track), j.ranges.proxy()), nil
 }
 
+// planChaos reads what is to go wrong, before this PE has anything that others wait for.
+func (j *Job) planChaos() error {
+	text := j.Config.Chaos
+	if text == "" {
+		return nil
+	}
+	plan, err := chaos.Parse(text)
+	if err == nil {
+		err = plan.Check(j.NPEs)
+	}
+	if err != nil {
+		return fmt.Errorf("read setting SHMEM_CHAOS=%q: %w", text, err)
+	}
+	j.chaos = &plan
+	return nil
+}
+
 // openPlain opens it as bad as the settings want it.
 func (j *Job) openPlain(n *nics, c fabric.Config, i int) (fabric.Provider, error) {
-	if j.Config.Chaos == "" {
+	plan := j.chaos
+	if plan == nil {
 		return j.openNICs(n, c)
-	}
-	plan, err := chaos.Parse(j.Config.Chaos)
-	if err != nil {
-		return nil, fmt.Errorf("SHMEM_CHAOS: %w", err)
 	}
 	inner, err := j.openNICs(n, chaos.Inner(c))
 	if err != nil {
 		return nil, err
 	}
-	return chaos.New(inner, c, plan, i == 0)
+	return chaos.New(inner, c, *plan, i == 0)
 }
 
 // openNICs opens an endpoint on each NIC. With one NIC in all PEs nothing stands

@@ -106,6 +106,7 @@ var rows = []row{
 	{what: "nothing", env: []string{"SHMEM_LIBFABRIC=/nowhere/libfabric.so"}, only: onHosts, status: 1, say: []string{`shmem: shmem_init: .*/nowhere/libfabric.so`}},
 	{what: "nothing", env: []string{"SHMEM_SYMETRIC_SIZE=1g"}, status: 0, say: []string{`SHMEM_SYMETRIC_SIZE.*SHMEM_SYMMETRIC_SIZE`}},
 	{what: "nothing", env: []string{"SHMEM_BOOTSTRAP=smoke"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_BOOTSTRAP.*smoke`}},
+	{what: "nothing", env: []string{"SHMEM_CHAOS=1,drop-peer=2@1h"}, status: 1, say: []string{`shmem: shmem_init: read setting SHMEM_CHAOS="1,drop-peer=2@1h": drop-peer=2: there is no PE 2, the job has 2 \(use 0 to 1\)`}},
 	{what: "nothing", env: []string{"SHMEM_CHECKS=perhaps"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_CHECKS.*perhaps`}},
 }
 

@@ -1,0 +1,62 @@
+// Package options words what the programs say of a mistake in their command lines: the
+// option, the value, and what is expected in its place.
+package options
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// expected has what the kinds of options take that not every text is.
+var expected = map[string]string{
+	"int":     "not a whole number",
+	"float64": "not a number",
+	"bool":    "neither true nor false",
+}
+
+// Explain words an error of FlagSet.Parse. pflag.ErrHelp stays what it is.
+func Explain(err error) error {
+	if errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		why := expected[e.GetFlag().Value.Type()]
+		if errors.Is(err, strconv.ErrRange) {
+			why = "too large"
+		}
+		return fmt.Errorf("%s %s: %s", name(e.GetFlag()), shown(e.GetValue()), why)
+	}
+	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return fmt.Errorf("option %s needs a value", name(e.GetFlag()))
+	}
+	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		if e.GetSpecifiedShortnames() != "" {
+			return fmt.Errorf("unknown option -%s", e.GetSpecifiedName())
+		}
+		return fmt.Errorf("unknown option --%s", e.GetSpecifiedName())
+	}
+	if e, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
+		return fmt.Errorf("unknown option %s", e.GetSpecifiedFlag())
+	}
+	return err
+}
+
+// name is how most people write the option.
+func name(f *pflag.Flag) string {
+	if f.Shorthand != "" {
+		return "-" + f.Shorthand
+	}
+	return "--" + f.Name
+}
+
+// shown is a value as people can see where it begins and ends.
+func shown(value string) string {
+	if value == "" || strings.ContainsFunc(value, func(r rune) bool { return r == ' ' || !strconv.IsPrint(r) }) {
+		return strconv.Quote(value)
+	}
+	return value
+}
