@@ -8,11 +8,10 @@ package bootstrap
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"libshmem/runtime/bootstrap/secret"
+	"libshmem/runtime/shmerr"
 )
 
 // Bootstrap connects the PEs of one job.
@@ -88,7 +87,7 @@ type MissingError struct {
 // Error names the missing PEs and the setting that would wait longer.
 func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s: %s did not come within %v (see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)",
-		e.Step, List(e.Missing), e.Waited)
+		e.Step, shmerr.PEs(e.Missing), e.Waited)
 }
 
 // PeerError says that a PE can never join a step, because it ended or has
@@ -102,31 +101,4 @@ type PeerError struct {
 // Error names the PE and its fate.
 func (e *PeerError) Error() string {
 	return fmt.Sprintf("%s: PE %d %s and cannot join", e.Step, e.PE, e.Fate)
-}
-
-// List writes PE numbers for people, runs shortened: "PE 3", "PEs 1, 4-7".
-func List(pes []int) string {
-	var b strings.Builder
-	b.WriteString("PE")
-	if len(pes) != 1 {
-		b.WriteString("s")
-	}
-	for i := 0; i < len(pes); {
-		j := i
-		for j+1 < len(pes) && pes[j+1] == pes[j]+1 {
-			j++
-		}
-		if i > 0 {
-			b.WriteString(",")
-		}
-		b.WriteString(" " + strconv.Itoa(pes[i]))
-		switch {
-		case j == i+1:
-			b.WriteString(", " + strconv.Itoa(pes[j]))
-		case j > i+1:
-			b.WriteString("-" + strconv.Itoa(pes[j]))
-		}
-		i = j + 1
-	}
-	return b.String()
 }

@@ -5,22 +5,6 @@ import (
 	"time"
 )
 
-func TestList(t *testing.T) {
-	for _, c := range []struct {
-		pes  []int
-		want string
-	}{
-		{[]int{3}, "PE 3"},
-		{[]int{1, 2}, "PEs 1, 2"},
-		{[]int{1, 2, 3}, "PEs 1-3"},
-		{[]int{0, 2, 3, 4, 9, 11, 12}, "PEs 0, 2-4, 9, 11, 12"},
-	} {
-		if got := List(c.pes); got != c.want {
-			t.Errorf("List(%v) = %q, want %q", c.pes, got, c.want)
-		}
-	}
-}
-
 func TestErrors(t *testing.T) {
 	m := &MissingError{Step: "allgather 1", Missing: []int{1, 3}, Waited: 2 * time.Second}
 	want := "allgather 1: PEs 1, 3 did not come within 2s (see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)"

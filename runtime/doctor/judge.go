@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/shmerr"
 )
 
 // shown bounds the connections that one line names.
@@ -65,7 +65,7 @@ func between(hosts []Host, failed [][]failure, name string) Finding {
 }
 
 // label names a host, and its PEs where several may have one name.
-func label(h *Host) string { return fmt.Sprintf("%s (%s)", h.Name, bootstrap.List(h.PEs)) }
+func label(h *Host) string { return fmt.Sprintf("%s (%s)", h.Name, shmerr.PEs(h.PEs)) }
 
 // Report is what each host has found, those that found the same together, and what was
 // found between them.

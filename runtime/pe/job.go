@@ -302,10 +302,17 @@ func (j *Job) mapSegment(listener *hostmem.Listener, cards []card) error {
 	if leader := j.Nodes.Leader(j.Me); leader == j.Me {
 		j.segment, err = hostmem.Create(plan)
 		if err == nil {
-			err = listener.Serve(j.segment, len(peers)-1, j.Config.BootstrapTimeout)
+			var others []int
+			for _, pe := range peers {
+				if pe != j.Me {
+					others = append(others, int(pe))
+				}
+			}
+			err = listener.Serve(j.segment, others, j.Config.BootstrapTimeout)
 		}
 	} else {
-		j.segment, err = hostmem.Receive(cards[leader].Socket, plan, j.Config.BootstrapTimeout, j.boot.Secret())
+		from := hostmem.Source{Name: cards[leader].Socket, Owner: int(leader), Me: int(j.Me), Secret: j.boot.Secret()}
+		j.segment, err = hostmem.Receive(from, plan, j.Config.BootstrapTimeout)
 	}
 	if err == nil {
 		err = j.segment.Map()

@@ -8,11 +8,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/launch/hostnet"
 	"libshmem/runtime/bootstrap/rendezvous"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/bootstrap/wire"
+	"libshmem/runtime/shmerr"
 )
 
 // How long things may take.
@@ -359,7 +359,7 @@ func (j *job) notice(p *process, fate wire.Fate) {
 		}
 	}
 	j.out.say(fmt.Sprintf("PE %d %v, but %s may wait for it for ever (call shmem_finalize before the end)",
-		p.pe, fate, bootstrap.List(pes)))
+		p.pe, fate, shmerr.PEs(pes)))
 }
 
 // settle makes the first cause's status the job's.

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/bootstrap/wire"
+	"libshmem/runtime/shmerr"
 )
 
 // Room is where the PEs of one job meet. Its functions may be called from any
@@ -302,5 +302,5 @@ func WaitFor(step string, wait []int) string {
 	if len(wait) > 1 {
 		verb = "wait"
 	}
-	return fmt.Sprintf("%s %s for it in %s", bootstrap.List(wait), verb, step)
+	return fmt.Sprintf("%s %s for it in %s", shmerr.PEs(wait), verb, step)
 }

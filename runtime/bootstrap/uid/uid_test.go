@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/shmerr"
 )
 
 const patient = 30 * time.Second // for what comes at once
@@ -169,7 +170,7 @@ func TestMissing(t *testing.T) {
 	all(t, len(pes), func(i int) error {
 		_, err := members[i].Allgather(nil)
 		var missing *bootstrap.MissingError
-		if !errors.As(err, &missing) || bootstrap.List(missing.Missing) != "PEs 1, 3, 4" {
+		if !errors.As(err, &missing) || shmerr.PEs(missing.Missing) != "PEs 1, 3, 4" {
 			return fmt.Errorf("%v does not name the missing", err)
 		}
 		return nil

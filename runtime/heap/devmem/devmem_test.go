@@ -332,7 +332,7 @@ func TestNobodyComes(t *testing.T) {
 	plan := Plan{Size: mib, Align: 64, Timeout: 200 * time.Millisecond, PEs: []Peer{{PE: 4, Socket: l.Name()}, {PE: 5}, {PE: 9}}}
 	f := newFake("a")
 	_, err = Open(f, l, plan)
-	want := "meet the other PEs of the node: PEs [5 9] did not come within 200ms (see what it does, or raise SHMEM_BOOTSTRAP_TIMEOUT)"
+	want := "meet the other PEs of the node: PEs 5, 9 did not come within 200ms (see what it does, or raise SHMEM_BOOTSTRAP_TIMEOUT)"
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -94,7 +94,7 @@ func (k *links) meet(l *pass.Listener, hellos []hello) error {
 		if err == nil {
 			k.conns[i] = c
 			if p.Secret != nil {
-				err = c.Prove(p.Secret, deadline)
+				err = c.Prove(p.Secret, p.PEs[p.Me].PE, deadline)
 			}
 			if err == nil {
 				err = c.Send(text, nil, deadline)
@@ -172,7 +172,7 @@ func (k *links) nobody(away error) error {
 			missing = append(missing, k.plan.PEs[i].PE)
 		}
 	}
-	cause := fmt.Sprintf("PEs %v did not come within %v", missing, k.plan.Timeout)
+	cause := fmt.Sprintf("%s did not come within %v", shmerr.PEs(missing), k.plan.Timeout)
 	if away != nil {
 		cause += ", and one was turned away: " + away.Error()
 	}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap"
 	"libshmem/runtime/heap/pass"
@@ -52,6 +53,15 @@ func second(t *testing.T, role, name string) (*exec.Cmd, *bytes.Buffer) {
 	return cmd, out
 }
 
+// In the tests PE 4 hands the memory out to PE 6.
+const owner, me = 4, 6
+
+var jobSecret secret.Secret
+
+func source(name string) Source {
+	return Source{Name: name, Owner: owner, Me: me, Secret: &jobSecret}
+}
+
 var testPlan = NewPlan(100<<10, 3<<20, 2)
 
 func heapBytes(s *Segment, rank int) []byte {
@@ -60,7 +70,7 @@ func heapBytes(s *Segment, rank int) []byte {
 
 // follow is the PE of rank 1: it answers in its own heap what it finds there.
 func follow(name string) error {
-	s, err := Receive(name, testPlan, time.Minute, nil)
+	s, err := Receive(source(name), testPlan, time.Minute)
 	if err != nil {
 		return err
 	}
@@ -112,7 +122,12 @@ func newListener(t *testing.T) *Listener {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
+	guard(t, l)
 	return l
+}
+
+func guard(t *testing.T, l *Listener) {
+	l.Guard(&jobSecret, func(text string) { t.Log(text) })
 }
 
 func TestTwoProcessesShareBytes(t *testing.T) {
@@ -126,7 +141,7 @@ func TestTwoProcessesShareBytes(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	serveErr := l.Serve(s, 1, time.Minute)
+	serveErr := l.Serve(s, []int{me}, time.Minute)
 	if err := cmd.Wait(); err != nil || serveErr != nil {
 		t.Fatalf("serve: %v; peer: %v: %s", serveErr, err, out)
 	}
@@ -145,22 +160,23 @@ func TestOtherUsersAreTurnedAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	guard(t, l)
 	s := newSegment(t, testPlan)
 	done := make(chan error)
-	go func() { done <- l.Serve(s, 1, 3*time.Second) }() // the peer comes in time on a busy machine, too
-	_, err = Receive(l.Name(), testPlan, time.Minute, nil)
+	go func() { done <- l.Serve(s, []int{me}, 3*time.Second) }() // the peer comes in time on a busy machine, too
+	_, err = Receive(source(l.Name()), testPlan, time.Minute)
 	if !errors.Is(err, shmerr.ErrPeerLost) || !strings.Contains(err.Error(), "runs as another user") {
 		t.Errorf("the peer that is turned away: %v", err)
 	}
 	err = <-done
-	want := fmt.Sprintf("hand out the symmetric heap of this node: 0 of 1 peers came within 3s, and one was turned away: process %d runs as user %d, this one as user %d (see why they did not start, or raise SHMEM_BOOTSTRAP_TIMEOUT)",
+	want := fmt.Sprintf("hand out the symmetric heap of this node: PE 6 did not come within 3s, and one was turned away: process %[1]d of user %[2]d: process %[1]d runs as user %[2]d, this one as user %[3]d (see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)",
 		os.Getpid(), os.Geteuid(), os.Geteuid()+1)
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != want {
 		t.Errorf("the server: %v\nwant %s", err, want)
 	}
 
-	_, err = receive(l.Name(), testPlan, time.Minute, uint32(os.Geteuid()+1), nil)
-	if err == nil || !strings.HasPrefix(err.Error(), "trust @"+l.Name()) || !strings.HasSuffix(err.Error(), "(start all PEs as one user)") {
+	_, err = receive(source(l.Name()), testPlan, time.Minute, uint32(os.Geteuid()+1))
+	if err == nil || !strings.HasPrefix(err.Error(), "trust PE 4 at @"+l.Name()) || !strings.HasSuffix(err.Error(), "(start all PEs as one user)") {
 		t.Errorf("a server of another user: %v", err)
 	}
 }
@@ -168,8 +184,8 @@ func TestOtherUsersAreTurnedAway(t *testing.T) {
 func TestServerThatNeverServes(t *testing.T) {
 	l := newListener(t)
 	start := time.Now()
-	_, err := Receive(l.Name(), testPlan, 200*time.Millisecond, nil)
-	want := "receive the symmetric heap from @" + l.Name() + ": nothing came within 200ms (see what the first PE of the node does, or raise SHMEM_BOOTSTRAP_TIMEOUT)"
+	_, err := Receive(source(l.Name()), testPlan, 200*time.Millisecond)
+	const want = "receive the symmetric heap from PE 4: nothing came within 200ms (see why it is late, or raise SHMEM_BOOTSTRAP_TIMEOUT)"
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -186,8 +202,8 @@ func TestServerThatIsGone(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Receive(l.Name(), testPlan, time.Minute, nil)
-	want := "connect to @" + l.Name() + " for the symmetric heap: connection refused (see why the first PE of the node ended; PEs in different network namespaces need different SHMEM_HOST_ID)"
+	_, err = Receive(source(l.Name()), testPlan, time.Minute)
+	want := "connect to PE 4 at @" + l.Name() + " for the symmetric heap: connection refused (see why it ended; PEs in different network namespaces need different SHMEM_HOST_ID)"
 	if !errors.Is(err, shmerr.ErrPeerLost) || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -196,13 +212,41 @@ func TestServerThatIsGone(t *testing.T) {
 func TestPeersThatNeverCome(t *testing.T) {
 	l := newListener(t)
 	s := newSegment(t, testPlan)
-	if err := l.Serve(s, 0, time.Second); err != nil {
+	if err := l.Serve(s, nil, time.Second); err != nil {
 		t.Errorf("a node of one PE: %v", err)
 	}
-	err := l.Serve(s, 3, 50*time.Millisecond)
-	want := "hand out the symmetric heap of this node: 0 of 3 peers came within 50ms (see why they did not start, or raise SHMEM_BOOTSTRAP_TIMEOUT)"
+	err := l.Serve(s, []int{5, 6, 7, 9}, 50*time.Millisecond)
+	const want = "hand out the symmetric heap of this node: PEs 5-7, 9 did not come within 50ms (see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)"
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
+	}
+
+	// One that has come is not named, and one that is stopped before it says who it is,
+	// by its process.
+	received := make(chan error)
+	go func() {
+		s, err := Receive(source(l.Name()), testPlan, time.Minute)
+		if err == nil {
+			err = s.Close()
+		}
+		received <- err
+	}()
+	if err := l.Serve(s, []int{me}, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-received; err != nil {
+		t.Fatal(err)
+	}
+	stopped, err := pass.Dial(l.Name(), pass.User(), time.Now().Add(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stopped.Close()
+	err = l.Serve(s, []int{5, 7}, 50*time.Millisecond)
+	said := fmt.Sprintf("hand out the symmetric heap of this node: PEs 5, 7 did not come within 50ms, process %d of user %d came and said nothing (see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)",
+		os.Getpid(), os.Geteuid())
+	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != said {
+		t.Errorf("got %v\nwant %s", err, said)
 	}
 }
 
@@ -210,9 +254,9 @@ func TestPlansThatDiffer(t *testing.T) {
 	l := newListener(t)
 	s := newSegment(t, testPlan)
 	done := make(chan error)
-	go func() { done <- l.Serve(s, 1, time.Minute) }()
-	_, err := Receive(l.Name(), NewPlan(100<<10, 1<<30, 2), time.Minute, nil)
-	want := "receive the symmetric heap from @" + l.Name() + ": it has 12.0 MiB (12.0 MiB announced), this PE expects 2.2 GiB (set SHMEM_SYMMETRIC_SIZE alike for all PEs)"
+	go func() { done <- l.Serve(s, []int{me}, time.Minute) }()
+	_, err := Receive(source(l.Name()), NewPlan(100<<10, 1<<30, 2), time.Minute)
+	want := "receive the symmetric heap from PE 4: it has 12.0 MiB (12.0 MiB announced), this PE expects 2.2 GiB (set SHMEM_SYMMETRIC_SIZE alike for all PEs)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -269,7 +313,7 @@ func TestForeignMessagesAreRefused(t *testing.T) {
 				}
 				done <- err
 			}()
-			_, err := Receive(l.Name(), testPlan, time.Minute, nil)
+			_, err := Receive(source(l.Name()), testPlan, time.Minute)
 			if !errors.Is(err, tt.kind) {
 				t.Errorf("got %v", err)
 			}

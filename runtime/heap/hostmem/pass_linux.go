@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,10 +22,11 @@ const (
 )
 
 // Listener is the socket at which the first PE of a node hands out the memory
-// file, to processes of its user.
+// file, to the PEs of its job.
 type Listener struct{ *pass.Listener }
 
-// Listen opens the socket. Peers may connect from now on and wait for Serve.
+// Listen opens the socket. Peers may connect from now on and wait for Serve. Its owner
+// calls Guard before Serve, and so learns which PE it is that comes.
 func Listen(peers int) (*Listener, error) { return listen(pass.User(), peers) }
 
 func listen(uid uint32, peers int) (*Listener, error) {
@@ -35,33 +37,37 @@ func listen(uid uint32, peers int) (*Listener, error) {
 	return &Listener{l}, nil
 }
 
-// Serve hands the file to that many peers and returns when all have it, or an
-// error of the kind ErrTimeout. Processes of other users are turned away.
-func (l *Listener) Serve(s *Segment, peers int, timeout time.Duration) error {
+// Serve hands the file to these PEs and returns when all have it, or an error of the
+// kind ErrTimeout that names those that have not. Whoever else comes is turned away.
+func (l *Listener) Serve(s *Segment, peers []int, timeout time.Duration) error {
 	const object = "the symmetric heap of this node"
 	message := binary.LittleEndian.AppendUint64(nil, passMagic)
 	message = binary.LittleEndian.AppendUint64(message, s.plan.Total())
 	deadline := time.Now().Add(timeout)
+	missing := slices.Clone(peers)
 	var away error
-	for served := 0; served < peers; {
+	for len(missing) > 0 {
 		c, err := l.Accept(deadline)
 		var stranger pass.TurnedAway
 		switch {
 		case err == nil:
 			if err := errors.Join(c.Send(message, []int{s.fd}, deadline), c.Close()); err != nil {
-				away = fmt.Errorf("send: %w", err)
+				away = fmt.Errorf("PE %d: send: %w", c.Peer, err)
 				continue
 			}
-			served++
+			missing = slices.DeleteFunc(missing, func(pe int) bool { return pe == c.Peer })
 		case errors.As(err, &stranger):
-			away = stranger
+			away = fmt.Errorf("one was turned away: %w", stranger)
 		case errors.Is(err, shmerr.ErrTimeout):
-			cause := fmt.Sprintf("%d of %d peers came within %v", served, peers, timeout)
+			cause := fmt.Sprintf("%s did not come within %v", shmerr.PEs(missing), timeout)
+			if err.Error() != shmerr.ErrTimeout.Error() {
+				cause += ", " + err.Error()
+			}
 			if away != nil {
-				cause += ", and one was turned away: " + away.Error()
+				cause += ", and " + away.Error()
 			}
 			return passError("hand out", object, shmerr.Causef(shmerr.ErrTimeout, "%s", cause),
-				"see why they did not start, or raise SHMEM_BOOTSTRAP_TIMEOUT")
+				"see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT")
 		default:
 			return passError("hand out", object, err, "")
 		}
@@ -69,31 +75,37 @@ func (l *Listener) Serve(s *Segment, peers int, timeout time.Duration) error {
 	return nil
 }
 
-// Receive takes the file of the plan from the PE that listens at name. The
-// error names the step that failed; it is of the kind ErrTimeout when the
-// other PE listens and does not serve.
-//
-// s is the job's secret, which a guarded listener wants to be known; nil: it is not
-// guarded.
-func Receive(name string, p Plan, timeout time.Duration, s *secret.Secret) (*Segment, error) {
+// late is the remedy for a PE that this one waits for.
+const late = "see why it is late, or raise SHMEM_BOOTSTRAP_TIMEOUT"
+
+// Source is where a PE gets the memory file.
+type Source struct {
+	Name   string         // of the listener
+	Owner  int            // the PE that listens
+	Me     int            // the PE that asks
+	Secret *secret.Secret // of the job
+}
+
+// Receive takes the file of the plan. The error names the PE that hands it out and the step
+// that failed; it is of the kind ErrTimeout when the other PE listens and does not serve.
+func Receive(from Source, p Plan, timeout time.Duration) (*Segment, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	return receive(name, p, timeout, pass.User(), s)
+	return receive(from, p, timeout, pass.User())
 }
 
-func receive(name string, p Plan, timeout time.Duration, uid uint32, known *secret.Secret) (*Segment, error) {
-	object := "the symmetric heap from @" + name
+func receive(from Source, p Plan, timeout time.Duration, uid uint32) (*Segment, error) {
+	object := fmt.Sprintf("the symmetric heap from PE %d", from.Owner)
 	deadline := time.Now().Add(timeout)
-	c, err := dial(name, uid, deadline)
+	c, err := dial(from, uid, deadline)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	fd, size, err := receiveFile(c, known, deadline)
+	fd, size, err := receiveFile(c, from, deadline)
 	if errors.Is(err, shmerr.ErrTimeout) {
-		return nil, passError("receive", object, shmerr.Causef(shmerr.ErrTimeout, "nothing came within %v", timeout),
-			"see what the first PE of the node does, or raise SHMEM_BOOTSTRAP_TIMEOUT")
+		return nil, passError("receive", object, shmerr.Causef(shmerr.ErrTimeout, "nothing came within %v", timeout), late)
 	}
 	if err != nil {
 		return nil, passError("receive", object, err, "")
@@ -106,34 +118,31 @@ func receive(name string, p Plan, timeout time.Duration, uid uint32, known *secr
 	return s, nil
 }
 
-func dial(name string, uid uint32, deadline time.Time) (*pass.Conn, error) {
-	c, err := pass.Dial(name, uid, deadline)
+func dial(from Source, uid uint32, deadline time.Time) (*pass.Conn, error) {
+	c, err := pass.Dial(from.Name, uid, deadline)
 	var stranger pass.TurnedAway
-	switch object := "@" + name + " for the symmetric heap"; {
+	switch object := fmt.Sprintf("PE %d at @%s for the symmetric heap", from.Owner, from.Name); {
 	case err == nil:
 		return c, nil
 	case errors.As(err, &stranger):
 		return nil, passError("trust", object, err, "start all PEs as one user")
 	case errors.Is(err, shmerr.ErrTimeout):
-		return nil, passError("connect to", object, err, "raise SHMEM_BOOTSTRAP_TIMEOUT")
+		return nil, passError("connect to", object, err, late)
 	case errors.Is(err, shmerr.ErrPeerLost):
-		return nil, passError("connect to", object, err, "see why the first PE of the node ended; PEs in different network namespaces need different SHMEM_HOST_ID")
+		return nil, passError("connect to", object, err, "see why it ended; PEs in different network namespaces need different SHMEM_HOST_ID")
 	}
 	return nil, err
 }
 
-func receiveFile(c *pass.Conn, known *secret.Secret, deadline time.Time) (fd int, size uint64, err error) {
+func receiveFile(c *pass.Conn, from Source, deadline time.Time) (fd int, size uint64, err error) {
 	var message []byte
 	var files []int
-	if known != nil {
-		err = c.Prove(known, deadline)
-	}
-	if err == nil {
+	if err = c.Prove(from.Secret, from.Me, deadline); err == nil {
 		message, files, err = c.Receive(deadline)
 	}
 	switch {
 	case errors.Is(err, shmerr.ErrPeerLost):
-		return -1, 0, shmerr.Causef(shmerr.ErrPeerLost, "the first PE of the node closed the connection: it ended, or runs as another user")
+		return -1, 0, shmerr.Causef(shmerr.ErrPeerLost, "it closed the connection: it ended, or runs as another user")
 	case err != nil:
 		return -1, 0, err
 	case len(files) == 1 && len(message) == passBytes && binary.LittleEndian.Uint64(message) == passMagic:

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,47 +18,48 @@ import (
 // that did; the secret itself is never sent, and no proof is good twice:
 //
 //	listener -> peer   magic 8, nonce 16
-//	peer -> listener   nonce 16, proof 32: of "peer", over both nonces
+//	peer -> listener   nonce 16, its PE 8, proof 32: of "peer" and its PE, over both nonces
 //	listener -> peer   proof 32: of "listener"
 //
-// Strangers who say nothing keep nobody waiting: all are listened to side by side,
-// each for a while.
+// Strangers who say nothing keep nobody waiting: all are listened to side by side, for
+// as long as anybody is waited for. A shorter limit would turn away a PE that gets no
+// processor for a while.
 const (
-	guardMagic = 0x31647261_75676d68 // changes with the messages
+	guardMagic = 0x32647261_75676d68 // changes with the messages
 	nonceBytes = len(secret.Nonce{})
 	proofBytes = len(secret.Proof{})
 
-	// maxAnswer is how long a peer may take to answer, and guests how many that have
-	// not are listened to beside those that are expected.
-	maxAnswer = 5 * time.Second
-	guests    = 64
+	// guests is how many that have not answered are listened to beside those that are
+	// expected.
+	guests = 64
 	// named bounds how many strangers are remembered, to be named once.
 	named = 64
 
-	rolePeer, roleListener = "heap peer", "heap listener"
+	roleListener = "heap listener"
 )
+
+// rolePeer is that of a PE that dials.
+func rolePeer(pe uint64) string { return fmt.Sprintf("heap peer, PE %d", pe) }
 
 // guard is what a listener knows of strangers.
 type guard struct {
-	secret   *secret.Secret
-	report   func(text string)
-	seen     map[string]bool
-	patience time.Duration
-	guests   []guest
-	most     int
+	secret *secret.Secret
+	report func(text string)
+	seen   map[string]bool
+	guests []guest
+	most   int
 }
 
 // guest is who has come and not proven anything yet.
 type guest struct {
 	fd    int
 	nonce secret.Nonce
-	until time.Time
 }
 
 // Guard has the listener talk to none but those that know the secret. Each stranger
 // is told to report, once for each process.
 func (l *Listener) Guard(s *secret.Secret, report func(text string)) {
-	l.guard = &guard{secret: s, report: report, seen: map[string]bool{}, patience: maxAnswer, most: l.peers + guests}
+	l.guard = &guard{secret: s, report: report, seen: map[string]bool{}, most: l.peers + guests}
 }
 
 func (g *guard) close() {
@@ -67,12 +69,30 @@ func (g *guard) close() {
 	g.guests = nil
 }
 
+// caller names who is at the other end.
+func caller(fd int) string {
+	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return "a process that is gone"
+	}
+	return fmt.Sprintf("process %d of user %d", c.Pid, c.Uid)
+}
+
+// silent is the error when the time is over: who has come and has not said who it is.
+func (g *guard) silent() error {
+	if len(g.guests) == 0 {
+		return shmerr.ErrTimeout
+	}
+	var all []string
+	for _, x := range g.guests[:min(len(g.guests), named)] {
+		all = append(all, caller(x.fd))
+	}
+	return shmerr.Causef(shmerr.ErrTimeout, "%s came and said nothing", strings.Join(all, ", "))
+}
+
 // away turns somebody away.
 func (g *guard) away(fd int, err error) error {
-	who := "a process that is gone"
-	if c, credErr := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED); credErr == nil {
-		who = fmt.Sprintf("process %d of user %d", c.Pid, c.Uid)
-	}
+	who := caller(fd)
 	_ = unix.Close(fd)
 	err = fmt.Errorf("%s: %w", who, err)
 	if !g.seen[who] && len(g.seen) < named {
@@ -91,36 +111,24 @@ func (l *Listener) accept(deadline time.Time) (*Conn, error) {
 	g := l.guard
 	for {
 		fds := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}}
-		until := deadline
 		for _, x := range g.guests {
 			fds = append(fds, unix.PollFd{Fd: int32(x.fd), Events: unix.POLLIN})
-			if x.until.Before(until) {
-				until = x.until
-			}
 		}
-		if err := waitAny(fds, until); err != nil && !errors.Is(err, shmerr.ErrTimeout) {
+		err := waitAny(fds, deadline)
+		if errors.Is(err, shmerr.ErrTimeout) {
+			return nil, g.silent()
+		}
+		if err != nil {
 			return nil, err
 		}
-		now := time.Now()
-		for i := range g.guests {
-			x := g.guests[i]
-			switch ready := fds[i+1].Revents != 0; {
-			case ready:
+		for i, x := range g.guests {
+			if fds[i+1].Revents != 0 {
 				g.guests = append(g.guests[:i], g.guests[i+1:]...)
 				return g.judge(&x, deadline)
-			case now.After(x.until):
-				g.guests = append(g.guests[:i], g.guests[i+1:]...)
-				return nil, g.away(x.fd, shmerr.Causef(shmerr.ErrTimeout, "it said nothing within %v", g.patience))
 			}
 		}
-		if fds[0].Revents != 0 {
-			if err := l.welcome(); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if now.After(deadline) {
-			return nil, shmerr.ErrTimeout
+		if err := l.welcome(); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -138,9 +146,9 @@ func (l *Listener) welcome() error {
 	if err := checkUser(fd, l.uid); err != nil {
 		return g.away(fd, err)
 	}
-	x := guest{fd: fd, nonce: secret.NewNonce(), until: time.Now().Add(g.patience)}
+	x := guest{fd: fd, nonce: secret.NewNonce()}
 	challenge := append(binary.LittleEndian.AppendUint64(nil, guardMagic), x.nonce[:]...)
-	if err := (&Conn{fd}).Send(challenge, nil, time.Now()); err != nil {
+	if err := (&Conn{fd: fd}).Send(challenge, nil, time.Now()); err != nil {
 		return g.away(fd, err)
 	}
 	g.guests = append(g.guests, x)
@@ -154,19 +162,20 @@ func (l *Listener) welcome() error {
 
 // judge looks at what a guest has sent.
 func (g *guard) judge(x *guest, deadline time.Time) (*Conn, error) {
-	c := &Conn{x.fd}
+	c := &Conn{fd: x.fd}
 	answer, files, err := c.Receive(time.Now())
 	CloseAll(files)
-	if err == nil && (len(answer) != nonceBytes+proofBytes || len(files) > 0) {
+	if err == nil && (len(answer) != nonceBytes+8+proofBytes || len(files) > 0) {
 		err = shmerr.Causef(shmerr.ErrVersion, "it sent %d bytes and %d descriptors in place of a proof", len(answer), len(files))
 	}
 	if err != nil {
 		return nil, g.away(x.fd, err)
 	}
-	theirs := secret.Nonce(answer[:nonceBytes])
-	if !g.secret.Check(answer[nonceBytes:], rolePeer, x.nonce, theirs) {
+	theirs, pe := secret.Nonce(answer[:nonceBytes]), binary.LittleEndian.Uint64(answer[nonceBytes:])
+	if !g.secret.Check(answer[nonceBytes+8:], rolePeer(pe), x.nonce, theirs) {
 		return nil, g.away(x.fd, shmerr.Causef(shmerr.ErrPeerLost, "it does not know the job's secret"))
 	}
+	c.Peer = int(pe)
 	proof := g.secret.Prove(roleListener, theirs, x.nonce)
 	if err := c.Send(proof[:], nil, deadline); err != nil {
 		return nil, g.away(x.fd, err)
@@ -174,9 +183,9 @@ func (g *guard) judge(x *guest, deadline time.Time) (*Conn, error) {
 	return c, nil
 }
 
-// Prove shows a guarded listener that this process knows the secret, and has it show
-// the same. It comes first on a connection that was dialled.
-func (c *Conn) Prove(s *secret.Secret, deadline time.Time) error {
+// Prove shows a guarded listener that this process is that PE and knows the secret, and
+// has it show that it knows it, too. It comes first on a connection that was dialled.
+func (c *Conn) Prove(s *secret.Secret, pe int, deadline time.Time) error {
 	challenge, files, err := c.Receive(deadline)
 	CloseAll(files)
 	if err == nil && (len(challenge) != 8+nonceBytes || binary.LittleEndian.Uint64(challenge) != guardMagic) {
@@ -186,11 +195,12 @@ func (c *Conn) Prove(s *secret.Secret, deadline time.Time) error {
 		return err
 	}
 	theirs, mine := secret.Nonce(challenge[8:]), secret.NewNonce()
-	proof := s.Prove(rolePeer, theirs, mine)
-	if err := c.Send(append(mine[:], proof[:]...), nil, deadline); err != nil {
+	proof := s.Prove(rolePeer(uint64(pe)), theirs, mine)
+	answer := append(binary.LittleEndian.AppendUint64(mine[:], uint64(pe)), proof[:]...)
+	if err := c.Send(answer, nil, deadline); err != nil {
 		return err
 	}
-	answer, files, err := c.Receive(deadline)
+	answer, files, err = c.Receive(deadline)
 	CloseAll(files)
 	if err == nil && !s.Check(answer, roleListener, mine, theirs) {
 		err = shmerr.Causef(shmerr.ErrPeerLost, "who listens does not know the job's secret")

@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -39,7 +40,7 @@ func TestGuard(t *testing.T) {
 	l, said := guarded(t, &s)
 	proven := make(chan error)
 	c := dial(t, l)
-	go func() { proven <- c.Prove(&s, soon()) }()
+	go func() { proven <- c.Prove(&s, 7, soon()) }()
 	server, err := l.Accept(soon())
 	if err != nil {
 		t.Fatal(err)
@@ -47,6 +48,9 @@ func TestGuard(t *testing.T) {
 	defer server.Close()
 	if err := <-proven; err != nil {
 		t.Fatal(err)
+	}
+	if server.Peer != 7 {
+		t.Errorf("PE %d came, want 7", server.Peer)
 	}
 	if err := server.Send([]byte("welcome"), nil, soon()); err != nil {
 		t.Fatal(err)
@@ -71,7 +75,7 @@ func TestStrangers(t *testing.T) {
 		tap := dial(t, l) // before c, whose proof ends Accept
 		c := dial(t, l)
 		done := make(chan error)
-		go func() { done <- c.Prove(&s, soon()) }()
+		go func() { done <- c.Prove(&s, 7, soon()) }()
 		if _, err := l.Accept(soon()); err != nil {
 			t.Fatal(err)
 		}
@@ -83,12 +87,10 @@ func TestStrangers(t *testing.T) {
 			t.Fatal(err)
 		}
 		mine := secret.NewNonce()
-		p := s.Prove(rolePeer, secret.Nonce(challenge[8:]), mine)
-		heard = append(mine[:], p[:]...)
+		heard = answer(&s, mine, 7, rolePeer(7), challenge)
 	}()
 
 	l, said := guarded(t, &s)
-	l.guard.patience = time.Hour
 	silent := dial(t, l)
 	type stranger struct {
 		name, want string
@@ -99,20 +101,21 @@ func TestStrangers(t *testing.T) {
 	}
 	for _, x := range []stranger{
 		{"nothing", "closed the connection", func(c *Conn, _ []byte) error { return c.Close() }},
-		{"zeros", "does not know the job's secret", send(make([]byte, 48))},
+		{"zeros", "does not know the job's secret", send(make([]byte, 56))},
 		{"another secret", "does not know the job's secret", func(c *Conn, challenge []byte) error {
-			p := other.Prove(rolePeer, secret.Nonce(challenge[8:]), secret.Nonce{})
-			return c.Send(append(make([]byte, 16), p[:]...), nil, soon())
+			return c.Send(answer(&other, secret.Nonce{}, 7, rolePeer(7), challenge), nil, soon())
 		}},
 		{"the listener's own part", "does not know the job's secret", func(c *Conn, challenge []byte) error {
-			p := s.Prove(roleListener, secret.Nonce(challenge[8:]), secret.Nonce{})
-			return c.Send(append(make([]byte, 16), p[:]...), nil, soon())
+			return c.Send(answer(&s, secret.Nonce{}, 7, roleListener, challenge), nil, soon())
+		}},
+		{"another PE", "does not know the job's secret", func(c *Conn, challenge []byte) error {
+			return c.Send(answer(&s, secret.Nonce{}, 8, rolePeer(7), challenge), nil, soon())
 		}},
 		{"what was heard", "does not know the job's secret", send(heard)},
-		{"a part of it", "it sent 47 bytes and 0 descriptors", send(heard[:47])},
-		{"more than it", "it sent 49 bytes and 0 descriptors", send(append(heard, 0))},
+		{"a part of it", "it sent 55 bytes and 0 descriptors", send(heard[:55])},
+		{"more than it", "it sent 57 bytes and 0 descriptors", send(append(heard, 0))},
 		{"far too much", "longer than", send(make([]byte, MaxMessage+1))},
-		{"a descriptor", "it sent 48 bytes and 1 descriptors", func(c *Conn, _ []byte) error { return c.Send(heard, []int{0}, soon()) }},
+		{"a descriptor", "it sent 56 bytes and 1 descriptors", func(c *Conn, _ []byte) error { return c.Send(heard, []int{0}, soon()) }},
 		{"the challenge", "it sent 24 bytes", func(c *Conn, challenge []byte) error { return c.Send(challenge, nil, soon()) }},
 	} {
 		c := dial(t, l)
@@ -133,7 +136,7 @@ func TestStrangers(t *testing.T) {
 	}
 	c := dial(t, l)
 	proven := make(chan error)
-	go func() { proven <- c.Prove(&s, soon()) }()
+	go func() { proven <- c.Prove(&s, 7, soon()) }()
 	if _, err := l.Accept(soon()); err != nil {
 		t.Errorf("a PE of the job: %v", err)
 	}
@@ -147,12 +150,26 @@ func TestStrangers(t *testing.T) {
 	if len(l.guard.guests) != 1 {
 		t.Fatalf("%d guests, want the one that says nothing", len(l.guard.guests))
 	}
-	l.guard.guests[0].until = time.Now()
-	_, err := l.Accept(soon())
-	if !errors.Is(err, shmerr.ErrTimeout) || !strings.Contains(err.Error(), "said nothing") {
-		t.Errorf("who says nothing: %v", err)
+	_, err := l.Accept(time.Now())
+	want = fmt.Sprintf("process %d of user %d came and said nothing", unix.Getpid(), User())
+	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != want {
+		t.Errorf("who says nothing: %v, want %s", err, want)
 	}
-	_ = silent.Close()
+
+	// Who is late is no stranger.
+	go func() { proven <- silent.Prove(&s, 3, soon()) }()
+	if c, err := l.Accept(soon()); err != nil || c.Peer != 3 {
+		t.Errorf("a PE that is late: %v", err)
+	}
+	if err := <-proven; err != nil {
+		t.Errorf("a PE that is late: %v", err)
+	}
+}
+
+// answer is what a peer sends to the challenge.
+func answer(s *secret.Secret, mine secret.Nonce, pe uint64, role string, challenge []byte) []byte {
+	p := s.Prove(role, secret.Nonce(challenge[8:]), mine)
+	return append(binary.LittleEndian.AppendUint64(mine[:], pe), p[:]...)
 }
 
 // TestManyStrangers: those who say nothing take no more than their places.
@@ -178,7 +195,7 @@ func TestManyStrangers(t *testing.T) {
 		for {
 			c, err := Dial(l.Name(), User(), soon())
 			if err == nil {
-				err = c.Prove(&s, soon())
+				err = c.Prove(&s, 7, soon())
 				_ = c.Close()
 			}
 			// A PE that gets no processor before so many have come is one of them.
@@ -232,14 +249,14 @@ func TestImpostor(t *testing.T) {
 				return
 			}
 			defer server.Close()
-			_ = server.Send(append([]byte{0x68, 0x6d, 0x67, 0x75, 0x61, 0x72, 0x64, 0x31}, make([]byte, 16)...), nil, soon())
+			_ = server.Send(append(binary.LittleEndian.AppendUint64(nil, guardMagic), make([]byte, 16)...), nil, soon())
 			if answer, _, err := server.Receive(soon()); err == nil {
 				if b := c.say(server, secret.Nonce(answer[:nonceBytes])); b != nil {
 					_ = server.Send(b, nil, soon())
 				}
 			}
 		}()
-		if err := dial(t, l).Prove(&s, soon()); !errors.Is(err, shmerr.ErrPeerLost) || !strings.Contains(err.Error(), c.want) {
+		if err := dial(t, l).Prove(&s, 7, soon()); !errors.Is(err, shmerr.ErrPeerLost) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}

@@ -74,7 +74,11 @@ func (l *Listener) Close() error {
 }
 
 // Conn is a connection. Messages keep their bounds.
-type Conn struct{ fd int }
+type Conn struct {
+	fd int
+	// Peer is the PE at the other end, as it has proven to a guarded listener.
+	Peer int
+}
 
 // Close closes the connection. The peer can still read what was sent.
 func (c *Conn) Close() error { return unix.Close(c.fd) }
@@ -106,7 +110,7 @@ func (l *Listener) Accept(deadline time.Time) (*Conn, error) {
 		_ = unix.Close(fd)
 		return nil, TurnedAway{err}
 	}
-	return &Conn{fd}, nil
+	return &Conn{fd: fd}, nil
 }
 
 // Dial connects to the listener of a name. The error is a TurnedAway where that
@@ -124,7 +128,7 @@ func Dial(name string, uid uint32, deadline time.Time) (*Conn, error) {
 		_ = unix.Close(fd)
 		return nil, TurnedAway{err}
 	}
-	return &Conn{fd}, nil
+	return &Conn{fd: fd}, nil
 }
 
 // connect waits while the queue of the listener is full.
