@@ -10,7 +10,7 @@ import numpy as np
 from shmem._dtypes import BITS, ORDERED, SUMMED, name_of, name_on_stream
 from shmem._errors import ArgumentError, SizeError
 from shmem._memory import Array
-from shmem._operands import check_dtype, describe, symmetric_span
+from shmem._operands import check_dtype, describe, symmetric_span, writable
 from shmem._runtime import check_pe, integer, library, settle
 from shmem._spans import Span
 from shmem._streams import StreamLike, stream_of
@@ -21,6 +21,8 @@ Operand = Array | Span
 
 def _both(call: str, dest: Any, source: Any) -> tuple[Operand, int, Operand, int]:
     to, address = symmetric_span(call, "dest", dest)
+    if not isinstance(to, Span):
+        writable(call, "dest", to)
     data, origin = symmetric_span(call, "source", source)
     check_dtype(call, "source", data, to.dtype)
     return to, address, data, origin
@@ -154,8 +156,17 @@ def alltoalls(
             call, f"dst {dst}, sst {sst}, nelems {nelems}", "are not usable", "use 1 or more"
         )
     if nelems:
-        _need(call, "dest", to, (n * nelems - 1) * dst + 1)
-        _need(call, "source", data, (n * nelems - 1) * sst + 1)
+        written, read = ((n * nelems - 1) * step + 1 for step in (dst, sst))
+        _need(call, "dest", to, written)
+        _need(call, "source", data, read)
+        _apart(
+            call,
+            address,
+            written * to.itemsize,
+            origin,
+            read * to.itemsize,
+            same=n == 1 and dst == sst,
+        )
     # By bytes the strides would be of bytes, too: by the size of an element instead.
     form: Callable[..., int] | None = {
         1: functions.shmem_uint8_alltoalls,

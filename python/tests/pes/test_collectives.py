@@ -212,6 +212,7 @@ def test_operands_that_overlap(me, n):
     if n > 1:
         wrong += [
             lambda: shmem.alltoall(a[: 4 * n], a[: 4 * n]),
+            lambda: shmem.alltoalls(a[: 2 * n], a[1 : 2 * n + 1], 2, 2, 1),
             lambda: shmem.fcollect(a[: 4 * n], a[:4]),
             lambda: shmem.fcollect(a[: 4 * n], a[4:8]),
             lambda: shmem.collect(a[: 4 * n], a[:4]),
@@ -222,3 +223,32 @@ def test_operands_that_overlap(me, n):
         with pytest.raises(shmem.SizeError, match="they overlap"):
             call()
     assert a.tolist() == before and before[:3] == [n - 1] * 3
+
+
+def test_a_read_only_array_is_not_written(me, n):
+    """Who has locked an array has a reason; the collectives wrote to it all the same."""
+    a, b = shmem.full(4 * n, me), shmem.full(4 * n, 7)
+    locked = b.view()
+    locked.flags.writeable = False
+    calls = [
+        lambda to: shmem.broadcast(to, a, 0),
+        lambda to: shmem.fcollect(to, a[:4]),
+        lambda to: shmem.collect(to, a[:4]),
+        lambda to: shmem.alltoall(to, a),
+        lambda to: shmem.alltoalls(to, a, 1, 1, 4),
+        *(
+            lambda to, name=name: getattr(shmem, name)(to, a)
+            for name in (*REDUCTIONS, "sum_inscan", "sum_exscan")
+        ),
+    ]
+    for call in calls:
+        with pytest.raises(shmem.LayoutError, match=r"dest.*read-only.*can be written"):
+            call(locked)
+    assert (b == 7).all()
+    shmem.barrier_all()
+    # To read from one is no harm, and a refusal leaves nothing behind.
+    a.flags.writeable = False
+    for call in calls:
+        call(b)
+        shmem.barrier_all()
+    assert (a == me).all()
