@@ -11,25 +11,16 @@
 #define _GNU_SOURCE
 #include "core.h"
 
+#include "room.h"
+
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 
 #define CORE_FILE "libshmem_core.so"
-
-/*
- * Address space that has to be free for the Go runtime. With less, it ends the process with a
- * trace, or not: it first asks for half a gigabyte at once, and takes other ways where it
- * gets none. With Go 1.26 on amd64 every start failed below a limit of 840,000 KiB and from
- * 1,250,000 to 1,300,000, most around 1,500,000, some around 1,650,000, none of 125 from 1,700,000
- * on.
- */
-#define CORE_ROOM_MIB 1664UL
 
 const char *shmemi_front_path(void)
 {
@@ -64,24 +55,6 @@ static void *load(const char *path)
     return core;
 }
 
-static int has_room(const char *path, char *error, size_t size)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-        return 1;
-    void *room = mmap(NULL, CORE_ROOM_MIB << 20, PROT_NONE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room != MAP_FAILED) {
-        munmap(room, CORE_ROOM_MIB << 20);
-        return 1;
-    }
-    snprintf(error, size,
-             "%s cannot be loaded: it needs %lu MiB of address space, and RLIMIT_AS of %llu MiB "
-             "does not leave as much (raise the limit by ulimit -v)",
-             path, CORE_ROOM_MIB, (unsigned long long)limit.rlim_cur >> 20);
-    return 0;
-}
-
 const struct shmemi_core *shmemi_core_open(char *error, size_t size)
 {
     static const struct shmemi_core *table;
@@ -90,7 +63,7 @@ const struct shmemi_core *shmemi_core_open(char *error, size_t size)
         return table;
 
     core_path(path, sizeof path);
-    if (!has_room(path, error, size))
+    if (!shmemi_room_for(path, error, size))
         return NULL;
     void *core = load(path);
     if (core == NULL) {

@@ -1,9 +1,12 @@
 package start
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
+
+	"libshmem/tests/need"
 )
 
 // clearenv leaves environ NULL: there are no variables, so every setting has its default and
@@ -30,5 +33,39 @@ func TestLittleAddressSpace(t *testing.T) {
 				t.Errorf("%s KiB: status %d, want %d\n%s", limit, e.status, status, e.out)
 			}
 		}
+	}
+}
+
+// Without the threads or the descriptors that the library needs for itself it is the same: the
+// Go runtime, which would end the process with a trace, is not started.
+func TestFewThreads(t *testing.T) {
+	need.Root(t) // to become a user that has no processes and may read this one's files
+	setpriv, prlimit := need.Command(t, "setpriv"), need.Command(t, "prlimit")
+	program := compile(t, "bare")
+	want := regexp.MustCompile(`^shmem: shmem_init: \S*libshmem_core.so cannot be loaded: it needs \d+ threads and gets [012]: Resource temporarily unavailable; ` +
+		`RLIMIT_NPROC is [123] for all processes of user 54321 \(raise the limit by ulimit -u, or that of the container or control group, pids.max\)\n$`)
+	for _, limit := range []string{"1", "2", "3"} {
+		e := run(t, nil, setpriv, "--reuid=54321", "--regid=54321", "--clear-groups",
+			"--inh-caps=-all,+dac_override,+dac_read_search", "--ambient-caps=-all,+dac_override,+dac_read_search",
+			prlimit, "--nproc="+limit, program, "plain")
+		if e.status != 1 || !want.MatchString(e.out) {
+			t.Errorf("%s threads: status %d\n%s", limit, e.status, e.out)
+		}
+	}
+}
+
+func TestFewDescriptors(t *testing.T) {
+	program := compile(t, "bare")
+	want := regexp.MustCompile(`^shmem: shmem_init: \S*libshmem_core.so cannot be loaded: it needs \d+ open files, and RLIMIT_NOFILE of \d+ leaves \d+ ` +
+		`\(raise the limit by ulimit -Hn\)\n$`)
+	for limit := 4; limit < 12; limit++ {
+		e := run(t, nil, "sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0" plain`, limit), program)
+		if e.status != 1 || !want.MatchString(e.out) {
+			t.Errorf("%d open files: status %d\n%s", limit, e.status, e.out)
+		}
+	}
+	// What is little at first and may become more is enough.
+	if e := run(t, nil, "sh", "-c", `ulimit -Hn 64; ulimit -Sn 5; exec "$0" plain`, program); e.status != 0 {
+		t.Errorf("status %d\n%s", e.status, e.out)
 	}
 }
