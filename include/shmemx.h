@@ -425,6 +425,31 @@ int shmemx_failure_ack(void);
 int shmemx_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team);
 
 /*
+ * shmemx_collectmem_room
+ *
+ * Does as shmem_collectmem where there is room for it at every PE; else no PE writes anything.
+ * shmem_collectmem cannot know that, and writes to what lies behind dest. It takes as long.
+ *
+ * @team the PEs that take part
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nbytes bytes from the caller; may differ from PE to PE, and be 0
+ * @room bytes at dest of the caller; may differ from PE to PE
+ * @needed set to the bytes that all PEs give together
+ * @least set to the bytes of room at the PE that has least
+ *
+ * Result: 0; 1, on every PE alike, when *needed is more than *least; below 0 when team is
+ * SHMEM_TEAM_INVALID, or as docs/failure.md has it when a PE is lost. Below 0 nothing is set.
+ * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
+ * when called before init or after finalize.
+ * Order: dest must be ready on every PE before the first one calls; on return dest of the
+ * caller is complete and source may be reused. It is not a barrier.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_collectmem_room(shmem_team_t team, void *dest, const void *source, size_t nbytes, size_t room, size_t *needed, size_t *least);
+
+/*
  * shmemx_<T>_put_on_stream, shmemx_put<bits>_on_stream, shmemx_putmem_on_stream
  *
  * Copies an array to another PE when the stream comes to it. source may be reused by what

@@ -191,6 +191,58 @@ void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, 
     all_to_all(t, (char *)dest + at, source, nbytes, 0, call);
 }
 
+/* What one PE, or several together, have for collect. */
+struct share {
+    uint64_t nbytes; /* that they give */
+    uint64_t room;   /* the least at their dest */
+};
+
+static void combine_shares(void *acc, const void *in, size_t n)
+{
+    struct share *a = acc;
+    const struct share *b = in;
+    for (size_t i = 0; i < n; i++) {
+        a[i].nbytes += b[i].nbytes;
+        a[i].room = b[i].room < a[i].room ? b[i].room : a[i].room;
+    }
+}
+
+/* All members see the same of what all have together, so that they refuse together, before a
+ * byte has moved. The exchange takes the place, and the time, of the sync in place_of. */
+static bool collect_room(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
+                         size_t room, struct share *all, const char *call)
+{
+    static const struct shmemi_reducer shares = {combine_shares, sizeof(struct share)};
+    struct share mine = {nbytes, room}, upto;
+    shmemi_coll_check("dest", dest, room, call);
+    shmemi_coll_check("source", source, nbytes, call);
+    shmemi_exchange_both(t, &upto, all, &mine, 1, &shares, call);
+    if (!shmemi_collective_holds())
+        return false; /* they mean nothing */
+    if (all->nbytes > all->room)
+        return false;
+    char *at = (char *)dest + (upto.nbytes - nbytes);
+    shmemi_coll_apart(dest, all->nbytes, source, nbytes, t->n == 1, call);
+    all_to_all(t, at, source, nbytes, 0, call);
+    return true;
+}
+
+int shmemi_collect_room(shmem_team_t team, void *dest, const void *source, size_t nbytes,
+                        size_t room, size_t *needed, size_t *least, const char *call)
+{
+    struct share all = {0, 0};
+    struct shmemi_team *t = shmemi_team_of(team, call);
+    if (t == NULL || !shmemi_collective_begin(t, call))
+        return -1;
+    shmemi_coll_same(t, dest, NULL, 0, "", 0, call);
+    bool fits = collect_room(t, dest, source, nbytes, room, &all, call);
+    if (!shmemi_collective_end())
+        return -1;
+    *needed = all.nbytes;
+    *least = all.room;
+    return fits ? 0 : 1;
+}
+
 int shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                    const char *call)
 {

@@ -14,6 +14,8 @@ struct shmemi_team;
 /* 0, or non-zero when team is SHMEM_TEAM_INVALID. nbytes is what this PE gives. */
 int shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                    const char *call);
+int shmemi_collect_room(shmem_team_t team, void *dest, const void *source, size_t nbytes,
+                        size_t room, size_t *needed, size_t *least, const char *call);
 int shmemi_alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst,
                      ptrdiff_t sst, size_t nelems, size_t size, const char *call);
 int shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelems, bool inclusive,

@@ -98,16 +98,12 @@ void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t
         exchange_in_pairs(t, dest, round, mine, nelems, reducer, call);
 }
 
-/*
- * At distance d each member passes on what it has combined of the 2d - 1 up to
- * itself. A member depends on those before it only, so that the sync at the end
- * keeps them from running ahead over slots that nobody has read.
- */
-void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
-                            const struct shmemi_reducer *reducer, const char *call)
+/* At distance d each member passes on what it has combined of the 2d - 1 up to itself.
+ * step: its place in the first slot that is used. */
+static void combine_upto(struct shmemi_team *t, char *step, void *acc, size_t nelems,
+                         const struct shmemi_reducer *reducer, const char *call)
 {
     size_t bytes = nelems * reducer->size;
-    char *step = t->scratch + (t->exchanges++ % 2) * t->round_size;
     for (int distance = 1; distance < t->n; distance *= 2, step += t->slot_size) {
         if (t->me + distance < t->n)
             give(t, t->me + distance, step, acc, bytes, call);
@@ -117,5 +113,24 @@ void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
             memcpy(acc, step, bytes);
         }
     }
+}
+
+/* A member depends on those before it only, so that the sync at the end keeps them from
+ * running ahead over slots that nobody has read. */
+void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
+                            const struct shmemi_reducer *reducer, const char *call)
+{
+    combine_upto(t, t->scratch + (t->exchanges++ % 2) * t->round_size, acc, nelems, reducer, call);
     shmemi_team_meet(t, call);
+}
+
+/* Both are one round, so that the exchange keeps members from running ahead for both. It has
+ * the first half of each slot, and of no more slots than it has the others need the second. */
+void shmemi_exchange_both(struct shmemi_team *t, void *acc, void *all, const void *mine,
+                          size_t nelems, const struct shmemi_reducer *reducer, const char *call)
+{
+    char *round = t->scratch + (t->exchanges % 2) * t->round_size;
+    memcpy(acc, mine, nelems * reducer->size);
+    combine_upto(t, round + t->slot_size / 2, acc, nelems, reducer, call);
+    shmemi_exchange(t, all, mine, nelems, reducer, call);
 }

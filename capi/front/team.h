@@ -91,6 +91,11 @@ void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t
 void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
                             const struct shmemi_reducer *reducer, const char *call);
 
+/* Both: acc as by shmemi_exchange_prefix, and all as by shmemi_exchange; at most half of
+ * slot_size bytes. */
+void shmemi_exchange_both(struct shmemi_team *t, void *acc, void *all, const void *mine,
+                          size_t nelems, const struct shmemi_reducer *reducer, const char *call);
+
 /* Waits until all members have called it. */
 void shmemi_team_meet(struct shmemi_team *t, const char *call);
 

@@ -6,6 +6,7 @@
 #pragma GCC visibility pop
 
 #include "buffers.h"
+#include "colls.h"
 #include "counters.h"
 #include "failure.h"
 #include "ranges.h"
@@ -105,6 +106,12 @@ int shmemx_failure_ack(void)
 int shmemx_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team)
 {
     return shmemi_team_survivors(parent_team, new_team, "shmemx_team_survivors");
+}
+
+int shmemx_collectmem_room(shmem_team_t team, void *dest, const void *source, size_t nbytes, size_t room, size_t *needed, size_t *least)
+{
+    SHMEMI_RANGE(COLL, "shmemx_collectmem_room");
+    return shmemi_collect_room(team, dest, source, nbytes, room, needed, least, "shmemx_collectmem_room");
 }
 
 void shmemx_float_put_on_stream(float *dest, const float *source, size_t nelems, int pe, struct CUstream_st *stream)

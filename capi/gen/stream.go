@@ -103,6 +103,7 @@ func extensionThunks() string {
 #pragma GCC visibility pop
 
 #include "buffers.h"
+#include "colls.h"
 #include "counters.h"
 #include "failure.h"
 #include "ranges.h"

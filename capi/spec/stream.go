@@ -125,7 +125,7 @@ func streamCollective(name string, params []Param, front, doc string) Call {
 }
 
 // Extensions is the table.
-var Extensions = slices.Concat(startCalls, bufferCalls, counterCalls, errorCalls, streamCalls)
+var Extensions = slices.Concat(startCalls, bufferCalls, counterCalls, errorCalls, collectCalls, streamCalls)
 
 var streamCalls = []Call{
 	onStreamRow(Family{

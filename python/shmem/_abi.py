@@ -1978,6 +1978,7 @@ shmemx_char_put_on_stream vPPLiP
 shmemx_char_put_signal_nbi_on_stream vPPLPLiiP
 shmemx_char_put_signal_on_stream vPPLPLiiP
 shmemx_char_sum_reduce_on_stream iiPPLP
+shmemx_collectmem_room iiPPLLPP
 shmemx_culibrary_finalize iP
 shmemx_culibrary_init iP
 shmemx_cumodule_finalize iP

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -43,12 +44,16 @@ def _apart(call: str, address: int, written: int, origin: int, read: int, same: 
     if written == 0 or read == 0 or (same and address == origin):
         return
     if address < origin + read and origin < address + written:
-        raise SizeError(
-            call,
-            "dest and source",
-            "they overlap",
-            "pass the same array, or two that do not" if same else "pass two that do not",
-        )
+        _refuse_overlap(call, same)
+
+
+def _refuse_overlap(call: str, same: bool) -> NoReturn:
+    raise SizeError(
+        call,
+        "dest and source",
+        "they overlap",
+        "pass the same array, or two that do not" if same else "pass two that do not",
+    )
 
 
 def _ended(call: str, failed: int) -> None:
@@ -99,16 +104,44 @@ def fcollect(
 def collect(dest: Any, source: Any, *, team: Team | None = None) -> None:
     """Does as fcollect, where each PE's source has a length of its own, also 0.
 
-    The library ends the job where dest is shorter than all of them together.
+    Where dest of one PE is too short for all of them, every PE of the team raises SizeError,
+    and nothing is written.
     """
     call = "collect"
     functions = library(call)
     to, address, data, origin = _both(call, dest, source)
     handle, n = team_handle(call, team)
-    _need(call, "dest", to, data.size)
-    # As far as this PE knows: where its part comes to lie depends on the others'.
-    _apart(call, address, data.nbytes, origin, data.nbytes, same=n == 1)
-    _ended(call, functions.shmem_collectmem(handle, address, origin, data.nbytes))
+    # How long all parts are together the PEs find out in the call, so that nothing is refused
+    # before. What is written may reach up to source, and no further.
+    room = to.nbytes
+    if data.nbytes and not (n == 1 and address == origin):
+        if address <= origin:
+            room = min(room, origin - address)
+        elif address < origin + data.nbytes:
+            room = 0
+    needed, least = ctypes.c_size_t(), ctypes.c_size_t()
+    failed = functions.shmemx_collectmem_room(
+        handle,
+        address,
+        origin,
+        data.nbytes,
+        room,
+        ctypes.addressof(needed),
+        ctypes.addressof(least),
+    )
+    settle(call)
+    if failed > 0 and to.nbytes >= needed.value > room:
+        _refuse_overlap(call, same=n == 1)
+    if failed > 0:
+        parts, least_room = (size.value // to.itemsize for size in (needed, least))
+        raise SizeError(
+            call,
+            describe("dest", to),
+            f"the parts of the {n} PEs have {parts} elements together, and a PE has room for "
+            f"{least_room}",
+            "make dest longer on every PE, and put it where source is not",
+        )
+    _ended(call, failed)
 
 
 def alltoall(

@@ -4,6 +4,8 @@
  */
 #include "check_team.h"
 
+#include <shmemx.h>
+
 #include <pthread.h>
 #include <sched.h>
 
@@ -156,6 +158,32 @@ static size_t share(int pe, size_t n)
     return pe % 3 == 1 ? 0 : n < 5 ? n : n - (size_t)pe % 5;
 }
 
+/* dest has what collect has put there, `all` elements: one member that has too little room for
+ * them, and the same with room for all. */
+static void collect_room(shmem_team_t team, size_t n, uint64_t round, size_t all)
+{
+    int pes = shmem_team_n_pes(team), me = shmem_team_my_pe(team), last = pes - 1;
+    size_t given = share(me, n) * sizeof *dest, bytes = all * sizeof *dest, needed = 0, least = 0;
+    uint64_t *behind = dest + all, kept = *behind;
+    if (bytes > 0) {
+        memset(dest, 0xFF, bytes);
+        shmem_team_sync(team);
+        size_t room = me == last ? bytes - 1 : bytes + sizeof *dest;
+        int rc = shmemx_collectmem_room(team, dest, source, given, room, &needed, &least);
+        CHECK(rc == 1 && needed == bytes && least == bytes - 1,
+              "collect without room is %d, needs %zu, has %zu", rc, needed, least);
+        for (size_t i = 0; i < all; i++)
+            CHECK(dest[i] == UINT64_MAX, "element %zu was written by a collect without room", i);
+    }
+    int rc = shmemx_collectmem_room(team, dest, source, given, bytes, &needed, &least);
+    CHECK(rc == 0 && needed == bytes && least == bytes, "collect with room is %d", rc);
+    const uint64_t *at = dest;
+    for (int pe = 0; pe < pes; at += share(pe++, n))
+        compare(at, world_pe(team, pe), 0, share(pe, n), round, "collect with room");
+    CHECK(*behind == kept, "collect wrote behind dest");
+    shmem_team_sync(team);
+}
+
 /* All moves once, n elements from each; every PE of the team is in the same round. */
 static void move(shmem_team_t team, size_t n, uint64_t round)
 {
@@ -175,6 +203,7 @@ static void move(shmem_team_t team, size_t n, uint64_t round)
     for (int pe = 0; pe < pes; at += share(pe++, n))
         compare(at, world_pe(team, pe), 0, share(pe, n), round, "collect");
     shmem_team_sync(team);
+    collect_room(team, n, round, (size_t)(at - dest));
     CHECK(shmem_uint64_alltoall(team, dest, source, n) == 0, "alltoall");
     for (int pe = 0; pe < pes; pe++)
         compare(dest + (size_t)pe * n, world_pe(team, pe), (size_t)me * n, n, round, "alltoall");

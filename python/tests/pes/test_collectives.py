@@ -216,6 +216,8 @@ def test_operands_that_overlap(me, n):
             lambda: shmem.fcollect(a[: 4 * n], a[:4]),
             lambda: shmem.fcollect(a[: 4 * n], a[4:8]),
             lambda: shmem.collect(a[: 4 * n], a[:4]),
+            lambda: shmem.collect(a[: 4 * n], a[4:8]),
+            lambda: shmem.collect(a[1 : 4 * n + 1], a[:4]),
         ]
     shmem.barrier_all()
     before = a.tolist()
@@ -252,3 +254,29 @@ def test_a_read_only_array_is_not_written(me, n):
         call(b)
         shmem.barrier_all()
     assert (a == me).all()
+
+
+def test_collect_needs_room_at_every_pe(me, n):
+    """What lay behind dest was overwritten, and nobody was told."""
+    a, source = shmem.full(3 * n + 8, -1), shmem.full(4, me)
+    for team, pes in teams(n):
+        k, rank = len(pes), pes.index(me)
+        parts = [2 + i % 3 for i in range(k)]
+        needed = sum(parts)
+        mine = source[: parts[rank]]
+        # The one that has less refuses for all: everybody raises, and nobody has been written to.
+        for short in {0, k - 1}:
+            dest = a[: needed - 1] if rank == short else a[:needed]
+            text = f"{needed} elements together, and a PE has room for {needed - 1}"
+            with pytest.raises(shmem.SizeError, match=text):
+                shmem.collect(dest, mine, team=team)
+            assert (a == -1).all()
+        with pytest.raises(shmem.SizeError, match="room for 0"):
+            shmem.collect(a[:0], mine, team=team)
+        shmem.collect(a[:needed], mine, team=team)
+        assert a[:needed].tolist() == [pes[i] for i, p in enumerate(parts) for _ in range(p)]
+        assert (a[needed:] == -1).all()
+        shmem.collect(a[:0], mine[:0], team=team)
+        shmem.sync_all() if team is None else team.sync()
+        a[:] = -1
+        shmem.sync_all() if team is None else team.sync()
