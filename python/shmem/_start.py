@@ -11,13 +11,11 @@ import datetime
 import os
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from shmem import _abi
 from shmem._errors import ArgumentError, InitError
-
-if TYPE_CHECKING:
-    import socket
+from shmem._meeting import ID_BYTES, Meeting, fetch, hand_out
 
 Start = Callable[[_abi.Library], int]
 
@@ -33,11 +31,6 @@ OTHERS = (
     "PMI_FD",
     "PMI_PORT",
 )
-
-# Above MASTER_PORT, where torch.distributed listens, or will.
-PORT_ABOVE = 1
-
-ID_BYTES = 128
 
 
 class Store(Protocol):
@@ -223,17 +216,20 @@ def key(turn: int) -> str:
 def by_torchrun(turn: int) -> Start:
     """Joins as torchrun's variables say."""
     pe, n_pes = place()
-    host, port = os.environ["MASTER_ADDR"], _number("MASTER_PORT", 1, 65535 - PORT_ABOVE)
+    host, port = os.environ["MASTER_ADDR"], _number("MASTER_PORT", 1, 65534)
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         return by_store(_agent(host, port), key(turn), pe, n_pes)
+
+    run = os.environ.get("TORCHELASTIC_RUN_ID", "none")
+    meeting = Meeting(host, port, f"{run} {key(turn)} {n_pes}")
 
     def start(functions: _abi.Library) -> int:
         until = time.monotonic() + _patience()
         if pe == 0:
             uid = make_id(functions)
-            _hand_out(uid, n_pes - 1, host, port + PORT_ABOVE, until)
+            hand_out(meeting, uid, n_pes - 1, until)
         else:
-            uid = _fetch(host, port + PORT_ABOVE, until)
+            uid = fetch(meeting, until)
         return by_id(uid, pe, n_pes)(functions)
 
     return start
@@ -261,73 +257,3 @@ def _patience() -> float:
         return float(os.environ.get("SHMEM_BOOTSTRAP_TIMEOUT", "60"))
     except ValueError:
         return 60  # the library says what is wrong with it
-
-
-# Whoever reaches the port can join, as with torch's own store.
-def _hand_out(uid: bytes, n: int, host: str, port: int, until: float) -> None:
-    """Gives the id to n others, who come to a port of this host."""
-    where = f"port {port} of {host}"
-    try:
-        server = _listen(host, port, n)
-    except OSError as error:
-        raise InitError(
-            "init",
-            where,
-            f"cannot listen there: {error}",
-            "set another MASTER_PORT, or pass store=",
-        ) from None
-    with server:
-        served = 0
-        while served < n:
-            server.settimeout(max(until - time.monotonic(), 0.001))
-            try:
-                one, _ = server.accept()
-                with one:
-                    one.settimeout(max(until - time.monotonic(), 0.001))
-                    one.sendall(uid)
-                    served += one.recv(1) == b"+"
-            except TimeoutError:
-                if time.monotonic() >= until:
-                    raise InitError(
-                        "init", where, f"{served} of {n} other PEs came", "start all of WORLD_SIZE"
-                    ) from None
-            except OSError:
-                continue  # it went away, and comes again if it is a PE
-
-
-def _listen(host: str, port: int, backlog: int) -> socket.socket:
-    import socket  # which most programs do without
-
-    # A name may be another address here than elsewhere (127.0.1.1 on Debian), so all are
-    # taken but for a job of one machine.
-    if host == "localhost" or host.startswith("127."):
-        return socket.create_server(("127.0.0.1", port), backlog=backlog)
-    if socket.has_dualstack_ipv6():
-        return socket.create_server(
-            ("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=backlog
-        )
-    return socket.create_server(("", port), backlog=backlog)
-
-
-def _fetch(host: str, port: int, until: float) -> bytes:
-    """Gets the id from PE 0, which may not be there yet."""
-    import socket
-
-    cause = "nobody has come"
-    while (left := until - time.monotonic()) > 0:
-        try:
-            with socket.create_connection((host, port), timeout=left) as one:
-                one.settimeout(left)
-                uid = b""
-                while len(uid) < ID_BYTES and (more := one.recv(ID_BYTES - len(uid))):
-                    uid += more
-                if len(uid) == ID_BYTES:
-                    one.sendall(b"+")
-                    return uid
-                cause = "who listens there closed the connection"
-        except OSError as error:
-            cause = str(error)
-        time.sleep(0.02)
-    raise InitError(
-        "init", f"port {port} of {host}", f"PE 0 was not found there: {cause}", "start RANK 0, too"
-    )

@@ -1,5 +1,6 @@
 """The ways in which PEs come together without the library's own launcher."""
 
+import contextlib
 import os
 import random
 import re
@@ -7,6 +8,8 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -77,14 +80,14 @@ def job(program: str, n: int, *args: str, torch: str = "", **more: str) -> list[
 
 
 def free_port() -> int:
-    """A port that nobody listens at, nor at the next one.
+    """A port that nobody listens at, nor at the next ones.
 
-    Both are below those that the kernel gives to who does not ask for one.
+    They are below those that the kernel gives to who does not ask for one.
     """
     while True:
         port = random.randrange(10000, 30000)
         try:
-            for each in (port, port + 1):
+            for each in range(port, port + 5):
                 socket.create_server(("127.0.0.1", each)).close()
         except OSError:
             continue
@@ -97,6 +100,8 @@ def test_unique_id(tmp_path: Path) -> None:
         + RING
         + """
 import sys
+import threading
+import time
 rank, size, store = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), Store(sys.argv[1])
 if rank == 0:
     store.set("id", shmem.get_uniqueid().hex())
@@ -117,6 +122,8 @@ def test_store(tmp_path: Path) -> None:
         + RING
         + """
 import sys
+import threading
+import time
 store = Store(sys.argv[1])
 for _ in range(2):
     shmem.init(store=store, symmetric_size="8m")
@@ -139,6 +146,60 @@ def test_variables_of_torchrun(host: str) -> None:
     )
     said = job(program, 3, MASTER_ADDR=host, MASTER_PORT=str(free_port()))
     assert said == [f"PE {i} of 3\n" * 2 for i in range(3)]
+
+
+def test_taken_ports() -> None:
+    """The ports above MASTER_PORT are anybody's: one that says nothing, one that says
+    something else, and one that hangs up are passed over."""
+    port = free_port()
+    sockets = [socket.create_server(("127.0.0.1", port + 1 + i)) for i in range(3)]
+
+    def answer(server: socket.socket, what: bytes) -> None:
+        with contextlib.suppress(OSError):  # until it is closed
+            while True:
+                one, _ = server.accept()
+                with one:
+                    one.sendall(what)
+
+    threads = [
+        threading.Thread(target=answer, args=(sockets[1], b"HTTP/1.1 400 Bad Request" * 10)),
+        threading.Thread(target=answer, args=(sockets[2], b"")),
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        program = "import shmem\n" + RING + "shmem.init()\nring()\n"
+        said = job(program, 3, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+        assert said == [f"PE {i} of 3\n" for i in range(3)]
+    finally:
+        for each in sockets:
+            each.shutdown(socket.SHUT_RDWR)
+            each.close()
+        for thread in threads:
+            thread.join()
+
+
+def test_two_jobs_of_the_same_variables() -> None:
+    """The second PE 0 says so, and the first job goes on."""
+    begin = "import shmem\n" + RING + "shmem.init()\nring()\n"
+    place = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    with subprocess.Popen(
+        [sys.executable, "-c", begin], env=variables(RANK="0", **place), stdout=subprocess.PIPE
+    ) as first:
+        while not listens(int(place["MASTER_PORT"]) + 1):
+            assert first.poll() is None
+            time.sleep(0.01)
+        second = python(begin, RANK="0", **place)
+        assert second.returncode == 1
+        assert "PE 0 of a job that has the same variables listens there" in second.stderr
+        other = python(begin, RANK="1", **place)
+        assert other.stdout == "PE 1 of 2\n", other.stderr
+        assert first.communicate()[0] == b"PE 0 of 2\n"
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
 
 
 def play_torch(folder: Path, what: str) -> str:
@@ -284,6 +345,7 @@ for each in (store, store, dist.PrefixStore("part", store), dist.FileStore(sys.a
 def test_stores_without_an_id() -> None:
     """PE 0 does not come, or torchrun's agent is not there: the others say so in time."""
     program = """
+import contextlib
 import os
 from datetime import timedelta
 import shmem
