@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from shmem import _abi
 from shmem._errors import ArgumentError, StateError
@@ -16,7 +16,7 @@ class Context:
     """A context; `context=` of an operation names it.
 
     With a team, a PE has the number in it that it has in the team. It ends by `destroy`,
-    by a `with` statement, with its team, or at finalize.
+    by a `with` statement, with its team, or at finalize. A copy of a context is the context itself.
     """
 
     def __init__(
@@ -49,6 +49,21 @@ class Context:
         self.n_pes: int | None = None if team is None else team.n_pes
         self._kept: list[Any] = []
         _contexts.add(self)
+
+    def __repr__(self) -> str:
+        return "<shmem.Context that was destroyed>" if self._handle is None else "<shmem.Context>"
+
+    # Whoever had a copy would not know that the context has been destroyed.
+    def __copy__(self) -> Context:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Context:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentError(
+            "pickle", repr(self), "it is this process's own", "make the context where it is needed"
+        )
 
     def handle(self, call: str) -> int:
         """The library's number of the context."""

@@ -40,6 +40,13 @@ class Ghost(np.ndarray[Any, np.dtype[Any]]):
     def __format__(self, _how: str) -> str:
         return repr(self)
 
+    def _refuse_copy(self, *_: object) -> NoReturn:
+        raise DeviceError(
+            "copy", repr(self), "it is in GPU memory", "copy it: shmem.get(array, this, pe=me)"
+        )
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _refuse_copy  # pickle, too, reads them
+
 
 class _Memory:
     """Bytes at an address, and what keeps them."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class ShmemError(Exception):
     """What all exceptions of this package are. `str` is one line with all four parts."""
@@ -12,6 +14,11 @@ class ShmemError(Exception):
         self.subject = subject
         self.cause = cause
         self.remedy = remedy
+
+    # Which arguments are kept is up to the other class that an exception is of: OSError keeps two.
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = (self.operation, self.subject, self.cause, self.remedy)
+        return type(self), parts, dict(self.__dict__)
 
     def __str__(self) -> str:
         head = f"{self.operation} {self.subject}".rstrip()

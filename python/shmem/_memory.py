@@ -28,7 +28,16 @@ from numpy.typing import DTypeLike, NDArray
 from shmem import _device, _events, _remains
 from shmem._dtypes import resolve
 from shmem._errors import HeapError, SizeError, SymmetryError
-from shmem._runtime import after_finalize, after_init, before_finalize, library, lock, settle, state
+from shmem._runtime import (
+    after_finalize,
+    after_init,
+    before_finalize,
+    library,
+    lock,
+    settle,
+    state,
+    whole,
+)
 
 Array = NDArray[Any]
 Shape = int | tuple[int, ...] | list[int]
@@ -321,12 +330,22 @@ def _allocate(call: str, nbytes: int, zero: bool) -> Block:
 
 def sizes_of(call: str, shape: Shape) -> tuple[int, ...]:
     """The lengths of the dimensions that a program asks for."""
-    try:
-        out = (index(shape),) if hasattr(shape, "__index__") else tuple(map(index, shape))
-    except TypeError:
-        out = (-1,)
+    number = whole(shape)
+    if number is not None:
+        out: tuple[int, ...] = (number,)
+    else:
+        try:
+            out = tuple(map(index, shape))  # type: ignore[arg-type]
+        except TypeError:
+            out = (-1,)
     if any(n < 0 for n in out):
         raise SizeError(call, f"shape {shape!r}", "is no shape", "pass an int or a tuple of ints")
+    try:
+        np.empty((0,) * len(out))  # how many dimensions there may be depends on numpy's release
+    except ValueError as error:
+        raise SizeError(
+            call, f"shape of {len(out)} dimensions", f"numpy has none: {error}", "use fewer"
+        ) from None
     return out
 
 

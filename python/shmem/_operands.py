@@ -122,9 +122,12 @@ def numbers(call: str, name: str, value: Any, dtype: np.dtype[Any]) -> Array:
         if dtype.kind not in "iu":
             if dtype.kind == "f" and type(value) is not float and np.iscomplexobj(value):
                 raise TypeError("it is complex")
-            return np.asarray(value, dtype=dtype)
-        if type(value) is int:  # by itself: errstate takes 1 us
             out: Array = np.asarray(value, dtype=dtype)
+            if dtype.kind in "SUmM" and not _is_all(out, value):
+                raise ValueError("some of it would be cut off")
+            return out
+        if type(value) is int:  # by itself: errstate takes 1 us
+            out = np.asarray(value, dtype=dtype)
             same = out.item() == value
         else:
             with np.errstate(invalid="ignore"):  # one that is no number is refused below
@@ -142,6 +145,15 @@ def numbers(call: str, name: str, value: Any, dtype: np.dtype[Any]) -> Array:
             "round it, or use a dtype that has it",
         )
     return out
+
+
+def _is_all(out: Array, value: Any) -> bool:
+    """Whether texts and times are what they were: numpy shortens the one and rounds the other."""
+    given, kind = np.asarray(value), out.dtype.kind
+    if kind in "SU":
+        return np.array_equal(given.astype(kind), out)
+    # A number is one of out's own unit.
+    return given.dtype.kind in "iu" or np.array_equal(given.astype(kind), out, equal_nan=True)
 
 
 def check_dtype(call: str, name: str, array: Array | _spans.Span, dtype: np.dtype[Any]) -> None:

@@ -48,6 +48,8 @@ _near = state.near
 _putmem: Callable[..., None]
 _getmem: Callable[..., None]
 
+_SIGNALS = frozenset((np.dtype("int64"), np.dtype("uint64")))
+
 # Numbers of bytes as they take them.
 _sizes: dict[int, ctypes.c_size_t] = {}
 
@@ -452,9 +454,12 @@ def _put_signal(
 def signal_word(call: str, signal: Any, index: int) -> int:
     """The address of a signal."""
     array, address = element(call, "signal", signal, index)
-    if array.dtype.kind not in "iu" or array.itemsize != 8:
+    if array.dtype not in _SIGNALS:
         raise DtypeError(
-            call, describe("signal", array), "a signal has 8 bytes", "use uint64 or int64"
+            call,
+            describe("signal", array),
+            "a signal has 8 bytes in the order of this machine",
+            "use uint64 or int64",
         )
     return address
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -51,8 +52,23 @@ class _State:
         self.failed = False  # some thread has an error that it has not raised
 
 
+class _Lock:
+    """A lock that the child of a fork has anew: the thread that held it is not there."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    renew = __init__
+
+
 state = _State()
-lock = threading.RLock()
+lock = _Lock()
 _failure = threading.local()
 
 # What has to be done after init and before and after the C library's finalize, by the
@@ -63,6 +79,7 @@ after_finalize: list[Callable[[], None]] = []
 
 
 def _forked() -> None:
+    lock.renew()
     state.forked = True
     state.count = 0
     state.near.clear()
@@ -295,11 +312,15 @@ def _join(loaded: Loaded, start: _start.Start) -> None:
     heap = os.environ.get("SHMEM_HEAP") or "auto"
     survives = os.environ.get("SHMEM_ON_FAILURE") == "return"
     if start(loaded.waiting) != 0:
+        # multiprocessing itself says so only when it has run the program once more.
+        is_child = any("from multiprocessing." in word for word in sys.orig_argv)
         raise InitError(
             "init",
             "",
             "the job could not be joined; a line on standard error says why",
-            "see python -m shmem.doctor",
+            'a process that a PE starts is no PE: call init under if __name__ == "__main__"'
+            if is_child
+            else "see python -m shmem.doctor",
         )
     state.turn += 1
     state.pe = loaded.waiting.shmem_my_pe()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from typing import NoReturn
 
 from shmem import _abi
 from shmem._errors import ArgumentError
@@ -18,7 +19,7 @@ class _Config(ctypes.Structure):
 class Team:
     """A team. `Team.world()` and `Team.shared()` are always there; a split makes others.
 
-    A split answers None at PEs that are not in the new team.
+    A split answers None at PEs that are not in the new team. A copy of a team is the team itself.
     """
 
     def __init__(self, handle: int, call: str) -> None:
@@ -27,17 +28,36 @@ class Team:
         self.my_pe = functions.shmem_team_my_pe(handle)
         self.n_pes = functions.shmem_team_n_pes(handle)
         self._members: list[int] = []
-        _teams.add(self)
+        _teams[handle] = self
 
     @staticmethod
     def world() -> Team:
         """Every PE of the job."""
-        return Team(_abi.SHMEM_TEAM_WORLD, "Team.world")
+        library("Team.world")
+        return _teams.get(_abi.SHMEM_TEAM_WORLD) or Team(_abi.SHMEM_TEAM_WORLD, "Team.world")
 
     @staticmethod
     def shared() -> Team:
         """The PEs of this PE's node."""
-        return Team(_abi.SHMEM_TEAM_SHARED, "Team.shared")
+        library("Team.shared")
+        return _teams.get(_abi.SHMEM_TEAM_SHARED) or Team(_abi.SHMEM_TEAM_SHARED, "Team.shared")
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "<shmem.Team that was destroyed>"
+        return f"<shmem.Team: PE {self.my_pe} of {self.n_pes}>"
+
+    # Whoever had a copy would not know that the team has been destroyed.
+    def __copy__(self) -> Team:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Team:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentError(
+            "pickle", repr(self), "it is this process's own", "make the team where it is needed"
+        )
 
     def handle(self, call: str) -> int:
         """The library's number of the team."""
@@ -133,14 +153,14 @@ class Team:
             raise ArgumentError(call, "team", "it is always there", "destroy what a split made")
         library(call).shmem_team_destroy(handle)
         self._handle = None
-        _teams.discard(self)
+        del _teams[handle]
         # The library ends the job for whoever uses what went with the team.
         for step in after_destroy:
             step(handle)
         settle(call)
 
 
-_teams: set[Team] = set()
+_teams: dict[int, Team] = {}  # by handle
 
 # What is done for a team, by its handle, when the library has given it back.
 after_destroy: list[Callable[[int], None]] = []
@@ -179,16 +199,15 @@ def team_handle(call: str, team: Team | None) -> tuple[int, int]:
 
 def find(call: str, handle: int) -> Team:
     """The team of a number that the library gave."""
-    for team in list(_teams):
-        if team._handle == handle:
-            return team
+    if handle in _teams:
+        return _teams[handle]
     if handle == _abi.SHMEM_TEAM_WORLD:
         return Team.world()
     raise ArgumentError(call, f"team {handle}", "there is none", "use one that is there")
 
 
 def _end_all() -> None:
-    for team in _teams:
+    for team in _teams.values():
         team._handle = None
     _teams.clear()
 

@@ -1,10 +1,11 @@
 """Import, init, finalize and fork: what happens to the process."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from launch import LIBRARY, pes, prints, python
+from launch import LIBRARY, SHMEMRUN, pes, prints, python, run
 
 
 def test_import_starts_nothing() -> None:
@@ -162,6 +163,99 @@ shmem.put(a, [9], pe=0)
 del b
 assert shmem.reclaim() == 64 and a[0] == 9
 shmem.finalize()
+"""
+    prints(program)
+
+
+def test_fork_while_another_thread_is_in_the_package() -> None:
+    """Its lock would never be given back in the child, which waited for it."""
+    program = """
+import os, signal, sys, threading
+import shmem
+shmem.init()
+done = threading.Event()
+inside = threading.Event()
+from shmem import _runtime
+def hold():
+    with _runtime.lock:
+        inside.set()
+        done.wait()
+t = threading.Thread(target=hold)
+t.start()
+inside.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    for call in (shmem.reclaim, lambda: shmem.zeros(3), shmem.finalize, shmem.init):
+        try:
+            call()
+        except shmem.ForkedError:
+            continue
+        os._exit(1)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+done.set()
+t.join()
+shmem.finalize()
+"""
+    prints(program)
+
+
+def test_a_child_that_comes_to_init(tmp_path: Path) -> None:
+    """multiprocessing's spawn runs the program once more in the child, which is told what helps."""
+    program = tmp_path / "program.py"
+    program.write_text("""
+import multiprocessing
+import shmem
+try:
+    shmem.init()
+except shmem.InitError as e:
+    assert __name__ == "__mp_main__" and 'if __name__ == "__main__"' in e.remedy, e
+    print("told", flush=True)
+def work(): print("worked", flush=True)
+if __name__ == "__main__":
+    child = multiprocessing.get_context("spawn").Process(target=work)
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    shmem.finalize()
+""")
+    done = run(str(SHMEMRUN), "-n", "2", "--timeout", "240", "--", sys.executable, str(program))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(done.stdout.split()) == ["told", "told", "worked", "worked"], done.stdout
+
+
+def test_memory_of_a_gpu_is_not_copied_here() -> None:
+    """pickle and copy read elements, which is the end of a process that cannot."""
+    program = """
+import copy, pickle, numpy as np, shmem
+from shmem import _device
+out_of_reach = _device.ghost_at(1 << 12, (4,), np.dtype("int64"), None)
+array = shmem.DeviceArray(out_of_reach, "int64")
+assert copy.copy(array).shape == (4,)
+for call in (pickle.dumps, copy.deepcopy):
+    try:
+        call({"weights": array})
+    except shmem.DeviceError as e:
+        assert "shmem.get" in e.remedy, e
+    else:
+        raise SystemExit(f"{call} was not refused")
+"""
+    prints(program)
+
+
+def test_exceptions_go_to_other_processes() -> None:
+    """As from the worker of a pool, which waited for ever for one that could not be read."""
+    program = """
+import copy, pickle, shmem
+for kind in vars(shmem).values():
+    if isinstance(kind, type) and issubclass(kind, shmem.ShmemError):
+        one = kind("put", "dest", "it is not", "make it")
+        if kind is shmem.PeerError:
+            one = kind("put", "PE 3", "it is not", "make it", 3)
+        for other in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
+            assert type(other) is kind and str(other) == str(one), other
+            assert vars(other) == vars(one), vars(other)
 """
     prints(program)
 

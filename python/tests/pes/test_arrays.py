@@ -195,9 +195,10 @@ def test_bad_arrays():
             shmem.empty(3, dtype)
     with pytest.raises(shmem.DtypeError, match="add .* to the shape"):
         shmem.empty(3, "(2,)i4")
-    for shape in (-1, (2, -3), "abc", None):
+    for shape in (-1, (2, -3), "abc", None, (1,) * 100, np.array([[1]]), np.array([1.0])):
         with pytest.raises(shmem.SizeError):
             shmem.empty(shape)
+    assert shmem.empty(np.array([2, 3])).shape == (2, 3)
     with pytest.raises(shmem.DeviceError):
         shmem.empty(3, device="cuda")
 

@@ -1,5 +1,8 @@
 """Collectives and teams, against what numpy computes."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -174,6 +177,26 @@ def test_teams(me, n):
         with pytest.raises(shmem.PEError):
             shmem.broadcast(a, a, 1, team=one)
         one.destroy()
+
+
+def test_teams_and_contexts_are_not_copied(me, n):
+    """A copy would not know of destroy: the library ended the job for whoever used one."""
+    world = shmem.Team.world()
+    assert shmem.Team.world() is world and shmem.Team.shared() is shmem.Team.shared()
+    team, context = world.split_strided(0, 1, n), shmem.Context()
+    assert team is not None and f"PE {me} of {n}" in repr(team)
+    holder = {"team": team, "context": context}
+    copied = copy.deepcopy(holder)
+    assert copied == holder and copy.copy(team) is team and copy.copy(context) is context
+    for thing in (team, context):
+        with pytest.raises(shmem.ArgumentError, match="pickle"):
+            pickle.dumps(thing)
+    team.destroy()
+    context.destroy()
+    assert "destroyed" in repr(team) and "destroyed" in repr(context)
+    for use in (copied["team"].sync, copied["context"].quiet):
+        with pytest.raises(shmem.ArgumentError, match="it was destroyed"):
+            use()
 
 
 def test_a_context_goes_with_its_team(me, n, right):

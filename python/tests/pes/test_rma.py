@@ -1,5 +1,6 @@
 """put, get, p, g, strides, signals, streams of operations."""
 
+import datetime
 import random
 
 import numpy as np
@@ -243,6 +244,49 @@ def test_numbers_that_do_not_fit(me):
     shmem.put(bytes_, [np.int64(255), 0.0], pe=me)
     shmem.p(a, np.float32(7), pe=me)
     assert a.tolist() == [7, 2, 1, 2**62] and bytes_.tolist() == [255, 0, 0, 0]
+
+
+def test_texts_and_times_that_do_not_fit(me):
+    """numpy would shorten the one and round the other."""
+    s, u = shmem.zeros(2, "S3"), shmem.zeros(2, "U3")
+    day, second = shmem.zeros(2, "M8[D]"), shmem.zeros(2, "m8[s]")
+    hour, nothing = np.datetime64("2020-01-02T05"), np.datetime64("NaT")
+    for a, value in (
+        (s, b"abcd"),
+        (s, "abcd"),
+        (s, 1234),
+        (u, "abcd"),
+        (u, None),
+        (day, hour),
+        (day, "2020-01-02T05"),
+        (day, datetime.datetime(2020, 1, 2, 5)),
+        (second, np.timedelta64(1500, "ms")),
+        (second, datetime.timedelta(milliseconds=1500)),
+    ):
+        refused(shmem.DtypeError, shmem.put, a, [value], pe=me)
+        refused(shmem.DtypeError, shmem.full, 2, [value], a.dtype)
+    assert not s.view("u1").any() and not u.view("u1").any()
+    assert not day.view("i8").any() and not second.view("i8").any()
+    shmem.put(s, [b"abc", "d"], pe=me)
+    shmem.put(u, ["\u00e4bc", 12], pe=me)
+    shmem.put(day, [datetime.date(2020, 1, 2), nothing], pe=me)
+    shmem.put(second, [np.timedelta64(2000, "ms"), np.timedelta64(3, "s")], pe=me)
+    shmem.put(second[:1], [4], pe=me)
+    assert s.tolist() == [b"abc", b"d"] and u.tolist() == ["\u00e4bc", "12"]
+    assert day[0] == np.datetime64("2020-01-02") and np.isnat(day[1])
+    assert second.astype("i8").tolist() == [4, 3]
+
+
+def test_a_signal_has_the_order_of_the_machine(me):
+    """In another one its values would be others, and waits for them would not end."""
+    a, signal = shmem.zeros(1), shmem.zeros(1, np.dtype("uint64").newbyteorder())
+    refused(shmem.DtypeError, shmem.signal_set, signal, 1, pe=me)
+    refused(shmem.DtypeError, shmem.put_signal, a, [1], signal, 1, pe=me)
+    refused(shmem.DtypeError, shmem.signal_wait_until, signal, "==", 0)
+    refused(shmem.DtypeError, shmem.signal_fetch, signal)
+    assert signal[0] == 0 and a[0] == 0
+    shmem.put(signal, [5], pe=me)
+    assert signal[0] == 5 and shmem.g(signal, me) == 5
 
 
 def test_arguments_that_are_no_numbers(me):
