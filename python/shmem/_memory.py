@@ -137,6 +137,17 @@ def find(address: int, nbytes: int) -> Block | None:
     return NOTHING if nbytes == 0 and heap.vote and address == heap.vote else None
 
 
+def place(address: int, nbytes: int, elements: int) -> int | None:
+    """The symmetric address of an operand of which nbytes are used; None: it has none.
+
+    One without elements may be anywhere: a tensor of torch has no address then, and a view of
+    numpy one behind its array.
+    """
+    if find(address, nbytes) is not None:
+        return address
+    return heap.vote or None if elements == 0 else None
+
+
 def address_of_nothing() -> int:
     """A symmetric address for what has no elements and no address; 0 while there is none."""
     return heap.vote

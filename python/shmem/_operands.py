@@ -197,9 +197,10 @@ def symmetric(call: str, name: str, operand: Any) -> tuple[Array, int]:
     if not array.flags.c_contiguous:
         raise not_contiguous(call, name, array)
     address = address_of(array)
-    if _memory.find(address, array.nbytes) is None:
+    there = _memory.place(address, array.nbytes, array.size)
+    if there is None:
         raise refuse_address(call, name, array, address)
-    return array, address
+    return array, there
 
 
 def symmetric_span(call: str, name: str, operand: Any) -> tuple[Array | _spans.Span, int]:

@@ -166,10 +166,10 @@ def _put(
         data = as_source(call, source, to.dtype)
         if to.flags.c_contiguous and data.flags.c_contiguous:
             check_lengths(call, to, data, data.size)
-            address = address_of(to)
-            if _find(address, data.nbytes) is None:
-                raise refuse_address(call, "dest", to, address)
-            row = address, address_of(data), data
+            there = _memory.place(address_of(to), data.nbytes, to.size)
+            if there is None:
+                raise refuse_address(call, "dest", to, address_of(to))
+            row = there, address_of(data), data
     if row is not None:
         address, origin, whole = row
         if stream is not None:
@@ -274,10 +274,10 @@ def _get(
         check_dtype(call, "source", data, to.dtype)
         if to.flags.c_contiguous and data.flags.c_contiguous:
             check_lengths(call, to, data, to.size)
-            address = address_of(data)
-            if _find(address, to.nbytes) is None:
-                raise refuse_address(call, "source", data, address)
-            row = address_of(to), address, to
+            there = _memory.place(address_of(data), to.nbytes, data.size)
+            if there is None:
+                raise refuse_address(call, "source", data, address_of(data))
+            row = address_of(to), there, to
     if row is not None:
         into, address, whole = row
         if stream is not None:

@@ -5,12 +5,29 @@ from __future__ import annotations
 import torch
 
 from shmem._constants import SIGNAL_SET, comparison, signal_op
-from shmem._errors import ArgumentError
+from shmem._errors import ArgumentError, DtypeError
 from shmem._runtime import check_pe, library
 from shmem._teams import Team, team_handle
 from shmem.torch import _operators
 
 _ops = torch.ops.shmem
+
+
+def _check(call: str, **tensors: object) -> None:
+    """Refuses what torch's own error would not say a word about."""
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise DtypeError(
+                call, f"{name}, {type(tensor).__name__}", "it is no tensor", "pass a torch.Tensor"
+            )
+
+
+def _check_value(call: str, value: int) -> None:
+    """A signal's value, which torch takes as an int64."""
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise DtypeError(
+            call, f"value {value}", "torch has no such int64", "subtract 1 << 64, for the same bits"
+        )
 
 
 def _no_gradient(call: str, tensor: torch.Tensor, why: str, remedy: str) -> None:
@@ -34,10 +51,12 @@ def _collective(
 ) -> torch.Tensor:
     """The operator of that name, or the one that writes to out."""
     library(call)
+    _check(call, src=src)
     handle, n = team_handle(call, team)
     if out is None:
         _may_have_gradient(call, src)
         return getattr(_ops, call).default(src, n, *options, handle)
+    _check(call, out=out)
     _has_none(call, src)
     getattr(_ops, call + "_out").default(out, src, n, *options, handle)
     return out
@@ -88,6 +107,7 @@ def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:
     It is complete there after the next `quiet` or barrier.
     """
     library("torch.put")
+    _check("torch.put", dest=dest, src=src)
     _has_none("torch.put", src)
     _ops.put.default(dest, src, check_pe("torch.put", pe))
 
@@ -95,6 +115,7 @@ def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:
 def get(source: torch.Tensor, pe: int) -> torch.Tensor:
     """Reads source at another PE, or at this one, into a tensor of ordinary memory."""
     library("torch.get")
+    _check("torch.get", source=source)
     return _ops.get.default(source, check_pe("torch.get", pe))
 
 
@@ -113,6 +134,8 @@ def put_signal(
     """
     call = "torch.put_signal"
     library(call)
+    _check(call, dest=dest, src=src, signal=signal)
+    _check_value(call, value)
     _has_none(call, src)
     _ops.put_signal.default(dest, src, signal, value, signal_op(call, op), check_pe(call, pe))
 
@@ -126,6 +149,8 @@ def signal_wait_until(
     """
     call = "torch.signal_wait_until"
     library(call)
+    _check(call, signal=signal, of=of)
+    _check_value(call, value)
     return _ops.signal_wait_until.default(signal, comparison(call, cmp), value, of)
 
 

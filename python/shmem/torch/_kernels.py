@@ -129,10 +129,11 @@ def _row(call: str, name: str, tensor: torch.Tensor) -> int:
 def _symmetric(call: str, name: str, tensor: torch.Tensor) -> int:
     """The same of a tensor that has to be in symmetric memory."""
     address = _row(call, name, tensor)
-    if _memory.find(address, tensor.numel() * tensor.element_size()) is None:
+    there = _memory.place(address, tensor.numel() * tensor.element_size(), tensor.numel())
+    if there is None:
         array = _operands.as_array(call, name, tensor)
         raise _operands.refuse_address(call, name, array, address)
-    return address
+    return there
 
 
 def _spread(

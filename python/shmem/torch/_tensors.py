@@ -65,7 +65,10 @@ def full(shape: Shape, value: Any, dtype: torch.dtype | None = None) -> torch.Te
     kind = _type("torch.full", dtype)
     # Before there is memory, which the other PEs would believe to be ready.
     try:
-        torch.empty((), dtype=kind).fill_(value)
+        one = torch.empty((), dtype=kind).fill_(value)
+        is_whole = not (kind.is_floating_point or kind.is_complex or kind is torch.bool)
+        if is_whole and one.item() != value:
+            raise ValueError("it would be cut off")
     except (RuntimeError, TypeError, ValueError, OverflowError) as error:
         raise DtypeError(
             "torch.full", f"value {value!r}", f"it is not of {kind}: {error}", "convert it"

@@ -246,6 +246,25 @@ def test_numbers_that_do_not_fit(me):
     assert a.tolist() == [7, 2, 1, 2**62] and bytes_.tolist() == [255, 0, 0, 0]
 
 
+def test_nothing_is_copied_from_anywhere(me, n, right):
+    """Where a view without elements begins is up to numpy: often not in its array."""
+    e, a = shmem.zeros((3, 0, 4)), shmem.zeros((3, 4))
+    for view in (e, e[::-1], e[::-2, :, ::-1], a[:0], a[::-1, 4:], np.zeros((0, 3), "i8"), []):
+        shmem.put(e[::-1], view, pe=right)
+        shmem.put(a, view, pe=right)
+        if not isinstance(view, list):
+            shmem.get(view, e[::-1], pe=right)
+            shmem.get(np.zeros(0, "i8"), view, pe=right)
+            shmem.put_signal(e[::-1], view, a, 1, pe=me)
+            shmem.sum_reduce(view, e[::-1])
+            shmem.collect(e[::-1], view)
+            shmem.barrier_all()
+    assert a.sum() == 1
+    # What has elements is to be in its place though none of them is copied.
+    refused(shmem.SymmetryError, shmem.put, np.zeros(3, "i8"), [], pe=right)
+    refused(shmem.SymmetryError, shmem.get, np.zeros(0, "i8"), np.zeros(3, "i8"), pe=right)
+
+
 def test_texts_and_times_that_do_not_fit(me):
     """numpy would shorten the one and round the other."""
     s, u = shmem.zeros(2, "S3"), shmem.zeros(2, "U3")

@@ -116,6 +116,46 @@ def test_put_with_a_signal(me, n, right, left, device):
     st.quiet()
 
 
+def test_tensors_without_elements(me, n, right, device):
+    """As the last batch of a loader may be one: torch has no address of it."""
+    x = torch.zeros((0, 3), device=device)
+    signal = st.zeros(1, torch.int64)
+    shmem.barrier_all()
+    for src in (x, st.zeros((0, 3))):
+        assert st.all_gather(src).shape == (0, 3)
+        assert st.all_to_all(src).shape == (0, 3)
+        assert st.reduce_scatter(src).shape == (0, 3)
+        st.all_gather(src, out=st.zeros((0, 3)))
+        st.all_to_all(src, out=x)
+        st.put(x, src, right)
+        assert st.get(src, right).shape == (0, 3)
+    st.put_signal(x, x, signal, 1, right)
+    assert st.signal_wait_until(signal, "==", 1, x).shape == (0, 3)
+
+
+def test_no_tensors(me, right, device):
+    """torch's own errors are about what the package asks of them."""
+    a, signal = st.zeros(4), st.zeros(1, torch.int64)
+    for bad in ([1.0, 2.0, 3.0, 4.0], None, 1.0):
+        for call in (
+            lambda: st.all_gather(bad),  # noqa: B023
+            lambda: st.all_to_all(a, out=[bad]),  # noqa: B023
+            lambda: st.reduce_scatter(bad),  # noqa: B023
+            lambda: st.put(a, bad, right),  # noqa: B023
+            lambda: st.put(bad, a, right),  # noqa: B023
+            lambda: st.get(bad, right),  # noqa: B023
+            lambda: st.put_signal(a, a, bad, 1, right),  # noqa: B023
+            lambda: st.signal_wait_until(signal, "==", 0, bad),  # noqa: B023
+        ):
+            with pytest.raises(shmem.DtypeError, match="is no tensor"):
+                call()
+    for value in (1 << 63, -(1 << 63) - 1):
+        with pytest.raises(shmem.DtypeError, match="no such int64"):
+            st.put_signal(a, a, signal, value, right)
+        with pytest.raises(shmem.DtypeError, match="no such int64"):
+            st.signal_wait_until(signal, "==", value, a)
+
+
 def test_bad_operands(me, n, right, device):
     a, plain = st.zeros((2 * n, 4)), torch.zeros((2 * n, 4), device=device)
     with pytest.raises(shmem.SizeError, match="the result has"):

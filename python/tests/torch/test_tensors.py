@@ -33,7 +33,7 @@ def test_shapes_and_defaults(device):
     filled = st.full((2, 3), 7, torch.int32)
     assert filled.tolist() == [[7] * 3] * 2
     before = len(_memory.heap.slots)
-    for value in (None, "7", 300, [1, 2]):
+    for value in (None, "7", 300, [1, 2], 1.5):
         with pytest.raises(shmem.DtypeError, match=r"torch\.full.* not of torch\.uint8"):
             st.full(3, value, torch.uint8)
     assert len(_memory.heap.slots) == before
