@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "room.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
@@ -68,6 +69,13 @@ static void *pass(void *unused)
     return unused;
 }
 
+/* A small stack is too small for a program that has much in thread-local variables. */
+static int start(pthread_t *thread, const pthread_attr_t *small)
+{
+    int why = pthread_create(thread, small, pass, NULL);
+    return why == EINVAL ? pthread_create(thread, NULL, pass, NULL) : why;
+}
+
 static int has_threads(const char *path, char *error, size_t size)
 {
     pthread_t threads[THREADS];
@@ -81,7 +89,7 @@ static int has_threads(const char *path, char *error, size_t size)
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     pthread_mutex_lock(&gate);
-    while (n < THREADS && (why = pthread_create(&threads[n], &small, pass, NULL)) == 0)
+    while (n < THREADS && (why = start(&threads[n], &small)) == 0)
         n++;
     pthread_mutex_unlock(&gate);
     for (int i = 0; i < n; i++)

@@ -54,6 +54,13 @@ func TestFewThreads(t *testing.T) {
 	}
 }
 
+// No thread has a stack as small as thread-local variables then are.
+func TestManyThreadLocals(t *testing.T) {
+	if e := run(t, nil, compile(t, "local")); e.status != 0 || e.out != "PE 0 of 1 done\n" {
+		t.Errorf("status %d\n%s", e.status, e.out)
+	}
+}
+
 func TestFewDescriptors(t *testing.T) {
 	program := compile(t, "bare")
 	want := regexp.MustCompile(`^shmem: shmem_init: \S*libshmem_core.so cannot be loaded: it needs \d+ open files, and RLIMIT_NOFILE of \d+ leaves \d+ ` +
