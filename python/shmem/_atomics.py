@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -37,8 +37,8 @@ def _call(
     operation: str,
     table: dict[np.dtype[Any], str],
     target: Any,
-    pe: int,
-    index: int,
+    pe: SupportsIndex,
+    index: SupportsIndex,
     context: Context | None,
     *values: tuple[str, Any],
 ) -> tuple[Any, np.dtype[Any]]:
@@ -63,20 +63,32 @@ def _fetched(result: tuple[Any, np.dtype[Any]]) -> Any:
     return dtype.type(value)
 
 
-def atomic_fetch(source: Any, pe: int, *, index: int = 0, context: Context | None = None) -> Any:
+def atomic_fetch(
+    source: Any, pe: SupportsIndex, *, index: SupportsIndex = 0, context: Context | None = None
+) -> Any:
     """Reads an element atomically."""
     return _fetched(_call("atomic_fetch", ATOMIC_EXTENDED, source, pe, index, context))
 
 
 def atomic_set(
-    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+    dest: Any,
+    value: Any,
+    pe: SupportsIndex,
+    *,
+    index: SupportsIndex = 0,
+    context: Context | None = None,
 ) -> None:
     """Writes an element atomically."""
     _call("atomic_set", ATOMIC_EXTENDED, dest, pe, index, context, ("value", value))
 
 
 def atomic_swap(
-    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+    dest: Any,
+    value: Any,
+    pe: SupportsIndex,
+    *,
+    index: SupportsIndex = 0,
+    context: Context | None = None,
 ) -> Any:
     """Writes an element and answers what it was."""
     return _fetched(
@@ -85,7 +97,13 @@ def atomic_swap(
 
 
 def atomic_compare_swap(
-    dest: Any, cond: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+    dest: Any,
+    cond: Any,
+    value: Any,
+    pe: SupportsIndex,
+    *,
+    index: SupportsIndex = 0,
+    context: Context | None = None,
 ) -> Any:
     """Writes value if the element is cond; answers what it was."""
     return _fetched(
@@ -102,74 +120,124 @@ def atomic_compare_swap(
     )
 
 
-def atomic_inc(dest: Any, pe: int, *, index: int = 0, context: Context | None = None) -> None:
+def atomic_inc(
+    dest: Any, pe: SupportsIndex, *, index: SupportsIndex = 0, context: Context | None = None
+) -> None:
     """Adds one to an element."""
     _call("atomic_inc", ATOMIC, dest, pe, index, context)
 
 
-def atomic_fetch_inc(dest: Any, pe: int, *, index: int = 0, context: Context | None = None) -> Any:
+def atomic_fetch_inc(
+    dest: Any, pe: SupportsIndex, *, index: SupportsIndex = 0, context: Context | None = None
+) -> Any:
     """Adds one to an element and answers what it was."""
     return _fetched(_call("atomic_fetch_inc", ATOMIC, dest, pe, index, context))
 
 
 def atomic_add(
-    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+    dest: Any,
+    value: Any,
+    pe: SupportsIndex,
+    *,
+    index: SupportsIndex = 0,
+    context: Context | None = None,
 ) -> None:
     """Adds to an element, modulo its width."""
     _call("atomic_add", ATOMIC, dest, pe, index, context, ("value", value))
 
 
 def atomic_fetch_add(
-    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+    dest: Any,
+    value: Any,
+    pe: SupportsIndex,
+    *,
+    index: SupportsIndex = 0,
+    context: Context | None = None,
 ) -> Any:
     """Adds to an element and answers what it was."""
     return _fetched(_call("atomic_fetch_add", ATOMIC, dest, pe, index, context, ("value", value)))
 
 
 def atomic_and(
-    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+    dest: Any,
+    value: Any,
+    pe: SupportsIndex,
+    *,
+    index: SupportsIndex = 0,
+    context: Context | None = None,
 ) -> None:
     """Combines an element with value by a bitwise and."""
     _call("atomic_and", ATOMIC, dest, pe, index, context, ("value", value))
 
 
 def atomic_or(
-    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+    dest: Any,
+    value: Any,
+    pe: SupportsIndex,
+    *,
+    index: SupportsIndex = 0,
+    context: Context | None = None,
 ) -> None:
     """Combines an element with value by a bitwise or."""
     _call("atomic_or", ATOMIC, dest, pe, index, context, ("value", value))
 
 
 def atomic_xor(
-    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+    dest: Any,
+    value: Any,
+    pe: SupportsIndex,
+    *,
+    index: SupportsIndex = 0,
+    context: Context | None = None,
 ) -> None:
     """Combines an element with value by a bitwise exclusive or."""
     _call("atomic_xor", ATOMIC, dest, pe, index, context, ("value", value))
 
 
 def atomic_fetch_and(
-    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+    dest: Any,
+    value: Any,
+    pe: SupportsIndex,
+    *,
+    index: SupportsIndex = 0,
+    context: Context | None = None,
 ) -> Any:
     """Does as atomic_and, and answers what the element was."""
     return _fetched(_call("atomic_fetch_and", ATOMIC, dest, pe, index, context, ("value", value)))
 
 
 def atomic_fetch_or(
-    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+    dest: Any,
+    value: Any,
+    pe: SupportsIndex,
+    *,
+    index: SupportsIndex = 0,
+    context: Context | None = None,
 ) -> Any:
     """Does as atomic_or, and answers what the element was."""
     return _fetched(_call("atomic_fetch_or", ATOMIC, dest, pe, index, context, ("value", value)))
 
 
 def atomic_fetch_xor(
-    dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+    dest: Any,
+    value: Any,
+    pe: SupportsIndex,
+    *,
+    index: SupportsIndex = 0,
+    context: Context | None = None,
 ) -> Any:
     """Does as atomic_xor, and answers what the element was."""
     return _fetched(_call("atomic_fetch_xor", ATOMIC, dest, pe, index, context, ("value", value)))
 
 
 def atomic_fetch_add_nbi(
-    fetch: Any, dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None
+    fetch: Any,
+    dest: Any,
+    value: Any,
+    pe: SupportsIndex,
+    *,
+    index: SupportsIndex = 0,
+    context: Context | None = None,
 ) -> None:
     """Does as atomic_fetch_add; the old value is in fetch after the next quiet.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
 
@@ -63,7 +63,12 @@ def _ended(call: str, failed: int) -> None:
 
 
 def broadcast(
-    dest: Any, source: Any, root: int, *, team: Team | None = None, stream: StreamLike | None = None
+    dest: Any,
+    source: Any,
+    root: SupportsIndex,
+    *,
+    team: Team | None = None,
+    stream: StreamLike | None = None,
 ) -> None:
     """Copies source of PE root, of the team, to dest of every PE of the team."""
     call = "broadcast"

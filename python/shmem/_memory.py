@@ -19,7 +19,6 @@ import gc
 import heapq
 from bisect import bisect_right, insort
 from collections import deque
-from operator import index
 from typing import Any, overload
 
 import numpy as np
@@ -36,11 +35,10 @@ from shmem._runtime import (
     lock,
     settle,
     state,
-    whole,
 )
+from shmem._shapes import Shape, sizes_of
 
 Array = NDArray[Any]
-Shape = int | tuple[int, ...] | list[int]
 
 _WORD = 64  # slots in a word of the vote
 
@@ -337,27 +335,6 @@ def _allocate(call: str, nbytes: int, zero: bool) -> Block:
     if address == 0:
         raise HeapError(call, f"{nbytes} bytes", "the symmetric heap has no room", _MORE)
     return _enter(address, nbytes)
-
-
-def sizes_of(call: str, shape: Shape) -> tuple[int, ...]:
-    """The lengths of the dimensions that a program asks for."""
-    number = whole(shape)
-    if number is not None:
-        out: tuple[int, ...] = (number,)
-    else:
-        try:
-            out = tuple(map(index, shape))  # type: ignore[arg-type]
-        except TypeError:
-            out = (-1,)
-    if any(n < 0 for n in out):
-        raise SizeError(call, f"shape {shape!r}", "is no shape", "pass an int or a tuple of ints")
-    try:
-        np.empty((0,) * len(out))  # how many dimensions there may be depends on numpy's release
-    except ValueError as error:
-        raise SizeError(
-            call, f"shape of {len(out)} dimensions", f"numpy has none: {error}", "use fewer"
-        ) from None
-    return out
 
 
 def _array(call: str, shape: Shape, dtype: DTypeLike, zero: bool) -> Array:

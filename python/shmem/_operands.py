@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -218,7 +218,9 @@ def not_contiguous(call: str, name: str, array: Array) -> LayoutError:
     )
 
 
-def element(call: str, name: str, operand: Any, index: int) -> tuple[Array | _spans.Span, int]:
+def element(
+    call: str, name: str, operand: Any, index: SupportsIndex
+) -> tuple[Array | _spans.Span, int]:
     """One element of a contiguous symmetric array: the array, and the element's address."""
     array, address = symmetric_span(call, name, operand)
     size = array.size

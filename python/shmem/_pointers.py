@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class _Peer:
         }
 
 
-def ptr(array: Any, pe: int) -> Any:
+def ptr(array: Any, pe: SupportsIndex) -> Any:
     """The same array of another PE, for plain loads and stores; None where there is no way.
 
     Of an array in GPU memory it is a DeviceArray. A PE that waits notices such a store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -82,7 +82,7 @@ def is_near(pe: int, address: int) -> bool:
 def put(
     dest: Any,
     source: Any,
-    pe: int,
+    pe: SupportsIndex,
     *,
     context: Context | None = None,
     stream: StreamLike | None = None,
@@ -119,7 +119,7 @@ def put(
 def put_nbi(
     dest: Any,
     source: Any,
-    pe: int,
+    pe: SupportsIndex,
     *,
     context: Context | None = None,
     stream: StreamLike | None = None,
@@ -151,7 +151,7 @@ def _put(
     call: str,
     dest: Any,
     source: Any,
-    pe: int,
+    pe: SupportsIndex,
     context: Context | None,
     stream: StreamLike | None,
     nbi: bool,
@@ -209,7 +209,7 @@ def _put(
 def get(
     dest: Any,
     source: Any,
-    pe: int,
+    pe: SupportsIndex,
     *,
     context: Context | None = None,
     stream: StreamLike | None = None,
@@ -244,7 +244,7 @@ def get(
 def get_nbi(
     dest: Any,
     source: Any,
-    pe: int,
+    pe: SupportsIndex,
     *,
     context: Context | None = None,
     stream: StreamLike | None = None,
@@ -257,7 +257,7 @@ def _get(
     call: str,
     dest: Any,
     source: Any,
-    pe: int,
+    pe: SupportsIndex,
     context: Context | None,
     stream: StreamLike | None,
     nbi: bool,
@@ -318,7 +318,14 @@ def _get(
         settle(call)
 
 
-def p(dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None = None) -> None:
+def p(
+    dest: Any,
+    value: Any,
+    pe: SupportsIndex,
+    *,
+    index: SupportsIndex = 0,
+    context: Context | None = None,
+) -> None:
     """Writes one element of dest, which arrives whole where it has at most 8 bytes."""
     functions = library("p")
     array, address = element("p", "dest", dest, index)
@@ -343,7 +350,9 @@ def p(dest: Any, value: Any, pe: int, *, index: int = 0, context: Context | None
         settle("p")
 
 
-def g(source: Any, pe: int, *, index: int = 0, context: Context | None = None) -> Any:
+def g(
+    source: Any, pe: SupportsIndex, *, index: SupportsIndex = 0, context: Context | None = None
+) -> Any:
     """Reads one element of source at another PE; a scalar of numpy."""
     functions = library("g")
     array, address = element("g", "source", source, index)
@@ -372,10 +381,10 @@ def put_signal(
     source: Any,
     signal: Any,
     value: int,
-    pe: int,
+    pe: SupportsIndex,
     *,
     op: str | int = SIGNAL_SET,
-    index: int = 0,
+    index: SupportsIndex = 0,
     context: Context | None = None,
     stream: StreamLike | None = None,
 ) -> None:
@@ -392,10 +401,10 @@ def put_signal_nbi(
     source: Any,
     signal: Any,
     value: int,
-    pe: int,
+    pe: SupportsIndex,
     *,
     op: str | int = SIGNAL_SET,
-    index: int = 0,
+    index: SupportsIndex = 0,
     context: Context | None = None,
     stream: StreamLike | None = None,
 ) -> None:
@@ -409,9 +418,9 @@ def _put_signal(
     source: Any,
     signal: Any,
     value: int,
-    pe: int,
+    pe: SupportsIndex,
     op: str | int,
-    index: int,
+    index: SupportsIndex,
     context: Context | None,
     stream: StreamLike | None,
     nbi: bool,
@@ -451,7 +460,7 @@ def _put_signal(
         settle(call)
 
 
-def signal_word(call: str, signal: Any, index: int) -> int:
+def signal_word(call: str, signal: Any, index: SupportsIndex) -> int:
     """The address of a signal."""
     array, address = element(call, "signal", signal, index)
     if array.dtype not in _SIGNALS:

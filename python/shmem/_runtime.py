@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import index
-from typing import Any
+from typing import Any, SupportsIndex
 
 from shmem import _abi, _start
 from shmem._errors import (
@@ -134,7 +134,7 @@ def integer(call: str, name: str, value: Any) -> int:
     return number
 
 
-def check_pe(call: str, pe: int, n_pes: int | None = None) -> int:
+def check_pe(call: str, pe: SupportsIndex, n_pes: int | None = None) -> int:
     """A PE's number, which has to exist."""
     n = state.n_pes if n_pes is None else n_pes
     number = whole(pe)
@@ -381,7 +381,7 @@ def n_pes() -> int:
     return state.n_pes
 
 
-def pe_accessible(pe: int) -> bool:
+def pe_accessible(pe: SupportsIndex) -> bool:
     """Whether pe is a PE that can be reached: not one that is lost."""
     functions = library("pe_accessible")
     number = whole(pe)

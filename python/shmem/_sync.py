@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -142,9 +142,9 @@ def signal_op_at(
     call: str,
     signal: Any,
     value: int,
-    pe: int,
+    pe: SupportsIndex,
     op: int,
-    index: int,
+    index: SupportsIndex,
     context: Context | None,
     stream: StreamLike | None,
 ) -> None:
@@ -170,9 +170,9 @@ def signal_op_at(
 def signal_set(
     signal: Any,
     value: int,
-    pe: int,
+    pe: SupportsIndex,
     *,
-    index: int = 0,
+    index: SupportsIndex = 0,
     context: Context | None = None,
     stream: StreamLike | None = None,
 ) -> None:
@@ -184,9 +184,9 @@ def signal_set(
 def signal_add(
     signal: Any,
     value: int,
-    pe: int,
+    pe: SupportsIndex,
     *,
-    index: int = 0,
+    index: SupportsIndex = 0,
     context: Context | None = None,
     stream: StreamLike | None = None,
 ) -> None:
@@ -195,14 +195,19 @@ def signal_add(
     signal_op_at("signal_add", signal, value, pe, how, index, context, stream)
 
 
-def signal_fetch(signal: Any, *, index: int = 0) -> int:
+def signal_fetch(signal: Any, *, index: SupportsIndex = 0) -> int:
     """Reads a signal of this PE."""
     functions = library("signal_fetch") if state.heap == "device" else quick("signal_fetch")
     return functions.shmem_signal_fetch(_rma.signal_word("signal_fetch", signal, index))
 
 
 def signal_wait_until(
-    signal: Any, cmp: str | int, value: int, *, index: int = 0, stream: StreamLike | None = None
+    signal: Any,
+    cmp: str | int,
+    value: int,
+    *,
+    index: SupportsIndex = 0,
+    stream: StreamLike | None = None,
 ) -> int:
     """Waits until a signal of this PE compares as asked; answers what ended the wait.
 
@@ -225,7 +230,12 @@ def signal_wait_until(
 
 
 def wait_until(
-    ivar: Any, cmp: str | int, value: Any, *, index: int = 0, stream: StreamLike | None = None
+    ivar: Any,
+    cmp: str | int,
+    value: Any,
+    *,
+    index: SupportsIndex = 0,
+    stream: StreamLike | None = None,
 ) -> None:
     """Waits until an element of this PE compares as asked: `wait_until(flags, ">=", 2)`.
 
@@ -246,7 +256,7 @@ def wait_until(
         settle(call)
 
 
-def test(ivar: Any, cmp: str | int, value: Any, *, index: int = 0) -> bool:
+def test(ivar: Any, cmp: str | int, value: Any, *, index: SupportsIndex = 0) -> bool:
     """Tells at once whether an element of this PE compares as asked."""
     # Not a quick call: one that finds nothing may drive the network.
     functions = library("test")

@@ -9,8 +9,8 @@ import torch
 from shmem import _memory, _operands, _pointers
 from shmem._device import DeviceArray, heap_gpu
 from shmem._errors import DtypeError
-from shmem._memory import Shape
 from shmem._runtime import library, settle, state
+from shmem._shapes import Shape, sizes_of
 
 
 def _type(call: str, dtype: Any) -> torch.dtype:
@@ -37,7 +37,7 @@ def block(call: str, nbytes: int, zero: bool = False) -> torch.Tensor:
 
 
 def _new(call: str, shape: Shape, dtype: Any, zero: bool) -> torch.Tensor:
-    kind, sizes = _type(call, dtype), _memory.sizes_of(call, shape)
+    kind, sizes = _type(call, dtype), sizes_of(call, shape)
     nbytes = torch.empty((), dtype=kind, device="meta").element_size()
     for n in sizes:
         nbytes *= n

@@ -1,0 +1,47 @@
+"""What programs pass, for the type checker to look at; nobody runs it.
+
+Numbers of numpy are as good as Python's wherever there is a shape, a PE or an index.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+import shmem
+
+
+def arrays(rows: int, columns: np.int64, device: str | None) -> npt.NDArray[np.float64]:
+    box: npt.NDArray[np.float64] = shmem.zeros((rows, columns), dtype=np.float64)
+    shmem.full(box.shape, 1.5, np.float32)[0] = 2
+    shmem.empty([rows, columns, 3], "f8").sum()
+    shmem.zeros(columns).sum()
+    shmem.zeros(3, device=device)
+    return box
+
+
+def operations(box: npt.NDArray[np.float64], flags: npt.NDArray[np.uint64]) -> None:
+    nearest = np.argmin(box[:, 0])
+    with shmem.Context(private=True) as context:
+        shmem.put(box, [1.0, 2.0], pe=nearest, context=context)
+        shmem.p(box, 1.5, pe=nearest, index=np.int32(1))
+        shmem.put_signal(box[0], box[1], flags, 1, pe=nearest, index=nearest)
+    shmem.atomic_inc(flags, nearest, index=nearest)
+    value: int = shmem.signal_wait_until(flags, ">=", 0, index=nearest)
+    which: int | None = shmem.wait_until_any(flags, "==", value)
+    done: bool = shmem.test(flags, shmem.CMP_GE, which or 0)
+    team = shmem.Team.world().split_strided(0, 1, shmem.n_pes())
+    if team is not None and done:
+        shmem.broadcast(box, box, nearest, team=team)
+        team.destroy()
+    peer = shmem.ptr(box, nearest)
+    if peer is not None and shmem.pe_accessible(nearest):
+        peer[0] = 1
+
+
+def failures() -> bytes:
+    try:
+        shmem.barrier_all(stream=None)
+    except shmem.PeerError as e:
+        print(e.pe, e.operation, e.subject, e.cause, e.remedy)
+    return shmem.get_uniqueid()
