@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -48,6 +49,7 @@ class Context:
         self._team = of
         self.n_pes: int | None = None if team is None else team.n_pes
         self._kept: list[Any] = []
+        self._guard = threading.RLock()  # a finalizer may use the context at any moment
         _contexts.add(self)
 
     def __repr__(self) -> str:
@@ -73,7 +75,18 @@ class Context:
 
     def keep(self, operand: Any) -> None:
         """Keeps an operand until the next quiet, since the library may still use it."""
-        self._kept.append(operand)
+        with self._guard:
+            self._kept.append(operand)
+
+    def take(self) -> list[Any]:
+        """What is kept by now, for a quiet that begins after this and then lets go of it.
+
+        What another thread has kept meanwhile stays: its operation may not be complete.
+        """
+        fresh: list[Any] = []
+        with self._guard:
+            out, self._kept = self._kept, fresh
+        return out
 
     def fence(self) -> None:
         """Orders the context's earlier operations to each PE before later ones."""
@@ -82,8 +95,10 @@ class Context:
 
     def quiet(self) -> None:
         """Waits until the context's operations are complete."""
-        library("Context.quiet").shmem_ctx_quiet(self.handle("Context.quiet"))
-        self._kept.clear()
+        functions, handle = library("Context.quiet"), self.handle("Context.quiet")
+        kept = self.take()
+        functions.shmem_ctx_quiet(handle)
+        del kept
         settle("Context.quiet")
 
     def destroy(self) -> None:
@@ -121,6 +136,7 @@ class _Default(Context):
         self._team = None
         self.n_pes = None
         self._kept = []
+        self._guard = threading.RLock()  # a finalizer may use the context at any moment
 
     def destroy(self) -> None:
         raise ArgumentError(

@@ -40,8 +40,10 @@ def quiet(*, context: Context | None = None, stream: StreamLike | None = None) -
         functions.shmemx_quiet_on_stream(stream_of("quiet", stream, context))
         return
     ctx = context or DEFAULT
-    functions.shmem_ctx_quiet(handle_of("quiet", ctx))
-    ctx._kept.clear()
+    handle = handle_of("quiet", ctx)
+    kept = ctx.take()
+    functions.shmem_ctx_quiet(handle)
+    del kept
     if state.failed:
         settle("quiet")
 
@@ -59,8 +61,9 @@ def barrier_all(*, stream: StreamLike | None = None) -> None:
     if stream is not None:
         functions.shmemx_barrier_all_on_stream(stream_of("barrier_all", stream))
         return
+    kept = DEFAULT.take()
     functions.shmem_barrier_all()
-    DEFAULT._kept.clear()
+    del kept
     if state.failed:
         settle("barrier_all")
 

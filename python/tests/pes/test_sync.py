@@ -2,6 +2,7 @@
 
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -148,6 +149,40 @@ def test_contexts(me, n, left, right):
     shmem.wait_until(a, "==", 5, index=1)
     with pytest.raises(shmem.ArgumentError, match="is no context"):
         shmem.put(a, [1], pe=me, context=3)
+
+
+def test_a_quiet_keeps_what_other_threads_have_begun(me, right, monkeypatch):
+    """When it was over it let go of all operands, also of those that had come too late for it."""
+    functions = shmem._runtime.state.loaded.waiting
+    a, own = shmem.zeros(4), shmem.Context()
+
+    def begin(context):
+        source = np.full(4, me)
+        shmem.put_nbi(a, source, pe=right, context=context)
+        return weakref.ref(source)
+
+    for name, context, quiet in (
+        ("shmem_ctx_quiet", None, shmem.quiet),
+        ("shmem_barrier_all", None, shmem.barrier_all),
+        ("shmem_ctx_quiet", own, own.quiet),
+        ("shmem_ctx_quiet", own, lambda: shmem.quiet(context=own)),
+    ):
+        before, during = begin(context), []
+        form = getattr(functions, name)
+
+        def and_then(*operands, form=form, context=context, during=during):
+            form(*operands)
+            other = threading.Thread(target=lambda: during.append(begin(context)))
+            other.start()
+            other.join()
+
+        with monkeypatch.context() as patch:
+            patch.setattr(functions, name, and_then)
+            quiet()
+        assert before() is None and during[0]() is not None
+        quiet()
+        assert during[0]() is None
+    own.destroy()
 
 
 def test_too_many_contexts():
