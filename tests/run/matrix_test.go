@@ -116,14 +116,14 @@ var programs = map[string]program{
 	// the program's own, smaller number.
 	"litmus": {
 		argsIn: map[string][]string{"node-2": {"100000", "100000"}, "hosts-2": {"100000", "100000"}},
-		limit:  5 * time.Minute,
+		limit:  15 * time.Minute,
 	},
 	// 10^5 rounds on the node and between two hosts, and under chaos of three pairs of PEs together.
 	// Atomic operations of C do not reach a GPU.
 	"ordering": {
 		only:   []string{"node-1", "node-2", "node-4", "hosts-2", "hosts-4", "chaos-3"},
 		argsIn: map[string][]string{"node-2": {"100000"}, "hosts-2": {"100000"}, "chaos-3": {"40000"}},
-		limit:  5 * time.Minute,
+		limit:  15 * time.Minute,
 	},
 	"messages":       {many: true, hostOnly: true},
 	"edges":          {only: onHeapEdges, whole: asItIs},
