@@ -28,10 +28,14 @@ func (p *player) pinned() error {
 	var s *hostmem.Segment
 	if p.me == 0 {
 		if s, err = hostmem.Create(plan); err == nil {
-			err = l.Serve(s, p.n-1, timeout)
+			var others []int
+			for pe := 1; pe < p.n; pe++ {
+				others = append(others, pe)
+			}
+			err = l.Serve(s, others, timeout)
 		}
 	} else {
-		s, err = hostmem.Receive(names[0], plan, timeout, nil)
+		s, err = hostmem.Receive(hostmem.Source{Name: names[0], Owner: 0, Me: p.me}, plan, timeout)
 	}
 	if err != nil {
 		return err
