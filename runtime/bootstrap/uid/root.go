@@ -2,6 +2,7 @@ package uid
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -85,14 +87,31 @@ func NewRoot(f Filter) (*Root, ID, error) {
 	if err != nil {
 		return nil, ID{}, err
 	}
-	// Where the machine has no IPv6, tcp is IPv4 alone.
-	network := map[Family]string{AnyFamily: "tcp", IPv4: "tcp4", IPv6: "tcp6"}[f.Family]
-	listener, err := net.Listen(network, ":0")
+	listener, err := listen(f.Family)
 	if err != nil {
 		return nil, ID{}, fmt.Errorf("make unique id: %w", err)
 	}
 	r := newRoot(listener, addresses)
 	return r, r.id, nil
+}
+
+// listen takes a free port on all addresses of a family. For all families Go has "tcp", which
+// leaves IPv6 out where no interface has 127.0.0.1.
+func listen(f Family) (net.Listener, error) {
+	if f != AnyFamily {
+		return net.Listen(map[Family]string{IPv4: "tcp4", IPv6: "tcp6"}[f], ":0")
+	}
+	both := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		var inner error
+		err := c.Control(func(fd uintptr) {
+			inner = unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
+		})
+		return errors.Join(err, inner)
+	}}
+	if l, err := both.Listen(context.Background(), "tcp6", ":0"); err == nil {
+		return l, nil
+	}
+	return net.Listen("tcp", ":0") // the machine has no IPv6
 }
 
 func newRoot(listener net.Listener, addresses []netip.Addr) *Root {
