@@ -38,6 +38,7 @@ var roles = map[string]func(name string) error{
 	"follow": follow,
 	"limit":  func(string) error { return create(1 << 30) },
 	"big":    func(string) error { return create(config.MaxHeap) },
+	"full":   full,
 }
 
 func second(t *testing.T, role, name string) (*exec.Cmd, *bytes.Buffer) {
@@ -394,6 +395,42 @@ func TestImpossibleSizes(t *testing.T) {
 	} {
 		if _, err := Create(tt.plan); err == nil || err.Error() != tt.want || !errors.Is(err, tt.kind) {
 			t.Errorf("got %v\nwant %s", err, tt.want)
+		}
+	}
+}
+
+// full is a process that may open no file any more, before it makes a memory file or after.
+func full(when string) error {
+	var s *Segment
+	var err error
+	if when == "after" {
+		if s, err = Create(testPlan); err == nil {
+			err = s.Map()
+		}
+	}
+	for err == nil {
+		_, err = unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	}
+	if !errors.Is(err, unix.EMFILE) {
+		return err
+	}
+	if when == "after" {
+		return s.Commit(testPlan.Heap)
+	}
+	_, err = Create(testPlan)
+	return err
+}
+
+func TestNoDescriptorsLeft(t *testing.T) {
+	for when, want := range map[string]string{
+		"before": "memfd_create: too many open files (close files, or raise the limit by ulimit -Hn)",
+		"after":  "open /proc/meminfo: too many open files (close files, or raise the limit by ulimit -Hn)",
+	} {
+		cmd, out := second(t, "full", when)
+		cmd.Args = []string{"bash", "-c", `ulimit -n 64 && exec "$0"`, cmd.Path}
+		cmd.Path = "/bin/bash"
+		if err := cmd.Run(); err == nil || !strings.HasSuffix(strings.TrimSpace(out.String()), want) {
+			t.Errorf("%s: %v\ngot  %s\nwant %s", when, err, out, want)
 		}
 	}
 }

@@ -38,7 +38,8 @@ func Create(p Plan) (*Segment, error) {
 		fd, err = unix.MemfdCreate("shmem", flags)
 	}
 	if err != nil {
-		return nil, p.refuse(shmerr.Causef(shmerr.ErrSystem, "memfd_create: %w", err), "")
+		return nil, p.refuse(shmerr.Causef(shmerr.ErrSystem, "memfd_create: %w", err),
+			remedyFor(err, "have the container or its seccomp profile allow memfd_create"))
 	}
 	s := &Segment{plan: p, fd: fd, machine: machine{}}
 	if err := unix.Ftruncate(fd, int64(p.Total())); err != nil {
@@ -150,4 +151,15 @@ func (s *Segment) Close() error {
 		return &shmerr.Error{Op: "release", Object: "the symmetric heap", Cause: shmerr.Causef(shmerr.ErrSystem, "%w", err)}
 	}
 	return nil
+}
+
+// remedyFor is what helps against an error of opening a file: more files, or another remedy.
+func remedyFor(err error, other string) string {
+	switch {
+	case errors.Is(err, unix.EMFILE):
+		return "close files, or raise the limit by ulimit -Hn"
+	case errors.Is(err, unix.ENFILE):
+		return "raise fs.file-max of the machine"
+	}
+	return other
 }
