@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,6 +12,7 @@ import (
 	"libshmem/runtime/bootstrap/rendezvous"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/bootstrap/wire"
+	"libshmem/runtime/shmerr"
 )
 
 // How long things may take.
@@ -23,6 +23,7 @@ const (
 	strayGrace   = time.Second            // from SIGTERM to SIGKILL for what PEs left behind
 	killAgain    = 100 * time.Millisecond // between SIGKILLs, since a stray may fork meanwhile
 	hangUpDelay  = 100 * time.Millisecond // for last words of a PE whose children hold its socket
+	noticeDelay  = time.Second            // before a PE that left early is named, if others still run
 	drainLimit   = time.Second            // for the end of a PE's output when all have ended
 )
 
@@ -326,14 +327,10 @@ func (j *job) judge(p *process) {
 			j.fail()
 		}
 	}
-	if !fate.Bad() && was.Inside && !was.GoesOn && !j.ending && j.othersInside() {
-		// Whatever its status: they may wait for it in shared memory, which nobody here
-		// sees, and the last call of each, shmem_finalize, waits for it in any case.
-		j.out.say(fmt.Sprintf("PE %d %v (call shmem_finalize in every PE before it ends, or shmem_global_exit to end all)", p.pe, fate))
-		j.settle(StatusFailure)
-		j.fail()
-	}
 	j.meet.End(p.pe, fate)
+	if !fate.Bad() && was.Inside && !was.GoesOn && !j.ending {
+		j.after(noticeDelay, func() { j.notice(p, fate) })
+	}
 	if j.running == 0 {
 		j.after(10*time.Millisecond, j.endStrays)
 	}
@@ -348,9 +345,21 @@ func (j *job) absent(pe int, fate wire.Fate, step string, wait []int) {
 	j.out.say(fmt.Sprintf("PE %d %v, but %s", pe, fate, rendezvous.WaitFor(step, wait)))
 }
 
-// othersInside tells whether PEs that still run have not left the job.
-func (j *job) othersInside() bool {
-	return slices.ContainsFunc(j.procs, func(q *process) bool { return !q.judged && j.meet.State(q.pe).Inside })
+// notice names a PE that ended well inside the job, while others still run.
+// They may wait for it in shared memory, which shmemrun does not see.
+func (j *job) notice(p *process, fate wire.Fate) {
+	if j.running == 0 || j.ending || p.named {
+		return
+	}
+	p.named = true
+	var pes []int
+	for _, q := range j.procs {
+		if !q.exited {
+			pes = append(pes, q.pe)
+		}
+	}
+	j.out.say(fmt.Sprintf("PE %d %v, but %s may wait for it for ever (call shmem_finalize before the end)",
+		p.pe, fate, shmerr.PEs(pes)))
 }
 
 // settle makes the first cause's status the job's.

@@ -264,14 +264,6 @@ static void leaves(void)
         exit(0);
     shmem_barrier_all();
 }
-/* No handler of the process runs, and the others do not wait for it now. */
-static void leaves_at_once(void)
-{
-    if (me == 1)
-        _exit(0);
-    for (;;)
-        pause();
-}
 static void hang(void)
 {
     static long *word;
@@ -375,7 +367,6 @@ static const struct {
     {"in_child", in_child},
     {"crash", crash},
     {"leaves", leaves},
-    {"leaves_at_once", leaves_at_once},
     {"hang", hang},
     {"hang_busy", hang_busy},
 };
