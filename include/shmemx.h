@@ -154,6 +154,21 @@ int shmemx_set_attr_uniqueid_args(const int myrank, const int nranks, const shme
 int shmemx_init_attr(unsigned int flags, shmemx_init_attr_t *attr);
 
 /*
+ * shmemx_finalize_at_exit
+ *
+ * Has shmem_finalize called when the process ends by exit(0) or by returning 0 from main, where
+ * it has not been called by then; as start_pes does. A process that ends in another way, or
+ * with another status, leaves the job without it, for the others may never come. exit(0) may
+ * not be called by the handler of a signal then, or while another thread is in a call of the
+ * library.
+ *
+ * Errors: None. It may be called at any time, and again.
+ *
+ * Since libshmem 0.1.
+ */
+void shmemx_finalize_at_exit(void);
+
+/*
  * shmemx_buffer_register_symmetric
  *
  * Makes a buffer of the program symmetric memory, with what it holds: private memory of the

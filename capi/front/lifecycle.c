@@ -195,6 +195,26 @@ void shmemi_finalize(const char *call)
     pthread_mutex_unlock(&lifecycle);
 }
 
+/*
+ * A PE that ends with an error does not meet the others: they may never come, and
+ * would not be told while it waits for them. The launcher tells them.
+ */
+static void finalize_at_exit(int status, void *call)
+{
+    while (status == 0 && shmemi_state.n_pes > 0)
+        shmemi_finalize(call);
+}
+
+void shmemi_finalize_at_exit(const char *call)
+{
+    static bool registered;
+    pthread_mutex_lock(&lifecycle);
+    if (!registered && on_exit(finalize_at_exit, (void *)call) != 0)
+        shmemi_abort(call, "call shmem_finalize", "no room to have finalize called at the end");
+    registered = true;
+    pthread_mutex_unlock(&lifecycle);
+}
+
 void shmemi_global_exit(int status, const char *call)
 {
     if (shmemi_state.n_pes == 0)

@@ -24,6 +24,8 @@ struct shmemi_given {
     const void *mpi_comm; /* NULL: none */
 };
 int shmemi_init_given(const struct shmemi_given *given, const char *call);
+/* In lifecycle.c: has finalize called when the program ends well. */
+void shmemi_finalize_at_exit(const char *call);
 /* In lifecycle.c: makes an id; 0, or -1 after a message. */
 int shmemi_make_uniqueid(shmemx_uniqueid_t *uid, const char *call);
 

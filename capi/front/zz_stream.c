@@ -28,6 +28,11 @@ int shmemx_init_attr(unsigned int flags, shmemx_init_attr_t *attr)
     return shmemi_init_attr(flags, attr, "shmemx_init_attr");
 }
 
+void shmemx_finalize_at_exit(void)
+{
+    shmemi_finalize_at_exit("shmemx_finalize_at_exit");
+}
+
 void *shmemx_buffer_register_symmetric(void *buf_ptr, size_t length, int flags)
 {
     return shmemi_buffer_register(buf_ptr, length, flags, "shmemx_buffer_register_symmetric");

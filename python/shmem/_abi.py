@@ -2000,6 +2000,7 @@ shmemx_double_put_signal_on_stream vPPLPLiiP
 shmemx_double_sum_reduce_on_stream iiPPLP
 shmemx_failure_ack i
 shmemx_fcollectmem_on_stream iiPPLP
+shmemx_finalize_at_exit v
 shmemx_float_alltoall_on_stream iiPPLP
 shmemx_float_broadcast_on_stream iiPPLiP
 shmemx_float_fcollect_on_stream iiPPLP

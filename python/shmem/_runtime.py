@@ -6,6 +6,7 @@ raises there; the parent's is as before.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import sys
@@ -336,8 +337,24 @@ def _join(loaded: Loaded, start: _start.Start) -> None:
     state.near.clear()
     state.count = 1
     state.ended = False
+    atexit.unregister(_at_exit)
+    atexit.register(_at_exit)
     for step in after_init:
         step()
+
+
+def _at_exit() -> None:
+    """Has the job finalized for a program that ends well without it.
+
+    How it ends only the C library finds out. It is left alone where daemon threads may be in
+    calls, and where kernels may have to read the memory of a GPU yet.
+    """
+    if state.count == 0 or state.loaded is None:
+        return
+    if state.heap == "device" or threading.active_count() > 1:
+        return
+    state.loaded.waiting.shmemx_set_error_handler(0, 0)  # Python is gone by then
+    state.loaded.waiting.shmemx_finalize_at_exit()
 
 
 def finalize() -> None:
@@ -345,6 +362,9 @@ def finalize() -> None:
 
     Arrays that are still there keep their values, in memory of this process alone. A wait of
     another thread for memory ends with a StateError.
+
+    A program that ends well without it has it called, unless it has daemon threads or a heap
+    in GPU memory.
     """
     with lock:
         functions = library("finalize")

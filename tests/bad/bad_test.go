@@ -94,6 +94,7 @@ var rows = []row{
 	{what: "in_child", only: onNode, status: 0, say: []string{`shmem: shmem_barrier_all: this process is a child forked after shmem_init`, `child ended with status 134`}},
 	{what: "crash", status: 128 + 11, say: []string{`PE 1 was killed by signal 11 \(segmentation fault\)`}},
 	{what: "leaves", env: []string{"SIGNAL=TERM"}, status: 128 + 15, say: []string{`PE 1 exited with status 0 .*shmem_finalize`}},
+	{what: "ends_without_finalize", status: 0},
 	{what: "hang", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 0: shmem_long_wait_until has waited \d+ s: for 0x\w+ \(heap offset 0x\w+\) == 5, now 0 \(the wait goes on\)`}},
 	{what: "hang_busy", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 0: shmem_long_wait_until has waited \d+ s: for 0x\w+ \(heap offset 0x\w+\) == 5, now 0 \(the wait goes on\)`}},
 	{what: "absent", env: []string{"SHMEM_BOOTSTRAP_TIMEOUT=1"}, status: 1, say: []string{`shmem: shmem_init: .*PE 1 did not come within 1s \(see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT\)`}},

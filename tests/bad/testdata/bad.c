@@ -264,6 +264,19 @@ static void leaves(void)
         exit(0);
     shmem_barrier_all();
 }
+/* The put is complete when PE 0 has ended, and PE 1 is not left alone meanwhile. */
+static void ends_without_finalize(void)
+{
+    static long *word;
+    word = shmem_calloc(1, sizeof *word);
+    shmemx_finalize_at_exit();
+    shmemx_finalize_at_exit();
+    if (me == 0)
+        shmem_long_p(word, 5, 1);
+    else
+        shmem_long_wait_until(word, SHMEM_CMP_EQ, 5);
+    exit(0);
+}
 static void hang(void)
 {
     static long *word;
@@ -367,6 +380,7 @@ static const struct {
     {"in_child", in_child},
     {"crash", crash},
     {"leaves", leaves},
+    {"ends_without_finalize", ends_without_finalize},
     {"hang", hang},
     {"hang_busy", hang_busy},
 };

@@ -1,0 +1,55 @@
+"""How a program ends that does not call finalize."""
+
+from pathlib import Path
+
+import pytest
+from launch import pes
+
+
+@pytest.mark.parametrize("hosts", ["1", "2"])
+@pytest.mark.parametrize("inits", [1, 2])
+def test_the_first_to_end_waits(hosts: str, inits: int, tmp_path: Path) -> None:
+    """PE 0 is through long before the others, which still get what it has put."""
+    program = f"""
+import os, time, shmem
+for _ in range({inits}):
+    shmem.init()
+me, n = shmem.my_pe(), shmem.n_pes()
+a = shmem.zeros(1000)
+if me == 0:
+    for pe in range(1, n):
+        shmem.put_nbi(a, [7] * 1000, pe)
+    open({str(tmp_path / "through")!r}, "w")
+else:
+    while not os.path.exists({str(tmp_path / "through")!r}):
+        time.sleep(0.01)
+    shmem.wait_until(a[999:], "==", 7)
+    print("PE", me)
+"""
+    done = pes(3, program, "--hosts", hosts)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["PE 1", "PE 2"]
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("end", ["sys.exit(3)", "raise ValueError", "os._exit(5)"])
+def test_who_fails_does_not_wait(end: str) -> None:
+    """Whatever the others wait for."""
+    begin = "import os, sys, shmem\nshmem.init()\n"
+    done = pes(3, f"{begin}if shmem.my_pe() == 1:\n    {end}\nshmem.barrier_all()\n")
+    status = {"sys.exit(3)": 3, "raise ValueError": 1, "os._exit(5)": 5}[end]
+    assert done.returncode == status, done.stderr
+    assert f"PE 1 exited with status {status}" in done.stderr
+
+
+def test_a_daemon_thread_in_a_wait() -> None:
+    """It may be in a call until the process is gone."""
+    program = """
+import threading, shmem
+shmem.init()
+a = shmem.zeros(1)
+threading.Thread(target=shmem.wait_until, args=(a, "==", 1), daemon=True).start()
+shmem.barrier_all()
+"""
+    done = pes(2, program)
+    assert done.returncode == 0, done.stderr
