@@ -17,6 +17,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -198,9 +199,16 @@ void shmemi_finalize(const char *call)
 /*
  * A PE that ends with an error does not meet the others: they may never come, and
  * would not be told while it waits for them. The launcher tells them.
+ *
+ * The thread may have no signal stack any more, as core.c's depart has it: SIGURG, by which Go
+ * ended one of four processes of Python with faulthandler, is held back.
  */
 static void finalize_at_exit(int status, void *call)
 {
+    sigset_t preemption;
+    sigemptyset(&preemption);
+    sigaddset(&preemption, SIGURG);
+    pthread_sigmask(SIG_BLOCK, &preemption, NULL);
     while (status == 0 && shmemi_state.n_pes > 0)
         shmemi_finalize(call);
 }
