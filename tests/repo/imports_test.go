@@ -150,7 +150,7 @@ tests/gpu/staging: fabric fabric/ofi runtime/gpu runtime/gpu/cuda runtime/proxy 
     # the proxy on a real GPU and a real network, without the rest of the library
 tests/gpu/memory: runtime/gpu runtime/gpu/cuda
     # a test of these packages for a machine that cannot build it
-tests/gpu/heap: runtime/gpu runtime/gpu/cuda runtime/heap/devmem runtime/heap/hostmem
+tests/gpu/heap: runtime/bootstrap/secret runtime/gpu runtime/gpu/cuda runtime/heap/devmem runtime/heap/hostmem
     # as above
 
 bench/ring: fabric queue runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/express/expresstest
