@@ -134,19 +134,20 @@ def collect(dest: Any, source: Any, *, team: Team | None = None) -> None:
         ctypes.addressof(needed),
         ctypes.addressof(least),
     )
+    if failed <= 0:
+        _ended(call, failed)
+        return
     settle(call)
-    if failed > 0 and to.nbytes >= needed.value > room:
+    if to.nbytes >= needed.value > room:
         _refuse_overlap(call, same=n == 1)
-    if failed > 0:
-        parts, least_room = (size.value // to.itemsize for size in (needed, least))
-        raise SizeError(
-            call,
-            describe("dest", to),
-            f"the parts of the {n} PEs have {parts} elements together, and a PE has room for "
-            f"{least_room}",
-            "make dest longer on every PE, and put it where source is not",
-        )
-    _ended(call, failed)
+    parts, least_room = (size.value // to.itemsize for size in (needed, least))
+    raise SizeError(
+        call,
+        describe("dest", to),
+        f"the parts of the {n} PEs have {parts} elements together, and a PE has room for "
+        f"{least_room}",
+        "make dest longer on every PE, and put it where source is not",
+    )
 
 
 def alltoall(

@@ -5,20 +5,23 @@ from __future__ import annotations
 import ctypes
 import threading
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any
 
 from shmem import _abi
 from shmem._errors import ArgumentError, StateError
+from shmem._own import Own
 from shmem._runtime import after_finalize, library, settle, state
 from shmem._teams import Team, after_destroy, team_handle
 
 
-class Context:
+class Context(Own):
     """A context; `context=` of an operation names it.
 
     With a team, a PE has the number in it that it has in the team. It ends by `destroy`,
     by a `with` statement, with its team, or at finalize. A copy of a context is the context itself.
     """
+
+    _kind = "context"
 
     def __init__(
         self,
@@ -54,18 +57,6 @@ class Context:
 
     def __repr__(self) -> str:
         return "<shmem.Context that was destroyed>" if self._handle is None else "<shmem.Context>"
-
-    # Whoever had a copy would not know that the context has been destroyed.
-    def __copy__(self) -> Context:
-        return self
-
-    def __deepcopy__(self, _memo: object) -> Context:
-        return self
-
-    def __reduce__(self) -> NoReturn:
-        raise ArgumentError(
-            "pickle", repr(self), "it is this process's own", "make the context where it is needed"
-        )
 
     def handle(self, call: str) -> int:
         """The library's number of the context."""

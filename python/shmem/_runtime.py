@@ -206,6 +206,7 @@ def _load(call: str, library: str | os.PathLike[str] | None) -> Loaded:
     if state.loaded is None:
         state.loaded = Loaded(find(library))
         os.register_at_fork(after_in_child=_forked)
+        atexit.register(_at_exit)
     elif library is not None and find(library) != state.loaded.path:
         raise StateError(
             call,
@@ -337,8 +338,6 @@ def _join(loaded: Loaded, start: _start.Start) -> None:
     state.near.clear()
     state.count = 1
     state.ended = False
-    atexit.unregister(_at_exit)
-    atexit.register(_at_exit)
     for step in after_init:
         step()
 

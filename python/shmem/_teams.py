@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import NoReturn
 
 from shmem import _abi
 from shmem._errors import ArgumentError
+from shmem._own import Own
 from shmem._runtime import after_finalize, integer, library, refuse, settle, state
 from shmem._streams import StreamLike, stream_of
 
@@ -16,11 +16,13 @@ class _Config(ctypes.Structure):
     _fields_ = [("num_contexts", ctypes.c_int)]
 
 
-class Team:
+class Team(Own):
     """A team. `Team.world()` and `Team.shared()` are always there; a split makes others.
 
     A split answers None at PEs that are not in the new team. A copy of a team is the team itself.
     """
+
+    _kind = "team"
 
     def __init__(self, handle: int, call: str) -> None:
         functions = library(call)
@@ -33,31 +35,17 @@ class Team:
     @staticmethod
     def world() -> Team:
         """Every PE of the job."""
-        library("Team.world")
-        return _teams.get(_abi.SHMEM_TEAM_WORLD) or Team(_abi.SHMEM_TEAM_WORLD, "Team.world")
+        return _always(_abi.SHMEM_TEAM_WORLD, "Team.world")
 
     @staticmethod
     def shared() -> Team:
         """The PEs of this PE's node."""
-        library("Team.shared")
-        return _teams.get(_abi.SHMEM_TEAM_SHARED) or Team(_abi.SHMEM_TEAM_SHARED, "Team.shared")
+        return _always(_abi.SHMEM_TEAM_SHARED, "Team.shared")
 
     def __repr__(self) -> str:
         if self._handle is None:
             return "<shmem.Team that was destroyed>"
         return f"<shmem.Team: PE {self.my_pe} of {self.n_pes}>"
-
-    # Whoever had a copy would not know that the team has been destroyed.
-    def __copy__(self) -> Team:
-        return self
-
-    def __deepcopy__(self, _memo: object) -> Team:
-        return self
-
-    def __reduce__(self) -> NoReturn:
-        raise ArgumentError(
-            "pickle", repr(self), "it is this process's own", "make the team where it is needed"
-        )
 
     def handle(self, call: str) -> int:
         """The library's number of the team."""
@@ -161,6 +149,13 @@ class Team:
 
 
 _teams: dict[int, Team] = {}  # by handle
+
+
+def _always(handle: int, call: str) -> Team:
+    """A team that the library makes by itself."""
+    library(call)
+    return _teams.get(handle) or Team(handle, call)
+
 
 # What is done for a team, by its handle, when the library has given it back.
 after_destroy: list[Callable[[int], None]] = []
