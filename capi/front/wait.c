@@ -206,6 +206,7 @@ static bool is_over(struct shmemi_waiter *w, uint64_t now, bool interrupted)
 static void begin(struct shmemi_waiter *w, uint64_t now)
 {
     w->first = now;
+    w->nap_us = NAP_FIRST_US;
     if (w->limited && limit.clock.since != 0) {
         w->clock = limit.clock;
         limit.clock.since = 0;
@@ -238,8 +239,6 @@ static bool nap(struct shmemi_waiter *w)
 {
     look(w);
     hand_over(w);
-    if (w->nap_us == 0)
-        w->nap_us = NAP_FIRST_US;
     struct timespec bound = {.tv_nsec = (long)w->nap_us * 1000};
     long r = syscall(SYS_futex, &w->ctl->wakes, FUTEX_WAIT, w->wakes, &bound, NULL, 0);
     if (r < 0 && errno == ETIMEDOUT) {

@@ -18,11 +18,9 @@ var expected = map[string]string{
 	"bool":    "neither true nor false",
 }
 
-// Explain words an error of FlagSet.Parse. pflag.ErrHelp stays what it is.
+// Explain words an error of FlagSet.Parse. What is none of a mistake, as pflag.ErrHelp, stays
+// what it is.
 func Explain(err error) error {
-	if errors.Is(err, pflag.ErrHelp) {
-		return err
-	}
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		why := expected[e.GetFlag().Value.Type()]
 		if errors.Is(err, strconv.ErrRange) {
