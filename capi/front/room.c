@@ -1,5 +1,6 @@
 /*
- * room.c: looks for address space, threads and descriptors before the Go half is loaded.
+ * room.c: looks for address space, threads, descriptors and system calls before the Go half is
+ * loaded.
  *
  * A Go runtime that misses one of them while it starts ends the process, with a trace of
  * its own, and there is no way to hear of it before. So what it takes is taken here first
@@ -11,10 +12,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -41,6 +44,31 @@
  */
 #define FILES 12
 
+static int count(struct dl_phdr_info *object, size_t size, void *n)
+{
+    (void)object;
+    (void)size;
+    ++*(int *)n;
+    return 0;
+}
+
+/*
+ * A static program's dlopen brings a second C library, which nobody has started: its loader knows
+ * of no object, this one included, and its pthread_create goes through lists that are not there.
+ */
+static int has_libc(const char *path, char *error, size_t size)
+{
+    int objects = 0;
+    dl_iterate_phdr(count, &objects);
+    if (objects > 0)
+        return 1;
+    snprintf(error, size,
+             "%s cannot be loaded: the program is linked statically, and the C library that it got "
+             "with libshmem.so can start no threads (link it without -static and -static-pie)",
+             path);
+    return 0;
+}
+
 static int has_space(const char *path, char *error, size_t size)
 {
     struct rlimit limit;
@@ -56,6 +84,21 @@ static int has_space(const char *path, char *error, size_t size)
              "%s cannot be loaded: it needs %lu MiB of address space, and RLIMIT_AS of %llu MiB "
              "does not leave as much (raise the limit by ulimit -v)",
              path, SPACE_MIB, (unsigned long long)limit.rlim_cur >> 20);
+    return 0;
+}
+
+/* What a sandbox answers to a system call that it forbids. */
+static int forbidden(int why)
+{
+    return why == EPERM || why == EACCES || why == ENOSYS;
+}
+
+static int refuse_call(const char *path, const char *call, int why, char *error, size_t size)
+{
+    snprintf(error, size,
+             "%s cannot be loaded: it needs the system call %s, which fails: %s (have the "
+             "container or its seccomp profile allow %s)",
+             path, call, strerror(why), call);
     return 0;
 }
 
@@ -98,6 +141,8 @@ static int has_threads(const char *path, char *error, size_t size)
     pthread_attr_destroy(&small);
     if (why == 0)
         return 1;
+    if (forbidden(why))
+        return refuse_call(path, "clone", why, error, size);
     if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         snprintf(error, size,
                  "%s cannot be loaded: it needs %d threads and gets %d: %s; RLIMIT_NPROC is %llu "
@@ -111,6 +156,33 @@ static int has_threads(const char *path, char *error, size_t size)
                  "container or control group, pids.max)",
                  path, THREADS, n, strerror(why));
     return 0;
+}
+
+/* What the Go runtime's poller calls; where one of these fails it ends the process. */
+static int has_calls(const char *path, char *error, size_t size)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    const char *call = "epoll_create1";
+    int wake = -1, poll = epoll_create1(EPOLL_CLOEXEC), ok = poll >= 0;
+    if (ok) {
+        call = "eventfd2";
+        ok = (wake = eventfd(0, EFD_CLOEXEC)) >= 0;
+    }
+    if (ok) {
+        call = "epoll_ctl";
+        ok = epoll_ctl(poll, EPOLL_CTL_ADD, wake, &event) == 0;
+    }
+    if (ok) {
+        call = "epoll_pwait";
+        ok = epoll_pwait(poll, &event, 1, 0, NULL) >= 0;
+    }
+    int why = errno;
+    if (wake >= 0)
+        close(wake);
+    if (poll >= 0)
+        close(poll);
+    /* Too few descriptors are has_files' to explain. */
+    return ok || !forbidden(why) || refuse_call(path, call, why, error, size);
 }
 
 static int has_files(const char *path, char *error, size_t size)
@@ -139,6 +211,7 @@ static int has_files(const char *path, char *error, size_t size)
 
 int shmemi_room_for(const char *path, char *error, size_t size)
 {
-    return has_space(path, error, size) && has_threads(path, error, size) &&
+    return has_libc(path, error, size) && has_space(path, error, size) &&
+           has_threads(path, error, size) && has_calls(path, error, size) &&
            has_files(path, error, size);
 }

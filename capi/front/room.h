@@ -1,4 +1,4 @@
-/* room.h: whether the limits of the process leave what the Go half needs. */
+/* room.h: whether the process can have what the Go half needs. */
 #ifndef SHMEMI_ROOM_H
 #define SHMEMI_ROOM_H
 
@@ -6,8 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Whether path, which holds the Go half, can be started under the limits of this process;
- * if not, error says which limit is in the way and how to raise it. */
+/* Whether path, which holds the Go half, can be started in this process, under its limits;
+ * if not, error says what is in the way and what to do. */
 int shmemi_room_for(const char *path, char *error, size_t size);
 
 #pragma GCC visibility pop

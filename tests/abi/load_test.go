@@ -23,6 +23,19 @@ func TestLoadTwice(t *testing.T) {
 	succeeds(t, "used twice\n", filepath.Dir(front), compile(t, "twice.c", "-ldl"), front)
 }
 
+// TestStaticProgram: a program without a loader of its own can load the library, and not use
+// it: the first initialisation says so, where it ended by a segmentation fault.
+func TestStaticProgram(t *testing.T) {
+	front := library(t, "libshmem.so")
+	for _, how := range []string{"-static", "-static-pie"} {
+		r := start(t, filepath.Dir(front), compile(t, "twice.c", how), front)
+		if r.status != 1 || r.stdout != "" {
+			t.Errorf("%s: status %d, stdout %q; want 1 and nothing", how, r.status, r.stdout)
+		}
+		oneMessage(t, r.stderr, "shmem_init", "linked statically")
+	}
+}
+
 // TestFork: a process that has loaded the library, but not used it, may fork;
 // child and parent are then jobs of their own.
 func TestFork(t *testing.T) {
