@@ -136,8 +136,10 @@ void shmemi_core_move_by(const struct shmemi_core_gpu *g)
 static int gpu_work(void *to, const void *from, size_t n, bool wait)
 {
     void *own;
+    int mode = gpu.relaxed;
     if (gpu.push == NULL || gpu.push(gpu.context) != 0)
         return SHMEMI_NOT_EXPRESS;
+    gpu.mode(&mode);
     int code = 0;
     if (n != 0) {
         struct shmemi_cuda_mark *mark = shmemi_cuda_begin(gpu.marks, "cuMemcpyAsync");
@@ -149,6 +151,7 @@ static int gpu_work(void *to, const void *from, size_t n, bool wait)
         code = gpu.wait(gpu.stream);
         shmemi_cuda_end(mark);
     }
+    gpu.mode(&mode);
     gpu.pop(&own);
     return code == 0 ? SHMEMI_DONE : SHMEMI_NOT_EXPRESS;
 }

@@ -48,6 +48,8 @@ struct shmemi_core_gpu {
     void *context, *stream;
     int (*push)(void *context);
     int (*pop)(void **context);
+    int (*mode)(int *mode); /* of the thread while graphs are captured: exchanges it */
+    int relaxed;            /* the one that forbids nothing */
     int (*copy)(uint64_t to, uint64_t from, size_t n, void *stream);
     int (*wait)(void *stream);
     struct shmemi_cuda_marks *marks; /* of the calls that are under way */

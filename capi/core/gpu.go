@@ -44,7 +44,7 @@ func moveBy(j *pe.Job) {
 	}
 	C.shmemi_core_move_by(&C.struct_shmemi_core_gpu{
 		context: n.Context, stream: stream,
-		push: (*[0]byte)(n.Push), pop: (*[0]byte)(n.Pop), copy: (*[0]byte)(n.Copy), wait: (*[0]byte)(n.Wait),
+		push: (*[0]byte)(n.Push), pop: (*[0]byte)(n.Pop), mode: (*[0]byte)(n.Mode), relaxed: C.int(n.Relaxed), copy: (*[0]byte)(n.Copy), wait: (*[0]byte)(n.Wait),
 		marks: (*C.struct_shmemi_cuda_marks)(n.Marks),
 	})
 }

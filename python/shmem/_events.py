@@ -22,6 +22,7 @@ from shmem._spans import Span
 
 _NO_TIMES = 2  # CU_EVENT_DISABLE_TIMING
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
 Number = ctypes.c_void_p
 
@@ -36,12 +37,17 @@ def _context(gpu: int) -> Number:
 
 @contextlib.contextmanager
 def _current() -> Iterator[Any]:
-    """The driver, with the context of the heap's GPU in this thread."""
-    driver = _cuda.driver()
+    """The driver, with the context of the heap's GPU in this thread.
+
+    Events are asked for also while another thread captures a graph, which a mode allows.
+    """
+    driver, mode = _cuda.driver(), ctypes.c_int(_RELAXED)
     driver.cuCtxPushCurrent_v2(_context(heap_gpu() or 0))
+    driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
     try:
         yield driver
     finally:
+        driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
         driver.cuCtxPopCurrent_v2(ctypes.byref(Number()))
 
 
@@ -67,16 +73,24 @@ def _streams() -> set[int]:
     return out
 
 
-def _is_captured(driver: Any, stream: int) -> bool:
-    # While another stream is captured the driver refuses to say so of the default one.
+def _is_captured(driver: Any, stream: int, unknown: bool = True) -> bool:
     status = ctypes.c_int(0)
-    return driver.cuStreamIsCapturing(Number(stream), ctypes.byref(status)) != 0 or status.value > 0
+    if driver.cuStreamIsCapturing(Number(stream), ctypes.byref(status)) != 0:
+        return unknown  # of the default stream, while another one is captured
+    return status.value > 0
+
+
+def in_graph() -> bool:
+    """Whether what this thread gives its current stream becomes part of a graph."""
+    # Not in the context of the heap's GPU, which is not known before the first allocation.
+    driver = _cuda.driver()
+    return any(_is_captured(driver, s, unknown=False) for s in _streams())
 
 
 class Queue:
     """Things that wait for streams, in the order in which they came.
 
-    While a graph is captured nothing is asked, for that would end the capture.
+    Of a stream that is captured nothing is asked, for that would end the capture.
     """
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from shmem import _device, _events, _remains
 from shmem._dtypes import resolve
-from shmem._errors import HeapError, SizeError, SymmetryError
+from shmem._errors import HeapError, SizeError, StateError, SymmetryError
 from shmem._runtime import (
     after_finalize,
     after_init,
@@ -319,6 +319,13 @@ def adopt(array: Array, address: int, symmetric: int, length: int) -> Array:
 
 def _allocate(call: str, nbytes: int, zero: bool) -> Block:
     functions = library(call)
+    if state.heap == "device" and _events.in_graph():
+        raise StateError(
+            call,
+            "",
+            "the current stream is captured, and a graph does not keep symmetric memory",
+            "make it before the capture; of shmem.torch's collectives pass out=",
+        )
     prepare(call)
     take = max(nbytes, 1)  # an array without elements has a place, too
     address = functions.shmem_calloc(1, take) if zero else functions.shmem_malloc(take)

@@ -42,6 +42,16 @@ def test_job(job: str, driver: dict[str, str]) -> None:
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
 
 
+@pytest.mark.parametrize("job", ["-n 2", "-n 2 --hosts 2"])
+def test_while_another_thread_captures(job: str, driver: dict[str, str]) -> None:
+    """The driver then refuses many calls, but not those of this library."""
+    argv = [str(SHMEMRUN), "--timeout", "240", *job.split(), "--", sys.executable, "-m", "pytest"]
+    tests = ["-q", "-p", "no:cacheprovider", "-c", "python/pyproject.toml"]
+    file = str(ROOT / "python/tests/gpu/test_device.py")
+    done = run(*argv, *tests, file, **{**driver, "FAKE_CUDA": "works=1 others_capture=1"})
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
+
+
 # As much of torch as is used: tensors over what has __cuda_array_interface__.
 TORCH = """
 strided = object()
@@ -128,7 +138,7 @@ class cuda:
         return True
 
     def current_stream(device=None):
-        assert device == 0
+        assert device in (0, None)
         return Stream(0)
 """
 
@@ -299,6 +309,40 @@ def test_heaps_that_take_no_memory(
     argv = [str(SHMEMRUN), "-n", "2", "--", sys.executable, str(program), why]
     done = run(*argv, **{**driver, **variables})
     assert done.returncode == 0 and done.stdout == "refused\n" * 2, done.stdout + done.stderr
+
+
+CAPTURED = """
+import ctypes
+import torch
+import shmem
+
+shmem.init()
+before = shmem.zeros(4, device="gpu")
+driver, context, stream = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_void_p()
+assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert driver.cuCtxPushCurrent_v2(context) == 0
+assert driver.cuStreamCreate(ctypes.byref(stream), 1) == 0
+torch.Stream.cuda_stream = stream.value
+os.environ["FAKE_CUDA"] += " capturing=1"
+for make in (shmem.empty, shmem.zeros, lambda n, device: shmem.full(n, 1, device=device)):
+    try:
+        make(4, device="gpu")
+    except shmem.StateError as e:
+        assert "the current stream is captured, and a graph does not keep" in str(e), e
+    else:
+        raise AssertionError(make)
+shmem.put(before, before, pe=0, stream="current")
+os.environ["FAKE_CUDA"] = "works=1"
+shmem.zeros(4, device="gpu")
+shmem.finalize()
+"""
+
+
+def test_no_memory_in_a_graph(driver: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text(TORCH)
+    program = f"import os, sys; sys.path.insert(0, {str(tmp_path)!r})\n" + CAPTURED
+    done = pes(1, program, **driver)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 CUPY = """

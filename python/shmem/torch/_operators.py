@@ -2,13 +2,14 @@
 
 That is a schema, what it does, and what its result looks like where nothing is computed
 (the Meta key, which stands for the fake implementation in every release of torch). Newer
-releases are told two things more:
+releases are told three things more:
 
 - which operators have an effect that no operand shows. A put changes memory of another PE:
   torch.compile would drop it, or move it across a barrier, if it did not know. Those
   operators do not say that they write to dest, though one to this PE does: what is said to
   be written may be given to them as a copy, which is not symmetric.
-- the gradients of the collectives that return their result.
+- the gradients of the collectives that return their result;
+- which operators cannot be in a CUDA graph.
 """
 
 from __future__ import annotations
@@ -105,9 +106,18 @@ def _has_effect(name: str) -> None:
     _register_effectful_op(getattr(torch.ops.shmem, name).default, _EffectType.ORDERED)
 
 
+# Those that make memory, which no graph can. Told so, torch.compile(mode="reduce-overhead")
+# makes graphs of what is before and after them.
+_MAKE_MEMORY = ("all_gather", "all_to_all", "reduce_scatter")
+_UNSAFE = getattr(getattr(torch, "Tag", None), "cudagraph_unsafe", None)
+
+
 def _define(schema: str, run: Any, fake: Any) -> str:
     name = schema.partition("(")[0]
-    _library.define(schema)
+    if name in _MAKE_MEMORY and _UNSAFE is not None:
+        _library.define(schema, tags=(_UNSAFE,))
+    else:
+        _library.define(schema)
     _library.impl(name, run, "CompositeExplicitAutograd")
     _library.impl(name, fake, "Meta")
     if not HAS_GRADIENTS:

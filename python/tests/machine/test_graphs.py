@@ -1,5 +1,7 @@
 """Graphs of CUDA: what is captured once sends other data each time."""
 
+import threading
+
 import pytest
 import torch
 
@@ -113,3 +115,64 @@ def test_collectives(me, n, gpu, ramp):
         shmem.barrier_all(stream="current")
 
     replayed(once, gpu)
+
+
+def test_calls_of_the_host_are_not_captured(me, right, left, gpu):
+    """They are done at once, and no replay does them again."""
+    box, count = new(1000), new(1, dtype=torch.int64)
+    mine, x = torch.full((1000,), float(me), device="cuda"), torch.zeros(10, device="cuda")
+    torch.cuda.synchronize()
+    shmem.barrier_all()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=torch.cuda.Stream(gpu)):
+        x.add_(1)
+        shmem.put(box, mine, pe=right)
+        shmem.atomic_add(count, 1, pe=right)
+        shmem.barrier_all()
+        assert shmem.g(box, pe=me, index=999) == left and shmem.g(count, pe=me) == 1
+    for _ in range(5):
+        graph.replay()
+    torch.cuda.synchronize()
+    shmem.barrier_all()
+    assert int(count) == 1 and x.tolist() == [5] * 10
+    shmem.barrier_all()
+
+
+def test_another_thread_goes_on(me, right, left, gpu):
+    """While this one captures, as torch does: the driver then refuses much in all threads."""
+    box, x = new(1000), torch.zeros(1000, device="cuda")
+    source, got = torch.ones(1000, device="cuda"), torch.zeros(1000, device="cuda")
+    torch.cuda.synchronize()
+    shmem.barrier_all()
+    captured, did, failed = threading.Event(), [0], []
+
+    def others():
+        try:
+            torch.cuda.set_device(gpu)
+            while not captured.is_set() or did[0] < 3:
+                shmem.put(box, source, pe=right)
+                shmem.put_nbi(box, source, pe=right)
+                shmem.quiet()
+                shmem.get(got, box, pe=right)
+                did[0] += 1
+        except BaseException as e:
+            failed.append(e)
+
+    thread = threading.Thread(target=others)
+    thread.start()
+    graphs = []
+    while len(graphs) < 30 and not failed:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=torch.cuda.Stream(gpu)):
+            x.add_(1)
+            shmem.put(box, source, pe=right, stream="current")
+        graphs.append(graph)
+    captured.set()
+    thread.join()
+    assert not failed, failed
+    for graph in graphs:
+        graph.replay()
+    torch.cuda.synchronize()
+    shmem.barrier_all()
+    assert x.tolist() == [30] * 1000 and bool((box == 1).all()) and bool((got == 1).all())
+    shmem.barrier_all()

@@ -63,3 +63,45 @@ def test_one_sided(me, n, right, left, device):
         x.fill_(turn * n + me)
         graph.replay()
         assert (received == turn * n + left).all(), turn
+
+
+def test_no_memory(me, n, device):
+    """What makes memory says so, and neither the graph nor the job ends by it."""
+    x = torch.zeros(n, device=device)
+    out = st.zeros(n * n)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for make in (lambda: st.zeros(4), lambda: st.all_gather(x), lambda: st.all_to_all(x)):
+            with pytest.raises(shmem.StateError, match="before the capture"):
+                make()
+        x.add_(1)
+        st.all_gather(x, out=out)
+    graph.replay()
+    graph.replay()
+    assert torch.equal(out, torch.full((n * n,), 2.0, device=device))
+    assert torch.equal(st.all_gather(x), out)
+
+
+@pytest.mark.skipif(not hasattr(torch.library, "opcheck"), reason="this torch has no opcheck")
+def test_reduce_overhead(me, n, right, left, device):
+    """torch.compile makes the graphs, of what can be in one."""
+
+    def collectives(x):
+        return st.all_to_all(st.all_gather(x.relu() + 1) * 2).sum(0) + 1
+
+    def one_sided(x, box, signal):
+        st.put_signal(box, x * 2, signal, 1, right)
+        return st.signal_wait_until(signal, "==", 1, box) + 1
+
+    torch._dynamo.reset()
+    box, signal = st.zeros(64), st.zeros(1, torch.int64)
+    many = torch.compile(collectives, mode="reduce-overhead", fullgraph=True)
+    two = torch.compile(one_sided, mode="reduce-overhead", fullgraph=True)
+    for turn in range(5):
+        x = torch.full((n, 8), float(me + turn), device=device)
+        assert torch.equal(many(x).clone(), collectives(x))
+        y = torch.full((64,), float(me + turn), device=device)
+        assert (two(y, box, signal).clone() == 2.0 * (left + turn) + 1).all()
+        signal.zero_()
+        st.barrier_all()
+        torch.cuda.synchronize()

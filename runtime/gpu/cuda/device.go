@@ -117,7 +117,7 @@ func (v *Device) fail(op, call string, code C.int) error {
 }
 
 // with runs f on one thread with the device's context current, and puts the
-// thread's own context back.
+// thread's own context and mode back.
 func (v *Device) with(op string, f func() error) error {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -128,6 +128,11 @@ func (v *Device) with(op string, f func() error) error {
 }
 
 // withLocked is with for a caller that has mu.
+//
+// The thread is relaxed meanwhile, for what the driver else refuses while the program
+// captures a graph, in this thread or in any (so torch does): to wait or to ask for
+// streams, though the library's own are part of no graph, and to allocate. Refused, it
+// would end the capture, too.
 func (v *Device) withLocked(op string, f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -135,7 +140,9 @@ func (v *Device) withLocked(op string, f func() error) error {
 	if err := v.fail(op, "cuCtxPushCurrent_v2", C.shmemi_cuda_context_push(table, v.context)); err != nil {
 		return err
 	}
+	mode := C.shmemi_cuda_capture_as(table, C.SHMEMI_CUDA_CAPTURE_RELAXED)
 	err := f()
+	C.shmemi_cuda_capture_as(table, mode)
 	var old unsafe.Pointer
 	return errors.Join(err, v.fail(op, "cuCtxPopCurrent_v2", C.shmemi_cuda_context_pop(table, &old)))
 }

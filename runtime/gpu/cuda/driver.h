@@ -87,7 +87,8 @@ enum {
     SHMEMI_CUDA_ACCESS_READ_WRITE = 3,
     SHMEMI_CUDA_GRANULARITY_MINIMUM = 0,
     SHMEMI_CUDA_IPC_LAZY_PEER_ACCESS = 1,
-    SHMEMI_CUDA_EAGER_LOADING = 1, /* of kernels */
+    SHMEMI_CUDA_CAPTURE_RELAXED = 2, /* a mode of threads */
+    SHMEMI_CUDA_EAGER_LOADING = 1,   /* of kernels */
     SHMEMI_CUDA_LAZY_LOADING = 2,
 };
 
@@ -156,6 +157,7 @@ _Static_assert(sizeof(struct shmemi_cuda_step) == 48, "layout of CUstreamBatchMe
     NEEDED(context_release, "cuDevicePrimaryCtxRelease_v2", (int device), (device))                \
     NEEDED(context_push, "cuCtxPushCurrent_v2", (void *context), (context))                        \
     NEEDED(context_pop, "cuCtxPopCurrent_v2", (void **context), (context))                         \
+    NEEDED(capture_mode, "cuThreadExchangeStreamCaptureMode", (int *mode), (mode))                 \
     NEEDED(stream_create, "cuStreamCreate", (void **stream, unsigned flags), (stream, flags))      \
     NEEDED(stream_destroy, "cuStreamDestroy_v2", (void *stream), (stream))                         \
     NEEDED(stream_wait, "cuStreamSynchronize", (void *stream), (stream))                           \
@@ -279,6 +281,14 @@ struct shmemi_cuda {
     struct shmemi_cuda_marks *marks; /* of its calls; NULL: nobody looks at them */
 };
 
+/* Gives the thread a mode for while graphs are captured, and answers the one it had.
+ * The driver refuses a mode that is none, and nothing else. */
+static inline int shmemi_cuda_capture_as(const struct shmemi_cuda *driver, int mode)
+{
+    driver->capture_mode(&mode);
+    return mode;
+}
+
 /* Go cannot call a pointer: shmemi_cuda_NAME does, and marks the call. */
 #define UNWRAP(...) __VA_ARGS__
 #define CALL(name, symbol, parameters, arguments)                                                  \
@@ -298,7 +308,8 @@ struct shmemi_cuda_outcome {
 };
 
 /* shmemi_cuda_in_NAME makes a context current, calls and puts the thread's own
- * back, in one crossing from Go instead of three. */
+ * back, in one crossing from Go instead of five. Device.withLocked says why the
+ * thread is relaxed meanwhile. */
 #define CALL_IN(name, symbol, parameters, arguments)                                               \
     static inline struct shmemi_cuda_outcome shmemi_cuda_in_##name(                                \
         const struct shmemi_cuda *driver, void *within, UNWRAP parameters)                         \
@@ -307,7 +318,9 @@ struct shmemi_cuda_outcome {
         void *before_;                                                                             \
         struct shmemi_cuda_mark *mark_ = shmemi_cuda_begin(driver->marks, symbol);                 \
         if ((out_.push = driver->context_push(within)) == 0) {                                     \
+            int mode_ = shmemi_cuda_capture_as(driver, SHMEMI_CUDA_CAPTURE_RELAXED);               \
             out_.call = driver->name arguments;                                                    \
+            shmemi_cuda_capture_as(driver, mode_);                                                 \
             out_.pop = driver->context_pop(&before_);                                              \
         }                                                                                          \
         shmemi_cuda_end(mark_);                                                                    \

@@ -441,3 +441,14 @@ func TestStores(t *testing.T) {
 	}
 	log.Check()
 }
+
+// TestWhileOthersCapture: a graph that another thread captures stands in the way of no
+// operation.
+func TestWhileOthersCapture(t *testing.T) {
+	log := cudatest.Set(t, "others_capture=1")
+	v := mustDevice(t, cudatest.Build(t))
+	if err := errors.Join(use(v), v.Close()); err != nil {
+		t.Error(err)
+	}
+	log.Check()
+}

@@ -13,7 +13,8 @@
 
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3 };
 enum { NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, PEER_UNSUPPORTED = 217 };
-enum { NOT_FOUND = 500, NOT_READY = 600, NOT_SUPPORTED = 801 };
+enum { NOT_FOUND = 500, NOT_READY = 600, NOT_SUPPORTED = 801, CAPTURE_UNSUPPORTED = 900 };
+enum { RELAXED = 2 }; /* a mode of threads while streams are captured */
 enum { PAGE = 65536, MISALIGNED = 512, CONTEXT = 0x1000 };
 
 typedef enum { FREE, HOST, REGISTERED, MANAGED, DEVICE, OPENED } kind;
@@ -34,6 +35,10 @@ extern pthread_mutex_t fake_lock;
 
 /* 0, or the error of a call that needs a current context and has none. */
 int fake_needs_context(void);
+
+/* The same of a call that may wait for the GPU, which the driver refuses while another
+ * thread captures a graph (others_capture=1), but to a thread that is relaxed. */
+int fake_may_wait(void);
 
 /* The current context of the calling thread, or NULL. */
 void *fake_context(void);

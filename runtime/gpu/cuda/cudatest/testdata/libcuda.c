@@ -175,6 +175,25 @@ int cuCtxPopCurrent_v2(void **context)
     END(ok ? 0 : INVALID_CONTEXT);
 }
 
+/* It fails for no other reason than a mode that is none, and is in no log. */
+static __thread int capture_mode;
+
+int cuThreadExchangeStreamCaptureMode(int *mode)
+{
+    if (*mode < 0 || *mode > RELAXED)
+        abort();
+    int before = capture_mode;
+    capture_mode = *mode;
+    *mode = before;
+    return 0;
+}
+
+int fake_may_wait(void)
+{
+    return fake_setting("others_capture", 0) != 0 && capture_mode != RELAXED ? CAPTURE_UNSUPPORTED
+                                                                             : fake_needs_context();
+}
+
 int cuCtxGetCurrent(void **context)
 {
     BEGIN(0);

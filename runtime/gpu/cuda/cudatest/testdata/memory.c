@@ -89,10 +89,7 @@ static char *alias(char *p, size_t n)
 int cuMemHostAlloc(void **host, size_t n, unsigned flags)
 {
     long most = fake_setting("most_host", 1L << 40);
-    BEGIN(fake_needs_context() ? INVALID_CONTEXT
-          : flags != 3         ? INVALID_VALUE
-          : (long)n > most     ? 2
-                               : 0);
+    BEGIN(fake_may_wait() ?: flags != 3 ? INVALID_VALUE : (long)n > most ? 2 : 0);
     pthread_mutex_lock(&fake_lock);
     struct block *b = fake_add(HOST);
     b->size = b->mapped = n;
@@ -110,12 +107,12 @@ int cuMemHostAlloc(void **host, size_t n, unsigned flags)
 
 int cuMemFreeHost(void *host)
 {
-    END(fake_needs_context() ? INVALID_CONTEXT : LOCKED(fake_release(fake_find(HOST, host))));
+    END(fake_may_wait() ?: LOCKED(fake_release(fake_find(HOST, host))));
 }
 
 int cuMemHostRegister_v2(void *host, size_t n, unsigned flags)
 {
-    BEGIN(fake_needs_context() ? INVALID_CONTEXT : flags != 3 ? INVALID_VALUE : 0);
+    BEGIN(fake_may_wait() ?: flags != 3 ? INVALID_VALUE : 0);
     pthread_mutex_lock(&fake_lock);
     struct block *b = fake_add(REGISTERED);
     b->size = b->mapped = n;
@@ -131,7 +128,7 @@ int cuMemHostRegister_v2(void *host, size_t n, unsigned flags)
 
 int cuMemHostUnregister(void *host)
 {
-    END(fake_needs_context() ? INVALID_CONTEXT : LOCKED(fake_release(fake_find(REGISTERED, host))));
+    END(fake_may_wait() ?: LOCKED(fake_release(fake_find(REGISTERED, host))));
 }
 
 int cuMemHostGetDevicePointer_v2(uint64_t *device, void *host, unsigned flags)
@@ -151,7 +148,7 @@ int cuMemHostGetDevicePointer_v2(uint64_t *device, void *host, unsigned flags)
 
 int cuMemAllocManaged(uint64_t *device, size_t n, unsigned flags)
 {
-    BEGIN(fake_needs_context() ? INVALID_CONTEXT : flags != 1 ? INVALID_VALUE : 0);
+    BEGIN(fake_may_wait() ?: flags != 1 ? INVALID_VALUE : 0);
     pthread_mutex_lock(&fake_lock);
     struct block *b = fake_add(MANAGED);
     b->size = b->mapped = n;
@@ -179,9 +176,7 @@ int cuMemAdvise(uint64_t device, size_t n, int advice, int location)
 
 int cuMemAlloc_v2(uint64_t *device, size_t n)
 {
-    BEGIN(fake_needs_context()                         ? INVALID_CONTEXT
-          : (long)n > fake_setting("memory", 1L << 30) ? OUT_OF_MEMORY
-                                                       : 0);
+    BEGIN(fake_may_wait() ?: (long)n > fake_setting("memory", 1L << 30) ? OUT_OF_MEMORY : 0);
     pthread_mutex_lock(&fake_lock);
     struct block *b = fake_add(DEVICE);
     size_t unit = n < LARGE ? PAGE : LARGE;
@@ -203,10 +198,10 @@ int cuMemAlloc_v2(uint64_t *device, size_t n)
 
 int cuMemFree_v2(uint64_t device)
 {
-    END(fake_needs_context() ? INVALID_CONTEXT
-                             : LOCKED(fake_release(fake_find(DEVICE, (void *)device)
-                                                       ? fake_find(DEVICE, (void *)device)
-                                                       : fake_find(MANAGED, (void *)device))));
+    END(fake_may_wait()
+            ?: LOCKED(fake_release(fake_find(DEVICE, (void *)device)
+                                       ? fake_find(DEVICE, (void *)device)
+                                       : fake_find(MANAGED, (void *)device))));
 }
 
 #ifndef NO_EXPORT

@@ -235,7 +235,9 @@ static void drain(struct stream *s, unsigned long *word, unsigned long until)
 int cuStreamSynchronize(void *stream)
 {
     struct stream *s = LOCKED(stream_of(stream));
-    int result = fake_needs_context() ? INVALID_CONTEXT : s == NULL ? INVALID_VALUE : 0;
+    int result = fake_may_wait();
+    if (result == 0 && s == NULL)
+        result = INVALID_VALUE;
     if (result == 0)
         drain(s, NULL, 0); /* before it fails, too: what it copies may be freed then */
     END(result);
@@ -253,7 +255,7 @@ static int ask(struct stream *s)
 
 int cuStreamQuery(void *stream)
 {
-    BEGIN(fake_needs_context() ? INVALID_CONTEXT : LOCKED(ask(stream_of(stream))));
+    BEGIN(fake_may_wait() ?: LOCKED(ask(stream_of(stream))));
     return 0;
 }
 
@@ -328,14 +330,14 @@ static int ask_event(struct event *e)
 
 int cuEventQuery(void *event)
 {
-    BEGIN(fake_needs_context() ? INVALID_CONTEXT : LOCKED(ask_event(event_of(event))));
+    BEGIN(fake_may_wait() ?: LOCKED(ask_event(event_of(event))));
     return 0;
 }
 
 int cuEventSynchronize(void *event)
 {
     struct event *e = LOCKED(event_of(event));
-    BEGIN(e == NULL ? INVALID_VALUE : fake_needs_context());
+    BEGIN(e == NULL ? INVALID_VALUE : fake_may_wait());
     drain(e->stream, &e->met, LOCKED(e->marked));
     return 0;
 }
