@@ -18,6 +18,7 @@ import (
 
 	"libshmem"
 	"libshmem/cmd/internal/options"
+	"libshmem/cmd/internal/poller"
 	"libshmem/runtime/config"
 	"libshmem/runtime/doctor"
 	"libshmem/runtime/pe"
@@ -75,6 +76,9 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	cfg, findings := settings(environ)
 	if *root != "" {
 		return tell(stdout, append(findings, doctor.At(*root).Findings(cfg)...))
+	}
+	if err := poller.Check(); err != nil { // and nothing more can be asked
+		return tell(stdout, append(findings, doctor.Failed(doctor.Wrong, "system calls", "", err)))
 	}
 	boot, err := pe.Meet(cfg, environ)
 	defer pe.Depart()

@@ -17,6 +17,7 @@ import (
 
 	"libshmem"
 	"libshmem/cmd/internal/options"
+	"libshmem/cmd/internal/poller"
 	"libshmem/runtime/config"
 )
 
@@ -78,7 +79,9 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	case *env:
 		err = cfg.Print(out)
 	case fs.Changed("live"):
-		err = watchPE(out, *process, time.Duration(*between*float64(time.Second)))
+		if err = poller.Check(); err == nil {
+			err = watchPE(out, *process, time.Duration(*between*float64(time.Second)))
+		}
 	case *net:
 		err = network(out, cfg)
 	case *place:

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"libshmem/cmd/internal/options"
+	"libshmem/cmd/internal/poller"
 	"libshmem/fabric/chaos"
 	"libshmem/runtime/bootstrap/launch"
 )
@@ -40,6 +41,10 @@ func run(args []string) int {
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "shmemrun:", err)
 		return launch.StatusUsage
+	}
+	if err := poller.Check(); err != nil {
+		fmt.Fprintln(os.Stderr, "shmemrun:", err)
+		return launch.StatusFailure
 	}
 	opt.LibDir = libDir()
 	opt.Stdin, opt.Stdout, opt.Stderr = os.Stdin, os.Stdout, os.Stderr

@@ -64,3 +64,24 @@ func TestForbiddenCalls(t *testing.T) {
 		}
 	}
 }
+
+// TestForbiddenCallsOfTools does it to the tools, which are Go programs. What their runtime needs
+// before their first line is clone of threads; of the rest they tell themselves.
+func TestForbiddenCallsOfTools(t *testing.T) {
+	build := need.Build(t)
+	forbid := compile(t, build, "forbid")
+	for _, call := range []string{"epoll_create1", "epoll_ctl", "epoll_pwait", "eventfd2"} {
+		for begin, words := range map[string][]string{
+			"shmemrun: wait ":         {"shmemrun", "-n", "1", "--timeout", "9", "true"},
+			"shmem-info: wait ":       {"shmem-info", "--live", "1"},
+			"no  system calls: wait ": {"shmem-doctor"},
+		} {
+			tool := exec.CommandContext(t.Context(), forbid, append([]string{call, "EPERM", filepath.Join(build, "bin", words[0])}, words[1:]...)...)
+			out, _ := tool.CombinedOutput()
+			line := "(?m)^" + begin + "for files and clocks: the system call " + call + `: operation not permitted \(have the container or its seccomp profile allow ` + call + `\)\n`
+			if status := tool.ProcessState.ExitCode(); status != 1 || !regexp.MustCompile(line).Match(out) || bytes.Contains(out, []byte("goroutine ")) {
+				t.Errorf("%s without %s: status %d\n%s", words[0], call, status, out)
+			}
+		}
+	}
+}

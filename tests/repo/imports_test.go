@@ -31,14 +31,16 @@ capi/core: . fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda 
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/pe. It marks its own calls of the driver
 
-cmd/shmemrun: . cmd/internal/options fabric/chaos runtime/bootstrap/launch runtime/config runtime/shmerr
+cmd/shmemrun: . cmd/internal/... fabric/chaos runtime/bootstrap/launch runtime/config runtime/shmerr
     # flags and printing; what a launch is belongs to the package
-cmd/shmem-info: . cmd/internal/options fabric runtime/live runtime/regcache/unmapped runtime/proxy runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/pe runtime/shmerr runtime/topo fabric/ofi fabric/rail
+cmd/shmem-info: . cmd/internal/... fabric runtime/live runtime/regcache/unmapped runtime/proxy runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/pe runtime/shmerr runtime/topo fabric/ofi fabric/rail
     # asks the packages what they are and prints it
-cmd/shmem-doctor: . cmd/internal/options fabric/ofi runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/pe runtime/regcache/unmapped runtime/shmerr runtime/topo runtime/topo/hwloc
+cmd/shmem-doctor: . cmd/internal/... fabric/ofi runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/pe runtime/regcache/unmapped runtime/shmerr runtime/topo runtime/topo/hwloc
     # as shmem-info, for what is wrong
 cmd/internal/options:
     # words about command lines; of what the options mean it knows nothing
+cmd/internal/poller: runtime/shmerr
+    # asks the kernel alone, before anything else runs
 
 runtime/shmerr:
     # everybody returns its errors, so an import here would be a cycle

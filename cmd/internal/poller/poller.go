@@ -1,0 +1,42 @@
+// Package poller asks the kernel for what the Go runtime's poller needs. The runtime does so
+// at the first timer or device file, and ends the process with a trace where it gets none; of
+// what it needs before main, threads and address space, nobody hears in time.
+package poller
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/shmerr"
+)
+
+// Check makes a poller and drops it. The error names the system call that fails.
+func Check() error {
+	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return fails("epoll_create1", err)
+	}
+	defer unix.Close(poll)
+	event, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
+		return fails("eventfd2", err)
+	}
+	defer unix.Close(event)
+	if err := unix.EpollCtl(poll, unix.EPOLL_CTL_ADD, event, &unix.EpollEvent{Events: unix.EPOLLIN}); err != nil {
+		return fails("epoll_ctl", err)
+	}
+	// With room for no event it is invalid, once it is let through.
+	if _, _, err := unix.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(poll), 0, 0, 0, 0, 0); err != unix.EINVAL {
+		return fails("epoll_pwait", err)
+	}
+	return nil
+}
+
+func fails(call string, err error) error {
+	remedy := "have the container or its seccomp profile allow " + call
+	if errors.Is(err, unix.EMFILE) {
+		remedy = "raise the limit of open files by ulimit -Hn"
+	}
+	return &shmerr.Error{Op: "wait", Object: "for files and clocks", Cause: shmerr.Causef(shmerr.ErrSystem, "the system call %s: %w", call, err), Remedy: remedy}
+}
