@@ -17,7 +17,11 @@ import (
 // proxy. All endpoints are opened now, whether rings come or not: to open one
 // later every PE would have to take part.
 func (j *Job) openNetwork(o Options) error {
-	if err := j.checkFiles(1); err != nil {
+	files, err := countFiles()
+	if err != nil {
+		return err
+	}
+	if err := j.checkFiles(files, 1); err != nil {
 		return err
 	}
 	nics, err := j.chooseNICs()
@@ -25,9 +29,10 @@ func (j *Job) openNetwork(o Options) error {
 		return err
 	}
 	defer nics.Close()
-	if err := j.checkFiles(len(nics.NICs())); err != nil {
+	if err := j.checkFiles(files, len(nics.NICs())); err != nil {
 		return err
 	}
+	j.warnOfFiles(files, len(nics.NICs()))
 	for i := range j.proxies {
 		if err := j.openEngine(o, nics, i); err != nil {
 			return err
@@ -49,9 +54,6 @@ func (j *Job) openNetwork(o Options) error {
 			return err
 		}
 		j.mapPeers(e)
-	}
-	if err := j.warnOfFiles(); err != nil {
-		return err
 	}
 	if j.Me == 0 && j.heap == config.HeapDevice && (j.staged() || j.Config.GPUNet == config.GPUNetCopy) && j.gpu.dev.Facts().Lazy {
 		j.log.Printf("gpu", config.LogInfo, "proxies copy GPU memory, and CUDA loads kernels by their first launch, which may hold a proxy "+

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"libshmem/tests/need"
@@ -33,5 +34,30 @@ func TestFewDescriptorsForTheNetwork(t *testing.T) {
 	}
 	if said == 0 {
 		t.Error("a job goes on with 10 open files")
+	}
+}
+
+// TestFewDescriptorsForPEs gives one PE the fewest open files with which its network is opened.
+// That is fewer than the PEs of the other host, to each of which tcp may have a connection, and
+// is warned of.
+func TestFewDescriptorsForPEs(t *testing.T) {
+	build := need.Build(t)
+	program := compile(t, build, "bad")
+	start := func(limit int) string {
+		out, _ := exec.CommandContext(t.Context(), filepath.Join(build, "bin", "shmemrun"), "--hosts", "1,3", "--timeout", "90", "-x", "SHMEM_PROVIDER=tcp",
+			"sh", "-c", fmt.Sprintf(`[ $SHMEM_LAUNCHER_PE != 0 ] || ulimit -n %d; exec "$0" nothing`, limit), program).CombinedOutput()
+		return string(out)
+	}
+	if out := start(200); out != "" {
+		t.Errorf("200 open files:\n%s", out)
+	}
+	warning := regexp.MustCompile(`^shmem: \S+ PE 0: fabric: RLIMIT_NOFILE of \d+ leaves [12] open files: a network that keeps one for each PE, as tcp, ` +
+		`connects with no more than [12] of 3 \(raise the limit by ulimit -Hn\)\n$`)
+	limit := 24
+	for limit < 200 && strings.Contains(start(limit), "shmem: shmem_init: ") {
+		limit++
+	}
+	if out := start(limit); !warning.MatchString(out) {
+		t.Errorf("%d open files: want\n%s\ngot\n%s", limit, warning, out)
 	}
 }
