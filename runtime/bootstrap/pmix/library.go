@@ -49,10 +49,33 @@ func load() error {
 	return nil
 }
 
-// initialise connects to the server.
-func initialise() (rank, size int, err error) {
-	var r, n C.uint32_t
-	if err := check(C.shmemi_pmix_init(&r, &n)); err != nil {
+var errSilent = errors.New("its PMIx server does not answer")
+
+// initialise connects to the server. PMIx_Init waits without end for one that is stopped: a call
+// that does not return in time is left behind, which is errSilent.
+func initialise(timeout time.Duration) (rank, size int, err error) {
+	type answer struct {
+		rank, size C.uint32_t
+		code       C.int
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		var a answer
+		a.code = C.shmemi_pmix_init(&a.rank, &a.size)
+		answers <- a
+	}()
+	var late <-chan time.Time
+	if timeout > 0 {
+		late = time.After(timeout)
+	}
+	var a answer
+	select {
+	case a = <-answers:
+	case <-late:
+		return 0, 0, fmt.Errorf("connect to the launcher: %w within %v (see whether mpirun, or what srun has left on this host, is stopped, or raise SHMEM_BOOTSTRAP_TIMEOUT)", errSilent, timeout)
+	}
+	r, n := a.rank, a.size
+	if err := check(a.code); err != nil {
 		return 0, 0, fmt.Errorf("connect to the launcher: %w (a program that a PE starts inherits PMIX_ variables, but has no place in the job: unset them)", err)
 	}
 	if n == 0 || r >= n || n > 1<<24 {

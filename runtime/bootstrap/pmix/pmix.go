@@ -74,8 +74,9 @@ func open(timeout time.Duration) (*Client, error) {
 		process.loaded = true
 	}
 	if !process.joined {
-		rank, size, err := initialise()
+		rank, size, err := initialise(timeout)
 		if err != nil {
+			process.busy = errors.Is(err, errSilent)
 			return nil, err
 		}
 		process.joined, process.rank, process.size = true, rank, size

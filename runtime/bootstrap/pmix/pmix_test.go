@@ -108,6 +108,7 @@ func TestFailures(t *testing.T) {
 		want     string // of the error
 	}{
 		{"PLAY_INIT=-25", "join job by PMIx: connect to the launcher: PMIx says UNREACHABLE (-25)"},
+		{"PLAY_INIT=:never", "join job by PMIx: connect to the launcher: its PMIx server does not answer within 400ms (see whether mpirun, "},
 		{"PLAY_SIZE=0", "PE 0 of 0"},
 		{"PLAY_SIZE=2 PLAY_RANK=2", "PE 2 of 2"},
 		{"PLAY_SIZE=2 PLAY_RANK=1", "PE 0 has put 0 bytes, not 32"},
