@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isinf
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -11,9 +12,10 @@ from shmem import _rma
 from shmem._contexts import DEFAULT, Context, handle_of
 from shmem._dtypes import ATOMIC, ATOMIC_EXTENDED, name_of
 from shmem._errors import DtypeError
-from shmem._operands import address_of, as_array, element, writable
+from shmem._operands import address_of, as_array, brief, element, writable
 from shmem._runtime import check_pe, library, quick, settle, state, whole
 
+_GREATEST = {np.dtype(kind): float(np.finfo(kind).max) for kind in ("f4", "f8")}
 _LIMITS = {d: (int(np.iinfo(d).min), int(np.iinfo(d).max)) for d in ATOMIC}
 
 
@@ -21,15 +23,20 @@ def _number(call: str, name: str, dtype: np.dtype[Any], value: Any) -> int | flo
     """A value as ctypes takes it; ctypes would cut off what does not fit."""
     if dtype.kind == "f":
         try:
-            if np.iscomplexobj(value):
+            if isinstance(value, (str, bytes, bytearray)) or np.iscomplexobj(value):
                 raise TypeError
-            return float(value)
+            given = float(value)
+            if abs(given) > _GREATEST[dtype] and not isinf(given):
+                raise OverflowError
+            return given
         except (TypeError, ValueError, OverflowError):
-            raise DtypeError(call, f"{name} {value!r}", f"is no {dtype}", "pass a float") from None
+            raise DtypeError(
+                call, f"{name} {brief(value)}", f"is no {dtype}", "pass a float"
+            ) from None
     number = whole(value)
     low, high = _LIMITS[dtype]
     if number is None or not low <= number <= high:
-        raise DtypeError(call, f"{name} {value!r}", f"is no {dtype}", f"pass {low} to {high}")
+        raise DtypeError(call, f"{name} {brief(value)}", f"is no {dtype}", f"pass {low} to {high}")
     return number
 
 
@@ -43,7 +50,8 @@ def _call(
     *values: tuple[str, Any],
 ) -> tuple[Any, np.dtype[Any]]:
     library(operation)
-    array, address = element(operation, "dest", target, index)
+    name = "source" if operation == "atomic_fetch" else "dest"
+    array, address = element(operation, name, target, index)
     kind = name_of(operation, array.dtype, table)
     ctx = context or DEFAULT
     handle = handle_of(operation, ctx)

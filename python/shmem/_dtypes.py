@@ -42,7 +42,8 @@ def resolve(call: str, dtype: DTypeLike) -> np.dtype[Any]:
     try:
         out = np.dtype(dtype)
     except (TypeError, ValueError):
-        raise DtypeError(call, f"dtype {dtype!r}", "is no dtype", "use one of numpy's") from None
+        remedy = "pass the shape as a tuple" if isinstance(dtype, int) else "use one of numpy's"
+        raise DtypeError(call, f"dtype {dtype!r}", "is no dtype", remedy) from None
     if out.hasobject or out.itemsize == 0:
         raise DtypeError(
             call,

@@ -22,7 +22,8 @@ class ShmemError(Exception):
 
     def __str__(self) -> str:
         head = f"{self.operation} {self.subject}".rstrip()
-        return f"{head}: {self.cause} ({self.remedy})"
+        # What numpy and torch say may have several lines.
+        return " ".join(f"{head}: {self.cause} ({self.remedy})".split())
 
 
 class StateError(ShmemError, RuntimeError):

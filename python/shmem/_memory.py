@@ -406,13 +406,15 @@ def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", device: str | Non
     wanted = _device.check_device("full", device)
     # Before there is memory, which the other PEs would believe to be ready.
     given = numbers("full", "value", value, resolve("full", dtype))
+    sizes = sizes_of("full", shape)
     try:
-        np.broadcast_to(given, (1,) if wanted else sizes_of("full", shape))
+        if given.ndim:
+            np.broadcast_to(given, (1,) if wanted else sizes)
     except ValueError:
         raise SizeError(
             "full", describe("value", given), f"does not fill shape {shape!r}", "pass one number"
         ) from None
-    out = _array("full", shape, dtype, zero=False)
+    out = _array("full", sizes, dtype, zero=False)
     if wanted is None:
         out[...] = given
     else:

@@ -12,7 +12,7 @@ from shmem import _memory, _strided
 from shmem._constants import SIGNAL_SET, signal_op
 from shmem._contexts import DEFAULT, Context, handle_of
 from shmem._device import Ghost, of_cpu
-from shmem._errors import DtypeError
+from shmem._errors import DtypeError, LayoutError
 from shmem._events import keep
 from shmem._memory import Array
 from shmem._operands import (
@@ -21,6 +21,7 @@ from shmem._operands import (
     address_of,
     as_array,
     as_source,
+    brief,
     check_dtype,
     check_lengths,
     check_span,
@@ -147,6 +148,12 @@ def _row(call: str, dest: Any, source: Any, there: Any) -> tuple[int, int, Array
     return to.address, data.address, here
 
 
+def _has_gaps(call: str, to: Array, data: Array) -> LayoutError:
+    """The error where strides are not taken."""
+    name, which = ("source", data) if to.flags.c_contiguous else ("dest", to)
+    return not_contiguous(call, name, which, "pass slices without strides")
+
+
 def _put(
     call: str,
     dest: Any,
@@ -188,7 +195,7 @@ def _put(
                 is_near(pe, address)
     else:
         if stream is not None:
-            raise not_contiguous(call, "dest" if not to.flags.c_contiguous else "source", to)
+            raise _has_gaps(call, to, data)
         to, data = _strided.same_shape(call, to, data)
         to, data = _strided.forwards(call, "dest", to, data)
         if not _strided.runs_forwards(data):
@@ -296,7 +303,7 @@ def _get(
                 is_near(pe, address)
     else:
         if nbi or stream is not None:
-            raise not_contiguous(call, "dest" if not to.flags.c_contiguous else "source", to)
+            raise _has_gaps(call, to, data)
         to, data = _strided.same_shape(call, to, data)
         data, to = _strided.forwards(call, "source", data, to)
         array = to
@@ -329,7 +336,7 @@ def p(
     """Writes one element of dest, which arrives whole where it has at most 8 bytes."""
     functions = library("p")
     array, address = element("p", "dest", dest, index)
-    one = as_source("p", value, array.dtype)
+    one = as_source("p", value, array.dtype, "value")
     if one.size != 1:
         raise DtypeError("p", describe("value", one), "it is not one element", "use put")
     ctx = context or DEFAULT
@@ -477,5 +484,7 @@ def unsigned(call: str, value: int) -> int:
     """A signal's value: 64 bits, of which a negative number is the upper half."""
     number = whole(value)
     if number is None or not -(1 << 63) <= number < 1 << 64:
-        raise DtypeError(call, f"value {value!r}", "is no number of 64 bits", "pass such an int")
+        raise DtypeError(
+            call, f"value {brief(value)}", "is no number of 64 bits", "pass such an int"
+        )
     return number & (1 << 64) - 1

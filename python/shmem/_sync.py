@@ -299,7 +299,7 @@ def _set(
         form = getattr(functions, f"shmem_{kind}_{call}")
         answer = made(call, form, address, n, *room, mask, how, operand)
     else:
-        given = of_cpu(call, "values", as_source(call, values, array.dtype))
+        given = of_cpu(call, "values", as_source(call, values, array.dtype, "values"))
         wanted = np.ascontiguousarray(given)
         _same_size(call, "values", wanted, n)
         form = getattr(functions, f"shmem_{kind}_{call}_vector")

@@ -6,7 +6,7 @@ import torch
 
 from shmem._constants import SIGNAL_SET, comparison, signal_op
 from shmem._errors import ArgumentError, DtypeError
-from shmem._runtime import check_pe, library
+from shmem._runtime import check_pe, library, whole
 from shmem._teams import Team, team_handle
 from shmem.torch import _operators
 
@@ -24,6 +24,8 @@ def _check(call: str, **tensors: object) -> None:
 
 def _check_value(call: str, value: int) -> None:
     """A signal's value, which torch takes as an int64."""
+    if not isinstance(value, (int, torch.Tensor)) and whole(value) is None:
+        raise DtypeError(call, f"value {value!r}", "is no whole number", "pass an int")
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
         raise DtypeError(
             call, f"value {value}", "torch has no such int64", "subtract 1 << 64, for the same bits"

@@ -13,7 +13,14 @@ import torch
 
 from shmem import _memory, _operands, _rma, _sync
 from shmem._device import heap_gpu, is_elsewhere
-from shmem._errors import ArgumentError, DeviceError, DtypeError, LayoutError, SizeError
+from shmem._errors import (
+    ArgumentError,
+    DeviceError,
+    DtypeError,
+    LayoutError,
+    SizeError,
+    SymmetryError,
+)
 from shmem._runtime import library, settle, state
 from shmem._streams import stream_of
 from shmem._teams import find
@@ -34,16 +41,19 @@ def _flat(call: str, name: str, tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().reshape(-1).view(torch.uint8)
 
 
-def _check(call: str, out: torch.Tensor, src: torch.Tensor, elements: int) -> None:
+def _check(
+    call: str, out: torch.Tensor, src: torch.Tensor, elements: int, name: str = "out"
+) -> None:
     if out.dtype != src.dtype:
         raise DtypeError(
-            call, f"out, a tensor of {out.dtype}", f"src is of {src.dtype}", "use one dtype"
+            call, f"{name}, a tensor of {out.dtype}", f"src is of {src.dtype}", "use one dtype"
         )
     if out.numel() != elements:
+        what = "the result" if name == "out" else "src"
         raise SizeError(
             call,
-            f"out, of shape {tuple(out.shape)}",
-            f"the result has {elements} elements",
+            f"{name}, of shape {tuple(out.shape)}",
+            f"{what} has {elements} elements",
             "pass a tensor of that size",
         )
 
@@ -109,12 +119,20 @@ class _Meeting:
 
 def _row(call: str, name: str, tensor: torch.Tensor) -> int:
     """Where its elements are, one after the other."""
+    if tensor.layout is not torch.strided:
+        raise LayoutError(
+            call,
+            f"{name}, a tensor of {tensor.layout}",
+            "its elements are not in a row",
+            "pass one that is dense: .to_dense() copies",
+        )
     if not tensor.is_contiguous():
         raise LayoutError(
             call,
             f"{name}, a tensor of {tensor.dtype} of shape {tuple(tensor.shape)}",
             "it is not contiguous",
-            "pass one that is: .contiguous() copies",
+            "pass one that is"
+            + (": .contiguous() copies" if name == "src" else "; a copy would not be symmetric"),
         )
     if tensor.is_cuda and is_elsewhere(tensor.get_device()):
         raise DeviceError(
@@ -200,7 +218,7 @@ def reduce_scatter_out(out: torch.Tensor, src: torch.Tensor, n: int, op: str, te
         meeting.get(to + peer * nbytes, of + me * nbytes, nbytes, pes[peer])
     # src is this PE's again when all have read it.
     meeting.barrier()
-    out.copy_(_combined(op, found))
+    out.copy_(_result(call, op, found))
 
 
 def _combined(op: str, found: torch.Tensor) -> torch.Tensor:
@@ -212,6 +230,17 @@ def _combined(op: str, found: torch.Tensor) -> torch.Tensor:
     if op == "prod":
         return found.prod(0, dtype=found.dtype)
     return found.amax(0) if op == "max" else found.amin(0)
+
+
+def _result(call: str, op: str, found: torch.Tensor) -> torch.Tensor:
+    try:
+        return _combined(op, found)
+    except RuntimeError as error:
+        if "not implemented" not in str(error):
+            raise
+        raise DtypeError(
+            call, f"src, a tensor of {found.dtype}", str(error), "convert it, or use another op"
+        ) from None
 
 
 # By which op and dtype this process has combined before.
@@ -226,7 +255,7 @@ def _load(op: str, found: torch.Tensor) -> None:
     """
     if found.is_cuda and (op, found.dtype) not in _loaded:
         _loaded.add((op, found.dtype))
-        _combined(op, found)
+        _result("reduce_scatter", op, found)
 
 
 def _block(call: str, nbytes: int, src: torch.Tensor, team: int) -> torch.Tensor:
@@ -283,24 +312,38 @@ def scattered(src: torch.Tensor, n: int) -> tuple[int, ...]:
 
 
 def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:
-    to, data = _flat("put", "dest", dest), _flat("put", "src", src)
-    _check("put", dest, src, src.numel())
-    _rma.put(to, data, pe, stream=_stream(dest, src))
+    call = "torch.put"
+    to, data = _flat(call, "dest", dest), _flat(call, "src", src)
+    _check(call, dest, src, src.numel(), "dest")
+    try:
+        _rma.put(to, data, pe, stream=_stream(dest, src))
+    except SymmetryError:
+        _symmetric(call, "dest", dest)  # the same of the tensor, instead of its bytes
+        raise
 
 
 def get(source: torch.Tensor, pe: int) -> torch.Tensor:
     out = torch.empty(source.shape, dtype=source.dtype, device=source.device)
-    data = _flat("get", "source", source)
-    _rma.get(out.reshape(-1).view(torch.uint8), data, pe, stream=_stream(source))
+    data = _flat("torch.get", "source", source)
+    try:
+        _rma.get(out.reshape(-1).view(torch.uint8), data, pe, stream=_stream(source))
+    except SymmetryError:
+        _symmetric("torch.get", "source", source)
+        raise
     return out
 
 
 def put_signal(
     dest: torch.Tensor, src: torch.Tensor, signal: torch.Tensor, value: int, op: int, pe: int
 ) -> None:
-    to, data = _flat("put_signal", "dest", dest), _flat("put_signal", "src", src)
-    _check("put_signal", dest, src, src.numel())
-    _rma.put_signal(to, data, signal, value, pe, op=op, stream=_stream(dest, src))
+    call = "torch.put_signal"
+    to, data = _flat(call, "dest", dest), _flat(call, "src", src)
+    _check(call, dest, src, src.numel(), "dest")
+    try:
+        _rma.put_signal(to, data, signal, value, pe, op=op, stream=_stream(dest, src))
+    except SymmetryError:
+        _symmetric(call, "dest", dest)
+        raise
 
 
 def signal_wait_until(signal: torch.Tensor, cmp: int, value: int, of: torch.Tensor) -> torch.Tensor:

@@ -17,7 +17,10 @@ def _type(call: str, dtype: Any) -> torch.dtype:
     if dtype is None:
         return torch.get_default_dtype()
     if not isinstance(dtype, torch.dtype):
-        raise DtypeError(call, f"dtype {dtype!r}", "is none of torch's", "pass torch.float32, say")
+        remedy = (
+            "pass the shape as a tuple" if isinstance(dtype, int) else "pass torch.float32, say"
+        )
+        raise DtypeError(call, f"dtype {dtype!r}", "is none of torch's", remedy)
     return dtype
 
 

@@ -246,6 +246,66 @@ def test_numbers_that_do_not_fit(me):
     assert a.tolist() == [7, 2, 1, 2**62] and bytes_.tolist() == [255, 0, 0, 0]
 
 
+def test_numbers_that_are_too_large(me):
+    """numpy would make them infinite, and None no number."""
+    for kind in ("f2", "f4", "c8"):
+        a = shmem.zeros(2, kind)
+        for value in (1e300, 1 << 200, np.float64(-1e300), None):
+            refused(shmem.DtypeError, shmem.put, a, [1, value], pe=me)
+            refused(shmem.DtypeError, shmem.p, a, [value], pe=me)
+            refused(shmem.DtypeError, shmem.full, 2, value, kind)
+        assert not a.any()
+        shmem.put(a, [np.inf, 60000], pe=me)
+        assert a[0] == np.inf and a[1] == np.float16(60000)
+    single = shmem.zeros(1, "f4")
+    for value in (1e300, "1", b"1"):
+        refused(shmem.DtypeError, shmem.atomic_set, single, value, pe=me)
+    shmem.atomic_set(single, np.inf, pe=me)
+    assert single[0] == np.inf
+
+
+def says(text, call, *args, **kwargs):
+    with pytest.raises(shmem.ShmemError) as caught:
+        call(*args, **kwargs)
+    assert text in str(caught.value) and "\n" not in str(caught.value), caught.value
+
+
+def test_remedies_that_help(me):
+    """What an error proposes can be done, and is about the argument that is wrong."""
+    a, b, flag = shmem.zeros((4, 2)), shmem.zeros(8, "f4"), shmem.zeros(1, "u8")
+    for shape in (-1, None, (2, -1)):
+        says("full shape", shmem.full, shape, 1)
+    says("SHMEM_SYMMETRIC_SIZE", shmem.full, 1 << 62, 1)
+    says("the shape as a tuple", shmem.zeros, 2, 3)
+    # An element of an array is a copy: what is done to it would be lost.
+    number = flag[0]
+    for call in (shmem.atomic_inc, shmem.put_nbi, shmem.put):
+        says("index=", call, number, *([[1]] if call is not shmem.atomic_inc else []), pe=me)
+    says("index=", shmem.get, number, flag, pe=me)
+    says("index=", shmem.wait_until, number, "==", 0)
+    # A copy, or what .astype returns, is not symmetric.
+    for call in (shmem.broadcast, shmem.fcollect):
+        more = (0,) if call is shmem.broadcast else ()
+        says("would not be symmetric", call, b, b[::2], *more)
+        says("make both of one dtype", call, a, b, *more)
+    says("would not be symmetric", shmem.put_signal, b[::2], [1], flag, 1, pe=me)
+    says("make both of one dtype", shmem.get, np.zeros(8), b, pe=me)
+    says(".astype('float32')", shmem.put, b, np.zeros(8), pe=me)
+    says("p value", shmem.p, b, "1", pe=me)
+    says("atomic_fetch source", shmem.atomic_fetch, flag, me, index=1)
+    says("test_all values", shmem.test_all, flag, "==", np.zeros(1))
+    says(
+        "source, an array of int64 of shape (3, 2)",
+        shmem.get_nbi,
+        np.zeros(6, "i8"),
+        a[::-1][:3],
+        me,
+    )
+    with pytest.raises(shmem.DtypeError) as caught:
+        shmem.put(flag, [0.5] * 100000, pe=me)
+    assert len(str(caught.value)) < 200
+
+
 def test_nothing_is_copied_from_anywhere(me, n, right):
     """Where a view without elements begins is up to numpy: often not in its array."""
     e, a = shmem.zeros((3, 0, 4)), shmem.zeros((3, 4))

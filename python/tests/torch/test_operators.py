@@ -156,6 +156,34 @@ def test_no_tensors(me, right, device):
             st.signal_wait_until(signal, "==", value, a)
 
 
+def test_errors_are_about_the_operand(me, n, right, device):
+    """Puts and gets go by bytes, and torch has errors of its own: of both nothing is seen."""
+    a, flag, plain = st.zeros(4), st.zeros(1, torch.int64), torch.zeros(4, device=device)
+    with pytest.raises(shmem.SizeError, match=r"torch\.put dest.*src has 3"):
+        st.put(a, plain[:3], right)
+    for call in (
+        lambda: st.put(plain, plain, right),
+        lambda: st.get(plain, right),
+        lambda: st.put_signal(plain, plain, flag, 1, right),
+    ):
+        with pytest.raises(shmem.SymmetryError, match=r"torch\.\w+ (dest|source).*float32.*\(4,\)"):
+            call()
+    with pytest.raises(shmem.LayoutError, match="would not be symmetric"):
+        st.put(a[::2], plain[:2], right)
+    with pytest.raises(shmem.LayoutError, match="to_dense"):
+        st.put(a, plain.to_sparse(), right)
+    for value in (1.5, "1", None):
+        with pytest.raises(shmem.DtypeError, match="is no whole number"):
+            st.put_signal(a, plain, flag, value, right)
+        with pytest.raises(shmem.DtypeError, match="is no whole number"):
+            st.signal_wait_until(flag, "==", value, a)
+    with pytest.raises(shmem.DtypeError, match="complex64.*another op"):
+        st.reduce_scatter(torch.zeros(n, dtype=torch.complex64, device=device), "max")
+    with pytest.raises(shmem.DtypeError, match="as a tuple"):
+        st.zeros(2, 3)
+    assert not a.any() and not flag.any()
+
+
 def test_bad_operands(me, n, right, device):
     a, plain = st.zeros((2 * n, 4)), torch.zeros((2 * n, 4), device=device)
     with pytest.raises(shmem.SizeError, match="the result has"):
