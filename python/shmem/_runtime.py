@@ -311,9 +311,15 @@ def _plain(functions: _abi.Library) -> int:
 
 
 def _join(loaded: Loaded, start: _start.Start) -> None:
-    heap = os.environ.get("SHMEM_HEAP") or "auto"
-    survives = os.environ.get("SHMEM_ON_FAILURE") == "return"
-    if start(loaded.waiting) != 0:
+    # The library takes its words in either case.
+    heap = (os.environ.get("SHMEM_HEAP") or "auto").lower()
+    survives = (os.environ.get("SHMEM_ON_FAILURE") or "").lower() == "return"
+    # Arrays are numpy's unless the program says otherwise. The library would take a GPU
+    # for kernels that an extension brings, and does not tell.
+    chosen: dict[str, Setting] = {"heap": "host"} if heap == "auto" else {}
+    with _environment(chosen):
+        failed = start(loaded.waiting) != 0
+    if failed:
         # multiprocessing itself says so only when it has run the program once more.
         is_child = any("from multiprocessing." in word for word in sys.orig_argv)
         raise InitError(
@@ -327,8 +333,7 @@ def _join(loaded: Loaded, start: _start.Start) -> None:
     state.turn += 1
     state.pe = loaded.waiting.shmem_my_pe()
     state.n_pes = loaded.waiting.shmem_n_pes()
-    # A Python program has no kernels of its own, so that auto is host.
-    state.heap = "host" if heap == "auto" else heap
+    state.heap = "host" if chosen else heap
     state.survives = survives
     state.failed = False
     if survives:

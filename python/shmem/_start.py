@@ -185,7 +185,8 @@ def by_communicator(comm: Any) -> Start:
 
 def torchrun() -> bool:
     """Whether torchrun's variables describe the job, and no launcher does."""
-    return all(os.environ.get(v) for v in TORCH) and not any(os.environ.get(v) for v in OTHERS)
+    others = [word for v in OTHERS if (word := os.environ.get(v)) and word.lower() != "auto"]
+    return all(os.environ.get(v) for v in TORCH) and not others
 
 
 def _number(name: str, low: int, high: int) -> int:

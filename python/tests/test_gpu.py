@@ -414,3 +414,65 @@ shmem.finalize()
 """
     done = pes(1, program)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+HEAPS = """
+import ctypes
+import sys
+import shmem
+
+for extension in sys.argv[1:]:
+    ctypes.CDLL(extension, ctypes.RTLD_GLOBAL)
+shmem.init()
+try:
+    shmem.zeros(4, device="gpu")
+    print("device")
+except shmem.DeviceError:
+    shmem.zeros(4)
+    print("host")
+shmem.finalize()
+"""
+
+# As much of a unit of device code as the library looks at before it has kernels.
+UNIT = """
+#include <stddef.h>
+#include <stdint.h>
+#include <shmem/unit.h>
+
+static int set(const struct shmemi_device_image *image, int device)
+{
+    return (void)image, (void)device, 0;
+}
+static const char *why(int error)
+{
+    return (void)error, "";
+}
+static struct shmemi_unit unit = {
+    SHMEMI_WIRE_VERSION, sizeof unit, sizeof(struct shmemi_device_state),
+    sizeof(struct shmemi_device_image), "unit.c", set, why, NULL};
+__attribute__((constructor)) static void begin(void)
+{
+    shmemi_device_register(&unit);
+}
+__attribute__((destructor)) static void end(void)
+{
+    shmemi_device_unregister(&unit);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("word", "heap"), [("Device", "device"), ("HOST", "host"), ("auto", "host"), ("", "host")]
+)
+def test_which_heap(word: str, heap: str, driver: dict[str, str], tmp_path: Path) -> None:
+    """The package and the library mean the same heap, also with an extension that has kernels."""
+    (tmp_path / "unit.c").write_text(UNIT)
+    extension = tmp_path / "extension.so"
+    argv = ["gcc", "-shared", "-fPIC", f"-I{ROOT / 'device'}", str(tmp_path / "unit.c")]
+    subprocess.run([*argv, f"-L{LIBRARY.parent}", "-lshmem", "-o", str(extension)], check=True)
+    variables = {**driver, "SHMEM_HEAP": word, "SHMEM_LOG_LEVEL": "info"}
+    done = run(
+        str(SHMEMRUN), "-n", "1", "--", sys.executable, "-c", HEAPS, str(extension), **variables
+    )
+    assert done.returncode == 0 and done.stdout == f"{heap}\n", done.stdout + done.stderr
+    assert f"; heap {heap} " in done.stderr, done.stderr

@@ -473,7 +473,8 @@ shmem.finalize()
     prints(program, SHMEM_TIMEOUT="1")
 
 
-def test_a_lost_pe_is_an_exception() -> None:
+@pytest.mark.parametrize("word", ["return", "Return"])
+def test_a_lost_pe_is_an_exception(word: str) -> None:
     program = """
 import os, time, shmem
 shmem.init()
@@ -493,6 +494,6 @@ except shmem.PeerError as e:
 assert not shmem.pe_accessible(1) and shmem.pe_accessible(0)
 shmem.finalize()
 """
-    done = pes(2, program, SHMEM_ON_FAILURE="return")
+    done = pes(2, program, SHMEM_ON_FAILURE=word)
     assert done.returncode == 3
     assert done.stdout == "told: 1\nagain: 1\n", done.stderr

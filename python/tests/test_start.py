@@ -137,14 +137,15 @@ ring()
     assert job(program, 2, str(tmp_path)) == [f"PE {i} of 2\n" * 3 for i in (0, 1)]
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
-def test_variables_of_torchrun(host: str) -> None:
+@pytest.mark.parametrize(("host", "word"), [("localhost", ""), ("127.0.0.1", "auto")])
+def test_variables_of_torchrun(host: str, word: str) -> None:
     program = (
         "import shmem\n"
         + RING
         + "for _ in range(2):\n    shmem.init()\n    ring()\n    shmem.finalize()\n"
     )
-    said = job(program, 3, MASTER_ADDR=host, MASTER_PORT=str(free_port()))
+    address = {"MASTER_ADDR": host, "MASTER_PORT": str(free_port())}
+    said = job(program, 3, **address, SHMEM_BOOTSTRAP=word)
     assert said == [f"PE {i} of 3\n" * 2 for i in range(3)]
 
 

@@ -159,7 +159,7 @@ var Table = []Setting{
 
 	{
 		Name: "SHMEM_HEAP", Kind: Choice, Default: "auto", Choices: []string{"auto", "host", "pinned", "device"}, Category: Memory, Since: "0.1",
-		Text: "The memory of the symmetric heap. host: main memory, shared by the PEs of a node; pinned: the same, mapped into the PE's GPU; device: memory of the PE's GPU; auto: device where the program has kernels that include shmem/shmem.cuh and the PE has a GPU, else host.",
+		Text: "The memory of the symmetric heap. host: main memory, shared by the PEs of a node; pinned: the same, mapped into the PE's GPU; device: memory of the PE's GPU; auto: device where the program has kernels that include shmem/shmem.cuh and the PE has a GPU, else host; in Python host.",
 		set:  func(c *Config, v parsed) { c.Heap = HeapKind(v.index) },
 	},
 	{
