@@ -220,7 +220,7 @@ func (j *Job) shareMemory(statics Statics) error {
 		return err
 	}
 	defer listener.Close()
-	listener.Guard(j.boot.Secret(), j.stranger)
+	listener.Guard(j.boot.Secret(), j.warn)
 	own := card{
 		Version: libshmem.Version, Host: host, Machine: topo.MachineID(), Network: network,
 		Heap: j.Config.SymmetricSize, Kind: j.heap, Socket: listener.Name(), Proxies: j.Config.ProxyThreads,
@@ -234,7 +234,7 @@ func (j *Job) shareMemory(statics Statics) error {
 			return err
 		}
 		defer deviceListener.Close()
-		deviceListener.Guard(j.boot.Secret(), j.stranger)
+		deviceListener.Guard(j.boot.Secret(), j.warn)
 		own.Device = deviceListener.Name()
 	}
 	mine, err := encode(own)
@@ -291,8 +291,8 @@ func (j *Job) shareMemory(statics Statics) error {
 	return nil
 }
 
-// stranger names who came to the sockets of the node and is no PE of this job.
-func (j *Job) stranger(text string) { j.log.Printf("bootstrap", config.LogWarn, "%s", text) }
+// warn tells of what is odd while the PEs come together, such as who came and is none of them.
+func (j *Job) warn(text string) { j.log.Printf("bootstrap", config.LogWarn, "%s", text) }
 
 func (j *Job) mapSegment(listener *hostmem.Listener, cards []card) error {
 	peers := j.Nodes.Peers(j.Me)

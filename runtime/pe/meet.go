@@ -56,6 +56,7 @@ type surroundings struct {
 	config *config.Config
 	env    map[string]string
 	given  Given
+	warn   func(text string)
 }
 
 // Given is what the program hands to shmemx_init_attr.
@@ -125,7 +126,7 @@ func choose(s *surroundings) (*way, string, error) {
 
 // meet chooses how the PEs find each other, and begins.
 func (j *Job) meet(o *Options) (bootstrap.Bootstrap, error) {
-	s := &surroundings{config: j.Config, env: environment(o.Environ), given: o.Given}
+	s := &surroundings{config: j.Config, env: environment(o.Environ), given: o.Given, warn: j.warn}
 	w, why, err := choose(s)
 	if err != nil {
 		return nil, err
@@ -199,7 +200,7 @@ func openFile(s *surroundings) (bootstrap.Bootstrap, error) {
 }
 
 func openPlugin(s *surroundings) (bootstrap.Bootstrap, error) {
-	p, err := plugin.Join(s.config.BootstrapPlugin, s.config.BootstrapTimeout)
+	p, err := plugin.Join(s.config.BootstrapPlugin, s.config.BootstrapTimeout, s.warn)
 	return opened(p, err)
 }
 

@@ -30,20 +30,26 @@ const Env = "SHMEM_BOOTSTRAP_PLUGIN"
 // maxPEs bounds what a plugin may say.
 const maxPEs = 1 << 20
 
+// grace is how much longer than it may a function takes before that is told of.
+const grace = time.Second
+
 // Plugin is a PE's part in a job of a plugin.
 type Plugin struct {
 	functions  C.struct_shmemi_plugin
 	rank, size int
 	step       int
 	timeout    time.Duration
+	say        func(text string)
 	secret     secret.Secret
 }
 
 var _ bootstrap.Bootstrap = (*Plugin)(nil)
 
-// Join loads the library and agrees with the other PEs on a secret.
-func Join(path string, timeout time.Duration) (*Plugin, error) {
-	p := &Plugin{timeout: timeout}
+// Join loads the library and agrees with the other PEs on a secret. What it waits for only the
+// library knows: when that has not returned in time, say hears so, in another thread, and the
+// wait goes on.
+func Join(path string, timeout time.Duration, say func(text string)) (*Plugin, error) {
+	p := &Plugin{timeout: timeout, say: say}
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
 	var why [512]C.char
@@ -74,15 +80,22 @@ func (p *Plugin) gather(step string, mine []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%s: no memory for %d bytes of each PE", step, len(mine))
 	}
 	defer C.free(to)
-	if err := p.judge(step, "allgather", C.shmemi_plugin_allgather(&p.functions, from, to, C.size_t(len(mine)), p.patience())); err != nil {
+	err := p.call(step, "allgather", func(patience C.int) C.int {
+		return C.shmemi_plugin_allgather(&p.functions, from, to, C.size_t(len(mine)), patience)
+	})
+	if err != nil {
 		return nil, err
 	}
 	return slices.Clone(unsafe.Slice((*byte)(to), p.size*len(mine))), nil
 }
 
-func (p *Plugin) patience() C.int { return C.int(min(p.timeout.Milliseconds(), math.MaxInt32)) }
-
-func (p *Plugin) judge(step, function string, code C.int) error {
+// call calls one of the functions that have a limit.
+func (p *Plugin) call(step, function string, f func(patience C.int) C.int) error {
+	late := time.AfterFunc(p.timeout+grace, func() {
+		p.say(fmt.Sprintf("%s: shmemx_bootstrap_%s of the plugin has not returned, and had %v (see what it waits for; the wait goes on)", step, function, p.timeout))
+	})
+	code := f(C.int(min(p.timeout.Milliseconds(), math.MaxInt32)))
+	late.Stop()
 	switch {
 	case code == 0:
 		return nil
@@ -122,7 +135,9 @@ func (p *Plugin) Allgather(mine []byte) ([][]byte, error) {
 
 // Barrier implements bootstrap.Bootstrap.
 func (p *Plugin) Barrier() error {
-	return p.judge(p.next("barrier"), "barrier", C.shmemi_plugin_barrier(&p.functions, p.patience()))
+	return p.call(p.next("barrier"), "barrier", func(patience C.int) C.int {
+		return C.shmemi_plugin_barrier(&p.functions, patience)
+	})
 }
 
 // Part implements bootstrap.Bootstrap. A plugin knows nothing of PEs that are lost: what

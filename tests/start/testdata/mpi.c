@@ -1,7 +1,7 @@
 /*
  * mpi.c: PEs of an MPI communicator, or of MPI_COMM_WORLD by plain shmem_init.
  *
- * usage: mpi comm | world | null | late
+ * usage: mpi comm | world | null | late | absent
  *
  * The distribution's headers are Open MPI's; of MPICH the few names are declared here.
  */
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifdef MPICH
 typedef int MPI_Comm;
@@ -38,10 +39,12 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    while (strcmp(what, "absent") == 0 && rank == 0) /* the others get no id */
+        pause();
     int pe = rank;
     for (int i = 0; i < 2; i++) {
         MPI_Comm backwards;
-        if (strcmp(what, "world") == 0) {
+        if (strcmp(what, "world") == 0 || strcmp(what, "absent") == 0) {
             shmem_init();
         } else {
             MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, &backwards);

@@ -1,0 +1,35 @@
+package plugin
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestLate: a plugin that keeps no limit is told of while it goes on, and goes on.
+func TestLate(t *testing.T) {
+	dir := t.TempDir()
+	file, goes := filepath.Join(dir, "slow.so"), filepath.Join(dir, "go")
+	if out, err := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", file, "testdata/slow.c").CombinedOutput(); err != nil {
+		t.Fatalf("build the plugin: %v\n%s", err, out)
+	}
+	t.Setenv("SLOW_GO", goes)
+	said := make(chan string, 9)
+	p, err := Join(file, 20*time.Millisecond, func(text string) {
+		said <- text
+		if err := os.WriteFile(goes, nil, 0o600); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, got := "join job: shmemx_bootstrap_allgather of the plugin has not returned, and had 20ms (see what it waits for; the wait goes on)", <-said; got != want {
+		t.Errorf("it says %q, not %q", got, want)
+	}
+	if all, err := p.Allgather([]byte("mine")); err != nil || len(all) != 2 || string(all[1]) != "mine" {
+		t.Errorf("after that: %q, %v", all, err)
+	}
+}
