@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +86,12 @@ func TestParse(t *testing.T) {
 	for _, text := range []string{"", "x", "-1", "1,", "1,reorder=2", "1,delay=fast", "1,nonsense=1", "1,duplicate=0.5", "1,lose-nic=0/1", "1,drop-peer=x", "1,storm=0.1", "1,split=1"} {
 		if p, err := Parse(text); err == nil && text != "1," {
 			t.Errorf("%q: %+v", text, p)
+		}
+	}
+	// What is proposed for a wrong word can be written.
+	for _, text := range []string{"1,nonsense=1", "1,split=1", "1,storm", "1,lose-nic=0"} {
+		if _, err := Parse(text); err == nil || !strings.HasSuffix(err.Error(), "(there are reorder, delay, late, again, drop, drop-peer)") {
+			t.Errorf("%q: error %v", text, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,9 @@ type Kill struct {
 // to a millisecond, so that anything which is ordered by luck is not.
 var Usual = sim.Faults{Reorder: 0.5, Delay: sim.Millisecond, Late: 0.1, Again: 0.02}
 
+// known are the words; a network that is played has more, which a real one cannot be made to do.
+var known = []string{"reorder", "delay", "late", "again", "drop", "drop-peer"}
+
 // Parse reads a seed and the words that change Usual, as in
 //
 //	17,reorder=0.8,delay=5ms,late=0,again=0.1,drop=0.01,drop-peer=3@2s
@@ -39,6 +43,12 @@ func Parse(text string) (Plan, error) {
 	seed, err := strconv.ParseUint(number, 0, 64)
 	if err != nil {
 		return Plan{}, fmt.Errorf("%q is no seed (write a number from 0 to 2^64-1, then words as reorder=0.5,delay=1ms)", number)
+	}
+	for _, word := range strings.Split(words, ",") {
+		name, _, _ := strings.Cut(word, "=")
+		if word != "" && !slices.Contains(known, name) {
+			return Plan{}, fmt.Errorf("%s: there is no such word (there are %s)", word, strings.Join(known, ", "))
+		}
 	}
 	p := Plan{Seed: seed, Faults: Usual}
 	named, faults, err := sim.ParseFaults(words)
@@ -57,9 +67,6 @@ func Parse(text string) (Plan, error) {
 			p.Faults.Again = named.Again
 		case "drop":
 			p.Faults.Drop = named.Drop
-		case "", "drop-peer":
-		default:
-			return Plan{}, fmt.Errorf("%s: a real network cannot be made to do that (use reorder, delay, late, again, drop, drop-peer)", word)
 		}
 	}
 	for _, f := range faults {

@@ -205,8 +205,8 @@ func follow(o Options) (*uid.Member, error) {
 		case <-time.After(look):
 		case <-ctx.Done():
 			if errors.Is(last, fs.ErrNotExist) {
-				return nil, errors.Join(fmt.Errorf("%s is not there", o.Path),
-					&bootstrap.MissingError{Step: "join job", Missing: []int{0}, Waited: o.Timeout})
+				step := "join job by " + o.Path + ", which is not there"
+				return nil, &bootstrap.MissingError{Step: step, Missing: []int{0}, Waited: o.Timeout}
 			}
 			return nil, last
 		}

@@ -73,7 +73,7 @@ func TestRefused(t *testing.T) {
 	soon := 2 * time.Second // PE 0 reaches itself within that
 	_, err := Join(Options{Path: path, PE: 1, Size: 2, Timeout: time.Millisecond})
 	var missing *bootstrap.MissingError
-	if !errors.As(err, &missing) || len(missing.Missing) != 1 || missing.Missing[0] != 0 || !strings.Contains(err.Error(), path) {
+	if !errors.As(err, &missing) || len(missing.Missing) != 1 || missing.Missing[0] != 0 || !strings.HasPrefix(err.Error(), "join job by "+path+", which is not there: PE 0 did not come") {
 		t.Errorf("without PE 0: %v", err)
 	}
 	_, err = Join(Options{Path: path, PE: 0, Size: 2, Filter: local, Timeout: soon})
