@@ -25,6 +25,7 @@ from shmem._runtime import library, settle, state
 from shmem._streams import stream_of
 from shmem._teams import find
 from shmem.torch import _tensors
+from shmem.torch._far import finish
 
 REDUCTIONS = ("sum", "avg", "max", "min", "prod")
 
@@ -99,6 +100,7 @@ class _Meeting:
         name = f"shmemx_{name}_on_stream" if self._on else f"shmem_{name}"
         getattr(self._functions, name)(self._handle, to, of, nbytes, *self._on)
         settle(self._call)
+        self._finish()
 
     def put(self, to: int, of: int, nbytes: int, pe: int) -> None:
         """Copies bytes to a PE of the job."""
@@ -112,9 +114,14 @@ class _Meeting:
         """Completes the puts and gets of the team's PEs."""
         if self._on:
             self._functions.shmemx_barrier_on_stream(self._handle, *self._on)
+            self._finish()
         else:
             self._functions.shmem_quiet()
             self.sync()
+
+    def _finish(self) -> None:
+        if self._on:
+            finish(self._call, self.team.members())
 
 
 def _row(call: str, name: str, tensor: torch.Tensor) -> int:
@@ -211,7 +218,6 @@ def reduce_scatter_out(out: torch.Tensor, src: torch.Tensor, n: int, op: str, te
     me, pes = meeting.team.my_pe, meeting.team.members()
     found = torch.empty((n, *out.shape), dtype=src.dtype, device=src.device)
     to, nbytes = int(found.data_ptr()), out.numel() * out.element_size()
-    _load(op, found)
     meeting.sync()
     for i in range(1, n + 1):
         peer = (me + i) % n  # not all from one PE
@@ -241,21 +247,6 @@ def _result(call: str, op: str, found: torch.Tensor) -> torch.Tensor:
         raise DtypeError(
             call, f"src, a tensor of {found.dtype}", str(error), "convert it, or use another op"
         ) from None
-
-
-# By which op and dtype this process has combined before.
-_loaded: set[tuple[str, torch.dtype]] = set()
-
-
-def _load(op: str, found: torch.Tensor) -> None:
-    """Has torch load the kernel that combines, once.
-
-    It may have to wait for kernels that run, and one that waits for the proxy would wait for
-    this in turn: prod of doubles, which torch compiles when it needs it, hung between hosts.
-    """
-    if found.is_cuda and (op, found.dtype) not in _loaded:
-        _loaded.add((op, found.dtype))
-        _result("reduce_scatter", op, found)
 
 
 def _block(call: str, nbytes: int, src: torch.Tensor, team: int) -> torch.Tensor:
@@ -311,25 +302,34 @@ def scattered(src: torch.Tensor, n: int) -> tuple[int, ...]:
     return (src.shape[0] // n, *src.shape[1:])
 
 
+def _done(call: str, on: str | None, pe: int | None = None) -> None:
+    """Ends a call on a stream that waits for a PE, or for all."""
+    if on is not None:
+        finish(call, None if pe is None else (pe,))
+
+
 def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:
     call = "torch.put"
     to, data = _flat(call, "dest", dest), _flat(call, "src", src)
     _check(call, dest, src, src.numel(), "dest")
+    on = _stream(dest, src)
     try:
-        _rma.put(to, data, pe, stream=_stream(dest, src))
+        _rma.put(to, data, pe, stream=on)
     except SymmetryError:
         _symmetric(call, "dest", dest)  # the same of the tensor, instead of its bytes
         raise
+    _done(call, on, pe)
 
 
 def get(source: torch.Tensor, pe: int) -> torch.Tensor:
     out = torch.empty(source.shape, dtype=source.dtype, device=source.device)
-    data = _flat("torch.get", "source", source)
+    data, on = _flat("torch.get", "source", source), _stream(source)
     try:
-        _rma.get(out.reshape(-1).view(torch.uint8), data, pe, stream=_stream(source))
+        _rma.get(out.reshape(-1).view(torch.uint8), data, pe, stream=on)
     except SymmetryError:
         _symmetric("torch.get", "source", source)
         raise
+    _done("torch.get", on, pe)
     return out
 
 
@@ -339,11 +339,13 @@ def put_signal(
     call = "torch.put_signal"
     to, data = _flat(call, "dest", dest), _flat(call, "src", src)
     _check(call, dest, src, src.numel(), "dest")
+    on = _stream(dest, src)
     try:
-        _rma.put_signal(to, data, signal, value, pe, op=op, stream=_stream(dest, src))
+        _rma.put_signal(to, data, signal, value, pe, op=op, stream=on)
     except SymmetryError:
         _symmetric(call, "dest", dest)
         raise
+    _done(call, on, pe)
 
 
 def signal_wait_until(signal: torch.Tensor, cmp: int, value: int, of: torch.Tensor) -> torch.Tensor:
@@ -352,8 +354,12 @@ def signal_wait_until(signal: torch.Tensor, cmp: int, value: int, of: torch.Tens
 
 
 def quiet() -> None:
-    _sync.quiet(stream=_stream())
+    on = _stream()
+    _sync.quiet(stream=on)
+    _done("torch.quiet", on)
 
 
 def barrier_all() -> None:
-    _sync.barrier_all(stream=_stream())
+    on = _stream()
+    _sync.barrier_all(stream=on)
+    _done("torch.barrier_all", on)

@@ -9,11 +9,12 @@ releases are told three things more:
   operators do not say that they write to dest, though one to this PE does: what is said to
   be written may be given to them as a copy, which is not symmetric.
 - the gradients of the collectives that return their result;
-- which operators cannot be in a CUDA graph.
+- what inductor may not put into a CUDA graph.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import torch
@@ -106,18 +107,29 @@ def _has_effect(name: str) -> None:
     _register_effectful_op(getattr(torch.ops.shmem, name).default, _EffectType.ORDERED)
 
 
-# Those that make memory, which no graph can. Told so, torch.compile(mode="reduce-overhead")
-# makes graphs of what is before and after them.
-_MAKE_MEMORY = ("all_gather", "all_to_all", "reduce_scatter")
-_UNSAFE = getattr(getattr(torch, "Tag", None), "cudagraph_unsafe", None)
+_OUTSIDE = [f"shmem::{schema.partition('(')[0]}" for schema, _, _ in _RESULTS]
+
+
+def _outside_graphs(fake: Any) -> Any:
+    """The same; and inductor, where that is who asks, is told what is in no CUDA graph.
+
+    Its graphs take copies of their inputs, which are not symmetric, and memory of their own
+    only. torch 2.11 does not look at the tag that says so where an operator has an effect.
+    """
+
+    def asked(*operands: Any) -> Any:
+        config: Any = sys.modules.get("torch._inductor.config")
+        known = getattr(config, "custom_should_partition_ops", None)
+        if known is not None and not set(_OUTSIDE).issubset(known):
+            config.custom_should_partition_ops = [*known, *_OUTSIDE]
+        return fake(*operands)
+
+    return asked
 
 
 def _define(schema: str, run: Any, fake: Any) -> str:
     name = schema.partition("(")[0]
-    if name in _MAKE_MEMORY and _UNSAFE is not None:
-        _library.define(schema, tags=(_UNSAFE,))
-    else:
-        _library.define(schema)
+    _library.define(schema)
     _library.impl(name, run, "CompositeExplicitAutograd")
     _library.impl(name, fake, "Meta")
     if not HAS_GRADIENTS:
@@ -126,7 +138,7 @@ def _define(schema: str, run: Any, fake: Any) -> str:
 
 
 for _schema, _run, _fake in _RESULTS:
-    _has_effect(_define(_schema, _run, _fake))
+    _has_effect(_define(_schema, _run, _outside_graphs(_fake)))
 for _schema, _run in _INTO:
     _define(_schema, _run, _fake_nothing)
 

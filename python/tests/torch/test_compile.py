@@ -90,3 +90,23 @@ def test_opcheck(me, n, device):
     torch.library.opcheck(ops.all_gather.default, (x, n, world))
     torch.library.opcheck(ops.all_to_all.default, (x, n, world))
     torch.library.opcheck(ops.reduce_scatter.default, (x, n, "sum", world))
+
+
+def test_kernels_loaded_behind_a_collective(me, n, device):
+    """The search for the best kernel loads many; a backward pass loads them in another thread."""
+
+    def step(x, w):
+        return st.all_to_all(x @ w).relu().sum()
+
+    torch._dynamo.reset()
+    f = torch.compile(step, mode="max-autotune-no-cudagraphs", fullgraph=True)
+    x, w = torch.full((n * 16, 32), 1.0 + me, device=device), torch.ones((32, 16), device=device)
+    assert f(x, w).item() == sum((1.0 + pe) * 32 * 16 * 16 for pe in range(n))
+
+    kind = torch.device(device).type
+    with torch.autocast(kind, torch.bfloat16):
+        w = torch.ones((8, 8), device=device, requires_grad=True)
+        y = st.all_gather(torch.ones((8, 8), device=device) @ w)
+        assert y.dtype is torch.bfloat16
+        y.float().sum().backward()
+    assert torch.equal(w.grad, torch.full((8, 8), 8.0 * n, device=device))
