@@ -8,15 +8,27 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from shmem import _rma
 from shmem._contexts import DEFAULT, Context, handle_of
 from shmem._dtypes import ATOMIC, ATOMIC_EXTENDED, name_of
 from shmem._errors import DtypeError
+from shmem._near import Forms, is_near, near_element
 from shmem._operands import address_of, as_array, brief, element, writable
 from shmem._runtime import check_pe, library, quick, settle, state, whole
 
 _GREATEST = {np.dtype(kind): float(np.finfo(kind).max) for kind in ("f4", "f8")}
 _LIMITS = {d: (int(np.iinfo(d).min), int(np.iinfo(d).max)) for d in ATOMIC}
+
+_OPERATIONS = {
+    "fetch set swap": ATOMIC_EXTENDED,
+    "compare_swap inc fetch_inc add fetch_add": ATOMIC,
+    "and or xor fetch_and fetch_or fetch_xor": ATOMIC,
+}
+_FORMS = {
+    f"atomic_{name}": Forms(f"atomic_{name}", table)
+    for names, table in _OPERATIONS.items()
+    for name in names.split()
+}
+_VALUES = ("cond", "value")  # as errors call them; of one, the last
 
 
 def _number(call: str, name: str, dtype: np.dtype[Any], value: Any) -> int | float:
@@ -42,23 +54,35 @@ def _number(call: str, name: str, dtype: np.dtype[Any], value: Any) -> int | flo
 
 def _call(
     operation: str,
-    table: dict[np.dtype[Any], str],
     target: Any,
     pe: SupportsIndex,
     index: SupportsIndex,
     context: Context | None,
-    *values: tuple[str, Any],
+    *values: Any,
 ) -> tuple[Any, np.dtype[Any]]:
-    library(operation)
+    forms = _FORMS[operation]
+    if context is None and (address := near_element(target, pe, index)):
+        dtype = target.dtype
+        quickly, of, low, high = forms[dtype]
+        if quickly is not None:
+            for value in values:
+                if type(value) is not of or not low <= value <= high:
+                    break
+            else:
+                return quickly(address, *values, pe), dtype
+    functions = library(operation)
     name = "source" if operation == "atomic_fetch" else "dest"
     array, address = element(operation, name, target, index)
-    kind = name_of(operation, array.dtype, table)
+    kind = name_of(operation, array.dtype, forms.table)
     ctx = context or DEFAULT
     handle = handle_of(operation, ctx)
     pe = check_pe(operation, pe, ctx.n_pes)
-    operands = [_number(operation, name, array.dtype, v) for name, v in values]
-    near = context is None and _rma.is_near(pe, address)
-    functions = quick(operation) if near else library(operation)
+    operands = [
+        _number(operation, name, array.dtype, v)
+        for name, v in zip(_VALUES[-len(values) :], values, strict=False)
+    ]
+    if context is None and is_near(pe, address):
+        functions = quick(operation)
     form: Callable[..., Any] = getattr(functions, f"shmem_ctx_{kind}_{operation}")
     result = form(handle, address, *operands, pe)
     if state.failed:
@@ -75,7 +99,7 @@ def atomic_fetch(
     source: Any, pe: SupportsIndex, *, index: SupportsIndex = 0, context: Context | None = None
 ) -> Any:
     """Reads an element atomically."""
-    return _fetched(_call("atomic_fetch", ATOMIC_EXTENDED, source, pe, index, context))
+    return _fetched(_call("atomic_fetch", source, pe, index, context))
 
 
 def atomic_set(
@@ -87,7 +111,7 @@ def atomic_set(
     context: Context | None = None,
 ) -> None:
     """Writes an element atomically."""
-    _call("atomic_set", ATOMIC_EXTENDED, dest, pe, index, context, ("value", value))
+    _call("atomic_set", dest, pe, index, context, value)
 
 
 def atomic_swap(
@@ -99,9 +123,7 @@ def atomic_swap(
     context: Context | None = None,
 ) -> Any:
     """Writes an element and answers what it was."""
-    return _fetched(
-        _call("atomic_swap", ATOMIC_EXTENDED, dest, pe, index, context, ("value", value))
-    )
+    return _fetched(_call("atomic_swap", dest, pe, index, context, value))
 
 
 def atomic_compare_swap(
@@ -114,32 +136,21 @@ def atomic_compare_swap(
     context: Context | None = None,
 ) -> Any:
     """Writes value if the element is cond; answers what it was."""
-    return _fetched(
-        _call(
-            "atomic_compare_swap",
-            ATOMIC,
-            dest,
-            pe,
-            index,
-            context,
-            ("cond", cond),
-            ("value", value),
-        )
-    )
+    return _fetched(_call("atomic_compare_swap", dest, pe, index, context, cond, value))
 
 
 def atomic_inc(
     dest: Any, pe: SupportsIndex, *, index: SupportsIndex = 0, context: Context | None = None
 ) -> None:
     """Adds one to an element."""
-    _call("atomic_inc", ATOMIC, dest, pe, index, context)
+    _call("atomic_inc", dest, pe, index, context)
 
 
 def atomic_fetch_inc(
     dest: Any, pe: SupportsIndex, *, index: SupportsIndex = 0, context: Context | None = None
 ) -> Any:
     """Adds one to an element and answers what it was."""
-    return _fetched(_call("atomic_fetch_inc", ATOMIC, dest, pe, index, context))
+    return _fetched(_call("atomic_fetch_inc", dest, pe, index, context))
 
 
 def atomic_add(
@@ -151,7 +162,7 @@ def atomic_add(
     context: Context | None = None,
 ) -> None:
     """Adds to an element, modulo its width."""
-    _call("atomic_add", ATOMIC, dest, pe, index, context, ("value", value))
+    _call("atomic_add", dest, pe, index, context, value)
 
 
 def atomic_fetch_add(
@@ -163,7 +174,7 @@ def atomic_fetch_add(
     context: Context | None = None,
 ) -> Any:
     """Adds to an element and answers what it was."""
-    return _fetched(_call("atomic_fetch_add", ATOMIC, dest, pe, index, context, ("value", value)))
+    return _fetched(_call("atomic_fetch_add", dest, pe, index, context, value))
 
 
 def atomic_and(
@@ -175,7 +186,7 @@ def atomic_and(
     context: Context | None = None,
 ) -> None:
     """Combines an element with value by a bitwise and."""
-    _call("atomic_and", ATOMIC, dest, pe, index, context, ("value", value))
+    _call("atomic_and", dest, pe, index, context, value)
 
 
 def atomic_or(
@@ -187,7 +198,7 @@ def atomic_or(
     context: Context | None = None,
 ) -> None:
     """Combines an element with value by a bitwise or."""
-    _call("atomic_or", ATOMIC, dest, pe, index, context, ("value", value))
+    _call("atomic_or", dest, pe, index, context, value)
 
 
 def atomic_xor(
@@ -199,7 +210,7 @@ def atomic_xor(
     context: Context | None = None,
 ) -> None:
     """Combines an element with value by a bitwise exclusive or."""
-    _call("atomic_xor", ATOMIC, dest, pe, index, context, ("value", value))
+    _call("atomic_xor", dest, pe, index, context, value)
 
 
 def atomic_fetch_and(
@@ -211,7 +222,7 @@ def atomic_fetch_and(
     context: Context | None = None,
 ) -> Any:
     """Does as atomic_and, and answers what the element was."""
-    return _fetched(_call("atomic_fetch_and", ATOMIC, dest, pe, index, context, ("value", value)))
+    return _fetched(_call("atomic_fetch_and", dest, pe, index, context, value))
 
 
 def atomic_fetch_or(
@@ -223,7 +234,7 @@ def atomic_fetch_or(
     context: Context | None = None,
 ) -> Any:
     """Does as atomic_or, and answers what the element was."""
-    return _fetched(_call("atomic_fetch_or", ATOMIC, dest, pe, index, context, ("value", value)))
+    return _fetched(_call("atomic_fetch_or", dest, pe, index, context, value))
 
 
 def atomic_fetch_xor(
@@ -235,7 +246,7 @@ def atomic_fetch_xor(
     context: Context | None = None,
 ) -> Any:
     """Does as atomic_xor, and answers what the element was."""
-    return _fetched(_call("atomic_fetch_xor", ATOMIC, dest, pe, index, context, ("value", value)))
+    return _fetched(_call("atomic_fetch_xor", dest, pe, index, context, value))
 
 
 def atomic_fetch_add_nbi(

@@ -135,6 +135,8 @@ def numbers(call: str, name: str, value: Any, dtype: np.dtype[Any]) -> Array:
     numpy cuts off what a type has no room for: a fraction, the upper bits of its own integers,
     and the imaginary part of its own complex numbers. Large numbers it makes infinite, None NaN.
     """
+    if isinstance(value, np.generic) and value.dtype == dtype and dtype.kind in "iufc":
+        return np.asarray(value)
     try:
         if dtype.kind in "fc" and not (
             type(value) in (float, int) and abs(value) <= _SMALL  # numpy's own way takes 4 us

@@ -12,9 +12,11 @@ from shmem import _memory, _strided
 from shmem._constants import SIGNAL_SET, signal_op
 from shmem._contexts import DEFAULT, Context, handle_of
 from shmem._device import Ghost, of_cpu
+from shmem._dtypes import BITS
 from shmem._errors import DtypeError, LayoutError
 from shmem._events import keep
 from shmem._memory import Array
+from shmem._near import Forms, is_near, near_element
 from shmem._operands import (
     HEAD,
     IS_DIRECT,
@@ -49,6 +51,10 @@ _near = state.near
 _putmem: Callable[..., None]
 _getmem: Callable[..., None]
 
+# A float is a double on its way through ctypes, which makes another NaN of some.
+_READS = Forms("g", {**BITS, np.dtype("f8"): "double"})
+_WRITES = Forms("p", {**BITS, np.dtype("f4"): "float", np.dtype("f8"): "double"})
+
 _SIGNALS = frozenset((np.dtype("int64"), np.dtype("uint64")))
 
 # Numbers of bytes as they take them.
@@ -66,18 +72,6 @@ def _open() -> None:
 
 
 after_init.append(_open)
-
-
-def is_near(pe: int, address: int) -> bool:
-    """Whether a PE is reached by loads and stores; such PEs are served by quick calls."""
-    if pe in _near:
-        return True
-    # With SHMEM_ON_FAILURE=return a call can fail, and for other heaps it goes by a
-    # driver, so that it may wait.
-    if state.survives or state.heap != "host" or library("put").shmem_ptr(address, pe) == 0:
-        return False
-    _near.add(pe)
-    return True
 
 
 def put(
@@ -334,6 +328,11 @@ def p(
     context: Context | None = None,
 ) -> None:
     """Writes one element of dest, which arrives whole where it has at most 8 bytes."""
+    if context is None and (address := near_element(dest, pe, index)):
+        form, of, low, high = _WRITES[dest.dtype]
+        if form is not None and type(value) is of and low <= value <= high:
+            form(address, value, pe)
+            return
     functions = library("p")
     array, address = element("p", "dest", dest, index)
     one = as_source("p", value, array.dtype, "value")
@@ -353,6 +352,8 @@ def p(
             functions.shmem_ctx_uint64_p(handle, address, int(one.view("u8").item()), pe)
         case _:
             functions.shmem_ctx_putmem(handle, address, address_of(one), one.nbytes, pe)
+    if context is None:
+        is_near(pe, address)
     if state.failed:
         settle("p")
 
@@ -361,6 +362,10 @@ def g(
     source: Any, pe: SupportsIndex, *, index: SupportsIndex = 0, context: Context | None = None
 ) -> Any:
     """Reads one element of source at another PE; a scalar of numpy."""
+    if context is None and (address := near_element(source, pe, index)):
+        form = _READS[source.dtype][0]
+        if form is not None:
+            return source.dtype.type(form(address, pe))
     functions = library("g")
     array, address = element("g", "source", source, index)
     ctx = context or DEFAULT
@@ -378,6 +383,8 @@ def g(
             one.view("u8")[...] = functions.shmem_ctx_uint64_g(handle, address, pe)
         case n:
             functions.shmem_ctx_getmem(handle, address_of(one), address, n, pe)
+    if context is None:
+        is_near(pe, address)
     if state.failed:
         settle("g")
     return one[()]

@@ -270,6 +270,64 @@ def says(text, call, *args, **kwargs):
     assert text in str(caught.value) and "\n" not in str(caught.value), caught.value
 
 
+QUICK = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8"]
+
+
+@pytest.mark.parametrize("dtype", QUICK)
+def test_quick_calls_are_the_long_ones(dtype, me, right, left):
+    """A neighbour is served in another way once it is known, but not with numbers of numpy."""
+    kind = np.dtype(dtype)
+    a, far = shmem.zeros(8, dtype), np.int64(right)
+    extent = np.iinfo(kind) if kind.kind in "iu" else np.finfo(kind)
+    values = [extent.min, extent.max, 0, 1]
+    values = [int(v) for v in values] if kind.kind in "iu" else [*map(float, values), 0.1, -np.inf]
+    for _ in range(2):
+        for value in values:
+            for i, pe in enumerate((far, right)):
+                shmem.p(a, value, pe=pe, index=i)
+            shmem.quiet()
+            slow, fast = shmem.g(a, far, index=1), shmem.g(a, right, index=1)
+            assert type(slow) is type(fast) is kind.type
+            assert slow == fast == kind.type(value) == shmem.g(a, right, index=-8)
+    if kind.kind == "f":
+        shmem.p(a, np.nan, pe=right)
+        shmem.quiet()
+        assert np.isnan(shmem.g(a, right))
+    # What is wrong is seen in either way.
+    long = np.lib.stride_tricks.as_strided(a, (9,), (kind.itemsize,))
+    wrong = (1j, "1", None) if kind.kind == "f" else (extent.max + 1, extent.min - 1, 0.5, None)
+    for pe in (far, right):
+        for value in wrong:
+            refused(shmem.DtypeError, shmem.p, a, value, pe=pe)
+        for array, index in ((a, 8), (a, -9), (long, 0)):
+            refused(shmem.SizeError, shmem.p, array, values[0], pe=pe, index=index)
+            refused(shmem.SizeError, shmem.g, array, pe, index=index)
+        refused(shmem.LayoutError, shmem.g, a[::2], pe)
+        refused(shmem.SymmetryError, shmem.g, np.zeros(8, dtype), pe)
+    shmem.p(a, True, pe=right)
+    shmem.quiet()
+    assert shmem.g(a, right) == 1
+    shmem.barrier_all()
+    if dtype not in ("i4", "u4", "i8", "u8"):
+        refused(shmem.DtypeError, shmem.atomic_inc, a, pe=right)
+        return
+    low, high = values[:2]
+    for pe in (far, right):
+        a[2:4] = high, low
+        shmem.barrier_all()
+        assert shmem.atomic_fetch_inc(a, pe, index=2) == high
+        assert shmem.atomic_compare_swap(a, low, high, pe=pe, index=3) == low
+        assert shmem.atomic_swap(a, 5, pe, index=3) == high
+        shmem.barrier_all()
+        assert a[2:4].tolist() == [low, 5]
+        for cond, value in ((low - 1, 0), (0, high + 1)):
+            refused(shmem.DtypeError, shmem.atomic_compare_swap, a, cond, value, pe=pe)
+    says("atomic_compare_swap cond", shmem.atomic_compare_swap, a, high + 1, 0, pe=right)
+    says("atomic_compare_swap value", shmem.atomic_compare_swap, a, 0, high + 1, pe=right)
+    refused(shmem.SizeError, shmem.atomic_inc, a, right, index=8)
+    shmem.barrier_all()
+
+
 def test_remedies_that_help(me):
     """What an error proposes can be done, and is about the argument that is wrong."""
     a, b, flag = shmem.zeros((4, 2)), shmem.zeros(8, "f4"), shmem.zeros(1, "u8")

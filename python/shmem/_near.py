@@ -1,0 +1,93 @@
+"""Neighbours: PEs that are reached by loads and stores, and what is quick with them.
+
+A call on one element takes 0.4 us from Python into C; to look at what it was given, with an
+error for whatever may be wrong, takes six times that. So what is usual is looked at by
+itself: a plain array, numbers of Python, a neighbour. All else goes the long way, also for its
+error.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from shmem import _memory
+from shmem._dtypes import BITS
+from shmem._operands import HEAD, IS_DIRECT
+from shmem._runtime import library, state
+
+_find = _memory.find
+_near = state.near
+_ndarray = np.ndarray
+_word_at = ctypes.c_size_t.from_address
+
+
+def is_near(pe: int, address: int) -> bool:
+    """Whether a PE is reached by loads and stores; such PEs are served by quick calls."""
+    if pe in _near:
+        return True
+    # With SHMEM_ON_FAILURE=return a call can fail, and for other heaps it goes by a
+    # driver, so that it may wait.
+    if state.survives or state.heap != "host" or library("put").shmem_ptr(address, pe) == 0:
+        return False
+    _near.add(pe)
+    return True
+
+
+def _element(array: Any, pe: Any, index: Any) -> int:
+    if (
+        type(array) is _ndarray
+        and type(pe) is int
+        and pe in _near
+        and type(index) is int
+        and 0 <= index < array.size
+        and array.flags.c_contiguous
+    ):
+        address = _word_at(id(array) + HEAD).value
+        n = array.nbytes
+        heap = _memory.heap
+        if heap.low <= address and address + n <= heap.high or _find(address, n) is not None:
+            return address + index * array.itemsize
+    return 0
+
+
+def _ask(_array: Any, _pe: Any, _index: Any) -> int:
+    return 0
+
+
+# The address of an element of a plain symmetric array, for a neighbour; 0: the long way.
+near_element = _element if IS_DIRECT else _ask
+
+Form = Callable[..., Any]
+Number = type[int] | type[float]
+
+# Which numbers of Python are of a dtype without a second look: their type, the least and the
+# greatest. What is as small as that no float rounds to infinity.
+_NUMBERS: dict[np.dtype[Any], tuple[Number, float, float]] = {
+    **{d: (int, int(np.iinfo(d).min), int(np.iinfo(d).max)) for d in BITS},
+    np.dtype("f4"): (float, -65504.0, 65504.0),
+    np.dtype("f8"): (float, -np.inf, np.inf),
+}
+
+
+class Forms(dict[np.dtype[Any], tuple[Form | None, Number, float, float]]):
+    """The quick calls of an operation, by dtype: each with the number that it takes.
+
+    None for a dtype that goes the long way, of which there is no number.
+    """
+
+    def __init__(self, operation: str, table: dict[np.dtype[Any], str]) -> None:
+        self._operation = operation
+        self.table = table
+
+    def __missing__(self, dtype: np.dtype[Any]) -> tuple[Form | None, Number, float, float]:
+        name = self.table.get(dtype)
+        if name is None:
+            return None, int, 1, 0
+        assert state.loaded is not None
+        form: Form = getattr(state.loaded.quick, f"shmem_{name}_{self._operation}")
+        out = self[dtype] = (form, *_NUMBERS[dtype])
+        return out
