@@ -65,7 +65,7 @@ func (e *Engine) Standing(pe fabric.PE, asked bool) string {
 		tokens, bytes = tokens+uint64(s.peers[pe].tokens), bytes+s.peers[pe].bytes
 	})
 	if tokens > 0 || asked {
-		what = append(what, fmt.Sprintf("%d operations of %d bytes under way", tokens, bytes))
+		what = append(what, fmt.Sprintf("has %d operations of %d bytes under way", tokens, bytes))
 	}
 	if len(what) == 0 {
 		return ""

@@ -72,7 +72,7 @@ func TestStopped(t *testing.T) {
 		{name: "hosts", way: "get", pes: "8", options: list(tcp, []string{"--hosts", "4"}), say: []string{
 			// The operation, the peer, its address, the NIC, and how far both are.
 			`PE 0: shmem_long_g has waited \d+ s: for the completion at PE 5; PE 5 is stopped by a signal or a debugger \(process \d+\), ` +
-				`has not answered for \d+\.\d s, 1 operations of 8 bytes under way, \d+ messages posted and \d+ received, \d+ of \d+ units completed, ` +
+				`has not answered for \d+\.\d s, has 1 operations of 8 bytes under way, \d+ messages posted and \d+ received, \d+ of \d+ units completed, ` +
 				`at [0-9a-f.:\[\]]+ by \S+ on \S+`,
 			`PE 4: shmem_barrier_all has waited \d+ s: barrier \d+; not there yet: PE 5; PE 5 is stopped`}},
 		// Nobody sees the process: the network says that it does not answer.
