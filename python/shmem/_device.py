@@ -28,6 +28,12 @@ Key = int | slice | EllipsisType | None | tuple[int | slice | EllipsisType | Non
 _HEAPS = ("pinned", "device")
 
 
+def _refuse(what: str, array: object) -> NoReturn:
+    raise DeviceError(
+        what, repr(array), "it is in GPU memory", "copy it: shmem.get(array, this, pe=me)"
+    )
+
+
 class Ghost(np.ndarray[Any, np.dtype[Any]]):
     """An array whose elements are not read here."""
 
@@ -41,9 +47,7 @@ class Ghost(np.ndarray[Any, np.dtype[Any]]):
         return repr(self)
 
     def _refuse_copy(self, *_: object) -> NoReturn:
-        raise DeviceError(
-            "copy", repr(self), "it is in GPU memory", "copy it: shmem.get(array, this, pe=me)"
-        )
+        _refuse("copy", self)
 
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _refuse_copy  # pickle, too, reads them
 
@@ -165,9 +169,15 @@ class DeviceArray:
         return f"shmem.DeviceArray(shape={self.shape}, dtype={self.name})"
 
     def __array__(self, *_args: Any, **_options: Any) -> NoReturn:
-        raise DeviceError(
-            "read", repr(self), "it is in GPU memory", "copy it: shmem.get(array, this, pe=me)"
-        )
+        _refuse("read", self)
+
+    def __copy__(self) -> DeviceArray:
+        return self._like(self._ghost)
+
+    def _refuse_copy(self, *_: object) -> NoReturn:
+        _refuse("copy", self)
+
+    __deepcopy__ = __reduce__ = __reduce_ex__ = _refuse_copy
 
     def __getitem__(self, key: Key) -> DeviceArray:
         """A view; an element is a view of no dimensions."""

@@ -82,17 +82,21 @@ def _no_such(call: str, dtype: object, have: Iterable[object]) -> DtypeError:
     )
 
 
+def _said(dtype: np.dtype[Any]) -> str:
+    return str(dtype if dtype.metadata is None else dtype.metadata.get("name", dtype))
+
+
 def name_of(call: str, dtype: np.dtype[Any], table: dict[np.dtype[Any], str]) -> str:
     """The library's name of a type, of those that an operation takes."""
     name = table.get(dtype)
     if name is None:
-        raise _no_such(call, dtype, table)
+        raise _no_such(call, _said(dtype), table)
     return name
 
 
 def name_on_stream(call: str, dtype: np.dtype[Any]) -> str:
     """The same for what is combined on a stream."""
-    said = str(dtype if dtype.metadata is None else dtype.metadata.get("name", dtype))
+    said = _said(dtype)
     if said not in STREAM:
         raise _no_such(call, said, STREAM)
     return STREAM[said]

@@ -439,9 +439,9 @@ def free(array: Any) -> None:
     """Frees an array of this PE, whatever else refers to it.
 
     It is not collective: the memory goes back to the heap when every PE has dropped or
-    freed the array and the PEs meet in an allocation, `reclaim` or `finalize`. Operations
-    of this package on it raise from now on. Its views can still be read by numpy, and
-    what they read may change.
+    freed the array and the PEs meet in an allocation, `reclaim` or `finalize`. Until then
+    operations refuse it as the symmetric operand; after that its place may be another array's.
+    So use neither it nor its views any more.
     """
     from shmem._operands import address_of, as_array, describe, refuse_address
 

@@ -91,8 +91,8 @@ def _current(call: str, stream: str) -> int:
 
 
 def _address(call: str, stream: StreamLike) -> int:
-    if isinstance(stream, int):
-        return stream
+    if isinstance(stream, int) and not isinstance(stream, bool) and 0 <= stream < 1 << 64:
+        return stream  # True would be the number of a default stream
     if hasattr(stream, "__cuda_stream__"):
         protocol = stream.__cuda_stream__
         return int((protocol() if callable(protocol) else protocol)[1])

@@ -251,6 +251,17 @@ for bad in (there, Stream(there)):
         assert "of GPU 1, and this PE's heap on GPU 0" in str(e), e
     else:
         raise AssertionError(bad)
+for bad in (True, -1, 1 << 64, 1.0):
+    try:
+        shmem.put(a, a, pe=0, stream=bad)
+    except shmem.DeviceError as e:
+        assert "it is no stream" in str(e), e
+    else:
+        raise AssertionError(bad)
+try:
+    shmem.sum_reduce(*(shmem.zeros(2, "bfloat16", device="gpu") for _ in range(2)))
+except shmem.DtypeError as e:
+    assert "an array of bfloat16" in str(e), e
 # The address of a stream that has gone is the next one's, of whichever GPU.
 assert driver.cuCtxPushCurrent_v2(ctypes.c_void_p(0x1000)) == 0
 assert driver.cuStreamDestroy_v2(ctypes.c_void_p(there)) == 0

@@ -1,9 +1,11 @@
 """Arrays in the memory of a GPU: what others see of them, and every operation on them."""
 
+import copy
 import ctypes
 import gc
 import importlib.util
 import mmap
+import pickle
 
 import numpy as np
 import pytest
@@ -361,3 +363,14 @@ def test_a_list_lives_until_the_stream_has_read_it(me):
     while host(a)[3] == 0:
         pass
     assert host(a).tolist() == [me + 5] * 4
+
+
+def test_copies():
+    """What would read the elements says of which array it speaks."""
+    a = shmem.zeros((2, 3), device="gpu")
+    b = copy.copy(a)
+    shmem.p(b, 5, pe=shmem.my_pe(), index=1)
+    assert shmem.g(a, shmem.my_pe(), index=1) == 5
+    for call in (copy.deepcopy, pickle.dumps, np.asarray):
+        with pytest.raises(shmem.DeviceError, match=r"DeviceArray\(shape=\(2, 3\).*shmem\.get"):
+            call(a)
