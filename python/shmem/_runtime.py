@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from operator import index
 from typing import Any, SupportsIndex
 
@@ -29,7 +30,7 @@ from shmem._errors import (
 from shmem._library import Loaded, find
 from shmem._settings import SETTINGS
 
-Setting = str | int | float | bool | list[str]
+Setting = str | int | float | bool | list[str] | None
 
 _HANDLER = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 
@@ -184,12 +185,19 @@ def _text(value: Setting) -> str:
 def _environment(settings: dict[str, Setting]) -> Iterator[None]:
     """Sets variables, which the library reads at init, and puts them back."""
     before: dict[str, str | None] = {}
-    for word, value in settings.items():
-        name = "SHMEM_" + word.upper()
+    names = {word: "SHMEM_" + word.upper() for word in settings}
+    for word, name in names.items():
         if name not in SETTINGS:
-            raise StateError(
-                "init", word, "is no setting", "shmem-info --env lists them, without SHMEM_"
+            words = [n.removeprefix("SHMEM_").lower() for n in SETTINGS]
+            near = get_close_matches(word.lower(), words, 1)
+            nearest = f"the nearest is {near[0]}; " if near else ""
+            raise ArgumentError(
+                "init", word, "is no setting", f"{nearest}shmem-info --env lists all, with SHMEM_"
             )
+    for word, value in settings.items():
+        if value is None:
+            continue
+        name = names[word]
         before[name] = os.environ.get(name)
         os.environ[name] = _text(value)
     try:
@@ -252,8 +260,8 @@ def init(
     - comm: a communicator of mpi4py.
 
     A setting is a variable of the environment without SHMEM_ and in lower case, and beats
-    it: `shmem.init(symmetric_size="64m")`. Each call counts: the library lives until
-    `finalize` has been called as often.
+    it, unless it is None: `shmem.init(symmetric_size="64m")`. Each call counts: the library
+    lives until `finalize` has been called as often.
     """
     with lock:
         if state.forked:

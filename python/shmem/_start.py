@@ -86,11 +86,13 @@ def make_id(functions: _abi.Library) -> bytes:
 
 def by_id(uid: bytes, pe: int, n_pes: int) -> Start:
     """Joins as a PE of those that have the same id."""
-    raw = bytes(uid)
-    if len(raw) != ID_BYTES:
-        raise ArgumentError(
-            "init", "uid", f"has {len(raw)} bytes, not {ID_BYTES}", "pass what get_uniqueid gave"
-        )
+    try:
+        raw = bytes(memoryview(uid))
+        wrong = "" if len(raw) == ID_BYTES else f"has {len(raw)} bytes, not {ID_BYTES}"
+    except TypeError:
+        wrong = f"is no bytes, but {type(uid).__name__}"
+    if wrong:
+        raise ArgumentError("init", "uid", wrong, "pass what get_uniqueid gave")
 
     def start(functions: _abi.Library) -> int:
         own = _UniqueID.from_buffer_copy(raw)
@@ -141,10 +143,18 @@ def _first_line(error: Exception) -> str:
 
 def by_group(group: Any) -> Start:
     """Joins as a PE of a process group of torch.distributed; True is the default one."""
-    from torch import distributed
-
     over = None if group is True else group
-    pe, n_pes = distributed.get_rank(over), distributed.get_world_size(over)
+    try:
+        from torch import distributed
+
+        pe, n_pes = distributed.get_rank(over), distributed.get_world_size(over)
+    except (ImportError, AttributeError, RuntimeError, TypeError, ValueError) as error:
+        raise ArgumentError(
+            "init",
+            "group",
+            f"torch.distributed has none: {_first_line(error)}",
+            "call init_process_group before, and pass True or a group",
+        ) from error
     if pe < 0:
         raise ArgumentError(
             "init", "group", "this process is not in it", "call init in its processes"

@@ -279,7 +279,7 @@ shmem.zeros(3 << 20, "u1")
 shmem.finalize()
 try:
     shmem.init(symetric_size="4m")
-except shmem.StateError as e:
+except shmem.ArgumentError as e:
     print(e.cause)
 """
     done = python(program, SHMEM_SYMMETRIC_SIZE="64m")

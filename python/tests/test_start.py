@@ -405,6 +405,10 @@ BAD = {
     "pe=0, n_pes=1": "init pe, n_pes: belong to uid= and store=",
     "uid=bytes(128), comm=1": "init uid and comm: are given together (pass one of them)",
     "comm='world'": "init comm: is no communicator of mpi4py",
+    "uid='a' * 128, pe=0, n_pes=1": "init uid: is no bytes, but str (pass what get_uniqueid gave)",
+    "group=True": "init group: torch.distributed has none: ",
+    "symetric_size='1m'": "init symetric_size: is no setting (the nearest is symmetric_size; ",
+    "symmetric_size='1m', xyz=1": "init xyz: is no setting (shmem-info --env lists all",
 }
 
 
@@ -417,7 +421,7 @@ try:
     shmem.init({arguments})
 except shmem.ArgumentError as e:
     print(e)
-shmem.init()
+shmem.init(symmetric_size=None)
 assert shmem.n_pes() == 1
 """
     done = python(program)
