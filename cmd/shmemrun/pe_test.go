@@ -55,7 +55,7 @@ func (e *element) do(op, value string) error {
 		if err != nil {
 			return err
 		}
-		e.boot, err = launcher.New(fd, e.rank, e.size, time.Duration(n*float64(time.Second)), op == "init-goes-on")
+		e.boot, err = launcher.New(fd, e.rank, e.size, time.Duration(n*float64(time.Second)), op == "init-goes-on", nil)
 		return err
 	case "gather":
 		all, err := e.boot.Allgather([]byte(strconv.Itoa(e.rank)))

@@ -231,7 +231,7 @@ func openLauncher(s *surroundings) (bootstrap.Bootstrap, error) {
 		return nil, fmt.Errorf("join job: descriptor %d of shmemrun: %w (start the program with shmemrun, or unset %s)", l.FD, err, launcher.EnvFD)
 	}
 	unix.CloseOnExec(l.FD)
-	client, err := launcher.New(fd, l.PE, l.NPEs, s.config.BootstrapTimeout, s.config.OnFailure == config.ReturnOnFailure)
+	client, err := launcher.New(fd, l.PE, l.NPEs, s.config.BootstrapTimeout, s.config.OnFailure == config.ReturnOnFailure, s.warn)
 	if err != nil {
 		return nil, errors.Join(err, unix.Close(fd)) // not client: a nil *Client is no nil Bootstrap
 	}

@@ -4,7 +4,8 @@
 // It lives inside a C program's process, so it starts no goroutine, takes no
 // more than one descriptor, and blocks in the kernel while it waits: Go's
 // poller stays out of a process that has no other use for it. shmemrun keeps
-// the time; a PE whose shmemrun is gone sees the end of the stream.
+// the time; a PE whose shmemrun is gone sees the end of the stream, and one whose
+// shmemrun is stopped says so.
 package launcher
 
 import (
@@ -21,6 +22,9 @@ import (
 	"libshmem/runtime/bootstrap/wire"
 )
 
+// slack is what shmemrun may take beyond the time after which it names the missing.
+const slack = 2 * time.Second
+
 // Client is a PE's connection to its shmemrun.
 type Client struct {
 	conn *socket
@@ -29,6 +33,9 @@ type Client struct {
 	seq  uint32
 	out  []byte
 	err  error // the stream is unusable, and why
+
+	timeout time.Duration     // after which shmemrun names who is missing; 0: never
+	late    func(text string) // is told where it does not; nil: nobody is
 
 	secret secret.Secret
 
@@ -49,9 +56,10 @@ var (
 
 // New takes over the descriptor, greets shmemrun and gets the job's secret; it
 // does not wait for the others. A timeout of 0 waits for them for ever. goesOn:
-// this PE wants to be told of others that fail, and not to end with them. The
+// this PE wants to be told of others that fail, and not to end with them. late hears of
+// an answer that has not come in time, while the wait for it goes on; it may be nil. The
 // descriptor is close-on-exec from then on, and Close closes it.
-func New(fd, rank, size int, timeout time.Duration, goesOn bool) (*Client, error) {
+func New(fd, rank, size int, timeout time.Duration, goesOn bool, late func(text string)) (*Client, error) {
 	if rank < 0 || rank >= size {
 		return nil, fmt.Errorf("join job: PE %d of %d (%s and %s contradict each other: start the program with shmemrun)",
 			rank, size, EnvPE, EnvNPEs)
@@ -61,7 +69,7 @@ func New(fd, rank, size int, timeout time.Duration, goesOn bool) (*Client, error
 			fd, err, EnvFD)
 	}
 	unix.CloseOnExec(fd)
-	c := &Client{conn: &socket{fd}, rank: rank, size: size}
+	c := &Client{conn: &socket{fd}, rank: rank, size: size, timeout: timeout, late: late}
 	hello := wire.Greeting{PE: rank, Size: size, Timeout: timeout, GoesOn: goesOn}.Append(nil)
 	if err := c.send(wire.Frame{Kind: wire.Hello, Payload: hello}); err != nil {
 		return nil, fmt.Errorf("join job: %w", err)
@@ -77,6 +85,7 @@ func (c *Client) welcome() error {
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	for {
+		c.await("join job")
 		f, err := wire.Read(c.conn)
 		switch {
 		case errors.Is(err, io.EOF):
@@ -92,6 +101,15 @@ func (c *Client) welcome() error {
 		c.secret = a.Secret
 		return err
 	}
+}
+
+// await waits until there is something to read, or tells that shmemrun is late.
+func (c *Client) await(step string) {
+	if c.late == nil || c.timeout <= 0 || c.conn.await(c.timeout+slack) {
+		return
+	}
+	c.late(fmt.Sprintf("%s: shmemrun has not answered for %v, and was to name after %v who is missing (see whether it is stopped; the wait goes on)",
+		step, c.timeout+slack, c.timeout))
 }
 
 // check refuses a descriptor that cannot be the launcher's. A program that a
@@ -166,7 +184,7 @@ func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, e
 	if err := c.send(wire.Frame{Kind: kind, Seq: c.seq, Payload: payload}); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	f, err := c.readAnswer()
+	f, err := c.readAnswer(name)
 	if err == nil && f.Seq != c.seq {
 		err = fmt.Errorf("%w: answer to step %d", wire.ErrFormat, f.Seq)
 	}
@@ -186,10 +204,11 @@ func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, e
 }
 
 // readAnswer waits for what is no notice of a loss.
-func (c *Client) readAnswer() (wire.Frame, error) {
+func (c *Client) readAnswer(step string) (wire.Frame, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	for {
+		c.await(step)
 		f, err := wire.Read(c.conn)
 		if err != nil || f.Kind != wire.Lost {
 			return f, err

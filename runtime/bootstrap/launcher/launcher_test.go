@@ -33,7 +33,7 @@ func pair(t testing.TB) (*Client, *peer) {
 	t.Cleanup(func() { p.f.Close() })
 	p.answer(wire.Frame{Kind: wire.Lost, Payload: wire.Loss{PE: 0}.Append(nil)}) // of an earlier program
 	p.answer(wire.Frame{Kind: wire.Welcome, Payload: wire.Admission{Secret: jobSecret}.Append(nil)})
-	c, err := New(fds[1], 1, 3, 5*time.Second, true)
+	c, err := New(fds[1], 1, 3, 5*time.Second, true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +82,23 @@ func TestSteps(t *testing.T) {
 	}
 	if c.Rank() != 1 || c.Size() != 3 || c.Name() != "launcher" {
 		t.Errorf("%s: PE %d of %d", c.Name(), c.Rank(), c.Size())
+	}
+}
+
+// A shmemrun that is stopped answers nobody: the PE says so, and goes on waiting.
+func TestLate(t *testing.T) {
+	c, p := pair(t)
+	c.timeout = time.Millisecond
+	c.late = func(text string) {
+		want := "barrier 1: shmemrun has not answered for 2.001s, and was to name after 1ms who is missing (see whether it is stopped; the wait goes on)"
+		if text != want {
+			t.Errorf("it says %q, not %q", text, want)
+		}
+		p.expect(wire.Barrier, 1)
+		p.answer(wire.Frame{Kind: wire.Released, Seq: 1})
+	}
+	if err := c.Barrier(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -245,11 +262,11 @@ func TestDescriptor(t *testing.T) {
 	}
 	defer unix.Close(udp)
 	for name, fd := range map[string]int{"closed": 1 << 20, "a file": int(null.Fd()), "a datagram socket": udp} {
-		if _, err := New(fd, 0, 1, 0, false); err == nil || !strings.Contains(err.Error(), EnvFD) {
+		if _, err := New(fd, 0, 1, 0, false, nil); err == nil || !strings.Contains(err.Error(), EnvFD) {
 			t.Errorf("%s: %v, want an error that names %s", name, err, EnvFD)
 		}
 	}
-	if _, err := New(c.conn.fd, 3, 3, 0, false); err == nil || !strings.Contains(err.Error(), "PE 3 of 3") {
+	if _, err := New(c.conn.fd, 3, 3, 0, false, nil); err == nil || !strings.Contains(err.Error(), "PE 3 of 3") {
 		t.Errorf("PE 3 of 3: %v", err)
 	}
 }
@@ -328,15 +345,15 @@ func TestNoWelcome(t *testing.T) {
 	defer unix.Close(fds[1])
 	p := &peer{t, os.NewFile(uintptr(fds[0]), "shmemrun")}
 	p.answer(wire.Frame{Kind: wire.Released})
-	if _, err := New(fds[1], 0, 1, 0, false); !errors.Is(err, wire.ErrFormat) {
+	if _, err := New(fds[1], 0, 1, 0, false, nil); !errors.Is(err, wire.ErrFormat) {
 		t.Errorf("another answer: %v", err)
 	}
 	p.answer(wire.Frame{Kind: wire.Welcome, Payload: make([]byte, 16)})
-	if _, err := New(fds[1], 0, 1, 0, false); !errors.Is(err, wire.ErrFormat) {
+	if _, err := New(fds[1], 0, 1, 0, false, nil); !errors.Is(err, wire.ErrFormat) {
 		t.Errorf("a short secret: %v", err)
 	}
 	p.f.Close()
-	if _, err := New(fds[1], 0, 1, 0, false); !errors.Is(err, ErrGone) {
+	if _, err := New(fds[1], 0, 1, 0, false, nil); !errors.Is(err, ErrGone) {
 		t.Errorf("no shmemrun: %v", err)
 	}
 }

@@ -3,6 +3,8 @@ package launcher
 import (
 	"errors"
 	"io"
+	"math"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,6 +49,18 @@ func (s *socket) writeAll(p []byte) error {
 		}
 	}
 	return nil
+}
+
+// await tells whether there is something to read, or the end, before the time is up.
+func (s *socket) await(limit time.Duration) bool {
+	for end := time.Now().Add(limit); ; {
+		left := max(0, time.Until(end))
+		fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(fds, int(min(left.Milliseconds()+1, math.MaxInt32)))
+		if err != unix.EINTR && (n != 0 || left == 0) {
+			return n != 0 // also where poll fails: read then says why
+		}
+	}
 }
 
 // hungUp tells whether nothing more will come, whatever lies in the socket still.

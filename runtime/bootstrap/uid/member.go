@@ -84,7 +84,7 @@ func join(o Options, dial dialer) (*Member, error) {
 	go l.up()
 	go l.keep(conn, has)
 	m := &Member{name: cmp.Or(o.Name, "uid"), link: l}
-	if m.client, err = launcher.New(mine, o.PE, o.Size, o.Timeout, o.GoesOn); err != nil {
+	if m.client, err = launcher.New(mine, o.PE, o.Size, o.Timeout, o.GoesOn, nil); err != nil {
 		err = errors.Join(m.explain(err), unix.Close(mine))
 		l.stream.drop(true)
 		<-l.gone
