@@ -4,9 +4,10 @@
  * shmem.h: OpenSHMEM 1.6 for C and C++.
  *
  * A symmetric address is an address within a block of shmem_malloc and its
- * relatives. It names the same place in every PE's memory; a pe argument says
- * whose. Wherever a function takes one it must be the caller's own address of
- * the block, and the whole range must be within the heap.
+ * relatives, or a global or static variable of the program. It names the same
+ * place in every PE's memory; a pe argument says whose. Wherever a function takes
+ * one it must be the caller's own address, and the whole range must be within the
+ * heap or among those variables.
  *
  * A mistake that the specification gives no return value for ends the job: the
  * caller prints the PE, the function, the cause and the remedy on standard

@@ -199,7 +199,7 @@ def signal_add(
 
 
 def signal_fetch(signal: Any, *, index: SupportsIndex = 0) -> int:
-    """Reads a signal of this PE."""
+    """Reads a signal of this PE, as an unsigned number."""
     functions = library("signal_fetch") if state.heap == "device" else quick("signal_fetch")
     return functions.shmem_signal_fetch(_rma.signal_word("signal_fetch", signal, index))
 
@@ -214,7 +214,8 @@ def signal_wait_until(
 ) -> int:
     """Waits until a signal of this PE compares as asked; answers what ended the wait.
 
-    On a stream it is the stream that waits, and the answer is value.
+    Signals are compared as unsigned numbers, also those of int64: -1 is the greatest. On a
+    stream it is the stream that waits, and the answer is value.
     """
     call = "signal_wait_until"
     functions = library(call)

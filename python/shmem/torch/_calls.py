@@ -147,7 +147,8 @@ def signal_wait_until(
 ) -> torch.Tensor:
     """Waits until a signal of this PE compares as asked; answers a copy of `of` from after that.
 
-    On a GPU it is the stream that waits.
+    Signals are compared as unsigned numbers: -1 is the greatest. On a GPU it is the stream
+    that waits.
     """
     call = "torch.signal_wait_until"
     library(call)
