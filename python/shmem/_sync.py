@@ -215,7 +215,8 @@ def signal_wait_until(
     """Waits until a signal of this PE compares as asked; answers what ended the wait.
 
     Signals are compared as unsigned numbers, also those of int64: -1 is the greatest. On a
-    stream it is the stream that waits, and the answer is value.
+    stream it is the stream that waits, and the answer is value; ">=" is that of a counter
+    there, and holds where the signal is less than 2^63 ahead of value.
     """
     call = "signal_wait_until"
     functions = library(call)

@@ -148,7 +148,7 @@ def signal_wait_until(
     """Waits until a signal of this PE compares as asked; answers a copy of `of` from after that.
 
     Signals are compared as unsigned numbers: -1 is the greatest. On a GPU it is the stream
-    that waits.
+    that waits, and ">=" is that of a counter: less than 2^63 ahead of value.
     """
     call = "torch.signal_wait_until"
     library(call)
