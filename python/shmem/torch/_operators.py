@@ -9,17 +9,17 @@ releases are told three things more:
   operators do not say that they write to dest, though one to this PE does: what is said to
   be written may be given to them as a copy, which is not symmetric.
 - the gradients of the collectives that return their result;
-- what inductor may not put into a CUDA graph.
+- what inductor cannot know by itself (`_inductor.py`).
 """
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import torch
 
 from shmem._errors import ArgumentError
+from shmem.torch import _inductor
 from shmem.torch import _kernels as kernels
 
 _library = torch.library.Library("shmem", "DEF")
@@ -107,21 +107,14 @@ def _has_effect(name: str) -> None:
     _register_effectful_op(getattr(torch.ops.shmem, name).default, _EffectType.ORDERED)
 
 
-_OUTSIDE = [f"shmem::{schema.partition('(')[0]}" for schema, _, _ in _RESULTS]
+_WITH_EFFECTS = [schema.partition("(")[0] for schema, _, _ in _RESULTS]
 
 
-def _outside_graphs(fake: Any) -> Any:
-    """The same; and inductor, where that is who asks, is told what is in no CUDA graph.
-
-    Its graphs take copies of their inputs, which are not symmetric, and memory of their own
-    only. torch 2.11 does not look at the tag that says so where an operator has an effect.
-    """
+def _traced(fake: Any) -> Any:
+    """The same, and inductor hears of the operators if it is the one that asks."""
 
     def asked(*operands: Any) -> Any:
-        config: Any = sys.modules.get("torch._inductor.config")
-        known = getattr(config, "custom_should_partition_ops", None)
-        if known is not None and not set(_OUTSIDE).issubset(known):
-            config.custom_should_partition_ops = [*known, *_OUTSIDE]
+        _inductor.tell(_WITH_EFFECTS)
         return fake(*operands)
 
     return asked
@@ -138,7 +131,7 @@ def _define(schema: str, run: Any, fake: Any) -> str:
 
 
 for _schema, _run, _fake in _RESULTS:
-    _has_effect(_define(_schema, _run, _outside_graphs(_fake)))
+    _has_effect(_define(_schema, _run, _traced(_fake)))
 for _schema, _run in _INTO:
     _define(_schema, _run, _fake_nothing)
 

@@ -40,6 +40,40 @@ def test_one_sided(backend, me, n, right, left, device):
         st.barrier_all()
 
 
+def test_order_is_a_dependence(me, n, right, left, device, monkeypatch):
+    """inductor may begin with whatever waits for nothing, to save memory, say."""
+    memory = pytest.importorskip("torch._inductor.memory")
+
+    def latest_first(nodes, *_, **__):
+        made, out, left = set(), [], list(nodes)
+        while left:
+            ready = [x for x in left if {d.name for d in x.unmet_dependencies} <= made]
+            out.append(ready[-1])
+            left.remove(ready[-1])
+            made.update(buffer.get_name() for buffer in ready[-1].get_outputs())
+        asked.append(len(out))
+        return out
+
+    def step(x, box, signal):
+        st.put_signal(box, x * 2, signal, 1, right)
+        got = st.signal_wait_until(signal, "==", 1, box)
+        st.barrier_all()
+        st.put(box, st.all_gather(got)[: got.numel()] + 1, right)
+        st.quiet()
+        st.barrier_all()
+        return st.get(box, me) + x.sin().sum()
+
+    asked: list[int] = []
+    monkeypatch.setattr(memory, "reorder_for_peak_memory", latest_first)
+    x, box, signal = (
+        torch.full((64,), float(me), device=device),
+        st.zeros(64),
+        st.zeros(1, torch.int64),
+    )
+    got = compiled(step, "inductor")(x, box, signal)
+    assert asked and torch.allclose(got, 2.0 * (n - 1) + 1 + x.sin().sum())
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_collectives(backend, me, n, device):
     def step(x):

@@ -1,0 +1,71 @@
+"""What inductor, torch's compiler, is told of the operators beside their effects.
+
+It is told while it traces them, since it is not loaded before a program compiles something,
+and takes a second to load.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+Lowering = Callable[..., Any]
+
+_told: set[str] = set()
+
+
+def tell(operators: Sequence[str]) -> None:
+    """Tells it of torch.ops.shmem.* with these names, as far as it is loaded."""
+    config: Any = sys.modules.get("torch._inductor.config")
+    if config is not None:
+        _keep_out_of_graphs(config, [f"shmem::{name}" for name in operators])
+    if "torch._inductor.graph" in sys.modules:
+        for name in operators:
+            if name not in _told:
+                _told.add(name)
+                _keep_in_order(getattr(torch.ops.shmem, name).default)
+
+
+def _keep_out_of_graphs(config: Any, operators: list[str]) -> None:
+    """Has it divide its CUDA graphs at them.
+
+    The operands in a graph are copies in the graph's own memory, which is not symmetric. A
+    tag would say so of operators without an effect only (torch 2.11).
+    """
+    known = getattr(config, "custom_should_partition_ops", None)
+    if known is not None and not set(operators).issubset(known):
+        config.custom_should_partition_ops = [*known, *operators]
+
+
+def _keep_in_order(operator: Any) -> None:
+    """Has each wait for the one before it.
+
+    It is to see to that itself for operators with an effect, but from torch 2.10 on notes the
+    dependence under a name that nobody looks up (pytorch/pytorch#188301), and is free to move
+    a wait before the put that ends it: dividing a graph, it did.
+    """
+    from torch._inductor.ir import FallbackKernel, IRNode, TensorBox
+    from torch._inductor.lowering import lowerings, register_lowering
+    from torch._inductor.virtualized import V
+    from torch.utils import _pytree as tree
+
+    if operator in lowerings:
+        return
+
+    def box(value: Any) -> Any:
+        return TensorBox.create(value) if isinstance(value, IRNode) else value
+
+    def lower(*operands: Any) -> Any:
+        graph: Any = V.graph
+        begin = len(graph.operations)
+        out = tree.tree_map(box, FallbackKernel.create(operator, *operands))
+        behind = [before.get_name() for before in graph.effectful_ops.values()]
+        for operation in graph.operations[begin:]:
+            graph.additional_buffer_deps[operation.get_operation_name()].update(behind)
+        return out
+
+    register: Callable[[Lowering], Lowering] = register_lowering(operator, type_promotion_kind=None)
+    register(lower)
