@@ -265,6 +265,6 @@ def _agent(host: str, port: int) -> Store:
 
 def _patience() -> float:
     try:
-        return float(os.environ.get("SHMEM_BOOTSTRAP_TIMEOUT", "60"))
+        return float(os.environ.get("SHMEM_BOOTSTRAP_TIMEOUT", "60").removesuffix("s"))
     except ValueError:
         return 60  # the library says what is wrong with it

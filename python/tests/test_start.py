@@ -436,7 +436,7 @@ def test_bad_places() -> None:
     for bad, why in (
         ({"RANK": "2"}, 'init RANK="2": is no number from 0 to 1 (run under torchrun)'),
         ({"MASTER_PORT": "x"}, 'init MASTER_PORT="x": is no number from 1 to 65534'),
-        ({"SHMEM_BOOTSTRAP_TIMEOUT": "1"}, "0 of 1 other PEs came (start all of WORLD_SIZE)"),
+        ({"SHMEM_BOOTSTRAP_TIMEOUT": "1s"}, "0 of 1 other PEs came (start all of WORLD_SIZE)"),
         ({"SHMEM_BOOTSTRAP_TIMEOUT": "1", "RANK": "1"}, "PE 0 was not found there: "),
     ):
         done = python(program, **{"RANK": "0", "WORLD_SIZE": "2", **torch, **bad})
