@@ -30,10 +30,13 @@ _LAUNCHER = ("SHMEM_LAUNCHER_",)
 _JOB = """
 import shmem
 shmem.init()
-a = shmem.zeros(1)
+try:
+    a = shmem.zeros(1)
+except shmem.DeviceError:
+    a = shmem.zeros(1, device="gpu")
 shmem.put(a, [1], pe=shmem.my_pe())
 shmem.barrier_all()
-assert a[0] == 1
+assert shmem.g(a, pe=shmem.my_pe()) == 1
 shmem.finalize()
 """
 
@@ -99,7 +102,8 @@ def _job() -> Iterator[Finding]:
     if done.returncode == 0:
         yield Finding(_OK, "a job of one PE")
         return
-    said = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[0]
+    lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+    said = next((line for line in lines if line.startswith("shmem: ")), lines[-1])
     yield Finding(_NO, f"a job of one PE fails: {said}", "do as the line says")
 
 

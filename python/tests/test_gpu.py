@@ -487,3 +487,9 @@ def test_which_heap(word: str, heap: str, driver: dict[str, str], tmp_path: Path
     )
     assert done.returncode == 0 and done.stdout == f"{heap}\n", done.stdout + done.stderr
     assert f"; heap {heap} " in done.stderr, done.stderr
+
+
+def test_doctor(driver: dict[str, str]) -> None:
+    """Its job has the heap that jobs have with these settings."""
+    said = run(sys.executable, "-m", "shmem.doctor", **driver).stdout
+    assert "ok  a job of one PE\n" in said, said
