@@ -221,7 +221,7 @@ def test_numbers_of_numpy(kind, me, right, left):
     for i in np.arange(4, dtype=kind):
         assert shmem.g(a, right, index=i) == shmem.atomic_fetch(a, right, index=i) == 2 * i
         assert shmem.signal_fetch(signal, index=i) == i
-        assert shmem.test(a, "==", 2 * i, index=i)
+        assert shmem.test(a, "==", np.dtype(kind).type(2 * i), index=i)
     assert shmem.pe_accessible(np.dtype(kind).type(right))
 
 
