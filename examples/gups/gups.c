@@ -50,7 +50,7 @@ static uint64_t argument(int argc, char **argv, int i, uint64_t otherwise)
 {
     char *end = "";
     uint64_t value = argc > i ? strtoull(argv[i], &end, 10) : otherwise;
-    if (*end != '\0' || value == 0)
+    if (*end != '\0' || value == 0 || (argc > i && argv[i][0] == '-'))
         fail("read the arguments: positive numbers are expected", "usage: gups [words [updates]]");
     return value;
 }

@@ -227,7 +227,7 @@ int main(int argc, char **argv)
     n = shmem_n_pes();
     char *end = "";
     unsigned long iterations = argc > 1 ? strtoul(argv[1], &end, 10) : 50;
-    if (*end != '\0' || iterations == 0)
+    if (*end != '\0' || iterations == 0 || (argc > 1 && argv[1][0] == '-'))
         fail("read the arguments: a positive number is expected (usage: pagerank [iterations "
              "[folder]])");
     const char *error, *folder = getenv("WNSEARCHDIR"); /* WordNet's own variable */

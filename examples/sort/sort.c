@@ -154,7 +154,7 @@ int main(int argc, char **argv)
     n = shmem_n_pes();
     char *end = "";
     uint64_t keys = argc > 1 ? strtoull(argv[1], &end, 10) : 10000000;
-    if (*end != '\0' || argc > 2)
+    if (*end != '\0' || argc > 2 || (argc > 1 && argv[1][0] == '-'))
         fail("read the arguments: one number is expected", "usage: sort [keys]");
     uint64_t first = share(keys, me), held = share(keys, me + 1) - first;
     uint32_t *mine = private(held, sizeof *mine);

@@ -31,12 +31,18 @@ var reals = []real{
 	{
 		name: "sort", small: []string{"200003"},
 		says: `^sort: \d+ keys on \d PEs, as a serial sort has them: [0-9.]+ s, [0-9.]+ million keys/s\n$`,
-		bad:  map[string]string{"many": "sort: PE 0: read the arguments: one number is expected (usage: sort [keys])"},
+		bad: map[string]string{
+			"many": "sort: PE 0: read the arguments: one number is expected (usage: sort [keys])",
+			"-5":   "sort: PE 0: read the arguments: one number is expected (usage: sort [keys])",
+		},
 	},
 	{
 		name: "gups", small: []string{"1009", "5000"},
 		says: `^gups: \d+ updates of \d+ words on \d PEs, as serial ones: [0-9.]+ s, [0-9.]+ GUPS\n$`,
-		bad:  map[string]string{"0": "gups: PE 0: read the arguments: positive numbers are expected"},
+		bad: map[string]string{
+			"0":  "gups: PE 0: read the arguments: positive numbers are expected",
+			"-5": "gups: PE 0: read the arguments: positive numbers are expected",
+		},
 	},
 	{
 		name: "heat", small: []string{"97", "61", "60"},
@@ -50,6 +56,7 @@ var reals = []real{
 		name: "pagerank", small: []string{"10"},
 		says: `^pagerank: most is led to .*\npagerank: 117659 nodes, 377592 edges, \d+ iterations on \d PEs, within [0-9.e-]+ of a serial run: [0-9.]+ s, [0-9.]+ million edges/s\n$`,
 		bad: map[string]string{
+			"-5":         "pagerank: PE 0: read the arguments: a positive number is expected",
 			"5 /nowhere": "pagerank: PE 0: read WordNet: a file is missing (apt-get install wordnet-base, or name its folder)",
 		},
 	},
