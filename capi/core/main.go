@@ -91,7 +91,7 @@ func shmemgoInit(s *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (sta
 	})
 	if err != nil {
 		C.shmemi_core_departs(1)
-		report(args, err)
+		report(args, errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))) // several settings may be wrong
 		return -1
 	}
 	job, state = j, s

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -96,6 +97,6 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 }
 
 func fail(stderr io.Writer, status int, err error) int {
-	fmt.Fprintln(stderr, "shmem-info:", err)
+	fmt.Fprintln(stderr, "shmem-info:", strings.ReplaceAll(err.Error(), "\n", "; "))
 	return status
 }

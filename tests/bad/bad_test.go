@@ -108,6 +108,7 @@ var rows = []row{
 	{what: "nothing", env: []string{"SHMEM_SYMETRIC_SIZE=1g"}, status: 0, say: []string{`SHMEM_SYMETRIC_SIZE.*SHMEM_SYMMETRIC_SIZE`}},
 	{what: "nothing", env: []string{"SHMEM_BOOTSTRAP=smoke"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_BOOTSTRAP.*smoke`}},
 	{what: "nothing", env: []string{"SHMEM_CHAOS=1,drop-peer=2@1h"}, status: 1, say: []string{`shmem: shmem_init: read setting SHMEM_CHAOS="1,drop-peer=2@1h": drop-peer=2: there is no PE 2, the job has 2 \(use 0 to 1\)`}},
+	{what: "nothing", env: []string{"SHMEM_STATS=7", "SHMEM_TIMEOUT=soon"}, status: 1, say: []string{`shmem: shmem_init: read setting SHMEM_STATS="7".*\); read setting SHMEM_TIMEOUT="soon": .*`}},
 	{what: "nothing", env: []string{"SHMEM_CHECKS=perhaps"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_CHECKS.*perhaps`}},
 }
 
