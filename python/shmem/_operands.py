@@ -172,8 +172,11 @@ _SMALL = 65504.0  # every floating-point type has it
 
 
 def _floats(value: Any, dtype: np.dtype[Any]) -> Array:
-    if dtype.kind == "f" and np.iscomplexobj(value):
+    kind = np.asarray(value).dtype.kind
+    if kind == "c" and dtype.kind == "f":
         raise TypeError("it is complex")
+    if kind in "SUmM":  # numpy would read numbers in texts
+        raise TypeError("it has no numbers")
     with np.errstate(over="ignore"):  # found below, also where numpy says nothing
         out: Array = np.asarray(value, dtype=dtype)
     endless = np.isinf(out)

@@ -235,7 +235,7 @@ def test_numbers_that_do_not_fit(me):
         refused(shmem.DtypeError, shmem.p, bytes_, value, pe=me)
         refused(shmem.DtypeError, shmem.put, bytes_, (1, value), pe=me)
     real = shmem.zeros(2, "f4")
-    for value in (1j, np.complex64(1j), "a", 10**400):
+    for value in (1j, np.complex64(1j), "a", "1", b"1", 10**400):
         refused(shmem.DtypeError, shmem.p, real, value, pe=me)
         refused(shmem.DtypeError, shmem.put, real, [1, value], pe=me)
         refused(shmem.DtypeError, shmem.atomic_set, real, value, pe=me)
