@@ -11,7 +11,7 @@ from launch import LIBRARY, SHMEMRUN, pes, prints, python, run
 def test_import_starts_nothing() -> None:
     """No thread, no file, no library beyond those of numpy and Python."""
     program = """
-import os, bisect, ctypes, heapq, mmap, numpy
+import os, bisect, ctypes, grp, heapq, mmap, zlib, numpy
 def seen():
     maps = {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}
     # By number, in a call that opens none of its own.
