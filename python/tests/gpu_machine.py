@@ -61,6 +61,7 @@ ON_GPU: list[Row] = [
     *((f"gpu/{way}", options, env, "gpu") for way, options, env in WAYS),
     *((f"machine/{way}", options, env, "machine") for way, options, env in WAYS),
     *((f"torch/{way}", options, env, "torch") for way, options, env in WAYS),
+    *((f"first/{way}", options, env, "machine/test_first.py") for way, options, env in WAYS),
     ("expandable/direct", "-n 2", GPU | GROWS, "machine/test_locals.py"),
     ("expandable/ring", "-n 2", GPU | RING | GROWS, "machine/test_locals.py"),
     ("expandable/torch", "-n 2", GPU | GROWS, "torch"),
