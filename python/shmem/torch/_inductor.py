@@ -62,9 +62,10 @@ def _keep_in_order(operator: Any) -> None:
         graph: Any = V.graph
         begin = len(graph.operations)
         out = tree.tree_map(box, FallbackKernel.create(operator, *operands))
+        dependences: Any = getattr(graph, "additional_buffer_deps", None)
         behind = [before.get_name() for before in graph.effectful_ops.values()]
-        for operation in graph.operations[begin:]:
-            graph.additional_buffer_deps[operation.get_operation_name()].update(behind)
+        for operation in graph.operations[begin:] if dependences is not None else ():
+            dependences[operation.get_operation_name()].update(behind)
         return out
 
     register: Callable[[Lowering], Lowering] = register_lowering(operator, type_promotion_kind=None)
