@@ -23,6 +23,8 @@ def tell(operators: Sequence[str]) -> None:
     if config is not None:
         _keep_out_of_graphs(config, [f"shmem::{name}" for name in operators])
     if "torch._inductor.graph" in sys.modules:
+        if not _told and torch.__version__ < (2, 6):
+            _keep_types()
         for name in operators:
             if name not in _told:
                 _told.add(name)
@@ -38,6 +40,23 @@ def _keep_out_of_graphs(config: Any, operators: list[str]) -> None:
     known = getattr(config, "custom_should_partition_ops", None)
     if known is not None and not set(operators).issubset(known):
         config.custom_should_partition_ops = [*known, *operators]
+
+
+def _keep_types() -> None:
+    """Has it leave the operands of what has an effect as they are.
+
+    torch 2.4 and 2.5 convert them to one dtype, as those of a sum, and what is converted is a
+    copy.
+    """
+    from torch._inductor.lowering import lowerings, register_lowering
+
+    effects: Any = torch.ops.higher_order.with_effects
+    plain = getattr(lowerings[effects], "__wrapped__", None)
+    if plain is not None:
+        register: Callable[[Lowering], Lowering] = register_lowering(
+            effects, type_promotion_kind=None
+        )
+        register(plain)
 
 
 def _keep_in_order(operator: Any) -> None:

@@ -82,7 +82,7 @@ def test_no_memory(me, n, device):
     assert torch.equal(st.all_gather(x), out)
 
 
-@pytest.mark.skipif(not hasattr(torch.library, "opcheck"), reason="this torch has no opcheck")
+@pytest.mark.skipif(torch.__version__ < (2, 10), reason="this torch makes graphs around them")
 def test_reduce_overhead(me, n, right, left, device):
     """torch.compile makes the graphs, of what can be in one."""
 
