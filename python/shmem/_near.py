@@ -8,7 +8,6 @@ error.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -16,13 +15,12 @@ import numpy as np
 
 from shmem import _memory
 from shmem._dtypes import BITS
-from shmem._operands import HEAD, IS_DIRECT
+from shmem._operands import HEAD, IS_DIRECT, word_at
 from shmem._runtime import library, state
 
 _find = _memory.find
 _near = state.near
 _ndarray = np.ndarray
-_word_at = ctypes.c_size_t.from_address
 
 
 def is_near(pe: int, address: int) -> bool:
@@ -46,7 +44,7 @@ def _element(array: Any, pe: Any, index: Any) -> int:
         and 0 <= index < array.size
         and array.flags.c_contiguous
     ):
-        address = _word_at(id(array) + HEAD).value
+        address = word_at(id(array) + HEAD).value
         n = array.nbytes
         heap = _memory.heap
         if heap.low <= address and address + n <= heap.high or _find(address, n) is not None:

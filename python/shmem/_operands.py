@@ -34,13 +34,13 @@ from shmem._runtime import refuse, state, whole
 # what every object has. a.ctypes.data says the same in ten times the time; ask_numpy
 # sees whether it does, once.
 HEAD = object.__basicsize__
-_word_at = ctypes.c_size_t.from_address
+word_at = ctypes.c_size_t.from_address
 # The same as what a call without types takes for a pointer.
 pointer_at = ctypes.c_void_p.from_address
 
 
 def _read_address(array: Array) -> int:
-    return _word_at(id(array) + HEAD).value
+    return word_at(id(array) + HEAD).value
 
 
 def _ask_address(array: Array) -> int:

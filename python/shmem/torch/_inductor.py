@@ -6,29 +6,20 @@ and takes a second to load.
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
-Lowering = Callable[..., Any]
 
-_told: set[str] = set()
-
-
-def tell(operators: Sequence[str]) -> None:
+def tell(operators: tuple[str, ...]) -> None:
     """Tells it of torch.ops.shmem.* with these names, as far as it is loaded."""
     config: Any = sys.modules.get("torch._inductor.config")
     if config is not None:
         _keep_out_of_graphs(config, [f"shmem::{name}" for name in operators])
     if "torch._inductor.graph" in sys.modules:
-        if not _told and torch.__version__ < (2, 6):
-            _keep_types()
-        for name in operators:
-            if name not in _told:
-                _told.add(name)
-                _keep_in_order(getattr(torch.ops.shmem, name).default)
+        _lower(operators)
 
 
 def _keep_out_of_graphs(config: Any, operators: list[str]) -> None:
@@ -42,6 +33,14 @@ def _keep_out_of_graphs(config: Any, operators: list[str]) -> None:
         config.custom_should_partition_ops = [*known, *operators]
 
 
+@functools.cache
+def _lower(operators: tuple[str, ...]) -> None:
+    if torch.__version__ < (2, 6):
+        _keep_types()
+    for name in operators:
+        _keep_in_order(getattr(torch.ops.shmem, name).default)
+
+
 def _keep_types() -> None:
     """Has it leave the operands of what has an effect as they are.
 
@@ -53,10 +52,7 @@ def _keep_types() -> None:
     effects: Any = torch.ops.higher_order.with_effects
     plain = getattr(lowerings[effects], "__wrapped__", None)
     if plain is not None:
-        register: Callable[[Lowering], Lowering] = register_lowering(
-            effects, type_promotion_kind=None
-        )
-        register(plain)
+        register_lowering(effects, type_promotion_kind=None)(plain)
 
 
 def _keep_in_order(operator: Any) -> None:
@@ -67,12 +63,9 @@ def _keep_in_order(operator: Any) -> None:
     a wait before the put that ends it: dividing a graph, it did.
     """
     from torch._inductor.ir import FallbackKernel, IRNode, TensorBox
-    from torch._inductor.lowering import lowerings, register_lowering
+    from torch._inductor.lowering import register_lowering
     from torch._inductor.virtualized import V
     from torch.utils import _pytree as tree
-
-    if operator in lowerings:
-        return
 
     def box(value: Any) -> Any:
         return TensorBox.create(value) if isinstance(value, IRNode) else value
@@ -82,10 +75,10 @@ def _keep_in_order(operator: Any) -> None:
         begin = len(graph.operations)
         out = tree.tree_map(box, FallbackKernel.create(operator, *operands))
         dependences: Any = getattr(graph, "additional_buffer_deps", None)
-        behind = [before.get_name() for before in graph.effectful_ops.values()]
-        for operation in graph.operations[begin:] if dependences is not None else ():
-            dependences[operation.get_operation_name()].update(behind)
+        if dependences is not None:
+            behind = [before.get_name() for before in graph.effectful_ops.values()]
+            for operation in graph.operations[begin:]:
+                dependences[operation.get_operation_name()].update(behind)
         return out
 
-    register: Callable[[Lowering], Lowering] = register_lowering(operator, type_promotion_kind=None)
-    register(lower)
+    register_lowering(operator, type_promotion_kind=None)(lower)

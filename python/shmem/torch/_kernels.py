@@ -302,10 +302,22 @@ def scattered(src: torch.Tensor, n: int) -> tuple[int, ...]:
     return (src.shape[0] // n, *src.shape[1:])
 
 
-def _done(call: str, on: str | None, pe: int | None = None) -> None:
-    """Ends a call on a stream that waits for a PE, or for all."""
-    if on is not None:
-        finish(call, None if pe is None else (pe,))
+def _one_sided(
+    call: str,
+    name: str,
+    symmetric: torch.Tensor,
+    on: str | None,
+    pe: int,
+    run: Callable[[], None],
+) -> None:
+    """An operation on a symmetric tensor of a PE, on torch's current stream or by the host."""
+    try:
+        run()
+    except SymmetryError:
+        _symmetric(call, name, symmetric)  # the same of the tensor, instead of its bytes
+        raise
+    if on:
+        finish(call, (pe,))
 
 
 def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:
@@ -313,23 +325,14 @@ def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:
     to, data = _flat(call, "dest", dest), _flat(call, "src", src)
     _check(call, dest, src, src.numel(), "dest")
     on = _stream(dest, src)
-    try:
-        _rma.put(to, data, pe, stream=on)
-    except SymmetryError:
-        _symmetric(call, "dest", dest)  # the same of the tensor, instead of its bytes
-        raise
-    _done(call, on, pe)
+    _one_sided(call, "dest", dest, on, pe, lambda: _rma.put(to, data, pe, stream=on))
 
 
 def get(source: torch.Tensor, pe: int) -> torch.Tensor:
     out = torch.empty(source.shape, dtype=source.dtype, device=source.device)
-    data, on = _flat("torch.get", "source", source), _stream(source)
-    try:
-        _rma.get(out.reshape(-1).view(torch.uint8), data, pe, stream=on)
-    except SymmetryError:
-        _symmetric("torch.get", "source", source)
-        raise
-    _done("torch.get", on, pe)
+    call = "torch.get"
+    to, data, on = out.reshape(-1).view(torch.uint8), _flat(call, "source", source), _stream(source)
+    _one_sided(call, "source", source, on, pe, lambda: _rma.get(to, data, pe, stream=on))
     return out
 
 
@@ -340,12 +343,11 @@ def put_signal(
     to, data = _flat(call, "dest", dest), _flat(call, "src", src)
     _check(call, dest, src, src.numel(), "dest")
     on = _stream(dest, src)
-    try:
+
+    def run() -> None:
         _rma.put_signal(to, data, signal, value, pe, op=op, stream=on)
-    except SymmetryError:
-        _symmetric(call, "dest", dest)
-        raise
-    _done(call, on, pe)
+
+    _one_sided(call, "dest", dest, on, pe, run)
 
 
 def signal_wait_until(signal: torch.Tensor, cmp: int, value: int, of: torch.Tensor) -> torch.Tensor:
@@ -356,10 +358,12 @@ def signal_wait_until(signal: torch.Tensor, cmp: int, value: int, of: torch.Tens
 def quiet() -> None:
     on = _stream()
     _sync.quiet(stream=on)
-    _done("torch.quiet", on)
+    if on:
+        finish("torch.quiet")
 
 
 def barrier_all() -> None:
     on = _stream()
     _sync.barrier_all(stream=on)
-    _done("torch.barrier_all", on)
+    if on:
+        finish("torch.barrier_all")

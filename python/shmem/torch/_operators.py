@@ -107,7 +107,7 @@ def _has_effect(name: str) -> None:
     _register_effectful_op(getattr(torch.ops.shmem, name).default, _EffectType.ORDERED)
 
 
-_WITH_EFFECTS = [schema.partition("(")[0] for schema, _, _ in _RESULTS]
+_WITH_EFFECTS = tuple(schema.partition("(")[0] for schema, _, _ in _RESULTS)
 
 
 def _traced(fake: Any) -> Any:
