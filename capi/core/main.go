@@ -31,6 +31,7 @@ import (
 	"libshmem/runtime/nvtx"
 	"libshmem/runtime/pe"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/shmerr"
 )
 
 func main() {}
@@ -72,7 +73,7 @@ var quietCollector = sync.OnceFunc(func() {
 func shmemgoInit(s *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (status C.int) {
 	defer func() {
 		if r := recover(); r != nil {
-			report(args, fmt.Errorf("internal error: %v (please report it with this trace)\n%s", r, debug.Stack()))
+			report(args, fmt.Sprintf("internal error: %v (please report it with this trace)\n%s", r, debug.Stack()))
 			status = -1
 		}
 	}()
@@ -91,7 +92,7 @@ func shmemgoInit(s *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (sta
 	})
 	if err != nil {
 		C.shmemi_core_departs(1)
-		report(args, errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))) // several settings may be wrong
+		report(args, shmerr.OneLine(err)) // several settings may be wrong
 		return -1
 	}
 	job, state = j, s
@@ -150,8 +151,8 @@ func environ(environment **C.char) []string {
 }
 
 // report hands the reason of a failed init to the front, which prints it.
-func report(args *C.struct_shmemi_init_args, err error) {
-	text(unsafe.Slice(args.error, int(args.error_size)), err.Error())
+func report(args *C.struct_shmemi_init_args, why string) {
+	text(unsafe.Slice(args.error, int(args.error_size)), why)
 }
 
 // fatal ends the process for a failure that no call of the program can return.

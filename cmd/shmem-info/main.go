@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -20,6 +19,7 @@ import (
 	"libshmem/cmd/internal/options"
 	"libshmem/cmd/internal/poller"
 	"libshmem/runtime/config"
+	"libshmem/runtime/shmerr"
 )
 
 const usage = `Usage: shmem-info [option]
@@ -97,6 +97,6 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 }
 
 func fail(stderr io.Writer, status int, err error) int {
-	fmt.Fprintln(stderr, "shmem-info:", strings.ReplaceAll(err.Error(), "\n", "; "))
+	fmt.Fprintln(stderr, "shmem-info:", shmerr.OneLine(err))
 	return status
 }

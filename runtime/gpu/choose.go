@@ -19,13 +19,10 @@ type Report struct {
 // String is one line, without the mark of the chosen one.
 func (r Report) String() string {
 	if r.Why != nil {
-		return r.Kind.String() + ": not available: " + oneLine(r.Why)
+		return r.Kind.String() + ": not available: " + shmerr.OneLine(r.Why)
 	}
 	return r.Kind.String() + ": " + r.Way
 }
-
-// oneLine prints joined errors on one line.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // Ring allocates n bytes that the GPU and the CPU share, of the kind that is
 // wanted, and reports on every kind. A kind that was not needed is tried with
@@ -97,7 +94,7 @@ func refusal(dev Device, want Kind, reports []Report) error {
 	}
 	texts := make([]string, len(causes))
 	for i, err := range causes {
-		texts[i] = oneLine(err)
+		texts[i] = shmerr.OneLine(err)
 	}
 	return &shmerr.Error{
 		Op: "allocate", Object: fmt.Sprintf("ring memory on %s, SHMEM_RING_MEMORY=%s", dev.Name(), want),

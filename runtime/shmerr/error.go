@@ -35,6 +35,9 @@ func (e *Error) Error() string {
 // Unwrap is the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
+// OneLine prints an error on one line, joined ones too.
+func OneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
 // Causef makes a cause that prints as the formatted text alone and is kind to
 // errors.Is. The text replaces that of kind, which is too general to print
 // beside it: "PE 9 is outside 0..3" rather than "no such PE: PE 9 ...".

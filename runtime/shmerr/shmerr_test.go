@@ -24,6 +24,13 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
+func TestOneLine(t *testing.T) {
+	err := errors.Join(errors.New("first"), fmt.Errorf("then: %w", errors.Join(errors.New("a"), errors.New("b"))))
+	if got, want := OneLine(err), "first; then: a; b"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestCausefPrintsTheTextOnly(t *testing.T) {
 	err := fmt.Errorf("outer: %w", &Error{Op: "put", Cause: Causef(ErrPE, "PE %d is outside 0..3: %w", 9, io.EOF)})
 	if want := "outer: put: PE 9 is outside 0..3: EOF"; err.Error() != want {

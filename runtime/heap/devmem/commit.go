@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -144,7 +143,7 @@ func (s *Segment) Commit(end uint64) error {
 		return s.commitError(end, shmerr.Causef(shmerr.ErrInternal, "the heap has %d bytes, or is closed", s.plan.Size))
 	}
 	if s.links.broken != nil {
-		return s.commitError(end, shmerr.Causef(s.links.broken, "an earlier call failed: %s", oneLine(s.links.broken)))
+		return s.commitError(end, shmerr.Causef(s.links.broken, "an earlier call failed: %s", shmerr.OneLine(s.links.broken)))
 	}
 	least := roundUp(end, s.granule)
 	most := min(max(least, roundUp(s.committed+Step, s.granule)), s.ceiling())
@@ -154,7 +153,7 @@ func (s *Segment) Commit(end uint64) error {
 		err = s.grow(least, nil)
 	}
 	if err != nil {
-		return s.commitError(end, shmerr.Causef(err, "%s", oneLine(err)))
+		return s.commitError(end, shmerr.Causef(err, "%s", shmerr.OneLine(err)))
 	}
 	return nil
 }
@@ -265,6 +264,3 @@ func closeFile(fd int) error {
 	}
 	return nil
 }
-
-// oneLine prints joined errors on one line.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

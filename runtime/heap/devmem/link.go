@@ -298,7 +298,7 @@ func (k *links) agree(mine, news error) error {
 // fail puts an error into a note.
 func (n *note) fail(err error) {
 	if err != nil {
-		n.Fault, n.Status = oneLine(err), shmerr.StatusOf(err)
+		n.Fault, n.Status = shmerr.OneLine(err), shmerr.StatusOf(err)
 	}
 }
 

@@ -161,7 +161,7 @@ func (s *Segment) Lend(l *Loan, block Extent, at uint64, err error) error {
 }
 
 func (s *Segment) lendError(block Extent, err error) error {
-	return &shmerr.Error{Op: "lend", Object: fmt.Sprintf("%s at offset %#x of the symmetric heap in GPU memory", amount(block.Size), block.Offset), Cause: shmerr.Causef(err, "%s", oneLine(err))}
+	return &shmerr.Error{Op: "lend", Object: fmt.Sprintf("%s at offset %#x of the symmetric heap in GPU memory", amount(block.Size), block.Offset), Cause: shmerr.Causef(err, "%s", shmerr.OneLine(err))}
 }
 
 // lend maps the own chunks and exchanges them, a few in each round, until all have

@@ -82,7 +82,7 @@ func (p *Pinned) Commit(end uint64) error {
 		err = p.grow(least)
 	}
 	if err != nil {
-		return p.fail(end, shmerr.Causef(err, "%s", oneLine(err)), "allocate less, run fewer PEs on the node or free memory")
+		return p.fail(end, shmerr.Causef(err, "%s", shmerr.OneLine(err)), "allocate less, run fewer PEs on the node or free memory")
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (p *Pinned) Close() error {
 	err := p.shrink(0)
 	p.committed = 0
 	if err != nil {
-		return &shmerr.Error{Op: "release", Object: "the pinned symmetric heap", Cause: shmerr.Causef(err, "%s", oneLine(err))}
+		return &shmerr.Error{Op: "release", Object: "the pinned symmetric heap", Cause: shmerr.Causef(err, "%s", shmerr.OneLine(err))}
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func Open(dev Device, l *Listener, p Plan) (*Segment, error) {
 	if p.Way != IPC {
 		granule, err := vmmGranule(dev)
 		if mine.Granule = granule; err != nil {
-			mine.NoVMM = oneLine(err)
+			mine.NoVMM = shmerr.OneLine(err)
 		}
 	}
 	k, hellos, err := meet(l, p, mine)
@@ -98,7 +98,7 @@ func (s *Segment) open(hellos []hello) error {
 		}
 	}
 	if s.plan.Way == VMM || s.links.broken != nil {
-		return s.refuse(noVMM, "%s", oneLine(noVMM))
+		return s.refuse(noVMM, "%s", shmerr.OneLine(noVMM))
 	}
 	s.why = why // what a trial found counts for its way only
 	noIPC := s.openBlock(err)
@@ -107,9 +107,9 @@ func (s *Segment) open(hellos []hello) error {
 		s.way = IPC
 		return nil
 	case s.plan.Way == IPC:
-		return s.refuse(noIPC, "%s", oneLine(noIPC))
+		return s.refuse(noIPC, "%s", shmerr.OneLine(noIPC))
 	}
-	return s.refuse(errors.Join(noVMM, noIPC), "by VMM: %s; by IPC: %s", oneLine(noVMM), oneLine(noIPC))
+	return s.refuse(errors.Join(noVMM, noIPC), "by VMM: %s; by IPC: %s", shmerr.OneLine(noVMM), shmerr.OneLine(noIPC))
 }
 
 // refuse is the error of Open.
@@ -196,7 +196,7 @@ func (s *Segment) Close() error {
 	err = errors.Join(err, s.links.close())
 	s.links = nil
 	if err != nil {
-		return &shmerr.Error{Op: "release", Object: "the symmetric heap in GPU memory", Cause: shmerr.Causef(err, "%s", oneLine(err))}
+		return &shmerr.Error{Op: "release", Object: "the symmetric heap in GPU memory", Cause: shmerr.Causef(err, "%s", shmerr.OneLine(err))}
 	}
 	return nil
 }
