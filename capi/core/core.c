@@ -135,24 +135,19 @@ void shmemi_core_move_by(const struct shmemi_core_gpu *g)
  * have to be cut, and why one cannot be done. */
 static int gpu_work(void *to, const void *from, size_t n, bool wait)
 {
+    const struct shmemi_cuda *driver = &gpu.driver;
     void *own;
-    int mode = gpu.relaxed;
-    if (gpu.push == NULL || gpu.push(gpu.context) != 0)
+    if (driver->context_push == NULL || driver->context_push(gpu.context) != 0)
         return SHMEMI_NOT_EXPRESS;
-    gpu.mode(&mode);
+    int mode = shmemi_cuda_capture_as(driver, SHMEMI_CUDA_CAPTURE_RELAXED);
     int code = 0;
-    if (n != 0) {
-        struct shmemi_cuda_mark *mark = shmemi_cuda_begin(gpu.marks, "cuMemcpyAsync");
-        code = gpu.copy((uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)from, n, gpu.stream);
-        shmemi_cuda_end(mark);
-    }
-    if (code == 0 && wait) {
-        struct shmemi_cuda_mark *mark = shmemi_cuda_begin(gpu.marks, "cuStreamSynchronize");
-        code = gpu.wait(gpu.stream);
-        shmemi_cuda_end(mark);
-    }
-    gpu.mode(&mode);
-    gpu.pop(&own);
+    if (n != 0)
+        code = shmemi_cuda_copy_any(driver, (uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)from, n,
+                                    gpu.stream);
+    if (code == 0 && wait)
+        code = shmemi_cuda_stream_wait(driver, gpu.stream);
+    shmemi_cuda_capture_as(driver, mode);
+    driver->context_pop(&own);
     return code == 0 ? SHMEMI_DONE : SHMEMI_NOT_EXPRESS;
 }
 

@@ -5,7 +5,7 @@
 #define SHMEMI_CORE_INSIDE_H
 
 #include "express.h"
-#include "marks.h"
+#include "driver.h"
 #include "state.h"
 
 /* Serves the network from C, or stops when native is NULL. */
@@ -46,13 +46,7 @@ void shmemi_core_rouse(void *waker);
 /* Copies by the driver, without a crossing into Go. */
 struct shmemi_core_gpu {
     void *context, *stream;
-    int (*push)(void *context);
-    int (*pop)(void **context);
-    int (*mode)(int *mode); /* of the thread while graphs are captured: exchanges it */
-    int relaxed;            /* the one that forbids nothing */
-    int (*copy)(uint64_t to, uint64_t from, size_t n, void *stream);
-    int (*wait)(void *stream);
-    struct shmemi_cuda_marks *marks; /* of the calls that are under way */
+    struct shmemi_cuda driver;
 };
 
 /* From now on by this one, or by none: NULL. */

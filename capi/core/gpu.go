@@ -32,20 +32,19 @@ func shmemgoGPUMove(to, from unsafe.Pointer, n C.size_t) C.int {
 //export shmemgoGPUSettle
 func shmemgoGPUSettle() C.int { return answer(job.Settle()) }
 
-// The import also has this package compiled anew when marks.h changes.
+// The import also has this package compiled anew when driver.h or marks.h
+// changes.
 var _ = [1]byte{}[cuda.MarksSize-C.sizeof_struct_shmemi_cuda_marks]
 
 // moveBy lets C copy where this PE has a GPU.
 func moveBy(j *pe.Job) {
 	n, stream := j.Mover()
-	if n.Copy == nil {
+	if n.Driver == nil {
 		C.shmemi_core_move_by(nil)
 		return
 	}
 	C.shmemi_core_move_by(&C.struct_shmemi_core_gpu{
-		context: n.Context, stream: stream,
-		push: (*[0]byte)(n.Push), pop: (*[0]byte)(n.Pop), mode: (*[0]byte)(n.Mode), relaxed: C.int(n.Relaxed), copy: (*[0]byte)(n.Copy), wait: (*[0]byte)(n.Wait),
-		marks: (*C.struct_shmemi_cuda_marks)(n.Marks),
+		context: n.Context, stream: stream, driver: *(*C.struct_shmemi_cuda)(n.Driver),
 	})
 }
 
