@@ -266,8 +266,15 @@ type Provider interface {
 	Read(*RMA) error
 	// Poll makes progress and fills c with up to len(c) completions. No token
 	// comes twice. After an error that is ErrOverrun some never come.
+	//
+	// None is not the end of the work: over sockets a Poll moves one Write of a peer at a
+	// time, and such a Write leaves no completion here. Ready tells.
 	Poll(c []Completion) (int, error)
-	// Arm asks leave to Wait: false says that Poll has work now.
+	// Ready reports whether Poll is known to have work now: completions, or bytes that it
+	// would move without one. A provider that cannot tell reports false.
+	Ready() bool
+	// Arm asks leave to Wait: false says that Poll has work now, as Ready does. Whatever
+	// comes after an Arm that returned true ends the Wait.
 	Arm() bool
 	// Wait sleeps until Poll may have work, Wake is called or d has passed.
 	// It follows an Arm that returned true and is called without the caller's

@@ -383,10 +383,16 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 	return n, nil
 }
 
-// Arm is part of fabric.Provider.
-func (p *Provider) Arm() bool {
-	return len(p.done) == 0 && len(p.unread) == 0 && !p.held.due(p.clock()) && p.inner.Arm()
+// Ready is part of fabric.Provider.
+func (p *Provider) Ready() bool { return p.due() || p.inner.Ready() }
+
+// due tells whether Poll has something of its own to do.
+func (p *Provider) due() bool {
+	return len(p.done) > 0 || len(p.unread) > 0 || p.held.due(p.clock())
 }
+
+// Arm is part of fabric.Provider.
+func (p *Provider) Arm() bool { return !p.due() && p.inner.Arm() }
 
 // Wait is part of fabric.Provider.
 func (p *Provider) Wait(d time.Duration) (bool, error) {

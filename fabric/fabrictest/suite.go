@@ -29,6 +29,7 @@ type Limits struct {
 	Data   string // writes with immediate data do not work although they are granted
 	Close  string // peers of a closed end cannot go on
 
+	Writes   int           // as many Writes under way at both ends at once as go well; 0: any number
 	Patience time.Duration // after which a test gives up; 0: 40 s
 }
 
@@ -70,6 +71,7 @@ func RunEach(t *testing.T, opens func(*testing.T) Open, limits Limits) {
 		{"BadKey", badKey},
 		{"Sleep", sleep},
 		{"Wake", wake},
+		{"Unread", unread},
 		{"Arrivals", arrivals},
 		{"Notified", notified},
 		{"NotifiedWithoutReceives", notifiedWithoutReceives},

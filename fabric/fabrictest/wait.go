@@ -53,19 +53,44 @@ func cpu(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// waitFor sleeps as the proxy does, until d has passed, and counts the sleeps.
+// waitFor serves an end as the proxy does, until d has passed, and counts the sleeps.
 func waitFor(t *testing.T, e *end, d time.Duration) (sleeps int) {
 	t.Helper()
+	var pace fabric.Pace
 	for stop := time.Now().Add(d); time.Now().Before(stop); {
-		if e.poll(t) > 0 || !e.prov.Arm() {
-			continue
-		}
-		sleeps++
-		if _, err := e.prov.Wait(time.Until(stop)); err != nil {
+		slept, err := e.serve(&pace, time.Until(stop))
+		if err != nil {
 			t.Fatal(err)
+		}
+		if slept {
+			sleeps++
 		}
 	}
 	return sleeps
+}
+
+// serve is one turn of a thread that serves an end as the proxy does: it polls, and sleeps
+// for d at most where there is nothing. What has come is in e.comps.
+func (e *end) serve(pace *fabric.Pace, d time.Duration) (slept bool, err error) {
+	n, err := e.prov.Poll(e.batch[:])
+	e.comps = append(e.comps, e.batch[:n]...)
+	switch {
+	case err != nil:
+		return false, err
+	case n > 0:
+		pace.Found()
+		return false, nil
+	case pace.Nothing():
+		return false, nil
+	case !e.prov.Arm():
+		time.Sleep(pace.Refused(time.Now()))
+		return false, nil
+	}
+	_, err = e.prov.Wait(d)
+	if !e.caps.WaitFD {
+		pace.Slept(time.Now())
+	}
+	return true, err
 }
 
 // sleep: a Wait without work sleeps, before the first message and after it.

@@ -57,9 +57,12 @@ struct shmemi_ofi {
     struct fid_av *av;
     struct fid_ep *ep;
 
-    int queue_fd; /* readable when poll has work; -1: the provider has none */
+    int queue_fd; /* readable while poll has work; -1: the provider has none */
     int wake_fd;
     int events_fd; /* epoll over both */
+
+    /* What the queue signals where fi_trywait does not take its signals back; else NULL. */
+    struct fid_wait *wait_set;
 
     /* The context of an operation is at its token's index. */
     struct fi_context2 *contexts;
@@ -194,6 +197,9 @@ uint8_t shmemi_ofi_kind(const struct shmemi_ofi *o, uint32_t token);
 int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c);
 /* poll where completions of data may come. */
 int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
+
+/* Takes the queue's signal back, and answers whether poll has work, as far as queue_fd tells. */
+int shmemi_ofi_ready(void *self);
 
 /* The text of the last failure of a token, or NULL. */
 const char *shmemi_ofi_failure(struct shmemi_ofi *o, uint32_t token);

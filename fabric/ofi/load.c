@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct {
+static struct entries {
     uint32_t (*version)(void);
     int (*getinfo)(uint32_t, const char *, const char *, uint64_t, const struct fi_info *,
                    struct fi_info **);
@@ -92,8 +92,9 @@ void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t l
 
 const char *shmemi_ofi_bind(void *library)
 {
+    struct entries found;
 #define TAKE(name)                                                                                 \
-    if ((*(void **)&real.name = dlsym(library, "fi_" #name)) == NULL)                              \
+    if ((*(void **)&found.name = dlsym(library, "fi_" #name)) == NULL)                             \
     return "fi_" #name
     TAKE(version);
     TAKE(getinfo);
@@ -102,6 +103,7 @@ const char *shmemi_ofi_bind(void *library)
     TAKE(fabric);
     TAKE(strerror);
 #undef TAKE
+    real = found; /* all or none: another library may be in use */
     return NULL;
 }
 

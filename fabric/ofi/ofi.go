@@ -344,6 +344,8 @@ func (e *endpoint) Poll(c []fabric.Completion) (int, error) {
 
 func (e *endpoint) Arm() bool { return C.shmemi_ofi_arm(unsafe.Pointer(e.c)) != 0 }
 
+func (e *endpoint) Ready() bool { return C.shmemi_ofi_ready(unsafe.Pointer(e.c)) != 0 }
+
 func (e *endpoint) Wait(d time.Duration) (bool, error) {
 	ret := C.shmemi_ofi_wait(unsafe.Pointer(e.c), C.int64_t(d))
 	if ret < 0 {

@@ -154,11 +154,21 @@ int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
     return n;
 }
 
-int shmemi_ofi_arm(void *self)
+int shmemi_ofi_ready(void *self)
 {
     struct shmemi_ofi *o = self;
     struct fid *fid = &o->cq->fid;
-    return o->queue_fd < 0 || fi_trywait(o->fabric, &fid, 1) == 0;
+    struct pollfd fd = {.fd = o->queue_fd, .events = POLLIN};
+    if (o->queue_fd < 0)
+        return 0;
+    int none = o->wait_set != NULL ? fi_wait(o->wait_set, 0) == -FI_ETIMEDOUT
+                                   : fi_trywait(o->fabric, &fid, 1) == 0;
+    return !none || poll(&fd, 1, 0) > 0;
+}
+
+int shmemi_ofi_arm(void *self)
+{
+    return !shmemi_ofi_ready(self);
 }
 
 int shmemi_ofi_wait(void *self, int64_t ns)

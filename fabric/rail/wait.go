@@ -1,6 +1,9 @@
 package rail
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // slice is how long a Wait sleeps at most where NICs have no descriptors: it is spent
 // with one of them, and the others cannot end it.
@@ -25,6 +28,11 @@ func (p *Provider) mark() {
 	if p.inbox.arrived.n > 0 {
 		p.state.Arrived = 1
 	}
+}
+
+// Ready is part of fabric.Provider.
+func (p *Provider) Ready() bool {
+	return !p.idle() || slices.ContainsFunc(p.nics, func(n *nic) bool { return n.Ready() })
 }
 
 // Arm is part of fabric.Provider.

@@ -292,11 +292,13 @@ func (e *end) signal() {
 	}
 }
 
-func (e *end) Arm() bool {
+func (e *end) Ready() bool {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
-	return e.pending() == 0 && e.fatal == nil
+	return e.pending() > 0 || e.fatal != nil
 }
+
+func (e *end) Arm() bool { return !e.Ready() }
 
 // Wait moves the clock while something is under way anywhere: it may be what
 // this end waits for.

@@ -83,6 +83,11 @@ func (b *boxed) Poll(c []fabric.Completion) (int, error) {
 	return b.box.Poll(c), nil
 }
 
+func (b *boxed) Ready() bool {
+	b.pump()
+	return b.box.Held() > 0 || b.end.Ready()
+}
+
 func (b *boxed) Arm() bool {
 	b.pump()
 	return b.box.Held() == 0 && b.end.Arm()

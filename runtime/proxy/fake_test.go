@@ -441,6 +441,8 @@ func (e *end) Poll(c []fabric.Completion) (int, error) {
 	return n, e.pollErr
 }
 
+func (e *end) Ready() bool { return !e.Arm() }
+
 func (e *end) Arm() bool {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()

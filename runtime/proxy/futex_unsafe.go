@@ -30,6 +30,9 @@ func (e *Engine) wakeSleepers() {
 // sleep keeps the thread off the CPU. time.Sleep would start the timers of the
 // Go scheduler and wake another thread for each nap.
 func sleep(d time.Duration) {
+	if d <= 0 {
+		return
+	}
 	t := unix.NsecToTimespec(int64(d))
 	_ = unix.Nanosleep(&t, nil) // a signal only shortens the nap
 }

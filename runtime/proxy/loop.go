@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+
+	"libshmem/fabric"
 )
 
 const (
@@ -19,9 +21,6 @@ const (
 	// idleWait bounds the wait for the network, against providers that lose a
 	// wake-up.
 	idleWait = 100 * time.Millisecond
-	// lingering polls follow the last completion before the thread sleeps
-	// again: the next message of a conversation usually is on its way.
-	lingering = 16
 )
 
 // Loop serves the network while no caller polls: it applies messages, answers
@@ -35,7 +34,9 @@ const (
 // (docs/decisions/0008).
 func (e *Engine) Loop() {
 	defer close(e.stopped)
-	for idle := 0; !e.stopping.Load(); {
+	var pace fabric.Pace
+	unread := false // there was something to move without a completion
+	for !e.stopping.Load() {
 		e.binding.keep()
 		if c := e.consumer.Load(); c != nil {
 			if err := e.serve(c); err != nil {
@@ -60,33 +61,28 @@ func (e *Engine) Loop() {
 			continue
 		}
 		n, err := e.Poll()
-		armed, stuck := false, e.stuck()
-		if idle++; n > 0 {
-			idle = 0
-		} else if idle > lingering && !stuck {
-			armed = e.arm()
-			e.show(time.Now())
-		}
-		holds := idle > lingering && !armed && e.Held > 0
+		then := e.next(n, &pace)
 		e.unlock()
-		if err != nil {
-			e.fatal(err)
-			return
-		}
-		if !armed {
-			switch {
-			case stuck && idle > lingering:
-				sleep(nap) // nothing may come that ends a Wait
-			case holds:
-				sleep(holdTime)
-			}
-			continue
-		}
-		came, err := e.prov.Wait(idleWait)
-		if came {
+		if unread && n == 0 {
 			// One-sided writes leave no completion at their target, so whoever
 			// sleeps looks again.
 			e.wakeSleepers()
+		}
+		unread = then == pollUnread
+		if err == nil {
+			switch then {
+			case pollUnread:
+				sleep(pace.Refused(time.Now()))
+			case sleepStuck:
+				sleep(nap)
+			case sleepHolding:
+				sleep(holdTime)
+			case waitArmed:
+				unread, err = e.wait(idleWait)
+				if !e.caps.WaitFD {
+					pace.Slept(time.Now())
+				}
+			}
 		}
 		if err != nil {
 			e.fatal(err)
@@ -94,6 +90,63 @@ func (e *Engine) Loop() {
 		}
 	}
 }
+
+// step is what the loop does after a Poll.
+type step int
+
+const (
+	pollAgain    step = iota
+	pollUnread        // the provider has something that leaves no completion
+	sleepStuck        // something has no room, and nothing may come that ends a Wait
+	sleepHolding      // a batch waits for the rest of its burst
+	waitArmed
+)
+
+// next is the step after a Poll with n completions. The lock is held.
+func (e *Engine) next(n int, pace *fabric.Pace) step {
+	if n > 0 {
+		pace.Found()
+		return pollAgain
+	}
+	if pace.Nothing() {
+		return pollAgain
+	}
+	e.show(time.Now())
+	switch {
+	case !e.prov.Arm():
+		return pollUnread
+	case e.stuck():
+		return sleepStuck
+	case e.holds():
+		return sleepHolding
+	}
+	e.armed = true
+	return waitArmed
+}
+
+// wait is Provider.Wait, and counts one that has overslept.
+func (e *Engine) wait(d time.Duration) (bool, error) {
+	came, err := e.prov.Wait(d)
+	if !came && err == nil {
+		e.watchSleep(d)
+	}
+	return came, err
+}
+
+// watchSleep comes behind a Wait of d that nothing has ended.
+func (e *Engine) watchSleep(d time.Duration) {
+	if !e.caps.WaitFD || d < longSleep || !e.tryLock() {
+		return
+	}
+	if e.prov.Ready() {
+		e.shown.overslept++
+	}
+	e.unlock()
+}
+
+// longSleep is how long a Wait has to be for its end to say something: in a shorter one
+// something may well come as it ends.
+const longSleep = idleWait / 2
 
 // Stop ends Loop and waits for it. The lock must not be held.
 func (e *Engine) Stop() {

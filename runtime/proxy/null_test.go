@@ -87,6 +87,7 @@ func (n *null) Poll(c []fabric.Completion) (int, error) {
 	return k, nil
 }
 
+func (n *null) Ready() bool                         { return len(n.queue) > 0 }
 func (n *null) Arm() bool                           { return len(n.queue) == 0 }
 func (n *null) Wait(d time.Duration) (bool, error)  { sleep(d); return false, nil }
 func (n *null) Wake()                               {}

@@ -238,6 +238,8 @@ func (e *Engine) sleepLooking(c *Consumer, rest time.Duration) error {
 	}
 	if came {
 		e.wakeSleepers()
+	} else {
+		e.watchSleep(rest)
 	}
 	return nil
 }
@@ -253,7 +255,7 @@ func (e *Engine) sleepArmed(d time.Duration) (bool, error) {
 	if !armed {
 		return true, nil
 	}
-	came, err := e.prov.Wait(d)
+	came, err := e.wait(d)
 	if came {
 		e.wakeSleepers()
 	}

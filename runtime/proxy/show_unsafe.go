@@ -23,9 +23,10 @@ type shown struct {
 	provider   [64]byte
 	domain     [64]byte
 	stalled    uint64 // nanoseconds for which the proxy could not go on for want of room
+	overslept  uint64 // waits that ended by their limit although the provider had something
 	registered regcache.Counts
 	nic        [shownNICs]shownNIC
-	_          [48]byte // to whole cache lines
+	_          [40]byte // to whole cache lines
 }
 
 type shownNIC struct {
@@ -112,6 +113,10 @@ func nicOf(name string, c *[Counted]uint64) fabric.RailCount {
 // Stalled is for how long the proxy could not go on for want of room.
 func (e *Engine) Stalled() time.Duration { return time.Duration(e.shown.stalled) }
 
+// Overslept is how many waits for the network ended by their limit although it had
+// something.
+func (e *Engine) Overslept() uint64 { return e.shown.overslept }
+
 // stalls adds the time since the last look, if there was no room then and is none
 // now.
 func (e *Engine) stalls(now time.Time, stuck bool) {
@@ -127,6 +132,7 @@ type Shown struct {
 	NICs             []fabric.RailCount
 	Registered       regcache.Counts
 	Stalled          time.Duration
+	Overslept        uint64
 	Peers            []ShownPeer
 }
 
@@ -152,7 +158,7 @@ func LookAt(page []byte) (*Shown, error) {
 		return nil, &live.VersionError{Version: "the same, of another build"}
 	}
 	view := &Shown{
-		Provider: live.Text(s.provider[:]), Domain: live.Text(s.domain[:]), Registered: s.registered, Stalled: time.Duration(s.stalled),
+		Provider: live.Text(s.provider[:]), Domain: live.Text(s.domain[:]), Registered: s.registered, Stalled: time.Duration(s.stalled), Overslept: s.overslept,
 	}
 	var all [Counted]uint64
 	for i := range s.npes {

@@ -129,6 +129,9 @@ func (n *Null) Poll(c []fabric.Completion) (int, error) {
 	return k, nil
 }
 
+// Ready tells whether there are completions.
+func (n *Null) Ready() bool { return !n.Arm() }
+
 // Arm tells whether there are no completions.
 func (n *Null) Arm() bool { return n.c.head == n.c.tail }
 

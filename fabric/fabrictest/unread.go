@@ -1,0 +1,139 @@
+package fabrictest
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"libshmem/fabric"
+)
+
+const (
+	unreadWrites = 2000
+	unreadBytes  = 16 << 10
+	unreadPlaces = biggest / unreadBytes // the writes go round in the target's memory
+	unreadLimit  = time.Second
+	unreadSleep  = 100 * time.Millisecond // as long as the proxy sleeps at most
+
+	unreadUnderWay = 64
+)
+
+// unread: Writes reach an end that does nothing but serve, as the proxy does, and of which
+// nobody wants anything. They leave no completion there, and over sockets each Poll moves
+// one at most: who takes a Poll without completions for the end of the work, and sleeps
+// until something new arrives, moves the rest by one Write for each sleep.
+func unread(t *testing.T, s *suite) {
+	for _, c := range []struct {
+		name    string
+		writers int
+	}{{"one sends", 1}, {"both send", 2}} {
+		t.Run(c.name, func(t *testing.T) {
+			all, most := s.ends(t, 2), unreadUnderWay
+			if s.limits.Writes > 0 && c.writers == 2 {
+				most = s.limits.Writes
+			}
+			var idle sync.WaitGroup
+			var stop atomic.Bool
+			if c.writers == 1 {
+				idle.Add(1)
+				go func() {
+					defer idle.Done()
+					serveUntil(t, all[1], stop.Load)
+				}()
+			}
+			var writing sync.WaitGroup
+			var wrote atomic.Int32
+			for i := range c.writers {
+				writing.Add(1)
+				go func() {
+					defer writing.Done()
+					writeRound(t, all[i], all[1-i], fabric.PE(1-i), most)
+					// The other may wait for this end to take what it has written.
+					wrote.Add(1)
+					all[1-i].prov.Wake()
+					serveUntil(t, all[i], func() bool { return int(wrote.Load()) == c.writers })
+				}()
+			}
+			writing.Wait()
+			begin := time.Now()
+			stop.Store(true)
+			all[1].prov.Wake()
+			idle.Wait()
+			// One end after the other: where memory is written in Go, it is read by no
+			// goroutine that does not write it.
+			for i := range c.writers {
+				target := all[1-i]
+				serveUntil(t, target, func() bool { return roundIsThere(target) || time.Since(begin) > 10*unreadLimit })
+			}
+			if d := time.Since(begin); d > unreadLimit {
+				t.Errorf("the bytes of %d writes were in place %v after the last of them was complete at its source", unreadWrites, d)
+			} else {
+				t.Logf("in place %v after the last write was complete at its source", d)
+			}
+		})
+	}
+}
+
+func serveUntil(t *testing.T, e *end, ok func() bool) {
+	var pace fabric.Pace
+	for !ok() {
+		if _, err := e.serve(&pace, unreadSleep); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+}
+
+// roundIsThere tells whether the last writes of writeRound are in place.
+func roundIsThere(e *end) bool {
+	for i := unreadWrites - unreadPlaces; i < unreadWrites; i++ {
+		at := i % unreadPlaces * unreadBytes
+		for _, k := range []int{0, unreadBytes / 2, unreadBytes - 1} {
+			if e.mem[atTarget+at+k] != roundByte(i, k) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func roundByte(write, k int) byte { return byte(1 + (write*31+k>>10)%255) }
+
+// writeRound writes, up to most at a time, and returns when all is complete at the source.
+func writeRound(t *testing.T, e, target *end, to fabric.PE, most int) {
+	free := newPool(most)
+	deadline := time.Now().Add(patience)
+	for i := 0; i < unreadWrites || len(free) < most; {
+		if i < unreadWrites && len(free) > 0 {
+			// A source for each token: it is not touched before its write is complete.
+			source := atSource + int(free.next()-firstOther)*unreadBytes
+			for k := range unreadBytes {
+				e.mem[source+k] = roundByte(i, k)
+			}
+			op := e.rma(to, target, source, atTarget+i%unreadPlaces*unreadBytes, unreadBytes, free.next())
+			switch err := e.prov.Write(&op); err {
+			case nil:
+				free.take()
+				i++
+				continue
+			case fabric.ErrAgain:
+			default:
+				t.Errorf("write %d: %v", i, err)
+				return
+			}
+		}
+		n, err := e.prov.Poll(e.batch[:])
+		for _, c := range e.batch[:n] {
+			if c.Err != 0 {
+				t.Errorf("write: %s", e.prov.ErrorText(&c))
+				return
+			}
+			free = append(free, c.Token)
+		}
+		if err != nil || time.Now().After(deadline) {
+			t.Errorf("%d of %d writes were posted in %v: %v", i, unreadWrites, patience, err)
+			return
+		}
+	}
+}
