@@ -143,8 +143,11 @@ type port struct {
 	routes    []route
 	slots     []slot
 	free      []fabric.Token
-	bytes     uint64         // of one-sided operations under way
-	mostBytes int64          // of them that there may be
+	bytes     uint64 // of one-sided operations under way
+	mostBytes int64  // of them that there may be
+
+	mostUnread uint64 // bytes of writes to one PE that it has not said it has: see credit.go
+
 	heldTurn  uint64         // bursts that were held, ever
 	heldSeen  uint64         // when the loop last looked
 	spareKept [2][][]byte    // memory for messages ahead of their turn
@@ -223,7 +226,7 @@ func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fat
 		port: &port{
 			prov: prov, caps: prov.Caps(), me: uint32(me), segment: segment, wakers: wakers,
 			slots: make([]slot, tokens), free: make([]fabric.Token, 0, tokens),
-			mostStreams: streamsMost, fatal: fatal, stopped: make(chan struct{}),
+			mostUnread: unread(npes), mostStreams: streamsMost, fatal: fatal, stopped: make(chan struct{}),
 		},
 		generations: generations{open: 1, late: make([]fabric.PE, 0, npes)},
 		parked:      make([]parked, 0, 64), spare: make([]parked, 0, 64),

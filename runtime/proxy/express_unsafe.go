@@ -71,8 +71,8 @@ type peer struct {
 
 	writeEpoch uint64 // of the last one-sided write
 
-	// One-sided writes of which completion does not tell all that quiet has to
-	// know, and how many of them an answer has covered.
+	// Bytes of one-sided writes whose completion does not tell that they are at the
+	// target, and how many of them an answer has covered.
 	wrote      uint64
 	wroteAcked uint64
 

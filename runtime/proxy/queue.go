@@ -219,6 +219,9 @@ func (e *Engine) driveWrite(t fabric.Token, s *slot, p *peer) Status {
 	if st := e.mayWrite(s.pe, p, s.epoch); st != Done {
 		return st
 	}
+	if st := e.takes(s.pe, p); st != Done {
+		return e.jamUnless(p.flushing, st)
+	}
 	if s.then {
 		if st := e.admit(s.pe, p, headerSize); st != Done {
 			return e.jamUnless(p.flushing, st)

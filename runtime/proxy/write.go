@@ -19,6 +19,9 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	case !e.room(p, n):
 		return Again
 	}
+	if st := e.takes(pe, p); st != Done {
+		return st
+	}
 	if p.batch != nil && !e.holdsOnly(p) {
 		e.letGo(pe, p)
 	}
@@ -99,7 +102,8 @@ func (e *Engine) post(t fabric.Token, s *slot, p *peer, offset int64, source uns
 		p.bare++
 	}
 	if !e.caps.DeliveryComplete {
-		p.wrote++
+		p.wrote += n
+		e.watchUnread(s.pe, p)
 	} else if e.staged() && offset >= 0 && e.stage.lines[s.pe].flushes {
 		s.flush = true
 	}

@@ -1,0 +1,59 @@
+package ofi
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"libshmem/fabric"
+)
+
+// What a program that knows libfabric alone finds of each provider's descriptor is what an
+// endpoint has found when it was opened: it waits in a set where fi_trywait leaves the
+// signals of the queue.
+func TestSignalsOfQueues(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "signal")
+	if text, err := exec.Command("gcc", "-Wall", "-Werror", "-o", program, "testdata/signal.c", "-lfabric").CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, text)
+	}
+	out, err := exec.Command(program).Output()
+	if err != nil {
+		t.Fatalf("%s: %v", program, err)
+	}
+	said := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		if provider, verdict, ok := strings.Cut(strings.TrimSpace(line), ": "); ok {
+			said[provider] = verdict
+		}
+	}
+	looked := 0
+	for _, p := range tested {
+		verdict, ok := said[p.provider]
+		if !ok {
+			continue
+		}
+		looked++
+		prov, err := Open(fabric.Config{Provider: p.provider, Tokens: 8, MaxRecv: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := prov.(*endpoint)
+		if e.caps.Provider != p.provider { // tcp stands for others where there is none
+			t.Errorf("%s was opened for %s", e.caps.Provider, p.provider)
+		}
+		if inSet := e.c.wait_set != nil; inSet != (verdict == "stays") {
+			t.Errorf("%s: its signal %q, and the endpoint waits in a set: %v", p.provider, verdict, inSet)
+		}
+		if has := e.c.queue_fd >= 0; has != (verdict != "none") {
+			t.Errorf("%s: its signal %q, and the endpoint has a descriptor: %v", p.provider, verdict, has)
+		}
+		t.Logf("%s: %s", p.provider, verdict)
+		if err := prov.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if looked == 0 {
+		t.Errorf("libfabric has none of the providers that are tested: %s", out)
+	}
+}

@@ -1,0 +1,87 @@
+package proxy
+
+import (
+	"testing"
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// The bounds that unread promises, for jobs of all sizes.
+func TestUnreadBounds(t *testing.T) {
+	for n := 1; n < 3<<20; n += 1 + n/50 {
+		if got := unread(n); got > mostUnread || got < leastUnread || got > leastUnread && got > allUnread/uint64(n) {
+			t.Errorf("%d PEs: %d bytes", n, got)
+		}
+	}
+	if got := unread(64); got != mostUnread {
+		t.Errorf("64 PEs: %d bytes, want %d", got, mostUnread)
+	}
+}
+
+// A PE that does not poll is sent no more bytes of one-sided writes than its part and one
+// write more, though each write is complete at its source; those that have to wait do, with
+// or without a signal, and go on when it answers.
+func TestUnreadIsBounded(t *testing.T) {
+	const n, most = 16 << 10, 64 << 10
+	for _, m := range modes {
+		if m.caps.DeliveryComplete || m.name == "bare" { // whose bytes under way are counted; and which sends messages
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			j := newJob(t, m, 1, 3, 1<<20)
+			a := j.pes[0]
+			a.mostUnread = most
+			source := make([]byte, n)
+			at := unsafe.Pointer(&source[0])
+			post := func(to fabric.PE) Status { return a.Put(to, 64, at, n, nil) }
+			signal := func(to fabric.PE) Status { return a.PutSignal(to, 64, at, n, 0, 1, OpAdd, nil) }
+			for _, post := range []func(fabric.PE) Status{post, signal} {
+				sent := func() uint64 { return a.peers[1].count[WriteBytes] }
+				before, refused := sent(), 0
+				for refused < 20 {
+					switch post(1) {
+					case Again:
+						refused++
+					case Failed:
+						t.Fatal(a.Err())
+					}
+					a.poll() // a write that has left gives its token back; only a polls
+				}
+				if got := sent() - before; got < most || got >= most+n {
+					t.Errorf("%d bytes went to a PE that does not poll, want %d", got, most)
+				}
+				if !a.peers[1].flushing {
+					t.Error("the PE was asked for no answer")
+				}
+				if st := post(2); st != Pending {
+					t.Errorf("a write to another PE: status %d", st)
+				}
+				a.quiet()
+				if p := &a.peers[1]; p.wrote != p.wroteAcked {
+					t.Errorf("after quiet %d bytes have no answer", p.wrote-p.wroteAcked)
+				}
+			}
+			if got := a.peers[1].count[NoCredit]; got == 0 {
+				t.Error("no refusal was counted")
+			}
+			// What waits behind a fence goes by the same rule.
+			before := a.peers[1].count[WriteBytes]
+			a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil)
+			a.Fence()
+			for range 10 {
+				if st := post(1); st == Failed {
+					t.Fatal(a.Err())
+				}
+			}
+			for range 100 {
+				a.poll()
+			}
+			if got := a.peers[1].count[WriteBytes] - before; got != 0 {
+				t.Errorf("%d bytes passed a message before the fence", got)
+			}
+			a.quiet()
+			j.close()
+		})
+	}
+}
