@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem/fabric"
 	"libshmem/runtime/proxy/express"
 	"libshmem/runtime/proxy/wait"
 )
@@ -38,6 +39,7 @@ type serveState struct {
 	tid        int
 	switches   int64 // involuntary context switches of that thread at the last look
 	registered bool  // for membarrier
+	pace       fabric.Pace
 }
 
 // Attach gives the loop a consumer to serve. From now on its rings are read.
@@ -74,9 +76,11 @@ func (e *Engine) serve(c *Consumer) error {
 	c.watch(now, inC)
 	if inC.Taken+inC.Completed > 0 {
 		s.worked = now.Add(-inC.Idle)
+		s.pace.Found()
 	}
 	if did+n > 0 {
 		s.worked = now
+		s.pace.Found()
 		return nil
 	}
 	c.watchRings(now)
@@ -202,7 +206,7 @@ func (e *Engine) sleepWith(c *Consumer) error {
 		e.nap() // they see to the network, and producers end the nap
 		return nil
 	}
-	_, err := e.sleepArmed(rest)
+	_, err := e.sleepArmed(c, rest)
 	return err
 }
 
@@ -212,7 +216,7 @@ func (e *Engine) sleepLooking(c *Consumer, rest time.Duration) error {
 	native := e.prov.Native()
 	if native.Wait == nil {
 		for slept := time.Duration(0); slept < rest && !c.pushed() && !e.stopping.Load() && !c.ending.Load(); slept += devicePoll {
-			if came, err := e.sleepArmed(devicePoll); came || err != nil {
+			if came, err := e.sleepArmed(c, devicePoll); came || err != nil {
 				return err
 			}
 		}
@@ -223,7 +227,11 @@ func (e *Engine) sleepLooking(c *Consumer, rest time.Duration) error {
 	}
 	armed := e.arm()
 	e.unlock()
-	if !armed || c.pushed() {
+	if !armed {
+		c.serve.rest()
+		return nil
+	}
+	if c.pushed() {
 		return nil
 	}
 	if c.looker == nil {
@@ -246,13 +254,14 @@ func (e *Engine) sleepLooking(c *Consumer, rest time.Duration) error {
 
 // sleepArmed sleeps until something comes from the network, or wakes it; true at
 // once where there is something to do.
-func (e *Engine) sleepArmed(d time.Duration) (bool, error) {
+func (e *Engine) sleepArmed(c *Consumer, d time.Duration) (bool, error) {
 	if !e.tryLock() {
 		return true, nil
 	}
 	armed := e.arm()
 	e.unlock()
 	if !armed {
+		c.serve.rest()
 		return true, nil
 	}
 	came, err := e.wait(d)
@@ -261,6 +270,9 @@ func (e *Engine) sleepArmed(d time.Duration) (bool, error) {
 	}
 	return came, err
 }
+
+// rest comes when Arm has refused: not for long, but with a provider that always does.
+func (s *serveState) rest() { sleep(s.pace.Refused(time.Now())) }
 
 // pushed tells whether there is something to take, or another consumer asks.
 func (c *Consumer) pushed() bool {
