@@ -36,6 +36,9 @@ func TestPlayedLoss(t *testing.T) {
 			for seed := range seeds {
 				m := c.model
 				m.NICs, m.Rails = 4, 4
+				if seed%3 == 2 {
+					m = sim.Unread(m, 1)
+				}
 				net := sim.New(m, seed)
 				a, b := newSite(t, net, 0, 4, rail.Auto), newSite(t, net, 1, 4, rail.Auto)
 				connect(t, a, b)

@@ -41,6 +41,8 @@ func TestSuite(t *testing.T) {
 		{"efa, 1 and 3, split", sim.EFA(), []int{1, 3}, rail.Split},
 		{"verbs, 2, split", sim.Verbs(), []int{2}, rail.Split},
 		{"tcp, 2, split", sim.TCP(), []int{2}, rail.Split},
+		{"tcp, 2 and 1, sockets", sim.Unread(sim.TCP(), 1), []int{2, 1}, rail.Split},
+		{"worst, 3, sockets", sim.Unread(sim.Worst(), 4096), []int{3}, rail.RoundRobin},
 		{"worst, 3 and 2, split", sim.Worst(), []int{3, 2}, rail.Split},
 		{"worst, 3 and 2", sim.Worst(), []int{3, 2}, rail.Auto},
 		{"bare, 2", sim.Bare(), []int{2}, rail.Auto},

@@ -128,7 +128,7 @@ func (n *Network) later(e *end, c fabric.Completion, late Time) {
 		e.complete(c)
 		return
 	}
-	n.agenda.add(event{at: n.now + late, do: actComplete, e: e, comp: c})
+	n.add(event{at: n.now + late, do: actComplete, e: e, comp: c})
 }
 
 // arrive is a packet at the NIC of its target, which takes them one by one.
@@ -158,6 +158,11 @@ func (n *Network) arrive(p *packet) {
 
 func (m *message) has(number int) bool { return m.landed[number/64]>>(number%64)&1 != 0 }
 
+func (m *message) mark(number int) {
+	m.landed[number/64] |= 1 << (number % 64)
+	m.missing--
+}
+
 // land puts a packet where it belongs, if its turn has come.
 func (n *Network) land(p *packet) {
 	m := p.m
@@ -178,6 +183,10 @@ func (n *Network) land(p *packet) {
 		m.pair.held = append(m.pair.held, p)
 		return
 	}
+	if n.model.PollBytes > 0 && !to.closed {
+		to.queueUp(p)
+		return
+	}
 	if p.n > 0 && !n.deposit(p) {
 		return
 	}
@@ -190,6 +199,10 @@ func (n *Network) repeated(p *packet) {
 	m := p.m
 	switch {
 	case m.kind == fabric.KindWrite && !p.answer && !m.there && p.n > 0:
+		if n.model.PollBytes > 0 && !p.queued && !m.to.closed {
+			m.to.queueUp(p)
+			return
+		}
 		if at := m.to.target(m, p.number*n.model.MTU, p.n); at != nil {
 			store(at, p.data)
 			n.touched(m.to)
@@ -203,7 +216,8 @@ func (n *Network) repeated(p *packet) {
 	n.drop(p)
 }
 
-// deposit moves the bytes of a packet; false: not all, or the message has failed.
+// deposit moves the bytes of a packet; false: not all, or the message has failed. The
+// rest of a packet from a socket stays there for the next Poll.
 func (n *Network) deposit(p *packet) bool {
 	m := p.m
 	offset := p.number * n.model.MTU
@@ -244,7 +258,9 @@ func (n *Network) deposit(p *packet) bool {
 	store(unsafe.Add(at, first[0]), p.data[first[0]:first[1]])
 	n.touched(n.owner(p))
 	p.fate.Cut = uint64(second[0])<<32 | uint64(second[1])
-	n.plan(actSecond, n.now+p.fate.Second, m, p)
+	if p.half = true; !p.queued {
+		n.plan(actSecond, n.now+p.fate.Second, m, p)
+	}
 	return false
 }
 
@@ -309,22 +325,31 @@ func (n *Network) touched(e *end) {
 func (n *Network) have(p *packet) {
 	m := p.m
 	late := p.fate.Late
+	if p.queued {
+		n.drop(p)
+		n.haveRead(m, late)
+		return
+	}
 	if m.has(p.number) { // both of two that were in pieces at one time
 		n.drop(p)
 		return
 	}
-	m.landed[p.number/64] |= 1 << (p.number % 64)
-	m.missing--
+	m.mark(p.number)
 	n.drop(p)
-	if n.model.Broken == EarlyData && m.notify && !m.early && m.missing > 0 {
-		m.early = true
-		n.later(m.to, m.announce(), 0)
-	}
+	n.announceEarly(m, m.missing)
 	switch {
 	case m.missing == 0:
 		n.whole(m, late)
 	case n.model.Caps.Block >= whole && len(m.pair.held) > 0:
 		m.pair.retry()
+	}
+}
+
+// announceEarly is the defect EarlyData.
+func (n *Network) announceEarly(m *message, missing int) {
+	if n.model.Broken == EarlyData && m.notify && !m.early && missing > 0 {
+		m.early = true
+		n.later(m.to, m.announce(), 0)
 	}
 }
 

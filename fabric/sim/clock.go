@@ -83,6 +83,15 @@ func (a *agenda) next() event {
 // a storm ends.
 const idleStep = 200
 
+// add puts an event on the agenda. If all ends wait, the clock of the network stands
+// still: one of them goes on to move it.
+func (n *Network) add(e event) {
+	n.agenda.add(e)
+	if last := len(n.waiting) - 1; last >= 0 {
+		n.waiting[last].signal()
+	}
+}
+
 // step handles the next event, if there is one, and tells whether there was.
 func (n *Network) step() bool {
 	if len(n.agenda.list) == 0 {
@@ -90,6 +99,36 @@ func (n *Network) step() bool {
 	}
 	n.handle(n.agenda.next())
 	return true
+}
+
+// Step handles the next event as a Poll does, and reads from no socket. It reports whether
+// there was one. With it time passes while no end polls.
+func (n *Network) Step() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.manual {
+		return false
+	}
+	if n.step() {
+		return true
+	}
+	n.now += idleStep
+	return false
+}
+
+// Woken reports whether a Wait of an end of a host would be over: something has come since
+// its last Arm that said yes, or Wake was called. As Wait does, it forgets it.
+func (n *Network) Woken(hostNumber int) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	woken := false
+	for _, e := range n.host(hostNumber).ports {
+		if e != nil {
+			woken = woken || e.came || e.awake
+			e.came, e.awake = false, false
+		}
+	}
+	return woken
 }
 
 func (n *Network) handle(ev event) {
@@ -123,7 +162,7 @@ func (n *Network) plan(do action, at Time, m *message, p *packet) {
 	if m != nil {
 		e.gen = m.gen
 	}
-	n.agenda.add(e)
+	n.add(e)
 }
 
 // Manual takes the clock out of the hands of those who poll, for a test that

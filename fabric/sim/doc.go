@@ -36,6 +36,14 @@
 // packet that comes again is written again as long as its Write is not complete,
 // which no correct caller can see, and is dropped later.
 //
+// # Sockets
+//
+// With Model.PollBytes an endpoint reads the network as over TCP: what arrives lies in a
+// socket, and only a Poll of that endpoint takes it out, a bounded number of bytes each
+// time. A write leaves no completion there. Ready tells of what lies unread, and Arm gives
+// no leave to sleep with it. Arrivals end a Wait; what had arrived before its Arm does not.
+// A socket holds any number of bytes: what a sender has under way is bounded by Model.Depth.
+//
 // # Loss
 //
 // A NIC may fail and come back, and an endpoint die as its process would, with

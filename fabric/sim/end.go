@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -32,6 +33,8 @@ type end struct {
 	recvs   []buffer
 	inbox   []*message // from inHead on: arrived, and waiting for a receive buffer or room in the queue
 	inHead  int
+	socket  []*packet // from read on: arrived, and not read
+	read    int
 	queue   []fabric.Completion
 	head    int
 	fatal   error // of Poll
@@ -238,6 +241,7 @@ func (e *end) Poll(c []fabric.Completion) (int, error) {
 	if len(c) == 0 {
 		return 0, nil
 	}
+	e.readSocket()
 	if !n.manual && !n.step() {
 		n.now += idleStep
 	}
@@ -279,8 +283,8 @@ func (e *end) complete(c fabric.Completion) {
 
 // arrived ends a Wait because of what came.
 func (e *end) arrived() {
-	e.came = true
 	if e.net.model.Broken != LosesWake {
+		e.came = true
 		e.signal()
 	}
 }
@@ -295,30 +299,46 @@ func (e *end) signal() {
 func (e *end) Ready() bool {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
-	return e.pending() > 0 || e.fatal != nil
+	return e.completes() || e.unread()
 }
 
-func (e *end) Arm() bool { return !e.Ready() }
+func (e *end) completes() bool { return e.pending() > 0 || e.fatal != nil }
+
+// Arm forgets what has come so far: only something new ends the Wait.
+func (e *end) Arm() bool {
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	if e.completes() || e.unread() && e.net.model.Broken != ArmsUnread {
+		return false
+	}
+	e.came = false
+	return true
+}
 
 // Wait moves the clock while something is under way anywhere: it may be what
 // this end waits for.
 func (e *end) Wait(d time.Duration) (bool, error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	for {
-		e.net.mu.Lock()
-		for !e.came && !e.awake && e.net.step() {
+	n := e.net
+	for over := false; ; {
+		n.mu.Lock()
+		n.waiting = slices.DeleteFunc(n.waiting, func(other *end) bool { return other == e })
+		for !e.came && !e.awake && n.step() {
 		}
 		came, awake := e.came, e.awake
 		e.came, e.awake = false, false
-		e.net.mu.Unlock()
-		if came || awake {
+		if !came && !awake && !over {
+			n.waiting = append(n.waiting, e)
+		}
+		n.mu.Unlock()
+		if came || awake || over {
 			return came, nil
 		}
 		select {
 		case <-e.wake:
 		case <-timer.C:
-			return false, nil
+			over = true
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (n *Network) Plan(f Fault) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.faults = append(n.faults, f)
-	n.agenda.add(event{at: max(f.At, n.now), do: actFault, comp: fabric.Completion{Token: fabric.Token(len(n.faults) - 1)}})
+	n.add(event{at: max(f.At, n.now), do: actFault, comp: fabric.Completion{Token: fabric.Token(len(n.faults) - 1)}})
 }
 
 func (n *Network) planned(i fabric.Token) {
@@ -100,6 +100,7 @@ func (e *end) die() {
 		n.unhold(m)
 	}
 	e.inbox, e.inHead = nil, 0
+	e.emptySocket()
 	for _, other := range n.ends {
 		for _, m := range other.live {
 			if m.to == e && other != e && n.model.Broken != Undead && n.model.Broken != Haunts {

@@ -37,6 +37,11 @@ type Model struct {
 	Reconnects bool // who failed to reach a peer may reach its successor
 	Backlog    bool // completions that find the queue full wait at the sender; else they are lost
 
+	// PollBytes makes each endpoint a socket: what arrives lies there unread until a Poll of
+	// that endpoint takes it, so many bytes each time and one packet at least. 0: bytes go
+	// to memory as they arrive.
+	PollBytes int
+
 	Faults
 	Broken Defect // for tests that are to notice
 }
@@ -77,12 +82,13 @@ const (
 	Spills                // a Write touches the byte behind it
 	Silent                // completions that do not fit the queue are lost without an error
 	Undead                // memory of a closed end is written
+	ArmsUnread            // Arm looks for completions only, and says yes with bytes unread
 	defects
 )
 
 var defectNames = [defects]string{
 	"", "writes-overtake", "messages-pass", "messages-lead", "early-delivery", "early-source", "early-data", "repeats", "forgets",
-	"twice", "unfenced", "torn", "any-key", "haunts", "loses-wake", "spills", "silent", "undead",
+	"twice", "unfenced", "torn", "any-key", "haunts", "loses-wake", "spills", "silent", "undead", "arms-unread",
 }
 
 func (d Defect) String() string { return defectNames[d] }
@@ -186,6 +192,12 @@ func Models() []Model {
 func Rough(m Model) Model {
 	m.Name += "-rough"
 	m.Faults, m.Depth = Worst().Faults, Worst().Depth
+	return m
+}
+
+// Unread gives a model sockets, of which each Poll of their endpoint reads so many bytes.
+func Unread(m Model, pollBytes int) Model {
+	m.PollBytes = pollBytes
 	return m
 }
 

@@ -30,7 +30,8 @@ type Network struct {
 	messages []*message // to be used again
 	packets  []*packet
 	landed   func(host int)
-	held     int // bytes of messages that are at their target and wait for a receive buffer
+	waiting  []*end // in a Wait, with nothing left to do for its clock
+	held     int    // bytes of messages that are at their target and unread, or wait for a receive buffer
 	heldMost int
 }
 
@@ -79,22 +80,23 @@ func (n *Network) Idle() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, e := range n.ends {
-		if !e.closed && (e.pending() > 0 || len(e.inbox) > e.inHead || e.flying > 0) {
+		if !e.closed && (e.pending() > 0 || len(e.inbox) > e.inHead || e.unread() || e.flying > 0) {
 			return false
 		}
 	}
 	return len(n.agenda.list) == 0
 }
 
-// Settled tells whether nothing will happen before somebody posts something.
+// Settled tells whether nothing will happen before something is posted, or read from
+// the socket of an endpoint.
 func (n *Network) Settled() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.agenda.list) == 0
 }
 
-// Waiting is how many bytes of messages are at targets that have no receive
-// buffer for them, and the most that there were.
+// Waiting is how many bytes of messages are at targets that have not read them, or have
+// no receive buffer for them, and the most that there were.
 func (n *Network) Waiting() (now, most int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -260,6 +262,7 @@ type message struct {
 	landed  []uint64 // packets that have come, by bit
 	total   int      // packets of this way
 	missing int      // packets that have not come
+	unread  int      // packets that have not come out of a socket
 	index   uint64   // among the pair's messages or writes
 	after   struct{ writes, sends uint64 }
 	told    bool // the sender's completion is planned
@@ -278,6 +281,9 @@ type packet struct {
 	answer bool
 	fate   Fate
 	again  bool // it came before
+	queued bool // it has been in a socket
+	held   int  // its part of Network.held
+	half   bool // the first of its two pieces is in memory
 }
 
 func (n *Network) newMessage() *message {

@@ -115,7 +115,7 @@ func (n *Network) launch(m *message) {
 
 // begin prepares a message for so many packets.
 func (m *message) begin(packets int) {
-	m.sent, m.total, m.missing = 0, packets, packets
+	m.sent, m.total, m.missing, m.unread = 0, packets, packets, packets
 	m.landed = m.landed[:0]
 	for range (packets + 63) / 64 {
 		m.landed = append(m.landed, 0)

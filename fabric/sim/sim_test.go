@@ -29,19 +29,21 @@ func opener(m Model, seed uint64) func(*testing.T) fabrictest.Open {
 func suiteModels() []Model {
 	models := Models()
 	if need.Race {
-		return models[:2] // the detector has nothing to find in the others that it does not find here
+		// The detector has nothing to find in the others that it does not find here.
+		return append(models[:2], Unread(TCP(), 1))
 	}
 	for _, m := range []Model{TCP(), Verbs(), EFA()} {
 		models = append(models, Rough(m))
 	}
-	return models
+	// As sockets: a packet for each Poll, and some.
+	return append(models, Unread(TCP(), 1), Unread(Rough(TCP()), 4096), Unread(EFA(), 1), Unread(Worst(), 4096))
 }
 
 var suiteSeed = flag.Uint64("suite.seed", 1, "seed of the networks that the suite runs on")
 
 func TestSuite(t *testing.T) {
 	for i, m := range suiteModels() {
-		t.Run(m.Name, func(t *testing.T) {
+		t.Run(m.String(), func(t *testing.T) {
 			fabrictest.RunEach(t, opener(m, *suiteSeed*100+uint64(i)), fabrictest.Limits{})
 		})
 	}
@@ -70,6 +72,7 @@ var caught = []struct {
 	{Spills, EFA(), "OneSided"},
 	{Silent, EFA(), "Overrun"},
 	{Undead, EFA(), "Closed"},
+	{ArmsUnread, Unread(TCP(), 1), "Unread"},
 }
 
 const defectVariable = "SIM_TEST_DEFECT"
@@ -92,7 +95,7 @@ func TestSuiteNotices(t *testing.T) {
 		noticed[c.defect] = true
 		t.Run(c.defect.String(), func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.Command(os.Args[0], "-test.run=^TestSuiteNotices$/^"+c.parts+"$", "-test.timeout=60s")
+			cmd := exec.Command(os.Args[0], "-test.run=^TestSuiteNotices$/^"+c.parts+"$", "-test.timeout=60s", "-test.failfast")
 			cmd.Env = append(os.Environ(), defectVariable+"="+c.defect.String())
 			start := time.Now()
 			out, err := cmd.CombinedOutput()

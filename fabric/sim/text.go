@@ -37,6 +37,7 @@ var knobs = []knob{
 	{"nics", func(m *Model) any { return &m.NICs }},
 	{"skew", func(m *Model) any { return &m.Skew }},
 	{"depth", func(m *Model) any { return &m.Depth }},
+	{"pollbytes", func(m *Model) any { return &m.PollBytes }},
 	{"post", func(m *Model) any { return &m.Post }},
 	{"detect", func(m *Model) any { return &m.Detect }},
 	{"inject", func(m *Model) any { return &m.Caps.MaxInject }},

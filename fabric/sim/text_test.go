@@ -17,6 +17,7 @@ func TestText(t *testing.T) {
 		{"worst,mtu=512,saw=1,delivery=0,reorder=0.25,delay=3µs", "", nil},
 		{"verbs,nics=4,rails=2,cross=1.5us,depth=7", "verbs,rails=2,cross=1.5µs,nics=4,depth=7", nil},
 		{"tcp,reorder=0.2", "tcp", nil},
+		{"worst-rough,pollbytes=4096", "", nil},
 		{"tcp,drop-peer=3@5ms,lose-nic=1/2@1us,restore-nic=1/2@2us,drop-peer=0,nics=3", "tcp,nics=3", []Fault{
 			{At: 5 * Millisecond, Host: 3, NIC: -1}, {At: Microsecond, Host: 1, NIC: 2}, {At: 2 * Microsecond, Host: 1, NIC: 2, Up: true}, {NIC: -1},
 		}},

@@ -180,7 +180,7 @@ const traceVariable = "SIM_TEST_TRACE"
 // another seed another one.
 func TestPlayedReplay(t *testing.T) {
 	var here string
-	for _, m := range Models() {
+	for _, m := range append(Models(), Unread(TCP(), 1), Unread(Worst(), 4096)) {
 		trace := func(seed uint64) uint64 {
 			n := New(m, seed)
 			a, b := newSite(t, n, 0, fabric.Config{}), newSite(t, n, 1, fabric.Config{})
@@ -191,11 +191,11 @@ func TestPlayedReplay(t *testing.T) {
 		first := trace(1)
 		for range 3 {
 			if again := trace(1); again != first {
-				t.Errorf("%s: trace %#x, then %#x", m.Name, first, again)
+				t.Errorf("%s: trace %#x, then %#x", m, first, again)
 			}
 		}
 		if trace(2) == first {
-			t.Errorf("%s: two seeds have one trace", m.Name)
+			t.Errorf("%s: two seeds have one trace", m)
 		}
 		here += fmt.Sprintf("%#016x ", first)
 	}

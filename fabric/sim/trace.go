@@ -31,11 +31,12 @@ const (
 	didClose
 	didNIC
 	didAtomic
+	didQueue
 )
 
 var whatText = [...]string{
 	"opens", "posts", "is refused, call", "posts receive", "sends packet of", "gets packet of", "holds packet of", "sees bytes of",
-	"has all of", "completes token", "fails", "is gone", "NIC changes, up:", "does atomic operation",
+	"has all of", "completes token", "fails", "is gone", "NIC changes, up:", "does atomic operation", "has unread packet of",
 }
 
 // kept is how many records are kept as text.

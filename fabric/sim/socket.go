@@ -1,0 +1,101 @@
+package sim
+
+import "libshmem/fabric"
+
+// With Model.PollBytes each end is a socket. Packets that have arrived lie there in the
+// order of their arrival, and that which was promised: one that must not overtake another
+// comes into the socket behind it. Only a Poll of the end takes them out.
+
+// queueUp puts a packet that may land, or one of a Write that comes again, into the
+// socket. That is what ends a Wait; that the packet can be read later is no event.
+func (e *end) queueUp(p *packet) {
+	n, m := e.net, p.m
+	from, to := m.ends(p.answer)
+	p.queued = true
+	e.socket = append(e.socket, p)
+	n.note(didQueue, to, from, uint64(m.kind), m.index<<32|uint64(p.number))
+	e.arrived()
+	if m.has(p.number) {
+		p.again = true
+		return
+	}
+	p.again = false // a copy that was faster than the first
+	if m.kind == fabric.KindSend {
+		p.held = p.n
+		n.held += p.n
+		n.heldMost = max(n.heldMost, n.held)
+	}
+	switch m.mark(p.number); {
+	case p.answer:
+	case m.missing == 0:
+		m.pair.done(m)
+	case n.model.Caps.Block >= whole && len(m.pair.held) > 0:
+		m.pair.retry()
+	}
+}
+
+// unread tells whether there is something in the socket.
+func (e *end) unread() bool { return len(e.socket) > e.read }
+
+// readSocket takes from the socket what one Poll takes: PollBytes at most, but a packet
+// in any case.
+func (e *end) readSocket() {
+	for left := e.net.model.PollBytes; e.unread(); {
+		p := e.socket[e.read]
+		cost := max(p.n, 1)
+		if cost > left && left < e.net.model.PollBytes {
+			break
+		}
+		left -= cost
+		if !e.readPacket(p) {
+			break
+		}
+		e.socket[e.read] = nil
+		e.read++
+	}
+	switch {
+	case e.read == len(e.socket):
+		e.socket, e.read = e.socket[:0], 0
+	case e.read >= 1024 && 2*e.read > len(e.socket):
+		e.socket, e.read = e.socket[:copy(e.socket, e.socket[e.read:])], 0
+	}
+}
+
+// readPacket reports whether all of the packet is out of the socket.
+func (e *end) readPacket(p *packet) bool {
+	n, m := e.net, p.m
+	n.held -= p.held // Network.whole counts the whole message
+	p.held = 0
+	switch {
+	case m.gen != p.gen || m.errno != 0:
+		n.drop(p)
+	case p.again:
+		n.repeated(p)
+	case p.half:
+		n.second(p)
+	case p.n == 0:
+		n.have(p)
+	case n.deposit(p):
+		n.have(p)
+	default:
+		return !p.half
+	}
+	return true
+}
+
+// haveRead counts a packet that has come out of a socket.
+func (n *Network) haveRead(m *message, late Time) {
+	m.unread--
+	if n.announceEarly(m, m.unread); m.unread == 0 {
+		n.whole(m, late)
+	}
+}
+
+// emptySocket is for an end that is gone.
+func (e *end) emptySocket() {
+	for _, p := range e.socket[e.read:] {
+		e.net.held -= p.held
+		e.net.drop(p)
+	}
+	e.socket, e.read = nil, 0
+}
