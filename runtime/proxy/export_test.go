@@ -2,8 +2,10 @@ package proxy
 
 import (
 	"os"
+	"time"
 	"unsafe"
 
+	"libshmem/fabric"
 	flow "libshmem/runtime/order"
 )
 
@@ -59,6 +61,24 @@ func (e *Engine) Kept() (messages, bytes int) {
 		bytes += len(m)
 	}
 	return len(e.early), bytes
+}
+
+// Sleeps reports whether Loop would go to sleep after a Poll with n completions.
+func (e *Engine) Sleeps(n int, pace *fabric.Pace, now time.Time) bool {
+	switch e.next(n, pace) {
+	case waitArmed:
+		return true
+	case pollUnread:
+		pace.Refused(now)
+	}
+	return false
+}
+
+// FoundNoRoom reports whether something waits for room, for which nothing has to arrive.
+func (e *Engine) FoundNoRoom() bool {
+	some := false
+	e.all(func(s *Engine) { some = some || s.stuck() })
+	return some
 }
 
 func (e *Engine) unqueued() bool {

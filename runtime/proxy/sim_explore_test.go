@@ -126,6 +126,7 @@ func (g *program) begin(word string) func() bool {
 func explore(t testing.TB, m sim.Model, text string, fences bool, c *chooser, mem *memories) (events int, failed bool) {
 	w := newWorld(t, m, 1, 2, shared+64<<10+staging, mem)
 	w.net.Manual(true)
+	w.sleeps = false // when a PE polls is chosen
 	defer func() {
 		for _, p := range w.pes {
 			if err := p.Close(); err != nil {

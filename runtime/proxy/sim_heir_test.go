@@ -19,7 +19,7 @@ func TestSimHeir(t *testing.T) {
 	for _, model := range []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA()} {
 		model.Reconnects = true // whoever is there
 		for seed := range uint64(25) {
-			l := &losing{world: newWorld(t, model, seed, lossPEs, 1<<16, mem), requests: map[*proxy.Request]fabric.PE{}, fill: 0xff}
+			l := &losing{world: newWorld(t, sockets(model, seed), seed, lossPEs, 1<<16, mem), requests: map[*proxy.Request]fabric.PE{}, fill: 0xff}
 			met += l.inherit()
 			if t.Failed() {
 				return

@@ -25,7 +25,7 @@ func TestSimLost(t *testing.T) {
 	for _, model := range []sim.Model{sim.EFA(), sim.Verbs(), sim.TCP()} {
 		var network, told, failedQuiets, endedEarly int
 		for seed := range uint64(60) {
-			l := &losing{world: newWorld(t, model, seed, lossPEs, 1<<16, mem)}
+			l := &losing{world: newWorld(t, sockets(model, seed), seed, lossPEs, 1<<16, mem)}
 			l.run(seed%2 == 0)
 			network += l.network
 			told += l.told

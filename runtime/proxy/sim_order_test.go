@@ -115,7 +115,7 @@ func vary(m sim.Model, seed uint64) sim.Model {
 	if m.Caps.DeliveryComplete && rng.IntN(4) == 0 {
 		m.Caps.DeliveryComplete = false
 	}
-	return m
+	return sockets(m, seed)
 }
 
 // runSeed runs a program of its own for a model and a seed.
@@ -131,11 +131,12 @@ type ordered struct {
 	waited     uint64 // operations that waited at their sender
 	held       uint64 // messages that waited at their target for writes
 	merged     uint64 // operations that shared a message
+	slept      uint64 // times that a PE went to sleep
 }
 
 func (o *ordered) add(p ordered) {
 	o.numbered, o.streamless, o.waited, o.held = o.numbered+p.numbered, o.streamless+p.streamless, o.waited+p.waited, o.held+p.held
-	o.merged += p.merged
+	o.merged, o.slept = o.merged+p.merged, o.slept+p.slept
 }
 
 func runSeedCounted(t testing.TB, m sim.Model, seed uint64, fences bool, mem *memories) (ops int, trace uint64, o ordered) {
@@ -150,8 +151,9 @@ func runSeedCounted(t testing.TB, m sim.Model, seed uint64, fences bool, mem *me
 	}
 	ops = runPrograms(w, fences)
 	for _, p := range w.pes {
-		o.add(ordered{p.Count()[proxy.Numbered], p.Streamless(), p.Count()[proxy.Waited], p.Count()[proxy.Held], p.Count()[proxy.Merged]})
+		o.add(ordered{p.Count()[proxy.Numbered], p.Streamless(), p.Count()[proxy.Waited], p.Count()[proxy.Held], p.Count()[proxy.Merged], 0})
 	}
+	o.slept += w.slept
 	w.close(mem)
 	return ops, w.net.Trace(), o
 }
@@ -219,6 +221,9 @@ func TestSimOrder(t *testing.T) {
 			// Each way must have been gone, where the network has it.
 			if all.waited == 0 || all.merged == 0 {
 				t.Error("nothing waited at its sender, or shared a message")
+			}
+			if seeds > 20 && all.slept == 0 {
+				t.Error("no PE went to sleep")
 			}
 			if !m.Caps.SendAfterWrite && seeds > 20 && (all.numbered == 0 || all.held == 0 || all.streamless == 0 && m.Caps.DeliveryComplete) {
 				t.Error("a way to keep the order was never gone")

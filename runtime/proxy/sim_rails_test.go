@@ -23,7 +23,7 @@ func TestSimLostNIC(t *testing.T) {
 		lost := uint64(0)
 		for seed := uint64(1); seed <= seeds && !t.Failed(); seed++ {
 			n := 2 + int(seed%3)
-			w := newWorld(t, m, seed, n, heapSize(n), mem)
+			w := newWorld(t, sockets(m, seed), seed, n, heapSize(n), mem)
 			rng := rand.New(rand.NewPCG(seed, 11))
 			w.net.Plan(sim.Fault{At: sim.Time(rng.IntN(int(2 * sim.Millisecond))), Host: rng.IntN(n), NIC: rng.IntN(3)})
 			runPrograms(w, true)

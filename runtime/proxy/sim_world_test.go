@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 	"unsafe"
 
 	"libshmem/fabric"
@@ -26,6 +27,9 @@ type world struct {
 	dirty  []bool // memory of the PE may have changed since it was looked at
 	ended  bool   // badly
 	others int    // contexts of each PE beside the default one, on which programs run
+	sleeps bool   // a PE with nothing to do is not polled until the network wakes it
+	slept  uint64 // how often one went to sleep
+	idle   int    // turns in which nothing has happened
 }
 
 // watch is put around the endpoint of each PE, for tests that want to see what it is
@@ -51,6 +55,8 @@ type proc struct {
 	heap   []byte
 	words  [6]uint32
 	dead   bool
+	asleep bool
+	pace   fabric.Pace
 	addr   []byte
 }
 
@@ -94,6 +100,7 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, mem *memo
 	t.Helper()
 	w := &world{
 		t: t, net: sim.New(model, seed), seed: seed, rng: rand.New(rand.NewPCG(seed, 3)), dirty: make([]bool, n),
+		sleeps: rand.New(rand.NewPCG(seed, 15)).IntN(3) == 0,
 	}
 	w.net.Landed(func(host int) { w.dirty[host] = true })
 	ends := make([]proxy.Endpoint, n)
@@ -136,6 +143,16 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, mem *memo
 	return w
 }
 
+// sockets has the ends of a third of the networks read from sockets, where a PE that does
+// not poll leaves bytes unread.
+func sockets(m sim.Model, seed uint64) sim.Model {
+	rng := rand.New(rand.NewPCG(seed, 14))
+	if *simModel == "" && m.PollBytes == 0 && rng.IntN(3) == 0 {
+		m = sim.Unread(m, []int{1, 4096, 1 << 16}[rng.IntN(3)])
+	}
+	return m
+}
+
 // open opens the network for a PE: with all of its NICs where the model has several.
 // Which policy spreads operations over them follows from the seed.
 func (w *world) open(host, n, heap int) (fabric.Provider, error) {
@@ -161,6 +178,9 @@ func (w *world) open(host, n, heap int) (fabric.Provider, error) {
 	return rail.New(ends, r)
 }
 
+// stands is what fail says of a standstill.
+const stands = "PEs sleep, and nothing is under way that would wake one"
+
 // fail reports a violation once, with what leads to it again.
 func (w *world) fail(format string, args ...any) {
 	w.t.Helper()
@@ -171,24 +191,50 @@ func (w *world) fail(format string, args ...any) {
 	w.t.Errorf("%s\nagain: -sim.model=%s -sim.seed=%d\n%s", fmt.Sprintf(format, args...), w.net.Model(), w.seed, w.net.Tail(60))
 }
 
-// poll lets one PE make progress.
+// poll lets one PE make progress, or time pass where it sleeps.
 func (w *world) poll(p *proc) {
 	if p.dead {
 		return
 	}
+	if p.asleep && !w.net.Woken(p.me) && !p.FoundNoRoom() {
+		if w.idle++; w.net.Step() {
+			w.idle = 0
+		}
+		return
+	}
+	before := w.net.Trace()
 	n, err := p.Poll()
+	if w.idle++; n > 0 || w.net.Trace() != before {
+		w.idle = 0
+	}
 	if err != nil {
 		w.fail("PE %d: poll: %v", p.me, err)
 	}
 	if n > 0 {
 		w.dirty[p.me] = true // messages are applied by the engine, not by the network
 	}
+	if w.sleeps {
+		// As Loop does; in virtual time, so that a seed stays one run.
+		if p.asleep = p.Sleeps(n, &p.pace, time.Unix(0, int64(w.net.Now()))); p.asleep {
+			w.slept++
+		}
+	}
 }
+
+// standstill reports whether PEs sleep while nothing is under way that may wake one, and
+// those awake do nothing. It takes some turns to be sure: each PE has to be asked, and may
+// have been refused by chance.
+func (w *world) standstill() bool { return w.sleeps && w.idle > 1000+200*len(w.pes) }
 
 // until polls all PEs in random turns until ok holds.
 func (w *world) until(what string, ok func() bool) {
+	w.idle = 0
 	for range 2_000_000 {
 		if w.ended || ok() {
+			return
+		}
+		if w.standstill() {
+			w.fail("%s: "+stands, what)
 			return
 		}
 		w.poll(w.pes[w.rng.IntN(len(w.pes))])
