@@ -60,8 +60,8 @@ func slow(m sim.Model) sim.Model {
 // wait for the bytes before it, which is the network's order and not the library's.
 func TestSimQuietOfAContext(t *testing.T) {
 	const large, signal, small = 1 << 20, 8, 16
-	for _, m := range []sim.Model{sim.EFA(), sim.Verbs(), sim.TCP()} {
-		t.Run(m.Name, func(t *testing.T) {
+	for _, m := range []sim.Model{sim.EFA(), sim.Verbs(), sim.TCP(), sim.Unread(sim.EFA(), 1), sim.Unread(sim.TCP(), 1)} {
+		t.Run(m.String(), func(t *testing.T) {
 			mem := new(memories)
 			w := newWorld(t, slow(m), 1, 2, 2*large, mem)
 			p, to := w.pes[0], w.pes[1].heap
@@ -106,8 +106,8 @@ func putByte(w *world, p *proc, offset int64, value byte) {
 // no other. So does a fence: behind it a write of one context waits for that context's
 // messages.
 func TestSimContextOfASilentPE(t *testing.T) {
-	for _, m := range []sim.Model{sim.EFA(), sim.Verbs(), sim.TCP()} {
-		t.Run(m.Name, func(t *testing.T) {
+	for _, m := range []sim.Model{sim.EFA(), sim.Verbs(), sim.TCP(), sim.Unread(sim.EFA(), 1), sim.Unread(sim.TCP(), 1)} {
+		t.Run(m.String(), func(t *testing.T) {
 			mem := new(memories)
 			m.Faults = sim.Faults{}
 			w := newWorld(t, m, 1, 3, 1<<20, mem)
@@ -161,8 +161,8 @@ func TestSimContextOfASilentPE(t *testing.T) {
 // A PE that is lost ends what each context has to do with it, and fails the quiet of
 // that one only; later operations on it fail on all of them.
 func TestSimContextOfALostPE(t *testing.T) {
-	for _, m := range []sim.Model{sim.EFA(), sim.TCP()} {
-		t.Run(m.Name, func(t *testing.T) {
+	for _, m := range []sim.Model{sim.EFA(), sim.TCP(), sim.Unread(sim.TCP(), 1)} {
+		t.Run(m.String(), func(t *testing.T) {
 			m.Faults = sim.Faults{}
 			w := newWorld(t, m, 1, 3, 1<<20, new(memories))
 			p := w.pes[0]

@@ -316,6 +316,9 @@ func TestSimFrames(t *testing.T) {
 	seeds := soundFrames()
 	most, sent, victims, refused, applied := simPart.Share(*simFrames), 0, 0, 0, 0
 	for ; sent < most; victims++ {
+		if m.PollBytes = 0; victims%3 == 2 {
+			m.PollBytes = 1
+		}
 		v, s := newVictim(t, sim.New(m, 1))
 		for stop, last := min(most, sent+each), sent; sent < stop; sent++ {
 			due := v.Due(1)

@@ -86,8 +86,12 @@ func TestSimPressure(t *testing.T) {
 	jumbled := sim.TCP()
 	jumbled.Name, jumbled.Caps.SendAfterSend, jumbled.Caps.SendAfterWrite, jumbled.Caps.WriteAfterWrite = "tcp-unordered", false, false, false
 	jumbled.Delay = 100 * sim.Millisecond
-	for _, m := range []sim.Model{sim.TCP(), jumbled, sim.EFA(), sim.Worst()} {
-		t.Run(m.Name, func(t *testing.T) {
+	for _, m := range []sim.Model{sim.TCP(), jumbled, sim.EFA(), sim.Worst(), sim.Unread(sim.TCP(), 1), sim.Unread(sim.Worst(), 4096)} {
+		t.Run(kind(m), func(t *testing.T) {
+			senders := senders
+			if m.PollBytes > 0 { // as much for each of fewer
+				senders = min(senders, 50)
+			}
 			c := newCrowd(t, m, senders, each)
 			w := c.w
 			// The target sleeps, until the senders have come to a stop.

@@ -49,7 +49,7 @@ func TestSimRailRates(t *testing.T) {
 	for _, c := range []struct {
 		model sim.Model
 		nics  int
-	}{{sim.EFA(), 4}, {sim.EFA100(), 32}} {
+	}{{sim.EFA(), 4}, {sim.EFA100(), 32}, {sim.Unread(sim.EFA(), 64<<10), 4}} {
 		m := c.model
 		m.NICs, m.Rails, m.Post, m.Cross = c.nics, c.nics, post, sim.Microsecond
 		const size = 1 << 20
@@ -59,7 +59,7 @@ func TestSimRailRates(t *testing.T) {
 		rate := func(took sim.Time) float64 {
 			return float64(8*size*count) / float64(took) / (float64(m.Bandwidth) / 1e9) / float64(c.nics)
 		}
-		text := fmt.Sprintf("%d NICs of %d Gb/s: %.3f of line rate, with signals %.3f", c.nics, m.Bandwidth/1e9, rate(took), rate(signalled))
+		text := fmt.Sprintf("%s: %d NICs of %d Gb/s: %.3f of line rate, with signals %.3f", kind(m), c.nics, m.Bandwidth/1e9, rate(took), rate(signalled))
 		if t.Log(text); rate(took) < 0.97 || rate(signalled) < 0.9*rate(took) {
 			t.Error(text)
 		}

@@ -71,7 +71,7 @@ func transfer(t *testing.T, m sim.Model, n, count, window int, signal bool) sim.
 // them, 64 puts at a time. Four and 32 wires are in sim_rails_test.go.
 func TestSimRates(t *testing.T) {
 	const window = 64
-	for _, model := range []sim.Model{sim.EFA(), sim.EFA100(), sim.Verbs()} {
+	for _, model := range []sim.Model{sim.EFA(), sim.EFA100(), sim.Verbs(), sim.Unread(sim.EFA(), 1)} {
 		model.Post = post
 		for _, n := range []int{8, 1024, 4000, 8192, 64 << 10, 1 << 20} {
 			count := min(4000, max(200, (64<<20)/n))
@@ -81,13 +81,13 @@ func TestSimRates(t *testing.T) {
 				return float64(8*n*count) / float64(took) / (float64(model.Bandwidth) / 1e9)
 			}
 			t.Logf("%-6s %8d bytes: %.3f of line rate, %6.2f M/s; with signals %.3f, %6.2f M/s: %.3f of it",
-				model.Name, n, rate(plain), float64(count)/float64(plain)*1e3, rate(signalled), float64(count)/float64(signalled)*1e3,
+				kind(model), n, rate(plain), float64(count)/float64(plain)*1e3, rate(signalled), float64(count)/float64(signalled)*1e3,
 				float64(plain)/float64(signalled))
 			if share := float64(plain) / float64(signalled); n >= 8192 && share < 0.9 {
-				t.Errorf("%s: puts of %d bytes with signals reach %.3f of those without", model.Name, n, share)
+				t.Errorf("%s: puts of %d bytes with signals reach %.3f of those without", kind(model), n, share)
 			}
 			if n == 1<<20 && rate(plain) < 0.97 {
-				t.Errorf("%s: puts of 1 MiB reach %.3f of line rate", model.Name, rate(plain))
+				t.Errorf("%s: puts of 1 MiB reach %.3f of line rate", kind(model), rate(plain))
 			}
 		}
 	}

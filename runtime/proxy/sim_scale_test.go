@@ -85,8 +85,8 @@ func TestSimScale(t *testing.T) {
 	if need.Race {
 		pes = min(pes, 64)
 	}
-	for _, model := range []sim.Model{sim.TCP(), sim.EFA()} {
-		t.Run(model.Name, func(t *testing.T) {
+	for _, model := range []sim.Model{sim.TCP(), sim.EFA(), sim.Unread(sim.TCP(), 1)} {
+		t.Run(kind(model), func(t *testing.T) {
 			for _, n := range []int{2, 4, 16, 64, 100, 300, 1000} {
 				if n <= pes {
 					scale(t, model, n)
