@@ -117,7 +117,7 @@ func (n *Network) Step() bool {
 }
 
 // Woken reports whether a Wait of an end of a host would be over: something has come since
-// its last Arm that said yes, or Wake was called. As Wait does, it forgets it.
+// its last Arm, or Wake was called. As Wait does, it forgets it.
 func (n *Network) Woken(hostNumber int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

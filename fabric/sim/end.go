@@ -304,15 +304,12 @@ func (e *end) Ready() bool {
 
 func (e *end) completes() bool { return e.pending() > 0 || e.fatal != nil }
 
-// Arm forgets what has come so far: only something new ends the Wait.
+// Arm forgets what has come so far, also where it says no: only something new ends a Wait.
 func (e *end) Arm() bool {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
-	if e.completes() || e.unread() && e.net.model.Broken != ArmsUnread {
-		return false
-	}
 	e.came = false
-	return true
+	return !e.completes() && (!e.unread() || e.net.model.Broken == ArmsUnread)
 }
 
 // Wait moves the clock while something is under way anywhere: it may be what

@@ -100,8 +100,10 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, mem *memo
 	t.Helper()
 	w := &world{
 		t: t, net: sim.New(model, seed), seed: seed, rng: rand.New(rand.NewPCG(seed, 3)), dirty: make([]bool, n),
-		sleeps: rand.New(rand.NewPCG(seed, 15)).IntN(3) == 0,
 	}
+	// With sockets more often: there a wake-up is lost more easily.
+	sleep := rand.New(rand.NewPCG(seed, 15)).IntN(6)
+	w.sleeps = sleep < 2 || sleep < 4 && model.PollBytes > 0
 	w.net.Landed(func(host int) { w.dirty[host] = true })
 	ends := make([]proxy.Endpoint, n)
 	for i := range n {
