@@ -37,9 +37,9 @@ type Model struct {
 	Reconnects bool // who failed to reach a peer may reach its successor
 	Backlog    bool // completions that find the queue full wait at the sender; else they are lost
 
-	// PollBytes makes each endpoint a socket: what arrives lies there unread until a Poll of
-	// that endpoint takes it, so many bytes each time and one packet at least. 0: bytes go
-	// to memory as they arrive.
+	// PollBytes gives each endpoint a socket: what arrives lies there unread until a Poll of
+	// that endpoint takes it, at most so many bytes each time, but one packet in any case.
+	// 0: there are no sockets, and bytes go to memory as they arrive.
 	PollBytes int
 
 	Faults

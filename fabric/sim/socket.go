@@ -2,9 +2,9 @@ package sim
 
 import "libshmem/fabric"
 
-// With Model.PollBytes each end is a socket. Packets that have arrived lie there in the
-// order of their arrival, and that which was promised: one that must not overtake another
-// comes into the socket behind it. Only a Poll of the end takes them out.
+// With Model.PollBytes each end has a socket. Packets lie there in the order of their
+// arrival; one that must not overtake another comes into the socket behind it. Only a Poll
+// of the end takes them out.
 
 // queueUp puts a packet that may land, or one of a Write that comes again, into the
 // socket. That is what ends a Wait; that the packet can be read later is no event.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,7 +51,8 @@ func TestSimSleepNotices(t *testing.T) {
 type loops struct {
 	*world
 	t     *testing.T
-	waits uint64 // that have overslept
+	waits uint64   // that have overslept
+	holds [][]byte // sources of puts, which the collector does not see in the engine's memory
 }
 
 // locked calls a PE as a thread of its program does.
@@ -106,6 +108,7 @@ func (l *loops) put(round int, answers map[*proxy.Request]int) {
 	n := len(l.pes)
 	for _, p := range l.pes {
 		source := bytes.Repeat([]byte{byte(16*round + p.me + 1)}, loopsPut)
+		l.holds = append(l.holds, source)
 		for i := range n - 1 {
 			pe := fabric.PE((p.me + 1 + i) % n)
 			for k := range loopsPuts {
@@ -178,6 +181,7 @@ func overslept(t *testing.T, m sim.Model, pes, rounds int) (waits uint64) {
 			t.Error(err)
 		}
 	}
+	runtime.KeepAlive(l.holds)
 	return waits
 }
 
