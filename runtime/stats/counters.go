@@ -53,6 +53,7 @@ const (
 	NICBytesOut
 	NICBytesIn
 	NICLost
+	ProxyOverslept
 )
 
 // Counters is the list. A program finds counters by name; numbers may be kept for
@@ -94,6 +95,7 @@ var Counters = []Counter{
 	NICBytesOut:          {"nic_bytes_out", NIC, Bytes, false},
 	NICBytesIn:           {"nic_bytes_in", NIC, Bytes, false},
 	NICLost:              {"nic_lost", NIC, Times, false},
+	ProxyOverslept:       {"proxy_overslept", Own, Times, false},
 }
 
 // Find is the number of a counter, or -1.
@@ -162,6 +164,7 @@ func Collect(page *live.PE, ends []*proxy.Shown) PE {
 			l.Now.Asked = l.Now.Asked || s.Flushing
 		}
 		p.Values[ProxyStallNS] += uint64(e.Stalled)
+		p.Values[ProxyOverslept] += e.Overslept
 		p.register(e.Registered)
 		for _, n := range e.NICs {
 			p.nic(n)

@@ -122,6 +122,7 @@ static void totals(void)
     CHECK(sum == all, "elements add up to %llu, for all it is %llu", (unsigned long long)sum,
           (unsigned long long)all);
     read_counter("stall_ns", -1);
+    read_counter("proxy_overslept", -1);
 }
 
 static void nics(void)
