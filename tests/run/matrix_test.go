@@ -125,6 +125,11 @@ var programs = map[string]program{
 		argsIn: map[string][]string{"node-2": {"100000"}, "hosts-2": {"100000"}, "chaos-3": {"40000"}},
 		limit:  15 * time.Minute,
 	},
+	// Its limits of time are for TestStandstill; here sanitizers slow it down.
+	"standstill": {
+		only: []string{"node-2", "proxies-2", "asan-hosts-2", "tsan-hosts-2"},
+		args: []string{"200", "60"},
+	},
 	"messages":       {many: true, hostOnly: true},
 	"edges":          {only: onHeapEdges, whole: asItIs},
 	"zz_rma":         {whole: whole},

@@ -48,8 +48,9 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// whole is for make test-full: what TestWhole does takes a quarter of an hour.
-var runWhole = flag.Bool("whole", false, "run TestWhole, the whole conformance suite")
+// runWhole is for make test-full: what TestWhole and TestStandstill do then takes a
+// quarter of an hour each.
+var runWhole = flag.Bool("whole", false, "run TestWhole, the whole conformance suite, and 300 runs of TestStandstill")
 
 // TestWhole runs the programs of the conformance suite with all that they have, and
 // with every number of PEs. TestPrograms has the same functions and types, with fewer
@@ -112,17 +113,25 @@ func runProgram(t *testing.T, build, name string, p program, c configuration) {
 		argv = append([]string{"setarch", "-R"}, argv...)
 	}
 
+	env := append(os.Environ(), sanitizerOptions(t)...)
+	if c.gpu {
+		env = append(env, "SHMEM_HEAP=device", "FAKE_CUDA=works=1", "LD_LIBRARY_PATH="+cudatest.Build(t))
+	}
+	if c.nic {
+		env = append(env, "SHMEM_GPU_NET=dmabuf", "SHMEM_PROVIDER="+ofitest.Provider, "SHMEM_LIBFABRIC="+ofitest.Build(t))
+	}
+	if out, err := launch(limit, argv, env); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, strings.Join(argv, " "), excerpt(out))
+	}
+}
+
+// launch runs shmemrun, which argv names with this limit, and judges what the program says.
+func launch(limit time.Duration, argv, env []string) (string, error) {
 	// The launcher has its own limit; ours is for a launcher that hangs.
 	ctx, cancel := context.WithTimeout(context.Background(), limit+15*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), sanitizerOptions(t)...)
-	if c.gpu {
-		cmd.Env = append(cmd.Env, "SHMEM_HEAP=device", "FAKE_CUDA=works=1", "LD_LIBRARY_PATH="+cudatest.Build(t))
-	}
-	if c.nic {
-		cmd.Env = append(cmd.Env, "SHMEM_GPU_NET=dmabuf", "SHMEM_PROVIDER="+ofitest.Provider, "SHMEM_LIBFABRIC="+ofitest.Build(t))
-	}
+	cmd.Env = env
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -135,9 +144,7 @@ func runProgram(t *testing.T, build, name string, p program, c configuration) {
 	if err == nil {
 		err = judge(out.String())
 	}
-	if err != nil {
-		t.Fatalf("%v\n%s\n%s", err, strings.Join(argv, " "), excerpt(out.String()))
-	}
+	return out.String(), err
 }
 
 // judge reads the counts: a program that checked nothing has not passed.

@@ -1,0 +1,218 @@
+package run
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"libshmem/tests/need"
+)
+
+// A standstill is a way to run tests/c/standstill.c.
+type standstill struct {
+	// provider is what SHMEM_PROVIDER names, "" the library's own choice.
+	provider    string
+	pes, hosts  int
+	namespaces  bool
+	busy        bool // two loops have the processors too
+	puts, times int
+}
+
+// The 20 runs of make test. Most are over the provider that jobs take by themselves. With
+// 10,000 puts of each size a run takes 2 to 4 s, beside busy loops three times as
+// long, and over providers without large writes of their own half a minute; the rest have
+// fewer puts to keep all of them below a minute. The bytes that lay unread where jobs stood still
+// are those of the last 300 puts. sockets have all, for their limit of a size.
+var standstills = []standstill{
+	{pes: 4, hosts: 2, puts: 10000, times: 2},
+	{pes: 4, hosts: 4, puts: 5000, times: 1},
+	{pes: 3, hosts: 3, puts: 5000, times: 1},
+	{pes: 2, hosts: 2, puts: 10000, times: 1},
+	{pes: 4, hosts: 2, namespaces: true, puts: 5000, times: 1},
+	{pes: 4, hosts: 4, namespaces: true, puts: 5000, times: 1},
+	{pes: 2, hosts: 2, namespaces: true, puts: 10000, times: 1},
+	{pes: 4, hosts: 2, busy: true, puts: 1000, times: 2},
+	{pes: 3, hosts: 3, busy: true, puts: 2000, times: 1},
+	{pes: 2, hosts: 2, busy: true, puts: 5000, times: 1},
+	{pes: 4, hosts: 4, namespaces: true, busy: true, puts: 2000, times: 1},
+	{provider: "tcp;ofi_rxm", pes: 4, hosts: 2, puts: 5000, times: 1},
+	{provider: "tcp;ofi_rxm", pes: 2, hosts: 2, namespaces: true, busy: true, puts: 2000, times: 1},
+	{provider: "net;ofi_rxm", pes: 4, hosts: 2, puts: 5000, times: 1},
+	{provider: "sockets", pes: 2, hosts: 2, puts: 10000, times: 1},
+	{provider: "sockets", pes: 4, hosts: 2, busy: true, puts: 200, times: 1},
+	{provider: "udp;ofi_rxd", pes: 2, hosts: 2, puts: 500, times: 1},
+	{provider: "shm", pes: 4, hosts: 2, puts: 500, times: 1},
+}
+
+// wholePuts is what every run has with -whole.
+const wholePuts = 10000
+
+func (s *standstill) String() string {
+	provider := s.provider
+	if provider == "" {
+		provider = "default"
+	}
+	name := fmt.Sprintf("%s-%d-hosts-%d", provider, s.pes, s.hosts)
+	if s.namespaces {
+		name += "-netns"
+	}
+	if s.busy {
+		name += "-busy"
+	}
+	return name
+}
+
+// A machine is where jobs run: this one, or a root with another libfabric.
+type machine struct {
+	name  string
+	enter []string // comes before a command
+	build string   // the build directory as it is named there
+}
+
+func (m *machine) command(program ...string) []string {
+	program[0] = filepath.Join(m.build, program[0])
+	return append(slices.Clone(m.enter), program...)
+}
+
+// answers has the line of a provider that a job takes, or would take if SHMEM_PROVIDER
+// named it; every other line gives what is wrong with it.
+var answers = regexp.MustCompile(`(?m)^[* ] +(\S+) +\S+ +\S+ +(?:-|\S+ comes first: .*|it is taken only when SHMEM_PROVIDER names it)$`)
+
+func (m *machine) providers(t *testing.T) []string {
+	t.Helper()
+	argv := m.command("bin/shmem-info", "--fabric")
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = withoutChoice()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, out)
+	}
+	var names []string
+	for _, line := range answers.FindAllSubmatch(out, -1) {
+		names = append(names, string(line[1]))
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); len(names) == 0 {
+		t.Fatalf("shmem-info --fabric: no provider answers\n%s", out)
+	}
+	return names
+}
+
+// withoutChoice is the environment without a choice of the provider.
+func withoutChoice() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SHMEM_PROVIDER=") })
+}
+
+// TestStandstill runs programs of puts, a reduction and a barrier: no job may stand still
+// with bytes unread. With -whole it has 200 runs here and 100 with the libfabric of
+// Debian 13.
+func TestStandstill(t *testing.T) {
+	here := machine{name: "here", build: need.Build(t)}
+	rounds := 1
+	if *runWhole {
+		rounds = 10
+	}
+	t.Run(here.name, func(t *testing.T) { here.standstills(t, rounds) })
+}
+
+// standstills has each row of the table so many times. Where a provider does not answer
+// its runs are over the default one.
+func (m *machine) standstills(t *testing.T, rounds int) {
+	need.Namespaces(t)
+	names := m.providers(t)
+	t.Logf("providers that answer: %s", strings.Join(names, " "))
+	began := time.Now()
+	var over []string
+	runs := 0
+	for round := range rounds {
+		for _, s := range standstills {
+			if !slices.Contains(names, s.provider) {
+				s.provider = ""
+			}
+			if *runWhole {
+				s.puts = wholePuts
+			}
+			over = append(over, s.provider)
+			for range s.times {
+				runs++
+				t.Run(fmt.Sprintf("%s-%d", &s, round), func(t *testing.T) { m.standstill(t, s) })
+			}
+		}
+	}
+	t.Logf("%d runs: %.0f s", runs, time.Since(began).Seconds())
+	for _, name := range names {
+		if !slices.Contains(over, name) && !slices.Contains([]string{"net", "tcp"}, name) {
+			t.Errorf("%s answers, and no run is over it (give it a row in standstills)", name)
+		}
+	}
+}
+
+var (
+	stood     = regexp.MustCompile(`reduction at most ([0-9.]+) s, barrier ([0-9.]+) s`)
+	overslept = regexp.MustCompile(`overslept: (\d+)`)
+)
+
+func (m *machine) standstill(t *testing.T, s standstill) {
+	const limit = 3 * time.Minute
+	longest, ofSize := "1", "0"
+	if s.busy {
+		longest = "3"
+		defer spin(t)()
+	} else if s.provider == "sockets" {
+		ofSize = "10"
+	}
+	argv := m.command("bin/shmemrun", "--timeout", strconv.Itoa(int(limit.Seconds())),
+		"-n", strconv.Itoa(s.pes), "--hosts", strconv.Itoa(s.hosts))
+	if s.namespaces {
+		argv = append(argv, "--host-netns")
+	}
+	argv = append(argv, filepath.Join(m.build, "tests", "standstill"), strconv.Itoa(s.puts), longest, ofSize)
+	env := withoutChoice()
+	if s.provider != "" {
+		env = append(env, "SHMEM_PROVIDER="+s.provider)
+	}
+	began := time.Now()
+	out, err := launch(limit, argv, env)
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, strings.Join(argv, " "), excerpt(out))
+	}
+	most := 0.0
+	for _, line := range stood.FindAllStringSubmatch(out, -1) {
+		for _, v := range line[1:] {
+			seconds, err := strconv.ParseFloat(v, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			most = max(most, seconds)
+		}
+	}
+	t.Logf("%d puts of each size: %.1f s, at most %.3f s behind the last PE, %s", s.puts, time.Since(began).Seconds(),
+		most, overslept.FindString(out))
+}
+
+// spin keeps two processors busy until what it returns is called.
+func spin(t *testing.T) (stop func()) {
+	var loops []*exec.Cmd
+	for range 2 {
+		loop := exec.Command("sh", "-c", "while :; do :; done")
+		loop.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := loop.Start(); err != nil {
+			t.Fatal(err)
+		}
+		loops = append(loops, loop)
+	}
+	return func() {
+		for _, loop := range loops {
+			_ = loop.Process.Kill()
+			_ = loop.Wait() // it was killed
+		}
+	}
+}
