@@ -34,7 +34,7 @@ func fit() map[string]string {
 // wide is a machine that has everything for profile test.
 func wide() map[string]string {
 	commands := fit()
-	for _, name := range []string{"ip", "fi_info", "oshrun", "oshcc", "iperf3", "data.noun", "cmake", "pkg-config", "groff", "man", "mpiexec.hydra", "srun", "slurmctld", "slurmd", "munged", "torch-python"} {
+	for _, name := range []string{"ip", "fi_info", "oshrun", "oshcc", "iperf3", "data.noun", "cmake", "pkg-config", "groff", "man", "mpiexec.hydra", "srun", "slurmctld", "slurmd", "munged", "torch-python", "debootstrap"} {
 		commands[name] = `:`
 	}
 	return commands
@@ -49,6 +49,13 @@ func python(version, download string) string {
 *"pip download"*) ` + download + ` ;;
 *) cat >/dev/null; for out; do :; done; echo tool >"$out" ;;
 esac`
+}
+
+// system stands for unshare, which has debootstrap make a system with this libfabric in
+// the folder that is named last.
+func system(libfabric string) string {
+	return `for to; do :; done; mkdir -p "$to/var/lib/dpkg"
+printf 'Package: libc6\nVersion: 2.41\n\nPackage: libfabric1\nSection: libs\nVersion: %s\n\n' ` + libfabric + ` >"$to/var/lib/dpkg/status"`
 }
 
 // wheel is the download of one file into the folder after -d.
@@ -136,7 +143,7 @@ func TestRefusals(t *testing.T) {
 		want    string
 	}{
 		{"unknown profile", "all", nil,
-			"setup: usage: scripts/setup demo|test|check|bench\n"},
+			"setup: usage: scripts/setup demo|test|full|check|bench\n"},
 		{"old Go", "check", map[string]string{"go": `echo go1.22.1`},
 			"setup: Go 1.26 or newer is needed, found 1.22.1 (install it from https://go.dev/dl and put its bin first in PATH)\n"},
 		{"no Go", "check", map[string]string{"go": ""},
@@ -171,12 +178,18 @@ func TestRefusals(t *testing.T) {
 			"setup: cannot fetch " + modules + " (python3 -m pip download " + modules + ")\n"},
 		{"no NVTX", "test", map[string]string{"python3": python("3.11.2", `case "$*" in *nvtx*) exit 1 ;; esac; `+wheel)},
 			"setup: cannot fetch nvidia-nvtx " + nvtx + " (python3 -m pip download --no-deps nvidia-nvtx==" + nvtx + ")\n"},
+		{"no system", "full", map[string]string{"id": `echo 1000`},
+			"setup: a system in build/tools/debian-trixie is missing, and only root may make it (sudo scripts/setup full)\n"},
+		{"no mirror", "full", map[string]string{"unshare": `echo "E: Failed getting release file"; exit 1`},
+			"setup: cannot fetch Debian 13: E: Failed getting release file (debootstrap --force-check-gpg --variant=minbase --include=libfabric1 trixie FOLDER)\n"},
+		{"another libfabric", "full", map[string]string{"unshare": system("2.3.0-1")},
+			"setup: Debian 13 has libfabric 2.3.0-1, expected 2.1 (set libfabric in scripts/setup)\n"},
 		{"no Go modules", "check", map[string]string{"go": `[ $1 = env ] && echo go1.26`},
 			"setup: cannot build staticcheck (go install honnef.co/go/tools/cmd/staticcheck@v" + staticcheck + ")\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			commands := fit()
-			if c.profile == "test" {
+			if c.profile != "check" {
 				commands = wide()
 			}
 			for name, text := range c.change {
@@ -213,6 +226,28 @@ func TestInstalls(t *testing.T) {
 	}
 	if r := run("check"); r != (result{}) {
 		t.Errorf("second run: %+v", r)
+	}
+}
+
+// TestSystem: Debian 13 comes with make test-full alone, once, where --tool says that it is,
+// and again when its libfabric is another one.
+func TestSystem(t *testing.T) {
+	commands := wide()
+	commands["unshare"] = system("2.1.0-1.1")
+	run, dir := machine(t, commands)
+	if r := run("test"); r.status != 0 || strings.Contains(r.out, "Debian") {
+		t.Fatalf("test: %+v", r)
+	}
+	fetched := regexp.MustCompile(`^setup: fetching Debian 13 with libfabric 2\.1 into \S+: .*\nsetup: Debian 13: [0-9]+ s\n$`)
+	for _, turn := range []string{"first", "second"} {
+		if r := run("full"); r.status != 0 || !fetched.MatchString(r.out) || r.err != "" {
+			t.Fatalf("%s run: %+v", turn, r)
+		}
+		if r := run("full"); r != (result{}) {
+			t.Errorf("behind the %s run: %+v", turn, r)
+		}
+		status := filepath.Join(dir, strings.TrimSuffix(run("--tool debian").out, "\n"), "var", "lib", "dpkg", "status")
+		write(t, status, "Package: libfabric1\nVersion: 1.17.0-3\n")
 	}
 }
 
