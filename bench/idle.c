@@ -5,11 +5,17 @@
  * a barrier, which PE 0 joins afterwards. Each PE takes the CPU time of its
  * whole process, all threads together, over that second.
  *
+ * An argument is a number of puts of 64 KiB that each PE does to the next one before:
+ * what is left of them must not keep a thread awake.
+ *
  * Output, from PE 0, tab-separated:   metric  size  value  unit
  */
 #include <shmem.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
+
+enum { BULK = 65536 };
 
 static double seconds(clockid_t clock)
 {
@@ -18,13 +24,17 @@ static double seconds(clockid_t clock)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    long puts = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
     shmem_init();
     int me = shmem_my_pe(), n = shmem_n_pes();
     double *used = shmem_malloc(sizeof *used); /* percent of one core */
-    if (used == NULL)
+    char *bulk = shmem_calloc(2, BULK);
+    if (used == NULL || bulk == NULL)
         shmem_global_exit(2);
+    for (long i = 0; i < puts; i++)
+        shmem_putmem(bulk, bulk + BULK, BULK, (me + 1) % n);
     /* Start-up work, and the first sleep of every helper thread, is over. */
     shmem_barrier_all();
     struct timespec pause = {.tv_nsec = 200000000};
