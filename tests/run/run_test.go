@@ -48,8 +48,8 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// runWhole is for make test-full: what TestWhole and TestStandstill do then takes a
-// quarter of an hour each.
+// runWhole is for make test-full: with it TestWhole takes a quarter of an hour, and
+// TestStandstill an hour.
 var runWhole = flag.Bool("whole", false, "run TestWhole, the whole conformance suite, and 300 runs of TestStandstill")
 
 // TestWhole runs the programs of the conformance suite with all that they have, and
