@@ -27,7 +27,7 @@ const (
 	// eager is how long behind the last completion Arm is taken at its word.
 	eager = 20 * time.Millisecond
 	// recent is how long bursts go on; then each rest is followed by one poll.
-	recent = time.Second
+	recent = 100 * time.Millisecond
 	// Rest is how long one takes.
 	Rest = 500 * time.Microsecond
 )

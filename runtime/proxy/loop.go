@@ -68,11 +68,15 @@ func (e *Engine) Loop() {
 			// sleeps looks again.
 			e.wakeSleepers()
 		}
-		unread = then == pollUnread
+		unread = false
 		if err == nil {
 			switch then {
 			case pollUnread:
-				sleep(pace.Refused(time.Now()))
+				// What a provider with rests has moved is seen when a sleep of the
+				// caller's ends.
+				rest := pace.Refused(time.Now())
+				unread = rest == 0
+				sleep(rest)
 			case sleepStuck:
 				sleep(nap)
 			case sleepHolding:
