@@ -1,0 +1,19 @@
+package clock
+
+// Counts tells whether the counter can be had. The TSC is one only where the processor says
+// that it is invariant: on others its rate follows that of the core, and sleep stops it.
+var Counts = invariant()
+
+func counter() uint64
+
+// cpuid is the instruction of that name.
+func cpuid(leaf uint32) (eax, ebx, ecx, edx uint32)
+
+func invariant() bool {
+	const highest, power, bit = 0x80000000, 0x80000007, 1 << 8
+	if most, _, _, _ := cpuid(highest); most < power {
+		return false
+	}
+	_, _, _, edx := cpuid(power)
+	return edx&bit != 0
+}

@@ -1,0 +1,27 @@
+package clock
+
+import (
+	"testing"
+	"time"
+)
+
+// TestNow holds that the time goes on, and as fast as the clock.
+func TestNow(t *testing.T) {
+	from, at := Now(), Monotonic()
+	for last, end := from, time.Now().Add(10*time.Millisecond); time.Now().Before(end); {
+		now := Now()
+		if now < last {
+			t.Fatalf("%d comes after %d", now, last)
+		}
+		last = now
+	}
+	if Now() == from || Monotonic()-at < uint64(10*time.Millisecond) {
+		t.Errorf("10 ms were %d ticks and %d ns", Now()-from, Monotonic()-at)
+	}
+}
+
+func BenchmarkNow(b *testing.B) {
+	for range b.N {
+		Now()
+	}
+}
