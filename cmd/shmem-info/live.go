@@ -90,11 +90,7 @@ func look(views []*live.View) (*live.PE, *stats.Look, error) {
 	at := time.Now()
 	var ends []*proxy.Shown
 	for _, v := range views[1:] {
-		b, err := v.Bytes()
-		var end *proxy.Shown
-		if err == nil {
-			end, err = proxy.LookAt(b)
-		}
+		end, err := proxy.LookAt(v)
 		var version *live.VersionError
 		if errors.As(err, &version) {
 			return nil, nil, &shmerr.Error{Op: "read", Object: "an endpoint", Cause: err, Remedy: "run the shmem-info that is installed beside that library"}

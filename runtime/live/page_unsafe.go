@@ -39,9 +39,12 @@ type head struct {
 }
 
 const (
-	headSize = 64
+	headSize = HeadSize
 	magic    = 0x6576696c6d656873
 )
+
+// HeadSize is what the head takes of a page.
+const HeadSize = 64
 
 var _ [headSize]byte = [unsafe.Sizeof(head{})]byte{}
 
@@ -142,6 +145,9 @@ func (v *View) Bytes() ([]byte, error) {
 	_, err := v.file.ReadAt(b, headSize)
 	return b, err
 }
+
+// ReadAt copies bytes behind the head, as they are now.
+func (v *View) ReadAt(b []byte, at int64) (int, error) { return v.file.ReadAt(b, headSize+at) }
 
 // PE is the page of a PE, as it is now.
 func (v *View) PE() (*PE, error) {

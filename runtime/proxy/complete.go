@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/clock"
 )
 
 // Poll makes progress and handles what completed. It returns the number of
@@ -25,9 +26,13 @@ func (e *Engine) Complete(comps []fabric.Completion) {
 	if e.stage != nil {
 		e.stage.flushed = false
 	}
+	if len(comps) > 1 {
+		e.Tick = clock.Now()
+	}
 	for i := range comps {
 		e.complete(&comps[i])
 	}
+	e.Tick = 0
 	e.retry()
 	e.settle()
 	e.retryOthers()
@@ -94,6 +99,7 @@ func (e *Engine) completed(c *fabric.Completion, s *slot) {
 	if s.ended && e.tookEnded(c.Token) {
 		return
 	}
+	e.note(s.pe, evDone, uint32(c.Token), 0)
 	switch s.use {
 	case useSend:
 	case useWrite:
@@ -164,6 +170,7 @@ func (e *Engine) broke(c *fabric.Completion, s *slot, text string) {
 		return
 	}
 	err := fmt.Errorf("PE %d: %s: %s", s.pe, s.use, text)
+	e.note(s.pe, evBroke, uint32(c.Token), uint32(c.Err))
 	switch s.use {
 	case usePull:
 		e.landed(c.Token, c.Err) // which tells the PE that offered it, or ends the get
@@ -283,6 +290,7 @@ func (e *Engine) receiveOwn(h *header, m unsafe.Pointer, n int) {
 		}
 		e.early[earlyKey(h.From, h.Seq)] = e.copyOf(m, n)
 		p.early++
+		e.noteMessage(fabric.PE(h.From), evKept, h.Kind, n, h.Seq)
 		p.count[Early]++
 	}
 	e.drive(fabric.PE(h.From))
@@ -294,6 +302,7 @@ func (e *Engine) applyNext(h *header, p *peer, payload unsafe.Pointer, n int) {
 	if !e.isDropped(h) {
 		e.apply(h, payload, n)
 	}
+	e.noteMessage(fabric.PE(h.From), evApplied, h.Kind, headerSize+n, h.Seq)
 }
 
 // copyOf is a message that has to be kept. Most are headers, and few are kept for

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"libshmem/queue"
+	"libshmem/runtime/proxy/clock"
 	"libshmem/runtime/proxy/express"
 	"libshmem/runtime/proxy/wait"
 )
@@ -166,10 +167,12 @@ func (c *Consumer) drainRing(s *serving) int {
 		ops = c.batch[:n]
 	}
 	n := 0
+	c.e.Tick = clock.Now()
 	for ; n < len(ops) && c.room(); n++ {
 		c.take(s, ops, n)
 	}
 	c.flushMerge()
+	c.e.Tick = 0
 	if s.kept = append(s.kept, ops[n:]...); len(s.kept) == 0 {
 		// Not before: a quiet in another ring relies on it that what the tail has
 		// passed is posted, or waits for room.

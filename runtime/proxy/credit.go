@@ -94,6 +94,7 @@ func (e *Engine) room(p *peer, n uint64) bool {
 	if free <= 0 || 3*int(p.tokens) >= free && p.tokens > 0 ||
 		p.bytes != 0 && 3*int64(p.bytes+n) > e.mostBytes-int64(e.bytes) {
 		p.count[NoCredit]++
+		e.noteAgain(e.numberOf(p), evNoCredit)
 		return false
 	}
 	return true
@@ -121,6 +122,7 @@ func (e *Engine) admitLate(pe fabric.PE, p *peer, n int) Status {
 		return Failed
 	case p.asked-p.acked+e.cost(n) > uint64(e.Window):
 		p.count[NoCredit]++
+		e.noteAgain(pe, evNoCredit)
 		return Again
 	}
 	return Done

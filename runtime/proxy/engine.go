@@ -123,8 +123,10 @@ type Engine struct {
 
 // port is this PE's end of the network.
 type port struct {
-	page     *live.Page // where the state of the first stream is
-	shown    *shown     // the beginning of it
+	rings    []ring      // of events: see record_unsafe.go
+	met      []fabric.PE // whose ring each is
+	page     *live.Page  // where the state of the first stream is
+	shown    *shown      // the beginning of it
 	shownAt  time.Time
 	stuckAt  time.Time // the last look of the proxy's, and whether something had found no room
 	wasStuck bool
@@ -328,6 +330,7 @@ func (e *Engine) routed(p *peer, pe fabric.PE) bool { return p.reachable || e.me
 func (e *Engine) meet(p *peer, pe fabric.PE) bool {
 	if p.reachable = e.has(pe); p.reachable {
 		e.startNumbers(p)
+		e.deal(pe)
 	}
 	return p.reachable
 }

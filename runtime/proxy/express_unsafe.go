@@ -33,11 +33,14 @@ type Express struct {
 	Size       uint64         // of the segment
 	Reach      uint64         // of the part of it that is main memory
 	Streams    unsafe.Pointer // the Express of each stream but the first, by number; nil where there is none
+	Shown      unsafe.Pointer // Peers of the first stream, whose rings of events all streams share
+	Records    unsafe.Pointer // the rings: see record_unsafe.go
 	Desc       uintptr        // of the buffers
 	Job        uint64         // the token of the job's messages
 	Epoch      uint64         // fences so far
 	Quieted    uint64         // last generation of which every quiet is done
 	Finished   uint64         // requests that are done: who has many open looks at them only when it has moved
+	Tick       uint64         // the time of the events of this turn; 0: each looks at the clock
 	Me, NPEs   uint32         // Me with the number of the stream, as messages have it
 	MaxInject  uint32
 	Receives   uint32 // tokens below are receive buffers
@@ -55,6 +58,8 @@ type Express struct {
 	Staging    uint32 // 1: local buffers may be GPU memory, which only Go can move
 	Busy       uint32 // who polls comes into Go, for what ends without a completion; 1: copies of the GPU's, 2: bytes that wait for room
 	Batching   uint32 // 1: small operations share messages from the first one on; C sets it
+	Coarse     uint32 // 1: the processor has no counter that tells the time
+	Rings      uint32 // that were dealt
 }
 
 // peer is what the engine knows about one PE. C reads and writes it as struct
@@ -118,6 +123,10 @@ type peer struct {
 	listed    bool // in the list of queues
 	fewer     bool // it does not do all atomic operations on its GPU memory: Go refuses those
 
+	// The flight recorder, of the first stream's peers for all.
+	ring     uint32 // not 0 once the PE was found reachable
+	recorded uint32 // events, ever
+
 	count [Counted]uint64 // by Counter
 }
 
@@ -125,11 +134,15 @@ type peer struct {
 var (
 	_ [express.ExpressSize]byte      = [unsafe.Sizeof(Express{})]byte{}
 	_ [express.ExpressEpoch]byte     = [unsafe.Offsetof(Express{}.Epoch)]byte{}
+	_ [express.ExpressRecords]byte   = [unsafe.Offsetof(Express{}.Records)]byte{}
+	_ [express.ExpressTick]byte      = [unsafe.Offsetof(Express{}.Tick)]byte{}
+	_ [express.ExpressRings]byte     = [unsafe.Offsetof(Express{}.Rings)]byte{}
 	_ [express.ExpressWindow]byte    = [unsafe.Offsetof(Express{}.Window)]byte{}
 	_ [express.ExpressAttention]byte = [unsafe.Offsetof(Express{}.Attention)]byte{}
 	_ [express.PeerSize]byte         = [unsafe.Sizeof(peer{})]byte{}
 	_ [express.PeerReceived]byte     = [unsafe.Offsetof(peer{}.received)]byte{}
 	_ [express.PeerLate]byte         = [unsafe.Offsetof(peer{}.late)]byte{}
+	_ [express.PeerRecorded]byte     = [unsafe.Offsetof(peer{}.recorded)]byte{}
 	_ [express.PeerCount]byte        = [unsafe.Offsetof(peer{}.count)]byte{}
 	_ [express.Counted]byte          = [Counted]byte{}
 	_ [express.CountReceived]byte    = [Received]byte{}
@@ -146,7 +159,8 @@ var (
 func (e *Engine) openExpress(npes int) error {
 	const peerSize, number = unsafe.Sizeof(peer{}), unsafe.Sizeof(fabric.PE(0))
 	n := unsafe.Sizeof(Express{}) + uintptr(npes)*(peerSize+number) + receives*number + (1+streamsOpen)*unsafe.Sizeof(uintptr(0))
-	p, err := e.openShown(npes, n)
+	n = recordsAt(n)
+	p, err := e.openShown(npes, n+uintptr(npes+1)*unsafe.Sizeof(ring{}))
 	if err != nil {
 		return fmt.Errorf("map the state of %d PEs: %w", npes, err)
 	}
@@ -158,6 +172,8 @@ func (e *Engine) openExpress(npes int) error {
 	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
 	e.unposted = unsafe.Slice((*fabric.Token)(e.Unposted), receives)
 	e.Streams = unsafe.Add(e.Unposted, receives*number+uintptr(npes%2)*number) // aligned: the lists before it are of 4 bytes
+	e.Shown = e.Peers
+	e.openRecords(unsafe.Add(p, n), npes)
 	return nil
 }
 
@@ -181,6 +197,7 @@ func (e *Engine) openContext(npes int) error {
 	e.peers = unsafe.Slice((*peer)(e.Peers), npes)
 	e.Dirty = unsafe.Add(e.Peers, uintptr(npes)*peerSize)
 	e.dirty = unsafe.Slice((*fabric.PE)(e.Dirty), npes)
+	e.shareRecords()
 	return nil
 }
 
@@ -207,6 +224,6 @@ func (e *Engine) closeExpress() {
 	if e.Express != nil {
 		// The mapping is ours and nobody else's: unmapping it cannot fail.
 		_ = e.page.Close()
-		e.Express, e.shown, e.peers, e.dirty, e.unposted = nil, nil, nil, nil, nil
+		e.Express, e.shown, e.peers, e.rings, e.dirty, e.unposted = nil, nil, nil, nil, nil, nil
 	}
 }

@@ -40,6 +40,7 @@ func sleep(d time.Duration) {
 // nap sleeps for nap, or until a caller that goes to sleep clears the word:
 // the counterpart of nap in capi/front/wait.c.
 func (e *Engine) nap() {
+	e.noteOwn(evNap)
 	atomic.StoreUint32(e.wakers.Napping, 1)
 	// A caller that stopped polling before it could see the word.
 	if atomic.LoadUint32(e.wakers.Pollers) > 0 {

@@ -78,6 +78,7 @@ func (e *Engine) Loop() {
 				unread = rest == 0
 				sleep(rest)
 			case sleepStuck:
+				e.noteOwn(evNoSleep)
 				sleep(nap)
 			case sleepHolding:
 				sleep(holdTime)
@@ -130,7 +131,13 @@ func (e *Engine) next(n int, pace *fabric.Pace) step {
 
 // wait is Provider.Wait, and counts one that has overslept.
 func (e *Engine) wait(d time.Duration) (bool, error) {
+	e.noteOwn(evSleep)
 	came, err := e.prov.Wait(d)
+	if came {
+		e.noteOwn(evWoken)
+	} else {
+		e.noteOwn(evLimit)
+	}
 	if !came && err == nil {
 		e.watchSleep(d)
 	}

@@ -37,6 +37,7 @@ func (e *Engine) Lose(pe fabric.PE, reason string) {
 	}
 	err := &LostError{pe, reason}
 	e.losses[pe] = err
+	e.note(pe, evLost, 0, 0)
 	e.all(func(s *Engine) { s.loseOwn(pe, err) })
 	e.wakeSleepers()
 }

@@ -155,6 +155,7 @@ func (e *Engine) in(from, number uint32) {
 	}
 	if edge := f.Ack(); edge != p.edge {
 		p.edge = edge
+		e.note(fabric.PE(from), evArrived, 0, edge)
 		e.applyEarly(from, p)
 		e.drive(fabric.PE(from)) // one of them may have been an answer
 	}

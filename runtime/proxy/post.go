@@ -143,6 +143,7 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 		return e.refused(t, s, err)
 	}
 	e.hold(s, n)
+	e.note(pe, evRead, uint32(t), uint32(n))
 	p.count[Reads]++
 	p.count[ReadBytes] += n
 	if r == nil {
@@ -232,6 +233,7 @@ func (e *Engine) start(pe fabric.PE, n int, merges bool) (*header, Status) {
 	}
 	if e.held(p) {
 		p.count[NoTurn]++
+		e.noteAgain(pe, evNoTurn)
 		return nil, Again
 	}
 	if p.queued > 0 || e.Burst >= burstAfter || e.overtakes(pe, p, e.Epoch) {
@@ -285,6 +287,7 @@ func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *header) {
 	e.pending[l]++
 	e.stick()
 	p.parked++
+	e.note(pe, evParked, uint32(h.Kind), 0)
 	p.count[Parked]++
 }
 
@@ -343,6 +346,7 @@ func (e *Engine) send(h *header, payload unsafe.Pointer, n int, asks bool) Statu
 		return e.refused(op.Token, &e.slots[op.Token], err)
 	case err == fabric.ErrAgain:
 		p.count[Retries]++
+		e.noteAgain(op.To, evNoRoom)
 		return Again
 	default:
 		return e.fail(err)
@@ -368,6 +372,7 @@ func (e *Engine) hand(op *fabric.Send, p *peer) error {
 		return err
 	}
 	p.sent++
+	e.noteMessage(op.To, evSent, h.Kind, op.Len, p.sent)
 	p.countMessage(h.Kind, op.Len)
 	return nil
 }

@@ -98,6 +98,7 @@ func (e *Engine) enqueue(t fabric.Token, s *slot) {
 	p := &e.peers[s.pe]
 	e.closeBatch(p) // it is not the last any more
 	s.epoch, s.next = e.Epoch, 0
+	e.note(s.pe, evQueued, uint32(t), 0)
 	p.count[Waited]++
 	if p.queued++; p.queued == 1 {
 		p.first = uint32(t)
@@ -267,6 +268,7 @@ func (e *Engine) driveMessage(t fabric.Token, s *slot, p *peer) Status {
 		s.use = useQueued
 		if err == fabric.ErrAgain {
 			p.count[Retries]++
+			e.noteAgain(pe, evNoRoom)
 			e.jam()
 			return Again
 		}

@@ -223,6 +223,7 @@ func (e *Engine) flushed(h *header) {
 	p.count[MostUnanswered] = max(p.count[MostUnanswered], p.asked-p.acked)
 	p.acked, p.wroteAcked = p.flushAsked, p.flushWrote
 	p.flushing = false
+	e.note(fabric.PE(h.From), evAcked, uint32(min(p.asked-p.acked, 1<<24-1)), uint32(p.acked))
 	if !p.unmet {
 		return
 	}

@@ -94,6 +94,7 @@ func (e *Engine) serve(c *Consumer) error {
 		return nil
 	}
 	if stuck {
+		e.noteOwn(evNoSleep)
 		sleep(contended) // room may come without a completion
 		s.looked = time.Time{}
 		return nil
@@ -240,13 +241,16 @@ func (e *Engine) sleepLooking(c *Consumer, rest time.Duration) error {
 	for _, s := range c.rings {
 		c.looker.Add(s.ring.HeadSlot())
 	}
+	e.noteOwn(evSleep)
 	came, failure := c.looker.Sleep(devicePoll, rest)
 	if failure != 0 {
 		return fmt.Errorf("wait for the network: error %d of libfabric", failure)
 	}
 	if came {
+		e.noteOwn(evWoken)
 		e.wakeSleepers()
 	} else {
+		e.noteOwn(evLimit)
 		e.watchSleep(rest)
 	}
 	return nil

@@ -2,12 +2,14 @@ package proxy
 
 import (
 	"fmt"
+	"io"
 	"structs"
 	"time"
 	"unsafe"
 
 	"libshmem/fabric"
 	"libshmem/runtime/live"
+	"libshmem/runtime/proxy/clock"
 	"libshmem/runtime/regcache"
 )
 
@@ -22,11 +24,16 @@ type shown struct {
 	_          uint32
 	provider   [64]byte
 	domain     [64]byte
+	ticks      uint64 // when the page was made, for the times of events
+	time       uint64 // the same in nanoseconds of CLOCK_MONOTONIC
+	records    uint64 // where rings of events begin
+	recorded   uint32 // events of the proxy's thread, ever
+	_          uint32
 	stalled    uint64 // nanoseconds for which the proxy could not go on for want of room
 	overslept  uint64 // waits that ended by their limit although the provider had something
 	registered regcache.Counts
 	nic        [shownNICs]shownNIC
-	_          [40]byte // to whole cache lines
+	_          [8]byte // to whole cache lines
 }
 
 type shownNIC struct {
@@ -83,7 +90,7 @@ func (e *Engine) show(now time.Time) {
 func (e *Engine) Show() *Shown {
 	e.shownAt = time.Time{}
 	e.show(time.Now())
-	s, err := LookAt(e.page.Bytes())
+	s, err := lookAt(e.page.Bytes())
 	if err != nil {
 		panic(err) // the page is of this very build
 	}
@@ -134,6 +141,8 @@ type Shown struct {
 	Stalled          time.Duration
 	Overslept        uint64
 	Peers            []ShownPeer
+
+	flight flight
 }
 
 // ShownPeer is the state of one PE there.
@@ -145,11 +154,34 @@ type ShownPeer struct {
 	Parked     uint32 // messages that wait for room
 	Early      uint32 // messages that wait for earlier ones
 	Flushing   bool   // it has been asked how far it is
+
+	ring, recorded uint32
 }
 
-// LookAt reads the page of an endpoint.
-func LookAt(page []byte) (*Shown, error) {
-	const fixed = shownSize + unsafe.Sizeof(Express{})
+// fixed is where peers begin in the page.
+const fixed = shownSize + unsafe.Sizeof(Express{})
+
+// LookAt reads the page of an endpoint, and of its flight recorder only what is asked for later.
+func LookAt(page io.ReaderAt) (*Shown, error) {
+	var s shown
+	if err := readAt(page, &s, 0); err != nil {
+		return nil, err
+	}
+	if s.peerSize != uint32(unsafe.Sizeof(peer{})) {
+		return nil, &live.VersionError{Version: "the same, of another build"}
+	}
+	b := make([]byte, s.records)
+	if _, err := page.ReadAt(b, 0); err != nil {
+		return nil, fmt.Errorf("read the page of an endpoint: %w", err)
+	}
+	view, err := lookAt(b)
+	if err == nil {
+		view.flight = flight{page, int64(s.records), readings{s.ticks, s.time, clock.Now(), clock.Monotonic()}}
+	}
+	return view, err
+}
+
+func lookAt(page []byte) (*Shown, error) {
 	if uintptr(len(page)) < fixed {
 		return nil, fmt.Errorf("an endpoint's page has %d bytes", len(page))
 	}
@@ -166,7 +198,7 @@ func LookAt(page []byte) (*Shown, error) {
 		c := p.counts()
 		addCounts(&all, &c)
 		view.Peers = append(view.Peers, ShownPeer{
-			Count: c, UnderWay: p.tokens, Bytes: p.bytes, Unanswered: p.asked - p.acked, Parked: p.parked, Early: p.early, Flushing: p.flushing,
+			Count: c, UnderWay: p.tokens, Bytes: p.bytes, Unanswered: p.asked - p.acked, Parked: p.parked, Early: p.early, Flushing: p.flushing, ring: p.ring, recorded: p.recorded,
 		})
 	}
 	for i := range min(s.nics, shownNICs) {

@@ -15,6 +15,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 		return e.fail(e.noRoute(pe))
 	case e.held(p):
 		p.count[NoTurn]++
+		e.noteAgain(pe, evNoTurn)
 		return Again
 	case !e.room(p, n):
 		return Again
@@ -88,10 +89,12 @@ func (e *Engine) post(t fabric.Token, s *slot, p *peer, offset int64, source uns
 		}
 		if err == fabric.ErrAgain {
 			p.count[Retries]++
+			e.noteAgain(s.pe, evNoRoom)
 			return Again
 		}
 		return e.fail(err)
 	}
+	e.note(s.pe, evWrite, uint32(t), uint32(n))
 	p.count[Writes]++
 	p.count[WriteBytes] += n
 	p.writes++
@@ -154,6 +157,7 @@ func (e *Engine) refused(t fabric.Token, s *slot, err error) Status {
 	e.give(t)
 	if err == fabric.ErrAgain {
 		e.peers[s.pe].count[Retries]++
+		e.noteAgain(s.pe, evNoRoom)
 		return Again
 	}
 	return e.fail(err)

@@ -16,6 +16,7 @@
 #define SHMEMI_EXPRESS_H
 
 #include "amo.h"
+#include "record.h"
 #include "state.h"
 
 #include <stdbool.h>
@@ -38,6 +39,7 @@ struct shmemi_express_peer {
     uint64_t batch_epoch;
     bool reachable, dirty, flushing, unmet, late;
     bool staged, behind, listed, fewer;
+    uint32_t ring, recorded;
     uint64_t count[23]; /* by proxy.Counter */
 };
 
@@ -49,11 +51,14 @@ struct shmemi_express {
     char *scratch;
     char *segment;
     uint64_t internal, size, reach;
-    struct shmemi_express **streams; /* by number, but the first; only that has it */
+    struct shmemi_express **streams;   /* by number, but the first; only that has it */
+    struct shmemi_express_peer *shown; /* of the first stream: those that have rings */
+    struct shmemi_event *records;
     uintptr_t desc;
     uint64_t job;
     uint64_t epoch;
     uint64_t quieted, finished;
+    uint64_t tick;
     uint32_t me, n_pes;
     uint32_t max_inject, receives, max_message;
     uint32_t stuck, failures;
@@ -63,6 +68,7 @@ struct shmemi_express {
     uint32_t burst, held;
     uint32_t staging, busy;
     uint32_t batching;
+    uint32_t coarse, rings;
 };
 
 /* The C functions behind the provider, as fabric.Native. */
@@ -113,6 +119,18 @@ struct shmemi_header {
 };
 _Static_assert(sizeof(struct shmemi_header) == 56, "layout of proxy.header");
 
+/* Puts an event into the ring of a PE, which has one since it was found reachable. */
+static inline void shmemi_express_record(struct shmemi_express *x, uint32_t pe,
+                                         enum shmemi_event_what what, uint32_t detail,
+                                         uint32_t number)
+{
+    struct shmemi_express_peer *p = &x->shown[pe];
+    uint64_t t = x->tick ? x->tick : shmemi_ticks(x->coarse);
+    shmemi_event(x->records + (size_t)p->ring * SHMEMI_EVENTS, &p->recorded,
+                 t << SHMEMI_EVENT_STREAM_BITS | x->me >> SHMEMI_STREAM_SHIFT, what, detail,
+                 number);
+}
+
 /* Hands the message in scratch to the provider and counts it; 0, or nothing was
  * posted. */
 SHMEMI_INLINE int shmemi_express_send(struct shmemi_express *x, const struct shmemi_native *n,
@@ -130,6 +148,7 @@ SHMEMI_INLINE int shmemi_express_send(struct shmemi_express *x, const struct shm
     if (n->inject(n->self, pe, h, bytes) != 0)
         return -1;
     p->sent++;
+    shmemi_express_record(x, pe, SHMEMI_EVENT_SENT, shmemi_event_message(h->kind, bytes), p->sent);
     p->count[h->kind < SHMEMI_COUNT_CONTROL ? h->kind : SHMEMI_COUNT_CONTROL]++;
     p->count[SHMEMI_COUNT_MESSAGE_BYTES] += bytes;
     return 0;
@@ -350,9 +369,10 @@ static inline bool shmemi_express_answer(struct shmemi_express *x, const struct 
 }
 
 /* Takes the answer to a flush that no quiet waits for. */
-static inline bool shmemi_express_flushed(struct shmemi_express_peer *p,
+static inline bool shmemi_express_flushed(struct shmemi_express *x, uint32_t pe,
                                           const struct shmemi_header *h)
 {
+    struct shmemi_express_peer *p = &x->peers[pe];
     if (!p->flushing || p->unmet || h->token != (p->flush_turn << 16 | SHMEMI_FLUSH_TOKEN))
         return false;
     if (p->asked - p->acked > p->count[SHMEMI_COUNT_UNANSWERED])
@@ -360,6 +380,8 @@ static inline bool shmemi_express_flushed(struct shmemi_express_peer *p,
     p->acked = p->flush_asked;
     p->wrote_acked = p->flush_wrote;
     p->flushing = false;
+    shmemi_express_record(x, pe, SHMEMI_EVENT_ACKED, shmemi_event_units(p->asked - p->acked),
+                          (uint32_t)p->acked);
     return true;
 }
 
@@ -401,7 +423,7 @@ static inline bool shmemi_express_apply(struct shmemi_express *x, const struct s
     case SHMEMI_KIND_FLUSH:
         return shmemi_express_answer(x, n, pe, h);
     case SHMEMI_KIND_REPLY:
-        return shmemi_express_flushed(&x->peers[pe], h);
+        return shmemi_express_flushed(x, pe, h);
     }
     return false;
 }
@@ -432,6 +454,8 @@ static inline int shmemi_express_receive(struct shmemi_express *x, const struct 
         !shmemi_express_apply(s, n, pe, h, c->len - sizeof *h))
         return SHMEMI_NOT_EXPRESS;
     p->received++;
+    shmemi_express_record(s, pe, SHMEMI_EVENT_APPLIED, shmemi_event_message(h->kind, c->len),
+                          p->received);
     shown->count[SHMEMI_COUNT_RECEIVED]++;
     shown->count[SHMEMI_COUNT_RECEIVED_BYTES] += c->len;
     p->in = acked;

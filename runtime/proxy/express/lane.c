@@ -19,6 +19,10 @@
 /* How often the lock is tried before the loop leaves it to Go. */
 #define LOCK_TRIES 1000
 
+/* How many operations share the time that the flight recorder has of them: reading it
+ * takes as long as half of one. */
+#define TICK_TURNS 16
+
 static int64_t now(void)
 {
     struct timespec t;
@@ -306,9 +310,13 @@ static inline int take(struct shmemi_lane *l, const struct shmemi_lane_ring *r, 
 static inline uint32_t drain(struct shmemi_lane *l, uint32_t i, bool *left)
 {
     const struct shmemi_lane_ring *r = &l->rings[i];
-    uint64_t p = l->positions[i];
+    uint64_t p = l->positions[i], w[2];
     uint32_t n = 0;
-    while (n < l->batch) {
+    if (!slot(r, p, w))
+        return 0;
+    for (uint32_t turns = 0; n < l->batch; turns++) {
+        if (turns % TICK_TURNS == 0)
+            l->express->tick = shmemi_ticks(l->express->coarse);
         int did = take(l, r, &p, l->batch - n);
         if (did <= 0) {
             *left |= did == NOT_SIMPLE;
@@ -316,6 +324,7 @@ static inline uint32_t drain(struct shmemi_lane *l, uint32_t i, bool *left)
         }
         n += (uint32_t)did;
     }
+    l->express->tick = 0;
     if (n > 0) {
         l->positions[i] = p;
         /* Not before: a quiet in another ring relies on it that what the tail

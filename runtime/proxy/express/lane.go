@@ -36,8 +36,12 @@ package express
 enum {
     PEER_RECEIVED = offsetof(struct shmemi_express_peer, received),
     PEER_LATE = offsetof(struct shmemi_express_peer, late),
+    PEER_RECORDED = offsetof(struct shmemi_express_peer, recorded),
     PEER_COUNT = offsetof(struct shmemi_express_peer, count),
     EXPRESS_EPOCH = offsetof(struct shmemi_express, epoch),
+    EXPRESS_RECORDS = offsetof(struct shmemi_express, records),
+    EXPRESS_TICK = offsetof(struct shmemi_express, tick),
+    EXPRESS_RINGS = offsetof(struct shmemi_express, rings),
     EXPRESS_WINDOW = offsetof(struct shmemi_express, window),
     EXPRESS_ATTENTION = offsetof(struct shmemi_express, attention),
 };
@@ -55,11 +59,15 @@ const (
 	ExpressEpoch     = uintptr(C.EXPRESS_EPOCH)
 	ExpressWindow    = uintptr(C.EXPRESS_WINDOW)
 	ExpressAttention = uintptr(C.EXPRESS_ATTENTION)
+	ExpressRecords   = uintptr(C.EXPRESS_RECORDS)
+	ExpressTick      = uintptr(C.EXPRESS_TICK)
+	ExpressRings     = uintptr(C.EXPRESS_RINGS)
 	Streams          = uintptr(C.SHMEMI_STREAMS)
 	StreamShift      = uintptr(C.SHMEMI_STREAM_SHIFT)
 	PeerSize         = uintptr(C.sizeof_struct_shmemi_express_peer)
 	PeerReceived     = uintptr(C.PEER_RECEIVED)
 	PeerLate         = uintptr(C.PEER_LATE)
+	PeerRecorded     = uintptr(C.PEER_RECORDED)
 	PeerCount        = uintptr(C.PEER_COUNT)
 	Counted          = int(C.SHMEMI_COUNTED)
 	CountControl     = int(C.SHMEMI_COUNT_CONTROL)
@@ -67,6 +75,12 @@ const (
 	CountUnanswered  = int(C.SHMEMI_COUNT_UNANSWERED)
 	HeaderSize       = uintptr(C.sizeof_struct_shmemi_header)
 	CompletionSize   = uintptr(C.sizeof_struct_shmemi_completion)
+	EventSize        = uintptr(C.sizeof_struct_shmemi_event)
+	Events           = int(C.SHMEMI_EVENTS)
+	EventStreamBits  = int(C.SHMEMI_EVENT_STREAM_BITS)
+	EventSent        = int(C.SHMEMI_EVENT_SENT)
+	EventApplied     = int(C.SHMEMI_EVENT_APPLIED)
+	EventAcked       = int(C.SHMEMI_EVENT_ACKED)
 	FlushToken       = uint32(C.SHMEMI_FLUSH_TOKEN)
 )
 

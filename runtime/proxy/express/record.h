@@ -1,0 +1,75 @@
+/*
+ * record.h: the flight recorder's entries, and the time in them.
+ *
+ * runtime/proxy/record_unsafe.go says what is recorded, and has the rest: here is what C
+ * records by itself. The writer holds the endpoint's lock; readers are other processes, and
+ * see whole words.
+ */
+#ifndef SHMEMI_RECORD_H
+#define SHMEMI_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+/* The last so many events of a PE are kept. */
+#define SHMEMI_EVENTS 64
+
+struct shmemi_event {
+    uint64_t when; /* ticks, and below them the number of the stream */
+    uint64_t what; /* enum shmemi_event_what, from bit 8 on its detail, from bit 32 on its number */
+};
+
+/* Bits of the stream's number in when. */
+#define SHMEMI_EVENT_STREAM_BITS 10
+
+/* Those of proxy.event that C records, with the detail and the number that they have. */
+enum shmemi_event_what {
+    SHMEMI_EVENT_SENT = 1, /* kind and bytes of the message; its sequence number */
+    SHMEMI_EVENT_APPLIED,  /* the same */
+    SHMEMI_EVENT_ACKED,    /* units that are still unanswered; those that are answered */
+};
+
+/* The detail of a message. */
+static inline uint32_t shmemi_event_message(uint32_t kind, size_t bytes)
+{
+    return kind << 16 | (uint32_t)bytes;
+}
+
+/* Units, as a detail. */
+static inline uint32_t shmemi_event_units(uint64_t units)
+{
+    return units > 0xffffff ? 0xffffff : (uint32_t)units;
+}
+
+/* As Go's clock.Now. Where the processor's counter is of no use, the clock is the one that is
+ * as cheap: some milliseconds coarse, which leaves the events in their order. */
+static inline uint64_t shmemi_ticks(uint32_t coarse)
+{
+    if (__builtin_expect(!coarse, 1)) {
+#if defined(__x86_64__)
+        return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+        uint64_t t;
+        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+        return t;
+#endif
+    }
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Records an event in a ring of which *count entries were ever made. The count is stored
+ * last: what is below it is there. */
+static inline void shmemi_event(struct shmemi_event *ring, uint32_t *count, uint64_t when,
+                                enum shmemi_event_what what, uint32_t detail, uint32_t number)
+{
+    uint32_t n = *count;
+    struct shmemi_event *e = &ring[n % SHMEMI_EVENTS];
+    __atomic_store_n(&e->when, when, __ATOMIC_RELAXED);
+    __atomic_store_n(&e->what, (uint64_t)number << 32 | detail << 8 | what, __ATOMIC_RELAXED);
+    __atomic_store_n(count, n + 1, __ATOMIC_RELEASE);
+}
+
+#endif

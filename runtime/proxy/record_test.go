@@ -1,0 +1,342 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/queue"
+	"libshmem/runtime/live"
+)
+
+// texts are the events of a PE with another one, without the times.
+func (p *pe) texts(of fabric.PE) (all []string) {
+	for _, r := range p.Flight(of) {
+		all = append(all, r.String())
+	}
+	return all
+}
+
+func (p *pe) records(of fabric.PE, want ...string) {
+	p.j.t.Helper()
+	if got := p.texts(of); !slices.Equal(got, want) {
+		p.j.t.Errorf("PE %d has recorded of PE %d:\n\t%s\nwant:\n\t%s", p.me, of, strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+// TestRecord follows an exchange in Go: messages, a write, a read and a quiet.
+func TestRecord(t *testing.T) {
+	j := newJob(t, modes[0], 1, 3, 1<<16)
+	defer j.close()
+	a := j.pes[0]
+	a.records(1)
+	a.store(1, 0, 8, 7)
+	a.do(func(r *Request) Status { return a.Put(1, 4096, unsafe.Pointer(&a.heap[0]), 8192, r) })
+	a.do(func(r *Request) Status { return a.Get(1, 0, unsafe.Pointer(&a.heap[0]), 16, r) })
+	a.quiet()
+	j.drain()
+	a.records(
+		1,
+		"sent message 1: element, 56 bytes",
+		"posted write of 8192 bytes, token 64", "token 64 is complete",
+		"posted read of 16 bytes, token 64", "token 64 is complete",
+		"sent message 2: how far are you, 56 bytes", "the PE has applied 1 units, 0 are unanswered", "applied message 1: answer, 56 bytes",
+	)
+	j.pes[1].records(0, "applied message 1: element, 56 bytes", "sent message 1: answer, 56 bytes", "applied message 2: how far are you, 56 bytes")
+	a.records(2)
+	// What was asked for last comes first, and what is under way before that.
+	a.store(2, 0, 8, 7)
+	if got := fmt.Sprint(a.Latest(5), a.Latest(1)); got != "[2 1] [2]" {
+		t.Errorf("the PEs of the latest events are %s", got)
+	}
+	j.drain()
+	a.store(1, 0, 8, 7)
+	a.peers[2].tokens++
+	if got := fmt.Sprint(a.Latest(5)); got != "[2 1]" {
+		t.Errorf("with operations of PE 2 under way the PEs are %s", got)
+	}
+	a.peers[2].tokens--
+}
+
+// TestRecordRings holds that only PEs that were met have rings, side by side.
+func TestRecordRings(t *testing.T) {
+	e := newNull(t, 100, fabric.Caps{MaxMessage: 1 << 30, MaxInject: 64, WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true})
+	had := len(e.met)
+	for _, pe := range []fabric.PE{70, 30, 70} {
+		if st := e.store(pe, 0, 8, 7); st != Done {
+			t.Fatal(st, e.Err())
+		}
+	}
+	if got := e.met[had:]; !slices.Equal(got, []fabric.PE{70, 30}) || int(e.Rings) != had+2 || e.peers[30].ring != uint32(had+1) {
+		t.Errorf("rings are those of %d, %d of them", e.met, e.Rings)
+	}
+}
+
+// TestRecordRefused holds that what is tried again and again leaves the events before it.
+func TestRecordRefused(t *testing.T) {
+	m := modes[0]
+	stuck := true
+	m.stuck = func(*work) bool { return stuck }
+	j := newJob(t, m, 1, 2, 1<<20)
+	defer j.close()
+	defer func() { stuck = false }()
+	a := j.pes[0]
+	for i := 0; a.Put(1, 0, unsafe.Pointer(&a.heap[0]), 8192, nil) == Pending; i++ {
+		if i == tokens {
+			t.Fatal("tokens have no end")
+		}
+	}
+	before := a.peers[1].recorded
+	for range 100 {
+		a.Put(1, 0, unsafe.Pointer(&a.heap[0]), 8192, nil)
+	}
+	got := a.texts(1)
+	if n := len(got); a.peers[1].recorded != before || got[n-1] != "refused an operation for want of credit, 101 times in a row" ||
+		!strings.HasPrefix(got[n-2], "posted write of 8192 bytes, token ") {
+		t.Errorf("after %d events and 101 refusals:\n\t%s", before, strings.Join(got[n-2:], "\n\t"))
+	}
+}
+
+// TestRecordWraps holds that the last events are there, and their number is that of the ring.
+func TestRecordWraps(t *testing.T) {
+	for _, m := range both(modes[0]) {
+		j := newRingJob(t, m, 1, 2, 1, 1<<16)
+		a := j.pes[0]
+		a.store(1, 0, 8, 0)
+		for i := range 3 * ringEvents {
+			j.rigs[0][0].Push(&queue.Op{Code: queue.CodePWide, PE: 1, Dest: at(0), Value: uint64(i)})
+			if m.native {
+				j.inC(0)
+			} else {
+				j.consumers[0].Drain()
+			}
+		}
+		var want []string
+		for i := range ringEvents {
+			want = append(want, fmt.Sprintf("sent message %d: element, 56 bytes", 2*ringEvents+2+i))
+		}
+		a.records(1, want...)
+		if a.Tick != 0 {
+			t.Errorf("%s: the time of a turn outlives it", m.name)
+		}
+		j.quiet(0, 0)
+		j.clean()
+	}
+}
+
+// TestRecordInC holds that C records as Go does.
+func TestRecordInC(t *testing.T) {
+	var logs [2]string
+	for i, m := range both(modes[0]) {
+		j := newRingJob(t, m, 1, 2, 1, 1<<16)
+		j.pes[0].store(1, 0, 8, 0) // Go finds the PE reachable
+		j.pes[1].store(0, 0, 8, 0)
+		j.drain()
+		turn := func(pe int) {
+			if m.native {
+				j.inC(pe)
+			} else {
+				j.consumers[pe].Drain()
+				j.pes[pe].poll()
+			}
+		}
+		rig := j.rigs[0][0]
+		stamp(j.pes[0].heap[:24], 1)
+		rig.Push(&queue.Op{Code: queue.CodeP, PE: 1, Dest: at(0), Width: 3, Value: 3})
+		rig.Push(&queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 3, Value: 1})
+		rig.Push(&queue.Op{Code: queue.CodePut, PE: 1, Dest: at(64), Local: address(j.pes[0].heap), Length: 24})
+		rig.Push(&queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(128), Local: address(j.pes[0].heap), Length: 16, Kind: uint8(OpSet), SignalAt: at(8)})
+		turn(0)
+		if inC := j.inLane == 4; inC != m.native {
+			t.Errorf("%s: C took %d operations", m.name, j.inLane)
+		}
+		for turns := 0; j.pes[1].peers[0].received < j.pes[0].peers[1].sent; turns++ {
+			turn(0)
+			if turn(1); turns > 1000 {
+				t.Fatal("the messages do not come")
+			}
+		}
+		j.pes[0].flush(1)
+		for turns := 0; j.pes[0].peers[1].flushing; turns++ {
+			turn(1)
+			if turn(0); turns > 1000 {
+				t.Fatal("the answer does not come")
+			}
+		}
+		logs[i] = strings.Join(j.pes[0].texts(1), "\n") + "\n\n" + strings.Join(j.pes[1].texts(0), "\n")
+		j.clean()
+	}
+	if logs[0] != logs[1] || !strings.Contains(logs[1], "put with signal, 72 bytes") || !strings.Contains(logs[1], "the PE has applied") {
+		t.Errorf("Go has recorded\n%s\n\nand C\n%s", logs[0], logs[1])
+	}
+}
+
+// TestRecordContexts holds that the events of contexts are those of their PE.
+func TestRecordContexts(t *testing.T) {
+	j := newJob(t, modes[0], 1, 2, 1<<16)
+	defer j.close()
+	a := j.pes[0]
+	if n, err := a.OpenStream(3); n != 3 || err != nil {
+		t.Fatal(n, err)
+	}
+	a.store(1, 0, 8, 7)
+	a.Stream(3).store(1, 0, 8, 7)
+	a.store(1, 0, 8, 7)
+	a.records(1, "sent message 1: element, 56 bytes", "sent message 1: element, 56 bytes, context 3", "sent message 2: element, 56 bytes")
+	c := a.Stream(3)
+	for t := c.QuietBegin(); c.QuietDone(t) == Pending; {
+		for _, p := range j.pes {
+			p.poll()
+		}
+	}
+}
+
+// TestRecordOwn holds that an idle proxy leaves what it did before to be seen, and that its
+// events come among those of a PE by their times.
+func TestRecordOwn(t *testing.T) {
+	j := newJob(t, modes[0], 1, 2, 1<<16)
+	defer j.close()
+	a := j.pes[0]
+	a.noteOwn(evNap) // before the first event of the PE: not of its time
+	a.store(1, 0, 8, 7)
+	a.noteOwn(evSleep)
+	a.noteOwn(evWoken)
+	a.store(1, 0, 8, 7)
+	for range 100 {
+		a.noteOwn(evSleep)
+		a.noteOwn(evLimit)
+	}
+	a.noteOwn(evSleep)
+	a.records(
+		1, "sent message 1: element, 56 bytes", "the proxy sleeps", "the network wakes the proxy", "sent message 2: element, 56 bytes",
+		"the proxy sleeps", "the proxy slept and nothing came, 100 times in a row",
+	)
+}
+
+// pageOf reads an engine's page as another process does.
+func (p *pe) pageOf(hook func(at int64)) io.ReaderAt { return &pageReader{p.page, hook} }
+
+type pageReader struct {
+	*live.Page
+	hook func(at int64)
+}
+
+func (r *pageReader) ReadAt(b []byte, at int64) (int, error) {
+	n, err := bytes.NewReader(r.Bytes()).ReadAt(b, at)
+	if r.hook != nil {
+		r.hook(at)
+	}
+	return n, err
+}
+
+// TestRecordOfOthers reads the events as another process does, also while they are written.
+func TestRecordOfOthers(t *testing.T) {
+	j := newJob(t, modes[0], 1, 2, 1<<16)
+	defer j.close()
+	a := j.pes[0]
+	read := func(hook func(at int64)) []string {
+		t.Helper()
+		s, err := LookAt(a.pageOf(hook))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := s.Flight(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var texts []string
+		for _, r := range all {
+			texts = append(texts, r.String())
+			if r.Ago < 0 || r.Ago > time.Minute {
+				t.Errorf("%s was %v ago", r, r.Ago)
+			}
+		}
+		return texts
+	}
+	if got := read(nil); got != nil {
+		t.Errorf("events before the first: %s", got)
+	}
+	for range ringEvents + 5 {
+		a.store(1, 0, 8, 7)
+	}
+	if got, want := read(nil), a.texts(1); !slices.Equal(got, want) || len(got) != ringEvents {
+		t.Errorf("another process sees\n%s\nwant\n%s", got, want)
+	}
+	// Three events come between the reading of the count and of the ring.
+	ring := int64(a.shown.records) + int64(unsafe.Sizeof(entry{})*ringEvents)
+	if got, want := len(read(func(at int64) {
+		if at < ring && at > int64(fixed) {
+			a.store(1, 0, 8, 7)
+			a.store(1, 0, 8, 7)
+			a.store(1, 0, 8, 7)
+		}
+	})), ringEvents-3; got > want || got < want-3 {
+		t.Errorf("%d events are read of those that stand, want %d or some less", got, want)
+	}
+	// The oldest one is being overwritten.
+	p := &a.peers[1]
+	oldest := &a.rings[p.ring][p.recorded%ringEvents]
+	was := *oldest
+	oldest.when = a.when()
+	if got := read(nil); len(got) != ringEvents-1 {
+		t.Errorf("%d events are read while one is overwritten", len(got))
+	}
+	*oldest = was
+	if _, err := LookAt(bytes.NewReader(nil)); !errors.Is(err, io.EOF) {
+		t.Errorf("a page without bytes: %v", err)
+	}
+	a.shown.peerSize++
+	var version *live.VersionError
+	if _, err := LookAt(a.pageOf(nil)); !errors.As(err, &version) {
+		t.Errorf("the page of another build: %v", err)
+	}
+	a.shown.peerSize--
+}
+
+// TestRecordTexts holds that each event has a text, and an unknown one is shown as it is.
+func TestRecordTexts(t *testing.T) {
+	for what := range event(len(eventNames)) {
+		if got := (Recorded{entry: entry{what: pack(what, uint32(kindPut)<<16|3, 2)}}).String(); what != 0 && (strings.Contains(got, "%!") || strings.HasPrefix(got, "event")) {
+			t.Errorf("event %d is %q", what, got)
+		}
+	}
+	if got := (Recorded{entry: entry{what: pack(200, 1, 2)}}).String(); got != "event 200 of 1 and 2" {
+		t.Error(got)
+	}
+	for k := kindAMO; k <= kindBatch; k++ {
+		if s := k.String(); strings.HasPrefix(s, "kind") {
+			t.Errorf("message of %s", s)
+		}
+	}
+	r := readings{first: 1000, firstTime: 500, now: 3000, nowTime: 1500} // a tick is half a nanosecond
+	for ticks, want := range map[uint64]time.Duration{3000: 0, 2000: 500, 1000: 1000, 4000: 0} {
+		if got := r.ago(ticks<<streamBits | 9); got != want {
+			t.Errorf("tick %d is %d ns before tick 3000, want %d", ticks, got, want)
+		}
+	}
+	if got := FlightLines([]Recorded{{1500 * time.Microsecond, entry{what: pack(evLost, 0, 0)}}}); len(got) != 1 || got[0] != "      -1.500 ms  gave the PE up" {
+		t.Errorf("%q", got)
+	}
+}
+
+// BenchmarkRecord is what one event costs Go: with its own look at the clock, and with that of
+// its turn.
+func BenchmarkRecord(b *testing.B) {
+	e := newNull(b, 2, fabric.Caps{MaxMessage: 1 << 30, MaxInject: 64, WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true})
+	for name, tick := range map[string]uint64{"clock": 0, "turn": 1} {
+		b.Run(name, func(b *testing.B) {
+			e.Tick = tick
+			for i := range b.N {
+				e.noteMessage(1, evSent, kindStore, headerSize, uint32(i))
+			}
+			e.Tick = 0
+		})
+	}
+}

@@ -1,0 +1,247 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/live"
+	"libshmem/runtime/proxy/clock"
+	"libshmem/runtime/proxy/express"
+)
+
+// The flight recorder: the last events of the protocol with each PE, and those of the proxy's
+// own thread, always on, for reports of waits that do not end and for shmem-info --live.
+//
+// Each PE that this one has met has a ring of events, shared by all streams, in the page that
+// others may read. Rings are dealt in the order of meeting, so that those that nothing needs
+// are never touched. The first one is the proxy thread's: what it does concerns no single PE,
+// and is put among the events of one by its time when they are printed.
+//
+// The writer of a PE's ring holds the lock; that of the first one is Loop's thread, which
+// does not. An event is a time and one word, and the count of events is stored behind both.
+// Who reads without the lock may find the oldest event half overwritten (see recorded).
+
+// event is what happened. C records those that it has by itself (express/record.h).
+type event uint8
+
+// The events. What is refused again and again is one event, which says how often.
+const (
+	evSent     event = iota + 1 // a message was handed to the provider
+	evApplied                   // a message was applied
+	evAcked                     // the PE has said how far it is
+	evKept                      // a message came that is early, or waits for writes
+	evWrite                     // a one-sided write was handed to the provider
+	evRead                      // a one-sided read was
+	evDone                      // the provider has completed an operation with a token
+	evBroke                     // or failed it
+	evArrived                   // numbered writes are in
+	evQueued                    // an operation waits in the queue
+	evParked                    // a message of the library's own found no room
+	evNoCredit                  // an operation was sent back: no credit, or no token
+	evNoTurn                    // one was sent back: it has to follow others
+	evNoRoom                    // the provider had no room
+	evLost                      // the PE is given up
+
+	// Of the proxy's thread.
+	evSleep   // until something comes from the network
+	evWoken   // it came
+	evLimit   // nothing came
+	evNap     // callers poll
+	evNoSleep // something waits for room that may come without a completion
+)
+
+const (
+	ringEvents = 64
+	streamBits = 10
+)
+
+// entry is one event, struct shmemi_event of C.
+type entry struct {
+	when uint64 // ticks, and in the last streamBits the number of the stream
+	what uint64 // event, from bit 8 on its detail, from bit 32 on its number
+}
+
+type ring [ringEvents]entry
+
+// ownRing is that of the proxy's thread.
+const ownRing = 0
+
+var (
+	_ [express.EventSize]byte       = [unsafe.Sizeof(entry{})]byte{}
+	_ [express.Events]byte          = [ringEvents]byte{}
+	_ [express.EventStreamBits]byte = [streamBits]byte{}
+	_ [express.EventSent]byte       = [evSent]byte{}
+	_ [express.EventApplied]byte    = [evApplied]byte{}
+	_ [express.EventAcked]byte      = [evAcked]byte{}
+)
+
+// recordsAt is where rings begin in the page behind n bytes of what is shown: at a line of
+// the cache, of which none is shared by two rings.
+func recordsAt(n uintptr) uintptr {
+	const line = 64
+	return (shownAt+n+line-1)/line*line - shownAt
+}
+
+// shownAt is where that begins in its page of memory.
+const shownAt = live.HeadSize + shownSize
+
+// openRecords comes when the page is there. Its rings are the last thing in it.
+func (e *Engine) openRecords(at unsafe.Pointer, npes int) {
+	e.Records, e.Rings, e.met = at, 1, []fabric.PE{ownRing: -1}
+	e.rings = unsafe.Slice((*ring)(at), npes+1)
+	if !clock.Counts {
+		e.Coarse = 1
+	}
+	e.shown.records = uint64(uintptr(at) - uintptr(e.page.At()))
+	e.shown.ticks, e.shown.time = clock.Now(), clock.Monotonic()
+}
+
+// shareRecords has a stream record in the rings of the first one.
+func (e *Engine) shareRecords() {
+	e.Shown, e.Records, e.Coarse = e.first.Peers, e.first.Records, e.first.Coarse
+}
+
+// deal gives a PE its ring.
+func (e *Engine) deal(pe fabric.PE) {
+	if p := &e.first.peers[pe]; p.ring == 0 {
+		p.ring = e.first.Rings
+		e.first.Rings++
+		e.met = append(e.met, pe)
+	}
+}
+
+// note puts an event into the ring of a PE.
+func (e *Engine) note(pe fabric.PE, what event, detail, number uint32) {
+	p := &e.first.peers[pe]
+	if p.ring == 0 {
+		e.deal(pe)
+	}
+	at := &e.rings[p.ring][p.recorded%ringEvents]
+	at.when, at.what = e.when(), pack(what, detail, number)
+	p.recorded++
+}
+
+// noteAgain is note for what callers try again until it succeeds: the number says how
+// often, and the time is that of the last one.
+func (e *Engine) noteAgain(pe fabric.PE, what event) {
+	p := &e.first.peers[pe]
+	if p.recorded > 0 {
+		last, when := &e.rings[p.ring][(p.recorded-1)%ringEvents], e.when()
+		if event(last.what) == what && last.when%(1<<streamBits) == when%(1<<streamBits) {
+			last.when, last.what = when, again(last.what)
+			return
+		}
+	}
+	e.note(pe, what, 0, 1)
+}
+
+// noteMessage is note for a message.
+func (e *Engine) noteMessage(pe fabric.PE, what event, k kind, n int, seq uint32) {
+	e.note(pe, what, uint32(k)<<16|uint32(n), seq)
+}
+
+// noteOwn puts an event of the proxy's thread into its ring. An idle proxy does the same
+// again and again, which would leave nothing of what was before: it is one event, too.
+func (e *Engine) noteOwn(what event) {
+	n := e.shown.recorded
+	r := &e.rings[ownRing]
+	when := clock.Now() << streamBits
+	if n > 0 {
+		last := &r[(n-1)%ringEvents]
+		before := event(last.what)
+		if what == evSleep && before == evLimit {
+			return // it has looked, and sleeps on
+		}
+		if what == before {
+			atomic.StoreUint64(&last.what, again(last.what))
+			atomic.StoreUint64(&last.when, when)
+			return
+		}
+	}
+	at := &r[n%ringEvents]
+	atomic.StoreUint64(&at.when, when)
+	atomic.StoreUint64(&at.what, pack(what, 0, 1))
+	atomic.StoreUint32(&e.shown.recorded, n+1)
+}
+
+// when is the time of an event, with the stream.
+func (e *Engine) when() uint64 {
+	t := e.Tick
+	if t == 0 {
+		t = clock.Now()
+	}
+	return t<<streamBits | uint64(e.number)
+}
+
+func pack(what event, detail, number uint32) uint64 {
+	return uint64(number)<<32 | uint64(min(detail, 1<<24-1))<<8 | uint64(what)
+}
+
+// again is the word of an event that has happened once more.
+func again(w uint64) uint64 {
+	if w>>32 == 1<<32-1 {
+		return w
+	}
+	return w + 1<<32
+}
+
+// numberOf is the PE that a record of this stream is about.
+func (e *Engine) numberOf(p *peer) fabric.PE {
+	return fabric.PE((uintptr(unsafe.Pointer(p)) - uintptr(e.Peers)) / unsafe.Sizeof(peer{}))
+}
+
+// load copies a ring that may be written meanwhile.
+func (r *ring) load() (c ring) {
+	for i := range r {
+		c[i].when = atomic.LoadUint64(&r[i].when)
+		c[i].what = atomic.LoadUint64(&r[i].what)
+	}
+	return c
+}
+
+// flight is the recorder of another process.
+type flight struct {
+	page  io.ReaderAt
+	rings int64 // where they begin
+	at    readings
+}
+
+// Flight lists the last events with a PE, as Engine.Flight.
+func (s *Shown) Flight(pe int) ([]Recorded, error) {
+	if s.Peers[pe].ring == 0 {
+		return nil, nil
+	}
+	const counted = int64(unsafe.Offsetof(peer{}.recorded))
+	of, err := s.flight.read(s.Peers[pe].ring, int64(fixed)+int64(pe)*int64(unsafe.Sizeof(peer{}))+counted)
+	if err != nil {
+		return nil, err
+	}
+	own, err := s.flight.read(ownRing, int64(unsafe.Offsetof(shown{}.recorded)))
+	if err != nil {
+		return nil, err
+	}
+	return merged(of, own), nil
+}
+
+// read lists the events of a ring whose count is at an offset of the page.
+func (f *flight) read(n uint32, counted int64) ([]Recorded, error) {
+	var before, after uint32
+	var r ring
+	err := errors.Join(readAt(f.page, &before, counted), readAt(f.page, &r, f.rings+int64(n)*int64(unsafe.Sizeof(r))), readAt(f.page, &after, counted))
+	if err != nil {
+		return nil, err
+	}
+	return f.at.recorded(&r, before, after), nil
+}
+
+// readAt fills a variable from an offset of a page.
+func readAt[T any](page io.ReaderAt, to *T, at int64) error {
+	if _, err := page.ReadAt(unsafe.Slice((*byte)(unsafe.Pointer(to)), unsafe.Sizeof(*to)), at); err != nil {
+		return fmt.Errorf("read the page of an endpoint: %w", err)
+	}
+	return nil
+}
