@@ -389,6 +389,8 @@ struct shmemi_core {
     void (*explain)(int pe, char *text, size_t size);
     /* Says something about this PE, in one line, where the log goes. */
     void (*report)(const char *text);
+    /* The same of a wait for a PE, or -1, with the last events of the network below. */
+    void (*tell)(int pe, const char *text);
     /* Has the network ask PEs whether they are there, so that explain can say who
      * did not answer. */
     void (*probe)(int pe);

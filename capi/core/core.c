@@ -255,7 +255,11 @@ static inline struct shmemi_express *of(uint32_t stream)
 /* Whether C may try: an operation of a burst whose PE has no batch is Go's. */
 static inline bool burst_before(struct shmemi_express *x, int pe)
 {
-    uint64_t gap = cycles() - burst_last;
+    uint64_t now = cycles(), gap = now - burst_last;
+#ifdef __x86_64__
+    if (!x->coarse)
+        x->tick = now; /* spares the flight recorder a reading */
+#endif
     if (x->batching) {
         if (x->burst < SHMEMI_BURST_AFTER)
             x->burst = SHMEMI_BURST_AFTER;
@@ -266,8 +270,9 @@ static inline bool burst_before(struct shmemi_express *x, int pe)
     return ++x->burst < SHMEMI_BURST_AFTER || x->peers[pe].batch != NULL;
 }
 
-static inline int burst_after(int rc)
+static inline int burst_after(struct shmemi_express *x, int rc)
 {
+    x->tick = 0;
     burst_last = cycles();
     return rc;
 }
@@ -279,7 +284,7 @@ static int put(uint32_t stream, int pe, int64_t offset, const void *source, size
     int rc = burst_before(x, pe) ? shmemi_express_put(x, &native, (uint32_t)pe, offset, source, n)
                                  : SHMEMI_NOT_EXPRESS;
     return burst_after(
-        rc == SHMEMI_NOT_EXPRESS ? shmemgoPut(stream, pe, offset, (void *)source, n, r) : rc);
+        x, rc == SHMEMI_NOT_EXPRESS ? shmemgoPut(stream, pe, offset, (void *)source, n, r) : rc);
 }
 
 static int amo(uint32_t stream, int pe, int64_t offset, int op, int width, uint64_t operand,
@@ -290,9 +295,9 @@ static int amo(uint32_t stream, int pe, int64_t offset, int op, int width, uint6
         !burst_before(x, pe) || op >= SHMEMI_AMO_SWAP
             ? SHMEMI_NOT_EXPRESS
             : shmemi_express_amo(x, &native, (uint32_t)pe, offset, op, width, operand, compare);
-    return burst_after(rc == SHMEMI_NOT_EXPRESS
-                           ? shmemgoAMO(stream, pe, offset, op, width, operand, compare, fetch, r)
-                           : rc);
+    return burst_after(x, rc == SHMEMI_NOT_EXPRESS ? shmemgoAMO(stream, pe, offset, op, width,
+                                                                operand, compare, fetch, r)
+                                                   : rc);
 }
 
 static int put_signal(uint32_t stream, int pe, int64_t offset, const void *source, size_t n,
@@ -302,10 +307,10 @@ static int put_signal(uint32_t stream, int pe, int64_t offset, const void *sourc
     int rc = burst_before(x, pe) ? shmemi_express_put_signal(x, &native, (uint32_t)pe, offset,
                                                              source, n, signal_offset, signal, op)
                                  : SHMEMI_NOT_EXPRESS;
-    return burst_after(
-        rc == SHMEMI_NOT_EXPRESS
-            ? shmemgoPutSignal(stream, pe, offset, (void *)source, n, signal_offset, signal, op, r)
-            : rc);
+    return burst_after(x, rc == SHMEMI_NOT_EXPRESS
+                              ? shmemgoPutSignal(stream, pe, offset, (void *)source, n,
+                                                 signal_offset, signal, op, r)
+                              : rc);
 }
 
 /* Who waits asks often, and crosses into Go only at the beginning, when
@@ -383,6 +388,7 @@ const struct shmemi_core *shmemi_core_table(void)
         .give_up = shmemgoGiveUp,
         .explain = shmemgoExplain,
         .report = (void (*)(const char *))shmemgoReport,
+        .tell = (void (*)(int, const char *))shmemgoTell,
         .probe = shmemgoProbe,
     };
     if (table.build == NULL)

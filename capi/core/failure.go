@@ -96,5 +96,12 @@ func shmemgoReport(line *C.char) {
 	}
 }
 
+//export shmemgoTell
+func shmemgoTell(of C.int, line *C.char) {
+	if j := job; j != nil {
+		j.Tell(int(of), C.GoString(line))
+	}
+}
+
 //export shmemgoProbe
 func shmemgoProbe(of C.int) { job.Probe(int(of)) }

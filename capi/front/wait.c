@@ -117,11 +117,12 @@ static void tell(const struct shmemi_waiter *w, uint64_t now)
     char what[512] = "", why[1024] = "", line[2048];
     if (w->describe)
         w->describe(w->subject, what, sizeof what);
-    shmemi_state.core->explain(w->about ? w->pe : -1, why, sizeof why);
+    int pe = w->about ? w->pe : -1;
+    shmemi_state.core->explain(pe, why, sizeof why);
     snprintf(line, sizeof line, "%s has waited %.0f s%s%s%s%s (the wait goes on)", w->call,
              (double)(now - w->clock.since) / 1e9, what[0] ? ": " : "", what, why[0] ? "; " : "",
              why);
-    shmemi_state.core->report(line);
+    shmemi_state.core->tell(pe, line);
 }
 
 static void report(struct shmemi_waiter *w, uint64_t now)

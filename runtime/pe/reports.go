@@ -58,6 +58,14 @@ func (r *reports) close() {
 	r.flush()
 }
 
+// Tell says of a wait for a PE, or of -1, what it has to tell, and below that what the flight
+// recorder has.
+func (j *Job) Tell(of int, text string) {
+	if j.log.Enabled("pe", config.LogWarn) {
+		j.log.Tell("pe", config.LogWarn, fmt.Sprintf("PE %d", j.Me), text, j.flight(of))
+	}
+}
+
 // Report says what a wait or a call of this PE has to tell, where the log goes.
 func (j *Job) Report(text string) {
 	if j.log.Enabled("pe", config.LogWarn) {

@@ -144,6 +144,26 @@ func (l *Log) Say(subsys string, level config.LogLevel, text string) {
 	l.who.fields(l.lines.WithLevel(levels[level])).Str(partSubsys, subsys).Msg(text)
 }
 
+// Tell is Say with lines that belong to the text. For people each of them names the same as
+// the text, for lines of others may come between; else they are a field of the record.
+func (l *Log) Tell(subsys string, level config.LogLevel, of, text string, below []string) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text = of + ": " + text
+	if !l.people {
+		l.who.fields(l.lines.WithLevel(levels[level])).Str(partSubsys, subsys).Strs("events", below).Msg(text)
+		return
+	}
+	b := []byte("shmem: " + strings.ReplaceAll(text, "\n", " | ") + "\n")
+	for _, line := range below {
+		b = append(b, "shmem: "+of+":   "+line+"\n"...)
+	}
+	_, _ = l.out.Write(b)
+}
+
 // Print writes text of several lines at once, whatever the level: as it is for people,
 // else in one object.
 func (l *Log) Print(text string) error {

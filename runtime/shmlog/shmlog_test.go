@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
 
 	"libshmem/runtime/config"
@@ -170,6 +171,25 @@ func TestSay(t *testing.T) {
 	}
 	var none *Log
 	none.Say("pe", config.LogError, "x")
+}
+
+// Lines below what is told say for people whose they are, and are a field else.
+func TestTell(t *testing.T) {
+	var out bytes.Buffer
+	l := open(t, &out)
+	l.Tell("pe", config.LogWarn, "PE 3", "waits", []string{"first", "  second"})
+	if got, want := out.String(), "shmem: PE 3: waits\nshmem: PE 3:   first\nshmem: PE 3:     second\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	out.Reset()
+	l.people = false
+	l.lines = zerolog.New(&out)
+	l.Tell("pe", config.LogWarn, "PE 3", "waits", []string{"first", "  second"})
+	if got := out.String(); !strings.Contains(got, `"events":["first","  second"],"message":"PE 3: waits"`) {
+		t.Errorf("got %s", got)
+	}
+	var none *Log
+	none.Tell("pe", config.LogError, "PE 3", "x", nil)
 }
 
 func TestConcurrentLinesStayWhole(t *testing.T) {

@@ -113,6 +113,8 @@ type PE struct {
 	Values []uint64 // by number
 	NICs   []fabric.RailCount
 	Peers  []Line // those that it has had to do with
+
+	ends []*proxy.Shown
 }
 
 // Line is what it has counted for another PE.
@@ -144,7 +146,7 @@ func (l *Line) BytesIn() uint64 {
 
 // Collect makes one account of what a PE's engines show and of its page.
 func Collect(page *live.PE, ends []*proxy.Shown) PE {
-	p := PE{Values: make([]uint64, len(Counters))}
+	p := PE{Values: make([]uint64, len(Counters)), ends: ends}
 	if page != nil {
 		p.Values[Stalls], p.Values[StallNS] = page.Stalls, page.Stall
 	}

@@ -99,6 +99,32 @@ func livePeers(b *strings.Builder, last *Look) error {
 	if rest > 0 {
 		fmt.Fprintf(b, "and %d PEs more with fewer bytes\n", rest)
 	}
+	for _, l := range most {
+		if err := flight(b, last, l.PE); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flight prints the last events with a PE.
+func flight(b *strings.Builder, last *Look, pe int) error {
+	for i, e := range last.ends {
+		if pe >= len(e.Peers) {
+			continue
+		}
+		all, err := e.Flight(pe)
+		if err != nil {
+			return err
+		}
+		name := ""
+		if len(last.ends) > 1 {
+			name = fmt.Sprintf(" by endpoint %d", i)
+		}
+		if len(all) > 0 {
+			fmt.Fprintf(b, "last events with PE %d%s, times before this look:\n%s\n", pe, name, strings.Join(proxy.FlightLines(all), "\n"))
+		}
+	}
 	return nil
 }
 

@@ -74,6 +74,9 @@ func TestStopped(t *testing.T) {
 			`PE 0: shmem_long_g has waited \d+ s: for the completion at PE 5; PE 5 is stopped by a signal or a debugger \(process \d+\), ` +
 				`has not answered for \d+\.\d s, has 1 operations of 8 bytes under way, \d+ messages posted and \d+ received, \d+ of \d+ units completed, ` +
 				`at [0-9a-f.:\[\]]+ by \S+ on \S+`,
+			// What came before, and the question that is not answered.
+			`PE 0:   last events with PE 5, times before this report:\n(shmem: PE 0: .*\n)*shmem: PE 0: +-\d+\.\d{3} ms  posted read of 8 bytes, token \d+\n` +
+				`(shmem: PE 0: .*\n)*shmem: PE 0: +-\d+\.\d{3} ms  sent message \d+: how far are you, 56 bytes\n`,
 			`PE 4: shmem_barrier_all has waited \d+ s: barrier \d+; not there yet: PE 5; PE 5 is stopped`}},
 		// Nobody sees the process: the network says that it does not answer.
 		{name: "network", way: "get", pes: "8", wrapper: "unshare --pid --fork --kill-child ", options: list(tcp, []string{"--hosts", "8"}), say: []string{

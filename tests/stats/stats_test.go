@@ -212,7 +212,8 @@ func TestLive(t *testing.T) {
 		`^no thread waits for long$`, `^ +counter +so far +each second *$`, `^ +elements +10 +0 *$`, `^ +write_bytes +19.5 KiB +0 B *$`,
 		`^NIC \S+: \d+ operations, .*; each second 0, 0 B, 0 B$`, `^ +1 +1\d +0 +\d+ +20\.[23] KiB `)
 	t.Run("stranger", func(t *testing.T) { stranger(t, build, pids[0]) })
-	soon(func() string { return look(1, "--between", "0") }, `^shmem_barrier_all waits for \S+s: for .*PE 0`, `^ +received_bytes +\d+ B *$`)
+	soon(func() string { return look(1, "--between", "0") }, `^shmem_barrier_all waits for \S+s: for .*PE 0`, `^ +received_bytes +\d+ B *$`,
+		`^last events with PE 0, times before this look:$`, `^ +-\d+\.\d{3} ms  applied message 1: \w`, `^ +-\d+\.\d{3} ms  the proxy sleeps$`)
 	// A PE that is stopped is not asked, so it can be seen.
 	if err := syscall.Kill(pids[1], syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
