@@ -93,6 +93,12 @@
 // PE has one under way, answers, which are bounded by the tokens of who asks,
 // and signals that follow bytes, whose credit was looked at before the bytes went.
 //
+// # Flight recorder
+//
+// The last events with each PE are kept, and those of Loop, with their times
+// (record_unsafe.go, and docs/decisions/0042): for reports of waits that do not end, and
+// for other processes. C records what it does by itself.
+//
 // # GPU memory
 //
 // Where the fabric reaches GPU memory (RegisterHeap), larger puts and gets are
