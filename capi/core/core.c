@@ -206,6 +206,7 @@ static int poll_network(void)
     if (__atomic_load_n(&state->net_lock, __ATOMIC_RELAXED) ||
         __atomic_exchange_n(&state->net_lock, 1, __ATOMIC_ACQUIRE))
         return -1;
+    express->polls++;
     if (__atomic_load_n(&express->held, __ATOMIC_RELAXED))
         shmemgoRelease(); /* who polls waits, perhaps for an answer to what is held */
     /* The network may be in Go, as that of chaos mode, or what comes of it. */

@@ -12,6 +12,7 @@ import (
 // completions, and one more while a copy of the GPU's is under way, which ends
 // without one.
 func (e *Engine) Poll() (int, error) {
+	e.first.Polls++
 	n, err := e.prov.Poll(e.comps[:])
 	if err != nil {
 		return n, err

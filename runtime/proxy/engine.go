@@ -183,6 +183,7 @@ type port struct {
 
 	stage    *stage // nil: this PE has no GPU memory
 	armed    bool   // the loop sleeps, or is about to, until something comes from the network
+	armedAt  uint32 // the count of polls then
 	binding  binding
 	consumer atomic.Pointer[Consumer]
 	stopping atomic.Bool

@@ -60,6 +60,7 @@ type Express struct {
 	Batching   uint32 // 1: small operations share messages from the first one on; C sets it
 	Coarse     uint32 // 1: the processor has no counter that tells the time
 	Rings      uint32 // that were dealt
+	Polls      uint32 // looks at the network, by whichever thread
 }
 
 // peer is what the engine knows about one PE. C reads and writes it as struct

@@ -125,39 +125,45 @@ func (e *Engine) next(n int, pace *fabric.Pace) step {
 	case e.holds():
 		return sleepHolding
 	}
-	e.armed = true
+	e.armed, e.armedAt = true, e.Polls
 	return waitArmed
 }
 
 // wait is Provider.Wait, and counts one that has overslept.
 func (e *Engine) wait(d time.Duration) (bool, error) {
 	e.noteOwn(evSleep)
+	limit := time.Now().Add(d)
 	came, err := e.prov.Wait(d)
 	if came {
 		e.noteOwn(evWoken)
 	} else {
 		e.noteOwn(evLimit)
-	}
-	if !came && err == nil {
-		e.watchSleep(d)
+		e.watchSleep(d, limit)
 	}
 	return came, err
 }
 
-// watchSleep comes behind a Wait of d that nothing has ended.
-func (e *Engine) watchSleep(d time.Duration) {
-	if !e.caps.WaitFD || d < longSleep || !e.tryLock() {
+// watchSleep comes behind a Wait of d that was to end at its limit, and that nothing has
+// ended. Where the network has something then, and no caller has polled meanwhile, the Wait
+// should have ended before: but for what came while this thread waited for a processor.
+func (e *Engine) watchSleep(d time.Duration, limit time.Time) {
+	if !e.caps.WaitFD || d < longSleep || time.Since(limit) > wakeup || !e.tryLock() {
 		return
 	}
-	if e.prov.Ready() {
+	if e.Polls == e.armedAt && e.prov.Ready() {
 		e.shown.overslept++
 	}
 	e.unlock()
 }
 
-// longSleep is how long a Wait has to be for its end to say something: in a shorter one
-// something may well come as it ends.
-const longSleep = idleWait / 2
+const (
+	// longSleep is how long a Wait has to be for its end to say something: in a shorter one
+	// something may well come as it ends.
+	longSleep = idleWait / 2
+	// wakeup is how long a thread whose sleep is over takes to run, on a machine that has a
+	// processor for it.
+	wakeup = time.Millisecond
+)
 
 // Stop ends Loop and waits for it. The lock must not be held.
 func (e *Engine) Stop() {

@@ -242,6 +242,7 @@ func (e *Engine) sleepLooking(c *Consumer, rest time.Duration) error {
 		c.looker.Add(s.ring.HeadSlot())
 	}
 	e.noteOwn(evSleep)
+	limit := time.Now().Add(rest)
 	came, failure := c.looker.Sleep(devicePoll, rest)
 	if failure != 0 {
 		return fmt.Errorf("wait for the network: error %d of libfabric", failure)
@@ -251,7 +252,7 @@ func (e *Engine) sleepLooking(c *Consumer, rest time.Duration) error {
 		e.wakeSleepers()
 	} else {
 		e.noteOwn(evLimit)
-		e.watchSleep(rest)
+		e.watchSleep(rest, limit)
 	}
 	return nil
 }

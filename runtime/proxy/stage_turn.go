@@ -96,7 +96,7 @@ func (e *Engine) do(c *chore) {
 
 // arm is Provider.Arm, and remembers that the loop is going to sleep.
 func (e *Engine) arm() bool {
-	e.armed = !e.holds() && e.prov.Arm()
+	e.armed, e.armedAt = !e.holds() && e.prov.Arm(), e.Polls
 	return e.armed
 }
 

@@ -69,6 +69,7 @@ struct shmemi_express {
     uint32_t staging, busy;
     uint32_t batching;
     uint32_t coarse, rings;
+    uint32_t polls;
 };
 
 /* The C functions behind the provider, as fabric.Native. */
