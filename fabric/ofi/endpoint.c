@@ -94,64 +94,51 @@ struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, ui
     return got;
 }
 
-static int open_queue_with(struct shmemi_ofi *o, uint32_t size, enum fi_wait_obj wait)
+static int open_queue(struct shmemi_ofi *o, uint32_t size)
 {
     struct fi_cq_attr attr = {.size = size,
                               .format = o->data ? FI_CQ_FORMAT_DATA : FI_CQ_FORMAT_MSG,
-                              .wait_obj = wait,
-                              .wait_set = wait == FI_WAIT_SET ? o->wait_set : NULL};
+                              .wait_obj = FI_WAIT_FD};
+    o->queue_fd = -1;
+    if (fi_cq_open(o->domain, &attr, &o->cq, NULL) == 0) {
+        struct fid *fid = &o->cq->fid;
+        int ret = fi_trywait(o->fabric, &fid, 1);
+        if ((ret != 0 && ret != -FI_EAGAIN) || fi_control(fid, FI_GETWAIT, &o->queue_fd) != 0)
+            o->queue_fd = -1;
+        return 0;
+    }
+    attr.wait_obj = FI_WAIT_NONE;
     return fi_cq_open(o->domain, &attr, &o->cq, NULL);
 }
 
 /*
- * Whether fi_trywait leaves the queue's descriptor readable after a signal, and so after each
- * completion. That of net in libfabric 1.17 does: a proxy that slept on it used 90 % of a core.
+ * Learns whether fi_trywait takes back what fi_cq_signal, and so each completion, does to the
+ * queue's descriptor. That of net in libfabric 1.17 does not: from its first completion on the
+ * descriptor is readable for good, and a proxy that slept on it used 90 % of a core. The
+ * descriptor is an epoll over the signal and what the provider listens to; the event of the
+ * signal is looked up here, while there is no other.
  */
-static int signal_stays(struct shmemi_ofi *o)
+static void learn_signal(struct shmemi_ofi *o)
 {
-    return !shmemi_ofi_ready(o) && fi_cq_signal(o->cq) == 0 && shmemi_ofi_ready(o);
-}
-
-/*
- * Opens the queue with a wait set in place of a descriptor of its own: fi_wait on the set takes
- * the signal back where fi_trywait does not. Version 2 has no wait sets, and no need of them.
- */
-static int open_queue_in_set(struct shmemi_ofi *o, uint32_t size)
-{
-    struct fi_wait_attr attr = {.wait_obj = FI_WAIT_FD};
-    o->queue_fd = -1;
-    int ret = fi_close(&o->cq->fid);
-    o->cq = NULL;
-    if (ret != 0)
-        return ret;
-    if (FI_MAJOR(fi_version()) < 2 && fi_wait_open(o->fabric, &attr, &o->wait_set) == 0) {
-        if (open_queue_with(o, size, FI_WAIT_SET) == 0) {
-            if (fi_control(&o->wait_set->fid, FI_GETWAIT, &o->queue_fd) != 0 || signal_stays(o))
-                o->queue_fd = -1;
-            return 0;
-        }
-        fi_close(&o->wait_set->fid);
+    struct epoll_event event;
+    if (o->queue_fd < 0 || shmemi_ofi_ready(o) || fi_cq_signal(o->cq) != 0 || !shmemi_ofi_ready(o))
+        return;
+    if (epoll_wait(o->queue_fd, &event, 1, 0) != 1) {
+        o->queue_fd = -1; /* it says nothing, and cannot be looked into */
+        return;
     }
-    o->wait_set = NULL;
-    return open_queue_with(o, size, FI_WAIT_NONE);
-}
-
-static int open_queue(struct shmemi_ofi *o, uint32_t size)
-{
-    o->queue_fd = -1;
-    if (open_queue_with(o, size, FI_WAIT_FD) != 0)
-        return open_queue_with(o, size, FI_WAIT_NONE);
-    struct fid *fid = &o->cq->fid;
-    int ret = fi_trywait(o->fabric, &fid, 1);
-    if ((ret != 0 && ret != -FI_EAGAIN) || fi_control(fid, FI_GETWAIT, &o->queue_fd) != 0)
-        o->queue_fd = -1;
-    return o->queue_fd >= 0 && signal_stays(o) ? open_queue_in_set(o, size) : 0;
+    o->signal_stays = 1;
+    o->signal = event.data.u64;
 }
 
 /*
  * Gathers what ends a wait. The queue's descriptor counts by its level: what a poll has left
  * unread no edge tells of again. With edges alone a PE slept for seconds on 20 MB that had
  * come, and moved one write each time its sleep was over (docs/decisions/0005).
+ *
+ * The level of one whose signal stays says nothing, so there arm looks at what is ready in it,
+ * and wait goes by edges: what was there before was seen by arm, and each arrival after it
+ * makes one.
  */
 static int watch(struct shmemi_ofi *o, int fd, uint32_t how)
 {
@@ -190,7 +177,9 @@ int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
     if ((ret = open_queue(o, queue)) != 0)
         return ret;
     o->failed = "epoll_ctl";
-    if ((ret = watch(o, o->wake_fd, EPOLLET)) != 0 || (ret = watch(o, o->queue_fd, 0)) != 0)
+    learn_signal(o);
+    if ((ret = watch(o, o->wake_fd, EPOLLET)) != 0 ||
+        (ret = watch(o, o->queue_fd, o->signal_stays ? EPOLLET : 0)) != 0)
         return ret;
     o->failed = "fi_av_open";
     struct fi_av_attr av = {.type = FI_AV_TABLE};
@@ -218,12 +207,11 @@ int shmemi_ofi_close(struct shmemi_ofi *o)
         o->ep ? &o->ep->fid : NULL,
         o->av ? &o->av->fid : NULL,
         o->cq ? &o->cq->fid : NULL,
-        o->wait_set ? &o->wait_set->fid : NULL,
         o->domain ? &o->domain->fid : NULL,
         o->fabric ? &o->fabric->fid : NULL,
     };
-    const char *name[] = {"operands", "endpoint", "address vector", "completion queue",
-                          "wait set", "domain",   "fabric"};
+    const char *name[] = {"operands",         "endpoint", "address vector",
+                          "completion queue", "domain",   "fabric"};
     int first = 0;
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         int ret = order[i] != NULL ? fi_close(order[i]) : 0;

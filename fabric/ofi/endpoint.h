@@ -61,8 +61,10 @@ struct shmemi_ofi {
     int wake_fd;
     int events_fd; /* epoll over both */
 
-    /* What the queue signals where fi_trywait does not take its signals back; else NULL. */
-    struct fid_wait *wait_set;
+    /* Where fi_trywait does not take the queue's signals back, queue_fd stays readable from
+     * the first completion on: 1, and the event that queue_fd, an epoll, has of it. */
+    int signal_stays;
+    uint64_t signal;
 
     /* The context of an operation is at its token's index. */
     struct fi_context2 *contexts;
@@ -198,7 +200,7 @@ int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c);
 /* poll where completions of data may come. */
 int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 
-/* Takes the queue's signal back, and answers whether poll has work, as far as queue_fd tells. */
+/* Whether poll has work, as far as queue_fd tells. */
 int shmemi_ofi_ready(void *self);
 
 /* The text of the last failure of a token, or NULL. */

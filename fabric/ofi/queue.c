@@ -154,6 +154,17 @@ int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
     return n;
 }
 
+/* Whether something is ready in the queue's descriptor but its signal. */
+static int ready_within(const struct shmemi_ofi *o)
+{
+    struct epoll_event events[4];
+    int n = epoll_wait(o->queue_fd, events, 4, 0);
+    for (int i = 0; i < n; i++)
+        if (events[i].data.u64 != o->signal)
+            return 1;
+    return 0;
+}
+
 int shmemi_ofi_ready(void *self)
 {
     struct shmemi_ofi *o = self;
@@ -161,9 +172,9 @@ int shmemi_ofi_ready(void *self)
     struct pollfd fd = {.fd = o->queue_fd, .events = POLLIN};
     if (o->queue_fd < 0)
         return 0;
-    int none = o->wait_set != NULL ? fi_wait(o->wait_set, 0) == -FI_ETIMEDOUT
-                                   : fi_trywait(o->fabric, &fid, 1) == 0;
-    return !none || poll(&fd, 1, 0) > 0;
+    if (o->signal_stays)
+        return ready_within(o);
+    return fi_trywait(o->fabric, &fid, 1) != 0 || poll(&fd, 1, 0) > 0;
 }
 
 int shmemi_ofi_arm(void *self)
