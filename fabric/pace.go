@@ -26,8 +26,9 @@ const (
 	burst = 32
 	// eager is how long behind the last completion Arm is taken at its word.
 	eager = 20 * time.Millisecond
-	// recent is how long bursts go on; then each rest is followed by one poll.
-	recent = 100 * time.Millisecond
+	// Bursts go on for so long behind the last completion; then each rest is followed by one
+	// poll. An Arm that says no is right but with one provider, so it is given more.
+	recent, recentUntold = time.Second, 100 * time.Millisecond
 	// Rest is how long one takes.
 	Rest = 500 * time.Microsecond
 )
@@ -48,14 +49,14 @@ func (p *Pace) Refused(now time.Time) time.Duration {
 		p.fruitless = 0
 		return 0
 	}
-	p.rested(now)
+	p.rested(now, recent)
 	return Rest
 }
 
 // Slept comes when a Wait of a provider that cannot tell (without Caps.WaitFD) is over.
-func (p *Pace) Slept(now time.Time) { p.rested(now) }
+func (p *Pace) Slept(now time.Time) { p.rested(now, recentUntold) }
 
-func (p *Pace) rested(now time.Time) {
+func (p *Pace) rested(now time.Time, recent time.Duration) {
 	if p.fruitless = lingering; p.age(now) < recent {
 		p.fruitless -= burst
 	}
