@@ -137,3 +137,44 @@ func writeRound(t *testing.T, e, target *end, to fabric.PE, most int) {
 		}
 	}
 }
+
+// Oversleeps counts the sleeps of an end that ended by their limit although Writes to it lay
+// unread, until all bytes are in place or there are most of them. The test tells which
+// endpoints: a provider that asks too little of Arm gets some.
+func Oversleeps(t *testing.T, open Open, most int) (n int) {
+	patience = time.Minute
+	s := &suite{open: open}
+	all := s.ends(t, 2)
+	var stop atomic.Bool
+	var served sync.WaitGroup
+	served.Add(1)
+	go func() {
+		defer served.Done()
+		var pace fabric.Pace
+		for target := all[1]; n < most; {
+			if stop.Load() && roundIsThere(target) {
+				return
+			}
+			begin := time.Now()
+			slept, err := target.serve(&pace, unreadSleep)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if slept && time.Since(begin) >= unreadSleep && target.prov.Ready() {
+				n++
+			}
+		}
+		for !stop.Load() { // the writer has to come to its end
+			if _, err := all[1].prov.Poll(all[1].batch[:]); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	writeRound(t, all[0], all[1], 1, unreadUnderWay)
+	stop.Store(true)
+	all[1].prov.Wake()
+	served.Wait()
+	return n
+}
