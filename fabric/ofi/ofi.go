@@ -27,10 +27,11 @@ import (
 
 // endpoint is a fabric.Provider on one libfabric endpoint.
 type endpoint struct {
-	c    *C.struct_shmemi_ofi
-	caps fabric.Caps
-	addr []byte
-	ip   bool // addresses are struct sockaddr
+	c     *C.struct_shmemi_ofi
+	caps  fabric.Caps
+	addr  []byte
+	ip    bool // addresses are struct sockaddr
+	named bool // addresses are names, which end with a byte of 0
 
 	version string // of libfabric
 	noGPU   error  // why GPU memory cannot be registered; nil: it can
@@ -108,6 +109,7 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	}
 	e.caps.WaitFD = e.c.queue_fd >= 0
 	format := info.addr_format
+	e.named = format == C.FI_ADDR_STR
 	e.ip = format == C.FI_SOCKADDR || format == C.FI_SOCKADDR_IN || format == C.FI_SOCKADDR_IN6
 	addr := make([]byte, 256)
 	n := C.size_t(len(addr))
@@ -197,9 +199,14 @@ func (e *endpoint) Connect(addrs [][]byte) error {
 }
 
 func (e *endpoint) connectOne(pe int, a []byte) error {
-	// The address vector reads as many bytes as its own addresses have, and
-	// the kind of an IP address is in its first two.
-	if len(a) != len(e.addr) || e.ip && !bytes.Equal(a[:2], e.addr[:2]) {
+	// The address vector reads a name up to its end, with the number of a process and of
+	// an endpoint in it, and of other addresses as many bytes as its own have. The kind of
+	// an IP address is in its first two.
+	same := len(a) == len(e.addr) && (!e.ip || bytes.Equal(a[:2], e.addr[:2]))
+	if e.named {
+		same = a[len(a)-1] == 0
+	}
+	if !same {
 		return shmerr.Causef(shmerr.ErrArgument, "its address is of another kind than this PE's (%d bytes, here %d)", len(a), len(e.addr))
 	}
 	if ret := C.shmemi_ofi_peer(e.c, C.uint32_t(pe), unsafe.Pointer(&a[0])); ret != 0 {
