@@ -43,7 +43,7 @@ func TestSuite(t *testing.T) {
 						hosts++
 						return n.Open(hosts-1, c)
 					}, plan)
-				}, fabrictest.Limits{})
+				}, fabrictest.Limits{Unread: fabrictest.Simulated})
 			})
 		}
 	}
@@ -56,7 +56,7 @@ func TestLibfabric(t *testing.T) {
 		return ofi.Open(c)
 	}
 	for _, plan := range plans[1:] {
-		fabrictest.Run(t, around(open, plan), fabrictest.Limits{})
+		fabrictest.Run(t, around(open, plan), fabrictest.Limits{Unread: fabrictest.Simulated})
 	}
 }
 

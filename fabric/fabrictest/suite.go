@@ -30,8 +30,13 @@ type Limits struct {
 	Close  string // peers of a closed end cannot go on
 
 	Writes   int           // as many Writes under way at both ends at once as go well; 0: any number
+	Unread   time.Duration // for the bytes of Unread; 0: 1 s
 	Patience time.Duration // after which a test gives up; 0: 40 s
 }
+
+// Simulated is Limits.Unread of a network that the processor moves packet by packet, under the
+// race detector and beside other tests. An end that oversleeps would take minutes.
+const Simulated = 30 * time.Second
 
 const (
 	tokens  = 576

@@ -63,7 +63,7 @@ func TestSuite(t *testing.T) {
 					hosts++
 					return open(net, hosts-1, c.nics[(hosts-1)%len(c.nics)], rail.Config{Config: f, Policy: c.policy})
 				}
-			}, fabrictest.Limits{})
+			}, fabrictest.Limits{Unread: fabrictest.Simulated})
 		})
 	}
 }

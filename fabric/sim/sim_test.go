@@ -44,7 +44,7 @@ var suiteSeed = flag.Uint64("suite.seed", 1, "seed of the networks that the suit
 func TestSuite(t *testing.T) {
 	for i, m := range suiteModels() {
 		t.Run(m.String(), func(t *testing.T) {
-			fabrictest.RunEach(t, opener(m, *suiteSeed*100+uint64(i)), fabrictest.Limits{})
+			fabrictest.RunEach(t, opener(m, *suiteSeed*100+uint64(i)), fabrictest.Limits{Unread: fabrictest.Simulated})
 		})
 	}
 }
