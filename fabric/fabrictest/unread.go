@@ -13,7 +13,7 @@ import (
 const (
 	unreadWrites = 2000
 	unreadBytes  = 16 << 10
-	unreadPlaces = biggest / unreadBytes // the writes go round in the target's memory
+	unreadPlaces = biggest / unreadBytes  // the writes go round in the target's memory
 	unreadSleep  = 100 * time.Millisecond // as long as the proxy sleeps at most
 
 	unreadUnderWay = 64
