@@ -1,7 +1,7 @@
 # The one entry to the project. `make` alone lists the targets.
 #
-# Variables: BUILD (default build), CC, GO, NVCC, PREFIX (default /usr/local),
-# DESTDIR, DIST (default dist). Everything that is made goes below $(BUILD), but
+# Variables: BUILD (default build), CC, GO, NVCC, KERNELS (no: without the library's own
+# kernels), PREFIX (default /usr/local), DESTDIR, DIST (default dist). Everything that is made goes below $(BUILD), but
 # the wheel, which goes below $(DIST).
 
 BUILD  ?= build
@@ -28,7 +28,7 @@ help: ## list the targets
 .PHONY: demo
 demo: ## set up, build, and show data moving on one node and between two
 	@scripts/setup demo
-	@echo "demo: building, which takes a minute or two the first time"
+	@echo "demo: building, which takes two to five minutes the first time"
 	@$(MAKE) --no-print-directory -s build examples
 	@BUILD=$(BUILD) examples/demo.sh $(BUILD)/data/all-minilm-l6-v2.safetensors
 
@@ -111,7 +111,7 @@ CMDS   := $(sort $(patsubst cmd/%/,%,$(dir $(wildcard cmd/*/*.go))))
 GO_SRC := go.mod VERSION $(wildcard go.sum) \
           $(shell find version.go capi cmd fabric runtime -name '*.go' -o -name '*.[chS]' 2>/dev/null)
 
-build: $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libshmem_kernels.fatbin $(CMDS:%=$(BUILD)/bin/%)
+build: $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(if $(filter no,$(KERNELS)),no-kernels,$(BUILD)/lib/libshmem_kernels.fatbin) $(CMDS:%=$(BUILD)/bin/%)
 
 # The libraries, plain and under two sanitizers. In a sanitizer build the C of
 # the core is instrumented too; cgo then also tells ThreadSanitizer about the
@@ -275,7 +275,7 @@ install: build docs ## into PREFIX (/usr/local), below DESTDIR
 	install -d $(sort $(dir $(INSTALLED:%=$(P)/%)))
 	install -m 755 $(CMDS:%=$(BUILD)/bin/%) $(P)/bin
 	install -m 755 $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(P)/lib
-	if [ -e $(BUILD)/lib/libshmem_kernels.fatbin ]; then install -m 644 $(BUILD)/lib/libshmem_kernels.fatbin $(P)/lib; fi
+	$(if $(filter no,$(KERNELS)),rm -f $(P)/lib/libshmem_kernels.fatbin,install -m 644 $(BUILD)/lib/libshmem_kernels.fatbin $(P)/lib)
 	$(foreach h,$(HEADERS),install -m 644 $(h) $(P)/$(h) &&) :
 	$(foreach h,$(DEVICE_HEADERS),install -m 644 $(h) $(P)/$(h:device/%=include/%) &&) :
 	install -d $(P)/share/man/man3 $(P)/share/man/man7
@@ -292,11 +292,16 @@ install: build docs ## into PREFIX (/usr/local), below DESTDIR
 # What debuggers read is two thirds of the libraries, and not in the wheel. The
 # package has what PREFIX has, below its own folder.
 .PHONY: wheel
+ifeq ($(KERNELS),no)
+wheel:
+	@echo "wheel: it has the library's own kernels, which its operators for torch need (leave KERNELS=no out)" >&2; exit 1
+else
 wheel: build ## the package of Python, with the libraries and commands, into dist
 	rm -rf $(BUILD)/wheel
 	@$(MAKE) --no-print-directory -s install DESTDIR=$(abspath $(BUILD))/wheel PREFIX=
 	strip -g $(CMDS:%=$(BUILD)/wheel/bin/%) $(BUILD)/wheel/lib/libshmem.so $(BUILD)/wheel/lib/libshmem_core.so
 	python3 python/wheel.py $(BUILD)/wheel $(DIST)
+endif
 
 .PHONY: uninstall
 uninstall: docs ## remove what install wrote

@@ -6,10 +6,11 @@
 # them, too, and has PTX for the GPUs of later years. To look at one kernel:
 #   make build/device/NAME.sm_90.ptx
 CUDA_ARCHS := 75 80 90 100 120
-KERNELS    := $(sort $(notdir $(basename $(wildcard tests/device/*.cu))))
+PTX_TESTS  := $(sort $(notdir $(basename $(wildcard tests/device/*.cu))))
 
 # The one that set-up has installed, else one in PATH. Asked for only by those
 # recipes that need it.
+NVCC_GIVEN := $(filter-out undefined,$(origin NVCC))
 NVCC ?= $(or $(wildcard $(shell BUILD=$(BUILD) scripts/setup --tool nvcc)),nvcc)
 NVCCFLAGS := -std=c++17 -O3 -ccbin $(CC) -Werror all-warnings -Xcompiler -Wall,-Wextra -Idevice -Iinclude
 
@@ -17,19 +18,33 @@ NVCCFLAGS := -std=c++17 -O3 -ccbin $(CC) -Werror all-warnings -Xcompiler -Wall,-
 # headers once it is installed.
 DEVICE_HEADERS := $(sort $(shell find device/shmem -type f -name '*.h' -o -type f -name '*.cuh' 2>/dev/null))
 
-# The library's own kernels, for calls on streams. Without nvcc there is no such
-# file, and those calls say so. Compressed for size it is a seventh.
-KERNEL_SRC := device/kernels/kernels.cu
+# The library's own kernels, for calls on streams and the operators of shmem.torch. Set-up gets
+# the compiler where there is none. Compressed for size they are a seventh. KERNELS=no builds
+# the library without them; those calls say so then.
+KERNELS     ?= yes
+KERNEL_SRC  := device/kernels/kernels.cu
 KERNEL_DEPS := $(KERNEL_SRC) $(wildcard device/kernels/*.h) $(DEVICE_HEADERS) device/rules.mk
+KERNEL_FILE := $(BUILD)/lib/libshmem_kernels.fatbin
 
-$(BUILD)/lib/libshmem_kernels.fatbin: $(KERNEL_DEPS)
+ifeq ($(filter yes no,$(KERNELS)),)
+$(error KERNELS=$(KERNELS): set it to yes or no)
+endif
+
+$(KERNEL_FILE): $(KERNEL_DEPS)
 	@mkdir -p $(@D)
-	@if command -v "$(NVCC)" >/dev/null; then \
-	    set -x; $(NVCC) $(NVCCFLAGS) -t 2 --compress-mode=size $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
-	        -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) -fatbin -o $@ $<; \
-	else \
-	    echo "build: without nvcc there is no $(@F): calls on streams that need it will say so"; \
-	fi
+	@nvcc="$(NVCC)"; \
+	if ! command -v "$$nvcc" >/dev/null; then \
+	    [ -z "$(NVCC_GIVEN)" ] || { echo "build: NVCC=$$nvcc is not there (set NVCC to CUDA's compiler, or leave it out)" >&2; exit 1; }; \
+	    BUILD=$(BUILD) scripts/setup kernels && nvcc=$$(BUILD=$(BUILD) scripts/setup --tool nvcc) || exit; \
+	fi; \
+	echo "$$nvcc $@"; \
+	"$$nvcc" $(NVCCFLAGS) -t 2 --compress-mode=size $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+	    -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) -fatbin -o $@ $<
+
+# A file of an earlier build is not to be found beside libraries that are built without it.
+.PHONY: no-kernels
+no-kernels:
+	@rm -f $(KERNEL_FILE)
 
 # What is for a machine with a GPU. There the assembler's work is needed, which is
 # three quarters of the time; GPU_PTX=1 leaves it out, in a folder of its own, to see that
@@ -45,7 +60,7 @@ $(GPU)/lib/libshmem_kernels.fatbin: $(KERNEL_DEPS)
 	$(NVCC) $(NVCCFLAGS) --compress-mode=size $(GPU_CODE) -fatbin -o $@ $<
 
 .PHONY: kernels
-kernels: $(foreach k,$(KERNELS),$(CUDA_ARCHS:%=$(BUILD)/device/$(k).sm_%.ptx) $(BUILD)/device/$(k).fatbin)
+kernels: $(foreach k,$(PTX_TESTS),$(CUDA_ARCHS:%=$(BUILD)/device/$(k).sm_%.ptx) $(BUILD)/device/$(k).fatbin)
 
 define ptx_rule
 $(BUILD)/device/%.sm_$(1).ptx: tests/device/%.cu $(DEVICE_HEADERS) device/rules.mk

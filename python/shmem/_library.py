@@ -11,6 +11,7 @@ from shmem import _abi
 from shmem._errors import LibraryError, VersionError
 
 FILE = "libshmem.so"
+KERNELS = "libshmem_kernels.fatbin"
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -48,6 +49,10 @@ class Loaded:
     def __init__(self, path: str) -> None:
         handle = _open(path)
         self.path = path
+        # Beside it are the kernels of calls on streams; a build may have left them out. Of a
+        # library that the loader has found the folder is not known.
+        beside = Path(path).with_name(KERNELS)
+        self.lacks = str(beside) if os.path.dirname(path) and not beside.exists() else ""
         self.name = _name(handle)
         _compare(self.name, path)
         self.waiting = _abi.Library(handle)

@@ -66,6 +66,13 @@ def stream_of(call: str, stream: StreamLike, context: object | None = None) -> i
             "the symmetric heap is in main memory that the GPU does not reach",
             "set SHMEM_HEAP=pinned, on a machine with a GPU",
         )
+    if state.loaded is not None and state.loaded.lacks:
+        raise DeviceError(
+            call,
+            "stream",
+            f"{state.loaded.lacks} is not there, which has the kernels of calls on streams",
+            "build the library without KERNELS=no, or install the file beside it",
+        )
     if isinstance(stream, str):
         return _current(call, stream)
     # A default stream has the same address on each GPU; of any other one the driver knows.

@@ -52,6 +52,34 @@ def test_while_another_thread_captures(job: str, driver: dict[str, str]) -> None
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
 
 
+WITHOUT_KERNELS = """
+import shmem
+
+shmem.init()
+a = shmem.zeros(4, device="gpu")
+for call in (lambda: shmem.put(a, a, pe=0, stream=0), lambda: shmem.barrier_all(stream=0)):
+    try:
+        call()
+    except shmem.DeviceError as e:
+        assert "libshmem_kernels.fatbin is not there" in str(e) and "KERNELS=no" in str(e), e
+    else:
+        raise AssertionError(call)
+shmem.put(a, a, pe=0)
+shmem.finalize()
+"""
+
+
+def test_a_build_without_kernels(driver: dict[str, str], tmp_path: Path) -> None:
+    """Calls on streams raise an exception, and the program lives on."""
+    for name in ("libshmem.so", "libshmem_core.so"):
+        (tmp_path / name).symlink_to(LIBRARY.parent / name)
+    program = tmp_path / "program.py"
+    program.write_text(WITHOUT_KERNELS)
+    found = driver["LD_LIBRARY_PATH"].replace(str(LIBRARY.parent), str(tmp_path))
+    done = run(sys.executable, str(program), **{**driver, "LD_LIBRARY_PATH": found})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 # As much of torch as is used: tensors over what has __cuda_array_interface__.
 TORCH = """
 strided = object()

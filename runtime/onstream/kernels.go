@@ -66,7 +66,7 @@ func (k *kernels) load(dev Device, job Job, file string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return &shmerr.Error{
 			Op: "load", Object: file, Cause: shmerr.Causef(shmerr.ErrUnsupported, "the file with the library's own kernels is not there"),
-			Remedy: "install it beside the library; where nvcc is, the build makes it",
+			Remedy: "install it beside the library; a build without KERNELS=no makes it",
 		}
 	case err != nil:
 		return fmt.Errorf("load the library's kernels: %w", err)

@@ -68,7 +68,7 @@ type result struct {
 }
 
 // machine makes a tree with the script and a PATH with the commands.
-func machine(t *testing.T, commands map[string]string) (run func(profile string) result, dir string) {
+func machine(t *testing.T, commands map[string]string, variables ...string) (run func(profile string) result, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	bin := filepath.Join(dir, "bin")
@@ -97,6 +97,7 @@ func machine(t *testing.T, commands map[string]string) (run func(profile string)
 	return func(profile string) result {
 		cmd := exec.Command(filepath.Join(dir, "scripts", "setup"), strings.Fields(profile)...)
 		cmd.Env = []string{"PATH=" + bin, "BIN=" + bin, "WNSEARCHDIR=" + bin, "TORCH_PYTHON=" + bin + "/torch-python"}
+		cmd.Env = append(cmd.Env, variables...)
 		var out, errs bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		err := cmd.Run()
@@ -143,7 +144,7 @@ func TestRefusals(t *testing.T) {
 		want    string
 	}{
 		{"unknown profile", "all", nil,
-			"setup: usage: scripts/setup demo|test|full|check|bench\n"},
+			"setup: usage: scripts/setup demo|test|full|check|bench|kernels\n"},
 		{"old Go", "check", map[string]string{"go": `echo go1.22.1`},
 			"setup: Go 1.26 or newer is needed, found 1.22.1 (install it from https://go.dev/dl and put its bin first in PATH)\n"},
 		{"no Go", "check", map[string]string{"go": ""},
@@ -173,7 +174,7 @@ func TestRefusals(t *testing.T) {
 		{"no NVRTC", "test", map[string]string{"python3": python("3.11.2", `case "$*" in *nvrtc*) exit 1 ;; esac; `+wheel)},
 			"setup: cannot fetch nvidia-cuda-nvrtc " + nvcc + " (python3 -m pip download --no-deps nvidia-cuda-nvrtc==" + nvcc + ")\n"},
 		{"no CUDA", "test", map[string]string{"python3": python("3.11.2", `case "$*" in *nvcc*) exit 1 ;; esac; `+wheel)},
-			"setup: cannot fetch nvcc " + nvcc + " (python3 -m pip download --no-deps " + cuda + ")\n"},
+			"setup: cannot fetch nvcc " + nvcc + ", which compiles the library's kernels (python3 -m pip download --no-deps " + cuda + "; KERNELS=no builds without them)\n"},
 		{"no numpy", "check", map[string]string{"python3": python("3.11.2", `case "$*" in *numpy*) exit 1 ;; esac; `+wheel)},
 			"setup: cannot fetch " + modules + " (python3 -m pip download " + modules + ")\n"},
 		{"no NVTX", "test", map[string]string{"python3": python("3.11.2", `case "$*" in *nvtx*) exit 1 ;; esac; `+wheel)},
@@ -269,11 +270,11 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestCompiler: CUDA's compiler comes with the tests and the benchmark, once,
-// where --tool says that it is, and not with the demo.
+// TestCompiler: CUDA's compiler comes with whatever builds the library, once, where --tool says
+// that it is. The demo leaves it where there is one, and where the build is to have no kernels.
 func TestCompiler(t *testing.T) {
 	fetched := regexp.MustCompile(`setup: fetching nvcc ` + pin(t, "nvcc") + ` .*100 MB.*\n(?s:.*)setup: nvcc ` + pin(t, "nvcc") + `: [0-9]+ s\n`)
-	for _, profile := range []string{"test", "bench"} {
+	for _, profile := range []string{"demo", "test", "bench", "kernels"} {
 		run, dir := machine(t, wide())
 		r := run(profile)
 		if r.status != 0 || !fetched.MatchString(r.out) || r.err != "" {
@@ -287,8 +288,18 @@ func TestCompiler(t *testing.T) {
 			t.Errorf("%s, second run: %+v", profile, r)
 		}
 	}
-	run, _ := machine(t, wide())
-	if r := run("demo"); r.status != 0 || strings.Contains(r.out, "nvcc") {
-		t.Errorf("demo: %+v", r)
+	for _, c := range []struct{ what, command, variable string }{
+		{"nvcc in PATH", "nvcc", ""},
+		{"another compiler", "other-nvcc", "NVCC=other-nvcc"},
+		{"without kernels", "", "KERNELS=no"},
+	} {
+		commands := wide()
+		if c.command != "" {
+			commands[c.command] = `:`
+		}
+		run, _ := machine(t, commands, c.variable)
+		if r := run("demo"); r.status != 0 || strings.Contains(r.out, "fetching nvcc") {
+			t.Errorf("%s, demo: %+v", c.what, r)
+		}
 	}
 }
