@@ -77,3 +77,24 @@ def need_torch() -> str:
             pytest.fail(lack)
         pytest.skip(lack)
     return python
+
+
+_DRIVER = {
+    "libcuda.so.1": ["libcuda", "memory", "vmm", "stream", "module", "fake"],
+    "libgdrapi.so.2": ["libgdrapi", "fake"],
+}
+
+
+def simulated_gpu(folder: Path, library: Path = LIBRARY) -> dict[str, str]:
+    """The variables under which PEs have a GPU, whose driver is made in the folder."""
+    sources = ROOT / "runtime/gpu/cuda/cudatest/testdata"
+    for name, parts in _DRIVER.items():
+        files = [str(sources / f"{part}.c") for part in parts]
+        gcc = ["gcc", "-shared", "-fPIC", "-O1", "-pthread", "-o", str(folder / name), *files]
+        subprocess.run(gcc, check=True)
+    assert BUILD.is_dir()
+    return {
+        "FAKE_CUDA": "works=1",
+        "SHMEM_HEAP": "device",
+        "LD_LIBRARY_PATH": f"{library.parent}:{folder}",
+    }

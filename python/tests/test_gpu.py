@@ -9,29 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from launch import BUILD, LIBRARY, ROOT, SHMEMRUN, pes, run
-
-PARTS = {
-    "libcuda.so.1": ["libcuda", "memory", "vmm", "stream", "module", "fake"],
-    "libgdrapi.so.2": ["libgdrapi", "fake"],
-}
+from launch import LIBRARY, ROOT, SHMEMRUN, pes, run, simulated_gpu
 
 
 @pytest.fixture(scope="session")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The variables under which PEs have a GPU."""
-    folder = tmp_path_factory.mktemp("driver")
-    sources = ROOT / "runtime/gpu/cuda/cudatest/testdata"
-    for library, parts in PARTS.items():
-        files = [str(sources / f"{part}.c") for part in parts]
-        gcc = ["gcc", "-shared", "-fPIC", "-O1", "-pthread", "-o", str(folder / library), *files]
-        subprocess.run(gcc, check=True)
-    assert BUILD.is_dir()
-    return {
-        "FAKE_CUDA": "works=1",
-        "SHMEM_HEAP": "device",
-        "LD_LIBRARY_PATH": f"{LIBRARY.parent}:{folder}",
-    }
+    return simulated_gpu(tmp_path_factory.mktemp("driver"))
 
 
 @pytest.mark.parametrize("job", ["-n 1", "-n 3", "-n 2 --hosts 2"])
@@ -50,34 +34,6 @@ def test_while_another_thread_captures(job: str, driver: dict[str, str]) -> None
     file = str(ROOT / "python/tests/gpu/test_device.py")
     done = run(*argv, *tests, file, **{**driver, "FAKE_CUDA": "works=1 others_capture=1"})
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
-
-
-WITHOUT_KERNELS = """
-import shmem
-
-shmem.init()
-a = shmem.zeros(4, device="gpu")
-for call in (lambda: shmem.put(a, a, pe=0, stream=0), lambda: shmem.barrier_all(stream=0)):
-    try:
-        call()
-    except shmem.DeviceError as e:
-        assert "libshmem_kernels.fatbin is not there" in str(e) and "KERNELS=no" in str(e), e
-    else:
-        raise AssertionError(call)
-shmem.put(a, a, pe=0)
-shmem.finalize()
-"""
-
-
-def test_a_build_without_kernels(driver: dict[str, str], tmp_path: Path) -> None:
-    """Calls on streams raise an exception, and the program lives on."""
-    for name in ("libshmem.so", "libshmem_core.so"):
-        (tmp_path / name).symlink_to(LIBRARY.parent / name)
-    program = tmp_path / "program.py"
-    program.write_text(WITHOUT_KERNELS)
-    found = driver["LD_LIBRARY_PATH"].replace(str(LIBRARY.parent), str(tmp_path))
-    done = run(sys.executable, str(program), **{**driver, "LD_LIBRARY_PATH": found})
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 # As much of torch as is used: tensors over what has __cuda_array_interface__.
