@@ -114,6 +114,7 @@ type end struct {
 	comps  []fabric.Completion // what has come and was not asked for yet
 	owed   []fabric.Token      // receive buffers that found no room yet
 	batch  [16]fabric.Completion
+	came   bool // what the last Wait of serve has reported
 }
 
 // layout of an end's memory

@@ -86,7 +86,7 @@ func (e *end) serve(pace *fabric.Pace, d time.Duration) (slept bool, err error) 
 		time.Sleep(pace.Refused(time.Now()))
 		return false, nil
 	}
-	_, err = e.prov.Wait(d)
+	e.came, err = e.prov.Wait(d)
 	if !e.caps.WaitFD {
 		pace.Slept(time.Now())
 	}
