@@ -29,6 +29,7 @@ type Limits struct {
 	Data   string // writes with immediate data do not work although they are granted
 	Close  string // peers of a closed end cannot go on
 
+	OneWay   string        // two ends may not Write to each other at once
 	Writes   int           // as many Writes under way at both ends at once as go well; 0: any number
 	Unread   time.Duration // for the bytes of Unread; 0: 1 s
 	Patience time.Duration // after which a test gives up; 0: 40 s

@@ -28,6 +28,10 @@ func unread(t *testing.T, s *suite) {
 		name    string
 		writers int
 	}{{"one sends", 1}, {"both send", 2}} {
+		if c.writers == 2 && s.limits.OneWay != "" {
+			t.Logf("%s is not tested: known limit: %s", c.name, s.limits.OneWay)
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			all, most := s.ends(t, 2), unreadUnderWay
 			if s.limits.Writes > 0 && c.writers == 2 {

@@ -16,8 +16,8 @@ var tested = []struct {
 	{provider: "net", arrival: true},
 	{provider: "tcp", arrival: true},
 	{provider: "tcp;ofi_rxm", arrival: true},
-	{provider: "net;ofi_rxm"},
-	{provider: "sockets"},
+	{provider: "net;ofi_rxm", limits: fabrictest.Limits{Wait: "in 1.17 the layer loses wake-ups of net"}},
+	{provider: "sockets", limits: fabrictest.Limits{OneWay: "in 1.17 writes that meet stand still for good, in one of some twenty runs"}},
 	{provider: "udp;ofi_rxd", limits: fabrictest.Limits{
 		BadKey: "the target drops the request",
 		Writes: 4, // with 16 at both ends 1.17 takes a reply for a message, and ends in a truncation error
