@@ -200,7 +200,7 @@ int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c);
 /* poll where completions of data may come. */
 int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 
-/* Whether poll has work, as far as queue_fd tells. */
+/* Whether poll is known to have work now. A provider without a descriptor does not tell: 0. */
 int shmemi_ofi_ready(void *self);
 
 /* The text of the last failure of a token, or NULL. */

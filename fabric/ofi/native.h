@@ -31,8 +31,6 @@ int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max);
 /* Answers 1 when the caller may wait, 0 when poll has work now: completions, or bytes of
  * one-sided operations of peers, which poll moves without a completion. */
 int shmemi_ofi_arm(void *self);
-/* Whether poll is known to have work now. A provider without a descriptor does not tell: 0. */
-int shmemi_ofi_ready(void *self);
 
 /*
  * Sleeps until poll may have work, wake is called or ns nanoseconds have

@@ -107,12 +107,7 @@ func (e *end) match() {
 		e.inHead++
 		n.ended(m)
 	}
-	switch {
-	case e.inHead == len(e.inbox):
-		e.inbox, e.inHead = e.inbox[:0], 0
-	case e.inHead >= 1024 && 2*e.inHead > len(e.inbox):
-		e.inbox, e.inHead = e.inbox[:copy(e.inbox, e.inbox[e.inHead:])], 0
-	}
+	e.inbox, e.inHead = compact(e.inbox, e.inHead)
 }
 
 // handOver completes what a message is for at its target.
@@ -154,4 +149,15 @@ func (e *end) handOver(m *message) bool {
 	}
 	n.later(e, c, fate.Late)
 	return true
+}
+
+// compact gives a list back the room of what was taken from its head, now and then.
+func compact[T any](list []T, head int) ([]T, int) {
+	switch {
+	case head == len(list):
+		return list[:0], 0
+	case head >= 1024 && 2*head > len(list):
+		return list[:copy(list, list[head:])], 0
+	}
+	return list, head
 }

@@ -53,12 +53,7 @@ func (e *end) readSocket() {
 		e.socket[e.read] = nil
 		e.read++
 	}
-	switch {
-	case e.read == len(e.socket):
-		e.socket, e.read = e.socket[:0], 0
-	case e.read >= 1024 && 2*e.read > len(e.socket):
-		e.socket, e.read = e.socket[:copy(e.socket, e.socket[e.read:])], 0
-	}
+	e.socket, e.read = compact(e.socket, e.read)
 }
 
 // readPacket reports whether all of the packet is out of the socket.

@@ -38,15 +38,12 @@ type head struct {
 	_       [8]byte
 }
 
-const (
-	headSize = HeadSize
-	magic    = 0x6576696c6d656873
-)
+const magic = 0x6576696c6d656873
 
 // HeadSize is what the head takes of a page.
 const HeadSize = 64
 
-var _ [headSize]byte = [unsafe.Sizeof(head{})]byte{}
+var _ [HeadSize]byte = [unsafe.Sizeof(head{})]byte{}
 
 // Page is one that this process writes.
 type Page struct {
@@ -60,7 +57,7 @@ func Create(kind Kind, n int) (*Page, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a page that others may read: %w", err)
 	}
-	size := headSize + n
+	size := HeadSize + n
 	p := &Page{file: fd}
 	if err = unix.Ftruncate(fd, int64(size)); err == nil {
 		p.memory, err = unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
@@ -77,10 +74,10 @@ func Create(kind Kind, n int) (*Page, error) {
 }
 
 // Bytes are those of the page.
-func (p *Page) Bytes() []byte { return p.memory[headSize:] }
+func (p *Page) Bytes() []byte { return p.memory[HeadSize:] }
 
 // At is where they begin.
-func (p *Page) At() unsafe.Pointer { return unsafe.Pointer(&p.memory[headSize]) }
+func (p *Page) At() unsafe.Pointer { return unsafe.Pointer(&p.memory[HeadSize]) }
 
 // Close takes the page back.
 func (p *Page) Close() error {
@@ -142,12 +139,12 @@ func (v *View) same(w *View) bool { return os.SameFile(v.info, w.info) }
 // memory for those of the page that nobody has touched.
 func (v *View) Bytes() ([]byte, error) {
 	b := make([]byte, v.size)
-	_, err := v.file.ReadAt(b, headSize)
+	_, err := v.file.ReadAt(b, HeadSize)
 	return b, err
 }
 
 // ReadAt copies bytes behind the head, as they are now.
-func (v *View) ReadAt(b []byte, at int64) (int, error) { return v.file.ReadAt(b, headSize+at) }
+func (v *View) ReadAt(b []byte, at int64) (int, error) { return v.file.ReadAt(b, HeadSize+at) }
 
 // PE is the page of a PE, as it is now.
 func (v *View) PE() (*PE, error) {
@@ -178,7 +175,7 @@ func view(file string, pid int) (*View, error) {
 		return nil, err
 	}
 	var h head
-	_, err = f.ReadAt(unsafe.Slice((*byte)(unsafe.Pointer(&h)), headSize), 0)
+	_, err = f.ReadAt(unsafe.Slice((*byte)(unsafe.Pointer(&h)), HeadSize), 0)
 	info, err2 := f.Stat()
 	if err = errors.Join(err, err2); errors.Is(err, io.EOF) {
 		err = &strangerError{0}
@@ -191,7 +188,7 @@ func view(file string, pid int) (*View, error) {
 			err = &strangerError{int(h.pid)}
 		case version != libshmem.Version:
 			err = &VersionError{version}
-		case h.kind == OfPE && h.size != headSize+uint64(PESize):
+		case h.kind == OfPE && h.size != HeadSize+uint64(PESize):
 			err = &VersionError{version + ", of another build"}
 		}
 	}
@@ -199,7 +196,7 @@ func view(file string, pid int) (*View, error) {
 		_ = f.Close()
 		return nil, err
 	}
-	return &View{h.kind, f, info, int(h.size - headSize)}, nil
+	return &View{h.kind, f, info, int(h.size - HeadSize)}, nil
 }
 
 // Text is what an array of a page holds, up to its end.

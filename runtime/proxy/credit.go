@@ -49,8 +49,15 @@ func (e *Engine) takes(pe fabric.PE, p *peer) Status {
 	if e.flush(pe) == Failed {
 		return Failed
 	}
-	p.count[NoCredit]++
+	e.noCredit(pe, p)
 	return Again
+}
+
+// noCredit counts an operation that is sent back because of the credit of a PE, or for want
+// of a token.
+func (e *Engine) noCredit(pe fabric.PE, p *peer) {
+	p.count[NoCredit]++
+	e.noteAgain(pe, evNoCredit)
 }
 
 // watchUnread asks a PE for an answer when half of what it may have is on its way. Where
@@ -93,8 +100,7 @@ func (e *Engine) room(p *peer, n uint64) bool {
 	free := len(e.free) - reserve
 	if free <= 0 || 3*int(p.tokens) >= free && p.tokens > 0 ||
 		p.bytes != 0 && 3*int64(p.bytes+n) > e.mostBytes-int64(e.bytes) {
-		p.count[NoCredit]++
-		e.noteAgain(e.numberOf(p), evNoCredit)
+		e.noCredit(e.numberOf(p), p)
 		return false
 	}
 	return true
@@ -121,8 +127,7 @@ func (e *Engine) admitLate(pe fabric.PE, p *peer, n int) Status {
 	case st == Failed:
 		return Failed
 	case p.asked-p.acked+e.cost(n) > uint64(e.Window):
-		p.count[NoCredit]++
-		e.noteAgain(pe, evNoCredit)
+		e.noCredit(pe, p)
 		return Again
 	}
 	return Done

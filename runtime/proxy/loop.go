@@ -131,16 +131,26 @@ func (e *Engine) next(n int, pace *fabric.Pace) step {
 
 // wait is Provider.Wait, and counts one that has overslept.
 func (e *Engine) wait(d time.Duration) (bool, error) {
-	e.noteOwn(evSleep)
-	limit := time.Now().Add(d)
+	limit := e.sleepsFor(d)
 	came, err := e.prov.Wait(d)
+	e.hasSlept(came, d, limit)
+	return came, err
+}
+
+// sleepsFor records that a sleep of d begins, and returns when it is to end.
+func (e *Engine) sleepsFor(d time.Duration) time.Time {
+	e.noteOwn(evSleep)
+	return time.Now().Add(d)
+}
+
+// hasSlept records how a sleep has ended.
+func (e *Engine) hasSlept(came bool, d time.Duration, limit time.Time) {
 	if came {
 		e.noteOwn(evWoken)
-	} else {
-		e.noteOwn(evLimit)
-		e.watchSleep(d, limit)
+		return
 	}
-	return came, err
+	e.noteOwn(evLimit)
+	e.watchSleep(d, limit)
 }
 
 // watchSleep comes behind a Wait of d that was to end at its limit, and that nothing has

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"libshmem/fabric"
+	"libshmem/runtime/live"
 	"libshmem/runtime/proxy/clock"
 )
 
@@ -163,7 +164,7 @@ func merged(of, own []Recorded) []Recorded {
 // lock is held.
 func (e *Engine) Flight(pe fabric.PE) []Recorded {
 	s, p := e.shown, &e.first.peers[pe]
-	t := readings{s.ticks, s.time, clock.Now(), clock.Monotonic()}
+	t := readings{s.ticks, s.time, clock.Now(), live.Now()}
 	before := atomic.LoadUint32(&s.recorded)
 	own := e.rings[ownRing].load()
 	return merged(t.recorded(&e.rings[p.ring], p.recorded, p.recorded), t.recorded(&own, before, atomic.LoadUint32(&s.recorded)))

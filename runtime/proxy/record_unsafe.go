@@ -97,7 +97,7 @@ func (e *Engine) openRecords(at unsafe.Pointer, npes int) {
 		e.Coarse = 1
 	}
 	e.shown.records = uint64(uintptr(at) - uintptr(e.page.At()))
-	e.shown.ticks, e.shown.time = clock.Now(), clock.Monotonic()
+	e.shown.ticks, e.shown.time = clock.Now(), live.Now()
 }
 
 // shareRecords has a stream record in the rings of the first one.

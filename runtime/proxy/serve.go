@@ -241,18 +241,13 @@ func (e *Engine) sleepLooking(c *Consumer, rest time.Duration) error {
 	for _, s := range c.rings {
 		c.looker.Add(s.ring.HeadSlot())
 	}
-	e.noteOwn(evSleep)
-	limit := time.Now().Add(rest)
+	limit := e.sleepsFor(rest)
 	came, failure := c.looker.Sleep(devicePoll, rest)
 	if failure != 0 {
 		return fmt.Errorf("wait for the network: error %d of libfabric", failure)
 	}
-	if came {
-		e.noteOwn(evWoken)
+	if e.hasSlept(came, rest, limit); came {
 		e.wakeSleepers()
-	} else {
-		e.noteOwn(evLimit)
-		e.watchSleep(rest, limit)
 	}
 	return nil
 }

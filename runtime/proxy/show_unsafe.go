@@ -176,7 +176,7 @@ func LookAt(page io.ReaderAt) (*Shown, error) {
 	}
 	view, err := lookAt(b)
 	if err == nil {
-		view.flight = flight{page, int64(s.records), readings{s.ticks, s.time, clock.Now(), clock.Monotonic()}}
+		view.flight = flight{page, int64(s.records), readings{s.ticks, s.time, clock.Now(), live.Now()}}
 	}
 	return view, err
 }

@@ -70,8 +70,7 @@ var (
 func (e *Engine) take(u use, p *peer, pe fabric.PE) (fabric.Token, *slot) {
 	last := len(e.free) - 1
 	if last < 0 {
-		p.count[NoCredit]++
-		e.noteAgain(pe, evNoCredit)
+		e.noCredit(pe, p)
 		return 0, nil
 	}
 	t := e.free[last]

@@ -2,9 +2,7 @@ package need
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -13,13 +11,7 @@ import (
 func Debian(t *testing.T) string {
 	t.Helper()
 	Namespaces(t)
-	setup := exec.Command(filepath.Join("..", "..", "scripts", "setup"), "--tool", "debian")
-	setup.Env = append(os.Environ(), "BUILD="+Folder(t))
-	out, err := setup.Output()
-	if err != nil {
-		t.Fatalf("ask scripts/setup for Debian 13: %v", err)
-	}
-	root := strings.TrimSpace(string(out))
+	root := tool(t, "debian")
 	if _, err := os.Stat(filepath.Join(root, "bin", "sh")); err != nil {
 		lack(t, "needs Debian 13 in a folder (scripts/setup full)")
 	}

@@ -16,13 +16,7 @@ func NVCC(t *testing.T) string {
 	if nvcc := os.Getenv("NVCC"); nvcc != "" {
 		return nvcc
 	}
-	setup := exec.Command(filepath.Join("..", "..", "scripts", "setup"), "--tool", "nvcc")
-	setup.Env = append(os.Environ(), "BUILD="+Folder(t))
-	out, err := setup.Output()
-	if err != nil {
-		t.Fatalf("ask scripts/setup for nvcc: %v", err)
-	}
-	nvcc := strings.TrimSpace(string(out))
+	nvcc := tool(t, "nvcc")
 	if _, err := os.Stat(nvcc); err == nil {
 		return nvcc
 	}
@@ -31,4 +25,16 @@ func NVCC(t *testing.T) string {
 	}
 	lack(t, "needs nvcc (scripts/setup test)")
 	return ""
+}
+
+// tool is where scripts/setup has a tool, or would have it.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	setup := exec.Command(filepath.Join("..", "..", "scripts", "setup"), "--tool", name)
+	setup.Env = append(os.Environ(), "BUILD="+Folder(t))
+	out, err := setup.Output()
+	if err != nil {
+		t.Fatalf("ask scripts/setup for %s: %v", name, err)
+	}
+	return strings.TrimSpace(string(out))
 }

@@ -100,7 +100,7 @@ runtime/regcache/unmapped: runtime/shmerr
     # what the kernel says of this process's memory, whatever it is used for
 runtime/regcache/pinned: fabric
     # a NIC for tests
-runtime/proxy/clock:
+runtime/proxy/clock: runtime/live
     # a number from the processor: what the time is for is not its to know
 runtime/proxy: . fabric queue runtime/live runtime/order runtime/proxy/clock runtime/proxy/express runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog runtime/trace
     # the one package that sees both the fabric and the GPU's queue. It

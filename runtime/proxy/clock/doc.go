@@ -7,7 +7,11 @@
 // C reads the same one (runtime/proxy/express/record.h).
 package clock
 
-import "time"
+import (
+	"time"
+
+	"libshmem/runtime/live"
+)
 
 // Now is the present time: ticks of the counter where Counts, and else nanoseconds of
 // CLOCK_MONOTONIC.
@@ -18,4 +22,4 @@ func Now() uint64 {
 	return began + uint64(time.Since(start)) // Go keeps the clock's own number to itself
 }
 
-var began, start = Monotonic(), time.Now()
+var began, start = live.Now(), time.Now()
