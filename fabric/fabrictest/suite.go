@@ -28,8 +28,8 @@ type Limits struct {
 	Wait   string // an arrival may not end a Wait
 	Data   string // writes with immediate data do not work although they are granted
 	Close  string // peers of a closed end cannot go on
+	Full   string // a target whose receive buffer fills may stand still for good
 
-	OneWay   string        // two ends may not Write to each other at once
 	Writes   int           // as many Writes under way at both ends at once as go well; 0: any number
 	Unread   time.Duration // for the bytes of Unread; 0: 1 s
 	Patience time.Duration // after which a test gives up; 0: 40 s

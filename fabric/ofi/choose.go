@@ -20,7 +20,6 @@ var preference = []struct{ provider, reason string }{
 	{"tcp", "reliable datagrams over TCP without a layer between"},
 	{"net", "reliable datagrams over TCP without a layer between"},
 	{"tcp;ofi_rxm", "a layer over TCP connections: a message takes 1.4 times as long as over net"},
-	{"sockets", "superseded by tcp, and its threads poll"},
 	{"udp;ofi_rxd", "copies twice and resends in software"},
 }
 

@@ -48,7 +48,7 @@ var (
 	aws     = append(machine{"efa rdmap0s6-rdm", "efa rdmap16s27-rdm"}, newer...)
 	mixed   = machine{"verbs;ofi_rxm mlx5_0", "verbs;ofi_rxm mlx5_1", "net ib0 192.0.2.9"}
 	alone   = machine{"net lo 127.0.0.1", "shm shm", "tcp;ofi_rxm lo 127.0.0.1"}
-	partial = machine{"tcp lo 127.0.0.1", "sockets eth0 192.0.2.2"}
+	partial = machine{"tcp lo 127.0.0.1", "udp;ofi_rxd eth0 192.0.2.2"}
 )
 
 func TestFind(t *testing.T) {
@@ -66,16 +66,18 @@ func TestFind(t *testing.T) {
 		{"NIC without the provider's suffix", aws, "", "rdmap16s27", "efa rdmap16s27-rdm invalid IP"},
 		{"excluded NICs", mixed, "", "^mlx5_0,mlx5_1", "net ib0 192.0.2.9"},
 		{"loopback where nothing else is", alone, "", "", "net lo 127.0.0.1"},
-		{"a worse provider rather than loopback", partial, "", "", "sockets eth0 192.0.2.2"},
+		{"a worse provider rather than loopback", partial, "", "", "udp;ofi_rxd eth0 192.0.2.2"},
 		{"loopback by name", debian, "", "lo", "net lo 127.0.0.1"},
 		{"interface of containers by name", debian, "", "docker0", "net docker0 172.17.0.1"},
 		{"insisted", debian, "tcp;ofi_rxm", "", "tcp;ofi_rxm eth0 192.0.2.2"},
-		{"insisted, in capitals", debian, "SOCKETS", "", "sockets eth0 192.0.2.2"},
+		{"insisted, in capitals", debian, "UDP;OFI_RXD", "", "udp;ofi_rxd eth0 192.0.2.2"},
 		{"insisted on TCP of any kind", debian, "tcp", "", "net eth0 192.0.2.2"},
 		{"insisted on the layer's lower part", mixed, "verbs", "", "verbs;ofi_rxm mlx5_0 invalid IP"},
 		{"insisted on what is taken by name only", debian, "shm", "", "shm shm invalid IP"},
-		{"no such provider", debian, "tpc", "", `choose provider "tpc": SHMEM_PROVIDER names none that answers here; these do: net, tcp;ofi_rxm, sockets`},
-		{"no such provider, nearest", debian, "socket", "", "the nearest name is sockets"},
+		{"no such provider", debian, "tpc", "", `choose provider "tpc": SHMEM_PROVIDER names none that answers here; these do: net, tcp;ofi_rxm, udp;ofi_rxd, net;ofi_rxm, shm`},
+		{"no such provider, nearest", debian, "tcp;ofirxm", "", "the nearest name is tcp;ofi_rxm"},
+		{"refused", debian, "SOCKETS", "", `choose provider "SOCKETS": no job is given it: it stands still for good`},
+		{"nothing but what is refused", machine{"sockets eth0 192.0.2.2"}, "", "", "none of no provider leads"},
 		{"no such NIC", debian, "", "ib0", "SHMEM_NIC_LIST=ib0 allows none of"},
 		{"provider and NIC apart", mixed, "net", "mlx5_0", "SHMEM_NIC_LIST=mlx5_0 allows none of ib0"},
 		{"one host only", machine{"shm shm"}, "", "", "none of shm leads to other hosts"},

@@ -199,6 +199,13 @@ func address(info *C.struct_fi_info) netip.Addr {
 // let each of them look for its hardware.
 func find(q asker, w Wish) (*offer, error) {
 	provider, nics := w.Provider, w.NICs
+	if because := refusal(provider); because != "" {
+		return nil, &shmerr.Error{
+			Op: "choose", Object: fmt.Sprintf("provider %q", provider),
+			Cause:  shmerr.Causef(shmerr.ErrNoProvider, "no job is given it: %s", because),
+			Remedy: "unset SHMEM_PROVIDER to take the best",
+		}
+	}
 	candidates := make([]string, len(preference))
 	for i, p := range preference {
 		candidates[i] = p.provider
@@ -263,18 +270,19 @@ func notFound(q asker, refused []*offer, candidates []string, w Wish) error {
 		}
 	}()
 	ranked(all)
+	able := slices.DeleteFunc(slices.Clone(all), func(o *offer) bool { return refusal(o.Provider) != "" })
 	if provider == "" {
 		return &shmerr.Error{
-			Op: "choose", Object: "provider", Cause: shmerr.Causef(shmerr.ErrNoProvider, "none of %s leads to other hosts", names(all, providerOf)),
+			Op: "choose", Object: "provider", Cause: shmerr.Causef(shmerr.ErrNoProvider, "none of %s leads to other hosts", names(able, providerOf)),
 			Remedy: "bring a network interface up, or name a provider by SHMEM_PROVIDER",
 		}
 	}
 	e := &shmerr.Error{
 		Op: "choose", Object: fmt.Sprintf("provider %q", provider),
-		Cause:  shmerr.Causef(shmerr.ErrNoProvider, "SHMEM_PROVIDER names none that answers here; these do: %s", names(all, providerOf)),
+		Cause:  shmerr.Causef(shmerr.ErrNoProvider, "SHMEM_PROVIDER names none that answers here; these do: %s", names(able, providerOf)),
 		Remedy: "name one of them, or unset it to take the best",
 	}
-	if near := nearest(provider, all); near != "" {
+	if near := nearest(provider, able); near != "" {
 		e.Remedy = "the nearest name is " + near + "; or unset it to take the best"
 	}
 	return e

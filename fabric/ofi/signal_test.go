@@ -9,13 +9,21 @@ import (
 	"libshmem/fabric"
 )
 
+// compiled is a program of testdata that knows libfabric alone.
+func compiled(t *testing.T, name string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), name)
+	argv := []string{"-O2", "-Wall", "-Werror", "-pthread", "-o", program, "testdata/" + name + ".c", "-lfabric"}
+	if text, err := exec.Command("gcc", argv...).CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, text)
+	}
+	return program
+}
+
 // What a program that knows libfabric alone finds of each provider's descriptor is what an
 // endpoint has found when it was opened.
 func TestSignalsOfQueues(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "signal")
-	if text, err := exec.Command("gcc", "-Wall", "-Werror", "-o", program, "testdata/signal.c", "-lfabric").CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, text)
-	}
+	program := compiled(t, "signal")
 	out, err := exec.Command(program).Output()
 	if err != nil {
 		t.Fatalf("%s: %v", program, err)
@@ -33,6 +41,7 @@ func TestSignalsOfQueues(t *testing.T) {
 			continue
 		}
 		looked++
+		takeRefused(t, p.provider)
 		prov, err := Open(fabric.Config{Provider: p.provider, Tokens: 8, MaxRecv: 4})
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,8 @@ func why(o, first *offer, w Wish) string {
 	provider := w.Provider
 	named := slices.ContainsFunc(sameFamily(provider), func(p string) bool { return strings.EqualFold(p, o.Provider) })
 	switch {
+	case refusal(o.Provider) != "":
+		return "no job is given it: " + refusal(o.Provider)
 	case provider != "" && !named:
 		return fmt.Sprintf("SHMEM_PROVIDER=%s names another", provider)
 	case !allowed(o.NIC, w.NICs):

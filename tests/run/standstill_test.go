@@ -30,9 +30,8 @@ type standstill struct {
 // provider that jobs take by themselves, where 10,000 puts of each size take 2 s. Over
 // udp;ofi_rxd and shm they take half a minute, and beside busy loops up to five times as long,
 // so there it is fewer. 2,000 puts were enough to show the standstill in one run of three.
-// One run over sockets has all 10,000, for its limit of 10 s a size.
 var standstills = []standstill{
-	{pes: 4, hosts: 2, puts: 10000, times: 2},
+	{pes: 4, hosts: 2, puts: 10000, times: 3},
 	{pes: 4, hosts: 4, puts: 5000, times: 1},
 	{pes: 3, hosts: 3, puts: 5000, times: 1},
 	{pes: 2, hosts: 2, puts: 10000, times: 1},
@@ -43,11 +42,9 @@ var standstills = []standstill{
 	{pes: 3, hosts: 3, busy: true, puts: 1000, times: 1},
 	{pes: 2, hosts: 2, busy: true, puts: 5000, times: 1},
 	{pes: 4, hosts: 4, namespaces: true, busy: true, puts: 1000, times: 1},
-	{provider: "tcp;ofi_rxm", pes: 4, hosts: 2, puts: 5000, times: 1},
+	{provider: "tcp;ofi_rxm", pes: 4, hosts: 2, puts: 5000, times: 2},
 	{provider: "tcp;ofi_rxm", pes: 2, hosts: 2, namespaces: true, busy: true, puts: 2000, times: 1},
 	{provider: "net;ofi_rxm", pes: 4, hosts: 2, puts: 5000, times: 1},
-	{provider: "sockets", pes: 2, hosts: 2, puts: 10000, times: 1},
-	{provider: "sockets", pes: 4, hosts: 2, busy: true, puts: 200, times: 1},
 	{provider: "udp;ofi_rxd", pes: 2, hosts: 2, puts: 500, times: 1},
 	{provider: "shm", pes: 4, hosts: 2, puts: 500, times: 1},
 }
@@ -161,7 +158,7 @@ func (m *machine) standstills(t *testing.T, rounds int) {
 			if !slices.Contains(names, s.provider) {
 				s.provider = ""
 			}
-			if *runWhole && (!s.busy || s.provider != "sockets") { // which would take two minutes
+			if *runWhole {
 				s.puts = wholePuts
 			}
 			over = append(over, s.provider)
@@ -186,19 +183,17 @@ var (
 
 func (m *machine) standstill(t *testing.T, s standstill) {
 	const limit = 3 * time.Minute
-	longest, ofSize := "1", "0"
+	longest := "1"
 	if s.busy {
 		longest = "3"
 		defer spin(t)()
-	} else if s.provider == "sockets" {
-		ofSize = "10"
 	}
 	argv := m.command("bin/shmemrun", "--timeout", strconv.Itoa(int(limit.Seconds())),
 		"-n", strconv.Itoa(s.pes), "--hosts", strconv.Itoa(s.hosts))
 	if s.namespaces {
 		argv = append(argv, "--host-netns")
 	}
-	argv = append(argv, filepath.Join(m.build, "tests", "standstill"), strconv.Itoa(s.puts), longest, ofSize)
+	argv = append(argv, filepath.Join(m.build, "tests", "standstill"), strconv.Itoa(s.puts), longest)
 	env := withoutChoice()
 	if s.provider != "" {
 		env = append(env, "SHMEM_PROVIDER="+s.provider)
