@@ -62,9 +62,17 @@ static void given(const struct lock *l)
         *holder(l) = (struct holder){0};
 }
 
+/* Takes the place of this PE, which is free without QUEUED. Where a PE was lost, one that
+ * had come behind this one may say so when this one has left. */
 static bool enter(const struct lock *l)
 {
-    return at_place(l, SHMEMI_AMO_CSWAP, QUEUED | WAITS, 0, shmemi_state.my_pe) == 0;
+    uint32_t was = 0, now;
+    while ((now = at_place(l, SHMEMI_AMO_CSWAP, QUEUED | WAITS, was, shmemi_state.my_pe)) != was) {
+        if (now & QUEUED)
+            return false;
+        was = now;
+    }
+    return true;
 }
 
 static void leave(const struct lock *l)
@@ -167,8 +175,11 @@ static void pass(const struct lock *l, uint32_t place)
         leave(l);
         return;
     }
-    leave(l);
+    /* The place after it: until then nobody who has left the queue takes the lock, and the
+     * one behind may be one that has. Else it could have taken the lock, cleared it and come
+     * again before it is told. */
     at_place(l, SHMEMI_AMO_AND, ~(uint32_t)WAITS, 0, (int)(place & NEXT) - 1);
+    leave(l);
 }
 
 void shmemi_clear_lock(long *lock, const char *call)

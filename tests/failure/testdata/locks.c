@@ -109,6 +109,14 @@ static void meet(int survivors)
         ;
 }
 
+/* Plays PEs that were in the queue behind this one when another was lost, and say so
+ * only now: the lower half of a lock names who comes next (capi/front/lock.c). */
+static void tell_late(void)
+{
+    for (int i = 0; i < LOCKS; i++)
+        shmem_uint32_atomic_or((uint32_t *)&locks[i], (uint32_t)((me + 1) % n) + 1, me);
+}
+
 int main(int argc, char **argv)
 {
     int provided;
@@ -177,6 +185,7 @@ int main(int argc, char **argv)
         leave(i);
     }
     meet(survivors);
+    tell_late();
     told = 0;
     for (int i = 0; i < LOCKS; i++) {
         shmem_set_lock(&locks[i]);
