@@ -7,6 +7,7 @@
  * only once. Between nodes the first PEs exchange messages in ceil(log2 n)
  * rounds (dissemination).
  */
+#include "colls.h"
 #include "set.h"
 #include "remote.h"
 
@@ -100,11 +101,11 @@ static void sync_many(const char *call)
     wake_ctl(c);
 }
 
-void shmemi_sync_all(const char *call)
+/* Also within other collective calls, for which an exchange here would overwrite slots that
+ * nobody has read (shmemi_exchange_prefix). */
+static void meet_all(const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
-    if (SHMEMI_UNLIKELY(s->n_pes == 0))
-        shmemi_refuse_uninitialised(call);
     if (!shmemi_collective_begin(&shmemi_world, call))
         return;
     epoch++;
@@ -114,6 +115,23 @@ void shmemi_sync_all(const char *call)
     else if (s->node_pes > 1 || s->n_nodes > 1)
         sync_many(call);
     shmemi_collective_end();
+}
+
+static void compare_calls(struct shmemi_team *t, const char *call)
+{
+    if (SHMEMI_LIKELY(shmemi_state.checks != SHMEMI_CHECKS_FULL) ||
+        !shmemi_collective_begin(t, call))
+        return;
+    shmemi_coll_same(t, NULL, NULL, 0, "", 0, call);
+    shmemi_collective_end();
+}
+
+void shmemi_sync_all(const char *call)
+{
+    if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
+        shmemi_refuse_uninitialised(call);
+    compare_calls(&shmemi_world, call);
+    meet_all(call);
 }
 
 /* A team's members write to the first one of their node, and those to each other. */
@@ -139,7 +157,7 @@ void shmemi_team_meet(struct shmemi_team *t, const char *call)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (t == &shmemi_world)
-        shmemi_sync_all(call);
+        meet_all(call);
     else if (t->psync != NULL)
         shmemi_set_meet(t, call);
     else
@@ -151,6 +169,7 @@ int shmemi_team_sync(shmem_team_t team, const char *call)
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
+    shmemi_coll_same(t, NULL, NULL, 0, "", 0, call);
     shmemi_team_meet(t, call);
     return shmemi_collective_end() ? 0 : -1;
 }

@@ -355,7 +355,7 @@ void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char
     /* What the caller has begun may still read the buffer, or write to it. */
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     if (shmemi_state.grows_together)
-        shmemi_sync_all(call);
+        shmemi_team_meet(&shmemi_world, call);
     shmemi_wish_check(&w, flags);
     void *symmetric = NULL;
     if (!agree(&w, call)) {

@@ -1,14 +1,16 @@
 /*
- * same.c: under SHMEM_CHECKS=full, what all members of a team have to pass alike is
- * compared before a collective starts.
+ * same.c: under SHMEM_CHECKS=full, the members of a team compare their calls and
+ * arguments before a collective starts.
  *
- * Without it different arguments are overwritten memory, or a wait for a message that
- * nobody sends. It costs one small reduction for each call.
+ * Without the comparison different arguments overwrite memory, and different calls wait
+ * for messages that never come. It costs one small reduction for each call.
  */
 #include "coll.h"
 #include "colls.h"
 
 #include "remote.h"
+
+#include <string.h>
 
 enum { CALL, DEST, SOURCE, BYTES, OTHER, VALUES };
 
@@ -27,6 +29,31 @@ static int64_t hash(const char *text)
     for (; *text != '\0'; text++)
         h = (h ^ (unsigned char)*text) * 1099511628211u;
     return (int64_t)(h >> 1);
+}
+
+enum { WORDS = 8 }; /* of 8 bytes, of the name of a call */
+
+/* The members of a team are in different calls. They exchange the names with the least and
+ * the greatest hash. A word of a name is ASCII, so it is not negative, and the minimum of
+ * negated words and zeros is the name, negated. */
+static void tell_calls(struct shmemi_team *t, int64_t least, int64_t most,
+                       const struct shmemi_reducer *minimum, const char *call)
+{
+    int64_t name[WORDS] = {0}, mine[2 * WORDS] = {0}, all[2 * WORDS];
+    memcpy(name, call, strnlen(call, sizeof name - 1));
+    for (int i = 0; i < WORDS; i++) {
+        mine[i] = hash(call) == least ? -name[i] : 0;
+        mine[WORDS + i] = hash(call) == most ? -name[i] : 0;
+    }
+    shmemi_exchange(t, all, mine, 2 * WORDS, minimum, call);
+    if (!shmemi_collective_holds())
+        return;
+    char other[sizeof name];
+    for (int i = 0; i < WORDS; i++)
+        name[i] = -all[hash(call) == least ? WORDS + i : i];
+    memcpy(other, name, sizeof other);
+    shmemi_abort(call, "make the same calls in the same order on every PE of a team",
+                 "another PE of the team is in %s", other);
 }
 
 void shmemi_coll_same(struct shmemi_team *t, const void *dest, const void *source, size_t nbytes,
@@ -49,8 +76,7 @@ void shmemi_coll_same(struct shmemi_team *t, const void *dest, const void *sourc
     if (!shmemi_collective_holds())
         return;
     if (all[CALL] != -all[VALUES + CALL])
-        shmemi_abort(call, "make the same calls in the same order on every PE of a team",
-                     "another PE of the team is in another call");
+        tell_calls(t, all[CALL], -all[VALUES + CALL], &votes, call);
     for (int i = DEST; i < VALUES; i++)
         if (all[i] != -all[VALUES + i])
             shmemi_abort(call, "pass the same on every PE of the team",

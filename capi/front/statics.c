@@ -254,7 +254,7 @@ int shmemi_statics_open(char *error, size_t size)
     shmemi_statics_unlock();
     /* Nobody writes to a PE's statics before they are in the file. */
     if (rc == 0)
-        shmemi_sync_all("shmem_init");
+        shmemi_team_meet(&shmemi_world, "shmem_init");
     return rc;
 }
 

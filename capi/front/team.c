@@ -7,6 +7,7 @@
  * words; after the last one nothing is under way, since each message is awaited by
  * the call that it belongs to.
  */
+#include "colls.h"
 #include "context.h"
 #include "set.h"
 #include "slots.h"
@@ -371,6 +372,7 @@ static int split(struct shmemi_team *parent, const struct plan *plans, int n, co
     int64_t state = GOOD, rc;
     if (!shmemi_collective_begin(parent, call))
         return -1;
+    shmemi_coll_same(parent, NULL, NULL, 0, "", 0, call);
     for (int i = 0; i < n; i++) {
         made[i] = plans[i].member ? build(parent, &plans[i]) : NULL;
         if (plans[i].member && made[i] == NULL)

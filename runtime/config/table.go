@@ -107,7 +107,7 @@ var Table = []Setting{
 
 	{
 		Name: "SHMEM_CHECKS", Kind: Choice, Default: "on", Choices: []string{"off", "on", "full"}, Category: Diagnostics, Since: "0.1",
-		Text: "Checks of arguments. on: PE numbers, addresses and ranges; full: also that each range lies in one allocated block; off: none.",
+		Text: "Checks of arguments. on: PE numbers, addresses and ranges; full: also that each range lies in one allocated block, and that the PEs of a team make the same collective calls with the same arguments; off: none.",
 		set:  func(c *Config, v parsed) { c.Checks = Checks(v.index) },
 	},
 	{

@@ -34,8 +34,10 @@ var argsRows = []row{
 	{what: "size_differs_by_all", say: []string{`PE \d: shmem_long_sum_exscan: the number of bytes is 0 on a PE and 8 on another`}},
 	{what: "stride_differs", say: []string{`PE \d: shmem_long_alltoalls: a stride is \d+ on a PE and \d+ on another`}},
 	{what: "collect_dest_differs", say: []string{`PE \d: shmem_long_collect: the heap offset of dest is \d+ on a PE and \d+ on another`}},
-	{what: "call_differs", say: []string{`PE \d: shmem_long_(alltoall|fcollect): another PE of the team is in another call \(make the same calls in the same order on every PE of a team\)`}},
-	{what: "type_differs", say: []string{`PE \d: shmem_(long|double)_sum_reduce: another PE of the team is in another call`}},
+	{what: "call_differs", say: []string{`PE \d: shmem_long_(alltoall: another PE of the team is in shmem_long_fcollect|fcollect: another PE of the team is in shmem_long_alltoall) \(make the same calls in the same order on every PE of a team\)`}},
+	{what: "type_differs", say: []string{`PE \d: shmem_(long_sum_reduce: another PE of the team is in shmem_double|double_sum_reduce: another PE of the team is in shmem_long)_sum_reduce \(`}},
+	{what: "barrier_differs", say: []string{`PE \d: shmem_(barrier_all: another PE of the team is in shmem_calloc|calloc: another PE of the team is in shmem_barrier_all) \(`}},
+	{what: "team_differs", say: []string{`PE \d: shmem_(sync_all: another PE of the team is in shmem_team_split_strided|team_split_strided: another PE of the team is in shmem_sync_all) \(`}},
 	{what: "free_differs", say: []string{`PE \d: shmem_free: the heap offset of the block is \d+ on a PE and \d+ on another`}},
 	{what: "realloc_differs", say: []string{`PE \d: shmem_realloc: the heap offset of the block is \d+ on a PE and \d+ on another`}},
 }

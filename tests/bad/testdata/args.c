@@ -134,6 +134,21 @@ CASE(type_differs)
     else
         shmem_double_sum_reduce(SHMEM_TEAM_WORLD, (double *)block, (double *)block + 5, 1);
 }
+CASE(barrier_differs)
+{
+    if (me == 0)
+        shmem_barrier_all();
+    else
+        shmem_calloc(1, 8);
+}
+CASE(team_differs)
+{
+    shmem_team_t team;
+    if (me == 0)
+        shmem_sync_all();
+    else
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, NULL, 0, &team);
+}
 CASE(free_differs)
 {
     long *other = shmem_malloc(8);
