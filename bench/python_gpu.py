@@ -181,7 +181,6 @@ def rows(*command: str) -> list[dict]:
         "SHMEM_HEAP": "device",
         "SHMEM_SYMMETRIC_SIZE": "512m",
         "NCCL_NVLS_ENABLE": "0",  # multicast in the switch is not what is compared
-        "CUDA_MODULE_LOADING": "EAGER",
     }
     argv = [str(BUILD / "bin/shmemrun"), "-n", "2", "--timeout", str(LIMIT), "--", *command]
     done = subprocess.run(argv, env=env, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -1,13 +1,21 @@
 /*
  * bandwidth: PE 0 puts into PE 1's memory, and gets from it, by blocks that take
  * a share each. The quiet at the end is inside the timed part, as the fence is
- * in the limits (probe.cu, k_copy), whose sizes, repetitions and shapes these
- * are: one kernel goes over the bytes again and again.
+ * in the limits (probe.cu, k_copy), whose sizes and shapes these are.
  *
- * bandwidth [put] [get] [each] [best]
- *   each     with a quiet of every block after each pass over the bytes, without
- *            which a get may be answered by a cache from the pass before
+ * One kernel goes over a window that is larger than caches, each pass over the
+ * bytes behind those of the pass before, in both heaps: a byte is touched again
+ * only after the whole window. Going over the same bytes again and again has
+ * rows of other names; caches answer there.
+ *
+ * bandwidth [put] [get] [each] [best] [same] [few]
+ *   each     with a quiet of every block after each pass over the bytes
  *   best     also with other numbers of blocks and threads than the figure's
+ *   same     also over the same bytes again and again
+ *   few      only when named: two sizes, and no more launches than 100 ms take
+ *
+ * BENCH_BYTES is how many bytes a launch moves: whole rounds of the window, which
+ * is no larger.
  */
 #include "names.h"
 #include "rows.h"
@@ -17,7 +25,8 @@
 namespace
 {
 
-const size_t largest = 32 << 20;
+const size_t largest = 32 << 20;         // of a pass
+const size_t widest = (size_t)512 << 20; // of a window
 
 __device__ uint32_t pattern(size_t word, uint32_t salt)
 {
@@ -54,7 +63,7 @@ __host__ __device__ constexpr bool quiets(kind k)
 // Bounds, so that 1024 threads start however much either library inlines.
 template <kind K>
 __global__ void __launch_bounds__(1024)
-    move(char *to, const char *from, size_t bytes, int repeat, int peer)
+    move(char *to, const char *from, size_t bytes, int repeat, size_t step, size_t window, int peer)
 {
     // Shares are whole 16-byte words, so the last blocks may have none.
     size_t share = (bytes / 16 + gridDim.x - 1) / gridDim.x * 16;
@@ -68,76 +77,100 @@ __global__ void __launch_bounds__(1024)
             put<BLOCK>(to + begin, from + begin, n, peer);
         if (quiets(K))
             quiet<BLOCK>();
+        begin += step;
+        if (begin >= window)
+            begin -= window;
     }
     if (!quiets(K))
         quiet<BLOCK>();
 }
 
 struct bench {
+    size_t total, window; // of a launch
     char *to, *from;
     unsigned *wrong;
     cudaEvent_t begin, end;
+    int least = 3;  // launches, however long they take
+    float ms = 2e3; // in which no further one begins
 
     bench()
     {
-        to = static_cast<char *>(symmetric(largest));
-        from = static_cast<char *>(symmetric(largest));
+        total = strtoull(setting("BENCH_BYTES", "0"), nullptr, 0);
+        window = std::min(widest, std::max(largest, (total ? total : widest) / largest * largest));
+        to = static_cast<char *>(symmetric(window));
+        from = static_cast<char *>(symmetric(window));
         need(cudaMalloc(&wrong, sizeof *wrong), "allocate a counter");
         need(cudaEventCreate(&begin), "create an event");
         need(cudaEventCreate(&end), "create an event");
     }
 
-    // GB/s, of so many launches.
-    template <kind K> void run(const char *name, size_t bytes, int ctas, int threads, int times)
+    // Whole rounds of the window, or so often over the same bytes.
+    int passes(bool walk, size_t bytes) const
     {
-        static const size_t total = strtoull(setting("BENCH_BYTES", "268435456"), nullptr, 0);
-        int repeat = (int)std::max<size_t>(3, std::min<size_t>(2000, total / bytes));
+        if (walk)
+            return (int)(std::max<size_t>(1, total / window) * (window / bytes));
+        size_t often = (total ? total : (size_t)256 << 20) / bytes;
+        return (int)std::max<size_t>(3, std::min<size_t>(2000, often));
+    }
+
+    // GB/s, of so many launches.
+    template <kind K> void run(bool walk, size_t bytes, int ctas, int threads, int times)
+    {
+        std::string name = gets(K) ? "get" : "put";
+        name += std::string(walk ? " over a window" : "") + (quiets(K) ? ", quiet each pass" : "");
+        int repeat = passes(walk, bytes);
+        size_t step = walk ? bytes : 0, written = walk ? window : bytes;
         uint32_t salt = (uint32_t)(bytes + ctas * 31 + threads);
         int source = gets(K) ? 1 : 0;
-        fill<<<64, 256>>>((uint32_t *)from, bytes / 4, salt + (uint32_t)shmem_my_pe());
-        need(cudaMemset(to, 0, bytes), "clear the target");
+        fill<<<264, 256>>>((uint32_t *)from, written / 4, salt + (uint32_t)shmem_my_pe());
+        need(cudaMemset(to, 0, written), "clear the target");
         need(cudaDeviceSynchronize(), "fill the source");
         shmem_barrier_all();
         std::vector<double> rates;
         if (shmem_my_pe() == 0) {
-            move<K><<<ctas, threads>>>(to, from, bytes, 3, 1);
-            for (int i = 0; i < times; ++i) {
-                float ms = 0;
+            move<K><<<ctas, threads>>>(to, from, bytes, 3, step, window, 1);
+            float spent = 0;
+            for (int i = 0; i < times && (i < least || spent < ms); ++i) {
+                float took = 0;
                 need(cudaEventRecord(begin), "record an event");
-                move<K><<<ctas, threads>>>(to, from, bytes, repeat, 1);
+                move<K><<<ctas, threads>>>(to, from, bytes, repeat, step, window, 1);
                 need(cudaGetLastError(), "launch a kernel");
                 need(cudaEventRecord(end), "record an event");
                 need(cudaDeviceSynchronize(), "run a kernel");
-                need(cudaEventElapsedTime(&ms, begin, end), "read a time");
-                rates.push_back((double)bytes * repeat / ms / 1e6);
+                need(cudaEventElapsedTime(&took, begin, end), "read a time");
+                rates.push_back((double)bytes * repeat / took / 1e6);
+                spent += took;
             }
         }
         shmem_barrier_all();
         if (shmem_my_pe() == 1 - source) {
             unsigned bad = 0;
             need(cudaMemset(wrong, 0, sizeof *wrong), "clear a counter");
-            compare<<<64, 256>>>((const uint32_t *)to, bytes / 4, salt + (uint32_t)source, wrong);
+            compare<<<264, 256>>>((const uint32_t *)to, written / 4, salt + (uint32_t)source,
+                                  wrong);
             need(cudaMemcpy(&bad, wrong, sizeof bad, cudaMemcpyDeviceToHost), "compare");
             if (bad != 0)
-                give_up(name, "other bytes arrived than were sent");
+                give_up(name.c_str(), "other bytes arrived than were sent");
         }
         // A row is only of bytes that have arrived.
         shmem_barrier_all();
         if (shmem_my_pe() == 0)
-            row(BENCH_SYSTEM, {name, "block", bytes, ctas, threads, "GB/s"}, rates);
+            row(BENCH_SYSTEM, {name.c_str(), "block", bytes, ctas, threads, "GB/s"}, rates);
     }
 };
 
-template <kind K> void group(bench &b, const char *name, bool best)
+template <kind K> void group(bench &b, bool walk, bool best, bool few)
 {
     for (size_t bytes : {64 << 10, 256 << 10, 1 << 20, 4 << 20, 32 << 20}) {
-        b.run<K>(name, bytes, 32, 1024, 7);
+        if (few && bytes != 1 << 20 && bytes != largest)
+            continue;
+        b.run<K>(walk, bytes, 32, 1024, 7);
         if (!best)
             continue;
         for (int threads : {256, 512})
-            b.run<K>(name, bytes, 32, threads, 3);
+            b.run<K>(walk, bytes, 32, threads, 3);
         for (int ctas : {1, 2, 4, 8, 16, 64, 132})
-            b.run<K>(name, bytes, ctas, 1024, 3);
+            b.run<K>(walk, bytes, ctas, 1024, 3);
     }
 }
 
@@ -148,14 +181,22 @@ int main(int argc, char **argv)
     std::vector<std::string> names(argv + 1, argv + argc);
     start();
     bench b;
-    bool best = wanted(names, "best");
-    if (wanted(names, "put"))
-        group<PUT>(b, "put", best);
-    if (wanted(names, "get"))
-        group<GET>(b, "get", best);
-    if (wanted(names, "each")) {
-        group<PUT_EACH>(b, "put, quiet each pass", false);
-        group<GET_EACH>(b, "get, quiet each pass", false);
+    bool best = wanted(names, "best"), few = !names.empty() && wanted(names, "few");
+    if (few) {
+        b.least = 1;
+        b.ms = 100;
+    }
+    for (bool walk : {true, false}) {
+        if (!walk && !wanted(names, "same"))
+            continue;
+        if (wanted(names, "put"))
+            group<PUT>(b, walk, best, few);
+        if (wanted(names, "get"))
+            group<GET>(b, walk, best, few);
+        if (wanted(names, "each")) {
+            group<PUT_EACH>(b, walk, false, few);
+            group<GET_EACH>(b, walk, false, few);
+        }
     }
     shmem_finalize();
     return 0;

@@ -25,7 +25,8 @@ class Rows:
         for path in limits:
             with open(path, encoding="utf-8") as f:
                 for cells in csv.reader(f, delimiter="\t"):
-                    if len(cells) == 9 and cells[0] != "section":
+                    # Of two GPUs: a loop within one is no limit of what is between them.
+                    if len(cells) == 9 and cells[0] != "section" and "SAME_GPU" not in cells[5]:
                         # section, variant, bytes, ctas, threads, metric
                         key = (*cells[:2], *map(int, cells[2:5]), cells[6])
                         # Of the same row for several places, the peer's.
@@ -124,21 +125,23 @@ def size(n):
     return f"{n} B"
 
 
-def figures():
+def blocks(walk):
+    """Block puts and gets: over a window, or over the same bytes again and again."""
     out = []
+    over, section = (" over a window", "window") if walk else ("", "copy")
     for name, variant in (("put", "put_ld_st_x4"), ("get", "get_ld_st_x4")):
         for n in (64 << 10, 256 << 10, 1 << 20, 32 << 20):
             out.append(
                 Figure(
-                    f"block {name}, 32 CTAs, {size(n)}",
+                    f"block {name}{over}, 32 CTAs, {size(n)}",
                     "GB/s",
-                    (name, "block", n, 32, 1024),
+                    (name + over, "block", n, 32, 1024),
                     most=True,
-                    probe=("copy", variant, n, 32, 1024, "bw"),
+                    probe=(section, variant, n, 32, 1024, "bw"),
                     factor=0.9,
-                    # NVSHMEM's get in a row is no get: the first-level cache answers it, at
-                    # up to 3200 GB/s. With a quiet each pass it is.
-                    beat=name == "put",
+                    # NVSHMEM's get of the same bytes is no get: the first-level cache answers
+                    # it, at up to 3200 GB/s. With a quiet each pass it is.
+                    beat=walk or name == "put",
                 )
             )
     for name in ("put", "get"):
@@ -147,11 +150,17 @@ def figures():
                 Figure(
                     f"the same {name} with a quiet each pass, {size(n)}",
                     "GB/s",
-                    (f"{name}, quiet each pass", "block", n, 32, 1024),
+                    (f"{name}{over}, quiet each pass", "block", n, 32, 1024),
                     most=True,
                     beat=True,
                 )
             )
+    return out
+
+
+def figures():
+    """All but those of blocks()."""
+    out = []
     fence = ("atomic", "store_then_fence", 8, 1, 1, "latency_avg")
     out.append(
         Figure(

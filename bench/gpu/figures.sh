@@ -7,7 +7,7 @@
 figures() {
     {
         python3 bench/gpu/facts.py "$1"
-        "part_$1"
+        "part_$1" || status=1
     } >>"$out/gpu.jsonl"
 }
 
@@ -23,7 +23,7 @@ within() {
 
 # The bare machine. One process, so that nothing of a library is in it.
 part_probe() {
-    within 100 "$base/probe" info copy putlat memcpy pingpong atomic >"$out/gpu-limits.tsv"
+    within 100 "$base/probe" info copy window putlat memcpy pingpong atomic >"$out/gpu-limits.tsv"
 }
 
 # Where NVSHMEM's libraries are: NVSHMEM_LIB, Python's wheel, or what was
@@ -52,7 +52,7 @@ nvshmem() {
     local limit=$1 program=$2
     shift 2
     LD_LIBRARY_PATH=$nvshmem_path${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} NVSHMEM_REMOTE_TRANSPORT=none \
-        NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=lo NVSHMEM_SYMMETRIC_SIZE=1G \
+        NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=lo NVSHMEM_SYMMETRIC_SIZE=2G \
         within "$limit" "$base/nvshmem/$program" "$@"
 }
 
@@ -74,13 +74,14 @@ part_nvshmem() {
 }
 
 # ours SECONDS PROGRAM ARG...: two PEs of libshmem, as the environment says, on
-# so many hosts.
-hosts=1
+# so many hosts, started by the words of wrapper. The heap has room for two windows
+# of bandwidth.
+hosts=1 wrapper=()
 ours() {
     local limit=$1 program=$2
     shift 2
-    SHMEM_SYMMETRIC_SIZE=${SHMEM_SYMMETRIC_SIZE:-1g} within $((limit + 10)) \
-        "$base/bin/shmemrun" -n 2 --hosts "$hosts" --timeout "$limit" "$base/figures/$program" "$@"
+    SHMEM_SYMMETRIC_SIZE=${SHMEM_SYMMETRIC_SIZE:-2g} within $((limit + 10)) \
+        "$base/bin/shmemrun" -n 2 --hosts "$hosts" --timeout "$limit" "${wrapper[@]}" "$base/figures/$program" "$@"
 }
 
 part_p2p() {
@@ -100,7 +101,7 @@ part_copy() {
     export BENCH_ROUTE=copy SHMEM_DISABLE_P2P=1 SHMEM_GPU_NET=copy
     ours 30 signal
     ours 30 latency
-    ours 30 bandwidth put get
+    BENCH_BYTES=268435456 ours 40 bandwidth put get
     unset BENCH_ROUTE SHMEM_DISABLE_P2P SHMEM_GPU_NET
 }
 
@@ -117,7 +118,7 @@ part_net() {
     ours 30 host
     ours 30 signal signal put_signal 8 1024 65536 1048576
     ours 30 latency quiet ways
-    BENCH_BYTES=67108864 ours 30 bandwidth put
+    BENCH_BYTES=268435456 ours 30 bandwidth put
     unset BENCH_ROUTE SHMEM_PROVIDER SHMEM_HEAP SHMEM_DISABLE_P2P SHMEM_GPU_NET
     hosts=1
     [ -n "$provider" ] || {

@@ -3,9 +3,10 @@
  * and again by one thread, one warp or one block; and what the quiet costs when
  * it is not asked for after each. The kernel times its own loop.
  *
- * latency [quiet] [ways]
+ * latency [quiet] [ways] [few]
  *   quiet    put, get and p with quiet after each, by scope and size
  *   ways     put and put_nbi, with quiet after each, after 16, or at the end
+ *   few      only when named: of the first, p, three sizes of a block, and three launches
  */
 #include "names.h"
 #include "rows.h"
@@ -61,6 +62,7 @@ __global__ void loop(char *to, char *from, size_t bytes, int n, int every, int p
 struct bench {
     char *to, *from;
     uint64_t *ns;
+    int launches = 7;
 
     bench()
     {
@@ -79,7 +81,7 @@ struct bench {
     {
         std::vector<double> us;
         int n = 50;
-        for (int i = 0; i < 8; ++i) {
+        for (int i = 0; i <= launches; ++i) {
             loop<S, O><<<1, threads>>>(to, from, bytes, n, every, 1, ns);
             need(cudaGetLastError(), "launch a kernel");
             need(cudaDeviceSynchronize(), "run a kernel");
@@ -112,6 +114,16 @@ void each(bench &b)
     }
 }
 
+void few(bench &b)
+{
+    b.launches = 3;
+    b.run<THREAD, P>("p_quiet", "thread", 8, 1, 1);
+    for (size_t bytes : {16, 1024, 65536}) {
+        b.run<BLOCK, PUT>("put_quiet", "block", bytes, 256, 1);
+        b.run<BLOCK, GET>("get_quiet", "block", bytes, 256, 1);
+    }
+}
+
 void ways(bench &b)
 {
     for (size_t bytes : {8, 64, 512, 4096, 32768, 262144}) {
@@ -135,6 +147,8 @@ int main(int argc, char **argv)
             each(b);
         if (wanted(names, "ways"))
             ways(b);
+        if (!names.empty() && wanted(names, "few"))
+            few(b);
     }
     shmem_barrier_all();
     shmem_finalize();

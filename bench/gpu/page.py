@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the page and the plots of the figures of kernels on two GPUs.
+"""Makes the page and the plots of the figures of kernels on two GPUs, and on one.
 
 page.py [ROWS.jsonl...] [--out bench/results]
 
@@ -13,7 +13,7 @@ import glob
 import os
 import sys
 
-from figures import KEYS, Rows, figures, size
+from figures import KEYS, Rows, blocks, figures, size
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "ring"))
 import plot  # noqa: E402
@@ -27,6 +27,7 @@ WAYS = [
 ]
 SCOPES = [("thread", 1), ("warp", 32), ("block", 256), ("block", 1024)]
 ROUTES = {"p2p": "by loads and stores", "copy": "by the copy engine", "tcp": "over tcp, staged"}
+ONE = "one GPU, "  # begins the routes of PEs that share a GPU
 
 
 def number(x, digits=3):
@@ -44,9 +45,9 @@ def table(head, rows):
     return out + ["| " + " | ".join(str(c) for c in row) + " |" for row in rows] + [""]
 
 
-def verdicts(rows):
+def verdicts(rows, wanted):
     out = []
-    for f in figures():
+    for f in wanted:
         ours, peer, limit, met = f.verdict(rows)
         answer = {True: "yes", False: "no", None: "not measured"}[met]
         cells = [f.what, f.unit, number(ours), number(limit), ratio(ours, limit)]
@@ -65,22 +66,92 @@ def verdicts(rows):
     return table(head, out)
 
 
-def shapes(rows):
+def shapes(rows, walk):
     """The best number of blocks and threads, of either library and of plain stores."""
     out = []
+    over, section = (" over a window", "window") if walk else ("", "copy")
     for name, variant in (("put", "put_ld_st_x4"), ("get", "get_ld_st_x4")):
-        for n in sorted({r["bytes"] for r in rows.of(figure=name, how="block", route="p2p")}):
+        want = {"figure": name + over, "how": "block", "route": "p2p"}
+        for n in sorted({r["bytes"] for r in rows.of(**want)}):
             cells = [name, size(n)]
             for system in ("libshmem", "nvshmem"):
-                want = {"system": system, "route": "p2p", "figure": name, "bytes": n}
-                value, shape = rows.best(True, **want)
+                value, shape = rows.best(True, system=system, bytes=n, **want)
                 cells += [number(value), "x".join(map(str, shape)) if shape else ""]
-            bare = {k: v for k, v in rows.probe.items() if k[:3] == ("copy", variant, n)}
+            bare = {k: v for k, v in rows.probe.items() if k[:3] == (section, variant, n)}
             best = max(bare, key=bare.get) if bare else None
             cells += [number(bare.get(best)), f"{best[3]}x{best[4]}" if best else ""]
             out.append(cells)
     head = ["", "bytes", "libshmem", "at", "NVSHMEM", "at", "stores and loads alone", "at"]
     return table(head, out)
+
+
+def bandwidths(rows, walk):
+    """A section, or that there is none yet."""
+    heading = "over a window" if walk else "the same bytes again and again"
+    out = [f"## Block puts and gets, {heading}", ""]
+    if not any(rows.of(route="p2p", how=f.row[1], figure=f.row[0]) for f in blocks(walk)):
+        return [*out, "Not measured on two GPUs yet.", ""]
+    out += [
+        *(WALK if walk else AGAIN),
+        "",
+        *verdicts(rows, blocks(walk)),
+        "The best shape: blocks x threads with the highest bandwidth, in GB/s.",
+        "",
+        *shapes(rows, walk),
+    ]
+    return out
+
+
+WALK = [
+    "Each pass goes to the bytes behind those of the pass before, in source and target, through",
+    "512 MiB of either heap: no cache holds what it touches. A launch goes once through all of",
+    "them, as the probe's does, with the quiet at its end in the timed part.",
+]
+AGAIN = [
+    "One launch goes over the same bytes again and again, as the probe's does, until it has moved",
+    "256 MiB or made 2000 passes, with the quiet at its end in the timed part. Caches answer where",
+    "the bytes are few, so that values go beyond what the links carry. Gets say little of NVSHMEM,",
+    "which lets the first-level cache answer them from the pass before.",
+]
+
+
+def one_gpu(rows):
+    """What two PEs that share a GPU reach, beside loops of the same shapes; and before."""
+    found = [r for r in rows.rows if r["route"].startswith(ONE) and r["system"] == "libshmem"]
+    if not found:
+        return []
+    keys = list(dict.fromkeys((r["route"], *(r[k] for k in KEYS), r["unit"]) for r in found))
+    rounds = []
+    out = []
+    for route, *key, unit in keys:
+        want = dict(zip(KEYS, key))
+        now = rows.median(system="libshmem", route=route, **want)
+        bare = rows.median(system="probe", route=ONE + "bare", **want)
+        before = rows.median(system="libshmem before", route=route, **want)
+        rounds.append(len(rows.of(system="libshmem", route=route, **want)))
+        cells = [route.removeprefix(ONE), key[0], key[1], size(key[2]), f"{key[3]}x{key[4]}", unit]
+        cells += [number(bare), number(now), ratio(now, bare)]
+        met = ""
+        if before is not None:
+            near = now >= 0.95 * before if unit == "GB/s" else now <= 1.05 * before
+            met = "yes" if near else "no"
+        out.append([*cells, number(before), ratio(before, bare), ratio(now, before), met])
+    head = ["way", "figure", "how", "bytes", "shape", "unit", "probe", "libshmem", "/ probe"]
+    head += ["before", "before / probe", "libshmem / before", "within 5 % or better"]
+    return [
+        "## One GPU that two PEs share",
+        "",
+        "What goes between them stays within the GPU. `probe` are loops of the same shapes in one",
+        "process, by loads and stores, in the same rounds. Gets and puts go over a window of 256",
+        "MiB, the probe's of 512. `staged` is the ring, the proxy and pinned memory, `copied` the",
+        "ring, the proxy and copies within the GPU, `hosts` two hosts over tcp that the node is.",
+        "`before` is another build of the library, in turn in each round, with the same kernels.",
+        f"Medians of {min(rounds)} rounds.",
+        "",
+        *table(head, out),
+        *machine([s for s in rows.sessions if s.get("part") == "one"]),
+        "",
+    ]
 
 
 def quiets(rows):
@@ -115,8 +186,9 @@ def plots(rows):
 
 def everything(rows):
     """Each row of either library, side by side."""
-    keys = list(dict.fromkeys((r["route"], *(r[k] for k in KEYS), r["unit"]) for r in rows.rows))
-    systems = list(dict.fromkeys(r["system"] for r in rows.rows))
+    found = [r for r in rows.rows if not r["route"].startswith(ONE)]
+    keys = list(dict.fromkeys((r["route"], *(r[k] for k in KEYS), r["unit"]) for r in found))
+    systems = list(dict.fromkeys(r["system"] for r in found))
     out = []
     for route, *key, unit in sorted(keys, key=lambda k: (k[0], k[1], k[2], k[3], k[4], k[5])):
         if key[0] in WAYS:
@@ -129,6 +201,18 @@ def everything(rows):
     return table(["route", "figure", "how", "bytes", "shape", "unit", *systems], out)
 
 
+def machine(sessions):
+    facts = {}
+    for session in sessions:
+        facts.update(session)
+    out = []
+    for key, value in sorted(facts.items()):
+        if key != "part":
+            text = "; ".join(value) if isinstance(value, list) else value
+            out.append(f"- {key.replace('_', ' ')}: {text}")
+    return out
+
+
 def page(rows, drawn):
     out = [
         "<!-- generated by bench/gpu/page.py -->",
@@ -137,21 +221,16 @@ def page(rows, drawn):
         "The same programs, `bench/gpu/*.cu`, built against libshmem and against NVSHMEM, on",
         "two GPUs in turn; the limits are those of `bench/gpu/probe.cu`, which uses nothing but",
         "CUDA, in the same session. Two processes, one GPU each; PE 0 measures. Each value is",
-        "the median of the launches of a program, and over the sessions. Bandwidths have the",
-        "quiet at the end inside the timed part, which is one launch that goes over the bytes",
-        "again and again, as the probe's does. Gets in a row say little of NVSHMEM: it lets the",
-        "first-level cache answer them from the pass before. `copy` is the ring, the proxy and",
-        "the copy engine, held against `bench/gpu/copyloop.cu`, a loop of the same driver calls",
-        "without queue and protocol; `tcp` the ring, the proxy, pinned buffers and libfabric,",
-        "held against fi_pingpong and against the same call between heaps of the host",
+        "the median of the launches of a program, and over the sessions. `copy` is the ring, the",
+        "proxy and the copy engine, held against `bench/gpu/copyloop.cu`, a loop of the same",
+        "driver calls without queue and protocol; `tcp` the ring, the proxy, pinned buffers and",
+        "libfabric, held against fi_pingpong and against the same call between heaps of the host",
         "(`tcp_host`). The limit of a reduction is NVSHMEM's where it is NCCL's.",
         "",
-        *verdicts(rows),
-        "## The best shape",
-        "",
-        "Blocks x threads with the highest bandwidth, in GB/s.",
-        "",
-        *shapes(rows),
+        *verdicts(rows, figures()),
+        *bandwidths(rows, True),
+        *bandwidths(rows, False),
+        *one_gpu(rows),
         "## What quiet costs",
         "",
         "Microseconds for an operation, by when it is asked for.",
@@ -161,17 +240,14 @@ def page(rows, drawn):
         *quiets(rows),
         "## All other rows",
         "",
+        "A `put` or `get` of blocks is of the same bytes again and again, where its name does not",
+        "say that it is over a window, which with `copy` and `tcp` has 256 MiB.",
+        "",
         *everything(rows),
         "## Machine",
         "",
+        *machine([s for s in rows.sessions if s.get("part") != "one"]),
     ]
-    facts = {}
-    for session in rows.sessions:
-        facts.update(session)
-    for key, value in sorted(facts.items()):
-        if key != "part":
-            text = "; ".join(value) if isinstance(value, list) else value
-            out.append(f"- {key.replace('_', ' ')}: {text}")
     for key, value in sorted(rows.probe.items(), key=str):
         if key[0] == "info":
             out.append(f"- {key[1]} {key[5]}: {number(value, 4)}")

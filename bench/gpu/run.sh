@@ -11,7 +11,8 @@
 #
 # Parts for kernels on two GPUs: probe, nvshmem, p2p, copy, net, each less than
 # two minutes. Rows go to gpu.jsonl, the limits to gpu-limits.tsv, the page is by
-# bench/gpu/page.py; see figures.sh.
+# bench/gpu/page.py; see figures.sh. One GPU, which two PEs share: one, 100 s; see
+# one.sh.
 #
 # The machine needs NVIDIA's driver and Python; of this tree it needs bench,
 # VERSION and build/gpu.
@@ -21,8 +22,7 @@ base=${BUILD:-build}/gpu
 out=${OUT:-$base}
 status=0
 . bench/gpu/figures.sh
-# A kernel must not be loaded while another one waits for the host.
-export CUDA_MODULE_LOADING=EAGER
+. bench/gpu/one.sh
 
 # ring SECONDS FLAG...: one session of so long at most.
 ring() {
@@ -60,9 +60,9 @@ for part in "${@:-basic}"; do
     limits) # of the same path, without the library's protocol
         timeout -k 5 150 "$base/probe" info queue qrtt >"$out/ring-limits.tsv" || status=1
         ;;
-    probe | nvshmem | p2p | copy | net) figures "$part" ;;
+    probe | nvshmem | p2p | copy | net | one) figures "$part" ;;
     *)
-        echo "run.sh: part $part: there is none of this name (use basic, sustained, memory, proxy, limits, probe, nvshmem, p2p, copy, net)" >&2
+        echo "run.sh: part $part: there is none of this name (use basic, sustained, memory, proxy, limits, probe, nvshmem, p2p, copy, net, one)" >&2
         exit 2
         ;;
     esac

@@ -1,0 +1,95 @@
+# shellcheck shell=bash disable=SC2154,SC2034,SC2030,SC2031 # run.sh's and figures.sh's; all of it in one subshell
+# one.sh: the part of run.sh for a machine with one GPU, which two PEs share: by
+# direct stores, through the ring staged, with copies within the GPU, and as two
+# hosts over tcp. Five rounds, each with probe's loops of the same shapes in the
+# same GPU. Sourced by run.sh, after figures.sh.
+#
+# BENCH_BEFORE: a folder with the libraries of another build (libshmem.so and
+# those beside it), which each round measures in turn with this one's. The
+# kernels are this build's for both.
+
+# A subshell, which takes the variables and MPS with it.
+part_one() (
+    started=$SECONDS
+    mps=$(mktemp -d) || exit
+    trap 'echo quit | CUDA_MPS_PIPE_DIRECTORY=$mps timeout 20 nvidia-cuda-mps-control >/dev/null 2>&1; rm -rf "$mps"' EXIT
+    earlier=
+    if [ -n "${BENCH_BEFORE:-}" ]; then
+        earlier=$(realpath "$BENCH_BEFORE")
+        [ -e "$earlier/libshmem.so" ] || {
+            echo "run.sh: find libshmem.so: it is not in BENCH_BEFORE=$BENCH_BEFORE (name the lib folder of another build)" >&2
+            exit 1
+        }
+    fi
+    export CUDA_VISIBLE_DEVICES=0 BENCH_BYTES=268435456
+    shared="by MPS"
+    share_by_mps || shared="in turns of 2.4 ms"
+    echo "{\"facts\":{\"part\":\"one\",\"sharing\":\"$shared\"}}"
+    # A round is begun if it ends in time, should it take as long as the longest.
+    longest=0
+    for round in 1 2 3 4 5; do
+        begin=$SECONDS
+        [ $((begin - started + longest)) -le 95 ] || {
+            echo "run.sh: part one: its time is up after $((round - 1)) of 5 rounds" >&2
+            break
+        }
+        one_round
+        [ $((SECONDS - begin)) -le "$longest" ] || longest=$((SECONDS - begin))
+    done
+    exit "$status"
+)
+
+# As tests/gpu/run.sh does it. A server begins with its first client: a daemon that
+# runs may still serve nobody.
+share_by_mps() {
+    export CUDA_MPS_PIPE_DIRECTORY=$mps CUDA_MPS_LOG_DIRECTORY=$mps
+    if nvidia-cuda-mps-control -d >/dev/null 2>&1 && timeout 30 "$base/probe" info >/dev/null 2>&1 &&
+        [ -n "$(echo get_server_list | timeout 10 nvidia-cuda-mps-control 2>/dev/null)" ]; then
+        return
+    fi
+    unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+    echo "run.sh: part one: MPS does not start, so that copies within the GPU would take turns of 2.4 ms: they are left out" >&2
+    return 1
+}
+
+one_round() {
+    references
+    both direct
+    export SHMEM_DISABLE_P2P=1 SHMEM_GPU_NET=stage
+    both staged
+    if [ "$shared" = "by MPS" ]; then
+        SHMEM_GPU_NET=copy both copied
+    fi
+    hosts=2
+    SHMEM_PROVIDER=tcp both hosts
+    hosts=1
+    unset SHMEM_DISABLE_P2P SHMEM_GPU_NET
+}
+
+# both WAY: this build's library, and the earlier one.
+both() {
+    export BENCH_ROUTE="one GPU, $1"
+    ours 15 latency few
+    ours 15 bandwidth few put get
+    [ -n "$earlier" ] || return
+    wrapper=(env LD_LIBRARY_PATH="$earlier${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}")
+    BENCH_SYSTEM="libshmem before" ours 15 latency few
+    BENCH_SYSTEM="libshmem before" ours 15 bandwidth few put get
+    wrapper=()
+}
+
+# The probe's rows of those shapes, under the names of the figures.
+references() {
+    within 20 "$base/probe" window putlat >"$mps/probe.tsv"
+    awk -F '\t' '
+        function row(figure, how, value, unit) {
+            printf "{\"system\":\"probe\",\"route\":\"one GPU, bare\",\"figure\":\"%s\",\"how\":\"%s\",\"bytes\":%d,\"ctas\":%d,\"threads\":%d,\"value\":%.6g,\"unit\":\"%s\"}\n", figure, how, $3, $4, $5, value, unit
+        }
+        $1 == "window" && $4 == 32 && ($3 == 1048576 || $3 == 33554432) {
+            row(substr($2, 1, 3) " over a window", "block", $8, "GB/s")
+        }
+        $1 == "putlat" && $5 == 1 && $3 == 8 { row("p_quiet", "thread", $8 / 1e3, "us") }
+        $1 == "putlat" && $5 == 256 && ($3 == 16 || $3 == 1024 || $3 == 65536) {
+            row(substr($2, 1, 3) "_quiet", "block", $8 / 1e3, "us")
+        }' "$mps/probe.tsv"
+}
