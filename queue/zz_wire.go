@@ -46,6 +46,9 @@ const (
 	WorkLeast       = 64      // and at least
 	WorkTeam        = 16384   // bytes that both buffers of a team that is not the world have, as long as no PE has less than WORK_LEAST
 	WorkStream      = 2097280 // bytes at the end, for what the host has streams do (device/kernels/share.h)
+	BounceBuffers   = 15      // buffers, each for a piece of an operand
+	BounceBytes     = 131072  // bytes of a buffer
+	BounceHead      = 4096    // bytes before the first buffer; the first word has a bit for each buffer that is taken
 	WayAny          = 0       // by one block, over any route
 	WayPacked       = 1       // to PEs that are all reached directly, each word with its flag
 	WaySpread       = 2       // to PEs that are all reached directly, by many blocks
@@ -476,10 +479,11 @@ type StreamCall struct {
 	Nbi     uint32 // 1: the next quiet completes it
 	Team    int32  // the team whose PEs all make the call
 	TeamPEs int32  // how many it has
+	Bounce  uint64 // bounce buffers of an operand (device/kernels/bounce.h)
 }
 
 var (
-	_ [72]byte = [unsafe.Sizeof(StreamCall{})]byte{}
+	_ [80]byte = [unsafe.Sizeof(StreamCall{})]byte{}
 	_ [0]byte  = [unsafe.Offsetof(StreamCall{}.Dest)]byte{}
 	_ [8]byte  = [unsafe.Offsetof(StreamCall{}.Source)]byte{}
 	_ [16]byte = [unsafe.Offsetof(StreamCall{}.Count)]byte{}
@@ -493,4 +497,5 @@ var (
 	_ [60]byte = [unsafe.Offsetof(StreamCall{}.Nbi)]byte{}
 	_ [64]byte = [unsafe.Offsetof(StreamCall{}.Team)]byte{}
 	_ [68]byte = [unsafe.Offsetof(StreamCall{}.TeamPEs)]byte{}
+	_ [72]byte = [unsafe.Offsetof(StreamCall{}.Bounce)]byte{}
 )

@@ -189,6 +189,7 @@ struct shmemi_state {
     uint32_t networked;          /* some PE is not on this node */
     uint32_t wakeable;           /* membarrier works: sleepers may trust writers */
     uint32_t gpu;                /* this PE has a GPU: buffers may be in its memory */
+    uint32_t copies_apart;       /* the proxies' copies wait for no kernel of the program */
     uint32_t p2p;                /* its kernels may use mapped_base of other PEs */
     uint32_t grows_together;     /* growing the heap takes all PEs of the node at once */
     uint64_t timeout_ns;         /* a wait longer than this is reported, 0: never */

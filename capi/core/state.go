@@ -51,6 +51,9 @@ func fill(s *C.struct_shmemi_state, j *pe.Job) {
 		s.mapped_base = bases(j, peers, j.Mapped)
 		moveBy(j)
 	}
+	if j.CopiesApart() {
+		s.copies_apart = 1
+	}
 	if j.HasGPU() && !j.Config.DisableP2P {
 		s.p2p = 1
 	}
@@ -102,7 +105,7 @@ func fill(s *C.struct_shmemi_state, j *pe.Job) {
 
 // empty takes back what fill allocated.
 func empty(s *C.struct_shmemi_state) {
-	s.n_pes, s.unseen, s.ask_fd, s.heap_size, s.networked, s.gpu, s.p2p, s.grows_together, s.kernel_rings = 0, 0, 0, 0, 0, 0, 0, 0, 0
+	s.n_pes, s.unseen, s.ask_fd, s.heap_size, s.networked, s.gpu, s.copies_apart, s.p2p, s.grows_together, s.kernel_rings = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 	if s.fast_base != s.near_base {
 		C.free(unsafe.Pointer(s.fast_base))
 	}

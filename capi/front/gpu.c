@@ -4,6 +4,16 @@
 #include "gpu.h"
 #include "team.h"
 
+/* For the Python package, which would wait otherwise. */
+#pragma GCC visibility push(default)
+int shmemi_copies_apart(void);
+#pragma GCC visibility pop
+
+int shmemi_copies_apart(void)
+{
+    return shmemi_state.copies_apart != 0;
+}
+
 static void done(int rc, const char *call)
 {
     if (rc != SHMEMI_DONE)

@@ -55,6 +55,7 @@ var Private = []string{
 	"shmemi_device_register",   // device/shmem/unit.h
 	"shmemi_device_unregister", // device/shmem/unit.h
 	"shmemi_context",           // device/shmem/context.h
+	"shmemi_copies_apart",      // python/shmem/torch
 }
 
 // Chapters is the table, in the order of the specification.

@@ -207,7 +207,7 @@ var Structs = []Struct{
 		{"address", "u64", "symmetric address that was named", 48},
 		{"length", "u64", "bytes from it on", next},
 	}},
-	{Name: "stream_call", Go: "StreamCall", Size: 72, Doc: "What a kernel of the library's own is to do (device/kernels). Which members count depends on the kernel.", Members: []Member{
+	{Name: "stream_call", Go: "StreamCall", Size: 80, Doc: "What a kernel of the library's own is to do (device/kernels). Which members count depends on the kernel.", Members: []Member{
 		{"dest", "u64", "where to, or the first word that is waited for", next},
 		{"source", "u64", "where from, or the words to compare with", next},
 		{"count", "u64", "bytes, or elements of a reduction, or words", next},
@@ -221,6 +221,7 @@ var Structs = []Struct{
 		{"nbi", "u32", "1: the next quiet completes it", next},
 		{"team", "i32", "the team whose PEs all make the call", next},
 		{"team_pes", "i32", "how many it has", next},
+		{"bounce", "u64", "bounce buffers of an operand (device/kernels/bounce.h)", next},
 	}},
 }
 
@@ -279,6 +280,11 @@ var Constants = []Constant{
 	{"WORK_LEAST", "WorkLeast", 64, "and at least"},
 	{"WORK_TEAM", "WorkTeam", 16 << 10, "bytes that both buffers of a team that is not the world have, as long as no PE has less than WORK_LEAST"},
 	{"WORK_STREAM", "WorkStream", 2<<20 + 128, "bytes at the end, for what the host has streams do (device/kernels/share.h)"},
+
+	// Bounce buffers of the library's kernels (device/kernels/bounce.h).
+	{"BOUNCE_BUFFERS", "BounceBuffers", 15, "buffers, each for a piece of an operand"},
+	{"BOUNCE_BYTES", "BounceBytes", 128 << 10, "bytes of a buffer"},
+	{"BOUNCE_HEAD", "BounceHead", 4096, "bytes before the first buffer; the first word has a bit for each buffer that is taken"},
 
 	// How a kernel of the library does a collective.
 	{"WAY_ANY", "WayAny", 0, "by one block, over any route"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -24,7 +25,7 @@ func rings(w io.Writer, cfg *config.Config) error {
 	total := uint64(cfg.RingCount) * uint64(cfg.RingSize) * slotSize
 	fmt.Fprintf(&b, "\nring memory: SHMEM_RING_COUNT=%d of SHMEM_RING_SIZE=%d slots, %s for each PE that starts operations on a GPU\n",
 		cfg.RingCount, cfg.RingSize, config.FormatSize(total))
-	name, reports, err := survey(want)
+	name, reports, context, err := survey(want)
 	fmt.Fprintf(&b, "%s, SHMEM_RING_MEMORY=%s, * is what a job takes:\n", name, want)
 	for _, r := range reports {
 		mark := " "
@@ -33,6 +34,9 @@ func rings(w io.Writer, cfg *config.Config) error {
 		}
 		fmt.Fprintln(&b, mark, r)
 	}
+	if context != "" {
+		fmt.Fprintln(&b, context)
+	}
 	fmt.Fprintf(&b, "host threads:\n* %s\n", hostReport())
 	if _, writeErr := io.WriteString(w, b.String()); writeErr != nil {
 		return writeErr
@@ -40,22 +44,38 @@ func rings(w io.Writer, cfg *config.Config) error {
 	return err
 }
 
-// survey tries the kinds of memory on the first GPU, or says why there is none.
-func survey(want gpu.Kind) (name string, reports []gpu.Report, err error) {
+// survey tries the kinds of memory on the first GPU, or says why there is none, and what a
+// proxy's context takes there.
+func survey(want gpu.Kind) (name string, reports []gpu.Report, context string, err error) {
 	const nobody = "GPU threads"
 	driver, err := cuda.Open()
 	if err != nil {
-		return nobody, gpu.Survey(nil, err, want), nil
+		return nobody, gpu.Survey(nil, err, want), "", nil
 	}
 	dev, err := driver.Device(0)
 	if err != nil {
-		return nobody, gpu.Survey(nil, err, want), nil
+		return nobody, gpu.Survey(nil, err, want), "", nil
 	}
 	name = fmt.Sprintf("%s, %d of them, driver of CUDA %s", dev.Name(), driver.Count, driver.Version)
 	if driver.Count == 1 {
 		name = fmt.Sprintf("%s, driver of CUDA %s", dev.Name(), driver.Version)
 	}
-	return name, gpu.Survey(dev, nil, want), dev.Close()
+	reports = gpu.Survey(dev, nil, want)
+	return name, reports, contextOf(dev), dev.Close()
+}
+
+// contextOf makes the context that proxies have, and says what is less then.
+func contextOf(dev *cuda.Device) string {
+	const what = "the proxies' own context, of each PE whose heap is reached through the network"
+	before, _, err := dev.FreeMemory()
+	if err == nil {
+		_, err = dev.Apart("shmem-info")
+	}
+	after, _, later := dev.FreeMemory()
+	if err = errors.Join(err, later); err != nil {
+		return fmt.Sprintf("%s: not available: %v", what, err)
+	}
+	return fmt.Sprintf("%s: %d MiB of the GPU", what, (max(before, after)-after)>>20)
 }
 
 func hostReport() gpu.Report {

@@ -5,6 +5,7 @@
  */
 #define SHMEMI_READS_SOURCE 0
 
+#include "bounce.h"
 #include "reduce.h"
 
 #include <shmem/coll.h>
@@ -51,6 +52,21 @@ KERNEL shmemi_stream_put_signal(__grid_constant__ call_t c)
         shmemi_put_signal<shmemi_by_block, 0>(&shmemi_job, c.call, address(c.dest),
                                               address(c.source), c.count, signal, c.value, c.op,
                                               c.pe);
+}
+
+KERNEL shmemi_stream_put_bounced(__grid_constant__ call_t c)
+{
+    shmemi_bounce<SHMEMI_BOUNCED_PUT>(&c);
+}
+
+KERNEL shmemi_stream_get_bounced(__grid_constant__ call_t c)
+{
+    shmemi_bounce<SHMEMI_BOUNCED_GET>(&c);
+}
+
+KERNEL shmemi_stream_put_signal_bounced(__grid_constant__ call_t c)
+{
+    shmemi_bounce<SHMEMI_BOUNCED_PUT_SIGNAL>(&c);
 }
 
 KERNEL shmemi_stream_p(__grid_constant__ call_t c)

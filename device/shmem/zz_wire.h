@@ -62,6 +62,9 @@
 #define SHMEMI_WORK_LEAST 64 /* and at least */
 #define SHMEMI_WORK_TEAM 16384 /* bytes that both buffers of a team that is not the world have, as long as no PE has less than WORK_LEAST */
 #define SHMEMI_WORK_STREAM 2097280 /* bytes at the end, for what the host has streams do (device/kernels/share.h) */
+#define SHMEMI_BOUNCE_BUFFERS 15 /* buffers, each for a piece of an operand */
+#define SHMEMI_BOUNCE_BYTES 131072 /* bytes of a buffer */
+#define SHMEMI_BOUNCE_HEAD 4096 /* bytes before the first buffer; the first word has a bit for each buffer that is taken */
 #define SHMEMI_WAY_ANY 0 /* by one block, over any route */
 #define SHMEMI_WAY_PACKED 1 /* to PEs that are all reached directly, each word with its flag */
 #define SHMEMI_WAY_SPREAD 2 /* to PEs that are all reached directly, by many blocks */
@@ -333,8 +336,9 @@ struct shmemi_stream_call {
     uint32_t nbi; /* 1: the next quiet completes it */
     int32_t team; /* the team whose PEs all make the call */
     int32_t team_pes; /* how many it has */
+    uint64_t bounce; /* bounce buffers of an operand (device/kernels/bounce.h) */
 };
-SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_stream_call) == 72, sizeof_stream_call);
+SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_stream_call) == 80, sizeof_stream_call);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, dest) == 0, stream_call_dest);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, source) == 8, stream_call_source);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, count) == 16, stream_call_count);
@@ -348,6 +352,7 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, way) == 56, stream_call_w
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, nbi) == 60, stream_call_nbi);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, team) == 64, stream_call_team);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, team_pes) == 68, stream_call_team_pes);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_stream_call, bounce) == 72, stream_call_bounce);
 
 /* The words of one operation, laps not yet set: as many as it has slots, twice. */
 struct shmemi_words {

@@ -59,6 +59,12 @@ class Loaded:
         self._keeping = ctypes.PyDLL(path)
         self.quick = _abi.Library(self._keeping)
 
+    def private(self, name: str) -> int:
+        """What a function of the library's own answers, which has no operands."""
+        function = self._keeping[name]
+        function.restype = ctypes.c_int
+        return int(function())
+
     def untyped(self, name: str) -> Callable[..., None]:
         """A quick call whose operands are ctypes' own objects, and ints that are C's int.
 

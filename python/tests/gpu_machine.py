@@ -8,17 +8,24 @@ CUDA; of this tree it needs python/, examples/ and build/gpu. A row is a job; wh
 it is shown, and then the job is run again without the test that failed, so that one run
 shows all failures. Everything that was said goes to gpu-python.txt in the folder that OUT
 names, else into build/gpu. The status is 1 when a row failed.
+
+On a machine with one GPU all PEs share it, by NVIDIA's MPS if that starts, as with
+tests/gpu/run.sh. Rows that are about several GPUs are left out there, and named at the end.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 os.environ.setdefault("BUILD", "build/gpu")
@@ -29,14 +36,17 @@ LIMIT = 150  # seconds of a job
 AGAIN = 5  # tests that a job is repeated without
 
 TESTS = ROOT / "python" / "tests"
-# Where the proxy copies, a kernel must not be loaded while another one waits.
-LOADED = {"CUDA_MODULE_LOADING": "EAGER"}
-TCP = {"SHMEM_PROVIDER": "tcp", **LOADED}
-RING = {"SHMEM_DISABLE_P2P": "1", **LOADED}
+TCP = {"SHMEM_PROVIDER": "tcp"}
+RING = {"SHMEM_DISABLE_P2P": "1"}
 GPU = {"SHMEM_HEAP": "device"}
 GROWS = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
 
-# A job's name, its options, its variables, its tests.
+# Programs as they are written first: their PEs share a GPU without MPS, by default.
+DRAFT = "machine/test_draft.py"
+MPS = ("CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY")
+
+# A job's name, its options, its variables, its tests: a folder or a file, and behind -k the
+# words that choose some of them.
 Row = tuple[str, str, dict[str, str], str]
 
 CPU = {"SHMEM_HEAP": "host"}
@@ -67,6 +77,17 @@ ON_GPU: list[Row] = [
     ("expandable/torch", "-n 2", GPU | GROWS, "torch"),
 ]
 
+# By way of the proxy, on a GPU that all share also where there are several.
+SHARED = GPU | {"CUDA_VISIBLE_DEVICES": "0"}
+SOME = f"{DRAFT} -k driver or triton or numba"
+ON_GPU += [
+    ("draft/ring", "-n 2", SHARED | RING, DRAFT),
+    ("draft/copy", "-n 2", SHARED | RING | {"SHMEM_GPU_NET": "copy"}, DRAFT),
+    ("draft/hosts", "-n 2 --hosts 2", SHARED | TCP, DRAFT),
+    ("draft/ring-3", "-n 3", SHARED | RING, SOME),
+    ("draft/ring-4", "-n 4", SHARED | RING, SOME),
+]
+
 COUNTS = re.compile(r"(?<!\d)([1-9]\d*) passed, 0 failed, (\d+) skipped")
 FAILED = re.compile(r"(\S*test_\w+\.py::\S.*?): (?:call|setup|teardown) failed")
 NOISE = re.compile(
@@ -79,6 +100,7 @@ results = Path(os.environ.get("OUT", BUILD)) / "gpu-python.txt"
 ONLY = sys.argv[1:]
 said = threading.Lock()
 verdicts: list[bool] = []
+left: list[str] = []  # rows for several GPUs
 
 
 def report(name: str, verdict: str, seconds: float, shown: str, whole: str) -> None:
@@ -89,6 +111,12 @@ def report(name: str, verdict: str, seconds: float, shown: str, whole: str) -> N
         verdicts.append(not verdict.startswith("FAILED"))
 
 
+def say(line: str) -> None:
+    with said, results.open("a") as out:
+        out.write(f"{line}\n")
+        print(line, flush=True)
+
+
 def culprit(text: str) -> str | None:
     """The test that failed, or that a PE was in when its time was over."""
     if found := FAILED.search(text):
@@ -97,12 +125,14 @@ def culprit(text: str) -> str | None:
     return names[0] if names else None
 
 
-def once(options: str, env: dict[str, str], command: list[str]) -> tuple[int, str]:
+def once(
+    options: str, env: dict[str, str], command: list[str], without: tuple[str, ...] = ()
+) -> tuple[int, str]:
     argv = [str(SHMEMRUN), "--timeout", str(LIMIT), *options.split(), "--", *command]
     try:
         done = subprocess.run(
             argv,
-            env=variables(**env),
+            env={k: v for k, v in variables(**env).items() if k not in without},
             cwd=ROOT,
             text=True,
             errors="replace",
@@ -124,11 +154,15 @@ def tests(name: str, options: str, env: dict[str, str], what: str) -> None:
     env = env | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # of what else is installed there
     pytest = [sys.executable, "-m", "pytest", "-v", "-rs", "--tb=short", "--showlocals"]
     # Compiling takes torch a while.
-    patience = 80 if what == "torch" else 30
+    patience = 80 if what in ("torch", DRAFT) else 30
     pytest += ["-o", f"faulthandler_timeout={patience}", "-o", "faulthandler_exit_on_timeout=true"]
-    pytest += ["-c", "python/pyproject.toml", str(TESTS / what)]
+    where, _, words = what.partition(" -k ")
+    pytest += ["-c", "python/pyproject.toml", str(TESTS / where)]
+    pytest += ["-k", words] if words else []
+    pytest += ["--ignore", str(TESTS / DRAFT)] if what == "machine" else []
+    by_turns = MPS if where == DRAFT else ()
     while True:
-        status, text = once(options, env | {"WITHOUT": "\n".join(left_out)}, pytest)
+        status, text = once(options, env | {"WITHOUT": "\n".join(left_out)}, pytest, by_turns)
         whole += f"== {name}, without {left_out}: status {status}\n{text}"
         counts = COUNTS.findall(text)
         if status == 0 and len(counts) == n:
@@ -188,7 +222,8 @@ def kernels() -> None:
             ("shared", "-n 2", {"CUDA_VISIBLE_DEVICES": "0"}),
         ):
             name, began = f"{language}/{way}", time.monotonic()
-            if not wanted(name):
+            # On one GPU it is what the next row is.
+            if not wanted(name) or (way == "direct" and not several(name)):
                 continue
             program = str(ROOT / "examples" / language / "exchange.py")
             status, text = once(options, more, [sys.executable, "-c", EXAMPLE, program])
@@ -202,13 +237,90 @@ def wanted(name: str) -> bool:
     return not ONLY or any(word in name for word in ONLY)
 
 
+@functools.cache
+def gpus() -> int:
+    """How many the machine has."""
+    try:
+        listed = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True)
+    except OSError:
+        return 0
+    return sum(line.startswith("GPU") for line in listed.stdout.splitlines())
+
+
+def several(name: str) -> bool:
+    """Whether a row that is about several GPUs has them; else it is named at the end."""
+    if gpus() < 2:
+        left.append(name)
+    return gpus() > 1
+
+
+# A server begins with its first client: a daemon that runs may still serve nobody.
+CLIENT = """
+import ctypes
+driver, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+bad = driver.cuInit(0) or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+raise SystemExit(bad != 0)
+"""
+
+
+def control(word: str) -> str:
+    """What MPS' daemon answers; nothing where there is none."""
+    argv = ["nvidia-cuda-mps-control"]
+    try:
+        done = subprocess.run(argv, input=f"{word}\n", capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def mps_serves() -> bool:
+    """Starts MPS where the variables say, and tries it."""
+    facts = BUILD / "cuda" / "facts"
+    client = [str(facts)] if facts.exists() else [sys.executable, "-c", CLIENT]
+    # The daemon keeps what it is given to write to.
+    nothing = subprocess.DEVNULL
+    try:
+        for argv in (["nvidia-cuda-mps-control", "-d"], client):
+            subprocess.run(
+                argv, stdin=nothing, stdout=nothing, stderr=nothing, timeout=60, check=True
+            )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return control("get_server_list") != ""
+
+
+def end_mps() -> None:
+    """Ends the daemon that the variables name, and has programs do without."""
+    if MPS[0] in os.environ:
+        control("quit")
+    for name in MPS:
+        os.environ.pop(name, None)
+
+
+@contextmanager
+def one_gpu() -> Iterator[None]:
+    """PEs share the GPU by MPS, with a pipe of its own, as far as that starts."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as pipe:
+        os.environ.update(dict.fromkeys(MPS, pipe))
+        try:
+            if mps_serves():
+                say("== one GPU, shared by MPS")
+            else:
+                say("== one GPU, whose PEs take turns of 2.4 ms: MPS does not start")
+                end_mps()
+            yield
+        finally:
+            end_mps()
+
+
 def main() -> int:
     if not SHMEMRUN.exists():
         sys.exit(f"gpu_machine: find {SHMEMRUN}: it is not there (make gpu-test)")
     began = time.monotonic()
     results.write_text("")
     # The jobs on CPUs are beside the others, which need little of the processors.
-    with ThreadPoolExecutor(2) as beside:
+    sharing = one_gpu() if gpus() == 1 else nullcontext()
+    with sharing, ThreadPoolExecutor(2) as beside:
         for row in ON_CPU:
             if wanted(row[0]):
                 beside.submit(tests, *row)
@@ -217,6 +329,8 @@ def main() -> int:
                 tests(*row)
         example()
         kernels()
+    if left:
+        say(f"left for several GPUs: {' '.join(left)}")
     failed = verdicts.count(False)
     print(f"{len(verdicts) - failed} passed, {failed} failed, {time.monotonic() - began:.0f} s")
     return 0 if verdicts and not failed else 1

@@ -80,7 +80,7 @@ def need_torch() -> str:
 
 
 _DRIVER = {
-    "libcuda.so.1": ["libcuda", "memory", "vmm", "stream", "module", "fake"],
+    "libcuda.so.1": ["libcuda", "memory", "vmm", "stream", "copy", "module", "fake"],
     "libgdrapi.so.2": ["libgdrapi", "fake"],
 }
 

@@ -30,6 +30,19 @@ type Store struct {
 	Width uint32
 }
 
+// Atomic is an atomic operation that a stream is to do.
+type Atomic struct {
+	At               Address // a word, aligned
+	Op, Width        int     // a number of enum shmemi_amo, 4 or 8 bytes
+	Operand, Compare uint64
+	Fetched          Address // where 8 bytes of what was there before are stored
+	// Claim is a word of 8 bytes that several streams are given with the same
+	// operation: the first of them that finds it to be Free does it, and leaves Free+2.
+	// 0: only one stream is given it.
+	Claim Address
+	Free  uint64
+}
+
 // MaxStores is how many stores a driver is given at once.
 const MaxStores = 64
 
@@ -58,6 +71,7 @@ type Facts struct {
 	RDMA         bool // NICs can reach its memory
 	RDMAVMM      bool // also what came apart from its address
 	StreamOps    bool // streams can store and wait for 64 bits
+	StreamChange bool // and add to a word, and and or it
 
 	FlushWrites    int // ways to flush a NIC's writes: 1 by a call, 2 by a stream
 	WritesOrdering int // who sees a NIC's writes in order: 0 nobody, 100 the GPU, 200 all GPUs

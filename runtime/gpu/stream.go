@@ -40,4 +40,5 @@ type Pointer struct {
 	Base   Address // where its allocation, or its range of addresses, begins
 	Size   uint64  // from Base on
 	Buffer uint64  // of an allocation alone in the process's whole life
+	Tied   bool    // copies of it are carried out when nothing holds the context that it was made in
 }

@@ -42,6 +42,7 @@ type Device interface {
 	Write32(s gpu.Stream, a gpu.Address, value uint32) error
 	Wait64(s gpu.Stream, a gpu.Address, value uint64, until gpu.Condition) error
 	SyncStream(s gpu.Stream) error
+	Pointer(a gpu.Address) (gpu.Pointer, error)
 	// Load loads the library's kernels.
 	Load(image []byte) (Code, error)
 }
@@ -70,6 +71,11 @@ type Job struct {
 	Survives bool          // the job goes on when a PE is lost
 	Image    gpu.Address   // what kernels know of the job
 	Bytes    uint64        // of the image
+
+	// Bounce is BounceBytes of zeroed memory that no context owns, for operands that the driver
+	// ties to the program's context; 0 if proxies copy in that context, too.
+	Bounce gpu.Address
+	GPU    int // the number of this PE's GPU
 }
 
 // Calls queues calls of one job.
@@ -139,7 +145,7 @@ func (c *Calls) put(call *queue.StreamCall, s gpu.Stream) error {
 	}
 	k := *call
 	k.Dest = uint64(c.symmetric(call.Dest))
-	return c.launch(kernelPut, 1, warp, s, &k)
+	return c.far(kernelPut, kernelPutBounced, k.Source, s, &k)
 }
 
 func (c *Calls) get(call *queue.StreamCall, s gpu.Stream) error {
@@ -148,7 +154,7 @@ func (c *Calls) get(call *queue.StreamCall, s gpu.Stream) error {
 	}
 	k := *call
 	k.Source = uint64(c.symmetric(call.Source))
-	return c.launch(kernelGet, 1, warp, s, &k)
+	return c.far(kernelGet, kernelGetBounced, k.Dest, s, &k)
 }
 
 // p stores a word by the stream itself, which needs no place on the GPU.
@@ -175,7 +181,7 @@ func (c *Calls) putSignal(call *queue.StreamCall, s gpu.Stream) error {
 	}
 	k := *call
 	k.Dest, k.Signal = uint64(c.symmetric(call.Dest)), uint64(c.symmetric(call.Signal))
-	return c.launch(kernelPutSignal, 1, warp, s, &k)
+	return c.far(kernelPutSignal, kernelPutSignalBounced, k.Source, s, &k)
 }
 
 // signal: the driver orders a stream's store behind what the stream did before.

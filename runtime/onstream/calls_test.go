@@ -44,6 +44,20 @@ func (r *recorder) Wait64(s gpu.Stream, a gpu.Address, v uint64, until gpu.Condi
 	return r.note("wait", "%#x %d by %d on %d", a, v, until, s)
 }
 func (r *recorder) SyncStream(s gpu.Stream) error { return r.note("sync", "%d", s) }
+
+// What is at tied is tied to the program's context, on GPU 3; at elsewhere on another one.
+const (
+	tied      = 0x5000000
+	elsewhere = 0x6000000
+)
+
+func (r *recorder) Pointer(a gpu.Address) (gpu.Pointer, error) {
+	p := gpu.Pointer{Place: gpu.OnDevice, Device: 3, Tied: a == tied || a == elsewhere}
+	if a == elsewhere {
+		p.Device = 4
+	}
+	return p, r.note("pointer", "%#x", a)
+}
 func (r *recorder) Load(image []byte) (Code, error) {
 	return &recordedCode{r, nil}, r.note("load", "%s", image)
 }
@@ -69,6 +83,9 @@ func (c *recordedCode) Launch(k Kernel, blocks, threads uint32, s gpu.Stream, ca
 	team := ""
 	if call.Team != teamWorld {
 		team = fmt.Sprintf(" team=%#x/%d", call.Team, call.TeamPEs)
+	}
+	if call.Bounce != 0 {
+		team += fmt.Sprintf(" bounce=%#x", call.Bounce)
 	}
 	return c.r.note("launch", "%s %dx%d on %d dest=%#x source=%#x count=%d signal=%#x value=%d pe=%d op=%d width=%#x way=%d nbi=%d%s",
 		strings.TrimPrefix(c.names[k], prefix), blocks, threads, s, call.Dest, call.Source, call.Count, call.Signal,

@@ -18,6 +18,9 @@ const (
 	kernelPut kernel = iota
 	kernelGet
 	kernelPutSignal
+	kernelPutBounced
+	kernelGetBounced
+	kernelPutSignalBounced
 	kernelP
 	kernelSignal
 	kernelWait
@@ -37,7 +40,9 @@ const (
 
 // names are theirs in the file, behind prefix.
 var names = [kernelCount]string{
-	kernelPut: "put", kernelGet: "get", kernelPutSignal: "put_signal", kernelP: "p", kernelSignal: "signal",
+	kernelPut: "put", kernelGet: "get", kernelPutSignal: "put_signal",
+	kernelPutBounced: "put_bounced", kernelGetBounced: "get_bounced", kernelPutSignalBounced: "put_signal_bounced",
+	kernelP: "p", kernelSignal: "signal",
 	kernelWait: "wait", kernelQuiet: "quiet", kernelSync: "sync", kernelBarrier: "barrier",
 	kernelBroadcast: "broadcast", kernelFcollect: "fcollect", kernelAlltoall: "alltoall", kernelReduce: "reduce",
 }

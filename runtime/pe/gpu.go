@@ -30,12 +30,13 @@ type graphics struct {
 	pinned *devmem.Pinned  // nil where every heap of the node is in a GPU's
 	nics   *registry       // nil where none is to reach the heap
 	loan   *devmem.Loan    // between Look and Lend
+	apart  bool            // proxies copy in a context of the library's own
 
 	loans    map[heap.Offset]proxy.Loan // by the start of the block
 	lastLoan proxy.Loan
 
-	mu      sync.Mutex
-	atomics *amo.Unit
+	mu    sync.Mutex
+	units map[unsafe.Pointer]*amo.Unit // by the context that they are for
 }
 
 // gpuHeap is one user heap: its number among those of its kind.
@@ -169,8 +170,8 @@ func (j *Job) closeGPU() error {
 	if g.device != nil {
 		errs = append(errs, g.device.Close())
 	}
-	if g.atomics != nil {
-		errs = append(errs, g.atomics.Close())
+	for _, u := range g.units {
+		errs = append(errs, u.Close())
 	}
 	if g.moves != 0 {
 		errs = append(errs, g.dev.CloseStream(g.moves))
@@ -209,6 +210,11 @@ func (j *Job) GrowsTogether() bool { return slices.Contains(j.kinds, config.Heap
 
 // HasGPU tells whether buffers of the program may be in GPU memory.
 func (j *Job) HasGPU() bool { return j.gpu != nil }
+
+// CopiesApart reports whether the proxies' copies for this PE wait for no kernel of the
+// program: the proxies have a context of their own, and calls on CUDA streams use bounce
+// buffers for operands that are tied to the program's context.
+func (j *Job) CopiesApart() bool { return j.gpu != nil && j.gpu.apart }
 
 // Move copies n bytes from one place of this process to another, each in main
 // or in GPU memory, and returns when that is done.
@@ -250,7 +256,7 @@ func (j *Job) Atomic(at unsafe.Pointer, op proxy.Op, width int, operand, compare
 	case op == proxy.OpSet && g.dev.Facts().StreamOps:
 		return 0, g.store(a, width, operand)
 	}
-	u, err := g.unit()
+	u, err := g.unit(g.dev)
 	if err != nil {
 		return 0, err
 	}
@@ -271,14 +277,22 @@ func (g *graphics) store(at gpu.Address, width int, value uint64) error {
 	return g.dev.SyncStream(g.moves)
 }
 
-// unit is what does atomic operations, made when the first one comes.
-func (g *graphics) unit() (_ *amo.Unit, err error) {
+// unit is what does atomic operations in a context, made for whoever asks first.
+func (g *graphics) unit(dev *cuda.Device) (*amo.Unit, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.atomics == nil {
-		g.atomics, err = amo.New(g.dev)
+	if u := g.units[dev.Context()]; u != nil {
+		return u, nil
 	}
-	return g.atomics, err
+	u, err := amo.New(dev)
+	if err != nil {
+		return nil, err
+	}
+	if g.units == nil {
+		g.units = map[unsafe.Pointer]*amo.Unit{}
+	}
+	g.units[dev.Context()] = u
+	return u, nil
 }
 
 // OnGPU tells whether an address of this process is in GPU memory.

@@ -12,7 +12,8 @@ import (
 	"libshmem/runtime/gpu/cuda"
 )
 
-// held tells of calls of the GPU's driver that do not return. The driver lets calls of
+// held tells of calls of the GPU's driver that do not return, and of work that it has taken
+// and does not carry out. The driver lets calls of
 // the program hold those of a proxy until a stream is done, and where that stream
 // waits for the proxy nobody goes on (docs/gpu-network.md). The proxy cannot say so:
 // it is inside the call, and has its engine's lock.
@@ -36,6 +37,7 @@ type held struct {
 	before  []heldCall
 	seen    []cuda.Call
 	told    uint32 // of asked
+	undone  undone
 }
 
 // heldCall is a call since it was first seen.
@@ -52,6 +54,14 @@ const (
 	// launches take some microseconds.
 	heldLong = 2 * heldLook
 )
+
+// streams says who knows what a proxy has given the GPU.
+func (h *held) streams(by undoneBy) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	// Work points to who asked for it, so the list is made anew.
+	h.undone = undone{of: append(slices.Clone(h.undone.of), by)}
+}
 
 // errand says who knows what a caller of the driver wants.
 func (h *held) errand(caller string, what func() string) {
@@ -124,19 +134,29 @@ func (h *held) look(now time.Time) (tell []string) {
 	count := h.asked()
 	asked := count != h.told
 	h.told = count
+	const goesOn = " (the wait goes on)"
+	tells := func(since time.Time, told *bool) bool {
+		age := now.Sub(since)
+		late := h.limit > 0 && age >= h.limit && !*told
+		*told = *told || late
+		return late || asked && age >= heldLong
+	}
 	for i := range h.under {
-		c := &h.under[i]
-		late := h.limit > 0 && now.Sub(c.since) >= h.limit && !c.told
-		if late || asked && now.Sub(c.since) >= heldLong {
-			c.told = c.told || late
-			tell = append(tell, h.text(c, now)+h.waiting()+h.why(c)+" (the wait goes on)")
+		if c := &h.under[i]; tells(c.since, &c.told) {
+			tell = append(tell, h.text(c, now)+h.waiting()+h.why(c)+goesOn)
+		}
+	}
+	h.undone.look(now)
+	for i := range h.undone.under {
+		if w := &h.undone.under[i]; tells(w.since, &w.told) {
+			tell = append(tell, w.text(now)+h.waiting()+w.why(h.facts)+goesOn)
 		}
 	}
 	return tell
 }
 
-// explain is what a wait has to know: the calls that have been under way for long, or
-// "".
+// explain is what a wait has to know: the calls that have been under way for long and the
+// work that is not carried out, or "".
 func (h *held) explain(now time.Time) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -144,6 +164,11 @@ func (h *held) explain(now time.Time) string {
 	for i := range h.under {
 		if c := &h.under[i]; now.Sub(c.since) >= heldLong {
 			all = append(all, h.text(c, now)+" (docs/gpu-network.md)")
+		}
+	}
+	for i := range h.undone.under {
+		if w := &h.undone.under[i]; now.Sub(w.since) >= heldLong {
+			all = append(all, w.text(now)+" (docs/gpu-network.md)")
 		}
 	}
 	return strings.Join(all, "; ")
@@ -183,7 +208,7 @@ func (h *held) why(c *heldCall) string {
 		"synchronize the stream before such a copy or copy to pinned memory; docs/gpu-network.md"
 	if !h.facts.Eager {
 		cause = "the program loads a kernel, by its first launch, beside one that runs, or " + strings.TrimPrefix(cause, "the program ")
-		remedy = "launch each kernel once before or set CUDA_MODULE_LOADING=EAGER, and " + remedy
+		remedy = "launch each kernel once before, and " + remedy
 	}
 	if strings.HasSuffix(c.Name, "Synchronize") {
 		cause += ", or kernels that fill the GPU leave no place for what is waited for"

@@ -25,7 +25,7 @@ func playedHeld(limit time.Duration, calls *[]cuda.Call, asked *uint32) *held {
 const (
 	lazyCause = "the program loads a kernel, by its first launch, beside one that runs"
 	copyCause = "copies to pageable memory behind a stream that waits for another PE"
-	lazyHelp  = "launch each kernel once before or set CUDA_MODULE_LOADING=EAGER"
+	lazyHelp  = "launch each kernel once before"
 	copyHelp  = "synchronize the stream before such a copy or copy to pinned memory; docs/gpu-network.md"
 )
 

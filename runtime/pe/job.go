@@ -62,6 +62,7 @@ type Job struct {
 	kernels *Kernels                             // nil until somebody asks
 	stopper stopper                              // of the kernels
 	streams *onstream.Calls                      // the same as kernels
+	bounce  *bounce                              // of streams; nil if proxies copy in the program's context
 	work    struct{ offset, size, teams uint64 } // teams: how many have a part of it
 	teams   *teams                               // nil: no kernels will run
 	statics Statics                              // that are symmetric, or why there are none

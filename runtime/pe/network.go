@@ -8,6 +8,8 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu/amo"
+	"libshmem/runtime/gpu/cuda"
+	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/staging"
 	"libshmem/runtime/topo"
@@ -54,10 +56,6 @@ func (j *Job) openNetwork(o Options) error {
 			return err
 		}
 		j.mapPeers(e)
-	}
-	if j.Me == 0 && j.heap == config.HeapDevice && (j.staged() || j.Config.GPUNet == config.GPUNetCopy) && j.gpu.dev.Facts().Lazy {
-		j.log.Printf("gpu", config.LogInfo, "proxies copy GPU memory, and CUDA loads kernels by their first launch, which may hold a proxy "+
-			"(set CUDA_MODULE_LOADING=EAGER, or launch each kernel once before others wait for PEs; docs/gpu-network.md)")
 	}
 	for i, e := range j.Engines {
 		j.bindProxy(e, i)
@@ -132,19 +130,52 @@ func (j *Job) stage(e *proxy.Engine) error {
 	if j.gpu == nil {
 		return nil
 	}
-	u, err := j.gpu.unit()
+	name := fmt.Sprintf("the proxy of endpoint %d", len(j.Engines)-1)
+	dev := j.gpu.dev.For(name)
+	var quick *staging.Quick
+	apart := j.needsApart(e.Caps())
+	// NICs of one job may differ: all or none.
+	j.gpu.apart = apart && (len(j.Engines) == 1 || j.gpu.apart)
+	if apart {
+		own, err := j.atomicsOf(j.gpu.dev.For(name))
+		if err != nil {
+			return err
+		}
+		quick = &staging.Quick{Dev: own.Dev, Kernels: own}
+		if dev, err = j.gpu.dev.Apart(name); err != nil {
+			return err
+		}
+	}
+	by, err := j.atomicsOf(dev)
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("the proxy of endpoint %d", len(j.Engines)-1)
-	dev := j.gpu.dev.For(name)
 	j.held.errand(name, e.Errand)
-	m, err := staging.New(dev, amo.By{Unit: u, Dev: dev})
+	m, err := staging.New(dev, by, quick)
 	if err != nil {
 		return err
 	}
 	// All engines together pin as much as one would.
-	return e.Stage(m, proxy.StageConfig{Chunks: max(2, proxy.StageChunks/j.proxies)})
+	if err := e.Stage(m, proxy.StageConfig{Chunks: max(2, proxy.StageChunks/j.proxies)}); err != nil {
+		return err
+	}
+	j.held.streams(undoneBy{name, apart, e.Undone})
+	return nil
+}
+
+// atomicsOf is what does atomic operations in the context of a device.
+func (j *Job) atomicsOf(dev *cuda.Device) (amo.By, error) {
+	u, err := j.gpu.unit(dev)
+	return amo.By{Unit: u, Dev: dev}, err
+}
+
+// needsApart tells whether proxies move bytes of this PE's heap in a context of the
+// library's own, so that the program may load kernels while others wait for another PE. It
+// costs memory of the GPU, and is left out where it helps little: where the NIC reaches the
+// heap, so that only what is small is left to streams, and where the heap belongs to the
+// program's context, to which the driver ties copies of its memory (SHMEM_GPU_SHARE=ipc).
+func (j *Job) needsApart(c fabric.Caps) bool {
+	return j.heap == config.HeapDevice && j.gpu.device.Way() == devmem.VMM && !(j.registers() && c.GPU)
 }
 
 // exchangeEndpoints tells every PE of this one's endpoints, and returns those

@@ -30,6 +30,13 @@ func (j *Job) OpenStreams(file string) error {
 		Me: int(j.Me), NPEs: j.NPEs, User: uint64(uintptr(j.UserHeap())), Heap: gpu.Address(s.Heap),
 		Rings: s.RingCount != 0, Survives: j.Config.OnFailure == config.ReturnOnFailure, Image: j.kernels.At, Bytes: imageBytes,
 	}
+	if j.CopiesApart() {
+		room, err := newBounce(j.gpu.dev)
+		if err != nil {
+			return err
+		}
+		j.bounce, job.Bounce, job.GPU = room, room.at, j.gpu.dev.Number()
+	}
 	for pe := range topo.PE(j.NPEs) {
 		job.Direct = append(job.Direct, j.direct(pe))
 	}
@@ -61,9 +68,9 @@ func (j *Job) closeStreams() error {
 	if j.streams == nil {
 		return nil
 	}
-	s := j.streams
-	j.streams = nil
-	return s.Close()
+	s, room := j.streams, j.bounce
+	j.streams, j.bounce = nil, nil
+	return errors.Join(s.Close(), room.close())
 }
 
 // streamDevice is a GPU for package onstream.

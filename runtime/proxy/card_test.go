@@ -44,6 +44,7 @@ type card struct {
 	pinned  map[unsafe.Pointer][]byte
 	done    func(c *card, to unsafe.Pointer) // after memory has changed
 	full    bool                             // of kernels: an atomic operation finds no place
+	stands  bool                             // nothing is carried out
 	asked   func()                           // when a stream is given something; nil: nobody hears
 	failing string                           // the call that fails
 	unseen  *unseen
@@ -226,7 +227,7 @@ func (c *card) Marked(s Stream) (uint64, error) {
 
 // step lets a stream do some of what it has, or all at once.
 func (c *card) step(s Stream) {
-	for len(c.streams[s]) > 0 {
+	for len(c.streams[s]) > 0 && !c.stands {
 		d := &c.streams[s][0]
 		if d.kernel && c.full {
 			return

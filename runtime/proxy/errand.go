@@ -1,10 +1,6 @@
 package proxy
 
-import (
-	"fmt"
-
-	"libshmem/fabric"
-)
+import "libshmem/fabric"
 
 // errand is what an engine asks the GPU's driver for. It is noted before each call,
 // because one that the driver holds has the engine's lock, and nobody could ask then.
@@ -39,12 +35,7 @@ func (e *Engine) Errand() string {
 	if e.stage == nil {
 		return ""
 	}
-	last := e.stage.errand.Load()
-	text := errandTexts[last>>32]
-	if w := errand(last >> 32); w >= errandPut && w <= errandCame {
-		return fmt.Sprintf(text, uint32(last))
-	}
-	return text
+	return errandText(e.stage.errand.Load())
 }
 
 func (w way) errand() errand {

@@ -82,6 +82,8 @@ func (e *Engine) Loop() {
 				sleep(nap)
 			case sleepHolding:
 				sleep(holdTime)
+			case sleepCopying:
+				sleep(contended)
 			case waitArmed:
 				unread, err = e.wait(idleWait)
 				if !e.caps.WaitFD {
@@ -104,6 +106,7 @@ const (
 	pollUnread        // the provider has something that leaves no completion
 	sleepStuck        // something has no room, and nothing may come that ends a Wait
 	sleepHolding      // a batch waits for the rest of its burst
+	sleepCopying      // streams have not carried out anything for long
 	waitArmed
 )
 
@@ -111,6 +114,9 @@ const (
 func (e *Engine) next(n int, pace *fabric.Pace) step {
 	if n > 0 {
 		pace.Found()
+		if n == int(e.Busy&busyCopies) {
+			return e.lookAgain()
+		}
 		return pollAgain
 	}
 	if pace.Nothing() {

@@ -33,7 +33,14 @@ type shown struct {
 	overslept  uint64 // waits that ended by their limit although the provider had something
 	registered regcache.Counts
 	nic        [shownNICs]shownNIC
+	undone     [Streams]shownUndone
 	_          [8]byte // to whole cache lines
+}
+
+// shownUndone is an Undone.
+type shownUndone struct {
+	ops, bytes, errand uint64
+	since              uint64 // nanoseconds of CLOCK_MONOTONIC
 }
 
 type shownNIC struct {
@@ -73,6 +80,9 @@ func (e *Engine) show(now time.Time) {
 	e.shownAt = now
 	s := e.shown
 	s.registered = e.locals.Counts()
+	if e.stage != nil {
+		e.stage.show(&s.undone)
+	}
 	p, ok := e.prov.(fabric.Rails)
 	if !ok {
 		return // whoever looks adds up what is counted for the PEs: a look at all of them costs memory for those never used
@@ -140,6 +150,7 @@ type Shown struct {
 	Registered       regcache.Counts
 	Stalled          time.Duration
 	Overslept        uint64
+	Undone           []Undone
 	Peers            []ShownPeer
 
 	flight flight
@@ -191,6 +202,11 @@ func lookAt(page []byte) (*Shown, error) {
 	}
 	view := &Shown{
 		Provider: live.Text(s.provider[:]), Domain: live.Text(s.domain[:]), Registered: s.registered, Stalled: time.Duration(s.stalled), Overslept: s.overslept,
+	}
+	for i := range s.undone {
+		if u := &s.undone[i]; u.ops > 0 {
+			view.Undone = append(view.Undone, Undone{Stream: Stream(i), Ops: u.ops, Bytes: u.bytes, For: errandText(u.errand), Age: time.Duration(live.Now() - u.since)})
+		}
 	}
 	var all [Counted]uint64
 	for i := range s.npes {

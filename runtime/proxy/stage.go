@@ -130,9 +130,10 @@ type stage struct {
 	fresh  bool          // alone may be taken in this turn, and words begun
 	wants  bool          // another engine has it
 
-	tracks [Streams]track
-	lines  []line
-	busy   []fabric.PE // PEs whose messages wait for bytes, or may have to
+	tracks  [Streams]track
+	tallies [Streams]tally
+	lines   []line
+	busy    []fabric.PE // PEs whose messages wait for bytes, or may have to
 
 	// What NICs reach of the own heap, see direct.go.
 	extents  extents
@@ -163,6 +164,7 @@ type stage struct {
 	under    int          // pulls that are not complete
 	lost     []fabric.PE  // PEs of which nothing was given up yet
 	waits    bool         // for room, which may come without a completion
+	looks    int          // for a mark, since one has passed
 }
 
 // line is one PE as staging sees it.

@@ -123,17 +123,20 @@ type track struct {
 	fresh  bool // something is behind that mark
 	chores fifo[chore]
 	asked  uint64     // operations, ever
-	done   uint64     // of them, behind which a mark has passed
+	bytes  uint64     // of copies, ever
+	errand uint64     // of the first operation behind the last mark
+	done   uint64     // of the operations, behind which a mark has passed
 	counts fifo[tick] // of the marks that have not
 }
 
-// tick is how many operations are before a mark.
-type tick struct{ mark, asked uint64 }
-
-// add notes an operation.
-func (t *track) add() {
+// add notes an operation of n bytes, and what it is for.
+func (t *track) add(n, errand uint64) {
+	if t.errand == 0 {
+		t.errand = errand
+	}
 	t.fresh = true
 	t.asked++
+	t.bytes += n
 }
 
 // full tells whether the stream has to be left alone until it has done some.

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"time"
 	"unsafe"
 )
 
@@ -32,18 +33,20 @@ func (e *Engine) advance() {
 
 func (e *Engine) copyGPU(s Stream, to, from unsafe.Pointer, n uint64) {
 	e.gone(e.stage.memory.Copy(s, to, from, n))
-	e.stage.tracks[s].add()
+	e.gave(s, n)
 }
 
 func (e *Engine) writeGPU(s Stream, at unsafe.Pointer, width uint8, value uint64) {
 	e.gone(e.stage.memory.Write(s, at, width, value))
-	e.stage.tracks[s].add()
+	e.gave(s, uint64(width))
 }
 
 func (e *Engine) atomicGPU(s Stream, at unsafe.Pointer, h *header, old unsafe.Pointer) {
 	e.gone(e.stage.memory.Atomic(s, at, h.Op, h.Width, h.Operand, h.Extra, old))
-	e.stage.tracks[s].add()
+	e.gave(s, uint64(h.Width))
 }
+
+func (e *Engine) gave(s Stream, n uint64) { e.stage.tracks[s].add(n, e.stage.errand.Load()) }
 
 // follow does the chores of a stream whose marks have passed.
 func (e *Engine) follow(t *track) {
@@ -55,14 +58,35 @@ func (e *Engine) follow(t *track) {
 	if e.gone(err); err != nil {
 		return
 	}
-	t.passed = passed
-	for t.counts.n > 0 && t.counts.at(0).mark <= passed {
-		t.done = t.counts.pop().asked
+	if passed != t.passed {
+		e.stage.looks = 0
 	}
+	t.passed = passed
+	t.came(&e.stage.tallies[t.stream])
 	for t.chores.n > 0 && t.chores.at(0).mark <= t.passed {
 		c := t.chores.pop()
 		e.do(&c)
 	}
+}
+
+const (
+	// looksEach is how many looks for a mark come for one look at the clock.
+	looksEach = 1 << 10
+	// looksAwake is how many come in a row, some milliseconds. Whoever waits longer waits for
+	// something of the program's.
+	looksAwake = 1 << 13
+)
+
+// lookAgain is what the loop does that found nothing but streams that have work.
+func (e *Engine) lookAgain() step {
+	s := e.stage
+	if s.looks++; s.looks%looksEach == 0 {
+		e.show(time.Now())
+	}
+	if s.looks < looksAwake {
+		return pollAgain
+	}
+	return sleepCopying
 }
 
 func (e *Engine) do(c *chore) {
@@ -125,7 +149,7 @@ func (e *Engine) mark() {
 			}
 			if e.gone(err); err == nil {
 				t.marked, t.fresh = n, false
-				t.counts.push(tick{n, t.asked})
+				t.given(&s.tallies[i])
 			}
 		}
 		if !t.idle() {

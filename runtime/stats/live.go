@@ -71,6 +71,14 @@ func Live(w io.Writer, first, last *Look) error {
 		}
 		fmt.Fprintln(&b)
 	}
+	for i, e := range last.ends {
+		for _, u := range e.Undone {
+			if u.Age < undoneLong {
+				continue
+			}
+			fmt.Fprintf(&b, "endpoint %d: for %.1f s the GPU has carried out none of %s\n", i, u.Age.Seconds(), &u)
+		}
+	}
 	if len(last.Peers) > 0 {
 		if err := livePeers(&b, last); err != nil {
 			return err
@@ -79,6 +87,10 @@ func Live(w io.Writer, first, last *Look) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// undoneLong is when work that a GPU has not carried out is worth a line: copies take
+// microseconds.
+const undoneLong = 200 * time.Millisecond
 
 func livePeers(b *strings.Builder, last *Look) error {
 	most, rest := Busiest(last.Peers)

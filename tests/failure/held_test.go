@@ -2,7 +2,9 @@ package failure
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -70,8 +72,7 @@ func TestHeld(t *testing.T) {
 		h := begin(t, "", "1", 2, hosts...)
 		h.hold.Hold(h.pids[1], "cuMemcpyAsync")
 		step(h, "get")
-		h.says(`PE 0: .*proxies copy GPU memory, and CUDA loads kernels by their first launch, which may hold a proxy \(set CUDA_MODULE_LOADING=EAGER`)
-		h.says(`PE 1: ` + driver + byProxy + `: it may be that ` + lazy + pageable + ` \(launch each kernel once before or set CUDA_MODULE_LOADING=EAGER, and ` + help)
+		h.says(`PE 1: ` + driver + byProxy + `: it may be that ` + lazy + pageable + ` \(launch each kernel once before, and ` + help)
 		// Who waits for it hears of it: on the PE itself, where nobody else gets at the
 		// network, and from the other PE by its silence.
 		h.says(`PE 0: shmem_long_get has waited \d+ s: for the completion at PE 1; .*PE 1 has not answered for`)
@@ -96,8 +97,42 @@ func TestHeld(t *testing.T) {
 		h.says(`PE 1: ` + driver + byProxy + `: it may be that the program ` + pageable + ` \(` + help)
 		h.says(`PE 1: asked for a report: ` + driver + byProxy)
 		ends(h, 1, -1)
-		if strings.Contains(h.output(), "CUDA_MODULE_LOADING") {
+		if strings.Contains(h.output(), "once before") {
 			t.Errorf("kernels are loaded with their module, and it is said what helps otherwise:\n%s", h.output())
+		}
+	})
+
+	// Nothing waits for what the program's context cannot do.
+	t.Run("loads", func(t *testing.T) {
+		h := begin(t, "", "0", 2, hosts...)
+		defer h.hold.Load(h.pids[1])()
+		step(h, "get", "quiet", "end")
+		out := h.wait(0)
+		if n := passed(t, out); n != 2 {
+			t.Errorf("%d of 2 PEs came to the end:\n%s", n, out)
+		}
+	})
+
+	// A heap that belongs to the program's context waits for it, and the PE says so.
+	t.Run("undone", func(t *testing.T) {
+		h := begin(t, "", "1", 2, list(hosts, []string{"-x", "SHMEM_GPU_SHARE=ipc", "-x", "SHMEM_SYMMETRIC_SIZE=64M"})...)
+		loaded := h.hold.Load(h.pids[1])
+		step(h, "get")
+		const what = `the GPU has carried out none of 1 operation with 8192 bytes on GPU memory, the oldest for a get of PE 0, for \d+\.\d s, asked by the proxy of endpoint 0`
+		h.says(`PE 1: ` + what + `: it may be that the program loads a kernel, by its first launch, beside one that runs \(launch each kernel once before; docs/gpu-network\.md\) \(the wait goes on\)`)
+		if err := h.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
+			t.Fatal(err)
+		}
+		h.says(`PE 1: asked for a report: .*` + what)
+		live, err := exec.Command(filepath.Join(filepath.Dir(shmemrun), "shmem-info"), "--live", strconv.Itoa(h.pids[1])).CombinedOutput()
+		if text := `endpoint 0: for \d+\.\d s the GPU has carried out none of 1 operation with 8192 bytes on GPU memory, the oldest for a get of PE 0`; err != nil || !regexp.MustCompile(text).Match(live) {
+			t.Errorf("shmem-info --live: %v\n%s", err, live)
+		}
+		loaded()
+		step(h, "quiet", "end")
+		out := h.wait(0)
+		if n := passed(t, out); n != 2 {
+			t.Errorf("%d of 2 PEs came to the end:\n%s", n, out)
 		}
 	})
 

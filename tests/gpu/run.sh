@@ -6,6 +6,10 @@
 # FULL=1 takes some minutes more: graphs are replayed ten times as often, 10^5 times,
 # and more programs run under compute-sanitizer.
 #
+# On a machine with one GPU all PEs share it. Kernels of two processes take turns of 2.4 ms
+# there, unless NVIDIA's MPS runs: it is started, and most programs run by it. What is about
+# several GPUs is left out, and named at the end.
+#
 # The machine needs NVIDIA's driver, bash and coreutils; of this tree it needs
 # scripts/, tests/ and build/gpu. Each program is shown with its seconds, what a
 # failing one said included; everything that was said goes to gpu-test.txt in
@@ -70,6 +74,36 @@ program() {
 counted() {
     grep -Eq '(^|[^0-9])[1-9][0-9]* passed, 0 failed' "$out" &&
         ! grep -Eq '(^|[^0-9])0 passed,|passed, [1-9]' "$out"
+}
+
+# Who has one GPU shares it by MPS, if that starts. Its pipe has a place of its own, so that
+# programs without CUDA_MPS_PIPE_DIRECTORY take turns as by default.
+gpus=$(nvidia-smi --list-gpus 2>/dev/null | grep -c '^GPU')
+mps='' left=()
+if [ "$gpus" -eq 1 ]; then
+    mps=$(mktemp -d)
+    export CUDA_MPS_PIPE_DIRECTORY=$mps CUDA_MPS_LOG_DIRECTORY=$mps
+    trap 'echo quit | CUDA_MPS_PIPE_DIRECTORY=$mps nvidia-cuda-mps-control >/dev/null 2>&1; rm -rf "$out" "$mps"' EXIT
+    # A server begins with its first client: a daemon that runs may still serve nobody.
+    if nvidia-cuda-mps-control -d >/dev/null 2>&1 && timeout 60 "$base/cuda/facts" >/dev/null 2>&1 &&
+        [ -n "$(echo get_server_list | timeout 10 nvidia-cuda-mps-control 2>/dev/null)" ]; then
+        echo "== one GPU, shared by MPS" | tee -a "$results"
+    else
+        echo "== one GPU, whose PEs take turns of 2.4 ms: MPS does not start" | tee -a "$results"
+        unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+    fi
+fi
+
+# Before a command: without MPS, as most users have it.
+by_turns=(env -u CUDA_MPS_PIPE_DIRECTORY)
+
+# several KIND NAME SECONDS COMMAND...: for more than one GPU.
+several() {
+    if [ "$gpus" -gt 1 ]; then
+        "$@"
+    elif wanted "$2"; then
+        left+=("$2")
+    fi
 }
 
 # What a program shows is the result of the first kind, and its status; the
@@ -152,11 +186,37 @@ checks sums/owner-without 120 "$run" -n 3 --timeout 120 "${tcp[@]}" "$mixed" '- 
 checks mixed/host 120 "$run" -n 3 --timeout 120 "${tcp[@]}" "$mixed" '* * -' "$base/cuda/mixed" 50
 checks mixed/hosts 120 "$run" -n 4 --hosts 2 --timeout 120 "${tcp[@]}" "$base/cuda/mixed" 20
 checks mixed/without 120 "$run" -n 4 --hosts 2 --timeout 120 "${tcp[@]}" "$mixed" '* - * -' "$base/cuda/mixed" 20
-checks mixed/own 60 "$run" -n 2 --timeout 60 "$mixed" '0 1' "$base/cuda/shift"
+several checks mixed/own 60 "$run" -n 2 --timeout 60 "$mixed" '0 1' "$base/cuda/shift"
 
 # Local buffers in every kind of memory.
 checks locals/direct 120 "$run" -n 2 --timeout 120 "$base/cuda/locals"
 checks locals/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$base/cuda/locals"
+
+# Operands that go through bounce buffers.
+checks bounce/ring 60 "$run" -n 2 --timeout 60 -x SHMEM_DISABLE_P2P=1 "$base/cuda/bounce"
+checks bounce/copy 60 "$run" -n 2 --timeout 60 "${copy[@]}" "$base/cuda/bounce"
+checks bounce/hosts 60 "$run" -n 3 --hosts 2 --timeout 60 "${tcp[@]}" "$base/cuda/bounce"
+
+# A program as one writes it first: each kernel is loaded beside one that waits.
+# Then other calls of CUDA there, each of which may hold the driver.
+waiting() { checks "${1##*/}/$2" 20 "${by_turns[@]}" "$run" --timeout 20 "${@:3}" "$1"; }
+for waits in "$base/cuda/draft" "$base/cuda/beside"; do
+    for n in 2 3 4; do
+        waiting "$waits" "ring-$n" -n $n -x SHMEM_DISABLE_P2P=1 -x CUDA_VISIBLE_DEVICES=0
+        waiting "$waits" "copy-$n" -n $n "${copy[@]}" -x CUDA_VISIBLE_DEVICES=0
+        waiting "$waits" "hosts-$n" -n $n --hosts 2 "${tcp[@]}" -x CUDA_VISIBLE_DEVICES=0
+    done
+done
+waiting "$base/cuda/draft" direct -n 2
+
+# Words that their owner's kernel and the network change while the owner loads kernels, and
+# while its kernel fills the GPU, too.
+sums_loads() {
+    checks "sums/$1" 20 "${by_turns[@]}" "$run" -n 2 --hosts 2 --timeout 20 "${tcp[@]}" -x CUDA_VISIBLE_DEVICES=0 \
+        "$base/cuda/sums_loads" "${@:2}"
+}
+sums_loads loads
+sums_loads loads-full fill
 
 # Transfers of more than 4 GiB.
 large() { checks "large/$1" 120 "$run" -n 2 --timeout 120 -x SHMEM_SYMMETRIC_SIZE=12g "${@:2}" "$base/cuda/large"; }
@@ -167,8 +227,8 @@ large hosts --hosts 2 "${tcp[@]}"
 
 # Two GPUs in a process; several units and libraries with kernels in one, with
 # CUDA's run time in each and shared, and both.
-checks devices/direct 60 "$run" -n 2 --timeout 60 "$base/cuda/devices"
-checks devices/hosts 60 "$run" -n 2 --hosts 2 --timeout 60 "${tcp[@]}" "$base/cuda/devices"
+several checks devices/direct 60 "$run" -n 2 --timeout 60 "$base/cuda/devices"
+several checks devices/hosts 60 "$run" -n 2 --hosts 2 --timeout 60 "${tcp[@]}" "$base/cuda/devices"
 units() {
     checks "units/$1-$2-$3" 60 "$run" -n 2 --timeout 60 "$base/cuda/units-$1" "$base/cuda/libunits-$2.so" "$base/cuda/libunits-$3.so"
 }
@@ -178,9 +238,9 @@ for runtime in static shared; do
 done
 
 # What cannot be served, and a PE that is killed.
-checks bad 200 tests/gpu/bad.sh "$base/cuda/faults" "$base/cuda/foreign"
-checks killed 120 tests/gpu/killed.sh "$base/cuda/faults"
-checks lost 480 tests/gpu/lost.sh "$base/cuda/lost"
+checks bad 200 "${by_turns[@]}" tests/gpu/bad.sh "$base/cuda/faults" "$base/cuda/foreign"
+checks killed 120 "${by_turns[@]}" tests/gpu/killed.sh "$base/cuda/faults"
+checks lost 480 "${by_turns[@]}" tests/gpu/lost.sh "$base/cuda/lost"
 
 # What the host has streams do. PEs that share a GPU take turns of some ms there,
 # and so do the waits of one for the other: fewer types and replays.
@@ -219,8 +279,9 @@ lent shared -n 3 -x CUDA_VISIBLE_DEVICES=0
 
 # Which calls go on beside kernels that fill the GPU; docs/gpu-host-calls.md has it.
 # First what the driver does there, by itself.
-shows engines 60 "$base/cuda/engines"
-shows occupied 120 "$run" -n 2 --timeout 110 "$base/cuda/occupied"
+shows engines 60 "${by_turns[@]}" "$base/cuda/engines"
+shows forbidden 60 "${by_turns[@]}" "$base/cuda/forbidden"
+several shows occupied 120 "$run" -n 2 --timeout 110 "$base/cuda/occupied"
 
 # CUDA's checker of memory accesses, where its toolkit is installed: each PE's
 # program under it.
@@ -257,5 +318,6 @@ for source in tests/c/*.c; do
     checks "c/$name/hosts" 120 "$run" -n 4 --hosts 2 --timeout 110 -x SHMEM_PROVIDER=tcp "$base/tests/$name"
 done
 
+[ ${#left[@]} -eq 0 ] || echo "left for several GPUs: ${left[*]}" | tee -a "$results"
 echo "$passed passed, $failed failed" | tee -a "$results"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -12,7 +12,7 @@
  * operations as its time allows, and then stops the ring.
  *
  * Two more kernels show that the test can fail. One writes the bytes after the
- * slots, and must be found out. One has no fence; what the hardware then does
+ * slots, and must be found out in one run or other. One has no fence; what the hardware then does
  * is printed and nothing is asked of it.
  *
  * nvcc -std=c++17 -O3 -arch=sm_90 -Idevice -o visible tests/gpu/visible.cu
@@ -216,6 +216,7 @@ int main(int argc, char **argv)
     char *device;
     uint64_t *pinned_on_device, *own;
     int passed = 0, failed = 0;
+    unsigned long long found = 0;
 
     CHECK(cudaHostAlloc((void **)&pinned.host, bytes, cudaHostAllocMapped));
     CHECK(cudaHostGetDevicePointer((void **)&device, pinned.host, 0));
@@ -240,9 +241,8 @@ int main(int argc, char **argv)
                 const char *what = fault == NONE       ? "visible"
                                    : fault == NO_FENCE ? "without a fence"
                                                        : "written too late";
-                /* A thread on its own can be too fast to be found out; the many are not. */
-                bool bad = o.wrong != 0 || o.consumed < least || (fault == NONE && o.stale != 0) ||
-                           (fault == LATE && o.stale == 0 && !where && s.blocks > 1);
+                bool bad = o.wrong != 0 || o.consumed < least || (fault == NONE && o.stale != 0);
+                found += fault == LATE ? o.stale : 0;
                 printf("%s %dx%d, %s, %s: %llu of %llu stale, %llu wrong, %llu not looked at\n",
                        bad ? "FAIL" : "ok", s.blocks, s.threads, name, what,
                        (unsigned long long)o.stale, (unsigned long long)o.consumed,
@@ -251,6 +251,11 @@ int main(int argc, char **argv)
                 (bad ? failed : passed)++;
             }
         }
+    /* In which run depends on the machine: on one H200 0 of 270,336 late bytes of 132x256 were
+     * found, and 3,110 of 250,880 of 32x32. */
+    bool blind = found == 0;
+    printf("%s bytes that are written too late: %llu found\n", blind ? "FAIL" : "ok", found);
+    (blind ? failed : passed)++;
     printf("visible: %d passed, %d failed\n", passed, failed);
     return failed != 0;
 }

@@ -118,7 +118,8 @@ func runProgram(t *testing.T, build, name string, p program, c configuration) {
 		env = append(env, "SHMEM_HEAP=device", "FAKE_CUDA=works=1", "LD_LIBRARY_PATH="+cudatest.Build(t))
 	}
 	if c.nic {
-		env = append(env, "SHMEM_GPU_NET=dmabuf", "SHMEM_PROVIDER="+ofitest.Provider, "SHMEM_LIBFABRIC="+ofitest.Build(t))
+		// And with streams that do atomic operations by themselves.
+		env = append(env, "FAKE_CUDA=works=1 attribute148=1", "SHMEM_GPU_NET=dmabuf", "SHMEM_PROVIDER="+ofitest.Provider, "SHMEM_LIBFABRIC="+ofitest.Build(t))
 	}
 	if out, err := launch(limit, argv, env); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, strings.Join(argv, " "), excerpt(out))

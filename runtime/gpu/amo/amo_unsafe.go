@@ -49,17 +49,12 @@ func New(dev *cuda.Device) (_ *Unit, err error) {
 	return u, err
 }
 
-// Put has a stream apply the operation with this number to a word of 4 or 8
-// bytes, and store what was there before, in 8 bytes, where fetched says.
-func (u *Unit) Put(s gpu.Stream, at gpu.Address, op, width int, operand, compare uint64, fetched gpu.Address) error {
-	return u.put(u.dev, s, at, op, width, operand, compare, fetched)
-}
-
-func (u *Unit) put(dev *cuda.Device, s gpu.Stream, at gpu.Address, op, width int, operand, compare uint64, fetched gpu.Address) error {
+// put has a stream apply an operation.
+func (u *Unit) put(dev *cuda.Device, s gpu.Stream, o gpu.Atomic) error {
 	argument := func(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }
 	one := cuda.Grid{Blocks: [3]uint32{1, 1, 1}, Threads: [3]uint32{1, 1, 1}}
-	return dev.Launch(u.kernels[width], one, s,
-		argument(uint64(at)), argument(operand), argument(compare), argument(uint64(fetched)), argument(uint64(op)))
+	return dev.Launch(u.kernels[o.Width], one, s,
+		argument(uint64(o.At)), argument(o.Operand), argument(o.Compare), argument(uint64(o.Fetched)), argument(uint64(o.Op)), argument(uint64(o.Claim)), argument(o.Free))
 }
 
 // By is the Unit for a caller that has the GPU by a name of its own.
@@ -68,17 +63,15 @@ type By struct {
 	Dev *cuda.Device
 }
 
-// Put is that of the Unit.
-func (b By) Put(s gpu.Stream, at gpu.Address, op, width int, operand, compare uint64, fetched gpu.Address) error {
-	return b.put(b.Dev, s, at, op, width, operand, compare, fetched)
-}
+// Put has a stream apply an operation.
+func (b By) Put(s gpu.Stream, o gpu.Atomic) error { return b.put(b.Dev, s, o) }
 
-// Do is Put for a caller that waits: it returns when the result is visible
-// everywhere, with what was there before.
+// Do applies an operation for a caller that waits: it returns when the result is
+// visible everywhere, with what was there before.
 func (u *Unit) Do(at gpu.Address, op, width int, operand, compare uint64) (uint64, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	err := u.Put(u.stream, at, op, width, operand, compare, u.at)
+	err := u.put(u.dev, u.stream, gpu.Atomic{At: at, Op: op, Width: width, Operand: operand, Compare: compare, Fetched: u.at})
 	if err == nil {
 		err = u.dev.SyncStream(u.stream)
 	}

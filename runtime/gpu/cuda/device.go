@@ -16,10 +16,12 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Device is one GPU with its primary context, as one caller has it: see For.
+// Device is one GPU with a context of it, as one caller has it: see For and Apart.
 type Device struct {
 	*opened
-	driver *Driver // with the marks of the caller
+	context unsafe.Pointer
+	stream  unsafe.Pointer // for calls that wait
+	driver  *Driver        // with the marks of the caller
 }
 
 // opened is what all callers have together.
@@ -28,8 +30,8 @@ type opened struct {
 	handle  C.int
 	name    string
 	facts   gpu.Facts
-	context unsafe.Pointer
-	stream  unsafe.Pointer
+	primary *Device
+	apart   apart
 	joints  joints
 	callers callers
 
@@ -61,12 +63,28 @@ func (d *Driver) Device(number int) (*Device, error) {
 		return nil, err
 	}
 	v = v.For("")
-	if err := v.do("open", func() (string, C.int) {
-		return "cuStreamCreate", C.shmemi_cuda_stream_create(d.table, &v.stream, C.SHMEMI_CUDA_STREAM_NON_BLOCKING)
-	}); err != nil {
+	v.primary = v
+	if err := v.begin("open"); err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
 	return v, nil
+}
+
+// begin makes the stream of a context.
+func (v *Device) begin(op string) error {
+	return v.do(op, func() (string, C.int) {
+		return "cuStreamCreate", C.shmemi_cuda_stream_create(v.driver.table, &v.stream, C.SHMEMI_CUDA_STREAM_NON_BLOCKING)
+	})
+}
+
+// end is for a caller that has mu.
+func (v *Device) end(op string) error {
+	if v.stream == nil {
+		return nil
+	}
+	return v.withLocked(op, func() error {
+		return v.fail(op, "cuStreamDestroy_v2", C.shmemi_cuda_stream_destroy(v.driver.table, v.stream))
+	})
 }
 
 // Number is that which it was opened by.
@@ -78,10 +96,10 @@ func (v *Device) For(caller string) *Device {
 	own, table := *v.driver, *v.driver.table
 	table.marks = v.callers.add(caller)
 	own.table = &table
-	return &Device{v.opened, &own}
+	return &Device{v.opened, v.context, v.stream, &own}
 }
 
-// Context is the primary context, a CUcontext.
+// Context is the context, a CUcontext.
 func (v *Device) Context() unsafe.Pointer { return v.context }
 
 // Name is the number and the name: "GPU 0 NVIDIA H200".
@@ -90,23 +108,20 @@ func (v *Device) Name() string { return v.name }
 // Facts are what the driver said when the device was opened.
 func (v *Device) Facts() gpu.Facts { return v.facts }
 
-// Close gives the primary context back. What was allocated and is not freed
-// ends with the context, which the program may be keeping. Further calls do
+// Close gives the primary context back and ends the one of Apart. What was allocated
+// and is not freed ends with its context; the program may be keeping the primary one. Further calls do
 // nothing, and every other operation then fails.
 func (v *Device) Close() error {
 	const op = "close"
+	v.apart.mu.Lock()
+	defer v.apart.mu.Unlock()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.closed {
 		return nil
 	}
 	v.closed = true
-	var err error
-	if v.stream != nil {
-		err = v.withLocked(op, func() error {
-			return v.fail(op, "cuStreamDestroy_v2", C.shmemi_cuda_stream_destroy(v.driver.table, v.stream))
-		})
-	}
+	err := errors.Join(v.endApart(op), v.primary.end(op))
 	err = errors.Join(err, v.fail(op, "cuDevicePrimaryCtxRelease_v2", C.shmemi_cuda_context_release(v.driver.table, v.handle)))
 	v.callers.close()
 	return err

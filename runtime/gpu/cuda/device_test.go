@@ -61,6 +61,9 @@ func TestFacts(t *testing.T) {
 		"loading=1":        func(f *gpu.Facts) { f.Lazy, f.Eager = false, true },
 		"loading=0":        func(f *gpu.Facts) { f.Lazy = false },
 		"attribute122=0":   func(f *gpu.Facts) { f.StreamOps = false },
+		"attribute148=1":   func(f *gpu.Facts) { f.StreamChange = true },
+
+		"attribute148=1 version=13000": func(f *gpu.Facts) { f.Driver, f.DMABufMap = "13.0", false },
 	} {
 		log := cudatest.Set(t, settings)
 		want := all
@@ -154,6 +157,7 @@ func use(v *Device) (err error) {
 	keep(useChunks(v))
 	keep(useStreams(v))
 	keep(useModule(v))
+	keep(useApart(v))
 	return err
 }
 

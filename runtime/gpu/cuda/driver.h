@@ -51,6 +51,7 @@ enum {
     SHMEMI_CUDA_RDMA_WRITES_ORDERING = 118,
     SHMEMI_CUDA_STREAM_OPS_64 = 122,
     SHMEMI_CUDA_DMA_BUF_SUPPORTED = 124,
+    SHMEMI_CUDA_STREAM_CHANGE = 148,          /* since CUDA 13.1 */
     SHMEMI_CUDA_DMA_BUF_MMAP_SUPPORTED = 152, /* since CUDA 13.3 */
 
     SHMEMI_CUDA_POINTER_TYPE = 2, /* attributes of a pointer */
@@ -59,10 +60,13 @@ enum {
     SHMEMI_CUDA_POINTER_BUFFER = 7,
     SHMEMI_CUDA_POINTER_MANAGED = 8,
     SHMEMI_CUDA_POINTER_DEVICE = 9,
+    SHMEMI_CUDA_POINTER_LEGACY_IPC = 10,
     SHMEMI_CUDA_POINTER_START = 11,
     SHMEMI_CUDA_POINTER_SIZE = 12,
     SHMEMI_CUDA_TYPE_HOST = 1, /* what SHMEMI_CUDA_POINTER_TYPE answers */
     SHMEMI_CUDA_TYPE_DEVICE = 2,
+    SHMEMI_CUDA_TYPE_UNIFIED = 4, /* of a side of a copy: the address tells */
+    SHMEMI_CUDA_STACK_SIZE = 0,   /* a limit of a context */
 
     SHMEMI_CUDA_STREAM_NON_BLOCKING = 1,
     SHMEMI_CUDA_HOST_PORTABLE_MAPPED = 1 | 2, /* of cuMemHostAlloc and cuMemHostRegister */
@@ -77,6 +81,12 @@ enum {
     SHMEMI_CUDA_WAIT_AND = 2,
     SHMEMI_CUDA_STEP_STORE_32 = 2,
     SHMEMI_CUDA_STEP_STORE_64 = 5,
+    SHMEMI_CUDA_STEP_CHANGE = 8,
+    SHMEMI_CUDA_CHANGE_ADD = 0,
+    SHMEMI_CUDA_CHANGE_AND = 5,
+    SHMEMI_CUDA_CHANGE_OR = 6,
+    SHMEMI_CUDA_CHANGE_32 = 14,
+    SHMEMI_CUDA_CHANGE_64 = 22,
     SHMEMI_CUDA_FLUSH_THIS_CONTEXT = 0,
     SHMEMI_CUDA_FLUSH_TO_OWNER = 100,
     SHMEMI_CUDA_FLUSH_TO_ALL = 200,
@@ -128,6 +138,23 @@ struct shmemi_cuda_uuid {
     unsigned char bytes[16];
 };
 
+/* One side of CUDA_MEMCPY2D. */
+struct shmemi_cuda_side {
+    size_t x, y;
+    int type;
+    const void *host;
+    uint64_t at;
+    void *array;
+    size_t pitch;
+};
+
+/* CUDA_MEMCPY2D. */
+struct shmemi_cuda_rows {
+    struct shmemi_cuda_side from, to;
+    size_t width, count;
+};
+_Static_assert(sizeof(struct shmemi_cuda_rows) == 128, "layout of CUDA_MEMCPY2D");
+
 /* CUstreamBatchMemOpParams, as a store. */
 struct shmemi_cuda_step {
     unsigned operation;
@@ -138,6 +165,15 @@ struct shmemi_cuda_step {
     uint64_t rest;
 };
 _Static_assert(sizeof(struct shmemi_cuda_step) == 48, "layout of CUstreamBatchMemOpParams");
+
+/* The same, as an atomic operation. */
+struct shmemi_cuda_change {
+    unsigned operation, flags; /* 0 */
+    int what, type;
+    uint64_t at, value, alias, rest;
+};
+_Static_assert(sizeof(struct shmemi_cuda_change) == sizeof(struct shmemi_cuda_step),
+               "both are CUstreamBatchMemOpParams");
 
 /* NEEDED(name, symbol, parameters, arguments) for every function that has to be
  * there, OPTIONAL for those that only later drivers have. */
@@ -155,6 +191,10 @@ _Static_assert(sizeof(struct shmemi_cuda_step) == 48, "layout of CUstreamBatchMe
     NEEDED(context_retain, "cuDevicePrimaryCtxRetain", (void **context, int device),               \
            (context, device))                                                                      \
     NEEDED(context_release, "cuDevicePrimaryCtxRelease_v2", (int device), (device))                \
+    NEEDED(context_create, "cuCtxCreate_v2", (void **context, unsigned flags, int device),         \
+           (context, flags, device))                                                               \
+    NEEDED(context_destroy, "cuCtxDestroy_v2", (void *context), (context))                         \
+    NEEDED(context_limit, "cuCtxSetLimit", (int limit, size_t value), (limit, value))              \
     NEEDED(context_push, "cuCtxPushCurrent_v2", (void *context), (context))                        \
     NEEDED(context_pop, "cuCtxPopCurrent_v2", (void **context), (context))                         \
     NEEDED(capture_mode, "cuThreadExchangeStreamCaptureMode", (int *mode), (mode))                 \
@@ -185,6 +225,8 @@ _Static_assert(sizeof(struct shmemi_cuda_step) == 48, "layout of CUstreamBatchMe
            (to, from, n, stream))                                                                  \
     NEEDED(copy, "cuMemcpyDtoDAsync_v2", (uint64_t to, uint64_t from, size_t n, void *stream),     \
            (to, from, n, stream))                                                                  \
+    NEEDED(copy_rows, "cuMemcpy2DAsync_v2", (const struct shmemi_cuda_rows *rows, void *stream),   \
+           (rows, stream))                                                                         \
     NEEDED(device_uuid, "cuDeviceGetUuid", (struct shmemi_cuda_uuid * uuid, int device),           \
            (uuid, device))                                                                         \
     NEEDED(device_memory, "cuDeviceTotalMem_v2", (size_t * n, int device), (n, device))            \
@@ -336,6 +378,21 @@ struct shmemi_cuda_store {
     uint32_t width; /* 4 or 8 */
 };
 
+/* Has a stream copy two rows of n bytes that lie behind each other. */
+static inline struct shmemi_cuda_outcome shmemi_cuda_in_two_rows(const struct shmemi_cuda *driver,
+                                                                 void *within, uint64_t to,
+                                                                 uint64_t from, size_t n,
+                                                                 void *stream)
+{
+    const struct shmemi_cuda_rows rows = {
+        .from = {.type = SHMEMI_CUDA_TYPE_UNIFIED, .at = from, .pitch = n},
+        .to = {.type = SHMEMI_CUDA_TYPE_UNIFIED, .at = to, .pitch = n},
+        .width = n,
+        .count = 2,
+    };
+    return shmemi_cuda_in_copy_rows(driver, within, &rows, stream);
+}
+
 enum { SHMEMI_CUDA_STORES = 64 }; /* the most at once; the driver takes 255 */
 
 /* Has a stream store words, one after the other, with one call of the driver's. */
@@ -351,6 +408,19 @@ shmemi_cuda_in_stores(const struct shmemi_cuda *driver, void *within, void *stre
                                       .at = stores[i].at,
                                       .value = stores[i].value};
     return shmemi_cuda_in_stream_batch(driver, within, stream, n, steps, 0);
+}
+
+/* Has a stream change a word. */
+static inline struct shmemi_cuda_outcome shmemi_cuda_in_change(const struct shmemi_cuda *driver,
+                                                               void *within, void *stream, int what,
+                                                               int type, uint64_t at,
+                                                               uint64_t value)
+{
+    union {
+        struct shmemi_cuda_change change;
+        struct shmemi_cuda_step step;
+    } one = {.change = {SHMEMI_CUDA_STEP_CHANGE, 0, what, type, at, value, 0, 0}};
+    return shmemi_cuda_in_stream_batch(driver, within, stream, 1, &one.step, 0);
 }
 
 /* Answers a library, or NULL with the loader's reason in why. */

@@ -17,7 +17,7 @@ import (
 func (v *Device) Pointer(a gpu.Address) (gpu.Pointer, error) {
 	var (
 		place, managed C.int
-		device         C.int
+		device, legacy C.int
 		host           C.uint64_t
 		buffer         C.uint64_t
 		start          C.uint64_t
@@ -30,13 +30,14 @@ func (v *Device) Pointer(a gpu.Address) (gpu.Pointer, error) {
 		{C.SHMEMI_CUDA_POINTER_TYPE, unsafe.Pointer(&place)},
 		{C.SHMEMI_CUDA_POINTER_MANAGED, unsafe.Pointer(&managed)},
 		{C.SHMEMI_CUDA_POINTER_DEVICE, unsafe.Pointer(&device)},
+		{C.SHMEMI_CUDA_POINTER_LEGACY_IPC, unsafe.Pointer(&legacy)},
 		{C.SHMEMI_CUDA_POINTER_HOST, unsafe.Pointer(&host)},
 		{C.SHMEMI_CUDA_POINTER_BUFFER, unsafe.Pointer(&buffer)},
 		{C.SHMEMI_CUDA_POINTER_START, unsafe.Pointer(&start)},
 		{C.SHMEMI_CUDA_POINTER_SIZE, unsafe.Pointer(&size)},
 	}
-	var what [7]C.int
-	var to [7]unsafe.Pointer
+	var what [8]C.int
+	var to [8]unsafe.Pointer
 	var held runtime.Pinner
 	defer held.Unpin()
 	for i, q := range ask {
@@ -52,9 +53,10 @@ func (v *Device) Pointer(a gpu.Address) (gpu.Pointer, error) {
 	p := gpu.Pointer{Host: gpu.Address(host), Base: gpu.Address(start), Size: uint64(size), Buffer: uint64(buffer)}
 	switch {
 	case managed != 0:
-		p.Place, p.Device = gpu.Placed, int(device)
+		p.Place, p.Device, p.Tied = gpu.Placed, int(device), true
 	case place == C.SHMEMI_CUDA_TYPE_DEVICE:
-		p.Place, p.Device = gpu.OnDevice, int(device)
+		// Of memory of a GPU only what cudaMalloc gives has handles of the old IPC.
+		p.Place, p.Device, p.Tied = gpu.OnDevice, int(device), legacy != 0
 	case place == C.SHMEMI_CUDA_TYPE_HOST:
 		p.Place = gpu.PinnedHost
 	default:

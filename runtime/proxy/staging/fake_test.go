@@ -154,6 +154,13 @@ func (f *fake) pinned() map[gpu.Address][]uint64 {
 	return all
 }
 
+func (f *fake) CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
+	if f.device[from] != nil {
+		f.t.Errorf("CopyInAsync from %#x, which is GPU memory", uint64(from))
+	}
+	return f.CopyAsync(s, to, from, n)
+}
+
 func (f *fake) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	return f.put("CopyAsync", s, func() { copy(f.bytes(to, n), f.bytes(from, n)) })
 }
@@ -217,15 +224,44 @@ func (f *fake) Pointer(a gpu.Address) (gpu.Pointer, error) {
 }
 
 // Put is the fake as Kernels: of its operations it knows the sum.
-func (f *fake) Put(s gpu.Stream, at gpu.Address, op, width int, operand, compare uint64, old gpu.Address) error {
-	if proxy.Op(op) != proxy.OpFetchAdd && proxy.Op(op) != proxy.OpAdd || width != 8 {
-		f.t.Errorf("operation %d on %d bytes was put", op, width)
+func (f *fake) Put(s gpu.Stream, o gpu.Atomic) error {
+	if proxy.Op(o.Op) != proxy.OpFetchAdd && proxy.Op(o.Op) != proxy.OpAdd || o.Width != 4 && o.Width != 8 {
+		f.t.Errorf("operation %d on %d bytes was put", o.Op, o.Width)
 	}
 	return f.put("Put", s, func() {
-		word := (*uint64)(unsafe.Pointer(&f.bytes(at, 8)[0]))
-		*(*uint64)(unsafe.Pointer(&f.bytes(old, 8)[0])) = *word
-		*word += operand
+		if o.Claim != 0 {
+			claim := (*uint64)(unsafe.Pointer(&f.bytes(o.Claim, 8)[0]))
+			if *claim != o.Free {
+				return
+			}
+			*claim += 2
+		}
+		before := (*uint64)(unsafe.Pointer(&f.bytes(o.Fetched, 8)[0]))
+		if o.Width == 4 {
+			word := (*uint32)(unsafe.Pointer(&f.bytes(o.At, 4)[0]))
+			*before = uint64(*word)
+			*word += uint32(o.Operand)
+			return
+		}
+		word := (*uint64)(unsafe.Pointer(&f.bytes(o.At, 8)[0]))
+		*before = *word
+		*word += o.Operand
 	})
+}
+
+// Change is an operation that a stream does by itself: of those the fake knows the sum.
+func (f *fake) Change(s gpu.Stream, o gpu.Atomic) error {
+	f.mayChange(o)
+	return f.put("Change", s, func() {
+		word := (*uint64)(unsafe.Pointer(&f.bytes(o.At, 8)[0]))
+		*word += o.Operand
+	})
+}
+
+func (f *fake) mayChange(o gpu.Atomic) {
+	if !f.facts.StreamChange || proxy.Op(o.Op) != proxy.OpAdd || o.Width != 8 || o.Claim != 0 {
+		f.t.Errorf("operation %+v of a stream by itself, which has such operations: %v", o, f.facts.StreamChange)
+	}
 }
 
 // empty fails the test where something was not given back.

@@ -1,6 +1,7 @@
 package staging
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unsafe"
@@ -22,7 +23,7 @@ func drivers(t *testing.T, f func(t *testing.T, dev *fake)) {
 
 func open(t *testing.T, dev *fake) *Memory {
 	t.Helper()
-	m, err := New(dev, dev)
+	m, err := New(dev, dev, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +144,14 @@ func TestHolds(t *testing.T) {
 }
 
 func TestAtomics(t *testing.T) {
+	for _, changes := range []bool{false, true} {
+		t.Run(fmt.Sprintf("streams do them %v", changes), func(t *testing.T) { testAtomics(t, changes) })
+	}
+}
+
+func testAtomics(t *testing.T, changes bool) {
 	dev := newFake(t)
+	dev.facts.StreamChange = changes
 	m := open(t, dev)
 	if set := m.Atomics(); set&proxy.AtomicBit(proxy.OpFetchAdd, 8) == 0 || set&proxy.AtomicBit(proxy.OpXor, 4) == 0 || set&proxy.AtomicBit(proxy.OpSet, 8) != 0 {
 		t.Errorf("set of operations is %#x", set)
@@ -175,7 +183,7 @@ func TestAtomics(t *testing.T) {
 		t.Error(err)
 	}
 	dev.empty()
-	if m, err := New(dev, nil); err != nil || m.Atomics() != 0 {
+	if m, err := New(dev, nil, nil); err != nil || m.Atomics() != 0 {
 		t.Errorf("without kernels: %v", err)
 	} else {
 		shut(t, m)
@@ -191,7 +199,7 @@ func TestFailures(t *testing.T) {
 		all := dev.calls
 		for i := 1; i <= calls; i++ {
 			dev.calls, dev.failing = 0, i
-			m, err := New(dev, nil)
+			m, err := New(dev, dev, nil)
 			if err == nil {
 				t.Errorf("call %d, %s, failed and New did not", i, dev.failed)
 				shut(t, m)
@@ -245,7 +253,7 @@ func TestFailures(t *testing.T) {
 	})
 	dev := newFake(t)
 	dev.facts.Unified = false
-	if _, err := New(dev, nil); err == nil || err.Error() != "open staging for GPU 7: the GPU and the CPU have different addresses for pinned memory (set SHMEM_HEAP=host)" {
+	if _, err := New(dev, nil, nil); err == nil || err.Error() != "open staging for GPU 7: the GPU and the CPU have different addresses for pinned memory (set SHMEM_HEAP=host)" {
 		t.Errorf("addresses apart: %v", err)
 	}
 }

@@ -23,7 +23,9 @@ type Device interface {
 	CloseStream(s gpu.Stream) error
 	SyncStream(s gpu.Stream) error
 	CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error
+	CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error // from main memory
 	Stores(s gpu.Stream, words []gpu.Store) error
+	Change(s gpu.Stream, o gpu.Atomic) error // add, and, or, where Facts has StreamChange
 	NewEvent() (gpu.Event, error)
 	CloseEvent(e gpu.Event) error
 	Record(e gpu.Event, s gpu.Stream) error
@@ -36,16 +38,16 @@ type Device interface {
 // kernels fill it and one of them waits for such an operation, neither goes on.
 // The engine has a stream for nothing else, so that the rest goes on.
 type Kernels interface {
-	// Put puts the operation with this number into a stream. The value before
-	// is stored at old.
-	Put(s gpu.Stream, at gpu.Address, op, width int, operand, compare uint64, old gpu.Address) error
+	// Put puts an operation into a stream.
+	Put(s gpu.Stream, o gpu.Atomic) error
 }
 
 // Memory is a proxy.Memory.
 type Memory struct {
 	dev     Device
 	kernels Kernels
-	store   bool // streams store words by themselves
+	race    *race // nil: StreamWord does them
+	store   bool  // streams store words by themselves
 	streams [proxy.Streams]stream
 	block   unsafe.Pointer // words of all streams
 }
@@ -74,8 +76,9 @@ const words = 2 * proxy.StreamQueue
 const area = 64 + words*unsafe.Sizeof(word{})
 
 // New makes streams and uses each once, which may take a millisecond each and
-// would otherwise be in the first operation. kernels may be nil.
-func New(dev Device, kernels Kernels) (_ *Memory, err error) {
+// would otherwise be in the first operation. kernels may be nil. quick is for a dev that is
+// apart from the program's context: that one; or nil.
+func New(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error) {
 	f := dev.Facts()
 	if !f.Unified {
 		return nil, &shmerr.Error{
@@ -102,11 +105,15 @@ func New(dev Device, kernels Kernels) (_ *Memory, err error) {
 			return nil, err
 		}
 	}
-	return m, m.warm()
+	if err = m.warm(); err == nil && quick != nil && m.store && kernels != nil {
+		m.race, err = newRace(dev, kernels, &m.streams[proxy.StreamWord], *quick)
+	}
+	return m, err
 }
 
 // warm has each stream do one of each. A copy within the GPU may be by a kernel
-// of the driver's, which is loaded when it is used first.
+// of the driver's, which is loaded when it is used first, as are those of atomic
+// operations.
 func (m *Memory) warm() error {
 	n := uint64(unsafe.Sizeof(word{}))
 	a, err := m.dev.Alloc(2 * n)
@@ -117,13 +124,18 @@ func (m *Memory) warm() error {
 		s := &m.streams[i]
 		there, back := unsafe.Pointer(&s.words[0]), unsafe.Pointer(&s.words[1])
 		if err == nil {
-			err = m.dev.CopyAsync(s.handle, a, address(there), n)
+			err = m.dev.CopyInAsync(s.handle, a, address(there), n)
 		}
 		if err == nil {
 			err = m.dev.CopyAsync(s.handle, a+gpu.Address(n), a, n)
 		}
 		if err == nil {
 			err = m.dev.CopyAsync(s.handle, address(back), a, n)
+		}
+		for _, width := range []int{4, 8} {
+			if err == nil && m.kernels != nil && proxy.Stream(i) == proxy.StreamWord {
+				err = m.kernels.Put(s.handle, gpu.Atomic{At: a, Op: int(proxy.OpAdd), Width: width, Fetched: address(unsafe.Pointer(&s.words[2].old))})
+			}
 		}
 		if err == nil {
 			_, err = m.Mark(proxy.Stream(i))
@@ -166,6 +178,9 @@ func (m *Memory) Copy(i proxy.Stream, to, from unsafe.Pointer, n uint64) error {
 	s := &m.streams[i]
 	if err := m.give(s); err != nil {
 		return err
+	}
+	if i == proxy.StreamIn {
+		return m.dev.CopyInAsync(s.handle, address(to), address(from), n)
 	}
 	return m.dev.CopyAsync(s.handle, address(to), address(from), n)
 }
@@ -238,17 +253,35 @@ func (m *Memory) Atomics() uint64 {
 // Atomic is part of proxy.Memory.
 func (m *Memory) Atomic(i proxy.Stream, at unsafe.Pointer, op proxy.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
 	s := &m.streams[i]
+	changes := old == nil && m.changes(op)
 	if old == nil {
 		old = unsafe.Pointer(&s.word().old)
+	}
+	o := gpu.Atomic{At: address(at), Op: int(op), Width: int(width), Operand: operand, Compare: compare, Fetched: address(old)}
+	if m.race != nil {
+		return m.race.put(o, changes)
 	}
 	if err := m.give(s); err != nil {
 		return err
 	}
-	return m.kernels.Put(s.handle, address(at), int(op), int(width), operand, compare, address(old))
+	if changes {
+		return m.dev.Change(s.handle, o)
+	}
+	return m.kernels.Put(s.handle, o)
+}
+
+// changes tells whether a stream does an operation by itself. Only the driver that the
+// tests play has had it: CUDA 13.1 is the first with it, and no machine that this was built
+// on has that.
+func (m *Memory) changes(op proxy.Op) bool {
+	return m.dev.Facts().StreamChange && (op == proxy.OpAdd || op == proxy.OpAnd || op == proxy.OpOr)
 }
 
 // Mark is part of proxy.Memory.
 func (m *Memory) Mark(i proxy.Stream) (uint64, error) {
+	if m.race != nil && i == proxy.StreamWord {
+		return m.race.mark()
+	}
 	s := &m.streams[i]
 	if m.store {
 		err := m.keep(s, unsafe.Pointer(s.mark), 8, s.asked+1)
@@ -280,6 +313,9 @@ func (m *Memory) Mark(i proxy.Stream) (uint64, error) {
 
 // Marked is part of proxy.Memory.
 func (m *Memory) Marked(i proxy.Stream) (uint64, error) {
+	if m.race != nil && i == proxy.StreamWord {
+		return m.race.marked()
+	}
 	s := &m.streams[i]
 	if m.store {
 		return atomic.LoadUint64(s.mark), nil
@@ -300,6 +336,10 @@ func (m *Memory) Marked(i proxy.Stream) (uint64, error) {
 // Memory.
 func (m *Memory) Close() error {
 	var errs []error
+	if m.race != nil {
+		errs = append(errs, m.race.close())
+		m.race = nil
+	}
 	for i := range m.streams {
 		s := &m.streams[i]
 		if s.handle != 0 {

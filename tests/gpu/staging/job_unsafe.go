@@ -307,7 +307,7 @@ func (j *job) open(number fabric.PE) (*pe, error) {
 		return nil, err
 	}
 	j.undo = append(j.undo, p.Close)
-	m, err := staging.New(p.dev, nil)
+	m, err := staging.New(p.dev, nil, nil)
 	if err != nil {
 		return nil, err
 	}

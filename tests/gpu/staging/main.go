@@ -22,12 +22,6 @@ import (
 )
 
 func main() {
-	// A kernel must not be loaded while another one waits: the driver may wait for
-	// that one first.
-	if err := os.Setenv("CUDA_MODULE_LOADING", "EAGER"); err != nil {
-		fmt.Println("staging:", err)
-		os.Exit(1)
-	}
 	os.Exit(run())
 }
 

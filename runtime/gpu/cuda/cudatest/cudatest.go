@@ -71,7 +71,7 @@ func Build(t testing.TB, defines ...string) string {
 		t.Fatal(err)
 	}
 	for out, in := range map[string][]string{
-		Driver: {"libcuda.c", "memory.c", "vmm.c", "stream.c", "module.c", "fake.c"},
+		Driver: {"libcuda.c", "memory.c", "vmm.c", "stream.c", "copy.c", "module.c", "fake.c"},
 		GDR:    {"libgdrapi.c", "fake.c"},
 	} {
 		args := []string{"-shared", "-fPIC", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", filepath.Join(dir, out)}
@@ -100,7 +100,7 @@ func Set(t testing.TB, settings string) *Log {
 	return l
 }
 
-// Holder makes calls of the fakes that do not return.
+// Holder makes calls of the fakes that do not return, and streams that stand still.
 type Holder struct {
 	t   testing.TB
 	Dir string // what FAKE_CUDA_HOLD is to be in the processes that it is for
@@ -117,6 +117,22 @@ func (h *Holder) Hold(process int, function string) {
 	file := filepath.Join(h.Dir, strconv.Itoa(process))
 	if err := errors.Join(os.WriteFile(file+".new", []byte(function), 0o600), os.Rename(file+".new", file)); err != nil {
 		h.t.Fatal(err)
+	}
+}
+
+// Load has the streams of a process's primary contexts stand still until what it returns
+// is called, as they do while a kernel is loaded beside one that runs.
+func (h *Holder) Load(process int) (loaded func()) {
+	h.t.Helper()
+	file := filepath.Join(h.Dir, strconv.Itoa(process)+".loads")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+	return func() {
+		h.t.Helper()
+		if err := os.Remove(file); err != nil {
+			h.t.Fatal(err)
+		}
 	}
 }
 
@@ -148,8 +164,8 @@ func (l *Log) Calls() []string {
 var releases = map[string]string{
 	"cuMemAlloc_v2": "cuMemFree_v2", "cuMemAllocManaged": "cuMemFree_v2",
 	"cuMemHostAlloc": "cuMemFreeHost", "cuMemHostRegister_v2": "cuMemHostUnregister",
-	"cuDevicePrimaryCtxRetain": "cuDevicePrimaryCtxRelease_v2",
-	"cuCtxPushCurrent_v2":      "cuCtxPopCurrent_v2", "cuStreamCreate": "cuStreamDestroy_v2",
+	"cuDevicePrimaryCtxRetain": "cuDevicePrimaryCtxRelease_v2", "cuCtxCreate_v2": "cuCtxDestroy_v2",
+	"cuCtxPushCurrent_v2": "cuCtxPopCurrent_v2", "cuStreamCreate": "cuStreamDestroy_v2",
 	"cuEventCreate": "cuEventDestroy_v2", "cuModuleLoadData": "cuModuleUnload",
 	"cuMemAddressReserve": "cuMemAddressFree", "cuMemMap": "cuMemUnmap",
 	"cuMemCreate": "cuMemRelease", "cuMemRetainAllocationHandle": "cuMemRelease", "cuMemImportFromShareableHandle": "cuMemRelease",
@@ -167,6 +183,9 @@ func (l *Log) Check() {
 		name, result, _ := strings.Cut(line, " ")
 		if back := releases[name]; back != "" && result == "0" {
 			open[back]++
+		}
+		if name == "cuCtxCreate_v2" && result == "0" {
+			open["cuCtxPopCurrent_v2"]++ // it pushes what it makes
 		}
 		for _, back := range releases {
 			if name == back {

@@ -15,7 +15,8 @@ enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3 };
 enum { NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, PEER_UNSUPPORTED = 217 };
 enum { NOT_FOUND = 500, NOT_READY = 600, NOT_SUPPORTED = 801, CAPTURE_UNSUPPORTED = 900 };
 enum { RELAXED = 2 }; /* a mode of threads while streams are captured */
-enum { PAGE = 65536, MISALIGNED = 512, CONTEXT = 0x1000 };
+enum { INVALID_HANDLE = 400 };
+enum { PAGE = 65536, MISALIGNED = 512, CONTEXT = 0x1000, OWN = 0x2000 };
 
 typedef enum { FREE, HOST, REGISTERED, MANAGED, DEVICE, OPENED } kind;
 
@@ -27,6 +28,7 @@ struct block {
     size_t mapped;
     int fd;
     unsigned long id;
+    void *context; /* that was current when it was made */
 };
 
 enum { BLOCKS = 256 };
@@ -42,6 +44,24 @@ int fake_may_wait(void);
 
 /* The current context of the calling thread, or NULL. */
 void *fake_context(void);
+
+/* Whether a context is one that the program shares with the library, and not made by
+ * cuCtxCreate. NULL, of the default stream, is. */
+bool fake_is_primary(const void *context);
+
+/* How many contexts cuCtxCreate has made, each of which holds memory. */
+int fake_contexts(void);
+enum { FAKE_CONTEXT_BYTES = 260 << 20 };
+
+/* Whether the program loads a kernel beside one that runs: nothing that is of a primary
+ * context is carried out. See fake.h. */
+bool fake_loads(void);
+
+/* Whether an address is in memory that belongs to a primary context: of cuMemAlloc and
+ * cuMemAllocManaged, and not what was mapped or pinned. */
+bool fake_of_primary(const void *address);
+
+void fake_drop_streams_of(const void *context);
 
 struct block *fake_add(kind kind);
 struct block *fake_find(kind kind, const void *address);

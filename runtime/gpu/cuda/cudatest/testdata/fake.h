@@ -6,7 +6,9 @@
  * one line for each call, its name and its result. fail_at=K makes the K-th
  * call of a log fail. FAKE_CUDA_HOLD names a folder: while it has a file with the
  * number of the process as its name, the calls of the function that the file names do
- * not return. A release that fails does its work all the same, as a
+ * not return. While it has one with .loads behind the number, streams of the primary
+ * context stand still, as they do while the program loads a kernel beside one that runs.
+ * A release that fails does its work all the same, as a
  * kernel does for close(2), so that a test of failures leaves nothing behind.
  */
 #ifndef FAKE_H

@@ -1,7 +1,7 @@
 /*
  * libcuda.c: a driver for tests, with the names and arguments that NVIDIA's
  * libcuda.so.1 has: its start, its devices and their contexts. memory.c, vmm.c,
- * stream.c and module.c are the rest of it.
+ * stream.c, copy.c and module.c are the rest of it.
  *
  * Its GPU is this process: an address of the GPU is another mapping of the
  * memory, so that both sides see each other's stores and no code can take one
@@ -16,9 +16,12 @@
 #define _GNU_SOURCE
 #include "driver.h"
 
+#include <time.h>
+
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 static int initialised;
 static int contexts[8];
+static bool own[8][4]; /* of cuCtxCreate, which are alive */
 static __thread void *stack[8];
 static __thread int depth;
 
@@ -30,6 +33,52 @@ int fake_needs_context(void)
 void *fake_context(void)
 {
     return depth > 0 ? stack[depth - 1] : NULL;
+}
+
+static int device_of(const void *context)
+{
+    uintptr_t c = (uintptr_t)context;
+    return (int)(c >= OWN ? (c - OWN) / 4 : c - CONTEXT);
+}
+
+static bool is_alive(const void *context)
+{
+    int device = device_of(context);
+    if (device < 0 || device >= 8)
+        return false;
+    return fake_is_primary(context) ? contexts[device] > 0 : own[device][(uintptr_t)context % 4];
+}
+
+int fake_contexts(void)
+{
+    int n = 0;
+    for (int i = 0; i < 8 * 4; i++)
+        n += own[i / 4][i % 4];
+    return n;
+}
+
+bool fake_is_primary(const void *context)
+{
+    return (uintptr_t)context < OWN;
+}
+
+bool fake_loads(void)
+{
+    static bool loads;
+    static long looked; /* ms: a look is a system call, and every step asks */
+    const char *folder = getenv("FAKE_CUDA_HOLD");
+    if (folder == NULL)
+        return false;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    long now = t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    if (now != looked) {
+        char file[4096];
+        snprintf(file, sizeof file, "%s/%d.loads", folder, (int)getpid());
+        loads = access(file, F_OK) == 0;
+        looked = now;
+    }
+    return loads;
 }
 
 int cuInit(unsigned flags)
@@ -124,7 +173,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
     (void)device;
     char key[32];
     snprintf(key, sizeof key, "attribute%d", attribute);
-    long set = fake_setting(key, 1);
+    long set = fake_setting(key, attribute != 148); /* no driver that was tried has it */
     BEGIN(set < 0 ? INVALID_VALUE : 0);
     *value = (int)set;
     return 0;
@@ -158,11 +207,47 @@ int cuDevicePrimaryCtxRelease_v2(int device)
     END(LOCKED(drop_context(device)));
 }
 
+/* The new context becomes that of the thread. */
+int cuCtxCreate_v2(void **context, unsigned flags, int device)
+{
+    int k = 0;
+    bool known = initialised && device >= 0 && device < fake_setting("devices", 1);
+    while (known && k < 4 && own[device][k])
+        k++;
+    BEGIN(flags != 0 || depth == 8 ? INVALID_VALUE
+          : !known                 ? INVALID_DEVICE
+          : k == 4                 ? OUT_OF_MEMORY
+                                   : 0);
+    own[device][k] = true;
+    *context = stack[depth++] = (void *)(uintptr_t)(OWN + 4 * device + k);
+    return 0;
+}
+
+static int end_context(void *context)
+{
+    if (fake_is_primary(context) || !is_alive(context))
+        return INVALID_CONTEXT;
+    own[device_of(context)][(uintptr_t)context % 4] = false;
+    fake_drop_streams_of(context);
+    if (fake_context() == context)
+        depth--;
+    return 0;
+}
+
+int cuCtxDestroy_v2(void *context)
+{
+    END(LOCKED(end_context(context)));
+}
+
+int cuCtxSetLimit(int limit, size_t value)
+{
+    BEGIN(limit != 0 || value > 1 << 20 ? INVALID_VALUE : fake_needs_context());
+    return 0;
+}
+
 int cuCtxPushCurrent_v2(void *context)
 {
-    uintptr_t device = (uintptr_t)context - CONTEXT;
-    int live = device < 8 && LOCKED(contexts[device]) > 0;
-    BEGIN(live && depth < 8 ? 0 : INVALID_CONTEXT);
+    BEGIN(LOCKED(is_alive(context)) && depth < 8 ? 0 : INVALID_CONTEXT);
     stack[depth++] = context;
     return 0;
 }
@@ -204,6 +289,6 @@ int cuCtxGetCurrent(void **context)
 int cuCtxGetDevice(int *device)
 {
     BEGIN(fake_needs_context());
-    *device = (int)((uintptr_t)stack[depth - 1] - CONTEXT);
+    *device = device_of(stack[depth - 1]);
     return 0;
 }

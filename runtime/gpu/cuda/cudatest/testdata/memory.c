@@ -23,6 +23,7 @@ struct block *fake_add(kind kind)
             b->kind = kind;
             b->fd = -1;
             b->id = fake_next_id();
+            b->context = fake_context();
             return b;
         }
     abort();
@@ -34,6 +35,18 @@ struct block *fake_find(kind kind, const void *address)
         if (b->kind == kind && (b->host == address || b->device == address))
             return b;
     return NULL;
+}
+
+bool fake_of_primary(const void *address)
+{
+    const char *at = address;
+    for (struct block *b = fake_blocks; b < fake_blocks + BLOCKS; b++)
+        if ((b->kind == MANAGED || b->kind == DEVICE || b->kind == OPENED) &&
+            fake_is_primary(b->context) &&
+            ((at >= b->device && at < b->device + b->size) ||
+             (b->kind == MANAGED && at >= b->host && at < b->host + b->size)))
+            return true;
+    return false;
 }
 
 char *fake_map(size_t n, int fd, int flags, void *at)
@@ -246,7 +259,7 @@ int cuPointerGetAttributes(unsigned count, int *attributes, void **values, uint6
     size_t size = 0;
     unsigned long id = 0;
     int place = 0;
-    bool managed = false;
+    bool managed = false, legacy = false;
     pthread_mutex_lock(&fake_lock);
     if (fake_mapped_range(at, &base, &size, &id))
         place = 2;
@@ -255,6 +268,7 @@ int cuPointerGetAttributes(unsigned count, int *attributes, void **values, uint6
         if (b->kind == FREE || !(of_host || (at >= b->device && at < b->device + b->size)))
             continue;
         managed = b->kind == MANAGED;
+        legacy = b->kind == DEVICE || b->kind == OPENED;
         place = b->kind == HOST || b->kind == REGISTERED ? 1 : 2;
         base = of_host ? b->host : b->device;
         host = b->host == NULL ? NULL : b->host + (at - base);
@@ -279,6 +293,9 @@ int cuPointerGetAttributes(unsigned count, int *attributes, void **values, uint6
             break;
         case 9:
             *(int *)values[i] = 0;
+            break;
+        case 10:
+            *(int *)values[i] = legacy;
             break;
         case 11:
             *(char **)values[i] = base;
@@ -315,6 +332,7 @@ int cuPointerSetAttribute(const void *value, int attribute, uint64_t address)
 int cuMemGetInfo_v2(size_t *available, size_t *total)
 {
     BEGIN(fake_needs_context());
-    *available = *total = (size_t)fake_setting("memory", 1L << 30);
+    *total = (size_t)fake_setting("memory", 1L << 30);
+    *available = *total - (size_t)LOCKED(fake_contexts()) * FAKE_CONTEXT_BYTES;
     return 0;
 }

@@ -13,6 +13,7 @@ enum { MODULES = 8, GLOBAL = 64 };
 
 static struct module {
     char *text;
+    void *context; /* that it was loaded in */
     uint64_t global[GLOBAL / 8];
 } modules[MODULES];
 
@@ -50,7 +51,7 @@ int cuModuleLoadData(void **module, const void *image)
         m++;
     if (m == modules + MODULES)
         abort();
-    *m = (struct module){.text = strdup(text)};
+    *m = (struct module){.text = strdup(text), .context = fake_context()};
     *module = m;
     pthread_mutex_unlock(&fake_lock);
     return 0;
@@ -103,6 +104,15 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
     return 0;
 }
 
+/* Whether a kernel is of a module that was loaded in this context. */
+static bool is_of(const char *function, const void *context)
+{
+    for (struct module *m = modules; m < modules + MODULES; m++)
+        if (m->text != NULL && function >= m->text && function < m->text + strlen(m->text))
+            return m->context == context;
+    return false;
+}
+
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, void *stream, void **arguments, void **extra)
 {
@@ -113,15 +123,18 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
                                                                : 0;
     bool pair = strncmp(name, "kernel store_pair\n", 18) == 0;
     bool known = amo != 0 || pair || strncmp(name, "kernel store64\n", 15) == 0;
-    BEGIN(!sized || !known || shared >= 1 << 16 || extra != NULL ? INVALID_VALUE
-                                                                 : fake_may_work(stream));
+    BEGIN(!sized || !known || shared >= 1 << 16 || extra != NULL  ? INVALID_VALUE
+          : !LOCKED(is_of(function, fake_stream_context(stream))) ? INVALID_HANDLE
+                                                                  : fake_may_work(stream));
     if (amo != 0)
         return fake_later((struct work){.what = ATOMIC,
                                         .to = *(char **)arguments[0],
                                         .value = *(uint64_t *)arguments[1],
                                         .compare = *(uint64_t *)arguments[2],
                                         .fetched = *(uint64_t **)arguments[3],
-                                        .until = (unsigned)amo | *(unsigned *)arguments[4] << 8},
+                                        .until = (unsigned)amo | *(unsigned *)arguments[4] << 8,
+                                        .claim = *(uint64_t **)arguments[5],
+                                        .free = *(uint64_t *)arguments[6]},
                           stream);
     const uint64_t *value = pair ? (uint64_t *)arguments[0] + 1 : (uint64_t *)arguments[1];
     return fake_later((struct work){.what = STORE, .to = *(char **)arguments[0], .value = *value},

@@ -19,6 +19,7 @@ static struct stream {
 
 static struct event {
     bool open;
+    void *context;             /* that it was made in */
     unsigned long marked, met; /* counts of records */
     struct stream *stream;
 } events[EVENTS];
@@ -82,12 +83,21 @@ static bool met(uint64_t word, uint64_t value, unsigned until)
 APPLY(uint32_t)
 APPLY(uint64_t)
 
+/* Whether work has to wait until the program has loaded its kernel. */
+static bool stands(const struct stream *s, const struct work *w)
+{
+    return fake_loads() &&
+           (fake_is_primary(s->context) || fake_of_primary(w->to) || fake_of_primary(w->from));
+}
+
 /* Does one piece of work; false where the stream has none or has to wait. */
 static bool step(struct stream *s)
 {
     if (s->head == s->tail)
         return false;
     struct work *w = &s->queue[s->head % QUEUE];
+    if (stands(s, w))
+        return false;
     struct event *e = w->event;
     uint64_t *word = (void *)w->to;
     switch (w->what) {
@@ -105,6 +115,10 @@ static bool step(struct stream *s)
         __atomic_store_n((uint32_t *)word, (uint32_t)w->value, __ATOMIC_RELEASE);
         break;
     case ATOMIC:
+        if (w->claim != NULL && *w->claim != w->free)
+            break; /* another stream has done it */
+        if (w->claim != NULL)
+            *w->claim += 2;
         *w->fetched = (w->until & 255) == 4
                           ? apply_uint32_t((uint32_t *)word, w->until >> 8, (uint32_t)w->value,
                                            (uint32_t)w->compare)
@@ -163,6 +177,12 @@ int fake_may_work(void *stream)
                                                : 0;
 }
 
+void *fake_stream_context(void *stream)
+{
+    struct stream *s = stream_of(stream);
+    return s == NULL || s == streams ? fake_context() : s->context;
+}
+
 int fake_later(struct work w, void *stream)
 {
     pthread_mutex_lock(&fake_lock);
@@ -177,6 +197,16 @@ int fake_later(struct work w, void *stream)
     s->queue[s->tail++ % QUEUE] = w;
     pthread_mutex_unlock(&fake_lock);
     return 0;
+}
+
+void fake_drop_streams_of(const void *context)
+{
+    for (struct stream *s = streams + 1; s < streams + STREAMS; s++)
+        if (s->context == context)
+            s->open = false;
+    for (struct event *e = events; e < events + EVENTS; e++)
+        if (e->context == context)
+            e->open = false;
 }
 
 void fake_drop_streams(void)
@@ -284,7 +314,7 @@ int cuEventCreate(void **event, unsigned flags)
         e++;
     if (e == events + EVENTS)
         abort();
-    *e = (struct event){.open = true, .stream = streams};
+    *e = (struct event){.open = true, .context = fake_context(), .stream = streams};
     *event = e;
     pthread_mutex_unlock(&fake_lock);
     return 0;
@@ -312,7 +342,9 @@ int cuEventRecord(void *event, void *stream)
 {
     struct event *e = LOCKED(event_of(event));
     struct stream *s = LOCKED(stream_of(stream));
-    BEGIN(e == NULL || s == NULL ? INVALID_VALUE : fake_needs_context());
+    BEGIN(e == NULL || s == NULL                     ? INVALID_VALUE
+          : s != streams && e->context != s->context ? INVALID_HANDLE
+                                                     : fake_needs_context());
     e->stream = s;
     return fake_later((struct work){.what = MARK, .event = e, .value = LOCKED(++e->marked)},
                       stream);
@@ -349,60 +381,6 @@ int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
     return fake_later((struct work){.what = AFTER, .event = e, .value = LOCKED(e->marked)}, stream);
 }
 
-/* 0, or why a stream cannot have n bytes to copy or to fill. */
-static int may_move(const void *to, const void *from, size_t n, void *stream)
-{
-    bool crosses = fake_crosses(to, n) || (from != NULL && fake_crosses(from, n));
-    return crosses ? INVALID_VALUE : fake_may_work(stream);
-}
-
-int cuMemsetD8Async(uint64_t to, unsigned char value, size_t n, void *stream)
-{
-    BEGIN(may_move((void *)to, NULL, n, stream));
-    return fake_later(
-        (struct work){.what = FILL, .to = (void *)to, .n = n, .value = 0x01010101u * value},
-        stream);
-}
-
-/* deaf=1 makes a GPU whose stores do not arrive: a check has to notice. */
-int cuMemsetD32Async(uint64_t to, unsigned value, size_t n, void *stream)
-{
-    BEGIN(may_move((void *)to, NULL, 4 * n, stream));
-    if (fake_setting("deaf", 0))
-        n = 0;
-    return fake_later((struct work){.what = FILL, .to = (void *)to, .n = 4 * n, .value = value},
-                      stream);
-}
-
-static int move(void *to, const void *from, size_t n, void *stream)
-{
-    return fake_later((struct work){.what = MOVE, .to = to, .from = from, .n = n}, stream);
-}
-
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, void *stream)
-{
-    BEGIN(may_move((void *)to, from, n, stream));
-    return move((void *)to, from, n, stream);
-}
-
-int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t n, void *stream)
-{
-    BEGIN(may_move(to, (void *)from, n, stream));
-    return move(to, (void *)from, n, stream);
-}
-
-int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, void *stream)
-{
-    BEGIN(may_move((void *)to, (void *)from, n, stream));
-    return move((void *)to, (void *)from, n, stream);
-}
-
-int cuMemcpyAsync(uint64_t to, uint64_t from, size_t n, void *stream)
-{
-    BEGIN(may_move((void *)to, (void *)from, n, stream));
-    return move((void *)to, (void *)from, n, stream);
-}
-
 #ifndef NO_LATE
 int cuStreamWriteValue64_v2(void *stream, uint64_t to, uint64_t value, unsigned flags)
 {
@@ -424,21 +402,54 @@ struct step {
     uint64_t alias, rest;
 };
 
+/* The same, as an atomic operation: of CUDA 13.1, and of GPUs with attribute 148. */
+enum { CHANGES = 8, BITS_32 = 14, BITS_64 = 22 };
+struct change {
+    unsigned operation, flags;
+    int what, type;
+    uint64_t at, value, alias, rest;
+};
+
+static bool may_change(const struct change *c)
+{
+    return fake_setting("attribute148", 0) == 1 && c->flags == 0 &&
+           (c->what == 0 || c->what == 5 || c->what == 6) &&
+           ((c->type == BITS_32 && c->at % 4 == 0) || (c->type == BITS_64 && c->at % 8 == 0));
+}
+
+static int change(const struct change *c, void *stream)
+{
+    static uint64_t nowhere;
+    unsigned op = c->what == 0 ? 2 : c->what == 5 ? 3 : 4; /* as amo.ptx has them */
+    return fake_later((struct work){.what = ATOMIC,
+                                    .to = (void *)c->at,
+                                    .value = c->value,
+                                    .until = op << 8 | (c->type == BITS_64 ? 8 : 4),
+                                    .fetched = &nowhere},
+                      stream);
+}
+
 int cuStreamBatchMemOp_v2(void *stream, unsigned count, struct step *steps, unsigned flags)
 {
     bool bad = flags != 0 || count >= 256;
     for (unsigned i = 0; i < count && !bad; i++) {
         unsigned what = steps[i].operation;
-        bad = (what != 2 && what != 5) || steps[i].flags != 0 ||
-              steps[i].at % (what == 5 ? 8 : 4) != 0;
+        if (what == CHANGES)
+            bad = !may_change((struct change *)&steps[i]);
+        else
+            bad = (what != 2 && what != 5) || steps[i].flags != 0 ||
+                  steps[i].at % (what == 5 ? 8 : 4) != 0;
     }
     BEGIN(bad ? INVALID_VALUE : fake_may_work(stream));
     int rc = 0;
     for (unsigned i = 0; i < count && rc == 0; i++)
-        rc = fake_later((struct work){.what = steps[i].operation == 5 ? STORE : STORE32,
-                                      .to = (void *)steps[i].at,
-                                      .value = steps[i].value},
-                        stream);
+        if (steps[i].operation == CHANGES)
+            rc = change((struct change *)&steps[i], stream);
+        else
+            rc = fake_later((struct work){.what = steps[i].operation == 5 ? STORE : STORE32,
+                                          .to = (void *)steps[i].at,
+                                          .value = steps[i].value},
+                            stream);
     return rc;
 }
 

@@ -15,12 +15,16 @@ struct work {
     uint64_t value;
     unsigned until; /* of ATOMIC: 4 or 8 bytes, and the operation from bit 8 on */
     uint64_t compare;
-    uint64_t *fetched;
+    uint64_t *fetched, *claim;
+    uint64_t free; /* what claim is before anybody has done it */
     void *event;
 };
 
 /* 0, or why the caller cannot give a stream work. */
 int fake_may_work(void *stream);
+
+/* The context of a stream; of the default stream the current one. */
+void *fake_stream_context(void *stream);
 
 /* Appends to a stream. Answers 0. */
 int fake_later(struct work w, void *stream);

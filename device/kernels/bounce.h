@@ -1,0 +1,73 @@
+/*
+ * bounce.h: bounce buffers for operands that the driver ties to the program's
+ * context, such as memory of cudaMalloc. While the program loads a kernel beside a
+ * running one, the driver carries out no copy of such memory, so the proxies cannot
+ * read or write it. A kernel that already runs can. It moves the operand through
+ * bounce buffers, piece by piece, and the proxies copy those: they lie in memory
+ * that no context owns.
+ *
+ * All kernels of the PE share the buffers. A kernel that waits for a free buffer
+ * waits for running kernels, and each of those waits for the proxies only.
+ */
+#ifndef SHMEM_KERNELS_BOUNCE_H
+#define SHMEM_KERNELS_BOUNCE_H
+
+#include "share.h"
+
+/* Takes a buffer for this block, until shmemi_bounce_give. */
+SHMEMI_D uint32_t shmemi_bounce_take(uint32_t *taken)
+{
+    __shared__ uint32_t buffer;
+    if (threadIdx.x == 0) {
+        uint32_t looks = 0, i = blockIdx.x % SHMEMI_BOUNCE_BUFFERS;
+        while (shmemi_claim_near(taken, 1u << i) >> i & 1) {
+            i = (i + 1) % SHMEMI_BOUNCE_BUFFERS;
+            shmemi_pause_near(&looks);
+        }
+        buffer = i;
+    }
+    __syncthreads();
+    return buffer;
+}
+
+SHMEMI_D void shmemi_bounce_give(uint32_t *taken, uint32_t buffer)
+{
+    __syncthreads();
+    if (threadIdx.x == 0)
+        shmemi_release_claim(taken, 1u << buffer);
+}
+
+enum shmemi_bounced { SHMEMI_BOUNCED_PUT, SHMEMI_BOUNCED_GET, SHMEMI_BOUNCED_PUT_SIGNAL };
+
+/* Block b moves pieces b, b + gridDim.x, ... A put with signal has one block. */
+template <enum shmemi_bounced WHAT> SHMEMI_D void shmemi_bounce(const struct shmemi_stream_call *c)
+{
+    uint32_t *taken = (uint32_t *)(uintptr_t)c->bounce;
+    uint32_t buffer = shmemi_bounce_take(taken);
+    char *at = (char *)taken + SHMEMI_BOUNCE_HEAD + buffer * (uint64_t)SHMEMI_BOUNCE_BYTES;
+    char *dest = (char *)(uintptr_t)c->dest;
+    const char *source = (const char *)(uintptr_t)c->source;
+    const uint64_t step = gridDim.x * (uint64_t)SHMEMI_BOUNCE_BYTES;
+    for (uint64_t i = blockIdx.x * (uint64_t)SHMEMI_BOUNCE_BYTES; i < c->count; i += step) {
+        uint64_t n = c->count - i < SHMEMI_BOUNCE_BYTES ? c->count - i : SHMEMI_BOUNCE_BYTES;
+        if (WHAT == SHMEMI_BOUNCED_GET) {
+            shmemi_get<shmemi_by_block, 0>(&shmemi_job, c->call, at, source + i, n, c->pe);
+            shmemi_copy<shmemi_by_block, 0>(dest + i, at, n);
+            continue; /* all threads meet before the next get writes the buffer */
+        }
+        shmemi_copy<shmemi_by_block, 0>(at, source + i, n);
+        if (WHAT == SHMEMI_BOUNCED_PUT || i + n < c->count) {
+            shmemi_put<shmemi_by_block, 0>(&shmemi_job, c->call, dest + i, at, n, c->pe);
+            continue; /* the proxy has read the buffer when this put returns */
+        }
+        /* The signal follows only the bytes of its own put. */
+        if (i > 0 && threadIdx.x == 0)
+            shmemi_fence(&shmemi_job, c->call);
+        shmemi_put_signal<shmemi_by_block, 0>(&shmemi_job, c->call, dest + i, at, n,
+                                              (uint64_t *)(uintptr_t)c->signal, c->value, c->op,
+                                              c->pe);
+    }
+    shmemi_bounce_give(taken, buffer);
+}
+
+#endif

@@ -1,0 +1,85 @@
+package cuda
+
+/*
+#include "driver.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"sync"
+	"unsafe"
+
+	"libshmem/runtime/gpu"
+)
+
+// apart is the library's own context on a GPU, which all callers of Apart have together.
+type apart struct {
+	mu  sync.Mutex
+	dev *Device // nil: none yet
+}
+
+// Apart is the same GPU in a context of the library's own, for another caller, as For. All
+// callers have one context, which is made for the first of them: 100 to 160 ms, and 260 MiB
+// of the GPU's memory.
+//
+// What it is for: while the program loads a kernel beside one that runs, the driver takes
+// work for any stream of the program's context and carries none out until the first kernel
+// has ended. Copies, stores and marks of another context go on (decision 0043). It reaches
+// what Map has mapped at the same address, and pinned memory. Memory of Alloc belongs to
+// the context that was current: from the other one it is copied when nothing holds its own.
+func (v *Device) Apart(caller string) (*Device, error) {
+	v.apart.mu.Lock()
+	defer v.apart.mu.Unlock()
+	if v.apart.dev == nil {
+		dev, err := v.newContext()
+		if err != nil {
+			return nil, err
+		}
+		v.apart.dev = dev
+	}
+	return v.apart.dev.For(caller), nil
+}
+
+// newContext makes a context that holds as little memory as one can.
+func (v *Device) newContext() (*Device, error) {
+	const op = "make a context on"
+	var context unsafe.Pointer
+	table := v.driver.table
+	// The driver makes what it creates the thread's own context, above the primary one.
+	err := v.with(op, func() error {
+		if err := v.fail(op, "cuCtxCreate_v2", C.shmemi_cuda_context_create(table, &context, 0, v.handle)); err != nil {
+			return err
+		}
+		// 524 MiB with the stack that a context begins with, 260 without; a kernel that
+		// needs one gets it. The other limits and all flags make no difference (H200).
+		err := v.fail(op, "cuCtxSetLimit", C.shmemi_cuda_context_limit(table, C.SHMEMI_CUDA_STACK_SIZE, 0))
+		var same unsafe.Pointer
+		return errors.Join(err, v.fail(op, "cuCtxPopCurrent_v2", C.shmemi_cuda_context_pop(table, &same)))
+	})
+	dev := v.For("")
+	dev.context, dev.stream = context, nil
+	if err == nil {
+		err = dev.begin(op)
+	}
+	if err != nil {
+		if dev.stream != nil {
+			err = errors.Join(err, dev.CloseStream(gpu.Stream(uintptr(dev.stream))))
+		}
+		if context != nil {
+			err = errors.Join(err, v.fail(op, "cuCtxDestroy_v2", C.shmemi_cuda_context_destroy(table, context)))
+		}
+		return nil, err
+	}
+	return dev, nil
+}
+
+// endApart is for Close, which has both locks.
+func (v *Device) endApart(op string) error {
+	dev := v.apart.dev
+	if dev == nil {
+		return nil
+	}
+	v.apart.dev = nil
+	return errors.Join(dev.end(op), v.fail(op, "cuCtxDestroy_v2", C.shmemi_cuda_context_destroy(v.driver.table, dev.context)))
+}

@@ -1,0 +1,129 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+	"unsafe"
+
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/cuda/cudatest"
+)
+
+// useApart does in a context of the library's own what its callers do there.
+func useApart(v *Device) (err error) {
+	keep := func(e error) { err = errors.Join(err, e) }
+	own, e := v.Apart("somebody")
+	if e != nil {
+		return e
+	}
+	again, e := v.Apart("somebody else")
+	if e != nil {
+		return e
+	}
+	if own.Context() == v.Context() || own.Context() != again.Context() {
+		keep(errors.New("callers do not have one context that is apart"))
+	}
+	host, at, e := own.HostAlloc(64)
+	if e != nil {
+		return errors.Join(err, e)
+	}
+	defer func() { keep(own.HostFree(host)) }()
+	for _, n := range []uint64{1, 2, 3, 24} {
+		b := unsafe.Slice((*byte)(host), 64)
+		clear(b)
+		for i := range n {
+			b[i] = byte(i + 1)
+		}
+		keep(errors.Join(own.CopyInAsync(0, at+32, at, n), drain(own, 0)))
+		for i := range uint64(32) {
+			want := byte(0)
+			if i < n {
+				want = byte(i + 1)
+			}
+			if err == nil && b[32+i] != want {
+				keep(fmt.Errorf("of %d bytes, byte %d is %d", n, i, b[32+i]))
+			}
+		}
+	}
+	keep(useStreams(own))
+	keep(useModule(again))
+	return err
+}
+
+// TestApart: work of the context that is apart goes on while the program loads a kernel, but
+// for what belongs to the program's context.
+func TestApart(t *testing.T) {
+	dir := cudatest.Build(t)
+	log := cudatest.Set(t, "")
+	hold := cudatest.NewHolder(t)
+	t.Setenv("FAKE_CUDA_HOLD", hold.Dir)
+	v := mustDevice(t, dir)
+	own, err := v.Apart("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, at, err := v.HostAlloc(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alloc, err := v.Alloc(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapped, err := v.Reserve(chunk, chunk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, err := v.CreateChunk(chunk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.MapChunk(mapped, chunk, memory); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		dev  *Device
+		work func(s gpu.Stream, v *Device) error
+		goes bool
+	}{
+		{"copy in", v, func(s gpu.Stream, v *Device) error { return v.CopyInAsync(s, mapped, at, 8) }, false},
+		{"copy in, apart", own, func(s gpu.Stream, v *Device) error { return v.CopyInAsync(s, mapped, at, 8) }, true},
+		{"copy out, apart", own, func(s gpu.Stream, v *Device) error { return v.CopyAsync(s, at, mapped, 8) }, true},
+		{"store, apart", own, func(s gpu.Stream, v *Device) error { return v.Write64(s, mapped, 1) }, true},
+		{"copy from memory of the other context", own, func(s gpu.Stream, v *Device) error { return v.CopyAsync(s, at, alloc, 8) }, false},
+	} {
+		s, err := tt.dev.NewStream()
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded := hold.Load(os.Getpid())
+		time.Sleep(2 * time.Millisecond) // the driver looks every one
+		if err := tt.work(s, tt.dev); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		done := false
+		for range 3 {
+			if done, err = tt.dev.StreamDone(s); err != nil {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+		}
+		if done != tt.goes {
+			t.Errorf("%s while the program loads a kernel: done %v", tt.name, done)
+		}
+		loaded()
+		if err := errors.Join(tt.dev.SyncStream(s), tt.dev.CloseStream(s)); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := errors.Join(v.UnmapChunk(mapped, chunk), v.ReleaseChunk(memory), v.Unreserve(mapped, chunk), v.Free(alloc), v.HostFree(host), v.Close()); err != nil {
+		t.Error(err)
+	}
+	log.Check()
+	if _, err := v.Apart("late"); !errors.Is(err, errClosed) {
+		t.Errorf("after Close: error %v", err)
+	}
+}

@@ -1,0 +1,91 @@
+/*
+ * copy.c: copies and fills of the fake driver, which streams do.
+ */
+#define _GNU_SOURCE
+#include "driver.h"
+#include "stream.h"
+
+/* 0, or why a stream cannot have n bytes to copy or to fill. */
+static int may_move(const void *to, const void *from, size_t n, void *stream)
+{
+    bool crosses = fake_crosses(to, n) || (from != NULL && fake_crosses(from, n));
+    return crosses ? INVALID_VALUE : fake_may_work(stream);
+}
+
+int cuMemsetD8Async(uint64_t to, unsigned char value, size_t n, void *stream)
+{
+    BEGIN(may_move((void *)to, NULL, n, stream));
+    return fake_later(
+        (struct work){.what = FILL, .to = (void *)to, .n = n, .value = 0x01010101u * value},
+        stream);
+}
+
+/* deaf=1 makes a GPU whose stores do not arrive: a check has to notice. */
+int cuMemsetD32Async(uint64_t to, unsigned value, size_t n, void *stream)
+{
+    BEGIN(may_move((void *)to, NULL, 4 * n, stream));
+    if (fake_setting("deaf", 0))
+        n = 0;
+    return fake_later((struct work){.what = FILL, .to = (void *)to, .n = 4 * n, .value = value},
+                      stream);
+}
+
+static int move(void *to, const void *from, size_t n, void *stream)
+{
+    return fake_later((struct work){.what = MOVE, .to = to, .from = from, .n = n}, stream);
+}
+
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, void *stream)
+{
+    BEGIN(may_move((void *)to, from, n, stream));
+    return move((void *)to, from, n, stream);
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t n, void *stream)
+{
+    BEGIN(may_move(to, (void *)from, n, stream));
+    return move(to, (void *)from, n, stream);
+}
+
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, void *stream)
+{
+    BEGIN(may_move((void *)to, (void *)from, n, stream));
+    return move((void *)to, (void *)from, n, stream);
+}
+
+int cuMemcpyAsync(uint64_t to, uint64_t from, size_t n, void *stream)
+{
+    BEGIN(may_move((void *)to, (void *)from, n, stream));
+    return move((void *)to, (void *)from, n, stream);
+}
+
+/* CUDA_MEMCPY2D, of which only rows that lie behind each other are taken, between
+ * addresses that tell what they are. */
+struct side {
+    size_t x, y;
+    int type;
+    const void *host;
+    uint64_t at;
+    void *array;
+    size_t pitch;
+};
+struct rows {
+    struct side from, to;
+    size_t width, count;
+};
+
+static bool is_plain(const struct side *s, size_t width)
+{
+    return s->x == 0 && s->y == 0 && s->type == 4 && s->pitch == width;
+}
+
+int cuMemcpy2DAsync_v2(const struct rows *r, void *stream)
+{
+    char *to = (char *)r->to.at;
+    const char *from = (const char *)r->from.at;
+    size_t n = r->width * r->count;
+    BEGIN(n == 0 || !is_plain(&r->from, r->width) || !is_plain(&r->to, r->width)
+              ? INVALID_VALUE
+              : may_move(to, from, n, stream));
+    return move(to, from, n, stream);
+}

@@ -1,0 +1,130 @@
+package proxy
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"libshmem/fabric"
+	"libshmem/runtime/live"
+)
+
+// Undone is what a stream was given and has not carried out. The driver may take work, and
+// keep it for as long as something of the program's runs.
+type Undone struct {
+	Stream Stream
+	Passed uint64 // the last mark that came: while it stands still, nothing is carried out
+	Ops    uint64
+	Bytes  uint64
+	For    string        // what the oldest is for, as Errand
+	Age    time.Duration // since a mark came, or the stream was given the first; 0: not known
+}
+
+func (u *Undone) String() string {
+	of := ""
+	if u.Bytes > 0 {
+		of = fmt.Sprintf(" with %d bytes", u.Bytes)
+	}
+	operations := "operations"
+	if u.Ops == 1 {
+		operations = "operation"
+	}
+	text := fmt.Sprintf("%d %s%s on GPU memory", u.Ops, operations, of)
+	if u.For != "" {
+		text += ", the oldest " + u.For
+	}
+	return text
+}
+
+// tally is what other threads may read of a track.
+type tally struct {
+	marked, passed atomic.Uint64
+	oldest         atomic.Uint64 // errand of the oldest
+	ops, bytes     atomic.Uint64 // that the stream was given; at the last mark that passed
+	opsDone        atomic.Uint64
+	bytesDone      atomic.Uint64
+	shown          uint64 // passed when the page was brought up to date
+}
+
+// tick is what is before a mark.
+type tick struct {
+	mark   uint64
+	asked  uint64 // operations
+	bytes  uint64
+	errand uint64 // of the first of them
+}
+
+// given shows that the stream has a mark more.
+func (t *track) given(p *tally) {
+	one := tick{t.marked, t.asked, t.bytes, t.errand}
+	if t.counts.n == 0 {
+		p.oldest.Store(one.errand)
+	}
+	t.counts.push(one)
+	t.errand = 0
+	p.ops.Store(t.asked)
+	p.bytes.Store(t.bytes)
+	p.marked.Store(t.marked)
+}
+
+// came notes the marks that have passed, and shows it.
+func (t *track) came(p *tally) {
+	for t.counts.n > 0 && t.counts.at(0).mark <= t.passed {
+		one := t.counts.pop()
+		t.done = one.asked
+		p.opsDone.Store(one.asked)
+		p.bytesDone.Store(one.bytes)
+	}
+	if t.counts.n > 0 {
+		p.oldest.Store(t.counts.at(0).errand)
+	}
+	p.passed.Store(t.passed)
+}
+
+// Undone appends what this engine's streams have not carried out. Any thread may ask, and
+// needs no lock for it; what it learns of a stream that goes on is of several moments.
+func (e *Engine) Undone(to []Undone) []Undone {
+	if e.stage == nil {
+		return to
+	}
+	for i := range e.stage.tallies {
+		t := &e.stage.tallies[i]
+		if ops, bytes := t.left(); ops > 0 {
+			to = append(to, Undone{Stream: Stream(i), Passed: t.passed.Load(), Ops: ops, Bytes: bytes, For: errandText(t.oldest.Load())})
+		}
+	}
+	return to
+}
+
+// left is what the stream has not carried out of what a mark is behind.
+func (t *tally) left() (ops, bytes uint64) {
+	passed := t.passed.Load()
+	done, bytesDone := t.opsDone.Load(), t.bytesDone.Load()
+	given, bytesGiven := t.ops.Load(), t.bytes.Load()
+	if t.marked.Load() == passed || given <= done || bytesGiven < bytesDone {
+		return 0, 0
+	}
+	return given - done, bytesGiven - bytesDone
+}
+
+// show brings what other processes see of the streams up to date.
+func (s *stage) show(to *[Streams]shownUndone) {
+	for i := range s.tallies {
+		t, u := &s.tallies[i], &to[i]
+		ops, bytes := t.left()
+		if passed := t.passed.Load(); ops == 0 || u.ops == 0 || passed != t.shown {
+			t.shown, u.since = passed, live.Now()
+		}
+		u.bytes, u.errand = bytes, t.oldest.Load()
+		u.ops = ops
+	}
+}
+
+// errandText is what was noted by runs, to continue a sentence.
+func errandText(noted uint64) string {
+	w := errand(noted >> 32)
+	if w >= errandPut && w <= errandCame {
+		return fmt.Sprintf(errandTexts[w], fabric.PE(uint32(noted)))
+	}
+	return errandTexts[w]
+}

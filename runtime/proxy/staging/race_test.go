@@ -1,0 +1,275 @@
+package staging
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/proxy"
+)
+
+// context is one of two contexts of a GPU whose memory is main memory. All that it is given
+// goes into one stream, which does a piece of it when the test says so.
+type context struct {
+	*fake
+	mu   *sync.Mutex // of both
+	work []func()
+	held sync.Mutex // while somebody else has it, no call returns
+	fail string
+}
+
+func (c *context) put(name string, f func()) error {
+	c.held.Lock()
+	defer c.held.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if name == c.fail {
+		return fmt.Errorf("%s fails", name)
+	}
+	c.work = append(c.work, f)
+	return nil
+}
+
+// step does a piece of the work, and tells whether there was one.
+func (c *context) step() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.work) == 0 {
+		return false
+	}
+	c.work[0]()
+	c.work = c.work[1:]
+	return true
+}
+
+func (c *context) SyncStream(gpu.Stream) error {
+	for c.step() {
+	}
+	return nil
+}
+
+func (c *context) NewStream() (gpu.Stream, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fake.NewStream()
+}
+
+func (c *context) CopyAsync(_ gpu.Stream, to, from gpu.Address, n uint64) error {
+	return c.put("CopyAsync", func() { copy(c.bytes(to, n), c.bytes(from, n)) })
+}
+
+func (c *context) CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
+	return c.CopyAsync(s, to, from, n)
+}
+
+func (c *context) Stores(_ gpu.Stream, stores []gpu.Store) error {
+	stores = append([]gpu.Store(nil), stores...)
+	return c.put("Stores", func() {
+		for _, w := range stores {
+			*(*uint64)(unsafe.Pointer(&c.bytes(w.At, 8)[0])) = w.Value
+		}
+	})
+}
+
+func (c *context) Put(_ gpu.Stream, o gpu.Atomic) error {
+	return c.put("Put", func() {
+		word := func(a gpu.Address) *uint64 { return (*uint64)(unsafe.Pointer(&c.bytes(a, 8)[0])) }
+		if o.Claim != 0 {
+			claim := word(o.Claim)
+			if *claim != o.Free {
+				if *claim < o.Free {
+					c.t.Errorf("a claim is %d where it is free at %d", *claim, o.Free)
+				}
+				return
+			}
+			*claim += 2
+		}
+		*word(o.Fetched) = *word(o.At)
+		*word(o.At) += o.Operand
+	})
+}
+
+func (c *context) Change(_ gpu.Stream, o gpu.Atomic) error {
+	c.mayChange(o)
+	return c.put("Change", func() { *(*uint64)(unsafe.Pointer(&c.bytes(o.At, 8)[0])) += o.Operand })
+}
+
+// contexts are the program's and the one that is apart.
+func contexts(t *testing.T) (quick, apart *context) {
+	f, mu := newFake(t), new(sync.Mutex)
+	return &context{fake: f, mu: mu}, &context{fake: f, mu: mu}
+}
+
+// raced is a Memory of both, with words of the GPU.
+func raced(t *testing.T, words uint64) (quick, apart *context, m *Memory, at gpu.Address) {
+	quick, apart = contexts(t)
+	m, err := New(apart, apart, &Quick{quick, quick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, err = apart.Alloc(8 * words); err != nil {
+		t.Fatal(err)
+	}
+	return quick, apart, m, at
+}
+
+// TestRace: whichever context stands still, goes on late or has its caller held, each
+// operation is done once, in its order, and a mark has passed when all before it are done.
+func TestRace(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			const words, rounds = 3, 300
+			rng := rand.New(rand.NewPCG(seed, 1))
+			quick, apart, m, at := raced(t, words)
+			quick.facts.StreamChange = seed%2 == 1
+			fetched, err := m.Pin(8 * rounds)
+			if err != nil {
+				t.Fatal(err)
+			}
+			olds := unsafe.Slice((*uint64)(fetched), rounds)
+			for i := range olds {
+				olds[i] = ^uint64(0)
+			}
+			var sums [words]uint64
+			var want [rounds]uint64
+			stands, held := false, false
+			passed := 0
+			look := func() {
+				// The engine's thread reads what the GPU writes without a lock; here both
+				// are this thread, but for the goroutine, which only calls.
+				n, err := m.Marked(proxy.StreamWord)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if int(n) < passed {
+					t.Fatalf("mark %d has passed, and then %d", passed, n)
+				}
+				for i := passed; i < int(n); i++ { // each mark is behind one operation
+					if olds[i] != want[i] {
+						t.Fatalf("mark %d has passed, and its operation fetched %d, want %d", i+1, olds[i], want[i])
+					}
+				}
+				passed = int(n)
+			}
+			for i := range rounds {
+				w := rng.IntN(words)
+				want[i] = sums[w]
+				sums[w] += uint64(i + 1)
+				a := at + gpu.Address(8*w)
+				op, old := proxy.OpFetchAdd, unsafe.Pointer(&olds[i])
+				if rng.IntN(3) == 0 { // one that a stream may do by itself
+					op, old, want[i] = proxy.OpAdd, nil, olds[i]
+				}
+				if err := m.Atomic(proxy.StreamWord, *(*unsafe.Pointer)(unsafe.Pointer(&a)), op, 8, uint64(i+1), 0, old); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := m.Mark(proxy.StreamWord); err != nil {
+					t.Fatal(err)
+				}
+				switch rng.IntN(30) {
+				case 0:
+					stands = !stands
+				case 1:
+					if held = !held; held {
+						quick.held.Lock()
+					} else {
+						quick.held.Unlock()
+					}
+				case 2:
+					time.Sleep(patience + patience/2)
+				}
+				for range rng.IntN(4) {
+					if rng.IntN(2) == 0 {
+						apart.step()
+					} else if !stands {
+						quick.step()
+					}
+					look()
+				}
+			}
+			// While quick stands still the other one does the rest.
+			if !held {
+				quick.held.Lock()
+			}
+			for begin := time.Now(); passed < rounds; look() {
+				apart.step()
+				if time.Since(begin) > 10*time.Second {
+					t.Fatalf("%d of %d marks have passed", passed, rounds)
+				}
+			}
+			quick.held.Unlock()
+			if err := m.Unpin(fetched); err != nil {
+				t.Error(err)
+			}
+			shut(t, m)
+			for w, sum := range sums {
+				if got := quick.device[at][w]; got != sum {
+					t.Errorf("word %d is %d, want %d", w, got, sum)
+				}
+			}
+			if err := apart.Free(at); err != nil {
+				t.Error(err)
+			}
+			quick.empty()
+		})
+	}
+}
+
+// TestRaceIsQuick: where the program's context goes on, the other one gets nothing.
+func TestRaceIsQuick(t *testing.T) {
+	quick, apart, m, at := raced(t, 1)
+	m.race.patience = time.Hour
+	p := *(*unsafe.Pointer)(unsafe.Pointer(&at))
+	for i := range 5 * raceClaims {
+		if err := m.Atomic(proxy.StreamWord, p, proxy.OpAdd, 8, 1, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		n, err := m.Mark(proxy.StreamWord)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for begin := time.Now(); ; quick.step() {
+			if done, err := m.Marked(proxy.StreamWord); err != nil || done >= n {
+				if err != nil {
+					t.Fatal(err)
+				}
+				break
+			}
+			if time.Since(begin) > 10*time.Second {
+				t.Fatalf("operation %d is not done", i)
+			}
+		}
+	}
+	if got := quick.device[at][0]; got != 5*raceClaims {
+		t.Errorf("the word is %d", got)
+	}
+	shut(t, m)
+	if err := apart.Free(at); err != nil {
+		t.Error(err)
+	}
+	quick.empty()
+}
+
+// TestRaceFails: what the goroutine cannot do is told to who asks for the marks.
+func TestRaceFails(t *testing.T) {
+	quick, apart, m, at := raced(t, 1)
+	quick.fail = "Put"
+	p := *(*unsafe.Pointer)(unsafe.Pointer(&at))
+	err := m.Atomic(proxy.StreamWord, p, proxy.OpAdd, 8, 1, 0, nil)
+	for begin := time.Now(); err == nil && time.Since(begin) < 10*time.Second; {
+		_, err = m.Marked(proxy.StreamWord)
+	}
+	if err == nil || err.Error() != "Put fails" {
+		t.Errorf("error %v", err)
+	}
+	shut(t, m)
+	if err := apart.Free(at); err != nil {
+		t.Error(err)
+	}
+	quick.empty()
+}

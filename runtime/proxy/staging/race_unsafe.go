@@ -1,0 +1,348 @@
+package staging
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/proxy"
+)
+
+// Quick is the program's own context of the GPU, in which kernels start at once.
+type Quick struct {
+	Dev     Device
+	Kernels Kernels
+}
+
+// race has atomic operations done in the one of two contexts that can. They are kernels of
+// one thread. In the program's context one starts within 10 us beside those of the program,
+// but for as long as the program loads a kernel, or its kernels fill the GPU, none does; and
+// the driver may hold the very call. In the context apart one always starts, and takes a
+// time slice of 2.4 ms while a kernel of the program runs (H200).
+//
+// So each is given to the program's context first, by a goroutine that may be held, and to
+// the other one when that stands still. A claim, a word of the GPU, lets one of the two
+// kernels do it, and the other one wait until it has: so they are done in their order.
+//
+// What a stream does without a kernel waits for nothing in the context apart, which gets it
+// alone. It has no claim, so what comes before it is done before it is given, and it is
+// done before what comes behind it is given.
+type race struct {
+	quick  gpu.Stream
+	in     Quick
+	apart  *stream
+	dev    Device
+	kernel Kernels
+	block  unsafe.Pointer // pinned: how far the two streams are
+	marks  *[2]uint64     // numbers of operations: of quick, of apart
+	claims gpu.Address
+	idle   ring[claim]
+
+	ops     ring[racer] // that neither has done
+	late    ring[racer] // done by apart, and still in quick
+	slow    ring[racer] // done, gone from quick, and still in apart
+	gaveQ   uint64      // operations that quick was given
+	gaveA   uint64
+	markedA uint64 // of those, with a mark behind them
+	ends    ring[end]
+	asked   uint64 // marks
+	passed  uint64
+	done    uint64    // operations, ever
+	ever    uint64    // operations that came, ever
+	seen    uint64    // how far quick was at the last look
+	moved   time.Time // when it was seen to go on, or to have work again
+
+	patience time.Duration // patience, but in tests
+
+	give   chan gpu.Atomic
+	over   chan struct{}
+	failed atomic.Pointer[error]
+}
+
+// claim is one of the words, which no stream refers to.
+type claim struct {
+	at   gpu.Address
+	free uint64
+}
+
+// racer is an operation with its numbers in the two streams; 0: it was not given to that one.
+type racer struct {
+	gpu.Atomic
+	q, a    uint64
+	changes bool // without a kernel
+}
+
+// end is a mark behind the first so many operations.
+type end struct{ mark, ops uint64 }
+
+const (
+	// patience is how long quick may stand still: many times what a kernel takes to start.
+	patience = time.Millisecond
+	// quickMost bounds what is in quick, which may stand still for long: the driver makes a
+	// caller wait who asks for more.
+	quickMost = proxy.StreamQueue
+	// markEach is how many operations quick may do in a row before it is seen.
+	markEach  = 16
+	apartMost = proxy.StreamQueue
+	// raceClaims is for what the engine has under way, for what is done and in quick, and for
+	// what is done and in apart.
+	raceClaims = 4 * proxy.StreamQueue
+	claimBytes = 8 * (raceClaims + 1) // with a word to try the kernels on
+)
+
+// newRace uses each kernel once, which loads it.
+func newRace(dev Device, kernels Kernels, apart *stream, in Quick) (_ *race, err error) {
+	r := &race{patience: patience, in: in, apart: apart, dev: dev, kernel: kernels, give: make(chan gpu.Atomic, quickMost), over: make(chan struct{})}
+	go r.run()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.close())
+		}
+	}()
+	block, _, err := dev.HostAlloc(64 + claimBytes)
+	if err != nil {
+		return nil, err
+	}
+	r.block, r.marks = block, (*[2]uint64)(block)
+	clear(unsafe.Slice((*byte)(block), 64+claimBytes))
+	// Of the program's context, which has such memory already: the first of the other one
+	// would take 2 MiB more.
+	if r.claims, err = in.Dev.Alloc(claimBytes); err != nil {
+		return nil, err
+	}
+	if r.quick, err = in.Dev.NewStream(); err != nil {
+		return nil, err
+	}
+	if err = r.warm(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// warm clears the claims, and has both contexts do an operation of each width.
+func (r *race) warm() error {
+	zeros := unsafe.Add(r.block, 64)
+	for i := range gpu.Address(raceClaims) {
+		r.idle.push(claim{r.claims + 8*i, 0})
+	}
+	err := r.in.Dev.CopyInAsync(r.quick, r.claims, address(zeros), claimBytes)
+	if err = errors.Join(err, r.in.Dev.SyncStream(r.quick)); err != nil {
+		return err
+	}
+	for _, by := range []struct {
+		dev     Device
+		kernels Kernels
+		stream  gpu.Stream
+	}{{r.dev, r.kernel, r.apart.handle}, {r.in.Dev, r.in.Kernels, r.quick}} {
+		var err error
+		for _, width := range []int{4, 8} {
+			err = errors.Join(err, by.kernels.Put(by.stream, gpu.Atomic{
+				At: r.claims + 8*raceClaims, Op: int(proxy.OpAdd), Width: width, Fetched: address(zeros),
+			}))
+		}
+		if err = errors.Join(err, by.dev.SyncStream(by.stream)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run gives quick what it gets. It ends with give.
+func (r *race) run() {
+	defer close(r.over)
+	var n uint64
+	for o := range r.give {
+		if r.failed.Load() != nil {
+			continue
+		}
+		err := r.in.Kernels.Put(r.quick, o)
+		if n++; err == nil && (len(r.give) == 0 || n%markEach == 0) {
+			err = r.in.Dev.Stores(r.quick, []gpu.Store{{At: address(unsafe.Pointer(&r.marks[0])), Value: n, Width: 8}})
+		}
+		if err != nil {
+			r.failed.Store(&err)
+		}
+	}
+}
+
+// look learns how far the streams are, and gives apart what quick stands still with.
+func (r *race) look(now time.Time) error {
+	q, a := atomic.LoadUint64(&r.marks[0]), atomic.LoadUint64(&r.marks[1])
+	if q != r.seen {
+		r.seen, r.moved = q, now
+	}
+	for r.ops.n > 0 {
+		o := r.ops.at(0)
+		if (o.q == 0 || o.q > q) && (o.a == 0 || o.a > a) {
+			break
+		}
+		if o.q > q {
+			r.late.push(*o)
+		} else {
+			r.slow.push(*o)
+		}
+		r.ops.pop()
+		r.done++
+	}
+	for r.late.n > 0 && r.late.at(0).q <= q {
+		r.slow.push(r.late.pop())
+	}
+	for r.slow.n > 0 && r.slow.at(0).a <= a {
+		if o := r.slow.pop(); !o.changes {
+			r.idle.push(claim{o.Claim, o.Free + 2})
+		}
+	}
+	for r.ends.n > 0 && r.ends.at(0).ops <= r.done {
+		r.passed = r.ends.pop().mark
+	}
+	if p := r.failed.Load(); p != nil {
+		return *p
+	}
+	return r.hand(now, a)
+}
+
+// hand gives what is not done to the context that it belongs to now, as far as all of it is of
+// one kind; a is how far apart is.
+func (r *race) hand(now time.Time, a uint64) error {
+	if r.ops.n == 0 {
+		return nil
+	}
+	changes, n := r.ops.at(0).changes, 1
+	for n < r.ops.n && r.ops.at(n).changes == changes {
+		n++
+	}
+	switch {
+	case changes || r.stands(now) || r.gaveQ-r.seen+uint64(n) > quickMost:
+		return r.giveApart(a, n)
+	case r.ops.at(n-1).q == 0:
+		r.giveQuick(now, n)
+	}
+	return nil
+}
+
+// stands tells whether quick has work and does not go on.
+func (r *race) stands(now time.Time) bool { return r.seen < r.gaveQ && now.Sub(r.moved) >= r.patience }
+
+// giveApart gives the other context the first n that are not done, as long as that goes on
+// itself: where it does not, the claims would run out.
+func (r *race) giveApart(a uint64, n int) error {
+	if r.ops.at(n-1).a != 0 {
+		return nil
+	}
+	for i := range n {
+		o := r.ops.at(i)
+		if o.a != 0 {
+			continue
+		}
+		if r.gaveA-a >= apartMost {
+			break
+		}
+		put := r.kernel.Put
+		if o.changes {
+			put = r.dev.Change
+		}
+		if err := put(r.apart.handle, o.Atomic); err != nil {
+			return err
+		}
+		r.gaveA++
+		o.a = r.gaveA
+	}
+	if r.gaveA == r.markedA {
+		return nil
+	}
+	err := r.dev.Stores(r.apart.handle, []gpu.Store{{At: address(unsafe.Pointer(&r.marks[1])), Value: r.gaveA, Width: 8}})
+	if err == nil {
+		r.markedA = r.gaveA
+	}
+	return err
+}
+
+// giveQuick gives quick the first n that are not done, in the order in which they came.
+func (r *race) giveQuick(now time.Time, n int) {
+	for i := range n {
+		if o := r.ops.at(i); o.q == 0 {
+			if r.seen == r.gaveQ {
+				r.moved = now
+			}
+			r.gaveQ++
+			o.q = r.gaveQ
+			r.give <- o.Atomic // it has room for all that quick may have
+		}
+	}
+}
+
+// put begins an operation, one that the stream does without a kernel if it changes.
+func (r *race) put(o gpu.Atomic, changes bool) error {
+	now := time.Now()
+	if err := r.look(now); err != nil {
+		return err
+	}
+	if !changes {
+		if r.idle.n == 0 { // it would be an error of this file
+			return fmt.Errorf("atomic operation on %s: all of %d are under way", r.dev.Name(), raceClaims)
+		}
+		c := r.idle.pop()
+		o.Claim, o.Free = c.at, c.free
+	}
+	r.ops.push(racer{Atomic: o, changes: changes})
+	r.ever++
+	return r.hand(now, atomic.LoadUint64(&r.marks[1]))
+}
+
+// mark is a mark behind all that came.
+func (r *race) mark() (uint64, error) {
+	r.asked++
+	r.ends.push(end{r.asked, r.ever})
+	return r.asked, nil
+}
+
+func (r *race) marked() (uint64, error) {
+	err := r.look(time.Now())
+	return r.passed, err
+}
+
+// close waits for what both have, which uses the claims.
+func (r *race) close() error {
+	close(r.give)
+	<-r.over
+	errs := []error{r.dev.SyncStream(r.apart.handle)}
+	if r.quick != 0 {
+		errs = append(errs, r.in.Dev.SyncStream(r.quick), r.in.Dev.CloseStream(r.quick))
+	}
+	if r.claims != 0 {
+		errs = append(errs, r.in.Dev.Free(r.claims))
+	}
+	if r.block != nil {
+		errs = append(errs, r.dev.HostFree(r.block))
+	}
+	return errors.Join(errs...)
+}
+
+// ring is a queue that grows.
+type ring[T any] struct {
+	all     []T // a power of two
+	head, n int
+}
+
+func (r *ring[T]) at(i int) *T { return &r.all[(r.head+i)&(len(r.all)-1)] }
+
+func (r *ring[T]) push(v T) {
+	if r.n == len(r.all) {
+		all := make([]T, max(16, 2*len(r.all)))
+		for i := range r.n {
+			all[i] = *r.at(i)
+		}
+		r.all, r.head = all, 0
+	}
+	r.n++
+	*r.at(r.n - 1) = v
+}
+
+func (r *ring[T]) pop() T {
+	v := *r.at(0)
+	r.head, r.n = (r.head+1)&(len(r.all)-1), r.n-1
+	return v
+}

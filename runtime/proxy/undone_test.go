@@ -1,0 +1,50 @@
+package proxy
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// TestUndone: what a stream does not carry out is shown with what it is for, its bytes and
+// its age, and is gone when it is done.
+func TestUndone(t *testing.T) {
+	m, g := modes[0], cards["atomics"]
+	m.gpus = &g
+	j := newJob(t, m, 1, 2, 1<<16)
+	a, b := j.pes[0], j.pes[1]
+	if got := append(a.Undone(nil), b.Undone(nil)...); len(got) != 0 {
+		t.Errorf("nothing was asked for, and %v is undone", got)
+	}
+	b.card.stands = true
+	host := make([]byte, 1000)
+	copy(host, "bytes")
+	req := new(Request)
+	a.post(func() Status { return a.Put(1, 0, unsafe.Pointer(&host[0]), uint64(len(host)), req) })
+	for range 1000 {
+		a.poll()
+		b.poll()
+	}
+	got := b.Undone(nil)
+	const what = "for a put, a signal or an atomic operation of PE 0"
+	if len(got) != 1 || got[0].Stream != StreamIn || got[0].Bytes != uint64(len(host)) || got[0].For != what {
+		t.Fatalf("undone: %+v", got)
+	}
+	if text := got[0].String(); text != "1 operation with 1000 bytes on GPU memory, the oldest "+what {
+		t.Errorf("it says %s", text)
+	}
+	b.Show()
+	time.Sleep(time.Millisecond)
+	if s := b.Show().Undone; len(s) != 1 || s[0].Bytes != uint64(len(host)) || s[0].For != what || s[0].Age < time.Millisecond {
+		t.Errorf("shown to others: %+v", s)
+	}
+	b.card.stands = false
+	j.drain()
+	if got := b.Undone(nil); len(got) != 0 {
+		t.Errorf("all is done, and %v is not", got)
+	}
+	if s := b.Show().Undone; len(s) != 0 {
+		t.Errorf("all is done, and shown to others: %+v", s)
+	}
+	j.close()
+}
