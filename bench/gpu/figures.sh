@@ -26,6 +26,11 @@ part_probe() {
     within 100 "$base/probe" info copy window putlat memcpy pingpong atomic >"$out/gpu-limits.tsv"
 }
 
+# What decision 0043 weighs, without the library.
+part_context() {
+    BENCH_ROUTE="one GPU, bare" within 60 "$base/context"
+}
+
 # Where NVSHMEM's libraries are: NVSHMEM_LIB, Python's wheel, or what was
 # fetched to build with. It loads its bootstrap by a name that wheels lack.
 nvshmem_library() {

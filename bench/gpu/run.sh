@@ -12,7 +12,7 @@
 # Parts for kernels on two GPUs: probe, nvshmem, p2p, copy, net, each less than
 # two minutes. Rows go to gpu.jsonl, the limits to gpu-limits.tsv, the page is by
 # bench/gpu/page.py; see figures.sh. One GPU, which two PEs share: one, 100 s; see
-# one.sh.
+# one.sh. What a context of the proxies' own costs, on one GPU: context, 30 s.
 #
 # The machine needs NVIDIA's driver and Python; of this tree it needs bench,
 # VERSION and build/gpu.
@@ -60,9 +60,9 @@ for part in "${@:-basic}"; do
     limits) # of the same path, without the library's protocol
         timeout -k 5 150 "$base/probe" info queue qrtt >"$out/ring-limits.tsv" || status=1
         ;;
-    probe | nvshmem | p2p | copy | net | one) figures "$part" ;;
+    probe | nvshmem | p2p | copy | net | one | context) figures "$part" ;;
     *)
-        echo "run.sh: part $part: there is none of this name (use basic, sustained, memory, proxy, limits, probe, nvshmem, p2p, copy, net, one)" >&2
+        echo "run.sh: part $part: there is none of this name (use basic, sustained, memory, proxy, limits, probe, nvshmem, p2p, copy, net, one, context)" >&2
         exit 2
         ;;
     esac

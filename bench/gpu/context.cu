@@ -1,0 +1,319 @@
+/*
+ * context: what decision 0043 weighs, without the library. How much memory of the GPU a
+ * second context of the process takes, and each thing that the proxies have in it; and how
+ * soon bytes that the CPU has are in memory of the GPU where a kernel waits for them: when
+ * the second context copies them, and when the kernel that waits reads them out of main
+ * memory by itself.
+ *
+ * context [memory] [arrive]
+ */
+#include <cuda.h>
+#include <cudaTypedefs.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+
+#include "rows.h"
+
+namespace
+{
+
+const size_t largest = 1 << 20;
+const int skip = 20, trips = 200, repetitions = 5;
+const uint64_t gave_up = ~uint64_t(0);
+
+// The driver's errors have the run time's numbers.
+void need(CUresult e, const char *what)
+{
+    need((cudaError_t)e, what);
+}
+
+// A function of the driver, which the program is not linked with, as of that version.
+template <class F> F driver(const char *name, unsigned version)
+{
+    void *f = nullptr;
+    cudaDriverEntryPointQueryResult found;
+    need(cudaGetDriverEntryPointByVersion(name, &f, version, cudaEnableDefault, &found), name);
+    return (F)f;
+}
+#define DRIVER(name, version) auto name = driver<PFN_##name##_v##version>(#name, version)
+
+double free_mib()
+{
+    size_t free_bytes, all;
+    need(cudaMemGetInfo(&free_bytes, &all), "cudaMemGetInfo");
+    return (double)free_bytes / (1 << 20);
+}
+
+// ------------------------------------------------------------------------- memory
+
+const char *const one_thread = ".version 6.4\n.target sm_75\n.address_size 64\n"
+                               ".visible .entry touch(.param .u64 at)\n"
+                               "{ .reg .b64 %at; ld.param.u64 %at, [at]; st.u64 [%at], 1; ret; }\n";
+
+// What a step has taken since the last one.
+struct steps {
+    double before = free_mib();
+
+    void took(const char *what)
+    {
+        double now = free_mib();
+        row("probe", {"memory of a context", what, 0, 0, 0, "MiB"}, {before - now});
+        before = now;
+    }
+};
+
+// Memory that belongs to no context, as the heap is.
+struct mapped {
+    CUdeviceptr at = 0;
+    size_t size = 0;
+
+    explicit mapped(size_t bytes)
+    {
+        DRIVER(cuMemGetAllocationGranularity, 10020);
+        DRIVER(cuMemCreate, 10020);
+        DRIVER(cuMemAddressReserve, 10020);
+        DRIVER(cuMemMap, 10020);
+        DRIVER(cuMemSetAccess, 10020);
+        CUmemAllocationProp prop = {};
+        prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+        prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+        size_t granule = 0;
+        need(cuMemGetAllocationGranularity(&granule, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+             "cuMemGetAllocationGranularity");
+        size = (bytes + granule - 1) / granule * granule;
+        CUmemGenericAllocationHandle handle;
+        need(cuMemCreate(&handle, size, &prop, 0), "cuMemCreate");
+        need(cuMemAddressReserve(&at, size, 0, 0, 0), "cuMemAddressReserve");
+        need(cuMemMap(at, size, 0, handle, 0), "cuMemMap");
+        CUmemAccessDesc access = {prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+        need(cuMemSetAccess(at, size, &access, 1), "cuMemSetAccess");
+    }
+};
+
+// Two rows, so that a copy engine does it whatever its size.
+CUDA_MEMCPY2D two_rows(const void *from, CUdeviceptr to, size_t bytes)
+{
+    CUDA_MEMCPY2D c = {};
+    c.srcMemoryType = CU_MEMORYTYPE_HOST;
+    c.srcHost = from;
+    c.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    c.dstDevice = to;
+    c.WidthInBytes = c.srcPitch = c.dstPitch = bytes / 2;
+    c.Height = 2;
+    return c;
+}
+
+void memory()
+{
+    DRIVER(cuCtxCreate, 3020);
+    DRIVER(cuCtxDestroy, 4000);
+    DRIVER(cuCtxSetLimit, 3010);
+    DRIVER(cuStreamCreate, 2000);
+    DRIVER(cuStreamSynchronize, 2000);
+    DRIVER(cuEventCreate, 2000);
+    DRIVER(cuEventRecord, 2000);
+    DRIVER(cuModuleLoadData, 2000);
+    DRIVER(cuModuleGetFunction, 2000);
+    DRIVER(cuLaunchKernel, 4000);
+    DRIVER(cuMemcpy2DAsync, 3020);
+    DRIVER(cuMemcpyDtoHAsync, 3020);
+    DRIVER(cuStreamWriteValue64, 11070);
+
+    mapped heap(largest);
+    char *pinned;
+    need(cudaHostAlloc((void **)&pinned, largest, cudaHostAllocPortable), "cudaHostAlloc");
+    CUcontext context;
+    steps s;
+    need(cuCtxCreate(&context, 0, 0), "cuCtxCreate");
+    s.took("as it is made");
+    need(cuCtxDestroy(context), "cuCtxDestroy");
+    s.took("destroyed");
+    need(cuCtxCreate(&context, 0, 0), "cuCtxCreate");
+    need(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 0), "cuCtxSetLimit");
+    s.took("made again, its stack limit 0");
+    need(cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 0), "cuCtxSetLimit");
+    need(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 0), "cuCtxSetLimit");
+    s.took("its limits of printf and malloc 0");
+    CUstream stream[4];
+    need(cuStreamCreate(&stream[0], CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    s.took("a stream");
+    CUDA_MEMCPY2D copy = two_rows(pinned, heap.at, 4096);
+    need(cuMemcpy2DAsync(&copy, stream[0]), "cuMemcpy2DAsync");
+    need(cuStreamSynchronize(stream[0]), "cuStreamSynchronize");
+    s.took("its first copy in");
+    need(cuMemcpyDtoHAsync(pinned, heap.at, 4096, stream[0]), "cuMemcpyDtoHAsync");
+    need(cuStreamSynchronize(stream[0]), "cuStreamSynchronize");
+    s.took("its first copy out");
+    need(cuStreamWriteValue64(stream[0], heap.at, 1, CU_STREAM_WRITE_VALUE_DEFAULT),
+         "cuStreamWriteValue64");
+    need(cuStreamSynchronize(stream[0]), "cuStreamSynchronize");
+    s.took("its first store");
+    CUevent event;
+    need(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+    need(cuEventRecord(event, stream[0]), "cuEventRecord");
+    s.took("an event");
+    for (int i = 1; i < 4; ++i) {
+        need(cuStreamCreate(&stream[i], CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+        copy.dstDevice = heap.at + 4096 * (size_t)i;
+        need(cuMemcpy2DAsync(&copy, stream[i]), "cuMemcpy2DAsync");
+        need(cuStreamSynchronize(stream[i]), "cuStreamSynchronize");
+        s.took("one more stream, and a copy in");
+    }
+    CUmodule module;
+    CUfunction function;
+    need(cuModuleLoadData(&module, one_thread), "cuModuleLoadData");
+    need(cuModuleGetFunction(&function, module, "touch"), "cuModuleGetFunction");
+    s.took("a module of one kernel");
+    void *args[] = {&heap.at};
+    need(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream[0], args, nullptr), "cuLaunchKernel");
+    need(cuStreamSynchronize(stream[0]), "cuStreamSynchronize");
+    s.took("its first launch");
+    need(cuCtxDestroy(context), "cuCtxDestroy");
+    s.took("destroyed with all of it");
+}
+
+// ------------------------------------------------------------------------- arrive
+
+__device__ uint64_t clock_ns()
+{
+    uint64_t t;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t)::"memory");
+    return t;
+}
+
+// False when it has not come for two seconds.
+__device__ bool await(const uint64_t *signal, uint64_t value)
+{
+    for (uint64_t begin = clock_ns(), spins = 0;;) {
+        uint64_t v;
+        asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(signal) : "memory");
+        if (v >= value)
+            return true;
+        if (++spins % 65536 == 0 && clock_ns() - begin > 2000000000ull)
+            return false;
+    }
+}
+
+// Of each trip: waits for signal, reads bytes from `from` into `to` if there are any to be
+// read, and tells the CPU. One block.
+__global__ void arrive(const uint64_t *signal, const uint4 *from, uint4 *to, size_t bytes,
+                       uint64_t *told)
+{
+    __shared__ bool here;
+    for (uint64_t i = 1; i <= skip + trips; ++i) {
+        if (threadIdx.x == 0)
+            here = await(signal, i);
+        __syncthreads();
+        if (!here)
+            break;
+        for (size_t k = threadIdx.x; k < bytes / sizeof *to; k += blockDim.x)
+            to[k] = __ldcv(from + k);
+        __syncthreads();
+        if (threadIdx.x == 0)
+            asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(told), "l"(i) : "memory");
+    }
+    if (threadIdx.x == 0 && !here)
+        asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(told), "l"(gave_up) : "memory");
+}
+
+struct words {
+    alignas(64) uint64_t signal; // of kernels that read by themselves
+    alignas(64) uint64_t told;
+};
+
+// Microseconds of a trip, from the CPU's store or call until it hears from the kernel.
+template <class Start> double trip_us(words *w, cudaStream_t stream, Start start)
+{
+    std::chrono::steady_clock::time_point begin;
+    for (uint64_t i = 1; i <= skip + trips; ++i) {
+        if (i == skip + 1)
+            begin = std::chrono::steady_clock::now();
+        start(i);
+        uint64_t v;
+        while ((v = __atomic_load_n(&w->told, __ATOMIC_ACQUIRE)) < i)
+            ;
+        if (v == gave_up)
+            give_up("arrive", "the kernel has waited for two seconds");
+    }
+    std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+    need(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    w->signal = w->told = 0;
+    return took.count() / trips;
+}
+
+void arrivals()
+{
+    DRIVER(cuCtxCreate, 3020);
+    DRIVER(cuCtxSetLimit, 3010);
+    DRIVER(cuCtxGetCurrent, 4000);
+    DRIVER(cuCtxSetCurrent, 4000);
+    DRIVER(cuStreamCreate, 2000);
+    DRIVER(cuMemcpy2DAsync, 3020);
+    DRIVER(cuStreamWriteValue64, 11070);
+
+    mapped heap(2 * largest);
+    uint64_t *mark = (uint64_t *)(heap.at + largest);
+    char *pinned;
+    words *w;
+    need(cudaHostAlloc((void **)&pinned, largest, cudaHostAllocPortable), "cudaHostAlloc");
+    need(cudaHostAlloc((void **)&w, sizeof *w, cudaHostAllocPortable), "cudaHostAlloc");
+    memset(pinned, 1, largest);
+    *w = {};
+    cudaStream_t waits;
+    need(cudaStreamCreateWithFlags(&waits, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    CUcontext program, second;
+    need(cuCtxGetCurrent(&program), "cuCtxGetCurrent");
+    need(cuCtxCreate(&second, 0, 0), "cuCtxCreate");
+    need(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 0), "cuCtxSetLimit");
+    CUstream copies;
+    need(cuStreamCreate(&copies, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+
+    for (size_t bytes = 16; bytes <= largest; bytes *= 4) {
+        std::vector<double> copied;
+        for (int k = 0; k < repetitions; ++k) {
+            need(cuCtxSetCurrent(program), "cuCtxSetCurrent");
+            need(cudaMemset(mark, 0, sizeof *mark), "cudaMemset");
+            arrive<<<1, 1, 0, waits>>>(mark, nullptr, nullptr, 0, &w->told);
+            need(cuCtxSetCurrent(second), "cuCtxSetCurrent");
+            CUDA_MEMCPY2D copy = two_rows(pinned, heap.at, bytes);
+            copied.push_back(trip_us(w, waits, [&](uint64_t i) {
+                need(cuMemcpy2DAsync(&copy, copies), "cuMemcpy2DAsync");
+                need(cuStreamWriteValue64(copies, (CUdeviceptr)mark, i, 0), "cuStreamWriteValue64");
+            }));
+        }
+        row("probe",
+            {"bytes for a kernel that waits", "copied by a second context", bytes, 1, 1, "us"},
+            copied);
+        need(cuCtxSetCurrent(program), "cuCtxSetCurrent");
+        for (int threads : {1, 32, 256, 1024}) {
+            if (threads == 1 && bytes > 65536)
+                continue; // milliseconds
+            std::vector<double> read;
+            for (int k = 0; k < repetitions; ++k) {
+                arrive<<<1, threads, 0, waits>>>(&w->signal, (const uint4 *)pinned,
+                                                 (uint4 *)heap.at, bytes, &w->told);
+                read.push_back(trip_us(w, waits, [&](uint64_t i) {
+                    __atomic_store_n(&w->signal, i, __ATOMIC_RELEASE);
+                }));
+            }
+            row("probe",
+                {"bytes for a kernel that waits", "read by the kernel", bytes, 1, threads, "us"},
+                read);
+        }
+    }
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    std::vector<std::string> names(argv + 1, argv + argc);
+    need(cudaFree(nullptr), "cudaFree");
+    if (wanted(names, "memory"))
+        memory();
+    if (wanted(names, "arrive"))
+        arrivals();
+    return 0;
+}
