@@ -46,7 +46,7 @@ static void *allocate(size_t size, size_t align, long hints, bool zero, const ch
     shmemi_coll_same(&shmemi_world, NULL, NULL, 0, "", 0, call);
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     if (shmemi_state.grows_together)
-        shmemi_team_meet(&shmemi_world, call); /* who comes late is waited for here, without a limit */
+        shmemi_team_meet(&shmemi_world, call); /* waits for late PEs without a limit */
     int64_t offset =
         size > shmemi_state.heap_size ? -1 : shmemi_state.core->heap_alloc(size, align, hints);
     if (zero && offset >= 0)
