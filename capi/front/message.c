@@ -58,7 +58,8 @@ void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const vo
 void shmemi_message_data(struct shmemi_team *t, int rank, void *dest, const void *source, size_t n,
                          const char *call)
 {
-    shmemi_message_at(t, rank, shmemi_offset(dest), source, n, call);
+    /* No bytes go to any place: dest may then be NULL. */
+    shmemi_message_at(t, rank, n == 0 ? 0 : shmemi_offset(dest), source, n, call);
 }
 
 struct awaited {

@@ -50,6 +50,8 @@ static int64_t offset_of(const void *addr, size_t n, int pe, const char *call)
     const struct shmemi_state *s = &shmemi_state;
     if (SHMEMI_UNLIKELY((uint32_t)pe >= s->n_pes))
         refuse(addr, n, pe, call);
+    if (SHMEMI_UNLIKELY(n == 0))
+        return 0; /* of no bytes any address is valid, NULL too (annex on undefined behaviour) */
     if (SHMEMI_UNLIKELY(!shmemi_in_heap(addr, n))) {
         int64_t offset = shmemi_outside_offset(addr, n);
         if (offset == SHMEMI_NO_OFFSET)
@@ -325,7 +327,7 @@ static void put(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int p
     int64_t offset = offset_of(dest, n, pe, call);
     check_thread(ctx, call);
     need_local(source, n, "source", call);
-    if (shmemi_refuse_lost(pe, call))
+    if (shmemi_refuse_lost(pe, call) || n == 0)
         return;
     char *base = shmemi_reachable(pe, offset);
     if (base && nbi) {
@@ -345,7 +347,7 @@ static void get(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int p
     int64_t offset = offset_of(source, n, pe, call);
     check_thread(ctx, call);
     need_local(dest, n, "dest", call);
-    if (shmemi_refuse_lost(pe, call))
+    if (shmemi_refuse_lost(pe, call) || n == 0)
         return;
     const char *base = shmemi_reachable(pe, offset);
     if (base && nbi)
@@ -419,7 +421,8 @@ void shmemi_put_signal_slow(shmem_ctx_t ctx, void *dest, const void *source, siz
     enum shmemi_amo op = sig_op == SHMEM_SIGNAL_SET ? SHMEMI_AMO_SET : SHMEMI_AMO_ADD;
     char *base = shmemi_reachable(pe, offset);
     if (base && shmemi_reachable(pe, signal_offset)) {
-        shmemi_move(base + offset, source, n, call);
+        if (n > 0)
+            shmemi_move(base + offset, source, n, call);
         apply(op, 8, signal_offset, signal, 0, pe, call);
     } else {
         shmemi_net_put_signal(ctx, pe, offset, source, n, signal_offset, signal, op, nbi, call);

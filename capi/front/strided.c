@@ -250,7 +250,7 @@ void shmemi_iput(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
     struct blocks b = blocks_of(dest, source, dst, sst, bsize, nblocks, size);
     size_t all = extent(b.n, b.to_step, b.bytes);
     char *to = shmemi_reach(dest, all, pe);
-    if (SHMEMI_LIKELY(to != NULL)) {
+    if (SHMEMI_LIKELY(to != NULL && source != NULL)) {
         b.to = to;
         copy(&b, call);
         shmemi_notify(pe);
@@ -278,7 +278,7 @@ void shmemi_iget(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
     struct blocks b = blocks_of(dest, source, dst, sst, bsize, nblocks, size);
     size_t all = extent(b.n, b.from_step, b.bytes);
     const char *from = shmemi_reach(source, all, pe);
-    if (SHMEMI_LIKELY(from != NULL)) {
+    if (SHMEMI_LIKELY(from != NULL && dest != NULL)) {
         b.from = from;
         copy(&b, call);
         return;

@@ -75,10 +75,12 @@ static inline void check_move_fill(const struct check_move *m, char *source, siz
 static inline void check_move_call(const struct check_move *m, char *dest, const char *source,
                                    size_t n, int root)
 {
+    size_t given = check_given(m, (size_t)check.me, n);
     struct check_call c = {.team = SHMEM_TEAM_WORLD,
                            .dest = dest,
-                           .source = source,
-                           .nelems = check_given(m, (size_t)check.me, n),
+                           /* A PE that gives nothing to a collect may name no array. */
+                           .source = m->uneven && given == 0 ? NULL : source,
+                           .nelems = given,
                            .PE_root = root,
                            .answer = -1};
     m->s->call(&c);
@@ -96,6 +98,15 @@ static inline void check_move_verify(const struct check_move *m, const char *des
     }
 }
 
+/* No elements at NULL on every PE: 0, and nothing is read or written. */
+static inline void check_collective_null(const struct check_symbol *s)
+{
+    struct check_call c = {.team = SHMEM_TEAM_WORLD, .dst = 1, .sst = 1, .answer = -1};
+    s->call(&c);
+    CHECK(c.answer == 0, "no elements at NULL: returned %d, expected 0", c.answer);
+    shmem_barrier_all();
+}
+
 /* The elements of alltoalls lie apart; what is between them stays as it is. */
 static inline void check_alltoalls(const struct check_symbol *s)
 {
@@ -103,6 +114,7 @@ static inline void check_alltoalls(const struct check_symbol *s)
     char *dest, *source;
     size_t area, size = s->type->size, pes = (size_t)check.n;
     check_areas(&dest, &source, &area);
+    check_collective_null(s);
     for (size_t l = 0; l < CHECK_LENGTHS; l++) {
         size_t n, end;
         if (!check_length(l, check_few, CHECK_FEW, size, &n))
@@ -145,6 +157,7 @@ static inline void check_move(const struct check_symbol *s)
     size_t area;
     check_areas(&dest, &source, &area);
     char *to = dest + CHECK_GUARD;
+    check_collective_null(s);
     for (size_t l = 0; l < CHECK_LENGTHS; l++) {
         size_t n, size = s->type->size;
         if (!check_length(l, check_few, CHECK_FEW, size, &n))

@@ -140,6 +140,7 @@ static inline void check_reduce(const struct check_symbol *s)
     char *to = dest + CHECK_GUARD;
     /* How the PEs work together does not depend on the operation: three in full. */
     bool whole = check_operation(s) == 's' || s->family[0] == 'm';
+    check_collective_null(s);
     for (size_t l = 0; l < CHECK_LENGTHS; l++) {
         size_t n;
         if (!check_length(l, check_few, CHECK_FEW, size, &n) || (!whole && n != 7))

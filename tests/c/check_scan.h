@@ -49,6 +49,7 @@ static inline void check_scan(const struct check_symbol *s)
     char *to = dest + CHECK_GUARD;
     /* Types differ in how they add; two in full. */
     bool whole = s->type->kind == CHECK_COMPLEX;
+    check_collective_null(s);
     for (size_t l = 0; l < FEW + CHECK_BYTES; l++) {
         size_t n;
         if (!check_length(l, few, FEW, size, &n) || (!whole && n != 7))

@@ -222,12 +222,25 @@ static inline void check_set_live(const struct check_set *q, char *ivars)
     shmem_barrier_all();
 }
 
+/* No elements at NULL: the set is empty. */
+static inline void check_set_null(const struct check_set *q)
+{
+    struct check_call c = {.cmp = SHMEM_CMP_EQ, .cmp_value = &(uint64_t){0}, .answer = -1};
+    q->s->call(&c);
+    if (q->quorum == 'a')
+        CHECK(c.answer == (q->waits ? -1 : 1), "no elements at NULL: answered %d", c.answer);
+    else
+        CHECK(c.count == (q->quorum == 'y' ? SIZE_MAX : 0), "no elements at NULL: answered %zu",
+              c.count);
+}
+
 static inline void check_set(const struct check_symbol *s)
 {
     static char *ivars; /* symmetric */
     struct check_set q = check_set_of(s);
     if (ivars == NULL)
         ivars = check_alloc(CHECK_SET_MOST * 8);
+    check_set_null(&q);
     check_set_still(&q, ivars);
     if (q.quorum == 'y')
         check_set_fair(&q, ivars);

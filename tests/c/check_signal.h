@@ -13,6 +13,25 @@ static inline void check_signal_word(const char *what, uint64_t got, uint64_t wa
           (uintmax_t)got);
 }
 
+/* The signal of a put of no elements at NULL comes, whichever operation it is. */
+static inline void check_signal_null(const struct check_symbol *s, uint64_t *sig)
+{
+    const uint64_t before = 5, operand = 11;
+    for (int add = 0; add < 2; add++) {
+        *sig = before;
+        check_barrier(s);
+        struct check_call c = {.sig_addr = sig,
+                               .signal = operand,
+                               .sig_op = add ? SHMEM_SIGNAL_ADD : SHMEM_SIGNAL_SET,
+                               .pe = check_right()};
+        s->call(&c);
+        check_signal_word("no elements at NULL",
+                          shmem_signal_wait_until(sig, SHMEM_CMP_NE, before),
+                          add ? before + operand : operand);
+        check_barrier(s);
+    }
+}
+
 static inline void check_put_signal(const struct check_symbol *s)
 {
     static uint64_t *sig; /* symmetric */
@@ -23,6 +42,7 @@ static inline void check_put_signal(const struct check_symbol *s)
     struct check_span k;
     if (sig == NULL)
         sig = check_alloc(sizeof *sig);
+    check_signal_null(s, sig);
     for (int p = 0; p < check_patterns(s); p++) {
         for (size_t l = 0; l < 2 * CHECK_LENGTHS; l++) {
             if (!check_span(s, l / 2, &k))

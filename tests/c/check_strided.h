@@ -103,10 +103,21 @@ static inline size_t check_stride_step(const struct check_symbol *s)
     return s->flags & CHECK_CTX ? 4 : 1;
 }
 
+/* No elements at NULL: no blocks, and blocks of no elements. */
+static inline void check_stride_null(const struct check_symbol *s)
+{
+    static const struct check_stride none[] = {{1, 1, 1, 0, 16}, {9, 4, 4, 0, 16}, {9, 4, 0, 5, 16}};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+        if (check_stride_fits(s, &none[i]))
+            check_stride_call(s, &none[i], NULL, NULL, check_right());
+    check_barrier(s);
+}
+
 static inline void check_iput(const struct check_symbol *s)
 {
     char *area = check_strided_area();
     size_t size = s->type->size;
+    check_stride_null(s);
     for (size_t i = 0; i < CHECK_STRIDES; i += check_stride_step(s)) {
         const struct check_stride *k = &check_strides[i];
         enum check_pattern p = i % 2 == 0 ? CHECK_RIGHT : i % 3 == 0 ? CHECK_SELF : CHECK_FROM_0;
@@ -136,7 +147,7 @@ static inline void check_iget(const struct check_symbol *s)
     char *area = check_strided_area();
     size_t size = s->type->size;
     check_stride_fill(area, CHECK_STRIDED, check.me, 0);
-    check_barrier(s);
+    check_stride_null(s);
     for (size_t i = 0; i < CHECK_STRIDES; i += check_stride_step(s)) {
         const struct check_stride *k = &check_strides[i];
         if (!check_stride_fits(s, k))

@@ -65,6 +65,8 @@ static inline void check_to_all(const struct check_symbol *s)
     char *to = dest + CHECK_GUARD;
     /* How the PEs work together does not depend on the operation, nor on the type. */
     bool whole = check_operation(s) == 's' && (s->type->size == 2 || s->type->size == 16);
+    for (int kind = 0; kind < CHECK_SETS; kind++)
+        check_to_all_call(s, kind, NULL, NULL, 0);
     for (int kind = 0; kind < CHECK_SETS; kind++) {
         struct check_set set = check_set(kind);
         for (size_t l = 0; l < CHECK_LENGTHS; l++) {

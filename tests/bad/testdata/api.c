@@ -84,6 +84,10 @@ CASE(iput_null_source)
 {
     shmem_long_iput(block, NULL, 2, 1, 2, (me + 1) % n);
 }
+CASE(iget_null_dest)
+{
+    shmem_long_iget(NULL, block, 2, 1, 2, (me + 1) % n);
+}
 CASE(ibget_past_block)
 {
     shmem_long_ibget(here, block, 2, 5, 2, 3, 0);

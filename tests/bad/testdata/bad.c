@@ -73,6 +73,30 @@ static void put_null_source(void)
 {
     shmem_long_put(block, NULL, 1, (me + 1) % n);
 }
+static void put_nbi_null_source(void)
+{
+    shmem_long_put_nbi(block, NULL, 1, (me + 1) % n);
+}
+static void get_null_dest(void)
+{
+    shmem_long_get(NULL, block, 1, (me + 1) % n);
+}
+static void get_nbi_null_dest(void)
+{
+    shmem_long_get_nbi(NULL, block, 1, (me + 1) % n);
+}
+static void signal_null_source(void)
+{
+    shmem_long_put_signal(block, NULL, 1, (uint64_t *)block + 1, 1, SHMEM_SIGNAL_SET, (me + 1) % n);
+}
+static void fetch_nbi_null(void)
+{
+    shmem_long_atomic_fetch_nbi(NULL, block, (me + 1) % n);
+}
+static void fetch_nbi32_null(void)
+{
+    shmem_int_atomic_fetch_nbi(NULL, (int *)block, (me + 1) % n);
+}
 static void amo_private(void)
 {
     static _Thread_local long here;
@@ -342,6 +366,12 @@ static const struct {
     {"put_past_end", put_past_end},
     {"put_overflow", put_overflow},
     {"put_null_source", put_null_source},
+    {"put_nbi_null_source", put_nbi_null_source},
+    {"get_null_dest", get_null_dest},
+    {"get_nbi_null_dest", get_nbi_null_dest},
+    {"signal_null_source", signal_null_source},
+    {"fetch_nbi_null", fetch_nbi_null},
+    {"fetch_nbi32_null", fetch_nbi32_null},
     {"amo_private", amo_private},
     {"amo_misaligned", amo_misaligned},
     {"signal_operation", signal_operation},
