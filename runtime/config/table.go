@@ -107,7 +107,7 @@ var Table = []Setting{
 
 	{
 		Name: "SHMEM_CHECKS", Kind: Choice, Default: "on", Choices: []string{"off", "on", "full"}, Category: Diagnostics, Since: "0.1",
-		Text: "Checks of arguments. on: PE numbers, addresses and ranges; full: also that each range lies in one allocated block, and that the PEs of a team make the same collective calls with the same arguments; off: none.",
+		Text: "Checks of arguments. on: PE numbers, addresses and ranges; full: also that each range lies in one allocated block, and that the PEs of a team make the same collective calls with the same arguments; off: only those that cost nothing. At present these are all of on, which the lookup of an address makes anyway: NULL, an address that is not symmetric, a range that is too long and a PE that does not exist still end the job.",
 		set:  func(c *Config, v parsed) { c.Checks = Checks(v.index) },
 	},
 	{
