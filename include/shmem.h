@@ -96,13 +96,13 @@ typedef struct {
 
 /* The arrays that collectives on active sets take. docs/decisions/0024 of the library says what the elements are for. */
 #define SHMEM_SYNC_VALUE 0L /* what every element of pSync has before the first call */
-#define SHMEM_SYNC_SIZE 32 /* elements of pSync, enough for each of them */
-#define SHMEM_BARRIER_SYNC_SIZE 32
-#define SHMEM_BCAST_SYNC_SIZE 32
-#define SHMEM_COLLECT_SYNC_SIZE 32
-#define SHMEM_ALLTOALL_SYNC_SIZE 32
-#define SHMEM_ALLTOALLS_SYNC_SIZE 32
-#define SHMEM_REDUCE_SYNC_SIZE 32
+#define SHMEM_SYNC_SIZE 128 /* elements of pSync, enough for each of them, and for a pWrk of that size */
+#define SHMEM_BARRIER_SYNC_SIZE 128
+#define SHMEM_BCAST_SYNC_SIZE 128
+#define SHMEM_COLLECT_SYNC_SIZE 128
+#define SHMEM_ALLTOALL_SYNC_SIZE 128
+#define SHMEM_ALLTOALLS_SYNC_SIZE 128
+#define SHMEM_REDUCE_SYNC_SIZE 128
 #define SHMEM_REDUCE_MIN_WRKDATA_SIZE 128 /* elements of pWrk, or half of those to reduce and one, if that is more */
 
 /* Contexts. */
@@ -207,7 +207,7 @@ int shmem_n_pes(void);
  * else back. After the last one that matches an init no other function may be called but those
  * that query the version and the state.
  *
- * Errors: Ends the job when there was no init.
+ * Errors: A call more than there were inits does nothing but warn on standard error.
  *
  * OpenSHMEM 1.6, SHMEM_FINALIZE. Since libshmem 0.1.
  */
@@ -356,12 +356,12 @@ void *shmem_realloc(void *ptr, size_t size);
  * Allocates as shmem_malloc does, at a multiple of alignment. Every PE makes the same call with
  * the same arguments.
  *
- * @alignment bytes a power of two, at least sizeof(void *)
+ * @alignment bytes a power of two; below sizeof(void *) it is rounded up
  * @size bytes wanted
  *
  * Result: The block; NULL when size is 0.
- * Errors: NULL on every PE alike when the heap has no room. Ends the job when alignment is not
- * usable.
+ * Errors: NULL on every PE alike when the heap has no room. Ends the job when alignment is no
+ * power of two.
  * Order: Ends with a barrier, so that the memory of every PE may be used at once.
  *
  * OpenSHMEM 1.6, SHMEM_ALIGN. Since libshmem 0.1.
@@ -372,14 +372,14 @@ void *shmem_align(size_t alignment, size_t size);
  * shmem_malloc_with_hints
  *
  * Allocates as shmem_malloc does; the hints say what the memory is for and change nothing but
- * speed. Every PE makes the same call with the same arguments.
+ * speed; bits that the library does not know are ignored. Every PE makes the same call with the
+ * same arguments.
  *
  * @size bytes wanted
  * @hints SHMEM_MALLOC constants combined with |, or 0
  *
  * Result: The block; NULL when size is 0.
- * Errors: NULL on every PE alike when the heap has no room. Ends the job when hints has other
- * bits.
+ * Errors: NULL on every PE alike when the heap has no room.
  * Order: Ends with a barrier, so that the memory of every PE may be used at once.
  *
  * OpenSHMEM 1.6, SHMEM_MALLOC_WITH_HINTS. Since libshmem 0.1.
@@ -3091,10 +3091,10 @@ int shmem_complexf_sum_exscan(shmem_team_t team, shmemi_complexf *dest, const sh
  *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
- * pSync that was not initialised, and one that was used again too early, as far as it shows.
- * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
- * Also when nreduce is negative.
+ * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
+ * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
+ * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
+ * long as it should be where it is within a larger object. Also when nreduce is negative.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
  * barrier: pSync and pWrk may be used again when the call is over on every PE.
@@ -3126,10 +3126,10 @@ SHMEMI_DEPRECATED("use shmem_and_reduce on a team") void shmem_longlong_and_to_a
  *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
- * pSync that was not initialised, and one that was used again too early, as far as it shows.
- * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
- * Also when nreduce is negative.
+ * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
+ * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
+ * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
+ * long as it should be where it is within a larger object. Also when nreduce is negative.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
  * barrier: pSync and pWrk may be used again when the call is over on every PE.
@@ -3161,10 +3161,10 @@ SHMEMI_DEPRECATED("use shmem_or_reduce on a team") void shmem_longlong_or_to_all
  *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
- * pSync that was not initialised, and one that was used again too early, as far as it shows.
- * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
- * Also when nreduce is negative.
+ * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
+ * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
+ * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
+ * long as it should be where it is within a larger object. Also when nreduce is negative.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
  * barrier: pSync and pWrk may be used again when the call is over on every PE.
@@ -3196,10 +3196,10 @@ SHMEMI_DEPRECATED("use shmem_xor_reduce on a team") void shmem_longlong_xor_to_a
  *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
- * pSync that was not initialised, and one that was used again too early, as far as it shows.
- * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
- * Also when nreduce is negative.
+ * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
+ * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
+ * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
+ * long as it should be where it is within a larger object. Also when nreduce is negative.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
  * barrier: pSync and pWrk may be used again when the call is over on every PE.
@@ -3234,10 +3234,10 @@ SHMEMI_DEPRECATED("use shmem_max_reduce on a team") void shmem_longdouble_max_to
  *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
- * pSync that was not initialised, and one that was used again too early, as far as it shows.
- * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
- * Also when nreduce is negative.
+ * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
+ * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
+ * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
+ * long as it should be where it is within a larger object. Also when nreduce is negative.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
  * barrier: pSync and pWrk may be used again when the call is over on every PE.
@@ -3272,10 +3272,10 @@ SHMEMI_DEPRECATED("use shmem_min_reduce on a team") void shmem_longdouble_min_to
  *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
- * pSync that was not initialised, and one that was used again too early, as far as it shows.
- * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
- * Also when nreduce is negative.
+ * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
+ * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
+ * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
+ * long as it should be where it is within a larger object. Also when nreduce is negative.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
  * barrier: pSync and pWrk may be used again when the call is over on every PE.
@@ -3312,10 +3312,10 @@ SHMEMI_DEPRECATED("use shmem_sum_reduce on a team") void shmem_complexf_sum_to_a
  *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
- * pSync that was not initialised, and one that was used again too early, as far as it shows.
- * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
- * Also when nreduce is negative.
+ * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
+ * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
+ * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
+ * long as it should be where it is within a larger object. Also when nreduce is negative.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
  * barrier: pSync and pWrk may be used again when the call is over on every PE.
@@ -3346,9 +3346,10 @@ SHMEMI_DEPRECATED("use shmem_prod_reduce on a team") void shmem_complexf_prod_to
  *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
- * pSync that was not initialised, and one that was used again too early, as far as it shows.
- * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
+ * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
+ * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
+ * long as it should be where it is within a larger object.
  * Order: Includes a quiet.
  *
  * Deprecated: use shmem_quiet and shmem_team_sync.
@@ -3369,9 +3370,10 @@ SHMEMI_DEPRECATED("use shmem_quiet and shmem_team_sync") void shmem_barrier(int 
  *                SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
- * pSync that was not initialised, and one that was used again too early, as far as it shows.
- * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
+ * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
+ * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
+ * long as it should be where it is within a larger object.
  *
  * Deprecated: use shmem_team_sync.
  * OpenSHMEM 1.6, SHMEM_SYNC. Since libshmem 0.1.
@@ -3395,9 +3397,10 @@ SHMEMI_DEPRECATED("use shmem_team_sync") void shmem_sync(int PE_start, int logPE
  *                them, each SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
- * pSync that was not initialised, and one that was used again too early, as far as it shows.
- * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
+ * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
+ * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
+ * long as it should be where it is within a larger object.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
  * barrier: pSync and pWrk may be used again when the call is over on every PE.
@@ -3424,9 +3427,10 @@ SHMEMI_DEPRECATED("use shmem_broadcast on a team") void shmem_broadcast64(void *
  *                them, each SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
- * pSync that was not initialised, and one that was used again too early, as far as it shows.
- * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
+ * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
+ * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
+ * long as it should be where it is within a larger object.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
  * barrier: pSync and pWrk may be used again when the call is over on every PE.
@@ -3454,9 +3458,10 @@ SHMEMI_DEPRECATED("use shmem_collect on a team") void shmem_collect64(void *dest
  *                them, each SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
- * pSync that was not initialised, and one that was used again too early, as far as it shows.
- * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
+ * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
+ * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
+ * long as it should be where it is within a larger object.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
  * barrier: pSync and pWrk may be used again when the call is over on every PE.
@@ -3483,9 +3488,10 @@ SHMEMI_DEPRECATED("use shmem_fcollect on a team") void shmem_fcollect64(void *de
  *                them, each SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
- * pSync that was not initialised, and one that was used again too early, as far as it shows.
- * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
+ * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
+ * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
+ * long as it should be where it is within a larger object.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
  * barrier: pSync and pWrk may be used again when the call is over on every PE.
@@ -3514,9 +3520,10 @@ SHMEMI_DEPRECATED("use shmem_alltoall on a team") void shmem_alltoall64(void *de
  *                them, each SHMEM_SYNC_VALUE before the first call
  *
  * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array is not symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a
- * pSync that was not initialised, and one that was used again too early, as far as it shows.
- * Nobody can see whether pWrk is as long as it should be where it is within a larger object.
+ * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
+ * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
+ * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
+ * long as it should be where it is within a larger object.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
  * barrier: pSync and pWrk may be used again when the call is over on every PE.
@@ -4541,7 +4548,7 @@ SHMEMI_DEPRECATED("use shmem_realloc") void *shrealloc(void *ptr, size_t size);
  *
  * Allocates symmetric memory at a multiple of alignment.
  *
- * @alignment bytes a power of two, at least sizeof(void *)
+ * @alignment bytes a power of two; below sizeof(void *) it is rounded up
  * @size bytes wanted
  *
  * Result: As shmem_align.

@@ -213,7 +213,7 @@ void shmemi_set_alltoalls(void *dest, const void *source, ptrdiff_t dst, ptrdiff
 
 /* -------------------------------------------------------------- reductions */
 
-/* What fits pWrk whatever its type, in elements; and in bytes. */
+/* What fits pWrk whatever its type, in elements; and the bytes of an element at most. */
 enum { ROOM = SHMEM_REDUCE_MIN_WRKDATA_SIZE, WIDEST = 16 };
 _Static_assert(ROOM / 2 * WIDEST <= 2048, "what is sent from acc needs no release");
 
@@ -280,10 +280,12 @@ static void reduce(struct shmemi_team *t, void *dest, const void *source, size_t
     shmemi_coll_apart(dest, n, source, n, true, call);
     if (nelems == 0)
         return;
-    if (nelems * (size_t)(log2_below(t->n) + 2) <= ROOM)
+    if (nelems * (size_t)(log2_below(t->n) + 2) <= ROOM) {
+        shmemi_coll_check("pWrk", pwrk, ROOM * reducer->size, call);
         reduce_in_pairs(t, dest, source, nelems, pwrk, reducer, call);
-    else
+    } else {
         shmemi_coll_reduce_shares(t, dest, source, nelems, reducer, call);
+    }
 }
 
 void shmemi_set_reduce(void *dest, const void *source, int nreduce, int start, int log_stride,
@@ -293,8 +295,7 @@ void shmemi_set_reduce(void *dest, const void *source, int nreduce, int start, i
     OPEN(t);
     if (nreduce < 0)
         shmemi_abort(call, "use 0 or more", "nreduce is %d", nreduce);
-    size_t nelems = (size_t)nreduce, room = nelems / 2 + 1 > ROOM ? nelems / 2 + 1 : ROOM;
-    shmemi_coll_check("pWrk", pwrk, room * reducer->size, call);
+    size_t nelems = (size_t)nreduce;
     if (t == &shmemi_world)
         shmemi_coll_reduce(t, dest, source, nelems, reducer, call);
     else

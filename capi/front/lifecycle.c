@@ -168,7 +168,13 @@ void shmemi_finalize(const char *call)
     pthread_mutex_lock(&lifecycle);
     if (s->n_pes == 0) {
         pthread_mutex_unlock(&lifecycle);
-        shmemi_refuse_uninitialised(call);
+        if (s->init_count == SHMEMI_FORKED)
+            shmemi_refuse_uninitialised(call);
+        fprintf(stderr,
+                "shmem: %s: it was called more often than init, and does nothing (call it once for "
+                "each init)\n",
+                call);
+        return;
     }
     if (s->init_count > 1) {
         s->init_count--;

@@ -76,18 +76,15 @@ void *shmemi_calloc(size_t count, size_t size, const char *call)
 void *shmemi_align(size_t alignment, size_t size, const char *call)
 {
     check_initialised(call);
-    if (alignment < sizeof(void *) || (alignment & (alignment - 1)) != 0)
-        shmemi_abort(call, "use a power of two, at least sizeof(void *)",
-                     "alignment %zu is not usable", alignment);
-    return allocate(size, alignment, 0, false, call);
+    if ((alignment & (alignment - 1)) != 0)
+        shmemi_abort(call, "use a power of two", "alignment %zu is not usable", alignment);
+    return allocate(size, alignment < sizeof(void *) ? sizeof(void *) : alignment, 0, false, call);
 }
 
 void *shmemi_malloc_with_hints(size_t size, long hints, const char *call)
 {
-    check_initialised(call);
-    if (hints & ~(long)(SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE))
-        shmemi_abort(call, "use SHMEM_MALLOC_ATOMICS_REMOTE, SHMEM_MALLOC_SIGNAL_REMOTE or 0",
-                     "hints %#lx have bits that mean nothing", (unsigned long)hints);
+    /* Bits of a later specification change nothing. */
+    hints &= SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE;
     return allocate(size, DEFAULT_ALIGN, hints, false, call);
 }
 

@@ -81,7 +81,7 @@ static uint64_t word_now(const long *word, const char *call)
 /*
  * SHMEM_CHECKS=full: do the words have what they can have when a call begins? Of an
  * active set others may have sent messages already, but no more than one each, and
- * none to words that no phase uses. The world's messages are elsewhere.
+ * none to words that no phase uses.
  */
 static void check_initialised(const struct shmemi_team *t, const long *psync, const char *call)
 {
@@ -90,7 +90,7 @@ static void check_initialised(const struct shmemi_team *t, const long *psync, co
         rounds++;
     for (int i = 0; i < SHMEMI_SYNC_WORDS; i++) {
         int64_t now = (int64_t)word_now(psync + i, call);
-        bool used = t != &shmemi_world && i < SHMEMI_ROUND + rounds;
+        bool used = i < SHMEMI_ROUND + rounds;
         if (now == 0 || (used && now > 0 && (i >= SHMEMI_ROUND || now < t->n)))
             continue;
         shmemi_abort(
@@ -112,9 +112,9 @@ struct shmemi_team *shmemi_set_open(struct shmemi_team *own, int start, int log_
         shmemi_abort(call, "name PEs that exist",
                      "the active set of %d PEs from %d with a stride of 2^%d is not within %d PEs",
                      size, start, log_stride, n);
-    shmemi_coll_check("pSync", psync, SHMEMI_SYNC_WORDS * sizeof *psync, call);
     struct shmemi_team *t = &shmemi_world;
     if (size < n) {
+        shmemi_coll_check("pSync", psync, SHMEMI_SYNC_WORDS * sizeof *psync, call);
         *own = *members(start, log_stride, size, call);
         own->psync = psync;
         t = own;
@@ -123,7 +123,7 @@ struct shmemi_team *shmemi_set_open(struct shmemi_team *own, int start, int log_
         shmemi_abort(call, "call it on the PEs of the set only",
                      "PE %d is not in the active set of %d PEs from %d with a stride of 2^%d",
                      shmemi_state.my_pe, size, start, log_stride);
-    if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL))
+    if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL) && t != &shmemi_world)
         check_initialised(t, psync, call);
     return t;
 }

@@ -22,12 +22,13 @@ enum {
     SHMEMI_DATA,     /* bytes are in dest, or ready in source */
     SHMEMI_READ,     /* they have been read */
     SHMEMI_ROUND,    /* and those after it: at distance 1, 2, 4 and so on */
-    SHMEMI_SYNC_WORDS = SHMEM_SYNC_SIZE
+    SHMEMI_SYNC_WORDS = 32
 };
 _Static_assert(SHMEMI_ROUND + 24 <= SHMEMI_SYNC_WORDS, "the rounds of 2^24 PEs have a word each");
+_Static_assert(SHMEMI_SYNC_WORDS <= SHMEM_SYNC_SIZE, "the program's array holds the words");
 
-/* The team of the set: the world, whose own messages it then uses, or what is filled
- * in at own. It does not return when the arguments cannot be. */
+/* The team of the set: the world, which has messages of its own and leaves pSync alone, or
+ * what is filled in at own. It does not return when the arguments cannot be. */
 struct shmemi_team *shmemi_set_open(struct shmemi_team *own, int start, int log_stride, int size,
                                     long *psync, const char *call);
 void shmemi_sets_close(void);

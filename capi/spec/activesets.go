@@ -6,9 +6,9 @@ const (
 	setOrder = "dest, pSync and pWrk must be ready on every PE before the first one calls; on return dest of " +
 		"the caller is complete, source may be reused, and pSync is as it was. It is not a barrier: pSync and " +
 		"pWrk may be used again when the call is over on every PE."
-	setErrors = "Ends the job when the set has PEs that do not exist or not the caller, and when an array is not " +
-		"symmetric or too short. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not " +
-		"initialised, and one that was used again too early, as far as it shows. Nobody can see whether pWrk is " +
+	setErrors = "Ends the job when the set has PEs that do not exist or not the caller, and when an array that " +
+		"the call uses is not symmetric or too short; a set of all PEs uses neither pSync nor pWrk. " +
+		"SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised, and one that was used again too early, as far as it shows. Nobody can see whether pWrk is " +
 		"as long as it should be where it is within a larger object."
 	sameForSet = "Every PE of the set makes the same call with the same arguments."
 )

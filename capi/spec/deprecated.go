@@ -136,7 +136,7 @@ var oldSingles = []Family{
 		Param{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted; 0 frees the block"}),
 	oldMemory("shmemalign", "SHMEM_ALIGN", "shmem_align", "shmemi_align(alignment, size, $call)",
 		"Allocates symmetric memory at a multiple of alignment.", "void *", "As shmem_align.",
-		Param{Name: "alignment", C: "size_t", Unit: "bytes", Doc: "a power of two, at least sizeof(void *)"},
+		Param{Name: "alignment", C: "size_t", Unit: "bytes", Doc: "a power of two; below sizeof(void *) it is rounded up"},
 		Param{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted"}),
 	cacheRow("clear_cache_inv", ""), cacheRow("set_cache_inv", ""),
 	cacheRow("clear_cache_line_inv", "dest"), cacheRow("set_cache_line_inv", "dest"),

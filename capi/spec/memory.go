@@ -48,13 +48,13 @@ var memory = Chapter{
 			Name: "align", Section: "SHMEM_ALIGN", Since: "0.1",
 			Result: "void *",
 			Params: []Param{
-				{Name: "alignment", C: "size_t", Unit: "bytes", Doc: "a power of two, at least sizeof(void *)"},
+				{Name: "alignment", C: "size_t", Unit: "bytes", Doc: "a power of two; below sizeof(void *) it is rounded up"},
 				{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted"},
 			},
 			Front:   "shmemi_align(alignment, size, $call)",
 			Doc:     "Allocates as shmem_malloc does, at a multiple of alignment. " + collectiveHeap,
 			Returns: "The block; NULL when size is 0.",
-			Errors:  heapErrors + " Ends the job when alignment is not usable.",
+			Errors:  heapErrors + " Ends the job when alignment is no power of two.",
 			Order:   heapOrder,
 		},
 		{
@@ -66,9 +66,9 @@ var memory = Chapter{
 			},
 			Front: "shmemi_malloc_with_hints(size, hints, $call)",
 			Doc: "Allocates as shmem_malloc does; the hints say what the memory is for and change " +
-				"nothing but speed. " + collectiveHeap,
+				"nothing but speed; bits that the library does not know are ignored. " + collectiveHeap,
 			Returns: "The block; NULL when size is 0.",
-			Errors:  heapErrors + " Ends the job when hints has other bits.", Order: heapOrder,
+			Errors:  heapErrors, Order: heapOrder,
 		},
 		{
 			Name: "calloc", Section: "SHMEM_CALLOC", Since: "0.1",

@@ -47,7 +47,7 @@ var setup = Chapter{
 			Doc: "Completes all communication, waits for every PE, and gives the symmetric heap and " +
 				"everything else back. After the last one that matches an init no other function may " +
 				"be called but those that query the version and the state.",
-			Errors: "Ends the job when there was no init.",
+			Errors: "A call more than there were inits does nothing but warn on standard error.",
 		},
 		{
 			Name: "global_exit", Section: "SHMEM_GLOBAL_EXIT", Since: "0.1",

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-enum { BARRIER, SYNC, COMPLETES, IN_TURN, PARITY, THREADED };
+enum { BARRIER, SYNC, COMPLETES, IN_TURN, PARITY, UNUSED, THREADED };
 enum { TESTS = THREADED + 1, ROUNDS = 40 };
 
 static int64_t *phase; /* of each PE, written to all members */
@@ -147,6 +147,32 @@ static void test_parity(void)
     shmem_free(source);
 }
 
+/* A set of all PEs uses neither pSync nor pWrk, and a reduction of many elements no pWrk. */
+static void test_unused(void)
+{
+    enum { MANY = 3000 };
+    check_start(UNUSED, "work arrays that are not used");
+    struct check_set set = check_set(1);
+    long *source = check_alloc(MANY * sizeof *source), *dest = check_alloc(MANY * sizeof *dest);
+    long all = check.n * (check.n - 1L) / 2, some = set.size * (set.size - 1L) / 2;
+    for (int i = 0; i < MANY; i++)
+        source[i] = check.me;
+    shmem_barrier(0, 0, check.n, NULL);
+    shmem_long_sum_to_all(dest, source, 1, 0, 0, check.n, NULL, NULL);
+    CHECK(dest[0] == all, "the sum over all PEs is %ld, should be %ld", dest[0], all);
+    shmem_sync(0, 0, check.n, NULL);
+    shmem_broadcast64(dest, source, 1, check.n - 1, 0, 0, check.n, NULL);
+    CHECK(check.me == check.n - 1 || dest[0] == check.n - 1, "the root's is %ld", dest[0]);
+    shmem_barrier_all();
+    if (set.rank >= 0 && set.size < check.n) {
+        shmem_long_sum_to_all(dest, source, MANY, 0, 0, set.size, NULL, check_sync(1));
+        CHECK(dest[MANY - 1] == some, "the sum is %ld, should be %ld", dest[MANY - 1], some);
+    }
+    shmem_barrier_all();
+    shmem_free(dest);
+    shmem_free(source);
+}
+
 static int64_t *totals; /* one for each thread and round */
 
 /* Sums over the set that two threads have in common, each with a pSync of its own. */
@@ -211,6 +237,7 @@ int main(void)
     test_completes();
     test_in_turn();
     test_parity();
+    test_unused();
     test_threaded();
     shmem_finalize();
     return check_close();

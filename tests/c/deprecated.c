@@ -23,6 +23,7 @@ static void memory(void)
     a = shrealloc(a, 1000 * sizeof *a);
     NEED(a != NULL && a[9] == 4711);
     char *b = shmemalign(4096, 100);
+    shfree(shmemalign(1, 100)); /* rounded up to the size of a pointer */
     NEED(b != NULL && (uintptr_t)b % 4096 == 0);
     shfree(b);
     shfree(a);

@@ -3,7 +3,7 @@
  */
 #include "check.h"
 
-enum { ALIKE, ALIGNED, CALLOC, REALLOC, REUSE, REFUSED, NOTHING, RANDOM, REMOTE, TESTS };
+enum { ALIKE, ALIGNED, ROUNDED, HINTED, CALLOC, REALLOC, REUSE, REFUSED, NOTHING, RANDOM, REMOTE, TESTS };
 
 static uint64_t *exchange; /* one word for each PE */
 
@@ -47,6 +47,34 @@ static void test_aligned(void)
         void *p = shmem_align(alignment, 3 * alignment / 2);
         CHECK(p != NULL && (uintptr_t)p % alignment == 0, "alignment %zu: %p", alignment, p);
         CHECK(alike(offset_of(p)), "alignment %zu: not at the same offset on every PE", alignment);
+        shmem_free(p);
+    }
+}
+
+/* Below the size of a pointer an alignment is rounded up to it. */
+static void test_rounded(void)
+{
+    check_start(ROUNDED, "shmem_align below the size of a pointer");
+    static const size_t small[] = {0, 1, 2, 4};
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
+        void *p = shmem_align(small[i], 100);
+        CHECK(p != NULL && (uintptr_t)p % sizeof(void *) == 0, "alignment %zu: %p", small[i], p);
+        shmem_free(p);
+    }
+}
+
+/* A hint that this release does not know, of a later specification perhaps, changes nothing. */
+static void test_hinted(void)
+{
+    check_start(HINTED, "shmem_malloc_with_hints");
+    static const long hints[] = {0, SHMEM_MALLOC_ATOMICS_REMOTE, 1L << 40, ~0L};
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
+        long *p = shmem_malloc_with_hints(2 * sizeof *p, hints[i]);
+        CHECK(p != NULL && alike(offset_of(p)), "hints %#lx: %p", (unsigned long)hints[i],
+              (void *)p);
+        shmem_long_atomic_set(p, check.me, check_right());
+        shmem_barrier_all();
+        CHECK(*p == check_left(), "hints %#lx: %ld", (unsigned long)hints[i], *p);
         shmem_free(p);
     }
 }
@@ -209,6 +237,8 @@ int main(void)
     exchange = check_alloc((size_t)check.n * sizeof *exchange);
     test_alike();
     test_aligned();
+    test_rounded();
+    test_hinted();
     test_calloc();
     test_realloc();
     test_reuse();

@@ -231,10 +231,6 @@ static void align_odd(void)
 {
     shmem_align(24, 100);
 }
-static void hints_unknown(void)
-{
-    shmem_malloc_with_hints(8, 1L << 40);
-}
 static void sizes_differ(void)
 {
     shmem_malloc(100 + (size_t)me);
@@ -262,12 +258,12 @@ static void exit_0(void)
     for (;;)
         pause();
 }
-static void in_child(void)
+static void child_calls(void (*call)(void))
 {
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        shmem_barrier_all();
+        call();
         _exit(0);
     }
     int status = 0;
@@ -275,6 +271,14 @@ static void in_child(void)
     printf("child ended with status %d\n", WEXITSTATUS(status));
     shmem_finalize();
     exit(0);
+}
+static void in_child(void)
+{
+    child_calls(shmem_barrier_all);
+}
+static void finalize_in_child(void)
+{
+    child_calls(shmem_finalize);
 }
 static void crash(void)
 {
@@ -401,13 +405,13 @@ static const struct {
     {"put_past_buffer", put_past_buffer},
     {"register_apart", register_apart},
     {"align_odd", align_odd},
-    {"hints_unknown", hints_unknown},
     {"sizes_differ", sizes_differ},
     {"after_finalize", after_finalize},
     {"finalize_twice", finalize_twice},
     {"exit_7", exit_7},
     {"exit_0", exit_0},
     {"in_child", in_child},
+    {"finalize_in_child", finalize_in_child},
     {"crash", crash},
     {"leaves", leaves},
     {"ends_without_finalize", ends_without_finalize},

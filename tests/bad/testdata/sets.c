@@ -41,11 +41,14 @@ CASE(set_root)
 }
 CASE(set_private_sync)
 {
-    shmem_fcollect64(block + 1, block, 1, 0, 0, n, here);
+    if (me < n - 1)
+        shmem_fcollect64(block + 1, block, 1, 0, 0, n - 1, here);
 }
 CASE(set_private_work)
 {
-    shmem_long_sum_to_all(block + 1, block, 1, 0, 0, n, here, new_sync());
+    long *sync = new_sync();
+    if (me < n - 1)
+        shmem_long_sum_to_all(block + 1, block, 1, 0, 0, n - 1, here, sync);
 }
 CASE(set_negative)
 {
@@ -53,11 +56,23 @@ CASE(set_negative)
 }
 CASE(set_short_work)
 {
-    shmem_long_sum_to_all(block + 1, block, 1, 0, 0, n, block + 5, new_sync());
+    long *sync = new_sync();
+    if (me < n - 1)
+        shmem_long_sum_to_all(block + 1, block, 1, 0, 0, n - 1, block + 5, sync);
 }
 CASE(set_short_sync)
 {
-    shmem_sync(0, 0, n, block);
+    if (me < n - 1)
+        shmem_sync(0, 0, n - 1, block);
+}
+/* Programs take the size of one for the other. */
+CASE(set_work_of_sync_size)
+{
+    long *sync = new_sync(), *work = shmem_malloc(SHMEM_REDUCE_SYNC_SIZE * sizeof *work);
+    if (me < n - 1)
+        shmem_long_sum_to_all(block + 1, block, 1, 0, 0, n - 1, work, sync);
+    shmem_barrier_all();
+    printf("PE %d went on\n", me);
 }
 CASE(set_overlap)
 {
@@ -67,8 +82,9 @@ CASE(set_overlap)
 CASE(set_not_initialised)
 {
     long *sync = new_sync();
-    sync[SHMEM_SYNC_SIZE - 1] = 1;
-    shmem_sync(0, 0, n, sync);
+    sync[31] = 1;
+    if (me < n - 1)
+        shmem_sync(0, 0, n - 1, sync);
 }
 CASE(set_not_initialised_of_some)
 {
