@@ -4643,6 +4643,27 @@ SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_udcflush(void);
  */
 SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_udcflush_line(void *dest);
 
+/* Deprecated functions by names of which no compiler warns, for generic names and overloads. */
+#if defined(__GNUC__) && !defined(SHMEM_ALLOW_DEPRECATED) && !defined(__CUDACC__)
+void shmemi_short_wait_until(short *ivar, int cmp, short cmp_value) __asm__("shmem_short_wait_until");
+void shmemi_ushort_wait_until(unsigned short *ivar, int cmp, unsigned short cmp_value) __asm__("shmem_ushort_wait_until");
+int shmemi_short_test(short *ivar, int cmp, short cmp_value) __asm__("shmem_short_test");
+int shmemi_ushort_test(unsigned short *ivar, int cmp, unsigned short cmp_value) __asm__("shmem_ushort_test");
+void shmemi_complexd_sum_to_all(shmemi_complexd *dest, const shmemi_complexd *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_complexd *pWrk, long *pSync) __asm__("shmem_complexd_sum_to_all");
+void shmemi_complexf_sum_to_all(shmemi_complexf *dest, const shmemi_complexf *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_complexf *pWrk, long *pSync) __asm__("shmem_complexf_sum_to_all");
+void shmemi_complexd_prod_to_all(shmemi_complexd *dest, const shmemi_complexd *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_complexd *pWrk, long *pSync) __asm__("shmem_complexd_prod_to_all");
+void shmemi_complexf_prod_to_all(shmemi_complexf *dest, const shmemi_complexf *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_complexf *pWrk, long *pSync) __asm__("shmem_complexf_prod_to_all");
+#else
+#define shmemi_short_wait_until shmem_short_wait_until
+#define shmemi_ushort_wait_until shmem_ushort_wait_until
+#define shmemi_short_test shmem_short_test
+#define shmemi_ushort_test shmem_ushort_test
+#define shmemi_complexd_sum_to_all shmem_complexd_sum_to_all
+#define shmemi_complexf_sum_to_all shmem_complexf_sum_to_all
+#define shmemi_complexd_prod_to_all shmem_complexd_prod_to_all
+#define shmemi_complexf_prod_to_all shmem_complexf_prod_to_all
+#endif
+
 #ifdef __cplusplus
 }
 #endif
@@ -5789,7 +5810,9 @@ void shmemi_no_such_type(void);
         long long *: shmem_longlong_wait_until, \
         unsigned int *: shmem_uint_wait_until, \
         unsigned long *: shmem_ulong_wait_until, \
-        unsigned long long *: shmem_ulonglong_wait_until)
+        unsigned long long *: shmem_ulonglong_wait_until, \
+        short *: shmemi_short_wait_until, \
+        unsigned short *: shmemi_ushort_wait_until)
 
 #define shmem_test(...) shmemi_pick_test(__VA_ARGS__)(__VA_ARGS__)
 #define shmemi_pick_test(...) \
@@ -5799,7 +5822,9 @@ void shmemi_no_such_type(void);
         long long *: shmem_longlong_test, \
         unsigned int *: shmem_uint_test, \
         unsigned long *: shmem_ulong_test, \
-        unsigned long long *: shmem_ulonglong_test)
+        unsigned long long *: shmem_ulonglong_test, \
+        short *: shmemi_short_test, \
+        unsigned short *: shmemi_ushort_test)
 
 #define shmem_wait_until_all(...) shmemi_pick_wait_until_all(__VA_ARGS__)(__VA_ARGS__)
 #define shmemi_pick_wait_until_all(...) \
@@ -5944,6 +5969,14 @@ SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") static inline void shmemi_old_fa
 
 SHMEMI_DEPRECATED("use shmem_atomic_add") static inline void shmemi_old_add(void) {}
 #define shmem_add(...) (shmemi_old_add(), shmem_atomic_add(__VA_ARGS__))
+
+#define shmem_signal_set(...) shmemi_pick_signal_set(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_signal_set(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0), shmem_ctx_t: shmem_ctx_signal_set, default: shmem_signal_set)
+
+#define shmem_signal_add(...) shmemi_pick_signal_add(__VA_ARGS__)(__VA_ARGS__)
+#define shmemi_pick_signal_add(...) \
+    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0), shmem_ctx_t: shmem_ctx_signal_add, default: shmem_signal_add)
 
 #define shmem_sync(...) SHMEMI_ARGUMENT_5(__VA_ARGS__, shmemi_sync_set, 0, 0, shmemi_sync_team, 0)(__VA_ARGS__)
 #define shmemi_sync_team(team) shmem_team_sync(team)
@@ -6800,6 +6833,8 @@ inline void shmem_wait_until(long long *ivar, int cmp, long long cmp_value) { sh
 inline void shmem_wait_until(unsigned int *ivar, int cmp, unsigned int cmp_value) { shmem_uint_wait_until(ivar, cmp, cmp_value); }
 inline void shmem_wait_until(unsigned long *ivar, int cmp, unsigned long cmp_value) { shmem_ulong_wait_until(ivar, cmp, cmp_value); }
 inline void shmem_wait_until(unsigned long long *ivar, int cmp, unsigned long long cmp_value) { shmem_ulonglong_wait_until(ivar, cmp, cmp_value); }
+SHMEMI_DEPRECATED("use a type of at least 32 bits") inline void shmem_wait_until(short *ivar, int cmp, short cmp_value) { shmemi_short_wait_until(ivar, cmp, cmp_value); }
+SHMEMI_DEPRECATED("use a type of at least 32 bits") inline void shmem_wait_until(unsigned short *ivar, int cmp, unsigned short cmp_value) { shmemi_ushort_wait_until(ivar, cmp, cmp_value); }
 
 inline int shmem_test(int *ivar, int cmp, int cmp_value) { return shmem_int_test(ivar, cmp, cmp_value); }
 inline int shmem_test(long *ivar, int cmp, long cmp_value) { return shmem_long_test(ivar, cmp, cmp_value); }
@@ -6807,6 +6842,8 @@ inline int shmem_test(long long *ivar, int cmp, long long cmp_value) { return sh
 inline int shmem_test(unsigned int *ivar, int cmp, unsigned int cmp_value) { return shmem_uint_test(ivar, cmp, cmp_value); }
 inline int shmem_test(unsigned long *ivar, int cmp, unsigned long cmp_value) { return shmem_ulong_test(ivar, cmp, cmp_value); }
 inline int shmem_test(unsigned long long *ivar, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_test(ivar, cmp, cmp_value); }
+SHMEMI_DEPRECATED("use a type of at least 32 bits") inline int shmem_test(short *ivar, int cmp, short cmp_value) { return shmemi_short_test(ivar, cmp, cmp_value); }
+SHMEMI_DEPRECATED("use a type of at least 32 bits") inline int shmem_test(unsigned short *ivar, int cmp, unsigned short cmp_value) { return shmemi_ushort_test(ivar, cmp, cmp_value); }
 
 inline void shmem_wait_until_all(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) { shmem_int_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
 inline void shmem_wait_until_all(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) { shmem_long_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
@@ -6954,7 +6991,34 @@ SHMEMI_DEPRECATED("use shmem_atomic_add") inline void shmem_add(unsigned int *de
 SHMEMI_DEPRECATED("use shmem_atomic_add") inline void shmem_add(unsigned long *dest, unsigned long value, int pe) { shmem_ulong_atomic_add(dest, value, pe); }
 SHMEMI_DEPRECATED("use shmem_atomic_add") inline void shmem_add(unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_atomic_add(dest, value, pe); }
 
+#ifdef __GNUC__
+__extension__ typedef __complex__ double shmemi_c_complexd;
+__extension__ typedef __complex__ float shmemi_c_complexf;
+inline int shmem_complexd_sum_reduce(shmem_team_t team, shmemi_c_complexd *dest, const shmemi_c_complexd *source, size_t nreduce) { return shmem_complexd_sum_reduce(team, reinterpret_cast<shmemi_complexd *>(dest), reinterpret_cast<const shmemi_complexd *>(source), nreduce); }
+inline int shmem_sum_reduce(shmem_team_t team, shmemi_c_complexd *dest, const shmemi_c_complexd *source, size_t nreduce) { return shmem_complexd_sum_reduce(team, reinterpret_cast<shmemi_complexd *>(dest), reinterpret_cast<const shmemi_complexd *>(source), nreduce); }
+inline int shmem_complexf_sum_reduce(shmem_team_t team, shmemi_c_complexf *dest, const shmemi_c_complexf *source, size_t nreduce) { return shmem_complexf_sum_reduce(team, reinterpret_cast<shmemi_complexf *>(dest), reinterpret_cast<const shmemi_complexf *>(source), nreduce); }
+inline int shmem_sum_reduce(shmem_team_t team, shmemi_c_complexf *dest, const shmemi_c_complexf *source, size_t nreduce) { return shmem_complexf_sum_reduce(team, reinterpret_cast<shmemi_complexf *>(dest), reinterpret_cast<const shmemi_complexf *>(source), nreduce); }
+inline int shmem_complexd_prod_reduce(shmem_team_t team, shmemi_c_complexd *dest, const shmemi_c_complexd *source, size_t nreduce) { return shmem_complexd_prod_reduce(team, reinterpret_cast<shmemi_complexd *>(dest), reinterpret_cast<const shmemi_complexd *>(source), nreduce); }
+inline int shmem_prod_reduce(shmem_team_t team, shmemi_c_complexd *dest, const shmemi_c_complexd *source, size_t nreduce) { return shmem_complexd_prod_reduce(team, reinterpret_cast<shmemi_complexd *>(dest), reinterpret_cast<const shmemi_complexd *>(source), nreduce); }
+inline int shmem_complexf_prod_reduce(shmem_team_t team, shmemi_c_complexf *dest, const shmemi_c_complexf *source, size_t nreduce) { return shmem_complexf_prod_reduce(team, reinterpret_cast<shmemi_complexf *>(dest), reinterpret_cast<const shmemi_complexf *>(source), nreduce); }
+inline int shmem_prod_reduce(shmem_team_t team, shmemi_c_complexf *dest, const shmemi_c_complexf *source, size_t nreduce) { return shmem_complexf_prod_reduce(team, reinterpret_cast<shmemi_complexf *>(dest), reinterpret_cast<const shmemi_complexf *>(source), nreduce); }
+inline int shmem_complexd_sum_inscan(shmem_team_t team, shmemi_c_complexd *dest, const shmemi_c_complexd *source, size_t nelems) { return shmem_complexd_sum_inscan(team, reinterpret_cast<shmemi_complexd *>(dest), reinterpret_cast<const shmemi_complexd *>(source), nelems); }
+inline int shmem_sum_inscan(shmem_team_t team, shmemi_c_complexd *dest, const shmemi_c_complexd *source, size_t nelems) { return shmem_complexd_sum_inscan(team, reinterpret_cast<shmemi_complexd *>(dest), reinterpret_cast<const shmemi_complexd *>(source), nelems); }
+inline int shmem_complexf_sum_inscan(shmem_team_t team, shmemi_c_complexf *dest, const shmemi_c_complexf *source, size_t nelems) { return shmem_complexf_sum_inscan(team, reinterpret_cast<shmemi_complexf *>(dest), reinterpret_cast<const shmemi_complexf *>(source), nelems); }
+inline int shmem_sum_inscan(shmem_team_t team, shmemi_c_complexf *dest, const shmemi_c_complexf *source, size_t nelems) { return shmem_complexf_sum_inscan(team, reinterpret_cast<shmemi_complexf *>(dest), reinterpret_cast<const shmemi_complexf *>(source), nelems); }
+inline int shmem_complexd_sum_exscan(shmem_team_t team, shmemi_c_complexd *dest, const shmemi_c_complexd *source, size_t nelems) { return shmem_complexd_sum_exscan(team, reinterpret_cast<shmemi_complexd *>(dest), reinterpret_cast<const shmemi_complexd *>(source), nelems); }
+inline int shmem_sum_exscan(shmem_team_t team, shmemi_c_complexd *dest, const shmemi_c_complexd *source, size_t nelems) { return shmem_complexd_sum_exscan(team, reinterpret_cast<shmemi_complexd *>(dest), reinterpret_cast<const shmemi_complexd *>(source), nelems); }
+inline int shmem_complexf_sum_exscan(shmem_team_t team, shmemi_c_complexf *dest, const shmemi_c_complexf *source, size_t nelems) { return shmem_complexf_sum_exscan(team, reinterpret_cast<shmemi_complexf *>(dest), reinterpret_cast<const shmemi_complexf *>(source), nelems); }
+inline int shmem_sum_exscan(shmem_team_t team, shmemi_c_complexf *dest, const shmemi_c_complexf *source, size_t nelems) { return shmem_complexf_sum_exscan(team, reinterpret_cast<shmemi_complexf *>(dest), reinterpret_cast<const shmemi_complexf *>(source), nelems); }
+SHMEMI_DEPRECATED("use shmem_sum_reduce on a team") inline void shmem_complexd_sum_to_all(shmemi_c_complexd *dest, const shmemi_c_complexd *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_c_complexd *pWrk, long *pSync) { shmemi_complexd_sum_to_all(reinterpret_cast<shmemi_complexd *>(dest), reinterpret_cast<const shmemi_complexd *>(source), nreduce, PE_start, logPE_stride, PE_size, reinterpret_cast<shmemi_complexd *>(pWrk), pSync); }
+SHMEMI_DEPRECATED("use shmem_sum_reduce on a team") inline void shmem_complexf_sum_to_all(shmemi_c_complexf *dest, const shmemi_c_complexf *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_c_complexf *pWrk, long *pSync) { shmemi_complexf_sum_to_all(reinterpret_cast<shmemi_complexf *>(dest), reinterpret_cast<const shmemi_complexf *>(source), nreduce, PE_start, logPE_stride, PE_size, reinterpret_cast<shmemi_complexf *>(pWrk), pSync); }
+SHMEMI_DEPRECATED("use shmem_prod_reduce on a team") inline void shmem_complexd_prod_to_all(shmemi_c_complexd *dest, const shmemi_c_complexd *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_c_complexd *pWrk, long *pSync) { shmemi_complexd_prod_to_all(reinterpret_cast<shmemi_complexd *>(dest), reinterpret_cast<const shmemi_complexd *>(source), nreduce, PE_start, logPE_stride, PE_size, reinterpret_cast<shmemi_complexd *>(pWrk), pSync); }
+SHMEMI_DEPRECATED("use shmem_prod_reduce on a team") inline void shmem_complexf_prod_to_all(shmemi_c_complexf *dest, const shmemi_c_complexf *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_c_complexf *pWrk, long *pSync) { shmemi_complexf_prod_to_all(reinterpret_cast<shmemi_complexf *>(dest), reinterpret_cast<const shmemi_complexf *>(source), nreduce, PE_start, logPE_stride, PE_size, reinterpret_cast<shmemi_complexf *>(pWrk), pSync); }
+#endif
+
 #ifndef __CUDACC__
+inline void shmem_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmem_ctx_signal_set(ctx, sig_addr, signal, pe); }
+inline void shmem_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmem_ctx_signal_add(ctx, sig_addr, signal, pe); }
 inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
 #endif
 #endif

@@ -670,7 +670,7 @@ void shmem_ctx_putmem_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source
     shmemi_put_signal(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe, true, "shmem_ctx_putmem_signal_nbi");
 }
 
-void shmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe)
+void (shmem_signal_set)(uint64_t *sig_addr, uint64_t signal, int pe)
 {
     shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SET, sig_addr, signal, 0, pe, "shmem_signal_set");
 }
@@ -681,7 +681,7 @@ void shmem_ctx_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, 
     shmemi_amo64(ctx, SHMEMI_AMO_SET, sig_addr, signal, 0, pe, "shmem_ctx_signal_set");
 }
 
-void shmem_signal_add(uint64_t *sig_addr, uint64_t signal, int pe)
+void (shmem_signal_add)(uint64_t *sig_addr, uint64_t signal, int pe)
 {
     shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_ADD, sig_addr, signal, 0, pe, "shmem_signal_add");
 }

@@ -42,11 +42,74 @@ func genericForms(f *spec.Family) [][]spec.Function {
 				forms = append(forms, fn)
 			}
 		}
+		if forms != nil && !nbi {
+			forms = append(forms, joined(f)...)
+		}
 		if forms != nil {
 			out = append(out, forms)
 		}
 	}
 	return out
+}
+
+// joined are the deprecated functions of a family's name: its generic name takes their types too.
+func joined(f *spec.Family) []spec.Function {
+	var out []spec.Function
+	for _, c := range spec.Chapters {
+		for i := range c.Families {
+			if g := &c.Families[i]; g.Plain && g.Name == f.Name {
+				out = append(out, g.Functions()...)
+			}
+		}
+	}
+	return out
+}
+
+// unwarned is the name by which generic names and overloads call a function: a compiler warns of a deprecated
+// one wherever it is named, also where another one is chosen.
+func unwarned(fn spec.Function) string {
+	if fn.Family.Plain {
+		return "shmemi_" + strings.TrimPrefix(fn.Name, "shmem_")
+	}
+	return fn.Name
+}
+
+// aliases declares the names that unwarned gives to deprecated functions.
+func aliases() string {
+	var declared, defined strings.Builder
+	for _, forms := range append(allGenericForms(), complexFunctions()) {
+		for _, fn := range forms {
+			if name := unwarned(fn); name != fn.Name {
+				fmt.Fprintf(&declared, "%s __asm__(%q);\n", named(fn, name), fn.Name)
+				fmt.Fprintf(&defined, "#define %s %s\n", name, fn.Name)
+			}
+		}
+	}
+	return `
+/* Deprecated functions by names of which no compiler warns, for generic names and overloads. */
+#if defined(__GNUC__) && !defined(SHMEM_ALLOW_DEPRECATED) && !defined(__CUDACC__)
+` + declared.String() + "#else\n" + defined.String() + "#endif\n"
+}
+
+// untyped are the functions whose name takes a context first without a type that selects.
+func untyped() []spec.Function {
+	var out []spec.Function
+	for _, c := range spec.Chapters {
+		for i := range c.Families {
+			if f := &c.Families[i]; f.Generic {
+				out = append(out, f.Functions()[0])
+			}
+		}
+	}
+	return out
+}
+
+// untypedMacro leaves the first argument to the plain function when it is no context.
+func untypedMacro(b *strings.Builder, fn spec.Function) {
+	fmt.Fprintf(b, "\n#define %[1]s(...) shmemi_pick_%[2]s(__VA_ARGS__)(__VA_ARGS__)\n"+
+		"#define shmemi_pick_%[2]s(...) \\\n"+
+		"    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0), shmem_ctx_t: %[3]s, default: %[1]s)\n",
+		fn.Name, fn.Family.Name, onContext(fn))
 }
 
 // generic is the part of a generic name behind shmem_.
@@ -74,6 +137,9 @@ func genericNames() []string {
 	for _, forms := range allGenericForms() {
 		out = append(out, "shmem_"+generic(forms[0]))
 	}
+	for _, fn := range untyped() {
+		out = append(out, fn.Name)
+	}
 	return out
 }
 
@@ -82,6 +148,9 @@ func generics() string {
 	b.WriteString(genericsTop)
 	for _, forms := range allGenericForms() {
 		genericMacro(&b, forms)
+	}
+	for _, fn := range untyped() {
+		untypedMacro(&b, fn)
 	}
 	b.WriteString(genericsEnd)
 	return b.String()
@@ -131,7 +200,7 @@ func genericMacro(b *strings.Builder, forms []spec.Function) {
 		choices(2, ", \\\n        default: shmemi_no_such_type", onContext)
 	}
 	fmt.Fprintf(b, "#define shmemi_pick_%s(...) \\\n", name)
-	choices(place, first, func(fn spec.Function) string { return fn.Name })
+	choices(place, first, unwarned)
 }
 
 // onContext is the name of the form of a function that takes a context.
@@ -167,6 +236,7 @@ func genericChecks() file {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
 	b.WriteString(`/* clang-format off */
+#define SHMEM_ALLOW_DEPRECATED
 #include "check.h"
 
 
@@ -179,12 +249,17 @@ static const struct {
 		for i := range c.Families {
 			for _, forms := range genericForms(&c.Families[i]) {
 				for _, fn := range forms {
-					if fn.Family.Instead == "" {
+					if fn.Family.Like == "" {
 						genericRows(&b, fn)
 					}
 				}
 			}
 		}
+	}
+	for _, fn := range untyped() {
+		row := `    {"%[1]s of %[4]s", (void (*)(void))shmemi_pick_%[2]s(%[5]s), (void (*)(void))%[3]s},` + "\n"
+		fmt.Fprintf(&b, row, fn.Name, fn.Family.Name, fn.Name, "a pointer", "(uint64_t *)0")
+		fmt.Fprintf(&b, row, fn.Name, fn.Family.Name, onContext(fn), "a context", "SHMEM_CTX_DEFAULT")
 	}
 	b.WriteString(`};
 

@@ -119,6 +119,7 @@ func header() string {
 			familyHeader(&b, &c.Families[i])
 		}
 	}
+	b.WriteString(aliases())
 	b.WriteString(headerEnd)
 	b.WriteString(generics())
 	b.WriteString(overloads())

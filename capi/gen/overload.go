@@ -17,10 +17,20 @@ const overloadsTop = `
  * shmem_ctx_<T>_<name>. */
 `
 
-// In a file for nvcc kernels have a function of that name.
-const overloadsEnd = `
+// C's complex types, where the compiler has them in C++: the layout is that of std::complex.
+const complexTop = `
+#ifdef __GNUC__
+__extension__ typedef __complex__ double shmemi_c_complexd;
+__extension__ typedef __complex__ float shmemi_c_complexf;
+`
+
+// In a file for nvcc kernels have functions of these names.
+const complexEnd = `#endif
+
 #ifndef __CUDACC__
-inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
+`
+
+const overloadsEnd = `inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
 #endif
 #endif
 `
@@ -49,6 +59,14 @@ func overloads() string {
 			}
 		}
 	}
+	b.WriteString(complexTop)
+	for _, fn := range complexFunctions() {
+		complexOverload(&b, fn)
+	}
+	b.WriteString(complexEnd)
+	for _, fn := range untyped() {
+		fmt.Fprintf(&b, "inline %s { %s(%s); }\n", named(withContext(fn), fn.Name), onContext(fn), callArguments(withContext(fn)))
+	}
 	b.WriteString(overloadsEnd)
 	return b.String()
 }
@@ -75,12 +93,8 @@ func named(fn spec.Function, name string) string {
 }
 
 func overload(b *strings.Builder, fn spec.Function) {
-	var args []string
-	for _, p := range fn.Params() {
-		args = append(args, p.Name)
-	}
 	// What is deprecated does what the newer name does, of which nobody is warned.
-	callee := fn.Name
+	callee := unwarned(fn)
 	if like := fn.Family.Like; like != "" {
 		callee = "shmem_" + fn.Type.Name + "_" + like
 	}
@@ -89,7 +103,65 @@ func overload(b *strings.Builder, fn spec.Function) {
 		back = "return "
 	}
 	fmt.Fprintf(b, "%sinline %s { %s%s(%s); }\n", warning(fn.Family), named(fn, "shmem_"+generic(fn)), back, callee,
-		strings.Join(args, ", "))
+		callArguments(fn))
+}
+
+// callArguments are a function's parameters as another function passes them on.
+func callArguments(fn spec.Function) string {
+	var args []string
+	for _, p := range fn.Params() {
+		args = append(args, p.Name)
+	}
+	return strings.Join(args, ", ")
+}
+
+// inC is a function on C's complex type.
+func inC(fn spec.Function) spec.Function {
+	fn.Type.C = "shmemi_c_" + fn.Type.Name
+	return fn
+}
+
+// complexFunctions are those on complex types.
+func complexFunctions() []spec.Function {
+	var out []spec.Function
+	for _, c := range spec.Chapters {
+		for i := range c.Families {
+			for _, fn := range c.Families[i].Functions() {
+				if fn.Type.Kind == spec.Complex {
+					out = append(out, fn)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// complexNames are the names under which C++ has C's complex type: the function's own, and the
+// generic one where it has one.
+func complexNames(fn spec.Function) []string {
+	if fn.Family.Plain {
+		return []string{fn.Name}
+	}
+	return []string{fn.Name, "shmem_" + generic(fn)}
+}
+
+func complexOverload(b *strings.Builder, fn spec.Function) {
+	var args []string
+	for _, p := range fn.Params() {
+		arg := p.Name
+		if strings.HasSuffix(p.C, "T *") {
+			arg = "reinterpret_cast<" + cType(p.C, fn.Type) + ">(" + arg + ")"
+		}
+		args = append(args, arg)
+	}
+	back := ""
+	if fn.Result() != "void" {
+		back = "return "
+	}
+	for _, name := range complexNames(fn) {
+		fmt.Fprintf(b, "%sinline %s { %s%s(%s); }\n", warning(fn.Family), named(inC(fn), name), back, unwarned(fn),
+			strings.Join(args, ", "))
+	}
 }
 
 // pointerTo is the type of pointers to a function.
@@ -116,6 +188,16 @@ func overloadChecks() file {
 				row(withContext(fn))
 			}
 		}
+	}
+	for _, fn := range complexFunctions() {
+		for _, name := range complexNames(fn) {
+			fmt.Fprintf(&b, "    (function)static_cast<%s>(%s),\n", pointerTo(inC(fn)), name)
+			n++
+		}
+	}
+	for _, fn := range untyped() {
+		fmt.Fprintf(&b, "    (function)static_cast<%s>(%s),\n", pointerTo(withContext(fn)), fn.Name)
+		n++
 	}
 	return file{"tests/abi/testdata/zz_overloads.cc", banner("// ", "") + `// clang-format off
 #define SHMEM_ALLOW_DEPRECATED

@@ -17,7 +17,9 @@ const profileTop = `/* clang-format off */
  * The library calls neither of them, so that a call of the program is seen once.
  *
  * The generic names of C11 and the overloads of C++ are macros and inline functions
- * over shmem_<T>_<name>, and seen as those.
+ * over shmem_<T>_<name>, and seen as those. shmem_sync, shmem_wait_until, shmem_signal_set and
+ * shmem_signal_add are functions too: a tool in C11 defines them in parentheses,
+ * void (shmem_sync)(...).
  */
 #ifndef PSHMEM_H
 #define PSHMEM_H

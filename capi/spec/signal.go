@@ -31,7 +31,7 @@ var signal = Chapter{
 			Check: CheckSignal,
 		},
 		{
-			Name: "signal_set", Section: "SHMEM_SIGNAL_SET", Since: "0.1", Contexts: true,
+			Name: "signal_set", Section: "SHMEM_SIGNAL_SET", Since: "0.1", Contexts: true, Generic: true,
 			Params: []Param{sigAddr, sigValue, paramPE},
 			Front:  "shmemi_amo64($ctx, SHMEMI_AMO_SET, sig_addr, signal, 0, pe, $call)",
 			Doc:    "Writes a signal word of another PE.",
@@ -39,7 +39,7 @@ var signal = Chapter{
 			Order:  atomicOrder,
 		},
 		{
-			Name: "signal_add", Section: "SHMEM_SIGNAL_ADD", Since: "0.1", Contexts: true,
+			Name: "signal_add", Section: "SHMEM_SIGNAL_ADD", Since: "0.1", Contexts: true, Generic: true,
 			Params: []Param{sigAddr, sigValue, paramPE},
 			Front:  "shmemi_amo64($ctx, SHMEMI_AMO_ADD, sig_addr, signal, 0, pe, $call)",
 			Doc:    "Adds to a signal word of another PE, modulo 2^64.",

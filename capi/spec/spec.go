@@ -108,9 +108,12 @@ type Family struct {
 	Order    string
 	Check    Check // how the generated test exercises it
 	// Instead says what the specification would have programs use: the family is
-	// deprecated. Plain families have no generic name for C11.
+	// deprecated. Plain families have no generic name of their own for C11; their types join
+	// that of another family of the same name.
 	Instead string
 	Plain   bool
+	// Generic: the name takes a context first in C11 and C++, although no type selects.
+	Generic bool
 	// Like is the family that does the same under another name.
 	Like string
 	// Range is the group of SHMEM_NVTX in which a profiler is shown the calls. Puts, gets,

@@ -25,8 +25,7 @@ static inline void check_signal_null(const struct check_symbol *s, uint64_t *sig
                                .sig_op = add ? SHMEM_SIGNAL_ADD : SHMEM_SIGNAL_SET,
                                .pe = check_right()};
         s->call(&c);
-        check_signal_word("no elements at NULL",
-                          shmem_signal_wait_until(sig, SHMEM_CMP_NE, before),
+        check_signal_word("no elements at NULL", shmem_signal_wait_until(sig, SHMEM_CMP_NE, before),
                           add ? before + operand : operand);
         check_barrier(s);
     }

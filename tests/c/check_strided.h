@@ -106,7 +106,8 @@ static inline size_t check_stride_step(const struct check_symbol *s)
 /* No elements at NULL: no blocks, and blocks of no elements. */
 static inline void check_stride_null(const struct check_symbol *s)
 {
-    static const struct check_stride none[] = {{1, 1, 1, 0, 16}, {9, 4, 4, 0, 16}, {9, 4, 0, 5, 16}};
+    static const struct check_stride none[] = {
+        {1, 1, 1, 0, 16}, {9, 4, 4, 0, 16}, {9, 4, 0, 5, 16}};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
         if (check_stride_fits(s, &none[i]))
             check_stride_call(s, &none[i], NULL, NULL, check_right());

@@ -70,9 +70,12 @@ static void test_teams(void)
         clear();
         shmem_ctx_uint64_atomic_add(ctx, &words[check.me], 1, check_rank(check_right()));
         shmem_ctx_uint64_atomic_add(world, &words[check.me], 2, check_right());
-        shmem_ctx_signal_set(ctx, &words[check.n + check.me], 40, check_rank(check_right()));
+        shmem_ctx_signal_set(ctx, &words[check.n + check.me], 7, check_rank(check_right()));
         shmem_ctx_fence(ctx);
-        shmem_ctx_signal_add(ctx, &words[check.n + check.me], 2, check_rank(check_right()));
+        shmem_signal_set(ctx, &words[check.n + check.me], 40, check_rank(check_right()));
+        shmem_ctx_fence(ctx);
+        shmem_ctx_signal_add(ctx, &words[check.n + check.me], 1, check_rank(check_right()));
+        shmem_signal_add(ctx, &words[check.n + check.me], 1, check_rank(check_right()));
         shmem_ctx_pe_quiet(ctx, check_rank(check_right()));
         shmem_ctx_pe_quiet(world, check_right());
         CHECK(shmem_ctx_uint64_g(ctx, &words[check.me], check_rank(check_right())) == 3,

@@ -41,6 +41,16 @@ static void waits(int me, int n)
     (shmem_wait_until)(flag + 1, _SHMEM_CMP_GE, 7);
     NEED(flag[1] == (me + n - 1) % n + 7);
     shmem_barrier_all();
+    short *half = shmem_calloc(1, sizeof *half);
+    unsigned short *word = shmem_calloc(1, sizeof *word);
+    shmem_short_p(half, -3, (me + 1) % n);
+    shmem_ushort_p(word, 65535, (me + 1) % n);
+    shmem_wait_until(half, SHMEM_CMP_LT, -2); /* the generic names */
+    shmem_wait_until(word, SHMEM_CMP_GT, 65534);
+    NEED(shmem_test(half, SHMEM_CMP_EQ, -3) && !shmem_test(word, SHMEM_CMP_LT, 3));
+    shmem_barrier_all();
+    shfree(word);
+    shfree(half);
     shfree(flag);
 }
 

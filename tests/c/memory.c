@@ -3,7 +3,20 @@
  */
 #include "check.h"
 
-enum { ALIKE, ALIGNED, ROUNDED, HINTED, CALLOC, REALLOC, REUSE, REFUSED, NOTHING, RANDOM, REMOTE, TESTS };
+enum {
+    ALIKE,
+    ALIGNED,
+    ROUNDED,
+    HINTED,
+    CALLOC,
+    REALLOC,
+    REUSE,
+    REFUSED,
+    NOTHING,
+    RANDOM,
+    REMOTE,
+    TESTS
+};
 
 static uint64_t *exchange; /* one word for each PE */
 

@@ -6,10 +6,12 @@
 
 extern long word[SHMEM_SYNC_SIZE];
 extern int number;
+extern short half;
 void use(void);
 
 long word[SHMEM_SYNC_SIZE];
 int number;
+short half;
 
 void use(void)
 {
@@ -28,7 +30,15 @@ void use(void)
     shmem_inc(&number, 0);        /* WARNED */
     shmem_atomic_add(&number, 1, 0);
     shmem_wait_until(word, SHMEM_CMP_NE, 0);
+    (void)shmem_test(word, SHMEM_CMP_NE, 0);
     shmem_sync(SHMEM_TEAM_WORLD);
+#ifdef __cplusplus
+    shmem_wait_until(&half, SHMEM_CMP_NE, 0); /* WARNED */
+    (void)shmem_test(&half, SHMEM_CMP_NE, 0); /* WARNED */
+#else                                         /* a warning would come with every type */
+    shmem_wait_until(&half, SHMEM_CMP_NE, 0);
+    (void)shmem_test(&half, SHMEM_CMP_NE, 0);
+#endif
 #else
     shmem_wait_until(word, SHMEM_CMP_NE, 0); /* WARNED */
 #endif

@@ -84,6 +84,66 @@ template <class T> static void atomics()
     shmem_free(at);
 }
 
+/* C's complex types, which are no types of ISO C++. */
+__extension__ typedef double _Complex c_double;
+__extension__ typedef float _Complex c_float;
+
+template <class T> static void complex_sums()
+{
+    int n = shmem_n_pes();
+    T *at = place<T>(3);
+    __real__ at[0] = 2;
+    __imag__ at[0] = 1;
+    shmem_barrier_all();
+    NEED(shmem_sum_reduce(SHMEM_TEAM_WORLD, at + 1, at, 1) == 0);
+    NEED(__real__ at[1] == 2 * n && __imag__ at[1] == n);
+    NEED(shmem_prod_reduce(SHMEM_TEAM_WORLD, at + 2, at, 1) == 0);
+    NEED(n != 3 || (__real__ at[2] == 2 && __imag__ at[2] == 11));
+    NEED(shmem_sum_inscan(SHMEM_TEAM_WORLD, at + 1, at, 1) == 0);
+    NEED(shmem_sum_exscan(SHMEM_TEAM_WORLD, at + 2, at, 1) == 0);
+    NEED(__real__ at[1] == 2 * shmem_my_pe() + 2 && __imag__ at[2] == shmem_my_pe());
+    shmem_barrier_all();
+    shmem_free(at);
+}
+
+static void complex_names()
+{
+    int n = shmem_n_pes();
+    c_double *at = place<c_double>(2);
+    *at = 3;
+    shmem_barrier_all();
+    NEED(shmem_complexd_sum_reduce(SHMEM_TEAM_WORLD, at + 1, at, 1) == 0 && at[1] == 3 * n);
+    shmem_barrier_all();
+    shmem_complexd_sum_to_all(at + 1, at, 1, 0, 0, n, static_cast<c_double *>(nullptr), nullptr);
+    NEED(at[1] == 3 * n);
+    shmem_barrier_all();
+    shmem_free(at);
+}
+
+static void shorts()
+{
+    short *at = place<short>(1);
+    shmem_p(at, short(7), (shmem_my_pe() + 1) % shmem_n_pes());
+    shmem_wait_until(at, SHMEM_CMP_EQ, short(7));
+    NEED(shmem_test(at, SHMEM_CMP_EQ, short(7)) && !shmem_test(at, SHMEM_CMP_NE, short(7)));
+    shmem_barrier_all();
+    shmem_free(at);
+}
+
+static void signals()
+{
+    uint64_t *at = place<uint64_t>(1);
+    int right = (shmem_my_pe() + 1) % shmem_n_pes();
+    shmem_signal_set(SHMEM_CTX_DEFAULT, at, 5, right);
+    NEED(shmem_signal_wait_until(at, SHMEM_CMP_NE, 0) == 5);
+    shmem_barrier_all();
+    shmem_signal_add(SHMEM_CTX_DEFAULT, at, 3, right);
+    shmem_signal_add(at, 1, right);
+    NEED(shmem_signal_wait_until(at, SHMEM_CMP_EQ, 9) == 9);
+    shmem_barrier_all();
+    shmem_free(at);
+}
+
 int main()
 {
     shmem_init();
@@ -93,6 +153,8 @@ int main()
     moves<unsigned long>(), moves<unsigned long long>(), moves<std::size_t>(),
         moves<std::ptrdiff_t>();
     sums<std::complex<float>>(), sums<std::complex<double>>(), sums<double>(), sums<short>();
+    complex_sums<c_float>(), complex_sums<c_double>(), complex_names();
+    shorts(), signals();
     atomics<int>(), atomics<long>(), atomics<long long>(), atomics<unsigned>();
     atomics<unsigned long>(), atomics<unsigned long long>();
     NEED(shmem_sync(SHMEM_TEAM_WORLD) == 0);
