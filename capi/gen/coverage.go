@@ -14,8 +14,7 @@ import (
 const (
 	standardList   = "capi/spec/testdata/openshmem.tsv"
 	deprecatedList = "capi/spec/testdata/deprecated.tsv"
-	genericList    = "capi/spec/testdata/generics.txt"
-	oldGenericList = "capi/spec/testdata/generics-deprecated.txt"
+	genericList    = "capi/spec/testdata/generics.tsv"
 )
 
 // A tally counts names of the specification, those that the table makes, and those
@@ -109,19 +108,19 @@ func count(path string, there, tested map[string]bool) (string, error) {
 	return out + all.row("all"), nil
 }
 
-// countGenerics is the same for a list of macros.
-func countGenerics(path, name string, there, tested map[string]bool) (string, error) {
+// countGenerics is the same for the macros, those of a status.
+func countGenerics(path, status string, there, tested map[string]bool) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
 	}
 	var all tally
 	for line := range strings.Lines(string(data)) {
-		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
-			all.add(there[line], tested[line])
+		if fields := strings.Split(line, "\t"); len(fields) > 1 && fields[1] == status {
+			all.add(there[fields[0]], tested[fields[0]])
 		}
 	}
-	return all.row(name), nil
+	return all.row(status), nil
 }
 
 // coverage is the page that says how much of the specification is there.
@@ -152,7 +151,7 @@ func coverage(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	oldGenerics, err := countGenerics(filepath.Join(root, oldGenericList), "deprecated", macros, tested)
+	oldGenerics, err := countGenerics(filepath.Join(root, genericList), "deprecated", macros, tested)
 	if err != nil {
 		return "", err
 	}
