@@ -140,7 +140,10 @@ static void all_to_all(struct shmemi_team *t, char *mine, const char *source, si
     int n = t->n, me = t->me;
     for (int i = 1; i < n; i++) {
         int rank = (me + i) % n;
-        shmemi_message_data(t, rank, mine, source + step * (size_t)rank, nbytes, call);
+        if (nbytes == 0) /* mine may have no offset: collect allows NULL where all give nothing */
+            shmemi_message(t, rank, call);
+        else
+            shmemi_message_data(t, rank, mine, source + step * (size_t)rank, nbytes, call);
     }
     shmemi_move(mine, source + step * (size_t)me, nbytes, call);
     release_sources(call);
@@ -186,7 +189,8 @@ void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, 
     size_t at = place_of(t, nbytes, call);
     if (!shmemi_collective_holds())
         return; /* at means nothing */
-    shmemi_coll_check("dest", (char *)dest + at, nbytes, call);
+    /* Of a member that gives nothing, too: the members before it write to its dest. */
+    shmemi_coll_check("dest", dest, at + nbytes, call);
     shmemi_coll_apart((char *)dest + at, nbytes, source, nbytes, false, call);
     all_to_all(t, (char *)dest + at, source, nbytes, 0, call);
 }

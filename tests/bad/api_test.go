@@ -41,7 +41,7 @@ var apiRows = []row{
 	{what: "team_no_place", status: aborted, say: []string{`PE \d: shmem_team_split_2d: yaxis_team is NULL`}},
 	{what: "team_root", status: aborted, say: []string{`PE \d: shmem_long_broadcast: root PE -1 does not exist, there are 2`}},
 	{what: "collect_past_end", status: aborted, say: []string{`PE \d: shmem_long_collect: source 0x\w+ with \d+ bytes is not in the symmetric heap`}},
-	{what: "collect_past_block", env: full, status: aborted, say: []string{`PE \d: shmem_long_collect: (48 bytes at 0x\w+: the allocation there has \d+ bytes|dest 0x\w+ .* overlap)`}},
+	{what: "collect_past_block", env: full, status: aborted, say: []string{`PE \d: shmem_long_collect: (96 bytes at 0x\w+: the allocation there has \d+ bytes|dest 0x\w+ .* overlap)`}},
 	{what: "alltoalls_stride", status: aborted, say: []string{`PE \d: shmem_long_alltoalls: stride sst is 0 `}},
 	{what: "alltoalls_overflow", status: aborted, say: []string{`PE \d: shmem_long_alltoalls: dest 0x\w+ with \d+ bytes is not in the symmetric heap`}},
 	{what: "reduce_overlap", env: full, status: aborted, say: []string{`PE \d: shmem_long_sum_reduce: dest 0x\w+ with 16 bytes and source 0x\w+ with 16 bytes overlap \(pass arrays that have nothing in common\)`}},
