@@ -69,8 +69,9 @@ enum {
     SHMEMI_FAILED = -1  /* not posted: shmemi_core.error has the text */
 };
 
-/* Answers of the heap's functions below 0. */
-enum { SHMEMI_NO_MEMORY = -1, SHMEMI_NO_BLOCK = -2 };
+/* Answers of the heap's functions below 0. shmemi_core.error has the text of a failed
+ * allocation; SHMEMI_TELL_MEMORY is the one that this PE prints. */
+enum { SHMEMI_NO_MEMORY = -1, SHMEMI_NO_BLOCK = -2, SHMEMI_TELL_MEMORY = -3 };
 
 /* Atomic operations, as they travel in active messages. */
 enum shmemi_amo {
@@ -150,6 +151,9 @@ struct shmemi_live {
     int32_t me, n_pes, nodes, reserved;
     int64_t began;
     uint64_t stalls, stall_ns; /* callers add, atomically */
+    /* The user heap, in bytes. The core stores each word after every allocation and free. */
+    uint64_t heap_size, heap_used, heap_peak, heap_largest;
+    uint64_t heap_blocks, heap_failed;
     struct shmemi_live_wait waits[SHMEMI_LIVE_WAITS];
 };
 

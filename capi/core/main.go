@@ -97,6 +97,7 @@ func shmemgoInit(s *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (sta
 	}
 	job, state = j, s
 	fill(s, j)
+	showHeap()
 	s.ask_fd = C.int32_t(j.Watch(lose, func() uint32 { return atomic.LoadUint32((*uint32)(&s.asked)) }))
 	return 0
 }

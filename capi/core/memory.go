@@ -5,32 +5,64 @@ package main
 */
 import "C"
 
-import "libshmem/runtime/heap"
+import (
+	"sync/atomic"
+
+	"libshmem/runtime/heap"
+	"libshmem/runtime/pe"
+)
 
 // The allocator's answers depend on the calls alone, so they are the same on
 // every PE. Whether there is memory behind them is not, which is why the
 // front lets the PEs vote after each of these.
 
+// told is the last job in which a failed allocation was printed.
+var told *pe.Job
+
+// noMemory answers a failed allocation. All PEs run out of offsets together, so PE 0 prints
+// that; alone is set where only this PE has no memory behind them. One is printed for each
+// job, the others are logged.
+func noMemory(err error, alone bool) C.int64_t {
+	atomic.AddUint64(&job.Live.Heap.Failed, 1)
+	failure.Store(&err)
+	if told != job && (alone || job.Me == 0) {
+		told = job
+		return C.SHMEMI_TELL_MEMORY
+	}
+	job.Explain(err)
+	return C.SHMEMI_NO_MEMORY
+}
+
+// showHeap stores what other processes see of the heap.
+func showHeap() {
+	s, to := job.Heap.Stats(), &job.Live.Heap
+	atomic.StoreUint64(&to.Size, s.Size)
+	atomic.StoreUint64(&to.Used, s.Used)
+	atomic.StoreUint64(&to.Peak, s.Peak)
+	atomic.StoreUint64(&to.Largest, s.LargestFree)
+	atomic.StoreUint64(&to.Blocks, uint64(s.Live))
+}
+
 //export shmemgoHeapAlloc
 func shmemgoHeapAlloc(size, align C.size_t, hints C.long) C.int64_t {
+	defer showHeap()
 	if err := heap.Hints(hints).Check(); err != nil {
 		return C.SHMEMI_NO_MEMORY
 	}
 	off, err := job.Heap.Alloc(uint64(size), uint64(align))
 	if err != nil {
-		job.Explain(err)
-		return C.SHMEMI_NO_MEMORY
+		return noMemory(err, false)
 	}
 	if err := job.Commit(); err != nil {
-		job.Explain(err)
 		shmemgoHeapFree(C.int64_t(off))
-		return C.SHMEMI_NO_MEMORY
+		return noMemory(err, true)
 	}
 	return C.int64_t(off)
 }
 
 //export shmemgoHeapFree
 func shmemgoHeapFree(offset C.int64_t) C.int {
+	defer showHeap()
 	if err := job.Heap.Free(heap.Offset(offset)); err != nil {
 		job.Explain(err)
 		return C.SHMEMI_NO_BLOCK
@@ -45,20 +77,19 @@ func shmemgoHeapRealloc(offset C.int64_t, size C.size_t, oldSize *C.size_t) C.in
 		return C.SHMEMI_NO_BLOCK
 	}
 	*oldSize = C.size_t(old)
+	defer showHeap()
 	r, err := job.Heap.Realloc(start, uint64(size))
 	if err != nil {
-		job.Explain(err)
-		return C.SHMEMI_NO_MEMORY
+		return noMemory(err, false)
 	}
 	if err := job.Commit(); err != nil {
-		job.Explain(err)
 		if r.Moved {
 			shmemgoHeapFree(C.int64_t(r.Offset))
 		} else if _, err := job.Heap.Realloc(start, old); err != nil {
 			// Shrinking back to what it was a moment ago needs no room.
 			fatal(err)
 		}
-		return C.SHMEMI_NO_MEMORY
+		return noMemory(err, true)
 	}
 	return C.int64_t(r.Offset)
 }

@@ -4,6 +4,7 @@
  */
 #include "buffers.h"
 #include "remote.h"
+#include "symbol.h"
 
 #include <stdio.h>
 
@@ -19,24 +20,48 @@ int64_t shmemi_outside_offset(const void *addr, size_t n)
     return shmemi_buffer_offset(addr, n);
 }
 
+/* " (name)" of a global or static of the program, or "". */
+static const char *named(char text[SHMEMI_SYMBOL + 4], const void *addr)
+{
+    char symbol[SHMEMI_SYMBOL];
+    text[0] = 0;
+    if (shmemi_symbol(symbol, addr))
+        snprintf(text, SHMEMI_SYMBOL + 4, " (%s)", symbol);
+    return text;
+}
+
 void shmemi_refuse_static(const void *addr, size_t n, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
+    char name[SHMEMI_SYMBOL + 4];
     if (shmemi_buffer_offset(addr, 1) != SHMEMI_NO_OFFSET)
         shmemi_abort(call, "check the number of elements",
                      "%zu bytes at %p run past the buffer that is registered there", n, addr);
     for (uint32_t i = 0; i < s->n_statics; i++)
         if ((uintptr_t)addr - s->statics[i].start < s->statics[i].size)
             shmemi_abort(call, "check the number of elements",
-                         "%zu bytes at %p run past the program's globals and statics", n, addr);
+                         "%zu bytes at %p%s run past the program's globals and statics", n, addr,
+                         named(name, addr));
     if (s->n_statics == 0 && shmemi_program_holds(addr))
         shmemi_abort(call, s->statics_why + strlen(s->statics_why) + 1,
-                     "%p is in a global or static of the program, and those are not symmetric: %s",
-                     addr, s->statics_why);
+                     "%p%s is in a global or static of the program, and those are not symmetric: "
+                     "%s",
+                     addr, named(name, addr), s->statics_why);
+}
+
+void shmemi_refuse_failed(const char *what, const void *addr, const char *call)
+{
+    size_t size;
+    const char *failed = shmemi_failed_allocation(&size);
+    if (addr == NULL && failed != NULL)
+        shmemi_abort(call,
+                     "see whether an allocation returned NULL, and raise SHMEM_SYMMETRIC_SIZE",
+                     "%s is NULL; before, %s of %zu bytes failed", what, failed, size);
 }
 
 void shmemi_refuse_range(const char *what, const void *addr, size_t n, const char *call)
 {
+    shmemi_refuse_failed(what, addr, call);
     shmemi_refuse_static(addr, n, call);
     shmemi_abort(call, "pass memory from shmem_malloc, large enough for every element",
                  "%s %p with %zu bytes is not in the symmetric heap", what, addr, n);
@@ -45,8 +70,11 @@ void shmemi_refuse_range(const char *what, const void *addr, size_t n, const cha
 const char *shmemi_place(char text[SHMEMI_PLACE], const void *addr)
 {
     int64_t offset = shmemi_offset(addr);
+    char symbol[SHMEMI_SYMBOL];
     if (offset >= 0)
         snprintf(text, SHMEMI_PLACE, "heap offset 0x%zx", (size_t)offset);
+    else if (shmemi_symbol(symbol, addr))
+        snprintf(text, SHMEMI_PLACE, "%s, a static, offset -0x%zx", symbol, (size_t)-offset);
     else
         snprintf(text, SHMEMI_PLACE, "a static, offset -0x%zx", (size_t)-offset);
     return text;

@@ -485,6 +485,9 @@ void shmemi_ask_close(void);
  * launcher, and ends the process with a non-zero status. */
 void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
+/* The same for threads of the core, which make no call of the program's. */
+void shmemi_abort_core(const char *call, const char *remedy, const char *cause, ...)
+    __attribute__((noreturn, format(printf, 3, 4)));
 
 #pragma GCC visibility pop
 

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "buffers.h"
+#include "caller.h"
 #include "coll.h"
 #include "context.h"
 #include "core.h"
@@ -28,6 +29,25 @@ struct shmemi_state shmemi_state;
 static pthread_mutex_t lifecycle = PTHREAD_MUTEX_INITIALIZER;
 
 extern char **environ;
+
+/* Why the last init or unique id failed, for the Python package, which raises it. */
+static char init_error[1024];
+
+#pragma GCC visibility push(default)
+const char *shmemi_init_error(void);
+#pragma GCC visibility pop
+
+const char *shmemi_init_error(void)
+{
+    return init_error;
+}
+
+static void init_failed(const char *call, const char *error)
+{
+    snprintf(init_error, sizeof init_error, "%s", error);
+    if (!shmemi_host_language_raises())
+        fprintf(stderr, "shmem: %s: %s\n", call, error);
+}
 
 static int check_forked(char *error, size_t size)
 {
@@ -62,7 +82,7 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
         .uid_pe = given ? given->pe : 0,
         .uid_n_pes = given ? given->n_pes : 0,
         .mpi_comm = given ? given->mpi_comm : NULL,
-        .abort_ = shmemi_abort,
+        .abort_ = shmemi_abort_core,
         .ranges = shmemi_ranges_open,
         .range_enter = shmemi_range_enter,
         .range_leave = shmemi_range_leave,
@@ -118,7 +138,7 @@ static int join(int requested, int *provided, const struct shmemi_given *given, 
     shmemi_ranges_settle(shmemi_state.n_pes > 0);
     pthread_mutex_unlock(&lifecycle);
     if (rc != 0) {
-        fprintf(stderr, "shmem: %s: %s\n", call, error);
+        init_failed(call, error);
         return rc;
     }
     if (provided)
@@ -150,7 +170,7 @@ int shmemi_make_uniqueid(shmemx_uniqueid_t *uid, const char *call)
     }
     pthread_mutex_unlock(&lifecycle);
     if (rc != 0)
-        fprintf(stderr, "shmem: %s: %s\n", call, error);
+        init_failed(call, error);
     return rc;
 }
 

@@ -7,9 +7,12 @@
  * the PEs vote, and one refusal is a NULL on all of them.
  */
 #include "buffers.h"
+#include "caller.h"
 #include "coll.h"
 #include "colls.h"
 #include "gpu.h"
+
+#include <stdio.h>
 
 static void check_initialised(const char *call)
 {
@@ -36,6 +39,31 @@ static int64_t agree(int64_t offset, size_t size, const char *call)
     return all[0];
 }
 
+/* The allocation that failed last, for the message about the NULL that it has returned. */
+static struct {
+    const char *call; /* NULL: none has */
+    size_t size;
+} failed;
+
+const char *shmemi_failed_allocation(size_t *size)
+{
+    *size = failed.size;
+    return failed.call;
+}
+
+/* offset: the core's answer on this PE. */
+static void *no_memory(int64_t offset, size_t size, const char *call)
+{
+    failed.call = call;
+    failed.size = size;
+    if (offset == SHMEMI_TELL_MEMORY && !shmemi_host_language_raises()) {
+        char line[1200];
+        snprintf(line, sizeof line, "%s: %s", call, shmemi_state.core->error());
+        shmemi_state.core->report(line);
+    }
+    return NULL;
+}
+
 static void *allocate(size_t size, size_t align, long hints, bool zero, const char *call)
 {
     check_initialised(call);
@@ -56,7 +84,7 @@ static void *allocate(size_t size, size_t align, long hints, bool zero, const ch
     if (agreed < 0) {
         if (offset >= 0)
             shmemi_state.core->heap_free(offset);
-        return NULL;
+        return no_memory(offset, size, call);
     }
     return (char *)shmemi_state.heap_base + offset;
 }
@@ -122,8 +150,7 @@ void *shmemi_realloc(void *ptr, size_t size, const char *call)
     shmemi_barrier_all(call);
     same_block(ptr, call);
     size_t old_size = 0;
-    int64_t to =
-        size > shmemi_state.heap_size ? -1 : shmemi_state.core->heap_realloc(from, size, &old_size);
+    int64_t to = shmemi_state.core->heap_realloc(from, size, &old_size);
     if (to == SHMEMI_NO_BLOCK)
         shmemi_abort(call, "pass what shmem_malloc, calloc, align or realloc returned",
                      "%p is not the start of an allocation", ptr);
@@ -135,7 +162,7 @@ void *shmemi_realloc(void *ptr, size_t size, const char *call)
         else if (to >= 0)
             shmemi_state.core->heap_free(to);
         shmemi_collective_end();
-        return NULL;
+        return no_memory(to, size, call);
     }
     if (to != from) {
         char *base = (char *)shmemi_state.heap_base;

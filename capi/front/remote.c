@@ -32,6 +32,7 @@ static SHMEMI_COLD void refuse(const void *addr, size_t n, int pe, const char *c
     if ((uint32_t)pe >= s->n_pes)
         shmemi_abort(call, "use 0 to shmem_n_pes() - 1", "PE %d does not exist, there are %u", pe,
                      s->n_pes);
+    shmemi_refuse_failed("the symmetric address", addr, call);
     if (addr == NULL)
         shmemi_abort(call, "pass memory from shmem_malloc", "the symmetric address is NULL");
     shmemi_refuse_static(addr, n, call);

@@ -52,8 +52,15 @@ void shmemi_net_unlock(void);
 enum { SHMEMI_CLEAN, SHMEMI_POSTED, SHMEMI_QUIETING };
 
 /* How reports name a symmetric address: where it is the same on every PE. */
-#define SHMEMI_PLACE 40
+#define SHMEMI_PLACE 160
 const char *shmemi_place(char text[SHMEMI_PLACE], const void *addr);
+
+/* Ends the program where addr is NULL and an allocation has failed before, which is why. `what`
+ * names the argument. */
+void shmemi_refuse_failed(const char *what, const void *addr, const char *call);
+
+/* memory.c. The call of the allocation that failed last, and its size; NULL: none has. */
+const char *shmemi_failed_allocation(size_t *size);
 
 /* Ends the program for `what`, n bytes at addr that are not symmetric memory. */
 void shmemi_refuse_range(const char *what, const void *addr, size_t n, const char *call)

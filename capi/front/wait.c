@@ -14,6 +14,7 @@
  * blocked PE at half a percent of a CPU (0.9 % with 4 ms).
  */
 #define _GNU_SOURCE
+#include "caller.h"
 #include "gpu.h"
 
 #include <errno.h>
@@ -114,14 +115,14 @@ static void announce(struct shmemi_waiter *w)
 
 static void tell(const struct shmemi_waiter *w, uint64_t now)
 {
-    char what[512] = "", why[1024] = "", line[2048];
+    char caller[SHMEMI_CALLER], what[512] = "", why[1024] = "", line[2048];
     if (w->describe)
         w->describe(w->subject, what, sizeof what);
     int pe = w->about ? w->pe : -1;
     shmemi_state.core->explain(pe, why, sizeof why);
-    snprintf(line, sizeof line, "%s has waited %.0f s%s%s%s%s (the wait goes on)", w->call,
-             (double)(now - w->clock.since) / 1e9, what[0] ? ": " : "", what, why[0] ? "; " : "",
-             why);
+    snprintf(line, sizeof line, "%s%s has waited %.0f s%s%s%s%s (the wait goes on)",
+             shmemi_caller(caller), w->call, (double)(now - w->clock.since) / 1e9,
+             what[0] ? ": " : "", what, why[0] ? "; " : "", why);
     shmemi_state.core->tell(pe, line);
 }
 
@@ -385,6 +386,7 @@ static SHMEMI_COLD void refuse(const void *ivar, int cmp, const char *call)
                      cmp);
     if (shmemi_outside_offset(ivar, 1) != SHMEMI_NO_OFFSET)
         return;
+    shmemi_refuse_failed("the symmetric address", ivar, call);
     shmemi_refuse_static(ivar, 1, call);
     shmemi_abort(call, "wait on memory from shmem_malloc", "%p is not a symmetric address", ivar);
 }

@@ -56,6 +56,9 @@ var Private = []string{
 	"shmemi_device_unregister", // device/shmem/unit.h
 	"shmemi_context",           // device/shmem/context.h
 	"shmemi_copies_apart",      // python/shmem/torch
+	"shmemi_set_caller",        // python/shmem, as those that follow
+	"shmemi_heap_use",
+	"shmemi_init_error",
 }
 
 // Chapters is the table, in the order of the specification.

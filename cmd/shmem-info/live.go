@@ -50,6 +50,9 @@ func watchPE(w io.Writer, process string, between time.Duration) error {
 	if err := waits(w, page); err != nil {
 		return err
 	}
+	if _, err := fmt.Fprintln(w, heapUse(&page.Heap)); err != nil {
+		return err
+	}
 	if len(views) == 1 {
 		fmt.Fprintln(w, "no network: all PEs share memory, and loads and stores are not counted")
 	}
@@ -79,6 +82,17 @@ func waits(w io.Writer, page *live.PE) error {
 		return err
 	}
 	return nil
+}
+
+// heapUse is the line about the user heap of a PE.
+func heapUse(h *live.Heap) string {
+	bytes := func(v uint64) string { return stats.Amount(v, stats.Bytes) }
+	line := fmt.Sprintf("heap: %s of %s in %d blocks, at most %s so far; the largest free block has %s",
+		bytes(h.Used), bytes(h.Size), h.Blocks, bytes(h.Peak), bytes(h.Largest))
+	if h.Failed > 0 {
+		line += fmt.Sprintf("; %d allocations failed (raise SHMEM_SYMMETRIC_SIZE)", h.Failed)
+	}
+	return line
 }
 
 // look reads the pages of a PE once.

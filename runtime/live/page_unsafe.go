@@ -98,7 +98,19 @@ type PE struct {
 	Began  int64  // nanoseconds since 1970
 	Stalls uint64 // operations of callers that had to wait for room
 	Stall  uint64 // nanoseconds that they waited
+	Heap   Heap
 	Waits  [8]Wait
+}
+
+// Heap is the use of the user heap. Each word is stored atomically.
+type Heap struct {
+	_       structs.HostLayout
+	Size    uint64 // bytes
+	Used    uint64 // bytes that the blocks take
+	Peak    uint64 // bytes up to the highest end of a block so far
+	Largest uint64 // bytes of the largest free block
+	Blocks  uint64
+	Failed  uint64 // allocations
 }
 
 // Wait is one thread's that waits for long. It is there while Since is not 0.

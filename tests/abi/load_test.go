@@ -75,7 +75,12 @@ func TestWithoutSignalStack(t *testing.T) {
 // settings made by then count.
 func TestPython(t *testing.T) {
 	front := library(t, "libshmem.so")
-	succeeds(t, "ok\n", filepath.Dir(front), "python3", filepath.Join("testdata", "late.py"), front)
+	r := start(t, filepath.Dir(front), "python3", filepath.Join("testdata", "late.py"), front)
+	if r.status != 0 || r.stdout != "ok\n" {
+		t.Errorf("status %d, stdout %q, stderr %q", r.status, r.stdout, r.stderr)
+	}
+	// The program allocates more than its setting leaves.
+	oneMessage(t, r.stderr, "shmem_malloc", "SHMEM_SYMMETRIC_SIZE")
 }
 
 // oneMessage: one line, in the form of every message, that names the call.

@@ -151,7 +151,7 @@ func TestHuge(t *testing.T) {
 // where a library that it needs does.
 func TestLoaded(t *testing.T) {
 	build := need.Build(t)
-	say := `PE 0: shmem_long_p: 0x\w+ is in a global or static of the program, and those are not symmetric: ` +
+	say := `PE 0: shmem_long_p: 0x\w+ \(here\) is in a global or static of the program, and those are not symmetric: ` +
 		`the program itself does not need libshmem.so \(link the program with -lshmem, or pass memory from shmem_malloc\)`
 	program := compile(t, build, "loaded.c", "", "-ldl")
 	job{args: "-n 1", with: []string{filepath.Join(build, "lib", "libshmem.so")}, say: say}.run(t, build, program)

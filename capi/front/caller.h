@@ -1,0 +1,21 @@
+/* caller.h: the call of another language that a C call was made for. */
+#ifndef SHMEMI_CALLER_H
+#define SHMEMI_CALLER_H
+
+#include "front.h"
+
+#pragma GCC visibility push(hidden)
+
+#define SHMEMI_CALLER 256
+
+/* Writes "shmem.zeros at train.py:12: ", or "" in a program of C. The thread has to be the one
+ * whose call it is. */
+const char *shmemi_caller(char text[SHMEMI_CALLER]);
+
+/* Reports whether the program's language raises an exception for each failure that C returns,
+ * so that nothing has to be printed. */
+bool shmemi_host_language_raises(void);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,141 @@
+/*
+ * symbol.c: the name of a global or static of the program, from the symbol table of its file.
+ *
+ * Reports and refusals only. The loader knows the names that a program exports, and a program
+ * exports few, so the file itself is read. A stripped program has no names left.
+ */
+#define _GNU_SOURCE
+#include "symbol.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The program's file, mapped when the first name is asked for and kept. */
+static struct {
+    const char *bytes;
+    size_t size;
+    uintptr_t bias;
+} image;
+
+static pthread_once_t opened = PTHREAD_ONCE_INIT;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* dl_iterate_phdr begins with the program. */
+static int note_bias(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    image.bias = info->dlpi_addr;
+    return 1;
+}
+
+static void open_image(void)
+{
+    struct stat s;
+    int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return;
+    if (fstat(file, &s) == 0 && s.st_size > (off_t)sizeof(ElfW(Ehdr))) {
+        void *at = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+        if (at != MAP_FAILED) {
+            image.bytes = at;
+            image.size = (size_t)s.st_size;
+        }
+    }
+    close(file);
+    dl_iterate_phdr(note_bias, NULL);
+}
+
+/* n bytes of the file at an offset that the file itself gives; NULL: they are not there. */
+static const void *part(uint64_t at, uint64_t n)
+{
+    if (at > image.size || n > image.size - at || at % sizeof(uint64_t) != 0)
+        return NULL;
+    return image.bytes + at;
+}
+
+static const ElfW(Shdr) * section(const ElfW(Ehdr) * head, uint32_t type)
+{
+    if (head->e_shentsize != sizeof(ElfW(Shdr)))
+        return NULL;
+    const ElfW(Shdr) *all = part(head->e_shoff, (uint64_t)head->e_shnum * sizeof *all);
+    for (int i = 0; all != NULL && i < head->e_shnum; i++)
+        if (all[i].sh_type == type && all[i].sh_link < head->e_shnum)
+            return &all[i];
+    return NULL;
+}
+
+/* Searches one table; false: none of its objects has the address. */
+static bool search(const ElfW(Ehdr) * head, const ElfW(Shdr) * table, uintptr_t addr, char *text,
+                   size_t size)
+{
+    const ElfW(Shdr) *names = (const ElfW(Shdr) *)(image.bytes + head->e_shoff) + table->sh_link;
+    const ElfW(Sym) *symbols = part(table->sh_offset, table->sh_size);
+    if (symbols == NULL || names->sh_offset > image.size ||
+        names->sh_size > image.size - names->sh_offset)
+        return false;
+    for (size_t i = 0; i < table->sh_size / sizeof *symbols; i++) {
+        const ElfW(Sym) *s = &symbols[i];
+        uintptr_t into = addr - image.bias - s->st_value;
+        if (ELF64_ST_TYPE(s->st_info) != STT_OBJECT || s->st_shndx == SHN_UNDEF ||
+            into >= s->st_size || s->st_name >= names->sh_size)
+            continue;
+        const char *name = image.bytes + names->sh_offset + s->st_name;
+        int n = (int)strnlen(name, names->sh_size - s->st_name);
+        n = n < SHMEMI_SYMBOL - 24 ? n : SHMEMI_SYMBOL - 24;
+        if (into == 0)
+            snprintf(text, size, "%.*s", n, name);
+        else
+            snprintf(text, size, "%.*s+0x%zx", n, name, (size_t)into);
+        return true;
+    }
+    return false;
+}
+
+static bool find(uintptr_t addr, char *text, size_t size)
+{
+    pthread_once(&opened, open_image);
+    const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)(const void *)image.bytes;
+    if (head == NULL || memcmp(head->e_ident, ELFMAG, SELFMAG) != 0)
+        return false;
+    const uint32_t tables[] = {SHT_SYMTAB, SHT_DYNSYM};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        const ElfW(Shdr) *table = section(head, tables[i]);
+        if (table != NULL && search(head, table, addr, text, size))
+            return true;
+    }
+    return false;
+}
+
+/* Each wait of more than 10 ms is described, and a program waits for the same few words again
+ * and again: the last names are kept, since a large program has a million symbols. */
+bool shmemi_symbol(char text[SHMEMI_SYMBOL], const void *addr)
+{
+    enum { KEPT = 8 };
+    static struct {
+        const void *addr;
+        bool found;
+        char text[SHMEMI_SYMBOL];
+    } kept[KEPT];
+    static uint32_t next;
+    uint32_t i = 0;
+    pthread_mutex_lock(&mutex);
+    while (i < KEPT && kept[i].addr != addr)
+        i++;
+    if (i == KEPT) {
+        i = next++ % KEPT;
+        kept[i].text[0] = 0;
+        kept[i].addr = addr;
+        kept[i].found = find((uintptr_t)addr, kept[i].text, sizeof kept[i].text);
+    }
+    memcpy(text, kept[i].text, SHMEMI_SYMBOL);
+    bool found = kept[i].found;
+    pthread_mutex_unlock(&mutex);
+    return found;
+}

@@ -1,0 +1,17 @@
+/* symbol.h: names of the program's globals and statics, for reports. */
+#ifndef SHMEMI_SYMBOL_H
+#define SHMEMI_SYMBOL_H
+
+#include "front.h"
+
+#pragma GCC visibility push(hidden)
+
+#define SHMEMI_SYMBOL 104
+
+/* Writes the object that has the address, as "name" or "name+0x10"; false: the program's file
+ * names none, and text is "". */
+bool shmemi_symbol(char text[SHMEMI_SYMBOL], const void *addr);
+
+#pragma GCC visibility pop
+
+#endif
