@@ -4677,13 +4677,23 @@ void shmemi_complexf_prod_to_all(shmemi_complexf *dest, const shmemi_complexf *s
  * come first, it is told from an element by being no pointer; each branch has to be
  * an expression whatever the arguments are, so one that is not taken may name
  * shmemi_no_such_type, which takes none.
+ *
+ * Where no type fits, the compiler's own message names the argument's. SHMEMI_REFUSE adds those
+ * that there are: points is whether the argument, SHMEMI_TYPED behind a context, points to one.
  */
 void shmemi_no_such_type(void);
+#define SHMEMI_REFUSE(points, text) ((void)sizeof(struct { _Static_assert(points, text); int unused; }))
+#define SHMEMI_TYPED(a, b, ...) _Generic(a, shmem_ctx_t: b, default: a)
 #define SHMEMI_ARGUMENT_1(a, ...) a
 #define SHMEMI_ARGUMENT_2(a, b, ...) b
 #define SHMEMI_ARGUMENT_5(a, b, c, d, e, ...) e
 
-#define shmem_put(...) shmemi_pick_put(__VA_ARGS__)(__VA_ARGS__)
+#define SHMEMI_TYPES_put "float, double, long double, char, signed char, short, int, long, long long, unsigned char, unsigned short, unsigned int, unsigned long, unsigned long long, not const"
+#define SHMEMI_POINTS_put(a) _Generic(a, float *: 1, double *: 1, long double *: 1, char *: 1, signed char *: 1, short *: 1, int *: 1, long *: 1, long long *: 1, unsigned char *: 1, unsigned short *: 1, unsigned int *: 1, unsigned long *: 1, unsigned long long *: 1, default: 0)
+
+#define shmem_put(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_put(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_put: dest has to point to one of " SHMEMI_TYPES_put), \
+     shmemi_pick_put(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_put(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -4719,7 +4729,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_put, \
         unsigned long long *: shmem_ulonglong_put)
 
-#define shmem_put_nbi(...) shmemi_pick_put_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_put_nbi(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_put(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_put_nbi: dest has to point to one of " SHMEMI_TYPES_put), \
+     shmemi_pick_put_nbi(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_put_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -4755,7 +4767,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_put_nbi, \
         unsigned long long *: shmem_ulonglong_put_nbi)
 
-#define shmem_p(...) shmemi_pick_p(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_p(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_put(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_p: dest has to point to one of " SHMEMI_TYPES_put), \
+     shmemi_pick_p(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_p(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -4791,7 +4805,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_p, \
         unsigned long long *: shmem_ulonglong_p)
 
-#define shmem_get(...) shmemi_pick_get(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_get(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_put(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_get: dest has to point to one of " SHMEMI_TYPES_put), \
+     shmemi_pick_get(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_get(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -4827,7 +4843,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_get, \
         unsigned long long *: shmem_ulonglong_get)
 
-#define shmem_get_nbi(...) shmemi_pick_get_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_get_nbi(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_put(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_get_nbi: dest has to point to one of " SHMEMI_TYPES_put), \
+     shmemi_pick_get_nbi(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_get_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -4863,7 +4881,12 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_get_nbi, \
         unsigned long long *: shmem_ulonglong_get_nbi)
 
-#define shmem_g(...) shmemi_pick_g(__VA_ARGS__)(__VA_ARGS__)
+#define SHMEMI_TYPES_g "float, double, long double, char, signed char, short, int, long, long long, unsigned char, unsigned short, unsigned int, unsigned long, unsigned long long"
+#define SHMEMI_POINTS_g(a) _Generic(a, float *: 1, const float *: 1, double *: 1, const double *: 1, long double *: 1, const long double *: 1, char *: 1, const char *: 1, signed char *: 1, const signed char *: 1, short *: 1, const short *: 1, int *: 1, const int *: 1, long *: 1, const long *: 1, long long *: 1, const long long *: 1, unsigned char *: 1, const unsigned char *: 1, unsigned short *: 1, const unsigned short *: 1, unsigned int *: 1, const unsigned int *: 1, unsigned long *: 1, const unsigned long *: 1, unsigned long long *: 1, const unsigned long long *: 1, default: 0)
+
+#define shmem_g(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_g(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_g: source has to point to one of " SHMEMI_TYPES_g), \
+     shmemi_pick_g(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_g(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -4899,7 +4922,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_g, const unsigned long *: shmem_ulong_g, \
         unsigned long long *: shmem_ulonglong_g, const unsigned long long *: shmem_ulonglong_g)
 
-#define shmem_iput(...) shmemi_pick_iput(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_iput(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_put(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_iput: dest has to point to one of " SHMEMI_TYPES_put), \
+     shmemi_pick_iput(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_iput(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -4935,7 +4960,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_iput, \
         unsigned long long *: shmem_ulonglong_iput)
 
-#define shmem_iget(...) shmemi_pick_iget(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_iget(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_put(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_iget: dest has to point to one of " SHMEMI_TYPES_put), \
+     shmemi_pick_iget(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_iget(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -4971,7 +4998,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_iget, \
         unsigned long long *: shmem_ulonglong_iget)
 
-#define shmem_ibput(...) shmemi_pick_ibput(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_ibput(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_put(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_ibput: dest has to point to one of " SHMEMI_TYPES_put), \
+     shmemi_pick_ibput(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_ibput(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5007,7 +5036,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_ibput, \
         unsigned long long *: shmem_ulonglong_ibput)
 
-#define shmem_ibget(...) shmemi_pick_ibget(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_ibget(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_put(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_ibget: dest has to point to one of " SHMEMI_TYPES_put), \
+     shmemi_pick_ibget(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_ibget(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5043,7 +5074,12 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_ibget, \
         unsigned long long *: shmem_ulonglong_ibget)
 
-#define shmem_atomic_fetch(...) shmemi_pick_atomic_fetch(__VA_ARGS__)(__VA_ARGS__)
+#define SHMEMI_TYPES_atomic_fetch "float, double, int, long, long long, unsigned int, unsigned long, unsigned long long"
+#define SHMEMI_POINTS_atomic_fetch(a) _Generic(a, float *: 1, const float *: 1, double *: 1, const double *: 1, int *: 1, const int *: 1, long *: 1, const long *: 1, long long *: 1, const long long *: 1, unsigned int *: 1, const unsigned int *: 1, unsigned long *: 1, const unsigned long *: 1, unsigned long long *: 1, const unsigned long long *: 1, default: 0)
+
+#define shmem_atomic_fetch(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_fetch(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_fetch: source has to point to one of " SHMEMI_TYPES_atomic_fetch), \
+     shmemi_pick_atomic_fetch(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_fetch(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5067,7 +5103,12 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_atomic_fetch, const unsigned long *: shmem_ulong_atomic_fetch, \
         unsigned long long *: shmem_ulonglong_atomic_fetch, const unsigned long long *: shmem_ulonglong_atomic_fetch)
 
-#define shmem_atomic_fetch_nbi(...) shmemi_pick_atomic_fetch_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define SHMEMI_TYPES_atomic_fetch_nbi "float, double, int, long, long long, unsigned int, unsigned long, unsigned long long, not const"
+#define SHMEMI_POINTS_atomic_fetch_nbi(a) _Generic(a, float *: 1, double *: 1, int *: 1, long *: 1, long long *: 1, unsigned int *: 1, unsigned long *: 1, unsigned long long *: 1, default: 0)
+
+#define shmem_atomic_fetch_nbi(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_fetch_nbi(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_fetch_nbi: fetch has to point to one of " SHMEMI_TYPES_atomic_fetch_nbi), \
+     shmemi_pick_atomic_fetch_nbi(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_fetch_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5091,7 +5132,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_atomic_fetch_nbi, \
         unsigned long long *: shmem_ulonglong_atomic_fetch_nbi)
 
-#define shmem_atomic_set(...) shmemi_pick_atomic_set(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_set(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_fetch_nbi(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_set: dest has to point to one of " SHMEMI_TYPES_atomic_fetch_nbi), \
+     shmemi_pick_atomic_set(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_set(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5115,7 +5158,12 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_atomic_set, \
         unsigned long long *: shmem_ulonglong_atomic_set)
 
-#define shmem_atomic_compare_swap(...) shmemi_pick_atomic_compare_swap(__VA_ARGS__)(__VA_ARGS__)
+#define SHMEMI_TYPES_atomic_compare_swap "int, long, long long, unsigned int, unsigned long, unsigned long long, not const"
+#define SHMEMI_POINTS_atomic_compare_swap(a) _Generic(a, int *: 1, long *: 1, long long *: 1, unsigned int *: 1, unsigned long *: 1, unsigned long long *: 1, default: 0)
+
+#define shmem_atomic_compare_swap(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_compare_swap: dest has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_atomic_compare_swap(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_compare_swap(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5135,7 +5183,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_atomic_compare_swap, \
         unsigned long long *: shmem_ulonglong_atomic_compare_swap)
 
-#define shmem_atomic_compare_swap_nbi(...) shmemi_pick_atomic_compare_swap_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_compare_swap_nbi(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_compare_swap_nbi: fetch has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_atomic_compare_swap_nbi(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_compare_swap_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5155,7 +5205,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_atomic_compare_swap_nbi, \
         unsigned long long *: shmem_ulonglong_atomic_compare_swap_nbi)
 
-#define shmem_atomic_swap(...) shmemi_pick_atomic_swap(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_swap(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_fetch_nbi(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_swap: dest has to point to one of " SHMEMI_TYPES_atomic_fetch_nbi), \
+     shmemi_pick_atomic_swap(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_swap(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5179,7 +5231,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_atomic_swap, \
         unsigned long long *: shmem_ulonglong_atomic_swap)
 
-#define shmem_atomic_swap_nbi(...) shmemi_pick_atomic_swap_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_swap_nbi(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_fetch_nbi(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_swap_nbi: fetch has to point to one of " SHMEMI_TYPES_atomic_fetch_nbi), \
+     shmemi_pick_atomic_swap_nbi(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_swap_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5203,7 +5257,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_atomic_swap_nbi, \
         unsigned long long *: shmem_ulonglong_atomic_swap_nbi)
 
-#define shmem_atomic_fetch_inc(...) shmemi_pick_atomic_fetch_inc(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_inc(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_fetch_inc: dest has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_atomic_fetch_inc(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_fetch_inc(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5223,7 +5279,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_atomic_fetch_inc, \
         unsigned long long *: shmem_ulonglong_atomic_fetch_inc)
 
-#define shmem_atomic_fetch_inc_nbi(...) shmemi_pick_atomic_fetch_inc_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_inc_nbi(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_fetch_inc_nbi: fetch has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_atomic_fetch_inc_nbi(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_fetch_inc_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5243,7 +5301,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_atomic_fetch_inc_nbi, \
         unsigned long long *: shmem_ulonglong_atomic_fetch_inc_nbi)
 
-#define shmem_atomic_inc(...) shmemi_pick_atomic_inc(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_inc(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_inc: dest has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_atomic_inc(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_inc(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5263,7 +5323,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_atomic_inc, \
         unsigned long long *: shmem_ulonglong_atomic_inc)
 
-#define shmem_atomic_fetch_add(...) shmemi_pick_atomic_fetch_add(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_add(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_fetch_add: dest has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_atomic_fetch_add(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_fetch_add(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5283,7 +5345,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_atomic_fetch_add, \
         unsigned long long *: shmem_ulonglong_atomic_fetch_add)
 
-#define shmem_atomic_fetch_add_nbi(...) shmemi_pick_atomic_fetch_add_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_add_nbi(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_fetch_add_nbi: fetch has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_atomic_fetch_add_nbi(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_fetch_add_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5303,7 +5367,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_atomic_fetch_add_nbi, \
         unsigned long long *: shmem_ulonglong_atomic_fetch_add_nbi)
 
-#define shmem_atomic_add(...) shmemi_pick_atomic_add(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_add(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_add: dest has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_atomic_add(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_add(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5323,7 +5389,12 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_atomic_add, \
         unsigned long long *: shmem_ulonglong_atomic_add)
 
-#define shmem_atomic_fetch_and(...) shmemi_pick_atomic_fetch_and(__VA_ARGS__)(__VA_ARGS__)
+#define SHMEMI_TYPES_atomic_fetch_and "unsigned int, unsigned long, unsigned long long, int32_t, int64_t, not const"
+#define SHMEMI_POINTS_atomic_fetch_and(a) _Generic(a, unsigned int *: 1, unsigned long *: 1, unsigned long long *: 1, int32_t *: 1, int64_t *: 1, default: 0)
+
+#define shmem_atomic_fetch_and(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_fetch_and(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_fetch_and: dest has to point to one of " SHMEMI_TYPES_atomic_fetch_and), \
+     shmemi_pick_atomic_fetch_and(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_fetch_and(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5341,7 +5412,9 @@ void shmemi_no_such_type(void);
         int32_t *: shmem_int32_atomic_fetch_and, \
         int64_t *: shmem_int64_atomic_fetch_and)
 
-#define shmem_atomic_fetch_and_nbi(...) shmemi_pick_atomic_fetch_and_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_and_nbi(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_fetch_and(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_fetch_and_nbi: fetch has to point to one of " SHMEMI_TYPES_atomic_fetch_and), \
+     shmemi_pick_atomic_fetch_and_nbi(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_fetch_and_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5359,7 +5432,9 @@ void shmemi_no_such_type(void);
         int32_t *: shmem_int32_atomic_fetch_and_nbi, \
         int64_t *: shmem_int64_atomic_fetch_and_nbi)
 
-#define shmem_atomic_and(...) shmemi_pick_atomic_and(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_and(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_fetch_and(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_and: dest has to point to one of " SHMEMI_TYPES_atomic_fetch_and), \
+     shmemi_pick_atomic_and(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_and(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5377,7 +5452,9 @@ void shmemi_no_such_type(void);
         int32_t *: shmem_int32_atomic_and, \
         int64_t *: shmem_int64_atomic_and)
 
-#define shmem_atomic_fetch_or(...) shmemi_pick_atomic_fetch_or(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_or(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_fetch_and(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_fetch_or: dest has to point to one of " SHMEMI_TYPES_atomic_fetch_and), \
+     shmemi_pick_atomic_fetch_or(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_fetch_or(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5395,7 +5472,9 @@ void shmemi_no_such_type(void);
         int32_t *: shmem_int32_atomic_fetch_or, \
         int64_t *: shmem_int64_atomic_fetch_or)
 
-#define shmem_atomic_fetch_or_nbi(...) shmemi_pick_atomic_fetch_or_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_or_nbi(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_fetch_and(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_fetch_or_nbi: fetch has to point to one of " SHMEMI_TYPES_atomic_fetch_and), \
+     shmemi_pick_atomic_fetch_or_nbi(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_fetch_or_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5413,7 +5492,9 @@ void shmemi_no_such_type(void);
         int32_t *: shmem_int32_atomic_fetch_or_nbi, \
         int64_t *: shmem_int64_atomic_fetch_or_nbi)
 
-#define shmem_atomic_or(...) shmemi_pick_atomic_or(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_or(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_fetch_and(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_or: dest has to point to one of " SHMEMI_TYPES_atomic_fetch_and), \
+     shmemi_pick_atomic_or(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_or(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5431,7 +5512,9 @@ void shmemi_no_such_type(void);
         int32_t *: shmem_int32_atomic_or, \
         int64_t *: shmem_int64_atomic_or)
 
-#define shmem_atomic_fetch_xor(...) shmemi_pick_atomic_fetch_xor(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_xor(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_fetch_and(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_fetch_xor: dest has to point to one of " SHMEMI_TYPES_atomic_fetch_and), \
+     shmemi_pick_atomic_fetch_xor(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_fetch_xor(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5449,7 +5532,9 @@ void shmemi_no_such_type(void);
         int32_t *: shmem_int32_atomic_fetch_xor, \
         int64_t *: shmem_int64_atomic_fetch_xor)
 
-#define shmem_atomic_fetch_xor_nbi(...) shmemi_pick_atomic_fetch_xor_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_fetch_xor_nbi(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_fetch_and(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_fetch_xor_nbi: fetch has to point to one of " SHMEMI_TYPES_atomic_fetch_and), \
+     shmemi_pick_atomic_fetch_xor_nbi(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_fetch_xor_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5467,7 +5552,9 @@ void shmemi_no_such_type(void);
         int32_t *: shmem_int32_atomic_fetch_xor_nbi, \
         int64_t *: shmem_int64_atomic_fetch_xor_nbi)
 
-#define shmem_atomic_xor(...) shmemi_pick_atomic_xor(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_atomic_xor(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_fetch_and(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_atomic_xor: dest has to point to one of " SHMEMI_TYPES_atomic_fetch_and), \
+     shmemi_pick_atomic_xor(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_atomic_xor(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5485,7 +5572,9 @@ void shmemi_no_such_type(void);
         int32_t *: shmem_int32_atomic_xor, \
         int64_t *: shmem_int64_atomic_xor)
 
-#define shmem_put_signal(...) shmemi_pick_put_signal(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_put_signal(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_put(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_put_signal: dest has to point to one of " SHMEMI_TYPES_put), \
+     shmemi_pick_put_signal(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_put_signal(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5521,7 +5610,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_put_signal, \
         unsigned long long *: shmem_ulonglong_put_signal)
 
-#define shmem_put_signal_nbi(...) shmemi_pick_put_signal_nbi(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_put_signal_nbi(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_put(SHMEMI_TYPED(__VA_ARGS__, 0, 0)), "shmem_put_signal_nbi: dest has to point to one of " SHMEMI_TYPES_put), \
+     shmemi_pick_put_signal_nbi(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_ctx_put_signal_nbi(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         default: shmemi_no_such_type, \
@@ -5557,7 +5648,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_put_signal_nbi, \
         unsigned long long *: shmem_ulonglong_put_signal_nbi)
 
-#define shmem_broadcast(...) shmemi_pick_broadcast(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_broadcast(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_put(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0)), "shmem_broadcast: dest has to point to one of " SHMEMI_TYPES_put), \
+     shmemi_pick_broadcast(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_broadcast(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         float *: shmem_float_broadcast, \
@@ -5575,7 +5668,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_broadcast, \
         unsigned long long *: shmem_ulonglong_broadcast)
 
-#define shmem_fcollect(...) shmemi_pick_fcollect(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_fcollect(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_put(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0)), "shmem_fcollect: dest has to point to one of " SHMEMI_TYPES_put), \
+     shmemi_pick_fcollect(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_fcollect(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         float *: shmem_float_fcollect, \
@@ -5593,7 +5688,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_fcollect, \
         unsigned long long *: shmem_ulonglong_fcollect)
 
-#define shmem_alltoall(...) shmemi_pick_alltoall(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_alltoall(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_put(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0)), "shmem_alltoall: dest has to point to one of " SHMEMI_TYPES_put), \
+     shmemi_pick_alltoall(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_alltoall(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         float *: shmem_float_alltoall, \
@@ -5611,7 +5708,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_alltoall, \
         unsigned long long *: shmem_ulonglong_alltoall)
 
-#define shmem_collect(...) shmemi_pick_collect(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_collect(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_put(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0)), "shmem_collect: dest has to point to one of " SHMEMI_TYPES_put), \
+     shmemi_pick_collect(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_collect(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         float *: shmem_float_collect, \
@@ -5629,7 +5728,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_collect, \
         unsigned long long *: shmem_ulonglong_collect)
 
-#define shmem_alltoalls(...) shmemi_pick_alltoalls(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_alltoalls(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_put(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0)), "shmem_alltoalls: dest has to point to one of " SHMEMI_TYPES_put), \
+     shmemi_pick_alltoalls(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_alltoalls(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         float *: shmem_float_alltoalls, \
@@ -5647,7 +5748,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_alltoalls, \
         unsigned long long *: shmem_ulonglong_alltoalls)
 
-#define shmem_max_reduce(...) shmemi_pick_max_reduce(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_max_reduce(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_put(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0)), "shmem_max_reduce: dest has to point to one of " SHMEMI_TYPES_put), \
+     shmemi_pick_max_reduce(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_max_reduce(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         float *: shmem_float_max_reduce, \
@@ -5665,7 +5768,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_max_reduce, \
         unsigned long long *: shmem_ulonglong_max_reduce)
 
-#define shmem_min_reduce(...) shmemi_pick_min_reduce(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_min_reduce(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_put(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0)), "shmem_min_reduce: dest has to point to one of " SHMEMI_TYPES_put), \
+     shmemi_pick_min_reduce(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_min_reduce(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         float *: shmem_float_min_reduce, \
@@ -5683,7 +5788,12 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_min_reduce, \
         unsigned long long *: shmem_ulonglong_min_reduce)
 
-#define shmem_sum_reduce(...) shmemi_pick_sum_reduce(__VA_ARGS__)(__VA_ARGS__)
+#define SHMEMI_TYPES_sum_reduce "float, double, long double, char, signed char, short, int, long, long long, unsigned char, unsigned short, unsigned int, unsigned long, unsigned long long, double complex, float complex, not const"
+#define SHMEMI_POINTS_sum_reduce(a) _Generic(a, float *: 1, double *: 1, long double *: 1, char *: 1, signed char *: 1, short *: 1, int *: 1, long *: 1, long long *: 1, unsigned char *: 1, unsigned short *: 1, unsigned int *: 1, unsigned long *: 1, unsigned long long *: 1, shmemi_complexd *: 1, shmemi_complexf *: 1, default: 0)
+
+#define shmem_sum_reduce(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_sum_reduce(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0)), "shmem_sum_reduce: dest has to point to one of " SHMEMI_TYPES_sum_reduce), \
+     shmemi_pick_sum_reduce(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_sum_reduce(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         float *: shmem_float_sum_reduce, \
@@ -5703,7 +5813,9 @@ void shmemi_no_such_type(void);
         shmemi_complexd *: shmem_complexd_sum_reduce, \
         shmemi_complexf *: shmem_complexf_sum_reduce)
 
-#define shmem_prod_reduce(...) shmemi_pick_prod_reduce(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_prod_reduce(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_sum_reduce(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0)), "shmem_prod_reduce: dest has to point to one of " SHMEMI_TYPES_sum_reduce), \
+     shmemi_pick_prod_reduce(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_prod_reduce(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         float *: shmem_float_prod_reduce, \
@@ -5723,7 +5835,12 @@ void shmemi_no_such_type(void);
         shmemi_complexd *: shmem_complexd_prod_reduce, \
         shmemi_complexf *: shmem_complexf_prod_reduce)
 
-#define shmem_and_reduce(...) shmemi_pick_and_reduce(__VA_ARGS__)(__VA_ARGS__)
+#define SHMEMI_TYPES_and_reduce "unsigned char, unsigned short, unsigned int, unsigned long, unsigned long long, int8_t, int16_t, int32_t, int64_t, not const"
+#define SHMEMI_POINTS_and_reduce(a) _Generic(a, unsigned char *: 1, unsigned short *: 1, unsigned int *: 1, unsigned long *: 1, unsigned long long *: 1, int8_t *: 1, int16_t *: 1, int32_t *: 1, int64_t *: 1, default: 0)
+
+#define shmem_and_reduce(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_and_reduce(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0)), "shmem_and_reduce: dest has to point to one of " SHMEMI_TYPES_and_reduce), \
+     shmemi_pick_and_reduce(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_and_reduce(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         unsigned char *: shmem_uchar_and_reduce, \
@@ -5736,7 +5853,9 @@ void shmemi_no_such_type(void);
         int32_t *: shmem_int32_and_reduce, \
         int64_t *: shmem_int64_and_reduce)
 
-#define shmem_or_reduce(...) shmemi_pick_or_reduce(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_or_reduce(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_and_reduce(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0)), "shmem_or_reduce: dest has to point to one of " SHMEMI_TYPES_and_reduce), \
+     shmemi_pick_or_reduce(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_or_reduce(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         unsigned char *: shmem_uchar_or_reduce, \
@@ -5749,7 +5868,9 @@ void shmemi_no_such_type(void);
         int32_t *: shmem_int32_or_reduce, \
         int64_t *: shmem_int64_or_reduce)
 
-#define shmem_xor_reduce(...) shmemi_pick_xor_reduce(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_xor_reduce(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_and_reduce(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0)), "shmem_xor_reduce: dest has to point to one of " SHMEMI_TYPES_and_reduce), \
+     shmemi_pick_xor_reduce(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_xor_reduce(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         unsigned char *: shmem_uchar_xor_reduce, \
@@ -5762,7 +5883,9 @@ void shmemi_no_such_type(void);
         int32_t *: shmem_int32_xor_reduce, \
         int64_t *: shmem_int64_xor_reduce)
 
-#define shmem_sum_inscan(...) shmemi_pick_sum_inscan(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_sum_inscan(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_sum_reduce(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0)), "shmem_sum_inscan: dest has to point to one of " SHMEMI_TYPES_sum_reduce), \
+     shmemi_pick_sum_inscan(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_sum_inscan(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         float *: shmem_float_sum_inscan, \
@@ -5782,7 +5905,9 @@ void shmemi_no_such_type(void);
         shmemi_complexd *: shmem_complexd_sum_inscan, \
         shmemi_complexf *: shmem_complexf_sum_inscan)
 
-#define shmem_sum_exscan(...) shmemi_pick_sum_exscan(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_sum_exscan(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_sum_reduce(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0)), "shmem_sum_exscan: dest has to point to one of " SHMEMI_TYPES_sum_reduce), \
+     shmemi_pick_sum_exscan(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_sum_exscan(...) \
     _Generic(SHMEMI_ARGUMENT_2(__VA_ARGS__, 0, 0), \
         float *: shmem_float_sum_exscan, \
@@ -5802,7 +5927,9 @@ void shmemi_no_such_type(void);
         shmemi_complexd *: shmem_complexd_sum_exscan, \
         shmemi_complexf *: shmem_complexf_sum_exscan)
 
-#define shmem_wait_until(...) shmemi_pick_wait_until(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_wait_until(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0)), "shmem_wait_until: ivar has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_wait_until(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_wait_until(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
         int *: shmem_int_wait_until, \
@@ -5814,7 +5941,9 @@ void shmemi_no_such_type(void);
         short *: shmemi_short_wait_until, \
         unsigned short *: shmemi_ushort_wait_until)
 
-#define shmem_test(...) shmemi_pick_test(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_test(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0)), "shmem_test: ivar has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_test(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_test(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
         int *: shmem_int_test, \
@@ -5826,7 +5955,9 @@ void shmemi_no_such_type(void);
         short *: shmemi_short_test, \
         unsigned short *: shmemi_ushort_test)
 
-#define shmem_wait_until_all(...) shmemi_pick_wait_until_all(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_wait_until_all(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0)), "shmem_wait_until_all: ivars has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_wait_until_all(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_wait_until_all(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
         int *: shmem_int_wait_until_all, \
@@ -5836,7 +5967,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_wait_until_all, \
         unsigned long long *: shmem_ulonglong_wait_until_all)
 
-#define shmem_wait_until_all_vector(...) shmemi_pick_wait_until_all_vector(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_wait_until_all_vector(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0)), "shmem_wait_until_all_vector: ivars has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_wait_until_all_vector(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_wait_until_all_vector(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
         int *: shmem_int_wait_until_all_vector, \
@@ -5846,7 +5979,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_wait_until_all_vector, \
         unsigned long long *: shmem_ulonglong_wait_until_all_vector)
 
-#define shmem_wait_until_any(...) shmemi_pick_wait_until_any(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_wait_until_any(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0)), "shmem_wait_until_any: ivars has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_wait_until_any(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_wait_until_any(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
         int *: shmem_int_wait_until_any, \
@@ -5856,7 +5991,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_wait_until_any, \
         unsigned long long *: shmem_ulonglong_wait_until_any)
 
-#define shmem_wait_until_any_vector(...) shmemi_pick_wait_until_any_vector(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_wait_until_any_vector(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0)), "shmem_wait_until_any_vector: ivars has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_wait_until_any_vector(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_wait_until_any_vector(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
         int *: shmem_int_wait_until_any_vector, \
@@ -5866,7 +6003,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_wait_until_any_vector, \
         unsigned long long *: shmem_ulonglong_wait_until_any_vector)
 
-#define shmem_wait_until_some(...) shmemi_pick_wait_until_some(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_wait_until_some(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0)), "shmem_wait_until_some: ivars has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_wait_until_some(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_wait_until_some(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
         int *: shmem_int_wait_until_some, \
@@ -5876,7 +6015,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_wait_until_some, \
         unsigned long long *: shmem_ulonglong_wait_until_some)
 
-#define shmem_wait_until_some_vector(...) shmemi_pick_wait_until_some_vector(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_wait_until_some_vector(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0)), "shmem_wait_until_some_vector: ivars has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_wait_until_some_vector(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_wait_until_some_vector(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
         int *: shmem_int_wait_until_some_vector, \
@@ -5886,7 +6027,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_wait_until_some_vector, \
         unsigned long long *: shmem_ulonglong_wait_until_some_vector)
 
-#define shmem_test_all(...) shmemi_pick_test_all(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_test_all(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0)), "shmem_test_all: ivars has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_test_all(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_test_all(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
         int *: shmem_int_test_all, \
@@ -5896,7 +6039,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_test_all, \
         unsigned long long *: shmem_ulonglong_test_all)
 
-#define shmem_test_all_vector(...) shmemi_pick_test_all_vector(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_test_all_vector(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0)), "shmem_test_all_vector: ivars has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_test_all_vector(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_test_all_vector(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
         int *: shmem_int_test_all_vector, \
@@ -5906,7 +6051,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_test_all_vector, \
         unsigned long long *: shmem_ulonglong_test_all_vector)
 
-#define shmem_test_any(...) shmemi_pick_test_any(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_test_any(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0)), "shmem_test_any: ivars has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_test_any(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_test_any(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
         int *: shmem_int_test_any, \
@@ -5916,7 +6063,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_test_any, \
         unsigned long long *: shmem_ulonglong_test_any)
 
-#define shmem_test_any_vector(...) shmemi_pick_test_any_vector(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_test_any_vector(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0)), "shmem_test_any_vector: ivars has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_test_any_vector(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_test_any_vector(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
         int *: shmem_int_test_any_vector, \
@@ -5926,7 +6075,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_test_any_vector, \
         unsigned long long *: shmem_ulonglong_test_any_vector)
 
-#define shmem_test_some(...) shmemi_pick_test_some(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_test_some(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0)), "shmem_test_some: ivars has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_test_some(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_test_some(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
         int *: shmem_int_test_some, \
@@ -5936,7 +6087,9 @@ void shmemi_no_such_type(void);
         unsigned long *: shmem_ulong_test_some, \
         unsigned long long *: shmem_ulonglong_test_some)
 
-#define shmem_test_some_vector(...) shmemi_pick_test_some_vector(__VA_ARGS__)(__VA_ARGS__)
+#define shmem_test_some_vector(...) \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0)), "shmem_test_some_vector: ivars has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+     shmemi_pick_test_some_vector(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_test_some_vector(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
         int *: shmem_int_test_some_vector, \

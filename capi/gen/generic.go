@@ -18,8 +18,13 @@ const genericsTop = `
  * come first, it is told from an element by being no pointer; each branch has to be
  * an expression whatever the arguments are, so one that is not taken may name
  * shmemi_no_such_type, which takes none.
+ *
+ * Where no type fits, the compiler's own message names the argument's. SHMEMI_REFUSE adds those
+ * that there are: points is whether the argument, SHMEMI_TYPED behind a context, points to one.
  */
 void shmemi_no_such_type(void);
+#define SHMEMI_REFUSE(points, text) ((void)sizeof(struct { _Static_assert(points, text); int unused; }))
+#define SHMEMI_TYPED(a, b, ...) _Generic(a, shmem_ctx_t: b, default: a)
 #define SHMEMI_ARGUMENT_1(a, ...) a
 #define SHMEMI_ARGUMENT_2(a, b, ...) b
 #define SHMEMI_ARGUMENT_5(a, b, c, d, e, ...) e
@@ -146,8 +151,9 @@ func genericNames() []string {
 func generics() string {
 	var b strings.Builder
 	b.WriteString(genericsTop)
+	sets := map[string]string{}
 	for _, forms := range allGenericForms() {
-		genericMacro(&b, forms)
+		genericMacro(&b, forms, genericSet(&b, forms, sets))
 	}
 	for _, fn := range untyped() {
 		untypedMacro(&b, fn)
@@ -172,14 +178,56 @@ func oldGeneric(b *strings.Builder, f *spec.Family) {
 	fmt.Fprintf(b, "#define shmem_%[1]s(...) (shmemi_old_%[1]s(), shmem_%[2]s(__VA_ARGS__))\n", f.Name, f.Like)
 }
 
-func genericMacro(b *strings.Builder, forms []spec.Function) {
+// complexNames have C's names for what the header has to call otherwise, for C++.
+var complexNames = strings.NewReplacer("shmemi_complexd", "double complex", "shmemi_complexf", "float complex")
+
+// genericSet names the set of types that a generic name takes, which many share: the first of
+// them has its macros, SHMEMI_TYPES_ with the names and SHMEMI_POINTS_, 1 for a pointer to one.
+func genericSet(b *strings.Builder, forms []spec.Function, sets map[string]string) string {
+	if forms[0].Family.Instead != "" {
+		return ""
+	}
+	_, constant := selector(forms[0])
+	var names []string
+	for _, fn := range forms {
+		names = append(names, complexNames.Replace(fn.Type.C))
+	}
+	key := fmt.Sprint(constant, names)
+	if sets[key] != "" {
+		return sets[key]
+	}
+	name := generic(forms[0])
+	sets[key] = name
+	text := strings.Join(names, ", ")
+	if !constant {
+		text += ", not const"
+	}
+	fmt.Fprintf(b, "\n#define SHMEMI_TYPES_%s %q\n", name, text)
+	fmt.Fprintf(b, "#define SHMEMI_POINTS_%s(a) _Generic(a", name)
+	for _, fn := range forms {
+		fmt.Fprintf(b, ", %s *: 1", fn.Type.C)
+		if constant {
+			fmt.Fprintf(b, ", const %s *: 1", fn.Type.C)
+		}
+	}
+	b.WriteString(", default: 0)\n")
+	return name
+}
+
+// genericMacro is the macro of a generic name; set is that of genericSet.
+func genericMacro(b *strings.Builder, forms []spec.Function, set string) {
 	if f := forms[0].Family; f.Instead != "" {
 		oldGeneric(b, f)
 		return
 	}
 	name := generic(forms[0])
 	place, constant := selector(forms[0])
-	fmt.Fprintf(b, "\n#define shmem_%[1]s(...) shmemi_pick_%[1]s(__VA_ARGS__)(__VA_ARGS__)\n", name)
+	argument := fmt.Sprintf("SHMEMI_ARGUMENT_%d", place)
+	if forms[0].Family.Contexts {
+		argument = "SHMEMI_TYPED"
+	}
+	fmt.Fprintf(b, "\n#define shmem_%[1]s(...) \\\n    (SHMEMI_REFUSE(SHMEMI_POINTS_%[2]s(%[3]s(__VA_ARGS__, 0, 0)), \"shmem_%[1]s: %[4]s has to point to one of \" SHMEMI_TYPES_%[2]s), \\\n"+
+		"     shmemi_pick_%[1]s(__VA_ARGS__)(__VA_ARGS__))\n", name, set, argument, forms[0].Params()[place-1].Name)
 	choices := func(place int, first string, name func(spec.Function) string) {
 		fmt.Fprintf(b, "    _Generic(SHMEMI_ARGUMENT_%d(__VA_ARGS__, 0, 0)%s", place, first)
 		for _, fn := range forms {
