@@ -50,6 +50,7 @@ class Context(Own):
             )
         self._handle: int | None = made.value
         self._team = of
+        self._turn = state.turn
         self.n_pes: int | None = None if team is None else team.n_pes
         self._kept: list[Any] = []
         self._guard = threading.RLock()  # a finalizer may use the context at any moment
@@ -61,6 +62,10 @@ class Context(Own):
     def handle(self, call: str) -> int:
         """The library's number of the context."""
         if self._handle is None:
+            if self._turn != state.turn:
+                raise ArgumentError(
+                    call, "context", "it is of an earlier job", "make it after the init of this job"
+                )
             raise ArgumentError(call, "context", "it was destroyed", "use one that is there")
         return self._handle
 

@@ -47,7 +47,27 @@ class VersionError(LibraryError):
 
 
 class HeapError(ShmemError, MemoryError):
-    """The symmetric heap has no room."""
+    """The symmetric heap has no room.
+
+    In bytes: `nbytes` were asked for, `free` of `size` were free, `largest` in one block.
+    """
+
+    def __init__(
+        self,
+        operation: str,
+        subject: str,
+        cause: str,
+        remedy: str,
+        nbytes: int = 0,
+        free: int = 0,
+        largest: int = 0,
+        size: int = 0,
+    ) -> None:
+        super().__init__(operation, subject, cause, remedy)
+        self.nbytes = nbytes
+        self.free = free
+        self.largest = largest
+        self.size = size
 
 
 class PEError(ShmemError, IndexError):

@@ -15,6 +15,13 @@ KERNELS = "libshmem_kernels.fatbin"
 _PACKAGE = Path(__file__).resolve().parent
 
 
+def _nothing() -> bytes | None:
+    return None
+
+
+_init_error: Callable[[], bytes | None] = _nothing  # the function of the loaded library
+
+
 def candidates() -> list[Path]:
     """Where the library may be, in order; the system's loader is asked after these."""
     found = []
@@ -58,6 +65,10 @@ class Loaded:
         self.waiting = _abi.Library(handle)
         self._keeping = ctypes.PyDLL(path)
         self.quick = _abi.Library(self._keeping)
+        global _init_error
+        function = self._keeping["shmemi_init_error"]
+        function.restype = ctypes.c_char_p
+        _init_error = function
 
     def private(self, name: str) -> int:
         """What a function of the library's own answers, which has no operands."""
@@ -73,6 +84,15 @@ class Loaded:
         function = self._keeping[name]
         function.restype = None
         return function
+
+
+def init_error() -> tuple[str, str]:
+    """Why the last init or unique id of the loaded library failed, and the remedy."""
+    text = (_init_error() or b"").decode(errors="replace")
+    cause, found, remedy = text.removesuffix(")").rpartition(" (")
+    if not found or not text.endswith(")"):
+        return text or "the library gives no cause", "see python -m shmem.doctor"
+    return cause, remedy
 
 
 def _open(path: str) -> ctypes.CDLL:

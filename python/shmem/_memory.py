@@ -24,9 +24,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from shmem import _device, _events, _remains
+from shmem import _device, _events, _remains, _room
 from shmem._dtypes import resolve
-from shmem._errors import HeapError, SizeError, StateError, SymmetryError
+from shmem._errors import SizeError, StateError, SymmetryError
 from shmem._runtime import (
     after_finalize,
     after_init,
@@ -221,9 +221,7 @@ def _widen(call: str) -> None:
     address = functions.shmem_calloc(2 * words, 8)
     settle(call)
     if address == 0:
-        raise HeapError(
-            call, f"{2 * words} words for the package", "the symmetric heap has no room", _MORE
-        )
+        raise _room.error(call, f"{2 * words} words for the package", 16 * words)
     if heap.vote:
         functions.shmem_free(heap.vote)
     heap.vote, heap.words = address, words
@@ -291,8 +289,6 @@ def reclaim() -> int:
 
 # ---------------------------------------------------------------- allocation
 
-_MORE = "free arrays on every PE, or raise SHMEM_SYMMETRIC_SIZE"
-
 
 def prepare(call: str) -> None:
     """What all PEs do before one block more."""
@@ -340,7 +336,7 @@ def _allocate(call: str, nbytes: int, zero: bool) -> Block:
         else:
             functions.shmem_sync_all()
     if address == 0:
-        raise HeapError(call, f"{nbytes} bytes", "the symmetric heap has no room", _MORE)
+        raise _room.error(call, f"{nbytes} bytes", take)
     return _enter(address, nbytes)
 
 

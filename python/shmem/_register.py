@@ -17,7 +17,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from shmem import _device, _memory
+from shmem import _device, _memory, _room
 from shmem._errors import HeapError, LayoutError, RegisterError, ShmemError
 from shmem._memory import Array
 from shmem._operands import address_of, as_array, describe, not_contiguous, writable
@@ -114,8 +114,13 @@ def _same(plan: tuple[Any, ...] | None) -> bool:
 def _refusal(array: Array, text: str) -> ShmemError:
     """The library's reason as an exception: `call: object: cause (remedy)`."""
     cause, _, remedy = text.split(": ", 2)[-1].rpartition(" (")
-    kind = HeapError if "SHMEM_SYMMETRIC_SIZE" in remedy else RegisterError
-    return kind("register", describe("array", array), cause, remedy.rstrip(")"))
+    if "SHMEM_SYMMETRIC_SIZE" in remedy:
+        size, free, largest = _room.use()
+        what = describe("array", array)
+        return HeapError(
+            "register", what, cause, remedy.rstrip(")"), array.nbytes, free, largest, size
+        )
+    return RegisterError("register", describe("array", array), cause, remedy.rstrip(")"))
 
 
 def _deliver(array: Any, own: Array) -> Any:

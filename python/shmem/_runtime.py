@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from operator import index
 from typing import Any, SupportsIndex
 
-from shmem import _abi, _start
+from shmem import _abi, _callers, _start
 from shmem._errors import (
     ArgumentError,
     ForkedError,
@@ -27,7 +27,7 @@ from shmem._errors import (
     ShmemError,
     StateError,
 )
-from shmem._library import Loaded, find
+from shmem._library import Loaded, find, init_error
 from shmem._settings import SETTINGS
 
 Setting = str | int | float | bool | list[str] | None
@@ -96,8 +96,12 @@ def refuse(call: str) -> ShmemError:
             "it was forked after shmem.init, and has no place in the job",
             "use symmetric memory in the parent only; children may read copies",
         )
-    why = "after shmem.finalize" if state.ended else "before shmem.init"
-    return StateError(call, "", f"called {why}", "call shmem.init first")
+    if not state.ended:
+        return StateError(call, "", "called before shmem.init", "call shmem.init first")
+    remedy = "call shmem.init again, and make arrays, teams and contexts anew"
+    if call == "finalize":
+        remedy = "call it once for each shmem.init"
+    return StateError(call, "", "called after shmem.finalize", remedy)
 
 
 def library(call: str) -> _abi.Library:
@@ -213,6 +217,7 @@ def _environment(settings: dict[str, Setting]) -> Iterator[None]:
 def _load(call: str, library: str | os.PathLike[str] | None) -> Loaded:
     if state.loaded is None:
         state.loaded = Loaded(find(library))
+        _callers.begin(state.loaded)
         os.register_at_fork(after_in_child=_forked)
         atexit.register(_at_exit)
     elif library is not None and find(library) != state.loaded.path:
@@ -330,14 +335,12 @@ def _join(loaded: Loaded, start: _start.Start) -> None:
     if failed:
         # multiprocessing itself says so only when it has run the program once more.
         is_child = any("from multiprocessing." in word for word in sys.orig_argv)
-        raise InitError(
-            "init",
-            "",
-            "the job could not be joined; a line on standard error says why",
-            'a process that a PE starts is no PE: call init under if __name__ == "__main__"'
-            if is_child
-            else "see python -m shmem.doctor",
-        )
+        cause, remedy = init_error()
+        if is_child:
+            remedy = (
+                'a process that a PE starts is no PE: call init under if __name__ == "__main__"'
+            )
+        raise InitError("init", "", cause, remedy)
     state.turn += 1
     state.pe = loaded.waiting.shmem_my_pe()
     state.n_pes = loaded.waiting.shmem_n_pes()
@@ -361,7 +364,10 @@ def _at_exit() -> None:
     How it ends only the C library finds out. It is left alone where daemon threads may be in
     calls, and where kernels may have to read the memory of a GPU yet.
     """
-    if state.count == 0 or state.loaded is None:
+    if state.loaded is None:
+        return
+    _callers.end(state.loaded)
+    if state.count == 0:
         return
     if state.heap == "device" or threading.active_count() > 1:
         return

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from shmem import _abi
 from shmem._errors import ArgumentError, InitError
+from shmem._library import init_error
 from shmem._meeting import ID_BYTES, Meeting, fetch, hand_out
 
 Start = Callable[[_abi.Library], int]
@@ -78,10 +79,11 @@ def make_id(functions: _abi.Library) -> bytes:
     """A new unique id."""
     uid = _UniqueID(_version(_UniqueID))
     if functions.shmemx_get_uniqueid(ctypes.addressof(uid)) != 0:
-        raise InitError(
-            "get_uniqueid", "", "none was made; a line on standard error says why", "see there"
-        )
+        raise InitError("get_uniqueid", "", *init_error())
     return bytes(uid)
+
+
+_joined: set[bytes] = set()  # ids of jobs of this process; an id serves one job
 
 
 def by_id(uid: bytes, pe: int, n_pes: int) -> Start:
@@ -93,6 +95,13 @@ def by_id(uid: bytes, pe: int, n_pes: int) -> Start:
         wrong = f"is no bytes, but {type(uid).__name__}"
     if wrong:
         raise ArgumentError("init", "uid", wrong, "pass what get_uniqueid gave")
+    if raw in _joined:
+        raise ArgumentError(
+            "init",
+            "uid",
+            "the job of this id is over",
+            "have one process call get_uniqueid again, and pass its result in all PEs",
+        )
 
     def start(functions: _abi.Library) -> int:
         own = _UniqueID.from_buffer_copy(raw)
@@ -100,9 +109,12 @@ def by_id(uid: bytes, pe: int, n_pes: int) -> Start:
         status = functions.shmemx_set_attr_uniqueid_args(
             pe, n_pes, ctypes.addressof(own), ctypes.addressof(attributes)
         )
-        return status or functions.shmemx_init_attr(
+        status = status or functions.shmemx_init_attr(
             _abi.SHMEMX_INIT_WITH_UNIQUEID, ctypes.addressof(attributes)
         )
+        if status == 0:
+            _joined.add(raw)
+        return status
 
     return start
 

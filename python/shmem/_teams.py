@@ -30,6 +30,7 @@ class Team(Own):
         self.my_pe = functions.shmem_team_my_pe(handle)
         self.n_pes = functions.shmem_team_n_pes(handle)
         self._members: list[int] = []
+        self._turn = state.turn
         _teams[handle] = self
 
     @staticmethod
@@ -52,6 +53,10 @@ class Team(Own):
         if state.count == 0:
             raise refuse(call)
         if self._handle is None:
+            if self._turn != state.turn:
+                raise ArgumentError(
+                    call, "team", "it is of an earlier job", "make it after the init of this job"
+                )
             raise ArgumentError(call, "team", "it was destroyed", "use one that is there")
         return self._handle
 

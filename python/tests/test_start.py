@@ -450,9 +450,9 @@ import shmem
 try:
     shmem.init(uid=bytes(128), pe=0, n_pes=1)
 except shmem.InitError as e:
+    assert "unique id" in e.cause, e
     print("refused")
 shmem.init()
 """
     done = python(program)
     assert done.returncode == 0 and done.stdout == "refused\n", done.stderr
-    assert "unique id" in done.stderr or "uniqueid" in done.stderr

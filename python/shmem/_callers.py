@@ -1,0 +1,65 @@
+"""The line of the program that a call of the library was made for, which its reports name.
+
+The library asks in the thread that made the call, when it reports a wait or ends the job. A call
+itself pays nothing for it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from types import FrameType
+
+from shmem._library import Loaded
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_NAMER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)
+
+
+def _is_own(frame: FrameType) -> bool:
+    return os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE)
+
+
+def _function(frame: FrameType) -> str:
+    """The public name of a function of the package."""
+    module = str(frame.f_globals.get("__name__", "shmem"))
+    parts = [part for part in module.split(".") if not part.startswith("_")]
+    code = frame.f_code
+    return ".".join([*parts, getattr(code, "co_qualname", code.co_name)])  # 3.11 has the class
+
+
+def describe(frame: FrameType | None) -> str:
+    """`shmem.zeros at train.py:12`, of the innermost frames; "" where none is the package's."""
+    called = None
+    while frame is not None and _is_own(frame):
+        called, frame = frame, frame.f_back
+    if called is None:
+        return ""
+    if frame is None:
+        return _function(called)
+    path = os.path.abspath(frame.f_code.co_filename)
+    near = os.path.relpath(path) if path.startswith(os.getcwd() + os.sep) else path
+    return f"{_function(called)} at {near}:{frame.f_lineno}"
+
+
+def _name(text: int, size: int) -> None:
+    # A thread of the library's own has no frame, and a report is made without a name then.
+    try:
+        line = describe(sys._getframe(1)).encode(errors="replace")[: size - 1]
+        ctypes.memmove(text, line + b"\0", len(line) + 1)
+    except (ValueError, OSError):
+        return
+
+
+_namer = _NAMER(_name)
+
+
+def begin(loaded: Loaded) -> None:
+    """Has the library ask from now on."""
+    loaded.untyped("shmemi_set_caller")(_namer)
+
+
+def end(loaded: Loaded) -> None:
+    """Has it ask no more: the interpreter ends."""
+    loaded.untyped("shmemi_set_caller")(None)
