@@ -103,7 +103,7 @@ func (j *Job) tellAll(b *strings.Builder, all [][]byte) error {
 	}
 	title := fmt.Sprintf("%d PEs on %s counted", j.NPEs, hosts)
 	if j.Engine != nil {
-		title += ", over " + j.Engine.Caps().Provider
+		title += ", over " + providerName(j.Config.Provider, j.Engine.Caps().Provider)
 	}
 	if j.Config.Stats != config.StatsAll {
 		title += " (SHMEM_STATS=all prints each PE's)"

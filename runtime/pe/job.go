@@ -412,7 +412,7 @@ func (j *Job) banner() string {
 	network := "none needed, all PEs share memory"
 	if j.Engine != nil {
 		c := j.Engine.Caps()
-		network = fmt.Sprintf("%s on %s", c.Provider, c.Domain)
+		network = fmt.Sprintf("%s on %s", providerName(j.Config.Provider, c.Provider), c.Domain)
 		if c.Rails > 1 {
 			network += fmt.Sprintf(", policy %s", j.Config.NICPolicy)
 		}

@@ -65,7 +65,7 @@ func (j *Job) routes() routes.Row {
 	r := routes.Row{Name: name, Heap: j.heap.String(), GPU: j.ownGPU(), Reached: j.gpuWay()}
 	if j.Engine != nil {
 		c := j.Engine.Caps()
-		r.Provider, r.NICs = c.Provider, c.Domain
+		r.Provider, r.NICs = providerName(j.Config.Provider, c.Provider), c.Domain
 	} else {
 		r.Reached = ""
 	}

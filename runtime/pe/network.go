@@ -3,6 +3,7 @@ package pe
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"libshmem/fabric"
@@ -92,7 +93,7 @@ func (j *Job) openEngine(o Options, nics *nics, i int) error {
 	j.log.Printf("fabric", config.LogDebug, "endpoint %d: %+v", i, prov.Caps())
 	if c := prov.Caps(); j.apart && c.Domain == "lo" {
 		return errors.Join(fmt.Errorf("open network %s on lo: PEs of other hosts cannot reach it (bring a network interface up, or name one by SHMEM_NIC_LIST)",
-			c.Provider), prov.Close())
+			providerName(j.Config.Provider, c.Provider)), prov.Close())
 	}
 	plan := j.segment.Plan()
 	user := j.HeapOf(j.Me)
@@ -176,6 +177,16 @@ func (j *Job) atomicsOf(dev *cuda.Device) (amo.By, error) {
 // program's context, to which the driver ties copies of its memory (SHMEM_GPU_SHARE=ipc).
 func (j *Job) needsApart(c fabric.Caps) bool {
 	return j.heap == config.HeapDevice && j.gpu.device.Way() == devmem.VMM && !(j.registers() && c.GPU)
+}
+
+// providerName names an open provider in messages. SHMEM_PROVIDER may have asked for a family,
+// of which the provider has another name: tcp is called net by libfabric up to 1.17.
+func providerName(asked, opened string) string {
+	base, _, _ := strings.Cut(opened, ";")
+	if first, _, _ := strings.Cut(asked, ";"); first == "" || strings.EqualFold(first, base) {
+		return opened
+	}
+	return asked + " by " + opened
 }
 
 // exchangeEndpoints tells every PE of this one's endpoints, and returns those

@@ -74,7 +74,7 @@ func (j *Job) requireOne(name string) error {
 		for _, e := range j.Engines {
 			if c := e.Caps(); !p.Has(&c) {
 				return missing("shmem-info --fabric shows what there is, SHMEM_PROVIDER and SHMEM_NIC_LIST choose; or leave it out",
-					"with %s on %s it does not hold that %s", c.Provider, c.Domain, p.Text)
+					"with %s on %s it does not hold that %s", providerName(j.Config.Provider, c.Provider), c.Domain, p.Text)
 			}
 		}
 	}

@@ -29,6 +29,8 @@ var messagesRows = []row{
 	{what: "collect_to_the_end", env: small, say: []string{`went on`}},
 	{what: "hang_static", env: []string{"SHMEM_TIMEOUT=1"}, say: []string{`PE 0: shmem_long_wait_until has waited \d+ s: for 0x\w+ \(flags\+0x10, a static, offset -0x\w+\) == 5`}},
 	{what: "hang_global", env: []string{"SHMEM_TIMEOUT=1"}, say: []string{`PE 0: shmem_long_wait_until has waited \d+ s: for 0x\w+ \(counter, a static, offset -0x\w+\) == 5`}},
+	// libfabric up to 1.17 has the provider under the name net.
+	{what: "nothing", env: []string{"SHMEM_DEBUG=1", "SHMEM_STATS=1"}, only: onHosts, say: []string{`heap host 1g a PE; network tcp( by net)? on \w+`, ` 2 hosts counted, over tcp( by net)?\b`}},
 	{what: "put_static", env: off, status: aborted, say: []string{`PE \d: shmem_long_put: 0x\w+ \(flags\) is in a global or static`}},
 	{what: "put_static_past_end", status: aborted, say: []string{`PE \d: shmem_long_put: 8388608 bytes at 0x\w+ \(flags\) run past`}},
 }

@@ -30,7 +30,7 @@ func plain(t *testing.T, text string, nics bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	network := regexp.MustCompile(`\S+ on (\S+)$`)
+	network := regexp.MustCompile(`(?:tcp by )?\S+ on (\S+)$`)
 	var lines []string
 	ends := false
 	for _, line := range strings.Split(text, "\n") {
