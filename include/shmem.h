@@ -5927,8 +5927,11 @@ void shmemi_no_such_type(void);
         shmemi_complexd *: shmem_complexd_sum_exscan, \
         shmemi_complexf *: shmem_complexf_sum_exscan)
 
+#define SHMEMI_TYPES_wait_until "int, long, long long, unsigned int, unsigned long, unsigned long long, short, unsigned short, not const"
+#define SHMEMI_POINTS_wait_until(a) _Generic(a, int *: 1, long *: 1, long long *: 1, unsigned int *: 1, unsigned long *: 1, unsigned long long *: 1, short *: 1, unsigned short *: 1, default: 0)
+
 #define shmem_wait_until(...) \
-    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0)), "shmem_wait_until: ivar has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_wait_until(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0)), "shmem_wait_until: ivar has to point to one of " SHMEMI_TYPES_wait_until), \
      shmemi_pick_wait_until(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_wait_until(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \
@@ -5942,7 +5945,7 @@ void shmemi_no_such_type(void);
         unsigned short *: shmemi_ushort_wait_until)
 
 #define shmem_test(...) \
-    (SHMEMI_REFUSE(SHMEMI_POINTS_atomic_compare_swap(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0)), "shmem_test: ivar has to point to one of " SHMEMI_TYPES_atomic_compare_swap), \
+    (SHMEMI_REFUSE(SHMEMI_POINTS_wait_until(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0)), "shmem_test: ivar has to point to one of " SHMEMI_TYPES_wait_until), \
      shmemi_pick_test(__VA_ARGS__)(__VA_ARGS__))
 #define shmemi_pick_test(...) \
     _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0, 0), \

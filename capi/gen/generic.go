@@ -178,8 +178,8 @@ func oldGeneric(b *strings.Builder, f *spec.Family) {
 	fmt.Fprintf(b, "#define shmem_%[1]s(...) (shmemi_old_%[1]s(), shmem_%[2]s(__VA_ARGS__))\n", f.Name, f.Like)
 }
 
-// complexNames have C's names for what the header has to call otherwise, for C++.
-var complexNames = strings.NewReplacer("shmemi_complexd", "double complex", "shmemi_complexf", "float complex")
+// complexInC replaces the names that the header has for C++ by those of C.
+var complexInC = strings.NewReplacer("shmemi_complexd", "double complex", "shmemi_complexf", "float complex")
 
 // genericSet names the set of types that a generic name takes, which many share: the first of
 // them has its macros, SHMEMI_TYPES_ with the names and SHMEMI_POINTS_, 1 for a pointer to one.
@@ -190,7 +190,7 @@ func genericSet(b *strings.Builder, forms []spec.Function, sets map[string]strin
 	_, constant := selector(forms[0])
 	var names []string
 	for _, fn := range forms {
-		names = append(names, complexNames.Replace(fn.Type.C))
+		names = append(names, complexInC.Replace(fn.Type.C))
 	}
 	key := fmt.Sprint(constant, names)
 	if sets[key] != "" {
