@@ -265,7 +265,8 @@ type Provider interface {
 	// Read posts a one-sided read. ErrAgain: not posted.
 	Read(*RMA) error
 	// Poll makes progress and fills c with up to len(c) completions. No token
-	// comes twice. After an error that is ErrOverrun some never come.
+	// comes twice. It fails where the queue has overrun (ErrOverrun: some completions never
+	// come) or cannot be read, and where an operation of this end without a token has failed.
 	//
 	// None is not the end of the work: over sockets a Poll moves one Write of a peer at a
 	// time, and such a Write leaves no completion here. Ready tells.
@@ -286,6 +287,9 @@ type Provider interface {
 	// Native returns the C functions behind Poll, Arm, Wait and Wake, or the
 	// zero Native where the provider is Go only.
 	Native() Native
+	// Strangers is how many entries of the completion queue Poll has dropped, because no
+	// operation of this end caused them: a process outside of the job did.
+	Strangers() uint64
 	// ErrorText explains the error of c, the provider's own words included.
 	ErrorText(c *Completion) string
 	// Close releases everything. Operations in flight are dropped: afterwards

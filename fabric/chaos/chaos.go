@@ -416,6 +416,9 @@ func (p *Provider) Wake() { p.inner.Wake() }
 // Native is part of fabric.Provider: nothing goes past the delays.
 func (p *Provider) Native() fabric.Native { return fabric.Native{} }
 
+// Strangers is part of fabric.Provider.
+func (p *Provider) Strangers() uint64 { return p.inner.Strangers() }
+
 // ErrorText is part of fabric.Provider.
 func (p *Provider) ErrorText(c *fabric.Completion) string {
 	if text, ok := p.texts[c.Token]; ok {

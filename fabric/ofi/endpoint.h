@@ -10,8 +10,9 @@
 #include "native.h"
 
 enum {
-    FAILURES = 16,    /* texts of failed operations that are remembered */
-    FAILURE_LEN = 192 /* bytes of one */
+    FAILURES = 16,     /* texts of failed operations that are remembered */
+    FAILURE_LEN = 192, /* bytes of one */
+    DROPPING = 8       /* looks of one poll that may drop entries of strangers */
 };
 
 /* Why an operation failed, until FAILURES later ones have failed too. */
@@ -92,6 +93,10 @@ struct shmemi_ofi {
     struct shmemi_ofi_operand *operands;
     struct fid_mr *operands_mr;
     void *operands_desc;
+
+    uint64_t
+        strangers; /* entries of the queue that were dropped, since no operation here made them */
+    int unread;    /* the last poll has left entries behind such ones */
 
     const char *failed; /* the call of libfabric that failed last in opening */
     unsigned next_failure;
@@ -194,9 +199,29 @@ void *shmemi_ofi_context(struct shmemi_ofi *o, uint32_t token, uint8_t kind);
 uint32_t shmemi_ofi_token(const struct shmemi_ofi *o, const void *context);
 uint8_t shmemi_ofi_kind(const struct shmemi_ofi *o, uint32_t token);
 /* Turns the error at the head of the queue into a completion. Answers 1, 0 when
- * there is none after all, or a negative error when it belongs to no operation
- * that the caller could be told about. */
+ * there is none after all or a stranger's was dropped, or a negative error that ends the
+ * endpoint's use: the queue is overrun, or an operation of this end without a token failed. */
 int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c);
+/* How often one poll has dropped entries. */
+struct shmemi_ofi_looks {
+    uint64_t strangers; /* as in the endpoint, after the last look */
+    unsigned dropping;  /* looks that dropped some */
+};
+
+/*
+ * Whether poll takes another look at the queue: after a full one, and after one that dropped
+ * entries, since behind those there may be completions that no descriptor tells of any more.
+ * DROPPING such looks are enough, so that strangers do not hold a poll.
+ */
+static inline int shmemi_ofi_looks_again(struct shmemi_ofi *o, struct shmemi_ofi_looks *l, int full)
+{
+    if (o->strangers == l->strangers)
+        return full;
+    l->strangers = o->strangers;
+    o->unread = ++l->dropping == DROPPING;
+    return !o->unread;
+}
+
 /* poll where completions of data may come. */
 int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 

@@ -121,36 +121,40 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
     struct fi_cq_data_entry e[BATCH];
     fi_addr_t from[BATCH];
     int n = 0;
+    struct shmemi_ofi_looks looks = {.strangers = o->strangers};
     while (n < max) {
         size_t want = max - n < BATCH ? (size_t)(max - n) : BATCH;
         ssize_t ret =
             o->nsources > 0 ? fi_cq_readfrom(o->cq, e, want, from) : fi_cq_read(o->cq, e, want);
-        if (ret == -FI_EAVAIL)
-            ret = shmemi_ofi_read_error(o, &c[n]);
-        else
+        if (ret == -FI_EAVAIL) {
+            if ((ret = shmemi_ofi_read_error(o, &c[n])) < 0)
+                return (int)ret;
+            n += (int)ret;
+        } else {
             for (ssize_t i = 0; i < ret; i++) {
                 uint32_t t = shmemi_ofi_token(o, e[i].op_context);
-                struct shmemi_completion *to = &c[n + i];
+                const int data = is_data(o, &e[i], t);
+                if (t == NO_TOKEN && !data) {
+                    o->strangers++;
+                    continue;
+                }
+                struct shmemi_completion *to = &c[n++];
                 *to = (struct shmemi_completion){.token = t, .len = e[i].len};
-                if (is_data(o, &e[i], t)) {
+                if (data) {
                     if (t != NO_TOKEN && shmemi_ofi_kind(o, t) != SHMEMI_RECV)
                         to->token = NO_TOKEN;
                     to->kind = SHMEMI_DATA;
                     to->data = (uint32_t)e[i].data;
                     /* As fabric.Completion.From. */
                     to->len = (uint32_t)(o->nsources > 0 ? pe_of(o, from[i]) : -1);
-                } else if (t == NO_TOKEN) {
-                    return -FI_EOTHER;
                 } else {
                     to->kind = shmemi_ofi_kind(o, t);
                 }
             }
+        }
         if (ret < 0 && ret != -FI_EAGAIN)
             return n > 0 ? n : (int)ret;
-        if (ret <= 0)
-            break;
-        n += (int)ret;
-        if ((size_t)ret < want)
+        if (!shmemi_ofi_looks_again(o, &looks, ret == (ssize_t)want))
             break;
     }
     return n;

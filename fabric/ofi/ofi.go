@@ -343,7 +343,7 @@ func (e *endpoint) Poll(c []fabric.Completion) (int, error) {
 	if n == -C.FI_EOVERRUN {
 		cause = fmt.Errorf("%w: %w", fabric.ErrOverrun, cause)
 	}
-	if text := C.shmemi_ofi_failure(e.c, C.NO_TOKEN); text != nil {
+	if text := C.shmemi_ofi_failure(e.c, C.NO_TOKEN); text != nil && n != -C.FI_EOVERRUN {
 		cause = fmt.Errorf("an operation without a token failed: %s", C.GoString(text))
 	}
 	return 0, &shmerr.Error{Op: "poll", Object: e.caps.Provider, Cause: cause}
@@ -378,6 +378,8 @@ func (e *endpoint) Native() fabric.Native {
 		Recv: C.shmemi_ofi_native_recv, Inject: C.shmemi_ofi_native_inject,
 	}
 }
+
+func (e *endpoint) Strangers() uint64 { return uint64(e.c.strangers) }
 
 func (e *endpoint) ErrorText(c *fabric.Completion) string {
 	if c.Err == 0 {

@@ -98,6 +98,18 @@ int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, ui
                         shmemi_ofi_context(o, token, SHMEMI_READ));
 }
 
+/*
+ * Whether an error entry without a context of ours may be a stranger's doing. An overrun queue
+ * has lost completions, and of an operation that this end has posted, an injected one for
+ * example, only its flags tell: both are the caller's to know.
+ */
+static int strange(const struct fi_cq_err_entry *e)
+{
+    const uint64_t ours = FI_SEND | FI_WRITE | FI_READ | FI_TRANSMIT;
+    const uint64_t theirs = FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE;
+    return e->err != FI_EOVERRUN && (!(e->flags & ours) || (e->flags & theirs));
+}
+
 int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
 {
     struct fi_cq_err_entry e = {0};
@@ -106,8 +118,13 @@ int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
         return ret == -FI_EAGAIN ? 0 : (int)ret;
     if (e.err <= 0)
         e.err = FI_EOTHER;
+    const uint32_t token = shmemi_ofi_token(o, e.op_context);
+    if (token == NO_TOKEN && strange(&e)) {
+        o->strangers++;
+        return 0;
+    }
     struct shmemi_ofi_failure *f = &o->failures[o->next_failure++ % FAILURES];
-    f->token = shmemi_ofi_token(o, e.op_context);
+    f->token = token;
     f->err = e.err;
     char words[96] = "";
     const char *said = fi_cq_strerror(o->cq, e.prov_errno, e.err_data, words, sizeof(words) - 1);
@@ -129,26 +146,29 @@ int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
     int n = 0;
     if (o->data)
         return shmemi_ofi_poll_data(o, c, max);
+    struct shmemi_ofi_looks looks = {.strangers = o->strangers};
     while (n < max) {
         size_t want = max - n < BATCH ? (size_t)(max - n) : BATCH;
         ssize_t ret = fi_cq_read(o->cq, e, want);
-        if (ret == -FI_EAVAIL)
-            ret = shmemi_ofi_read_error(o, &c[n]);
-        else
+        if (ret == -FI_EAVAIL) {
+            if ((ret = shmemi_ofi_read_error(o, &c[n])) < 0)
+                return (int)ret;
+            n += (int)ret;
+        } else {
             for (ssize_t i = 0; i < ret; i++) {
                 uint32_t t = shmemi_ofi_token(o, e[i].op_context);
-                if (t == NO_TOKEN)
-                    return -FI_EOTHER;
+                if (t == NO_TOKEN) {
+                    o->strangers++;
+                    continue;
+                }
                 /* The kind is remembered, because not every provider tells. */
-                c[n + i] = (struct shmemi_completion){
+                c[n++] = (struct shmemi_completion){
                     .token = t, .kind = shmemi_ofi_kind(o, t), .len = e[i].len};
             }
+        }
         if (ret < 0 && ret != -FI_EAGAIN)
             return n > 0 ? n : (int)ret;
-        if (ret <= 0)
-            break;
-        n += (int)ret;
-        if ((size_t)ret < want)
+        if (!shmemi_ofi_looks_again(o, &looks, ret == (ssize_t)want))
             break;
     }
     return n;
@@ -170,6 +190,10 @@ int shmemi_ofi_ready(void *self)
     struct shmemi_ofi *o = self;
     struct fid *fid = &o->cq->fid;
     struct pollfd fd = {.fd = o->queue_fd, .events = POLLIN};
+    if (o->unread) {
+        o->unread = 0;
+        return 1;
+    }
     if (o->queue_fd < 0)
         return 0;
     if (o->signal_stays)

@@ -224,6 +224,14 @@ func (p *Provider) refuse(what, object string, cause error) error {
 	return &shmerr.Error{Op: what, Object: object, Cause: cause}
 }
 
+// Strangers is part of fabric.Provider.
+func (p *Provider) Strangers() (dropped uint64) {
+	for _, n := range p.nics {
+		dropped += n.Strangers()
+	}
+	return dropped
+}
+
 // ErrorText is part of fabric.Provider.
 func (p *Provider) ErrorText(c *fabric.Completion) string {
 	if c.Err == 0 {

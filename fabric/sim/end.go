@@ -347,6 +347,9 @@ func (e *end) Wake() {
 	e.signal()
 }
 
+// Strangers is 0: the simulated network has the job alone.
+func (e *end) Strangers() uint64 { return 0 }
+
 func (e *end) ErrorText(c *fabric.Completion) string {
 	if c.Err == 0 {
 		return "no error"

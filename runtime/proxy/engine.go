@@ -181,6 +181,8 @@ type port struct {
 	report  func(error) // nil: nobody hears
 	strange uint64      // messages that were none of this job's
 
+	reported uint64 // entries that the provider had dropped when report was last told of them
+
 	stage    *stage // nil: this PE has no GPU memory
 	armed    bool   // the loop sleeps, or is about to, until something comes from the network
 	armedAt  uint32 // the count of polls then

@@ -74,20 +74,21 @@ type posted struct {
 
 // end is one endpoint.
 type end struct {
-	net     *network
-	me      fabric.PE
-	peers   int
-	queue   []fabric.Completion
-	inbox   []*work // messages that arrived and wait for a buffer
-	recvs   []posted
-	busy    map[fabric.Token]bool
-	flying  int
-	regions map[uint64]fabric.Region
-	keys    uint64
-	wake    chan struct{}
-	came    bool // something arrived since the last Wait
-	closed  bool
-	box     *expresstest.Box // where C posts; nil: C cannot
+	net       *network
+	me        fabric.PE
+	peers     int
+	queue     []fabric.Completion
+	inbox     []*work // messages that arrived and wait for a buffer
+	recvs     []posted
+	busy      map[fabric.Token]bool
+	flying    int
+	regions   map[uint64]fabric.Region
+	keys      uint64
+	wake      chan struct{}
+	strangers uint64 // completions that a test says were dropped
+	came      bool   // something arrived since the last Wait
+	closed    bool
+	box       *expresstest.Box // where C posts; nil: C cannot
 
 	// For tests.
 	polls, waits, refusals int
@@ -470,6 +471,8 @@ func (e *end) Wake() {
 }
 
 func (e *end) Native() fabric.Native { return fabric.Native{} }
+
+func (e *end) Strangers() uint64 { return e.strangers }
 
 func (e *end) ErrorText(c *fabric.Completion) string {
 	return fmt.Sprintf("the network of the tests says %d", c.Err)

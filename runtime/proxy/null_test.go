@@ -92,6 +92,7 @@ func (n *null) Arm() bool                           { return len(n.queue) == 0 }
 func (n *null) Wait(d time.Duration) (bool, error)  { sleep(d); return false, nil }
 func (n *null) Wake()                               {}
 func (n *null) Native() fabric.Native               { return fabric.Native{} }
+func (n *null) Strangers() uint64                   { return 0 }
 func (n *null) ErrorText(*fabric.Completion) string { return "" }
 func (n *null) Close() error                        { return nil }
 

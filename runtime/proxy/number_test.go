@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -105,6 +106,88 @@ func TestStrangeData(t *testing.T) {
 		j.await("arrival of the next", func() bool { return b.peers[0].edge == number+1 })
 		j.close()
 	}
+}
+
+// Forged immediate data: outside of the window it is dropped. Inside of it, the source tells it
+// from a PE's. Without the source a forged number takes the place of the PE's own, which is
+// dropped when it comes: the job goes on, but what waits for that write no longer does.
+func TestForgedNumbers(t *testing.T) {
+	for _, source := range []bool{true, false} {
+		m := modes[5]
+		m.caps.Source = source
+		j := newJob(t, m, 1, 2, 1<<20)
+		a, b := j.pes[0], j.pes[1]
+		b.ReportTo(nil) // what is refused is counted below
+		buf := make([]byte, 10000)
+		put := func() { a.post(func() Status { return a.Put(1, 0, unsafe.Pointer(&buf[0]), 10000, nil) }) }
+		put()
+		j.await("stream", func() bool { return a.peers[1].stream == streamGiven })
+		put()
+		a.quiet()
+		next := uint32(1) // the first went while the stream was asked for
+		if source {
+			next = 2
+		}
+		j.await("arrival", func() bool { return b.peers[0].edge == next })
+		forge := func(number uint32) {
+			data := fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindData, Data: number}
+			data.SetFrom(fabric.NoPE)
+			b.Complete([]fabric.Completion{data})
+		}
+		refused := uint64(0)
+		for _, number := range []uint32{next - 1, next + b.space.Window, next + 2*b.space.Window, 1<<b.space.Bits - 1} {
+			forge(number)
+			if refused++; b.Refused() != refused || b.peers[0].edge != next {
+				t.Errorf("source %v, number %d outside of the window: %d refused, the edge is %d, was %d", source, number, b.Refused(), b.peers[0].edge, next)
+			}
+		}
+		forge(next)
+		taken := next
+		if !source {
+			taken++
+		} else {
+			refused++
+		}
+		if b.Refused() != refused || b.peers[0].edge != taken {
+			t.Errorf("source %v, number %d inside of the window: %d refused, want %d; the edge is %d, want %d", source, next, b.Refused(), refused, b.peers[0].edge, taken)
+		}
+		for range 3 {
+			put()
+		}
+		a.quiet()
+		j.await("arrival of the PE's own", func() bool { return b.peers[0].edge == next+3 })
+		if !source {
+			refused++
+		}
+		if b.Refused() != refused || len(a.fatals)+len(b.fatals) > 0 {
+			t.Errorf("source %v: %d refused, want %d; %v, %v", source, b.Refused(), refused, a.fatals, b.fatals)
+		}
+		j.close()
+	}
+}
+
+// TestDroppedEntries: entries of the completion queue that the provider drops are in the counter,
+// and reported when there are some and each time that there are twice as many.
+func TestDroppedEntries(t *testing.T) {
+	j := newJob(t, modes[0], 1, 2, 1<<20)
+	b := j.pes[1]
+	var said []string
+	b.ReportTo(func(err error) { said = append(said, err.Error()) })
+	for _, n := range []uint64{0, 1, 1, 2, 3, 5, 9} {
+		b.prov.(*end).strangers = n
+		if got := b.Show().Strangers; got != n || b.Refused() != n {
+			t.Errorf("%d entries were dropped: the page has %d, Refused says %d", n, got, b.Refused())
+		}
+	}
+	const text = "poll: dropped completions that no operation of this PE caused, %d so far (keep strangers off the network of %s)"
+	var want []string
+	for _, n := range []int{1, 2, 5} {
+		want = append(want, fmt.Sprintf(text, n, b.caps.Domain))
+	}
+	if !slices.Equal(said, want) {
+		t.Errorf("reported %q, want %q", said, want)
+	}
+	j.close()
 }
 
 // Flows beyond the streams there are go on without numbers, in order.

@@ -23,8 +23,8 @@ func (e *Engine) ReportTo(f func(error)) { e.report = f }
 // TraceTo has batches of rings recorded. It is called before Loop.
 func (e *Engine) TraceTo(t *trace.Track) { e.trace = t }
 
-// Refused is how many messages were dropped.
-func (e *Engine) Refused() uint64 { return e.strange }
+// Refused is how many messages were dropped, and entries of the completion queue.
+func (e *Engine) Refused() uint64 { return e.strange + e.prov.Strangers() }
 
 // refuse drops a message.
 func (e *Engine) refuse(format string, args ...any) {
@@ -32,5 +32,19 @@ func (e *Engine) refuse(format string, args ...any) {
 	if n := e.strange; e.report != nil && bits.OnesCount64(n) == 1 {
 		e.report(fmt.Errorf("receive: dropped a "+format+", %d dropped so far (keep strangers off the network of %s)",
 			append(args, n, e.caps.Domain)...))
+	}
+}
+
+// reportDropped tells of entries of the completion queue that the provider dropped, as refuse
+// does of messages.
+func (e *Engine) reportDropped() {
+	n := e.prov.Strangers()
+	if n < max(1, 2*e.reported) {
+		return
+	}
+	e.reported = n
+	if e.report != nil {
+		e.report(fmt.Errorf("poll: dropped completions that no operation of this PE caused, %d so far (keep strangers off the network of %s)",
+			n, e.caps.Domain))
 	}
 }

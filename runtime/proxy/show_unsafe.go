@@ -31,10 +31,10 @@ type shown struct {
 	_          uint32
 	stalled    uint64 // nanoseconds for which the proxy could not go on for want of room
 	overslept  uint64 // waits that ended by their limit although the provider had something
+	strangers  uint64 // messages and completions from outside of the job that were dropped
 	registered regcache.Counts
 	nic        [shownNICs]shownNIC
 	undone     [Streams]shownUndone
-	_          [8]byte // to whole cache lines
 }
 
 // shownUndone is an Undone.
@@ -80,6 +80,8 @@ func (e *Engine) show(now time.Time) {
 	e.shownAt = now
 	s := e.shown
 	s.registered = e.locals.Counts()
+	s.strangers = e.Refused()
+	e.reportDropped()
 	if e.stage != nil {
 		e.stage.show(&s.undone)
 	}
@@ -150,6 +152,7 @@ type Shown struct {
 	Registered       regcache.Counts
 	Stalled          time.Duration
 	Overslept        uint64
+	Strangers        uint64
 	Undone           []Undone
 	Peers            []ShownPeer
 
@@ -201,7 +204,7 @@ func lookAt(page []byte) (*Shown, error) {
 		return nil, &live.VersionError{Version: "the same, of another build"}
 	}
 	view := &Shown{
-		Provider: live.Text(s.provider[:]), Domain: live.Text(s.domain[:]), Registered: s.registered, Stalled: time.Duration(s.stalled), Overslept: s.overslept,
+		Provider: live.Text(s.provider[:]), Domain: live.Text(s.domain[:]), Registered: s.registered, Stalled: time.Duration(s.stalled), Overslept: s.overslept, Strangers: s.strangers,
 	}
 	for i := range s.undone {
 		if u := &s.undone[i]; u.ops > 0 {

@@ -54,6 +54,7 @@ const (
 	NICBytesIn
 	NICLost
 	ProxyOverslept
+	StrangersRefused
 )
 
 // Counters is the list. A program finds counters by name; numbers may be kept for
@@ -96,6 +97,7 @@ var Counters = []Counter{
 	NICBytesIn:           {"nic_bytes_in", NIC, Bytes, false},
 	NICLost:              {"nic_lost", NIC, Times, false},
 	ProxyOverslept:       {"proxy_overslept", Own, Times, false},
+	StrangersRefused:     {"strangers_refused", Own, Times, false},
 }
 
 // Find is the number of a counter, or -1.
@@ -167,6 +169,7 @@ func Collect(page *live.PE, ends []*proxy.Shown) PE {
 		}
 		p.Values[ProxyStallNS] += uint64(e.Stalled)
 		p.Values[ProxyOverslept] += e.Overslept
+		p.Values[StrangersRefused] += e.Strangers
 		p.register(e.Registered)
 		for _, n := range e.NICs {
 			p.nic(n)

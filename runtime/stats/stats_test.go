@@ -86,7 +86,7 @@ func TestAmount(t *testing.T) {
 // some is a PE with engines that have counted this and that.
 func some(me int) stats.PE {
 	shown := func(provider string, nics ...fabric.RailCount) *proxy.Shown {
-		s := &proxy.Shown{Provider: provider, NICs: nics, Peers: make([]proxy.ShownPeer, 4), Stalled: 1500 * time.Microsecond, Overslept: 2}
+		s := &proxy.Shown{Provider: provider, NICs: nics, Peers: make([]proxy.ShownPeer, 4), Stalled: 1500 * time.Microsecond, Overslept: 2, Strangers: 3}
 		to := &s.Peers[(me+1)%4]
 		to.Count = [proxy.Counted]uint64{
 			proxy.MessageBytes: 4000, proxy.Atomics: 5, proxy.Elements: 7, proxy.Puts: 20, proxy.Control: 3, proxy.Writes: 2, proxy.WriteBytes: 100_000 << me,
@@ -107,7 +107,7 @@ func TestCollect(t *testing.T) {
 	p := some(1)
 	for name, want := range map[string]uint64{
 		"elements": 14, "write_bytes": 400_000, "received_bytes": 8000, "most_under_way": 4, "stalls": 2, "stall_ns": 3_000_000,
-		"proxy_stall_ns": 3_000_000, "proxy_overslept": 4, "registration_hits": 20, "registered_bytes": 2 << 20, "nic_operations": 21, "nic_bytes_out": 1400, "nic_lost": 2,
+		"proxy_stall_ns": 3_000_000, "proxy_overslept": 4, "strangers_refused": 6, "registration_hits": 20, "registered_bytes": 2 << 20, "nic_operations": 21, "nic_bytes_out": 1400, "nic_lost": 2,
 	} {
 		if got := p.Values[stats.Find(name)]; got != want {
 			t.Errorf("%s is %d, want %d", name, got, want)

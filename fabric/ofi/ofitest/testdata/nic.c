@@ -8,8 +8,9 @@
  * and peer=0, a registration of that kind fails; fail_at=K, the K-th fails;
  * minor=N, libfabric says it is 1.N; again=K, endpoints that are opened now refuse a
  * K-th of all postings by FI_EAGAIN, at random, and all for a while now and then;
- * overrun_at=K, the K-th look at a completion queue finds it overrun. FAKE_NIC_LOG names a file
- * that gets a line for each registration and for each end of one.
+ * overrun_at=K, the K-th look at a completion queue finds it overrun; stray=N, the first N looks
+ * find error entries that no operation has, with the error stray_err (5) and stray_flags (0).
+ * FAKE_NIC_LOG names a file that gets a line for each registration and for each end of one.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -313,6 +314,23 @@ static ssize_t read_or_overrun(struct fid_cq *cq, void *b, size_t n)
     return queues->read(cq, b, n);
 }
 
+static long strays; /* error entries that have come */
+
+static ssize_t read_or_stray(struct fid_cq *cq, void *b, size_t n)
+{
+    return strays < setting("stray", 0) ? -FI_EAVAIL : queues->read(cq, b, n);
+}
+
+static ssize_t stray_error(struct fid_cq *cq, struct fi_cq_err_entry *e, uint64_t flags)
+{
+    if (strays >= setting("stray", 0))
+        return queues->readerr(cq, e, flags);
+    strays++;
+    *e = (struct fi_cq_err_entry){.err = (int)setting("stray_err", FI_EIO),
+                                  .flags = (uint64_t)setting("stray_flags", 0)};
+    return 1;
+}
+
 static struct fi_ops_domain *domain_ops;
 
 static int open_queue(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
@@ -324,6 +342,14 @@ static int open_queue(struct fid_domain *domain, struct fi_cq_attr *attr, struct
         queues = (*cq)->ops;
         ours = *queues;
         ours.read = read_or_overrun;
+        (*cq)->ops = &ours;
+    }
+    if (ret == 0 && setting("stray", 0) > 0) {
+        strays = 0;
+        queues = (*cq)->ops;
+        ours = *queues;
+        ours.read = read_or_stray;
+        ours.readerr = stray_error;
         (*cq)->ops = &ours;
     }
     return ret;

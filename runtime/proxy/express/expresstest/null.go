@@ -152,6 +152,9 @@ func (n *Null) Native() fabric.Native {
 	}
 }
 
+// Strangers is 0: nothing comes from outside.
+func (n *Null) Strangers() uint64 { return 0 }
+
 // ErrorText has nothing to explain.
 func (n *Null) ErrorText(*fabric.Completion) string { return "" }
 
