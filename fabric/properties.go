@@ -25,6 +25,7 @@ var Properties = []Property{
 	{"messages-after-writes", "a message arrives after earlier writes", func(c *Caps) bool { return c.SendAfterWrite }},
 	{"fence", "operations may ask to begin after earlier ones", func(c *Caps) bool { return c.Fence }},
 	{"data", "a write may tell its target, by 4 bytes", func(c *Caps) bool { return c.Data >= 4 }},
+	{"data-source", "4 bytes that come with a write count only from the address of a PE, or never", func(c *Caps) bool { return c.Data < 4 || c.Source }},
 	{"atomics", "the network does atomic operations", func(c *Caps) bool { return c.Atomics != 0 }},
 	{"wait", "a thread can sleep until something comes", func(c *Caps) bool { return c.WaitFD }},
 	{"gpu", "NICs reach memory of GPUs", func(c *Caps) bool { return c.GPU }},

@@ -23,11 +23,13 @@ func TestProperties(t *testing.T) {
 		caps fabric.Caps
 		want []string
 	}{
-		{fabric.Caps{Provider: "tcp;ofi_rxm"}, nil},
+		{fabric.Caps{Provider: "tcp;ofi_rxm"}, []string{"data-source"}}, // without data there is none to forge
+		{fabric.Caps{Provider: "tcp;ofi_rxm", Data: 4}, []string{"data"}},
+		{fabric.Caps{Provider: "verbs", Data: 4, Source: true}, []string{"rdma", "data", "data-source"}},
 		{fabric.Caps{Provider: "efa", DeliveryComplete: true, SendAfterSend: true, Data: 4}, []string{"rdma", "delivery", "ordered-messages", "data"}},
-		{fabric.Caps{Provider: "net", WriteAfterWrite: true, SendAfterWrite: true, WaitFD: true, Data: 3}, []string{"ordered-writes", "messages-after-writes", "wait"}},
-		{fabric.Caps{Provider: "udp;ofi_rxd", Fence: true, Atomics: 1, GPU: true, Rails: 2}, []string{"fence", "atomics", "gpu", "several-nics"}},
-		{fabric.Caps{Provider: "sockets", Rails: 1}, nil},
+		{fabric.Caps{Provider: "net", WriteAfterWrite: true, SendAfterWrite: true, WaitFD: true, Data: 3}, []string{"ordered-writes", "messages-after-writes", "data-source", "wait"}},
+		{fabric.Caps{Provider: "udp;ofi_rxd", Fence: true, Atomics: 1, GPU: true, Rails: 2}, []string{"fence", "data-source", "atomics", "gpu", "several-nics"}},
+		{fabric.Caps{Provider: "sockets", Rails: 1}, []string{"data-source"}},
 	} {
 		if got := of(c.caps); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.caps.Provider, got, c.want)

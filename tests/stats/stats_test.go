@@ -69,6 +69,12 @@ func TestTables(t *testing.T) {
 		{"SHMEM_REQUIRE=network,ordered-messages", "-n 2 --hosts 2", nil, []string{`require`}},
 		{"SHMEM_REQUIRE=rdma", "-n 2 --hosts 2", []string{`shmem_init: require "rdma" of SHMEM_REQUIRE: with \S+ on \S+ it does not hold that the NIC moves`}, nil},
 		{"SHMEM_REQUIRE=network", "-n 2", []string{`require "network" of SHMEM_REQUIRE: all PEs share memory`}, nil},
+		{"SHMEM_REQUIRE=data-source", "-n 2 --hosts 2", nil, []string{`require`}},
+		{
+			"SHMEM_REQUIRE=data-source", "-n 2 --hosts 2 -x SHMEM_CHAOS=2",
+			[]string{`require "data-source" of SHMEM_REQUIRE: with \S+ on \S+ it does not hold that 4 bytes that come with a write count only from`}, nil,
+		},
+		{"SHMEM_REQUIRE=data-source", "-n 2 --hosts 2 -x SHMEM_CHAOS=3", nil, []string{`require`}},
 		{"SHMEM_REQUIRE=speed", "-n 2", []string{`SHMEM_REQUIRE="speed": there is no "speed" \(use words separated by commas: rdma, `}, nil},
 	} {
 		t.Run(c.env+" "+c.args, func(t *testing.T) {
