@@ -33,6 +33,9 @@ const (
 	// and forgotten costs a port and a descriptor, and nobody can tell it from one that is on
 	// its way to the PEs.
 	maxUnused = 64
+	// maxGuests is how many connections are listened to at the same time that have not proved yet
+	// that they know the id. More push out the oldest; a PE among them tries again.
+	maxGuests = 256
 	// maxPEs bounds what the first PE may say.
 	maxPEs = 1 << 20
 )
@@ -48,7 +51,8 @@ type Root struct {
 	talks    sync.WaitGroup
 
 	mu     sync.Mutex
-	cond   sync.Cond // of mu: a PE has left
+	cond   sync.Cond  // of mu: a PE has left
+	guests []net.Conn // that have not proved yet that they know the id; the oldest first
 	room   *rendezvous.Room
 	first  int // PE that came first
 	chairs []*chair
@@ -167,13 +171,26 @@ func (r *Root) welcome(conn net.Conn) {
 		conn.Close()
 		return
 	}
+	if len(r.guests) == maxGuests {
+		r.guests[0].Close()
+		r.guests = r.guests[1:]
+	}
+	r.guests = append(r.guests, conn)
 	r.talks.Go(func() { r.talk(conn) })
+}
+
+// heard takes a connection off the list of guests.
+func (r *Root) heard(conn net.Conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.guests = slices.DeleteFunc(r.guests, func(c net.Conn) bool { return c == conn })
 }
 
 func (r *Root) talk(conn net.Conn) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(handshakeLimit))
 	who, err := receive(conn, &r.secret)
+	r.heard(conn)
 	if err != nil {
 		return // a stranger, or a connection that broke
 	}

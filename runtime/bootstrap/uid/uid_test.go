@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -102,6 +105,43 @@ func TestJob(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Connections that say nothing push out the oldest of them where there are too many, and the
+// PEs join beside them.
+func TestManyStrangers(t *testing.T) {
+	const more = 20
+	r, id := root(t)
+	var conns []net.Conn
+	for range maxGuests + more {
+		conn, err := net.DialTimeout("tcp", r.listener.Addr().String(), patient)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		conns = append(conns, conn)
+	}
+	const soon = handshakeLimit / 2
+	begin := time.Now()
+	for i, conn := range conns[:more] {
+		_ = conn.SetReadDeadline(begin.Add(soon))
+		if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+			t.Fatalf("connection %d of %d is not closed: %v", i, len(conns), err)
+		}
+	}
+	for i, conn := range conns[more:] {
+		_ = conn.SetReadDeadline(time.Now().Add(time.Millisecond))
+		if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("connection %d of %d is closed: %v", more+i, len(conns), err)
+		}
+	}
+	all(t, 3, func(pe int) error {
+		m, err := abroad(Options{ID: id, PE: pe, Size: 3, Timeout: patient})
+		if err != nil {
+			return err
+		}
+		return errors.Join(live(m, pe, 3, 2), m.Close())
+	})
 }
 
 // When all have left, nothing listens any more, and nothing is kept.
