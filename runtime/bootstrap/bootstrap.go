@@ -61,6 +61,16 @@ type Loss struct {
 	Status int
 }
 
+// Inquirer is a Bootstrap that can say which PEs have left the job or have ended, and how, when
+// it is asked: a PE that ends well inside the job is news only to those that wait for it. Any
+// goroutine may call both.
+type Inquirer interface {
+	// Inquire asks for the fates of PEs, which Fate knows a little later. It does not wait.
+	Inquire(pes []int)
+	// Fate is what is known, as the end of a sentence about the PE; "" where it has not left.
+	Fate(pe int) string
+}
+
 // Ender is a Bootstrap that knows whether the launcher ends all PEs of a job when one
 // fails. The PEs of others see to that themselves.
 type Ender interface{ EndsJob() bool }

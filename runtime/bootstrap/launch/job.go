@@ -241,6 +241,8 @@ func (j *job) heed(p *process, f wire.Frame) error {
 		return j.meet.Hello(p.pe, g)
 	case wire.Gather, wire.Barrier, wire.Part:
 		return j.meet.Join(p.pe, f)
+	case wire.Inquiry:
+		return j.meet.Inquire(p.pe, f)
 	case wire.Done:
 		return j.meet.Done(p.pe, false)
 	case wire.Fail:

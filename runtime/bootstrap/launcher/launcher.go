@@ -44,14 +44,17 @@ type Client struct {
 	failed bool // Fail was called
 
 	reading sync.Mutex // held by who reads the stream
-	lostMu  sync.Mutex // guards lost; taken last
+	lostMu  sync.Mutex // guards what follows; taken last
 	lost    []bootstrap.Loss
+	fates   map[int]string // of PEs that were asked for
+	asked   bool           // an Inquiry has no answer yet
 }
 
 var (
 	_ bootstrap.Bootstrap = (*Client)(nil)
 	_ bootstrap.Ender     = (*Client)(nil)
 	_ bootstrap.Failer    = (*Client)(nil)
+	_ bootstrap.Inquirer  = (*Client)(nil)
 )
 
 // New takes over the descriptor, greets shmemrun and gets the job's secret; it
@@ -92,7 +95,7 @@ func (c *Client) welcome() error {
 			return ErrGone
 		case err != nil:
 			return err
-		case f.Kind == wire.Lost: // told to an earlier program of this PE
+		case f.Kind == wire.Lost, f.Kind == wire.Fates: // for an earlier program of this PE
 			continue
 		case f.Kind != wire.Welcome:
 			return fmt.Errorf("%w: %v in place of welcome", wire.ErrFormat, f.Kind)
@@ -203,14 +206,14 @@ func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, e
 	return nil, failure(name, f)
 }
 
-// readAnswer waits for what is no notice of a loss.
+// readAnswer waits for what is no notice of a loss and no answer to an Inquiry.
 func (c *Client) readAnswer(step string) (wire.Frame, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	for {
 		c.await(step)
 		f, err := wire.Read(c.conn)
-		if err != nil || f.Kind != wire.Lost {
+		if err != nil || f.Kind != wire.Lost && f.Kind != wire.Fates {
 			return f, err
 		}
 		if err := c.note(f); err != nil {
@@ -220,6 +223,9 @@ func (c *Client) readAnswer(step string) (wire.Frame, error) {
 }
 
 func (c *Client) note(f wire.Frame) error {
+	if f.Kind == wire.Fates {
+		return c.noteFates(f)
+	}
 	l, err := wire.ParseLoss(f.Payload)
 	if err == nil && l.PE >= c.size {
 		err = fmt.Errorf("%w: loss of PE %d of %d", wire.ErrFormat, l.PE, c.size)
@@ -238,10 +244,20 @@ func (c *Client) note(f wire.Frame) error {
 // Losses implements bootstrap.Bootstrap. While another goroutine waits in a step,
 // that one reads what comes.
 func (c *Client) Losses() []bootstrap.Loss {
+	c.hear()
+	c.lostMu.Lock()
+	defer c.lostMu.Unlock()
+	lost := c.lost
+	c.lost = nil
+	return lost
+}
+
+// hear reads the notices that have come.
+func (c *Client) hear() {
 	if c.reading.TryLock() {
 		for c.unread() {
 			f, err := wire.Read(c.conn)
-			if err == nil && f.Kind != wire.Lost {
+			if err == nil && f.Kind != wire.Lost && f.Kind != wire.Fates {
 				err = fmt.Errorf("%w: unexpected %v", wire.ErrFormat, f.Kind)
 			}
 			if err == nil {
@@ -256,11 +272,48 @@ func (c *Client) Losses() []bootstrap.Loss {
 		}
 		c.reading.Unlock()
 	}
+}
+
+func (c *Client) noteFates(f wire.Frame) error {
+	all, err := wire.ParseFates(f.Payload)
+	if err != nil {
+		return err
+	}
 	c.lostMu.Lock()
 	defer c.lostMu.Unlock()
-	lost := c.lost
-	c.lost = nil
-	return lost
+	c.asked = false
+	if c.fates == nil {
+		c.fates = map[int]string{}
+	}
+	for _, l := range all {
+		if l.PE >= c.size {
+			return fmt.Errorf("%w: fate of PE %d of %d", wire.ErrFormat, l.PE, c.size)
+		}
+		c.fates[l.PE] = l.Fate.String()
+	}
+	return nil
+}
+
+// Inquire implements bootstrap.Inquirer. One question at a time is under way: a shmemrun that is
+// stopped gets no more of them.
+func (c *Client) Inquire(pes []int) {
+	c.hear()
+	c.lostMu.Lock()
+	asked := c.asked
+	c.asked = true
+	c.lostMu.Unlock()
+	if asked {
+		return
+	}
+	_ = c.send(wire.Frame{Kind: wire.Inquiry, Payload: wire.AppendPEs(nil, pes[:min(len(pes), wire.MaxInquiry)])})
+}
+
+// Fate implements bootstrap.Inquirer.
+func (c *Client) Fate(pe int) string {
+	c.hear()
+	c.lostMu.Lock()
+	defer c.lostMu.Unlock()
+	return c.fates[pe]
 }
 
 // unread tells whether a notice lies in the socket, and no error is in its way.

@@ -357,3 +357,52 @@ func TestNoWelcome(t *testing.T) {
 		t.Errorf("no shmemrun: %v", err)
 	}
 }
+
+// An answer to an Inquiry may come in the middle of a step, and after it; one question at a
+// time is under way.
+func TestInquire(t *testing.T) {
+	c, p := pair(t)
+	fates := func(l ...wire.Loss) {
+		var b []byte
+		for _, one := range l {
+			b = one.Append(b)
+		}
+		p.answer(wire.Frame{Kind: wire.Fates, Payload: b})
+	}
+	asks := func(pe int) {
+		t.Helper()
+		if pes, err := wire.ParsePEs(p.expect(wire.Inquiry, 0), 3); err != nil || len(pes) != 1 || pes[0] != pe {
+			t.Errorf("it asks about %v, %v, want PE %d", pes, err, pe)
+		}
+	}
+	c.Inquire([]int{2})
+	c.Inquire([]int{0}) // not sent: PE 2's fate is to come first
+	go func() {
+		asks(2)
+		p.expect(wire.Barrier, 1)
+		fates(wire.Loss{PE: 2, Fate: wire.Fate{How: wire.Left}})
+		p.answer(wire.Frame{Kind: wire.Released, Seq: 1})
+	}()
+	if err := c.Barrier(); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Fate(2); got != "called shmem_finalize, and ended with status 0" || c.Fate(0) != "" {
+		t.Errorf("PE 2 %s, PE 0 %s", got, c.Fate(0))
+	}
+	c.Inquire([]int{0})
+	asks(0)
+	fates()
+	c.Inquire([]int{0})
+	asks(0)
+	fates(wire.Loss{PE: 0, Fate: wire.Fate{How: wire.Exited, Init: true}})
+	if got := c.Fate(0); got != "exited with status 0 without shmem_finalize" {
+		t.Errorf("PE 0 %s", got)
+	}
+	if lost := c.Losses(); len(lost) != 0 {
+		t.Errorf("fates that were asked for are losses: %v", lost)
+	}
+	fates(wire.Loss{PE: 3})
+	if got := c.Fate(3); got != "" {
+		t.Errorf("PE 3 of 3 %s", got)
+	}
+}

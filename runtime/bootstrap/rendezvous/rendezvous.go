@@ -112,6 +112,36 @@ func (r *Room) End(pe int, fate wire.Fate) {
 	r.failAbandonedLocked()
 }
 
+// Inquire tells a PE which of those that it asks about have left the job or have ended. An
+// error is a breach of the protocol.
+func (r *Room) Inquire(pe int, f wire.Frame) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	of, err := wire.ParsePEs(f.Payload, len(r.members))
+	if err != nil {
+		return err
+	}
+	reply := wire.Frame{Kind: wire.Fates}
+	for _, other := range of {
+		m, fate := &r.members[other], wire.Fate{}
+		switch {
+		case m.ended && (m.inside || m.life == 0 || m.failed):
+			fate = m.fate
+		case m.ended:
+			fate = wire.Fate{How: wire.Left, Code: m.fate.Status() & 0xff}
+		case !m.inside && m.life > 0 && m.failed:
+			fate.How = wire.Failed
+		case !m.inside && m.life > 0:
+			fate.How = wire.Finalized
+		default:
+			continue
+		}
+		reply.Payload = wire.Loss{PE: other, Fate: fate}.Append(reply.Payload)
+	}
+	r.sendLocked(pe, reply)
+	return nil
+}
+
 // Standing is where a PE is in its life.
 type Standing struct {
 	Inside    bool // between init and finalize

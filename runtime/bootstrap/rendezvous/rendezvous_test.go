@@ -3,6 +3,7 @@ package rendezvous
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -360,4 +361,36 @@ func TestPartEndsByLoss(t *testing.T) {
 	if len(r.steps) != 0 {
 		t.Errorf("%d steps are kept", len(r.steps))
 	}
+}
+
+// Asked, the room tells of PEs that have left or ended, and of those only.
+func TestInquire(t *testing.T) {
+	r, m := meeting(t, 6, 0)
+	ok(t, r.Done(1, false))
+	ok(t, r.Done(2, false))
+	r.End(2, wire.Fate{How: wire.Exited, Code: 3})
+	r.End(3, wire.Fate{How: wire.Exited, Init: true})
+	ok(t, r.Done(4, true))
+	m.empty(t)
+	ok(t, r.Inquire(0, wire.Frame{Kind: wire.Inquiry, Payload: wire.AppendPEs(nil, []int{5, 4, 3, 2, 1, 0})}))
+	f := m.take(t, 0)
+	all, err := wire.ParseFates(f.Payload)
+	if err != nil || f.Kind != wire.Fates || f.Seq != 0 {
+		t.Fatalf("%v %d: %v", f.Kind, f.Seq, err)
+	}
+	var got []string
+	for _, l := range all {
+		got = append(got, fmt.Sprintf("PE %d %v", l.PE, l.Fate))
+	}
+	want := []string{
+		"PE 4 failed in shmem_init (see its error)", "PE 3 exited with status 0 without shmem_finalize",
+		"PE 2 called shmem_finalize, and ended with status 3", "PE 1 called shmem_finalize",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if err := r.Inquire(0, wire.Frame{Kind: wire.Inquiry, Payload: wire.AppendPEs(nil, []int{6})}); err == nil {
+		t.Error("the room was asked about PE 6 of 6, and answered")
+	}
+	m.empty(t)
 }

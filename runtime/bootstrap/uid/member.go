@@ -50,6 +50,7 @@ var (
 	_ bootstrap.Bootstrap = (*Member)(nil)
 	_ bootstrap.Ender     = (*Member)(nil)
 	_ bootstrap.Failer    = (*Member)(nil)
+	_ bootstrap.Inquirer  = (*Member)(nil)
 )
 
 // Join reaches the root, within the timeout. It does not wait for other PEs.
@@ -346,6 +347,12 @@ func (m *Member) Fail() { m.client.Fail() }
 
 // Losses implements bootstrap.Bootstrap.
 func (m *Member) Losses() []bootstrap.Loss { return m.client.Losses() }
+
+// Inquire implements bootstrap.Inquirer.
+func (m *Member) Inquire(pes []int) { m.client.Inquire(pes) }
+
+// Fate implements bootstrap.Inquirer.
+func (m *Member) Fate(pe int) string { return m.client.Fate(pe) }
 
 // News implements bootstrap.Bootstrap.
 func (m *Member) News() int { return m.client.News() }

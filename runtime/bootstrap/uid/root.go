@@ -285,6 +285,8 @@ func (r *Root) heed(pe int, c *chair, f wire.Frame) (err error) {
 		return r.room.Hello(pe, g)
 	case wire.Gather, wire.Barrier, wire.Part:
 		return r.room.Join(pe, f)
+	case wire.Inquiry:
+		return r.room.Inquire(pe, f)
 	case wire.Done, wire.Fail:
 		if err := r.room.Done(pe, f.Kind == wire.Fail); err != nil {
 			return err

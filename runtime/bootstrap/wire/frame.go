@@ -12,6 +12,10 @@
 // before it has left the job, by Lost, at any moment after Welcome. What lies in
 // the socket before Welcome belongs to an earlier program.
 //
+// A PE that waits for others for long may ask which of them have left the job or have ended, by
+// Inquiry, which Fates answers. Nobody else is told of a PE that ends well inside the job: most
+// would never read it, and shmemrun must not wait for those.
+//
 // A frame is a header of 16 bytes, little endian, and a payload:
 //
 //	0  magic    4  "SHMB"
@@ -35,11 +39,12 @@ import (
 
 // Sizes and bounds.
 const (
-	Version         = 2
+	Version         = 3
 	HeaderLen       = 16
 	MaxContribution = 1 << 20  // bytes that one PE may give to one Gather
 	MaxPayload      = 64 << 20 // bytes of payload in one frame
 	MaxText         = 4 << 10  // bytes of a reason; longer ones are cut
+	MaxInquiry      = 64       // PEs of one Inquiry
 )
 
 const magic = 0x424d4853 // "SHMB"
@@ -64,12 +69,14 @@ const (
 	Lost                       // run: Loss, no answer to anything
 	Part                       // PE: empty; as Barrier, but among those PEs that live
 	Fail                       // PE: empty; as Done, of one whose initialisation has failed
+	Inquiry                    // PE: PEs, see AppendPEs; may come at any moment
+	Fates                      // run: Loss of each PE of an Inquiry that has left or ended, no answer to a step
 	kinds
 )
 
 var kindNames = [kinds]string{"none", "hello", "allgather", "allgather result", "barrier", "barrier release",
 	"abort", "exit", "done", "missing", "peer failed", "refused",
-	"welcome", "loss", "parting", "failure"}
+	"welcome", "loss", "parting", "failure", "inquiry", "fates"}
 
 // String names the kind as messages do.
 func (k Kind) String() string {

@@ -175,6 +175,7 @@ const (
 	Finalized            // it lives, or ended later, but left the job in good order
 	Vanished             // nothing is heard of it any more
 	EndedJob             // it asked for the end of the job; Code is the job's status
+	Left                 // it left the job in good order, and ended with status Code
 	Failed               // it lives, or ended later, but its initialisation has failed
 	hows
 )
@@ -211,6 +212,8 @@ func (f Fate) String() string {
 		return s
 	case Finalized:
 		return "called shmem_finalize"
+	case Left:
+		return "called shmem_finalize, and ended with status " + strconv.Itoa(f.Code)
 	case Failed:
 		return "failed in shmem_init (see its error)"
 	case Vanished:
@@ -242,7 +245,48 @@ func (l Loss) Append(dst []byte) []byte {
 	return append(dst, byte(l.Fate.How), bit(l.Fate.Core), bit(l.Fate.Init), 0)
 }
 
-// ParseLoss decodes the payload of PeerFailed.
+// AppendPEs adds the payload of Inquiry.
+func AppendPEs(dst []byte, pes []int) []byte {
+	for _, pe := range pes {
+		dst = le.AppendUint32(dst, uint32(pe))
+	}
+	return dst
+}
+
+// ParsePEs decodes the payload of Inquiry, of a job of n PEs.
+func ParsePEs(p []byte, n int) ([]int, error) {
+	if len(p)%4 != 0 || len(p)/4 > MaxInquiry {
+		return nil, formatErrorf("list of PEs has %d bytes", len(p))
+	}
+	pes := make([]int, 0, len(p)/4)
+	for ; len(p) > 0; p = p[4:] {
+		pe := le.Uint32(p)
+		if uint64(pe) >= uint64(n) {
+			return nil, formatErrorf("inquiry about PE %d of %d", pe, n)
+		}
+		pes = append(pes, int(pe))
+	}
+	return pes, nil
+}
+
+// ParseFates decodes the payload of Fates.
+func ParseFates(p []byte) ([]Loss, error) {
+	const each = 12
+	if len(p)%each != 0 || len(p)/each > MaxInquiry {
+		return nil, formatErrorf("list of fates has %d bytes", len(p))
+	}
+	all := make([]Loss, 0, len(p)/each)
+	for ; len(p) > 0; p = p[each:] {
+		l, err := ParseLoss(p[:each])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+// ParseLoss decodes the payload of PeerFailed and of Lost.
 func ParseLoss(p []byte) (Loss, error) {
 	if len(p) != 12 {
 		return Loss{}, formatErrorf("fate of a PE has %d bytes, not 12", len(p))

@@ -57,9 +57,9 @@ func TestReadRefuses(t *testing.T) {
 		in         []byte
 	}{
 		{"magic", "begins with", change(0, 'X')},
-		{"version", "protocol version 3, here 2", change(4, 3)},
+		{"version", "protocol version 2, here 3", change(4, 2)},
 		{"kind 0", "unknown", change(5, 0)},
-		{"kind beyond the last", "unknown kind 16", change(5, byte(kinds))},
+		{"kind beyond the last", "unknown kind 18", change(5, byte(kinds))},
 		{"reserved", "reserved", change(7, 1)},
 		{"length", "at most 67108864", change(12, 1, 0, 0, 4)},
 	} {
@@ -132,6 +132,14 @@ func TestPayloadsRoundTrip(t *testing.T) {
 	if got, err := ParseLoss(l.Append(nil)); err != nil || got != l {
 		t.Errorf("%+v: %+v, %v", l, got, err)
 	}
+	pes := []int{7, 0, 2}
+	if got, err := ParsePEs(AppendPEs(nil, pes), 8); err != nil || !reflect.DeepEqual(got, pes) {
+		t.Errorf("%v: %v, %v", pes, got, err)
+	}
+	left := Loss{PE: 2, Fate: Fate{How: Left, Code: 3}}
+	if got, err := ParseFates(left.Append(l.Append(nil))); err != nil || !reflect.DeepEqual(got, []Loss{l, left}) {
+		t.Errorf("fates: %+v, %v", got, err)
+	}
 }
 
 func TestPayloadsRefuse(t *testing.T) {
@@ -140,6 +148,8 @@ func TestPayloadsRefuse(t *testing.T) {
 	ending := func(b []byte) error { _, err := ParseEnding(b); return err }
 	absence := func(b []byte) error { _, err := ParseAbsence(b); return err }
 	loss := func(b []byte) error { _, err := ParseLoss(b); return err }
+	pes := func(b []byte) error { _, err := ParsePEs(b, 4); return err }
+	fates := func(b []byte) error { _, err := ParseFates(b); return err }
 	admission := func(b []byte) error { _, err := ParseAdmission(b); return err }
 	for _, c := range []struct {
 		name  string
@@ -164,6 +174,12 @@ func TestPayloadsRefuse(t *testing.T) {
 		{"short loss", loss, make([]byte, 11)},
 		{"unknown fate", loss, []byte{0, 0, 0, 0, 0, 0, 0, 0, byte(hows), 0, 0, 0}},
 		{"flag of 2", loss, []byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0}},
+		{"inquiry cut", pes, make([]byte, 7)},
+		{"inquiry about a PE beyond the size", pes, AppendPEs(nil, []int{3, 4})},
+		{"inquiry about too many", pes, make([]byte, 4*(MaxInquiry+1))},
+		{"fates cut", fates, make([]byte, 13)},
+		{"unknown fate among others", fates, append(Loss{}.Append(nil), 0, 0, 0, 0, 0, 0, 0, 0, byte(hows), 0, 0, 0)},
+		{"too many fates", fates, make([]byte, 12*(MaxInquiry+1))},
 		{"status of 256", loss, []byte{0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}},
 	} {
 		if err := c.parse(c.in); !errors.Is(err, ErrFormat) {
@@ -185,6 +201,7 @@ func TestFate(t *testing.T) {
 		{Fate{How: Exited}, false, 0, "exited with status 0 without shmem_init"},
 		{Fate{How: Exited, Init: true}, false, 0, "exited with status 0 without shmem_finalize"},
 		{Fate{How: Finalized}, false, 0, "called shmem_finalize"},
+		{Fate{How: Left, Code: 3}, false, 3, "called shmem_finalize, and ended with status 3"},
 		{Fate{How: Failed}, false, 0, "failed in shmem_init (see its error)"},
 	} {
 		if c.fate.Bad() != c.bad || c.fate.Status() != c.status || c.fate.String() != c.text {
@@ -214,6 +231,16 @@ func reencode(f Frame) ([]byte, error) {
 	case PeerFailed, Lost:
 		v, err := ParseLoss(f.Payload)
 		return v.Append(nil), err
+	case Inquiry:
+		v, err := ParsePEs(f.Payload, math.MaxInt32)
+		return AppendPEs(nil, v), err
+	case Fates:
+		all, err := ParseFates(f.Payload)
+		var b []byte
+		for _, v := range all {
+			b = v.Append(b)
+		}
+		return b, err
 	}
 	return f.Payload, nil
 }
@@ -237,6 +264,8 @@ func FuzzRead(f *testing.F) {
 		{Kind: Lost, Payload: Loss{PE: 1, Fate: Fate{How: Exited, Code: 3, Init: true}}.Append(nil)},
 		{Kind: Part, Seq: 5},
 		{Kind: Fail},
+		{Kind: Inquiry, Payload: AppendPEs(nil, []int{1, 0})},
+		{Kind: Fates, Payload: Loss{PE: 1, Fate: Fate{How: Left}}.Append(nil)},
 	} {
 		b := mustAppend(f, s)
 		f.Add(b)
@@ -282,6 +311,7 @@ func TestManyFrames(t *testing.T) {
 		{Kind: Abort, Payload: Ending{Status: 3, Reason: "why"}.Append(nil)},
 		{Kind: Missing, Seq: 3, Payload: Absence{Waited: time.Second, PEs: []int{1, 4}}.Append(nil)},
 		{Kind: Lost, Payload: Loss{PE: 2, Fate: Fate{How: Killed, Code: 9}}.Append(nil)},
+		{Kind: Fates, Payload: Loss{PE: 2, Fate: Fate{How: Killed, Code: 9}}.Append(nil)},
 	} {
 		sound = append(sound, mustAppend(t, f))
 	}
