@@ -27,6 +27,8 @@ const (
 	kindStreamed                  // the answer: operand is the stream and 1, or 0
 	kindVoid                      // a write will not come: see voided
 	kindBatch                     // several operations: see merge.go
+	kindAsk                       // tell what your program does: see standing.go
+	kindTold                      // the answer: a text in the payload
 )
 
 // header begins every active message. All fields are in the byte order of the

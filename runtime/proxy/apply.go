@@ -41,6 +41,10 @@ func (e *Engine) applyHost(h *header, payload unsafe.Pointer, n int) {
 	case kindVoid:
 	case kindBatch:
 		e.applyBatch(h, payload, n)
+	case kindAsk:
+		e.tellDoing(fabric.PE(h.From))
+	case kindTold:
+		e.hearDoing(h, payload, n)
 	case kindStream:
 		e.giveStream(h)
 	case kindStreamed:

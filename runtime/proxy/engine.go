@@ -175,6 +175,8 @@ type port struct {
 	losses      []*LostError // by PE; nil: all are there
 	onLost      func(pe fabric.PE, err error)
 	badReceives int
+	says        func() string                    // what this PE does; nil: nobody knows
+	hears       func(pe fabric.PE, doing string) // nil: nobody wants to know
 
 	err     error // of the last Failed, or of the last request that ended badly
 	fatal   func(error)

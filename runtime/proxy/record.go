@@ -58,6 +58,7 @@ var kindNames = [...]string{
 	kindAMO: "atomic", kindStore: "element", kindPut: "put", kindPutSignal: "put with signal", kindFlush: "how far are you", kindReply: "answer",
 	kindOffer: "offer", kindTaken: "taken", kindFetch: "fetch", kindData: "data", kindExtent: "extent", kindPing: "ping",
 	kindStream: "stream wanted", kindStreamed: "stream", kindVoid: "void", kindBatch: "batch",
+	kindAsk: "what do you do", kindTold: "what I do",
 }
 
 func (k kind) String() string {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+	"unsafe"
 
 	"libshmem/fabric"
 )
@@ -21,6 +22,39 @@ func (e *Engine) Probe(pe fabric.PE) {
 		e.probed = map[fabric.PE]time.Time{}
 	}
 	e.probed[pe] = time.Now()
+}
+
+// OnAsked has says answer what this PE's program does, as the end of a sentence, when another PE
+// asks, and hears take such an answer of a PE. Both are called with the lock held, and take no
+// lock of an engine. It comes before Connect.
+func (e *Engine) OnAsked(says func() string, hears func(pe fabric.PE, doing string)) {
+	e.says, e.hears = says, hears
+}
+
+// Ask asks a PE what its program does. The PE's proxy answers. A question that finds no room is
+// not asked.
+func (e *Engine) Ask(pe fabric.PE) {
+	if p := &e.peers[pe]; e.routed(p, pe) && !e.isLost(pe) {
+		e.sendBytes(pe, e.Epoch, noLane, &header{Kind: kindAsk}, nil, 0)
+	}
+}
+
+// tellDoing answers Ask. An answer that finds no room is not sent: the PE asks again when it
+// reports the next time.
+func (e *Engine) tellDoing(pe fabric.PE) {
+	if e.says == nil {
+		return
+	}
+	text := []byte(e.says())
+	if n := min(len(text), maxPayload); n > 0 {
+		e.sendBytes(pe, e.Epoch, noLane, &header{Kind: kindTold}, unsafe.Pointer(&text[0]), n)
+	}
+}
+
+func (e *Engine) hearDoing(h *header, payload unsafe.Pointer, n int) {
+	if e.hears != nil {
+		e.hears(fabric.PE(h.From), string(unsafe.Slice((*byte)(payload), n)))
+	}
 }
 
 // Ping sends a PE a message that means nothing: the network finds out whether
@@ -52,12 +86,15 @@ func (e *Engine) Ping(pe fabric.PE) Status {
 // Socket is the address of a PE where the fabric's is that of an IP socket.
 func (e *Engine) Socket(pe fabric.PE) (at netip.AddrPort, ok bool) { return socketOf(e.addrs[pe]) }
 
+// answerTime is what a PE may take to answer before that is remarkable.
+const answerTime = 40 * time.Millisecond
+
 // Standing is how far the engine is with a PE, for people; "" where that is not
 // remarkable and nobody asked.
 func (e *Engine) Standing(pe fabric.PE, asked bool) string {
 	p := &e.peers[pe]
 	var what []string
-	if since, ok := e.probed[pe]; ok && p.flushing {
+	if since, ok := e.probed[pe]; ok && p.flushing && time.Since(since) > answerTime {
 		what = append(what, fmt.Sprintf("has not answered for %.1f s", time.Since(since).Seconds()))
 	}
 	var tokens, bytes uint64
