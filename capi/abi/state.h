@@ -32,6 +32,46 @@ struct shmemi_completion {
 #define SHMEMI_IN_GO INT32_MIN
 
 /*
+ * What a PE does, for the reports of PEs that wait for it. The PE writes it where something
+ * has become long or has ended, never on a fast path. Readers are the PEs of its node, also
+ * after its process has ended. Times are of CLOCK_MONOTONIC, in nanoseconds.
+ */
+enum { SHMEMI_LONG_WAITS = 4, SHMEMI_LATE = 4 };
+
+enum shmemi_stage {
+    SHMEMI_STAGE_NONE,      /* before the end of shmem_init */
+    SHMEMI_STAGE_RUNNING,   /* from then on */
+    SHMEMI_STAGE_PARTING,   /* behind the barrier of shmem_finalize */
+    SHMEMI_STAGE_FINALIZED, /* shmem_finalize needs no other PE any more */
+};
+
+/* A wait of one thread that has become long. The thread that has the entry makes turn odd
+ * while it writes; a reader that finds turn odd, or changed, reads again. */
+struct shmemi_long_wait {
+    uint32_t taken; /* 1: a thread has the entry */
+    uint32_t turn;
+    uint64_t since; /* 0: no wait */
+    char call[48];
+    char what[160]; /* the wait is for */
+    char why[320];  /* what the PEs do that it waits for, or "" */
+};
+
+/* What is to be said of a PE: of one whose process has ended, or also what the PEs do that it
+ * waits for. */
+enum { SHMEMI_DOING_GONE = 1, SHMEMI_DOING_DEEP = 2 };
+
+struct shmemi_activity {
+    uint32_t stage; /* enum shmemi_stage */
+    uint32_t exits; /* 1: the process is in exit(), or main has returned */
+    int32_t status; /* with it */
+    uint32_t left_turn;
+    uint64_t stage_since, exit_since;
+    uint64_t left; /* when the last long wait ended, 0: there was none */
+    char left_call[48];
+    struct shmemi_long_wait waits[SHMEMI_LONG_WAITS];
+};
+
+/*
  * One PE's control words, in the page just below its user heap, so that the
  * fast path finds them from the heap base that it has loaded anyway. Every PE
  * of the node maps the page.
@@ -48,9 +88,10 @@ struct shmemi_ctl {
     _Alignas(SHMEMI_CACHE_LINE) uint32_t released;
     /* This PE's own barrier flag, for the pairwise barrier of two PEs. */
     _Alignas(SHMEMI_CACHE_LINE) uint32_t pairwise;
-    /* What the PE does at the moment, for whoever reports a hang. */
+    /* How many barriers the PE has entered, for reports. */
     _Alignas(SHMEMI_CACHE_LINE) uint32_t epoch;
-    char rest[SHMEMI_PAGE - 5 * SHMEMI_CACHE_LINE];
+    _Alignas(SHMEMI_CACHE_LINE) struct shmemi_activity activity;
+    char rest[SHMEMI_PAGE - 5 * SHMEMI_CACHE_LINE - sizeof(struct shmemi_activity)];
 };
 _Static_assert(sizeof(struct shmemi_ctl) == SHMEMI_PAGE, "the control page is one page");
 
@@ -144,7 +185,7 @@ struct shmemi_device_team;
 struct shmemi_live_wait {
     uint64_t since; /* shmemi_now() */
     char call[56];
-    char what[192];
+    char what[640]; /* it waits for, and what the PEs do that are late */
 };
 enum { SHMEMI_LIVE_WAITS = 8 };
 struct shmemi_live {
@@ -275,6 +316,11 @@ struct shmemi_init_args {
     /* The thread enters a range, and leaves the one that it entered last. */
     void (*range_enter)(int of, uint32_t group, const char *name);
     void (*range_leave)(int of);
+    /* Writes what a PE of this node does, as the end of a sentence about it, or "". how:
+     * SHMEMI_DOING_... */
+    void (*doing)(int pe, unsigned how, char *text, size_t size);
+    /* From now on this PE needs no other one to finalize. */
+    void (*finalized)(void);
     char *error; /* out: why init failed */
     size_t error_size;
 };
@@ -390,15 +436,19 @@ struct shmemi_core {
     int (*acknowledge)(void);
     /* Somebody else knows that a PE is lost: so it is, a little later, here too. */
     void (*give_up)(int pe);
-    /* What can be said of a PE that is waited for, -1: of all of them; "" if nothing. */
-    void (*explain)(int pe, char *text, size_t size);
+    /* What is known of n PEs that a wait is for, the first of `all`, and of other PEs that
+     * stand out; "" if nothing. */
+    void (*explain)(const int32_t *pes, int n, int all, char *text, size_t size);
+    /* What those PEs do, in fewer words, and without a lock of the network. */
+    void (*late)(const int32_t *pes, int n, int all, char *text, size_t size);
     /* Says something about this PE, in one line, where the log goes. */
     void (*report)(const char *text);
     /* The same of a wait for a PE, or -1, with the last events of the network below. */
     void (*tell)(int pe, const char *text);
-    /* Has the network ask PEs whether they are there, so that explain can say who
-     * did not answer. */
-    void (*probe)(int pe);
+    /* Asks n PEs over the network whether they are there and what they do, n 0: asks all
+     * whether they are there; and the launcher which of them have ended. The answers are for
+     * explain and late. */
+    void (*probe)(const int32_t *pes, int n);
 };
 
 /* The one symbol that libshmem_core.so exports. */

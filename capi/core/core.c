@@ -32,25 +32,35 @@ void shmemi_core_set_abort(void (*abort_)(const char *call, const char *remedy, 
     front_abort = abort_;
 }
 
-static struct shmemi_init_args ranges; /* those of its functions that are about ranges */
+static struct shmemi_init_args front; /* only its functions are used */
 
-void shmemi_core_show_ranges(const struct shmemi_init_args *args)
+void shmemi_core_keep(const struct shmemi_init_args *args)
 {
-    ranges = *args;
+    front = *args;
+}
+
+void shmemi_core_doing(int pe, unsigned how, char *text, size_t size)
+{
+    front.doing(pe, how, text, size);
+}
+
+void shmemi_core_finalized(void)
+{
+    front.finalized();
 }
 
 int shmemi_core_open_ranges(uint32_t groups)
 {
-    return ranges.ranges(groups);
+    return front.ranges(groups);
 }
 
 void shmemi_core_range(unsigned name)
 {
     static const char *const names[] = {NULL, "send", "write", "read", "atomic", "sleep"};
     if (name == 0)
-        ranges.range_leave(SHMEMI_RANGES_OF_PROXY);
+        front.range_leave(SHMEMI_RANGES_OF_PROXY);
     else
-        ranges.range_enter(SHMEMI_RANGES_OF_PROXY, SHMEMI_RANGE_PROXY, names[name]);
+        front.range_enter(SHMEMI_RANGES_OF_PROXY, SHMEMI_RANGE_PROXY, names[name]);
 }
 
 static pid_t member; /* 0: nobody */
@@ -387,10 +397,11 @@ const struct shmemi_core *shmemi_core_table(void)
         .fate = shmemgoFate,
         .acknowledge = shmemgoAcknowledge,
         .give_up = shmemgoGiveUp,
-        .explain = shmemgoExplain,
+        .explain = (void (*)(const int32_t *, int, int, char *, size_t))shmemgoExplain,
+        .late = (void (*)(const int32_t *, int, int, char *, size_t))shmemgoLate,
         .report = (void (*)(const char *))shmemgoReport,
         .tell = (void (*)(int, const char *))shmemgoTell,
-        .probe = shmemgoProbe,
+        .probe = (void (*)(const int32_t *, int))shmemgoProbe,
     };
     if (table.build == NULL)
         table.build = shmemgoVersion();

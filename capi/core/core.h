@@ -55,8 +55,12 @@ void shmemi_core_move_by(const struct shmemi_core_gpu *gpu);
 /* From now on, shmemgoDepart is called when this process ends by exit(), or is not. */
 void shmemi_core_departs(int departs);
 
+/* Keeps the front's functions that args names, but for abort_. */
+void shmemi_core_keep(const struct shmemi_init_args *args);
+/* What a PE does, and that this one has finalized, as struct shmemi_init_args has them. */
+void shmemi_core_doing(int pe, unsigned how, char *text, size_t size);
+void shmemi_core_finalized(void);
 /* Ranges for a profiler, as struct shmemi_init_args has them. */
-void shmemi_core_show_ranges(const struct shmemi_init_args *args);
 int shmemi_core_open_ranges(uint32_t groups);
 /* Of the proxy: nvtx.Name. */
 void shmemi_core_range(unsigned name);

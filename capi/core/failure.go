@@ -85,8 +85,27 @@ func shmemgoAcknowledge() C.int { return C.int(job.AcknowledgeLosses()) }
 func shmemgoGiveUp(of C.int) { job.GiveUp(topo.PE(of)) }
 
 //export shmemgoExplain
-func shmemgoExplain(of C.int, to *C.char, size C.size_t) {
-	text(unsafe.Slice(to, int(size)), job.Explanation(int(of)))
+func shmemgoExplain(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) {
+	text(unsafe.Slice(to, int(size)), job.Explanation(listed(pes, n), int(all)))
+}
+
+//export shmemgoLate
+func shmemgoLate(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) {
+	text(unsafe.Slice(to, int(size)), job.Late(listed(pes, n), int(all)))
+}
+
+func listed(pes *C.int32_t, n C.int) (all []topo.PE) {
+	for _, pe := range unsafe.Slice(pes, int(n)) {
+		all = append(all, topo.PE(pe))
+	}
+	return all
+}
+
+// doing asks the front what a PE of this node does.
+func doing(of topo.PE, how pe.How) string {
+	var to [640]C.char
+	C.shmemi_core_doing(C.int(of), C.uint(how), &to[0], C.size_t(len(to)))
+	return C.GoString(&to[0])
 }
 
 //export shmemgoReport
@@ -104,4 +123,4 @@ func shmemgoTell(of C.int, line *C.char) {
 }
 
 //export shmemgoProbe
-func shmemgoProbe(of C.int) { job.Probe(int(of)) }
+func shmemgoProbe(pes *C.int32_t, n C.int) { job.Probe(listed(pes, n)) }

@@ -82,12 +82,13 @@ func shmemgoInit(s *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (sta
 		runtime.GC() // what the job before has left, which was some 100 kB for each
 	}
 	C.shmemi_core_set_abort(args.abort_)
-	C.shmemi_core_show_ranges(args)
+	C.shmemi_core_keep(args)
 	C.shmemi_core_departs(0)
 	j, err := pe.Start(pe.Options{
 		Environ: environ(args.environ_), Lock: (*uint32)(&s.net_lock), Pollers: (*uint32)(&s.pollers), Napping: (*uint32)(&s.napping),
 		Wanted: (*uint32)(&s.net_wanted), Kernels: args.kernels != 0,
 		Statics: statics(args), Given: given(args), Ranges: ranges,
+		Doing: doing, Finalized: func() { C.shmemi_core_finalized() },
 		Fatal: fatal, Stderr: os.Stderr,
 	})
 	if err != nil {

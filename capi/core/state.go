@@ -165,6 +165,8 @@ var (
 	_ = [1]byte{}[pe.DirectPEs-C.SHMEMI_DIRECT_PES]
 	_ = [1]byte{}[pe.Slot-C.SHMEMI_SLOT]
 	_ = [1]byte{}[pe.TeamSlot-C.SHMEMI_TEAM_SLOT]
+	_ = [1]byte{}[pe.Gone-C.SHMEMI_DOING_GONE]
+	_ = [1]byte{}[pe.Deep-C.SHMEMI_DOING_DEEP]
 	// The import also has this package compiled anew when express.h changes.
 	_ = [1]byte{}[express.ExpressSize-C.sizeof_struct_shmemi_express]
 	_ = [1]byte{}[express.PeerSize-C.sizeof_struct_shmemi_express_peer]

@@ -42,10 +42,26 @@ static void describe_barrier(const void *subject, char *text, size_t size)
         snprintf(text + used, size - used, " a PE of another node");
 }
 
+/* Of a node that is complete, the first PE waits for another node. */
+static int late_at_barrier(const void *subject, int32_t *pes, int most)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    uint32_t want = *(const uint32_t *)subject;
+    int n = 0;
+    for (uint32_t i = 0; i < s->node_pes; i++) {
+        int pe = s->node_members[i];
+        if (!reached(&shmemi_ctl_of(s->peer_base[pe])->epoch, want) && n++ < most)
+            pes[n - 1] = pe;
+    }
+    if (n == 0 && s->node_rank != 0)
+        pes[n++] = s->node_members[0];
+    return n;
+}
+
 static void wait_node(struct shmemi_ctl *ctl, const uint32_t *word, uint32_t want, const char *call)
 {
     SHMEMI_WAIT_FOR(ctl, call, describe_barrier, &epoch, reached(word, want),
-                    .whom = SHMEMI_MEMBERS);
+                    .whom = SHMEMI_MEMBERS, .late = late_at_barrier);
 }
 
 static void wake_ctl(struct shmemi_ctl *ctl)

@@ -4,6 +4,7 @@
  * Loading the library runs none of this: no thread, no output.
  */
 #define _GNU_SOURCE
+#include "activity.h"
 #include "buffers.h"
 #include "caller.h"
 #include "coll.h"
@@ -86,6 +87,8 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
         .ranges = shmemi_ranges_open,
         .range_enter = shmemi_range_enter,
         .range_leave = shmemi_range_leave,
+        .doing = shmemi_activity_doing,
+        .finalized = shmemi_activity_finalized,
         .error = error,
         .error_size = size,
     };
@@ -115,6 +118,7 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     }
     s->thread_level = args.provided;
     s->init_count = 1;
+    shmemi_activity_open();
     shmemi_ask_open();
     *provided = args.provided;
     return 0;
@@ -208,6 +212,7 @@ void shmemi_finalize(const char *call)
         shmemi_units_end();
         shmemi_ask_close();
         shmemi_buffers_close(call);
+        shmemi_activity_part();
         s->core->finalize();
         shmemi_statics_close();
         shmemi_teams_close();

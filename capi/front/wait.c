@@ -14,6 +14,7 @@
  * blocked PE at half a percent of a CPU (0.9 % with 4 ms).
  */
 #define _GNU_SOURCE
+#include "activity.h"
 #include "caller.h"
 #include "gpu.h"
 
@@ -115,15 +116,28 @@ static void announce(struct shmemi_waiter *w)
 
 static void tell(const struct shmemi_waiter *w, uint64_t now)
 {
-    char caller[SHMEMI_CALLER], what[512] = "", why[1024] = "", line[2048];
+    char caller[SHMEMI_CALLER], what[512] = "", why[2048] = "", line[3072];
     if (w->describe)
         w->describe(w->subject, what, sizeof what);
     int pe = w->about ? w->pe : -1;
-    shmemi_state.core->explain(pe, why, sizeof why);
+    int32_t late[SHMEMI_LATE];
+    int all = shmemi_activity_late(w, late), n = all < SHMEMI_LATE ? all : SHMEMI_LATE;
+    shmemi_state.core->explain(late, n, all, why, sizeof why);
     snprintf(line, sizeof line, "%s%s has waited %.0f s%s%s%s%s (the wait goes on)",
              shmemi_caller(caller), w->call, (double)(now - w->clock.since) / 1e9,
              what[0] ? ": " : "", what, why[0] ? "; " : "", why);
     shmemi_state.core->tell(pe, line);
+}
+
+/* How long a report that a signal asked for waits for the answers of late PEs, which take
+ * less than a millisecond where nothing is wrong. */
+#define ANSWER_NS 50000000u
+
+static void probe(const struct shmemi_waiter *w)
+{
+    int32_t late[SHMEMI_LATE];
+    int all = shmemi_activity_late(w, late);
+    shmemi_state.core->probe(late, all < SHMEMI_LATE ? all : SHMEMI_LATE);
 }
 
 static void report(struct shmemi_waiter *w, uint64_t now)
@@ -133,13 +147,20 @@ static void report(struct shmemi_waiter *w, uint64_t now)
     uint32_t asked = __atomic_load_n(&shmemi_state.asked, __ATOMIC_RELAXED);
     if (asked != c->asked) {
         c->asked = asked;
+        if (c->due == 0) {
+            c->due = now + ANSWER_NS;
+            probe(w);
+        }
+    }
+    if (c->due != 0 && now >= c->due) {
+        c->due = 0;
         tell(w, now);
     }
     if (limit == 0)
         return;
     if (!c->probed && now - c->reported >= limit - early) {
         c->probed = true;
-        shmemi_state.core->probe(w->about ? w->pe : -1);
+        probe(w);
     }
     if (now - c->reported < limit)
         return;
@@ -231,6 +252,7 @@ static uint64_t look(struct shmemi_waiter *w)
     if (now - w->first >= AWAKE_NS || w->announced) {
         if (!w->shown)
             show(w);
+        shmemi_activity_show(w, now);
         report(w, now);
     }
     return now;
@@ -313,6 +335,8 @@ void shmemi_turned(struct shmemi_waiter *w)
     stop_polling(w);
     if (w->shown)
         unshow(w);
+    if (w->entry)
+        shmemi_activity_unshow(w);
     if (w->began) {
         __atomic_fetch_add(&shmemi_state.live->stalls, 1, __ATOMIC_RELAXED);
         __atomic_fetch_add(&shmemi_state.live->stall_ns, shmemi_now() - w->began, __ATOMIC_RELAXED);

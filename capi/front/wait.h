@@ -17,6 +17,9 @@
 /* Describes the wait in the report that follows a timeout; writes into text. */
 typedef void (*shmemi_describe)(const void *subject, char *text, size_t size);
 
+/* Lists PEs that have not come, at most so many of them, and returns how many there are. */
+typedef int (*shmemi_late)(const void *subject, int32_t *pes, int most);
+
 /* Whose loss ends a wait (SHMEM_ON_FAILURE=return). */
 enum shmemi_whom {
     SHMEMI_ANYBODY, /* of any PE that the thread has not been told of: who would write
@@ -27,9 +30,13 @@ enum shmemi_whom {
 
 /* What the reports of a wait go by. */
 struct shmemi_wait_clock {
-    uint64_t since;    /* when it began, 0: nobody has looked yet */
-    uint64_t reported; /* when the last report was made */
-    uint32_t asked;    /* state.asked when it was looked at */
+    uint64_t since;     /* when it began, 0: nobody has looked yet */
+    uint64_t reported;  /* when the last report was made */
+    uint64_t refreshed; /* when other processes were last shown what late PEs do */
+    uint64_t inquiry;   /* when late PEs were last asked for that, and */
+    uint32_t inquiries; /* how often, up to the longest pause between two */
+    uint64_t due;       /* when a report is made that a signal asked for, 0: never */
+    uint32_t asked;     /* state.asked when it was looked at */
     bool probed;
 };
 
@@ -46,6 +53,7 @@ struct shmemi_waiter {
     uint32_t wakes;     /* the futex word at the announcement */
     uint32_t nap_us;
     struct shmemi_live_wait *shown; /* where other processes see it, or NULL */
+    struct shmemi_long_wait *entry; /* where PEs of the node see it, or NULL */
     uint64_t began;                 /* with stalls: when the first turn was, 0: none yet */
     bool stalls;                    /* it waits for room, which is counted */
     bool announced;
@@ -53,7 +61,8 @@ struct shmemi_waiter {
     enum shmemi_whom whom;
     int pe; /* that is waited for, where about is set */
     bool about;
-    bool limited; /* shmemx_wait_limit counts for it */
+    shmemi_late late; /* lists the PEs that are waited for, where about is not set; or NULL */
+    bool limited;     /* shmemx_wait_limit counts for it */
 };
 
 /* One turn of a wait whose condition does not hold yet. False: the wait ends, for a PE

@@ -117,7 +117,7 @@ type Heap struct {
 type Wait struct {
 	Since uint64 // nanoseconds of CLOCK_MONOTONIC
 	Call  [56]byte
-	What  [192]byte
+	What  [640]byte
 }
 
 // The sizes are for the other side of the layout.

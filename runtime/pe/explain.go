@@ -2,6 +2,7 @@ package pe
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,54 +17,47 @@ const explained = 8
 // GPU's driver has its lock for as long.
 const lockPatience = 200 * time.Millisecond
 
-// Explanation is what can be said of a PE that somebody waits for: whether it is
-// lost or stopped, and how far the network is with it. -1: of all PEs, those that
-// stand out. "" where there is nothing to say.
-func (j *Job) Explanation(of int) string {
-	var all []string
+// Explanation is what can be said of the PEs that a wait is for, which are the first of all
+// late ones: whether they are lost or stopped, what they do, and how far the network is with
+// them. Then come other PEs that stand out. "" where there is nothing to say.
+func (j *Job) Explanation(late []topo.PE, all int) string {
+	var said []string
 	if s := j.held.explain(time.Now()); s != "" {
-		all = append(all, s)
+		said = append(said, s)
 	}
 	free := true // the engine's lock
-	say := func(pe topo.PE, asked bool) {
-		if pe != j.Me || asked {
-			if s := j.condition(pe, asked, &free); s != "" {
-				all = append(all, s)
-			}
+	for _, pe := range late {
+		if s := j.condition(pe, true, &free); s != "" {
+			said = append(said, s)
 		}
 	}
-	if of >= 0 {
-		say(topo.PE(of), true)
+	if all > len(late) {
+		said = append(said, fmt.Sprintf("and %d more PEs have not come", all-len(late)))
 	}
 	left := 0
 	for pe := range topo.PE(j.NPEs) {
-		if int(pe) == of {
+		if pe == j.Me || slices.Contains(late, pe) {
 			continue
 		}
-		if len(all) < explained {
-			say(pe, false)
-		} else if j.condition(pe, false, &free) != "" {
+		s := j.condition(pe, false, &free)
+		switch {
+		case s == "":
+		case len(said) < explained:
+			said = append(said, s)
+		default:
 			left++
 		}
 	}
 	if left > 0 {
-		all = append(all, fmt.Sprintf("and %d more PEs", left))
+		said = append(said, fmt.Sprintf("and %d more PEs", left))
 	}
-	return strings.Join(all, "; ")
+	return strings.Join(said, "; ")
 }
 
 // condition is that of one PE; asked: also where nothing is remarkable. What the network
 // knows is left out where its lock could not be had.
 func (j *Job) condition(pe topo.PE, asked bool, free *bool) string {
-	var what []string
-	j.watch.mu.Lock()
-	if fate := j.watch.fates[pe]; fate != "" {
-		what = append(what, fate)
-	}
-	j.watch.mu.Unlock()
-	if p := &j.processes[pe]; len(what) == 0 && p.visible() && p.stopped() {
-		what = append(what, fmt.Sprintf("is stopped by a signal or a debugger (process %d)", p.ID))
-	}
+	what := j.about(pe, asked, Deep)
 	if j.Engine != nil && pe != j.Me && j.HeapIsFar(pe) && *free {
 		*free = j.Engine.TryLocked(lockPatience, func() {
 			if s := j.Engine.Standing(fabric.PE(pe), asked); s != "" {
@@ -83,21 +77,26 @@ func (j *Job) HeapIsFar(pe topo.PE) bool { return j.Nodes.Node(pe) != j.Nodes.No
 // probes bounds how many PEs are asked at once.
 const probes = 256
 
-// Probe has the network ask a PE whether it is there, or all, so that an
-// Explanation soon after can say who did not answer. It asks nobody where the
-// engine's lock cannot be had.
-func (j *Job) Probe(of int) {
+// Probe asks PEs over the network whether they are there and what they do, or, where none is
+// named, all PEs whether they are there; and the launcher which of those that are named have
+// ended. The answers are for an Explanation soon after. Without the engine's lock it asks the
+// launcher only.
+func (j *Job) Probe(of []topo.PE) {
+	j.inquire(of)
 	if j.Engine == nil {
 		return
 	}
 	j.Engine.TryLocked(lockPatience, func() {
-		for pe := range min(j.NPEs, probes) {
-			if at := topo.PE(pe); at != j.Me && j.HeapIsFar(at) && (of < 0 || of == pe) {
+		for _, pe := range of {
+			if pe != j.Me && j.HeapIsFar(pe) {
 				j.Engine.Probe(fabric.PE(pe))
+				j.Engine.Ask(fabric.PE(pe))
 			}
 		}
-		if of >= probes && j.HeapIsFar(topo.PE(of)) {
-			j.Engine.Probe(fabric.PE(of))
+		for pe := range topo.PE(min(j.NPEs, probes)) {
+			if len(of) == 0 && pe != j.Me && j.HeapIsFar(pe) {
+				j.Engine.Probe(fabric.PE(pe))
+			}
 		}
 	})
 }

@@ -34,8 +34,12 @@ type Options struct {
 	Statics Statics  // the program's, as the front has found them
 	Given   Given    // what shmemx_init_attr was given
 	Ranges  Ranges   // where a profiler is shown ranges
-	Fatal   func(error)
-	Stderr  io.Writer
+	// Doing says what a PE of this node does, as the end of a sentence, or "". Any goroutine
+	// may call it until Close returns.
+	Doing     func(topo.PE, How) string
+	Finalized func() // called when this PE needs no other one to finalize
+	Fatal     func(error)
+	Stderr    io.Writer
 }
 
 // Job is this PE's part in a running job.
@@ -76,6 +80,8 @@ type Job struct {
 	processes []process // of every PE
 	watch     watch
 	held      held
+	late      late
+	finalized func()
 
 	ranges  Ranges
 	log     *shmlog.Log
@@ -111,7 +117,8 @@ func Start(o Options) (*Job, error) {
 	if _, err := ReadSettings(cfg); err != nil {
 		return nil, err // also where no network is needed
 	}
-	j := &Job{Config: cfg, stderr: o.Stderr, fatal: o.Fatal, ranges: o.Ranges}
+	j := &Job{Config: cfg, stderr: o.Stderr, fatal: o.Fatal, ranges: o.Ranges, finalized: o.Finalized}
+	j.late.doing = o.Doing
 	if err := j.ranges.open(cfg.Ranges); err != nil {
 		return nil, err
 	}
@@ -372,6 +379,9 @@ func (j *Job) Close() error {
 	// Nor does a PE end while another one watches its process.
 	if j.serving > 0 || j.looks() {
 		err = errors.Join(err, j.boot.Part())
+	}
+	if j.finalized != nil {
+		j.finalized()
 	}
 	return errors.Join(err, j.release())
 }

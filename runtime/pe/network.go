@@ -120,6 +120,7 @@ func (j *Job) openEngine(o Options, nics *nics, i int) error {
 	j.keepRegistered(e)
 	e.TraceTo(track)
 	e.OnLost(j.watch.unreachable)
+	e.OnAsked(j.says, j.late.hears)
 	if err := j.stage(e); err != nil || !j.registers() {
 		return err
 	}

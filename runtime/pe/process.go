@@ -42,10 +42,14 @@ func (p *process) open() (int, error) {
 	return fd, nil
 }
 
-// stopped tells whether a signal or a debugger has stopped it.
-func (p *process) stopped() bool {
+// condition tells whether the process has ended, and whether a signal or a debugger has
+// stopped it. The process is visible.
+func (p *process) condition() (gone, stopped bool) {
 	state, start, ok := stat(p.ID)
-	return ok && start == p.Start && (state == 'T' || state == 't')
+	if !ok || start != p.Start || state == 'Z' || state == 'X' {
+		return true, false
+	}
+	return false, state == 'T' || state == 't'
 }
 
 // stat reads the state and the start of a process.

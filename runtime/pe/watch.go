@@ -1,6 +1,7 @@
 package pe
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
@@ -174,7 +175,8 @@ func (w *watch) openProcesses() {
 }
 
 func (w *watch) ended(pe topo.PE) string {
-	return fmt.Sprintf("ended (its process, %d, is gone)", w.j.processes[pe].ID)
+	how := cmp.Or(w.j.late.of(pe, Gone), "ended")
+	return fmt.Sprintf("%s (its process, %d, is gone)", how, w.j.processes[pe].ID)
 }
 
 func (w *watch) run() {
@@ -211,9 +213,9 @@ func (w *watch) report() {
 	}
 	w.told = asked
 	j := w.j
-	j.Probe(-1)
+	j.Probe(nil)
 	time.Sleep(reportDelay)
-	what := j.Explanation(-1)
+	what := j.Explanation(nil, 0)
 	if what == "" {
 		what = "nothing is known to be wrong with any PE"
 	}

@@ -112,7 +112,7 @@ func TestWatch(t *testing.T) {
 	if err := child.Process.Signal(unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	need.Eventually(t, "PE 3 is stopped", func() bool { return j.processes[3].stopped() })
+	need.Eventually(t, "PE 3 is stopped", func() bool { _, stopped := j.processes[3].condition(); return stopped })
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

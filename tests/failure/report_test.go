@@ -66,13 +66,14 @@ func TestStopped(t *testing.T) {
 		say                     []string
 	}{
 		{name: "node", way: "barrier", pes: "8", say: []string{
-			`PE 0: shmem_barrier_all has waited \d+ s: barrier \d+; not there yet: PE 5; PE 5 is stopped by a signal or a debugger \(process \d+\) \(the wait goes on\)`}},
+			`PE 0: shmem_barrier_all has waited \d+ s: barrier \d+; not there yet: PE 5; ` +
+				`PE 5 is stopped by a signal or a debugger \(process \d+\), is in no call of the library that waits \(.* ago\) \(the wait goes on\)`}},
 		{name: "wait", way: "wait", pes: "8", say: []string{
 			`PE [0-7]: shmem_long_wait_until has waited \d+ s: for 0x\w+ \(heap offset 0x\w+\) == 1, now 0; PE 5 is stopped by`}},
 		{name: "hosts", way: "get", pes: "8", options: list(tcp, []string{"--hosts", "4"}), say: []string{
 			// The operation, the peer, its address, the NIC, and how far both are.
 			`PE 0: shmem_long_g has waited \d+ s: for the completion at PE 5; PE 5 is stopped by a signal or a debugger \(process \d+\), ` +
-				`has not answered for \d+\.\d s, has 1 operations of 8 bytes under way, \d+ messages posted and \d+ received, \d+ of \d+ units completed, ` +
+				`(is in no call of the library that waits \(.* ago\)(, as of \d+\.\d s ago)?, )?has not answered for \d+\.\d s, has 1 operations of 8 bytes under way, \d+ messages posted and \d+ received, \d+ of \d+ units completed, ` +
 				`at [0-9a-f.:\[\]]+ by \S+ on \S+`,
 			// What came before, and the question that is not answered.
 			`PE 0:   last events with PE 5, times before this report:\n(shmem: PE 0: .*\n)*shmem: PE 0: +-\d+\.\d{3} ms  posted read of 8 bytes, token \d+\n` +
@@ -147,7 +148,7 @@ func TestAsked(t *testing.T) {
 	}
 	file := filepath.Join(dir, "reports")
 	j := start(t, nil, shmemrun, "-n", "2", program, "barrier", "1", file)
-	ask(j, `shmem: PE 0: shmem_barrier_all has waited \d+ s: barrier \d+; not there yet: PE 1 \(the wait goes on\)`,
+	ask(j, `shmem: PE 0: shmem_barrier_all has waited \d+ s: barrier \d+; not there yet: PE 1; PE 1 is in no call of the library that waits \(.* ago\) \(the wait goes on\)`,
 		`shmem: PE 1: asked for a report: nothing is known to be wrong with any PE`)
 	if n := passed(t, end(j, file)); n != 2 {
 		t.Errorf("the signal ended the job:\n%s", j.output())

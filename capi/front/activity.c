@@ -1,0 +1,299 @@
+/*
+ * activity.c: what a PE does, in its control page.
+ *
+ * A report that only says for which PE a wait is leaves open why that PE does not come. The
+ * control page answers: the PEs of the node read it without its help, also when its process
+ * has ended, and the PE's proxy sends the same to PEs of other nodes.
+ */
+#define _GNU_SOURCE
+#include "activity.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* When what late PEs do is looked up first for other processes, and how often then: it takes
+ * a call into Go and files of /proc. */
+#define FIRST_NS 100000000u
+#define REFRESH_NS 500000000u
+
+/* Late PEs of other nodes, and the launcher, are asked after so many seconds, then after
+ * pauses that double up to this many, so that jobs that wait for long send little. */
+#define INQUIRY_NS 1000000000u
+#define INQUIRY_DOUBLES 5
+
+static struct shmemi_activity *mine(void)
+{
+    return &shmemi_my_ctl()->activity;
+}
+
+static pid_t owner; /* the process that has initialised: a child of fork has its handlers */
+
+/* The status is not known to other PEs of jobs that have no launcher. */
+static void note_exit(int status, void *unused)
+{
+    (void)unused;
+    if (shmemi_state.n_pes == 0 || getpid() != owner)
+        return;
+    struct shmemi_activity *a = mine();
+    a->status = status & 0xff;
+    a->exit_since = shmemi_now();
+    __atomic_store_n(&a->exits, 1, __ATOMIC_RELEASE);
+}
+
+static void enter(uint32_t stage)
+{
+    mine()->stage_since = shmemi_now();
+    __atomic_store_n(&mine()->stage, stage, __ATOMIC_RELEASE);
+}
+
+void shmemi_activity_open(void)
+{
+    static bool registered;
+    owner = getpid();
+    if (!registered)
+        registered = on_exit(note_exit, NULL) == 0; /* else reports know less */
+    enter(SHMEMI_STAGE_RUNNING);
+}
+
+void shmemi_activity_part(void)
+{
+    enter(SHMEMI_STAGE_PARTING);
+}
+
+void shmemi_activity_finalized(void)
+{
+    enter(SHMEMI_STAGE_FINALIZED);
+}
+
+/* ------------------------------------------------------------------- writing */
+
+int shmemi_activity_late(const struct shmemi_waiter *w, int32_t *pes)
+{
+    if (w->about) {
+        pes[0] = w->pe;
+        return 1;
+    }
+    return w->late ? w->late(w->subject, pes, SHMEMI_LATE) : 0;
+}
+
+static int named(int all)
+{
+    return all < SHMEMI_LATE ? all : SHMEMI_LATE;
+}
+
+static void begin_write(struct shmemi_long_wait *e)
+{
+    __atomic_store_n(&e->turn, e->turn + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static void end_write(struct shmemi_long_wait *e)
+{
+    __atomic_store_n(&e->turn, e->turn + 1, __ATOMIC_RELEASE);
+}
+
+static void take_entry(struct shmemi_waiter *w)
+{
+    for (int i = 0; i < SHMEMI_LONG_WAITS; i++) {
+        struct shmemi_long_wait *e = &mine()->waits[i];
+        uint32_t free = 0;
+        if (!__atomic_compare_exchange_n(&e->taken, &free, 1, false, __ATOMIC_ACQUIRE,
+                                         __ATOMIC_RELAXED))
+            continue;
+        begin_write(e);
+        snprintf(e->call, sizeof e->call, "%s", w->call);
+        e->what[0] = e->why[0] = 0;
+        if (w->describe)
+            w->describe(w->subject, e->what, sizeof e->what);
+        e->since = w->clock.since;
+        end_write(e);
+        w->entry = e;
+        return;
+    }
+}
+
+/* Asks what the answers of the next looks are made of. */
+static void inquire(struct shmemi_waiter *w, const int32_t *late, int all, uint64_t now)
+{
+    struct shmemi_wait_clock *c = &w->clock;
+    if (now - (c->inquiry ? c->inquiry : c->since) < (uint64_t)INQUIRY_NS << c->inquiries)
+        return;
+    c->inquiry = now;
+    c->inquiries += c->inquiries < INQUIRY_DOUBLES;
+    shmemi_state.core->probe(late, named(all));
+}
+
+static void refresh(struct shmemi_waiter *w)
+{
+    char what[sizeof w->entry->what] = "", why[sizeof w->entry->why] = "";
+    int32_t late[SHMEMI_LATE];
+    int all = shmemi_activity_late(w, late);
+    if (w->describe)
+        w->describe(w->subject, what, sizeof what);
+    if (all > 0) {
+        inquire(w, late, all, w->clock.refreshed);
+        shmemi_state.core->late(late, named(all), all, why, sizeof why);
+    }
+    if (w->entry) {
+        begin_write(w->entry);
+        memcpy(w->entry->what, what, sizeof what);
+        memcpy(w->entry->why, why, sizeof why);
+        end_write(w->entry);
+    }
+    if (w->shown)
+        snprintf(w->shown->what, sizeof w->shown->what, "%s%s%s", what,
+                 what[0] && why[0] ? "; " : "", why);
+}
+
+void shmemi_activity_show(struct shmemi_waiter *w, uint64_t now)
+{
+    struct shmemi_wait_clock *c = &w->clock;
+    if (!w->entry)
+        take_entry(w);
+    if (c->refreshed ? now - c->refreshed < REFRESH_NS : now - c->since < FIRST_NS)
+        return;
+    c->refreshed = now;
+    refresh(w);
+}
+
+void shmemi_activity_unshow(struct shmemi_waiter *w)
+{
+    struct shmemi_activity *a = mine();
+    begin_write(w->entry);
+    w->entry->since = 0;
+    end_write(w->entry);
+    /* The last long wait of all threads: of two that end at once, either is good. */
+    uint32_t turn = __atomic_load_n(&a->left_turn, __ATOMIC_RELAXED);
+    if (!(turn & 1) && __atomic_compare_exchange_n(&a->left_turn, &turn, turn + 1, false,
+                                                   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        __atomic_thread_fence(__ATOMIC_RELEASE);
+        memcpy(a->left_call, w->entry->call, sizeof a->left_call);
+        a->left = shmemi_now();
+        __atomic_store_n(&a->left_turn, turn + 2, __ATOMIC_RELEASE);
+    }
+    __atomic_store_n(&w->entry->taken, 0, __ATOMIC_RELEASE);
+    w->entry = NULL;
+}
+
+/* ------------------------------------------------------------------- reading */
+
+/* Copies what another process may be writing, whole. False: it is written all the time, as
+ * where its writer has been killed meanwhile. */
+static bool copy_whole(void *to, const void *from, size_t n, const uint32_t *turn)
+{
+    for (int tries = 0; tries < 1000; tries++) {
+        uint32_t before = __atomic_load_n(turn, __ATOMIC_ACQUIRE);
+        memcpy(to, from, n);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (!(before & 1) && __atomic_load_n(turn, __ATOMIC_RELAXED) == before)
+            return true;
+    }
+    return false;
+}
+
+static double seconds(uint64_t since, uint64_t now)
+{
+    return now > since ? (double)(now - since) / 1e9 : 0;
+}
+
+struct text {
+    char *at;
+    size_t left;
+};
+
+static void __attribute__((format(printf, 2, 3))) say(struct text *t, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(t->at, t->left, format, args);
+    va_end(args);
+    size_t used = n < 0 ? 0 : (size_t)n < t->left ? (size_t)n : t->left - 1;
+    t->at += used;
+    t->left -= used;
+}
+
+/* deep: also what the PEs do that these waits are for. */
+static bool say_waits(struct text *t, const struct shmemi_activity *a, uint64_t now, bool deep)
+{
+    bool any = false;
+    for (int i = 0; i < SHMEMI_LONG_WAITS; i++) {
+        struct shmemi_long_wait w;
+        const struct shmemi_long_wait *e = &a->waits[i];
+        if (!copy_whole(&w, e, sizeof w, &e->turn) || w.since == 0)
+            continue;
+        w.call[sizeof w.call - 1] = w.what[sizeof w.what - 1] = w.why[sizeof w.why - 1] = 0;
+        say(t, "%s %s for %.1f s", any ? ", and another thread" : "is in", w.call,
+            seconds(w.since, now));
+        if (w.what[0])
+            say(t, " (%s%s%s)", w.what, deep && w.why[0] ? "; " : "", deep ? w.why : "");
+        any = true;
+    }
+    return any;
+}
+
+static void say_last_wait(struct text *t, const struct shmemi_activity *a, uint64_t now)
+{
+    struct {
+        uint64_t left;
+        char call[sizeof a->left_call];
+    } last;
+    _Static_assert(sizeof last == sizeof a->left + sizeof a->left_call, "the two are adjacent");
+    say(t, "is in no call of the library that waits");
+    if (copy_whole(&last, &a->left, sizeof last, &a->left_turn) && last.left != 0) {
+        last.call[sizeof last.call - 1] = 0;
+        say(t, " (its last long one, %s, ended %.1f s ago)", last.call, seconds(last.left, now));
+        return;
+    }
+    say(t, " (none has been long since shmem_init, %.1f s ago)", seconds(a->stage_since, now));
+}
+
+/* Of a process that has ended. "": how is not known here. */
+static void say_end(struct text *t, const struct shmemi_activity *a, uint64_t now)
+{
+    bool left = __atomic_load_n(&a->stage, __ATOMIC_ACQUIRE) == SHMEMI_STAGE_FINALIZED;
+    if (left)
+        say(t, "has finalized, %.1f s ago, and its process has ended",
+            seconds(a->stage_since, now));
+    else if (__atomic_load_n(&a->exits, __ATOMIC_ACQUIRE))
+        say(t, "ended with status %d, %.1f s ago, without shmem_finalize", a->status,
+            seconds(a->exit_since, now));
+}
+
+void shmemi_activity_doing(int pe, unsigned how, char *text, size_t size)
+{
+    struct text t = {text, size};
+    const struct shmemi_state *s = &shmemi_state;
+    text[0] = 0;
+    if (s->n_pes == 0) {
+        say(&t, "is in shmem_init");
+        return;
+    }
+    if (s->peer_base[pe] == NULL)
+        return;
+    const struct shmemi_activity *a = &shmemi_ctl_of(s->peer_base[pe])->activity;
+    uint64_t now = shmemi_now();
+    if (how & SHMEMI_DOING_GONE) {
+        say_end(&t, a, now);
+        return;
+    }
+    switch (__atomic_load_n(&a->stage, __ATOMIC_ACQUIRE)) {
+    case SHMEMI_STAGE_NONE:
+        say(&t, "is in shmem_init");
+        return;
+    case SHMEMI_STAGE_PARTING:
+        say(&t, "has called shmem_finalize, and waits there for the other PEs to leave, for %.1f s",
+            seconds(a->stage_since, now));
+        return;
+    case SHMEMI_STAGE_FINALIZED:
+        say(&t, "has finalized, %.1f s ago", seconds(a->stage_since, now));
+        return;
+    }
+    bool waits = say_waits(&t, a, now, how & SHMEMI_DOING_DEEP);
+    if (__atomic_load_n(&a->exits, __ATOMIC_ACQUIRE))
+        say(&t, "%s in exit() with status %d, for %.1f s", waits ? "," : "is", a->status,
+            seconds(a->exit_since, now));
+    else if (!waits)
+        say_last_wait(&t, a, now);
+}

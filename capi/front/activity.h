@@ -1,0 +1,36 @@
+/*
+ * activity.h: what a PE does, for the reports of PEs that wait for it.
+ *
+ * A PE notes what has become long or has ended: a wait of 10 ms, the barrier of
+ * shmem_finalize, exit(). Calls that take less note nothing.
+ */
+#ifndef SHMEMI_ACTIVITY_H
+#define SHMEMI_ACTIVITY_H
+
+#include "wait.h"
+
+#pragma GCC visibility push(hidden)
+
+/* After init. */
+void shmemi_activity_open(void);
+
+/* shmem_finalize is behind its barrier, and the core has yet to close. */
+void shmemi_activity_part(void);
+
+/* Notes a wait that has become long, or shows anew what late PEs do where time has passed.
+ * Sets w->entry where there was room for it. */
+void shmemi_activity_show(struct shmemi_waiter *w, uint64_t now);
+
+/* The end of a wait that was noted. */
+void shmemi_activity_unshow(struct shmemi_waiter *w);
+
+/* The PEs that a wait is for: fills at most SHMEMI_LATE, and returns how many there are. */
+int shmemi_activity_late(const struct shmemi_waiter *w, int32_t *pes);
+
+/* struct shmemi_init_args.doing and .finalized */
+void shmemi_activity_doing(int pe, unsigned how, char *text, size_t size);
+void shmemi_activity_finalized(void);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,193 @@
+package failure
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"libshmem/tests/need"
+)
+
+// latePEs, of which the last leaves a barrier out.
+const latePEs, latePE = 4, 3
+
+// begin starts a job of late.c in one of the ways that there are.
+func begin(t *testing.T, how, shmemrun, program, what, file string, env ...string) *job {
+	t.Helper()
+	args := []string{program, what, strconv.Itoa(latePE), file}
+	switch how {
+	case "node":
+		return start(t, env, shmemrun, list(options(strconv.Itoa(latePEs)), args)...)
+	case "hosts":
+		return start(t, env, shmemrun, list(options(strconv.Itoa(latePEs), "--hosts", "2"), tcp, args)...)
+	}
+	// Without a launcher: the shell only starts the PEs, and leaves their ends to them.
+	const pes = `n=$1; shift; pe=0; while [ $pe -lt $n ]; do SHMEM_BOOTSTRAP_PE=$pe LATE_PE=$pe "$@" & pe=$((pe+1)); done; wait`
+	id := filepath.Join(t.TempDir(), "id")
+	n := strconv.Itoa(latePEs)
+	env = append(env, "LD_LIBRARY_PATH="+filepath.Join(need.Build(t), "lib"))
+	if how == "file" {
+		env = append(env, "SHMEM_BOOTSTRAP_FILE="+id, "SHMEM_BOOTSTRAP_NPES="+n)
+	} else {
+		env = append(env, "LATE_UID="+id, "LATE_NPES="+n)
+	}
+	return start(t, env, "sh", list([]string{"-c", pes, "pes", n}, args)...)
+}
+
+// lives asks for what shmem-info says of a running PE until that matches.
+func (j *job) lives(pe int, pattern string) {
+	j.t.Helper()
+	info, pid := filepath.Join(need.Build(j.t), "bin", "shmem-info"), j.process(pe)
+	re := regexp.MustCompile(pattern)
+	var out []byte
+	for end := time.Now().Add(limit / 2); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		out, _ = exec.Command(info, "--live", pid, "--between", "0").CombinedOutput() // it says what is wrong
+		if re.Match(out) {
+			return
+		}
+	}
+	j.t.Errorf("shmem-info --live of PE %d never says %s:\n%s", pe, pattern, out)
+}
+
+// process is the number of a PE's process.
+func (j *job) process(pe int) string {
+	j.t.Helper()
+	return j.says(fmt.Sprintf(`PE %d is process (\d+)`, pe))[1]
+}
+
+// stop ends a job that cannot end by itself.
+func (j *job) stop() {
+	_ = syscall.Kill(-j.cmd.Process.Pid, syscall.SIGTERM)
+	<-j.done
+}
+
+const (
+	noCall    = `is in no call of the library that waits \((none has been long since shmem_init, |its last long one, shmem_\w+, ended )`
+	waits     = `is in shmem_long_wait_until for \d+\.\d s \(for 0x\w+ `
+	finalized = `has finalized, \d+\.\d s ago`
+	parts     = `has called shmem_finalize, and waits there for the other PEs to leave, for \d+\.\d s`
+	exited    = `exited with status 0 without shmem_finalize`
+)
+
+// TestLate has a PE leave a barrier out: the reports of those that wait, and shmem-info --live,
+// say what it does, or how it has ended, also where others wait for those that wait for it.
+func TestLate(t *testing.T) {
+	shmemrun, program := compile(t, "late")
+	cases := []struct{ what, how, does string }{
+		{"compute", "node", noCall},
+		{"compute", "hosts", noCall},
+		{"compute", "file", noCall},
+		{"compute", "uid", noCall},
+		{"wait", "node", waits},
+		{"wait", "hosts", waits},
+		{"wait", "file", waits},
+		{"wait", "uid", waits},
+		{"finalize", "node", finalized},
+		{"finalize", "hosts", parts},
+		{"finalize", "file", parts},
+		{"finalize", "uid", parts},
+		{"exit", "node", exited},
+		{"exit", "hosts", exited},
+		{"return", "node", exited},
+		{"gone", "hosts", exited},
+	}
+	// All jobs wait at the same time, which takes no processor.
+	jobs, files := make([]*job, len(cases)), make([]string, len(cases))
+	for i, c := range cases {
+		files[i] = filepath.Join(t.TempDir(), "go")
+		jobs[i] = begin(t, c.how, shmemrun, program, c.what, files[i], "SHMEM_TIMEOUT=1")
+	}
+	for i, c := range cases {
+		t.Run(c.what+" "+c.how, func(t *testing.T) {
+			j, call := jobs[i], "shmem_barrier_all"
+			j.t = t
+			if c.what == "finalize" {
+				call = "shmem_finalize" // whose barrier is that of the others
+			}
+			late := `barrier \d+; not there yet: PE 3; PE 3 ` + c.does
+			j.says(`PE 2: ` + call + ` has waited \d+ s: ` + late)
+			j.lives(2, call+` waits for \S+ `+late)
+			if c.how == "hosts" {
+				message := `for message \d+ of PE 2, has \d+; PE 2 is in ` + call + ` for \d+\.\d s \(` + late
+				j.says(`PE 0: ` + call + ` has waited \d+ s: ` + message)
+				j.lives(0, call+` waits for \S+ `+message)
+				j.says(`PE 1: ` + call + ` has waited \d+ s: barrier \d+; not there yet: a PE of another node; PE 0 is in ` +
+					call + ` for \d+\.\d s \(` + message)
+			}
+			if c.what != "compute" && c.what != "wait" {
+				j.stop()
+				return
+			}
+			if err := os.WriteFile(files[i], nil, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if n := passed(t, j.wait(0)); n != latePEs {
+				t.Errorf("%d of %d PEs came to the end:\n%s", n, latePEs, j.output())
+			}
+		})
+	}
+}
+
+// TestLateEnds has a PE of a job without a launcher end before a barrier, which loses it to the
+// others: they say with what status, where the PE could note it, and else that it is not known.
+func TestLateEnds(t *testing.T) {
+	shmemrun, program := compile(t, "late")
+	const noted, unknown = `ended with status %d, \d+\.\d s ago, without shmem_finalize`, `has ended \(its process, \d+, is gone, and its status is not known\)`
+	for _, c := range []struct{ what, how, does, loss string }{
+		{"exit", "file", fmt.Sprintf(noted, 0), fmt.Sprintf(noted, 0)},
+		{"return", "uid", fmt.Sprintf(noted, 0), fmt.Sprintf(noted, 0)},
+		{"fail", "uid", fmt.Sprintf(noted, 3), fmt.Sprintf(noted, 3)},
+		{"gone", "file", unknown, "ended"},
+	} {
+		t.Run(c.what+" "+c.how, func(t *testing.T) {
+			t.Parallel()
+			// Reports are due before the job ends, a second after the loss.
+			j := begin(t, c.how, shmemrun, program, c.what, "", "SHMEM_TIMEOUT=0.3")
+			j.says(`PE \d: shmem_barrier_all has waited \d+ s: barrier \d+; not there yet: PE 3; PE 3 ` + c.does)
+			j.says(`PE \d: the job: PE 3 ` + c.loss + ` \(its process, \d+, is gone\)`)
+			<-j.done
+		})
+	}
+}
+
+// TestLateAsked has the signal USR2 ask a PE that waits: its report says what the late one does,
+// of another host, too, which is asked only then.
+func TestLateAsked(t *testing.T) {
+	shmemrun, program := compile(t, "late")
+	for _, c := range []struct{ what, how, does string }{
+		{"wait", "node", `PE 3 ` + waits},
+		{"exit", "node", `PE 3 ` + exited},
+		{"wait", "hosts", `PE 2 is in shmem_barrier_all for \d+\.\d s \(barrier \d+; not there yet: PE 3(; PE 3 ` + waits + `|\))`},
+		{"compute", "file", `PE 3 ` + noCall},
+	} {
+		t.Run(c.what+" "+c.how, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "go")
+			j := begin(t, c.how, shmemrun, program, c.what, file, "SHMEM_TIMEOUT=0")
+			pid, err := strconv.Atoi(j.process(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			re := regexp.MustCompile(`PE 0: shmem_barrier_all has waited \d+ s: .*; ` + c.does)
+			for end := time.Now().Add(limit / 2); !re.MatchString(j.output()); time.Sleep(200 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("nothing says %s\n%s", re, j.output())
+				}
+				if err := syscall.Kill(pid, syscall.SIGUSR2); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if strings.Contains(j.output(), "1 passed") {
+				t.Errorf("a PE came to the end:\n%s", j.output())
+			}
+			j.stop()
+		})
+	}
+}
