@@ -94,8 +94,7 @@ struct shmemi_ofi {
     struct fid_mr *operands_mr;
     void *operands_desc;
 
-    uint64_t
-        strangers; /* entries of the queue that were dropped, since no operation here made them */
+    uint64_t strangers; /* entries of the queue that no operation here made, and were dropped */
     int unread;    /* the last poll has left entries behind such ones */
 
     const char *failed; /* the call of libfabric that failed last in opening */
