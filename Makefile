@@ -81,6 +81,7 @@ docs: $(BUILD)/man/list ## the manual pages, into build/man; docs/ has the rest
 
 # Not committed: 2,500 files that one table makes in a second.
 $(BUILD)/man/list: VERSION $(wildcard capi/gen/*.go capi/spec/*.go)
+	@$(FIT)
 	@rm -rf $(@D)
 	$(GO) run ./capi/gen -man $(@D)
 
@@ -113,6 +114,13 @@ GO_SRC := go.mod VERSION $(wildcard go.sum) \
 
 build: $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(if $(filter no,$(KERNELS)),no-kernels,$(BUILD)/lib/libshmem_kernels.fatbin) $(CMDS:%=$(BUILD)/bin/%)
 
+# What a build needs: C looks for it once, each recipe of Go when it runs.
+FIT := BUILD=$(BUILD) GO="$(GO)" CC="$(CC)" scripts/setup build
+$(BUILD)/obj/fit:
+	@$(FIT)
+	@mkdir -p $(@D)
+	@touch $@
+
 # The libraries, plain and under two sanitizers. In a sanitizer build the C of
 # the core is instrumented too; cgo then also tells ThreadSanitizer about the
 # order that the Go runtime makes between threads. The arguments: name, compiler
@@ -123,7 +131,7 @@ build: $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(if $(filter no,$
 # header that go build writes beside the library is of no use to anybody: the
 # functions are behind one table.
 define library_rules
-$(BUILD)/obj/$(1)/%.o: capi/front/%.c VERSION Makefile
+$(BUILD)/obj/$(1)/%.o: capi/front/%.c VERSION Makefile | $(BUILD)/obj/fit
 	@mkdir -p $$(@D)
 	$(CC) $(CFLAGS_LIB) $(2) $$(FLAGS_$$*) -MMD -MP -c -o $$@ $$<
 
@@ -135,6 +143,7 @@ $(3)/libshmem.so: $(FRONT_SRC:capi/front/%.c=$(BUILD)/obj/$(1)/%.o) $(FRONT_MAP)
 	    $(LDFLAGS_SO) $(4) $$(filter %.o,$$^)
 
 $(3)/libshmem_core.so: $(GO_SRC) $(CORE_MAP)
+	@$(FIT)
 	@mkdir -p $$(@D) $(BUILD)/obj/$(1)
 	CGO_ENABLED=1 CC="$(CC)" CGO_CFLAGS="-O2 -g $(2)" CGO_LDFLAGS="$(2)" \
 	$(GO) build -trimpath -buildmode=c-shared \
@@ -158,6 +167,7 @@ $(eval $(call library_rules,tsan,$(TSAN),$(BUILD)/tsan/lib,$(UNDEFS)))
 # than here. A command that asks for libfabric needs cgo.
 PURE := shmemrun
 $(CMDS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(GO_SRC)
+	@$(FIT)
 	@mkdir -p $(@D)
 	CGO_ENABLED=$(if $(filter $*,$(PURE)),0,1) CC="$(CC)" $(GO) build -trimpath -o $@ ./cmd/$*
 
@@ -260,6 +270,7 @@ $(GPU_COPIES): $(GPU)/%: $(BUILD)/%
 # ------------------------------------------------------------------ install
 
 ##@ Install
+# Either may have spaces, so that make itself never takes P apart.
 P := $(DESTDIR)$(PREFIX)
 # The compiler's wrapper by its names; the launcher and the information by those that
 # programs of other implementations know.
@@ -268,26 +279,27 @@ INSTALLED := $(CMDS:%=bin/%) $(HEADERS) $(DEVICE_HEADERS:device/%=include/%) lib
              $(WRAPPERS:%=bin/%) bin/oshrun bin/oshmem_info lib/pkgconfig/shmem.pc \
              lib/cmake/shmem/shmem-config.cmake lib/cmake/shmem/shmem-config-version.cmake
 # Directories that are ours alone; a system's own prefix keeps its skeleton.
-OWN_DIRS := include/shmem include/mpp lib/cmake/shmem $(if $(filter /usr /usr/local,$(PREFIX)),,share/man/man3 share/man/man7 share/man share lib/pkgconfig lib/cmake lib include bin .)
+SYSTEMS  := |/usr|/usr/local|
+OWN_DIRS := include/shmem include/mpp lib/cmake/shmem $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man3 share/man/man7 share/man share lib/pkgconfig lib/cmake lib include bin)
 
 .PHONY: install
 install: build docs ## into PREFIX (/usr/local), below DESTDIR
-	install -d $(sort $(dir $(INSTALLED:%=$(P)/%)))
-	install -m 755 $(CMDS:%=$(BUILD)/bin/%) $(P)/bin
-	install -m 755 $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(P)/lib
-	$(if $(filter no,$(KERNELS)),rm -f $(P)/lib/libshmem_kernels.fatbin,install -m 644 $(BUILD)/lib/libshmem_kernels.fatbin $(P)/lib)
-	$(foreach h,$(HEADERS),install -m 644 $(h) $(P)/$(h) &&) :
-	$(foreach h,$(DEVICE_HEADERS),install -m 644 $(h) $(P)/$(h:device/%=include/%) &&) :
-	install -d $(P)/share/man/man3 $(P)/share/man/man7
-	install -m 644 $(BUILD)/man/man3/* $(P)/share/man/man3
-	install -m 644 $(BUILD)/man/man7/* $(P)/share/man/man7
-	install -m 755 scripts/install/oshcc $(P)/bin
-	for w in $(filter-out oshcc,$(WRAPPERS)); do ln -sf oshcc $(P)/bin/$$w; done
-	ln -sf shmemrun $(P)/bin/oshrun
-	ln -sf shmem-info $(P)/bin/oshmem_info
-	sed -e 's|@VERSION@|$(VERSION)|' scripts/install/shmem.pc.in > $(P)/lib/pkgconfig/shmem.pc
-	install -m 644 scripts/install/shmem-config.cmake $(P)/lib/cmake/shmem
-	sed -e 's|@VERSION@|$(VERSION)|' scripts/install/shmem-config-version.cmake.in > $(P)/lib/cmake/shmem/shmem-config-version.cmake
+	install -d $(foreach d,$(sort $(dir $(INSTALLED))),"$(P)/$(d)")
+	install -m 755 $(CMDS:%=$(BUILD)/bin/%) "$(P)/bin"
+	install -m 755 $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so "$(P)/lib"
+	$(if $(filter no,$(KERNELS)),rm -f "$(P)/lib/libshmem_kernels.fatbin",install -m 644 $(BUILD)/lib/libshmem_kernels.fatbin "$(P)/lib")
+	$(foreach h,$(HEADERS),install -m 644 $(h) "$(P)/$(h)" &&) :
+	$(foreach h,$(DEVICE_HEADERS),install -m 644 $(h) "$(P)/$(h:device/%=include/%)" &&) :
+	install -d "$(P)/share/man/man3" "$(P)/share/man/man7"
+	install -m 644 $(BUILD)/man/man3/* "$(P)/share/man/man3"
+	install -m 644 $(BUILD)/man/man7/* "$(P)/share/man/man7"
+	install -m 755 scripts/install/oshcc "$(P)/bin"
+	for w in $(filter-out oshcc,$(WRAPPERS)); do ln -sf oshcc "$(P)/bin/$$w"; done
+	ln -sf shmemrun "$(P)/bin/oshrun"
+	ln -sf shmem-info "$(P)/bin/oshmem_info"
+	sed -e 's|@VERSION@|$(VERSION)|' scripts/install/shmem.pc.in > "$(P)/lib/pkgconfig/shmem.pc"
+	install -m 644 scripts/install/shmem-config.cmake "$(P)/lib/cmake/shmem"
+	sed -e 's|@VERSION@|$(VERSION)|' scripts/install/shmem-config-version.cmake.in > "$(P)/lib/cmake/shmem/shmem-config-version.cmake"
 
 # What debuggers read is two thirds of the libraries, and not in the wheel. The
 # package has what PREFIX has, below its own folder.
@@ -300,11 +312,12 @@ wheel: build ## the package of Python, with the libraries and commands, into dis
 	rm -rf $(BUILD)/wheel
 	@$(MAKE) --no-print-directory -s install DESTDIR=$(abspath $(BUILD))/wheel PREFIX=
 	strip -g $(CMDS:%=$(BUILD)/wheel/bin/%) $(BUILD)/wheel/lib/libshmem.so $(BUILD)/wheel/lib/libshmem_core.so
-	python3 python/wheel.py $(BUILD)/wheel $(DIST)
+	python3 python/wheel.py $(BUILD)/wheel "$(DIST)"
 endif
 
 .PHONY: uninstall
 uninstall: docs ## remove what install wrote
-	rm -f $(INSTALLED:%=$(P)/%)
+	rm -f $(foreach f,$(INSTALLED),"$(P)/$(f)")
 	sed 's|^|$(P)/share/man/|' $(BUILD)/man/list | xargs -d '\n' rm -f
-	$(foreach d,$(OWN_DIRS),if [ -d $(P)/$(d) ]; then rmdir --ignore-fail-on-non-empty $(abspath $(P)/$(d)); fi;)
+	$(foreach d,$(OWN_DIRS),if [ -d "$(P)/$(d)" ]; then rmdir --ignore-fail-on-non-empty "$(P)/$(d)"; fi;)
+	if [ -z "$(findstring |$(PREFIX)|,$(SYSTEMS))" ] && [ -d "$(P)" ]; then rmdir --ignore-fail-on-non-empty "$(P)"; fi

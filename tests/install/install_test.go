@@ -142,6 +142,36 @@ func TestInstall(t *testing.T) {
 	}
 }
 
+// TestSpaces: PREFIX and DESTDIR may have spaces, and what is installed works there.
+func TestSpaces(t *testing.T) {
+	prefix, stage := filepath.Join(t.TempDir(), "my programs", "shmem 1"), filepath.Join(t.TempDir(), "a stage")
+	makeTarget(t, "install", "PREFIX="+prefix)
+	makeTarget(t, "install", "PREFIX=/opt/my shmem", "DESTDIR="+stage)
+	if got, want := files(t, filepath.Join(stage, "opt/my shmem")), files(t, prefix); !slices.Equal(got, want) {
+		t.Errorf("with DESTDIR there is\n%v\nwithout\n%v", got, want)
+	}
+	work := t.TempDir()
+	if err := os.WriteFile(filepath.Join(work, "readme.c"), []byte(readmeExample(t)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	command(t, work, bare, prefix+"/bin/oshcc", "readme.c", "-o", "by-wrapper")
+	command(t, work, bare, "sh", "-c", `eval "$('`+prefix+`/bin/oshcc' -showme readme.c -o by-print)"`)
+	command(t, work, append([]string{"PKG_CONFIG_PATH=" + prefix + "/lib/pkgconfig"}, bare...),
+		"sh", "-c", `eval "gcc readme.c -o by-pkg-config $(pkg-config --cflags --libs shmem)"`)
+	for _, program := range []string{"by-wrapper", "by-print", "by-pkg-config"} {
+		if out := command(t, work, bare, prefix+"/bin/shmemrun", "-n", "2", "./"+program); !strings.Contains(out, "PE 1 of 2: PE 0 wrote to me") {
+			t.Errorf("%s prints\n%s", program, out)
+		}
+	}
+	makeTarget(t, "uninstall", "PREFIX="+prefix)
+	makeTarget(t, "uninstall", "PREFIX=/opt/my shmem", "DESTDIR="+stage)
+	for _, p := range []string{prefix, filepath.Join(stage, "opt/my shmem")} {
+		if _, err := os.Stat(p); err == nil {
+			t.Errorf("uninstall left %s with %v", p, files(t, p))
+		}
+	}
+}
+
 // TestDestdir: a package is made below one directory and used in another, so
 // the files must not know the first.
 func TestDestdir(t *testing.T) {

@@ -144,7 +144,7 @@ func TestRefusals(t *testing.T) {
 		want    string
 	}{
 		{"unknown profile", "all", nil,
-			"setup: usage: scripts/setup demo|test|full|check|bench|kernels\n"},
+			"setup: usage: scripts/setup build|demo|test|full|check|bench|kernels\n"},
 		{"old Go", "check", map[string]string{"go": `echo go1.22.1`},
 			"setup: Go 1.26 or newer is needed, found 1.22.1 (install it from https://go.dev/dl and put its bin first in PATH)\n"},
 		{"no Go", "check", map[string]string{"go": ""},
@@ -174,7 +174,7 @@ func TestRefusals(t *testing.T) {
 		{"no NVRTC", "test", map[string]string{"python3": python("3.11.2", `case "$*" in *nvrtc*) exit 1 ;; esac; `+wheel)},
 			"setup: cannot fetch nvidia-cuda-nvrtc " + nvcc + " (python3 -m pip download --no-deps nvidia-cuda-nvrtc==" + nvcc + ")\n"},
 		{"no CUDA", "test", map[string]string{"python3": python("3.11.2", `case "$*" in *nvcc*) exit 1 ;; esac; `+wheel)},
-			"setup: cannot fetch nvcc " + nvcc + ", which compiles the library's kernels (python3 -m pip download --no-deps " + cuda + "; KERNELS=no builds without them)\n"},
+			"setup: cannot fetch nvcc " + nvcc + ", which compiles the library's kernels (python3 -m pip download --no-deps " + cuda + "; where no registry answers set NVCC to CUDA's compiler; KERNELS=no builds and installs without them, but makes no wheel)\n"},
 		{"no numpy", "check", map[string]string{"python3": python("3.11.2", `case "$*" in *numpy*) exit 1 ;; esac; `+wheel)},
 			"setup: cannot fetch " + modules + " (python3 -m pip download " + modules + ")\n"},
 		{"no NVTX", "test", map[string]string{"python3": python("3.11.2", `case "$*" in *nvtx*) exit 1 ;; esac; `+wheel)},
