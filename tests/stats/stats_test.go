@@ -48,7 +48,7 @@ func TestTables(t *testing.T) {
 		{
 			"SHMEM_STATS=1", "-n 3 --hosts 3",
 			[]string{
-				`^shmem: 3 PEs on 3 hosts counted, over \S+ \(SHMEM_STATS=all prints each PE's\)$`,
+				`^shmem: 3 PEs on 3 hosts counted, over (tcp by )?\S+ \(SHMEM_STATS=all prints each PE's\)$`,
 				`^ +counter +all PEs +median +least +of PE +most +of PE$`,
 				`^ +elements +10 +0 +0 +1 +10 +0$`,
 				`^ +write_bytes +19.5 KiB +0 B +0 B +1 +19.5 KiB +0$`,
@@ -60,14 +60,14 @@ func TestTables(t *testing.T) {
 			"SHMEM_STATS=all", "-n 2 --hosts 2",
 			[]string{
 				`^shmem: PE 0 counted$`, `^shmem: PE 1 counted$`, `^ +PE +puts +gets +atomics +bytes out`, `^ +1 +1\d +0 +\d+ +\S+ KiB `,
-				`^shmem: 2 PEs on 2 hosts counted, over \S+$`,
+				`^shmem: 2 PEs on 2 hosts counted, over (tcp by )?\S+$`,
 			}, nil,
 		},
 		{"SHMEM_STATS=1", "-n 2", []string{`^shmem: 2 PEs on 1 host counted .*: nothing went over the network; loads and stores within a node are not counted$`}, []string{`counter`}},
 		{"SHMEM_STATS=0", "-n 2 --hosts 2", nil, []string{`counted`}},
 		{"SHMEM_STATS=2", "-n 2", []string{`SHMEM_STATS="2": there is no such choice \(use one of 0, 1, all, or unset it for 0\)$`}, nil},
 		{"SHMEM_REQUIRE=network,ordered-messages", "-n 2 --hosts 2", nil, []string{`require`}},
-		{"SHMEM_REQUIRE=rdma", "-n 2 --hosts 2", []string{`shmem_init: require "rdma" of SHMEM_REQUIRE: with \S+ on \S+ it does not hold that the NIC moves`}, nil},
+		{"SHMEM_REQUIRE=rdma", "-n 2 --hosts 2", []string{`shmem_init: require "rdma" of SHMEM_REQUIRE: with (tcp by )?\S+ on \S+ it does not hold that the NIC moves`}, nil},
 		{"SHMEM_REQUIRE=network", "-n 2", []string{`require "network" of SHMEM_REQUIRE: all PEs share memory`}, nil},
 		{"SHMEM_REQUIRE=data-source", "-n 2 --hosts 2", nil, []string{`require`}},
 		{
