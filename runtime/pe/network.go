@@ -113,6 +113,7 @@ func (j *Job) openEngine(o Options, nics *nics, i int) error {
 	if err != nil {
 		return err
 	}
+	e.NameProvider(providerName(j.Config.Provider, prov.Caps().Provider))
 	e.ReportTo(func(err error) { j.Report(err.Error()) })
 	if j.Engines = append(j.Engines, e); i == 0 {
 		j.Engine = e

@@ -134,6 +134,7 @@ type port struct {
 	prov    fabric.Provider
 	trace   *trace.Track // nil: nothing is traced
 	caps    fabric.Caps
+	named   string // the provider, in reports; "": as in caps
 	me      uint32
 	segment Segment
 	region  fabric.Region

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
@@ -86,6 +87,9 @@ func (e *Engine) Ping(pe fabric.PE) Status {
 // Socket is the address of a PE where the fabric's is that of an IP socket.
 func (e *Engine) Socket(pe fabric.PE) (at netip.AddrPort, ok bool) { return socketOf(e.addrs[pe]) }
 
+// NameProvider has reports name the provider so. It is called before Loop.
+func (e *Engine) NameProvider(name string) { e.named = name }
+
 // answerTime is what a PE may take to answer before that is remarkable.
 const answerTime = 40 * time.Millisecond
 
@@ -107,8 +111,8 @@ func (e *Engine) Standing(pe fabric.PE, asked bool) string {
 	if len(what) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s, %d messages posted and %d received, %d of %d units completed, at %s by %s on %s", strings.Join(what, ", "),
-		p.sent, p.received, p.acked, p.asked, addressText(e.addrs[pe]), e.caps.Provider, e.caps.Domain)
+	return fmt.Sprintf("%s, %d messages posted and %d received, %d of %d units completed, at %s over %s on %s", strings.Join(what, ", "),
+		p.sent, p.received, p.acked, p.asked, addressText(e.addrs[pe]), cmp.Or(e.named, e.caps.Provider), e.caps.Domain)
 }
 
 // addressText is a fabric address for people: as a socket's where it is one.
