@@ -94,6 +94,11 @@ static void end_write(struct shmemi_long_wait *e)
     __atomic_store_n(&e->turn, e->turn + 1, __ATOMIC_RELEASE);
 }
 
+static struct shmemi_long_wait *entry_of(const struct shmemi_waiter *w)
+{
+    return &mine()->waits[w->entry - 1];
+}
+
 static void take_entry(struct shmemi_waiter *w)
 {
     for (int i = 0; i < SHMEMI_LONG_WAITS; i++) {
@@ -109,72 +114,88 @@ static void take_entry(struct shmemi_waiter *w)
             w->describe(w->subject, e->what, sizeof e->what);
         e->since = w->clock.since;
         end_write(e);
-        w->entry = e;
+        w->entry = (uint8_t)(i + 1);
         return;
     }
 }
 
+/* Of the thread's present wait. */
+static _Thread_local struct {
+    const struct shmemi_waiter *of;
+    uint64_t since;     /* of that wait: another one may be at the same address */
+    uint64_t refreshed; /* when others were last shown what late PEs do, 0: never */
+    uint64_t inquiry;   /* when late PEs were last asked for that */
+    uint32_t inquiries; /* how often, up to the longest pause between two */
+} present;
+
 /* Asks what the answers of the next looks are made of. */
-static void inquire(struct shmemi_waiter *w, const int32_t *late, int all, uint64_t now)
+static void inquire(const int32_t *late, int all, uint64_t now)
 {
-    struct shmemi_wait_clock *c = &w->clock;
-    if (now - (c->inquiry ? c->inquiry : c->since) < (uint64_t)INQUIRY_NS << c->inquiries)
+    if (now - present.inquiry < (uint64_t)INQUIRY_NS << present.inquiries)
         return;
-    c->inquiry = now;
-    c->inquiries += c->inquiries < INQUIRY_DOUBLES;
+    present.inquiry = now;
+    present.inquiries += present.inquiries < INQUIRY_DOUBLES;
     shmemi_state.core->probe(late, named(all));
 }
 
-static void refresh(struct shmemi_waiter *w)
+static void refresh(const struct shmemi_waiter *w, uint64_t now)
 {
-    char what[sizeof w->entry->what] = "", why[sizeof w->entry->why] = "";
+    char what[sizeof mine()->waits[0].what] = "", why[sizeof mine()->waits[0].why] = "";
     int32_t late[SHMEMI_LATE];
     int all = shmemi_activity_late(w, late);
     if (w->describe)
         w->describe(w->subject, what, sizeof what);
     if (all > 0) {
-        inquire(w, late, all, w->clock.refreshed);
+        inquire(late, all, now);
         shmemi_state.core->late(late, named(all), all, why, sizeof why);
     }
     if (w->entry) {
-        begin_write(w->entry);
-        memcpy(w->entry->what, what, sizeof what);
-        memcpy(w->entry->why, why, sizeof why);
-        end_write(w->entry);
+        struct shmemi_long_wait *e = entry_of(w);
+        begin_write(e);
+        memcpy(e->what, what, sizeof what);
+        memcpy(e->why, why, sizeof why);
+        end_write(e);
     }
-    if (w->shown)
-        snprintf(w->shown->what, sizeof w->shown->what, "%s%s%s", what,
-                 what[0] && why[0] ? "; " : "", why);
+    if (w->shown) {
+        struct shmemi_live_wait *l = &shmemi_state.live->waits[w->shown - 1];
+        snprintf(l->what, sizeof l->what, "%s%s%s", what, what[0] && why[0] ? "; " : "", why);
+    }
 }
 
 void shmemi_activity_show(struct shmemi_waiter *w, uint64_t now)
 {
-    struct shmemi_wait_clock *c = &w->clock;
+    uint64_t since = w->clock.since;
     if (!w->entry)
         take_entry(w);
-    if (c->refreshed ? now - c->refreshed < REFRESH_NS : now - c->since < FIRST_NS)
+    if (present.of != w || present.since != since) {
+        present.of = w;
+        present.since = present.inquiry = since;
+        present.refreshed = present.inquiries = 0;
+    }
+    if (present.refreshed ? now - present.refreshed < REFRESH_NS : now - since < FIRST_NS)
         return;
-    c->refreshed = now;
-    refresh(w);
+    present.refreshed = now;
+    refresh(w, now);
 }
 
 void shmemi_activity_unshow(struct shmemi_waiter *w)
 {
     struct shmemi_activity *a = mine();
-    begin_write(w->entry);
-    w->entry->since = 0;
-    end_write(w->entry);
+    struct shmemi_long_wait *e = entry_of(w);
+    begin_write(e);
+    e->since = 0;
+    end_write(e);
     /* The last long wait of all threads: of two that end at once, either is good. */
     uint32_t turn = __atomic_load_n(&a->left_turn, __ATOMIC_RELAXED);
     if (!(turn & 1) && __atomic_compare_exchange_n(&a->left_turn, &turn, turn + 1, false,
                                                    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         __atomic_thread_fence(__ATOMIC_RELEASE);
-        memcpy(a->left_call, w->entry->call, sizeof a->left_call);
+        memcpy(a->left_call, e->call, sizeof a->left_call);
         a->left = shmemi_now();
         __atomic_store_n(&a->left_turn, turn + 2, __ATOMIC_RELEASE);
     }
-    __atomic_store_n(&w->entry->taken, 0, __ATOMIC_RELEASE);
-    w->entry = NULL;
+    __atomic_store_n(&e->taken, 0, __ATOMIC_RELEASE);
+    w->entry = 0;
 }
 
 /* ------------------------------------------------------------------- reading */

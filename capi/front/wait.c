@@ -140,6 +140,9 @@ static void probe(const struct shmemi_waiter *w)
     shmemi_state.core->probe(late, all < SHMEMI_LATE ? all : SHMEMI_LATE);
 }
 
+/* When the report is made that a signal asked this thread for, 0: never. */
+static _Thread_local uint64_t due;
+
 static void report(struct shmemi_waiter *w, uint64_t now)
 {
     struct shmemi_wait_clock *c = &w->clock;
@@ -147,13 +150,13 @@ static void report(struct shmemi_waiter *w, uint64_t now)
     uint32_t asked = __atomic_load_n(&shmemi_state.asked, __ATOMIC_RELAXED);
     if (asked != c->asked) {
         c->asked = asked;
-        if (c->due == 0) {
-            c->due = now + ANSWER_NS;
+        if (due == 0) {
+            due = now + ANSWER_NS;
             probe(w);
         }
     }
-    if (c->due != 0 && now >= c->due) {
-        c->due = 0;
+    if (due != 0 && now >= due) {
+        due = 0;
         tell(w, now);
     }
     if (limit == 0)
@@ -186,16 +189,17 @@ static void show(struct shmemi_waiter *w)
         snprintf(l->call + 1, sizeof l->call - 1, "%s", w->call[0] ? w->call + 1 : "");
         __atomic_store_n(&l->call[0], w->call[0] ? w->call[0] : '?', __ATOMIC_RELAXED);
         __atomic_store_n(&l->since, w->clock.since, __ATOMIC_RELEASE);
-        w->shown = l;
+        w->shown = (uint8_t)(i + 1);
         return;
     }
 }
 
 static void unshow(struct shmemi_waiter *w)
 {
-    __atomic_store_n(&w->shown->since, 0, __ATOMIC_RELEASE);
-    __atomic_store_n(&w->shown->call[0], 0, __ATOMIC_RELEASE);
-    w->shown = NULL;
+    struct shmemi_live_wait *l = &shmemi_state.live->waits[w->shown - 1];
+    __atomic_store_n(&l->since, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&l->call[0], 0, __ATOMIC_RELEASE);
+    w->shown = 0;
 }
 
 /* What the thread has asked for by shmemx_wait_limit, and the clock of the wait that ended
@@ -228,6 +232,7 @@ static bool is_over(struct shmemi_waiter *w, uint64_t now, bool interrupted)
 
 static void begin(struct shmemi_waiter *w, uint64_t now)
 {
+    due = 0;
     w->first = now;
     w->nap_us = NAP_FIRST_US;
     if (w->limited && limit.clock.since != 0) {
