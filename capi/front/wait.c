@@ -114,7 +114,7 @@ static void announce(struct shmemi_waiter *w)
 /* How long before its report a wait has the network ask who is there. */
 #define PROBE_NS 1000000000u
 
-static void tell(const struct shmemi_waiter *w, uint64_t now)
+static SHMEMI_COLD void tell(const struct shmemi_waiter *w, uint64_t now)
 {
     char caller[SHMEMI_CALLER], what[512] = "", why[2048] = "", line[3072];
     if (w->describe)
@@ -129,11 +129,9 @@ static void tell(const struct shmemi_waiter *w, uint64_t now)
     shmemi_state.core->tell(pe, line);
 }
 
-/* How long a report that a signal asked for waits for the answers of late PEs, which take
- * less than a millisecond where nothing is wrong. */
-#define ANSWER_NS 50000000u
+#define ANSWER_NS 50000000u /* that a report which a signal asked for waits for late PEs */
 
-static void probe(const struct shmemi_waiter *w)
+static SHMEMI_COLD void probe(const struct shmemi_waiter *w)
 {
     int32_t late[SHMEMI_LATE];
     int all = shmemi_activity_late(w, late);
@@ -173,7 +171,7 @@ static void report(struct shmemi_waiter *w, uint64_t now)
 }
 
 /* Other processes may look at what is waited for. Whoever finds no place is not seen. */
-static void show(struct shmemi_waiter *w)
+static SHMEMI_COLD void show(struct shmemi_waiter *w)
 {
     for (int i = 0; i < SHMEMI_LIVE_WAITS; i++) {
         struct shmemi_live_wait *l = &shmemi_state.live->waits[i];

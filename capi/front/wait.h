@@ -36,8 +36,8 @@ struct shmemi_wait_clock {
     bool probed;
 };
 
-/* Every wait that does not end at once clears one of these: with 48 bytes more a barrier of two
- * PEs took 59 ns in place of 51. What long waits alone need is elsewhere. */
+/* Every wait that does not end at once clears one of these. What long waits alone need is
+ * elsewhere. */
 struct shmemi_waiter {
     struct shmemi_ctl *ctl; /* sleeps here: writers to what is waited for wake this page */
     const char *call;
