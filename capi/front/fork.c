@@ -190,7 +190,7 @@ static void in_child(void)
     shmemi_state.init_count = SHMEMI_FORKED;
 }
 
-/* The one thing that loading the library does. */
+/* Loading the library does this and what ask.c has for the signal USR2. */
 __attribute__((constructor)) static void watch_forks(void)
 {
     pthread_atfork(before, after, in_child);

@@ -477,7 +477,8 @@ void *shmemi_malloc_with_hints(size_t size, long hints, const char *call);
 
 /* ------------------------------------------------------------------- errors */
 
-/* ask.c: reports when the signal USR2 comes; at init, at finalize. */
+/* ask.c: reports when the signal USR2 comes. At init, where the program has reset the signal
+ * since the library was loaded; and at finalize, before the core closes state.ask_fd. */
 void shmemi_ask_open(void);
 void shmemi_ask_close(void);
 

@@ -109,6 +109,7 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     if (!teams)
         snprintf(error, size, "no memory for the lists of %u PEs (free some)", s->n_pes);
     if (!teams || shmemi_statics_open(error, size) != 0 || shmemi_units_begin(error, size) != 0) {
+        shmemi_ask_close();
         shmemi_statics_close();
         shmemi_teams_close();
         core->finalize();

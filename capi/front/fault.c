@@ -1,0 +1,69 @@
+/*
+ * fault.c: a PE that faults in the Go half ends at once, by the signal of the fault.
+ *
+ * The Go runtime handles SIGSEGV, SIGBUS and SIGFPE from the moment the core is loaded. One
+ * that it cannot turn into a panic, because kill() sent it or because C code that Go has
+ * called caused it, makes Go print a traceback and end the process. In a shared library Go
+ * first sends SIGQUIT to the process, once for each of its threads, so that each prints its
+ * own stack, and waits up to 10 s for them. Its threads block that signal like all others
+ * (core.c), so the whole job would wait these 10 s, and then see SIGABRT.
+ *
+ * So Go's handlers run inside the one below. While they do, SIGQUIT ends the process by the
+ * signal of the fault.
+ */
+#define _GNU_SOURCE
+#include "core.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE};
+
+static struct sigaction go_action[NSIG];
+static volatile sig_atomic_t fault;
+
+/* The traceback is out: Go asks its other threads for theirs. */
+static void on_quit(int number)
+{
+    (void)number;
+    int of = fault;
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, of);
+    signal(of, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &only, NULL);
+    raise(of);
+    _exit(128 + of);
+}
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    struct sigaction ours = {.sa_handler = on_quit, .sa_flags = SA_ONSTACK}, before;
+    sigset_t quit, mask;
+    sigfillset(&ours.sa_mask);
+    sigemptyset(&quit);
+    sigaddset(&quit, SIGQUIT);
+    fault = number;
+    sigaction(SIGQUIT, &ours, &before);
+    pthread_sigmask(SIG_UNBLOCK, &quit, &mask);
+    go_action[number].sa_sigaction(number, info, context);
+    /* Go has made it a panic, passed it to the handler that the program had, or left the
+     * signal's default to what returns here. */
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    if (before.sa_handler != on_quit) /* another thread's fault, which puts it back itself */
+        sigaction(SIGQUIT, &before, NULL);
+}
+
+void shmemi_fault_open(void)
+{
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        struct sigaction *go = &go_action[faults[i]];
+        if (sigaction(faults[i], NULL, go) != 0 || !(go->sa_flags & SA_SIGINFO) ||
+            !(go->sa_flags & SA_ONSTACK))
+            continue; /* it is not Go's: the program ignores the signal */
+        struct sigaction ours = *go;
+        ours.sa_sigaction = on_fault;
+        sigaction(faults[i], &ours, NULL);
+    }
+}

@@ -1,0 +1,126 @@
+package failure
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// phases is a job of phases.c and the folder that it looks in.
+type phases struct {
+	*job
+	folder string
+}
+
+func startPhases(t *testing.T, env []string, pes string, options []string, more ...string) *phases {
+	t.Helper()
+	shmemrun, program := compile(t, "phases")
+	p := &phases{folder: t.TempDir()}
+	p.job = start(t, env, shmemrun, list([]string{"-n", pes}, options, []string{program, p.folder}, more)...)
+	return p
+}
+
+// goOn lets the PEs that stand before a file go on.
+func (p *phases) goOn(file string) {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.folder, file), nil, 0o666); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// stands waits for a PE to stand before a file, and returns its process.
+func (p *phases) stands(pe int, file string) (pid int) {
+	p.t.Helper()
+	m := p.says(`PE ` + strconv.Itoa(pe) + ` is process (\d+) and stands before ` + file + `\n`)
+	pid, err := strconv.Atoi(m[1])
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return pid
+}
+
+// ask sends the signal USR2 to every PE, for a while.
+func (p *phases) ask() {
+	p.t.Helper()
+	for range 10 {
+		if err := p.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
+			p.t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// standsInInit waits for a process to have loaded the core, and to have had time to wait
+// for the others.
+func standsInInit(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(limit / 2); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		maps, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "maps"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(maps, []byte("libshmem_core.so")) {
+			time.Sleep(200 * time.Millisecond)
+			return
+		}
+	}
+	t.Fatalf("process %d does not load the core", pid)
+}
+
+// TestAskedAlways has the signal USR2 come before init, in it, in finalize and after it: the
+// PEs report or do nothing.
+func TestAskedAlways(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		options []string
+	}{
+		{"node", nil},
+		{"hosts", list(tcp, []string{"--hosts", "2"})},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := startPhases(t, nil, "2", c.options)
+			pid := p.stands(0, "before")
+			p.stands(1, "before")
+			p.ask()
+			p.goOn("before")
+			p.stands(1, "init")
+			standsInInit(t, pid)
+			p.ask()
+			p.goOn("init")
+			p.stands(1, "finalize")
+			p.ask()
+			p.says(`shmem: PE 0: shmem_finalize has waited \d+ s: .*\(the wait goes on\)`)
+			p.goOn("finalize")
+			p.stands(0, "after")
+			p.stands(1, "after")
+			p.ask()
+			p.goOn("after")
+			if n := passed(t, p.wait(0)); n != 2 {
+				t.Errorf("%d of 2 PEs came to the end:\n%s", n, p.output())
+			}
+		})
+	}
+}
+
+// TestFaultInInit sends SIGSEGV to a PE that waits for another one in shmem_init.
+func TestFaultInInit(t *testing.T) {
+	const most = 2 * time.Second
+	p := startPhases(t, nil, "2", nil)
+	pid := p.stands(0, "before")
+	p.goOn("before")
+	p.stands(1, "init")
+	standsInInit(t, pid)
+	began := time.Now()
+	if err := syscall.Kill(pid, syscall.SIGSEGV); err != nil {
+		t.Fatal(err)
+	}
+	p.says(`shmemrun: PE 0 was killed by signal 11 \(segmentation fault`)
+	p.wait(139)
+	if took := time.Since(began); took > most {
+		t.Errorf("the job ended after %v, want at most %v", took, most)
+	}
+}
