@@ -1,11 +1,13 @@
 package pe
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"libshmem/runtime/config"
+	"libshmem/runtime/proxy"
 )
 
 // reports prints what goes wrong in rings, where one mistake in a kernel can come
@@ -13,6 +15,7 @@ import (
 type reports struct {
 	mu    sync.Mutex
 	say   func(text string)
+	note  func(text string) // what a user need not see
 	now   func() time.Time
 	since time.Time
 	told  int
@@ -26,6 +29,11 @@ const (
 )
 
 func (r *reports) add(err error) {
+	var late *proxy.LateError
+	if errors.As(err, &late) && !late.Grave {
+		r.note(err.Error())
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now := r.now(); now.Sub(r.since) >= reportEvery {
@@ -64,6 +72,11 @@ func (j *Job) Tell(of int, text string) {
 	if j.log.Enabled("pe", config.LogWarn) {
 		j.log.Tell("pe", config.LogWarn, fmt.Sprintf("PE %d", j.Me), text, j.flight(of))
 	}
+}
+
+// note is Report for those who ask for more than warnings.
+func (j *Job) note(text string) {
+	j.log.Printf("pe", config.LogInfo, "PE %d: %s", j.Me, text)
 }
 
 // Report says what a wait or a call of this PE has to tell, where the log goes.

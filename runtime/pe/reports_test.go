@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"libshmem/runtime/proxy"
 )
 
 func TestReports(t *testing.T) {
@@ -29,5 +31,25 @@ func TestReports(t *testing.T) {
 	r.close()
 	if got := out.String(); strings.Count(got, "more operations of rings") != 1 {
 		t.Errorf("at the end: %q", got)
+	}
+}
+
+// TestReportLate: a proxy that was off its processor for a moment is no warning, and takes
+// the place of none.
+func TestReportLate(t *testing.T) {
+	var said, noted []string
+	r := reports{
+		say: func(text string) { said = append(said, text) }, note: func(text string) { noted = append(noted, text) },
+		now: func() time.Time { return time.Unix(1000, 0) },
+	}
+	for range 2 * reportMost {
+		r.add(&proxy.LateError{Gap: 1100 * time.Microsecond, Times: 1})
+	}
+	r.add(&proxy.LateError{Gap: 12 * time.Millisecond, Times: 2, Grave: true})
+	if len(noted) != 2*reportMost || !strings.HasPrefix(noted[0], "proxy: was off its processor for 1.1ms, 1 times so far") {
+		t.Errorf("noted %q", noted)
+	}
+	if len(said) != 1 || !strings.HasPrefix(said[0], "proxy: was off its processor for 12ms, 2 times so far") {
+		t.Errorf("said %q", said)
 	}
 }

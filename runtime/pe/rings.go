@@ -67,7 +67,7 @@ func (j *Job) serveRings(rings []*queue.Ring, device bool) {
 	}
 	locals := proxy.NewLocals()
 	// Nobody else may ever ask about an operation of a ring that failed.
-	j.reports = &reports{say: j.Report, now: time.Now}
+	j.reports = &reports{say: j.Report, note: j.note, now: time.Now}
 	var wakes []func()
 	for i, e := range j.Engines {
 		j.consumers = append(j.consumers, proxy.NewConsumer(e, mine[i], locals, j.reports.add))

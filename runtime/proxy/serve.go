@@ -23,19 +23,60 @@ const (
 	// of a processor.
 	deviceSpin = 100 * time.Millisecond
 	devicePoll = 500 * time.Microsecond
-	// late is how long the proxy may be off its processor before it says so: a
-	// kernel that waits for it waits as long.
+	// late is how long the proxy may be off its processor before that counts: a
+	// kernel that waits for it waits as long. Other processes of the machine take
+	// a processor for that long now and then.
 	late = time.Millisecond
-	// lateEvery bounds how often it says so.
+	// lateMuch is how long once is worth a warning, and lateOften how many times
+	// within lateEvery are, which also bounds how often the proxy says so.
+	lateMuch  = 10 * time.Millisecond
+	lateOften = 3
 	lateEvery = 10 * time.Second
 )
+
+// LateError says that a proxy for kernels was off its processor.
+type LateError struct {
+	Gap   time.Duration
+	Times int  // so far
+	Grave bool // it was off for long, or often
+}
+
+// Error ends with the remedy.
+func (e *LateError) Error() string {
+	return fmt.Sprintf("proxy: was off its processor for %v, %d times so far more than %v: operations of kernels wait that long "+
+		"(leave a processor free for each proxy thread)", e.Gap.Round(100*time.Microsecond), e.Times, late)
+}
+
+// lateness is what a proxy thread knows of the times when it was off its processor.
+type lateness struct {
+	times  int
+	recent [lateOften]time.Time // the last ones, oldest first
+	warned time.Time            // of a grave one
+	noted  time.Time            // of any
+}
+
+// add takes in one of them. It returns what is to be told, or nil.
+func (l *lateness) add(now time.Time, gap time.Duration) error {
+	l.times++
+	copy(l.recent[:], l.recent[1:])
+	l.recent[lateOften-1] = now
+	grave := gap > lateMuch || l.times >= lateOften && now.Sub(l.recent[0]) <= lateEvery
+	told := &l.noted
+	if grave {
+		told = &l.warned
+	}
+	if !told.IsZero() && now.Sub(*told) < lateEvery {
+		return nil
+	}
+	*told, l.noted = now, now
+	return &LateError{gap, l.times, grave}
+}
 
 // serveState is what one proxy thread remembers from turn to turn.
 type serveState struct {
 	worked     time.Time // when there was work last
 	looked     time.Time // when the loop came round last; zero after a sleep
-	warned     time.Time
-	late       int
+	late       lateness
 	tid        int
 	switches   int64 // involuntary context switches of that thread at the last look
 	registered bool  // for membarrier
@@ -305,13 +346,12 @@ func (c *Consumer) watch(now time.Time, inC express.Account) {
 	if !taken {
 		return
 	}
-	s.late++
-	if !c.device || now.Sub(s.warned) < lateEvery {
+	if !c.device {
 		return // host threads share the processors with the proxy anyway
 	}
-	s.warned = now
-	c.report(fmt.Errorf("proxy: was off its processor for %v, %d times so far more than %v: operations of kernels wait that long "+
-		"(leave a processor free for each proxy thread)", gap.Round(100*time.Microsecond), s.late, late))
+	if err := s.late.add(now, gap); err != nil {
+		c.report(err)
+	}
 }
 
 const (
