@@ -51,8 +51,10 @@ static void *load(const char *path)
     sigdelset(&all, SIGABRT);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     void *core = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (core != NULL)
+    if (core != NULL) {
         shmemi_fault_open();
+        shmemi_abort_open();
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return core;
 }

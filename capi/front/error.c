@@ -4,14 +4,105 @@
  * OpenSHMEM gives most calls no status. A call that cannot be served then ends
  * the job here, with one message that names the PE, the call, the cause and
  * the remedy; the launcher ends the other PEs.
+ *
+ * What the program has printed and stdio still holds is often the best hint at the cause,
+ * so stdout is flushed where that is safe: no thread, this one included, is in the middle
+ * of a call of stdio with it, and no handler of a signal has interrupted this thread.
  */
+#define _GNU_SOURCE
 #include "caller.h"
+#include "remote.h"
 
+#include <dlfcn.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #define EXIT_ABORTED 134 /* what a shell shows for abort(): 128 + SIGABRT */
+
+/* How long an abort waits for room in the pipe that stdout may be. */
+#define FLUSH_MS 1000
+
+/* gcc's unwinder. It is looked up when the core is loaded: linked statically it would need a
+ * later glibc than the rest of the library, and a handler must not load anything. */
+static struct {
+    _Unwind_Reason_Code (*backtrace)(_Unwind_Trace_Fn, void *);
+    _Unwind_Ptr (*ip_info)(struct _Unwind_Context *, int *);
+} unwinder;
+
+void shmemi_abort_open(void)
+{
+    void *library = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        return;
+    *(void **)&unwinder.ip_info = dlsym(library, "_Unwind_GetIPInfo");
+    *(void **)&unwinder.backtrace = dlsym(library, "_Unwind_Backtrace");
+}
+
+static _Unwind_Reason_Code find_signal(struct _Unwind_Context *frame, void *found)
+{
+    int interrupted = 0;
+    unwinder.ip_info(frame, &interrupted);
+    *(bool *)found = interrupted != 0;
+    return interrupted ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+/* Whether a signal is blocked that has a handler: that handler may run now. */
+static bool may_be_in_handler(void)
+{
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    for (int s = 1; s < NSIG; s++) {
+        struct sigaction now;
+        if (sigismember(&mask, s) == 1 && sigaction(s, NULL, &now) == 0 &&
+            now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN)
+            return true;
+    }
+    return false;
+}
+
+/* The unwinder knows which frame of the stack a signal has interrupted. It does not come past
+ * frames of Go, but then the handler runs on the signal stack, as Go demands of handlers. */
+static bool in_handler(void)
+{
+    stack_t stack;
+    bool found = false;
+    if (sigaltstack(NULL, &stack) == 0 && stack.ss_flags & SS_ONSTACK)
+        return true;
+    if (unwinder.backtrace == NULL || unwinder.ip_info == NULL)
+        return may_be_in_handler();
+    unwinder.backtrace(find_signal, &found);
+    return found;
+}
+
+/* ftrylockfile gives a thread the lock that it has already. glibc keeps the owner behind two
+ * ints. */
+static bool has_lock(const FILE *f)
+{
+    return ((const pthread_t *)f->_lock)[1] == pthread_self();
+}
+
+/* False also where nobody reads any more: SIGPIPE would end the process here. */
+static bool has_room(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    return fd >= 0 && poll(&p, 1, FLUSH_MS) == 1 && p.revents == POLLOUT;
+}
+
+static void flush_stdout(void)
+{
+    /* In a child of fork() stdio holds what its parent will print. */
+    if (shmemi_state.init_count == SHMEMI_FORKED || in_handler() || has_lock(stdout) ||
+        ftrylockfile(stdout) != 0)
+        return;
+    if (has_room(fileno_unlocked(stdout)))
+        fflush_unlocked(stdout);
+    funlockfile(stdout);
+}
 
 /* caller: "", or the call of another language, with a colon. */
 __attribute__((noreturn, format(printf, 4, 0))) static void
@@ -34,6 +125,7 @@ end_job(const char *caller, const char *call, const char *remedy, const char *ca
      * lock of the thread that we interrupt. */
     ssize_t ignored = write(STDERR_FILENO, line, (size_t)n);
     (void)ignored;
+    flush_stdout();
     /* Without a reason: the message is out already. */
     if (shmemi_state.core)
         shmemi_state.core->abort_(EXIT_ABORTED, "");

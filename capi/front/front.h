@@ -489,6 +489,7 @@ void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
 /* The same for threads of the core, which make no call of the program's. */
 void shmemi_abort_core(const char *call, const char *remedy, const char *cause, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
+void shmemi_abort_open(void); /* once the core is loaded */
 
 #pragma GCC visibility pop
 

@@ -22,6 +22,7 @@ const (
 	lastWords    = 50 * time.Millisecond  // from SIGTERM to hanging up: PEs that join a step meanwhile learn who failed
 	strayGrace   = time.Second            // from SIGTERM to SIGKILL for what PEs left behind
 	killAgain    = 100 * time.Millisecond // between SIGKILLs, since a stray may fork meanwhile
+	reasonDelay  = 500 * time.Millisecond // for what an aborting PE has written, while a reader of ours is slow
 	hangUpDelay  = 100 * time.Millisecond // for last words of a PE whose children hold its socket
 	noticeDelay  = time.Second            // before a PE that left early is named, if others still run
 	drainLimit   = time.Second            // for the end of a PE's output when all have ended
@@ -169,7 +170,7 @@ func (j *job) began(p *process) {
 	j.byPID[p.pid] = p
 	j.running++
 	j.out.forward(p.pe, p.stdout, j.out.out)
-	j.out.forward(p.pe, p.stderr, j.out.errs)
+	p.errs = j.out.forward(p.pe, p.stderr, j.out.errs)
 	go j.serve(p)
 }
 
@@ -254,6 +255,8 @@ func (j *job) heed(p *process, f wire.Frame) error {
 		if err != nil {
 			return err
 		}
+		// Its reason, which it has written to its standard error, comes first.
+		p.errs.catchUp(p.stderr, reasonDelay)
 		j.do(func() { j.asked(p, f.Kind, e) })
 		return nil
 	}

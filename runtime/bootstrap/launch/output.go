@@ -61,6 +61,7 @@ type stream struct {
 	held   []byte // not yet written
 	begun  bool   // the start of the line in held has been written
 	prompt *time.Timer
+	busy   atomic.Bool // what was read last may not be written yet
 }
 
 func newOutput(tag bool, stdout, stderr *os.File) *output {
@@ -104,16 +105,17 @@ func (o *output) write() {
 
 // forward copies what a PE writes until it ends, or until nobody reads it: then
 // it closes from, so that the PE meets the broken pipe itself.
-func (o *output) forward(pe int, from *os.File, to sink) {
+func (o *output) forward(pe int, from *os.File, to sink) *stream {
 	s := &stream{to: to}
 	if o.tag {
 		s.prefix = "[" + strconv.Itoa(pe) + "] "
 	}
 	o.readers.Go(func() {
 		defer from.Close()
+		defer s.busy.Store(false)
 		buf := make([]byte, 16<<10)
 		for {
-			n, err := from.Read(buf)
+			n, err := s.read(from, buf)
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				n, err = readNow(from, buf)
 			}
@@ -129,6 +131,53 @@ func (o *output) forward(pe int, from *os.File, to sink) {
 			}
 		}
 	})
+	return s
+}
+
+// read reads what has come, or waits for it.
+func (s *stream) read(from *os.File, buf []byte) (n int, err error) {
+	raw, err := from.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	if rerr := raw.Read(func(fd uintptr) bool {
+		s.busy.Store(true)
+		for n, err = unix.Read(int(fd), buf); err == unix.EINTR; {
+			n, err = unix.Read(int(fd), buf)
+		}
+		if err == unix.EAGAIN {
+			s.busy.Store(false)
+			return false
+		}
+		return true
+	}); rerr != nil {
+		return 0, rerr
+	}
+	if n <= 0 && err == nil {
+		err = io.EOF
+	}
+	return max(n, 0), err
+}
+
+// catchUp waits until what a PE has written by now has been passed on, but no longer than
+// limit: a reader may have stopped.
+func (s *stream) catchUp(from *os.File, limit time.Duration) {
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		// In this order: what is not in the pipe any more was read while busy was set.
+		if unread(from) == 0 && !s.busy.Load() {
+			return
+		}
+	}
+}
+
+// unread is how many bytes lie in a pipe; 0 where it is closed.
+func unread(from *os.File) (n int) {
+	raw, err := from.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	return n
 }
 
 // miss notes that an output could not be written. A reader who has gone wants no more of
