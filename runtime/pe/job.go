@@ -378,7 +378,7 @@ func (j *Job) Close() error {
 	j.watch.stop()
 	// Nor does a PE end while another one watches its process.
 	if j.serving > 0 || j.looks() {
-		err = errors.Join(err, j.boot.Part())
+		err = errors.Join(err, j.part())
 	}
 	if j.finalized != nil {
 		j.finalized()

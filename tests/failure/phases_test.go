@@ -124,3 +124,36 @@ func TestFaultInInit(t *testing.T) {
 		t.Errorf("the job ended after %v, want at most %v", took, most)
 	}
 }
+
+// TestFinalizeAfterLoss: PE 0 stands in finalize after the loss of PE 2 and waits for PE 1. It
+// reports after SHMEM_TIMEOUT and when it is asked.
+func TestFinalizeAfterLoss(t *testing.T) {
+	const report = `shmem: PE 0: shmem_finalize has waited \d+ s: for the PEs that are alive to finalize; PE 2 .*\(the wait goes on\)`
+	for _, c := range []struct {
+		name, timeout string
+		ask           bool
+		options       []string
+	}{
+		{"time", "1", false, nil},
+		{"asked", "0", true, nil},
+		{"hosts", "1", false, list(tcp, []string{"--hosts", "3"})},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := startPhases(t, []string{"SHMEM_ON_FAILURE=return", "SHMEM_TIMEOUT=" + c.timeout}, "3", c.options, "lose")
+			p.goOn("before")
+			p.goOn("init")
+			p.stands(1, "finalize")
+			p.says(`shmemrun: PE 2 was killed by signal 9`)
+			if c.ask {
+				time.Sleep(time.Second) // until PE 0 has left the barrier of finalize
+				p.ask()
+			}
+			p.says(report)
+			p.goOn("finalize")
+			p.goOn("after")
+			if n := passed(t, p.wait(137)); n != 2 {
+				t.Errorf("%d of 2 PEs came to the end:\n%s", n, p.output())
+			}
+		})
+	}
+}
