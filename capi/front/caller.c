@@ -2,23 +2,34 @@
  * caller.c: what the Python package and the library know of each other.
  *
  * The package raises exceptions where C returns a status, so it asks for the causes, and
- * reports name the line of Python below the C call. The package is asked for that line when a
- * report is made, by the thread that made the call: a call itself pays nothing for it.
+ * reports name the line of Python that made the C call. The library asks for that line when
+ * it reports; a call itself pays nothing for it.
+ *
+ * The answer needs the interpreter's lock, which another thread may hold for as long as the
+ * hang lasts that is to be reported. So a thread of its own asks, and the report waits for the
+ * answer a short time only.
  */
 #include "caller.h"
 
-#include <stdio.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define PATIENCE_NS 200000000
+
+typedef void (*shmemi_namer)(uint64_t thread, char *text, size_t size);
 
 /* Every name is for python/shmem. */
 #pragma GCC visibility push(default)
-void shmemi_set_caller(void (*name)(char *text, size_t size));
+void shmemi_set_caller(shmemi_namer name);
 int shmemi_heap_use(uint64_t use[3]);
 #pragma GCC visibility pop
 
-static void (*namer)(char *text, size_t size);
+static shmemi_namer namer;
 
 /* NULL: the interpreter ends, and nothing can be asked any more. */
-void shmemi_set_caller(void (*name)(char *text, size_t size))
+void shmemi_set_caller(shmemi_namer name)
 {
     __atomic_store_n(&namer, name, __ATOMIC_RELEASE);
 }
@@ -28,15 +39,88 @@ bool shmemi_host_language_raises(void)
     return __atomic_load_n(&namer, __ATOMIC_ACQUIRE) != NULL;
 }
 
+/* The thread that asks and the one that reports share a question; the later one frees it. */
+struct question {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool answered, left;
+    shmemi_namer name;
+    uint64_t thread;
+    char text[SHMEMI_CALLER - 2];
+};
+
+static void *ask(void *of)
+{
+    struct question *q = of;
+    q->name(q->thread, q->text, sizeof q->text);
+    pthread_mutex_lock(&q->mutex);
+    bool left = q->left;
+    q->answered = true;
+    pthread_cond_signal(&q->changed);
+    pthread_mutex_unlock(&q->mutex);
+    if (left)
+        free(q);
+    return NULL;
+}
+
+static bool ask_apart(struct question *q)
+{
+    pthread_condattr_t clock;
+    pthread_attr_t detached;
+    pthread_t thread;
+    sigset_t all, before;
+    pthread_mutex_init(&q->mutex, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&q->changed, &clock);
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    bool asked = pthread_create(&thread, &detached, ask, q) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&detached);
+    pthread_condattr_destroy(&clock);
+    return asked;
+}
+
+/* Writes the answer and ": ", or nothing where it does not come in time. */
+static void take_answer(struct question *q, char *text)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += PATIENCE_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    int rc = 0;
+    pthread_mutex_lock(&q->mutex);
+    while (!q->answered && rc == 0)
+        rc = pthread_cond_timedwait(&q->changed, &q->mutex, &until);
+    bool answered = q->answered;
+    q->left = true;
+    size_t n = answered ? strnlen(q->text, sizeof q->text - 1) : 0;
+    if (n > 0) {
+        memcpy(text, q->text, n);
+        memcpy(text + n, ": ", 3);
+    }
+    pthread_mutex_unlock(&q->mutex);
+    if (answered)
+        free(q);
+}
+
 const char *shmemi_caller(char text[SHMEMI_CALLER])
 {
-    void (*name)(char *, size_t) = __atomic_load_n(&namer, __ATOMIC_ACQUIRE);
+    shmemi_namer name = __atomic_load_n(&namer, __ATOMIC_ACQUIRE);
     text[0] = 0;
-    if (name == NULL)
+    struct question *q = name ? calloc(1, sizeof *q) : NULL;
+    if (q == NULL)
         return text;
-    name(text, SHMEMI_CALLER - 2);
-    size_t n = strnlen(text, SHMEMI_CALLER - 3);
-    memcpy(text + n, n ? ": " : "", n ? 3 : 1);
+    q->name = name;
+    q->thread = (uint64_t)pthread_self();
+    if (ask_apart(q))
+        take_answer(q, text);
+    else
+        free(q);
     return text;
 }
 

@@ -8,8 +8,8 @@
 
 #define SHMEMI_CALLER 256
 
-/* Writes "shmem.zeros at train.py:12: ", or "" in a program of C. The thread has to be the one
- * whose call it is. */
+/* Writes "shmem.zeros at train.py:12: " for the call of this thread, or "" in a program of C
+ * and where the interpreter does not answer in 0.2 s. Not for handlers of signals. */
 const char *shmemi_caller(char text[SHMEMI_CALLER]);
 
 /* Reports whether the program's language raises an exception for each failure that C returns,

@@ -137,7 +137,7 @@ void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
     char caller[SHMEMI_CALLER];
     va_list args;
     va_start(args, cause);
-    end_job(shmemi_caller(caller), call, remedy, cause, args);
+    end_job(in_handler() ? "" : shmemi_caller(caller), call, remedy, cause, args);
 }
 
 void shmemi_abort_core(const char *call, const char *remedy, const char *cause, ...)

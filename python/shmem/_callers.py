@@ -1,7 +1,7 @@
 """The line of the program that a call of the library was made for, which its reports name.
 
-The library asks in the thread that made the call, when it reports a wait or ends the job. A call
-itself pays nothing for it.
+The library asks, in a thread of its own, when it reports a wait or ends the job. A call itself
+pays nothing for it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from types import FrameType
 from shmem._library import Loaded
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_NAMER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)
+_NAMER = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t)
 
 
 def _is_own(frame: FrameType) -> bool:
@@ -43,10 +43,10 @@ def describe(frame: FrameType | None) -> str:
     return f"{_function(called)} at {near}:{frame.f_lineno}"
 
 
-def _name(text: int, size: int) -> None:
-    # A thread of the library's own has no frame, and a report is made without a name then.
+def _name(thread: int, text: int, size: int) -> None:
+    # Threads that Python has not made, as those of the library, have no frame.
     try:
-        line = describe(sys._getframe(1)).encode(errors="replace")[: size - 1]
+        line = describe(sys._current_frames().get(thread)).encode(errors="replace")[: size - 1]
         ctypes.memmove(text, line + b"\0", len(line) + 1)
     except (ValueError, OSError):
         return

@@ -126,3 +126,27 @@ x = shmem.zeros(1)
 """
     done = pes(1, inside)
     assert "PE 0: shmem.zeros at <string>:6: shmem_" in done.stderr, done.stderr
+
+
+def test_a_thread_that_keeps_the_interpreter_holds_up_no_report() -> None:
+    """The line is left out, and the report is made."""
+    program = """
+import ctypes, os, threading
+import shmem
+shmem.init()
+from shmem import _rma
+a = shmem.zeros(1, "i8")
+def wait():
+    _rma.library("wait").shmem_long_wait_until(a.ctypes.data, 0, 1)
+thread = threading.Thread(target=wait)
+thread.start()
+ctypes.PyDLL(None).sleep(3)
+os.write(2, b"awake\\n")
+shmem.p(a, 1, pe=0)
+thread.join()
+shmem.finalize()
+"""
+    done = pes(1, program, SHMEM_TIMEOUT="1")
+    assert done.returncode == 0, done.stderr
+    before, awake, _ = done.stderr.partition("awake")
+    assert awake and "PE 0: shmem_long_wait_until has waited 1 s" in before, done.stderr

@@ -28,7 +28,7 @@ func (j *Job) part() error {
 				return
 			case now := <-tick.C:
 				if p.due(now) {
-					j.Report(p.text(now, j.Explanation(-1)))
+					j.Report(p.text(now, j.Explanation(nil, 0)))
 				}
 			}
 		}

@@ -72,7 +72,7 @@ func TestTables(t *testing.T) {
 		{"SHMEM_REQUIRE=data-source", "-n 2 --hosts 2", nil, []string{`require`}},
 		{
 			"SHMEM_REQUIRE=data-source", "-n 2 --hosts 2 -x SHMEM_CHAOS=2",
-			[]string{`require "data-source" of SHMEM_REQUIRE: with \S+ on \S+ it does not hold that 4 bytes that come with a write count only from`}, nil,
+			[]string{`require "data-source" of SHMEM_REQUIRE: with (tcp by )?\S+ on \S+ it does not hold that 4 bytes that come with a write count only from`}, nil,
 		},
 		{"SHMEM_REQUIRE=data-source", "-n 2 --hosts 2 -x SHMEM_CHAOS=3", nil, []string{`require`}},
 		{"SHMEM_REQUIRE=speed", "-n 2", []string{`SHMEM_REQUIRE="speed": there is no "speed" \(use words separated by commas: rdma, `}, nil},
