@@ -95,7 +95,7 @@ struct shmemi_ofi {
     void *operands_desc;
 
     uint64_t strangers; /* entries of the queue that no operation here made, and were dropped */
-    int unread;    /* the last poll has left entries behind such ones */
+    int unread;         /* the last poll has left entries behind such ones */
 
     const char *failed; /* the call of libfabric that failed last in opening */
     unsigned next_failure;
