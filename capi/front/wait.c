@@ -15,8 +15,8 @@
  */
 #define _GNU_SOURCE
 #include "activity.h"
-#include "caller.h"
 #include "gpu.h"
+#include "report.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -111,95 +111,6 @@ static void announce(struct shmemi_waiter *w)
     w->announced = true;
 }
 
-/* How long before its report a wait has the network ask who is there. */
-#define PROBE_NS 1000000000u
-
-static SHMEMI_COLD void tell(const struct shmemi_waiter *w, uint64_t now)
-{
-    char caller[SHMEMI_CALLER], what[512] = "", why[2048] = "", line[3072];
-    if (w->describe)
-        w->describe(w->subject, what, sizeof what);
-    int pe = w->about ? w->pe : -1;
-    int32_t late[SHMEMI_LATE];
-    int all = shmemi_activity_late(w, late), n = all < SHMEMI_LATE ? all : SHMEMI_LATE;
-    shmemi_state.core->explain(late, n, all, why, sizeof why);
-    snprintf(line, sizeof line, "%s%s has waited %.0f s%s%s%s%s (the wait goes on)",
-             shmemi_caller(caller), w->call, (double)(now - w->clock.since) / 1e9,
-             what[0] ? ": " : "", what, why[0] ? "; " : "", why);
-    shmemi_state.core->tell(pe, line);
-}
-
-#define ANSWER_NS 50000000u /* that a report which a signal asked for waits for late PEs */
-
-static SHMEMI_COLD void probe(const struct shmemi_waiter *w)
-{
-    int32_t late[SHMEMI_LATE];
-    int all = shmemi_activity_late(w, late);
-    shmemi_state.core->probe(late, all < SHMEMI_LATE ? all : SHMEMI_LATE);
-}
-
-/* When the report is made that a signal asked this thread for, 0: never. */
-static _Thread_local uint64_t due;
-
-static void report(struct shmemi_waiter *w, uint64_t now)
-{
-    struct shmemi_wait_clock *c = &w->clock;
-    uint64_t limit = shmemi_state.timeout_ns, early = limit / 2 < PROBE_NS ? limit / 2 : PROBE_NS;
-    uint32_t asked = __atomic_load_n(&shmemi_state.asked, __ATOMIC_RELAXED);
-    if (asked != c->asked) {
-        c->asked = asked;
-        if (due == 0) {
-            due = now + ANSWER_NS;
-            probe(w);
-        }
-    }
-    if (due != 0 && now >= due) {
-        due = 0;
-        tell(w, now);
-    }
-    if (limit == 0)
-        return;
-    if (!c->probed && now - c->reported >= limit - early) {
-        c->probed = true;
-        probe(w);
-    }
-    if (now - c->reported < limit)
-        return;
-    c->reported = now;
-    c->probed = false;
-    tell(w, now);
-}
-
-/* Other processes may look at what is waited for. Whoever finds no place is not seen. */
-static SHMEMI_COLD void show(struct shmemi_waiter *w)
-{
-    for (int i = 0; i < SHMEMI_LIVE_WAITS; i++) {
-        struct shmemi_live_wait *l = &shmemi_state.live->waits[i];
-        char free = 0;
-        /* The first character of call says whose the place is; since, whether it can
-         * be read. */
-        if (!__atomic_compare_exchange_n(&l->call[0], &free, '?', false, __ATOMIC_ACQUIRE,
-                                         __ATOMIC_RELAXED))
-            continue;
-        l->what[0] = 0;
-        if (w->describe)
-            w->describe(w->subject, l->what, sizeof l->what);
-        snprintf(l->call + 1, sizeof l->call - 1, "%s", w->call[0] ? w->call + 1 : "");
-        __atomic_store_n(&l->call[0], w->call[0] ? w->call[0] : '?', __ATOMIC_RELAXED);
-        __atomic_store_n(&l->since, w->clock.since, __ATOMIC_RELEASE);
-        w->shown = (uint8_t)(i + 1);
-        return;
-    }
-}
-
-static void unshow(struct shmemi_waiter *w)
-{
-    struct shmemi_live_wait *l = &shmemi_state.live->waits[w->shown - 1];
-    __atomic_store_n(&l->since, 0, __ATOMIC_RELEASE);
-    __atomic_store_n(&l->call[0], 0, __ATOMIC_RELEASE);
-    w->shown = 0;
-}
-
 /* What the thread has asked for by shmemx_wait_limit, and the clock of the wait that ended
  * so last: a program that waits in slices is reported as one that waits. */
 static _Thread_local struct {
@@ -230,7 +141,6 @@ static bool is_over(struct shmemi_waiter *w, uint64_t now, bool interrupted)
 
 static void begin(struct shmemi_waiter *w, uint64_t now)
 {
-    due = 0;
     w->first = now;
     w->nap_us = NAP_FIRST_US;
     if (w->limited && limit.clock.since != 0) {
@@ -253,10 +163,9 @@ static uint64_t look(struct shmemi_waiter *w)
     if (w->awake == 0)
         w->awake = now;
     if (now - w->first >= AWAKE_NS || w->announced) {
-        if (!w->shown)
-            show(w);
+        shmemi_show(w);
         shmemi_activity_show(w, now);
-        report(w, now);
+        shmemi_report(w, now);
     }
     return now;
 }
@@ -337,7 +246,7 @@ void shmemi_turned(struct shmemi_waiter *w)
 {
     stop_polling(w);
     if (w->shown)
-        unshow(w);
+        shmemi_unshow(w);
     if (w->entry)
         shmemi_activity_unshow(w);
     if (w->began) {

@@ -1,0 +1,114 @@
+/*
+ * report.c: what a wait says of itself when it lasts: to the log, when SHMEM_TIMEOUT is over or
+ * a signal asks; and to other processes, which look at the live page.
+ *
+ * Before a report the PEs that are late are asked what they do, so that it can say so.
+ */
+#include "report.h"
+
+#include "activity.h"
+#include "caller.h"
+
+#include <stdio.h>
+
+/* How long before a report the late PEs are asked. */
+#define PROBE_NS 1000000000u
+
+/* How long a report that a signal has asked for waits for their answers. */
+#define ANSWER_NS 50000000u
+
+/* Such a report of this thread, for the wait that began at since. */
+static _Thread_local struct {
+    uint64_t since, at;
+} due;
+
+static int late_pes(const struct shmemi_waiter *w, int32_t late[SHMEMI_LATE], int *all)
+{
+    *all = shmemi_activity_late(w, late);
+    return *all < SHMEMI_LATE ? *all : SHMEMI_LATE;
+}
+
+static void tell(const struct shmemi_waiter *w, uint64_t now)
+{
+    char caller[SHMEMI_CALLER], what[512] = "", why[2048] = "", line[3072];
+    if (w->describe)
+        w->describe(w->subject, what, sizeof what);
+    int32_t late[SHMEMI_LATE];
+    int all, n = late_pes(w, late, &all);
+    shmemi_state.core->explain(late, n, all, why, sizeof why);
+    snprintf(line, sizeof line, "%s%s has waited %.0f s%s%s%s%s (the wait goes on)",
+             shmemi_caller(caller), w->call, (double)(now - w->clock.since) / 1e9,
+             what[0] ? ": " : "", what, why[0] ? "; " : "", why);
+    shmemi_state.core->tell(w->about ? w->pe : -1, line);
+}
+
+static void probe(const struct shmemi_waiter *w)
+{
+    int32_t late[SHMEMI_LATE];
+    int all, n = late_pes(w, late, &all);
+    shmemi_state.core->probe(late, n);
+}
+
+static void report_if_asked(struct shmemi_waiter *w, uint64_t now)
+{
+    struct shmemi_wait_clock *c = &w->clock;
+    uint32_t asked = __atomic_load_n(&shmemi_state.asked, __ATOMIC_RELAXED);
+    bool is_due = due.at != 0 && due.since == c->since;
+    if (asked != c->asked) {
+        c->asked = asked;
+        if (!is_due) {
+            due.since = c->since;
+            due.at = now + ANSWER_NS;
+            probe(w);
+        }
+    } else if (is_due && now >= due.at) {
+        due.at = 0;
+        tell(w, now);
+    }
+}
+
+void shmemi_report(struct shmemi_waiter *w, uint64_t now)
+{
+    struct shmemi_wait_clock *c = &w->clock;
+    uint64_t limit = shmemi_state.timeout_ns, early = limit / 2 < PROBE_NS ? limit / 2 : PROBE_NS;
+    report_if_asked(w, now);
+    if (limit == 0)
+        return;
+    if (!c->probed && now - c->reported >= limit - early) {
+        c->probed = true;
+        probe(w);
+    }
+    if (now - c->reported < limit)
+        return;
+    c->reported = now;
+    c->probed = false;
+    tell(w, now);
+}
+
+void shmemi_show(struct shmemi_waiter *w)
+{
+    for (int i = 0; !w->shown && i < SHMEMI_LIVE_WAITS; i++) {
+        struct shmemi_live_wait *l = &shmemi_state.live->waits[i];
+        char free = 0;
+        /* The first character of call says whose the place is; since, whether it can
+         * be read. */
+        if (!__atomic_compare_exchange_n(&l->call[0], &free, '?', false, __ATOMIC_ACQUIRE,
+                                         __ATOMIC_RELAXED))
+            continue;
+        l->what[0] = 0;
+        if (w->describe)
+            w->describe(w->subject, l->what, sizeof l->what);
+        snprintf(l->call + 1, sizeof l->call - 1, "%s", w->call[0] ? w->call + 1 : "");
+        __atomic_store_n(&l->call[0], w->call[0] ? w->call[0] : '?', __ATOMIC_RELAXED);
+        __atomic_store_n(&l->since, w->clock.since, __ATOMIC_RELEASE);
+        w->shown = (uint8_t)(i + 1);
+    }
+}
+
+void shmemi_unshow(struct shmemi_waiter *w)
+{
+    struct shmemi_live_wait *l = &shmemi_state.live->waits[w->shown - 1];
+    __atomic_store_n(&l->since, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&l->call[0], 0, __ATOMIC_RELEASE);
+    w->shown = 0;
+}
