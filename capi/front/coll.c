@@ -140,10 +140,7 @@ static void all_to_all(struct shmemi_team *t, char *mine, const char *source, si
     int n = t->n, me = t->me;
     for (int i = 1; i < n; i++) {
         int rank = (me + i) % n;
-        if (nbytes == 0) /* mine may have no offset: collect allows NULL where all give nothing */
-            shmemi_message(t, rank, call);
-        else
-            shmemi_message_data(t, rank, mine, source + step * (size_t)rank, nbytes, call);
+        shmemi_message_data(t, rank, mine, source + step * (size_t)rank, nbytes, call);
     }
     shmemi_move(mine, source + step * (size_t)me, nbytes, call);
     release_sources(call);
