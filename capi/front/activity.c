@@ -69,18 +69,16 @@ void shmemi_activity_finalized(void)
 
 /* ------------------------------------------------------------------- writing */
 
-int shmemi_activity_late(const struct shmemi_waiter *w, int32_t *pes)
+int shmemi_activity_late(const struct shmemi_waiter *w, int32_t pes[SHMEMI_LATE], int *all)
 {
+    *all = 0;
     if (w->about) {
         pes[0] = w->pe;
-        return 1;
+        *all = 1;
+    } else if (w->late) {
+        *all = w->late(w->subject, pes, SHMEMI_LATE);
     }
-    return w->late ? w->late(w->subject, pes, SHMEMI_LATE) : 0;
-}
-
-static int named(int all)
-{
-    return all < SHMEMI_LATE ? all : SHMEMI_LATE;
+    return *all < SHMEMI_LATE ? *all : SHMEMI_LATE;
 }
 
 static void begin_write(struct shmemi_long_wait *e)
@@ -129,25 +127,25 @@ static _Thread_local struct {
 } present;
 
 /* Asks what the answers of the next looks are made of. */
-static void inquire(const int32_t *late, int all, uint64_t now)
+static void inquire(const int32_t *late, int n, uint64_t now)
 {
     if (now - present.inquiry < (uint64_t)INQUIRY_NS << present.inquiries)
         return;
     present.inquiry = now;
     present.inquiries += present.inquiries < INQUIRY_DOUBLES;
-    shmemi_state.core->probe(late, named(all));
+    shmemi_state.core->probe(late, n);
 }
 
 static void refresh(const struct shmemi_waiter *w, uint64_t now)
 {
     char what[sizeof mine()->waits[0].what] = "", why[sizeof mine()->waits[0].why] = "";
     int32_t late[SHMEMI_LATE];
-    int all = shmemi_activity_late(w, late);
+    int all, n = shmemi_activity_late(w, late, &all);
     if (w->describe)
         w->describe(w->subject, what, sizeof what);
-    if (all > 0) {
-        inquire(late, all, now);
-        shmemi_state.core->late(late, named(all), all, why, sizeof why);
+    if (n > 0) {
+        inquire(late, n, now);
+        shmemi_state.core->late(late, n, all, why, sizeof why);
     }
     if (w->entry) {
         struct shmemi_long_wait *e = entry_of(w);

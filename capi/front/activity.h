@@ -24,8 +24,9 @@ void shmemi_activity_show(struct shmemi_waiter *w, uint64_t now);
 /* The end of a wait that was noted. */
 void shmemi_activity_unshow(struct shmemi_waiter *w);
 
-/* The PEs that a wait is for: fills at most SHMEMI_LATE, and returns how many there are. */
-int shmemi_activity_late(const struct shmemi_waiter *w, int32_t *pes);
+/* The PEs that a wait is for: all is how many there are, pes the first of them. Returns how many
+ * of those. */
+int shmemi_activity_late(const struct shmemi_waiter *w, int32_t pes[SHMEMI_LATE], int *all);
 
 /* struct shmemi_init_args.doing and .finalized */
 void shmemi_activity_doing(int pe, unsigned how, char *text, size_t size);

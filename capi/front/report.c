@@ -22,19 +22,13 @@ static _Thread_local struct {
     uint64_t since, at;
 } due;
 
-static int late_pes(const struct shmemi_waiter *w, int32_t late[SHMEMI_LATE], int *all)
-{
-    *all = shmemi_activity_late(w, late);
-    return *all < SHMEMI_LATE ? *all : SHMEMI_LATE;
-}
-
 static void tell(const struct shmemi_waiter *w, uint64_t now)
 {
     char caller[SHMEMI_CALLER], what[512] = "", why[2048] = "", line[3072];
     if (w->describe)
         w->describe(w->subject, what, sizeof what);
     int32_t late[SHMEMI_LATE];
-    int all, n = late_pes(w, late, &all);
+    int all, n = shmemi_activity_late(w, late, &all);
     shmemi_state.core->explain(late, n, all, why, sizeof why);
     snprintf(line, sizeof line, "%s%s has waited %.0f s%s%s%s%s (the wait goes on)",
              shmemi_caller(caller), w->call, (double)(now - w->clock.since) / 1e9,
@@ -45,7 +39,7 @@ static void tell(const struct shmemi_waiter *w, uint64_t now)
 static void probe(const struct shmemi_waiter *w)
 {
     int32_t late[SHMEMI_LATE];
-    int all, n = late_pes(w, late, &all);
+    int all, n = shmemi_activity_late(w, late, &all);
     shmemi_state.core->probe(late, n);
 }
 
