@@ -95,7 +95,7 @@ func (c *Client) welcome() error {
 			return ErrGone
 		case err != nil:
 			return err
-		case f.Kind == wire.Lost, f.Kind == wire.Fates: // for an earlier program of this PE
+		case notice(f.Kind): // for an earlier program of this PE
 			continue
 		case f.Kind != wire.Welcome:
 			return fmt.Errorf("%w: %v in place of welcome", wire.ErrFormat, f.Kind)
@@ -206,14 +206,18 @@ func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, e
 	return nil, failure(name, f)
 }
 
-// readAnswer waits for what is no notice of a loss and no answer to an Inquiry.
+// notice reports whether a frame is no answer to a step: it tells of a loss, or answers an
+// Inquiry.
+func notice(k wire.Kind) bool { return k == wire.Lost || k == wire.Fates }
+
+// readAnswer waits for what is no notice.
 func (c *Client) readAnswer(step string) (wire.Frame, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	for {
 		c.await(step)
 		f, err := wire.Read(c.conn)
-		if err != nil || f.Kind != wire.Lost && f.Kind != wire.Fates {
+		if err != nil || !notice(f.Kind) {
 			return f, err
 		}
 		if err := c.note(f); err != nil {
@@ -257,7 +261,7 @@ func (c *Client) hear() {
 	if c.reading.TryLock() {
 		for c.unread() {
 			f, err := wire.Read(c.conn)
-			if err == nil && f.Kind != wire.Lost && f.Kind != wire.Fates {
+			if err == nil && !notice(f.Kind) {
 				err = fmt.Errorf("%w: unexpected %v", wire.ErrFormat, f.Kind)
 			}
 			if err == nil {
