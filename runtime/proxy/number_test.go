@@ -62,26 +62,34 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
+// numberedJob has PE 0 put to PE 1 until its writes have numbers, which come up to edge; put is
+// one more. report hears of what PE 1 drops.
+func numberedJob(t *testing.T, source bool, report func(error)) (j *job, put func(), edge uint32) {
+	m := modes[5]
+	m.caps.Source = source
+	j = newJob(t, m, 1, 2, 1<<20)
+	a, b := j.pes[0], j.pes[1]
+	b.ReportTo(report)
+	buf := make([]byte, 10000)
+	put = func() { a.post(func() Status { return a.Put(1, 0, unsafe.Pointer(&buf[0]), 10000, nil) }) }
+	put()
+	j.await("stream", func() bool { return a.peers[1].stream == streamGiven })
+	put()
+	a.quiet()
+	edge = 1 // the first went while the stream was asked for
+	if source {
+		edge = 2
+	}
+	j.await("arrival", func() bool { return b.peers[0].edge == edge })
+	return j, put, edge
+}
+
 // What makes no sense of immediate data is dropped, and what is right beside it is not.
 func TestStrangeData(t *testing.T) {
 	for _, source := range []bool{true, false} {
-		m := modes[5]
-		m.caps.Source = source
-		j := newJob(t, m, 1, 2, 1<<20)
-		a, b := j.pes[0], j.pes[1]
 		said := 0
-		b.ReportTo(func(error) { said++ })
-		buf := make([]byte, 10000)
-		put := func() { a.post(func() Status { return a.Put(1, 0, unsafe.Pointer(&buf[0]), 10000, nil) }) }
-		put()
-		j.await("stream", func() bool { return a.peers[1].stream == streamGiven })
-		put()
-		a.quiet()
-		number := uint32(1) // the first went while the stream was asked for
-		if source {
-			number = 2
-		}
-		j.await("arrival", func() bool { return b.peers[0].edge == number })
+		j, put, number := numberedJob(t, source, func(error) { said++ })
+		a, b := j.pes[0], j.pes[1]
 		for i, c := range []struct {
 			data uint32
 			from fabric.PE
@@ -113,22 +121,8 @@ func TestStrangeData(t *testing.T) {
 // dropped when it comes: the job goes on, but what waits for that write no longer does.
 func TestForgedNumbers(t *testing.T) {
 	for _, source := range []bool{true, false} {
-		m := modes[5]
-		m.caps.Source = source
-		j := newJob(t, m, 1, 2, 1<<20)
+		j, put, next := numberedJob(t, source, nil) // what is refused is counted below
 		a, b := j.pes[0], j.pes[1]
-		b.ReportTo(nil) // what is refused is counted below
-		buf := make([]byte, 10000)
-		put := func() { a.post(func() Status { return a.Put(1, 0, unsafe.Pointer(&buf[0]), 10000, nil) }) }
-		put()
-		j.await("stream", func() bool { return a.peers[1].stream == streamGiven })
-		put()
-		a.quiet()
-		next := uint32(1) // the first went while the stream was asked for
-		if source {
-			next = 2
-		}
-		j.await("arrival", func() bool { return b.peers[0].edge == next })
 		forge := func(number uint32) {
 			data := fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindData, Data: number}
 			data.SetFrom(fabric.NoPE)
