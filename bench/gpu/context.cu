@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "bell.cuh"
 #include "rows.h"
 
 namespace
@@ -21,7 +22,6 @@ namespace
 
 const size_t largest = 1 << 20;
 const int skip = 20, trips = 200, repetitions = 5;
-const uint64_t gave_up = ~uint64_t(0);
 
 // The driver's errors have the run time's numbers.
 void need(CUresult e, const char *what)
@@ -176,26 +176,6 @@ void memory()
 
 // ------------------------------------------------------------------------- arrive
 
-__device__ uint64_t clock_ns()
-{
-    uint64_t t;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t)::"memory");
-    return t;
-}
-
-// False when it has not come for two seconds.
-__device__ bool await(const uint64_t *signal, uint64_t value)
-{
-    for (uint64_t begin = clock_ns(), spins = 0;;) {
-        uint64_t v;
-        asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(signal) : "memory");
-        if (v >= value)
-            return true;
-        if (++spins % 65536 == 0 && clock_ns() - begin > 2000000000ull)
-            return false;
-    }
-}
-
 // Of each trip: waits for signal, reads bytes from `from` into `to` if there are any to be
 // read, and tells the CPU. One block.
 __global__ void arrive(const uint64_t *signal, const uint4 *from, uint4 *to, size_t bytes,
@@ -212,10 +192,10 @@ __global__ void arrive(const uint64_t *signal, const uint4 *from, uint4 *to, siz
             to[k] = __ldcv(from + k);
         __syncthreads();
         if (threadIdx.x == 0)
-            asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(told), "l"(i) : "memory");
+            ring(told, i);
     }
     if (threadIdx.x == 0 && !here)
-        asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(told), "l"(gave_up) : "memory");
+        ring(told, gave_up);
 }
 
 struct words {

@@ -16,6 +16,7 @@
 #include <chrono>
 #include <thread>
 
+#include "bell.cuh"
 #include "rows.h"
 
 namespace
@@ -23,32 +24,6 @@ namespace
 
 const size_t largest = 1 << 20;
 const int skip = 100, trips = 1000, launches = 6;
-const uint64_t gave_up = ~uint64_t(0);
-
-__device__ uint64_t clock_ns()
-{
-    uint64_t t;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t)::"memory");
-    return t;
-}
-
-__device__ void ring(uint64_t *bell, uint64_t value)
-{
-    asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(bell), "l"(value) : "memory");
-}
-
-// False when nothing came for two seconds.
-__device__ bool await(const uint64_t *signal, uint64_t value)
-{
-    for (uint64_t begin = clock_ns(), spins = 0;;) {
-        uint64_t v;
-        asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(signal) : "memory");
-        if (v >= value)
-            return true;
-        if (++spins % 65536 == 0 && clock_ns() - begin > 2000000000ull)
-            return false;
-    }
-}
 
 __global__ void round_trips(int me, uint64_t *bell, const uint64_t *signal, uint64_t *ns)
 {

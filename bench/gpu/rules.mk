@@ -17,7 +17,7 @@ gpu-figures: $(SHMEM_FIGURES) $(LIMITS)
 .PHONY: gpu-figures-nvshmem
 gpu-figures-nvshmem: $(NVSHMEM_FIGURES) $(LIMITS)
 
-$(BUILD)/gpu/copyloop $(BUILD)/gpu/context: $(BUILD)/gpu/%: bench/gpu/%.cu bench/gpu/rows.h bench/gpu/rules.mk
+$(BUILD)/gpu/copyloop $(BUILD)/gpu/context: $(BUILD)/gpu/%: bench/gpu/%.cu $(FIGURE_HEADERS) bench/gpu/rules.mk
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -cudart static $(FIGURE_ARCH) -o $@ $< -lpthread
 

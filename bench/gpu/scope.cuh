@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "clock.cuh"
 #include "names.h"
 
 enum scope { THREAD, WARP, BLOCK };
@@ -79,15 +80,6 @@ template <scope S> __device__ __forceinline__ void await(uint64_t *signal, uint6
     if (threadIdx.x == 0)
         shmem_signal_wait_until(signal, SHMEM_CMP_GE, value);
     join<S>();
-}
-
-// Nanoseconds, of one clock for the whole GPU; it steps by 32 of them at worst on
-// the GPUs that are measured, and loops are timed, never single operations.
-__device__ __forceinline__ uint64_t clock_ns()
-{
-    uint64_t t;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t)::"memory");
-    return t;
 }
 
 #endif
