@@ -7,6 +7,8 @@
  *
  * shmemrun -n N beside [WORD]      all calls, or those with WORD in their names
  */
+#include "check.h"
+
 #include <shmem/shmem.cuh>
 
 #include <atomic>
@@ -22,14 +24,6 @@
 #include <unistd.h>
 #include <vector>
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t e_ = (call);                                                                   \
-        if (e_ != cudaSuccess) {                                                                   \
-            fprintf(stderr, "beside: %s: %s\n", #call, cudaGetErrorString(e_));                    \
-            shmem_global_exit(1);                                                                  \
-        }                                                                                          \
-    } while (0)
 #define NEED(call)                                                                                 \
     do {                                                                                           \
         CUresult r_ = (call);                                                                      \

@@ -6,22 +6,16 @@
  *
  * shmemrun -n N draft
  */
+#include "check.h"
+
+#include <shmem/shmem.cuh>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <random>
-#include <shmem/shmem.cuh>
 #include <utility>
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t e_ = (call);                                                                   \
-        if (e_ != cudaSuccess) {                                                                   \
-            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(e_));                            \
-            shmem_global_exit(1);                                                                  \
-        }                                                                                          \
-    } while (0)
 
 namespace
 {

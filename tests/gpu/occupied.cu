@@ -6,6 +6,7 @@
  *
  * shmemrun -n 2 occupied
  */
+#include "check.h"
 #include "full.h"
 
 #include <shmem/shmem.cuh>
@@ -19,15 +20,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t e_ = (call);                                                                   \
-        if (e_ != cudaSuccess) {                                                                   \
-            fprintf(stderr, "occupied: %s: %s\n", #call, cudaGetErrorString(e_));                  \
-            shmem_global_exit(1);                                                                  \
-        }                                                                                          \
-    } while (0)
 
 namespace
 {

@@ -6,20 +6,13 @@
  *
  * shmemrun -n 2 shift
  */
+#include "check.h"
+
 #include <shmem/shmem.cuh>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime.h>
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t e_ = (call);                                                                   \
-        if (e_ != cudaSuccess) {                                                                   \
-            fprintf(stderr, "shift: %s: %s\n", #call, cudaGetErrorString(e_));                     \
-            shmem_global_exit(1);                                                                  \
-        }                                                                                          \
-    } while (0)
 
 namespace
 {

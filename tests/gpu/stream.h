@@ -5,6 +5,8 @@
 #ifndef TESTS_GPU_STREAM_H
 #define TESTS_GPU_STREAM_H
 
+#include "check.h"
+
 #include <shmem/shmem.cuh>
 
 #include <chrono>
@@ -14,15 +16,6 @@
 #include <cuda_runtime.h>
 #include <string>
 #include <vector>
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t e_ = (call);                                                                   \
-        if (e_ != cudaSuccess) {                                                                   \
-            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(e_));                            \
-            shmem_global_exit(1);                                                                  \
-        }                                                                                          \
-    } while (0)
 
 namespace
 {

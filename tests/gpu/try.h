@@ -18,6 +18,8 @@
 #define BOTH static inline
 #define LAUNCH(threads, kernel, ...) emulate(threads, [&] { kernel(__VA_ARGS__); })
 #else
+#include "check.h"
+
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <shmem/shmem.cuh>
@@ -34,14 +36,6 @@ namespace kernels
 #define STEP static __device__ __noinline__ void
 #define ANSWER static __device__ __noinline__ int
 #define BOTH static inline __host__ __device__
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t e_ = (call);                                                                   \
-        if (e_ != cudaSuccess) {                                                                   \
-            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(e_));                            \
-            shmem_global_exit(1);                                                                  \
-        }                                                                                          \
-    } while (0)
 #define LAUNCH(threads, kernel, ...)                                                               \
     do {                                                                                           \
         kernel<<<1, threads>>>(__VA_ARGS__);                                                       \
