@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/fifo"
 )
 
 // Stream is one queue of a Memory. What is put into one happens in order; two
@@ -154,9 +155,9 @@ type stage struct {
 	words    []word
 	reads    [tokens]read
 	gets     [tokens]get
-	departs  fifo[*departure] // with bytes of which no copy has begun
-	ready    fifo[piece]      // copied out, and not sent
-	pulls    []*pull          // with bytes that no read has begun for
+	departs  fifo.Queue[*departure] // with bytes of which no copy has begun
+	ready    fifo.Queue[piece]      // copied out, and not sent
+	pulls    []*pull                // with bytes that no read has begun for
 	pass     uint32
 	departed []*departure // spare
 	pulled   []*pull      // spare
@@ -171,10 +172,10 @@ type stage struct {
 type line struct {
 	// What came from it. Messages are let through in order; one waits for the
 	// bytes of all offers before it.
-	held     fifo[held]
+	held     fifo.Queue[held]
 	heldAll  uint64 // ever
 	heldDone uint64
-	pulls    fifo[*pull] // offers to put, in order
+	pulls    fifo.Queue[*pull] // offers to put, in order
 	pullsAll uint64
 	pullDone uint64 // those and all before them are in StreamIn, or in place
 	fence    uint32 // epoch of the last offer

@@ -22,7 +22,7 @@ func (e *Engine) stages(h *header) bool {
 func (e *Engine) applyStaged(h *header, payload unsafe.Pointer, n int) {
 	e.settleWrites()
 	l := &e.stage.lines[h.From]
-	if l.held.n > 0 || l.pullDone != l.pullsAll || !e.perform(l, h, payload, n, false) {
+	if l.held.Len() > 0 || l.pullDone != l.pullsAll || !e.perform(l, h, payload, n, false) {
 		e.stage.hold(l, h, payload, n)
 	}
 	e.listen(l, h.From)
@@ -39,7 +39,7 @@ func (s *stage) hold(l *line, h *header, payload unsafe.Pointer, n int) {
 	if n > 0 {
 		copyBytes(unsafe.Pointer(&b[headerSize]), payload, n)
 	}
-	l.held.push(held{b, n, l.pullsAll})
+	l.held.Push(held{b, n, l.pullsAll})
 	l.heldAll++
 }
 
@@ -55,7 +55,7 @@ func (e *Engine) listen(l *line, pe uint32) {
 
 // unfinished tells whether something of the line is not finished.
 func (e *Engine) unfinished(l *line) bool {
-	return l.held.n > 0 || l.pullDone != l.pullsAll || l.issued > e.stage.tracks[StreamIn].passed
+	return l.held.Len() > 0 || l.pullDone != l.pullsAll || l.issued > e.stage.tracks[StreamIn].passed
 }
 
 // letThroughAll lets through what has waited long enough. It returns how many
@@ -69,8 +69,8 @@ func (e *Engine) letThroughAll() int {
 	still := s.busy[:0]
 	for _, pe := range s.busy {
 		l := &s.lines[pe]
-		for l.held.n > l.underway && !l.changing {
-			m := l.held.at(l.underway)
+		for l.held.Len() > l.underway && !l.changing {
+			m := l.held.At(l.underway)
 			h := (*header)(unsafe.Pointer(&m.message[0]))
 			if l.pullDone < m.pulls {
 				break
@@ -100,7 +100,7 @@ func (e *Engine) letThroughAll() int {
 }
 
 func (s *stage) letThrough(l *line) {
-	s.kept = append(s.kept, l.held.pop().message[:messageSize])
+	s.kept = append(s.kept, l.held.Pop().message[:messageSize])
 	l.heldDone++
 }
 

@@ -208,7 +208,7 @@ func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l lane, h *header, payloa
 
 func (s *stage) depart(w way, pe fabric.PE, local unsafe.Pointer, n uint64) *departure {
 	d := s.newDeparture(w, pe, local, n)
-	s.departs.push(d)
+	s.departs.Push(d)
 	return d
 }
 
@@ -241,11 +241,11 @@ func (e *Engine) takeFetch(h *header) {
 func (e *Engine) startDepartures() {
 	s := e.stage
 	s.pass++
-	for range s.departs.n {
-		d := s.departs.pop()
+	for range s.departs.Len() {
+		d := s.departs.Pop()
 		if l := &s.lines[d.pe]; l.blocked == s.pass || !e.startDeparture(l, d) {
 			l.blocked = s.pass
-			s.departs.push(d)
+			s.departs.Push(d)
 		}
 	}
 }
@@ -311,7 +311,7 @@ func (e *Engine) left(c *chore) {
 			e.dropPiece(&p)
 			return
 		}
-		s.ready.push(p)
+		s.ready.Push(p)
 		if slot := &e.slots[d.token]; d.kind == wayPut && d.begun == d.n && d.uncopied == 0 && slot.request != nil {
 			e.finish(slot.request, 0, 0) // the source may be reused
 			slot.request = nil
@@ -344,12 +344,12 @@ func (s *stage) giveBack(p *piece) {
 func (e *Engine) sendReady() {
 	s := e.stage
 	s.pass++
-	for range s.ready.n {
-		p := s.ready.pop()
+	for range s.ready.Len() {
+		p := s.ready.Pop()
 		if l := &s.lines[p.of.pe]; l.blocked == s.pass || !e.sendPiece(&p) {
 			l.blocked = s.pass
 			s.waits = true
-			s.ready.push(p)
+			s.ready.Push(p)
 		}
 	}
 }

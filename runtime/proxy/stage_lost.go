@@ -40,8 +40,8 @@ func (s *stage) dropHeld(l *line) {
 	if l.changing {
 		keep = max(keep, 1)
 	}
-	for l.held.n > keep {
-		s.kept = append(s.kept, l.held.popLast().message[:messageSize])
+	for l.held.Len() > keep {
+		s.kept = append(s.kept, l.held.PopLast().message[:messageSize])
 		l.heldDone++
 	}
 }
@@ -52,19 +52,19 @@ func (d *departure) leaves() bool { return d.kind == wayPut || d.kind == wayServ
 // dropDepartures ends what leaves for a PE, but for what streams are at (left).
 func (e *Engine) dropDepartures(pe fabric.PE) {
 	s := e.stage
-	for range s.departs.n {
-		d := s.departs.pop()
+	for range s.departs.Len() {
+		d := s.departs.Pop()
 		if d.pe != pe || !d.leaves() {
-			s.departs.push(d)
+			s.departs.Push(d)
 			continue
 		}
 		d.n = d.begun
 		e.departed(d)
 	}
-	for range s.ready.n {
-		p := s.ready.pop()
+	for range s.ready.Len() {
+		p := s.ready.Pop()
 		if p.of.pe != pe {
-			s.ready.push(p)
+			s.ready.Push(p)
 			continue
 		}
 		e.dropPiece(&p)
@@ -109,8 +109,8 @@ func (e *Engine) dropPulls(pe fabric.PE, l *line) {
 	}
 	clear(s.pulls[len(still):])
 	s.pulls = still
-	for l.pulls.n > 0 {
-		switch p := l.pulls.pop(); {
+	for l.pulls.Len() > 0 {
+		switch p := l.pulls.Pop(); {
 		case p.done:
 			s.pulled = append(s.pulled, p)
 		case !p.lost:
@@ -161,8 +161,8 @@ func (e *Engine) endStaged(pe fabric.PE) {
 			g := &s.gets[t]
 			g.left, g.reads, g.status = 0, 0, int32(Failed)
 			in := &s.tracks[StreamIn].chores
-			for i := range in.n {
-				if c := in.at(i); c.what == taskCame && c.token == e.question(t) {
+			for i := range in.Len() {
+				if c := in.At(i); c.what == taskCame && c.token == e.question(t) {
 					g.left += c.value
 				}
 			}

@@ -166,7 +166,7 @@ func (e *Engine) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n ui
 		l.departs++
 		l.departEpoch = e.Epoch
 		if !small || !e.startDeparture(l, d) {
-			s.departs.push(d)
+			s.departs.Push(d)
 		}
 		return Pending
 	}
@@ -196,7 +196,7 @@ func (e *Engine) copyGet(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint
 	d := s.newDeparture(wayFrom, pe, dest, n)
 	d.token, d.offset = t, offset
 	if !gpu {
-		s.departs.push(d)
+		s.departs.Push(d)
 		return Pending
 	}
 	e.runs(errandGet, pe)

@@ -1,46 +1,10 @@
 package proxy
 
-import "unsafe"
+import (
+	"unsafe"
 
-// fifo is a queue that allocates only when it has to grow.
-type fifo[T any] struct {
-	buf  []T
-	head int
-	n    int
-}
-
-func (q *fifo[T]) push(v T) {
-	if q.n == len(q.buf) {
-		buf := make([]T, max(8, 2*q.n))
-		for i := range q.n {
-			buf[i] = *q.at(i)
-		}
-		q.buf, q.head = buf, 0
-	}
-	q.n++
-	*q.at(q.n - 1) = v
-}
-
-// at is the i-th from the front.
-func (q *fifo[T]) at(i int) *T { return &q.buf[(q.head+i)%len(q.buf)] }
-
-func (q *fifo[T]) pop() T {
-	v := *q.at(0)
-	var zero T
-	*q.at(0) = zero
-	q.head = (q.head + 1) % len(q.buf)
-	q.n--
-	return v
-}
-
-func (q *fifo[T]) popLast() T {
-	q.n--
-	at := &q.buf[(q.head+q.n)%len(q.buf)]
-	v := *at
-	var zero T
-	*at = zero
-	return v
-}
+	"libshmem/runtime/proxy/fifo"
+)
 
 // pool is pinned memory in pieces of one size.
 type pool struct {
@@ -121,12 +85,12 @@ type track struct {
 	marked uint64 // last mark that was asked for
 	passed uint64
 	fresh  bool // something is behind that mark
-	chores fifo[chore]
-	asked  uint64     // operations, ever
-	bytes  uint64     // of copies, ever
-	errand uint64     // of the first operation behind the last mark
-	done   uint64     // of the operations, behind which a mark has passed
-	counts fifo[tick] // of the marks that have not
+	chores fifo.Queue[chore]
+	asked  uint64           // operations, ever
+	bytes  uint64           // of copies, ever
+	errand uint64           // of the first operation behind the last mark
+	done   uint64           // of the operations, behind which a mark has passed
+	counts fifo.Queue[tick] // of the marks that have not
 }
 
 // add notes an operation of n bytes, and what it is for.
@@ -160,5 +124,5 @@ func (t *track) idle() bool { return !t.fresh && t.passed == t.marked }
 // later has something done when all that is in the stream now has happened.
 func (t *track) later(c chore) {
 	c.mark = t.last()
-	t.chores.push(c)
+	t.chores.Push(c)
 }

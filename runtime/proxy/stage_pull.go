@@ -88,7 +88,7 @@ func (e *Engine) takeOffer(h *header, payload unsafe.Pointer, n int) {
 	p := s.newPull(fabric.PE(h.From), h.Operand, h.Extra, o.N, at)
 	p.gpu = e.segment.Heap != nil && h.Offset >= 0
 	p.desc, p.token, p.after = e.region.Desc, h.Token, l.behind
-	l.pulls.push(p)
+	l.pulls.Push(p)
 	l.pullsAll++
 	e.listen(l, h.From)
 	e.startPulls()
@@ -278,8 +278,8 @@ func (e *Engine) pulledSome(p *pull, n uint64) {
 	}
 	p.done = true
 	l := &s.lines[p.pe]
-	for l.pulls.n > 0 && (*l.pulls.at(0)).done {
-		s.pulled = append(s.pulled, l.pulls.pop())
+	for l.pulls.Len() > 0 && (*l.pulls.At(0)).done {
+		s.pulled = append(s.pulled, l.pulls.Pop())
 		l.pullDone++
 	}
 }

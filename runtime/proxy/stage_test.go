@@ -15,13 +15,13 @@ import (
 func (p *pe) staleStage() {
 	p.j.t.Helper()
 	s := p.stage
-	if len(s.busy) != 0 || s.departs.n != 0 || s.ready.n != 0 || len(s.pulls) != 0 || s.under != 0 || s.mine || s.waits {
+	if len(s.busy) != 0 || s.departs.Len() != 0 || s.ready.Len() != 0 || len(s.pulls) != 0 || s.under != 0 || s.mine || s.waits {
 		p.j.t.Errorf("PE %d at rest: %d PEs busy, %d departures, %d pieces ready, %d pulls, %d of them begun, alone %v, waits %v",
-			p.me, len(s.busy), s.departs.n, s.ready.n, len(s.pulls), s.under, s.mine, s.waits)
+			p.me, len(s.busy), s.departs.Len(), s.ready.Len(), len(s.pulls), s.under, s.mine, s.waits)
 	}
 	for i := range s.lines {
 		l := &s.lines[i]
-		if l.held.n != 0 || l.pulls.n != 0 || l.changing || l.underway != 0 || l.departs != 0 || l.copies != l.copied || l.owed != 0 || l.chunks != 0 || l.slots != 0 || l.landing != 0 || l.listed {
+		if l.held.Len() != 0 || l.pulls.Len() != 0 || l.changing || l.underway != 0 || l.departs != 0 || l.copies != l.copied || l.owed != 0 || l.chunks != 0 || l.slots != 0 || l.landing != 0 || l.listed {
 			p.j.t.Errorf("PE %d at rest: line of PE %d: %+v", p.me, i, l)
 		}
 	}
@@ -34,8 +34,8 @@ func (p *pe) staleStage() {
 		}
 	}
 	for i := range s.tracks {
-		if t := &s.tracks[i]; !t.idle() || t.chores.n != 0 {
-			p.j.t.Errorf("PE %d at rest: stream %d: %d chores", p.me, i, t.chores.n)
+		if t := &s.tracks[i]; !t.idle() || t.chores.Len() != 0 {
+			p.j.t.Errorf("PE %d at rest: stream %d: %d chores", p.me, i, t.chores.Len())
 		}
 	}
 }

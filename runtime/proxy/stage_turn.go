@@ -63,8 +63,8 @@ func (e *Engine) follow(t *track) {
 	}
 	t.passed = passed
 	t.came(&e.stage.tallies[t.stream])
-	for t.chores.n > 0 && t.chores.at(0).mark <= t.passed {
-		c := t.chores.pop()
+	for t.chores.Len() > 0 && t.chores.At(0).mark <= t.passed {
+		c := t.chores.Pop()
 		e.do(&c)
 	}
 }

@@ -57,10 +57,10 @@ type tick struct {
 // given shows that the stream has a mark more.
 func (t *track) given(p *tally) {
 	one := tick{t.marked, t.asked, t.bytes, t.errand}
-	if t.counts.n == 0 {
+	if t.counts.Len() == 0 {
 		p.oldest.Store(one.errand)
 	}
-	t.counts.push(one)
+	t.counts.Push(one)
 	t.errand = 0
 	p.ops.Store(t.asked)
 	p.bytes.Store(t.bytes)
@@ -69,14 +69,14 @@ func (t *track) given(p *tally) {
 
 // came notes the marks that have passed, and shows it.
 func (t *track) came(p *tally) {
-	for t.counts.n > 0 && t.counts.at(0).mark <= t.passed {
-		one := t.counts.pop()
+	for t.counts.Len() > 0 && t.counts.At(0).mark <= t.passed {
+		one := t.counts.Pop()
 		t.done = one.asked
 		p.opsDone.Store(one.asked)
 		p.bytesDone.Store(one.bytes)
 	}
-	if t.counts.n > 0 {
-		p.oldest.Store(t.counts.at(0).errand)
+	if t.counts.Len() > 0 {
+		p.oldest.Store(t.counts.At(0).errand)
 	}
 	p.passed.Store(t.passed)
 }

@@ -121,8 +121,8 @@ func (e *Engine) endWord(c *chore) {
 	in.fresh = true // of the store below, which the answers have to follow
 	for _, pe := range s.busy {
 		l := &s.lines[pe]
-		for l.held.n > 0 && l.underway == 0 && !l.changing {
-			m := l.held.at(0)
+		for l.held.Len() > 0 && l.underway == 0 && !l.changing {
+			m := l.held.At(0)
 			h := (*header)(unsafe.Pointer(&m.message[0]))
 			if h.Kind != kindAMO || l.pullDone < m.pulls || h.Width != w.width || h.Offset < 0 || e.word(h, h.Offset, h.Width) != w.at {
 				break

@@ -102,7 +102,9 @@ runtime/regcache/pinned: fabric
     # a NIC for tests
 runtime/proxy/clock: runtime/live
     # a number from the processor: what the time is for is not its to know
-runtime/proxy: . fabric queue runtime/live runtime/order runtime/proxy/clock runtime/proxy/express runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog runtime/trace
+runtime/proxy/fifo:
+    # a queue, of whatever
+runtime/proxy: . fabric queue runtime/live runtime/order runtime/proxy/clock runtime/proxy/express runtime/proxy/fifo runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog runtime/trace
     # the one package that sees both the fabric and the GPU's queue. It
     # gets its provider from runtime/pe, so that a test can give it another
 runtime/stats: fabric runtime/live runtime/proxy runtime/regcache
@@ -118,7 +120,7 @@ runtime/trace: fabric runtime/shmerr
 runtime/live: . runtime/shmerr
     # pages and how they are found; what an endpoint shows in its own is the
     # proxy's to know
-runtime/proxy/staging: runtime/gpu runtime/proxy runtime/shmerr
+runtime/proxy/staging: runtime/gpu runtime/proxy runtime/proxy/fifo runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
 runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/staging runtime/regcache/... runtime/routes runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace

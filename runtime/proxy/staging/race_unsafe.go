@@ -9,6 +9,7 @@ import (
 
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/fifo"
 )
 
 // Quick is the program's own context of the GPU, in which kernels start at once.
@@ -39,15 +40,15 @@ type race struct {
 	block  unsafe.Pointer // pinned: how far the two streams are
 	marks  *[2]uint64     // numbers of operations: of quick, of apart
 	claims gpu.Address
-	idle   ring[claim]
+	idle   fifo.Queue[claim]
 
-	ops     ring[racer] // that neither has done
-	late    ring[racer] // done by apart, and still in quick
-	slow    ring[racer] // done, gone from quick, and still in apart
-	gaveQ   uint64      // operations that quick was given
+	ops     fifo.Queue[racer] // that neither has done
+	late    fifo.Queue[racer] // done by apart, and still in quick
+	slow    fifo.Queue[racer] // done, gone from quick, and still in apart
+	gaveQ   uint64            // operations that quick was given
 	gaveA   uint64
 	markedA uint64 // of those, with a mark behind them
-	ends    ring[end]
+	ends    fifo.Queue[end]
 	asked   uint64 // marks
 	passed  uint64
 	done    uint64    // operations, ever
@@ -93,7 +94,7 @@ const (
 	claimBytes = 8 * (raceClaims + 1) // with a word to try the kernels on
 )
 
-// newRace uses each kernel once, which loads it.
+// newRace uses each kernel of quick once, which loads it.
 func newRace(dev Device, kernels Kernels, apart *stream, in Quick) (_ *race, err error) {
 	r := &race{patience: patience, in: in, apart: apart, dev: dev, kernel: kernels, give: make(chan gpu.Atomic, quickMost), over: make(chan struct{})}
 	go r.run()
@@ -122,32 +123,23 @@ func newRace(dev Device, kernels Kernels, apart *stream, in Quick) (_ *race, err
 	return r, nil
 }
 
-// warm clears the claims, and has both contexts do an operation of each width.
+// warm clears the claims, and has quick do an operation of each width; apart has done them
+// (Memory.warm).
 func (r *race) warm() error {
 	zeros := unsafe.Add(r.block, 64)
 	for i := range gpu.Address(raceClaims) {
-		r.idle.push(claim{r.claims + 8*i, 0})
+		r.idle.Push(claim{r.claims + 8*i, 0})
 	}
 	err := r.in.Dev.CopyInAsync(r.quick, r.claims, address(zeros), claimBytes)
 	if err = errors.Join(err, r.in.Dev.SyncStream(r.quick)); err != nil {
 		return err
 	}
-	for _, by := range []struct {
-		dev     Device
-		kernels Kernels
-		stream  gpu.Stream
-	}{{r.dev, r.kernel, r.apart.handle}, {r.in.Dev, r.in.Kernels, r.quick}} {
-		var err error
-		for _, width := range []int{4, 8} {
-			err = errors.Join(err, by.kernels.Put(by.stream, gpu.Atomic{
-				At: r.claims + 8*raceClaims, Op: int(proxy.OpAdd), Width: width, Fetched: address(zeros),
-			}))
-		}
-		if err = errors.Join(err, by.dev.SyncStream(by.stream)); err != nil {
-			return err
-		}
+	for _, width := range []int{4, 8} {
+		err = errors.Join(err, r.in.Kernels.Put(r.quick, gpu.Atomic{
+			At: r.claims + 8*raceClaims, Op: int(proxy.OpAdd), Width: width, Fetched: address(zeros),
+		}))
 	}
-	return nil
+	return errors.Join(err, r.in.Dev.SyncStream(r.quick))
 }
 
 // run gives quick what it gets. It ends with give.
@@ -174,29 +166,29 @@ func (r *race) look(now time.Time) error {
 	if q != r.seen {
 		r.seen, r.moved = q, now
 	}
-	for r.ops.n > 0 {
-		o := r.ops.at(0)
+	for r.ops.Len() > 0 {
+		o := r.ops.At(0)
 		if (o.q == 0 || o.q > q) && (o.a == 0 || o.a > a) {
 			break
 		}
 		if o.q > q {
-			r.late.push(*o)
+			r.late.Push(*o)
 		} else {
-			r.slow.push(*o)
+			r.slow.Push(*o)
 		}
-		r.ops.pop()
+		r.ops.Pop()
 		r.done++
 	}
-	for r.late.n > 0 && r.late.at(0).q <= q {
-		r.slow.push(r.late.pop())
+	for r.late.Len() > 0 && r.late.At(0).q <= q {
+		r.slow.Push(r.late.Pop())
 	}
-	for r.slow.n > 0 && r.slow.at(0).a <= a {
-		if o := r.slow.pop(); !o.changes {
-			r.idle.push(claim{o.Claim, o.Free + 2})
+	for r.slow.Len() > 0 && r.slow.At(0).a <= a {
+		if o := r.slow.Pop(); !o.changes {
+			r.idle.Push(claim{o.Claim, o.Free + 2})
 		}
 	}
-	for r.ends.n > 0 && r.ends.at(0).ops <= r.done {
-		r.passed = r.ends.pop().mark
+	for r.ends.Len() > 0 && r.ends.At(0).ops <= r.done {
+		r.passed = r.ends.Pop().mark
 	}
 	if p := r.failed.Load(); p != nil {
 		return *p
@@ -207,17 +199,17 @@ func (r *race) look(now time.Time) error {
 // hand gives what is not done to the context that it belongs to now, as far as all of it is of
 // one kind; a is how far apart is.
 func (r *race) hand(now time.Time, a uint64) error {
-	if r.ops.n == 0 {
+	if r.ops.Len() == 0 {
 		return nil
 	}
-	changes, n := r.ops.at(0).changes, 1
-	for n < r.ops.n && r.ops.at(n).changes == changes {
+	changes, n := r.ops.At(0).changes, 1
+	for n < r.ops.Len() && r.ops.At(n).changes == changes {
 		n++
 	}
 	switch {
 	case changes || r.stands(now) || r.gaveQ-r.seen+uint64(n) > quickMost:
 		return r.giveApart(a, n)
-	case r.ops.at(n-1).q == 0:
+	case r.ops.At(n-1).q == 0:
 		r.giveQuick(now, n)
 	}
 	return nil
@@ -229,11 +221,11 @@ func (r *race) stands(now time.Time) bool { return r.seen < r.gaveQ && now.Sub(r
 // giveApart gives the other context the first n that are not done, as long as that goes on
 // itself: where it does not, the claims would run out.
 func (r *race) giveApart(a uint64, n int) error {
-	if r.ops.at(n-1).a != 0 {
+	if r.ops.At(n-1).a != 0 {
 		return nil
 	}
 	for i := range n {
-		o := r.ops.at(i)
+		o := r.ops.At(i)
 		if o.a != 0 {
 			continue
 		}
@@ -263,7 +255,7 @@ func (r *race) giveApart(a uint64, n int) error {
 // giveQuick gives quick the first n that are not done, in the order in which they came.
 func (r *race) giveQuick(now time.Time, n int) {
 	for i := range n {
-		if o := r.ops.at(i); o.q == 0 {
+		if o := r.ops.At(i); o.q == 0 {
 			if r.seen == r.gaveQ {
 				r.moved = now
 			}
@@ -281,13 +273,13 @@ func (r *race) put(o gpu.Atomic, changes bool) error {
 		return err
 	}
 	if !changes {
-		if r.idle.n == 0 { // it would be an error of this file
+		if r.idle.Len() == 0 { // it would be an error of this file
 			return fmt.Errorf("atomic operation on %s: all of %d are under way", r.dev.Name(), raceClaims)
 		}
-		c := r.idle.pop()
+		c := r.idle.Pop()
 		o.Claim, o.Free = c.at, c.free
 	}
-	r.ops.push(racer{Atomic: o, changes: changes})
+	r.ops.Push(racer{Atomic: o, changes: changes})
 	r.ever++
 	return r.hand(now, atomic.LoadUint64(&r.marks[1]))
 }
@@ -295,7 +287,7 @@ func (r *race) put(o gpu.Atomic, changes bool) error {
 // mark is a mark behind all that came.
 func (r *race) mark() (uint64, error) {
 	r.asked++
-	r.ends.push(end{r.asked, r.ever})
+	r.ends.Push(end{r.asked, r.ever})
 	return r.asked, nil
 }
 
@@ -319,30 +311,4 @@ func (r *race) close() error {
 		errs = append(errs, r.dev.HostFree(r.block))
 	}
 	return errors.Join(errs...)
-}
-
-// ring is a queue that grows.
-type ring[T any] struct {
-	all     []T // a power of two
-	head, n int
-}
-
-func (r *ring[T]) at(i int) *T { return &r.all[(r.head+i)&(len(r.all)-1)] }
-
-func (r *ring[T]) push(v T) {
-	if r.n == len(r.all) {
-		all := make([]T, max(16, 2*len(r.all)))
-		for i := range r.n {
-			all[i] = *r.at(i)
-		}
-		r.all, r.head = all, 0
-	}
-	r.n++
-	*r.at(r.n - 1) = v
-}
-
-func (r *ring[T]) pop() T {
-	v := *r.at(0)
-	r.head, r.n = (r.head+1)&(len(r.all)-1), r.n-1
-	return v
 }

@@ -1,0 +1,49 @@
+// Package fifo is the queue of what streams of a GPU have under way. It has no locks: a queue
+// belongs to whoever has the lock of the engine.
+package fifo
+
+// Queue is a queue that allocates only when it has to grow.
+type Queue[T any] struct {
+	buf  []T // a power of two
+	head int
+	n    int
+}
+
+// Len is how many there are.
+func (q *Queue[T]) Len() int { return q.n }
+
+// At is the i-th from the front.
+func (q *Queue[T]) At(i int) *T { return &q.buf[(q.head+i)&(len(q.buf)-1)] }
+
+// Push adds one at the end.
+func (q *Queue[T]) Push(v T) {
+	if q.n == len(q.buf) {
+		buf := make([]T, max(8, 2*q.n))
+		for i := range q.n {
+			buf[i] = *q.At(i)
+		}
+		q.buf, q.head = buf, 0
+	}
+	q.n++
+	*q.At(q.n - 1) = v
+}
+
+// Pop takes the front.
+func (q *Queue[T]) Pop() T {
+	v := q.take(0)
+	q.head = (q.head + 1) & (len(q.buf) - 1)
+	return v
+}
+
+// PopLast takes the end.
+func (q *Queue[T]) PopLast() T { return q.take(q.n - 1) }
+
+// take leaves nothing behind that would keep memory in use.
+func (q *Queue[T]) take(i int) T {
+	at := q.At(i)
+	v := *at
+	var zero T
+	*at = zero
+	q.n--
+	return v
+}
