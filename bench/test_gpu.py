@@ -195,12 +195,25 @@ class Page(unittest.TestCase):
             self.assertNotIn("32x1024", other)
 
 
+LAUNCHER = 'while [ "${1#-}" != "$1" ]; do shift 2; done; exec "$@"'
+
+
+def program(*path_and_text):
+    """Writes a program of the shell: its folders, its name, its text."""
+    *path, text = path_and_text
+    path = os.path.join(*path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("#!/bin/bash\n" + text + "\n")
+    os.chmod(path, 0o755)
+
+
 class One(unittest.TestCase):
     """The part of run.sh for one GPU, with programs that are made up."""
 
     def test_rounds(self):
         programs = {
-            "bin/shmemrun": 'while [ "${1#-}" != "$1" ]; do shift 2; done; exec "$@"',
+            "bin/shmemrun": LAUNCHER,
             "probe": PROBE,
             "figures/latency": SAYS,
             "figures/bandwidth": SAYS,
@@ -208,20 +221,17 @@ class One(unittest.TestCase):
         }
         with tempfile.TemporaryDirectory() as d:
             for name, text in programs.items():
-                path = os.path.join(d, "gpu", name)
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                with open(path, "w", encoding="utf-8") as f:
-                    f.write("#!/bin/bash\n" + text + "\n")
-                os.chmod(path, 0o755)
+                program(d, "gpu", name, text)
             earlier = os.path.join(d, "earlier")
-            os.mkdir(earlier)
+            program(d, "earlier", "bin/shmemrun", "export BY=earlier; " + LAUNCHER)
             path = os.path.join(d, "gpu") + ":" + os.environ["PATH"]
             env = {"PATH": path, "BUILD": d, "BENCH_BEFORE": earlier}
             command = [os.path.join(HERE, "gpu", "run.sh"), "one"]
             ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
             self.assertEqual(ran.returncode, 1)
-            self.assertIn("run.sh: find libshmem.so: it is not in BENCH_BEFORE=", ran.stderr)
-            open(os.path.join(earlier, "libshmem.so"), "w", encoding="utf-8").close()
+            missing = "run.sh: find lib/libshmem.so: it is not in BENCH_BEFORE="
+            self.assertIn(missing, ran.stderr)
+            program(d, "earlier", "lib/libshmem.so", "")
             ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
             self.assertEqual((ran.returncode, ran.stderr), (0, ""))
             rows = figures.Rows([os.path.join(d, "gpu", "gpu.jsonl")], [])
@@ -236,20 +246,19 @@ class One(unittest.TestCase):
         }
         for way, how in ways.items():
             for figure in ("latency few", "bandwidth few put get"):
-                for system, library in (("libshmem", ""), ("libshmem before", earlier)):
+                for system, launcher in (("libshmem", ""), ("libshmem before", "earlier")):
                     want = {"route": f"one GPU, {way}", "system": system, "figure": figure}
                     found = rows.of(**want)
                     self.assertEqual(len(found), 5, want)
                     self.assertEqual({r["how"] for r in found}, {how})
-                    self.assertEqual({r["library"] for r in found}, {library})
+                    self.assertEqual({r["launcher"] for r in found}, {launcher})
 
 
 # What was asked of it, as a row.
 SAYS = r"""
 how=${SHMEM_DISABLE_P2P:+ring }${SHMEM_GPU_NET:-direct}${SHMEM_PROVIDER:+ $SHMEM_PROVIDER}
-row='{"system":"%s","route":"%s","figure":"%s","how":"%s","library":"%s","value":1}\n'
-system=${BENCH_SYSTEM:-libshmem} library=${LD_LIBRARY_PATH%%:*}
-printf "$row" "$system" "$BENCH_ROUTE" "${0##*/} $*" "$how" "$library"
+row='{"system":"%s","route":"%s","figure":"%s","how":"%s","launcher":"%s","value":1}\n'
+printf "$row" "${BENCH_SYSTEM:-libshmem}" "$BENCH_ROUTE" "${0##*/} $*" "$how" "${BY:-}"
 """
 PROBE = r"""
 printf '%s\t' window put_ld_st_x4_one_gpu 1048576 32 1024 SAME_GPU bw 9; echo GB/s

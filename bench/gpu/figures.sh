@@ -79,14 +79,14 @@ part_nvshmem() {
 }
 
 # ours SECONDS PROGRAM ARG...: two PEs of libshmem, as the environment says, on
-# so many hosts, started by the words of wrapper. The heap has room for two windows
-# of bandwidth.
-hosts=1 wrapper=()
+# so many hosts, started by the launcher, which puts the library beside it first. The heap
+# has room for two windows of bandwidth.
+hosts=1 launcher=$base/bin/shmemrun
 ours() {
     local limit=$1 program=$2
     shift 2
     SHMEM_SYMMETRIC_SIZE=${SHMEM_SYMMETRIC_SIZE:-2g} within $((limit + 10)) \
-        "$base/bin/shmemrun" -n 2 --hosts "$hosts" --timeout "$limit" "${wrapper[@]}" "$base/figures/$program" "$@"
+        "$launcher" -n 2 --hosts "$hosts" --timeout "$limit" "$base/figures/$program" "$@"
 }
 
 part_p2p() {

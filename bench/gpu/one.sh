@@ -4,9 +4,9 @@
 # hosts over tcp. Five rounds, each with probe's loops of the same shapes in the
 # same GPU. Sourced by run.sh, after figures.sh.
 #
-# BENCH_BEFORE: a folder with the libraries of another build (libshmem.so and
-# those beside it), which each round measures in turn with this one's. The
-# kernels are this build's for both.
+# BENCH_BEFORE: a folder with bin/shmemrun and lib of another build, as make install
+# lays them out, which each round measures in turn with this one. The programs are this
+# build's for both.
 
 # A subshell, which takes the variables and MPS with it.
 part_one() (
@@ -16,10 +16,12 @@ part_one() (
     earlier=
     if [ -n "${BENCH_BEFORE:-}" ]; then
         earlier=$(realpath "$BENCH_BEFORE")
-        [ -e "$earlier/libshmem.so" ] || {
-            echo "run.sh: find libshmem.so: it is not in BENCH_BEFORE=$BENCH_BEFORE (name the lib folder of another build)" >&2
-            exit 1
-        }
+        for file in bin/shmemrun lib/libshmem.so; do
+            [ -e "$earlier/$file" ] || {
+                echo "run.sh: find $file: it is not in BENCH_BEFORE=$BENCH_BEFORE (name a folder that another build was installed in)" >&2
+                exit 1
+            }
+        done
     fi
     export CUDA_VISIBLE_DEVICES=0 BENCH_BYTES=268435456
     shared="by MPS"
@@ -72,10 +74,10 @@ both() {
     ours 15 latency few
     ours 15 bandwidth few put get
     [ -n "$earlier" ] || return
-    wrapper=(env LD_LIBRARY_PATH="$earlier${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}")
+    launcher=$earlier/bin/shmemrun
     BENCH_SYSTEM="libshmem before" ours 15 latency few
     BENCH_SYSTEM="libshmem before" ours 15 bandwidth few put get
-    wrapper=()
+    launcher=$base/bin/shmemrun
 }
 
 # The probe's rows of those shapes, under the names of the figures.
