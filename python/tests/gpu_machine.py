@@ -80,12 +80,15 @@ ON_GPU: list[Row] = [
 # By way of the proxy, on a GPU that all share also where there are several.
 SHARED = GPU | {"CUDA_VISIBLE_DEVICES": "0"}
 SOME = f"{DRAFT} -k driver or triton or numba"
-ON_GPU += [
-    ("draft/ring", "-n 2", SHARED | RING, DRAFT),
-    ("draft/copy", "-n 2", SHARED | RING | {"SHMEM_GPU_NET": "copy"}, DRAFT),
-    ("draft/hosts", "-n 2 --hosts 2", SHARED | TCP, DRAFT),
-    ("draft/ring-3", "-n 3", SHARED | RING, SOME),
-    ("draft/ring-4", "-n 4", SHARED | RING, SOME),
+ROUTES: list[tuple[str, str, dict[str, str]]] = [
+    ("ring", "", SHARED | RING),
+    ("copy", "", SHARED | RING | {"SHMEM_GPU_NET": "copy"}),
+    ("hosts", " --hosts 2", SHARED | TCP),
+]
+DRAFTS: list[Row] = [
+    (f"draft/{route}-{n}", f"-n {n}{hosts}", env, DRAFT if n == 2 else SOME)
+    for n in (2, 3, 4)
+    for route, hosts, env in ROUTES
 ]
 
 COUNTS = re.compile(r"(?<!\d)([1-9]\d*) passed, 0 failed, (\d+) skipped")
@@ -318,12 +321,14 @@ def main() -> int:
         sys.exit(f"gpu_machine: find {SHMEMRUN}: it is not there (make gpu-test)")
     began = time.monotonic()
     results.write_text("")
-    # The jobs on CPUs are beside the others, which need little of the processors.
+    # The jobs on CPUs are beside the others, which need little of the processors, and so are
+    # drafts, which torch compiles for most of their time.
     sharing = one_gpu() if gpus() == 1 else nullcontext()
-    with sharing, ThreadPoolExecutor(2) as beside:
-        for row in ON_CPU:
-            if wanted(row[0]):
-                beside.submit(tests, *row)
+    with sharing, ThreadPoolExecutor(1) as drafts, ThreadPoolExecutor(2) as beside:
+        for pool, rows in ((beside, ON_CPU), (drafts, DRAFTS)):
+            for row in rows:
+                if wanted(row[0]):
+                    pool.submit(tests, *row)
         for row in ON_GPU:
             if wanted(row[0]):
                 tests(*row)
