@@ -95,7 +95,7 @@ if [ "$gpus" -eq 1 ]; then
 fi
 
 # Before a command: without MPS, as most users have it.
-by_turns=(env -u CUDA_MPS_PIPE_DIRECTORY)
+by_turns=(env -u CUDA_MPS_PIPE_DIRECTORY -u CUDA_MPS_LOG_DIRECTORY)
 
 # several KIND NAME SECONDS COMMAND...: for more than one GPU.
 several() {
@@ -118,7 +118,8 @@ shows info 30 "$base/bin/shmem-info"
 # ---- with a GPU
 shows memory 120 "$base/go/memory"
 checks heap 300 "$base/go/heap"
-checks staging 120 "$base/go/staging"
+# A kernel of it fills the GPU, beside which MPS would start no other.
+checks staging 60 "${by_turns[@]}" "$base/go/staging"
 checks visible 120 "$base/cuda/visible"
 
 # The device header: 2 PEs by loads and stores, sharing a GPU, through the ring and
