@@ -297,6 +297,7 @@ var cgo = map[string]string{
 	"runtime/bootstrap/plugin":          "a bootstrap of the user's",
 	"runtime/bootstrap/pmix":            "libpmix",
 	"runtime/gpu/cuda":                  "NVIDIA's driver and GDRCopy",
+	"runtime/gpu/cuda/cudatest":         "a call of the driver that a program makes and the library does not",
 	"runtime/proxy/express":             "small messages, and the proxy's inner loop",
 	"runtime/proxy/express/expresstest": "providers in C for those who test it",
 	"runtime/proxy/wait":                "the sleep of an idle proxy",

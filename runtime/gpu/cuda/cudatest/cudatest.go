@@ -144,6 +144,15 @@ func (h *Holder) Release(process int) {
 	}
 }
 
+// Reset resets a GPU of the fake driver in a folder that Build made, as cudaDeviceReset does. This
+// process has loaded it.
+func Reset(t testing.TB, dir string, number int) {
+	t.Helper()
+	if code := reset(filepath.Join(dir, Driver), number); code != 0 {
+		t.Fatalf("cuDevicePrimaryCtxReset_v2: error %d", code)
+	}
+}
+
 // Log is what the fakes were asked to do since Set.
 type Log struct {
 	t    testing.TB

@@ -13,7 +13,8 @@
 
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3 };
 enum { NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, PEER_UNSUPPORTED = 217 };
-enum { NOT_FOUND = 500, NOT_READY = 600, NOT_SUPPORTED = 801, CAPTURE_UNSUPPORTED = 900 };
+enum { NOT_FOUND = 500, NOT_READY = 600, CONTEXT_IS_DESTROYED = 709, NOT_SUPPORTED = 801 };
+enum { CAPTURE_UNSUPPORTED = 900 };
 enum { RELAXED = 2 }; /* a mode of threads while streams are captured */
 enum { INVALID_HANDLE = 400 };
 enum { PAGE = 65536, MISALIGNED = 512, CONTEXT = 0x1000, OWN = 0x2000 };
@@ -35,7 +36,8 @@ enum { BLOCKS = 256 };
 extern struct block fake_blocks[BLOCKS];
 extern pthread_mutex_t fake_lock;
 
-/* 0, or the error of a call that needs a current context and has none. */
+/* 0, or the error of a call that needs a current context and has none, or one that a reset
+ * has ended. */
 int fake_needs_context(void);
 
 /* The same of a call that may wait for the GPU, which the driver refuses while another
@@ -62,6 +64,11 @@ bool fake_loads(void);
 bool fake_of_primary(const void *address);
 
 void fake_drop_streams_of(const void *context);
+
+/* What a reset ends of a context. Its handles are dead, and are given to nobody else. */
+void fake_reset_memory(const void *context);
+void fake_reset_streams(const void *context);
+void fake_reset_modules(const void *context);
 
 struct block *fake_add(kind kind);
 struct block *fake_find(kind kind, const void *address);

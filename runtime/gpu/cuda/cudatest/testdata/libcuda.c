@@ -21,13 +21,18 @@
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 static int initialised;
 static int contexts[8];
+static bool was_reset[8];            /* and has not been retained since: nobody can use it */
+static unsigned long long births[8]; /* of the primary contexts: what cuCtxGetId answers */
+static unsigned long long own_births[8][4], last_birth;
 static bool own[8][4]; /* of cuCtxCreate, which are alive */
 static __thread void *stack[8];
 static __thread int depth;
 
+static bool is_alive(const void *context);
+
 int fake_needs_context(void)
 {
-    return depth > 0 ? 0 : INVALID_CONTEXT;
+    return depth == 0 ? INVALID_CONTEXT : is_alive(stack[depth - 1]) ? 0 : CONTEXT_IS_DESTROYED;
 }
 
 void *fake_context(void)
@@ -46,7 +51,8 @@ static bool is_alive(const void *context)
     int device = device_of(context);
     if (device < 0 || device >= 8)
         return false;
-    return fake_is_primary(context) ? contexts[device] > 0 : own[device][(uintptr_t)context % 4];
+    return fake_is_primary(context) ? contexts[device] > 0 && !was_reset[device]
+                                    : own[device][(uintptr_t)context % 4];
 }
 
 int fake_contexts(void)
@@ -100,6 +106,8 @@ int cuGetErrorName(int code, const char **text)
     *text = code == 2                 ? "CUDA_ERROR_OUT_OF_MEMORY"
             : code == NO_DEVICE       ? "CUDA_ERROR_NO_DEVICE"
             : code == INVALID_CONTEXT ? "CUDA_ERROR_INVALID_CONTEXT"
+            : code == INVALID_HANDLE  ? "CUDA_ERROR_INVALID_HANDLE"
+            : code == 709             ? "CUDA_ERROR_CONTEXT_IS_DESTROYED"
             : code == 999             ? "CUDA_ERROR_UNKNOWN"
                                       : NULL;
     return *text == NULL ? INVALID_VALUE : 0;
@@ -110,6 +118,8 @@ int cuGetErrorString(int code, const char **text)
     *text = code == 2                 ? "out of memory"
             : code == NO_DEVICE       ? "no CUDA-capable device is detected"
             : code == INVALID_CONTEXT ? "invalid device context"
+            : code == INVALID_HANDLE  ? "invalid resource handle"
+            : code == 709             ? "context is destroyed"
             : code == 999             ? "unknown error"
                                       : NULL;
     return *text == NULL ? INVALID_VALUE : 0;
@@ -182,7 +192,11 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
     BEGIN(0);
-    LOCKED(contexts[device]++);
+    pthread_mutex_lock(&fake_lock);
+    if (contexts[device]++ == 0 || was_reset[device])
+        births[device] = ++last_birth;
+    was_reset[device] = false;
+    pthread_mutex_unlock(&fake_lock);
     *context = (void *)(uintptr_t)(CONTEXT + device);
     return 0;
 }
@@ -199,6 +213,7 @@ static int drop_context(int device)
             fake_release(b);
     fake_drop_vmm();
     fake_drop_streams();
+    was_reset[device] = false;
     return 0;
 }
 
@@ -206,6 +221,49 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 {
     END(LOCKED(drop_context(device)));
 }
+
+/*
+ * As cudaDeviceReset does it, whoever holds the context; those who do hold it still. It can be
+ * made current, and no call works in it until it is retained once more, when it is made anew
+ * under the same handle. What belongs to no context, memory of cuMemCreate and where it is
+ * mapped, stays. A stream of before then ends the process, and an event is refused (H100,
+ * driver 580.159).
+ */
+static int reset(int device)
+{
+    const void *context = (void *)(uintptr_t)(CONTEXT + device);
+    was_reset[device] = true;
+    fake_reset_streams(context);
+    fake_reset_modules(context);
+    fake_reset_memory(context);
+    return 0;
+}
+
+int cuDevicePrimaryCtxReset_v2(int device)
+{
+    BEGIN(device < 0 || device >= fake_setting("devices", 1) ? INVALID_DEVICE : 0);
+    return LOCKED(reset(device));
+}
+
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
+{
+    BEGIN(0);
+    *flags = 0;
+    *active = LOCKED(contexts[device] > 0 && !was_reset[device]);
+    return 0;
+}
+
+#ifndef NO_LATE
+/* It is asked before each call, and is in no log. */
+int cuCtxGetId(void *context, unsigned long long *id)
+{
+    if (context == NULL || !LOCKED(is_alive(context)))
+        return context == NULL ? INVALID_CONTEXT : CONTEXT_IS_DESTROYED;
+    int device = device_of(context);
+    *id = fake_is_primary(context) ? births[device] : own_births[device][(uintptr_t)context % 4];
+    return 0;
+}
+#endif
 
 /* The new context becomes that of the thread. */
 int cuCtxCreate_v2(void **context, unsigned flags, int device)
@@ -219,6 +277,7 @@ int cuCtxCreate_v2(void **context, unsigned flags, int device)
           : k == 4                 ? OUT_OF_MEMORY
                                    : 0);
     own[device][k] = true;
+    own_births[device][k] = LOCKED(++last_birth);
     *context = stack[depth++] = (void *)(uintptr_t)(OWN + 4 * device + k);
     return 0;
 }
@@ -247,7 +306,9 @@ int cuCtxSetLimit(int limit, size_t value)
 
 int cuCtxPushCurrent_v2(void *context)
 {
-    BEGIN(LOCKED(is_alive(context)) && depth < 8 ? 0 : INVALID_CONTEXT);
+    bool known = LOCKED(is_alive(context) || (fake_is_primary(context) && device_of(context) >= 0 &&
+                                              was_reset[device_of(context)]));
+    BEGIN(known && depth < 8 ? 0 : INVALID_CONTEXT);
     stack[depth++] = context;
     return 0;
 }
@@ -288,7 +349,8 @@ int cuCtxGetCurrent(void **context)
 
 int cuCtxGetDevice(int *device)
 {
-    BEGIN(fake_needs_context());
+    /* Also of one that a reset has ended: a job may begin after it. */
+    BEGIN(depth == 0 ? INVALID_CONTEXT : 0);
     *device = device_of(stack[depth - 1]);
     return 0;
 }

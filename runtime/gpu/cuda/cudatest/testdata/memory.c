@@ -70,6 +70,13 @@ int fake_release(struct block *b)
     return 0;
 }
 
+void fake_reset_memory(const void *context)
+{
+    for (struct block *b = fake_blocks; b < fake_blocks + BLOCKS; b++)
+        if (b->kind != FREE && b->context == context)
+            fake_release(b); /* of registered memory only what is the driver's */
+}
+
 int fake_memory(size_t n)
 {
     int fd = memfd_create("fake-gpu", MFD_CLOEXEC);
@@ -152,9 +159,7 @@ int cuMemHostGetDevicePointer_v2(uint64_t *device, void *host, unsigned flags)
         b = fake_find(REGISTERED, host);
     char *address = b != NULL ? b->device : NULL;
     pthread_mutex_unlock(&fake_lock);
-    BEGIN(fake_needs_context()            ? INVALID_CONTEXT
-          : flags != 0 || address == NULL ? INVALID_VALUE
-                                          : 0);
+    BEGIN(fake_needs_context() ?: flags != 0 || address == NULL ? INVALID_VALUE : 0);
     *device = (uintptr_t)address;
     return 0;
 }
@@ -176,9 +181,7 @@ int cuMemAdvise(uint64_t device, size_t n, int advice, int location)
 {
     struct block *b = LOCKED(fake_find(MANAGED, (void *)device));
     int known = (advice == 3 && location == -1) || (advice == 5 && location == 0);
-    BEGIN(fake_needs_context()                  ? INVALID_CONTEXT
-          : b == NULL || b->size != n || !known ? INVALID_VALUE
-                                                : 0);
+    BEGIN(fake_needs_context() ?: b == NULL || b->size != n || !known ? INVALID_VALUE : 0);
     return 0;
 }
 
@@ -242,10 +245,10 @@ int cuMemGetHandleForAddressRange(void *handle, uint64_t device, size_t n, int t
     if (fd < 0 && n % 4096 == 0)
         fd = fake_mapped_file((char *)device, n, &offset);
     pthread_mutex_unlock(&fake_lock);
-    BEGIN(fake_needs_context()                   ? INVALID_CONTEXT
-          : fd < 0 || type != 1 || flags != 0    ? INVALID_VALUE
-          : fake_setting("attribute124", 1) != 1 ? NOT_SUPPORTED
-                                                 : 0);
+    BEGIN(fake_needs_context()
+              ?: fd < 0 || type != 1 || flags != 0  ? INVALID_VALUE
+             : fake_setting("attribute124", 1) != 1 ? NOT_SUPPORTED
+                                                    : 0);
     /* A driver before CUDA 13.3 exports what cannot be mapped. */
     *(int *)handle = fake_setting("unmappable", 0) ? sealed() : fcntl(fd, F_DUPFD_CLOEXEC, 0);
     return 0;
@@ -323,9 +326,9 @@ int cuPointerSetAttribute(const void *value, int attribute, uint64_t address)
         known = known || (b->kind == DEVICE && (char *)address >= b->device &&
                           (char *)address < b->device + b->size);
     pthread_mutex_unlock(&fake_lock);
-    BEGIN(fake_needs_context()                                        ? INVALID_CONTEXT
-          : !known || attribute != 6 || *(const unsigned *)value != 1 ? INVALID_VALUE
-                                                                      : 0);
+    BEGIN(fake_needs_context()
+              ?: !known || attribute != 6 || *(const unsigned *)value != 1 ? INVALID_VALUE
+                                                                           : 0);
     return 0;
 }
 

@@ -9,10 +9,11 @@
 #include "driver.h"
 #include "stream.h"
 
-enum { MODULES = 8, GLOBAL = 64 };
+enum { MODULES = 16, GLOBAL = 64 };
 
 static struct module {
     char *text;
+    bool dead;     /* a reset has ended it */
     void *context; /* that it was loaded in */
     uint64_t global[GLOBAL / 8];
 } modules[MODULES];
@@ -21,6 +22,24 @@ static struct module *module_of(void *name)
 {
     struct module *m = name;
     return m >= modules && m < modules + MODULES && m->text != NULL ? m : NULL;
+}
+
+/* The error of a name that is no module. One that a reset has ended ends the process: what the
+ * driver does with it is not known. */
+static int no_module(void *name)
+{
+    struct module *m = name;
+    if (m >= modules && m < modules + MODULES && m->dead)
+        abort();
+    return INVALID_VALUE;
+}
+
+/* Its text stays: kernels are named by places in it. */
+void fake_reset_modules(const void *context)
+{
+    for (struct module *m = modules; m < modules + MODULES; m++)
+        if (m->text != NULL && m->context == context)
+            *m = (struct module){.dead = true};
 }
 
 static bool is_ptx(const char *text)
@@ -44,10 +63,10 @@ int cuModuleLoadData(void **module, const void *image)
 {
     const char *text = image;
     bool fit = strncmp(text, "kernel ", 7) == 0 || strncmp(text, "global ", 7) == 0 || is_ptx(text);
-    BEGIN(fake_needs_context() ? INVALID_CONTEXT : !fit ? 200 : 0); /* not an image */
+    BEGIN(fake_needs_context() ?: !fit ? 200 : 0); /* not an image */
     pthread_mutex_lock(&fake_lock);
     struct module *m = modules;
-    while (m < modules + MODULES && m->text != NULL)
+    while (m < modules + MODULES && (m->text != NULL || m->dead))
         m++;
     if (m == modules + MODULES)
         abort();
@@ -57,10 +76,11 @@ int cuModuleLoadData(void **module, const void *image)
     return 0;
 }
 
-static int unload(struct module *m)
+static int unload(void *name)
 {
+    struct module *m = module_of(name);
     if (m == NULL)
-        return INVALID_VALUE;
+        return no_module(name);
     free(m->text);
     m->text = NULL;
     return 0;
@@ -68,12 +88,14 @@ static int unload(struct module *m)
 
 int cuModuleUnload(void *module)
 {
-    END(fake_needs_context() ? INVALID_CONTEXT : LOCKED(unload(module_of(module))));
+    END(fake_needs_context() ?: LOCKED(unload(module)));
 }
 
 static int find_global(uint64_t *at, size_t *n, void *module, const char *name)
 {
     struct module *m = module_of(module);
+    if (m == NULL)
+        return no_module(module);
     if (line_of(m, "global", name) == NULL)
         return NOT_FOUND;
     *at = (uintptr_t)m->global;
@@ -83,7 +105,7 @@ static int find_global(uint64_t *at, size_t *n, void *module, const char *name)
 
 int cuModuleGetGlobal_v2(uint64_t *at, size_t *n, void *module, const char *name)
 {
-    BEGIN(fake_needs_context() ? INVALID_CONTEXT : LOCKED(find_global(at, n, module, name)));
+    BEGIN(fake_needs_context() ?: LOCKED(find_global(at, n, module, name)));
     return 0;
 }
 
@@ -91,7 +113,7 @@ int cuModuleGetGlobal_v2(uint64_t *at, size_t *n, void *module, const char *name
 /* A library is a module here. */
 int cuLibraryGetGlobal(uint64_t *at, size_t *n, void *library, const char *name)
 {
-    BEGIN(fake_needs_context() ? INVALID_CONTEXT : LOCKED(find_global(at, n, library, name)));
+    BEGIN(fake_needs_context() ?: LOCKED(find_global(at, n, library, name)));
     return 0;
 }
 #endif
@@ -99,7 +121,7 @@ int cuLibraryGetGlobal(uint64_t *at, size_t *n, void *library, const char *name)
 int cuModuleGetFunction(void **function, void *module, const char *name)
 {
     char *line = LOCKED(line_of(module_of(module), "kernel", name));
-    BEGIN(fake_needs_context() ? INVALID_CONTEXT : line == NULL ? NOT_FOUND : 0);
+    BEGIN(fake_needs_context() ?: line == NULL ? NOT_FOUND : 0);
     *function = line;
     return 0;
 }

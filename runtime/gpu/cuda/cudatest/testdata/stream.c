@@ -11,18 +11,33 @@
 enum { STREAMS = 32, EVENTS = 256, QUEUE = 256 };
 
 static struct stream {
-    bool open;
-    void *context; /* that it was made in */
+    bool open, dead; /* dead: a reset has ended it */
+    void *context;   /* that it was made in */
     struct work queue[QUEUE];
     unsigned head, tail;
 } streams[STREAMS] = {{.open = true}}; /* the first is the default stream */
 
 static struct event {
-    bool open;
+    bool open, dead;
     void *context;             /* that it was made in */
     unsigned long marked, met; /* counts of records */
     struct stream *stream;
 } events[EVENTS];
+
+/* The error of a name that is no stream. One that a reset has ended ends the process. */
+static int no_stream(const void *name)
+{
+    const struct stream *s = name;
+    if (s >= streams && s < streams + STREAMS && s->dead)
+        abort();
+    return INVALID_VALUE;
+}
+
+static int no_event(const void *name)
+{
+    const struct event *e = name;
+    return e >= events && e < events + EVENTS && e->dead ? CONTEXT_IS_DESTROYED : INVALID_VALUE;
+}
 
 /* What a program holds is not NULL, but for the default stream. */
 static void *name_of(struct stream *s)
@@ -172,9 +187,7 @@ static void start_work(void)
 
 int fake_may_work(void *stream)
 {
-    return fake_needs_context()                ? INVALID_CONTEXT
-           : LOCKED(stream_of(stream)) == NULL ? INVALID_VALUE
-                                               : 0;
+    return fake_needs_context() ?: LOCKED(stream_of(stream)) == NULL ? no_stream(stream) : 0;
 }
 
 void *fake_stream_context(void *stream)
@@ -209,6 +222,33 @@ void fake_drop_streams_of(const void *context)
             e->open = false;
 }
 
+static int end_event(void *name)
+{
+    struct event *e = event_of(name);
+    if (e == NULL)
+        return no_event(name);
+    for (struct stream *s = streams; s < streams + STREAMS; s++)
+        for (unsigned i = s->head; i != s->tail; i++)
+            if (s->queue[i % QUEUE].event == e)
+                s->queue[i % QUEUE] = (struct work){.what = FILL}; /* of no bytes */
+    e->open = false;
+    return 0;
+}
+
+void fake_reset_streams(const void *context)
+{
+    for (struct stream *s = streams; s < streams + STREAMS; s++)
+        if (s == streams)
+            s->head = s->tail;
+        else if (s->open && s->context == context)
+            *s = (struct stream){.dead = true};
+    for (struct event *e = events; e < events + EVENTS; e++)
+        if (e->open && e->context == context) {
+            end_event(e);
+            e->dead = true;
+        }
+}
+
 void fake_drop_streams(void)
 {
     memset(events, 0, sizeof events);
@@ -221,7 +261,7 @@ int cuStreamCreate(void **stream, unsigned flags)
     BEGIN(flags != 1 ? INVALID_VALUE : fake_needs_context());
     pthread_mutex_lock(&fake_lock);
     struct stream *s = streams;
-    while (s < streams + STREAMS && s->open)
+    while (s < streams + STREAMS && (s->open || s->dead))
         s++;
     if (s == streams + STREAMS)
         abort();
@@ -236,7 +276,7 @@ static int end_stream(void *name)
 {
     struct stream *s = stream_of(name);
     if (s == NULL || s == streams)
-        return INVALID_VALUE;
+        return no_stream(name);
     while (step(s))
         ;
     s->open = false;
@@ -245,7 +285,7 @@ static int end_stream(void *name)
 
 int cuStreamDestroy_v2(void *stream)
 {
-    END(fake_needs_context() ? INVALID_CONTEXT : LOCKED(end_stream(stream)));
+    END(fake_needs_context() ?: LOCKED(end_stream(stream)));
 }
 
 /* Works until the stream has nothing to do; *word, where there is one, ends it
@@ -267,16 +307,17 @@ int cuStreamSynchronize(void *stream)
     struct stream *s = LOCKED(stream_of(stream));
     int result = fake_may_wait();
     if (result == 0 && s == NULL)
-        result = INVALID_VALUE;
+        result = no_stream(stream);
     if (result == 0)
         drain(s, NULL, 0); /* before it fails, too: what it copies may be freed then */
     END(result);
 }
 
-static int ask(struct stream *s)
+static int ask(void *name)
 {
+    struct stream *s = stream_of(name);
     if (s == NULL)
-        return INVALID_VALUE;
+        return no_stream(name);
     if (s->head == s->tail)
         return 0;
     step(s);
@@ -285,14 +326,14 @@ static int ask(struct stream *s)
 
 int cuStreamQuery(void *stream)
 {
-    BEGIN(fake_may_wait() ?: LOCKED(ask(stream_of(stream))));
+    BEGIN(fake_may_wait() ?: LOCKED(ask(stream)));
     return 0;
 }
 
 int cuStreamGetCtx(void *stream, void **context)
 {
     struct stream *s = LOCKED(stream_of(stream));
-    BEGIN(s == NULL ? INVALID_VALUE : s == streams ? fake_needs_context() : 0);
+    BEGIN(s == NULL ? no_stream(stream) : s == streams ? fake_needs_context() : 0);
     *context = s == streams ? fake_context() : s->context;
     return 0;
 }
@@ -310,7 +351,7 @@ int cuEventCreate(void **event, unsigned flags)
     BEGIN(flags != 2 ? INVALID_VALUE : fake_needs_context());
     pthread_mutex_lock(&fake_lock);
     struct event *e = events;
-    while (e < events + EVENTS && e->open)
+    while (e < events + EVENTS && (e->open || e->dead))
         e++;
     if (e == events + EVENTS)
         abort();
@@ -320,29 +361,17 @@ int cuEventCreate(void **event, unsigned flags)
     return 0;
 }
 
-static int end_event(void *name)
-{
-    struct event *e = event_of(name);
-    if (e == NULL)
-        return INVALID_VALUE;
-    for (struct stream *s = streams; s < streams + STREAMS; s++)
-        for (unsigned i = s->head; i != s->tail; i++)
-            if (s->queue[i % QUEUE].event == e)
-                s->queue[i % QUEUE] = (struct work){.what = FILL}; /* of no bytes */
-    e->open = false;
-    return 0;
-}
-
 int cuEventDestroy_v2(void *event)
 {
-    END(fake_needs_context() ? INVALID_CONTEXT : LOCKED(end_event(event)));
+    END(fake_needs_context() ?: LOCKED(end_event(event)));
 }
 
 int cuEventRecord(void *event, void *stream)
 {
     struct event *e = LOCKED(event_of(event));
     struct stream *s = LOCKED(stream_of(stream));
-    BEGIN(e == NULL || s == NULL                     ? INVALID_VALUE
+    BEGIN(e == NULL                                  ? no_event(event)
+          : s == NULL                                ? no_stream(stream)
           : s != streams && e->context != s->context ? INVALID_HANDLE
                                                      : fake_needs_context());
     e->stream = s;
@@ -350,10 +379,11 @@ int cuEventRecord(void *event, void *stream)
                       stream);
 }
 
-static int ask_event(struct event *e)
+static int ask_event(void *name)
 {
+    struct event *e = event_of(name);
     if (e == NULL)
-        return INVALID_VALUE;
+        return no_event(name);
     if (e->met == e->marked)
         return 0;
     step(e->stream);
@@ -362,14 +392,14 @@ static int ask_event(struct event *e)
 
 int cuEventQuery(void *event)
 {
-    BEGIN(fake_may_wait() ?: LOCKED(ask_event(event_of(event))));
+    BEGIN(fake_may_wait() ?: LOCKED(ask_event(event)));
     return 0;
 }
 
 int cuEventSynchronize(void *event)
 {
     struct event *e = LOCKED(event_of(event));
-    BEGIN(e == NULL ? INVALID_VALUE : fake_may_wait());
+    BEGIN(e == NULL ? no_event(event) : fake_may_wait());
     drain(e->stream, &e->met, LOCKED(e->marked));
     return 0;
 }
@@ -377,7 +407,7 @@ int cuEventSynchronize(void *event)
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
     struct event *e = LOCKED(event_of(event));
-    BEGIN(e == NULL || flags != 0 ? INVALID_VALUE : fake_may_work(stream));
+    BEGIN(e == NULL ? no_event(event) : flags != 0 ? INVALID_VALUE : fake_may_work(stream));
     return fake_later((struct work){.what = AFTER, .event = e, .value = LOCKED(e->marked)}, stream);
 }
 

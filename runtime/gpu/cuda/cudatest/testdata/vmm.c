@@ -356,9 +356,9 @@ int cuIpcGetMemHandle(struct ipc *handle, uint64_t at)
     struct block *b = fake_find(DEVICE, (void *)at);
     struct ipc h = {.pid = getpid(), .fd = b != NULL ? b->fd : -1, .n = b != NULL ? b->size : 0};
     pthread_mutex_unlock(&fake_lock);
-    BEGIN(fake_needs_context()             ? INVALID_CONTEXT
-          : b == NULL || at % GRANULE != 0 ? INVALID_VALUE
-                                           : (int)fake_setting("ipc", 0));
+    BEGIN(fake_needs_context()
+              ?: b == NULL || at % GRANULE != 0 ? INVALID_VALUE
+                                                : (int)fake_setting("ipc", 0));
     *handle = h;
     return 0;
 }
@@ -368,10 +368,10 @@ int cuIpcOpenMemHandle_v2(uint64_t *at, struct ipc handle, unsigned flags)
     char name[64];
     snprintf(name, sizeof name, "/proc/%d/fd/%d", handle.pid, handle.fd);
     int fd = open(name, O_RDWR | O_CLOEXEC);
-    int result = fake_needs_context()                ? INVALID_CONTEXT
-                 : fd < 0 || flags != 1 || !ours(fd) ? INVALID_VALUE
-                 : handle.pid == getpid()            ? INVALID_CONTEXT
-                                                     : (int)fake_setting("foreign", 0);
+    int result = fake_needs_context()
+                     ?: fd < 0 || flags != 1 || !ours(fd) ? INVALID_VALUE
+                    : handle.pid == getpid()              ? INVALID_CONTEXT
+                                                          : (int)fake_setting("foreign", 0);
     if ((result = fake_note(__func__, result)) == 0) {
         pthread_mutex_lock(&fake_lock);
         struct block *b = fake_add(OPENED);
@@ -387,6 +387,5 @@ int cuIpcOpenMemHandle_v2(uint64_t *at, struct ipc handle, unsigned flags)
 
 int cuIpcCloseMemHandle(uint64_t at)
 {
-    END(fake_needs_context() ? INVALID_CONTEXT
-                             : LOCKED(fake_release(fake_find(OPENED, (void *)at))));
+    END(fake_needs_context() ?: LOCKED(fake_release(fake_find(OPENED, (void *)at))));
 }
