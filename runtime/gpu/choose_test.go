@@ -41,22 +41,26 @@ func TestRing(t *testing.T) {
 	}{
 		{
 			name: "everything works", facts: able, want: Auto,
-			lines: "* pinned: cuMemHostAlloc\n  managed: cuMemAllocManaged\n  bar: MapGDRCopy\n",
-		},
-		{
-			name: "another kind is wanted", facts: able, want: BAR,
-			lines: "  pinned: cuMemHostAlloc\n  managed: cuMemAllocManaged\n* bar: MapGDRCopy\n",
-		},
-		{
-			name: "registered in place of allocated", facts: able, fails: []string{"HostAlloc"}, want: Pinned,
 			lines: "* pinned: cuMemHostRegister\n  managed: cuMemAllocManaged\n  bar: MapGDRCopy\n",
 		},
 		{
-			name: "nothing can be pinned", facts: able, fails: []string{"HostAlloc", "HostRegister"}, want: Auto,
-			lines: "  pinned: not available: HostAlloc: the fake fails; HostRegister: the fake fails\n* managed: cuMemAllocManaged\n  bar: MapGDRCopy\n",
+			name: "another kind is wanted", facts: able, want: BAR,
+			lines: "  pinned: cuMemHostRegister\n  managed: cuMemAllocManaged\n* bar: MapGDRCopy\n",
 		},
 		{
-			name: "nor registered", facts: with(func(f *Facts) { f.RegisterHost = false }), fails: []string{"HostAlloc"}, want: Auto,
+			name: "allocated in place of registered", facts: able, fails: []string{"HostRegister"}, want: Pinned,
+			lines: "* pinned: cuMemHostAlloc\n  managed: cuMemAllocManaged\n  bar: MapGDRCopy\n",
+		},
+		{
+			name: "nothing can be pinned", facts: able, fails: []string{"HostAlloc", "HostRegister"}, want: Auto,
+			lines: "  pinned: not available: HostRegister: the fake fails; HostAlloc: the fake fails\n* managed: cuMemAllocManaged\n  bar: MapGDRCopy\n",
+		},
+		{
+			name: "memory of the process cannot be mapped", facts: with(func(f *Facts) { f.RegisterHost = false }), want: Auto,
+			lines: "* pinned: cuMemHostAlloc\n  managed: cuMemAllocManaged\n  bar: MapGDRCopy\n",
+		},
+		{
+			name: "nor the driver's", facts: with(func(f *Facts) { f.RegisterHost = false }), fails: []string{"HostAlloc"}, want: Auto,
 			lines: "  pinned: not available: HostAlloc: the fake fails\n* managed: cuMemAllocManaged\n  bar: MapGDRCopy\n",
 		},
 		{
@@ -66,31 +70,31 @@ func TestRing(t *testing.T) {
 		},
 		{
 			name: "no managed memory", facts: with(func(f *Facts) { f.Managed = false }), want: Managed,
-			lines: "  pinned: cuMemHostAlloc\n  managed: not available: map GPU memory: the GPU has no managed memory\n  bar: MapGDRCopy\n",
+			lines: "  pinned: cuMemHostRegister\n  managed: not available: map GPU memory: the GPU has no managed memory\n  bar: MapGDRCopy\n",
 			err:   "the GPU has no managed memory (set SHMEM_RING_MEMORY to what works here: pinned, bar)",
 		},
 		{
 			name: "managed memory that only one side may touch", facts: with(func(f *Facts) { f.Concurrent = false }), want: Managed,
-			lines: "  pinned: cuMemHostAlloc\n  managed: not available: map GPU memory: concurrentManagedAccess is 0: the CPU must not touch managed memory while a kernel runs, which is what a ring is for\n  bar: MapGDRCopy\n",
+			lines: "  pinned: cuMemHostRegister\n  managed: not available: map GPU memory: concurrentManagedAccess is 0: the CPU must not touch managed memory while a kernel runs, which is what a ring is for\n  bar: MapGDRCopy\n",
 			err:   "concurrentManagedAccess is 0",
 		},
 		{
 			name: "too much managed memory", facts: able, want: Managed, size: maxManaged + 1,
-			lines: "  pinned: cuMemHostAlloc\n  managed: not available: map GPU memory: 8388609 bytes are more than the 8388608 that are asked of managed memory (lower SHMEM_RING_COUNT or SHMEM_RING_SIZE)\n  bar: MapGDRCopy\n",
+			lines: "  pinned: cuMemHostRegister\n  managed: not available: map GPU memory: 8388609 bytes are more than the 8388608 that are asked of managed memory (lower SHMEM_RING_COUNT or SHMEM_RING_SIZE)\n  bar: MapGDRCopy\n",
 			err:   "8388609 bytes are more than the 8388608",
 		},
 		{
 			name: "no GDRCopy", facts: able, fails: []string{"MapGDRCopy"}, want: BAR,
-			lines: "  pinned: cuMemHostAlloc\n  managed: cuMemAllocManaged\n* bar: MapDMABuf\n",
+			lines: "  pinned: cuMemHostRegister\n  managed: cuMemAllocManaged\n* bar: MapDMABuf\n",
 		},
 		{
 			name: "no GDRCopy and an older driver", facts: with(func(f *Facts) { f.Driver, f.DMABufMap = "13.0", false }), fails: []string{"MapGDRCopy"}, want: BAR,
-			lines: "  pinned: cuMemHostAlloc\n  managed: cuMemAllocManaged\n  bar: not available: MapGDRCopy: the fake fails; map GPU memory: the driver, of CUDA 13.0, does not let the CPU map a dma-buf of this GPU's memory (install a driver of CUDA 13.3 or later)\n",
+			lines: "  pinned: cuMemHostRegister\n  managed: cuMemAllocManaged\n  bar: not available: MapGDRCopy: the fake fails; map GPU memory: the driver, of CUDA 13.0, does not let the CPU map a dma-buf of this GPU's memory (install a driver of CUDA 13.3 or later)\n",
 			err:   "MapGDRCopy: the fake fails; map GPU memory: the driver, of CUDA 13.0, does not let the CPU map a dma-buf of this GPU's memory (install a driver of CUDA 13.3 or later) (set SHMEM_RING_MEMORY to what works here: pinned, managed)",
 		},
 		{
 			name: "no GDRCopy and no export", facts: with(func(f *Facts) { f.DMABuf = false }), fails: []string{"MapGDRCopy"}, want: Auto,
-			lines: "* pinned: cuMemHostAlloc\n  managed: cuMemAllocManaged\n  bar: not available: MapGDRCopy: the fake fails; map GPU memory: the driver, of CUDA 13.3, does not export this GPU's memory as a dma-buf (use the open kernel modules of a driver of CUDA 11.7 or later, and Linux 5.12 or later)\n",
+			lines: "* pinned: cuMemHostRegister\n  managed: cuMemAllocManaged\n  bar: not available: MapGDRCopy: the fake fails; map GPU memory: the driver, of CUDA 13.3, does not export this GPU's memory as a dma-buf (use the open kernel modules of a driver of CUDA 11.7 or later, and Linux 5.12 or later)\n",
 		},
 		{
 			name: "nothing works", facts: Facts{Driver: "12.0"}, fails: []string{"Alloc"}, want: Auto,
@@ -99,7 +103,7 @@ func TestRing(t *testing.T) {
 		},
 		{
 			name: "no kind for a ring", facts: able, want: Local,
-			lines: "  pinned: cuMemHostAlloc\n  managed: cuMemAllocManaged\n  bar: MapGDRCopy\n",
+			lines: "  pinned: cuMemHostRegister\n  managed: cuMemAllocManaged\n  bar: MapGDRCopy\n",
 			err:   "allocate ring memory: local is no memory that a GPU and the CPU share (use auto, pinned, managed or bar)",
 		},
 	} {
@@ -191,7 +195,7 @@ func TestEveryFailureLeavesNothing(t *testing.T) {
 
 func TestSurvey(t *testing.T) {
 	f := newFake(t, able)
-	if got, want := lines(Survey(f, nil, Managed)), "  pinned: cuMemHostAlloc\n* managed: cuMemAllocManaged\n  bar: MapGDRCopy\n"; got != want {
+	if got, want := lines(Survey(f, nil, Managed)), "  pinned: cuMemHostRegister\n* managed: cuMemAllocManaged\n  bar: MapGDRCopy\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	f.empty()
@@ -200,8 +204,8 @@ func TestSurvey(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	// What cannot be released does not work, chosen or not.
-	f = newFake(t, able, "HostFree", "Unmap")
-	if got, want := lines(Survey(f, nil, Auto)), "  pinned: not available: HostFree: the fake fails\n  managed: cuMemAllocManaged\n  bar: not available: Unmap: the fake fails\n"; got != want {
+	f = newFake(t, able, "HostUnregister", "Unmap")
+	if got, want := lines(Survey(f, nil, Auto)), "  pinned: not available: HostUnregister: the fake fails\n  managed: cuMemAllocManaged\n  bar: not available: Unmap: the fake fails\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }

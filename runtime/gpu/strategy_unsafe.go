@@ -1,7 +1,6 @@
 package gpu
 
 import (
-	"errors"
 	"fmt"
 	"unsafe"
 
@@ -24,24 +23,37 @@ func allocPinned(dev Device, n uint64) (*Memory, error) {
 	if !facts.MapHost {
 		return nil, closed("the GPU cannot map main memory", "")
 	}
-	p, a, err := dev.HostAlloc(n)
-	if err == nil {
-		m := &Memory{Host: p, Device: a, Size: n, Kind: Pinned, Way: "cuMemHostAlloc"}
-		m.onClose(func() error { return dev.HostFree(p) })
-		clear(unsafe.Slice((*byte)(p), n))
-		return m, nil
+	// Memory of the process stays when the program resets the GPU, and proxies poll it. The
+	// driver's own goes.
+	var first error
+	if facts.RegisterHost {
+		m, err := allocRegistered(dev, n)
+		if err == nil {
+			return m, nil
+		}
+		first = err
 	}
-	// The driver's own allocator has limits that memory of the program has not.
-	if !facts.RegisterHost {
+	p, a, err := dev.HostAlloc(n)
+	switch {
+	case err != nil && first != nil:
+		return nil, both(first, err)
+	case err != nil:
 		return nil, err
 	}
-	m, hostErr := Host(n)
-	if hostErr != nil {
-		return nil, errors.Join(err, hostErr)
+	m := &Memory{Host: p, Device: a, Size: n, Kind: Pinned, Way: "cuMemHostAlloc"}
+	m.onClose(func() error { return dev.HostFree(p) })
+	clear(unsafe.Slice((*byte)(p), n))
+	return m, nil
+}
+
+func allocRegistered(dev Device, n uint64) (*Memory, error) {
+	m, err := Host(n)
+	if err != nil {
+		return nil, err
 	}
-	a, regErr := dev.HostRegister(m.Host, m.Size)
-	if regErr != nil {
-		return m.drop(both(err, regErr))
+	a, err := dev.HostRegister(m.Host, m.Size)
+	if err != nil {
+		return m.drop(err)
 	}
 	m.onClose(func() error { return dev.HostUnregister(m.Host) })
 	m.Device, m.Kind, m.Way = a, Pinned, "cuMemHostRegister"

@@ -58,7 +58,7 @@ func (v *Device) newContext() (*Device, error) {
 		return errors.Join(err, v.fail(op, "cuCtxPopCurrent_v2", C.shmemi_cuda_context_pop(table, &same)))
 	})
 	dev := v.For("")
-	dev.context, dev.stream = context, nil
+	dev.context, dev.stream, dev.driver.table.birth = context, nil, 0
 	if err == nil {
 		err = dev.begin(op)
 	}

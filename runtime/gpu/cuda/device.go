@@ -33,7 +33,9 @@ type opened struct {
 	primary *Device
 	apart   apart
 	joints  joints
+	hosts   hosts
 	callers callers
+	resets  resets
 
 	// mu is held for reading by each operation and for writing by Close.
 	mu     sync.RWMutex
@@ -62,6 +64,7 @@ func (d *Driver) Device(number int) (*Device, error) {
 	if err := v.fail("open", "cuDevicePrimaryCtxRetain", C.shmemi_cuda_context_retain(d.table, &v.context, v.handle)); err != nil {
 		return nil, err
 	}
+	v.resets.birth = v.born(v.context)
 	v = v.For("")
 	v.primary = v
 	if err := v.begin("open"); err != nil {
@@ -82,6 +85,9 @@ func (v *Device) end(op string) error {
 	if v.stream == nil {
 		return nil
 	}
+	if v.gone() {
+		return nil
+	}
 	return v.withLocked(op, func() error {
 		return v.fail(op, "cuStreamDestroy_v2", C.shmemi_cuda_stream_destroy(v.driver.table, v.stream))
 	})
@@ -95,6 +101,9 @@ func (v *Device) Number() int { return v.number }
 func (v *Device) For(caller string) *Device {
 	own, table := *v.driver, *v.driver.table
 	table.marks = v.callers.add(caller)
+	if table.birth = 0; v.context == v.resets.birth.context {
+		table.birth = v.resets.birth.id
+	}
 	own.table = &table
 	return &Device{v.opened, v.context, v.stream, &own}
 }
@@ -127,10 +136,6 @@ func (v *Device) Close() error {
 	return err
 }
 
-func (v *Device) fail(op, call string, code C.int) error {
-	return v.driver.fail(op, v.name, call, code)
-}
-
 // with runs f on one thread with the device's context current, and puts the
 // thread's own context and mode back.
 func (v *Device) with(op string, f func() error) error {
@@ -138,6 +143,9 @@ func (v *Device) with(op string, f func() error) error {
 	defer v.mu.RUnlock()
 	if v.closed {
 		return v.isClosed(op)
+	}
+	if v.gone() {
+		return v.resetError(op)
 	}
 	return v.withLocked(op, f)
 }
@@ -156,7 +164,12 @@ func (v *Device) withLocked(op string, f func() error) error {
 		return err
 	}
 	mode := C.shmemi_cuda_capture_as(table, C.SHMEMI_CUDA_CAPTURE_RELAXED)
-	err := f()
+	var err error
+	if C.shmemi_cuda_gone(table, v.context) {
+		err = v.fail(op, "cuCtxGetId", C.SHMEMI_CUDA_CONTEXT_IS_DESTROYED)
+	} else {
+		err = f()
+	}
 	C.shmemi_cuda_capture_as(table, mode)
 	var old unsafe.Pointer
 	return errors.Join(err, v.fail(op, "cuCtxPopCurrent_v2", C.shmemi_cuda_context_pop(table, &old)))
@@ -179,14 +192,19 @@ func (v *Device) enter(op string) error {
 		v.mu.RUnlock()
 		return v.isClosed(op)
 	}
+	if v.gone() {
+		v.mu.RUnlock()
+		return v.resetError(op)
+	}
 	return nil
 }
 
 func (v *Device) leave(op, call string, out C.struct_shmemi_cuda_outcome) error {
-	v.mu.RUnlock()
 	if out.push|out.call|out.pop == 0 {
+		v.mu.RUnlock()
 		return nil
 	}
+	defer v.mu.RUnlock()
 	return errors.Join(v.fail(op, "cuCtxPushCurrent_v2", out.push), v.fail(op, call, out.call), v.fail(op, "cuCtxPopCurrent_v2", out.pop))
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -192,6 +193,8 @@ func TestEveryFailureIsReportedAndLeavesNothing(t *testing.T) {
 		switch {
 		case name == "cuDeviceGetAttribute" || name == "cuModuleGetLoadingMode":
 			// Means that the device lacks something, or that nobody knows: an answer.
+		case err == nil && slices.Contains(log.Calls(), "cuMemHostAlloc 0"):
+			// HostAlloc has another way.
 		case err == nil:
 			t.Errorf("call %d, %s: no error", i+1, name)
 		case !strings.Contains(err.Error(), name) && name != "gdr_get_info_v2":

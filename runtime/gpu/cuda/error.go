@@ -92,3 +92,13 @@ func (d *Driver) fail(op, object, call string, code C.int) error {
 	}
 	return &shmerr.Error{Op: op, Object: object, Cause: e, Remedy: e.remedy()}
 }
+
+// fail is the error of an operation on the device, which names a reset where that is the
+// cause. The caller has mu, but while the device is opened.
+func (v *Device) fail(op, call string, code C.int) error {
+	if code == 0 || !v.lost() {
+		return v.driver.fail(op, v.name, call, code)
+	}
+	cause := fmt.Errorf("%w: %s", v.driver.check(call, code), v.resetCause())
+	return &shmerr.Error{Op: op, Object: v.name, Cause: cause, Remedy: resetRemedy}
+}

@@ -36,7 +36,7 @@ func (v *Device) OpenShared(s gpu.Shared) (gpu.Address, error) {
 
 // CloseShared undoes OpenShared.
 func (v *Device) CloseShared(a gpu.Address) error {
-	return v.do("unmap another process's memory on", func() (string, C.int) {
+	return v.giveBack("unmap another process's memory on", func() (string, C.int) {
 		return "cuIpcCloseMemHandle", C.shmemi_cuda_ipc_close(v.driver.table, C.uint64_t(a))
 	})
 }

@@ -14,69 +14,6 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// HostAlloc allocates main memory that is locked and mapped into every GPU.
-func (v *Device) HostAlloc(n uint64) (unsafe.Pointer, gpu.Address, error) {
-	var host unsafe.Pointer
-	op := amount("allocate", n, "of pinned memory on")
-	err := v.do(op, func() (string, C.int) {
-		return "cuMemHostAlloc", C.shmemi_cuda_host_alloc(v.driver.table, &host, C.size_t(n), C.SHMEMI_CUDA_HOST_PORTABLE_MAPPED)
-	})
-	address, err := v.mapped(op, host, err)
-	if err != nil && host != nil {
-		return nil, 0, errors.Join(err, v.HostFree(host))
-	}
-	return host, address, err
-}
-
-// mapped asks for the GPU's address of main memory, unless there is an error.
-func (v *Device) mapped(op string, host unsafe.Pointer, err error) (gpu.Address, error) {
-	if err != nil {
-		return 0, err
-	}
-	var address C.uint64_t
-	err = v.do(op, func() (string, C.int) {
-		return "cuMemHostGetDevicePointer_v2", C.shmemi_cuda_host_address(v.driver.table, &address, host, 0)
-	})
-	return gpu.Address(address), err
-}
-
-// HostFree frees what HostAlloc gave.
-func (v *Device) HostFree(host unsafe.Pointer) error {
-	return v.do("free pinned memory on", func() (string, C.int) {
-		return "cuMemFreeHost", C.shmemi_cuda_host_free(v.driver.table, host)
-	})
-}
-
-// HostRegister locks memory of the program and maps it into every GPU. The
-// memory is not Go's: it has to stay where it is until HostUnregister.
-func (v *Device) HostRegister(host unsafe.Pointer, n uint64) (gpu.Address, error) {
-	op := amount("register", n, "of memory on")
-	registered := false
-	err := v.do(op, func() (string, C.int) {
-		code := C.shmemi_cuda_host_register(v.driver.table, host, C.size_t(n), C.SHMEMI_CUDA_HOST_PORTABLE_MAPPED)
-		registered = code == 0
-		return "cuMemHostRegister_v2", code
-	})
-	address, err := v.mapped(op, host, err)
-	if err != nil && registered {
-		return 0, errors.Join(err, v.HostUnregister(host))
-	}
-	if err == nil {
-		v.joints.add(hostAddress(host), n)
-	}
-	return address, err
-}
-
-func hostAddress(p unsafe.Pointer) gpu.Address { return gpu.Address(uintptr(p)) }
-
-// HostUnregister undoes HostRegister.
-func (v *Device) HostUnregister(host unsafe.Pointer) error {
-	v.joints.remove(hostAddress(host))
-	return v.do("unregister memory on", func() (string, C.int) {
-		return "cuMemHostUnregister", C.shmemi_cuda_host_unregister(v.driver.table, host)
-	})
-}
-
 // ManagedAlloc allocates managed memory and advises the driver to keep it in
 // main memory, where the CPU polls it, and to have it mapped by this GPU, whose
 // stores then go there and fault on nothing.
@@ -129,7 +66,7 @@ func (v *Device) Alloc(n uint64) (gpu.Address, error) {
 
 // Free frees what Alloc or ManagedAlloc gave.
 func (v *Device) Free(a gpu.Address) error {
-	return v.do("free memory on", func() (string, C.int) {
+	return v.giveBack("free memory on", func() (string, C.int) {
 		return "cuMemFree_v2", C.shmemi_cuda_free(v.driver.table, C.uint64_t(a))
 	})
 }

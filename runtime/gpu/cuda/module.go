@@ -44,7 +44,7 @@ func (v *Device) LoadModule(image []byte) (*Module, error) {
 
 // Close unloads the code. No kernel of it may run.
 func (m *Module) Close() error {
-	return m.device.do("unload device code of", func() (string, C.int) {
+	return m.device.giveBack("unload device code of", func() (string, C.int) {
 		return "cuModuleUnload", C.shmemi_cuda_module_unload(m.device.driver.table, m.handle)
 	})
 }

@@ -26,7 +26,7 @@ func (v *Device) NewStream() (gpu.Stream, error) {
 
 // CloseStream ends a stream when its work is done, and does not wait for that.
 func (v *Device) CloseStream(s gpu.Stream) error {
-	return v.do("close a stream of", func() (string, C.int) {
+	return v.giveBack("close a stream of", func() (string, C.int) {
 		return "cuStreamDestroy_v2", C.shmemi_cuda_stream_destroy(v.driver.table, handle(s))
 	})
 }
@@ -36,6 +36,14 @@ func (v *Device) SyncStream(s gpu.Stream) error {
 	return v.do("wait for a stream of", func() (string, C.int) {
 		return "cuStreamSynchronize", C.shmemi_cuda_stream_wait(v.driver.table, handle(s))
 	})
+}
+
+// FinishStream is SyncStream for a stream that is closed next: a reset has ended its work.
+func (v *Device) FinishStream(s gpu.Stream) error {
+	if err := v.SyncStream(s); err != nil && !v.gone() {
+		return err
+	}
+	return nil
 }
 
 // StreamDone says whether a stream has no more work.
@@ -241,7 +249,7 @@ func (v *Device) NewEvent() (gpu.Event, error) {
 
 // CloseEvent ends an event, and waits for nothing.
 func (v *Device) CloseEvent(e gpu.Event) error {
-	return v.do("close an event of", func() (string, C.int) {
+	return v.giveBack("close an event of", func() (string, C.int) {
 		return "cuEventDestroy_v2", C.shmemi_cuda_event_destroy(v.driver.table, handle(e))
 	})
 }

@@ -50,7 +50,7 @@ func (v *Device) Reserve(n, align uint64) (gpu.Address, error) {
 
 // Unreserve gives back the addresses of Reserve, all of them.
 func (v *Device) Unreserve(a gpu.Address, n uint64) error {
-	return v.do("give back addresses on", func() (string, C.int) {
+	return v.giveBackApart("give back addresses on", func() (string, C.int) {
 		return "cuMemAddressFree", C.shmemi_cuda_unreserve(v.driver.table, C.uint64_t(a), C.size_t(n))
 	})
 }
@@ -68,7 +68,7 @@ func (v *Device) CreateChunk(n uint64) (gpu.Chunk, error) {
 // ReleaseChunk gives up the name of a chunk. Its memory is freed when it is
 // mapped nowhere, in no process, and no descriptor of it is open.
 func (v *Device) ReleaseChunk(c gpu.Chunk) error {
-	return v.do("release memory on", func() (string, C.int) {
+	return v.giveBackApart("release memory on", func() (string, C.int) {
 		return "cuMemRelease", C.shmemi_cuda_release(v.driver.table, C.uint64_t(c))
 	})
 }
@@ -118,7 +118,7 @@ func (v *Device) MapChunk(a gpu.Address, n uint64, c gpu.Chunk) error {
 
 // UnmapChunk undoes MapChunk.
 func (v *Device) UnmapChunk(a gpu.Address, n uint64) error {
-	return v.do("unmap memory on", func() (string, C.int) {
+	return v.giveBackApart("unmap memory on", func() (string, C.int) {
 		return "cuMemUnmap", C.shmemi_cuda_unmap(v.driver.table, C.uint64_t(a), C.size_t(n))
 	})
 }

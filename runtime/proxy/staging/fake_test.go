@@ -116,6 +116,8 @@ func (f *fake) run(s gpu.Stream, n int) {
 	f.streams[s] = work[n:]
 }
 
+func (f *fake) FinishStream(s gpu.Stream) error { return f.SyncStream(s) }
+
 func (f *fake) SyncStream(s gpu.Stream) error {
 	if err := f.call("SyncStream"); err != nil {
 		f.streams[s] = f.stream(s)[:0] // a stream that failed does nothing more

@@ -22,6 +22,7 @@ type Device interface {
 	NewStream() (gpu.Stream, error)
 	CloseStream(s gpu.Stream) error
 	SyncStream(s gpu.Stream) error
+	FinishStream(s gpu.Stream) error // SyncStream before CloseStream
 	CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error
 	CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error // from main memory
 	Stores(s gpu.Stream, words []gpu.Store) error
@@ -345,7 +346,7 @@ func (m *Memory) Close() error {
 		if s.handle != 0 {
 			// A job that failed may have left work that reads and writes what is
 			// released next.
-			errs = append(errs, m.dev.SyncStream(s.handle), m.dev.CloseStream(s.handle))
+			errs = append(errs, m.dev.FinishStream(s.handle), m.dev.CloseStream(s.handle))
 			s.handle = 0
 		}
 		for _, e := range append(s.events, s.idle...) {

@@ -300,9 +300,9 @@ func (r *race) marked() (uint64, error) {
 func (r *race) close() error {
 	close(r.give)
 	<-r.over
-	errs := []error{r.dev.SyncStream(r.apart.handle)}
+	errs := []error{r.dev.FinishStream(r.apart.handle)}
 	if r.quick != 0 {
-		errs = append(errs, r.in.Dev.SyncStream(r.quick), r.in.Dev.CloseStream(r.quick))
+		errs = append(errs, r.in.Dev.FinishStream(r.quick), r.in.Dev.CloseStream(r.quick))
 	}
 	if r.claims != 0 {
 		errs = append(errs, r.in.Dev.Free(r.claims))

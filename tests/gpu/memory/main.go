@@ -72,7 +72,7 @@ func device(out io.Writer, driver *cuda.Driver, n int) error {
 			errs = append(errs, kind(out, dev, r.Kind))
 		}
 	}
-	errs = append(errs, near(out, dev), registered(out, dev), dev.Close())
+	errs = append(errs, near(out, dev), staged(out, dev), dev.Close())
 	return errors.Join(errs...)
 }
 
@@ -96,27 +96,19 @@ func kind(out io.Writer, dev *cuda.Device, k gpu.Kind) error {
 	return err
 }
 
-// registered checks memory of the program that the GPU maps, which pinned
-// memory is where the driver's own allocator has none.
-func registered(out io.Writer, dev *cuda.Device) error {
-	m, err := gpu.Host(size)
+// staged checks the memory that copies of the proxies go through.
+func staged(out io.Writer, dev *cuda.Device) error {
+	p, a, err := dev.HostAlloc(size)
 	if err != nil {
 		return err
 	}
-	if !dev.Facts().RegisterHost {
-		fmt.Fprintln(out, "registered: not available on this GPU")
-		return m.Close()
-	}
-	a, err := dev.HostRegister(m.Host, m.Size)
+	clear(unsafe.Slice((*byte)(p), size))
+	line, err := check(dev, p, a)
 	if err != nil {
-		return errors.Join(err, m.Close())
+		err = fmt.Errorf("check memory for copies: %w", err)
 	}
-	line, err := check(dev, m.Host, a)
-	if err != nil {
-		err = fmt.Errorf("check registered memory: %w", err)
-	}
-	if err = errors.Join(err, dev.HostUnregister(m.Host), m.Close()); err == nil {
-		fmt.Fprintf(out, "pinned by cuMemHostRegister: works; %s\n", line)
+	if err = errors.Join(err, dev.HostFree(p)); err == nil {
+		fmt.Fprintf(out, "pinned for copies: works; %s\n", line)
 	}
 	return err
 }

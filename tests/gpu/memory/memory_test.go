@@ -42,13 +42,13 @@ func TestOnAFakeGPU(t *testing.T) {
 		status   int
 		want     []string
 	}{
-		{"", 0, []string{"GPU 0 Fake G100, driver of CUDA 13.3 from ", "\n* pinned: cuMemHostAlloc\n", "chosen: pinned by cuMemHostAlloc",
-			"\npinned by cuMemHostAlloc: works", "\nmanaged by cuMemAllocManaged: works", "\nbar by GDRCopy 2.5: works", "\nlocal by cuMemAlloc: works", "\npinned by cuMemHostRegister: works"}},
+		{"", 0, []string{"GPU 0 Fake G100, driver of CUDA 13.3 from ", "\n* pinned: cuMemHostRegister\n", "chosen: pinned by cuMemHostRegister",
+			"\npinned by cuMemHostRegister: works", "\nmanaged by cuMemAllocManaged: works", "\nbar by GDRCopy 2.5: works", "\nlocal by cuMemAlloc: works", "\npinned for copies: works"}},
 		{"gdrdrv=0", 0, []string{"\nbar by dma-buf: works"}},
 		{"gdrdrv=0 attribute152=-1", 0, []string{"\n  bar: not available: "}},
-		{"attribute99=0", 0, []string{"registered: not available on this GPU"}},
+		{"attribute99=0", 0, []string{"\npinned by cuMemHostAlloc: works", "\npinned for copies: works"}},
 		{"devices=0", 2, []string{"memory: count the GPUs: there is none"}},
-		{"deaf=1", 1, []string{"check pinned memory by cuMemHostAlloc: what the GPU filled is not what arrived, which begins with 0000"}},
+		{"deaf=1", 1, []string{"check pinned memory by cuMemHostRegister: what the GPU filled is not what arrived, which begins with 0000"}},
 		{"fail_at=120", 1, []string{"memory: ", "CUDA_ERROR_UNKNOWN"}},
 	} {
 		out, status := program(t, dir, tt.settings)
