@@ -393,6 +393,9 @@ struct shmemi_core {
     int (*gpu_amo)(void *at, int op, int width, uint64_t operand, uint64_t compare,
                    uint64_t *fetched);
     int (*gpu_holds)(const void *at); /* 1: it is in the memory of a GPU */
+    /* For finalize, which comes next. 1: the program has reset the GPU, which the core has told,
+     * and nothing of the program's context is left to be given back. */
+    int (*gpu_reset)(void);
     /* The chunks that memory of a GPU of the program's lies in, for gpu_lend, which comes
      * next, or gpu_forget; their unit, and how much of them there is, before the memory
      * and in all. */

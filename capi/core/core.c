@@ -150,8 +150,8 @@ static int gpu_work(void *to, const void *from, size_t n, bool wait)
     if (driver->context_push == NULL || driver->context_push(gpu.context) != 0)
         return SHMEMI_NOT_EXPRESS;
     int mode = shmemi_cuda_capture_as(driver, SHMEMI_CUDA_CAPTURE_RELAXED);
-    int code = 0;
-    if (n != 0)
+    int code = shmemi_cuda_gone(driver, gpu.context) ? SHMEMI_CUDA_CONTEXT_IS_DESTROYED : 0;
+    if (code == 0 && n != 0)
         code = shmemi_cuda_copy_any(driver, (uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)from, n,
                                     gpu.stream);
     if (code == 0 && wait)
@@ -377,6 +377,7 @@ const struct shmemi_core *shmemi_core_table(void)
         .gpu_clear = shmemgoGPUClear,
         .gpu_amo = shmemgoGPUAMO,
         .gpu_holds = (int (*)(const void *))shmemgoGPUHolds,
+        .gpu_reset = shmemgoGPUReset,
         .gpu_look = (int (*)(const void *, size_t, size_t *, size_t *, size_t *))shmemgoGPULook,
         .gpu_forget = shmemgoGPUForget,
         .gpu_lend = shmemgoGPULend,

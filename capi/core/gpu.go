@@ -68,6 +68,14 @@ func shmemgoGPUHolds(at unsafe.Pointer) C.int {
 	return 0
 }
 
+//export shmemgoGPUReset
+func shmemgoGPUReset() C.int {
+	if job.GPUReset() {
+		return 1
+	}
+	return 0
+}
+
 //export shmemgoGPULook
 func shmemgoGPULook(at unsafe.Pointer, n C.size_t, granule, before, size *C.size_t) C.int {
 	l, unit, err := job.Look(at, uint64(n))

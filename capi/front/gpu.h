@@ -78,7 +78,7 @@ void shmemi_kernels_renew(int slot, const char *call);
  * away. 0, or -1 and error has the reason. */
 bool shmemi_units_present(void);
 int shmemi_units_begin(char *error, size_t size);
-void shmemi_units_end(void);
+void shmemi_units_end(bool reset);
 
 /* Makes sure that there is a job for kernels: 0, or -1 and error. Then the image
  * of it is what each copy of the state is to be. */
@@ -91,7 +91,7 @@ int shmemi_streams_begin(char *error, size_t size);
 void shmemi_streams_end(void);
 
 /* modules.c: takes the job away from code that the program has loaded. */
-void shmemi_modules_end(void);
+void shmemi_modules_end(bool reset);
 
 #pragma GCC visibility pop
 

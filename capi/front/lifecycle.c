@@ -204,13 +204,14 @@ void shmemi_finalize(const char *call)
     if (s->init_count > 1) {
         s->init_count--;
     } else {
+        bool reset = s->gpu && s->core->gpu_reset();
         shmemi_ctx_end(call);
         /* Survivors part in the core, when each has completed what is its own. */
         if (shmemi_some_lost())
             shmemi_quiet(SHMEM_CTX_DEFAULT, call);
         else
             shmemi_barrier_all(call);
-        shmemi_units_end();
+        shmemi_units_end(reset);
         shmemi_ask_close();
         shmemi_buffers_close(call);
         shmemi_activity_part();

@@ -101,11 +101,18 @@ static int finalize(const void *handle, const char *call)
     return rc;
 }
 
-void shmemi_modules_end(void)
+void shmemi_modules_end(bool reset)
 {
     pthread_mutex_lock(&mutex);
-    while (modules != NULL)
-        (void)take(modules->handle, "shmem_finalize");
+    while (modules != NULL) {
+        struct module *m = modules;
+        if (!reset) {
+            (void)take(m->handle, "shmem_finalize");
+            continue;
+        }
+        modules = m->next;
+        free(m);
+    }
     pthread_mutex_unlock(&mutex);
 }
 

@@ -110,14 +110,13 @@ const void *shmemi_units_image(void)
     return &image;
 }
 
-void shmemi_units_end(void)
+void shmemi_units_end(bool reset)
 {
-    shmemi_modules_end();
+    shmemi_modules_end(reset);
     shmemi_streams_end();
     pthread_mutex_lock(&mutex);
-    /* The program may have reset the device already, and then there is nothing
-     * to take back. */
-    for (struct shmemi_unit *u = units; active && u != NULL; u = u->next)
+    /* After a reset there is nothing to take back, and asking would make a context. */
+    for (struct shmemi_unit *u = units; active && !reset && u != NULL; u = u->next)
         (void)u->set(NULL, image.job.device);
     active = false;
     pthread_mutex_unlock(&mutex);

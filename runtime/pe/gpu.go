@@ -184,6 +184,16 @@ func (j *Job) closeGPU() error {
 	return errors.Join(errs...)
 }
 
+// GPUReset reports whether the program has reset this PE's GPU while the job used it, and says
+// so. The rest of shmem_finalize then asks nothing of the context that has ended.
+func (j *Job) GPUReset() bool {
+	if j.gpu == nil || j.gpu.dev == nil || !j.gpu.dev.WasReset() {
+		return false
+	}
+	j.Report("shmem_finalize: " + j.gpu.dev.ResetText())
+	return true
+}
+
 // Mapped is where a copy of this process reaches the user heap of a PE, be it in
 // main or in GPU memory, or nil.
 func (j *Job) Mapped(pe topo.PE) unsafe.Pointer {
