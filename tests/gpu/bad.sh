@@ -2,13 +2,13 @@
 # Programs of kernels that do what cannot be served, on a machine with a GPU:
 # each has to end with the status and the line that a user can work with.
 #
-#   tests/gpu/bad.sh FAULTS FOREIGN [NAME...]      all cases, or those named, of
-#                                                  the programs faults and foreign
+#   tests/gpu/bad.sh FAULTS FOREIGN RESET [NAME...]      all cases, or those named,
+#                                   of the programs faults, foreign and reset
 set -u
 cd "$(dirname "$0")/../.." || exit
 base=${BUILD:-build}/gpu
-faults=${1:?name the program faults} foreign=${2:?name the program foreign}
-shift 2
+faults=${1:?name the program faults} foreign=${2:?name the program foreign} reset=${3:?name the program reset}
+shift 3
 passed=0 failed=0
 only=("$@")
 out=$(mktemp) || exit
@@ -50,6 +50,7 @@ bad context-of-another-heap 134 "a kernel stopped: shmem_uint64_p $where: the co
 early='a call of libshmem: block: \[2,1,0\], thread: \[5,1,1\] Assertion .shmem_init comes first, for this GPU, and shmem_finalize last. failed'
 bad before-init 1 "$early" "$faults"
 bad after-finalize 1 "$early" "$faults"
+bad inside 1 'a call of libshmem: block: \[0,0,0\], .* Assertion .shmem_init comes first, for this GPU, and shmem_finalize last. failed' "$reset"
 gpus=(/proc/driver/nvidia/gpus/*)
 [ ${#gpus[@]} -lt 2 ] || bad other-gpu 1 "$early" "$faults"
 bad foreign 1 'shmem_init: the kernels of .*foreign.cu cannot be given the job.s state on GPU 0: .* \(compile them for the architecture of this GPU\)' "$foreign"

@@ -238,8 +238,15 @@ for runtime in static shared; do
     units $runtime shared static
 done
 
+# A program that resets its GPU.
+for when in before again end used; do
+    checks "reset/$when/direct" 30 "$run" -n 2 --timeout 30 "$base/cuda/reset" $when
+    checks "reset/$when/ring" 30 "$run" -n 2 --timeout 30 -x SHMEM_DISABLE_P2P=1 "$base/cuda/reset" $when
+    checks "reset/$when/hosts" 30 "$run" -n 2 --hosts 2 --timeout 30 "${tcp[@]}" "$base/cuda/reset" $when
+done
+
 # What cannot be served, and a PE that is killed.
-checks bad 200 "${by_turns[@]}" tests/gpu/bad.sh "$base/cuda/faults" "$base/cuda/foreign"
+checks bad 200 "${by_turns[@]}" tests/gpu/bad.sh "$base/cuda/faults" "$base/cuda/foreign" "$base/cuda/reset"
 checks killed 120 "${by_turns[@]}" tests/gpu/killed.sh "$base/cuda/faults"
 checks lost 480 "${by_turns[@]}" tests/gpu/lost.sh "$base/cuda/lost"
 
