@@ -1,7 +1,6 @@
 package main
 
 import (
-	_ "embed"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,9 +15,6 @@ import (
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/staging"
 )
-
-//go:embed spin.ptx
-var code []byte
 
 const (
 	internal = 4096
@@ -291,6 +287,11 @@ func (j *job) open(number fabric.PE) (*pe, error) {
 		return nil, err
 	}
 	j.undo = append(j.undo, func() error { return p.dev.CloseStream(p.stream) })
+	if j.k.device {
+		if err := p.load(); err != nil {
+			return nil, err
+		}
+	}
 	// What is tcp from libfabric 1.18 on is net before, and its tcp slower.
 	prov, err := ofi.Open(fabric.Config{Provider: "net", Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv})
 	if err != nil {
@@ -413,79 +414,4 @@ func (p *pe) add(to fabric.PE, o, value uint64) proxy.Status {
 
 func (p *pe) putSignal(o uint64, from unsafe.Pointer, n, at, signal uint64) proxy.Status {
 	return p.PutSignal(1-p.number, int64(o), from, n, int64(at), signal, proxy.OpSet, nil)
-}
-
-// relay makes the PE's signals seen by the host.
-func (p *pe) relay(last uint64) error {
-	if err := p.heap.writeAt(0, encode(0)); err != nil {
-		return err
-	}
-	if !p.heap.gpu {
-		p.seen = (*uint64)(p.heap.base)
-		return nil
-	}
-	word, a, err := p.dev.HostAlloc(8)
-	if err != nil {
-		return err
-	}
-	p.j.undo = append(p.j.undo, func() error { return p.dev.HostFree(word) })
-	p.seen = (*uint64)(word)
-	atomic.StoreUint64(p.seen, 0)
-	kernel, err := p.module.Function("relay")
-	if err != nil {
-		return err
-	}
-	one := cuda.Grid{Blocks: [3]uint32{1, 1, 1}, Threads: [3]uint32{1, 1, 1}}
-	return p.dev.Launch(kernel, one, p.stream, encode(uint64(p.heap.address(0))), encode(uint64(a)), encode(last))
-}
-
-// spin fills the GPU with threads that wait until the word at signal is want. It
-// returns when they all run; wait then returns when they have ended, and says
-// whether one of words at data was not seed plus its index.
-func (j *job) spin(signal gpu.Address, want uint64, data gpu.Address, words, seed uint64) (wait func(time.Duration) error, err error) {
-	p := j.pes[1]
-	counts, a, err := p.dev.HostAlloc(8)
-	if err != nil {
-		return nil, err
-	}
-	j.undo = append(j.undo, func() error { return p.dev.HostFree(counts) })
-	started, wrong := (*uint32)(counts), (*uint32)(unsafe.Add(counts, 4))
-	atomic.StoreUint32(started, 0)
-	atomic.StoreUint32(wrong, 0)
-	kernel, err := p.module.Function("spin")
-	if err != nil {
-		return nil, err
-	}
-	// Two blocks of 1024 threads are all that a multiprocessor has room for. A copy
-	// within one GPU, which was not done beside these, gets half of it.
-	blocks := uint32(2 * p.dev.Facts().SMs)
-	if j.k.mapped && j.devs[0] == j.devs[1] {
-		blocks /= 2
-	}
-	grid := cuda.Grid{Blocks: [3]uint32{blocks, 1, 1}, Threads: [3]uint32{1024, 1, 1}}
-	err = p.dev.Launch(kernel, grid, p.stream, encode(uint64(a)), encode(uint64(signal)), encode(want),
-		encode(uint64(data)), encode(words), encode(seed), encode(uint64(a)+4))
-	if err != nil {
-		return nil, err
-	}
-	for until := time.Now().Add(deadline); atomic.LoadUint32(started) != blocks; {
-		if time.Now().After(until) {
-			return nil, fmt.Errorf("%d of %d blocks run", atomic.LoadUint32(started), blocks)
-		}
-	}
-	return func(d time.Duration) error {
-		for until := time.Now().Add(d); ; {
-			done, err := p.dev.StreamDone(p.stream)
-			switch n := atomic.LoadUint32(wrong); {
-			case err != nil:
-				return err
-			case done && n > 0:
-				return fmt.Errorf("%d of %d words were not there when the signal was", n, words)
-			case done:
-				return nil
-			case time.Now().After(until):
-				return errors.New("the kernel still waits for the signal")
-			}
-		}
-	}, nil
 }
