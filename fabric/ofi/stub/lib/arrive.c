@@ -1,0 +1,186 @@
+/*
+ * arrive.c: takes what has come into an endpoint's ring, in its owner's poll.
+ */
+#define _GNU_SOURCE
+#include "stub.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool take_receive(struct ep *ep, struct receive *r)
+{
+    if (ep->rx_head == ep->rx_tail)
+        return false;
+    *r = ep->receives[ep->rx_head++ % ep->rx_size];
+    return true;
+}
+
+static fi_addr_t address_of(struct ep *ep, uint64_t id)
+{
+    struct peer *p = ep->info->caps & FI_SOURCE ? av_find(ep->av, id) : NULL;
+    return p != NULL ? p->addr : FI_ADDR_NOTAVAIL;
+}
+
+static void answer(struct ep *ep, const struct record *r, int status, uint64_t data)
+{
+    struct peer *p = ep_peer(ep, r->from);
+    if (p != NULL)
+        op_control(ep, p,
+                   &(struct record){
+                       .kind = RECORD_ACK, .token = r->token, .err = status, .data = data});
+}
+
+/* A message into the buffer of a receive; counted: in the device's queue. */
+static void deliver(struct ep *ep, const struct record *r, const void *bytes,
+                    const struct receive *to, struct wire *counted)
+{
+    struct completion c = {.context = to->context,
+                           .flags = FI_RECV | FI_MSG,
+                           .len = r->len,
+                           .source = address_of(ep, r->from),
+                           .counted = counted};
+    const size_t n = r->len < to->len ? r->len : to->len;
+    if (r->flags & RECORD_ELSEWHERE) {
+        struct peer *p = ep_peer(ep, r->from);
+        if (p == NULL || !peer_map(p) || !wire_alive(p->map) ||
+            wire_read(p->map, r->at, to->buf, n) != 0) {
+            c.status = ep->domain->fabric->set.gone;
+            c.err = error_of(ep, c.status);
+        }
+    } else {
+        memcpy(to->buf, bytes, n);
+    }
+    if (r->len > to->len)
+        c.err = FI_ETRUNC;
+    if (r->flags & RECORD_HAS_DATA) {
+        c.flags |= FI_REMOTE_CQ_DATA;
+        c.data = r->data;
+    }
+    cq_push(ep->rx, &c);
+    if (r->flags & RECORD_WANTS_ACK)
+        answer(ep, r, STATUS_OK, 0);
+}
+
+static void keep(struct ep *ep, const struct record *r)
+{
+    const size_t n = r->flags & RECORD_ELSEWHERE ? 0 : r->len;
+    struct early *e = malloc(sizeof *e + n);
+    if (e == NULL)
+        abort();
+    e->next = NULL;
+    e->record = *r;
+    e->n = n;
+    memcpy(e->bytes, r + 1, n);
+    *ep->early_end = e;
+    ep->early_end = &e->next;
+}
+
+/* The first message that came before its receive, if there are both now. */
+bool early_match(struct ep *ep)
+{
+    struct receive to;
+    struct early *e = ep->early;
+    if (e == NULL || !take_receive(ep, &to))
+        return false;
+    ep->early = e->next;
+    if (ep->early == NULL)
+        ep->early_end = &ep->early;
+    deliver(ep, &e->record, e->bytes, &to, NULL);
+    free(e);
+    return true;
+}
+
+static void message(struct ep *ep, const struct record *r)
+{
+    struct receive to;
+    if (ep->domain->kind == KIND_EFA) {
+        struct peer *p = av_find(ep->av, r->from);
+        if (p != NULL && !p->greeted)
+            hello_answer(ep, p);
+        keep(ep, r);
+        while (early_match(ep))
+            ;
+        return;
+    }
+    if (!take_receive(ep, &to))
+        abort(); /* its sender has taken one */
+    deliver(ep, r, r + 1, &to, ep->map->w);
+}
+
+/* A write of a peer is there (R11). */
+static void data(struct ep *ep, const struct record *r)
+{
+    const struct settings *s = &ep->domain->fabric->set;
+    const enum kind kind = ep->domain->kind;
+    struct completion c = {.flags = FI_REMOTE_CQ_DATA | FI_RMA | FI_REMOTE_WRITE,
+                           .len = r->len,
+                           .data = r->data,
+                           .source = address_of(ep, r->from),
+                           .counted = ep->map->w};
+    struct receive used;
+    if (rule(s, kind, R11b))
+        c.flags = (uint64_t)rule_value(R11b);
+    if (s->provider == EFA && !rule(s, kind, R11e))
+        c.source = FI_ADDR_NOTAVAIL;
+    if (kind == KIND_DIRECT && !ep->map->w->unsolicited && rule(s, kind, R11c) &&
+        take_receive(ep, &used))
+        c.context = used.context;
+    else if (s->provider == EFA && !rule(s, kind, R11a))
+        c.context = ep;
+    cq_push(ep->rx, &c);
+}
+
+static void atomic(struct ep *ep, const struct record *r)
+{
+    uint64_t old = 0;
+    int status;
+    do
+        status = apply(ep->map, r->at, r->key, (enum fi_op)r->op, r->width,
+                       (const uint64_t *)(const void *)(r + 1), &old);
+    while (status < 0);
+    answer(ep, r, status, old);
+}
+
+static void acknowledged(struct ep *ep, const struct record *r)
+{
+    struct op *op = op_find(ep, r->token);
+    if (op == NULL || op->state != OP_ASKED)
+        return;
+    if (op->fetches && r->err == STATUS_OK)
+        memcpy(op->result, &r->data, op->width);
+    op->status = r->err;
+    op->state = OP_ANSWERED;
+    op_wait(ep, op, 0);
+}
+
+void arrive(struct ep *ep)
+{
+    enum { MOST = 1024 };
+    const struct record *r;
+    for (int n = 0; n < MOST && (r = wire_peek(ep->map->w)) != NULL; n++) {
+        switch (r->kind) {
+        case RECORD_MESSAGE:
+            message(ep, r);
+            break;
+        case RECORD_DATA:
+            data(ep, r);
+            break;
+        case RECORD_HELLO:
+            hello_answer(ep, ep_peer(ep, r->from));
+            break;
+        case RECORD_HANDSHAKE: {
+            struct peer *p = av_find(ep->av, r->from);
+            if (p != NULL)
+                hello_came(ep, p);
+            break;
+        }
+        case RECORD_ATOMIC:
+            atomic(ep, r);
+            break;
+        case RECORD_ACK:
+            acknowledged(ep, r);
+            break;
+        }
+        wire_next(ep->map->w);
+    }
+}

@@ -1,0 +1,183 @@
+/*
+ * av.c: address vectors. A peer's file is mapped when it is first needed.
+ */
+#define _GNU_SOURCE
+#include "stub.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t place(const struct av *av, uint64_t id)
+{
+    return (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (av->index_room - 1);
+}
+
+static void note_index(struct av *av, uint32_t i)
+{
+    size_t at = place(av, av->peers[i]->id);
+    while (av->index[at] != 0)
+        at = (at + 1) & (av->index_room - 1);
+    av->index[at] = i + 1;
+}
+
+/* Room for one more, the table at most half full. */
+static int grow(struct av *av)
+{
+    if (av->count < av->room)
+        return 0;
+    size_t room = av->room > 0 ? 2 * av->room : 64;
+    struct peer **peers = realloc(av->peers, room * sizeof(struct peer *));
+    uint32_t *index = calloc(2 * room, sizeof *index);
+    if (peers != NULL)
+        av->peers = peers;
+    if (peers == NULL || index == NULL) {
+        free(index);
+        return -FI_ENOMEM;
+    }
+    free(av->index);
+    av->index = index;
+    av->room = room;
+    av->index_room = 2 * room;
+    for (uint32_t i = 0; i < av->count; i++)
+        if (av->peers[i] != NULL)
+            note_index(av, i);
+    return 0;
+}
+
+struct peer *av_find(struct av *av, uint64_t id)
+{
+    if (av == NULL || av->index_room == 0)
+        return NULL;
+    for (size_t at = place(av, id); av->index[at] != 0; at = (at + 1) & (av->index_room - 1)) {
+        struct peer *p = av->peers[av->index[at] - 1];
+        if (p != NULL && p->id == id)
+            return p;
+    }
+    return NULL;
+}
+
+struct peer *av_peer(struct av *av, fi_addr_t addr)
+{
+    return av != NULL && addr < av->count ? av->peers[addr] : NULL;
+}
+
+bool peer_map(struct peer *p)
+{
+    if (p->map == NULL)
+        p->map = wire_open(p->id);
+    return p->map != NULL;
+}
+
+static int add(struct av *av, uint64_t id, fi_addr_t *addr)
+{
+    struct peer *p = av_find(av, id);
+    if (p == NULL) {
+        if (grow(av) != 0 || (p = calloc(1, sizeof *p)) == NULL)
+            return -FI_ENOMEM;
+        p->id = id;
+        p->addr = av->count;
+        av->peers[av->count++] = p;
+        note_index(av, (uint32_t)p->addr);
+        for (struct ep *ep = av->domain->eps; ep != NULL; ep = ep->next)
+            if (ep->av == av && ep->map != NULL)
+                wire_know(ep->map->w, id);
+    }
+    if (addr != NULL)
+        *addr = p->addr;
+    return 0;
+}
+
+static int insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_addr,
+                  uint64_t flags, void *context)
+{
+    struct av *av = (struct av *)fid;
+    const enum kind kind = av->domain->kind;
+    int inserted = 0;
+    (void)flags, (void)context;
+    pthread_mutex_lock(&av->domain->lock);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t id = address_id(kind, (const char *)addr + i * address_size(kind));
+        int ret = id != 0 ? add(av, id, fi_addr != NULL ? &fi_addr[i] : NULL) : -FI_EINVAL;
+        if (ret == 0)
+            inserted++;
+        else if (fi_addr != NULL)
+            fi_addr[i] = FI_ADDR_NOTAVAIL;
+    }
+    pthread_mutex_unlock(&av->domain->lock);
+    return inserted;
+}
+
+static void forget(struct av *av, fi_addr_t addr)
+{
+    struct peer *p = av->peers[addr];
+    if (p->map != NULL)
+        wire_close(p->map);
+    free(p);
+    av->peers[addr] = NULL;
+}
+
+static int av_remove(struct fid_av *fid, fi_addr_t *addr, size_t count, uint64_t flags)
+{
+    struct av *av = (struct av *)fid;
+    int ret = 0;
+    (void)flags;
+    pthread_mutex_lock(&av->domain->lock);
+    for (size_t i = 0; i < count; i++) {
+        struct peer *p = av_peer(av, addr[i]);
+        if (p == NULL || p->first[0] != NULL || p->first[1] != NULL || p->queued != NULL)
+            ret = -FI_EINVAL;
+        else
+            forget(av, addr[i]);
+    }
+    pthread_mutex_unlock(&av->domain->lock);
+    return ret;
+}
+
+static int lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *len)
+{
+    struct av *av = (struct av *)fid;
+    char whole[MOST_ADDRESS];
+    struct peer *p = av_peer(av, fi_addr);
+    if (p == NULL)
+        return -FI_EINVAL;
+    size_t n = address_size(av->domain->kind);
+    address_make(av->domain->kind, 0, p->id, whole);
+    memcpy(addr, whole, *len < n ? *len : n);
+    *len = n;
+    return 0;
+}
+
+static int av_close(struct fid *fid)
+{
+    struct av *av = (struct av *)fid;
+    pthread_mutex_lock(&av->domain->lock);
+    av->domain->users--;
+    for (size_t i = 0; i < av->count; i++)
+        if (av->peers[i] != NULL)
+            forget(av, i);
+    pthread_mutex_unlock(&av->domain->lock);
+    free(av->peers);
+    free(av->index);
+    free(av);
+    return 0;
+}
+
+static struct fi_ops fid_ops = {.size = sizeof fid_ops, .close = av_close};
+static struct fi_ops_av ops = {
+    .size = sizeof ops, .insert = insert, .remove = av_remove, .lookup = lookup};
+
+int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **fid, void *context)
+{
+    struct av *av = calloc(1, sizeof *av);
+    (void)attr;
+    if (av == NULL)
+        return -FI_ENOMEM;
+    av->domain = (struct domain *)domain;
+    av->fid.fid = (struct fid){.fclass = FI_CLASS_AV, .context = context, .ops = &fid_ops};
+    av->fid.ops = &ops;
+    pthread_mutex_lock(&av->domain->lock);
+    av->domain->users++;
+    pthread_mutex_unlock(&av->domain->lock);
+    *fid = &av->fid;
+    return 0;
+}

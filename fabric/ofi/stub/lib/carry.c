@@ -1,0 +1,317 @@
+/*
+ * carry.c: carries an operation out, as the NIC of its initiator does. The bytes of a write come
+ * in pieces of any order, some of them twice; its completion some time after the last.
+ */
+#define _GNU_SOURCE
+#include "stub.h"
+
+#include <string.h>
+
+#define US 1000
+enum { CHUNK = 1 << 20, BLOCK = 128, PIECES = 8 };
+
+/* A region that peers may use so, from an address on; the caller lets it go. */
+static struct wire_region *find_region(struct mapping *m, uint64_t at, uint64_t key, uint64_t len,
+                                       uint32_t use)
+{
+    struct wire_region *r = wire_hold(m->w, key);
+    if (r == NULL)
+        return NULL;
+    if ((r->remote & use) == use && at >= r->base && at - r->base <= r->len &&
+        len <= r->len - (at - r->base))
+        return r;
+    wire_let_go(r);
+    return NULL;
+}
+
+/* Moves n bytes of an operation from an offset on; 0 or an errno. */
+static int move(struct op *op, uint64_t memory, size_t from, size_t n)
+{
+    struct mapping *m = op->peer->map;
+    size_t start = 0;
+    int ret = 0;
+    for (size_t i = 0; i < op->iov_count && n > 0 && ret == 0; i++) {
+        const size_t len = op->iov[i].iov_len;
+        if (from < start + len) {
+            char *local = (char *)op->iov[i].iov_base + (from - start);
+            size_t part = start + len - from;
+            part = part < n ? part : n;
+            ret = op->kind == OP_READ ? wire_read(m, memory + from, local, part)
+                                      : wire_write(m, memory + from, local, part);
+            from += part;
+            n -= part;
+        }
+        start += len;
+    }
+    return ret;
+}
+
+/*
+ * The next part of an operation: at most CHUNK bytes, so that others come in between. A part of
+ * more than one block comes in PIECES in an order of chance.
+ */
+static int move_part(struct ep *ep, struct op *op, uint64_t memory)
+{
+    const uint64_t d = dice(ep, op->number, FOR_PIECES);
+    size_t part = op->len - op->moved;
+    part = part < CHUNK ? part : CHUNK;
+    size_t piece = ((part + PIECES - 1) / PIECES + BLOCK - 1) / BLOCK * BLOCK;
+    /* The cuts are at the target's blocks of 128 bytes: within one they come as they are. */
+    const size_t skew = (size_t)((memory + op->moved) % BLOCK);
+    for (unsigned k = 0; k < PIECES + 1; k++) {
+        const unsigned i = k == PIECES ? PIECES : (unsigned)((d + k * (2 * (d >> 8 & 3) + 1)) % PIECES);
+        size_t begin = i * piece, end = begin + piece;
+        begin = begin > skew ? begin - skew : 0;
+        end = end > skew ? end - skew : 0;
+        if (begin >= part)
+            continue;
+        end = end < part ? end : part;
+        int ret = move(op, memory, op->moved + begin, end - begin);
+        if (ret == 0 && op->kind == OP_WRITE && (d >> 16) % 8 == 0 && ep->domain->kind <= KIND_DIRECT)
+            ret = move(op, memory, op->moved + begin, end - begin);
+        if (ret != 0)
+            return ret;
+    }
+    op->moved += part;
+    return 0;
+}
+
+/* What the device says of a peer that is not there; a first look is not enough. */
+static void gone(struct ep *ep, struct op *op)
+{
+    if (!op->lost) {
+        op->lost = true;
+        op_wait(ep, op, 1000 * US);
+        return;
+    }
+    int status = ep->domain->fabric->set.gone;
+    if (status == STATUS_SILENT && ep->domain->kind == KIND_EFA && !op->peer->known)
+        status = STATUS_NO_HANDSHAKE;
+    op_fail(ep, op, status);
+}
+
+static void wait_again(struct ep *ep, struct op *op, int put)
+{
+    uint64_t ns = put == PUT_AGAIN ? 2 * US : (uint64_t)10 * US << (op->tries < 5 ? op->tries : 5);
+    op->tries++;
+    op_wait(ep, op, ns);
+}
+
+/* Immediate data for the target: true when it has them, or has lost them. */
+static bool tell(struct ep *ep, struct op *op)
+{
+    const struct settings *s = &ep->domain->fabric->set;
+    const struct record r = {.kind = RECORD_DATA, .from = ep->map->id, .len = op->len, .data = op->data};
+    struct wire *w = op->peer->map->w;
+    unsigned takes = TAKES_ENTRY;
+    if (ep->domain->kind == KIND_DIRECT && !w->unsolicited && rule(s, KIND_DIRECT, R11c))
+        takes |= TAKES_RECEIVE;
+    int put = wire_put(op->peer->map, &r, NULL, 0, takes);
+    if (put == PUT_OVERRUN && ep->domain->kind <= KIND_DIRECT) {
+        atomic_fetch_add(&w->cq_lost, 1);
+        put = PUT_DONE;
+    }
+    op->told = put == PUT_DONE;
+    if (!op->told)
+        wait_again(ep, op, put);
+    return op->told;
+}
+
+static void carry_rma(struct ep *ep, struct op *op)
+{
+    const struct settings *s = &ep->domain->fabric->set;
+    struct mapping *m = op->peer->map;
+    if (op->state == OP_WAITING) {
+        if (rule(s, ep->domain->kind, R4) && !wire_knows(m->w, ep->map->id)) {
+            op_fail(ep, op, STATUS_UNKNOWN);
+            return;
+        }
+        int ret = 0;
+        if (op->len > 0) {
+            struct wire_region *r =
+                find_region(m, op->remote, op->key, op->len,
+                            op->kind == OP_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE);
+            if (r == NULL) {
+                op_fail(ep, op, STATUS_BAD_ADDRESS);
+                return;
+            }
+            ret = move_part(ep, op, r->memory + (op->remote - r->base));
+            wire_let_go(r);
+        }
+        if (ret != 0 || op->moved < op->len) {
+            op_wait(ep, op, ret != 0 ? 100 * US : 0); /* the process may be ending */
+            return;
+        }
+        op->state = OP_MOVED;
+        const uint64_t late = dice(ep, op->number, FOR_LATE);
+        if (late % 4 == 0) {
+            op_wait(ep, op, (late >> 8) % (20 * US));
+            return;
+        }
+    }
+    if (op->has_data && !op->told && !tell(ep, op))
+        return;
+    op_done(ep, op);
+}
+
+static void carry_message(struct ep *ep, struct op *op)
+{
+    struct record r = {.kind = RECORD_MESSAGE,
+                       .from = ep->map->id,
+                       .token = op->token,
+                       .len = op->len,
+                       .data = op->data,
+                       .flags = op->has_data ? RECORD_HAS_DATA : 0};
+    unsigned char whole[WIRE_INLINE];
+    const void *bytes = op->iov[0].iov_base;
+    size_t n = op->len;
+    if (n > WIRE_INLINE) {
+        r.flags |= RECORD_ELSEWHERE;
+        r.at = (uintptr_t)bytes;
+        n = 0;
+        op->ack = true;
+    } else if (op->iov_count > 1) {
+        size_t at = 0;
+        for (size_t i = 0; i < op->iov_count; i++) {
+            memcpy(whole + at, op->iov[i].iov_base, op->iov[i].iov_len);
+            at += op->iov[i].iov_len;
+        }
+        bytes = whole;
+    }
+    if (op->ack)
+        r.flags |= RECORD_WANTS_ACK;
+    /* The messages of efa go to buffers of the provider. */
+    const unsigned takes = ep->domain->kind == KIND_EFA ? 0 : TAKES_RECEIVE | TAKES_ENTRY;
+    int put = wire_put(op->peer->map, &r, bytes, n, takes);
+    if (put == PUT_OVERRUN && ep->domain->kind == KIND_DIRECT) {
+        atomic_fetch_add(&op->peer->map->w->cq_lost, 1);
+        put = PUT_DONE;
+    }
+    if (put != PUT_DONE) {
+        wait_again(ep, op, put);
+    } else if (op->ack) {
+        op->state = OP_ASKED;
+        op_wait(ep, op, 1000 * US);
+    } else {
+        op_done(ep, op);
+    }
+}
+
+static uint64_t computed(enum fi_op op, uint64_t old, const uint64_t operands[2])
+{
+    switch (op) {
+    case FI_SUM:
+        return old + operands[0];
+    case FI_BAND:
+        return old & operands[0];
+    case FI_BOR:
+        return old | operands[0];
+    case FI_BXOR:
+        return old ^ operands[0];
+    case FI_ATOMIC_WRITE:
+        return operands[0];
+    case FI_CSWAP:
+        return old == operands[1] ? operands[0] : old;
+    default:
+        return old;
+    }
+}
+
+/* Applies an atomic operation to a word of m's owner: a status, or -1: the lock is taken now. */
+int apply(struct mapping *m, uint64_t at, uint64_t key, enum fi_op op, unsigned width,
+          const uint64_t operands[2], uint64_t *old)
+{
+    const uint64_t mask = width == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * width) - 1;
+    struct wire_region *r = find_region(m, at, key, width, FI_REMOTE_WRITE | FI_REMOTE_READ);
+    if (r == NULL)
+        return STATUS_BAD_ADDRESS;
+    int ret = -1;
+    if (wire_try_lock(m->w)) {
+        const uint64_t memory = r->memory + (at - r->base);
+        *old = 0;
+        ret = wire_read(m, memory, old, width);
+        const uint64_t with[2] = {operands[0] & mask, operands[1] & mask};
+        uint64_t value = computed(op, *old, with);
+        if (ret == 0 && op != FI_ATOMIC_READ)
+            ret = wire_write(m, memory, &value, width);
+        ret = ret == 0 ? STATUS_OK : -1;
+        wire_unlock(m->w);
+    }
+    wire_let_go(r);
+    return ret;
+}
+
+/* efa has the target's processor do it; the NICs of others do it themselves. */
+static void carry_atomic(struct ep *ep, struct op *op)
+{
+    uint64_t old = 0;
+    if (ep->domain->kind == KIND_EFA) {
+        const struct record r = {.kind = RECORD_ATOMIC,
+                                 .from = ep->map->id,
+                                 .token = op->token,
+                                 .at = op->remote,
+                                 .key = op->key,
+                                 .op = (uint16_t)op->op,
+                                 .width = (uint16_t)op->width};
+        int put = wire_put(op->peer->map, &r, op->operands, sizeof op->operands, 0);
+        if (put != PUT_DONE) {
+            wait_again(ep, op, put);
+            return;
+        }
+        op->state = OP_ASKED;
+        op_wait(ep, op, 1000 * US);
+        return;
+    }
+    int status = apply(op->peer->map, op->remote, op->key, op->op, op->width, op->operands, &old);
+    if (status < 0) {
+        wait_again(ep, op, PUT_AGAIN);
+    } else if (status != STATUS_OK) {
+        op_fail(ep, op, status);
+    } else {
+        if (op->fetches)
+            memcpy(op->result, &old, op->width);
+        op_done(ep, op);
+    }
+}
+
+void carry(struct ep *ep, struct op *op)
+{
+    if (op->state == OP_ANSWERED) {
+        if (op->status == STATUS_OK)
+            op_done(ep, op);
+        else
+            op_fail(ep, op, op->status);
+        return;
+    }
+    if (ep->domain->fabric->set.sick) {
+        op_fail(ep, op, STATUS_SICK);
+        return;
+    }
+    if (!peer_map(op->peer) || !wire_alive(op->peer->map)) {
+        gone(ep, op);
+        return;
+    }
+    if (op->state == OP_ASKED) {
+        op_wait(ep, op, 1000 * US);
+        return;
+    }
+    switch (op->kind) {
+    case OP_SEND:
+        carry_message(ep, op);
+        return;
+    case OP_WRITE:
+    case OP_READ:
+        carry_rma(ep, op);
+        return;
+    case OP_ATOMIC:
+        carry_atomic(ep, op);
+        return;
+    case OP_CONTROL: {
+        int put = wire_put(op->peer->map, &op->record, NULL, 0, 0);
+        if (put == PUT_DONE)
+            op_done(ep, op);
+        else
+            wait_again(ep, op, put);
+    }
+    }
+}

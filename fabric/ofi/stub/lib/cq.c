@@ -1,0 +1,328 @@
+/*
+ * cq.c: completion queues: what is read, and waiting.
+ *
+ * The device's queue holds what cq_open has granted, in the counts of the endpoint's file; what
+ * finds it full is lost, and the queue is of no more use. A program reads efa-direct's as it
+ * is; efa moves the entries into a queue of its own each time that it is polled.
+ */
+#define _GNU_SOURCE
+#include "stub.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+static void bell(struct cq *cq)
+{
+    /* A full FIFO is readable as well. */
+    if (cq->bell >= 0 && write(cq->bell, "", 1) < 0 && errno != EAGAIN)
+        perror("stub: bell");
+}
+
+void cq_push(struct cq *cq, const struct completion *c)
+{
+    if (cq->tail - cq->head == cq->room) {
+        size_t room = cq->room > 0 ? 2 * cq->room : 256;
+        struct completion *to = calloc(room, sizeof *to);
+        if (to == NULL)
+            abort();
+        for (size_t i = cq->head; i != cq->tail; i++)
+            to[i % room] = cq->entries[i % cq->room];
+        free(cq->entries);
+        cq->entries = to;
+        cq->room = room;
+    }
+    cq->entries[cq->tail++ % cq->room] = *c;
+    if (cq->armed) {
+        cq->armed = false;
+        bell(cq);
+    }
+}
+
+static struct completion *entry(struct cq *cq, size_t i)
+{
+    return &cq->entries[i % cq->room];
+}
+
+static void uncount(struct completion *c)
+{
+    if (c->counted != NULL)
+        wire_free_entries(c->counted, 1);
+    c->counted = NULL;
+}
+
+void cq_progress(struct cq *cq)
+{
+    struct domain *d = cq->domain;
+    for (struct ep *ep = d->eps; ep != NULL; ep = ep->next)
+        if (ep->map != NULL && (ep->tx == cq || ep->rx == cq)) {
+            ep_carry(ep, false);
+            arrive(ep);
+        }
+    if (cq->moved < cq->head)
+        cq->moved = cq->head;
+    for (; d->kind == KIND_EFA && cq->moved != cq->tail; cq->moved++)
+        uncount(entry(cq, cq->moved));
+}
+
+/* Whether entries were lost. */
+static bool overrun(struct cq *cq)
+{
+    static long looks;
+    long at = setting("overrun_at", 0);
+    if (at > 0 && __atomic_add_fetch(&looks, 1, __ATOMIC_RELAXED) >= at)
+        return true;
+    for (struct ep *ep = cq->domain->eps; ep != NULL; ep = ep->next)
+        if (ep->map != NULL && (ep->tx == cq || ep->rx == cq) && atomic_load(&ep->map->w->cq_lost) > 0)
+            return true;
+    return false;
+}
+
+static long strays; /* error entries of no operation that have come */
+
+static bool stray(void)
+{
+    return __atomic_load_n(&strays, __ATOMIC_RELAXED) < setting("stray", 0);
+}
+
+static void copy_out(struct cq *cq, const struct completion *c, char *buf, size_t i)
+{
+    switch (cq->format) {
+    case FI_CQ_FORMAT_CONTEXT:
+        ((struct fi_cq_entry *)buf)[i] = (struct fi_cq_entry){c->context};
+        return;
+    case FI_CQ_FORMAT_MSG:
+        ((struct fi_cq_msg_entry *)buf)[i] =
+            (struct fi_cq_msg_entry){c->context, c->flags, c->len};
+        return;
+    case FI_CQ_FORMAT_TAGGED:
+        ((struct fi_cq_tagged_entry *)buf)[i] =
+            (struct fi_cq_tagged_entry){c->context, c->flags, c->len, NULL, c->data, 0};
+        return;
+    default:
+        ((struct fi_cq_data_entry *)buf)[i] =
+            (struct fi_cq_data_entry){c->context, c->flags, c->len, NULL, c->data};
+    }
+}
+
+static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *from)
+{
+    struct cq *cq = (struct cq *)fid;
+    ssize_t n = 0;
+    if (stray())
+        return -FI_EAVAIL;
+    pthread_mutex_lock(&cq->domain->lock);
+    cq_progress(cq);
+    if (overrun(cq))
+        n = -FI_EOVERRUN;
+    while (n >= 0 && (size_t)n < count && cq->head != cq->tail) {
+        struct completion *c = entry(cq, cq->head);
+        if (c->err != 0)
+            break;
+        copy_out(cq, c, buf, (size_t)n);
+        if (from != NULL)
+            from[n] = c->source;
+        uncount(c);
+        cq->head++;
+        n++;
+    }
+    if (n == 0)
+        n = cq->head != cq->tail ? -FI_EAVAIL : -FI_EAGAIN;
+    pthread_mutex_unlock(&cq->domain->lock);
+    return n;
+}
+
+static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
+{
+    return readfrom(fid, buf, count, NULL);
+}
+
+static ssize_t readerr(struct fid_cq *fid, struct fi_cq_err_entry *e, uint64_t flags)
+{
+    struct cq *cq = (struct cq *)fid;
+    ssize_t ret = -FI_EAGAIN;
+    (void)flags;
+    if (stray()) {
+        __atomic_add_fetch(&strays, 1, __ATOMIC_RELAXED);
+        *e = (struct fi_cq_err_entry){.err = (int)setting("stray_err", FI_EIO),
+                                      .flags = (uint64_t)setting("stray_flags", 0)};
+        return 1;
+    }
+    pthread_mutex_lock(&cq->domain->lock);
+    if (cq->head != cq->tail && entry(cq, cq->head)->err != 0) {
+        struct completion *c = entry(cq, cq->head++);
+        *e = (struct fi_cq_err_entry){.op_context = c->context,
+                                      .flags = c->flags,
+                                      .len = c->len,
+                                      .data = c->data,
+                                      .err = c->err,
+                                      .prov_errno = c->status};
+        uncount(c);
+        ret = 1;
+    }
+    pthread_mutex_unlock(&cq->domain->lock);
+    return ret;
+}
+
+bool cq_waits(struct cq *cq)
+{
+    char taken[256];
+    struct domain *d = cq->domain;
+    bool nothing = false;
+    pthread_mutex_lock(&d->lock);
+    cq_progress(cq);
+    if (cq->head == cq->tail) {
+        while (cq->bell >= 0 && read(cq->bell, taken, sizeof taken) == sizeof taken)
+            ;
+        nothing = cq->armed = true;
+        for (struct ep *ep = d->eps; ep != NULL; ep = ep->next)
+            if (ep->map != NULL && ep->rx == cq) {
+                /* Who puts a record in looks at it after, so one of both sees the other. */
+                atomic_store(&ep->map->w->armed, 1);
+                if (wire_peek(ep->map->w) != NULL)
+                    nothing = false;
+            }
+    }
+    pthread_mutex_unlock(&d->lock);
+    return nothing;
+}
+
+static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *from,
+                         const void *cond, int timeout)
+{
+    struct cq *cq = (struct cq *)fid;
+    (void)cond;
+    for (;;) {
+        ssize_t n = readfrom(fid, buf, count, from);
+        struct pollfd p = {.fd = cq->bell, .events = POLLIN};
+        if (n != -FI_EAGAIN || cq->bell < 0)
+            return n;
+        if (cq_waits(cq) && poll(&p, 1, timeout) <= 0)
+            return -FI_EAGAIN;
+    }
+}
+
+static ssize_t sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, int timeout)
+{
+    return sreadfrom(fid, buf, count, NULL, cond, timeout);
+}
+
+static int cq_signal(struct fid_cq *fid)
+{
+    struct cq *cq = (struct cq *)fid;
+    if (cq->bell < 0)
+        return -FI_ENOSYS;
+    bell(cq);
+    return 0;
+}
+
+static const char *cq_strerror(struct fid_cq *fid, int status, const void *data, char *buf,
+                               size_t len)
+{
+    const char *text = status_text(((struct cq *)fid)->domain->kind, status);
+    (void)data;
+    if (buf != NULL && len > 0) {
+        strncpy(buf, text, len - 1);
+        buf[len - 1] = 0;
+    }
+    return text;
+}
+
+static int cq_control(struct fid *fid, int command, void *arg)
+{
+    struct cq *cq = (struct cq *)fid;
+    if (command != FI_GETWAIT || cq->bell < 0)
+        return -FI_ENOSYS;
+    *(int *)arg = cq->bell;
+    return 0;
+}
+
+static int cq_close(struct fid *fid)
+{
+    struct cq *cq = (struct cq *)fid;
+    struct domain *d = cq->domain;
+    pthread_mutex_lock(&d->lock);
+    for (struct ep *ep = d->eps; ep != NULL; ep = ep->next)
+        if (ep->tx == cq || ep->rx == cq) {
+            pthread_mutex_unlock(&d->lock);
+            return -FI_EBUSY;
+        }
+    d->users--;
+    pthread_mutex_unlock(&d->lock);
+    if (cq->bell >= 0)
+        wire_bell_remove(cq->id, cq->bell);
+    free(cq->entries);
+    free(cq);
+    return 0;
+}
+
+static struct fi_ops fid_ops = {.size = sizeof fid_ops, .close = cq_close, .control = cq_control};
+static struct fi_ops_cq ops = {.size = sizeof ops,
+                               .read = cq_read,
+                               .readfrom = readfrom,
+                               .readerr = readerr,
+                               .sread = sread,
+                               .sreadfrom = sreadfrom,
+                               .signal = cq_signal,
+                               .strerror = cq_strerror};
+
+/* The entries that a queue is granted, or a negative error. */
+static int64_t granted(const struct domain *d, size_t asked)
+{
+    const struct settings *s = &d->fabric->set;
+    int64_t size = (int64_t)(asked > 0 ? asked : 1024);
+    if (s->provider != EFA)
+        return size;
+    if (rule(s, d->kind, R3c)) {
+        int64_t least = (int64_t)(d->info->tx_attr->size + d->info->rx_attr->size);
+        least = least > rule_value(R3c) ? least : rule_value(R3c);
+        least = least < (int64_t)s->max_cq ? least : (int64_t)s->max_cq;
+        size = size > least ? size : least;
+    }
+    return size > (int64_t)s->max_cq && rule(s, d->kind, R3a) ? -FI_EINVAL : size;
+}
+
+/* efa's own transport within a host cannot be waited for. */
+static bool with_shm(void)
+{
+    const char *s = getenv("FI_EFA_ENABLE_SHM_TRANSFER");
+    return s == NULL || (strcmp(s, "0") != 0 && strcasecmp(s, "no") != 0);
+}
+
+int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **fid, void *context)
+{
+    struct domain *d = (struct domain *)domain;
+    const struct settings *s = &d->fabric->set;
+    int64_t size = granted(d, attr->size);
+    const bool waits = attr->wait_obj != FI_WAIT_NONE;
+    if (waits && (rule(s, d->kind, R8a) || (d->kind == KIND_EFA && with_shm())))
+        return -FI_ENOSYS;
+    if (waits && attr->wait_obj != FI_WAIT_FD && attr->wait_obj != FI_WAIT_UNSPEC)
+        return -FI_ENOSYS;
+    if (size < 0)
+        return (int)size;
+    struct cq *cq = calloc(1, sizeof *cq);
+    if (cq == NULL)
+        return -FI_ENOMEM;
+    cq->domain = d;
+    cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_DATA : attr->format;
+    cq->size = (uint64_t)size;
+    cq->id = wire_draw();
+    cq->bell = waits ? wire_bell(cq->id) : -1;
+    if (waits && cq->bell < 0) {
+        free(cq);
+        return -errno;
+    }
+    cq->fid.fid = (struct fid){.fclass = FI_CLASS_CQ, .context = context, .ops = &fid_ops};
+    cq->fid.ops = &ops;
+    pthread_mutex_lock(&d->lock);
+    d->users++;
+    pthread_mutex_unlock(&d->lock);
+    strays = 0;
+    *fid = &cq->fid;
+    return 0;
+}

@@ -1,0 +1,14 @@
+/*
+ * cuda.h: what the provider does with CUDA (R21, R22).
+ */
+#ifndef STUB_CUDA_H
+#define STUB_CUDA_H
+
+#include "settings.h"
+
+/* Whether the provider has initialised CUDA, which it tries when it is asked for the first time. */
+bool cuda_there(const struct settings *s);
+/* A call on the current device: in the first fi_getinfo from 2.1 on, in each fi_domain before. */
+void cuda_touch(const struct settings *s);
+
+#endif

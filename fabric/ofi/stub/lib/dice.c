@@ -1,0 +1,37 @@
+/*
+ * dice.c: chance. A number follows from the seed, the endpoint and the operation alone, so that
+ * a test that fails can be run again; the endpoint is the number of it in its process.
+ */
+#define _GNU_SOURCE
+#include "stub.h"
+
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 32;
+    x *= UINT64_C(0xd6e8feb86659fd93);
+    x ^= x >> 29;
+    x *= UINT64_C(0xa0761d6478bd642f);
+    return x ^ (x >> 32);
+}
+
+uint64_t dice(const struct ep *ep, uint64_t number, unsigned purpose)
+{
+    uint64_t x = mix(ep->domain->fabric->set.seed + UINT64_C(0x9e3779b97f4a7c15));
+    x = mix(x ^ ep->ordinal);
+    x = mix(x ^ number * UINT64_C(0x9e3779b97f4a7c15));
+    return mix(x + purpose * UINT64_C(0x9e3779b97f4a7c15));
+}
+
+/* Whether a posting finds no room: a K-th of all, and of 512 the last 64. */
+bool refused(struct ep *ep)
+{
+    static uint64_t count;
+    const uint64_t again = ep->domain->fabric->set.again;
+    uint64_t n = ++ep->posted;
+    if (again == 0 || (n / 64 % 8 != 7 && dice(ep, n, FOR_AGAIN) % again != 0))
+        return false;
+    uint64_t so_far = __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
+    if (so_far % 256 == 1)
+        note("again %llu of %llu\n", (unsigned long long)so_far, (unsigned long long)n);
+    return true;
+}

@@ -1,0 +1,60 @@
+/*
+ * domain.c: one NIC as a program has opened it.
+ */
+#define _GNU_SOURCE
+#include "cuda.h"
+#include "stub.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+static int domain_close(struct fid *fid)
+{
+    struct domain *d = (struct domain *)fid;
+    pthread_mutex_lock(&d->lock);
+    int users = d->users;
+    pthread_mutex_unlock(&d->lock);
+    if (users > 0)
+        return -FI_EBUSY;
+    nic_remove(d);
+    fi_freeinfo(d->info);
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+    return 0;
+}
+
+static int domain_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+    (void)fid, (void)other, (void)flags;
+    return -FI_ENOSYS;
+}
+
+static struct fi_ops fid_ops = {.size = sizeof fid_ops, .close = domain_close, .bind = domain_bind};
+static struct fi_ops_domain ops = {
+    .size = sizeof ops, .av_open = av_open, .cq_open = cq_open, .endpoint = ep_open};
+
+int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
+                void *context)
+{
+    struct domain *d = calloc(1, sizeof *d);
+    if (d == NULL)
+        return -FI_ENOMEM;
+    d->fabric = (struct fabric *)fabric;
+    d->info = fi_dupinfo(info);
+    d->kind = kind_of(&d->fabric->set, info->fabric_attr->name);
+    d->api = info->fabric_attr->api_version;
+    d->nic = info->nic != NULL ? info->nic->bus_attr->attr.pci.bus_id : 0;
+    pthread_mutex_init(&d->lock, NULL);
+    d->fid.fid = (struct fid){.fclass = FI_CLASS_DOMAIN, .context = context, .ops = &fid_ops};
+    d->fid.ops = &ops;
+    d->fid.mr = &mr_ops;
+    /* Peers write this process's memory; where only a parent may, they are let. */
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    if (d->fabric->set.provider == EFA && d->fabric->set.release < RELEASE(2, 1))
+        cuda_touch(&d->fabric->set);
+    nic_fork_guard(d);
+    nic_add(d);
+    *domain = &d->fid;
+    return 0;
+}

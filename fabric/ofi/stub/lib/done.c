@@ -1,0 +1,126 @@
+/*
+ * done.c: how operations end: completions, errors, and what the provider does meanwhile to the
+ * context that the caller has given.
+ */
+#define _GNU_SOURCE
+#include "stub.h"
+
+#include <string.h>
+
+static const struct {
+    int status;
+    enum rule_id rule;
+    const char *text;
+} statuses[] = {
+    {STATUS_SICK, R15f, "Internal queue pair error (local)"},
+    {STATUS_BAD_ADDRESS, R15f, "Remote key (RKEY) not registered or does not match remote IOVA"},
+    {STATUS_BAD_QPN, R15d, "Bad queue pair (QP) number (QP does not exist or is in error state)"},
+    {STATUS_SILENT, R15c, "Unresponsive remote (was previously responsive)"},
+    {STATUS_UNKNOWN, R4,
+     "No valid address handle at remote side (required for RDMA operations)"},
+    {STATUS_NEVER, R15e, "Unreachable remote (never received a response)"},
+    {STATUS_NO_HANDSHAKE, R15c,
+     "Unresponsive receiver (reachable by EFA device but handshake failed)"},
+};
+
+enum { STATUSES = sizeof statuses / sizeof statuses[0] };
+
+const char *status_text(enum kind kind, int status)
+{
+    (void)kind;
+    for (int i = 0; i < STATUSES; i++)
+        if (statuses[i].status == status)
+            return statuses[i].text;
+    return "Unknown error";
+}
+
+/* The providers of other NICs say that something went wrong, and the status what. */
+int error_of(struct ep *ep, int status)
+{
+    for (int i = 0; i < STATUSES; i++)
+        if (statuses[i].status == status &&
+            rule(&ep->domain->fabric->set, ep->domain->kind, statuses[i].rule))
+            return (int)rule_value(statuses[i].rule);
+    return FI_EIO;
+}
+
+/* The provider keeps something in the context until the completion (R7). */
+void scribble(struct ep *ep, struct op *op)
+{
+    if (op->context == NULL || !rule(&ep->domain->fabric->set, ep->domain->kind, R7))
+        return;
+    for (size_t i = 0; i < sizeof op->scribble; i += 8) {
+        uint64_t word = op->token ^ (uint64_t)(uintptr_t)op->context ^ i;
+        memcpy(op->scribble + i, &word, 8);
+    }
+    memcpy(op->context, op->scribble, (size_t)rule_value(R7));
+}
+
+static void look_at_scribble(struct ep *ep, struct op *op)
+{
+    if (op->context == NULL || !rule(&ep->domain->fabric->set, ep->domain->kind, R7))
+        return;
+    if (memcmp(op->context, op->scribble, (size_t)rule_value(R7)) != 0)
+        die(R7, "the context of an operation was changed before its completion");
+}
+
+/*
+ * A completion of this end's own. An EFA device whose queue is full loses it; others hold the
+ * operation back.
+ */
+static bool complete(struct ep *ep, struct completion *c)
+{
+    struct wire *w = ep->map->w;
+    if (!wire_take_entry(w)) {
+        if (ep->domain->kind > KIND_DIRECT)
+            return false;
+        atomic_fetch_add(&w->cq_lost, 1);
+        return true;
+    }
+    c->counted = w;
+    c->source = FI_ADDR_NOTAVAIL;
+    cq_push(ep->tx, c);
+    return true;
+}
+
+void op_done(struct ep *ep, struct op *op)
+{
+    struct completion c = {.context = op->context, .flags = op->flags, .len = op->len};
+    if (!op->internal && !op->inject) {
+        look_at_scribble(ep, op);
+        if (!complete(ep, &c)) {
+            op_wait(ep, op, 20000);
+            return;
+        }
+    }
+    op->peer->seen = true;
+    op_drop(ep, op);
+}
+
+/* An injected operation has no context that its error could name (R15). */
+void op_fail(struct ep *ep, struct op *op, int status)
+{
+    const struct settings *s = &ep->domain->fabric->set;
+    const enum kind kind = ep->domain->kind;
+    const int err = error_of(ep, status);
+    struct completion c = {
+        .context = op->inject ? NULL : op->context, .flags = op->flags, .err = err, .status = status};
+    if (op->internal) {
+        const bool shake = op->record.kind != RECORD_HELLO;
+        op_drop(ep, op);
+        /* Who answers a peer that has gone since has nothing to report. */
+        if (kind == KIND_EFA && !(shake && status == STATUS_BAD_QPN))
+            eq_error(ep, err, status);
+        return;
+    }
+    bool silent = false;
+    if (op->inject && s->provider == EFA)
+        silent = !rule(s, kind, R15a) && !rule(s, kind, R15b);
+    if (!op->inject)
+        look_at_scribble(ep, op);
+    if (!silent && !complete(ep, &c)) {
+        op_wait(ep, op, 20000);
+        return;
+    }
+    op_drop(ep, op);
+}

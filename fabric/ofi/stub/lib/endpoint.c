@@ -1,0 +1,247 @@
+/*
+ * endpoint.c: the making and unmaking of endpoints, and their options.
+ */
+#define _GNU_SOURCE
+#include "cuda.h"
+#include "stub.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Later than the headers. */
+enum { OPT_CUDA_API_PERMITTED = 10, OPT_SHARED_MEMORY_PERMITTED = 11 };
+
+static int efa_option(struct ep *ep, int name, bool permitted)
+{
+    const struct settings *s = &ep->domain->fabric->set;
+    if (ep->domain->kind == KIND_DIRECT)
+        return 0;
+    if (name == OPT_SHARED_MEMORY_PERMITTED) {
+        ep->shm_permitted = permitted;
+        return 0;
+    }
+    if (!cuda_there(s) && rule(s, KIND_EFA, R20c))
+        return -FI_EINVAL;
+    if (!permitted && !s->p2p && rule(s, KIND_EFA, R20b))
+        return -FI_EOPNOTSUPP;
+    ep->cuda_permitted = permitted;
+    return 0;
+}
+
+static int set_option(fid_t fid, int level, int name, const void *value, size_t len)
+{
+    struct ep *ep = (struct ep *)fid;
+    const struct settings *s = &ep->domain->fabric->set;
+    if (level != FI_OPT_ENDPOINT)
+        return -FI_ENOPROTOOPT;
+    if (s->provider == EFA &&
+        (name == OPT_CUDA_API_PERMITTED || name == OPT_SHARED_MEMORY_PERMITTED))
+        return len == sizeof(bool) ? efa_option(ep, name, *(const bool *)value) : -FI_EINVAL;
+    if (name == FI_OPT_FI_HMEM_P2P || name == FI_OPT_MIN_MULTI_RECV)
+        return 0;
+    return s->provider != EFA || rule(s, ep->domain->kind, R20f) ? -FI_ENOPROTOOPT : 0;
+}
+
+static int get_option(fid_t fid, int level, int name, void *value, size_t *len)
+{
+    struct ep *ep = (struct ep *)fid;
+    if (level != FI_OPT_ENDPOINT || *len < sizeof(bool))
+        return -FI_ENOPROTOOPT;
+    if (name == OPT_CUDA_API_PERMITTED)
+        *(bool *)value = ep->cuda_permitted;
+    else if (name == OPT_SHARED_MEMORY_PERMITTED)
+        *(bool *)value = ep->shm_permitted;
+    else
+        return -FI_ENOPROTOOPT;
+    *len = sizeof(bool);
+    return 0;
+}
+
+static ssize_t cancel(fid_t fid, void *context)
+{
+    (void)fid, (void)context;
+    return -FI_ENOENT;
+}
+
+static int get_name(fid_t fid, void *addr, size_t *len)
+{
+    struct ep *ep = (struct ep *)fid;
+    char whole[MOST_ADDRESS];
+    const size_t n = address_size(ep->domain->kind), room = *len;
+    if (ep->map == NULL)
+        return -FI_EOPBADSTATE;
+    address_make(ep->domain->kind, ep->domain->nic, ep->map->id, whole);
+    memcpy(addr, whole, room < n ? room : n);
+    *len = n;
+    return room < n ? -FI_ETOOSMALL : 0;
+}
+
+static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+    struct ep *ep = (struct ep *)fid;
+    switch (other->fclass) {
+    case FI_CLASS_CQ:
+        if (flags & FI_TRANSMIT)
+            ep->tx = (struct cq *)other;
+        if (flags & FI_RECV)
+            ep->rx = (struct cq *)other;
+        return 0;
+    case FI_CLASS_AV:
+        ep->av = (struct av *)other;
+        return 0;
+    case FI_CLASS_EQ:
+        ep->eq = (struct eq *)other;
+        return 0;
+    }
+    return -FI_ENOSYS;
+}
+
+static int enable(struct ep *ep)
+{
+    const struct settings *s = &ep->domain->fabric->set;
+    static uint64_t endpoints;
+    if (ep->tx == NULL || ep->rx == NULL)
+        return -FI_ENOCQ;
+    if (ep->av == NULL)
+        return -FI_ENOAV;
+    struct mapping *m = wire_create(ep->rx->size, (int)ep->domain->kind, ep->rx->id);
+    if (m == NULL)
+        return -errno;
+    m->w->unsolicited = s->unsolicited;
+    pthread_mutex_lock(&ep->domain->lock);
+    ep->map = m;
+    ep->ordinal = __atomic_fetch_add(&endpoints, 1, __ATOMIC_RELAXED);
+    mr_publish(ep->domain, ep);
+    for (size_t i = 0; i < ep->av->count; i++)
+        if (ep->av->peers[i] != NULL)
+            wire_know(m->w, ep->av->peers[i]->id);
+    ep->enabled = true;
+    pthread_mutex_unlock(&ep->domain->lock);
+    return 0;
+}
+
+static int ep_control(struct fid *fid, int command, void *arg)
+{
+    (void)arg;
+    return command == FI_ENABLE ? enable((struct ep *)fid) : -FI_ENOSYS;
+}
+
+/* Injected operations count as done for the caller, so they leave before the end; the lock is held. */
+static void flush(struct ep *ep)
+{
+    for (int i = 0; i < 50; i++) {
+        bool left = false;
+        for (size_t k = 0; k < ep->op_count; k++)
+            left = left || (ep->ops[k]->state != OP_FREE && ep->ops[k]->inject);
+        if (!left)
+            return;
+        ep_carry(ep, true);
+        pthread_mutex_unlock(&ep->domain->lock);
+        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+        pthread_mutex_lock(&ep->domain->lock);
+    }
+}
+
+static void free_ops(struct ep *ep)
+{
+    for (size_t i = 0; i < ep->op_count; i++) {
+        free(ep->ops[i]->copy);
+        free(ep->ops[i]);
+    }
+    free(ep->ops);
+    free(ep->heap);
+    while (ep->strangers != NULL) {
+        struct peer *p = ep->strangers;
+        ep->strangers = p->next;
+        if (p->map != NULL)
+            wire_close(p->map);
+        free(p);
+    }
+    while (ep->early != NULL) {
+        struct early *e = ep->early;
+        ep->early = e->next;
+        free(e);
+    }
+}
+
+/* What its peers have in their lists belongs to this endpoint. */
+static void forget_peers(struct ep *ep)
+{
+    for (size_t i = 0; ep->av != NULL && i < ep->av->count; i++) {
+        struct peer *p = ep->av->peers[i];
+        if (p == NULL)
+            continue;
+        p->first[0] = p->first[1] = p->last[0] = p->last[1] = NULL;
+        p->queued = p->queued_last = NULL;
+        p->greeted = p->hello = p->known = p->seen = false;
+    }
+}
+
+static int ep_close(struct fid *fid)
+{
+    struct ep *ep = (struct ep *)fid;
+    struct domain *d = ep->domain;
+    pthread_mutex_lock(&d->lock);
+    if (ep->map != NULL) {
+        flush(ep);
+        struct wire *w = ep->map->w;
+        count_line("ep %llu of %d: cq %llu of %llu, lost %llu, send queue %zu of %zu\n",
+                   (unsigned long long)ep->ordinal, (int)w->pid,
+                   (unsigned long long)atomic_load(&w->cq_high), (unsigned long long)w->cq_size,
+                   (unsigned long long)atomic_load(&w->cq_lost), ep->high, ep->depth);
+    }
+    struct ep **at = &d->eps;
+    while (*at != ep)
+        at = &(*at)->next;
+    *at = ep->next;
+    d->users--;
+    forget_peers(ep);
+    free_ops(ep);
+    /* What is left in the queue counts for nobody. */
+    for (struct cq *cq = ep->tx; cq != NULL; cq = cq == ep->tx && ep->rx != ep->tx ? ep->rx : NULL)
+        for (size_t i = cq->head; i != cq->tail; i++)
+            if (ep->map != NULL && cq->entries[i % cq->room].counted == ep->map->w)
+                cq->entries[i % cq->room].counted = NULL;
+    if (ep->map != NULL)
+        wire_remove(ep->map);
+    pthread_mutex_unlock(&d->lock);
+    fi_freeinfo(ep->info);
+    free(ep->receives);
+    free(ep);
+    return 0;
+}
+
+static struct fi_ops fid_ops = {
+    .size = sizeof fid_ops, .close = ep_close, .bind = ep_bind, .control = ep_control};
+static struct fi_ops_ep ops = {
+    .size = sizeof ops, .cancel = cancel, .getopt = get_option, .setopt = set_option};
+static struct fi_ops_cm cm_ops = {.size = sizeof cm_ops, .getname = get_name};
+
+int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fid, void *context)
+{
+    struct ep *ep = calloc(1, sizeof *ep);
+    if (ep == NULL)
+        return -FI_ENOMEM;
+    ep->domain = (struct domain *)domain;
+    ep->info = fi_dupinfo(info);
+    ep->depth = info->tx_attr->size;
+    ep->rx_size = info->rx_attr->size;
+    ep->receives = calloc(ep->rx_size, sizeof *ep->receives);
+    ep->early_end = &ep->early;
+    ep->cuda_permitted = ep->shm_permitted = true;
+    ep->fid.fid = (struct fid){.fclass = FI_CLASS_EP, .context = context, .ops = &fid_ops};
+    ep->fid.ops = &ops;
+    ep->fid.cm = &cm_ops;
+    ep->fid.msg = &msg_ops;
+    ep->fid.rma = &rma_ops;
+    ep->fid.atomic = &atomic_ops;
+    pthread_mutex_lock(&ep->domain->lock);
+    ep->next = ep->domain->eps;
+    ep->domain->eps = ep;
+    ep->domain->users++;
+    pthread_mutex_unlock(&ep->domain->lock);
+    *fid = &ep->fid;
+    return 0;
+}

@@ -1,0 +1,237 @@
+/*
+ * mr.c: registrations. Peers find a region by its key in the file of each endpoint of the
+ * domain.
+ */
+#define _GNU_SOURCE
+#include "stub.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+/* From 1.20 on; the headers may be older. */
+struct dma_buf {
+    int fd;
+    uint64_t offset;
+    size_t len;
+    void *base;
+};
+
+void mr_publish(struct domain *d, struct ep *ep)
+{
+    for (int i = 0; i < WIRE_REGIONS; i++)
+        if (d->regions[i] != NULL && d->regions[i]->enabled)
+            wire_publish(ep->map->w, i, &d->regions[i]->peer);
+}
+
+static void publish_everywhere(struct region *r)
+{
+    for (struct ep *ep = r->domain->eps; ep != NULL; ep = ep->next)
+        if (ep->map != NULL)
+            wire_publish(ep->map->w, r->slot, &r->peer);
+}
+
+static int mr_close(struct fid *fid)
+{
+    struct region *r = (struct region *)fid;
+    struct domain *d = r->domain;
+    if (r->gpu)
+        note("close %#llx\n", (unsigned long long)r->fid.key);
+    pthread_mutex_lock(&d->lock);
+    for (struct ep *ep = d->eps; ep != NULL; ep = ep->next)
+        if (ep->map != NULL && r->enabled)
+            wire_withdraw(ep->map->w, r->slot);
+    d->regions[r->slot] = NULL;
+    d->users--;
+    pthread_mutex_unlock(&d->lock);
+    if (r->mapped != NULL)
+        munmap(r->mapped, r->mapped_len);
+    free(r);
+    return 0;
+}
+
+static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+    (void)fid, (void)flags;
+    return other->fclass == FI_CLASS_EP ? 0 : -FI_EINVAL;
+}
+
+static int mr_control(struct fid *fid, int command, void *arg)
+{
+    struct region *r = (struct region *)fid;
+    (void)arg;
+    if (command != FI_ENABLE)
+        return -FI_ENOSYS;
+    pthread_mutex_lock(&r->domain->lock);
+    r->enabled = true;
+    publish_everywhere(r);
+    pthread_mutex_unlock(&r->domain->lock);
+    return 0;
+}
+
+static struct fi_ops fid_ops = {
+    .size = sizeof fid_ops, .close = mr_close, .bind = mr_bind, .control = mr_control};
+
+/* A region of n bytes that peers name from base on; the lock is held. */
+static int key_for(struct domain *d, struct region *r, uint64_t asked)
+{
+    const bool ours = (d->info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
+    const bool ignored = rule(&d->fabric->set, d->kind, R14a);
+    const bool draws = ours && (ignored || asked == 0);
+    for (;;) {
+        /* The device's keys have 32 bits, and are others on each NIC (R14). */
+        uint64_t key = draws ? wire_draw() & UINT32_MAX : asked;
+        bool taken = draws && key == 0;
+        r->slot = -1;
+        for (int i = WIRE_REGIONS - 1; i >= 0; i--) {
+            if (d->regions[i] == NULL)
+                r->slot = i;
+            else if (d->regions[i]->fid.key == key)
+                taken = true;
+        }
+        if (r->slot < 0)
+            return -FI_ENOMEM;
+        if (taken && !draws)
+            return -FI_ENOKEY;
+        if (!taken) {
+            r->fid.key = r->peer.key = key;
+            return 0;
+        }
+    }
+}
+
+static int add(struct domain *d, struct region *r, uint64_t access, uint64_t key,
+               struct fid_mr **mr)
+{
+    const int mode = d->info->domain_attr->mr_mode;
+    r->domain = d;
+    r->peer.remote = (uint32_t)(access & (FI_REMOTE_READ | FI_REMOTE_WRITE));
+    r->fid.fid = (struct fid){.fclass = FI_CLASS_MR, .ops = &fid_ops};
+    r->fid.mem_desc = mode & FI_MR_LOCAL || d->kind <= KIND_DIRECT ? r : NULL;
+    if (!(mode & FI_MR_VIRT_ADDR))
+        r->peer.base = 0;
+    pthread_mutex_lock(&d->lock);
+    int ret = key_for(d, r, key);
+    if (ret == 0) {
+        d->regions[r->slot] = r;
+        d->users++;
+        if (!(mode & FI_MR_ENDPOINT)) {
+            r->enabled = true;
+            publish_everywhere(r);
+        }
+        *mr = &r->fid;
+    }
+    pthread_mutex_unlock(&d->lock);
+    return ret;
+}
+
+static int reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
+               uint64_t key, uint64_t flags, struct fid_mr **mr, void *context)
+{
+    (void)offset, (void)context;
+    if (flags != 0)
+        return -FI_EBADFLAGS;
+    struct region *r = calloc(1, sizeof *r);
+    if (r == NULL)
+        return -FI_ENOMEM;
+    r->peer.base = r->peer.memory = (uintptr_t)buf;
+    r->peer.len = len;
+    int ret = add((struct domain *)fid, r, access, key, mr);
+    if (ret != 0)
+        free(r);
+    return ret;
+}
+
+static int regv(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access,
+                uint64_t offset, uint64_t key, uint64_t flags, struct fid_mr **mr, void *context)
+{
+    if (count != 1)
+        return -FI_EINVAL;
+    return reg(fid, iov->iov_base, iov->iov_len, access, offset, key, flags, mr, context);
+}
+
+/*
+ * A dma-buf is mapped, so that what arrives goes where the file says, whatever address it was
+ * registered with. What cannot be mapped is taken to be at that address.
+ */
+static void find_memory(struct region *r, const struct dma_buf *f)
+{
+    const uint64_t page = 4095, skip = f->offset & page;
+    struct stat st;
+    if (fstat(f->fd, &st) != 0 || (uint64_t)st.st_size < f->offset + f->len)
+        return;
+    void *at = mmap(NULL, f->len + skip, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd,
+                    (off_t)(f->offset - skip));
+    if (at == MAP_FAILED)
+        return;
+    r->mapped = at;
+    r->mapped_len = f->len + skip;
+    r->peer.memory = (uintptr_t)at + skip;
+}
+
+static int check(struct domain *d, const struct fi_mr_attr *a, uint64_t flags, struct dma_buf *f,
+                 bool *dmabuf)
+{
+    const struct settings *s = &d->fabric->set;
+    struct stat st;
+    *dmabuf = (flags & STUB_MR_DMABUF) != 0;
+    if (*dmabuf && FI_VERSION_LT(d->api, API_DMABUF) && rule(s, d->kind, R13b))
+        return -FI_EBADFLAGS;
+    if (*dmabuf && rule(s, d->kind, R19d))
+        *dmabuf = false; /* what follows is read as an iovec */
+    if (*dmabuf) {
+        memcpy(f, a->mr_iov, sizeof *f);
+        if (fstat(f->fd, &st) != 0)
+            return -FI_EBADF;
+        if (setting("dmabuf", 1) == 0)
+            return -FI_EOPNOTSUPP;
+        return 0;
+    }
+    f->base = a->mr_iov->iov_base;
+    f->len = a->mr_iov->iov_len;
+    return a->iface != FI_HMEM_SYSTEM && setting("peer", 1) == 0 ? -FI_ENOSYS : 0;
+}
+
+static int regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, struct fid_mr **mr)
+{
+    static long number;
+    struct domain *d = (struct domain *)fid;
+    struct dma_buf f = {.fd = -1};
+    bool dmabuf;
+    const bool gpu = a->iface != FI_HMEM_SYSTEM;
+    struct region *r = calloc(1, sizeof *r);
+    if (r == NULL)
+        return -FI_ENOMEM;
+    int ret = check(d, a, flags, &f, &dmabuf);
+    if (a->iov_count != 1 || (gpu && a->iface != FI_HMEM_CUDA))
+        ret = -FI_EINVAL;
+    if (gpu && ret == 0 && !(d->info->caps & FI_HMEM))
+        ret = -FI_ENOSYS;
+    if (gpu && __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED) == setting("fail_at", 0))
+        ret = -FI_ENOMEM;
+    r->gpu = gpu;
+    r->peer.base = r->peer.memory = (uintptr_t)f.base;
+    r->peer.len = f.len;
+    if (ret == 0 && dmabuf) {
+        /* The device counts addresses from the base of the file (R13). */
+        if (rule(&d->fabric->set, d->kind, R13a)) {
+            r->peer.base += f.offset;
+            r->peer.memory += f.offset;
+        }
+        find_memory(r, &f);
+    }
+    if (ret == 0)
+        ret = add(d, r, a->access, a->requested_key, mr);
+    if (gpu)
+        note("%s %p %zu offset %lu GPU %d: %d\n", flags & STUB_MR_DMABUF ? "dmabuf" : "peer", f.base,
+             f.len, (unsigned long)f.offset, a->device.cuda, ret);
+    if (ret != 0) {
+        if (r->mapped != NULL)
+            munmap(r->mapped, r->mapped_len);
+        free(r);
+    }
+    return ret;
+}
+
+struct fi_ops_mr mr_ops = {.size = sizeof mr_ops, .reg = reg, .regv = regv, .regattr = regattr};

@@ -1,0 +1,183 @@
+/*
+ * msg.c: posting of messages and receives.
+ */
+#define _GNU_SOURCE
+#include "stub.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+static size_t length(const struct iovec *iov, size_t count)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        n += iov[i].iov_len;
+    return n;
+}
+
+/* Device buffers of efa-direct are the caller's, and have to be registered (R5). */
+static int receive_allowed(struct ep *ep, void **desc)
+{
+    const struct settings *s = &ep->domain->fabric->set;
+    if (desc != NULL && desc[0] != NULL)
+        return 0;
+    if (rule(s, ep->domain->kind, R5b))
+        die(R5b, "receive without descriptor");
+    return 0;
+}
+
+static int send_allowed(struct ep *ep, size_t len, void **desc, bool inject)
+{
+    const struct settings *s = &ep->domain->fabric->set;
+    const enum kind kind = ep->domain->kind;
+    if (kind == KIND_DIRECT && len > EFA_MTU && rule(s, kind, R6c))
+        die(R6c, "send of %zu bytes, above the MTU of %d", len, EFA_MTU);
+    if (inject && len > ep->info->tx_attr->inject_size)
+        return -FI_EINVAL;
+    if (inject || len <= DIRECT_INJECT || (desc != NULL && desc[0] != NULL))
+        return 0;
+    if (rule(s, kind, R5a))
+        die(R5a, "send of %zu bytes without descriptor", len);
+    return 0;
+}
+
+static ssize_t send_message(struct fid_ep *fid, const struct fi_msg *m, uint64_t flags)
+{
+    struct ep *ep = (struct ep *)fid;
+    const size_t len = length(m->msg_iov, m->iov_count);
+    const bool inject = (flags & FI_INJECT) != 0;
+    if (m->iov_count > ep->info->tx_attr->iov_limit)
+        return -FI_EINVAL;
+    if (len > ep->info->ep_attr->max_msg_size)
+        return -FI_EMSGSIZE;
+    int ret = send_allowed(ep, len, m->desc, inject);
+    if (ret != 0)
+        return ret;
+    pthread_mutex_lock(&ep->domain->lock);
+    struct peer *peer = av_peer(ep->av, m->addr);
+    ret = ep_room(ep, peer, false, inject);
+    struct op *op = ret == 0 ? op_new(ep, OP_SEND, peer) : NULL;
+    if (op != NULL) {
+        op->context = m->context;
+        op->flags = FI_SEND | FI_MSG;
+        op->inject = inject && !(flags & FI_COMPLETION);
+        op->iov_count = m->iov_count;
+        memcpy(op->iov, m->msg_iov, m->iov_count * sizeof *op->iov);
+        op->len = len;
+        op->data = m->data;
+        op->has_data = (flags & FI_REMOTE_CQ_DATA) != 0;
+        op->ack = ep->domain->kind == KIND_EFA && flags & FI_DELIVERY_COMPLETE;
+        if (inject || (len > WIRE_INLINE && m->iov_count > 1))
+            ret = op_copy(op);
+        if (!op->inject)
+            scribble(ep, op);
+        op_post(ep, op);
+    }
+    pthread_mutex_unlock(&ep->domain->lock);
+    return ret;
+}
+
+static ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
+                        fi_addr_t to, void *context, uint64_t flags)
+{
+    struct iovec iov = {(void *)buf, len};
+    struct fi_msg m = {.msg_iov = &iov,
+                       .desc = &desc,
+                       .iov_count = 1,
+                       .addr = to,
+                       .context = context,
+                       .data = data};
+    return send_message(fid, &m, flags);
+}
+
+/* What a call without flags has of the endpoint's own. */
+static uint64_t usual(struct fid_ep *fid)
+{
+    return ((struct ep *)fid)->info->tx_attr->op_flags & FI_DELIVERY_COMPLETE;
+}
+
+static ssize_t fsend(struct fid_ep *e, const void *b, size_t n, void *d, fi_addr_t to, void *c)
+{
+    return send_one(e, b, n, d, 0, to, c, FI_COMPLETION | usual(e));
+}
+
+static ssize_t fsendv(struct fid_ep *e, const struct iovec *iov, void **d, size_t n, fi_addr_t to,
+                      void *c)
+{
+    struct fi_msg m = {.msg_iov = iov, .desc = d, .iov_count = n, .addr = to, .context = c};
+    return send_message(e, &m, FI_COMPLETION | usual(e));
+}
+
+static ssize_t fsenddata(struct fid_ep *e, const void *b, size_t n, void *d, uint64_t data,
+                         fi_addr_t to, void *c)
+{
+    return send_one(e, b, n, d, data, to, c, FI_COMPLETION | FI_REMOTE_CQ_DATA | usual(e));
+}
+
+static ssize_t finject(struct fid_ep *e, const void *b, size_t n, fi_addr_t to)
+{
+    return send_one(e, b, n, NULL, 0, to, NULL, FI_INJECT);
+}
+
+static ssize_t finjectdata(struct fid_ep *e, const void *b, size_t n, uint64_t data, fi_addr_t to)
+{
+    return send_one(e, b, n, NULL, data, to, NULL, FI_INJECT | FI_REMOTE_CQ_DATA);
+}
+
+static ssize_t receive(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+                       void *context)
+{
+    struct ep *ep = (struct ep *)fid;
+    if (count != 1)
+        return -FI_EINVAL;
+    int ret = receive_allowed(ep, desc);
+    if (ret != 0)
+        return ret;
+    pthread_mutex_lock(&ep->domain->lock);
+    if (!ep->enabled)
+        ret = -FI_EOPBADSTATE;
+    else if (ep->rx_tail - ep->rx_head >= ep->rx_size || refused(ep))
+        ret = -FI_EAGAIN;
+    if (ret == 0) {
+        ep->receives[ep->rx_tail++ % ep->rx_size] =
+            (struct receive){context, iov->iov_base, iov->iov_len};
+        if (context != NULL && rule(&ep->domain->fabric->set, ep->domain->kind, R7))
+            memset(context, 0x5a, (size_t)rule_value(R7));
+        atomic_fetch_add(&ep->map->w->credits, 1);
+        early_match(ep);
+    }
+    pthread_mutex_unlock(&ep->domain->lock);
+    return ret;
+}
+
+static ssize_t frecv(struct fid_ep *e, void *b, size_t n, void *d, fi_addr_t from, void *c)
+{
+    struct iovec iov = {b, n};
+    (void)from;
+    return receive(e, &iov, &d, 1, c);
+}
+
+static ssize_t frecvv(struct fid_ep *e, const struct iovec *iov, void **d, size_t n, fi_addr_t from,
+                      void *c)
+{
+    (void)from;
+    return receive(e, iov, d, n, c);
+}
+
+static ssize_t frecvmsg(struct fid_ep *e, const struct fi_msg *m, uint64_t flags)
+{
+    (void)flags;
+    return receive(e, m->msg_iov, m->desc, m->iov_count, m->context);
+}
+
+struct fi_ops_msg msg_ops = {.size = sizeof msg_ops,
+                             .recv = frecv,
+                             .recvv = frecvv,
+                             .recvmsg = frecvmsg,
+                             .send = fsend,
+                             .sendv = fsendv,
+                             .sendmsg = send_message,
+                             .inject = finject,
+                             .senddata = fsenddata,
+                             .injectdata = finjectdata};

@@ -1,0 +1,151 @@
+/*
+ * nic.c: the thread that stands for the NICs of this process. Whoever polls carries out what is
+ * due; the thread comes a little later, and has work only where nobody polls: RDMA goes on
+ * while no thread of the program is in the library.
+ */
+#define _GNU_SOURCE
+#include "stub.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { TICK_US = 50 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of domains and of the thread */
+static pthread_cond_t work;
+static struct domain *domains;
+static bool idle, ends;
+static pthread_t thread;
+
+static struct timespec in(uint64_t ns)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_nsec += (long)ns;
+    t.tv_sec += t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    return t;
+}
+
+/* One round; answers when the next is due, UINT64_MAX when nothing is under way. */
+static uint64_t round_of(struct domain *d)
+{
+    uint64_t due = UINT64_MAX;
+    if (pthread_mutex_trylock(&d->lock) != 0)
+        return 0; /* somebody is at it */
+    for (struct ep *ep = d->eps; ep != NULL; ep = ep->next) {
+        if (ep->map == NULL)
+            continue;
+        ep_carry(ep, false);
+        due = ep_due(ep) < due ? ep_due(ep) : due;
+    }
+    pthread_mutex_unlock(&d->lock);
+    return due;
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&lock);
+    while (!ends) {
+        uint64_t due = UINT64_MAX;
+        idle = true; /* before the look: what is posted from now on wakes */
+        for (struct domain *d = domains; d != NULL; d = d->next) {
+            uint64_t next = round_of(d);
+            due = next < due ? next : due;
+        }
+        if (due == UINT64_MAX) {
+            if (idle && !ends)
+                pthread_cond_wait(&work, &lock);
+            continue;
+        }
+        idle = false;
+        uint64_t now = now_ns(), wait = due > now ? due - now : 0;
+        wait = wait < 1000000 ? wait : 1000000;
+        struct timespec t = in(wait + TICK_US * 1000);
+        pthread_cond_timedwait(&work, &lock, &t);
+    }
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+/*
+ * Something was posted. The caller holds its domain's lock, which the thread tries only, so the
+ * order of the two locks does not matter; only a thread that sleeps for good is woken.
+ */
+void nic_kick(void)
+{
+    if (!__atomic_load_n(&idle, __ATOMIC_SEQ_CST) || pthread_equal(pthread_self(), thread))
+        return;
+    pthread_mutex_lock(&lock);
+    __atomic_store_n(&idle, false, __ATOMIC_SEQ_CST);
+    pthread_cond_signal(&work);
+    pthread_mutex_unlock(&lock);
+}
+
+static void start(void)
+{
+    sigset_t all, old;
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&work, &attr);
+    pthread_condattr_destroy(&attr);
+    /* Signals are the program's. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    ends = false;
+    if (pthread_create(&thread, NULL, run, NULL) != 0)
+        abort();
+    pthread_setname_np(thread, "stub-nic");
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+void nic_add(struct domain *d)
+{
+    pthread_mutex_lock(&lock);
+    const bool first = domains == NULL;
+    d->next = domains;
+    domains = d;
+    if (first)
+        start();
+    pthread_mutex_unlock(&lock);
+}
+
+void nic_remove(struct domain *d)
+{
+    pthread_mutex_lock(&lock);
+    struct domain **at = &domains;
+    while (*at != d)
+        at = &(*at)->next;
+    *at = d->next;
+    const bool last = domains == NULL;
+    if (last) {
+        ends = true;
+        pthread_cond_signal(&work);
+    }
+    pthread_mutex_unlock(&lock);
+    if (last)
+        pthread_join(thread, NULL);
+}
+
+/* Where the kernel does not keep registered pages out of the child's hands (R23). */
+static bool guarded;
+
+static void before_fork(void)
+{
+    const char *safe = getenv("FI_EFA_FORK_SAFE");
+    if (guarded && (safe == NULL || *safe == '0'))
+        die(R23, "fork after fi_domain, without FI_EFA_FORK_SAFE");
+}
+
+void nic_fork_guard(struct domain *d)
+{
+    const struct settings *s = &d->fabric->set;
+    if (guarded || !s->old_fork || !rule(s, d->kind, R23))
+        return;
+    guarded = true;
+    pthread_atfork(before_fork, NULL, NULL);
+}

@@ -1,0 +1,42 @@
+/*
+ * offer.h: what each provider offers, and copies of it.
+ */
+#ifndef STUB_OFFER_H
+#define STUB_OFFER_H
+
+#include "settings.h"
+
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+
+/* Later than the headers. */
+#define STUB_MR_DMABUF (1ULL << 40)
+#define API_DMABUF FI_VERSION(1, 20)
+
+enum {
+    EFA_ADDRESS = 32,
+    CXI_ADDRESS = 8,
+    VERBS_ADDRESS = 16,
+    MOST_ADDRESS = 32,
+    EFA_MTU = 8928,
+    DIRECT_INJECT = 32,
+    EFA_RX = 8192
+};
+
+/* What one kind of endpoint offers on one NIC. */
+struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic);
+/* The kind that an info is of. */
+enum kind kind_of(const struct settings *s, const char *fabric);
+
+/* What the NIC of an offer is: its PCI address has the bus alone. */
+struct fid_nic *nic_make(const char *device, uint32_t bus, size_t mtu);
+struct fid_nic *nic_copy(const struct fid_nic *n);
+void nic_free(struct fid_nic *n);
+
+/* Addresses: the number of an endpoint in the form of its provider; 0: it is none. */
+size_t address_size(enum kind kind);
+void address_make(enum kind kind, uint32_t nic, uint64_t id, void *addr);
+uint64_t address_id(enum kind kind, const void *addr);
+
+#endif

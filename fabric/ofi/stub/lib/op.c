@@ -1,0 +1,219 @@
+/*
+ * op.c: operations under way: which there are, and when each is to be looked at.
+ */
+#define _GNU_SOURCE
+#include "stub.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define US 1000
+
+static bool before(const struct op *a, const struct op *b)
+{
+    return a->due != b->due ? a->due < b->due : a->number < b->number;
+}
+
+static void put(struct ep *ep, size_t i, struct op *op)
+{
+    ep->heap[i] = op;
+    op->at = i + 1;
+}
+
+static void up(struct ep *ep, size_t i)
+{
+    struct op *op = ep->heap[i];
+    for (; i > 0 && before(op, ep->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        put(ep, i, ep->heap[(i - 1) / 2]);
+    put(ep, i, op);
+}
+
+static void down(struct ep *ep, size_t i)
+{
+    struct op *op = ep->heap[i];
+    for (;;) {
+        size_t child = 2 * i + 1;
+        if (child + 1 < ep->heap_len && before(ep->heap[child + 1], ep->heap[child]))
+            child++;
+        if (child >= ep->heap_len || !before(ep->heap[child], op))
+            break;
+        put(ep, i, ep->heap[child]);
+        i = child;
+    }
+    put(ep, i, op);
+}
+
+static void push(struct ep *ep, struct op *op)
+{
+    if (ep->heap_len == ep->heap_room) {
+        ep->heap_room = ep->heap_room > 0 ? 2 * ep->heap_room : 64;
+        ep->heap = realloc(ep->heap, ep->heap_room * sizeof(struct op *));
+        if (ep->heap == NULL)
+            abort();
+    }
+    put(ep, ep->heap_len++, op);
+    up(ep, ep->heap_len - 1);
+}
+
+static void take_out(struct ep *ep, struct op *op)
+{
+    if (op->at == 0)
+        return;
+    size_t i = op->at - 1;
+    struct op *last = ep->heap[--ep->heap_len];
+    op->at = 0;
+    if (last == op)
+        return;
+    put(ep, i, last);
+    up(ep, i);
+    down(ep, last->at - 1);
+}
+
+uint64_t ep_due(const struct ep *ep)
+{
+    return ep->heap_len > 0 ? ep->heap[0]->due : UINT64_MAX;
+}
+
+struct op *op_new(struct ep *ep, enum op_kind kind, struct peer *peer)
+{
+    struct op *op = ep->free_ops;
+    if (op != NULL) {
+        ep->free_ops = op->next;
+    } else {
+        if (ep->op_count == ep->op_room) {
+            ep->op_room = ep->op_room > 0 ? 2 * ep->op_room : 64;
+            ep->ops = realloc(ep->ops, ep->op_room * sizeof(struct op *));
+        }
+        op = calloc(1, sizeof *op);
+        if (ep->ops == NULL || op == NULL)
+            abort();
+        op->token = ep->op_count;
+        ep->ops[ep->op_count++] = op;
+    }
+    uint64_t token = op->token + (UINT64_C(1) << 32);
+    memset(op, 0, sizeof *op);
+    op->token = token;
+    op->kind = kind;
+    op->state = OP_WAITING;
+    op->peer = peer;
+    op->order = -1;
+    op->internal = kind == OP_CONTROL;
+    if (!op->internal && ++ep->active > ep->high)
+        ep->high = ep->active;
+    return op;
+}
+
+struct op *op_find(struct ep *ep, uint64_t token)
+{
+    uint32_t i = (uint32_t)token;
+    struct op *op = i < ep->op_count ? ep->ops[i] : NULL;
+    return op != NULL && op->token == token && op->state != OP_FREE ? op : NULL;
+}
+
+int op_copy(struct op *op)
+{
+    char *to = op->copy = malloc(op->len > 0 ? op->len : 1);
+    if (to == NULL)
+        return -FI_ENOMEM;
+    for (size_t i = 0; i < op->iov_count; i++) {
+        memcpy(to, op->iov[i].iov_base, op->iov[i].iov_len);
+        to += op->iov[i].iov_len;
+    }
+    op->iov[0] = (struct iovec){op->copy, op->len};
+    op->iov_count = 1;
+    return 0;
+}
+
+/*
+ * Operations that keep their order, by class: all of verbs; of cxi messages and the rest, each
+ * among themselves; of efa messages, where that was asked for.
+ */
+static int order_of(const struct ep *ep, const struct op *op)
+{
+    const uint64_t order = ep->info->tx_attr->msg_order;
+    switch (ep->domain->kind) {
+    case KIND_VERBS:
+        return 0;
+    case KIND_CXI:
+        return op->kind == OP_SEND ? 0 : 1;
+    case KIND_EFA:
+        return op->kind == OP_SEND && order & FI_ORDER_SAS ? 0 : -1;
+    default:
+        return -1;
+    }
+}
+
+/* Half of all are on their way at once, most of the others soon, a few late. */
+static uint64_t delay(const struct ep *ep, const struct op *op)
+{
+    const uint64_t d = dice(ep, op->number, FOR_DELAY), most = ep->domain->kind <= KIND_DIRECT ? 20 : 5;
+    if (op->internal || d % 2 == 0)
+        return 0;
+    return (d >> 8) % ((d >> 1) % 64 == 0 ? 300 * US : most * US);
+}
+
+void op_post(struct ep *ep, struct op *op)
+{
+    op->number = ep->numbers++;
+    op->due = now_ns() + delay(ep, op);
+    op->order = op->internal ? -1 : order_of(ep, op);
+    if (op->order >= 0) {
+        struct op **first = &op->peer->first[op->order], **last = &op->peer->last[op->order];
+        bool alone = *first == NULL;
+        if (alone)
+            *first = op;
+        else
+            (*last)->next = op;
+        *last = op;
+        if (!alone)
+            return;
+    }
+    push(ep, op);
+    nic_kick();
+}
+
+void op_control(struct ep *ep, struct peer *peer, const struct record *r)
+{
+    struct op *op = op_new(ep, OP_CONTROL, peer);
+    op->record = *r;
+    op->record.from = ep->map->id;
+    op_post(ep, op);
+}
+
+void op_wait(struct ep *ep, struct op *op, uint64_t ns)
+{
+    op->due = now_ns() + ns;
+    take_out(ep, op);
+    push(ep, op);
+}
+
+/* The end of an operation: the next of its peer's may begin. */
+void op_drop(struct ep *ep, struct op *op)
+{
+    take_out(ep, op);
+    if (op->order >= 0) {
+        struct op *next = op->peer->first[op->order] = op->next;
+        if (next == NULL)
+            op->peer->last[op->order] = NULL;
+        else
+            push(ep, next);
+    }
+    free(op->copy);
+    op->copy = NULL;
+    if (!op->internal)
+        ep->active--;
+    op->state = OP_FREE;
+    op->next = ep->free_ops;
+    ep->free_ops = op;
+}
+
+void ep_carry(struct ep *ep, bool all)
+{
+    enum { MOST = 256 };
+    const uint64_t now = now_ns();
+    for (int n = 0; n < MOST && ep->heap_len > 0 && (all || ep->heap[0]->due <= now); n++) {
+        struct op *op = ep->heap[0];
+        take_out(ep, op);
+        carry(ep, op);
+    }
+}

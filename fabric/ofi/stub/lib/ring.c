@@ -1,0 +1,205 @@
+/*
+ * ring.c: the ring of an endpoint's file, its regions, and the addresses it knows.
+ */
+#define _GNU_SOURCE
+#include "wire.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+enum { HOT = 256 << 10 }; /* an empty ring begins anew behind so many bytes, to stay small */
+
+static struct record *slot(struct wire *w, uint64_t at)
+{
+    return (struct record *)((char *)w + w->ring_at + at % w->ring_size);
+}
+
+/* The lock is held for the time of a copy, but its holder may be stopped: nobody waits. */
+bool wire_try_lock(struct wire *w)
+{
+    int ret = pthread_mutex_trylock(&w->lock);
+    if (ret == EOWNERDEAD)
+        ret = pthread_mutex_consistent(&w->lock);
+    return ret == 0;
+}
+
+void wire_unlock(struct wire *w)
+{
+    pthread_mutex_unlock(&w->lock);
+}
+
+bool wire_take_entry(struct wire *w)
+{
+    uint64_t used = atomic_load(&w->cq_used);
+    do {
+        if (used >= w->cq_size)
+            return false;
+    } while (!atomic_compare_exchange_weak(&w->cq_used, &used, used + 1));
+    uint64_t high = atomic_load(&w->cq_high);
+    while (high < used + 1 && !atomic_compare_exchange_weak(&w->cq_high, &high, used + 1))
+        ;
+    return true;
+}
+
+void wire_free_entries(struct wire *w, uint64_t n)
+{
+    atomic_fetch_sub(&w->cq_used, n);
+}
+
+/* Makes room at the tail for a record, behind a pad if the ring's end is too near. */
+static struct record *room(struct wire *w, uint64_t *tail, size_t size)
+{
+    uint64_t head = atomic_load_explicit(&w->head, memory_order_acquire);
+    uint64_t at = *tail % w->ring_size, left = w->ring_size - at;
+    if (left < size || (head == *tail && at > HOT)) {
+        if (*tail + left - head > w->ring_size)
+            return NULL;
+        if (left >= sizeof(struct record))
+            *slot(w, *tail) = (struct record){.size = (uint32_t)left, .kind = RECORD_PAD};
+        *tail += left;
+    }
+    return *tail + size - head <= w->ring_size ? slot(w, *tail) : NULL;
+}
+
+int wire_put(struct mapping *m, const struct record *r, const void *bytes, size_t n,
+             unsigned takes)
+{
+    struct wire *w = m->w;
+    const size_t size = (sizeof *r + n + 63) & ~(size_t)63;
+    int ret = PUT_AGAIN;
+    if (!wire_try_lock(w))
+        return PUT_AGAIN;
+    uint64_t tail = atomic_load_explicit(&w->tail, memory_order_relaxed);
+    const bool counted = r->kind != RECORD_DATA;
+    struct record *to = NULL;
+    if (takes & TAKES_RECEIVE && atomic_load(&w->credits) <= 0)
+        ret = PUT_NO_RECEIVE;
+    else if (!counted || atomic_load(&w->bytes) + size <= WIRE_BYTES)
+        to = room(w, &tail, size);
+    if (to != NULL && takes & TAKES_ENTRY && !wire_take_entry(w)) {
+        ret = PUT_OVERRUN;
+        to = NULL;
+    }
+    if (to != NULL) {
+        if (takes & TAKES_RECEIVE)
+            atomic_fetch_sub(&w->credits, 1);
+        if (counted)
+            atomic_fetch_add(&w->bytes, size);
+        *to = *r;
+        to->size = (uint32_t)size;
+        if (n > 0)
+            memcpy(to + 1, bytes, n);
+        /* Pairs with the load in wire_peek. */
+        atomic_store_explicit(&w->tail, tail + size, memory_order_release);
+        ret = PUT_DONE;
+    }
+    pthread_mutex_unlock(&w->lock);
+    if (ret == PUT_DONE)
+        wire_ring(m);
+    return ret;
+}
+
+const struct record *wire_peek(struct wire *w)
+{
+    for (;;) {
+        uint64_t head = atomic_load_explicit(&w->head, memory_order_relaxed);
+        uint64_t tail = atomic_load_explicit(&w->tail, memory_order_acquire);
+        if (head == tail)
+            return NULL;
+        uint64_t left = w->ring_size - head % w->ring_size;
+        struct record *r = slot(w, head);
+        if (left >= sizeof *r && r->kind != RECORD_PAD)
+            return r;
+        atomic_store_explicit(&w->head, head + left, memory_order_release);
+    }
+}
+
+void wire_next(struct wire *w)
+{
+    uint64_t head = atomic_load_explicit(&w->head, memory_order_relaxed);
+    struct record *r = slot(w, head);
+    if (r->kind != RECORD_DATA)
+        atomic_fetch_sub(&w->bytes, r->size);
+    atomic_store_explicit(&w->head, head + r->size, memory_order_release);
+}
+
+int wire_publish(struct wire *w, int slot, const struct wire_region *r)
+{
+    if (slot >= WIRE_REGIONS)
+        return -1;
+    struct wire_region *to = &w->region[slot];
+    to->remote = r->remote;
+    to->base = r->base;
+    to->len = r->len;
+    to->memory = r->memory;
+    atomic_store(&to->key, r->key + 1); /* 0 is a key, too */
+    uint32_t used = atomic_load(&w->regions);
+    if (used <= (uint32_t)slot)
+        atomic_store(&w->regions, (uint32_t)slot + 1);
+    return 0;
+}
+
+/* An initiator that was killed in the midst of a copy never lets go, so the wait has an end. */
+void wire_withdraw(struct wire *w, int slot)
+{
+    struct wire_region *r = &w->region[slot];
+    atomic_store(&r->key, 0);
+    for (int i = 0; atomic_load(&r->users) > 0 && i < 20000; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    atomic_store(&r->users, 0);
+}
+
+struct wire_region *wire_hold(struct wire *w, uint64_t key)
+{
+    uint32_t n = atomic_load(&w->regions);
+    for (uint32_t i = 0; i < n; i++) {
+        struct wire_region *r = &w->region[i];
+        if (atomic_load(&r->key) != key + 1)
+            continue;
+        atomic_fetch_add(&r->users, 1);
+        if (atomic_load(&r->key) == key + 1)
+            return r;
+        wire_let_go(r);
+    }
+    return NULL;
+}
+
+void wire_let_go(struct wire_region *r)
+{
+    uint32_t users = atomic_load(&r->users);
+    while (users > 0 && !atomic_compare_exchange_weak(&r->users, &users, users - 1))
+        ;
+}
+
+static uint64_t place(uint64_t id)
+{
+    return id * UINT64_C(0x9e3779b97f4a7c15) >> 40;
+}
+
+void wire_know(struct wire *w, uint64_t id)
+{
+    for (uint64_t i = 0; i < WIRE_KNOWN / 2; i++) {
+        _Atomic uint64_t *at = &w->known[(place(id) + i) % WIRE_KNOWN];
+        uint64_t there = atomic_load(at);
+        if (there == id)
+            return;
+        if (there == 0) {
+            atomic_store(at, id);
+            return;
+        }
+    }
+    atomic_store(&w->everybody, 1);
+}
+
+bool wire_knows(struct wire *w, uint64_t id)
+{
+    for (uint64_t i = 0; i < WIRE_KNOWN / 2; i++) {
+        uint64_t there = atomic_load(&w->known[(place(id) + i) % WIRE_KNOWN]);
+        if (there == id)
+            return true;
+        if (there == 0)
+            break;
+    }
+    return atomic_load(&w->everybody) != 0;
+}

@@ -1,0 +1,149 @@
+/*
+ * rma.c: posting of writes and reads, and what each provider refuses of them.
+ */
+#define _GNU_SOURCE
+#include "stub.h"
+
+#include <string.h>
+
+static int allowed(struct ep *ep, enum op_kind what, const struct fi_msg_rma *m, size_t len,
+                   uint64_t flags)
+{
+    const struct settings *s = &ep->domain->fabric->set;
+    const enum kind kind = ep->domain->kind;
+    const bool described = m->desc != NULL && m->desc[0] != NULL;
+    if (flags & FI_INJECT && rule(s, kind, R6b))
+        return -FI_ENOSYS;
+    if (flags & FI_REMOTE_CQ_DATA && rule(s, kind, R19a))
+        return -FI_EBADFLAGS;
+    if (what == OP_WRITE && flags & FI_INJECT && len > ep->info->tx_attr->inject_size)
+        return -FI_EINVAL;
+    if (kind == KIND_DIRECT && len > ep->info->ep_attr->max_msg_size && rule(s, kind, R6d))
+        die(R6d, "%zu bytes at once, above the device's %zu", len, ep->info->ep_attr->max_msg_size);
+    if (!described && !(flags & FI_INJECT) && rule(s, kind, R5c))
+        die(R5c, "%s without descriptor", what == OP_READ ? "read" : "write");
+    if (m->iov_count > ep->info->tx_attr->iov_limit || m->rma_iov_count != 1)
+        return -FI_EINVAL;
+    return 0;
+}
+
+static ssize_t post(struct fid_ep *fid, enum op_kind what, const struct fi_msg_rma *m,
+                    uint64_t flags)
+{
+    struct ep *ep = (struct ep *)fid;
+    const struct settings *s = &ep->domain->fabric->set;
+    size_t len = 0;
+    for (size_t i = 0; i < m->iov_count; i++)
+        len += m->msg_iov[i].iov_len;
+    int ret = allowed(ep, what, m, len, flags);
+    if (ret != 0)
+        return ret;
+    const bool inject = (flags & FI_INJECT) != 0;
+    pthread_mutex_lock(&ep->domain->lock);
+    struct peer *peer = av_peer(ep->av, m->addr);
+    ret = ep_room(ep, peer, true, inject);
+    if (ret == 0 && flags & FI_REMOTE_CQ_DATA && rule(s, ep->domain->kind, R11f) && peer->known &&
+        peer_map(peer) && peer->map->w->unsolicited != ep->map->w->unsolicited)
+        ret = -FI_EOPNOTSUPP;
+    struct op *op = ret == 0 ? op_new(ep, what, peer) : NULL;
+    if (op != NULL) {
+        op->context = m->context;
+        op->flags = FI_RMA | (what == OP_READ ? FI_READ : FI_WRITE);
+        op->inject = inject && !(flags & FI_COMPLETION);
+        op->iov_count = m->iov_count;
+        memcpy(op->iov, m->msg_iov, m->iov_count * sizeof *op->iov);
+        op->len = len;
+        op->remote = m->rma_iov->addr;
+        op->key = m->rma_iov->key;
+        op->data = m->data;
+        op->has_data = (flags & FI_REMOTE_CQ_DATA) != 0;
+        if (inject)
+            ret = op_copy(op);
+        if (!op->inject)
+            scribble(ep, op);
+        if (!hello_waits(ep, op))
+            op_post(ep, op);
+    }
+    pthread_mutex_unlock(&ep->domain->lock);
+    return ret;
+}
+
+static ssize_t post_one(struct fid_ep *fid, enum op_kind what, const void *buf, size_t len,
+                        void *desc, uint64_t data, fi_addr_t to, uint64_t addr, uint64_t key,
+                        void *context, uint64_t flags)
+{
+    struct iovec iov = {(void *)buf, len};
+    struct fi_rma_iov rma = {.addr = addr, .len = len, .key = key};
+    struct fi_msg_rma m = {.msg_iov = &iov,
+                           .desc = &desc,
+                           .iov_count = 1,
+                           .addr = to,
+                           .rma_iov = &rma,
+                           .rma_iov_count = 1,
+                           .context = context,
+                           .data = data};
+    return post(fid, what, &m, flags);
+}
+
+static ssize_t fread_(struct fid_ep *e, void *b, size_t n, void *d, fi_addr_t from, uint64_t addr,
+                      uint64_t key, void *c)
+{
+    return post_one(e, OP_READ, b, n, d, 0, from, addr, key, c, FI_COMPLETION);
+}
+
+static ssize_t freadmsg(struct fid_ep *e, const struct fi_msg_rma *m, uint64_t flags)
+{
+    return post(e, OP_READ, m, flags);
+}
+
+static ssize_t fwrite_(struct fid_ep *e, const void *b, size_t n, void *d, fi_addr_t to,
+                       uint64_t addr, uint64_t key, void *c)
+{
+    return post_one(e, OP_WRITE, b, n, d, 0, to, addr, key, c, FI_COMPLETION);
+}
+
+static ssize_t fwritemsg(struct fid_ep *e, const struct fi_msg_rma *m, uint64_t flags)
+{
+    return post(e, OP_WRITE, m, flags);
+}
+
+static bool is(struct fid_ep *e, enum rule_id id)
+{
+    struct domain *d = ((struct ep *)e)->domain;
+    return rule(&d->fabric->set, d->kind, id);
+}
+
+static ssize_t finject(struct fid_ep *e, const void *b, size_t n, fi_addr_t to, uint64_t addr,
+                       uint64_t key)
+{
+    if (is(e, R6a))
+        return -FI_ENOSYS;
+    return post_one(e, OP_WRITE, b, n, NULL, 0, to, addr, key, NULL, FI_INJECT);
+}
+
+static ssize_t fwritedata(struct fid_ep *e, const void *b, size_t n, void *d, uint64_t data,
+                          fi_addr_t to, uint64_t addr, uint64_t key, void *c)
+{
+    if (is(e, R19b))
+        return -FI_ENOSYS;
+    return post_one(e, OP_WRITE, b, n, d, data, to, addr, key, c,
+                    FI_COMPLETION | FI_REMOTE_CQ_DATA);
+}
+
+static ssize_t finjectdata(struct fid_ep *e, const void *b, size_t n, uint64_t data, fi_addr_t to,
+                           uint64_t addr, uint64_t key)
+{
+    if (is(e, R6a) || is(e, R19c))
+        return -FI_ENOSYS;
+    return post_one(e, OP_WRITE, b, n, NULL, data, to, addr, key, NULL,
+                    FI_INJECT | FI_REMOTE_CQ_DATA);
+}
+
+struct fi_ops_rma rma_ops = {.size = sizeof rma_ops,
+                             .read = fread_,
+                             .readmsg = freadmsg,
+                             .write = fwrite_,
+                             .writemsg = fwritemsg,
+                             .inject = finject,
+                             .writedata = fwritedata,
+                             .injectdata = finjectdata};

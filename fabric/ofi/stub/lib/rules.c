@@ -1,0 +1,44 @@
+/*
+ * rules.c: which rules hold. The rows are those of rules.tsv.
+ */
+#define _GNU_SOURCE
+#include "settings.h"
+
+#include <rdma/fabric.h>
+#include <string.h>
+
+static const struct {
+    const char *id, *provider, *fabric;
+    uint32_t from, to;
+    uint64_t answer;
+    const char *what;
+} rows[RULES] = {RULE_ROWS};
+
+int64_t rule_value(enum rule_id id)
+{
+    return (int64_t)rows[id].answer;
+}
+
+/* without=R5,R6a names rows, or all rows of a number. */
+static bool off(const char *without, const char *id)
+{
+    size_t digits = 1 + strspn(id + 1, "0123456789");
+    for (const char *s = without; *s != 0;) {
+        size_t n = strcspn(s, ",");
+        if (strncmp(s, id, n) == 0 && (n == strlen(id) || n == digits))
+            return true;
+        s += n + (s[n] == ',');
+    }
+    return false;
+}
+
+bool rule(const struct settings *s, enum kind kind, enum rule_id id)
+{
+    static const char *const providers[] = {"efa", "cxi", "verbs"};
+    static const char *const fabrics[] = {"efa", "efa-direct", "cxi", "verbs"};
+    if (strncmp(rows[id].provider, providers[s->provider], strlen(providers[s->provider])) != 0)
+        return false;
+    if (strcmp(rows[id].fabric, "*") != 0 && strcmp(rows[id].fabric, fabrics[kind]) != 0)
+        return false;
+    return s->release >= rows[id].from && s->release <= rows[id].to && !off(s->without, rows[id].id);
+}

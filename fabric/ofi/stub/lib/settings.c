@@ -1,0 +1,76 @@
+/*
+ * settings.c: reads FAKE_NIC.
+ */
+#define _GNU_SOURCE
+#include "settings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The place behind KEY=, or NULL. */
+static const char *find(const char *key)
+{
+    const char *s = getenv("FAKE_NIC");
+    size_t n = strlen(key);
+    while (s != NULL && *s != 0) {
+        if (strncmp(s, key, n) == 0 && s[n] == '=')
+            return s + n + 1;
+        s = strchr(s, ' ');
+        s += s != NULL;
+    }
+    return NULL;
+}
+
+long setting(const char *key, long otherwise)
+{
+    const char *s = find(key);
+    return s != NULL ? strtol(s, NULL, 10) : otherwise;
+}
+
+void setting_text(const char *key, char *text, size_t len)
+{
+    const char *s = find(key);
+    size_t n = s != NULL ? strcspn(s, " ") : 0;
+    n = n < len ? n : len - 1;
+    memcpy(text, s != NULL ? s : "", n);
+    text[n] = 0;
+}
+
+static bool says(const char *key, const char *value)
+{
+    char text[32];
+    setting_text(key, text, sizeof text);
+    return strcmp(text, value) == 0;
+}
+
+/*
+ * Where nothing is said it is the newest efa. minor=N, an older word, says 1.N.
+ */
+void settings_read(struct settings *s)
+{
+    char text[32];
+    unsigned major = 2, minor = 6;
+    memset(s, 0, sizeof *s);
+    setting_text("provider", text, sizeof text);
+    if (strcmp(text, "cxi") == 0)
+        s->provider = CXI, minor = 3;
+    else if (strncmp(text, "verbs", 5) == 0)
+        s->provider = VERBS, major = 1, minor = 22;
+    setting_text("version", text, sizeof text);
+    if (sscanf(text, "%u.%u", &major, &minor) == 0 && setting("minor", 0) > 0)
+        major = 1, minor = (unsigned)setting("minor", 0);
+    s->release = RELEASE(major, minor);
+    s->nics = (uint32_t)setting("nics", 1);
+    s->seed = (uint64_t)setting("seed", 1);
+    s->max_cq = (uint64_t)setting("max_cq", rule_value(R3b));
+    s->again = (uint64_t)setting("again", 0);
+    s->unsolicited = setting("unsolicited", 1) != 0;
+    s->p2p = !says("p2p", "no");
+    s->look = says("cuda", "look");
+    s->old_fork = says("fork", "old");
+    s->sick = setting("sick", 0) != 0;
+    setting_text("gone", text, sizeof text);
+    s->gone = strcmp(text, "silent") == 0 ? 13 : strcmp(text, "never") == 0 ? 15 : 9;
+    setting_text("without", s->without, sizeof s->without);
+}

@@ -1,0 +1,60 @@
+/*
+ * settings.h: what FAKE_NIC says, what a rule is, and the log.
+ */
+#ifndef STUB_SETTINGS_H
+#define STUB_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rdma/fi_errno.h>
+
+#define RELEASE(major, minor) ((uint32_t)(major) << 8 | (minor))
+
+enum provider { EFA, CXI, VERBS };
+enum kind { KIND_EFA, KIND_DIRECT, KIND_CXI, KIND_VERBS };
+
+/*
+ * Words KEY=VALUE. Those that a test may change while endpoints are open (fail_at, dmabuf,
+ * peer, overrun_at and the stray ones) are looked up when they are needed; the rest is as it
+ * was when the fabric was opened.
+ */
+struct settings {
+    enum provider provider;
+    uint32_t release;   /* of libfabric, as RELEASE */
+    uint32_t nics;      /* offered */
+    uint64_t seed;      /* of delays, orders and refusals */
+    uint64_t max_cq;    /* entries of a completion queue that the device grants */
+    uint64_t again;     /* one of how many postings is refused by EAGAIN; 0: none */
+    bool unsolicited;   /* writes with data need no receive (R11) */
+    bool p2p;           /* the NIC reaches the GPU's memory (R20) */
+    bool look;          /* FI_HMEM only if CUDA's libraries are there (R21) */
+    bool old_fork;      /* the kernel is older than 5.13 (R23) */
+    bool sick;          /* every operation fails as on a NIC that is broken (R15) */
+    int gone;           /* how the device tells of a lost peer: a status of its own (R15) */
+    char without[256];  /* rules that are switched off */
+};
+
+void settings_read(struct settings *s);
+
+/* The number behind KEY= now. */
+long setting(const char *key, long otherwise);
+/* The text behind KEY=, or "". */
+void setting_text(const char *key, char *text, size_t len);
+
+#include "../zz_rules.h"
+
+/* Whether a provider keeps a rule: in this version, on this fabric, and not switched off. */
+bool rule(const struct settings *s, enum kind kind, enum rule_id id);
+/* The number of a row: an error, flags, a size. */
+int64_t rule_value(enum rule_id id);
+
+/* A line in the file of FAKE_NIC_LOG: what was registered, and what was refused. */
+void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A line in the file of log=: what the queues have held. */
+void count_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Where the real provider aborts or crashes. */
+_Noreturn void die(enum rule_id id, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,263 @@
+/*
+ * stub.h: the objects of the stub. One lock, the domain's, is over all that belongs to a
+ * domain; the NIC's thread takes it as well.
+ */
+#ifndef STUB_H
+#define STUB_H
+
+#include "offer.h"
+#include "settings.h"
+#include "wire.h"
+
+#include <pthread.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_rma.h>
+
+/* What a device says of an operation, as the provider hands it on (prov_errno). */
+enum status {
+    STATUS_OK = 0,
+    STATUS_SICK = 2,        /* internal error of the queue pair */
+    STATUS_BAD_ADDRESS = 7, /* key or address are not the target's */
+    STATUS_BAD_QPN = 9,     /* the endpoint is not there */
+    STATUS_SILENT = 13,     /* it answered before */
+    STATUS_UNKNOWN = 14,    /* the target does not know the sender */
+    STATUS_NEVER = 15,      /* it never answered */
+    STATUS_NO_HANDSHAKE = 4126
+};
+
+struct fabric {
+    struct fid_fabric fid;
+    struct settings set;
+    enum kind kind;
+};
+
+struct eq {
+    struct fid_eq fid;
+    pthread_mutex_t lock;
+    struct fi_eq_err_entry errors[64];
+    unsigned head, tail;
+};
+
+struct domain {
+    struct fid_domain fid;
+    struct domain *next; /* for the NIC's thread */
+    struct fabric *fabric;
+    struct fi_info *info;
+    enum kind kind;
+    uint32_t nic;
+    uint32_t api; /* version that the program was written for */
+    pthread_mutex_t lock;
+    struct ep *eps;
+    struct region *regions[WIRE_REGIONS];
+    int users; /* objects that are open in it */
+};
+
+struct region {
+    struct fid_mr fid;
+    struct domain *domain;
+    int slot;
+    bool enabled;
+    bool gpu;
+    void *mapped; /* a dma-buf, where it could be mapped */
+    size_t mapped_len;
+    struct wire_region peer; /* as peers see it */
+};
+
+struct completion {
+    void *context;
+    uint64_t flags, len, data;
+    fi_addr_t source;
+    int err, status;
+    struct wire *counted; /* in this endpoint's entries; NULL: in none, any more */
+};
+
+struct cq {
+    struct fid_cq fid;
+    struct domain *domain;
+    enum fi_cq_format format;
+    uint64_t id; /* of the FIFO */
+    int bell;    /* its descriptor; -1: nobody may wait */
+    bool armed;  /* who waits is to be woken */
+    uint64_t size;
+    struct completion *entries; /* a ring */
+    size_t room, head, tail;
+    size_t moved; /* entries before it are the provider's, no longer the device's (efa) */
+};
+
+/* A peer as an endpoint sees it. */
+struct peer {
+    uint64_t id;
+    struct mapping *map; /* NULL: not mapped yet, or not there */
+    fi_addr_t addr;
+    bool greeted; /* a handshake was sent */
+    bool hello;   /* one was asked for */
+    bool known;   /* its handshake has come */
+    bool seen;    /* something has come from it or was acknowledged */
+    struct op *first[2], *last[2]; /* operations that keep their order, in two classes */
+    struct op *queued, *queued_last; /* that wait for the handshake */
+    struct peer *next;               /* of those in no address vector */
+};
+
+struct av {
+    struct fid_av fid;
+    struct domain *domain;
+    struct peer **peers; /* by fi_addr_t; NULL: removed */
+    size_t count, room;
+    uint32_t *index; /* of peers by number: a table, each entry 1 and the index */
+    size_t index_room;
+};
+
+enum op_kind { OP_SEND, OP_WRITE, OP_READ, OP_ATOMIC, OP_CONTROL };
+enum op_state { OP_FREE, OP_WAITING, OP_MOVED, OP_ASKED, OP_ANSWERED };
+
+struct op {
+    struct op *next;  /* free, or behind another of its peer */
+    uint64_t token;   /* number of the slot, and of its use */
+    uint64_t number;  /* of the endpoint's operations */
+    size_t at;        /* in the heap, and 1; 0: it is not there */
+    enum op_kind kind;
+    enum op_state state;
+    struct peer *peer;
+    void *context;
+    uint64_t flags; /* of its completion */
+    struct iovec iov[4];
+    size_t iov_count;
+    void *copy; /* of injected bytes */
+    size_t len;
+    uint64_t remote, key, data;
+    uint64_t due; /* when it is to be looked at, in nanoseconds */
+    size_t moved;
+    unsigned tries;
+    int order;     /* class of those that keep their order; -1: none */
+    bool has_data; /* for the target */
+    bool told;     /* which has it */
+    bool inject;   /* it has no completion */
+    bool internal; /* of the provider itself (R9) */
+    bool ack;      /* the target's processor tells that it is done */
+    bool lost;     /* the peer was found gone once */
+    int status;    /* what the target has answered */
+    /* Atomic operations. */
+    enum fi_op op;
+    unsigned width;
+    bool fetches;
+    uint64_t operands[2]; /* and what it is compared with */
+    void *result;
+    struct record record; /* of the provider itself */
+    unsigned char scribble[64]; /* what is in its context (R7) */
+};
+
+struct receive {
+    void *context;
+    void *buf;
+    size_t len;
+};
+
+/* A message that came before its receive (efa). */
+struct early {
+    struct early *next;
+    struct record record;
+    size_t n;
+    unsigned char bytes[];
+};
+
+struct ep {
+    struct fid_ep fid;
+    struct ep *next;
+    struct domain *domain;
+    struct fi_info *info;
+    struct cq *tx, *rx;
+    struct av *av;
+    struct eq *eq;
+    struct mapping *map; /* of its own file; NULL: not enabled */
+    uint64_t ordinal;    /* of this process's endpoints */
+    uint64_t posted, numbers;
+    struct op **ops, *free_ops;
+    size_t op_room, op_count; /* of ops */
+    size_t depth, high, active;
+    struct peer *strangers; /* in no address vector, and to be answered */
+    struct op **heap; /* by due, then by number */
+    size_t heap_len, heap_room;
+    size_t before_handshake; /* operations that wait for one (R10) */
+    struct receive *receives; /* a ring */
+    size_t rx_size, rx_head, rx_tail;
+    struct early *early, **early_end;
+    bool cuda_permitted, shm_permitted, enabled;
+};
+
+/* fabric.c */
+int fabric_close(struct fid *fid);
+int no_close(struct fid *fid, struct fid *b, uint64_t flags);
+uint64_t now_ns(void);
+
+/* domain.c, mr.c, cq.c, av.c, eq.c, endpoint.c */
+int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
+                void *context);
+extern struct fi_ops_mr mr_ops;
+int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
+int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
+int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context);
+int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+extern struct fi_ops_msg msg_ops;
+extern struct fi_ops_rma rma_ops;
+extern struct fi_ops_atomic atomic_ops;
+
+void mr_publish(struct domain *d, struct ep *ep);
+
+/* A completion into a queue, counted before; the lock is held. */
+void cq_push(struct cq *cq, const struct completion *c);
+bool cq_waits(struct cq *cq); /* answers whether there is nothing, and has the next ring the bell */
+void cq_progress(struct cq *cq);
+
+struct peer *av_peer(struct av *av, fi_addr_t addr);
+struct peer *av_find(struct av *av, uint64_t id); /* NULL: it is in no address vector */
+bool peer_map(struct peer *p); /* whether its file is mapped, now or before */
+
+void eq_error(struct ep *ep, int err, int status); /* R9 */
+
+/* op.c: operations; the lock is held. */
+struct op *op_new(struct ep *ep, enum op_kind kind, struct peer *peer);
+int op_copy(struct op *op); /* injected: takes the bytes of iov */
+void op_post(struct ep *ep, struct op *op);
+void op_control(struct ep *ep, struct peer *peer, const struct record *r);
+struct op *op_find(struct ep *ep, uint64_t token);
+void op_wait(struct ep *ep, struct op *op, uint64_t ns);
+void op_drop(struct ep *ep, struct op *op);
+void ep_carry(struct ep *ep, bool all);
+uint64_t ep_due(const struct ep *ep); /* when it has something to do; UINT64_MAX: never */
+
+/* done.c: how they end. */
+void op_done(struct ep *ep, struct op *op);
+void op_fail(struct ep *ep, struct op *op, int status);
+void scribble(struct ep *ep, struct op *op);
+int error_of(struct ep *ep, int status);
+const char *status_text(enum kind kind, int status);
+
+/* hello.c: the handshake of efa (R10). */
+int ep_room(struct ep *ep, struct peer *peer, bool rma, bool inject);
+bool hello_waits(struct ep *ep, struct op *op);
+void hello_came(struct ep *ep, struct peer *peer);
+void hello_answer(struct ep *ep, struct peer *peer);
+struct peer *ep_peer(struct ep *ep, uint64_t id); /* in the address vector, or a stranger */
+
+/* carry.c: what is done with one whose time has come. */
+void carry(struct ep *ep, struct op *op);
+int apply(struct mapping *m, uint64_t at, uint64_t key, enum fi_op op, unsigned width,
+          const uint64_t operands[2], uint64_t *old);
+/* arrive.c: takes what is in the ring. */
+void arrive(struct ep *ep);
+bool early_match(struct ep *ep);
+
+/* nic.c */
+void nic_add(struct domain *d);
+void nic_remove(struct domain *d);
+void nic_kick(void);
+void nic_fork_guard(struct domain *d);
+
+/* dice.c: a number that depends on what happens alone. */
+uint64_t dice(const struct ep *ep, uint64_t number, unsigned purpose);
+enum { FOR_DELAY = 1, FOR_LATE, FOR_PIECES, FOR_TWICE, FOR_DATA, FOR_AGAIN, FOR_KEY };
+bool refused(struct ep *ep); /* again=K */
+
+#endif

@@ -1,0 +1,323 @@
+/*
+ * wire.c: the files of endpoints, where they are, who removes them, and their rings.
+ */
+#define _GNU_SOURCE
+#include "wire.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define MAGIC UINT64_C(0x6e69632d77697265)
+#define PREFIX "libfabric-stub-"
+#define ID_BITS 40 /* what every provider's address has room for */
+
+
+/* What peers read of this process to see that it lives. */
+static uint64_t boot;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of mappings */
+static struct mapping *mappings;
+
+static const char *folder(void)
+{
+    static const char *found;
+    const char *tmp = getenv("TMPDIR");
+    if (found == NULL)
+        found = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : tmp != NULL ? strdup(tmp) : "/tmp";
+    return found;
+}
+
+static void path_of(uint64_t id, const char *what, char *path, size_t len)
+{
+    snprintf(path, len, "%s/" PREFIX "%010llx%s", folder(), (unsigned long long)id, what);
+}
+
+uint64_t wire_draw(void)
+{
+    uint64_t id = 0;
+    do {
+        if (getrandom(&id, sizeof id, 0) != sizeof id)
+            abort();
+        id &= (UINT64_C(1) << ID_BITS) - 1;
+    } while (id == 0);
+    return id;
+}
+
+/* Whether the process that made w has gone. It may be stopped, and its number be another's. */
+static bool owner_gone(const struct wire *w)
+{
+    uint64_t there = 0;
+    struct iovec mine = {&there, sizeof there};
+    struct iovec theirs = {(void *)(uintptr_t)w->boot_at, sizeof there};
+    if (w->pid == getpid())
+        return w->boot != boot;
+    ssize_t n = process_vm_readv(w->pid, &mine, 1, &theirs, 1, 0);
+    if (n < 0 && errno == EPERM)
+        return kill(w->pid, 0) != 0 && errno == ESRCH;
+    return n != sizeof there || there != w->boot;
+}
+
+/* Removes what processes have left that were killed. Once is enough for one process. */
+static void sweep(void)
+{
+    static bool swept;
+    DIR *d = swept ? NULL : opendir(folder());
+    swept = true;
+    for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
+        char path[320], bell[330];
+        struct stat st;
+        if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) != 0 || strchr(e->d_name, '.') != NULL)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder(), e->d_name);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0 && fstat(fd, &st) == 0 && (size_t)st.st_size >= sizeof(struct wire)) {
+            struct wire *w = mmap(NULL, sizeof *w, PROT_READ, MAP_SHARED, fd, 0);
+            if (w != MAP_FAILED && w->magic == MAGIC && owner_gone(w)) {
+                unlink(path);
+                path_of(w->cq_id, ".bell", bell, sizeof bell);
+                unlink(bell);
+            }
+            if (w != MAP_FAILED)
+                munmap(w, sizeof *w);
+        }
+        if (fd >= 0)
+            close(fd);
+    }
+    if (d != NULL)
+        closedir(d);
+}
+
+/* Who exits without closing leaves no files either. */
+__attribute__((destructor)) static void leave(void)
+{
+    char path[320];
+    for (struct mapping *m = mappings; m != NULL; m = m->next)
+        if (m->local && m->w->pid == getpid()) {
+            path_of(m->id, "", path, sizeof path);
+            unlink(path);
+            path_of(m->w->cq_id, ".bell", path, sizeof path);
+            unlink(path);
+        }
+}
+
+static void init_lock(struct wire *w)
+{
+    pthread_mutexattr_t attr;
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&w->lock, &attr);
+    pthread_mutexattr_destroy(&attr);
+}
+
+static void keep(struct mapping *m)
+{
+    m->next = mappings;
+    mappings = m;
+}
+
+struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id)
+{
+    char path[320];
+    int fd = -1;
+    uint64_t id = 0;
+    struct mapping *m = calloc(1, sizeof *m);
+    if (m == NULL)
+        return NULL;
+    pthread_mutex_lock(&lock);
+    sweep();
+    while (boot == 0)
+        boot = wire_draw();
+    do {
+        id = wire_draw();
+        path_of(id, "", path, sizeof path);
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    } while (fd < 0 && errno == EEXIST);
+    const uint64_t ring_at = (sizeof(struct wire) + 4095) & ~UINT64_C(4095);
+    const uint64_t ring_size = cq_size * sizeof(struct record) + WIRE_BYTES + 2 * WIRE_INLINE;
+    m->size = ring_at + ring_size;
+    m->id = id;
+    m->local = true;
+    m->wake_fd = -1;
+    m->refs = 1;
+    void *at = MAP_FAILED;
+    if (fd >= 0 && ftruncate(fd, (off_t)m->size) == 0)
+        at = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    if (at == MAP_FAILED) {
+        if (fd >= 0)
+            unlink(path);
+        pthread_mutex_unlock(&lock);
+        free(m);
+        return NULL;
+    }
+    struct wire *w = m->w = at;
+    w->id = id;
+    w->pid = getpid();
+    w->kind = kind;
+    w->boot = boot;
+    w->boot_at = (uint64_t)(uintptr_t)&boot;
+    w->cq_id = cq_id;
+    w->cq_size = cq_size;
+    w->ring_at = ring_at;
+    w->ring_size = ring_size;
+    init_lock(w);
+    w->magic = MAGIC;
+    w->state = WIRE_OPEN;
+    keep(m);
+    pthread_mutex_unlock(&lock);
+    return m;
+}
+
+static struct mapping *map_peer(uint64_t id)
+{
+    char path[320];
+    struct stat st;
+    path_of(id, "", path, sizeof path);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    void *at = MAP_FAILED;
+    if (fstat(fd, &st) == 0 && (size_t)st.st_size > sizeof(struct wire))
+        at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (at == MAP_FAILED)
+        return NULL;
+    struct wire *w = at;
+    struct mapping *m = w->magic == MAGIC && w->id == id ? calloc(1, sizeof *m) : NULL;
+    if (m == NULL) {
+        munmap(at, (size_t)st.st_size);
+        return NULL;
+    }
+    *m = (struct mapping){.id = id, .w = w, .size = (size_t)st.st_size, .wake_fd = -1};
+    keep(m);
+    return m;
+}
+
+struct mapping *wire_open(uint64_t id)
+{
+    pthread_mutex_lock(&lock);
+    struct mapping *m = mappings;
+    while (m != NULL && m->id != id)
+        m = m->next;
+    if (m == NULL)
+        m = map_peer(id);
+    if (m != NULL)
+        m->refs++;
+    pthread_mutex_unlock(&lock);
+    return m;
+}
+
+void wire_close(struct mapping *m)
+{
+    pthread_mutex_lock(&lock);
+    if (--m->refs == 0) {
+        struct mapping **at = &mappings;
+        while (*at != m)
+            at = &(*at)->next;
+        *at = m->next;
+        munmap(m->w, m->size);
+        if (m->wake_fd >= 0)
+            close(m->wake_fd);
+        free(m);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void wire_remove(struct mapping *m)
+{
+    char path[320];
+    m->w->state = WIRE_CLOSED;
+    path_of(m->id, "", path, sizeof path);
+    unlink(path);
+    for (int slot = 0; slot < (int)m->w->regions; slot++)
+        wire_withdraw(m->w, slot);
+    wire_close(m);
+}
+
+bool wire_alive(struct mapping *m)
+{
+    return m->w->state == WIRE_OPEN && (m->local || !owner_gone(m->w));
+}
+
+int wire_write(struct mapping *m, uint64_t to, const void *from, size_t n)
+{
+    if (m->local) {
+        memcpy((void *)(uintptr_t)to, from, n);
+        return 0;
+    }
+    while (n > 0) {
+        struct iovec mine = {(void *)from, n}, theirs = {(void *)(uintptr_t)to, n};
+        ssize_t done = process_vm_writev(m->w->pid, &mine, 1, &theirs, 1, 0);
+        if (done <= 0)
+            return errno;
+        from = (const char *)from + done;
+        to += (uint64_t)done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+int wire_read(struct mapping *m, uint64_t from, void *to, size_t n)
+{
+    if (m->local) {
+        memcpy(to, (const void *)(uintptr_t)from, n);
+        return 0;
+    }
+    while (n > 0) {
+        struct iovec mine = {to, n}, theirs = {(void *)(uintptr_t)from, n};
+        ssize_t done = process_vm_readv(m->w->pid, &mine, 1, &theirs, 1, 0);
+        if (done <= 0)
+            return errno;
+        to = (char *)to + done;
+        from += (uint64_t)done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+/* The FIFO of a queue, open at both ends so that it never ends. */
+int wire_bell(uint64_t cq_id)
+{
+    char path[320];
+    path_of(cq_id, ".bell", path, sizeof path);
+    if (mkfifo(path, 0600) != 0)
+        return -1;
+    return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+}
+
+void wire_bell_remove(uint64_t cq_id, int fd)
+{
+    char path[320];
+    path_of(cq_id, ".bell", path, sizeof path);
+    unlink(path);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Wakes the owner if it waits. A full FIFO wakes it as well. */
+void wire_ring(struct mapping *m)
+{
+    char path[320];
+    if (atomic_exchange(&m->w->armed, 0) == 0)
+        return;
+    pthread_mutex_lock(&lock);
+    if (m->wake_fd < 0) {
+        path_of(m->w->cq_id, ".bell", path, sizeof path);
+        m->wake_fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    }
+    if (m->wake_fd >= 0 && write(m->wake_fd, "", 1) < 0 && errno != EAGAIN && errno != EPIPE)
+        perror("stub: bell");
+    pthread_mutex_unlock(&lock);
+}

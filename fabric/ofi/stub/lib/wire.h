@@ -1,0 +1,155 @@
+/*
+ * wire.h: what endpoints share. Each endpoint has a file that its peers map: its regions by
+ * key, a ring of what has arrived, and the counts of its queues. The initiator of an operation
+ * does all of it, as the NIC would: it writes the target's memory itself and puts a record into
+ * the target's ring, so that nothing needs the target's processor.
+ *
+ * A ring has many writers, who hold the lock, and one reader, who needs none: records are
+ * behind tail once tail has moved, with release; space is free once head has, with release. The
+ * lock is robust: a writer that is killed has moved no index yet.
+ */
+#ifndef STUB_WIRE_H
+#define STUB_WIRE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum {
+    WIRE_REGIONS = 4096,
+    WIRE_KNOWN = 32768,    /* a table of addresses, at most half full */
+    WIRE_INLINE = 9216,    /* bytes of a message that fit a record: more than an MTU */
+    WIRE_BYTES = 512 << 10 /* of messages in a ring, beside room for all completions */
+};
+
+enum wire_state { WIRE_NEW, WIRE_OPEN, WIRE_CLOSED };
+
+struct wire_region {
+    _Atomic uint64_t key; /* and 1; 0: free */
+    _Atomic uint32_t users; /* initiators that move its bytes now */
+    uint32_t remote;      /* of FI_REMOTE_READ and FI_REMOTE_WRITE */
+    uint64_t base;        /* first address as peers name it */
+    uint64_t len;
+    uint64_t memory; /* where that is in the owner's memory */
+};
+
+struct wire {
+    uint64_t magic;
+    uint64_t id;
+    pid_t pid;
+    int32_t kind;
+    uint64_t boot;    /* a random number that the owner has at boot_at, too */
+    uint64_t boot_at; /* which tells whether the owner is still there */
+    uint64_t cq_id;   /* of the FIFO that wakes it */
+    _Atomic uint32_t state;
+    _Atomic uint32_t armed;   /* who waits is to be woken */
+    _Atomic int64_t credits;  /* receives that are posted and not taken */
+    _Atomic uint64_t cq_used; /* completions that its queue holds */
+    _Atomic uint64_t cq_high; /* most so far */
+    _Atomic uint64_t cq_lost; /* that found no room */
+    uint64_t cq_size;
+    uint32_t unsolicited;       /* writes with data need no receive here (R11) */
+    _Atomic uint32_t everybody; /* known has no room: all addresses count as known */
+    _Atomic uint32_t regions;   /* slots that were ever used */
+    pthread_mutex_t lock;       /* of those who put records in */
+    _Atomic uint64_t head, tail;
+    _Atomic uint64_t bytes; /* of messages in the ring */
+    uint64_t ring_size;
+    uint64_t ring_at; /* offset in the file */
+    _Atomic uint64_t known[WIRE_KNOWN];
+    struct wire_region region[WIRE_REGIONS];
+};
+
+enum record_kind {
+    RECORD_PAD, /* the ring begins anew */
+    RECORD_MESSAGE,
+    RECORD_DATA,      /* a write's immediate data */
+    RECORD_HELLO,     /* asks for a handshake (R10) */
+    RECORD_HANDSHAKE, /* answers */
+    RECORD_ATOMIC,    /* an atomic operation that the target's processor carries out */
+    RECORD_ACK        /* an operation of this end is done at its target */
+};
+
+enum { RECORD_ELSEWHERE = 1, RECORD_HAS_DATA = 2, RECORD_WANTS_ACK = 4 };
+
+/* 64 bytes; a message's bytes and an atomic operation's operands follow. */
+struct record {
+    uint32_t size; /* with what follows, a multiple of 64 */
+    uint16_t kind;
+    uint16_t flags;
+    uint64_t from;  /* endpoint */
+    uint64_t token; /* of the operation at its initiator */
+    uint64_t len;
+    uint64_t at; /* of bytes elsewhere: their address at the initiator; of a word: at the target */
+    uint64_t data;
+    uint64_t key;
+    int32_t err;    /* of an answer */
+    uint16_t op;    /* of an atomic operation: enum fi_op */
+    uint16_t width; /* bytes of its word */
+};
+
+/* A file of a peer, or this process's own, as it is mapped here. */
+struct mapping {
+    struct mapping *next;
+    uint64_t id;
+    struct wire *w;
+    size_t size;
+    int refs;
+    bool local;  /* of this process */
+    int wake_fd; /* its FIFO; -1: not opened yet */
+};
+
+/* Makes the file of an endpoint; NULL with errno. */
+struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id);
+/* Maps a peer's, or answers NULL: there is none, or none any more. */
+struct mapping *wire_open(uint64_t id);
+void wire_close(struct mapping *m);
+/* Closes the door, removes the file and waits until nobody moves bytes of it. */
+void wire_remove(struct mapping *m);
+
+/* Whether the endpoint can be reached: it is open and its process lives. */
+bool wire_alive(struct mapping *m);
+
+/*
+ * Puts a record and n bytes behind it into the ring: PUT_DONE; PUT_AGAIN, the lock is taken
+ * now or the ring is full; PUT_NO_RECEIVE; PUT_OVERRUN, the target's queue is full.
+ */
+enum { TAKES_RECEIVE = 1, TAKES_ENTRY = 2 };
+enum { PUT_DONE, PUT_AGAIN, PUT_NO_RECEIVE, PUT_OVERRUN };
+int wire_put(struct mapping *m, const struct record *r, const void *bytes, size_t n,
+             unsigned takes);
+/* The next record, or NULL; next gives it back. */
+const struct record *wire_peek(struct wire *w);
+void wire_next(struct wire *w);
+/* Takes an entry of the owner's queue, for one who puts no record there; false: it is full. */
+bool wire_take_entry(struct wire *w);
+void wire_free_entries(struct wire *w, uint64_t n);
+
+/* Moves bytes between this process and the owner of m: 0 or an errno. */
+int wire_write(struct mapping *m, uint64_t to, const void *from, size_t n);
+int wire_read(struct mapping *m, uint64_t from, void *to, size_t n);
+
+/* The lock, for a change of the owner's memory that is to be one. */
+bool wire_try_lock(struct wire *w);
+void wire_unlock(struct wire *w);
+
+/* Regions: publish answers a slot or -1; withdraw waits until nobody moves its bytes. */
+int wire_publish(struct wire *w, int slot, const struct wire_region *r);
+void wire_withdraw(struct wire *w, int slot);
+/* Holds the region of a key, or answers NULL. */
+struct wire_region *wire_hold(struct wire *w, uint64_t key);
+void wire_let_go(struct wire_region *r);
+
+void wire_know(struct wire *w, uint64_t id);
+bool wire_knows(struct wire *w, uint64_t id);
+
+/* The FIFO that wakes who waits for a queue. */
+uint64_t wire_draw(void);
+int wire_bell(uint64_t cq_id); /* makes it */
+void wire_bell_remove(uint64_t cq_id, int fd);
+void wire_ring(struct mapping *m);
+
+#endif

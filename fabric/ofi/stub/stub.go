@@ -1,0 +1,117 @@
+// Package stub gives tests a libfabric with NICs that the machine does not have: efa as of
+// several versions, cxi and verbs, each with the rules of rules.tsv. It is a shared library in
+// C (lib), which moves the bytes itself, between processes and between the ends of one. A
+// program takes it by SHMEM_LIBFABRIC, and its settings from FAKE_NIC, words KEY=VALUE:
+//
+//	provider=  efa (the default), cxi or verbs
+//	version=   of libfabric, 1.22 to 2.6; minor=N says 1.N
+//	nics=      how many NICs are offered (1)
+//	seed=      what delays, orders and refusals follow from (1)
+//	log=       a file that gets a line for each endpoint that is closed: what its queues held
+//	without=   rules that are switched off, R5,R6a
+//	max_cq=    the entries of a completion queue that the device grants (32768, assumed)
+//	again=K    a K-th of all postings is refused by FI_EAGAIN, and all for a while now and then
+//	unsolicited=0  writes with data take a receive of the target (R11)
+//	gone=      how the device tells of a lost peer: silent or never answered (else: no such endpoint)
+//	sick=1     every operation fails as on a NIC that is broken
+//	p2p=no     the NIC does not reach the memory of GPUs (R20)
+//	cuda=look  FI_HMEM only if CUDA's libraries are found (R21), and they are called (R22)
+//	fork=old   the kernel does not keep registered pages apart (R23)
+//	hmem=0     no FI_HMEM; dmabuf=0, peer=0: a registration of that kind fails; fail_at=K: the K-th
+//	overrun_at=K   the K-th look at a completion queue finds it overrun
+//	stray=N    the first N looks find errors of no operation, stray_err (5) and stray_flags (0)
+//
+// FAKE_NIC_LOG names a file that gets a line for each registration of GPU memory and for each
+// end of one.
+package stub
+
+import (
+	"embed"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+//go:embed lib zz_rules.h
+var source embed.FS
+
+// kept is where what was built is kept; "": nowhere.
+var (
+	mu   sync.Mutex
+	kept string
+)
+
+// Keep has Build keep the library in a folder, until the tests of the package end.
+func Keep(dir string) { kept = dir }
+
+// Build compiles the library, with more flags for the compiler, and returns its file.
+func Build(t testing.TB, flags ...string) string {
+	t.Helper()
+	mu.Lock()
+	defer mu.Unlock()
+	dir := kept
+	if dir == "" || len(flags) > 0 {
+		dir = t.TempDir()
+	} else if _, err := os.Stat(filepath.Join(dir, "libfabric.so.1")); err == nil {
+		return filepath.Join(dir, "libfabric.so.1")
+	}
+	if err := fs.WalkDir(source, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(dir, path)
+		if d.IsDir() {
+			return os.MkdirAll(to, 0o700)
+		}
+		text, err := source.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(to, text, 0o600)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "lib", "*.c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	library := filepath.Join(dir, "libfabric.so.1")
+	args := []string{
+		"-std=gnu11", "-shared", "-fPIC", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-Wl,-soname,libfabric.so.1",
+		"-Wl,--version-script=" + filepath.Join(dir, "lib", "libfabric.map"), "-o", library,
+	}
+	args = append(append(args, flags...), files...)
+	if text, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+		t.Fatalf("gcc for the stub: %v\n%s", err, text)
+	}
+	return library
+}
+
+// Log is what the library was asked since Set.
+type Log struct {
+	t    testing.TB
+	File string
+}
+
+// Set gives the library its settings and a fresh log.
+func Set(t testing.TB, settings string) *Log {
+	t.Helper()
+	l := &Log{t, filepath.Join(t.TempDir(), "log")}
+	t.Setenv("FAKE_NIC", settings)
+	t.Setenv("FAKE_NIC_LOG", l.File)
+	return l
+}
+
+// Lines are the registrations of GPU memory and their ends.
+func (l *Log) Lines() []string {
+	l.t.Helper()
+	b, err := os.ReadFile(l.File)
+	if err != nil && !os.IsNotExist(err) {
+		l.t.Fatal(err)
+	}
+	return strings.FieldsFunc(string(b), func(r rune) bool { return r == '\n' })
+}
