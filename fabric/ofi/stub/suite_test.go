@@ -1,8 +1,12 @@
 package stub
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
+	"strings"
 	"testing"
+	"time"
 
 	"libshmem/fabric"
 	"libshmem/fabric/fabrictest"
@@ -20,29 +24,103 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// networks are the providers and versions, by the settings that make them.
-var networks = []struct{ name, settings, provider string }{
-	{"efa 1.22", "provider=efa version=1.22", "efa"},
-	{"efa 2.1", "provider=efa version=2.1", "efa"},
-	{"efa 2.3", "provider=efa version=2.3", "efa"},
-	{"efa 2.4", "provider=efa version=2.4", "efa"},
-	{"efa 2.6", "provider=efa version=2.6", "efa"},
-	{"cxi 1.22", "provider=cxi version=1.22", "cxi"},
-	{"cxi 2.3", "provider=cxi version=2.3", "cxi"},
-	{"verbs", "provider=verbs", "verbs"},
+// failing is a part of the suite that fails on a network, and the text that it fails with. A
+// cure of fabric/ofi takes its row away.
+type failing struct{ part, text string }
+
+// network is a provider and a version, by the settings that make it.
+type network struct {
+	name, settings, provider string
+	failing                  []failing
+}
+
+var (
+	// The provider ends a process that has bound no event queue when a peer is lost during
+	// first contact.
+	noEventQueue = []failing{{"Closed", "stub: R9a: "}}
+	// efa-direct has no injected writes, and offers an inject_size for messages; its queue
+	// drops what finds it full without a word.
+	direct = []failing{
+		{"Injected", "write to PE 1: efa: function not implemented"},
+		{"Notified", "write to PE 1: efa: function not implemented"},
+		{"Again/injected_write", "write to PE 1: efa: function not implemented"},
+		{"Overrun", "completions came and no error tells of the rest"},
+	}
+	// cxi has no immediate data with its writes, although it offers some.
+	noData = []failing{
+		{"Notified", "write to PE 1: cxi: flags not supported"},
+		{"NotifiedWithoutReceives", "write to PE 1: cxi: flags not supported"},
+		{"NotifiedByMany", "write to PE 3: cxi: flags not supported"},
+		{"Overrun", "write to PE 1: cxi: flags not supported"},
+		{"Again/write_with_data", "write to PE 1: cxi: flags not supported"},
+	}
+)
+
+var networks = []network{
+	{"efa 1.22", "provider=efa version=1.22", "efa", noEventQueue},
+	{"efa 2.1", "provider=efa version=2.1", "efa", direct},
+	{"efa 2.3", "provider=efa version=2.3", "efa", direct},
+	{"efa 2.4", "provider=efa version=2.4", "efa", direct},
+	{"efa 2.6", "provider=efa version=2.6", "efa", direct},
+	// The fabric efa in place of efa-direct: its infos come first.
+	{"efa 2.1, fabric efa", "provider=efa version=2.1 without=R2a", "efa", noEventQueue},
+	{"efa 2.6, fabric efa", "provider=efa version=2.6 without=R2a", "efa", noEventQueue},
+	{"cxi 1.22", "provider=cxi version=1.22", "cxi", noData},
+	{"cxi 2.3", "provider=cxi version=2.3", "cxi", noData},
+	{"verbs", "provider=verbs", "verbs", nil},
+}
+
+// role names the network whose suite a child process runs.
+const role = "STUB_NETWORK"
+
+// TestNetwork is the suite of one network. It is the part of a process of its own, as the
+// provider may end the process.
+func TestNetwork(t *testing.T) {
+	library := os.Getenv(role)
+	if library == "" {
+		t.Skip("TestSuite runs it, in other processes")
+	}
+	fabrictest.Run(t, func(c fabric.Config) (fabric.Provider, error) {
+		c.Library, c.Provider = library, os.Getenv("STUB_PROVIDER")
+		return ofi.Open(c)
+	}, fabrictest.Limits{Patience: 10 * time.Second})
 }
 
 // TestSuite holds each provider and version, as fabric/ofi opens it, to the promises of
-// fabric.Provider.
+// fabric.Provider; and what fails is what is known to.
 func TestSuite(t *testing.T) {
 	library := Build(t)
 	for _, n := range networks {
 		t.Run(n.name, func(t *testing.T) {
-			Set(t, n.settings)
-			fabrictest.Run(t, func(c fabric.Config) (fabric.Provider, error) {
-				c.Library, c.Provider = library, n.provider
-				return ofi.Open(c)
-			}, fabrictest.Limits{})
+			run := func(args ...string) (string, error) {
+				cmd := exec.Command(os.Args[0], append(args, "-test.timeout=5m")...)
+				cmd.Env = append(os.Environ(), role+"="+library, "STUB_PROVIDER="+n.provider, "FAKE_NIC="+n.settings)
+				out, err := cmd.CombinedOutput()
+				return string(out), err
+			}
+			skipped := "^$"
+			for _, f := range n.failing {
+				// A pattern has its own for each level of names.
+				skipped += "|^TestNetwork$/^" + strings.ReplaceAll(f.part, "/", "$/^") + "$"
+			}
+			if out, err := run("-test.run=^TestNetwork$", "-test.skip="+skipped); err != nil {
+				t.Errorf("FAKE_NIC=%q: %v\n%s", n.settings, err, out)
+			}
+			for _, f := range n.failing {
+				out, err := run("-test.run=^TestNetwork$/^" + strings.ReplaceAll(f.part, "/", "$/^") + "$")
+				if err == nil || !strings.Contains(out, f.text) {
+					t.Errorf("%s is known to fail with %q (take its row away if that is mended): %v\n%s", f.part, f.text, err, excerpt(out))
+				}
+			}
 		})
 	}
+}
+
+// excerpt is the end of a text.
+func excerpt(out string) string {
+	const most = 4000
+	if len(out) > most {
+		return fmt.Sprintf("... %s", out[len(out)-most:])
+	}
+	return out
 }

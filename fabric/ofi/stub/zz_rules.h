@@ -3,139 +3,503 @@
 #ifndef STUB_ZZ_RULES_H
 #define STUB_ZZ_RULES_H
 
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_errno.h>
+
 enum rule_id {
     R1a, /* order hints outside of send-after-send and the four atomic ones */
-    R1b, /* msg_order of tx_attr and rx_attr in the returned info */
-    R1c, /* any order hint */
+    R1b, /* order offered */
+    R1c, /* order granted, tx and rx each for itself */
+    R1d, /* any order hint */
     R2a, /* order of infos in fi_getinfo */
-    R2b, /* domain name of efa and efa-direct on one NIC */
-    R3a, /* fi_cq_open when the device refuses the number of entries */
-    R3b, /* largest number of entries of a completion queue that the device grants (max_cqe) */
-    R3c, /* fewest entries of a completion queue */
-    R4, /* RMA from an address that is not in the target's address vector */
-    R5a, /* send above the inline size (32) without descriptor */
+    R2b, /* domain name, the same on both fabrics */
+    R2c, /* fabric name */
+    R2d, /* fabric name */
+    R2e, /* fabric_attr->name in the hints */
+    R3a, /* fi_cq_open when the device refuses the number of entries (whatever its errno) */
+    R3b, /* most entries of a completion queue that the device grants (max_cqe) */
+    R3c, /* entries of a completion queue are rounded up before the device is asked */
+    R3d, /* fewest entries of a completion queue, whatever was asked */
+    R3e, /* entries of a completion queue when 0 were asked */
+    R3f, /* entries of a completion queue when 0 were asked */
+    R3g, /* more completions than the queue has entries */
+    R4, /* RMA from an address that is not in the target's address vector: error completion at the initiator */
+    R4b, /* RMA from an address that is not in the target's address vector */
+    R5a, /* send above the inline size without descriptor */
     R5b, /* receive without descriptor */
-    R5c, /* read or write without descriptor (of any size) */
+    R5c, /* read or write of any size without descriptor */
+    R5d, /* send above the inline size without descriptor */
+    R5e, /* receive without descriptor */
+    R5f, /* read or write of one byte and more without descriptor */
+    R5g, /* bytes that a send may have without descriptor (inline size) */
+    R5h, /* send, receive, read or write without descriptor */
     R6a, /* fi_inject_write and fi_inject_writedata */
     R6b, /* fi_writemsg with FI_INJECT */
-    R6c, /* send above the MTU */
-    R6d, /* RMA above the device's max_rdma_size */
-    R7, /* the provider writes to fi_context2 of an operation until its completion */
+    R6c, /* injected write of one byte and more (0 bytes work), inject_size of the hints at most 32 */
+    R6d, /* send above the MTU */
+    R6e, /* read or write above the device's largest RDMA */
+    R6f, /* fi_inject above the inline size */
+    R6g, /* fi_inject, or FI_INJECT in fi_sendmsg, above the inline size */
+    R6h, /* injected read or write above inject_size */
+    R6i, /* entries of an RMA's local vector (rma_iov_limit 1 remote) */
+    R6j, /* read or write of 0 bytes without descriptor */
+    R6k, /* read or write of 0 bytes without descriptor */
+    R7a, /* bytes of an operation's fi_context2 that the provider writes when it is posted and reads until its completion */
+    R7b, /* operation with context NULL */
+    R7c, /* size of the context that the application lends (struct fi_context2) */
     R8a, /* fi_cq_open with a wait object other than FI_WAIT_NONE */
-    R9, /* internal error with no event queue bound */
+    R8b, /* fi_cq_open with a wait object other than FI_WAIT_NONE */
+    R8c, /* FI_WAIT_FD and FI_WAIT_UNSPEC in fi_cq_open */
+    R8d, /* fi_trywait with entries queued */
+    R8e, /* the wait descriptor stays readable */
+    R8f, /* FI_WAIT_FD in fi_cq_open with shm */
+    R8g, /* FI_WAIT_FD in fi_cq_open without shm (off since fi_domain, option 11 comes too late) */
+    R8h, /* FI_WAIT_UNSPEC in fi_cq_open with shm */
+    R8i, /* shm of a domain opened with caps FI_REMOTE_COMM and without FI_LOCAL_COMM */
+    R8j, /* fi_cq_read with no buffer or count 0 on a queue with FI_WAIT_NONE */
+    R8k, /* FI_CQ_FORMAT_TAGGED in fi_cq_open */
+    R8l, /* reads after an error entry until fi_cq_readerr took it */
+    R9a, /* internal error with no event queue bound (message on stderr first) */
     R9b, /* internal error with an event queue bound */
-    R10a, /* progress of everything but device RDMA */
-    R10b, /* first write or read to a peer (not to itself) */
-    R10c, /* operations of an endpoint queued before a handshake, the next one gets EAGAIN */
-    R10d, /* injected write before the handshake */
-    R11a, /* op_context of a completion of remote data (unsolicited receives supported) */
+    R9c, /* failed unsolicited receive of data (write by a peer) */
+    R9d, /* failed unsolicited receive of data (write by a peer) */
+    R9e, /* failed receive of data (write by a peer) */
+    R10a, /* what moves while the target does not poll its completion queue */
+    R10b, /* first read or write to a peer that is not the endpoint itself */
+    R10c, /* operations of an endpoint, over all peers, that wait for handshakes; the next one gets EAGAIN */
+    R10d, /* injected write before the peer's handshake */
+    R10e, /* read or write with an API version below 1.18 on 0xefa0 and 0xefa1 (p4d, p5) without FI_EFA_USE_DEVICE_RDMA=1 */
+    R10f, /* handshake */
+    R10g, /* read or write to a peer in backoff after receiver not ready */
+    R11a, /* op_context of a completion of remote data, with unsolicited receives */
     R11b, /* flags of a completion of remote data */
     R11c, /* completion of remote data without unsolicited receives */
     R11d, /* completion of remote data without unsolicited receives */
-    R11e, /* source of a completion of remote data, with FI_SOURCE */
-    R11f, /* write with data to a peer whose support of unsolicited receives differs */
+    R11e, /* source of a completion of remote data, with FI_SOURCE, sender in the address vector */
+    R11f, /* write with data to a peer whose unsolicited receives differ */
+    R11g, /* write with data to a peer whose unsolicited receives differ */
+    R11h, /* FI_RMA in the caps on a device without unsolicited receives */
+    R11i, /* FI_RMA in the caps without FI_RX_CQ_DATA in the mode, on a device without unsolicited receives */
+    R11j, /* FI_RX_CQ_DATA in the mode of the hints */
+    R11k, /* bytes of data that arrive */
+    R11l, /* length in a completion of remote data */
     R12a, /* messages and writes, also against each other */
     R12b, /* bytes of a write before its completion */
-    R13a, /* device address of a region registered by dma-buf */
-    R13b, /* FI_MR_DMABUF with API below 1.20 */
+    R12c, /* completions of an endpoint's operations */
+    R13a, /* device address (iova) of a region registered by dma-buf */
+    R13b, /* dma-buf whose base_addr is not page-aligned */
+    R13c, /* FI_MR_DMABUF with an API version below 1.20 */
+    R13d, /* registration of memory of an interface that is not initialised */
+    R13e, /* registration with more than one iovec */
+    R13f, /* registration of CUDA memory without peer-to-peer */
     R14a, /* key of a registration */
+    R14b, /* key asked in fi_mr_reg */
+    R14c, /* mr_key_size */
     R15a, /* error of an injected operation */
     R15b, /* error of an injected operation */
-    R15c, /* error when the peer does not answer any more or resets */
-    R15d, /* error when the peer's queue pair does not exist */
-    R15e, /* error when the peer never answered */
-    R15f, /* error of a sick NIC or a bad key (QP_INTERNAL_ERROR, INVALID_AH, INVALID_LKEY, BAD_ADDRESS), prov_errno tells which */
+    R15c, /* peer does not answer any more, or reset the connection */
+    R15d, /* peer's queue pair does not exist (a process that ended) */
+    R15e, /* peer never answered */
+    R15f, /* sick NIC or bad key (QP_INTERNAL_ERROR, INVALID_AH, INVALID_LKEY, UNSUPPORTED_OP, BAD_ADDRESS), told apart by prov_errno */
+    R15g, /* prov_errno of a key or address that the target has not registered */
+    R15h, /* prov_errno of a sick queue pair */
+    R15i, /* prov_errno of an invalid address handle */
+    R15j, /* prov_errno of a queue pair that does not exist */
+    R15k, /* prov_errno of a peer that does not answer any more */
+    R15l, /* prov_errno of a peer that does not answer any more, after and before its handshake */
+    R15m, /* prov_errno of a peer that never answered */
+    R15n, /* prov_errno of an unknown initiator (R4) */
+    R15o, /* posted operation when its endpoint is closed, where it is reported at all */
+    R15q, /* posted operation when its endpoint is closed, where it is reported at all */
+    R15p, /* message longer than the posted receive */
     R16a, /* operation when the send queue is full */
     R16b, /* depth of the send queue (max_sq_wr) */
-    R16c, /* message when no receive is posted */
+    R16c, /* depth of the receive queue (max_rq_wr / iov_limit) */
+    R16d, /* message when no receive is posted */
+    R16e, /* message when no receive is posted */
+    R16f, /* receive when the receive queue is full */
+    R16g, /* fi_cancel */
     R17a, /* FI_HMEM in the hints without FI_MR_HMEM in mr_mode */
     R17b, /* FI_HMEM in the hints when CUDA is not initialised */
-    R18, /* CUDA calls of the provider's data path after option 10 was set to false */
+    R17c, /* FI_HMEM in the hints when CUDA is not initialised or has no peer-to-peer */
+    R17d, /* FI_HMEM without peer-to-peer, API 1.18 and above */
+    R18a, /* CUDA calls of the data path after option 10 was set to false */
+    R18b, /* option 10 before it is set, API 1.18 and above */
+    R18c, /* option 11 before it is set */
+    R18d, /* CUDA calls and shm of the data path */
+    R18e, /* FI_HMEM with option 10 false: shm */
     R19a, /* fi_writemsg with FI_REMOTE_CQ_DATA */
     R19b, /* fi_writedata */
     R19c, /* fi_inject_writedata */
     R19d, /* FI_MR_DMABUF in fi_mr_regattr */
-    R19e, /* order offered (no send after write, no read or write after the other) */
-    R20a, /* option 10 (FI_OPT_CUDA_API_PERMITTED) when CUDA is initialised and peer-to-peer works */
+    R19e, /* order offered (no send after write, no read after write) */
+    R19f, /* largest injected write or message */
+    R19g, /* injected operation above inject_size */
+    R19h, /* FI_FENCE in a write without FI_FENCE in the caps */
+    R19i, /* FI_WAIT_FD in fi_cq_open */
+    R19j, /* registration with length 0 */
+    R19k, /* write with a key that cannot be one */
+    R19l, /* use of a region before it is bound to the endpoint and enabled */
+    R20a, /* option 10 (FI_OPT_CUDA_API_PERMITTED) set to false, CUDA initialised and with peer-to-peer */
     R20b, /* option 10 set to false without peer-to-peer */
-    R20c, /* option 10 when CUDA is not initialised */
+    R20c, /* option 10, true or false, when CUDA is not initialised */
     R20d, /* option 11 (FI_OPT_SHARED_MEMORY_PERMITTED) set to false */
-    R20e, /* options 10 and 11 */
-    R20f, /* an option that the version does not know */
+    R20e, /* option 11 set to true with FI_EFA_ENABLE_SHM_TRANSFER=0 */
+    R20f, /* options 10 and 11 */
+    R20g, /* option that the version does not know, or a level other than FI_OPT_ENDPOINT */
+    R20h, /* options 10 and 11 with an optlen other than sizeof(bool) */
+    R20i, /* shm after option 11 is false */
+    R20j, /* FI_OPT_MAX_MSG_SIZE and FI_OPT_MAX_RMA_SIZE above what is offered */
     R21a, /* library that must be found for FI_HMEM */
     R21b, /* second library that must be found for FI_HMEM */
+    R21c, /* second library that must be found for FI_HMEM */
+    R21d, /* third library, used when it is found */
     R22a, /* cudaMalloc on the current device */
-    R22b, /* CUDA with FI_HMEM=system */
-    R23, /* fork after fi_domain where the kernel's or rdma-core's fork support is missing and FI_EFA_FORK_SAFE is not set */
+    R22b, /* cudaMalloc and cudaFree on the current device, two pages */
+    R22c, /* CUDA calls with FI_HMEM=system */
+    R22d, /* separator of several names in FI_HMEM */
+    R22e, /* cudaMalloc with FI_HMEM_DISABLE_P2P=1 */
+    R23a, /* fork() after the first fi_domain, kernel or rdma-core without fork support, neither FI_EFA_FORK_SAFE nor RDMAV_FORK_SAFE nor IBV_FORK_SAFE set */
+    R23b, /* fork() where the kernel copies registered pages (5.13 and rdma-core 35) */
+    R23c, /* FI_EFA_FORK_SAFE=1 with FI_EFA_USE_HUGE_PAGE=1 */
+    R24a, /* FI_EFA_ENABLE_SHM_TRANSFER=0 */
+    R24b, /* fi_inject_write or fi_inject_writedata to a peer of the same host that was inserted before fi_enable closed shm */
+    R24c, /* transfer of CUDA memory to a peer of the same host with shm on */
+    G1a, /* caps */
+    G1b, /* caps */
+    G1c, /* FI_RMA_EVENT in the hints' caps */
+    G1d, /* FI_FENCE in the hints' caps */
+    G1e, /* FI_HMEM in the returned caps when it was not asked */
+    G1f, /* FI_TAGGED, FI_ATOMIC, FI_DIRECTED_RECV or FI_MULTI_RECV in the hints' caps */
+    G2a, /* mode */
+    G2b, /* mode */
+    G2c, /* hints' mode without FI_CONTEXT2 */
+    G3a, /* mr_mode */
+    G3b, /* mr_mode */
+    G3c, /* hints' mr_mode without one of the bits of mr_mode */
+    G3d, /* fi_domain with an info without FI_MR_LOCAL */
+    G4a, /* max_msg_size */
+    G4b, /* max_msg_size with FI_RMA */
+    G4c, /* max_msg_size without FI_RMA */
+    G4d, /* FI_OPT_MAX_MSG_SIZE and FI_OPT_MAX_RMA_SIZE of fi_getopt */
+    G4e, /* the MTU (max_msg_sz of the port) */
+    G4f, /* largest RDMA (max_rdma_size) */
+    G5a, /* inject_size */
+    G5b, /* inject_size with FI_EFA_ENABLE_SHM_TRANSFER=0 */
+    G5c, /* inject_size */
+    G5d, /* FI_OPT_INJECT_RMA_SIZE of fi_getopt */
+    G5e, /* FI_OPT_INJECT_RMA_SIZE of fi_getopt */
+    G5f, /* hints' inject_size above 32, where NIC and rdma-core know wide entries */
+    G6a, /* iov_limit of tx and rx */
+    G6b, /* iov_limit of tx and rx */
+    G6c, /* iov_limit of tx and rx */
+    G6d, /* rma_iov_limit */
+    G7, /* cq_data_size */
+    G8a, /* tx size */
+    G8b, /* rx size */
+    G8c, /* hints' tx or rx size above these */
+    G9, /* threading */
+    G10a, /* control and data progress (FI_PROGRESS_AUTO in the hints: not offered) */
+    G10b, /* control and data progress */
+    G11a, /* resource_mgmt */
+    G12a, /* av_type */
+    G12b, /* second endpoint bound to an address vector */
+    G12c, /* fi_av_open with any flag (FI_EVENT, FI_READ, FI_SYMMETRIC) or a name */
+    G12d, /* fewest entries of an address vector, whatever was asked */
+    G12e, /* fi_av_insert of an address with an empty GID */
+    G13a, /* address format */
+    G13b, /* address length (GID 16, queue pair 2, pad 2, key 4, a pointer 8 that is not sent) */
+    G13c, /* fi_getname with too little room */
+    G13d, /* hints' src_addr or dest_addr of another length */
+    G14a, /* protocol */
+    G14b, /* protocol version */
+    G14c, /* protocol version */
+    G15, /* op_flags of tx (FI_DELIVERY_COMPLETE among them; another one in the hints: not offered) */
+    G16, /* cq_cnt, ep_cnt and mr_cnt */
+    G17, /* provider name */
+    G18, /* an info that matches the hints but fails a later check (R17a) */
+    G19, /* CQ of an endpoint must be bound for both directions */
+    G20, /* NICs other than those in FI_EFA_IFACE (all) */
+    G21, /* FI_EFA_MTU_SIZE, FI_EFA_TX_IOV_LIMIT or FI_EFA_RX_IOV_LIMIT set */
+    G30, /* caps (FI_FENCE and FI_RMA_EVENT among them) */
+    G31a, /* mr_mode of the first info */
+    G31b, /* mr_mode of the second info (keys of the application, 4 bytes) */
+    G32, /* mr_key_size of the first info (no FI_MR_VIRT_ADDR: addresses are offsets) */
+    G33, /* max_msg_size */
+    G34, /* cq_data_size */
+    G35, /* max_order_waw_size (raw and war 0) */
+    G36, /* iov_limit and rma_iov_limit */
+    G37a, /* tx size offered */
+    G37b, /* tx and rx size when 0 were asked */
+    G38, /* entries of a completion queue when 0 were asked */
+    G39, /* av_type */
+    G40, /* threading */
+    G41, /* control and data progress */
+    G42, /* resource_mgmt */
+    G43a, /* address format */
+    G43b, /* address length */
+    G44, /* protocol and its version */
+    G45, /* op_flags of tx */
+    G46, /* mode */
+    G47, /* cq_cnt, ep_cnt and mr_cnt */
+    G60, /* order offered (send after write among it) */
+    G61, /* inject_size */
+    G62, /* cq_data_size */
+    G63, /* FI_WAIT_FD in fi_cq_open */
+    G64, /* mr_mode */
+    G65, /* mode (FI_RX_CQ_DATA of verbs is taken care of) */
+    G66, /* tx size when 0 were asked */
+    G67, /* protocol */
     RULES
 };
 
 #define RULE_ROWS \
     [R1a] = {"R1a", "efa", "efa", 0, UINT32_MAX, FI_ENODATA, "order hints outside of send-after-send and the four atomic ones"}, \
-    [R1b] = {"R1b", "efa", "efa", 0, UINT32_MAX, 0, "msg_order of tx_attr and rx_attr in the returned info"}, \
-    [R1c] = {"R1c", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, FI_ENODATA, "any order hint"}, \
+    [R1b] = {"R1b", "efa", "efa", 0, UINT32_MAX, FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW, "order offered"}, \
+    [R1c] = {"R1c", "efa", "efa", 0, UINT32_MAX, 0, "order granted, tx and rx each for itself"}, \
+    [R1d] = {"R1d", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, FI_ENODATA, "any order hint"}, \
     [R2a] = {"R2a", "efa", "*", RELEASE(2, 1), UINT32_MAX, 0, "order of infos in fi_getinfo"}, \
-    [R2b] = {"R2b", "efa", "*", RELEASE(2, 1), UINT32_MAX, 0, "domain name of efa and efa-direct on one NIC"}, \
-    [R3a] = {"R3a", "efa", "*", 0, UINT32_MAX, FI_EINVAL, "fi_cq_open when the device refuses the number of entries"}, \
-    [R3b] = {"R3b", "efa", "*", 0, UINT32_MAX, 32768, "largest number of entries of a completion queue that the device grants (max_cqe)"}, \
-    [R3c] = {"R3c", "efa", "efa", 0, UINT32_MAX, 8192, "fewest entries of a completion queue"}, \
-    [R4] = {"R4", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, FI_ENOTCONN, "RMA from an address that is not in the target's address vector"}, \
-    [R5a] = {"R5a", "efa", "efa-direct", RELEASE(2, 1), RELEASE(2, 2), 0, "send above the inline size (32) without descriptor"}, \
-    [R5b] = {"R5b", "efa", "efa-direct", RELEASE(2, 1), RELEASE(2, 2), 0, "receive without descriptor"}, \
-    [R5c] = {"R5c", "efa", "efa-direct", RELEASE(2, 1), RELEASE(2, 2), 0, "read or write without descriptor (of any size)"}, \
-    [R6a] = {"R6a", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, FI_ENOSYS, "fi_inject_write and fi_inject_writedata"}, \
-    [R6b] = {"R6b", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, FI_ENOSYS, "fi_writemsg with FI_INJECT"}, \
-    [R6c] = {"R6c", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "send above the MTU"}, \
-    [R6d] = {"R6d", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "RMA above the device's max_rdma_size"}, \
-    [R7] = {"R7", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 16, "the provider writes to fi_context2 of an operation until its completion"}, \
-    [R8a] = {"R8a", "efa", "*", 0, RELEASE(2, 2), FI_ENOSYS, "fi_cq_open with a wait object other than FI_WAIT_NONE"}, \
-    [R9] = {"R9", "efa", "*", 0, UINT32_MAX, 0, "internal error with no event queue bound"}, \
+    [R2b] = {"R2b", "efa", "*", 0, UINT32_MAX, 0, "domain name, the same on both fabrics"}, \
+    [R2c] = {"R2c", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "fabric name"}, \
+    [R2d] = {"R2d", "efa", "efa", 0, UINT32_MAX, 0, "fabric name"}, \
+    [R2e] = {"R2e", "efa", "*", RELEASE(2, 1), UINT32_MAX, 0, "fabric_attr->name in the hints"}, \
+    [R3a] = {"R3a", "efa", "*", 0, UINT32_MAX, FI_EINVAL, "fi_cq_open when the device refuses the number of entries (whatever its errno)"}, \
+    [R3b] = {"R3b", "efa", "*", 0, UINT32_MAX, 32768UL, "most entries of a completion queue that the device grants (max_cqe)"}, \
+    [R3c] = {"R3c", "efa", "*", 0, UINT32_MAX, 0, "entries of a completion queue are rounded up before the device is asked"}, \
+    [R3d] = {"R3d", "efa", "efa", 0, UINT32_MAX, 8192UL, "fewest entries of a completion queue, whatever was asked"}, \
+    [R3e] = {"R3e", "efa", "efa-direct", RELEASE(2, 1), RELEASE(2, 3), 1024UL, "entries of a completion queue when 0 were asked"}, \
+    [R3f] = {"R3f", "efa", "efa-direct", RELEASE(2, 4), UINT32_MAX, 12288UL, "entries of a completion queue when 0 were asked"}, \
+    [R3g] = {"R3g", "efa", "*", 0, UINT32_MAX, 0, "more completions than the queue has entries"}, \
+    [R4] = {"R4", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, FI_ENOTCONN, "RMA from an address that is not in the target's address vector: error completion at the initiator"}, \
+    [R4b] = {"R4b", "efa", "efa", 0, UINT32_MAX, 0, "RMA from an address that is not in the target's address vector"}, \
+    [R5a] = {"R5a", "efa", "efa-direct", RELEASE(2, 1), RELEASE(2, 1), 0, "send above the inline size without descriptor"}, \
+    [R5b] = {"R5b", "efa", "efa-direct", RELEASE(2, 1), RELEASE(2, 1), 0, "receive without descriptor"}, \
+    [R5c] = {"R5c", "efa", "efa-direct", RELEASE(2, 1), RELEASE(2, 1), 0, "read or write of any size without descriptor"}, \
+    [R5d] = {"R5d", "efa", "efa-direct", RELEASE(2, 2), UINT32_MAX, FI_EINVAL, "send above the inline size without descriptor"}, \
+    [R5e] = {"R5e", "efa", "efa-direct", RELEASE(2, 2), UINT32_MAX, FI_EINVAL, "receive without descriptor"}, \
+    [R5f] = {"R5f", "efa", "efa-direct", RELEASE(2, 2), UINT32_MAX, FI_EINVAL, "read or write of one byte and more without descriptor"}, \
+    [R5g] = {"R5g", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 32UL, "bytes that a send may have without descriptor (inline size)"}, \
+    [R5h] = {"R5h", "efa", "efa", 0, UINT32_MAX, 0, "send, receive, read or write without descriptor"}, \
+    [R6a] = {"R6a", "efa", "efa-direct", RELEASE(2, 1), RELEASE(2, 4), FI_ENOSYS, "fi_inject_write and fi_inject_writedata"}, \
+    [R6b] = {"R6b", "efa", "efa-direct", RELEASE(2, 1), RELEASE(2, 4), FI_ENOSYS, "fi_writemsg with FI_INJECT"}, \
+    [R6c] = {"R6c", "efa", "efa-direct", RELEASE(2, 5), UINT32_MAX, FI_ENOSYS, "injected write of one byte and more (0 bytes work), inject_size of the hints at most 32"}, \
+    [R6d] = {"R6d", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "send above the MTU"}, \
+    [R6e] = {"R6e", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "read or write above the device's largest RDMA"}, \
+    [R6f] = {"R6f", "efa", "efa-direct", RELEASE(2, 1), RELEASE(2, 5), 0, "fi_inject above the inline size"}, \
+    [R6g] = {"R6g", "efa", "efa-direct", RELEASE(2, 6), UINT32_MAX, FI_EOPNOTSUPP, "fi_inject, or FI_INJECT in fi_sendmsg, above the inline size"}, \
+    [R6h] = {"R6h", "efa", "efa", 0, UINT32_MAX, 0, "injected read or write above inject_size"}, \
+    [R6i] = {"R6i", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 1UL, "entries of an RMA's local vector (rma_iov_limit 1 remote)"}, \
+    [R6j] = {"R6j", "efa", "efa-direct", RELEASE(2, 1), RELEASE(2, 4), 0, "read or write of 0 bytes without descriptor"}, \
+    [R6k] = {"R6k", "efa", "efa-direct", RELEASE(2, 5), UINT32_MAX, 0, "read or write of 0 bytes without descriptor"}, \
+    [R7a] = {"R7a", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 16UL, "bytes of an operation's fi_context2 that the provider writes when it is posted and reads until its completion"}, \
+    [R7b] = {"R7b", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "operation with context NULL"}, \
+    [R7c] = {"R7c", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 64UL, "size of the context that the application lends (struct fi_context2)"}, \
+    [R8a] = {"R8a", "efa", "efa-direct", RELEASE(2, 1), RELEASE(2, 2), FI_ENOSYS, "fi_cq_open with a wait object other than FI_WAIT_NONE"}, \
+    [R8b] = {"R8b", "efa", "efa", 0, RELEASE(2, 4), FI_ENOSYS, "fi_cq_open with a wait object other than FI_WAIT_NONE"}, \
+    [R8c] = {"R8c", "efa", "efa-direct", RELEASE(2, 3), UINT32_MAX, 0, "FI_WAIT_FD and FI_WAIT_UNSPEC in fi_cq_open"}, \
+    [R8d] = {"R8d", "efa", "efa-direct", RELEASE(2, 3), UINT32_MAX, FI_EAGAIN, "fi_trywait with entries queued"}, \
+    [R8e] = {"R8e", "efa", "efa-direct", RELEASE(2, 3), UINT32_MAX, 0, "the wait descriptor stays readable"}, \
+    [R8f] = {"R8f", "efa", "efa", RELEASE(2, 5), UINT32_MAX, FI_ENOSYS, "FI_WAIT_FD in fi_cq_open with shm"}, \
+    [R8g] = {"R8g", "efa", "efa", RELEASE(2, 5), UINT32_MAX, 0, "FI_WAIT_FD in fi_cq_open without shm (off since fi_domain, option 11 comes too late)"}, \
+    [R8h] = {"R8h", "efa", "efa", RELEASE(2, 5), UINT32_MAX, 1UL, "FI_WAIT_UNSPEC in fi_cq_open with shm"}, \
+    [R8i] = {"R8i", "efa", "efa", 0, UINT32_MAX, 0, "shm of a domain opened with caps FI_REMOTE_COMM and without FI_LOCAL_COMM"}, \
+    [R8j] = {"R8j", "efa", "efa-direct", RELEASE(2, 4), UINT32_MAX, 0, "fi_cq_read with no buffer or count 0 on a queue with FI_WAIT_NONE"}, \
+    [R8k] = {"R8k", "efa", "efa-direct", RELEASE(2, 4), UINT32_MAX, FI_ENOSYS, "FI_CQ_FORMAT_TAGGED in fi_cq_open"}, \
+    [R8l] = {"R8l", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, FI_EAVAIL, "reads after an error entry until fi_cq_readerr took it"}, \
+    [R9a] = {"R9a", "efa", "*", 0, UINT32_MAX, 0, "internal error with no event queue bound (message on stderr first)"}, \
     [R9b] = {"R9b", "efa", "*", 0, UINT32_MAX, 0, "internal error with an event queue bound"}, \
-    [R10a] = {"R10a", "efa", "efa", 0, UINT32_MAX, 0, "progress of everything but device RDMA"}, \
-    [R10b] = {"R10b", "efa", "efa", 0, UINT32_MAX, 0, "first write or read to a peer (not to itself)"}, \
-    [R10c] = {"R10c", "efa", "efa", 0, UINT32_MAX, 16, "operations of an endpoint queued before a handshake, the next one gets EAGAIN"}, \
-    [R10d] = {"R10d", "efa", "efa", 0, UINT32_MAX, FI_EAGAIN, "injected write before the handshake"}, \
-    [R11a] = {"R11a", "efa", "*", 0, UINT32_MAX, 0, "op_context of a completion of remote data (unsolicited receives supported)"}, \
+    [R9c] = {"R9c", "efa", "efa", 0, RELEASE(2, 5), 0, "failed unsolicited receive of data (write by a peer)"}, \
+    [R9d] = {"R9d", "efa", "efa", RELEASE(2, 6), UINT32_MAX, 0, "failed unsolicited receive of data (write by a peer)"}, \
+    [R9e] = {"R9e", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "failed receive of data (write by a peer)"}, \
+    [R10a] = {"R10a", "efa", "efa", 0, UINT32_MAX, 0, "what moves while the target does not poll its completion queue"}, \
+    [R10b] = {"R10b", "efa", "efa", 0, UINT32_MAX, 0, "first read or write to a peer that is not the endpoint itself"}, \
+    [R10c] = {"R10c", "efa", "efa", 0, UINT32_MAX, 16UL, "operations of an endpoint, over all peers, that wait for handshakes; the next one gets EAGAIN"}, \
+    [R10d] = {"R10d", "efa", "efa", 0, UINT32_MAX, FI_EAGAIN, "injected write before the peer's handshake"}, \
+    [R10e] = {"R10e", "efa", "efa", 0, UINT32_MAX, 0, "read or write with an API version below 1.18 on 0xefa0 and 0xefa1 (p4d, p5) without FI_EFA_USE_DEVICE_RDMA=1"}, \
+    [R10f] = {"R10f", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "handshake"}, \
+    [R10g] = {"R10g", "efa", "efa", 0, UINT32_MAX, FI_EAGAIN, "read or write to a peer in backoff after receiver not ready"}, \
+    [R11a] = {"R11a", "efa", "*", 0, UINT32_MAX, 0, "op_context of a completion of remote data, with unsolicited receives"}, \
     [R11b] = {"R11b", "efa", "*", 0, UINT32_MAX, FI_REMOTE_CQ_DATA | FI_RMA | FI_REMOTE_WRITE, "flags of a completion of remote data"}, \
     [R11c] = {"R11c", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "completion of remote data without unsolicited receives"}, \
     [R11d] = {"R11d", "efa", "efa", 0, UINT32_MAX, 0, "completion of remote data without unsolicited receives"}, \
-    [R11e] = {"R11e", "efa", "*", 0, UINT32_MAX, 0, "source of a completion of remote data, with FI_SOURCE"}, \
-    [R11f] = {"R11f", "efa", "efa", RELEASE(2, 0), UINT32_MAX, FI_EOPNOTSUPP, "write with data to a peer whose support of unsolicited receives differs"}, \
+    [R11e] = {"R11e", "efa", "*", 0, UINT32_MAX, 0, "source of a completion of remote data, with FI_SOURCE, sender in the address vector"}, \
+    [R11f] = {"R11f", "efa", "efa", RELEASE(2, 0), RELEASE(2, 3), FI_EOPNOTSUPP, "write with data to a peer whose unsolicited receives differ"}, \
+    [R11g] = {"R11g", "efa", "efa", RELEASE(2, 4), UINT32_MAX, 0, "write with data to a peer whose unsolicited receives differ"}, \
+    [R11h] = {"R11h", "efa", "efa-direct", RELEASE(2, 1), RELEASE(2, 3), 0, "FI_RMA in the caps on a device without unsolicited receives"}, \
+    [R11i] = {"R11i", "efa", "efa-direct", RELEASE(2, 4), UINT32_MAX, 0, "FI_RMA in the caps without FI_RX_CQ_DATA in the mode, on a device without unsolicited receives"}, \
+    [R11j] = {"R11j", "efa", "efa-direct", RELEASE(2, 4), UINT32_MAX, 0, "FI_RX_CQ_DATA in the mode of the hints"}, \
+    [R11k] = {"R11k", "efa", "*", 0, UINT32_MAX, 4UL, "bytes of data that arrive"}, \
+    [R11l] = {"R11l", "efa", "*", 0, UINT32_MAX, 0, "length in a completion of remote data"}, \
     [R12a] = {"R12a", "efa", "*", 0, UINT32_MAX, 0, "messages and writes, also against each other"}, \
     [R12b] = {"R12b", "efa", "*", 0, UINT32_MAX, 0, "bytes of a write before its completion"}, \
-    [R13a] = {"R13a", "efa", "*", 0, UINT32_MAX, 0, "device address of a region registered by dma-buf"}, \
-    [R13b] = {"R13b", "efa", "*", 0, UINT32_MAX, FI_EBADFLAGS, "FI_MR_DMABUF with API below 1.20"}, \
-    [R14a] = {"R14a", "efa", "*", 0, UINT32_MAX, 32, "key of a registration"}, \
+    [R12c] = {"R12c", "efa", "*", 0, UINT32_MAX, 0, "completions of an endpoint's operations"}, \
+    [R13a] = {"R13a", "efa", "*", 0, UINT32_MAX, 0, "device address (iova) of a region registered by dma-buf"}, \
+    [R13b] = {"R13b", "efa", "*", 0, UINT32_MAX, FI_EINVAL, "dma-buf whose base_addr is not page-aligned"}, \
+    [R13c] = {"R13c", "efa", "*", 0, UINT32_MAX, FI_EBADFLAGS, "FI_MR_DMABUF with an API version below 1.20"}, \
+    [R13d] = {"R13d", "efa", "*", 0, UINT32_MAX, FI_ENOSYS, "registration of memory of an interface that is not initialised"}, \
+    [R13e] = {"R13e", "efa", "*", 0, UINT32_MAX, FI_EINVAL, "registration with more than one iovec"}, \
+    [R13f] = {"R13f", "efa", "efa", 0, UINT32_MAX, 32UL, "registration of CUDA memory without peer-to-peer"}, \
+    [R14a] = {"R14a", "efa", "*", 0, UINT32_MAX, 0, "key of a registration"}, \
+    [R14b] = {"R14b", "efa", "*", 0, UINT32_MAX, 0, "key asked in fi_mr_reg"}, \
+    [R14c] = {"R14c", "efa", "*", 0, UINT32_MAX, 4UL, "mr_key_size"}, \
     [R15a] = {"R15a", "efa", "efa", 0, UINT32_MAX, 0, "error of an injected operation"}, \
     [R15b] = {"R15b", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "error of an injected operation"}, \
-    [R15c] = {"R15c", "efa", "*", 0, UINT32_MAX, FI_ECONNABORTED, "error when the peer does not answer any more or resets"}, \
-    [R15d] = {"R15d", "efa", "*", 0, UINT32_MAX, FI_ENOTCONN, "error when the peer's queue pair does not exist"}, \
-    [R15e] = {"R15e", "efa", "*", 0, UINT32_MAX, FI_EHOSTUNREACH, "error when the peer never answered"}, \
-    [R15f] = {"R15f", "efa", "*", 0, UINT32_MAX, FI_EINVAL, "error of a sick NIC or a bad key (QP_INTERNAL_ERROR, INVALID_AH, INVALID_LKEY, BAD_ADDRESS), prov_errno tells which"}, \
+    [R15c] = {"R15c", "efa", "*", 0, UINT32_MAX, FI_ECONNABORTED, "peer does not answer any more, or reset the connection"}, \
+    [R15d] = {"R15d", "efa", "*", 0, UINT32_MAX, FI_ENOTCONN, "peer's queue pair does not exist (a process that ended)"}, \
+    [R15e] = {"R15e", "efa", "*", 0, UINT32_MAX, FI_EHOSTUNREACH, "peer never answered"}, \
+    [R15f] = {"R15f", "efa", "*", 0, UINT32_MAX, FI_EINVAL, "sick NIC or bad key (QP_INTERNAL_ERROR, INVALID_AH, INVALID_LKEY, UNSUPPORTED_OP, BAD_ADDRESS), told apart by prov_errno"}, \
+    [R15g] = {"R15g", "efa", "*", 0, UINT32_MAX, 7UL, "prov_errno of a key or address that the target has not registered"}, \
+    [R15h] = {"R15h", "efa", "*", 0, UINT32_MAX, 2UL, "prov_errno of a sick queue pair"}, \
+    [R15i] = {"R15i", "efa", "*", 0, UINT32_MAX, 4UL, "prov_errno of an invalid address handle"}, \
+    [R15j] = {"R15j", "efa", "*", 0, UINT32_MAX, 9UL, "prov_errno of a queue pair that does not exist"}, \
+    [R15k] = {"R15k", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 13UL, "prov_errno of a peer that does not answer any more"}, \
+    [R15l] = {"R15l", "efa", "efa", 0, UINT32_MAX, 4124UL, "prov_errno of a peer that does not answer any more, after and before its handshake"}, \
+    [R15m] = {"R15m", "efa", "*", 0, UINT32_MAX, 15UL, "prov_errno of a peer that never answered"}, \
+    [R15n] = {"R15n", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 14UL, "prov_errno of an unknown initiator (R4)"}, \
+    [R15o] = {"R15o", "efa", "*", RELEASE(2, 0), UINT32_MAX, FI_ECANCELED, "posted operation when its endpoint is closed, where it is reported at all"}, \
+    [R15q] = {"R15q", "efa", "*", RELEASE(1, 22), RELEASE(1, 22), FI_EHOSTDOWN, "posted operation when its endpoint is closed, where it is reported at all"}, \
+    [R15p] = {"R15p", "efa", "*", 0, UINT32_MAX, FI_EMSGSIZE, "message longer than the posted receive"}, \
     [R16a] = {"R16a", "efa", "*", 0, UINT32_MAX, FI_EAGAIN, "operation when the send queue is full"}, \
-    [R16b] = {"R16b", "efa", "*", 0, UINT32_MAX, 4096, "depth of the send queue (max_sq_wr)"}, \
-    [R16c] = {"R16c", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "message when no receive is posted"}, \
+    [R16b] = {"R16b", "efa", "*", 0, UINT32_MAX, 4096UL, "depth of the send queue (max_sq_wr)"}, \
+    [R16c] = {"R16c", "efa", "*", 0, UINT32_MAX, 8192UL, "depth of the receive queue (max_rq_wr / iov_limit)"}, \
+    [R16d] = {"R16d", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "message when no receive is posted"}, \
+    [R16e] = {"R16e", "efa", "efa", 0, UINT32_MAX, 0, "message when no receive is posted"}, \
+    [R16f] = {"R16f", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, FI_EAGAIN, "receive when the receive queue is full"}, \
+    [R16g] = {"R16g", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, FI_ENOSYS, "fi_cancel"}, \
     [R17a] = {"R17a", "efa", "*", 0, UINT32_MAX, FI_ENODATA, "FI_HMEM in the hints without FI_MR_HMEM in mr_mode"}, \
     [R17b] = {"R17b", "efa", "efa", 0, UINT32_MAX, FI_ENODATA, "FI_HMEM in the hints when CUDA is not initialised"}, \
-    [R18] = {"R18", "efa", "efa", 0, UINT32_MAX, 0, "CUDA calls of the provider's data path after option 10 was set to false"}, \
-    [R19a] = {"R19a", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_EBADFLAGS, "fi_writemsg with FI_REMOTE_CQ_DATA"}, \
+    [R17c] = {"R17c", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "FI_HMEM in the hints when CUDA is not initialised or has no peer-to-peer"}, \
+    [R17d] = {"R17d", "efa", "efa", 0, UINT32_MAX, 0, "FI_HMEM without peer-to-peer, API 1.18 and above"}, \
+    [R18a] = {"R18a", "efa", "efa", 0, UINT32_MAX, 0, "CUDA calls of the data path after option 10 was set to false"}, \
+    [R18b] = {"R18b", "efa", "efa", 0, UINT32_MAX, 0, "option 10 before it is set, API 1.18 and above"}, \
+    [R18c] = {"R18c", "efa", "efa", 0, UINT32_MAX, 0, "option 11 before it is set"}, \
+    [R18d] = {"R18d", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "CUDA calls and shm of the data path"}, \
+    [R18e] = {"R18e", "efa", "efa", 0, UINT32_MAX, 0, "FI_HMEM with option 10 false: shm"}, \
+    [R19a] = {"R19a", "cxi", "*", RELEASE(1, 22), RELEASE(2, 6), FI_EBADFLAGS, "fi_writemsg with FI_REMOTE_CQ_DATA"}, \
     [R19b] = {"R19b", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_ENOSYS, "fi_writedata"}, \
     [R19c] = {"R19c", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_ENOSYS, "fi_inject_writedata"}, \
     [R19d] = {"R19d", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 0, "FI_MR_DMABUF in fi_mr_regattr"}, \
-    [R19e] = {"R19e", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_RMA_RAR | FI_ORDER_ATOMIC_WAW | FI_ORDER_ATOMIC_RAR, "order offered (no send after write, no read or write after the other)"}, \
-    [R20a] = {"R20a", "efa", "efa", 0, UINT32_MAX, 0, "option 10 (FI_OPT_CUDA_API_PERMITTED) when CUDA is initialised and peer-to-peer works"}, \
+    [R19e] = {"R19e", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_RMA_RAR | FI_ORDER_ATOMIC_WAW | FI_ORDER_ATOMIC_RAR, "order offered (no send after write, no read after write)"}, \
+    [R19f] = {"R19f", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 192UL, "largest injected write or message"}, \
+    [R19g] = {"R19g", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_EMSGSIZE, "injected operation above inject_size"}, \
+    [R19h] = {"R19h", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_EINVAL, "FI_FENCE in a write without FI_FENCE in the caps"}, \
+    [R19i] = {"R19i", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 0, "FI_WAIT_FD in fi_cq_open"}, \
+    [R19j] = {"R19j", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 0, "registration with length 0"}, \
+    [R19k] = {"R19k", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_EKEYREJECTED, "write with a key that cannot be one"}, \
+    [R19l] = {"R19l", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 0, "use of a region before it is bound to the endpoint and enabled"}, \
+    [R20a] = {"R20a", "efa", "efa", 0, UINT32_MAX, 0UL, "option 10 (FI_OPT_CUDA_API_PERMITTED) set to false, CUDA initialised and with peer-to-peer"}, \
     [R20b] = {"R20b", "efa", "efa", 0, UINT32_MAX, FI_EOPNOTSUPP, "option 10 set to false without peer-to-peer"}, \
-    [R20c] = {"R20c", "efa", "efa", 0, UINT32_MAX, FI_EINVAL, "option 10 when CUDA is not initialised"}, \
-    [R20d] = {"R20d", "efa", "efa", 0, UINT32_MAX, 0, "option 11 (FI_OPT_SHARED_MEMORY_PERMITTED) set to false"}, \
-    [R20e] = {"R20e", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "options 10 and 11"}, \
-    [R20f] = {"R20f", "efa", "*", 0, UINT32_MAX, FI_ENOPROTOOPT, "an option that the version does not know"}, \
+    [R20c] = {"R20c", "efa", "efa", 0, UINT32_MAX, FI_EINVAL, "option 10, true or false, when CUDA is not initialised"}, \
+    [R20d] = {"R20d", "efa", "efa", 0, UINT32_MAX, 0UL, "option 11 (FI_OPT_SHARED_MEMORY_PERMITTED) set to false"}, \
+    [R20e] = {"R20e", "efa", "efa", 0, UINT32_MAX, FI_EINVAL, "option 11 set to true with FI_EFA_ENABLE_SHM_TRANSFER=0"}, \
+    [R20f] = {"R20f", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0UL, "options 10 and 11"}, \
+    [R20g] = {"R20g", "efa", "*", 0, UINT32_MAX, FI_ENOPROTOOPT, "option that the version does not know, or a level other than FI_OPT_ENDPOINT"}, \
+    [R20h] = {"R20h", "efa", "efa", 0, UINT32_MAX, FI_EINVAL, "options 10 and 11 with an optlen other than sizeof(bool)"}, \
+    [R20i] = {"R20i", "efa", "efa", RELEASE(1, 22), UINT32_MAX, 0, "shm after option 11 is false"}, \
+    [R20j] = {"R20j", "efa", "*", 0, UINT32_MAX, FI_EINVAL, "FI_OPT_MAX_MSG_SIZE and FI_OPT_MAX_RMA_SIZE above what is offered"}, \
     [R21a] = {"R21a", "efa", "*", 0, UINT32_MAX, 0, "library that must be found for FI_HMEM"}, \
-    [R21b] = {"R21b", "efa", "*", RELEASE(2, 1), UINT32_MAX, 1, "second library that must be found for FI_HMEM"}, \
-    [R22a] = {"R22a", "efa", "*", RELEASE(2, 1), UINT32_MAX, 0, "cudaMalloc on the current device"}, \
-    [R22b] = {"R22b", "efa", "*", 0, UINT32_MAX, 0, "CUDA with FI_HMEM=system"}, \
-    [R23] = {"R23", "efa", "*", 0, UINT32_MAX, 0, "fork after fi_domain where the kernel's or rdma-core's fork support is missing and FI_EFA_FORK_SAFE is not set"}, \
+    [R21b] = {"R21b", "efa", "*", 0, RELEASE(1, 22), 0, "second library that must be found for FI_HMEM"}, \
+    [R21c] = {"R21c", "efa", "*", RELEASE(2, 1), UINT32_MAX, 1UL, "second library that must be found for FI_HMEM"}, \
+    [R21d] = {"R21d", "efa", "*", RELEASE(2, 1), UINT32_MAX, 1UL, "third library, used when it is found"}, \
+    [R22a] = {"R22a", "efa", "*", 0, RELEASE(1, 22), 0, "cudaMalloc on the current device"}, \
+    [R22b] = {"R22b", "efa", "*", RELEASE(2, 0), UINT32_MAX, 0, "cudaMalloc and cudaFree on the current device, two pages"}, \
+    [R22c] = {"R22c", "efa", "*", 0, UINT32_MAX, 0, "CUDA calls with FI_HMEM=system"}, \
+    [R22d] = {"R22d", "efa", "*", 0, UINT32_MAX, 0, "separator of several names in FI_HMEM"}, \
+    [R22e] = {"R22e", "efa", "*", RELEASE(2, 0), UINT32_MAX, 0, "cudaMalloc with FI_HMEM_DISABLE_P2P=1"}, \
+    [R23a] = {"R23a", "efa", "*", 0, UINT32_MAX, 0, "fork() after the first fi_domain, kernel or rdma-core without fork support, neither FI_EFA_FORK_SAFE nor RDMAV_FORK_SAFE nor IBV_FORK_SAFE set"}, \
+    [R23b] = {"R23b", "efa", "*", 0, UINT32_MAX, 0, "fork() where the kernel copies registered pages (5.13 and rdma-core 35)"}, \
+    [R23c] = {"R23c", "efa", "*", 0, UINT32_MAX, 0, "FI_EFA_FORK_SAFE=1 with FI_EFA_USE_HUGE_PAGE=1"}, \
+    [R24a] = {"R24a", "efa", "efa", 0, RELEASE(2, 4), 0, "FI_EFA_ENABLE_SHM_TRANSFER=0"}, \
+    [R24b] = {"R24b", "efa", "efa", RELEASE(2, 1), RELEASE(2, 1), 0, "fi_inject_write or fi_inject_writedata to a peer of the same host that was inserted before fi_enable closed shm"}, \
+    [R24c] = {"R24c", "efa", "efa", 0, UINT32_MAX, 0, "transfer of CUDA memory to a peer of the same host with shm on"}, \
+    [G1a] = {"G1a", "efa", "efa", 0, UINT32_MAX, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_SOURCE | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_HMEM, "caps"}, \
+    [G1b] = {"G1b", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_HMEM, "caps"}, \
+    [G1c] = {"G1c", "efa", "*", 0, UINT32_MAX, FI_ENODATA, "FI_RMA_EVENT in the hints' caps"}, \
+    [G1d] = {"G1d", "efa", "*", 0, UINT32_MAX, FI_ENODATA, "FI_FENCE in the hints' caps"}, \
+    [G1e] = {"G1e", "efa", "*", 0, UINT32_MAX, 0, "FI_HMEM in the returned caps when it was not asked"}, \
+    [G1f] = {"G1f", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "FI_TAGGED, FI_ATOMIC, FI_DIRECTED_RECV or FI_MULTI_RECV in the hints' caps"}, \
+    [G2a] = {"G2a", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "mode"}, \
+    [G2b] = {"G2b", "efa", "efa", 0, UINT32_MAX, 0UL, "mode"}, \
+    [G2c] = {"G2c", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "hints' mode without FI_CONTEXT2"}, \
+    [G3a] = {"G3a", "efa", "efa", 0, UINT32_MAX, FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR, "mr_mode"}, \
+    [G3b] = {"G3b", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | FI_MR_LOCAL, "mr_mode"}, \
+    [G3c] = {"G3c", "efa", "*", 0, UINT32_MAX, 0, "hints' mr_mode without one of the bits of mr_mode"}, \
+    [G3d] = {"G3d", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, FI_ENODATA, "fi_domain with an info without FI_MR_LOCAL"}, \
+    [G4a] = {"G4a", "efa", "efa", 0, UINT32_MAX, 18446744073709551615UL, "max_msg_size"}, \
+    [G4b] = {"G4b", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 1073741824UL, "max_msg_size with FI_RMA"}, \
+    [G4c] = {"G4c", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "max_msg_size without FI_RMA"}, \
+    [G4d] = {"G4d", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "FI_OPT_MAX_MSG_SIZE and FI_OPT_MAX_RMA_SIZE of fi_getopt"}, \
+    [G4e] = {"G4e", "efa", "*", 0, UINT32_MAX, 8928UL, "the MTU (max_msg_sz of the port)"}, \
+    [G4f] = {"G4f", "efa", "*", 0, UINT32_MAX, 1073741824UL, "largest RDMA (max_rdma_size)"}, \
+    [G5a] = {"G5a", "efa", "efa", 0, UINT32_MAX, 4096UL, "inject_size"}, \
+    [G5b] = {"G5b", "efa", "efa", 0, UINT32_MAX, 0, "inject_size with FI_EFA_ENABLE_SHM_TRANSFER=0"}, \
+    [G5c] = {"G5c", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 32UL, "inject_size"}, \
+    [G5d] = {"G5d", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0UL, "FI_OPT_INJECT_RMA_SIZE of fi_getopt"}, \
+    [G5e] = {"G5e", "efa", "efa", 0, UINT32_MAX, 0, "FI_OPT_INJECT_RMA_SIZE of fi_getopt"}, \
+    [G5f] = {"G5f", "efa", "efa-direct", RELEASE(2, 6), UINT32_MAX, 80UL, "hints' inject_size above 32, where NIC and rdma-core know wide entries"}, \
+    [G6a] = {"G6a", "efa", "efa", 0, RELEASE(2, 3), 4UL, "iov_limit of tx and rx"}, \
+    [G6b] = {"G6b", "efa", "efa", RELEASE(2, 4), UINT32_MAX, 2UL, "iov_limit of tx and rx"}, \
+    [G6c] = {"G6c", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 2UL, "iov_limit of tx and rx"}, \
+    [G6d] = {"G6d", "efa", "*", 0, UINT32_MAX, 1UL, "rma_iov_limit"}, \
+    [G7] = {"G7", "efa", "*", 0, UINT32_MAX, 4UL, "cq_data_size"}, \
+    [G8a] = {"G8a", "efa", "*", 0, UINT32_MAX, 4096UL, "tx size"}, \
+    [G8b] = {"G8b", "efa", "*", 0, UINT32_MAX, 8192UL, "rx size"}, \
+    [G8c] = {"G8c", "efa", "*", 0, UINT32_MAX, 0, "hints' tx or rx size above these"}, \
+    [G9] = {"G9", "efa", "*", 0, UINT32_MAX, FI_THREAD_SAFE, "threading"}, \
+    [G10a] = {"G10a", "efa", "efa", RELEASE(2, 0), UINT32_MAX, FI_PROGRESS_MANUAL, "control and data progress (FI_PROGRESS_AUTO in the hints: not offered)"}, \
+    [G10b] = {"G10b", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, FI_PROGRESS_AUTO, "control and data progress"}, \
+    [G11a] = {"G11a", "efa", "*", 0, UINT32_MAX, FI_RM_ENABLED, "resource_mgmt"}, \
+    [G12a] = {"G12a", "efa", "*", RELEASE(2, 0), UINT32_MAX, FI_AV_TABLE, "av_type"}, \
+    [G12b] = {"G12b", "efa", "*", 0, RELEASE(2, 1), FI_ENOSYS, "second endpoint bound to an address vector"}, \
+    [G12c] = {"G12c", "efa", "*", 0, UINT32_MAX, FI_ENOSYS, "fi_av_open with any flag (FI_EVENT, FI_READ, FI_SYMMETRIC) or a name"}, \
+    [G12d] = {"G12d", "efa", "*", 0, UINT32_MAX, 16384UL, "fewest entries of an address vector, whatever was asked"}, \
+    [G12e] = {"G12e", "efa", "*", 0, UINT32_MAX, 0, "fi_av_insert of an address with an empty GID"}, \
+    [G13a] = {"G13a", "efa", "*", 0, UINT32_MAX, 12UL, "address format"}, \
+    [G13b] = {"G13b", "efa", "*", 0, UINT32_MAX, 32UL, "address length (GID 16, queue pair 2, pad 2, key 4, a pointer 8 that is not sent)"}, \
+    [G13c] = {"G13c", "efa", "*", 0, UINT32_MAX, 0, "fi_getname with too little room"}, \
+    [G13d] = {"G13d", "efa", "*", 0, UINT32_MAX, FI_ENODATA, "hints' src_addr or dest_addr of another length"}, \
+    [G14a] = {"G14a", "efa", "*", 0, UINT32_MAX, 20UL, "protocol"}, \
+    [G14b] = {"G14b", "efa", "efa", 0, UINT32_MAX, 4UL, "protocol version"}, \
+    [G14c] = {"G14c", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 1UL, "protocol version"}, \
+    [G15] = {"G15", "efa", "*", 0, UINT32_MAX, FI_INJECT | FI_COMPLETION | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE, "op_flags of tx (FI_DELIVERY_COMPLETE among them; another one in the hints: not offered)"}, \
+    [G16] = {"G16", "efa", "*", 0, UINT32_MAX, 0, "cq_cnt, ep_cnt and mr_cnt"}, \
+    [G17] = {"G17", "efa", "*", 0, UINT32_MAX, 0, "provider name"}, \
+    [G18] = {"G18", "efa", "*", RELEASE(2, 1), RELEASE(2, 1), 0, "an info that matches the hints but fails a later check (R17a)"}, \
+    [G19] = {"G19", "efa", "*", 0, UINT32_MAX, 0, "CQ of an endpoint must be bound for both directions"}, \
+    [G20] = {"G20", "efa", "*", 0, UINT32_MAX, 0, "NICs other than those in FI_EFA_IFACE (all)"}, \
+    [G21] = {"G21", "efa", "*", 0, UINT32_MAX, 0, "FI_EFA_MTU_SIZE, FI_EFA_TX_IOV_LIMIT or FI_EFA_RX_IOV_LIMIT set"}, \
+    [G30] = {"G30", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_HMEM | FI_SOURCE | FI_RMA_EVENT | FI_MULTI_RECV | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM, "caps (FI_FENCE and FI_RMA_EVENT among them)"}, \
+    [G31a] = {"G31a", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_MR_PROV_KEY | FI_MR_ALLOCATED | FI_MR_ENDPOINT, "mr_mode of the first info"}, \
+    [G31b] = {"G31b", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_MR_ENDPOINT | FI_MR_ALLOCATED, "mr_mode of the second info (keys of the application, 4 bytes)"}, \
+    [G32] = {"G32", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 8UL, "mr_key_size of the first info (no FI_MR_VIRT_ADDR: addresses are offsets)"}, \
+    [G33] = {"G33", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 4294967295UL, "max_msg_size"}, \
+    [G34] = {"G34", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 8UL, "cq_data_size"}, \
+    [G35] = {"G35", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 18446744073709551615UL, "max_order_waw_size (raw and war 0)"}, \
+    [G36] = {"G36", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 1UL, "iov_limit and rma_iov_limit"}, \
+    [G37a] = {"G37a", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 16384UL, "tx size offered"}, \
+    [G37b] = {"G37b", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 512UL, "tx and rx size when 0 were asked"}, \
+    [G38] = {"G38", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 1024UL, "entries of a completion queue when 0 were asked"}, \
+    [G39] = {"G39", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_AV_UNSPEC, "av_type"}, \
+    [G40] = {"G40", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_THREAD_SAFE, "threading"}, \
+    [G41] = {"G41", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_PROGRESS_MANUAL, "control and data progress"}, \
+    [G42] = {"G42", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_RM_ENABLED, "resource_mgmt"}, \
+    [G43a] = {"G43a", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 15UL, "address format"}, \
+    [G43b] = {"G43b", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 8UL, "address length"}, \
+    [G44] = {"G44", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 24UL, "protocol and its version"}, \
+    [G45] = {"G45", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE, "op_flags of tx"}, \
+    [G46] = {"G46", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 0UL, "mode"}, \
+    [G47] = {"G47", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 32UL, "cq_cnt, ep_cnt and mr_cnt"}, \
+    [G60] = {"G60", "verbs;ofi_rxm", "*", 0, UINT32_MAX, 0, "order offered (send after write among it)"}, \
+    [G61] = {"G61", "verbs;ofi_rxm", "*", 0, UINT32_MAX, 16384UL, "inject_size"}, \
+    [G62] = {"G62", "verbs;ofi_rxm", "*", 0, UINT32_MAX, 4UL, "cq_data_size"}, \
+    [G63] = {"G63", "verbs;ofi_rxm", "*", 0, UINT32_MAX, 0, "FI_WAIT_FD in fi_cq_open"}, \
+    [G64] = {"G64", "verbs;ofi_rxm", "*", 0, UINT32_MAX, FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | FI_MR_LOCAL, "mr_mode"}, \
+    [G65] = {"G65", "verbs;ofi_rxm", "*", 0, UINT32_MAX, 0UL, "mode (FI_RX_CQ_DATA of verbs is taken care of)"}, \
+    [G66] = {"G66", "verbs;ofi_rxm", "*", 0, UINT32_MAX, 2048UL, "tx size when 0 were asked"}, \
+    [G67] = {"G67", "verbs;ofi_rxm", "*", 0, UINT32_MAX, 11UL, "protocol"}, \
     /* end */
 
-#define RULE_NAMES "R1a", "R1b", "R1c", "R2a", "R2b", "R3a", "R3b", "R3c", "R4", "R5a", "R5b", "R5c", "R6a", "R6b", "R6c", "R6d", "R7", "R8a", "R9", "R9b", "R10a", "R10b", "R10c", "R10d", "R11a", "R11b", "R11c", "R11d", "R11e", "R11f", "R12a", "R12b", "R13a", "R13b", "R14a", "R15a", "R15b", "R15c", "R15d", "R15e", "R15f", "R16a", "R16b", "R16c", "R17a", "R17b", "R18", "R19a", "R19b", "R19c", "R19d", "R19e", "R20a", "R20b", "R20c", "R20d", "R20e", "R20f", "R21a", "R21b", "R22a", "R22b", "R23"
+#define RULE_NAMES "R1a", "R1b", "R1c", "R1d", "R2a", "R2b", "R2c", "R2d", "R2e", "R3a", "R3b", "R3c", "R3d", "R3e", "R3f", "R3g", "R4", "R4b", "R5a", "R5b", "R5c", "R5d", "R5e", "R5f", "R5g", "R5h", "R6a", "R6b", "R6c", "R6d", "R6e", "R6f", "R6g", "R6h", "R6i", "R6j", "R6k", "R7a", "R7b", "R7c", "R8a", "R8b", "R8c", "R8d", "R8e", "R8f", "R8g", "R8h", "R8i", "R8j", "R8k", "R8l", "R9a", "R9b", "R9c", "R9d", "R9e", "R10a", "R10b", "R10c", "R10d", "R10e", "R10f", "R10g", "R11a", "R11b", "R11c", "R11d", "R11e", "R11f", "R11g", "R11h", "R11i", "R11j", "R11k", "R11l", "R12a", "R12b", "R12c", "R13a", "R13b", "R13c", "R13d", "R13e", "R13f", "R14a", "R14b", "R14c", "R15a", "R15b", "R15c", "R15d", "R15e", "R15f", "R15g", "R15h", "R15i", "R15j", "R15k", "R15l", "R15m", "R15n", "R15o", "R15q", "R15p", "R16a", "R16b", "R16c", "R16d", "R16e", "R16f", "R16g", "R17a", "R17b", "R17c", "R17d", "R18a", "R18b", "R18c", "R18d", "R18e", "R19a", "R19b", "R19c", "R19d", "R19e", "R19f", "R19g", "R19h", "R19i", "R19j", "R19k", "R19l", "R20a", "R20b", "R20c", "R20d", "R20e", "R20f", "R20g", "R20h", "R20i", "R20j", "R21a", "R21b", "R21c", "R21d", "R22a", "R22b", "R22c", "R22d", "R22e", "R23a", "R23b", "R23c", "R24a", "R24b", "R24c", "G1a", "G1b", "G1c", "G1d", "G1e", "G1f", "G2a", "G2b", "G2c", "G3a", "G3b", "G3c", "G3d", "G4a", "G4b", "G4c", "G4d", "G4e", "G4f", "G5a", "G5b", "G5c", "G5d", "G5e", "G5f", "G6a", "G6b", "G6c", "G6d", "G7", "G8a", "G8b", "G8c", "G9", "G10a", "G10b", "G11a", "G12a", "G12b", "G12c", "G12d", "G12e", "G13a", "G13b", "G13c", "G13d", "G14a", "G14b", "G14c", "G15", "G16", "G17", "G18", "G19", "G20", "G21", "G30", "G31a", "G31b", "G32", "G33", "G34", "G35", "G36", "G37a", "G37b", "G38", "G39", "G40", "G41", "G42", "G43a", "G43b", "G44", "G45", "G46", "G47", "G60", "G61", "G62", "G63", "G64", "G65", "G66", "G67"
 
 #endif

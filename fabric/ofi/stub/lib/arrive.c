@@ -51,7 +51,7 @@ static void deliver(struct ep *ep, const struct record *r, const void *bytes,
         memcpy(to->buf, bytes, n);
     }
     if (r->len > to->len)
-        c.err = FI_ETRUNC;
+        c.err = rule(&ep->domain->fabric->set, ep->domain->kind, R15p) ? FI_EMSGSIZE : FI_ETRUNC;
     if (r->flags & RECORD_HAS_DATA) {
         c.flags |= FI_REMOTE_CQ_DATA;
         c.data = r->data;

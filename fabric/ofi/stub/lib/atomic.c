@@ -21,7 +21,7 @@ static unsigned width_of(enum fi_datatype type)
 }
 
 static ssize_t post(struct fid_ep *fid, const struct fi_msg_atomic *m, const struct fi_ioc *compare,
-                    const struct fi_ioc *result)
+                    const struct fi_ioc *result, uint64_t flags)
 {
     struct ep *ep = (struct ep *)fid;
     const unsigned width = width_of(m->datatype);
@@ -45,6 +45,7 @@ static ssize_t post(struct fid_ep *fid, const struct fi_msg_atomic *m, const str
         op->len = width;
         op->remote = m->rma_iov->addr;
         op->key = m->rma_iov->key;
+        op->fence = (flags & FI_FENCE) != 0;
         scribble(ep, op);
         if (!hello_waits(ep, op))
             op_post(ep, op);
@@ -55,23 +56,22 @@ static ssize_t post(struct fid_ep *fid, const struct fi_msg_atomic *m, const str
 
 static ssize_t writemsg(struct fid_ep *e, const struct fi_msg_atomic *m, uint64_t flags)
 {
-    (void)flags;
-    return post(e, m, NULL, NULL);
+    return post(e, m, NULL, NULL, flags);
 }
 
 static ssize_t readwritemsg(struct fid_ep *e, const struct fi_msg_atomic *m, struct fi_ioc *result,
                             void **desc, size_t count, uint64_t flags)
 {
-    (void)desc, (void)count, (void)flags;
-    return post(e, m, NULL, result);
+    (void)desc, (void)count;
+    return post(e, m, NULL, result, flags);
 }
 
 static ssize_t compwritemsg(struct fid_ep *e, const struct fi_msg_atomic *m,
                             const struct fi_ioc *compare, void **compare_desc, size_t compare_count,
                             struct fi_ioc *result, void **desc, size_t count, uint64_t flags)
 {
-    (void)compare_desc, (void)compare_count, (void)desc, (void)count, (void)flags;
-    return post(e, m, compare, result);
+    (void)compare_desc, (void)compare_count, (void)desc, (void)count;
+    return post(e, m, compare, result, flags);
 }
 
 /* Those of an InfiniBand NIC are two, on words of 8 bytes. */

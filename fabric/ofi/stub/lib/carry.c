@@ -85,8 +85,8 @@ static void gone(struct ep *ep, struct op *op)
         return;
     }
     int status = ep->domain->fabric->set.gone;
-    if (status == STATUS_SILENT && ep->domain->kind == KIND_EFA && !op->peer->known)
-        status = STATUS_NO_HANDSHAKE;
+    if (status == STATUS_SILENT && rule(&ep->domain->fabric->set, ep->domain->kind, R15l))
+        status = op->peer->known ? STATUS_SILENT_PEER : STATUS_NO_HANDSHAKE;
     op_fail(ep, op, status);
 }
 
@@ -274,6 +274,17 @@ static void carry_atomic(struct ep *ep, struct op *op)
     }
 }
 
+/* Whether an operation on the same peer that came before has not ended. */
+static bool behind_others(const struct ep *ep, const struct op *op)
+{
+    for (size_t i = 0; i < ep->op_count; i++) {
+        const struct op *o = ep->ops[i];
+        if (o->state != OP_FREE && o->peer == op->peer && !o->internal && o->number < op->number)
+            return true;
+    }
+    return false;
+}
+
 void carry(struct ep *ep, struct op *op)
 {
     if (op->state == OP_ANSWERED) {
@@ -293,6 +304,10 @@ void carry(struct ep *ep, struct op *op)
     }
     if (op->state == OP_ASKED) {
         op_wait(ep, op, 1000 * US);
+        return;
+    }
+    if (op->fence && op->state == OP_WAITING && behind_others(ep, op)) {
+        op_wait(ep, op, 2 * US);
         return;
     }
     switch (op->kind) {

@@ -69,13 +69,15 @@ void cq_progress(struct cq *cq)
         uncount(entry(cq, cq->moved));
 }
 
-/* Whether entries were lost. */
+/* Whether the provider says that entries were lost; an EFA device does not (R3). */
 static bool overrun(struct cq *cq)
 {
     static long looks;
     long at = setting("overrun_at", 0);
     if (at > 0 && __atomic_add_fetch(&looks, 1, __ATOMIC_RELAXED) >= at)
         return true;
+    if (rule(&cq->domain->fabric->set, cq->domain->kind, R3g))
+        return false;
     for (struct ep *ep = cq->domain->eps; ep != NULL; ep = ep->next)
         if (ep->map != NULL && (ep->tx == cq || ep->rx == cq) && atomic_load(&ep->map->w->cq_lost) > 0)
             return true;
@@ -274,34 +276,61 @@ static struct fi_ops_cq ops = {.size = sizeof ops,
 static int64_t granted(const struct domain *d, size_t asked)
 {
     const struct settings *s = &d->fabric->set;
-    int64_t size = (int64_t)(asked > 0 ? asked : 1024);
+    int64_t size = (int64_t)(asked > 0 ? asked : (size_t)rule_value(R3e));
     if (s->provider != EFA)
         return size;
-    if (rule(s, d->kind, R3c)) {
+    if (asked == 0 && rule(s, d->kind, R3f))
+        size = rule_value(R3f);
+    if (rule(s, d->kind, R3d)) {
         int64_t least = (int64_t)(d->info->tx_attr->size + d->info->rx_attr->size);
-        least = least > rule_value(R3c) ? least : rule_value(R3c);
+        least = least > rule_value(R3d) ? least : rule_value(R3d);
+        /* A device that grants less than the queues hold is a test's, and not refused for that. */
         least = least < (int64_t)s->max_cq ? least : (int64_t)s->max_cq;
         size = size > least ? size : least;
     }
+    int64_t power = 1;
+    while (power < size)
+        power *= 2;
+    if (rule(s, d->kind, R3c) && (power <= (int64_t)s->max_cq || size > (int64_t)s->max_cq))
+        size = power;
     return size > (int64_t)s->max_cq && rule(s, d->kind, R3a) ? -FI_EINVAL : size;
 }
 
 /* efa's own transport within a host cannot be waited for. */
-static bool with_shm(void)
+static bool with_shm(const struct domain *d)
 {
     const char *s = getenv("FI_EFA_ENABLE_SHM_TRANSFER");
-    return s == NULL || (strcmp(s, "0") != 0 && strcasecmp(s, "no") != 0);
+    if (rule(&d->fabric->set, d->kind, R8i) && !(d->info->caps & FI_LOCAL_COMM))
+        return false;
+    return s == NULL || strcmp(s, "0") != 0;
+}
+
+/* Whether a queue may be waited for by a descriptor (R8): 1, 0: not by this, or an error. */
+static int waits(const struct domain *d, enum fi_wait_obj wait)
+{
+    const struct settings *s = &d->fabric->set;
+    if (wait == FI_WAIT_NONE)
+        return 0;
+    if (rule(s, d->kind, R8a) || rule(s, d->kind, R8b))
+        return -FI_ENOSYS;
+    if (wait != FI_WAIT_FD && wait != FI_WAIT_UNSPEC)
+        return -FI_ENOSYS;
+    if (d->kind == KIND_EFA && with_shm(d)) {
+        if (wait == FI_WAIT_FD && rule(s, d->kind, R8f))
+            return -FI_ENOSYS;
+        return wait == FI_WAIT_FD;
+    }
+    return 1;
 }
 
 int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **fid, void *context)
 {
     struct domain *d = (struct domain *)domain;
-    const struct settings *s = &d->fabric->set;
     int64_t size = granted(d, attr->size);
-    const bool waits = attr->wait_obj != FI_WAIT_NONE;
-    if (waits && (rule(s, d->kind, R8a) || (d->kind == KIND_EFA && with_shm())))
-        return -FI_ENOSYS;
-    if (waits && attr->wait_obj != FI_WAIT_FD && attr->wait_obj != FI_WAIT_UNSPEC)
+    const int bells = waits(d, attr->wait_obj);
+    if (bells < 0)
+        return bells;
+    if (attr->format == FI_CQ_FORMAT_TAGGED && rule(&d->fabric->set, d->kind, R8k))
         return -FI_ENOSYS;
     if (size < 0)
         return (int)size;
@@ -312,8 +341,8 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
     cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_DATA : attr->format;
     cq->size = (uint64_t)size;
     cq->id = wire_draw();
-    cq->bell = waits ? wire_bell(cq->id) : -1;
-    if (waits && cq->bell < 0) {
+    cq->bell = bells > 0 ? wire_bell(cq->id) : -1;
+    if (bells > 0 && cq->bell < 0) {
         free(cq);
         return -errno;
     }

@@ -15,7 +15,7 @@ static void *runtime;
 static bool filtered(const struct settings *s)
 {
     const char *only = getenv("FI_HMEM");
-    return rule(s, KIND_EFA, R22b) && only != NULL && strstr(only, "cuda") == NULL;
+    return rule(s, KIND_EFA, R22c) && only != NULL && strstr(only, "cuda") == NULL;
 }
 
 bool cuda_there(const struct settings *s)
@@ -28,16 +28,18 @@ bool cuda_there(const struct settings *s)
         runtime = dlopen("libcudart.so", RTLD_NOW | RTLD_LOCAL);
     if (runtime == NULL && rule(s, KIND_EFA, R21a))
         return false;
-    const char *driver = s->release < RELEASE(2, 1) ? "libcuda.so" : "libcuda.so.1";
-    if (!rule(s, KIND_EFA, R21b))
-        return true;
-    return dlopen(driver, RTLD_NOW | RTLD_LOCAL) != NULL;
+    if (rule(s, KIND_EFA, R21b) && dlopen("libcuda.so", RTLD_NOW | RTLD_LOCAL) == NULL)
+        return false;
+    return !rule(s, KIND_EFA, R21c) || dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) != NULL;
 }
 
 void cuda_touch(const struct settings *s)
 {
     void *memory = NULL;
+    const char *no_p2p = getenv("FI_HMEM_DISABLE_P2P");
     if (!s->look || !cuda_there(s) || runtime == NULL)
+        return;
+    if (rule(s, KIND_EFA, R22e) && no_p2p != NULL && *no_p2p == '1')
         return;
     int (*allocate)(void **, size_t) = (int (*)(void **, size_t))dlsym(runtime, "cudaMalloc");
     int (*release)(void *) = (int (*)(void *))dlsym(runtime, "cudaFree");

@@ -38,6 +38,7 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
                 void *context)
 {
     struct domain *d = calloc(1, sizeof *d);
+    const char *shm = getenv("FI_EFA_ENABLE_SHM_TRANSFER");
     if (d == NULL)
         return -FI_ENOMEM;
     d->fabric = (struct fabric *)fabric;
@@ -45,13 +46,15 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
     d->kind = kind_of(&d->fabric->set, info->fabric_attr->name);
     d->api = info->fabric_attr->api_version;
     d->nic = info->nic != NULL ? info->nic->bus_attr->attr.pci.bus_id : 0;
+    if (shm != NULL && *shm == '0' && rule(&d->fabric->set, d->kind, R24a))
+        die(R24a, "FI_EFA_ENABLE_SHM_TRANSFER=0");
     pthread_mutex_init(&d->lock, NULL);
     d->fid.fid = (struct fid){.fclass = FI_CLASS_DOMAIN, .context = context, .ops = &fid_ops};
     d->fid.ops = &ops;
     d->fid.mr = &mr_ops;
     /* Peers write this process's memory; where only a parent may, they are let. */
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-    if (d->fabric->set.provider == EFA && d->fabric->set.release < RELEASE(2, 1))
+    if (rule(&d->fabric->set, d->kind, R22a))
         cuda_touch(&d->fabric->set);
     nic_fork_guard(d);
     nic_add(d);

@@ -16,9 +16,12 @@ enum { OPT_CUDA_API_PERMITTED = 10, OPT_SHARED_MEMORY_PERMITTED = 11 };
 static int efa_option(struct ep *ep, int name, bool permitted)
 {
     const struct settings *s = &ep->domain->fabric->set;
+    const char *shm = getenv("FI_EFA_ENABLE_SHM_TRANSFER");
     if (ep->domain->kind == KIND_DIRECT)
         return 0;
     if (name == OPT_SHARED_MEMORY_PERMITTED) {
+        if (permitted && shm != NULL && *shm == '0' && rule(s, KIND_EFA, R20e))
+            return -FI_EINVAL;
         ep->shm_permitted = permitted;
         return 0;
     }
@@ -34,14 +37,18 @@ static int set_option(fid_t fid, int level, int name, const void *value, size_t 
 {
     struct ep *ep = (struct ep *)fid;
     const struct settings *s = &ep->domain->fabric->set;
+    const bool refuses = s->provider != EFA || rule(s, ep->domain->kind, R20g);
     if (level != FI_OPT_ENDPOINT)
-        return -FI_ENOPROTOOPT;
+        return refuses ? -FI_ENOPROTOOPT : 0;
     if (s->provider == EFA &&
-        (name == OPT_CUDA_API_PERMITTED || name == OPT_SHARED_MEMORY_PERMITTED))
-        return len == sizeof(bool) ? efa_option(ep, name, *(const bool *)value) : -FI_EINVAL;
+        (name == OPT_CUDA_API_PERMITTED || name == OPT_SHARED_MEMORY_PERMITTED)) {
+        if (len != sizeof(bool) && rule(s, ep->domain->kind, R20h))
+            return -FI_EINVAL;
+        return efa_option(ep, name, *(const bool *)value);
+    }
     if (name == FI_OPT_FI_HMEM_P2P || name == FI_OPT_MIN_MULTI_RECV)
         return 0;
-    return s->provider != EFA || rule(s, ep->domain->kind, R20f) ? -FI_ENOPROTOOPT : 0;
+    return refuses ? -FI_ENOPROTOOPT : 0;
 }
 
 static int get_option(fid_t fid, int level, int name, void *value, size_t *len)
@@ -61,8 +68,9 @@ static int get_option(fid_t fid, int level, int name, void *value, size_t *len)
 
 static ssize_t cancel(fid_t fid, void *context)
 {
-    (void)fid, (void)context;
-    return -FI_ENOENT;
+    struct ep *ep = (struct ep *)fid;
+    (void)context;
+    return rule(&ep->domain->fabric->set, ep->domain->kind, R16g) ? -FI_ENOSYS : -FI_ENOENT;
 }
 
 static int get_name(fid_t fid, void *addr, size_t *len)
@@ -109,7 +117,7 @@ static int enable(struct ep *ep)
     struct mapping *m = wire_create(ep->rx->size, (int)ep->domain->kind, ep->rx->id);
     if (m == NULL)
         return -errno;
-    m->w->unsolicited = s->unsolicited;
+    m->w->unsolicited = s->unsolicited && !(ep->info->mode & FI_RX_CQ_DATA);
     pthread_mutex_lock(&ep->domain->lock);
     ep->map = m;
     ep->ordinal = __atomic_fetch_add(&endpoints, 1, __ATOMIC_RELAXED);

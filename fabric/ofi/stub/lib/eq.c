@@ -86,8 +86,8 @@ void eq_error(struct ep *ep, int err, int status)
     const struct settings *s = &ep->domain->fabric->set;
     struct eq *q = ep->eq;
     if (q == NULL) {
-        if (rule(s, ep->domain->kind, R9))
-            die(R9, "%s (%d) without an event queue: %s", fi_strerror(err), err,
+        if (rule(s, ep->domain->kind, R9a))
+            die(R9a, "%s (%d) without an event queue: %s", fi_strerror(err), err,
                 status_text(ep->domain->kind, status));
         return;
     }

@@ -35,7 +35,7 @@ static bool registers(int asked, int wanted)
 
 static bool order_fits(const struct settings *s, enum kind kind, uint64_t asked, uint64_t offered)
 {
-    if ((kind == KIND_EFA && !rule(s, kind, R1a)) || (kind == KIND_DIRECT && !rule(s, kind, R1c)))
+    if ((kind == KIND_EFA && !rule(s, kind, R1a)) || (kind == KIND_DIRECT && !rule(s, kind, R1d)))
         return true;
     return (asked & ~offered) == 0;
 }
@@ -60,13 +60,22 @@ static bool sizes_fit(const struct fi_info *o, const struct fi_info *h)
     return r == NULL || (r->size <= o->rx_attr->size && r->iov_limit <= o->rx_attr->iov_limit);
 }
 
+/* Writes of peers with data need receives of their own kind (R11). */
+static bool moves(const struct settings *s, enum kind kind, const struct fi_info *h)
+{
+    if (kind != KIND_DIRECT || s->unsolicited || !(h->caps & FI_RMA))
+        return true;
+    return !rule(s, kind, R11h) && !(rule(s, kind, R11i) && !(h->mode & FI_RX_CQ_DATA));
+}
+
 /* Whether the offer has all that is asked for. */
 static bool fits(const struct settings *s, enum kind kind, const struct fi_info *o,
                  const struct fi_info *h)
 {
     const struct fi_domain_attr *d = h->domain_attr;
     const struct fi_ep_attr *e = h->ep_attr;
-    if (h->caps & ~o->caps || (o->mode & ~h->mode) != 0 || !names_fit(o, h) || !sizes_fit(o, h))
+    if (h->caps & ~o->caps || (o->mode & ~h->mode) != 0 || !names_fit(o, h) || !sizes_fit(o, h) ||
+        !moves(s, kind, h))
         return false;
     if (h->addr_format != FI_FORMAT_UNSPEC && h->addr_format != o->addr_format)
         return false;
@@ -115,7 +124,7 @@ static void alter_caps(struct fi_info *o, const struct fi_info *h)
 static void alter_queues(const struct settings *s, enum kind kind, struct fi_info *o,
                          const struct fi_info *h)
 {
-    const bool both = kind == KIND_EFA && rule(s, kind, R1b);
+    const bool both = kind == KIND_EFA && rule(s, kind, R1c);
     if (h->tx_attr != NULL) {
         o->tx_attr->op_flags = h->tx_attr->op_flags;
         if (h->tx_attr->size != 0)
@@ -152,6 +161,9 @@ static int alter(const struct settings *s, enum kind kind, struct fi_info *o,
     }
     if (kind == KIND_DIRECT && !(h->caps & FI_RMA))
         o->ep_attr->max_msg_size = EFA_MTU;
+    /* The application takes data in its own receives (R11). */
+    if (rule(s, kind, R11j))
+        o->mode |= h->mode & FI_RX_CQ_DATA;
     return 0;
 }
 
@@ -190,7 +202,9 @@ static int collect(const struct settings *s, uint32_t version, uint64_t flags,
             int ret = flags & FI_PROV_ATTR_ONLY ? 0 : alter(s, order[k], o, hints);
             if (ret != 0) {
                 fi_freeinfo(o);
-                return ret;
+                if (rule(s, order[k], G18))
+                    return ret;
+                continue;
             }
             *end = o;
             end = &o->next;
@@ -208,7 +222,7 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     settings_read(&s);
     if (FI_VERSION_LT(fi_version(), version))
         return -FI_ENOSYS;
-    if (!asked && rule(&s, KIND_EFA, R22a))
+    if (!asked && rule(&s, KIND_EFA, R22b))
         cuda_touch(&s);
     asked = true;
     *info = NULL;

@@ -3,6 +3,7 @@
  * domain.
  */
 #define _GNU_SOURCE
+#include "cuda.h"
 #include "stub.h"
 
 #include <stdlib.h>
@@ -77,7 +78,7 @@ static struct fi_ops fid_ops = {
 static int key_for(struct domain *d, struct region *r, uint64_t asked)
 {
     const bool ours = (d->info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
-    const bool ignored = rule(&d->fabric->set, d->kind, R14a);
+    const bool ignored = rule(&d->fabric->set, d->kind, R14b) || d->fabric->set.provider != EFA;
     const bool draws = ours && (ignored || asked == 0);
     for (;;) {
         /* The device's keys have 32 bits, and are others on each NIC (R14). */
@@ -176,7 +177,7 @@ static int check(struct domain *d, const struct fi_mr_attr *a, uint64_t flags, s
     const struct settings *s = &d->fabric->set;
     struct stat st;
     *dmabuf = (flags & STUB_MR_DMABUF) != 0;
-    if (*dmabuf && FI_VERSION_LT(d->api, API_DMABUF) && rule(s, d->kind, R13b))
+    if (*dmabuf && FI_VERSION_LT(d->api, API_DMABUF) && rule(s, d->kind, R13c))
         return -FI_EBADFLAGS;
     if (*dmabuf && rule(s, d->kind, R19d))
         *dmabuf = false; /* what follows is read as an iovec */
@@ -186,7 +187,7 @@ static int check(struct domain *d, const struct fi_mr_attr *a, uint64_t flags, s
             return -FI_EBADF;
         if (setting("dmabuf", 1) == 0)
             return -FI_EOPNOTSUPP;
-        return 0;
+        return (uintptr_t)f->base % 4096 != 0 && rule(s, d->kind, R13b) ? -FI_EINVAL : 0;
     }
     f->base = a->mr_iov->iov_base;
     f->len = a->mr_iov->iov_len;
@@ -205,9 +206,9 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, 
         return -FI_ENOMEM;
     int ret = check(d, a, flags, &f, &dmabuf);
     if (a->iov_count != 1 || (gpu && a->iface != FI_HMEM_CUDA))
-        ret = -FI_EINVAL;
-    if (gpu && ret == 0 && !(d->info->caps & FI_HMEM))
-        ret = -FI_ENOSYS;
+        ret = -FI_EINVAL; /* R13 */
+    if (gpu && ret == 0 && !cuda_there(&d->fabric->set))
+        ret = -FI_ENOSYS; /* R13 */
     if (gpu && __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED) == setting("fail_at", 0))
         ret = -FI_ENOMEM;
     r->gpu = gpu;

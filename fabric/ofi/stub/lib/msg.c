@@ -24,22 +24,28 @@ static int receive_allowed(struct ep *ep, void **desc)
         return 0;
     if (rule(s, ep->domain->kind, R5b))
         die(R5b, "receive without descriptor");
-    return 0;
+    return rule(s, ep->domain->kind, R5e) ? -FI_EINVAL : 0;
 }
 
 static int send_allowed(struct ep *ep, size_t len, void **desc, bool inject)
 {
     const struct settings *s = &ep->domain->fabric->set;
     const enum kind kind = ep->domain->kind;
-    if (kind == KIND_DIRECT && len > EFA_MTU && rule(s, kind, R6c))
-        die(R6c, "send of %zu bytes, above the MTU of %d", len, EFA_MTU);
-    if (inject && len > ep->info->tx_attr->inject_size)
-        return -FI_EINVAL;
-    if (inject || len <= DIRECT_INJECT || (desc != NULL && desc[0] != NULL))
+    const size_t inline_size = kind == KIND_DIRECT ? (size_t)rule_value(R5g) : SIZE_MAX;
+    if (len > (size_t)rule_value(G4e) && rule(s, kind, R6d))
+        die(R6d, "send of %zu bytes, above the MTU", len);
+    if (inject && len > ep->info->tx_attr->inject_size) {
+        if (rule(s, kind, R6f))
+            die(R6f, "%zu injected bytes", len);
+        if (kind == KIND_DIRECT)
+            return rule(s, kind, R6g) ? -FI_EOPNOTSUPP : 0;
+        return rule(s, kind, R19g) ? -FI_EMSGSIZE : -FI_EINVAL;
+    }
+    if (inject || len <= inline_size || (desc != NULL && desc[0] != NULL))
         return 0;
     if (rule(s, kind, R5a))
         die(R5a, "send of %zu bytes without descriptor", len);
-    return 0;
+    return rule(s, kind, R5d) ? -FI_EINVAL : 0;
 }
 
 static ssize_t send_message(struct fid_ep *fid, const struct fi_msg *m, uint64_t flags)
@@ -66,6 +72,7 @@ static ssize_t send_message(struct fid_ep *fid, const struct fi_msg *m, uint64_t
         memcpy(op->iov, m->msg_iov, m->iov_count * sizeof *op->iov);
         op->len = len;
         op->data = m->data;
+        op->fence = (flags & FI_FENCE) != 0;
         op->has_data = (flags & FI_REMOTE_CQ_DATA) != 0;
         op->ack = ep->domain->kind == KIND_EFA && flags & FI_DELIVERY_COMPLETE;
         if (inject || (len > WIRE_INLINE && m->iov_count > 1))
@@ -137,13 +144,15 @@ static ssize_t receive(struct fid_ep *fid, const struct iovec *iov, void **desc,
     pthread_mutex_lock(&ep->domain->lock);
     if (!ep->enabled)
         ret = -FI_EOPBADSTATE;
-    else if (ep->rx_tail - ep->rx_head >= ep->rx_size || refused(ep))
+    else if (refused(ep))
         ret = -FI_EAGAIN;
+    else if (ep->rx_tail - ep->rx_head >= ep->rx_size)
+        ret = -FI_EAGAIN; /* R16 */
     if (ret == 0) {
         ep->receives[ep->rx_tail++ % ep->rx_size] =
             (struct receive){context, iov->iov_base, iov->iov_len};
-        if (context != NULL && rule(&ep->domain->fabric->set, ep->domain->kind, R7))
-            memset(context, 0x5a, (size_t)rule_value(R7));
+        if (context != NULL && rule(&ep->domain->fabric->set, ep->domain->kind, R7a))
+            memset(context, 0x5a, (size_t)rule_value(R7a));
         atomic_fetch_add(&ep->map->w->credits, 1);
         early_match(ep);
     }

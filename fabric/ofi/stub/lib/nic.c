@@ -136,15 +136,18 @@ static bool guarded;
 
 static void before_fork(void)
 {
-    const char *safe = getenv("FI_EFA_FORK_SAFE");
-    if (guarded && (safe == NULL || *safe == '0'))
-        die(R23, "fork after fi_domain, without FI_EFA_FORK_SAFE");
+    static const char *const settings[] = {"FI_EFA_FORK_SAFE", "RDMAV_FORK_SAFE", "IBV_FORK_SAFE"};
+    bool safe = false;
+    for (int i = 0; i < 3; i++)
+        safe = safe || getenv(settings[i]) != NULL;
+    if (guarded && !safe)
+        die(R23a, "fork after fi_domain, without FI_EFA_FORK_SAFE");
 }
 
 void nic_fork_guard(struct domain *d)
 {
     const struct settings *s = &d->fabric->set;
-    if (guarded || !s->old_fork || !rule(s, d->kind, R23))
+    if (guarded || !s->old_fork || !rule(s, d->kind, R23a))
         return;
     guarded = true;
     pthread_atfork(before_fork, NULL, NULL);

@@ -15,38 +15,32 @@
 #define MESSAGES (FI_MSG | FI_SEND | FI_RECV)
 #define MOVES (FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define ANYWHERE (FI_LOCAL_COMM | FI_REMOTE_COMM)
-#define ATOMIC_ORDER                                                                               \
-    (FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
+#define FI_ORDER_STRICT_BUT_READS                                                                  \
+    (FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW | FI_ORDER_WAS | FI_ORDER_RAW | FI_ORDER_RMA_RAW |  \
+     FI_ORDER_RMA_WAW)
 
 static const struct {
     const char *fabric, *provider, *device; /* the device's format takes the NIC's number */
-    uint64_t caps, mode, order;
-    int mr_mode;
+    enum rule_id caps, mode, order, mr_mode, message, inject, tx, rx, iov, data;
     uint32_t address, protocol;
-    size_t message, inject, tx, rx, iov, rma_iov, data, key, ordered;
+    size_t rma_iov, key, ordered;
 } figures[] = {
-    [KIND_EFA] = {"efa", "efa", "rdmap%us%u-rdm",
-                  MESSAGES | MOVES | ANYWHERE | FI_TAGGED | FI_ATOMIC | FI_SOURCE |
-                      FI_MULTI_RECV | FI_DIRECTED_RECV,
-                  0, FI_ORDER_SAS | ATOMIC_ORDER,
-                  FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY, FI_ADDR_EFA, FI_PROTO_EFA,
-                  SIZE_MAX, 4096, 4096, EFA_RX, 4, 4, 4, 4, 0},
-    [KIND_DIRECT] = {"efa-direct", "efa", "rdmap%us%u-rdm",
-                     MESSAGES | MOVES | ANYWHERE | FI_SOURCE, FI_CONTEXT2, 0,
-                     FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_LOCAL,
-                     FI_ADDR_EFA, FI_PROTO_EFA, 1 << 30, DIRECT_INJECT, 4096, EFA_RX, 2, 1, 4, 4,
-                     0},
-    [KIND_CXI] = {"cxi", "cxi", "cxi%u",
-                  MESSAGES | MOVES | ANYWHERE | FI_TAGGED | FI_ATOMIC | FI_SOURCE | FI_FENCE |
-                      FI_DIRECTED_RECV,
-                  0, 0, FI_MR_ENDPOINT | FI_MR_ALLOCATED, FI_ADDR_CXI, FI_PROTO_CXI,
-                  (1UL << 32) - 1, 192, 1024, 1024, 1, 1, 8, 8, SIZE_MAX},
-    [KIND_VERBS] = {"IB-0xfe80000000000000", "verbs;ofi_rxm", "mlx5_%u",
-                    MESSAGES | MOVES | ANYWHERE | FI_TAGGED | FI_ATOMIC | FI_SOURCE | FI_FENCE, 0,
-                    FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW | FI_ORDER_WAS | FI_ORDER_RMA_WAW,
-                    FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_LOCAL,
-                    FI_SOCKADDR_IN, FI_PROTO_RXM, 1 << 30, 236, 512, 2048, 4, 4, 4, 4, SIZE_MAX},
+    [KIND_EFA] = {"efa", "efa", "rdmap%us%u-rdm", G1a, G2b, R1b, G3a, G4a, G5a, G8a, G8b, G6a, G7,
+                  FI_ADDR_EFA, FI_PROTO_EFA, 1, 4, 0},
+    [KIND_DIRECT] = {"efa-direct", "efa", "rdmap%us%u-rdm", G1b, G2a, RULES, G3b, G4b, G5c, G8a, G8b,
+                     G6c, G7, FI_ADDR_EFA, FI_PROTO_EFA, 1, 4, 0},
+    [KIND_CXI] = {"cxi", "cxi", "cxi%u", G30, G46, R19e, G31a, G33, R19f, G37b, G37b, G36, G34,
+                  FI_ADDR_CXI, FI_PROTO_CXI, 1, 8, SIZE_MAX},
+    /* As fabric/sim's verbs, where the table has nothing. */
+    [KIND_VERBS] = {"IB-0xfe80000000000000", "verbs;ofi_rxm", "mlx5_%u", RULES, G65, RULES, G64,
+                    RULES, G61, G66, G66, RULES, G62, FI_SOCKADDR_IN, FI_PROTO_RXM, 1, 4, SIZE_MAX},
 };
+
+/* A figure of the table, or another where it has none. */
+static uint64_t figure(enum rule_id id, uint64_t otherwise)
+{
+    return id == RULES ? otherwise : (uint64_t)rule_value(id);
+}
 
 enum kind kind_of(const struct settings *s, const char *fabric)
 {
@@ -63,30 +57,30 @@ struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
         return NULL;
     snprintf(device, sizeof device, figures[kind].device, kind <= KIND_DIRECT ? 16 * nic : nic,
              kind <= KIND_DIRECT ? 6U : 0U);
-    i->caps = figures[kind].caps | FI_HMEM;
-    i->mode = figures[kind].mode;
+    i->caps = figure(figures[kind].caps, MESSAGES | MOVES | ANYWHERE | FI_TAGGED | FI_ATOMIC |
+                                             FI_SOURCE | FI_FENCE | FI_HMEM);
+    i->mode = figure(figures[kind].mode, 0);
     i->addr_format = figures[kind].address;
     i->src_addrlen = address_size(kind);
     i->src_addr = calloc(1, MOST_ADDRESS);
     address_make(kind, nic, 0, i->src_addr);
     i->tx_attr->caps = i->caps & ~(uint64_t)(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE);
     i->rx_attr->caps = i->caps & ~(uint64_t)(FI_SEND | FI_READ | FI_WRITE);
-    i->tx_attr->mode = i->rx_attr->mode = figures[kind].mode;
-    i->tx_attr->op_flags =
-        FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
+    i->tx_attr->mode = i->rx_attr->mode = i->mode;
+    i->tx_attr->op_flags = (uint64_t)rule_value(kind == KIND_CXI ? G45 : G15);
     i->rx_attr->op_flags = FI_COMPLETION;
-    i->tx_attr->msg_order = i->rx_attr->msg_order = figures[kind].order;
-    if (kind == KIND_CXI)
-        i->tx_attr->msg_order = i->rx_attr->msg_order = (uint64_t)rule_value(R19e);
-    i->tx_attr->inject_size = figures[kind].inject;
-    i->tx_attr->size = figures[kind].tx;
-    i->tx_attr->iov_limit = i->rx_attr->iov_limit = figures[kind].iov;
+    i->tx_attr->msg_order = i->rx_attr->msg_order =
+        figure(figures[kind].order, kind == KIND_VERBS ? FI_ORDER_STRICT_BUT_READS : 0);
+    i->tx_attr->inject_size = figure(figures[kind].inject, 0);
+    i->tx_attr->size = figure(figures[kind].tx, 0);
+    i->tx_attr->iov_limit = i->rx_attr->iov_limit =
+        kind == KIND_EFA && rule(s, kind, G6b) ? figure(G6b, 0) : figure(figures[kind].iov, 4);
     i->tx_attr->rma_iov_limit = figures[kind].rma_iov;
-    i->rx_attr->size = figures[kind].rx;
+    i->rx_attr->size = figure(figures[kind].rx, 0);
     i->ep_attr->type = FI_EP_RDM;
     i->ep_attr->protocol = figures[kind].protocol;
-    i->ep_attr->protocol_version = 1;
-    i->ep_attr->max_msg_size = figures[kind].message;
+    i->ep_attr->protocol_version = kind == KIND_EFA ? (uint32_t)rule_value(G14b) : 1;
+    i->ep_attr->max_msg_size = figure(figures[kind].message, 1 << 30);
     i->ep_attr->max_order_raw_size = figures[kind].ordered;
     i->ep_attr->max_order_war_size = figures[kind].ordered;
     i->ep_attr->max_order_waw_size = figures[kind].ordered;
@@ -98,9 +92,9 @@ struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
         kind == KIND_DIRECT || kind == KIND_CXI ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
     d->resource_mgmt = FI_RM_ENABLED;
     d->av_type = FI_AV_TABLE;
-    d->mr_mode = figures[kind].mr_mode;
+    d->mr_mode = (int)figure(figures[kind].mr_mode, 0);
     d->mr_key_size = figures[kind].key;
-    d->cq_data_size = figures[kind].data;
+    d->cq_data_size = figure(figures[kind].data, 0);
     d->cq_cnt = d->ep_cnt = d->tx_ctx_cnt = d->rx_ctx_cnt = 256;
     d->max_ep_tx_ctx = d->max_ep_rx_ctx = 1;
     d->mr_iov_limit = 1;

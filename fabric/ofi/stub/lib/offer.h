@@ -18,11 +18,9 @@ enum {
     EFA_ADDRESS = 32,
     CXI_ADDRESS = 8,
     VERBS_ADDRESS = 16,
-    MOST_ADDRESS = 32,
-    EFA_MTU = 8928,
-    DIRECT_INJECT = 32,
-    EFA_RX = 8192
+    MOST_ADDRESS = 32
 };
+#define EFA_MTU ((size_t)rule_value(G4e))
 
 /* What one kind of endpoint offers on one NIC. */
 struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic);

@@ -12,16 +12,28 @@ static int allowed(struct ep *ep, enum op_kind what, const struct fi_msg_rma *m,
     const struct settings *s = &ep->domain->fabric->set;
     const enum kind kind = ep->domain->kind;
     const bool described = m->desc != NULL && m->desc[0] != NULL;
-    if (flags & FI_INJECT && rule(s, kind, R6b))
+    const bool inject = (flags & FI_INJECT) != 0;
+    if (inject && (rule(s, kind, R6b) || (len > 0 && rule(s, kind, R6c))))
         return -FI_ENOSYS;
     if (flags & FI_REMOTE_CQ_DATA && rule(s, kind, R19a))
         return -FI_EBADFLAGS;
-    if (what == OP_WRITE && flags & FI_INJECT && len > ep->info->tx_attr->inject_size)
-        return -FI_EINVAL;
-    if (kind == KIND_DIRECT && len > ep->info->ep_attr->max_msg_size && rule(s, kind, R6d))
-        die(R6d, "%zu bytes at once, above the device's %zu", len, ep->info->ep_attr->max_msg_size);
-    if (!described && !(flags & FI_INJECT) && rule(s, kind, R5c))
+    if (flags & FI_FENCE && !(ep->info->caps & FI_FENCE))
+        return -FI_EINVAL; /* R19 */
+    if (inject && len > ep->info->tx_attr->inject_size) {
+        if (rule(s, kind, R6h))
+            die(R6h, "%zu injected bytes", len);
+        return rule(s, kind, R19g) ? -FI_EMSGSIZE : -FI_EINVAL;
+    }
+    if (len > (size_t)rule_value(G4f) && rule(s, kind, R6e))
+        die(R6e, "%zu bytes at once, above the device's largest RDMA", len);
+    if (!described && rule(s, kind, R5c))
         die(R5c, "%s without descriptor", what == OP_READ ? "read" : "write");
+    if (!described && len > 0 && rule(s, kind, R5f))
+        return -FI_EINVAL;
+    if (!described && len == 0 && rule(s, kind, R6j))
+        return -FI_EINVAL;
+    if (m->iov_count > 1 && rule(s, kind, R6i))
+        return -FI_EINVAL;
     if (m->iov_count > ep->info->tx_attr->iov_limit || m->rma_iov_count != 1)
         return -FI_EINVAL;
     return 0;
@@ -56,6 +68,7 @@ static ssize_t post(struct fid_ep *fid, enum op_kind what, const struct fi_msg_r
         op->remote = m->rma_iov->addr;
         op->key = m->rma_iov->key;
         op->data = m->data;
+        op->fence = (flags & FI_FENCE) != 0;
         op->has_data = (flags & FI_REMOTE_CQ_DATA) != 0;
         if (inject)
             ret = op_copy(op);
@@ -116,7 +129,7 @@ static bool is(struct fid_ep *e, enum rule_id id)
 static ssize_t finject(struct fid_ep *e, const void *b, size_t n, fi_addr_t to, uint64_t addr,
                        uint64_t key)
 {
-    if (is(e, R6a))
+    if (is(e, R6a) || (n > 0 && is(e, R6c)))
         return -FI_ENOSYS;
     return post_one(e, OP_WRITE, b, n, NULL, 0, to, addr, key, NULL, FI_INJECT);
 }
@@ -133,7 +146,7 @@ static ssize_t fwritedata(struct fid_ep *e, const void *b, size_t n, void *d, ui
 static ssize_t finjectdata(struct fid_ep *e, const void *b, size_t n, uint64_t data, fi_addr_t to,
                            uint64_t addr, uint64_t key)
 {
-    if (is(e, R6a) || is(e, R19c))
+    if (is(e, R6a) || (n > 0 && is(e, R6c)) || is(e, R19c))
         return -FI_ENOSYS;
     return post_one(e, OP_WRITE, b, n, NULL, data, to, addr, key, NULL,
                     FI_INJECT | FI_REMOTE_CQ_DATA);

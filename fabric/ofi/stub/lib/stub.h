@@ -24,6 +24,7 @@ enum status {
     STATUS_SILENT = 13,     /* it answered before */
     STATUS_UNKNOWN = 14,    /* the target does not know the sender */
     STATUS_NEVER = 15,      /* it never answered */
+    STATUS_SILENT_PEER = 4124,
     STATUS_NO_HANDSHAKE = 4126
 };
 
@@ -131,6 +132,7 @@ struct op {
     size_t moved;
     unsigned tries;
     int order;     /* class of those that keep their order; -1: none */
+    bool fence;    /* begins when all before it on its peer have ended */
     bool has_data; /* for the target */
     bool told;     /* which has it */
     bool inject;   /* it has no completion */
