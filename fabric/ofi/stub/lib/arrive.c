@@ -118,8 +118,8 @@ static void data(struct ep *ep, const struct record *r)
                            .source = address_of(ep, r->from),
                            .counted = ep->map->w};
     struct receive used;
-    if (rule(s, kind, R11b))
-        c.flags = (uint64_t)rule_value(R11b);
+    if (s->provider == EFA)
+        c.flags = rule(s, kind, R11b) ? (uint64_t)rule_value(R11b) : FI_REMOTE_CQ_DATA;
     if (s->provider == EFA && !rule(s, kind, R11e))
         c.source = FI_ADDR_NOTAVAIL;
     if (kind == KIND_DIRECT && !ep->map->w->unsolicited && rule(s, kind, R11c) &&

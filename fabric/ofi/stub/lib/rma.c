@@ -11,8 +11,9 @@ static int allowed(struct ep *ep, enum op_kind what, const struct fi_msg_rma *m,
 {
     const struct settings *s = &ep->domain->fabric->set;
     const enum kind kind = ep->domain->kind;
-    const bool described = m->desc != NULL && m->desc[0] != NULL;
     const bool inject = (flags & FI_INJECT) != 0;
+    /* An injected write is copied. */
+    const bool described = inject || (m->desc != NULL && m->desc[0] != NULL);
     if (inject && (rule(s, kind, R6b) || (len > 0 && rule(s, kind, R6c))))
         return -FI_ENOSYS;
     if (flags & FI_REMOTE_CQ_DATA && rule(s, kind, R19a))
