@@ -3,7 +3,6 @@ package stub
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -120,11 +119,7 @@ var holds = []struct{ what, settings, fabric, env, answer string }{
 
 func TestRules(t *testing.T) {
 	library := Build(t)
-	program := filepath.Join(t.TempDir(), "breaks")
-	args := []string{"-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o", program, "testdata/breaks.c", library, "-Wl,-rpath," + filepath.Dir(library)}
-	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
-		t.Fatalf("gcc for breaks.c: %v\n%s", err, out)
-	}
+	program := compiled(t, "breaks", library)
 	run := func(what, fabric, settings, env string) string {
 		cmd := exec.Command(program, what)
 		if fabric != "" {

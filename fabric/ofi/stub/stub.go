@@ -7,6 +7,7 @@
 //	version=   of libfabric, 1.22 to 2.6; minor=N says 1.N
 //	nics=      how many NICs are offered (1)
 //	seed=      what delays, orders and refusals follow from (1)
+//	dir=       where the files of endpoints are (/dev/shm)
 //	log=       a file that gets a line for each endpoint that is closed: what its queues held
 //	without=   rules that are switched off, R5,R6a
 //	max_cq=    the entries of a completion queue that the device grants (32768, assumed)

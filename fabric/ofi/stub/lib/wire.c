@@ -2,6 +2,7 @@
  * wire.c: the files of endpoints, where they are, who removes them, and their rings.
  */
 #define _GNU_SOURCE
+#include "settings.h"
 #include "wire.h"
 
 #include <dirent.h>
@@ -30,16 +31,25 @@ static struct mapping *mappings;
 
 static const char *folder(void)
 {
-    static const char *found;
+    static char found[256];
     const char *tmp = getenv("TMPDIR");
-    if (found == NULL)
-        found = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : tmp != NULL ? strdup(tmp) : "/tmp";
+    if (found[0] == 0)
+        setting_text("dir", found, sizeof found);
+    if (found[0] == 0)
+        snprintf(found, sizeof found, "%s",
+                 access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : tmp != NULL ? tmp : "/tmp");
     return found;
 }
 
-static void path_of(uint64_t id, const char *what, char *path, size_t len)
+static void path_of(uint64_t id, char *path, size_t len)
 {
-    snprintf(path, len, "%s/" PREFIX "%010llx%s", folder(), (unsigned long long)id, what);
+    snprintf(path, len, "%s/" PREFIX "%010llx", folder(), (unsigned long long)id);
+}
+
+/* The FIFO of a queue has its owner's number, which tells whether it is of use still. */
+static void bell_of(uint64_t cq_id, pid_t pid, char *path, size_t len)
+{
+    snprintf(path, len, "%s/" PREFIX "%010llx.%d", folder(), (unsigned long long)cq_id, (int)pid);
 }
 
 uint64_t wire_draw(void)
@@ -74,19 +84,22 @@ static void sweep(void)
     DIR *d = swept ? NULL : opendir(folder());
     swept = true;
     for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
-        char path[320], bell[330];
+        char path[600];
         struct stat st;
-        if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) != 0 || strchr(e->d_name, '.') != NULL)
+        if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) != 0)
             continue;
         snprintf(path, sizeof path, "%s/%s", folder(), e->d_name);
+        const char *pid = strchr(e->d_name, '.');
+        if (pid != NULL) {
+            if (kill((pid_t)atoi(pid + 1), 0) != 0 && errno == ESRCH)
+                unlink(path);
+            continue;
+        }
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd >= 0 && fstat(fd, &st) == 0 && (size_t)st.st_size >= sizeof(struct wire)) {
             struct wire *w = mmap(NULL, sizeof *w, PROT_READ, MAP_SHARED, fd, 0);
-            if (w != MAP_FAILED && w->magic == MAGIC && owner_gone(w)) {
+            if (w != MAP_FAILED && w->magic == MAGIC && owner_gone(w))
                 unlink(path);
-                path_of(w->cq_id, ".bell", bell, sizeof bell);
-                unlink(bell);
-            }
             if (w != MAP_FAILED)
                 munmap(w, sizeof *w);
         }
@@ -103,9 +116,9 @@ __attribute__((destructor)) static void leave(void)
     char path[320];
     for (struct mapping *m = mappings; m != NULL; m = m->next)
         if (m->local && m->w->pid == getpid()) {
-            path_of(m->id, "", path, sizeof path);
+            path_of(m->id, path, sizeof path);
             unlink(path);
-            path_of(m->w->cq_id, ".bell", path, sizeof path);
+            bell_of(m->w->cq_id, m->w->pid, path, sizeof path);
             unlink(path);
         }
 }
@@ -140,7 +153,7 @@ struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id)
         boot = wire_draw();
     do {
         id = wire_draw();
-        path_of(id, "", path, sizeof path);
+        path_of(id, path, sizeof path);
         fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     } while (fd < 0 && errno == EEXIST);
     const uint64_t ring_at = (sizeof(struct wire) + 4095) & ~UINT64_C(4095);
@@ -184,7 +197,7 @@ static struct mapping *map_peer(uint64_t id)
 {
     char path[320];
     struct stat st;
-    path_of(id, "", path, sizeof path);
+    path_of(id, path, sizeof path);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return NULL;
@@ -239,7 +252,7 @@ void wire_remove(struct mapping *m)
 {
     char path[320];
     m->w->state = WIRE_CLOSED;
-    path_of(m->id, "", path, sizeof path);
+    path_of(m->id, path, sizeof path);
     unlink(path);
     for (int slot = 0; slot < (int)m->w->regions; slot++)
         wire_withdraw(m->w, slot);
@@ -291,7 +304,7 @@ int wire_read(struct mapping *m, uint64_t from, void *to, size_t n)
 int wire_bell(uint64_t cq_id)
 {
     char path[320];
-    path_of(cq_id, ".bell", path, sizeof path);
+    bell_of(cq_id, getpid(), path, sizeof path);
     if (mkfifo(path, 0600) != 0)
         return -1;
     return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -300,7 +313,7 @@ int wire_bell(uint64_t cq_id)
 void wire_bell_remove(uint64_t cq_id, int fd)
 {
     char path[320];
-    path_of(cq_id, ".bell", path, sizeof path);
+    bell_of(cq_id, getpid(), path, sizeof path);
     unlink(path);
     if (fd >= 0)
         close(fd);
@@ -314,7 +327,7 @@ void wire_ring(struct mapping *m)
         return;
     pthread_mutex_lock(&lock);
     if (m->wake_fd < 0) {
-        path_of(m->w->cq_id, ".bell", path, sizeof path);
+        bell_of(m->w->cq_id, m->w->pid, path, sizeof path);
         m->wake_fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     }
     if (m->wake_fd >= 0 && write(m->wake_fd, "", 1) < 0 && errno != EAGAIN && errno != EPIPE)
