@@ -71,8 +71,9 @@ format: ## format Go, C and Python as check wants it
 	@scripts/check --format
 
 .PHONY: gen
-gen: ## write the generated files anew, from capi/spec and runtime/config
+gen: ## write the generated files anew, from capi/spec, runtime/config and fabric/ofi/stub
 	@$(GO) run ./capi/gen
+	@$(GO) run ./fabric/ofi/stub/gen
 	@$(GO) run ./runtime/config/gendoc -o docs/environment.md
 	@$(GO) run ./runtime/config/gendoc --python -o python/shmem/_settings.py
 
@@ -206,6 +207,14 @@ endef
 $(eval $(call ctest_rules,,,$(BUILD)))
 $(eval $(call ctest_rules,-asan,$(ASAN),$(BUILD)/asan))
 $(eval $(call ctest_rules,-tsan,$(TSAN),$(BUILD)/tsan))
+
+# A libfabric with NICs that the machine does not have, for tests: SHMEM_LIBFABRIC names it.
+STUB := fabric/ofi/stub/lib
+tests: $(BUILD)/stub/libfabric.so.1
+$(BUILD)/stub/libfabric.so.1: $(wildcard $(STUB)/*.[ch]) $(STUB)/libfabric.map fabric/ofi/stub/zz_rules.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_C) -O1 -g -fPIC -pthread -shared -Wl,-soname,libfabric.so.1 -Wl,--version-script=$(STUB)/libfabric.map \
+	    -Wl,-z,defs -o $@ $(filter %.c,$^)
 
 tests: $(BUILD)/chaos/missing_fence
 $(BUILD)/chaos/missing_fence: tests/chaos/missing_fence.c $(HEADERS) $(BUILD)/lib/libshmem.so

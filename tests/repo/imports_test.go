@@ -148,6 +148,11 @@ fabric/rail: fabric fabric/rail/peek runtime/shmerr
 fabric/chaos: fabric fabric/sim
     # around another provider, which it is handed; what happens to a packet is
     # the played network's to say
+fabric/ofi/stub:
+    # a libfabric for those who test what is above it: a file, and no code of
+    # the project's behind it
+fabric/ofi/stub/gen:
+    # a table into a header
 fabric/ofi/ofitest:
     # a libfabric for those who test what is above it: a file, and no code of
     # the project's behind it

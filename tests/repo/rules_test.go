@@ -48,6 +48,7 @@ func TestEnvironment(t *testing.T) {
 	getenv := regexp.MustCompile(`\b(secure_)?getenv\s*\(`)
 	for _, f := range files(t) {
 		if (strings.HasSuffix(f.path, ".c") || strings.HasSuffix(f.path, ".h")) && !strings.Contains(f.path, "/testdata/") &&
+			!strings.HasPrefix(f.path, "fabric/ofi/stub/lib/") && // in place of libfabric, which reads its own
 			(strings.HasPrefix(f.path, "capi/") || strings.HasPrefix(f.path, "fabric/") || strings.HasPrefix(f.path, "include/")) {
 			if at := getenv.FindIndex(f.data); at != nil {
 				t.Errorf("%s:%d: getenv: only runtime/config reads the environment", f.path, lineOf(f.data, at[0]))

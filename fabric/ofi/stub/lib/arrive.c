@@ -25,9 +25,9 @@ static void answer(struct ep *ep, const struct record *r, int status, uint64_t d
 {
     struct peer *p = ep_peer(ep, r->from);
     if (p != NULL)
-        op_control(ep, p,
-                   &(struct record){
-                       .kind = RECORD_ACK, .token = r->token, .err = status, .data = data});
+        op_control(
+            ep, p,
+            &(struct record){.kind = RECORD_ACK, .token = r->token, .err = status, .data = data});
 }
 
 /* A message into the buffer of a receive; counted: in the device's queue. */

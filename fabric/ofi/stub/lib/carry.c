@@ -59,7 +59,8 @@ static int move_part(struct ep *ep, struct op *op, uint64_t memory)
     /* The cuts are at the target's blocks of 128 bytes: within one they come as they are. */
     const size_t skew = (size_t)((memory + op->moved) % BLOCK);
     for (unsigned k = 0; k < PIECES + 1; k++) {
-        const unsigned i = k == PIECES ? PIECES : (unsigned)((d + k * (2 * (d >> 8 & 3) + 1)) % PIECES);
+        const unsigned i =
+            k == PIECES ? PIECES : (unsigned)((d + k * (2 * (d >> 8 & 3) + 1)) % PIECES);
         size_t begin = i * piece, end = begin + piece;
         begin = begin > skew ? begin - skew : 0;
         end = end > skew ? end - skew : 0;
@@ -67,7 +68,8 @@ static int move_part(struct ep *ep, struct op *op, uint64_t memory)
             continue;
         end = end < part ? end : part;
         int ret = move(op, memory, op->moved + begin, end - begin);
-        if (ret == 0 && op->kind == OP_WRITE && (d >> 16) % 8 == 0 && ep->domain->kind <= KIND_DIRECT)
+        if (ret == 0 && op->kind == OP_WRITE && (d >> 16) % 8 == 0 &&
+            ep->domain->kind <= KIND_DIRECT)
             ret = move(op, memory, op->moved + begin, end - begin);
         if (ret != 0)
             return ret;
@@ -101,7 +103,8 @@ static void wait_again(struct ep *ep, struct op *op, int put)
 static bool tell(struct ep *ep, struct op *op)
 {
     const struct settings *s = &ep->domain->fabric->set;
-    const struct record r = {.kind = RECORD_DATA, .from = ep->map->id, .len = op->len, .data = op->data};
+    const struct record r = {
+        .kind = RECORD_DATA, .from = ep->map->id, .len = op->len, .data = op->data};
     struct wire *w = op->peer->map->w;
     unsigned takes = TAKES_ENTRY;
     if (ep->domain->kind == KIND_DIRECT && !w->unsolicited && rule(s, KIND_DIRECT, R11c))

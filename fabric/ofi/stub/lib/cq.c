@@ -79,7 +79,8 @@ static bool overrun(struct cq *cq)
     if (rule(&cq->domain->fabric->set, cq->domain->kind, R3g))
         return false;
     for (struct ep *ep = cq->domain->eps; ep != NULL; ep = ep->next)
-        if (ep->map != NULL && (ep->tx == cq || ep->rx == cq) && atomic_load(&ep->map->w->cq_lost) > 0)
+        if (ep->map != NULL && (ep->tx == cq || ep->rx == cq) &&
+            atomic_load(&ep->map->w->cq_lost) > 0)
             return true;
     return false;
 }
@@ -98,8 +99,7 @@ static void copy_out(struct cq *cq, const struct completion *c, char *buf, size_
         ((struct fi_cq_entry *)buf)[i] = (struct fi_cq_entry){c->context};
         return;
     case FI_CQ_FORMAT_MSG:
-        ((struct fi_cq_msg_entry *)buf)[i] =
-            (struct fi_cq_msg_entry){c->context, c->flags, c->len};
+        ((struct fi_cq_msg_entry *)buf)[i] = (struct fi_cq_msg_entry){c->context, c->flags, c->len};
         return;
     case FI_CQ_FORMAT_TAGGED:
         ((struct fi_cq_tagged_entry *)buf)[i] =

@@ -16,8 +16,7 @@ static const struct {
     {STATUS_BAD_ADDRESS, R15f, "Remote key (RKEY) not registered or does not match remote IOVA"},
     {STATUS_BAD_QPN, R15d, "Bad queue pair (QP) number (QP does not exist or is in error state)"},
     {STATUS_SILENT, R15c, "Unresponsive remote (was previously responsive)"},
-    {STATUS_UNKNOWN, R4,
-     "No valid address handle at remote side (required for RDMA operations)"},
+    {STATUS_UNKNOWN, R4, "No valid address handle at remote side (required for RDMA operations)"},
     {STATUS_NEVER, R15e, "Unreachable remote (never received a response)"},
     {STATUS_SILENT_PEER, R15c, "Unresponsive receiver (connection previously established)"},
     {STATUS_NO_HANDSHAKE, R15c,
@@ -107,8 +106,10 @@ void op_fail(struct ep *ep, struct op *op, int status)
     const struct settings *s = &ep->domain->fabric->set;
     const enum kind kind = ep->domain->kind;
     const int err = error_of(ep, status);
-    struct completion c = {
-        .context = op->inject ? NULL : op->context, .flags = op->flags, .err = err, .status = status};
+    struct completion c = {.context = op->inject ? NULL : op->context,
+                           .flags = op->flags,
+                           .err = err,
+                           .status = status};
     if (op->internal) {
         const bool shake = op->record.kind != RECORD_HELLO;
         op_drop(ep, op);

@@ -136,7 +136,8 @@ static int ep_control(struct fid *fid, int command, void *arg)
     return command == FI_ENABLE ? enable((struct ep *)fid) : -FI_ENOSYS;
 }
 
-/* Injected operations count as done for the caller, so they leave before the end; the lock is held. */
+/* Injected operations count as done for the caller, so they leave before the end; the lock is held.
+ */
 static void flush(struct ep *ep)
 {
     for (int i = 0; i < 50; i++) {

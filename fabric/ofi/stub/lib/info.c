@@ -44,8 +44,8 @@ static bool names_fit(const struct fi_info *o, const struct fi_info *h)
 {
     const struct fi_fabric_attr *f = h->fabric_attr;
     const struct fi_domain_attr *d = h->domain_attr;
-    if (f != NULL && (!named(f->prov_name, o->fabric_attr->prov_name) ||
-                      !same(f->name, o->fabric_attr->name)))
+    if (f != NULL &&
+        (!named(f->prov_name, o->fabric_attr->prov_name) || !same(f->name, o->fabric_attr->name)))
         return false;
     return d == NULL || same(d->name, o->domain_attr->name);
 }

@@ -225,8 +225,8 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, 
     if (ret == 0)
         ret = add(d, r, a->access, a->requested_key, mr);
     if (gpu)
-        note("%s %p %zu offset %lu GPU %d: %d\n", flags & STUB_MR_DMABUF ? "dmabuf" : "peer", f.base,
-             f.len, (unsigned long)f.offset, a->device.cuda, ret);
+        note("%s %p %zu offset %lu GPU %d: %d\n", flags & STUB_MR_DMABUF ? "dmabuf" : "peer",
+             f.base, f.len, (unsigned long)f.offset, a->device.cuda, ret);
     if (ret != 0) {
         if (r->mapped != NULL)
             munmap(r->mapped, r->mapped_len);

@@ -16,7 +16,7 @@
 #define MOVES (FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define ANYWHERE (FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define FI_ORDER_STRICT_BUT_READS                                                                  \
-    (FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW | FI_ORDER_WAS | FI_ORDER_RAW | FI_ORDER_RMA_RAW |  \
+    (FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW | FI_ORDER_WAS | FI_ORDER_RAW | FI_ORDER_RMA_RAW | \
      FI_ORDER_RMA_WAW)
 
 static const struct {
@@ -27,8 +27,8 @@ static const struct {
 } figures[] = {
     [KIND_EFA] = {"efa", "efa", "rdmap%us%u-rdm", G1a, G2b, R1b, G3a, G4a, G5a, G8a, G8b, G6a, G7,
                   FI_ADDR_EFA, FI_PROTO_EFA, 1, 4, 0},
-    [KIND_DIRECT] = {"efa-direct", "efa", "rdmap%us%u-rdm", G1b, G2a, RULES, G3b, G4b, G5c, G8a, G8b,
-                     G6c, G7, FI_ADDR_EFA, FI_PROTO_EFA, 1, 4, 0},
+    [KIND_DIRECT] = {"efa-direct", "efa", "rdmap%us%u-rdm", G1b, G2a, RULES, G3b, G4b, G5c, G8a,
+                     G8b, G6c, G7, FI_ADDR_EFA, FI_PROTO_EFA, 1, 4, 0},
     [KIND_CXI] = {"cxi", "cxi", "cxi%u", G30, G46, R19e, G31a, G33, R19f, G37b, G37b, G36, G34,
                   FI_ADDR_CXI, FI_PROTO_CXI, 1, 8, SIZE_MAX},
     /* As fabric/sim's verbs, where the table has nothing. */

@@ -14,12 +14,7 @@
 #define STUB_MR_DMABUF (1ULL << 40)
 #define API_DMABUF FI_VERSION(1, 20)
 
-enum {
-    EFA_ADDRESS = 32,
-    CXI_ADDRESS = 8,
-    VERBS_ADDRESS = 16,
-    MOST_ADDRESS = 32
-};
+enum { EFA_ADDRESS = 32, CXI_ADDRESS = 8, VERBS_ADDRESS = 16, MOST_ADDRESS = 32 };
 #define EFA_MTU ((size_t)rule_value(G4e))
 
 /* What one kind of endpoint offers on one NIC. */

@@ -146,7 +146,8 @@ static int order_of(const struct ep *ep, const struct op *op)
 /* Half of all are on their way at once, most of the others soon, a few late. */
 static uint64_t delay(const struct ep *ep, const struct op *op)
 {
-    const uint64_t d = dice(ep, op->number, FOR_DELAY), most = ep->domain->kind <= KIND_DIRECT ? 20 : 5;
+    const uint64_t d = dice(ep, op->number, FOR_DELAY),
+                   most = ep->domain->kind <= KIND_DIRECT ? 20 : 5;
     if (op->internal || d % 2 == 0)
         return 0;
     return (d >> 8) % ((d >> 1) % 64 == 0 ? 300 * US : most * US);

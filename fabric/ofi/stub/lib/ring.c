@@ -62,8 +62,7 @@ static struct record *room(struct wire *w, uint64_t *tail, size_t size)
     return *tail + size - head <= w->ring_size ? slot(w, *tail) : NULL;
 }
 
-int wire_put(struct mapping *m, const struct record *r, const void *bytes, size_t n,
-             unsigned takes)
+int wire_put(struct mapping *m, const struct record *r, const void *bytes, size_t n, unsigned takes)
 {
     struct wire *w = m->w;
     const size_t size = (sizeof *r + n + 63) & ~(size_t)63;

@@ -40,5 +40,6 @@ bool rule(const struct settings *s, enum kind kind, enum rule_id id)
         return false;
     if (strcmp(rows[id].fabric, "*") != 0 && strcmp(rows[id].fabric, fabrics[kind]) != 0)
         return false;
-    return s->release >= rows[id].from && s->release <= rows[id].to && !off(s->without, rows[id].id);
+    return s->release >= rows[id].from && s->release <= rows[id].to &&
+           !off(s->without, rows[id].id);
 }

@@ -22,18 +22,18 @@ enum kind { KIND_EFA, KIND_DIRECT, KIND_CXI, KIND_VERBS };
  */
 struct settings {
     enum provider provider;
-    uint32_t release;   /* of libfabric, as RELEASE */
-    uint32_t nics;      /* offered */
-    uint64_t seed;      /* of delays, orders and refusals */
-    uint64_t max_cq;    /* entries of a completion queue that the device grants */
-    uint64_t again;     /* one of how many postings is refused by EAGAIN; 0: none */
-    bool unsolicited;   /* writes with data need no receive (R11) */
-    bool p2p;           /* the NIC reaches the GPU's memory (R20) */
-    bool look;          /* FI_HMEM only if CUDA's libraries are there (R21) */
-    bool old_fork;      /* the kernel is older than 5.13 (R23) */
-    bool sick;          /* every operation fails as on a NIC that is broken (R15) */
-    int gone;           /* how the device tells of a lost peer: a status of its own (R15) */
-    char without[256];  /* rules that are switched off */
+    uint32_t release;  /* of libfabric, as RELEASE */
+    uint32_t nics;     /* offered */
+    uint64_t seed;     /* of delays, orders and refusals */
+    uint64_t max_cq;   /* entries of a completion queue that the device grants */
+    uint64_t again;    /* one of how many postings is refused by EAGAIN; 0: none */
+    bool unsolicited;  /* writes with data need no receive (R11) */
+    bool p2p;          /* the NIC reaches the GPU's memory (R20) */
+    bool look;         /* FI_HMEM only if CUDA's libraries are there (R21) */
+    bool old_fork;     /* the kernel is older than 5.13 (R23) */
+    bool sick;         /* every operation fails as on a NIC that is broken (R15) */
+    int gone;          /* how the device tells of a lost peer: a status of its own (R15) */
+    char without[256]; /* rules that are switched off */
 };
 
 void settings_read(struct settings *s);

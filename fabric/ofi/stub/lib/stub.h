@@ -92,11 +92,11 @@ struct peer {
     uint64_t id;
     struct mapping *map; /* NULL: not mapped yet, or not there */
     fi_addr_t addr;
-    bool greeted; /* a handshake was sent */
-    bool hello;   /* one was asked for */
-    bool known;   /* its handshake has come */
-    bool seen;    /* something has come from it or was acknowledged */
-    struct op *first[2], *last[2]; /* operations that keep their order, in two classes */
+    bool greeted;                    /* a handshake was sent */
+    bool hello;                      /* one was asked for */
+    bool known;                      /* its handshake has come */
+    bool seen;                       /* something has come from it or was acknowledged */
+    struct op *first[2], *last[2];   /* operations that keep their order, in two classes */
     struct op *queued, *queued_last; /* that wait for the handshake */
     struct peer *next;               /* of those in no address vector */
 };
@@ -114,10 +114,10 @@ enum op_kind { OP_SEND, OP_WRITE, OP_READ, OP_ATOMIC, OP_CONTROL };
 enum op_state { OP_FREE, OP_WAITING, OP_MOVED, OP_ASKED, OP_ANSWERED };
 
 struct op {
-    struct op *next;  /* free, or behind another of its peer */
-    uint64_t token;   /* number of the slot, and of its use */
-    uint64_t number;  /* of the endpoint's operations */
-    size_t at;        /* in the heap, and 1; 0: it is not there */
+    struct op *next; /* free, or behind another of its peer */
+    uint64_t token;  /* number of the slot, and of its use */
+    uint64_t number; /* of the endpoint's operations */
+    size_t at;       /* in the heap, and 1; 0: it is not there */
     enum op_kind kind;
     enum op_state state;
     struct peer *peer;
@@ -146,7 +146,7 @@ struct op {
     bool fetches;
     uint64_t operands[2]; /* and what it is compared with */
     void *result;
-    struct record record; /* of the provider itself */
+    struct record record;       /* of the provider itself */
     unsigned char scribble[64]; /* what is in its context (R7) */
 };
 
@@ -179,9 +179,9 @@ struct ep {
     size_t op_room, op_count; /* of ops */
     size_t depth, high, active;
     struct peer *strangers; /* in no address vector, and to be answered */
-    struct op **heap; /* by due, then by number */
+    struct op **heap;       /* by due, then by number */
     size_t heap_len, heap_room;
-    size_t before_handshake; /* operations that wait for one (R10) */
+    size_t before_handshake;  /* operations that wait for one (R10) */
     struct receive *receives; /* a ring */
     size_t rx_size, rx_head, rx_tail;
     struct early *early, **early_end;
@@ -214,7 +214,7 @@ void cq_progress(struct cq *cq);
 
 struct peer *av_peer(struct av *av, fi_addr_t addr);
 struct peer *av_find(struct av *av, uint64_t id); /* NULL: it is in no address vector */
-bool peer_map(struct peer *p); /* whether its file is mapped, now or before */
+bool peer_map(struct peer *p);                    /* whether its file is mapped, now or before */
 
 void eq_error(struct ep *ep, int err, int status); /* R9 */
 

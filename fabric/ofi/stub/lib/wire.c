@@ -22,7 +22,6 @@
 #define PREFIX "libfabric-stub-"
 #define ID_BITS 40 /* what every provider's address has room for */
 
-
 /* What peers read of this process to see that it lives. */
 static uint64_t boot;
 
@@ -37,7 +36,9 @@ static const char *folder(void)
         setting_text("dir", found, sizeof found);
     if (found[0] == 0)
         snprintf(found, sizeof found, "%s",
-                 access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : tmp != NULL ? tmp : "/tmp");
+                 access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm"
+                 : tmp != NULL                        ? tmp
+                                                      : "/tmp");
     return found;
 }
 

@@ -134,7 +134,8 @@ int main(int argc, char **argv)
 {
     int to[2], from[2], status;
     const char *name = argc > 1 ? argv[1] : NULL;
-    char ready, *target = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    char ready,
+        *target = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     char *mine = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     must(pipe(to) | pipe(from), "pipe");
     pid_t pid = fork();
@@ -155,7 +156,8 @@ int main(int argc, char **argv)
         mine[i] = (char)(i * 7 + i / 251 + 1);
     for (int i = 0; i < WRITES; i++) {
         size_t n = i == 0 ? SIZE / 2 : 1024, at = i == 0 ? 0 : SIZE / 2 + (size_t)i * 1024;
-        while (fi_write(ep, mine + at, n, desc, addr, theirs.base + at, theirs.key, &contexts[i]) != 0)
+        while (fi_write(ep, mine + at, n, desc, addr, theirs.base + at, theirs.key, &contexts[i]) !=
+               0)
             must(done(1000), "completion");
     }
     for (int i = 0; i < WRITES; i++)
