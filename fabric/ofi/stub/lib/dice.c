@@ -25,13 +25,13 @@ uint64_t dice(const struct ep *ep, uint64_t number, unsigned purpose)
 /* Whether a posting finds no room: a K-th of all, and of 512 the last 64. */
 bool refused(struct ep *ep)
 {
-    static uint64_t count;
+    static uint64_t count, postings;
     const uint64_t again = ep->domain->fabric->set.again;
-    uint64_t n = ++ep->posted;
+    uint64_t n = ++ep->posted, all = __atomic_add_fetch(&postings, 1, __ATOMIC_RELAXED);
     if (again == 0 || (n / 64 % 8 != 7 && dice(ep, n, FOR_AGAIN) % again != 0))
         return false;
     uint64_t so_far = __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
     if (so_far % 256 == 1)
-        note("again %llu of %llu\n", (unsigned long long)so_far, (unsigned long long)n);
+        note("again %llu of %llu\n", (unsigned long long)so_far, (unsigned long long)all);
     return true;
 }

@@ -58,7 +58,7 @@ void settings_read(struct settings *s)
     else if (strncmp(text, "verbs", 5) == 0)
         s->provider = VERBS, major = 1, minor = 22;
     setting_text("version", text, sizeof text);
-    if (sscanf(text, "%u.%u", &major, &minor) == 0 && setting("minor", 0) > 0)
+    if (sscanf(text, "%u.%u", &major, &minor) != 2 && setting("minor", 0) > 0)
         major = 1, minor = (unsigned)setting("minor", 0);
     s->release = RELEASE(major, minor);
     s->nics = (uint32_t)setting("nics", 1);
