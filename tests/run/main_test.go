@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"libshmem/fabric/ofi/ofitest"
+	"libshmem/fabric/ofi/stub"
 	"libshmem/runtime/gpu/cuda/cudatest"
 )
 
@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	cudatest.Keep(dir)
-	ofitest.Keep(dir)
+	stub.Keep(dir)
 	status := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(status)

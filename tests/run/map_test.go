@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"libshmem/fabric/ofi/ofitest"
+	"libshmem/fabric/ofi/stub"
 	"libshmem/runtime/gpu/cuda/cudatest"
 	"libshmem/tests/need"
 )
@@ -71,7 +71,7 @@ func TestMap(t *testing.T) {
 	if out, err := cc.CombinedOutput(); err != nil {
 		t.Fatalf("compile ways.c: %v\n%s", err, out)
 	}
-	driver, library := cudatest.Build(t), ofitest.Build(t)
+	driver, library := cudatest.Build(t), stub.Build(t)
 	const (
 		asked   = "*) export SHMEM_LOG_LEVEL=debug;;"
 		devices = "*) export SHMEM_LOG_LEVEL=debug SHMEM_HEAP=device;;"
@@ -101,7 +101,7 @@ func TestMap(t *testing.T) {
 		{name: "mixed", args: "-n 4", each: mixed, gpu: "works=1"},
 		// Each heap says how the network gets to it.
 		{name: "nics", args: "-n 3 --hosts 3", each: ways, gpu: "works=1", env: []string{
-			"SHMEM_LOG_LEVEL=debug", "SHMEM_HEAP=device", "SHMEM_PROVIDER=" + ofitest.Provider, "SHMEM_LIBFABRIC=" + library,
+			"SHMEM_LOG_LEVEL=debug", "SHMEM_HEAP=device", "SHMEM_PROVIDER=" + stub.Provider, "SHMEM_LIBFABRIC=" + library,
 		}},
 		{name: "mixed-pcie", args: "-n 4", each: mixed, gpu: "works=1 attribute86=0"},
 	} {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"libshmem/fabric/ofi/ofitest"
+	"libshmem/fabric/ofi/stub"
 	"libshmem/runtime/gpu/cuda/cudatest"
 	"libshmem/tests/need"
 )
@@ -18,7 +18,7 @@ import (
 // the user insists on a way, it is that one or none.
 func TestNIC(t *testing.T) {
 	build := need.Build(t)
-	library, driver := ofitest.Build(t), cudatest.Build(t)
+	library, driver := stub.Build(t), cudatest.Build(t)
 	for _, c := range []struct {
 		way, nic, gpu string
 		program       string // growth
@@ -70,10 +70,10 @@ func TestNIC(t *testing.T) {
 	} {
 		t.Run(strings.Join(strings.Fields(c.way+" "+c.program+" "+c.nic+" "+c.gpu), ","), func(t *testing.T) {
 			program := cmp.Or(c.program, "growth")
-			log := ofitest.Set(t, c.nic)
+			log := stub.Set(t, c.nic)
 			cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), "--timeout", "50", "-n", "4", "--hosts", "2", filepath.Join(build, "tests", program))
 			cmd.Env = append(os.Environ(), "SHMEM_HEAP=device", "FAKE_CUDA=works=1 "+c.gpu, "LD_LIBRARY_PATH="+driver, "SHMEM_LOG_LEVEL=info",
-				"SHMEM_GPU_NET="+c.way, "SHMEM_PROVIDER="+ofitest.Provider, "SHMEM_LIBFABRIC="+library)
+				"SHMEM_GPU_NET="+c.way, "SHMEM_PROVIDER="+stub.Provider, "SHMEM_LIBFABRIC="+library)
 			b, err := cmd.CombinedOutput()
 			out := string(b)
 			if (err == nil) != c.passes || c.passes && judge(out) != nil {

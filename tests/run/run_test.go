@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"libshmem/fabric/ofi/ofitest"
+	"libshmem/fabric/ofi/stub"
 	"libshmem/runtime/gpu/cuda/cudatest"
 	"libshmem/tests/need"
 )
@@ -119,7 +119,7 @@ func runProgram(t *testing.T, build, name string, p program, c configuration) {
 	}
 	if c.nic {
 		// And with streams that do atomic operations by themselves.
-		env = append(env, "FAKE_CUDA=works=1 attribute148=1", "SHMEM_GPU_NET=dmabuf", "SHMEM_PROVIDER="+ofitest.Provider, "SHMEM_LIBFABRIC="+ofitest.Build(t))
+		env = append(env, "FAKE_CUDA=works=1 attribute148=1", "SHMEM_GPU_NET=dmabuf", "SHMEM_PROVIDER="+stub.Provider, "SHMEM_LIBFABRIC="+stub.Build(t))
 	}
 	if out, err := launch(limit, argv, env); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, strings.Join(argv, " "), excerpt(out))

@@ -40,6 +40,9 @@ import (
 //go:embed lib zz_rules.h
 var source embed.FS
 
+// Provider is the name of the provider that takes GPU memory.
+const Provider = "efa"
+
 // kept is where what was built is kept; "": nowhere.
 var (
 	mu   sync.Mutex

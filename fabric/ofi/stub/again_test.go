@@ -1,4 +1,4 @@
-package ofitest
+package stub
 
 import (
 	"errors"
@@ -15,7 +15,9 @@ import (
 // but few, and all for a while.
 func TestAgain(t *testing.T) {
 	file := load(t)
-	for _, settings := range []string{"again=3", "again=50"} {
+	// On the fabric efa, since efa-direct has parts that fail; and without the end of the
+	// process when a peer is closed.
+	for _, settings := range []string{"version=1.22 without=R9a again=3", "version=1.22 without=R9a again=50"} {
 		t.Run(settings, func(t *testing.T) {
 			log := Set(t, settings)
 			fabrictest.Run(t, func(c fabric.Config) (fabric.Provider, error) {
