@@ -283,7 +283,7 @@ static void r15p(void)
 static void r16a(void)
 {
     both();
-    for (int i = 0; i < 4096; i++)
+    for (size_t i = 0; i < info->tx_attr->size; i++)
         must(fi_send(a.ep, a.memory, 8, a.desc, a.other, &contexts[i]), "fi_send");
     say(named(fi_send(a.ep, a.memory, 8, a.desc, a.other, &contexts[4096])));
 }
@@ -309,6 +309,16 @@ static void r16f(void)
     for (size_t i = 0; i < info->rx_attr->size; i++)
         must(fi_recv(b.ep, b.memory, 8, b.desc, FI_ADDR_UNSPEC, &contexts[i]), "fi_recv");
     say(named(fi_recv(b.ep, b.memory, 8, b.desc, FI_ADDR_UNSPEC, &contexts[0])));
+}
+
+/* Which of 64 postings are refused, as a number in digits of 0 and 1. */
+static void refusals(void)
+{
+    char which[65] = "";
+    both();
+    for (int i = 0; i < 64; i++)
+        which[i] = fi_inject(a.ep, a.memory, 8, a.other) == -FI_EAGAIN ? '1' : '0';
+    say(which);
 }
 
 static void r16g(void)
@@ -395,6 +405,7 @@ static const struct {
     {"send-queue", r16a},
     {"no-receive", r16d},
     {"receive-queue", r16f},
+    {"refusals", refusals},
     {"cancel", r16g},
     {"hmem-mode", r17a},
     {"hmem", r17b},

@@ -68,6 +68,8 @@ static void r3g(void)
             break;
         came++;
     }
+    fi_close(&a.ep->fid);
+    fi_close(&b.ep->fid);
     say(came == 16 ? "lost" : "all");
 }
 

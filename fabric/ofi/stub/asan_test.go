@@ -1,0 +1,39 @@
+package stub
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// The library touches no memory that is not its own, and leaves none behind where all is
+// closed.
+func TestSanitized(t *testing.T) {
+	const sanitizer = "-fsanitize=address,undefined"
+	library := Build(t, sanitizer, "-fno-omit-frame-pointer")
+	closes, pair, breaks := compiled(t, "closes", library, sanitizer), compiled(t, "pair", library, sanitizer), compiled(t, "breaks", library, sanitizer)
+	run := func(settings string, argv ...string) {
+		cmd := exec.Command(argv[0], argv[1:]...)
+		// Those of breaks end without closing.
+		leaks := "ASAN_OPTIONS=detect_leaks=0"
+		if argv[0] == closes {
+			leaks = "ASAN_OPTIONS=detect_leaks=1"
+		}
+		cmd.Env = append(os.Environ(), "FAKE_NIC="+settings, leaks)
+		out, err := cmd.CombinedOutput()
+		if text := string(out); err != nil || strings.Contains(text, "Sanitizer") || strings.Contains(text, "runtime error") {
+			t.Errorf("%s with %q: %v\n%s", argv[1:], settings, err, excerpt(text))
+		}
+	}
+	for _, settings := range []string{"nics=2", "version=1.22", "provider=cxi", "provider=verbs"} {
+		run(settings, closes)
+		run(settings, pair)
+		for _, what := range []string{"send-queue", "no-receive", "gone", "bad-key", "receive-queue", "key"} {
+			run(settings, breaks, what)
+		}
+	}
+	for _, what := range []string{"moves", "seventeenth", "data-source", "cq-full"} {
+		run("version=2.6", breaks, what, rdm)
+	}
+}

@@ -1,0 +1,76 @@
+package stub
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var counted = regexp.MustCompile(`^ep \d+ of \d+: cq (\d+) of (\d+), lost (\d+), send queue (\d+) of (\d+)$`)
+
+// What queues have held is in the log: no more than they were granted, and what was lost.
+func TestCounts(t *testing.T) {
+	library := Build(t)
+	for _, c := range []struct {
+		program []string
+		lost    bool
+	}{
+		{[]string{compiled(t, "pair", library)}, false},
+		{[]string{compiled(t, "breaks", library), "cq-full", direct}, true},
+	} {
+		log := filepath.Join(t.TempDir(), "log")
+		cmd := exec.Command(c.program[0], c.program[1:]...)
+		cmd.Env = append(os.Environ(), "FAKE_NIC=log="+log)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		text, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held, lost := 0, 0
+		for line := range strings.Lines(string(text)) {
+			m := counted.FindStringSubmatch(strings.TrimSpace(line))
+			if m == nil {
+				t.Fatalf("the log has %q", line)
+			}
+			var n [5]int
+			for i := range n {
+				if n[i], err = strconv.Atoi(m[i+1]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			held, lost = max(held, n[0]), lost+n[2]
+			if n[0] > n[1] || n[3] > n[4] {
+				t.Errorf("a queue held more than it was granted: %s", line)
+			}
+		}
+		if held == 0 || (lost > 0) != c.lost {
+			t.Errorf("%q: %d entries at once, %d lost (some: %v)\n%s", c.program[1:], held, lost, c.lost, text)
+		}
+	}
+}
+
+// Chance follows from the seed.
+func TestSeed(t *testing.T) {
+	program := compiled(t, "breaks", Build(t))
+	refusals := func(seed string) string {
+		cmd := exec.Command(program, "refusals", direct)
+		cmd.Env = append(os.Environ(), "FAKE_NIC=again=3 seed="+seed)
+		out, err := cmd.CombinedOutput()
+		if err != nil || len(out) != 65 {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+	if a, b := refusals("1"), refusals("1"); a != b {
+		t.Errorf("one seed, two stories:\n%s%s", a, b)
+	}
+	if a, b := refusals("1"), refusals("2"); a == b {
+		t.Errorf("two seeds, one story: %s", a)
+	}
+}
