@@ -138,7 +138,13 @@ func generate(rows []row) ([]byte, error) {
 	for _, r := range rows {
 		fmt.Fprintf(&b, "    %s, /* %s */\n", r.id, comment(r.what))
 	}
-	b.WriteString("    RULES\n};\n\n#define RULE_ROWS \\\n")
+	b.WriteString("    RULES\n};\n\n")
+	for _, r := range rows {
+		if v := r.value(); v != "0" {
+			fmt.Fprintf(&b, "#define %s_VALUE (%s)\n", r.id, v)
+		}
+	}
+	b.WriteString("\n#define RULE_ROWS \\\n")
 	for _, r := range rows {
 		fmt.Fprintf(&b, "    [%s] = {\"%s\", \"%s\", \"%s\", %s, %s, %s, %q}, \\\n", r.id, r.id, r.provider, r.fabric,
 			release(r.from, "0"), release(r.to, "UINT32_MAX"), r.value(), r.what)

@@ -9,17 +9,21 @@
 
 static const struct {
     int status;
-    enum rule_id rule;
+    enum rule_id rule;   /* of the error */
+    enum rule_id number; /* of the status itself */
     const char *text;
 } statuses[] = {
-    {STATUS_SICK, R15f, "Internal queue pair error (local)"},
-    {STATUS_BAD_ADDRESS, R15f, "Remote key (RKEY) not registered or does not match remote IOVA"},
-    {STATUS_BAD_QPN, R15d, "Bad queue pair (QP) number (QP does not exist or is in error state)"},
-    {STATUS_SILENT, R15c, "Unresponsive remote (was previously responsive)"},
-    {STATUS_UNKNOWN, R4, "No valid address handle at remote side (required for RDMA operations)"},
-    {STATUS_NEVER, R15e, "Unreachable remote (never received a response)"},
-    {STATUS_SILENT_PEER, R15c, "Unresponsive receiver (connection previously established)"},
-    {STATUS_NO_HANDSHAKE, R15c,
+    {STATUS_SICK, R15f, R15h, "Internal queue pair error (local)"},
+    {STATUS_BAD_ADDRESS, R15f, R15g,
+     "Remote key (RKEY) not registered or does not match remote IOVA"},
+    {STATUS_BAD_QPN, R15d, R15j,
+     "Bad queue pair (QP) number (QP does not exist or is in error state)"},
+    {STATUS_SILENT, R15c, R15k, "Unresponsive remote (was previously responsive)"},
+    {STATUS_UNKNOWN, R4, R15n,
+     "No valid address handle at remote side (required for RDMA operations)"},
+    {STATUS_NEVER, R15e, R15m, "Unreachable remote (never received a response)"},
+    {STATUS_SILENT_PEER, R15c, R15l, "Unresponsive receiver (connection previously established)"},
+    {STATUS_NO_HANDSHAKE, R15c, R15l,
      "Unresponsive receiver (reachable by EFA device but handshake failed)"},
 };
 
@@ -42,6 +46,16 @@ int error_of(struct ep *ep, int status)
             rule(&ep->domain->fabric->set, ep->domain->kind, statuses[i].rule))
             return (int)rule_value(statuses[i].rule);
     return FI_EIO;
+}
+
+int told_status(struct ep *ep, int status)
+{
+    const struct settings *s = &ep->domain->fabric->set;
+    for (int i = 0; i < STATUSES; i++)
+        if (statuses[i].status == status && s->provider == EFA &&
+            !rule(s, ep->domain->kind, statuses[i].number))
+            return 0;
+    return status;
 }
 
 /* The provider keeps something in the context until the completion (R7a). */
@@ -109,7 +123,7 @@ void op_fail(struct ep *ep, struct op *op, int status)
     struct completion c = {.context = op->inject ? NULL : op->context,
                            .flags = op->flags,
                            .err = err,
-                           .status = status};
+                           .status = told_status(ep, status)};
     if (op->internal) {
         const bool shake = op->record.kind != RECORD_HELLO;
         op_drop(ep, op);

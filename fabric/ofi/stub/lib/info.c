@@ -152,6 +152,9 @@ static int alter(const struct settings *s, enum kind kind, struct fi_info *o,
     if (ret != 0 || h == NULL)
         return ret;
     alter_caps(o, h);
+    /* Who wants no shm (R8). */
+    if (kind == KIND_EFA && h->caps & FI_REMOTE_COMM && !(h->caps & FI_LOCAL_COMM))
+        o->caps &= ~(uint64_t)FI_LOCAL_COMM;
     alter_queues(s, kind, o, h);
     if (h->domain_attr != NULL) {
         if (kind == KIND_EFA)

@@ -205,10 +205,12 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, 
     if (r == NULL)
         return -FI_ENOMEM;
     int ret = check(d, a, flags, &f, &dmabuf);
-    if (a->iov_count != 1 || (gpu && a->iface != FI_HMEM_CUDA))
-        ret = -FI_EINVAL; /* R13 */
-    if (gpu && ret == 0 && !cuda_there(&d->fabric->set))
-        ret = -FI_ENOSYS; /* R13 */
+    const struct settings *s = &d->fabric->set;
+    if ((a->iov_count != 1 && (s->provider != EFA || rule(s, d->kind, R13e))) ||
+        (gpu && a->iface != FI_HMEM_CUDA))
+        ret = -FI_EINVAL;
+    if (gpu && ret == 0 && !cuda_there(s) && (s->provider != EFA || rule(s, d->kind, R13d)))
+        ret = -FI_ENOSYS;
     if (gpu && __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED) == setting("fail_at", 0))
         ret = -FI_ENOMEM;
     r->gpu = gpu;
@@ -216,7 +218,7 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, 
     r->peer.len = f.len;
     if (ret == 0 && dmabuf) {
         /* The device counts addresses from the base of the file (R13). */
-        if (rule(&d->fabric->set, d->kind, R13a)) {
+        if (rule(s, d->kind, R13a)) {
             r->peer.base += f.offset;
             r->peer.memory += f.offset;
         }

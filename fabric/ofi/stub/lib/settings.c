@@ -71,6 +71,8 @@ void settings_read(struct settings *s)
     s->old_fork = says("fork", "old");
     s->sick = setting("sick", 0) != 0;
     setting_text("gone", text, sizeof text);
-    s->gone = strcmp(text, "silent") == 0 ? 13 : strcmp(text, "never") == 0 ? 15 : 9;
+    s->gone = strcmp(text, "silent") == 0  ? R15k_VALUE
+              : strcmp(text, "never") == 0 ? R15m_VALUE
+                                           : R15j_VALUE;
     setting_text("without", s->without, sizeof s->without);
 }

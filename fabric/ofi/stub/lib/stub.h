@@ -18,13 +18,14 @@
 /* What a device says of an operation, as the provider hands it on (prov_errno). */
 enum status {
     STATUS_OK = 0,
-    STATUS_SICK = 2,        /* internal error of the queue pair */
-    STATUS_BAD_ADDRESS = 7, /* key or address are not the target's */
-    STATUS_BAD_QPN = 9,     /* the endpoint is not there */
-    STATUS_SILENT = 13,     /* it answered before */
-    STATUS_UNKNOWN = 14,    /* the target does not know the sender */
-    STATUS_NEVER = 15,      /* it never answered */
-    STATUS_SILENT_PEER = 4124,
+    STATUS_SICK = R15h_VALUE,        /* internal error of the queue pair */
+    STATUS_BAD_ADDRESS = R15g_VALUE, /* key or address are not the target's */
+    STATUS_BAD_QPN = R15j_VALUE,     /* the endpoint is not there */
+    STATUS_SILENT = R15k_VALUE,      /* it answered before */
+    STATUS_UNKNOWN = R15n_VALUE,     /* the target does not know the sender */
+    STATUS_NEVER = R15m_VALUE,       /* it never answered */
+    /* What the provider itself says of silence: after the handshake, and before (R15l). */
+    STATUS_SILENT_PEER = R15l_VALUE,
     STATUS_NO_HANDSHAKE = 4126
 };
 
@@ -234,6 +235,7 @@ void op_done(struct ep *ep, struct op *op);
 void op_fail(struct ep *ep, struct op *op, int status);
 void scribble(struct ep *ep, struct op *op);
 int error_of(struct ep *ep, int status);
+int told_status(struct ep *ep, int status); /* prov_errno */
 const char *status_text(enum kind kind, int status);
 
 /* hello.c: the handshake of efa (R10). */

@@ -263,6 +263,63 @@ static void gone(void)
     say(ret == 0 ? "nothing" : named(ret));
 }
 
+/* What the device says, by the provider's number of an error. */
+static void say_status(int ret, const struct fi_cq_err_entry *err)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%d", err->prov_errno);
+    say(ret < 0 ? text : "no error");
+}
+
+static void gone_status(void)
+{
+    struct fi_cq_data_entry e;
+    struct fi_cq_err_entry err;
+    both();
+    shake();
+    must(fi_close(&b.ep->fid), "close b");
+    must(fi_send(a.ep, a.memory, 8, a.desc, a.other, &contexts[0]), "fi_send");
+    int ret = next(&a, NULL, &e, &err, 200);
+    say_status(ret, &err);
+}
+
+static void write_status(uint64_t key)
+{
+    struct fi_cq_data_entry e;
+    struct fi_cq_err_entry err;
+    must(write_to(&a, &b, 8, a.desc, key, FI_COMPLETION, &contexts[0]), "write");
+    int ret = next(&a, &b, &e, &err, 2000);
+    say_status(ret, &err);
+}
+
+static void key_status(void)
+{
+    both();
+    write_status(b.key + 1);
+}
+
+static void stranger_status(void)
+{
+    strangers = true;
+    both();
+    write_status(b.key);
+}
+
+/* b takes data in receives, and a does not. */
+static void unlike(void)
+{
+    char settings[256];
+    must(ask(hints()), "fi_getinfo");
+    open_side(&a);
+    snprintf(settings, sizeof settings, "%s unsolicited=0", getenv("FAKE_NIC"));
+    setenv("FAKE_NIC", settings, 1);
+    open_side(&b);
+    meet(&a, &b);
+    meet(&b, &a);
+    shake();
+    say(named(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION | FI_REMOTE_CQ_DATA, &contexts[1])));
+}
+
 static void bad_key(void)
 {
     both();
@@ -401,6 +458,13 @@ static const struct {
     {"inject-error", injected_error},
     {"gone", gone},
     {"bad-key", bad_key},
+    {"key-status", key_status},
+    {"gone-status", gone_status},
+    {"stranger-status", stranger_status},
+    {"data-unlike", unlike},
+    {"wait-remote", r8i},
+    {"gpu-closed", r13d},
+    {"two-pieces", r13e},
     {"truncated", r15p},
     {"send-queue", r16a},
     {"no-receive", r16d},

@@ -107,6 +107,16 @@ static void r8d(void)
     say(poll(&p, 1, 0) == 0 ? "until trywait" : "stays");
 }
 
+static void r8i(void)
+{
+    struct fi_info *h = hints();
+    h->caps |= FI_REMOTE_COMM;
+    must(ask(h), "fi_getinfo");
+    must(open_domain(&a), "fi_domain");
+    wait_obj = FI_WAIT_FD;
+    say(named(open_cq(&a)));
+}
+
 static void r8k(void)
 {
     must(ask(hints()), "fi_getinfo");
@@ -180,6 +190,30 @@ static void r13c(void)
     api = FI_VERSION(1, 19);
     gpu();
     say(named(dma_buf(0, 0, &mr)));
+}
+
+static void register_two(enum fi_hmem_iface iface, size_t count)
+{
+    struct fid_mr *mr;
+    static char memory[2][4096];
+    struct iovec iov[2] = {{memory[0], 4096}, {memory[1], 4096}};
+    struct {
+        struct fi_mr_attr attr;
+        uint64_t later[8];
+    } x = {.attr = {.mr_iov = iov, .iov_count = count, .access = FI_WRITE, .iface = iface}};
+    must(ask(hints()), "fi_getinfo");
+    must(open_domain(&a), "fi_domain");
+    say(named(fi_mr_regattr(a.domain, &x.attr, 0, &mr)));
+}
+
+static void r13d(void)
+{
+    register_two(FI_HMEM_CUDA, 1);
+}
+
+static void r13e(void)
+{
+    register_two(FI_HMEM_SYSTEM, 2);
 }
 
 static void r14b(void)
