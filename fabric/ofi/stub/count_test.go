@@ -55,6 +55,38 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// The entries of a queue of 64: rounded to a power of two, and on efa no fewer than both queues
+// of an endpoint.
+func TestQueueSizes(t *testing.T) {
+	program := compiled(t, "closes", Build(t))
+	for _, c := range []struct{ settings, sizes string }{
+		{"version=1.22", "16384"},
+		{"version=1.22 without=R3c", "12288"},
+		{"version=1.22 without=R3d", "64"},
+		{"version=1.22 max_cq=4096", "4096"},
+		{"version=2.1", "64 16384"},
+		{"provider=cxi", "64 64"},
+	} {
+		log := filepath.Join(t.TempDir(), "log")
+		cmd := exec.Command(program)
+		cmd.Env = append(os.Environ(), "FAKE_NIC="+c.settings+" log="+log)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		text, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sizes []string
+		for line := range strings.Lines(string(text)) {
+			sizes = append(sizes, counted.FindStringSubmatch(strings.TrimSpace(line))[2])
+		}
+		if got := strings.Join(sizes, " "); got != c.sizes {
+			t.Errorf("%s: queues of %s, want %s", c.settings, got, c.sizes)
+		}
+	}
+}
+
 // Chance follows from the seed.
 func TestSeed(t *testing.T) {
 	program := compiled(t, "breaks", Build(t))

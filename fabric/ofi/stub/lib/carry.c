@@ -147,7 +147,7 @@ static void carry_rma(struct ep *ep, struct op *op)
         }
         op->state = OP_MOVED;
         const uint64_t late = dice(ep, op->number, FOR_LATE);
-        if (late % 4 == 0) {
+        if (late % 4 == 0 && (s->provider != EFA || rule(s, ep->domain->kind, R12c))) {
             op_wait(ep, op, (late >> 8) % (20 * US));
             return;
         }

@@ -146,9 +146,9 @@ static int order_of(const struct ep *ep, const struct op *op)
 /* Half of all are on their way at once, most of the others soon, a few late. */
 static uint64_t delay(const struct ep *ep, const struct op *op)
 {
-    const uint64_t d = dice(ep, op->number, FOR_DELAY),
-                   most = ep->domain->kind <= KIND_DIRECT ? 20 : 5;
-    if (op->internal || d % 2 == 0)
+    const struct settings *s = &ep->domain->fabric->set;
+    const uint64_t d = dice(ep, op->number, FOR_DELAY), most = s->provider == EFA ? 20 : 5;
+    if (op->internal || d % 2 == 0 || (s->provider == EFA && !rule(s, ep->domain->kind, R12a)))
         return 0;
     return (d >> 8) % ((d >> 1) % 64 == 0 ? 300 * US : most * US);
 }

@@ -2,112 +2,19 @@
  * breaks.c: a program that breaks a provider's rules, one at a time: breaks RULE. It says in one
  * line what came of it, the name of an error or what else there is to see; the test has the
  * answer that is due, and another without the rule.
- * Rules about operations are here, the others in opens.h.
+ * Rules about what comes of operations are here, the others in opens.h and posts.h.
  *
  * It knows libfabric alone. Two endpoints of one process, a and b, know each other unless the
  * rule is about strangers.
  */
 #include "opens.h"
+#include "posts.h"
 
 static void r4(void)
 {
     strangers = true;
     both();
     say(written(b.key));
-}
-
-static void r5_send(void)
-{
-    both();
-    say(named(fi_send(a.ep, a.memory, 33, NULL, a.other, &contexts[0])));
-}
-
-static void r5_recv(void)
-{
-    both();
-    say(named(fi_recv(a.ep, a.memory, 33, NULL, FI_ADDR_UNSPEC, &contexts[0])));
-}
-
-static void r5_write(void)
-{
-    both();
-    say(named(write_to(&a, &b, 8, NULL, b.key, FI_COMPLETION, &contexts[0])));
-}
-
-static void r6_inject(void)
-{
-    both();
-    say(named(fi_inject_write(a.ep, a.memory, 8, a.other, b.base, b.key)));
-}
-
-static void r6_injectdata(void)
-{
-    both();
-    say(named(fi_inject_writedata(a.ep, a.memory, 8, 1, a.other, b.base, b.key)));
-}
-
-static void r6_flag(void)
-{
-    both();
-    say(named(write_to(&a, &b, 8, a.desc, b.key, FI_INJECT, NULL)));
-}
-
-static void r6d(void)
-{
-    both();
-    say(named(fi_send(a.ep, a.memory, 8929, a.desc, a.other, &contexts[0])));
-}
-
-static void r6e(void)
-{
-    both();
-    struct iovec iov = {a.memory, (size_t)(1 << 30) + 1};
-    struct fi_rma_iov rma = {b.base, iov.iov_len, b.key};
-    struct fi_msg_rma m = {.msg_iov = &iov,
-                           .desc = &a.desc,
-                           .iov_count = 1,
-                           .addr = a.other,
-                           .rma_iov = &rma,
-                           .rma_iov_count = 1,
-                           .context = &contexts[0]};
-    say(named(fi_writemsg(a.ep, &m, FI_COMPLETION)));
-}
-
-static void r6_long(void)
-{
-    both();
-    say(named(fi_inject(a.ep, a.memory, 33, a.other)));
-}
-
-static void r7a(void)
-{
-    struct fi_context2 clean;
-    both();
-    memset(&clean, 0x77, sizeof clean);
-    contexts[0] = clean;
-    must(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION, &contexts[0]), "write");
-    say(memcmp(&contexts[0], &clean, sizeof clean) != 0 ? "written" : "left alone");
-}
-
-/* The context is the provider's until the completion. */
-static void r7a_abort(void)
-{
-    struct fi_cq_data_entry e;
-    struct fi_cq_err_entry err;
-    both();
-    must(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION, &contexts[0]), "write");
-    memset(&contexts[0], 0x77, sizeof contexts[0]);
-    next(&a, &b, &e, &err, 100);
-    say("fine");
-}
-
-static void r7b(void)
-{
-    struct fi_cq_data_entry e;
-    struct fi_cq_err_entry err;
-    both();
-    must(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION, NULL), "write");
-    say(next(&a, &b, &e, &err, 50) == 1 ? "completed" : "nothing");
 }
 
 /* b is gone before its first contact with a. */
@@ -166,20 +73,6 @@ static void r10a(void)
         if (next(&a, NULL, &e, &err, 1000) != 1)
             say("nothing");
     say(b.memory[HALF] != 9 ? "no RDMA" : b.memory[0] == 9 ? "both" : "RDMA alone");
-}
-
-static void r10c(void)
-{
-    both();
-    for (int i = 0; i < 16; i++)
-        must(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION, &contexts[i]), "write");
-    say(named(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION, &contexts[16])));
-}
-
-static void r10d(void)
-{
-    both();
-    say(named(fi_inject_write(a.ep, a.memory, 8, a.other, b.base, b.key)));
 }
 
 /* A completion of data, as b sees it. */
@@ -263,6 +156,45 @@ static void gone(void)
     say(ret == 0 ? "nothing" : named(ret));
 }
 
+/* The order of 64 writes by their completions, and of 64 messages by what they bring. */
+static void completion_order(void)
+{
+    struct fi_cq_data_entry e;
+    struct fi_cq_err_entry err;
+    int ordered = 1;
+    both();
+    shake();
+    for (int i = 0; i < 64; i++)
+        must(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION, &contexts[i]), "write");
+    for (int i = 0; i < 64; i++) {
+        if (next(&a, &b, &e, &err, 1000) != 1)
+            say("nothing");
+        ordered = ordered && e.op_context == &contexts[i];
+    }
+    say(ordered ? "in order" : "any");
+}
+
+static void message_order(void)
+{
+    struct fi_cq_data_entry e;
+    struct fi_cq_err_entry err;
+    int ordered = 1;
+    both();
+    for (int i = 0; i < 64; i++)
+        must(fi_recv(b.ep, b.memory + 8 * i, 8, b.desc, FI_ADDR_UNSPEC, &contexts[i]), "fi_recv");
+    for (int i = 0; i < 64; i++) {
+        a.memory[8 * i] = (char)i;
+        must(fi_send(a.ep, a.memory + 8 * i, 8, a.desc, a.other, &contexts[64 + i]), "fi_send");
+    }
+    pause_us(2000);
+    for (int i = 0; i < 64; i++) {
+        if (next(&b, NULL, &e, &err, 1000) != 1)
+            say("nothing");
+        ordered = ordered && b.memory[8 * i] == (char)i;
+    }
+    say(ordered ? "in order" : "any");
+}
+
 /* What the device says, by the provider's number of an error. */
 static void say_status(int ret, const struct fi_cq_err_entry *err)
 {
@@ -337,83 +269,6 @@ static void r15p(void)
     say(ret == 1 ? "fine" : named(ret));
 }
 
-static void r16a(void)
-{
-    both();
-    for (size_t i = 0; i < info->tx_attr->size; i++)
-        must(fi_send(a.ep, a.memory, 8, a.desc, a.other, &contexts[i]), "fi_send");
-    say(named(fi_send(a.ep, a.memory, 8, a.desc, a.other, &contexts[4096])));
-}
-
-/* Without a receive the sender waits; with one its message comes. */
-static void r16d(void)
-{
-    struct fi_cq_data_entry e;
-    struct fi_cq_err_entry err;
-    both();
-    must(fi_send(a.ep, a.memory, 8, a.desc, a.other, &contexts[1]), "fi_send");
-    int ret = next(&a, &b, &e, &err, 20);
-    if (ret != 0)
-        say(ret == 1 ? "sent" : named(ret));
-    must(fi_recv(b.ep, b.memory, 8, b.desc, FI_ADDR_UNSPEC, &contexts[0]), "fi_recv");
-    ret = next(&b, NULL, &e, &err, 1000);
-    say(ret == 1 && e.op_context == &contexts[0] ? "waits" : "lost");
-}
-
-static void r16f(void)
-{
-    both();
-    for (size_t i = 0; i < info->rx_attr->size; i++)
-        must(fi_recv(b.ep, b.memory, 8, b.desc, FI_ADDR_UNSPEC, &contexts[i]), "fi_recv");
-    say(named(fi_recv(b.ep, b.memory, 8, b.desc, FI_ADDR_UNSPEC, &contexts[0])));
-}
-
-/* Which of 64 postings are refused, as a number in digits of 0 and 1. */
-static void refusals(void)
-{
-    char which[65] = "";
-    both();
-    for (int i = 0; i < 64; i++)
-        which[i] = fi_inject(a.ep, a.memory, 8, a.other) == -FI_EAGAIN ? '1' : '0';
-    say(which);
-}
-
-static void r16g(void)
-{
-    both();
-    say(named(fi_cancel(&a.ep->fid, &contexts[0])));
-}
-
-static void r19a(void)
-{
-    both();
-    say(named(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION | FI_REMOTE_CQ_DATA, &contexts[0])));
-}
-
-static void r19b(void)
-{
-    both();
-    say(named(fi_writedata(a.ep, a.memory, 8, a.desc, 1, a.other, b.base, b.key, &contexts[0])));
-}
-
-static void r19c(void)
-{
-    both();
-    say(named(fi_inject_writedata(a.ep, a.memory, 8, 1, a.other, b.base, b.key)));
-}
-
-static void r19h(void)
-{
-    both();
-    say(named(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION | FI_FENCE, &contexts[0])));
-}
-
-static void r19g(void)
-{
-    both();
-    say(named(fi_inject(a.ep, a.memory, 193, a.other)));
-}
-
 static const struct {
     const char *name;
     void (*run)(void);
@@ -458,6 +313,8 @@ static const struct {
     {"inject-error", injected_error},
     {"gone", gone},
     {"bad-key", bad_key},
+    {"completions", completion_order},
+    {"messages", message_order},
     {"key-status", key_status},
     {"gone-status", gone_status},
     {"stranger-status", stranger_status},
