@@ -134,6 +134,10 @@ static void carry_rma(struct ep *ep, struct op *op)
             struct wire_region *r =
                 find_region(m, op->remote, op->key, op->len,
                             op->kind == OP_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE);
+            if (r == NULL && !wire_alive(m)) {
+                gone(ep, op); /* it has closed since */
+                return;
+            }
             if (r == NULL) {
                 op_fail(ep, op, STATUS_BAD_ADDRESS);
                 return;

@@ -18,6 +18,7 @@ static pthread_cond_t work;
 static struct domain *domains;
 static bool idle, ends;
 static pthread_t thread;
+static pid_t owner; /* of the thread: a child that was forked has none */
 
 static struct timespec in(uint64_t ns)
 {
@@ -106,11 +107,11 @@ static void start(void)
 void nic_add(struct domain *d)
 {
     pthread_mutex_lock(&lock);
-    const bool first = domains == NULL;
     d->next = domains;
     domains = d;
-    if (first)
+    if (d->next == NULL || owner != getpid())
         start();
+    owner = getpid();
     pthread_mutex_unlock(&lock);
 }
 
@@ -127,7 +128,7 @@ void nic_remove(struct domain *d)
         pthread_cond_signal(&work);
     }
     pthread_mutex_unlock(&lock);
-    if (last)
+    if (last && owner == getpid())
         pthread_join(thread, NULL);
 }
 
