@@ -71,6 +71,7 @@ var networks = []network{
 	{"cxi 1.22", "provider=cxi version=1.22", "cxi", noData},
 	{"cxi 2.3", "provider=cxi version=2.3", "cxi", noData},
 	{"verbs", "provider=verbs", "verbs", nil},
+	{"verbs, with refusals", "provider=verbs again=3 seed=2", "verbs", nil},
 }
 
 // role names the network whose suite a child process runs.

@@ -1,6 +1,7 @@
 /*
  * pair.c: two processes. The child's memory is written while the child is stopped, and the
- * child is killed: pair [FABRIC]. A line for each thing that is seen.
+ * child is killed: pair [FABRIC]. Bytes come also where neither process calls the library. A line
+ * for each thing that is seen.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -169,6 +170,14 @@ int main(int argc, char **argv)
     must(done(2000), "completion of the read");
     must(memcmp(mine, target, 4096), "bytes of the read");
     printf("stopped: all there\n");
+
+    /* Nobody is in the library: the child is stopped, and this process sleeps. */
+    memset(mine, 3, 64);
+    must(fi_write(ep, mine, 64, desc, addr, theirs.base, theirs.key, &contexts[0]), "write");
+    for (int i = 0; i < 1000 && *(volatile char *)target != 3; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    must(memcmp(mine, target, 64), "bytes of a write that nobody looked after");
+    must(done(2000), "its completion");
 
     kill(pid, SIGKILL);
     must(waitpid(pid, &status, 0) == pid ? 0 : 1, "kill");
