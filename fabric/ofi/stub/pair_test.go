@@ -68,7 +68,7 @@ func TestNoFilesLeft(t *testing.T) {
 		return files
 	}
 	if len(left()) == 0 {
-		t.Error("nobody has left a file, although some were killed")
+		t.Error("no file is left, although processes were killed")
 	}
 	// The next that opens an endpoint sweeps, and closes its own.
 	c := compiled(t, "closes", library)

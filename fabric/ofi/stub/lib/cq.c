@@ -183,7 +183,8 @@ bool cq_waits(struct cq *cq)
         nothing = cq->armed = true;
         for (struct ep *ep = d->eps; ep != NULL; ep = ep->next)
             if (ep->map != NULL && ep->rx == cq) {
-                /* Who puts a record in looks at it after, so one of both sees the other. */
+                /* A writer looks at armed after it has put its record in, so one of the two sees
+                 * the other. */
                 atomic_store(&ep->map->w->armed, 1);
                 if (wire_peek(ep->map->w) != NULL)
                     nothing = false;

@@ -110,7 +110,6 @@ void op_done(struct ep *ep, struct op *op)
             return;
         }
     }
-    op->peer->seen = true;
     op_drop(ep, op);
 }
 
@@ -127,7 +126,7 @@ void op_fail(struct ep *ep, struct op *op, int status)
     if (op->internal) {
         const bool shake = op->record.kind != RECORD_HELLO;
         op_drop(ep, op);
-        /* Who answers a peer that has gone since has nothing to report. */
+        /* An answer to a peer that has gone since is no error (R9). */
         if (kind == KIND_EFA && !(shake && status == STATUS_BAD_QPN))
             eq_error(ep, err, status);
         return;

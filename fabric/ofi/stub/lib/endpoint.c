@@ -184,7 +184,7 @@ static void forget_peers(struct ep *ep)
             continue;
         p->first[0] = p->first[1] = p->last[0] = p->last[1] = NULL;
         p->queued = p->queued_last = NULL;
-        p->greeted = p->hello = p->known = p->seen = false;
+        p->greeted = p->hello = p->known = false;
     }
 }
 
@@ -208,7 +208,7 @@ static int ep_close(struct fid *fid)
     d->users--;
     forget_peers(ep);
     free_ops(ep);
-    /* What is left in the queue counts for nobody. */
+    /* Entries that are left in the queue count no longer. */
     for (struct cq *cq = ep->tx; cq != NULL; cq = cq == ep->tx && ep->rx != ep->tx ? ep->rx : NULL)
         for (size_t i = cq->head; i != cq->tail; i++)
             if (ep->map != NULL && cq->entries[i % cq->room].counted == ep->map->w)

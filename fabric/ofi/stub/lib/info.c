@@ -25,7 +25,7 @@ static bool same(const char *asked, const char *name)
     return asked == NULL || strcmp(asked, name) == 0;
 }
 
-/* What the provider wants of who registers memory has to be promised. */
+/* The hints have to promise what the provider wants of registrations. */
 static bool registers(int asked, int wanted)
 {
     if (asked & FI_MR_BASIC)
@@ -152,7 +152,7 @@ static int alter(const struct settings *s, enum kind kind, struct fi_info *o,
     if (ret != 0 || h == NULL)
         return ret;
     alter_caps(o, h);
-    /* Who wants no shm (R8). */
+    /* A program that asks for other hosts alone gets no shm (R8). */
     if (kind == KIND_EFA && h->caps & FI_REMOTE_COMM && !(h->caps & FI_LOCAL_COMM))
         o->caps &= ~(uint64_t)FI_LOCAL_COMM;
     alter_queues(s, kind, o, h);

@@ -1,6 +1,6 @@
 /*
  * nic.c: the thread that stands for the NICs of this process. Whoever polls carries out what is
- * due; the thread comes a little later, and has work only where nobody polls: RDMA goes on
+ * due; the thread comes a little later, and has work only where no thread polls: RDMA goes on
  * while no thread of the program is in the library.
  */
 #define _GNU_SOURCE
@@ -35,7 +35,7 @@ static uint64_t round_of(struct domain *d)
 {
     uint64_t due = UINT64_MAX;
     if (pthread_mutex_trylock(&d->lock) != 0)
-        return 0; /* somebody is at it */
+        return 0; /* another thread carries out what is due */
     for (struct ep *ep = d->eps; ep != NULL; ep = ep->next) {
         if (ep->map == NULL)
             continue;

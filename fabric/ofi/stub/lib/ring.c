@@ -15,7 +15,7 @@ static struct record *slot(struct wire *w, uint64_t at)
     return (struct record *)((char *)w + w->ring_at + at % w->ring_size);
 }
 
-/* The lock is held for the time of a copy, but its holder may be stopped: nobody waits. */
+/* The lock is held for the time of a copy, but its holder may be stopped: callers do not wait. */
 bool wire_try_lock(struct wire *w)
 {
     int ret = pthread_mutex_trylock(&w->lock);

@@ -80,8 +80,8 @@ struct cq {
     struct domain *domain;
     enum fi_cq_format format;
     uint64_t id; /* of the FIFO */
-    int bell;    /* its descriptor; -1: nobody may wait */
-    bool armed;  /* who waits is to be woken */
+    int bell;    /* its descriptor; -1: it has no wait object */
+    bool armed;  /* the next entry rings the bell */
     uint64_t size;
     struct completion *entries; /* a ring */
     size_t room, head, tail;
@@ -96,7 +96,6 @@ struct peer {
     bool greeted;                    /* a handshake was sent */
     bool hello;                      /* one was asked for */
     bool known;                      /* its handshake has come */
-    bool seen;                       /* something has come from it or was acknowledged */
     struct op *first[2], *last[2];   /* operations that keep their order, in two classes */
     struct op *queued, *queued_last; /* that wait for the handshake */
     struct peer *next;               /* of those in no address vector */
@@ -191,7 +190,6 @@ struct ep {
 
 /* fabric.c */
 int fabric_close(struct fid *fid);
-int no_close(struct fid *fid, struct fid *b, uint64_t flags);
 uint64_t now_ns(void);
 
 /* domain.c, mr.c, cq.c, av.c, eq.c, endpoint.c */
@@ -261,7 +259,7 @@ void nic_fork_guard(struct domain *d);
 
 /* dice.c: a number that depends on what happens alone. */
 uint64_t dice(const struct ep *ep, uint64_t number, unsigned purpose);
-enum { FOR_DELAY = 1, FOR_LATE, FOR_PIECES, FOR_TWICE, FOR_DATA, FOR_AGAIN, FOR_KEY };
+enum { FOR_DELAY = 1, FOR_LATE, FOR_PIECES, FOR_AGAIN };
 bool refused(struct ep *ep); /* again=K */
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * wire.c: the files of endpoints, where they are, who removes them, and their rings.
+ * wire.c: the files of endpoints, where they are, and when they are removed.
  */
 #define _GNU_SOURCE
 #include "settings.h"
@@ -111,7 +111,7 @@ static void sweep(void)
         closedir(d);
 }
 
-/* Who exits without closing leaves no files either. */
+/* A process that exits without closing leaves no files either. */
 __attribute__((destructor)) static void leave(void)
 {
     char path[320];

@@ -4,7 +4,7 @@
  * does all of it, as the NIC would: it writes the target's memory itself and puts a record into
  * the target's ring, so that nothing needs the target's processor.
  *
- * A ring has many writers, who hold the lock, and one reader, who needs none: records are
+ * A ring has many writers, which hold the lock, and one reader, which needs none: records are
  * behind tail once tail has moved, with release; space is free once head has, with release. The
  * lock is robust: a writer that is killed has moved no index yet.
  */
@@ -45,7 +45,7 @@ struct wire {
     uint64_t boot_at; /* which tells whether the owner is still there */
     uint64_t cq_id;   /* of the FIFO that wakes it */
     _Atomic uint32_t state;
-    _Atomic uint32_t armed;   /* who waits is to be woken */
+    _Atomic uint32_t armed;   /* the next record rings the bell */
     _Atomic int64_t credits;  /* receives that are posted and not taken */
     _Atomic uint64_t cq_used; /* completions that its queue holds */
     _Atomic uint64_t cq_high; /* most so far */
@@ -54,7 +54,7 @@ struct wire {
     uint32_t unsolicited;       /* writes with data need no receive here (R11) */
     _Atomic uint32_t everybody; /* known has no room: all addresses count as known */
     _Atomic uint32_t regions;   /* slots that were ever used */
-    pthread_mutex_t lock;       /* of those who put records in */
+    pthread_mutex_t lock;       /* of the writers */
     _Atomic uint64_t head, tail;
     _Atomic uint64_t bytes; /* of messages in the ring */
     uint64_t ring_size;
@@ -107,7 +107,7 @@ struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id);
 /* Maps a peer's, or answers NULL: there is none, or none any more. */
 struct mapping *wire_open(uint64_t id);
 void wire_close(struct mapping *m);
-/* Closes the door, removes the file and waits until nobody moves bytes of it. */
+/* Closes the door, removes the file and waits until no initiator moves bytes of it. */
 void wire_remove(struct mapping *m);
 
 /* Whether the endpoint can be reached: it is open and its process lives. */
@@ -124,7 +124,7 @@ int wire_put(struct mapping *m, const struct record *r, const void *bytes, size_
 /* The next record, or NULL; next gives it back. */
 const struct record *wire_peek(struct wire *w);
 void wire_next(struct wire *w);
-/* Takes an entry of the owner's queue, for one who puts no record there; false: it is full. */
+/* Takes an entry of the owner's queue, without a record; false: it is full. */
 bool wire_take_entry(struct wire *w);
 void wire_free_entries(struct wire *w, uint64_t n);
 
@@ -136,7 +136,7 @@ int wire_read(struct mapping *m, uint64_t from, void *to, size_t n);
 bool wire_try_lock(struct wire *w);
 void wire_unlock(struct wire *w);
 
-/* Regions: publish answers a slot or -1; withdraw waits until nobody moves its bytes. */
+/* Regions: publish answers a slot or -1; withdraw waits until no initiator moves its bytes. */
 int wire_publish(struct wire *w, int slot, const struct wire_region *r);
 void wire_withdraw(struct wire *w, int slot);
 /* Holds the region of a key, or answers NULL. */
@@ -146,7 +146,7 @@ void wire_let_go(struct wire_region *r);
 void wire_know(struct wire *w, uint64_t id);
 bool wire_knows(struct wire *w, uint64_t id);
 
-/* The FIFO that wakes who waits for a queue. */
+/* The FIFO of a queue with a wait object. */
 uint64_t wire_draw(void);
 int wire_bell(uint64_t cq_id); /* makes it */
 void wire_bell_remove(uint64_t cq_id, int fd);

@@ -58,7 +58,7 @@ static void r10b(void)
     say(next(&a, NULL, &e, &err, 50) == 1 ? "completed" : "nothing");
 }
 
-/* A message to one who does not poll stays where it is; RDMA after the handshake does not. */
+/* A message to an end that does not poll stays where it is; RDMA after the handshake does not. */
 static void r10a(void)
 {
     struct fi_cq_data_entry e;

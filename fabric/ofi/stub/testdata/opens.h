@@ -81,7 +81,7 @@ static void r8(void)
     say(named(open_cq(&a)));
 }
 
-/* Whether trywait sees an entry that nobody has read, and whether the descriptor stays readable. */
+/* Whether trywait sees an entry that was not read, and whether the descriptor stays readable. */
 static void r8d(void)
 {
     struct fi_cq_data_entry e;

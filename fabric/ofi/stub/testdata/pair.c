@@ -171,12 +171,12 @@ int main(int argc, char **argv)
     must(memcmp(mine, target, 4096), "bytes of the read");
     printf("stopped: all there\n");
 
-    /* Nobody is in the library: the child is stopped, and this process sleeps. */
+    /* No thread is in the library: the child is stopped, and this process sleeps. */
     memset(mine, 3, 64);
     must(fi_write(ep, mine, 64, desc, addr, theirs.base, theirs.key, &contexts[0]), "write");
     for (int i = 0; i < 1000 && *(volatile char *)target != 3; i++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    must(memcmp(mine, target, 64), "bytes of a write that nobody looked after");
+    must(memcmp(mine, target, 64), "bytes of a write without a poll");
     must(done(2000), "its completion");
 
     kill(pid, SIGKILL);
