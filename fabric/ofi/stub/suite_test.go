@@ -100,6 +100,7 @@ func TestSuite(t *testing.T) {
 	library := Build(t)
 	for _, n := range networks {
 		t.Run(n.name, func(t *testing.T) {
+			t.Parallel() // most of the time is sleep
 			run := func(patience string, args ...string) (string, error) {
 				cmd := exec.Command(os.Args[0], append(args, "-test.timeout=5m")...)
 				cmd.Env = append(os.Environ(), role+"="+library, "STUB_PROVIDER="+n.provider, "STUB_PATIENCE="+patience, "FAKE_NIC="+n.settings)

@@ -117,6 +117,8 @@ static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *
     ssize_t n = 0;
     if (stray())
         return -FI_EAVAIL;
+    if (count == 0 && rule(&cq->domain->fabric->set, cq->domain->kind, R8j))
+        return -FI_EAGAIN;
     pthread_mutex_lock(&cq->domain->lock);
     cq_progress(cq);
     if (overrun(cq))
@@ -202,10 +204,16 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
     for (;;) {
         ssize_t n = readfrom(fid, buf, count, from);
         struct pollfd p = {.fd = cq->bell, .events = POLLIN};
-        if (n != -FI_EAGAIN || cq->bell < 0)
+        if (n != -FI_EAGAIN)
             return n;
-        if (cq_waits(cq) && poll(&p, 1, timeout) <= 0)
+        if (cq->bell < 0) { /* it looks every millisecond (R8h) */
+            if (timeout == 0)
+                return -FI_EAGAIN;
+            poll(NULL, 0, 1);
+            timeout -= timeout > 0;
+        } else if (cq_waits(cq) && poll(&p, 1, timeout) <= 0) {
             return -FI_EAGAIN;
+        }
     }
 }
 
