@@ -69,6 +69,41 @@ static void r6_long(void)
     say(named(fi_inject(a.ep, a.memory, 33, a.other)));
 }
 
+/* written has the handshake made. */
+static void r6h(void)
+{
+    both();
+    written(b.key);
+    say(named(fi_inject_write(a.ep, a.memory, 5000, a.other, b.base, b.key)));
+}
+
+static void r6_vector(size_t count, size_t len, void *desc)
+{
+    struct iovec iov[2] = {{a.memory, len}, {a.memory + 64, len}};
+    struct fi_rma_iov rma = {b.base, count * len, b.key};
+    void *descs[2] = {desc, desc};
+    struct fi_msg_rma m = {.msg_iov = iov,
+                           .desc = descs,
+                           .iov_count = count,
+                           .addr = a.other,
+                           .rma_iov = &rma,
+                           .rma_iov_count = 1,
+                           .context = &contexts[0]};
+    say(named(fi_writemsg(a.ep, &m, FI_COMPLETION)));
+}
+
+static void r6i(void)
+{
+    both();
+    r6_vector(2, 8, a.desc);
+}
+
+static void r6j(void)
+{
+    both();
+    r6_vector(1, 0, NULL);
+}
+
 static void r7a(void)
 {
     struct fi_context2 clean;
