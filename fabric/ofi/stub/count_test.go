@@ -106,3 +106,23 @@ func TestSeed(t *testing.T) {
 		t.Errorf("two seeds, one story: %s", a)
 	}
 }
+
+// Options of CUDA and shm are in the log, with what came of them.
+func TestOptionsInLog(t *testing.T) {
+	program := compiled(t, "breaks", Build(t))
+	for _, c := range []struct{ settings, want string }{
+		{"", `(?m)^option 10 of \d+, false, (in time|too late): 0$`},
+		{"p2p=no", `(?m)^option 10 of \d+, false, (in time|too late): -95$`},
+	} {
+		log := filepath.Join(t.TempDir(), "log")
+		cmd := exec.Command(program, "option-cuda", rdm)
+		cmd.Env = append(os.Environ(), "FAKE_NIC=log="+log+" "+c.settings)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		text, err := os.ReadFile(log)
+		if err != nil || !regexp.MustCompile(c.want).Match(text) {
+			t.Errorf("%q: %v, the log has %q, want %s", c.settings, err, text, c.want)
+		}
+	}
+}

@@ -8,7 +8,8 @@
 //	nics=      how many NICs are offered (1)
 //	seed=      what delays, orders and refusals follow from (1)
 //	dir=       where the files of endpoints are (/dev/shm)
-//	log=       a file that gets a line for each endpoint that is closed: what its queues held
+//	log=       a file that gets a line for each endpoint that is closed: what its queues held;
+//	           and for each option of CUDA and shm that is set (R20)
 //	without=   rules that are switched off, R5,R6a
 //	max_cq=    the entries of a completion queue that the device grants (32768, assumed)
 //	again=K    a K-th of all postings is refused by FI_EAGAIN, and all for a while now and then
@@ -19,6 +20,7 @@
 //	cuda=look  FI_HMEM only if CUDA's libraries are found (R21), and they are called (R22)
 //	fork=old   the kernel does not keep registered pages apart (R23)
 //	hmem=0     no FI_HMEM; dmabuf=0, peer=0: a registration of that kind fails; fail_at=K: the K-th
+//	unreached_at=K   the K-th registration of GPU memory is granted, and nothing reaches it
 //	overrun_at=K   the K-th look at a completion queue finds it overrun
 //	stray=N    the first N looks find errors of no operation, stray_err (5) and stray_flags (0)
 //

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Later than the headers. */
 enum { OPT_CUDA_API_PERMITTED = 10, OPT_SHARED_MEMORY_PERMITTED = 11 };
@@ -44,7 +45,11 @@ static int set_option(fid_t fid, int level, int name, const void *value, size_t 
         (name == OPT_CUDA_API_PERMITTED || name == OPT_SHARED_MEMORY_PERMITTED)) {
         if (len != sizeof(bool) && rule(s, ep->domain->kind, R20h))
             return -FI_EINVAL;
-        return efa_option(ep, name, *(const bool *)value);
+        const int ret = efa_option(ep, name, *(const bool *)value);
+        count_line("option %d of %d, %s, %s: %d\n", name, (int)getpid(),
+                   *(const bool *)value ? "true" : "false", ep->enabled ? "too late" : "in time",
+                   ret);
+        return ret;
     }
     if (name == FI_OPT_FI_HMEM_P2P || name == FI_OPT_MIN_MULTI_RECV)
         return 0;

@@ -211,7 +211,8 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, 
         ret = -FI_EINVAL;
     if (gpu && ret == 0 && !cuda_there(s) && (s->provider != EFA || rule(s, d->kind, R13d)))
         ret = -FI_ENOSYS;
-    if (gpu && __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED) == setting("fail_at", 0))
+    const long now = gpu ? __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED) : 0;
+    if (gpu && now == setting("fail_at", 0))
         ret = -FI_ENOMEM;
     r->gpu = gpu;
     r->peer.base = r->peer.memory = (uintptr_t)f.base;
@@ -224,6 +225,8 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, 
         }
         find_memory(r, &f);
     }
+    if (gpu && now == setting("unreached_at", 0))
+        r->peer.len = 0;
     if (ret == 0)
         ret = add(d, r, a->access, a->requested_key, mr);
     if (gpu)

@@ -16,9 +16,9 @@ enum provider { EFA, CXI, VERBS };
 enum kind { KIND_EFA, KIND_DIRECT, KIND_CXI, KIND_VERBS };
 
 /*
- * Words KEY=VALUE. Those that a test may change while endpoints are open (fail_at, dmabuf,
- * peer, overrun_at and the stray ones) are looked up when they are needed; the rest is as it
- * was when the fabric was opened.
+ * Words KEY=VALUE. Those that a test may change while endpoints are open (fail_at,
+ * unreached_at, dmabuf, peer, overrun_at and the stray ones) are looked up when they are
+ * needed; the rest is as it was when the fabric was opened.
  */
 struct settings {
     enum provider provider;
