@@ -1,0 +1,129 @@
+package efa
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	have "libshmem/tests/need"
+)
+
+var whole = flag.Bool("whole", false, "run the jobs that take long, too")
+
+// built is where make has put the library.
+func (p *place) built() string { return have.Build(p.T) }
+
+// compile builds a program of a testdata folder.
+func (p *place) compile(source string) string {
+	p.Helper()
+	program := filepath.Join(p.dir, strings.TrimSuffix(filepath.Base(source), ".c"))
+	cc := exec.Command("gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-pthread", "-I../../include", "-o", program, source,
+		"-L"+filepath.Join(p.built(), "lib"), "-lshmem")
+	if out, err := cc.CombinedOutput(); err != nil {
+		p.Fatalf("compile %s: %v\n%s", source, err, out)
+	}
+	return program
+}
+
+// run runs a command of the build, with more in its environment.
+func (p *place) run(env []string, argv ...string) (string, error) {
+	p.Helper()
+	ctx, cancel := context.WithTimeout(p.Context(), patience-10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(p.built(), "bin", argv[0]), argv[1:]...)
+	provider := "efa"
+	if strings.Contains(p.nic, "provider=cxi") {
+		provider = "cxi"
+	}
+	cmd.Env = append(os.Environ(), "SHMEM_LIBFABRIC="+p.library, "SHMEM_PROVIDER="+provider)
+	cmd.Env = append(cmd.Env, env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	out, err := cmd.CombinedOutput()
+	p.Logf("%s", out)
+	return string(out), err
+}
+
+// job runs a program with every PE on a host of its own.
+func (p *place) job(n int, env []string, argv ...string) (string, error) {
+	p.Helper()
+	pes := strconv.Itoa(n)
+	return p.run(env, append([]string{"shmemrun", "--timeout", strconv.Itoa(int(p.limit.Seconds())), "-n", pes, "--hosts", pes}, argv...)...)
+}
+
+// because are the lines of a job that say why it came to nothing, what says most first.
+var because = []*regexp.Regexp{
+	died, regexp.MustCompile(`(?m)^shmem: shmem_init: open .*$`), regexp.MustCompile(`(?m)^shmem: PE \d+: .*$`),
+	regexp.MustCompile(`(?m)^shmem: shmem_init: .*$`),
+}
+
+// ends returns why a job has not ended well: so many PEs have to say that all is right.
+func ends(out string, err error, pes int) error {
+	right := len(regexp.MustCompile(`(?m)^(?:\w+: )?[1-9]\d* passed, 0 failed$`).FindAllString(out, -1))
+	if err == nil && right == pes {
+		return nil
+	}
+	for _, b := range because {
+		if line := b.FindString(out); line != "" {
+			return errors.New(line)
+		}
+	}
+	return fmt.Errorf("%d of %d PEs say that all is right (status: %w)\n%s", right, pes, err, out)
+}
+
+// lines are those of a file that may be missing.
+func (p *place) lines(file string) []string {
+	p.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		p.Fatal(err)
+	}
+	return slices.Collect(strings.Lines(string(text)))
+}
+
+var held = regexp.MustCompile(`^ep \d+ of \d+: cq (\d+) of (\d+), lost (\d+), send queue (\d+) of (\d+)\n$`)
+
+// queues returns what is wrong with what the queues of so many endpoints have held.
+func (p *place) queues(ends int) error {
+	p.Helper()
+	seen, most := 0, 0
+	for _, line := range p.lines(p.log) {
+		m := held.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		var n [5]int
+		for i := range n {
+			var err error
+			if n[i], err = strconv.Atoi(m[i+1]); err != nil {
+				p.Fatal(err)
+			}
+		}
+		if n[0] > n[1] || n[2] > 0 || n[3] > n[4] {
+			return fmt.Errorf("a queue held more than it was granted: %s", line)
+		}
+		seen++
+		most = max(most, n[0])
+	}
+	if seen != ends || most == 0 {
+		return fmt.Errorf("%d of %d endpoints tell what their queues held, at most %d", seen, ends, most)
+	}
+	p.Logf("%d endpoints, at most %d completions at once", seen, most)
+	return nil
+}
+
+// differs are the words of a shell that gives one PE other settings than the rest.
+func (p *place) differs(pe int, setting string) []string {
+	return []string{"sh", "-c", `[ "$SHMEM_LAUNCHER_PE" = ` + strconv.Itoa(pe) + ` ] && export ` + setting + `; exec "$0" "$@"`}
+}

@@ -1,0 +1,78 @@
+package efa
+
+import (
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// D1 and D9: what a job's size asks of a queue, and how many receives are posted.
+var sizeNeeds = []need{
+	{name: "D1: 32 engines, efa", nic: "version=1.22", test: manyEngines(32)},
+	{name: "D1: 33 engines, efa", nic: "version=1.22", test: manyEngines(33)},
+	{name: "D1: 32 engines, efa-direct", nic: "version=2.6", test: manyEngines(32)},
+	{name: "D1: 33 engines, efa-direct", nic: "version=2.6", test: manyEngines(33)},
+	{name: "D1: 64 engines", nic: "version=2.6", test: manyEngines(64)},
+	{name: "D1: 256 engines", nic: "version=2.6", test: manyEngines(256)},
+	{name: "D1: 5 PEs, the device grants 4096 entries", nic: "version=2.6 max_cq=4096", test: everyByte(5, 1, "")},
+	{name: "D1: 5 PEs, the device of one grants 4096 entries", nic: "version=2.6", test: everyByte(5, 1, "max_cq=4096")},
+	{name: "D1: 17 PEs, the device grants 16384 entries", nic: "version=2.6 max_cq=16384", test: everyByte(17, 1, "")},
+	{name: "jobs: 8 PEs, 1 NIC, efa", nic: "version=1.22", test: everyByte(8, 1, "")},
+	{name: "jobs: 8 PEs, 4 NICs, efa", nic: "version=1.22 nics=4", test: everyByte(8, 4, "")},
+	{name: "jobs: 8 PEs, 1 NIC, efa-direct", nic: "version=2.6", test: everyByte(8, 1, "")},
+	{name: "jobs: 8 PEs, 4 NICs, efa-direct", nic: "version=2.6 nics=4", test: everyByte(8, 4, "")},
+	{name: "jobs: 33 PEs, 1 NIC, efa", nic: "version=1.22", test: everyByte(33, 1, "")},
+	{name: "jobs: 33 PEs, 1 NIC, efa-direct", nic: "version=2.6", test: everyByte(33, 1, "")},
+	{name: "jobs: 33 PEs, 4 NICs, efa", nic: "version=1.22 nics=4", test: everyByte(33, 4, ""), long: true},
+	{name: "jobs: 33 PEs, 4 NICs, efa-direct", nic: "version=2.6 nics=4", test: everyByte(33, 4, ""), long: true},
+	{name: "D9: receives, efa-direct", nic: "version=2.6", test: receives(1024)},
+}
+
+// everyByte is a job of an all-to-all, every byte of which is looked at: so many PEs with so
+// many NICs each. PE 1 may have a word of its own in FAKE_NIC.
+func everyByte(pes, nics int, own string) func(*place) error {
+	return func(p *place) error {
+		var names []string
+		for i := range nics {
+			names = append(names, fmt.Sprintf("rdmap%ds6-rdm", 16*i))
+		}
+		argv := []string{p.compile("testdata/alltoall.c"), "1"}
+		if own != "" {
+			argv = append(p.differs(1, "FAKE_NIC='"+p.nic+" "+own+"'"), argv...)
+		}
+		mapping := fmt.Sprintf("SHMEM_NIC_PE_MAPPING=%s:1:%d", strings.Join(names, "+"), pes)
+		out, err := p.job(pes, []string{mapping}, argv...)
+		if err := ends(out, err, pes); err != nil {
+			return err
+		}
+		return p.queues(pes * nics)
+	}
+}
+
+// receiving counts the receives that are posted.
+type receiving struct {
+	fabric.Provider
+	posted *int
+}
+
+func (r receiving) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) error {
+	err := r.Provider.Recv(buf, n, desc, t)
+	if err == nil {
+		*r.posted++
+	}
+	return err
+}
+
+// receives is how many a PE has posted once it is connected.
+func receives(want int) func(*place) error {
+	return func(p *place) error {
+		posted := 0
+		all, err := p.engines(1, 4096, func(prov fabric.Provider) fabric.Provider { return receiving{prov, &posted} })
+		if err == nil && posted != want {
+			err = fmt.Errorf("%d receives are posted, want %d of %d that there is room for", posted, want, all[0].Caps().RecvQueue)
+		}
+		return err
+	}
+}

@@ -1,0 +1,198 @@
+package efa
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"libshmem/fabric/ofi/stub"
+	"libshmem/runtime/gpu/cuda/cudatest"
+)
+
+// need is something that a user needs, as a test: it returns why it is not so. It runs in a
+// process of its own, which has the settings of the stub in its environment.
+type need struct {
+	name string
+	nic  string // FAKE_NIC
+	test func(*place) error
+	long bool // for make test-full
+}
+
+// place is where a need is tested.
+type place struct {
+	*testing.T
+	library string // the stub
+	nic     string
+	dir     string        // of its own
+	limit   time.Duration // of a job
+	log     string        // of the stub: what its queues held, and options
+	regions string        // of the stub: registrations of GPU memory
+}
+
+// role names the need that a child process tests.
+const role = "EFA_NEED"
+
+// patience is how long a need may take, which takes a second or some.
+const patience = 2 * time.Minute
+
+// TestMain keeps the stub and the fake driver, which each test would compile.
+func TestMain(m *testing.M) {
+	dir := os.Getenv("EFA_KEPT")
+	if dir == "" {
+		var err error
+		if dir, err = os.MkdirTemp("", "efa"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		if err := os.Setenv("EFA_KEPT", dir); err != nil {
+			panic(err)
+		}
+	}
+	cudatest.Keep(dir)
+	stub.Keep(dir)
+	status := m.Run()
+	if os.Getenv(role) == "" {
+		_ = os.RemoveAll(dir)
+	}
+	os.Exit(status)
+}
+
+// TestNeeds tests what users need. A need that the list of known failures has must fail, and
+// for the reason that the list has; any other need must hold.
+func TestNeeds(t *testing.T) {
+	if os.Getenv(role) != "" {
+		t.Skip("this is the process of one need")
+	}
+	stub.Build(t)
+	cudatest.Build(t)
+	left := map[string]bool{}
+	for name := range known {
+		left[name] = true
+	}
+	for _, n := range needs() {
+		delete(left, n.name)
+		t.Run(n.name, func(t *testing.T) {
+			if n.long && !*whole {
+				t.Skip("takes long (-whole)")
+			}
+			if fault := compare(known[n.name], reason(t, n)); fault != "" {
+				t.Error(fault)
+			}
+		})
+	}
+	for name := range left {
+		t.Errorf("the list of known failures has %q, and there is no such test", name)
+	}
+}
+
+// compare judges a need by the reason for which it is known to fail, a regular expression of
+// all of it, and by the reason for which it does; "": it does not.
+func compare(known, reason string) string {
+	switch {
+	case known == "" && reason != "":
+		return reason
+	case known != "" && reason == "":
+		return "it is known to fail with " + known + ", and holds: take it off the list"
+	case known != "" && !regexp.MustCompile(`\A(?:`+known+`)\z`).MatchString(reason):
+		return "it is known to fail with " + known + ", and fails with\n" + reason
+	}
+	return ""
+}
+
+func TestCompare(t *testing.T) {
+	for _, c := range []struct {
+		known, reason string
+		right         bool
+	}{
+		{"", "", true},
+		{"", "it broke", false},
+		{"it b.oke", "", false},
+		{"it b.oke", "it broke", true},
+		{"it b.oke", "it broke twice", false},
+		{"a|b", "ab", false},
+	} {
+		if fault := compare(c.known, c.reason); (fault == "") != c.right {
+			t.Errorf("known %q, reason %q: %q", c.known, c.reason, fault)
+		}
+	}
+}
+
+// TestQueues finds each thing that may be wrong with what queues have held.
+func TestQueues(t *testing.T) {
+	for _, c := range []struct {
+		log   string
+		right bool
+	}{
+		{"ep 0 of 7: cq 8 of 8, lost 0, send queue 4 of 4\nep 0 of 8: cq 0 of 8, lost 0, send queue 0 of 4\n", true},
+		{"ep 0 of 7: cq 9 of 8, lost 0, send queue 4 of 4\nep 0 of 8: cq 0 of 8, lost 0, send queue 0 of 4\n", false},
+		{"ep 0 of 7: cq 8 of 8, lost 1, send queue 4 of 4\nep 0 of 8: cq 0 of 8, lost 0, send queue 0 of 4\n", false},
+		{"ep 0 of 7: cq 8 of 8, lost 0, send queue 5 of 4\nep 0 of 8: cq 0 of 8, lost 0, send queue 0 of 4\n", false},
+		{"ep 0 of 7: cq 0 of 8, lost 0, send queue 0 of 4\nep 0 of 8: cq 0 of 8, lost 0, send queue 0 of 4\n", false},
+		{"ep 0 of 7: cq 8 of 8, lost 0, send queue 4 of 4\n", false},
+	} {
+		p := &place{T: t, log: t.TempDir() + "/queues"}
+		if err := os.WriteFile(p.log, []byte(c.log), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.queues(2); (err == nil) != c.right {
+			t.Errorf("%q: %v", c.log, err)
+		}
+	}
+}
+
+// died is the line of the stub where the provider would end the process.
+var died = regexp.MustCompile(`(?m)^stub: R\d+[a-z]?: .*$`)
+
+// reason is why a need is not met, and "" where it is.
+func reason(t *testing.T, n need) string {
+	t.Helper()
+	answer := t.TempDir() + "/reason"
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNeed$", "-test.timeout="+patience.String())
+	cmd.Env = append(os.Environ(), role+"="+n.name, "EFA_REASON="+answer)
+	out, err := cmd.CombinedOutput()
+	said, missing := os.ReadFile(answer)
+	switch {
+	case missing == nil && len(said) == 0 && err == nil:
+		return ""
+	case missing == nil && len(said) > 0:
+		return string(said)
+	}
+	if line := died.Find(out); line != nil {
+		return string(line)
+	}
+	return fmt.Sprintf("the test itself failed: %v\n%s", err, out)
+}
+
+// TestNeed is one need, in the process that is there for it.
+func TestNeed(t *testing.T) {
+	name := os.Getenv(role)
+	if name == "" {
+		t.Skip("TestNeeds runs it, in other processes")
+	}
+	for _, n := range needs() {
+		if n.name != name {
+			continue
+		}
+		p := &place{T: t, library: stub.Build(t), dir: t.TempDir(), limit: patience * 2 / 3}
+		p.log, p.regions = p.dir+"/queues", p.dir+"/regions"
+		p.nic = strings.TrimSpace(n.nic + " log=" + p.log)
+		t.Setenv("FAKE_NIC", p.nic)
+		t.Setenv("FAKE_NIC_LOG", p.regions)
+		text := ""
+		if err := n.test(p); err != nil {
+			text = strings.TrimSpace(err.Error())
+		}
+		if t.Failed() {
+			return
+		}
+		if err := os.WriteFile(os.Getenv("EFA_REASON"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Fatalf("there is no need %q", name)
+}
