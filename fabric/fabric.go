@@ -76,7 +76,8 @@ type Caps struct {
 	Domain           string // the NIC as the provider names it
 	Fabric           string
 	MaxMessage       uint64 // bytes in one Write or Read
-	MaxInject        int    // bytes of a Send or Write that may be injected
+	MaxInject        int    // bytes of a Send that may be injected
+	MaxInjectWrite   int    // bytes of a Write that may be injected; 0: none may
 	WriteAfterWrite  bool   // Writes to one PE become visible in the order of posting
 	SendAfterWrite   bool   // a message arrives after the bytes of earlier Writes to the same PE are visible there
 	SendAfterSend    bool   // messages to one PE arrive in the order of posting
@@ -144,7 +145,7 @@ type RMA struct {
 	Remote uint64 // virtual address or offset into the region, as Caps.VirtualAddress says
 	Key    uint64
 	Token  Token
-	Inject bool // Write only: as Send.Inject
+	Inject bool // Write only: as Send.Inject, up to Caps.MaxInjectWrite bytes
 	Fence  bool // as Send.Fence
 
 	// Write only: when the bytes are there, and not before, the target gets a

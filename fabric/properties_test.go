@@ -26,7 +26,8 @@ func TestProperties(t *testing.T) {
 		{fabric.Caps{Provider: "tcp;ofi_rxm"}, []string{"data-source"}}, // without data there is none to forge
 		{fabric.Caps{Provider: "tcp;ofi_rxm", Data: 4}, []string{"data"}},
 		{fabric.Caps{Provider: "verbs", Data: 4, Source: true}, []string{"rdma", "data", "data-source"}},
-		{fabric.Caps{Provider: "efa", DeliveryComplete: true, SendAfterSend: true, Data: 4}, []string{"rdma", "delivery", "ordered-messages", "data"}},
+		{fabric.Caps{Provider: "efa", DeliveryComplete: true, Data: 4}, []string{"rdma", "delivery", "data"}},
+		{fabric.Caps{Provider: "cxi", SendAfterSend: true}, []string{"rdma", "ordered-messages", "data-source"}},
 		{fabric.Caps{Provider: "net", WriteAfterWrite: true, SendAfterWrite: true, WaitFD: true, Data: 3}, []string{"ordered-writes", "messages-after-writes", "data-source", "wait"}},
 		{fabric.Caps{Provider: "udp;ofi_rxd", Fence: true, Atomics: 1, GPU: true, Rails: 2}, []string{"fence", "data-source", "atomics", "gpu", "several-nics"}},
 		{fabric.Caps{Provider: "sockets", Rails: 1}, []string{"data-source"}},

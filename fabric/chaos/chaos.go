@@ -99,6 +99,7 @@ func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provid
 	p.caps = caps
 	p.caps.WriteAfterWrite, p.caps.SendAfterWrite, p.caps.SendAfterSend, p.caps.ReadAfterWrite = false, false, false, false
 	p.caps.DeliveryComplete = true
+	p.caps.MaxInjectWrite = caps.MaxInject // of a copy, which is not injected
 	p.caps.Data, p.caps.DataTakesRecv, p.caps.Source, p.caps.Fence, p.caps.Block = 0, false, false, false, 0
 	if c.Data {
 		p.caps.Data, p.caps.DataTakesRecv, p.caps.Source = 4, true, sources(plan.Seed)

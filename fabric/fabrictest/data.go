@@ -72,7 +72,7 @@ func notified(t *testing.T, s *suite) {
 	values := []uint32{0, 1, 1 << 31, ^uint32(0), 0x12345678}
 	for seed, n := range []int{8, 1, 64, 4096, 8192, 8193, 100000, 1 << 20, 8, 1 << 20} {
 		for _, inject := range []bool{false, true} {
-			if inject && n > a.caps.MaxInject {
+			if inject && n > a.caps.MaxInjectWrite {
 				continue
 			}
 			fill(a.mem[atSource:atSource+n], seed+50)
@@ -210,6 +210,10 @@ func overrun(t *testing.T, s *suite) {
 	}
 	a, b := all[0], all[1]
 	b.feed(t, all)
+	// Some providers do not write to a peer that has never polled.
+	first := a.rma(1, b, atSource, 0, 8, firstOther)
+	posted(t, all, "first write", func() error { return a.prov.Write(&first) })
+	a.done(t, all, firstOther, fabric.KindWrite)
 	const most = 4 * tokens
 	free := newPool(tokens - firstOther)
 	sent := 0

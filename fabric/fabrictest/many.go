@@ -171,6 +171,10 @@ func again(t *testing.T, s *suite) {
 				t.Logf("%s has none", a.caps.Provider)
 				return
 			}
+			if kind == "injected write" && a.caps.MaxInjectWrite < 8 {
+				t.Logf("%s has none", a.caps.Provider)
+				return
+			}
 			if kind == "write with data" {
 				b.feed(t, all)
 			}

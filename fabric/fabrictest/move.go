@@ -47,6 +47,14 @@ func injected(t *testing.T, s *suite) {
 
 		w := a.rma(1, b, atSource, n, n, 0)
 		w.Inject = true
+		if a.caps.MaxInjectWrite == 0 {
+			if err := a.prov.Write(&w); err == nil || err == fabric.ErrAgain {
+				t.Fatalf("an injected write of %d bytes, and none was granted: %v", n, err)
+			}
+		}
+		if n > a.caps.MaxInjectWrite {
+			continue
+		}
 		posted(t, all, "inject", func() error {
 			fill(source, n+1)
 			defer clear(source)

@@ -144,7 +144,7 @@ func granted(o *offer, info *C.struct_fi_info) fabric.Caps {
 	readsInOrder := info.ep_attr.max_order_raw_size >= longest
 	return fabric.Caps{
 		Provider: o.Provider, Domain: o.NIC, Fabric: o.Fabric,
-		MaxMessage: uint64(info.ep_attr.max_msg_size), MaxInject: int(info.tx_attr.inject_size),
+		MaxMessage: uint64(info.ep_attr.max_msg_size), MaxInject: int(info.tx_attr.inject_size), MaxInjectWrite: injectWrite(o, info),
 		WriteAfterWrite: order&C.FI_ORDER_RMA_WAW != 0 && writesInOrder,
 		SendAfterWrite:  order&C.FI_ORDER_SAW != 0 && writesInOrder,
 		SendAfterSend:   order&C.FI_ORDER_SAS != 0,
@@ -158,6 +158,15 @@ func granted(o *offer, info *C.struct_fi_info) fabric.Caps {
 		RecvQueue:       int(info.rx_attr.size),
 		Speed:           uint64(C.shmemi_ofi_speed(info)),
 	}
+}
+
+// injectWrite is how many bytes of a write may be injected. inject_size is for messages and writes
+// alike, but on efa-direct, whose NICs inject messages only.
+func injectWrite(o *offer, info *C.struct_fi_info) int {
+	if o.Fabric == "efa-direct" {
+		return 0
+	}
+	return int(info.tx_attr.inject_size)
 }
 
 func (e *endpoint) Caps() fabric.Caps { return e.caps }

@@ -27,9 +27,13 @@ func TestPlayedLoss(t *testing.T) {
 		tell  []string // NICs of end 0 that tell
 	}{
 		{"here", sim.EFA(), []link{{0, 1}}, []string{"nic1"}},
+		{"here, efa-direct", sim.EFADirect(), []link{{0, 1}}, []string{"nic1"}},
 		{"there", sim.EFA(), []link{{1, 2}}, []string{"nic2"}},
+		{"there, efa-direct", sim.EFADirect(), []link{{1, 2}}, []string{"nic2"}},
 		{"one here and one there", sim.EFA(), []link{{0, 0}, {1, 3}}, []string{"nic0", "nic3"}},
+		{"one here and one there, efa-direct", sim.EFADirect(), []link{{0, 0}, {1, 3}}, []string{"nic0", "nic3"}},
 		{"all but one", sim.EFA(), []link{{0, 0}, {0, 1}, {0, 2}}, []string{"nic0", "nic1", "nic2"}},
+		{"all but one, efa-direct", sim.EFADirect(), []link{{0, 0}, {0, 1}, {0, 2}}, []string{"nic0", "nic1", "nic2"}},
 		{"worst", sim.Worst(), []link{{0, 2}}, []string{"nic2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -184,7 +188,12 @@ func work(t *testing.T, net *sim.Network, a, b *site, lose func()) (again int) {
 // With no NIC left operations end with an error that names one, and later ones are
 // refused.
 func TestAllLost(t *testing.T) {
-	m := sim.EFA()
+	for _, m := range []sim.Model{sim.EFA(), sim.EFADirect()} {
+		t.Run(m.Name, func(t *testing.T) { allLost(t, m) })
+	}
+}
+
+func allLost(t *testing.T, m sim.Model) {
 	m.NICs, m.Rails = 3, 3
 	net := sim.New(m, 1)
 	a, b := newSite(t, net, 0, 3, rail.Split), newSite(t, net, 1, 3, rail.Split)
@@ -220,7 +229,12 @@ func TestAllLost(t *testing.T) {
 
 // A peer that is gone is an error of its operations alone, after a few tries.
 func TestPeerGone(t *testing.T) {
-	m := sim.EFA()
+	for _, m := range []sim.Model{sim.EFA(), sim.EFADirect()} {
+		t.Run(m.Name, func(t *testing.T) { peerGone(t, m) })
+	}
+}
+
+func peerGone(t *testing.T, m sim.Model) {
 	m.NICs, m.Rails = 8, 8
 	net := sim.New(m, 1)
 	a, b, c := newSite(t, net, 0, 8, rail.Auto), newSite(t, net, 1, 8, rail.Auto), newSite(t, net, 2, 8, rail.Auto)

@@ -167,7 +167,7 @@ func (p *Provider) promise() error {
 			}
 		}
 		names = append(names, n.name)
-		c.MaxMessage, c.MaxInject = min(c.MaxMessage, k.MaxMessage), min(c.MaxInject, k.MaxInject)
+		c.MaxMessage, c.MaxInject, c.MaxInjectWrite = min(c.MaxMessage, k.MaxMessage), min(c.MaxInject, k.MaxInject), min(c.MaxInjectWrite, k.MaxInjectWrite)
 		c.DeliveryComplete = c.DeliveryComplete && k.DeliveryComplete
 		p.resend = p.resend && k.SendComplete && k.DeliveryComplete
 		c.SendComplete = c.SendComplete && k.SendComplete
@@ -190,7 +190,9 @@ func (p *Provider) promise() error {
 		c.Stripe = p.stripe
 	}
 	if p.resend {
+		// Copies are kept, and what is sent of them is not injected.
 		c.MaxInject = min(c.MaxInject, copied)
+		c.MaxInjectWrite = c.MaxInject
 	}
 	p.caps = c
 	return nil

@@ -35,10 +35,14 @@ func TestSuite(t *testing.T) {
 		policy rail.Policy
 	}{
 		{"efa, 2", sim.EFA(), []int{2}, rail.Auto},
+		{"efa-direct, 2", sim.EFADirect(), []int{2}, rail.Auto},
 		{"efa, 4, split", sim.EFA(), []int{4}, rail.Split},
+		{"efa-direct, 4, split", sim.EFADirect(), []int{4}, rail.Split},
 		{"efa, 32", sim.EFA100(), []int{32}, rail.Auto},
 		{"efa, 4 and 2, round-robin", sim.EFA(), []int{4, 2}, rail.RoundRobin},
+		{"efa-direct, 4 and 2, round-robin", sim.EFADirect(), []int{4, 2}, rail.RoundRobin},
 		{"efa, 1 and 3, split", sim.EFA(), []int{1, 3}, rail.Split},
+		{"efa-direct, 1 and 3, split", sim.EFADirect(), []int{1, 3}, rail.Split},
 		{"verbs, 2, split", sim.Verbs(), []int{2}, rail.Split},
 		{"tcp, 2, split", sim.TCP(), []int{2}, rail.Split},
 		{"tcp, 2 and 1, sockets", sim.Unread(sim.TCP(), 1), []int{2, 1}, rail.Split},

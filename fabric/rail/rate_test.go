@@ -62,6 +62,15 @@ func transfer(t *testing.T, net *sim.Network, sites []*site, n, count, window in
 	return net.Now() - start
 }
 
+// acquaint has each NIC of each site write to all of the others, where the first write takes a
+// handshake.
+func acquaint(t *testing.T, net *sim.Network, sites ...*site) {
+	t.Helper()
+	if m := net.Model(); m.Handshake > 0 {
+		transfer(t, net, sites, 8, 16*m.NICs*m.NICs, 64, false)
+	}
+}
+
 // calm is a model of several NICs without faults.
 func calm(m sim.Model, nics int) sim.Model {
 	m.Faults = sim.Faults{}
@@ -87,8 +96,11 @@ func TestRates(t *testing.T) {
 		least  float64
 	}{
 		{sim.EFA(), 4, rail.Auto, 0.97},
+		{sim.EFADirect(), 4, rail.Auto, 0.97},
 		{sim.EFA(), 4, rail.Split, 0.97},
+		{sim.EFADirect(), 4, rail.Split, 0.97},
 		{sim.EFA(), 4, rail.RoundRobin, 0.97},
+		{sim.EFADirect(), 4, rail.RoundRobin, 0.97},
 		{sim.EFA100(), 32, rail.Auto, 0.97},
 		{sim.EFA100(), 32, rail.RoundRobin, 0.97},
 		// 32 parts of 300 ns each take longer than 1 MiB takes 32 NICs, so that cutting
@@ -100,6 +112,7 @@ func TestRates(t *testing.T) {
 			net := sim.New(m, 1)
 			a, b := newSite(t, net, 0, c.nics, c.policy), newSite(t, net, 1, c.nics, c.policy)
 			connect(t, a, b)
+			acquaint(t, net, a, b)
 			const size = 1 << 20
 			count := 120 * c.nics
 			// One direction: b does nothing but serve.
@@ -179,11 +192,17 @@ func balanced(t *testing.T, s *site, bytes int, read bool) {
 
 // One operation alone goes by all NICs, unless they take turns.
 func TestAlone(t *testing.T) {
+	for _, m := range []sim.Model{sim.EFA(), sim.EFADirect()} {
+		t.Run(m.Name, func(t *testing.T) { alone(t, calm(m, 4)) })
+	}
+}
+
+func alone(t *testing.T, m sim.Model) {
 	alone := func(policy rail.Policy) sim.Time {
-		m := calm(sim.EFA(), 4)
 		net := sim.New(m, 1)
 		a, b := newSite(t, net, 0, 4, policy), newSite(t, net, 1, 4, policy)
 		connect(t, a, b)
+		acquaint(t, net, a, b)
 		return oneWay(t, net, a, b, 8<<20, 1, 1, false)
 	}
 	auto, split, turns := alone(rail.Auto), alone(rail.Split), alone(rail.RoundRobin)
@@ -196,8 +215,14 @@ func TestAlone(t *testing.T) {
 // Small operations fill all NICs alike, some on one before the next, in both
 // directions and with any number of NICs at the other end.
 func TestPlayedSmallBalance(t *testing.T) {
+	for _, m := range []sim.Model{sim.EFA(), sim.EFADirect()} {
+		t.Run(m.Name, func(t *testing.T) { smallBalance(t, m) })
+	}
+}
+
+func smallBalance(t *testing.T, model sim.Model) {
 	for _, ends := range [][2]int{{4, 4}, {4, 2}, {3, 2}, {2, 4}, {32, 32}} {
-		m := calm(sim.EFA(), max(ends[0], ends[1]))
+		m := calm(model, max(ends[0], ends[1]))
 		net := sim.New(m, 1)
 		a, b := newSite(t, net, 0, ends[0], rail.Auto), newSite(t, net, 1, ends[1], rail.Auto)
 		connect(t, a, b)
@@ -230,15 +255,22 @@ func TestPlayedSmallBalance(t *testing.T) {
 
 // All of eight PEs write to all, and every NIC takes its part of it.
 func TestPlayedAllToAll(t *testing.T) {
+	for _, m := range []sim.Model{sim.EFA(), sim.EFADirect()} {
+		t.Run(m.Name, func(t *testing.T) { playedAllToAll(t, m) })
+	}
+}
+
+func playedAllToAll(t *testing.T, model sim.Model) {
 	for _, policy := range []rail.Policy{rail.Auto, rail.Split, rail.RoundRobin} {
 		const pes, nics, size, count = 8, 4, 256 << 10, 12
-		m := calm(sim.EFA(), nics)
+		m := calm(model, nics)
 		net := sim.New(m, 1)
 		var sites []*site
 		for i := range pes {
 			sites = append(sites, newSite(t, net, i, nics, policy))
 		}
 		connect(t, sites...)
+		acquaint(t, net, sites...)
 		took := transfer(t, net, sites, size, count, 64, false)
 		mean := float64(size*count*(pes-1)) / nics
 		least, most := 2.0, 0.0

@@ -183,7 +183,12 @@ func (n *Network) land(p *packet) {
 		m.pair.held = append(m.pair.held, p)
 		return
 	}
-	if n.model.PollBytes > 0 && !to.closed {
+	if !p.answer && m.kind != fabric.KindSend && !n.acquainted(m, to) {
+		n.drop(p)
+		n.disown(m)
+		return
+	}
+	if n.socketed(p, to) {
 		to.queueUp(p)
 		return
 	}

@@ -11,28 +11,31 @@ import (
 type action uint8
 
 const (
-	actLeave    action = iota // the next packet of m goes to the wire
-	actArrive                 // p is at its target's NIC
-	actLand                   // p is in the target, behind its NIC
-	actSecond                 // the second piece of p becomes visible
-	actAnswer                 // the end of m has come back to its sender
-	actComplete               // a late completion
-	actFail                   // m has failed
-	actFault                  // a planned fault
-	actReady                  // p was held back and is not any more
+	actLeave     action = iota // the next packet of m goes to the wire
+	actArrive                  // p is at its target's NIC
+	actLand                    // p is in the target, behind its NIC
+	actSecond                  // the second piece of p becomes visible
+	actAnswer                  // the end of m has come back to its sender
+	actComplete                // a late completion
+	actFail                    // m has failed
+	actFault                   // a planned fault
+	actReady                   // p was held back and is not any more
+	actHandshake               // letter is at its target
+	actRetry                   // m tries again to find a receive buffer
 )
 
 // event is something that will happen. gen is m's when it was planned: an event
 // of a message that has ended since is void.
 type event struct {
-	at   Time
-	seq  uint64
-	do   action
-	gen  uint32
-	m    *message
-	p    *packet
-	e    *end
-	comp fabric.Completion
+	at     Time
+	seq    uint64
+	do     action
+	gen    uint32
+	m      *message
+	p      *packet
+	e      *end
+	letter letter
+	comp   fabric.Completion
 }
 
 // agenda is a heap of events, the first at its root. Events of one instant are
@@ -152,6 +155,10 @@ func (n *Network) handle(ev event) {
 		ev.e.complete(ev.comp)
 	case actFail:
 		n.fail(ev.m, ev.m.errno, ev.m.reason)
+	case actHandshake:
+		n.shaken(ev.letter)
+	case actRetry:
+		n.tryAgain(ev.m)
 	case actFault:
 		n.planned(ev.comp.Token)
 	}

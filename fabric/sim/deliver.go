@@ -41,6 +41,14 @@ func (n *Network) whole(m *message, late Time) {
 		}
 		n.held += m.n
 		n.heldMost = max(n.heldMost, n.held)
+		if n.model.Retries {
+			if m.to.handOver(m) {
+				n.ended(m)
+			} else {
+				m.to.turnAway(m)
+			}
+			return
+		}
 		m.to.inbox = append(m.to.inbox, m)
 		m.to.match()
 	}

@@ -44,6 +44,13 @@
 // no leave to sleep with it. Arrivals end a Wait; what had arrived before its Arm does not.
 // A socket holds any number of bytes: what a sender has under way is bounded by Model.Depth.
 //
+// # Handshakes, and messages without a buffer
+//
+// Two models are as the two fabrics of one NIC. In one a Write to a peer waits until the peer
+// has polled (handshake.go) and only Polls move messages (socket.go); in the other a message
+// that finds no receive buffer is tried again (retry.go), and a Write of an end that the target
+// does not have among its peers fails.
+//
 // # Loss
 //
 // A NIC may fail and come back, and an endpoint die as its process would, with

@@ -33,12 +33,18 @@ type end struct {
 	recvs   []buffer
 	inbox   []*message // from inHead on: arrived, and waiting for a receive buffer or room in the queue
 	inHead  int
-	socket  []*packet // from read on: arrived, and not read
+	letters []letter   // of handshakes, for the next Poll
+	unmet   int        // operations that wait for the handshakes of peers
+	away    []*message // messages that their senders have back, because there was no receive buffer
+	socket  []*packet  // from read on: arrived, and not read
 	read    int
 	queue   []fabric.Completion
 	head    int
 	fatal   error // of Poll
 	reasons map[fabric.Token]string
+
+	retrying int    // messages that were away and are on their way again
+	turns    uint64 // that messages have tried again
 
 	wake  chan struct{}
 	came  bool
@@ -131,6 +137,7 @@ func (e *end) Recv(at unsafe.Pointer, n int, desc uintptr, t fabric.Token) error
 	e.busy[t] = true
 	e.recvs = append(e.recvs, buffer{at, n, t})
 	e.match()
+	e.retry()
 	return nil
 }
 
@@ -181,7 +188,11 @@ func (e *end) allowed(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 		return shmerr.Causef(shmerr.ErrPE, "it has no address")
 	case r.Len > e.caps.MaxMessage:
 		return shmerr.Causef(shmerr.ErrArgument, "%d bytes in one operation, more than %d", r.Len, e.caps.MaxMessage)
-	case r.Inject && (r.Len > uint64(e.caps.MaxInject) || kind == fabric.KindRead || r.Fence):
+	case kind == fabric.KindSend && e.net.model.Longest > 0 && r.Len > uint64(e.net.model.Longest):
+		return shmerr.Causef(shmerr.ErrArgument, "a message of %d bytes, more than %d", r.Len, e.net.model.Longest)
+	case r.Inject && kind == fabric.KindWrite && e.caps.MaxInjectWrite == 0:
+		return shmerr.Causef(shmerr.ErrUnsupported, "function not implemented: no write is injected here")
+	case r.Inject && (r.Len > uint64(e.injects(kind)) || kind == fabric.KindRead || r.Fence):
 		return shmerr.Causef(shmerr.ErrArgument, "%d bytes cannot be injected (fence %v)", r.Len, r.Fence)
 	case r.Fence && !e.caps.Fence:
 		return shmerr.Causef(shmerr.ErrArgument, "a fence was not granted")
@@ -200,6 +211,14 @@ func (e *end) allowed(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	return e.local(r.Local, int(r.Len), r.Desc)
 }
 
+// injects is how many bytes of an operation may be injected.
+func (e *end) injects(kind fabric.Kind) int {
+	if kind == fabric.KindWrite {
+		return e.caps.MaxInjectWrite
+	}
+	return e.caps.MaxInject
+}
+
 // post takes an operation, or refuses it.
 func (e *end) post(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	n := e.net
@@ -207,6 +226,14 @@ func (e *end) post(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 		return &shmerr.Error{Op: verbs[kind], Object: fmt.Sprintf("PE %d", r.PE), Cause: err}
 	}
 	if e.flying >= n.model.Depth || e.refuse() {
+		return fabric.ErrAgain
+	}
+	p := &e.peers[r.PE]
+	if p.pair == nil {
+		p.pair = &pair{from: e, peer: p}
+	}
+	if p.pair.shy(kind, r.Inject) {
+		n.note(didRefuse, e, nil, e.calls, 1)
 		return fabric.ErrAgain
 	}
 	m := n.newMessage()
@@ -221,10 +248,6 @@ func (e *end) post(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	}
 	if a != nil {
 		m.op, m.width, m.operand, m.compare = a.Op, a.Width, a.Operand, a.Compare
-	}
-	p := &e.peers[r.PE]
-	if p.pair == nil {
-		p.pair = &pair{from: e, peer: p}
 	}
 	e.flying++
 	m.slot = len(e.live)
@@ -241,6 +264,7 @@ func (e *end) Poll(c []fabric.Completion) (int, error) {
 	if len(c) == 0 {
 		return 0, nil
 	}
+	e.readLetters()
 	e.readSocket()
 	if !n.manual && !n.step() {
 		n.now += idleStep

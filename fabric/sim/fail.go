@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"libshmem/fabric"
 	"libshmem/runtime/shmerr"
@@ -12,6 +13,7 @@ const (
 	errIO          = 5
 	errDenied      = 13
 	errReset       = 104
+	errStranger    = 107
 	errTimedOut    = 110
 	errUnreachable = 113
 	errTruncated   = 265
@@ -20,6 +22,7 @@ const (
 
 var errorText = map[int32]string{
 	errIO: "Input/output error", errDenied: "Permission denied", errReset: "Connection reset by peer", errTimedOut: "Connection timed out",
+	errStranger:    "Transport endpoint is not connected",
 	errUnreachable: "No route to host", errTruncated: "Truncation error", errOverrun: "Queue has been overrun",
 }
 
@@ -100,6 +103,7 @@ func (e *end) die() {
 		n.unhold(m)
 	}
 	e.inbox, e.inHead = nil, 0
+	e.letters, e.away = nil, nil
 	e.emptySocket()
 	for _, other := range n.ends {
 		for _, m := range other.live {
@@ -119,6 +123,9 @@ func (e *end) die() {
 
 // forget takes a message out of the inbox.
 func (e *end) forget(m *message) {
+	if e.letGo(m) {
+		return
+	}
 	for i, other := range e.inbox {
 		if other == m && i >= e.inHead {
 			e.net.unhold(m)
@@ -146,6 +153,24 @@ func (n *Network) doom(m *message, errno int32, reason string) {
 func (n *Network) deny(m *message) {
 	if m.errno == 0 {
 		m.errno, m.reason = errDenied, fmt.Sprintf("no region of the peer has the key and %d bytes there", m.n)
+		n.plan(actFail, n.now+n.model.Latency, m, nil)
+	}
+}
+
+// acquainted reports whether the target of a Write or Read has its sender among its peers,
+// where it has to.
+func (n *Network) acquainted(m *message, to *end) bool {
+	p := m.pair
+	if !n.model.Strangers && !p.listed {
+		p.listed = slices.ContainsFunc(to.peers, func(q peer) bool { return q.known && q.addr == m.from.addr })
+	}
+	return n.model.Strangers || p.listed
+}
+
+// disown plans the end of a message whose target does not know its sender.
+func (n *Network) disown(m *message) {
+	if m.errno == 0 {
+		m.errno, m.reason = errStranger, "the peer does not have this end among its own"
 		n.plan(actFail, n.now+n.model.Latency, m, nil)
 	}
 }

@@ -27,6 +27,8 @@ const (
 	forStorm
 	forKey
 	forDefect
+	forHandshake
+	forRetry
 )
 
 // mix is a good mixture of a number: each bit of the result depends on all.

@@ -34,6 +34,13 @@ type Model struct {
 	Post      Time   // of the host's processor, for each operation of any of its endpoints
 	Detect    Time   // until an operation on a peer that is gone has failed
 
+	Longest   int  // bytes of a message; 0: any number
+	Queue     int  // completions that a queue may have room for, a power of two; 0: any number
+	Handshake int  // operations of one endpoint that may wait for handshakes; 0: there are none (handshake.go)
+	Software  bool // messages are the target's processor's: only its Polls move them (socket.go)
+	Retries   bool // a message that finds no receive buffer goes back, and its sender tries again (retry.go)
+	Strangers bool // Writes and Reads also reach an end that does not have their sender among its peers
+
 	Reconnects bool // who failed to reach a peer may reach its successor
 	Backlog    bool // completions that find the queue full wait at the sender; else they are lost
 
@@ -110,54 +117,15 @@ func TCP() Model {
 	return Model{
 		Name: "tcp",
 		Caps: fabric.Caps{
-			MaxMessage: 1 << 40, MaxInject: 64,
+			MaxMessage: 1 << 40, MaxInject: 64, MaxInjectWrite: 64,
 			WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true, ReadAfterWrite: true,
 			Data: 8, Source: true, Block: whole, LocalSegments: 4, RemoteSegments: 4,
 			Atomics: allOps(), AtomicsWithCPU: true,
 		},
 		MTU: 1448, Header: 78, Bandwidth: 10e9, Latency: 10 * Microsecond, Depth: 1024, Detect: Millisecond,
-		Reconnects: true, Backlog: true,
+		Strangers: true, Reconnects: true, Backlog: true,
 		Faults: Faults{Reorder: 0.2, Delay: 30 * Microsecond, Late: 0.1, Split: 0.2},
 	}
-}
-
-// Verbs is a reliable connection of InfiniBand: in order, with fences, two
-// atomic operations, and a receive buffer used up by each Write with data.
-func Verbs() Model {
-	return Model{
-		Name: "verbs",
-		Caps: fabric.Caps{
-			MaxMessage: 1 << 30, MaxInject: 236, VirtualAddress: true, LocalMR: true, PinsMemory: true,
-			WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true, DeliveryComplete: true,
-			Data: 4, DataTakesRecv: true, Source: true, Fence: true, LocalSegments: 30, RemoteSegments: 1,
-			Atomics: fabric.Ops(0).With(fabric.OpFetchAdd, 8).With(fabric.OpCompareSwap, 8),
-		},
-		MTU: 4096, Header: 58, Bandwidth: 200e9, Latency: Microsecond, Depth: 512, Detect: 2 * Millisecond,
-		Faults: Faults{Reorder: 0.05, Delay: 5 * Microsecond, Late: 0.2, Split: 0.2},
-	}
-}
-
-// EFA is Amazon's NIC at 200 Gb/s: packets of 8 KiB that take many ways, no
-// order but of messages, which the provider sorts in software, and within a
-// Write only of the bytes of each aligned block of 128.
-func EFA() Model {
-	return Model{
-		Name: "efa",
-		Caps: fabric.Caps{
-			MaxMessage: 1 << 30, MaxInject: 32, VirtualAddress: true, LocalMR: true, PinsMemory: true,
-			SendAfterSend: true, DeliveryComplete: true,
-			Data: 4, Source: true, Block: 128, LocalSegments: 2, RemoteSegments: 1,
-		},
-		MTU: 8192, Header: 100, Bandwidth: 200e9, Latency: 8 * Microsecond, Depth: 512, Detect: 5 * Millisecond,
-		Faults: Faults{Reorder: 0.5, Delay: 20 * Microsecond, Late: 0.2, Split: 0.3},
-	}
-}
-
-// EFA100 is EFA with NICs of 100 Gb/s, of which a host has many.
-func EFA100() Model {
-	m := EFA()
-	m.Name, m.Bandwidth = "efa-100", 100e9
-	return m
 }
 
 // Worst promises delivery and nothing else, and does all that it may.
@@ -165,10 +133,11 @@ func Worst() Model {
 	return Model{
 		Name: "worst",
 		Caps: fabric.Caps{
-			MaxMessage: 1 << 20, MaxInject: 128, VirtualAddress: true, LocalMR: true, DeliveryComplete: true,
+			MaxMessage: 1 << 20, MaxInject: 128, MaxInjectWrite: 128, VirtualAddress: true, LocalMR: true, DeliveryComplete: true,
 			Data: 4, Fence: true, LocalSegments: 1, RemoteSegments: 1, Atomics: allOps(),
 		},
 		MTU: 1024, Header: 64, Bandwidth: 50e9, Latency: 2 * Microsecond, Depth: 96, Detect: Millisecond,
+		Strangers: true,
 		Faults: Faults{
 			Reorder: 0.7, Delay: 50 * Microsecond, Duplicate: 0.05, Drop: 0.02, Late: 0.4, Split: 0.5, Again: 0.15, Storm: 0.05,
 		},
@@ -184,7 +153,7 @@ func Bare() Model {
 
 // Models are all of them.
 func Models() []Model {
-	return []Model{TCP(), Verbs(), EFA(), EFA100(), Worst(), Bare()}
+	return []Model{TCP(), Verbs(), EFA(), EFADirect(), EFA100(), Worst(), Bare()}
 }
 
 // Rough gives a model the faults of Worst: no less order than it promises, and

@@ -182,6 +182,12 @@ func (n *Network) Open(hostNumber int, cfg fabric.Config) (fabric.Provider, erro
 			return nil, &shmerr.Error{Op: "choose", Object: "NIC", Cause: shmerr.Causef(shmerr.ErrSetting, "%q is none of the %d NICs of host %d", cfg.NICs, len(h.nics), hostNumber)}
 		}
 	}
+	if room := n.capacity(&cfg); n.model.Queue > 0 && room > n.model.Queue {
+		return nil, &shmerr.Error{
+			Op: "open", Object: nicName(chosen),
+			Cause: shmerr.Causef(shmerr.ErrArgument, "a queue of %d completions, more than %d (sim says: Invalid argument)", room, n.model.Queue),
+		}
+	}
 	port := slices.Index(h.ports, nil)
 	if port < 0 {
 		port = len(h.ports)
@@ -265,6 +271,8 @@ type message struct {
 	unread  int      // packets that have not come out of a socket
 	index   uint64   // among the pair's messages or writes
 	after   struct{ writes, sends uint64 }
+	unmet   bool // it waits for the handshake of its pair
+	again   bool // it was turned away, and is on its way once more
 	told    bool // the sender's completion is planned
 	there   bool // all has landed
 	errno   int32

@@ -10,9 +10,12 @@ type pair struct {
 	to   *end // nil: nothing was sent yet
 	peer *peer
 
-	packets, answers uint64 // that went either way
-	outstanding      int    // operations that have begun and not ended
-	waiting          []*message
+	acquaintance
+	listed bool // the other end has this one among its peers, as far as was asked
+
+	packets, answers, controls uint64 // that went either way
+	outstanding                int    // operations that have begun and not ended
+	waiting                    []*message
 
 	writes, sends         uint64 // posted
 	writesDone, sendsDone prefix
@@ -92,9 +95,7 @@ func (n *Network) defect(d Defect, m *message) bool {
 func (n *Network) launch(m *message) {
 	p, e := m.pair, m.from
 	p.outstanding++
-	if p.to == nil && !p.peer.gone {
-		p.to = n.at(p.peer.addr)
-	}
+	p.reach()
 	m.to = p.to
 	forward := m.n
 	if m.kind == fabric.KindRead || m.kind == fabric.KindAtomic {
@@ -107,6 +108,24 @@ func (n *Network) launch(m *message) {
 		n.doom(m, errUnreachable, "nobody is at the address")
 		return
 	}
+	if p.strange(m.kind) {
+		p.meet(m)
+		return
+	}
+	n.depart(m)
+}
+
+// reach finds out who is at the other end.
+func (p *pair) reach() {
+	if p.to == nil && !p.peer.gone {
+		p.to = p.from.net.at(p.peer.addr)
+	}
+}
+
+// depart has the first packet of an operation leave when the NIC is free.
+func (n *Network) depart(m *message) {
+	e := m.from
+	h := n.hosts[e.addr.host]
 	if n.model.Broken == EarlySource && m.kind != fabric.KindRead && m.kind != fabric.KindAtomic {
 		n.tell(m, 0)
 	}
@@ -169,6 +188,7 @@ func (p *pair) done(m *message) {
 // release ends an operation, and begins those that waited for its end.
 func (n *Network) release(m *message) {
 	p := m.pair
+	p.part(m)
 	n.retire(m)
 	p.outstanding--
 	for len(p.waiting) > 0 && (!p.waiting[0].fence || p.outstanding == 0) {

@@ -32,11 +32,15 @@ func suiteModels() []Model {
 		// The detector has nothing to find in the others that it does not find here.
 		return append(models[:2], Unread(TCP(), 1))
 	}
-	for _, m := range []Model{TCP(), Verbs(), EFA()} {
+	for _, m := range []Model{TCP(), Verbs(), EFA(), EFADirect()} {
 		models = append(models, Rough(m))
 	}
 	// As sockets: a packet for each Poll, and some.
-	return append(models, Unread(TCP(), 1), Unread(Rough(TCP()), 4096), Unread(EFA(), 1), Unread(Worst(), 4096))
+	models = append(models, Unread(TCP(), 1), Unread(Rough(TCP()), 4096), Unread(EFA(), 1), Unread(EFADirect(), 1), Unread(Worst(), 4096))
+	// No model of a NIC has it, and a network under chaos does.
+	takes := Verbs()
+	takes.Caps.DataTakesRecv = true
+	return append(models, takes)
 }
 
 var suiteSeed = flag.Uint64("suite.seed", 1, "seed of the networks that the suite runs on")
@@ -49,31 +53,39 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// caught are the defects, the model that has them, and the parts of the suite
-// one of which must notice.
-var caught = []struct {
+// catch is a defect, the model that has it, and the part of the suite that must notice.
+type catch struct {
 	defect Defect
 	model  Model
 	parts  string
-}{
+}
+
+var caught = []catch{
 	{WritesOvertake, Rough(Verbs()), "WriteThenFlag"},
 	{MessagesPass, Rough(TCP()), "MessageOrder"},
 	{MessagesLead, Rough(TCP()), "WriteThenMessage"},
 	{EarlyDelivery, EFA(), "Delivery"},
+	{EarlyDelivery, EFADirect(), "Delivery"},
 	{EarlySource, TCP(), "Flood"},
 	{EarlyData, EFA(), "Notified"},
+	{EarlyData, EFADirect(), "Notified"},
 	{Repeats, Worst(), "Flood"},
 	{Forgets, TCP(), "Flood"},
 	{Twice, Worst(), "AtomicSums"},
 	{Unfenced, Worst(), "Fences"},
 	{Torn, Worst(), "AtomicSums"},
 	{AnyKey, EFA(), "BadKey"},
+	{AnyKey, EFADirect(), "BadKey"},
 	{LosesWake, TCP(), "Arrivals"},
 	{Spills, EFA(), "OneSided"},
+	{Spills, EFADirect(), "OneSided"},
 	{Silent, EFA(), "Overrun"},
-	{Undead, EFA(), "Closed"},
+	{Silent, EFADirect(), "Overrun"},
+	{Undead, EFADirect(), "Closed"}, // efa has nothing under way to a peer that has not polled
 	{ArmsUnread, Unread(TCP(), 1), "Unread"},
 }
+
+func (c *catch) name() string { return c.defect.String() + " " + c.model.Name }
 
 const defectVariable = "SIM_TEST_DEFECT"
 
@@ -82,7 +94,7 @@ const defectVariable = "SIM_TEST_DEFECT"
 func TestSuiteNotices(t *testing.T) {
 	if name := os.Getenv(defectVariable); name != "" {
 		for _, c := range caught {
-			if c.defect.String() == name {
+			if c.name() == name {
 				m := c.model
 				m.Broken = c.defect
 				fabrictest.RunEach(t, opener(m, 1), fabrictest.Limits{Patience: time.Second})
@@ -93,10 +105,10 @@ func TestSuiteNotices(t *testing.T) {
 	noticed := map[Defect]bool{Haunts: true} // by TestPlayedSuccessor
 	for _, c := range caught {
 		noticed[c.defect] = true
-		t.Run(c.defect.String(), func(t *testing.T) {
+		t.Run(c.name(), func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(os.Args[0], "-test.run=^TestSuiteNotices$/^"+c.parts+"$", "-test.timeout=60s", "-test.failfast")
-			cmd.Env = append(os.Environ(), defectVariable+"="+c.defect.String())
+			cmd.Env = append(os.Environ(), defectVariable+"="+c.name())
 			start := time.Now()
 			out, err := cmd.CombinedOutput()
 			if _, failed := err.(*exec.ExitError); !failed || !strings.Contains(string(out), "--- FAIL: TestSuiteNotices/"+c.parts) {

@@ -5,6 +5,16 @@ import "libshmem/fabric"
 // With Model.PollBytes each end has a socket. Packets lie there in the order of their
 // arrival; one that must not overtake another comes into the socket behind it. Only a Poll
 // of the end takes them out.
+//
+// With Model.Software the same holds for packets of messages alone, softwarePackets of them
+// for each Poll: the NIC has put them into buffers of the provider, and the rest is the
+// processor's.
+const softwarePackets = 8
+
+// socketed reports whether a packet is for the socket.
+func (n *Network) socketed(p *packet, to *end) bool {
+	return !to.closed && (n.model.PollBytes > 0 || n.model.Software && p.m.kind == fabric.KindSend)
+}
 
 // queueUp puts a packet that may land, or one of a Write that comes again, into the
 // socket. That is what ends a Wait; that the packet can be read later is no event.
@@ -34,16 +44,23 @@ func (e *end) queueUp(p *packet) {
 	}
 }
 
-// unread tells whether there is something in the socket.
-func (e *end) unread() bool { return len(e.socket) > e.read }
+// unread tells whether there is something that a Poll would take, or answer.
+func (e *end) unread() bool { return len(e.socket) > e.read || len(e.letters) > 0 }
 
 // readSocket takes from the socket what one Poll takes: PollBytes at most, but a packet
 // in any case.
 func (e *end) readSocket() {
-	for left := e.net.model.PollBytes; e.unread(); {
+	most, bytes := e.net.model.PollBytes, e.net.model.PollBytes > 0
+	if !bytes {
+		most = softwarePackets
+	}
+	for left := most; len(e.socket) > e.read; {
 		p := e.socket[e.read]
-		cost := max(p.n, 1)
-		if cost > left && left < e.net.model.PollBytes {
+		cost := 1
+		if bytes {
+			cost = max(p.n, 1)
+		}
+		if cost > left && left < most {
 			break
 		}
 		left -= cost

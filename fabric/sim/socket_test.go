@@ -13,6 +13,7 @@ func asked(t *testing.T, m Model) (n *Network, a, b *site) {
 	c := fabric.Config{Data: true, Delivery: true, Atomics: true}
 	a, b = newSite(t, n, 0, c), newSite(t, n, 1, c)
 	connect(a, b)
+	acquaint(n, a, b)
 	return n, a, b
 }
 

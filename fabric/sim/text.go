@@ -12,14 +12,15 @@ import (
 // A network can be written as text: the name of a model, and words that change
 // it, separated by commas.
 //
-//	efa,nics=4,rails=4,reorder=0.5,delay=20us,drop-peer=3@5ms
+//	efa-direct,nics=4,rails=4,reorder=0.5,delay=20us,drop-peer=3@5ms
 //
 // Shares are from 0 to 1, times as Go writes them, sizes in bytes, speeds in
 // bits a second with k, M or G behind. waw, saw, sas, raw, delivery, virtual and
-// local are what the network promises or asks for, 0 or 1. drop-peer=HOST[@TIME] kills the endpoints
-// of a host, lose-nic=HOST/NIC[@TIME] takes a link away, restore-nic gives it
-// back. Words of faults may also stand alone (ParseFaults), for a network that
-// is not played.
+// local are what the network promises or asks for, 0 or 1; so are the manners
+// software, retries and strangers. drop-peer=HOST[@TIME] kills the endpoints of a
+// host, lose-nic=HOST/NIC[@TIME] takes a link away, restore-nic gives it back.
+// Words of faults may also stand alone (ParseFaults), for a network that is not
+// simulated.
 
 // knob is a word of the text.
 type knob struct {
@@ -37,10 +38,17 @@ var knobs = []knob{
 	{"nics", func(m *Model) any { return &m.NICs }},
 	{"skew", func(m *Model) any { return &m.Skew }},
 	{"depth", func(m *Model) any { return &m.Depth }},
+	{"longest", func(m *Model) any { return &m.Longest }},
+	{"queue", func(m *Model) any { return &m.Queue }},
+	{"handshake", func(m *Model) any { return &m.Handshake }},
+	{"software", func(m *Model) any { return &m.Software }},
+	{"retries", func(m *Model) any { return &m.Retries }},
+	{"strangers", func(m *Model) any { return &m.Strangers }},
 	{"pollbytes", func(m *Model) any { return &m.PollBytes }},
 	{"post", func(m *Model) any { return &m.Post }},
 	{"detect", func(m *Model) any { return &m.Detect }},
 	{"inject", func(m *Model) any { return &m.Caps.MaxInject }},
+	{"injectwrite", func(m *Model) any { return &m.Caps.MaxInjectWrite }},
 	{"virtual", func(m *Model) any { return &m.Caps.VirtualAddress }},
 	{"local", func(m *Model) any { return &m.Caps.LocalMR }},
 	{"waw", func(m *Model) any { return &m.Caps.WriteAfterWrite }},

@@ -67,12 +67,15 @@ func TestPlayedRates(t *testing.T) {
 		want    float64 // of the line rate of one NIC
 	}{
 		{"one NIC", EFA(), 1, 1, 1},
+		{"one NIC", EFADirect(), 1, 1, 1},
 		{"four NICs", EFA(), 4, 1, 4},
+		{"four NICs", EFADirect(), 4, 1, 4},
 		{"32 NICs", EFA100(), 32, 1, 32},
 		{"four to one", EFA(), 1, 4, 1},
+		{"four to one", EFADirect(), 1, 4, 1},
 		{"tcp", TCP(), 1, 1, 1},
 	} {
-		t.Run(c.what, func(t *testing.T) {
+		t.Run(c.model.Name+", "+c.what, func(t *testing.T) {
 			m := calm(c.model)
 			m.NICs, m.Rails = c.nics, c.nics
 			n := New(m, 1)
@@ -82,6 +85,7 @@ func TestPlayedRates(t *testing.T) {
 					config := fabric.Config{NICs: nicName(nic)}
 					a, b := newSite(t, n, 1+s, config), newSite(t, n, 0, config)
 					connect(a, b)
+					acquaint(n, a, b)
 					pairs = append(pairs, [2]*site{a, b})
 				}
 			}
@@ -106,12 +110,18 @@ func TestPlayedRates(t *testing.T) {
 // The way between rails is longer, and the processor's time for each operation
 // counts.
 func TestLatency(t *testing.T) {
-	m := calm(EFA())
+	for _, m := range []Model{EFA(), EFADirect()} {
+		t.Run(m.Name, func(t *testing.T) { latency(t, calm(m)) })
+	}
+}
+
+func latency(t *testing.T, m Model) {
 	m.NICs, m.Rails, m.Cross, m.Post = 2, 2, 5*Microsecond, 700
 	trip := func(from, to string) Time {
 		n := New(m, 1)
 		a, b := newSite(t, n, 0, fabric.Config{NICs: from}), newSite(t, n, 1, fabric.Config{NICs: to})
 		connect(a, b)
+		acquaint(n, a, b)
 		return stream(t, n, [][2]*site{{a, b}}, 8, 1)
 	}
 	near, far := trip("nic0", "nic0"), trip("nic0", "nic1")
@@ -121,6 +131,7 @@ func TestLatency(t *testing.T) {
 	n := New(m, 1)
 	a, b := newSite(t, n, 0, fabric.Config{}), newSite(t, n, 1, fabric.Config{})
 	connect(a, b)
+	acquaint(n, a, b)
 	const ops = 1000
 	if took := stream(t, n, [][2]*site{{a, b}}, 8, ops); took < ops*m.Post {
 		t.Errorf("%d operations took %d ns, with a processor that needs %d for each", ops, took, m.Post)

@@ -32,11 +32,14 @@ const (
 	didNIC
 	didAtomic
 	didQueue
+	didHandshake
+	didTurnAway
 )
 
 var whatText = [...]string{
 	"opens", "posts", "is refused, call", "posts receive", "sends packet of", "gets packet of", "holds packet of", "sees bytes of",
 	"has all of", "completes token", "fails", "is gone", "NIC changes, up:", "does atomic operation", "has unread packet of",
+	"in a handshake, answer:", "has no receive buffer for",
 }
 
 // kept is how many records are kept as text.

@@ -47,6 +47,25 @@ func connect(sites ...*site) {
 	}
 }
 
+// acquaint has sites write to each other once, where that takes a handshake.
+func acquaint(n *Network, sites ...*site) {
+	if n.model.Handshake == 0 {
+		return
+	}
+	for _, s := range sites {
+		for _, to := range sites {
+			if s == to {
+				continue
+			}
+			s.post(func() error { return s.Write(s.rma(to.pe, to, siteMemory-1, siteMemory-1, 1, 255)) })
+			if !run(func() bool { return len(s.comps) > 0 }, sites...) {
+				s.t.Fatal("the first write to a peer does not end")
+			}
+			s.comps = nil
+		}
+	}
+}
+
 func (s *site) poll() {
 	s.t.Helper()
 	var c [16]fabric.Completion

@@ -41,13 +41,15 @@ var modes = []mode{
 		MaxMessage: 1 << 30, MaxInject: 236, VirtualAddress: true, LocalMR: true,
 		WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true, DeliveryComplete: true,
 	}},
-	{name: "efa", caps: fabric.Caps{
-		MaxMessage: 1 << 30, MaxInject: 32, VirtualAddress: true, LocalMR: true,
-		SendAfterSend: true, DeliveryComplete: true,
+	{name: "efa-direct", caps: fabric.Caps{
+		MaxMessage: 1 << 30, MaxInject: 32, VirtualAddress: true, LocalMR: true, DeliveryComplete: true,
 	}},
 	{name: "unordered", caps: fabric.Caps{MaxMessage: 1 << 20, MaxInject: 4096, VirtualAddress: true, DeliveryComplete: true}},
 	{name: "bare", caps: fabric.Caps{MaxMessage: 1 << 20, MaxInject: 128}},
 	{name: "numbered", caps: fabric.Caps{MaxMessage: 1 << 20, MaxInject: 64, LocalMR: true, DeliveryComplete: true, Data: 4, Source: true}},
+	{name: "efa", caps: fabric.Caps{
+		MaxMessage: 1<<64 - 1, MaxInject: 4096, MaxInjectWrite: 4096, VirtualAddress: true, LocalMR: true, DeliveryComplete: true,
+	}},
 }
 
 // rough gives a mode the worst manners that its caps allow.

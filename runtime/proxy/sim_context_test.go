@@ -60,7 +60,9 @@ func slow(m sim.Model) sim.Model {
 // wait for the bytes before it, which is the network's order and not the library's.
 func TestSimQuietOfAContext(t *testing.T) {
 	const large, signal, small = 1 << 20, 8, 16
-	for _, m := range []sim.Model{sim.EFA(), sim.Verbs(), sim.TCP(), sim.Unread(sim.EFA(), 1), sim.Unread(sim.TCP(), 1)} {
+	for _, m := range []sim.Model{
+		sim.EFA(), sim.EFADirect(), sim.Verbs(), sim.TCP(), sim.Unread(sim.EFA(), 1), sim.Unread(sim.EFADirect(), 1), sim.Unread(sim.TCP(), 1),
+	} {
 		t.Run(m.String(), func(t *testing.T) {
 			mem := new(memories)
 			w := newWorld(t, slow(m), 1, 2, 2*large, mem)
@@ -106,7 +108,9 @@ func putByte(w *world, p *proc, offset int64, value byte) {
 // no other. So does a fence: behind it a write of one context waits for that context's
 // messages.
 func TestSimContextOfASilentPE(t *testing.T) {
-	for _, m := range []sim.Model{sim.EFA(), sim.Verbs(), sim.TCP(), sim.Unread(sim.EFA(), 1), sim.Unread(sim.TCP(), 1)} {
+	for _, m := range []sim.Model{
+		sim.EFA(), sim.EFADirect(), sim.Verbs(), sim.TCP(), sim.Unread(sim.EFA(), 1), sim.Unread(sim.EFADirect(), 1), sim.Unread(sim.TCP(), 1),
+	} {
 		t.Run(m.String(), func(t *testing.T) {
 			mem := new(memories)
 			m.Faults = sim.Faults{}
@@ -161,7 +165,7 @@ func TestSimContextOfASilentPE(t *testing.T) {
 // A PE that is lost ends what each context has to do with it, and fails the quiet of
 // that one only; later operations on it fail on all of them.
 func TestSimContextOfALostPE(t *testing.T) {
-	for _, m := range []sim.Model{sim.EFA(), sim.TCP(), sim.Unread(sim.TCP(), 1)} {
+	for _, m := range []sim.Model{sim.EFA(), sim.EFADirect(), sim.TCP(), sim.Unread(sim.TCP(), 1)} {
 		t.Run(m.String(), func(t *testing.T) {
 			m.Faults = sim.Faults{}
 			w := newWorld(t, m, 1, 3, 1<<20, new(memories))

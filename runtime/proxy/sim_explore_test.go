@@ -198,7 +198,7 @@ func TestSimExplore(t *testing.T) {
 	if need.Race { // which has no threads to watch here, and takes ten times as long
 		enough = min(enough, 100)
 	}
-	models := []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA(), sim.Worst(), sourced(sim.Worst()), sim.Bare(), sourced(sim.Bare())}
+	models := []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA(), sim.EFADirect(), sim.Worst(), sourced(sim.Worst()), sim.Bare(), sourced(sim.Bare())}
 	// With sockets a Poll that reads is one more thing that may happen next.
 	models = append(models, sim.Unread(sim.TCP(), 1), sim.Unread(sourced(sim.Worst()), 1))
 	if *simModel != "" {
@@ -267,10 +267,13 @@ func TestSimExploreNotices(t *testing.T) {
 		{sim.TCP(), "put8 fence put6000"},
 		{sim.Verbs(), "amo fence put6000"},
 		{sim.EFA(), "put6000 fence put8"},
+		{sim.EFADirect(), "put6000 fence put8"},
 		{sim.EFA(), "put6000 fence put6000"},
+		{sim.EFADirect(), "put6000 fence put6000"},
 		{sourced(sim.Worst()), "put6000 fence amo"},
 		{sim.Unread(sim.TCP(), 1), "put8 fence put6000"},
 		{sim.Unread(sim.EFA(), 1), "put6000 fence put6000"},
+		{sim.Unread(sim.EFADirect(), 1), "put6000 fence put6000"},
 	} {
 		q, paths := &quietly{TB: t}, 1
 		for ch := new(chooser); paths < 100_000; paths++ {

@@ -16,7 +16,7 @@ import (
 func TestSimHeir(t *testing.T) {
 	mem := &memories{}
 	met := uint64(0)
-	for _, model := range []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA()} {
+	for _, model := range []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA(), sim.EFADirect()} {
 		model.Reconnects = true // whoever is there
 		for seed := range uint64(25) {
 			l := &losing{world: newWorld(t, sockets(model, seed), seed, lossPEs, 1<<16, mem), requests: map[*proxy.Request]fabric.PE{}, fill: 0xff}

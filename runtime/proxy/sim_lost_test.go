@@ -22,7 +22,7 @@ const lossPEs, dying = 4, 2
 // among themselves they go on.
 func TestSimLost(t *testing.T) {
 	mem := &memories{}
-	for _, model := range []sim.Model{sim.EFA(), sim.Verbs(), sim.TCP()} {
+	for _, model := range []sim.Model{sim.EFA(), sim.EFADirect(), sim.Verbs(), sim.TCP()} {
 		var network, told, failedQuiets, endedEarly int
 		for seed := range uint64(60) {
 			l := &losing{world: newWorld(t, sockets(model, seed), seed, lossPEs, 1<<16, mem)}

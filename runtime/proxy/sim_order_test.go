@@ -169,7 +169,7 @@ func simModels(t testing.TB) []sim.Model {
 		return []sim.Model{m}
 	}
 	models := sim.Models()
-	for _, m := range []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA()} {
+	for _, m := range []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA(), sim.EFADirect()} {
 		models = append(models, sim.Rough(m))
 	}
 	return append(models, railModels()...)
@@ -183,7 +183,7 @@ func railModels() []sim.Model {
 		return m
 	}
 	return []sim.Model{
-		several(sim.EFA(), 2, 20), several(sim.Worst(), 4, 3), several(sim.Rough(sim.TCP()), 3, 5),
+		several(sim.EFA(), 2, 20), several(sim.EFADirect(), 2, 20), several(sim.Worst(), 4, 3), several(sim.Rough(sim.TCP()), 3, 5),
 	}
 }
 
@@ -250,7 +250,7 @@ func TestSimCombinations(t *testing.T) {
 // A seed is one run: again it goes the same way to the bit, and another does not.
 func TestSimReplay(t *testing.T) {
 	mem := new(memories)
-	for _, m := range []sim.Model{sim.EFA(), sim.Worst()} {
+	for _, m := range []sim.Model{sim.EFA(), sim.EFADirect(), sim.Worst()} {
 		var first [4]uint64
 		for round := range 3 {
 			for seed := range first {
@@ -282,10 +282,13 @@ var simMistakes = []struct {
 	tamper func(frame []byte) // with what is sent
 }{
 	{"messages do not say what they follow", sim.Rough(sim.EFA()), sim.NoDefect, true, forgetNeed},
+	{"messages do not say what they follow on efa-direct", sim.Rough(sim.EFADirect()), sim.NoDefect, true, forgetNeed},
 	{"early data", sim.Rough(sim.EFA()), sim.EarlyData, true, nil},
+	{"early data on efa-direct", sim.Rough(sim.EFADirect()), sim.EarlyData, true, nil},
 	{"unfenced", sim.Worst(), sim.Unfenced, true, nil},
 	{"no fence on worst", sim.Worst(), sim.NoDefect, false, nil},
 	{"no fence on efa", sim.EFA(), sim.NoDefect, false, nil},
+	{"no fence on efa-direct", sim.EFADirect(), sim.NoDefect, false, nil},
 	{"no fence on tcp", sim.Rough(sim.TCP()), sim.NoDefect, false, nil},
 	{"writes overtake", sim.Rough(sim.TCP()), sim.WritesOvertake, true, nil},
 	{"messages lead", sim.Rough(sim.TCP()), sim.MessagesLead, true, nil},
@@ -295,6 +298,7 @@ var simMistakes = []struct {
 	{"repeats", sim.Worst(), sim.Repeats, true, nil},
 	{"twice", sim.Worst(), sim.Twice, true, nil},
 	{"spills", sim.EFA(), sim.Spills, true, nil},
+	{"spills on efa-direct", sim.EFADirect(), sim.Spills, true, nil},
 }
 
 func forgetNeed(frame []byte) { clear(frame[48:52]) }

@@ -22,7 +22,7 @@ type crowd struct {
 }
 
 func newCrowd(t *testing.T, m sim.Model, senders, each int) *crowd {
-	c := &crowd{w: newWorld(t, m, 1, senders+1, 4096, new(memories)), left: make([]int, senders+1)}
+	c := &crowd{w: newWorld(t, roomy(m, senders+1), 1, senders+1, 4096, new(memories)), left: make([]int, senders+1)}
 	for pe := 1; pe <= senders; pe++ {
 		c.left[pe] = each
 	}
@@ -86,7 +86,7 @@ func TestSimPressure(t *testing.T) {
 	jumbled := sim.TCP()
 	jumbled.Name, jumbled.Caps.SendAfterSend, jumbled.Caps.SendAfterWrite, jumbled.Caps.WriteAfterWrite = "tcp-unordered", false, false, false
 	jumbled.Delay = 100 * sim.Millisecond
-	for _, m := range []sim.Model{sim.TCP(), jumbled, sim.EFA(), sim.Worst(), sim.Unread(sim.TCP(), 1), sim.Unread(sim.Worst(), 4096)} {
+	for _, m := range []sim.Model{sim.TCP(), jumbled, sim.EFA(), sim.EFADirect(), sim.Worst(), sim.Unread(sim.TCP(), 1), sim.Unread(sim.Worst(), 4096)} {
 		t.Run(kind(m), func(t *testing.T) {
 			senders := senders
 			if m.PollBytes > 0 { // as much for each of fewer

@@ -18,7 +18,7 @@ func TestSimLostNIC(t *testing.T) {
 		seeds = 6
 	}
 	mem := new(memories)
-	for _, m := range []sim.Model{sim.EFA(), sim.Rough(sim.EFA()), sim.Worst(), sim.Verbs()} {
+	for _, m := range []sim.Model{sim.EFA(), sim.EFADirect(), sim.Rough(sim.EFA()), sim.Rough(sim.EFADirect()), sim.Worst(), sim.Verbs()} {
 		m.NICs, m.Rails, m.Detect = 3, 3, 200*sim.Microsecond
 		lost := uint64(0)
 		for seed := uint64(1); seed <= seeds && !t.Failed(); seed++ {
@@ -49,11 +49,16 @@ func TestSimRailRates(t *testing.T) {
 	for _, c := range []struct {
 		model sim.Model
 		nics  int
-	}{{sim.EFA(), 4}, {sim.EFA100(), 32}, {sim.Unread(sim.EFA(), 64<<10), 4}} {
+	}{
+		{sim.EFA(), 4}, {sim.EFADirect(), 4}, {sim.EFA100(), 32}, {sim.Unread(sim.EFA(), 64<<10), 4}, {sim.Unread(sim.EFADirect(), 64<<10), 4},
+	} {
 		m := c.model
 		m.NICs, m.Rails, m.Post, m.Cross = c.nics, c.nics, post, sim.Microsecond
 		const size = 1 << 20
 		count := 120 * c.nics
+		if m.Handshake > 0 { // each NIC at first waits for each of the peer's
+			count *= 2
+		}
 		took := transfer(t, m, size, count, 64, false)
 		signalled := transfer(t, m, size, count, 64, true)
 		rate := func(took sim.Time) float64 {

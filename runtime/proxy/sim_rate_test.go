@@ -71,7 +71,7 @@ func transfer(t *testing.T, m sim.Model, n, count, window int, signal bool) sim.
 // them, 64 puts at a time. Four and 32 wires are in sim_rails_test.go.
 func TestSimRates(t *testing.T) {
 	const window = 64
-	for _, model := range []sim.Model{sim.EFA(), sim.EFA100(), sim.Verbs(), sim.Unread(sim.EFA(), 1)} {
+	for _, model := range []sim.Model{sim.EFA(), sim.EFADirect(), sim.EFA100(), sim.Verbs(), sim.Unread(sim.EFA(), 1), sim.Unread(sim.EFADirect(), 1)} {
 		model.Post = post
 		for _, n := range []int{8, 1024, 4000, 8192, 64 << 10, 1 << 20} {
 			count := min(4000, max(200, (64<<20)/n))

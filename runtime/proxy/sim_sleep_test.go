@@ -20,7 +20,7 @@ import (
 // for. Where it does not, the same seeds go to their end.
 func TestSimSleepNotices(t *testing.T) {
 	mem := new(memories)
-	models := []sim.Model{sim.TCP(), sim.Rough(sim.TCP()), sim.EFA(), sim.Worst()}
+	models := []sim.Model{sim.TCP(), sim.Rough(sim.TCP()), sim.EFA(), sim.EFADirect(), sim.Worst()}
 	if need.Race { // which has no threads to watch here
 		models = models[:1]
 	}
@@ -188,7 +188,7 @@ func overslept(t *testing.T, m sim.Model, pes, rounds int) (waits uint64) {
 // Loops serve over sockets while no caller polls, and none of their waits lasts for its
 // whole limit with bytes unread. Where Arm gives leave to sleep with bytes unread, they do.
 func TestSimLoopsSleep(t *testing.T) {
-	for _, m := range []sim.Model{sim.TCP(), sim.EFA()} {
+	for _, m := range []sim.Model{sim.TCP(), sim.EFA(), sim.EFADirect()} {
 		for pes := 2; pes <= 3; pes++ {
 			t.Run(fmt.Sprintf("%s, %d PEs", m.Name, pes), func(t *testing.T) {
 				t.Parallel()

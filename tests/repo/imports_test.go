@@ -152,7 +152,7 @@ fabric/ofi/stub:
     # a libfabric for those who test what is above it: a file, and no code of
     # the project's behind it
 fabric/ofi/stub/gen:
-    # a table into a header
+    # a table into a header, and into constants of the simulated networks
 
 tests/gpu/staging: fabric fabric/ofi runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/staging
     # the proxy on a real GPU and a real network, without the rest of the library

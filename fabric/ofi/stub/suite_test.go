@@ -41,12 +41,8 @@ var (
 	// The provider ends a process that has bound no event queue when a peer is lost during
 	// first contact.
 	noEventQueue = []failing{{"Closed", "stub: R9a: ", true}}
-	// efa-direct has no injected writes, and offers an inject_size for messages; its queue
-	// drops what finds it full without a word.
+	// The queue of efa-direct drops what finds it full without a word.
 	directFails = []failing{
-		{"Injected", "write to PE 1: efa: function not implemented", false},
-		{"Notified", "write to PE 1: efa: function not implemented", false},
-		{"Again/injected_write", "write to PE 1: efa: function not implemented", false},
 		{"Overrun", "completions came and no error tells of the rest", false},
 	}
 	// cxi has no immediate data with its writes, although it offers some.

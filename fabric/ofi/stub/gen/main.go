@@ -1,5 +1,5 @@
-// Command gen writes what the stub of libfabric and tests know of providers' rules, from
-// rules.tsv: go run ./fabric/ofi/stub/gen [-check].
+// Command gen writes what the stub of libfabric and the simulated networks know of providers'
+// rules, from rules.tsv: go run ./fabric/ofi/stub/gen [-check].
 //
 // It refuses a row whose source is not named, by tag:file:line with the line itself, or as
 // assumed with a reason.
@@ -17,6 +17,7 @@ import (
 const (
 	table  = "fabric/ofi/stub/rules.tsv"
 	header = "fabric/ofi/stub/zz_rules.h"
+	models = "fabric/sim/zz_rules.go"
 )
 
 // row is a line of the table.
@@ -25,7 +26,7 @@ type row struct {
 }
 
 func main() {
-	check := flag.Bool("check", false, "only say whether the generated file is the table's")
+	check := flag.Bool("check", false, "only say whether the generated files are the table's")
 	flag.Parse()
 	if err := run(*check); err != nil {
 		fmt.Fprintln(os.Stderr, "stub/gen:", err)
@@ -42,19 +43,24 @@ func run(check bool) error {
 	if err != nil {
 		return err
 	}
-	want, err := generate(rows)
-	if err != nil {
-		return err
-	}
-	if !check {
-		return os.WriteFile(header, want, 0o644)
-	}
-	have, err := os.ReadFile(header)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(have, want) {
-		return fmt.Errorf("%s is not what %s says (run: make gen)", header, table)
+	for file, generate := range map[string]func([]row) ([]byte, error){header: generate, models: generateModels} {
+		want, err := generate(rows)
+		if err != nil {
+			return err
+		}
+		if !check {
+			if err := os.WriteFile(file, want, 0o644); err != nil {
+				return err
+			}
+			continue
+		}
+		have, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(have, want) {
+			return fmt.Errorf("%s is not what %s says (run: make gen)", file, table)
+		}
 	}
 	return nil
 }

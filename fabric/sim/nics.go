@@ -1,0 +1,72 @@
+package sim
+
+import "libshmem/fabric"
+
+// Models of NICs are as libfabric's providers of them: their figures are those of
+// fabric/ofi/stub/rules.tsv (zz_rules.go), and TestTable holds their manners to it. What the
+// table does not know, the wires among it, is an assumption. They are as of the newest
+// release in the table.
+//
+// One thing they do that the providers do not: a queue of completions that overruns says so,
+// so that a test notices.
+
+// Verbs is reliable connections of InfiniBand (verbs;ofi_rxm): in order, with fences and two
+// atomic operations.
+func Verbs() Model {
+	return Model{
+		Name: "verbs",
+		Caps: fabric.Caps{
+			MaxMessage: 1 << 30, MaxInject: ruleG61, MaxInjectWrite: ruleG61, VirtualAddress: true, LocalMR: true, PinsMemory: true,
+			WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true, DeliveryComplete: true,
+			Data: ruleG62, Source: true, Fence: true, LocalSegments: 30, RemoteSegments: 1,
+			Atomics: fabric.Ops(0).With(fabric.OpFetchAdd, 8).With(fabric.OpCompareSwap, 8),
+		},
+		MTU: 4096, Header: 58, Bandwidth: 200e9, Latency: Microsecond, Depth: ruleG66, Detect: 2 * Millisecond,
+		Strangers: true,
+		Faults:    Faults{Reorder: 0.05, Delay: 5 * Microsecond, Late: 0.2, Split: 0.2},
+	}
+}
+
+// srd is what Amazon's NIC does under both of its fabrics, at 200 Gb/s: packets of 8 KiB that
+// take many ways, and no order at all. That of the bytes in each aligned block of 128 is an
+// option of the provider that fabric/ofi does not ask for, and without it a packet of a Write
+// may be written twice. We ask for orders that neither fabric grants together, and so get none.
+func srd() Model {
+	return Model{
+		Caps: fabric.Caps{
+			VirtualAddress: true, LocalMR: true, PinsMemory: true, DeliveryComplete: true,
+			Data: ruleG7, Source: true, RemoteSegments: ruleG6d, RecvQueue: ruleR16c,
+		},
+		MTU: 8192, Header: 100, Bandwidth: 200e9, Latency: 8 * Microsecond, Depth: ruleR16b, Queue: ruleR3b, Detect: 5 * Millisecond,
+		Faults: Faults{Reorder: 0.5, Delay: 20 * Microsecond, Duplicate: 0.002, Late: 0.2, Split: 0.3},
+	}
+}
+
+// EFA is the fabric efa: messages by software, Writes and Reads by the NIC once a peer has
+// answered a handshake.
+func EFA() Model {
+	m := srd()
+	m.Name = "efa"
+	m.Caps.MaxMessage, m.Caps.LocalSegments = ruleG4a, ruleG6b
+	m.Caps.MaxInject = min(ruleG4e-m.Header, ruleG5a)
+	m.Caps.MaxInjectWrite = m.Caps.MaxInject
+	m.Handshake, m.Software, m.Strangers = ruleR10c, true, true
+	return m
+}
+
+// EFADirect is the fabric efa-direct: the NIC's queues and little else.
+func EFADirect() Model {
+	m := srd()
+	m.Name = "efa-direct"
+	m.Caps.MaxMessage, m.Caps.LocalSegments = ruleG4b, ruleG6c
+	m.Caps.MaxInject, m.Caps.MaxInjectWrite = ruleG5c, ruleG5d
+	m.Longest, m.Retries = ruleG4e, true
+	return m
+}
+
+// EFA100 is EFADirect with NICs of 100 Gb/s, of which a host has many.
+func EFA100() Model {
+	m := EFADirect()
+	m.Name, m.Bandwidth = "efa-100", 100e9
+	return m
+}

@@ -1,0 +1,69 @@
+package sim
+
+// With Model.Retries the receive buffers are the caller's alone: a message that finds none is
+// at its sender again, which tries again after a while, for as long as it takes. Which of
+// several is the first to find a buffer is chance.
+
+// turnAway sends a message back for which there is no receive buffer.
+func (e *end) turnAway(m *message) {
+	n := e.net
+	n.held -= m.n
+	e.away = append(e.away, m)
+	n.note(didTurnAway, e, m.from, uint64(m.kind), m.index)
+	e.retry()
+}
+
+// retry has as many messages try again as there are receive buffers.
+func (e *end) retry() {
+	n := e.net
+	for e.retrying < len(e.recvs) && len(e.away) > 0 {
+		e.turns++
+		d := throw(n.seed, e.addr.number(), forRetry, e.turns)
+		i := int(d.number(forRetry) % uint64(len(e.away)))
+		m := e.away[i]
+		e.away = append(e.away[:i], e.away[i+1:]...)
+		e.retrying++
+		m.again = true
+		n.plan(actRetry, n.now+n.latency(m.from, e)+d.upTo(forDelay, n.model.Delay), m, nil)
+	}
+}
+
+// tryAgain is a message that was turned away, at its target once more.
+func (n *Network) tryAgain(m *message) {
+	e := m.to
+	m.again = false
+	e.retrying--
+	if e.closed {
+		return // and it has failed
+	}
+	if m.from.nic.down || e.nic.down {
+		n.doom(m, errTimedOut, "the peer's NIC does not answer")
+		e.retry()
+		return
+	}
+	n.held += m.n
+	n.heldMost = max(n.heldMost, n.held)
+	if e.handOver(m) {
+		n.ended(m)
+	} else {
+		e.turnAway(m)
+	}
+	e.retry()
+}
+
+// letGo forgets a message that was turned away, if it was, because its sender has died.
+func (e *end) letGo(m *message) bool {
+	if m.again {
+		m.again = false
+		e.retrying--
+		e.retry()
+		return true
+	}
+	for i, other := range e.away {
+		if other == m {
+			e.away = append(e.away[:i], e.away[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
