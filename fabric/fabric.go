@@ -93,6 +93,7 @@ type Caps struct {
 	Data             int    // bytes of a Write's immediate data; RMA.Notify may be set where they are 4 or more
 	DataTakesRecv    bool   // a Write with data uses up a receive buffer of the target, and waits for one; its completion names the buffer
 	Source           bool   // completions of KindData name the PE
+	Arrivals         int    // completions of KindData that the queue was granted room for, besides the others: at most Config.Arrivals
 	Fence            bool   // operations may ask for Fence
 	Atomics          Ops    // the Provider is an Atomics, too, and does these
 	AtomicsWithCPU   bool   // and they are atomic with the CPU's instructions at the target
@@ -221,7 +222,7 @@ type Config struct {
 	Atomics  bool
 
 	IfUnordered bool // Data and Fence are wanted only where messages may overtake Writes: without Caps.SendAfterWrite
-	Arrivals    int  // completions of KindData that the queue must hold besides, where Data is granted
+	Arrivals    int  // completions of KindData that the queue is to hold besides, where Data is granted; Caps.Arrivals has how many it does
 }
 
 // Native is the table of C functions behind a Provider, for callers that wait

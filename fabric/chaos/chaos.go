@@ -103,6 +103,7 @@ func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provid
 	p.caps.Data, p.caps.DataTakesRecv, p.caps.Source, p.caps.Fence, p.caps.Block = 0, false, false, false, 0
 	if c.Data {
 		p.caps.Data, p.caps.DataTakesRecv, p.caps.Source = 4, true, sources(plan.Seed)
+		p.caps.Arrivals = c.Arrivals // in memory
 	}
 	p.caps.Atomics, p.caps.AtomicsWithCPU = 0, false
 	p.received = make([]buffer, c.Tokens)

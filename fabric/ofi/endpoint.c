@@ -94,7 +94,7 @@ struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, ui
     return got;
 }
 
-static int open_queue(struct shmemi_ofi *o, uint32_t size)
+static int open_queue_of(struct shmemi_ofi *o, uint32_t size)
 {
     struct fi_cq_attr attr = {.size = size,
                               .format = o->data ? FI_CQ_FORMAT_DATA : FI_CQ_FORMAT_MSG,
@@ -109,6 +109,24 @@ static int open_queue(struct shmemi_ofi *o, uint32_t size)
     }
     attr.wait_obj = FI_WAIT_NONE;
     return fi_cq_open(o->domain, &attr, &o->cq, NULL);
+}
+
+/*
+ * Opens the queue with fewer entries where the device has no queue of so many, but no fewer
+ * than least. What is asked for next is the power of two below: devices round up to one.
+ */
+static int open_queue(struct shmemi_ofi *o, uint32_t size, uint32_t least)
+{
+    int ret = open_queue_of(o, size);
+    while (ret == -FI_EINVAL && size > least) {
+        uint32_t power = 1;
+        while (power < size - power)
+            power *= 2;
+        size = power > least ? power : least;
+        ret = open_queue_of(o, size);
+    }
+    o->queue = size;
+    return ret;
 }
 
 /*
@@ -147,7 +165,7 @@ static int watch(struct shmemi_ofi *o, int fd, uint32_t how)
 }
 
 int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens, uint32_t queue,
-                    unsigned with)
+                    uint32_t least, unsigned with)
 {
     int ret;
     *o = (struct shmemi_ofi){
@@ -174,7 +192,7 @@ int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
     if ((ret = fi_domain(o->fabric, info, &o->domain, NULL)) != 0)
         return ret;
     o->failed = "fi_cq_open";
-    if ((ret = open_queue(o, queue)) != 0)
+    if ((ret = open_queue(o, queue, least)) != 0)
         return ret;
     o->failed = "epoll_ctl";
     learn_signal(o);

@@ -58,6 +58,8 @@ struct shmemi_ofi {
     struct fid_av *av;
     struct fid_ep *ep;
 
+    uint32_t queue; /* completions that cq was asked to hold */
+
     int queue_fd; /* readable while poll has work; -1: the provider has none */
     int wake_fd;
     int events_fd; /* epoll over both */
@@ -126,10 +128,11 @@ uint64_t shmemi_ofi_speed(const struct fi_info *info);
  */
 struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, uint64_t capability);
 
-/* Takes info; with is of WITH_. The queue holds so many completions. After an
- * error o->failed names the call, and close is due. */
+/* Takes info; with is of WITH_. The queue holds so many completions, or fewer where the
+ * device grants no more, but no fewer than least: o->queue. After an error o->failed names
+ * the call, and close is due. */
 int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens, uint32_t queue,
-                    unsigned with);
+                    uint32_t least, unsigned with);
 int shmemi_ofi_close(struct shmemi_ofi *o);
 
 int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len);

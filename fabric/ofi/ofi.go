@@ -96,8 +96,10 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 		}
 	}
 	object := "provider " + o.Provider + " on " + o.NIC
-	ret := C.shmemi_ofi_open(e.c, info, C.uint32_t(cfg.Tokens), C.uint32_t(e.queue(&cfg)), with)
+	own, arrivals := queue(&cfg, &e.caps)
+	ret := C.shmemi_ofi_open(e.c, info, C.uint32_t(cfg.Tokens), C.uint32_t(own+arrivals), C.uint32_t(own), with)
 	if ret == 0 {
+		e.caps.Arrivals = int(e.c.queue) - own
 		ret = e.openAtomics(&cfg)
 	}
 	if ret != 0 {
@@ -120,13 +122,14 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	return e, nil
 }
 
-// queue is how many completions the queue has to hold.
-func (e *endpoint) queue(cfg *fabric.Config) int {
-	n := max(cfg.Queue, cfg.Tokens)
-	if e.caps.Data > 0 {
-		n += cfg.Arrivals
+// queue is how many completions of this end's operations the queue has to hold, and how
+// many arrivals besides.
+func queue(cfg *fabric.Config, caps *fabric.Caps) (own, arrivals int) {
+	own = max(cfg.Queue, cfg.Tokens)
+	if caps.Data > 0 {
+		arrivals = cfg.Arrivals
 	}
-	return n
+	return own, arrivals
 }
 
 // orderedSize is the size up to which bytes must keep their order for the order

@@ -174,6 +174,7 @@ func (p *Provider) promise() error {
 		c.LocalMR, c.PinsMemory = c.LocalMR || k.LocalMR, c.PinsMemory || k.PinsMemory
 		c.GPU, c.DMABuf = c.GPU && k.GPU, c.DMABuf && k.DMABuf
 		c.Data, c.Source = min(c.Data, k.Data), c.Source && k.Source
+		c.Arrivals = min(c.Arrivals, k.Arrivals) // all of them may come by one NIC
 		c.Block = min(c.Block, k.Block)
 		c.LocalSegments, c.RemoteSegments = min(c.LocalSegments, k.LocalSegments), min(c.RemoteSegments, k.RemoteSegments)
 		c.SendQueue, c.RecvQueue = c.SendQueue+k.SendQueue, c.RecvQueue+k.RecvQueue

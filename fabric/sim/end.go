@@ -40,6 +40,9 @@ type end struct {
 	read    int
 	queue   []fabric.Completion
 	head    int
+
+	mostQueued, overran int // what queue has held, and has not
+
 	fatal   error // of Poll
 	reasons map[fabric.Token]string
 
@@ -296,12 +299,14 @@ func (e *end) complete(c fabric.Completion) {
 	}
 	e.net.note(didComplete, e, nil, uint64(c.Token), uint64(c.Kind)<<56|uint64(uint32(c.Err)))
 	if e.pending() >= e.capacity {
+		e.overran++
 		if e.net.model.Broken != Silent {
 			e.fatal = fmt.Errorf("%w: it holds %d (sim says: %d, %s)", fabric.ErrOverrun, e.capacity, errOverrun, errorText[errOverrun])
 		}
 		return
 	}
 	e.queue = append(e.queue, c)
+	e.mostQueued = max(e.mostQueued, e.pending())
 	e.arrived()
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ type Network struct {
 	hosts  []*host
 	ends   []*end // all that were opened, gone ones too
 	faults []Fault
+	queues map[int]int // by host, what Model.Queue is elsewhere
 
 	messages []*message // to be used again
 	packets  []*packet
@@ -53,7 +55,7 @@ type nic struct {
 // New makes a network without endpoints.
 func New(m Model, seed uint64) *Network {
 	m.normalise()
-	return &Network{model: m, seed: seed}
+	return &Network{model: m, seed: seed, queues: map[int]int{}}
 }
 
 // normalise makes one of what there must be at least one of.
@@ -182,11 +184,10 @@ func (n *Network) Open(hostNumber int, cfg fabric.Config) (fabric.Provider, erro
 			return nil, &shmerr.Error{Op: "choose", Object: "NIC", Cause: shmerr.Causef(shmerr.ErrSetting, "%q is none of the %d NICs of host %d", cfg.NICs, len(h.nics), hostNumber)}
 		}
 	}
-	if room := n.capacity(&cfg); n.model.Queue > 0 && room > n.model.Queue {
-		return nil, &shmerr.Error{
-			Op: "open", Object: nicName(chosen),
-			Cause: shmerr.Causef(shmerr.ErrArgument, "a queue of %d completions, more than %d (sim says: Invalid argument)", room, n.model.Queue),
-		}
+	caps := n.caps(&cfg, chosen)
+	capacity, err := n.capacity(&cfg, &caps, hostNumber)
+	if err != nil {
+		return nil, &shmerr.Error{Op: "open", Object: nicName(chosen), Cause: err}
 	}
 	port := slices.Index(h.ports, nil)
 	if port < 0 {
@@ -194,11 +195,10 @@ func (n *Network) Open(hostNumber int, cfg fabric.Config) (fabric.Provider, erro
 		h.ports = append(h.ports, nil)
 	}
 	e := &end{
-		net: n, id: len(n.ends), nic: h.nics[chosen], addr: address{uint32(hostNumber), uint32(chosen), uint32(port)},
-		tokens: cfg.Tokens, capacity: n.capacity(&cfg), most: cfg.MaxRecv,
+		net: n, caps: caps, id: len(n.ends), nic: h.nics[chosen], addr: address{uint32(hostNumber), uint32(chosen), uint32(port)},
+		tokens: cfg.Tokens, capacity: capacity, most: cfg.MaxRecv,
 		busy: make([]bool, cfg.Tokens), wake: make(chan struct{}, 1), reasons: map[fabric.Token]string{},
 	}
-	e.caps = n.caps(&cfg, chosen)
 	h.ports[port] = e
 	n.ends = append(n.ends, e)
 	n.note(didOpen, e, nil, e.addr.number(), uint64(cfg.Tokens))
@@ -209,13 +209,52 @@ func nicName(i int) string { return fmt.Sprintf("nic%d", i) }
 
 func (n *Network) provider() string { return "sim;" + n.model.Name }
 
-// capacity is how many completions the queue of an endpoint holds.
-func (n *Network) capacity(cfg *fabric.Config) int {
-	k := max(cfg.Queue, cfg.Tokens)
-	if cfg.Data && n.model.Caps.Data > 0 {
-		k += cfg.Arrivals
+// capacity is how many completions the queue of an endpoint holds. Where its NIC grants no
+// queue of so many, it is the largest power of two that it grants, as with fabric/ofi, and
+// caps.Arrivals are the fewer for it.
+func (n *Network) capacity(cfg *fabric.Config, caps *fabric.Caps, host int) (int, error) {
+	own, most := max(cfg.Queue, cfg.Tokens), n.model.Queue
+	if limit, ok := n.queues[host]; ok {
+		most = limit
 	}
-	return k
+	if caps.Data > 0 {
+		caps.Arrivals = cfg.Arrivals
+	}
+	if all := own + caps.Arrivals; most == 0 || all <= most {
+		return all, nil
+	}
+	all := max(own, 1<<(bits.Len(uint(most))-1))
+	if all > most {
+		return 0, shmerr.Causef(shmerr.ErrArgument, "a queue of %d completions, more than %d (sim says: Invalid argument)", own, most)
+	}
+	caps.Arrivals = all - own
+	return all, nil
+}
+
+// LimitQueues has the NICs of one host grant queues of so many completions at most, from
+// the next Open on.
+func (n *Network) LimitQueues(host, most int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.queues[host] = most
+}
+
+// Queue is what the completion queue of an endpoint was granted and has held.
+type Queue struct {
+	Granted int
+	Most    int // completions at a time
+	Lost    int // which found it full
+}
+
+// Queues are those of all endpoints, in the order in which they were opened.
+func (n *Network) Queues() []Queue {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all := make([]Queue, len(n.ends))
+	for i, e := range n.ends {
+		all[i] = Queue{e.capacity, e.mostQueued, e.overran}
+	}
+	return all
 }
 
 // caps are what an endpoint promises, by what it was asked for.
