@@ -46,7 +46,6 @@ var knobs = []knob{
 	{"strangers", func(m *Model) any { return &m.Strangers }},
 	{"pollbytes", func(m *Model) any { return &m.PollBytes }},
 	{"post", func(m *Model) any { return &m.Post }},
-	{"queue", func(m *Model) any { return &m.Queue }},
 	{"detect", func(m *Model) any { return &m.Detect }},
 	{"inject", func(m *Model) any { return &m.Caps.MaxInject }},
 	{"injectwrite", func(m *Model) any { return &m.Caps.MaxInjectWrite }},

@@ -34,6 +34,7 @@ type endpointCard struct {
 	Addr     []byte
 	Base     uint64
 	Key      uint64
+	Window   uint32 // see proxy.Endpoint
 	Device   bool   // the heap is GPU memory
 	Atomics  uint64 // operations on it, see proxy.Endpoint
 	Extents  []proxy.Extent

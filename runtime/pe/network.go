@@ -50,12 +50,14 @@ func (j *Job) openNetwork(o Options) error {
 		for pe, cards := range all {
 			c := &cards[i]
 			ends[pe] = proxy.Endpoint{
-				Addr: c.Addr, Job: j.boot.Secret().Number(fmt.Sprintf("messages of endpoint %d", i)), Base: c.Base, Key: c.Key, Device: c.Device, Atomics: c.Atomics, Extents: c.Extents, Flushes: c.Flushes,
+				Addr: c.Addr, Job: j.boot.Secret().Number(fmt.Sprintf("messages of endpoint %d", i)), Base: c.Base, Key: c.Key, Window: c.Window,
+				Device: c.Device, Atomics: c.Atomics, Extents: c.Extents, Flushes: c.Flushes,
 			}
 		}
 		if err := e.Connect(ends); err != nil {
 			return err
 		}
+		j.log.Printf("fabric", config.LogDebug, "endpoint %d: %s", i, windows(j.NPEs, e, ends))
 		j.mapPeers(e)
 	}
 	for i, e := range j.Engines {
@@ -65,6 +67,24 @@ func (j *Job) openNetwork(o Options) error {
 	}
 	// Nobody sends before everybody receives.
 	return j.boot.Barrier()
+}
+
+// windows tells how many writes with numbers each PE may have under way to another, and which
+// PE has room for so few.
+func windows(npes int, e *proxy.Engine, all []proxy.Endpoint) string {
+	least := -1
+	for pe := range all {
+		if len(all[pe].Addr) > 0 && (least < 0 || all[pe].Window < all[least].Window) {
+			least = pe
+		}
+	}
+	if w := e.WriteWindow(); w > 0 {
+		return fmt.Sprintf("each of %d PEs may have %d writes with numbers under way to each other one, the room for arrivals at PE %d", npes, w, least)
+	}
+	if c := e.Caps(); c.SendAfterWrite || c.Data < 4 {
+		return "writes need no numbers, or can have none"
+	}
+	return fmt.Sprintf("writes have no numbers: the queue of PE %d has no room for one of each of %d PEs", least, npes)
 }
 
 // mapPeers has an engine reach heaps of this host that are mapped here by copies.
@@ -198,7 +218,7 @@ func (j *Job) exchangeEndpoints() ([][]endpointCard, error) {
 	for _, e := range j.Engines {
 		end := e.Endpoint()
 		mine = append(mine, endpointCard{
-			Addr: end.Addr, Base: end.Base, Key: end.Key, Device: end.Device, Atomics: end.Atomics,
+			Addr: end.Addr, Base: end.Base, Key: end.Key, Window: end.Window, Device: end.Device, Atomics: end.Atomics,
 			Extents: end.Extents, Flushes: end.Flushes, Provider: e.Caps().Provider,
 		})
 	}

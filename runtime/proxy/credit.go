@@ -40,17 +40,32 @@ const (
 // unread says what each of n PEs may have on its way to one, of bytes of one-sided writes.
 func unread(n int) uint64 { return uint64(min(mostUnread, max(leastUnread, allUnread/n))) }
 
-// takes tells whether a PE takes another one-sided write, or owes the answer that it has
-// those before it.
-func (e *Engine) takes(pe fabric.PE, p *peer) Status {
-	if p.wrote-p.wroteAcked < e.mostUnread {
-		return Done
+// Two limits bound the one-sided writes that a PE has not answered: their bytes, where
+// completions do not tell that they are there, and their number, where they have numbers
+// (window.go). At half of either an answer is asked for; at the whole, writes wait for it in
+// the queue of the PE.
+
+// unanswered tells whether half of either limit is used up, or all of it. Half of a window
+// of one is one.
+func (e *Engine) unanswered(p *peer) (half, full bool) {
+	bytes, most := p.wrote-p.wroteAcked, e.mostUnread
+	half, full = bytes >= most/2, bytes >= most
+	if p.stream >= streamGiven && p.bare == 0 { // the next write may have a number
+		writes, window := p.out.Unacknowledged(), e.space.Window
+		half, full = half || writes >= (window+1)/2, full || writes >= window
 	}
-	if e.flush(pe) == Failed {
+	return half, full
+}
+
+// takes tells whether a PE takes another one-sided write. Again: it owes an answer first.
+func (e *Engine) takes(pe fabric.PE, p *peer) Status {
+	switch half, full := e.unanswered(p); {
+	case full:
+		return e.awaitFlush(pe, p)
+	case half && e.flush(pe) == Failed:
 		return Failed
 	}
-	e.noCredit(pe, p)
-	return Again
+	return Done
 }
 
 // noCredit counts an operation that is sent back because of the credit of a PE, or for want
@@ -58,14 +73,6 @@ func (e *Engine) takes(pe fabric.PE, p *peer) Status {
 func (e *Engine) noCredit(pe fabric.PE, p *peer) {
 	p.count[NoCredit]++
 	e.noteAgain(pe, evNoCredit)
-}
-
-// watchUnread asks a PE for an answer when half of what it may have is on its way. Where
-// there is no room for the question, the next write asks it.
-func (e *Engine) watchUnread(pe fabric.PE, p *peer) {
-	if p.wrote-p.wroteAcked >= e.mostUnread/2 && !p.flushing {
-		e.flush(pe)
-	}
 }
 
 // credits says what each of n PEs may have without an answer at one: units, and

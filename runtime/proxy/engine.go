@@ -217,6 +217,8 @@ type Endpoint struct {
 	Base uint64 // remote address of the start of the user heap
 	Key  uint64
 
+	Window uint32 // writes with numbers that each other PE may have under way to this one; 0: none
+
 	Device  bool     // the user heap is GPU memory
 	Atomics uint64   // AtomicBits of what the PE does there
 	Extents []Extent // what the fabric reaches of it; more may come
@@ -238,11 +240,11 @@ func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fat
 		},
 		generations: generations{open: 1, late: make([]fabric.PE, 0, npes)},
 		parked:      make([]parked, 0, 64), spare: make([]parked, 0, 64),
-		space: space(npes),
 		early: map[uint64][]byte{},
 	}
 	e.first = e
 	e.unordered, e.mostBytes = !e.caps.SendAfterWrite, bytesOf(&e.caps)
+	e.space = flow.Space{Bits: flow.Default.Bits, Window: e.offeredWindow(npes)}
 	e.KeepRegistered(nil, regcache.Limits{})
 	if err := e.openExpress(npes); err != nil {
 		return nil, errors.Join(err, prov.Close())
@@ -269,7 +271,7 @@ func (e *Engine) Endpoint() Endpoint {
 	if e.caps.VirtualAddress {
 		base += uint64(uintptr(e.segment.Base))
 	}
-	end := Endpoint{Addr: e.prov.Addr(), Job: chance(), Base: base, Key: e.region.Key}
+	end := Endpoint{Addr: e.prov.Addr(), Job: chance(), Base: base, Key: e.region.Key, Window: e.space.Window}
 	if e.segment.Heap != nil {
 		end.Device = true
 		end.Atomics = e.stage.canAtomic()
@@ -303,6 +305,7 @@ func (e *Engine) Connect(all []Endpoint) error {
 			e.routes[i].base = nowhere
 		}
 	}
+	e.agreeOnWindow(all)
 	e.openNumbers()
 	if err := e.openLines(all); err != nil {
 		return err

@@ -46,7 +46,7 @@ var modes = []mode{
 	}},
 	{name: "unordered", caps: fabric.Caps{MaxMessage: 1 << 20, MaxInject: 4096, VirtualAddress: true, DeliveryComplete: true}},
 	{name: "bare", caps: fabric.Caps{MaxMessage: 1 << 20, MaxInject: 128}},
-	{name: "numbered", caps: fabric.Caps{MaxMessage: 1 << 20, MaxInject: 64, LocalMR: true, DeliveryComplete: true, Data: 4, Source: true}},
+	{name: "numbered", caps: fabric.Caps{MaxMessage: 1 << 20, MaxInject: 64, LocalMR: true, DeliveryComplete: true, Data: 4, Source: true, Arrivals: 1 << 20}},
 	{name: "efa", caps: fabric.Caps{
 		MaxMessage: 1<<64 - 1, MaxInject: 4096, MaxInjectWrite: 4096, VirtualAddress: true, LocalMR: true, DeliveryComplete: true,
 	}},

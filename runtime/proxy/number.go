@@ -13,26 +13,6 @@ import (
 // sender keeps (queue.go): where the provider has no immediate data, and until the
 // target has given the flow a stream, or when it has none left to give.
 
-// Config is what a provider has to be opened with for an engine of a job of n PEs, but
-// for what names it.
-func Config(n int) fabric.Config {
-	return fabric.Config{
-		Tokens: Tokens, MaxRecv: MaxRecv, Data: true, Fence: true, IfUnordered: true, Arrivals: (n - 1) * int(space(n).Window),
-	}
-}
-
-// allWrites is how many writes with numbers all PEs together may have under way to
-// one, whose completion queue has to hold the arrival of each; leastWrites is what
-// each may have in any case.
-const allWrites, leastWrites = 1 << 16, 16
-
-// space says what numbers there are in a job of n PEs.
-func space(n int) flow.Space {
-	s := flow.Default
-	s.Window = uint32(max(leastWrites, min(int(s.Window), floor2(max(allWrites/n, 1)))))
-	return s
-}
-
 // Streams that a flow may have, beside those that the target gave out, which are
 // streamGiven and the number.
 const (
@@ -47,10 +27,9 @@ const noNumber = ^uint32(0)
 
 // openNumbers comes when the peers are there, and nothing has been sent.
 func (e *Engine) openNumbers() {
-	if !e.unordered || e.caps.Data < 4 {
+	if e.numbers = e.unordered && e.caps.Data >= 4 && e.space.Window > 0; !e.numbers {
 		return
 	}
-	e.numbers = true
 	e.flows = make([]*flow.In, len(e.peers))
 	if !e.caps.Source {
 		e.streams = flow.NewStreams[uint32](e.mostStreams)

@@ -21,7 +21,7 @@ type parked struct {
 // travels as messages.
 func (e *Engine) PutMax() uint64 {
 	ordered := !e.unordered && e.caps.WriteAfterWrite
-	numbered := e.unordered && e.caps.Data >= 4 && e.caps.Source
+	numbered := e.first.numbers && e.caps.Source
 	if !ordered && !numbered && !e.caps.DeliveryComplete {
 		return maxPayload
 	}

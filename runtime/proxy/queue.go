@@ -53,15 +53,7 @@ func (e *Engine) mayWrite(pe fabric.PE, p *peer, epoch uint64) Status {
 		}
 		return Again
 	}
-	if p.stream < streamGiven || p.bare > 0 {
-		return Done
-	}
-	if p.out.Unacknowledged() >= e.space.Window/2 {
-		if st := e.awaitFlush(pe, p); st == Failed || !p.out.Room() {
-			return st
-		}
-	}
-	return Done
+	return e.takes(pe, p)
 }
 
 // fenced tells whether messages to p ask the provider to keep them behind writes.
@@ -219,9 +211,6 @@ func (e *Engine) driveWrite(t fabric.Token, s *slot, p *peer) Status {
 	}
 	if st := e.mayWrite(s.pe, p, s.epoch); st != Done {
 		return st
-	}
-	if st := e.takes(s.pe, p); st != Done {
-		return e.jamUnless(p.flushing, st)
 	}
 	if s.then {
 		if st := e.admit(s.pe, p, headerSize); st != Done {

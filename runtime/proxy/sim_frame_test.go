@@ -73,7 +73,7 @@ func newVictim(t testing.TB, n *sim.Network) (*victim, *stranger) {
 	// To PE 0 the stranger is PE 1: that it is none only a frame could tell.
 	me := v.Endpoint()
 	me.Job = token
-	if err := v.Connect([]proxy.Endpoint{me, {Addr: s.prov.Addr()}}); err != nil {
+	if err := v.Connect([]proxy.Endpoint{me, {Addr: s.prov.Addr(), Window: me.Window}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.prov.Connect([][]byte{me.Addr}); err != nil {

@@ -20,9 +20,6 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	case !e.room(p, n):
 		return Again
 	}
-	if st := e.takes(pe, p); st != Done {
-		return st
-	}
 	if p.batch != nil && !e.holdsOnly(p) {
 		e.letGo(pe, p)
 	}
@@ -106,7 +103,9 @@ func (e *Engine) post(t fabric.Token, s *slot, p *peer, offset int64, source uns
 	}
 	if !e.caps.DeliveryComplete {
 		p.wrote += n
-		e.watchUnread(s.pe, p)
+		if half, _ := e.unanswered(p); half { // where there is no room for the question, the next write asks it
+			e.flush(s.pe)
+		}
 	} else if e.staged() && offset >= 0 && e.stage.lines[s.pe].flushes {
 		s.flush = true
 	}
