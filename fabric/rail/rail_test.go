@@ -71,3 +71,39 @@ func TestSuite(t *testing.T) {
 		})
 	}
 }
+
+// Any NIC may be the one that all writes of the others come by, so that the one with the
+// smallest queue says how many there may be.
+func TestArrivals(t *testing.T) {
+	const tokens = 64
+	for small := range 3 {
+		m := sim.EFA()
+		m.NICs, m.Rails = 3, 3
+		net := sim.New(m, 1)
+		c := rail.Config{Config: fabric.Config{Tokens: tokens, MaxRecv: 8, Data: true, Arrivals: 4000}}
+		var ends []fabric.Provider
+		for i := range 3 {
+			net.LimitQueues(0, 0)
+			if i == small {
+				net.LimitQueues(0, 1024)
+			}
+			inner := rail.Inner(c.Config)
+			inner.NICs = fmt.Sprintf("nic%d", i)
+			e, err := net.Open(0, inner)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends = append(ends, e)
+		}
+		p, err := rail.New(ends, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := p.Caps().Arrivals, 1024-rail.Inner(c.Config).Tokens; got != want {
+			t.Errorf("the small queue is that of NIC %d: %d arrivals, want %d", small, got, want)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -232,7 +232,7 @@ func (n *Network) capacity(cfg *fabric.Config, caps *fabric.Caps, host int) (int
 }
 
 // LimitQueues has the NICs of one host grant queues of so many completions at most, from
-// the next Open on.
+// the next Open on; 0: of any size.
 func (n *Network) LimitQueues(host, most int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -16,7 +16,7 @@ func at(s Space, n uint32) (*Out, *In) {
 // TestWrap fills the window at every number, also where the counts wrap, and lets
 // the writes come last first: nothing is reached before the first one is in.
 func TestWrap(t *testing.T) {
-	for _, s := range []Space{{Bits: 2, Window: 2}, {Bits: 3, Window: 4}, {Bits: 3, Window: 3}, {Bits: 8, Window: 128}, Default, {Bits: 16, Window: 1 << 15}} {
+	for _, s := range []Space{{Bits: 2, Window: 2}, {Bits: 3, Window: 4}, {Bits: 3, Window: 3}, {Bits: 8, Window: 128}, Default, {Bits: 16, Window: 1}, {Bits: 16, Window: 4}, {Bits: 16, Window: 1 << 15}} {
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
 		}

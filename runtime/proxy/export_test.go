@@ -37,6 +37,9 @@ func (e *Engine) NearWrap(pe int) {
 // PEs do the same, before Connect.
 func (e *Engine) FewNumbers(bits, window uint32) { e.space = flow.Space{Bits: bits, Window: window} }
 
+// WriteWindowOf is the window of n PEs whose queues have room for so many arrivals.
+func WriteWindowOf(n, arrivals int) int { return int(writeWindow(n, arrivals)) }
+
 // FewStreams is how many PEs may number their writes to this one, where the provider
 // does not tell who wrote.
 func (e *Engine) FewStreams(n uint32) { e.mostStreams = n }

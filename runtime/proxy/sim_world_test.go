@@ -39,6 +39,12 @@ var watch func(fabric.Provider) fabric.Provider
 // tamper changes what PEs send, for tests that have to notice; nil: nobody does.
 var tamper func(frame []byte)
 
+// windows are those that PEs say their queues have room for, right or not; 0: what is so.
+var windows uint32
+
+// limits have the NICs of hosts grant smaller queues.
+var limits map[int]int
+
 type tampered struct{ fabric.Provider }
 
 func (p *tampered) Send(op *fabric.Send) error {
@@ -105,6 +111,9 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, mem *memo
 	sleep := rand.New(rand.NewPCG(seed, 15)).IntN(6)
 	w.sleeps = sleep < 2 || sleep < 4 && model.PollBytes > 0
 	w.net.Landed(func(host int) { w.dirty[host] = true })
+	for host, entries := range limits {
+		w.net.LimitQueues(host, entries)
+	}
 	ends := make([]proxy.Endpoint, n)
 	for i := range n {
 		prov, err := w.open(i, n, heap)
@@ -129,6 +138,9 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, mem *memo
 		p.ReportTo(func(err error) { w.fail("PE %d: %v", i, err) })
 		if seed%5 == 4 && !prov.Caps().Repeats { // what comes twice must not be late by as many as there are numbers
 			p.FewNumbers(3, 4)
+		}
+		if windows > 0 {
+			p.FewNumbers(16, windows)
 		}
 		if seed%3 == 2 {
 			p.FewStreams(1)

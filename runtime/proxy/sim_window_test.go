@@ -1,0 +1,323 @@
+package proxy_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"libshmem/fabric"
+	"libshmem/fabric/rail"
+	"libshmem/fabric/sim"
+	"libshmem/runtime/proxy"
+	"libshmem/tests/need"
+)
+
+// The windows of jobs of many sizes, where devices make queues of so many entries: the largest
+// power of two of which one for each other PE fits.
+func TestWriteWindows(t *testing.T) {
+	const one, several = 1, 2 // NICs of each PE
+	for _, c := range []struct {
+		pes, most, nics, want int
+	}{
+		{1, 32768, one, 1024},
+		{2, 32768, one, 1024},
+		{32, 32768, one, 1024},
+		{32, 32768, several, 1024},
+		{33, 32768, one, 512},
+		{64, 32768, one, 256},
+		{64, 32768, several, 256},
+		{256, 32768, one, 64},
+		{1000, 32768, one, 32},
+		{1000, 32768, several, 16},
+		{4096, 32768, one, 4},
+		{32193, 32768, one, 1},
+		{32193, 32768, several, 0},
+		{32194, 32768, one, 0},
+		{1 << 20, 32768, one, 0},
+		{8, 16384, one, 1024},
+		{16, 16384, one, 1024},
+		{17, 16384, one, 512},
+		{33, 16384, one, 256},
+		{64, 16384, one, 128},
+		{256, 16384, one, 32},
+		{1000, 16384, one, 8},
+		{4096, 16384, one, 2},
+		{2, 4096, one, 1024},
+		{5, 4096, one, 512},
+		{8, 4096, one, 256},
+		{33, 4096, one, 64},
+		{64, 4096, one, 32},
+		{64, 4096, several, 32},
+		{256, 4096, one, 8},
+		{1000, 4096, one, 2},
+		{4096, 4096, one, 0},
+		{4096, 5000, one, 0},
+		{1000, 6000, one, 2}, // of which a power of two is granted
+		{2, 576, one, 0},
+	} {
+		w := &world{t: t, net: sim.New(sim.EFA(), 1)}
+		w.net.LimitQueues(0, c.most)
+		config := proxy.Config(c.pes)
+		if c.nics > 1 {
+			config = rail.Inner(config)
+		}
+		end, err := w.net.Open(0, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		arrivals := end.Caps().Arrivals
+		got := proxy.WriteWindowOf(c.pes, arrivals)
+		if got != c.want {
+			t.Errorf("%+v: a window of %d", c, got)
+		}
+		granted := w.net.Queues()[0].Granted
+		if entries := config.Tokens + (c.pes-1)*got; entries > granted || granted > c.most || arrivals != granted-config.Tokens {
+			t.Errorf("%+v: %d entries in a queue of %d, %d arrivals", c, entries, granted, arrivals)
+		}
+	}
+	n := sim.New(sim.EFA(), 1)
+	n.LimitQueues(0, proxy.Tokens-1)
+	if _, err := n.Open(0, proxy.Config(2)); err == nil {
+		t.Error("a queue is granted that does not hold the operations of its end")
+	}
+}
+
+// All PEs take the least window, also where the NIC of one of them is of a smaller kind.
+func TestSimLeastWindow(t *testing.T) {
+	defer func() { limits = nil }()
+	for _, c := range []struct {
+		pes, nics int
+		limits    map[int]int
+		want      uint32
+	}{
+		{5, 1, nil, 1024},
+		{5, 1, map[int]int{1: 4096}, 512},
+		{5, 1, map[int]int{0: 16384, 4: 1024}, 64},
+		{5, 1, map[int]int{3: proxy.Tokens}, 0},
+		{33, 1, nil, 512},
+		{33, 1, map[int]int{1: 4096}, 64},
+		{33, 4, nil, 512},
+		{33, 4, map[int]int{32: 4096}, 64},
+		{33, 4, map[int]int{1: 1024}, 4},
+	} {
+		limits = c.limits
+		m, mem := sim.EFA(), new(memories)
+		m.NICs, m.Rails = c.nics, c.nics
+		w := newWorld(t, m, 1, c.pes, windowHeap(c.pes), mem)
+		for _, p := range w.pes {
+			if got := p.WriteWindow(); got != c.want {
+				t.Errorf("%+v: PE %d takes a window of %d", c, p.me, got)
+			}
+		}
+		exchange(w, w.pes, 1, proxy.MaxPayload+1)
+		checkQueues(w)
+		w.close(mem)
+	}
+}
+
+// Each PE has room for one put of every other, and for its signal.
+func windowHeap(pes int) int { return pes * (windowBytes + 8) }
+
+const windowBytes = 8192
+
+// exchange has PEs put to each other, so many times, with a signal behind each, and looks at
+// the bytes. Each polls now and then.
+func exchange(w *world, pes []*proc, rounds, size int) {
+	source := make([][]byte, len(pes))
+	for i := range source {
+		source[i] = make([]byte, size)
+	}
+	for round := range rounds {
+		for i, b := range source {
+			for k := range b {
+				b[k] = byte(i*31 + k*7 + k>>8*13 + round + 1)
+			}
+		}
+		for k := 1; k < len(pes); k++ {
+			for i, p := range pes {
+				to := pes[(i+k)%len(pes)]
+				repeat(w, pes, p, func() proxy.Status {
+					return p.PutSignal(fabric.PE(to.me), int64(8*len(w.pes)+i*windowBytes), at(source[i]), uint64(size), int64(8*i), 1, proxy.OpAdd, nil)
+				})
+			}
+		}
+		for i, p := range pes {
+			for from := range pes {
+				if from == i {
+					continue
+				}
+				among(w, pes, "signal", func() bool { return p.heap[8*from] == byte(round+1) })
+				if at := 8*len(w.pes) + from*windowBytes; !w.ended && !bytes.Equal(p.heap[at:at+size], source[from]) {
+					w.fail("round %d: the bytes of PE %d are not at PE %d when their signal is", round, pes[from].me, p.me)
+				}
+			}
+		}
+		for _, p := range pes {
+			ticket := p.QuietBegin()
+			among(w, pes, "quiet", func() bool { return p.QuietDone(ticket) == proxy.Done })
+		}
+	}
+}
+
+// among polls some PEs in random turns until ok holds.
+func among(w *world, pes []*proc, what string, ok func() bool) {
+	for range 2_000_000 {
+		if w.ended || ok() {
+			return
+		}
+		w.poll(pes[w.rng.IntN(len(pes))])
+	}
+	w.fail("%s: not so after many polls", what)
+}
+
+func repeat(w *world, pes []*proc, p *proc, f func() proxy.Status) {
+	st := proxy.Again
+	among(w, pes, "put", func() bool { st = f(); return st != proxy.Again })
+	if st == proxy.Failed {
+		w.fail("PE %d: put: %v", p.me, p.Err())
+	}
+}
+
+// checkQueues looks at what the completion queues have held.
+func checkQueues(w *world) (most int) {
+	w.t.Helper()
+	for i, q := range w.net.Queues() {
+		if q.Most > q.Granted || q.Lost > 0 {
+			w.t.Errorf("queue %d was granted %d entries, held %d, and lost %d", i, q.Granted, q.Most, q.Lost)
+		}
+		most = max(most, q.Most)
+	}
+	return most
+}
+
+// flood has all PEs but the last put to the last, which does not poll, as much as they may;
+// and then it polls. The error is one of its polls.
+func flood(w *world) error {
+	last := w.pes[len(w.pes)-1]
+	rest := w.pes[:len(w.pes)-1]
+	source := make([]byte, proxy.MaxPayload+1)
+	for full := 0; full < 3; full++ {
+		for _, p := range rest {
+			before := p.CountOf(last.me)[proxy.Writes]
+			st := proxy.Pending
+			for st == proxy.Pending {
+				st = p.Put(fabric.PE(last.me), int64(8*p.me), at(source), uint64(len(source)), nil)
+			}
+			if st == proxy.Failed {
+				return p.Err()
+			}
+			for range 200 {
+				if _, err := p.Poll(); err != nil {
+					return err
+				}
+			}
+			if p.CountOf(last.me)[proxy.Writes] > before {
+				full = 0
+			}
+		}
+	}
+	for range 100_000 {
+		if _, err := last.Poll(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A PE that does not poll while all others write to it loses nothing: what may be under way to
+// it fits its queue, and fills it to a good part. With a larger window it would.
+func TestSimFlood(t *testing.T) {
+	defer func() { limits, windows = nil, 0 }()
+	mem := new(memories)
+	for _, c := range []struct {
+		pes     int
+		entries int // of the last PE's queue
+		windows uint32
+	}{
+		{9, 4096, 0}, {64, 4096, 0}, {64, 32768, 0}, {17, 1024, 0}, {9, 4096, 1024}, {64, 4096, 128},
+	} {
+		limits, windows = map[int]int{c.pes - 1: c.entries}, c.windows
+		w := newWorld(t, sim.EFA(), 1, c.pes, windowHeap(c.pes), mem)
+		err := flood(w)
+		if c.windows > 0 {
+			if !errors.Is(err, fabric.ErrOverrun) {
+				t.Errorf("%+v: error %v", c, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		most, window := checkQueues(w), int(w.pes[0].WriteWindow())
+		if want := (c.pes - 1) * window; most < want || most > want+proxy.Tokens {
+			t.Errorf("%+v: a queue has held %d at most, want %d and the receives", c, most, want)
+		}
+		t.Logf("%d PEs, a queue of %d: a window of %d, and at most %d entries", c.pes, c.entries, window, most)
+		w.close(mem)
+	}
+}
+
+// An all-to-all of puts with signals, of 64 PEs.
+func TestSimAllToAll(t *testing.T) {
+	mem := new(memories)
+	w := newWorld(t, sim.EFA(), 1, 64, windowHeap(64), mem)
+	exchange(w, w.pes, 2, windowBytes)
+	checkQueues(w)
+	w.close(mem)
+}
+
+// Jobs of many PEs open, and put: a few of them, as all would take minutes.
+func TestSimOpensLarge(t *testing.T) {
+	for _, c := range []struct {
+		pes  int
+		want uint32
+	}{{1000, 32}, {4096, 4}} {
+		if need.Race || c.pes > 1000 && testing.Short() {
+			continue // each PE knows all: 1.3 GB
+		}
+		w := newWorld(t, sim.EFA(), 1, c.pes, 8*c.pes+8*windowBytes, new(memories))
+		n := c.pes
+		some := []*proc{w.pes[0], w.pes[1], w.pes[n/3], w.pes[n/2], w.pes[n-2], w.pes[n-1]}
+		exchange(w, some, 8, windowBytes)
+		for _, p := range w.pes {
+			if got := p.WriteWindow(); got != c.want {
+				t.Fatalf("%d PEs: PE %d takes a window of %d, want %d", n, p.me, got, c.want)
+			}
+		}
+		checkQueues(w)
+		for _, p := range w.pes {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// Puts that nothing answers by itself go on however small the window is: acknowledgements
+// ride with messages, and the target sends none, so they are asked for.
+func TestSimOneWay(t *testing.T) {
+	defer func() { windows = 0 }()
+	const count = 500
+	for _, windows = range []uint32{1, 2, 4, 8} {
+		for seed := range uint64(4) { // two of which let PEs sleep
+			m, mem := sim.EFA(), new(memories)
+			w := newWorld(t, m, 5*seed+1, 2, windowHeap(2), mem)
+			if got := w.pes[1].WriteWindow(); got != windows {
+				t.Fatalf("a window of %d, want %d", got, windows)
+			}
+			a, source := w.pes[0], make([]byte, windowBytes)
+			for range count {
+				w.until("put", func() bool { return a.Put(1, 0, at(source), windowBytes, nil) == proxy.Pending })
+			}
+			w.until("all to have left", func() bool { return a.CountOf(1)[proxy.Writes] == count })
+			if ended := w.net.Now(); ended > count/sim.Time(windows)*200*sim.Microsecond {
+				w.fail("%d puts took %d µs, with a window of %d", count, ended/sim.Microsecond, windows)
+			}
+			// One question for half of a window.
+			if got := a.CountOf(1)[proxy.Control]; got > count/uint64(max(windows/2, 1))+8 {
+				w.fail("%d messages for %d puts, with a window of %d", got, count, windows)
+			}
+			w.close(mem)
+		}
+	}
+}
