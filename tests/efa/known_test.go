@@ -4,35 +4,23 @@ import "regexp"
 
 // Reasons that several needs fail for.
 var (
-	refusedQueue = `open provider efa on rdmap0s6-rdm: fi_cq_open: invalid argument \(.*\)`
-	gonePair     = `Transport endpoint is not connected \(efa says: Bad queue pair \(QP\) number .*, 9\)`
-	aborts       = `stub: R9a: Transport endpoint is not connected \(107\) without an event queue: .*`
-	broken       = `PE 2 is told to be lost: PE 0: poll efa: an operation without a token failed: ` + gonePair
-	forked       = `stub: R23a: fork after fi_domain, without FI_EFA_FORK_SAFE`
-	noHMEM       = `: fi_getinfo with FI_HMEM for provider efa on rdmap0s6-rdm: no data available`
-	notSet       = `two PEs have set \[\], want \[.*\]`
-	touched      = `the provider has called cudaMalloc`
-	ignored      = regexp.QuoteMeta("SHMEM_FABRIC: " + noSetting)
-	badAddress   = `Invalid argument \(efa says: Remote key \(RKEY\) not registered .*, 7\)`
-	noData       = `shmem: PE \d: shmem_putmem_signal_nbi: write to PE \d: cxi: flags not supported, PE \d \(.*\)`
-	asked        = `cxi is asked to register a dma-buf, which it reads as an address`
+	gonePair   = `Transport endpoint is not connected \(efa says: Bad queue pair \(QP\) number .*, 9\)`
+	aborts     = `stub: R9a: Transport endpoint is not connected \(107\) without an event queue: .*`
+	broken     = `PE 2 is told to be lost: PE 0: poll efa: an operation without a token failed: ` + gonePair
+	forked     = `stub: R23a: fork after fi_domain, without FI_EFA_FORK_SAFE`
+	noHMEM     = `: fi_getinfo with FI_HMEM for provider efa on rdmap0s6-rdm: no data available`
+	notSet     = `two PEs have set \[\], want \[.*\]`
+	touched    = `the provider has called cudaMalloc`
+	ignored    = regexp.QuoteMeta("SHMEM_FABRIC: " + noSetting)
+	badAddress = `Invalid argument \(efa says: Remote key \(RKEY\) not registered .*, 7\)`
+	noData     = `shmem: PE \d: shmem_putmem_signal_nbi: write to PE \d: cxi: flags not supported, PE \d \(.*\)`
+	asked      = `cxi is asked to register a dma-buf, which it reads as an address`
 )
 
 // known are the needs that are not met yet, each with the reason for which it fails. A need
 // that fails for another one, or no longer, fails TestNeeds: the commit of a cure takes lines
 // off this list, and does nothing else to it.
 var known = map[string]string{
-	"D1: 33 engines, efa":                               `PE 0 of 33: ` + refusedQueue,
-	"D1: 33 engines, efa-direct":                        `PE 0 of 33: ` + refusedQueue,
-	"D1: 64 engines":                                    `PE 0 of 64: ` + refusedQueue,
-	"D1: 256 engines":                                   `PE 0 of 256: ` + refusedQueue,
-	"D1: 5 PEs, the device grants 4096 entries":         `shmem: shmem_init: ` + refusedQueue,
-	"D1: 5 PEs, the device of one grants 4096 entries":  `shmem: shmem_init: ` + refusedQueue,
-	"D1: 17 PEs, the device grants 16384 entries":       `shmem: shmem_init: ` + refusedQueue,
-	"jobs: 33 PEs, 1 NIC, efa":                          `shmem: shmem_init: ` + refusedQueue,
-	"jobs: 33 PEs, 1 NIC, efa-direct":                   `shmem: shmem_init: ` + refusedQueue,
-	"jobs: 33 PEs, 4 NICs, efa":                         `shmem: shmem_init: ` + refusedQueue,
-	"jobs: 33 PEs, 4 NICs, efa-direct":                  `shmem: shmem_init: ` + refusedQueue,
 	"D2: a PE is gone before first contact":             aborts,
 	"D2: a PE is gone before first contact, 2.6":        aborts,
 	"D3: the log names libcudart.so":                    `nothing names libcudart\.so` + noHMEM,

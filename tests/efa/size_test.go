@@ -19,6 +19,7 @@ var sizeNeeds = []need{
 	{name: "D1: 5 PEs, the device grants 4096 entries", nic: "version=2.6 max_cq=4096", test: everyByte(5, 1, "")},
 	{name: "D1: 5 PEs, the device of one grants 4096 entries", nic: "version=2.6", test: everyByte(5, 1, "max_cq=4096")},
 	{name: "D1: 17 PEs, the device grants 16384 entries", nic: "version=2.6 max_cq=16384", test: everyByte(17, 1, "")},
+	{name: "D1: the log tells the window", nic: "version=2.6", test: tellsWindow},
 	{name: "jobs: 8 PEs, 1 NIC, efa", nic: "version=1.22", test: everyByte(8, 1, "")},
 	{name: "jobs: 8 PEs, 4 NICs, efa", nic: "version=1.22 nics=4", test: everyByte(8, 4, "")},
 	{name: "jobs: 8 PEs, 1 NIC, efa-direct", nic: "version=2.6", test: everyByte(8, 1, "")},
@@ -49,6 +50,21 @@ func everyByte(pes, nics int, own string) func(*place) error {
 		}
 		return p.queues(pes * nics)
 	}
+}
+
+// tellsWindow is a job in which the device of PE 1 grants a smaller queue than the others: all
+// take the window that fits it, and say so.
+func tellsWindow(p *place) error {
+	argv := append(p.differs(1, "FAKE_NIC='"+p.nic+" max_cq=4096'"), p.compile("testdata/alltoall.c"), "1")
+	out, err := p.job(5, []string{"SHMEM_LOG_LEVEL=debug"}, argv...)
+	if err := ends(out, err, 5); err != nil {
+		return err
+	}
+	const line = "each of 5 PEs may have 512 writes with numbers under way to each other one, the room for arrivals at PE 1\n"
+	if n := strings.Count(out, line); n != 5 {
+		return fmt.Errorf("%d of 5 PEs tell the window", n)
+	}
+	return nil
 }
 
 // receiving counts the receives that are posted.
