@@ -69,8 +69,8 @@ func (j *Job) openNetwork(o Options) error {
 	return j.boot.Barrier()
 }
 
-// windows tells how many writes with numbers each PE may have under way to another, and which
-// PE has room for so few.
+// windows is how many writes with numbers each PE may have under way to another, and the PE
+// whose queue bounds it, as a text.
 func windows(npes int, e *proxy.Engine, all []proxy.Endpoint) string {
 	least := -1
 	for pe := range all {

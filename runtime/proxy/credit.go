@@ -43,21 +43,21 @@ func unread(n int) uint64 { return uint64(min(mostUnread, max(leastUnread, allUn
 // Two limits bound the one-sided writes that a PE has not answered: their bytes, where
 // completions do not tell that they are there, and their number, where they have numbers
 // (window.go). At half of either an answer is asked for; at the whole, writes wait for it in
-// the queue of the PE.
+// the queue of the PE, or go without a number.
 
-// unanswered tells whether half of either limit is used up, or all of it. Half of a window
+// unanswered reports whether half of either limit is used up, or all of it. Half of a window
 // of one is one.
 func (e *Engine) unanswered(p *peer) (half, full bool) {
 	bytes, most := p.wrote-p.wroteAcked, e.mostUnread
 	half, full = bytes >= most/2, bytes >= most
 	if p.stream >= streamGiven && p.bare == 0 { // the next write may have a number
 		writes, window := p.out.Unacknowledged(), e.space.Window
-		half, full = half || writes >= (window+1)/2, full || writes >= window
+		half, full = half || writes >= (window+1)/2, full || writes >= window && !e.spares
 	}
 	return half, full
 }
 
-// takes tells whether a PE takes another one-sided write. Again: it owes an answer first.
+// takes reports whether a PE takes another one-sided write. Again: it owes an answer first.
 func (e *Engine) takes(pe fabric.PE, p *peer) Status {
 	switch half, full := e.unanswered(p); {
 	case full:

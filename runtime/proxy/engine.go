@@ -116,6 +116,7 @@ type Engine struct {
 	early     map[uint64][]byte // messages ahead of their turn, by PE and sequence number
 
 	numbers bool // writes may have numbers: see number.go
+	spares  bool // a write that finds the window full goes without
 	space   flow.Space
 	flows   []*flow.In          // by PE; nil: it has written nothing with a number
 	dropped map[uint64]struct{} // messages that are not to be applied, as early
@@ -163,6 +164,7 @@ type port struct {
 	unordered bool // messages may overtake writes
 
 	mostStreams uint32
+	smallWindow uint32                // windows of fewer writes are not waited for
 	streams     *flow.Streams[uint32] // of numbers; nil: the provider tells who wrote
 
 	// Operands of calls through the Provider interface, which would each be
@@ -236,7 +238,7 @@ func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fat
 		port: &port{
 			prov: prov, caps: prov.Caps(), me: uint32(me), segment: segment, wakers: wakers,
 			slots: make([]slot, tokens), free: make([]fabric.Token, 0, tokens),
-			mostUnread: unread(npes), mostStreams: streamsMost, fatal: fatal, stopped: make(chan struct{}),
+			mostUnread: unread(npes), mostStreams: streamsMost, smallWindow: smallWindow, fatal: fatal, stopped: make(chan struct{}),
 		},
 		generations: generations{open: 1, late: make([]fabric.PE, 0, npes)},
 		parked:      make([]parked, 0, 64), spare: make([]parked, 0, 64),

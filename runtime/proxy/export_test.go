@@ -37,6 +37,9 @@ func (e *Engine) NearWrap(pe int) {
 // PEs do the same, before Connect.
 func (e *Engine) FewNumbers(bits, window uint32) { e.space = flow.Space{Bits: bits, Window: window} }
 
+// Stay has writes wait for room in a window, however small. It comes before Connect.
+func (e *Engine) Stay() { e.smallWindow = 0 }
+
 // WriteWindowOf is the window of n PEs whose queues have room for so many arrivals.
 func WriteWindowOf(n, arrivals int) int { return int(writeWindow(n, arrivals)) }
 

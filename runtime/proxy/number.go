@@ -50,9 +50,9 @@ func (e *Engine) startNumbers(p *peer) {
 // numbered tells whether the next write to a PE has a number. Behind one that has
 // none it has none either, or its number would have to wait for that. One that several
 // NICs share has none, where its completion tells as much: with a number it would go by
-// one of them.
+// one of them. Nor has one that finds a small window full.
 func (e *Engine) numbered(pe fabric.PE, p *peer, n uint64) bool {
-	if !e.numbers || p.bare > 0 || e.caps.Stripe > 0 && n > e.caps.Stripe && e.caps.DeliveryComplete {
+	if !e.numbers || p.bare > 0 || e.spares && !p.out.Room() || e.caps.Stripe > 0 && n > e.caps.Stripe && e.caps.DeliveryComplete {
 		return false
 	}
 	if p.stream == streamNone {

@@ -198,7 +198,7 @@ func flood(w *world) error {
 	source := make([]byte, proxy.MaxPayload+1)
 	for full := 0; full < 3; full++ {
 		for _, p := range rest {
-			before := p.CountOf(last.me)[proxy.Writes]
+			before := p.CountOf(last.me)[proxy.Numbered]
 			st := proxy.Pending
 			for st == proxy.Pending {
 				st = p.Put(fabric.PE(last.me), int64(8*p.me), at(source), uint64(len(source)), nil)
@@ -211,7 +211,7 @@ func flood(w *world) error {
 					return err
 				}
 			}
-			if p.CountOf(last.me)[proxy.Writes] > before {
+			if p.CountOf(last.me)[proxy.Numbered] > before {
 				full = 0
 			}
 		}
@@ -294,12 +294,14 @@ func TestSimOpensLarge(t *testing.T) {
 }
 
 // Puts that nothing answers by itself go on however small the window is: acknowledgements
-// ride with messages, and the target sends none, so they are asked for.
+// ride with messages, and the target sends none, so they are asked for. Writes that find the
+// window full wait, or go without a number.
 func TestSimOneWay(t *testing.T) {
-	defer func() { windows = 0 }()
+	defer func() { windows, stays = 0, false }()
 	const count = 500
 	for _, windows = range []uint32{1, 2, 4, 8} {
-		for seed := range uint64(4) { // two of which let PEs sleep
+		for seed := range uint64(8) { // half of which let PEs sleep
+			stays = seed%2 == 0
 			m, mem := sim.EFA(), new(memories)
 			w := newWorld(t, m, 5*seed+1, 2, windowHeap(2), mem)
 			if got := w.pes[1].WriteWindow(); got != windows {
@@ -313,8 +315,12 @@ func TestSimOneWay(t *testing.T) {
 			if ended := w.net.Now(); ended > count/sim.Time(windows)*200*sim.Microsecond {
 				w.fail("%d puts took %d µs, with a window of %d", count, ended/sim.Microsecond, windows)
 			}
+			c := a.CountOf(1)
+			if stays != (c[proxy.Numbered] == count) {
+				w.fail("%d of %d puts had numbers, with a window of %d (they wait: %v)", c[proxy.Numbered], count, windows, stays)
+			}
 			// One question for half of a window.
-			if got := a.CountOf(1)[proxy.Control]; got > count/uint64(max(windows/2, 1))+8 {
+			if got := c[proxy.Control]; got > count/uint64(max(windows/2, 1))+8 {
 				w.fail("%d messages for %d puts, with a window of %d", got, count, windows)
 			}
 			w.close(mem)

@@ -42,6 +42,9 @@ var tamper func(frame []byte)
 // windows are those that PEs say their queues have room for, right or not; 0: what is so.
 var windows uint32
 
+// stays has writes wait for room in such a window.
+var stays bool
+
 // limits have the NICs of hosts grant smaller queues.
 var limits map[int]int
 
@@ -137,10 +140,14 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, mem *memo
 		}
 		p.ReportTo(func(err error) { w.fail("PE %d: %v", i, err) })
 		if seed%5 == 4 && !prov.Caps().Repeats { // what comes twice must not be late by as many as there are numbers
-			p.FewNumbers(3, 4)
+			if p.FewNumbers(3, 4); seed%2 == 0 {
+				p.Stay()
+			}
 		}
 		if windows > 0 {
-			p.FewNumbers(16, windows)
+			if p.FewNumbers(16, windows); stays {
+				p.Stay()
+			}
 		}
 		if seed%3 == 2 {
 			p.FewStreams(1)
