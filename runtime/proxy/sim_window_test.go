@@ -196,7 +196,13 @@ func flood(w *world) error {
 	last := w.pes[len(w.pes)-1]
 	rest := w.pes[:len(w.pes)-1]
 	source := make([]byte, proxy.MaxPayload+1)
-	for full := 0; full < 3; full++ {
+	lost := func() (n int) {
+		for _, q := range w.net.Queues() {
+			n += q.Lost
+		}
+		return n
+	}
+	for full := 0; full < 3 && lost() == 0; full++ {
 		for _, p := range rest {
 			before := p.CountOf(last.me)[proxy.Numbered]
 			st := proxy.Pending
