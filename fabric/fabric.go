@@ -207,6 +207,7 @@ func (s Ops) Has(op Op, width int) bool {
 // Config is what a provider needs to open.
 type Config struct {
 	Provider string // provider string to insist on; "" takes the best that answers
+	Fabric   string // of the provider efa, efa or efa-direct; "" takes the one that fits libfabric's version
 	NICs     string // names of domains or interfaces to take, comma separated; "" takes any
 	Library  string // file of libfabric to load; "" searches
 	Tokens   int    // exclusive upper bound of Token

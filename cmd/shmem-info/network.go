@@ -64,7 +64,7 @@ func network(w io.Writer, cfg *config.Config) error {
 
 // open opens what would be taken: several NICs promise less than each of them.
 func open(want fabric.Config) (fabric.Provider, error) {
-	choice, err := ofi.Choose(want.Library, ofi.Wish{Provider: want.Provider, NICs: want.NICs})
+	choice, err := ofi.Choose(want.Library, ofi.Wish{Provider: want.Provider, Fabric: want.Fabric, NICs: want.NICs})
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func open(want fabric.Config) (fabric.Provider, error) {
 // granted opens what would be taken, and prints what SHMEM_REQUIRE can ask of it.
 func granted(w io.Writer, cfg *config.Config, nics string) error {
 	want := proxy.Config(2)
-	want.Provider, want.NICs, want.Library = cfg.Provider, nics, cfg.Libfabric
+	want.Provider, want.Fabric, want.NICs, want.Library = cfg.Provider, cfg.Fabric.Named(), nics, cfg.Libfabric
 	want.Data, want.Fence, want.Atomics, want.GPU = true, true, true, true
 	p, err := open(want)
 	if err != nil {

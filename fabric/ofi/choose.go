@@ -1,6 +1,7 @@
 package ofi
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -77,6 +78,9 @@ func ranked(offers []*offer) {
 		}
 		if d := strings.Compare(a.Provider, b.Provider); d != 0 {
 			return d
+		}
+		if a.second != b.second {
+			return cmp.Compare(number(a.second), number(b.second))
 		}
 		return reach(a) - reach(b)
 	})

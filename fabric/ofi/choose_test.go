@@ -12,7 +12,8 @@ import (
 )
 
 // machine answers as a machine with these offers would: "provider NIC address", or
-// with a speed in place of the address, "100G".
+// with a speed in place of the address, "100G". Behind the last may stand the fabric, with
+// a ? where it comes second.
 type machine []string
 
 func (m machine) ask(provider string) []*offer {
@@ -20,6 +21,10 @@ func (m machine) ask(provider string) []*offer {
 	for _, line := range m {
 		f := strings.Fields(line)
 		o := &offer{Offer: Offer{Provider: f[0], NIC: f[1]}}
+		if last := f[len(f)-1]; strings.HasPrefix(last, "efa") && len(f) > 1 {
+			o.Fabric, o.second = strings.TrimSuffix(last, "?"), strings.HasSuffix(last, "?")
+			f = f[:len(f)-1]
+		}
 		if gigabits, ok := strings.CutSuffix(f[len(f)-1], "G"); ok {
 			n, err := strconv.Atoi(gigabits)
 			if err != nil {

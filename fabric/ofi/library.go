@@ -42,6 +42,7 @@ const (
 type Library struct {
 	File    string // that it was loaded from
 	Version string // its own, "1.17"
+	number  uint32
 	api     C.uint32_t
 }
 
@@ -149,7 +150,7 @@ func open(file string, present bool) (*Library, error) {
 		C.shmemi_ofi_close_library(handle)
 		return nil, fmt.Errorf("%s is version %s, older than %s", path, versionText(version), versionText(oldest))
 	}
-	return &Library{File: path, Version: versionText(version), api: min(version, newest)}, nil
+	return &Library{File: path, Version: versionText(version), number: uint32(version), api: min(version, newest)}, nil
 }
 
 func versionText(v C.uint32_t) string { return fmt.Sprintf("%d.%d", v>>16, v&0xffff) }

@@ -11,8 +11,9 @@ import (
 
 // Choice is a provider and the NICs of it that a PE takes.
 type Choice struct {
-	lib    Library
-	offers []*offer
+	lib     Library
+	offers  []*offer
+	fabrics []string // that the provider has these NICs on, where it names them
 }
 
 // NIC is one that may be taken.
@@ -25,11 +26,14 @@ type NIC struct {
 // Wish is what a job wants of its network.
 type Wish struct {
 	Provider string // "": the best
+	Fabric   string // of the provider efa; "": the one that fits the version of libfabric
 	NICs     string // names with commas between them, and ^ in front for all but these; "": any
 	Setting  string // where NICs comes from, for errors; "": SHMEM_NIC_LIST
 	// Pick is asked where there are several NICs, which of them to take, at least one,
 	// and in which order; nil: all.
 	Pick func([]NIC) ([]int, error)
+
+	version string // of libfabric, for errors
 }
 
 // Choose loads libfabric and chooses.
@@ -43,6 +47,7 @@ func Choose(library string, w Wish) (*Choice, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.version = lib.Version
 	c, err := choose(&question{lib: lib}, w)
 	if err != nil {
 		return nil, err
@@ -64,8 +69,9 @@ func choose(q asker, w Wish) (*Choice, error) {
 	}
 	offers := q.ask(best.Provider)
 	ranked(offers)
+	c.fabrics = fabricsOf(slices.DeleteFunc(slices.Clone(offers), func(o *offer) bool { return !allowed(o.NIC, nics) || !w.fits(o) }))
 	for _, o := range offers {
-		other := o.Provider == best.Provider && allowed(o.NIC, nics) && (reach(o) < unreachable || reach(best) == unreachable) &&
+		other := o.Provider == best.Provider && namedFabric(o) == namedFabric(best) && allowed(o.NIC, nics) && (reach(o) < unreachable || reach(best) == unreachable) &&
 			!slices.ContainsFunc(c.offers, func(has *offer) bool { return has.NIC == o.NIC })
 		if !listed {
 			other = other && o.speed == best.speed && reach(o) == reach(best)

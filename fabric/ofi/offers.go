@@ -32,6 +32,7 @@ type offer struct {
 	speed   uint64            // bits a second; 0: not known
 	pci     string            // the NIC's address; "": not known
 	address netip.Addr        // of the interface; the zero Addr where it has no IP address
+	second  bool              // the same NIC on another fabric comes first
 	info    *C.struct_fi_info // a copy of libfabric's, to be freed
 }
 
@@ -51,6 +52,7 @@ func List(library string, w Wish) ([]Offer, error) {
 		return nil, err
 	}
 	q := &question{lib: lib}
+	w.version = lib.Version
 	all := q.ask("")
 	ranked(all)
 	chosen, err := choose(q, w)
@@ -96,17 +98,19 @@ const ordered = C.FI_ORDER_SAS | C.FI_ORDER_SAW | C.FI_ORDER_WAW
 // provider that cannot answer makes no offer.
 func (q *question) ask(provider string) []*offer {
 	var offers []*offer
-	inOrder := map[string]bool{}
+	inOrder := map[[2]string]bool{}
 	for _, order := range []C.uint64_t{ordered, 0} {
 		for _, o := range q.askFor(provider, order) {
-			if order == 0 && inOrder[o.Provider] {
+			way := [2]string{o.Provider, namedFabric(o)}
+			if order == 0 && inOrder[way] {
 				o.free()
 				continue
 			}
-			inOrder[o.Provider] = inOrder[o.Provider] || order != 0
+			inOrder[way] = inOrder[way] || order != 0
 			offers = append(offers, o)
 		}
-		if provider != "" && len(offers) > 0 {
+		// One fabric of a provider may grant what another does not.
+		if provider != "" && !hasFabrics(provider) && len(offers) > 0 {
 			break
 		}
 	}
@@ -146,7 +150,9 @@ func (q *question) askFor(provider string, order C.uint64_t) []*offer {
 		}
 		seen[w] = true
 		if mine := C.fi_dupinfo(info); mine != nil {
-			offers = append(offers, &offer{w.Offer, uint64(C.shmemi_ofi_speed(info)), pci(info), w.address, mine})
+			o := &offer{Offer: w.Offer, speed: uint64(C.shmemi_ofi_speed(info)), pci: pci(info), address: w.address, info: mine}
+			o.second = q.lib.second(o)
+			offers = append(offers, o)
 		}
 	}
 	return offers
@@ -199,12 +205,11 @@ func address(info *C.struct_fi_info) netip.Addr {
 // let each of them look for its hardware.
 func find(q asker, w Wish) (*offer, error) {
 	provider, nics := w.Provider, w.NICs
-	if because := refusal(provider); because != "" {
-		return nil, &shmerr.Error{
-			Op: "choose", Object: fmt.Sprintf("provider %q", provider),
-			Cause:  shmerr.Causef(shmerr.ErrNoProvider, "no job is given it: %s", because),
-			Remedy: "unset SHMEM_PROVIDER to take the best",
-		}
+	if err := w.refuse(); err != nil {
+		return nil, err
+	}
+	if w.Fabric != "" {
+		provider = "efa"
 	}
 	candidates := make([]string, len(preference))
 	for i, p := range preference {
@@ -225,7 +230,7 @@ func find(q asker, w Wish) (*offer, error) {
 		ranked(offers)
 		for _, o := range offers {
 			switch {
-			case !strings.EqualFold(o.Provider, name) || !allowed(o.NIC, nics):
+			case !strings.EqualFold(o.Provider, name) || !allowed(o.NIC, nics) || !w.fits(o):
 				refused = append(refused, o)
 			case loopback != nil && reach(o) == unreachable:
 				o.free()
@@ -255,6 +260,9 @@ func notFound(q asker, refused []*offer, candidates []string, w Wish) error {
 		if slices.ContainsFunc(candidates, func(c string) bool { return strings.EqualFold(c, o.Provider) }) {
 			there = append(there, o)
 		}
+	}
+	if w.Fabric != "" && (len(there) == 0 || slices.ContainsFunc(there, func(o *offer) bool { return allowed(o.NIC, w.NICs) })) {
+		return w.notOnFabric(there)
 	}
 	if len(there) > 0 {
 		setting := cmp.Or(w.Setting, "SHMEM_NIC_LIST")

@@ -23,6 +23,8 @@ func why(o, first *offer, w Wish) string {
 		return "it is taken only when SHMEM_PROVIDER names it"
 	case reach(o) == unreachable && (first == nil || reach(first) != unreachable):
 		return "it leads to no other host"
+	case !w.fits(o):
+		return fmt.Sprintf("SHMEM_FABRIC=%s names another", w.Fabric)
 	case first == nil:
 		return "" // what is wrong is not its own
 	case o.Provider != first.Provider:
@@ -30,6 +32,8 @@ func why(o, first *offer, w Wish) string {
 			return fmt.Sprintf("%s comes first: %s", first.Provider, preference[i].reason)
 		}
 		return first.Provider + " comes first"
+	case namedFabric(o) != namedFabric(first):
+		return fmt.Sprintf("fabric %s of this version of libfabric comes first, unless SHMEM_FABRIC names this one", first.Fabric)
 	case reach(o) != reach(first):
 		return [...]string{"", "its address is of IPv6, which hosts may lack", "it leads to containers of this host", "its address holds for one link only"}[reach(o)]
 	case o.NIC == first.NIC:

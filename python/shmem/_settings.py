@@ -24,6 +24,7 @@ SETTINGS = frozenset(
         "SHMEM_GPU_SHARE",
         "SHMEM_CHAOS",
         "SHMEM_ENABLE_NIC_PE_MAPPING",
+        "SHMEM_FABRIC",
         "SHMEM_LIBFABRIC",
         "SHMEM_NIC_LIST",
         "SHMEM_NIC_PE_MAPPING",

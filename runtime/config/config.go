@@ -34,6 +34,7 @@ type Config struct {
 	NICPolicy NICPolicy
 	Chaos     string // "": none
 	Provider  string
+	Fabric    Fabric
 
 	RegistrationCache uint64 // bytes; 0: none
 	Require           []string
@@ -161,6 +162,24 @@ const (
 	NICPolicyRoundRobin
 )
 
+// Fabric is a fabric of the provider efa.
+type Fabric uint8
+
+// The fabrics.
+const (
+	FabricAuto Fabric = iota
+	FabricEFA
+	FabricDirect
+)
+
+// Named is the fabric that a setting insists on, as libfabric names it; "": none.
+func (f Fabric) Named() string {
+	if f == FabricAuto {
+		return ""
+	}
+	return f.String()
+}
+
 // GPUNet is how the proxy moves GPU memory.
 type GPUNet uint8
 
@@ -242,6 +261,7 @@ func (l LogLevel) String() string   { return choiceOf("SHMEM_LOG_LEVEL", int(l))
 func (h HeapKind) String() string   { return choiceOf("SHMEM_HEAP", int(h)) }
 func (s Statics) String() string    { return choiceOf("SHMEM_STATICS", int(s)) }
 func (p NICPolicy) String() string  { return choiceOf("SHMEM_NIC_POLICY", int(p)) }
+func (f Fabric) String() string     { return choiceOf("SHMEM_FABRIC", int(f)) }
 func (g GPUNet) String() string     { return choiceOf("SHMEM_GPU_NET", int(g)) }
 func (g GPUShare) String() string   { return choiceOf("SHMEM_GPU_SHARE", int(g)) }
 func (m RingMap) String() string    { return choiceOf("SHMEM_RING_MAP_BY", int(m)) }

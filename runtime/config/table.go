@@ -200,6 +200,11 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.NICInTurn = v.on },
 	},
 	{
+		Name: "SHMEM_FABRIC", Kind: Choice, Default: "auto", Choices: []string{"auto", "efa", "efa-direct"}, Category: Network, Since: "0.1",
+		Text: "The fabric of the provider efa: efa, where the provider does in software what NICs lack, or efa-direct, which libfabric 2.1 and later have (docs/efa.md). auto: efa below libfabric 2.4, and efa-direct from 2.4 on; where PEs would differ, the one that all of them are offered.",
+		set:  func(c *Config, v parsed) { c.Fabric = Fabric(v.index) },
+	},
+	{
 		Name: "SHMEM_LIBFABRIC", Kind: Text, Category: Network, Since: "0.1",
 		Text: "Path of the libfabric to load, searched before one already loaded, the default path and /opt/amazon/efa.",
 		set:  func(c *Config, v parsed) { c.Libfabric = v.text },

@@ -103,6 +103,7 @@ type Job struct {
 
 	neighbours []neighbour // this PE included
 	nearness   string      // what the banner says of how NICs were chosen
+	fabric     string      // that the NICs are on; "": the provider has no names for them
 	bound      binding
 	chaos      *chaos.Plan // nil: the network is as it is
 }
@@ -423,6 +424,9 @@ func (j *Job) banner() string {
 	if j.Engine != nil {
 		c := j.Engine.Caps()
 		network = fmt.Sprintf("%s on %s", providerName(j.Config.Provider, c.Provider), c.Domain)
+		if j.fabric != "" {
+			network += ", fabric " + j.fabric
+		}
 		if c.Rails > 1 {
 			network += fmt.Sprintf(", policy %s", j.Config.NICPolicy)
 		}

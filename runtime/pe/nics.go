@@ -1,7 +1,6 @@
 package pe
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -21,7 +20,7 @@ type nics struct {
 	several bool // some PE takes more than one, so that all speak as rails do
 }
 
-// chooseNICs takes NICs and learns whether any PE has several.
+// chooseNICs takes NICs on the fabric that all PEs take, and learns whether any PE has several.
 func (j *Job) chooseNICs() (*nics, error) {
 	if err := j.learnGPUs(); err != nil {
 		return nil, err
@@ -37,18 +36,18 @@ func (j *Job) chooseNICs() (*nics, error) {
 		return nil, err
 	}
 	j.remark(&s, c.NICs())
-	all, err := j.boot.Allgather(binary.LittleEndian.AppendUint32(nil, uint32(len(c.NICs()))))
+	n := &nics{Choice: c}
+	cards, err := j.nicCards(n)
+	if err == nil {
+		err = j.agreeOnFabric(n, cards)
+	}
 	if err != nil {
 		c.Close()
 		return nil, err
 	}
-	n := &nics{Choice: c}
-	for pe, b := range all {
-		if len(b) != 4 {
-			c.Close()
-			return nil, fmt.Errorf("read how many NICs PE %d has: %d bytes (start every PE with the same version of the library)", pe, len(b))
-		}
-		n.several = n.several || binary.LittleEndian.Uint32(b) > 1
+	j.fabric = c.Fabric()
+	for _, card := range cards {
+		n.several = n.several || card.NICs > 1
 	}
 	return n, nil
 }

@@ -54,10 +54,11 @@ func ReadSettings(cfg *config.Config) (s Settings, err error) {
 
 // Wish is what is asked of libfabric.
 func (s *Settings) Wish(cfg *config.Config) ofi.Wish {
+	w := ofi.Wish{Provider: cfg.Provider, Fabric: cfg.Fabric.Named(), NICs: s.List.String()}
 	if s.Mapping != nil {
-		return ofi.Wish{Provider: cfg.Provider, NICs: strings.Join(s.Mapping.Names(), ","), Setting: "SHMEM_NIC_PE_MAPPING"}
+		w.NICs, w.Setting = strings.Join(s.Mapping.Names(), ","), "SHMEM_NIC_PE_MAPPING"
 	}
-	return ofi.Wish{Provider: cfg.Provider, NICs: s.List.String()}
+	return w
 }
 
 // Named tells whether the NICs to use are named.

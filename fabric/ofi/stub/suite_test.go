@@ -34,6 +34,7 @@ type failing struct {
 // network is a provider and a version, by the settings that make it.
 type network struct {
 	name, settings, provider string
+	fabric                   string // "": the one that is taken unasked
 	failing                  []failing
 }
 
@@ -56,18 +57,17 @@ var (
 )
 
 var networks = []network{
-	{"efa 1.22", "provider=efa version=1.22", "efa", noEventQueue},
-	{"efa 2.1", "provider=efa version=2.1", "efa", directFails},
-	{"efa 2.3", "provider=efa version=2.3", "efa", directFails},
-	{"efa 2.4", "provider=efa version=2.4", "efa", directFails},
-	{"efa 2.6", "provider=efa version=2.6", "efa", directFails},
-	// The fabric efa in place of efa-direct: its infos come first.
-	{"efa 2.1, fabric efa", "provider=efa version=2.1 without=R2a", "efa", noEventQueue},
-	{"efa 2.6, fabric efa", "provider=efa version=2.6 without=R2a", "efa", noEventQueue},
-	{"cxi 1.22", "provider=cxi version=1.22", "cxi", noData},
-	{"cxi 2.3", "provider=cxi version=2.3", "cxi", noData},
-	{"verbs", "provider=verbs", "verbs", nil},
-	{"verbs, with refusals", "provider=verbs again=3 seed=2", "verbs", nil},
+	{"efa 1.22", "provider=efa version=1.22", "efa", "", noEventQueue},
+	{"efa-direct 2.1", "provider=efa version=2.1", "efa", direct, directFails},
+	{"efa-direct 2.3", "provider=efa version=2.3", "efa", direct, directFails},
+	{"efa-direct 2.4", "provider=efa version=2.4", "efa", "", directFails},
+	{"efa-direct 2.6", "provider=efa version=2.6", "efa", "", directFails},
+	{"efa 2.1", "provider=efa version=2.1", "efa", "", noEventQueue},
+	{"efa 2.6", "provider=efa version=2.6", "efa", rdm, noEventQueue},
+	{"cxi 1.22", "provider=cxi version=1.22", "cxi", "", noData},
+	{"cxi 2.3", "provider=cxi version=2.3", "cxi", "", noData},
+	{"verbs", "provider=verbs", "verbs", "", nil},
+	{"verbs, with refusals", "provider=verbs again=3 seed=2", "verbs", "", nil},
 }
 
 // role names the network whose suite a child process runs.
@@ -85,7 +85,7 @@ func TestNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	fabrictest.Run(t, func(c fabric.Config) (fabric.Provider, error) {
-		c.Library, c.Provider = library, os.Getenv("STUB_PROVIDER")
+		c.Library, c.Provider, c.Fabric = library, os.Getenv("STUB_PROVIDER"), os.Getenv("STUB_FABRIC")
 		return ofi.Open(c)
 	}, fabrictest.Limits{Patience: patience})
 }
@@ -99,7 +99,7 @@ func TestSuite(t *testing.T) {
 			t.Parallel() // most of the time is sleep
 			run := func(patience string, args ...string) (string, error) {
 				cmd := exec.Command(os.Args[0], append(args, "-test.timeout=5m")...)
-				cmd.Env = append(os.Environ(), role+"="+library, "STUB_PROVIDER="+n.provider, "STUB_PATIENCE="+patience, "FAKE_NIC="+n.settings)
+				cmd.Env = append(os.Environ(), role+"="+library, "STUB_PROVIDER="+n.provider, "STUB_FABRIC="+n.fabric, "STUB_PATIENCE="+patience, "FAKE_NIC="+n.settings)
 				out, err := cmd.CombinedOutput()
 				return string(out), err
 			}

@@ -1,0 +1,128 @@
+package ofi
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"libshmem/runtime/shmerr"
+)
+
+// From libfabric 2.1 on the provider efa offers each NIC twice, under one name and one
+// address: on the fabric efa, where the provider does in software what the NIC lacks, and on
+// efa-direct, which is the NIC and nothing else. Endpoints of the two do not understand each
+// other. Fabrics of other providers are subnets, whose names no job is told.
+const (
+	fabricEFA    = "efa"
+	fabricDirect = "efa-direct"
+)
+
+// directFrom is the libfabric from which on efa-direct is taken unasked, as aws-ofi-nccl does.
+const directFrom = 2<<16 | 4
+
+// namedFabric is the name of an offer's fabric where a provider has several, else "".
+func namedFabric(o *offer) string {
+	if hasFabrics(o.Provider) {
+		return o.Fabric
+	}
+	return ""
+}
+
+// hasFabrics reports whether a provider offers a NIC on fabrics that SHMEM_FABRIC names.
+func hasFabrics(provider string) bool { return strings.EqualFold(provider, "efa") }
+
+// second reports whether an offer is on the fabric that the version of libfabric takes only
+// where the other is not offered.
+func (l Library) second(o *offer) bool {
+	usual := fabricEFA
+	if l.number >= directFrom {
+		usual = fabricDirect
+	}
+	return hasFabrics(o.Provider) && o.Fabric != usual
+}
+
+// fits reports whether the wish leaves the fabric open, or names that of the offer.
+func (w *Wish) fits(o *offer) bool { return w.Fabric == "" || w.Fabric == namedFabric(o) }
+
+// refuse explains why a wish contradicts itself; nil: it does not.
+func (w *Wish) refuse() error {
+	refused := func(remedy, format string, args ...any) error {
+		return &shmerr.Error{
+			Op: "choose", Object: fmt.Sprintf("provider %q", w.Provider), Cause: shmerr.Causef(shmerr.ErrNoProvider, format, args...), Remedy: remedy,
+		}
+	}
+	if because := refusal(w.Provider); because != "" {
+		return refused("unset SHMEM_PROVIDER to take the best", "no job is given it: %s", because)
+	}
+	if strings.EqualFold(w.Provider, fabricDirect) {
+		return refused("set SHMEM_PROVIDER=efa and SHMEM_FABRIC=efa-direct", "it is a fabric of the provider efa, and no provider")
+	}
+	if w.Fabric != "" && w.Provider != "" && !hasFabrics(w.Provider) {
+		return refused("unset SHMEM_FABRIC, or set SHMEM_PROVIDER=efa", "SHMEM_FABRIC=%s names a fabric of the provider efa", w.Fabric)
+	}
+	return nil
+}
+
+// notOnFabric explains why there is no offer on the fabric that a wish names: others are those
+// of its provider on NICs that are allowed.
+func (w *Wish) notOnFabric(others []*offer) error {
+	version := cmp.Or(w.version, "here")
+	e := &shmerr.Error{
+		Op: "choose", Object: fmt.Sprintf("fabric %q", w.Fabric),
+		Cause:  shmerr.Causef(shmerr.ErrNoProvider, "SHMEM_FABRIC names it, and libfabric %s offers no NIC of the provider efa", version),
+		Remedy: "unset SHMEM_FABRIC; shmem-info --fabric lists what is offered",
+	}
+	others = slices.DeleteFunc(others, func(o *offer) bool { return !allowed(o.NIC, w.NICs) })
+	if len(others) > 0 {
+		e.Cause = shmerr.Causef(shmerr.ErrNoProvider, "SHMEM_FABRIC names it, and libfabric %s offers %s on %s only", version, names(others, nicOf), names(others, namedFabric))
+		e.Remedy = "unset SHMEM_FABRIC, or install libfabric 2.1 or later for efa-direct"
+	}
+	return e
+}
+
+// fabricsOf are the fabrics that the offers of a choice could be on, the usual one first.
+func fabricsOf(offers []*offer) []string {
+	var all []string
+	for _, o := range offers {
+		if f := namedFabric(o); f != "" && !slices.Contains(all, f) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// Fabric is the fabric of the NICs; "": those of the provider are not told apart by name.
+func (c *Choice) Fabric() string { return namedFabric(c.offers[0]) }
+
+// Fabrics are those that MoveTo may be given.
+func (c *Choice) Fabrics() []string { return c.fabrics }
+
+// Version is that of libfabric.
+func (c *Choice) Version() string { return c.lib.Version }
+
+// MoveTo takes the same NICs on another fabric.
+func (c *Choice) MoveTo(fabric string) error { return c.moveTo(&question{lib: c.lib}, fabric) }
+
+func (c *Choice) moveTo(q asker, fabric string) error {
+	others := q.ask(c.offers[0].Provider)
+	for i, o := range c.offers {
+		at := slices.IndexFunc(others, func(other *offer) bool { return other.NIC == o.NIC && namedFabric(other) == fabric })
+		if at < 0 {
+			freeAll(others)
+			return &shmerr.Error{
+				Op: "choose", Object: fmt.Sprintf("fabric %q", fabric), Cause: shmerr.Causef(shmerr.ErrNoProvider, "NIC %s is not offered on it, and other PEs are on it", o.NIC),
+				Remedy: "set SHMEM_FABRIC alike for all PEs",
+			}
+		}
+		c.offers[i], others[at] = others[at], o
+	}
+	freeAll(others)
+	return nil
+}
+
+func freeAll(offers []*offer) {
+	for _, o := range offers {
+		o.free()
+	}
+}
