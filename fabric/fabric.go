@@ -12,6 +12,7 @@ package fabric
 
 import (
 	"errors"
+	"slices"
 	"time"
 	"unsafe"
 )
@@ -306,6 +307,28 @@ type Sleeper interface {
 	// WaitFD is a descriptor that becomes readable when a Wait would end; negative:
 	// there is none. Wait(0) then takes note of what came.
 	WaitFD() int
+}
+
+// A Noter is a Provider that tells people what it has set on the NIC, and what was refused, in
+// a few words each.
+type Noter interface {
+	Provider
+	Notes() []string
+}
+
+// NotesOf are those of Providers, each once.
+func NotesOf(ends ...Provider) []string {
+	var all []string
+	for _, e := range ends {
+		if n, ok := e.(Noter); ok {
+			for _, note := range n.Notes() {
+				if !slices.Contains(all, note) {
+					all = append(all, note)
+				}
+			}
+		}
+	}
+	return all
 }
 
 // RailCount is what one NIC of a Provider with several has carried for its own

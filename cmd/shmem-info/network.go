@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"libshmem/fabric"
@@ -83,6 +85,32 @@ func open(want fabric.Config) (fabric.Provider, error) {
 	return ends[0], nil
 }
 
+// about says which fabric is taken, what was set and refused, and why libfabric does not know
+// the memory of GPUs.
+func about(w io.Writer, cfg *config.Config, p fabric.Provider) error {
+	c := p.Caps()
+	fmt.Fprintf(w, "\nfabric: %s\n", c.Fabric)
+	if notes := fabric.NotesOf(p); len(notes) > 0 {
+		fmt.Fprintf(w, "set or refused: %s\n", strings.Join(notes, "; "))
+	}
+	if c.GPU || overSockets(&c) {
+		return nil
+	}
+	lib, err := ofi.Load(cfg.Libfabric)
+	if err != nil {
+		return err
+	}
+	for _, o := range lib.Obstacles() {
+		fmt.Fprintf(w, "no memory of GPUs: %s\n", o)
+	}
+	return nil
+}
+
+// overSockets reports whether the CPU moves the bytes, so that no NIC is to reach a GPU.
+func overSockets(c *fabric.Caps) bool {
+	return !slices.ContainsFunc(fabric.Properties, func(p fabric.Property) bool { return p.Name == "rdma" && p.Has(c) })
+}
+
 // granted opens what would be taken, and prints what SHMEM_REQUIRE can ask of it.
 func granted(w io.Writer, cfg *config.Config, nics string) error {
 	want := proxy.Config(2)
@@ -93,6 +121,9 @@ func granted(w io.Writer, cfg *config.Config, nics string) error {
 		return err
 	}
 	c := p.Caps()
+	if err := about(w, cfg, p); err != nil {
+		return errors.Join(err, p.Close())
+	}
 	fmt.Fprintf(w, "\nopened, %s on %s grants, of what SHMEM_REQUIRE may name (a NIC by itself):\n", c.Provider, c.Domain)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, property := range fabric.Properties {

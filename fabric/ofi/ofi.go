@@ -35,6 +35,7 @@ type endpoint struct {
 
 	version string // of libfabric
 	noGPU   error  // why GPU memory cannot be registered; nil: it can
+	notes   []string
 
 	regions []*C.struct_fid_mr // by Region.ID; nil where there is none now
 }
@@ -42,6 +43,7 @@ type endpoint struct {
 var (
 	_ fabric.Atomics = (*endpoint)(nil)
 	_ fabric.Sleeper = (*endpoint)(nil)
+	_ fabric.Noter   = (*endpoint)(nil)
 )
 
 // Open loads libfabric, chooses a provider and a NIC and opens an endpoint.
@@ -109,7 +111,9 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 			Remedy: "name another provider by SHMEM_PROVIDER or another NIC by SHMEM_NIC_LIST; shmem-info --fabric lists both",
 		}
 	}
-	e.caps.WaitFD = e.c.queue_fd >= 0
+	if e.caps.WaitFD = e.c.queue_fd >= 0; !e.caps.WaitFD {
+		e.note("no wait descriptor")
+	}
 	format := info.addr_format
 	e.named = format == C.FI_ADDR_STR
 	e.ip = format == C.FI_SOCKADDR || format == C.FI_SOCKADDR_IN || format == C.FI_SOCKADDR_IN6
@@ -173,6 +177,14 @@ func injectWrite(o *offer, info *C.struct_fi_info) int {
 }
 
 func (e *endpoint) Caps() fabric.Caps { return e.caps }
+
+// note keeps a few words about something that was set, or refused, in opening.
+func (e *endpoint) note(format string, args ...any) {
+	e.notes = append(e.notes, fmt.Sprintf(format, args...))
+}
+
+// Notes is part of fabric.Noter.
+func (e *endpoint) Notes() []string { return slices.Clone(e.notes) }
 
 func (e *endpoint) Addr() []byte { return slices.Clone(e.addr) }
 

@@ -202,6 +202,15 @@ func (p *Provider) promise() error {
 // Caps is part of fabric.Provider.
 func (p *Provider) Caps() fabric.Caps { return p.caps }
 
+// Notes is part of fabric.Noter.
+func (p *Provider) Notes() []string {
+	var ends []fabric.Provider
+	for _, n := range p.nics {
+		ends = append(ends, n.Provider)
+	}
+	return fabric.NotesOf(ends...)
+}
+
 // Native is part of fabric.Provider.
 func (p *Provider) Native() fabric.Native {
 	if p.peek == nil {

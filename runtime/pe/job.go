@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"unsafe"
 
 	"libshmem"
@@ -103,6 +104,7 @@ type Job struct {
 
 	neighbours []neighbour // this PE included
 	nearness   string      // what the banner says of how NICs were chosen
+	notes      []string    // of what NICs were told, and refused, in opening
 	fabric     string      // that the NICs are on; "": the provider has no names for them
 	bound      binding
 	chaos      *chaos.Plan // nil: the network is as it is
@@ -426,6 +428,9 @@ func (j *Job) banner() string {
 		network = fmt.Sprintf("%s on %s", providerName(j.Config.Provider, c.Provider), c.Domain)
 		if j.fabric != "" {
 			network += ", fabric " + j.fabric
+		}
+		if len(j.notes) > 0 {
+			network += " (" + strings.Join(j.notes, ", ") + ")"
 		}
 		if c.Rails > 1 {
 			network += fmt.Sprintf(", policy %s", j.Config.NICPolicy)

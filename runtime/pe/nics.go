@@ -103,12 +103,14 @@ func (j *Job) openNICs(n *nics, c fabric.Config) (fabric.Provider, error) {
 		if err != nil {
 			return nil, err
 		}
+		j.notes = fabric.NotesOf(ends...)
 		return ends[0], nil
 	}
 	ends, err := n.Open(rail.Inner(c))
 	if err != nil {
 		return nil, err
 	}
+	j.notes = fabric.NotesOf(ends...)
 	p, err := rail.New(ends, rail.Config{
 		Config: c, Policy: rail.Policy(j.Config.NICPolicy),
 		Lost: func(text string) { j.log.Printf("fabric", config.LogWarn, "%s", text) },

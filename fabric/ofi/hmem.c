@@ -1,0 +1,29 @@
+/*
+ * hmem.c: looks for the libraries that libfabric loads for the memory of GPUs, as it does.
+ */
+#define _GNU_SOURCE
+#include "hmem.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int shmemi_ofi_loads(const char *name, int present, char *path, size_t len)
+{
+    void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL | (present ? RTLD_NOLOAD : 0));
+    struct link_map *map = NULL;
+    if (library == NULL)
+        return 0;
+    snprintf(path, len, "%s",
+             dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL ? map->l_name : name);
+    dlclose(library);
+    return 1;
+}
+
+const char *shmemi_ofi_without_cuda(void)
+{
+    const char *only = getenv("FI_HMEM");
+    return only != NULL && *only != 0 && strstr(only, "cuda") == NULL ? only : NULL;
+}

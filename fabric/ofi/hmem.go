@@ -1,0 +1,101 @@
+package ofi
+
+/*
+#include <stdlib.h>
+#include "hmem.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"strings"
+	"unsafe"
+)
+
+// libfabric knows the memory of NVIDIA's GPUs (FI_HMEM) only if it can load CUDA's runtime and
+// driver by these names. A program that is linked with the runtime, and torch, have it by a
+// name with a version, which is another one to the loader.
+const (
+	cudaRuntime   = "libcudart.so"
+	cudaDriver    = "libcuda.so.1"
+	cudaDriverOld = "libcuda.so" // below libfabric 2.1
+)
+
+// runtimes are the names that programs have of it.
+var runtimes = []string{"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"}
+
+// forCUDA are the libraries that a version of libfabric loads.
+func (l Library) forCUDA() []string {
+	if l.number >= 2<<16|1 {
+		return []string{cudaRuntime, cudaDriver}
+	}
+	return []string{cudaRuntime, cudaDriverOld}
+}
+
+// Obstacle keeps libfabric from the memory of GPUs.
+type Obstacle struct {
+	Text   string
+	Remedy string
+}
+
+func (o Obstacle) String() string { return o.Text + " (" + o.Remedy + ")" }
+
+// Obstacles tells why libfabric offers no NIC for the memory of GPUs, as far as that is not the
+// NIC's own: which file it cannot load. It asks the loader and no GPU.
+func (l Library) Obstacles() []Obstacle {
+	var all []Obstacle
+	if only := C.shmemi_ofi_without_cuda(); only != nil {
+		all = append(all, Obstacle{fmt.Sprintf("FI_HMEM=%s keeps libfabric from CUDA", C.GoString(only)), "unset FI_HMEM"})
+	}
+	for _, file := range l.forCUDA() {
+		if _, ok := loads(file, false); !ok {
+			all = append(all, Obstacle{fmt.Sprintf("libfabric %s cannot load %s", l.Version, file), remedyFor(file)})
+		}
+	}
+	return all
+}
+
+func remedyFor(file string) string {
+	switch file {
+	case cudaRuntime:
+		from := "libcudart.so.12 of CUDA or of torch"
+		for _, present := range []bool{true, false} {
+			for _, name := range runtimes {
+				if path, ok := loads(name, present); ok {
+					return "link libcudart.so to " + path + " in a folder of LD_LIBRARY_PATH"
+				}
+			}
+		}
+		return "install CUDA's runtime, or link libcudart.so to " + from + ", in a folder of LD_LIBRARY_PATH"
+	case cudaDriverOld:
+		return "link libcuda.so to libcuda.so.1 in a folder of LD_LIBRARY_PATH, or install libfabric 2.1 or later"
+	}
+	return "install NVIDIA's driver; in a container, start it with the GPUs of the host"
+}
+
+// loads tells which file the loader finds for a name; with present, which the process has.
+func loads(name string, present bool) (string, bool) {
+	c := C.CString(name)
+	defer C.free(unsafe.Pointer(c))
+	var only C.int
+	if present {
+		only = 1
+	}
+	var path [512]C.char
+	if C.shmemi_ofi_loads(c, only, &path[0], C.size_t(len(path))) == 0 {
+		return "", false
+	}
+	return C.GoString(&path[0]), true
+}
+
+// explained adds to an error about GPU memory what keeps libfabric from it.
+func (l Library) explained(err error) error {
+	var texts []string
+	for _, o := range l.Obstacles() {
+		texts = append(texts, o.String())
+	}
+	if len(texts) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, strings.Join(texts, "; "))
+}
