@@ -7,6 +7,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"libshmem/fabric/ofi"
+	"libshmem/fabric/ofi/stub"
 	"libshmem/runtime/doctor"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/cuda/cudatest"
@@ -18,9 +19,10 @@ func TestMain(m *testing.M) {
 
 func TestScripts(t *testing.T) {
 	// Scripts that need a GPU take the driver in $FAKE by LD_LIBRARY_PATH.
-	fake := cudatest.Build(t)
+	fake, nic := cudatest.Build(t), stub.Build(t)
 	testscript.Run(t, testscript.Params{Dir: "testdata", Setup: func(env *testscript.Env) error {
 		env.Setenv("FAKE", fake)
+		env.Setenv("STUB", nic)
 		return nil
 	}})
 }
@@ -41,6 +43,10 @@ func TestTaken(t *testing.T) {
 		{
 			[]ofi.Offer{{Provider: "efa", NIC: "rdmap0s6", Chosen: true}, {Provider: "efa", NIC: "rdmap1s6", Chosen: true}, {Provider: "tcp", NIC: "eth0"}},
 			"ok  network: efa on rdmap0s6,rdmap1s6; these answer: efa, tcp",
+		},
+		{
+			[]ofi.Offer{{Provider: "efa", NIC: "rdmap0s6", Fabric: "efa-direct", Chosen: true}, {Provider: "efa", NIC: "rdmap0s6", Fabric: "efa"}},
+			"ok  network: efa on rdmap0s6, fabric efa-direct; these answer: efa",
 		},
 		{
 			[]ofi.Offer{{Provider: "tcp", NIC: "lo", Chosen: true}},

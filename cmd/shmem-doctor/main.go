@@ -54,6 +54,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	fs.Usage = func() { fmt.Fprint(stdout, usage+fs.FlagUsages()+notes) }
 	root := fs.String("root", "", "look at the machine whose proc, sys and dev are below `DIR`; its libraries and drivers are not asked")
 	patience := fs.Float64("patience", 5, "as PEs of a job: `seconds` that a connection between hosts may take")
+	net := fs.Bool("fabric", false, "test each NIC that a job would take, by an endpoint that talks to itself, and write the results to "+reportFile+" in the working folder")
 	version := fs.Bool("version", false, "print the version alone")
 	switch err := fs.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
@@ -64,6 +65,8 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 		return fail(stderr, fmt.Errorf("read the command line: there is no argument %q (see shmem-doctor --help)", fs.Arg(0)))
 	case !(*patience > 0 && *patience <= 3600):
 		return fail(stderr, fmt.Errorf("read the command line: --patience %v is no number of seconds up to 3600", *patience))
+	case *net && *root != "":
+		return fail(stderr, errors.New("read the command line: --root and --fabric do not go together"))
 	case *version:
 		fmt.Fprintln(stdout, libshmem.Version)
 		return statusOK
@@ -80,13 +83,16 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	if err := poller.Check(); err != nil { // and nothing more can be asked
 		return tell(stdout, append(findings, doctor.Failed(doctor.Wrong, "system calls", "", err)))
 	}
+	if *net {
+		return testFabric(cfg, findings, environ, stdout, stderr)
+	}
 	boot, err := pe.Meet(cfg, environ)
 	defer pe.Depart()
 	if err != nil {
 		findings = append(findings, doctor.Failed(doctor.Wrong, "bootstrap", "correct how the job was started, or set SHMEM_BOOTSTRAP", err))
 	}
 	launched := err == nil && boot.Size() > 1
-	findings = append(findings, look(cfg, launched)...)
+	findings = append(findings, look(cfg, launched, environ)...)
 	if launched {
 		return job(boot, cfg, findings, time.Duration(*patience*float64(time.Second)), stdout, stderr)
 	}
@@ -99,8 +105,8 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 }
 
 // look is all that is found out about this machine.
-func look(cfg *config.Config, launched bool) []doctor.Finding {
-	return slices.Concat(doctor.At("").Findings(cfg), libraries(cfg, launched), network(cfg), gpus())
+func look(cfg *config.Config, launched bool, environ []string) []doctor.Finding {
+	return slices.Concat(doctor.At("").Findings(cfg), libraries(cfg, launched), network(cfg, environ), gpus())
 }
 
 // tell prints the lines, and has the status.

@@ -12,7 +12,7 @@ import (
 )
 
 // network is what libfabric offers between hosts.
-func network(cfg *config.Config) []doctor.Finding {
+func network(cfg *config.Config, environ []string) []doctor.Finding {
 	const subject = "network"
 	lib, err := ofi.Load(cfg.Libfabric)
 	if err != nil {
@@ -36,11 +36,13 @@ func network(cfg *config.Config) []doctor.Finding {
 	default:
 		findings = append(findings, taken(offers)...)
 	}
+	machine := doctor.At("")
+	findings = append(append(findings, blind(offers, lib.Obstacles(environ))...), withoutAddress(offers, driven(machine))...)
 	silent, err := ofi.ListSilent(cfg.Libfabric)
 	if err != nil {
 		return findings // as above
 	}
-	return append(findings, mute(silent, doctor.At("").NICs(), lib.File)...)
+	return append(findings, mute(answered(silent, offers), machine.NICs(), lib.File)...)
 }
 
 // taken says what a job takes between hosts.
@@ -49,19 +51,37 @@ func taken(offers []ofi.Offer) []doctor.Finding {
 	var nics []string
 	var provider string
 	var answers []string
+	var fabric string
 	for _, o := range offers {
 		if o.Chosen {
 			provider, nics = o.Provider, append(nics, o.NIC)
+			if provider == "efa" && o.Fabric != "" {
+				fabric = ", fabric " + o.Fabric
+			}
 		}
 		if !slices.Contains(answers, o.Provider) {
 			answers = append(answers, o.Provider)
 		}
 	}
-	text := fmt.Sprintf("%s on %s; these answer: %s", provider, strings.Join(nics, ","), strings.Join(answers, ", "))
+	text := fmt.Sprintf("%s on %s%s; these answer: %s", provider, strings.Join(nics, ","), fabric, strings.Join(answers, ", "))
 	if slices.Equal(nics, []string{"lo"}) {
 		return []doctor.Finding{doctor.Lack(subject, "bring an interface up for jobs of several hosts", "%s: it leads to no other host", text)}
 	}
 	return []doctor.Finding{doctor.Well(subject, "%s", text)}
+}
+
+// blind says which files libfabric cannot load for the memory of GPUs, where a NIC is taken
+// that could reach it.
+func blind(offers []ofi.Offer, obstacles []ofi.Obstacle) []doctor.Finding {
+	var findings []doctor.Finding
+	if slices.ContainsFunc(offers, func(o ofi.Offer) bool {
+		return o.Chosen && slices.Contains([]string{"efa", "cxi", "verbs;ofi_rxm"}, o.Provider)
+	}) {
+		for _, o := range obstacles {
+			findings = append(findings, doctor.Lack("memory of GPUs", o.Remedy, "%s: NICs do not reach heaps of GPUs", o.Text))
+		}
+	}
+	return findings
 }
 
 // mute are providers that find no device although the machine has NICs of their kind.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -100,7 +101,7 @@ func about(w io.Writer, cfg *config.Config, p fabric.Provider) error {
 	if err != nil {
 		return err
 	}
-	for _, o := range lib.Obstacles() {
+	for _, o := range lib.Obstacles(os.Environ()) {
 		fmt.Fprintf(w, "no memory of GPUs: %s\n", o)
 	}
 	return nil

@@ -98,6 +98,9 @@ func (c *Choice) Fabric() string { return namedFabric(c.offers[0]) }
 // Fabrics are those that MoveTo may be given.
 func (c *Choice) Fabrics() []string { return c.fabrics }
 
+// Provider is that of the NICs.
+func (c *Choice) Provider() string { return c.offers[0].Provider }
+
 // Version is that of libfabric.
 func (c *Choice) Version() string { return c.lib.Version }
 

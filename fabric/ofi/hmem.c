@@ -7,8 +7,6 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 int shmemi_ofi_loads(const char *name, int present, char *path, size_t len)
 {
@@ -20,10 +18,4 @@ int shmemi_ofi_loads(const char *name, int present, char *path, size_t len)
              dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL ? map->l_name : name);
     dlclose(library);
     return 1;
-}
-
-const char *shmemi_ofi_without_cuda(void)
-{
-    const char *only = getenv("FI_HMEM");
-    return only != NULL && *only != 0 && strstr(only, "cuda") == NULL ? only : NULL;
 }

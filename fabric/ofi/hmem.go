@@ -41,11 +41,14 @@ type Obstacle struct {
 func (o Obstacle) String() string { return o.Text + " (" + o.Remedy + ")" }
 
 // Obstacles tells why libfabric offers no NIC for the memory of GPUs, as far as that is not the
-// NIC's own: which file it cannot load. It asks the loader and no GPU.
-func (l Library) Obstacles() []Obstacle {
+// NIC's own: what of the environment ("NAME=value") forbids it, and which file it cannot load.
+// It asks the loader and no GPU.
+func (l Library) Obstacles(environ []string) []Obstacle {
 	var all []Obstacle
-	if only := C.shmemi_ofi_without_cuda(); only != nil {
-		all = append(all, Obstacle{fmt.Sprintf("FI_HMEM=%s keeps libfabric from CUDA", C.GoString(only)), "unset FI_HMEM"})
+	for _, setting := range environ {
+		if only, ok := strings.CutPrefix(setting, "FI_HMEM="); ok && only != "" && !strings.Contains(only, "cuda") {
+			all = append(all, Obstacle{setting + " keeps libfabric from CUDA", "unset FI_HMEM"})
+		}
 	}
 	for _, file := range l.forCUDA() {
 		if _, ok := loads(file, false); !ok {
@@ -91,7 +94,7 @@ func loads(name string, present bool) (string, bool) {
 // explained adds to an error about GPU memory what keeps libfabric from it.
 func (l Library) explained(err error) error {
 	var texts []string
-	for _, o := range l.Obstacles() {
+	for _, o := range l.Obstacles(nil) {
 		texts = append(texts, o.String())
 	}
 	if len(texts) == 0 {

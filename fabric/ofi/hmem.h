@@ -10,7 +10,4 @@
  * its file. */
 int shmemi_ofi_loads(const char *name, int present, char *path, size_t len);
 
-/* The value of FI_HMEM where it keeps libfabric from CUDA, else NULL. */
-const char *shmemi_ofi_without_cuda(void);
-
 #endif

@@ -57,13 +57,13 @@ func TestObstacles(t *testing.T) {
 
 // What the user has set is said.
 func TestObstacleFI_HMEM(t *testing.T) {
-	t.Setenv("FI_HMEM", "system")
-	all := Library{}.Obstacles()
+	all := Library{}.Obstacles([]string{"A=1", "FI_HMEM=system"})
 	if len(all) == 0 || all[0].String() != "FI_HMEM=system keeps libfabric from CUDA (unset FI_HMEM)" {
 		t.Errorf("%v", all)
 	}
-	t.Setenv("FI_HMEM", "system;cuda")
-	if all := (Library{}).Obstacles(); len(all) > 0 && strings.Contains(all[0].Text, "FI_HMEM") {
-		t.Errorf("%v", all)
+	for _, fine := range []string{"FI_HMEM=system;cuda", "FI_HMEM=", "FI_HMEM_CUDA_USE_GDRCOPY=0"} {
+		if all := (Library{}).Obstacles([]string{fine}); len(all) > 0 && strings.Contains(all[0].Text, "FI_HMEM") {
+			t.Errorf("%s: %v", fine, all)
+		}
 	}
 }

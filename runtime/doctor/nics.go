@@ -107,5 +107,10 @@ func (s *System) interfaces(*config.Config) []Finding {
 	return []Finding{Lack(subject, "start the container with a network", "there is none: jobs stay on this host")}
 }
 
+// Interfaces are those of the host that are on the same device as a NIC.
+func (s *System) Interfaces(nic string) []string {
+	return s.names("sys/class/infiniband/" + nic + "/device/net/*")
+}
+
 // NICs are the names of those that programs drive themselves.
 func (s *System) NICs() []string { return s.names("sys/class/infiniband/*") }

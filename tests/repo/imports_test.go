@@ -35,7 +35,7 @@ cmd/shmemrun: . cmd/internal/... fabric/chaos runtime/bootstrap/launch runtime/c
     # flags and printing; what a launch is belongs to the package
 cmd/shmem-info: . cmd/internal/... fabric runtime/live runtime/regcache/unmapped runtime/proxy runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/pe runtime/shmerr runtime/topo fabric/ofi fabric/rail
     # asks the packages what they are and prints it
-cmd/shmem-doctor: . cmd/internal/... fabric/ofi runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/pe runtime/regcache/unmapped runtime/shmerr runtime/topo runtime/topo/hwloc
+cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/pe runtime/regcache/unmapped runtime/shmerr runtime/topo runtime/topo/hwloc
     # as shmem-info, for what is wrong
 cmd/internal/options:
     # words about command lines; of what the options mean it knows nothing
@@ -134,6 +134,8 @@ queue/queuetest: queue
 
 fabric:
     # the seam itself: what it imported, every provider would carry
+fabric/selftest: fabric
+    # tries whatever endpoint it is given, with memory that it is given
 fabric/ofi: fabric runtime/shmerr
     # one network library, ignorant of PEs' heaps and of OpenSHMEM's ordering
 fabric/fabrictest: fabric

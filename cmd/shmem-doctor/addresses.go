@@ -1,0 +1,68 @@
+package main
+
+import (
+	"net"
+	"slices"
+	"strings"
+
+	"libshmem/fabric/ofi"
+	"libshmem/runtime/doctor"
+)
+
+// nicAt is a NIC that programs drive themselves.
+type nicAt struct {
+	name       string
+	interfaces []string // of the host, on the same device
+	ip         bool     // one of them has an address that leads to other hosts
+}
+
+// driven are those of this machine.
+func driven(s *doctor.System) []nicAt {
+	var all []nicAt
+	for _, name := range s.NICs() {
+		n := nicAt{name: name, interfaces: s.Interfaces(name)}
+		for _, i := range n.interfaces {
+			n.ip = n.ip || hasAddress(i)
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// hasAddress reports whether an interface has an IP address that is not of its link alone.
+func hasAddress(name string) bool {
+	i, err := net.InterfaceByName(name)
+	if err != nil {
+		return false
+	}
+	addresses, err := i.Addrs()
+	return err == nil && slices.ContainsFunc(addresses, func(a net.Addr) bool {
+		p, ok := a.(*net.IPNet)
+		return ok && !p.IP.IsLinkLocalUnicast() && !p.IP.IsLoopback()
+	})
+}
+
+// withoutAddress are NICs that the provider verbs leaves out because their interfaces have no
+// IP address. tcp is taken then, without a word.
+func withoutAddress(offers []ofi.Offer, nics []nicAt) []doctor.Finding {
+	var findings []doctor.Finding
+	for _, n := range nics {
+		offered := slices.ContainsFunc(offers, func(o ofi.Offer) bool {
+			base, _, _ := strings.Cut(o.Provider, ";")
+			return !slices.Contains([]string{"tcp", "net", "sockets", "udp"}, base) && (o.NIC == n.name || strings.HasPrefix(o.NIC, n.name+"-"))
+		})
+		if offered || n.ip || len(n.interfaces) == 0 {
+			continue
+		}
+		findings = append(findings, doctor.Lack("NIC "+n.name, "give "+strings.Join(n.interfaces, " or ")+" an IP address",
+			"the provider verbs does not offer it, because its interface has no IP address: where no other NIC is left, tcp is taken"))
+	}
+	return findings
+}
+
+// answered leaves out silent providers that answer by the layer over them.
+func answered(silent []ofi.Silent, offers []ofi.Offer) []ofi.Silent {
+	return slices.DeleteFunc(silent, func(s ofi.Silent) bool {
+		return slices.ContainsFunc(offers, func(o ofi.Offer) bool { return strings.HasPrefix(o.Provider, s.Provider+";") })
+	})
+}

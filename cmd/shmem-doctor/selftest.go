@@ -1,0 +1,174 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/fabric/ofi"
+	"libshmem/fabric/selftest"
+	"libshmem/runtime/config"
+	"libshmem/runtime/doctor"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/cuda"
+	"libshmem/runtime/pe"
+)
+
+// reportFile is what --fabric writes, for people who help from far away.
+const reportFile = "shmem-fabric-report.txt"
+
+// testFabric tests each NIC that a job would take.
+func testFabric(cfg *config.Config, findings []doctor.Finding, environ []string, stdout, stderr io.Writer) int {
+	findings = append(findings, network(cfg, environ)...)
+	memory, about, done := gpuMemory()
+	nics, tested := testNICs(cfg, memory)
+	findings = append(findings, tested...)
+	if err := done(); err != nil {
+		findings = append(findings, doctor.Failed(doctor.Wrong, "CUDA", "see nvidia-smi, and dmesg for Xid", err))
+	}
+	result := tell(stdout, findings)
+	text := report(cfg, environ, nics, about, findings)
+	if err := os.WriteFile(reportFile, []byte(text), 0o644); err != nil {
+		return fail(stderr, fmt.Errorf("write the report: %w", err))
+	}
+	fmt.Fprintln(stdout, "\nthe report is in "+reportFile)
+	return result
+}
+
+// testNICs opens an endpoint on one NIC after the other.
+func testNICs(cfg *config.Config, memory []selftest.GPU) (about string, findings []doctor.Finding) {
+	s, err := pe.ReadSettings(cfg)
+	if err != nil {
+		return "", nil // said already
+	}
+	choice, err := ofi.Choose(cfg.Libfabric, s.Wish(cfg))
+	if err != nil {
+		return "", []doctor.Finding{doctor.Failed(doctor.Wrong, "self-test", "shmem-info --fabric lists who answers", err)}
+	}
+	defer choice.Close()
+	for _, nic := range choice.NICs() {
+		results := selftest.Run(func(c fabric.Config) (fabric.Provider, error) {
+			c.Library, c.Provider, c.Fabric, c.NICs = cfg.Libfabric, choice.Provider(), choice.Fabric(), nic
+			return ofi.Open(c)
+		}, memory)
+		for _, r := range results {
+			subject := "NIC " + nic + ", " + r.Test
+			switch r.Verdict {
+			case selftest.Passed:
+				findings = append(findings, doctor.Well(subject, "%s", r.Text))
+			case selftest.Skipped:
+				findings = append(findings, doctor.Lack(subject, "not needed by every job", "%s", r.Text))
+			case selftest.Failed:
+				findings = append(findings, doctor.Bad(subject, "docs/efa.md has what each test needs", "%s", r.Text))
+			}
+		}
+	}
+	return fmt.Sprintf("libfabric %s, provider %s, NICs %s", choice.Version(), choice.Provider(), strings.Join(choice.NICs(), ", ")), findings
+}
+
+// gpuBytes are those of a GPU that NICs write to: the unit of its pages for a NIC.
+const gpuBytes = 2 << 20
+
+// gpuMemory is memory of the first GPU, as a dma-buf and by its address. done frees it.
+func gpuMemory() (memory []selftest.GPU, about string, done func() error) {
+	done = func() error { return nil }
+	driver, err := cuda.Open()
+	if err != nil {
+		return nil, "no GPU", done
+	}
+	dev, err := driver.Device(0)
+	if err != nil {
+		return nil, "no GPU that can be used", done
+	}
+	about = fmt.Sprintf("driver of CUDA %s, GPUs: %d", driver.Version, driver.Count)
+	a, err := dev.Alloc(gpuBytes)
+	if err != nil {
+		return nil, about, dev.Close
+	}
+	done = func() error { return errors.Join(dev.Free(a), dev.Close()) }
+	if err := dev.Zero(a, gpuBytes); err != nil {
+		return nil, about, done
+	}
+	m := fabric.GPUMemory{Base: address(a), Len: gpuBytes, File: -1}
+	// Each way finds the bytes that it has written: what was there before is cleared.
+	read := func(to []byte) error { return dev.CopyOut(to, a) }
+	if dev.Facts().DMABuf {
+		if fd, err := dev.ExportDMABuf(a, gpuBytes); err == nil {
+			file := m
+			file.File = fd
+			memory = append(memory, selftest.GPU{Way: "dma-buf", Memory: file, Read: read, Clear: func() error { return dev.Zero(a, gpuBytes) }})
+			free := done
+			done = func() error { return errors.Join(unix.Close(fd), free()) }
+		}
+	}
+	return append(memory, selftest.GPU{Way: "peer memory", Memory: m, Read: read, Clear: func() error { return dev.Zero(a, gpuBytes) }, Spare: true}), about, done
+}
+
+// address is that of a GPU, for a struct that has addresses of C.
+func address(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
+
+// report is the text of the file: versions, settings and one line a test, without names of hosts.
+func report(cfg *config.Config, environ []string, nics, gpus string, findings []doctor.Finding) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "libshmem %s\n", libshmem.Version)
+	if nics != "" {
+		fmt.Fprintln(&b, nics)
+	}
+	fmt.Fprintln(&b, gpus)
+	var u unix.Utsname
+	host := ""
+	if unix.Uname(&u) == nil {
+		host = unix.ByteSliceToString(u.Nodename[:])
+		fmt.Fprintf(&b, "%s %s %s\n", unix.ByteSliceToString(u.Sysname[:]), unix.ByteSliceToString(u.Release[:]), unix.ByteSliceToString(u.Machine[:]))
+	}
+	b.WriteString("\n")
+	for _, v := range cfg.Values() {
+		if v.From != "" && v.Category != config.Launch && v.Category != config.Launcher {
+			fmt.Fprintf(&b, "%s=%s\n", v.Name, v.Text)
+		}
+	}
+	for _, name := range slices.Sorted(slices.Values(environ)) {
+		if strings.HasPrefix(name, "FI_") {
+			fmt.Fprintln(&b, name)
+		}
+	}
+	b.WriteString("\n")
+	for _, f := range findings {
+		fmt.Fprintln(&b, f)
+	}
+	return without(b.String(), host)
+}
+
+// without takes the name of a host out of a text, where it stands as a word.
+func without(text, host string) string {
+	if host == "" {
+		return text
+	}
+	letter := func(c byte) bool {
+		return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	}
+	var b strings.Builder
+	for {
+		at := strings.Index(text, host)
+		if at < 0 {
+			return b.String() + text
+		}
+		end := at + len(host)
+		inside := at > 0 && letter(text[at-1]) || end < len(text) && letter(text[end])
+		b.WriteString(text[:at])
+		if inside {
+			b.WriteString(host)
+		} else {
+			b.WriteString("HOST")
+		}
+		text = text[end:]
+	}
+}

@@ -1,0 +1,201 @@
+package selftest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+)
+
+const (
+	receives = 64       // receive buffers, whose tokens come first
+	tokens   = 1024     // of them and all operations
+	message  = 64       // bytes of a receive buffer
+	half     = 1 << 20  // the memory's first part is read, its second written
+	inbox    = 2 * half // and the third receives
+	whole    = inbox + receives*message
+)
+
+// patience is how long an operation may take.
+const patience = 3 * time.Second
+
+// end is an endpoint that is its own peer.
+type end struct {
+	prov   fabric.Provider
+	caps   fabric.Caps
+	memory []byte
+	region fabric.Region
+	next   fabric.Token
+	again  int // refusals while nothing was under way
+	flying int
+
+	done map[fabric.Token]error // completions of this end's operations that nobody has waited for
+	came []uint64               // messages
+	owed []fabric.Token         // receive buffers to be posted
+	data []fabric.Completion
+}
+
+func newEnd(open Open, c fabric.Config) (*end, error) {
+	p, err := open(c)
+	if err != nil {
+		return nil, err
+	}
+	e := &end{prov: p, caps: p.Caps(), next: receives, done: map[fabric.Token]error{}}
+	fail := func(err error) (*end, error) { return nil, errors.Join(err, e.close()) }
+	if e.memory, err = unix.Mmap(-1, 0, whole, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
+		return fail(fmt.Errorf("map memory: %w", err))
+	}
+	for i := range e.memory[:half] {
+		e.memory[i] = byte(i*7 + i>>8*13 + 1)
+	}
+	if err := p.Connect([][]byte{p.Addr()}); err != nil {
+		return fail(err)
+	}
+	if e.region, err = p.Register(unsafe.Pointer(&e.memory[0]), whole); err != nil {
+		return fail(err)
+	}
+	for t := range fabric.Token(receives) {
+		e.owed = append(e.owed, t)
+	}
+	if err := e.until("the receive buffers are posted", func() bool { return len(e.owed) == 0 }); err != nil {
+		return fail(err)
+	}
+	return e, nil
+}
+
+// close ends the endpoint first, which may write to the memory until then.
+func (e *end) close() error {
+	err := e.prov.Close()
+	if e.memory != nil {
+		err = errors.Join(err, unix.Munmap(e.memory))
+	}
+	return err
+}
+
+func (e *end) at(offset int) unsafe.Pointer { return unsafe.Pointer(&e.memory[offset]) }
+
+// receive posts the receive buffers that there is room for.
+func (e *end) receive() error {
+	for ; len(e.owed) > 0; e.owed = e.owed[1:] {
+		t := e.owed[0]
+		err := e.prov.Recv(e.at(inbox+int(t)*message), message, e.region.Desc, t)
+		if errors.Is(err, fabric.ErrAgain) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// token is a new one.
+func (e *end) token() fabric.Token {
+	if e.next++; e.next == tokens {
+		e.next = receives + 1
+	}
+	return e.next
+}
+
+// post starts an operation, and waits for room.
+func (e *end) post(start func(t fabric.Token) error) (fabric.Token, error) {
+	t := e.token()
+	for end := time.Now().Add(patience); ; {
+		err := start(t)
+		switch {
+		case err == nil:
+			e.flying++
+			return t, nil
+		case !errors.Is(err, fabric.ErrAgain):
+			return t, err
+		case time.Now().After(end):
+			return t, fmt.Errorf("the provider has refused it for %v", patience)
+		}
+		if e.flying == 0 {
+			e.again++
+		}
+		if err := e.poll(); err != nil {
+			return t, err
+		}
+	}
+}
+
+// write writes n bytes to a region that begins at base.
+func (e *end) write(to fabric.Region, offset, n int, notify bool, data uint32) (fabric.Token, error) {
+	remote := uint64(offset)
+	if e.caps.VirtualAddress {
+		remote += uint64(uintptr(to.Base))
+	}
+	return e.post(func(t fabric.Token) error {
+		return e.prov.Write(&fabric.RMA{
+			Local: e.at(0), Len: uint64(n), Desc: e.region.Desc, Remote: remote, Key: to.Key, Token: t, Notify: notify, Data: data,
+		})
+	})
+}
+
+// send sends a number.
+func (e *end) send(number uint64) (fabric.Token, error) {
+	return e.post(func(t fabric.Token) error {
+		at := inbox - message // the end of what is written, which no test compares
+		*(*uint64)(e.at(at - 8*int(t))) = number
+		return e.prov.Send(&fabric.Send{Buf: e.at(at - 8*int(t)), Len: 8, Desc: e.region.Desc, Token: t})
+	})
+}
+
+// poll takes what has come.
+func (e *end) poll() error {
+	var all [16]fabric.Completion
+	n, err := e.prov.Poll(all[:])
+	if err != nil {
+		return err
+	}
+	for i := range all[:n] {
+		c := &all[i]
+		var failed error
+		if c.Err != 0 {
+			failed = errors.New(e.prov.ErrorText(c))
+		}
+		switch {
+		case c.Kind == fabric.KindData && failed == nil:
+			e.data = append(e.data, *c)
+		case c.Kind == fabric.KindRecv && failed == nil:
+			e.came = append(e.came, *(*uint64)(e.at(inbox + int(c.Token)*message)))
+		case c.Token < receives || c.Token >= tokens:
+			return failed // of an arrival
+		default:
+			e.done[c.Token] = failed
+			e.flying--
+		}
+		if c.Token < receives {
+			e.owed = append(e.owed, c.Token)
+		}
+	}
+	return e.receive()
+}
+
+// until polls until something holds.
+func (e *end) until(what string, holds func() bool) error {
+	for end := time.Now().Add(patience); !holds(); {
+		if err := e.poll(); err != nil {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%s: not so after %v", what, patience)
+		}
+	}
+	return nil
+}
+
+// finish waits for an operation.
+func (e *end) finish(t fabric.Token) error {
+	if err := e.until("the operation has ended", func() bool { _, ok := e.done[t]; return ok }); err != nil {
+		return err
+	}
+	err := e.done[t]
+	delete(e.done, t)
+	return err
+}

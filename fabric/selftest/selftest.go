@@ -1,0 +1,136 @@
+// Package selftest tries on one NIC what the runtime relies on, and says of each thing whether
+// it holds: an endpoint that talks to itself, over whatever provider it is given.
+//
+// It is for people who look for what is wrong with a machine, so each test stands by itself and
+// one that fails does not end the others. It knows no libfabric, no GPU and no heap: who calls
+// it opens endpoints and brings memory of GPUs. Everything happens in the caller's thread.
+package selftest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"libshmem/fabric"
+)
+
+// Verdict is what came of a test.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Passed  Verdict = iota
+	Skipped         // the NIC does not have it, and nothing says that it should
+	Failed
+)
+
+// String is the word for a report.
+func (v Verdict) String() string { return [...]string{"passed", "skipped", "failed"}[v] }
+
+// Result is one line of a report.
+type Result struct {
+	Test    string
+	Verdict Verdict
+	Text    string
+}
+
+// Open opens an endpoint on the NIC.
+type Open func(fabric.Config) (fabric.Provider, error)
+
+// GPU is memory of a GPU that NICs are to reach in one way.
+type GPU struct {
+	Way    string // for people
+	Memory fabric.GPUMemory
+	Read   func(to []byte) error // reads its first bytes
+	Clear  func() error          // makes all of them 0; nil: they are
+	// Spare says that the way may be missing where an earlier one works.
+	Spare bool
+}
+
+// Entries are those of the completion queue that the runtime wants at most.
+const Entries = 32768
+
+// test is one of them. A text of "" with an error of nil says that there is nothing to test.
+type test struct {
+	name string
+	run  func(e *end) (text string, err error)
+}
+
+// tests are all but those of memory of GPUs, in an order in which the first failure tells most.
+var tests = []test{
+	{"main memory", mainMemory},
+	{"immediate data", immediateData},
+	{"order", order},
+	{"postings", postings},
+	{"wait objects", waitObjects},
+}
+
+// Run runs all tests.
+func Run(open Open, gpus []GPU) []Result {
+	e, err := newEnd(open, fabric.Config{Tokens: tokens, MaxRecv: receives, Data: true, GPU: len(gpus) > 0})
+	if err != nil {
+		return []Result{{"endpoint", Failed, err.Error()}, queueSizes(open)}
+	}
+	c := e.prov.Caps()
+	results := []Result{{"endpoint", Passed, strings.Join(append([]string{"fabric " + c.Fabric}, fabric.NotesOf(e.prov)...), ", ")}}
+	for _, t := range tests {
+		results = append(results, e.try(t))
+	}
+	results = append(results, e.memoryOfGPUs(gpus)...)
+	if err := e.close(); err != nil {
+		results = append(results, Result{"close", Failed, err.Error()})
+	}
+	return append(results, queueSizes(open))
+}
+
+// try runs one test. An endpoint that has failed does not keep operations of one test for the
+// next: each has tokens of its own.
+func (e *end) try(t test) Result {
+	text, err := t.run(e)
+	switch {
+	case err != nil:
+		return Result{t.name, Failed, err.Error()}
+	case text == "":
+		return Result{t.name, Skipped, "the provider has none"}
+	}
+	return Result{t.name, Passed, text}
+}
+
+// memoryOfGPUs has the NIC write to memory of GPUs.
+func (e *end) memoryOfGPUs(gpus []GPU) []Result {
+	var results []Result
+	c := e.prov.Caps()
+	if !slices.ContainsFunc(fabric.Properties, func(p fabric.Property) bool { return p.Name == "rdma" && p.Has(&c) }) {
+		return []Result{{"memory of GPUs", Skipped, "the CPU moves the bytes of provider " + c.Provider}}
+	}
+	if len(gpus) == 0 {
+		return []Result{{"memory of GPUs", Skipped, "there is no GPU"}}
+	}
+	works := false
+	for _, g := range gpus {
+		r := Result{"memory of GPUs by " + g.Way, Passed, "registered, and written to"}
+		if err := e.gpuMemory(g); err != nil {
+			r.Verdict, r.Text = Failed, err.Error()
+			if g.Spare && works {
+				r.Verdict = Skipped
+			}
+		}
+		works = works || r.Verdict == Passed
+		results = append(results, r)
+	}
+	return results
+}
+
+// queueSizes opens an endpoint with the largest queue that the runtime asks for.
+func queueSizes(open Open) Result {
+	const name = "queue sizes"
+	p, err := open(fabric.Config{Tokens: tokens, MaxRecv: receives, Queue: Entries})
+	if err != nil {
+		return Result{name, Failed, fmt.Sprintf("a completion queue of %d entries: %v", Entries, err)}
+	}
+	c := p.Caps()
+	if err := p.Close(); err != nil {
+		return Result{name, Failed, err.Error()}
+	}
+	return Result{name, Passed, fmt.Sprintf("%d completions, %d operations, %d receives", Entries, c.SendQueue, c.RecvQueue)}
+}

@@ -1,0 +1,189 @@
+package selftest
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"libshmem/fabric"
+)
+
+// mainMemory writes to registered memory, and finds the bytes there.
+func mainMemory(e *end) (string, error) {
+	const n = 1 << 18
+	target := e.memory[half : half+n]
+	clear(target)
+	t, err := e.write(e.region, half, n, false, 0)
+	if err == nil {
+		err = e.finish(t)
+	}
+	if err != nil {
+		return "", fmt.Errorf("write %d bytes: %w", n, err)
+	}
+	there := func() bool { return bytes.Equal(target, e.memory[:n]) }
+	if e.caps.DeliveryComplete && !there() {
+		return "", fmt.Errorf("the write of %d bytes is complete, and its bytes are not there", n)
+	}
+	if err := e.until("the bytes are there", there); err != nil {
+		return "", err
+	}
+	return "registered, and written to", nil
+}
+
+// immediateData writes with 4 bytes for the target, which come when all bytes are there.
+func immediateData(e *end) (string, error) {
+	if e.caps.Data < 4 {
+		return "", nil
+	}
+	const n, data = 1 << 17, 0x5ca1ab1e
+	target := e.memory[half : half+n]
+	clear(target)
+	e.data = nil
+	t, err := e.write(e.region, half, n, true, data)
+	if err == nil {
+		err = e.finish(t)
+	}
+	if err == nil {
+		err = e.until("the data is there", func() bool { return len(e.data) > 0 })
+	}
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("write %d bytes with data: %w", n, err)
+	case e.data[0].Data != data:
+		return "", fmt.Errorf("the data is %#x, and %#x was sent", e.data[0].Data, uint32(data))
+	case !bytes.Equal(target, e.memory[:n]):
+		return "", fmt.Errorf("the data is there, and the bytes of its write are not")
+	case e.caps.Source && e.data[0].From() != 0:
+		return "", fmt.Errorf("the data is said to come from PE %d, and this is PE 0", e.data[0].From())
+	}
+	if !e.caps.Source {
+		return "4 bytes came with a write; of whom is not told", nil
+	}
+	return "4 bytes came with a write, and of whom", nil
+}
+
+// order sends messages that come once each, in their order where that is promised.
+func order(e *end) (string, error) {
+	const n = receives
+	e.came = nil
+	var posted []fabric.Token
+	for i := range uint64(n) {
+		t, err := e.send(i)
+		if err != nil {
+			return "", fmt.Errorf("send message %d: %w", i, err)
+		}
+		posted = append(posted, t)
+	}
+	for i, t := range posted {
+		if err := e.finish(t); err != nil {
+			return "", fmt.Errorf("send message %d: %w", i, err)
+		}
+	}
+	if err := e.until("all messages are there", func() bool { return len(e.came) >= n }); err != nil {
+		return "", err
+	}
+	inOrder := slices.IsSorted(e.came)
+	came := slices.Sorted(slices.Values(e.came))
+	for i := range came {
+		if came[i] != uint64(i) || len(came) != n {
+			return "", fmt.Errorf("%d messages came of %d, the first wrong one is %d", len(came), n, came[i])
+		}
+	}
+	switch {
+	case e.caps.SendAfterSend && !inOrder:
+		return "", fmt.Errorf("messages came out of order, which the provider had promised to keep")
+	case !e.caps.SendAfterSend:
+		return fmt.Sprintf("%d messages came, each once; no order is promised", n), nil
+	}
+	return fmt.Sprintf("%d messages came, each once, in their order", n), nil
+}
+
+// postings writes again and again with nothing under way, when there is room for sure.
+func postings(e *end) (string, error) {
+	const n = 512
+	e.again = 0
+	for range n {
+		t, err := e.write(e.region, half, 64, false, 0)
+		if err == nil {
+			err = e.finish(t)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	if e.again > 0 {
+		return "", fmt.Errorf("%d of %d writes were refused for want of room with nothing under way", e.again, n)
+	}
+	return fmt.Sprintf("%d writes were taken at once", n), nil
+}
+
+// waitObjects sleeps until messages come.
+func waitObjects(e *end) (string, error) {
+	if !e.caps.WaitFD {
+		return "", nil
+	}
+	const rounds = 20
+	for i := range uint64(rounds) {
+		e.came = nil
+		t, err := e.send(i)
+		if err != nil {
+			return "", err
+		}
+		sent := func() bool { _, ok := e.done[t]; return ok && len(e.came) > 0 }
+		for start := time.Now(); !sent(); {
+			if err := e.poll(); err != nil {
+				return "", err
+			}
+			if sent() || !e.prov.Arm() {
+				continue
+			}
+			if _, err := e.prov.Wait(patience); err != nil {
+				return "", err
+			}
+			if time.Since(start) >= patience {
+				return "", fmt.Errorf("a message came, and the sleep of %v went on", patience)
+			}
+		}
+		if err := e.finish(t); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("%d sleeps were ended by what came", rounds), nil
+}
+
+// gpuMemory registers memory of a GPU and writes to it.
+func (e *end) gpuMemory(g GPU) error {
+	if g.Clear != nil {
+		if err := g.Clear(); err != nil {
+			return err
+		}
+	}
+	region, err := e.prov.RegisterGPU(g.Memory)
+	if err != nil {
+		return err
+	}
+	n := min(int(g.Memory.Len), 1<<16)
+	t, err := e.write(region, 0, n, false, 0)
+	if err == nil {
+		err = e.finish(t)
+	}
+	if err != nil {
+		return fmt.Errorf("write %d bytes: %w", n, err)
+	}
+	got := make([]byte, n)
+	for end := time.Now().Add(patience); ; {
+		if err := g.Read(got); err != nil {
+			return err
+		}
+		if bytes.Equal(got, e.memory[:n]) {
+			return e.prov.Unregister(region)
+		}
+		if e.caps.DeliveryComplete || time.Now().After(end) {
+			return fmt.Errorf("the write of %d bytes is complete, and its bytes are not in the GPU's memory", n)
+		}
+		if err := e.poll(); err != nil {
+			return err
+		}
+	}
+}
