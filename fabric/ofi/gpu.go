@@ -22,10 +22,16 @@ var software = []string{"tcp", "net", "sockets", "udp", "shm", "sm2"}
 // withDMABuf is the interface from which on dma-bufs can be registered.
 const withDMABuf = 1<<16 | 20
 
+// bySoftware reports whether the CPU moves the bytes.
+func (o *offer) bySoftware() bool {
+	base, _, _ := strings.Cut(o.Provider, ";")
+	return slices.Contains(software, base)
+}
+
 // withGPU asks for what to open of an offer so that GPU memory can be registered,
 // or says why it cannot.
 func (l Library) withGPU(o *offer) (*C.struct_fi_info, error) {
-	if base, _, _ := strings.Cut(o.Provider, ";"); slices.Contains(software, base) {
+	if o.bySoftware() {
 		return nil, shmerr.Causef(shmerr.ErrUnsupported, "provider %s is no NIC's own: the CPU moves its bytes", o.Provider)
 	}
 	var why C.int

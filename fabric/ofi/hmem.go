@@ -58,6 +58,17 @@ func (l Library) Obstacles(environ []string) []Obstacle {
 	return all
 }
 
+// blindness is what libfabric could not load where a NIC does not reach the memory of GPUs.
+func (l Library) blindness(o *offer, noGPU error) []string {
+	var notes []string
+	if noGPU != nil && !o.bySoftware() {
+		for _, obstacle := range l.Obstacles(nil) {
+			notes = append(notes, obstacle.Text)
+		}
+	}
+	return notes
+}
+
 func remedyFor(file string) string {
 	switch file {
 	case cudaRuntime:

@@ -68,6 +68,7 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	}
 	if cfg.GPU {
 		info, e.noGPU = l.withGPU(o)
+		e.notes = l.blindness(o, e.noGPU)
 	}
 	if info == nil {
 		info = C.fi_dupinfo(o.info)

@@ -72,6 +72,7 @@ func TestRules(t *testing.T) {
 		{"provider=verbs", "", map[string]string{"order": "passed order: 64 messages came, each once, in their order"}},
 		{"version=2.6 max_cq=4096", "queue sizes", map[string]string{"queue sizes": "a completion queue of 32768 entries: .*fi_cq_open: invalid argument"}},
 		{"version=2.6 hmem=0", "memory of GPUs by dma-buf|memory of GPUs by peer memory", map[string]string{"memory of GPUs by dma-buf": "fi_getinfo with FI_HMEM"}},
+		{"version=2.6 cuda=look", "memory of GPUs by dma-buf|memory of GPUs by peer memory", map[string]string{"endpoint": "fabric efa-direct, libfabric .* cannot load libcudart.so", "memory of GPUs by peer memory": "cannot load libcudart.so"}},
 		{"version=2.6 dmabuf=0", "memory of GPUs by dma-buf", map[string]string{"memory of GPUs by dma-buf": "FI_MR_DMABUF"}},
 		{"version=2.6 peer=0", "", map[string]string{"memory of GPUs by peer memory": "skipped .*fi_mr_regattr"}},
 		{"version=2.6 peer=0 dmabuf=0", "memory of GPUs by dma-buf|memory of GPUs by peer memory", nil},
