@@ -8,6 +8,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"libshmem/fabric/ofi/stub"
 	"libshmem/runtime/gpu/cuda/cudatest"
 )
 
@@ -17,9 +18,10 @@ func TestMain(m *testing.M) {
 
 func TestScripts(t *testing.T) {
 	// Scripts that need a GPU take the driver in $FAKE by LD_LIBRARY_PATH.
-	fake := cudatest.Build(t)
+	fake, nic := cudatest.Build(t), stub.Build(t)
 	testscript.Run(t, testscript.Params{Dir: "testdata", Setup: func(env *testscript.Env) error {
 		env.Setenv("FAKE", fake)
+		env.Setenv("STUB", nic)
 		return nil
 	}})
 }
