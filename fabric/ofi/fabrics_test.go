@@ -1,6 +1,7 @@
 package ofi
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -32,6 +33,7 @@ func TestFabric(t *testing.T) {
 		{"named, and second", twoFabrics, Wish{Fabric: "efa"}, "rdmap0-rdm rdmap1-rdm on efa of efa"},
 		{"named with its provider", twoOlder, Wish{Provider: "EFA", Fabric: "efa-direct"}, "rdmap0-rdm rdmap1-rdm on efa-direct of efa-direct"},
 		{"listed", twoFabrics, Wish{NICs: "rdmap1,rdmap0"}, "rdmap1-rdm rdmap0-rdm on efa-direct of efa-direct efa"},
+		{"a NIC of the other fabric alone", append(slices.Clone(twoFabrics), "efa rdmap2-rdm 100G efa?"), Wish{}, "rdmap0-rdm rdmap1-rdm on efa-direct of efa-direct efa"},
 		{"of another provider", twoFabrics, Wish{Provider: "tcp"}, "eth0 on  of "},
 		{
 			"not offered", oneFabric, Wish{Fabric: "efa-direct", version: "1.22"},
