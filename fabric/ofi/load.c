@@ -73,6 +73,19 @@ static void restore_signals(const struct sigaction old[NSIG])
         sigaction(s, &old[s], NULL);
 }
 
+/*
+ * Where the kernel or rdma-core copies no registered pages for a child (before 5.13 and 35),
+ * efa ends a process that forks, unless it was told to keep these pages out of the child: then
+ * a child that touches the heap faults, and one that starts a program does not. With huge pages
+ * of its own the provider cannot do that, and ends the process for the wish.
+ */
+static void keep_forks(void)
+{
+    const char *huge = getenv("FI_EFA_USE_HUGE_PAGE");
+    if (huge == NULL || *huge == 0 || *huge == '0')
+        setenv("FI_EFA_FORK_SAFE", "1", 0);
+}
+
 void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t len)
 {
     struct sigaction old[NSIG];
@@ -80,6 +93,7 @@ void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t l
      * patching the functions of the C library, which not all changes go by. Who
      * sets the variable has decided otherwise. docs/decisions/0019 */
     setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
+    keep_forks();
     keep_signals(old);
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | (present ? RTLD_NOLOAD : 0));
     restore_signals(old);

@@ -39,8 +39,6 @@ var known = map[string]string{
 	"D6: shmem-info, 1.22":                              touched,
 	"D6: shmem-info, 2.6":                               touched,
 	"D6: shmem-doctor, 2.6":                             touched,
-	"D7: a PE forks on an old kernel, efa":              forked,
-	"D7: a PE forks on an old kernel, efa-direct":       forked,
 	"D8: efa of 2.1":                                    `fabric efa-direct is opened, want efa`,
 	"D8: efa of 2.3":                                    `fabric efa-direct is opened, want efa`,
 	"D8: efa-direct of 2.6, which comes last":           `fabric efa is opened, want efa-direct`,
