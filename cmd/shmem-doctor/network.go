@@ -12,7 +12,7 @@ import (
 )
 
 // network is what libfabric offers between hosts.
-func network(cfg *config.Config, environ []string) []doctor.Finding {
+func network(cfg *config.Config, environ []string, gpu bool) []doctor.Finding {
 	const subject = "network"
 	lib, err := ofi.Load(cfg.Libfabric)
 	if err != nil {
@@ -27,6 +27,7 @@ func network(cfg *config.Config, environ []string) []doctor.Finding {
 		return append(findings, doctor.Failed(doctor.Wrong, subject, "see docs/topology.md", err))
 	}
 	wish := s.Wish(cfg)
+	wish.GPU = wish.GPU || gpu
 	offers, err := ofi.List(cfg.Libfabric, wish)
 	switch {
 	case err != nil && (wish.Provider != "" || wish.NICs != ""):

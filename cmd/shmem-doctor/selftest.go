@@ -27,7 +27,7 @@ const reportFile = "shmem-fabric-report.txt"
 
 // testFabric tests each NIC that a job would take.
 func testFabric(cfg *config.Config, findings []doctor.Finding, environ []string, stdout, stderr io.Writer) int {
-	findings = append(findings, network(cfg, environ)...)
+	findings = append(findings, network(cfg, environ, true)...)
 	memory, about, done := gpuMemory()
 	nics, tested := testNICs(cfg, memory)
 	findings = append(findings, tested...)
@@ -49,7 +49,9 @@ func testNICs(cfg *config.Config, memory []selftest.GPU) (about string, findings
 	if err != nil {
 		return "", nil // said already
 	}
-	choice, err := ofi.Choose(cfg.Libfabric, s.Wish(cfg))
+	wish := s.Wish(cfg)
+	wish.GPU = true
+	choice, err := ofi.Choose(cfg.Libfabric, wish)
 	if err != nil {
 		return "", []doctor.Finding{doctor.Failed(doctor.Wrong, "self-test", "shmem-info --fabric lists who answers", err)}
 	}

@@ -62,12 +62,12 @@ func network(w io.Writer, cfg *config.Config) error {
 		return err
 	}
 	fmt.Fprintln(w, "\n* is what a job takes between hosts with these settings; where it is several NICs, --topology says which PE takes which")
-	return granted(w, cfg, wish.NICs)
+	return granted(w, cfg, wish)
 }
 
 // open opens what would be taken: several NICs promise less than each of them.
 func open(want fabric.Config) (fabric.Provider, error) {
-	choice, err := ofi.Choose(want.Library, ofi.Wish{Provider: want.Provider, Fabric: want.Fabric, NICs: want.NICs})
+	choice, err := ofi.Choose(want.Library, ofi.Wish{Provider: want.Provider, Fabric: want.Fabric, NICs: want.NICs, GPU: want.GPU})
 	if err != nil {
 		return nil, err
 	}
@@ -113,10 +113,10 @@ func overSockets(c *fabric.Caps) bool {
 }
 
 // granted opens what would be taken, and prints what SHMEM_REQUIRE can ask of it.
-func granted(w io.Writer, cfg *config.Config, nics string) error {
+func granted(w io.Writer, cfg *config.Config, wish ofi.Wish) error {
 	want := proxy.Config(2)
-	want.Provider, want.Fabric, want.NICs, want.Library = cfg.Provider, cfg.Fabric.Named(), nics, cfg.Libfabric
-	want.Data, want.Fence, want.Atomics, want.GPU = true, true, true, true
+	want.Provider, want.Fabric, want.NICs, want.Library = cfg.Provider, cfg.Fabric.Named(), wish.NICs, cfg.Libfabric
+	want.Data, want.Fence, want.Atomics, want.GPU = true, true, true, wish.GPU
 	p, err := open(want)
 	if err != nil {
 		return err
@@ -134,5 +134,9 @@ func granted(w io.Writer, cfg *config.Config, nics string) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\n", has, property.Name, property.Text)
 	}
-	return errors.Join(t.Flush(), p.Close())
+	err = t.Flush()
+	if !wish.GPU {
+		fmt.Fprintln(w, "GPUs were left alone: SHMEM_HEAP=device asks for their memory, for which a provider may make a context on one")
+	}
+	return errors.Join(err, p.Close())
 }

@@ -22,6 +22,9 @@ static struct entries {
     const char *(*strerror)(int);
 } real;
 
+/* Whether libfabric is to leave GPUs alone, and whether it has been asked anything. */
+static int leave_gpus, asked;
+
 uint32_t fi_version(void)
 {
     return real.version();
@@ -94,6 +97,12 @@ void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t l
      * sets the variable has decided otherwise. docs/decisions/0019 */
     setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
     keep_forks();
+    /* A library that the program has loaded is to find GPUs for the program. */
+    void *before = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (before != NULL) {
+        dlclose(before);
+        __atomic_store_n(&asked, 1, __ATOMIC_RELAXED);
+    }
     keep_signals(old);
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | (present ? RTLD_NOLOAD : 0));
     restore_signals(old);
@@ -134,12 +143,30 @@ void shmemi_ofi_close_library(void *library)
     dlclose(library);
 }
 
+void shmemi_ofi_leave_gpus(int yes)
+{
+    __atomic_store_n(&leave_gpus, yes, __ATOMIC_RELAXED);
+}
+
+/*
+ * In the first call libfabric looks for CUDA, and efa allocates memory of the current GPU to try
+ * it: that makes a context of some 500 MB on GPU 0 in each process, and takes half a second. A
+ * process without memory of GPUs to move is spared this by FI_HMEM, which the first call reads
+ * for good. The variable does not stay: a child may want its GPUs.
+ */
 static int getinfo(uint32_t version, uint64_t flags, struct fi_info *hints, struct fi_info **list)
 {
+    const char *name = "FI_HMEM";
     struct sigaction old[NSIG];
+    int spare = !__atomic_exchange_n(&asked, 1, __ATOMIC_RELAXED) &&
+                __atomic_load_n(&leave_gpus, __ATOMIC_RELAXED) && getenv(name) == NULL;
+    if (spare)
+        setenv(name, "system", 0);
     keep_signals(old);
     int ret = fi_getinfo(version, NULL, NULL, flags, hints, list);
     restore_signals(old);
+    if (spare)
+        unsetenv(name);
     return ret;
 }
 

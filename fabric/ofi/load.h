@@ -45,6 +45,12 @@ void shmemi_ofi_close_library(void *library);
  */
 int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints, struct fi_info **list);
 
+/*
+ * Whether libfabric leaves GPUs alone. It decides that when it is asked first, for the
+ * whole process; later calls change nothing.
+ */
+void shmemi_ofi_leave_gpus(int yes);
+
 /* All providers of the library, of which only the names are valid. */
 int shmemi_ofi_known(uint32_t version, struct fi_info **list);
 

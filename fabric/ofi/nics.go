@@ -29,6 +29,9 @@ type Wish struct {
 	Fabric   string // of the provider efa; "": the one that fits the version of libfabric
 	NICs     string // names with commas between them, and ^ in front for all but these; "": any
 	Setting  string // where NICs comes from, for errors; "": SHMEM_NIC_LIST
+	// GPU says that memory of GPUs may be registered. Without it libfabric leaves GPUs
+	// alone, in the whole process and for good, if it is the first Wish of the process.
+	GPU bool
 	// Pick is asked where there are several NICs, which of them to take, at least one,
 	// and in which order; nil: all.
 	Pick func([]NIC) ([]int, error)
@@ -48,7 +51,7 @@ func Choose(library string, w Wish) (*Choice, error) {
 		return nil, err
 	}
 	w.version = lib.Version
-	c, err := choose(&question{lib: lib}, w)
+	c, err := choose(lib.questions(&w), w)
 	if err != nil {
 		return nil, err
 	}

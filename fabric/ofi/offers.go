@@ -51,8 +51,8 @@ func List(library string, w Wish) ([]Offer, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &question{lib: lib}
 	w.version = lib.Version
+	q := lib.questions(&w)
 	all := q.ask("")
 	ranked(all)
 	chosen, err := choose(q, w)
@@ -88,6 +88,12 @@ type asker interface {
 // question asks libfabric.
 type question struct {
 	lib Library
+}
+
+// questions are those of a wish.
+func (l Library) questions(w *Wish) *question {
+	C.shmemi_ofi_leave_gpus(number(!w.GPU))
+	return &question{lib: l}
 }
 
 // ordered is what the engine would like: then no operation has to wait for

@@ -48,7 +48,7 @@ var (
 
 // Open loads libfabric, chooses a provider and a NIC and opens an endpoint.
 func Open(cfg fabric.Config) (fabric.Provider, error) {
-	c, err := Choose(cfg.Library, Wish{Provider: cfg.Provider, Fabric: cfg.Fabric, NICs: cfg.NICs})
+	c, err := Choose(cfg.Library, Wish{Provider: cfg.Provider, Fabric: cfg.Fabric, NICs: cfg.NICs, GPU: cfg.GPU})
 	if err != nil {
 		return nil, err
 	}

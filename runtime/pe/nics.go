@@ -30,6 +30,7 @@ func (j *Job) chooseNICs() (*nics, error) {
 		return nil, err
 	}
 	w := s.Wish(j.Config)
+	w.GPU = j.registers()
 	w.Pick = func(nics []ofi.NIC) ([]int, error) { return j.pick(Machine, &s, nics) }
 	c, err := ofi.Choose(j.Config.Libfabric, w)
 	if err != nil {

@@ -52,9 +52,10 @@ func ReadSettings(cfg *config.Config) (s Settings, err error) {
 	return s, err
 }
 
-// Wish is what is asked of libfabric.
+// Wish is what is asked of libfabric. It asks for GPUs where the heap is in their memory by
+// name: whether a job's is otherwise, a job knows.
 func (s *Settings) Wish(cfg *config.Config) ofi.Wish {
-	w := ofi.Wish{Provider: cfg.Provider, Fabric: cfg.Fabric.Named(), NICs: s.List.String()}
+	w := ofi.Wish{Provider: cfg.Provider, Fabric: cfg.Fabric.Named(), NICs: s.List.String(), GPU: cfg.Heap == config.HeapDevice && reaches(cfg.GPUNet)}
 	if s.Mapping != nil {
 		w.NICs, w.Setting = strings.Join(s.Mapping.Names(), ","), "SHMEM_NIC_PE_MAPPING"
 	}

@@ -236,9 +236,10 @@ func (r *registry) judge(e *registration, x devmem.Extent, err error) error {
 }
 
 // registers tells whether NICs may be asked to reach this PE's heap.
-func (j *Job) registers() bool {
-	return j.heap == config.HeapDevice && j.Config.GPUNet != config.GPUNetStage && j.Config.GPUNet != config.GPUNetCopy
-}
+func (j *Job) registers() bool { return j.heap == config.HeapDevice && reaches(j.Config.GPUNet) }
+
+// reaches tells whether a way to the network is by NICs that reach memory of GPUs.
+func reaches(way config.GPUNet) bool { return way != config.GPUNetStage && way != config.GPUNetCopy }
 
 // register lets the NIC of an engine reach the heap.
 func (j *Job) register(e *proxy.Engine) error {

@@ -25,7 +25,8 @@ func load(t *testing.T) string {
 	t.Helper()
 	if library == "" {
 		library = Build(t)
-		if _, err := ofi.Load(library); err != nil {
+		// The first question decides whether GPUs are left alone.
+		if _, err := ofi.List(library, ofi.Wish{Provider: Provider, GPU: true}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,16 +11,20 @@
 
 static void *runtime;
 
-/* FI_HMEM=system leaves CUDA alone (R22). */
+/* FI_HMEM=system leaves CUDA alone (R22). The first call reads it for the whole process. */
 static bool filtered(const struct settings *s)
 {
+    static int spared = -1;
     const char *only = getenv("FI_HMEM");
-    return rule(s, KIND_EFA, R22c) && only != NULL && strstr(only, "cuda") == NULL;
+    if (__atomic_load_n(&spared, __ATOMIC_RELAXED) < 0)
+        __atomic_store_n(&spared, only != NULL && strstr(only, "cuda") == NULL, __ATOMIC_RELAXED);
+    return rule(s, KIND_EFA, R22c) && spared;
 }
 
 bool cuda_there(const struct settings *s)
 {
-    if (setting("hmem", 1) == 0 || filtered(s))
+    const bool spared = filtered(s);
+    if (setting("hmem", 1) == 0 || spared)
         return false;
     if (!s->look)
         return true;

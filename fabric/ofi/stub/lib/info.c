@@ -225,7 +225,7 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     settings_read(&s);
     if (FI_VERSION_LT(fi_version(), version))
         return -FI_ENOSYS;
-    if (!asked && rule(&s, KIND_EFA, R22b))
+    if (!asked && cuda_there(&s) && rule(&s, KIND_EFA, R22b))
         cuda_touch(&s);
     asked = true;
     *info = NULL;
