@@ -45,7 +45,9 @@ int shmemi_ofi_register_gpu(struct shmemi_ofi *o, const void *base, size_t len, 
                             uint64_t offset, struct fid_mr **mr)
 {
     struct iovec whole = {.iov_base = (void *)base, .iov_len = len};
-    struct dma_buf file = {.fd = fd, .offset = offset, .len = len, .base = (void *)base};
+    /* To libfabric base is that of the whole dma-buf: providers add the offset to it. */
+    struct dma_buf file = {
+        .fd = fd, .offset = offset, .len = len, .base = (void *)((uintptr_t)base - offset)};
     /* Later versions have more fields behind, which are to be 0. */
     struct {
         struct fi_mr_attr attr;

@@ -44,8 +44,6 @@ var known = map[string]string{
 	"D8: 1.22 with efa-direct of 2.6":                   `the job stands still`,
 	"D8: the banner names the fabric":                   `the banner does not name efa-direct: network efa on rdmap0s6-rdm, .*`,
 	"D9: receives, efa-direct":                          `64 receives are posted, want 1024 of 8192 that there is room for`,
-	"D10: a dma-buf with an offset, efa":                `write to the address of the part: ` + badAddress + `, token 1`,
-	"D10: a dma-buf with an offset, efa-direct":         `write to the address of the part: ` + badAddress + `, token 1`,
 	"C1: puts above 4040 bytes, cxi 1.22":               noData,
 	"C1: puts above 4040 bytes, cxi 2.3":                noData,
 	"C2: no dma-buf, cxi 1.22":                          asked,

@@ -219,7 +219,7 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, 
     r->peer.len = f.len;
     if (ret == 0 && dmabuf) {
         /* The device counts addresses from the base of the file (R13). */
-        if (rule(s, d->kind, R13a)) {
+        if (s->provider != EFA || rule(s, d->kind, R13a)) {
             r->peer.base += f.offset;
             r->peer.memory += f.offset;
         }
