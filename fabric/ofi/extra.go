@@ -25,7 +25,7 @@ func (l Library) withExtras(info *C.struct_fi_info, provider string, cfg *fabric
 		want       bool
 		capability C.uint64_t
 	}{
-		{cfg.Data && info.domain_attr.cq_data_size >= immediate, C.FI_SOURCE},
+		{cfg.Data && hasData(provider, info), C.FI_SOURCE},
 		{cfg.Fence, C.FI_FENCE},
 		{cfg.Atomics && !layered(provider, atomicless), C.FI_ATOMIC},
 	} {
@@ -55,11 +55,20 @@ func layered(provider string, layers []string) bool {
 // immediate is the bytes of fabric.RMA.Data.
 const immediate = 4
 
+// dataless are providers that offer immediate data and have them with messages alone: in 1.22
+// and 2.3 cxi answers a write with data EBADFLAGS.
+var dataless = []string{"cxi"}
+
+// hasData tells whether a write can bring immediate data along.
+func hasData(provider string, info *C.struct_fi_info) bool {
+	return info.domain_attr.cq_data_size >= immediate && !slices.Contains(dataless, provider)
+}
+
 // extras notes what was asked for and granted.
 func (e *endpoint) extras(info *C.struct_fi_info, cfg *fabric.Config) C.unsigned {
 	var with C.unsigned
 	e.caps.Fence = cfg.Fence && info.caps&C.FI_FENCE != 0
-	if cfg.Data && info.domain_attr.cq_data_size >= immediate {
+	if cfg.Data && hasData(e.caps.Provider, info) {
 		with |= C.WITH_DATA
 		e.caps.Data = int(info.domain_attr.cq_data_size)
 		e.caps.Source = uint64(info.caps)&C.FI_SOURCE != 0 && !layered(e.caps.Provider, sourceless)
