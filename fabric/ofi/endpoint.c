@@ -189,6 +189,7 @@ int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
     if ((ret = fi_fabric(info->fabric_attr, &o->fabric, NULL)) != 0)
         return ret;
     o->failed = "fi_domain";
+    shmemi_ofi_before_domain(info);
     if ((ret = fi_domain(o->fabric, info, &o->domain, NULL)) != 0)
         return ret;
     o->failed = "fi_cq_open";
@@ -214,6 +215,7 @@ int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
         (ret = fi_ep_bind(o->ep, &o->av->fid, 0)) != 0)
         return ret;
     o->failed = "fi_enable";
+    shmemi_ofi_before_enable(o);
     return fi_enable(o->ep);
 }
 

@@ -96,6 +96,8 @@ struct shmemi_ofi {
     struct fid_mr *operands_mr;
     void *operands_desc;
 
+    int cuda_option, shm_option; /* what efa says of being told, see efa.c */
+
     uint64_t strangers; /* entries of the queue that no operation here made, and were dropped */
     int unread;         /* the last poll has left entries behind such ones */
 
@@ -195,6 +197,8 @@ int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint
                       uint32_t token, uint64_t flags);
 
 /* For the parts of the endpoint: */
+void shmemi_ofi_before_domain(struct fi_info *info);
+void shmemi_ofi_before_enable(struct shmemi_ofi *o);
 /* Whether an operation may be posted; 0 or an error. */
 int shmemi_ofi_check(struct shmemi_ofi *o, uint32_t pe, uint32_t token);
 void *shmemi_ofi_context(struct shmemi_ofi *o, uint32_t token, uint8_t kind);

@@ -60,3 +60,13 @@ func (e *endpoint) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	}
 	return e.keep(mr, m.Base, m.Len, object)
 }
+
+// learnPeerToPeer takes GPU memory off the endpoint where its NIC does not reach it. The provider
+// would register such memory all the same, by a key that no NIC knows, and copy it by CUDA.
+func (e *endpoint) learnPeerToPeer() {
+	if ret := e.c.cuda_option; e.noGPU == nil && ret == -C.FI_EOPNOTSUPP {
+		e.noGPU = shmerr.Causef(shmerr.ErrUnsupported, "provider %s on %s has no peer-to-peer access to GPUs: FI_OPT_CUDA_API_PERMITTED: %w",
+			e.caps.Provider, e.caps.Domain, fault(ret))
+		e.caps.GPU, e.caps.DMABuf = false, false
+	}
+}

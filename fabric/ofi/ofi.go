@@ -115,6 +115,7 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	if e.caps.WaitFD = e.c.queue_fd >= 0; !e.caps.WaitFD {
 		e.note("no wait descriptor")
 	}
+	e.learnPeerToPeer()
 	format := info.addr_format
 	e.named = format == C.FI_ADDR_STR
 	e.ip = format == C.FI_SOCKADDR || format == C.FI_SOCKADDR_IN || format == C.FI_SOCKADDR_IN6
