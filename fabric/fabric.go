@@ -44,12 +44,13 @@ type Kind uint8
 
 // The kinds of completion.
 const (
-	KindSend   Kind = iota + 1 // the source buffer may be reused
-	KindRecv                   // Len bytes arrived in the buffer that the token names
-	KindWrite                  // the bytes of a Write are at the target where Caps.DeliveryComplete holds, else the source buffer may be reused
-	KindRead                   // the bytes of a Read are in local memory
-	KindData                   // a peer's Write with data: all its bytes are here, see RMA.Notify
-	KindAtomic                 // an atomic operation: its result is in local memory, when it has one
+	KindSend    Kind = iota + 1 // the source buffer may be reused
+	KindRecv                    // Len bytes arrived in the buffer that the token names
+	KindWrite                   // the bytes of a Write are at the target where Caps.DeliveryComplete holds, else the source buffer may be reused
+	KindRead                    // the bytes of a Read are in local memory
+	KindData                    // a peer's Write with data: all its bytes are here, see RMA.Notify
+	KindAtomic                  // an atomic operation: its result is in local memory, when it has one
+	KindTrouble                 // Err is of no operation that the provider can name, and its Token is NoToken: operations on a peer that was never reached may never end
 )
 
 // Completion is one entry of the completion queue. Providers fill an array of

@@ -40,3 +40,51 @@ void shmemi_ofi_before_enable(struct shmemi_ofi *o)
     o->shm_option = fi_setopt(&o->ep->fid, FI_OPT_ENDPOINT, SHARED_MEMORY_PERMITTED, &permitted,
                               sizeof permitted);
 }
+
+/* Errors that belong to no operation go to an event queue, or end the process. */
+int shmemi_ofi_open_events(struct shmemi_ofi *o)
+{
+    struct fi_eq_attr attr = {.size = 64, .wait_obj = FI_WAIT_NONE};
+    if (!is_efa(o->info))
+        return 0;
+    o->failed = "fi_eq_open";
+    int ret = fi_eq_open(o->fabric, &attr, &o->eq, NULL);
+    if (ret != 0)
+        return ret;
+    o->failed = "fi_ep_bind of the event queue";
+    return fi_ep_bind(o->ep, &o->eq->fid, 0);
+}
+
+/*
+ * Whether the event queue has told of an error that poll has not. It has no descriptor, and is
+ * seldom of interest: it is read before a wait, after an error in the completion queue, and each
+ * time that so many polls have found nothing.
+ */
+int shmemi_ofi_events(struct shmemi_ofi *o, int now)
+{
+    enum { SELDOM = 1024 };
+    if (o->eq == NULL || (!now && !o->trouble && ++o->idle % SELDOM != 0))
+        return 0;
+    uint32_t event;
+    struct fi_eq_entry entry;
+    while (fi_eq_read(o->eq, &event, &entry, sizeof entry, 0) == -FI_EAVAIL) {
+        struct fi_eq_err_entry e = {0};
+        char words[96] = "";
+        if (fi_eq_readerr(o->eq, &e, 0) <= 0)
+            break;
+        o->trouble = e.err > 0 ? e.err : FI_EOTHER;
+        const char *said =
+            fi_eq_strerror(o->eq, e.prov_errno, e.err_data, words, sizeof(words) - 1);
+        shmemi_ofi_note(o, NO_TOKEN, o->trouble, said, e.prov_errno);
+    }
+    return o->trouble != 0;
+}
+
+int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c)
+{
+    if (!shmemi_ofi_events(o, 0))
+        return 0;
+    *c = (struct shmemi_completion){.token = NO_TOKEN, .kind = SHMEMI_TROUBLE, .err = o->trouble};
+    o->trouble = 0;
+    return 1;
+}

@@ -214,6 +214,8 @@ int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
     if ((ret = fi_ep_bind(o->ep, &o->cq->fid, FI_TRANSMIT | FI_RECV)) != 0 ||
         (ret = fi_ep_bind(o->ep, &o->av->fid, 0)) != 0)
         return ret;
+    if ((ret = shmemi_ofi_open_events(o)) != 0)
+        return ret;
     o->failed = "fi_enable";
     shmemi_ofi_before_enable(o);
     return fi_enable(o->ep);
@@ -225,12 +227,13 @@ int shmemi_ofi_close(struct shmemi_ofi *o)
     struct fid *order[] = {
         o->operands_mr ? &o->operands_mr->fid : NULL,
         o->ep ? &o->ep->fid : NULL,
+        o->eq ? &o->eq->fid : NULL,
         o->av ? &o->av->fid : NULL,
         o->cq ? &o->cq->fid : NULL,
         o->domain ? &o->domain->fid : NULL,
         o->fabric ? &o->fabric->fid : NULL,
     };
-    const char *name[] = {"operands",         "endpoint", "address vector",
+    const char *name[] = {"operands",         "endpoint", "event queue", "address vector",
                           "completion queue", "domain",   "fabric"};
     int first = 0;
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {

@@ -57,6 +57,7 @@ struct shmemi_ofi {
     struct fid_cq *cq;
     struct fid_av *av;
     struct fid_ep *ep;
+    struct fid_eq *eq; /* NULL: the provider needs none */
 
     uint32_t queue; /* completions that cq was asked to hold */
 
@@ -95,6 +96,9 @@ struct shmemi_ofi {
     struct shmemi_ofi_operand *operands;
     struct fid_mr *operands_mr;
     void *operands_desc;
+
+    int trouble;   /* an error of the event queue that poll has not told of; 0: none */
+    unsigned idle; /* polls that have found nothing */
 
     int cuda_option, shm_option; /* what efa says of being told, see efa.c */
 
@@ -199,6 +203,12 @@ int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint
 /* For the parts of the endpoint: */
 void shmemi_ofi_before_domain(struct fi_info *info);
 void shmemi_ofi_before_enable(struct shmemi_ofi *o);
+int shmemi_ofi_open_events(struct shmemi_ofi *o);
+int shmemi_ofi_events(struct shmemi_ofi *o, int now);
+/* The completion that tells of such an error: 1, or 0 when there is none. */
+int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c);
+/* Remembers the text of a failure. */
+void shmemi_ofi_note(struct shmemi_ofi *o, uint32_t token, int err, const char *said, int number);
 /* Whether an operation may be posted; 0 or an error. */
 int shmemi_ofi_check(struct shmemi_ofi *o, uint32_t pe, uint32_t token);
 void *shmemi_ofi_context(struct shmemi_ofi *o, uint32_t token, uint8_t kind);

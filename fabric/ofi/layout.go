@@ -28,4 +28,5 @@ var (
 	_ = [1]int{}[fabric.KindRead-C.SHMEMI_READ]
 	_ = [1]int{}[fabric.KindData-C.SHMEMI_DATA]
 	_ = [1]int{}[fabric.KindAtomic-C.SHMEMI_ATOMIC]
+	_ = [1]int{}[fabric.KindTrouble-C.SHMEMI_TROUBLE]
 )

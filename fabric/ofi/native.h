@@ -20,6 +20,7 @@ enum shmemi_completion_kind {
     SHMEMI_READ,
     SHMEMI_DATA,
     SHMEMI_ATOMIC,
+    SHMEMI_TROUBLE,
 };
 
 /*

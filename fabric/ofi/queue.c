@@ -110,6 +110,16 @@ static int strange(const struct fi_cq_err_entry *e)
     return e->err != FI_EOVERRUN && (!(e->flags & ours) || (e->flags & theirs));
 }
 
+void shmemi_ofi_note(struct shmemi_ofi *o, uint32_t token, int err, const char *said, int number)
+{
+    struct shmemi_ofi_failure *f = &o->failures[o->next_failure++ % FAILURES];
+    f->token = token;
+    f->err = err;
+    snprintf(f->text, sizeof(f->text), "%s (%s says: %s, %d)", fi_strerror(err),
+             o->info->fabric_attr->prov_name, said == NULL || said[0] == 0 ? "nothing" : said,
+             number);
+}
+
 int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
 {
     struct fi_cq_err_entry e = {0};
@@ -123,29 +133,21 @@ int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
         o->strangers++;
         return 0;
     }
-    struct shmemi_ofi_failure *f = &o->failures[o->next_failure++ % FAILURES];
-    f->token = token;
-    f->err = e.err;
+    shmemi_ofi_events(o, 1);
     char words[96] = "";
     const char *said = fi_cq_strerror(o->cq, e.prov_errno, e.err_data, words, sizeof(words) - 1);
-    if (said == NULL || said[0] == 0)
-        said = "nothing";
-    snprintf(f->text, sizeof(f->text), "%s (%s says: %s, %d)", fi_strerror(e.err),
-             o->info->fabric_attr->prov_name, said, e.prov_errno);
-    if (f->token == NO_TOKEN)
+    shmemi_ofi_note(o, token, e.err, said, e.prov_errno);
+    if (token == NO_TOKEN)
         return -e.err;
-    *c = (struct shmemi_completion){
-        .token = f->token, .kind = shmemi_ofi_kind(o, f->token), .err = e.err};
+    *c =
+        (struct shmemi_completion){.token = token, .kind = shmemi_ofi_kind(o, token), .err = e.err};
     return 1;
 }
 
-int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
+static int poll_plain(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
 {
-    struct shmemi_ofi *o = self;
     struct fi_cq_msg_entry e[BATCH];
     int n = 0;
-    if (o->data)
-        return shmemi_ofi_poll_data(o, c, max);
     struct shmemi_ofi_looks looks = {.strangers = o->strangers};
     while (n < max) {
         size_t want = max - n < BATCH ? (size_t)(max - n) : BATCH;
@@ -174,6 +176,13 @@ int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
     return n;
 }
 
+int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
+{
+    struct shmemi_ofi *o = self;
+    int n = o->data ? shmemi_ofi_poll_data(o, c, max) : poll_plain(o, c, max);
+    return n == 0 && o->eq != NULL && max > 0 ? shmemi_ofi_trouble(o, c) : n;
+}
+
 /* Whether something is ready in the queue's descriptor but its signal. */
 static int ready_within(const struct shmemi_ofi *o)
 {
@@ -194,6 +203,8 @@ int shmemi_ofi_ready(void *self)
         o->unread = 0;
         return 1;
     }
+    if (shmemi_ofi_events(o, 1))
+        return 1;
     if (o->queue_fd < 0)
         return 0;
     if (o->signal_stays)

@@ -60,6 +60,8 @@ func (p *Provider) pollOne(l int, c []fabric.Completion) (int, error) {
 // take handles a completion of NIC l, and tells whether it is one for the caller.
 func (p *Provider) take(l int, c *fabric.Completion) bool {
 	switch {
+	case c.Kind == fabric.KindTrouble:
+		return true
 	case c.Token == fabric.NoToken: // immediate data that took no buffer
 		c.SetFrom(p.outer(c.From()))
 		return true

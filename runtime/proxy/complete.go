@@ -50,6 +50,9 @@ func (e *Engine) retry() {
 	if e.staged() {
 		e.advance()
 	}
+	if len(e.suspects) > 0 {
+		e.findLost()
+	}
 	e.retryOwn()
 }
 
@@ -74,6 +77,10 @@ func (e *Engine) stuck() bool {
 func (e *Engine) complete(c *fabric.Completion) {
 	if c.Kind == fabric.KindData && c.Err == 0 {
 		e.arrived(c)
+		return
+	}
+	if c.Kind == fabric.KindTrouble {
+		e.suspect(e.prov.ErrorText(c))
 		return
 	}
 	if c.Token >= tokens {

@@ -178,6 +178,7 @@ type port struct {
 	losses      []*LostError // by PE; nil: all are there
 	onLost      func(pe fabric.PE, err error)
 	badReceives int
+	suspects    []fabric.PE                      // which a message has to be sent to, see suspect
 	says        func() string                    // what this PE does; nil: nobody knows
 	hears       func(pe fabric.PE, doing string) // nil: nobody wants to know
 

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"slices"
 
 	"libshmem/fabric"
 )
@@ -173,4 +174,31 @@ func (e *Engine) receiveFailed(c *fabric.Completion, text string) {
 	if err := e.postReceive(c.Token); err != nil {
 		e.fatal(err)
 	}
+}
+
+// suspect is for an error that the network cannot name the operation of. It may have found that a
+// PE is gone which this one was about to meet, and then forgets what waits for the meeting. So
+// each PE that something is under way to gets a message, whose completion tells.
+func (e *Engine) suspect(text string) {
+	if e.report != nil {
+		e.report(fmt.Errorf("poll %s: %s, of no operation that is known: what is under way is looked into", e.caps.Provider, text))
+	}
+	e.all(func(s *Engine) {
+		for i := range s.peers {
+			if pe := fabric.PE(i); s.peers[i].tokens > 0 && !e.isLost(pe) && !slices.Contains(e.suspects, pe) {
+				e.suspects = append(e.suspects, pe)
+			}
+		}
+	})
+}
+
+// findLost sends these messages, and keeps those that there is no room for.
+func (e *Engine) findLost() {
+	kept := e.suspects[:0]
+	for _, pe := range e.suspects {
+		if !e.isLost(pe) && e.ping(pe, &e.peers[pe]) == Again {
+			kept = append(kept, pe)
+		}
+	}
+	e.suspects = kept
 }

@@ -66,6 +66,10 @@ func (e *Engine) Ping(pe fabric.PE) Status {
 	if !e.has(pe) || p.sent == 0 && p.received == 0 {
 		return Done
 	}
+	return e.ping(pe, p)
+}
+
+func (e *Engine) ping(pe fabric.PE, p *peer) Status {
 	if e.held(p) {
 		return Again
 	}

@@ -21,8 +21,6 @@ var (
 // that fails for another one, or no longer, fails TestNeeds: the commit of a cure takes lines
 // off this list, and does nothing else to it.
 var known = map[string]string{
-	"D2: a PE is gone before first contact":             aborts,
-	"D2: a PE is gone before first contact, 2.6":        aborts,
 	"D3: the log names libcudart.so":                    `nothing names libcudart\.so` + noHMEM,
 	"D3: the log names libcuda.so":                      `nothing names libcuda\.so` + noHMEM,
 	"D3: shmem-info names libcudart.so":                 `nothing names libcudart\.so`,
