@@ -193,7 +193,7 @@ func (p *Provider) promise() error {
 	if p.resend {
 		// Copies are kept, and what is sent of them is not injected.
 		c.MaxInject = min(c.MaxInject, copied)
-		c.MaxInjectWrite = c.MaxInject
+		c.MaxInjectWrite, c.InjectBlind = c.MaxInject, false
 	}
 	p.caps = c
 	return nil

@@ -25,8 +25,14 @@ func (e *LostError) Error() string { return fmt.Sprintf("PE %d %s", e.PE, e.Reas
 
 // OnLost has f called when the network cannot reach a PE any more, with the lock
 // held, after it has been lost here. Without it that ends the job. It comes before
-// Connect.
-func (e *Engine) OnLost(f func(pe fabric.PE, err error)) { e.onLost = f }
+// Connect. Where the network does not tell which injected message has failed, none is injected
+// from then on.
+func (e *Engine) OnLost(f func(pe fabric.PE, err error)) {
+	e.onLost = f
+	if e.caps.InjectBlind {
+		e.caps.MaxInject, e.MaxInject = 0, 0
+	}
+}
 
 // Lose gives up a PE. A second time changes nothing.
 func (e *Engine) Lose(pe fabric.PE, reason string) {
