@@ -88,3 +88,14 @@ int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c)
     o->trouble = 0;
     return 1;
 }
+
+/*
+ * EINVAL says that the operation is at fault, and so that it would fail by another NIC, too. Of
+ * these the NIC is: it or its peer's has lost what it knew of queue pairs, addresses or keys.
+ */
+int shmemi_ofi_blame(const struct shmemi_ofi *o, int err, int number)
+{
+    enum { QP_INTERNAL_ERROR = 2, INVALID_AH = 4, BAD_ADDRESS = 7 };
+    const int sick = number == QP_INTERNAL_ERROR || number == INVALID_AH || number == BAD_ADDRESS;
+    return is_efa(o->info) && err == FI_EINVAL && sick ? FI_EIO : err;
+}

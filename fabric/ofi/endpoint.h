@@ -201,6 +201,8 @@ int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint
                       uint32_t token, uint64_t flags);
 
 /* For the parts of the endpoint: */
+/* The error of an operation, where the provider has told more of it by a number of its own. */
+int shmemi_ofi_blame(const struct shmemi_ofi *o, int err, int number);
 void shmemi_ofi_before_domain(struct fi_info *info);
 void shmemi_ofi_before_enable(struct shmemi_ofi *o);
 int shmemi_ofi_open_events(struct shmemi_ofi *o);

@@ -139,8 +139,9 @@ int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
     shmemi_ofi_note(o, token, e.err, said, e.prov_errno);
     if (token == NO_TOKEN)
         return -e.err;
-    *c =
-        (struct shmemi_completion){.token = token, .kind = shmemi_ofi_kind(o, token), .err = e.err};
+    *c = (struct shmemi_completion){.token = token,
+                                    .kind = shmemi_ofi_kind(o, token),
+                                    .err = shmemi_ofi_blame(o, e.err, e.prov_errno)};
     return 1;
 }
 
