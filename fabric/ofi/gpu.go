@@ -28,6 +28,13 @@ func (o *offer) bySoftware() bool {
 	return slices.Contains(software, base)
 }
 
+// takesDMABuf tells of providers that take dma-bufs. cxi ignores the flag, reads the description of
+// the file as an address and a length, and registers nothing; it finds GPU memory by its address.
+func takesDMABuf(provider string) bool {
+	base, _, _ := strings.Cut(provider, ";")
+	return base == "efa" || base == "verbs"
+}
+
 // withGPU asks for what to open of an offer so that GPU memory can be registered,
 // or says why it cannot.
 func (l Library) withGPU(o *offer) (*C.struct_fi_info, error) {
@@ -49,8 +56,8 @@ func (e *endpoint) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 		return fabric.Region{}, &shmerr.Error{Op: "register", Object: object, Cause: e.noGPU}
 	case m.File >= 0 && !e.caps.DMABuf:
 		return fabric.Region{}, &shmerr.Error{
-			Op: "register", Object: object, Cause: shmerr.Causef(shmerr.ErrUnsupported, "libfabric %s has no dma-bufs", e.version),
-			Remedy: "install libfabric 1.20 or later",
+			Op: "register", Object: object, Cause: shmerr.Causef(shmerr.ErrUnsupported, "provider %s of libfabric %s takes no dma-bufs", e.caps.Provider, e.version),
+			Remedy: "install libfabric 1.20 or later for efa and verbs; others reach GPU memory by its address",
 		}
 	}
 	var mr *C.struct_fid_mr

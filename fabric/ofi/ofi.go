@@ -83,7 +83,7 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	e.caps = granted(o, info)
 	with := e.extras(info, &cfg)
 	e.caps.GPU = e.noGPU == nil
-	e.caps.DMABuf = e.caps.GPU && l.api >= withDMABuf
+	e.caps.DMABuf = e.caps.GPU && l.api >= withDMABuf && takesDMABuf(o.Provider)
 	// Where writes and messages keep their order, a message tells all that
 	// delivery completions would, and saves an answer for each write.
 	if !e.caps.SendAfterWrite || !e.caps.WriteAfterWrite || cfg.Delivery {

@@ -142,7 +142,7 @@ func (r *registry) allows(way config.GPUNet, c fabric.Caps) error {
 	case way == config.GPUNetDMABuf && !f.DMABuf:
 		return no("the driver, of CUDA %s, exports no dma-buf of it", f.Driver)
 	case way == config.GPUNetDMABuf && c.GPU && !c.DMABuf:
-		return no("libfabric has no dma-bufs before 1.20")
+		return no("the provider takes no dma-bufs (efa and verbs do, of libfabric 1.20 and later)")
 	case way == config.GPUNetPeerMem && (!f.RDMA || r.vmm && !f.RDMAVMM):
 		return no("the driver gives NICs no access to it")
 	}

@@ -176,7 +176,7 @@ func TestRegistryOpen(t *testing.T) {
 			}},
 		{what: "an old libfabric", facts: hopper, caps: fabric.Caps{GPU: true}, calls: byPeer, way: config.GPUNetPeerMem,
 			logs: []string{
-				"info: the NIC does not reach the heap by dma-buf: register memory of GPU 2: libfabric has no dma-bufs before 1.20",
+				"info: the NIC does not reach the heap by dma-buf: register memory of GPU 2: the provider takes no dma-bufs (efa and verbs do, of libfabric 1.20 and later)",
 				"info: the NIC reaches the heap by peer memory, flushes: false",
 			}},
 		{what: "the second part fails", facts: hopper, caps: nic, fail: "dmabuf 0x7000200000",

@@ -225,7 +225,7 @@ func TestOtherLibraries(t *testing.T) {
 		return
 	}
 	for _, c := range []struct{ file, provider, settings, want string }{
-		{Build(t), Provider, "minor=19", "granted true false: register 0 bytes at 0x0 of GPU 0 with efa: libfabric 1.19 has no dma-bufs (install libfabric 1.20 or later)"},
+		{Build(t), Provider, "minor=19", "granted true false: register 0 bytes at 0x0 of GPU 0 with efa: provider efa of libfabric 1.19 takes no dma-bufs (install libfabric 1.20 or later for efa and verbs; others reach GPU memory by its address)"},
 		{"-", "tcp", "", "is no NIC's own: the CPU moves its bytes"},
 	} {
 		cmd := again(t, role+"="+c.file, "STUB_PROVIDER="+c.provider, "FAKE_NIC="+c.settings)
