@@ -127,6 +127,7 @@ type GPUMemory struct {
 	Device int    // number of the GPU, as its driver counts
 	File   int    // a dma-buf that the memory is in; negative: the provider asks the GPU's driver for it (peer memory)
 	Offset uint64 // of the memory in the dma-buf
+	Live   bool   // the program uses it already: a word that is read may not be written back
 }
 
 // Send is a two-sided message to a PE.
@@ -257,7 +258,8 @@ type Provider interface {
 	Connect(addrs [][]byte) error
 	// Register makes n bytes at base usable as source, as target and by peers.
 	Register(base unsafe.Pointer, n uint64) (Region, error)
-	// RegisterGPU is Register for GPU memory. The descriptor of a dma-buf may be
+	// RegisterGPU is Register for GPU memory. It may move a word by the NIC, to prove that it
+	// reaches the memory. The descriptor of a dma-buf may be
 	// closed afterwards.
 	RegisterGPU(GPUMemory) (Region, error)
 	// Unregister undoes Register and RegisterGPU.

@@ -225,16 +225,13 @@ int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
 int shmemi_ofi_close(struct shmemi_ofi *o)
 {
     struct fid *order[] = {
-        o->operands_mr ? &o->operands_mr->fid : NULL,
-        o->ep ? &o->ep->fid : NULL,
-        o->eq ? &o->eq->fid : NULL,
-        o->av ? &o->av->fid : NULL,
-        o->cq ? &o->cq->fid : NULL,
-        o->domain ? &o->domain->fid : NULL,
-        o->fabric ? &o->fabric->fid : NULL,
+        shmemi_ofi_proof_region(o),         o->operands_mr ? &o->operands_mr->fid : NULL,
+        o->ep ? &o->ep->fid : NULL,         o->eq ? &o->eq->fid : NULL,
+        o->av ? &o->av->fid : NULL,         o->cq ? &o->cq->fid : NULL,
+        o->domain ? &o->domain->fid : NULL, o->fabric ? &o->fabric->fid : NULL,
     };
-    const char *name[] = {"operands",         "endpoint", "event queue", "address vector",
-                          "completion queue", "domain",   "fabric"};
+    const char *name[] = {"proof",          "operands",         "endpoint", "event queue",
+                          "address vector", "completion queue", "domain",   "fabric"};
     int first = 0;
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         int ret = order[i] != NULL ? fi_close(order[i]) : 0;
@@ -255,6 +252,7 @@ int shmemi_ofi_close(struct shmemi_ofi *o)
     free(o->addresses);
     free(o->sources);
     free(o->operands);
+    shmemi_ofi_end_proofs(o);
     const char *failed = o->failed;
     *o = (struct shmemi_ofi){.queue_fd = -1, .wake_fd = -1, .events_fd = -1, .failed = failed};
     return first;

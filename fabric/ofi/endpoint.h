@@ -97,6 +97,8 @@ struct shmemi_ofi {
     struct fid_mr *operands_mr;
     void *operands_desc;
 
+    struct shmemi_ofi_proof *proof; /* NULL: no region was to be proved, see prove.c */
+
     int trouble;   /* an error of the event queue that poll has not told of; 0: none */
     unsigned idle; /* polls that have found nothing */
 
@@ -169,6 +171,14 @@ struct fi_info *shmemi_ofi_with_gpu(uint32_t version, const struct fi_info *info
 int shmemi_ofi_register_gpu(struct shmemi_ofi *o, const void *base, size_t len, int device, int fd,
                             uint64_t offset, struct fid_mr **mr);
 
+/*
+ * Proves that this end reaches a registered region by its key: its first and its last word are
+ * read, and with write written back, so that nobody else may write them meanwhile. Posts and
+ * polls, for some seconds at most. After an error o->failed says what was tried.
+ */
+int shmemi_ofi_prove(struct shmemi_ofi *o, struct fid_mr *mr, const void *base, size_t len,
+                     int write);
+
 uint64_t shmemi_ofi_key(struct fid_mr *mr);
 /* An opaque word: not every provider's descriptor is an address. */
 uintptr_t shmemi_ofi_desc(struct fid_mr *mr);
@@ -201,6 +211,14 @@ int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint
                       uint32_t token, uint64_t flags);
 
 /* For the parts of the endpoint: */
+/* For polls: whether a completion is that of a proof, which takes note of it. */
+int shmemi_ofi_proved(struct shmemi_ofi *o, const void *context, int err);
+/* What came while a region was proved; without c how much it is. */
+int shmemi_ofi_kept(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
+struct fid *shmemi_ofi_proof_region(struct shmemi_ofi *o);
+void shmemi_ofi_end_proofs(struct shmemi_ofi *o);
+/* poll, without what was kept. */
+int shmemi_ofi_poll_now(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 /* The error of an operation, where the provider has told more of it by a number of its own. */
 int shmemi_ofi_blame(const struct shmemi_ofi *o, int err, int number);
 void shmemi_ofi_before_domain(struct fi_info *info);

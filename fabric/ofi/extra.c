@@ -134,6 +134,8 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
             for (ssize_t i = 0; i < ret; i++) {
                 uint32_t t = shmemi_ofi_token(o, e[i].op_context);
                 const int data = is_data(o, &e[i], t);
+                if (t == NO_TOKEN && shmemi_ofi_proved(o, e[i].op_context, 0))
+                    continue;
                 if (t == NO_TOKEN && !data) {
                     o->strangers++;
                     continue;

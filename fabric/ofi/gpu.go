@@ -65,7 +65,24 @@ func (e *endpoint) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	if ret != 0 {
 		return fabric.Region{}, &shmerr.Error{Op: "register", Object: object, Cause: fmt.Errorf("%s: %w", C.GoString(e.c.failed), fault(ret))}
 	}
+	if err := e.prove(mr, &m, object); err != nil {
+		return fabric.Region{}, err
+	}
 	return e.keep(mr, m.Base, m.Len, object)
+}
+
+// prove ends a registration that no NIC makes anything of.
+func (e *endpoint) prove(mr *C.struct_fid_mr, m *fabric.GPUMemory, object string) error {
+	ret := C.shmemi_ofi_prove(e.c, mr, m.Base, C.size_t(m.Len), number(!m.Live))
+	if ret == 0 {
+		return nil
+	}
+	err := &shmerr.Error{
+		Op: "register", Object: object, Cause: fmt.Errorf("%s: %w", C.GoString(e.c.failed), fault(ret)),
+		Remedy: "set SHMEM_GPU_NET=stage to go without the NIC's access",
+	}
+	C.shmemi_ofi_unregister(mr)
+	return err
 }
 
 // learnPeerToPeer takes GPU memory off the endpoint where its NIC does not reach it. The provider

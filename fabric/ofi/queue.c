@@ -129,6 +129,8 @@ int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
     if (e.err <= 0)
         e.err = FI_EOTHER;
     const uint32_t token = shmemi_ofi_token(o, e.op_context);
+    if (shmemi_ofi_proved(o, e.op_context, e.err))
+        return 0;
     if (token == NO_TOKEN && strange(&e)) {
         o->strangers++;
         return 0;
@@ -160,6 +162,8 @@ static int poll_plain(struct shmemi_ofi *o, struct shmemi_completion *c, int max
         } else {
             for (ssize_t i = 0; i < ret; i++) {
                 uint32_t t = shmemi_ofi_token(o, e[i].op_context);
+                if (t == NO_TOKEN && shmemi_ofi_proved(o, e[i].op_context, 0))
+                    continue;
                 if (t == NO_TOKEN) {
                     o->strangers++;
                     continue;
@@ -180,6 +184,12 @@ static int poll_plain(struct shmemi_ofi *o, struct shmemi_completion *c, int max
 int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
 {
     struct shmemi_ofi *o = self;
+    int n = o->proof != NULL ? shmemi_ofi_kept(o, c, max) : 0;
+    return n > 0 ? n : shmemi_ofi_poll_now(o, c, max);
+}
+
+int shmemi_ofi_poll_now(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
+{
     int n = o->data ? shmemi_ofi_poll_data(o, c, max) : poll_plain(o, c, max);
     return n == 0 && o->eq != NULL && max > 0 ? shmemi_ofi_trouble(o, c) : n;
 }
@@ -204,7 +214,7 @@ int shmemi_ofi_ready(void *self)
         o->unread = 0;
         return 1;
     }
-    if (shmemi_ofi_events(o, 1))
+    if (shmemi_ofi_events(o, 1) || shmemi_ofi_kept(o, NULL, 1) > 0)
         return 1;
     if (o->queue_fd < 0)
         return 0;

@@ -152,7 +152,7 @@ func (r *registry) allows(way config.GPUNet, c fabric.Caps) error {
 // register registers one part of the heap, which may be of a loan.
 func (r *registry) register(with registrant, way config.GPUNet, loan proxy.Loan, x devmem.Extent) error {
 	at := r.heap + gpu.Address(x.Offset)
-	m := fabric.GPUMemory{Base: pointer(at), Len: x.Size, Device: r.dev.Number(), File: -1}
+	m := fabric.GPUMemory{Base: pointer(at), Len: x.Size, Device: r.dev.Number(), File: -1, Live: loan != 0}
 	if way == config.GPUNetDMABuf {
 		fd, err := r.dev.ExportDMABuf(at, x.Size)
 		if err != nil {

@@ -27,7 +27,7 @@ var slingshotNeeds = []need{
 	{name: "C1: puts above 4040 bytes, cxi 2.3", nic: "provider=cxi version=2.3", test: everyByteOnCXI},
 	{name: "C2: no dma-buf, cxi 1.22", nic: "provider=cxi version=1.22", test: noDMABuf},
 	{name: "C2: no dma-buf, cxi 2.3", nic: "provider=cxi version=2.3", test: noDMABuf},
-	{name: "C2: a region that nothing reaches is found", nic: "version=2.6 unreached_at=2", test: proved},
+	{name: "C2: a region that nothing reaches is found", nic: "version=2.6 unreached_at=2 peer=0", test: proved},
 }
 
 // withOffset registers a part of a dma-buf that stands for memory of a GPU. What is written to
@@ -127,7 +127,8 @@ func noDMABuf(p *place) error {
 }
 
 // proved is such a job on a NIC that takes the second registration of each PE and does not
-// reach what it is for: a write to oneself finds that, and the part is staged.
+// reach what it is for, and has no other way to register: a write to oneself finds that, and the
+// heap is staged.
 func proved(p *place) error {
 	out, err := p.grown()
 	if err == nil && !strings.Contains(out, "staged") {
