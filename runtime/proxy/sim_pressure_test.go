@@ -22,7 +22,7 @@ type crowd struct {
 }
 
 func newCrowd(t *testing.T, m sim.Model, senders, each int) *crowd {
-	c := &crowd{w: newWorld(t, roomy(m, senders+1), 1, senders+1, 4096, new(memories)), left: make([]int, senders+1)}
+	c := &crowd{w: newWorld(t, m, 1, senders+1, 4096, new(memories)), left: make([]int, senders+1)}
 	for pe := 1; pe <= senders; pe++ {
 		c.left[pe] = each
 	}

@@ -12,7 +12,6 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
 	"libshmem/tests/need"
 )
 
@@ -97,44 +96,11 @@ func TestSimScale(t *testing.T) {
 	}
 }
 
-// largestEFA is how many PEs a job on EFA may have today: the engine asks for a completion queue
-// that grows with the job, and of a device's there is a largest one.
-const largestEFA = 32
-
-// roomy takes that limit away, for tests of something else with more PEs.
-func roomy(m sim.Model, pes int) sim.Model {
-	if pes > largestEFA {
-		m.Queue = 0
-	}
-	return m
-}
-
-// A larger job is refused when it opens, by the network's own error. That is a mistake of the
-// engine, which could do with fewer numbers: this test is to become one that opens.
-func TestSimQueue(t *testing.T) {
-	for _, m := range []sim.Model{sim.EFA(), sim.EFADirect(), sim.EFA100()} {
-		for n, want := range map[int]string{
-			largestEFA:     "",
-			largestEFA + 1: "open nic0: a queue of 33344 completions, more than 32768 (sim says: Invalid argument)",
-		} {
-			p, err := sim.New(m, 1).Open(0, proxy.Config(n))
-			if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
-				t.Errorf("%s, %d PEs: %v, want %q", m.Name, n, err, want)
-			}
-			if err == nil {
-				if err := p.Close(); err != nil {
-					t.Error(err)
-				}
-			}
-		}
-	}
-}
-
 func scale(t *testing.T, model sim.Model, n int) {
 	watch = func(p fabric.Provider) fabric.Provider { return &counted{p, 0, map[fabric.PE]bool{}} }
 	defer func() { watch = nil }()
 	before := liveHeap()
-	w := newWorld(t, roomy(model, n), uint64(n), n, memberHeap(n), new(memories))
+	w := newWorld(t, model, uint64(n), n, memberHeap(n), new(memories))
 	after := liveHeap()
 	all := make([]*member, n)
 	for i, p := range w.pes {

@@ -38,7 +38,7 @@ func TestSimWindowRates(t *testing.T) {
 		if testing.Short() && c.pes != 33 && c.pes != 256 {
 			continue
 		}
-		m, mem := sim.EFA(), new(memories)
+		m, mem := sim.EFADirect(), new(memories)
 		m.Post = post
 		limits, windows = c.limits, c.windows
 		line, least := "", math.Inf(1)

@@ -101,7 +101,7 @@ func TestSimLeastWindow(t *testing.T) {
 		{33, 4, map[int]int{1: 1024}, 4},
 	} {
 		limits = c.limits
-		m, mem := sim.EFA(), new(memories)
+		m, mem := sim.EFADirect(), new(memories)
 		m.NICs, m.Rails = c.nics, c.nics
 		w := newWorld(t, m, 1, c.pes, windowHeap(c.pes), mem)
 		for _, p := range w.pes {
@@ -243,7 +243,7 @@ func TestSimFlood(t *testing.T) {
 		{9, 4096, 0}, {64, 4096, 0}, {64, 32768, 0}, {17, 1024, 0}, {9, 4096, 1024}, {64, 4096, 128},
 	} {
 		limits, windows = map[int]int{c.pes - 1: c.entries}, c.windows
-		w := newWorld(t, sim.EFA(), 1, c.pes, windowHeap(c.pes), mem)
+		w := newWorld(t, sim.EFADirect(), 1, c.pes, windowHeap(c.pes), mem)
 		err := flood(w)
 		if c.windows > 0 {
 			if !errors.Is(err, fabric.ErrOverrun) {
@@ -266,10 +266,12 @@ func TestSimFlood(t *testing.T) {
 // An all-to-all of puts with signals, of 64 PEs.
 func TestSimAllToAll(t *testing.T) {
 	mem := new(memories)
-	w := newWorld(t, sim.EFA(), 1, 64, windowHeap(64), mem)
-	exchange(w, w.pes, 2, windowBytes)
-	checkQueues(w)
-	w.close(mem)
+	for _, m := range []sim.Model{sim.EFA(), sim.EFADirect()} {
+		w := newWorld(t, m, 1, 64, windowHeap(64), mem)
+		exchange(w, w.pes, 2, windowBytes)
+		checkQueues(w)
+		w.close(mem)
+	}
 }
 
 // Jobs of many PEs open, and put: a few of them, as all would take minutes.
@@ -281,7 +283,7 @@ func TestSimOpensLarge(t *testing.T) {
 		if need.Race || c.pes > 1000 && testing.Short() {
 			continue // each PE knows all: 1.3 GB
 		}
-		w := newWorld(t, sim.EFA(), 1, c.pes, 8*c.pes+8*windowBytes, new(memories))
+		w := newWorld(t, sim.EFADirect(), 1, c.pes, 8*c.pes+8*windowBytes, new(memories))
 		n := c.pes
 		some := []*proc{w.pes[0], w.pes[1], w.pes[n/3], w.pes[n/2], w.pes[n-2], w.pes[n-1]}
 		exchange(w, some, 8, windowBytes)
@@ -308,7 +310,7 @@ func TestSimOneWay(t *testing.T) {
 	for _, windows = range []uint32{1, 2, 4, 8} {
 		for seed := range uint64(8) { // half of which let PEs sleep
 			stays = seed%2 == 0
-			m, mem := sim.EFA(), new(memories)
+			m, mem := sim.EFADirect(), new(memories)
 			w := newWorld(t, m, 5*seed+1, 2, windowHeap(2), mem)
 			if got := w.pes[1].WriteWindow(); got != windows {
 				t.Fatalf("a window of %d, want %d", got, windows)
