@@ -94,3 +94,20 @@ func (e *endpoint) learnPeerToPeer() {
 		e.caps.GPU, e.caps.DMABuf = false, false
 	}
 }
+
+// noteOptions notes what the provider efa was told before it was enabled (efa.c), and its refusals.
+func (e *endpoint) noteOptions() {
+	if e.caps.Provider != "efa" {
+		return
+	}
+	for _, option := range []struct {
+		name   string
+		answer C.int
+	}{{"CUDA_API_PERMITTED", e.c.cuda_option}, {"SHARED_MEMORY_PERMITTED", e.c.shm_option}} {
+		if option.answer == 0 {
+			e.note("%s off", option.name)
+		} else {
+			e.note("%s off is refused: %v", option.name, fault(option.answer))
+		}
+	}
+}

@@ -116,6 +116,7 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 		e.note("no wait descriptor")
 	}
 	e.learnPeerToPeer()
+	e.noteOptions()
 	format := info.addr_format
 	e.named = format == C.FI_ADDR_STR
 	e.ip = format == C.FI_SOCKADDR || format == C.FI_SOCKADDR_IN || format == C.FI_SOCKADDR_IN6
