@@ -20,6 +20,8 @@ type configuration struct {
 	gpu bool
 	// nic says that a NIC reaches those heaps, by dma-bufs: one that is played, too.
 	nic bool
+	// stub are the settings of NICs that this machine does not have; "": its own network.
+	stub string
 	// many says that there are more PEs than write to each other directly in a
 	// small reduction, which is for the programs that say so.
 	many bool

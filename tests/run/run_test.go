@@ -121,6 +121,9 @@ func runProgram(t *testing.T, build, name string, p program, c configuration) {
 		// And with streams that do atomic operations by themselves.
 		env = append(env, "FAKE_CUDA=works=1 attribute148=1", "SHMEM_GPU_NET=dmabuf", "SHMEM_PROVIDER="+stub.Provider, "SHMEM_LIBFABRIC="+stub.Build(t))
 	}
+	if c.stub != "" {
+		env = append(env, "FAKE_NIC="+c.stub, "SHMEM_LIBFABRIC="+stub.Build(t))
+	}
 	if out, err := launch(limit, argv, env); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, strings.Join(argv, " "), excerpt(out))
 	}
