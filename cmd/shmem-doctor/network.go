@@ -11,7 +11,8 @@ import (
 	"libshmem/runtime/pe"
 )
 
-// network is what libfabric offers between hosts.
+// network is what libfabric offers between hosts. gpu: memory of GPUs is asked for later, which
+// the first question of a process decides.
 func network(cfg *config.Config, environ []string, gpu bool) []doctor.Finding {
 	const subject = "network"
 	lib, err := ofi.Load(cfg.Libfabric)

@@ -66,7 +66,7 @@ func TestRules(t *testing.T) {
 		{"version=1.22", "", map[string]string{"wait objects": "skipped wait objects: the provider has none", "endpoint": "passed endpoint: fabric efa, no wait descriptor"}},
 		{"version=2.3", "", map[string]string{"endpoint": "passed endpoint: fabric efa, "}},
 		{"version=2.6", "", map[string]string{
-			"endpoint": "passed endpoint: fabric efa-direct$", "wait objects": "passed wait objects: 20 sleeps", "order": "passed order: 64 messages came, each once; no order is promised",
+			"endpoint": "passed endpoint: fabric efa-direct, CUDA_API_PERMITTED off, SHARED_MEMORY_PERMITTED off$", "wait objects": "passed wait objects: 20 sleeps", "order": "passed order: 64 messages came, each once; no order is promised",
 			"queue sizes": "passed queue sizes: 32768 completions, 4096 operations, 8192 receives",
 		}},
 		{"provider=verbs", "", map[string]string{"order": "passed order: 64 messages came, each once, in their order"}},
