@@ -20,23 +20,8 @@ func gpus(t *testing.T) []GPU {
 	const n = 1 << 16
 	var all []GPU
 	for _, way := range []string{"dma-buf", "peer memory"} {
-		fd, err := unix.MemfdCreate("gpu", unix.MFD_CLOEXEC)
-		if err == nil {
-			err = unix.Ftruncate(fd, n)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := unix.Mmap(fd, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := unix.Munmap(b); err != nil {
-				t.Error(err)
-			}
-			_ = unix.Close(fd) // of a memory file
-		})
+		b, fd := stub.Memory(t, n)
+		t.Cleanup(func() { _ = unix.Close(fd) }) // of a memory file
 		m := fabric.GPUMemory{Base: unsafe.Pointer(&b[0]), Len: n, File: fd}
 		if way != "dma-buf" {
 			m.File = -1

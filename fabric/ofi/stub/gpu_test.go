@@ -48,28 +48,6 @@ func open(t *testing.T, c fabric.Config) fabric.Provider {
 	return p
 }
 
-// memory stands for a GPU's, with a file that stands for its dma-buf.
-func memory(t *testing.T, n int) ([]byte, int) {
-	t.Helper()
-	fd, err := unix.MemfdCreate("gpu", unix.MFD_CLOEXEC)
-	if err == nil {
-		err = unix.Ftruncate(fd, int64(n))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := unix.Mmap(fd, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Munmap(b); err != nil {
-			t.Error(err)
-		}
-	})
-	return b, fd
-}
-
 // Both kinds of registration name the memory, the GPU and the file to libfabric,
 // and what is registered can be written and read.
 func TestRegisterGPU(t *testing.T) {
@@ -81,7 +59,7 @@ func TestRegisterGPU(t *testing.T) {
 			if c := p.Caps(); c.Provider != Provider || !c.GPU || !c.DMABuf {
 				t.Fatalf("granted %+v", c)
 			}
-			b, fd := memory(t, n)
+			b, fd := Memory(t, n)
 			m := fabric.GPUMemory{Base: unsafe.Pointer(&b[part]), Len: n - part, Device: 3, File: -1}
 			if way == "dmabuf" {
 				m.File, m.Offset = fd, part
@@ -114,7 +92,7 @@ func move(t *testing.T, p fabric.Provider, r fabric.Region, seen []byte) {
 	if err := p.Connect([][]byte{p.Addr()}); err != nil {
 		t.Fatal(err)
 	}
-	b, fd := memory(t, 2*n)
+	b, fd := Memory(t, 2*n)
 	if err := unix.Close(fd); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +147,7 @@ func wait(t *testing.T, p fabric.Provider, post func() error) {
 
 // What cannot be registered is refused with the reason, and nothing is left.
 func TestRefused(t *testing.T) {
-	b, fd := memory(t, 4096)
+	b, fd := Memory(t, 4096)
 	t.Cleanup(func() { _ = unix.Close(fd) })
 	for _, c := range []struct {
 		settings  string
