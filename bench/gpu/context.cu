@@ -3,9 +3,10 @@
  * second context of the process takes, and each thing that the proxies have in it; and how
  * soon bytes that the CPU has are in memory of the GPU where a kernel waits for them: when
  * the second context copies them, and when the kernel that waits reads them out of main
- * memory by itself.
+ * memory by itself; and what a copy within the GPU takes in either context, alone and
+ * beside a kernel of the program.
  *
- * context [memory] [arrive]
+ * context [memory] [arrive] [within]
  */
 #include <cuda.h>
 #include <cudaTypedefs.h>
@@ -285,6 +286,78 @@ void arrivals()
     }
 }
 
+// ------------------------------------------------------------------------- within
+
+// 32 blocks of it are what the figures of windows launch.
+__global__ void held(const uint64_t *signal, uint64_t *told)
+{
+    if (threadIdx.x == 0 && !await(signal, 1))
+        ring(told, gave_up);
+}
+
+void within()
+{
+    DRIVER(cuCtxCreate, 3020);
+    DRIVER(cuCtxSetLimit, 3010);
+    DRIVER(cuCtxGetCurrent, 4000);
+    DRIVER(cuCtxSetCurrent, 4000);
+    DRIVER(cuStreamCreate, 2000);
+    DRIVER(cuStreamSynchronize, 2000);
+    DRIVER(cuMemcpyDtoDAsync, 3020);
+
+    const int copies = 64;
+    mapped heap(2 * largest);
+    words *w;
+    need(cudaHostAlloc((void **)&w, sizeof *w, cudaHostAllocPortable), "cudaHostAlloc");
+    cudaStream_t kernels;
+    need(cudaStreamCreateWithFlags(&kernels, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    CUcontext context[2];
+    CUstream stream[2];
+    const char *const alone[] = {"program's context, alone", "second context, alone"};
+    const char *const beside[] = {"program's context, beside a kernel",
+                                  "second context, beside a kernel"};
+    need(cuCtxGetCurrent(&context[0]), "cuCtxGetCurrent");
+    need(cuStreamCreate(&stream[0], CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    need(cuCtxCreate(&context[1], 0, 0), "cuCtxCreate");
+    need(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 0), "cuCtxSetLimit");
+    need(cuStreamCreate(&stream[1], CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+
+    for (size_t bytes : {(size_t)4096, (size_t)32768, largest}) {
+        for (bool kernel : {false, true}) {
+            std::vector<double> took[2];
+            for (int k = 0; k < repetitions; ++k) {
+                for (int c : {k % 2, 1 - k % 2}) {
+                    *w = {};
+                    need(cuCtxSetCurrent(context[0]), "cuCtxSetCurrent");
+                    if (kernel)
+                        held<<<32, 1024, 0, kernels>>>(&w->signal, &w->told);
+                    need(cuCtxSetCurrent(context[c]), "cuCtxSetCurrent");
+                    std::chrono::steady_clock::time_point begin;
+                    for (int i = 0; i <= copies; ++i) {
+                        if (i == 1)
+                            begin = std::chrono::steady_clock::now();
+                        need(cuMemcpyDtoDAsync(heap.at, heap.at + largest, bytes, stream[c]),
+                             "cuMemcpyDtoDAsync");
+                        need(cuStreamSynchronize(stream[c]), "cuStreamSynchronize");
+                    }
+                    std::chrono::duration<double, std::micro> us =
+                        std::chrono::steady_clock::now() - begin;
+                    took[c].push_back(us.count() / copies);
+                    __atomic_store_n(&w->signal, 1, __ATOMIC_RELEASE);
+                    need(cuCtxSetCurrent(context[0]), "cuCtxSetCurrent");
+                    need(cudaStreamSynchronize(kernels), "cudaStreamSynchronize");
+                    if (w->told == gave_up)
+                        give_up("within", "the kernel has waited for two seconds");
+                }
+            }
+            for (int c : {0, 1})
+                row("probe",
+                    {"copy within the GPU", (kernel ? beside : alone)[c], bytes, 32, 1024, "us"},
+                    took[c]);
+        }
+    }
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -295,5 +368,7 @@ int main(int argc, char **argv)
         memory();
     if (wanted(names, "arrive"))
         arrivals();
+    if (wanted(names, "within"))
+        within();
     return 0;
 }

@@ -26,10 +26,16 @@ part_probe() {
     within 100 "$base/probe" info copy window putlat memcpy pingpong atomic >"$out/gpu-limits.tsv"
 }
 
-# What decision 0043 weighs, without the library.
-part_context() {
+# What decision 0043 weighs, without the library; copies within the GPU also by MPS.
+part_context() (
+    mps=$(mktemp -d) || exit
+    trap 'end_mps' EXIT
     BENCH_ROUTE="one GPU, bare" within 60 "$base/context"
-}
+    if share_by_mps; then
+        BENCH_ROUTE="one GPU, bare, by MPS" within 60 "$base/context" within
+    fi
+    exit "$status"
+)
 
 # Where NVSHMEM's libraries are: NVSHMEM_LIB, Python's wheel, or what was
 # fetched to build with. It loads its bootstrap by a name that wheels lack.

@@ -11,7 +11,7 @@
 #
 # Parts for kernels on two GPUs: probe, nvshmem, p2p, copy, net, each less than
 # two minutes. Rows go to gpu.jsonl, the limits to gpu-limits.tsv, the page is by
-# bench/gpu/page.py; see figures.sh. One GPU, which two PEs share: one, 100 s; see
+# bench/gpu/page.py; see figures.sh. One GPU, which two PEs share: one, 150 s; see
 # one.sh. What a context of the proxies' own costs, on one GPU: context, 30 s.
 #
 # The machine needs NVIDIA's driver and Python; of this tree it needs bench,

@@ -91,6 +91,7 @@ DRAFTS: list[Row] = [
     for route, hosts, env in ROUTES
 ]
 
+SLOWEST = re.compile(r"(\d+\.\d+)s call +\S*::(\S+)")
 COUNTS = re.compile(r"(?<!\d)([1-9]\d*) passed, 0 failed, (\d+) skipped")
 FAILED = re.compile(r"(\S*test_\w+\.py::\S.*?): (?:call|setup|teardown) failed")
 NOISE = re.compile(
@@ -156,6 +157,7 @@ def tests(name: str, options: str, env: dict[str, str], what: str) -> None:
     n = int(options.split()[1])
     env = env | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # of what else is installed there
     pytest = [sys.executable, "-m", "pytest", "-v", "-rs", "--tb=short", "--showlocals"]
+    pytest += ["--durations=1"]
     # Compiling takes torch a while.
     patience = 80 if what in ("torch", DRAFT) else 30
     pytest += ["-o", f"faulthandler_timeout={patience}", "-o", "faulthandler_exit_on_timeout=true"]
@@ -179,6 +181,8 @@ def tests(name: str, options: str, env: dict[str, str], what: str) -> None:
         left_out.append(test)
     shown += "".join(f"{x}\n" for x in sorted(set(re.findall(r"^SKIPPED.*$", text, re.M))))
     verdict = f"FAILED: {', '.join(left_out)}" if left_out else f"ok, {counts[0][0]} passed"
+    if slow := max(((float(s), test) for s, test in SLOWEST.findall(text)), default=None):
+        verdict += f", the longest {slow[1]} of {slow[0]:.1f} s"
     report(name, verdict, time.monotonic() - began, shown, whole)
 
 
