@@ -10,15 +10,15 @@ import "libshmem/fabric"
 // One thing they do that the providers do not: a queue of completions that overruns says so,
 // so that a test notices.
 
-// Verbs is reliable connections of InfiniBand (verbs;ofi_rxm): in order, with fences and two
-// atomic operations.
+// Verbs is reliable connections of InfiniBand (verbs;ofi_rxm): in order, but for messages after
+// writes, which rxm does not promise beside atomic operations, and without fences.
 func Verbs() Model {
 	return Model{
 		Name: "verbs",
 		Caps: fabric.Caps{
 			MaxMessage: 1 << 30, MaxInject: ruleG61, MaxInjectWrite: ruleG61, VirtualAddress: true, LocalMR: true, PinsMemory: true,
-			WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true, DeliveryComplete: true,
-			Data: ruleG62, Source: true, Fence: true, LocalSegments: 30, RemoteSegments: 1,
+			WriteAfterWrite: true, SendAfterSend: true, DeliveryComplete: true,
+			Data: ruleG62, Source: true, LocalSegments: 30, RemoteSegments: 1,
 			Atomics: fabric.Ops(0).With(fabric.OpFetchAdd, 8).With(fabric.OpCompareSwap, 8),
 		},
 		MTU: 4096, Header: 58, Bandwidth: 200e9, Latency: Microsecond, Depth: ruleG66, Detect: 2 * Millisecond,
@@ -47,7 +47,7 @@ func srd() Model {
 func EFA() Model {
 	m := srd()
 	m.Name = "efa"
-	m.Caps.MaxMessage, m.Caps.LocalSegments = ruleG4a, ruleG6b
+	m.Caps.MaxMessage, m.Caps.LocalSegments = ruleG4a, ruleG6a
 	m.Caps.MaxInject = min(ruleG4e-m.Header, ruleG5a)
 	m.Caps.MaxInjectWrite = m.Caps.MaxInject
 	m.Handshake, m.Software, m.Strangers = ruleR10c, true, true

@@ -113,7 +113,7 @@ func claims() (all []claim) {
 		"G4a":  figure(func(m Model) uint64 { return m.Caps.MaxMessage }),
 		"G5a":  func(_ *testing.T, m Model) string { return fmt.Sprintf("min(MTU - header, %d)", m.Caps.MaxInject) },
 		"G5e":  when("inject_size", func(m Model) bool { return m.Caps.MaxInjectWrite == m.Caps.MaxInject }),
-		"G6b":  figure(func(m Model) int { return m.Caps.LocalSegments }),
+		"G6a":  figure(func(m Model) int { return m.Caps.LocalSegments }),
 	} {
 		all = append(all, claim{row, EFA, does})
 	}
@@ -142,8 +142,13 @@ func claims() (all []claim) {
 		}
 	}
 	for row, does := range map[string]func(*testing.T, Model) string{
-		"G60": when("all but write after read and send after read", func(m Model) bool {
-			return m.Caps.WriteAfterWrite && m.Caps.SendAfterWrite && m.Caps.SendAfterSend
+		"G60": when("FI_ORDER_RAR,FI_ORDER_RMA_RAR,FI_ORDER_ATOMIC_RAR,FI_ORDER_RAW,FI_ORDER_RMA_RAW,FI_ORDER_ATOMIC_RAW,"+
+			"FI_ORDER_RAS,FI_ORDER_WAW,FI_ORDER_RMA_WAW,FI_ORDER_ATOMIC_WAW,FI_ORDER_WAS,FI_ORDER_SAW,FI_ORDER_SAS", func(m Model) bool {
+			return m.Caps.WriteAfterWrite && m.Caps.SendAfterSend
+		}),
+		// What needs FI_ATOMIC has no order of messages after writes.
+		"G68b": when("FI_ORDER_RAW,FI_ORDER_RAR,FI_ORDER_WAW,FI_ORDER_WAR,FI_ORDER_SAR,FI_ORDER_SAW", func(m Model) bool {
+			return !m.Caps.SendAfterWrite && m.Caps.Atomics != 0
 		}),
 		"G61": figure(func(m Model) int { return m.Caps.MaxInject }),
 		"G62": figure(func(m Model) int { return m.Caps.Data }),

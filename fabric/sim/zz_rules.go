@@ -24,7 +24,7 @@ const (
 	// efa, efa-direct: FI_OPT_INJECT_RMA_SIZE of fi_getopt.
 	ruleG5d = 0
 	// efa, efa: iov_limit of tx and rx.
-	ruleG6b = 2
+	ruleG6a = 4
 	// efa, efa-direct: iov_limit of tx and rx.
 	ruleG6c = 2
 	// efa, *: rma_iov_limit.

@@ -65,7 +65,7 @@ func TestQueueSizes(t *testing.T) {
 		{"version=1.22 without=R3d", "64"},
 		{"version=1.22 max_cq=4096", "4096"},
 		{"version=2.1", "64 16384"},
-		{"provider=cxi", "64 64"},
+		{"provider=cxi", "64 64 64 64"}, // two infos
 	} {
 		log := filepath.Join(t.TempDir(), "log")
 		cmd := exec.Command(program)

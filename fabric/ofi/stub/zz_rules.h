@@ -191,8 +191,9 @@ enum rule_id {
     G5d, /* FI_OPT_INJECT_RMA_SIZE of fi_getopt */
     G5e, /* FI_OPT_INJECT_RMA_SIZE of fi_getopt */
     G5f, /* hints' inject_size above 32, where NIC and rdma-core know wide entries */
+    G5g, /* largest packet header, with four segments, a raw address and data */
+    G5h, /* most bytes that are injected from wide entries of the send queue */
     G6a, /* iov_limit of tx and rx */
-    G6b, /* iov_limit of tx and rx */
     G6c, /* iov_limit of tx and rx */
     G6d, /* rma_iov_limit */
     G7, /* cq_data_size */
@@ -202,12 +203,14 @@ enum rule_id {
     G9, /* threading */
     G10a, /* control and data progress (FI_PROGRESS_AUTO in the hints: not offered) */
     G10b, /* control and data progress */
+    G10c, /* control and data progress */
     G11a, /* resource_mgmt */
-    G12a, /* av_type */
+    G12a, /* av_type where none was asked */
     G12b, /* second endpoint bound to an address vector */
     G12c, /* fi_av_open with any flag (FI_EVENT, FI_READ, FI_SYMMETRIC) or a name */
     G12d, /* fewest entries of an address vector, whatever was asked */
     G12e, /* fi_av_insert of an address with an empty GID */
+    G12f, /* av_type where FI_AV_MAP was asked */
     G13a, /* address format */
     G13b, /* address length (GID 16, queue pair 2, pad 2, key 4, a pointer 8 that is not sent) */
     G13c, /* fi_getname with too little room */
@@ -222,28 +225,40 @@ enum rule_id {
     G19, /* CQ of an endpoint must be bound for both directions */
     G20, /* NICs other than those in FI_EFA_IFACE (all) */
     G21, /* FI_EFA_MTU_SIZE, FI_EFA_TX_IOV_LIMIT or FI_EFA_RX_IOV_LIMIT set */
-    G30, /* caps (FI_FENCE and FI_RMA_EVENT among them) */
+    G22, /* FI_HMEM in the hints with an API below 1.18 and no FI_EFA_USE_DEVICE_RDMA=1 (p4d, p5) */
+    G30, /* caps (FI_FENCE and FI_RMA_EVENT among them; FI_NAMED_RX_CTX, FI_COLLECTIVE, FI_SOURCE_ERR and FI_TRIGGER are left out) */
     G31a, /* mr_mode of the first info */
     G31b, /* mr_mode of the second info (keys of the application, 4 bytes) */
     G32, /* mr_key_size of the first info (no FI_MR_VIRT_ADDR: addresses are offsets) */
     G33, /* max_msg_size */
     G34, /* cq_data_size */
-    G35, /* max_order_waw_size (raw and war 0) */
+    G35a, /* max_order_waw_size */
+    G35b, /* max_order_raw_size and max_order_war_size */
+    G35c, /* max_order_raw_size and max_order_war_size */
     G36, /* iov_limit and rma_iov_limit */
     G37a, /* tx size offered */
     G37b, /* tx and rx size when 0 were asked */
-    G38, /* entries of a completion queue when 0 were asked */
+    G37c, /* tx and rx size when 0 were asked */
+    G37d, /* rx size offered */
+    G38a, /* entries of a completion queue when 0 were asked */
+    G38b, /* entries of a completion queue when 0 were asked */
     G39, /* av_type */
     G40, /* threading */
     G41, /* control and data progress */
     G42, /* resource_mgmt */
     G43a, /* address format */
     G43b, /* address length */
-    G44, /* protocol and its version */
+    G44a, /* protocol */
+    G44b, /* protocol version */
     G45, /* op_flags of tx */
     G46, /* mode */
-    G47, /* cq_cnt, ep_cnt and mr_cnt */
-    G60, /* order offered (send after write among it) */
+    G47a, /* cq_cnt */
+    G47b, /* ep_cnt */
+    G47c, /* mr_cnt */
+    G48a, /* FI_RMA_EVENT, FI_FENCE and FI_HMEM in the returned caps when other caps were asked */
+    G48b, /* FI_SOURCE in the returned caps when it was not asked */
+    G49, /* order granted for tx */
+    G60, /* order offered (all but write after read and send after read) */
     G61, /* inject_size */
     G62, /* cq_data_size */
     G63, /* FI_WAIT_FD in fi_cq_open */
@@ -251,6 +266,12 @@ enum rule_id {
     G65, /* mode (FI_RX_CQ_DATA of verbs is taken care of) */
     G66, /* tx size when 0 were asked */
     G67, /* protocol */
+    G68a, /* FI_DIRECTED_RECV and FI_ATOMIC in the returned caps when they were not asked */
+    G68b, /* order that is not granted where FI_ATOMIC was asked */
+    G68c, /* max_order_raw_size, max_order_war_size and max_order_waw_size where FI_ATOMIC was asked */
+    G69a, /* control progress */
+    G69b, /* data progress where FI_PROGRESS_AUTO was not asked */
+    G70, /* caps (no FI_FENCE; FI_AV_USER_ID and FI_PEER are left out) */
     RULES
 };
 
@@ -350,8 +371,9 @@ enum rule_id {
 #define G5c_VALUE (32UL)
 #define G5d_VALUE (0UL)
 #define G5f_VALUE (80UL)
+#define G5g_VALUE (168UL)
+#define G5h_VALUE (80UL)
 #define G6a_VALUE (4UL)
-#define G6b_VALUE (2UL)
 #define G6c_VALUE (2UL)
 #define G6d_VALUE (1UL)
 #define G7_VALUE (4UL)
@@ -360,11 +382,13 @@ enum rule_id {
 #define G9_VALUE (FI_THREAD_SAFE)
 #define G10a_VALUE (FI_PROGRESS_MANUAL)
 #define G10b_VALUE (FI_PROGRESS_AUTO)
+#define G10c_VALUE (FI_PROGRESS_AUTO)
 #define G11a_VALUE (FI_RM_ENABLED)
 #define G12a_VALUE (FI_AV_TABLE)
 #define G12b_VALUE (FI_ENOSYS)
 #define G12c_VALUE (FI_ENOSYS)
 #define G12d_VALUE (16384UL)
+#define G12f_VALUE (FI_AV_TABLE)
 #define G13a_VALUE (12UL)
 #define G13b_VALUE (32UL)
 #define G13d_VALUE (FI_ENODATA)
@@ -372,33 +396,48 @@ enum rule_id {
 #define G14b_VALUE (4UL)
 #define G14c_VALUE (1UL)
 #define G15_VALUE (FI_INJECT | FI_COMPLETION | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
+#define G22_VALUE (FI_ENODATA)
 #define G30_VALUE (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_HMEM | FI_SOURCE | FI_RMA_EVENT | FI_MULTI_RECV | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define G31a_VALUE (FI_MR_PROV_KEY | FI_MR_ALLOCATED | FI_MR_ENDPOINT)
 #define G31b_VALUE (FI_MR_ENDPOINT | FI_MR_ALLOCATED)
 #define G32_VALUE (8UL)
 #define G33_VALUE (4294967295UL)
 #define G34_VALUE (8UL)
-#define G35_VALUE (18446744073709551615UL)
+#define G35a_VALUE (18446744073709551615UL)
+#define G35b_VALUE (0UL)
+#define G35c_VALUE (18446744073709551615UL)
 #define G36_VALUE (1UL)
 #define G37a_VALUE (16384UL)
 #define G37b_VALUE (512UL)
-#define G38_VALUE (1024UL)
+#define G37c_VALUE (1024UL)
+#define G37d_VALUE (15360UL)
+#define G38a_VALUE (1024UL)
+#define G38b_VALUE (131072UL)
 #define G39_VALUE (FI_AV_UNSPEC)
 #define G40_VALUE (FI_THREAD_SAFE)
 #define G41_VALUE (FI_PROGRESS_MANUAL)
 #define G42_VALUE (FI_RM_ENABLED)
 #define G43a_VALUE (15UL)
 #define G43b_VALUE (8UL)
-#define G44_VALUE (24UL)
+#define G44a_VALUE (24UL)
+#define G44b_VALUE (1UL)
 #define G45_VALUE (FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE)
 #define G46_VALUE (0UL)
-#define G47_VALUE (32UL)
+#define G47a_VALUE (32UL)
+#define G47b_VALUE (128UL)
+#define G47c_VALUE (100UL)
+#define G60_VALUE (FI_ORDER_RAR | FI_ORDER_RMA_RAR | FI_ORDER_ATOMIC_RAR | FI_ORDER_RAW | FI_ORDER_RMA_RAW | FI_ORDER_ATOMIC_RAW | FI_ORDER_RAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_WAW | FI_ORDER_WAS | FI_ORDER_SAW | FI_ORDER_SAS)
 #define G61_VALUE (16384UL)
 #define G62_VALUE (4UL)
 #define G64_VALUE (FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | FI_MR_LOCAL)
 #define G65_VALUE (0UL)
 #define G66_VALUE (2048UL)
 #define G67_VALUE (11UL)
+#define G68b_VALUE (FI_ORDER_RAW | FI_ORDER_RAR | FI_ORDER_WAW | FI_ORDER_WAR | FI_ORDER_SAR | FI_ORDER_SAW)
+#define G68c_VALUE (0UL)
+#define G69a_VALUE (FI_PROGRESS_AUTO)
+#define G69b_VALUE (FI_PROGRESS_MANUAL)
+#define G70_VALUE (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_SOURCE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_HMEM | FI_LOCAL_COMM | FI_REMOTE_COMM)
 
 #define RULE_ROWS \
     [R1a] = {"R1a", "efa", "efa", 0, UINT32_MAX, FI_ENODATA, "order hints outside of send-after-send and the four atomic ones"}, \
@@ -577,15 +616,16 @@ enum rule_id {
     [G4c] = {"G4c", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "max_msg_size without FI_RMA"}, \
     [G4d] = {"G4d", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "FI_OPT_MAX_MSG_SIZE and FI_OPT_MAX_RMA_SIZE of fi_getopt"}, \
     [G4e] = {"G4e", "efa", "*", 0, UINT32_MAX, 8928UL, "the MTU (max_msg_sz of the port)"}, \
-    [G4f] = {"G4f", "efa", "*", 0, UINT32_MAX, 1073741824UL, "largest RDMA (max_rdma_size)"}, \
+    [G4f] = {"G4f", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 1073741824UL, "largest RDMA (max_rdma_size)"}, \
     [G5a] = {"G5a", "efa", "efa", 0, UINT32_MAX, 4096UL, "inject_size"}, \
     [G5b] = {"G5b", "efa", "efa", 0, UINT32_MAX, 0, "inject_size with FI_EFA_ENABLE_SHM_TRANSFER=0"}, \
     [G5c] = {"G5c", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 32UL, "inject_size"}, \
     [G5d] = {"G5d", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0UL, "FI_OPT_INJECT_RMA_SIZE of fi_getopt"}, \
-    [G5e] = {"G5e", "efa", "efa", 0, UINT32_MAX, 0, "FI_OPT_INJECT_RMA_SIZE of fi_getopt"}, \
+    [G5e] = {"G5e", "efa", "efa", RELEASE(2, 0), UINT32_MAX, 0, "FI_OPT_INJECT_RMA_SIZE of fi_getopt"}, \
     [G5f] = {"G5f", "efa", "efa-direct", RELEASE(2, 6), UINT32_MAX, 80UL, "hints' inject_size above 32, where NIC and rdma-core know wide entries"}, \
-    [G6a] = {"G6a", "efa", "efa", 0, RELEASE(2, 3), 4UL, "iov_limit of tx and rx"}, \
-    [G6b] = {"G6b", "efa", "efa", RELEASE(2, 4), UINT32_MAX, 2UL, "iov_limit of tx and rx"}, \
+    [G5g] = {"G5g", "efa", "efa", 0, UINT32_MAX, 168UL, "largest packet header, with four segments, a raw address and data"}, \
+    [G5h] = {"G5h", "efa", "efa-direct", RELEASE(2, 6), UINT32_MAX, 80UL, "most bytes that are injected from wide entries of the send queue"}, \
+    [G6a] = {"G6a", "efa", "efa", 0, UINT32_MAX, 4UL, "iov_limit of tx and rx"}, \
     [G6c] = {"G6c", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 2UL, "iov_limit of tx and rx"}, \
     [G6d] = {"G6d", "efa", "*", 0, UINT32_MAX, 1UL, "rma_iov_limit"}, \
     [G7] = {"G7", "efa", "*", 0, UINT32_MAX, 4UL, "cq_data_size"}, \
@@ -593,14 +633,16 @@ enum rule_id {
     [G8b] = {"G8b", "efa", "*", 0, UINT32_MAX, 8192UL, "rx size"}, \
     [G8c] = {"G8c", "efa", "*", 0, UINT32_MAX, 0, "hints' tx or rx size above these"}, \
     [G9] = {"G9", "efa", "*", 0, UINT32_MAX, FI_THREAD_SAFE, "threading"}, \
-    [G10a] = {"G10a", "efa", "efa", RELEASE(2, 0), UINT32_MAX, FI_PROGRESS_MANUAL, "control and data progress (FI_PROGRESS_AUTO in the hints: not offered)"}, \
+    [G10a] = {"G10a", "efa", "efa", RELEASE(2, 1), UINT32_MAX, FI_PROGRESS_MANUAL, "control and data progress (FI_PROGRESS_AUTO in the hints: not offered)"}, \
     [G10b] = {"G10b", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, FI_PROGRESS_AUTO, "control and data progress"}, \
+    [G10c] = {"G10c", "efa", "efa", 0, RELEASE(2, 0), FI_PROGRESS_AUTO, "control and data progress"}, \
     [G11a] = {"G11a", "efa", "*", 0, UINT32_MAX, FI_RM_ENABLED, "resource_mgmt"}, \
-    [G12a] = {"G12a", "efa", "*", RELEASE(2, 0), UINT32_MAX, FI_AV_TABLE, "av_type"}, \
+    [G12a] = {"G12a", "efa", "*", 0, UINT32_MAX, FI_AV_TABLE, "av_type where none was asked"}, \
     [G12b] = {"G12b", "efa", "*", 0, RELEASE(2, 1), FI_ENOSYS, "second endpoint bound to an address vector"}, \
     [G12c] = {"G12c", "efa", "*", 0, UINT32_MAX, FI_ENOSYS, "fi_av_open with any flag (FI_EVENT, FI_READ, FI_SYMMETRIC) or a name"}, \
     [G12d] = {"G12d", "efa", "*", 0, UINT32_MAX, 16384UL, "fewest entries of an address vector, whatever was asked"}, \
     [G12e] = {"G12e", "efa", "*", 0, UINT32_MAX, 0, "fi_av_insert of an address with an empty GID"}, \
+    [G12f] = {"G12f", "efa", "*", RELEASE(2, 1), UINT32_MAX, FI_AV_TABLE, "av_type where FI_AV_MAP was asked"}, \
     [G13a] = {"G13a", "efa", "*", 0, UINT32_MAX, 12UL, "address format"}, \
     [G13b] = {"G13b", "efa", "*", 0, UINT32_MAX, 32UL, "address length (GID 16, queue pair 2, pad 2, key 4, a pointer 8 that is not sent)"}, \
     [G13c] = {"G13c", "efa", "*", 0, UINT32_MAX, 0, "fi_getname with too little room"}, \
@@ -611,32 +653,44 @@ enum rule_id {
     [G15] = {"G15", "efa", "*", 0, UINT32_MAX, FI_INJECT | FI_COMPLETION | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE, "op_flags of tx (FI_DELIVERY_COMPLETE among them; another one in the hints: not offered)"}, \
     [G16] = {"G16", "efa", "*", 0, UINT32_MAX, 0, "cq_cnt, ep_cnt and mr_cnt"}, \
     [G17] = {"G17", "efa", "*", 0, UINT32_MAX, 0, "provider name"}, \
-    [G18] = {"G18", "efa", "*", RELEASE(2, 1), RELEASE(2, 1), 0, "an info that matches the hints but fails a later check (R17a)"}, \
+    [G18] = {"G18", "efa", "*", RELEASE(2, 1), RELEASE(2, 3), 0, "an info that matches the hints but fails a later check (R17a)"}, \
     [G19] = {"G19", "efa", "*", 0, UINT32_MAX, 0, "CQ of an endpoint must be bound for both directions"}, \
-    [G20] = {"G20", "efa", "*", 0, UINT32_MAX, 0, "NICs other than those in FI_EFA_IFACE (all)"}, \
+    [G20] = {"G20", "efa", "*", RELEASE(2, 0), UINT32_MAX, 0, "NICs other than those in FI_EFA_IFACE (all)"}, \
     [G21] = {"G21", "efa", "*", 0, UINT32_MAX, 0, "FI_EFA_MTU_SIZE, FI_EFA_TX_IOV_LIMIT or FI_EFA_RX_IOV_LIMIT set"}, \
-    [G30] = {"G30", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_HMEM | FI_SOURCE | FI_RMA_EVENT | FI_MULTI_RECV | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM, "caps (FI_FENCE and FI_RMA_EVENT among them)"}, \
+    [G22] = {"G22", "efa", "efa", 0, UINT32_MAX, FI_ENODATA, "FI_HMEM in the hints with an API below 1.18 and no FI_EFA_USE_DEVICE_RDMA=1 (p4d, p5)"}, \
+    [G30] = {"G30", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_HMEM | FI_SOURCE | FI_RMA_EVENT | FI_MULTI_RECV | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM, "caps (FI_FENCE and FI_RMA_EVENT among them; FI_NAMED_RX_CTX, FI_COLLECTIVE, FI_SOURCE_ERR and FI_TRIGGER are left out)"}, \
     [G31a] = {"G31a", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_MR_PROV_KEY | FI_MR_ALLOCATED | FI_MR_ENDPOINT, "mr_mode of the first info"}, \
     [G31b] = {"G31b", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_MR_ENDPOINT | FI_MR_ALLOCATED, "mr_mode of the second info (keys of the application, 4 bytes)"}, \
     [G32] = {"G32", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 8UL, "mr_key_size of the first info (no FI_MR_VIRT_ADDR: addresses are offsets)"}, \
     [G33] = {"G33", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 4294967295UL, "max_msg_size"}, \
     [G34] = {"G34", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 8UL, "cq_data_size"}, \
-    [G35] = {"G35", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 18446744073709551615UL, "max_order_waw_size (raw and war 0)"}, \
+    [G35a] = {"G35a", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 18446744073709551615UL, "max_order_waw_size"}, \
+    [G35b] = {"G35b", "cxi", "*", RELEASE(2, 1), RELEASE(2, 3), 0UL, "max_order_raw_size and max_order_war_size"}, \
+    [G35c] = {"G35c", "cxi", "*", RELEASE(1, 22), RELEASE(2, 0), 18446744073709551615UL, "max_order_raw_size and max_order_war_size"}, \
     [G36] = {"G36", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 1UL, "iov_limit and rma_iov_limit"}, \
     [G37a] = {"G37a", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 16384UL, "tx size offered"}, \
-    [G37b] = {"G37b", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 512UL, "tx and rx size when 0 were asked"}, \
-    [G38] = {"G38", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 1024UL, "entries of a completion queue when 0 were asked"}, \
+    [G37b] = {"G37b", "cxi", "*", RELEASE(1, 22), RELEASE(2, 1), 512UL, "tx and rx size when 0 were asked"}, \
+    [G37c] = {"G37c", "cxi", "*", RELEASE(2, 2), RELEASE(2, 3), 1024UL, "tx and rx size when 0 were asked"}, \
+    [G37d] = {"G37d", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 15360UL, "rx size offered"}, \
+    [G38a] = {"G38a", "cxi", "*", RELEASE(1, 22), RELEASE(2, 1), 1024UL, "entries of a completion queue when 0 were asked"}, \
+    [G38b] = {"G38b", "cxi", "*", RELEASE(2, 2), RELEASE(2, 3), 131072UL, "entries of a completion queue when 0 were asked"}, \
     [G39] = {"G39", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_AV_UNSPEC, "av_type"}, \
     [G40] = {"G40", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_THREAD_SAFE, "threading"}, \
     [G41] = {"G41", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_PROGRESS_MANUAL, "control and data progress"}, \
     [G42] = {"G42", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_RM_ENABLED, "resource_mgmt"}, \
     [G43a] = {"G43a", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 15UL, "address format"}, \
     [G43b] = {"G43b", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 8UL, "address length"}, \
-    [G44] = {"G44", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 24UL, "protocol and its version"}, \
+    [G44a] = {"G44a", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 24UL, "protocol"}, \
+    [G44b] = {"G44b", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 1UL, "protocol version"}, \
     [G45] = {"G45", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE, "op_flags of tx"}, \
     [G46] = {"G46", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 0UL, "mode"}, \
-    [G47] = {"G47", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 32UL, "cq_cnt, ep_cnt and mr_cnt"}, \
-    [G60] = {"G60", "verbs;ofi_rxm", "*", 0, UINT32_MAX, 0, "order offered (send after write among it)"}, \
+    [G47a] = {"G47a", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 32UL, "cq_cnt"}, \
+    [G47b] = {"G47b", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 128UL, "ep_cnt"}, \
+    [G47c] = {"G47c", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 100UL, "mr_cnt"}, \
+    [G48a] = {"G48a", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 0, "FI_RMA_EVENT, FI_FENCE and FI_HMEM in the returned caps when other caps were asked"}, \
+    [G48b] = {"G48b", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 0, "FI_SOURCE in the returned caps when it was not asked"}, \
+    [G49] = {"G49", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 0, "order granted for tx"}, \
+    [G60] = {"G60", "verbs;ofi_rxm", "*", 0, UINT32_MAX, FI_ORDER_RAR | FI_ORDER_RMA_RAR | FI_ORDER_ATOMIC_RAR | FI_ORDER_RAW | FI_ORDER_RMA_RAW | FI_ORDER_ATOMIC_RAW | FI_ORDER_RAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_WAW | FI_ORDER_WAS | FI_ORDER_SAW | FI_ORDER_SAS, "order offered (all but write after read and send after read)"}, \
     [G61] = {"G61", "verbs;ofi_rxm", "*", 0, UINT32_MAX, 16384UL, "inject_size"}, \
     [G62] = {"G62", "verbs;ofi_rxm", "*", 0, UINT32_MAX, 4UL, "cq_data_size"}, \
     [G63] = {"G63", "verbs;ofi_rxm", "*", 0, UINT32_MAX, 0, "FI_WAIT_FD in fi_cq_open"}, \
@@ -644,8 +698,14 @@ enum rule_id {
     [G65] = {"G65", "verbs;ofi_rxm", "*", 0, UINT32_MAX, 0UL, "mode (FI_RX_CQ_DATA of verbs is taken care of)"}, \
     [G66] = {"G66", "verbs;ofi_rxm", "*", 0, UINT32_MAX, 2048UL, "tx size when 0 were asked"}, \
     [G67] = {"G67", "verbs;ofi_rxm", "*", 0, UINT32_MAX, 11UL, "protocol"}, \
+    [G68a] = {"G68a", "verbs;ofi_rxm", "*", 0, UINT32_MAX, 0, "FI_DIRECTED_RECV and FI_ATOMIC in the returned caps when they were not asked"}, \
+    [G68b] = {"G68b", "verbs;ofi_rxm", "*", 0, UINT32_MAX, FI_ORDER_RAW | FI_ORDER_RAR | FI_ORDER_WAW | FI_ORDER_WAR | FI_ORDER_SAR | FI_ORDER_SAW, "order that is not granted where FI_ATOMIC was asked"}, \
+    [G68c] = {"G68c", "verbs;ofi_rxm", "*", 0, UINT32_MAX, 0UL, "max_order_raw_size, max_order_war_size and max_order_waw_size where FI_ATOMIC was asked"}, \
+    [G69a] = {"G69a", "verbs;ofi_rxm", "*", 0, UINT32_MAX, FI_PROGRESS_AUTO, "control progress"}, \
+    [G69b] = {"G69b", "verbs;ofi_rxm", "*", 0, UINT32_MAX, FI_PROGRESS_MANUAL, "data progress where FI_PROGRESS_AUTO was not asked"}, \
+    [G70] = {"G70", "verbs;ofi_rxm", "*", 0, UINT32_MAX, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_SOURCE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_HMEM | FI_LOCAL_COMM | FI_REMOTE_COMM, "caps (no FI_FENCE; FI_AV_USER_ID and FI_PEER are left out)"}, \
     /* end */
 
-#define RULE_NAMES "R1a", "R1b", "R1c", "R1d", "R2a", "R2b", "R2c", "R2d", "R2e", "R3a", "R3b", "R3c", "R3d", "R3e", "R3f", "R3g", "R4", "R4b", "R5a", "R5b", "R5c", "R5d", "R5e", "R5f", "R5g", "R5h", "R6a", "R6b", "R6c", "R6d", "R6e", "R6f", "R6g", "R6h", "R6i", "R6j", "R6k", "R7a", "R7b", "R7c", "R8a", "R8b", "R8c", "R8d", "R8e", "R8f", "R8g", "R8h", "R8i", "R8j", "R8k", "R8l", "R9a", "R9b", "R9c", "R9d", "R9e", "R10a", "R10b", "R10c", "R10d", "R10e", "R10f", "R10g", "R11a", "R11b", "R11c", "R11d", "R11e", "R11f", "R11g", "R11h", "R11i", "R11j", "R11k", "R11l", "R12a", "R12b", "R12c", "R13a", "R13b", "R13c", "R13d", "R13e", "R13f", "R14a", "R14b", "R14c", "R15a", "R15b", "R15c", "R15d", "R15e", "R15f", "R15g", "R15h", "R15i", "R15j", "R15k", "R15l", "R15m", "R15n", "R15o", "R15q", "R15p", "R16a", "R16b", "R16c", "R16d", "R16e", "R16f", "R16g", "R17a", "R17b", "R17c", "R17d", "R18a", "R18b", "R18c", "R18d", "R18e", "R19a", "R19b", "R19c", "R19d", "R19e", "R19f", "R19g", "R19h", "R19i", "R19j", "R19k", "R19l", "R20a", "R20b", "R20c", "R20d", "R20e", "R20f", "R20g", "R20h", "R20i", "R20j", "R21a", "R21b", "R21c", "R21d", "R22a", "R22b", "R22c", "R22d", "R22e", "R23a", "R23b", "R23c", "R24a", "R24b", "R24c", "G1a", "G1b", "G1c", "G1d", "G1e", "G1f", "G2a", "G2b", "G2c", "G3a", "G3b", "G3c", "G3d", "G4a", "G4b", "G4c", "G4d", "G4e", "G4f", "G5a", "G5b", "G5c", "G5d", "G5e", "G5f", "G6a", "G6b", "G6c", "G6d", "G7", "G8a", "G8b", "G8c", "G9", "G10a", "G10b", "G11a", "G12a", "G12b", "G12c", "G12d", "G12e", "G13a", "G13b", "G13c", "G13d", "G14a", "G14b", "G14c", "G15", "G16", "G17", "G18", "G19", "G20", "G21", "G30", "G31a", "G31b", "G32", "G33", "G34", "G35", "G36", "G37a", "G37b", "G38", "G39", "G40", "G41", "G42", "G43a", "G43b", "G44", "G45", "G46", "G47", "G60", "G61", "G62", "G63", "G64", "G65", "G66", "G67"
+#define RULE_NAMES "R1a", "R1b", "R1c", "R1d", "R2a", "R2b", "R2c", "R2d", "R2e", "R3a", "R3b", "R3c", "R3d", "R3e", "R3f", "R3g", "R4", "R4b", "R5a", "R5b", "R5c", "R5d", "R5e", "R5f", "R5g", "R5h", "R6a", "R6b", "R6c", "R6d", "R6e", "R6f", "R6g", "R6h", "R6i", "R6j", "R6k", "R7a", "R7b", "R7c", "R8a", "R8b", "R8c", "R8d", "R8e", "R8f", "R8g", "R8h", "R8i", "R8j", "R8k", "R8l", "R9a", "R9b", "R9c", "R9d", "R9e", "R10a", "R10b", "R10c", "R10d", "R10e", "R10f", "R10g", "R11a", "R11b", "R11c", "R11d", "R11e", "R11f", "R11g", "R11h", "R11i", "R11j", "R11k", "R11l", "R12a", "R12b", "R12c", "R13a", "R13b", "R13c", "R13d", "R13e", "R13f", "R14a", "R14b", "R14c", "R15a", "R15b", "R15c", "R15d", "R15e", "R15f", "R15g", "R15h", "R15i", "R15j", "R15k", "R15l", "R15m", "R15n", "R15o", "R15q", "R15p", "R16a", "R16b", "R16c", "R16d", "R16e", "R16f", "R16g", "R17a", "R17b", "R17c", "R17d", "R18a", "R18b", "R18c", "R18d", "R18e", "R19a", "R19b", "R19c", "R19d", "R19e", "R19f", "R19g", "R19h", "R19i", "R19j", "R19k", "R19l", "R20a", "R20b", "R20c", "R20d", "R20e", "R20f", "R20g", "R20h", "R20i", "R20j", "R21a", "R21b", "R21c", "R21d", "R22a", "R22b", "R22c", "R22d", "R22e", "R23a", "R23b", "R23c", "R24a", "R24b", "R24c", "G1a", "G1b", "G1c", "G1d", "G1e", "G1f", "G2a", "G2b", "G2c", "G3a", "G3b", "G3c", "G3d", "G4a", "G4b", "G4c", "G4d", "G4e", "G4f", "G5a", "G5b", "G5c", "G5d", "G5e", "G5f", "G5g", "G5h", "G6a", "G6c", "G6d", "G7", "G8a", "G8b", "G8c", "G9", "G10a", "G10b", "G10c", "G11a", "G12a", "G12b", "G12c", "G12d", "G12e", "G12f", "G13a", "G13b", "G13c", "G13d", "G14a", "G14b", "G14c", "G15", "G16", "G17", "G18", "G19", "G20", "G21", "G22", "G30", "G31a", "G31b", "G32", "G33", "G34", "G35a", "G35b", "G35c", "G36", "G37a", "G37b", "G37c", "G37d", "G38a", "G38b", "G39", "G40", "G41", "G42", "G43a", "G43b", "G44a", "G44b", "G45", "G46", "G47a", "G47b", "G47c", "G48a", "G48b", "G49", "G60", "G61", "G62", "G63", "G64", "G65", "G66", "G67", "G68a", "G68b", "G68c", "G69a", "G69b", "G70"
 
 #endif

@@ -8,7 +8,7 @@ import (
 
 // modelled are the rows whose figures the models of fabric/sim are made of, in its order.
 var modelled = []string{
-	"R3b", "R10c", "R16b", "R16c", "G4a", "G4b", "G4e", "G5a", "G5c", "G5d", "G6b", "G6c", "G6d", "G7",
+	"R3b", "R10c", "R16b", "R16c", "G4a", "G4b", "G4e", "G5a", "G5c", "G5d", "G6a", "G6c", "G6d", "G7",
 	"G61", "G62", "G66",
 }
 

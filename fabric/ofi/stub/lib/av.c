@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* No endpoint has this number. */
+#define NOBODY ((UINT64_C(1) << 40) - 1)
+
 static size_t place(const struct av *av, uint64_t id)
 {
     return (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (av->index_room - 1);
@@ -97,6 +100,8 @@ static int insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t 
     pthread_mutex_lock(&av->domain->lock);
     for (size_t i = 0; i < count; i++) {
         uint64_t id = address_id(kind, (const char *)addr + i * address_size(kind));
+        if (id == 0 && without(&av->domain->fabric->set, kind, G12e))
+            id = NOBODY;
         int ret = id != 0 ? add(av, id, fi_addr != NULL ? &fi_addr[i] : NULL) : -FI_EINVAL;
         if (ret == 0)
             inserted++;
@@ -168,8 +173,13 @@ static struct fi_ops_av ops = {
 
 int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **fid, void *context)
 {
+    const struct domain *d = (struct domain *)domain;
+    const struct settings *s = &d->fabric->set;
+    if ((attr->flags != 0 || attr->name != NULL) && rule(s, d->kind, G12c))
+        return -FI_ENOSYS;
+    if (rule(s, d->kind, G12d) && attr->count < (size_t)rule_value(G12d))
+        attr->count = (size_t)rule_value(G12d);
     struct av *av = calloc(1, sizeof *av);
-    (void)attr;
     if (av == NULL)
         return -FI_ENOMEM;
     av->domain = (struct domain *)domain;

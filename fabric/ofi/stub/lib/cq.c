@@ -320,6 +320,8 @@ static int waits(const struct domain *d, enum fi_wait_obj wait)
     const struct settings *s = &d->fabric->set;
     if (wait == FI_WAIT_NONE)
         return 0;
+    if (without(s, d->kind, G63))
+        return -FI_ENOSYS;
     if (rule(s, d->kind, R8a) || rule(s, d->kind, R8b))
         return -FI_ENOSYS;
     if (wait != FI_WAIT_FD && wait != FI_WAIT_UNSPEC)
@@ -332,10 +334,21 @@ static int waits(const struct domain *d, enum fi_wait_obj wait)
     return 1;
 }
 
+/* The entries of a queue of cxi for which none were asked; 0: another provider's. */
+static size_t unasked(const struct domain *d)
+{
+    const struct settings *s = &d->fabric->set;
+    if (without(s, d->kind, G38a) || without(s, d->kind, G38b))
+        return 64;
+    return rule(s, d->kind, G38a)   ? (size_t)rule_value(G38a)
+           : rule(s, d->kind, G38b) ? (size_t)rule_value(G38b)
+                                    : 0;
+}
+
 int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **fid, void *context)
 {
     struct domain *d = (struct domain *)domain;
-    int64_t size = granted(d, attr->size);
+    int64_t size = granted(d, attr->size > 0 ? attr->size : unasked(d));
     const int bells = waits(d, attr->wait_obj);
     if (bells < 0)
         return bells;

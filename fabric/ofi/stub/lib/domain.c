@@ -42,8 +42,12 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
     if (d == NULL)
         return -FI_ENOMEM;
     d->fabric = (struct fabric *)fabric;
-    d->info = fi_dupinfo(info);
     d->kind = kind_of(&d->fabric->set, info->fabric_attr->name);
+    if (!(info->domain_attr->mr_mode & FI_MR_LOCAL) && rule(&d->fabric->set, d->kind, G3d)) {
+        free(d);
+        return -FI_ENODATA;
+    }
+    d->info = fi_dupinfo(info);
     d->api = info->fabric_attr->api_version;
     d->nic = info->nic != NULL ? info->nic->bus_attr->attr.pci.bus_id : 0;
     if (shm != NULL && *shm == '0' && rule(&d->fabric->set, d->kind, R24a))

@@ -61,6 +61,10 @@ static int get_option(fid_t fid, int level, int name, void *value, size_t *len)
     struct ep *ep = (struct ep *)fid;
     if (level != FI_OPT_ENDPOINT || *len < sizeof(bool))
         return -FI_ENOPROTOOPT;
+    if (*len >= sizeof(size_t) && ep_figure(ep, name, value) == 0) {
+        *len = sizeof(size_t);
+        return 0;
+    }
     if (name == OPT_CUDA_API_PERMITTED)
         *(bool *)value = ep->cuda_permitted;
     else if (name == OPT_SHARED_MEMORY_PERMITTED)
@@ -88,7 +92,8 @@ static int get_name(fid_t fid, void *addr, size_t *len)
     address_make(ep->domain->kind, ep->domain->nic, ep->map->id, whole);
     memcpy(addr, whole, room < n ? room : n);
     *len = n;
-    return room < n ? -FI_ETOOSMALL : 0;
+    return room < n && !without(&ep->domain->fabric->set, ep->domain->kind, G13c) ? -FI_ETOOSMALL
+                                                                                  : 0;
 }
 
 static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
@@ -102,6 +107,9 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
             ep->rx = (struct cq *)other;
         return 0;
     case FI_CLASS_AV:
+        if (((struct av *)other)->bound && rule(&ep->domain->fabric->set, ep->domain->kind, G12b))
+            return -FI_ENOSYS;
+        ((struct av *)other)->bound = true;
         ep->av = (struct av *)other;
         return 0;
     case FI_CLASS_EQ:
@@ -115,6 +123,10 @@ static int enable(struct ep *ep)
 {
     const struct settings *s = &ep->domain->fabric->set;
     static uint64_t endpoints;
+    if (without(s, ep->domain->kind, G19)) { /* one queue does for both */
+        ep->tx = ep->tx != NULL ? ep->tx : ep->rx;
+        ep->rx = ep->rx != NULL ? ep->rx : ep->tx;
+    }
     if (ep->tx == NULL || ep->rx == NULL)
         return -FI_ENOCQ;
     if (ep->av == NULL)

@@ -1,5 +1,5 @@
 /*
- * info.c: fi_getinfo: which offers fit what is asked for, and what is granted of them.
+ * info.c: fi_getinfo: what is granted of the offers that fit.
  */
 #define _GNU_SOURCE
 #include "cuda.h"
@@ -7,98 +7,26 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define PRIMARY                                                                                    \
     (FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_NAMED_RX_CTX | FI_DIRECTED_RECV | \
      FI_VARIABLE_MSG | FI_HMEM | FI_COLLECTIVE | FI_READ | FI_WRITE | FI_RECV | FI_SEND |          \
      FI_REMOTE_READ | FI_REMOTE_WRITE)
-/* A name stands for the layers over it, too, whatever its case. */
-static bool named(const char *asked, const char *name)
-{
-    size_t n = asked != NULL ? strlen(asked) : 0;
-    return asked == NULL || (strncasecmp(asked, name, n) == 0 && (name[n] == 0 || name[n] == ';'));
-}
-
-static bool same(const char *asked, const char *name)
-{
-    return asked == NULL || strcmp(asked, name) == 0;
-}
-
-/* The hints have to promise what the provider wants of registrations. */
-static bool registers(int asked, int wanted)
-{
-    if (asked & FI_MR_BASIC)
-        asked |= FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_LOCAL;
-    return (wanted & ~asked) == 0;
-}
-
-static bool order_fits(const struct settings *s, enum kind kind, uint64_t asked, uint64_t offered)
-{
-    if ((kind == KIND_EFA && !rule(s, kind, R1a)) || (kind == KIND_DIRECT && !rule(s, kind, R1d)))
-        return true;
-    return (asked & ~offered) == 0;
-}
-
-static bool names_fit(const struct fi_info *o, const struct fi_info *h)
-{
-    const struct fi_fabric_attr *f = h->fabric_attr;
-    const struct fi_domain_attr *d = h->domain_attr;
-    if (f != NULL &&
-        (!named(f->prov_name, o->fabric_attr->prov_name) || !same(f->name, o->fabric_attr->name)))
-        return false;
-    return d == NULL || same(d->name, o->domain_attr->name);
-}
-
-static bool sizes_fit(const struct fi_info *o, const struct fi_info *h)
-{
-    const struct fi_tx_attr *t = h->tx_attr;
-    const struct fi_rx_attr *r = h->rx_attr;
-    if (t != NULL && (t->inject_size > o->tx_attr->inject_size || t->size > o->tx_attr->size ||
-                      t->iov_limit > o->tx_attr->iov_limit || t->op_flags & ~o->tx_attr->op_flags))
-        return false;
-    return r == NULL || (r->size <= o->rx_attr->size && r->iov_limit <= o->rx_attr->iov_limit);
-}
-
-/* Writes of peers with data need receives of their own kind (R11). */
-static bool moves(const struct settings *s, enum kind kind, const struct fi_info *h)
-{
-    if (kind != KIND_DIRECT || s->unsolicited || !(h->caps & FI_RMA))
-        return true;
-    return !rule(s, kind, R11h) && !(rule(s, kind, R11i) && !(h->mode & FI_RX_CQ_DATA));
-}
-
-/* Whether the offer has all that is asked for. */
-static bool fits(const struct settings *s, enum kind kind, const struct fi_info *o,
-                 const struct fi_info *h)
-{
-    const struct fi_domain_attr *d = h->domain_attr;
-    const struct fi_ep_attr *e = h->ep_attr;
-    if (h->caps & ~o->caps || (o->mode & ~h->mode) != 0 || !names_fit(o, h) || !sizes_fit(o, h) ||
-        !moves(s, kind, h))
-        return false;
-    if (h->addr_format != FI_FORMAT_UNSPEC && h->addr_format != o->addr_format)
-        return false;
-    if (d != NULL && (d->cq_data_size > o->domain_attr->cq_data_size ||
-                      !registers(d->mr_mode, o->domain_attr->mr_mode)))
-        return false;
-    if (e != NULL && ((e->type != FI_EP_UNSPEC && e->type != FI_EP_RDM) ||
-                      e->max_msg_size > o->ep_attr->max_msg_size))
-        return false;
-    return (h->tx_attr == NULL ||
-            order_fits(s, kind, h->tx_attr->msg_order, o->tx_attr->msg_order)) &&
-           (h->rx_attr == NULL ||
-            order_fits(s, kind, h->rx_attr->msg_order, o->rx_attr->msg_order));
-}
 
 static int alter_hmem(const struct settings *s, enum kind kind, struct fi_info *o,
                       const struct fi_info *h)
 {
+    const char *rdma = getenv("FI_EFA_USE_DEVICE_RDMA");
     if (h == NULL || !(h->caps & FI_HMEM)) {
-        o->caps &= ~(uint64_t)FI_HMEM;
+        const bool stays = without(s, kind, G1e) || (h != NULL && without(s, kind, G48a));
+        o->caps &= ~(uint64_t)(stays ? 0 : FI_HMEM);
         return 0;
     }
     if (kind == KIND_EFA && rule(s, kind, R17b) && !cuda_there(s))
+        return -FI_ENODATA;
+    /* Of an old program's memory of GPUs all is done by RDMA, which it has to allow. */
+    if (rule(s, kind, G22) && FI_VERSION_LT(o->fabric_attr->api_version, FI_VERSION(1, 18)) &&
+        (rdma == NULL || *rdma != '1'))
         return -FI_ENODATA;
     if (h->domain_attr != NULL && !(h->domain_attr->mr_mode & FI_MR_HMEM) && rule(s, kind, R17a))
         return -FI_ENODATA;
@@ -116,8 +44,67 @@ static void alter_caps(struct fi_info *o, const struct fi_info *h)
         o->caps |= messages;
     if (o->caps & FI_RMA && !(o->caps & moves))
         o->caps |= moves;
+}
+
+/* Of the secondary ones some cost time, and are granted only where they are asked for. */
+static void clear_caps(const struct settings *s, enum kind kind, struct fi_info *o,
+                       const struct fi_info *h)
+{
+    const uint64_t asked = h != NULL ? h->caps : 0;
+    if (rule(s, kind, G48a) && asked != 0)
+        o->caps &= asked | ~(uint64_t)(FI_RMA_EVENT | FI_FENCE);
+    if (rule(s, kind, G48b))
+        o->caps &= asked | ~(uint64_t)FI_SOURCE;
+    if (rule(s, kind, G68a))
+        o->caps &= asked | ~(uint64_t)(FI_DIRECTED_RECV | FI_ATOMIC);
     o->tx_attr->caps &= o->caps;
     o->rx_attr->caps &= o->caps;
+}
+
+static void alter_progress(const struct settings *s, enum kind kind, struct fi_domain_attr *o,
+                           const struct fi_domain_attr *h)
+{
+    if (h != NULL && h->control_progress != FI_PROGRESS_UNSPEC)
+        o->control_progress = h->control_progress;
+    if (h != NULL && h->data_progress != FI_PROGRESS_UNSPEC)
+        o->data_progress = h->data_progress;
+    else if (rule(s, kind, G69b))
+        o->data_progress = (enum fi_progress)rule_value(G69b);
+}
+
+static void alter_domain(const struct settings *s, enum kind kind, struct fi_domain_attr *o,
+                         const struct fi_domain_attr *h)
+{
+    if (kind == KIND_EFA)
+        o->mr_mode |= h->mr_mode & FI_MR_LOCAL;
+    if (h->threading != FI_THREAD_UNSPEC)
+        o->threading = h->threading;
+    if (h->av_type != FI_AV_UNSPEC)
+        o->av_type = h->av_type;
+    if (h->av_type == FI_AV_MAP && rule(s, kind, G12f))
+        o->av_type = (enum fi_av_type)rule_value(G12f);
+}
+
+/* The figures of cxi's queues are not those that it offers. */
+static size_t queue(const struct settings *s, enum kind kind, size_t offered, size_t asked)
+{
+    if (asked != 0)
+        return asked;
+    return rule(s, kind, G37b)   ? (size_t)rule_value(G37b)
+           : rule(s, kind, G37c) ? (size_t)rule_value(G37c)
+                                 : offered;
+}
+
+/* Atomic operations are done by messages, which nothing else waits for (rxm). */
+static void alter_atomics(const struct settings *s, enum kind kind, struct fi_info *o)
+{
+    if (rule(s, kind, G68b)) {
+        o->tx_attr->msg_order &= ~(uint64_t)rule_value(G68b);
+        o->rx_attr->msg_order &= ~(uint64_t)rule_value(G68b);
+    }
+    if (rule(s, kind, G68c))
+        o->ep_attr->max_order_raw_size = o->ep_attr->max_order_war_size =
+            o->ep_attr->max_order_waw_size = 0;
 }
 
 /* Sizes are as asked for; of the order, what is asked for and offered (R1). */
@@ -127,18 +114,21 @@ static void alter_queues(const struct settings *s, enum kind kind, struct fi_inf
     const bool both = kind == KIND_EFA && rule(s, kind, R1c);
     if (h->tx_attr != NULL) {
         o->tx_attr->op_flags = h->tx_attr->op_flags;
-        if (h->tx_attr->size != 0)
-            o->tx_attr->size = h->tx_attr->size;
+        o->tx_attr->size = queue(s, kind, o->tx_attr->size, h->tx_attr->size);
+        /* Twice as wide, half as many. */
+        if (wide(s, kind, h->tx_attr) && h->tx_attr->size == 0)
+            o->tx_attr->size /= 2;
         if (h->tx_attr->inject_size != 0)
             o->tx_attr->inject_size = h->tx_attr->inject_size;
         if (both)
             o->tx_attr->msg_order &= h->tx_attr->msg_order;
+        if (rule(s, kind, G49))
+            o->tx_attr->msg_order = h->tx_attr->msg_order;
     } else {
         o->tx_attr->op_flags = FI_COMPLETION;
     }
     if (h->rx_attr != NULL) {
-        if (h->rx_attr->size != 0)
-            o->rx_attr->size = h->rx_attr->size;
+        o->rx_attr->size = queue(s, kind, o->rx_attr->size, h->rx_attr->size);
         if (both)
             o->rx_attr->msg_order &= h->rx_attr->msg_order;
     }
@@ -149,21 +139,24 @@ static int alter(const struct settings *s, enum kind kind, struct fi_info *o,
                  const struct fi_info *h)
 {
     int ret = alter_hmem(s, kind, o, h);
-    if (ret != 0 || h == NULL)
+    if (ret != 0)
         return ret;
-    alter_caps(o, h);
+    alter_progress(s, kind, o->domain_attr, h != NULL ? h->domain_attr : NULL);
+    if (h != NULL)
+        alter_caps(o, h);
+    clear_caps(s, kind, o, h);
+    if (h == NULL)
+        return 0;
     /* A program that asks for other hosts alone gets no shm (R8). */
     if (kind == KIND_EFA && h->caps & FI_REMOTE_COMM && !(h->caps & FI_LOCAL_COMM))
         o->caps &= ~(uint64_t)FI_LOCAL_COMM;
     alter_queues(s, kind, o, h);
-    if (h->domain_attr != NULL) {
-        if (kind == KIND_EFA)
-            o->domain_attr->mr_mode |= h->domain_attr->mr_mode & FI_MR_LOCAL;
-        if (h->domain_attr->threading != FI_THREAD_UNSPEC)
-            o->domain_attr->threading = h->domain_attr->threading;
-    }
-    if (kind == KIND_DIRECT && !(h->caps & FI_RMA))
-        o->ep_attr->max_msg_size = EFA_MTU;
+    if (h->caps & FI_ATOMIC)
+        alter_atomics(s, kind, o);
+    if (h->domain_attr != NULL)
+        alter_domain(s, kind, o->domain_attr, h->domain_attr);
+    if (!(h->caps & FI_RMA) && rule(s, kind, G4c))
+        o->ep_attr->max_msg_size = mtu(s, kind);
     /* The application takes data in its own receives (R11). */
     if (rule(s, kind, R11j))
         o->mode |= h->mode & FI_RX_CQ_DATA;
@@ -184,6 +177,58 @@ static int kinds(const struct settings *s, enum kind list[2])
     return 2;
 }
 
+/* Whether FI_EFA_IFACE, names with commas between, has the device's. */
+static bool chosen(const struct settings *s, enum kind kind, const char *device)
+{
+    const char *names = getenv("FI_EFA_IFACE");
+    if (names == NULL || !rule(s, kind, G20) || strncmp(names, "all", 3) == 0)
+        return true;
+    for (size_t n = 0; *names != 0; names += n + (names[n] == ',')) {
+        n = strcspn(names, ",");
+        if (strncmp(device, names, n) == 0 && strcmp(device + n, "-rdm") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* An offer of one NIC, which is the list's next or is dropped: 1, 0, or the end of all. */
+static int add(const struct settings *s, enum kind kind, struct fi_info *o, uint64_t flags,
+               const struct fi_info *hints, struct fi_info ***end)
+{
+    if (kind != KIND_EFA && !cuda_there(s))
+        o->caps &= ~(uint64_t)FI_HMEM;
+    int ret = chosen(s, kind, o->domain_attr->name) && (hints == NULL || fits(s, kind, o, hints));
+    if (ret && !(flags & FI_PROV_ATTR_ONLY)) {
+        ret = alter(s, kind, o, hints);
+        ret = ret == 0 ? 1 : rule(s, kind, G18) ? ret : 0;
+    }
+    if (ret <= 0) {
+        fi_freeinfo(o);
+        return ret;
+    }
+    **end = o;
+    *end = &o->next;
+    return 1;
+}
+
+/* The offers of one NIC. Of cxi's only the first is kept where something was asked for. */
+static int collect_nic(const struct settings *s, enum kind kind, uint32_t nic, uint32_t version,
+                       uint64_t flags, const struct fi_info *hints, struct fi_info ***end)
+{
+    for (int keys = 0; keys < (kind == KIND_CXI ? 2 : 1); keys++) {
+        struct fi_info *o = offer(s, kind, nic);
+        if (o == NULL)
+            return -FI_ENOMEM;
+        if (keys)
+            offer_keys(s, o);
+        o->fabric_attr->api_version = version;
+        int ret = add(s, kind, o, flags, hints, end);
+        if (ret < 0 || (ret == 1 && hints != NULL))
+            return ret;
+    }
+    return 0;
+}
+
 static int collect(const struct settings *s, uint32_t version, uint64_t flags,
                    const struct fi_info *hints, struct fi_info **list)
 {
@@ -192,28 +237,21 @@ static int collect(const struct settings *s, uint32_t version, uint64_t flags,
     struct fi_info **end = list;
     for (int k = 0; k < n; k++) {
         for (uint32_t nic = 0; nic < s->nics; nic++) {
-            struct fi_info *o = offer(s, order[k], nic);
-            if (o == NULL)
-                return -FI_ENOMEM;
-            if (order[k] != KIND_EFA && !cuda_there(s))
-                o->caps &= ~(uint64_t)FI_HMEM;
-            if (hints != NULL && !fits(s, order[k], o, hints)) {
-                fi_freeinfo(o);
-                continue;
-            }
-            o->fabric_attr->api_version = version;
-            int ret = flags & FI_PROV_ATTR_ONLY ? 0 : alter(s, order[k], o, hints);
-            if (ret != 0) {
-                fi_freeinfo(o);
-                if (rule(s, order[k], G18))
-                    return ret;
-                continue;
-            }
-            *end = o;
-            end = &o->next;
+            int ret = collect_nic(s, order[k], nic, version, flags, hints, &end);
+            if (ret < 0)
+                return ret;
         }
     }
     return *list != NULL ? 0 : -FI_ENODATA;
+}
+
+static void abort_old_settings(const struct settings *s)
+{
+    static const char *const names[] = {"FI_EFA_MTU_SIZE", "FI_EFA_TX_IOV_LIMIT",
+                                        "FI_EFA_RX_IOV_LIMIT"};
+    for (int i = 0; i < 3; i++)
+        if (getenv(names[i]) != NULL && rule(s, KIND_EFA, G21))
+            die(G21, "%s is set", names[i]);
 }
 
 int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
@@ -225,6 +263,7 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     settings_read(&s);
     if (FI_VERSION_LT(fi_version(), version))
         return -FI_ENOSYS;
+    abort_old_settings(&s);
     if (!asked && cuda_there(&s) && rule(&s, KIND_EFA, R22b))
         cuda_touch(&s);
     asked = true;

@@ -12,28 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MESSAGES (FI_MSG | FI_SEND | FI_RECV)
-#define MOVES (FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define ANYWHERE (FI_LOCAL_COMM | FI_REMOTE_COMM)
-#define FI_ORDER_STRICT_BUT_READS                                                                  \
-    (FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW | FI_ORDER_WAS | FI_ORDER_RAW | FI_ORDER_RMA_RAW | \
-     FI_ORDER_RMA_WAW)
 
 static const struct {
     const char *fabric, *provider, *device; /* the device's format takes the NIC's number */
-    enum rule_id caps, mode, order, mr_mode, message, inject, tx, rx, iov, data;
-    uint32_t address, protocol;
-    size_t rma_iov, key, ordered;
+    enum rule_id order;
+    size_t key, ordered;
 } figures[] = {
-    [KIND_EFA] = {"efa", "efa", "rdmap%us%u-rdm", G1a, G2b, R1b, G3a, G4a, G5a, G8a, G8b, G6a, G7,
-                  FI_ADDR_EFA, FI_PROTO_EFA, 1, 4, 0},
-    [KIND_DIRECT] = {"efa-direct", "efa", "rdmap%us%u-rdm", G1b, G2a, RULES, G3b, G4b, G5c, G8a,
-                     G8b, G6c, G7, FI_ADDR_EFA, FI_PROTO_EFA, 1, 4, 0},
-    [KIND_CXI] = {"cxi", "cxi", "cxi%u", G30, G46, R19e, G31a, G33, R19f, G37b, G37b, G36, G34,
-                  FI_ADDR_CXI, FI_PROTO_CXI, 1, 8, SIZE_MAX},
-    /* As fabric/sim's verbs, where the table has nothing. */
-    [KIND_VERBS] = {"IB-0xfe80000000000000", "verbs;ofi_rxm", "mlx5_%u", RULES, G65, RULES, G64,
-                    RULES, G61, G66, G66, RULES, G62, FI_SOCKADDR_IN, FI_PROTO_RXM, 1, 4, SIZE_MAX},
+    [KIND_EFA] = {"efa", "efa", "rdmap%us%u-rdm", R1b, 4, 0},
+    [KIND_DIRECT] = {"efa-direct", "efa", "rdmap%us%u-rdm", RULES, 4, 0},
+    [KIND_CXI] = {"cxi", "cxi", "cxi%u", R19e, 8, SIZE_MAX},
+    [KIND_VERBS] = {"IB-0xfe80000000000000", "verbs;ofi_rxm", "mlx5_%u", RULES, 4, SIZE_MAX},
 };
 
 /* A figure of the table, or another where it has none. */
@@ -49,6 +38,22 @@ enum kind kind_of(const struct settings *s, const char *fabric)
     return s->provider == CXI ? KIND_CXI : KIND_VERBS;
 }
 
+size_t mtu(const struct settings *s, enum kind kind)
+{
+    if (s->provider == EFA && rule(s, kind, G4e))
+        return (size_t)figure(G4e, 0);
+    return 4096;
+}
+
+/* Without shm what is injected is what a packet has room for. */
+static void inject_without_shm(const struct settings *s, enum kind kind, struct fi_info *i)
+{
+    const char *shm = getenv("FI_EFA_ENABLE_SHM_TRANSFER");
+    if (shm == NULL || *shm != '0' || !rule(s, kind, G5b))
+        return;
+    i->tx_attr->inject_size = mtu(s, kind) - (rule(s, kind, G5g) ? figure(G5g, 0) : 0);
+}
+
 struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
 {
     char device[64];
@@ -57,30 +62,21 @@ struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
         return NULL;
     snprintf(device, sizeof device, figures[kind].device, kind <= KIND_DIRECT ? 16 * nic : nic,
              kind <= KIND_DIRECT ? 6U : 0U);
-    i->caps = figure(figures[kind].caps, MESSAGES | MOVES | ANYWHERE | FI_TAGGED | FI_ATOMIC |
-                                             FI_SOURCE | FI_FENCE | FI_HMEM);
-    i->mode = figure(figures[kind].mode, 0);
-    i->addr_format = figures[kind].address;
-    i->src_addrlen = address_size(kind);
     i->src_addr = calloc(1, MOST_ADDRESS);
     address_make(kind, nic, 0, i->src_addr);
-    i->tx_attr->caps = i->caps & ~(uint64_t)(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE);
-    i->rx_attr->caps = i->caps & ~(uint64_t)(FI_SEND | FI_READ | FI_WRITE);
-    i->tx_attr->mode = i->rx_attr->mode = i->mode;
-    i->tx_attr->op_flags = (uint64_t)rule_value(kind == KIND_CXI ? G45 : G15);
+    i->addr_format = FI_SOCKADDR_IN;
+    i->src_addrlen = address_size(kind);
+    i->tx_attr->msg_order = i->rx_attr->msg_order = figure(figures[kind].order, 0);
+    i->tx_attr->inject_size = kind == KIND_CXI ? figure(R19f, 0) : 0;
+    /* Of verbs, which no row has: as fabric/sim's. */
+    i->tx_attr->iov_limit = i->rx_attr->iov_limit = 4;
+    i->tx_attr->rma_iov_limit = 1;
+    i->tx_attr->op_flags = figure(G15, 0);
     i->rx_attr->op_flags = FI_COMPLETION;
-    i->tx_attr->msg_order = i->rx_attr->msg_order =
-        figure(figures[kind].order, kind == KIND_VERBS ? FI_ORDER_STRICT_BUT_READS : 0);
-    i->tx_attr->inject_size = figure(figures[kind].inject, 0);
-    i->tx_attr->size = figure(figures[kind].tx, 0);
-    i->tx_attr->iov_limit = i->rx_attr->iov_limit =
-        kind == KIND_EFA && rule(s, kind, G6b) ? figure(G6b, 0) : figure(figures[kind].iov, 4);
-    i->tx_attr->rma_iov_limit = figures[kind].rma_iov;
-    i->rx_attr->size = figure(figures[kind].rx, 0);
+    i->rx_attr->size = figure(G66, 0);
     i->ep_attr->type = FI_EP_RDM;
-    i->ep_attr->protocol = figures[kind].protocol;
-    i->ep_attr->protocol_version = kind == KIND_EFA ? (uint32_t)rule_value(G14b) : 1;
-    i->ep_attr->max_msg_size = figure(figures[kind].message, 1 << 30);
+    i->ep_attr->protocol_version = 1;
+    i->ep_attr->max_msg_size = 1 << 30;
     i->ep_attr->max_order_raw_size = figures[kind].ordered;
     i->ep_attr->max_order_war_size = figures[kind].ordered;
     i->ep_attr->max_order_waw_size = figures[kind].ordered;
@@ -88,23 +84,35 @@ struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
     struct fi_domain_attr *d = i->domain_attr;
     d->name = strdup(device);
     d->threading = FI_THREAD_SAFE;
-    d->control_progress = d->data_progress =
-        kind == KIND_DIRECT || kind == KIND_CXI ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
+    d->control_progress = d->data_progress = FI_PROGRESS_AUTO;
     d->resource_mgmt = FI_RM_ENABLED;
     d->av_type = FI_AV_TABLE;
-    d->mr_mode = (int)figure(figures[kind].mr_mode, 0);
     d->mr_key_size = figures[kind].key;
-    d->cq_data_size = figure(figures[kind].data, 0);
-    d->cq_cnt = d->ep_cnt = d->tx_ctx_cnt = d->rx_ctx_cnt = 256;
+    const bool counts = !without(s, kind, G16); /* of efa's device: assumed */
+    d->cq_cnt = d->ep_cnt = counts ? 256 : 0;
+    d->mr_cnt = counts ? 4096 : 0;
+    d->tx_ctx_cnt = d->rx_ctx_cnt = 256;
     d->max_ep_tx_ctx = d->max_ep_rx_ctx = 1;
     d->mr_iov_limit = 1;
-    d->mr_cnt = 4096;
     d->caps = ANYWHERE;
     i->fabric_attr->name = strdup(figures[kind].fabric);
-    i->fabric_attr->prov_name = strdup(figures[kind].provider);
+    i->fabric_attr->prov_name =
+        strdup(without(s, kind, G17) ? "unknown" : figures[kind].provider);
     i->fabric_attr->prov_version = FI_VERSION(s->release >> 8, (s->release & 255) * 10);
-    i->nic = nic_make(device, 0x50 + nic, kind == KIND_EFA || kind == KIND_DIRECT ? EFA_MTU : 4096);
+    i->nic = nic_make(device, 0x50 + nic, mtu(s, kind));
+    fields_set(s, kind, i);
+    inject_without_shm(s, kind, i);
+    i->tx_attr->caps = i->caps & ~(uint64_t)(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE);
+    i->rx_attr->caps = i->caps & ~(uint64_t)(FI_SEND | FI_READ | FI_WRITE);
+    i->tx_attr->mode = i->rx_attr->mode = i->mode;
     return i;
+}
+
+/* cxi's other info, for programs that choose the keys of their memory. */
+void offer_keys(const struct settings *s, struct fi_info *o)
+{
+    o->domain_attr->mr_mode = rule(s, KIND_CXI, G31b) ? (int)figure(G31b, 0) : 0;
+    o->domain_attr->mr_key_size = 4;
 }
 
 /* The number of an endpoint has 40 bits, which every form of address has room for. */

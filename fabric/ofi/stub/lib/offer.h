@@ -15,10 +15,17 @@
 #define API_DMABUF FI_VERSION(1, 20)
 
 enum { EFA_ADDRESS = 32, CXI_ADDRESS = 8, VERBS_ADDRESS = 16, MOST_ADDRESS = 32 };
-#define EFA_MTU ((size_t)rule_value(G4e))
 
 /* What one kind of endpoint offers on one NIC. */
 struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic);
+void offer_keys(const struct settings *s, struct fi_info *o);
+/* fields.c: its attributes that are rows of rules.tsv. */
+void fields_set(const struct settings *s, enum kind kind, struct fi_info *i);
+size_t mtu(const struct settings *s, enum kind kind);
+/* fits.c: whether an offer has all that is asked for. */
+bool fits(const struct settings *s, enum kind kind, const struct fi_info *o,
+          const struct fi_info *h);
+bool wide(const struct settings *s, enum kind kind, const struct fi_tx_attr *t);
 /* The kind that an info is of. */
 enum kind kind_of(const struct settings *s, const char *fabric);
 

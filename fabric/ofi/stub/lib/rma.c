@@ -14,7 +14,7 @@ static int allowed(struct ep *ep, enum op_kind what, const struct fi_msg_rma *m,
     const bool inject = (flags & FI_INJECT) != 0;
     /* An injected write is copied. */
     const bool described = inject || (m->desc != NULL && m->desc[0] != NULL);
-    if (inject && (rule(s, kind, R6b) || (len > 0 && rule(s, kind, R6c))))
+    if (inject && (rule(s, kind, R6b) || (len > 0 && rule(s, kind, R6c) && !injects_writes(ep))))
         return -FI_ENOSYS;
     if (flags & FI_REMOTE_CQ_DATA && rule(s, kind, R19a))
         return -FI_EBADFLAGS;
@@ -127,10 +127,16 @@ static bool is(struct fid_ep *e, enum rule_id id)
     return rule(&d->fabric->set, d->kind, id);
 }
 
+/* Nothing is injected by a write, except by an entry that is wide (G5). */
+static bool narrow(struct fid_ep *e)
+{
+    return is(e, R6c) && !injects_writes((struct ep *)e);
+}
+
 static ssize_t finject(struct fid_ep *e, const void *b, size_t n, fi_addr_t to, uint64_t addr,
                        uint64_t key)
 {
-    if (is(e, R6a) || (n > 0 && is(e, R6c)))
+    if (is(e, R6a) || (n > 0 && narrow(e)))
         return -FI_ENOSYS;
     return post_one(e, OP_WRITE, b, n, NULL, 0, to, addr, key, NULL, FI_INJECT);
 }
@@ -147,7 +153,7 @@ static ssize_t fwritedata(struct fid_ep *e, const void *b, size_t n, void *d, ui
 static ssize_t finjectdata(struct fid_ep *e, const void *b, size_t n, uint64_t data, fi_addr_t to,
                            uint64_t addr, uint64_t key)
 {
-    if (is(e, R6a) || (n > 0 && is(e, R6c)) || is(e, R19c))
+    if (is(e, R6a) || (n > 0 && narrow(e)) || is(e, R19c))
         return -FI_ENOSYS;
     return post_one(e, OP_WRITE, b, n, NULL, data, to, addr, key, NULL,
                     FI_INJECT | FI_REMOTE_CQ_DATA);

@@ -32,7 +32,8 @@ static bool off(const char *without, const char *id)
     return false;
 }
 
-bool rule(const struct settings *s, enum kind kind, enum rule_id id)
+/* Whether a row is about this provider, version and fabric. */
+static bool applies(const struct settings *s, enum kind kind, enum rule_id id)
 {
     static const char *const providers[] = {"efa", "cxi", "verbs"};
     static const char *const fabrics[] = {"efa", "efa-direct", "cxi", "verbs"};
@@ -40,6 +41,15 @@ bool rule(const struct settings *s, enum kind kind, enum rule_id id)
         return false;
     if (strcmp(rows[id].fabric, "*") != 0 && strcmp(rows[id].fabric, fabrics[kind]) != 0)
         return false;
-    return s->release >= rows[id].from && s->release <= rows[id].to &&
-           !off(s->without, rows[id].id);
+    return s->release >= rows[id].from && s->release <= rows[id].to;
+}
+
+bool rule(const struct settings *s, enum kind kind, enum rule_id id)
+{
+    return applies(s, kind, id) && !off(s->without, rows[id].id);
+}
+
+bool without(const struct settings *s, enum kind kind, enum rule_id id)
+{
+    return applies(s, kind, id) && off(s->without, rows[id].id);
 }

@@ -47,6 +47,11 @@ void setting_text(const char *key, char *text, size_t len);
 
 /* Whether a provider keeps a rule: in this version, on this fabric, and not switched off. */
 bool rule(const struct settings *s, enum kind kind, enum rule_id id);
+/*
+ * Whether a rule of this provider, version and fabric was switched off. What a rule allows is
+ * refused then.
+ */
+bool without(const struct settings *s, enum kind kind, enum rule_id id);
 /* The number of a row: an error, flags, a size. */
 int64_t rule_value(enum rule_id id);
 

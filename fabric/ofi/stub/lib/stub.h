@@ -106,6 +106,7 @@ struct av {
     struct domain *domain;
     struct peer **peers; /* by fi_addr_t; NULL: removed */
     size_t count, room;
+    bool bound; /* an endpoint is, or was, bound to it (efa) */
     uint32_t *index; /* of peers by number: a table, each entry 1 and the index */
     size_t index_room;
 };
@@ -227,6 +228,10 @@ void op_wait(struct ep *ep, struct op *op, uint64_t ns);
 void op_drop(struct ep *ep, struct op *op);
 void ep_carry(struct ep *ep, bool all);
 uint64_t ep_due(const struct ep *ep); /* when it has something to do; UINT64_MAX: never */
+
+/* figures.c: what fi_getopt answers of sizes. */
+int ep_figure(const struct ep *ep, int name, size_t *value);
+bool injects_writes(const struct ep *ep);
 
 /* done.c: how they end. */
 void op_done(struct ep *ep, struct op *op);

@@ -214,8 +214,13 @@ static void r19c(void)
     say(named(fi_inject_writedata(a.ep, a.memory, 8, 1, a.other, b.base, b.key)));
 }
 
+/* cxi grants FI_FENCE where it is asked for; who has none refuses the hints. */
 static void r19h(void)
 {
+    struct fi_info *h = hints();
+    h->caps |= FI_FENCE;
+    if (ask(h) != 0)
+        must(ask(hints()), "fi_getinfo");
     both();
     say(named(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION | FI_FENCE, &contexts[0])));
 }

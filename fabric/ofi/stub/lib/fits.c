@@ -1,0 +1,132 @@
+/*
+ * fits.c: whether an offer has all that a program asks for.
+ */
+#define _GNU_SOURCE
+#include "offer.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* A name stands for the layers over it, too, whatever its case. */
+static bool named(const char *asked, const char *name)
+{
+    size_t n = asked != NULL ? strlen(asked) : 0;
+    return asked == NULL || (strncasecmp(asked, name, n) == 0 && (name[n] == 0 || name[n] == ';'));
+}
+
+static bool same(const char *asked, const char *name)
+{
+    return asked == NULL || strcmp(asked, name) == 0;
+}
+
+/* The hints have to promise what the provider wants of registrations. */
+static bool registers(int asked, int wanted)
+{
+    if (asked & FI_MR_BASIC)
+        asked |= FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_LOCAL;
+    return (wanted & ~asked) == 0;
+}
+
+static bool order_fits(const struct settings *s, enum kind kind, uint64_t asked, uint64_t offered)
+{
+    if ((kind == KIND_EFA && !rule(s, kind, R1a)) || (kind == KIND_DIRECT && !rule(s, kind, R1d)))
+        return true;
+    return (asked & ~offered) == 0;
+}
+
+static bool names_fit(const struct fi_info *o, const struct fi_info *h)
+{
+    const struct fi_fabric_attr *f = h->fabric_attr;
+    const struct fi_domain_attr *d = h->domain_attr;
+    if (f != NULL &&
+        (!named(f->prov_name, o->fabric_attr->prov_name) || !same(f->name, o->fabric_attr->name)))
+        return false;
+    return d == NULL || same(d->name, o->domain_attr->name);
+}
+
+/* Entries of the send queue that have room for more than is injected elsewhere (wide=1). */
+bool wide(const struct settings *s, enum kind kind, const struct fi_tx_attr *t)
+{
+    const size_t most = without(s, kind, G5h) ? 128 : (size_t)rule_value(G5h);
+    return t != NULL && rule(s, kind, G5f) && setting("wide", 0) != 0 &&
+           t->inject_size > (size_t)rule_value(G5c) && t->inject_size <= most;
+}
+
+static bool sizes_fit(const struct settings *s, enum kind kind, const struct fi_info *o,
+                      const struct fi_info *h)
+{
+    const struct fi_tx_attr *t = h->tx_attr;
+    const struct fi_rx_attr *r = h->rx_attr;
+    const bool any = without(s, kind, G8c);
+    if (t != NULL && ((t->inject_size > o->tx_attr->inject_size && !wide(s, kind, t)) ||
+                      (t->size > o->tx_attr->size && !any) ||
+                      t->iov_limit > o->tx_attr->iov_limit || t->op_flags & ~o->tx_attr->op_flags))
+        return false;
+    return r == NULL ||
+           ((r->size <= o->rx_attr->size || any) && r->iov_limit <= o->rx_attr->iov_limit);
+}
+
+/* Who wants more than the offer has: the provider's own threads, the program's, nothing said. */
+static bool progresses(enum fi_progress asked, enum fi_progress offered)
+{
+    return asked != FI_PROGRESS_AUTO || offered == FI_PROGRESS_AUTO;
+}
+
+static bool domain_fits(const struct settings *s, enum kind kind, const struct fi_domain_attr *o,
+                        const struct fi_domain_attr *h)
+{
+    return h == NULL ||
+           (h->cq_data_size <= o->cq_data_size &&
+            (registers(h->mr_mode, o->mr_mode) || without(s, kind, G3c)) &&
+            progresses(h->control_progress, o->control_progress) &&
+            progresses(h->data_progress, o->data_progress));
+}
+
+/* What a provider does not have, and grants where the rule that says so is switched off. */
+static uint64_t lacks(const struct settings *s, enum kind kind, const struct fi_info *o,
+                      const struct fi_info *h)
+{
+    uint64_t lacking = h->caps & ~o->caps;
+    if (without(s, kind, G1c))
+        lacking &= ~(uint64_t)FI_RMA_EVENT;
+    if (without(s, kind, G1d))
+        lacking &= ~(uint64_t)FI_FENCE;
+    if (without(s, kind, G1f))
+        lacking &= ~(uint64_t)(FI_TAGGED | FI_ATOMIC | FI_DIRECTED_RECV | FI_MULTI_RECV);
+    return lacking;
+}
+
+static bool addresses_fit(const struct settings *s, enum kind kind, const struct fi_info *h)
+{
+    const size_t n = address_size(kind);
+    return !rule(s, kind, G13d) || ((h->src_addr == NULL || h->src_addrlen == n) &&
+                                    (h->dest_addr == NULL || h->dest_addrlen == n));
+}
+
+/* Writes of peers with data need receives of their own kind (R11). */
+static bool moves(const struct settings *s, enum kind kind, const struct fi_info *h)
+{
+    if (kind != KIND_DIRECT || s->unsolicited || !(h->caps & FI_RMA))
+        return true;
+    return !rule(s, kind, R11h) && !(rule(s, kind, R11i) && !(h->mode & FI_RX_CQ_DATA));
+}
+
+/* Whether the offer has all that is asked for. */
+bool fits(const struct settings *s, enum kind kind, const struct fi_info *o,
+                 const struct fi_info *h)
+{
+    const struct fi_ep_attr *e = h->ep_attr;
+    if (lacks(s, kind, o, h) || ((o->mode & ~h->mode) != 0 && !without(s, kind, G2c)) ||
+        !names_fit(o, h) || !sizes_fit(s, kind, o, h) || !moves(s, kind, h) ||
+        !addresses_fit(s, kind, h) || !domain_fits(s, kind, o->domain_attr, h->domain_attr))
+        return false;
+    if (h->addr_format != FI_FORMAT_UNSPEC && h->addr_format != o->addr_format)
+        return false;
+    if (e != NULL && ((e->type != FI_EP_UNSPEC && e->type != FI_EP_RDM) ||
+                      e->max_msg_size > o->ep_attr->max_msg_size))
+        return false;
+    return (h->tx_attr == NULL ||
+            order_fits(s, kind, h->tx_attr->msg_order, o->tx_attr->msg_order)) &&
+           (h->rx_attr == NULL ||
+            order_fits(s, kind, h->rx_attr->msg_order, o->rx_attr->msg_order));
+}
