@@ -255,7 +255,7 @@ enum rule_id {
     G47a, /* cq_cnt */
     G47b, /* ep_cnt */
     G47c, /* mr_cnt */
-    G48a, /* FI_RMA_EVENT, FI_FENCE and FI_HMEM in the returned caps when other caps were asked */
+    G48a, /* FI_RMA_EVENT and FI_FENCE in the returned caps when other caps were asked */
     G48b, /* FI_SOURCE in the returned caps when it was not asked */
     G49, /* order granted for tx */
     G60, /* order offered (all but write after read and send after read) */
@@ -359,6 +359,7 @@ enum rule_id {
 #define G1b_VALUE (FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_HMEM)
 #define G1c_VALUE (FI_ENODATA)
 #define G1d_VALUE (FI_ENODATA)
+#define G2a_VALUE (FI_CONTEXT2)
 #define G2b_VALUE (0UL)
 #define G3a_VALUE (FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR)
 #define G3b_VALUE (FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | FI_MR_LOCAL)
@@ -604,7 +605,7 @@ enum rule_id {
     [G1d] = {"G1d", "efa", "*", 0, UINT32_MAX, FI_ENODATA, "FI_FENCE in the hints' caps"}, \
     [G1e] = {"G1e", "efa", "*", 0, UINT32_MAX, 0, "FI_HMEM in the returned caps when it was not asked"}, \
     [G1f] = {"G1f", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "FI_TAGGED, FI_ATOMIC, FI_DIRECTED_RECV or FI_MULTI_RECV in the hints' caps"}, \
-    [G2a] = {"G2a", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "mode"}, \
+    [G2a] = {"G2a", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, FI_CONTEXT2, "mode"}, \
     [G2b] = {"G2b", "efa", "efa", 0, UINT32_MAX, 0UL, "mode"}, \
     [G2c] = {"G2c", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, 0, "hints' mode without FI_CONTEXT2"}, \
     [G3a] = {"G3a", "efa", "efa", 0, UINT32_MAX, FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR, "mr_mode"}, \
@@ -687,7 +688,7 @@ enum rule_id {
     [G47a] = {"G47a", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 32UL, "cq_cnt"}, \
     [G47b] = {"G47b", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 128UL, "ep_cnt"}, \
     [G47c] = {"G47c", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 100UL, "mr_cnt"}, \
-    [G48a] = {"G48a", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 0, "FI_RMA_EVENT, FI_FENCE and FI_HMEM in the returned caps when other caps were asked"}, \
+    [G48a] = {"G48a", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 0, "FI_RMA_EVENT and FI_FENCE in the returned caps when other caps were asked"}, \
     [G48b] = {"G48b", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 0, "FI_SOURCE in the returned caps when it was not asked"}, \
     [G49] = {"G49", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 0, "order granted for tx"}, \
     [G60] = {"G60", "verbs;ofi_rxm", "*", 0, UINT32_MAX, FI_ORDER_RAR | FI_ORDER_RMA_RAR | FI_ORDER_ATOMIC_RAR | FI_ORDER_RAW | FI_ORDER_RMA_RAW | FI_ORDER_ATOMIC_RAW | FI_ORDER_RAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_WAW | FI_ORDER_WAS | FI_ORDER_SAW | FI_ORDER_SAS, "order offered (all but write after read and send after read)"}, \

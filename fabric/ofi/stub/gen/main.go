@@ -108,7 +108,7 @@ func parse(text string) ([]row, error) {
 
 var (
 	errorForm = regexp.MustCompile(`^E[A-Z0-9]+$`)
-	flagsForm = regexp.MustCompile(`^FI_[A-Z_]+(,FI_[A-Z_]+)*$`)
+	flagsForm = regexp.MustCompile(`^FI_[A-Z0-9_]+(,FI_[A-Z0-9_]+)*$`)
 	number    = regexp.MustCompile(`\b\d+\b`)
 )
 

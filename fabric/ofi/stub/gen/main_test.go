@@ -33,6 +33,7 @@ func TestParse(t *testing.T) {
 func TestValue(t *testing.T) {
 	for answer, want := range map[string]string{
 		"ENODATA":                                "FI_ENODATA",
+		"FI_CONTEXT2":                            "FI_CONTEXT2",
 		"EINVAL (2.2 to 2.4)":                    "FI_EINVAL",
 		"FI_MR_LOCAL,FI_MR_HMEM (when asked)":    "FI_MR_LOCAL | FI_MR_HMEM",
 		"max(rx size + tx size, 8192)":           "8192UL",

@@ -75,11 +75,10 @@ static bool progresses(enum fi_progress asked, enum fi_progress offered)
 static bool domain_fits(const struct settings *s, enum kind kind, const struct fi_domain_attr *o,
                         const struct fi_domain_attr *h)
 {
-    return h == NULL ||
-           (h->cq_data_size <= o->cq_data_size &&
-            (registers(h->mr_mode, o->mr_mode) || without(s, kind, G3c)) &&
-            progresses(h->control_progress, o->control_progress) &&
-            progresses(h->data_progress, o->data_progress));
+    return h == NULL || (h->cq_data_size <= o->cq_data_size &&
+                         (registers(h->mr_mode, o->mr_mode) || without(s, kind, G3c)) &&
+                         progresses(h->control_progress, o->control_progress) &&
+                         progresses(h->data_progress, o->data_progress));
 }
 
 /* What a provider does not have, and grants where the rule that says so is switched off. */
@@ -113,7 +112,7 @@ static bool moves(const struct settings *s, enum kind kind, const struct fi_info
 
 /* Whether the offer has all that is asked for. */
 bool fits(const struct settings *s, enum kind kind, const struct fi_info *o,
-                 const struct fi_info *h)
+          const struct fi_info *h)
 {
     const struct fi_ep_attr *e = h->ep_attr;
     if (lacks(s, kind, o, h) || ((o->mode & ~h->mode) != 0 && !without(s, kind, G2c)) ||

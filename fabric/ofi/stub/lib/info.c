@@ -18,8 +18,7 @@ static int alter_hmem(const struct settings *s, enum kind kind, struct fi_info *
 {
     const char *rdma = getenv("FI_EFA_USE_DEVICE_RDMA");
     if (h == NULL || !(h->caps & FI_HMEM)) {
-        const bool stays = without(s, kind, G1e) || (h != NULL && without(s, kind, G48a));
-        o->caps &= ~(uint64_t)(stays ? 0 : FI_HMEM);
+        o->caps &= ~(uint64_t)(without(s, kind, G1e) ? 0 : FI_HMEM);
         return 0;
     }
     if (kind == KIND_EFA && rule(s, kind, R17b) && !cuda_there(s))

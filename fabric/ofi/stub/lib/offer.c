@@ -96,8 +96,7 @@ struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
     d->mr_iov_limit = 1;
     d->caps = ANYWHERE;
     i->fabric_attr->name = strdup(figures[kind].fabric);
-    i->fabric_attr->prov_name =
-        strdup(without(s, kind, G17) ? "unknown" : figures[kind].provider);
+    i->fabric_attr->prov_name = strdup(without(s, kind, G17) ? "unknown" : figures[kind].provider);
     i->fabric_attr->prov_version = FI_VERSION(s->release >> 8, (s->release & 255) * 10);
     i->nic = nic_make(device, 0x50 + nic, mtu(s, kind));
     fields_set(s, kind, i);

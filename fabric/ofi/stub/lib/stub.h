@@ -106,7 +106,7 @@ struct av {
     struct domain *domain;
     struct peer **peers; /* by fi_addr_t; NULL: removed */
     size_t count, room;
-    bool bound; /* an endpoint is, or was, bound to it (efa) */
+    bool bound;      /* an endpoint is, or was, bound to it (efa) */
     uint32_t *index; /* of peers by number: a table, each entry 1 and the index */
     size_t index_room;
 };

@@ -69,6 +69,8 @@ static const char *named(long ret)
         int number;
         const char *name;
     } names[] = {{FI_ENODATA, "ENODATA"},
+                 {FI_ENOCQ, "ENOCQ"},
+                 {FI_ETOOSMALL, "ETOOSMALL"},
                  {FI_EINVAL, "EINVAL"},
                  {FI_ENOSYS, "ENOSYS"},
                  {FI_EAGAIN, "EAGAIN"},
