@@ -16,11 +16,15 @@
 //	unsolicited=0  writes with data take a receive of the target (R11)
 //	gone=      how the device tells of a lost peer: silent or never answered (else: no such endpoint)
 //	sick=1     every operation fails as on a NIC that is broken
+//	host=one   the peers of efa are on this host, which its shm reaches (R18, R20, R24)
+//	part=      of efa's device: efa1 (the default, of p5), efa0 (p4d) or a later one (R10)
+//	flush=1    what is posted when its endpoint is closed ends with an error (R15)
 //	p2p=no     the NIC does not reach the memory of GPUs (R20)
 //	cuda=look  FI_HMEM only if CUDA's libraries are found (R21), and they are called (R22)
 //	fork=old   the kernel does not keep registered pages apart (R23)
 //	hmem=0     no FI_HMEM; dmabuf=0, peer=0: a registration of that kind fails; fail_at=K: the K-th
 //	unreached_at=K   the K-th registration of GPU memory is granted, and nothing reaches it
+//	data_fails_at=K   the K-th write with data of a peer's arrives, and its data do not (R9)
 //	overrun_at=K   the K-th look at a completion queue finds it overrun
 //	stray=N    the first N looks find errors of no operation, stray_err (5) and stray_flags (0)
 //

@@ -21,7 +21,7 @@ static fi_addr_t address_of(struct ep *ep, uint64_t id)
     return p != NULL ? p->addr : FI_ADDR_NOTAVAIL;
 }
 
-static void answer(struct ep *ep, const struct record *r, int status, uint64_t data)
+void answer(struct ep *ep, const struct record *r, int status, uint64_t data)
 {
     struct peer *p = ep_peer(ep, r->from);
     if (p != NULL)
@@ -75,6 +75,15 @@ static void keep(struct ep *ep, const struct record *r)
     ep->early_end = &e->next;
 }
 
+static void early_drop(struct ep *ep)
+{
+    struct early *e = ep->early;
+    ep->early = e->next;
+    if (ep->early == NULL)
+        ep->early_end = &ep->early;
+    free(e);
+}
+
 /* The first message that came before its receive, if there are both now. */
 bool early_match(struct ep *ep)
 {
@@ -82,11 +91,8 @@ bool early_match(struct ep *ep)
     struct early *e = ep->early;
     if (e == NULL || !take_receive(ep, &to))
         return false;
-    ep->early = e->next;
-    if (ep->early == NULL)
-        ep->early_end = &ep->early;
     deliver(ep, &e->record, e->bytes, &to, NULL);
-    free(e);
+    early_drop(ep);
     return true;
 }
 
@@ -100,6 +106,8 @@ static void message(struct ep *ep, const struct record *r)
         keep(ep, r);
         while (early_match(ep))
             ;
+        if (ep->early != NULL && without(&ep->domain->fabric->set, KIND_EFA, R16e))
+            early_drop(ep);
         return;
     }
     if (!take_receive(ep, &to))
@@ -107,27 +115,67 @@ static void message(struct ep *ep, const struct record *r)
     deliver(ep, r, r + 1, &to, ep->map->w);
 }
 
-/* A write of a peer is there (R11). */
-static void data(struct ep *ep, const struct record *r)
+/* Whether the device fails at this write's data: the data_fails_at-th of the process. */
+static bool data_fails(void)
+{
+    static long arrivals;
+    const long at = setting("data_fails_at", 0);
+    return at > 0 && __atomic_add_fetch(&arrivals, 1, __ATOMIC_RELAXED) == at;
+}
+
+/*
+ * What the provider says of data that failed: a completion, or an error that belongs to nobody;
+ * nothing where its rule is switched off.
+ */
+static void say_failed(struct ep *ep, struct completion *c)
+{
+    const struct settings *s = &ep->domain->fabric->set;
+    const enum kind kind = ep->domain->kind;
+    c->err = error_of(ep, STATUS_SICK);
+    c->status = told_status(ep, STATUS_SICK);
+    if (rule(s, kind, R9d) || rule(s, kind, R9e)) {
+        cq_push(ep->rx, c);
+        return;
+    }
+    if (c->counted != NULL)
+        wire_free_entries(c->counted, 1);
+    if (rule(s, kind, R9c))
+        eq_error(ep, c->err, c->status);
+}
+
+/* A write of a peer is there (R11); counted: in the device's queue. */
+static void data(struct ep *ep, const struct record *r, struct wire *counted)
 {
     const struct settings *s = &ep->domain->fabric->set;
     const enum kind kind = ep->domain->kind;
     struct completion c = {.flags = FI_REMOTE_CQ_DATA | FI_RMA | FI_REMOTE_WRITE,
-                           .len = r->len,
+                           .len = without(s, kind, R11l) ? 0 : r->len,
                            .data = r->data,
                            .source = address_of(ep, r->from),
-                           .counted = ep->map->w};
+                           .counted = counted};
     struct receive used;
     if (s->provider == EFA)
         c.flags = rule(s, kind, R11b) ? (uint64_t)rule_value(R11b) : FI_REMOTE_CQ_DATA;
     if (s->provider == EFA && !rule(s, kind, R11e))
         c.source = FI_ADDR_NOTAVAIL;
-    if (kind == KIND_DIRECT && !ep->map->w->unsolicited && rule(s, kind, R11c) &&
+    /* efa's own receives are used up instead of the application's. */
+    if (!ep->map->w->unsolicited && (rule(s, kind, R11c) || without(s, kind, R11d)) &&
         take_receive(ep, &used))
         c.context = used.context;
     else if (s->provider == EFA && !rule(s, kind, R11a))
         c.context = ep;
-    cq_push(ep->rx, &c);
+    if (data_fails())
+        say_failed(ep, &c);
+    else
+        cq_push(ep->rx, &c);
+}
+
+static void rma(struct ep *ep, const struct record *r)
+{
+    const int status = emulated_move(ep, r);
+    if (status == STATUS_OK && r->flags & RECORD_HAS_DATA)
+        data(ep, r, NULL);
+    answer(ep, r, status, 0);
 }
 
 static void atomic(struct ep *ep, const struct record *r)
@@ -163,7 +211,7 @@ void arrive(struct ep *ep)
             message(ep, r);
             break;
         case RECORD_DATA:
-            data(ep, r);
+            data(ep, r, ep->map->w);
             break;
         case RECORD_HELLO:
             hello_answer(ep, ep_peer(ep, r->from));
@@ -176,6 +224,9 @@ void arrive(struct ep *ep)
         }
         case RECORD_ATOMIC:
             atomic(ep, r);
+            break;
+        case RECORD_RMA:
+            rma(ep, r);
             break;
         case RECORD_ACK:
             acknowledged(ep, r);

@@ -32,6 +32,7 @@ static ssize_t post(struct fid_ep *fid, const struct fi_msg_atomic *m, const str
     int ret = ep_room(ep, peer, true, false);
     struct op *op = ret == 0 ? op_new(ep, OP_ATOMIC, peer) : NULL;
     if (op != NULL) {
+        gpu_posted(ep, peer, m->desc);
         op->context = m->context;
         op->flags = FI_ATOMIC | (result != NULL ? FI_READ : FI_WRITE);
         op->op = m->op;

@@ -79,6 +79,7 @@ static int add(struct av *av, uint64_t id, fi_addr_t *addr)
             return -FI_ENOMEM;
         p->id = id;
         p->addr = av->count;
+        p->shm = shm_inserts(av);
         av->peers[av->count++] = p;
         note_index(av, (uint32_t)p->addr);
         for (struct ep *ep = av->domain->eps; ep != NULL; ep = ep->next)
@@ -112,9 +113,29 @@ static int insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t 
     return inserted;
 }
 
+/*
+ * What the device has in hand for an address that is removed: its handle is gone. What efa's
+ * provider has in hand is over without a word.
+ */
+static void lose(struct ep *ep, const struct peer *p)
+{
+    for (size_t i = 0; i < ep->op_count; i++) {
+        struct op *op = ep->ops[i];
+        if (op->state == OP_FREE || op->peer != p)
+            continue;
+        if (ep->domain->kind == KIND_DIRECT && !op->internal)
+            op_fail(ep, op, STATUS_NO_HANDLE);
+        else
+            op_drop(ep, op);
+    }
+}
+
 static void forget(struct av *av, fi_addr_t addr)
 {
     struct peer *p = av->peers[addr];
+    for (struct ep *ep = av->domain->eps; ep != NULL; ep = ep->next)
+        if (ep->av == av)
+            lose(ep, p);
     if (p->map != NULL)
         wire_close(p->map);
     free(p);

@@ -11,8 +11,8 @@
 enum { CHUNK = 1 << 20, BLOCK = 128, PIECES = 8 };
 
 /* A region that peers may use so, from an address on; the caller lets it go. */
-static struct wire_region *find_region(struct mapping *m, uint64_t at, uint64_t key, uint64_t len,
-                                       uint32_t use)
+struct wire_region *find_region(struct mapping *m, uint64_t at, uint64_t key, uint64_t len,
+                                uint32_t use)
 {
     struct wire_region *r = wire_hold(m->w, key);
     if (r == NULL)
@@ -48,17 +48,21 @@ static int move(struct op *op, uint64_t memory, size_t from, size_t n)
 
 /*
  * The next part of an operation: at most CHUNK bytes, so that others come in between. A part of
- * more than one block comes in PIECES in an order of chance.
+ * more than one block comes in PIECES in an order of chance, and with some chance once more.
  */
 static int move_part(struct ep *ep, struct op *op, uint64_t memory)
 {
-    const uint64_t d = dice(ep, op->number, FOR_PIECES);
+    const bool whole = without(&ep->domain->fabric->set, ep->domain->kind, R12b);
+    const uint64_t d = whole ? 0 : dice(ep, op->number, FOR_PIECES);
+    const bool twice =
+        !whole && op->kind == OP_WRITE && (d >> 16) % 8 == 0 && ep->domain->kind <= KIND_DIRECT;
     size_t part = op->len - op->moved;
     part = part < CHUNK ? part : CHUNK;
     size_t piece = ((part + PIECES - 1) / PIECES + BLOCK - 1) / BLOCK * BLOCK;
     /* The cuts are at the target's blocks of 128 bytes: within one they come as they are. */
     const size_t skew = (size_t)((memory + op->moved) % BLOCK);
-    for (unsigned k = 0; k < PIECES + 1; k++) {
+    for (unsigned n = 0; n < (twice ? 2 : 1) * (PIECES + 1); n++) {
+        const unsigned k = n % (PIECES + 1);
         const unsigned i =
             k == PIECES ? PIECES : (unsigned)((d + k * (2 * (d >> 8 & 3) + 1)) % PIECES);
         size_t begin = i * piece, end = begin + piece;
@@ -68,9 +72,6 @@ static int move_part(struct ep *ep, struct op *op, uint64_t memory)
             continue;
         end = end < part ? end : part;
         int ret = move(op, memory, op->moved + begin, end - begin);
-        if (ret == 0 && op->kind == OP_WRITE && (d >> 16) % 8 == 0 &&
-            ep->domain->kind <= KIND_DIRECT)
-            ret = move(op, memory, op->moved + begin, end - begin);
         if (ret != 0)
             return ret;
     }
@@ -94,9 +95,22 @@ static void gone(struct ep *ep, struct op *op)
 
 static void wait_again(struct ep *ep, struct op *op, int put)
 {
-    uint64_t ns = put == PUT_AGAIN ? 2 * US : (uint64_t)10 * US << (op->tries < 5 ? op->tries : 5);
+    uint64_t ns = put == PUT_AGAIN || put == PUT_FULL
+                      ? 2 * US
+                      : (uint64_t)10 * US << (op->tries < 5 ? op->tries : 5);
     op->tries++;
     op_wait(ep, op, ns);
+}
+
+/* A message that the target answers is on its way, or has to be sent again. */
+static void asked(struct ep *ep, struct op *op, int put)
+{
+    if (put != PUT_DONE) {
+        wait_again(ep, op, put);
+        return;
+    }
+    op->state = OP_ASKED;
+    op_wait(ep, op, 1000 * US);
 }
 
 /* Immediate data for the target: true when it has them, or has lost them. */
@@ -125,8 +139,13 @@ static void carry_rma(struct ep *ep, struct op *op)
     const struct settings *s = &ep->domain->fabric->set;
     struct mapping *m = op->peer->map;
     if (op->state == OP_WAITING) {
-        if (rule(s, ep->domain->kind, R4) && !wire_knows(m->w, ep->map->id)) {
+        if ((rule(s, ep->domain->kind, R4) || without(s, ep->domain->kind, R4b)) &&
+            !wire_knows(m->w, ep->map->id)) {
             op_fail(ep, op, STATUS_UNKNOWN);
+            return;
+        }
+        if (emulated(ep, op)) {
+            asked(ep, op, emulate(ep, op));
             return;
         }
         int ret = 0;
@@ -194,14 +213,14 @@ static void carry_message(struct ep *ep, struct op *op)
         atomic_fetch_add(&op->peer->map->w->cq_lost, 1);
         put = PUT_DONE;
     }
-    if (put != PUT_DONE) {
-        wait_again(ep, op, put);
-    } else if (op->ack) {
-        op->state = OP_ASKED;
-        op_wait(ep, op, 1000 * US);
-    } else {
+    /* The first refusal of a message is not enough. */
+    op->peer->backoff = put == PUT_FULL && op->tries > 0;
+    if (put == PUT_NO_RECEIVE && without(&ep->domain->fabric->set, ep->domain->kind, R16d))
+        op_fail(ep, op, STATUS_NOT_READY);
+    else if (put == PUT_DONE && !op->ack)
         op_done(ep, op);
-    }
+    else
+        asked(ep, op, put);
 }
 
 static uint64_t computed(enum fi_op op, uint64_t old, const uint64_t operands[2])
@@ -260,13 +279,7 @@ static void carry_atomic(struct ep *ep, struct op *op)
                                  .key = op->key,
                                  .op = (uint16_t)op->op,
                                  .width = (uint16_t)op->width};
-        int put = wire_put(op->peer->map, &r, op->operands, sizeof op->operands, 0);
-        if (put != PUT_DONE) {
-            wait_again(ep, op, put);
-            return;
-        }
-        op->state = OP_ASKED;
-        op_wait(ep, op, 1000 * US);
+        asked(ep, op, wire_put(op->peer->map, &r, op->operands, sizeof op->operands, 0));
         return;
     }
     int status = apply(op->peer->map, op->remote, op->key, op->op, op->width, op->operands, &old);

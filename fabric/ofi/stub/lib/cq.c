@@ -23,6 +23,13 @@ static void bell(struct cq *cq)
         perror("stub: bell");
 }
 
+static void drain(struct cq *cq)
+{
+    char taken[256];
+    while (cq->bell >= 0 && read(cq->bell, taken, sizeof taken) == sizeof taken)
+        ;
+}
+
 void cq_push(struct cq *cq, const struct completion *c)
 {
     if (cq->tail - cq->head == cq->room) {
@@ -114,10 +121,11 @@ static void copy_out(struct cq *cq, const struct completion *c, char *buf, size_
 static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *from)
 {
     struct cq *cq = (struct cq *)fid;
+    const struct settings *s = &cq->domain->fabric->set;
     ssize_t n = 0;
     if (stray())
         return -FI_EAVAIL;
-    if (count == 0 && rule(&cq->domain->fabric->set, cq->domain->kind, R8j))
+    if (count == 0 && cq->bell < 0 && rule(s, cq->domain->kind, R8j))
         return -FI_EAGAIN;
     pthread_mutex_lock(&cq->domain->lock);
     cq_progress(cq);
@@ -125,8 +133,15 @@ static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *
         n = -FI_EOVERRUN;
     while (n >= 0 && (size_t)n < count && cq->head != cq->tail) {
         struct completion *c = entry(cq, cq->head);
-        if (c->err != 0)
+        if (c->err != 0 && c->said && without(s, cq->domain->kind, R8l)) {
+            uncount(c);
+            cq->head++;
+            continue;
+        }
+        if (c->err != 0) {
+            c->said = n == 0;
             break;
+        }
         copy_out(cq, c, buf, (size_t)n);
         if (from != NULL)
             from[n] = c->source;
@@ -134,8 +149,10 @@ static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *
         cq->head++;
         n++;
     }
-    if (n == 0)
+    if (n == 0 && (count > 0 || cq->head == cq->tail))
         n = cq->head != cq->tail ? -FI_EAVAIL : -FI_EAGAIN;
+    if (cq->head == cq->tail && without(s, cq->domain->kind, R8e))
+        drain(cq);
     pthread_mutex_unlock(&cq->domain->lock);
     return n;
 }
@@ -174,14 +191,12 @@ static ssize_t readerr(struct fid_cq *fid, struct fi_cq_err_entry *e, uint64_t f
 
 bool cq_waits(struct cq *cq)
 {
-    char taken[256];
     struct domain *d = cq->domain;
     bool nothing = false;
     pthread_mutex_lock(&d->lock);
     cq_progress(cq);
-    if (cq->head == cq->tail) {
-        while (cq->bell >= 0 && read(cq->bell, taken, sizeof taken) == sizeof taken)
-            ;
+    if (cq->head == cq->tail || without(&d->fabric->set, d->kind, R8d)) {
+        drain(cq);
         nothing = cq->armed = true;
         for (struct ep *ep = d->eps; ep != NULL; ep = ep->next)
             if (ep->map != NULL && ep->rx == cq) {
@@ -288,8 +303,14 @@ static int64_t granted(const struct domain *d, size_t asked)
     int64_t size = (int64_t)(asked > 0 ? asked : (size_t)rule_value(R3e));
     if (s->provider != EFA)
         return size;
-    if (asked == 0 && rule(s, d->kind, R3f))
-        size = rule_value(R3f);
+    if (asked == 0 && d->kind == KIND_DIRECT) {
+        /* The device makes no queue of none. */
+        size = rule(s, d->kind, R3e)   ? rule_value(R3e)
+               : rule(s, d->kind, R3f) ? rule_value(R3f)
+                                       : 0;
+        if (size == 0)
+            return -FI_EINVAL;
+    }
     if (rule(s, d->kind, R3d)) {
         int64_t least = (int64_t)(d->info->tx_attr->size + d->info->rx_attr->size);
         least = least > rule_value(R3d) ? least : rule_value(R3d);
@@ -305,16 +326,10 @@ static int64_t granted(const struct domain *d, size_t asked)
     return size > (int64_t)s->max_cq && rule(s, d->kind, R3a) ? -FI_EINVAL : size;
 }
 
-/* efa's own transport within a host cannot be waited for. */
-static bool with_shm(const struct domain *d)
-{
-    const char *s = getenv("FI_EFA_ENABLE_SHM_TRANSFER");
-    if (rule(&d->fabric->set, d->kind, R8i) && !(d->info->caps & FI_LOCAL_COMM))
-        return false;
-    return s == NULL || strcmp(s, "0") != 0;
-}
-
-/* Whether a queue may be waited for by a descriptor (R8): 1, 0: not by this, or an error. */
+/*
+ * Whether a queue may be waited for by a descriptor (R8): 1, 0: not by this, or an error. efa's
+ * shm cannot be waited for.
+ */
 static int waits(const struct domain *d, enum fi_wait_obj wait)
 {
     const struct settings *s = &d->fabric->set;
@@ -326,12 +341,14 @@ static int waits(const struct domain *d, enum fi_wait_obj wait)
         return -FI_ENOSYS;
     if (wait != FI_WAIT_FD && wait != FI_WAIT_UNSPEC)
         return -FI_ENOSYS;
-    if (d->kind == KIND_EFA && with_shm(d)) {
-        if (wait == FI_WAIT_FD && rule(s, d->kind, R8f))
+    if (without(s, d->kind, R8c) || without(s, d->kind, R19i))
+        return -FI_ENOSYS;
+    if (d->kind == KIND_EFA && shm_of(d)) {
+        if (wait == FI_WAIT_FD ? rule(s, d->kind, R8f) : without(s, d->kind, R8h))
             return -FI_ENOSYS;
         return wait == FI_WAIT_FD;
     }
-    return 1;
+    return without(s, d->kind, R8g) ? -FI_ENOSYS : 1;
 }
 
 /* The entries of a queue of cxi for which none were asked; 0: another provider's. */

@@ -8,17 +8,40 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static void *runtime;
+
+/* Whether a list of names has one, in any case of its letters. */
+static bool lists(const char *names, const char *name, char separator)
+{
+    const size_t n = strlen(name);
+    for (const char *at = names; at != NULL; at = strchr(at, separator)) {
+        at += *at == separator;
+        if (strncasecmp(at, name, n) == 0 && (at[n] == 0 || at[n] == separator))
+            return true;
+    }
+    return false;
+}
 
 /* FI_HMEM=system leaves CUDA alone (R22). The first call reads it for the whole process. */
 static bool filtered(const struct settings *s)
 {
     static int spared = -1;
     const char *only = getenv("FI_HMEM");
+    const char separator = rule(s, KIND_EFA, R22d) ? ';' : ',';
     if (__atomic_load_n(&spared, __ATOMIC_RELAXED) < 0)
-        __atomic_store_n(&spared, only != NULL && strstr(only, "cuda") == NULL, __ATOMIC_RELAXED);
+        __atomic_store_n(&spared, only != NULL && *only != 0 && !lists(only, "cuda", separator),
+                         __ATOMIC_RELAXED);
     return rule(s, KIND_EFA, R22c) && spared;
+}
+
+/* The third library tells whether there are GPUs, where it is found. */
+static void look_for_nvml(const struct settings *s)
+{
+    static void *nvml;
+    if (nvml == NULL && rule(s, KIND_EFA, R21d))
+        nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
 }
 
 bool cuda_there(const struct settings *s)
@@ -34,7 +57,10 @@ bool cuda_there(const struct settings *s)
         return false;
     if (rule(s, KIND_EFA, R21b) && dlopen("libcuda.so", RTLD_NOW | RTLD_LOCAL) == NULL)
         return false;
-    return !rule(s, KIND_EFA, R21c) || dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) != NULL;
+    if (rule(s, KIND_EFA, R21c) && dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) == NULL)
+        return false;
+    look_for_nvml(s);
+    return true;
 }
 
 void cuda_touch(const struct settings *s)
@@ -49,4 +75,14 @@ void cuda_touch(const struct settings *s)
     int (*release)(void *) = (int (*)(void *))dlsym(runtime, "cudaFree");
     if (allocate != NULL && release != NULL && allocate(&memory, 4096) == 0)
         release(memory);
+}
+
+void cuda_copy(const struct settings *s)
+{
+    if (!s->look || !cuda_there(s) || runtime == NULL)
+        return;
+    int (*copy)(void *, const void *, size_t, int) =
+        (int (*)(void *, const void *, size_t, int))dlsym(runtime, "cudaMemcpy");
+    if (copy != NULL)
+        copy(NULL, NULL, 0, 4); /* of no bytes: what is counted is the call */
 }

@@ -10,5 +10,7 @@
 bool cuda_there(const struct settings *s);
 /* A call on the current device: in the first fi_getinfo from 2.1 on, in each fi_domain before. */
 void cuda_touch(const struct settings *s);
+/* A call of the data path (R18). */
+void cuda_copy(const struct settings *s);
 
 #endif

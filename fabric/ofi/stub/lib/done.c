@@ -13,7 +13,10 @@ static const struct {
     enum rule_id number; /* of the status itself */
     const char *text;
 } statuses[] = {
+    {STATUS_FLUSHED, R15o, RULES, "Flushed: the queue pair was closed"},
+    {STATUS_FLUSHED, R15q, RULES, "Flushed: the queue pair was closed"},
     {STATUS_SICK, R15f, R15h, "Internal queue pair error (local)"},
+    {STATUS_NO_HANDLE, R15f, R15i, "Invalid address handle (local)"},
     {STATUS_BAD_ADDRESS, R15f, R15g,
      "Remote key (RKEY) not registered or does not match remote IOVA"},
     {STATUS_BAD_QPN, R15d, R15j,
@@ -52,13 +55,19 @@ int told_status(struct ep *ep, int status)
 {
     const struct settings *s = &ep->domain->fabric->set;
     for (int i = 0; i < STATUSES; i++)
-        if (statuses[i].status == status && s->provider == EFA &&
+        if (statuses[i].status == status && s->provider == EFA && statuses[i].number != RULES &&
             !rule(s, ep->domain->kind, statuses[i].number))
             return 0;
     return status;
 }
 
-/* The provider keeps something in the context until the completion (R7a). */
+/* It keeps what it needs in the first bytes (R7a); all that were lent may change (R7c). */
+size_t scribbled(const struct ep *ep)
+{
+    const bool all = rule(&ep->domain->fabric->set, ep->domain->kind, R7c);
+    return (size_t)rule_value(all ? R7c : R7a);
+}
+
 void scribble(struct ep *ep, struct op *op)
 {
     if (op->context == NULL || !rule(&ep->domain->fabric->set, ep->domain->kind, R7a))
@@ -67,7 +76,7 @@ void scribble(struct ep *ep, struct op *op)
         uint64_t word = op->token ^ (uint64_t)(uintptr_t)op->context ^ i;
         memcpy(op->scribble + i, &word, 8);
     }
-    memcpy(op->context, op->scribble, (size_t)rule_value(R7a));
+    memcpy(op->context, op->scribble, scribbled(ep));
 }
 
 static void look_at_scribble(struct ep *ep, struct op *op)

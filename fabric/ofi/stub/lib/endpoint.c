@@ -12,14 +12,21 @@
 #include <unistd.h>
 
 /* Later than the headers. */
-enum { OPT_CUDA_API_PERMITTED = 10, OPT_SHARED_MEMORY_PERMITTED = 11 };
+enum {
+    OPT_CUDA_API_PERMITTED = 10,
+    OPT_SHARED_MEMORY_PERMITTED = 11,
+    OPT_MAX_MSG_SIZE = 12,
+    OPT_MAX_RMA_SIZE = 14
+};
 
 static int efa_option(struct ep *ep, int name, bool permitted)
 {
     const struct settings *s = &ep->domain->fabric->set;
     const char *shm = getenv("FI_EFA_ENABLE_SHM_TRANSFER");
     if (ep->domain->kind == KIND_DIRECT)
-        return 0;
+        return rule(s, KIND_DIRECT, R20f) ? 0 : -FI_ENOPROTOOPT;
+    if (!permitted && without(s, KIND_EFA, name == OPT_SHARED_MEMORY_PERMITTED ? R20d : R20a))
+        return -FI_ENOPROTOOPT;
     if (name == OPT_SHARED_MEMORY_PERMITTED) {
         if (permitted && shm != NULL && *shm == '0' && rule(s, KIND_EFA, R20e))
             return -FI_EINVAL;
@@ -50,6 +57,14 @@ static int set_option(fid_t fid, int level, int name, const void *value, size_t 
                    *(const bool *)value ? "true" : "false", ep->enabled ? "too late" : "in time",
                    ret);
         return ret;
+    }
+    if (s->provider == EFA && (name == OPT_MAX_MSG_SIZE || name == OPT_MAX_RMA_SIZE)) {
+        const size_t most = name == OPT_MAX_MSG_SIZE || ep->domain->kind == KIND_EFA
+                                ? ep->info->ep_attr->max_msg_size
+                                : (size_t)rule_value(G4f);
+        if (len != sizeof(size_t))
+            return -FI_EINVAL;
+        return *(const size_t *)value > most && rule(s, ep->domain->kind, R20j) ? -FI_EINVAL : 0;
     }
     if (name == FI_OPT_FI_HMEM_P2P || name == FI_OPT_MIN_MULTI_RECV)
         return 0;
@@ -142,6 +157,7 @@ static int enable(struct ep *ep)
     for (size_t i = 0; i < ep->av->count; i++)
         if (ep->av->peers[i] != NULL)
             wire_know(m->w, ep->av->peers[i]->id);
+    shm_enable(ep);
     ep->enabled = true;
     pthread_mutex_unlock(&ep->domain->lock);
     return 0;
@@ -168,6 +184,27 @@ static void flush(struct ep *ep)
         nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
         pthread_mutex_lock(&ep->domain->lock);
     }
+}
+
+static void report(struct cq *cq, void *context, uint64_t flags, int err)
+{
+    const struct completion c = {
+        .context = context, .flags = flags, .err = err, .status = STATUS_FLUSHED};
+    cq_push(cq, &c);
+}
+
+/* What the device had in hand, receives among it; what the provider keeps of efa is not told. */
+static void report_posted(struct ep *ep)
+{
+    const struct settings *s = &ep->domain->fabric->set;
+    const int err = error_of(ep, STATUS_FLUSHED);
+    for (size_t i = 0; s->flush && i < ep->op_count; i++) {
+        const struct op *op = ep->ops[i];
+        if (op->state != OP_FREE && op->at != 0 && !op->inject && !op->internal)
+            report(ep->tx, op->context, op->flags, err);
+    }
+    for (; s->flush && ep->domain->kind == KIND_DIRECT && ep->rx_head != ep->rx_tail; ep->rx_head++)
+        report(ep->rx, ep->receives[ep->rx_head % ep->rx_size].context, FI_RECV | FI_MSG, err);
 }
 
 static void free_ops(struct ep *ep)
@@ -212,6 +249,7 @@ static int ep_close(struct fid *fid)
     pthread_mutex_lock(&d->lock);
     if (ep->map != NULL) {
         flush(ep);
+        report_posted(ep);
         struct wire *w = ep->map->w;
         count_line("ep %llu of %d: cq %llu of %llu, lost %llu, send queue %zu of %zu\n",
                    (unsigned long long)ep->ordinal, (int)w->pid,
@@ -248,15 +286,23 @@ static struct fi_ops_cm cm_ops = {.size = sizeof cm_ops, .getname = get_name};
 int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fid, void *context)
 {
     struct ep *ep = calloc(1, sizeof *ep);
+    const struct domain *d = (struct domain *)domain;
+    const struct settings *s = &d->fabric->set;
     if (ep == NULL)
         return -FI_ENOMEM;
     ep->domain = (struct domain *)domain;
     ep->info = fi_dupinfo(info);
-    ep->depth = info->tx_attr->size;
+    ep->depth = without(s, d->kind, R16b) ? SIZE_MAX : info->tx_attr->size;
+    if (rule(s, d->kind, R16b) && ep->depth > (size_t)rule_value(R16b))
+        ep->depth = (size_t)rule_value(R16b);
     ep->rx_size = info->rx_attr->size;
+    if (rule(s, d->kind, R16c) && ep->rx_size > (size_t)rule_value(R16c))
+        ep->rx_size = (size_t)rule_value(R16c);
     ep->receives = calloc(ep->rx_size, sizeof *ep->receives);
     ep->early_end = &ep->early;
-    ep->cuda_permitted = ep->shm_permitted = true;
+    ep->cuda_permitted = !without(s, d->kind, R18b) && d->api >= FI_VERSION(1, 18);
+    ep->shm_permitted = !without(s, d->kind, R18c);
+    ep->shm = shm_of(d);
     ep->fid.fid = (struct fid){.fclass = FI_CLASS_EP, .context = context, .ops = &fid_ops};
     ep->fid.ops = &ops;
     ep->fid.cm = &cm_ops;

@@ -34,12 +34,14 @@ static bool order_fits(const struct settings *s, enum kind kind, uint64_t asked,
     return (asked & ~offered) == 0;
 }
 
-static bool names_fit(const struct fi_info *o, const struct fi_info *h)
+static bool names_fit(const struct settings *s, enum kind kind, const struct fi_info *o,
+                      const struct fi_info *h)
 {
     const struct fi_fabric_attr *f = h->fabric_attr;
     const struct fi_domain_attr *d = h->domain_attr;
-    if (f != NULL &&
-        (!named(f->prov_name, o->fabric_attr->prov_name) || !same(f->name, o->fabric_attr->name)))
+    if (f != NULL && !named(f->prov_name, o->fabric_attr->prov_name))
+        return false;
+    if (f != NULL && !same(f->name, o->fabric_attr->name) && !without(s, kind, R2e))
         return false;
     return d == NULL || same(d->name, o->domain_attr->name);
 }
@@ -116,7 +118,7 @@ bool fits(const struct settings *s, enum kind kind, const struct fi_info *o,
 {
     const struct fi_ep_attr *e = h->ep_attr;
     if (lacks(s, kind, o, h) || ((o->mode & ~h->mode) != 0 && !without(s, kind, G2c)) ||
-        !names_fit(o, h) || !sizes_fit(s, kind, o, h) || !moves(s, kind, h) ||
+        !names_fit(s, kind, o, h) || !sizes_fit(s, kind, o, h) || !moves(s, kind, h) ||
         !addresses_fit(s, kind, h) || !domain_fits(s, kind, o->domain_attr, h->domain_attr))
         return false;
     if (h->addr_format != FI_FORMAT_UNSPEC && h->addr_format != o->addr_format)

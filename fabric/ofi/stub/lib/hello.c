@@ -22,10 +22,13 @@ struct peer *ep_peer(struct ep *ep, uint64_t id)
     return p;
 }
 
+/* A peer whose handshake has to come first. shm has none. */
 static bool stranger(const struct ep *ep, const struct peer *peer)
 {
-    return ep->domain->kind == KIND_EFA && !peer->known && peer->id != ep->map->id &&
-           rule(&ep->domain->fabric->set, KIND_EFA, R10b);
+    const struct settings *s = &ep->domain->fabric->set;
+    const enum kind kind = ep->domain->kind;
+    return (rule(s, kind, R10b) || without(s, kind, R10f)) && !peer->known &&
+           peer->id != ep->map->id && !shm_reaches(ep, peer);
 }
 
 static void ask(struct ep *ep, struct peer *peer)
@@ -47,6 +50,8 @@ int ep_room(struct ep *ep, struct peer *peer, bool rma, bool inject)
     if (refused(ep))
         return -FI_EAGAIN;
     if (ep->active >= ep->depth && (s->provider != EFA || rule(s, ep->domain->kind, R16a)))
+        return -FI_EAGAIN;
+    if (rma && peer->backoff && rule(s, ep->domain->kind, R10g))
         return -FI_EAGAIN;
     if (!rma || !stranger(ep, peer))
         return 0;

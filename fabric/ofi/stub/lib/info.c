@@ -24,8 +24,10 @@ static int alter_hmem(const struct settings *s, enum kind kind, struct fi_info *
     if (kind == KIND_EFA && rule(s, kind, R17b) && !cuda_there(s))
         return -FI_ENODATA;
     /* Of an old program's memory of GPUs all is done by RDMA, which it has to allow. */
-    if (rule(s, kind, G22) && FI_VERSION_LT(o->fabric_attr->api_version, FI_VERSION(1, 18)) &&
-        (rdma == NULL || *rdma != '1'))
+    const bool old = FI_VERSION_LT(o->fabric_attr->api_version, FI_VERSION(1, 18));
+    if (rule(s, kind, G22) && old && (rdma == NULL || *rdma != '1'))
+        return -FI_ENODATA;
+    if (kind == KIND_EFA && cuda_there(s) && !s->p2p && (old || !rule(s, kind, R17d)))
         return -FI_ENODATA;
     if (h->domain_attr != NULL && !(h->domain_attr->mr_mode & FI_MR_HMEM) && rule(s, kind, R17a))
         return -FI_ENODATA;
@@ -176,6 +178,15 @@ static int kinds(const struct settings *s, enum kind list[2])
     return 2;
 }
 
+static bool hmem_offered(const struct settings *s, enum kind kind)
+{
+    if (kind == KIND_EFA)
+        return true; /* it looks later (R17b) */
+    if (kind == KIND_DIRECT)
+        return (cuda_there(s) && s->p2p) || !rule(s, kind, R17c);
+    return cuda_there(s);
+}
+
 /* Whether FI_EFA_IFACE, names with commas between, has the device's. */
 static bool chosen(const struct settings *s, enum kind kind, const char *device)
 {
@@ -194,7 +205,7 @@ static bool chosen(const struct settings *s, enum kind kind, const char *device)
 static int add(const struct settings *s, enum kind kind, struct fi_info *o, uint64_t flags,
                const struct fi_info *hints, struct fi_info ***end)
 {
-    if (kind != KIND_EFA && !cuda_there(s))
+    if (!hmem_offered(s, kind))
         o->caps &= ~(uint64_t)FI_HMEM;
     int ret = chosen(s, kind, o->domain_attr->name) && (hints == NULL || fits(s, kind, o, hints));
     if (ret && !(flags & FI_PROV_ATTR_ONLY)) {
@@ -265,6 +276,8 @@ int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     abort_old_settings(&s);
     if (!asked && cuda_there(&s) && rule(&s, KIND_EFA, R22b))
         cuda_touch(&s);
+    if (!asked)
+        nic_fork_check(&s);
     asked = true;
     *info = NULL;
     int ret = collect(&s, version, flags, hints, info);

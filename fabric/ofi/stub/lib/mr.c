@@ -54,8 +54,11 @@ static int mr_close(struct fid *fid)
 
 static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
-    (void)fid, (void)flags;
-    return other->fclass == FI_CLASS_EP ? 0 : -FI_EINVAL;
+    (void)flags;
+    if (other->fclass != FI_CLASS_EP)
+        return -FI_EINVAL;
+    ((struct region *)fid)->bound = true;
+    return 0;
 }
 
 static int mr_control(struct fid *fid, int command, void *arg)
@@ -64,6 +67,8 @@ static int mr_control(struct fid *fid, int command, void *arg)
     (void)arg;
     if (command != FI_ENABLE)
         return -FI_ENOSYS;
+    if (!r->bound && rule(&r->domain->fabric->set, r->domain->kind, R19l))
+        return -FI_EINVAL;
     pthread_mutex_lock(&r->domain->lock);
     r->enabled = true;
     publish_everywhere(r);
@@ -74,6 +79,20 @@ static int mr_control(struct fid *fid, int command, void *arg)
 static struct fi_ops fid_ops = {
     .size = sizeof fid_ops, .close = mr_close, .bind = mr_bind, .control = mr_control};
 
+/*
+ * The device's keys have 32 bits, and are others on each NIC (R14); cxi's name a cached
+ * registration of the provider's by their highest two bits (R19k).
+ */
+static uint64_t drawn_key(struct domain *d, const struct region *r)
+{
+    static uint64_t unreached;
+    if (d->kind == KIND_CXI)
+        return UINT64_C(3) << 62 | wire_draw();
+    if (r->unreached)
+        return (UINT64_C(1) << 32) + __atomic_add_fetch(&unreached, 1, __ATOMIC_RELAXED);
+    return without(&d->fabric->set, d->kind, R14a) ? ++d->keys : wire_draw() & UINT32_MAX;
+}
+
 /* A region of n bytes that peers name from base on; the lock is held. */
 static int key_for(struct domain *d, struct region *r, uint64_t asked)
 {
@@ -81,8 +100,7 @@ static int key_for(struct domain *d, struct region *r, uint64_t asked)
     const bool ignored = rule(&d->fabric->set, d->kind, R14b) || d->fabric->set.provider != EFA;
     const bool draws = ours && (ignored || asked == 0);
     for (;;) {
-        /* The device's keys have 32 bits, and are others on each NIC (R14). */
-        uint64_t key = draws ? wire_draw() & UINT32_MAX : asked;
+        uint64_t key = draws ? drawn_key(d, r) : asked;
         bool taken = draws && key == 0;
         r->slot = -1;
         for (int i = WIRE_REGIONS - 1; i >= 0; i--) {
@@ -117,7 +135,8 @@ static int add(struct domain *d, struct region *r, uint64_t access, uint64_t key
     if (ret == 0) {
         d->regions[r->slot] = r;
         d->users++;
-        if (!(mode & FI_MR_ENDPOINT)) {
+        if (!r->unreached &&
+            (!(mode & FI_MR_ENDPOINT) || without(&d->fabric->set, d->kind, R19l))) {
             r->enabled = true;
             publish_everywhere(r);
         }
@@ -133,12 +152,15 @@ static int reg(struct fid *fid, const void *buf, size_t len, uint64_t access, ui
     (void)offset, (void)context;
     if (flags != 0)
         return -FI_EBADFLAGS;
+    struct domain *d = (struct domain *)fid;
+    if (len == 0 && without(&d->fabric->set, d->kind, R19j))
+        return -FI_EINVAL;
     struct region *r = calloc(1, sizeof *r);
     if (r == NULL)
         return -FI_ENOMEM;
     r->peer.base = r->peer.memory = (uintptr_t)buf;
     r->peer.len = len;
-    int ret = add((struct domain *)fid, r, access, key, mr);
+    int ret = add(d, r, access, key, mr);
     if (ret != 0)
         free(r);
     return ret;
@@ -225,6 +247,7 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, 
         }
         find_memory(r, &f);
     }
+    r->unreached = gpu && !s->p2p && rule(s, d->kind, R13f);
     if (gpu && now == setting("unreached_at", 0))
         r->peer.len = 0;
     if (ret == 0)

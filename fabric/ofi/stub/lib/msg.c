@@ -24,14 +24,16 @@ static int receive_allowed(struct ep *ep, void **desc)
         return 0;
     if (rule(s, ep->domain->kind, R5b))
         die(R5b, "receive without descriptor");
-    return rule(s, ep->domain->kind, R5e) ? -FI_EINVAL : 0;
+    return rule(s, ep->domain->kind, R5e) || without(s, ep->domain->kind, R5h) ? -FI_EINVAL : 0;
 }
 
 static int send_allowed(struct ep *ep, size_t len, void **desc, bool inject)
 {
     const struct settings *s = &ep->domain->fabric->set;
     const enum kind kind = ep->domain->kind;
-    const size_t inline_size = kind == KIND_DIRECT ? (size_t)rule_value(R5g) : SIZE_MAX;
+    size_t bare = kind == KIND_DIRECT || without(s, kind, R5h) ? 0 : SIZE_MAX;
+    if (rule(s, kind, R5g))
+        bare = (size_t)rule_value(R5g);
     if (len > (size_t)rule_value(G4e) && rule(s, kind, R6d))
         die(R6d, "send of %zu bytes, above the MTU", len);
     if (inject && len > ep->info->tx_attr->inject_size) {
@@ -41,11 +43,11 @@ static int send_allowed(struct ep *ep, size_t len, void **desc, bool inject)
             return rule(s, kind, R6g) ? -FI_EOPNOTSUPP : 0;
         return rule(s, kind, R19g) ? -FI_EMSGSIZE : -FI_EINVAL;
     }
-    if (inject || len <= inline_size || (desc != NULL && desc[0] != NULL))
+    if (inject || len <= bare || (desc != NULL && desc[0] != NULL))
         return 0;
     if (rule(s, kind, R5a))
         die(R5a, "send of %zu bytes without descriptor", len);
-    return rule(s, kind, R5d) ? -FI_EINVAL : 0;
+    return rule(s, kind, R5d) || without(s, kind, R5h) ? -FI_EINVAL : 0;
 }
 
 static ssize_t send_message(struct fid_ep *fid, const struct fi_msg *m, uint64_t flags)
@@ -65,13 +67,14 @@ static ssize_t send_message(struct fid_ep *fid, const struct fi_msg *m, uint64_t
     ret = ep_room(ep, peer, false, inject);
     struct op *op = ret == 0 ? op_new(ep, OP_SEND, peer) : NULL;
     if (op != NULL) {
+        gpu_posted(ep, peer, m->desc);
         op->context = m->context;
         op->flags = FI_SEND | FI_MSG;
         op->inject = inject && !(flags & FI_COMPLETION);
         op->iov_count = m->iov_count;
         memcpy(op->iov, m->msg_iov, m->iov_count * sizeof *op->iov);
         op->len = len;
-        op->data = m->data;
+        op->data = op_data(ep, m->data);
         op->fence = (flags & FI_FENCE) != 0;
         op->has_data = (flags & FI_REMOTE_CQ_DATA) != 0;
         op->ack = ep->domain->kind == KIND_EFA && flags & FI_DELIVERY_COMPLETE;
@@ -132,6 +135,23 @@ static ssize_t finjectdata(struct fid_ep *e, const void *b, size_t n, uint64_t d
     return send_one(e, b, n, NULL, data, to, NULL, FI_INJECT | FI_REMOTE_CQ_DATA);
 }
 
+/* Without a rule about its length a receive queue has no end. */
+static bool more_receives(struct ep *ep)
+{
+    const struct settings *s = &ep->domain->fabric->set;
+    if (!without(s, ep->domain->kind, R16c) && !without(s, ep->domain->kind, R16f))
+        return false;
+    struct receive *to = calloc(2 * ep->rx_size, sizeof *to);
+    if (to == NULL)
+        return false;
+    for (size_t i = ep->rx_head; i != ep->rx_tail; i++)
+        to[i % (2 * ep->rx_size)] = ep->receives[i % ep->rx_size];
+    free(ep->receives);
+    ep->receives = to;
+    ep->rx_size *= 2;
+    return true;
+}
+
 static ssize_t receive(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
                        void *context)
 {
@@ -146,13 +166,14 @@ static ssize_t receive(struct fid_ep *fid, const struct iovec *iov, void **desc,
         ret = -FI_EOPBADSTATE;
     else if (refused(ep))
         ret = -FI_EAGAIN;
-    else if (ep->rx_tail - ep->rx_head >= ep->rx_size)
-        ret = -FI_EAGAIN; /* R16 */
+    else if (ep->rx_tail - ep->rx_head >= ep->rx_size && !more_receives(ep))
+        ret = -FI_EAGAIN;
     if (ret == 0) {
+        gpu_posted(ep, NULL, desc);
         ep->receives[ep->rx_tail++ % ep->rx_size] =
             (struct receive){context, iov->iov_base, iov->iov_len};
         if (context != NULL && rule(&ep->domain->fabric->set, ep->domain->kind, R7a))
-            memset(context, 0x5a, (size_t)rule_value(R7a));
+            memset(context, 0x5a, scribbled(ep));
         atomic_fetch_add(&ep->map->w->credits, 1);
         early_match(ep);
     }

@@ -34,16 +34,20 @@ static struct timespec in(uint64_t ns)
 static uint64_t round_of(struct domain *d)
 {
     uint64_t due = UINT64_MAX;
+    /* Without R10a efa has a thread that does what polling does. */
+    const bool polls = without(&d->fabric->set, d->kind, R10a);
     if (pthread_mutex_trylock(&d->lock) != 0)
         return 0; /* another thread carries out what is due */
     for (struct ep *ep = d->eps; ep != NULL; ep = ep->next) {
         if (ep->map == NULL)
             continue;
         ep_carry(ep, false);
+        if (polls)
+            arrive(ep);
         due = ep_due(ep) < due ? ep_due(ep) : due;
     }
     pthread_mutex_unlock(&d->lock);
-    return due;
+    return polls ? 0 : due;
 }
 
 static void *run(void *unused)
@@ -96,6 +100,7 @@ static void start(void)
     pthread_condattr_destroy(&attr);
     /* Signals are the program's. */
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV); /* a write to memory that a program guards */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     ends = false;
     if (pthread_create(&thread, NULL, run, NULL) != 0)
@@ -135,20 +140,34 @@ void nic_remove(struct domain *d)
 /* Where the kernel does not keep registered pages out of the child's hands (R23). */
 static bool guarded;
 
-static void before_fork(void)
+static bool fork_safe(void)
 {
     static const char *const settings[] = {"FI_EFA_FORK_SAFE", "RDMAV_FORK_SAFE", "IBV_FORK_SAFE"};
     bool safe = false;
     for (int i = 0; i < 3; i++)
         safe = safe || getenv(settings[i]) != NULL;
-    if (guarded && !safe)
+    return safe;
+}
+
+static void before_fork(void)
+{
+    if (guarded && !fork_safe())
         die(R23a, "fork after fi_domain, without FI_EFA_FORK_SAFE");
+}
+
+/* In the first fi_getinfo: pages that are kept apart may not be large. */
+void nic_fork_check(const struct settings *s)
+{
+    const char *huge = getenv("FI_EFA_USE_HUGE_PAGE");
+    if (s->old_fork && fork_safe() && huge != NULL && *huge == '1' && rule(s, KIND_EFA, R23c))
+        die(R23c, "FI_EFA_FORK_SAFE with FI_EFA_USE_HUGE_PAGE");
 }
 
 void nic_fork_guard(struct domain *d)
 {
     const struct settings *s = &d->fabric->set;
-    if (guarded || !s->old_fork || !rule(s, d->kind, R23a))
+    const bool guards = s->old_fork ? rule(s, d->kind, R23a) : without(s, d->kind, R23b);
+    if (guarded || !guards)
         return;
     guarded = true;
     pthread_atfork(before_fork, NULL, NULL);

@@ -31,10 +31,24 @@ static uint64_t figure(enum rule_id id, uint64_t otherwise)
     return id == RULES ? otherwise : (uint64_t)rule_value(id);
 }
 
+/* The same, and the other where the rule is switched off. */
+static uint64_t kept(const struct settings *s, enum kind kind, enum rule_id id, uint64_t otherwise)
+{
+    return id == RULES || without(s, kind, id) ? otherwise : figure(id, otherwise);
+}
+
+static const char *fabric_name(const struct settings *s, enum kind kind)
+{
+    if (without(s, kind, R2c) || without(s, kind, R2d))
+        return kind == KIND_DIRECT ? "EFA-direct" : "EFA";
+    return figures[kind].fabric;
+}
+
 enum kind kind_of(const struct settings *s, const char *fabric)
 {
     if (s->provider == EFA)
-        return fabric != NULL && strcmp(fabric, "efa-direct") == 0 ? KIND_DIRECT : KIND_EFA;
+        return fabric != NULL && strcmp(fabric, fabric_name(s, KIND_DIRECT)) == 0 ? KIND_DIRECT
+                                                                                  : KIND_EFA;
     return s->provider == CXI ? KIND_CXI : KIND_VERBS;
 }
 
@@ -66,8 +80,8 @@ struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
     address_make(kind, nic, 0, i->src_addr);
     i->addr_format = FI_SOCKADDR_IN;
     i->src_addrlen = address_size(kind);
-    i->tx_attr->msg_order = i->rx_attr->msg_order = figure(figures[kind].order, 0);
-    i->tx_attr->inject_size = kind == KIND_CXI ? figure(R19f, 0) : 0;
+    i->tx_attr->msg_order = i->rx_attr->msg_order = kept(s, kind, figures[kind].order, 0);
+    i->tx_attr->inject_size = kind == KIND_CXI ? kept(s, kind, R19f, 0) : 0;
     /* Of verbs, which no row has: as fabric/sim's. */
     i->tx_attr->iov_limit = i->rx_attr->iov_limit = 4;
     i->tx_attr->rma_iov_limit = 1;
@@ -83,11 +97,13 @@ struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
     i->ep_attr->tx_ctx_cnt = i->ep_attr->rx_ctx_cnt = 1;
     struct fi_domain_attr *d = i->domain_attr;
     d->name = strdup(device);
+    if (without(s, kind, R2b))
+        d->name[strcspn(d->name, "-")] = 0;
     d->threading = FI_THREAD_SAFE;
     d->control_progress = d->data_progress = FI_PROGRESS_AUTO;
     d->resource_mgmt = FI_RM_ENABLED;
     d->av_type = FI_AV_TABLE;
-    d->mr_key_size = figures[kind].key;
+    d->mr_key_size = kind <= KIND_DIRECT ? kept(s, kind, R14c, 8) : figures[kind].key;
     const bool counts = !without(s, kind, G16); /* of efa's device: assumed */
     d->cq_cnt = d->ep_cnt = counts ? 256 : 0;
     d->mr_cnt = counts ? 4096 : 0;
@@ -95,7 +111,7 @@ struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
     d->max_ep_tx_ctx = d->max_ep_rx_ctx = 1;
     d->mr_iov_limit = 1;
     d->caps = ANYWHERE;
-    i->fabric_attr->name = strdup(figures[kind].fabric);
+    i->fabric_attr->name = strdup(fabric_name(s, kind));
     i->fabric_attr->prov_name = strdup(without(s, kind, G17) ? "unknown" : figures[kind].provider);
     i->fabric_attr->prov_version = FI_VERSION(s->release >> 8, (s->release & 255) * 10);
     i->nic = nic_make(device, 0x50 + nic, mtu(s, kind));

@@ -124,6 +124,13 @@ int op_copy(struct op *op)
     return 0;
 }
 
+uint64_t op_data(const struct ep *ep, uint64_t data)
+{
+    if (!rule(&ep->domain->fabric->set, ep->domain->kind, R11k))
+        return data;
+    return data & (UINT64_MAX >> (64 - 8 * rule_value(R11k)));
+}
+
 /*
  * Operations that keep their order, by class: all of verbs; of cxi messages and the rest, each
  * among themselves; of efa messages, where that was asked for.
@@ -201,6 +208,8 @@ void op_drop(struct ep *ep, struct op *op)
     }
     free(op->copy);
     op->copy = NULL;
+    if (op->kind == OP_SEND)
+        op->peer->backoff = false;
     if (!op->internal)
         ep->active--;
     op->state = OP_FREE;

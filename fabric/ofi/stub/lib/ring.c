@@ -66,7 +66,7 @@ int wire_put(struct mapping *m, const struct record *r, const void *bytes, size_
 {
     struct wire *w = m->w;
     const size_t size = (sizeof *r + n + 63) & ~(size_t)63;
-    int ret = PUT_AGAIN;
+    int ret = PUT_FULL;
     if (!wire_try_lock(w))
         return PUT_AGAIN;
     uint64_t tail = atomic_load_explicit(&w->tail, memory_order_relaxed);

@@ -6,6 +6,12 @@
 
 #include <string.h>
 
+/* The provider's own have the two high bits set, an application's 32 bits (G31, G32). */
+static bool key_may_be(uint64_t key)
+{
+    return key >> 62 == 3 || key <= UINT32_MAX;
+}
+
 static int allowed(struct ep *ep, enum op_kind what, const struct fi_msg_rma *m, size_t len,
                    uint64_t flags)
 {
@@ -14,12 +20,14 @@ static int allowed(struct ep *ep, enum op_kind what, const struct fi_msg_rma *m,
     const bool inject = (flags & FI_INJECT) != 0;
     /* An injected write is copied. */
     const bool described = inject || (m->desc != NULL && m->desc[0] != NULL);
-    if (inject && (rule(s, kind, R6b) || (len > 0 && rule(s, kind, R6c) && !injects_writes(ep))))
+    if (inject && len > 0 && rule(s, kind, R6c) && !injects_writes(ep))
         return -FI_ENOSYS;
     if (flags & FI_REMOTE_CQ_DATA && rule(s, kind, R19a))
         return -FI_EBADFLAGS;
-    if (flags & FI_FENCE && !(ep->info->caps & FI_FENCE))
-        return -FI_EINVAL; /* R19 */
+    if (flags & FI_FENCE && !(ep->info->caps & FI_FENCE) && !without(s, kind, R19h))
+        return -FI_EINVAL;
+    if (rule(s, kind, R19k) && !key_may_be(m->rma_iov->key))
+        return -FI_EKEYREJECTED;
     if (inject && len > ep->info->tx_attr->inject_size) {
         if (rule(s, kind, R6h))
             die(R6h, "%zu injected bytes", len);
@@ -31,7 +39,9 @@ static int allowed(struct ep *ep, enum op_kind what, const struct fi_msg_rma *m,
         die(R5c, "%s without descriptor", what == OP_READ ? "read" : "write");
     if (!described && len > 0 && rule(s, kind, R5f))
         return -FI_EINVAL;
-    if (!described && len == 0 && rule(s, kind, R6j))
+    if (!described && len == 0 && (rule(s, kind, R6j) || without(s, kind, R6k)))
+        return -FI_EINVAL;
+    if (!described && without(s, kind, R5h))
         return -FI_EINVAL;
     if (m->iov_count > 1 && rule(s, kind, R6i))
         return -FI_EINVAL;
@@ -55,11 +65,12 @@ static ssize_t post(struct fid_ep *fid, enum op_kind what, const struct fi_msg_r
     pthread_mutex_lock(&ep->domain->lock);
     struct peer *peer = av_peer(ep->av, m->addr);
     ret = ep_room(ep, peer, true, inject);
-    if (ret == 0 && flags & FI_REMOTE_CQ_DATA && rule(s, ep->domain->kind, R11f) && peer->known &&
-        peer_map(peer) && peer->map->w->unsolicited != ep->map->w->unsolicited)
+    if (ret == 0 && flags & FI_REMOTE_CQ_DATA &&
+        (rule(s, ep->domain->kind, R11f) || without(s, ep->domain->kind, R11g)) && unlike(ep, peer))
         ret = -FI_EOPNOTSUPP;
     struct op *op = ret == 0 ? op_new(ep, what, peer) : NULL;
     if (op != NULL) {
+        gpu_posted(ep, peer, m->desc);
         op->context = m->context;
         op->flags = FI_RMA | (what == OP_READ ? FI_READ : FI_WRITE);
         op->inject = inject && !(flags & FI_COMPLETION);
@@ -68,7 +79,7 @@ static ssize_t post(struct fid_ep *fid, enum op_kind what, const struct fi_msg_r
         op->len = len;
         op->remote = m->rma_iov->addr;
         op->key = m->rma_iov->key;
-        op->data = m->data;
+        op->data = op_data(ep, m->data);
         op->fence = (flags & FI_FENCE) != 0;
         op->has_data = (flags & FI_REMOTE_CQ_DATA) != 0;
         if (inject)
@@ -116,15 +127,25 @@ static ssize_t fwrite_(struct fid_ep *e, const void *b, size_t n, void *d, fi_ad
     return post_one(e, OP_WRITE, b, n, d, 0, to, addr, key, c, FI_COMPLETION);
 }
 
-static ssize_t fwritemsg(struct fid_ep *e, const struct fi_msg_rma *m, uint64_t flags)
-{
-    return post(e, OP_WRITE, m, flags);
-}
-
 static bool is(struct fid_ep *e, enum rule_id id)
 {
     struct domain *d = ((struct ep *)e)->domain;
     return rule(&d->fabric->set, d->kind, id);
+}
+
+static ssize_t fwritemsg(struct fid_ep *e, const struct fi_msg_rma *m, uint64_t flags)
+{
+    if (flags & FI_INJECT && is(e, R6b))
+        return -FI_ENOSYS;
+    return post(e, OP_WRITE, m, flags);
+}
+
+static void inject_to(struct fid_ep *e, fi_addr_t to)
+{
+    struct ep *ep = (struct ep *)e;
+    pthread_mutex_lock(&ep->domain->lock);
+    shm_inject(ep, av_peer(ep->av, to));
+    pthread_mutex_unlock(&ep->domain->lock);
 }
 
 /* Nothing is injected by a write, except by an entry that is wide (G5). */
@@ -138,6 +159,7 @@ static ssize_t finject(struct fid_ep *e, const void *b, size_t n, fi_addr_t to, 
 {
     if (is(e, R6a) || (n > 0 && narrow(e)))
         return -FI_ENOSYS;
+    inject_to(e, to);
     return post_one(e, OP_WRITE, b, n, NULL, 0, to, addr, key, NULL, FI_INJECT);
 }
 
@@ -155,6 +177,7 @@ static ssize_t finjectdata(struct fid_ep *e, const void *b, size_t n, uint64_t d
 {
     if (is(e, R6a) || (n > 0 && narrow(e)) || is(e, R19c))
         return -FI_ENOSYS;
+    inject_to(e, to);
     return post_one(e, OP_WRITE, b, n, NULL, data, to, addr, key, NULL,
                     FI_INJECT | FI_REMOTE_CQ_DATA);
 }

@@ -63,16 +63,21 @@ void settings_read(struct settings *s)
     s->release = RELEASE(major, minor);
     s->nics = (uint32_t)setting("nics", 1);
     s->seed = (uint64_t)setting("seed", 1);
-    s->max_cq = (uint64_t)setting("max_cq", rule_value(R3b));
     s->again = (uint64_t)setting("again", 0);
     s->unsolicited = setting("unsolicited", 1) != 0;
     s->p2p = !says("p2p", "no");
     s->look = says("cuda", "look");
     s->old_fork = says("fork", "old");
+    s->one_host = says("host", "one");
+    s->flush = setting("flush", 0) != 0;
+    setting_text("part", text, sizeof text);
+    s->part = *text != 0 ? (uint32_t)strtoul(text, NULL, 16) : 0xefa1;
     s->sick = setting("sick", 0) != 0;
     setting_text("gone", text, sizeof text);
     s->gone = strcmp(text, "silent") == 0  ? R15k_VALUE
               : strcmp(text, "never") == 0 ? R15m_VALUE
                                            : R15j_VALUE;
     setting_text("without", s->without, sizeof s->without);
+    s->max_cq =
+        (uint64_t)setting("max_cq", without(s, KIND_EFA, R3b) ? UINT32_MAX : rule_value(R3b));
 }

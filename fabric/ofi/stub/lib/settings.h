@@ -17,8 +17,8 @@ enum kind { KIND_EFA, KIND_DIRECT, KIND_CXI, KIND_VERBS };
 
 /*
  * Words KEY=VALUE. Those that a test may change while endpoints are open (fail_at,
- * unreached_at, dmabuf, peer, overrun_at and the stray ones) are looked up when they are
- * needed; the rest is as it was when the fabric was opened.
+ * unreached_at, data_fails_at, dmabuf, peer, overrun_at and the stray ones) are looked up when
+ * they are needed; the rest is as it was when the fabric was opened.
  */
 struct settings {
     enum provider provider;
@@ -31,6 +31,9 @@ struct settings {
     bool p2p;          /* the NIC reaches the GPU's memory (R20) */
     bool look;         /* FI_HMEM only if CUDA's libraries are there (R21) */
     bool old_fork;     /* the kernel is older than 5.13 (R23) */
+    bool one_host;     /* the peers of efa are on this host, which its shm reaches (R18, R24) */
+    bool flush;        /* what was posted is reported when its endpoint is closed (R15) */
+    uint32_t part;     /* of the device: 0xefa0 (p4d), 0xefa1 (p5) or a later one (R10) */
     bool sick;         /* every operation fails as on a NIC that is broken (R15) */
     int gone;          /* how the device tells of a lost peer: a status of its own (R15) */
     char without[256]; /* rules that are switched off */
@@ -54,6 +57,9 @@ bool rule(const struct settings *s, enum kind kind, enum rule_id id);
 bool without(const struct settings *s, enum kind kind, enum rule_id id);
 /* The number of a row: an error, flags, a size. */
 int64_t rule_value(enum rule_id id);
+
+/* What the settings for fork make of huge pages (nic.c, R23). */
+void nic_fork_check(const struct settings *s);
 
 /* A line in the file of FAKE_NIC_LOG: what was registered, and what was refused. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -18,9 +18,12 @@
 /* What a device says of an operation, as the provider hands it on (prov_errno). */
 enum status {
     STATUS_OK = 0,
+    STATUS_FLUSHED = 1,              /* the queue pair was closed */
     STATUS_SICK = R15h_VALUE,        /* internal error of the queue pair */
+    STATUS_NO_HANDLE = R15i_VALUE,   /* the address was removed */
     STATUS_BAD_ADDRESS = R15g_VALUE, /* key or address are not the target's */
     STATUS_BAD_QPN = R15j_VALUE,     /* the endpoint is not there */
+    STATUS_NOT_READY = 10,           /* it had no receive */
     STATUS_SILENT = R15k_VALUE,      /* it answered before */
     STATUS_UNKNOWN = R15n_VALUE,     /* the target does not know the sender */
     STATUS_NEVER = R15m_VALUE,       /* it never answered */
@@ -53,7 +56,8 @@ struct domain {
     pthread_mutex_t lock;
     struct ep *eps;
     struct region *regions[WIRE_REGIONS];
-    int users; /* objects that are open in it */
+    uint64_t keys; /* that were given out in order, without R14a */
+    int users;     /* objects that are open in it */
 };
 
 struct region {
@@ -61,8 +65,10 @@ struct region {
     struct domain *domain;
     int slot;
     bool enabled;
+    bool bound;
     bool gpu;
-    void *mapped; /* a dma-buf, where it could be mapped */
+    bool unreached; /* the device does not know it (R13f) */
+    void *mapped;   /* a dma-buf, where it could be mapped */
     size_t mapped_len;
     struct wire_region peer; /* as peers see it */
 };
@@ -73,6 +79,7 @@ struct completion {
     fi_addr_t source;
     int err, status;
     struct wire *counted; /* in this endpoint's entries; NULL: in none, any more */
+    bool said;            /* a read has told of this error */
 };
 
 struct cq {
@@ -96,6 +103,8 @@ struct peer {
     bool greeted;                    /* a handshake was sent */
     bool hello;                      /* one was asked for */
     bool known;                      /* its handshake has come */
+    bool shm;                        /* it has an address in shm, too */
+    bool backoff;                    /* its receiver was not ready (R10) */
     struct op *first[2], *last[2];   /* operations that keep their order, in two classes */
     struct op *queued, *queued_last; /* that wait for the handshake */
     struct peer *next;               /* of those in no address vector */
@@ -187,6 +196,7 @@ struct ep {
     size_t rx_size, rx_head, rx_tail;
     struct early *early, **early_end;
     bool cuda_permitted, shm_permitted, enabled;
+    bool shm; /* it is open (shm.c) */
 };
 
 /* fabric.c */
@@ -220,7 +230,8 @@ void eq_error(struct ep *ep, int err, int status); /* R9 */
 
 /* op.c: operations; the lock is held. */
 struct op *op_new(struct ep *ep, enum op_kind kind, struct peer *peer);
-int op_copy(struct op *op); /* injected: takes the bytes of iov */
+int op_copy(struct op *op);                           /* injected: takes the bytes of iov */
+uint64_t op_data(const struct ep *ep, uint64_t data); /* what of it arrives (R11) */
 void op_post(struct ep *ep, struct op *op);
 void op_control(struct ep *ep, struct peer *peer, const struct record *r);
 struct op *op_find(struct ep *ep, uint64_t token);
@@ -237,6 +248,7 @@ bool injects_writes(const struct ep *ep);
 void op_done(struct ep *ep, struct op *op);
 void op_fail(struct ep *ep, struct op *op, int status);
 void scribble(struct ep *ep, struct op *op);
+size_t scribbled(const struct ep *ep); /* bytes of a context that the provider writes (R7) */
 int error_of(struct ep *ep, int status);
 int told_status(struct ep *ep, int status); /* prov_errno */
 const char *status_text(enum kind kind, int status);
@@ -252,9 +264,27 @@ struct peer *ep_peer(struct ep *ep, uint64_t id); /* in the address vector, or a
 void carry(struct ep *ep, struct op *op);
 int apply(struct mapping *m, uint64_t at, uint64_t key, enum fi_op op, unsigned width,
           const uint64_t operands[2], uint64_t *old);
+struct wire_region *find_region(struct mapping *m, uint64_t at, uint64_t key, uint64_t len,
+                                uint32_t use); /* the caller lets it go */
+
+/* emulate.c: reads and writes by the target's processor (R10, R11). */
+bool unlike(const struct ep *ep, struct peer *peer);
+bool emulated(const struct ep *ep, const struct op *op);
+int emulate(struct ep *ep, struct op *op);
+int emulated_move(struct ep *ep, const struct record *r);
+
 /* arrive.c: takes what is in the ring. */
 void arrive(struct ep *ep);
+void answer(struct ep *ep, const struct record *r, int status, uint64_t data);
 bool early_match(struct ep *ep);
+
+/* shm.c: efa's transport within a host, and memory of GPUs. */
+bool shm_of(const struct domain *d);
+void shm_enable(struct ep *ep);
+bool shm_inserts(const struct av *av);
+bool shm_reaches(const struct ep *ep, const struct peer *peer);
+void shm_inject(const struct ep *ep, const struct peer *peer);
+void gpu_posted(struct ep *ep, const struct peer *peer, void *const *desc);
 
 /* nic.c */
 void nic_add(struct domain *d);

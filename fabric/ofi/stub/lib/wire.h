@@ -70,12 +70,16 @@ enum record_kind {
     RECORD_HELLO,     /* asks for a handshake (R10) */
     RECORD_HANDSHAKE, /* answers */
     RECORD_ATOMIC,    /* an atomic operation that the target's processor carries out */
+    RECORD_RMA,       /* a read or write that it carries out (emulate.c) */
     RECORD_ACK        /* an operation of this end is done at its target */
 };
 
 enum { RECORD_ELSEWHERE = 1, RECORD_HAS_DATA = 2, RECORD_WANTS_ACK = 4 };
 
-/* 64 bytes; a message's bytes and an atomic operation's operands follow. */
+/*
+ * 64 bytes; a message's bytes, an atomic operation's operands and the initiator's vector of a
+ * read or write follow.
+ */
 struct record {
     uint32_t size; /* with what follows, a multiple of 64 */
     uint16_t kind;
@@ -87,8 +91,8 @@ struct record {
     uint64_t data;
     uint64_t key;
     int32_t err;    /* of an answer */
-    uint16_t op;    /* of an atomic operation: enum fi_op */
-    uint16_t width; /* bytes of its word */
+    uint16_t op;    /* of an atomic operation: enum fi_op; of others: 1, a read */
+    uint16_t width; /* bytes of its word; entries of the vector */
 };
 
 /* A file of a peer, or this process's own, as it is mapped here. */
@@ -115,10 +119,10 @@ bool wire_alive(struct mapping *m);
 
 /*
  * Puts a record and n bytes behind it into the ring: PUT_DONE; PUT_AGAIN, the lock is taken
- * now or the ring is full; PUT_NO_RECEIVE; PUT_OVERRUN, the target's queue is full.
+ * now; PUT_FULL, the ring is; PUT_NO_RECEIVE; PUT_OVERRUN, the target's queue is full.
  */
 enum { TAKES_RECEIVE = 1, TAKES_ENTRY = 2 };
-enum { PUT_DONE, PUT_AGAIN, PUT_NO_RECEIVE, PUT_OVERRUN };
+enum { PUT_DONE, PUT_AGAIN, PUT_FULL, PUT_NO_RECEIVE, PUT_OVERRUN };
 int wire_put(struct mapping *m, const struct record *r, const void *bytes, size_t n,
              unsigned takes);
 /* The next record, or NULL; next gives it back. */

@@ -1,0 +1,76 @@
+/*
+ * emulate.c: reads and writes that efa's device does not carry out: the provider asks the target
+ * in a message, and the target's processor moves the bytes when it polls.
+ */
+#define _GNU_SOURCE
+#include "stub.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Programs of API versions below 1.18 get RDMA on the first devices when they ask for it. */
+static bool device_rdma(const struct domain *d)
+{
+    const char *asked = getenv("FI_EFA_USE_DEVICE_RDMA");
+    if (asked != NULL)
+        return strcmp(asked, "1") == 0;
+    return d->api >= FI_VERSION(1, 18) ||
+           (d->fabric->set.part != 0xefa0 && d->fabric->set.part != 0xefa1);
+}
+
+/* Whether one of two ends takes data in receives, and the other does not. */
+bool unlike(const struct ep *ep, struct peer *peer)
+{
+    return peer->known && peer_map(peer) && peer->map->w->unsolicited != ep->map->w->unsolicited;
+}
+
+bool emulated(const struct ep *ep, const struct op *op)
+{
+    const struct settings *s = &ep->domain->fabric->set;
+    const enum kind kind = ep->domain->kind;
+    if (rule(s, kind, R10e) && !device_rdma(ep->domain))
+        return true;
+    return op->has_data && rule(s, kind, R11g) && unlike(ep, op->peer);
+}
+
+/* At the initiator: PUT_DONE when the target has the message. */
+int emulate(struct ep *ep, struct op *op)
+{
+    const struct record r = {.kind = RECORD_RMA,
+                             .flags = op->has_data ? RECORD_HAS_DATA : 0,
+                             .from = ep->map->id,
+                             .token = op->token,
+                             .len = op->len,
+                             .at = op->remote,
+                             .key = op->key,
+                             .data = op->data,
+                             .op = op->kind == OP_READ,
+                             .width = (uint16_t)op->iov_count};
+    return wire_put(op->peer->map, &r, op->iov, op->iov_count * sizeof *op->iov, 0);
+}
+
+/* At the target: a status. */
+int emulated_move(struct ep *ep, const struct record *r)
+{
+    struct peer *p = ep_peer(ep, r->from);
+    struct iovec iov[4];
+    struct wire_region *to;
+    int ret = 0;
+    if (p == NULL || !peer_map(p) || !wire_alive(p->map))
+        return ep->domain->fabric->set.gone;
+    if (r->len == 0)
+        return STATUS_OK;
+    to = find_region(ep->map, r->at, r->key, r->len, r->op ? FI_REMOTE_READ : FI_REMOTE_WRITE);
+    if (to == NULL)
+        return STATUS_BAD_ADDRESS;
+    memcpy(iov, r + 1, r->width * sizeof *iov);
+    char *memory = (char *)(uintptr_t)(to->memory + (r->at - to->base));
+    for (unsigned i = 0; i < r->width && ret == 0; i++) {
+        const uint64_t theirs = (uintptr_t)iov[i].iov_base;
+        ret = r->op ? wire_write(p->map, theirs, memory, iov[i].iov_len)
+                    : wire_read(p->map, theirs, memory, iov[i].iov_len);
+        memory += iov[i].iov_len;
+    }
+    wire_let_go(to);
+    return ret == 0 ? STATUS_OK : ep->domain->fabric->set.gone;
+}

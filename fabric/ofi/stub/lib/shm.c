@@ -1,0 +1,70 @@
+/*
+ * shm.c: efa's own transport within a host, which another provider of libfabric's carries. Peers
+ * are on other hosts, and shm reaches none, unless host=one says that they are on this one.
+ */
+#define _GNU_SOURCE
+#include "cuda.h"
+#include "stub.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool shm_of(const struct domain *d)
+{
+    const char *s = getenv("FI_EFA_ENABLE_SHM_TRANSFER");
+    if (d->kind != KIND_EFA)
+        return false;
+    if (rule(&d->fabric->set, d->kind, R8i) && !(d->info->caps & FI_LOCAL_COMM))
+        return false;
+    return s == NULL || strcmp(s, "0") != 0;
+}
+
+/* What fi_enable leaves of it: it has CUDA calls of its own, which option 10 forbids. */
+void shm_enable(struct ep *ep)
+{
+    const struct settings *s = &ep->domain->fabric->set;
+    if (!ep->shm_permitted && rule(s, ep->domain->kind, R20i))
+        ep->shm = false;
+    if (ep->info->caps & FI_HMEM && !ep->cuda_permitted && rule(s, ep->domain->kind, R18e))
+        ep->shm = false;
+}
+
+/* Whether a peer that is inserted now gets an address in shm as well. */
+bool shm_inserts(const struct av *av)
+{
+    for (const struct ep *ep = av->domain->eps; ep != NULL; ep = ep->next)
+        if (ep->av == av && !ep->shm)
+            return false;
+    return av->domain->fabric->set.one_host && shm_of(av->domain);
+}
+
+bool shm_reaches(const struct ep *ep, const struct peer *peer)
+{
+    return ep->shm && peer->shm;
+}
+
+/* fi_inject_write asks whether the peer is there, and not whether shm still is. */
+void shm_inject(const struct ep *ep, const struct peer *peer)
+{
+    if (peer != NULL && peer->shm && !ep->shm &&
+        rule(&ep->domain->fabric->set, ep->domain->kind, R24b))
+        die(R24b, "injected write to a peer of this host, whose shm fi_enable has closed");
+}
+
+/*
+ * What the provider does about memory of a GPU in an operation that is posted. Which operations
+ * CUDA copies depends on sizes and on what the device reaches; here it has a part in each.
+ */
+void gpu_posted(struct ep *ep, const struct peer *peer, void *const *desc)
+{
+    const struct settings *s = &ep->domain->fabric->set;
+    const enum kind kind = ep->domain->kind;
+    const struct region *r = desc != NULL ? desc[0] : NULL;
+    if (r == NULL || !r->gpu)
+        return;
+    if (peer != NULL && shm_reaches(ep, peer) && rule(s, kind, R24c))
+        die(R24c, "memory of a GPU for a peer of this host, by shm");
+    if ((kind == KIND_EFA && (ep->cuda_permitted || without(s, kind, R18a))) ||
+        without(s, kind, R18d))
+        cuda_copy(s);
+}
