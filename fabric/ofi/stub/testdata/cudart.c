@@ -26,3 +26,10 @@ int cudaFree(void *p)
     free(p);
     return 0;
 }
+
+int cudaMemcpy(void *to, const void *from, size_t n, int direction)
+{
+    (void)to, (void)from, (void)n, (void)direction;
+    called("cudaMemcpy");
+    return 0;
+}

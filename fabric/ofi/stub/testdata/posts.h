@@ -1,83 +1,70 @@
 /*
- * posts.h: rules about what may be posted.
+ * posts.h: rules about what may be posted, and how much of it.
  */
 #ifndef POSTS_H
 #define POSTS_H
 
 #include "side.h"
 
-static void r5_send(void)
+static void send_some(size_t n, void *desc)
 {
     both();
-    say(named(fi_send(a.ep, a.memory, 33, NULL, a.other, &contexts[0])));
+    say(named(fi_send(a.ep, a.memory, n, desc, a.other, &contexts[0])));
 }
 
-static void r5_recv(void)
+static void send_bare(void)
+{
+    send_some(33, NULL);
+}
+
+static void send_short_bare(void)
+{
+    send_some(32, NULL);
+}
+
+static void recv_bare(void)
 {
     both();
     say(named(fi_recv(a.ep, a.memory, 33, NULL, FI_ADDR_UNSPEC, &contexts[0])));
 }
 
-static void r5_write(void)
+static void write_bare(void)
 {
     both();
     say(named(write_to(&a, &b, 8, NULL, b.key, FI_COMPLETION, &contexts[0])));
 }
 
-static void r6_inject(void)
+static void read_bare(void)
+{
+    both();
+    say(named(fi_read(a.ep, a.memory, 8, NULL, a.other, b.base, b.key, &contexts[0])));
+}
+
+static void inject_write(void)
 {
     both();
     say(named(fi_inject_write(a.ep, a.memory, 8, a.other, b.base, b.key)));
 }
 
-static void r6_injectdata(void)
+static void inject_writedata(void)
 {
     both();
     say(named(fi_inject_writedata(a.ep, a.memory, 8, 1, a.other, b.base, b.key)));
 }
 
-static void r6_flag(void)
+static void write_injected(void)
 {
     both();
     say(named(write_to(&a, &b, 8, a.desc, b.key, FI_INJECT, NULL)));
 }
 
-static void r6d(void)
+static void send_long(void)
 {
     both();
     say(named(fi_send(a.ep, a.memory, 8929, a.desc, a.other, &contexts[0])));
 }
 
-static void r6e(void)
-{
-    both();
-    struct iovec iov = {a.memory, (size_t)(1 << 30) + 1};
-    struct fi_rma_iov rma = {b.base, iov.iov_len, b.key};
-    struct fi_msg_rma m = {.msg_iov = &iov,
-                           .desc = &a.desc,
-                           .iov_count = 1,
-                           .addr = a.other,
-                           .rma_iov = &rma,
-                           .rma_iov_count = 1,
-                           .context = &contexts[0]};
-    say(named(fi_writemsg(a.ep, &m, FI_COMPLETION)));
-}
-
-static void r6_long(void)
-{
-    both();
-    say(named(fi_inject(a.ep, a.memory, 33, a.other)));
-}
-
-/* written has the handshake made. */
-static void r6h(void)
-{
-    both();
-    written(b.key);
-    say(named(fi_inject_write(a.ep, a.memory, 5000, a.other, b.base, b.key)));
-}
-
-static void r6_vector(size_t count, size_t len, void *desc)
+static void vector(size_t count, size_t len, void *desc)
 {
     struct iovec iov[2] = {{a.memory, len}, {a.memory + 64, len}};
     struct fi_rma_iov rma = {b.base, count * len, b.key};
@@ -92,64 +79,87 @@ static void r6_vector(size_t count, size_t len, void *desc)
     say(named(fi_writemsg(a.ep, &m, FI_COMPLETION)));
 }
 
-static void r6i(void)
+static void write_long(void)
 {
     both();
-    r6_vector(2, 8, a.desc);
+    vector(1, (size_t)(1 << 30) + 1, a.desc);
 }
 
-static void r6j(void)
+static void write_vector(void)
 {
     both();
-    r6_vector(1, 0, NULL);
+    vector(2, 8, a.desc);
 }
 
-static void r7a(void)
+static void nothing_bare(void)
 {
-    struct fi_context2 clean;
     both();
-    memset(&clean, 0x77, sizeof clean);
-    contexts[0] = clean;
+    vector(1, 0, NULL);
+}
+
+static void inject_long(void)
+{
+    both();
+    say(named(fi_inject(a.ep, a.memory, 33, a.other)));
+}
+
+/* written has the handshake made. */
+static void inject_above(void)
+{
+    both();
+    written(b.key);
+    say(named(fi_inject_write(a.ep, a.memory, 5000, a.other, b.base, b.key)));
+}
+
+static unsigned char clean[sizeof contexts[0]];
+
+/* No byte is what an address or a small number has at its end. */
+static void post_clean(void)
+{
+    both();
+    memset(clean, 0x77, sizeof clean);
+    memcpy(&contexts[0], clean, sizeof clean);
     must(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION, &contexts[0]), "write");
-    say(memcmp(&contexts[0], &clean, sizeof clean) != 0 ? "written" : "left alone");
+}
+
+static void context(void)
+{
+    post_clean();
+    say(memcmp(&contexts[0], clean, sizeof clean) != 0 ? "written" : "left alone");
+}
+
+/* How many bytes of it may have changed. */
+static void context_size(void)
+{
+    const unsigned char *now = (const unsigned char *)&contexts[0];
+    size_t n = sizeof clean;
+    post_clean();
+    while (n > 0 && now[n - 1] == clean[n - 1])
+        n--;
+    say_number((long)n);
 }
 
 /* The context is the provider's until the completion. */
-static void r7a_abort(void)
+static void context_changed(void)
 {
     struct fi_cq_data_entry e;
     struct fi_cq_err_entry err;
-    both();
-    must(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION, &contexts[0]), "write");
-    memset(&contexts[0], 0x77, sizeof contexts[0]);
+    post_clean();
+    memset(&contexts[0], 0x78, sizeof contexts[0]);
     next(&a, &b, &e, &err, 100);
     say("fine");
 }
 
-static void r7b(void)
+static void no_context(void)
 {
     struct fi_cq_data_entry e;
     struct fi_cq_err_entry err;
     both();
     must(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION, NULL), "write");
-    say(next(&a, &b, &e, &err, 50) == 1 ? "completed" : "nothing");
+    say(next(&a, &b, &e, &err, 100) == 1 ? "completed" : "nothing");
 }
 
-static void r10c(void)
-{
-    both();
-    for (int i = 0; i < 16; i++)
-        must(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION, &contexts[i]), "write");
-    say(named(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION, &contexts[16])));
-}
-
-static void r10d(void)
-{
-    both();
-    say(named(fi_inject_write(a.ep, a.memory, 8, a.other, b.base, b.key)));
-}
-
-static void r16a(void)
+static void send_queue(void)
 {
     both();
     for (size_t i = 0; i < info->tx_attr->size; i++)
@@ -157,8 +167,42 @@ static void r16a(void)
     say(named(fi_send(a.ep, a.memory, 8, a.desc, a.other, &contexts[4096])));
 }
 
+/* How many are taken, of more than any queue has room for. */
+static void send_depth(void)
+{
+    enum { MOST = 5000 };
+    long n = 0;
+    both();
+    while (n < MOST && fi_send(a.ep, a.memory, 8, a.desc, a.other, &contexts[n]) == 0)
+        n++;
+    if (n == MOST)
+        say("more");
+    say_number(n);
+}
+
+static void receive_queue(void)
+{
+    both();
+    for (size_t i = 0; i < info->rx_attr->size; i++)
+        must(fi_recv(b.ep, b.memory, 8, b.desc, FI_ADDR_UNSPEC, &contexts[i]), "fi_recv");
+    say(named(fi_recv(b.ep, b.memory, 8, b.desc, FI_ADDR_UNSPEC, &contexts[0])));
+}
+
+static void receive_depth(void)
+{
+    enum { MOST = 9000, CONTEXTS = sizeof contexts / sizeof contexts[0] };
+    long n = 0;
+    both();
+    while (n < MOST &&
+           fi_recv(b.ep, b.memory, 8, b.desc, FI_ADDR_UNSPEC, &contexts[n % CONTEXTS]) == 0)
+        n++;
+    if (n == MOST)
+        say("more");
+    say_number(n);
+}
+
 /* Without a receive the sender waits; with one its message comes. */
-static void r16d(void)
+static void no_receive(void)
 {
     struct fi_cq_data_entry e;
     struct fi_cq_err_entry err;
@@ -172,12 +216,20 @@ static void r16d(void)
     say(ret == 1 && e.op_context == &contexts[0] ? "waits" : "lost");
 }
 
-static void r16f(void)
+/* The message is there before its receive. */
+static void unexpected(void)
 {
+    struct fi_cq_data_entry e;
+    struct fi_cq_err_entry err;
     both();
-    for (size_t i = 0; i < info->rx_attr->size; i++)
-        must(fi_recv(b.ep, b.memory, 8, b.desc, FI_ADDR_UNSPEC, &contexts[i]), "fi_recv");
-    say(named(fi_recv(b.ep, b.memory, 8, b.desc, FI_ADDR_UNSPEC, &contexts[0])));
+    a.memory[0] = 9;
+    must(fi_send(a.ep, a.memory, 8, a.desc, a.other, &contexts[1]), "fi_send");
+    if (next(&a, &b, &e, &err, 1000) != 1)
+        say("not sent");
+    next(&b, NULL, &e, &err, 5);
+    must(fi_recv(b.ep, b.memory, 8, b.desc, FI_ADDR_UNSPEC, &contexts[0]), "fi_recv");
+    int ret = next(&b, NULL, &e, &err, 100);
+    say(ret == 1 && e.op_context == &contexts[0] && b.memory[0] == 9 ? "kept" : "lost");
 }
 
 /* Which of 64 postings are refused, as a number in digits of 0 and 1. */
@@ -190,32 +242,26 @@ static void refusals(void)
     say(which);
 }
 
-static void r16g(void)
+static void cancel(void)
 {
     both();
     say(named(fi_cancel(&a.ep->fid, &contexts[0])));
 }
 
-static void r19a(void)
+static void write_data(void)
 {
     both();
     say(named(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION | FI_REMOTE_CQ_DATA, &contexts[0])));
 }
 
-static void r19b(void)
+static void writedata(void)
 {
     both();
     say(named(fi_writedata(a.ep, a.memory, 8, a.desc, 1, a.other, b.base, b.key, &contexts[0])));
 }
 
-static void r19c(void)
-{
-    both();
-    say(named(fi_inject_writedata(a.ep, a.memory, 8, 1, a.other, b.base, b.key)));
-}
-
 /* cxi grants FI_FENCE where it is asked for; who has none refuses the hints. */
-static void r19h(void)
+static void write_fenced(void)
 {
     struct fi_info *h = hints();
     h->caps |= FI_FENCE;
@@ -225,10 +271,53 @@ static void r19h(void)
     say(named(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION | FI_FENCE, &contexts[0])));
 }
 
-static void r19g(void)
+static void fence_not_asked(void)
+{
+    must(ask(hints()), "fi_getinfo");
+    info->caps &= ~(uint64_t)FI_FENCE;
+    info->tx_attr->caps &= ~(uint64_t)FI_FENCE;
+    write_fenced();
+}
+
+static void inject_cxi(void)
 {
     both();
     say(named(fi_inject(a.ep, a.memory, 193, a.other)));
 }
+
+static const struct what posts[] = {
+    {"send-bare", send_bare},
+    {"send-short-bare", send_short_bare},
+    {"recv-bare", recv_bare},
+    {"write-bare", write_bare},
+    {"read-bare", read_bare},
+    {"inject-write", inject_write},
+    {"inject-writedata", inject_writedata},
+    {"write-injected", write_injected},
+    {"send-long", send_long},
+    {"write-long", write_long},
+    {"vector", write_vector},
+    {"nothing-bare", nothing_bare},
+    {"inject-long", inject_long},
+    {"inject-above", inject_above},
+    {"context", context},
+    {"context-size", context_size},
+    {"context-changed", context_changed},
+    {"no-context", no_context},
+    {"send-queue", send_queue},
+    {"send-depth", send_depth},
+    {"receive-queue", receive_queue},
+    {"receive-depth", receive_depth},
+    {"no-receive", no_receive},
+    {"unexpected", unexpected},
+    {"refusals", refusals},
+    {"cancel", cancel},
+    {"data", write_data},
+    {"writedata", writedata},
+    {"fence", write_fenced},
+    {"fence-not-asked", fence_not_asked},
+    {"inject-cxi", inject_cxi},
+    {NULL, NULL},
+};
 
 #endif

@@ -52,13 +52,27 @@ static enum fi_wait_obj wait_obj = FI_WAIT_NONE;
 static size_t cq_size = 4096;
 static enum fi_cq_format format = FI_CQ_FORMAT_DATA;
 static bool with_eq = true, strangers;
-static const char *fabric; /* of the endpoints; NULL: the first that is offered */
+static void (*prepare)(struct side *); /* before an endpoint is enabled */
+static const char *fabric;             /* of the endpoints; NULL: the first that is offered */
+
+/* A thing to do, by its name, and what says what came of it. */
+struct what {
+    const char *name;
+    void (*run)(void);
+};
 
 static void say(const char *text)
 {
     printf("%s\n", text);
     fflush(stdout);
     _exit(0);
+}
+
+static void say_number(long n)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%ld", n);
+    say(text);
 }
 
 /* The name of an error; those that are no error of libfabric are a bug here. */
@@ -85,7 +99,10 @@ static const char *named(long ret)
                  {FI_ETRUNC, "ETRUNC"},
                  {FI_EOVERRUN, "EOVERRUN"},
                  {FI_ENOENT, "ENOENT"},
-                 {FI_ENOKEY, "ENOKEY"}};
+                 {FI_ENOKEY, "ENOKEY"},
+                 {FI_EKEYREJECTED, "EKEYREJECTED"},
+                 {FI_ECANCELED, "ECANCELED"},
+                 {FI_EHOSTDOWN, "EHOSTDOWN"}};
     if (ret < 0)
         ret = -ret;
     if (ret == 0)
@@ -151,6 +168,8 @@ static void make_ep(struct side *s)
 
 static void enable(struct side *s)
 {
+    if (prepare != NULL)
+        prepare(s);
     must(fi_enable(s->ep), "fi_enable");
     s->len = sizeof s->name;
     must(fi_getname(&s->ep->fid, s->name, &s->len), "fi_getname");
@@ -236,7 +255,7 @@ static ssize_t write_to(struct side *s, struct side *to, size_t n, void *desc, u
                            .rma_iov = &rma,
                            .rma_iov_count = 1,
                            .context = context,
-                           .data = 0xabcd1234};
+                           .data = 0x12345678abcd1234};
     return fi_writemsg(s->ep, &m, flags);
 }
 

@@ -1,0 +1,72 @@
+package stub
+
+// What is offered, and what comes with the domain.
+var offerBreaks = []broken{
+	{"R1a", "orders", old, "", "", "ENODATA", "what was asked"},
+	{"R1b", "order-offered", "", rdm, "", "order: SAS ATOMIC_RAR ATOMIC_RAW ATOMIC_WAR ATOMIC_WAW", "order:"},
+	{"R1b", "granted", old, "", "", "what was asked", "ENODATA"},
+	{"R1c", "none-granted", old, "", "", "what was asked", "more"},
+	{"R1d", "granted", "", direct, "", "ENODATA", "more"},
+	{"R2a", "first", "", "", "", "efa-direct", "efa"},
+	{"R2b", "domain-name", "", direct, "", "rdmap0s6-rdm", "rdmap0s6"},
+	{"R2b", "domain-name", "", rdm, "", "rdmap0s6-rdm", "rdmap0s6"},
+	{"R2c", "first", "", "", "", "efa-direct", "EFA-direct"},
+	{"R2d", "first", old, "", "", "efa", "EFA"},
+	{"R2e", "fabrics", "", rdm, "", "efa", "efa-direct efa"},
+	{"R11h", "rma-offered", "version=2.1 unsolicited=0", direct, "", "ENODATA", "fine"},
+	{"R11i", "rma-offered", "unsolicited=0", direct, "", "ENODATA", "fine"},
+	{"R14c", "key-size", "", direct, "", "4", "8"},
+	{"R17a", "hmem-mode", "", rdm, "", "ENODATA", "fine"},
+	{"R17b", "hmem", "cuda=look", rdm, "", "ENODATA", "fine"},
+	{"R17c", "hmem", "cuda=look", direct, "", "ENODATA", "fine"},
+	{"R17c", "hmem", "p2p=no", direct, "", "ENODATA", "fine"},
+	{"R17d", "hmem", "p2p=no", rdm, "", "fine", "ENODATA"},
+	{"R19e", "order-offered", "provider=cxi", "", "", "order: SAS WAW RMA_WAW RMA_RAR ATOMIC_RAR ATOMIC_WAW", "order:"},
+	{"R19f", "inject-size", "provider=cxi", "", "", "192", "0"},
+	{"R23a", "fork", "fork=old", direct, "", "stub: R23a: ", "forked"},
+	{"R23b", "fork", "", direct, "", "forked", "stub: R23a: "},
+	{"R23c", "open", "fork=old", direct, "FI_EFA_FORK_SAFE=1 FI_EFA_USE_HUGE_PAGE=1", "stub: R23c: ", "opened"},
+	{"R24a", "open", "version=2.4", rdm, "FI_EFA_ENABLE_SHM_TRANSFER=0", "stub: R24a: ", "opened"},
+}
+
+// Registrations and keys.
+var regionBreaks = []broken{
+	{"R13a", "dmabuf-offset", "", direct, "", "EINVAL", "there"},
+	{"R13b", "dmabuf-page", "", direct, "", "EINVAL", "fine"},
+	{"R13c", "dmabuf-old", "", direct, "", "EBADFLAGS", "fine"},
+	{"R13d", "gpu-closed", "hmem=0", direct, "", "ENOSYS", "fine"},
+	{"R13e", "two-pieces", "", direct, "", "EINVAL", "fine"},
+	{"R13f", "gpu-apart", "p2p=no", rdm, "", "more than 32 bits, EINVAL", "32 bits, fine"},
+	{"R14a", "two-keys", "nics=2", direct, "", "two keys", "one key"},
+	{"R14b", "key", "", direct, "", "the device's", "as asked"},
+	{"R19d", "dmabuf-cxi", "provider=cxi", "", "", "EIO", "fine"},
+	{"R19j", "register-nothing", "provider=cxi", "", "", "fine", "EINVAL"},
+	{"R19k", "key-impossible", "provider=cxi", "", "", "EKEYREJECTED", "fine"},
+	{"R19l", "unbound", "provider=cxi", "", "", "EIO", "fine"},
+}
+
+// Completion queues.
+var queueBreaks = []broken{
+	{"R3a", "cq-large", "", direct, "", "EINVAL", "fine"},
+	{"R3a", "cq-large", old, "", "", "EINVAL", "fine"},
+	{"R3a", "tagged", old + " max_cq=2048", "", "", "EINVAL", "fine"},
+	{"R3b", "cq-large", "", direct, "", "EINVAL", "fine"},
+	{"R3c", "cq-few", "", direct, "", "32", "20"},
+	{"R3d", "cq-few", old, "", "", "16384", "32"},
+	{"R3e", "cq-none", "version=2.3", direct, "", "1024", "EINVAL"},
+	{"R3f", "cq-none", "without=R3c", direct, "", "12288", "EINVAL"},
+	{"R3g", "cq-full", "", direct, "", "lost", "EOVERRUN"},
+	{"R8a", "wait-fd", "version=2.1", direct, "", "ENOSYS", "fine"},
+	{"R8b", "wait-fd", "version=2.4", rdm, "", "ENOSYS", "fine"},
+	{"R8c", "wait-fd", "version=2.3", direct, "", "fine", "ENOSYS"},
+	{"R8d", "wait", "", direct, "", "until trywait", "agrees"},
+	{"R8e", "wait", "", direct, "", "until trywait", "taken back by reading"},
+	{"R8f", "wait-fd", "", rdm, "", "ENOSYS", "fine"},
+	{"R8g", "wait-fd", "", rdm, "FI_EFA_ENABLE_SHM_TRANSFER=0", "fine", "ENOSYS"},
+	{"R8h", "wait-unspec", "", rdm, "", "sread alone", "ENOSYS"},
+	{"R8i", "wait-remote", "", rdm, "", "fine", "ENOSYS"},
+	{"R8j", "read-nothing", "", direct, "", "EAGAIN", "fine"},
+	{"R8k", "tagged", "", direct, "", "ENOSYS", "fine"},
+	{"R8l", "error-unread", "", direct, "", "stays", "gone"},
+	{"R19i", "wait-fd", "provider=cxi", "", "", "fine", "ENOSYS"},
+}
