@@ -7,6 +7,30 @@ import (
 	"testing"
 )
 
+// sanitized are programs in which something is removed or closed that operations use, queues that
+// grow, and messages that the target's processor carries out.
+var sanitized = []struct{ settings, fabric, what string }{
+	{"", direct, "removed-status"},
+	{"flush=1", direct, "closed"},
+	{"without=R16f", direct, "receive-queue"},
+	{"without=R8l", direct, "error-unread"},
+	{"nics=2", direct, "two-keys"},
+	{"", direct, "bytes"},
+	{"version=2.6", rdm, "moves"},
+	{"version=2.6", rdm, "seventeenth"},
+	{"version=2.6", rdm, "data-source"},
+	{"version=2.6", rdm, "cq-full"},
+	{"flush=1", rdm, "closed"},
+	{"", rdm, "old"},
+	{"", rdm, "backoff"},
+	{"", rdm, "unexpected"},
+	{"without=R16e", rdm, "unexpected"},
+	{"", rdm, "data-unlike"},
+	{"data_fails_at=1", rdm, "data-failed"},
+	{"host=one", rdm, "unpolled-no-cuda"},
+	{"p2p=no", rdm, "gpu-apart"},
+}
+
 // The library touches no memory that is not its own, and leaves none behind where all is
 // closed.
 func TestSanitized(t *testing.T) {
@@ -33,7 +57,7 @@ func TestSanitized(t *testing.T) {
 			run(settings, breaks, what)
 		}
 	}
-	for _, what := range []string{"moves", "seventeenth", "data-source", "cq-full"} {
-		run("version=2.6", breaks, what, rdm)
+	for _, s := range sanitized {
+		run(s.settings, breaks, s.what, s.fabric)
 	}
 }

@@ -34,8 +34,8 @@ var holds = []struct{ what, settings, fabric, env, answer string }{
 	{"fork", "fork=old", direct, "FI_EFA_FORK_SAFE=1", "forked"},
 	{"open", "", direct, "FI_EFA_FORK_SAFE=1 FI_EFA_USE_HUGE_PAGE=1", "opened"},
 	{"hmem", "p2p=no", "", "", "fine"},
-	{"hmem-old", "p2p=no", rdm, "", "ENODATA"},
-	{"hmem-old", "", rdm, "", "fine"},
+	{"hmem-old", "p2p=no", rdm, "FI_EFA_USE_DEVICE_RDMA=1", "ENODATA"},
+	{"hmem-old", "", rdm, "FI_EFA_USE_DEVICE_RDMA=1", "fine"},
 	{"enabled-unbound", "provider=cxi", "", "", "EINVAL"},
 	{"cq-large", "max_cq=65536", direct, "", "fine"},
 	{"cq-large", "max_cq=16384", direct, "", "EINVAL"},
@@ -94,6 +94,9 @@ func answers(got, want string) bool {
 
 func (b broken) test(t *testing.T, run func(settings string) string) {
 	t.Helper()
+	if answers(b.answer, b.without) || answers(b.without, b.answer) {
+		t.Errorf("the answer %q is no other without the rule", b.answer)
+	}
 	if got := run(b.settings); !answers(got, b.answer) {
 		t.Errorf("%q, want %q", got, b.answer)
 	}
@@ -126,8 +129,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// rules are the ids of the rows of the table that begin with a letter.
-func rules(t *testing.T, letter string) []string {
+// rowIDs are the ids of the table's rows that begin with a letter.
+func rowIDs(t *testing.T, letter string) []string {
 	t.Helper()
 	text, err := os.ReadFile("rules.tsv")
 	if err != nil {
@@ -165,7 +168,7 @@ func TestEveryRule(t *testing.T) {
 	for _, b := range cudaBreaks {
 		covered[b.rule] = true
 	}
-	for _, id := range unbroken(rules(t, "R"), covered) {
+	for _, id := range unbroken(rowIDs(t, "R"), covered) {
 		t.Errorf("rules.tsv has %s, and no program breaks it (give it a row in breaks)", id)
 	}
 	if left := unbroken([]string{"R1a", "R99z"}, covered); !slices.Equal(left, []string{"R99z"}) {

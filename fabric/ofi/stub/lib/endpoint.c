@@ -198,12 +198,14 @@ static void report_posted(struct ep *ep)
 {
     const struct settings *s = &ep->domain->fabric->set;
     const int err = error_of(ep, STATUS_FLUSHED);
+    const bool direct = ep->domain->kind == KIND_DIRECT;
     for (size_t i = 0; s->flush && i < ep->op_count; i++) {
         const struct op *op = ep->ops[i];
-        if (op->state != OP_FREE && op->at != 0 && !op->inject && !op->internal)
+        const bool device = direct || op->at != 0;
+        if (op->state != OP_FREE && device && !op->inject && !op->internal)
             report(ep->tx, op->context, op->flags, err);
     }
-    for (; s->flush && ep->domain->kind == KIND_DIRECT && ep->rx_head != ep->rx_tail; ep->rx_head++)
+    for (; s->flush && direct && ep->rx_head != ep->rx_tail; ep->rx_head++)
         report(ep->rx, ep->receives[ep->rx_head % ep->rx_size].context, FI_RECV | FI_MSG, err);
 }
 

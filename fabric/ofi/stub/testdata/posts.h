@@ -260,6 +260,12 @@ static void writedata(void)
     say(named(fi_writedata(a.ep, a.memory, 8, a.desc, 1, a.other, b.base, b.key, &contexts[0])));
 }
 
+static void say_fenced(void)
+{
+    both();
+    say(named(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION | FI_FENCE, &contexts[0])));
+}
+
 /* cxi grants FI_FENCE where it is asked for; who has none refuses the hints. */
 static void write_fenced(void)
 {
@@ -267,8 +273,7 @@ static void write_fenced(void)
     h->caps |= FI_FENCE;
     if (ask(h) != 0)
         must(ask(hints()), "fi_getinfo");
-    both();
-    say(named(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION | FI_FENCE, &contexts[0])));
+    say_fenced();
 }
 
 static void fence_not_asked(void)
@@ -276,7 +281,7 @@ static void fence_not_asked(void)
     must(ask(hints()), "fi_getinfo");
     info->caps &= ~(uint64_t)FI_FENCE;
     info->tx_attr->caps &= ~(uint64_t)FI_FENCE;
-    write_fenced();
+    say_fenced();
 }
 
 static void inject_cxi(void)
