@@ -108,7 +108,7 @@ static void data_unlike(void)
         write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION | FI_REMOTE_CQ_DATA, &contexts[1]);
     if (ret != 0)
         say(named(ret));
-    if (next(&a, NULL, &e, &err, 100) == 1)
+    if (next(&a, NULL, &e, &err, LONG_MS) == 1)
         say("without polling");
     for (int i = 0; i < 1000; i++) {
         if (fi_cq_read(b.cq, &e, 1) == 1)

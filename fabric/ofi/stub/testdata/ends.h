@@ -25,7 +25,7 @@ static void lost(void)
     both();
     must(fi_close(&b.ep->fid), "close b");
     must(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION, &contexts[0]), "write");
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < LONG_MS; i++) {
         next(&a, NULL, &e, &err, 1);
         if (a.eq != NULL && fi_eq_read(a.eq, &event, &e, sizeof e, 0) == -FI_EAVAIL) {
             fi_eq_readerr(a.eq, &said, 0);
@@ -48,7 +48,7 @@ static void inject_error(void)
     both();
     must(fi_close(&b.ep->fid), "close b");
     must(fi_inject(a.ep, a.memory, 8, a.other), "fi_inject");
-    int ret = next(&a, NULL, &e, &err, 200);
+    int ret = next(&a, NULL, &e, &err, LONG_MS);
     say(ret == 0 ? "nothing" : err.op_context == NULL ? "without context" : "with context");
 }
 

@@ -146,7 +146,7 @@ static void context_changed(void)
     struct fi_cq_err_entry err;
     post_clean();
     memset(&contexts[0], 0x78, sizeof contexts[0]);
-    next(&a, &b, &e, &err, 100);
+    next(&a, &b, &e, &err, 2000);
     say("fine");
 }
 
@@ -156,7 +156,7 @@ static void no_context(void)
     struct fi_cq_err_entry err;
     both();
     must(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION, NULL), "write");
-    say(next(&a, &b, &e, &err, 100) == 1 ? "completed" : "nothing");
+    say(next(&a, &b, &e, &err, LONG_MS) == 1 ? "completed" : "nothing");
 }
 
 static void send_queue(void)
@@ -208,7 +208,7 @@ static void no_receive(void)
     struct fi_cq_err_entry err;
     both();
     must(fi_send(a.ep, a.memory, 8, a.desc, a.other, &contexts[1]), "fi_send");
-    int ret = next(&a, &b, &e, &err, 20);
+    int ret = next(&a, &b, &e, &err, LONG_MS);
     if (ret != 0)
         say(ret == 1 ? "sent" : named(ret));
     must(fi_recv(b.ep, b.memory, 8, b.desc, FI_ADDR_UNSPEC, &contexts[0]), "fi_recv");

@@ -215,6 +215,12 @@ static void both(void)
 
 static struct fi_context2 contexts[8192];
 
+/*
+ * How long what does not come is waited for. What does come comes in the polls that are made
+ * meanwhile, which a busy machine delays as well.
+ */
+enum { LONG_MS = 100 };
+
 static void pause_us(long us)
 {
     nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
