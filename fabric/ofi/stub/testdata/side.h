@@ -68,7 +68,7 @@ static void say(const char *text)
     _exit(0);
 }
 
-static void say_number(long n)
+__attribute__((unused)) static void say_number(long n)
 {
     char text[32];
     snprintf(text, sizeof text, "%ld", n);
