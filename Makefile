@@ -71,7 +71,8 @@ format: ## format Go, C and Python as check wants it
 	@scripts/check --format
 
 .PHONY: gen
-gen: ## write the generated files anew, from capi/spec, runtime/config and fabric/ofi/stub
+gen: ## write the generated files anew, from abi/table, capi/spec, runtime/config and fabric/ofi/stub
+	@$(GO) run ./abi/gen
 	@$(GO) run ./capi/gen
 	@$(GO) run ./fabric/ofi/stub/gen
 	@$(GO) run ./runtime/config/gendoc -o docs/environment.md
@@ -93,7 +94,7 @@ clean: ## remove everything that was built
 # ---------------------------------------------------------------- libraries
 
 CFLAGS_C   := -std=gnu11 -Wall -Wextra -Werror
-CFLAGS_LIB := $(CFLAGS_C) -O2 -g -fPIC -fno-strict-aliasing -fwrapv -fvisibility=hidden -Iinclude -Icapi/abi -Idevice \
+CFLAGS_LIB := $(CFLAGS_C) -O2 -g -fPIC -fno-strict-aliasing -fwrapv -fvisibility=hidden -Iinclude -Iabi -Idevice \
               -ffile-prefix-map=$(CURDIR)=. -DSHMEMI_VERSION='"$(VERSION)"'
 # NODELETE: the front starts a Go runtime in the process, and a Go runtime
 # cannot be unloaded, so dlclose must not take its caller away.

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"libshmem/capi/wire"
+	"libshmem/abi/table"
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
 )
 
 // member finds the field of Op that the table's field is decoded into.
-func member(op *queue.Op, f wire.Field) reflect.Value {
+func member(op *queue.Op, f table.Field) reflect.Value {
 	name := map[string]string{"op": "Code", "pe": "PE", "value32": "Value"}[f.Name]
 	if name == "" {
 		for _, part := range strings.Split(f.Name, "_") {
@@ -23,7 +23,7 @@ func member(op *queue.Op, f wire.Field) reflect.Value {
 
 // extremes are values of a field at which something can go wrong: the ends, and
 // each side of a sign or of a word's part.
-func extremes(f wire.Field) []uint64 {
+func extremes(f table.Field) []uint64 {
 	all := ^uint64(0) >> (64 - f.Bits)
 	if f.Name == "value32" {
 		return []uint64{0, 1, 1<<31 - 1, ^uint64(0), ^uint64(1<<31 - 1)} // the last is -2^31
@@ -34,8 +34,8 @@ func extremes(f wire.Field) []uint64 {
 // TestCodec takes each field of each operation through its extreme values, with
 // all others at nothing and at all ones, over a ring's memory and back.
 func TestCodec(t *testing.T) {
-	for i := range wire.Ops {
-		row := &wire.Ops[i]
+	for i := range table.Ops {
+		row := &table.Ops[i]
 		g := queuetest.New(queue.MinSlots, 0)
 		r := queue.NewAt(g.Memory(), queue.MinSlots, 0)
 		fields := row.Of()[1:]
@@ -82,8 +82,8 @@ func TestCodec(t *testing.T) {
 
 // TestTooLarge holds that a value which does not fit harms no other field.
 func TestTooLarge(t *testing.T) {
-	for i := range wire.Ops {
-		row := &wire.Ops[i]
+	for i := range table.Ops {
+		row := &table.Ops[i]
 		fields := row.Of()[1:]
 		for _, wrong := range fields {
 			op := queue.Op{Code: queue.Code(row.Code)}
@@ -110,7 +110,7 @@ func TestTooLarge(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	for _, row := range wire.Ops {
+	for _, row := range table.Ops {
 		if got := queue.Code(row.Code).String(); got != row.Name {
 			t.Errorf("operation %d is called %s, want %s", row.Code, got, row.Name)
 		}

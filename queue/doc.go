@@ -7,7 +7,7 @@
 //
 // A Ring has one consumer at a time. Producers are any number of threads, of a
 // GPU or of this process, that see nothing of this package: they run
-// device/shmem/ring.h. The two meet in memory alone, laid out by capi/wire.
+// device/shmem/ring.h. The two meet in memory alone, laid out by abi/table.
 //
 // # Order
 //

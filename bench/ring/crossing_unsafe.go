@@ -2,7 +2,7 @@ package main
 
 /*
 #cgo CFLAGS: -O2 -std=gnu11 -Wall -Wextra -Werror -fno-strict-aliasing
-#cgo CFLAGS: -I${SRCDIR}/../../device -I${SRCDIR}/../../capi/abi
+#cgo CFLAGS: -I${SRCDIR}/../../device -I${SRCDIR}/../../abi
 #cgo CFLAGS: -I${SRCDIR}/../../runtime/proxy/express -I${SRCDIR}/../../runtime/proxy/express/expresstest
 #cgo LDFLAGS: -lpthread -ldl
 #include "consume.h"

@@ -8,7 +8,7 @@
 package main
 
 /*
-#cgo CFLAGS: -I${SRCDIR}/../abi -I${SRCDIR}/../../runtime/proxy/express -I${SRCDIR}/../../runtime/gpu/cuda -fno-strict-aliasing
+#cgo CFLAGS: -I${SRCDIR}/../../abi -I${SRCDIR}/../../runtime/proxy/express -I${SRCDIR}/../../runtime/gpu/cuda -fno-strict-aliasing
 #include "core.h"
 */
 import "C"

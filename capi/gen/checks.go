@@ -82,7 +82,7 @@ int main(int argc, char **argv)
     return check_table(argc, argv, "` + c.File + `", symbols, sizeof symbols / sizeof symbols[0]);
 }
 `
-		out = append(out, file{"tests/c/zz_" + c.File + ".c", text})
+		out = append(out, file{Path: "tests/c/zz_" + c.File + ".c", Text: text})
 	}
 	return append(out, genericChecks())
 }

@@ -46,7 +46,7 @@ func called(root string) (map[string]bool, error) {
 		}
 	}
 	for _, f := range checks() {
-		note(f.text)
+		note(f.Text)
 	}
 	paths, err := filepath.Glob(filepath.Join(root, "tests", "c", "*.[ch]"))
 	if err != nil {

@@ -18,10 +18,10 @@ func deviceFiles() []file {
 	// These take an active set at the host, and a team in kernels.
 	delete(host, "shmem_barrier")
 	delete(host, "shmem_sync")
-	out := []file{{"tests/gpu/zz_functions.h", deviceTests()}}
+	out := []file{{Path: "tests/gpu/zz_functions.h", Text: deviceTests()}}
 	for i := range spec.Device {
 		c := &spec.Device[i]
-		out = append(out, file{"device/shmem/zz_" + c.File + ".h", deviceHeader(c, host)})
+		out = append(out, file{Path: "device/shmem/zz_" + c.File + ".h", Text: deviceHeader(c, host)})
 	}
 	return out
 }

@@ -58,7 +58,7 @@ func thunks() []file {
 			}
 		}
 		profiled(&b, c)
-		out = append(out, file{"capi/front/zz_" + c.File + ".c", b.String()})
+		out = append(out, file{Path: "capi/front/zz_" + c.File + ".c", Text: b.String()})
 	}
 	return out
 }

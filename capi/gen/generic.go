@@ -322,7 +322,7 @@ int main(void)
     return check_close();
 }
 `)
-	return file{"tests/c/zz_generic.c", b.String()}
+	return file{Path: "tests/c/zz_generic.c", Text: b.String()}
 }
 
 func genericRows(b *strings.Builder, fn spec.Function) {

@@ -1,9 +1,7 @@
 // Command gen writes the files that are generated from the tables. From
 // libshmem/capi/spec: the public header, the functions behind it, the version
 // scripts, the list of exported symbols, the C tests, what Python knows of the
-// library, and the page that counts what is there. From libshmem/capi/wire: the
-// layout that the ring's producers and the proxy share, in C and in Go, and its
-// picture.
+// library, and the page that counts what is there.
 //
 //	go run ./capi/gen           writes them
 //	go run ./capi/gen -check    writes nothing and fails when one is out of date
@@ -15,20 +13,14 @@
 package main
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
+
+	"libshmem/internal/generated"
 )
 
-// A file is one output: its path from the root of the repository, and its text.
-type file struct {
-	path string
-	text string
-}
+type file = generated.File
 
 // outputs is everything that is generated; it writes nothing.
 func outputs(root string) ([]file, error) {
@@ -41,23 +33,22 @@ func outputs(root string) ([]file, error) {
 		return nil, err
 	}
 	out := []file{
-		{"docs/device-coverage.md", device},
-		{"queue/zz_calls.go", deviceCalls()},
-		{"include/shmem.h", header()},
-		{"include/pshmem.h", profileHeader()},
+		{Path: "docs/device-coverage.md", Text: device},
+		{Path: "queue/zz_calls.go", Text: deviceCalls()},
+		{Path: "include/shmem.h", Text: header()},
+		{Path: "include/pshmem.h", Text: profileHeader()},
 		overloadChecks(),
-		{"capi/front/zz_libshmem.map", frontMap()},
-		{"capi/core/zz_core.map", coreMap()},
-		{"tests/abi/symbols.golden", symbols()},
-		{"docs/api-coverage.md", page},
-		{"docs/reference.md", reference()},
+		{Path: "capi/front/zz_libshmem.map", Text: frontMap()},
+		{Path: "capi/core/zz_core.map", Text: coreMap()},
+		{Path: "tests/abi/symbols.golden", Text: symbols()},
+		{Path: "docs/api-coverage.md", Text: page},
+		{Path: "docs/reference.md", Text: reference()},
 	}
 	python, err := pythonFiles()
 	if err != nil {
 		return nil, err
 	}
 	out = append(out, python...)
-	out = append(out, wireFiles()...)
 	out = append(out, deviceFiles()...)
 	out = append(out, streamFiles()...)
 	out = append(out, thunks()...)
@@ -87,65 +78,12 @@ func main() {
 	}
 }
 
+var folders = []string{"capi/front", "capi/core", "device/shmem", "queue", "tests/abi/testdata", "tests/c", "tests/gpu"}
+
 func run(root string, check bool) error {
 	files, err := outputs(root)
 	if err != nil {
 		return err
 	}
-	var stale []string
-	for _, f := range files {
-		path := filepath.Join(root, f.path)
-		old, err := os.ReadFile(path)
-		if err == nil && bytes.Equal(old, []byte(f.text)) {
-			continue
-		}
-		stale = append(stale, f.path)
-		if check {
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, []byte(f.text), 0o644); err != nil {
-			return err
-		}
-	}
-	left, err := leftOver(root, files)
-	if err != nil {
-		return err
-	}
-	if check {
-		if stale = append(stale, left...); len(stale) > 0 {
-			return fmt.Errorf("check %s: not what the table says (run: make gen)",
-				strings.Join(stale, ", "))
-		}
-		return nil
-	}
-	for _, path := range left {
-		if err := os.Remove(filepath.Join(root, path)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// leftOver finds generated files that the table no longer makes.
-func leftOver(root string, files []file) ([]string, error) {
-	known := map[string]bool{}
-	for _, f := range files {
-		known[f.path] = true
-	}
-	var left []string
-	for _, dir := range []string{"capi/front", "capi/core", "device/shmem", "queue", "tests/abi/testdata", "tests/c", "tests/gpu"} {
-		found, err := fs.Glob(os.DirFS(root), dir+"/zz_*")
-		if err != nil {
-			return nil, err
-		}
-		for _, path := range found {
-			if !known[path] {
-				left = append(left, path)
-			}
-		}
-	}
-	return left, nil
+	return generated.Sync(root, "capi/gen", files, folders, check)
 }

@@ -199,7 +199,7 @@ func overloadChecks() file {
 		fmt.Fprintf(&b, "    (function)static_cast<%s>(%s),\n", pointerTo(withContext(fn)), fn.Name)
 		n++
 	}
-	return file{"tests/abi/testdata/zz_overloads.cc", banner("// ", "") + `// clang-format off
+	return file{Path: "tests/abi/testdata/zz_overloads.cc", Text: banner("// ", "") + `// clang-format off
 #define SHMEM_ALLOW_DEPRECATED
 #include <shmem.h>
 

@@ -22,8 +22,8 @@ func pythonFiles() ([]file, error) {
 		return nil, err
 	}
 	return []file{
-		{"python/shmem/_abi.py", table},
-		{"python/shmem/_abi.pyi", stub},
+		{Path: "python/shmem/_abi.py", Text: table},
+		{Path: "python/shmem/_abi.pyi", Text: stub},
 	}, nil
 }
 

@@ -10,8 +10,8 @@ import (
 // streamFiles makes the header of the extensions and the functions behind it.
 func streamFiles() []file {
 	return []file{
-		{"include/" + spec.ExtensionHeader, extensionHeader()},
-		{"capi/front/zz_stream.c", extensionThunks()},
+		{Path: "include/" + spec.ExtensionHeader, Text: extensionHeader()},
+		{Path: "capi/front/zz_stream.c", Text: extensionThunks()},
 	}
 }
 

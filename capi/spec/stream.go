@@ -43,7 +43,7 @@ func ExtensionNames() []string {
 	return out
 }
 
-// Element is the constant of capi/wire for a type that reductions take.
+// Element is the constant of abi/table for a type that reductions take.
 func Element(t Type) string {
 	switch {
 	case t.Name == "half":

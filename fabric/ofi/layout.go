@@ -1,6 +1,6 @@
 package ofi
 
-// #cgo CFLAGS: -I${SRCDIR}/../../capi/abi
+// #cgo CFLAGS: -I${SRCDIR}/../../abi
 // #include "native.h"
 import "C"
 

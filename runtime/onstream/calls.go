@@ -5,7 +5,7 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// What is what a stream is to do. The numbers are those of capi/abi/stream_abi.h.
+// What is what a stream is to do. The numbers are those of abi/stream_abi.h.
 type What int
 
 // What there is.

@@ -18,7 +18,7 @@ import (
 	"libshmem/runtime/trace"
 )
 
-// Status is the answer of an operation, numbered as in capi/abi/state.h.
+// Status is the answer of an operation, numbered as in abi/state.h.
 type Status int32
 
 // The answers.

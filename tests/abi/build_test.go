@@ -57,7 +57,7 @@ func compile(t *testing.T, source string, flags ...string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), strings.TrimSuffix(source, ".c"))
 	args := []string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-pthread",
-		"-I../../include", "-I../../capi/abi", "-o", out, filepath.Join("testdata", source)}
+		"-I../../include", "-I../../abi", "-o", out, filepath.Join("testdata", source)}
 	tool(t, compiler("CC", "gcc"), append(args, flags...)...)
 	return out
 }

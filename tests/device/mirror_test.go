@@ -44,7 +44,7 @@ int main(int argc, char **argv)
 func TestMirrors(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "mirror")
 	cmd := exec.Command(compiler("CC", "gcc"), "-std=gnu11", "-Wall", "-Wextra", "-Werror",
-		"-I../../device", "-I../../include", "-I../../capi/abi", "-x", "c", "-o", program, "-")
+		"-I../../device", "-I../../include", "-I../../abi", "-x", "c", "-o", program, "-")
 	cmd.Stdin = strings.NewReader(mirrorSource)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -19,11 +19,16 @@ const graph = `
 .:
     # holds the version, which every part may read, so it imports nothing
 
+abi/table:
+    # a table of layouts, below everything: generators and tests read it
+abi/gen: abi/table internal/generated
+    # runs when the library is built, as capi/gen
+internal/generated:
+    # files and their texts, whatever they are made of
+
 capi/spec:
     # a table of data; the generator and tests read it, nothing is behind it
-capi/wire:
-    # as capi/spec, for what device code and the proxy share
-capi/gen: . capi/spec capi/wire
+capi/gen: . capi/spec internal/generated
     # runs when the library is built: what it imported of the runtime would
     # have to be built before the files that it generates
 capi/core: . fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/heap runtime/live runtime/nvtx runtime/onstream runtime/pe runtime/proxy runtime/proxy/express runtime/shmerr runtime/stats runtime/topo
@@ -172,8 +177,8 @@ tests/...: . capi/spec runtime/config tests/need
     # see the library from outside, as a user does
 `
 
-// parseGraph gives the allowed imports and the reason of each row.
-func parseGraph(t *testing.T) (allowed map[string][]string, reason map[string]string) {
+// parse gives what the rows of a graph allow, and the reason of each.
+func parse(t *testing.T, graph string) (allowed map[string][]string, reason map[string]string) {
 	t.Helper()
 	allowed, reason = map[string][]string{}, map[string]string{}
 	var row string
@@ -226,7 +231,7 @@ func rowOf(allowed map[string][]string, pkg string) (string, bool) {
 }
 
 func TestImportGraph(t *testing.T) {
-	allowed, reason := parseGraph(t)
+	allowed, reason := parse(t, graph)
 	for _, s := range sources(t) {
 		if s.test {
 			continue
@@ -260,7 +265,7 @@ func TestImportGraph(t *testing.T) {
 // the proxy's queue included: a row is a permission, and two that permit each
 // other would be a mistake even before somebody uses both.
 func TestGraphIsAcyclic(t *testing.T) {
-	allowed, _ := parseGraph(t)
+	allowed, _ := parse(t, graph)
 	const (
 		open = iota + 1
 		done

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"libshmem/capi/wire"
+	"libshmem/abi/table"
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
 )
@@ -46,7 +46,7 @@ static void push(const struct shmemi_words *words, int slots, uint64_t start)
 static void layout(void)
 {
 `)
-	for _, s := range wire.Structs {
+	for _, s := range table.Structs {
 		fmt.Fprintf(&b, "    printf(\"%%zu \", sizeof(struct shmemi_%s));\n", s.Name)
 		for _, m := range s.Members {
 			fmt.Fprintf(&b, "    printf(\"%%zu \", offsetof(struct shmemi_%s, %s));\n", s.Name, m.Name)
@@ -54,8 +54,8 @@ static void layout(void)
 	}
 	b.WriteString("}\n\nint main(void)\n{\n    uint64_t a[16], w[6];\n    for (;;) {\n        uint64_t code = number(), start = 0;\n")
 	b.WriteString("        if (code != 99)\n            start = number();\n        switch (code) {\n        case 99:\n            layout();\n            break;\n")
-	for i := range wire.Ops {
-		op := &wire.Ops[i]
+	for i := range table.Ops {
+		op := &table.Ops[i]
 		fields := op.Of()[1:]
 		upper := strings.ToUpper(op.Name)
 		fmt.Fprintf(&b, "        case SHMEMI_OP_%s: {\n", upper)
@@ -116,7 +116,7 @@ func ask(t *testing.T, lines [][]uint64) [][]uint64 {
 }
 
 // member is the field of Op that belongs to one of the table.
-func member(op *queue.Op, f wire.Field) reflect.Value {
+func member(op *queue.Op, f table.Field) reflect.Value {
 	name := map[string]string{"pe": "PE", "value32": "Value"}[f.Name]
 	if name == "" {
 		for _, part := range strings.Split(f.Name, "_") {
@@ -128,7 +128,7 @@ func member(op *queue.Op, f wire.Field) reflect.Value {
 
 // values are those of a field at which something can go wrong, and one that has
 // nothing to do with the others.
-func values(f wire.Field, salt int) []uint64 {
+func values(f table.Field, salt int) []uint64 {
 	all := ^uint64(0) >> (64 - f.Bits)
 	return []uint64{0, all, 1, all>>1 + 1, all >> 1, 0x9e3779b97f4a7c15 * uint64(salt+1) >> (64 - f.Bits)}
 }
@@ -138,9 +138,9 @@ func values(f wire.Field, salt int) []uint64 {
 func TestCodec(t *testing.T) {
 	var lines [][]uint64
 	var ops []queue.Op
-	var rows []*wire.Op
-	for i := range wire.Ops {
-		row := &wire.Ops[i]
+	var rows []*table.Op
+	for i := range table.Ops {
+		row := &table.Ops[i]
 		fields := row.Of()[1:]
 		for n := range 36 {
 			op := queue.Op{Code: queue.Code(row.Code)}
@@ -215,7 +215,7 @@ func TestLayout(t *testing.T) {
 		"Line": queue.Line{}, "Reply": queue.Reply{}, "Near": queue.Near{}, "Desc": queue.Desc{}, "Peer": queue.Peer{}, "State": queue.State{}, "Report": queue.Report{}, "StreamCall": queue.StreamCall{}, "Team": queue.Team{},
 	}
 	c := ask(t, [][]uint64{{99}})[0]
-	for _, s := range wire.Structs {
+	for _, s := range table.Structs {
 		typ := reflect.TypeOf(goTypes[s.Go])
 		if typ == nil {
 			t.Fatalf("struct %s is new: add it here", s.Go)
@@ -234,7 +234,7 @@ func TestLayout(t *testing.T) {
 			t.Fatalf("%s: %d members in the table, %d in Go", s.Name, len(s.Members), len(fields))
 		}
 		for i, at := range s.Offsets() {
-			if c[0] != uint64(at) || fields[i].Offset != uintptr(at) || int(fields[i].Type.Size()) != wire.Sizeof(s.Members[i].Type) {
+			if c[0] != uint64(at) || fields[i].Offset != uintptr(at) || int(fields[i].Type.Size()) != table.Sizeof(s.Members[i].Type) {
 				t.Errorf("%s.%s: at %d in the table, at %d in C, %s at %d in Go", s.Name, s.Members[i].Name, at, c[0], fields[i].Name, fields[i].Offset)
 			}
 			c = c[1:]

@@ -8,7 +8,7 @@
 // fabric.Provider.
 package peek
 
-// #cgo CFLAGS: -I${SRCDIR}/../../../capi/abi
+// #cgo CFLAGS: -I${SRCDIR}/../../../abi
 // #cgo noescape shmemi_peek_poll
 // #cgo nocallback shmemi_peek_poll
 // #cgo nocallback shmemi_peek_arm

@@ -29,7 +29,7 @@ package express
 
 /*
 #cgo CFLAGS: -O2 -std=gnu11 -Wall -Wextra -Werror -fno-strict-aliasing
-#cgo CFLAGS: -I${SRCDIR}/../../../capi/abi -I${SRCDIR}/../../../device
+#cgo CFLAGS: -I${SRCDIR}/../../../abi -I${SRCDIR}/../../../device
 #include <stdlib.h>
 #include "lane.h"
 

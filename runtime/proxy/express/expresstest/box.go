@@ -2,7 +2,7 @@ package expresstest
 
 /*
 #cgo CFLAGS: -O2 -std=gnu11 -Wall -Wextra -Werror -fno-strict-aliasing
-#cgo CFLAGS: -I${SRCDIR}/.. -I${SRCDIR}/../../../../capi/abi
+#cgo CFLAGS: -I${SRCDIR}/.. -I${SRCDIR}/../../../../abi
 #include <stdlib.h>
 #include "box.h"
 */

@@ -1,4 +1,4 @@
-package wire
+package table
 
 import "testing"
 

@@ -15,7 +15,7 @@
 // three consecutive slots, and the first always begins with the same fields.
 // Operands of 64 bits lose their top bit to the lap; it travels in the first
 // slot.
-package wire
+package table
 
 // Version counts the changes of this table that old code cannot read.
 const Version = 4
@@ -244,7 +244,7 @@ var Constants = []Constant{
 	{"CELLS", "Cells", 128, "cells of a ring: that of an operation belongs to it until as many operations of two slots have been taken"},
 	{"CELL_BYTES", "CellBytes", 2048, "the most bytes that lie beside an operation's slots"},
 
-	// The field kind; enum shmemi_amo of capi/abi/state.h has the same numbers.
+	// The field kind; enum shmemi_amo of abi/state.h has the same numbers.
 	{"KIND_SET", "KindSet", 1, "writes the operand"},
 	{"KIND_ADD", "KindAdd", 2, "adds it"},
 	{"KIND_AND", "KindAnd", 3, "bitwise and"},

@@ -1,4 +1,4 @@
-package wire
+package table
 
 // Lookup finds a field by name.
 func Lookup(name string) (Field, bool) {
