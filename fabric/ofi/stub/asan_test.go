@@ -53,7 +53,7 @@ func TestSanitized(t *testing.T) {
 	for _, settings := range []string{"nics=2", "version=1.22", "provider=cxi", "provider=verbs"} {
 		run(settings, closes)
 		run(settings, pair)
-		for _, what := range []string{"send-queue", "no-receive", "gone", "bad-key", "receive-queue", "key"} {
+		for _, what := range []string{"send-queue", "no-receive", "receives-late", "receives-never", "gone", "bad-key", "receive-queue", "key"} {
 			run(settings, breaks, what)
 		}
 	}

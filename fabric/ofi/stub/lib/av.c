@@ -119,6 +119,7 @@ static int insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t 
  */
 static void lose(struct ep *ep, const struct peer *p)
 {
+    rnr_forget(ep, p);
     for (size_t i = 0; i < ep->op_count; i++) {
         struct op *op = ep->ops[i];
         if (op->state == OP_FREE || op->peer != p)

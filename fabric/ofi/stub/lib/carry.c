@@ -95,6 +95,10 @@ static void gone(struct ep *ep, struct op *op)
 
 static void wait_again(struct ep *ep, struct op *op, int put)
 {
+    if (put == PUT_NO_RECEIVE) {
+        rnr_wait(op);
+        return;
+    }
     uint64_t ns = put == PUT_AGAIN || put == PUT_FULL
                       ? 2 * US
                       : (uint64_t)10 * US << (op->tries < 5 ? op->tries : 5);

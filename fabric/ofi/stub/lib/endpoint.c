@@ -179,6 +179,7 @@ static void flush(struct ep *ep)
             left = left || (ep->ops[k]->state != OP_FREE && ep->ops[k]->inject);
         if (!left)
             return;
+        rnr_look(ep->domain);
         ep_carry(ep, true);
         pthread_mutex_unlock(&ep->domain->lock);
         nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
@@ -264,6 +265,7 @@ static int ep_close(struct fid *fid)
     *at = ep->next;
     d->users--;
     forget_peers(ep);
+    rnr_forget(ep, NULL);
     free_ops(ep);
     /* Entries that are left in the queue count no longer. */
     for (struct cq *cq = ep->tx; cq != NULL; cq = cq == ep->tx && ep->rx != ep->tx ? ep->rx : NULL)

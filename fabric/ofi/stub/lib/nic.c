@@ -61,6 +61,9 @@ static void *run(void *unused)
             uint64_t next = round_of(d);
             due = next < due ? next : due;
         }
+        /* Behind the rounds: what found no receive in one, here or in a poll, is seen here. */
+        const uint64_t next = rnr_look(NULL);
+        due = next < due ? next : due;
         if (due == UINT64_MAX) {
             if (idle && !ends)
                 pthread_cond_wait(&work, &lock);

@@ -95,6 +95,7 @@ struct op *op_new(struct ep *ep, enum op_kind kind, struct peer *peer)
     op->token = token;
     op->kind = kind;
     op->state = OP_WAITING;
+    op->ep = ep;
     op->peer = peer;
     op->order = -1;
     op->internal = kind == OP_CONTROL;
@@ -220,6 +221,8 @@ void op_drop(struct ep *ep, struct op *op)
 void ep_carry(struct ep *ep, bool all)
 {
     enum { MOST = 256 };
+    if (ep->heap_len == 0)
+        return;
     const uint64_t now = now_ns();
     for (int n = 0; n < MOST && ep->heap_len > 0 && (all || ep->heap[0]->due <= now); n++) {
         struct op *op = ep->heap[0];

@@ -124,12 +124,14 @@ enum op_kind { OP_SEND, OP_WRITE, OP_READ, OP_ATOMIC, OP_CONTROL };
 enum op_state { OP_FREE, OP_WAITING, OP_MOVED, OP_ASKED, OP_ANSWERED };
 
 struct op {
-    struct op *next; /* free, or behind another of its peer */
-    uint64_t token;  /* number of the slot, and of its use */
-    uint64_t number; /* of the endpoint's operations */
-    size_t at;       /* in the heap, and 1; 0: it is not there */
+    struct op *next;   /* free, or behind another of its peer */
+    struct op *behind; /* waits for a receive of the same target, as this one does */
+    uint64_t token;    /* number of the slot, and of its use */
+    uint64_t number;   /* of the endpoint's operations */
+    size_t at;         /* in the heap, and 1; 0: it is not there */
     enum op_kind kind;
     enum op_state state;
+    struct ep *ep;
     struct peer *peer;
     void *context;
     uint64_t flags; /* of its completion */
@@ -272,6 +274,11 @@ bool unlike(const struct ep *ep, struct peer *peer);
 bool emulated(const struct ep *ep, const struct op *op);
 int emulate(struct ep *ep, struct op *op);
 int emulated_move(struct ep *ep, const struct record *r);
+
+/* rnr.c: waiting for a receive of the target. */
+void rnr_wait(struct op *op);
+uint64_t rnr_look(struct domain *held);
+void rnr_forget(const struct ep *ep, const struct peer *peer);
 
 /* arrive.c: takes what is in the ring. */
 void arrive(struct ep *ep);

@@ -233,6 +233,13 @@ struct mapping *wire_open(uint64_t id)
     return m;
 }
 
+void wire_keep(struct mapping *m)
+{
+    pthread_mutex_lock(&lock);
+    m->refs++;
+    pthread_mutex_unlock(&lock);
+}
+
 void wire_close(struct mapping *m)
 {
     pthread_mutex_lock(&lock);

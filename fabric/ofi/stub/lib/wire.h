@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct op;
+
 enum {
     WIRE_REGIONS = 4096,
     WIRE_KNOWN = 32768,    /* a table of addresses, at most half full */
@@ -104,12 +106,17 @@ struct mapping {
     int refs;
     bool local;  /* of this process */
     int wake_fd; /* its FIFO; -1: not opened yet */
+    /* Of rnr.c: */
+    struct op *waiting, **waiting_end; /* operations that wait for its receives */
+    struct mapping *next_target;       /* that some wait for */
+    uint64_t seen;                     /* when its process was last found alive */
 };
 
 /* Makes the file of an endpoint; NULL with errno. */
 struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id);
 /* Maps a peer's, or answers NULL: there is none, or none any more. */
 struct mapping *wire_open(uint64_t id);
+void wire_keep(struct mapping *m); /* as wire_open of one that is open */
 void wire_close(struct mapping *m);
 /* Closes the door, removes the file and waits until no initiator moves bytes of it. */
 void wire_remove(struct mapping *m);

@@ -216,6 +216,60 @@ static void no_receive(void)
     say(ret == 1 && e.op_context == &contexts[0] ? "waits" : "lost");
 }
 
+enum { WAITING = 64 };
+
+static void send_waiting(void)
+{
+    both();
+    for (int i = 0; i < WAITING; i++)
+        must(fi_send(a.ep, a.memory, 8, a.desc, a.other, &contexts[i]), "fi_send");
+}
+
+static void receive_at_b(int n)
+{
+    for (int i = 0; i < n; i++)
+        must(fi_recv(b.ep, b.memory, 8, b.desc, FI_ADDR_UNSPEC, &contexts[WAITING + i]), "fi_recv");
+}
+
+static int arrived_at_b(int n)
+{
+    struct fi_cq_data_entry e;
+    struct fi_cq_err_entry err;
+    int came = 0;
+    while (came < n && next(&b, NULL, &e, &err, came == 0 ? 1000 : 20) == 1)
+        came++;
+    return came;
+}
+
+/* Half of the messages find a receive; then their target closes. */
+static void receives_late(void)
+{
+    struct fi_cq_data_entry e;
+    struct fi_cq_err_entry err;
+    int sent = 0, failed = 0;
+    send_waiting();
+    receive_at_b(WAITING / 2);
+    if (arrived_at_b(WAITING) != WAITING / 2)
+        say("another number came");
+    must(fi_close(&b.ep->fid), "fi_close");
+    for (int ret; sent + failed < WAITING && (ret = next(&a, NULL, &e, &err, 1000)) != 0;)
+        *(ret == 1 ? &sent : &failed) += 1;
+    say(sent == WAITING / 2 && failed == WAITING / 2 ? "half" : "another number ended");
+}
+
+/* Their endpoint closes: none is there for the receives. */
+static void receives_never(void)
+{
+    send_waiting();
+    pause_us(5000);
+    must(fi_close(&a.ep->fid), "fi_close");
+    receive_at_b(WAITING);
+    if (arrived_at_b(1) != 0)
+        say("one came");
+    must(fi_close(&b.ep->fid), "fi_close");
+    say("none");
+}
+
 /* The message is there before its receive. */
 static void unexpected(void)
 {
@@ -314,6 +368,8 @@ static const struct what posts[] = {
     {"receive-queue", receive_queue},
     {"receive-depth", receive_depth},
     {"no-receive", no_receive},
+    {"receives-late", receives_late},
+    {"receives-never", receives_never},
     {"unexpected", unexpected},
     {"refusals", refusals},
     {"cancel", cancel},
