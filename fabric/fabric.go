@@ -96,7 +96,8 @@ type Caps struct {
 	Data             int    // bytes of a Write's immediate data; RMA.Notify may be set where they are 4 or more
 	DataTakesRecv    bool   // a Write with data uses up a receive buffer of the target, and waits for one; its completion names the buffer
 	Source           bool   // completions of KindData name the PE
-	Arrivals         int    // completions of KindData that the queue was granted room for, besides the others: at most Config.Arrivals
+	TurnsAway        bool   // a message that finds no receive buffer goes back to its sender, which tries again after a while: there may be more buffers, see Config.MoreRecv
+	Arrivals         int    // completions that the queue was granted room for besides one for each token, of KindData and of those further buffers: at most Config.Arrivals, and Config.MoreRecv where TurnsAway holds
 	Fence            bool   // operations may ask for Fence
 	Atomics          Ops    // the Provider is an Atomics, too, and does these
 	AtomicsWithCPU   bool   // and they are atomic with the CPU's instructions at the target
@@ -216,6 +217,7 @@ type Config struct {
 	Library  string // file of libfabric to load; "" searches
 	Tokens   int    // exclusive upper bound of Token
 	MaxRecv  int    // receive buffers that will be posted at once
+	MoreRecv int    // receive buffers besides where Caps.TurnsAway holds, with the tokens from Tokens on; Caps.Arrivals has the entries for them
 	GPU      bool   // GPU memory may be registered. A provider without it opens all the same, see Caps.GPU
 	Queue    int    // completions that the queue must hold; 0: one for each token
 

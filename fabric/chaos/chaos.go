@@ -76,7 +76,7 @@ func Inner(c fabric.Config) fabric.Config {
 		c.Queue += inPieces
 	}
 	c.Tokens += inPieces
-	c.Data, c.Fence, c.Atomics, c.IfUnordered, c.Arrivals = false, false, false, false, 0
+	c.Data, c.Fence, c.Atomics, c.IfUnordered, c.Arrivals, c.MoreRecv = false, false, false, false, 0, 0
 	return c
 }
 
@@ -105,7 +105,7 @@ func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provid
 		p.caps.Data, p.caps.DataTakesRecv, p.caps.Source = 4, true, sources(plan.Seed)
 		p.caps.Arrivals = c.Arrivals // in memory
 	}
-	p.caps.Atomics, p.caps.AtomicsWithCPU = 0, false
+	p.caps.Atomics, p.caps.AtomicsWithCPU, p.caps.TurnsAway = 0, false, false
 	p.received = make([]buffer, c.Tokens)
 	var err error
 	if p.arena, err = newArena(inner, room, max(caps.MaxInject, noteLen)); err != nil {

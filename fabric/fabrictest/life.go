@@ -52,6 +52,32 @@ func unreachable(t *testing.T, s *suite) {
 	}
 }
 
+// moreReceives posts the further receive buffers of a network that turns messages away, whose
+// tokens are behind all others. Elsewhere there are none.
+func moreReceives(t *testing.T, s *suite) {
+	all := s.with(fabric.Config{MoreRecv: further}).ends(t, 2)
+	a, b := all[0], all[1]
+	last := fabric.Token(tokens)
+	if b.caps.TurnsAway {
+		if b.caps.Arrivals != further {
+			t.Errorf("the queue has room for %d further completions, want %d", b.caps.Arrivals, further)
+		}
+		for ; last < tokens+further; last++ {
+			b.receive(t, all, last, message)
+		}
+		for range further {
+			a.send(t, all, 1, atSource, 8, firstOther)
+			a.done(t, all, firstOther, fabric.KindSend)
+		}
+		for tok := fabric.Token(tokens); tok < last; tok++ {
+			b.done(t, all, tok, fabric.KindRecv)
+		}
+	}
+	if err := b.prov.Recv(b.at(atBuffer), message, b.region.Desc, last); err == nil || err == fabric.ErrAgain {
+		t.Errorf("a receive buffer with token %d: error %v (messages are turned away: %v)", last, err, b.caps.TurnsAway)
+	}
+}
+
 // badKey: with a key that nobody has handed out, an operation moves nothing.
 // A Read fails with a text. A Write does where its completion means delivery;
 // else it may be complete before the target has seen the key.

@@ -42,6 +42,7 @@ const Simulated = 30 * time.Second
 const (
 	tokens  = 576
 	receipt = 64 // receive buffers
+	further = 7  // of MoreReceives
 	biggest = 8 << 20
 	message = 4096 // bytes of a receive buffer
 )
@@ -70,6 +71,7 @@ func RunEach(t *testing.T, opens func(*testing.T) Open, limits Limits) {
 		{"WriteThenFlag", writeThenFlag},
 		{"WriteThenMessage", writeThenMessage},
 		{"MessageOrder", messageOrder},
+		{"MoreReceives", moreReceives},
 		{"Flood", flood},
 		{"Allocations", allocations},
 		{"ThreePEs", threePEs},
@@ -123,7 +125,7 @@ const (
 	atTarget = 0           // what peers write
 	atSource = biggest     // what this end sends
 	atBuffer = 2 * biggest // receive buffers
-	memory   = 2*biggest + tokens*message
+	memory   = 2*biggest + (tokens+further)*message
 )
 
 // ends opens n endpoints and joins them. They are closed with the test.

@@ -99,8 +99,12 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 		}
 	}
 	object := "provider " + o.Provider + " on " + o.NIC
+	tokens := cfg.Tokens
+	if e.caps.TurnsAway {
+		tokens += cfg.MoreRecv
+	}
 	own, arrivals := queue(&cfg, &e.caps)
-	ret := C.shmemi_ofi_open(e.c, info, C.uint32_t(cfg.Tokens), C.uint32_t(own+arrivals), C.uint32_t(own), with)
+	ret := C.shmemi_ofi_open(e.c, info, C.uint32_t(tokens), C.uint32_t(own+arrivals), C.uint32_t(own), with)
 	if ret == 0 {
 		e.caps.Arrivals = int(e.c.queue) - own
 		ret = e.openAtomics(&cfg)
@@ -129,12 +133,15 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	return e, nil
 }
 
-// queue is how many completions of this end's operations the queue has to hold, and how
-// many arrivals besides.
+// queue is how many completions of this end's tokens the queue has to hold, and how many of
+// arrivals and further receive buffers besides.
 func queue(cfg *fabric.Config, caps *fabric.Caps) (own, arrivals int) {
 	own = max(cfg.Queue, cfg.Tokens)
 	if caps.Data > 0 {
 		arrivals = cfg.Arrivals
+	}
+	if caps.TurnsAway {
+		arrivals += cfg.MoreRecv
 	}
 	return own, arrivals
 }
@@ -156,6 +163,7 @@ func granted(o *offer, info *C.struct_fi_info) fabric.Caps {
 		Provider: o.Provider, Domain: o.NIC, Fabric: o.Fabric,
 		MaxMessage: uint64(info.ep_attr.max_msg_size), MaxInject: int(info.tx_attr.inject_size), MaxInjectWrite: injectWrite(o, info),
 		InjectBlind:     o.Provider == "efa",
+		TurnsAway:       o.Fabric == "efa-direct",
 		WriteAfterWrite: order&C.FI_ORDER_RMA_WAW != 0 && writesInOrder,
 		SendAfterWrite:  order&C.FI_ORDER_SAW != 0 && writesInOrder,
 		SendAfterSend:   order&C.FI_ORDER_SAS != 0,

@@ -38,7 +38,7 @@ func Inner(c fabric.Config) fabric.Config {
 		c.Queue += extras
 	}
 	c.Tokens += extras
-	c.MaxRecv = receipts
+	c.MaxRecv, c.MoreRecv = receipts, 0
 	c.Delivery = true
 	// Between NICs there is no order, whatever each of them keeps.
 	c.IfUnordered, c.Fence, c.Atomics = false, false, false
@@ -184,6 +184,7 @@ func (p *Provider) promise() error {
 	c.Domain = strings.Join(names, ",")
 	c.WriteAfterWrite, c.SendAfterWrite, c.SendAfterSend, c.ReadAfterWrite = false, false, false, false
 	c.Fence, c.Atomics, c.AtomicsWithCPU = false, 0, false
+	c.TurnsAway = false // buffers of the caller keep no NIC from doing so
 	c.Block = min(c.Block, int(p.cut))
 	c.Repeats = p.resend
 	c.Rails = len(p.nics)

@@ -35,6 +35,8 @@ type Network struct {
 	waiting  []*end // in a Wait, with nothing left to do for its clock
 	held     int    // bytes of messages that are at their target and unread, or wait for a receive buffer
 	heldMost int
+
+	turnedAway int // messages, by Model.Retries
 }
 
 type host struct {
@@ -189,6 +191,10 @@ func (n *Network) Open(hostNumber int, cfg fabric.Config) (fabric.Provider, erro
 	if err != nil {
 		return nil, &shmerr.Error{Op: "open", Object: nicName(chosen), Cause: err}
 	}
+	more := 0
+	if caps.TurnsAway {
+		more = cfg.MoreRecv
+	}
 	port := slices.Index(h.ports, nil)
 	if port < 0 {
 		port = len(h.ports)
@@ -196,8 +202,8 @@ func (n *Network) Open(hostNumber int, cfg fabric.Config) (fabric.Provider, erro
 	}
 	e := &end{
 		net: n, caps: caps, id: len(n.ends), nic: h.nics[chosen], addr: address{uint32(hostNumber), uint32(chosen), uint32(port)},
-		tokens: cfg.Tokens, capacity: capacity, most: cfg.MaxRecv,
-		busy: make([]bool, cfg.Tokens), wake: make(chan struct{}, 1), reasons: map[fabric.Token]string{},
+		tokens: cfg.Tokens, capacity: capacity, most: cfg.MaxRecv + more,
+		busy: make([]bool, cfg.Tokens+more), wake: make(chan struct{}, 1), reasons: map[fabric.Token]string{},
 	}
 	h.ports[port] = e
 	n.ends = append(n.ends, e)
@@ -220,6 +226,9 @@ func (n *Network) capacity(cfg *fabric.Config, caps *fabric.Caps, host int) (int
 	if caps.Data > 0 {
 		caps.Arrivals = cfg.Arrivals
 	}
+	if caps.TurnsAway {
+		caps.Arrivals += cfg.MoreRecv
+	}
 	if all := own + caps.Arrivals; most == 0 || all <= most {
 		return all, nil
 	}
@@ -229,6 +238,13 @@ func (n *Network) capacity(cfg *fabric.Config, caps *fabric.Caps, host int) (int
 	}
 	caps.Arrivals = all - own
 	return all, nil
+}
+
+// TurnedAway is how often a message was back at its sender, because it found no receive buffer.
+func (n *Network) TurnedAway() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.turnedAway
 }
 
 // LimitQueues has the NICs of one host grant queues of so many completions at most, from
@@ -262,7 +278,7 @@ func (n *Network) caps(cfg *fabric.Config, nic int) fabric.Caps {
 	c := n.model.Caps
 	c.Provider, c.Domain, c.Fabric = n.provider(), nicName(nic), fmt.Sprintf("rail%d", nic%n.model.Rails)
 	c.SendQueue, c.Speed, c.WaitFD = n.model.Depth, n.model.Bandwidth/uint64(1+nic*n.model.Skew), true
-	c.SendComplete = c.DeliveryComplete
+	c.SendComplete, c.TurnsAway = c.DeliveryComplete, n.model.Retries
 	if cfg.IfUnordered && c.SendAfterWrite {
 		c.Fence = false
 	}

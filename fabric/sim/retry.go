@@ -8,6 +8,7 @@ package sim
 func (e *end) turnAway(m *message) {
 	n := e.net
 	n.held -= m.n
+	n.turnedAway++
 	e.away = append(e.away, m)
 	n.note(didTurnAway, e, m.from, uint64(m.kind), m.index)
 	e.retry()

@@ -14,19 +14,22 @@ import (
 // its buffer, and 512 of them would be 2 MiB in memory, a page for each.
 const smallMessage = 256
 
-const bufferBytes = uintptr(tokens+1)*messageSize + (tokens-receives)*smallMessage
+// bufferBytes are those of all message buffers.
+func (e *Engine) bufferBytes() uintptr {
+	return uintptr(tokens+e.more+1)*messageSize + (tokens-receives)*smallMessage
+}
 
 // allocateBuffers maps the message buffers outside the Go heap: the provider
 // keeps their addresses. One buffer serves each token, one more is scratch for what
 // is injected, and behind them are those for small messages.
 func (e *Engine) allocateBuffers() error {
-	n := bufferBytes
+	n := e.bufferBytes()
 	p, err := unix.MmapPtr(-1, 0, nil, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return fmt.Errorf("map %d bytes of message buffers: %w", n, err)
 	}
 	e.buffers = p
-	e.scratch = unsafe.Add(p, uintptr(tokens)*messageSize)
+	e.scratch = unsafe.Add(p, uintptr(tokens+e.more)*messageSize)
 	if e.bufs, err = e.prov.Register(p, uint64(n)); err != nil {
 		e.freeBuffers()
 		return fmt.Errorf("register message buffers: %w", err)
@@ -39,7 +42,7 @@ func (e *Engine) allocateBuffers() error {
 func (e *Engine) freeBuffers() {
 	if e.buffers != nil {
 		// The mapping is ours and nobody else's: unmapping it cannot fail.
-		_ = unix.MunmapPtr(e.buffers, bufferBytes)
+		_ = unix.MunmapPtr(e.buffers, e.bufferBytes())
 		e.buffers = nil
 	}
 }
@@ -55,6 +58,13 @@ func (e *Engine) sendBuffer(t fabric.Token, n int) unsafe.Pointer {
 		return e.buffer(t)
 	}
 	return unsafe.Add(e.scratch, messageSize+uintptr(t-receives)*smallMessage)
+}
+
+// receiving reports whether a token is that of a receive buffer. Further buffers have tokens
+// behind all others: how many they are is known when the network is open, and tables by token
+// have a fixed size.
+func (e *Engine) receiving(t fabric.Token) bool {
+	return t < receives || t >= tokens && t < tokens+fabric.Token(e.more)
 }
 
 // postReceive hands a receive buffer to the provider, or remembers to.

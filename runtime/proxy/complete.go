@@ -83,7 +83,8 @@ func (e *Engine) complete(c *fabric.Completion) {
 		e.suspect(e.prov.ErrorText(c))
 		return
 	}
-	if c.Token >= tokens {
+	receiving := e.receiving(c.Token)
+	if c.Token >= tokens && !receiving {
 		e.notInFlight(c.Token)
 		return
 	}
@@ -91,7 +92,7 @@ func (e *Engine) complete(c *fabric.Completion) {
 		e.completeError(c)
 		return
 	}
-	if c.Token < receives {
+	if receiving {
 		e.receive(e.buffer(c.Token), int(c.Len))
 		if err := e.postReceive(c.Token); err != nil {
 			e.fatal(err)
@@ -157,14 +158,14 @@ func (e *Engine) completed(c *fabric.Completion, s *slot) {
 // those after it.
 func (e *Engine) completeError(c *fabric.Completion) {
 	text := e.prov.ErrorText(c)
-	if c.Token < receives && c.Err == truncated {
+	if e.receiving(c.Token) && c.Err == truncated {
 		e.refuse("message of more than %d bytes", messageSize)
 		if err := e.postReceive(c.Token); err != nil {
 			e.fatal(err)
 		}
 		return
 	}
-	if c.Token < receives {
+	if e.receiving(c.Token) {
 		e.receiveFailed(c, text)
 		return
 	}

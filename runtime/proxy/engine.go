@@ -157,7 +157,8 @@ type port struct {
 	spareKept [2][][]byte    // memory for messages ahead of their turn
 	unposted  []fabric.Token // all of Express.Unposted
 
-	buffers   unsafe.Pointer // receive buffers, then one send buffer for each slot, then scratch
+	buffers   unsafe.Pointer // receive buffers, then one send buffer for each slot, then further receive buffers, then scratch
+	more      int            // of those: see window.go
 	bufDesc   uintptr
 	bufs      fabric.Region
 	scratch   unsafe.Pointer
@@ -199,7 +200,7 @@ type port struct {
 }
 
 const (
-	receives  = 64 // receive buffers
+	receives  = 64 // receive buffers, where there are no more
 	tokens    = receives + 512
 	pollBatch = 32
 )
@@ -248,6 +249,7 @@ func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fat
 	e.first = e
 	e.unordered, e.mostBytes = !e.caps.SendAfterWrite, bytesOf(&e.caps)
 	e.space = flow.Space{Bits: flow.Default.Bits, Window: e.offeredWindow(npes)}
+	e.more = moreReceives(npes, e.space.Window, &e.caps)
 	e.KeepRegistered(nil, regcache.Limits{})
 	if err := e.openExpress(npes); err != nil {
 		return nil, errors.Join(err, prov.Close())
@@ -316,7 +318,11 @@ func (e *Engine) Connect(all []Endpoint) error {
 	if err := e.prov.Connect(addrs); err != nil {
 		return fmt.Errorf("connect %d PEs: %w", len(all), err)
 	}
-	for t := range fabric.Token(receives) {
+	for i := range receives + e.more {
+		t := fabric.Token(i)
+		if i >= receives {
+			t += tokens - receives
+		}
 		if err := e.postReceive(t); err != nil {
 			return err
 		}

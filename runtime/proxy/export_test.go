@@ -43,6 +43,11 @@ func (e *Engine) Stay() { e.smallWindow = 0 }
 // WriteWindowOf is the window of n PEs whose queues have room for so many arrivals.
 func WriteWindowOf(n, arrivals int) int { return int(writeWindow(n, arrivals)) }
 
+// ReceivesOf is how many receive buffers an engine of n PEs has on such a network.
+func ReceivesOf(n int, c fabric.Caps) int {
+	return receives + moreReceives(n, writeWindow(n, c.Arrivals), &c)
+}
+
 // FewStreams is how many PEs may number their writes to this one, where the provider
 // does not tell who wrote.
 func (e *Engine) FewStreams(n uint32) { e.mostStreams = n }
@@ -114,7 +119,7 @@ func (e *Engine) Mappings() [2][]byte {
 	begins := unsafe.Pointer(unsafe.SliceData(page))
 	into := int(uintptr(begins) % uintptr(os.Getpagesize()))
 	return [2][]byte{
-		unsafe.Slice((*byte)(e.buffers), bufferBytes),
+		unsafe.Slice((*byte)(e.buffers), e.bufferBytes()),
 		unsafe.Slice((*byte)(unsafe.Add(begins, -into)), into+len(page)),
 	}
 }

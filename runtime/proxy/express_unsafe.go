@@ -44,6 +44,8 @@ type Express struct {
 	Me, NPEs   uint32         // Me with the number of the stream, as messages have it
 	MaxInject  uint32
 	Receives   uint32 // tokens below are receive buffers
+	Tokens     uint32 // and MoreRecv tokens from here on
+	MoreRecv   uint32
 	MaxMessage uint32 // bytes of one
 	Stuck      uint32 // 1: something of the engine's own waits for room
 	Failures   uint32 // 1: some generation failed
@@ -159,7 +161,8 @@ var (
 // openExpress maps the shared state, which is zero at first.
 func (e *Engine) openExpress(npes int) error {
 	const peerSize, number = unsafe.Sizeof(peer{}), unsafe.Sizeof(fabric.PE(0))
-	n := unsafe.Sizeof(Express{}) + uintptr(npes)*(peerSize+number) + receives*number + (1+streamsOpen)*unsafe.Sizeof(uintptr(0))
+	lists := uintptr(npes+receives+e.more+1) / 2 * 2 * number // what is behind them is aligned
+	n := unsafe.Sizeof(Express{}) + uintptr(npes)*peerSize + lists + streamsOpen*unsafe.Sizeof(uintptr(0))
 	n = recordsAt(n)
 	p, err := e.openShown(npes, n+uintptr(npes+1)*unsafe.Sizeof(ring{}))
 	if err != nil {
@@ -171,8 +174,8 @@ func (e *Engine) openExpress(npes int) error {
 	e.Dirty = unsafe.Add(e.Peers, uintptr(npes)*peerSize)
 	e.dirty = unsafe.Slice((*fabric.PE)(e.Dirty), npes)
 	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
-	e.unposted = unsafe.Slice((*fabric.Token)(e.Unposted), receives)
-	e.Streams = unsafe.Add(e.Unposted, receives*number+uintptr(npes%2)*number) // aligned: the lists before it are of 4 bytes
+	e.unposted = unsafe.Slice((*fabric.Token)(e.Unposted), receives+e.more)
+	e.Streams = unsafe.Add(e.Dirty, lists)
 	e.Shown = e.Peers
 	e.openRecords(unsafe.Add(p, n), npes)
 	return nil
@@ -216,7 +219,7 @@ func (e *Engine) fillExpress() {
 	x.Size, x.Reach = e.segment.Size, e.segment.registered()
 	x.Me, x.NPEs = e.number<<streamShift|e.me, uint32(len(e.peers))
 	x.MaxInject = uint32(min(e.caps.MaxInject, messageSize))
-	x.Receives, x.MaxMessage = receives, messageSize
+	x.Receives, x.Tokens, x.MoreRecv, x.MaxMessage = receives, tokens, uint32(e.more), messageSize
 	x.Window, x.Unit = credits(len(e.peers))
 	x.Calm = x.Window / 2
 }

@@ -164,8 +164,16 @@ func (e *end) refuse() bool {
 	return m.credits > 0 && e.flying >= m.credits || m.again > 0 && e.net.rng.IntN(100) < m.again
 }
 
-func (e *end) take(t fabric.Token) {
-	if t >= Tokens || e.busy[t] {
+// more is how many further receive buffers there are: without numbers all that the queue has room for.
+func (e *end) more() int {
+	if c := &e.net.mode.caps; c.TurnsAway {
+		return c.Arrivals
+	}
+	return 0
+}
+
+func (e *end) take(t, below fabric.Token) {
+	if t >= below || e.busy[t] {
 		e.net.broken("PE %d: token %d is in flight or too large", e.me, t)
 	}
 	e.busy[t] = true
@@ -179,8 +187,8 @@ func (e *end) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) erro
 		return fabric.ErrAgain
 	}
 	e.registered(buf, n, desc)
-	e.take(t)
-	if e.recvs = append(e.recvs, posted{buf, n, t}); len(e.recvs) > MaxRecv {
+	e.take(t, Tokens+fabric.Token(e.more()))
+	if e.recvs = append(e.recvs, posted{buf, n, t}); len(e.recvs) > MaxRecv+e.more() {
 		e.net.broken("PE %d: %d receive buffers", e.me, len(e.recvs))
 	}
 	e.match()
@@ -220,7 +228,7 @@ func (e *end) post(o work, desc uintptr) error {
 	}
 	if !o.inject {
 		e.registered(o.local, o.n, desc)
-		e.take(o.token)
+		e.take(o.token, Tokens)
 	}
 	var p *work
 	if n := len(w.pool); n > 0 {

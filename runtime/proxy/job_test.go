@@ -42,7 +42,7 @@ var modes = []mode{
 		WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true, DeliveryComplete: true,
 	}},
 	{name: "efa-direct", caps: fabric.Caps{
-		MaxMessage: 1 << 30, MaxInject: 32, VirtualAddress: true, LocalMR: true, DeliveryComplete: true,
+		MaxMessage: 1 << 30, MaxInject: 32, VirtualAddress: true, LocalMR: true, DeliveryComplete: true, TurnsAway: true, Arrivals: 37,
 	}},
 	{name: "unordered", caps: fabric.Caps{MaxMessage: 1 << 20, MaxInject: 4096, VirtualAddress: true, DeliveryComplete: true}},
 	{name: "bare", caps: fabric.Caps{MaxMessage: 1 << 20, MaxInject: 128}},
@@ -237,7 +237,7 @@ func (p *pe) leftovers() {
 	if p.card != nil {
 		regions = 3 + len(p.stage.regions)
 	}
-	if len(p.end.recvs) != receives || len(p.end.regions) != regions {
+	if len(p.end.recvs) != receives+p.end.more() || len(p.end.regions) != regions {
 		p.j.t.Errorf("PE %d at rest: %d receive buffers, %d regions", p.me, len(p.end.recvs), len(p.end.regions))
 	}
 	if p.staged() {
@@ -282,7 +282,7 @@ func (j *job) drain() {
 			return false
 		}
 		for _, p := range j.pes {
-			if len(p.parked) > 0 || len(p.end.recvs) < receives || p.Busy != 0 || p.stage != nil && (p.stage.under > 0 || len(p.stage.busy) > 0) {
+			if len(p.parked) > 0 || len(p.end.recvs) < receives+p.end.more() || p.Busy != 0 || p.stage != nil && (p.stage.under > 0 || len(p.stage.busy) > 0) {
 				return false
 			}
 		}

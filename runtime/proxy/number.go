@@ -96,7 +96,7 @@ func (e *Engine) takeStream(h *header) {
 // arrived takes the immediate data of a write whose bytes are in place. What makes no
 // sense is a stranger's, or comes a second time: a PE's own numbers cannot.
 func (e *Engine) arrived(c *fabric.Completion) {
-	if c.Token < receives { // the provider used up a buffer for it
+	if e.receiving(c.Token) { // the provider used up a buffer for it
 		if err := e.postReceive(c.Token); err != nil {
 			e.fatal(err)
 		}

@@ -13,49 +13,52 @@ import (
 )
 
 // The windows of jobs of many sizes, where devices make queues of so many entries: the largest
-// power of two of which one for each other PE fits.
+// power of two of which one for each other PE fits. And the receive buffers of each PE, on a
+// network that turns messages away: what the windows leave, from 64 to 1,024. Those of several
+// NICs are not the engine's.
 func TestWriteWindows(t *testing.T) {
 	const one, several = 1, 2 // NICs of each PE
 	for _, c := range []struct {
-		pes, most, nics, want int
+		pes, most, nics, want, receives int
 	}{
-		{1, 32768, one, 1024},
-		{2, 32768, one, 1024},
-		{32, 32768, one, 1024},
-		{32, 32768, several, 1024},
-		{33, 32768, one, 512},
-		{64, 32768, one, 256},
-		{64, 32768, several, 256},
-		{256, 32768, one, 64},
-		{1000, 32768, one, 32},
-		{1000, 32768, several, 16},
-		{4096, 32768, one, 4},
-		{32193, 32768, one, 1},
-		{32193, 32768, several, 0},
-		{32194, 32768, one, 0},
-		{1 << 20, 32768, one, 0},
-		{8, 16384, one, 1024},
-		{16, 16384, one, 1024},
-		{17, 16384, one, 512},
-		{33, 16384, one, 256},
-		{64, 16384, one, 128},
-		{256, 16384, one, 32},
-		{1000, 16384, one, 8},
-		{4096, 16384, one, 2},
-		{2, 4096, one, 1024},
-		{5, 4096, one, 512},
-		{8, 4096, one, 256},
-		{33, 4096, one, 64},
-		{64, 4096, one, 32},
-		{64, 4096, several, 32},
-		{256, 4096, one, 8},
-		{1000, 4096, one, 2},
-		{4096, 4096, one, 0},
-		{4096, 5000, one, 0},
-		{1000, 6000, one, 2}, // of which a power of two is granted
-		{2, 576, one, 0},
+		{1, 32768, one, 1024, 1024},
+		{2, 32768, one, 1024, 1024},
+		{32, 32768, one, 1024, 512},
+		{32, 32768, several, 1024, 64},
+		{33, 32768, one, 512, 1024},
+		{64, 32768, one, 256, 1024},
+		{64, 32768, several, 256, 64},
+		{256, 32768, one, 64, 1024},
+		{504, 32768, one, 64, 64},
+		{1000, 32768, one, 32, 288},
+		{1000, 32768, several, 16, 64},
+		{4096, 32768, one, 4, 1024},
+		{32193, 32768, one, 1, 64},
+		{32193, 32768, several, 0, 64},
+		{32194, 32768, one, 0, 1024},
+		{1 << 20, 32768, one, 0, 1024},
+		{8, 16384, one, 1024, 1024},
+		{16, 16384, one, 1024, 512},
+		{17, 16384, one, 512, 1024},
+		{33, 16384, one, 256, 1024},
+		{64, 16384, one, 128, 1024},
+		{256, 16384, one, 32, 1024},
+		{1000, 16384, one, 8, 1024},
+		{4096, 16384, one, 2, 1024},
+		{2, 4096, one, 1024, 1024},
+		{5, 4096, one, 512, 1024},
+		{8, 4096, one, 256, 1024},
+		{33, 4096, one, 64, 1024},
+		{64, 4096, one, 32, 1024},
+		{64, 4096, several, 32, 64},
+		{256, 4096, one, 8, 1024},
+		{1000, 4096, one, 2, 1024},
+		{4096, 4096, one, 0, 1024},
+		{4096, 5000, one, 0, 1024},
+		{1000, 6000, one, 2, 1024}, // of which a power of two is granted
+		{2, 576, one, 0, 64},
 	} {
-		w := &world{t: t, net: sim.New(sim.EFA(), 1)}
+		w := &world{t: t, net: sim.New(sim.EFADirect(), 1)}
 		w.net.LimitQueues(0, c.most)
 		config := proxy.Config(c.pes)
 		if c.nics > 1 {
@@ -65,14 +68,16 @@ func TestWriteWindows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		arrivals := end.Caps().Arrivals
-		got := proxy.WriteWindowOf(c.pes, arrivals)
-		if got != c.want {
-			t.Errorf("%+v: a window of %d", c, got)
+		caps := end.Caps()
+		caps.TurnsAway = c.nics == 1
+		got, receives := proxy.WriteWindowOf(c.pes, caps.Arrivals), proxy.ReceivesOf(c.pes, caps)
+		if got != c.want || receives != c.receives {
+			t.Errorf("%+v: a window of %d, %d receive buffers", c, got, receives)
 		}
 		granted := w.net.Queues()[0].Granted
-		if entries := config.Tokens + (c.pes-1)*got; entries > granted || granted > c.most || arrivals != granted-config.Tokens {
-			t.Errorf("%+v: %d entries in a queue of %d, %d arrivals", c, entries, granted, arrivals)
+		entries := config.Tokens + (c.pes-1)*got + receives - proxy.MaxRecv
+		if entries > granted || granted > c.most || caps.Arrivals != granted-config.Tokens {
+			t.Errorf("%+v: %d entries in a queue of %d, %d arrivals", c, entries, granted, caps.Arrivals)
 		}
 	}
 	n := sim.New(sim.EFA(), 1)
@@ -190,9 +195,9 @@ func checkQueues(w *world) (most int) {
 	return most
 }
 
-// flood has all PEs but the last put to the last, which does not poll, as much as they may;
-// and then it polls. The error is one of its polls.
-func flood(w *world) error {
+// flood has all PEs but the last send so many messages to the last, which does not poll, and then
+// put to it as much as they may; and then it polls. The error is one of its polls.
+func flood(w *world, messages int) error {
 	last := w.pes[len(w.pes)-1]
 	rest := w.pes[:len(w.pes)-1]
 	source := make([]byte, proxy.MaxPayload+1)
@@ -201,6 +206,13 @@ func flood(w *world) error {
 			n += q.Lost
 		}
 		return n
+	}
+	for i := range messages {
+		p := rest[i%len(rest)]
+		repeat(w, rest, p, func() proxy.Status {
+			return p.AMO(fabric.PE(last.me), 8*int64(len(w.pes)), proxy.OpAdd, 8, 1, 0, nil, nil)
+		})
+		w.poll(p) // what shares a message leaves
 	}
 	for full := 0; full < 3 && lost() == 0; full++ {
 		for _, p := range rest {
@@ -222,6 +234,8 @@ func flood(w *world) error {
 			}
 		}
 	}
+	for w.net.Step() {
+	}
 	for range 100_000 {
 		if _, err := last.Poll(); err != nil {
 			return err
@@ -230,8 +244,9 @@ func flood(w *world) error {
 	return nil
 }
 
-// A PE that does not poll while all others write to it loses nothing: what may be under way to
-// it fits its queue, and fills it to a good part. With a larger window it would.
+// A PE that does not poll while all others write and send to it loses nothing: what may be under
+// way to it and its receive buffers fit its queue, and fill it but for its own operations. With a
+// larger window it would.
 func TestSimFlood(t *testing.T) {
 	defer func() { limits, windows = nil, 0 }()
 	mem := new(memories)
@@ -239,12 +254,20 @@ func TestSimFlood(t *testing.T) {
 		pes     int
 		entries int // of the last PE's queue
 		windows uint32
+		writes  int // that its queue holds
+		buffers int // of receives, besides
 	}{
-		{9, 4096, 0}, {64, 4096, 0}, {64, 32768, 0}, {17, 1024, 0}, {9, 4096, 1024}, {64, 4096, 128},
+		{9, 4096, 0, 8 * 256, 1024},
+		{64, 4096, 0, 63 * 32, 1024},
+		{64, 32768, 0, 63 * 256, 1024},
+		{32, 32768, 0, 31 * 1024, 512},
+		{17, 1024, 0, 16 * 16, 256},
+		{9, 4096, 1024, 0, 0},
+		{64, 4096, 128, 0, 0},
 	} {
 		limits, windows = map[int]int{c.pes - 1: c.entries}, c.windows
 		w := newWorld(t, sim.EFADirect(), 1, c.pes, windowHeap(c.pes), mem)
-		err := flood(w)
+		err := flood(w, c.buffers)
 		if c.windows > 0 {
 			if !errors.Is(err, fabric.ErrOverrun) {
 				t.Errorf("%+v: error %v", c, err)
@@ -254,11 +277,9 @@ func TestSimFlood(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
-		most, window := checkQueues(w), int(w.pes[0].WriteWindow())
-		if want := (c.pes - 1) * window; most < want || most > want+proxy.Tokens {
-			t.Errorf("%+v: a queue has held %d at most, want %d and the receives", c, most, want)
+		if most := checkQueues(w); most != c.writes+c.buffers {
+			t.Errorf("%+v, a window of %d: a queue has held %d at most", c, w.pes[0].WriteWindow(), most)
 		}
-		t.Logf("%d PEs, a queue of %d: a window of %d, and at most %d entries", c.pes, c.entries, window, most)
 		w.close(mem)
 	}
 }

@@ -108,7 +108,7 @@ func (l *stagedLoss) run(stays bool) {
 	}
 	l.await("rest", func() bool {
 		for _, p := range survivors {
-			if len(p.parked) > 0 || len(p.end.recvs) < receives || p.Busy != 0 || p.stage.under > 0 || len(p.stage.busy) > 0 || len(p.end.inbox) > 0 || len(p.end.queue) > 0 {
+			if len(p.parked) > 0 || len(p.end.recvs) < receives+p.end.more() || p.Busy != 0 || p.stage.under > 0 || len(p.stage.busy) > 0 || len(p.end.inbox) > 0 || len(p.end.queue) > 0 {
 				return false
 			}
 		}

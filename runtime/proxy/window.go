@@ -20,10 +20,30 @@ const queueEntries = 32768
 // Config is what a provider has to be opened with for an engine of a job of n PEs, but
 // for what names it.
 func Config(n int) fabric.Config {
+	arrivals := (n - 1) * int(writeWindow(n, queueEntries-Tokens))
 	return fabric.Config{
 		Tokens: Tokens, MaxRecv: MaxRecv, Data: true, Fence: true, IfUnordered: true,
-		Arrivals: (n - 1) * int(writeWindow(n, queueEntries-Tokens)),
+		Arrivals: arrivals, MoreRecv: min(mostReceives-receives, queueEntries-Tokens-arrivals),
 	}
+}
+
+// mostReceives is how many receive buffers an engine has where the network turns away messages
+// that find none, as efa-direct does, if the windows leave so many entries of the queue: each
+// buffer may become one. Of 1,020 messages at once 956 are turned away by 64 buffers, and all are
+// there after 331 us instead of 6 (TestSimIncast).
+const mostReceives = 1024
+
+// moreReceives is how many of them there are besides the first ones, for n PEs with such a
+// window.
+func moreReceives(n int, window uint32, c *fabric.Caps) int {
+	if !c.TurnsAway {
+		return 0
+	}
+	more := min(mostReceives-receives, c.Arrivals-(n-1)*int(window))
+	if c.RecvQueue > 0 {
+		more = min(more, c.RecvQueue-receives)
+	}
+	return max(0, more)
 }
 
 // writeWindow is how many writes with numbers each of n PEs may have under way to one whose

@@ -97,7 +97,14 @@ var held = regexp.MustCompile(`^ep \d+ of \d+: cq (\d+) of (\d+), lost (\d+), se
 // queues returns what is wrong with what the queues of so many endpoints have held.
 func (p *place) queues(ends int) error {
 	p.Helper()
-	seen, most := 0, 0
+	_, err := p.held(ends)
+	return err
+}
+
+// held is how many completions one of so many queues has held at most.
+func (p *place) held(ends int) (most int, err error) {
+	p.Helper()
+	seen := 0
 	for _, line := range p.lines(p.log) {
 		m := held.FindStringSubmatch(line)
 		if m == nil {
@@ -111,16 +118,16 @@ func (p *place) queues(ends int) error {
 			}
 		}
 		if n[0] > n[1] || n[2] > 0 || n[3] > n[4] {
-			return fmt.Errorf("a queue held more than it was granted: %s", line)
+			return most, fmt.Errorf("a queue held more than it was granted: %s", line)
 		}
 		seen++
 		most = max(most, n[0])
 	}
 	if seen != ends || most == 0 {
-		return fmt.Errorf("%d of %d endpoints tell what their queues held, at most %d", seen, ends, most)
+		return most, fmt.Errorf("%d of %d endpoints tell what their queues held, at most %d", seen, ends, most)
 	}
 	p.Logf("%d endpoints, at most %d completions at once", seen, most)
-	return nil
+	return most, nil
 }
 
 // differs are the words of a shell that gives one PE other settings than the rest.

@@ -3,9 +3,6 @@ package efa
 import (
 	"fmt"
 	"strings"
-	"unsafe"
-
-	"libshmem/fabric"
 )
 
 // D1 and D9: what a job's size asks of a queue, and how many receives are posted.
@@ -29,7 +26,12 @@ var sizeNeeds = []need{
 	{name: "jobs: 33 PEs, 1 NIC, efa-direct", nic: "version=2.6", test: everyByte(33, 1, "")},
 	{name: "jobs: 33 PEs, 4 NICs, efa", nic: "version=1.22 nics=4", test: everyByte(33, 4, ""), long: true},
 	{name: "jobs: 33 PEs, 4 NICs, efa-direct", nic: "version=2.6 nics=4", test: everyByte(33, 4, ""), long: true},
-	{name: "D9: receives, efa-direct", nic: "version=2.6", test: receives(1024)},
+	{name: "D9: receives, efa-direct", nic: "version=2.6", test: receives(1, 1024)},
+	{name: "D9: receives, efa", nic: "version=1.22", test: receives(1, 64)},
+	{name: "D9: receives of 32 engines", nic: "version=2.6", test: receives(32, 512)},
+	{name: "D9: receives, the device grants 4096 entries", nic: "version=2.6 max_cq=4096", test: receives(2, 1024)},
+	{name: "D9: 9 engines at one, the device grants 4096 entries", nic: "version=2.6 max_cq=4096", test: rush(9, 256, 1024)},
+	{name: "D9: 32 engines at one", nic: "version=2.6", test: rush(32, 1024, 512)},
 }
 
 // everyByte is a job of an all-to-all, every byte of which is looked at: so many PEs with so
@@ -66,30 +68,4 @@ func tellsWindow(p *place) error {
 		return fmt.Errorf("%d of 5 PEs tell the window", n)
 	}
 	return nil
-}
-
-// receiving counts the receives that are posted.
-type receiving struct {
-	fabric.Provider
-	posted *int
-}
-
-func (r receiving) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) error {
-	err := r.Provider.Recv(buf, n, desc, t)
-	if err == nil {
-		*r.posted++
-	}
-	return err
-}
-
-// receives is how many a PE has posted once it is connected.
-func receives(want int) func(*place) error {
-	return func(p *place) error {
-		posted := 0
-		all, err := p.engines(1, 4096, func(prov fabric.Provider) fabric.Provider { return receiving{prov, &posted} })
-		if err == nil && posted != want {
-			err = fmt.Errorf("%d receives are posted, want %d of %d that there is room for", posted, want, all[0].Caps().RecvQueue)
-		}
-		return err
-	}
 }

@@ -60,7 +60,9 @@ struct shmemi_express {
     uint64_t quieted, finished;
     uint64_t tick;
     uint32_t me, n_pes;
-    uint32_t max_inject, receives, max_message;
+    uint32_t max_inject;
+    uint32_t receives, tokens, more_recv; /* see shmemi_express_receives */
+    uint32_t max_message;
     uint32_t stuck, failures;
     uint32_t calm, window, unit;
     uint32_t n_dirty, n_unposted;
@@ -429,11 +431,17 @@ static inline bool shmemi_express_apply(struct shmemi_express *x, const struct s
     return false;
 }
 
+/* Whether a token is that of a receive buffer, as Engine.receiving. */
+static inline bool shmemi_express_receives(const struct shmemi_express *x, uint32_t token)
+{
+    return token < x->receives || token - x->tokens < x->more_recv;
+}
+
 /* Applies the message that c announces and posts its buffer again. x is the first stream. */
 static inline int shmemi_express_receive(struct shmemi_express *x, const struct shmemi_native *n,
                                          const struct shmemi_completion *c)
 {
-    if (c->kind != SHMEMI_COMPLETION_RECV || c->err != 0 || c->token >= x->receives ||
+    if (c->kind != SHMEMI_COMPLETION_RECV || c->err != 0 || !shmemi_express_receives(x, c->token) ||
         c->len < sizeof(struct shmemi_header) || c->len > x->max_message || n->recv == NULL)
         return SHMEMI_NOT_EXPRESS;
     char *buffer = x->buffers + (size_t)c->token * x->max_message;
