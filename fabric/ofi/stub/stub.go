@@ -12,6 +12,7 @@
 //	           and for each option of CUDA and shm that is set (R20)
 //	without=   rules that are switched off, R5,R6a: what one allows is refused then, what it
 //	           refuses is done, and a constant is another
+//	wide=1     efa-direct's send queue has wide entries, too, for more injected bytes (G5)
 //	max_cq=    the entries of a completion queue that the device grants (32768, assumed)
 //	again=K    a K-th of all postings is refused by FI_EAGAIN, and all for a while now and then
 //	unsolicited=0  writes with data take a receive of the target (R11)
