@@ -283,7 +283,7 @@ func TestCheck(t *testing.T) {
 	for name, damage := range map[string]func() error{
 		"changed":   func() error { return os.WriteFile(header, []byte("/* by hand */\n"), 0o644) },
 		"missing":   func() error { return os.Remove(header) },
-		"left over": func() error { return os.WriteFile(left, nil, 0o644) },
+		"left over": func() error { return os.WriteFile(left, []byte(banner("/* ", " */")), 0o644) },
 	} {
 		if err := run(root, true); err != nil {
 			t.Fatalf("before %s: %v", name, err)
