@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem/fabric/ofi/stub"
 	"libshmem/runtime/gpu/cuda/cudatest"
 	"libshmem/tests/need"
 )
@@ -22,10 +24,19 @@ import (
 // machine may be busy.
 const limit = 2 * time.Minute
 
-var tcp = []string{"-x", "SHMEM_PROVIDER=tcp"}
-
-// TestMain keeps the driver that is played.
-func TestMain(m *testing.M) { os.Exit(cudatest.Main(m)) }
+// TestMain keeps the driver and the NICs that are played.
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "played")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	cudatest.Keep(dir)
+	stub.Keep(dir)
+	status := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(status)
+}
 
 // compile builds a program of testdata once.
 func compile(t *testing.T, name string) (shmemrun, program string) {

@@ -30,22 +30,24 @@ func TestLocks(t *testing.T) {
 		{name: "chaos", way: "any", pes: 3, victims: "1", options: list(tcp, []string{"--chaos", "7,delay=100us"})},
 		{name: "GPU memory", way: "any", pes: 4, victims: "1", options: list(tcp, []string{"--hosts", "2"}), gpu: true},
 	} {
-		t.Run(c.name+" "+c.way, func(t *testing.T) {
-			env := goOn
-			if c.gpu {
-				env = list(env, onGPU(t))
-			}
-			victims := strings.Fields(c.victims)
-			for seed := range *seeds {
-				j := start(t, env, shmemrun, list(options(fmt.Sprint(c.pes), c.options...), []string{program, c.way, fmt.Sprint(seed)}, victims)...)
-				out := j.wait(128 + 9)
-				if n := passed(t, out); n != c.pes-len(victims) {
-					t.Errorf("seed %d: %d of %d survivors came to their end:\n%s", seed, n, c.pes-len(victims), out)
+		for _, r := range routes(t, c.options) {
+			t.Run(c.name+" "+c.way+r.name, func(t *testing.T) {
+				env := list(goOn, r.env)
+				if c.gpu {
+					env = list(env, r.onGPU(t))
 				}
-				if t.Failed() {
-					return
+				victims := strings.Fields(c.victims)
+				for seed := range *seeds {
+					j := start(t, env, shmemrun, list(options(fmt.Sprint(c.pes), r.options...), []string{program, c.way, fmt.Sprint(seed)}, victims)...)
+					out := j.wait(128 + 9)
+					if n := passed(t, out); n != c.pes-len(victims) {
+						t.Errorf("seed %d: %d of %d survivors came to their end:\n%s", seed, n, c.pes-len(victims), out)
+					}
+					if t.Failed() {
+						return
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }

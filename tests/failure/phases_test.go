@@ -81,28 +81,30 @@ func TestAskedAlways(t *testing.T) {
 		{"node", nil},
 		{"hosts", list(tcp, []string{"--hosts", "2"})},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			p := startPhases(t, nil, "2", c.options)
-			pid := p.stands(0, "before")
-			p.stands(1, "before")
-			p.ask()
-			p.goOn("before")
-			p.stands(1, "init")
-			standsInInit(t, pid)
-			p.ask()
-			p.goOn("init")
-			p.stands(1, "finalize")
-			p.ask()
-			p.says(`shmem: PE 0: shmem_finalize has waited \d+ s: .*\(the wait goes on\)`)
-			p.goOn("finalize")
-			p.stands(0, "after")
-			p.stands(1, "after")
-			p.ask()
-			p.goOn("after")
-			if n := passed(t, p.wait(0)); n != 2 {
-				t.Errorf("%d of 2 PEs came to the end:\n%s", n, p.output())
-			}
-		})
+		for _, r := range routes(t, c.options) {
+			t.Run(c.name+r.name, func(t *testing.T) {
+				p := startPhases(t, r.env, "2", r.options)
+				pid := p.stands(0, "before")
+				p.stands(1, "before")
+				p.ask()
+				p.goOn("before")
+				p.stands(1, "init")
+				standsInInit(t, pid)
+				p.ask()
+				p.goOn("init")
+				p.stands(1, "finalize")
+				p.ask()
+				p.says(`shmem: PE 0: shmem_finalize has waited \d+ s: .*\(the wait goes on\)`)
+				p.goOn("finalize")
+				p.stands(0, "after")
+				p.stands(1, "after")
+				p.ask()
+				p.goOn("after")
+				if n := passed(t, p.wait(0)); n != 2 {
+					t.Errorf("%d of 2 PEs came to the end:\n%s", n, p.output())
+				}
+			})
+		}
 	}
 }
 
@@ -138,22 +140,24 @@ func TestFinalizeAfterLoss(t *testing.T) {
 		{"asked", "0", true, nil},
 		{"hosts", "1", false, list(tcp, []string{"--hosts", "3"})},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			p := startPhases(t, []string{"SHMEM_ON_FAILURE=return", "SHMEM_TIMEOUT=" + c.timeout}, "3", c.options, "lose")
-			p.goOn("before")
-			p.goOn("init")
-			p.stands(1, "finalize")
-			p.says(`shmemrun: PE 2 was killed by signal 9`)
-			if c.ask {
-				time.Sleep(time.Second) // until PE 0 has left the barrier of finalize
-				p.ask()
-			}
-			p.says(report)
-			p.goOn("finalize")
-			p.goOn("after")
-			if n := passed(t, p.wait(137)); n != 2 {
-				t.Errorf("%d of 2 PEs came to the end:\n%s", n, p.output())
-			}
-		})
+		for _, r := range routes(t, c.options) {
+			t.Run(c.name+r.name, func(t *testing.T) {
+				p := startPhases(t, list(r.env, []string{"SHMEM_ON_FAILURE=return", "SHMEM_TIMEOUT=" + c.timeout}), "3", r.options, "lose")
+				p.goOn("before")
+				p.goOn("init")
+				p.stands(1, "finalize")
+				p.says(`shmemrun: PE 2 was killed by signal 9`)
+				if c.ask {
+					time.Sleep(time.Second) // until PE 0 has left the barrier of finalize
+					p.ask()
+				}
+				p.says(report)
+				p.goOn("finalize")
+				p.goOn("after")
+				if n := passed(t, p.wait(137)); n != 2 {
+					t.Errorf("%d of 2 PEs came to the end:\n%s", n, p.output())
+				}
+			})
+		}
 	}
 }

@@ -35,32 +35,34 @@ func TestSurvive(t *testing.T) {
 		{name: "GPU memory, node", pes: 3, victim: "1", way: "kill", status: 128 + 9, fate: `was killed by signal 9`, gpu: true},
 		{name: "GPU memory, hosts", pes: 6, victim: "1", way: "kill", status: 128 + 9, fate: `was killed by signal 9`, options: list(tcp, []string{"--hosts", "3"}), gpu: true},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			if c.namespaces {
-				need.Namespaces(t)
-			}
-			env := goOn
-			if c.gpu {
-				env = list(env, onGPU(t))
-			}
-			j := start(t, env, shmemrun, list(options(fmt.Sprint(c.pes), c.options...), []string{program, c.victim, c.way})...)
-			out := j.wait(c.status)
-			if n := passed(t, out); n != c.pes-1 {
-				t.Errorf("%d of %d survivors came to their end:\n%s", n, c.pes-1, out)
-			}
-			j.says(`shmemrun: PE ` + c.victim + ` ` + c.fate + `.*; the others go on \(SHMEM_ON_FAILURE=return\)`)
-			t.Log(j.says(`knew after \d+ ms`)[0])
-		})
+		for _, r := range routes(t, c.options) {
+			t.Run(c.name+r.name, func(t *testing.T) {
+				if c.namespaces {
+					need.Namespaces(t)
+				}
+				env := list(goOn, r.env)
+				if c.gpu {
+					env = list(env, r.onGPU(t))
+				}
+				j := start(t, env, shmemrun, list(options(fmt.Sprint(c.pes), r.options...), []string{program, c.victim, c.way})...)
+				out := j.wait(c.status)
+				if n := passed(t, out); n != c.pes-1 {
+					t.Errorf("%d of %d survivors came to their end:\n%s", n, c.pes-1, out)
+				}
+				j.says(`shmemrun: PE ` + c.victim + ` ` + c.fate + `.*; the others go on \(SHMEM_ON_FAILURE=return\)`)
+				t.Log(j.says(`knew after \d+ ms`)[0])
+			})
+		}
 	}
 }
 
 // TestDefault: without the setting the job ends at once, and names the PE.
 func TestDefault(t *testing.T) {
 	shmemrun, program := compile(t, "survive")
-	for _, opts := range [][]string{nil, list(tcp, []string{"--hosts", "4"})} {
-		out := start(t, nil, shmemrun, list(options("16", opts...), []string{program, "5", "kill"})...).wait(128 + 9)
+	for _, r := range append(routes(t, list(tcp, []string{"--hosts", "4"})), route{name: "node"}) {
+		out := start(t, r.env, shmemrun, list(options("16", r.options...), []string{program, "5", "kill"})...).wait(128 + 9)
 		if !strings.Contains(out, "shmemrun: PE 5 was killed by signal 9 (killed)\n") {
-			t.Errorf("%v: the PE is not named:\n%s", opts, out)
+			t.Errorf("%s %v: the PE is not named:\n%s", r.name, r.options, out)
 		}
 	}
 }
@@ -93,51 +95,53 @@ func TestOrphans(t *testing.T) {
 		// No PE sees another one's process. The first of a namespace cannot kill itself.
 		{name: "network", way: "exit", env: goOn, wrapper: "unshare --pid --fork ", options: list(tcp, []string{"--hosts", "4"}), say: " passed, 0 failed", count: 3},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			if c.wrapper != "" {
-				need.Namespaces(t)
-			}
-			dir := t.TempDir()
-			file := filepath.Join(dir, "die")
-			j := start(t, c.env, shmemrun, list(options("4", c.options...), []string{
-				"sh", "-c", c.wrapper + `"$0" "$@" > ` + dir + `/$SHMEM_LAUNCHER_PE 2>&1; exit $?`, program, "2", c.way, file})...)
-			pids := descendants(t, j.cmd.Process.Pid, filepath.Base(program), 4)
-			t.Cleanup(func() {
-				for _, pid := range pids {
-					_ = syscall.Kill(pid, syscall.SIGKILL)
+		for _, r := range routes(t, c.options) {
+			t.Run(c.name+r.name, func(t *testing.T) {
+				if c.wrapper != "" {
+					need.Namespaces(t)
 				}
+				dir := t.TempDir()
+				file := filepath.Join(dir, "die")
+				j := start(t, list(c.env, r.env), shmemrun, list(options("4", r.options...), []string{
+					"sh", "-c", c.wrapper + `"$0" "$@" > ` + dir + `/$SHMEM_LAUNCHER_PE 2>&1; exit $?`, program, "2", c.way, file})...)
+				pids := descendants(t, j.cmd.Process.Pid, filepath.Base(program), 4)
+				t.Cleanup(func() {
+					for _, pid := range pids {
+						_ = syscall.Kill(pid, syscall.SIGKILL)
+					}
+				})
+				outputs := func(say string) (all string, n int) {
+					for pe := range 4 {
+						b, _ := os.ReadFile(filepath.Join(dir, fmt.Sprint(pe)))
+						all += string(b)
+						if strings.Contains(string(b), say) {
+							n++
+						}
+					}
+					return all, n
+				}
+				await := func(say string, want int) string {
+					t.Helper()
+					for end := time.Now().Add(limit / 2); ; time.Sleep(20 * time.Millisecond) {
+						all, n := outputs(say)
+						if n >= want {
+							return all
+						}
+						if time.Now().After(end) {
+							t.Fatalf("%d PEs say %q, want %d:\n%s", n, say, want, all)
+						}
+					}
+				}
+				await("is up", 4)
+				if err := syscall.Kill(j.cmd.Process.Pid, syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+				<-j.done
+				if err := os.WriteFile(file, nil, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				t.Log(await(c.say, c.count))
 			})
-			outputs := func(say string) (all string, n int) {
-				for pe := range 4 {
-					b, _ := os.ReadFile(filepath.Join(dir, fmt.Sprint(pe)))
-					all += string(b)
-					if strings.Contains(string(b), say) {
-						n++
-					}
-				}
-				return all, n
-			}
-			await := func(say string, want int) string {
-				t.Helper()
-				for end := time.Now().Add(limit / 2); ; time.Sleep(20 * time.Millisecond) {
-					all, n := outputs(say)
-					if n >= want {
-						return all
-					}
-					if time.Now().After(end) {
-						t.Fatalf("%d PEs say %q, want %d:\n%s", n, say, want, all)
-					}
-				}
-			}
-			await("is up", 4)
-			if err := syscall.Kill(j.cmd.Process.Pid, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			<-j.done
-			if err := os.WriteFile(file, nil, 0o666); err != nil {
-				t.Fatal(err)
-			}
-			t.Log(await(c.say, c.count))
-		})
+		}
 	}
 }

@@ -3,6 +3,8 @@ package run
 import (
 	"strconv"
 	"time"
+
+	"libshmem/fabric/ofi/stub"
 )
 
 // A configuration is a way to run every program.
@@ -18,10 +20,11 @@ type configuration struct {
 	// gpu says that PEs have their heaps in the memory of a GPU, which is a fake
 	// one: the CPU reaches it, but the library goes by the driver.
 	gpu bool
-	// nic says that a NIC reaches those heaps, by dma-bufs: one that is played, too.
-	nic bool
-	// stub are the settings of NICs that this machine does not have; "": its own network.
-	stub string
+	// nic is how a NIC reaches those heaps, as SHMEM_GPU_NET has it: one of the stub's; "": none
+	// does.
+	nic string
+	// network is one of NICs that this machine does not have; nil: its own.
+	network *stub.Network
 	// many says that there are more PEs than write to each other directly in a
 	// small reduction, which is for the programs that say so.
 	many bool
@@ -32,6 +35,9 @@ type configuration struct {
 var onTCP = []string{"-x", "SHMEM_PROVIDER=tcp"}
 
 func on(pes string, args ...string) []string { return append([]string{"-n", pes}, args...) }
+
+// gpuNIC is over the newest of the stub's networks.
+var gpuNIC = configuration{name: "gpu-nic-4", args: on("4", "--hosts", "2"), gpu: true, nic: "dmabuf", network: &stub.Networks(false)[0]}
 
 var configurations = []configuration{
 	{name: "node-1", args: on("1")},
@@ -54,7 +60,7 @@ var configurations = []configuration{
 	{name: "links-3", args: on("3", "--hosts", "3", "--host-netns", "--links", "2", "-x", "SHMEM_NIC_POLICY=split"), namespaces: true},
 	{name: "gpu-node-3", args: on("3"), gpu: true},
 	{name: "gpu-hosts-4", args: on("4", append(onTCP, "--hosts", "2")...), gpu: true},
-	{name: "gpu-nic-4", args: on("4", "--hosts", "2"), gpu: true, nic: true},
+	gpuNIC,
 	{name: "asan-node-2", args: on("2"), build: "asan"},
 	{name: "asan-hosts-2", args: on("2", append(onTCP, "--hosts", "2")...), build: "asan"},
 	{name: "tsan-node-2", args: on("2"), build: "tsan"},
@@ -107,6 +113,7 @@ type program struct {
 var (
 	whole  = []string{"whole"}
 	asItIs = []string{}
+	to64M  = []string{"67108864"}
 	// The same code is behind the heap's edges everywhere else.
 	onHeapEdges = []string{"node-1", "node-3", "hosts-4", "chaos-3"}
 )
@@ -140,6 +147,12 @@ var programs = map[string]program{
 	"zz_collectives": {whole: whole},
 	"zz_wait":        {whole: whole},
 	"zz_reduce":      {many: true, limit: 5 * time.Minute, whole: whole},
+	// Up to 64 MiB over tcp and over NICs of the stub; elsewhere to 1 MiB, and in the memory of a
+	// GPU, where 32,000 puts take 7 s, one size of seven.
+	"sizes": {
+		only:   []string{"node-2", "hosts-2", "links-3", "gpu-nic-4", "asan-hosts-2"},
+		argsIn: map[string][]string{"hosts-2": to64M, stub.Newest: to64M, stub.Newest + "-nics-4": to64M, "gpu-nic-4": {"1048576", "7"}},
+	},
 	// Where heaps are taken part by part, on one node and over a network.
 	"growth": {only: []string{"node-2", "hosts-4", "gpu-node-3", "gpu-hosts-4", "gpu-nic-4", "asan-hosts-2"}},
 	// Copies of single elements to GPU memory are slow, and the driver that is played

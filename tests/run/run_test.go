@@ -30,22 +30,33 @@ var counted = regexp.MustCompile(`\b(\d+) passed, (\d+) failed\b`)
 
 func TestPrograms(t *testing.T) {
 	build := need.Build(t)
+	for _, name := range programNames(t) {
+		t.Run(name, func(t *testing.T) {
+			for _, c := range configurations {
+				if p := programs[name]; p.runsIn(c) {
+					t.Run(c.name, func(t *testing.T) { runProgram(t, build, name, p, c) })
+				}
+			}
+		})
+	}
+}
+
+// programNames are those of tests/c.
+func programNames(t *testing.T) []string {
+	t.Helper()
 	sources, err := filepath.Glob(filepath.Join("..", "c", "*.c"))
 	if err != nil || len(sources) == 0 {
 		t.Fatalf("list tests/c: %d programs, error %v", len(sources), err)
 	}
-	for _, source := range sources {
-		name := strings.TrimSuffix(filepath.Base(source), ".c")
-		t.Run(name, func(t *testing.T) {
-			for _, c := range configurations {
-				p := programs[name]
-				if len(p.only) > 0 && !slices.Contains(p.only, c.name) || p.hostOnly && c.gpu || c.many && !p.many {
-					continue
-				}
-				t.Run(c.name, func(t *testing.T) { runProgram(t, build, name, p, c) })
-			}
-		})
+	for i, source := range sources {
+		sources[i] = strings.TrimSuffix(filepath.Base(source), ".c")
 	}
+	return sources
+}
+
+// runsIn reports whether the program runs in a configuration of the table.
+func (p program) runsIn(c configuration) bool {
+	return (len(p.only) == 0 || slices.Contains(p.only, c.name)) && !(p.hostOnly && c.gpu) && (!c.many || p.many)
 }
 
 // runWhole is for make test-full: with it TestWhole takes a quarter of an hour, and
@@ -77,7 +88,7 @@ func TestWhole(t *testing.T) {
 // TestTable finds rows that no longer stand for anything.
 func TestTable(t *testing.T) {
 	known := map[string]bool{}
-	for _, c := range configurations {
+	for _, c := range slices.Concat(configurations, stubbed(true)) {
 		known[c.name] = true
 	}
 	for name, p := range programs {
@@ -117,12 +128,12 @@ func runProgram(t *testing.T, build, name string, p program, c configuration) {
 	if c.gpu {
 		env = append(env, "SHMEM_HEAP=device", "FAKE_CUDA=works=1", "LD_LIBRARY_PATH="+cudatest.Build(t))
 	}
-	if c.nic {
+	if c.nic != "" {
 		// And with streams that do atomic operations by themselves.
-		env = append(env, "FAKE_CUDA=works=1 attribute148=1", "SHMEM_GPU_NET=dmabuf", "SHMEM_PROVIDER="+stub.Provider, "SHMEM_LIBFABRIC="+stub.Build(t))
+		env = append(env, "FAKE_CUDA=works=1 attribute148=1", "SHMEM_GPU_NET="+c.nic)
 	}
-	if c.stub != "" {
-		env = append(env, "FAKE_NIC="+c.stub, "SHMEM_LIBFABRIC="+stub.Build(t))
+	if c.network != nil {
+		env = append(env, c.network.Env(stub.Build(t))...)
 	}
 	if out, err := launch(limit, argv, env); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, strings.Join(argv, " "), excerpt(out))

@@ -1,64 +1,137 @@
 package run
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"libshmem/fabric/ofi/stub"
 	"libshmem/tests/need"
 )
 
-// networkOf is 4 PEs on two hosts, and between them NICs that this machine does not have
-// (fabric/ofi/stub).
-func networkOf(name, settings string, env ...string) configuration {
-	c := configuration{name: name, args: on("4", "--hosts", "2"), stub: settings}
-	for _, e := range env {
-		c.args = append(c.args, "-x", e)
+// A skip is what runs between hosts over tcp and not on NICs of the stub, by the names of programs
+// and configurations that contain these words, and the rule of the stub that is the reason.
+type skip struct{ program, configuration, rule string }
+
+// What a row takes away is tested as the comment says.
+var skips = []skip{
+	// The provider takes a dma-buf for something else. Its NICs reach the memory of GPUs by
+	// address, which the configurations gpu-peermem-cxi have.
+	{"", "gpu-dmabuf-cxi", "R19d"},
+}
+
+func (s skip) takes(program, configuration string) bool {
+	return strings.Contains(program, s.program) && strings.Contains(configuration, s.configuration)
+}
+
+// policies are those of SHMEM_NIC_POLICY, which the networks have in turn.
+var policies = []string{"auto", "split", "round-robin"}
+
+// stubbed are the ways to run programs on NICs that this machine does not have (fabric/ofi/stub): 4
+// PEs on two hosts with one NIC each and with four, and with heaps in the memory of a GPU.
+func stubbed(all bool) (out []configuration) {
+	for i, n := range stub.Networks(all) {
+		add := func(kind string, n stub.Network, nic string, more ...string) {
+			c := configuration{name: kind + n.Name, args: on("4", append(more, "--hosts", "2")...), network: &n}
+			c.gpu, c.nic = nic != "", nic
+			out = append(out, c)
+		}
+		add("", n, "")
+		add("", n.NICs(4), "", "-x", "SHMEM_NIC_POLICY="+policies[i%len(policies)])
+		add("gpu-dmabuf-", n, "dmabuf")
+		if n.Provider == "cxi" {
+			add("gpu-peermem-", n, "peermem")
+		}
 	}
-	return c
+	return out
 }
 
-// direct is the newest fabric of efa; the others are for -whole.
-const direct = "efa-direct-2.6"
-
-var stubbed = []configuration{
-	networkOf(direct, "provider=efa version=2.6", "SHMEM_PROVIDER=efa", "SHMEM_FABRIC=efa-direct"),
-	networkOf("efa-direct-2.6-nics", "provider=efa version=2.6 nics=4", "SHMEM_PROVIDER=efa", "SHMEM_NIC_POLICY=split"),
-	networkOf("efa-direct-2.4", "provider=efa version=2.4", "SHMEM_PROVIDER=efa", "SHMEM_FABRIC=efa-direct"),
-	networkOf("efa-direct-2.3", "provider=efa version=2.3", "SHMEM_PROVIDER=efa", "SHMEM_FABRIC=efa-direct"),
-	networkOf("efa-direct-2.1", "provider=efa version=2.1", "SHMEM_PROVIDER=efa", "SHMEM_FABRIC=efa-direct"),
-	networkOf("efa-2.6", "provider=efa version=2.6", "SHMEM_PROVIDER=efa", "SHMEM_FABRIC=efa"),
-	networkOf("efa-2.1", "provider=efa version=2.1", "SHMEM_PROVIDER=efa", "SHMEM_FABRIC=efa"),
-	networkOf("efa-1.22", "provider=efa version=1.22", "SHMEM_PROVIDER=efa"),
-	networkOf("cxi-2.3", "provider=cxi version=2.3", "SHMEM_PROVIDER=cxi"),
-	networkOf("cxi-1.22", "provider=cxi version=1.22", "SHMEM_PROVIDER=cxi"),
-	networkOf("verbs", "provider=verbs", "SHMEM_PROVIDER=verbs"),
+// betweenHosts reports whether a program runs between hosts, with its heap in main memory or in that
+// of a GPU.
+func (p program) betweenHosts(gpu bool) bool {
+	return slices.ContainsFunc(configurations, func(c configuration) bool {
+		over := slices.Contains(c.args, "--hosts") || slices.Contains(c.args, "--chaos")
+		return over && c.gpu == gpu && p.runsIn(c)
+	})
 }
 
-// overNetwork reports whether a program runs between two hosts over tcp, with 4 PEs.
-func overNetwork(p program) bool { return len(p.only) == 0 || slices.Contains(p.only, "hosts-4") }
+// onStub are the configurations of the stub that a program runs in: with -whole all but those that
+// the list takes away; else those of the newest network that have arguments of their own, or are
+// left out by the configuration gpu-nic-4.
+func onStub(name string, all bool) (out []configuration) {
+	p := programs[name]
+	for _, c := range stubbed(all) {
+		skipped := slices.ContainsFunc(skips, func(s skip) bool { return s.takes(name, c.name) })
+		if p.betweenHosts(c.gpu) && !skipped && (all || p.argsIn[c.name] != nil || !p.runsIn(gpuNIC) && !c.gpu) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
 
-// TestStubNICs runs what runs between hosts over tcp on NICs of other kinds: with -whole all of it
-// on each; else what the configuration gpu-nic-4 leaves out, on the newest of EFA's.
+// TestStubNICs runs what runs between hosts over tcp on NICs of other kinds.
 func TestStubNICs(t *testing.T) {
 	build := need.Build(t)
-	sources, err := filepath.Glob(filepath.Join("..", "c", "*.c"))
-	if err != nil || len(sources) == 0 {
-		t.Fatalf("list tests/c: %d programs, error %v", len(sources), err)
-	}
-	for _, source := range sources {
-		name := strings.TrimSuffix(filepath.Base(source), ".c")
-		p := programs[name]
-		if !overNetwork(p) || !*runWhole && !p.hostOnly && (len(p.only) == 0 || slices.Contains(p.only, "gpu-nic-4")) {
-			continue
-		}
+	for _, name := range programNames(t) {
 		t.Run(name, func(t *testing.T) {
-			for _, c := range stubbed {
-				if *runWhole || c.name == direct {
-					t.Run(c.name, func(t *testing.T) { runProgram(t, build, name, p, c) })
-				}
+			for _, c := range onStub(name, *runWhole) {
+				t.Run(c.name, func(t *testing.T) { runProgram(t, build, name, programs[name], c) })
 			}
 		})
+	}
+}
+
+// TestStubLoads has programs do on each network what they do between two hosts over tcp, where
+// that is more than elsewhere.
+func TestStubLoads(t *testing.T) {
+	if !*runWhole {
+		t.Skip("takes half an hour (-whole)")
+	}
+	build := need.Build(t)
+	for _, name := range programNames(t) {
+		p := programs[name]
+		load := p.argsIn["hosts-2"]
+		if load == nil {
+			continue
+		}
+		p.args, p.argsIn = load, nil
+		t.Run(name, func(t *testing.T) {
+			for _, c := range onStub(name, true) {
+				if c.gpu {
+					continue
+				}
+				c.args[1] = "2" // PEs
+				t.Run(c.name, func(t *testing.T) { runProgram(t, build, name, p, c) })
+			}
+		})
+	}
+}
+
+// TestSkips finds rows of the list that take nothing away, or have no rule of that provider for a
+// reason; and programs between hosts that no network of the stub would run.
+func TestSkips(t *testing.T) {
+	rules := stub.Rules()
+	took := make([]bool, len(skips))
+	for _, name := range programNames(t) {
+		p := programs[name]
+		if (p.betweenHosts(false) || p.betweenHosts(true)) && len(onStub(name, true)) == 0 {
+			t.Errorf("%s runs between hosts, and on no network of the stub", name)
+		}
+		for _, c := range stubbed(true) {
+			for i, s := range skips {
+				if !p.betweenHosts(c.gpu) || !s.takes(name, c.name) {
+					continue
+				}
+				took[i] = true
+				if !strings.HasPrefix(rules[s.rule], c.network.Provider) {
+					t.Errorf("%+v takes %s on %s away, and is no rule of provider %s", s, name, c.name, c.network.Provider)
+				}
+			}
+		}
+	}
+	for i, s := range skips {
+		if !took[i] {
+			t.Errorf("%+v takes nothing away", s)
+		}
 	}
 }

@@ -45,7 +45,7 @@ import (
 	"testing"
 )
 
-//go:embed lib zz_rules.h
+//go:embed lib zz_rules.h rules.tsv
 var source embed.FS
 
 // Provider is the name of the provider that takes GPU memory.

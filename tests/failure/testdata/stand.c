@@ -1,10 +1,13 @@
 /*
  * stand.c: PEs that wait, and one that does not do its part.
  *
- * The first argument is what they wait in: barrier, get, wait or nothing; the second
+ * The first argument is what they wait in: barrier, get, wait, reach or nothing; the second
  * the PE that is waited for, which says its process number and does its part when the
  * file is there that the third names. With a fourth, the program has a handler of its
  * own for USR2.
+ *
+ * reach: PE 0 writes and reads the memory of that PE as soon as there is a file with
+ * .stopped behind its name, says that it has, and then asks its processor for something.
  */
 #include <shmem.h>
 #include <shmemx.h>
@@ -28,6 +31,25 @@ static void wait_for(const char *file)
         usleep(10000);
 }
 
+enum { REACH = 1 << 20 };
+
+/* Puts to the memory of another PE, and gets it until the bytes are there: to say that they are,
+ * as quiet does, takes that PE's processor. */
+static void reach(unsigned char *memory, int pe)
+{
+    unsigned char *text = malloc(REACH), *back = calloc(1, REACH);
+    if (text == NULL || back == NULL)
+        shmem_global_exit(3);
+    for (int i = 0; i < REACH; i++)
+        text[i] = (unsigned char)(i * 31 + i / 1021);
+    shmem_putmem(memory, text, REACH, pe);
+    do
+        shmem_getmem(back, memory, REACH, pe);
+    while (memcmp(text, back, REACH) != 0);
+    free(text);
+    free(back);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4)
@@ -37,6 +59,9 @@ int main(int argc, char **argv)
     shmem_init();
     int me = shmem_my_pe(), late = atoi(argv[2]);
     long *word = shmem_calloc(1, sizeof *word);
+    unsigned char *memory = shmem_malloc(REACH);
+    if (memory == NULL)
+        return 2;
     shmem_barrier_all();
     printf("PE %d is process %d\n", me, getpid());
     fflush(stdout);
@@ -48,6 +73,15 @@ int main(int argc, char **argv)
     if (me != late && strcmp(argv[1], "get") == 0) {
         usleep(500000);
         (void)shmem_long_g(word, late);
+    }
+    if (me == 0 && strcmp(argv[1], "reach") == 0) {
+        char stopped[4096];
+        snprintf(stopped, sizeof stopped, "%s.stopped", argv[3]);
+        wait_for(stopped);
+        reach(memory, late);
+        printf("PE 0 has reached the memory of PE %d\n", late);
+        fflush(stdout);
+        (void)shmem_long_atomic_fetch_add(word, 0, late);
     }
     if (strcmp(argv[1], "wait") == 0)
         shmem_long_wait_until(word, SHMEM_CMP_EQ, 1);

@@ -2,20 +2,19 @@
  * wire.c: the files of endpoints, where they are, and when they are removed.
  */
 #define _GNU_SOURCE
+#include "process.h"
 #include "settings.h"
 #include "wire.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define MAGIC UINT64_C(0x6e69632d77697265)
@@ -68,13 +67,15 @@ uint64_t wire_draw(void)
 static bool owner_gone(const struct wire *w)
 {
     uint64_t there = 0;
-    struct iovec mine = {&there, sizeof there};
-    struct iovec theirs = {(void *)(uintptr_t)w->boot_at, sizeof there};
-    if (w->pid == getpid())
+    int fd = -1;
+    if (w->pid == process_number())
         return w->boot != boot;
-    ssize_t n = process_vm_readv(w->pid, &mine, 1, &theirs, 1, 0);
-    if (n < 0 && errno == EPERM)
-        return kill(w->pid, 0) != 0 && errno == ESRCH;
+    ssize_t n = process_move(w->pid, w->space, &fd, w->boot_at, &there, sizeof there, false);
+    const int err = errno;
+    if (fd >= 0)
+        close(fd);
+    if (n < 0 && (err == EPERM || err == EACCES))
+        return !process_there(w->pid);
     return n != sizeof there || there != w->boot;
 }
 
@@ -92,7 +93,7 @@ static void sweep(void)
         snprintf(path, sizeof path, "%s/%s", folder(), e->d_name);
         const char *pid = strchr(e->d_name, '.');
         if (pid != NULL) {
-            if (kill((pid_t)atoi(pid + 1), 0) != 0 && errno == ESRCH)
+            if (!process_there((pid_t)atoi(pid + 1)))
                 unlink(path);
             continue;
         }
@@ -116,7 +117,7 @@ __attribute__((destructor)) static void leave(void)
 {
     char path[320];
     for (struct mapping *m = mappings; m != NULL; m = m->next)
-        if (m->local && m->w->pid == getpid()) {
+        if (m->local && m->w->pid == process_number()) {
             path_of(m->id, path, sizeof path);
             unlink(path);
             bell_of(m->w->cq_id, m->w->pid, path, sizeof path);
@@ -162,7 +163,7 @@ struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id)
     m->size = ring_at + ring_size;
     m->id = id;
     m->local = true;
-    m->wake_fd = -1;
+    m->wake_fd = m->memory_fd = -1;
     m->refs = 1;
     void *at = MAP_FAILED;
     if (fd >= 0 && ftruncate(fd, (off_t)m->size) == 0)
@@ -178,7 +179,8 @@ struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id)
     }
     struct wire *w = m->w = at;
     w->id = id;
-    w->pid = getpid();
+    w->pid = process_number();
+    w->space = process_space();
     w->kind = kind;
     w->boot = boot;
     w->boot_at = (uint64_t)(uintptr_t)&boot;
@@ -214,7 +216,8 @@ static struct mapping *map_peer(uint64_t id)
         munmap(at, (size_t)st.st_size);
         return NULL;
     }
-    *m = (struct mapping){.id = id, .w = w, .size = (size_t)st.st_size, .wake_fd = -1};
+    *m = (struct mapping){
+        .id = id, .w = w, .size = (size_t)st.st_size, .wake_fd = -1, .memory_fd = -1};
     keep(m);
     return m;
 }
@@ -251,6 +254,8 @@ void wire_close(struct mapping *m)
         munmap(m->w, m->size);
         if (m->wake_fd >= 0)
             close(m->wake_fd);
+        if (m->memory_fd >= 0)
+            close(m->memory_fd);
         free(m);
     }
     pthread_mutex_unlock(&lock);
@@ -272,39 +277,32 @@ bool wire_alive(struct mapping *m)
     return m->w->state == WIRE_OPEN && (m->local || !owner_gone(m->w));
 }
 
-int wire_write(struct mapping *m, uint64_t to, const void *from, size_t n)
+static int move_all(struct mapping *m, uint64_t at, void *local, size_t n, bool write)
 {
-    if (m->local) {
-        memcpy((void *)(uintptr_t)to, from, n);
-        return 0;
-    }
     while (n > 0) {
-        struct iovec mine = {(void *)from, n}, theirs = {(void *)(uintptr_t)to, n};
-        ssize_t done = process_vm_writev(m->w->pid, &mine, 1, &theirs, 1, 0);
+        ssize_t done = process_move(m->w->pid, m->w->space, &m->memory_fd, at, local, n, write);
         if (done <= 0)
-            return errno;
-        from = (const char *)from + done;
-        to += (uint64_t)done;
+            return done < 0 ? errno : ESRCH;
+        local = (char *)local + done;
+        at += (uint64_t)done;
         n -= (size_t)done;
     }
     return 0;
 }
 
+int wire_write(struct mapping *m, uint64_t to, const void *from, size_t n)
+{
+    if (!m->local)
+        return move_all(m, to, (void *)(uintptr_t)from, n, true);
+    memcpy((void *)(uintptr_t)to, from, n);
+    return 0;
+}
+
 int wire_read(struct mapping *m, uint64_t from, void *to, size_t n)
 {
-    if (m->local) {
-        memcpy(to, (const void *)(uintptr_t)from, n);
-        return 0;
-    }
-    while (n > 0) {
-        struct iovec mine = {to, n}, theirs = {(void *)(uintptr_t)from, n};
-        ssize_t done = process_vm_readv(m->w->pid, &mine, 1, &theirs, 1, 0);
-        if (done <= 0)
-            return errno;
-        to = (char *)to + done;
-        from += (uint64_t)done;
-        n -= (size_t)done;
-    }
+    if (!m->local)
+        return move_all(m, from, to, n, false);
+    memcpy(to, (const void *)(uintptr_t)from, n);
     return 0;
 }
 
@@ -312,7 +310,7 @@ int wire_read(struct mapping *m, uint64_t from, void *to, size_t n)
 int wire_bell(uint64_t cq_id)
 {
     char path[320];
-    bell_of(cq_id, getpid(), path, sizeof path);
+    bell_of(cq_id, process_number(), path, sizeof path);
     if (mkfifo(path, 0600) != 0)
         return -1;
     return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -321,7 +319,7 @@ int wire_bell(uint64_t cq_id)
 void wire_bell_remove(uint64_t cq_id, int fd)
 {
     char path[320];
-    bell_of(cq_id, getpid(), path, sizeof path);
+    bell_of(cq_id, process_number(), path, sizeof path);
     unlink(path);
     if (fd >= 0)
         close(fd);

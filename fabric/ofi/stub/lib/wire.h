@@ -41,8 +41,9 @@ struct wire_region {
 struct wire {
     uint64_t magic;
     uint64_t id;
-    pid_t pid;
+    pid_t pid; /* in /proc */
     int32_t kind;
+    uint64_t space;   /* its PID namespace */
     uint64_t boot;    /* a random number that the owner has at boot_at, too */
     uint64_t boot_at; /* which tells whether the owner is still there */
     uint64_t cq_id;   /* of the FIFO that wakes it */
@@ -104,8 +105,9 @@ struct mapping {
     struct wire *w;
     size_t size;
     int refs;
-    bool local;  /* of this process */
-    int wake_fd; /* its FIFO; -1: not opened yet */
+    bool local;    /* of this process */
+    int wake_fd;   /* its FIFO; -1: not opened yet */
+    int memory_fd; /* its memory, where its PID namespace is another one; -1: not opened yet */
     /* Of rnr.c: */
     struct op *waiting, **waiting_end; /* operations that wait for its receives */
     struct mapping *next_target;       /* that some wait for */

@@ -1,0 +1,27 @@
+/*
+ * process.h: the numbers of processes, and their memory.
+ *
+ * PEs may be in PID namespaces of their own, as on hosts that know nothing of each other's
+ * processes. They see the /proc around them, which has a number for each.
+ */
+#ifndef STUB_PROCESS_H
+#define STUB_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The number of this process as /proc has it, and its PID namespace. */
+pid_t process_number(void);
+uint64_t process_space(void);
+
+bool process_there(pid_t pid);
+
+/*
+ * Moves up to n bytes between this process and another one's memory, and answers how many, or -1
+ * with errno. What it opens for that it keeps in *fd, which begins as -1.
+ */
+ssize_t process_move(pid_t pid, uint64_t space, int *fd, uint64_t at, void *local, size_t n,
+                     bool write);
+
+#endif
