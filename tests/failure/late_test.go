@@ -18,15 +18,21 @@ import (
 // latePEs, of which the last leaves a barrier out.
 const latePEs, latePE = 4, 3
 
-// begin starts a job of late.c in one of the ways that there are.
-func begin(t *testing.T, how, shmemrun, program, what, file string, env ...string) *job {
+// ways are those to start a job of late.c, and the routes of each.
+func ways(t *testing.T, how string) []route {
+	t.Helper()
+	if how == "hosts" {
+		return routes(t, list([]string{"--hosts", "2"}, tcp))
+	}
+	return routes(t, nil)
+}
+
+// begin starts a job of late.c in one of them.
+func begin(t *testing.T, how string, r route, shmemrun, program, what, file string, env ...string) *job {
 	t.Helper()
 	args := []string{program, what, strconv.Itoa(latePE), file}
-	switch how {
-	case "node":
-		return start(t, env, shmemrun, list(options(strconv.Itoa(latePEs)), args)...)
-	case "hosts":
-		return start(t, env, shmemrun, list(options(strconv.Itoa(latePEs), "--hosts", "2"), tcp, args)...)
+	if how == "node" || how == "hosts" {
+		return start(t, list(env, r.env), shmemrun, list(options(strconv.Itoa(latePEs), r.options...), args)...)
 	}
 	// Without a launcher: the shell only starts the PEs, and leaves their ends to them.
 	const pes = `n=$1; shift; pe=0; while [ $pe -lt $n ]; do SHMEM_BOOTSTRAP_PE=$pe LATE_PE=$pe "$@" & pe=$((pe+1)); done; wait`
@@ -76,11 +82,22 @@ const (
 	exited    = `exited with status 0 without shmem_finalize`
 )
 
+// lateness is what the last PE does instead, in a job that is started some way, and what is said
+// of it.
+type lateness struct{ what, how, does string }
+
+// late is a job with such a PE, which goes on when the file is there.
+type late struct {
+	lateness
+	*job
+	name, file string
+}
+
 // TestLate has a PE leave a barrier out: the reports of those that wait, and shmem-info --live,
 // say what it does, or how it has ended, also where others wait for those that wait for it.
 func TestLate(t *testing.T) {
 	shmemrun, program := compile(t, "late")
-	cases := []struct{ what, how, does string }{
+	cases := []lateness{
 		{"compute", "node", noCall},
 		{"compute", "hosts", noCall},
 		{"compute", "file", noCall},
@@ -98,40 +115,51 @@ func TestLate(t *testing.T) {
 		{"return", "node", exited},
 		{"gone", "hosts", exited},
 	}
-	// All jobs wait at the same time, which takes no processor.
-	jobs, files := make([]*job, len(cases)), make([]string, len(cases))
-	for i, c := range cases {
-		files[i] = filepath.Join(t.TempDir(), "go")
-		jobs[i] = begin(t, c.how, shmemrun, program, c.what, files[i], "SHMEM_TIMEOUT=1")
+	for i := range ways(t, "hosts") {
+		// All jobs of a network wait at the same time, which takes no processor.
+		var jobs []late
+		for _, c := range cases {
+			all := ways(t, c.how)
+			if i >= len(all) {
+				continue
+			}
+			file := filepath.Join(t.TempDir(), "go")
+			j := begin(t, c.how, all[i], shmemrun, program, c.what, file, "SHMEM_TIMEOUT=1")
+			jobs = append(jobs, late{c, j, c.what + " " + c.how + all[i].name, file})
+		}
+		for _, l := range jobs {
+			t.Run(l.name, l.judge)
+		}
 	}
-	for i, c := range cases {
-		t.Run(c.what+" "+c.how, func(t *testing.T) {
-			j, call := jobs[i], "shmem_barrier_all"
-			j.t = t
-			if c.what == "finalize" {
-				call = "shmem_finalize" // whose barrier is that of the others
-			}
-			late := `barrier \d+; not there yet: PE 3; PE 3 ` + c.does
-			j.says(`PE 2: ` + call + ` has waited \d+ s: ` + late)
-			j.lives(2, call+` waits for \S+ `+late)
-			if c.how == "hosts" {
-				message := `for message \d+ of PE 2, has \d+; PE 2 is in ` + call + ` for \d+\.\d s \(` + late
-				j.says(`PE 0: ` + call + ` has waited \d+ s: ` + message)
-				j.lives(0, call+` waits for \S+ `+message)
-				j.says(`PE 1: ` + call + ` has waited \d+ s: barrier \d+; not there yet: a PE of another node; PE 0 is in ` +
-					call + ` for \d+\.\d s \(` + message)
-			}
-			if c.what != "compute" && c.what != "wait" {
-				j.stop()
-				return
-			}
-			if err := os.WriteFile(files[i], nil, 0o666); err != nil {
-				t.Fatal(err)
-			}
-			if n := passed(t, j.wait(0)); n != latePEs {
-				t.Errorf("%d of %d PEs came to the end:\n%s", n, latePEs, j.output())
-			}
-		})
+}
+
+// judge looks at what the PEs say, and lets them go on where they can.
+func (l *late) judge(t *testing.T) {
+	j := l.job
+	j.t = t
+	call := "shmem_barrier_all"
+	if l.what == "finalize" {
+		call = "shmem_finalize" // whose barrier is that of the others
+	}
+	none := `barrier \d+; not there yet: PE 3; PE 3 ` + l.does
+	j.says(`PE 2: ` + call + ` has waited \d+ s: ` + none)
+	j.lives(2, call+` waits for \S+ `+none)
+	if l.how == "hosts" {
+		message := `for message \d+ of PE 2, has \d+; PE 2 is in ` + call + ` for \d+\.\d s \(` + none
+		j.says(`PE 0: ` + call + ` has waited \d+ s: ` + message)
+		j.lives(0, call+` waits for \S+ `+message)
+		j.says(`PE 1: ` + call + ` has waited \d+ s: barrier \d+; not there yet: a PE of another node; PE 0 is in ` +
+			call + ` for \d+\.\d s \(` + message)
+	}
+	if l.what != "compute" && l.what != "wait" {
+		j.stop()
+		return
+	}
+	if err := os.WriteFile(l.file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if n := passed(t, j.wait(0)); n != latePEs {
+		t.Errorf("%d of %d PEs came to the end:\n%s", n, latePEs, j.output())
 	}
 }
 
@@ -149,7 +177,7 @@ func TestLateEnds(t *testing.T) {
 		t.Run(c.what+" "+c.how, func(t *testing.T) {
 			t.Parallel()
 			// Reports are due before the job ends, a second after the loss.
-			j := begin(t, c.how, shmemrun, program, c.what, "", "SHMEM_TIMEOUT=0.3")
+			j := begin(t, c.how, route{}, shmemrun, program, c.what, "", "SHMEM_TIMEOUT=0.3")
 			j.says(`PE \d: shmem_barrier_all has waited \d+ s: barrier \d+; not there yet: PE 3; PE 3 ` + c.does)
 			j.says(`PE \d: the job: PE 3 ` + c.loss + ` \(its process, \d+, is gone\)`)
 			<-j.done
@@ -167,27 +195,29 @@ func TestLateAsked(t *testing.T) {
 		{"wait", "hosts", `PE 2 is in shmem_barrier_all for \d+\.\d s \(barrier \d+; not there yet: PE 3(; PE 3 ` + waits + `|\))`},
 		{"compute", "file", `PE 3 ` + noCall},
 	} {
-		t.Run(c.what+" "+c.how, func(t *testing.T) {
-			t.Parallel()
-			file := filepath.Join(t.TempDir(), "go")
-			j := begin(t, c.how, shmemrun, program, c.what, file, "SHMEM_TIMEOUT=0")
-			pid, err := strconv.Atoi(j.process(0))
-			if err != nil {
-				t.Fatal(err)
-			}
-			re := regexp.MustCompile(`PE 0: shmem_barrier_all has waited \d+ s: .*; ` + c.does)
-			for end := time.Now().Add(limit / 2); !re.MatchString(j.output()); time.Sleep(200 * time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatalf("nothing says %s\n%s", re, j.output())
-				}
-				if err := syscall.Kill(pid, syscall.SIGUSR2); err != nil {
+		for _, r := range ways(t, c.how) {
+			t.Run(c.what+" "+c.how+r.name, func(t *testing.T) {
+				t.Parallel()
+				file := filepath.Join(t.TempDir(), "go")
+				j := begin(t, c.how, r, shmemrun, program, c.what, file, "SHMEM_TIMEOUT=0")
+				pid, err := strconv.Atoi(j.process(0))
+				if err != nil {
 					t.Fatal(err)
 				}
-			}
-			if strings.Contains(j.output(), "1 passed") {
-				t.Errorf("a PE came to the end:\n%s", j.output())
-			}
-			j.stop()
-		})
+				re := regexp.MustCompile(`PE 0: shmem_barrier_all has waited \d+ s: .*; ` + c.does)
+				for end := time.Now().Add(limit / 2); !re.MatchString(j.output()); time.Sleep(200 * time.Millisecond) {
+					if time.Now().After(end) {
+						t.Fatalf("nothing says %s\n%s", re, j.output())
+					}
+					if err := syscall.Kill(pid, syscall.SIGUSR2); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if strings.Contains(j.output(), "1 passed") {
+					t.Errorf("a PE came to the end:\n%s", j.output())
+				}
+				j.stop()
+			})
+		}
 	}
 }
