@@ -92,7 +92,8 @@ func (v *Device) resetError(op string) error {
 	return &shmerr.Error{Op: op, Object: v.name, Cause: shmerr.Causef(shmerr.ErrSystem, "%s", v.resetCause()), Remedy: resetRemedy}
 }
 
-// giveBack is do for a call that ends or frees something of the context: a reset has done so.
+// giveBack is do for a call that a reset leaves nothing to do: it ends or frees something of the
+// context, or waits for its sake.
 func (v *Device) giveBack(op string, f func() (string, C.int)) error {
 	if err := v.do(op, f); err != nil && !v.gone() {
 		return err

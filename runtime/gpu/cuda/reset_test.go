@@ -105,6 +105,10 @@ func TestReset(t *testing.T) {
 				t.Errorf("a copy of the context apart: %v", err)
 			}
 
+			if err := v.FlushWrites(true); err != nil {
+				t.Errorf("flush what NICs have written: %v", err)
+			}
+
 			seen := len(log.Calls())
 			if err := errors.Join(e.giveBack(), apart.giveBack(), ring.Close(), v.UnmapChunk(heap, unit), v.ReleaseChunk(chunk), v.Unreserve(heap, unit), v.Close()); err != nil {
 				t.Error(err)
@@ -144,6 +148,11 @@ func TestResetIsNoticed(t *testing.T) {
 			if tt.again {
 				if _, err := v.driver.Device(0); err != nil {
 					t.Fatal(err)
+				}
+			}
+			if tt.defines == nil { // the first call that meets it
+				if err := v.FlushWrites(false); err != nil {
+					t.Error(err)
 				}
 			}
 			if got := v.WasReset(); got != tt.want {

@@ -289,7 +289,8 @@ func (v *Device) After(s gpu.Stream, e gpu.Event) error {
 }
 
 // FlushWrites waits until what NICs have written to this GPU's memory is seen
-// by it, or by all GPUs.
+// by it, or by all GPUs. After a reset nothing of the program is there to see it, and the proxy,
+// which flushes before it acts on a message, has to come to the end of shmem_finalize.
 func (v *Device) FlushWrites(all bool) error {
 	const op = "flush a NIC's writes to"
 	if v.driver.table.flush_writes == nil || v.facts.FlushWrites&1 == 0 {
@@ -299,7 +300,7 @@ func (v *Device) FlushWrites(all bool) error {
 	if all {
 		to = C.SHMEMI_CUDA_FLUSH_TO_ALL
 	}
-	return v.do(op, func() (string, C.int) {
+	return v.giveBack(op, func() (string, C.int) {
 		return "cuFlushGPUDirectRDMAWrites", C.shmemi_cuda_flush_writes(v.driver.table, C.SHMEMI_CUDA_FLUSH_THIS_CONTEXT, to)
 	})
 }
