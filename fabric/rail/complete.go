@@ -61,12 +61,17 @@ func (p *Provider) pollOne(l int, c []fabric.Completion) (int, error) {
 func (p *Provider) take(l int, c *fabric.Completion) bool {
 	switch {
 	case c.Kind == fabric.KindTrouble:
+		p.trouble(l)
 		return true
 	case c.Token == fabric.NoToken: // immediate data that took no buffer
 		c.SetFrom(p.outer(c.From()))
 		return true
 	case int(c.Token) >= p.tokens:
 		return p.takeOwn(l, c)
+	}
+	if n := p.nics[l]; n.ghosts[c.Token] {
+		delete(n.ghosts, c.Token)
+		return false
 	}
 	o := &p.ops[c.Token]
 	i := 0
@@ -93,6 +98,7 @@ func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
 	case jobRow:
 		f := &p.fetches[j.slot]
 		if c.Err == 0 {
+			p.met(l, j.pe, int(j.remote))
 			p.asked(int(j.slot))
 			break
 		}
@@ -103,11 +109,16 @@ func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
 		}
 		f.state, f.err, f.text = fetchEnded, c.Err, "read of a key: "+text
 	case jobLetter:
-		if c.Err == 0 {
+		w := &p.mail[j.slot]
+		if c.Err == 0 || w.probe {
 			p.spare = append(p.spare, j.slot)
+			if c.Err != 0 {
+				p.fails(l, j.pe, int(j.remote), text)
+			} else if !w.send {
+				p.met(l, j.pe, int(j.remote))
+			}
 			break
 		}
-		w := &p.mail[j.slot]
 		if ownFault(c.Err) || w.tries >= triesMost {
 			p.lostLetter(j.slot, text)
 			break
@@ -155,7 +166,11 @@ func (p *Provider) ended(t fabric.Token, i int, c *fabric.Completion) bool {
 func (p *Provider) endedWith(t fabric.Token, i int, c *fabric.Completion, text string) bool {
 	o, w := &p.ops[t], &p.parts[int(t)*len(p.nics)+i]
 	n := p.nics[w.nic]
+	w.under = false
 	if w.remote >= 0 {
+		if c.Err == 0 && o.kind != fabric.KindSend {
+			p.met(w.nic, o.target(), w.remote)
+		}
 		n.load -= w.n
 		p.load -= w.n
 		if c.Err != 0 && p.resend && !ownFault(c.Err) {
@@ -216,6 +231,13 @@ func (p *Provider) settle() {
 			p.ask(i)
 		}
 	}
+	if len(p.stranded) > 0 {
+		p.takeOff()
+	}
+	if len(p.rescued) > 0 {
+		p.waiting = append(p.waiting, p.rescued...)
+		p.rescued = p.rescued[:0]
+	}
 	if len(p.waiting) == 0 {
 		return
 	}
@@ -230,12 +252,13 @@ func (p *Provider) settle() {
 	}
 }
 
-// another is the way with the least to do to a peer; r is negative where there is
-// none.
+// another is the way with the least to do to a peer, by a NIC that is not troubled if there is one;
+// r is negative where there is none.
 func (p *Provider) another(q *peer) (l, r int) {
 	l, r = 0, -1
 	for i, n := range p.nics {
-		if s := p.remote(q, i, q.turn); s >= 0 && (r < 0 || n.load < p.nics[l].load) {
+		s, best := p.remote(q, i, q.turn), p.nics[l]
+		if s >= 0 && (r < 0 || best.troubled && !n.troubled || n.load < best.load && n.troubled == best.troubled) {
 			l, r = i, s
 		}
 	}
@@ -279,7 +302,8 @@ func (p *Provider) settlePart(f ref) {
 		p.load += w.n
 	}
 	n := p.nics[w.nic]
-	if w.tries > 1 {
+	w.token = t
+	if w.tries > 1 || n.ghosts[t] {
 		// Its own token may be another part's here.
 		tok, ok := n.take(job{what: jobPart, slot: f.slot, part: f.part, pe: pe, remote: int32(w.remote)})
 		if !ok {
@@ -300,13 +324,18 @@ func (p *Provider) settlePart(f ref) {
 		err = p.move(o.kind, &o.rma, w.nic, w.remote, w.at, w.n, w.token)
 	}
 	if err == nil {
+		w.under = true
 		return
 	}
-	if w.tries > 1 {
-		n.give(w.token)
-		w.token = fabric.NoToken
-	}
+	n.untake(t, w.token)
+	w.token = fabric.NoToken
 	if err == fabric.ErrAgain {
+		if n.troubled && !p.peers[pe].hasMet(w.nic, w.remote) {
+			// It may be refused for good: what is forgotten keeps its place among first contacts.
+			n.load -= w.n
+			p.load -= w.n
+			w.remote, w.tries = -1, max(w.tries, 2)
+		}
 		p.waiting = append(p.waiting, f)
 		return
 	}

@@ -45,6 +45,9 @@
 // they complete at the target nothing is injected behind a NIC's back: small messages
 // are copied, and kept until they have arrived.
 //
+// An operation that waits for the first contact with a NIC that has failed never ends, and is found
+// by its way (meet.go).
+//
 // The first failure of each NIC is told to Config.Lost, once.
 //
 // # Callers in C

@@ -26,6 +26,7 @@ type part struct {
 	tries       int
 	token       fabric.Token // at the NIC
 	at, n       uint64
+	under       bool // the NIC has it
 }
 
 // job is what a token of a NIC's own is for.
@@ -45,15 +46,6 @@ const (
 	jobLetter
 	jobPart
 )
-
-// letter is an injected operation whose bytes are kept until they have arrived.
-type letter struct {
-	rma    fabric.RMA
-	send   bool // a message: PE, Len and Local only
-	nic    int
-	remote int
-	tries  int
-}
 
 // ref names what waits for room: a letter, or a part of an operation.
 type ref struct {
@@ -118,16 +110,27 @@ func (p *Provider) Send(s *fabric.Send) error {
 		return err
 	}
 	if s.Inject && p.resend {
-		return p.write(q, letter{send: true, rma: fabric.RMA{PE: s.To, Local: s.Buf, Len: uint64(s.Len)}})
+		err := p.write(q, letter{send: true, rma: fabric.RMA{PE: s.To, Local: s.Buf, Len: uint64(s.Len)}})
+		if err == nil && len(q.doubts) > 0 {
+			p.probe(q, s.To, s)
+		}
+		return err
 	}
 	for {
 		l, r := p.small(q, uint64(s.Len))
 		if r < 0 {
 			return p.refuse("send to", fmt.Sprintf("PE %d", s.To), shmerr.Causef(shmerr.ErrPE, "no NIC reaches it any more"))
 		}
+		tok, ok := s.Token, true
+		if !s.Inject {
+			if tok, ok = p.tokenAt(l, s.Token, 0, s.To, r); !ok {
+				p.state.Pass()
+				return fabric.ErrAgain
+			}
+		}
 		m := &p.sending
 		*m = *s
-		m.To, m.Desc = p.inner(s.To, r), p.table.desc(s.Desc, l)
+		m.To, m.Desc, m.Token = p.inner(s.To, r), p.table.desc(s.Desc, l), tok
 		err := p.nics[l].Send(m)
 		if err == nil {
 			p.posted(l, uint64(s.Len), false)
@@ -135,11 +138,15 @@ func (p *Provider) Send(s *fabric.Send) error {
 				o := &p.ops[s.Token]
 				o.kind, o.n, o.left, o.err = fabric.KindSend, 1, 1, 0
 				o.send = *s
-				p.begin(s.Token, 0, l, r, 0, uint64(s.Len))
+				p.begin(s.Token, tok, 0, l, r, 0, uint64(s.Len)).under = true
 			}
 			p.state.Grown(uint64(s.Len))
+			if len(q.doubts) > 0 {
+				p.probe(q, s.To, s)
+			}
 			return nil
 		}
+		p.nics[l].untake(s.Token, tok)
 		if err == fabric.ErrAgain {
 			p.state.Pass()
 			return err
@@ -162,9 +169,9 @@ func (p *Provider) posted(l int, n uint64, read bool) {
 }
 
 // begin notes which way a part goes.
-func (p *Provider) begin(t fabric.Token, i, l, r int, at, n uint64) *part {
+func (p *Provider) begin(t, tok fabric.Token, i, l, r int, at, n uint64) *part {
 	w := &p.parts[int(t)*len(p.nics)+i]
-	*w = part{nic: l, remote: r, tries: 1, token: t, at: at, n: n}
+	*w = part{nic: l, remote: r, tries: 1, token: tok, at: at, n: n}
 	p.nics[l].load += n
 	p.load += n
 	return w
@@ -229,7 +236,8 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 	first := p.order[0]
 	size := p.until(m, 1, len(p.order))
 	r := p.remote(q, first, turn)
-	switch err := p.move(kind, m, first, r, 0, size, m.Token); {
+	tok, err := p.start(kind, m, 0, first, r, 0, size)
+	switch {
 	case err == nil:
 	case err == fabric.ErrAgain:
 		if !large {
@@ -248,12 +256,13 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 	if m.Inject {
 		return nil
 	}
-	p.begin(m.Token, 0, first, r, 0, size)
+	p.begin(m.Token, tok, 0, first, r, 0, size).under = true
 	for i := 1; i < len(p.order); i++ {
 		l, at, till := p.order[i], p.until(m, i, len(p.order)), p.until(m, i+1, len(p.order))
-		w := p.begin(m.Token, i, l, p.remote(q, l, turn), at, till-at)
-		switch err := p.move(kind, m, l, w.remote, at, till-at, m.Token); err {
+		w := p.begin(m.Token, m.Token, i, l, p.remote(q, l, turn), at, till-at)
+		switch tok, err := p.start(kind, m, i, l, w.remote, at, till-at); err {
 		case nil:
+			w.token, w.under = tok, true
 		case fabric.ErrAgain:
 			p.waiting = append(p.waiting, ref{slot: int32(m.Token), part: int32(i)})
 		default:
@@ -261,6 +270,21 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 		}
 	}
 	return nil
+}
+
+// start posts a part for the first time, and returns its token at the NIC.
+func (p *Provider) start(kind fabric.Kind, m *fabric.RMA, i, l, r int, at, n uint64) (fabric.Token, error) {
+	tok, ok := m.Token, true
+	if !m.Inject {
+		if tok, ok = p.tokenAt(l, m.Token, i, m.PE, r); !ok {
+			return 0, fabric.ErrAgain
+		}
+	}
+	err := p.move(kind, m, l, r, at, n, tok)
+	if err != nil {
+		p.nics[l].untake(m.Token, tok)
+	}
+	return tok, err
 }
 
 // until is where part i of n begins, and the one before it ends.
@@ -293,68 +317,4 @@ func (p *Provider) move(kind fabric.Kind, m *fabric.RMA, l, r int, at, n uint64,
 		p.posted(l, n, kind == fabric.KindRead)
 	}
 	return err
-}
-
-// write takes an injected operation: its bytes are copied and kept.
-func (p *Provider) write(q *peer, m letter) error {
-	last := len(p.spare) - 1
-	if last < 0 {
-		return fabric.ErrAgain
-	}
-	if m.rma.Len > copied {
-		return p.refuse("inject to", fmt.Sprintf("PE %d", m.rma.PE), shmerr.Causef(shmerr.ErrArgument, "%d bytes, more than %d", m.rma.Len, p.caps.MaxInject))
-	}
-	i := p.spare[last]
-	w := &p.mail[i]
-	*w = m
-	w.rma.Local = p.table.mem.keep(p.mailAt(int(i)), m.rma.Local, int(m.rma.Len))
-	w.rma.Inject = false
-	for {
-		if w.nic, w.remote = p.small(q, m.rma.Len); w.remote < 0 {
-			return p.refuse("send to", fmt.Sprintf("PE %d", m.rma.PE), shmerr.Causef(shmerr.ErrPE, "no NIC reaches it any more"))
-		}
-		w.tries = 1
-		err := p.post(i)
-		if err == nil {
-			p.spare = p.spare[:last]
-			p.state.Grown(m.rma.Len)
-			return nil
-		}
-		if err == fabric.ErrAgain {
-			p.state.Pass()
-			return err
-		}
-		if theCallers(err) {
-			return err
-		}
-		p.fails(w.nic, m.rma.PE, w.remote, err.Error())
-	}
-}
-
-// post sends a letter on the way that it has.
-func (p *Provider) post(i int32) error {
-	w := &p.mail[i]
-	n := p.nics[w.nic]
-	t, ok := n.take(job{what: jobLetter, slot: i, pe: w.rma.PE, remote: int32(w.remote)})
-	if !ok {
-		return fabric.ErrAgain
-	}
-	var err error
-	if own := p.table.own[w.nic].Desc; w.send {
-		m := &p.sending
-		*m = fabric.Send{To: p.inner(w.rma.PE, w.remote), Buf: w.rma.Local, Len: int(w.rma.Len), Desc: own, Token: t}
-		err = n.Send(m)
-	} else {
-		m := &p.moving
-		*m = w.rma
-		m.PE, m.Desc, m.Token = p.inner(w.rma.PE, w.remote), own, t
-		m.Key = p.peers[w.rma.PE].rows.get(w.rma.Key)[w.remote]
-		err = n.Write(m)
-	}
-	if err != nil {
-		n.give(t)
-		return err
-	}
-	p.posted(w.nic, w.rma.Len, false)
-	return nil
 }

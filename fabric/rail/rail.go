@@ -58,13 +58,15 @@ type Provider struct {
 	widest int  // most NICs of a peer
 	cross  bool // every pair of NICs is a way, not only those of one rail
 
-	tokens  int
-	ops     []op   // by the caller's token
-	parts   []part // len(nics) for each
-	waiting []ref  // parts that found no room
-	done    []fabric.Completion
-	texts   map[fabric.Token]string // of errors that were told
-	failed  error                   // of Poll from now on
+	tokens   int
+	ops      []op   // by the caller's token
+	parts    []part // len(nics) for each
+	waiting  []ref  // parts that found no room
+	rescued  []ref  // what was taken off its way
+	stranded []stranded
+	done     []fabric.Completion
+	texts    map[fabric.Token]string // of errors that were told
+	failed   error                   // of Poll from now on
 
 	table   *table
 	inbox   inbox
@@ -90,12 +92,16 @@ type Provider struct {
 // nic is one of the local NICs.
 type nic struct {
 	fabric.Provider
-	name  string
-	load  uint64 // bytes under way
-	free  []fabric.Token
-	jobs  []job // by token, from Provider.tokens on
-	told  bool
-	count fabric.RailCount
+	name string
+	load uint64 // bytes under way
+	free []fabric.Token
+	jobs []job // by token, from Provider.tokens on
+	told bool
+	// It has told of an error of no operation, and has the caller's tokens of parts that have gone
+	// by other NICs since.
+	troubled bool
+	ghosts   map[fabric.Token]bool
+	count    fabric.RailCount
 }
 
 var _ fabric.Rails = (*Provider)(nil)

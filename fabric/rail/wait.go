@@ -16,7 +16,7 @@ const longest = 100 * time.Millisecond
 
 // idle tells whether Poll has nothing for the caller but what NICs may have.
 func (p *Provider) idle() bool {
-	return len(p.done)+len(p.waiting)+len(p.inbox.owed) == 0 && !p.state.Owes() && (p.inbox.arrived.n == 0 || p.state.Posted() == 0) && p.failed == nil
+	return len(p.done)+len(p.waiting)+len(p.rescued)+len(p.inbox.owed) == 0 && !p.state.Owes() && (p.inbox.arrived.n == 0 || p.state.Posted() == 0) && p.failed == nil
 }
 
 // mark tells those who look from C whether there is something in Go.

@@ -21,6 +21,9 @@ type peer struct {
 	bad   []bool // ways that have failed, by NIC here and NIC there; nil: none has
 	ways  []way  // those to take when some have failed
 	rows  rows
+	// Ways that a one-sided operation has ended well by, a bit for each, and those that are doubted.
+	met    []uint64
+	doubts []way
 }
 
 // way is a NIC here and one there.
@@ -221,6 +224,7 @@ func (p *Provider) Connect(addrs [][]byte) error {
 		q.turn = p.me + uint64(pe)
 		q.names = c.names
 		q.rows = newRows(c)
+		q.met = make([]uint64, (len(p.nics)*q.rails+63)/64)
 	}
 	for l, n := range p.nics {
 		vector := make([][]byte, len(addrs)*p.widest)
@@ -258,6 +262,9 @@ func (p *Provider) fails(l int, pe fabric.PE, r int, text string) {
 	q.bad[l*q.rails+r] = true
 	p.detour(q)
 	n.count.Lost++
+	if n.troubled {
+		p.strand(l, pe, r)
+	}
 	if n.told || p.lost == nil {
 		return
 	}

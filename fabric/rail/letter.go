@@ -1,0 +1,82 @@
+package rail
+
+import (
+	"fmt"
+
+	"libshmem/fabric"
+	"libshmem/runtime/shmerr"
+)
+
+// letter is an injected operation whose bytes are kept until they have arrived.
+type letter struct {
+	rma    fabric.RMA
+	send   bool // a message: PE, Len and Local only
+	probe  bool // a copy, which tells whether a way is bad
+	nic    int
+	remote int
+	tries  int
+}
+
+// write takes an injected operation: its bytes are copied and kept.
+func (p *Provider) write(q *peer, m letter) error {
+	last := len(p.spare) - 1
+	if last < 0 {
+		return fabric.ErrAgain
+	}
+	if m.rma.Len > copied {
+		return p.refuse("inject to", fmt.Sprintf("PE %d", m.rma.PE), shmerr.Causef(shmerr.ErrArgument, "%d bytes, more than %d", m.rma.Len, p.caps.MaxInject))
+	}
+	i := p.spare[last]
+	w := &p.mail[i]
+	*w = m
+	w.rma.Local = p.table.mem.keep(p.mailAt(int(i)), m.rma.Local, int(m.rma.Len))
+	w.rma.Inject = false
+	for {
+		if w.nic, w.remote = p.small(q, m.rma.Len); w.remote < 0 {
+			return p.refuse("send to", fmt.Sprintf("PE %d", m.rma.PE), shmerr.Causef(shmerr.ErrPE, "no NIC reaches it any more"))
+		}
+		w.tries = 1
+		err := p.post(i)
+		if err == nil {
+			p.spare = p.spare[:last]
+			p.state.Grown(m.rma.Len)
+			return nil
+		}
+		if err == fabric.ErrAgain {
+			p.state.Pass()
+			return err
+		}
+		if theCallers(err) {
+			return err
+		}
+		p.fails(w.nic, m.rma.PE, w.remote, err.Error())
+	}
+}
+
+// post sends a letter on the way that it has.
+func (p *Provider) post(i int32) error {
+	w := &p.mail[i]
+	n := p.nics[w.nic]
+	t, ok := n.take(job{what: jobLetter, slot: i, pe: w.rma.PE, remote: int32(w.remote)})
+	if !ok {
+		return fabric.ErrAgain
+	}
+	var err error
+	if own := p.table.own[w.nic].Desc; w.send {
+		m := &p.sending
+		*m = fabric.Send{To: p.inner(w.rma.PE, w.remote), Buf: w.rma.Local, Len: int(w.rma.Len), Desc: own, Token: t}
+		err = n.Send(m)
+	} else {
+		m := &p.moving
+		*m = w.rma
+		m.PE, m.Desc, m.Token = p.inner(w.rma.PE, w.remote), own, t
+		m.Key = p.peers[w.rma.PE].rows.get(w.rma.Key)[w.remote]
+		err = n.Write(m)
+	}
+	if err != nil {
+		n.give(t)
+		return err
+	}
+	p.posted(w.nic, w.rma.Len, false)
+	return nil
+}

@@ -1,0 +1,182 @@
+package rail
+
+import (
+	"time"
+
+	"libshmem/fabric"
+)
+
+// First contact. A provider may ask a peer for a handshake before the first one-sided operation
+// between two NICs. Operations that wait for it never end if the peer's NIC has failed; the
+// provider tells only that something has (fabric.KindTrouble), and neither which peer's it is nor
+// which operations. So every way of that NIC by which none has ended well yet is doubted: a copy
+// of the next message to the peer goes by it, which the target drops as a repetition, and whose
+// completion tells. Where it fails the operations that have not ended patience later are taken off
+// the way, and go by others.
+//
+// The provider keeps what it holds of them until it is closed, and does nothing with it: what
+// would let it go on is an answer of the NIC that has failed.
+
+// patience is for operations that were under way when the NIC failed, and end by an error. One of
+// them that was taken off too soon might write after it has gone by another way.
+const patience = 2 * time.Second
+
+// stranded is a way that has failed by a NIC that is troubled.
+type stranded struct {
+	l, r  int
+	pe    fabric.PE
+	since time.Time
+}
+
+// met notes that a one-sided operation has ended well.
+func (p *Provider) met(l int, pe fabric.PE, r int) {
+	q := &p.peers[pe]
+	i := l*q.rails + r
+	q.met[i/64] |= 1 << (i % 64)
+}
+
+func (q *peer) hasMet(l, r int) bool {
+	i := l*q.rails + r
+	return q.met[i/64]>>(i%64)&1 != 0
+}
+
+// trouble comes when NIC l tells of an error of no operation.
+func (p *Provider) trouble(l int) {
+	p.nics[l].troubled = true
+	p.unmet(l, func(pe fabric.PE, r int, _ func()) {
+		switch q := &p.peers[pe]; {
+		case q.bad != nil && q.bad[l*q.rails+r]:
+			p.strand(l, pe, r)
+		case !q.doubted(l, r):
+			q.doubts = append(q.doubts, way{l, r})
+		}
+	})
+}
+
+func (q *peer) doubted(l, r int) bool {
+	for _, w := range q.doubts {
+		if w == (way{l, r}) {
+			return true
+		}
+	}
+	return false
+}
+
+// unmet goes through the one-sided operations that NIC l has, on ways that none has ended well by.
+// Each comes with what has it go by another way.
+func (p *Provider) unmet(l int, f func(pe fabric.PE, r int, again func())) {
+	for t := range p.ops {
+		o := &p.ops[t]
+		if o.kind == fabric.KindSend || o.left == 0 {
+			continue
+		}
+		for i := range o.n {
+			w := &p.parts[t*len(p.nics)+i]
+			if w.nic == l && w.under && !p.peers[o.target()].hasMet(l, w.remote) {
+				f(o.target(), w.remote, func() { p.again(fabric.Token(t), i) })
+			}
+		}
+	}
+	for i := range p.nics[l].jobs {
+		j := &p.nics[l].jobs[i]
+		if j.what != jobRow && (j.what != jobLetter || p.mail[j.slot].send) || p.peers[j.pe].hasMet(l, int(j.remote)) {
+			continue
+		}
+		f(j.pe, int(j.remote), func() {
+			if j.what == jobRow {
+				p.fetches[j.slot].state = fetchDue
+			} else {
+				m := &p.mail[j.slot]
+				m.remote = -1
+				m.tries++
+				p.rescued = append(p.rescued, ref{letter: true, slot: j.slot})
+			}
+			*j = job{} // its token stays with the NIC
+		})
+	}
+}
+
+// strand notes a way whose operations are to be taken off.
+func (p *Provider) strand(l int, pe fabric.PE, r int) {
+	for _, s := range p.stranded {
+		if s.l == l && s.pe == pe && s.r == r {
+			return
+		}
+	}
+	p.stranded = append(p.stranded, stranded{l, r, pe, time.Now()})
+}
+
+// takeOff has what waits on such ways for long go by others.
+func (p *Provider) takeOff() {
+	for len(p.stranded) > 0 && time.Since(p.stranded[0].since) > patience {
+		s := p.stranded[0]
+		p.stranded = p.stranded[1:]
+		p.unmet(s.l, func(pe fabric.PE, r int, again func()) {
+			if pe == s.pe && r == s.r {
+				again()
+			}
+		})
+	}
+}
+
+// again takes a part off its way.
+func (p *Provider) again(t fabric.Token, i int) {
+	w := &p.parts[int(t)*len(p.nics)+i]
+	n := p.nics[w.nic]
+	n.load -= w.n
+	p.load -= w.n
+	if w.token != t {
+		*n.job(w.token) = job{}
+	} else {
+		if n.ghosts == nil {
+			n.ghosts = map[fabric.Token]bool{}
+		}
+		n.ghosts[t] = true
+	}
+	w.tries++
+	w.remote, w.token, w.under = -1, fabric.NoToken, false
+	p.rescued = append(p.rescued, ref{slot: int32(t), part: int32(i)})
+}
+
+// tokenAt is the token by which a part of an operation of the caller's begins at a NIC: the
+// caller's, unless one that was taken off the NIC has it still.
+func (p *Provider) tokenAt(l int, t fabric.Token, i int, pe fabric.PE, r int) (fabric.Token, bool) {
+	if n := p.nics[l]; n.ghosts[t] {
+		return n.take(job{what: jobPart, slot: int32(t), part: int32(i), pe: pe, remote: int32(r)})
+	}
+	return t, true
+}
+
+// untake gives such a token back.
+func (n *nic) untake(t, own fabric.Token) {
+	if own != t {
+		n.give(own)
+	}
+}
+
+// probe sends a copy of a message by the ways to the peer that are doubted.
+func (p *Provider) probe(q *peer, pe fabric.PE, s *fabric.Send) {
+	if s.Len > copied {
+		return
+	}
+	left := q.doubts[:0]
+	for _, w := range q.doubts {
+		last := len(p.spare) - 1
+		if last < 0 {
+			left = append(left, w)
+			continue
+		}
+		i := p.spare[last]
+		p.mail[i] = letter{rma: fabric.RMA{PE: pe, Len: uint64(s.Len)}, send: true, probe: true, nic: w.l, remote: w.r, tries: 1}
+		p.mail[i].rma.Local = p.table.mem.keep(p.mailAt(int(i)), s.Buf, s.Len)
+		switch err := p.post(i); err {
+		case nil:
+			p.spare = p.spare[:last]
+		case fabric.ErrAgain:
+			left = append(left, w)
+		default:
+			p.fails(w.l, pe, w.r, err.Error())
+		}
+	}
+	q.doubts = left
+}
