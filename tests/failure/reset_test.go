@@ -19,21 +19,23 @@ func TestReset(t *testing.T) {
 		"main":  {"-x", "SHMEM_DISABLE_P2P=1", "-x", "SHMEM_HEAP=pinned"},
 		"hosts": list(tcp, []string{"--hosts", "2"}),
 	} {
-		for when, jobs := range map[string]int{"end": 1, "used": 1, "again": 2} {
-			t.Run(way+"/"+when, func(t *testing.T) {
-				out := start(t, onGPU(t), shmemrun, list(options("2", more...), []string{program, when})...).wait(0)
-				if n := passed(t, out); n != 2 {
-					t.Errorf("%d of 2 PEs came to the end:\n%s", n, out)
-				}
-				for _, pe := range []string{"0", "1"} {
-					if n := len(regexp.MustCompile(`(?m)^shmem: PE `+pe+`: shmem_finalize: `+text+`$`).FindAllString(out, -1)); n != jobs {
-						t.Errorf("PE %s says it %d times, want %d:\n%s", pe, n, jobs, out)
+		for _, r := range routes(t, more) {
+			for when, jobs := range map[string]int{"end": 1, "used": 1, "again": 2} {
+				t.Run(way+r.name+"/"+when, func(t *testing.T) {
+					out := start(t, list(r.env, r.onGPU(t)), shmemrun, list(options("2", r.options...), []string{program, when})...).wait(0)
+					if n := passed(t, out); n != 2 {
+						t.Errorf("%d of 2 PEs came to the end:\n%s", n, out)
 					}
-				}
-				if n := strings.Count(out, "GPU"); n != 2*jobs {
-					t.Errorf("the GPU is named %d times, want %d:\n%s", n, 2*jobs, out)
-				}
-			})
+					for _, pe := range []string{"0", "1"} {
+						if n := len(regexp.MustCompile(`(?m)^shmem: PE `+pe+`: shmem_finalize: `+text+`$`).FindAllString(out, -1)); n != jobs {
+							t.Errorf("PE %s says it %d times, want %d:\n%s", pe, n, jobs, out)
+						}
+					}
+					if n := strings.Count(out, "GPU"); n != 2*jobs {
+						t.Errorf("the GPU is named %d times, want %d:\n%s", n, 2*jobs, out)
+					}
+				})
+			}
 		}
 	}
 	t.Run("inside", func(t *testing.T) {

@@ -37,7 +37,7 @@ func stubbed(all bool) (out []configuration) {
 			out = append(out, c)
 		}
 		add("", n, "")
-		add("", n.NICs(4), "", "-x", "SHMEM_NIC_POLICY="+policies[i%len(policies)])
+		add("", n.NICs(4, 4), "", "-x", "SHMEM_NIC_POLICY="+policies[i%len(policies)])
 		add("gpu-dmabuf-", n, "dmabuf")
 		if n.Provider == "cxi" {
 			add("gpu-peermem-", n, "peermem")

@@ -51,10 +51,10 @@ func (n Network) With(settings string) Network {
 	return n
 }
 
-// NICs is the network with so many NICs for each PE.
-func (n Network) NICs(count int) Network {
-	n.Name = fmt.Sprintf("%s-nics-%d", n.Name, count)
-	return n.With(fmt.Sprintf("nics=%d", count))
+// NICs is the network with so many NICs for each PE of a job on one machine.
+func (n Network) NICs(each, pes int) Network {
+	n.Name = fmt.Sprintf("%s-nics-%d", n.Name, each)
+	return n.With(fmt.Sprintf("nics=%d", each*pes))
 }
 
 // Env is what a process needs in its environment to take the network from a library.

@@ -21,6 +21,8 @@
 //	host=one   the peers of efa are on this host, which its shm reaches (R18, R20, R24)
 //	part=      of efa's device: efa1 (the default, of p5), efa0 (p4d) or a later one (R10)
 //	flush=1    what is posted when its endpoint is closed ends with an error (R15)
+//	dies_at=K  a NIC breaks, for this process and for its peers, with the K-th operation of an
+//	           endpoint; dies=N: NIC N (0)
 //	p2p=no     the NIC does not reach the memory of GPUs (R20)
 //	cuda=look  FI_HMEM only if CUDA's libraries are found (R21), and they are called (R22)
 //	fork=old   the kernel does not keep registered pages apart (R23)

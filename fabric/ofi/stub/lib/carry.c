@@ -318,7 +318,7 @@ void carry(struct ep *ep, struct op *op)
             op_fail(ep, op, op->status);
         return;
     }
-    if (ep->domain->fabric->set.sick) {
+    if (nic_broken(ep)) {
         op_fail(ep, op, STATUS_SICK);
         return;
     }

@@ -68,6 +68,21 @@ size_t scribbled(const struct ep *ep)
     return (size_t)rule_value(all ? R7c : R7a);
 }
 
+/*
+ * Whether the NIC has broken. Then peers find no queue pair there, and what is under way fails,
+ * also where its bytes have come.
+ */
+bool nic_broken(struct ep *ep)
+{
+    const struct settings *s = &ep->domain->fabric->set;
+    if (s->sick)
+        return true;
+    if (s->dies_at == 0 || ep->domain->nic != FIRST_BUS + s->dies || ep->numbers < s->dies_at)
+        return false;
+    ep->map->w->state = WIRE_CLOSED;
+    return true;
+}
+
 void scribble(struct ep *ep, struct op *op)
 {
     if (op->context == NULL || !rule(&ep->domain->fabric->set, ep->domain->kind, R7a))

@@ -114,7 +114,7 @@ struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
     i->fabric_attr->name = strdup(fabric_name(s, kind));
     i->fabric_attr->prov_name = strdup(without(s, kind, G17) ? "unknown" : figures[kind].provider);
     i->fabric_attr->prov_version = FI_VERSION(s->release >> 8, (s->release & 255) * 10);
-    i->nic = nic_make(device, 0x50 + nic, mtu(s, kind));
+    i->nic = nic_make(device, FIRST_BUS + nic, mtu(s, kind));
     fields_set(s, kind, i);
     inject_without_shm(s, kind, i);
     i->tx_attr->caps = i->caps & ~(uint64_t)(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE);

@@ -73,6 +73,8 @@ void settings_read(struct settings *s)
     setting_text("part", text, sizeof text);
     s->part = *text != 0 ? (uint32_t)strtoul(text, NULL, 16) : 0xefa1;
     s->sick = setting("sick", 0) != 0;
+    s->dies = (uint32_t)setting("dies", 0);
+    s->dies_at = (uint64_t)setting("dies_at", 0);
     setting_text("gone", text, sizeof text);
     s->gone = strcmp(text, "silent") == 0  ? R15k_VALUE
               : strcmp(text, "never") == 0 ? R15m_VALUE

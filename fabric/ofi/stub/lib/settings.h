@@ -13,6 +13,7 @@
 #define RELEASE(major, minor) ((uint32_t)(major) << 8 | (minor))
 
 enum provider { EFA, CXI, VERBS };
+enum { FIRST_BUS = 0x50 }; /* PCI bus of NIC 0; the others follow */
 enum kind { KIND_EFA, KIND_DIRECT, KIND_CXI, KIND_VERBS };
 
 /*
@@ -35,6 +36,8 @@ struct settings {
     bool flush;        /* what was posted is reported when its endpoint is closed (R15) */
     uint32_t part;     /* of the device: 0xefa0 (p4d), 0xefa1 (p5) or a later one (R10) */
     bool sick;         /* every operation fails as on a NIC that is broken (R15) */
+    uint32_t dies;     /* the NIC that breaks */
+    uint64_t dies_at;  /* with which of an endpoint's operations; 0: it does not */
     int gone;          /* how the device tells of a lost peer: a status of its own (R15) */
     char without[256]; /* rules that are switched off */
 };

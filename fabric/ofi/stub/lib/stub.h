@@ -51,7 +51,7 @@ struct domain {
     struct fabric *fabric;
     struct fi_info *info;
     enum kind kind;
-    uint32_t nic;
+    uint32_t nic; /* its PCI bus */
     uint32_t api; /* version that the program was written for */
     pthread_mutex_t lock;
     struct ep *eps;
@@ -249,6 +249,7 @@ bool injects_writes(const struct ep *ep);
 /* done.c: how they end. */
 void op_done(struct ep *ep, struct op *op);
 void op_fail(struct ep *ep, struct op *op, int status);
+bool nic_broken(struct ep *ep);
 void scribble(struct ep *ep, struct op *op);
 size_t scribbled(const struct ep *ep); /* bytes of a context that the provider writes (R7) */
 int error_of(struct ep *ep, int status);

@@ -1,0 +1,66 @@
+package failure
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestFirstContact has PE 0 write to a PE that it has never met and that is stopped, so that no
+// processor of that PE answers. If the PE goes on the bytes are there; if it is killed PE 0 is
+// told, and goes on with the others.
+func TestFirstContact(t *testing.T) {
+	shmemrun, program := compile(t, "contact")
+	for _, r := range routes(t, list(tcp, []string{"--hosts", "8"})) {
+		for _, c := range []struct {
+			name           string
+			signal         syscall.Signal
+			status, passed int
+			says           string
+		}{
+			{"goes on", syscall.SIGCONT, 0, 8, "PE 0 has reached PE 5"},
+			{"is killed", syscall.SIGKILL, 128 + 9, 7, "PE 0 has lost PE 5"},
+		} {
+			t.Run(c.name+r.name, func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "go")
+				j := start(t, list(goOn, r.env), shmemrun, list(options("8", r.options...), []string{program, "5", file})...)
+				pid, err := strconv.Atoi(j.says(`PE 5 is process (\d+)`)[1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				stops(t, pid)
+				if err := os.WriteFile(file, nil, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				j.says("PE 0 puts")
+				time.Sleep(300 * time.Millisecond) // until the puts are under way
+				if err := syscall.Kill(pid, c.signal); err != nil {
+					t.Fatal(err)
+				}
+				out := j.wait(c.status)
+				if n := passed(t, out); n != c.passed || !strings.Contains(out, c.says) {
+					t.Errorf("%d of %d PEs came to the end, and %q:\n%s", n, c.passed, c.says, out)
+				}
+			})
+		}
+	}
+}
+
+// stops waits for a process to be stopped.
+func stops(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(limit / 2); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, after, ok := strings.Cut(string(b), ") "); ok && strings.HasPrefix(after, "T") {
+			return
+		}
+	}
+	t.Fatalf("process %d does not stop", pid)
+}
