@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem/fabric/ofi/stub"
 	"libshmem/tests/need"
 )
 
@@ -24,6 +25,7 @@ type standstill struct {
 	namespaces  bool
 	busy        bool // two loops have the processors too
 	puts, times int
+	network     *stub.Network // of NICs that this machine does not have; nil: its own
 }
 
 // The 20 runs of make test, which have a minute on two processors. Most are over the
@@ -126,6 +128,23 @@ func TestStandstill(t *testing.T) {
 	})
 }
 
+// TestStubStandstill has the same puts over NICs of the stub: what comes to a PE that sleeps is there
+// within a second, be it woken by a descriptor or sleep by time, and no wait is overslept.
+func TestStubStandstill(t *testing.T) {
+	here := machine{build: need.Build(t)}
+	puts := 2000
+	if *runWhole {
+		puts = wholePuts
+	}
+	for _, n := range stub.Networks(*runWhole) {
+		for _, hosts := range []int{2, 4} {
+			t.Run(fmt.Sprintf("%s-hosts-%d", n.Name, hosts), func(t *testing.T) {
+				here.standstill(t, standstill{pes: 4, hosts: hosts, puts: puts, network: &n})
+			})
+		}
+	}
+}
+
 // enter runs a command in a root, with the build directory as /libshmem. What it mounts is
 // in a mount namespace of its own, so that nothing is left however it ends.
 const enter = `root=$1 build=$2; shift 2
@@ -195,6 +214,12 @@ func (m *machine) standstill(t *testing.T, s standstill) {
 	}
 	argv = append(argv, filepath.Join(m.build, "tests", "standstill"), strconv.Itoa(s.puts), longest)
 	env := withoutChoice()
+	if s.network != nil {
+		env = append(env, s.network.Env(stub.Build(t))...)
+		if s.network.Blind {
+			argv = append(argv, "0") // waits by time are none that are overslept
+		}
+	}
 	if s.provider != "" {
 		env = append(env, "SHMEM_PROVIDER="+s.provider)
 	}

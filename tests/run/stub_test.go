@@ -2,6 +2,7 @@ package run
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,20 +25,23 @@ func (s skip) takes(program, configuration string) bool {
 	return strings.Contains(program, s.program) && strings.Contains(configuration, s.configuration)
 }
 
+// stubPEs are how many PEs a program has.
+const stubPEs = 4
+
 // policies are those of SHMEM_NIC_POLICY, which the networks have in turn.
 var policies = []string{"auto", "split", "round-robin"}
 
-// stubbed are the ways to run programs on NICs that this machine does not have (fabric/ofi/stub): 4
+// stubbed are the ways to run programs on NICs that this machine does not have (fabric/ofi/stub):
 // PEs on two hosts with one NIC each and with four, and with heaps in the memory of a GPU.
-func stubbed(all bool) (out []configuration) {
+func stubbed(all bool, pes int) (out []configuration) {
 	for i, n := range stub.Networks(all) {
 		add := func(kind string, n stub.Network, nic string, more ...string) {
-			c := configuration{name: kind + n.Name, args: on("4", append(more, "--hosts", "2")...), network: &n}
+			c := configuration{name: kind + n.Name, args: on(strconv.Itoa(pes), append(more, "--hosts", "2")...), network: &n}
 			c.gpu, c.nic = nic != "", nic
 			out = append(out, c)
 		}
 		add("", n, "")
-		add("", n.NICs(4, 4), "", "-x", "SHMEM_NIC_POLICY="+policies[i%len(policies)])
+		add("", n.NICs(4, pes), "", "-x", "SHMEM_NIC_POLICY="+policies[i%len(policies)])
 		add("gpu-dmabuf-", n, "dmabuf")
 		if n.Provider == "cxi" {
 			add("gpu-peermem-", n, "peermem")
@@ -58,9 +62,9 @@ func (p program) betweenHosts(gpu bool) bool {
 // onStub are the configurations of the stub that a program runs in: with -whole all but those that
 // the list takes away; else those of the newest network that have arguments of their own, or are
 // left out by the configuration gpu-nic-4.
-func onStub(name string, all bool) (out []configuration) {
+func onStub(name string, all bool, pes int) (out []configuration) {
 	p := programs[name]
-	for _, c := range stubbed(all) {
+	for _, c := range stubbed(all, pes) {
 		skipped := slices.ContainsFunc(skips, func(s skip) bool { return s.takes(name, c.name) })
 		if p.betweenHosts(c.gpu) && !skipped && (all || p.argsIn[c.name] != nil || !p.runsIn(gpuNIC) && !c.gpu) {
 			out = append(out, c)
@@ -74,7 +78,7 @@ func TestStubNICs(t *testing.T) {
 	build := need.Build(t)
 	for _, name := range programNames(t) {
 		t.Run(name, func(t *testing.T) {
-			for _, c := range onStub(name, *runWhole) {
+			for _, c := range onStub(name, *runWhole, stubPEs) {
 				t.Run(c.name, func(t *testing.T) { runProgram(t, build, name, programs[name], c) })
 			}
 		})
@@ -96,11 +100,10 @@ func TestStubLoads(t *testing.T) {
 		}
 		p.args, p.argsIn = load, nil
 		t.Run(name, func(t *testing.T) {
-			for _, c := range onStub(name, true) {
+			for _, c := range onStub(name, true, 2) {
 				if c.gpu {
 					continue
 				}
-				c.args[1] = "2" // PEs
 				t.Run(c.name, func(t *testing.T) { runProgram(t, build, name, p, c) })
 			}
 		})
@@ -114,10 +117,10 @@ func TestSkips(t *testing.T) {
 	took := make([]bool, len(skips))
 	for _, name := range programNames(t) {
 		p := programs[name]
-		if (p.betweenHosts(false) || p.betweenHosts(true)) && len(onStub(name, true)) == 0 {
+		if (p.betweenHosts(false) || p.betweenHosts(true)) && len(onStub(name, true, stubPEs)) == 0 {
 			t.Errorf("%s runs between hosts, and on no network of the stub", name)
 		}
-		for _, c := range stubbed(true) {
+		for _, c := range stubbed(true, stubPEs) {
 			for i, s := range skips {
 				if !p.betweenHosts(c.gpu) || !s.takes(name, c.name) {
 					continue
