@@ -10,7 +10,7 @@ import (
 // the library has its status, and neither Go nor a library's end stands in its way.
 func TestExitInHandler(t *testing.T) {
 	shmemrun, program := compile(t, "handler")
-	ways := routes(t, list(tcp, []string{"--hosts", "2"}))
+	ways := routes(t, list(tcp, []string{"--hosts", "2"}), false)
 	for i := range 12 * len(ways) { // without care for it, one of three such jobs ended by a signal
 		r := ways[i/12]
 		j := start(t, r.env, shmemrun, list(options("2", r.options...), []string{program, "7", strconv.Itoa(10_000 + 1_700*(i%12))})...)

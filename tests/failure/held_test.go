@@ -66,7 +66,7 @@ func TestHeld(t *testing.T) {
 			h.t.Errorf("the PE tells of it %d times, want %d:\n%s", n, unasked, out)
 		}
 	}
-	for _, r := range routes(t, list(tcp, []string{"--hosts", "2"})) {
+	for _, r := range routes(t, list(tcp, []string{"--hosts", "2"}), false) {
 		t.Run("proxy"+r.name, func(t *testing.T) {
 			h := begin(t, r, "", "1", 2)
 			h.hold.Hold(h.pids[1], "cuMemcpyAsync")

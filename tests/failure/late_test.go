@@ -22,9 +22,9 @@ const latePEs, latePE = 4, 3
 func ways(t *testing.T, how string) []route {
 	t.Helper()
 	if how == "hosts" {
-		return routes(t, list([]string{"--hosts", "2"}, tcp))
+		return routes(t, list([]string{"--hosts", "2"}, tcp), false)
 	}
-	return routes(t, nil)
+	return routes(t, nil, false)
 }
 
 // begin starts a job of late.c in one of them.

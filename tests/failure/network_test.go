@@ -1,7 +1,11 @@
 package failure
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"libshmem/fabric/ofi/stub"
@@ -19,12 +23,13 @@ type route struct {
 }
 
 // routes are those of a row. One over sockets is run over NICs that this machine does not have,
-// too: the newest of EFA's, with -whole all of fabric/ofi/stub.
-func routes(t *testing.T, options []string) []route {
+// too (fabric/ofi/stub): with -whole over all of them; else, where it says something about NICs that
+// no other row does, over the newest of EFA's.
+func routes(t *testing.T, options []string, always bool) []route {
 	t.Helper()
 	all := []route{{options: options}}
 	at := slices.Index(options, tcp[1])
-	if at < 0 {
+	if at < 0 || !always && !*whole {
 		return all
 	}
 	elsewhere := slices.Delete(slices.Clone(options), at-1, at+1)
@@ -46,4 +51,48 @@ func (r *route) onGPU(t *testing.T) []string {
 		env = append(env, "SHMEM_GPU_NET=dmabuf")
 	}
 	return env
+}
+
+// unrouted are the tests between hosts that routes has no part in, with the rule of the stub that
+// is the reason.
+var unrouted = map[string]string{
+	// Strangers find a PE by a port of a range. An address of EFA has the number of a queue pair and
+	// a random key, which a stranger would have to be told.
+	"TestStrangerEndpoints": "G13b",
+}
+
+// TestRoutes: every test with a job between hosts runs over NICs of the stub, too, or is in the
+// list.
+func TestRoutes(t *testing.T) {
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	between, routed := regexp.MustCompile(`"--hosts"|\btcp\b`), regexp.MustCompile(`\b(routes|ways|dies)\(`)
+	found := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, function := range strings.Split(string(text), "\nfunc ")[1:] {
+			name, _, _ := strings.Cut(function, "(")
+			body, _, _ := strings.Cut(function, "\n}\n")
+			if !strings.HasPrefix(name, "Test") || name == "TestRoutes" || !between.MatchString(body) && !routed.MatchString(body) {
+				continue
+			}
+			found[name] = true
+			if rule, listed := unrouted[name]; listed == routed.MatchString(body) {
+				t.Errorf("%s: runs over NICs of the stub: %v, and is in the list: %v (%s)", name, !listed, listed, rule)
+			}
+		}
+	}
+	if len(found) < 10 {
+		t.Errorf("only %d tests with jobs between hosts were found", len(found))
+	}
+	for name, rule := range unrouted {
+		if !found[name] || !strings.HasPrefix(stub.Rules()[rule], "efa") {
+			t.Errorf("the list has %s with rule %s: no such test between hosts, or no such rule of efa", name, rule)
+		}
+	}
 }
