@@ -1,6 +1,6 @@
-// Package wire is the table of what GPU threads, host threads and the proxy
+// Package table is the table of what GPU threads, host threads and the proxy
 // write for each other: the slots of a ring and the structs around it.
-// capi/gen makes of it the C and CUDA header (device/shmem/zz_wire.h), the Go
+// abi/gen makes of it the C and CUDA header (device/shmem/zz_wire.h), the Go
 // structs and codecs (queue/zz_wire.go) and the picture (docs/wire.md), so that
 // the three cannot disagree.
 //
