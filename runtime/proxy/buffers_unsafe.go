@@ -23,13 +23,8 @@ func (e *Engine) bufferBytes() uintptr {
 // keeps their addresses. One buffer serves each token, one more is scratch for what
 // is injected, and behind them are those for small messages.
 func (e *Engine) allocateBuffers() error {
-	n, flags := e.bufferBytes(), unix.MAP_PRIVATE|unix.MAP_ANONYMOUS
-	if e.more > 0 {
-		// The registration pins them there: a page for each buffer. It is not to look as if
-		// memory grew while messages come, on a network that pins nothing.
-		flags |= unix.MAP_POPULATE
-	}
-	p, err := unix.MmapPtr(-1, 0, nil, n, unix.PROT_READ|unix.PROT_WRITE, flags)
+	n := e.bufferBytes()
+	p, err := unix.MmapPtr(-1, 0, nil, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return fmt.Errorf("map %d bytes of message buffers: %w", n, err)
 	}
