@@ -120,6 +120,25 @@ static int key_for(struct domain *d, struct region *r, uint64_t asked)
     }
 }
 
+/*
+ * A registration pins its pages: they are there from then on, and not when the first bytes
+ * come. Heaps are left out, and what is beyond some buffers of a process: tests have more of
+ * them than memory.
+ */
+static void pin(const struct domain *d, const struct region *r)
+{
+    enum { MOST = 16 << 20, MOST_IN_ALL = 64 << 20 };
+    static atomic_size_t pinned;
+    const uintptr_t page = 4095, from = (uintptr_t)r->peer.memory & ~page;
+    const size_t len = ((uintptr_t)r->peer.memory + r->peer.len - from + page) & ~page;
+    if (d->kind > KIND_DIRECT || r->mapped != NULL || r->unreached || r->peer.len > MOST ||
+        atomic_fetch_add(&pinned, len) + len > MOST_IN_ALL)
+        return;
+    /* What may only be read is pinned, too, and needs no pages of its own. */
+    if (madvise((void *)from, len, MADV_POPULATE_WRITE) != 0)
+        madvise((void *)from, len, MADV_POPULATE_READ);
+}
+
 static int add(struct domain *d, struct region *r, uint64_t access, uint64_t key,
                struct fid_mr **mr)
 {
@@ -130,6 +149,7 @@ static int add(struct domain *d, struct region *r, uint64_t access, uint64_t key
     r->fid.mem_desc = mode & FI_MR_LOCAL || d->kind <= KIND_DIRECT ? r : NULL;
     if (!(mode & FI_MR_VIRT_ADDR))
         r->peer.base = 0;
+    pin(d, r);
     pthread_mutex_lock(&d->lock);
     int ret = key_for(d, r, key);
     if (ret == 0) {
