@@ -9,6 +9,32 @@ import (
 	"libshmem/queue/queuetest"
 )
 
+// TestWaiting counts what a ring holds when it is full, empty, and in between, at the end of a
+// round, too.
+func TestWaiting(t *testing.T) {
+	const slots = queue.MinSlots
+	for start := range uint64(3) {
+		start += slots - 1
+		rig := queuetest.New(slots, start)
+		ring := queue.NewAt(rig.Memory(), slots, start)
+		op := queue.Op{Code: queue.CodeP, PE: 1, Width: 3}
+		for n := range slots + 1 {
+			if got := ring.Waiting(); got != n {
+				t.Fatalf("start %d: %d operations wait, want %d", start, got, n)
+			}
+			if n < slots {
+				rig.Push(&op)
+			}
+		}
+		for range slots {
+			ring.Next(&op)
+		}
+		if ring.Publish(); ring.Waiting() != 0 {
+			t.Errorf("start %d: %d operations wait in an empty ring", start, ring.Waiting())
+		}
+	}
+}
+
 // TestTake gives the same slots to two rings, of which one is emptied by Next
 // and the other by Take in batches of every size: both must find the same, also
 // where an operation is not whole yet, is unknown or goes over the end.

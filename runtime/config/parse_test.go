@@ -143,6 +143,7 @@ func TestErrors(t *testing.T) {
 		{"SHMEM_BOOTSTRAP_TIMEOUT=0", `read setting SHMEM_BOOTSTRAP_TIMEOUT="0": it is outside the range (use seconds from 0.001 to 31536000, decimals allowed, or unset it for 60)`},
 		{"SHMEM_LOG_SUBSYS=heap,hepa", `read setting SHMEM_LOG_SUBSYS="heap,hepa": there is no "hepa" (use words separated by commas: all, pe, config, bootstrap, heap, gpu, fabric, proxy, ring, coll; with ^ in front of the list, all but these, or unset it for all)`},
 		{"SHMEM_RING_SIZE=4097", `read setting SHMEM_RING_SIZE="4097": it is not a power of two (use a power of two from 256 to 1048576, or unset it for 4096)`},
+		{"SHMEM_RING_SIZE=4098", `read setting SHMEM_RING_SIZE="4098": it is not a power of two (use a power of two from 256 to 1048576, or unset it for 4096)`},
 		{"SHMEM_RING_SIZE=128", `read setting SHMEM_RING_SIZE="128": it is outside the range (use a power of two from 256 to 1048576, or unset it for 4096)`},
 		{"SHMEM_RING_COUNT=65", `read setting SHMEM_RING_COUNT="65": it is outside the range (use an integer from 1 to 64, or unset it for 8)`},
 		{"SHMEM_PROXY_THREADS=0", `read setting SHMEM_PROXY_THREADS="0": it is outside the range (use an integer from 1 to 4, or unset it for 1)`},
@@ -156,8 +157,37 @@ func TestErrors(t *testing.T) {
 		if !errors.As(err, &e) || !errors.Is(err, shmerr.ErrSetting) || shmerr.StatusOf(err) != shmerr.BadSetting {
 			t.Errorf("%s: the error is not of the kind ErrSetting", tt.env)
 		}
-		if base, _, _ := Parse(nil); dump(c) != dump(base) {
+		base, _, _ := Parse(nil)
+		if dump(c) != dump(base) {
 			t.Errorf("%s: a value that is not valid must leave the default", tt.env)
+		}
+		if shown(t, c) != shown(t, base) {
+			t.Errorf("%s: a value that is not valid is shown as the one in use", tt.env)
+		}
+	}
+}
+
+// shown is what Print writes.
+func shown(t *testing.T, c *Config) string {
+	t.Helper()
+	var b strings.Builder
+	if err := c.Print(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// Two letters that have changed places are one mistake.
+func TestDistance(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"A", "", 1}, {"TIMEOUT", "TIMEOUTS", 1}, {"PROIVDER", "PROVIDER", 1}, {"IHST", "HIST", 1},
+		{"HOTSID", "HOSTID", 1}, {"ABC", "CBA", 2}, {"HEAP", "HEPA", 1}, {"STATS", "STATICS", 2},
+	} {
+		if got := distance(tt.a, tt.b); got != tt.want {
+			t.Errorf("from %q to %q: %d, not %d", tt.a, tt.b, got, tt.want)
 		}
 	}
 }

@@ -124,6 +124,15 @@ func TestRegisterHeapRefused(t *testing.T) {
 
 // What is lent is reached while the loan lasts, whoever tells of it when: PEs learn of
 // loans that they have not begun, and late of those that are over.
+// Loans are counted from 1 on, and from 1 on again: 0 is no loan.
+func TestLoanNumbers(t *testing.T) {
+	for _, c := range []struct{ loan, next Loan }{{0, 1}, {1, 2}, {1<<15 - 1, 1 << 15}, {1<<16 - 2, 1<<16 - 1}, {1<<16 - 1, 1}} {
+		if got := c.loan.Next(); got != c.next || !got.after(c.loan) || c.loan.after(got) {
+			t.Errorf("after loan %d comes %d, want %d, which is later", c.loan, got, c.next)
+		}
+	}
+}
+
 func TestLoans(t *testing.T) {
 	const from, n = 1 << 15, 20_000
 	m := modes[0]

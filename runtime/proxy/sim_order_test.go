@@ -172,7 +172,18 @@ func simModels(t testing.TB) []sim.Model {
 	for _, m := range []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA(), sim.EFADirect()} {
 		models = append(models, sim.Rough(m))
 	}
+	models = append(models, writesInOrder())
 	return append(models, railModels()...)
+}
+
+// writesInOrder is a network that keeps writes in their order, but not the messages behind
+// them, and has no fence: then only the number that a message follows keeps it behind a write
+// of before a fence when there is one of behind it, too.
+func writesInOrder() sim.Model {
+	m := sim.Worst()
+	m.Name += "-waw"
+	m.Caps.Fence, m.Caps.WriteAfterWrite = false, true
+	return m
 }
 
 // railModels are networks of several NICs, the later ones slower: a signal on the fast

@@ -86,17 +86,21 @@ static inline uint64_t check_amo_model(const struct check_amo *a, uint64_t old, 
 static inline uint64_t check_amo_do(const struct check_amo *a, uint64_t value, uint64_t cond,
                                     int pe)
 {
-    uint64_t fetched = 0;
+    uint64_t around[3], fetched = 0;
+    memset(around, CHECK_SENTINEL, sizeof around);
     struct check_call c = {.dest = a->area + 1,
                            .source = a->area + 1,
                            .value = &value,
                            .cond = &cond,
-                           .fetch = &fetched,
-                           .result = &fetched,
+                           .fetch = around + 1,
+                           .result = around + 1,
                            .pe = pe};
     a->s->call(&c);
     if (a->s->flags & CHECK_NBI)
         check_quiet(a->s);
+    memcpy(&fetched, around + 1, a->s->type->size);
+    check_untouched(around, 0, 8, "before what was fetched");
+    check_untouched(around, 8 + a->s->type->size, sizeof around, "behind what was fetched");
     return fetched;
 }
 

@@ -177,6 +177,26 @@ def test_free_twice_and_use_after():
         shmem.free(b[1:])
 
 
+def test_a_quick_call_after_free(me):
+    """The block of the last put is known by its ends, and no longer when it is freed."""
+    a, source = shmem.zeros(4), np.ones(4, "i8")
+    for _ in range(2):  # the second one is quick
+        shmem.put(a, source, pe=me)
+    shmem.free(a)
+    with pytest.raises(shmem.FreedError):
+        shmem.put(a, source, pe=me)
+    with pytest.raises(shmem.FreedError):
+        shmem.get(source, a, pe=me)
+
+
+def test_more_arrays_than_a_word_has_bits():
+    """What is dropped is agreed on by bits, and takes more than one word."""
+    many = [shmem.zeros(1) for _ in range(130)]
+    del many
+    gc.collect()
+    assert shmem.reclaim() == 130 * 8
+
+
 def test_heap_exhausted():
     with pytest.raises(
         shmem.HeapError, match=r"no room: \d+ of \d+ bytes are free.*SHMEM_SYMMETRIC_SIZE"

@@ -174,6 +174,8 @@ def test_teams(me, n):
     one = world.split_strided(0, 1, 1)
     assert (one is None) == (me != 0)
     if one is not None:
+        assert one.translate_pe(0, world) == 0
+        assert n == 1 or world.translate_pe(1, one) is None
         with pytest.raises(shmem.PEError):
             shmem.broadcast(a, a, 1, team=one)
         one.destroy()

@@ -208,6 +208,17 @@ def test_bad_input(me, n):
     assert not a.any()
 
 
+def test_a_part_that_is_too_short(me):
+    """Behind a part of an array there is more of it, which is not what was asked for."""
+    a, near = shmem.zeros(8), np.ones(4, "i8")
+    for _ in range(2):  # the second ones are quick
+        shmem.put(a[:2], near[:2], pe=me)
+        shmem.get(near[:2], a[:2], pe=me)
+    refused(shmem.SizeError, shmem.put, a[:2], near, pe=me)
+    refused(shmem.SizeError, shmem.get, near, a[:2], pe=me)
+    assert a.tolist() == [1, 1, 0, 0, 0, 0, 0, 0] and near.tolist() == [1, 1, 1, 1]
+
+
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int32", "uint64"])
 def test_numbers_of_numpy(kind, me, right, left):
     """Loops over arrays of numpy have its narrow integers as indices, PEs and values."""

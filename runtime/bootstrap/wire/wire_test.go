@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"io"
@@ -42,6 +43,16 @@ func TestFrameRoundTrip(t *testing.T) {
 				t.Errorf("after the last frame: %v, want io.EOF", err)
 			}
 		}
+	}
+}
+
+// A frame may have all of MaxPayload, which no other test sends.
+func TestLongestFrame(t *testing.T) {
+	var h [HeaderLen]byte
+	copy(h[:], mustAppend(t, Frame{Kind: Gathered, Seq: 1}))
+	binary.LittleEndian.PutUint32(h[12:], MaxPayload)
+	if _, n, err := parseHeader(&h); err != nil || n != MaxPayload {
+		t.Errorf("a frame of %d bytes: %d, %v", MaxPayload, n, err)
 	}
 }
 

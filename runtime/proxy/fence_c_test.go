@@ -1,0 +1,90 @@
+package proxy
+
+import (
+	"testing"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/queue"
+)
+
+// heldWrites is a network on which writes stay where they are while held is true.
+func heldWrites(m mode, held *bool) mode {
+	m = native(m)
+	m.stuck = func(o *work) bool { return *held && o.kind == fabric.KindWrite }
+	return m
+}
+
+// turns lets everything move that can.
+func (j *ringJob) turns() {
+	for range 100 {
+		for i, p := range j.pes {
+			if c := j.consumers[i]; c.calm() {
+				j.inC(i)
+			} else {
+				c.Drain()
+			}
+			p.poll()
+		}
+	}
+}
+
+// The question of C at half the window covers the writes of before: where completions do not
+// tell that bytes are there, quiet goes by its answer.
+func TestFlushInC(t *testing.T) {
+	held, m := true, modes[5]
+	m.caps.DeliveryComplete = false
+	j := newRingJob(t, heldWrites(m, &held), 1, 2, 1, 1<<16)
+	defer j.clean()
+	p, rig := j.pes[0], j.rigs[0][0]
+	peer := &p.peers[1]
+	p.put(1, 8192, make([]byte, 5000), false)
+	for i := 0; !peer.flushing; i++ {
+		if i > window {
+			t.Fatal("C did not ask")
+		}
+		rig.Push(&queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 3, Value: 1})
+		if j.inC(0); j.inLane != i+1 {
+			t.Fatalf("C took %d operations of %d", j.inLane, i+1)
+		}
+	}
+	if j.turns(); !peer.flushing || peer.wroteAcked != 0 {
+		t.Errorf("a write is under way, and the answer says that %d bytes are there", peer.wroteAcked)
+	}
+	held = false
+	j.quiet(0, 0)
+	if peer.wroteAcked != 5000 {
+		t.Errorf("%d bytes are there, want 5000", peer.wroteAcked)
+	}
+}
+
+// A batch that a burst has left open is of its own epoch. Behind a fence C puts nothing into
+// it: where writes have no numbers it leaves before a write of its epoch is there.
+func TestFenceInC(t *testing.T) {
+	held := true
+	j := newRingJob(t, heldWrites(modes[4], &held), 1, 2, 1, 1<<16)
+	defer j.clean()
+	p, rig := j.pes[0], j.rigs[0][0]
+	p.Burst = burstAfter
+	p.post(func() Status { return p.store(1, 8, 8, 1) })
+	large := make([]byte, 5000)
+	p.post(func() Status { return p.Put(1, 8192, unsafe.Pointer(&large[0]), 5000, nil) })
+	if peer := &p.peers[1]; p.Held != 1 || peer.batch == nil || peer.bare != 1 {
+		t.Fatalf("%d batches are held, and %d writes have no number", p.Held, peer.bare)
+	}
+	p.fence()
+	rig.Push(&queue.Op{Code: queue.CodePWide, PE: 1, Dest: at(0), Value: 7})
+	j.inC(0)
+	p.Release()
+	j.turns()
+	if got := j.pes[1].heap; got[0] != 0 {
+		t.Error("what is behind the fence is there before a write of before it")
+	} else if got[8] != 1 {
+		t.Error("the burst of before the fence did not leave")
+	}
+	held = false
+	j.quiet(0, 0)
+	if got := j.pes[1].heap[0]; got != 7 {
+		t.Errorf("behind the fence came %d, want 7", got)
+	}
+}

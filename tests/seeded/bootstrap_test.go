@@ -1,0 +1,75 @@
+package seeded
+
+// How the PEs of a job come together: frames, unique ids, files, Slurm.
+var bootstrapDefects = []defect{
+	{
+		id: "bootstrap/longest-frame", file: "runtime/bootstrap/wire/frame.go",
+		was:  "	if length > MaxPayload {",
+		is:   "	if length >= MaxPayload {",
+		user: "a job whose PEs together exchange 64 MiB does not start",
+		by:   unit("./runtime/bootstrap/wire", "^TestLongestFrame$"), says: `.`,
+	},
+	{
+		id: "bootstrap/a-pe-twice", file: "runtime/bootstrap/wire/payload.go",
+		was:  "int(pe) <= a.PEs[len(a.PEs)-1] {",
+		is:   "int(pe) < a.PEs[len(a.PEs)-1] {",
+		user: "a report names a PE that is missing twice",
+		by:   unit("./runtime/bootstrap/wire", "^TestPayloadsRefuse$"), says: `.`,
+	},
+	{
+		id: "bootstrap/rest-of-an-allgather", file: "runtime/bootstrap/wire/payload.go",
+		was:  "	if len(p) != 0 {\n		return nil, formatErrorf(\"%d bytes follow an allgather result\", len(p))\n	}\n",
+		is:   "",
+		user: "two versions of the library start a job together, and read each other's addresses wrongly",
+		by:   unit("./runtime/bootstrap/wire", "^TestPayloadsRefuse$"), says: `.`,
+	},
+	{
+		id: "bootstrap/last-address-of-an-id", file: "runtime/bootstrap/uid/id.go",
+		was:  "		if len(raw)+1 > len(rest) {",
+		is:   "		if len(raw)+1 >= len(rest) {",
+		user: "a unique id has one address fewer than it has room for",
+		by:   unit("./runtime/bootstrap/uid", "^TestIDIsFull$"), says: `.`,
+	},
+	{
+		id: "bootstrap/frames-of-a-broken-connection", file: "runtime/bootstrap/uid/stream.go",
+		was:  "s.conn, s.next, s.owe = conn, s.acked+1, false",
+		is:   "s.conn, s.next, s.owe = conn, max(s.next, s.acked+1), false",
+		user: "init hangs, or fails, where a connection breaks and is made again",
+		by:   unit("./runtime/bootstrap/uid", "^TestMiddleman$"), says: `.`,
+	},
+	{
+		id: "bootstrap/second-life", file: "runtime/bootstrap/rendezvous/rendezvous.go",
+		was:  "s.joined[pe] || !m.ended && m.life <= key.life ||",
+		is:   "s.joined[pe] || !m.ended ||",
+		user: "a PE that has finalized is waited for for ever",
+		by:   unit("./runtime/bootstrap/rendezvous", "^TestPeerFinalizedTooEarly$"), says: `.`,
+	},
+	{
+		id: "bootstrap/those-who-came", file: "runtime/bootstrap/rendezvous/rendezvous.go",
+		was:  "		if !in {\n			a.PEs = append(a.PEs, pe)",
+		is:   "		if in {\n			a.PEs = append(a.PEs, pe)",
+		user: "the report about PEs that are missing names those that have come",
+		by:   unit("./runtime/bootstrap/rendezvous", "^TestMissingPEs$"), says: `.`,
+	},
+	{
+		id: "bootstrap/zeros-of-a-host", file: "runtime/bootstrap/slurm/hosts.go",
+		was:  "all = append(all, fmt.Sprintf(\"%0*d\", len(low), n))",
+		is:   "all = append(all, fmt.Sprintf(\"%d\", n))",
+		user: "under Slurm PEs look for a host n1 that is called n01",
+		by:   unit("./runtime/bootstrap/slurm", "^TestHosts$"), says: `.`,
+	},
+	{
+		id: "bootstrap/file-of-the-group", file: "runtime/bootstrap/file/file.go",
+		was:  "case info.Mode().Perm()&0o077 != 0:",
+		is:   "case info.Mode().Perm()&0o007 != 0:",
+		user: "a job starts with a unique id that others of the group can read, and write",
+		by:   unit("./runtime/bootstrap/file", "^TestStrangersFile$"), says: `.`,
+	},
+	{
+		id: "bootstrap/file-is-left", file: "runtime/bootstrap/file/file.go",
+		was:  "	if err = errors.Join(m.Barrier(), o.remove(id)); err != nil {",
+		is:   "	if err = m.Barrier(); err == nil {\n		err = o.remove(id)\n	}\n	if err != nil {",
+		user: "a job that did not start leaves its file, and the next one finds it",
+		by:   unit("./runtime/bootstrap/file", "^TestRefused$"), says: `.`,
+	},
+}

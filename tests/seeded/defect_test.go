@@ -1,0 +1,98 @@
+package seeded
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// defect is a row of the list: a mistake in one file, and the test that notices it.
+type defect struct {
+	id   string // its area, and what is wrong
+	file string // that has the mistake
+	was  string // the text that it replaces, which the file has once
+	is   string
+	user string // what a user would see of it
+	by   test
+	says string // a regular expression of what the test reports
+
+	// gen: the mistake is in what files are generated from, and those are made anew, with the
+	// program of the test.
+	gen bool
+	// hangs: the test notices it by its own limit of time, or that of shmemrun.
+	hangs bool
+}
+
+// test is the command that has to fail, and what has to be built for it.
+type test struct {
+	pkg, run string   // of go test
+	py, name string   // of pytest: the file and the function
+	pes      []string // of pytest: the options of shmemrun, where the file runs as PEs
+	needs    []string // below the build folder
+	program  string   // of tests/c
+}
+
+// libraries are what programs need, and the tests that start them.
+var libraries = []string{"lib/libshmem.so", "lib/libshmem_core.so"}
+
+// unit is a test of Go that needs nothing built.
+func unit(pkg, run string) test { return test{pkg: pkg, run: run} }
+
+// job is a test of Go that starts programs.
+func job(pkg, run string) test { return test{pkg: pkg, run: run, needs: libraries} }
+
+// program is a program of tests/c in one of the configurations of tests/run.
+func program(name, configuration string) test {
+	t := job("./tests/run", "^TestPrograms$/^"+name+"$/^"+configuration+"$")
+	t.program = name
+	return t
+}
+
+// pes is a test of Python that runs as PEs.
+func pes(options, file, name string) test {
+	return test{py: "python/tests/pes/" + file, name: name, pes: strings.Fields(options), needs: libraries}
+}
+
+// key tells one command from another.
+func (t *test) key() string { return strings.Join(append(t.pes, t.pkg, t.run, t.py, t.name), " ") }
+
+// function is the name of the test in its source.
+func (t *test) function() string {
+	if t.py != "" {
+		return t.name
+	}
+	first, _, _ := strings.Cut(t.run, "/")
+	return strings.Trim(first, "^$")
+}
+
+// targets are what make has to build for the test, when a file has changed.
+func (d *defect) targets() []string {
+	var out []string
+	switch {
+	case len(d.by.needs) == 0 || strings.HasPrefix(d.file, "python/"):
+	case d.gen:
+		out = slices.Clone(libraries)
+		if d.by.program != "" {
+			out = append(out, "tests/"+d.by.program)
+		}
+	case strings.HasPrefix(d.file, "capi/front/"):
+		out = []string{"lib/libshmem.so"}
+	case strings.HasPrefix(d.file, "device/") || strings.HasPrefix(d.file, "tests/"):
+		// The test compiles them itself.
+	default:
+		out = slices.Clone(libraries)
+	}
+	if len(d.by.needs) > 0 && (strings.HasPrefix(d.file, "runtime/bootstrap/") || strings.HasPrefix(d.file, "cmd/")) {
+		out = append(out, "bin/shmemrun")
+	}
+	return out
+}
+
+// area is the first part of the id, which -run can name alone.
+func (d *defect) area() string { return path.Dir(d.id) }
+
+// defects is the list.
+func defects() []defect {
+	return slices.Concat(heapDefects, teamDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, orderDefects, ringDefects,
+		proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects, deviceDefects, pythonDefects)
+}

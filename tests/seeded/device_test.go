@@ -1,0 +1,61 @@
+package seeded
+
+// Device headers, which tests compile for the host, or judge by their PTX.
+var deviceDefects = []defect{
+	{
+		id: "device/signal-of-32-bits", file: "device/shmem/signal.h",
+		was:  "if ((uint64_t)(int64_t)(int32_t)value == value) {",
+		is:   "if ((uint64_t)(uint32_t)value == value) {",
+		user: "a kernel's signal of 2^31 and more arrives as a negative one, between hosts",
+		by:   job("./tests/device", "^TestEmulated$/^(rma|waits)$"), says: `.`,
+	},
+	{
+		id: "device/last-bytes-of-a-copy", file: "device/shmem/copy.h",
+		was:  "shmemi_copy_by<FAR>(unit, to + rest, from + rest, bytes - rest, rank, size);",
+		is:   "shmemi_copy_by<FAR>(unit, to + rest, from + rest, (bytes - rest) & ~(uint64_t)1, rank, size);",
+		user: "a kernel's put of an odd length loses its last byte",
+		by:   job("./tests/device", "^TestEmulated$/^rma$"), says: `.`,
+	},
+	{
+		id: "device/batch-of-four", file: "device/shmem/copy.h",
+		was:  "for (; i + 3 * (uint64_t)step < n; i += 4 * (uint64_t)step) {",
+		is:   "for (; i + 2 * (uint64_t)step < n; i += 4 * (uint64_t)step) {",
+		user: "a kernel's put writes one element past its end",
+		by:   job("./tests/device", "^TestEmulated$/^rma$"), says: `.`,
+	},
+	{
+		id: "device/excluded-words", file: "device/shmem/wait.h",
+		was:  "        return status == NULL || status[i] == 0;",
+		is:   "        return status == NULL || status[i] != 0;",
+		user: "a kernel waits for the words that status excludes",
+		by:   job("./tests/device", "^TestEmulated$/^waits$"), says: `.`,
+	},
+	{
+		id: "device/less-or-equal", file: "device/shmem/wait.h",
+		was:  "        return have <= want;",
+		is:   "        return have < want;",
+		user: "a kernel's wait with SHMEM_CMP_LE waits for ever at the value itself",
+		by:   job("./tests/device", "^TestEmulated$/^waits$"), says: `.`,
+	},
+	{
+		id: "device/block-of-another-pe", file: "device/shmem/coll.h",
+		was:  "const char *from = source + (BLOCKS ? (uint64_t)rank * bytes : 0);",
+		is:   "const char *from = source + (BLOCKS ? (uint64_t)i * bytes : 0);",
+		user: "a kernel's alltoall deals the blocks by distance",
+		by:   job("./tests/device", "^TestEmulated$/^colls$"), says: `.`,
+	},
+	{
+		id: "device/signal-of-pieces", file: "device/shmem/signal.h",
+		was:  "    if (i > 0)\n        shmemi_fence_rings(c->image);\n",
+		is:   "    (void)i;\n",
+		user: "a kernel's signal overtakes the first pieces of its data",
+		by:   job("./tests/device", "^TestEmulated$/^(rma|litmus)$"), says: `.`,
+	},
+	{
+		id: "device/fence-of-a-block", file: "device/shmem/order.h",
+		was:  "        shmemi_fence_slowly(image, call);\n    shmemi_fence_system();",
+		is:   "        shmemi_fence_slowly(image, call);",
+		user: "on NVLink what follows a kernel's fence is seen before what it covers",
+		by:   unit("./tests/device", "^TestKernels$"), says: `.`,
+	},
+}

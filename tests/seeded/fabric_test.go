@@ -1,0 +1,68 @@
+package seeded
+
+// Providers: libfabric, several NICs, and the simulated network that tests rely on.
+var fabricDefects = []defect{
+	{
+		id: "fabric/remainder-of-parts", file: "fabric/rail/post.go",
+		was:  "	if i == n {\n		return m.Len\n	}\n",
+		is:   "",
+		user: "with several NICs the last bytes of a large put are lost",
+		by:   unit("./fabric/rail", "^TestSuite$"), says: `.`,
+	},
+	{
+		id: "fabric/message-that-fits", file: "fabric/rail/receive.go",
+		was:  "	case c.Len > b.N:\n",
+		is:   "	case c.Len >= b.N:\n",
+		user: "with several NICs a message of full length ends the job",
+		by:   unit("./fabric/rail", "^TestSuite$"), says: `.`,
+	},
+	{
+		id: "fabric/load-is-kept", file: "fabric/rail/complete.go",
+		was:  "		n.load -= w.n\n		p.load -= w.n\n		if c.Err",
+		is:   "		n.load -= w.n\n		if c.Err",
+		user: "with several NICs large puts are cut up less and less, and become slow",
+		by:   unit("./runtime/proxy", "^TestSimRailRates$"), says: `.`,
+	},
+	{
+		id: "fabric/no-other-way", file: "fabric/rail/ways.go",
+		was:  "here[i/q.rails], there[i%q.rails] = true, true",
+		is:   "here[i%q.rails], there[i/q.rails] = true, true",
+		user: "a job with two NICs ends when one loses its link",
+		by:   unit("./fabric/rail", "^TestPlayedLoss$"), says: `.`,
+	},
+	{
+		id: "fabric/key-of-few-bytes", file: "fabric/ofi/endpoint.c",
+		was:  "key &= ((uint64_t)1 << (8 * size)) - 1;",
+		is:   "key &= ((uint64_t)1 << size) - 1;",
+		user: "keys of registered memory can be guessed",
+		by:   unit("./fabric/ofi/stub", "^TestKeys$"), says: `.`,
+	},
+	{
+		id: "fabric/source-of-another", file: "fabric/ofi/extra.c",
+		was:  "to->len = (uint32_t)(o->nsources > 0 ? pe_of(o, from[i]) : -1);",
+		is:   "to->len = (uint32_t)(o->nsources > 0 ? pe_of(o, from[0]) : -1);",
+		user: "on EFA the number of a write counts for another PE, and the job ends",
+		by:   unit("./fabric/ofi/stub", "^TestSuite$"), says: `.`,
+	},
+	{
+		id: "fabric/and-for-or", file: "fabric/ofi/extra.c",
+		was:  "[11] = {FI_BOR, READ_WRITE},",
+		is:   "[11] = {FI_BAND, READ_WRITE},",
+		user: "atomic_fetch_or by the NIC makes an and",
+		by:   unit("./fabric/ofi/stub", "^TestSuite$"), says: `.`,
+	},
+	{
+		id: "fabric/atomic-of-eight-bytes", file: "fabric/ofi/extra.c",
+		was:  "return width == 4 ? FI_UINT32 : FI_UINT64;",
+		is:   "return width < 4 ? FI_UINT32 : FI_UINT64;",
+		user: "atomic_add on an int changes the int behind it",
+		by:   unit("./fabric/ofi/stub", "^TestSuite$"), says: `.`,
+	},
+	{
+		id: "fabric/simulated-second-piece", file: "fabric/sim/carry.go",
+		was:  "first, second := [2]int{0, cut}, [2]int{cut, p.n}",
+		is:   "first, second := [2]int{0, cut}, [2]int{cut + 1, p.n}",
+		user: "tests on the simulated network miss a byte, and blame the library",
+		by:   unit("./fabric/sim", "^TestSuite$"), says: `.`,
+	},
+}

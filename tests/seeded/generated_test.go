@@ -1,0 +1,47 @@
+package seeded
+
+// The table of functions and what makes C and Python of it.
+var generatedDefects = []defect{
+	{
+		id: "generated/sum-of-a-narrower-type", file: "capi/spec/types.go",
+		was:  "tShort     = Type{\"short\", \"short\", Signed, 16, \"unsigned short\"}",
+		is:   "tShort     = Type{\"short\", \"short\", Signed, 16, \"unsigned char\"}",
+		user: "shmem_short_sum_reduce adds modulo 256",
+		by:   program("zz_reduce", "node-2"), says: `.`, gen: true,
+	},
+	{
+		id: "generated/size-of-an-element", file: "capi/gen/c.go",
+		was:  "return fmt.Sprintf(\"shmemi_bytes(nelems, %d)\", f.Type.Bits/8)",
+		is:   "return fmt.Sprintf(\"shmemi_bytes(nelems, %d)\", min(f.Type.Bits, 64)/8)",
+		user: "shmem_put128 copies half of what it should",
+		by:   program("zz_rma", "node-2"), says: `.`, gen: true,
+	},
+	{
+		id: "generated/signal-is-set", file: "capi/spec/signal.go",
+		was:  "\"shmemi_amo64($ctx, SHMEMI_AMO_ADD, sig_addr, signal, 0, pe, $call)\"",
+		is:   "\"shmemi_amo64($ctx, SHMEMI_AMO_SET, sig_addr, signal, 0, pe, $call)\"",
+		user: "shmemx_signal_add sets",
+		by:   program("sync", "node-2"), says: `.`, gen: true,
+	},
+	{
+		id: "generated/context-of-a-team", file: "capi/gen/c.go",
+		was:  "			text = \"pe = shmemi_ctx_pe(ctx, pe, $call);\\n\" + text\n",
+		is:   "			text = \"shmemi_ctx_pe(ctx, pe, $call);\\n\" + text\n",
+		user: "operations by a context of a team reach the PE of that number in the job",
+		by:   program("contexts", "node-4"), says: `.`, gen: true,
+	},
+	{
+		id: "generated/letter-of-python", file: "capi/gen/python.go",
+		was:  "\"unsigned char\": \"B\", \"unsigned short\": \"H\", \"unsigned int\": \"I\", \"unsigned long\": \"L\",",
+		is:   "\"unsigned char\": \"B\", \"unsigned short\": \"H\", \"unsigned int\": \"I\", \"unsigned long\": \"I\",",
+		user: "atomic operations of Python on uint64 lose the upper half",
+		by:   pes("-n 2", "test_sync.py", "test_atomics"), says: `.`, gen: true,
+	},
+	{
+		id: "generated/least-of-three", file: "capi/spec/reductions.go",
+		was:  "reduction(\"min\", OrderedTypes, \"b < a ? b : a\", \"the least\",",
+		is:   "reduction(\"min\", OrderedTypes, \"b < a ? a : b\", \"the least\",",
+		user: "shmem_int_min_reduce gives the greatest of two",
+		by:   program("zz_reduce", "node-2"), says: `.`, gen: true,
+	},
+}

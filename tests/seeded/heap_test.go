@@ -1,0 +1,96 @@
+package seeded
+
+// The symmetric heap: its allocator, what backs it, and the calls of shmem.h.
+var heapDefects = []defect{
+	{
+		id: "heap/exact-fit", file: "runtime/heap/heap.go",
+		was:  "if start+size <= b.end() {",
+		is:   "if start+size < b.end() {",
+		user: "a block that fills a hole, or the rest of the heap, is refused",
+		by:   unit("./runtime/heap", "^TestAgainstModel$"), says: `.`,
+	},
+	{
+		id: "heap/last-byte", file: "runtime/heap/heap.go",
+		was:  "return Offset(b.off), b.want, uint64(off) < b.off+b.want",
+		is:   "return Offset(b.off), b.want, uint64(off) <= b.off+b.want",
+		user: "SHMEM_CHECKS=full lets the byte behind an allocation pass",
+		by:   unit("./runtime/heap", "^TestBlockKnowsTheBytesAskedFor$"), says: `.`,
+	},
+	{
+		id: "heap/realloc-copies-too-much", file: "runtime/heap/heap.go",
+		was:  "Copy: min(size, b.want)}",
+		is:   "Copy: size}",
+		user: "shmem_realloc reads past the old block",
+		by:   unit("./runtime/heap", "^TestAgainstModel$"), says: `.`,
+	},
+	{
+		id: "heap/stale-end", file: "runtime/heap/heap.go",
+		was:  "		h.blocks.at(next.next).prev = i\n	} else {\n		h.lastIdx = i\n	}\n",
+		is:   "		h.blocks.at(next.next).prev = i\n	}\n",
+		user: "the heap keeps memory that nobody uses, or grows from the wrong place",
+		by:   unit("./runtime/heap", "^TestEndFollowsTheLastBlock$"), says: `.`,
+	},
+	{
+		id: "heap/not-joined-in-front", file: "runtime/heap/heap.go",
+		was:  "if p := h.blocks.at(i).prev; p != 0 && !h.blocks.at(p).live() {",
+		is:   "if p := h.blocks.at(i).prev; p > i && !h.blocks.at(p).live() {",
+		user: "a program that allocates and frees for long runs out of heap",
+		by:   unit("./runtime/heap", "^TestAgainstModel$"), says: `.`,
+	},
+	{
+		id: "heap/upper-parts-overlap", file: "runtime/heap/upper.go",
+		was:  "floor, next = u.off+u.size, u.off",
+		is:   "floor, next = u.off, u.off",
+		user: "two registered buffers have the same symmetric address",
+		by:   unit("./runtime/heap", "^TestUpperPart$"), says: `.`,
+	},
+	{
+		id: "heap/product", file: "runtime/heap/heap.go",
+		was:  "	return lo, hi == 0\n",
+		is:   "	return lo, hi <= 1\n",
+		user: "shmem_calloc of more than 2^64 bytes gives a small block",
+		by:   unit("./runtime/heap", "^TestProduct$"), says: `.`,
+	},
+	{
+		id: "heap/loan-number-wraps", file: "runtime/proxy/direct.go",
+		was:  "func (l Loan) Next() Loan { return max(l+1, 1) }",
+		is:   "func (l Loan) Next() Loan { return l + 1 }",
+		user: "the 65536th registered buffer is never forgotten by the other PEs",
+		by:   unit("./runtime/proxy", "^TestLoanNumbers$"), says: `.`,
+	},
+	{
+		id: "heap/past-its-part", file: "runtime/proxy/direct.go",
+		was:  "if o := uint64(offset) - f.Offset; o < f.Size && n <= f.Size-o {",
+		is:   "if o := uint64(offset) - f.Offset; o < f.Size && n <= f.Size {",
+		user: "a put to GPU memory runs past the part that its key is for, and the NIC refuses it",
+		by:   unit("./runtime/proxy", "^TestExtents$"), says: `.`,
+	},
+	{
+		id: "heap/stale-registration", file: "runtime/regcache/cache.go",
+		was:  "		c.counts.Stale++\n		c.remove(i)\n",
+		is:   "		c.counts.Stale++\n		i++\n",
+		user: "a put from memory that was unmapped and mapped again sends the old pages",
+		by:   unit("./runtime/regcache", "^TestAtRandom$"), says: `.`,
+	},
+	{
+		id: "heap/registration-too-short", file: "runtime/regcache/cache.go",
+		was:  "c.table[i].End >= end {",
+		is:   "c.table[i].End > begin {",
+		user: "a put from a buffer of which half is registered fails",
+		by:   unit("./runtime/regcache", "^TestAtRandom$"), says: `.`,
+	},
+	{
+		id: "heap/calloc-of-used-memory", file: "capi/front/memory.c",
+		was:  "return allocate(shmemi_bytes(count, size), DEFAULT_ALIGN, 0, true, call);",
+		is:   "return allocate(shmemi_bytes(count, size), DEFAULT_ALIGN, 0, false, call);",
+		user: "shmem_calloc gives memory with the values of an earlier block",
+		by:   program("memory", "node-2"), says: `.`,
+	},
+	{
+		id: "heap/refused-and-kept", file: "capi/front/memory.c",
+		was:  "        if (offset >= 0)\n            shmemi_state.core->heap_free(offset);\n        return no_memory(offset, size, call);",
+		is:   "        return no_memory(offset, size, call);",
+		user: "when one PE has no memory the others keep the block, and later addresses differ",
+		by:   job("./tests/bad", "^TestOnePEWithoutMemory$"), says: `.`,
+	},
+}

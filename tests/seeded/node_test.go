@@ -1,0 +1,114 @@
+package seeded
+
+// put, get, atomic operations, signals and waits, on a node and between hosts.
+var nodeDefects = []defect{
+	{
+		id: "node/fetch-of-eight-bytes", file: "capi/front/front.h",
+		was:  "*(uint32_t *)fetch = shmemi_amo_at32(op, at, operand, compare);",
+		is:   "*(uint64_t *)fetch = shmemi_amo_at32(op, at, operand, compare);",
+		user: "a fetching atomic of an int writes the int behind fetch, too",
+		by:   program("zz_atomics", "node-2"), says: `.`,
+	},
+	{
+		id: "node/signal-before-its-data", file: "capi/front/front.h",
+		was:  "    shmemi_copy(to, source, n);\n    if (sig_op == SHMEM_SIGNAL_SET)\n        __atomic_store_n(sig, signal, __ATOMIC_RELEASE);\n    else\n        __atomic_fetch_add(sig, signal, __ATOMIC_RELEASE);\n",
+		is:   "    if (sig_op == SHMEM_SIGNAL_SET)\n        __atomic_store_n(sig, signal, __ATOMIC_RELEASE);\n    else\n        __atomic_fetch_add(sig, signal, __ATOMIC_RELEASE);\n    shmemi_copy(to, source, n);\n",
+		user: "a PE that sees the signal of put_signal finds old data",
+		by:   program("litmus", "node-2"), says: `.`,
+	},
+	{
+		id: "node/swap-fetches-nothing", file: "capi/front/remote.c",
+		was:  "bool fetching = op >= SHMEMI_AMO_SWAP;",
+		is:   "bool fetching = op > SHMEMI_AMO_SWAP;",
+		user: "between hosts atomic_swap answers 0",
+		by:   program("zz_atomics", "hosts-2"), says: `.`,
+	},
+	{
+		id: "node/compare-swap-answers", file: "abi/amo.h",
+		was:  "        return expected;  ",
+		is:   "        return compare;   ",
+		user: "atomic_compare_swap that changed nothing answers that it did",
+		by:   program("zz_atomics", "node-2"), says: `.`,
+	},
+	{
+		id: "node/second-chunk-of-a-get", file: "capi/front/remote.c",
+		was:  "        to += part;\n        offset += (int64_t)part;\n        n -= part;",
+		is:   "        to += part;\n        n -= part;",
+		user: "between hosts a get of more than 64 MiB repeats the first of them",
+		by:   program("large", "hosts-2"), says: `.`,
+	},
+	{
+		id: "node/signal-of-a-long-put", file: "capi/front/remote.c",
+		was:  "        n = shmemi_state.net_chunk;\n        shmemi_fence_slow(ctx, call);\n",
+		is:   "        n = shmemi_state.net_chunk;\n",
+		user: "between hosts the signal of a put of more than 64 MiB is seen before its data",
+		by:   program("large", "chaos-3"), says: `.`,
+	},
+	{
+		id: "node/element-of-two-bytes", file: "capi/front/strided.c",
+		was:  "        LOOP(uint16_t);",
+		is:   "        LOOP(uint8_t);",
+		user: "shmem_short_iput copies half of each element",
+		by:   program("zz_strided", "node-2"), says: `.`,
+	},
+	{
+		id: "node/joins-one-side", file: "capi/front/strided.c",
+		was:  "    if (b->to_step == b->bytes && b->from_step == b->bytes &&\n        !__builtin",
+		is:   "    if (b->to_step == b->bytes &&\n        !__builtin",
+		user: "shmem_iput with a stride in source copies what lies between",
+		by:   program("zz_strided", "node-2"), says: `.`,
+	},
+	{
+		id: "node/last-block-of-a-stage", file: "capi/front/strided.c",
+		was:  "            size_t k = b->n - i < most ? b->n - i : most;\n            counts[begun] = k;",
+		is:   "            size_t k = b->n - i < most ? b->n - i : most;\n            counts[begun] = k > 1 ? k - 1 : k;",
+		user: "between hosts shmem_iget leaves out an element now and then",
+		by:   program("zz_strided", "hosts-2"), says: `.`,
+	},
+	{
+		id: "node/at-the-end-of-the-heap", file: "capi/front/strided.c",
+		was:  "    if (__builtin_mul_overflow(n - 1, step, &reach) || __builtin_add_overflow(reach, bytes, &reach))",
+		is:   "    if (__builtin_mul_overflow(n, step, &reach) || __builtin_add_overflow(reach, bytes, &reach))",
+		user: "shmem_iput to the last elements of the heap ends the job",
+		by:   program("edges", "node-3"), says: `.`,
+	},
+	{
+		id: "node/any-of-one", file: "capi/front/waitset.c",
+		was:  "__atomic_store_n(next, i + 1, __ATOMIC_RELAXED);",
+		is:   "__atomic_store_n(next, i, __ATOMIC_RELAXED);",
+		user: "shmem_wait_until_any answers the same element for ever, and the others starve",
+		by:   program("zz_wait", "node-2"), says: `.`,
+	},
+	{
+		id: "node/unsigned-as-signed", file: "capi/front/waitset.c",
+		was:  "FIND(uint32_t, u32)",
+		is:   "FIND(int32_t, u32)",
+		user: "shmem_uint_wait_until_all compares numbers from 2^31 on as negative",
+		by:   program("zz_wait", "node-2"), says: `.`, hangs: true,
+	},
+	{
+		id: "node/greater-or-equal", file: "capi/front/wait.c",
+		was:  "            return now >= value;  ",
+		is:   "            return now > value;   ",
+		user: "shmem_wait_until with SHMEM_CMP_GE waits for one more",
+		by:   program("zz_wait", "node-2"), says: `.`, hangs: true,
+	},
+}
+
+// Locks.
+var lockDefects = []defect{
+	{
+		id: "locks/tested-and-not-owned", file: "capi/front/lock.c",
+		was:  "    } else {\n        own(&l);\n    }\n    taken(&l);\n    return 0;",
+		is:   "    }\n    taken(&l);\n    return 0;",
+		user: "shmem_clear_lock after a successful shmem_test_lock ends the job",
+		by:   program("locks", "node-2"), says: `.`,
+	},
+	{
+		id: "locks/clear-without-quiet", file: "capi/front/lock.c",
+		was:  "    shmemi_quiet(SHMEM_CTX_DEFAULT, call);\n    given(&l);",
+		is:   "    given(&l);",
+		user: "the next PE that has the lock does not see what was put under it",
+		by:   program("locks", "chaos-3"), says: `.`,
+	},
+}

@@ -1,0 +1,75 @@
+package seeded
+
+// What fence, quiet and put with signal promise.
+var orderDefects = []defect{
+	{
+		id: "order/one-write-early", file: "runtime/order/in.go",
+		was:  "if d := int32(need - i.edge); d <= 0 {",
+		is:   "if d := int32(need - i.edge); d <= 1 {",
+		user: "a signal is seen before the last bytes that it follows",
+		by:   unit("./runtime/order", "^TestScenarios$"), says: `.`,
+	},
+	{
+		id: "order/number-wraps", file: "runtime/order/in.go",
+		was:  "ahead := (number - i.edge) & i.space.mask()",
+		is:   "ahead := number - i.edge",
+		user: "after 65536 puts to one PE on EFA the job ends",
+		by:   unit("./runtime/order", "^TestWrap$"), says: `.`,
+	},
+	{
+		id: "order/window-by-one", file: "runtime/order/out.go",
+		was:  "return o.Posted-o.In < o.Space.Window }",
+		is:   "return o.Posted-o.In <= o.Space.Window }",
+		user: "a flood of puts on EFA fills the completion queue, and one is lost",
+		by:   unit("./runtime/order", "^TestScenarios$"), says: `.`,
+	},
+	{
+		id: "order/acknowledged-and-forgotten", file: "runtime/order/out.go",
+		was:  "		if int32(ack-o.After) > 0 {\n			o.After = ack\n		}\n",
+		is:   "",
+		user: "a program without fences ends after 2^31 puts",
+		by:   unit("./runtime/order", "^TestLongFlow$"), says: `.`,
+	},
+	{
+		id: "order/closed-stream", file: "runtime/order/streams.go",
+		was:  "s.used[n], s.free = false, append(s.free, n)",
+		is:   "s.free = append(s.free, n)",
+		user: "a stranger's write counts as one of a PE that has left",
+		by:   unit("./runtime/order", "^TestStreams$"), says: `.`,
+	},
+	{
+		id: "order/signal-follows-nothing", file: "runtime/proxy/write.go",
+		was:  "		if numbered {\n			p.out.Follow()\n		}\n		e.signal(s, p)",
+		is:   "		e.signal(s, p)",
+		user: "on EFA a signal of put_signal is seen before its data",
+		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `.`,
+	},
+	{
+		id: "order/fence-between-writes-and-messages", file: "runtime/proxy/write.go",
+		was:  "			p.out.Follow() // before it is counted: messages of its epoch do not wait for it\n",
+		is:   "",
+		user: "what follows a fence is seen before a large put of before it",
+		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `.`,
+	},
+	{
+		id: "order/batch-over-a-fence", file: "runtime/proxy/merge.go",
+		was:  "return p.batch != nil && p.batchEpoch == e.Epoch && e.merging(n) &&",
+		is:   "return p.batch != nil && e.merging(n) &&",
+		user: "a small put behind a fence is seen before a large one of before it",
+		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `.`,
+	},
+	{
+		id: "order/answer-covers-too-much", file: "runtime/proxy/quiet.go",
+		was:  "p.acked, p.wroteAcked = p.flushAsked, p.flushWrote",
+		is:   "p.acked, p.wroteAcked = p.asked, p.wrote",
+		user: "shmem_quiet returns before the last puts are there",
+		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `.`,
+	},
+	{
+		id: "order/write-behind-messages", file: "runtime/proxy/write.go",
+		was:  "	if p.epoch == epoch {\n		before = p.askedThen\n	}\n	return before > p.acked",
+		is:   "	if p.epoch == epoch {\n		before = p.askedThen\n	}\n	return before > p.acked+1",
+		user: "a large put behind a fence is written before a small one of before it is applied",
+		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `.`,
+	},
+}

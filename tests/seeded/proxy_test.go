@@ -1,0 +1,89 @@
+package seeded
+
+// The proxy: credits, batches, numbers of messages, and its fast path in C.
+var proxyDefects = []defect{
+	{
+		id: "proxy/credit-by-one", file: "runtime/proxy/credit.go",
+		was:  "case p.asked-p.acked+e.cost(n) > uint64(e.Window):",
+		is:   "case p.asked-p.acked+e.cost(n) > uint64(e.Window)+1:",
+		user: "a PE that does not answer is sent more than its node has memory for",
+		by:   unit("./runtime/proxy", "^TestWindow$"), says: `.`,
+	},
+	{
+		id: "proxy/bytes-of-a-lost-write", file: "runtime/proxy/complete.go",
+		was:  "	if e.unordered && s.number == noNumber {\n		p.bare--\n	}\n",
+		is:   "",
+		user: "after one put without a number each fence waits for ever",
+		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `.`,
+	},
+	{
+		id: "proxy/batch-too-long", file: "runtime/proxy/merge.go",
+		was:  "		p.batchUsed+recordOf(n) <= messageSize &&",
+		is:   "		p.batchUsed+uint32(n) <= messageSize &&",
+		user: "a burst of small puts writes over the message of another PE",
+		by:   unit("./runtime/proxy", "^TestBurst$"), says: `.`,
+	},
+	{
+		id: "proxy/batch-unaligned", file: "runtime/proxy/merge.go",
+		was:  "step := recordSize + int(size+7)&^7",
+		is:   "step := recordSize + int(size)",
+		user: "puts of 3 bytes in a burst end the job",
+		by:   unit("./runtime/proxy", "^TestBurst$"), says: `.`,
+	},
+	{
+		id: "proxy/late-packet-wraps", file: "runtime/proxy/complete.go",
+		was:  "twice || int32(h.Seq-due) < 0 {",
+		is:   "twice || h.Seq < due {",
+		user: "after 2^32 messages to one PE the job ends",
+		by:   unit("./runtime/proxy", "^TestBadSequence$"), says: `.`,
+	},
+	{
+		id: "proxy/early-message-kept", file: "runtime/proxy/complete.go",
+		was:  "	if due := p.received + 1; h.Seq != due || p.early > 0 {",
+		is:   "	if due := p.received + 1; h.Seq > due+1 || p.early > 0 {",
+		user: "a message that comes twice is applied twice",
+		by:   unit("./runtime/proxy", "^TestBadSequence$"), says: `.`,
+	},
+	{
+		id: "proxy/one-pe-takes-all-tokens", file: "runtime/proxy/credit.go",
+		was:  "if free <= 0 || 3*int(p.tokens) >= free && p.tokens > 0 ||",
+		is:   "if free <= 0 ||",
+		user: "a PE that hangs holds up puts to all others",
+		by:   unit("./runtime/proxy", "^TestPlayedStuckPeers$"), says: `.`,
+	},
+	{
+		id: "proxy/flush-follows-nothing-in-c", file: "runtime/proxy/express/express.h",
+		was:  "h->need = h->kind == SHMEMI_KIND_FLUSH ? p->posted : p->after;",
+		is:   "h->need = p->after;",
+		user: "on EFA quiet returns before the bytes of a put are there",
+		by:   unit("./runtime/proxy", "^TestFlushInC$"), says: `.`,
+	},
+	{
+		id: "proxy/message-overtakes-writes-in-c", file: "runtime/proxy/express/express.h",
+		was:  "        (int32_t)(h->need - p->edge) > 0 || acked",
+		is:   "        acked",
+		user: "on EFA a signal is seen before its data",
+		by:   unit("./runtime/proxy", "^TestPlayedConsumerOrder$"), says: `.`,
+	},
+	{
+		id: "proxy/batch-over-a-fence-in-c", file: "runtime/proxy/express/express.h",
+		was:  "if (p->batch_epoch != x->epoch || size > SHMEMI_MERGE_MOST ||",
+		is:   "if (size > SHMEMI_MERGE_MOST ||",
+		user: "a put behind a fence is seen before one of before it",
+		by:   unit("./runtime/proxy", "^TestFenceInC$"), says: `.`,
+	},
+	{
+		id: "proxy/credit-in-c", file: "runtime/proxy/express/express.h",
+		was:  "units = 1 + ((bytes - 1) >> (x->unit & 63));",
+		is:   "units = 1;",
+		user: "small puts fill the memory of a node whose PEs do not take them",
+		by:   unit("./runtime/proxy", "^TestWindowOfBytesInC$"), says: `.`,
+	},
+	{
+		id: "proxy/dropped-for-another", file: "runtime/proxy/number.go",
+		was:  "func signalKey(from, number uint32) uint64 { return uint64(from)<<32 | uint64(number) }",
+		is:   "func signalKey(from, number uint32) uint64 { return uint64(number) }",
+		user: "when a put to one PE fails, a signal of another PE is lost",
+		by:   unit("./runtime/proxy", "^TestDroppedSignal$"), says: `.`,
+	},
+}

@@ -1,0 +1,75 @@
+package seeded
+
+// The package of Python.
+var pythonDefects = []defect{
+	{
+		id: "python/element-behind-the-last", file: "python/shmem/_operands.py",
+		was:  "    if not 0 <= i < size:",
+		is:   "    if not 0 <= i <= size:",
+		user: "shmem.p with index=len(array) writes behind the array",
+		by:   pes("-n 2", "test_rma.py", "test_bad_input"), says: `.`,
+	},
+	{
+		id: "python/dest-too-short", file: "python/shmem/_rma.py",
+		was:  "        and (n := source.nbytes) <= QUICK\n        and n <= dest.nbytes\n",
+		is:   "        and (n := source.nbytes) <= QUICK\n",
+		user: "shmem.put into a slice writes over what is behind it where source is longer",
+		by:   pes("-n 2", "test_rma.py", "test_a_part_that_is_too_short"), says: `.`,
+	},
+	{
+		id: "python/freed-and-still-known", file: "python/shmem/_memory.py",
+		was:  "def _hide(block: Block) -> None:\n    heap.low, heap.high = 1, 0\n",
+		is:   "def _hide(block: Block) -> None:\n",
+		user: "shmem.put to an array that was freed is not refused",
+		by:   pes("-n 2", "test_arrays.py", "test_a_quick_call_after_free"), says: `.`,
+	},
+	{
+		id: "python/rows-that-are-apart", file: "python/shmem/_strided.py",
+		was:  "while dims and dims[-1][1] == blocks * to_step and dims[-1][2] == blocks * from_step:",
+		is:   "while dims and dims[-1][1] == blocks * to_step:",
+		user: "shmem.put of a slice of two dimensions copies other elements",
+		by:   pes("-n 2", "test_rma.py", "test_random_slices"), says: `.`,
+	},
+	{
+		id: "python/fraction-is-cut-off", file: "python/shmem/_operands.py",
+		was:  "            same = np.array_equal(out, value)\n",
+		is:   "            same = True\n",
+		user: "shmem.put of [1.5] into an int64 writes 1",
+		by:   pes("-n 2", "test_rma.py", "test_numbers_that_do_not_fit"), says: `.`,
+	},
+	{
+		id: "python/temporary-is-freed", file: "python/shmem/_rma.py",
+		was:  "            functions.shmem_ctx_putmem_nbi(handle, address, origin, whole.nbytes, pe)\n            ctx.keep(whole)\n",
+		is:   "            functions.shmem_ctx_putmem_nbi(handle, address, origin, whole.nbytes, pe)\n",
+		user: "put_nbi of a temporary array sends what was allocated in its place",
+		by:   pes("-n 2 --hosts 2", "test_rma.py", "test_nonblocking"), says: `.`,
+	},
+	{
+		id: "python/blocks-of-an-allgather", file: "python/shmem/_collectives.py",
+		was:  "    _need(call, \"dest\", to, n * data.size)\n    _apart(call, address, n * data.nbytes, origin",
+		is:   "    _need(call, \"dest\", to, data.size)\n    _apart(call, address, n * data.nbytes, origin",
+		user: "shmem.fcollect into a short array ends the job and raises nothing",
+		by:   pes("-n 2", "test_collectives.py", "test_bad_collectives"), says: `.`,
+	},
+	{
+		id: "python/dest-before-source", file: "python/shmem/_collectives.py",
+		was:  "    if address < origin + read and origin < address + written:",
+		is:   "    if origin <= address < origin + read:",
+		user: "a collective whose dest begins before source and ends in it is not refused",
+		by:   pes("-n 2", "test_collectives.py", "test_operands_that_overlap"), says: `.`,
+	},
+	{
+		id: "python/not-in-the-team", file: "python/shmem/_teams.py",
+		was:  "        return None if number < 0 else number\n",
+		is:   "        return number\n",
+		user: "Team.translate_pe answers -1, which numpy takes for the last",
+		by:   pes("-n 4", "test_collectives.py", "test_teams"), says: `.`,
+	},
+	{
+		id: "python/first-slot-of-a-word", file: "python/shmem/_memory.py",
+		was:  "    words = (len(heap.slots) + len(heap.free_slots) + _WORD - 1) // _WORD\n",
+		is:   "    words = max(1, (len(heap.slots) + len(heap.free_slots)) // _WORD)\n",
+		user: "with more than 64 arrays a collective call ends in an IndexError",
+		by:   pes("-n 2", "test_arrays.py", "test_more_arrays_than_a_word_has_bits"), says: `.`,
+	},
+}

@@ -1,0 +1,230 @@
+package seeded
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"libshmem/tests/need"
+)
+
+// How long a test may take, and what it needs may take to be built, on a busy machine.
+const (
+	testLimit  = 6 * time.Minute
+	buildLimit = 15 * time.Minute
+)
+
+// outcome is what came of a test.
+type outcome struct {
+	verdict verdict
+	out     string
+	took    time.Duration
+}
+
+type verdict int
+
+const (
+	passed verdict = iota
+	failed
+	hung
+	skipped
+	unusable // the test is not there, or does not build
+)
+
+func (v verdict) String() string {
+	return [...]string{"passed", "failed", "did not come to an end", "was skipped", "could not be run"}[v]
+}
+
+// expired is what a test prints that has come to its limit, or whose job has come to that of
+// shmemrun.
+var expired = regexp.MustCompile(`panic: test timed out after|shmemrun: timeout of|its own limit has passed|subprocess.TimeoutExpired`)
+
+// try runs the test in a tree that has been built.
+func (t *test) try(tree, build string, limit time.Duration) outcome {
+	start := time.Now()
+	out, err := command(tree, build, limit, t.argv(build), t.variables(tree, build)...)
+	return outcome{t.judge(out, err), out, time.Since(start)}
+}
+
+func (t *test) argv(build string) []string {
+	if t.py == "" {
+		return []string{"go", "test", "-count=1", "-vet=off", "-v", "-timeout", (testLimit - time.Minute).String(), "-run", t.run, t.pkg}
+	}
+	pytest := []string{"python3", "-m", "pytest", "-v", "--tb=short", "-p", "no:cacheprovider", "-c", "python/pyproject.toml", t.py, "-k", t.name}
+	if t.pes == nil {
+		return pytest
+	}
+	limit := fmt.Sprint(int((testLimit - time.Minute).Seconds()))
+	return append(append([]string{filepath.Join(build, "bin", "shmemrun"), "--timeout", limit}, t.pes...), append([]string{"--"}, pytest...)...)
+}
+
+// judge tells a test that has failed from one that was never run.
+func (t *test) judge(out string, err error) verdict {
+	var exit *exec.ExitError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), expired.MatchString(out):
+		return hung
+	case err != nil && !errors.As(err, &exit):
+		return unusable
+	case t.py != "" && (strings.Contains(out, "no tests ran") || strings.Contains(out, "ImportError while loading")):
+		return unusable
+	case t.py != "" && err == nil && !strings.Contains(out, " passed"):
+		return skipped
+	case t.py == "" && (strings.Contains(out, "[build failed]") || strings.Contains(out, "[setup failed]") || !strings.Contains(out, "=== RUN ")):
+		return unusable
+	case t.py == "" && strings.Contains(out, "--- SKIP: ") && err == nil:
+		return skipped
+	case err != nil:
+		return failed
+	}
+	return passed
+}
+
+// command runs a command in a tree, and ends it with all that it has started.
+func command(tree, build string, limit time.Duration, argv []string, variables ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = tree
+	cmd.Env = append(environment(tree, build), variables...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return kill(cmd.Process.Pid) }
+	cmd.WaitDelay = 10 * time.Second
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return out.String(), err
+}
+
+// kill ends a process with all that it has started. Tests give what they start groups of its
+// own, so that a signal to one group would leave a job running.
+func kill(pid int) error {
+	all := []int{pid}
+	for i := 0; i < len(all); i++ {
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", all[i]))
+		for _, task := range tasks {
+			text, _ := os.ReadFile(task)
+			for _, child := range strings.Fields(string(text)) {
+				if n, err := strconv.Atoi(child); err == nil {
+					all = append(all, n)
+				}
+			}
+		}
+	}
+	var err error
+	for _, one := range all {
+		err = errors.Join(err, syscall.Kill(one, syscall.SIGKILL))
+	}
+	return err
+}
+
+// environment is that of the caller, without settings of the library.
+func environment(tree, build string) []string {
+	var env []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "SHMEM_") {
+			env = append(env, v)
+		}
+	}
+	return append(env, "BUILD="+build, "PWD="+tree, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath"))
+}
+
+// variables are those that a test of Python has besides: where the package is, and the modules
+// that set-up has installed.
+func (t *test) variables(tree, build string) []string {
+	if t.py == "" {
+		return nil
+	}
+	modules, _ := filepath.Glob(filepath.Join(build, "tools", "python-*", "lib"))
+	return []string{
+		"PYTHONPATH=" + strings.Join(append([]string{filepath.Join(tree, "python")}, modules...), ":"),
+		"PYTHONDONTWRITEBYTECODE=1",
+	}
+}
+
+// bases are the outcomes of the tests of the list without a mistake, each found once.
+var bases sync.Map
+
+// base runs a test in the tree as it is.
+func (t *test) base(tree, build string) outcome {
+	once, _ := bases.LoadOrStore(t.key(), sync.OnceValue(func() outcome { return t.try(tree, build, testLimit) }))
+	return once.(func() outcome)()
+}
+
+// catch seeds a defect and tells why its test does not notice it as the row says; "": it does.
+func (d *defect) catch(t *testing.T, build string) string {
+	base := d.by.base(root(t), build)
+	if base.verdict == skipped {
+		t.Skipf("this machine lacks what the test needs:\n%s", tail(base.out))
+	} else if base.verdict != passed {
+		return fmt.Sprintf("without the defect the test %s:\n%s", base.verdict, tail(base.out))
+	}
+	limit := testLimit
+	if d.hangs { // long enough for the test to have ended, were it not for the defect
+		limit = min(limit, 30*time.Second+5*base.took)
+	}
+	tree := plant(t, d, build)
+	built := build
+	if len(d.by.needs) > 0 {
+		built = filepath.Join(tree, "build")
+	}
+	start := time.Now()
+	if d.gen {
+		if out, err := command(tree, built, buildLimit, []string{"go", "run", "./capi/gen"}); err != nil {
+			return fmt.Sprintf("files cannot be generated: %v\n%s", err, tail(out))
+		}
+	}
+	if targets := d.targets(); len(targets) > 0 {
+		argv := []string{"make", "--no-print-directory", "-s", "-j2", "BUILD=build"}
+		for _, target := range targets {
+			argv = append(argv, "build/"+target)
+		}
+		if out, err := command(tree, built, buildLimit, argv); err != nil {
+			return fmt.Sprintf("it does not build: %v\n%s", err, tail(out))
+		}
+	}
+	building := time.Since(start)
+	o := d.by.try(tree, built, limit)
+	if dir := os.Getenv("SEEDED_DUMP"); dir != "" {
+		_ = os.WriteFile(filepath.Join(dir, strings.ReplaceAll(d.id, "/", "+")), []byte(o.out), 0o644)
+	}
+	t.Logf("built in %.0f s; the test %s in %.0f s", building.Seconds(), o.verdict, o.took.Seconds())
+	switch {
+	case o.verdict == unusable:
+		return "the test cannot be run with the defect, or does not build:\n" + tail(o.out)
+	case o.verdict == hung && !d.hangs:
+		return "the test did not come to an end, which the row does not say:\n" + tail(o.out)
+	case o.verdict == failed && d.hangs:
+		return "the row says that the test does not come to an end, and it failed:\n" + tail(o.out)
+	case o.verdict != failed && o.verdict != hung:
+		return fmt.Sprintf("NOT CAUGHT: the test %s:\n%s", o.verdict, tail(o.out))
+	}
+	if !regexp.MustCompile(d.says).MatchString(o.out) {
+		return fmt.Sprintf("the test failed for another reason than %q:\n%s", d.says, tail(o.out))
+	}
+	return ""
+}
+
+// tail is the end of what a test prints.
+func tail(out string) string {
+	const most = 60
+	lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-most):], "\n")
+}
+
+// built is the folder of what make has built, where a row needs that.
+func built(t *testing.T) string { return need.Build(t) }

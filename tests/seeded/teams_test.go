@@ -1,0 +1,68 @@
+package seeded
+
+// Teams: who is in one, what its PEs are called, and what of it is shared.
+var teamDefects = []defect{
+	{
+		id: "teams/last-of-the-parent", file: "capi/front/team.c",
+		was:  "int64_t last = (int64_t)start + (int64_t)stride * ((int64_t)size - 1);",
+		is:   "int64_t last = (int64_t)start + (int64_t)stride * (int64_t)size;",
+		user: "shmem_team_split_strided refuses a team that has the last PE",
+		by:   program("teams", "node-4"), says: `.`,
+	},
+	{
+		id: "teams/rank-of-the-world", file: "capi/front/team.c",
+		was:  "pes[i] = parent->pes[p->start + p->stride * i];",
+		is:   "pes[i] = parent->pes[0] + p->start + p->stride * i;",
+		user: "a team of a team whose PEs are apart has other PEs",
+		by:   program("teams", "node-4"), says: `.`,
+	},
+	{
+		id: "teams/between-two-members", file: "capi/front/team.c",
+		was:  "return rank >= 0 && rank < t->n && rank * t->stride == distance ? (int)rank : -1;",
+		is:   "return rank >= 0 && rank < t->n ? (int)rank : -1;",
+		user: "shmem_team_translate_pe gives a PE that is not in the team a number",
+		by:   program("teams", "node-4"), says: `.`,
+	},
+	{
+		id: "teams/last-row-of-a-column", file: "capi/front/team.c",
+		was:  "{x, width, (n - x + width - 1) / width, contexts_of",
+		is:   "{x, width, n / width, contexts_of",
+		user: "shmem_team_split_2d of 3 PEs in rows of 2 forgets one of a column",
+		by:   program("teams", "node-3"), says: `.`,
+	},
+	{
+		id: "teams/one-slot-for-two", file: "capi/front/team.c",
+		was:  "i == 0 ? FIRST_SLOT : slots[0] + 1);",
+		is:   "i == 0 ? FIRST_SLOT : slots[0]);",
+		user: "collectives of the two teams of shmem_team_split_2d take each other's messages",
+		by:   program("teams", "node-4"), says: `.`,
+	},
+	{
+		id: "teams/slot-that-another-pe-uses", file: "capi/front/team.c",
+		was:  "            a->free[i] &= b->free[i];",
+		is:   "            a->free[i] |= b->free[i];",
+		user: "a split takes the slot of a team that the caller is not in",
+		by:   program("teams", "node-4"), says: `.`, hangs: true,
+	},
+	{
+		id: "teams/words-of-the-last-team", file: "capi/front/team.c",
+		was:  "    memset(s->peer_base[s->my_pe] + t->inbox, 0, words);\n",
+		is:   "",
+		user: "a new team counts the messages of one that was destroyed",
+		by:   program("teams", "node-4"), says: `.`,
+	},
+	{
+		id: "teams/contexts-are-forgotten", file: "capi/front/team.c",
+		was:  "    shmemi_ctx_end_team(team, call);\n",
+		is:   "",
+		user: "a context of a destroyed team still works, and keeps its place for ever",
+		by:   job("./tests/bad", "^TestBadContexts$"), says: `.`,
+	},
+	{
+		id: "teams/context-in-the-job", file: "capi/front/front.h",
+		was:  "    return c->pes[pe];\n",
+		is:   "    return pe;\n",
+		user: "a put by a context of a team goes to the PE of that number in the job",
+		by:   program("contexts", "node-4"), says: `.`,
+	},
+}
