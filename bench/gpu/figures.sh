@@ -123,7 +123,7 @@ part_net() {
     hosts=2
     export SHMEM_PROVIDER=tcp
     export BENCH_ROUTE=tcp_host SHMEM_HEAP=host
-    provider=$(SHMEM_LOG_LEVEL=info ours 20 host 8 2>&1 >/dev/null | sed -n 's/.*network \([^ ]*\) on .*/\1/p')
+    provider=$(SHMEM_LOG_LEVEL=info ours 20 host 8 2>&1 >/dev/null | sed -n 's/.*network \([^ ]*\) .*/\1/p')
     ours 30 host
     export BENCH_ROUTE=tcp SHMEM_HEAP=device SHMEM_DISABLE_P2P=1 SHMEM_GPU_NET=stage
     ours 30 host
