@@ -3,7 +3,9 @@
  * thread, a warp and a block, at whole and odd alignments: what arrives, and that
  * nothing beside it does.
  *
- * shmemrun -n 2 rma
+ * shmemrun -n 2 rma [variables]
+ *
+ * variables: only from and to a kernel's own variables.
  */
 #include "try.h"
 
@@ -109,6 +111,12 @@ KERNEL get_all(int id, size_t bytes, int places, char *dest, const char *source,
         shmem_quiet();
 }
 
+/* Values that a slot has room for, one that it would have as a negative number, and a long one. */
+BOTH uint64_t signal_of(int i)
+{
+    return i % 5 == 4 ? 0x123456789abcdefu : i % 5 == 3 ? 0x80000000u : (uint64_t)i + 1;
+}
+
 /* Waits for the other PE's signals and looks at what came before each. */
 KERNEL signal_all(int id, size_t bytes, int places, char *dest, const char *source,
                   uint64_t *signals, int pe, int from, int *bad)
@@ -117,7 +125,7 @@ KERNEL signal_all(int id, size_t bytes, int places, char *dest, const char *sour
     for (int i = 0; i < places; i++) {
         place p = place_of(i, bytes);
         int op = i % 2 ? SHMEM_SIGNAL_ADD : SHMEM_SIGNAL_SET;
-        uint64_t v = i % 5 == 4 ? 0x123456789abcdefu : (uint64_t)i + 1;
+        uint64_t v = signal_of(i);
         switch (id) {
 #define CASE(name, T, bytes, scope)                                                                \
     case id_##name:                                                                                \
@@ -132,7 +140,7 @@ KERNEL signal_all(int id, size_t bytes, int places, char *dest, const char *sour
     }
     for (int i = 0; threadIdx.x == 0 && i < places; i++) {
         place p = place_of(i, bytes);
-        uint64_t v = i % 5 == 4 ? 0x123456789abcdefu : (uint64_t)i + 1;
+        uint64_t v = signal_of(i);
         shmem_signal_wait_until(signals + i, SHMEM_CMP_EQ, v);
         for (size_t k = 0; k < p.n * bytes; k++)
             if ((unsigned char)dest[p.to + k] != pattern(from, i, k + p.from - (size_t)i * ROOM))
@@ -170,25 +178,35 @@ KERNEL elements(int id, char *dest, const char *source, int pe)
     shmem_quiet();
 }
 
-/* From and to a kernel's own variables, which no proxy reaches. */
+/* From and to a kernel's own variables, which no proxy reaches: whole and in pieces. */
 KERNEL own_variables(char *dest, const char *source, uint64_t *signal, int pe, int from, int *bad)
 {
-    alignas(16) char mine[64];
-    for (int n = 1; n < 40; n += 6) {
+    const int lengths[] = {1, 7, 13, 19, 25, 31, 37, 2000};
+    constexpr int LENGTHS = 8;
+    constexpr size_t EACH = 4096, HALF = 2048;
+    alignas(16) char mine[HALF];
+    for (int i = 0; i < LENGTHS; i++) {
+        int n = lengths[i];
+        const char *came = dest + EACH * (size_t)i + HALF;
         for (int k = 0; k < n; k++)
             mine[k + 1] = source[k];
-        shmem_putmem(dest + 64 * n, mine + 1, (size_t)n, pe);
-        shmem_putmem_signal(dest + 64 * n + 3000, mine + 1, (size_t)n, signal, 1, SHMEM_SIGNAL_ADD,
-                            pe);
+        shmem_putmem(dest + EACH * (size_t)i, mine + 1, (size_t)n, pe);
+        shmem_putmem_signal(dest + EACH * (size_t)i + HALF, mine + 1, (size_t)n, signal, 1,
+                            SHMEM_SIGNAL_ADD, pe);
+        shmem_signal_wait_until(signal, SHMEM_CMP_GE, (uint64_t)i + 1);
+        for (int k = 0; k < n; k++)
+            if ((unsigned char)came[k] != pattern(from, 0, (size_t)k))
+                ++*bad;
     }
     shmem_quiet();
-    shmem_signal_wait_until(signal, SHMEM_CMP_GE, 7);
-    for (int n = 1; n < 40; n += 6) {
-        shmem_getmem(mine + 1, dest + 64 * n + 3000, (size_t)n, pe);
-        for (int k = 0; k < n; k++)
-            if ((unsigned char)mine[k + 1] != (unsigned char)source[k] ||
-                (unsigned char)dest[64 * n + 3000 + k] != pattern(from, 0, (size_t)k))
-                ++*bad;
+    for (int i = 0; i < LENGTHS; i++) {
+        int n = lengths[i];
+        for (int half = 0; half < 2; half++) {
+            shmem_getmem(mine + 1, dest + EACH * (size_t)i + HALF * (size_t)half, (size_t)n, pe);
+            for (int k = 0; k < n; k++)
+                if ((unsigned char)mine[k + 1] != (unsigned char)source[k])
+                    ++*bad;
+        }
     }
 }
 
@@ -196,7 +214,7 @@ constexpr size_t ALL = (size_t)MOST * SHIFTS * ROOM;
 
 struct bench {
     char *dest, *source; /* symmetric */
-    char *local;         /* of this GPU */
+    char *local, *given; /* of this GPU; given has the values of source */
     uint64_t *signals;   /* symmetric */
     int *bad;            /* of this GPU */
     std::vector<char> clear, made, have;
@@ -238,33 +256,36 @@ int bad_of(bench *b)
     return n;
 }
 
-void run(void)
+void prepare(bench *b)
 {
-    bench b;
-    b.dest = (char *)shmem_align(128, ALL);
-    b.source = (char *)shmem_align(128, ALL);
-    b.signals = (uint64_t *)shmem_align(128, 8 * MOST * SHIFTS);
-    b.local = own_memory(ALL);
-    b.bad = (int *)(void *)own_memory(sizeof(int));
-    b.clear.assign(ALL, 0);
-    b.have.resize(ALL);
-    b.made.resize(ALL);
+    b->dest = (char *)shmem_align(128, ALL);
+    b->source = (char *)shmem_align(128, ALL);
+    b->signals = (uint64_t *)shmem_align(128, 8 * MOST * SHIFTS);
+    b->local = own_memory(ALL);
+    b->given = own_memory(ALL);
+    b->bad = (int *)(void *)own_memory(sizeof(int));
+    b->clear.assign(ALL, 0);
+    b->have.resize(ALL);
+    b->made.resize(ALL);
     for (size_t k = 0; k < ALL; k++)
-        b.made[k] = (char)pattern(me, (int)(k / ROOM), k % ROOM);
-    copy_memory(b.source, b.made.data(), ALL);
-    char *source = own_memory(ALL);
-    copy_memory(source, b.made.data(), ALL);
+        b->made[k] = (char)pattern(me, (int)(k / ROOM), k % ROOM);
+    copy_memory(b->source, b->made.data(), ALL);
+    copy_memory(b->given, b->made.data(), ALL);
+}
 
+void each_name(bench *b)
+{
     const row puts[] = {TEST_put(ROW)
 #ifndef EMULATED
                             TEST_put_late(ROW)
 #endif
     };
     for (const row &r : puts) {
-        clean(&b);
-        LAUNCH(threads_of(r.scope), put_all, r.id, r.bytes, MOST * SHIFTS, b.dest, source, next_pe);
+        clean(b);
+        LAUNCH(threads_of(r.scope), put_all, r.id, r.bytes, MOST * SHIFTS, b->dest, b->given,
+               next_pe);
         shmem_barrier_all();
-        look(&b, b.dest, r, MOST * SHIFTS, last_pe);
+        look(b, b->dest, r, MOST * SHIFTS, last_pe);
     }
     const row gets[] = {TEST_get(ROW)
 #ifndef EMULATED
@@ -272,10 +293,10 @@ void run(void)
 #endif
     };
     for (const row &r : gets) {
-        clean(&b);
-        LAUNCH(threads_of(r.scope), get_all, r.id, r.bytes, MOST * SHIFTS, b.local, b.source,
+        clean(b);
+        LAUNCH(threads_of(r.scope), get_all, r.id, r.bytes, MOST * SHIFTS, b->local, b->source,
                next_pe);
-        look(&b, b.local, r, MOST * SHIFTS, next_pe);
+        look(b, b->local, r, MOST * SHIFTS, next_pe);
     }
     const row signals[] = {TEST_put_signal(ROW)
 #ifndef EMULATED
@@ -283,12 +304,12 @@ void run(void)
 #endif
     };
     for (const row &r : signals) {
-        clean(&b);
-        LAUNCH(threads_of(r.scope), signal_all, r.id, r.bytes, FEW * SHIFTS, b.dest, source,
-               b.signals, next_pe, last_pe, b.bad);
+        clean(b);
+        LAUNCH(threads_of(r.scope), signal_all, r.id, r.bytes, FEW * SHIFTS, b->dest, b->given,
+               b->signals, next_pe, last_pe, b->bad);
         shmem_barrier_all();
-        look(&b, b.dest, r, FEW * SHIFTS, last_pe);
-        expect(bad_of(&b) == 0, std::string(r.name) + ": a signal came before its data");
+        look(b, b->dest, r, FEW * SHIFTS, last_pe);
+        expect(bad_of(b) == 0, std::string(r.name) + ": a signal came before its data");
     }
     const row single[] = {TEST_p(ROW) TEST_g(ROW)
 #ifndef EMULATED
@@ -297,32 +318,41 @@ void run(void)
     };
     for (const row &r : single) {
         bool put = std::string(r.name).back() == 'p';
-        clean(&b);
-        LAUNCH(1, elements, r.id, put ? b.dest : b.local, put ? source : b.source, next_pe);
+        clean(b);
+        LAUNCH(1, elements, r.id, put ? b->dest : b->local, put ? b->given : b->source, next_pe);
         shmem_barrier_all();
-        copy_memory(b.have.data(), put ? b.dest : b.local, 1024);
+        copy_memory(b->have.data(), put ? b->dest : b->local, 1024);
         size_t bad = 0;
         for (size_t k = 0; k < 1024; k++)
-            bad += (unsigned char)b.have[k] !=
+            bad += (unsigned char)b->have[k] !=
                    (k < ELEMENTS * r.bytes ? pattern(put ? last_pe : next_pe, 0, k) : 0);
         expect(bad == 0, std::string(r.name) + ": " + std::to_string(bad) + " wrong bytes");
     }
-    clean(&b);
+}
+
+void variables(bench *b)
+{
+    clean(b);
 #ifdef EMULATED
     emulated_global = false;
 #endif
-    LAUNCH(1, own_variables, b.dest, source, b.signals, next_pe, last_pe, b.bad);
+    LAUNCH(1, own_variables, b->dest, b->given, b->signals, next_pe, last_pe, b->bad);
 #ifdef EMULATED
     emulated_global = true;
 #endif
-    expect(bad_of(&b) == 0, "a kernel's own variables: wrong bytes");
+    expect(bad_of(b) == 0, "a kernel's own variables: wrong bytes");
 }
 
 } // namespace kernels
 
-int main(void)
+int main(int argc, char **argv)
 {
+    static kernels::bench b;
+    bool only = argc > 1 && strcmp(argv[1], "variables") == 0;
     begin("rma");
-    kernels::run();
+    kernels::prepare(&b);
+    if (!only)
+        kernels::each_name(&b);
+    kernels::variables(&b);
     return end();
 }

@@ -21,7 +21,7 @@ var generatedDefects = []defect{
 		was:  "\"shmemi_amo64($ctx, SHMEMI_AMO_ADD, sig_addr, signal, 0, pe, $call)\"",
 		is:   "\"shmemi_amo64($ctx, SHMEMI_AMO_SET, sig_addr, signal, 0, pe, $call)\"",
 		user: "shmemx_signal_add sets",
-		by:   program("sync", "node-2"), says: `.`, gen: true,
+		by:   program("sync", "node-2"), says: `.`, hangs: true, gen: true,
 	},
 	{
 		id: "generated/context-of-a-team", file: "capi/gen/c.go",

@@ -47,13 +47,13 @@ func (v verdict) String() string {
 }
 
 // expired is what a test prints that has come to its limit, or whose job has come to that of
-// shmemrun.
-var expired = regexp.MustCompile(`panic: test timed out after|shmemrun: timeout of|its own limit has passed|subprocess.TimeoutExpired`)
+// shmemrun: one of seconds at least, since tests of shmemrun itself have shorter ones.
+var expired = regexp.MustCompile(`panic: test timed out after|shmemrun: timeout of [0-9.]+(m\d+s|s) |its own limit has passed|subprocess.TimeoutExpired`)
 
 // try runs the test in a tree that has been built.
-func (t *test) try(tree, build string, limit time.Duration) outcome {
+func (t *test) try(tree, build string, limit time.Duration, variables ...string) outcome {
 	start := time.Now()
-	out, err := command(tree, build, limit, t.argv(build), t.variables(tree, build)...)
+	out, err := command(tree, build, limit, t.argv(build), append(t.variables(tree, build), variables...)...)
 	return outcome{t.judge(out, err), out, time.Since(start)}
 }
 
@@ -73,7 +73,7 @@ func (t *test) argv(build string) []string {
 func (t *test) judge(out string, err error) verdict {
 	var exit *exec.ExitError
 	switch {
-	case errors.Is(err, context.DeadlineExceeded), expired.MatchString(out):
+	case errors.Is(err, context.DeadlineExceeded), err != nil && expired.MatchString(out):
 		return hung
 	case err != nil && !errors.As(err, &exit):
 		return unusable
@@ -101,7 +101,7 @@ func command(tree, build string, limit time.Duration, argv []string, variables .
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return kill(cmd.Process.Pid) }
+	cmd.Cancel = func() error { return end(cmd.Process.Pid) }
 	cmd.WaitDelay = 10 * time.Second
 	err := cmd.Run()
 	if ctx.Err() != nil {
@@ -110,9 +110,43 @@ func command(tree, build string, limit time.Duration, argv []string, variables .
 	return out.String(), err
 }
 
-// kill ends a process with all that it has started. Tests give what they start groups of its
-// own, so that a signal to one group would leave a job running.
-func kill(pid int) error {
+// lastWords is how long a command has for what it says when its limit has passed.
+const lastWords = 10 * time.Second
+
+// end ends a command. What a job has said comes from the test that started it, once shmemrun has
+// ended: so shmemrun is asked first. Where there is none, a test of Go says where it is.
+func end(pid int) error {
+	all := descendants(pid)
+	for _, ask := range []struct {
+		name   string
+		signal syscall.Signal
+	}{{"shmemrun", syscall.SIGTERM}, {".test", syscall.SIGQUIT}} {
+		asked := false
+		for _, one := range all {
+			name, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", one))
+			if strings.HasSuffix(name, ask.name) {
+				asked = syscall.Kill(one, ask.signal) == nil || asked
+			}
+		}
+		if asked {
+			break
+		}
+	}
+	for begun := time.Now(); time.Since(begun) < lastWords; time.Sleep(50 * time.Millisecond) {
+		if syscall.Kill(pid, 0) != nil {
+			return os.ErrProcessDone
+		}
+	}
+	var err error
+	for _, one := range descendants(pid) {
+		err = errors.Join(err, syscall.Kill(one, syscall.SIGKILL))
+	}
+	return err
+}
+
+// descendants are a process and all that it has started. Tests give what they start groups of
+// its own, so that a signal to one group would leave a job running.
+func descendants(pid int) []int {
 	all := []int{pid}
 	for i := 0; i < len(all); i++ {
 		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", all[i]))
@@ -125,11 +159,7 @@ func kill(pid int) error {
 			}
 		}
 	}
-	var err error
-	for _, one := range all {
-		err = errors.Join(err, syscall.Kill(one, syscall.SIGKILL))
-	}
-	return err
+	return all
 }
 
 // environment is that of the caller, without settings of the library.
@@ -173,9 +203,10 @@ func (d *defect) catch(t *testing.T, build string) string {
 	} else if base.verdict != passed {
 		return fmt.Sprintf("without the defect the test %s:\n%s", base.verdict, tail(base.out))
 	}
-	limit := testLimit
+	limit, variables := testLimit, []string(nil)
 	if d.hangs { // long enough for the test to have ended, were it not for the defect
-		limit = min(limit, 30*time.Second+5*base.took)
+		limit = min(limit, 20*time.Second+3*base.took)
+		variables = []string{"SHMEM_TIMEOUT=5"}
 	}
 	tree := plant(t, d, build)
 	built := build
@@ -198,11 +229,13 @@ func (d *defect) catch(t *testing.T, build string) string {
 		}
 	}
 	building := time.Since(start)
-	o := d.by.try(tree, built, limit)
-	if dir := os.Getenv("SEEDED_DUMP"); dir != "" {
-		_ = os.WriteFile(filepath.Join(dir, strings.ReplaceAll(d.id, "/", "+")), []byte(o.out), 0o644)
+	o := d.by.try(tree, built, limit, variables...)
+	if *reports != "" {
+		if err := os.WriteFile(filepath.Join(*reports, strings.ReplaceAll(d.id, "/", "+")), []byte(o.out), 0o644); err != nil {
+			t.Error(err)
+		}
 	}
-	t.Logf("built in %.0f s; the test %s in %.0f s", building.Seconds(), o.verdict, o.took.Seconds())
+	t.Logf("built in %.0f s; the test %s in %.0f s (without the defect %.0f s)", building.Seconds(), o.verdict, o.took.Seconds(), base.took.Seconds())
 	switch {
 	case o.verdict == unusable:
 		return "the test cannot be run with the defect, or does not build:\n" + tail(o.out)

@@ -14,6 +14,8 @@ var (
 	whole = flag.Bool("whole", false, "seed every defect of the list; without it TestSeeded and TestSuites seed those that -run names")
 	keep  = flag.Bool("keep", false, "leave the copy of the tree with each defect, and say where it is")
 	jobs  = flag.Int("jobs", 2, "how many defects are seeded side by side")
+
+	reports = flag.String("reports", "", "a folder for what the test of each defect prints")
 )
 
 // asked skips a test that is for make test-full, unless -run names a part of it.
@@ -91,7 +93,7 @@ func (d *defect) form(root string) string {
 		return "it changes nothing"
 	case d.user == "":
 		return "it does not say what a user would see"
-	case d.says == "":
+	case len(d.says) < 8:
 		return "it does not say what the test reports"
 	}
 	if _, err := regexp.Compile(d.says); err != nil {

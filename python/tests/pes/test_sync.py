@@ -39,6 +39,11 @@ def test_atomics(dtype, me, n):
     shmem.atomic_fetch_add_nbi(fetched, bits, 1, pe=me)
     shmem.quiet()
     assert fetched[0] == 5 and bits[0] == 6
+    most = np.iinfo(dtype).max
+    shmem.atomic_set(bits, most, pe=me)
+    shmem.quiet()
+    assert bits[0] == most
+    assert shmem.atomic_fetch_add(bits, 0, pe=me) == most
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

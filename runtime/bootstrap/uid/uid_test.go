@@ -378,6 +378,15 @@ func TestIDIsFull(t *testing.T) {
 	if err != nil || len(c.addresses) < 6 || c.addresses[0] != netip.AddrPortFrom(many[0], 9) || c.addresses[1] != netip.AddrPortFrom(many[1], 9) {
 		t.Errorf("%v, %v", c.addresses, err)
 	}
+	// 16 of five bytes fill it to the last one.
+	many = nil
+	for i := range byte(20) {
+		many = append(many, netip.AddrFrom4([4]byte{10, 0, 0, i}))
+	}
+	id = encode([32]byte{}, 9, many)
+	if c, err = decode(&id); err != nil || len(c.addresses) != 16 {
+		t.Errorf("%d addresses of IPv4, want 16: %v", len(c.addresses), err)
+	}
 }
 
 // FuzzDecode: whatever 128 bytes are, they are an id or are refused.
