@@ -11,7 +11,7 @@ struct check_set {
     int rank; /* of this PE; -1: it is not in the set */
 };
 
-enum { CHECK_SETS = 7 };
+enum { CHECK_SETS = 8 };
 
 static inline struct check_set check_set_of(int start, int log_stride, int size)
 {
@@ -26,7 +26,10 @@ static inline int check_set_most(int start, int log_stride)
     return start >= check.n ? 0 : ((check.n - 1 - start) >> log_stride) + 1;
 }
 
-/* Whole, all but one, one of two, one of four, an odd part, and the last PE alone. */
+/*
+ * Whole, all but one, one of two, one of four, an odd part, as many as one of two and from
+ * the same PE but side by side, and the last PE alone.
+ */
 static inline struct check_set check_set(int kind)
 {
     int n = check.n, odd = n > 1;
@@ -43,6 +46,8 @@ static inline struct check_set check_set(int kind)
         return check_set_of(odd, 1, check_set_most(odd, 1));
     case 5:
         return check_set_of(odd, 2, check_set_most(odd, 2));
+    case 6:
+        return check_set_of(0, 0, check_set_most(0, 1));
     default:
         return check_set_of(n - 1, 0, 1);
     }

@@ -88,14 +88,14 @@ var setDefects = []defect{
 		was:  "shmemi_coll_broadcast(t, dest, source, nbytes, root, false, call);",
 		is:   "shmemi_coll_broadcast(t, dest, source, nbytes, root, true, call);",
 		user: "shmem_broadcast64 writes dest of the root, which keeps it by the specification",
-		by:   program("zz_activesets", "node-3"), says: `.`,
+		by:   program("zz_activesets", "node-3"), says: `shmem_broadcast32: PE \d: after, byte \d+ of the array's surroundings`,
 	},
 	{
 		id: "sets/logarithm-of-the-stride", file: "capi/front/set.c",
 		was:  "pes[i] = start + i * (1 << log_stride);",
 		is:   "pes[i] = start + i * (1 + log_stride);",
 		user: "an active set with a stride of 4 has other PEs",
-		by:   program("activesets", "node-8"), says: `.`,
+		by:   program("activesets", "node-8"), says: `is not in the active set of 2 PEs from 1 with a stride of 2\^2`,
 	},
 	{
 		id: "sets/stale-set", file: "capi/front/set.c",
@@ -109,13 +109,13 @@ var setDefects = []defect{
 		was:  "for (int distance = 1; distance < t->n; distance *= 2, round++) {\n        if (t->me + distance < t->n)",
 		is:   "for (int distance = 1; distance < t->n / 2; distance *= 2, round++) {\n        if (t->me + distance < t->n)",
 		user: "shmem_collect64 on an active set writes parts over each other",
-		by:   program("zz_activesets", "node-8"), says: `.`,
+		by:   program("zz_activesets", "node-8"), says: `shmem_collect32: PE \d: on a set, element 0 of 1: expected`,
 	},
 	{
 		id: "sets/count-is-kept", file: "capi/front/set.c",
 		was:  "shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_FETCH_ADD, at, -n, 0, shmemi_state.my_pe, call);",
 		is:   "shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_FETCH_ADD, at, (uint64_t)-1, 0, shmemi_state.my_pe, call);",
 		user: "pSync is not as it was when a call ends, and the next one is over too early",
-		by:   program("activesets", "node-8"), says: `.`,
+		by:   program("activesets", "node-8"), says: `shmem_(barrier|sync): PE \d: set \d, round \d+: PE \d is in round`,
 	},
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,6 +51,10 @@ func (v verdict) String() string {
 // shmemrun: one of seconds at least, since tests of shmemrun itself have shorter ones.
 var expired = regexp.MustCompile(`panic: test timed out after|shmemrun: timeout of [0-9.]+(m\d+s|s) |its own limit has passed|subprocess.TimeoutExpired`)
 
+// refused is what a compiler says of a program that a test builds: the mistake was noticed by it
+// and not by the test.
+var refused = regexp.MustCompile(`(?m)^\s*\S+\.(h|c|cu|cuh|cc|cpp):\d+:\d+: error: `)
+
 // try runs the test in a tree that has been built.
 func (t *test) try(tree, build string, limit time.Duration, variables ...string) outcome {
 	start := time.Now()
@@ -76,6 +81,8 @@ func (t *test) judge(out string, err error) verdict {
 	case errors.Is(err, context.DeadlineExceeded), err != nil && expired.MatchString(out):
 		return hung
 	case err != nil && !errors.As(err, &exit):
+		return unusable
+	case err != nil && refused.MatchString(out):
 		return unusable
 	case t.py != "" && (strings.Contains(out, "no tests ran") || strings.Contains(out, "ImportError while loading")):
 		return unusable
@@ -117,49 +124,62 @@ const lastWords = 10 * time.Second
 // ended: so shmemrun is asked first. Where there is none, a test of Go says where it is.
 func end(pid int) error {
 	all := descendants(pid)
-	for _, ask := range []struct {
-		name   string
-		signal syscall.Signal
-	}{{"shmemrun", syscall.SIGTERM}, {".test", syscall.SIGQUIT}} {
-		asked := false
-		for _, one := range all {
-			name, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", one))
-			if strings.HasSuffix(name, ask.name) {
-				asked = syscall.Kill(one, ask.signal) == nil || asked
-			}
-		}
-		if asked {
-			break
+	if !ask(all, "shmemrun", syscall.SIGTERM) {
+		ask(all, ".test", syscall.SIGQUIT)
+	}
+	for begun := time.Now(); time.Since(begun) < lastWords && all[pid] == started(pid); {
+		time.Sleep(50 * time.Millisecond)
+	}
+	maps.Copy(all, descendants(pid))
+	for one, at := range all {
+		if at != "-" && at == started(one) {
+			_ = syscall.Kill(one, syscall.SIGKILL)
 		}
 	}
-	for begun := time.Now(); time.Since(begun) < lastWords; time.Sleep(50 * time.Millisecond) {
-		if syscall.Kill(pid, 0) != nil {
-			return os.ErrProcessDone
-		}
-	}
-	var err error
-	for _, one := range descendants(pid) {
-		err = errors.Join(err, syscall.Kill(one, syscall.SIGKILL))
-	}
-	return err
+	return os.ErrProcessDone
 }
 
-// descendants are a process and all that it has started. Tests give what they start groups of
-// its own, so that a signal to one group would leave a job running.
-func descendants(pid int) []int {
-	all := []int{pid}
-	for i := 0; i < len(all); i++ {
-		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", all[i]))
+// ask sends a signal to those whose program has such a name, and tells whether there are any.
+func ask(all map[int]string, program string, signal syscall.Signal) bool {
+	found := false
+	for one := range all {
+		name, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", one))
+		if strings.HasSuffix(name, program) {
+			found = syscall.Kill(one, signal) == nil || found
+		}
+	}
+	return found
+}
+
+// descendants are a process and all that it has started, each with the moment at which it began.
+// Tests give what they start groups of its own, so that a signal to one group would leave a job
+// running.
+func descendants(pid int) map[int]string {
+	list, all := []int{pid}, map[int]string{pid: started(pid)}
+	for i := 0; i < len(list); i++ {
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", list[i]))
 		for _, task := range tasks {
 			text, _ := os.ReadFile(task)
 			for _, child := range strings.Fields(string(text)) {
 				if n, err := strconv.Atoi(child); err == nil {
-					all = append(all, n)
+					list, all[n] = append(list, n), started(n)
 				}
 			}
 		}
 	}
 	return all
+}
+
+// started is when a process began, by which it is told from a later one of its number; "-": it
+// has ended.
+func started(pid int) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 20 || fields[0] == "Z" {
+		return "-"
+	}
+	return fields[19]
 }
 
 // environment is that of the caller, without settings of the library.
