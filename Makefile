@@ -217,8 +217,8 @@ $(BUILD)/stub/libfabric.so.1: $(wildcard $(STUB)/*.[ch]) $(STUB)/libfabric.map f
 	$(CC) $(CFLAGS_C) -O1 -g -fPIC -pthread -shared -Wl,-soname,libfabric.so.1 -Wl,--version-script=$(STUB)/libfabric.map \
 	    -Wl,-z,defs -o $@ $(filter %.c,$^)
 
-tests: $(BUILD)/chaos/missing_fence
-$(BUILD)/chaos/missing_fence: tests/chaos/missing_fence.c $(HEADERS) $(BUILD)/lib/libshmem.so
+tests: $(patsubst tests/chaos/%.c,$(BUILD)/chaos/%,$(wildcard tests/chaos/*.c))
+$(BUILD)/chaos/%: tests/chaos/%.c $(HEADERS) $(BUILD)/lib/libshmem.so
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_C) -O2 -Iinclude -o $@ $< -L$(BUILD)/lib -lshmem
 

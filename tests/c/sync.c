@@ -11,10 +11,8 @@
 
 enum { FENCE, QUIET, PE_QUIET, BARRIER, SYNC, SET, ADD, COMPARISONS, LIMIT, TESTS };
 enum { ROUNDS = 100, WORDS = 1000 };
-enum { LONG_ROUNDS = 8, LONG = 1 << 19, LONG_STEP = 512 }; /* words */
 
-static uint64_t *data;  /* WORDS words */
-static uint64_t *large; /* LONG words */
+static uint64_t *data; /* WORDS words */
 static uint64_t *flag, *phase;
 enum { PHASE, OVER, MESSAGES, PHASES };
 
@@ -96,7 +94,7 @@ static void test_quiet(bool one)
 /* A barrier completes what was issued before it. */
 static void test_barrier(void)
 {
-    static uint64_t out[WORDS], longer[LONG];
+    static uint64_t out[WORDS];
     check_start(BARRIER, "shmem_barrier_all");
     reset();
     for (uint64_t round = 1; round <= ROUNDS; round++) {
@@ -105,21 +103,6 @@ static void test_barrier(void)
         shmem_uint64_put_nbi(data, out, WORDS, neighbour(distance));
         shmem_barrier_all();
         compare(data, neighbour(-distance), round, "after the barrier");
-        shmem_barrier_all();
-    }
-    /* So much that it is under way for longer than a barrier takes. */
-    for (uint64_t round = 1; round <= LONG_ROUNDS; round++) {
-        int distance = (int)(round % (uint64_t)check.n);
-        for (size_t i = 0; i < LONG; i += LONG_STEP)
-            longer[i] = round * LONG + i + (uint64_t)check.me;
-        longer[LONG - 1] = round;
-        shmem_uint64_put_nbi(large, longer, LONG, neighbour(distance));
-        shmem_barrier_all();
-        size_t wrong = large[LONG - 1] != round;
-        for (size_t i = 0; i < LONG; i += LONG_STEP)
-            wrong += large[i] != round * LONG + i + (uint64_t)neighbour(-distance);
-        CHECK(wrong == 0, "round %ju, after the barrier: of a long put %zu words are wrong",
-              (uintmax_t)round, wrong);
         shmem_barrier_all();
     }
 }
@@ -263,7 +246,6 @@ int main(void)
 {
     check_open("sync", TESTS);
     data = check_alloc(WORDS * sizeof *data);
-    large = check_alloc(LONG * sizeof *large);
     flag = check_alloc(sizeof *flag);
     phase = check_alloc(PHASES * sizeof *phase);
     memset(phase, 0, PHASES * sizeof *phase);

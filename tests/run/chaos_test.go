@@ -75,6 +75,20 @@ func TestMissingFence(t *testing.T) {
 	t.Logf("%d runs without chaos passed; with it %d of %d seeds missed the fence", *runs, caught.Load(), *runs)
 }
 
+// TestChaosBarrier has PEs of four hosts that hear of each other's arrival from a third one.
+func TestChaosBarrier(t *testing.T) {
+	build := need.Build(t)
+	for seed := 1; seed <= 5; seed++ {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		cmd := exec.CommandContext(ctx, filepath.Join(build, "bin", "shmemrun"), "-n", "4", "-x", "SHMEM_PROVIDER=tcp", "--timeout", "100",
+			"--chaos", fmt.Sprint(seed), filepath.Join(build, "chaos", "barrier"))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("seed %d: %v\n%s", seed, err, out)
+		}
+		cancel()
+	}
+}
+
 // TestDroppedPeer has chaos kill a PE: the job ends and names it.
 func TestDroppedPeer(t *testing.T) {
 	build := need.Build(t)

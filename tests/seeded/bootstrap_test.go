@@ -28,7 +28,7 @@ var bootstrapDefects = []defect{
 		was:  "		if len(raw)+1 > len(rest) {",
 		is:   "		if len(raw)+1 >= len(rest) {",
 		user: "a unique id has one address fewer than it has room for",
-		by:   unit("./runtime/bootstrap/uid", "^TestIDIsFull$"), says: `.`,
+		by:   unit("./runtime/bootstrap/uid", "^TestIDIsFull$"), says: `15 addresses of IPv4, want 16`,
 	},
 	{
 		id: "bootstrap/frames-of-a-broken-connection", file: "runtime/bootstrap/uid/stream.go",

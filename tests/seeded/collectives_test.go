@@ -7,7 +7,7 @@ var collectiveDefects = []defect{
 		was:  "    shmemi_quiet(SHMEM_CTX_DEFAULT, call);\n    shmemi_sync_all(call);",
 		is:   "    shmemi_sync_all(call);",
 		user: "behind shmem_barrier_all a PE does not see what others have put",
-		by:   program("sync", "hosts-4"), says: `.`,
+		by:   job("./tests/run", "^TestChaosBarrier$"), says: `words were not there behind it`,
 	},
 	{
 		id: "collectives/last-round-of-a-barrier", file: "capi/front/barrier.c",

@@ -77,6 +77,6 @@ var launchDefects = []defect{
 		was:  "	j.hurried = true\n	j.settle(StatusTimeout)\n",
 		is:   "	j.hurried = true\n",
 		user: "a job that was ended by --timeout has the status of a PE, 143, and not 124",
-		by:   unit("./cmd/shmemrun", "^TestScripts$/^timeout$"), says: `.`,
+		by:   unit("./cmd/shmemrun", "^TestScripts$/^timeout$"), says: `exit status 143, want 124`,
 	},
 }
