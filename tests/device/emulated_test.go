@@ -44,7 +44,8 @@ func TestEmulated(t *testing.T) {
 }
 
 // TestEmulatedVariables has a kernel send its own variables, in pieces, by a network that keeps no
-// order of its own: what the pieces do not wait for overtakes them.
+// order of its own. That a signal does not overtake them is not seen here: one ring is served in
+// turn, and so are messages to one PE, with and without the fence between the two.
 func TestEmulatedVariables(t *testing.T) {
 	build := need.Build(t)
 	program := emulate(t, filepath.Join(build, "lib"), "rma")

@@ -102,7 +102,7 @@ var setDefects = []defect{
 		was:  "while (e != NULL && (e->start != start || e->log_stride != log_stride || e->size != size))",
 		is:   "while (e != NULL && (e->start != start || e->log_stride > log_stride || e->size != size))",
 		user: "the second of two active sets that differ in their stride has the PEs of the first",
-		by:   program("activesets", "node-8"), says: unseen,
+		by:   program("activesets", "node-8"), says: `shmem_sync has waited \d+ s: for \d messages in pSync`, hangs: true,
 	},
 	{
 		id: "sets/place-in-collect", file: "capi/front/activeset.c",

@@ -45,11 +45,11 @@ var deviceDefects = []defect{
 		by:   job("./tests/device", "^TestEmulated$/^colls$"), says: unseen,
 	},
 	{
-		id: "device/signal-of-pieces", file: "device/shmem/signal.h",
-		was:  "    if (i > 0)\n        shmemi_fence_rings(c->image);\n",
-		is:   "    (void)i;\n",
-		user: "a kernel's signal overtakes the first pieces of its data",
-		by:   job("./tests/device", "^TestEmulatedVariables$"), says: unseen,
+		id: "device/pieces-of-variables", file: "device/shmem/rma.h",
+		was:  "c->dest + i, c->source + i, SHMEMI_SLOT_BYTES, c->pe);",
+		is:   "c->dest + i, c->source, SHMEMI_SLOT_BYTES, c->pe);",
+		user: "a kernel's put of its own variables repeats the first 16 bytes",
+		by:   job("./tests/device", "^TestEmulatedVariables$"), says: `a kernel's own variables: wrong bytes`,
 	},
 	{
 		id: "device/fence-of-a-block", file: "device/shmem/order.h",

@@ -28,7 +28,7 @@ var teamDefects = []defect{
 		was:  "{x, width, (n - x + width - 1) / width, contexts_of",
 		is:   "{x, width, n / width, contexts_of",
 		user: "shmem_team_split_2d of 3 PEs in rows of 2 forgets one of a column",
-		by:   program("teams", "node-3"), says: unseen, hangs: true,
+		by:   program("teams", "node-3"), says: `shmem_team_split_2d has waited \d+ s: for message`, hangs: true,
 	},
 	{
 		id: "teams/one-slot-for-two", file: "capi/front/team.c",
