@@ -70,6 +70,10 @@ static void test_signal(int test, const char *name, uint64_t *signal)
     else
         shmem_uint64_put_signal_nbi(area, local, WORDS, signal, 1, SHMEM_SIGNAL_ADD, check_right());
     shmem_signal_wait_until(signal, SHMEM_CMP_EQ, (uint64_t)(test - SIGNAL + 1));
+    /* First: who reads from the front would be behind one who copies only now. */
+    uint64_t last = __atomic_load_n(area + WORDS - 1, __ATOMIC_ACQUIRE);
+    CHECK(last == seed_of(check_left(), test) + WORDS - 1,
+          "the signal is there, and the last word is 0x%jx", (uintmax_t)last);
     verify(area, seed_of(check_left(), test));
     shmem_barrier_all();
 }

@@ -156,7 +156,7 @@ var programs = map[string]program{
 	// Where heaps are taken part by part, on one node and over a network.
 	"growth": {only: []string{"node-2", "hosts-4", "gpu-node-3", "gpu-hosts-4", "gpu-nic-4", "asan-hosts-2"}},
 	// An operation between hosts is cut into parts of 64 MiB.
-	"large": {only: []string{"hosts-2", "chaos-3"}, hostOnly: true},
+	"large": {only: []string{"node-2", "hosts-2", "chaos-3"}, hostOnly: true},
 	// Copies of single elements to GPU memory are slow, and the driver that is played
 	// makes them slower still; one configuration of the network shows them.
 	"zz_strided": {whole: whole, only: []string{
