@@ -42,7 +42,7 @@ var fabricDefects = []defect{
 		was:  "to->len = (uint32_t)(o->nsources > 0 ? pe_of(o, from[i]) : -1);",
 		is:   "to->len = (uint32_t)(o->nsources > 0 ? pe_of(o, from[0]) : -1);",
 		user: "on EFA the number of a write counts for another PE, and the job ends",
-		by:   unit("./fabric/ofi/stub", "^TestSuite$"), says: unseen,
+		by:   unit("./fabric/ofi/stub", "^TestSuite$"), says: `completion of data says that PE 0 wrote, which was PE 1`,
 	},
 	{
 		id: "fabric/and-for-or", file: "fabric/ofi/extra.c",
