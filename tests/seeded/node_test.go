@@ -14,7 +14,7 @@ var nodeDefects = []defect{
 		was:  "    shmemi_copy(to, source, n);\n    if (sig_op == SHMEM_SIGNAL_SET)\n        __atomic_store_n(sig, signal, __ATOMIC_RELEASE);\n    else\n        __atomic_fetch_add(sig, signal, __ATOMIC_RELEASE);\n",
 		is:   "    if (sig_op == SHMEM_SIGNAL_SET)\n        __atomic_store_n(sig, signal, __ATOMIC_RELEASE);\n    else\n        __atomic_fetch_add(sig, signal, __ATOMIC_RELEASE);\n    shmemi_copy(to, source, n);\n",
 		user: "a PE that sees the signal of put_signal finds old data",
-		by:   program("large", "node-2"), says: unseen,
+		by:   program("large", "node-2"), says: `the signal is there, and the last word is`,
 	},
 	{
 		id: "node/swap-fetches-nothing", file: "capi/front/remote.c",
