@@ -436,11 +436,11 @@ type Report struct {
 	Call    uint32 // which call: SHMEMI_CALL_...
 	PE      int32  // PE that was named
 	BlockX  uint32 // the thread's block
-	BlockY  uint32 //
-	BlockZ  uint32 //
+	BlockY  uint32
+	BlockZ  uint32
 	ThreadX uint32 // the thread in its block
-	ThreadY uint32 //
-	ThreadZ uint32 //
+	ThreadY uint32
+	ThreadZ uint32
 	_       [4]byte
 	Address uint64 // symmetric address that was named
 	Length  uint64 // bytes from it on

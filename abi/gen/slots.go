@@ -34,10 +34,6 @@ const wireTop = `/* clang-format off */
 
 `
 
-func memberType(typ string) string {
-	return map[string]string{"u32": "uint32_t ", "i32": "int32_t ", "u64": "uint64_t ", "ptr": "void *"}[typ]
-}
-
 func wireHeader() string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
@@ -63,7 +59,9 @@ func wireHeader() string {
 	}
 	b.WriteString("    default:\n        return 0;\n    }\n}\n")
 	for i := range table.Structs {
-		cStruct(&b, &table.Structs[i])
+		cStruct(&b, &table.Structs[i], func(what, name string) string {
+			return fmt.Sprintf("SHMEMI_WIRE_ASSERT(%s, %s);\n", what, name)
+		})
 	}
 	fmt.Fprintf(&b, `
 /* The words of one operation, laps not yet set: as many as it has slots, twice. */
@@ -84,29 +82,6 @@ struct shmemi_words {
 	}
 	b.WriteString("\n#endif\n")
 	return b.String()
-}
-
-func cStruct(b *strings.Builder, s *table.Struct) {
-	fmt.Fprintf(b, "\n/* %s */\nstruct shmemi_%s {\n", s.Doc, s.Name)
-	end, pads := 0, 0
-	pad := func(to int) {
-		if to > end {
-			pads++
-			fmt.Fprintf(b, "    unsigned char pad%d[%d];\n", pads, to-end)
-		}
-	}
-	offsets := s.Offsets()
-	for i, m := range s.Members {
-		pad(offsets[i])
-		fmt.Fprintf(b, "    %s%s; /* %s */\n", memberType(m.Type), m.Name, m.Doc)
-		end = offsets[i] + table.Sizeof(m.Type)
-	}
-	pad(s.Size)
-	b.WriteString("};\n")
-	fmt.Fprintf(b, "SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_%s) == %d, sizeof_%s);\n", s.Name, s.Size, s.Name)
-	for i, m := range s.Members {
-		fmt.Fprintf(b, "SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_%s, %s) == %d, %s_%s);\n", s.Name, m.Name, offsets[i], s.Name, m.Name)
-	}
 }
 
 // cut is the C or Go text of a value without what its field has no room for.

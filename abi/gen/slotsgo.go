@@ -8,26 +8,6 @@ import (
 	"libshmem/abi/table"
 )
 
-// camel is the Go name of a table's name.
-func camel(name string) string {
-	var b strings.Builder
-	for _, part := range strings.Split(name, "_") {
-		switch part {
-		case "pe", "amo":
-			b.WriteString(strings.ToUpper(part))
-		case "pes":
-			b.WriteString("PEs")
-		default:
-			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
-		}
-	}
-	return b.String()
-}
-
-func goType(typ string) string {
-	return map[string]string{"u32": "uint32", "i32": "int32", "u64": "uint64", "ptr": "unsafe.Pointer"}[typ]
-}
-
 // goField is the member of queue.Op that holds a field, and its type. Elements
 // and operands of any width share one member.
 func goField(f table.Field) (name, typ string) {
@@ -167,26 +147,4 @@ func goPack(b *strings.Builder) {
 		}
 	}
 	b.WriteString("default:\nreturn 0\n}\nreturn int(slotsOf[o.Code])\n}\n")
-}
-
-func goStruct(b *strings.Builder, s *table.Struct) {
-	fmt.Fprintf(b, "\n// %s is struct shmemi_%s. %s\ntype %s struct {\n_ structs.HostLayout\n", s.Go, s.Name, s.Doc, s.Go)
-	end := 0
-	pad := func(to int) {
-		if to > end {
-			fmt.Fprintf(b, "_ [%d]byte\n", to-end)
-		}
-	}
-	offsets := s.Offsets()
-	for i, m := range s.Members {
-		pad(offsets[i])
-		fmt.Fprintf(b, "%s %s // %s\n", camel(m.Name), goType(m.Type), m.Doc)
-		end = offsets[i] + table.Sizeof(m.Type)
-	}
-	pad(s.Size)
-	fmt.Fprintf(b, "}\n\nvar (\n_ [%d]byte = [unsafe.Sizeof(%s{})]byte{}\n", s.Size, s.Go)
-	for i, m := range s.Members {
-		fmt.Fprintf(b, "_ [%d]byte = [unsafe.Offsetof(%s{}.%s)]byte{}\n", offsets[i], s.Go, camel(m.Name))
-	}
-	b.WriteString(")\n")
 }

@@ -24,27 +24,3 @@ func (o *Op) Of() []Field {
 	}
 	return fields
 }
-
-// Offsets gives the byte offset of each member.
-func (s *Struct) Offsets() []int {
-	at, out := 0, make([]int, len(s.Members))
-	for i, m := range s.Members {
-		if m.At >= 0 {
-			at = m.At
-		}
-		out[i] = at
-		at += Sizeof(m.Type)
-	}
-	return out
-}
-
-// Sizeof is the size of a member's type in bytes, which is its alignment too.
-func Sizeof(typ string) int {
-	switch typ {
-	case "u32", "i32":
-		return 4
-	case "u64", "ptr":
-		return 8
-	}
-	panic("wire: unknown type " + typ)
-}

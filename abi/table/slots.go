@@ -1,11 +1,14 @@
-// Package table is the table of what GPU threads, host threads and the proxy
-// write for each other: the slots of a ring and the structs around it.
-// abi/gen makes of it the C and CUDA header (device/shmem/zz_wire.h), the Go
-// structs and codecs (queue/zz_wire.go) and the picture (docs/wire.md), so that
-// the three cannot disagree.
+// Package table is the table of every layout that C and Go share. abi/gen writes the C
+// headers and the Go files of it, so that the two cannot disagree.
 //
-// The package holds layout, not behaviour. It imports nothing. How slots are
-// taken, filled and given back is in device/shmem/ring.h and in package queue.
+// What GPU threads, host threads and the proxy write for each other, the slots of a ring and
+// the structs around it, is in slots.go: of it come a C and CUDA header
+// (device/shmem/zz_wire.h), Go structs and codecs (queue/zz_wire.go) and the picture
+// (docs/wire.md). Everything else is a Unit, which has one header of C (abi/zz_<unit>.h) and
+// one file of Go in the package that owns it.
+//
+// The package holds layout, not behaviour. It imports nothing. How slots are taken, filled
+// and given back is in device/shmem/ring.h and in package queue.
 //
 // # Slots
 //
@@ -106,134 +109,107 @@ var Ops = []Op{
 		"Stores up to 16 bytes, then sets a signal of the target or adds to it."},
 }
 
-// A Member is a field of a struct in shared memory.
-type Member struct {
-	Name string
-	Type string // u32, i32, u64, ptr
-	Doc  string // who writes it, who reads it
-	At   int    // offset where it must be; -1: follows the member before
-}
-
-// A Struct lies in memory that more than one party sees.
-type Struct struct {
-	Name    string // C name after shmemi_
-	Go      string
-	Size    int // bytes
-	Doc     string
-	Members []Member
-}
-
-const next = -1
-
-// Structs is every one of them.
+// Structs is those around the slots.
 var Structs = []Struct{
 	{Name: "ring_line", Go: "Line", Size: 64, Doc: "What the proxy tells producers about a ring. Only the proxy writes it.", Members: []Member{
-		{"tail", "u64", "positions below it may be used again; published once a batch", next},
-		{"done", "u64", "position after the last quiet that is complete", next},
-		{"fenced", "u64", "position after the last fence that holds for all rings", next},
-		{"asleep", "u32", "1: the proxy sleeps and a host producer has to wake it", next},
-		{"stopped", "u32", "1: nobody empties the ring any more; producers give up", next},
+		{Name: "tail", Type: "u64", Doc: "positions below it may be used again; published once a batch"},
+		{Name: "done", Type: "u64", Doc: "position after the last quiet that is complete"},
+		{Name: "fenced", Type: "u64", Doc: "position after the last fence that holds for all rings"},
+		{Name: "asleep", Type: "u32", Doc: "1: the proxy sleeps and a host producer has to wake it"},
+		{Name: "stopped", Type: "u32", Doc: "1: nobody empties the ring any more; producers give up"},
 	}},
 	{Name: "reply", Go: "Reply", Size: 16, Doc: "An answer. The proxy writes value and status, then turn; the producer that claimed it waits until turn changes.", Members: []Member{
-		{"value", "u64", "what was fetched", next},
-		{"turn", "u32", "counts the answers", next},
-		{"status", "i32", "0, or the operation failed and the proxy has said why", next},
+		{Name: "value", Type: "u64", Doc: "what was fetched"},
+		{Name: "turn", Type: "u32", Doc: "counts the answers"},
+		{Name: "status", Type: "i32", Doc: "0, or the operation failed and the proxy has said why"},
 	}},
 	{Name: "ring_near", Go: "Near", Size: 256, Doc: "The producers' own words, in memory that is near to them. The claims of the replies follow, 32 in a word.", Members: []Member{
-		{"head", "u64", "next position to be taken; producers add to it", 0},
-		{"tail", "u64", "the tail that producers saw last; who holds poller writes it", 128},
-		{"poller", "u32", "1: a producer reads the proxy's tail for all that wait", 160},
-		{"quieted", "u64", "position below which all was complete at the last quiet; producers keep it", 168},
+		{Name: "head", Type: "u64", Doc: "next position to be taken; producers add to it"},
+		{Name: "tail", Type: "u64", Doc: "the tail that producers saw last; who holds poller writes it", At: 128},
+		{Name: "poller", Type: "u32", Doc: "1: a producer reads the proxy's tail for all that wait", At: 160},
+		{Name: "quieted", Type: "u64", Doc: "position below which all was complete at the last quiet; producers keep it", At: 168},
 	}},
 	{Name: "ring", Go: "Desc", Size: 64, Doc: "Where a ring is. It does not change once producers have it.", Members: []Member{
-		{"slots", "ptr", "the slots", next},
-		{"line", "ptr", "struct shmemi_ring_line", next},
-		{"replies", "ptr", "array of struct shmemi_reply", next},
-		{"near", "ptr", "struct shmemi_ring_near and the claims", next},
-		{"log2_slots", "u32", "logarithm of the number of slots", next},
-		{"log2_replies", "u32", "logarithm of the number of replies, at least 5", next},
-		{"wake", "ptr", "of a host producer: called with wake_arg when the proxy sleeps; else NULL", next},
-		{"wake_arg", "ptr", "see wake", next},
-		{"cells", "ptr", "where bytes of operations may lie beside the slots, SHMEMI_CELLS times SHMEMI_CELL_BYTES; else NULL", next},
+		{Name: "slots", Type: "ptr", Doc: "the slots"},
+		{Name: "line", Type: "ptr", Doc: "struct shmemi_ring_line"},
+		{Name: "replies", Type: "ptr", Doc: "array of struct shmemi_reply"},
+		{Name: "near", Type: "ptr", Doc: "struct shmemi_ring_near and the claims"},
+		{Name: "log2_slots", Type: "u32", Doc: "logarithm of the number of slots"},
+		{Name: "log2_replies", Type: "u32", Doc: "logarithm of the number of replies, at least 5"},
+		{Name: "wake", Type: "ptr", Doc: "of a host producer: called with wake_arg when the proxy sleeps; else NULL"},
+		{Name: "wake_arg", Type: "ptr", Doc: "see wake"},
+		{Name: "cells", Type: "ptr", Doc: "where bytes of operations may lie beside the slots, SHMEMI_CELLS times SHMEMI_CELL_BYTES; else NULL"},
 	}},
 	{Name: "device_peer", Go: "Peer", Size: 16, Doc: "The way to a PE.", Members: []Member{
-		{"direct", "ptr", "where its symmetric segment is mapped for loads and stores, or NULL: by ring", next},
-		{"reserved", "u64", "0", next},
+		{Name: "direct", Type: "ptr", Doc: "where its symmetric segment is mapped for loads and stores, or NULL: by ring"},
+		{Name: "reserved", Type: "u64", Doc: "0"},
 	}},
 	{Name: "device_state", Go: "State", Size: 128, Doc: "All that device code knows about the job. It does not change while kernels run, but for what the pointers name.", Members: []Member{
-		{"version", "u32", "of the layout: producers of another version refuse it", next},
-		{"size", "u32", "of this struct", next},
-		{"me", "i32", "number of this PE", next},
-		{"n_pes", "i32", "number of PEs", next},
-		{"segment", "u64", "address of this PE's symmetric segment, from which offsets count", next},
-		{"heap", "u64", "address of the user heap in it", next},
-		{"heap_size", "u64", "bytes of the user heap", next},
-		{"peers", "ptr", "array of struct shmemi_device_peer, one for each PE", next},
-		{"rings", "ptr", "array of struct shmemi_ring", next},
-		{"ring_count", "u32", "rings; 0: every PE is reached directly", next},
-		{"ring_map", "u32", "what picks a thread's ring: SHMEMI_MAP_...", next},
-		{"stop", "ptr", "one u64: how many losses of PEs there were, all ones when the job ends; and above, from bit 32 on, how many the program has acknowledged. Waits end while the two differ", next},
-		{"work", "u64", "address, in the user heap, of what collectives of kernels work with; zeroed at init", next},
-		{"work_size", "u64", "bytes of it", next},
-		{"report", "ptr", "one struct shmemi_device_report in main memory: a kernel that has to stop says why; NULL: for threads of the host", next},
-		{"checks", "u32", "how much is checked: SHMEM_CHECKS as 0, 1 or 2", next},
-		{"device", "i32", "number of the GPU that the state is for; -1: threads of the host", next},
-		{"teams", "ptr", "array of struct shmemi_device_team: the host writes an entry when a team comes and when it goes; NULL: there is SHMEM_TEAM_WORLD alone", next},
-		{"team_count", "u32", "entries of it", next},
+		{Name: "version", Type: "u32", Doc: "of the layout: producers of another version refuse it"},
+		{Name: "size", Type: "u32", Doc: "of this struct"},
+		{Name: "me", Type: "i32", Doc: "number of this PE"},
+		{Name: "n_pes", Type: "i32", Doc: "number of PEs"},
+		{Name: "segment", Type: "u64", Doc: "address of this PE's symmetric segment, from which offsets count"},
+		{Name: "heap", Type: "u64", Doc: "address of the user heap in it"},
+		{Name: "heap_size", Type: "u64", Doc: "bytes of the user heap"},
+		{Name: "peers", Type: "ptr", Doc: "array of struct shmemi_device_peer, one for each PE"},
+		{Name: "rings", Type: "ptr", Doc: "array of struct shmemi_ring"},
+		{Name: "ring_count", Type: "u32", Doc: "rings; 0: every PE is reached directly"},
+		{Name: "ring_map", Type: "u32", Doc: "what picks a thread's ring: SHMEMI_MAP_..."},
+		{Name: "stop", Type: "ptr", Doc: "one u64: how many losses of PEs there were, all ones when the job ends; and above, from bit 32 on, how many the program has acknowledged. Waits end while the two differ"},
+		{Name: "work", Type: "u64", Doc: "address, in the user heap, of what collectives of kernels work with; zeroed at init"},
+		{Name: "work_size", Type: "u64", Doc: "bytes of it"},
+		{Name: "report", Type: "ptr", Doc: "one struct shmemi_device_report in main memory: a kernel that has to stop says why; NULL: for threads of the host"},
+		{Name: "checks", Type: "u32", Doc: "how much is checked: SHMEM_CHECKS as 0, 1 or 2"},
+		{Name: "device", Type: "i32", Doc: "number of the GPU that the state is for; -1: threads of the host"},
+		{Name: "teams", Type: "ptr", Doc: "array of struct shmemi_device_team: the host writes an entry when a team comes and when it goes; NULL: there is SHMEM_TEAM_WORLD alone"},
+		{Name: "team_count", Type: "u32", Doc: "entries of it"},
 	}},
 	{Name: "device_team", Go: "Team", Size: 64, Doc: "A team for kernels of one PE. Its entry is the one that the low TEAM_BITS bits of the handle say; that of SHMEM_TEAM_SHARED is 0.", Members: []Member{
-		{"handle", "i32", "the host's; 0: no team. Read together with n_pes", 0},
-		{"n_pes", "i32", "how many PEs it has", next},
-		{"me", "i32", "this PE's number in it", next},
-		{"start", "i32", "its PE i is PE start + i * stride of the job", next},
-		{"stride", "i32", "see start; 0 and pes not NULL: they follow no rule", next},
-		{"pes", "ptr", "array of i32, the PE of the job that each is; NULL where stride tells it", 24},
-		{"work", "u64", "address, in the user heap, of what its collectives work with, at the same place for each of its PEs; 0: there was no memory left", next},
-		{"work_size", "u64", "bytes of it", next},
-		{"losses", "u64", "how many PEs of the job were lost when it was made, of which it has none: its collectives end when there are more", next},
+		{Name: "handle", Type: "i32", Doc: "the host's; 0: no team. Read together with n_pes"},
+		{Name: "n_pes", Type: "i32", Doc: "how many PEs it has"},
+		{Name: "me", Type: "i32", Doc: "this PE's number in it"},
+		{Name: "start", Type: "i32", Doc: "its PE i is PE start + i * stride of the job"},
+		{Name: "stride", Type: "i32", Doc: "see start; 0 and pes not NULL: they follow no rule"},
+		{Name: "pes", Type: "ptr", Doc: "array of i32, the PE of the job that each is; NULL where stride tells it", At: 24},
+		{Name: "work", Type: "u64", Doc: "address, in the user heap, of what its collectives work with, at the same place for each of its PEs; 0: there was no memory left"},
+		{Name: "work_size", Type: "u64", Doc: "bytes of it"},
+		{Name: "losses", Type: "u64", Doc: "how many PEs of the job were lost when it was made, of which it has none: its collectives end when there are more"},
 	}},
 	{Name: "device_report", Go: "Report", Size: 64, Doc: "Why a kernel stopped. The first thread that claims it fills it in; whoever reads it looks at ready.", Members: []Member{
-		{"claimed", "u32", "1: a thread writes the rest, or has", next},
-		{"ready", "u32", "1: the rest is there; stored last", next},
-		{"fault", "u32", "what was wrong: SHMEMI_FAULT_...", next},
-		{"call", "u32", "which call: SHMEMI_CALL_...", next},
-		{"pe", "i32", "PE that was named", next},
-		{"block_x", "u32", "the thread's block", next},
-		{"block_y", "u32", "", next},
-		{"block_z", "u32", "", next},
-		{"thread_x", "u32", "the thread in its block", next},
-		{"thread_y", "u32", "", next},
-		{"thread_z", "u32", "", next},
-		{"address", "u64", "symmetric address that was named", 48},
-		{"length", "u64", "bytes from it on", next},
+		{Name: "claimed", Type: "u32", Doc: "1: a thread writes the rest, or has"},
+		{Name: "ready", Type: "u32", Doc: "1: the rest is there; stored last"},
+		{Name: "fault", Type: "u32", Doc: "what was wrong: SHMEMI_FAULT_..."},
+		{Name: "call", Type: "u32", Doc: "which call: SHMEMI_CALL_..."},
+		{Name: "pe", Type: "i32", Doc: "PE that was named"},
+		{Name: "block_x", Type: "u32", Doc: "the thread's block"},
+		{Name: "block_y", Type: "u32", Doc: ""},
+		{Name: "block_z", Type: "u32", Doc: ""},
+		{Name: "thread_x", Type: "u32", Doc: "the thread in its block"},
+		{Name: "thread_y", Type: "u32", Doc: ""},
+		{Name: "thread_z", Type: "u32", Doc: ""},
+		{Name: "address", Type: "u64", Doc: "symmetric address that was named", At: 48},
+		{Name: "length", Type: "u64", Doc: "bytes from it on"},
 	}},
 	{Name: "stream_call", Go: "StreamCall", Size: 80, Doc: "What a kernel of the library's own is to do (device/kernels). Which members count depends on the kernel.", Members: []Member{
-		{"dest", "u64", "where to, or the first word that is waited for", next},
-		{"source", "u64", "where from, or the words to compare with", next},
-		{"count", "u64", "bytes, or elements of a reduction, or words", next},
-		{"signal", "u64", "a signal word, or which of several words do not count", next},
-		{"value", "u64", "to store, to signal, or to compare with", next},
-		{"pe", "i32", "the other PE, or the one that broadcasts", next},
-		{"op", "i32", "SHMEM_SIGNAL_..., SHMEM_CMP_... or SHMEMI_REDUCE_...", next},
-		{"call", "u32", "which call, for reports: SHMEMI_CALL_...", next},
-		{"width", "u32", "bytes of an element, and SHMEMI_SIGNED or SHMEMI_REAL", next},
-		{"way", "u32", "SHMEMI_WAY_...", next},
-		{"nbi", "u32", "1: the next quiet completes it", next},
-		{"team", "i32", "the team whose PEs all make the call", next},
-		{"team_pes", "i32", "how many it has", next},
-		{"bounce", "u64", "bounce buffers of an operand (device/kernels/bounce.h)", next},
+		{Name: "dest", Type: "u64", Doc: "where to, or the first word that is waited for"},
+		{Name: "source", Type: "u64", Doc: "where from, or the words to compare with"},
+		{Name: "count", Type: "u64", Doc: "bytes, or elements of a reduction, or words"},
+		{Name: "signal", Type: "u64", Doc: "a signal word, or which of several words do not count"},
+		{Name: "value", Type: "u64", Doc: "to store, to signal, or to compare with"},
+		{Name: "pe", Type: "i32", Doc: "the other PE, or the one that broadcasts"},
+		{Name: "op", Type: "i32", Doc: "SHMEM_SIGNAL_..., SHMEM_CMP_... or SHMEMI_REDUCE_..."},
+		{Name: "call", Type: "u32", Doc: "which call, for reports: SHMEMI_CALL_..."},
+		{Name: "width", Type: "u32", Doc: "bytes of an element, and SHMEMI_SIGNED or SHMEMI_REAL"},
+		{Name: "way", Type: "u32", Doc: "SHMEMI_WAY_..."},
+		{Name: "nbi", Type: "u32", Doc: "1: the next quiet completes it"},
+		{Name: "team", Type: "i32", Doc: "the team whose PEs all make the call"},
+		{Name: "team_pes", Type: "i32", Doc: "how many it has"},
+		{Name: "bounce", Type: "u64", Doc: "bounce buffers of an operand (device/kernels/bounce.h)"},
 	}},
 }
 
-// A Constant is a number that both sides know.
-type Constant struct {
-	Name  string // C: SHMEMI_<Name>
-	Go    string
-	Value int
-	Doc   string
-}
-
-// Constants is every one of them that no operation or struct gives.
+// Constants is what producers and the proxy know besides.
 var Constants = []Constant{
 	{"MAP_CTA", "MapCTA", 0, "threads of a block share a ring"},
 	{"MAP_SM", "MapSM", 1, "threads of a multiprocessor share a ring"},

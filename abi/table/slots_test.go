@@ -48,20 +48,3 @@ func TestSizes(t *testing.T) {
 		}
 	}
 }
-
-func TestStructs(t *testing.T) {
-	for i := range Structs {
-		s := &Structs[i]
-		end := 0
-		for j, at := range s.Offsets() {
-			m := s.Members[j]
-			if at < end || at%Sizeof(m.Type) != 0 {
-				t.Errorf("%s.%s: at %d, after %d bytes", s.Name, m.Name, at, end)
-			}
-			end = at + Sizeof(m.Type)
-		}
-		if end > s.Size || s.Size%8 != 0 {
-			t.Errorf("%s: %d bytes for %d of members", s.Name, s.Size, end)
-		}
-	}
-}

@@ -297,11 +297,11 @@ struct shmemi_device_report {
     uint32_t call; /* which call: SHMEMI_CALL_... */
     int32_t pe; /* PE that was named */
     uint32_t block_x; /* the thread's block */
-    uint32_t block_y; /*  */
-    uint32_t block_z; /*  */
+    uint32_t block_y;
+    uint32_t block_z;
     uint32_t thread_x; /* the thread in its block */
-    uint32_t thread_y; /*  */
-    uint32_t thread_z; /*  */
+    uint32_t thread_y;
+    uint32_t thread_z;
     unsigned char pad1[4];
     uint64_t address; /* symmetric address that was named */
     uint64_t length; /* bytes from it on */
