@@ -47,7 +47,7 @@ int bench_inject(void *provider, uint32_t pe, const void *message, size_t size)
 {
     struct bench_null *n = provider;
     const struct shmemi_header *h = message;
-    if (h->kind == SHMEMI_KIND_FLUSH)
+    if (h->kind == SHMEMI_MESSAGE_FLUSH)
         return null_sent(&n->null, pe, message);
     if (h->fetch && null_sent(&n->null, pe, message) != 0)
         return -1;

@@ -53,7 +53,7 @@ var proxyDefects = []defect{
 	},
 	{
 		id: "proxy/flush-follows-nothing-in-c", file: "runtime/proxy/express/express.h",
-		was:  "h->need = h->kind == SHMEMI_KIND_FLUSH ? p->posted : p->after;",
+		was:  "h->need = h->kind == SHMEMI_MESSAGE_FLUSH ? p->posted : p->after;",
 		is:   "h->need = p->after;",
 		user: "on EFA quiet returns before the bytes of a put are there",
 		by:   unit("./runtime/proxy", "^TestFlushInC$"), says: `the answer says that 5000 bytes are there`,

@@ -93,8 +93,13 @@ struct shmemi_native {
 #define SHMEMI_NOT_EXPRESS 3
 
 /* Numbers of runtime/proxy/am.go, quiet.go and fabric/fabric.go. */
-enum { SHMEMI_KIND_AMO = 1, SHMEMI_KIND_STORE, SHMEMI_KIND_PUT, SHMEMI_KIND_PUT_SIGNAL };
-enum { SHMEMI_KIND_FLUSH = 5, SHMEMI_KIND_REPLY };
+enum {
+    SHMEMI_MESSAGE_AMO = 1,
+    SHMEMI_MESSAGE_STORE,
+    SHMEMI_MESSAGE_PUT,
+    SHMEMI_MESSAGE_PUT_SIGNAL
+};
+enum { SHMEMI_MESSAGE_FLUSH = 5, SHMEMI_MESSAGE_REPLY };
 enum { SHMEMI_FLUSH_TOKEN = 0xffff };
 enum { SHMEMI_COMPLETION_RECV = 2 };
 enum { SHMEMI_MERGE_MOST = 512, SHMEMI_BURST_AFTER = 8 };
@@ -103,7 +108,7 @@ enum { SHMEMI_MERGE_MOST = 512, SHMEMI_BURST_AFTER = 8 };
  * as its kind, and others as control. */
 enum {
     SHMEMI_COUNT_MESSAGE_BYTES,
-    SHMEMI_COUNT_CONTROL = SHMEMI_KIND_FLUSH,
+    SHMEMI_COUNT_CONTROL = SHMEMI_MESSAGE_FLUSH,
     SHMEMI_COUNT_RECEIVED,
     SHMEMI_COUNT_RECEIVED_BYTES,
     SHMEMI_COUNT_MERGED = 20,
@@ -146,7 +151,7 @@ SHMEMI_INLINE int shmemi_express_send(struct shmemi_express *x, const struct shm
     h->seq = p->sent + 1;
     if (p->write_epoch != x->epoch)
         p->after = p->posted;
-    h->need = h->kind == SHMEMI_KIND_FLUSH ? p->posted : p->after;
+    h->need = h->kind == SHMEMI_MESSAGE_FLUSH ? p->posted : p->after;
     h->ack = p->edge;
     if (n->inject(n->self, pe, h, bytes) != 0)
         return -1;
@@ -164,8 +169,8 @@ static inline int shmemi_express_flush(struct shmemi_express *x, const struct sh
 {
     struct shmemi_express_peer *p = &x->peers[pe];
     uint32_t turn = p->flush_turn + 1;
-    *(struct shmemi_header *)x->scratch =
-        (struct shmemi_header){.kind = SHMEMI_KIND_FLUSH, .token = turn << 16 | SHMEMI_FLUSH_TOKEN};
+    *(struct shmemi_header *)x->scratch = (struct shmemi_header){
+        .kind = SHMEMI_MESSAGE_FLUSH, .token = turn << 16 | SHMEMI_FLUSH_TOKEN};
     if (shmemi_express_send(x, n, pe, sizeof(struct shmemi_header)) != 0)
         return -1;
     p->flush_turn = turn;
@@ -190,7 +195,7 @@ SHMEMI_INLINE bool shmemi_express_merge(struct shmemi_express *x, struct shmemi_
         return false;
     struct shmemi_header *h = (struct shmemi_header *)(void *)(p->batch + p->batch_used);
     memcpy(h, what, SHMEMI_RECORD);
-    if (what->kind == SHMEMI_KIND_PUT || what->kind == SHMEMI_KIND_PUT_SIGNAL)
+    if (what->kind == SHMEMI_MESSAGE_PUT || what->kind == SHMEMI_MESSAGE_PUT_SIGNAL)
         h->token = (uint32_t)size;
     memcpy((char *)h + SHMEMI_RECORD, payload, size);
     p->batch_used += (uint32_t)all;
@@ -236,7 +241,7 @@ SHMEMI_INLINE int shmemi_express_store(struct shmemi_express *x, const struct sh
                                        uint32_t pe, int64_t offset, int width, uint64_t value)
 {
     const struct shmemi_header h = {
-        .kind = SHMEMI_KIND_STORE, .width = (uint8_t)width, .offset = offset, .operand = value};
+        .kind = SHMEMI_MESSAGE_STORE, .width = (uint8_t)width, .offset = offset, .operand = value};
     return shmemi_express_inject(x, n, pe, &h, "", 0);
 }
 
@@ -245,7 +250,7 @@ SHMEMI_INLINE int shmemi_express_bytes(struct shmemi_express *x, const struct sh
                                        uint32_t pe, int64_t offset, const void *source, size_t size)
 {
     uint64_t value = 0;
-    const struct shmemi_header h = {.kind = SHMEMI_KIND_PUT, .offset = offset};
+    const struct shmemi_header h = {.kind = SHMEMI_MESSAGE_PUT, .offset = offset};
     switch (size) {
     case 1:
     case 2:
@@ -277,7 +282,7 @@ SHMEMI_INLINE int shmemi_express_amo(struct shmemi_express *x, const struct shme
                                      uint32_t pe, int64_t offset, int op, int width,
                                      uint64_t operand, uint64_t compare)
 {
-    const struct shmemi_header h = {.kind = SHMEMI_KIND_AMO,
+    const struct shmemi_header h = {.kind = SHMEMI_MESSAGE_AMO,
                                     .op = (uint8_t)op,
                                     .width = (uint8_t)width,
                                     .offset = offset,
@@ -294,7 +299,7 @@ SHMEMI_INLINE int shmemi_express_bytes_signal(struct shmemi_express *x,
                                               int64_t offset, const void *source, size_t size,
                                               int64_t signal_offset, uint64_t signal, int op)
 {
-    const struct shmemi_header h = {.kind = SHMEMI_KIND_PUT_SIGNAL,
+    const struct shmemi_header h = {.kind = SHMEMI_MESSAGE_PUT_SIGNAL,
                                     .op = (uint8_t)op,
                                     .width = 8,
                                     .offset = offset,
@@ -367,7 +372,7 @@ static inline bool shmemi_express_answer(struct shmemi_express *x, const struct 
     if (!p->reachable || p->parked || sizeof *h > x->max_inject || n->inject == NULL)
         return false;
     *(struct shmemi_header *)x->scratch =
-        (struct shmemi_header){.kind = SHMEMI_KIND_REPLY, .token = h->token};
+        (struct shmemi_header){.kind = SHMEMI_MESSAGE_REPLY, .token = h->token};
     return shmemi_express_send(x, n, pe, sizeof *h) == 0;
 }
 
@@ -394,14 +399,14 @@ static inline bool shmemi_express_apply(struct shmemi_express *x, const struct s
 {
     void *at, *signal;
     switch (h->kind) {
-    case SHMEMI_KIND_AMO:
+    case SHMEMI_MESSAGE_AMO:
         /* One with a token is the signal of a write that Go knows of. */
         at = h->fetch || h->token ? NULL : shmemi_express_word(x, h->offset, h->width, h->op);
         if (at == NULL)
             return false;
         shmemi_express_change(at, h->width, h->op, h->operand, h->extra);
         return true;
-    case SHMEMI_KIND_STORE:
+    case SHMEMI_MESSAGE_STORE:
         if (h->width == 0 || h->width > 8 || (h->width & (h->width - 1)) != 0)
             return false;
         at = shmemi_express_target(x, h->offset, h->width);
@@ -409,13 +414,13 @@ static inline bool shmemi_express_apply(struct shmemi_express *x, const struct s
             return false;
         shmemi_express_element(at, h->width, h->operand);
         return true;
-    case SHMEMI_KIND_PUT:
+    case SHMEMI_MESSAGE_PUT:
         at = shmemi_express_target(x, h->offset, payload);
         if (at == NULL)
             return false;
         memcpy(at, h + 1, payload);
         return true;
-    case SHMEMI_KIND_PUT_SIGNAL:
+    case SHMEMI_MESSAGE_PUT_SIGNAL:
         at = shmemi_express_target(x, h->offset, payload);
         signal = shmemi_express_word(x, (int64_t)h->extra, 8, h->op);
         if (at == NULL || signal == NULL)
@@ -423,9 +428,9 @@ static inline bool shmemi_express_apply(struct shmemi_express *x, const struct s
         memcpy(at, h + 1, payload);
         shmemi_express_change(signal, 8, h->op, h->operand, 0);
         return true;
-    case SHMEMI_KIND_FLUSH:
+    case SHMEMI_MESSAGE_FLUSH:
         return shmemi_express_answer(x, n, pe, h);
-    case SHMEMI_KIND_REPLY:
+    case SHMEMI_MESSAGE_REPLY:
         return shmemi_express_flushed(x, pe, h);
     }
     return false;

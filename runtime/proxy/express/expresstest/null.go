@@ -87,7 +87,7 @@ func (n *Null) Recv(buf unsafe.Pointer, size int, desc uintptr, t fabric.Token) 
 
 // Send answers what asks for an answer, and completes.
 func (n *Null) Send(op *fabric.Send) error {
-	if h := (*C.struct_shmemi_header)(op.Buf); h.kind != C.SHMEMI_KIND_FLUSH && h.fetch == 0 {
+	if h := (*C.struct_shmemi_header)(op.Buf); h.kind != C.SHMEMI_MESSAGE_FLUSH && h.fetch == 0 {
 		n.c.messages++
 	} else if C.null_sent(n.c, C.uint32_t(op.To), op.Buf) != 0 {
 		return fabric.ErrAgain

@@ -35,16 +35,17 @@ static inline int null_sent(struct null *z, uint32_t pe, const void *buf)
 {
     const struct shmemi_header *h = (const struct shmemi_header *)buf;
     z->messages++;
-    if (h->kind != SHMEMI_KIND_FLUSH && !h->fetch)
+    if (h->kind != SHMEMI_MESSAGE_FLUSH && !h->fetch)
         return 0;
     if (z->taken == z->given)
         return -1;
     uint64_t i = z->taken++ % NULL_RECEIVES;
-    *(struct shmemi_header *)z->receive[i].buf = (struct shmemi_header){.kind = SHMEMI_KIND_REPLY,
-                                                                        .job = h->job,
-                                                                        .from = pe,
-                                                                        .seq = ++z->sent[pe],
-                                                                        .token = h->token};
+    *(struct shmemi_header *)z->receive[i].buf =
+        (struct shmemi_header){.kind = SHMEMI_MESSAGE_REPLY,
+                               .job = h->job,
+                               .from = pe,
+                               .seq = ++z->sent[pe],
+                               .token = h->token};
     null_complete(z, z->receive[i].token, SHMEMI_COMPLETION_RECV);
     return 0;
 }
