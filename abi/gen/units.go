@@ -59,7 +59,7 @@ func cEnum(b *strings.Builder, e *table.Enum) {
 	if e.Name != "" {
 		name = " shmemi_" + e.Name
 	}
-	fmt.Fprintf(b, "\n/* %s */\nenum%s {\n", e.Doc, name)
+	fmt.Fprintf(b, "\n/* %s */\nenum%s {\n", sentence(e.Doc), name)
 	for i, v := range e.Values {
 		fmt.Fprintf(b, "    SHMEMI_%s%s = %d,%s\n", e.Prefix, v.Name, e.First+i, cComment(v.Doc))
 	}

@@ -28,6 +28,9 @@ func camel(name string) string {
 	return b.String()
 }
 
+// sentence is a text with a capital letter.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
 // small is a name with a small first letter.
 func small(name string) string {
 	r, n := utf8.DecodeRuneInString(name)
@@ -62,6 +65,7 @@ func unitGo(u *table.Unit) string {
 			goStruct(&b, s)
 		}
 	}
+	goNumbers(&b, u)
 	text, err := format.Source([]byte(b.String()))
 	if err != nil {
 		panic(fmt.Sprintf("gen: %s does not parse: %v\n%s", u.GoFile, err, b.String()))
@@ -87,12 +91,33 @@ func goConstants(b *strings.Builder, u *table.Unit) {
 }
 
 func goEnum(b *strings.Builder, e *table.Enum) {
+	about := sentence(e.Doc)
 	if e.Go != "" {
-		fmt.Fprintf(b, "\n// %s: %s\ntype %s %s\n", e.Go, e.Doc, e.Go, e.Base)
+		fmt.Fprintf(b, "\n// %s is %s\ntype %s %s\n", e.Go, e.Doc, e.Go, e.Base)
+		about = "The values of " + e.Go + "."
 	}
-	fmt.Fprintf(b, "\n// %s\nconst (\n", e.Doc)
+	fmt.Fprintf(b, "\n// %s\nconst (\n", about)
 	for i, v := range e.Values {
 		fmt.Fprintf(b, "%s %s = %d%s\n", goValue(e, v), e.Go, e.First+i, goComment(v.Doc))
+	}
+	b.WriteString(")\n")
+}
+
+// goNumbers holds the numbers against somebody who changes this file.
+func goNumbers(b *strings.Builder, u *table.Unit) {
+	b.WriteString("\nvar (\n")
+	for _, c := range u.Constants {
+		if c.Go != "" {
+			fmt.Fprintf(b, "_ = [1]struct{}{}[%s-(%d)]\n", c.Go, c.Value)
+		}
+	}
+	for i := range u.Enums {
+		e := &u.Enums[i]
+		for j, v := range e.Values {
+			if e.Kind != "" {
+				fmt.Fprintf(b, "_ = [1]struct{}{}[%s-(%d)]\n", goValue(e, v), e.First+j)
+			}
+		}
 	}
 	b.WriteString(")\n")
 }

@@ -38,15 +38,14 @@ type Constant struct {
 
 // An Enum is a list of numbers, each one more than the one before.
 type Enum struct {
-	Name    string // C: enum shmemi_<Name>; "": it has none
-	Prefix  string // C: SHMEMI_<Prefix><name of a value>
-	Go      string // type in Go; "": its values have none
-	Base    string // of the type
-	Kind    string // in Go the names of values begin with it
-	Private bool   // and it begins with a small letter
-	First   int
-	Doc     string
-	Values  []Value
+	Name   string // C: enum shmemi_<Name>; "": it has none
+	Prefix string // C: SHMEMI_<Prefix><name of a value>
+	Go     string // type in Go; "": its values have none
+	Base   string // of the type
+	Kind   string // in Go the names of values begin with it; "-": with nothing; "": no Go
+	First  int
+	Doc    string // begins with a small letter
+	Values []Value
 }
 
 // A Value is one number of an Enum.

@@ -20,14 +20,6 @@ import "libshmem/fabric"
 // the sender's own on a network that has none: the numbers of all writes to a PE that
 // may be under way are bounded by the room for their arrival in its completion queue.
 
-const (
-	// streamShift is where the number of a stream begins in header.From: a job has up
-	// to 2^20 PEs.
-	streamShift = 20
-	// streamsOpen is how many streams there may be.
-	streamsOpen = 1024
-)
-
 // contexts are the streams of one port.
 type contexts struct {
 	first   *Engine

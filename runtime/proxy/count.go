@@ -1,39 +1,8 @@
 package proxy
 
-// Counter is something that is counted for each PE of the job. Counts only grow,
-// but for the last two, which are the most that there ever was.
-type Counter int
-
-// The counters. The numbers of the messages that ask for something are those of
-// their kinds, so that one index serves to count them; C counts those too
-// (express/express.h).
-const (
-	MessageBytes   Counter              = iota // sent in messages, headers included
-	Atomics                                    // kindAMO
-	Elements                                   // kindStore
-	Puts                                       // kindPut
-	PutSignals                                 // kindPutSignal
-	Control                                    // the library's own messages, and those that others share
-	Received                                   // messages that came in their turn, or waited for it
-	ReceivedBytes                              // in them
-	Writes                                     // one-sided
-	WriteBytes                                 //
-	Reads                                      // one-sided
-	ReadBytes                                  //
-	Retries                                    // times the provider had no room; for this PE itself: none for a receive buffer
-	NoCredit                                   // times an operation was sent back because the PE had no credit, or no token was left
-	NoTurn                                     // times one was sent back because it had to follow what was on its way
-	Parked                                     // messages of the library's own that had to wait for room
-	Early                                      // messages that came before their turn
-	Numbered                                   // one-sided writes that brought a number along, see number.go
-	Held                                       // messages that waited here for such writes
-	Waited                                     // operations that waited in a queue, see queue.go
-	Merged                                     // operations that shared a message with others, see merge.go
-	MostUnderWay                               // operations at a time that held a token
-	MostUnanswered                             // units of messages at a time that the PE had not said it applied
-	Counted        = iota                      // how many there are
-	lastMessage    = Counter(kindFlush)        // kinds from here on count as this
-)
+// lastMessage is the last kind with a counter of its own number: those from here on count
+// as this.
+const lastMessage = Counter(kindFlush)
 
 var _ = [1]struct{}{}[Control-lastMessage]
 

@@ -147,15 +147,7 @@ var (
 	_ [express.PeerLate]byte         = [unsafe.Offsetof(peer{}.late)]byte{}
 	_ [express.PeerRecorded]byte     = [unsafe.Offsetof(peer{}.recorded)]byte{}
 	_ [express.PeerCount]byte        = [unsafe.Offsetof(peer{}.count)]byte{}
-	_ [express.Counted]byte          = [Counted]byte{}
-	_ [express.CountReceived]byte    = [Received]byte{}
-	_ [express.CountUnanswered]byte  = [MostUnanswered]byte{}
-	_ [express.CountControl]byte     = [Control]byte{}
-	_ [express.HeaderSize]byte       = [headerSize]byte{}
 	_ [express.CompletionSize]byte   = [unsafe.Sizeof(fabric.Completion{})]byte{}
-	_ [express.FlushToken]byte       = [flushToken]byte{}
-	_ [express.Streams]byte          = [streamsOpen]byte{}
-	_ [express.StreamShift]byte      = [streamShift]byte{}
 )
 
 // openExpress maps the shared state, which is zero at first.

@@ -23,21 +23,9 @@ import (
 // Any quiet, and whatever cannot be merged and has to follow, lets it go at once. An
 // operation that comes alone is never held.
 
-const (
-	// recordSize is the part of a header that says what is asked for, and so what of
-	// each operation is in a batch, its payload behind it.
-	recordSize = 32
-	// mergeMost is the payload up to which a copy is cheaper than a message.
-	mergeMost = 512
-	// manyWrites are so many under way that signals behind them are held, of which
-	// mostSignals leave at once.
-	manyWrites, mostSignals = 8, 8
-	// burstAfter is how many operations have to come in a row, without a pause between
-	// them, before they are held; capi/core counts them.
-	burstAfter = 8
-)
-
-var _ [recordSize]byte = [unsafe.Offsetof(header{}.Job)]byte{}
+// manyWrites are so many under way that signals behind them are held, of which
+// mostSignals leave at once.
+const manyWrites, mostSignals = 8, 8
 
 // hold says why a batch is held.
 type hold uint8

@@ -90,10 +90,7 @@ func (e *Engine) question(t fabric.Token) uint32 {
 	return uint32(e.slots[t].turn)<<16 | uint32(t)
 }
 
-// flushToken is what the answer to a flush names, with the turn of its PE's
-// flush: there is one at a time for each, and it needs no slot, so that C can ask.
-const flushToken = 0xffff
-
+// question is what the answer to a flush has to name.
 func (p *peer) question() uint32 { return p.flushTurn<<16 | flushToken }
 
 // give takes a token back.

@@ -18,6 +18,7 @@
 #include "amo.h"
 #include "record.h"
 #include "state.h"
+#include "zz_message.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -40,7 +41,7 @@ struct shmemi_express_peer {
     bool reachable, dirty, flushing, unmet, late;
     bool staged, behind, listed, fewer;
     uint32_t ring, recorded;
-    uint64_t count[23]; /* by proxy.Counter */
+    uint64_t count[SHMEMI_COUNTED]; /* SHMEMI_COUNT_... */
 };
 
 struct shmemi_express {
@@ -82,50 +83,10 @@ struct shmemi_native {
     int (*inject)(void *self, uint32_t pe, const void *buf, size_t n);
 };
 
-/* The most streams of a PE: struct shmemi_express of each, that of the default context
- * first. */
-#define SHMEMI_STREAMS 1024
-
-/* Where the number of a stream begins in shmemi_header.from, above that of the PE. */
-#define SHMEMI_STREAM_SHIFT 20
-
 /* What an express function answers when Go has to do it. */
 #define SHMEMI_NOT_EXPRESS 3
 
-/* Numbers of runtime/proxy/am.go, quiet.go and fabric/fabric.go. */
-enum {
-    SHMEMI_MESSAGE_AMO = 1,
-    SHMEMI_MESSAGE_STORE,
-    SHMEMI_MESSAGE_PUT,
-    SHMEMI_MESSAGE_PUT_SIGNAL
-};
-enum { SHMEMI_MESSAGE_FLUSH = 5, SHMEMI_MESSAGE_REPLY };
-enum { SHMEMI_FLUSH_TOKEN = 0xffff };
 enum { SHMEMI_COMPLETION_RECV = 2 };
-enum { SHMEMI_MERGE_MOST = 512, SHMEMI_BURST_AFTER = 8 };
-
-/* What is counted here of proxy.Counter; a message that asks for something counts
- * as its kind, and others as control. */
-enum {
-    SHMEMI_COUNT_MESSAGE_BYTES,
-    SHMEMI_COUNT_CONTROL = SHMEMI_MESSAGE_FLUSH,
-    SHMEMI_COUNT_RECEIVED,
-    SHMEMI_COUNT_RECEIVED_BYTES,
-    SHMEMI_COUNT_MERGED = 20,
-    SHMEMI_COUNT_UNANSWERED = 22,
-    SHMEMI_COUNTED
-};
-
-/* The header of every message: proxy.header. */
-struct shmemi_header {
-    uint8_t kind, op, width, fetch;
-    uint32_t token;
-    int64_t offset;
-    uint64_t operand, extra;
-    uint64_t job;
-    uint32_t from, seq, need, ack;
-};
-_Static_assert(sizeof(struct shmemi_header) == 56, "layout of proxy.header");
 
 /* Puts an event into the ring of a PE, which has one since it was found reachable. */
 static inline void shmemi_express_record(struct shmemi_express *x, uint32_t pe,
@@ -180,24 +141,21 @@ static inline int shmemi_express_flush(struct shmemi_express *x, const struct sh
     return 0;
 }
 
-/* The part of a header that is in a batch for each operation. */
-#define SHMEMI_RECORD offsetof(struct shmemi_header, job)
-
 /* Adds an operation to the batch that Go has opened for the PE (merge.go); false: it
  * does not fit. */
 SHMEMI_INLINE bool shmemi_express_merge(struct shmemi_express *x, struct shmemi_express_peer *p,
                                         const struct shmemi_header *what, const void *payload,
                                         size_t size)
 {
-    size_t all = SHMEMI_RECORD + ((size + 7) & ~(size_t)7);
+    size_t all = SHMEMI_RECORD_SIZE + ((size + 7) & ~(size_t)7);
     if (p->batch_epoch != x->epoch || size > SHMEMI_MERGE_MOST ||
         p->batch_used + all > x->max_message)
         return false;
     struct shmemi_header *h = (struct shmemi_header *)(void *)(p->batch + p->batch_used);
-    memcpy(h, what, SHMEMI_RECORD);
+    memcpy(h, what, SHMEMI_RECORD_SIZE);
     if (what->kind == SHMEMI_MESSAGE_PUT || what->kind == SHMEMI_MESSAGE_PUT_SIGNAL)
         h->token = (uint32_t)size;
-    memcpy((char *)h + SHMEMI_RECORD, payload, size);
+    memcpy((char *)h + SHMEMI_RECORD_SIZE, payload, size);
     p->batch_used += (uint32_t)all;
     p->count[what->kind]++;
     p->count[SHMEMI_COUNT_MERGED]++;
@@ -383,8 +341,8 @@ static inline bool shmemi_express_flushed(struct shmemi_express *x, uint32_t pe,
     struct shmemi_express_peer *p = &x->peers[pe];
     if (!p->flushing || p->unmet || h->token != (p->flush_turn << 16 | SHMEMI_FLUSH_TOKEN))
         return false;
-    if (p->asked - p->acked > p->count[SHMEMI_COUNT_UNANSWERED])
-        p->count[SHMEMI_COUNT_UNANSWERED] = p->asked - p->acked;
+    if (p->asked - p->acked > p->count[SHMEMI_COUNT_MOST_UNANSWERED])
+        p->count[SHMEMI_COUNT_MOST_UNANSWERED] = p->asked - p->acked;
     p->acked = p->flush_asked;
     p->wrote_acked = p->flush_wrote;
     p->flushing = false;

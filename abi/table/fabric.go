@@ -1,0 +1,66 @@
+package table
+
+import "math"
+
+// What crosses the seam between the runtime and a network in C.
+var fabric = Unit{
+	Name:   "fabric",
+	Doc:    "completions of a provider, and atomic operations.",
+	GoFile: "fabric/zz_fabric_unsafe.go",
+	Constants: []Constant{
+		{"IN_GO", "", math.MinInt32, "what a provider's poll answers in place of a number when its completions are to be had in Go"},
+	},
+	Enums: []Enum{
+		{Name: "completion_kind", Prefix: "COMPLETION_", Go: "Kind", Base: "uint8", Kind: "Kind", First: 1, Doc: "what a Completion completes.", Values: []Value{
+			{Name: "SEND", Doc: "the source buffer may be reused"},
+			{Name: "RECV", Doc: "len bytes arrived in the buffer that the token names"},
+			{Name: "WRITE", Doc: "the bytes of a Write are at the target where Caps.DeliveryComplete holds, else the source buffer may be reused"},
+			{Name: "READ", Doc: "the bytes of a Read are in local memory"},
+			{Name: "DATA", Doc: "a peer's Write with data: all its bytes are here, see RMA.Notify"},
+			{Name: "ATOMIC", Doc: "an atomic operation: its result is in local memory, when it has one"},
+			{Name: "TROUBLE", Doc: "err is of no operation that the provider can name, and its token is NoToken: operations on a peer that was never reached may never end"},
+		}},
+		{Name: "amo", Prefix: "AMO_", Go: "Op", Base: "uint8", Kind: "Op", First: 1, Doc: "an atomic operation, as it travels in messages, in rings and to NICs.", Values: operations()},
+	},
+	Structs: []Struct{
+		{Name: "completion", Go: "Completion", Size: 24, Doc: "One entry of the completion queue.", Members: []Member{
+			{Name: "token", Type: "u32", GoType: "Token", Doc: "of the operation"},
+			{Name: "kind", Type: "u8", GoType: "Kind", Doc: "enum shmemi_completion_kind"},
+			{Name: "len", Type: "u64", Doc: "of a message: bytes that arrived; of a peer's Write with data: see Completion.From"},
+			{Name: "err", Type: "i32", Doc: "0, or a libfabric error number; ErrorText explains the last one"},
+			{Name: "data", Type: "u32", Doc: "of a peer's Write with data: RMA.Data"},
+		}},
+	},
+}
+
+// atomics are the atomic operations, with their names in Go: in a message, and in a ring.
+var atomics = []struct{ name, op, kind, doc string }{
+	{"SET", "OpSet", "KindSet", "writes the operand"},
+	{"ADD", "OpAdd", "KindAdd", "adds it"},
+	{"AND", "OpAnd", "KindAnd", "bitwise and"},
+	{"OR", "OpOr", "KindOr", "bitwise or"},
+	{"XOR", "OpXor", "KindXor", "bitwise exclusive or"},
+	{"SWAP", "OpSwap", "KindSwap", "writes the operand and answers; as all that follow"},
+	{"CSWAP", "OpCompareSwap", "KindCSwap", "writes the operand where the comparand was"},
+	{"FETCH", "OpFetch", "KindFetch", "only answers"},
+	{"FETCH_ADD", "OpFetchAdd", "KindFetchAdd", "adds and answers"},
+	{"FETCH_AND", "OpFetchAnd", "KindFetchAnd", "bitwise and, and answers"},
+	{"FETCH_OR", "OpFetchOr", "KindFetchOr", "bitwise or, and answers"},
+	{"FETCH_XOR", "OpFetchXor", "KindFetchXor", "bitwise exclusive or, and answers"},
+}
+
+// operations are those of a message.
+func operations() (all []Value) {
+	for _, a := range atomics {
+		all = append(all, Value{Name: a.name, Go: a.op, Doc: a.doc})
+	}
+	return all
+}
+
+// kinds are those of a ring, which have the same numbers.
+func kinds() (all []Constant) {
+	for i, a := range atomics {
+		all = append(all, Constant{"KIND_" + a.name, a.kind, 1 + i, a.doc})
+	}
+	return all
+}
