@@ -13,7 +13,7 @@ var (
 )
 
 // few are windows and numbers that a short program fills and wraps.
-var few = []Space{{2, 1}, {2, 2}, {3, 2}, {3, 3}, {3, 4}}
+var few = []Space{{Bits: 2, Window: 1}, {Bits: 2, Window: 2}, {Bits: 3, Window: 2}, {Bits: 3, Window: 3}, {Bits: 3, Window: 4}}
 
 // TestExploreEvery goes through every order of events of every short program. What
 // TestExplore takes are longer ones, chosen by hand.

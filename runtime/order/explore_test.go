@@ -17,17 +17,17 @@ type program struct {
 }
 
 var programs = []program{
-	{Space{2, 2}, 0, "sswmfmsws"},
-	{Space{2, 2}, 1<<32 - 2, "wwwwwwwfm"},
-	{Space{2, 2}, 3, "swfswqmsfm"},
-	{Space{2, 1}, 1<<31 - 1, "wsfmwsfwm"},
-	{Space{3, 4}, 6, "wwwfmsqwwsfm"},
-	{Space{3, 4}, 1<<32 - 3, "swwwfsmwwfs"},
-	{Space{3, 3}, 2, "wwfwsfwmqwsm"},
-	{Space{3, 2}, 7, "sfsfsfmswm"},
-	{Space{4, 8}, 1<<32 - 5, "wwmwsfwwsfmwm"},
-	{Space{4, 6}, 9, "wwwsfwmswfmm"},
-	{Space{4, 8}, 14, "wmwmwmfwsmwm"},
+	{Space{Bits: 2, Window: 2}, 0, "sswmfmsws"},
+	{Space{Bits: 2, Window: 2}, 1<<32 - 2, "wwwwwwwfm"},
+	{Space{Bits: 2, Window: 2}, 3, "swfswqmsfm"},
+	{Space{Bits: 2, Window: 1}, 1<<31 - 1, "wsfmwsfwm"},
+	{Space{Bits: 3, Window: 4}, 6, "wwwfmsqwwsfm"},
+	{Space{Bits: 3, Window: 4}, 1<<32 - 3, "swwwfsmwwfs"},
+	{Space{Bits: 3, Window: 3}, 2, "wwfwsfwmqwsm"},
+	{Space{Bits: 3, Window: 2}, 7, "sfsfsfmswm"},
+	{Space{Bits: 4, Window: 8}, 1<<32 - 5, "wwmwsfwwsfmwm"},
+	{Space{Bits: 4, Window: 6}, 9, "wwwsfwmswfmm"},
+	{Space{Bits: 4, Window: 8}, 14, "wmwmwmfwsmwm"},
 }
 
 // flaw is a mistake in one end, which the exploration has to find.

@@ -3,14 +3,7 @@ package order
 import (
 	"errors"
 	"fmt"
-	"structs"
 )
-
-// Space says what the numbers of a flow's writes may be. Both ends have the same.
-type Space struct {
-	Bits   uint32 // that a write's number has in its immediate data, 2 to 16
-	Window uint32 // writes under way without acknowledgement, at most half of the numbers
-}
 
 // Default leaves half of the immediate data to the stream. A thousand writes of 8 KiB
 // are what 100 Gb/s carry in 0.7 ms, which is many round trips.
@@ -24,16 +17,6 @@ func (s Space) Check() error {
 		return fmt.Errorf("order: %d bits and a window of %d writes (2 to 16 bits, and at most half of their numbers)", s.Bits, s.Window)
 	}
 	return nil
-}
-
-// Out is the sender's end of a flow. Its zero value, with a Space, has posted
-// nothing. The fields are for the proxy's C, which shares them.
-type Out struct {
-	_      structs.HostLayout
-	Space  Space
-	Posted uint32 // writes
-	In     uint32 // of them, in order, at the target
-	After  uint32 // what the next message has to follow
 }
 
 // Room tells whether one more write may be posted.

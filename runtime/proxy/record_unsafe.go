@@ -10,7 +10,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/live"
 	"libshmem/runtime/proxy/clock"
-	"libshmem/runtime/proxy/express"
 )
 
 // The flight recorder: the last events of the protocol with each PE, and those of the proxy's
@@ -25,59 +24,10 @@ import (
 // does not. An event is a time and one word, and the count of events is stored behind both.
 // Who reads without the lock may find the oldest event half overwritten (see recorded).
 
-// event is what happened. C records those that it has by itself (express/record.h).
-type event uint8
-
-// The events. What is refused again and again is one event, which says how often.
-const (
-	evSent     event = iota + 1 // a message was handed to the provider
-	evApplied                   // a message was applied
-	evAcked                     // the PE has said how far it is
-	evKept                      // a message came that is early, or waits for writes
-	evWrite                     // a one-sided write was handed to the provider
-	evRead                      // a one-sided read was
-	evDone                      // the provider has completed an operation with a token
-	evBroke                     // or failed it
-	evArrived                   // numbered writes are in
-	evQueued                    // an operation waits in the queue
-	evParked                    // a message of the library's own found no room
-	evNoCredit                  // an operation was sent back: no credit, or no token
-	evNoTurn                    // one was sent back: it has to follow others
-	evNoRoom                    // the provider had no room
-	evLost                      // the PE is given up
-
-	// Of the proxy's thread.
-	evSleep   // until something comes from the network
-	evWoken   // it came
-	evLimit   // nothing came
-	evNap     // callers poll
-	evNoSleep // something waits for room that may come without a completion
-)
-
-const (
-	ringEvents = 64
-	streamBits = 10
-)
-
-// entry is one event, struct shmemi_event of C.
-type entry struct {
-	when uint64 // ticks, and in the last streamBits the number of the stream
-	what uint64 // event, from bit 8 on its detail, from bit 32 on its number
-}
-
 type ring [ringEvents]entry
 
 // ownRing is that of the proxy's thread.
 const ownRing = 0
-
-var (
-	_ [express.EventSize]byte       = [unsafe.Sizeof(entry{})]byte{}
-	_ [express.Events]byte          = [ringEvents]byte{}
-	_ [express.EventStreamBits]byte = [streamBits]byte{}
-	_ [express.EventSent]byte       = [evSent]byte{}
-	_ [express.EventApplied]byte    = [evApplied]byte{}
-	_ [express.EventAcked]byte      = [evAcked]byte{}
-)
 
 // recordsAt is where rings begin in the page behind n bytes of what is shown: at a line of
 // the cache, of which none is shared by two rings.

@@ -53,8 +53,8 @@ var proxyDefects = []defect{
 	},
 	{
 		id: "proxy/flush-follows-nothing-in-c", file: "runtime/proxy/express/express.h",
-		was:  "h->need = h->kind == SHMEMI_MESSAGE_FLUSH ? p->posted : p->after;",
-		is:   "h->need = p->after;",
+		was:  "h->need = h->kind == SHMEMI_MESSAGE_FLUSH ? p->out.posted : p->out.after;",
+		is:   "h->need = p->out.after;",
 		user: "on EFA quiet returns before the bytes of a put are there",
 		by:   unit("./runtime/proxy", "^TestFlushInC$"), says: `the answer says that 5000 bytes are there`,
 	},

@@ -8,9 +8,8 @@
  * serve they leave untouched, and Go does the whole of it.
  *
  * The structs are proxy.Express and its peers, in memory that both halves work
- * on under the endpoint's lock; runtime/proxy/express_unsafe.go says what the
- * fields mean. The functions are inline because a lane spends 15 ns on an
- * operation, of which calls with eight arguments would be a third.
+ * on under the endpoint's lock (zz_express.h). The functions are inline because a lane spends 15 ns
+ * on an operation, of which calls with eight arguments would be a third.
  */
 #ifndef SHMEMI_EXPRESS_H
 #define SHMEMI_EXPRESS_H
@@ -18,62 +17,10 @@
 #include "amo.h"
 #include "record.h"
 #include "state.h"
-#include "zz_message.h"
+#include "zz_express.h"
 
 #include <stdbool.h>
 #include <string.h>
-
-struct shmemi_express_peer {
-    uint64_t asked, acked, epoch, asked_then;
-    uint64_t write_epoch;
-    uint64_t wrote, wrote_acked, goal, goal_wrote;
-    uint64_t flush_asked, flush_wrote;
-    uint64_t bytes;
-    uint32_t tokens, writes;
-    uint32_t sent, received, parked, early;
-    uint32_t flush_turn;
-    uint32_t bits, window; /* of order.Out */
-    uint32_t posted, in, after;
-    uint32_t edge, stream, bare;
-    uint32_t queued, first, last, batch_used;
-    char *batch;
-    uint64_t batch_epoch;
-    bool reachable, dirty, flushing, unmet, late;
-    bool staged, behind, listed, fewer;
-    uint32_t ring, recorded;
-    uint64_t count[SHMEMI_COUNTED]; /* SHMEMI_COUNT_... */
-};
-
-struct shmemi_express {
-    struct shmemi_express_peer *peers;
-    int32_t *dirty_list;
-    uint32_t *unposted_list;
-    char *buffers;
-    char *scratch;
-    char *segment;
-    uint64_t internal, size, reach;
-    struct shmemi_express **streams;   /* by number, but the first; only that has it */
-    struct shmemi_express_peer *shown; /* of the first stream: those that have rings */
-    struct shmemi_event *records;
-    uintptr_t desc;
-    uint64_t job;
-    uint64_t epoch;
-    uint64_t quieted, finished;
-    uint64_t tick;
-    uint32_t me, n_pes;
-    uint32_t max_inject;
-    uint32_t receives, tokens, more_recv; /* see shmemi_express_receives */
-    uint32_t max_message;
-    uint32_t stuck, failures;
-    uint32_t calm, window, unit;
-    uint32_t n_dirty, n_unposted;
-    uint32_t attention;
-    uint32_t burst, held;
-    uint32_t staging, busy;
-    uint32_t batching;
-    uint32_t coarse, rings;
-    uint32_t polls;
-};
 
 /* The C functions behind the provider, as fabric.Native. */
 struct shmemi_native {
@@ -111,8 +58,8 @@ SHMEMI_INLINE int shmemi_express_send(struct shmemi_express *x, const struct shm
     h->from = x->me;
     h->seq = p->sent + 1;
     if (p->write_epoch != x->epoch)
-        p->after = p->posted;
-    h->need = h->kind == SHMEMI_MESSAGE_FLUSH ? p->posted : p->after;
+        p->out.after = p->out.posted;
+    h->need = h->kind == SHMEMI_MESSAGE_FLUSH ? p->out.posted : p->out.after;
     h->ack = p->edge;
     if (n->inject(n->self, pe, h, bytes) != 0)
         return -1;
@@ -422,7 +369,7 @@ static inline int shmemi_express_receive(struct shmemi_express *x, const struct 
         return SHMEMI_NOT_EXPRESS;
     uint32_t acked = h->ack;
     if (h->seq != p->received + 1 || p->early || p->behind || p->queued ||
-        (int32_t)(h->need - p->edge) > 0 || acked - p->in > p->posted - p->in ||
+        (int32_t)(h->need - p->edge) > 0 || acked - p->out.in > p->out.posted - p->out.in ||
         !shmemi_express_apply(s, n, pe, h, c->len - sizeof *h))
         return SHMEMI_NOT_EXPRESS;
     p->received++;
@@ -430,9 +377,9 @@ static inline int shmemi_express_receive(struct shmemi_express *x, const struct 
                           p->received);
     shown->count[SHMEMI_COUNT_RECEIVED]++;
     shown->count[SHMEMI_COUNT_RECEIVED_BYTES] += c->len;
-    p->in = acked;
-    if ((int32_t)(acked - p->after) > 0)
-        p->after = acked;
+    p->out.in = acked;
+    if ((int32_t)(acked - p->out.after) > 0)
+        p->out.after = acked;
     if (n->recv(n->self, buffer, x->max_message, x->desc, c->token) != 0)
         x->unposted_list[x->n_unposted++] = c->token; /* Go tries again */
     return SHMEMI_DONE;

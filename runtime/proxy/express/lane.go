@@ -32,48 +32,12 @@ package express
 #cgo CFLAGS: -I${SRCDIR}/../../../abi -I${SRCDIR}/../../../device
 #include <stdlib.h>
 #include "lane.h"
-
-enum {
-    PEER_RECEIVED = offsetof(struct shmemi_express_peer, received),
-    PEER_LATE = offsetof(struct shmemi_express_peer, late),
-    PEER_RECORDED = offsetof(struct shmemi_express_peer, recorded),
-    PEER_COUNT = offsetof(struct shmemi_express_peer, count),
-    EXPRESS_EPOCH = offsetof(struct shmemi_express, epoch),
-    EXPRESS_RECORDS = offsetof(struct shmemi_express, records),
-    EXPRESS_TICK = offsetof(struct shmemi_express, tick),
-    EXPRESS_RINGS = offsetof(struct shmemi_express, rings),
-    EXPRESS_WINDOW = offsetof(struct shmemi_express, window),
-    EXPRESS_ATTENTION = offsetof(struct shmemi_express, attention),
-};
 */
 import "C"
 
 import (
 	"time"
 	"unsafe"
-)
-
-// The layout that runtime/proxy has to have.
-const (
-	ExpressSize      = uintptr(C.sizeof_struct_shmemi_express)
-	ExpressEpoch     = uintptr(C.EXPRESS_EPOCH)
-	ExpressWindow    = uintptr(C.EXPRESS_WINDOW)
-	ExpressAttention = uintptr(C.EXPRESS_ATTENTION)
-	ExpressRecords   = uintptr(C.EXPRESS_RECORDS)
-	ExpressTick      = uintptr(C.EXPRESS_TICK)
-	ExpressRings     = uintptr(C.EXPRESS_RINGS)
-	PeerSize         = uintptr(C.sizeof_struct_shmemi_express_peer)
-	PeerReceived     = uintptr(C.PEER_RECEIVED)
-	PeerLate         = uintptr(C.PEER_LATE)
-	PeerRecorded     = uintptr(C.PEER_RECORDED)
-	PeerCount        = uintptr(C.PEER_COUNT)
-	CompletionSize   = uintptr(C.sizeof_struct_shmemi_completion)
-	EventSize        = uintptr(C.sizeof_struct_shmemi_event)
-	Events           = int(C.SHMEMI_EVENTS)
-	EventStreamBits  = int(C.SHMEMI_EVENT_STREAM_BITS)
-	EventSent        = int(C.SHMEMI_EVENT_SENT)
-	EventApplied     = int(C.SHMEMI_EVENT_APPLIED)
-	EventAcked       = int(C.SHMEMI_EVENT_ACKED)
 )
 
 // Ring is where one ring is, in memory that Go does not move.

@@ -8,27 +8,9 @@
 #ifndef SHMEMI_RECORD_H
 #define SHMEMI_RECORD_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "zz_event.h"
+
 #include <time.h>
-
-/* The last so many events of a PE are kept. */
-#define SHMEMI_EVENTS 64
-
-struct shmemi_event {
-    uint64_t when; /* ticks, and below them the number of the stream */
-    uint64_t what; /* enum shmemi_event_what, from bit 8 on its detail, from bit 32 on its number */
-};
-
-/* Bits of the stream's number in when. */
-#define SHMEMI_EVENT_STREAM_BITS 10
-
-/* Those of proxy.event that C records, with the detail and the number that they have. */
-enum shmemi_event_what {
-    SHMEMI_EVENT_SENT = 1, /* kind and bytes of the message; its sequence number */
-    SHMEMI_EVENT_APPLIED,  /* the same */
-    SHMEMI_EVENT_ACKED,    /* units that are still unanswered; those that are answered */
-};
 
 /* The detail of a message. */
 static inline uint32_t shmemi_event_message(uint32_t kind, size_t bytes)
