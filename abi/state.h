@@ -10,26 +10,14 @@
 #ifndef SHMEMI_STATE_H
 #define SHMEMI_STATE_H
 
+#include "zz_fabric.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
 #define SHMEMI_ABI_VERSION 1u
 #define SHMEMI_CACHE_LINE 64
 #define SHMEMI_PAGE 4096
-
-/* One entry of the completion queue, as fabric.Completion. */
-struct shmemi_completion {
-    uint32_t token;
-    uint8_t kind;
-    uint8_t reserved[3];
-    uint64_t len;
-    int32_t err;
-    uint32_t data;
-};
-
-/* What a provider's poll answers in place of a number when its completions are to be
- * had in Go. */
-#define SHMEMI_IN_GO INT32_MIN
 
 /*
  * What a PE does, for the reports of PEs that wait for it. The PE writes it where something
@@ -113,22 +101,6 @@ enum {
 /* Answers of the heap's functions below 0. shmemi_core.error has the text of a failed
  * allocation; SHMEMI_TELL_MEMORY is the one that this PE prints. */
 enum { SHMEMI_NO_MEMORY = -1, SHMEMI_NO_BLOCK = -2, SHMEMI_TELL_MEMORY = -3 };
-
-/* Atomic operations, as they travel in active messages. */
-enum shmemi_amo {
-    SHMEMI_AMO_SET = 1,
-    SHMEMI_AMO_ADD,
-    SHMEMI_AMO_AND,
-    SHMEMI_AMO_OR,
-    SHMEMI_AMO_XOR,
-    SHMEMI_AMO_SWAP, /* from here on they fetch */
-    SHMEMI_AMO_CSWAP,
-    SHMEMI_AMO_FETCH,
-    SHMEMI_AMO_FETCH_ADD,
-    SHMEMI_AMO_FETCH_AND,
-    SHMEMI_AMO_FETCH_OR,
-    SHMEMI_AMO_FETCH_XOR
-};
 
 /* Small reductions: up to so many PEs write to each other directly (exchange.c), and
  * so many bytes are a slot. */

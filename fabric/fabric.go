@@ -39,31 +39,6 @@ type Token uint32
 // NoToken is the Token of a Completion that no operation of this end caused.
 const NoToken = ^Token(0)
 
-// Kind tells what a Completion completes.
-type Kind uint8
-
-// The kinds of completion.
-const (
-	KindSend    Kind = iota + 1 // the source buffer may be reused
-	KindRecv                    // Len bytes arrived in the buffer that the token names
-	KindWrite                   // the bytes of a Write are at the target where Caps.DeliveryComplete holds, else the source buffer may be reused
-	KindRead                    // the bytes of a Read are in local memory
-	KindData                    // a peer's Write with data: all its bytes are here, see RMA.Notify
-	KindAtomic                  // an atomic operation: its result is in local memory, when it has one
-	KindTrouble                 // Err is of no operation that the provider can name, and its Token is NoToken: operations on a peer that was never reached may never end
-)
-
-// Completion is one entry of the completion queue. Providers fill an array of
-// them in C memory, so the layout is fixed: fabric/ofi asserts it.
-type Completion struct {
-	Token Token
-	Kind  Kind
-	_     [3]byte
-	Len   uint64 // of KindRecv: bytes that arrived; of KindData: see From
-	Err   int32  // 0, or a libfabric error number; ErrorText explains the last one
-	Data  uint32 // of KindData: RMA.Data
-}
-
 // From tells whose Write a completion of KindData is for: where Caps.Source
 // holds, else NoPE. The length of such a Write is known to few providers, so
 // the number has its place.
@@ -175,25 +150,6 @@ type AMO struct {
 	Token   Token
 	Fence   bool // as Send.Fence
 }
-
-// Op is an atomic operation, numbered as the C interface numbers them.
-type Op uint8
-
-// The atomic operations. Those from OpSwap on fetch the old value.
-const (
-	OpSet Op = iota + 1
-	OpAdd
-	OpAnd
-	OpOr
-	OpXor
-	OpSwap
-	OpCompareSwap
-	OpFetch
-	OpFetchAdd
-	OpFetchAnd
-	OpFetchOr
-	OpFetchXor
-)
 
 // Fetches tells whether op has a result.
 func (op Op) Fetches() bool { return op >= OpSwap }

@@ -210,7 +210,7 @@ var Structs = []Struct{
 }
 
 // Constants is what producers and the proxy know besides.
-var Constants = []Constant{
+var Constants = join([]Constant{
 	{"MAP_CTA", "MapCTA", 0, "threads of a block share a ring"},
 	{"MAP_SM", "MapSM", 1, "threads of a multiprocessor share a ring"},
 	{"MAP_WARP", "MapWarp", 2, "threads of a warp share a ring"},
@@ -219,21 +219,7 @@ var Constants = []Constant{
 	// Bytes beside the slots (device/shmem/ring.h).
 	{"CELLS", "Cells", 128, "cells of a ring: that of an operation belongs to it until as many operations of two slots have been taken"},
 	{"CELL_BYTES", "CellBytes", 2048, "the most bytes that lie beside an operation's slots"},
-
-	// The field kind; enum shmemi_amo of abi/state.h has the same numbers.
-	{"KIND_SET", "KindSet", 1, "writes the operand"},
-	{"KIND_ADD", "KindAdd", 2, "adds it"},
-	{"KIND_AND", "KindAnd", 3, "bitwise and"},
-	{"KIND_OR", "KindOr", 4, "bitwise or"},
-	{"KIND_XOR", "KindXor", 5, "bitwise exclusive or"},
-	{"KIND_SWAP", "KindSwap", 6, "writes the operand and answers; as all that follow"},
-	{"KIND_CSWAP", "KindCSwap", 7, "writes the operand where the comparand was"},
-	{"KIND_FETCH", "KindFetch", 8, "only answers"},
-	{"KIND_FETCH_ADD", "KindFetchAdd", 9, "adds and answers"},
-	{"KIND_FETCH_AND", "KindFetchAnd", 10, "bitwise and, and answers"},
-	{"KIND_FETCH_OR", "KindFetchOr", 11, "bitwise or, and answers"},
-	{"KIND_FETCH_XOR", "KindFetchXor", 12, "bitwise exclusive or, and answers"},
-
+}, kinds(), []Constant{
 	// What a kernel reports before it stops.
 	{"FAULT_INIT", "FaultInit", 1, "the call came before init or after finalize, or its unit was not filled"},
 	{"FAULT_PE", "FaultPE", 2, "there is no such PE"},
@@ -283,4 +269,11 @@ var Constants = []Constant{
 	{"REDUCE_XOR", "ReduceXor", 7, "the bits that an odd number has"},
 
 	{"IMAGE_PES", "ImagePEs", 128, "PEs whose address a kernel finds in constant memory"},
+})
+
+func join(lists ...[]Constant) (all []Constant) {
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
 }

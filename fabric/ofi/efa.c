@@ -84,7 +84,8 @@ int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c)
 {
     if (!shmemi_ofi_events(o, 0))
         return 0;
-    *c = (struct shmemi_completion){.token = NO_TOKEN, .kind = SHMEMI_TROUBLE, .err = o->trouble};
+    *c = (struct shmemi_completion){
+        .token = NO_TOKEN, .kind = SHMEMI_COMPLETION_TROUBLE, .err = o->trouble};
     o->trouble = 0;
     return 1;
 }

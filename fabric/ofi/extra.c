@@ -23,7 +23,7 @@ int shmemi_ofi_send_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, siz
         .desc = &local,
         .iov_count = 1,
         .addr = o->peers[pe],
-        .context = shmemi_ofi_context(o, token, SHMEMI_SEND),
+        .context = shmemi_ofi_context(o, token, SHMEMI_COMPLETION_SEND),
     };
     return (int)fi_sendmsg(o->ep, &msg, flags | o->send_flags);
 }
@@ -48,7 +48,7 @@ int shmemi_ofi_write_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, si
         .addr = o->peers[pe],
         .rma_iov = &rma,
         .rma_iov_count = 1,
-        .context = shmemi_ofi_context(o, token, SHMEMI_WRITE),
+        .context = shmemi_ofi_context(o, token, SHMEMI_COMPLETION_WRITE),
         .data = data,
     };
     return (int)fi_writemsg(o->ep, &msg, flags | o->write_flags);
@@ -70,7 +70,7 @@ int shmemi_ofi_read_with(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t le
         .addr = o->peers[pe],
         .rma_iov = &rma,
         .rma_iov_count = 1,
-        .context = shmemi_ofi_context(o, token, SHMEMI_READ),
+        .context = shmemi_ofi_context(o, token, SHMEMI_COMPLETION_READ),
     };
     return (int)fi_readmsg(o->ep, &msg, flags | FI_COMPLETION);
 }
@@ -113,7 +113,7 @@ static int is_data(const struct shmemi_ofi *o, const struct fi_cq_data_entry *e,
     if (!(e->flags & FI_REMOTE_CQ_DATA))
         return 0;
     return (e->flags & FI_REMOTE_WRITE) || token == NO_TOKEN ||
-           shmemi_ofi_kind(o, token) == SHMEMI_RECV;
+           shmemi_ofi_kind(o, token) == SHMEMI_COMPLETION_RECV;
 }
 
 int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
@@ -143,9 +143,9 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
                 struct shmemi_completion *to = &c[n++];
                 *to = (struct shmemi_completion){.token = t, .len = e[i].len};
                 if (data) {
-                    if (t != NO_TOKEN && shmemi_ofi_kind(o, t) != SHMEMI_RECV)
+                    if (t != NO_TOKEN && shmemi_ofi_kind(o, t) != SHMEMI_COMPLETION_RECV)
                         to->token = NO_TOKEN;
-                    to->kind = SHMEMI_DATA;
+                    to->kind = SHMEMI_COMPLETION_DATA;
                     to->data = (uint32_t)e[i].data;
                     /* As fabric.Completion.From. */
                     to->len = (uint32_t)(o->nsources > 0 ? pe_of(o, from[i]) : -1);
@@ -240,7 +240,7 @@ int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint
         .rma_iov_count = 1,
         .datatype = word(width),
         .op = operations[op].op,
-        .context = shmemi_ofi_context(o, token, SHMEMI_ATOMIC),
+        .context = shmemi_ofi_context(o, token, SHMEMI_COMPLETION_ATOMIC),
     };
     flags |= FI_COMPLETION;
     switch (operations[op].how) {

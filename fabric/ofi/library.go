@@ -1,7 +1,7 @@
 package ofi
 
 /*
-#cgo CFLAGS: -std=gnu11 -Wall -Wextra
+#cgo CFLAGS: -std=gnu11 -Wall -Wextra -I${SRCDIR}/../../abi
 #cgo LDFLAGS: -ldl
 #include <stdlib.h>
 #include "load.h"

@@ -11,17 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "state.h" /* struct shmemi_completion */
-
-enum shmemi_completion_kind {
-    SHMEMI_SEND = 1,
-    SHMEMI_RECV,
-    SHMEMI_WRITE,
-    SHMEMI_READ,
-    SHMEMI_DATA,
-    SHMEMI_ATOMIC,
-    SHMEMI_TROUBLE,
-};
+#include "zz_fabric.h"
 
 /*
  * Makes progress and fills c with up to max completions. Answers their number,

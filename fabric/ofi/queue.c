@@ -52,7 +52,7 @@ int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t len, uintptr_t desc,
     if (token >= o->tokens)
         return -FI_EINVAL;
     return (int)fi_recv(o->ep, buf, len, (void *)desc, FI_ADDR_UNSPEC,
-                        shmemi_ofi_context(o, token, SHMEMI_RECV));
+                        shmemi_ofi_context(o, token, SHMEMI_COMPLETION_RECV));
 }
 
 int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len, uintptr_t desc,
@@ -64,7 +64,7 @@ int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t l
     if (inject)
         return (int)fi_inject(o->ep, buf, len, o->peers[pe]);
     return (int)fi_send(o->ep, buf, len, (void *)desc, o->peers[pe],
-                        shmemi_ofi_context(o, token, SHMEMI_SEND));
+                        shmemi_ofi_context(o, token, SHMEMI_COMPLETION_SEND));
 }
 
 int shmemi_ofi_native_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)
@@ -95,7 +95,7 @@ int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, ui
     if (ret != 0)
         return ret;
     return (int)fi_read(o->ep, buf, len, (void *)desc, o->peers[pe], remote, key,
-                        shmemi_ofi_context(o, token, SHMEMI_READ));
+                        shmemi_ofi_context(o, token, SHMEMI_COMPLETION_READ));
 }
 
 /*

@@ -15,7 +15,7 @@ const messageSize = 4096
 // maxPayload is the largest put that travels as a message.
 const maxPayload = messageSize - headerSize
 
-// Op is an atomic operation, numbered as enum shmemi_amo in abi/state.h.
+// Op is an atomic operation, enum shmemi_amo of abi/zz_fabric.h.
 type Op = fabric.Op
 
 // The atomic operations.

@@ -14,14 +14,13 @@ enum { MOST = 64 }; /* NICs */
 /* So often in a row the NIC that had something is looked at first. */
 enum { STREAK = 8 };
 
-enum { KIND_RECV = 2 }; /* fabric.KindRecv */
-
 /* Whether the caller's next buffer may have what a completion announces. */
 static int plain(const struct shmemi_peek *p, const struct shmemi_completion *c)
 {
     const struct shmemi_peek_state *s = &p->s;
-    return c->kind == KIND_RECV && c->err == 0 && c->token - p->first < SHMEMI_PEEK_RECEIPTS &&
-           s->count > 0 && c->len <= s->posted[s->head].n;
+    return c->kind == SHMEMI_COMPLETION_RECV && c->err == 0 &&
+           c->token - p->first < SHMEMI_PEEK_RECEIPTS && s->count > 0 &&
+           c->len <= s->posted[s->head].n;
 }
 
 /* Copies a message to the caller's buffer, and posts the NIC's again. */
@@ -33,7 +32,8 @@ static void deliver(struct shmemi_peek *p, struct shmemi_peek_nic *n,
     uint32_t slot = c->token - p->first;
     char *at = n->buffers + (size_t)slot * p->size;
     memcpy(b->at, at, c->len);
-    *to = (struct shmemi_completion){.token = b->token, .kind = KIND_RECV, .len = c->len};
+    *to = (struct shmemi_completion){
+        .token = b->token, .kind = SHMEMI_COMPLETION_RECV, .len = c->len};
     s->head = s->head + 1 == s->room ? 0 : s->head + 1;
     s->count--;
     n->in += c->len;

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "state.h" /* struct shmemi_completion, SHMEMI_IN_GO */
+#include "zz_fabric.h"
 
 enum { SHMEMI_PEEK_BATCH = 32, SHMEMI_PEEK_RECEIPTS = 32 };
 

@@ -33,8 +33,6 @@ struct shmemi_native {
 /* What an express function answers when Go has to do it. */
 #define SHMEMI_NOT_EXPRESS 3
 
-enum { SHMEMI_COMPLETION_RECV = 2 };
-
 /* Puts an event into the ring of a PE, which has one since it was found reachable. */
 static inline void shmemi_express_record(struct shmemi_express *x, uint32_t pe,
                                          enum shmemi_event_what what, uint32_t detail,

@@ -2,5 +2,5 @@
 
 package expresstest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x8b5bdb088e10e24
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xc8548e447bdcab63
 import "C"
