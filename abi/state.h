@@ -11,6 +11,7 @@
 #define SHMEMI_STATE_H
 
 #include "zz_fabric.h"
+#include "zz_live.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -151,24 +152,6 @@ enum { SHMEMI_STATICS = 8 };
 struct shmemi_core;
 struct shmemi_stream_call;
 struct shmemi_device_team;
-
-/* What other processes see of this PE: live.PE in runtime/live. A wait is there while
- * since is not 0, which is written last. */
-struct shmemi_live_wait {
-    uint64_t since; /* shmemi_now() */
-    char call[56];
-    char what[640]; /* it waits for, and what the PEs do that are late */
-};
-enum { SHMEMI_LIVE_WAITS = 8 };
-struct shmemi_live {
-    int32_t me, n_pes, nodes, reserved;
-    int64_t began;
-    uint64_t stalls, stall_ns; /* callers add, atomically */
-    /* The user heap, in bytes. The core stores each word after every allocation and free. */
-    uint64_t heap_size, heap_used, heap_peak, heap_largest;
-    uint64_t heap_blocks, heap_failed;
-    struct shmemi_live_wait waits[SHMEMI_LIVE_WAITS];
-};
 
 struct shmemi_state {
     /* Read by every call; written at init and finalize only. */

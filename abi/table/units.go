@@ -1,4 +1,4 @@
 package table
 
 // Units is every unit, each behind those that its header includes.
-func Units() []*Unit { return []*Unit{&message, &order, &event, &express, &fabric} }
+func Units() []*Unit { return []*Unit{&message, &order, &event, &express, &fabric, &live} }

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"unsafe"
 
-	"libshmem/runtime/live"
 	"libshmem/runtime/stats"
 )
 
@@ -79,9 +78,3 @@ func shmemgoNICName(nic C.int) *C.char {
 	}
 	return text(nicName[:], nics[nic].NIC)
 }
-
-// C writes a part of the page.
-var (
-	_ = [1]byte{}[live.PESize-C.sizeof_struct_shmemi_live]
-	_ = [1]byte{}[live.WaitSize-C.sizeof_struct_shmemi_live_wait]
-)

@@ -131,8 +131,8 @@ int shmemi_heap_use(uint64_t use[3])
     const struct shmemi_live *l = shmemi_state.live;
     if (shmemi_state.n_pes == 0)
         return -1;
-    use[0] = __atomic_load_n(&l->heap_size, __ATOMIC_RELAXED);
-    use[1] = use[0] - __atomic_load_n(&l->heap_used, __ATOMIC_RELAXED);
-    use[2] = __atomic_load_n(&l->heap_largest, __ATOMIC_RELAXED);
+    use[0] = __atomic_load_n(&l->heap.size, __ATOMIC_RELAXED);
+    use[1] = use[0] - __atomic_load_n(&l->heap.used, __ATOMIC_RELAXED);
+    use[2] = __atomic_load_n(&l->heap.largest, __ATOMIC_RELAXED);
     return 0;
 }

@@ -2,5 +2,5 @@
 
 package ofi
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xc8548e447bdcab63
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xfcfc3960e268b419
 import "C"

@@ -87,48 +87,9 @@ func (p *Page) Close() error {
 	return unix.Close(p.file)
 }
 
-// PE is the page of a PE. The C of the library writes some of it, as struct
-// shmemi_live.
-type PE struct {
-	_      structs.HostLayout
-	Me     int32
-	NPEs   int32
-	Nodes  int32
-	_      int32
-	Began  int64  // nanoseconds since 1970
-	Stalls uint64 // operations of callers that had to wait for room
-	Stall  uint64 // nanoseconds that they waited
-	Heap   Heap
-	Waits  [8]Wait
-}
-
-// Heap is the use of the user heap. Each word is stored atomically.
-type Heap struct {
-	_       structs.HostLayout
-	Size    uint64 // bytes
-	Used    uint64 // bytes that the blocks take
-	Peak    uint64 // bytes up to the highest end of a block so far
-	Largest uint64 // bytes of the largest free block
-	Blocks  uint64
-	Failed  uint64 // allocations
-}
-
-// Wait is one thread's that waits for long. It is there while Since is not 0.
-type Wait struct {
-	Since uint64 // nanoseconds of CLOCK_MONOTONIC
-	Call  [56]byte
-	What  [640]byte
-}
-
-// The sizes are for the other side of the layout.
-const (
-	PESize   = unsafe.Sizeof(PE{})
-	WaitSize = unsafe.Sizeof(Wait{})
-)
-
 // NewPE makes the page of a PE.
 func NewPE(me, npes, nodes int) (*Page, *PE, error) {
-	p, err := Create(OfPE, int(PESize))
+	p, err := Create(OfPE, int(unsafe.Sizeof(PE{})))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -200,7 +161,7 @@ func view(file string, pid int) (*View, error) {
 			err = &strangerError{int(h.pid)}
 		case version != libshmem.Version:
 			err = &VersionError{version}
-		case h.kind == OfPE && h.size != HeadSize+uint64(PESize):
+		case h.kind == OfPE && h.size != HeadSize+uint64(unsafe.Sizeof(PE{})):
 			err = &VersionError{version + ", of another build"}
 		}
 	}
