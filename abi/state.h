@@ -12,6 +12,7 @@
 
 #include "zz_fabric.h"
 #include "zz_live.h"
+#include "zz_request.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -83,21 +84,6 @@ struct shmemi_ctl {
     char rest[SHMEMI_PAGE - 5 * SHMEMI_CACHE_LINE - sizeof(struct shmemi_activity)];
 };
 _Static_assert(sizeof(struct shmemi_ctl) == SHMEMI_PAGE, "the control page is one page");
-
-/* An operation that a caller waits for. It lives on the caller's stack. */
-struct shmemi_request {
-    uint32_t done; /* set last, with release */
-    int32_t status;
-    uint64_t value; /* what a fetching atomic fetched */
-};
-
-/* Answers of the core's operations. */
-enum {
-    SHMEMI_DONE = 0,    /* posted, and the source may be reused */
-    SHMEMI_PENDING = 1, /* posted: wait for the request, or for quiet */
-    SHMEMI_AGAIN = 2,   /* not posted: poll, then call again */
-    SHMEMI_FAILED = -1  /* not posted: shmemi_core.error has the text */
-};
 
 /* Answers of the heap's functions below 0. shmemi_core.error has the text of a failed
  * allocation; SHMEMI_TELL_MEMORY is the one that this PE prints. */
@@ -370,7 +356,7 @@ struct shmemi_core {
     /* Before that, at all PEs of the team: what kernels have left in its slot goes. */
     int (*team_renew)(int slot);
 
-    /* What a stream of the program does (stream_abi.h). The first call of a job is
+    /* What a stream of the program does (zz_stream.h). The first call of a job is
      * stream_open, with the file of the library's kernels. */
     int (*stream_open)(const char *file);
     int (*stream_call)(int what, const struct shmemi_stream_call *c, void *stream);

@@ -45,6 +45,10 @@ var stream = Unit{
 			{Name: "REDUCE", Doc: "dest, source, count, op, width"},
 			{Name: "DRAIN", Doc: "returns when the stream has done all"},
 		}},
+		{Name: "module_what", Doc: "code that the program has loaded. Go sees these through cgo.", Values: []Value{
+			{Name: "MODULE", Doc: "CUmodule"},
+			{Name: "LIBRARY", Doc: "CUlibrary"},
+		}},
 	},
 }
 

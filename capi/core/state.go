@@ -11,7 +11,6 @@ import (
 
 	"libshmem/runtime/config"
 	"libshmem/runtime/pe"
-	"libshmem/runtime/proxy"
 	_ "libshmem/runtime/proxy/express" // has this package compiled anew when express.h changes
 	"libshmem/runtime/topo"
 )
@@ -150,11 +149,6 @@ func numbers(pes []topo.PE) *C.int32_t {
 
 // The answers of the engine are handed to C as they are.
 var (
-	_ = [1]byte{}[proxy.Done-C.SHMEMI_DONE]
-	_ = [1]byte{}[proxy.Pending-C.SHMEMI_PENDING]
-	_ = [1]byte{}[proxy.Again-C.SHMEMI_AGAIN]
-	_ = [1]byte{}[proxy.Failed-C.SHMEMI_FAILED]
-	_ = [1]byte{}[unsafe.Sizeof(proxy.Request{})-C.sizeof_struct_shmemi_request]
 	_ = [1]byte{}[config.RangeInit-C.SHMEMI_RANGE_INIT]
 	_ = [1]byte{}[config.RangeMemOrder-C.SHMEMI_RANGE_MEMORDER]
 	_ = [1]byte{}[config.RangeProxy-C.SHMEMI_RANGE_PROXY]

@@ -2,7 +2,7 @@ package main
 
 /*
 #include "core.h"
-#include "stream_abi.h"
+#include "zz_stream.h"
 */
 import "C"
 
@@ -27,13 +27,3 @@ func shmemgoModuleJob(what C.int, handle unsafe.Pointer, at *unsafe.Pointer, siz
 	*at, *size = where, C.size_t(n)
 	return answer(err)
 }
-
-// What a stream is to do has the same number on both sides.
-var (
-	_ = [1]byte{}[onstream.Put-C.SHMEMI_STREAM_PUT]
-	_ = [1]byte{}[onstream.Signal-C.SHMEMI_STREAM_SIGNAL]
-	_ = [1]byte{}[onstream.Count-C.SHMEMI_STREAM_COUNT]
-	_ = [1]byte{}[onstream.Barrier-C.SHMEMI_STREAM_BARRIER]
-	_ = [1]byte{}[onstream.Alltoall-C.SHMEMI_STREAM_ALLTOALL]
-	_ = [1]byte{}[onstream.Drain-C.SHMEMI_STREAM_DRAIN]
-)

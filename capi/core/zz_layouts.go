@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xfcfc3960e268b419
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x9a5b5362939a9853
 import "C"

@@ -6,7 +6,7 @@
 #define SHMEMI_STREAM_H
 
 #include "front.h"
-#include "stream_abi.h"
+#include "zz_stream.h"
 
 #include <shmem/zz_wire.h>
 

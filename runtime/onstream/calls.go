@@ -5,28 +5,6 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// What is what a stream is to do. The numbers are those of abi/stream_abi.h.
-type What int
-
-// What there is.
-const (
-	Put What = iota
-	Get
-	P
-	PutSignal
-	Signal
-	Wait
-	Count
-	Quiet
-	Sync
-	Barrier
-	Broadcast
-	Fcollect
-	Alltoall
-	Reduce
-	Drain
-)
-
 // Comparisons and operations on signals, as shmem.h numbers them.
 const (
 	cmpEQ     = 0

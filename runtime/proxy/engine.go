@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"structs"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -17,26 +16,6 @@ import (
 	"libshmem/runtime/regcache"
 	"libshmem/runtime/trace"
 )
-
-// Status is the answer of an operation, numbered as in abi/state.h.
-type Status int32
-
-// The answers.
-const (
-	Done    Status = 0  // posted, and the source may be reused
-	Pending Status = 1  // posted: the Request, or quiet, tells when it is done
-	Again   Status = 2  // not posted: poll, then try again
-	Failed  Status = -1 // not posted: Err has the reason
-)
-
-// Request is what a caller waits for. It lives in C memory and has the layout
-// of struct shmemi_request.
-type Request struct {
-	_      structs.HostLayout
-	Done   uint32 // set last
-	Status int32
-	Value  uint64
-}
 
 // Segment is this PE's slice of symmetric memory.
 type Segment struct {

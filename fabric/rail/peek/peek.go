@@ -14,54 +14,15 @@ package peek
 // #cgo nocallback shmemi_peek_arm
 // #include <stdlib.h>
 // #include "peek.h"
-// enum { offsetof_posted = offsetof(struct shmemi_peek_state, posted) };
 import "C"
 
 import (
-	"structs"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
-)
-
-// Receipts is how many receive buffers each NIC has, of the tokens from the first on.
-const Receipts = C.SHMEMI_PEEK_RECEIPTS
-
-// A NIC gets Group small operations, or GroupBytes, and then the next one does.
-const (
-	Group      = C.SHMEMI_PEEK_GROUP
-	GroupBytes = C.SHMEMI_PEEK_GROUP_BYTES
-)
-
-// State is what C and Go both change. It has the layout of struct shmemi_peek_state.
-type State struct {
-	_            structs.HostLayout
-	Cursor       uint64 // which NIC small operations go by
-	GroupedBytes uint64
-	Grouped      uint32 // operations since it moved
-	Work         uint32 // 1: Go has something for its caller, whatever the queues say
-	Arrived      uint32 // Go has messages for which there was no buffer: they come first
-	owed         uint32
-	posted       *Buffer // the caller's buffers, a ring
-	head, count  uint32
-	room, _      uint32
-}
-
-// Buffer is one of the caller's.
-type Buffer struct {
-	At    unsafe.Pointer
-	N     uint64
-	Token fabric.Token
-	_     uint32
-}
-
-var (
-	_ = [1]int{}[unsafe.Sizeof(State{})-C.sizeof_struct_shmemi_peek_state]
-	_ = [1]int{}[unsafe.Offsetof(State{}.posted)-C.offsetof_posted]
-	_ = [1]int{}[unsafe.Sizeof(Buffer{})-C.sizeof_struct_shmemi_peek_buffer]
 )
 
 // NewState is one for NICs that C does not reach, with room for so many buffers.

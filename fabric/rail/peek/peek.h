@@ -12,11 +12,9 @@
 #include <stdint.h>
 
 #include "zz_fabric.h"
+#include "zz_peek.h"
 
-enum { SHMEMI_PEEK_BATCH = 32, SHMEMI_PEEK_RECEIPTS = 32 };
-
-/* A NIC gets so many small operations, or bytes of them, and then the next one does. */
-enum { SHMEMI_PEEK_GROUP = 16, SHMEMI_PEEK_GROUP_BYTES = 64 << 10 };
+enum { SHMEMI_PEEK_BATCH = 32 };
 
 struct shmemi_peek_nic {
     void *self;
@@ -34,27 +32,6 @@ struct shmemi_peek_nic {
     int error;             /* of a poll, until Go has taken it */
     int count;             /* completions that Go has not taken */
     struct shmemi_completion came[SHMEMI_PEEK_BATCH];
-};
-
-/* A buffer of the caller's. */
-struct shmemi_peek_buffer {
-    void *at;
-    uint64_t n;
-    uint32_t token;
-    uint32_t unused;
-};
-
-/* peek.State: what Go works on, too. */
-struct shmemi_peek_state {
-    uint64_t cursor; /* which NIC small operations go by */
-    uint64_t grouped_bytes;
-    uint32_t grouped; /* operations since it moved */
-    uint32_t work;    /* 1: Go has something for its caller, whatever the queues say */
-    uint32_t arrived; /* Go has messages for which there was no buffer: they come first */
-    uint32_t owed;    /* 1: a NIC has receive buffers that found no room */
-    struct shmemi_peek_buffer *posted;
-    uint32_t head, count, room;
-    uint32_t unused;
 };
 
 struct shmemi_peek {
