@@ -465,6 +465,88 @@ int shmemx_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team);
 int shmemx_collectmem_room(shmem_team_t team, void *dest, const void *source, size_t nbytes, size_t room, size_t *needed, size_t *least);
 
 /*
+ * shmemx_cumodule_init
+ *
+ * Gives the job to the kernels of a module that was loaded with the driver's cuModuleLoad and
+ * its relatives. It has to be called before they use the library.
+ *
+ * @module as the driver names it
+ *
+ * Result: 0, or non-zero after a message when the PE has no GPU, or when the code does not
+ * include shmem/shmem.cuh or another release of it.
+ * Errors: Ends the job when called before init or after finalize.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_cumodule_init(struct CUmod_st *module);
+
+/*
+ * shmemx_cumodule_finalize
+ *
+ * Takes the job away from the kernels of a module. It has to be called before the module is
+ * unloaded; shmem_finalize does it for those that are left.
+ *
+ * @module as the driver names it
+ *
+ * Result: 0, or non-zero after a message when the PE has no GPU, or when the code does not
+ * include shmem/shmem.cuh or another release of it.
+ * Errors: Ends the job when called before init or after finalize.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_cumodule_finalize(struct CUmod_st *module);
+
+/*
+ * shmemx_culibrary_init
+ *
+ * Gives the job to the kernels of a library that was loaded with the driver's cuLibraryLoad and
+ * its relatives. It has to be called before they use the library.
+ *
+ * @library as the driver names it
+ *
+ * Result: 0, or non-zero after a message when the PE has no GPU, or when the code does not
+ * include shmem/shmem.cuh or another release of it.
+ * Errors: Ends the job when called before init or after finalize.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_culibrary_init(struct CUlib_st *library);
+
+/*
+ * shmemx_culibrary_finalize
+ *
+ * Takes the job away from the kernels of a library. It has to be called before the library is
+ * unloaded; shmem_finalize does it for those that are left.
+ *
+ * @library as the driver names it
+ *
+ * Result: 0, or non-zero after a message when the PE has no GPU, or when the code does not
+ * include shmem/shmem.cuh or another release of it.
+ * Errors: Ends the job when called before init or after finalize.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_culibrary_finalize(struct CUlib_st *library);
+
+/*
+ * shmemx_team_sync_on_stream
+ *
+ * Does as sync_all, for the PEs of a team.
+ *
+ * @team the PEs that take part
+ * @stream a cudaStream_t or CUstream of this PE's GPU
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and as the
+ * call without a stream.
+ * Order: After what the stream was given before, and before what it is given next.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_team_sync_on_stream(shmem_team_t team, struct CUstream_st *stream);
+
+/*
  * shmemx_<T>_put_on_stream, shmemx_put<bits>_on_stream, shmemx_putmem_on_stream
  *
  * Copies an array to another PE when the stream comes to it. source may be reused by what
@@ -549,6 +631,49 @@ void shmemx_put128_nbi_on_stream(void *dest, const void *source, size_t nelems, 
 void shmemx_putmem_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream);
 
 /*
+ * shmemx_<T>_p_on_stream
+ *
+ * Writes one element to another PE when the stream comes to it.
+ *
+ * @dest symmetric, written at pe
+ * @value to write
+ * @pe number of the other PE, or the caller's own
+ * @stream a cudaStream_t or CUstream of this PE's GPU
+ *
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and as the
+ * call without a stream.
+ * Order: After what the stream was given before, and before what it is given next.
+ *
+ * Since libshmem 0.1.
+ */
+void shmemx_float_p_on_stream(float *dest, float value, int pe, struct CUstream_st *stream);
+void shmemx_double_p_on_stream(double *dest, double value, int pe, struct CUstream_st *stream);
+void shmemx_char_p_on_stream(char *dest, char value, int pe, struct CUstream_st *stream);
+void shmemx_schar_p_on_stream(signed char *dest, signed char value, int pe, struct CUstream_st *stream);
+void shmemx_short_p_on_stream(short *dest, short value, int pe, struct CUstream_st *stream);
+void shmemx_int_p_on_stream(int *dest, int value, int pe, struct CUstream_st *stream);
+void shmemx_long_p_on_stream(long *dest, long value, int pe, struct CUstream_st *stream);
+void shmemx_longlong_p_on_stream(long long *dest, long long value, int pe, struct CUstream_st *stream);
+void shmemx_uchar_p_on_stream(unsigned char *dest, unsigned char value, int pe, struct CUstream_st *stream);
+void shmemx_ushort_p_on_stream(unsigned short *dest, unsigned short value, int pe, struct CUstream_st *stream);
+void shmemx_uint_p_on_stream(unsigned int *dest, unsigned int value, int pe, struct CUstream_st *stream);
+void shmemx_ulong_p_on_stream(unsigned long *dest, unsigned long value, int pe, struct CUstream_st *stream);
+void shmemx_ulonglong_p_on_stream(unsigned long long *dest, unsigned long long value, int pe, struct CUstream_st *stream);
+void shmemx_int8_p_on_stream(int8_t *dest, int8_t value, int pe, struct CUstream_st *stream);
+void shmemx_int16_p_on_stream(int16_t *dest, int16_t value, int pe, struct CUstream_st *stream);
+void shmemx_int32_p_on_stream(int32_t *dest, int32_t value, int pe, struct CUstream_st *stream);
+void shmemx_int64_p_on_stream(int64_t *dest, int64_t value, int pe, struct CUstream_st *stream);
+void shmemx_uint8_p_on_stream(uint8_t *dest, uint8_t value, int pe, struct CUstream_st *stream);
+void shmemx_uint16_p_on_stream(uint16_t *dest, uint16_t value, int pe, struct CUstream_st *stream);
+void shmemx_uint32_p_on_stream(uint32_t *dest, uint32_t value, int pe, struct CUstream_st *stream);
+void shmemx_uint64_p_on_stream(uint64_t *dest, uint64_t value, int pe, struct CUstream_st *stream);
+void shmemx_size_p_on_stream(size_t *dest, size_t value, int pe, struct CUstream_st *stream);
+void shmemx_ptrdiff_p_on_stream(ptrdiff_t *dest, ptrdiff_t value, int pe, struct CUstream_st *stream);
+void shmemx_half_p_on_stream(struct __half *dest, struct __half value, int pe, struct CUstream_st *stream);
+void shmemx_bfloat16_p_on_stream(struct __nv_bfloat16 *dest, struct __nv_bfloat16 value, int pe, struct CUstream_st *stream);
+
+/*
  * shmemx_<T>_get_on_stream, shmemx_get<bits>_on_stream, shmemx_getmem_on_stream
  *
  * Copies an array from another PE when the stream comes to it. What follows in the stream finds
@@ -631,49 +756,6 @@ void shmemx_get32_nbi_on_stream(void *dest, const void *source, size_t nelems, i
 void shmemx_get64_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream);
 void shmemx_get128_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream);
 void shmemx_getmem_nbi_on_stream(void *dest, const void *source, size_t nelems, int pe, struct CUstream_st *stream);
-
-/*
- * shmemx_<T>_p_on_stream
- *
- * Writes one element to another PE when the stream comes to it.
- *
- * @dest symmetric, written at pe
- * @value to write
- * @pe number of the other PE, or the caller's own
- * @stream a cudaStream_t or CUstream of this PE's GPU
- *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
- *
- * Since libshmem 0.1.
- */
-void shmemx_float_p_on_stream(float *dest, float value, int pe, struct CUstream_st *stream);
-void shmemx_double_p_on_stream(double *dest, double value, int pe, struct CUstream_st *stream);
-void shmemx_char_p_on_stream(char *dest, char value, int pe, struct CUstream_st *stream);
-void shmemx_schar_p_on_stream(signed char *dest, signed char value, int pe, struct CUstream_st *stream);
-void shmemx_short_p_on_stream(short *dest, short value, int pe, struct CUstream_st *stream);
-void shmemx_int_p_on_stream(int *dest, int value, int pe, struct CUstream_st *stream);
-void shmemx_long_p_on_stream(long *dest, long value, int pe, struct CUstream_st *stream);
-void shmemx_longlong_p_on_stream(long long *dest, long long value, int pe, struct CUstream_st *stream);
-void shmemx_uchar_p_on_stream(unsigned char *dest, unsigned char value, int pe, struct CUstream_st *stream);
-void shmemx_ushort_p_on_stream(unsigned short *dest, unsigned short value, int pe, struct CUstream_st *stream);
-void shmemx_uint_p_on_stream(unsigned int *dest, unsigned int value, int pe, struct CUstream_st *stream);
-void shmemx_ulong_p_on_stream(unsigned long *dest, unsigned long value, int pe, struct CUstream_st *stream);
-void shmemx_ulonglong_p_on_stream(unsigned long long *dest, unsigned long long value, int pe, struct CUstream_st *stream);
-void shmemx_int8_p_on_stream(int8_t *dest, int8_t value, int pe, struct CUstream_st *stream);
-void shmemx_int16_p_on_stream(int16_t *dest, int16_t value, int pe, struct CUstream_st *stream);
-void shmemx_int32_p_on_stream(int32_t *dest, int32_t value, int pe, struct CUstream_st *stream);
-void shmemx_int64_p_on_stream(int64_t *dest, int64_t value, int pe, struct CUstream_st *stream);
-void shmemx_uint8_p_on_stream(uint8_t *dest, uint8_t value, int pe, struct CUstream_st *stream);
-void shmemx_uint16_p_on_stream(uint16_t *dest, uint16_t value, int pe, struct CUstream_st *stream);
-void shmemx_uint32_p_on_stream(uint32_t *dest, uint32_t value, int pe, struct CUstream_st *stream);
-void shmemx_uint64_p_on_stream(uint64_t *dest, uint64_t value, int pe, struct CUstream_st *stream);
-void shmemx_size_p_on_stream(size_t *dest, size_t value, int pe, struct CUstream_st *stream);
-void shmemx_ptrdiff_p_on_stream(ptrdiff_t *dest, ptrdiff_t value, int pe, struct CUstream_st *stream);
-void shmemx_half_p_on_stream(struct __half *dest, struct __half value, int pe, struct CUstream_st *stream);
-void shmemx_bfloat16_p_on_stream(struct __nv_bfloat16 *dest, struct __nv_bfloat16 value, int pe, struct CUstream_st *stream);
 
 /*
  * shmemx_<T>_g_on_stream
@@ -828,147 +910,6 @@ void shmemx_putmem_signal_nbi_on_stream(void *dest, const void *source, size_t n
 void shmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream);
 
 /*
- * shmemx_signal_wait_until_on_stream
- *
- * Has the stream wait until a signal word of the caller compares as asked. SHMEM_CMP_EQ and
- * SHMEM_CMP_GE take no place on the GPU; SHMEM_CMP_GE is that of a counter, which is at or
- * after cmp_value when it is less than 2^63 ahead of it.
- *
- * @sig_addr symmetric, read here: the caller's own signal word
- * @cmp one of the SHMEM_CMP constants
- * @cmp_value right-hand side of the comparison
- * @stream a cudaStream_t or CUstream of this PE's GPU
- *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
- *
- * Since libshmem 0.1.
- */
-void shmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t cmp_value, struct CUstream_st *stream);
-
-/*
- * shmemx_<T>_wait_until_on_stream
- *
- * Has the stream wait until a variable of the caller compares as asked.
- *
- * @ivar symmetric, read here: changed by other PEs
- * @cmp one of the SHMEM_CMP constants
- * @cmp_value right-hand side of the comparison
- * @stream a cudaStream_t or CUstream of this PE's GPU
- *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
- *
- * Since libshmem 0.1.
- */
-void shmemx_int_wait_until_on_stream(int *ivar, int cmp, int cmp_value, struct CUstream_st *stream);
-void shmemx_long_wait_until_on_stream(long *ivar, int cmp, long cmp_value, struct CUstream_st *stream);
-void shmemx_longlong_wait_until_on_stream(long long *ivar, int cmp, long long cmp_value, struct CUstream_st *stream);
-void shmemx_uint_wait_until_on_stream(unsigned int *ivar, int cmp, unsigned int cmp_value, struct CUstream_st *stream);
-void shmemx_ulong_wait_until_on_stream(unsigned long *ivar, int cmp, unsigned long cmp_value, struct CUstream_st *stream);
-void shmemx_ulonglong_wait_until_on_stream(unsigned long long *ivar, int cmp, unsigned long long cmp_value, struct CUstream_st *stream);
-void shmemx_int32_wait_until_on_stream(int32_t *ivar, int cmp, int32_t cmp_value, struct CUstream_st *stream);
-void shmemx_int64_wait_until_on_stream(int64_t *ivar, int cmp, int64_t cmp_value, struct CUstream_st *stream);
-void shmemx_uint32_wait_until_on_stream(uint32_t *ivar, int cmp, uint32_t cmp_value, struct CUstream_st *stream);
-void shmemx_uint64_wait_until_on_stream(uint64_t *ivar, int cmp, uint64_t cmp_value, struct CUstream_st *stream);
-void shmemx_size_wait_until_on_stream(size_t *ivar, int cmp, size_t cmp_value, struct CUstream_st *stream);
-void shmemx_ptrdiff_wait_until_on_stream(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value, struct CUstream_st *stream);
-void shmemx_short_wait_until_on_stream(short *ivar, int cmp, short cmp_value, struct CUstream_st *stream);
-void shmemx_ushort_wait_until_on_stream(unsigned short *ivar, int cmp, unsigned short cmp_value, struct CUstream_st *stream);
-
-/*
- * shmemx_<T>_wait_until_all_on_stream
- *
- * Has the stream wait until all elements that count compare as asked.
- *
- * @ivars symmetric, read here: changed by other PEs
- * @nelems elements of ivars
- * @status read here: for each element, non-zero when it does not count; NULL: all count. Of
- *             memory that the GPU reads while the stream waits
- * @cmp one of the SHMEM_CMP constants
- * @cmp_value right-hand side of the comparison
- * @stream a cudaStream_t or CUstream of this PE's GPU
- *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
- *
- * Since libshmem 0.1.
- */
-void shmemx_int_wait_until_all_on_stream(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value, struct CUstream_st *stream);
-void shmemx_long_wait_until_all_on_stream(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value, struct CUstream_st *stream);
-void shmemx_longlong_wait_until_all_on_stream(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value, struct CUstream_st *stream);
-void shmemx_uint_wait_until_all_on_stream(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value, struct CUstream_st *stream);
-void shmemx_ulong_wait_until_all_on_stream(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value, struct CUstream_st *stream);
-void shmemx_ulonglong_wait_until_all_on_stream(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value, struct CUstream_st *stream);
-void shmemx_int32_wait_until_all_on_stream(int32_t *ivars, size_t nelems, const int *status, int cmp, int32_t cmp_value, struct CUstream_st *stream);
-void shmemx_int64_wait_until_all_on_stream(int64_t *ivars, size_t nelems, const int *status, int cmp, int64_t cmp_value, struct CUstream_st *stream);
-void shmemx_uint32_wait_until_all_on_stream(uint32_t *ivars, size_t nelems, const int *status, int cmp, uint32_t cmp_value, struct CUstream_st *stream);
-void shmemx_uint64_wait_until_all_on_stream(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value, struct CUstream_st *stream);
-void shmemx_size_wait_until_all_on_stream(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value, struct CUstream_st *stream);
-void shmemx_ptrdiff_wait_until_all_on_stream(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value, struct CUstream_st *stream);
-void shmemx_short_wait_until_all_on_stream(short *ivars, size_t nelems, const int *status, int cmp, short cmp_value, struct CUstream_st *stream);
-void shmemx_ushort_wait_until_all_on_stream(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value, struct CUstream_st *stream);
-
-/*
- * shmemx_<T>_wait_until_all_vector_on_stream
- *
- * Has the stream wait until all elements that count compare as asked, each with a value of its
- * own.
- *
- * @ivars symmetric, read here: changed by other PEs
- * @nelems elements of ivars
- * @status read here: for each element, non-zero when it does not count; NULL: all count. Of
- *              memory that the GPU reads while the stream waits
- * @cmp one of the SHMEM_CMP constants
- * @cmp_values read here: right-hand side for each element; as status
- * @stream a cudaStream_t or CUstream of this PE's GPU
- *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
- *
- * Since libshmem 0.1.
- */
-void shmemx_int_wait_until_all_vector_on_stream(int *ivars, size_t nelems, const int *status, int cmp, int *cmp_values, struct CUstream_st *stream);
-void shmemx_long_wait_until_all_vector_on_stream(long *ivars, size_t nelems, const int *status, int cmp, long *cmp_values, struct CUstream_st *stream);
-void shmemx_longlong_wait_until_all_vector_on_stream(long long *ivars, size_t nelems, const int *status, int cmp, long long *cmp_values, struct CUstream_st *stream);
-void shmemx_uint_wait_until_all_vector_on_stream(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int *cmp_values, struct CUstream_st *stream);
-void shmemx_ulong_wait_until_all_vector_on_stream(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long *cmp_values, struct CUstream_st *stream);
-void shmemx_ulonglong_wait_until_all_vector_on_stream(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long *cmp_values, struct CUstream_st *stream);
-void shmemx_int32_wait_until_all_vector_on_stream(int32_t *ivars, size_t nelems, const int *status, int cmp, int32_t *cmp_values, struct CUstream_st *stream);
-void shmemx_int64_wait_until_all_vector_on_stream(int64_t *ivars, size_t nelems, const int *status, int cmp, int64_t *cmp_values, struct CUstream_st *stream);
-void shmemx_uint32_wait_until_all_vector_on_stream(uint32_t *ivars, size_t nelems, const int *status, int cmp, uint32_t *cmp_values, struct CUstream_st *stream);
-void shmemx_uint64_wait_until_all_vector_on_stream(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t *cmp_values, struct CUstream_st *stream);
-void shmemx_size_wait_until_all_vector_on_stream(size_t *ivars, size_t nelems, const int *status, int cmp, size_t *cmp_values, struct CUstream_st *stream);
-void shmemx_ptrdiff_wait_until_all_vector_on_stream(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t *cmp_values, struct CUstream_st *stream);
-void shmemx_short_wait_until_all_vector_on_stream(short *ivars, size_t nelems, const int *status, int cmp, short *cmp_values, struct CUstream_st *stream);
-void shmemx_ushort_wait_until_all_vector_on_stream(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short *cmp_values, struct CUstream_st *stream);
-
-/*
- * shmemx_quiet_on_stream
- *
- * Has the stream wait until all puts, atomics and nonblocking calls of streams and kernels of
- * this PE are complete.
- *
- * @stream a cudaStream_t or CUstream of this PE's GPU
- *
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
- *
- * Since libshmem 0.1.
- */
-void shmemx_quiet_on_stream(struct CUstream_st *stream);
-
-/*
  * shmemx_barrier_all_on_stream
  *
  * Has the stream wait until a stream of every PE has come to the call, and until all operations
@@ -986,24 +927,6 @@ void shmemx_quiet_on_stream(struct CUstream_st *stream);
 void shmemx_barrier_all_on_stream(struct CUstream_st *stream);
 
 /*
- * shmemx_barrier_on_stream
- *
- * Does as barrier_all, for the PEs of a team.
- *
- * @team the PEs that take part
- * @stream a cudaStream_t or CUstream of this PE's GPU
- *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
- *
- * Since libshmem 0.1.
- */
-int shmemx_barrier_on_stream(shmem_team_t team, struct CUstream_st *stream);
-
-/*
  * shmemx_sync_all_on_stream
  *
  * Has the stream wait until a stream of every PE has come to the call.
@@ -1018,24 +941,6 @@ int shmemx_barrier_on_stream(shmem_team_t team, struct CUstream_st *stream);
  * Since libshmem 0.1.
  */
 void shmemx_sync_all_on_stream(struct CUstream_st *stream);
-
-/*
- * shmemx_team_sync_on_stream
- *
- * Does as sync_all, for the PEs of a team.
- *
- * @team the PEs that take part
- * @stream a cudaStream_t or CUstream of this PE's GPU
- *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
- *
- * Since libshmem 0.1.
- */
-int shmemx_team_sync_on_stream(shmem_team_t team, struct CUstream_st *stream);
 
 /*
  * shmemx_<T>_broadcast_on_stream, shmemx_broadcastmem_on_stream
@@ -1177,6 +1082,99 @@ int shmemx_bfloat16_alltoall_on_stream(shmem_team_t team, struct __nv_bfloat16 *
 int shmemx_alltoallmem_on_stream(shmem_team_t team, void *dest, const void *source, size_t nelems, struct CUstream_st *stream);
 
 /*
+ * shmemx_<T>_max_reduce_on_stream
+ *
+ * Makes each element of dest, at every PE of the team, the greatest of the elements at that
+ * place in the team's sources, combined in the order of the PEs. dest and source are the same
+ * array or do not overlap. Half and bfloat16 are computed as float and rounded once for each
+ * PE.
+ *
+ * @team the PEs that take part
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nreduce elements of each array
+ * @stream a cudaStream_t or CUstream of this PE's GPU
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and as the
+ * call without a stream.
+ * Order: After what the stream was given before, and before what it is given next.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_float_max_reduce_on_stream(shmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_double_max_reduce_on_stream(shmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_char_max_reduce_on_stream(shmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_schar_max_reduce_on_stream(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_short_max_reduce_on_stream(shmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_int_max_reduce_on_stream(shmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_long_max_reduce_on_stream(shmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_longlong_max_reduce_on_stream(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_uchar_max_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_ushort_max_reduce_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_uint_max_reduce_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_ulong_max_reduce_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_ulonglong_max_reduce_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_int8_max_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_int16_max_reduce_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_int32_max_reduce_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_int64_max_reduce_on_stream(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_uint8_max_reduce_on_stream(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_uint16_max_reduce_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_uint32_max_reduce_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_uint64_max_reduce_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_size_max_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_half_max_reduce_on_stream(shmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_bfloat16_max_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream);
+
+/*
+ * shmemx_<T>_min_reduce_on_stream
+ *
+ * Makes each element of dest, at every PE of the team, the least of the elements at that place
+ * in the team's sources, combined in the order of the PEs. dest and source are the same array
+ * or do not overlap. Half and bfloat16 are computed as float and rounded once for each PE.
+ *
+ * @team the PEs that take part
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nreduce elements of each array
+ * @stream a cudaStream_t or CUstream of this PE's GPU
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and as the
+ * call without a stream.
+ * Order: After what the stream was given before, and before what it is given next.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_float_min_reduce_on_stream(shmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_double_min_reduce_on_stream(shmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_char_min_reduce_on_stream(shmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_schar_min_reduce_on_stream(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_short_min_reduce_on_stream(shmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_int_min_reduce_on_stream(shmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_long_min_reduce_on_stream(shmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_longlong_min_reduce_on_stream(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_uchar_min_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_ushort_min_reduce_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_uint_min_reduce_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_ulong_min_reduce_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_ulonglong_min_reduce_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_int8_min_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_int16_min_reduce_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_int32_min_reduce_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_int64_min_reduce_on_stream(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_uint8_min_reduce_on_stream(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_uint16_min_reduce_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_uint32_min_reduce_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_uint64_min_reduce_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_size_min_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_half_min_reduce_on_stream(shmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_bfloat16_min_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream);
+
+/*
  * shmemx_<T>_sum_reduce_on_stream
  *
  * Makes each element of dest, at every PE of the team, the sum of the elements at that place in
@@ -1270,99 +1268,6 @@ int shmemx_half_prod_reduce_on_stream(shmem_team_t team, struct __half *dest, co
 int shmemx_bfloat16_prod_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream);
 
 /*
- * shmemx_<T>_min_reduce_on_stream
- *
- * Makes each element of dest, at every PE of the team, the least of the elements at that place
- * in the team's sources, combined in the order of the PEs. dest and source are the same array
- * or do not overlap. Half and bfloat16 are computed as float and rounded once for each PE.
- *
- * @team the PEs that take part
- * @dest symmetric, written at every PE
- * @source symmetric, read at every PE
- * @nreduce elements of each array
- * @stream a cudaStream_t or CUstream of this PE's GPU
- *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
- *
- * Since libshmem 0.1.
- */
-int shmemx_float_min_reduce_on_stream(shmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_double_min_reduce_on_stream(shmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_char_min_reduce_on_stream(shmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_schar_min_reduce_on_stream(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_short_min_reduce_on_stream(shmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_int_min_reduce_on_stream(shmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_long_min_reduce_on_stream(shmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_longlong_min_reduce_on_stream(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_uchar_min_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_ushort_min_reduce_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_uint_min_reduce_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_ulong_min_reduce_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_ulonglong_min_reduce_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_int8_min_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_int16_min_reduce_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_int32_min_reduce_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_int64_min_reduce_on_stream(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_uint8_min_reduce_on_stream(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_uint16_min_reduce_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_uint32_min_reduce_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_uint64_min_reduce_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_size_min_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_half_min_reduce_on_stream(shmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_bfloat16_min_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream);
-
-/*
- * shmemx_<T>_max_reduce_on_stream
- *
- * Makes each element of dest, at every PE of the team, the greatest of the elements at that
- * place in the team's sources, combined in the order of the PEs. dest and source are the same
- * array or do not overlap. Half and bfloat16 are computed as float and rounded once for each
- * PE.
- *
- * @team the PEs that take part
- * @dest symmetric, written at every PE
- * @source symmetric, read at every PE
- * @nreduce elements of each array
- * @stream a cudaStream_t or CUstream of this PE's GPU
- *
- * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
- *
- * Since libshmem 0.1.
- */
-int shmemx_float_max_reduce_on_stream(shmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_double_max_reduce_on_stream(shmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_char_max_reduce_on_stream(shmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_schar_max_reduce_on_stream(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_short_max_reduce_on_stream(shmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_int_max_reduce_on_stream(shmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_long_max_reduce_on_stream(shmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_longlong_max_reduce_on_stream(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_uchar_max_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_ushort_max_reduce_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_uint_max_reduce_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_ulong_max_reduce_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_ulonglong_max_reduce_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_int8_max_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_int16_max_reduce_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_int32_max_reduce_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_int64_max_reduce_on_stream(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_uint8_max_reduce_on_stream(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_uint16_max_reduce_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_uint32_max_reduce_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_uint64_max_reduce_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_size_max_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_half_max_reduce_on_stream(shmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_bfloat16_max_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream);
-
-/*
  * shmemx_<T>_and_reduce_on_stream
  *
  * Makes each element of dest, at every PE of the team, the bitwise and of the elements at that
@@ -1389,7 +1294,6 @@ int shmemx_ushort_and_reduce_on_stream(shmem_team_t team, unsigned short *dest, 
 int shmemx_uint_and_reduce_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_ulong_and_reduce_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_ulonglong_and_reduce_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_size_and_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_int8_and_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_int16_and_reduce_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_int32_and_reduce_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream);
@@ -1398,6 +1302,7 @@ int shmemx_uint8_and_reduce_on_stream(shmem_team_t team, uint8_t *dest, const ui
 int shmemx_uint16_and_reduce_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_uint32_and_reduce_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_uint64_and_reduce_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_size_and_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream);
 
 /*
  * shmemx_<T>_or_reduce_on_stream
@@ -1426,7 +1331,6 @@ int shmemx_ushort_or_reduce_on_stream(shmem_team_t team, unsigned short *dest, c
 int shmemx_uint_or_reduce_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_ulong_or_reduce_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_ulonglong_or_reduce_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_size_or_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_int8_or_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_int16_or_reduce_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_int32_or_reduce_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream);
@@ -1435,6 +1339,7 @@ int shmemx_uint8_or_reduce_on_stream(shmem_team_t team, uint8_t *dest, const uin
 int shmemx_uint16_or_reduce_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_uint32_or_reduce_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_uint64_or_reduce_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_size_or_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream);
 
 /*
  * shmemx_<T>_xor_reduce_on_stream
@@ -1463,7 +1368,6 @@ int shmemx_ushort_xor_reduce_on_stream(shmem_team_t team, unsigned short *dest, 
 int shmemx_uint_xor_reduce_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_ulong_xor_reduce_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_ulonglong_xor_reduce_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream);
-int shmemx_size_xor_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_int8_xor_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_int16_xor_reduce_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_int32_xor_reduce_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream);
@@ -1472,70 +1376,166 @@ int shmemx_uint8_xor_reduce_on_stream(shmem_team_t team, uint8_t *dest, const ui
 int shmemx_uint16_xor_reduce_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_uint32_xor_reduce_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream);
 int shmemx_uint64_xor_reduce_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream);
+int shmemx_size_xor_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream);
 
 /*
- * shmemx_cumodule_init
+ * shmemx_barrier_on_stream
  *
- * Gives the job to the kernels of a module that was loaded with the driver's cuModuleLoad and
- * its relatives. It has to be called before they use the library.
+ * Does as barrier_all, for the PEs of a team.
  *
- * @module as the driver names it
+ * @team the PEs that take part
+ * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Result: 0, or non-zero after a message when the PE has no GPU, or when the code does not
- * include shmem/shmem.cuh or another release of it.
- * Errors: Ends the job when called before init or after finalize.
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and as the
+ * call without a stream.
+ * Order: After what the stream was given before, and before what it is given next.
  *
  * Since libshmem 0.1.
  */
-int shmemx_cumodule_init(struct CUmod_st *module);
+int shmemx_barrier_on_stream(shmem_team_t team, struct CUstream_st *stream);
 
 /*
- * shmemx_cumodule_finalize
+ * shmemx_<T>_wait_until_on_stream
  *
- * Takes the job away from the kernels of a module. It has to be called before the module is
- * unloaded; shmem_finalize does it for those that are left.
+ * Has the stream wait until a variable of the caller compares as asked.
  *
- * @module as the driver names it
+ * @ivar symmetric, read here: changed by other PEs
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_value right-hand side of the comparison
+ * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Result: 0, or non-zero after a message when the PE has no GPU, or when the code does not
- * include shmem/shmem.cuh or another release of it.
- * Errors: Ends the job when called before init or after finalize.
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and as the
+ * call without a stream.
+ * Order: After what the stream was given before, and before what it is given next.
  *
  * Since libshmem 0.1.
  */
-int shmemx_cumodule_finalize(struct CUmod_st *module);
+void shmemx_int_wait_until_on_stream(int *ivar, int cmp, int cmp_value, struct CUstream_st *stream);
+void shmemx_long_wait_until_on_stream(long *ivar, int cmp, long cmp_value, struct CUstream_st *stream);
+void shmemx_longlong_wait_until_on_stream(long long *ivar, int cmp, long long cmp_value, struct CUstream_st *stream);
+void shmemx_uint_wait_until_on_stream(unsigned int *ivar, int cmp, unsigned int cmp_value, struct CUstream_st *stream);
+void shmemx_ulong_wait_until_on_stream(unsigned long *ivar, int cmp, unsigned long cmp_value, struct CUstream_st *stream);
+void shmemx_ulonglong_wait_until_on_stream(unsigned long long *ivar, int cmp, unsigned long long cmp_value, struct CUstream_st *stream);
+void shmemx_int32_wait_until_on_stream(int32_t *ivar, int cmp, int32_t cmp_value, struct CUstream_st *stream);
+void shmemx_int64_wait_until_on_stream(int64_t *ivar, int cmp, int64_t cmp_value, struct CUstream_st *stream);
+void shmemx_uint32_wait_until_on_stream(uint32_t *ivar, int cmp, uint32_t cmp_value, struct CUstream_st *stream);
+void shmemx_uint64_wait_until_on_stream(uint64_t *ivar, int cmp, uint64_t cmp_value, struct CUstream_st *stream);
+void shmemx_size_wait_until_on_stream(size_t *ivar, int cmp, size_t cmp_value, struct CUstream_st *stream);
+void shmemx_ptrdiff_wait_until_on_stream(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value, struct CUstream_st *stream);
+void shmemx_short_wait_until_on_stream(short *ivar, int cmp, short cmp_value, struct CUstream_st *stream);
+void shmemx_ushort_wait_until_on_stream(unsigned short *ivar, int cmp, unsigned short cmp_value, struct CUstream_st *stream);
 
 /*
- * shmemx_culibrary_init
+ * shmemx_signal_wait_until_on_stream
  *
- * Gives the job to the kernels of a library that was loaded with the driver's cuLibraryLoad and
- * its relatives. It has to be called before they use the library.
+ * Has the stream wait until a signal word of the caller compares as asked. SHMEM_CMP_EQ and
+ * SHMEM_CMP_GE take no place on the GPU; SHMEM_CMP_GE is that of a counter, which is at or
+ * after cmp_value when it is less than 2^63 ahead of it.
  *
- * @library as the driver names it
+ * @sig_addr symmetric, read here: the caller's own signal word
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_value right-hand side of the comparison
+ * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Result: 0, or non-zero after a message when the PE has no GPU, or when the code does not
- * include shmem/shmem.cuh or another release of it.
- * Errors: Ends the job when called before init or after finalize.
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and as the
+ * call without a stream.
+ * Order: After what the stream was given before, and before what it is given next.
  *
  * Since libshmem 0.1.
  */
-int shmemx_culibrary_init(struct CUlib_st *library);
+void shmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t cmp_value, struct CUstream_st *stream);
 
 /*
- * shmemx_culibrary_finalize
+ * shmemx_<T>_wait_until_all_on_stream
  *
- * Takes the job away from the kernels of a library. It has to be called before the library is
- * unloaded; shmem_finalize does it for those that are left.
+ * Has the stream wait until all elements that count compare as asked.
  *
- * @library as the driver names it
+ * @ivars symmetric, read here: changed by other PEs
+ * @nelems elements of ivars
+ * @status read here: for each element, non-zero when it does not count; NULL: all count. Of
+ *             memory that the GPU reads while the stream waits
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_value right-hand side of the comparison
+ * @stream a cudaStream_t or CUstream of this PE's GPU
  *
- * Result: 0, or non-zero after a message when the PE has no GPU, or when the code does not
- * include shmem/shmem.cuh or another release of it.
- * Errors: Ends the job when called before init or after finalize.
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and as the
+ * call without a stream.
+ * Order: After what the stream was given before, and before what it is given next.
  *
  * Since libshmem 0.1.
  */
-int shmemx_culibrary_finalize(struct CUlib_st *library);
+void shmemx_int_wait_until_all_on_stream(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value, struct CUstream_st *stream);
+void shmemx_long_wait_until_all_on_stream(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value, struct CUstream_st *stream);
+void shmemx_longlong_wait_until_all_on_stream(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value, struct CUstream_st *stream);
+void shmemx_uint_wait_until_all_on_stream(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value, struct CUstream_st *stream);
+void shmemx_ulong_wait_until_all_on_stream(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value, struct CUstream_st *stream);
+void shmemx_ulonglong_wait_until_all_on_stream(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value, struct CUstream_st *stream);
+void shmemx_int32_wait_until_all_on_stream(int32_t *ivars, size_t nelems, const int *status, int cmp, int32_t cmp_value, struct CUstream_st *stream);
+void shmemx_int64_wait_until_all_on_stream(int64_t *ivars, size_t nelems, const int *status, int cmp, int64_t cmp_value, struct CUstream_st *stream);
+void shmemx_uint32_wait_until_all_on_stream(uint32_t *ivars, size_t nelems, const int *status, int cmp, uint32_t cmp_value, struct CUstream_st *stream);
+void shmemx_uint64_wait_until_all_on_stream(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value, struct CUstream_st *stream);
+void shmemx_size_wait_until_all_on_stream(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value, struct CUstream_st *stream);
+void shmemx_ptrdiff_wait_until_all_on_stream(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value, struct CUstream_st *stream);
+void shmemx_short_wait_until_all_on_stream(short *ivars, size_t nelems, const int *status, int cmp, short cmp_value, struct CUstream_st *stream);
+void shmemx_ushort_wait_until_all_on_stream(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value, struct CUstream_st *stream);
+
+/*
+ * shmemx_<T>_wait_until_all_vector_on_stream
+ *
+ * Has the stream wait until all elements that count compare as asked, each with a value of its
+ * own.
+ *
+ * @ivars symmetric, read here: changed by other PEs
+ * @nelems elements of ivars
+ * @status read here: for each element, non-zero when it does not count; NULL: all count. Of
+ *              memory that the GPU reads while the stream waits
+ * @cmp one of the SHMEM_CMP constants
+ * @cmp_values read here: right-hand side for each element; as status
+ * @stream a cudaStream_t or CUstream of this PE's GPU
+ *
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and as the
+ * call without a stream.
+ * Order: After what the stream was given before, and before what it is given next.
+ *
+ * Since libshmem 0.1.
+ */
+void shmemx_int_wait_until_all_vector_on_stream(int *ivars, size_t nelems, const int *status, int cmp, int *cmp_values, struct CUstream_st *stream);
+void shmemx_long_wait_until_all_vector_on_stream(long *ivars, size_t nelems, const int *status, int cmp, long *cmp_values, struct CUstream_st *stream);
+void shmemx_longlong_wait_until_all_vector_on_stream(long long *ivars, size_t nelems, const int *status, int cmp, long long *cmp_values, struct CUstream_st *stream);
+void shmemx_uint_wait_until_all_vector_on_stream(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int *cmp_values, struct CUstream_st *stream);
+void shmemx_ulong_wait_until_all_vector_on_stream(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long *cmp_values, struct CUstream_st *stream);
+void shmemx_ulonglong_wait_until_all_vector_on_stream(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long *cmp_values, struct CUstream_st *stream);
+void shmemx_int32_wait_until_all_vector_on_stream(int32_t *ivars, size_t nelems, const int *status, int cmp, int32_t *cmp_values, struct CUstream_st *stream);
+void shmemx_int64_wait_until_all_vector_on_stream(int64_t *ivars, size_t nelems, const int *status, int cmp, int64_t *cmp_values, struct CUstream_st *stream);
+void shmemx_uint32_wait_until_all_vector_on_stream(uint32_t *ivars, size_t nelems, const int *status, int cmp, uint32_t *cmp_values, struct CUstream_st *stream);
+void shmemx_uint64_wait_until_all_vector_on_stream(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t *cmp_values, struct CUstream_st *stream);
+void shmemx_size_wait_until_all_vector_on_stream(size_t *ivars, size_t nelems, const int *status, int cmp, size_t *cmp_values, struct CUstream_st *stream);
+void shmemx_ptrdiff_wait_until_all_vector_on_stream(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t *cmp_values, struct CUstream_st *stream);
+void shmemx_short_wait_until_all_vector_on_stream(short *ivars, size_t nelems, const int *status, int cmp, short *cmp_values, struct CUstream_st *stream);
+void shmemx_ushort_wait_until_all_vector_on_stream(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short *cmp_values, struct CUstream_st *stream);
+
+/*
+ * shmemx_quiet_on_stream
+ *
+ * Has the stream wait until all puts, atomics and nonblocking calls of streams and kernels of
+ * this PE are complete.
+ *
+ * @stream a cudaStream_t or CUstream of this PE's GPU
+ *
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and as the
+ * call without a stream.
+ * Order: After what the stream was given before, and before what it is given next.
+ *
+ * Since libshmem 0.1.
+ */
+void shmemx_quiet_on_stream(struct CUstream_st *stream);
 
 #ifdef __cplusplus
 }

@@ -119,6 +119,32 @@ int shmemx_collectmem_room(shmem_team_t team, void *dest, const void *source, si
     return shmemi_collect_room(team, dest, source, nbytes, room, needed, least, "shmemx_collectmem_room");
 }
 
+int shmemx_cumodule_init(struct CUmod_st *module)
+{
+    return shmemi_cumodule_init(module, "shmemx_cumodule_init");
+}
+
+int shmemx_cumodule_finalize(struct CUmod_st *module)
+{
+    return shmemi_cumodule_finalize(module, "shmemx_cumodule_finalize");
+}
+
+int shmemx_culibrary_init(struct CUlib_st *library)
+{
+    return shmemi_culibrary_init(library, "shmemx_culibrary_init");
+}
+
+int shmemx_culibrary_finalize(struct CUlib_st *library)
+{
+    return shmemi_culibrary_finalize(library, "shmemx_culibrary_finalize");
+}
+
+int shmemx_team_sync_on_stream(shmem_team_t team, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_team_sync_on_stream");
+    return shmemi_stream_sync(team, stream, "shmemx_team_sync_on_stream");
+}
+
 void shmemx_float_put_on_stream(float *dest, const float *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
     SHMEMI_RANGE(RMA_BLOCKING, "shmemx_float_put_on_stream");
@@ -491,6 +517,156 @@ void shmemx_putmem_nbi_on_stream(void *dest, const void *source, size_t nelems, 
     shmemi_stream_put_nbi(dest, source, nelems, pe, stream, "shmemx_putmem_nbi_on_stream");
 }
 
+void shmemx_float_p_on_stream(float *dest, float value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_float_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_float_p_on_stream");
+}
+
+void shmemx_double_p_on_stream(double *dest, double value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_double_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_double_p_on_stream");
+}
+
+void shmemx_char_p_on_stream(char *dest, char value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_char_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_char_p_on_stream");
+}
+
+void shmemx_schar_p_on_stream(signed char *dest, signed char value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_schar_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_schar_p_on_stream");
+}
+
+void shmemx_short_p_on_stream(short *dest, short value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_short_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_short_p_on_stream");
+}
+
+void shmemx_int_p_on_stream(int *dest, int value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_int_p_on_stream");
+}
+
+void shmemx_long_p_on_stream(long *dest, long value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_long_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_long_p_on_stream");
+}
+
+void shmemx_longlong_p_on_stream(long long *dest, long long value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_longlong_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_longlong_p_on_stream");
+}
+
+void shmemx_uchar_p_on_stream(unsigned char *dest, unsigned char value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uchar_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_uchar_p_on_stream");
+}
+
+void shmemx_ushort_p_on_stream(unsigned short *dest, unsigned short value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ushort_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_ushort_p_on_stream");
+}
+
+void shmemx_uint_p_on_stream(unsigned int *dest, unsigned int value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_uint_p_on_stream");
+}
+
+void shmemx_ulong_p_on_stream(unsigned long *dest, unsigned long value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ulong_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_ulong_p_on_stream");
+}
+
+void shmemx_ulonglong_p_on_stream(unsigned long long *dest, unsigned long long value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ulonglong_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_ulonglong_p_on_stream");
+}
+
+void shmemx_int8_p_on_stream(int8_t *dest, int8_t value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int8_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_int8_p_on_stream");
+}
+
+void shmemx_int16_p_on_stream(int16_t *dest, int16_t value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int16_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_int16_p_on_stream");
+}
+
+void shmemx_int32_p_on_stream(int32_t *dest, int32_t value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int32_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_int32_p_on_stream");
+}
+
+void shmemx_int64_p_on_stream(int64_t *dest, int64_t value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int64_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_int64_p_on_stream");
+}
+
+void shmemx_uint8_p_on_stream(uint8_t *dest, uint8_t value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint8_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_uint8_p_on_stream");
+}
+
+void shmemx_uint16_p_on_stream(uint16_t *dest, uint16_t value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint16_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_uint16_p_on_stream");
+}
+
+void shmemx_uint32_p_on_stream(uint32_t *dest, uint32_t value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint32_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_uint32_p_on_stream");
+}
+
+void shmemx_uint64_p_on_stream(uint64_t *dest, uint64_t value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint64_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_uint64_p_on_stream");
+}
+
+void shmemx_size_p_on_stream(size_t *dest, size_t value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_size_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_size_p_on_stream");
+}
+
+void shmemx_ptrdiff_p_on_stream(ptrdiff_t *dest, ptrdiff_t value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ptrdiff_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_ptrdiff_p_on_stream");
+}
+
+void shmemx_half_p_on_stream(struct __half *dest, struct __half value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_half_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_half_p_on_stream");
+}
+
+void shmemx_bfloat16_p_on_stream(struct __nv_bfloat16 *dest, struct __nv_bfloat16 value, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_bfloat16_p_on_stream");
+    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_bfloat16_p_on_stream");
+}
+
 void shmemx_float_get_on_stream(float *dest, const float *source, size_t nelems, int pe, struct CUstream_st *stream)
 {
     SHMEMI_RANGE(RMA_BLOCKING, "shmemx_float_get_on_stream");
@@ -861,156 +1037,6 @@ void shmemx_getmem_nbi_on_stream(void *dest, const void *source, size_t nelems, 
 {
     SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_getmem_nbi_on_stream");
     shmemi_stream_get_nbi(dest, source, nelems, pe, stream, "shmemx_getmem_nbi_on_stream");
-}
-
-void shmemx_float_p_on_stream(float *dest, float value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_float_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_float_p_on_stream");
-}
-
-void shmemx_double_p_on_stream(double *dest, double value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_double_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_double_p_on_stream");
-}
-
-void shmemx_char_p_on_stream(char *dest, char value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_char_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_char_p_on_stream");
-}
-
-void shmemx_schar_p_on_stream(signed char *dest, signed char value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_schar_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_schar_p_on_stream");
-}
-
-void shmemx_short_p_on_stream(short *dest, short value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_short_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_short_p_on_stream");
-}
-
-void shmemx_int_p_on_stream(int *dest, int value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_int_p_on_stream");
-}
-
-void shmemx_long_p_on_stream(long *dest, long value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_long_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_long_p_on_stream");
-}
-
-void shmemx_longlong_p_on_stream(long long *dest, long long value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_longlong_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_longlong_p_on_stream");
-}
-
-void shmemx_uchar_p_on_stream(unsigned char *dest, unsigned char value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uchar_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_uchar_p_on_stream");
-}
-
-void shmemx_ushort_p_on_stream(unsigned short *dest, unsigned short value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ushort_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_ushort_p_on_stream");
-}
-
-void shmemx_uint_p_on_stream(unsigned int *dest, unsigned int value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_uint_p_on_stream");
-}
-
-void shmemx_ulong_p_on_stream(unsigned long *dest, unsigned long value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ulong_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_ulong_p_on_stream");
-}
-
-void shmemx_ulonglong_p_on_stream(unsigned long long *dest, unsigned long long value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ulonglong_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_ulonglong_p_on_stream");
-}
-
-void shmemx_int8_p_on_stream(int8_t *dest, int8_t value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int8_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_int8_p_on_stream");
-}
-
-void shmemx_int16_p_on_stream(int16_t *dest, int16_t value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int16_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_int16_p_on_stream");
-}
-
-void shmemx_int32_p_on_stream(int32_t *dest, int32_t value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int32_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_int32_p_on_stream");
-}
-
-void shmemx_int64_p_on_stream(int64_t *dest, int64_t value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_int64_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_int64_p_on_stream");
-}
-
-void shmemx_uint8_p_on_stream(uint8_t *dest, uint8_t value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint8_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_uint8_p_on_stream");
-}
-
-void shmemx_uint16_p_on_stream(uint16_t *dest, uint16_t value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint16_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_uint16_p_on_stream");
-}
-
-void shmemx_uint32_p_on_stream(uint32_t *dest, uint32_t value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint32_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_uint32_p_on_stream");
-}
-
-void shmemx_uint64_p_on_stream(uint64_t *dest, uint64_t value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_uint64_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_uint64_p_on_stream");
-}
-
-void shmemx_size_p_on_stream(size_t *dest, size_t value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_size_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_size_p_on_stream");
-}
-
-void shmemx_ptrdiff_p_on_stream(ptrdiff_t *dest, ptrdiff_t value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ptrdiff_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_ptrdiff_p_on_stream");
-}
-
-void shmemx_half_p_on_stream(struct __half *dest, struct __half value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_half_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_half_p_on_stream");
-}
-
-void shmemx_bfloat16_p_on_stream(struct __nv_bfloat16 *dest, struct __nv_bfloat16 value, int pe, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_bfloat16_p_on_stream");
-    shmemi_stream_p(dest, &value, sizeof value, pe, stream, "shmemx_bfloat16_p_on_stream");
 }
 
 float shmemx_float_g_on_stream(const float *source, int pe, struct CUstream_st *stream)
@@ -1591,292 +1617,16 @@ void shmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op,
     shmemi_stream_signal(sig_addr, signal, sig_op, pe, stream, "shmemx_signal_op_on_stream");
 }
 
-void shmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_signal_wait_until_on_stream");
-    shmemi_stream_signal_wait(sig_addr, cmp, cmp_value, stream, "shmemx_signal_wait_until_on_stream");
-}
-
-void shmemx_int_wait_until_on_stream(int *ivar, int cmp, int cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int_wait_until_on_stream");
-    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 4 | SHMEMI_SIGNED, stream, "shmemx_int_wait_until_on_stream");
-}
-
-void shmemx_long_wait_until_on_stream(long *ivar, int cmp, long cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_long_wait_until_on_stream");
-    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_long_wait_until_on_stream");
-}
-
-void shmemx_longlong_wait_until_on_stream(long long *ivar, int cmp, long long cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_longlong_wait_until_on_stream");
-    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_longlong_wait_until_on_stream");
-}
-
-void shmemx_uint_wait_until_on_stream(unsigned int *ivar, int cmp, unsigned int cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint_wait_until_on_stream");
-    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 4, stream, "shmemx_uint_wait_until_on_stream");
-}
-
-void shmemx_ulong_wait_until_on_stream(unsigned long *ivar, int cmp, unsigned long cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ulong_wait_until_on_stream");
-    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8, stream, "shmemx_ulong_wait_until_on_stream");
-}
-
-void shmemx_ulonglong_wait_until_on_stream(unsigned long long *ivar, int cmp, unsigned long long cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ulonglong_wait_until_on_stream");
-    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8, stream, "shmemx_ulonglong_wait_until_on_stream");
-}
-
-void shmemx_int32_wait_until_on_stream(int32_t *ivar, int cmp, int32_t cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int32_wait_until_on_stream");
-    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 4 | SHMEMI_SIGNED, stream, "shmemx_int32_wait_until_on_stream");
-}
-
-void shmemx_int64_wait_until_on_stream(int64_t *ivar, int cmp, int64_t cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int64_wait_until_on_stream");
-    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_int64_wait_until_on_stream");
-}
-
-void shmemx_uint32_wait_until_on_stream(uint32_t *ivar, int cmp, uint32_t cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint32_wait_until_on_stream");
-    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 4, stream, "shmemx_uint32_wait_until_on_stream");
-}
-
-void shmemx_uint64_wait_until_on_stream(uint64_t *ivar, int cmp, uint64_t cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint64_wait_until_on_stream");
-    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8, stream, "shmemx_uint64_wait_until_on_stream");
-}
-
-void shmemx_size_wait_until_on_stream(size_t *ivar, int cmp, size_t cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_size_wait_until_on_stream");
-    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8, stream, "shmemx_size_wait_until_on_stream");
-}
-
-void shmemx_ptrdiff_wait_until_on_stream(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ptrdiff_wait_until_on_stream");
-    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_ptrdiff_wait_until_on_stream");
-}
-
-void shmemx_short_wait_until_on_stream(short *ivar, int cmp, short cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_short_wait_until_on_stream");
-    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 2 | SHMEMI_SIGNED, stream, "shmemx_short_wait_until_on_stream");
-}
-
-void shmemx_ushort_wait_until_on_stream(unsigned short *ivar, int cmp, unsigned short cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ushort_wait_until_on_stream");
-    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 2, stream, "shmemx_ushort_wait_until_on_stream");
-}
-
-void shmemx_int_wait_until_all_on_stream(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int_wait_until_all_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 4 | SHMEMI_SIGNED, stream, "shmemx_int_wait_until_all_on_stream");
-}
-
-void shmemx_long_wait_until_all_on_stream(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_long_wait_until_all_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_long_wait_until_all_on_stream");
-}
-
-void shmemx_longlong_wait_until_all_on_stream(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_longlong_wait_until_all_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_longlong_wait_until_all_on_stream");
-}
-
-void shmemx_uint_wait_until_all_on_stream(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint_wait_until_all_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 4, stream, "shmemx_uint_wait_until_all_on_stream");
-}
-
-void shmemx_ulong_wait_until_all_on_stream(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ulong_wait_until_all_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8, stream, "shmemx_ulong_wait_until_all_on_stream");
-}
-
-void shmemx_ulonglong_wait_until_all_on_stream(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ulonglong_wait_until_all_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8, stream, "shmemx_ulonglong_wait_until_all_on_stream");
-}
-
-void shmemx_int32_wait_until_all_on_stream(int32_t *ivars, size_t nelems, const int *status, int cmp, int32_t cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int32_wait_until_all_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 4 | SHMEMI_SIGNED, stream, "shmemx_int32_wait_until_all_on_stream");
-}
-
-void shmemx_int64_wait_until_all_on_stream(int64_t *ivars, size_t nelems, const int *status, int cmp, int64_t cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int64_wait_until_all_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_int64_wait_until_all_on_stream");
-}
-
-void shmemx_uint32_wait_until_all_on_stream(uint32_t *ivars, size_t nelems, const int *status, int cmp, uint32_t cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint32_wait_until_all_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 4, stream, "shmemx_uint32_wait_until_all_on_stream");
-}
-
-void shmemx_uint64_wait_until_all_on_stream(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint64_wait_until_all_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8, stream, "shmemx_uint64_wait_until_all_on_stream");
-}
-
-void shmemx_size_wait_until_all_on_stream(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_size_wait_until_all_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8, stream, "shmemx_size_wait_until_all_on_stream");
-}
-
-void shmemx_ptrdiff_wait_until_all_on_stream(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ptrdiff_wait_until_all_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_ptrdiff_wait_until_all_on_stream");
-}
-
-void shmemx_short_wait_until_all_on_stream(short *ivars, size_t nelems, const int *status, int cmp, short cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_short_wait_until_all_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 2 | SHMEMI_SIGNED, stream, "shmemx_short_wait_until_all_on_stream");
-}
-
-void shmemx_ushort_wait_until_all_on_stream(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ushort_wait_until_all_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 2, stream, "shmemx_ushort_wait_until_all_on_stream");
-}
-
-void shmemx_int_wait_until_all_vector_on_stream(int *ivars, size_t nelems, const int *status, int cmp, int *cmp_values, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int_wait_until_all_vector_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 4 | SHMEMI_SIGNED, stream, "shmemx_int_wait_until_all_vector_on_stream");
-}
-
-void shmemx_long_wait_until_all_vector_on_stream(long *ivars, size_t nelems, const int *status, int cmp, long *cmp_values, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_long_wait_until_all_vector_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8 | SHMEMI_SIGNED, stream, "shmemx_long_wait_until_all_vector_on_stream");
-}
-
-void shmemx_longlong_wait_until_all_vector_on_stream(long long *ivars, size_t nelems, const int *status, int cmp, long long *cmp_values, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_longlong_wait_until_all_vector_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8 | SHMEMI_SIGNED, stream, "shmemx_longlong_wait_until_all_vector_on_stream");
-}
-
-void shmemx_uint_wait_until_all_vector_on_stream(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int *cmp_values, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint_wait_until_all_vector_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 4, stream, "shmemx_uint_wait_until_all_vector_on_stream");
-}
-
-void shmemx_ulong_wait_until_all_vector_on_stream(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long *cmp_values, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ulong_wait_until_all_vector_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8, stream, "shmemx_ulong_wait_until_all_vector_on_stream");
-}
-
-void shmemx_ulonglong_wait_until_all_vector_on_stream(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long *cmp_values, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ulonglong_wait_until_all_vector_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8, stream, "shmemx_ulonglong_wait_until_all_vector_on_stream");
-}
-
-void shmemx_int32_wait_until_all_vector_on_stream(int32_t *ivars, size_t nelems, const int *status, int cmp, int32_t *cmp_values, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int32_wait_until_all_vector_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 4 | SHMEMI_SIGNED, stream, "shmemx_int32_wait_until_all_vector_on_stream");
-}
-
-void shmemx_int64_wait_until_all_vector_on_stream(int64_t *ivars, size_t nelems, const int *status, int cmp, int64_t *cmp_values, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int64_wait_until_all_vector_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8 | SHMEMI_SIGNED, stream, "shmemx_int64_wait_until_all_vector_on_stream");
-}
-
-void shmemx_uint32_wait_until_all_vector_on_stream(uint32_t *ivars, size_t nelems, const int *status, int cmp, uint32_t *cmp_values, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint32_wait_until_all_vector_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 4, stream, "shmemx_uint32_wait_until_all_vector_on_stream");
-}
-
-void shmemx_uint64_wait_until_all_vector_on_stream(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t *cmp_values, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint64_wait_until_all_vector_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8, stream, "shmemx_uint64_wait_until_all_vector_on_stream");
-}
-
-void shmemx_size_wait_until_all_vector_on_stream(size_t *ivars, size_t nelems, const int *status, int cmp, size_t *cmp_values, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_size_wait_until_all_vector_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8, stream, "shmemx_size_wait_until_all_vector_on_stream");
-}
-
-void shmemx_ptrdiff_wait_until_all_vector_on_stream(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t *cmp_values, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ptrdiff_wait_until_all_vector_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8 | SHMEMI_SIGNED, stream, "shmemx_ptrdiff_wait_until_all_vector_on_stream");
-}
-
-void shmemx_short_wait_until_all_vector_on_stream(short *ivars, size_t nelems, const int *status, int cmp, short *cmp_values, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_short_wait_until_all_vector_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 2 | SHMEMI_SIGNED, stream, "shmemx_short_wait_until_all_vector_on_stream");
-}
-
-void shmemx_ushort_wait_until_all_vector_on_stream(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short *cmp_values, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ushort_wait_until_all_vector_on_stream");
-    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 2, stream, "shmemx_ushort_wait_until_all_vector_on_stream");
-}
-
-void shmemx_quiet_on_stream(struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(QUIET_ON_STREAM, "shmemx_quiet_on_stream");
-    shmemi_stream_quiet(stream, "shmemx_quiet_on_stream");
-}
-
 void shmemx_barrier_all_on_stream(struct CUstream_st *stream)
 {
     SHMEMI_RANGE(COLL, "shmemx_barrier_all_on_stream");
     (void)shmemi_stream_barrier(SHMEM_TEAM_WORLD, stream, "shmemx_barrier_all_on_stream");
 }
 
-int shmemx_barrier_on_stream(shmem_team_t team, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_barrier_on_stream");
-    return shmemi_stream_barrier(team, stream, "shmemx_barrier_on_stream");
-}
-
 void shmemx_sync_all_on_stream(struct CUstream_st *stream)
 {
     SHMEMI_RANGE(COLL, "shmemx_sync_all_on_stream");
     (void)shmemi_stream_sync(SHMEM_TEAM_WORLD, stream, "shmemx_sync_all_on_stream");
-}
-
-int shmemx_team_sync_on_stream(shmem_team_t team, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_team_sync_on_stream");
-    return shmemi_stream_sync(team, stream, "shmemx_team_sync_on_stream");
 }
 
 int shmemx_float_broadcast_on_stream(shmem_team_t team, float *dest, const float *source, size_t nelems, int PE_root, struct CUstream_st *stream)
@@ -2347,6 +2097,294 @@ int shmemx_alltoallmem_on_stream(shmem_team_t team, void *dest, const void *sour
     return shmemi_stream_alltoall(team, dest, source, nelems, stream, "shmemx_alltoallmem_on_stream");
 }
 
+int shmemx_float_max_reduce_on_stream(shmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_float_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F32, SHMEMI_REDUCE_MAX, stream, "shmemx_float_max_reduce_on_stream");
+}
+
+int shmemx_double_max_reduce_on_stream(shmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_double_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F64, SHMEMI_REDUCE_MAX, stream, "shmemx_double_max_reduce_on_stream");
+}
+
+int shmemx_char_max_reduce_on_stream(shmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_char_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_char_max_reduce_on_stream");
+}
+
+int shmemx_schar_max_reduce_on_stream(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_schar_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_schar_max_reduce_on_stream");
+}
+
+int shmemx_short_max_reduce_on_stream(shmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_short_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_short_max_reduce_on_stream");
+}
+
+int shmemx_int_max_reduce_on_stream(shmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_int_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_int_max_reduce_on_stream");
+}
+
+int shmemx_long_max_reduce_on_stream(shmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_long_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_long_max_reduce_on_stream");
+}
+
+int shmemx_longlong_max_reduce_on_stream(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_longlong_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_longlong_max_reduce_on_stream");
+}
+
+int shmemx_uchar_max_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_uchar_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_MAX, stream, "shmemx_uchar_max_reduce_on_stream");
+}
+
+int shmemx_ushort_max_reduce_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_ushort_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_MAX, stream, "shmemx_ushort_max_reduce_on_stream");
+}
+
+int shmemx_uint_max_reduce_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_uint_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_MAX, stream, "shmemx_uint_max_reduce_on_stream");
+}
+
+int shmemx_ulong_max_reduce_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_ulong_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MAX, stream, "shmemx_ulong_max_reduce_on_stream");
+}
+
+int shmemx_ulonglong_max_reduce_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_ulonglong_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MAX, stream, "shmemx_ulonglong_max_reduce_on_stream");
+}
+
+int shmemx_int8_max_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_int8_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_int8_max_reduce_on_stream");
+}
+
+int shmemx_int16_max_reduce_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_int16_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_int16_max_reduce_on_stream");
+}
+
+int shmemx_int32_max_reduce_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_int32_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_int32_max_reduce_on_stream");
+}
+
+int shmemx_int64_max_reduce_on_stream(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_int64_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_int64_max_reduce_on_stream");
+}
+
+int shmemx_uint8_max_reduce_on_stream(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_uint8_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_MAX, stream, "shmemx_uint8_max_reduce_on_stream");
+}
+
+int shmemx_uint16_max_reduce_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_uint16_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_MAX, stream, "shmemx_uint16_max_reduce_on_stream");
+}
+
+int shmemx_uint32_max_reduce_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_uint32_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_MAX, stream, "shmemx_uint32_max_reduce_on_stream");
+}
+
+int shmemx_uint64_max_reduce_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_uint64_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MAX, stream, "shmemx_uint64_max_reduce_on_stream");
+}
+
+int shmemx_size_max_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_size_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MAX, stream, "shmemx_size_max_reduce_on_stream");
+}
+
+int shmemx_half_max_reduce_on_stream(shmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_half_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F16, SHMEMI_REDUCE_MAX, stream, "shmemx_half_max_reduce_on_stream");
+}
+
+int shmemx_bfloat16_max_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_bfloat16_max_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_BF16, SHMEMI_REDUCE_MAX, stream, "shmemx_bfloat16_max_reduce_on_stream");
+}
+
+int shmemx_float_min_reduce_on_stream(shmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_float_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F32, SHMEMI_REDUCE_MIN, stream, "shmemx_float_min_reduce_on_stream");
+}
+
+int shmemx_double_min_reduce_on_stream(shmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_double_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F64, SHMEMI_REDUCE_MIN, stream, "shmemx_double_min_reduce_on_stream");
+}
+
+int shmemx_char_min_reduce_on_stream(shmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_char_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_char_min_reduce_on_stream");
+}
+
+int shmemx_schar_min_reduce_on_stream(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_schar_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_schar_min_reduce_on_stream");
+}
+
+int shmemx_short_min_reduce_on_stream(shmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_short_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_short_min_reduce_on_stream");
+}
+
+int shmemx_int_min_reduce_on_stream(shmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_int_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_int_min_reduce_on_stream");
+}
+
+int shmemx_long_min_reduce_on_stream(shmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_long_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_long_min_reduce_on_stream");
+}
+
+int shmemx_longlong_min_reduce_on_stream(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_longlong_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_longlong_min_reduce_on_stream");
+}
+
+int shmemx_uchar_min_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_uchar_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_MIN, stream, "shmemx_uchar_min_reduce_on_stream");
+}
+
+int shmemx_ushort_min_reduce_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_ushort_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_MIN, stream, "shmemx_ushort_min_reduce_on_stream");
+}
+
+int shmemx_uint_min_reduce_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_uint_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_MIN, stream, "shmemx_uint_min_reduce_on_stream");
+}
+
+int shmemx_ulong_min_reduce_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_ulong_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MIN, stream, "shmemx_ulong_min_reduce_on_stream");
+}
+
+int shmemx_ulonglong_min_reduce_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_ulonglong_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MIN, stream, "shmemx_ulonglong_min_reduce_on_stream");
+}
+
+int shmemx_int8_min_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_int8_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_int8_min_reduce_on_stream");
+}
+
+int shmemx_int16_min_reduce_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_int16_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_int16_min_reduce_on_stream");
+}
+
+int shmemx_int32_min_reduce_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_int32_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_int32_min_reduce_on_stream");
+}
+
+int shmemx_int64_min_reduce_on_stream(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_int64_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_int64_min_reduce_on_stream");
+}
+
+int shmemx_uint8_min_reduce_on_stream(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_uint8_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_MIN, stream, "shmemx_uint8_min_reduce_on_stream");
+}
+
+int shmemx_uint16_min_reduce_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_uint16_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_MIN, stream, "shmemx_uint16_min_reduce_on_stream");
+}
+
+int shmemx_uint32_min_reduce_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_uint32_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_MIN, stream, "shmemx_uint32_min_reduce_on_stream");
+}
+
+int shmemx_uint64_min_reduce_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_uint64_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MIN, stream, "shmemx_uint64_min_reduce_on_stream");
+}
+
+int shmemx_size_min_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_size_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MIN, stream, "shmemx_size_min_reduce_on_stream");
+}
+
+int shmemx_half_min_reduce_on_stream(shmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_half_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F16, SHMEMI_REDUCE_MIN, stream, "shmemx_half_min_reduce_on_stream");
+}
+
+int shmemx_bfloat16_min_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_bfloat16_min_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_BF16, SHMEMI_REDUCE_MIN, stream, "shmemx_bfloat16_min_reduce_on_stream");
+}
+
 int shmemx_float_sum_reduce_on_stream(shmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream)
 {
     SHMEMI_RANGE(COLL, "shmemx_float_sum_reduce_on_stream");
@@ -2635,294 +2673,6 @@ int shmemx_bfloat16_prod_reduce_on_stream(shmem_team_t team, struct __nv_bfloat1
     return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_BF16, SHMEMI_REDUCE_PROD, stream, "shmemx_bfloat16_prod_reduce_on_stream");
 }
 
-int shmemx_float_min_reduce_on_stream(shmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_float_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F32, SHMEMI_REDUCE_MIN, stream, "shmemx_float_min_reduce_on_stream");
-}
-
-int shmemx_double_min_reduce_on_stream(shmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_double_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F64, SHMEMI_REDUCE_MIN, stream, "shmemx_double_min_reduce_on_stream");
-}
-
-int shmemx_char_min_reduce_on_stream(shmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_char_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_char_min_reduce_on_stream");
-}
-
-int shmemx_schar_min_reduce_on_stream(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_schar_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_schar_min_reduce_on_stream");
-}
-
-int shmemx_short_min_reduce_on_stream(shmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_short_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_short_min_reduce_on_stream");
-}
-
-int shmemx_int_min_reduce_on_stream(shmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_int_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_int_min_reduce_on_stream");
-}
-
-int shmemx_long_min_reduce_on_stream(shmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_long_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_long_min_reduce_on_stream");
-}
-
-int shmemx_longlong_min_reduce_on_stream(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_longlong_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_longlong_min_reduce_on_stream");
-}
-
-int shmemx_uchar_min_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_uchar_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_MIN, stream, "shmemx_uchar_min_reduce_on_stream");
-}
-
-int shmemx_ushort_min_reduce_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_ushort_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_MIN, stream, "shmemx_ushort_min_reduce_on_stream");
-}
-
-int shmemx_uint_min_reduce_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_uint_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_MIN, stream, "shmemx_uint_min_reduce_on_stream");
-}
-
-int shmemx_ulong_min_reduce_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_ulong_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MIN, stream, "shmemx_ulong_min_reduce_on_stream");
-}
-
-int shmemx_ulonglong_min_reduce_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_ulonglong_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MIN, stream, "shmemx_ulonglong_min_reduce_on_stream");
-}
-
-int shmemx_int8_min_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_int8_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_int8_min_reduce_on_stream");
-}
-
-int shmemx_int16_min_reduce_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_int16_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_int16_min_reduce_on_stream");
-}
-
-int shmemx_int32_min_reduce_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_int32_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_int32_min_reduce_on_stream");
-}
-
-int shmemx_int64_min_reduce_on_stream(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_int64_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "shmemx_int64_min_reduce_on_stream");
-}
-
-int shmemx_uint8_min_reduce_on_stream(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_uint8_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_MIN, stream, "shmemx_uint8_min_reduce_on_stream");
-}
-
-int shmemx_uint16_min_reduce_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_uint16_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_MIN, stream, "shmemx_uint16_min_reduce_on_stream");
-}
-
-int shmemx_uint32_min_reduce_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_uint32_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_MIN, stream, "shmemx_uint32_min_reduce_on_stream");
-}
-
-int shmemx_uint64_min_reduce_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_uint64_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MIN, stream, "shmemx_uint64_min_reduce_on_stream");
-}
-
-int shmemx_size_min_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_size_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MIN, stream, "shmemx_size_min_reduce_on_stream");
-}
-
-int shmemx_half_min_reduce_on_stream(shmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_half_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F16, SHMEMI_REDUCE_MIN, stream, "shmemx_half_min_reduce_on_stream");
-}
-
-int shmemx_bfloat16_min_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_bfloat16_min_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_BF16, SHMEMI_REDUCE_MIN, stream, "shmemx_bfloat16_min_reduce_on_stream");
-}
-
-int shmemx_float_max_reduce_on_stream(shmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_float_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F32, SHMEMI_REDUCE_MAX, stream, "shmemx_float_max_reduce_on_stream");
-}
-
-int shmemx_double_max_reduce_on_stream(shmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_double_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F64, SHMEMI_REDUCE_MAX, stream, "shmemx_double_max_reduce_on_stream");
-}
-
-int shmemx_char_max_reduce_on_stream(shmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_char_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_char_max_reduce_on_stream");
-}
-
-int shmemx_schar_max_reduce_on_stream(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_schar_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_schar_max_reduce_on_stream");
-}
-
-int shmemx_short_max_reduce_on_stream(shmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_short_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_short_max_reduce_on_stream");
-}
-
-int shmemx_int_max_reduce_on_stream(shmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_int_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_int_max_reduce_on_stream");
-}
-
-int shmemx_long_max_reduce_on_stream(shmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_long_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_long_max_reduce_on_stream");
-}
-
-int shmemx_longlong_max_reduce_on_stream(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_longlong_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_longlong_max_reduce_on_stream");
-}
-
-int shmemx_uchar_max_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_uchar_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_MAX, stream, "shmemx_uchar_max_reduce_on_stream");
-}
-
-int shmemx_ushort_max_reduce_on_stream(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_ushort_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_MAX, stream, "shmemx_ushort_max_reduce_on_stream");
-}
-
-int shmemx_uint_max_reduce_on_stream(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_uint_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_MAX, stream, "shmemx_uint_max_reduce_on_stream");
-}
-
-int shmemx_ulong_max_reduce_on_stream(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_ulong_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MAX, stream, "shmemx_ulong_max_reduce_on_stream");
-}
-
-int shmemx_ulonglong_max_reduce_on_stream(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_ulonglong_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MAX, stream, "shmemx_ulonglong_max_reduce_on_stream");
-}
-
-int shmemx_int8_max_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_int8_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_int8_max_reduce_on_stream");
-}
-
-int shmemx_int16_max_reduce_on_stream(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_int16_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_int16_max_reduce_on_stream");
-}
-
-int shmemx_int32_max_reduce_on_stream(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_int32_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_int32_max_reduce_on_stream");
-}
-
-int shmemx_int64_max_reduce_on_stream(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_int64_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "shmemx_int64_max_reduce_on_stream");
-}
-
-int shmemx_uint8_max_reduce_on_stream(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_uint8_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 1, SHMEMI_REDUCE_MAX, stream, "shmemx_uint8_max_reduce_on_stream");
-}
-
-int shmemx_uint16_max_reduce_on_stream(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_uint16_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 2, SHMEMI_REDUCE_MAX, stream, "shmemx_uint16_max_reduce_on_stream");
-}
-
-int shmemx_uint32_max_reduce_on_stream(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_uint32_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 4, SHMEMI_REDUCE_MAX, stream, "shmemx_uint32_max_reduce_on_stream");
-}
-
-int shmemx_uint64_max_reduce_on_stream(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_uint64_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MAX, stream, "shmemx_uint64_max_reduce_on_stream");
-}
-
-int shmemx_size_max_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_size_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MAX, stream, "shmemx_size_max_reduce_on_stream");
-}
-
-int shmemx_half_max_reduce_on_stream(shmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_half_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_F16, SHMEMI_REDUCE_MAX, stream, "shmemx_half_max_reduce_on_stream");
-}
-
-int shmemx_bfloat16_max_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_bfloat16_max_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, SHMEMI_BF16, SHMEMI_REDUCE_MAX, stream, "shmemx_bfloat16_max_reduce_on_stream");
-}
-
 int shmemx_uchar_and_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
 {
     SHMEMI_RANGE(COLL, "shmemx_uchar_and_reduce_on_stream");
@@ -2951,12 +2701,6 @@ int shmemx_ulonglong_and_reduce_on_stream(shmem_team_t team, unsigned long long 
 {
     SHMEMI_RANGE(COLL, "shmemx_ulonglong_and_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_AND, stream, "shmemx_ulonglong_and_reduce_on_stream");
-}
-
-int shmemx_size_and_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_size_and_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_AND, stream, "shmemx_size_and_reduce_on_stream");
 }
 
 int shmemx_int8_and_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
@@ -3007,6 +2751,12 @@ int shmemx_uint64_and_reduce_on_stream(shmem_team_t team, uint64_t *dest, const 
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_AND, stream, "shmemx_uint64_and_reduce_on_stream");
 }
 
+int shmemx_size_and_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_size_and_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_AND, stream, "shmemx_size_and_reduce_on_stream");
+}
+
 int shmemx_uchar_or_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
 {
     SHMEMI_RANGE(COLL, "shmemx_uchar_or_reduce_on_stream");
@@ -3035,12 +2785,6 @@ int shmemx_ulonglong_or_reduce_on_stream(shmem_team_t team, unsigned long long *
 {
     SHMEMI_RANGE(COLL, "shmemx_ulonglong_or_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_OR, stream, "shmemx_ulonglong_or_reduce_on_stream");
-}
-
-int shmemx_size_or_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_size_or_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_OR, stream, "shmemx_size_or_reduce_on_stream");
 }
 
 int shmemx_int8_or_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
@@ -3091,6 +2835,12 @@ int shmemx_uint64_or_reduce_on_stream(shmem_team_t team, uint64_t *dest, const u
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_OR, stream, "shmemx_uint64_or_reduce_on_stream");
 }
 
+int shmemx_size_or_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(COLL, "shmemx_size_or_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_OR, stream, "shmemx_size_or_reduce_on_stream");
+}
+
 int shmemx_uchar_xor_reduce_on_stream(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
 {
     SHMEMI_RANGE(COLL, "shmemx_uchar_xor_reduce_on_stream");
@@ -3119,12 +2869,6 @@ int shmemx_ulonglong_xor_reduce_on_stream(shmem_team_t team, unsigned long long 
 {
     SHMEMI_RANGE(COLL, "shmemx_ulonglong_xor_reduce_on_stream");
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_XOR, stream, "shmemx_ulonglong_xor_reduce_on_stream");
-}
-
-int shmemx_size_xor_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
-{
-    SHMEMI_RANGE(COLL, "shmemx_size_xor_reduce_on_stream");
-    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_XOR, stream, "shmemx_size_xor_reduce_on_stream");
 }
 
 int shmemx_int8_xor_reduce_on_stream(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
@@ -3175,22 +2919,278 @@ int shmemx_uint64_xor_reduce_on_stream(shmem_team_t team, uint64_t *dest, const 
     return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_XOR, stream, "shmemx_uint64_xor_reduce_on_stream");
 }
 
-int shmemx_cumodule_init(struct CUmod_st *module)
+int shmemx_size_xor_reduce_on_stream(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
 {
-    return shmemi_cumodule_init(module, "shmemx_cumodule_init");
+    SHMEMI_RANGE(COLL, "shmemx_size_xor_reduce_on_stream");
+    return shmemi_stream_reduce(team, dest, source, nreduce, 8, SHMEMI_REDUCE_XOR, stream, "shmemx_size_xor_reduce_on_stream");
 }
 
-int shmemx_cumodule_finalize(struct CUmod_st *module)
+int shmemx_barrier_on_stream(shmem_team_t team, struct CUstream_st *stream)
 {
-    return shmemi_cumodule_finalize(module, "shmemx_cumodule_finalize");
+    SHMEMI_RANGE(COLL, "shmemx_barrier_on_stream");
+    return shmemi_stream_barrier(team, stream, "shmemx_barrier_on_stream");
 }
 
-int shmemx_culibrary_init(struct CUlib_st *library)
+void shmemx_int_wait_until_on_stream(int *ivar, int cmp, int cmp_value, struct CUstream_st *stream)
 {
-    return shmemi_culibrary_init(library, "shmemx_culibrary_init");
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int_wait_until_on_stream");
+    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 4 | SHMEMI_SIGNED, stream, "shmemx_int_wait_until_on_stream");
 }
 
-int shmemx_culibrary_finalize(struct CUlib_st *library)
+void shmemx_long_wait_until_on_stream(long *ivar, int cmp, long cmp_value, struct CUstream_st *stream)
 {
-    return shmemi_culibrary_finalize(library, "shmemx_culibrary_finalize");
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_long_wait_until_on_stream");
+    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_long_wait_until_on_stream");
+}
+
+void shmemx_longlong_wait_until_on_stream(long long *ivar, int cmp, long long cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_longlong_wait_until_on_stream");
+    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_longlong_wait_until_on_stream");
+}
+
+void shmemx_uint_wait_until_on_stream(unsigned int *ivar, int cmp, unsigned int cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint_wait_until_on_stream");
+    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 4, stream, "shmemx_uint_wait_until_on_stream");
+}
+
+void shmemx_ulong_wait_until_on_stream(unsigned long *ivar, int cmp, unsigned long cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ulong_wait_until_on_stream");
+    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8, stream, "shmemx_ulong_wait_until_on_stream");
+}
+
+void shmemx_ulonglong_wait_until_on_stream(unsigned long long *ivar, int cmp, unsigned long long cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ulonglong_wait_until_on_stream");
+    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8, stream, "shmemx_ulonglong_wait_until_on_stream");
+}
+
+void shmemx_int32_wait_until_on_stream(int32_t *ivar, int cmp, int32_t cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int32_wait_until_on_stream");
+    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 4 | SHMEMI_SIGNED, stream, "shmemx_int32_wait_until_on_stream");
+}
+
+void shmemx_int64_wait_until_on_stream(int64_t *ivar, int cmp, int64_t cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int64_wait_until_on_stream");
+    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_int64_wait_until_on_stream");
+}
+
+void shmemx_uint32_wait_until_on_stream(uint32_t *ivar, int cmp, uint32_t cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint32_wait_until_on_stream");
+    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 4, stream, "shmemx_uint32_wait_until_on_stream");
+}
+
+void shmemx_uint64_wait_until_on_stream(uint64_t *ivar, int cmp, uint64_t cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint64_wait_until_on_stream");
+    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8, stream, "shmemx_uint64_wait_until_on_stream");
+}
+
+void shmemx_size_wait_until_on_stream(size_t *ivar, int cmp, size_t cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_size_wait_until_on_stream");
+    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8, stream, "shmemx_size_wait_until_on_stream");
+}
+
+void shmemx_ptrdiff_wait_until_on_stream(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ptrdiff_wait_until_on_stream");
+    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_ptrdiff_wait_until_on_stream");
+}
+
+void shmemx_short_wait_until_on_stream(short *ivar, int cmp, short cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_short_wait_until_on_stream");
+    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 2 | SHMEMI_SIGNED, stream, "shmemx_short_wait_until_on_stream");
+}
+
+void shmemx_ushort_wait_until_on_stream(unsigned short *ivar, int cmp, unsigned short cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ushort_wait_until_on_stream");
+    shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, 2, stream, "shmemx_ushort_wait_until_on_stream");
+}
+
+void shmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_signal_wait_until_on_stream");
+    shmemi_stream_signal_wait(sig_addr, cmp, cmp_value, stream, "shmemx_signal_wait_until_on_stream");
+}
+
+void shmemx_int_wait_until_all_on_stream(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int_wait_until_all_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 4 | SHMEMI_SIGNED, stream, "shmemx_int_wait_until_all_on_stream");
+}
+
+void shmemx_long_wait_until_all_on_stream(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_long_wait_until_all_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_long_wait_until_all_on_stream");
+}
+
+void shmemx_longlong_wait_until_all_on_stream(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_longlong_wait_until_all_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_longlong_wait_until_all_on_stream");
+}
+
+void shmemx_uint_wait_until_all_on_stream(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint_wait_until_all_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 4, stream, "shmemx_uint_wait_until_all_on_stream");
+}
+
+void shmemx_ulong_wait_until_all_on_stream(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ulong_wait_until_all_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8, stream, "shmemx_ulong_wait_until_all_on_stream");
+}
+
+void shmemx_ulonglong_wait_until_all_on_stream(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ulonglong_wait_until_all_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8, stream, "shmemx_ulonglong_wait_until_all_on_stream");
+}
+
+void shmemx_int32_wait_until_all_on_stream(int32_t *ivars, size_t nelems, const int *status, int cmp, int32_t cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int32_wait_until_all_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 4 | SHMEMI_SIGNED, stream, "shmemx_int32_wait_until_all_on_stream");
+}
+
+void shmemx_int64_wait_until_all_on_stream(int64_t *ivars, size_t nelems, const int *status, int cmp, int64_t cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int64_wait_until_all_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_int64_wait_until_all_on_stream");
+}
+
+void shmemx_uint32_wait_until_all_on_stream(uint32_t *ivars, size_t nelems, const int *status, int cmp, uint32_t cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint32_wait_until_all_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 4, stream, "shmemx_uint32_wait_until_all_on_stream");
+}
+
+void shmemx_uint64_wait_until_all_on_stream(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint64_wait_until_all_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8, stream, "shmemx_uint64_wait_until_all_on_stream");
+}
+
+void shmemx_size_wait_until_all_on_stream(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_size_wait_until_all_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8, stream, "shmemx_size_wait_until_all_on_stream");
+}
+
+void shmemx_ptrdiff_wait_until_all_on_stream(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ptrdiff_wait_until_all_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 8 | SHMEMI_SIGNED, stream, "shmemx_ptrdiff_wait_until_all_on_stream");
+}
+
+void shmemx_short_wait_until_all_on_stream(short *ivars, size_t nelems, const int *status, int cmp, short cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_short_wait_until_all_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 2 | SHMEMI_SIGNED, stream, "shmemx_short_wait_until_all_on_stream");
+}
+
+void shmemx_ushort_wait_until_all_on_stream(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ushort_wait_until_all_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, 2, stream, "shmemx_ushort_wait_until_all_on_stream");
+}
+
+void shmemx_int_wait_until_all_vector_on_stream(int *ivars, size_t nelems, const int *status, int cmp, int *cmp_values, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int_wait_until_all_vector_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 4 | SHMEMI_SIGNED, stream, "shmemx_int_wait_until_all_vector_on_stream");
+}
+
+void shmemx_long_wait_until_all_vector_on_stream(long *ivars, size_t nelems, const int *status, int cmp, long *cmp_values, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_long_wait_until_all_vector_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8 | SHMEMI_SIGNED, stream, "shmemx_long_wait_until_all_vector_on_stream");
+}
+
+void shmemx_longlong_wait_until_all_vector_on_stream(long long *ivars, size_t nelems, const int *status, int cmp, long long *cmp_values, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_longlong_wait_until_all_vector_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8 | SHMEMI_SIGNED, stream, "shmemx_longlong_wait_until_all_vector_on_stream");
+}
+
+void shmemx_uint_wait_until_all_vector_on_stream(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int *cmp_values, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint_wait_until_all_vector_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 4, stream, "shmemx_uint_wait_until_all_vector_on_stream");
+}
+
+void shmemx_ulong_wait_until_all_vector_on_stream(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long *cmp_values, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ulong_wait_until_all_vector_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8, stream, "shmemx_ulong_wait_until_all_vector_on_stream");
+}
+
+void shmemx_ulonglong_wait_until_all_vector_on_stream(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long *cmp_values, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ulonglong_wait_until_all_vector_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8, stream, "shmemx_ulonglong_wait_until_all_vector_on_stream");
+}
+
+void shmemx_int32_wait_until_all_vector_on_stream(int32_t *ivars, size_t nelems, const int *status, int cmp, int32_t *cmp_values, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int32_wait_until_all_vector_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 4 | SHMEMI_SIGNED, stream, "shmemx_int32_wait_until_all_vector_on_stream");
+}
+
+void shmemx_int64_wait_until_all_vector_on_stream(int64_t *ivars, size_t nelems, const int *status, int cmp, int64_t *cmp_values, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_int64_wait_until_all_vector_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8 | SHMEMI_SIGNED, stream, "shmemx_int64_wait_until_all_vector_on_stream");
+}
+
+void shmemx_uint32_wait_until_all_vector_on_stream(uint32_t *ivars, size_t nelems, const int *status, int cmp, uint32_t *cmp_values, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint32_wait_until_all_vector_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 4, stream, "shmemx_uint32_wait_until_all_vector_on_stream");
+}
+
+void shmemx_uint64_wait_until_all_vector_on_stream(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t *cmp_values, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_uint64_wait_until_all_vector_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8, stream, "shmemx_uint64_wait_until_all_vector_on_stream");
+}
+
+void shmemx_size_wait_until_all_vector_on_stream(size_t *ivars, size_t nelems, const int *status, int cmp, size_t *cmp_values, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_size_wait_until_all_vector_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8, stream, "shmemx_size_wait_until_all_vector_on_stream");
+}
+
+void shmemx_ptrdiff_wait_until_all_vector_on_stream(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t *cmp_values, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ptrdiff_wait_until_all_vector_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 8 | SHMEMI_SIGNED, stream, "shmemx_ptrdiff_wait_until_all_vector_on_stream");
+}
+
+void shmemx_short_wait_until_all_vector_on_stream(short *ivars, size_t nelems, const int *status, int cmp, short *cmp_values, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_short_wait_until_all_vector_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 2 | SHMEMI_SIGNED, stream, "shmemx_short_wait_until_all_vector_on_stream");
+}
+
+void shmemx_ushort_wait_until_all_vector_on_stream(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short *cmp_values, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_ushort_wait_until_all_vector_on_stream");
+    shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, 2, stream, "shmemx_ushort_wait_until_all_vector_on_stream");
+}
+
+void shmemx_quiet_on_stream(struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(QUIET_ON_STREAM, "shmemx_quiet_on_stream");
+    shmemi_stream_quiet(stream, "shmemx_quiet_on_stream");
 }

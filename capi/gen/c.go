@@ -10,6 +10,13 @@ import (
 	"libshmem/capi/spec"
 )
 
+// in puts a text of the generator into a surface's words: @_ and @@_ begin functions and
+// constants, @i_ and @@I_ those that headers need for themselves.
+func in(s *spec.Surface, text string) string {
+	return strings.NewReplacer("@_", s.Prefix(), "@i_", s.Inner(), "@@_", s.Capitals()+"_",
+		"@@I_", s.Capitals()+"I_").Replace(text)
+}
+
 // cType puts the element type in the place of T.
 func cType(c string, t spec.Type) string {
 	if c == "T" {
@@ -76,7 +83,7 @@ func signedWidth(t spec.Type) string {
 
 // reducer is the name of the object that holds a reduction's combine function.
 func reducer(f spec.Function) string {
-	return strings.TrimPrefix(f.Name, "shmem_")
+	return strings.TrimPrefix(f.Name, f.Family.Surface().Prefix())
 }
 
 var bitsOf = regexp.MustCompile(`bits\((\w+)\)`)
@@ -103,8 +110,10 @@ func body(f spec.Function) string {
 		text = back + strings.TrimSuffix(inner, ")") + end
 	}
 	text = bitsOf.ReplaceAllString(text, toBits)
-	ctx := "SHMEM_CTX_DEFAULT"
-	if f.Ctx {
+	ctx := in(spec.Shmem, "@@_CTX_DEFAULT")
+	if strings.Contains(text, "$base") {
+		text = strings.NewReplacer("$base", f.Below(), "$args", callArguments(f)).Replace(text)
+	} else if f.Ctx {
 		ctx = "ctx"
 		if has(f, "pe") {
 			text = "pe = shmemi_ctx_pe(ctx, pe, $call);\n" + text

@@ -39,9 +39,9 @@ var checkKinds = map[spec.Kind]string{
 
 // checks makes the C test of each chapter: for each symbol a function that
 // calls it, and a row of the table that tests/c/check.h runs.
-func checks() []file {
+func checks(s *spec.Surface) []file {
 	var out []file
-	for _, c := range spec.Chapters {
+	for _, c := range s.Chapters() {
 		var calls, types, rows strings.Builder
 		includes := map[string]bool{}
 		seen := map[string]bool{}
@@ -59,7 +59,7 @@ func checks() []file {
 				}
 				rows.WriteString(checkRow(fn))
 			}
-			for _, forms := range genericForms(f) {
+			for _, forms := range genericForms(f) { // none without Generics
 				fn := forms[0]
 				genericCall(&calls, &rows, fn)
 				if fn.Ctx = f.Contexts; fn.Ctx {
@@ -71,8 +71,7 @@ func checks() []file {
 			continue
 		}
 		text := banner("/* ", " */") + `/* clang-format off */
-#define SHMEM_ALLOW_DEPRECATED
-` + includeLines(includes) + `
+` + in(s, "#define @@_ALLOW_DEPRECATED\n") + includeBelow(s) + includeLines(includes) + `
 ` + types.String() + calls.String() + `
 static const struct check_symbol symbols[] = {
 ` + rows.String() + `};
@@ -82,9 +81,21 @@ int main(int argc, char **argv)
     return check_table(argc, argv, "` + c.File + `", symbols, sizeof symbols / sizeof symbols[0]);
 }
 `
-		out = append(out, file{Path: "tests/c/zz_" + c.File + ".c", Text: text})
+		out = append(out, file{Path: testFolder(s) + "/zz_" + c.File + ".c", Text: text})
 	}
-	return append(out, genericChecks())
+	if s.Generics {
+		out = append(out, genericChecks(s))
+	}
+	return out
+}
+
+// includeBelow is for programs on a surface that stands on another: the checks' own headers have
+// that one's names.
+func includeBelow(s *spec.Surface) string {
+	if s.Over == nil {
+		return ""
+	}
+	return "#include <" + s.File + ">\n"
 }
 
 func includeLines(names map[string]bool) string {

@@ -45,7 +45,7 @@ func called(root string) (map[string]bool, error) {
 			names[m[1]] = true
 		}
 	}
-	for _, f := range checks() {
+	for _, f := range checks(spec.Shmem) {
 		note(f.Text)
 	}
 	paths, err := filepath.Glob(filepath.Join(root, "tests", "c", "*.[ch]"))
@@ -68,7 +68,7 @@ func called(root string) (map[string]bool, error) {
 // untested is an error when the table has a function that no program of tests/c calls.
 func untested(tested map[string]bool) error {
 	var missing []string
-	for _, name := range spec.Names() {
+	for _, name := range spec.Shmem.Names() {
 		if !tested[name] {
 			missing = append(missing, name)
 		}
@@ -130,10 +130,10 @@ func coverage(root string) (string, error) {
 		return "", err
 	}
 	there, macros := map[string]bool{}, map[string]bool{}
-	for _, n := range spec.Names() {
+	for _, n := range spec.Shmem.Names() {
 		there[n], macros[n] = true, true // one without types serves as the generic name
 	}
-	for _, n := range genericNames() {
+	for _, n := range genericNames(spec.Shmem) {
 		macros[n] = true
 	}
 	if err := untested(tested); err != nil {

@@ -10,18 +10,24 @@ import (
 )
 
 // deviceFiles makes the headers with the names that kernels call.
-func deviceFiles() []file {
+func deviceFiles(s *spec.Surface) []file {
 	host := map[string]bool{}
-	for _, n := range spec.Names() {
-		host[n] = true
+	for _, c := range s.Chapters() {
+		for i := range c.Families {
+			for _, fn := range c.Families[i].Functions() {
+				host[fn.Name] = true
+			}
+			// Those that take other arguments in kernels have no name in common.
+			for _, k := range c.Families[i].Kernel {
+				if k.Params != nil {
+					delete(host, s.Prefix()+c.Families[i].Name)
+				}
+			}
+		}
 	}
-	// These take an active set at the host, and a team in kernels.
-	delete(host, "shmem_barrier")
-	delete(host, "shmem_sync")
-	out := []file{{Path: "tests/gpu/zz_functions.h", Text: deviceTests()}}
-	for i := range spec.Device {
-		c := &spec.Device[i]
-		out = append(out, file{Path: "device/shmem/zz_" + c.File + ".h", Text: deviceHeader(c, host)})
+	out := []file{{Path: "tests/gpu/" + own(s, "functions") + ".h", Text: deviceTests(s)}}
+	for _, c := range s.Kernels() {
+		out = append(out, file{Path: "device/" + s.Name + "/zz_" + c.File + ".h", Text: deviceHeader(s, c, host)})
 	}
 	return out
 }
@@ -35,14 +41,17 @@ const deviceTop = `#ifdef SHMEMI_KERNEL
 #pragma nv_diag_suppress 20040
 `
 
-func deviceHeader(c *spec.DeviceChapter, host map[string]bool) string {
+func deviceHeader(s *spec.Surface, c spec.KernelChapter, host map[string]bool) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
-	guard := "SHMEM_ZZ_" + strings.ToUpper(c.File) + "_H"
+	guard := s.Capitals() + "_ZZ_" + strings.ToUpper(c.File) + "_H"
 	fmt.Fprintf(&b, "/* clang-format off */\n/*\n * zz_%s.h: the names of %s that kernels call. Part of shmem.cuh.\n */\n#ifndef %s\n#define %s\n\n", c.File, c.Doc, guard, guard)
-	fmt.Fprintf(&b, "#include \"names.h\"\n#include \"%s\"\n\n%s", c.Over, deviceTop)
-	for i := range c.Families {
-		f := &c.Families[i]
+	if s.Over == nil {
+		fmt.Fprintf(&b, "#include \"names.h\"\n#include \"%s\"\n\n%s", c.Over, deviceTop)
+	} else { // its templates are those of the surface below
+		fmt.Fprintf(&b, "#include <%[1]s/%[1]s.cuh>\n#include <%[2]s>\n\n%[3]s", spec.Shmem.Name, s.File, deviceTop)
+	}
+	for _, f := range c.Families {
 		fmt.Fprintf(&b, "\n/* %s */\n", f.Doc)
 		functions := f.Functions()
 		for j := range functions {
@@ -57,7 +66,7 @@ func deviceHeader(c *spec.DeviceChapter, host map[string]bool) string {
 // context first, and the one whose name says so. Where the host has the latter, it
 // takes the C interface's handle there, and kernels get that one too: the handle
 // would find the host's function otherwise, which takes it as it is.
-func deviceFunction(b *strings.Builder, f *spec.DeviceFunction, host map[string]bool) {
+func deviceFunction(b *strings.Builder, f *spec.KernelFunction, host map[string]bool) {
 	late := f.Type.Kind == spec.Late && f.Form == 0 && byValue(f.Family)
 	t := f.Type
 	head := ""
@@ -69,10 +78,7 @@ func deviceFunction(b *strings.Builder, f *spec.DeviceFunction, host map[string]
 		if context != "" {
 			params = append(params, context)
 		}
-		for _, p := range f.Family.Params {
-			if p.Nbi && !f.Nbi {
-				continue
-			}
+		for _, p := range f.Params() {
 			typ := cType(p.C, t)
 			if late && p.C == "T" {
 				typ = "typename shmemi_late<H>::type"
@@ -104,26 +110,28 @@ func deviceFunction(b *strings.Builder, f *spec.DeviceFunction, host map[string]
 	write(kind, f.Name, "", "SHMEMI_JOB")
 	if f.Family.Contexts {
 		open := fmt.Sprintf("shmemi_open(ctx, %#xu)", spec.CallNumber(f.Name))
-		write("SHMEMI_ONLY", f.Name, "shmem_context ctx", open)
+		context := in(spec.Shmem, "@_context ctx")
+		write("SHMEMI_ONLY", f.Name, context, open)
 		if f.Scope == spec.Thread {
-			name := strings.Replace(f.Name, "shmem_", "shmem_ctx_", 1)
+			s := f.Family.Surface()
+			name := strings.Replace(f.Name, s.Prefix(), s.Prefix()+"ctx_", 1)
 			if host[name] {
-				write("SHMEMI_SHARED", name, "shmem_ctx_t ctx", open)
+				write("SHMEMI_SHARED", name, in(s, "@_ctx_t ctx"), open)
 			}
-			write("SHMEMI_ONLY", name, "shmem_context ctx", open)
+			write("SHMEMI_ONLY", name, context, open)
 		}
 	}
 }
 
 // byValue: a function of the family needs to know the type, not only its name.
-func byValue(f *spec.DeviceFamily) bool {
+func byValue(f *spec.KernelFamily) bool {
 	return f.Result == "T" || strings.Contains(f.Body, "$T") ||
 		slices.ContainsFunc(f.Params, func(p spec.Param) bool { return p.C == "T" })
 }
 
 var scopeTypes = [...]string{"shmemi_by_thread", "shmemi_by_warp", "shmemi_by_block"}
 
-func deviceBody(f *spec.DeviceFunction, late bool, job string) string {
+func deviceBody(f *spec.KernelFunction, late bool, job string) string {
 	t, nbi, mark := f.Type.C, "0", ""
 	if late {
 		t, mark = "H", "late_"

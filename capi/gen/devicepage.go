@@ -22,11 +22,11 @@ func deviceCoverage(root string) (string, error) {
 		return "", err
 	}
 	have := map[string]bool{}
-	for _, n := range spec.DeviceNames() {
+	for _, n := range spec.Shmem.KernelNames() {
 		have[n] = true
 	}
 	type count struct{ there, all int }
-	families, later := map[string]*count{}, make([]int, len(spec.DeviceLater))
+	families, later := map[string]*count{}, make([]int, len(spec.KernelLater))
 	var order []string
 	var sum count
 	for line := range strings.Lines(string(data)) {
@@ -46,7 +46,7 @@ func deviceCoverage(root string) (string, error) {
 			sum.there++
 			continue
 		}
-		for i, l := range spec.DeviceLater {
+		for i, l := range spec.KernelLater {
 			if regexp.MustCompile("^(" + l.Pattern + ")$").MatchString(fields[0]) {
 				later[i]++
 				break
@@ -62,7 +62,7 @@ NVSHMEM's device functions, without the leading nv, and those that
 ` + "`#include <shmem/shmem.cuh>`" + ` has. A name that is not there is not declared either.
 Each of the names that begin a put, get, signal or atomic operation takes a
 context as its first argument, too. Those of teams and collectives take every team of
-the host's: SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED and what splits have made.
+the host's: ` + in(spec.Shmem, "@@_TEAM_WORLD, @@_TEAM_SHARED") + ` and what splits have made.
 
 | family | there | in NVSHMEM 3.8.0 |
 |---|--:|--:|
@@ -71,7 +71,7 @@ the host's: SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED and what splits have made.
 		fmt.Fprintf(&b, "| %s | %d | %d |\n", f, families[f].there, families[f].all)
 	}
 	fmt.Fprintf(&b, "| all | %d | %d |\n\n## What is not there\n\n| names | which |\n|--:|---|\n", sum.there, sum.all)
-	for i, l := range spec.DeviceLater {
+	for i, l := range spec.KernelLater {
 		fmt.Fprintf(&b, "| %d | %s |\n", later[i], l.Why)
 	}
 	return b.String(), nil
@@ -84,8 +84,10 @@ func deviceCalls() string {
 		name   string
 	}
 	var calls []call
-	for _, n := range spec.DeviceNames() {
-		calls = append(calls, call{spec.CallNumber(n), n})
+	for _, s := range spec.Surfaces {
+		for _, n := range s.KernelNames() {
+			calls = append(calls, call{spec.CallNumber(n), n})
+		}
 	}
 	slices.SortFunc(calls, func(a, b call) int {
 		if a.number < b.number {

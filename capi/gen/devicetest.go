@@ -10,22 +10,21 @@ import (
 // deviceTests lists the names that kernels call, by family, for the programs of
 // tests/gpu that try each of them: a name, its element type and bytes, and who
 // calls it. Types that only GPUs have are lists of their own.
-func deviceTests() string {
+func deviceTests(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
-	b.WriteString(`/* clang-format off */
+	fmt.Fprintf(&b, `/* clang-format off */
 /*
- * zz_functions.h: every name that kernels call: ROW(name, element type, bytes of
+ * %[1]s.h: every name that kernels call: ROW(name, element type, bytes of
  * an element, scope).
  */
-#ifndef TESTS_GPU_ZZ_FUNCTIONS_H
-#define TESTS_GPU_ZZ_FUNCTIONS_H
-`)
+#ifndef TESTS_GPU_%[2]s_H
+#define TESTS_GPU_%[2]s_H
+`, own(s, "functions"), strings.ToUpper(own(s, "functions")))
 	var order []string
 	rows := map[string][]string{}
-	for i := range spec.Device {
-		for j := range spec.Device[i].Families {
-			f := &spec.Device[i].Families[j]
+	for _, c := range s.Kernels() {
+		for _, f := range c.Families {
 			for _, fn := range f.Functions() {
 				list := f.Name
 				if f.X {

@@ -14,15 +14,18 @@ import (
 // version script then keeps to the names of the table.
 const thunkTop = `/* clang-format off */
 /* %s: the public functions. */
-#define SHMEM_ALLOW_DEPRECATED
+#define @@_ALLOW_DEPRECATED
 #define SHMEMI_PUBLIC
 #pragma GCC visibility push(default)
-#include <pshmem.h>
+#include <%s>
 #pragma GCC visibility pop
-
-#include "%s"
-#include "ranges.h"
 `
+
+// ownTop is for functions that are the library's own; others stand on those of a surface.
+const (
+	ownTop   = "\n#include \"%s\"\n#include \"ranges.h\"\n"
+	belowTop = "\n#define @@_ALLOW_DEPRECATED\n#include <%s>\n#include <%s>\n"
+)
 
 // Vectorised, a sum of ints runs at the speed of memory; -O2 of gcc 12 leaves
 // loops of unknown length alone.
@@ -33,13 +36,18 @@ const reduceTop = `
 `
 
 // thunks makes the C file of each chapter.
-func thunks() []file {
+func thunks(s *spec.Surface) []file {
 	var out []file
-	generic := genericNames()
-	for _, c := range spec.Chapters {
+	generic := genericNames(s)
+	for _, c := range s.Chapters() {
 		var b strings.Builder
 		b.WriteString(banner("/* ", " */"))
-		fmt.Fprintf(&b, thunkTop, c.Title, cmp.Or(c.Over, "front.h"))
+		fmt.Fprintf(&b, in(s, thunkTop), c.Title, profiledFile(s))
+		if s.Over == nil {
+			fmt.Fprintf(&b, ownTop, cmp.Or(c.Over, "front.h"))
+		} else {
+			fmt.Fprintf(&b, in(s.Over, belowTop), s.Over.File, s.Over.Beyond.File)
+		}
 		widths(&b, c)
 		if reduces(c) {
 			b.WriteString(reduceTop)
@@ -57,8 +65,10 @@ func thunks() []file {
 				fmt.Fprintf(&b, "\n%s\n{\n%s%s}\n", head, ranged(fn, cmp.Or(f.Range, c.Range)), body(fn))
 			}
 		}
-		profiled(&b, c)
-		out = append(out, file{Path: "capi/front/zz_" + c.File + ".c", Text: b.String()})
+		if s.Profiled {
+			profiled(&b, c)
+		}
+		out = append(out, file{Path: frontFolder(s) + "/zz_" + c.File + ".c", Text: b.String()})
 	}
 	return out
 }
@@ -136,29 +146,24 @@ func cast(to, from string) string {
 	return "(" + to + ")"
 }
 
-func frontMap() string {
+func frontMap(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
-	fmt.Fprintf(&b, "%s {\nglobal:\n", spec.MapNode)
-	for _, n := range exported() {
+	fmt.Fprintf(&b, "%s {\nglobal:\n", s.Node)
+	for _, n := range s.Exported() {
 		fmt.Fprintf(&b, "    %s;\n", n)
 	}
 	b.WriteString("local:\n    *;\n};\n")
 	return b.String()
 }
 
-// exported is every name of libshmem.so.
-func exported() []string {
-	return slices.Concat(spec.Names(), spec.ProfilingNames(), spec.ExtensionNames(), spec.Private)
-}
-
 func coreMap() string {
 	return banner("/* ", " */") + "{\nglobal:\n    " + spec.CoreSymbol + ";\nlocal:\n    *;\n};\n"
 }
 
-// symbols is what nm must list for libshmem.so, sorted.
-func symbols() string {
-	names := exported()
+// symbols is what nm must list for a surface's library, sorted.
+func symbols(s *spec.Surface) string {
+	names := s.Exported()
 	slices.Sort(names)
 	return banner("# ", "") + strings.Join(names, "\n") + "\n"
 }

@@ -13,21 +13,21 @@ const genericsTop = `
 
 #if !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 /*
- * shmem_<name>(...) for each shmem_<T>_<name>: the first argument that points to
- * an element says which. shmemi_pick_<name> is that function. Where a context may
+ * @_<name>(...) for each @_<T>_<name>: the first argument that points to
+ * an element says which. @i_pick_<name> is that function. Where a context may
  * come first, it is told from an element by being no pointer; each branch has to be
  * an expression whatever the arguments are, so one that is not taken may name
- * shmemi_no_such_type, which takes none.
+ * @i_no_such_type, which takes none.
  *
- * Where no type fits, the compiler's own message names the argument's. SHMEMI_REFUSE adds those
- * that there are: points is whether the argument, SHMEMI_TYPED behind a context, points to one.
+ * Where no type fits, the compiler's own message names the argument's. @@I_REFUSE adds those
+ * that there are: points is whether the argument, @@I_TYPED behind a context, points to one.
  */
-void shmemi_no_such_type(void);
-#define SHMEMI_REFUSE(points, text) ((void)sizeof(struct { _Static_assert(points, text); int unused; }))
-#define SHMEMI_TYPED(a, b, ...) _Generic(a, shmem_ctx_t: b, default: a)
-#define SHMEMI_ARGUMENT_1(a, ...) a
-#define SHMEMI_ARGUMENT_2(a, b, ...) b
-#define SHMEMI_ARGUMENT_5(a, b, c, d, e, ...) e
+void @i_no_such_type(void);
+#define @@I_REFUSE(points, text) ((void)sizeof(struct { _Static_assert(points, text); int unused; }))
+#define @@I_TYPED(a, b, ...) _Generic(a, @_ctx_t: b, default: a)
+#define @@I_ARGUMENT_1(a, ...) a
+#define @@I_ARGUMENT_2(a, b, ...) b
+#define @@I_ARGUMENT_5(a, b, c, d, e, ...) e
 `
 
 // genericForms are the functions of a family of which a generic name chooses
@@ -35,6 +35,9 @@ void shmemi_no_such_type(void);
 // are different types for the compiler.
 func genericForms(f *spec.Family) [][]spec.Function {
 	var out [][]spec.Function
+	if !f.Surface().Generics {
+		return nil
+	}
 	for _, nbi := range []bool{false, true} {
 		var forms []spec.Function
 		seen := map[string]bool{}
@@ -60,7 +63,7 @@ func genericForms(f *spec.Family) [][]spec.Function {
 // joined are the deprecated functions of a family's name: its generic name takes their types too.
 func joined(f *spec.Family) []spec.Function {
 	var out []spec.Function
-	for _, c := range spec.Chapters {
+	for _, c := range f.Surface().Chapters() {
 		for i := range c.Families {
 			if g := &c.Families[i]; g.Plain && g.Name == f.Name {
 				out = append(out, g.Functions()...)
@@ -74,15 +77,16 @@ func joined(f *spec.Family) []spec.Function {
 // one wherever it is named, also where another one is chosen.
 func unwarned(fn spec.Function) string {
 	if fn.Family.Plain {
-		return "shmemi_" + strings.TrimPrefix(fn.Name, "shmem_")
+		s := fn.Family.Surface()
+		return s.Inner() + strings.TrimPrefix(fn.Name, s.Prefix())
 	}
 	return fn.Name
 }
 
 // aliases declares the names that unwarned gives to deprecated functions.
-func aliases() string {
+func aliases(s *spec.Surface) string {
 	var declared, defined strings.Builder
-	for _, forms := range append(allGenericForms(), complexFunctions()) {
+	for _, forms := range append(allGenericForms(s), complexFunctions(s)) {
 		for _, fn := range forms {
 			if name := unwarned(fn); name != fn.Name {
 				fmt.Fprintf(&declared, "%s __asm__(%q);\n", named(fn, name), fn.Name)
@@ -90,16 +94,16 @@ func aliases() string {
 			}
 		}
 	}
-	return `
+	return in(s, `
 /* Deprecated functions by names of which no compiler warns, for generic names and overloads. */
-#if defined(__GNUC__) && !defined(SHMEM_ALLOW_DEPRECATED) && !defined(__CUDACC__)
-` + declared.String() + "#else\n" + defined.String() + "#endif\n"
+#if defined(__GNUC__) && !defined(@@_ALLOW_DEPRECATED) && !defined(__CUDACC__)
+`) + declared.String() + "#else\n" + defined.String() + "#endif\n"
 }
 
 // untyped are the functions whose name takes a context first without a type that selects.
-func untyped() []spec.Function {
+func untyped(s *spec.Surface) []spec.Function {
 	var out []spec.Function
-	for _, c := range spec.Chapters {
+	for _, c := range s.Chapters() {
 		for i := range c.Families {
 			if f := &c.Families[i]; f.Generic {
 				out = append(out, f.Functions()[0])
@@ -111,13 +115,13 @@ func untyped() []spec.Function {
 
 // untypedMacro leaves the first argument to the plain function when it is no context.
 func untypedMacro(b *strings.Builder, fn spec.Function) {
-	fmt.Fprintf(b, "\n#define %[1]s(...) shmemi_pick_%[2]s(__VA_ARGS__)(__VA_ARGS__)\n"+
-		"#define shmemi_pick_%[2]s(...) \\\n"+
-		"    _Generic(SHMEMI_ARGUMENT_1(__VA_ARGS__, 0), shmem_ctx_t: %[3]s, default: %[1]s)\n",
+	fmt.Fprintf(b, in(fn.Family.Surface(), "\n#define %[1]s(...) @i_pick_%[2]s(__VA_ARGS__)(__VA_ARGS__)\n"+
+		"#define @i_pick_%[2]s(...) \\\n"+
+		"    _Generic(@@I_ARGUMENT_1(__VA_ARGS__, 0), @_ctx_t: %[3]s, default: %[1]s)\n"),
 		fn.Name, fn.Family.Name, onContext(fn))
 }
 
-// generic is the part of a generic name behind shmem_.
+// generic is the part of a generic name behind the surface's own.
 func generic(fn spec.Function) string {
 	if fn.Nbi {
 		return fn.Family.Name + "_nbi"
@@ -137,36 +141,41 @@ func selector(fn spec.Function) (place int, constant bool) {
 }
 
 // genericNames lists the macros.
-func genericNames() []string {
-	out := []string{"shmem_sync"}
-	for _, forms := range allGenericForms() {
-		out = append(out, "shmem_"+generic(forms[0]))
+func genericNames(s *spec.Surface) []string {
+	if !s.Generics {
+		return nil
 	}
-	for _, fn := range untyped() {
+	out := []string{in(s, syncName)}
+	for _, forms := range allGenericForms(s) {
+		out = append(out, s.Prefix()+generic(forms[0]))
+	}
+	for _, fn := range untyped(s) {
 		out = append(out, fn.Name)
 	}
 	return out
 }
 
-func generics() string {
+func generics(s *spec.Surface) string {
 	var b strings.Builder
-	b.WriteString(genericsTop)
+	b.WriteString(in(s, genericsTop))
 	sets := map[string]string{}
-	for _, forms := range allGenericForms() {
+	for _, forms := range allGenericForms(s) {
 		genericMacro(&b, forms, genericSet(&b, forms, sets))
 	}
-	for _, fn := range untyped() {
+	for _, fn := range untyped(s) {
 		untypedMacro(&b, fn)
 	}
-	b.WriteString(genericsEnd)
+	b.WriteString(in(s, genericsEnd))
 	return b.String()
 }
 
+const syncName = "@_sync"
+
 // genericsEnd: a team, or an active set.
 const genericsEnd = `
-#define shmem_sync(...) SHMEMI_ARGUMENT_5(__VA_ARGS__, shmemi_sync_set, 0, 0, shmemi_sync_team, 0)(__VA_ARGS__)
-#define shmemi_sync_team(team) shmem_team_sync(team)
-#define shmemi_sync_set(start, log_stride, size, psync) (shmem_sync)(start, log_stride, size, psync)
+#define @_sync(...) @@I_ARGUMENT_5(__VA_ARGS__, @i_sync_set, 0, 0, @i_sync_team, 0)(__VA_ARGS__)
+#define @i_sync_team(team) @_team_sync(team)
+#define @i_sync_set(start, log_stride, size, psync) (@_sync)(start, log_stride, size, psync)
 #endif
 `
 
@@ -174,8 +183,9 @@ const genericsEnd = `
 // the call of a function that does nothing has the compiler warn once, where naming
 // the functions to choose from would have it warn of each.
 func oldGeneric(b *strings.Builder, f *spec.Family) {
-	fmt.Fprintf(b, "\nSHMEMI_DEPRECATED(%q) static inline void shmemi_old_%s(void) {}\n", "use "+f.Instead, f.Name)
-	fmt.Fprintf(b, "#define shmem_%[1]s(...) (shmemi_old_%[1]s(), shmem_%[2]s(__VA_ARGS__))\n", f.Name, f.Like)
+	s := f.Surface()
+	fmt.Fprintf(b, in(s, "\n@@I_DEPRECATED(%q) static inline void @i_old_%s(void) {}\n"), "use "+f.Instead, f.Name)
+	fmt.Fprintf(b, in(s, "#define @_%[1]s(...) (@i_old_%[1]s(), @_%[2]s(__VA_ARGS__))\n"), f.Name, f.Like)
 }
 
 // complexInC replaces the names that the header has for C++ by those of C.
@@ -202,8 +212,9 @@ func genericSet(b *strings.Builder, forms []spec.Function, sets map[string]strin
 	if !constant {
 		text += ", not const"
 	}
-	fmt.Fprintf(b, "\n#define SHMEMI_TYPES_%s %q\n", name, text)
-	fmt.Fprintf(b, "#define SHMEMI_POINTS_%s(a) _Generic(a", name)
+	s := forms[0].Family.Surface()
+	fmt.Fprintf(b, in(s, "\n#define @@I_TYPES_%s %q\n"), name, text)
+	fmt.Fprintf(b, in(s, "#define @@I_POINTS_%s(a) _Generic(a"), name)
 	for _, fn := range forms {
 		fmt.Fprintf(b, ", %s *: 1", fn.Type.C)
 		if constant {
@@ -220,16 +231,16 @@ func genericMacro(b *strings.Builder, forms []spec.Function, set string) {
 		oldGeneric(b, f)
 		return
 	}
-	name := generic(forms[0])
+	s, name := forms[0].Family.Surface(), generic(forms[0])
 	place, constant := selector(forms[0])
-	argument := fmt.Sprintf("SHMEMI_ARGUMENT_%d", place)
+	argument := fmt.Sprintf(in(s, "@@I_ARGUMENT_%d"), place)
 	if forms[0].Family.Contexts {
-		argument = "SHMEMI_TYPED"
+		argument = in(s, "@@I_TYPED")
 	}
-	fmt.Fprintf(b, "\n#define shmem_%[1]s(...) \\\n    (SHMEMI_REFUSE(SHMEMI_POINTS_%[2]s(%[3]s(__VA_ARGS__, 0, 0)), \"shmem_%[1]s: %[4]s has to point to one of \" SHMEMI_TYPES_%[2]s), \\\n"+
-		"     shmemi_pick_%[1]s(__VA_ARGS__)(__VA_ARGS__))\n", name, set, argument, forms[0].Params()[place-1].Name)
+	fmt.Fprintf(b, in(s, "\n#define @_%[1]s(...) \\\n    (@@I_REFUSE(@@I_POINTS_%[2]s(%[3]s(__VA_ARGS__, 0, 0)), \"@_%[1]s: %[4]s has to point to one of \" @@I_TYPES_%[2]s), \\\n"+
+		"     @i_pick_%[1]s(__VA_ARGS__)(__VA_ARGS__))\n"), name, set, argument, forms[0].Params()[place-1].Name)
 	choices := func(place int, first string, name func(spec.Function) string) {
-		fmt.Fprintf(b, "    _Generic(SHMEMI_ARGUMENT_%d(__VA_ARGS__, 0, 0)%s", place, first)
+		fmt.Fprintf(b, in(s, "    _Generic(@@I_ARGUMENT_%d(__VA_ARGS__, 0, 0)%s"), place, first)
 		for _, fn := range forms {
 			fmt.Fprintf(b, ", \\\n        %s *: %s", fn.Type.C, name(fn))
 			if constant {
@@ -243,17 +254,18 @@ func genericMacro(b *strings.Builder, forms []spec.Function, set string) {
 		if place != 1 {
 			panic("gen: " + forms[0].Name + ": behind a context no argument tells the type")
 		}
-		first = fmt.Sprintf(", \\\n        shmem_ctx_t: shmemi_pick_ctx_%s(__VA_ARGS__)", name)
-		fmt.Fprintf(b, "#define shmemi_pick_ctx_%s(...) \\\n", name)
-		choices(2, ", \\\n        default: shmemi_no_such_type", onContext)
+		first = fmt.Sprintf(in(s, ", \\\n        @_ctx_t: @i_pick_ctx_%s(__VA_ARGS__)"), name)
+		fmt.Fprintf(b, in(s, "#define @i_pick_ctx_%s(...) \\\n"), name)
+		choices(2, in(s, ", \\\n        default: @i_no_such_type"), onContext)
 	}
-	fmt.Fprintf(b, "#define shmemi_pick_%s(...) \\\n", name)
+	fmt.Fprintf(b, in(s, "#define @i_pick_%s(...) \\\n"), name)
 	choices(place, first, unwarned)
 }
 
 // onContext is the name of the form of a function that takes a context.
 func onContext(fn spec.Function) string {
-	return strings.Replace(fn.Name, "shmem_", "shmem_ctx_", 1)
+	prefix := fn.Family.Surface().Prefix()
+	return strings.Replace(fn.Name, prefix, prefix+"ctx_", 1)
 }
 
 // genericCall writes a function that calls a generic name with the arguments of
@@ -273,19 +285,20 @@ func genericCall(b, rows *strings.Builder, fn spec.Function) {
 	if fn.Ctx {
 		what = "_on_context"
 	}
-	fmt.Fprintf(b, "\nstatic void call_generic_%[1]s%[4]s(struct check_call *c)\n{\n    %[2]sshmem_%[1]s(%[3]s);\n}\n",
+	s := fn.Family.Surface()
+	fmt.Fprintf(b, in(s, "\nstatic void call_generic_%[1]s%[4]s(struct check_call *c)\n{\n    %[2]s@_%[1]s(%[3]s);\n}\n"),
 		name, checkResult(fn), strings.Join(args, ", "), what)
-	fmt.Fprintf(rows, "    {\"shmem_%[1]s%[6]s\", call_generic_%[1]s%[6]s, check_%[2]s, &type_%[3]s, %[4]q, %[5]s},\n",
+	fmt.Fprintf(rows, in(s, "    {\"@_%[1]s%[6]s\", call_generic_%[1]s%[6]s, check_%[2]s, &type_%[3]s, %[4]q, %[5]s},\n"),
 		name, fn.Family.Check, fn.Type.Name, cmp.Or(fn.Family.Like, fn.Family.Name), checkFlags(fn), what)
 }
 
 // genericChecks makes the program that looks at what each generic name chooses.
-func genericChecks() file {
+func genericChecks(s *spec.Surface) file {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
-	b.WriteString(`/* clang-format off */
-#define SHMEM_ALLOW_DEPRECATED
-#include "check.h"
+	b.WriteString(in(s, `/* clang-format off */
+#define @@_ALLOW_DEPRECATED
+`) + includeBelow(s) + `#include "check.h"
 
 
 static const struct {
@@ -293,7 +306,7 @@ static const struct {
     void (*picked)(void), (*wanted)(void);
 } rows[] = {
 `)
-	for _, c := range spec.Chapters {
+	for _, c := range s.Chapters() {
 		for i := range c.Families {
 			for _, forms := range genericForms(&c.Families[i]) {
 				for _, fn := range forms {
@@ -304,10 +317,10 @@ static const struct {
 			}
 		}
 	}
-	for _, fn := range untyped() {
-		row := `    {"%[1]s of %[4]s", (void (*)(void))shmemi_pick_%[2]s(%[5]s), (void (*)(void))%[3]s},` + "\n"
+	for _, fn := range untyped(s) {
+		row := in(s, `    {"%[1]s of %[4]s", (void (*)(void))@i_pick_%[2]s(%[5]s), (void (*)(void))%[3]s},`+"\n")
 		fmt.Fprintf(&b, row, fn.Name, fn.Family.Name, fn.Name, "a pointer", "(uint64_t *)0")
-		fmt.Fprintf(&b, row, fn.Name, fn.Family.Name, onContext(fn), "a context", "SHMEM_CTX_DEFAULT")
+		fmt.Fprintf(&b, row, fn.Name, fn.Family.Name, onContext(fn), "a context", in(s, "@@_CTX_DEFAULT"))
 	}
 	b.WriteString(`};
 
@@ -322,10 +335,11 @@ int main(void)
     return check_close();
 }
 `)
-	return file{Path: "tests/c/zz_generic.c", Text: b.String()}
+	return file{Path: testFolder(s) + "/zz_generic.c", Text: b.String()}
 }
 
 func genericRows(b *strings.Builder, fn spec.Function) {
+	s := fn.Family.Surface()
 	place, constant := selector(fn)
 	pointers := []string{fn.Type.C + " *"}
 	if constant {
@@ -333,10 +347,10 @@ func genericRows(b *strings.Builder, fn spec.Function) {
 	}
 	for _, p := range pointers {
 		before := strings.Repeat("0, ", place-1)
-		fmt.Fprintf(b, "    {\"shmem_%[1]s of %[2]s\", (void (*)(void))shmemi_pick_%[1]s(%[3]s(%[2]s)0), (void (*)(void))%[4]s},\n",
+		fmt.Fprintf(b, in(s, "    {\"@_%[1]s of %[2]s\", (void (*)(void))@i_pick_%[1]s(%[3]s(%[2]s)0), (void (*)(void))%[4]s},\n"),
 			generic(fn), p, before, fn.Name)
 		if fn.Family.Contexts {
-			fmt.Fprintf(b, "    {\"shmem_%[1]s of a context and %[2]s\", (void (*)(void))shmemi_pick_%[1]s(SHMEM_CTX_DEFAULT, (%[2]s)0), (void (*)(void))%[3]s},\n",
+			fmt.Fprintf(b, in(s, "    {\"@_%[1]s of a context and %[2]s\", (void (*)(void))@i_pick_%[1]s(@@_CTX_DEFAULT, (%[2]s)0), (void (*)(void))%[3]s},\n"),
 				generic(fn), p, onContext(fn))
 		}
 	}

@@ -8,38 +8,18 @@ import (
 	"libshmem/capi/spec"
 )
 
-const headerTop = `/* clang-format off */
-/*
- * shmem.h: OpenSHMEM 1.6 for C and C++.
- *
- * A symmetric address is an address within a block of shmem_malloc and its
- * relatives, or a global or static variable of the program. It names the same
- * place in every PE's memory; a pe argument says whose. Wherever a function takes
- * one it must be the caller's own address, and the whole range must be within the
- * heap or among those variables.
- *
- * A mistake that the specification gives no return value for ends the job: the
- * caller prints the PE, the function, the cause and the remedy on standard
- * error, and every PE ends with a non-zero status.
- *
- * Compilers warn of functions that the specification calls deprecated, unless
- * SHMEM_ALLOW_DEPRECATED is defined before this header is included.
- *
- * Below, <T> is the name of an element type and T the type itself.
- */
-#ifndef SHMEM_H
-#define SHMEM_H
-
+// headerTop follows what a header says of itself.
+const headerTop = `
 /* To nvcc a name of the host and the same one of kernels are one, and that is not deprecated. */
-#if defined(__GNUC__) && !defined(SHMEM_ALLOW_DEPRECATED) && !defined(__CUDACC__)
-#define SHMEMI_DEPRECATED(text) __attribute__((deprecated(text)))
+#if defined(__GNUC__) && !defined(@@_ALLOW_DEPRECATED) && !defined(__CUDACC__)
+#define @@I_DEPRECATED(text) __attribute__((deprecated(text)))
 #else
-#define SHMEMI_DEPRECATED(text)
+#define @@I_DEPRECATED(text)
 #endif
 #ifdef __cplusplus
-#define SHMEMI_DEPRECATED_C(text) /* an overload of C++ has the name */
+#define @@I_DEPRECATED_C(text) /* an overload of C++ has the name */
 #else
-#define SHMEMI_DEPRECATED_C(text) SHMEMI_DEPRECATED(text)
+#define @@I_DEPRECATED_C(text) @@I_DEPRECATED(text)
 #endif
 
 /* NVRTC compiles kernels without a C library; shmem/shmem.cuh brings the types. */
@@ -56,22 +36,6 @@ typedef double _Complex shmemi_complexd;
 typedef float _Complex shmemi_complexf;
 #endif
 #endif
-
-/* A set of PEs. Handles may be copied and compared. */
-typedef int32_t shmem_team_t;
-
-/* What a new team is asked for. */
-typedef struct {
-    int num_contexts; /* that will exist at once; 0 unless SHMEM_TEAM_NUM_CONTEXTS says that it counts */
-} shmem_team_config_t;
-
-/* A stream of operations that is ordered and completed by itself. Handles may be copied and compared. */
-typedef int32_t shmem_ctx_t;
-
-/* What a session is expected to have. */
-typedef struct {
-    size_t total_ops; /* calls at most; it counts where SHMEM_CTX_SESSION_TOTAL_OPS says so */
-} shmem_ctx_session_config_t;
 `
 
 // headerCalls begins what host code calls.
@@ -103,26 +67,48 @@ func constants(b *strings.Builder, groups []spec.ConstantGroup) {
 	}
 }
 
-func header() string {
-	var b strings.Builder
+// about opens a header: what it is, and the guard.
+func about(b *strings.Builder, h spec.Headers) {
 	b.WriteString(banner("/* ", " */"))
-	b.WriteString(headerTop)
-	constants(&b, spec.Constants)
+	b.WriteString("/* clang-format off */\n/*\n")
+	for line := range strings.Lines(h.About) {
+		b.WriteString(strings.TrimRight(" * "+line, " \n") + "\n")
+	}
+	fmt.Fprintf(b, " */\n#ifndef %[1]s\n#define %[1]s\n", guard(h.File))
+}
+
+// guard is the macro that keeps a header from being read twice.
+func guard(file string) string {
+	return strings.ToUpper(strings.NewReplacer(".", "_", "/", "_").Replace(file))
+}
+
+func header(s *spec.Surface) string {
+	var b strings.Builder
+	about(&b, s.Headers)
+	b.WriteString(in(s, headerTop))
+	b.WriteString(s.Types)
+	constants(&b, s.Constants())
 	b.WriteString(headerCalls)
 	title := ""
-	for _, c := range spec.Chapters {
+	for _, c := range s.Chapters() {
 		if c.Title != title {
 			title = c.Title
 			fmt.Fprintf(&b, "\n/* %s %s */\n", strings.Repeat("-", 90-len(title)), title)
 		}
 		for i := range c.Families {
-			familyHeader(&b, &c.Families[i])
+			if f := &c.Families[i]; f.Front != "" {
+				familyHeader(&b, f)
+			}
 		}
 	}
-	b.WriteString(aliases())
+	if s.Generics {
+		b.WriteString(aliases(s))
+	}
 	b.WriteString(headerEnd)
-	b.WriteString(generics())
-	b.WriteString(overloads())
+	if s.Generics {
+		b.WriteString(generics(s))
+		b.WriteString(overloads(s))
+	}
 	b.WriteString("#endif\n\n#endif\n")
 	return b.String()
 }
@@ -180,7 +166,7 @@ func warning(f *spec.Family) string {
 	if f.Instead == "" {
 		return ""
 	}
-	macro := "SHMEMI_DEPRECATED"
+	macro := in(f.Surface(), "@@I_DEPRECATED")
 	if f.OnlyC {
 		macro += "_C"
 	}

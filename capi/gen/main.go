@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"os"
 
+	"libshmem/capi/spec"
 	"libshmem/internal/generated"
 )
 
@@ -24,6 +25,7 @@ type file = generated.File
 
 // outputs is everything that is generated; it writes nothing.
 func outputs(root string) ([]file, error) {
+	s := spec.Shmem
 	page, err := coverage(root)
 	if err != nil {
 		return nil, err
@@ -35,24 +37,43 @@ func outputs(root string) ([]file, error) {
 	out := []file{
 		{Path: "docs/device-coverage.md", Text: device},
 		{Path: "queue/zz_calls.go", Text: deviceCalls()},
-		{Path: "include/shmem.h", Text: header()},
-		{Path: "include/pshmem.h", Text: profileHeader()},
-		overloadChecks(),
-		{Path: "capi/front/zz_libshmem.map", Text: frontMap()},
 		{Path: "capi/core/zz_core.map", Text: coreMap()},
-		{Path: "tests/abi/symbols.golden", Text: symbols()},
 		{Path: "docs/api-coverage.md", Text: page},
-		{Path: "docs/reference.md", Text: reference()},
+		{Path: "docs/reference.md", Text: reference(s)},
 	}
-	python, err := pythonFiles()
+	for _, s := range spec.Surfaces {
+		files, err := surfaceFiles(s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, files...)
+	}
+	return out, nil
+}
+
+// surfaceFiles is what a surface needs: its headers, its library, what of it is exported, and
+// what calls each name.
+func surfaceFiles(s *spec.Surface) ([]file, error) {
+	out := []file{
+		{Path: "include/" + s.File, Text: header(s)},
+		{Path: mapFile(s), Text: frontMap(s)},
+		{Path: symbolFile(s), Text: symbols(s)},
+	}
+	if s.Profiled {
+		out = append(out, file{Path: "include/" + profiledFile(s), Text: profileHeader(s)})
+	}
+	if s.Generics {
+		out = append(out, overloadChecks(s))
+	}
+	python, err := pythonFiles(s)
 	if err != nil {
 		return nil, err
 	}
 	out = append(out, python...)
-	out = append(out, deviceFiles()...)
-	out = append(out, streamFiles()...)
-	out = append(out, thunks()...)
-	return append(out, checks()...), nil
+	out = append(out, deviceFiles(s)...)
+	out = append(out, streamFiles(s)...)
+	out = append(out, thunks(s)...)
+	return append(out, checks(s)...), nil
 }
 
 // banner is the first line of a generated file.
@@ -66,7 +87,7 @@ func main() {
 	pages := flag.String("man", "", "write the manual pages into this folder, and nothing else")
 	flag.Parse()
 	if *pages != "" {
-		if err := writePages(*pages); err != nil {
+		if err := writePages(spec.Shmem, *pages); err != nil {
 			fmt.Fprintln(os.Stderr, "gen:", err)
 			os.Exit(1)
 		}

@@ -28,7 +28,7 @@ type page struct {
 }
 
 // pages lists the manual, in the order of the tables.
-func pages() []*page {
+func pages(s *spec.Surface) []*page {
 	var out []*page
 	byName := map[string]*page{}
 	add := func(name, title string, t topic) {
@@ -40,15 +40,17 @@ func pages() []*page {
 		}
 		p.topics = append(p.topics, t)
 	}
-	for _, c := range spec.Chapters {
+	for _, c := range s.Chapters() {
 		for i := range c.Families {
-			f := &c.Families[i]
-			add(cmp.Or(f.Symbol, "shmem_"+f.Name), c.Title, topic{f, f.Functions(), spec.Header})
+			if f := &c.Families[i]; f.Front != "" {
+				add(cmp.Or(f.Symbol, s.Prefix()+f.Name), c.Title, topic{f, f.Functions(), s.File})
+			}
 		}
 	}
-	for i := range spec.Extensions {
-		c := &spec.Extensions[i]
-		add("shmemx_"+c.Name+c.Suffix, "Extensions", topic{&c.Family, c.Functions(), spec.ExtensionHeader})
+	extensions := s.Extensions()
+	for i := range extensions {
+		f := &extensions[i]
+		add(s.Extension()+f.Name+f.Suffix, "Extensions", topic{f, f.Functions(), s.Beyond.File})
 	}
 	for _, p := range out { // what is deprecated stands last
 		slices.SortStableFunc(p.topics, func(a, b topic) int { return cmp.Compare(a.rank(), b.rank()) })
@@ -90,10 +92,11 @@ func (t topic) synopsis() []string {
 }
 
 func (t topic) generic() string {
-	if t.header != spec.Header || len(t.family.Types) == 0 || t.family.Plain {
+	s := t.family.Surface()
+	if t.family.X || !s.Generics || len(t.family.Types) == 0 || t.family.Plain {
 		return ""
 	}
-	return "shmem_" + t.family.Name
+	return s.Prefix() + t.family.Name
 }
 
 // roff escapes text for a manual page.
@@ -161,7 +164,7 @@ func (t topic) body(b *strings.Builder, heading string) {
 	part("ERRORS", f.Errors)
 	part("ORDER", f.Order)
 	since := "Since libshmem " + f.Since + "."
-	if t.header == spec.Header {
+	if !t.family.X {
 		since = "OpenSHMEM 1.6, " + f.Section + ". " + since
 	} else {
 		since = "An extension of libshmem. " + since
@@ -209,17 +212,20 @@ func (p *page) text() string {
 		t.writeSynopsis(&b)
 		t.body(&b, ".SS")
 	}
-	fmt.Fprintf(&b, ".SH SEE ALSO\n.BR shmem (7),\n.BR pshmem (3)\n")
+	fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %[1]s (7),\n.BR p%[1]s (3)\n", p.topics[0].family.Surface().Name)
 	return b.String()
 }
 
 // manual is every file of it, by its place below man/.
-func manual() map[string]string {
-	out := map[string]string{"man3/pshmem.3": profilePage(), "man7/shmem.7": overviewPage()}
-	for _, p := range pages() {
+func manual(s *spec.Surface) map[string]string {
+	out := map[string]string{"man7/" + s.Name + ".7": overviewPage(s)}
+	if s.Profiled {
+		out["man3/p"+s.Name+".3"] = profilePage(s)
+	}
+	for _, p := range pages(s) {
 		out["man3/"+p.name+".3"] = p.text()
 	}
-	for _, p := range pages() {
+	for _, p := range pages(s) {
 		for _, t := range p.topics {
 			for _, fn := range t.functions {
 				if path := "man3/" + fn.Name + ".3"; out[path] == "" {
@@ -231,15 +237,15 @@ func manual() map[string]string {
 	return out
 }
 
-func profilePage() string {
+func profilePage(s *spec.Surface) string {
 	var b strings.Builder
-	b.WriteString(title("pshmem", 3))
-	b.WriteString(".SH NAME\npshmem \\- second names of the functions, for tools that watch a program\n" +
-		".SH SYNOPSIS\n.nf\n.B #include <pshmem.h>\n.fi\n.SH DESCRIPTION\n")
+	b.WriteString(title("p"+s.Name, 3))
+	fmt.Fprintf(&b, ".SH NAME\np%s \\- second names of the functions, for tools that watch a program\n"+
+		".SH SYNOPSIS\n.nf\n.B #include <%s>\n.fi\n.SH DESCRIPTION\n", s.Name, profiledFile(s))
 	for i, text := range []string{
-		"A tool defines functions of shmem.h itself, in a library that the program is linked with before libshmem.so " +
-			"or that LD_PRELOAD names, and calls the library's own by the name with a p in front: pshmem_int_put for " +
-			"shmem_int_put, pstart_pes for start_pes. They are the same functions.",
+		in(s, "A tool defines functions of "+s.File+" itself, in a library that the program is linked with before "+s.Library+
+			" or that LD_PRELOAD names, and calls the library's own by the name with a p in front: p@_int_put for "+
+			"@_int_put, pstart_pes for start_pes. They are the same functions."),
 		"The library calls neither name, so that a call of the program is seen once. The generic names of C11 and the " +
 			"overloads of C++ are seen as the typed function that they stand for.",
 	} {
@@ -248,18 +254,18 @@ func profilePage() string {
 		}
 		paragraph(&b, text)
 	}
-	b.WriteString(".SH SEE ALSO\n.BR shmem (7)\n")
+	fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (7)\n", s.Name)
 	return b.String()
 }
 
-func overviewPage() string {
+func overviewPage(s *spec.Surface) string {
 	var b strings.Builder
-	b.WriteString(title("shmem", 7))
-	b.WriteString(".SH NAME\nshmem \\- one-sided communication between processing elements\n.SH DESCRIPTION\n")
+	b.WriteString(title(s.Name, 7))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- one-sided communication between processing elements\n.SH DESCRIPTION\n", s.Name)
 	paragraph(&b, "libshmem is an implementation of OpenSHMEM 1.6. A PE of a parallel program reads and writes the memory "+
 		"of another one by that PE's number and its own address of the data; the other PE takes no part.")
 	chapter := ""
-	for _, p := range pages() {
+	for _, p := range pages(s) {
 		if p.title != chapter {
 			chapter = p.title
 			fmt.Fprintf(&b, ".SH %s\n", strings.ToUpper(roff(chapter)))
@@ -269,14 +275,14 @@ func overviewPage() string {
 	}
 	b.WriteString(".SH ENVIRONMENT\n")
 	paragraph(&b, "shmem-info --env lists the variables, their values and what they do.")
-	b.WriteString(".SH SEE ALSO\n.BR pshmem (3)\n")
+	fmt.Fprintf(&b, ".SH SEE ALSO\n.BR p%s (3)\n", s.Name)
 	return b.String()
 }
 
 // writePages writes the manual and, in the file list, the places of its files.
-func writePages(dir string) error {
+func writePages(s *spec.Surface, dir string) error {
 	var list []string
-	for path, text := range manual() {
+	for path, text := range manual(s) {
 		at := filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			return err
@@ -291,18 +297,18 @@ func writePages(dir string) error {
 }
 
 // reference is the manual's table of contents, for readers of the sources.
-func reference() string {
+func reference(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(banner("<!-- ", " -->"))
 	b.WriteString(`# Reference
 
 What the functions do, in a line each. The manual has the arguments with their
-units, results, errors, and what is ordered before what: ` + "`man shmem_put`" + `, or the
-comments of ` + "`include/shmem.h`" + `, which are made of the same rows. <T> is a type, <bits>
+units, results, errors, and what is ordered before what: ` + "`" + in(s, "man @_put") + "`" + `, or the
+comments of ` + "`include/" + s.File + "`" + `, which are made of the same rows. <T> is a type, <bits>
 a size; most have a form _nbi, which does not wait, and one with ctx_ and a context.
 `)
 	chapter := ""
-	for _, p := range pages() {
+	for _, p := range pages(s) {
 		if p.title != chapter {
 			chapter = p.title
 			fmt.Fprintf(&b, "\n## %s\n\n| page | names | what it does | section |\n|---|---|---|---|\n", chapter)
@@ -314,7 +320,7 @@ a size; most have a form _nbi, which does not wait, and one with ctx_ and a cont
 				what += " (deprecated: use " + t.family.Instead + ")"
 			}
 			section := t.family.Section
-			if t.header != spec.Header {
+			if t.family.X {
 				section = ""
 			}
 			fmt.Fprintf(&b, "| %s(3) | %s | %s | %s |\n", p.name, names, what, section)

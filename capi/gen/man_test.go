@@ -17,8 +17,8 @@ import (
 // TestManualIsWhole: each public name has a page, by itself or by a link to one that
 // shows how the name is made.
 func TestManualIsWhole(t *testing.T) {
-	all := manual()
-	names := slices.Concat(spec.Names(), spec.ExtensionNames())
+	all := manual(spec.Shmem)
+	names := slices.Concat(spec.Shmem.Names(), spec.Shmem.ExtensionNames())
 	for _, name := range names {
 		text, ok := all["man3/"+name+".3"]
 		if !ok {
@@ -31,7 +31,7 @@ func TestManualIsWhole(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range pages() {
+	for _, p := range pages(spec.Shmem) {
 		for _, topic := range p.topics {
 			for _, fn := range topic.functions {
 				if !strings.Contains(all["man3/"+p.name+".3"], roff(spelled(fn))+"(") {
@@ -54,7 +54,7 @@ var known = regexp.MustCompile(`^\.(\\"|TH|SH|SS|TP|PP|I|B|BR|nf|fi|so)( |$)`)
 func TestManualForm(t *testing.T) {
 	order := []string{"NAME", "SYNOPSIS", "DESCRIPTION", "ARGUMENTS", "TYPES", "RETURN VALUE", "ERRORS", "ORDER", "STANDARDS",
 		"OTHER FORMS", "SEE ALSO"}
-	for path, text := range manual() {
+	for path, text := range manual(spec.Shmem) {
 		if strings.HasPrefix(text, ".so ") || !strings.HasSuffix(path, ".3") {
 			continue
 		}
@@ -90,11 +90,11 @@ func TestManualForm(t *testing.T) {
 func TestManualByGroff(t *testing.T) {
 	groff := need.Command(t, "groff")
 	dir := t.TempDir()
-	if err := writePages(dir); err != nil {
+	if err := writePages(spec.Shmem, dir); err != nil {
 		t.Fatal(err)
 	}
 	args := []string{"-man", "-ww", "-Tutf8", "-z", "man7/shmem.7"}
-	for path, text := range manual() {
+	for path, text := range manual(spec.Shmem) {
 		if !strings.HasPrefix(text, ".so ") && strings.HasSuffix(path, ".3") {
 			args = append(args, path)
 		}
@@ -105,7 +105,7 @@ func TestManualByGroff(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	list, err := os.ReadFile(filepath.Join(dir, "list"))
-	if err != nil || len(strings.Fields(string(list))) != len(manual()) {
-		t.Errorf("the list has %d files of %d (%v)", len(strings.Fields(string(list))), len(manual()), err)
+	if err != nil || len(strings.Fields(string(list))) != len(manual(spec.Shmem)) {
+		t.Errorf("the list has %d files of %d (%v)", len(strings.Fields(string(list))), len(manual(spec.Shmem)), err)
 	}
 }

@@ -13,15 +13,15 @@ const overloadsTop = `
 /* ----------------------------------------------------------------------------- overloads of C++ */
 
 #ifdef __cplusplus
-/* shmem_<name>(...) for each shmem_<T>_<name>, and with a context first where there is
- * shmem_ctx_<T>_<name>. */
+/* @_<name>(...) for each @_<T>_<name>, and with a context first where there is
+ * @_ctx_<T>_<name>. */
 `
 
 // C's complex types, where the compiler has them in C++: the layout is that of std::complex.
 const complexTop = `
 #ifdef __GNUC__
-__extension__ typedef __complex__ double shmemi_c_complexd;
-__extension__ typedef __complex__ float shmemi_c_complexf;
+__extension__ typedef __complex__ double @i_c_complexd;
+__extension__ typedef __complex__ float @i_c_complexf;
 `
 
 // In a file for nvcc kernels have functions of these names.
@@ -30,28 +30,28 @@ const complexEnd = `#endif
 #ifndef __CUDACC__
 `
 
-const overloadsEnd = `inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
+const overloadsEnd = `inline int @_sync(@_team_t team) { return @_team_sync(team); }
 #endif
 #endif
 `
 
-func overloads() string {
+func overloads(s *spec.Surface) string {
 	var b strings.Builder
-	b.WriteString(overloadsTop)
+	b.WriteString(in(s, overloadsTop))
 	// A function of the library with the name and arguments of an overload would be
 	// defined anew in every program: shmem_wait_until of long.
 	declared := map[string]bool{}
-	for _, c := range spec.Chapters {
+	for _, c := range s.Chapters() {
 		for i := range c.Families {
 			if f := &c.Families[i]; f.Symbol != "" {
 				declared[prototype(f.Functions()[0])] = true
 			}
 		}
 	}
-	for _, forms := range allGenericForms() {
+	for _, forms := range allGenericForms(s) {
 		fmt.Fprintln(&b)
 		for _, fn := range forms {
-			if !declared[named(fn, "shmem_"+generic(fn))] {
+			if !declared[named(fn, s.Prefix()+generic(fn))] {
 				overload(&b, fn)
 			}
 			if fn.Family.Contexts {
@@ -59,22 +59,22 @@ func overloads() string {
 			}
 		}
 	}
-	b.WriteString(complexTop)
-	for _, fn := range complexFunctions() {
+	b.WriteString(in(s, complexTop))
+	for _, fn := range complexFunctions(s) {
 		complexOverload(&b, fn)
 	}
 	b.WriteString(complexEnd)
-	for _, fn := range untyped() {
+	for _, fn := range untyped(s) {
 		fmt.Fprintf(&b, "inline %s { %s(%s); }\n", named(withContext(fn), fn.Name), onContext(fn), callArguments(withContext(fn)))
 	}
-	b.WriteString(overloadsEnd)
+	b.WriteString(in(s, overloadsEnd))
 	return b.String()
 }
 
 // allGenericForms lists the functions behind each generic name.
-func allGenericForms() [][]spec.Function {
+func allGenericForms(s *spec.Surface) [][]spec.Function {
 	var out [][]spec.Function
-	for _, c := range spec.Chapters {
+	for _, c := range s.Chapters() {
 		for i := range c.Families {
 			out = append(out, genericForms(&c.Families[i])...)
 		}
@@ -96,13 +96,13 @@ func overload(b *strings.Builder, fn spec.Function) {
 	// What is deprecated does what the newer name does, of which nobody is warned.
 	callee := unwarned(fn)
 	if like := fn.Family.Like; like != "" {
-		callee = "shmem_" + fn.Type.Name + "_" + like
+		callee = fn.Family.Surface().Prefix() + fn.Type.Name + "_" + like
 	}
 	back := ""
 	if fn.Result() != "void" {
 		back = "return "
 	}
-	fmt.Fprintf(b, "%sinline %s { %s%s(%s); }\n", warning(fn.Family), named(fn, "shmem_"+generic(fn)), back, callee,
+	fmt.Fprintf(b, "%sinline %s { %s%s(%s); }\n", warning(fn.Family), named(fn, fn.Family.Surface().Prefix()+generic(fn)), back, callee,
 		callArguments(fn))
 }
 
@@ -117,14 +117,14 @@ func callArguments(fn spec.Function) string {
 
 // inC is a function on C's complex type.
 func inC(fn spec.Function) spec.Function {
-	fn.Type.C = "shmemi_c_" + fn.Type.Name
+	fn.Type.C = fn.Family.Surface().Inner() + "c_" + fn.Type.Name
 	return fn
 }
 
 // complexFunctions are those on complex types.
-func complexFunctions() []spec.Function {
+func complexFunctions(s *spec.Surface) []spec.Function {
 	var out []spec.Function
-	for _, c := range spec.Chapters {
+	for _, c := range s.Chapters() {
 		for i := range c.Families {
 			for _, fn := range c.Families[i].Functions() {
 				if fn.Type.Kind == spec.Complex {
@@ -142,7 +142,7 @@ func complexNames(fn spec.Function) []string {
 	if fn.Family.Plain {
 		return []string{fn.Name}
 	}
-	return []string{fn.Name, "shmem_" + generic(fn)}
+	return []string{fn.Name, fn.Family.Surface().Prefix() + generic(fn)}
 }
 
 func complexOverload(b *strings.Builder, fn spec.Function) {
@@ -174,13 +174,13 @@ func pointerTo(fn spec.Function) string {
 }
 
 // overloadChecks makes a C++ file that has a pointer to each overload.
-func overloadChecks() file {
+func overloadChecks(s *spec.Surface) file {
 	var b strings.Builder
 	n := 0
-	for _, forms := range allGenericForms() {
+	for _, forms := range allGenericForms(s) {
 		for _, fn := range forms {
 			row := func(fn spec.Function) {
-				fmt.Fprintf(&b, "    (function)static_cast<%s>(shmem_%s),\n", pointerTo(fn), generic(fn))
+				fmt.Fprintf(&b, "    (function)static_cast<%s>(%s%s),\n", pointerTo(fn), s.Prefix(), generic(fn))
 				n++
 			}
 			row(fn)
@@ -189,19 +189,19 @@ func overloadChecks() file {
 			}
 		}
 	}
-	for _, fn := range complexFunctions() {
+	for _, fn := range complexFunctions(s) {
 		for _, name := range complexNames(fn) {
 			fmt.Fprintf(&b, "    (function)static_cast<%s>(%s),\n", pointerTo(inC(fn)), name)
 			n++
 		}
 	}
-	for _, fn := range untyped() {
+	for _, fn := range untyped(s) {
 		fmt.Fprintf(&b, "    (function)static_cast<%s>(%s),\n", pointerTo(withContext(fn)), fn.Name)
 		n++
 	}
-	return file{Path: "tests/abi/testdata/zz_overloads.cc", Text: banner("// ", "") + `// clang-format off
-#define SHMEM_ALLOW_DEPRECATED
-#include <shmem.h>
+	return file{Path: "tests/abi/testdata/" + own(s, "overloads") + ".cc", Text: banner("// ", "") + in(s, `// clang-format off
+#define @@_ALLOW_DEPRECATED
+#include <`) + s.File + `>
 
 typedef void (*function)();
 extern const function overloads[] = {

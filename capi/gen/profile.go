@@ -9,22 +9,22 @@ import (
 
 const profileTop = `/* clang-format off */
 /*
- * pshmem.h: the names of OpenSHMEM's functions for tools that watch a program.
+ * %[4]s: the names of OpenSHMEM's functions for tools that watch a program.
  *
- * A tool defines functions of shmem.h itself, in a library that the program is linked
- * with before libshmem.so or that LD_PRELOAD names, and calls the library's own by the
- * name with a p in front: shmem_int_put and pshmem_int_put, start_pes and pstart_pes.
+ * A tool defines functions of %[1]s itself, in a library that the program is linked
+ * with before %[2]s or that LD_PRELOAD names, and calls the library's own by the
+ * name with a p in front: @_int_put and p@_int_put, start_pes and pstart_pes.
  * The library calls neither of them, so that a call of the program is seen once.
  *
  * The generic names of C11 and the overloads of C++ are macros and inline functions
- * over shmem_<T>_<name>, and seen as those. shmem_sync, shmem_wait_until, shmem_signal_set and
- * shmem_signal_add are functions too: a tool in C11 defines them in parentheses,
- * void (shmem_sync)(...).
+ * over @_<T>_<name>, and seen as those. @_sync, @_wait_until, @_signal_set and
+ * @_signal_add are functions too: a tool in C11 defines them in parentheses,
+ * void (@_sync)(...).
  */
-#ifndef PSHMEM_H
-#define PSHMEM_H
+#ifndef %[3]s
+#define %[3]s
 
-#include <shmem.h>
+#include <%[1]s>
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,11 +33,11 @@ extern "C" {
 `
 
 // profileHeader declares the second name of each function.
-func profileHeader() string {
+func profileHeader(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
-	b.WriteString(profileTop)
-	for _, c := range spec.Chapters {
+	fmt.Fprintf(&b, in(s, profileTop), s.File, s.Library, guard(profiledFile(s)), profiledFile(s))
+	for _, c := range s.Chapters() {
 		for i := range c.Families {
 			for _, fn := range c.Families[i].Functions() {
 				fmt.Fprintf(&b, "%s%s;\n", warning(fn.Family), named(fn, spec.Profiled(fn.Name)))

@@ -11,32 +11,33 @@ import (
 
 // pythonFiles makes what the package of Python knows of the library: its version,
 // the constants, and how each function is called, with the same for type checkers.
-func pythonFiles() ([]file, error) {
-	functions := pythonFunctions()
-	table, err := pythonTable(functions)
+func pythonFiles(s *spec.Surface) ([]file, error) {
+	functions := pythonFunctions(s)
+	table, err := pythonTable(s, functions)
 	if err != nil {
 		return nil, err
 	}
-	stub, err := pythonStub(functions)
+	stub, err := pythonStub(s, functions)
 	if err != nil {
 		return nil, err
 	}
 	return []file{
-		{Path: "python/shmem/_abi.py", Text: table},
-		{Path: "python/shmem/_abi.pyi", Text: stub},
+		{Path: "python/" + s.Name + "/_abi.py", Text: table},
+		{Path: "python/" + s.Name + "/_abi.pyi", Text: stub},
 	}, nil
 }
 
 // pythonFunctions are all public functions of the host, sorted.
-func pythonFunctions() []spec.Function {
+func pythonFunctions(s *spec.Surface) []spec.Function {
 	var out []spec.Function
-	for _, c := range spec.Chapters {
+	for _, c := range s.Chapters() {
 		for i := range c.Families {
 			out = append(out, c.Families[i].Functions()...)
 		}
 	}
-	for i := range spec.Extensions {
-		for _, f := range spec.Extensions[i].Functions() {
+	extensions := s.Extensions()
+	for i := range extensions {
+		for _, f := range extensions[i].Functions() {
 			if !movesLate(f) {
 				out = append(out, f)
 			}
@@ -59,8 +60,7 @@ var pythonCodes = map[string]string{
 	"void": "v", "float": "f", "double": "d", "long double": "g",
 	"char": "b", "signed char": "b", "short": "h", "int": "i", "long": "l", "long long": "q",
 	"unsigned char": "B", "unsigned short": "H", "unsigned int": "I", "unsigned long": "L",
-	"unsigned long long": "Q", "shmem_team_t": "i", "shmem_ctx_t": "i",
-	"shmemx_error_handler_t": "P", "const char *": "z",
+	"unsigned long long": "Q", "const char *": "z",
 }
 
 // pythonCode is the letter of a type; pointers are numbers, as numpy has them. A text
@@ -71,6 +71,11 @@ func pythonCode(f spec.Function, c string) (string, error) {
 	}
 	if code, ok := pythonCodes[spec.SameAs(strings.TrimPrefix(c, "const "))]; ok {
 		return code, nil
+	}
+	for _, h := range f.Family.Surface().Handles {
+		if h.C == c {
+			return h.Letter, nil
+		}
 	}
 	if code, ok := pythonCodes[c]; ok {
 		return code, nil
@@ -116,8 +121,8 @@ func pythonSignature(f spec.Function) (string, error) {
 }
 
 // pythonConstants calls f with each constant as Python spells its value.
-func pythonConstants(f func(name, value string, isText bool)) {
-	for _, groups := range [][]spec.ConstantGroup{spec.Constants, spec.ExtensionConstants} {
+func pythonConstants(s *spec.Surface, f func(name, value string, isText bool)) {
+	for _, groups := range [][]spec.ConstantGroup{s.Constants(), s.ExtensionConstants()} {
 		for _, g := range groups {
 			for _, c := range g.Constants {
 				value := strings.ReplaceAll(c.Value, "$VERSION", libshmem.Version)
@@ -186,12 +191,12 @@ class Library:
         return function
 `
 
-func pythonTable(functions []spec.Function) (string, error) {
+func pythonTable(s *spec.Surface, functions []spec.Function) (string, error) {
 	var b strings.Builder
 	b.WriteString(banner("# ", ""))
 	b.WriteString(pythonTop)
 	fmt.Fprintf(&b, "VERSION = %q\n", libshmem.Version)
-	pythonConstants(func(name, value string, _ bool) { fmt.Fprintf(&b, "%s = %s\n", name, value) })
+	pythonConstants(s, func(name, value string, _ bool) { fmt.Fprintf(&b, "%s = %s\n", name, value) })
 	b.WriteString("\n_SIGNATURES = \"\"\"\\\n")
 	for _, f := range functions {
 		signature, err := pythonSignature(f)
@@ -204,11 +209,11 @@ func pythonTable(functions []spec.Function) (string, error) {
 	return b.String(), nil
 }
 
-func pythonStub(functions []spec.Function) (string, error) {
+func pythonStub(s *spec.Surface, functions []spec.Function) (string, error) {
 	var b strings.Builder
 	b.WriteString(banner("# ", ""))
 	b.WriteString("import ctypes\n\nVERSION: str\n")
-	pythonConstants(func(name, _ string, isText bool) {
+	pythonConstants(s, func(name, _ string, isText bool) {
 		kind := "int"
 		if isText {
 			kind = "str"

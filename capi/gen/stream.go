@@ -8,35 +8,15 @@ import (
 )
 
 // streamFiles makes the header of the extensions and the functions behind it.
-func streamFiles() []file {
+func streamFiles(s *spec.Surface) []file {
 	return []file{
-		{Path: "include/" + spec.ExtensionHeader, Text: extensionHeader()},
-		{Path: "capi/front/zz_stream.c", Text: extensionThunks()},
+		{Path: "include/" + s.Beyond.File, Text: extensionHeader(s)},
+		{Path: frontFolder(s) + "/zz_stream.c", Text: extensionThunks(s)},
 	}
 }
 
-const extensionTop = `/* clang-format off */
-/*
- * shmemx.h: what libshmem has beyond OpenSHMEM: jobs that the program brings together
- * itself, buffers of the program as symmetric memory, counters, the errors of calls that
- * return although a PE is lost, and calls for programs with a GPU.
- *
- * shmemx_..._on_stream puts a call into a CUDA stream: it returns at once, and is
- * done when the stream comes to it. Such calls may be captured in a graph, which
- * may be replayed. A collective is one call in a stream of each PE; the PEs make
- * their collectives in the same order, and one at a time.
- *
- * The symmetric heap has to be in memory that the GPU reaches (SHMEM_HEAP=device
- * or pinned). docs/gpu-host-calls.md says which calls work while kernels of the
- * program occupy the whole GPU.
- *
- * Neither this header nor the program needs CUDA's: a cudaStream_t and a CUstream
- * are a struct CUstream_st *.
- */
-#ifndef SHMEMX_H
-#define SHMEMX_H
-
-#include <shmem.h>
+const extensionTop = `
+#include <%s>
 
 struct CUstream_st;
 struct CUmod_st;
@@ -49,19 +29,20 @@ extern "C" {
 #endif
 `
 
-func extensionHeader() string {
+func extensionHeader(s *spec.Surface) string {
 	var b strings.Builder
-	b.WriteString(banner("/* ", " */"))
-	b.WriteString(extensionTop)
-	constants(&b, spec.ExtensionConstants)
-	b.WriteString(spec.ExtensionTypes)
-	for i := range spec.Extensions {
-		c := &spec.Extensions[i]
+	about(&b, s.Beyond)
+	fmt.Fprintf(&b, extensionTop, s.File)
+	constants(&b, s.ExtensionConstants())
+	b.WriteString(s.Beyond.Types)
+	extensions := s.Extensions()
+	for i := range extensions {
+		c := &extensions[i]
 		fmt.Fprintf(&b, "\n/*\n")
-		comment(&b, strings.Join(extensionSpellings(c), ", "), "")
+		comment(&b, strings.Join(spellings(c), ", "), "")
 		fmt.Fprintln(&b, " *")
 		comment(&b, c.Doc, "")
-		arguments(&b, &c.Family)
+		arguments(&b, c)
 		fmt.Fprintln(&b, " *")
 		for _, s := range []struct{ label, text string }{{"Result", c.Returns}, {"Errors", c.Errors}, {"Order", c.Order}} {
 			if s.text != "" {
@@ -84,24 +65,14 @@ func extensionHeader() string {
 	return b.String()
 }
 
-// extensionSpellings is spellings for a row of extensions.
-func extensionSpellings(c *spec.Call) []string {
-	var out []string
-	for _, s := range spellings(&c.Family) {
-		out = append(out, "shmemx_"+strings.TrimPrefix(s, "shmem_")+c.Suffix)
-	}
-	return out
-}
-
-func extensionThunks() string {
-	var b strings.Builder
-	b.WriteString(banner("/* ", " */"))
-	b.WriteString(`/* clang-format off */
+const extensionThunkTop = `/* clang-format off */
 /* The extensions: the public functions, over stream.h. */
 #pragma GCC visibility push(default)
-#include <shmemx.h>
+#include <%s>
 #pragma GCC visibility pop
+`
 
+const ownExtensionTop = `
 #include "buffers.h"
 #include "colls.h"
 #include "counters.h"
@@ -109,9 +80,20 @@ func extensionThunks() string {
 #include "ranges.h"
 #include "start.h"
 #include "stream.h"
-`)
-	for i := range spec.Extensions {
-		for _, fn := range spec.Extensions[i].Functions() {
+`
+
+func extensionThunks(s *spec.Surface) string {
+	var b strings.Builder
+	b.WriteString(banner("/* ", " */"))
+	fmt.Fprintf(&b, extensionThunkTop, s.Beyond.File)
+	if s.Over == nil {
+		b.WriteString(ownExtensionTop)
+	} else {
+		fmt.Fprintf(&b, in(s.Over, belowTop), s.Over.File, s.Over.Beyond.File)
+	}
+	extensions := s.Extensions()
+	for i := range extensions {
+		for _, fn := range extensions[i].Functions() {
 			row := *fn.Family
 			row.Front = strings.ReplaceAll(row.Front, "$element", spec.Element(fn.Type))
 			fn.Family = &row

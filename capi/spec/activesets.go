@@ -30,15 +30,27 @@ func onSet(before ...Param) []Param {
 const theSet = "PE_start, logPE_stride, PE_size, "
 
 var activeSets = Chapter{
-	File:  "activesets",
-	Title: "Collective Routines",
-	Over:  "activeset.h",
-	Range: RangeColl,
+	File:   "activesets",
+	Title:  "Collective Routines",
+	Over:   "activeset.h",
+	Range:  RangeColl,
+	Kernel: kernelCollectives,
 	Families: []Family{
 		{
 			Name: "barrier", Section: "SHMEM_BARRIER", Since: "0.1", Instead: "shmem_quiet and shmem_team_sync",
 			Params: onSet(),
 			Front:  "shmemi_set_barrier(" + theSet + "pSync, $call)",
+			// Kernels and streams have teams alone.
+			Kernel: []Kernel{{
+				Scopes: allScopes, Result: "int", Params: []Param{collTeam},
+				Body: "shmemi_sync<$scope, 1>($job, $call, team)",
+				Doc:  "Waits until every PE of a team has called it, and all operations before are complete.",
+			}},
+			Stream: &Stream{
+				Range: RangeColl, Result: "int", Params: []Param{collTeam},
+				Front: "shmemi_stream_barrier(team, stream, $call)",
+				Doc:   "Does as barrier_all, for the PEs of a team.", Returns: zeroOnGood,
+			},
 			Doc: "Waits until every PE of the active set has called it, and until all operations that they issued " +
 				"before are complete. The next barrier or sync of the same set may have the same pSync.",
 			Errors: setErrors, Order: "Includes a quiet.",
@@ -47,6 +59,11 @@ var activeSets = Chapter{
 			Name: "sync", Section: "SHMEM_SYNC", Since: "0.1", Instead: "shmem_team_sync",
 			Params: onSet(),
 			Front:  "shmemi_set_sync(" + theSet + "pSync, $call)",
+			Kernel: []Kernel{{
+				Scopes: allScopes, Result: "int", Params: []Param{collTeam},
+				Body: "shmemi_sync<$scope, 0>($job, $call, team)",
+				Doc:  "As team_sync, by the specification's other name.",
+			}},
 			Doc: "Waits until every PE of the active set has called it. It completes only plain stores, not the " +
 				"operations of this library. The next barrier or sync of the same set may have the same pSync.",
 			Errors: setErrors,

@@ -16,8 +16,9 @@ var (
 const oldValue = "The value before the operation."
 
 var atomics = Chapter{
-	File:  "atomics",
-	Title: "Atomic Memory Operations",
+	File:   "atomics",
+	Title:  "Atomic Memory Operations",
+	Kernel: kernelAtomics,
 	Families: []Family{
 		{
 			Name: "atomic_fetch", Section: "SHMEM_ATOMIC_FETCH", Since: "0.1", Contexts: true,
@@ -25,16 +26,22 @@ var atomics = Chapter{
 			Params:   []Param{amoFetch, amoSource, paramPE},
 			Front:    "back(shmemi_amo$W($ctx, SHMEMI_AMO_FETCH, source, 0, 0, pe, $call))",
 			FrontNbi: "shmemi_amo$W_nbi($ctx, SHMEMI_AMO_FETCH, fetch, source, 0, 0, pe, $call)",
-			Doc:      "Reads an object of another PE atomically.",
-			DocNbi:   "The same, but fetch is written only after the next quiet.",
-			Returns:  "The value.",
-			Errors:   remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+			Kernel: append(inKernel(ExtendedAMOTypes, "FETCH", "source, ($T)0, ($T)0", true), Kernel{
+				Types: kernelHalf, Contexts: true, Body: "shmemi_g<$T>($job, $call, source, pe)", Doc: halfOnly,
+			}),
+			Doc:     "Reads an object of another PE atomically.",
+			DocNbi:  "The same, but fetch is written only after the next quiet.",
+			Returns: "The value.",
+			Errors:  remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
 			Name: "atomic_set", Section: "SHMEM_ATOMIC_SET", Since: "0.1", Contexts: true,
 			Types:  ExtendedAMOTypes,
 			Params: []Param{amoDest, amoValue, paramPE},
 			Front:  "shmemi_amo$W($ctx, SHMEMI_AMO_SET, dest, bits(value), 0, pe, $call)",
+			Kernel: append(inKernel(ExtendedAMOTypes, "SET", "dest, value, ($T)0", false), Kernel{
+				Types: kernelHalf, Contexts: true, Body: "shmemi_set_half<$T>($job, $call, dest, value, pe)", Doc: halfOnly,
+			}),
 			Doc:    "Writes an object of another PE atomically.",
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
@@ -49,6 +56,7 @@ var atomics = Chapter{
 			},
 			Front:    "shmemi_amo$W($ctx, SHMEMI_AMO_CSWAP, dest, bits(value), bits(cond), pe, $call)",
 			FrontNbi: "shmemi_amo$W_nbi($ctx, SHMEMI_AMO_CSWAP, fetch, dest, bits(value), bits(cond), pe, $call)",
+			Kernel:   inKernel(AMOTypes, "CSWAP", "dest, value, cond", true),
 			Doc:      "Replaces an object of another PE if it has the expected value.",
 			DocNbi:   atomicNbi, Returns: oldValue + " The object was changed if that equals cond.",
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
@@ -59,8 +67,11 @@ var atomics = Chapter{
 			Params:   []Param{amoFetch, amoDest, amoValue, paramPE},
 			Front:    "back(shmemi_amo$W($ctx, SHMEMI_AMO_SWAP, dest, bits(value), 0, pe, $call))",
 			FrontNbi: "shmemi_amo$W_nbi($ctx, SHMEMI_AMO_SWAP, fetch, dest, bits(value), 0, pe, $call)",
-			Doc:      "Writes an object of another PE and tells what it was.",
-			DocNbi:   atomicNbi, Returns: oldValue,
+			Kernel: append(inKernel(ExtendedAMOTypes, "SWAP", "dest, value, ($T)0", true), Kernel{
+				Types: kernelHalf, Contexts: true, Body: "shmemi_swap_half<$T>($job, $call, dest, value, pe)", Doc: halfOnly,
+			}),
+			Doc:    "Writes an object of another PE and tells what it was.",
+			DocNbi: atomicNbi, Returns: oldValue,
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
@@ -69,6 +80,7 @@ var atomics = Chapter{
 			Params:   []Param{amoFetch, amoDest, paramPE},
 			Front:    "shmemi_amo$W($ctx, SHMEMI_AMO_FETCH_ADD, dest, 1, 0, pe, $call)",
 			FrontNbi: "shmemi_amo$W_nbi($ctx, SHMEMI_AMO_FETCH_ADD, fetch, dest, 1, 0, pe, $call)",
+			Kernel:   inKernel(AMOTypes, "FETCH_ADD", "dest, ($T)1, ($T)0", true),
 			Doc:      "Adds one to an object of another PE, modulo its width, and tells what it was.",
 			DocNbi:   atomicNbi, Returns: oldValue,
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
@@ -78,6 +90,7 @@ var atomics = Chapter{
 			Types:  AMOTypes,
 			Params: []Param{amoDest, paramPE},
 			Front:  "shmemi_amo$W($ctx, SHMEMI_AMO_ADD, dest, 1, 0, pe, $call)",
+			Kernel: inKernel(AMOTypes, "ADD", "dest, ($T)1, ($T)0", false),
 			Doc:    "Adds one to an object of another PE, modulo its width.",
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
@@ -87,8 +100,11 @@ var atomics = Chapter{
 			Params:   []Param{amoFetch, amoDest, amoValue, paramPE},
 			Front:    "shmemi_amo$W($ctx, SHMEMI_AMO_FETCH_ADD, dest, bits(value), 0, pe, $call)",
 			FrontNbi: "shmemi_amo$W_nbi($ctx, SHMEMI_AMO_FETCH_ADD, fetch, dest, bits(value), 0, pe, $call)",
-			Doc:      "Adds to an object of another PE, modulo its width, and tells what it was.",
-			DocNbi:   atomicNbi, Returns: oldValue,
+			Kernel: append(inKernel(AMOTypes, "FETCH_ADD", "dest, value, ($T)0", true),
+				sumInKernel(kernelReal, "shmemi_fetch_add_real<$T>($job, $call, dest, value, pe)"),
+				sumInKernel(kernelHalf, "shmemi_fetch_add_half<$T>($job, $call, dest, value, pe)")),
+			Doc:    "Adds to an object of another PE, modulo its width, and tells what it was.",
+			DocNbi: atomicNbi, Returns: oldValue,
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
@@ -96,6 +112,9 @@ var atomics = Chapter{
 			Types:  AMOTypes,
 			Params: []Param{amoDest, amoValue, paramPE},
 			Front:  "shmemi_amo$W($ctx, SHMEMI_AMO_ADD, dest, bits(value), 0, pe, $call)",
+			Kernel: append(inKernel(AMOTypes, "ADD", "dest, value, ($T)0", false),
+				sumInKernel(kernelReal, "shmemi_add_real<$T>($job, $call, dest, value, pe)"),
+				sumInKernel(kernelHalf, "(void)shmemi_fetch_add_half<$T>($job, $call, dest, value, pe)")),
 			Doc:    "Adds to an object of another PE, modulo its width.",
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
@@ -113,6 +132,7 @@ func bitwise(name, word string) Family {
 		Types:  BitwiseAMOTypes,
 		Params: []Param{amoDest, amoValue, paramPE},
 		Front:  "shmemi_amo$W($ctx, SHMEMI_AMO_" + word + ", dest, bits(value), 0, pe, $call)",
+		Kernel: inKernel(BitwiseAMOTypes, word, "dest, value, ($T)0", false),
 		Doc:    "Combines an object of another PE with value by a bitwise " + word + ".",
 		Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 	}
@@ -126,9 +146,26 @@ func bitwiseFetch(name, word string) Family {
 		Front:  "shmemi_amo$W($ctx, SHMEMI_AMO_FETCH_" + word + ", dest, bits(value), 0, pe, $call)",
 		FrontNbi: "shmemi_amo$W_nbi($ctx, SHMEMI_AMO_FETCH_" + word +
 			", fetch, dest, bits(value), 0, pe, $call)",
+		Kernel: inKernel(BitwiseAMOTypes, "FETCH_"+word, "dest, value, ($T)0", true),
 		Doc: "Combines an object of another PE with value by a bitwise " + word +
 			" and tells what it was.",
 		DocNbi: atomicNbi, Returns: oldValue,
 		Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 	}
+}
+
+const halfOnly = "Half precision, which the specification does not have."
+
+// inKernel is an atomic operation's form in kernels: kind is the end of its SHMEMI_KIND constant.
+func inKernel(types []Type, kind, args string, fetches bool) []Kernel {
+	body := "shmemi_amo<SHMEMI_KIND_" + kind + ", $T>($job, $call, " + args + ", pe)"
+	if !fetches {
+		body = "(void)" + body
+	}
+	return []Kernel{{Types: types, Contexts: true, Body: body, Doc: "As the host's; in no order with other operations."}}
+}
+
+// sumInKernel is a sum of floating-point numbers, which only kernels have.
+func sumInKernel(types []Type, body string) Kernel {
+	return Kernel{Types: types, X: true, Body: body, Doc: "A sum of floating-point numbers, rounded at each addition."}
 }

@@ -2,15 +2,15 @@ package spec
 
 // Memory that the program has, as symmetric memory.
 
-func bufferRow(f Family) Call {
+func bufferRow(f Family) Family {
 	f.Section, f.Since = "buffers", "0.1"
-	return Call{f, ""}
+	return f
 }
 
 const bufferFailure = " The reason is the last error of the calling thread, SHMEMX_ERROR_BUFFER; shmemx_last_error_text has it, and " +
 	"at the other PEs the number of the first PE that refused."
 
-var bufferCalls = []Call{
+var bufferCalls = []Family{
 	bufferRow(Family{
 		Name: "buffer_register_symmetric", Result: "void *",
 		Params: []Param{

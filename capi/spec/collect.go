@@ -3,8 +3,8 @@ package spec
 // What a program that knows how long its arrays are asks of collect. It costs nothing more: the
 // PEs tell each other how much they give in any case.
 
-var collectCalls = []Call{
-	{Family{
+var collectCalls = []Family{
+	{
 		Name: "collectmem_room", Section: "collect with room", Since: "0.1", Result: "int", Range: RangeColl,
 		Params: []Param{
 			collTeam,
@@ -22,5 +22,5 @@ var collectCalls = []Call{
 			"docs/failure.md has it when a PE is lost. Below 0 nothing is set.",
 		Errors: collErrors,
 		Order:  collOrder,
-	}, ""},
+	},
 }

@@ -17,14 +17,24 @@ var (
 )
 
 var collectives = Chapter{
-	File:  "collectives",
-	Title: "Collective Routines",
-	Over:  "colls.h",
-	Range: RangeColl,
+	File:   "collectives",
+	Title:  "Collective Routines",
+	Over:   "colls.h",
+	Range:  RangeColl,
+	Kernel: kernelCollectives,
 	Families: []Family{
 		{
 			Name: "barrier_all", Section: "SHMEM_BARRIER_ALL", Since: "0.1",
 			Front: "shmemi_barrier_all($call)",
+			Kernel: []Kernel{{
+				Scopes: allScopes, Body: "(void)shmemi_sync<$scope, 1>($job, $call, SHMEM_TEAM_WORLD)",
+				Doc: "Waits until every PE has called it, and all operations before are complete.",
+			}},
+			Stream: &Stream{
+				Range: RangeColl, Front: "(void)shmemi_stream_barrier(SHMEM_TEAM_WORLD, stream, $call)",
+				Doc: "Has the stream wait until a stream of every PE has come to the call, and until all operations of streams and " +
+					"kernels before are complete at every PE.",
+			},
 			Doc: "Waits until every PE has called it, and until all operations that were issued before " +
 				"are complete at every PE.",
 			Errors: "Ends the job when called before init or after finalize.",
@@ -33,6 +43,14 @@ var collectives = Chapter{
 		{
 			Name: "sync_all", Section: "SHMEM_SYNC_ALL", Since: "0.1",
 			Front: "shmemi_sync_all($call)",
+			Kernel: []Kernel{{
+				Scopes: allScopes, Body: "(void)shmemi_sync<$scope, 0>($job, $call, SHMEM_TEAM_WORLD)",
+				Doc: "Waits until every PE has called it. It completes only stores and loads.",
+			}},
+			Stream: &Stream{
+				Range: RangeColl, Front: "(void)shmemi_stream_sync(SHMEM_TEAM_WORLD, stream, $call)",
+				Doc: "Has the stream wait until a stream of every PE has come to the call.",
+			},
 			Doc: "Waits until every PE has called it. Unlike a barrier it completes only plain stores, " +
 				"not the operations of this library.",
 			Errors: "Ends the job when called before init or after finalize.",
@@ -46,7 +64,17 @@ var collectives = Chapter{
 				{Name: "nelems", C: "size_t", Unit: "elements", Doc: "to copy"},
 				{Name: "PE_root", C: "int", Doc: "number, in the team, of the PE that sends"},
 			},
-			Front:   "shmemi_broadcast(team, dest, source, $nbytes, PE_root, $call)",
+			Front: "shmemi_broadcast(team, dest, source, $nbytes, PE_root, $call)",
+			Kernel: []Kernel{{
+				Types: KernelTypes, Variants: Mem, Scopes: allScopes,
+				Body: "shmemi_broadcast<$scope>($job, $call, team, dest, source, $bytes, PE_root)",
+				Doc:  "Copies an array of one PE to every PE of the team; PE_root is its number there.",
+			}},
+			Stream: &Stream{
+				Types: StreamTypes, Variants: Mem, Range: RangeColl,
+				Front: "shmemi_stream_broadcast(team, dest, source, $nbytes, PE_root, stream, $call)",
+				Doc:   "Copies an array of one PE to every PE of the team, that one included.",
+			},
 			Doc:     "Copies an array of one PE to every PE of the team, that one included. " + sameForAll,
 			Returns: zeroOnGood, Errors: "As fcollect, and when there is no PE_root.", Order: collOrder,
 			Check: CheckMove,
@@ -61,6 +89,16 @@ var collectives = Chapter{
 				{Name: "nelems", C: "size_t", Unit: "elements", Doc: "from each PE"},
 			},
 			Front: "shmemi_fcollect(team, dest, source, $nbytes, $call)",
+			Kernel: []Kernel{{
+				Types: KernelTypes, Variants: Mem, Scopes: allScopes,
+				Body: "shmemi_exchange<$scope, 0>($job, $call, team, dest, source, $bytes)",
+				Doc:  "Concatenates the arrays of all PEs of the team at every PE, in the order of their numbers.",
+			}},
+			Stream: &Stream{
+				Types: StreamTypes, Variants: Mem, Range: RangeColl,
+				Front: "shmemi_stream_fcollect(team, dest, source, $nbytes, stream, $call)",
+				Doc:   "Concatenates the arrays of all PEs of the team, in the order of their numbers, at every PE.",
+			},
 			Doc: "Concatenates the arrays of all PEs of the team, in the order of their numbers, at " +
 				"every PE. " + sameForAll,
 			Returns: zeroOnGood, Errors: collErrors, Order: collOrder,
@@ -76,6 +114,16 @@ var collectives = Chapter{
 				{Name: "nelems", C: "size_t", Unit: "elements", Doc: "for each PE"},
 			},
 			Front: "shmemi_alltoall(team, dest, source, $nbytes, $call)",
+			Kernel: []Kernel{{
+				Types: KernelTypes, Variants: Mem, Scopes: allScopes,
+				Body: "shmemi_exchange<$scope, 1>($job, $call, team, dest, source, $bytes)",
+				Doc:  "Block j of PE i's source becomes block i of PE j's dest.",
+			}},
+			Stream: &Stream{
+				Types: StreamTypes, Variants: Mem, Range: RangeColl,
+				Front: "shmemi_stream_alltoall(team, dest, source, $nbytes, stream, $call)",
+				Doc:   "Exchanges blocks of nelems elements: block j of PE i's source becomes block i of PE j's dest.",
+			},
 			Doc: "Exchanges blocks of nelems elements: block j of PE i's source becomes block i of " +
 				"PE j's dest. " + sameForAll,
 			Returns: zeroOnGood, Errors: collErrors, Order: collOrder,

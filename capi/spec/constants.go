@@ -1,10 +1,10 @@
 package spec
 
-// Constants are the macros of the public header. Each is an integer constant
+// standardConstants are the macros of the public header. Each is an integer constant
 // expression or a string, so that #if and static initialisers can use it. The
 // team handles are integers for the same reason: the address of an exported
 // object has no value that a device compiler or a Python program could know.
-var Constants = []ConstantGroup{
+var standardConstants = []ConstantGroup{
 	{
 		Doc: "The version of the OpenSHMEM specification that this header follows.",
 		Constants: []Constant{

@@ -4,10 +4,10 @@ package spec
 // Sandia OpenSHMEM's counters; what they count is found by name, so that a release
 // may add counters.
 
-func counterRow(f Family) Call {
+func counterRow(f Family) Family {
 	f.Since, f.Section = "0.1", "counters"
 	f.Errors = "Ends the job when called before init or after finalize."
-	return Call{f, ""}
+	return f
 }
 
 var (
@@ -15,7 +15,7 @@ var (
 	counterValue = Param{Name: "value", C: "uint64_t *", Role: Result, Doc: "untouched when the result is not 0"}
 )
 
-var counterCalls = []Call{
+var counterCalls = []Family{
 	counterRow(Family{
 		Name: "pcntr_count", Result: "int",
 		Front: "shmemi_counter_count($call)",

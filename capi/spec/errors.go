@@ -2,9 +2,9 @@ package spec
 
 // What a program asks when a call could not do its work because a PE is lost.
 
-// ExtensionConstants are the macros of the header of the extensions.
-var ExtensionConstants = []ConstantGroup{
-	StartConstants,
+// extensionConstants are the macros of the header of the extensions.
+var extensionConstants = []ConstantGroup{
+	startConstants,
 	{
 		Doc: "Why a call could not do its work (shmemx_last_error), where SHMEM_ON_FAILURE=return has calls return.",
 		Constants: []Constant{
@@ -16,8 +16,8 @@ var ExtensionConstants = []ConstantGroup{
 	},
 }
 
-// ExtensionTypes are the types of the header of the extensions.
-const ExtensionTypes = StartTypes + `
+// extensionTypes are the types of the header of the extensions.
+const extensionTypes = startTypes + `
 /*
  * A program's function for calls that could not do their work. It is called in the
  * thread of the call, before that returns, and may call the library, but for
@@ -32,13 +32,13 @@ const ExtensionTypes = StartTypes + `
 typedef void (*shmemx_error_handler_t)(int error, int pe, const char *text, void *arg);
 `
 
-func errorRow(f Family) Call {
+func errorRow(f Family) Family {
 	f.Since, f.Section = "0.1", "errors"
 	f.Errors = "None. It may be called at any time."
-	return Call{f, ""}
+	return f
 }
 
-var errorCalls = []Call{
+var errorCalls = []Family{
 	errorRow(Family{
 		Name: "last_error", Result: "int",
 		Front: "shmemi_last_error($call)",
@@ -81,7 +81,7 @@ var errorCalls = []Call{
 			"scheduler adds where others compute. The next wait after one that ended so goes on with its report (SHMEM_TIMEOUT).",
 		Returns: "1 where such a wait has ended so since this function was called last, else 0.",
 	}),
-	{Family{
+	{
 		Name: "failure_ack", Section: "errors", Since: "0.1", Result: "int",
 		Front: "shmemi_failure_ack($call)",
 		Doc: "Says that the program knows of all PEs that are lost so far. A wait in a kernel, for memory or for other kernels, names " +
@@ -91,8 +91,8 @@ var errorCalls = []Call{
 			"those threads that wait for a lost PE.",
 		Returns: "How many PEs are lost.",
 		Errors:  "Ends the job when called before init or after finalize.",
-	}, ""},
-	{Family{
+	},
+	{
 		Name: "team_survivors", Section: "errors", Since: "0.1", Result: "int",
 		Params: []Param{
 			{Name: "parent_team", C: "shmem_team_t", Doc: "the team to take PEs from"},
@@ -106,5 +106,5 @@ var errorCalls = []Call{
 			"that is not in the team.",
 		Returns: "0, or non-zero on every PE when there is no room for another team, and when the parent is SHMEM_TEAM_INVALID.",
 		Errors:  teamUsed,
-	}, ""},
+	},
 }

@@ -14,14 +14,32 @@ type Function struct {
 // Functions lists the functions of a family: typed, by size, by bytes, then the
 // nonblocking ones in the same order, and all of these again with a context.
 func (f *Family) Functions() []Function {
+	if f.Front == "" {
+		return nil
+	}
 	out := f.plain()
 	if f.Contexts {
 		for _, fn := range f.plain() {
-			fn.Name, fn.Ctx = "shmem_ctx_"+fn.Name[len("shmem_"):], true
+			fn.Name, fn.Ctx = f.prefix()+"ctx_"+fn.Name[len(f.prefix()):], true
 			out = append(out, fn)
 		}
 	}
 	return out
+}
+
+// Surface is the one whose names the family has.
+func (f *Family) Surface() *Surface {
+	if f.surface == nil {
+		return Shmem
+	}
+	return f.surface
+}
+
+func (f *Family) prefix() string {
+	if f.X {
+		return f.Surface().Extension()
+	}
+	return f.Surface().Prefix()
 }
 
 // plain lists those without a context.
@@ -37,19 +55,19 @@ func (f *Family) plain() []Function {
 }
 
 func (f *Family) forms(nbi bool) []Function {
-	suffix := ""
+	suffix := f.Suffix
 	if nbi {
-		suffix = "_nbi"
+		suffix = "_nbi" + f.Suffix
 	}
 	if f.Symbol != "" {
 		return []Function{{Name: f.Symbol, Family: f, Nbi: nbi}}
 	}
 	if len(f.Types) == 0 && f.Variants&(Sized|Mem) == 0 {
-		return []Function{{Name: "shmem_" + f.Name + suffix, Family: f, Nbi: nbi}}
+		return []Function{{Name: f.prefix() + f.Name + suffix, Family: f, Nbi: nbi}}
 	}
 	var out []Function
 	for _, t := range f.Types {
-		out = append(out, Function{"shmem_" + t.Name + "_" + f.Name + suffix, f, t, nbi, false, 0})
+		out = append(out, Function{f.prefix() + t.Name + "_" + f.Name + suffix, f, t, nbi, false, 0})
 	}
 	// A size stands after the first word: put_signal gives put8_signal.
 	stem, rest := f.Name, ""
@@ -66,42 +84,14 @@ func (f *Family) forms(nbi bool) []Function {
 		}
 		for _, bits := range widths {
 			t := Type{Name: decimal(bits), C: "void", Kind: Raw, Bits: bits}
-			out = append(out, Function{"shmem_" + stem + t.Name + rest + suffix, f, t, nbi, false, Sized})
+			out = append(out, Function{f.prefix() + stem + t.Name + rest + suffix, f, t, nbi, false, Sized})
 		}
 	}
 	if f.Variants&Mem != 0 {
 		t := Type{Name: "mem", C: "void", Kind: Raw, Bits: 8}
-		out = append(out, Function{"shmem_" + stem + "mem" + rest + suffix, f, t, nbi, false, Mem})
+		out = append(out, Function{f.prefix() + stem + "mem" + rest + suffix, f, t, nbi, false, Mem})
 	}
 	return out
-}
-
-// Names lists every public function in the order of the table.
-func Names() []string {
-	var out []string
-	for _, c := range Chapters {
-		for i := range c.Families {
-			for _, f := range c.Families[i].Functions() {
-				out = append(out, f.Name)
-			}
-		}
-	}
-	return out
-}
-
-// Profiled is the second name of a public function, for tools that take the first one
-// for themselves.
-func Profiled(name string) string {
-	return "p" + name
-}
-
-// ProfilingNames lists the second names in the order of the table.
-func ProfilingNames() []string {
-	names := Names()
-	for i, name := range names {
-		names[i] = Profiled(name)
-	}
-	return names
 }
 
 // Params are the parameters that this form of the function has.

@@ -7,9 +7,10 @@ const (
 )
 
 var memory = Chapter{
-	File:  "memory",
-	Title: "Memory Management Routines",
-	Range: RangeAlloc,
+	File:   "memory",
+	Title:  "Memory Management Routines",
+	Range:  RangeAlloc,
+	Kernel: kernelSetup,
 	Families: []Family{
 		{
 			Name: "malloc", Section: "SHMEM_MALLOC", Since: "0.1",
@@ -103,6 +104,10 @@ var memory = Chapter{
 				{Name: "pe", C: "int", Doc: "number of a PE"},
 			},
 			Front: "shmemi_ptr(dest, pe, $call)",
+			Kernel: []Kernel{{
+				Body: "shmemi_ptr($job, $call, dest, pe)",
+				Doc:  "Finds where loads and stores reach another PE's memory, or NULL.",
+			}},
 			Doc: "Finds the memory of another PE in the caller's address space, for plain loads and " +
 				"stores. A PE that waits for memory to change notices such a store later than one " +
 				"made by a function of this library.",

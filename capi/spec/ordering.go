@@ -1,12 +1,17 @@
 package spec
 
 var ordering = Chapter{
-	File:  "ordering",
-	Title: "Memory Ordering Routines",
+	File:   "ordering",
+	Title:  "Memory Ordering Routines",
+	Kernel: kernelOrdering,
 	Families: []Family{
 		{
 			Name: "fence", Section: "SHMEM_FENCE", Since: "0.1", Contexts: true,
 			Front: "shmemi_fence($ctx, $call)",
+			Kernel: []Kernel{{
+				Contexts: true, Body: "shmemi_fence($job, $call)",
+				Doc: "Orders the operations before it ahead of those after it, at each PE.",
+			}},
 			Doc: "Puts an order between the caller's operations: for each PE, the puts, atomics and " +
 				"signals before the call are delivered before those after it. It does not complete " +
 				"them, and says nothing about gets and fetching nonblocking atomics.",
@@ -15,6 +20,14 @@ var ordering = Chapter{
 		{
 			Name: "quiet", Section: "SHMEM_QUIET", Since: "0.1", Contexts: true,
 			Front: "shmemi_quiet($ctx, $call)",
+			Kernel: []Kernel{{
+				Contexts: true, Body: "shmemi_quiet($job, $call)",
+				Doc: "Waits until all operations are complete.",
+			}},
+			Stream: &Stream{
+				Range: RangeQuietStream, Front: "shmemi_stream_quiet(stream, $call)",
+				Doc: "Has the stream wait until all puts, atomics and nonblocking calls of streams and kernels of this PE are complete.",
+			},
 			Doc: "Waits until all operations of the caller are complete: puts, atomics and signals are " +
 				"visible to every PE, and nonblocking gets and fetches are in the caller's memory.",
 			Errors: "Ends the job when called before init or after finalize, and when a PE with " +

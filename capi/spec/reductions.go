@@ -5,10 +5,11 @@ import "strings"
 // The specification counts reductions among the collectives. They have a file
 // of their own because each carries code: what the operation does to an array.
 var reductions = Chapter{
-	File:  "reduce",
-	Title: "Collective Routines",
-	Over:  "activeset.h",
-	Range: RangeColl,
+	File:   "reduce",
+	Title:  "Collective Routines",
+	Over:   "activeset.h",
+	Range:  RangeColl,
+	Kernel: kernelReductions,
 	Families: append([]Family{
 		reduction("max", OrderedTypes, "b > a ? b : a", "the greatest",
 			"Which one of two elements remains when one is not a number is not defined."),
@@ -45,6 +46,11 @@ func scan(name, what, inclusive string) Family {
 }
 
 func reduction(name string, types []Type, expr, what, note string) Family {
+	// Of bits kernels combine those that the host does.
+	numbers, onStreams := KernelNumbers, StreamReduceTypes
+	if note == "" {
+		numbers, onStreams = BitwiseTypes, BitwiseTypes
+	}
 	return Family{
 		Name: name + "_reduce", Section: "SHMEM_REDUCTIONS", Since: "0.1",
 		Types: types, Result: "int",
@@ -54,6 +60,18 @@ func reduction(name string, types []Type, expr, what, note string) Family {
 		},
 		Front:  "shmemi_reduce(team, dest, source, nreduce, &$reducer, $call)",
 		Reduce: expr,
+		Kernel: []Kernel{{
+			Types: numbers, Scopes: allScopes,
+			Body: "shmemi_reduce<$scope, shmemi_$late" + name + ", $T>($job, $call, team, dest, source, nreduce)",
+			Doc:  "Combines the elements at each place of the sources of a team, at every PE of it.",
+		}},
+		Stream: &Stream{
+			Types: onStreams, Range: RangeColl,
+			Front: "shmemi_stream_reduce(team, dest, source, nreduce, $element, SHMEMI_REDUCE_" + strings.ToUpper(name) + ", stream, $call)",
+			Doc: "Makes each element of dest, at every PE of the team, " + what + " of the elements at that place in the " +
+				"team's sources, combined in the order of the PEs." + apartOrSame + " Half and bfloat16 are computed as float " +
+				"and rounded once for each PE.",
+		},
 		Doc: "Makes each element of dest, at every PE of the team, " + what + " of the elements at that " +
 			"place in the team's sources. " + sameForAll + strings.TrimSuffix(apartOrSame+" "+note, " "),
 		Returns: zeroOnGood, Errors: collErrors, Order: collOrder,

@@ -9,8 +9,9 @@ var (
 )
 
 var rma = Chapter{
-	File:  "rma",
-	Title: "Remote Memory Access Routines",
+	File:   "rma",
+	Title:  "Remote Memory Access Routines",
+	Kernel: kernelRMA,
 	Families: []Family{
 		{
 			Name: "put", Section: "SHMEM_PUT", Since: "0.1", Contexts: true,
@@ -21,6 +22,16 @@ var rma = Chapter{
 				paramNelems, paramPE,
 			},
 			Front: "shmemi_put$nbi($ctx, dest, source, $nbytes, pe, $call)",
+			Kernel: []Kernel{{
+				Types: KernelTypes, Variants: Nbi | Sized | Mem, Scopes: allScopes, Contexts: true,
+				Body: "shmemi_put<$scope, $nbi>($job, $call, dest, source, $bytes, pe)",
+			}},
+			Stream: &Stream{
+				Types: StreamTypes, Variants: Nbi | Sized | Mem, Range: RangeRMA,
+				Front:  "shmemi_stream_put$nbi(dest, source, $nbytes, pe, stream, $call)",
+				Doc:    "Copies an array to another PE when the stream comes to it. source may be reused by what follows in the stream.",
+				DocNbi: "Copies as put does, but source may be reused only after the next quiet.",
+			},
 			Doc: "Copies an array to another PE. It returns when source may be reused; the data may " +
 				"still be under way.",
 			DocNbi: "Copies as put does, but source may be reused only after the next quiet.",
@@ -37,6 +48,15 @@ var rma = Chapter{
 				paramPE,
 			},
 			Front: "shmemi_p($ctx, dest, &value, sizeof value, pe, $call)",
+			Kernel: []Kernel{{
+				Types: KernelTypes, Contexts: true,
+				Body: "shmemi_p<$T>($job, $call, dest, value, pe)",
+			}},
+			Stream: &Stream{
+				Types: StreamTypes, Range: RangeRMA,
+				Front: "shmemi_stream_p(dest, &value, sizeof value, pe, stream, $call)",
+				Doc:   "Writes one element to another PE when the stream comes to it.",
+			},
 			Doc: "Writes one element to another PE. An aligned element of at most 8 bytes arrives whole, so " +
 				"that a reader never sees half of it.",
 			Errors: remoteErrors,
@@ -51,7 +71,17 @@ var rma = Chapter{
 				{Name: "source", C: "const T *", Role: Read},
 				paramNelems, paramPE,
 			},
-			Front:  "shmemi_get$nbi($ctx, dest, source, $nbytes, pe, $call)",
+			Front: "shmemi_get$nbi($ctx, dest, source, $nbytes, pe, $call)",
+			Kernel: []Kernel{{
+				Types: KernelTypes, Variants: Nbi | Sized | Mem, Scopes: allScopes, Contexts: true,
+				Body: "shmemi_get<$scope, $nbi>($job, $call, dest, source, $bytes, pe)",
+			}},
+			Stream: &Stream{
+				Types: StreamTypes, Variants: Nbi | Sized | Mem, Range: RangeRMA,
+				Front:  "shmemi_stream_get$nbi(dest, source, $nbytes, pe, stream, $call)",
+				Doc:    "Copies an array from another PE when the stream comes to it. What follows in the stream finds it in dest.",
+				DocNbi: "Copies as get does, but the data is in dest only after the next quiet.",
+			},
 			Doc:    "Copies an array from another PE. It returns when the data is in dest.",
 			DocNbi: "Copies as get does, but the data is in dest only after the next quiet.",
 			Errors: remoteErrors,
@@ -61,8 +91,17 @@ var rma = Chapter{
 		{
 			Name: "g", Section: "SHMEM_G", Since: "0.1", Contexts: true,
 			Types: RMATypes, Result: "T",
-			Params:  []Param{{Name: "source", C: "const T *", Role: Read}, paramPE},
-			Front:   "$T value;\nshmemi_g($ctx, &value, source, sizeof value, pe, $call);\nvalue",
+			Params: []Param{{Name: "source", C: "const T *", Role: Read}, paramPE},
+			Front:  "$T value;\nshmemi_g($ctx, &value, source, sizeof value, pe, $call);\nvalue",
+			Kernel: []Kernel{{
+				Types: KernelTypes, Contexts: true,
+				Body: "shmemi_g<$T>($job, $call, source, pe)",
+			}},
+			Stream: &Stream{
+				Types: StreamTypes, Range: RangeRMA,
+				Front: "$T value;\nshmemi_stream_g(&value, source, sizeof value, pe, stream, $call);\nvalue",
+				Doc:   "Waits until the stream has done what it was given, and reads one element of another PE. It cannot be captured.",
+			},
 			Doc:     "Reads one element of another PE.",
 			Returns: "The element.",
 			Errors:  remoteErrors,

@@ -1,8 +1,9 @@
 package spec
 
 var setup = Chapter{
-	File:  "setup",
-	Title: "Library Setup, Exit, and Query Routines",
+	File:   "setup",
+	Title:  "Library Setup, Exit, and Query Routines",
+	Kernel: kernelSetup,
 	Families: []Family{
 		{
 			Name: "init", Section: "SHMEM_INIT", Since: "0.1",
@@ -29,6 +30,7 @@ var setup = Chapter{
 			Name: "my_pe", Section: "SHMEM_MY_PE", Since: "0.1",
 			Result:  "int",
 			Front:   "shmemi_my_pe($call)",
+			Kernel:  []Kernel{{Body: "shmemi_my_pe($job, $call)"}},
 			Doc:     "Tells the number of the calling PE.",
 			Returns: "0 to shmem_n_pes() - 1.",
 			Errors:  "Ends the job when called before init or after finalize.",
@@ -37,6 +39,7 @@ var setup = Chapter{
 			Name: "n_pes", Section: "SHMEM_N_PES", Since: "0.1",
 			Result:  "int",
 			Front:   "shmemi_n_pes($call)",
+			Kernel:  []Kernel{{Body: "shmemi_n_pes($job, $call)"}},
 			Doc:     "Tells how many PEs the job has.",
 			Returns: "1 or more.",
 			Errors:  "Ends the job when called before init or after finalize.",

@@ -6,8 +6,9 @@ var (
 )
 
 var signal = Chapter{
-	File:  "signal",
-	Title: "Signaling Operations",
+	File:   "signal",
+	Title:  "Signaling Operations",
+	Kernel: kernelSignal,
 	Families: []Family{
 		{
 			Name: "put_signal", Section: "SHMEM_PUT_SIGNAL", Since: "0.1", Contexts: true,
@@ -22,6 +23,17 @@ var signal = Chapter{
 			Front: "shmemi_put_signal($ctx, dest, source, $nbytes, sig_addr, signal, sig_op, pe, false, $call)",
 			FrontNbi: "shmemi_put_signal($ctx, dest, source, $nbytes, sig_addr, signal, sig_op, pe, true, " +
 				"$call)",
+			Kernel: []Kernel{{
+				Types: KernelTypes, Variants: Nbi | Sized | Mem, Scopes: allScopes, Contexts: true,
+				Body: "shmemi_put_signal<$scope, $nbi>($job, $call, dest, source, $bytes, sig_addr, signal, sig_op, pe)",
+				Doc:  "Copies an array to another PE, then sets a signal there or adds to it.",
+			}},
+			Stream: &Stream{
+				Types: StreamTypes, Variants: Nbi | Sized | Mem, Range: RangeRMA,
+				Front:  "shmemi_stream_put_signal$nbi(dest, source, $nbytes, sig_addr, signal, sig_op, pe, stream, $call)",
+				Doc:    "Copies an array to another PE when the stream comes to it, and then updates a signal word there: a PE that sees the signal also sees the data.",
+				DocNbi: "Does as put_signal, but source may be reused only after the next quiet.",
+			},
 			Doc: "Copies an array to another PE and then updates a signal word there: a PE that sees " +
 				"the signal also sees the data. It returns when source may be reused.",
 			DocNbi: "Does as put_signal, but source may be reused only after the next quiet.",
@@ -34,6 +46,7 @@ var signal = Chapter{
 			Name: "signal_set", Section: "SHMEM_SIGNAL_SET", Since: "0.1", Contexts: true, Generic: true,
 			Params: []Param{sigAddr, sigValue, paramPE},
 			Front:  "shmemi_amo64($ctx, SHMEMI_AMO_SET, sig_addr, signal, 0, pe, $call)",
+			Kernel: []Kernel{{Contexts: true, Body: "shmemi_signal($job, $call, sig_addr, signal, SHMEM_SIGNAL_SET, pe)"}},
 			Doc:    "Writes a signal word of another PE.",
 			Errors: remoteErrors,
 			Order:  atomicOrder,
@@ -42,9 +55,27 @@ var signal = Chapter{
 			Name: "signal_add", Section: "SHMEM_SIGNAL_ADD", Since: "0.1", Contexts: true, Generic: true,
 			Params: []Param{sigAddr, sigValue, paramPE},
 			Front:  "shmemi_amo64($ctx, SHMEMI_AMO_ADD, sig_addr, signal, 0, pe, $call)",
+			Kernel: []Kernel{{
+				Contexts: true, Body: "shmemi_signal($job, $call, sig_addr, signal, SHMEM_SIGNAL_ADD, pe)",
+				Doc: "Adds to a signal word of another PE.",
+			}},
 			Doc:    "Adds to a signal word of another PE, modulo 2^64.",
 			Errors: remoteErrors,
 			Order:  atomicOrder,
+		},
+		{ // which kernels have by both names, and a stream
+			Name: "signal_op", Since: "0.1",
+			Params: []Param{sigAddr, sigValue, {Name: "sig_op", C: "int", Doc: "SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD"}, paramPE},
+			Doc:    "Sets a signal of another PE or adds to it.",
+			Kernel: []Kernel{
+				{X: true, Body: "shmemi_signal($job, $call, sig_addr, signal, sig_op, pe)"},
+				{Body: "shmemi_signal($job, $call, sig_addr, signal, sig_op, pe)"},
+			},
+			Stream: &Stream{
+				Range: RangeSet,
+				Front: "shmemi_stream_signal(sig_addr, signal, sig_op, pe, stream, $call)",
+				Doc:   "Updates a signal word of another PE when the stream comes to it.",
+			},
 		},
 		{
 			Name: "signal_fetch", Section: "SHMEM_SIGNAL_FETCH", Since: "0.1", Range: RangeTest,
@@ -52,6 +83,7 @@ var signal = Chapter{
 			Params: []Param{{Name: "sig_addr", C: "const uint64_t *", Role: Watched,
 				Doc: "the caller's own signal word"}},
 			Front:   "shmemi_signal_fetch(sig_addr, $call)",
+			Kernel:  []Kernel{{Body: "shmemi_signal_fetch($job, $call, sig_addr)", Doc: "Reads a signal of this PE."}},
 			Doc:     "Reads a signal word of the caller.",
 			Returns: "The value.",
 			Errors:  "Ends the job when sig_addr is not symmetric, and before init or after finalize.",

@@ -1,8 +1,11 @@
 // Package spec is the table of libshmem's C interface: one row for each family
-// of functions, in a file for each chapter of the OpenSHMEM specification.
-// Everything that must agree about a public name is generated from it by
-// capi/gen: include/shmem.h, the functions of libshmem.so, the version scripts,
-// the list of exported symbols and the C tests.
+// of functions, with its forms at the host, in kernels and on streams, in a file
+// for each chapter of the OpenSHMEM specification. Everything that must agree about
+// a public name is generated from it by capi/gen: the headers, the functions of
+// libshmem.so, the version scripts, the list of exported symbols and the C tests.
+//
+// The rows are spelled as Shmem, the library's own surface, has them. Another Surface
+// has them under names of its own.
 //
 // The package holds facts, not behaviour: what a name is called, what it takes,
 // and which function of capi/front stands behind it. It imports nothing, so
@@ -23,6 +26,7 @@
 //	$call    is the public name, as a string
 //	$ctx     is the context: ctx in the forms that take one, else the default
 //	$reducer is the name of the operation's combine function and element size
+//	$base    is the function of the surface below, and $args the arguments as they came
 //	bits(x)  is x as an unsigned integer of $W bits
 //	back(x)  is the inverse; it encloses a whole expression
 //
@@ -39,18 +43,12 @@
 // context's team, and a number of a PE when Front sees it.
 package spec
 
-// Header is the public header.
-const Header = "shmem.h"
-
-// MapNode is the version node that holds the public names of the first release.
-const MapNode = "SHMEM_0.1"
-
 // CoreSymbol is the only name that libshmem_core.so exports.
 const CoreSymbol = "shmemi_core_table"
 
-// Private are names that the library exports for its own headers and tools.
+// private are names that the library exports for its own headers and tools.
 // Programs do not call them, and they may change with any release.
-var Private = []string{
+var private = []string{
 	"shmemi_device_state",      // device/shmem/state.h
 	"shmemi_device_register",   // device/shmem/unit.h
 	"shmemi_device_unregister", // device/shmem/unit.h
@@ -61,8 +59,8 @@ var Private = []string{
 	"shmemi_init_error",
 }
 
-// Chapters is the table, in the order of the specification.
-var Chapters = []Chapter{
+// standard is the table, in the order of the specification.
+var standard = []Chapter{
 	setup,
 	memory,
 	teams,
@@ -80,19 +78,31 @@ var Chapters = []Chapter{
 	deprecated,
 }
 
+// beyond has what OpenSHMEM does not, in the order of the header of the extensions. The forms
+// on streams of all rows follow it there.
+var beyond = []Chapter{
+	{Families: startCalls},
+	{Families: bufferCalls},
+	{Families: counterCalls},
+	{Families: errorCalls},
+	{Families: collectCalls},
+	{Families: moduleCalls},
+}
+
 // A Chapter is a group of families that share a source file and a test program.
 type Chapter struct {
-	File     string // zz_<File>.c
-	Title    string // as in the specification
-	Over     string // header of capi/front with what Front calls; none: front.h
-	Range    string // of its families that have none
+	File     string        // zz_<File>.c
+	Title    string        // as in the specification
+	Over     string        // header of capi/front with what Front calls; none: front.h
+	Range    string        // of its families that have none
+	Kernel   *KernelHeader // with its families' forms in kernels
 	Families []Family
 }
 
 // A Family is one row: an operation with all its element types and variants.
 type Family struct {
 	Name     string // the operation's part of the name: put in shmem_int_put
-	Symbol   string // the whole name, where it is not shmem_ and Name
+	Symbol   string // the whole name, where it is not made of Name
 	Section  string // heading in the specification
 	Since    string // release of libshmem that first had it
 	Types    []Type // none: the family is a single function without an element type
@@ -101,15 +111,19 @@ type Family struct {
 	Widths   []int  // of the Sized variant, in bits; none: all of Sizes
 	Result   string // C type of the result; T is the element type
 	Params   []Param
-	Front    string
+	Front    string // none: the host has no such function
 	FrontNbi string // the nonblocking form, where it differs by more than $nbi
 	Reduce   string // the operation of a reduction: a C expression over a and b
-	Doc      string // one paragraph
-	DocNbi   string // what differs in the nonblocking form
-	Returns  string // what the result means
-	Errors   string
-	Order    string
-	Check    Check // how the generated test exercises it
+	// Kernel and Stream are the forms that kernels call and that a stream is given. Without a Front
+	// they are the only ones.
+	Kernel  []Kernel
+	Stream  *Stream
+	Doc     string // one paragraph
+	DocNbi  string // what differs in the nonblocking form
+	Returns string // what the result means
+	Errors  string
+	Order   string
+	Check   Check // how the generated test exercises it
 	// Instead says what the specification would have programs use: the family is
 	// deprecated. Plain families have no generic name of their own for C11; their types join
 	// that of another family of the same name.
@@ -125,6 +139,11 @@ type Family struct {
 	Range string
 	// OnlyC: C++ has the name as an overload, which is not deprecated.
 	OnlyC bool
+	// X: it is beyond the standard, and its names begin as those of extensions.
+	X      bool
+	Suffix string // what its names end with
+
+	surface *Surface
 }
 
 // Variant is a set of forms that a family has beside the typed one.

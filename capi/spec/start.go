@@ -2,8 +2,8 @@ package spec
 
 // How a program joins a job by what it knows itself, without a launcher.
 
-// StartConstants are the constants of these calls.
-var StartConstants = ConstantGroup{
+// startConstants are the constants of these calls.
+var startConstants = ConstantGroup{
 	Doc: "What shmemx_init_attr is given.",
 	Constants: []Constant{
 		{"SHMEMX_INIT_WITH_MPI_COMM", "2", "an MPI communicator, whose address is in mpi_comm"},
@@ -11,8 +11,8 @@ var StartConstants = ConstantGroup{
 	},
 }
 
-// StartTypes are the types of these calls.
-const StartTypes = `
+// startTypes are the types of these calls.
+const startTypes = `
 /*
  * What brings the PEs of a job together: made by one process with
  * shmemx_get_uniqueid, and passed on to all PEs by the program, all 128 bytes of it.
@@ -59,8 +59,8 @@ typedef shmemx_init_attr_v1 shmemx_init_attr_t;
 const uniqueID = "The process that makes the id has to live until every PE has left the job, and the other PEs have to " +
 	"reach one of its addresses by TCP; SHMEM_BOOTSTRAP_INTERFACE and SHMEM_BOOTSTRAP_FAMILY say which of them the id carries."
 
-var startCalls = []Call{
-	{Family{
+var startCalls = []Family{
+	{
 		Name: "get_uniqueid", Section: "start", Since: "0.1", Result: "int",
 		Params: []Param{{Name: "uid", C: "shmemx_uniqueid_t *", Role: Result, Doc: "the id, all 128 bytes"}},
 		Front:  "shmemi_get_uniqueid(uid, $call)",
@@ -69,8 +69,8 @@ var startCalls = []Call{
 			" It may be called before init.",
 		Returns: "0, or non-zero after a message when this host has no address that the settings allow.",
 		Errors:  "None beside its result.",
-	}, ""},
-	{Family{
+	},
+	{
 		Name: "set_attr_uniqueid_args", Section: "start", Since: "0.1", Result: "int",
 		Params: []Param{
 			{Name: "myrank", C: "const int", Doc: "number of this PE in the job"},
@@ -82,8 +82,8 @@ var startCalls = []Call{
 		Doc:     "Notes who this PE is and by which id it meets the others. It may be called before init.",
 		Returns: "0, or non-zero after a message when a pointer is NULL or myrank is not from 0 to nranks - 1.",
 		Errors:  "None beside its result.",
-	}, ""},
-	{Family{
+	},
+	{
 		Name: "init_attr", Section: "start", Since: "0.1", Result: "int",
 		Params: []Param{
 			{Name: "flags", C: "unsigned int", Doc: "SHMEMX_INIT_WITH_UNIQUEID, SHMEMX_INIT_WITH_MPI_COMM, or 0: as shmem_init"},
@@ -96,8 +96,8 @@ var startCalls = []Call{
 			"already the call only counts.",
 		Returns: "0, or non-zero after a message when the job cannot be joined, or attr or flags are not as they have to be.",
 		Errors:  "None beside its result.",
-	}, ""},
-	{Family{
+	},
+	{
 		Name: "finalize_at_exit", Section: "start", Since: "0.1",
 		Front: "shmemi_finalize_at_exit($call)",
 		Doc: "Has shmem_finalize called when the process ends by exit(0) or by returning 0 from main, where it has not been called " +
@@ -105,5 +105,5 @@ var startCalls = []Call{
 			"it, for the others may never come. exit(0) may not be called by the handler of a signal then, or while another thread " +
 			"is in a call of the library.",
 		Errors: "None. It may be called at any time, and again.",
-	}, ""},
+	},
 }

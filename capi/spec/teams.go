@@ -16,14 +16,19 @@ var (
 )
 
 var teams = Chapter{
-	File:  "teams",
-	Title: "Team Management Routines",
-	Over:  "teams.h",
+	File:   "teams",
+	Title:  "Team Management Routines",
+	Over:   "teams.h",
+	Kernel: kernelSetup,
 	Families: []Family{
 		{
 			Name: "team_my_pe", Section: "SHMEM_TEAM_MY_PE", Since: "0.1",
 			Result: "int", Params: []Param{teamHandle},
-			Front:   "shmemi_team_my_pe(team, $call)",
+			Front: "shmemi_team_my_pe(team, $call)",
+			Kernel: []Kernel{{
+				Body: "shmemi_team_my_pe($job, $call, team)",
+				Doc:  "Tells the number of this PE in a team, or -1 when there is no such team.",
+			}},
 			Doc:     "Tells the caller's number in a team.",
 			Returns: "0 to shmem_team_n_pes(team) - 1; -1 for SHMEM_TEAM_INVALID.",
 			Errors:  teamUsed,
@@ -31,7 +36,11 @@ var teams = Chapter{
 		{
 			Name: "team_n_pes", Section: "SHMEM_TEAM_N_PES", Since: "0.1",
 			Result: "int", Params: []Param{teamHandle},
-			Front:   "shmemi_team_n_pes(team, $call)",
+			Front: "shmemi_team_n_pes(team, $call)",
+			Kernel: []Kernel{{
+				Body: "shmemi_team_n_pes($job, $call, team)",
+				Doc:  "Tells how many PEs a team has, or -1 when there is no such team.",
+			}},
 			Doc:     "Tells how many PEs a team has.",
 			Returns: "1 or more; -1 for SHMEM_TEAM_INVALID.",
 			Errors:  teamUsed,
@@ -57,7 +66,11 @@ var teams = Chapter{
 				{Name: "src_pe", C: "int", Doc: "any number"},
 				{Name: "dest_team", C: "shmem_team_t", Doc: "the team in which its number is wanted"},
 			},
-			Front:   "shmemi_team_translate_pe(src_team, src_pe, dest_team, $call)",
+			Front: "shmemi_team_translate_pe(src_team, src_pe, dest_team, $call)",
+			Kernel: []Kernel{{
+				Body: "shmemi_team_translate_pe($job, $call, src_team, src_pe, dest_team)",
+				Doc:  "Tells the number that a team's PE has in another, or -1.",
+			}},
 			Doc:     "Finds the number that a PE of one team has in another.",
 			Returns: "The number; -1 when the PE is not in both, and for SHMEM_TEAM_INVALID.",
 			Errors:  teamUsed,
@@ -111,6 +124,15 @@ var teams = Chapter{
 			Name: "team_sync", Section: "SHMEM_SYNC", Since: "0.1",
 			Result: "int", Params: []Param{teamHandle},
 			Front: "shmemi_team_sync(team, $call)",
+			Kernel: []Kernel{{
+				In: kernelCollectives, Scopes: allScopes, Body: "shmemi_sync<$scope, 0>($job, $call, team)",
+				Doc: "Waits until every PE of a team has called it. It completes only stores and loads.",
+			}},
+			Stream: &Stream{
+				Range: RangeColl, Front: "shmemi_stream_sync(team, stream, $call)",
+				Params: []Param{collTeam},
+				Doc:    "Does as sync_all, for the PEs of a team.", Returns: zeroOnGood,
+			},
 			Doc: "Waits until every PE of the team has called it. It completes only plain stores, not the " +
 				"operations of this library. In C11 shmem_sync(team) is the same.",
 			Returns: "0, or non-zero for SHMEM_TEAM_INVALID.",

@@ -10,16 +10,26 @@ var (
 )
 
 var wait = Chapter{
-	File:  "wait",
-	Title: "Point-To-Point Synchronization Routines",
-	Over:  "waitset.h",
-	Range: RangeWait,
+	File:   "wait",
+	Title:  "Point-To-Point Synchronization Routines",
+	Over:   "waitset.h",
+	Range:  RangeWait,
+	Kernel: kernelWait,
 	Families: append([]Family{
 		{
 			Name: "wait_until", Section: "SHMEM_WAIT_UNTIL", Since: "0.1",
 			Types:  AMOTypes,
 			Params: []Param{waitVar, waitCmp, waitValue},
 			Front:  "shmemi_wait_$S(ivar, cmp, cmp_value, $call)",
+			Kernel: []Kernel{{
+				Types: KernelWaitTypes, Body: "(void)shmemi_wait<$T>($job, $call, ivar, cmp, cmp_value)",
+				Doc: "Waits until a word of this PE compares as asked.",
+			}},
+			Stream: &Stream{
+				Types: KernelWaitTypes, Range: RangeWaitOnStream,
+				Front: "shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, $element, stream, $call)",
+				Doc:   "Has the stream wait until a variable of the caller compares as asked.",
+			},
 			Doc: "Waits until a variable of the caller compares as asked. The caller spins, then " +
 				"yields, then sleeps.",
 			Errors: waitErrors,
@@ -30,8 +40,12 @@ var wait = Chapter{
 		{
 			Name: "test", Section: "SHMEM_TEST", Since: "0.1", Range: RangeTest,
 			Types: AMOTypes, Result: "int",
-			Params:  []Param{waitVar, waitCmp, waitValue},
-			Front:   "shmemi_test_$S(ivar, cmp, cmp_value, $call)",
+			Params: []Param{waitVar, waitCmp, waitValue},
+			Front:  "shmemi_test_$S(ivar, cmp, cmp_value, $call)",
+			Kernel: []Kernel{{
+				Types: KernelWaitTypes, Body: "shmemi_test<$T>($job, $call, ivar, cmp, cmp_value)",
+				Doc: "Tells whether a word of this PE compares as asked.",
+			}},
 			Doc:     "Tells at once whether a variable of the caller compares as asked.",
 			Returns: "1 or 0.",
 			Errors:  waitErrors,
@@ -46,7 +60,18 @@ var wait = Chapter{
 				waitCmp,
 				{Name: "cmp_value", C: "uint64_t", Doc: "right-hand side of the comparison"},
 			},
-			Front:   "shmemi_signal_wait_until(sig_addr, cmp, cmp_value, $call)",
+			Front: "shmemi_signal_wait_until(sig_addr, cmp, cmp_value, $call)",
+			Kernel: []Kernel{{
+				Body: "shmemi_wait<uint64_t>($job, $call, sig_addr, cmp, cmp_value)",
+				Doc:  "Waits until a signal of this PE compares as asked, and returns it.",
+			}},
+			Stream: &Stream{
+				Range: RangeWaitOnStream, Result: "void",
+				Front: "shmemi_stream_signal_wait(sig_addr, cmp, cmp_value, stream, $call)",
+				Doc: "Has the stream wait until a signal word of the caller compares as asked. SHMEM_CMP_EQ and SHMEM_CMP_GE " +
+					"take no place on the GPU; SHMEM_CMP_GE is that of a counter, which is at or after cmp_value when it is " +
+					"less than 2^63 ahead of it.",
+			},
 			Doc:     "Waits until a signal word of the caller compares as asked.",
 			Returns: "The value that ended the wait.",
 			Errors:  "As wait_until.",

@@ -8,6 +8,8 @@ type quorum struct {
 	tests  string
 	answer string // Returns of the waiting form
 	tested string // and of the testing one
+
+	kernels string // what kernels wait for, or test
 }
 
 var quorums = []quorum{
@@ -17,6 +19,8 @@ var quorums = []quorum{
 		tests:  "Tells at once whether every variable of an array compares as asked.",
 		tested: "1 or 0; 1 when there is none.",
 		result: "int",
+
+		kernels: "all words compare as asked",
 	},
 	{
 		name: "any", result: "size_t",
@@ -26,6 +30,8 @@ var quorums = []quorum{
 			"answered goes round among those that do, so that each has its turn.",
 		answer: "The index of the variable; SIZE_MAX at once when there is none to wait for.",
 		tested: "The index of the variable, or SIZE_MAX.",
+
+		kernels: "one word compares as asked; its index, or SIZE_MAX",
 	},
 	{
 		name: "some", result: "size_t",
@@ -33,6 +39,8 @@ var quorums = []quorum{
 		tests:  "Lists the variables of an array that compare as asked, without waiting.",
 		answer: "How many indices were written; 0 at once when there is no variable to wait for.",
 		tested: "How many indices were written.",
+
+		kernels: "words compare as asked: how many, and which",
 	},
 }
 
@@ -43,6 +51,8 @@ var (
 		"written once, in ascending order"}
 	setMask = Param{Name: "status", C: "const int *", Role: Source, Doc: "for each variable, non-zero " +
 		"when it is ignored; NULL: none is"}
+	streamMask = Param{Name: "status", C: "const int *", Role: Source, Doc: "for each element, non-zero when it does " +
+		"not count; NULL: all count. Of memory that the GPU reads while the stream waits"}
 	setValues = Param{Name: "cmp_values", C: "const T *", Role: Source, Doc: "right-hand side of the " +
 		"comparison for each variable"}
 )
@@ -94,5 +104,46 @@ func waitSet(q quorum, waits, each bool) Family {
 	}
 	f.Front = "shmemi_" + verb + "_" + q.name + "(ivars, nelems, " + indices + "status, cmp, " + values +
 		", SHMEMI_KIND_$S, $call)"
+	f.Kernel = []Kernel{q.kernel(verb, each)}
+	if waits && q.name == "all" {
+		f.Stream = allOnStream(each)
+	}
 	return f
+}
+
+// kernel is a row's form in kernels.
+func (q quorum) kernel(verb string, each bool) Kernel {
+	indices, values := "", "&cmp_value, 0"
+	if q.name == "some" {
+		indices = ", indices"
+	}
+	if each {
+		values = "cmp_values, 1"
+	}
+	k := Kernel{
+		Types: KernelWaitTypes,
+		Body: "shmemi_" + verb + "_" + q.name + "<$T>($job, $call, shmemi_words_of<$T>(ivars, nelems, status, cmp, " + values +
+			")" + indices + ")",
+		Doc: map[string]string{"wait": "Waits until ", "test": "Tells whether "}[verb] + q.kernels + ".",
+	}
+	if each {
+		k.Doc = "The same, each word with a right-hand side of its own."
+	}
+	return k
+}
+
+// allOnStream has a stream wait for all elements of an array.
+func allOnStream(each bool) *Stream {
+	s := &Stream{
+		Types: KernelWaitTypes, Range: RangeWaitOnStream,
+		Front:  "shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, $element, stream, $call)",
+		Doc:    "Has the stream wait until all elements that count compare as asked.",
+		Params: []Param{setVars, setNelems, streamMask, waitCmp, waitValue},
+	}
+	if each {
+		s.Front = "shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, $element, stream, $call)"
+		s.Doc = "Has the stream wait until all elements that count compare as asked, each with a value of its own."
+		s.Params[4] = Param{Name: "cmp_values", C: "T *", Role: Source, Doc: "right-hand side for each element; as status"}
+	}
+	return s
 }

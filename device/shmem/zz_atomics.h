@@ -75,6 +75,11 @@ SHMEMI_ONLY ptrdiff_t shmem_ptrdiff_atomic_fetch(shmem_context ctx, const ptrdif
 SHMEMI_SHARED ptrdiff_t shmem_ctx_ptrdiff_atomic_fetch(shmem_ctx_t ctx, const ptrdiff_t *source, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH, ptrdiff_t>(shmemi_open(ctx, 0xf8c1a580u), 0xf8c1a580u, source, (ptrdiff_t)0, (ptrdiff_t)0, pe))
 SHMEMI_ONLY ptrdiff_t shmem_ctx_ptrdiff_atomic_fetch(shmem_context ctx, const ptrdiff_t *source, int pe) SHMEMI_RUN(ptrdiff_t, shmemi_amo<SHMEMI_KIND_FETCH, ptrdiff_t>(shmemi_open(ctx, 0xf8c1a580u), 0xf8c1a580u, source, (ptrdiff_t)0, (ptrdiff_t)0, pe))
 
+/* Half precision, which the specification does not have. */
+template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmem_half_atomic_fetch(const __half *source, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_g<H>(SHMEMI_JOB, 0xc04bba70u, source, pe))
+template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmem_half_atomic_fetch(shmem_context ctx, const __half *source, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_g<H>(shmemi_open(ctx, 0xc04bba70u), 0xc04bba70u, source, pe))
+template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmem_ctx_half_atomic_fetch(shmem_context ctx, const __half *source, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_g<H>(shmemi_open(ctx, 0xc04bba70u), 0xc04bba70u, source, pe))
+
 /* As the host's; in no order with other operations. */
 SHMEMI_SHARED void shmem_float_atomic_set(float *dest, float value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_SET, float>(SHMEMI_JOB, 0xc5c5f809u, dest, value, (float)0, pe))
 SHMEMI_ONLY void shmem_float_atomic_set(shmem_context ctx, float *dest, float value, int pe) SHMEMI_RUN(void, (void)shmemi_amo<SHMEMI_KIND_SET, float>(shmemi_open(ctx, 0xc5c5f809u), 0xc5c5f809u, dest, value, (float)0, pe))
@@ -132,6 +137,61 @@ SHMEMI_SHARED void shmem_ptrdiff_atomic_set(ptrdiff_t *dest, ptrdiff_t value, in
 SHMEMI_ONLY void shmem_ptrdiff_atomic_set(shmem_context ctx, ptrdiff_t *dest, ptrdiff_t value, int pe) SHMEMI_RUN(void, (void)shmemi_amo<SHMEMI_KIND_SET, ptrdiff_t>(shmemi_open(ctx, 0xcce0ce98u), 0xcce0ce98u, dest, value, (ptrdiff_t)0, pe))
 SHMEMI_SHARED void shmem_ctx_ptrdiff_atomic_set(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_SET, ptrdiff_t>(shmemi_open(ctx, 0xcce0ce98u), 0xcce0ce98u, dest, value, (ptrdiff_t)0, pe))
 SHMEMI_ONLY void shmem_ctx_ptrdiff_atomic_set(shmem_context ctx, ptrdiff_t *dest, ptrdiff_t value, int pe) SHMEMI_RUN(void, (void)shmemi_amo<SHMEMI_KIND_SET, ptrdiff_t>(shmemi_open(ctx, 0xcce0ce98u), 0xcce0ce98u, dest, value, (ptrdiff_t)0, pe))
+
+/* Half precision, which the specification does not have. */
+template <class H = __half> SHMEMI_ONLY void shmem_half_atomic_set(__half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(void, shmemi_set_half<H>(SHMEMI_JOB, 0x9e6eebe8u, dest, value, pe))
+template <class H = __half> SHMEMI_ONLY void shmem_half_atomic_set(shmem_context ctx, __half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(void, shmemi_set_half<H>(shmemi_open(ctx, 0x9e6eebe8u), 0x9e6eebe8u, dest, value, pe))
+template <class H = __half> SHMEMI_ONLY void shmem_ctx_half_atomic_set(shmem_context ctx, __half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(void, shmemi_set_half<H>(shmemi_open(ctx, 0x9e6eebe8u), 0x9e6eebe8u, dest, value, pe))
+
+/* As the host's; in no order with other operations. */
+SHMEMI_SHARED int shmem_int_atomic_compare_swap(int *dest, int cond, int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, int>(SHMEMI_JOB, 0x595577dbu, dest, value, cond, pe))
+SHMEMI_ONLY int shmem_int_atomic_compare_swap(shmem_context ctx, int *dest, int cond, int value, int pe) SHMEMI_RUN(int, shmemi_amo<SHMEMI_KIND_CSWAP, int>(shmemi_open(ctx, 0x595577dbu), 0x595577dbu, dest, value, cond, pe))
+SHMEMI_SHARED int shmem_ctx_int_atomic_compare_swap(shmem_ctx_t ctx, int *dest, int cond, int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, int>(shmemi_open(ctx, 0x595577dbu), 0x595577dbu, dest, value, cond, pe))
+SHMEMI_ONLY int shmem_ctx_int_atomic_compare_swap(shmem_context ctx, int *dest, int cond, int value, int pe) SHMEMI_RUN(int, shmemi_amo<SHMEMI_KIND_CSWAP, int>(shmemi_open(ctx, 0x595577dbu), 0x595577dbu, dest, value, cond, pe))
+SHMEMI_SHARED long shmem_long_atomic_compare_swap(long *dest, long cond, long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, long>(SHMEMI_JOB, 0x8e94aa54u, dest, value, cond, pe))
+SHMEMI_ONLY long shmem_long_atomic_compare_swap(shmem_context ctx, long *dest, long cond, long value, int pe) SHMEMI_RUN(long, shmemi_amo<SHMEMI_KIND_CSWAP, long>(shmemi_open(ctx, 0x8e94aa54u), 0x8e94aa54u, dest, value, cond, pe))
+SHMEMI_SHARED long shmem_ctx_long_atomic_compare_swap(shmem_ctx_t ctx, long *dest, long cond, long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, long>(shmemi_open(ctx, 0x8e94aa54u), 0x8e94aa54u, dest, value, cond, pe))
+SHMEMI_ONLY long shmem_ctx_long_atomic_compare_swap(shmem_context ctx, long *dest, long cond, long value, int pe) SHMEMI_RUN(long, shmemi_amo<SHMEMI_KIND_CSWAP, long>(shmemi_open(ctx, 0x8e94aa54u), 0x8e94aa54u, dest, value, cond, pe))
+SHMEMI_SHARED long long shmem_longlong_atomic_compare_swap(long long *dest, long long cond, long long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, long long>(SHMEMI_JOB, 0x3dba2646u, dest, value, cond, pe))
+SHMEMI_ONLY long long shmem_longlong_atomic_compare_swap(shmem_context ctx, long long *dest, long long cond, long long value, int pe) SHMEMI_RUN(long long, shmemi_amo<SHMEMI_KIND_CSWAP, long long>(shmemi_open(ctx, 0x3dba2646u), 0x3dba2646u, dest, value, cond, pe))
+SHMEMI_SHARED long long shmem_ctx_longlong_atomic_compare_swap(shmem_ctx_t ctx, long long *dest, long long cond, long long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, long long>(shmemi_open(ctx, 0x3dba2646u), 0x3dba2646u, dest, value, cond, pe))
+SHMEMI_ONLY long long shmem_ctx_longlong_atomic_compare_swap(shmem_context ctx, long long *dest, long long cond, long long value, int pe) SHMEMI_RUN(long long, shmemi_amo<SHMEMI_KIND_CSWAP, long long>(shmemi_open(ctx, 0x3dba2646u), 0x3dba2646u, dest, value, cond, pe))
+SHMEMI_SHARED unsigned int shmem_uint_atomic_compare_swap(unsigned int *dest, unsigned int cond, unsigned int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, unsigned int>(SHMEMI_JOB, 0xda77b416u, dest, value, cond, pe))
+SHMEMI_ONLY unsigned int shmem_uint_atomic_compare_swap(shmem_context ctx, unsigned int *dest, unsigned int cond, unsigned int value, int pe) SHMEMI_RUN(unsigned int, shmemi_amo<SHMEMI_KIND_CSWAP, unsigned int>(shmemi_open(ctx, 0xda77b416u), 0xda77b416u, dest, value, cond, pe))
+SHMEMI_SHARED unsigned int shmem_ctx_uint_atomic_compare_swap(shmem_ctx_t ctx, unsigned int *dest, unsigned int cond, unsigned int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, unsigned int>(shmemi_open(ctx, 0xda77b416u), 0xda77b416u, dest, value, cond, pe))
+SHMEMI_ONLY unsigned int shmem_ctx_uint_atomic_compare_swap(shmem_context ctx, unsigned int *dest, unsigned int cond, unsigned int value, int pe) SHMEMI_RUN(unsigned int, shmemi_amo<SHMEMI_KIND_CSWAP, unsigned int>(shmemi_open(ctx, 0xda77b416u), 0xda77b416u, dest, value, cond, pe))
+SHMEMI_SHARED unsigned long shmem_ulong_atomic_compare_swap(unsigned long *dest, unsigned long cond, unsigned long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, unsigned long>(SHMEMI_JOB, 0x4c92f8cbu, dest, value, cond, pe))
+SHMEMI_ONLY unsigned long shmem_ulong_atomic_compare_swap(shmem_context ctx, unsigned long *dest, unsigned long cond, unsigned long value, int pe) SHMEMI_RUN(unsigned long, shmemi_amo<SHMEMI_KIND_CSWAP, unsigned long>(shmemi_open(ctx, 0x4c92f8cbu), 0x4c92f8cbu, dest, value, cond, pe))
+SHMEMI_SHARED unsigned long shmem_ctx_ulong_atomic_compare_swap(shmem_ctx_t ctx, unsigned long *dest, unsigned long cond, unsigned long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, unsigned long>(shmemi_open(ctx, 0x4c92f8cbu), 0x4c92f8cbu, dest, value, cond, pe))
+SHMEMI_ONLY unsigned long shmem_ctx_ulong_atomic_compare_swap(shmem_context ctx, unsigned long *dest, unsigned long cond, unsigned long value, int pe) SHMEMI_RUN(unsigned long, shmemi_amo<SHMEMI_KIND_CSWAP, unsigned long>(shmemi_open(ctx, 0x4c92f8cbu), 0x4c92f8cbu, dest, value, cond, pe))
+SHMEMI_SHARED unsigned long long shmem_ulonglong_atomic_compare_swap(unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, unsigned long long>(SHMEMI_JOB, 0xe2e14c99u, dest, value, cond, pe))
+SHMEMI_ONLY unsigned long long shmem_ulonglong_atomic_compare_swap(shmem_context ctx, unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe) SHMEMI_RUN(unsigned long long, shmemi_amo<SHMEMI_KIND_CSWAP, unsigned long long>(shmemi_open(ctx, 0xe2e14c99u), 0xe2e14c99u, dest, value, cond, pe))
+SHMEMI_SHARED unsigned long long shmem_ctx_ulonglong_atomic_compare_swap(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, unsigned long long>(shmemi_open(ctx, 0xe2e14c99u), 0xe2e14c99u, dest, value, cond, pe))
+SHMEMI_ONLY unsigned long long shmem_ctx_ulonglong_atomic_compare_swap(shmem_context ctx, unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe) SHMEMI_RUN(unsigned long long, shmemi_amo<SHMEMI_KIND_CSWAP, unsigned long long>(shmemi_open(ctx, 0xe2e14c99u), 0xe2e14c99u, dest, value, cond, pe))
+SHMEMI_SHARED int32_t shmem_int32_atomic_compare_swap(int32_t *dest, int32_t cond, int32_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, int32_t>(SHMEMI_JOB, 0xa7ab73d2u, dest, value, cond, pe))
+SHMEMI_ONLY int32_t shmem_int32_atomic_compare_swap(shmem_context ctx, int32_t *dest, int32_t cond, int32_t value, int pe) SHMEMI_RUN(int32_t, shmemi_amo<SHMEMI_KIND_CSWAP, int32_t>(shmemi_open(ctx, 0xa7ab73d2u), 0xa7ab73d2u, dest, value, cond, pe))
+SHMEMI_SHARED int32_t shmem_ctx_int32_atomic_compare_swap(shmem_ctx_t ctx, int32_t *dest, int32_t cond, int32_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, int32_t>(shmemi_open(ctx, 0xa7ab73d2u), 0xa7ab73d2u, dest, value, cond, pe))
+SHMEMI_ONLY int32_t shmem_ctx_int32_atomic_compare_swap(shmem_context ctx, int32_t *dest, int32_t cond, int32_t value, int pe) SHMEMI_RUN(int32_t, shmemi_amo<SHMEMI_KIND_CSWAP, int32_t>(shmemi_open(ctx, 0xa7ab73d2u), 0xa7ab73d2u, dest, value, cond, pe))
+SHMEMI_SHARED int64_t shmem_int64_atomic_compare_swap(int64_t *dest, int64_t cond, int64_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, int64_t>(SHMEMI_JOB, 0x5934027du, dest, value, cond, pe))
+SHMEMI_ONLY int64_t shmem_int64_atomic_compare_swap(shmem_context ctx, int64_t *dest, int64_t cond, int64_t value, int pe) SHMEMI_RUN(int64_t, shmemi_amo<SHMEMI_KIND_CSWAP, int64_t>(shmemi_open(ctx, 0x5934027du), 0x5934027du, dest, value, cond, pe))
+SHMEMI_SHARED int64_t shmem_ctx_int64_atomic_compare_swap(shmem_ctx_t ctx, int64_t *dest, int64_t cond, int64_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, int64_t>(shmemi_open(ctx, 0x5934027du), 0x5934027du, dest, value, cond, pe))
+SHMEMI_ONLY int64_t shmem_ctx_int64_atomic_compare_swap(shmem_context ctx, int64_t *dest, int64_t cond, int64_t value, int pe) SHMEMI_RUN(int64_t, shmemi_amo<SHMEMI_KIND_CSWAP, int64_t>(shmemi_open(ctx, 0x5934027du), 0x5934027du, dest, value, cond, pe))
+SHMEMI_SHARED uint32_t shmem_uint32_atomic_compare_swap(uint32_t *dest, uint32_t cond, uint32_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, uint32_t>(SHMEMI_JOB, 0x16ee4bbbu, dest, value, cond, pe))
+SHMEMI_ONLY uint32_t shmem_uint32_atomic_compare_swap(shmem_context ctx, uint32_t *dest, uint32_t cond, uint32_t value, int pe) SHMEMI_RUN(uint32_t, shmemi_amo<SHMEMI_KIND_CSWAP, uint32_t>(shmemi_open(ctx, 0x16ee4bbbu), 0x16ee4bbbu, dest, value, cond, pe))
+SHMEMI_SHARED uint32_t shmem_ctx_uint32_atomic_compare_swap(shmem_ctx_t ctx, uint32_t *dest, uint32_t cond, uint32_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, uint32_t>(shmemi_open(ctx, 0x16ee4bbbu), 0x16ee4bbbu, dest, value, cond, pe))
+SHMEMI_ONLY uint32_t shmem_ctx_uint32_atomic_compare_swap(shmem_context ctx, uint32_t *dest, uint32_t cond, uint32_t value, int pe) SHMEMI_RUN(uint32_t, shmemi_amo<SHMEMI_KIND_CSWAP, uint32_t>(shmemi_open(ctx, 0x16ee4bbbu), 0x16ee4bbbu, dest, value, cond, pe))
+SHMEMI_SHARED uint64_t shmem_uint64_atomic_compare_swap(uint64_t *dest, uint64_t cond, uint64_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, uint64_t>(SHMEMI_JOB, 0x7a9417d0u, dest, value, cond, pe))
+SHMEMI_ONLY uint64_t shmem_uint64_atomic_compare_swap(shmem_context ctx, uint64_t *dest, uint64_t cond, uint64_t value, int pe) SHMEMI_RUN(uint64_t, shmemi_amo<SHMEMI_KIND_CSWAP, uint64_t>(shmemi_open(ctx, 0x7a9417d0u), 0x7a9417d0u, dest, value, cond, pe))
+SHMEMI_SHARED uint64_t shmem_ctx_uint64_atomic_compare_swap(shmem_ctx_t ctx, uint64_t *dest, uint64_t cond, uint64_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, uint64_t>(shmemi_open(ctx, 0x7a9417d0u), 0x7a9417d0u, dest, value, cond, pe))
+SHMEMI_ONLY uint64_t shmem_ctx_uint64_atomic_compare_swap(shmem_context ctx, uint64_t *dest, uint64_t cond, uint64_t value, int pe) SHMEMI_RUN(uint64_t, shmemi_amo<SHMEMI_KIND_CSWAP, uint64_t>(shmemi_open(ctx, 0x7a9417d0u), 0x7a9417d0u, dest, value, cond, pe))
+SHMEMI_SHARED size_t shmem_size_atomic_compare_swap(size_t *dest, size_t cond, size_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, size_t>(SHMEMI_JOB, 0x43fc878bu, dest, value, cond, pe))
+SHMEMI_ONLY size_t shmem_size_atomic_compare_swap(shmem_context ctx, size_t *dest, size_t cond, size_t value, int pe) SHMEMI_RUN(size_t, shmemi_amo<SHMEMI_KIND_CSWAP, size_t>(shmemi_open(ctx, 0x43fc878bu), 0x43fc878bu, dest, value, cond, pe))
+SHMEMI_SHARED size_t shmem_ctx_size_atomic_compare_swap(shmem_ctx_t ctx, size_t *dest, size_t cond, size_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, size_t>(shmemi_open(ctx, 0x43fc878bu), 0x43fc878bu, dest, value, cond, pe))
+SHMEMI_ONLY size_t shmem_ctx_size_atomic_compare_swap(shmem_context ctx, size_t *dest, size_t cond, size_t value, int pe) SHMEMI_RUN(size_t, shmemi_amo<SHMEMI_KIND_CSWAP, size_t>(shmemi_open(ctx, 0x43fc878bu), 0x43fc878bu, dest, value, cond, pe))
+SHMEMI_SHARED ptrdiff_t shmem_ptrdiff_atomic_compare_swap(ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, ptrdiff_t>(SHMEMI_JOB, 0x4156a71bu, dest, value, cond, pe))
+SHMEMI_ONLY ptrdiff_t shmem_ptrdiff_atomic_compare_swap(shmem_context ctx, ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe) SHMEMI_RUN(ptrdiff_t, shmemi_amo<SHMEMI_KIND_CSWAP, ptrdiff_t>(shmemi_open(ctx, 0x4156a71bu), 0x4156a71bu, dest, value, cond, pe))
+SHMEMI_SHARED ptrdiff_t shmem_ctx_ptrdiff_atomic_compare_swap(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, ptrdiff_t>(shmemi_open(ctx, 0x4156a71bu), 0x4156a71bu, dest, value, cond, pe))
+SHMEMI_ONLY ptrdiff_t shmem_ctx_ptrdiff_atomic_compare_swap(shmem_context ctx, ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe) SHMEMI_RUN(ptrdiff_t, shmemi_amo<SHMEMI_KIND_CSWAP, ptrdiff_t>(shmemi_open(ctx, 0x4156a71bu), 0x4156a71bu, dest, value, cond, pe))
 
 /* As the host's; in no order with other operations. */
 SHMEMI_SHARED float shmem_float_atomic_swap(float *dest, float value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_SWAP, float>(SHMEMI_JOB, 0xcf0c1fecu, dest, value, (float)0, pe))
@@ -191,55 +251,10 @@ SHMEMI_ONLY ptrdiff_t shmem_ptrdiff_atomic_swap(shmem_context ctx, ptrdiff_t *de
 SHMEMI_SHARED ptrdiff_t shmem_ctx_ptrdiff_atomic_swap(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_SWAP, ptrdiff_t>(shmemi_open(ctx, 0x7b7af7dbu), 0x7b7af7dbu, dest, value, (ptrdiff_t)0, pe))
 SHMEMI_ONLY ptrdiff_t shmem_ctx_ptrdiff_atomic_swap(shmem_context ctx, ptrdiff_t *dest, ptrdiff_t value, int pe) SHMEMI_RUN(ptrdiff_t, shmemi_amo<SHMEMI_KIND_SWAP, ptrdiff_t>(shmemi_open(ctx, 0x7b7af7dbu), 0x7b7af7dbu, dest, value, (ptrdiff_t)0, pe))
 
-/* As the host's; in no order with other operations. */
-SHMEMI_SHARED int shmem_int_atomic_compare_swap(int *dest, int cond, int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, int>(SHMEMI_JOB, 0x595577dbu, dest, value, cond, pe))
-SHMEMI_ONLY int shmem_int_atomic_compare_swap(shmem_context ctx, int *dest, int cond, int value, int pe) SHMEMI_RUN(int, shmemi_amo<SHMEMI_KIND_CSWAP, int>(shmemi_open(ctx, 0x595577dbu), 0x595577dbu, dest, value, cond, pe))
-SHMEMI_SHARED int shmem_ctx_int_atomic_compare_swap(shmem_ctx_t ctx, int *dest, int cond, int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, int>(shmemi_open(ctx, 0x595577dbu), 0x595577dbu, dest, value, cond, pe))
-SHMEMI_ONLY int shmem_ctx_int_atomic_compare_swap(shmem_context ctx, int *dest, int cond, int value, int pe) SHMEMI_RUN(int, shmemi_amo<SHMEMI_KIND_CSWAP, int>(shmemi_open(ctx, 0x595577dbu), 0x595577dbu, dest, value, cond, pe))
-SHMEMI_SHARED long shmem_long_atomic_compare_swap(long *dest, long cond, long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, long>(SHMEMI_JOB, 0x8e94aa54u, dest, value, cond, pe))
-SHMEMI_ONLY long shmem_long_atomic_compare_swap(shmem_context ctx, long *dest, long cond, long value, int pe) SHMEMI_RUN(long, shmemi_amo<SHMEMI_KIND_CSWAP, long>(shmemi_open(ctx, 0x8e94aa54u), 0x8e94aa54u, dest, value, cond, pe))
-SHMEMI_SHARED long shmem_ctx_long_atomic_compare_swap(shmem_ctx_t ctx, long *dest, long cond, long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, long>(shmemi_open(ctx, 0x8e94aa54u), 0x8e94aa54u, dest, value, cond, pe))
-SHMEMI_ONLY long shmem_ctx_long_atomic_compare_swap(shmem_context ctx, long *dest, long cond, long value, int pe) SHMEMI_RUN(long, shmemi_amo<SHMEMI_KIND_CSWAP, long>(shmemi_open(ctx, 0x8e94aa54u), 0x8e94aa54u, dest, value, cond, pe))
-SHMEMI_SHARED long long shmem_longlong_atomic_compare_swap(long long *dest, long long cond, long long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, long long>(SHMEMI_JOB, 0x3dba2646u, dest, value, cond, pe))
-SHMEMI_ONLY long long shmem_longlong_atomic_compare_swap(shmem_context ctx, long long *dest, long long cond, long long value, int pe) SHMEMI_RUN(long long, shmemi_amo<SHMEMI_KIND_CSWAP, long long>(shmemi_open(ctx, 0x3dba2646u), 0x3dba2646u, dest, value, cond, pe))
-SHMEMI_SHARED long long shmem_ctx_longlong_atomic_compare_swap(shmem_ctx_t ctx, long long *dest, long long cond, long long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, long long>(shmemi_open(ctx, 0x3dba2646u), 0x3dba2646u, dest, value, cond, pe))
-SHMEMI_ONLY long long shmem_ctx_longlong_atomic_compare_swap(shmem_context ctx, long long *dest, long long cond, long long value, int pe) SHMEMI_RUN(long long, shmemi_amo<SHMEMI_KIND_CSWAP, long long>(shmemi_open(ctx, 0x3dba2646u), 0x3dba2646u, dest, value, cond, pe))
-SHMEMI_SHARED unsigned int shmem_uint_atomic_compare_swap(unsigned int *dest, unsigned int cond, unsigned int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, unsigned int>(SHMEMI_JOB, 0xda77b416u, dest, value, cond, pe))
-SHMEMI_ONLY unsigned int shmem_uint_atomic_compare_swap(shmem_context ctx, unsigned int *dest, unsigned int cond, unsigned int value, int pe) SHMEMI_RUN(unsigned int, shmemi_amo<SHMEMI_KIND_CSWAP, unsigned int>(shmemi_open(ctx, 0xda77b416u), 0xda77b416u, dest, value, cond, pe))
-SHMEMI_SHARED unsigned int shmem_ctx_uint_atomic_compare_swap(shmem_ctx_t ctx, unsigned int *dest, unsigned int cond, unsigned int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, unsigned int>(shmemi_open(ctx, 0xda77b416u), 0xda77b416u, dest, value, cond, pe))
-SHMEMI_ONLY unsigned int shmem_ctx_uint_atomic_compare_swap(shmem_context ctx, unsigned int *dest, unsigned int cond, unsigned int value, int pe) SHMEMI_RUN(unsigned int, shmemi_amo<SHMEMI_KIND_CSWAP, unsigned int>(shmemi_open(ctx, 0xda77b416u), 0xda77b416u, dest, value, cond, pe))
-SHMEMI_SHARED unsigned long shmem_ulong_atomic_compare_swap(unsigned long *dest, unsigned long cond, unsigned long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, unsigned long>(SHMEMI_JOB, 0x4c92f8cbu, dest, value, cond, pe))
-SHMEMI_ONLY unsigned long shmem_ulong_atomic_compare_swap(shmem_context ctx, unsigned long *dest, unsigned long cond, unsigned long value, int pe) SHMEMI_RUN(unsigned long, shmemi_amo<SHMEMI_KIND_CSWAP, unsigned long>(shmemi_open(ctx, 0x4c92f8cbu), 0x4c92f8cbu, dest, value, cond, pe))
-SHMEMI_SHARED unsigned long shmem_ctx_ulong_atomic_compare_swap(shmem_ctx_t ctx, unsigned long *dest, unsigned long cond, unsigned long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, unsigned long>(shmemi_open(ctx, 0x4c92f8cbu), 0x4c92f8cbu, dest, value, cond, pe))
-SHMEMI_ONLY unsigned long shmem_ctx_ulong_atomic_compare_swap(shmem_context ctx, unsigned long *dest, unsigned long cond, unsigned long value, int pe) SHMEMI_RUN(unsigned long, shmemi_amo<SHMEMI_KIND_CSWAP, unsigned long>(shmemi_open(ctx, 0x4c92f8cbu), 0x4c92f8cbu, dest, value, cond, pe))
-SHMEMI_SHARED unsigned long long shmem_ulonglong_atomic_compare_swap(unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, unsigned long long>(SHMEMI_JOB, 0xe2e14c99u, dest, value, cond, pe))
-SHMEMI_ONLY unsigned long long shmem_ulonglong_atomic_compare_swap(shmem_context ctx, unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe) SHMEMI_RUN(unsigned long long, shmemi_amo<SHMEMI_KIND_CSWAP, unsigned long long>(shmemi_open(ctx, 0xe2e14c99u), 0xe2e14c99u, dest, value, cond, pe))
-SHMEMI_SHARED unsigned long long shmem_ctx_ulonglong_atomic_compare_swap(shmem_ctx_t ctx, unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, unsigned long long>(shmemi_open(ctx, 0xe2e14c99u), 0xe2e14c99u, dest, value, cond, pe))
-SHMEMI_ONLY unsigned long long shmem_ctx_ulonglong_atomic_compare_swap(shmem_context ctx, unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe) SHMEMI_RUN(unsigned long long, shmemi_amo<SHMEMI_KIND_CSWAP, unsigned long long>(shmemi_open(ctx, 0xe2e14c99u), 0xe2e14c99u, dest, value, cond, pe))
-SHMEMI_SHARED int32_t shmem_int32_atomic_compare_swap(int32_t *dest, int32_t cond, int32_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, int32_t>(SHMEMI_JOB, 0xa7ab73d2u, dest, value, cond, pe))
-SHMEMI_ONLY int32_t shmem_int32_atomic_compare_swap(shmem_context ctx, int32_t *dest, int32_t cond, int32_t value, int pe) SHMEMI_RUN(int32_t, shmemi_amo<SHMEMI_KIND_CSWAP, int32_t>(shmemi_open(ctx, 0xa7ab73d2u), 0xa7ab73d2u, dest, value, cond, pe))
-SHMEMI_SHARED int32_t shmem_ctx_int32_atomic_compare_swap(shmem_ctx_t ctx, int32_t *dest, int32_t cond, int32_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, int32_t>(shmemi_open(ctx, 0xa7ab73d2u), 0xa7ab73d2u, dest, value, cond, pe))
-SHMEMI_ONLY int32_t shmem_ctx_int32_atomic_compare_swap(shmem_context ctx, int32_t *dest, int32_t cond, int32_t value, int pe) SHMEMI_RUN(int32_t, shmemi_amo<SHMEMI_KIND_CSWAP, int32_t>(shmemi_open(ctx, 0xa7ab73d2u), 0xa7ab73d2u, dest, value, cond, pe))
-SHMEMI_SHARED int64_t shmem_int64_atomic_compare_swap(int64_t *dest, int64_t cond, int64_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, int64_t>(SHMEMI_JOB, 0x5934027du, dest, value, cond, pe))
-SHMEMI_ONLY int64_t shmem_int64_atomic_compare_swap(shmem_context ctx, int64_t *dest, int64_t cond, int64_t value, int pe) SHMEMI_RUN(int64_t, shmemi_amo<SHMEMI_KIND_CSWAP, int64_t>(shmemi_open(ctx, 0x5934027du), 0x5934027du, dest, value, cond, pe))
-SHMEMI_SHARED int64_t shmem_ctx_int64_atomic_compare_swap(shmem_ctx_t ctx, int64_t *dest, int64_t cond, int64_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, int64_t>(shmemi_open(ctx, 0x5934027du), 0x5934027du, dest, value, cond, pe))
-SHMEMI_ONLY int64_t shmem_ctx_int64_atomic_compare_swap(shmem_context ctx, int64_t *dest, int64_t cond, int64_t value, int pe) SHMEMI_RUN(int64_t, shmemi_amo<SHMEMI_KIND_CSWAP, int64_t>(shmemi_open(ctx, 0x5934027du), 0x5934027du, dest, value, cond, pe))
-SHMEMI_SHARED uint32_t shmem_uint32_atomic_compare_swap(uint32_t *dest, uint32_t cond, uint32_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, uint32_t>(SHMEMI_JOB, 0x16ee4bbbu, dest, value, cond, pe))
-SHMEMI_ONLY uint32_t shmem_uint32_atomic_compare_swap(shmem_context ctx, uint32_t *dest, uint32_t cond, uint32_t value, int pe) SHMEMI_RUN(uint32_t, shmemi_amo<SHMEMI_KIND_CSWAP, uint32_t>(shmemi_open(ctx, 0x16ee4bbbu), 0x16ee4bbbu, dest, value, cond, pe))
-SHMEMI_SHARED uint32_t shmem_ctx_uint32_atomic_compare_swap(shmem_ctx_t ctx, uint32_t *dest, uint32_t cond, uint32_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, uint32_t>(shmemi_open(ctx, 0x16ee4bbbu), 0x16ee4bbbu, dest, value, cond, pe))
-SHMEMI_ONLY uint32_t shmem_ctx_uint32_atomic_compare_swap(shmem_context ctx, uint32_t *dest, uint32_t cond, uint32_t value, int pe) SHMEMI_RUN(uint32_t, shmemi_amo<SHMEMI_KIND_CSWAP, uint32_t>(shmemi_open(ctx, 0x16ee4bbbu), 0x16ee4bbbu, dest, value, cond, pe))
-SHMEMI_SHARED uint64_t shmem_uint64_atomic_compare_swap(uint64_t *dest, uint64_t cond, uint64_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, uint64_t>(SHMEMI_JOB, 0x7a9417d0u, dest, value, cond, pe))
-SHMEMI_ONLY uint64_t shmem_uint64_atomic_compare_swap(shmem_context ctx, uint64_t *dest, uint64_t cond, uint64_t value, int pe) SHMEMI_RUN(uint64_t, shmemi_amo<SHMEMI_KIND_CSWAP, uint64_t>(shmemi_open(ctx, 0x7a9417d0u), 0x7a9417d0u, dest, value, cond, pe))
-SHMEMI_SHARED uint64_t shmem_ctx_uint64_atomic_compare_swap(shmem_ctx_t ctx, uint64_t *dest, uint64_t cond, uint64_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, uint64_t>(shmemi_open(ctx, 0x7a9417d0u), 0x7a9417d0u, dest, value, cond, pe))
-SHMEMI_ONLY uint64_t shmem_ctx_uint64_atomic_compare_swap(shmem_context ctx, uint64_t *dest, uint64_t cond, uint64_t value, int pe) SHMEMI_RUN(uint64_t, shmemi_amo<SHMEMI_KIND_CSWAP, uint64_t>(shmemi_open(ctx, 0x7a9417d0u), 0x7a9417d0u, dest, value, cond, pe))
-SHMEMI_SHARED size_t shmem_size_atomic_compare_swap(size_t *dest, size_t cond, size_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, size_t>(SHMEMI_JOB, 0x43fc878bu, dest, value, cond, pe))
-SHMEMI_ONLY size_t shmem_size_atomic_compare_swap(shmem_context ctx, size_t *dest, size_t cond, size_t value, int pe) SHMEMI_RUN(size_t, shmemi_amo<SHMEMI_KIND_CSWAP, size_t>(shmemi_open(ctx, 0x43fc878bu), 0x43fc878bu, dest, value, cond, pe))
-SHMEMI_SHARED size_t shmem_ctx_size_atomic_compare_swap(shmem_ctx_t ctx, size_t *dest, size_t cond, size_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, size_t>(shmemi_open(ctx, 0x43fc878bu), 0x43fc878bu, dest, value, cond, pe))
-SHMEMI_ONLY size_t shmem_ctx_size_atomic_compare_swap(shmem_context ctx, size_t *dest, size_t cond, size_t value, int pe) SHMEMI_RUN(size_t, shmemi_amo<SHMEMI_KIND_CSWAP, size_t>(shmemi_open(ctx, 0x43fc878bu), 0x43fc878bu, dest, value, cond, pe))
-SHMEMI_SHARED ptrdiff_t shmem_ptrdiff_atomic_compare_swap(ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, ptrdiff_t>(SHMEMI_JOB, 0x4156a71bu, dest, value, cond, pe))
-SHMEMI_ONLY ptrdiff_t shmem_ptrdiff_atomic_compare_swap(shmem_context ctx, ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe) SHMEMI_RUN(ptrdiff_t, shmemi_amo<SHMEMI_KIND_CSWAP, ptrdiff_t>(shmemi_open(ctx, 0x4156a71bu), 0x4156a71bu, dest, value, cond, pe))
-SHMEMI_SHARED ptrdiff_t shmem_ctx_ptrdiff_atomic_compare_swap(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, ptrdiff_t>(shmemi_open(ctx, 0x4156a71bu), 0x4156a71bu, dest, value, cond, pe))
-SHMEMI_ONLY ptrdiff_t shmem_ctx_ptrdiff_atomic_compare_swap(shmem_context ctx, ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe) SHMEMI_RUN(ptrdiff_t, shmemi_amo<SHMEMI_KIND_CSWAP, ptrdiff_t>(shmemi_open(ctx, 0x4156a71bu), 0x4156a71bu, dest, value, cond, pe))
+/* Half precision, which the specification does not have. */
+template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmem_half_atomic_swap(__half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_swap_half<H>(SHMEMI_JOB, 0xa8df016bu, dest, value, pe))
+template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmem_half_atomic_swap(shmem_context ctx, __half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_swap_half<H>(shmemi_open(ctx, 0xa8df016bu), 0xa8df016bu, dest, value, pe))
+template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmem_ctx_half_atomic_swap(shmem_context ctx, __half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_swap_half<H>(shmemi_open(ctx, 0xa8df016bu), 0xa8df016bu, dest, value, pe))
 
 /* As the host's; in no order with other operations. */
 SHMEMI_SHARED int shmem_int_atomic_fetch_inc(int *dest, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_ADD, int>(SHMEMI_JOB, 0xbee38f5fu, dest, (int)1, (int)0, pe))
@@ -391,6 +406,13 @@ SHMEMI_ONLY ptrdiff_t shmem_ptrdiff_atomic_fetch_add(shmem_context ctx, ptrdiff_
 SHMEMI_SHARED ptrdiff_t shmem_ctx_ptrdiff_atomic_fetch_add(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_ADD, ptrdiff_t>(shmemi_open(ctx, 0x8382a40cu), 0x8382a40cu, dest, value, (ptrdiff_t)0, pe))
 SHMEMI_ONLY ptrdiff_t shmem_ctx_ptrdiff_atomic_fetch_add(shmem_context ctx, ptrdiff_t *dest, ptrdiff_t value, int pe) SHMEMI_RUN(ptrdiff_t, shmemi_amo<SHMEMI_KIND_FETCH_ADD, ptrdiff_t>(shmemi_open(ctx, 0x8382a40cu), 0x8382a40cu, dest, value, (ptrdiff_t)0, pe))
 
+/* A sum of floating-point numbers, rounded at each addition. */
+SHMEMI_ONLY float shmemx_float_atomic_fetch_add(float *dest, float value, int pe) SHMEMI_RUN(float, shmemi_fetch_add_real<float>(SHMEMI_JOB, 0x35c48f6fu, dest, value, pe))
+SHMEMI_ONLY double shmemx_double_atomic_fetch_add(double *dest, double value, int pe) SHMEMI_RUN(double, shmemi_fetch_add_real<double>(SHMEMI_JOB, 0x517ee82eu, dest, value, pe))
+
+/* A sum of floating-point numbers, rounded at each addition. */
+template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmemx_half_atomic_fetch_add(__half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_fetch_add_half<H>(SHMEMI_JOB, 0x44b71f4eu, dest, value, pe))
+
 /* As the host's; in no order with other operations. */
 SHMEMI_SHARED void shmem_int_atomic_add(int *dest, int value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_ADD, int>(SHMEMI_JOB, 0x8d13b6cbu, dest, value, (int)0, pe))
 SHMEMI_ONLY void shmem_int_atomic_add(shmem_context ctx, int *dest, int value, int pe) SHMEMI_RUN(void, (void)shmemi_amo<SHMEMI_KIND_ADD, int>(shmemi_open(ctx, 0x8d13b6cbu), 0x8d13b6cbu, dest, value, (int)0, pe))
@@ -440,6 +462,13 @@ SHMEMI_SHARED void shmem_ptrdiff_atomic_add(ptrdiff_t *dest, ptrdiff_t value, in
 SHMEMI_ONLY void shmem_ptrdiff_atomic_add(shmem_context ctx, ptrdiff_t *dest, ptrdiff_t value, int pe) SHMEMI_RUN(void, (void)shmemi_amo<SHMEMI_KIND_ADD, ptrdiff_t>(shmemi_open(ctx, 0xb381950bu), 0xb381950bu, dest, value, (ptrdiff_t)0, pe))
 SHMEMI_SHARED void shmem_ctx_ptrdiff_atomic_add(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_ADD, ptrdiff_t>(shmemi_open(ctx, 0xb381950bu), 0xb381950bu, dest, value, (ptrdiff_t)0, pe))
 SHMEMI_ONLY void shmem_ctx_ptrdiff_atomic_add(shmem_context ctx, ptrdiff_t *dest, ptrdiff_t value, int pe) SHMEMI_RUN(void, (void)shmemi_amo<SHMEMI_KIND_ADD, ptrdiff_t>(shmemi_open(ctx, 0xb381950bu), 0xb381950bu, dest, value, (ptrdiff_t)0, pe))
+
+/* A sum of floating-point numbers, rounded at each addition. */
+SHMEMI_ONLY void shmemx_float_atomic_add(float *dest, float value, int pe) SHMEMI_RUN(void, shmemi_add_real<float>(SHMEMI_JOB, 0x91c5b114u, dest, value, pe))
+SHMEMI_ONLY void shmemx_double_atomic_add(double *dest, double value, int pe) SHMEMI_RUN(void, shmemi_add_real<double>(SHMEMI_JOB, 0x61d2d599u, dest, value, pe))
+
+/* A sum of floating-point numbers, rounded at each addition. */
+template <class H = __half> SHMEMI_ONLY void shmemx_half_atomic_add(__half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(void, (void)shmemi_fetch_add_half<H>(SHMEMI_JOB, 0xd3e43979u, dest, value, pe))
 
 /* As the host's; in no order with other operations. */
 SHMEMI_SHARED unsigned int shmem_uint_atomic_fetch_and(unsigned int *dest, unsigned int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_AND, unsigned int>(SHMEMI_JOB, 0xb124a329u, dest, value, (unsigned int)0, pe))
@@ -620,35 +649,6 @@ SHMEMI_SHARED void shmem_uint64_atomic_xor(uint64_t *dest, uint64_t value, int p
 SHMEMI_ONLY void shmem_uint64_atomic_xor(shmem_context ctx, uint64_t *dest, uint64_t value, int pe) SHMEMI_RUN(void, (void)shmemi_amo<SHMEMI_KIND_XOR, uint64_t>(shmemi_open(ctx, 0xe683d4d8u), 0xe683d4d8u, dest, value, (uint64_t)0, pe))
 SHMEMI_SHARED void shmem_ctx_uint64_atomic_xor(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_XOR, uint64_t>(shmemi_open(ctx, 0xe683d4d8u), 0xe683d4d8u, dest, value, (uint64_t)0, pe))
 SHMEMI_ONLY void shmem_ctx_uint64_atomic_xor(shmem_context ctx, uint64_t *dest, uint64_t value, int pe) SHMEMI_RUN(void, (void)shmemi_amo<SHMEMI_KIND_XOR, uint64_t>(shmemi_open(ctx, 0xe683d4d8u), 0xe683d4d8u, dest, value, (uint64_t)0, pe))
-
-/* A sum of floating-point numbers, rounded at each addition. */
-SHMEMI_ONLY float shmemx_float_atomic_fetch_add(float *dest, float value, int pe) SHMEMI_RUN(float, shmemi_fetch_add_real<float>(SHMEMI_JOB, 0x35c48f6fu, dest, value, pe))
-SHMEMI_ONLY double shmemx_double_atomic_fetch_add(double *dest, double value, int pe) SHMEMI_RUN(double, shmemi_fetch_add_real<double>(SHMEMI_JOB, 0x517ee82eu, dest, value, pe))
-
-/* A sum of floating-point numbers, rounded at each addition. */
-SHMEMI_ONLY void shmemx_float_atomic_add(float *dest, float value, int pe) SHMEMI_RUN(void, shmemi_add_real<float>(SHMEMI_JOB, 0x91c5b114u, dest, value, pe))
-SHMEMI_ONLY void shmemx_double_atomic_add(double *dest, double value, int pe) SHMEMI_RUN(void, shmemi_add_real<double>(SHMEMI_JOB, 0x61d2d599u, dest, value, pe))
-
-/* A sum of floating-point numbers, rounded at each addition. */
-template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmemx_half_atomic_fetch_add(__half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_fetch_add_half<H>(SHMEMI_JOB, 0x44b71f4eu, dest, value, pe))
-
-/* A sum of floating-point numbers, rounded at each addition. */
-template <class H = __half> SHMEMI_ONLY void shmemx_half_atomic_add(__half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(void, (void)shmemi_fetch_add_half<H>(SHMEMI_JOB, 0xd3e43979u, dest, value, pe))
-
-/* Half precision. */
-template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmem_half_atomic_fetch(const __half *source, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_g<H>(SHMEMI_JOB, 0xc04bba70u, source, pe))
-template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmem_half_atomic_fetch(shmem_context ctx, const __half *source, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_g<H>(shmemi_open(ctx, 0xc04bba70u), 0xc04bba70u, source, pe))
-template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmem_ctx_half_atomic_fetch(shmem_context ctx, const __half *source, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_g<H>(shmemi_open(ctx, 0xc04bba70u), 0xc04bba70u, source, pe))
-
-/* Half precision. */
-template <class H = __half> SHMEMI_ONLY void shmem_half_atomic_set(__half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(void, shmemi_set_half<H>(SHMEMI_JOB, 0x9e6eebe8u, dest, value, pe))
-template <class H = __half> SHMEMI_ONLY void shmem_half_atomic_set(shmem_context ctx, __half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(void, shmemi_set_half<H>(shmemi_open(ctx, 0x9e6eebe8u), 0x9e6eebe8u, dest, value, pe))
-template <class H = __half> SHMEMI_ONLY void shmem_ctx_half_atomic_set(shmem_context ctx, __half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(void, shmemi_set_half<H>(shmemi_open(ctx, 0x9e6eebe8u), 0x9e6eebe8u, dest, value, pe))
-
-/* Half precision. */
-template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmem_half_atomic_swap(__half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_swap_half<H>(SHMEMI_JOB, 0xa8df016bu, dest, value, pe))
-template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmem_half_atomic_swap(shmem_context ctx, __half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_swap_half<H>(shmemi_open(ctx, 0xa8df016bu), 0xa8df016bu, dest, value, pe))
-template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmem_ctx_half_atomic_swap(shmem_context ctx, __half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_swap_half<H>(shmemi_open(ctx, 0xa8df016bu), 0xa8df016bu, dest, value, pe))
 
 #pragma nv_diagnostic pop
 #endif

@@ -17,13 +17,13 @@
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 20040
 
-/* Tells the number of this PE. */
+/* Tells the number of the calling PE. */
 SHMEMI_SHARED int shmem_my_pe(void) SHMEMI_DO(shmemi_my_pe(SHMEMI_JOB, 0xe5df1884u))
 
-/* Tells how many PEs there are. */
+/* Tells how many PEs the job has. */
 SHMEMI_SHARED int shmem_n_pes(void) SHMEMI_DO(shmemi_n_pes(SHMEMI_JOB, 0x242b5f4du))
 
-/* Where loads and stores find another PE's memory, or NULL. */
+/* Finds where loads and stores reach another PE's memory, or NULL. */
 SHMEMI_SHARED void *shmem_ptr(const void *dest, int pe) SHMEMI_DO(shmemi_ptr(SHMEMI_JOB, 0xd6ee1fa6u, dest, pe))
 
 /* Tells the number of this PE in a team, or -1 when there is no such team. */

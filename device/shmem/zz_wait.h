@@ -33,7 +33,7 @@ SHMEMI_SHARED void shmem_ptrdiff_wait_until(ptrdiff_t *ivar, int cmp, ptrdiff_t 
 SHMEMI_SHARED void shmem_short_wait_until(short *ivar, int cmp, short cmp_value) SHMEMI_DO((void)shmemi_wait<short>(SHMEMI_JOB, 0x4946ae31u, ivar, cmp, cmp_value))
 SHMEMI_SHARED void shmem_ushort_wait_until(unsigned short *ivar, int cmp, unsigned short cmp_value) SHMEMI_DO((void)shmemi_wait<unsigned short>(SHMEMI_JOB, 0x2243f36u, ivar, cmp, cmp_value))
 
-/* Tells whether it does. */
+/* Tells whether a word of this PE compares as asked. */
 SHMEMI_SHARED int shmem_int_test(int *ivar, int cmp, int cmp_value) SHMEMI_DO(shmemi_test<int>(SHMEMI_JOB, 0xf6995336u, ivar, cmp, cmp_value))
 SHMEMI_SHARED int shmem_long_test(long *ivar, int cmp, long cmp_value) SHMEMI_DO(shmemi_test<long>(SHMEMI_JOB, 0x92a4af0bu, ivar, cmp, cmp_value))
 SHMEMI_SHARED int shmem_longlong_test(long long *ivar, int cmp, long long cmp_value) SHMEMI_DO(shmemi_test<long long>(SHMEMI_JOB, 0xd5aa4b29u, ivar, cmp, cmp_value))

@@ -26,7 +26,7 @@ func addresses(t *testing.T, path string) map[string]string {
 // TestProfilingNames: the second name of each function is the same code.
 func TestProfilingNames(t *testing.T) {
 	at := addresses(t, library(t, "libshmem.so"))
-	for _, name := range spec.Names() {
+	for _, name := range spec.Shmem.Names() {
 		if second := spec.Profiled(name); at[name] == "" || at[second] != at[name] {
 			t.Errorf("%s is at %q, %s at %q", name, at[name], second, at[second])
 		}

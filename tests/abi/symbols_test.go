@@ -85,13 +85,13 @@ func differ(t *testing.T, a string, as []string, b string, bs []string) {
 
 func TestFrontExports(t *testing.T) {
 	want := golden(t)
-	table := slices.Concat(spec.Names(), spec.ProfilingNames(), spec.ExtensionNames(), spec.Private)
+	table := slices.Concat(spec.Shmem.Names(), spec.Shmem.ProfilingNames(), spec.Shmem.ExtensionNames(), spec.Shmem.Private)
 	slices.Sort(table)
 	differ(t, "symbols.golden", want, "capi/spec", table)
 	differ(t, "symbols.golden", want, "zz_libshmem.map", global(t, "../../capi/front/zz_libshmem.map"))
 	versioned := make([]string, len(want))
 	for i, name := range want {
-		versioned[i] = name + "@@" + spec.MapNode
+		versioned[i] = name + "@@" + spec.Shmem.Node
 	}
 	differ(t, "symbols.golden", versioned, "libshmem.so", exported(t, library(t, "libshmem.so")))
 }
@@ -140,7 +140,7 @@ func TestEveryNameIsCalled(t *testing.T) {
 			called[m[1]] = true
 		}
 	}
-	for _, name := range spec.Names() {
+	for _, name := range spec.Shmem.Names() {
 		if !called[name] {
 			t.Errorf("%s: no program of tests/c calls it", name)
 		}

@@ -25,64 +25,6 @@
 #define TEST_team_translate_pe(ROW) \
     ROW(shmem_team_translate_pe, void, 0, thread)
 
-#define TEST_p(ROW) \
-    ROW(shmem_float_p, float, 4, thread) \
-    ROW(shmem_double_p, double, 8, thread) \
-    ROW(shmem_char_p, char, 1, thread) \
-    ROW(shmem_schar_p, signed char, 1, thread) \
-    ROW(shmem_short_p, short, 2, thread) \
-    ROW(shmem_int_p, int, 4, thread) \
-    ROW(shmem_long_p, long, 8, thread) \
-    ROW(shmem_longlong_p, long long, 8, thread) \
-    ROW(shmem_uchar_p, unsigned char, 1, thread) \
-    ROW(shmem_ushort_p, unsigned short, 2, thread) \
-    ROW(shmem_uint_p, unsigned int, 4, thread) \
-    ROW(shmem_ulong_p, unsigned long, 8, thread) \
-    ROW(shmem_ulonglong_p, unsigned long long, 8, thread) \
-    ROW(shmem_int8_p, int8_t, 1, thread) \
-    ROW(shmem_int16_p, int16_t, 2, thread) \
-    ROW(shmem_int32_p, int32_t, 4, thread) \
-    ROW(shmem_int64_p, int64_t, 8, thread) \
-    ROW(shmem_uint8_p, uint8_t, 1, thread) \
-    ROW(shmem_uint16_p, uint16_t, 2, thread) \
-    ROW(shmem_uint32_p, uint32_t, 4, thread) \
-    ROW(shmem_uint64_p, uint64_t, 8, thread) \
-    ROW(shmem_size_p, size_t, 8, thread) \
-    ROW(shmem_ptrdiff_p, ptrdiff_t, 8, thread)
-
-#define TEST_p_late(ROW) \
-    ROW(shmem_half_p, __half, 2, thread) \
-    ROW(shmem_bfloat16_p, __nv_bfloat16, 2, thread)
-
-#define TEST_g(ROW) \
-    ROW(shmem_float_g, float, 4, thread) \
-    ROW(shmem_double_g, double, 8, thread) \
-    ROW(shmem_char_g, char, 1, thread) \
-    ROW(shmem_schar_g, signed char, 1, thread) \
-    ROW(shmem_short_g, short, 2, thread) \
-    ROW(shmem_int_g, int, 4, thread) \
-    ROW(shmem_long_g, long, 8, thread) \
-    ROW(shmem_longlong_g, long long, 8, thread) \
-    ROW(shmem_uchar_g, unsigned char, 1, thread) \
-    ROW(shmem_ushort_g, unsigned short, 2, thread) \
-    ROW(shmem_uint_g, unsigned int, 4, thread) \
-    ROW(shmem_ulong_g, unsigned long, 8, thread) \
-    ROW(shmem_ulonglong_g, unsigned long long, 8, thread) \
-    ROW(shmem_int8_g, int8_t, 1, thread) \
-    ROW(shmem_int16_g, int16_t, 2, thread) \
-    ROW(shmem_int32_g, int32_t, 4, thread) \
-    ROW(shmem_int64_g, int64_t, 8, thread) \
-    ROW(shmem_uint8_g, uint8_t, 1, thread) \
-    ROW(shmem_uint16_g, uint16_t, 2, thread) \
-    ROW(shmem_uint32_g, uint32_t, 4, thread) \
-    ROW(shmem_uint64_g, uint64_t, 8, thread) \
-    ROW(shmem_size_g, size_t, 8, thread) \
-    ROW(shmem_ptrdiff_g, ptrdiff_t, 8, thread)
-
-#define TEST_g_late(ROW) \
-    ROW(shmem_half_g, __half, 2, thread) \
-    ROW(shmem_bfloat16_g, __nv_bfloat16, 2, thread)
-
 #define TEST_put(ROW) \
     ROW(shmem_float_put, float, 4, thread) \
     ROW(shmem_double_put, double, 8, thread) \
@@ -272,6 +214,35 @@
     ROW(shmemx_bfloat16_put_block, __nv_bfloat16, 2, block) \
     ROW(shmemx_half_put_nbi_block, __half, 2, block) \
     ROW(shmemx_bfloat16_put_nbi_block, __nv_bfloat16, 2, block)
+
+#define TEST_p(ROW) \
+    ROW(shmem_float_p, float, 4, thread) \
+    ROW(shmem_double_p, double, 8, thread) \
+    ROW(shmem_char_p, char, 1, thread) \
+    ROW(shmem_schar_p, signed char, 1, thread) \
+    ROW(shmem_short_p, short, 2, thread) \
+    ROW(shmem_int_p, int, 4, thread) \
+    ROW(shmem_long_p, long, 8, thread) \
+    ROW(shmem_longlong_p, long long, 8, thread) \
+    ROW(shmem_uchar_p, unsigned char, 1, thread) \
+    ROW(shmem_ushort_p, unsigned short, 2, thread) \
+    ROW(shmem_uint_p, unsigned int, 4, thread) \
+    ROW(shmem_ulong_p, unsigned long, 8, thread) \
+    ROW(shmem_ulonglong_p, unsigned long long, 8, thread) \
+    ROW(shmem_int8_p, int8_t, 1, thread) \
+    ROW(shmem_int16_p, int16_t, 2, thread) \
+    ROW(shmem_int32_p, int32_t, 4, thread) \
+    ROW(shmem_int64_p, int64_t, 8, thread) \
+    ROW(shmem_uint8_p, uint8_t, 1, thread) \
+    ROW(shmem_uint16_p, uint16_t, 2, thread) \
+    ROW(shmem_uint32_p, uint32_t, 4, thread) \
+    ROW(shmem_uint64_p, uint64_t, 8, thread) \
+    ROW(shmem_size_p, size_t, 8, thread) \
+    ROW(shmem_ptrdiff_p, ptrdiff_t, 8, thread)
+
+#define TEST_p_late(ROW) \
+    ROW(shmem_half_p, __half, 2, thread) \
+    ROW(shmem_bfloat16_p, __nv_bfloat16, 2, thread)
 
 #define TEST_get(ROW) \
     ROW(shmem_float_get, float, 4, thread) \
@@ -463,6 +434,35 @@
     ROW(shmemx_half_get_nbi_block, __half, 2, block) \
     ROW(shmemx_bfloat16_get_nbi_block, __nv_bfloat16, 2, block)
 
+#define TEST_g(ROW) \
+    ROW(shmem_float_g, float, 4, thread) \
+    ROW(shmem_double_g, double, 8, thread) \
+    ROW(shmem_char_g, char, 1, thread) \
+    ROW(shmem_schar_g, signed char, 1, thread) \
+    ROW(shmem_short_g, short, 2, thread) \
+    ROW(shmem_int_g, int, 4, thread) \
+    ROW(shmem_long_g, long, 8, thread) \
+    ROW(shmem_longlong_g, long long, 8, thread) \
+    ROW(shmem_uchar_g, unsigned char, 1, thread) \
+    ROW(shmem_ushort_g, unsigned short, 2, thread) \
+    ROW(shmem_uint_g, unsigned int, 4, thread) \
+    ROW(shmem_ulong_g, unsigned long, 8, thread) \
+    ROW(shmem_ulonglong_g, unsigned long long, 8, thread) \
+    ROW(shmem_int8_g, int8_t, 1, thread) \
+    ROW(shmem_int16_g, int16_t, 2, thread) \
+    ROW(shmem_int32_g, int32_t, 4, thread) \
+    ROW(shmem_int64_g, int64_t, 8, thread) \
+    ROW(shmem_uint8_g, uint8_t, 1, thread) \
+    ROW(shmem_uint16_g, uint16_t, 2, thread) \
+    ROW(shmem_uint32_g, uint32_t, 4, thread) \
+    ROW(shmem_uint64_g, uint64_t, 8, thread) \
+    ROW(shmem_size_g, size_t, 8, thread) \
+    ROW(shmem_ptrdiff_g, ptrdiff_t, 8, thread)
+
+#define TEST_g_late(ROW) \
+    ROW(shmem_half_g, __half, 2, thread) \
+    ROW(shmem_bfloat16_g, __nv_bfloat16, 2, thread)
+
 #define TEST_atomic_fetch(ROW) \
     ROW(shmem_float_atomic_fetch, float, 4, thread) \
     ROW(shmem_double_atomic_fetch, double, 8, thread) \
@@ -478,6 +478,9 @@
     ROW(shmem_uint64_atomic_fetch, uint64_t, 8, thread) \
     ROW(shmem_size_atomic_fetch, size_t, 8, thread) \
     ROW(shmem_ptrdiff_atomic_fetch, ptrdiff_t, 8, thread)
+
+#define TEST_atomic_fetch_late(ROW) \
+    ROW(shmem_half_atomic_fetch, __half, 2, thread)
 
 #define TEST_atomic_set(ROW) \
     ROW(shmem_float_atomic_set, float, 4, thread) \
@@ -495,6 +498,23 @@
     ROW(shmem_size_atomic_set, size_t, 8, thread) \
     ROW(shmem_ptrdiff_atomic_set, ptrdiff_t, 8, thread)
 
+#define TEST_atomic_set_late(ROW) \
+    ROW(shmem_half_atomic_set, __half, 2, thread)
+
+#define TEST_atomic_compare_swap(ROW) \
+    ROW(shmem_int_atomic_compare_swap, int, 4, thread) \
+    ROW(shmem_long_atomic_compare_swap, long, 8, thread) \
+    ROW(shmem_longlong_atomic_compare_swap, long long, 8, thread) \
+    ROW(shmem_uint_atomic_compare_swap, unsigned int, 4, thread) \
+    ROW(shmem_ulong_atomic_compare_swap, unsigned long, 8, thread) \
+    ROW(shmem_ulonglong_atomic_compare_swap, unsigned long long, 8, thread) \
+    ROW(shmem_int32_atomic_compare_swap, int32_t, 4, thread) \
+    ROW(shmem_int64_atomic_compare_swap, int64_t, 8, thread) \
+    ROW(shmem_uint32_atomic_compare_swap, uint32_t, 4, thread) \
+    ROW(shmem_uint64_atomic_compare_swap, uint64_t, 8, thread) \
+    ROW(shmem_size_atomic_compare_swap, size_t, 8, thread) \
+    ROW(shmem_ptrdiff_atomic_compare_swap, ptrdiff_t, 8, thread)
+
 #define TEST_atomic_swap(ROW) \
     ROW(shmem_float_atomic_swap, float, 4, thread) \
     ROW(shmem_double_atomic_swap, double, 8, thread) \
@@ -511,19 +531,8 @@
     ROW(shmem_size_atomic_swap, size_t, 8, thread) \
     ROW(shmem_ptrdiff_atomic_swap, ptrdiff_t, 8, thread)
 
-#define TEST_atomic_compare_swap(ROW) \
-    ROW(shmem_int_atomic_compare_swap, int, 4, thread) \
-    ROW(shmem_long_atomic_compare_swap, long, 8, thread) \
-    ROW(shmem_longlong_atomic_compare_swap, long long, 8, thread) \
-    ROW(shmem_uint_atomic_compare_swap, unsigned int, 4, thread) \
-    ROW(shmem_ulong_atomic_compare_swap, unsigned long, 8, thread) \
-    ROW(shmem_ulonglong_atomic_compare_swap, unsigned long long, 8, thread) \
-    ROW(shmem_int32_atomic_compare_swap, int32_t, 4, thread) \
-    ROW(shmem_int64_atomic_compare_swap, int64_t, 8, thread) \
-    ROW(shmem_uint32_atomic_compare_swap, uint32_t, 4, thread) \
-    ROW(shmem_uint64_atomic_compare_swap, uint64_t, 8, thread) \
-    ROW(shmem_size_atomic_compare_swap, size_t, 8, thread) \
-    ROW(shmem_ptrdiff_atomic_compare_swap, ptrdiff_t, 8, thread)
+#define TEST_atomic_swap_late(ROW) \
+    ROW(shmem_half_atomic_swap, __half, 2, thread)
 
 #define TEST_atomic_fetch_inc(ROW) \
     ROW(shmem_int_atomic_fetch_inc, int, 4, thread) \
@@ -567,6 +576,13 @@
     ROW(shmem_size_atomic_fetch_add, size_t, 8, thread) \
     ROW(shmem_ptrdiff_atomic_fetch_add, ptrdiff_t, 8, thread)
 
+#define TEST_atomic_fetch_add_x(ROW) \
+    ROW(shmemx_float_atomic_fetch_add, float, 4, thread) \
+    ROW(shmemx_double_atomic_fetch_add, double, 8, thread)
+
+#define TEST_atomic_fetch_add_x_late(ROW) \
+    ROW(shmemx_half_atomic_fetch_add, __half, 2, thread)
+
 #define TEST_atomic_add(ROW) \
     ROW(shmem_int_atomic_add, int, 4, thread) \
     ROW(shmem_long_atomic_add, long, 8, thread) \
@@ -580,6 +596,13 @@
     ROW(shmem_uint64_atomic_add, uint64_t, 8, thread) \
     ROW(shmem_size_atomic_add, size_t, 8, thread) \
     ROW(shmem_ptrdiff_atomic_add, ptrdiff_t, 8, thread)
+
+#define TEST_atomic_add_x(ROW) \
+    ROW(shmemx_float_atomic_add, float, 4, thread) \
+    ROW(shmemx_double_atomic_add, double, 8, thread)
+
+#define TEST_atomic_add_x_late(ROW) \
+    ROW(shmemx_half_atomic_add, __half, 2, thread)
 
 #define TEST_atomic_fetch_and(ROW) \
     ROW(shmem_uint_atomic_fetch_and, unsigned int, 4, thread) \
@@ -634,29 +657,6 @@
     ROW(shmem_int64_atomic_xor, int64_t, 8, thread) \
     ROW(shmem_uint32_atomic_xor, uint32_t, 4, thread) \
     ROW(shmem_uint64_atomic_xor, uint64_t, 8, thread)
-
-#define TEST_atomic_fetch_add_x(ROW) \
-    ROW(shmemx_float_atomic_fetch_add, float, 4, thread) \
-    ROW(shmemx_double_atomic_fetch_add, double, 8, thread)
-
-#define TEST_atomic_add_x(ROW) \
-    ROW(shmemx_float_atomic_add, float, 4, thread) \
-    ROW(shmemx_double_atomic_add, double, 8, thread)
-
-#define TEST_atomic_fetch_add_x_late(ROW) \
-    ROW(shmemx_half_atomic_fetch_add, __half, 2, thread)
-
-#define TEST_atomic_add_x_late(ROW) \
-    ROW(shmemx_half_atomic_add, __half, 2, thread)
-
-#define TEST_atomic_fetch_late(ROW) \
-    ROW(shmem_half_atomic_fetch, __half, 2, thread)
-
-#define TEST_atomic_set_late(ROW) \
-    ROW(shmem_half_atomic_set, __half, 2, thread)
-
-#define TEST_atomic_swap_late(ROW) \
-    ROW(shmem_half_atomic_swap, __half, 2, thread)
 
 #define TEST_put_signal(ROW) \
     ROW(shmem_float_put_signal, float, 4, thread) \
@@ -1096,30 +1096,20 @@
 #define TEST_quiet(ROW) \
     ROW(shmem_quiet, void, 0, thread)
 
-#define TEST_barrier_all(ROW) \
-    ROW(shmem_barrier_all, void, 0, thread) \
-    ROW(shmemx_barrier_all_warp, void, 0, warp) \
-    ROW(shmemx_barrier_all_block, void, 0, block)
-
-#define TEST_barrier(ROW) \
-    ROW(shmem_barrier, void, 0, thread) \
-    ROW(shmemx_barrier_warp, void, 0, warp) \
-    ROW(shmemx_barrier_block, void, 0, block)
-
-#define TEST_sync_all(ROW) \
-    ROW(shmem_sync_all, void, 0, thread) \
-    ROW(shmemx_sync_all_warp, void, 0, warp) \
-    ROW(shmemx_sync_all_block, void, 0, block)
-
 #define TEST_team_sync(ROW) \
     ROW(shmem_team_sync, void, 0, thread) \
     ROW(shmemx_team_sync_warp, void, 0, warp) \
     ROW(shmemx_team_sync_block, void, 0, block)
 
-#define TEST_sync(ROW) \
-    ROW(shmem_sync, void, 0, thread) \
-    ROW(shmemx_sync_warp, void, 0, warp) \
-    ROW(shmemx_sync_block, void, 0, block)
+#define TEST_barrier_all(ROW) \
+    ROW(shmem_barrier_all, void, 0, thread) \
+    ROW(shmemx_barrier_all_warp, void, 0, warp) \
+    ROW(shmemx_barrier_all_block, void, 0, block)
+
+#define TEST_sync_all(ROW) \
+    ROW(shmem_sync_all, void, 0, thread) \
+    ROW(shmemx_sync_all_warp, void, 0, warp) \
+    ROW(shmemx_sync_all_block, void, 0, block)
 
 #define TEST_broadcast(ROW) \
     ROW(shmem_float_broadcast, float, 4, thread) \
@@ -1367,6 +1357,168 @@
     ROW(shmemx_half_alltoall_block, __half, 2, block) \
     ROW(shmemx_bfloat16_alltoall_block, __nv_bfloat16, 2, block)
 
+#define TEST_barrier(ROW) \
+    ROW(shmem_barrier, void, 0, thread) \
+    ROW(shmemx_barrier_warp, void, 0, warp) \
+    ROW(shmemx_barrier_block, void, 0, block)
+
+#define TEST_sync(ROW) \
+    ROW(shmem_sync, void, 0, thread) \
+    ROW(shmemx_sync_warp, void, 0, warp) \
+    ROW(shmemx_sync_block, void, 0, block)
+
+#define TEST_max_reduce(ROW) \
+    ROW(shmem_float_max_reduce, float, 4, thread) \
+    ROW(shmem_double_max_reduce, double, 8, thread) \
+    ROW(shmem_char_max_reduce, char, 1, thread) \
+    ROW(shmem_schar_max_reduce, signed char, 1, thread) \
+    ROW(shmem_short_max_reduce, short, 2, thread) \
+    ROW(shmem_int_max_reduce, int, 4, thread) \
+    ROW(shmem_long_max_reduce, long, 8, thread) \
+    ROW(shmem_longlong_max_reduce, long long, 8, thread) \
+    ROW(shmem_uchar_max_reduce, unsigned char, 1, thread) \
+    ROW(shmem_ushort_max_reduce, unsigned short, 2, thread) \
+    ROW(shmem_uint_max_reduce, unsigned int, 4, thread) \
+    ROW(shmem_ulong_max_reduce, unsigned long, 8, thread) \
+    ROW(shmem_ulonglong_max_reduce, unsigned long long, 8, thread) \
+    ROW(shmem_int8_max_reduce, int8_t, 1, thread) \
+    ROW(shmem_int16_max_reduce, int16_t, 2, thread) \
+    ROW(shmem_int32_max_reduce, int32_t, 4, thread) \
+    ROW(shmem_int64_max_reduce, int64_t, 8, thread) \
+    ROW(shmem_uint8_max_reduce, uint8_t, 1, thread) \
+    ROW(shmem_uint16_max_reduce, uint16_t, 2, thread) \
+    ROW(shmem_uint32_max_reduce, uint32_t, 4, thread) \
+    ROW(shmem_uint64_max_reduce, uint64_t, 8, thread) \
+    ROW(shmem_size_max_reduce, size_t, 8, thread) \
+    ROW(shmemx_float_max_reduce_warp, float, 4, warp) \
+    ROW(shmemx_double_max_reduce_warp, double, 8, warp) \
+    ROW(shmemx_char_max_reduce_warp, char, 1, warp) \
+    ROW(shmemx_schar_max_reduce_warp, signed char, 1, warp) \
+    ROW(shmemx_short_max_reduce_warp, short, 2, warp) \
+    ROW(shmemx_int_max_reduce_warp, int, 4, warp) \
+    ROW(shmemx_long_max_reduce_warp, long, 8, warp) \
+    ROW(shmemx_longlong_max_reduce_warp, long long, 8, warp) \
+    ROW(shmemx_uchar_max_reduce_warp, unsigned char, 1, warp) \
+    ROW(shmemx_ushort_max_reduce_warp, unsigned short, 2, warp) \
+    ROW(shmemx_uint_max_reduce_warp, unsigned int, 4, warp) \
+    ROW(shmemx_ulong_max_reduce_warp, unsigned long, 8, warp) \
+    ROW(shmemx_ulonglong_max_reduce_warp, unsigned long long, 8, warp) \
+    ROW(shmemx_int8_max_reduce_warp, int8_t, 1, warp) \
+    ROW(shmemx_int16_max_reduce_warp, int16_t, 2, warp) \
+    ROW(shmemx_int32_max_reduce_warp, int32_t, 4, warp) \
+    ROW(shmemx_int64_max_reduce_warp, int64_t, 8, warp) \
+    ROW(shmemx_uint8_max_reduce_warp, uint8_t, 1, warp) \
+    ROW(shmemx_uint16_max_reduce_warp, uint16_t, 2, warp) \
+    ROW(shmemx_uint32_max_reduce_warp, uint32_t, 4, warp) \
+    ROW(shmemx_uint64_max_reduce_warp, uint64_t, 8, warp) \
+    ROW(shmemx_size_max_reduce_warp, size_t, 8, warp) \
+    ROW(shmemx_float_max_reduce_block, float, 4, block) \
+    ROW(shmemx_double_max_reduce_block, double, 8, block) \
+    ROW(shmemx_char_max_reduce_block, char, 1, block) \
+    ROW(shmemx_schar_max_reduce_block, signed char, 1, block) \
+    ROW(shmemx_short_max_reduce_block, short, 2, block) \
+    ROW(shmemx_int_max_reduce_block, int, 4, block) \
+    ROW(shmemx_long_max_reduce_block, long, 8, block) \
+    ROW(shmemx_longlong_max_reduce_block, long long, 8, block) \
+    ROW(shmemx_uchar_max_reduce_block, unsigned char, 1, block) \
+    ROW(shmemx_ushort_max_reduce_block, unsigned short, 2, block) \
+    ROW(shmemx_uint_max_reduce_block, unsigned int, 4, block) \
+    ROW(shmemx_ulong_max_reduce_block, unsigned long, 8, block) \
+    ROW(shmemx_ulonglong_max_reduce_block, unsigned long long, 8, block) \
+    ROW(shmemx_int8_max_reduce_block, int8_t, 1, block) \
+    ROW(shmemx_int16_max_reduce_block, int16_t, 2, block) \
+    ROW(shmemx_int32_max_reduce_block, int32_t, 4, block) \
+    ROW(shmemx_int64_max_reduce_block, int64_t, 8, block) \
+    ROW(shmemx_uint8_max_reduce_block, uint8_t, 1, block) \
+    ROW(shmemx_uint16_max_reduce_block, uint16_t, 2, block) \
+    ROW(shmemx_uint32_max_reduce_block, uint32_t, 4, block) \
+    ROW(shmemx_uint64_max_reduce_block, uint64_t, 8, block) \
+    ROW(shmemx_size_max_reduce_block, size_t, 8, block)
+
+#define TEST_max_reduce_late(ROW) \
+    ROW(shmem_half_max_reduce, __half, 2, thread) \
+    ROW(shmem_bfloat16_max_reduce, __nv_bfloat16, 2, thread) \
+    ROW(shmemx_half_max_reduce_warp, __half, 2, warp) \
+    ROW(shmemx_bfloat16_max_reduce_warp, __nv_bfloat16, 2, warp) \
+    ROW(shmemx_half_max_reduce_block, __half, 2, block) \
+    ROW(shmemx_bfloat16_max_reduce_block, __nv_bfloat16, 2, block)
+
+#define TEST_min_reduce(ROW) \
+    ROW(shmem_float_min_reduce, float, 4, thread) \
+    ROW(shmem_double_min_reduce, double, 8, thread) \
+    ROW(shmem_char_min_reduce, char, 1, thread) \
+    ROW(shmem_schar_min_reduce, signed char, 1, thread) \
+    ROW(shmem_short_min_reduce, short, 2, thread) \
+    ROW(shmem_int_min_reduce, int, 4, thread) \
+    ROW(shmem_long_min_reduce, long, 8, thread) \
+    ROW(shmem_longlong_min_reduce, long long, 8, thread) \
+    ROW(shmem_uchar_min_reduce, unsigned char, 1, thread) \
+    ROW(shmem_ushort_min_reduce, unsigned short, 2, thread) \
+    ROW(shmem_uint_min_reduce, unsigned int, 4, thread) \
+    ROW(shmem_ulong_min_reduce, unsigned long, 8, thread) \
+    ROW(shmem_ulonglong_min_reduce, unsigned long long, 8, thread) \
+    ROW(shmem_int8_min_reduce, int8_t, 1, thread) \
+    ROW(shmem_int16_min_reduce, int16_t, 2, thread) \
+    ROW(shmem_int32_min_reduce, int32_t, 4, thread) \
+    ROW(shmem_int64_min_reduce, int64_t, 8, thread) \
+    ROW(shmem_uint8_min_reduce, uint8_t, 1, thread) \
+    ROW(shmem_uint16_min_reduce, uint16_t, 2, thread) \
+    ROW(shmem_uint32_min_reduce, uint32_t, 4, thread) \
+    ROW(shmem_uint64_min_reduce, uint64_t, 8, thread) \
+    ROW(shmem_size_min_reduce, size_t, 8, thread) \
+    ROW(shmemx_float_min_reduce_warp, float, 4, warp) \
+    ROW(shmemx_double_min_reduce_warp, double, 8, warp) \
+    ROW(shmemx_char_min_reduce_warp, char, 1, warp) \
+    ROW(shmemx_schar_min_reduce_warp, signed char, 1, warp) \
+    ROW(shmemx_short_min_reduce_warp, short, 2, warp) \
+    ROW(shmemx_int_min_reduce_warp, int, 4, warp) \
+    ROW(shmemx_long_min_reduce_warp, long, 8, warp) \
+    ROW(shmemx_longlong_min_reduce_warp, long long, 8, warp) \
+    ROW(shmemx_uchar_min_reduce_warp, unsigned char, 1, warp) \
+    ROW(shmemx_ushort_min_reduce_warp, unsigned short, 2, warp) \
+    ROW(shmemx_uint_min_reduce_warp, unsigned int, 4, warp) \
+    ROW(shmemx_ulong_min_reduce_warp, unsigned long, 8, warp) \
+    ROW(shmemx_ulonglong_min_reduce_warp, unsigned long long, 8, warp) \
+    ROW(shmemx_int8_min_reduce_warp, int8_t, 1, warp) \
+    ROW(shmemx_int16_min_reduce_warp, int16_t, 2, warp) \
+    ROW(shmemx_int32_min_reduce_warp, int32_t, 4, warp) \
+    ROW(shmemx_int64_min_reduce_warp, int64_t, 8, warp) \
+    ROW(shmemx_uint8_min_reduce_warp, uint8_t, 1, warp) \
+    ROW(shmemx_uint16_min_reduce_warp, uint16_t, 2, warp) \
+    ROW(shmemx_uint32_min_reduce_warp, uint32_t, 4, warp) \
+    ROW(shmemx_uint64_min_reduce_warp, uint64_t, 8, warp) \
+    ROW(shmemx_size_min_reduce_warp, size_t, 8, warp) \
+    ROW(shmemx_float_min_reduce_block, float, 4, block) \
+    ROW(shmemx_double_min_reduce_block, double, 8, block) \
+    ROW(shmemx_char_min_reduce_block, char, 1, block) \
+    ROW(shmemx_schar_min_reduce_block, signed char, 1, block) \
+    ROW(shmemx_short_min_reduce_block, short, 2, block) \
+    ROW(shmemx_int_min_reduce_block, int, 4, block) \
+    ROW(shmemx_long_min_reduce_block, long, 8, block) \
+    ROW(shmemx_longlong_min_reduce_block, long long, 8, block) \
+    ROW(shmemx_uchar_min_reduce_block, unsigned char, 1, block) \
+    ROW(shmemx_ushort_min_reduce_block, unsigned short, 2, block) \
+    ROW(shmemx_uint_min_reduce_block, unsigned int, 4, block) \
+    ROW(shmemx_ulong_min_reduce_block, unsigned long, 8, block) \
+    ROW(shmemx_ulonglong_min_reduce_block, unsigned long long, 8, block) \
+    ROW(shmemx_int8_min_reduce_block, int8_t, 1, block) \
+    ROW(shmemx_int16_min_reduce_block, int16_t, 2, block) \
+    ROW(shmemx_int32_min_reduce_block, int32_t, 4, block) \
+    ROW(shmemx_int64_min_reduce_block, int64_t, 8, block) \
+    ROW(shmemx_uint8_min_reduce_block, uint8_t, 1, block) \
+    ROW(shmemx_uint16_min_reduce_block, uint16_t, 2, block) \
+    ROW(shmemx_uint32_min_reduce_block, uint32_t, 4, block) \
+    ROW(shmemx_uint64_min_reduce_block, uint64_t, 8, block) \
+    ROW(shmemx_size_min_reduce_block, size_t, 8, block)
+
+#define TEST_min_reduce_late(ROW) \
+    ROW(shmem_half_min_reduce, __half, 2, thread) \
+    ROW(shmem_bfloat16_min_reduce, __nv_bfloat16, 2, thread) \
+    ROW(shmemx_half_min_reduce_warp, __half, 2, warp) \
+    ROW(shmemx_bfloat16_min_reduce_warp, __nv_bfloat16, 2, warp) \
+    ROW(shmemx_half_min_reduce_block, __half, 2, block) \
+    ROW(shmemx_bfloat16_min_reduce_block, __nv_bfloat16, 2, block)
+
 #define TEST_sum_reduce(ROW) \
     ROW(shmem_float_sum_reduce, float, 4, thread) \
     ROW(shmem_double_sum_reduce, double, 8, thread) \
@@ -1518,158 +1670,6 @@
     ROW(shmemx_bfloat16_prod_reduce_warp, __nv_bfloat16, 2, warp) \
     ROW(shmemx_half_prod_reduce_block, __half, 2, block) \
     ROW(shmemx_bfloat16_prod_reduce_block, __nv_bfloat16, 2, block)
-
-#define TEST_min_reduce(ROW) \
-    ROW(shmem_float_min_reduce, float, 4, thread) \
-    ROW(shmem_double_min_reduce, double, 8, thread) \
-    ROW(shmem_char_min_reduce, char, 1, thread) \
-    ROW(shmem_schar_min_reduce, signed char, 1, thread) \
-    ROW(shmem_short_min_reduce, short, 2, thread) \
-    ROW(shmem_int_min_reduce, int, 4, thread) \
-    ROW(shmem_long_min_reduce, long, 8, thread) \
-    ROW(shmem_longlong_min_reduce, long long, 8, thread) \
-    ROW(shmem_uchar_min_reduce, unsigned char, 1, thread) \
-    ROW(shmem_ushort_min_reduce, unsigned short, 2, thread) \
-    ROW(shmem_uint_min_reduce, unsigned int, 4, thread) \
-    ROW(shmem_ulong_min_reduce, unsigned long, 8, thread) \
-    ROW(shmem_ulonglong_min_reduce, unsigned long long, 8, thread) \
-    ROW(shmem_int8_min_reduce, int8_t, 1, thread) \
-    ROW(shmem_int16_min_reduce, int16_t, 2, thread) \
-    ROW(shmem_int32_min_reduce, int32_t, 4, thread) \
-    ROW(shmem_int64_min_reduce, int64_t, 8, thread) \
-    ROW(shmem_uint8_min_reduce, uint8_t, 1, thread) \
-    ROW(shmem_uint16_min_reduce, uint16_t, 2, thread) \
-    ROW(shmem_uint32_min_reduce, uint32_t, 4, thread) \
-    ROW(shmem_uint64_min_reduce, uint64_t, 8, thread) \
-    ROW(shmem_size_min_reduce, size_t, 8, thread) \
-    ROW(shmemx_float_min_reduce_warp, float, 4, warp) \
-    ROW(shmemx_double_min_reduce_warp, double, 8, warp) \
-    ROW(shmemx_char_min_reduce_warp, char, 1, warp) \
-    ROW(shmemx_schar_min_reduce_warp, signed char, 1, warp) \
-    ROW(shmemx_short_min_reduce_warp, short, 2, warp) \
-    ROW(shmemx_int_min_reduce_warp, int, 4, warp) \
-    ROW(shmemx_long_min_reduce_warp, long, 8, warp) \
-    ROW(shmemx_longlong_min_reduce_warp, long long, 8, warp) \
-    ROW(shmemx_uchar_min_reduce_warp, unsigned char, 1, warp) \
-    ROW(shmemx_ushort_min_reduce_warp, unsigned short, 2, warp) \
-    ROW(shmemx_uint_min_reduce_warp, unsigned int, 4, warp) \
-    ROW(shmemx_ulong_min_reduce_warp, unsigned long, 8, warp) \
-    ROW(shmemx_ulonglong_min_reduce_warp, unsigned long long, 8, warp) \
-    ROW(shmemx_int8_min_reduce_warp, int8_t, 1, warp) \
-    ROW(shmemx_int16_min_reduce_warp, int16_t, 2, warp) \
-    ROW(shmemx_int32_min_reduce_warp, int32_t, 4, warp) \
-    ROW(shmemx_int64_min_reduce_warp, int64_t, 8, warp) \
-    ROW(shmemx_uint8_min_reduce_warp, uint8_t, 1, warp) \
-    ROW(shmemx_uint16_min_reduce_warp, uint16_t, 2, warp) \
-    ROW(shmemx_uint32_min_reduce_warp, uint32_t, 4, warp) \
-    ROW(shmemx_uint64_min_reduce_warp, uint64_t, 8, warp) \
-    ROW(shmemx_size_min_reduce_warp, size_t, 8, warp) \
-    ROW(shmemx_float_min_reduce_block, float, 4, block) \
-    ROW(shmemx_double_min_reduce_block, double, 8, block) \
-    ROW(shmemx_char_min_reduce_block, char, 1, block) \
-    ROW(shmemx_schar_min_reduce_block, signed char, 1, block) \
-    ROW(shmemx_short_min_reduce_block, short, 2, block) \
-    ROW(shmemx_int_min_reduce_block, int, 4, block) \
-    ROW(shmemx_long_min_reduce_block, long, 8, block) \
-    ROW(shmemx_longlong_min_reduce_block, long long, 8, block) \
-    ROW(shmemx_uchar_min_reduce_block, unsigned char, 1, block) \
-    ROW(shmemx_ushort_min_reduce_block, unsigned short, 2, block) \
-    ROW(shmemx_uint_min_reduce_block, unsigned int, 4, block) \
-    ROW(shmemx_ulong_min_reduce_block, unsigned long, 8, block) \
-    ROW(shmemx_ulonglong_min_reduce_block, unsigned long long, 8, block) \
-    ROW(shmemx_int8_min_reduce_block, int8_t, 1, block) \
-    ROW(shmemx_int16_min_reduce_block, int16_t, 2, block) \
-    ROW(shmemx_int32_min_reduce_block, int32_t, 4, block) \
-    ROW(shmemx_int64_min_reduce_block, int64_t, 8, block) \
-    ROW(shmemx_uint8_min_reduce_block, uint8_t, 1, block) \
-    ROW(shmemx_uint16_min_reduce_block, uint16_t, 2, block) \
-    ROW(shmemx_uint32_min_reduce_block, uint32_t, 4, block) \
-    ROW(shmemx_uint64_min_reduce_block, uint64_t, 8, block) \
-    ROW(shmemx_size_min_reduce_block, size_t, 8, block)
-
-#define TEST_min_reduce_late(ROW) \
-    ROW(shmem_half_min_reduce, __half, 2, thread) \
-    ROW(shmem_bfloat16_min_reduce, __nv_bfloat16, 2, thread) \
-    ROW(shmemx_half_min_reduce_warp, __half, 2, warp) \
-    ROW(shmemx_bfloat16_min_reduce_warp, __nv_bfloat16, 2, warp) \
-    ROW(shmemx_half_min_reduce_block, __half, 2, block) \
-    ROW(shmemx_bfloat16_min_reduce_block, __nv_bfloat16, 2, block)
-
-#define TEST_max_reduce(ROW) \
-    ROW(shmem_float_max_reduce, float, 4, thread) \
-    ROW(shmem_double_max_reduce, double, 8, thread) \
-    ROW(shmem_char_max_reduce, char, 1, thread) \
-    ROW(shmem_schar_max_reduce, signed char, 1, thread) \
-    ROW(shmem_short_max_reduce, short, 2, thread) \
-    ROW(shmem_int_max_reduce, int, 4, thread) \
-    ROW(shmem_long_max_reduce, long, 8, thread) \
-    ROW(shmem_longlong_max_reduce, long long, 8, thread) \
-    ROW(shmem_uchar_max_reduce, unsigned char, 1, thread) \
-    ROW(shmem_ushort_max_reduce, unsigned short, 2, thread) \
-    ROW(shmem_uint_max_reduce, unsigned int, 4, thread) \
-    ROW(shmem_ulong_max_reduce, unsigned long, 8, thread) \
-    ROW(shmem_ulonglong_max_reduce, unsigned long long, 8, thread) \
-    ROW(shmem_int8_max_reduce, int8_t, 1, thread) \
-    ROW(shmem_int16_max_reduce, int16_t, 2, thread) \
-    ROW(shmem_int32_max_reduce, int32_t, 4, thread) \
-    ROW(shmem_int64_max_reduce, int64_t, 8, thread) \
-    ROW(shmem_uint8_max_reduce, uint8_t, 1, thread) \
-    ROW(shmem_uint16_max_reduce, uint16_t, 2, thread) \
-    ROW(shmem_uint32_max_reduce, uint32_t, 4, thread) \
-    ROW(shmem_uint64_max_reduce, uint64_t, 8, thread) \
-    ROW(shmem_size_max_reduce, size_t, 8, thread) \
-    ROW(shmemx_float_max_reduce_warp, float, 4, warp) \
-    ROW(shmemx_double_max_reduce_warp, double, 8, warp) \
-    ROW(shmemx_char_max_reduce_warp, char, 1, warp) \
-    ROW(shmemx_schar_max_reduce_warp, signed char, 1, warp) \
-    ROW(shmemx_short_max_reduce_warp, short, 2, warp) \
-    ROW(shmemx_int_max_reduce_warp, int, 4, warp) \
-    ROW(shmemx_long_max_reduce_warp, long, 8, warp) \
-    ROW(shmemx_longlong_max_reduce_warp, long long, 8, warp) \
-    ROW(shmemx_uchar_max_reduce_warp, unsigned char, 1, warp) \
-    ROW(shmemx_ushort_max_reduce_warp, unsigned short, 2, warp) \
-    ROW(shmemx_uint_max_reduce_warp, unsigned int, 4, warp) \
-    ROW(shmemx_ulong_max_reduce_warp, unsigned long, 8, warp) \
-    ROW(shmemx_ulonglong_max_reduce_warp, unsigned long long, 8, warp) \
-    ROW(shmemx_int8_max_reduce_warp, int8_t, 1, warp) \
-    ROW(shmemx_int16_max_reduce_warp, int16_t, 2, warp) \
-    ROW(shmemx_int32_max_reduce_warp, int32_t, 4, warp) \
-    ROW(shmemx_int64_max_reduce_warp, int64_t, 8, warp) \
-    ROW(shmemx_uint8_max_reduce_warp, uint8_t, 1, warp) \
-    ROW(shmemx_uint16_max_reduce_warp, uint16_t, 2, warp) \
-    ROW(shmemx_uint32_max_reduce_warp, uint32_t, 4, warp) \
-    ROW(shmemx_uint64_max_reduce_warp, uint64_t, 8, warp) \
-    ROW(shmemx_size_max_reduce_warp, size_t, 8, warp) \
-    ROW(shmemx_float_max_reduce_block, float, 4, block) \
-    ROW(shmemx_double_max_reduce_block, double, 8, block) \
-    ROW(shmemx_char_max_reduce_block, char, 1, block) \
-    ROW(shmemx_schar_max_reduce_block, signed char, 1, block) \
-    ROW(shmemx_short_max_reduce_block, short, 2, block) \
-    ROW(shmemx_int_max_reduce_block, int, 4, block) \
-    ROW(shmemx_long_max_reduce_block, long, 8, block) \
-    ROW(shmemx_longlong_max_reduce_block, long long, 8, block) \
-    ROW(shmemx_uchar_max_reduce_block, unsigned char, 1, block) \
-    ROW(shmemx_ushort_max_reduce_block, unsigned short, 2, block) \
-    ROW(shmemx_uint_max_reduce_block, unsigned int, 4, block) \
-    ROW(shmemx_ulong_max_reduce_block, unsigned long, 8, block) \
-    ROW(shmemx_ulonglong_max_reduce_block, unsigned long long, 8, block) \
-    ROW(shmemx_int8_max_reduce_block, int8_t, 1, block) \
-    ROW(shmemx_int16_max_reduce_block, int16_t, 2, block) \
-    ROW(shmemx_int32_max_reduce_block, int32_t, 4, block) \
-    ROW(shmemx_int64_max_reduce_block, int64_t, 8, block) \
-    ROW(shmemx_uint8_max_reduce_block, uint8_t, 1, block) \
-    ROW(shmemx_uint16_max_reduce_block, uint16_t, 2, block) \
-    ROW(shmemx_uint32_max_reduce_block, uint32_t, 4, block) \
-    ROW(shmemx_uint64_max_reduce_block, uint64_t, 8, block) \
-    ROW(shmemx_size_max_reduce_block, size_t, 8, block)
-
-#define TEST_max_reduce_late(ROW) \
-    ROW(shmem_half_max_reduce, __half, 2, thread) \
-    ROW(shmem_bfloat16_max_reduce, __nv_bfloat16, 2, thread) \
-    ROW(shmemx_half_max_reduce_warp, __half, 2, warp) \
-    ROW(shmemx_bfloat16_max_reduce_warp, __nv_bfloat16, 2, warp) \
-    ROW(shmemx_half_max_reduce_block, __half, 2, block) \
-    ROW(shmemx_bfloat16_max_reduce_block, __nv_bfloat16, 2, block)
 
 #define TEST_and_reduce(ROW) \
     ROW(shmem_uchar_and_reduce, unsigned char, 1, thread) \

@@ -22,7 +22,7 @@ func TestExtensionsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	have := map[string]bool{}
-	for _, name := range ExtensionNames() {
+	for _, name := range Shmem.ExtensionNames() {
 		if have[name] {
 			t.Errorf("%s: two rows make this name", name)
 		}
@@ -63,8 +63,9 @@ func TestExtensionsComplete(t *testing.T) {
 
 // TestExtensionRows finds rows that a reader of the header could not use.
 func TestExtensionRows(t *testing.T) {
-	for i := range Extensions {
-		c := &Extensions[i]
+	extensions := Shmem.Extensions()
+	for i := range extensions {
+		c := &extensions[i]
 		switch {
 		case c.Since == "" || c.Doc == "" || c.Errors == "" || !strings.Contains(c.Front, "$call"):
 			t.Errorf("%s: Since, Doc, Errors and a Front that passes $call must be set", c.Name)

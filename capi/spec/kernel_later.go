@@ -7,9 +7,9 @@ type Later struct {
 	Why     string
 }
 
-// DeviceLater is every one of them; a name that is neither there nor here is a
+// KernelLater is every one of them; a name that is neither there nor here is a
 // mistake.
-var DeviceLater = []Later{
+var KernelLater = []Later{
 	{`shmemx?_(\w+_)?i(put|get)\d*(_\w+)?`, "strided puts and gets: for a GPU they are loops of p and g"},
 	{`shmemx_qp_\w+`, "queue pairs as an argument: rings are chosen by SHMEM_RING_MAP_BY"},
 	{`shmemx::tile_\w+`, "tiles: collectives over a layout that a template library describes"},

@@ -30,18 +30,18 @@ func deviceStandard(t *testing.T) []string {
 // why not; and the table has few of its own.
 func TestDeviceComplete(t *testing.T) {
 	have := map[string]bool{}
-	for _, name := range DeviceNames() {
+	for _, name := range Shmem.KernelNames() {
 		if have[name] {
 			t.Errorf("%s: two rows make this name", name)
 		}
 		have[name] = true
 	}
-	used := make([]int, len(DeviceLater))
+	used := make([]int, len(KernelLater))
 	listed := map[string]bool{}
 	for _, name := range deviceStandard(t) {
 		listed[name] = true
 		later := -1
-		for i, l := range DeviceLater {
+		for i, l := range KernelLater {
 			if regexp.MustCompile("^(" + l.Pattern + ")$").MatchString(name) {
 				later = i
 				used[i]++
@@ -49,14 +49,14 @@ func TestDeviceComplete(t *testing.T) {
 		}
 		switch {
 		case have[name] && later >= 0:
-			t.Errorf("%s: is there, and %q says that it is not", name, DeviceLater[later].Pattern)
+			t.Errorf("%s: is there, and %q says that it is not", name, KernelLater[later].Pattern)
 		case !have[name] && later < 0:
-			t.Errorf("%s: is not there, and DeviceLater does not say why", name)
+			t.Errorf("%s: is not there, and KernelLater does not say why", name)
 		}
 	}
 	for i, n := range used {
 		if n == 0 {
-			t.Errorf("%q: no name is meant", DeviceLater[i].Pattern)
+			t.Errorf("%q: no name is meant", KernelLater[i].Pattern)
 		}
 	}
 	// Calls of OpenSHMEM 1.6 that NVSHMEM's kernels do not have.
@@ -71,7 +71,7 @@ func TestDeviceComplete(t *testing.T) {
 // TestCallNumbers: a report's number means one function.
 func TestCallNumbers(t *testing.T) {
 	seen := map[uint32]string{}
-	for _, name := range DeviceNames() {
+	for _, name := range Shmem.KernelNames() {
 		n := CallNumber(name)
 		if other := seen[n]; other != "" {
 			t.Errorf("%s and %s: both are %#x", name, other, n)
@@ -90,7 +90,7 @@ func TestCallNumbers(t *testing.T) {
 // TestDeviceLikeHost: a name that both sides have takes and answers the same.
 func TestDeviceLikeHost(t *testing.T) {
 	host := map[string]Function{}
-	for _, c := range Chapters {
+	for _, c := range Shmem.Chapters() {
 		for i := range c.Families {
 			for _, f := range c.Families[i].Functions() {
 				host[f.Name] = f
@@ -98,9 +98,9 @@ func TestDeviceLikeHost(t *testing.T) {
 		}
 	}
 	both := 0
-	for _, c := range Device {
-		for i := range c.Families {
-			for _, d := range c.Families[i].Functions() {
+	for _, c := range Shmem.Kernels() {
+		for _, k := range c.Families {
+			for _, d := range k.Functions() {
 				h, ok := host[d.Name]
 				// These take an active set at the host, and a team in kernels.
 				if !ok || d.Name == "shmem_barrier" || d.Name == "shmem_sync" {
@@ -114,7 +114,7 @@ func TestDeviceLikeHost(t *testing.T) {
 				if h.Result() != result {
 					t.Errorf("%s: answers %s on the host, %s in a kernel", d.Name, h.Result(), result)
 				}
-				hp, dp := h.Params(), d.Family.Params
+				hp, dp := h.Params(), d.Params()
 				if len(hp) != len(dp) {
 					t.Errorf("%s: %d parameters on the host, %d in a kernel", d.Name, len(hp), len(dp))
 					continue

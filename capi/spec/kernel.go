@@ -1,0 +1,182 @@
+package spec
+
+// What kernels may call. Names are those of the host with the same arguments; a form for a
+// warp or a block is shmemx_<name>_warp or _block. capi/gen makes device/shmem/zz_*.h of it,
+// one line of C++ for each name over the templates of device/shmem.
+//
+// In a Body
+//
+//	$T       is the element type
+//	$job     is the state to work with: the unit's, or a context's
+//	$call    is the name's number (CallNumber), for reports
+//	$scope   is the scope's type
+//	$nbi     is 1 in the nonblocking form, else 0
+//	$bytes   is nelems in bytes
+//	$late    is late_ where the type is a late one, else nothing
+
+// A Kernel is a row's form in kernels. What it leaves out is as at the host.
+type Kernel struct {
+	In       *KernelHeader // none: the chapter's
+	Types    []Type
+	Variants Variant
+	Scopes   []Scope // none: a thread
+	X        bool    // the thread's form begins with shmemx_ as well
+	Contexts bool    // a context may come first, and there is shmem_ctx_<name>
+	Result   string
+	Params   []Param
+	Body     string
+	Doc      string // one sentence; none: the first of the row's
+}
+
+// A Scope says which threads make a call together.
+type Scope int
+
+// The scopes.
+const (
+	Thread Scope = iota
+	Warp
+	Block
+)
+
+var scopeWords = [...]string{"thread", "warp", "block"}
+
+// String is the word in names.
+func (s Scope) String() string { return scopeWords[s] }
+
+// A KernelHeader is a generated header with names that kernels call.
+type KernelHeader struct {
+	File string // zz_<File>.h
+	Over string // the hand-written header that it needs
+	Doc  string
+}
+
+// KernelHeaders are all of them, in the order in which shmem/shmem.cuh has them.
+var KernelHeaders = []*KernelHeader{
+	kernelSetup, kernelRMA, kernelAtomics, kernelSignal, kernelWait, kernelOrdering, kernelCollectives, kernelReductions,
+}
+
+var (
+	kernelSetup       = &KernelHeader{"setup", "setup.h", "who this is, and where others are"}
+	kernelRMA         = &KernelHeader{"rma", "rma.h", "puts and gets"}
+	kernelAtomics     = &KernelHeader{"atomics", "atomic.h", "atomic operations"}
+	kernelSignal      = &KernelHeader{"signal", "signal.h", "signals"}
+	kernelWait        = &KernelHeader{"wait", "wait.h", "waits and tests"}
+	kernelOrdering    = &KernelHeader{"ordering", "order.h", "fence and quiet"}
+	kernelCollectives = &KernelHeader{"collectives", "coll.h", "collectives of teams"}
+	kernelReductions  = &KernelHeader{"reduce", "reduce.h", "reductions over teams"}
+)
+
+// A KernelFamily is a form in kernels with all its names, nothing left out.
+type KernelFamily struct {
+	Kernel
+	Name string
+	row  *Family
+}
+
+// A KernelFunction is one name that kernels call.
+type KernelFunction struct {
+	Name   string
+	Family *KernelFamily
+	Type   Type
+	Scope  Scope
+	Nbi    bool
+	Form   Variant
+}
+
+// kernels are the forms in kernels of a chapter's row, each with its header.
+func (f *Family) kernels(c *Chapter) []*KernelFamily {
+	var out []*KernelFamily
+	for _, k := range f.Kernel {
+		if k.In == nil {
+			k.In = c.Kernel
+		}
+		if k.Params == nil {
+			k.Params = f.Params
+		}
+		if k.Result == "" {
+			k.Result = f.Result
+		}
+		if k.Doc == "" {
+			k.Doc = firstSentence(f.Doc)
+		}
+		if k.Scopes == nil {
+			k.Scopes = []Scope{Thread}
+		}
+		out = append(out, &KernelFamily{k, f.Name, f})
+	}
+	return out
+}
+
+// Functions lists a form's names: by scope, and then as the host's.
+func (k *KernelFamily) Functions() []KernelFunction {
+	var out []KernelFunction
+	host := Family{Name: k.Name, Types: k.Types, Variants: k.Variants, Front: k.Body, surface: k.row.surface}
+	for _, s := range k.Scopes {
+		host.X = s != Thread || k.X
+		for _, h := range host.Functions() {
+			name := h.Name
+			if s != Thread {
+				name += "_" + s.String()
+			}
+			out = append(out, KernelFunction{name, k, h.Type, s, h.Nbi, h.Form})
+		}
+	}
+	return out
+}
+
+// Surface is the one whose names the family has.
+func (k *KernelFamily) Surface() *Surface { return k.row.Surface() }
+
+// Params are the parameters that this form of the function has.
+func (fn *KernelFunction) Params() []Param {
+	var out []Param
+	for _, p := range fn.Family.Params {
+		if !p.Nbi || fn.Nbi {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// CallNumber is what a kernel's report calls a function. It depends on the name
+// only, so that a library can read the reports of programs that were built with
+// another release: the FNV-1a hash, 32 bits.
+func CallNumber(name string) uint32 {
+	h := uint32(2166136261)
+	for i := range len(name) {
+		h = (h ^ uint32(name[i])) * 16777619
+	}
+	return h
+}
+
+// Late types are those whose header a program may leave out: their functions
+// that need to know more than the name are templates, so that the type is asked
+// for at a call only. The two headers would take as long to compile as the rest.
+var (
+	tHalf     = Type{"half", "__half", Late, 16, ""}
+	tBFloat16 = Type{"bfloat16", "__nv_bfloat16", Late, 16, ""}
+)
+
+var (
+	allScopes = []Scope{Thread, Warp, Block}
+
+	// KernelTypes: those of the host without long double, which GPUs do not have.
+	KernelTypes = append(without(RMATypes, tLongDouble), tHalf, tBFloat16)
+	// KernelWaitTypes: the specification's, and short words.
+	KernelWaitTypes = append(append([]Type{}, AMOTypes...), tShort, tUShort)
+	// KernelNumbers: those that can be put in order, added and multiplied.
+	KernelNumbers = append(without(without(RMATypes, tLongDouble), tPtrdiff), tHalf, tBFloat16)
+
+	kernelReal = []Type{tFloat, tDouble}
+	kernelHalf = []Type{tHalf}
+)
+
+func without(types []Type, gone Type) []Type {
+	var out []Type
+	for _, t := range types {
+		if t != gone {
+			out = append(out, t)
+		}
+	}
+	return out
+}

@@ -1,0 +1,101 @@
+package spec
+
+import "strings"
+
+// What the host has a stream do. The names are shmemx_<name>_on_stream.
+//
+// In the Front of such a form, beside what package spec says of it, $element is the
+// number of the element type.
+
+// A Stream is a row's form on a stream, which is its last argument. What it leaves out is
+// as at the host; Errors and Order are those of all calls on streams.
+type Stream struct {
+	Types    []Type
+	Variants Variant
+	Range    string
+	Result   string  // "void": none, although the host's has one
+	Params   []Param // without the stream
+	Front    string
+	Doc      string
+	DocNbi   string
+	Returns  string
+	Errors   string
+	Order    string
+}
+
+const (
+	onStream     = "_on_stream"
+	streamErrors = "Ends the job when the PE has no GPU or its heap is in main memory, when the file of the " +
+		"library's kernels is missing and the call needs it, when the driver refuses, and as the call " +
+		"without a stream."
+	streamOrder = "After what the stream was given before, and before what it is given next."
+)
+
+var stream = Param{Name: "stream", C: "struct CUstream_st *", Doc: "a cudaStream_t or CUstream of this PE's GPU"}
+
+// OnStream is the row of a row's form on a stream, nothing left out; nil when it has none.
+func (f *Family) OnStream() *Family {
+	s := f.Stream
+	if s == nil {
+		return nil
+	}
+	pick := func(own, host string) string {
+		if own == "" {
+			return host
+		}
+		return own
+	}
+	params := s.Params
+	if params == nil {
+		params = f.Params
+	}
+	out := Family{
+		Name: f.Name, Suffix: onStream, X: true, Section: "on a stream", Since: f.Since,
+		Types: s.Types, Variants: s.Variants, Range: s.Range, Result: pick(s.Result, f.Result), Front: s.Front,
+		Doc: s.Doc, DocNbi: s.DocNbi, Errors: pick(s.Errors, streamErrors), Order: pick(s.Order, streamOrder),
+		surface: f.surface,
+	}
+	out.Params = append(append(out.Params, params...), stream)
+	if out.Result == "void" { // although the host's has a result
+		out.Result = ""
+	}
+	if out.Result != "" {
+		out.Returns = pick(s.Returns, f.Returns)
+	}
+	return &out
+}
+
+// Element is the constant of abi/table for a type that reductions take.
+func Element(t Type) string {
+	switch {
+	case t.Name == "half":
+		return "SHMEMI_F16"
+	case t.Name == "bfloat16":
+		return "SHMEMI_BF16"
+	case t.Kind == Real:
+		return "SHMEMI_F" + decimal(t.Bits)
+	case t.Kind == Signed:
+		return decimal(t.Bits/8) + " | SHMEMI_SIGNED"
+	}
+	return decimal(t.Bits / 8)
+}
+
+var (
+	// A program in C, or without CUDA's headers, can pass pointers to them.
+	tStreamHalf     = Type{"half", "struct __half", Late, 16, ""}
+	tStreamBFloat16 = Type{"bfloat16", "struct __nv_bfloat16", Late, 16, ""}
+
+	// StreamTypes: those of the host that GPUs have, and their own.
+	StreamTypes = append(without(RMATypes, tLongDouble), tStreamHalf, tStreamBFloat16)
+	// StreamReduceTypes: the same without ptrdiff_t.
+	StreamReduceTypes = without(StreamTypes, tPtrdiff)
+)
+
+// firstSentence is a text up to its first full stop.
+func firstSentence(text string) string {
+	first, _, found := strings.Cut(text, ". ")
+	if found {
+		first += "."
+	}
+	return first
+}

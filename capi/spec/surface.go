@@ -1,0 +1,295 @@
+package spec
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A Surface is a set of names for the rows: what a program includes, links with and calls.
+type Surface struct {
+	// Name is what names begin with: shmem of shmem_put, of shmemx_put_on_stream, and, in capitals,
+	// of SHMEM_CMP_EQ.
+	Name string
+	// Over is the surface whose functions these call, with the same arguments; none: they are the
+	// library's own, by each row's Front.
+	Over *Surface
+
+	Library string // the file that has the functions
+	Node    string // the version node that holds the public names of the first release
+
+	Headers         // of the standard's names
+	Beyond  Headers // of the extensions
+
+	Private []string // exported for the library's own headers and tools
+	Handles []Handle // types of the headers that pass by value
+
+	Generics bool // C11 has generic names, and C++ overloads
+	Profiled bool // tools find each function by a second name, Profiled
+
+	// Row changes a row where this surface has another meaning, other types or parameters than the
+	// table; false leaves the row out. Constant is the same for constants. None: as the table.
+	Row      func(*Family) bool
+	Constant func(*Constant) bool
+}
+
+// Headers is a public header for programs.
+type Headers struct {
+	File  string // below include/
+	About string // what it says first
+	Types string // in C, before the functions
+}
+
+// A Handle is a type that passes by value.
+type Handle struct {
+	C      string
+	Letter string // of Python's module struct
+}
+
+// Shmem is the library's own surface: OpenSHMEM, and what libshmem has beyond it.
+var Shmem = &Surface{
+	Name:     "shmem",
+	Library:  "libshmem.so",
+	Node:     "SHMEM_0.1",
+	Headers:  Headers{"shmem.h", shmemAbout, shmemTypes},
+	Beyond:   Headers{"shmemx.h", shmemxAbout, extensionTypes},
+	Private:  private,
+	Handles:  []Handle{{"shmem_team_t", "i"}, {"shmem_ctx_t", "i"}, {"shmemx_error_handler_t", "P"}},
+	Generics: true,
+	Profiled: true,
+}
+
+// Surfaces are all that the library has.
+var Surfaces = []*Surface{Shmem}
+
+// Prefix begins the names of the standard.
+func (s *Surface) Prefix() string { return s.Name + "_" }
+
+// Extension begins the names beyond it.
+func (s *Surface) Extension() string { return s.Name + "x_" }
+
+// Inner begins the names that headers need for themselves.
+func (s *Surface) Inner() string { return s.Name + "i_" }
+
+// Capitals is Name in constants and macros.
+func (s *Surface) Capitals() string { return strings.ToUpper(s.Name) }
+
+// Chapters are the rows of the standard, spelled as the surface has them.
+func (s *Surface) Chapters() []Chapter { return s.spelled(standard, false) }
+
+// Extensions are the rows beyond it: those that the host calls, and the forms on streams.
+func (s *Surface) Extensions() []Family {
+	var out []Family
+	for _, c := range s.spelled(beyond, true) {
+		out = append(out, c.Families...)
+	}
+	for _, c := range s.Chapters() {
+		for i := range c.Families {
+			if f := c.Families[i].OnStream(); f != nil {
+				out = append(out, *f)
+			}
+		}
+	}
+	return out
+}
+
+// A KernelChapter is what a generated header of kernels has.
+type KernelChapter struct {
+	*KernelHeader
+	Families []*KernelFamily
+}
+
+// Kernels are the forms in kernels.
+func (s *Surface) Kernels() []KernelChapter {
+	out := make([]KernelChapter, len(KernelHeaders))
+	for i, h := range KernelHeaders {
+		out[i].KernelHeader = h
+	}
+	for _, c := range s.Chapters() {
+		for i := range c.Families {
+			for _, k := range c.Families[i].kernels(&c) {
+				at := &out[slices.Index(KernelHeaders, k.In)]
+				at.Families = append(at.Families, k)
+			}
+		}
+	}
+	return out
+}
+
+// spelled is a copy of chapters in the surface's words.
+func (s *Surface) spelled(chapters []Chapter, x bool) []Chapter {
+	var out []Chapter
+	for _, c := range chapters {
+		families := c.Families
+		c.Families = nil
+		for _, f := range families {
+			f.surface, f.X = s, x
+			if s.Over != nil {
+				s.spell(&f)
+			}
+			if s.Row == nil || s.Row(&f) {
+				c.Families = append(c.Families, f)
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// forward calls the function below with the arguments as they came.
+const forward = "$base($args)"
+
+// spell puts a row into the surface's words, and has it call the surface below.
+func (s *Surface) spell(f *Family) {
+	for _, text := range []*string{&f.Symbol, &f.Result, &f.Doc, &f.DocNbi, &f.Returns, &f.Errors, &f.Order, &f.Instead} {
+		*text = s.Spell(*text)
+	}
+	f.Params = s.params(f.Params)
+	if f.Front != "" {
+		f.Front, f.FrontNbi, f.Reduce, f.Range = forward, "", "", RangeNone
+	}
+	f.Kernel = slices.Clone(f.Kernel)
+	for i := range f.Kernel {
+		k := &f.Kernel[i]
+		k.Params, k.Result, k.Doc = s.params(k.Params), s.Spell(k.Result), s.Spell(k.Doc)
+	}
+	if f.Stream != nil {
+		own := *f.Stream
+		for _, text := range []*string{&own.Result, &own.Doc, &own.DocNbi, &own.Returns, &own.Errors, &own.Order} {
+			*text = s.Spell(*text)
+		}
+		own.Params, own.Front, own.Range = s.params(own.Params), forward, RangeNone
+		f.Stream = &own
+	}
+}
+
+func (s *Surface) params(params []Param) []Param {
+	out := slices.Clone(params)
+	for i := range out {
+		out[i].C, out[i].Doc = s.Spell(out[i].C), s.Spell(out[i].Doc)
+	}
+	return out
+}
+
+var word = regexp.MustCompile(`\b_?(?:shmemx?|SHMEMX?)_\w+`)
+
+// Spell puts the functions, types and constants that a text of the table names into the
+// surface's words. Settings keep their names: SHMEM_ is what they begin with for every surface.
+func (s *Surface) Spell(text string) string {
+	if s.Name == Shmem.Name {
+		return text
+	}
+	return word.ReplaceAllStringFunc(text, func(name string) string {
+		bare, underscore := strings.CutPrefix(name, "_")
+		switch {
+		case strings.HasPrefix(bare, Shmem.Name):
+			bare = s.Name + bare[len(Shmem.Name):]
+		case constantNames[name]:
+			bare = s.Capitals() + bare[len(Shmem.Name):]
+		}
+		if underscore {
+			return "_" + bare
+		}
+		return bare
+	})
+}
+
+var constantNames = func() map[string]bool {
+	names := map[string]bool{}
+	for _, groups := range [][]ConstantGroup{standardConstants, extensionConstants} {
+		for _, g := range groups {
+			for _, c := range g.Constants {
+				names[c.Name] = true
+			}
+		}
+	}
+	return names
+}()
+
+// Constants are the macros of the standard's header, ExtensionConstants those of the other.
+func (s *Surface) Constants() []ConstantGroup { return s.constants(standardConstants) }
+
+// ExtensionConstants are the macros of the header of the extensions.
+func (s *Surface) ExtensionConstants() []ConstantGroup { return s.constants(extensionConstants) }
+
+func (s *Surface) constants(groups []ConstantGroup) []ConstantGroup {
+	var out []ConstantGroup
+	for _, g := range groups {
+		constants := g.Constants
+		g.Doc, g.Constants = s.Spell(g.Doc), nil
+		for _, c := range constants {
+			c.Name, c.Value, c.Doc = s.Spell(c.Name), s.Spell(c.Value), s.Spell(c.Doc)
+			if s.Constant == nil || s.Constant(&c) {
+				g.Constants = append(g.Constants, c)
+			}
+		}
+		if g.Constants != nil {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// Names lists every function of the standard in the order of the table.
+func (s *Surface) Names() []string {
+	var out []string
+	for _, c := range s.Chapters() {
+		out = append(out, names(c.Families)...)
+	}
+	return out
+}
+
+// ExtensionNames lists every function beyond it.
+func (s *Surface) ExtensionNames() []string { return names(s.Extensions()) }
+
+func names(families []Family) []string {
+	var out []string
+	for i := range families {
+		for _, fn := range families[i].Functions() {
+			out = append(out, fn.Name)
+		}
+	}
+	return out
+}
+
+// KernelNames lists every name that kernels call.
+func (s *Surface) KernelNames() []string {
+	var out []string
+	for _, c := range s.Kernels() {
+		for _, k := range c.Families {
+			for _, fn := range k.Functions() {
+				out = append(out, fn.Name)
+			}
+		}
+	}
+	return out
+}
+
+// Profiled is the second name of a public function, for tools that take the first one
+// for themselves.
+func Profiled(name string) string {
+	return "p" + name
+}
+
+// ProfilingNames lists the second names in the order of the table.
+func (s *Surface) ProfilingNames() []string {
+	if !s.Profiled {
+		return nil
+	}
+	out := s.Names()
+	for i, name := range out {
+		out[i] = Profiled(name)
+	}
+	return out
+}
+
+// Exported is every name that the surface's library exports.
+func (s *Surface) Exported() []string {
+	return slices.Concat(s.Names(), s.ProfilingNames(), s.ExtensionNames(), s.Private)
+}
+
+// Below is the name of the function that a function of this surface stands on.
+func (fn *Function) Below() string {
+	s := fn.Family.Surface()
+	return s.Over.Name + strings.TrimPrefix(fn.Name, s.Name)
+}
