@@ -157,10 +157,9 @@ int shmemx_init_attr(unsigned int flags, shmemx_init_attr_t *attr);
  * shmemx_finalize_at_exit
  *
  * Has shmem_finalize called when the process ends by exit(0) or by returning 0 from main, where
- * it has not been called by then; as start_pes does. A process that ends in another way, or
- * with another status, leaves the job without it, for the others may never come. exit(0) may
- * not be called by the handler of a signal then, or while another thread is in a call of the
- * library.
+ * it has not been called by then. A process that ends in another way, or with another status,
+ * leaves the job without it, for the others may never come. exit(0) may not be called by the
+ * handler of a signal then, or while another thread is in a call of the library.
  *
  * Errors: None. It may be called at any time, and again.
  *

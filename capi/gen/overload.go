@@ -110,7 +110,9 @@ func overload(b *strings.Builder, fn spec.Function) {
 func callArguments(fn spec.Function) string {
 	var args []string
 	for _, p := range fn.Params() {
-		args = append(args, p.Name)
+		if p.C != "" { // the three dots are not passed on
+			args = append(args, p.Name)
+		}
 	}
 	return strings.Join(args, ", ")
 }

@@ -98,7 +98,7 @@ func (f *Family) forms(nbi bool) []Function {
 func (f *Function) Params() []Param {
 	var out []Param
 	if f.Ctx {
-		out = append(out, paramCtx)
+		out = append(out, f.Family.Surface().params([]Param{paramCtx})...)
 	}
 	for _, p := range f.Family.Params {
 		if !p.Nbi || f.Nbi {

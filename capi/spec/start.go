@@ -101,7 +101,7 @@ var startCalls = []Family{
 		Name: "finalize_at_exit", Section: "start", Since: "0.1",
 		Front: "shmemi_finalize_at_exit($call)",
 		Doc: "Has shmem_finalize called when the process ends by exit(0) or by returning 0 from main, where it has not been called " +
-			"by then; as start_pes does. A process that ends in another way, or with another status, leaves the job without " +
+			"by then. A process that ends in another way, or with another status, leaves the job without " +
 			"it, for the others may never come. exit(0) may not be called by the handler of a signal then, or while another thread " +
 			"is in a call of the library.",
 		Errors: "None. It may be called at any time, and again.",

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Surface is a set of names for the rows: what a program includes, links with and calls.
@@ -31,6 +32,10 @@ type Surface struct {
 	// table; false leaves the row out. Constant is the same for constants. None: as the table.
 	Row      func(*Family) bool
 	Constant func(*Constant) bool
+
+	once       sync.Once
+	chapters   []Chapter
+	extensions []Family
 }
 
 // Headers is a public header for programs.
@@ -75,22 +80,32 @@ func (s *Surface) Inner() string { return s.Name + "i_" }
 func (s *Surface) Capitals() string { return strings.ToUpper(s.Name) }
 
 // Chapters are the rows of the standard, spelled as the surface has them.
-func (s *Surface) Chapters() []Chapter { return s.spelled(standard, false) }
+func (s *Surface) Chapters() []Chapter {
+	s.expand()
+	return s.chapters
+}
 
 // Extensions are the rows beyond it: those that the host calls, and the forms on streams.
 func (s *Surface) Extensions() []Family {
-	var out []Family
-	for _, c := range s.spelled(beyond, true) {
-		out = append(out, c.Families...)
-	}
-	for _, c := range s.Chapters() {
-		for i := range c.Families {
-			if f := c.Families[i].OnStream(); f != nil {
-				out = append(out, *f)
+	s.expand()
+	return s.extensions
+}
+
+// expand spells the rows, once: the generator asks for them some hundred times.
+func (s *Surface) expand() {
+	s.once.Do(func() {
+		s.chapters = s.spelled(standard, false)
+		for _, c := range s.spelled(beyond, true) {
+			s.extensions = append(s.extensions, c.Families...)
+		}
+		for _, c := range s.chapters {
+			for i := range c.Families {
+				if f := c.Families[i].OnStream(); f != nil {
+					s.extensions = append(s.extensions, *f)
+				}
 			}
 		}
-	}
-	return out
+	})
 }
 
 // A KernelChapter is what a generated header of kernels has.
