@@ -50,6 +50,8 @@ var holds = []struct{ what, settings, fabric, env, answer string }{
 	{"send-short-bare", "version=2.1", direct, "", "fine"},
 	{"nothing-bare", "version=2.1", direct, "", "stub: R5c: write without descriptor"},
 	{"no-receive", "", rdm, "", "sent"},
+	{"key-placed", "provider=cxi", "", "", "fine"},
+	{"key-uncached", "provider=cxi", "", "", "fine"},
 	{"fence", "provider=cxi", "", "", "fine"},
 	{"fence", "", direct, "", "EINVAL"},
 	{"data", "provider=verbs", "", "", "fine"},

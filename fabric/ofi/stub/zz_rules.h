@@ -134,6 +134,8 @@ enum rule_id {
     R19c, /* fi_inject_writedata */
     R19d, /* FI_MR_DMABUF in fi_mr_regattr */
     R19e, /* order offered (no send after write, no read after write) */
+    R19m, /* order offered (no send after write, no read after write of plain data) */
+    R19n, /* order offered (no send after write, no read after write of plain data) */
     R19f, /* largest injected write or message */
     R19g, /* injected operation above inject_size */
     R19h, /* FI_FENCE in a write without FI_FENCE in the caps */
@@ -150,7 +152,7 @@ enum rule_id {
     R20g, /* option that the version does not know, or a level other than FI_OPT_ENDPOINT */
     R20h, /* options 10 and 11 with an optlen other than sizeof(bool) */
     R20i, /* shm after option 11 is false */
-    R20j, /* FI_OPT_MAX_MSG_SIZE and FI_OPT_MAX_RMA_SIZE above what is offered */
+    R20j, /* options 12 (FI_OPT_MAX_MSG_SIZE) and 14 (FI_OPT_MAX_RMA_SIZE) above what is offered */
     R21a, /* library that must be found for FI_HMEM */
     R21b, /* second library that must be found for FI_HMEM */
     R21c, /* second library that must be found for FI_HMEM */
@@ -340,6 +342,8 @@ enum rule_id {
 #define R19b_VALUE (FI_ENOSYS)
 #define R19c_VALUE (FI_ENOSYS)
 #define R19e_VALUE (FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_RMA_RAR | FI_ORDER_ATOMIC_WAW | FI_ORDER_ATOMIC_RAR)
+#define R19m_VALUE (FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_WAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_RAR)
+#define R19n_VALUE (FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_RMA_RAR | FI_ORDER_ATOMIC_WAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_RAR)
 #define R19f_VALUE (192UL)
 #define R19g_VALUE (FI_EMSGSIZE)
 #define R19h_VALUE (FI_EINVAL)
@@ -454,8 +458,8 @@ enum rule_id {
     [R3b] = {"R3b", "efa", "*", 0, UINT32_MAX, 32768UL, "most entries of a completion queue that the device grants (max_cqe)"}, \
     [R3c] = {"R3c", "efa", "*", 0, UINT32_MAX, 0, "entries of a completion queue are rounded up before the device is asked"}, \
     [R3d] = {"R3d", "efa", "efa", 0, UINT32_MAX, 8192UL, "fewest entries of a completion queue, whatever was asked"}, \
-    [R3e] = {"R3e", "efa", "efa-direct", RELEASE(2, 1), RELEASE(2, 3), 1024UL, "entries of a completion queue when 0 were asked"}, \
-    [R3f] = {"R3f", "efa", "efa-direct", RELEASE(2, 4), UINT32_MAX, 12288UL, "entries of a completion queue when 0 were asked"}, \
+    [R3e] = {"R3e", "efa", "efa-direct", RELEASE(2, 1), RELEASE(2, 2), 1024UL, "entries of a completion queue when 0 were asked"}, \
+    [R3f] = {"R3f", "efa", "efa-direct", RELEASE(2, 3), UINT32_MAX, 12288UL, "entries of a completion queue when 0 were asked"}, \
     [R3g] = {"R3g", "efa", "*", 0, UINT32_MAX, 0, "more completions than the queue has entries"}, \
     [R4] = {"R4", "efa", "efa-direct", RELEASE(2, 1), UINT32_MAX, FI_ENOTCONN, "RMA from an address that is not in the target's address vector: error completion at the initiator"}, \
     [R4b] = {"R4b", "efa", "efa", 0, UINT32_MAX, 0, "RMA from an address that is not in the target's address vector"}, \
@@ -566,7 +570,9 @@ enum rule_id {
     [R19b] = {"R19b", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_ENOSYS, "fi_writedata"}, \
     [R19c] = {"R19c", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_ENOSYS, "fi_inject_writedata"}, \
     [R19d] = {"R19d", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 0, "FI_MR_DMABUF in fi_mr_regattr"}, \
-    [R19e] = {"R19e", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_RMA_RAR | FI_ORDER_ATOMIC_WAW | FI_ORDER_ATOMIC_RAR, "order offered (no send after write, no read after write)"}, \
+    [R19e] = {"R19e", "cxi", "*", RELEASE(2, 1), RELEASE(2, 2), FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_RMA_RAR | FI_ORDER_ATOMIC_WAW | FI_ORDER_ATOMIC_RAR, "order offered (no send after write, no read after write)"}, \
+    [R19m] = {"R19m", "cxi", "*", RELEASE(1, 22), RELEASE(2, 0), FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_WAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_RAR, "order offered (no send after write, no read after write of plain data)"}, \
+    [R19n] = {"R19n", "cxi", "*", RELEASE(2, 3), UINT32_MAX, FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_RMA_RAR | FI_ORDER_ATOMIC_WAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_RAR, "order offered (no send after write, no read after write of plain data)"}, \
     [R19f] = {"R19f", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), 192UL, "largest injected write or message"}, \
     [R19g] = {"R19g", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_EMSGSIZE, "injected operation above inject_size"}, \
     [R19h] = {"R19h", "cxi", "*", RELEASE(1, 22), RELEASE(2, 3), FI_EINVAL, "FI_FENCE in a write without FI_FENCE in the caps"}, \
@@ -583,7 +589,7 @@ enum rule_id {
     [R20g] = {"R20g", "efa", "*", 0, UINT32_MAX, FI_ENOPROTOOPT, "option that the version does not know, or a level other than FI_OPT_ENDPOINT"}, \
     [R20h] = {"R20h", "efa", "efa", 0, UINT32_MAX, FI_EINVAL, "options 10 and 11 with an optlen other than sizeof(bool)"}, \
     [R20i] = {"R20i", "efa", "efa", RELEASE(1, 22), UINT32_MAX, 0, "shm after option 11 is false"}, \
-    [R20j] = {"R20j", "efa", "*", 0, UINT32_MAX, FI_EINVAL, "FI_OPT_MAX_MSG_SIZE and FI_OPT_MAX_RMA_SIZE above what is offered"}, \
+    [R20j] = {"R20j", "efa", "*", 0, UINT32_MAX, FI_EINVAL, "options 12 (FI_OPT_MAX_MSG_SIZE) and 14 (FI_OPT_MAX_RMA_SIZE) above what is offered"}, \
     [R21a] = {"R21a", "efa", "*", 0, UINT32_MAX, 0, "library that must be found for FI_HMEM"}, \
     [R21b] = {"R21b", "efa", "*", 0, RELEASE(1, 22), 0, "second library that must be found for FI_HMEM"}, \
     [R21c] = {"R21c", "efa", "*", RELEASE(2, 1), UINT32_MAX, 1UL, "second library that must be found for FI_HMEM"}, \
@@ -707,6 +713,6 @@ enum rule_id {
     [G70] = {"G70", "verbs;ofi_rxm", "*", 0, UINT32_MAX, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_SOURCE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_HMEM | FI_LOCAL_COMM | FI_REMOTE_COMM, "caps (no FI_FENCE; FI_AV_USER_ID and FI_PEER are left out)"}, \
     /* end */
 
-#define RULE_NAMES "R1a", "R1b", "R1c", "R1d", "R2a", "R2b", "R2c", "R2d", "R2e", "R3a", "R3b", "R3c", "R3d", "R3e", "R3f", "R3g", "R4", "R4b", "R5a", "R5b", "R5c", "R5d", "R5e", "R5f", "R5g", "R5h", "R6a", "R6b", "R6c", "R6d", "R6e", "R6f", "R6g", "R6h", "R6i", "R6j", "R6k", "R7a", "R7b", "R7c", "R8a", "R8b", "R8c", "R8d", "R8e", "R8f", "R8g", "R8h", "R8i", "R8j", "R8k", "R8l", "R9a", "R9b", "R9c", "R9d", "R9e", "R10a", "R10b", "R10c", "R10d", "R10e", "R10f", "R10g", "R11a", "R11b", "R11c", "R11d", "R11e", "R11f", "R11g", "R11h", "R11i", "R11j", "R11k", "R11l", "R12a", "R12b", "R12c", "R13a", "R13b", "R13c", "R13d", "R13e", "R13f", "R14a", "R14b", "R14c", "R15a", "R15b", "R15c", "R15d", "R15e", "R15f", "R15g", "R15h", "R15i", "R15j", "R15k", "R15l", "R15m", "R15n", "R15o", "R15q", "R15p", "R16a", "R16b", "R16c", "R16d", "R16e", "R16f", "R16g", "R17a", "R17b", "R17c", "R17d", "R18a", "R18b", "R18c", "R18d", "R18e", "R19a", "R19b", "R19c", "R19d", "R19e", "R19f", "R19g", "R19h", "R19i", "R19j", "R19k", "R19l", "R20a", "R20b", "R20c", "R20d", "R20e", "R20f", "R20g", "R20h", "R20i", "R20j", "R21a", "R21b", "R21c", "R21d", "R22a", "R22b", "R22c", "R22d", "R22e", "R23a", "R23b", "R23c", "R24a", "R24b", "R24c", "G1a", "G1b", "G1c", "G1d", "G1e", "G1f", "G2a", "G2b", "G2c", "G3a", "G3b", "G3c", "G3d", "G4a", "G4b", "G4c", "G4d", "G4e", "G4f", "G5a", "G5b", "G5c", "G5d", "G5e", "G5f", "G5g", "G5h", "G6a", "G6c", "G6d", "G7", "G8a", "G8b", "G8c", "G9", "G10a", "G10b", "G10c", "G11a", "G12a", "G12b", "G12c", "G12d", "G12e", "G12f", "G13a", "G13b", "G13c", "G13d", "G14a", "G14b", "G14c", "G15", "G16", "G17", "G18", "G19", "G20", "G21", "G22", "G30", "G31a", "G31b", "G32", "G33", "G34", "G35a", "G35b", "G35c", "G36", "G37a", "G37b", "G37c", "G37d", "G38a", "G38b", "G39", "G40", "G41", "G42", "G43a", "G43b", "G44a", "G44b", "G45", "G46", "G47a", "G47b", "G47c", "G48a", "G48b", "G49", "G60", "G61", "G62", "G63", "G64", "G65", "G66", "G67", "G68a", "G68b", "G68c", "G69a", "G69b", "G70"
+#define RULE_NAMES "R1a", "R1b", "R1c", "R1d", "R2a", "R2b", "R2c", "R2d", "R2e", "R3a", "R3b", "R3c", "R3d", "R3e", "R3f", "R3g", "R4", "R4b", "R5a", "R5b", "R5c", "R5d", "R5e", "R5f", "R5g", "R5h", "R6a", "R6b", "R6c", "R6d", "R6e", "R6f", "R6g", "R6h", "R6i", "R6j", "R6k", "R7a", "R7b", "R7c", "R8a", "R8b", "R8c", "R8d", "R8e", "R8f", "R8g", "R8h", "R8i", "R8j", "R8k", "R8l", "R9a", "R9b", "R9c", "R9d", "R9e", "R10a", "R10b", "R10c", "R10d", "R10e", "R10f", "R10g", "R11a", "R11b", "R11c", "R11d", "R11e", "R11f", "R11g", "R11h", "R11i", "R11j", "R11k", "R11l", "R12a", "R12b", "R12c", "R13a", "R13b", "R13c", "R13d", "R13e", "R13f", "R14a", "R14b", "R14c", "R15a", "R15b", "R15c", "R15d", "R15e", "R15f", "R15g", "R15h", "R15i", "R15j", "R15k", "R15l", "R15m", "R15n", "R15o", "R15q", "R15p", "R16a", "R16b", "R16c", "R16d", "R16e", "R16f", "R16g", "R17a", "R17b", "R17c", "R17d", "R18a", "R18b", "R18c", "R18d", "R18e", "R19a", "R19b", "R19c", "R19d", "R19e", "R19m", "R19n", "R19f", "R19g", "R19h", "R19i", "R19j", "R19k", "R19l", "R20a", "R20b", "R20c", "R20d", "R20e", "R20f", "R20g", "R20h", "R20i", "R20j", "R21a", "R21b", "R21c", "R21d", "R22a", "R22b", "R22c", "R22d", "R22e", "R23a", "R23b", "R23c", "R24a", "R24b", "R24c", "G1a", "G1b", "G1c", "G1d", "G1e", "G1f", "G2a", "G2b", "G2c", "G3a", "G3b", "G3c", "G3d", "G4a", "G4b", "G4c", "G4d", "G4e", "G4f", "G5a", "G5b", "G5c", "G5d", "G5e", "G5f", "G5g", "G5h", "G6a", "G6c", "G6d", "G7", "G8a", "G8b", "G8c", "G9", "G10a", "G10b", "G10c", "G11a", "G12a", "G12b", "G12c", "G12d", "G12e", "G12f", "G13a", "G13b", "G13c", "G13d", "G14a", "G14b", "G14c", "G15", "G16", "G17", "G18", "G19", "G20", "G21", "G22", "G30", "G31a", "G31b", "G32", "G33", "G34", "G35a", "G35b", "G35c", "G36", "G37a", "G37b", "G37c", "G37d", "G38a", "G38b", "G39", "G40", "G41", "G42", "G43a", "G43b", "G44a", "G44b", "G45", "G46", "G47a", "G47b", "G47c", "G48a", "G48b", "G49", "G60", "G61", "G62", "G63", "G64", "G65", "G66", "G67", "G68a", "G68b", "G68c", "G69a", "G69b", "G70"
 
 #endif

@@ -16,13 +16,12 @@
 
 static const struct {
     const char *fabric, *provider, *device; /* the device's format takes the NIC's number */
-    enum rule_id order;
     size_t key, ordered;
 } figures[] = {
-    [KIND_EFA] = {"efa", "efa", "rdmap%us%u-rdm", R1b, 4, 0},
-    [KIND_DIRECT] = {"efa-direct", "efa", "rdmap%us%u-rdm", RULES, 4, 0},
-    [KIND_CXI] = {"cxi", "cxi", "cxi%u", R19e, 8, SIZE_MAX},
-    [KIND_VERBS] = {"IB-0xfe80000000000000", "verbs;ofi_rxm", "mlx5_%u", RULES, 4, SIZE_MAX},
+    [KIND_EFA] = {"efa", "efa", "rdmap%us%u-rdm", 4, 0},
+    [KIND_DIRECT] = {"efa-direct", "efa", "rdmap%us%u-rdm", 4, 0},
+    [KIND_CXI] = {"cxi", "cxi", "cxi%u", 8, SIZE_MAX},
+    [KIND_VERBS] = {"IB-0xfe80000000000000", "verbs;ofi_rxm", "mlx5_%u", 4, SIZE_MAX},
 };
 
 /* A figure of the table, or another where it has none. */
@@ -68,6 +67,16 @@ static void inject_without_shm(const struct settings *s, enum kind kind, struct 
     i->tx_attr->inject_size = mtu(s, kind) - (rule(s, kind, G5g) ? figure(G5g, 0) : 0);
 }
 
+/* The order that a version offers; that of verbs is a field like others (G60). */
+static uint64_t order(const struct settings *s, enum kind kind)
+{
+    static const enum rule_id orders[] = {R1b, R19m, R19e, R19n};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        if (rule(s, kind, orders[i]))
+            return figure(orders[i], 0);
+    return 0;
+}
+
 struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
 {
     char device[64];
@@ -80,7 +89,7 @@ struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
     address_make(kind, nic, 0, i->src_addr);
     i->addr_format = FI_SOCKADDR_IN;
     i->src_addrlen = address_size(kind);
-    i->tx_attr->msg_order = i->rx_attr->msg_order = kept(s, kind, figures[kind].order, 0);
+    i->tx_attr->msg_order = i->rx_attr->msg_order = order(s, kind);
     i->tx_attr->inject_size = kind == KIND_CXI ? kept(s, kind, R19f, 0) : 0;
     /* Of verbs, which no row has: as fabric/sim's. */
     i->tx_attr->iov_limit = i->rx_attr->iov_limit = 4;

@@ -6,10 +6,15 @@
 
 #include <string.h>
 
-/* The provider's own have the two high bits set, an application's 32 bits (G31, G32). */
+/*
+ * An application's keys have 32 bits. The provider's own have bit 63, and bit 62 where the region
+ * is cached; of the others those with bit 61 have a place of their own, of 92 (R19k).
+ */
 static bool key_may_be(uint64_t key)
 {
-    return key >> 62 == 3 || key <= UINT32_MAX;
+    if (key >> 63 == 0)
+        return key <= UINT32_MAX;
+    return (key >> 61 & 3) != 1 || (key & UINT16_MAX) < 92;
 }
 
 static int allowed(struct ep *ep, enum op_kind what, const struct fi_msg_rma *m, size_t len,

@@ -160,11 +160,31 @@ static void register_nothing(void)
     say(named(fi_mr_reg(a.domain, contexts, 0, FI_REMOTE_WRITE, 0, 0, 0, &mr, NULL)));
 }
 
-static void key_impossible(void)
+static void posted_with(uint64_t key)
 {
     both();
-    ssize_t ret = write_to(&a, &b, 8, a.desc, UINT64_C(1) << 40, FI_COMPLETION, &contexts[0]);
-    say(named(ret));
+    say(named(write_to(&a, &b, 8, a.desc, key, FI_COMPLETION, &contexts[0])));
+}
+
+static void key_impossible(void)
+{
+    posted_with(UINT64_C(1) << 40);
+}
+
+/* Of cxi's 92 places. */
+static void key_beyond(void)
+{
+    posted_with(UINT64_C(5) << 61 | 92);
+}
+
+static void key_placed(void)
+{
+    posted_with(UINT64_C(5) << 61 | 91);
+}
+
+static void key_uncached(void)
+{
+    posted_with(UINT64_C(1) << 63 | 92);
 }
 
 static void unbound(void)
@@ -195,6 +215,9 @@ static const struct what regions[] = {
     {"key", key},
     {"register-nothing", register_nothing},
     {"key-impossible", key_impossible},
+    {"key-beyond", key_beyond},
+    {"key-placed", key_placed},
+    {"key-uncached", key_uncached},
     {"unbound", unbound},
     {"enabled-unbound", enabled_unbound},
     {NULL, NULL},
