@@ -31,7 +31,7 @@ type Limits struct {
 	Full   string // a target whose receive buffer fills may stand still for good
 
 	Writes   int           // as many Writes under way at both ends at once as go well; 0: any number
-	Unread   time.Duration // for the bytes of Unread; 0: 1 s
+	Unread   time.Duration // asleep, before the bytes of Unread are there; 0: 1 s
 	Patience time.Duration // after which a test gives up; 0: 40 s
 }
 
