@@ -162,7 +162,7 @@ func granted(o *offer, info *C.struct_fi_info) fabric.Caps {
 	return fabric.Caps{
 		Provider: o.Provider, Domain: o.NIC, Fabric: o.Fabric,
 		MaxMessage: uint64(info.ep_attr.max_msg_size), MaxInject: int(info.tx_attr.inject_size), MaxInjectWrite: injectWrite(o, info),
-		InjectBlind:     o.Provider == "efa",
+		InjectBlind:     o.Provider == "efa" || o.Provider == "cxi",
 		TurnsAway:       o.Fabric == "efa-direct",
 		WriteAfterWrite: order&C.FI_ORDER_RMA_WAW != 0 && writesInOrder,
 		SendAfterWrite:  order&C.FI_ORDER_SAW != 0 && writesInOrder,

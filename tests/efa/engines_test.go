@@ -38,7 +38,7 @@ func (p *place) engines(n, heap int, around func(fabric.Provider) fabric.Provide
 		}
 	})
 	config := proxy.Config(n)
-	config.Library, config.Provider = p.library, "efa"
+	config.Library, config.Provider = p.library, p.provider()
 	addresses := make([]proxy.Endpoint, n)
 	for i := range n {
 		prov, err := ofi.Open(config)

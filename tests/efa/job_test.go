@@ -35,17 +35,23 @@ func (p *place) compile(source string) string {
 	return program
 }
 
+// provider is whose NICs these are.
+func (p *place) provider() string {
+	for _, word := range strings.Fields(p.nic) {
+		if name, ok := strings.CutPrefix(word, "provider="); ok {
+			return name
+		}
+	}
+	return "efa"
+}
+
 // run runs a command of the build, with more in its environment.
 func (p *place) run(env []string, argv ...string) (string, error) {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(p.Context(), patience-10*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(p.built(), "bin", argv[0]), argv[1:]...)
-	provider := "efa"
-	if strings.Contains(p.nic, "provider=cxi") {
-		provider = "cxi"
-	}
-	cmd.Env = append(os.Environ(), "SHMEM_LIBFABRIC="+p.library, "SHMEM_PROVIDER="+provider)
+	cmd.Env = append(os.Environ(), "SHMEM_LIBFABRIC="+p.library, "SHMEM_PROVIDER="+p.provider())
 	cmd.Env = append(cmd.Env, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

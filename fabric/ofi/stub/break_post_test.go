@@ -80,6 +80,8 @@ var endBreaks = []broken{
 	{"R12c", "completions", "without=R12a", direct, "", "any", "in order"},
 	{"R15a", "inject-error", "", rdm, "", "without context", "nothing"},
 	{"R15b", "inject-error", "", direct, "", "without context", "nothing"},
+	{"R15r", "inject-error", "provider=cxi", "", "", "without context", "nothing"},
+	{"R15s", "inject-error", "provider=verbs", "", "", "nothing", "without context"},
 	{"R15c", "gone", "gone=silent", direct, "", "ECONNABORTED", "EIO"},
 	{"R15d", "gone", "", direct, "", "ENOTCONN", "EIO"},
 	{"R15e", "gone", "gone=never", direct, "", "EHOSTUNREACH", "EIO"},

@@ -137,7 +137,16 @@ void op_done(struct ep *ep, struct op *op)
     op_drop(ep, op);
 }
 
-/* An injected operation has no context that its error could name (R15). */
+/* An injected operation has no context that its error could name, and may leave none (R15). */
+static bool fails_silently(const struct settings *s, enum kind kind, const struct op *op)
+{
+    if (!op->inject)
+        return false;
+    if (s->provider == VERBS)
+        return op->kind == OP_SEND && rule(s, kind, R15s);
+    return !rule(s, kind, R15a) && !rule(s, kind, R15b) && !rule(s, kind, R15r);
+}
+
 void op_fail(struct ep *ep, struct op *op, int status)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -155,12 +164,9 @@ void op_fail(struct ep *ep, struct op *op, int status)
             eq_error(ep, err, status);
         return;
     }
-    bool silent = false;
-    if (op->inject && s->provider == EFA)
-        silent = !rule(s, kind, R15a) && !rule(s, kind, R15b);
     if (!op->inject)
         look_at_scribble(ep, op);
-    if (!silent && !complete(ep, &c)) {
+    if (!fails_silently(s, kind, op) && !complete(ep, &c)) {
         op_wait(ep, op, 20000);
         return;
     }
