@@ -124,7 +124,7 @@ int main(int argc, char **argv)
             }
             batch(sizes, n, way, ++round);
         }
-        for (size_t power = 2 * EACH; power <= largest; power *= 2)
+        for (size_t power = EACH; power <= largest; power *= 2)
             for (size_t size = power - 1; size <= power + 1; size++)
                 batch(&size, 1, way, ++round);
     }

@@ -15,7 +15,7 @@ import (
 )
 
 // whole is for make test-full.
-var whole = flag.Bool("whole", false, "send the operations of 1,000 endpoints to a job, too")
+var whole = flag.Bool("whole", false, "send the operations of 1,000 endpoints to a job, too, and lose PEs on all NICs of the stub")
 
 // small has ofi_rxm take memory for 64 operations of an endpoint, and not for thousands.
 var small = []string{"FI_OFI_RXM_RX_SIZE=64", "FI_OFI_RXM_TX_SIZE=64", "FI_OFI_RXM_MSG_RX_SIZE=64", "FI_OFI_RXM_MSG_TX_SIZE=64"}
