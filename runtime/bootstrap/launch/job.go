@@ -308,7 +308,7 @@ func (j *job) listenOut(p *process) {
 
 // judge decides what the end of a PE means for the others.
 func (j *job) judge(p *process) {
-	if p.judged {
+	if p.judged || p.aborting {
 		return
 	}
 	p.judged = true
@@ -377,6 +377,15 @@ func (j *job) settle(status int) {
 // asked is a PE's wish to end the job.
 func (j *job) asked(p *process, kind wire.Kind, e wire.Ending) {
 	p.leaving = true
+	if kind == wire.Abort {
+		j.aborted(p, e)
+	} else {
+		j.endAs(p, kind, e)
+	}
+}
+
+// endAs ends the job as a PE wishes.
+func (j *job) endAs(p *process, kind wire.Kind, e wire.Ending) {
 	if j.ending {
 		return
 	}

@@ -26,6 +26,7 @@ type process struct {
 	hungUp   bool    // nothing more can come by conn
 	exited   bool
 	leaving  bool // it asked for the end of the job, or failed to join it, and may end by itself
+	aborting bool // its wish waits for what came first
 	judged   bool
 	named    bool // the user knows that it left the others alone
 	waitStat unix.WaitStatus
@@ -215,17 +216,21 @@ func pipe() (p [2]int, err error) {
 }
 
 // reap waits for children, and for what they left to shmemrun as the
-// subreaper, until there are none.
+// subreaper, until there are none. It tells of an end before it has the kernel forget
+// the child: Linux busies itself there with the child's entries in /proc, and with a load of 20
+// that took up to two seconds.
 func reap(exited func(pid int, ws unix.WaitStatus)) {
 	for {
-		var ws unix.WaitStatus
-		pid, err := unix.Wait4(-1, &ws, 0, nil)
+		pid, ws, err := ended(unix.P_ALL, 0, 0)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return
 		default:
 			exited(pid, ws)
+			for _, err := unix.Wait4(pid, nil, 0, nil); errors.Is(err, unix.EINTR); {
+				_, err = unix.Wait4(pid, nil, 0, nil)
+			}
 		}
 	}
 }

@@ -1,0 +1,51 @@
+package launch
+
+import (
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/bootstrap/wire"
+)
+
+// reaperDelay is between looks whether the reaper has told of an end that it knows.
+const reaperDelay = 10 * time.Millisecond
+
+// aborted ends the job as a PE wishes, unless another one ended before, which it may have missed:
+// the first cause is what the job ends by. The reaper may come later to that end than the abort
+// does, since its thread waits for a processor, or is busy with the child before.
+func (j *job) aborted(p *process, e wire.Ending) {
+	p.aborting = !j.ending && j.firstEnds()
+	if p.aborting {
+		j.after(reaperDelay, func() { j.aborted(p, e) })
+		return
+	}
+	j.endAs(p, wire.Abort, e)
+	if p.exited {
+		j.judge(p)
+	}
+}
+
+// firstEnds judges the PEs that have ended. It tells whether there is one whose judgement takes
+// longer; those that have asked for the end of the job are none.
+func (j *job) firstEnds() (wait bool) {
+	for _, p := range j.procs {
+		if p.leaving || p.judged {
+			continue
+		}
+		if !p.exited {
+			pid, ws, err := ended(unix.P_PID, p.pid, unix.WNOHANG)
+			switch {
+			case errors.Is(err, unix.ECHILD):
+				wait = wait || !j.childless // the reaper has told, and that comes next
+				continue
+			case pid != p.pid:
+				continue // it runs
+			}
+			j.exited(pid, ws)
+		}
+		wait = wait || !p.judged
+	}
+	return wait && !j.ending
+}
