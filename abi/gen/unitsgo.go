@@ -101,21 +101,23 @@ func goEnum(b *strings.Builder, e *table.Enum) {
 
 // goNumbers holds the numbers against somebody who changes this file.
 func goNumbers(b *strings.Builder, u *table.Unit) {
-	b.WriteString("\nvar (\n")
+	var numbers strings.Builder
 	for _, c := range u.Constants {
 		if c.Go != "" {
-			fmt.Fprintf(b, "_ = [1]struct{}{}[%s-(%d)]\n", c.Go, c.Value)
+			fmt.Fprintf(&numbers, "_ = [1]struct{}{}[%s-(%d)]\n", c.Go, c.Value)
 		}
 	}
 	for i := range u.Enums {
 		e := &u.Enums[i]
 		for j, v := range e.Values {
 			if e.Kind != "" {
-				fmt.Fprintf(b, "_ = [1]struct{}{}[%s-(%d)]\n", goValue(e, v), e.First+j)
+				fmt.Fprintf(&numbers, "_ = [1]struct{}{}[%s-(%d)]\n", goValue(e, v), e.First+j)
 			}
 		}
 	}
-	b.WriteString(")\n")
+	if numbers.Len() > 0 {
+		b.WriteString("\nvar (\n" + numbers.String() + ")\n")
+	}
 }
 
 // goValue is the name of a value.

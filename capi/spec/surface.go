@@ -304,7 +304,7 @@ func (s *Surface) Exported() []string {
 }
 
 // Below is the name of the function that a function of this surface stands on.
-func (fn *Function) Below() string {
-	s := fn.Family.Surface()
-	return s.Over.Name + strings.TrimPrefix(fn.Name, s.Name)
+func (f *Function) Below() string {
+	s := f.Family.Surface()
+	return s.Over.Name + strings.TrimPrefix(f.Name, s.Name)
 }

@@ -36,5 +36,3 @@ var (
 	_ [12]byte = [unsafe.Offsetof(Out{}.In)]byte{}
 	_ [16]byte = [unsafe.Offsetof(Out{}.After)]byte{}
 )
-
-var ()

@@ -194,5 +194,3 @@ var (
 	_ [228]byte = [unsafe.Offsetof(Express{}.Rings)]byte{}
 	_ [232]byte = [unsafe.Offsetof(Express{}.Polls)]byte{}
 )
-
-var ()

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,6 +26,29 @@ func (j *job) aborted(p *process, e wire.Ending) {
 	if p.exited {
 		j.judge(p)
 	}
+}
+
+// endAs ends the job as a PE wishes.
+func (j *job) endAs(p *process, kind wire.Kind, e wire.Ending) {
+	if j.ending {
+		return
+	}
+	status := int(e.Status) & 0xff
+	switch {
+	case kind == wire.Abort:
+		if status == 0 {
+			status = StatusFailure
+		}
+		reason := ""
+		if e.Reason != "" {
+			reason = ": " + e.Reason
+		}
+		j.out.say(fmt.Sprintf("PE %d aborted the job with status %d%s", p.pe, status, reason))
+	case status != 0:
+		j.out.say(fmt.Sprintf("PE %d ended the job with status %d", p.pe, status))
+	}
+	j.settle(status)
+	j.fail()
 }
 
 // firstEnds judges the PEs that have ended. It tells whether there is one whose judgement takes

@@ -384,29 +384,6 @@ func (j *job) asked(p *process, kind wire.Kind, e wire.Ending) {
 	}
 }
 
-// endAs ends the job as a PE wishes.
-func (j *job) endAs(p *process, kind wire.Kind, e wire.Ending) {
-	if j.ending {
-		return
-	}
-	status := int(e.Status) & 0xff
-	switch {
-	case kind == wire.Abort:
-		if status == 0 {
-			status = StatusFailure
-		}
-		reason := ""
-		if e.Reason != "" {
-			reason = ": " + e.Reason
-		}
-		j.out.say(fmt.Sprintf("PE %d aborted the job with status %d%s", p.pe, status, reason))
-	case status != 0:
-		j.out.say(fmt.Sprintf("PE %d ended the job with status %d", p.pe, status))
-	}
-	j.settle(status)
-	j.fail()
-}
-
 // breach ends a job whose PE does not keep to the protocol.
 func (j *job) breach(p *process, err error) {
 	if j.ending {
