@@ -35,6 +35,15 @@ const reduceTop = `
 #endif
 `
 
+// standsOn includes what the functions of a surface call: the library's own, or the surface below.
+func standsOn(b *strings.Builder, s *spec.Surface, own string) {
+	if s.Over == nil {
+		b.WriteString(own)
+	} else {
+		fmt.Fprintf(b, in(s.Over, belowTop), s.Over.File, s.Over.Beyond.File)
+	}
+}
+
 // thunks makes the C file of each chapter.
 func thunks(s *spec.Surface) []file {
 	var out []file
@@ -43,11 +52,7 @@ func thunks(s *spec.Surface) []file {
 		var b strings.Builder
 		b.WriteString(banner("/* ", " */"))
 		fmt.Fprintf(&b, in(s, thunkTop), c.Title, profiledFile(s))
-		if s.Over == nil {
-			fmt.Fprintf(&b, ownTop, cmp.Or(c.Over, "front.h"))
-		} else {
-			fmt.Fprintf(&b, in(s.Over, belowTop), s.Over.File, s.Over.Beyond.File)
-		}
+		standsOn(&b, s, fmt.Sprintf(ownTop, cmp.Or(c.Over, "front.h")))
 		widths(&b, c)
 		if reduces(c) {
 			b.WriteString(reduceTop)

@@ -86,11 +86,7 @@ func extensionThunks(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
 	fmt.Fprintf(&b, extensionThunkTop, s.Beyond.File)
-	if s.Over == nil {
-		b.WriteString(ownExtensionTop)
-	} else {
-		fmt.Fprintf(&b, in(s.Over, belowTop), s.Over.File, s.Over.Beyond.File)
-	}
+	standsOn(&b, s, ownExtensionTop)
 	extensions := s.Extensions()
 	for i := range extensions {
 		for _, fn := range extensions[i].Functions() {

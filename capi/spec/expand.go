@@ -100,8 +100,14 @@ func (f *Function) Params() []Param {
 	if f.Ctx {
 		out = append(out, f.Family.Surface().params([]Param{paramCtx})...)
 	}
-	for _, p := range f.Family.Params {
-		if !p.Nbi || f.Nbi {
+	return append(out, paramsOf(f.Family.Params, f.Nbi)...)
+}
+
+// paramsOf leaves out those that only a nonblocking form has, unless it is one.
+func paramsOf(params []Param, nbi bool) []Param {
+	var out []Param
+	for _, p := range params {
+		if !p.Nbi || nbi {
 			out = append(out, p)
 		}
 	}

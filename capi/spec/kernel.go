@@ -1,5 +1,7 @@
 package spec
 
+import "cmp"
+
 // What kernels may call. Names are those of the host with the same arguments; a form for a
 // warp or a block is shmemx_<name>_warp or _block. capi/gen makes device/shmem/zz_*.h of it,
 // one line of C++ for each name over the templates of device/shmem.
@@ -93,12 +95,7 @@ func (f *Family) kernels(c *Chapter) []*KernelFamily {
 		if k.Params == nil {
 			k.Params = f.Params
 		}
-		if k.Result == "" {
-			k.Result = f.Result
-		}
-		if k.Doc == "" {
-			k.Doc = firstSentence(f.Doc)
-		}
+		k.Result, k.Doc = cmp.Or(k.Result, f.Result), cmp.Or(k.Doc, firstSentence(f.Doc))
 		if k.Scopes == nil {
 			k.Scopes = []Scope{Thread}
 		}
@@ -128,15 +125,7 @@ func (k *KernelFamily) Functions() []KernelFunction {
 func (k *KernelFamily) Surface() *Surface { return k.row.Surface() }
 
 // Params are the parameters that this form of the function has.
-func (fn *KernelFunction) Params() []Param {
-	var out []Param
-	for _, p := range fn.Family.Params {
-		if !p.Nbi || fn.Nbi {
-			out = append(out, p)
-		}
-	}
-	return out
-}
+func (fn *KernelFunction) Params() []Param { return paramsOf(fn.Family.Params, fn.Nbi) }
 
 // CallNumber is what a kernel's report calls a function. It depends on the name
 // only, so that a library can read the reports of programs that were built with

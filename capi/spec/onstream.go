@@ -1,6 +1,9 @@
 package spec
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // What the host has a stream do. The names are shmemx_<name>_on_stream.
 //
@@ -39,20 +42,14 @@ func (f *Family) OnStream() *Family {
 	if s == nil {
 		return nil
 	}
-	pick := func(own, host string) string {
-		if own == "" {
-			return host
-		}
-		return own
-	}
 	params := s.Params
 	if params == nil {
 		params = f.Params
 	}
 	out := Family{
 		Name: f.Name, Suffix: onStream, X: true, Section: "on a stream", Since: f.Since,
-		Types: s.Types, Variants: s.Variants, Range: s.Range, Result: pick(s.Result, f.Result), Front: s.Front,
-		Doc: s.Doc, DocNbi: s.DocNbi, Errors: pick(s.Errors, streamErrors), Order: pick(s.Order, streamOrder),
+		Types: s.Types, Variants: s.Variants, Range: s.Range, Result: cmp.Or(s.Result, f.Result), Front: s.Front,
+		Doc: s.Doc, DocNbi: s.DocNbi, Errors: cmp.Or(s.Errors, streamErrors), Order: cmp.Or(s.Order, streamOrder),
 		surface: f.surface,
 	}
 	out.Params = append(append(out.Params, params...), stream)
@@ -60,7 +57,7 @@ func (f *Family) OnStream() *Family {
 		out.Result = ""
 	}
 	if out.Result != "" {
-		out.Returns = pick(s.Returns, f.Returns)
+		out.Returns = cmp.Or(s.Returns, f.Returns)
 	}
 	return &out
 }

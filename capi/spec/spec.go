@@ -8,8 +8,8 @@
 // has them under names of its own.
 //
 // The package holds facts, not behaviour: what a name is called, what it takes,
-// and which function of capi/front stands behind it. It imports nothing, so
-// that a row can be read without knowing the rest of the tree.
+// and which function of capi/front stands behind it. It imports nothing of
+// this tree, so that a row can be read without knowing the rest.
 //
 // # Front
 //
