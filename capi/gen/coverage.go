@@ -158,8 +158,8 @@ func coverage(root string) (string, error) {
 	return banner("<!-- ", " -->") + `# What of OpenSHMEM 1.6 is there
 
 A name that is not there is not in the header either: no function fails because
-it is a stub. The list of names is tests/abi/symbols.golden. Which names tests
-call is read from the programs in tests/c; the generator takes no name without.
+it is a stub. The list of names is tests/abi/symbols.txt, a line a family. Which names
+tests call is read from the programs in tests/c; the generator takes no name without.
 
 ## Functions
 

@@ -165,10 +165,3 @@ func frontMap(s *spec.Surface) string {
 func coreMap() string {
 	return banner("/* ", " */") + "{\nglobal:\n    " + spec.CoreSymbol + ";\nlocal:\n    *;\n};\n"
 }
-
-// symbols is what nm must list for a surface's library, sorted.
-func symbols(s *spec.Surface) string {
-	names := s.Exported()
-	slices.Sort(names)
-	return banner("# ", "") + strings.Join(names, "\n") + "\n"
-}

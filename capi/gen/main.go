@@ -1,7 +1,7 @@
 // Command gen writes the files that are generated from the tables. From
 // libshmem/capi/spec: the public header, the functions behind it, the version
-// scripts, the list of exported symbols, the C tests, what Python knows of the
-// library, and the page that counts what is there.
+// scripts, the C tests, what Python knows of the library, and the page that counts
+// what is there.
 //
 //	go run ./capi/gen           writes them
 //	go run ./capi/gen -check    writes nothing and fails when one is out of date
@@ -57,7 +57,6 @@ func surfaceFiles(s *spec.Surface) ([]file, error) {
 	out := []file{
 		{Path: "include/" + s.File, Text: header(s)},
 		{Path: mapFile(s), Text: frontMap(s)},
-		{Path: symbolFile(s), Text: symbols(s)},
 	}
 	if s.Profiled {
 		out = append(out, file{Path: "include/" + profiledFile(s), Text: profileHeader(s)})

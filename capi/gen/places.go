@@ -37,14 +37,6 @@ func mapFile(s *spec.Surface) string {
 	return frontFolder(s) + "/zz_" + strings.TrimSuffix(s.Library, ".so") + ".map"
 }
 
-// symbolFile lists what its library exports.
-func symbolFile(s *spec.Surface) string {
-	if s.Over == nil {
-		return "tests/abi/symbols.golden"
-	}
-	return "tests/abi/" + s.Name + ".golden"
-}
-
 // profiledFile is the header that has second names, where there are any, beside the first.
 func profiledFile(s *spec.Surface) string {
 	if !s.Profiled {

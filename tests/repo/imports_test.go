@@ -171,6 +171,9 @@ tests/gpu/heap: runtime/bootstrap/secret runtime/gpu runtime/gpu/cuda runtime/he
 bench/ring: fabric queue runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/express/expresstest
     # measures the rings, and the proxy behind them over a provider of its own
 
+tests/abi/fold:
+    # its names are held against those of the table and the generator, and so
+    # share nothing with them
 tests/start: runtime/bootstrap/uid/middleman tests/need
     # what a test of the bootstrap breaks connections with, and nothing of the library
 tests/...: . capi/spec runtime/config tests/need
