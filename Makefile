@@ -16,6 +16,10 @@ endif
 
 VERSION := $(shell cat VERSION)
 
+# The generator of files that are not committed, and the folder that has them.
+GENERATOR := $(BUILD)/obj/gen
+GEN       := $(BUILD)/gen
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -82,14 +86,33 @@ gen: ## write the generated files anew, from abi/table, capi/spec, runtime/confi
 docs: $(BUILD)/man/list ## the manual pages, into build/man; docs/ has the rest
 
 # Not committed: 2,500 files that one table makes in a second.
-$(BUILD)/man/list: VERSION $(wildcard capi/gen/*.go capi/spec/*.go)
-	@$(FIT)
+$(BUILD)/man/list: $(GENERATOR)
 	@rm -rf $(@D)
-	$(GO) run ./capi/gen -man $(@D)
+	$(GENERATOR) -man $(@D)
 
 .PHONY: clean
 clean: ## remove everything that was built
 	rm -rf $(BUILD)
+
+# ------------------------------------------------- what the generator makes
+
+# Not committed: tests that call each name of the table. The programs are listed here, so that
+# make help and make clean need no Go; tests/run fails when a generated one is missing here.
+MADE := $(patsubst %,$(GEN)/c/zz_%.c,activesets atomics collectives deprecated generic reduce rma signal strided wait) \
+        $(GEN)/gpu/zz_functions.h $(GEN)/abi/zz_overloads.cc
+
+$(GENERATOR): go.mod VERSION version.go $(wildcard capi/gen/*.go capi/spec/*.go internal/generated/*.go)
+	@$(FIT)
+	@mkdir -p $(@D)
+	$(GO) build -trimpath -o $@ ./capi/gen
+
+$(GEN)/made: $(GENERATOR)
+	$< -build $(@D)
+	@touch $@
+
+# With an empty recipe make looks at the time of the file, which the generator leaves alone
+# when its text is the same.
+$(MADE): $(GEN)/made ;
 
 # ---------------------------------------------------------------- libraries
 
@@ -181,8 +204,9 @@ $(BUILD)/asan/bin/shmemrun $(BUILD)/tsan/bin/shmemrun: $(BUILD)/bin/shmemrun
 
 # ----------------------------------------------------- examples, C programs
 
-EXAMPLES := $(foreach d,$(wildcard examples/*),$(if $(wildcard $(d)/*.c),$(notdir $(d))))
-CTESTS   := $(notdir $(basename $(wildcard tests/c/*.c)))
+EXAMPLES  := $(foreach d,$(wildcard examples/*),$(if $(wildcard $(d)/*.c),$(notdir $(d))))
+CTEST_SRC := $(wildcard tests/c/*.c) $(filter %.c,$(MADE))
+CTESTS    := $(notdir $(basename $(CTEST_SRC)))
 
 .PHONY: examples
 examples: $(BUILD)/lib/libshmem.so $(EXAMPLES:%=$(BUILD)/examples/%)
@@ -201,13 +225,16 @@ $(foreach e,$(EXAMPLES),$(eval $(call example_rule,$(e))))
 define ctest_rules
 tests$(1): $(3)/bin/shmemrun $(3)/lib/libshmem_core.so $(CTESTS:%=$(3)/tests/%)
 
-$(3)/tests/%: tests/c/%.c $(wildcard tests/c/*.h) $(HEADERS) $(3)/lib/libshmem.so
+$(CTESTS:%=$(3)/tests/%): $(wildcard tests/c/*.h) $(HEADERS) $(3)/lib/libshmem.so
 	@mkdir -p $$(@D)
-	$(CC) $(CFLAGS_C) -O1 -g -pthread -Iinclude -Idevice $(2) -o $$@ $$< -L$(3)/lib -lshmem -lm
+	$(CC) $(CFLAGS_C) -O1 -g -pthread -Iinclude -Idevice -Itests/c $(2) -o $$@ $$(filter %.c,$$^) -L$(3)/lib -lshmem -lm
+$(foreach s,$(CTEST_SRC),$(eval $(3)/tests/$(notdir $(basename $(s))): $(s)))
 endef
 $(eval $(call ctest_rules,,,$(BUILD)))
 $(eval $(call ctest_rules,-asan,$(ASAN),$(BUILD)/asan))
 $(eval $(call ctest_rules,-tsan,$(TSAN),$(BUILD)/tsan))
+
+tests: $(MADE)
 
 # A libfabric with NICs that the machine does not have, for tests: SHMEM_LIBFABRIC names it.
 STUB := fabric/ofi/stub/lib

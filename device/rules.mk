@@ -82,11 +82,13 @@ GPU_COMMANDS := $(sort $(patsubst tests/gpu/%/main.go,%,$(wildcard tests/gpu/*/m
 GPU_COPIES   := $(addprefix $(GPU)/,bin/shmemrun bin/shmem-info lib/libshmem.so lib/libshmem_core.so \
                 $(CTESTS:%=tests/%))
 
+# run.sh reads the names of the C programs: that machine has no sources of the generated ones.
 gpu-test: $(GPU_COPIES) $(GPU)/lib/libshmem_kernels.fatbin $(GPU)/cuda/module.fatbin $(GPU_PROGRAMS:%=$(GPU)/cuda/%) $(GPU_COMMANDS:%=$(GPU)/go/%)
+	@printf '%s\n' $(CTESTS) >$(GPU)/programs
 
-$(GPU)/cuda/%: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(DEVICE_HEADERS) $(HEADERS) device/rules.mk | $(BUILD)/lib/libshmem.so
+$(GPU)/cuda/%: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.h $(DEVICE_HEADERS) $(HEADERS) device/rules.mk | $(BUILD)/lib/libshmem.so
 	@mkdir -p $(@D)
-	$(NVCC) $(NVCCFLAGS) -cudart static $(GPU_CODE) -o $@ $< \
+	$(NVCC) $(NVCCFLAGS) -I$(GEN)/gpu -cudart static $(GPU_CODE) -o $@ $< \
 	    -Xlinker --as-needed -L$(BUILD)/lib -lshmem -lpthread
 
 # For GPUs that are not tested, which is what it tests.

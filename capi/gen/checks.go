@@ -81,7 +81,7 @@ int main(int argc, char **argv)
     return check_table(argc, argv, "` + c.File + `", symbols, sizeof symbols / sizeof symbols[0]);
 }
 `
-		out = append(out, file{Path: testFolder(s) + "/zz_" + c.File + ".c", Text: text})
+		out = append(out, file{Path: made(s, "c/zz_"+c.File+".c"), Text: text})
 	}
 	if s.Generics {
 		out = append(out, genericChecks(s))

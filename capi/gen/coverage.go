@@ -53,9 +53,6 @@ func called(root string) (map[string]bool, error) {
 		return nil, err
 	}
 	for _, path := range paths {
-		if strings.HasPrefix(filepath.Base(path), "zz_") {
-			continue
-		}
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err

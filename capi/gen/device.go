@@ -25,7 +25,7 @@ func deviceFiles(s *spec.Surface) []file {
 			}
 		}
 	}
-	out := []file{{Path: "tests/gpu/" + own(s, "functions") + ".h", Text: deviceTests(s)}}
+	var out []file
 	for _, c := range s.Kernels() {
 		out = append(out, file{Path: "device/" + s.Name + "/zz_" + c.File + ".h", Text: deviceHeader(s, c, host)})
 	}

@@ -10,17 +10,17 @@ import (
 // deviceTests lists the names that kernels call, by family, for the programs of
 // tests/gpu that try each of them: a name, its element type and bytes, and who
 // calls it. Types that only GPUs have are lists of their own.
-func deviceTests(s *spec.Surface) string {
+func deviceTests(s *spec.Surface) file {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
-	fmt.Fprintf(&b, `/* clang-format off */
+	b.WriteString(`/* clang-format off */
 /*
- * %[1]s.h: every name that kernels call: ROW(name, element type, bytes of
+ * zz_functions.h: every name that kernels call: ROW(name, element type, bytes of
  * an element, scope).
  */
-#ifndef TESTS_GPU_%[2]s_H
-#define TESTS_GPU_%[2]s_H
-`, own(s, "functions"), strings.ToUpper(own(s, "functions")))
+#ifndef TESTS_GPU_ZZ_FUNCTIONS_H
+#define TESTS_GPU_ZZ_FUNCTIONS_H
+`)
 	var order []string
 	rows := map[string][]string{}
 	for _, c := range s.Kernels() {
@@ -48,5 +48,5 @@ func deviceTests(s *spec.Surface) string {
 		fmt.Fprintf(&b, "\n#define TEST_%s(ROW) \\\n    %s\n", list, strings.Join(rows[list], " \\\n    "))
 	}
 	b.WriteString("\n#endif\n")
-	return b.String()
+	return file{Path: made(s, "gpu/zz_functions.h"), Text: b.String()}
 }

@@ -335,7 +335,7 @@ int main(void)
     return check_close();
 }
 `)
-	return file{Path: testFolder(s) + "/zz_generic.c", Text: b.String()}
+	return file{Path: made(s, "c/zz_generic.c"), Text: b.String()}
 }
 
 func genericRows(b *strings.Builder, fn spec.Function) {

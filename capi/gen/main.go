@@ -1,15 +1,16 @@
 // Command gen writes the files that are generated from the tables. From
 // libshmem/capi/spec: the public header, the functions behind it, the version
-// scripts, the C tests, what Python knows of the library, and the page that counts
-// what is there.
+// scripts, what Python knows of the library, the page that counts what is there, and
+// for a build the C tests.
 //
-//	go run ./capi/gen           writes them
-//	go run ./capi/gen -check    writes nothing and fails when one is out of date
-//	go run ./capi/gen -man DIR  writes the manual pages there, which are not committed
+//	go run ./capi/gen             writes those that are committed
+//	go run ./capi/gen -check      writes nothing and fails when one is out of date
+//	go run ./capi/gen -build DIR  writes there those that are not
+//	go run ./capi/gen -man DIR    writes the manual pages there
 //
 // It owns their text, not what they say: a change of a name, an argument or a
-// sentence belongs in the table. The files are committed, so that a reader and
-// a reviewer see what a row makes, and so that a build needs no generator.
+// sentence belongs in the table. What users install and what Go compiles is
+// committed, so that a reviewer sees what a row makes.
 package main
 
 import (
@@ -51,8 +52,7 @@ func outputs(root string) ([]file, error) {
 	return out, nil
 }
 
-// surfaceFiles is what a surface needs: its headers, its library, what of it is exported, and
-// what calls each name.
+// surfaceFiles is what a surface needs: its headers, its library, and what of it is exported.
 func surfaceFiles(s *spec.Surface) ([]file, error) {
 	out := []file{
 		{Path: "include/" + s.File, Text: header(s)},
@@ -61,9 +61,6 @@ func surfaceFiles(s *spec.Surface) ([]file, error) {
 	if s.Profiled {
 		out = append(out, file{Path: "include/" + profiledFile(s), Text: profileHeader(s)})
 	}
-	if s.Generics {
-		out = append(out, overloadChecks(s))
-	}
 	python, err := pythonFiles(s)
 	if err != nil {
 		return nil, err
@@ -71,8 +68,16 @@ func surfaceFiles(s *spec.Surface) ([]file, error) {
 	out = append(out, python...)
 	out = append(out, deviceFiles(s)...)
 	out = append(out, streamFiles(s)...)
-	out = append(out, thunks(s)...)
-	return append(out, checks(s)...), nil
+	return append(out, thunks(s)...), nil
+}
+
+// madeFiles are the tests of a surface, which call each name.
+func madeFiles(s *spec.Surface) []file {
+	out := append(checks(s), deviceTests(s))
+	if s.Generics {
+		out = append(out, overloadChecks(s))
+	}
+	return out
 }
 
 // banner is the first line of a generated file.
@@ -83,22 +88,25 @@ func banner(open, end string) string {
 func main() {
 	check := flag.Bool("check", false, "compare with the files on disk instead of writing them")
 	root := flag.String("root", ".", "root of the repository")
+	build := flag.String("build", "", "write what is not committed into this folder, and nothing else")
 	pages := flag.String("man", "", "write the manual pages into this folder, and nothing else")
 	flag.Parse()
-	if *pages != "" {
-		if err := writePages(spec.Shmem, *pages); err != nil {
-			fmt.Fprintln(os.Stderr, "gen:", err)
-			os.Exit(1)
-		}
-		return
+	var err error
+	switch {
+	case *build != "":
+		err = writeMade(*build)
+	case *pages != "":
+		err = writePages(spec.Shmem, *pages)
+	default:
+		err = run(*root, *check)
 	}
-	if err := run(*root, *check); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
 }
 
-var folders = []string{"capi/front", "capi/core", "device/shmem", "queue", "tests/abi/testdata", "tests/c", "tests/gpu"}
+var folders = []string{"capi/front", "capi/core", "device/shmem", "queue"}
 
 func run(root string, check bool) error {
 	files, err := outputs(root)
@@ -106,4 +114,17 @@ func run(root string, check bool) error {
 		return err
 	}
 	return generated.Sync(root, "capi/gen", files, folders, check)
+}
+
+// writeMade leaves a file alone whose text is the same, so that make builds nothing of it again.
+func writeMade(dir string) error {
+	var files []file
+	var folders []string
+	for _, s := range spec.Surfaces {
+		files = append(files, madeFiles(s)...)
+		for _, folder := range []string{"c", "gpu", "abi"} {
+			folders = append(folders, made(s, folder))
+		}
+	}
+	return generated.Sync(dir, "capi/gen", files, folders, false)
 }

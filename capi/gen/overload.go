@@ -201,7 +201,7 @@ func overloadChecks(s *spec.Surface) file {
 		fmt.Fprintf(&b, "    (function)static_cast<%s>(%s),\n", pointerTo(withContext(fn)), fn.Name)
 		n++
 	}
-	return file{Path: "tests/abi/testdata/" + own(s, "overloads") + ".cc", Text: banner("// ", "") + in(s, `// clang-format off
+	return file{Path: made(s, "abi/zz_overloads.cc"), Text: banner("// ", "") + in(s, `// clang-format off
 #define @@_ALLOW_DEPRECATED
 #include <`) + s.File + `>
 

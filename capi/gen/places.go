@@ -8,12 +8,12 @@ import (
 
 // Where the files of a surface are. Those of the library's own have no name in theirs.
 
-// own is the name of a generated file in a folder that surfaces share.
-func own(s *spec.Surface, what string) string {
+// made is where a build puts a file that is not committed, below the folder of all of them.
+func made(s *spec.Surface, path string) string {
 	if s.Over == nil {
-		return "zz_" + what
+		return path
 	}
-	return "zz_" + s.Name + "_" + what
+	return s.Name + "/" + path
 }
 
 // frontFolder has the functions of its library.
@@ -22,14 +22,6 @@ func frontFolder(s *spec.Surface) string {
 		return "capi/front"
 	}
 	return "capi/" + s.Name
-}
-
-// testFolder has the programs that call each name.
-func testFolder(s *spec.Surface) string {
-	if s.Over == nil {
-		return "tests/c"
-	}
-	return "tests/" + s.Name
 }
 
 // mapFile is the version script of its library.

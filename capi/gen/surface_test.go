@@ -77,7 +77,7 @@ func TestSurface(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range files {
+	for _, f := range slices.Concat(files, madeFiles(s)) {
 		write(t, filepath.Join(root, f.Path), f.Text)
 	}
 	if err := writePages(s, filepath.Join(root, "man")); err != nil {
@@ -100,7 +100,7 @@ func TestSurface(t *testing.T) {
 		"-L"+filepath.Join(build, "lib"), "-lshmem", "-Wl,-z,defs")...)
 	t.Run("symbols", func(t *testing.T) { exportsAll(t, s, library) })
 
-	programs, err := filepath.Glob(filepath.Join(root, testFolder(s), "*.c"))
+	programs, err := filepath.Glob(filepath.Join(root, made(s, "c"), "*.c"))
 	if err != nil || len(programs) < 8 {
 		t.Fatalf("%d programs, %v", len(programs), err)
 	}

@@ -58,7 +58,7 @@ func TestOverloads(t *testing.T) {
 	libraries := filepath.Dir(library(t, "libshmem.so"))
 	program := filepath.Join(t.TempDir(), "overloads")
 	tool(t, compiler("CXX", "g++"), "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I../../include",
-		"-o", program, "testdata/overloads.cc", "testdata/zz_overloads.cc", "-L"+libraries, "-lshmem")
+		"-o", program, "testdata/overloads.cc", filepath.Join(libraries, "..", "gen", "abi", "zz_overloads.cc"), "-L"+libraries, "-lshmem")
 	for line := range strings.Lines(tool(t, "nm", "--defined-only", program)) {
 		if fields := strings.Fields(line); strings.HasPrefix(fields[len(fields)-1], "shmem_") {
 			t.Errorf("the program defines a function of the library: %s", line)

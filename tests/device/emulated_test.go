@@ -11,13 +11,13 @@ import (
 )
 
 // emulate builds a program of tests/gpu for the host.
-func emulate(t *testing.T, lib, name string) string {
+func emulate(t *testing.T, build, name string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), name)
 	// What nvcc is told by pragmas means nothing here.
 	args := []string{"-std=c++17", "-O1", "-x", "c++", "-DEMULATED", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas",
-		"-I../../device", "-I../../include", "-Iemulated", "-o", program, "../gpu/" + name + ".cu",
-		"-x", "none", "-L" + lib, "-lshmem", "-lpthread"}
+		"-I../../device", "-I../../include", "-Iemulated", "-I" + filepath.Join(build, "gen", "gpu"), "-o", program, "../gpu/" + name + ".cu",
+		"-x", "none", "-L" + filepath.Join(build, "lib"), "-lshmem", "-lpthread"}
 	if out, err := exec.Command(compiler("CXX", "g++"), args...).CombinedOutput(); err != nil {
 		t.Fatalf("g++: %v\n%s", err, out)
 	}
@@ -29,10 +29,9 @@ func emulate(t *testing.T, lib, name string) string {
 // between hosts, where all goes through the rings and the proxies.
 func TestEmulated(t *testing.T) {
 	build := need.Build(t)
-	lib := filepath.Join(build, "lib")
 	for _, name := range []string{"rma", "atomics", "waits", "colls", "litmus"} {
 		t.Run(name, func(t *testing.T) {
-			program := emulate(t, lib, name)
+			program := emulate(t, build, name)
 			for _, way := range [][]string{
 				{"-n", "2"},
 				{"-n", "2", "--hosts", "2", "-x", "SHMEM_PROVIDER=tcp"},
@@ -48,7 +47,7 @@ func TestEmulated(t *testing.T) {
 // turn, and so are messages to one PE, with and without the fence between the two.
 func TestEmulatedVariables(t *testing.T) {
 	build := need.Build(t)
-	program := emulate(t, filepath.Join(build, "lib"), "rma")
+	program := emulate(t, build, "rma")
 	runEmulated(t, build, "-n", "2", "--chaos", "7,delay=300us", "-x", "SHMEM_PROVIDER=tcp", program, "variables")
 }
 

@@ -88,12 +88,14 @@ func TestRunner(t *testing.T) {
 		{"no checks", "tests/a", `echo "a: 0 passed, 0 failed"`, nil, 1, []string{"== c/a/node: FAILED by its counts, S s"}},
 		{"says nothing", "tests/a", `:`, nil, 1, []string{"== c/a/node: FAILED by its counts, S s"}},
 		{"not built", "tests/b", "", nil, 1, []string{"== c/b/node: FAILED with status 127, S s"}},
+		{"no list", "programs", "", nil, 1,
+			[]string{"tests/gpu/run.sh: find build/gpu/programs: it is not there (make gpu-test, where the compilers are)"}},
 		{"nothing built", "bin/shmemrun", "", nil, 1,
 			[]string{"tests/gpu/run.sh: find build/gpu/bin/shmemrun: it is not there (make gpu-test, where the compilers are)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir, results := t.TempDir(), t.TempDir()
-			files := map[string]string{"tests/c/a.c": "", "tests/c/b.c": ""}
+			files := map[string]string{}
 			for _, script := range []string{"tests/gpu/run.sh", "scripts/stages.sh"} {
 				text, err := os.ReadFile(filepath.Join("../..", script))
 				if err != nil {
@@ -108,6 +110,9 @@ func TestRunner(t *testing.T) {
 				if text != "" {
 					files["build/gpu/"+name] = "#!/bin/sh\n" + text + "\n"
 				}
+			}
+			if c.program != "programs" {
+				files["build/gpu/programs"] = "a\nb\n"
 			}
 			for name, text := range files {
 				path := filepath.Join(dir, name)
@@ -130,7 +135,7 @@ func TestRunner(t *testing.T) {
 					t.Errorf("the output lacks %q:\n%s", line, out)
 				}
 			}
-			if c.program == "bin/shmemrun" {
+			if c.program == "bin/shmemrun" || c.program == "programs" {
 				return
 			}
 			kept, err := os.ReadFile(filepath.Join(results, "gpu-test.txt"))

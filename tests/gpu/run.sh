@@ -24,10 +24,12 @@ passed=0 failed=0 counts=no
 only=("$@")
 [ "${FULL:-0}" = 0 ] && full=no || full=yes
 
-[ -e "$base/bin/shmemrun" ] || {
-    echo "tests/gpu/run.sh: find $base/bin/shmemrun: it is not there (make gpu-test, where the compilers are)" >&2
-    exit 1
-}
+for file in bin/shmemrun programs; do
+    [ -e "$base/$file" ] || {
+        echo "tests/gpu/run.sh: find $base/$file: it is not there (make gpu-test, where the compilers are)" >&2
+        exit 1
+    }
+done
 out=$(mktemp) || exit
 trap 'rm -f "$out"' EXIT
 : >"$results" || exit
@@ -318,8 +320,8 @@ fi
 # ---- without
 # The programs without a GPU's part, on this kernel, C library and network: on
 # the node, and between two hosts that it plays.
-for source in tests/c/*.c; do
-    name=$(basename "$source" .c)
+mapfile -t names <"$base/programs"
+for name in "${names[@]}"; do
     case $name in stream | lent) continue ;; esac # which need a heap in the memory of a GPU
     # It is about PEs that are reached by the network.
     [ "$name" = contexts_apart ] || checks "c/$name/node" 120 "$run" -n 4 --timeout 110 "$base/tests/$name"

@@ -16,6 +16,21 @@ func Build(t *testing.T) string {
 	return dir
 }
 
+// Programs are the sources of the C programs: tests/c has some, and the generator writes the
+// others in a build.
+func Programs(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, folder := range []string{filepath.Join("..", "c"), filepath.Join(Folder(t), "gen", "c")} {
+		sources, err := filepath.Glob(filepath.Join(folder, "*.c"))
+		if err != nil || len(sources) == 0 {
+			t.Fatalf("list %s: %d programs, error %v (run make tests)", folder, len(sources), err)
+		}
+		all = append(all, sources...)
+	}
+	return all
+}
+
 // Folder is where make puts what it builds, whether or not it has, for a test
 // in a package two levels below the root. BUILD names another one.
 func Folder(t *testing.T) string {

@@ -41,17 +41,14 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// programNames are those of tests/c.
+// programNames are those of tests/c, and of the programs that are generated.
 func programNames(t *testing.T) []string {
 	t.Helper()
-	sources, err := filepath.Glob(filepath.Join("..", "c", "*.c"))
-	if err != nil || len(sources) == 0 {
-		t.Fatalf("list tests/c: %d programs, error %v", len(sources), err)
+	names := need.Programs(t)
+	for i, source := range names {
+		names[i] = strings.TrimSuffix(filepath.Base(source), ".c")
 	}
-	for i, source := range sources {
-		sources[i] = strings.TrimSuffix(filepath.Base(source), ".c")
-	}
-	return sources
+	return names
 }
 
 // runsIn reports whether the program runs in a configuration of the table.
@@ -91,9 +88,10 @@ func TestTable(t *testing.T) {
 	for _, c := range slices.Concat(configurations, stubbed(true, stubPEs)) {
 		known[c.name] = true
 	}
+	there := programNames(t)
 	for name, p := range programs {
-		if _, err := os.Stat(filepath.Join("..", "c", name+".c")); err != nil {
-			t.Errorf("programs has a row for %s, which is not in tests/c", name)
+		if !slices.Contains(there, name) {
+			t.Errorf("programs has a row for %s, which is no program", name)
 		}
 		for _, c := range append(slices.Collect(maps.Keys(p.argsIn)), p.only...) {
 			if !known[c] {

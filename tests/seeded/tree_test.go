@@ -99,10 +99,12 @@ func copyBuild(from, to string) error {
 			return err
 		}
 	}
-	if err := copyFolder(filepath.Join(from, "obj", "plain"), filepath.Join(to, "obj", "plain"), copyFile, never); err != nil {
-		return err
+	for _, name := range []string{"obj/plain", "gen"} {
+		if err := copyFolder(filepath.Join(from, name), filepath.Join(to, name), copyFile, never); err != nil {
+			return err
+		}
 	}
-	for _, name := range []string{"obj/fit", "go.sum.fetched"} {
+	for _, name := range []string{"obj/fit", "obj/gen", "go.sum.fetched"} {
 		if err := copyFile(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return err
 		}
