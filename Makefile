@@ -96,7 +96,8 @@ clean: ## remove everything that was built
 
 # ------------------------------------------------- what the generator makes
 
-# Not committed: tests that call each name of the table. The programs are listed here, so that
+# Not committed: tests that call each name of the table, and what gives the functions their
+# second names, which capi/front includes. The programs are listed here, so that
 # make help and make clean need no Go; tests/run fails when a generated one is missing here.
 MADE := $(patsubst %,$(GEN)/c/zz_%.c,activesets atomics collectives deprecated generic reduce rma signal strided wait) \
         $(GEN)/gpu/zz_functions.h $(GEN)/abi/zz_overloads.cc
@@ -113,11 +114,12 @@ $(GEN)/made: $(GENERATOR)
 # With an empty recipe make looks at the time of the file, which the generator leaves alone
 # when its text is the same.
 $(MADE): $(GEN)/made ;
+$(GEN)/front/%.h: $(GEN)/made ;
 
 # ---------------------------------------------------------------- libraries
 
 CFLAGS_C   := -std=gnu11 -Wall -Wextra -Werror
-CFLAGS_LIB := $(CFLAGS_C) -O2 -g -fPIC -fno-strict-aliasing -fwrapv -fvisibility=hidden -Iinclude -Iabi -Idevice \
+CFLAGS_LIB := $(CFLAGS_C) -O2 -g -fPIC -fno-strict-aliasing -fwrapv -fvisibility=hidden -Iinclude -Iabi -Idevice -I$(GEN)/front \
               -ffile-prefix-map=$(CURDIR)=. -DSHMEMI_VERSION='"$(VERSION)"'
 # NODELETE: the front starts a Go runtime in the process, and a Go runtime
 # cannot be unloaded, so dlclose must not take its caller away.
@@ -129,6 +131,7 @@ NVTX         := $(lastword $(sort $(wildcard $(BUILD)/tools/nvtx-*)))
 FLAGS_ranges := $(NVTX:%=-isystem %)
 
 FRONT_SRC := $(wildcard capi/front/*.c)
+FRONT_GEN := $(wildcard capi/front/zz_*.c)
 FRONT_MAP := capi/front/zz_libshmem.map
 CORE_MAP  := capi/core/zz_core.map
 HEADERS   := $(sort $(shell find include -type f -name '*.h' 2>/dev/null))
@@ -159,6 +162,8 @@ define library_rules
 $(BUILD)/obj/$(1)/%.o: capi/front/%.c VERSION Makefile | $(BUILD)/obj/fit
 	@mkdir -p $$(@D)
 	$(CC) $(CFLAGS_LIB) $(2) $$(FLAGS_$$*) -MMD -MP -c -o $$@ $$<
+
+$(FRONT_GEN:capi/front/%.c=$(BUILD)/obj/$(1)/%.o): | $(GEN)/made
 
 $(BUILD)/obj/$(1)/ranges.o: $(NVTX:%=%/nvtx3/nvToolsExt.h)
 

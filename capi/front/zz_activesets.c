@@ -82,15 +82,4 @@ void shmem_alltoalls64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t 
     shmemi_set_alltoalls(dest, source, dst, sst, nelems, 8, PE_start, logPE_stride, PE_size, pSync, "shmem_alltoalls64");
 }
 
-extern __typeof__(shmem_barrier) pshmem_barrier __attribute__((alias("shmem_barrier")));
-extern __typeof__(shmem_sync) pshmem_sync __attribute__((alias("shmem_sync")));
-extern __typeof__(shmem_broadcast32) pshmem_broadcast32 __attribute__((alias("shmem_broadcast32")));
-extern __typeof__(shmem_broadcast64) pshmem_broadcast64 __attribute__((alias("shmem_broadcast64")));
-extern __typeof__(shmem_collect32) pshmem_collect32 __attribute__((alias("shmem_collect32")));
-extern __typeof__(shmem_collect64) pshmem_collect64 __attribute__((alias("shmem_collect64")));
-extern __typeof__(shmem_fcollect32) pshmem_fcollect32 __attribute__((alias("shmem_fcollect32")));
-extern __typeof__(shmem_fcollect64) pshmem_fcollect64 __attribute__((alias("shmem_fcollect64")));
-extern __typeof__(shmem_alltoall32) pshmem_alltoall32 __attribute__((alias("shmem_alltoall32")));
-extern __typeof__(shmem_alltoall64) pshmem_alltoall64 __attribute__((alias("shmem_alltoall64")));
-extern __typeof__(shmem_alltoalls32) pshmem_alltoalls32 __attribute__((alias("shmem_alltoalls32")));
-extern __typeof__(shmem_alltoalls64) pshmem_alltoalls64 __attribute__((alias("shmem_alltoalls64")));
+#include "zz_profiled_activesets.h"

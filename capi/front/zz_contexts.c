@@ -40,9 +40,4 @@ void shmem_ctx_session_stop(shmem_ctx_t ctx)
     shmemi_ctx_session_stop(ctx, "shmem_ctx_session_stop");
 }
 
-extern __typeof__(shmem_ctx_create) pshmem_ctx_create __attribute__((alias("shmem_ctx_create")));
-extern __typeof__(shmem_team_create_ctx) pshmem_team_create_ctx __attribute__((alias("shmem_team_create_ctx")));
-extern __typeof__(shmem_ctx_destroy) pshmem_ctx_destroy __attribute__((alias("shmem_ctx_destroy")));
-extern __typeof__(shmem_ctx_get_team) pshmem_ctx_get_team __attribute__((alias("shmem_ctx_get_team")));
-extern __typeof__(shmem_ctx_session_start) pshmem_ctx_session_start __attribute__((alias("shmem_ctx_session_start")));
-extern __typeof__(shmem_ctx_session_stop) pshmem_ctx_session_stop __attribute__((alias("shmem_ctx_session_stop")));
+#include "zz_profiled_contexts.h"

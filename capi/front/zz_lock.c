@@ -28,6 +28,4 @@ int shmem_test_lock(long *lock)
     return shmemi_test_lock(lock, "shmem_test_lock");
 }
 
-extern __typeof__(shmem_set_lock) pshmem_set_lock __attribute__((alias("shmem_set_lock")));
-extern __typeof__(shmem_clear_lock) pshmem_clear_lock __attribute__((alias("shmem_clear_lock")));
-extern __typeof__(shmem_test_lock) pshmem_test_lock __attribute__((alias("shmem_test_lock")));
+#include "zz_profiled_lock.h"

@@ -56,11 +56,4 @@ void *shmem_ptr(const void *dest, int pe)
     return shmemi_ptr(dest, pe, "shmem_ptr");
 }
 
-extern __typeof__(shmem_malloc) pshmem_malloc __attribute__((alias("shmem_malloc")));
-extern __typeof__(shmem_free) pshmem_free __attribute__((alias("shmem_free")));
-extern __typeof__(shmem_realloc) pshmem_realloc __attribute__((alias("shmem_realloc")));
-extern __typeof__(shmem_align) pshmem_align __attribute__((alias("shmem_align")));
-extern __typeof__(shmem_malloc_with_hints) pshmem_malloc_with_hints __attribute__((alias("shmem_malloc_with_hints")));
-extern __typeof__(shmem_calloc) pshmem_calloc __attribute__((alias("shmem_calloc")));
-extern __typeof__(shmem_addr_accessible) pshmem_addr_accessible __attribute__((alias("shmem_addr_accessible")));
-extern __typeof__(shmem_ptr) pshmem_ptr __attribute__((alias("shmem_ptr")));
+#include "zz_profiled_memory.h"

@@ -42,9 +42,4 @@ void shmem_ctx_pe_quiet(shmem_ctx_t ctx, int target_pe)
     shmemi_pe_quiet(ctx, target_pe, "shmem_ctx_pe_quiet");
 }
 
-extern __typeof__(shmem_fence) pshmem_fence __attribute__((alias("shmem_fence")));
-extern __typeof__(shmem_ctx_fence) pshmem_ctx_fence __attribute__((alias("shmem_ctx_fence")));
-extern __typeof__(shmem_quiet) pshmem_quiet __attribute__((alias("shmem_quiet")));
-extern __typeof__(shmem_ctx_quiet) pshmem_ctx_quiet __attribute__((alias("shmem_ctx_quiet")));
-extern __typeof__(shmem_pe_quiet) pshmem_pe_quiet __attribute__((alias("shmem_pe_quiet")));
-extern __typeof__(shmem_ctx_pe_quiet) pshmem_ctx_pe_quiet __attribute__((alias("shmem_ctx_pe_quiet")));
+#include "zz_profiled_ordering.h"

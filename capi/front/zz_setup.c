@@ -70,15 +70,4 @@ void shmem_pcontrol(const int level, ...)
     shmemi_pcontrol(level, "shmem_pcontrol");
 }
 
-extern __typeof__(shmem_init) pshmem_init __attribute__((alias("shmem_init")));
-extern __typeof__(shmem_init_thread) pshmem_init_thread __attribute__((alias("shmem_init_thread")));
-extern __typeof__(shmem_my_pe) pshmem_my_pe __attribute__((alias("shmem_my_pe")));
-extern __typeof__(shmem_n_pes) pshmem_n_pes __attribute__((alias("shmem_n_pes")));
-extern __typeof__(shmem_finalize) pshmem_finalize __attribute__((alias("shmem_finalize")));
-extern __typeof__(shmem_global_exit) pshmem_global_exit __attribute__((alias("shmem_global_exit")));
-extern __typeof__(shmem_pe_accessible) pshmem_pe_accessible __attribute__((alias("shmem_pe_accessible")));
-extern __typeof__(shmem_info_get_version) pshmem_info_get_version __attribute__((alias("shmem_info_get_version")));
-extern __typeof__(shmem_info_get_name) pshmem_info_get_name __attribute__((alias("shmem_info_get_name")));
-extern __typeof__(shmem_query_initialized) pshmem_query_initialized __attribute__((alias("shmem_query_initialized")));
-extern __typeof__(shmem_query_thread) pshmem_query_thread __attribute__((alias("shmem_query_thread")));
-extern __typeof__(shmem_pcontrol) pshmem_pcontrol __attribute__((alias("shmem_pcontrol")));
+#include "zz_profiled_setup.h"

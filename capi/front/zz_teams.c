@@ -55,12 +55,4 @@ void *shmem_team_ptr(shmem_team_t team, const void *dest, int pe)
     return shmemi_team_ptr(team, dest, pe, "shmem_team_ptr");
 }
 
-extern __typeof__(shmem_team_my_pe) pshmem_team_my_pe __attribute__((alias("shmem_team_my_pe")));
-extern __typeof__(shmem_team_n_pes) pshmem_team_n_pes __attribute__((alias("shmem_team_n_pes")));
-extern __typeof__(shmem_team_get_config) pshmem_team_get_config __attribute__((alias("shmem_team_get_config")));
-extern __typeof__(shmem_team_translate_pe) pshmem_team_translate_pe __attribute__((alias("shmem_team_translate_pe")));
-extern __typeof__(shmem_team_split_strided) pshmem_team_split_strided __attribute__((alias("shmem_team_split_strided")));
-extern __typeof__(shmem_team_split_2d) pshmem_team_split_2d __attribute__((alias("shmem_team_split_2d")));
-extern __typeof__(shmem_team_destroy) pshmem_team_destroy __attribute__((alias("shmem_team_destroy")));
-extern __typeof__(shmem_team_sync) pshmem_team_sync __attribute__((alias("shmem_team_sync")));
-extern __typeof__(shmem_team_ptr) pshmem_team_ptr __attribute__((alias("shmem_team_ptr")));
+#include "zz_profiled_teams.h"

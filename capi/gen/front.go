@@ -71,7 +71,7 @@ func thunks(s *spec.Surface) []file {
 			}
 		}
 		if s.Profiled {
-			profiled(&b, c)
+			fmt.Fprintf(&b, "\n#include %q\n", aliasFile(c))
 		}
 		out = append(out, file{Path: frontFolder(s) + "/zz_" + c.File + ".c", Text: b.String()})
 	}

@@ -1,7 +1,7 @@
 // Command gen writes the files that are generated from the tables. From
 // libshmem/capi/spec: the public header, the functions behind it, the version
 // scripts, what Python knows of the library, the page that counts what is there, and
-// for a build the C tests.
+// for a build the C tests and the functions' second names.
 //
 //	go run ./capi/gen             writes those that are committed
 //	go run ./capi/gen -check      writes nothing and fails when one is out of date
@@ -71,11 +71,16 @@ func surfaceFiles(s *spec.Surface) ([]file, error) {
 	return append(out, thunks(s)...), nil
 }
 
-// madeFiles are the tests of a surface, which call each name.
+// madeFiles are the tests of a surface, which call each name, and its second names.
 func madeFiles(s *spec.Surface) []file {
 	out := append(checks(s), deviceTests(s))
 	if s.Generics {
 		out = append(out, overloadChecks(s))
+	}
+	if s.Profiled {
+		for _, c := range s.Chapters() {
+			out = append(out, profiled(s, c))
+		}
 	}
 	return out
 }
@@ -122,7 +127,7 @@ func writeMade(dir string) error {
 	var folders []string
 	for _, s := range spec.Surfaces {
 		files = append(files, madeFiles(s)...)
-		for _, folder := range []string{"c", "gpu", "abi"} {
+		for _, folder := range []string{"c", "gpu", "abi", "front"} {
 			folders = append(folders, made(s, folder))
 		}
 	}

@@ -48,13 +48,18 @@ func profileHeader(s *spec.Surface) string {
 	return b.String()
 }
 
-// profiled gives the functions of a chapter their second names.
-func profiled(b *strings.Builder, c spec.Chapter) {
-	fmt.Fprintln(b)
+// profiled makes the file that gives the functions of a chapter their second names: the
+// functions' own file includes it, because an alias stands where its function is defined.
+func profiled(s *spec.Surface, c spec.Chapter) file {
+	var b strings.Builder
+	b.WriteString(banner("/* ", " */"))
 	for i := range c.Families {
 		for _, fn := range c.Families[i].Functions() {
-			fmt.Fprintf(b, "extern __typeof__(%[1]s) %[2]s __attribute__((alias(\"%[1]s\")));\n", fn.Name,
+			fmt.Fprintf(&b, "extern __typeof__(%[1]s) %[2]s __attribute__((alias(\"%[1]s\")));\n", fn.Name,
 				spec.Profiled(fn.Name))
 		}
 	}
+	return file{Path: made(s, "front/"+aliasFile(c)), Text: b.String()}
 }
+
+func aliasFile(c spec.Chapter) string { return "zz_profiled_" + c.File + ".h" }

@@ -86,7 +86,7 @@ func TestSurface(t *testing.T) {
 
 	cc := func(t *testing.T, args ...string) {
 		t.Helper()
-		run := exec.Command("gcc", append([]string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I" + root + "/include", "-I../../include"}, args...)...)
+		run := exec.Command("gcc", append([]string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I" + root + "/include", "-I../../include", "-I" + filepath.Join(root, made(s, "front"))}, args...)...)
 		if out, err := run.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%v\n%.4000s", run.Args, err, out)
 		}

@@ -61,6 +61,9 @@ func TestIncludes(t *testing.T) {
 	next:
 		for _, m := range includeLine.FindAllSubmatch(f.data, -1) {
 			name := string(m[1]) + string(m[2])
+			if folder == "capi/front" && strings.HasPrefix(name, "zz_profiled_") {
+				continue // a build makes it
+			}
 			for _, w := range where {
 				file := path.Join(w, name)
 				if !exists[file] {
