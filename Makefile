@@ -96,11 +96,11 @@ clean: ## remove everything that was built
 
 # ------------------------------------------------- what the generator makes
 
-# Not committed: tests that call each name of the table, and what gives the functions their
-# second names, which capi/front includes. The programs are listed here, so that
-# make help and make clean need no Go; tests/run fails when a generated one is missing here.
+# Not committed: tests that call each name of the table, the version script, and the second
+# names of functions, which capi/front includes. The programs are listed here, so that make
+# help and make clean need no Go; tests/run fails when a generated one is missing here.
 MADE := $(patsubst %,$(GEN)/c/zz_%.c,activesets atomics collectives deprecated generic reduce rma signal strided wait) \
-        $(GEN)/gpu/zz_functions.h $(GEN)/abi/zz_overloads.cc
+        $(GEN)/gpu/zz_functions.h $(GEN)/abi/zz_overloads.cc $(GEN)/front/zz_libshmem.map
 
 $(GENERATOR): go.mod VERSION version.go $(wildcard capi/gen/*.go capi/spec/*.go internal/generated/*.go)
 	@$(FIT)
@@ -132,7 +132,7 @@ FLAGS_ranges := $(NVTX:%=-isystem %)
 
 FRONT_SRC := $(wildcard capi/front/*.c)
 FRONT_GEN := $(wildcard capi/front/zz_*.c)
-FRONT_MAP := capi/front/zz_libshmem.map
+FRONT_MAP := $(GEN)/front/zz_libshmem.map
 CORE_MAP  := capi/core/zz_core.map
 HEADERS   := $(sort $(shell find include -type f -name '*.h' 2>/dev/null))
 

@@ -1,7 +1,7 @@
 // Command gen writes the files that are generated from the tables. From
-// libshmem/capi/spec: the public header, the functions behind it, the version
-// scripts, what Python knows of the library, the page that counts what is there, and
-// for a build the C tests and the functions' second names.
+// libshmem/capi/spec: the public header, the functions behind it, what Python knows
+// of the library, the page that counts what is there, and for a build the C tests, the
+// functions' second names and the version script.
 //
 //	go run ./capi/gen             writes those that are committed
 //	go run ./capi/gen -check      writes nothing and fails when one is out of date
@@ -52,11 +52,10 @@ func outputs(root string) ([]file, error) {
 	return out, nil
 }
 
-// surfaceFiles is what a surface needs: its headers, its library, and what of it is exported.
+// surfaceFiles is what a surface needs: its headers and its functions.
 func surfaceFiles(s *spec.Surface) ([]file, error) {
 	out := []file{
 		{Path: "include/" + s.File, Text: header(s)},
-		{Path: mapFile(s), Text: frontMap(s)},
 	}
 	if s.Profiled {
 		out = append(out, file{Path: "include/" + profiledFile(s), Text: profileHeader(s)})
@@ -71,9 +70,10 @@ func surfaceFiles(s *spec.Surface) ([]file, error) {
 	return append(out, thunks(s)...), nil
 }
 
-// madeFiles are the tests of a surface, which call each name, and its second names.
+// madeFiles are the tests of a surface, which call each name, its second names, and what of it
+// is exported.
 func madeFiles(s *spec.Surface) []file {
-	out := append(checks(s), deviceTests(s))
+	out := append(checks(s), deviceTests(s), file{Path: mapFile(s), Text: frontMap(s)})
 	if s.Generics {
 		out = append(out, overloadChecks(s))
 	}

@@ -26,7 +26,7 @@ func frontFolder(s *spec.Surface) string {
 
 // mapFile is the version script of its library.
 func mapFile(s *spec.Surface) string {
-	return frontFolder(s) + "/zz_" + strings.TrimSuffix(s.Library, ".so") + ".map"
+	return made(s, "front/zz_"+strings.TrimSuffix(s.Library, ".so")+".map")
 }
 
 // profiledFile is the header that has second names, where there are any, beside the first.
