@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"libshmem/capi/spec"
 )
@@ -301,5 +302,42 @@ func TestCheck(t *testing.T) {
 		if err := run(root, false); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestBuildFiles: writing again leaves the times of files whose text is the same, by which make
+// knows what to build, and removes a file that the table no longer makes.
+func TestBuildFiles(t *testing.T) {
+	dir := t.TempDir()
+	if err := writeMade(dir); err != nil {
+		t.Fatal(err)
+	}
+	same, changed := filepath.Join(dir, "c", "zz_rma.c"), filepath.Join(dir, "front", "zz_libshmem.map")
+	left := filepath.Join(dir, "front", "zz_profiled_gone.h")
+	for path, text := range map[string]string{changed: "/* by hand */\n", left: banner("/* ", " */")} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := time.Now().Add(-time.Hour)
+	for _, path := range []string{same, changed} {
+		if err := os.Chtimes(path, long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writeMade(dir); err != nil {
+		t.Fatal(err)
+	}
+	for path, old := range map[string]bool{same: true, changed: false} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := time.Since(info.ModTime()) > time.Minute; got != old {
+			t.Errorf("%s: left as it was: %v, want %v", path, got, old)
+		}
+	}
+	if _, err := os.Stat(left); err == nil {
+		t.Errorf("%s is still there", left)
 	}
 }
