@@ -194,12 +194,13 @@ $(eval $(call library_rules,asan,$(ASAN),$(BUILD)/asan/lib,$(UNDEFS)))
 $(eval $(call library_rules,tsan,$(TSAN),$(BUILD)/tsan/lib,$(UNDEFS)))
 
 # The launcher is pure Go, so that it runs where the C library is another one
-# than here. A command that asks for libfabric needs cgo.
+# than here. A command that asks for libfabric needs cgo; built as pie it is made of the packages
+# that Go has compiled for the libraries, which saves 40 of their 85 s of a processor.
 PURE := shmemrun
 $(CMDS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(GO_SRC)
 	@$(FIT)
 	@mkdir -p $(@D)
-	CGO_ENABLED=$(if $(filter $*,$(PURE)),0,1) CC="$(CC)" $(GO) build -trimpath -o $@ ./cmd/$*
+	CGO_ENABLED=$(if $(filter $*,$(PURE)),0,1) CC="$(CC)" $(GO) build -trimpath -buildmode=$(if $(filter $*,$(PURE)),exe,pie) -o $@ ./cmd/$*
 
 # shmemrun puts the lib beside its own bin first for the PEs, so each sanitizer
 # build gets a copy of it.
