@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"libshmem/fabric/ofi/stub"
+	"libshmem/tests/need"
 )
 
 // A configuration is a way to run every program.
@@ -33,6 +34,8 @@ type configuration struct {
 // onTCP pins the provider, so that the same route is tested on every machine.
 // The run between network namespaces leaves the choice to the library.
 var onTCP = []string{"-x", "SHMEM_PROVIDER=tcp"}
+
+func rounds(load string) string { return strconv.Itoa(need.Load(load)) }
 
 func on(pes string, args ...string) []string { return append([]string{"-n", pes}, args...) }
 
@@ -121,17 +124,17 @@ var (
 var programs = map[string]program{
 	// Bytes of GPU memory go by other messages.
 	"counters": {hostOnly: true},
-	// 10^5 rounds of everything on the node and between two hosts; elsewhere
+	// Many rounds of everything on the node and between two hosts; elsewhere
 	// the program's own, smaller number.
 	"litmus": {
-		argsIn: map[string][]string{"node-2": {"100000", "100000"}, "hosts-2": {"100000", "100000"}},
+		argsIn: map[string][]string{"node-2": {rounds("litmus"), rounds("litmus")}, "hosts-2": {rounds("litmus"), rounds("litmus")}},
 		limit:  15 * time.Minute,
 	},
-	// 10^5 rounds on the node and between two hosts, and under chaos of three pairs of PEs together.
+	// Many rounds on the node and between two hosts, and under chaos of three pairs of PEs together.
 	// Atomic operations of C do not reach a GPU.
 	"ordering": {
 		only:   []string{"node-1", "node-2", "node-4", "hosts-2", "hosts-4", "chaos-3"},
-		argsIn: map[string][]string{"node-2": {"100000"}, "hosts-2": {"100000"}, "chaos-3": {"40000"}},
+		argsIn: map[string][]string{"node-2": {rounds("ordering")}, "hosts-2": {rounds("ordering")}, "chaos-3": {rounds("ordering/chaos")}},
 		limit:  15 * time.Minute,
 	},
 	// Its limits of time are for TestStandstill; here sanitizers slow it down.
