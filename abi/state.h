@@ -1,234 +1,24 @@
 /*
- * state.h: what libshmem.so and libshmem_core.so share.
- *
- * The front (libshmem.so, C) owns one struct shmemi_state. The core
- * (libshmem_core.so, Go) fills it at init and empties it at finalize; between
- * the two the front reads it on every call without a lock. Both files are
- * built from one source tree, and shmemi_core_open refuses a partner whose
- * version or struct sizes differ.
+ * state.h: the functions that libshmem_core.so (Go) has for libshmem.so (C), and what they
+ * take. The state that both share is zz_state.h's. Both files are built from one source tree,
+ * and shmemi_core_open refuses a partner whose version or struct sizes differ.
  */
 #ifndef SHMEMI_STATE_H
 #define SHMEMI_STATE_H
 
+#include "zz_control.h"
 #include "zz_fabric.h"
 #include "zz_live.h"
 #include "zz_request.h"
+#include "zz_settings.h"
+#include "zz_state.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHMEMI_ABI_VERSION 1u
-#define SHMEMI_CACHE_LINE 64
-#define SHMEMI_PAGE 4096
-
-/*
- * What a PE does, for the reports of PEs that wait for it. The PE writes it where something
- * has become long or has ended, never on a fast path. Readers are the PEs of its node, also
- * after its process has ended. Times are of CLOCK_MONOTONIC, in nanoseconds.
- */
-enum { SHMEMI_LONG_WAITS = 4, SHMEMI_LATE = 4 };
-
-enum shmemi_stage {
-    SHMEMI_STAGE_NONE,      /* before the end of shmem_init */
-    SHMEMI_STAGE_RUNNING,   /* from then on */
-    SHMEMI_STAGE_PARTING,   /* behind the barrier of shmem_finalize */
-    SHMEMI_STAGE_FINALIZED, /* shmem_finalize needs no other PE any more */
-};
-
-/* A wait of one thread that has become long. The thread that has the entry makes turn odd
- * while it writes; a reader that finds turn odd, or changed, reads again. */
-struct shmemi_long_wait {
-    uint32_t taken; /* 1: a thread has the entry */
-    uint32_t turn;
-    uint64_t since; /* 0: no wait */
-    char call[48];
-    char what[160]; /* the wait is for */
-    char why[320];  /* what the PEs do that it waits for, or "" */
-};
-
-/* What is to be said of a PE: of one whose process has ended, or also what the PEs do that it
- * waits for. */
-enum { SHMEMI_DOING_GONE = 1, SHMEMI_DOING_DEEP = 2 };
-
-struct shmemi_activity {
-    uint32_t stage; /* enum shmemi_stage */
-    uint32_t exits; /* 1: the process is in exit(), or main has returned */
-    int32_t status; /* with it */
-    uint32_t left_turn;
-    uint64_t stage_since, exit_since;
-    uint64_t left; /* when the last long wait ended, 0: there was none */
-    char left_call[48];
-    struct shmemi_long_wait waits[SHMEMI_LONG_WAITS];
-};
-
-/*
- * One PE's control words, in the page just below its user heap, so that the
- * fast path finds them from the heap base that it has loaded anyway. Every PE
- * of the node maps the page.
- */
-struct shmemi_ctl {
-    /* Written by the owner before it sleeps, cleared by whoever wakes it. A
-     * writer that has changed the owner's memory looks here, without a fence:
-     * the sleeper pays for the order with a process-wide membarrier. */
-    _Alignas(SHMEMI_CACHE_LINE) uint32_t sleepers;
-    /* The futex word: incremented by each waker. */
-    uint32_t wakes;
-    /* Node barrier, used in the control page of the node's first PE only. */
-    _Alignas(SHMEMI_CACHE_LINE) uint32_t arrived;
-    _Alignas(SHMEMI_CACHE_LINE) uint32_t released;
-    /* This PE's own barrier flag, for the pairwise barrier of two PEs. */
-    _Alignas(SHMEMI_CACHE_LINE) uint32_t pairwise;
-    /* How many barriers the PE has entered, for reports. */
-    _Alignas(SHMEMI_CACHE_LINE) uint32_t epoch;
-    _Alignas(SHMEMI_CACHE_LINE) struct shmemi_activity activity;
-    char rest[SHMEMI_PAGE - 5 * SHMEMI_CACHE_LINE - sizeof(struct shmemi_activity)];
-};
-_Static_assert(sizeof(struct shmemi_ctl) == SHMEMI_PAGE, "the control page is one page");
-
-/* Answers of the heap's functions below 0. shmemi_core.error has the text of a failed
- * allocation; SHMEMI_TELL_MEMORY is the one that this PE prints. */
-enum { SHMEMI_NO_MEMORY = -1, SHMEMI_NO_BLOCK = -2, SHMEMI_TELL_MEMORY = -3 };
-
-/* Small reductions: up to so many PEs write to each other directly (exchange.c), and
- * so many bytes are a slot. */
-enum { SHMEMI_DIRECT_PES = 16, SHMEMI_SLOT = 2048 };
-
-/* The same of a team that is not the world. */
-enum { SHMEMI_TEAM_SLOT = 512 };
-
-/*
- * The groups of calls that a profiler may be shown as ranges (SHMEM_NVTX), in the order
- * of the setting's words: config.Ranges.
- */
-enum {
-    SHMEMI_RANGE_INIT = 1 << 0,
-    SHMEMI_RANGE_ALLOC = 1 << 1,
-    SHMEMI_RANGE_COLL = 1 << 2,
-    SHMEMI_RANGE_WAIT = 1 << 3,
-    SHMEMI_RANGE_WAIT_ON_STREAM = 1 << 4,
-    SHMEMI_RANGE_TEST = 1 << 5,
-    SHMEMI_RANGE_MEMORDER = 1 << 6,
-    SHMEMI_RANGE_QUIET_ON_STREAM = 1 << 7,
-    SHMEMI_RANGE_ATOMIC_FETCH = 1 << 8,
-    SHMEMI_RANGE_ATOMIC_SET = 1 << 9,
-    SHMEMI_RANGE_RMA_BLOCKING = 1 << 10,
-    SHMEMI_RANGE_RMA_NONBLOCKING = 1 << 11,
-    SHMEMI_RANGE_PROXY = 1 << 12
-};
-
-/* Whose ranges are those of a thread: the program's calls, or the proxy's work. */
-enum { SHMEMI_RANGES_OF_CALLS, SHMEMI_RANGES_OF_PROXY, SHMEMI_RANGES_OF };
-
-/* How much is checked (SHMEM_CHECKS). */
-enum { SHMEMI_CHECKS_OFF, SHMEMI_CHECKS_ON, SHMEMI_CHECKS_FULL };
-
-/*
- * A range of the program's globals and statics. Their pages are in the memory file of
- * the node, below the rest of the PE's internal area, and mapped over where the program
- * has them: so a static has an offset from the user heap as everything else, and the
- * network, the proxy and the peers know nothing of it.
- */
-struct shmemi_static {
-    uintptr_t start;
-    size_t size;
-    int64_t offset; /* of start from the user heap: below 0 */
-};
-enum { SHMEMI_STATICS = 8 };
-
 struct shmemi_core;
 struct shmemi_stream_call;
 struct shmemi_device_team;
-
-struct shmemi_state {
-    /* Read by every call; written at init and finalize only. */
-    uint32_t n_pes; /* 0 before init and after finalize */
-    int32_t my_pe;
-    uintptr_t heap_base; /* of this PE's user heap */
-    size_t heap_size;
-    /* Tables of n_pes entries.
-     * fast_base: near_base for the fast path. All NULL under SHMEM_CHECKS=full,
-     * where buffers may be in GPU memory, and where ranges of puts, gets or atomics
-     * are shown, so that every access takes the slow path, where these are.
-     * peer_base: where the peer's internal area ends in this process, and its user
-     * heap would begin, or NULL when it is not on this node.
-     * near_base: the same, or NULL when its user heap is not main memory of this
-     * node.
-     * mapped_base: where the copy engine reaches its user heap; only with a GPU. */
-    char **fast_base;
-    char **peer_base;
-    char **near_base;
-    char **mapped_base;
-    const struct shmemi_core *core;
-    uint32_t spin;   /* polls before a waiter yields */
-    uint32_t poll;   /* how many of those a poll of the network counts for */
-    uint32_t yields; /* yields before a waiter sleeps */
-    uint32_t checks;
-    uint32_t unseen;    /* 1 in a job, unless ranges of fences and quiets are shown */
-    uint32_t ranges;    /* SHMEMI_RANGE_...: what a profiler is shown */
-    uint32_t node_pes;  /* PEs on this node */
-    uint32_t node_rank; /* this PE's number among them */
-    uint32_t n_nodes;
-    const int32_t *node_members; /* node_pes entries: their PE numbers, ascending */
-    const int32_t *node_leaders; /* n_nodes entries: the first PE of each node */
-    uint32_t node;               /* this PE's entry in node_leaders */
-    const int32_t *node_of;      /* n_pes entries: each PE's entry in node_leaders */
-    uint32_t networked;          /* some PE is not on this node */
-    uint32_t wakeable;           /* membarrier works: sleepers may trust writers */
-    uint32_t gpu;                /* this PE has a GPU: buffers may be in its memory */
-    uint32_t copies_apart;       /* the proxies' copies wait for no kernel of the program */
-    uint32_t p2p;                /* its kernels may use mapped_base of other PEs */
-    uint32_t grows_together;     /* growing the heap takes all PEs of the node at once */
-    uint64_t timeout_ns;         /* a wait longer than this is reported, 0: never */
-    uint64_t *inbox;             /* n_pes message counters in this PE's internal area */
-    char *scratch;               /* this PE's internal buffers for collectives */
-    size_t inbox_offset;         /* of inbox below the user heap, the same on every PE */
-    size_t scratch_size;
-    struct shmemi_live *live;
-    size_t teams_offset; /* of the areas of teams below the user heap */
-    size_t team_size;    /* of one: words, scratch, agreements */
-    size_t agree_size;   /* of those; the world's are in one more area, whose words say
-                          * which PEs this one knows to be lost */
-    uint32_t max_teams;  /* how many there are but that */
-    size_t net_chunk;    /* the most bytes of one put or get between nodes */
-    int32_t thread_level;
-    uint32_t init_count;
-
-    /* Filled by the core: the memory file that has this PE's user heap, and where; -1 where
-     * the heap is in the memory of a GPU. */
-    int32_t heap_fd;
-    uint64_t heap_place;
-    /* Filled by the core: where the front is to put the program's statics, or why they
-     * stay the program's own. Then the front sets n_statics. */
-    int32_t statics_fd;     /* the memory file, or -1 */
-    uint64_t statics_place; /* of this PE's area in it */
-    int64_t statics_offset; /* of the area from the user heap */
-    char statics_why[192];  /* "", or a cause and a remedy, each ending in 0 */
-    uint32_t n_statics;
-    struct shmemi_static statics[SHMEMI_STATICS];
-
-    /* Written by a thread of the core when a PE is lost: lost[pe] becomes 1, and
-     * fast_base[pe] NULL, so that the fast path leaves it to the slow one; then the
-     * PE is appended to losses, and n_lost counts it, with release. Both arrays have
-     * n_pes entries and live from init to finalize. Without on_failure return the
-     * job ends instead, and all stay as they are. */
-    uint8_t *lost;
-    int32_t *losses;
-    uint32_t n_lost;
-    uint32_t survives; /* SHMEM_ON_FAILURE=return */
-    uint32_t asked;    /* reports that somebody asked for by a signal: each waiter tells */
-    int32_t ask_fd;    /* an eventfd of the core's that wants to know, or 0 */
-
-    /* Written while the program runs. */
-    _Alignas(SHMEMI_CACHE_LINE) uint32_t gpu_moving; /* copies were begun and not waited for */
-    uint32_t kernel_rings;                           /* kernels push operations into rings */
-    _Alignas(SHMEMI_CACHE_LINE) uint32_t net_lock;   /* around the endpoint and its queue */
-    uint32_t net_wanted;                             /* threads that found it taken */
-    _Alignas(SHMEMI_CACHE_LINE) uint32_t pollers;    /* callers that poll the network */
-    uint32_t napping; /* 1 while the proxy naps because of them; futex word */
-};
-
-/* A symmetric address below heap_base belongs to the internal area; offsets on
- * the wire are from the start of the user heap and may be negative. */
 
 struct shmemi_init_args {
     int requested;

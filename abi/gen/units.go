@@ -61,7 +61,7 @@ func cEnum(b *strings.Builder, e *table.Enum) {
 	}
 	fmt.Fprintf(b, "\n/* %s */\nenum%s {\n", sentence(e.Doc), name)
 	for i, v := range e.Values {
-		fmt.Fprintf(b, "    SHMEMI_%s%s = %d,%s\n", e.Prefix, v.Name, e.First+i, cComment(v.Doc))
+		fmt.Fprintf(b, "    SHMEMI_%s%s = %d,%s\n", e.Prefix, v.Name, e.Number(i), cComment(v.Doc))
 	}
 	b.WriteString("};\n")
 }
@@ -84,7 +84,7 @@ func cNumbers(b *strings.Builder, u *table.Unit) {
 	for i := range u.Enums {
 		e := &u.Enums[i]
 		for j, v := range e.Values {
-			b.WriteString(staticAssert(fmt.Sprintf("SHMEMI_%s%s == %d", e.Prefix, v.Name, e.First+j), e.Prefix+v.Name))
+			b.WriteString(staticAssert(fmt.Sprintf("SHMEMI_%s%s == %d", e.Prefix, v.Name, e.Number(j)), e.Prefix+v.Name))
 		}
 	}
 }

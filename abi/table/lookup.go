@@ -24,3 +24,22 @@ func (o *Op) Of() []Field {
 	}
 	return fields
 }
+
+// Number finds a number of the units by its name in C, without SHMEMI_.
+func Number(name string) int {
+	for _, u := range Units() {
+		for _, c := range u.Constants {
+			if c.Name == name {
+				return c.Value
+			}
+		}
+		for i := range u.Enums {
+			for j, v := range u.Enums[i].Values {
+				if u.Enums[i].Prefix+v.Name == name {
+					return u.Enums[i].Number(j)
+				}
+			}
+		}
+	}
+	panic("table: there is no " + name)
+}

@@ -36,7 +36,7 @@ type Constant struct {
 	Doc   string
 }
 
-// An Enum is a list of numbers, each one more than the one before.
+// An Enum is a list of numbers, each one more than the one before, or the next bit.
 type Enum struct {
 	Name   string // C: enum shmemi_<Name>; "": it has none
 	Prefix string // C: SHMEMI_<Prefix><name of a value>
@@ -44,8 +44,17 @@ type Enum struct {
 	Base   string // of the type
 	Kind   string // in Go the names of values begin with it; "-": with nothing; "": no Go
 	First  int
+	Bits   bool   // the values are 1, 2, 4 and so on
 	Doc    string // begins with a small letter
 	Values []Value
+}
+
+// Number is that of the value at an index.
+func (e *Enum) Number(i int) int {
+	if e.Bits {
+		return 1 << i
+	}
+	return e.First + i
 }
 
 // A Value is one number of an Enum.

@@ -18,38 +18,37 @@ import (
 )
 
 // fillLost makes the tables of lost PEs, which are empty.
-func fillLost(s *C.struct_shmemi_state, j *pe.Job) {
-	s.n_lost = 0
-	s.lost = (*C.uint8_t)(C.calloc(C.size_t(j.NPEs), 1))
-	s.losses = (*C.int32_t)(C.calloc(C.size_t(j.NPEs), 4))
+func fillLost(s *State, j *pe.Job) {
+	s.nLost = 0
+	s.lost = (*uint8)(C.calloc(C.size_t(j.NPEs), 1))
+	s.losses = (*int32)(C.calloc(C.size_t(j.NPEs), 4))
 	if j.Config.OnFailure == config.ReturnOnFailure {
 		s.survives = 1
-		if s.fast_base == s.near_base { // lose changes one of them
-			s.fast_base = bases(j, j.Nodes.Peers(j.Me), j.Near)
+		if s.fastBase == s.nearBase { // lose changes one of them
+			s.fastBase = bases(j, j.Nodes.Peers(j.Me), j.Near)
 		}
 	}
 }
 
-func emptyLost(s *C.struct_shmemi_state) {
-	s.n_lost, s.survives = 0, 0
+func emptyLost(s *State) {
+	s.nLost, s.survives = 0, 0
 	C.free(unsafe.Pointer(s.lost))
 	C.free(unsafe.Pointer(s.losses))
 	s.lost, s.losses = nil, nil
 }
 
-// lose tells the front of a lost PE, in the order that state.h names, and wakes who
+// lose tells the front of a lost PE, in the order that State.lost has, and wakes who
 // sleeps in it. It is called from one thread.
 func lose(lost topo.PE) {
 	s := state
-	unsafe.Slice((*uint8)(unsafe.Pointer(s.lost)), s.n_pes)[lost] = 1
-	atomic.StorePointer((*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(s.fast_base), uintptr(lost)*unsafe.Sizeof(uintptr(0)))), nil)
-	n := (*uint32)(&s.n_lost)
-	unsafe.Slice((*int32)(unsafe.Pointer(s.losses)), s.n_pes)[*n] = int32(lost)
-	atomic.AddUint32(n, 1)
+	unsafe.Slice(s.lost, s.nPEs)[lost] = 1
+	atomic.StorePointer(&unsafe.Slice(s.fastBase, s.nPEs)[lost], nil)
+	unsafe.Slice(s.losses, s.nPEs)[s.nLost] = int32(lost)
+	atomic.AddUint32(&s.nLost, 1)
 	// Others may look whether this PE knows, which is last.
 	known := unsafe.Add(unsafe.Pointer(job.HeapOf(job.Me)), int(job.Layout.Known())+8*int(lost))
 	atomic.StoreUint64((*uint64)(known), 1)
-	C.shmemi_core_wake(s)
+	C.shmemi_core_wake(s.c())
 }
 
 // shmemgoErrorPE is called right after a call of the engine failed. The engine keeps

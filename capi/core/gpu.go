@@ -115,7 +115,7 @@ func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
 	if k != nil {
 		*image, *at = unsafe.Pointer(k.State), C.uint64_t(k.At)
 		if job.HasRings() {
-			state.kernel_rings = 1
+			state.kernelRings = 1
 		}
 	}
 	return answer(err)

@@ -47,7 +47,7 @@ func shmemgoDepart() {
 
 var (
 	job   *pe.Job // between init and finalize
-	state *C.struct_shmemi_state
+	state *State
 )
 
 //export shmemgoVersion
@@ -70,7 +70,7 @@ var quietCollector = sync.OnceFunc(func() {
 })
 
 //export shmemgoInit
-func shmemgoInit(s *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (status C.int) {
+func shmemgoInit(front *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (status C.int) {
 	defer func() {
 		if r := recover(); r != nil {
 			report(args, fmt.Sprintf("internal error: %v (please report it with this trace)\n%s", r, debug.Stack()))
@@ -81,12 +81,13 @@ func shmemgoInit(s *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (sta
 	if state != nil {
 		runtime.GC() // what the job before has left, which was some 100 kB for each
 	}
+	s := (*State)(unsafe.Pointer(front))
 	C.shmemi_core_set_abort(args.abort_)
 	C.shmemi_core_keep(args)
 	C.shmemi_core_departs(0)
 	j, err := pe.Start(pe.Options{
-		Environ: environ(args.environ_), Lock: (*uint32)(&s.net_lock), Pollers: (*uint32)(&s.pollers), Napping: (*uint32)(&s.napping),
-		Wanted: (*uint32)(&s.net_wanted), Kernels: args.kernels != 0,
+		Environ: environ(args.environ_), Lock: &s.netLock, Pollers: &s.pollers, Napping: &s.napping,
+		Wanted: &s.netWanted, Kernels: args.kernels != 0,
 		Statics: statics(args), Given: given(args), Ranges: ranges,
 		Doing: doing, Finalized: func() { C.shmemi_core_finalized() },
 		Fatal: fatal, Stderr: os.Stderr,
@@ -99,7 +100,7 @@ func shmemgoInit(s *C.struct_shmemi_state, args *C.struct_shmemi_init_args) (sta
 	job, state = j, s
 	fill(s, j)
 	showHeap()
-	s.ask_fd = C.int32_t(j.Watch(lose, func() uint32 { return atomic.LoadUint32((*uint32)(&s.asked)) }))
+	s.askFD = int32(j.Watch(lose, func() uint32 { return atomic.LoadUint32(&s.asked) }))
 	return 0
 }
 
@@ -180,7 +181,7 @@ func fatal(err error) {
 
 //export shmemgoFinalize
 func shmemgoFinalize() {
-	C.shmemi_core_serve(state, nil, nil)
+	C.shmemi_core_serve(state.c(), nil, nil)
 	C.shmemi_core_move_by(nil)
 	if err := job.Close(); err != nil {
 		fmt.Fprintf(os.Stderr, "shmem: PE %d: finalize: %v\n", job.Me, err)

@@ -27,10 +27,10 @@ func noMemory(err error, alone bool) C.int64_t {
 	failure.Store(&err)
 	if told != job && (alone || job.Me == 0) {
 		told = job
-		return C.SHMEMI_TELL_MEMORY
+		return answerTellMemory
 	}
 	job.Explain(err)
-	return C.SHMEMI_NO_MEMORY
+	return answerNoMemory
 }
 
 // showHeap stores what other processes see of the heap.
@@ -47,7 +47,7 @@ func showHeap() {
 func shmemgoHeapAlloc(size, align C.size_t, hints C.long) C.int64_t {
 	defer showHeap()
 	if err := heap.Hints(hints).Check(); err != nil {
-		return C.SHMEMI_NO_MEMORY
+		return answerNoMemory
 	}
 	off, err := job.Heap.Alloc(uint64(size), uint64(align))
 	if err != nil {
@@ -65,7 +65,7 @@ func shmemgoHeapFree(offset C.int64_t) C.int {
 	defer showHeap()
 	if err := job.Heap.Free(heap.Offset(offset)); err != nil {
 		job.Explain(err)
-		return C.SHMEMI_NO_BLOCK
+		return answerNoBlock
 	}
 	return C.SHMEMI_DONE
 }
@@ -74,7 +74,7 @@ func shmemgoHeapFree(offset C.int64_t) C.int {
 func shmemgoHeapRealloc(offset C.int64_t, size C.size_t, oldSize *C.size_t) C.int64_t {
 	start, old, ok := job.Heap.Block(heap.Offset(offset))
 	if !ok || start != heap.Offset(offset) {
-		return C.SHMEMI_NO_BLOCK
+		return answerNoBlock
 	}
 	*oldSize = C.size_t(old)
 	defer showHeap()

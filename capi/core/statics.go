@@ -20,22 +20,22 @@ func statics(args *C.struct_shmemi_init_args) pe.Statics {
 }
 
 // fillFile tells the front which memory file its heap is a part of.
-func fillFile(s *C.struct_shmemi_state, j *pe.Job) {
-	s.heap_fd = -1
+func fillFile(s *State, j *pe.Job) {
+	s.heapFD = -1
 	if fd, place, ok := j.HeapFile(); ok {
-		s.heap_fd, s.heap_place = C.int32_t(fd), C.uint64_t(place)
+		s.heapFD, s.heapPlace = int32(fd), uint64(place)
 	}
 }
 
 // fillStatics tells the front where they go, or why they stay.
-func fillStatics(s *C.struct_shmemi_state, j *pe.Job) {
+func fillStatics(s *State, j *pe.Job) {
 	which, place, ok := j.Statics()
-	s.statics_fd = -1
+	s.staticsFD = -1
 	if ok {
-		s.statics_fd, s.statics_place, s.statics_offset = C.int32_t(place.File), C.uint64_t(place.At), C.int64_t(place.Offset)
+		s.staticsFD, s.staticsPlace, s.staticsOffset = int32(place.File), uint64(place.At), int64(place.Offset)
 		return
 	}
-	all := unsafe.Slice(&s.statics_why[0], len(s.statics_why))
+	all := unsafe.Slice((*C.char)(unsafe.Pointer(&s.staticsWhy)), len(s.staticsWhy))
 	// The remedy has its place also behind a long cause.
 	const remedy = 96
 	text(all[:len(all)-remedy], which.Cause)

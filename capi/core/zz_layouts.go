@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x9a5b5362939a9853
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xb6441a8605797a68
 import "C"

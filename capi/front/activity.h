@@ -24,6 +24,8 @@ void shmemi_activity_show(struct shmemi_waiter *w, uint64_t now);
 /* The end of a wait that was noted. */
 void shmemi_activity_unshow(struct shmemi_waiter *w);
 
+enum { SHMEMI_LATE = 4 };
+
 /* The PEs that a wait is for: all is how many there are, pes the first of them. Returns how many
  * of those. */
 int shmemi_activity_late(const struct shmemi_waiter *w, int32_t pes[SHMEMI_LATE], int *all);

@@ -89,16 +89,6 @@ type Value struct {
 // Values lists the settings with their state, in the order of the Table.
 func (c *Config) Values() []Value { return c.values }
 
-// Checks says how much the library checks of its arguments.
-type Checks uint8
-
-// The amounts of checking, each including those before it.
-const (
-	ChecksOff Checks = iota
-	ChecksOn
-	ChecksFull
-)
-
 // OnFailure is what becomes of a job one of whose PEs is lost.
 type OnFailure uint8
 

@@ -2,29 +2,8 @@ package config
 
 import "slices"
 
-// Ranges are groups of calls that a profiler is shown, as bits.
-type Ranges uint32
-
-// The groups, in the order of SHMEM_NVTX's words.
 const (
-	RangeInit Ranges = 1 << iota
-	RangeAlloc
-	RangeColl
-	RangeWait
-	RangeWaitOnStream
-	RangeTest
-	RangeMemOrder
-	RangeQuietOnStream
-	RangeAtomicFetch
-	RangeAtomicSet
-	RangeRMABlocking
-	RangeRMANonblocking
-	RangeProxy
-	rangesEnd
-)
-
-const (
-	rangesAll    = rangesEnd - 1
+	rangesAll    = RangeProxy<<1 - 1
 	rangesCommon = RangeInit | RangeAlloc | RangeColl | RangeWait | RangeMemOrder | RangeAtomicFetch | RangeRMABlocking | RangeProxy
 )
 

@@ -8,8 +8,8 @@ import (
 // The words are those of NVSHMEM's setting, and mean the same, but for the one that has no
 // calls here.
 func TestRanges(t *testing.T) {
-	if len(rangeWords) != 13+3 || rangesEnd != 1<<13 {
-		t.Fatalf("%d words for groups to %b", len(rangeWords), rangesEnd)
+	if len(rangeWords) != 13+3 || rangesAll != 1<<13-1 {
+		t.Fatalf("%d words for groups %b", len(rangeWords), rangesAll)
 	}
 	for _, tt := range []struct {
 		env  string

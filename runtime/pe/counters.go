@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unsafe"
 
 	"libshmem/fabric"
 	"libshmem/runtime/config"
@@ -22,9 +21,6 @@ func (j *Job) openPage() error {
 	j.page, j.Live = page, pe
 	return nil
 }
-
-// LivePage is where C finds it.
-func (j *Job) LivePage() unsafe.Pointer { return unsafe.Pointer(j.Live) }
 
 // Counters is what this PE has counted so far, with what its engines count.
 func (j *Job) Counters() stats.PE {

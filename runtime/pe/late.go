@@ -12,15 +12,6 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// How is how much is said of a PE: bits of SHMEMI_DOING_GONE and SHMEMI_DOING_DEEP.
-type How uint
-
-// The bits.
-const (
-	Gone How = 1 << iota // its process has ended
-	Deep                 // also what the PEs do that it waits for
-)
-
 // late is what this PE knows of PEs that it waits for.
 type late struct {
 	doing func(topo.PE, How) string // Options.Doing

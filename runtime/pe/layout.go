@@ -8,21 +8,7 @@ import "math/bits"
 //
 // so that every part is at the same negative offset on every PE.
 const (
-	controlPage = 4096
-
-	// ControlOffset is the distance from the control page to the user heap.
-	ControlOffset = controlPage
-
 	inboxWord = 8
-
-	cacheLine = 64
-
-	// DirectPEs and Slot are SHMEMI_DIRECT_PES and SHMEMI_SLOT.
-	DirectPEs = 16
-	Slot      = 2048
-
-	// TeamSlot is SHMEMI_TEAM_SLOT.
-	TeamSlot = 512
 
 	// Teams have areas of their own, most of which nobody ever touches: as many as
 	// fit the memory, within bounds.
@@ -74,7 +60,7 @@ func agreeSize(n int) uint64 {
 // NewLayout divides the internal area for n PEs, each with so many bytes of statics.
 func NewLayout(n int, statics uint64) Layout {
 	l := Layout{ScratchSize: scratchBuffers * Slot * uint64(slots(n))}
-	l.InboxOffset = ControlOffset + roundUp(uint64(n)*inboxWord, cacheLine)
+	l.InboxOffset = controlPage + roundUp(uint64(n)*inboxWord, cacheLine)
 	l.ScratchOffset = l.InboxOffset + l.ScratchSize
 	l.AgreeSize = agreeSize(n)
 	l.TeamSize = roundUp(uint64(n)*inboxWord, cacheLine) + scratchBuffers*TeamSlot*uint64(teamSlots(n)) + l.AgreeSize

@@ -10,7 +10,7 @@ func TestLayout(t *testing.T) {
 		inboxEnd := l.InboxOffset - pes*inboxWord
 		scratchEnd := l.ScratchOffset - l.ScratchSize
 		switch {
-		case inboxEnd < ControlOffset:
+		case inboxEnd < controlPage:
 			t.Errorf("%d PEs: the inbox ends %d bytes below the heap, in the control page", n, inboxEnd)
 		case scratchEnd < l.InboxOffset:
 			t.Errorf("%d PEs: scratch ends %d bytes below the heap, in the inbox that begins at %d", n, scratchEnd, l.InboxOffset)

@@ -123,8 +123,8 @@ func (j *Job) openEngine(o Options, nics *nics, i int) error {
 	if j.heap == config.HeapDevice {
 		segment.Heap = j.UserHeap()
 	}
-	control := unsafe.Add(user, -ControlOffset)
-	wakers := proxy.Wakers{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Wanted: o.Wanted, Sleepers: (*uint32)(control), Wakes: (*uint32)(unsafe.Add(control, 4))}
+	page := (*control)(unsafe.Add(user, -int(unsafe.Sizeof(control{}))))
+	wakers := proxy.Wakers{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Wanted: o.Wanted, Sleepers: &page.sleepers, Wakes: &page.wakes}
 	if i > 0 {
 		own := new([3]uint32)
 		wakers.Lock, wakers.Pollers, wakers.Napping, wakers.Wanted = &own[0], &own[1], &own[2], nil

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"unsafe"
 
+	layout "libshmem/abi/table"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy"
 )
@@ -24,8 +25,8 @@ type member struct {
 	count uint64              // small reductions
 }
 
-// directPEs and slot are SHMEMI_DIRECT_PES and SHMEMI_SLOT.
-const directPEs, slot = 16, 2048
+// Small reductions, as they are in the library.
+var directPEs, slot = layout.Number("DIRECT_PES"), layout.Number("SLOT")
 
 // The heap of a member: the inbox, the slots of two reductions, and what an
 // all-to-all writes.

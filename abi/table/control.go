@@ -1,0 +1,65 @@
+package table
+
+// The area below a PE's user heap: its control page, and the sizes of what is under it.
+var control = Unit{
+	Name:   "control",
+	Doc:    "the control page of a PE, in the page just below its user heap, so that the fast path finds it from the heap base that it has loaded anyway. Every PE of the node maps it.",
+	GoFile: "runtime/pe/zz_control_unsafe.go",
+	Constants: []Constant{
+		{"CACHE_LINE", "cacheLine", cacheLine, "bytes that processors hand to each other at once"},
+		{"PAGE", "controlPage", page, "bytes of a page, which the control page is"},
+		{"DIRECT_PES", "DirectPEs", 16, "small reductions: up to so many PEs write to each other directly (capi/front/exchange.c)"},
+		{"SLOT", "Slot", 2048, "and so many bytes are a slot"},
+		{"TEAM_SLOT", "TeamSlot", 512, "the same of a team that is not the world"},
+		{"LONG_WAITS", "", longWaits, "how many threads that wait for long are noted"},
+	},
+	Enums: []Enum{
+		{Name: "stage", Prefix: "STAGE_", Doc: "how far a PE is. C alone writes and reads it.", Values: []Value{
+			{Name: "NONE", Doc: "before the end of shmem_init"},
+			{Name: "RUNNING", Doc: "from then on"},
+			{Name: "PARTING", Doc: "behind the barrier of shmem_finalize"},
+			{Name: "FINALIZED", Doc: "shmem_finalize needs no other PE any more"},
+		}},
+		{Prefix: "DOING_", Go: "How", Base: "uint", Kind: "-", Bits: true, Doc: "what is to be said of a PE: bits.", Values: []Value{
+			{Name: "GONE", Doc: "what became of it, if its process has ended"},
+			{Name: "DEEP", Doc: "also what the PEs do that it waits for"},
+		}},
+	},
+	Structs: []Struct{
+		{Name: "long_wait", Go: "longWait", Private: true, Doc: "A wait of one thread that has become long. The thread that has the entry makes turn odd while it writes; a reader that finds turn odd, or changed, reads again.", Members: []Member{
+			{Name: "taken", Type: "u32", Doc: "1: a thread has the entry"},
+			{Name: "turn", Type: "u32", Doc: "odd while it is written"},
+			{Name: "since", Type: "u64", Doc: "0: no wait"},
+			{Name: "call", Type: "char", Count: 48, Doc: "the call that waits"},
+			{Name: "what", Type: "char", Count: 160, Doc: "the wait is for"},
+			{Name: "why", Type: "char", Count: 320, Doc: "what the PEs do that it waits for, or \"\""},
+		}},
+		{Name: "activity", Go: "activity", Private: true, Doc: "What a PE does, for the reports of PEs that wait for it. The PE writes it where something has become long or has ended, never on a fast path. Readers are the PEs of its node, also after its process has ended. Times are of CLOCK_MONOTONIC, in nanoseconds.", Members: []Member{
+			{Name: "stage", Type: "u32", Doc: "enum shmemi_stage"},
+			{Name: "exits", Type: "u32", Doc: "1: the process is in exit(), or main has returned"},
+			{Name: "status", Type: "i32", Doc: "with it"},
+			{Name: "left_turn", Type: "u32", Doc: "odd while left and left_call are written"},
+			{Name: "stage_since", Type: "u64", Doc: "when the stage began"},
+			{Name: "exit_since", Type: "u64", Doc: "and the exit"},
+			{Name: "left", Type: "u64", Doc: "when the last long wait ended, 0: there was none"},
+			{Name: "left_call", Type: "char", Count: 48, Doc: "the call that it was of"},
+			{Name: "waits", Type: "struct long_wait", Count: longWaits, Doc: "waits that are long"},
+		}},
+		{Name: "ctl", Go: "control", Private: true, Size: page, Doc: "One PE's control words, each line written by others than the lines beside it.", Members: []Member{
+			{Name: "sleepers", Type: "u32", Align: cacheLine, Doc: "written by the owner before it sleeps, cleared by whoever wakes it. A writer that has changed the owner's memory looks here, without a fence: the sleeper pays for the order with a process-wide membarrier"},
+			{Name: "wakes", Type: "u32", Doc: "the futex word: incremented by each waker"},
+			{Name: "arrived", Type: "u32", Align: cacheLine, Doc: "node barrier, used in the control page of the node's first PE only"},
+			{Name: "released", Type: "u32", Align: cacheLine, Doc: "the same"},
+			{Name: "pairwise", Type: "u32", Align: cacheLine, Doc: "this PE's own barrier flag, for the pairwise barrier of two PEs"},
+			{Name: "epoch", Type: "u32", Align: cacheLine, Doc: "how many barriers the PE has entered, for reports"},
+			{Name: "activity", Type: "struct activity", Align: cacheLine, Doc: "what the PE does"},
+		}},
+	},
+}
+
+// What members and structs say too.
+const (
+	cacheLine = 64
+	page      = 4096
+	longWaits = 4
+)
