@@ -6,7 +6,7 @@
 #ifndef SHMEMI_AMO_H
 #define SHMEMI_AMO_H
 
-#include "state.h"
+#include "functions.h"
 
 #include <stdbool.h>
 

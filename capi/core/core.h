@@ -6,7 +6,7 @@
 
 #include "express.h"
 #include "driver.h"
-#include "state.h"
+#include "functions.h"
 
 /* Serves the network from C, or stops when native is NULL. */
 void shmemi_core_serve(struct shmemi_state *state, const struct shmemi_native *native,

@@ -13,7 +13,7 @@
 #define SHMEMI_FRONT_H
 
 #include "amo.h"
-#include "state.h"
+#include "functions.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -16,7 +16,7 @@
 
 #include "amo.h"
 #include "record.h"
-#include "state.h"
+#include "functions.h"
 #include "zz_express.h"
 
 #include <stdbool.h>

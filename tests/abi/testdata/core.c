@@ -2,7 +2,7 @@
  * core.c: a libshmem_core.so that the front must not use. Its functions are
  * NULL, so that a front that did would crash.
  */
-#include "state.h"
+#include "functions.h"
 
 #ifndef BUILD
 #define BUILD "another build"

@@ -1,10 +1,10 @@
 /*
- * state.h: the functions that libshmem_core.so (Go) has for libshmem.so (C), and what they
+ * functions.h: the functions that libshmem_core.so (Go) has for libshmem.so (C), and what they
  * take. The state that both share is zz_state.h's. Both files are built from one source tree,
  * and shmemi_core_open refuses a partner whose version or struct sizes differ.
  */
-#ifndef SHMEMI_STATE_H
-#define SHMEMI_STATE_H
+#ifndef SHMEMI_FUNCTIONS_H
+#define SHMEMI_FUNCTIONS_H
 
 #include "zz_control.h"
 #include "zz_fabric.h"
