@@ -133,38 +133,38 @@ SHMEMI_D void shmemi_reduce_packed(const struct shmemi_stream_call *c)
 }
 
 /* One word or element of all sources, at the same place in each dest. */
-template <class EACH, class T> struct shmemi_lane {
+template <class EACH, class T> struct shmemi_element {
     static constexpr uint32_t batch = 1;
     T v;
-    SHMEMI_D void load(const char *at, shmemi_lane *to)
+    SHMEMI_D void load(const char *at, shmemi_element *to)
     {
         typename shmemi_bits<sizeof(T)>::type bits;
         shmemi_load_element(at, &bits);
         to->v = shmemi_as<T>(bits);
     }
-    SHMEMI_D void store(char *at, shmemi_lane from)
+    SHMEMI_D void store(char *at, shmemi_element from)
     {
         typedef typename shmemi_bits<sizeof(T)>::type bits;
         shmemi_move<bits>::store(at, shmemi_as<bits>(from.v));
     }
-    SHMEMI_D shmemi_lane apply(shmemi_lane a, shmemi_lane b)
+    SHMEMI_D shmemi_element apply(shmemi_element a, shmemi_element b)
     {
         a.v = EACH::template apply<T>(a.v, b.v);
         return a;
     }
 };
-template <class EACH, class T> struct shmemi_lanes {
+template <class EACH, class T> struct shmemi_elements {
     static constexpr uint32_t batch = EACH::batch;
     shmemi_wide v;
-    SHMEMI_D void load(const char *at, shmemi_lanes *to)
+    SHMEMI_D void load(const char *at, shmemi_elements *to)
     {
         shmemi_move<shmemi_wide>::load_far(at, &to->v);
     }
-    SHMEMI_D void store(char *at, shmemi_lanes from)
+    SHMEMI_D void store(char *at, shmemi_elements from)
     {
         shmemi_move<shmemi_wide>::store(at, from.v);
     }
-    SHMEMI_D shmemi_lanes apply(shmemi_lanes a, shmemi_lanes b)
+    SHMEMI_D shmemi_elements apply(shmemi_elements a, shmemi_elements b)
     {
         a.v.a = EACH::word(a.v.a, b.v.a);
         a.v.b = EACH::word(a.v.b, b.v.b);
@@ -258,9 +258,9 @@ SHMEMI_D void shmemi_reduce_spread(const struct shmemi_stream_call *c)
     char *dest = (char *)(uintptr_t)c->dest;
     uint64_t step = shmemi_spread_begin(&m), bytes = c->count * sizeof(T);
     uint64_t wide = ((c->source | c->dest) & 15) == 0 ? bytes / 16 : 0;
-    shmemi_reduce_part<shmemi_lanes<EACH, T>>(&m, source, dest, wide);
-    shmemi_reduce_part<shmemi_lane<EACH, T>>(&m, source + 16 * wide, dest + 16 * wide,
-                                             (bytes - 16 * wide) / sizeof(T));
+    shmemi_reduce_part<shmemi_elements<EACH, T>>(&m, source, dest, wide);
+    shmemi_reduce_part<shmemi_element<EACH, T>>(&m, source + 16 * wide, dest + 16 * wide,
+                                                (bytes - 16 * wide) / sizeof(T));
     shmemi_spread_end(&m, step);
 }
 
