@@ -6,7 +6,7 @@
 #ifndef SHMEMI_AMO_H
 #define SHMEMI_AMO_H
 
-#include "functions.h"
+#include "zz_fabric.h"
 
 #include <stdbool.h>
 

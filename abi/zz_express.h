@@ -191,6 +191,4 @@ _Static_assert(offsetof(struct shmemi_express, coarse) == 224, "express_coarse")
 _Static_assert(offsetof(struct shmemi_express, rings) == 228, "express_rings");
 _Static_assert(offsetof(struct shmemi_express, polls) == 232, "express_polls");
 
-/* No macro has taken a name. */
-
 #endif

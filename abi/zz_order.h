@@ -32,6 +32,4 @@ _Static_assert(offsetof(struct shmemi_order_out, posted) == 8, "order_out_posted
 _Static_assert(offsetof(struct shmemi_order_out, in) == 12, "order_out_in");
 _Static_assert(offsetof(struct shmemi_order_out, after) == 16, "order_out_after");
 
-/* No macro has taken a name. */
-
 #endif

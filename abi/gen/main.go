@@ -36,7 +36,7 @@ func outputs() []generated.File {
 	return append(files, layouts(files)...)
 }
 
-// readers are the packages whose C includes headers of units.
+// readers are the packages whose C includes these headers.
 var readers = []string{"bench/ring", "capi/core", "fabric/ofi", "fabric/rail/peek", "runtime/proxy/express", "runtime/proxy/express/expresstest"}
 
 // layouts has those packages compiled anew when a header changes: go build looks at the C of
@@ -44,7 +44,7 @@ var readers = []string{"bench/ring", "capi/core", "fabric/ofi", "fabric/rail/pee
 func layouts(files []generated.File) (all []generated.File) {
 	sum := fnv.New64a()
 	for _, f := range files {
-		if path.Dir(f.Path) == "abi" {
+		if path.Ext(f.Path) == ".h" {
 			sum.Write([]byte(f.Text))
 		}
 	}

@@ -75,17 +75,20 @@ func cComment(doc string) string {
 
 // cNumbers holds the numbers against each macro that has the name of one.
 func cNumbers(b *strings.Builder, u *table.Unit) {
-	b.WriteString("\n/* No macro has taken a name. */\n")
+	var numbers strings.Builder
 	for _, c := range u.Constants {
 		if c.Name != "" {
-			b.WriteString(staticAssert(fmt.Sprintf("SHMEMI_%s == %s", c.Name, cNumber(c.Value)), c.Name))
+			numbers.WriteString(staticAssert(fmt.Sprintf("SHMEMI_%s == %s", c.Name, cNumber(c.Value)), c.Name))
 		}
 	}
 	for i := range u.Enums {
 		e := &u.Enums[i]
 		for j, v := range e.Values {
-			b.WriteString(staticAssert(fmt.Sprintf("SHMEMI_%s%s == %d", e.Prefix, v.Name, e.Number(j)), e.Prefix+v.Name))
+			numbers.WriteString(staticAssert(fmt.Sprintf("SHMEMI_%s%s == %d", e.Prefix, v.Name, e.Number(j)), e.Prefix+v.Name))
 		}
+	}
+	if numbers.Len() > 0 {
+		b.WriteString("\n/* No macro has taken a name. */\n" + numbers.String())
 	}
 }
 

@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xb6441a8605797a68
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xe79a5c35da601205
 import "C"

@@ -7,7 +7,6 @@ import (
 	"time"
 	"unsafe"
 
-	"libshmem/fabric"
 	"libshmem/queue"
 	"libshmem/runtime/proxy/express"
 )
@@ -76,8 +75,7 @@ func (c *Consumer) run(limit, spin time.Duration) (a express.Account, held bool,
 	c.taken += uint64(a.Taken)
 	switch reason {
 	case express.Completion:
-		first, n := c.lane.Completions()
-		c.e.Complete(unsafe.Slice((*fabric.Completion)(first), n))
+		c.e.Complete(c.lane.Completions())
 		return a, true, nil
 	case express.Error:
 		return a, false, fmt.Errorf("poll the network: error %d of libfabric", a.Failure)

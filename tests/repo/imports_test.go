@@ -95,8 +95,9 @@ runtime/order:
     # numbers, and what follows from them
 runtime/proxy/wait:
     # C for an idle proxy: words and a function, so that it needs nothing
-runtime/proxy/express:
-    # the proxy's inner loop in C: words and functions, as above
+runtime/proxy/express: fabric
+    # the proxy's inner loop in C: words and functions, as above, and completions
+    # that it leaves to Go
 runtime/proxy/express/expresstest: fabric
     # providers in C, for tests and benchmarks of what is in C
 runtime/regcache: fabric runtime/regcache/unmapped runtime/shmerr

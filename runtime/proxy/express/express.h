@@ -16,19 +16,13 @@
 
 #include "amo.h"
 #include "record.h"
-#include "functions.h"
 #include "zz_express.h"
+#include "zz_fabric.h"
+#include "zz_native.h"
+#include "zz_request.h"
 
 #include <stdbool.h>
 #include <string.h>
-
-/* The C functions behind the provider, as fabric.Native. */
-struct shmemi_native {
-    void *self;
-    int (*poll)(void *self, struct shmemi_completion *c, int max);
-    int (*recv)(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token);
-    int (*inject)(void *self, uint32_t pe, const void *buf, size_t n);
-};
 
 /* What an express function answers when Go has to do it. */
 #define SHMEMI_NOT_EXPRESS 3

@@ -38,6 +38,8 @@ import "C"
 import (
 	"time"
 	"unsafe"
+
+	"libshmem/fabric"
 )
 
 // Ring is where one ring is, in memory that Go does not move.
@@ -61,31 +63,27 @@ type Lane struct {
 	// Positions are those of the rings' next operations.
 	Positions []uint64
 
-	c     *C.struct_shmemi_lane
+	c     *lane
 	areas int
 }
 
 // New makes a lane.
 func New(c Config) *Lane {
 	n := max(len(c.Rings), 1)
-	l := (*C.struct_shmemi_lane)(C.calloc(1, C.sizeof_struct_shmemi_lane))
-	l.express = (*C.struct_shmemi_express)(c.Express)
-	l.native.self = c.Self
-	l.native.poll, l.native.recv, l.native.inject = (*[0]byte)(c.Poll), (*[0]byte)(c.Recv), (*[0]byte)(c.Inject)
-	l.lock, l.wanted = (*C.uint32_t)(c.Lock), (*C.uint32_t)(c.Wanted)
-	l.sleepers, l.wakes = (*C.uint32_t)(c.Sleepers), (*C.uint32_t)(c.Wake)
-	l.rings = (*C.struct_shmemi_lane_ring)(C.calloc(C.size_t(n), C.sizeof_struct_shmemi_lane_ring))
-	l.positions = (*C.uint64_t)(C.calloc(C.size_t(n), 8))
-	l.ring_count, l.batch = C.uint32_t(len(c.Rings)), C.uint32_t(c.Batch)
+	l := (*lane)(C.calloc(1, C.size_t(unsafe.Sizeof(lane{}))))
+	l.express = c.Express
+	l.native.self, l.native.poll, l.native.recv, l.native.inject = c.Self, c.Poll, c.Recv, c.Inject
+	l.lock, l.wanted, l.sleepers, l.wakes = c.Lock, c.Wanted, c.Sleepers, c.Wake
+	l.rings = (*laneRing)(C.calloc(C.size_t(n), C.size_t(unsafe.Sizeof(laneRing{}))))
+	l.positions = (*uint64)(C.calloc(C.size_t(n), 8))
+	l.ringCount, l.batch = uint32(len(c.Rings)), uint32(c.Batch)
 	rings := unsafe.Slice(l.rings, n)
 	for i, r := range c.Rings {
-		rings[i].slots = (*C.uint64_t)(r.Slots)
-		rings[i].line = (*C.struct_shmemi_ring_line)(r.Line)
-		rings[i].replies = (*C.struct_shmemi_reply)(r.Replies)
-		rings[i].cells = C.uint64_t(uintptr(r.Cells))
-		rings[i].log2_slots = C.uint32_t(r.Log2Slots)
+		to := &rings[i]
+		to.slots, to.line, to.replies = r.Slots, r.Line, r.Replies
+		to.cells, to.log2Slots = uint64(uintptr(r.Cells)), r.Log2Slots
 	}
-	return &Lane{c: l, Positions: unsafe.Slice((*uint64)(unsafe.Pointer(l.positions)), n)[:len(c.Rings)]}
+	return &Lane{c: l, Positions: unsafe.Slice(l.positions, n)[:len(c.Rings)]}
 }
 
 // Close frees the memory.
@@ -101,36 +99,21 @@ func (l *Lane) Alone(alone bool) { l.c.alone = number(alone) }
 // Yields says whether the loop gives way when nothing comes.
 func (l *Lane) Yields(yields bool) { l.c.yields = number(yields) }
 
-func number(b bool) C.uint32_t {
+func number(b bool) uint32 {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// Reason is why Run returned.
-type Reason int
-
-// The reasons.
-const (
-	Idle       Reason = C.SHMEMI_LANE_IDLE       // nothing came for as long as spin says
-	Time       Reason = C.SHMEMI_LANE_TIME       // the limit has passed
-	Attention  Reason = C.SHMEMI_LANE_ATTENTION  // somebody asked for it
-	Busy       Reason = C.SHMEMI_LANE_BUSY       // the lock is held for long
-	Operation  Reason = C.SHMEMI_LANE_OPERATION  // the next operation of a ring is Go's
-	State      Reason = C.SHMEMI_LANE_STATE      // the engine has something to do
-	Completion Reason = C.SHMEMI_LANE_COMPLETION // Completions are Go's, and the lock is held
-	Error      Reason = C.SHMEMI_LANE_ERROR      // the provider cannot be polled
-)
-
 // Run runs for limit at most, and while something came within spin; 0: until a
 // turn finds nothing. finished is the engine's Finished as its caller knows it,
 // ticket the quiet that it waits for, or 0.
 func (l *Lane) Run(limit, spin time.Duration, finished, ticket uint64) Reason {
 	c := l.c
-	c.limit, c.spin = C.int64_t(limit), C.int64_t(spin)
-	c.finished, c.ticket = C.uint64_t(finished), C.uint64_t(ticket)
-	return Reason(C.shmemi_lane_run(c))
+	c.limit, c.spin = int64(limit), int64(spin)
+	c.finished, c.ticket = finished, ticket
+	return Reason(C.shmemi_lane_run((*C.struct_shmemi_lane)(unsafe.Pointer(c))))
 }
 
 // Account is what the last Run did.
@@ -154,22 +137,21 @@ func (l *Lane) Account() Account {
 	}
 }
 
-// Completions are those that the last Run left to Go, n of them, valid until the
-// next.
-func (l *Lane) Completions() (first unsafe.Pointer, n int) {
-	return unsafe.Pointer(&l.c.completions[l.c.first]), int(l.c.count - l.c.first)
+// Completions are those that the last Run left to Go, valid until the next.
+func (l *Lane) Completions() []fabric.Completion {
+	return l.c.completions[l.c.first:l.c.count]
 }
 
 // Local names memory outside the segment that operations may read. The latest
 // few are known.
 func (l *Lane) Local(begin, end uint64) {
 	for _, a := range l.c.areas {
-		if uint64(a.begin) == begin && uint64(a.end) == end {
+		if a.begin == begin && a.end == end {
 			return
 		}
 	}
 	a := &l.c.areas[l.areas%len(l.c.areas)]
-	a.begin, a.end = C.uint64_t(begin), C.uint64_t(end)
+	a.begin, a.end = begin, end
 	l.areas++
 }
 
