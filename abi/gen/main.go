@@ -22,18 +22,26 @@ import (
 
 // outputs is everything that is generated.
 func outputs() []generated.File {
-	files := []generated.File{
-		{Path: "device/shmem/zz_wire.h", Text: wireHeader()},
-		{Path: "queue/zz_wire.go", Text: wireGo()},
-		{Path: "docs/wire.md", Text: wirePage()},
-	}
+	files := headers()
+	files = append(files, layouts(files)...)
+	files = append(files,
+		generated.File{Path: "queue/zz_wire.go", Text: wireGo()},
+		generated.File{Path: "docs/wire.md", Text: wirePage()})
 	for _, u := range table.Units() {
-		files = append(files, generated.File{Path: "abi/zz_" + u.Name + ".h", Text: unitHeader(u)})
 		if u.GoFile != "" {
 			files = append(files, generated.File{Path: u.GoFile, Text: unitGo(u)})
 		}
 	}
-	return append(files, layouts(files)...)
+	return files
+}
+
+// headers are the C of it.
+func headers() []generated.File {
+	files := []generated.File{{Path: "device/shmem/zz_wire.h", Text: wireHeader()}}
+	for _, u := range table.Units() {
+		files = append(files, generated.File{Path: "abi/zz_" + u.Name + ".h", Text: unitHeader(u)})
+	}
+	return files
 }
 
 // readers are the packages whose C includes these headers.
@@ -41,12 +49,10 @@ var readers = []string{"bench/ring", "capi/core", "fabric/ofi", "fabric/rail/pee
 
 // layouts has those packages compiled anew when a header changes: go build looks at the C of
 // a package's own folder alone.
-func layouts(files []generated.File) (all []generated.File) {
+func layouts(headers []generated.File) (all []generated.File) {
 	sum := fnv.New64a()
-	for _, f := range files {
-		if path.Ext(f.Path) == ".h" {
-			sum.Write([]byte(f.Text))
-		}
+	for _, h := range headers {
+		sum.Write([]byte(h.Text))
 	}
 	for _, folder := range readers {
 		all = append(all, generated.File{Path: folder + "/zz_layouts.go", Text: fmt.Sprintf(

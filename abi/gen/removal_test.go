@@ -1,0 +1,284 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"libshmem/abi/table"
+)
+
+const (
+	root   = "../.."
+	module = "libshmem/"
+	wire   = "wire" // in place of a unit: the structs around the slots
+)
+
+// readersOf are sources that between them name the members of a unit's structs: of C, and
+// packages of Go besides the one that has the unit's file.
+var readersOf = map[string]struct{ c, packages []string }{
+	wire: {
+		[]string{"capi/front/device.c", "capi/front/gpu.c", "capi/front/stream.c", "tests/gpu/colls.cu"},
+		[]string{"queue", "runtime/pe", "runtime/onstream"},
+	},
+	"message": {c: []string{"runtime/proxy/express/lane.c"}},
+	"order":   {c: []string{"runtime/proxy/express/lane.c"}},
+	"event":   {c: []string{"runtime/proxy/express/lane.c"}},
+	"express": {c: []string{"runtime/proxy/express/lane.c"}},
+	"native":  {c: []string{"runtime/proxy/express/lane.c"}},
+	"lane":    {c: []string{"runtime/proxy/express/lane.c"}},
+	"fabric":  {[]string{"runtime/proxy/express/lane.c"}, []string{"runtime/proxy"}},
+	"live":    {[]string{"capi/front/caller.c", "capi/front/report.c", "capi/front/wait.c"}, []string{"cmd/shmem-info"}},
+	"request": {c: []string{"capi/front/remote.c"}},
+	"peek":    {[]string{"fabric/rail/peek/peek.c"}, []string{"fabric/rail"}},
+	"control": {c: []string{"capi/front/activity.c", "capi/front/barrier.c"}},
+	"state":   {c: []string{"capi/front/address.c", "capi/front/lifecycle.c", "capi/front/statics.c"}},
+}
+
+// oneSided are structs whose members one language alone names, and why.
+var oneSided = map[string]string{
+	"ring_near":     "producers alone have it; Go makes room for it",
+	"device_report": "of C, what a GPU runs alone names it, which this test does not compile",
+	"order_space":   "C has it within an order_out, and leaves it alone",
+	"long_wait":     "C alone notes a wait, and tells of it",
+	"activity":      "as long_wait",
+	"static":        "C alone finds the program's variables",
+}
+
+// elsewhere are members that others name than readersOf has, and who.
+var elsewhere = map[string]string{
+	"express.batching":      "capi/core/core.c, which takes what cgo makes",
+	"device_report.claimed": "device/shmem/fault.h, on a GPU",
+	"stream_call.call":      "device/kernels",
+}
+
+// copied are the folders that those sources of C include.
+var copied = []string{"abi", "capi/front", "device", "fabric/rail/peek", "include", "runtime/proxy/express",
+	"tests/device/emulated", "tests/gpu"}
+
+// TestRemoval takes the members out of each struct of the table, generates, and holds that
+// neither C nor Go compiles any more, and that each member is missed. All members of a struct
+// are out at once, because both compilers name each one that they miss: that takes two calls
+// of them for a struct, not for a member. Neither links, and Go takes what packages import as
+// it was compiled before.
+func TestRemoval(t *testing.T) {
+	c, g := newC(t), newGo(t)
+	for unit, structs := range unitsStructs() {
+		readers := readersOf[unit]
+		for i := range structs {
+			s := &structs[i]
+			t.Run(s.Name, func(t *testing.T) {
+				members := s.Members
+				s.Members = nil
+				defer func() { s.Members = members }()
+				inC, inGo := c.misses(t, readers.c), g.misses(t, unit, readers.packages)
+				judge(t, s, members, inC, inGo)
+			})
+		}
+	}
+	if in := c.misses(t, []string{"runtime/proxy/express/lane.c"}); len(in) > 0 {
+		t.Errorf("C misses %v of the table as it is", in)
+	}
+	if in := g.misses(t, "order", nil); len(in) > 0 {
+		t.Errorf("Go misses %v of the table as it is", in)
+	}
+}
+
+// judge looks at what the two languages miss of a struct.
+func judge(t *testing.T, s *table.Struct, members []table.Member, inC, inGo map[string]bool) {
+	t.Helper()
+	cHas, goHas := false, false
+	for i := range members {
+		m := &members[i]
+		c, g := inC[m.Name], inGo[goName(s, m)]
+		cHas, goHas = cHas || c, goHas || g
+		if m.Name == "unused" || m.Name == "reserved" {
+			continue
+		}
+		if _, ok := elsewhere[s.Name+"."+m.Name]; (c || g) == ok {
+			t.Errorf("%s: C misses it %v, Go misses it %v, elsewhere has it %v", m.Name, c, g, ok)
+		}
+	}
+	if _, ok := oneSided[s.Name]; ok == (cHas && goHas) || !cHas && !goHas {
+		t.Errorf("C misses some of its members %v, Go %v; oneSided has it %v", cHas, goHas, ok)
+	}
+}
+
+// unitsStructs are the structs of each unit.
+func unitsStructs() map[string][]table.Struct {
+	all := map[string][]table.Struct{wire: table.Structs}
+	for _, u := range table.Units() {
+		if len(u.Structs) > 0 {
+			all[u.Name] = u.Structs
+		}
+	}
+	return all
+}
+
+// cTree is a copy of what C compiles, with the headers that are generated from the table as it is.
+type cTree struct {
+	dir     string
+	written map[string]string
+}
+
+func newC(t *testing.T) *cTree {
+	t.Helper()
+	c := &cTree{t.TempDir(), map[string]string{}}
+	for _, folder := range copied {
+		if err := os.CopyFS(filepath.Join(c.dir, folder), os.DirFS(filepath.Join(root, folder))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+var missedInC = regexp.MustCompile(`has no member named '(\w+)'`)
+
+// misses are the members that sources name and that there are not.
+func (c *cTree) misses(t *testing.T, sources []string) map[string]bool {
+	t.Helper()
+	for _, f := range headers() {
+		if c.written[f.Path] == f.Text {
+			continue
+		}
+		c.written[f.Path] = f.Text
+		if err := os.WriteFile(filepath.Join(c.dir, f.Path), []byte(f.Text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	missed := map[string]bool{}
+	for _, source := range sources {
+		compiler, flags := "gcc", []string{"-std=gnu11", "-Iruntime/proxy/express"}
+		if path.Ext(source) == ".cu" { // as tests/device compiles it for the host
+			compiler, flags = "g++", []string{"-std=c++17", "-x", "c++", "-DEMULATED", "-Itests/device/emulated"}
+		}
+		cmd := exec.Command(compiler, append(flags, "-fsyntax-only", "-w", "-Iabi", "-Idevice", "-Iinclude", `-DSHMEMI_VERSION=""`, source)...)
+		cmd.Dir, cmd.Env = c.dir, append(os.Environ(), "LC_ALL=C")
+		text, err := cmd.CombinedOutput()
+		hits := missedInC.FindAllSubmatch(text, -1)
+		if err != nil && len(hits) == 0 {
+			t.Errorf("%s: %v\n%s", source, err, text)
+		}
+		for _, hit := range hits {
+			missed[string(hit[1])] = true
+		}
+	}
+	return missed
+}
+
+// goTree is what Go compiles: the syntax of packages, and what others export.
+type goTree struct {
+	fset     *token.FileSet
+	exports  map[string]string
+	packages map[string]map[string]*ast.File // by folder and name of the file
+}
+
+func newGo(t *testing.T) *goTree {
+	t.Helper()
+	var folders []string
+	for _, u := range table.Units() {
+		folders = append(folders, path.Dir(u.GoFile))
+	}
+	for _, r := range readersOf {
+		folders = append(folders, r.packages...)
+	}
+	args := []string{"list", "-export", "-compiled", "-deps", "-json=ImportPath,Export,Dir,CompiledGoFiles"}
+	for _, folder := range folders {
+		args = append(args, module+folder)
+	}
+	out, err := exec.Command("go", args...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &goTree{token.NewFileSet(), map[string]string{}, map[string]map[string]*ast.File{}}
+	for list := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct {
+			ImportPath, Export, Dir string
+			CompiledGoFiles         []string // of cgo: what it makes
+		}
+		if err := list.Decode(&p); errors.Is(err, io.EOF) {
+			return g
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		g.exports[p.ImportPath] = p.Export
+		folder, own := strings.CutPrefix(p.ImportPath, module)
+		if !own || !slices.Contains(folders, folder) {
+			continue
+		}
+		g.packages[folder] = map[string]*ast.File{}
+		for _, name := range p.CompiledGoFiles {
+			if !filepath.IsAbs(name) {
+				name = filepath.Join(p.Dir, name)
+			}
+			if g.packages[folder][filepath.Base(name)], err = parser.ParseFile(g.fset, name, nil, parser.SkipObjectResolution); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+var missedInGo = regexp.MustCompile(`has no field or method (\w+)|unknown field (\w+)`)
+
+// misses are the members that packages name and that there are not. The package that has the
+// unit's file comes before those that import it, and they see it without the members.
+func (g *goTree) misses(t *testing.T, unit string, packages []string) map[string]bool {
+	t.Helper()
+	file, text := "queue/zz_wire.go", wireGo()
+	for _, u := range table.Units() {
+		if u.Name == unit {
+			file, text = u.GoFile, unitGo(u)
+			packages = append([]string{path.Dir(file)}, packages...)
+		}
+	}
+	made, err := parser.ParseFile(g.fset, file, text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	missed := map[string]bool{}
+	owner := types.NewPackage("", "")
+	compiled := importer.ForCompiler(g.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(g.exports[path]) })
+	for _, folder := range packages {
+		files := maps.Clone(g.packages[folder])
+		if folder == path.Dir(file) {
+			files[path.Base(file)] = made
+		}
+		config := types.Config{
+			Importer: importerFunc(func(path string) (*types.Package, error) {
+				if path == owner.Path() {
+					return owner, nil
+				}
+				return compiled.Import(path)
+			}),
+			Error: func(err error) {
+				if hit := missedInGo.FindStringSubmatch(err.Error()); hit != nil {
+					missed[hit[1]+hit[2]] = true
+				}
+			},
+		}
+		checked, _ := config.Check(module+folder, g.fset, slices.Collect(maps.Values(files)), nil)
+		if folder == path.Dir(file) {
+			owner = checked
+		}
+	}
+	return missed
+}
+
+type importerFunc func(path string) (*types.Package, error)
+
+func (f importerFunc) Import(path string) (*types.Package, error) { return f(path) }
