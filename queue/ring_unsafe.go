@@ -14,9 +14,6 @@ const (
 	MaxSize  = 1 << 20
 )
 
-// Replies is how many operations of one ring may wait for an answer at once.
-const Replies = 1024
-
 const slotSize = 16
 
 // Memory is where the parts of a ring are, as this process sees them.

@@ -15,6 +15,7 @@ const (
 	MapSM           = 1       // threads of a multiprocessor share a ring
 	MapWarp         = 2       // threads of a warp share a ring
 	MapPE           = 3       // operations on the same PE share a ring
+	Replies         = 1024    // the most operations of one ring that may wait for an answer at once
 	Cells           = 128     // cells of a ring: that of an operation belongs to it until as many operations of two slots have been taken
 	CellBytes       = 2048    // the most bytes that lie beside an operation's slots
 	KindSet         = 1       // writes the operand

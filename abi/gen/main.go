@@ -45,7 +45,7 @@ func headers() []generated.File {
 }
 
 // readers are the packages whose C includes these headers.
-var readers = []string{"bench/ring", "capi/core", "fabric/ofi", "fabric/rail/peek", "runtime/proxy/express", "runtime/proxy/express/expresstest"}
+var readers = []string{"bench/ring", "capi/core", "fabric/ofi", "fabric/rail/peek", "runtime/gpu/cuda", "runtime/proxy/express", "runtime/proxy/express/expresstest"}
 
 // layouts has those packages compiled anew when a header changes: go build looks at the C of
 // a package's own folder alone.

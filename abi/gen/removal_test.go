@@ -45,6 +45,7 @@ var readersOf = map[string]struct{ c, packages []string }{
 	"fabric":  {[]string{"runtime/proxy/express/lane.c"}, []string{"runtime/proxy"}},
 	"live":    {[]string{"capi/front/caller.c", "capi/front/report.c", "capi/front/wait.c"}, []string{"cmd/shmem-info"}},
 	"request": {c: []string{"capi/front/remote.c"}},
+	"store":   {[]string{"runtime/gpu/cuda/load.c"}, []string{"runtime/proxy/staging"}},
 	"peek":    {[]string{"fabric/rail/peek/peek.c"}, []string{"fabric/rail"}},
 	"control": {c: []string{"capi/front/activity.c", "capi/front/barrier.c"}},
 	"state":   {c: []string{"capi/front/address.c", "capi/front/lifecycle.c", "capi/front/statics.c"}},
@@ -68,7 +69,7 @@ var elsewhere = map[string]string{
 }
 
 // copied are the folders that those sources of C include.
-var copied = []string{"abi", "capi/front", "device", "fabric/rail/peek", "include", "runtime/proxy/express",
+var copied = []string{"abi", "capi/front", "device", "fabric/rail/peek", "include", "runtime/gpu/cuda", "runtime/proxy/express",
 	"tests/device/emulated", "tests/gpu"}
 
 // TestRemoval takes the members out of each struct of the table, generates, and holds that

@@ -52,6 +52,23 @@ var stream = Unit{
 	},
 }
 
+// What a driver is given of stores that a stream is to do.
+var store = Unit{
+	Name:   "store",
+	Doc:    "stores that a stream of a GPU does.",
+	GoFile: "runtime/gpu/zz_store_unsafe.go",
+	Constants: []Constant{
+		{"CUDA_STORES", "MaxStores", 64, "the most that a driver is given at once; CUDA's takes 255"},
+	},
+	Structs: []Struct{
+		{Name: "cuda_store", Go: "Store", Doc: "A store of a word that a stream is to do.", Members: []Member{
+			{Name: "at", Type: "u64", GoType: "Address", Doc: "the word"},
+			{Name: "value", Type: "u64", Doc: "what is stored"},
+			{Name: "width", Type: "u32", Doc: "4 or 8 bytes"},
+		}},
+	},
+}
+
 // What peek.c and fabric/rail/peek both work on.
 var peek = Unit{
 	Name:      "peek",

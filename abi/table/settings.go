@@ -1,5 +1,22 @@
 package table
 
+// Ranges that a profiler is shown of the proxy.
+var nvtx = Unit{
+	Name:   "nvtx",
+	Doc:    "the ranges of the proxy's work that a profiler is shown.",
+	GoFile: "runtime/nvtx/zz_nvtx.go",
+	Enums: []Enum{
+		{Prefix: "NVTX_", Go: "Name", Base: "uint8", Kind: "-", Doc: "the name of a range.", Values: []Value{
+			{Name: "LEAVE", Doc: "none: ends the range that the thread entered last"},
+			{Name: "SEND", Doc: "a message"},
+			{Name: "WRITE", Doc: "a one-sided write"},
+			{Name: "READ", Doc: "a one-sided read"},
+			{Name: "ATOMIC", Doc: "an atomic operation of the NIC"},
+			{Name: "SLEEP", Doc: "of the proxy's thread"},
+		}},
+	},
+}
+
 // What settings say, where C looks at it.
 var settings = Unit{
 	Name:   "settings",

@@ -216,6 +216,8 @@ var Constants = join([]Constant{
 	{"MAP_WARP", "MapWarp", 2, "threads of a warp share a ring"},
 	{"MAP_PE", "MapPE", 3, "operations on the same PE share a ring"},
 
+	{"REPLIES", "Replies", 1024, "the most operations of one ring that may wait for an answer at once"},
+
 	// Bytes beside the slots (device/shmem/ring.h).
 	{"CELLS", "Cells", 128, "cells of a ring: that of an operation belongs to it until as many operations of two slots have been taken"},
 	{"CELL_BYTES", "CellBytes", 2048, "the most bytes that lie beside an operation's slots"},

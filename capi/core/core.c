@@ -56,8 +56,11 @@ int shmemi_core_open_ranges(uint32_t groups)
 
 void shmemi_core_range(unsigned name)
 {
-    static const char *const names[] = {NULL, "send", "write", "read", "atomic", "sleep"};
-    if (name == 0)
+    static const char *const names[] = {
+        [SHMEMI_NVTX_SEND] = "send",     [SHMEMI_NVTX_WRITE] = "write", [SHMEMI_NVTX_READ] = "read",
+        [SHMEMI_NVTX_ATOMIC] = "atomic", [SHMEMI_NVTX_SLEEP] = "sleep",
+    };
+    if (name == SHMEMI_NVTX_LEAVE)
         front.range_leave(SHMEMI_RANGES_OF_PROXY);
     else
         front.range_enter(SHMEMI_RANGES_OF_PROXY, SHMEMI_RANGE_PROXY, names[name]);

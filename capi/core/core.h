@@ -7,6 +7,7 @@
 #include "express.h"
 #include "driver.h"
 #include "functions.h"
+#include "zz_nvtx.h"
 
 /* Serves the network from C, or stops when native is NULL. */
 void shmemi_core_serve(struct shmemi_state *state, const struct shmemi_native *native,
@@ -62,7 +63,7 @@ void shmemi_core_doing(int pe, unsigned how, char *text, size_t size);
 void shmemi_core_finalized(void);
 /* Ranges for a profiler, as struct shmemi_init_args has them. */
 int shmemi_core_open_ranges(uint32_t groups);
-/* Of the proxy: nvtx.Name. */
+/* Of the proxy: SHMEMI_NVTX_... */
 void shmemi_core_range(unsigned name);
 
 void shmemi_core_set_abort(void (*abort_)(const char *call, const char *remedy, const char *cause,

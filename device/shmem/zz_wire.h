@@ -31,6 +31,7 @@
 #define SHMEMI_MAP_SM 1 /* threads of a multiprocessor share a ring */
 #define SHMEMI_MAP_WARP 2 /* threads of a warp share a ring */
 #define SHMEMI_MAP_PE 3 /* operations on the same PE share a ring */
+#define SHMEMI_REPLIES 1024 /* the most operations of one ring that may wait for an answer at once */
 #define SHMEMI_CELLS 128 /* cells of a ring: that of an operation belongs to it until as many operations of two slots have been taken */
 #define SHMEMI_CELL_BYTES 2048 /* the most bytes that lie beside an operation's slots */
 #define SHMEMI_KIND_SET 1 /* writes the operand */

@@ -1,9 +1,6 @@
 package gpu
 
-import (
-	"structs"
-	"unsafe"
-)
+import "unsafe"
 
 // Address is an address as a GPU uses it.
 type Address uint64
@@ -21,15 +18,6 @@ type Lendable struct {
 // Shared names memory of a GPU to other processes: CUDA's IPC handle.
 type Shared [64]byte
 
-// Store is a store of a word of 4 or 8 bytes that a stream is to do, as C has it
-// too.
-type Store struct {
-	_     structs.HostLayout
-	At    Address
-	Value uint64
-	Width uint32
-}
-
 // Atomic is an atomic operation that a stream is to do.
 type Atomic struct {
 	At               Address // a word, aligned
@@ -42,9 +30,6 @@ type Atomic struct {
 	Claim Address
 	Free  uint64
 }
-
-// MaxStores is how many stores a driver is given at once.
-const MaxStores = 64
 
 // Facts are what a driver says of a device before anything is tried.
 type Facts struct {

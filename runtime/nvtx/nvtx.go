@@ -15,19 +15,6 @@ import (
 	"libshmem/fabric"
 )
 
-// Name is that of a range.
-type Name uint8
-
-// The names; Leave is none, and ends the range that the thread entered last.
-const (
-	Leave Name = iota
-	Send
-	Write
-	Read
-	Atomic
-	Sleep
-)
-
 // Show enters a range of the calling thread, or leaves it.
 type Show func(Name)
 

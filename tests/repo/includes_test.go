@@ -20,7 +20,7 @@ fabric/ofi/stub/...: fabric/ofi/stub/...
     # stands in for libfabric, which knows nothing of this library
 fabric/...: abi
     # a provider serves whoever polls it, and knows no front
-runtime/gpu/...:
+runtime/gpu/...: abi
     # doors to drivers
 runtime/proxy/...: abi device/shmem runtime/proxy/...
     # what it does for callers in C lies here, and they include it

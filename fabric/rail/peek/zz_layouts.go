@@ -2,5 +2,5 @@
 
 package peek
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xe79a5c35da601205
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xaf5c5c184163798a
 import "C"

@@ -11,6 +11,7 @@
 #define SHMEMI_CUDA_DRIVER_H
 
 #include "marks.h"
+#include "zz_store.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -391,12 +392,6 @@ SHMEMI_CUDA_FUNCTIONS(CALL_IN, CALL_IN)
 #undef CALL_IN
 #undef UNWRAP
 
-/* A store that a stream is given: gpu.Store. */
-struct shmemi_cuda_store {
-    uint64_t at, value;
-    uint32_t width; /* 4 or 8 */
-};
-
 /* Has a stream copy two rows of n bytes that lie behind each other. */
 static inline struct shmemi_cuda_outcome shmemi_cuda_in_two_rows(const struct shmemi_cuda *driver,
                                                                  void *within, uint64_t to,
@@ -411,8 +406,6 @@ static inline struct shmemi_cuda_outcome shmemi_cuda_in_two_rows(const struct sh
     };
     return shmemi_cuda_in_copy_rows(driver, within, &rows, stream);
 }
-
-enum { SHMEMI_CUDA_STORES = 64 }; /* the most at once; the driver takes 255 */
 
 /* Has a stream store words, one after the other, with one call of the driver's. */
 static inline struct shmemi_cuda_outcome

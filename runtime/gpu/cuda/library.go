@@ -1,7 +1,7 @@
 package cuda
 
 /*
-#cgo CFLAGS: -std=gnu11 -Wall -Wextra
+#cgo CFLAGS: -I${SRCDIR}/../../../abi -std=gnu11 -Wall -Wextra
 #cgo LDFLAGS: -ldl
 #include <stdlib.h>
 #include "driver.h"

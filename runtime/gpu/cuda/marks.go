@@ -64,24 +64,17 @@ func (v *Device) Calls(to []Call) []Call {
 	defer v.callers.mu.Unlock()
 	for _, one := range v.callers.all {
 		for i := range one.marks.at {
-			m := (*mark)(unsafe.Pointer(&one.marks.at[i]))
-			turn := atomic.LoadUint64(&m.turn)
-			name := (*byte)(atomic.LoadPointer(&m.call))
-			if name != nil && turn&1 != 0 && atomic.LoadUint64(&m.turn) == turn {
+			m := &one.marks.at[i]
+			now := (*uint64)(&m.turn)
+			turn := atomic.LoadUint64(now)
+			name := (*byte)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(&m.call))))
+			if name != nil && turn&1 != 0 && atomic.LoadUint64(now) == turn {
 				to = append(to, Call{one.name, literal(name), i, turn})
 			}
 		}
 	}
 	return to
 }
-
-// mark is struct shmemi_cuda_mark.
-type mark struct {
-	call unsafe.Pointer
-	turn uint64
-}
-
-var _ [unsafe.Sizeof(mark{})]byte = [C.sizeof_struct_shmemi_cuda_mark]byte{}
 
 // literal is a string that C has for ever.
 func literal(at *byte) string {

@@ -206,12 +206,6 @@ func (v *Device) Change(s gpu.Stream, o gpu.Atomic) error {
 	return v.leave(op, "cuStreamBatchMemOp_v2", C.shmemi_cuda_in_change(v.driver.table, v.context, handle(s), what, width, C.uint64_t(o.At), C.uint64_t(o.Operand)))
 }
 
-// C has the same.
-var (
-	_ [gpu.MaxStores]byte              = [C.SHMEMI_CUDA_STORES]byte{}
-	_ [unsafe.Sizeof(gpu.Store{})]byte = [C.sizeof_struct_shmemi_cuda_store]byte{}
-)
-
 // conditions are the driver's numbers.
 var conditions = [...]C.uint{gpu.AtLeast: C.SHMEMI_CUDA_WAIT_GEQ, gpu.Equal: C.SHMEMI_CUDA_WAIT_EQ, gpu.And: C.SHMEMI_CUDA_WAIT_AND}
 

@@ -120,9 +120,6 @@ static void answer(const struct shmemi_lane_ring *r, uint64_t i)
     __atomic_store_n(&reply->turn, reply->turn + 1, __ATOMIC_RELEASE);
 }
 
-/* The most replies of a ring: queue.Replies. */
-enum { REPLIES = 1024 };
-
 /* What became of an operation: how many were posted, itself and the puts that
  * it was merged with. */
 enum { NOT_THERE = 0, NOT_SIMPLE = -1 };
@@ -140,7 +137,7 @@ static int put(struct shmemi_lane *l, const struct shmemi_lane_ring *r, uint64_t
     const uint64_t room = x->max_inject - sizeof(struct shmemi_header); /* checked when sent */
     const bool in_cell = beside(r, local, n);
     int count = 1;
-    if (n == 0 || n > room || (want && shmemi_get_reply(w) >= REPLIES))
+    if (n == 0 || n > room || (want && shmemi_get_reply(w) >= SHMEMI_REPLIES))
         return NOT_SIMPLE;
     for (; !want && !in_cell && (uint32_t)count < most; count++) {
         if (!slot(r, end, v) || shmemi_get_op(v) != SHMEMI_OP_PUT ||
@@ -182,7 +179,7 @@ static int put_signal(struct shmemi_lane *l, const struct shmemi_lane_ring *r, u
     const bool in_cell = beside(r, local, n);
     if (!signal_there(x, w) || n > x->max_inject || !inside(x, dest, n) ||
         (n != 0 && !in_cell && !readable(l, local, n)) || (x->staging && !in_cell) ||
-        (want && shmemi_get_reply(w) >= REPLIES))
+        (want && shmemi_get_reply(w) >= SHMEMI_REPLIES))
         return NOT_SIMPLE;
     if (shmemi_express_bytes_signal(x, &l->native, (uint32_t)shmemi_get_pe(w),
                                     (int64_t)(dest - x->internal), (const void *)(uintptr_t)local,
