@@ -17,7 +17,7 @@ import (
 var rewrite = flag.Bool("rewrite", false, "write the golden file anew")
 
 // oneRow is everything that a single row makes.
-func oneRow(f *spec.Family) string {
+func oneRow(t *testing.T, f *spec.Family) string {
 	var b strings.Builder
 	section := func(name string) { b.WriteString("==== " + name + "\n") }
 	section("include/shmem.h")
@@ -33,6 +33,14 @@ func oneRow(f *spec.Family) string {
 	for _, fn := range f.Functions() {
 		checkCall(&b, fn)
 		b.WriteString(checkRow(fn))
+	}
+	var m pythonModule
+	if err := m.add(f); err != nil {
+		t.Fatal(err)
+	}
+	if m.body != "" {
+		section("python")
+		b.WriteString(m.before + m.body)
 	}
 	return b.String()
 }
@@ -65,7 +73,8 @@ func TestRow(t *testing.T) {
 			FrontNbi: "shmemi_amo$W_nbi($ctx, SHMEMI_AMO_SWAP, fetch, dest, bits(value), 0, pe, $call)",
 			Doc:      "Writes an object and tells what it was.", DocNbi: "After the next quiet.",
 			Returns: "The old value.", Errors: "Ends the job when pe is not a PE.", Order: "None.",
-			Check: spec.CheckAtomic,
+			Check:  spec.CheckAtomic,
+			Python: &spec.Python{Doc: "Writes an element and answers what it was.", DocNbi: "After the next quiet."},
 		},
 		"put_signal": {
 			Name: "put_signal", Section: "SHMEM_PUT_SIGNAL", Since: "0.1",
@@ -89,7 +98,7 @@ func TestRow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			golden := filepath.Join("testdata", name+".golden")
-			got := oneRow(f)
+			got := oneRow(t, f)
 			if *rewrite {
 				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 					t.Fatal(err)

@@ -1,7 +1,7 @@
 // Command gen writes the files that are generated from the tables. From
 // libshmem/capi/spec: the public header, the functions behind it, what Python knows
-// of the library, the page that counts what is there, and for a build the C tests, the
-// functions' second names and the version script.
+// of the library and how its functions forward, the page that counts what is there, and
+// for a build the C tests, the functions' second names and the version script.
 //
 //	go run ./capi/gen             writes those that are committed
 //	go run ./capi/gen -check      writes nothing and fails when one is out of date
@@ -65,6 +65,11 @@ func surfaceFiles(s *spec.Surface) ([]file, error) {
 		return nil, err
 	}
 	out = append(out, python...)
+	calls, err := pythonCalls(s)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, calls...)
 	out = append(out, deviceFiles(s)...)
 	out = append(out, streamFiles(s)...)
 	return append(out, thunks(s)...), nil
@@ -111,7 +116,7 @@ func main() {
 	}
 }
 
-var folders = []string{"capi/front", "capi/core", "device/shmem", "queue"}
+var folders = []string{"capi/front", "capi/core", "device/shmem", "python/shmem", "queue"}
 
 func run(root string, check bool) error {
 	files, err := outputs(root)

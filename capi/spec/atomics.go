@@ -32,6 +32,7 @@ var atomics = Chapter{
 			Doc:     "Reads an object of another PE atomically.",
 			DocNbi:  "The same, but fetch is written only after the next quiet.",
 			Returns: "The value.",
+			Python:  &Python{Doc: "Reads an element atomically."},
 			Errors:  remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
@@ -43,6 +44,7 @@ var atomics = Chapter{
 				Types: kernelHalf, Contexts: true, Body: "shmemi_set_half<$T>($job, $call, dest, value, pe)", Doc: halfOnly,
 			}),
 			Doc:    "Writes an object of another PE atomically.",
+			Python: &Python{Doc: "Writes an element atomically."},
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
@@ -59,6 +61,7 @@ var atomics = Chapter{
 			Kernel:   inKernel(AMOTypes, "CSWAP", "dest, value, cond", true),
 			Doc:      "Replaces an object of another PE if it has the expected value.",
 			DocNbi:   atomicNbi, Returns: oldValue + " The object was changed if that equals cond.",
+			Python: &Python{Doc: "Writes value if the element is cond; answers what it was."},
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
@@ -72,6 +75,7 @@ var atomics = Chapter{
 			}),
 			Doc:    "Writes an object of another PE and tells what it was.",
 			DocNbi: atomicNbi, Returns: oldValue,
+			Python: &Python{Doc: "Writes an element and answers what it was."},
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
@@ -83,6 +87,7 @@ var atomics = Chapter{
 			Kernel:   inKernel(AMOTypes, "FETCH_ADD", "dest, ($T)1, ($T)0", true),
 			Doc:      "Adds one to an object of another PE, modulo its width, and tells what it was.",
 			DocNbi:   atomicNbi, Returns: oldValue,
+			Python: &Python{Doc: "Adds one to an element and answers what it was."},
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
@@ -92,6 +97,7 @@ var atomics = Chapter{
 			Front:  "shmemi_amo$W($ctx, SHMEMI_AMO_ADD, dest, 1, 0, pe, $call)",
 			Kernel: inKernel(AMOTypes, "ADD", "dest, ($T)1, ($T)0", false),
 			Doc:    "Adds one to an object of another PE, modulo its width.",
+			Python: &Python{Doc: "Adds one to an element."},
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
@@ -105,6 +111,11 @@ var atomics = Chapter{
 				sumInKernel(kernelHalf, "shmemi_fetch_add_half<$T>($job, $call, dest, value, pe)")),
 			Doc:    "Adds to an object of another PE, modulo its width, and tells what it was.",
 			DocNbi: atomicNbi, Returns: oldValue,
+			Python: &Python{
+				Doc: "Adds to an element and answers what it was.",
+				DocNbi: "Does as atomic_fetch_add; the old value is in fetch after the next quiet.\n\n" +
+					"fetch is an array of the same dtype, of which the first element is written.",
+			},
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
@@ -116,17 +127,18 @@ var atomics = Chapter{
 				sumInKernel(kernelReal, "shmemi_add_real<$T>($job, $call, dest, value, pe)"),
 				sumInKernel(kernelHalf, "(void)shmemi_fetch_add_half<$T>($job, $call, dest, value, pe)")),
 			Doc:    "Adds to an object of another PE, modulo its width.",
+			Python: &Python{Doc: "Adds to an element, modulo its width."},
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
-		bitwiseFetch("and", "AND"), bitwise("and", "AND"),
-		bitwiseFetch("or", "OR"), bitwise("or", "OR"),
-		bitwiseFetch("xor", "XOR"), bitwise("xor", "XOR"),
+		bitwiseFetch("and", "AND"), bitwise("and", "AND", "and"),
+		bitwiseFetch("or", "OR"), bitwise("or", "OR", "or"),
+		bitwiseFetch("xor", "XOR"), bitwise("xor", "XOR", "exclusive or"),
 	},
 }
 
-// The three bitwise operations differ in one word.
+// The three bitwise operations differ in one word; said is that of sentences.
 
-func bitwise(name, word string) Family {
+func bitwise(name, word, said string) Family {
 	return Family{
 		Name: "atomic_" + name, Section: "SHMEM_ATOMIC_" + word, Since: "0.1", Contexts: true,
 		Types:  BitwiseAMOTypes,
@@ -134,6 +146,7 @@ func bitwise(name, word string) Family {
 		Front:  "shmemi_amo$W($ctx, SHMEMI_AMO_" + word + ", dest, bits(value), 0, pe, $call)",
 		Kernel: inKernel(BitwiseAMOTypes, word, "dest, value, ($T)0", false),
 		Doc:    "Combines an object of another PE with value by a bitwise " + word + ".",
+		Python: &Python{Doc: "Combines an element with value by a bitwise " + said + "."},
 		Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 	}
 }
@@ -149,6 +162,7 @@ func bitwiseFetch(name, word string) Family {
 		Kernel: inKernel(BitwiseAMOTypes, "FETCH_"+word, "dest, value, ($T)0", true),
 		Doc: "Combines an object of another PE with value by a bitwise " + word +
 			" and tells what it was.",
+		Python: &Python{Doc: "Does as atomic_" + name + ", and answers what the element was."},
 		DocNbi: atomicNbi, Returns: oldValue,
 		Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 	}

@@ -33,7 +33,7 @@ func oldAtomic(name, now string) Family {
 		f.Params = params
 		f.Name, f.Like, f.Instead = name, now, "shmem_"+now
 		f.Variants, f.FrontNbi, f.DocNbi, f.Contexts = 0, "", "", false
-		f.Kernel, f.Stream = nil, nil
+		f.Kernel, f.Stream, f.Python = nil, nil, nil
 		return f
 	}
 	panic("spec: no " + now)

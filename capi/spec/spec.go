@@ -118,9 +118,10 @@ type Family struct {
 	// they are the only ones.
 	Kernel  []Kernel
 	Stream  *Stream
-	Doc     string // one paragraph
-	DocNbi  string // what differs in the nonblocking form
-	Returns string // what the result means
+	Python  *Python // its form there; none: it has none, or one that is written by hand
+	Doc     string  // one paragraph
+	DocNbi  string  // what differs in the nonblocking form
+	Returns string  // what the result means
 	Errors  string
 	Order   string
 	Check   Check // how the generated test exercises it
@@ -180,6 +181,8 @@ type Param struct {
 	Unit string // of a number
 	Doc  string
 	Nbi  bool // only the nonblocking form has it
+	// Python is its name there, where that is another one.
+	Python string
 }
 
 // Role says whose memory a parameter points to and which way data flows.

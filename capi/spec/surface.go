@@ -168,6 +168,7 @@ func (s *Surface) spell(f *Family) {
 		k := &f.Kernel[i]
 		k.Params, k.Result, k.Doc = s.params(k.Params), s.Spell(k.Result), s.Spell(k.Doc)
 	}
+	f.Python = f.Python.spell(s)
 	if f.Stream != nil {
 		own := *f.Stream
 		for _, text := range []*string{&own.Result, &own.Doc, &own.DocNbi, &own.Returns, &own.Errors, &own.Order} {

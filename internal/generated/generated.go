@@ -17,7 +17,7 @@ type File struct {
 	Path, Text string
 }
 
-// Sync makes the tree below root have these files. Files zz_* of the folders that say they
+// Sync makes the tree below root have these files. Files *zz_* of the folders that say they
 // are maker's, and are none of these, go. With check nothing is written: an error names what
 // is out of date.
 func Sync(root, maker string, files []File, folders []string, check bool) error {
@@ -65,7 +65,7 @@ func leftOver(root, maker string, files []File, folders []string) ([]string, err
 	tree := os.DirFS(root)
 	var left []string
 	for _, folder := range folders {
-		found, err := fs.Glob(tree, folder+"/zz_*")
+		found, err := fs.Glob(tree, folder+"/*zz_*")
 		if err != nil {
 			return nil, err
 		}

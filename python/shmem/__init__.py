@@ -14,23 +14,6 @@ loaded by the first init.
 """
 
 from shmem._abi import VERSION as __version__
-from shmem._atomics import (
-    atomic_add,
-    atomic_and,
-    atomic_compare_swap,
-    atomic_fetch,
-    atomic_fetch_add,
-    atomic_fetch_add_nbi,
-    atomic_fetch_and,
-    atomic_fetch_inc,
-    atomic_fetch_or,
-    atomic_fetch_xor,
-    atomic_inc,
-    atomic_or,
-    atomic_set,
-    atomic_swap,
-    atomic_xor,
-)
 from shmem._collectives import (
     alltoall,
     alltoalls,
@@ -111,6 +94,23 @@ from shmem._sync import (
     wait_until_some,
 )
 from shmem._teams import Team
+from shmem._zz_atomics import (
+    atomic_add,
+    atomic_and,
+    atomic_compare_swap,
+    atomic_fetch,
+    atomic_fetch_add,
+    atomic_fetch_add_nbi,
+    atomic_fetch_and,
+    atomic_fetch_inc,
+    atomic_fetch_or,
+    atomic_fetch_xor,
+    atomic_inc,
+    atomic_or,
+    atomic_set,
+    atomic_swap,
+    atomic_xor,
+)
 
 __all__ = [
     "ArgumentError",

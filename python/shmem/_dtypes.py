@@ -59,20 +59,29 @@ def resolve(call: str, dtype: DTypeLike) -> np.dtype[Any]:
     return out
 
 
-def _by_kind(names: dict[str, str]) -> dict[np.dtype[Any], str]:
-    return {np.dtype(numpy): ours for numpy, ours in names.items()}
+_NUMPY = {
+    "float": "f4",
+    "double": "f8",
+    "longdouble": "g",
+    "half": "f2",
+    "complexf": "c8",
+    "complexd": "c16",
+}
 
 
-_INTEGERS = {"i4": "int32", "u4": "uint32", "i8": "int64", "u8": "uint64"}
+def types(names: str) -> dict[np.dtype[Any], str]:
+    """The library's names of types, by dtype."""
+    return {np.dtype(_NUMPY.get(name, name)): name for name in names.split()}
 
-ATOMIC = _by_kind(_INTEGERS)
-ATOMIC_EXTENDED = _by_kind({**_INTEGERS, "f4": "float", "f8": "double"})
+
+ATOMIC = types("int32 uint32 int64 uint64")
+SIGNALS = types("uint64 int64")
 # What is combined: reductions by and, or, xor; by max and min; by sum and prod.
-BITS = _by_kind({**_INTEGERS, "i1": "int8", "u1": "uint8", "i2": "int16", "u2": "uint16"})
-ORDERED = {**BITS, **_by_kind({"f4": "float", "f8": "double", "g": "longdouble"})}
-SUMMED = {**ORDERED, **_by_kind({"c8": "complexf", "c16": "complexd"})}
+BITS = {**ATOMIC, **types("int8 uint8 int16 uint16")}
+ORDERED = {**BITS, **types("float double longdouble")}
+SUMMED = {**ORDERED, **types("complexf complexd")}
 # What max, min, sum and prod combine on a stream, by its name.
-_ON_GPU = _by_kind({"f4": "float", "f8": "double", "f2": "half"})
+_ON_GPU = types("float double half")
 STREAM = {str(d): name for d, name in {**BITS, **_ON_GPU}.items()} | {"bfloat16": "bfloat16"}
 
 

@@ -77,15 +77,18 @@ class Forms(dict[np.dtype[Any], tuple[Form | None, Number, float, float]]):
     None for a dtype that goes the long way, of which there is no number.
     """
 
-    def __init__(self, operation: str, table: dict[np.dtype[Any], str]) -> None:
-        self._operation = operation
+    def __init__(
+        self, functions: Callable[[str], Any], name: str, table: dict[np.dtype[Any], str]
+    ) -> None:
+        self._functions = functions
+        self._name = name
         self.table = table
 
     def __missing__(self, dtype: np.dtype[Any]) -> tuple[Form | None, Number, float, float]:
         name = self.table.get(dtype)
         if name is None:
             return None, int, 1, 0
-        assert state.loaded is not None
-        form: Form = getattr(state.loaded.quick, f"shmem_{name}_{self._operation}")
+        called = self._name.format(name)
+        form: Form = getattr(self._functions(called), called)
         out = self[dtype] = (form, *_NUMBERS[dtype])
         return out

@@ -288,6 +288,15 @@ def writable(call: str, name: str, array: Array) -> None:
         )
 
 
+def receiver(call: str, name: str, operand: Any, dtype: np.dtype[Any]) -> Array:
+    """What a value of that dtype is written to, here."""
+    into = as_array(call, name, operand)
+    writable(call, name, into)
+    if into.dtype != dtype or into.size < 1:
+        raise DtypeError(call, name, f"it has no {dtype}", "pass an array of one")
+    return into
+
+
 def check_span(call: str, name: str, array: Array) -> int:
     """The address of an array with strides, all of which has to be symmetric memory."""
     low = high = address_of(array)

@@ -12,7 +12,7 @@ from shmem import _memory, _strided
 from shmem._constants import SIGNAL_SET, signal_op
 from shmem._contexts import DEFAULT, Context, handle_of
 from shmem._device import Ghost, of_cpu
-from shmem._dtypes import BITS
+from shmem._dtypes import BITS, types
 from shmem._errors import DtypeError, LayoutError
 from shmem._events import keep
 from shmem._memory import Array
@@ -35,7 +35,7 @@ from shmem._operands import (
     symmetric,
     writable,
 )
-from shmem._runtime import after_init, check_pe, library, settle, state, whole
+from shmem._runtime import after_init, check_pe, library, quick, settle, state, whole
 from shmem._spans import Span, of_tensor
 from shmem._streams import StreamLike, stream_of
 
@@ -52,8 +52,8 @@ _putmem: Callable[..., None]
 _getmem: Callable[..., None]
 
 # A float is a double on its way through ctypes, which makes another NaN of some.
-_READS = Forms("g", {**BITS, np.dtype("f8"): "double"})
-_WRITES = Forms("p", {**BITS, np.dtype("f4"): "float", np.dtype("f8"): "double"})
+_READS = Forms(quick, "shmem_{}_g", {**BITS, **types("double")})
+_WRITES = Forms(quick, "shmem_{}_p", {**BITS, **types("float double")})
 
 _SIGNALS = frozenset((np.dtype("int64"), np.dtype("uint64")))
 

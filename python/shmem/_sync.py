@@ -10,13 +10,13 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from shmem import _rma
-from shmem._atomics import _number
 from shmem._constants import SIGNAL_SET, comparison, signal_op
 from shmem._contexts import DEFAULT, Context, handle_of
 from shmem._device import of_cpu
 from shmem._dtypes import ATOMIC, name_of
 from shmem._errors import DtypeError, SizeError, StateError
 from shmem._memory import Array
+from shmem._numbers import number
 from shmem._operands import address_of, as_source, describe, element, symmetric
 from shmem._runtime import (
     after_finalize,
@@ -250,13 +250,13 @@ def wait_until(
     functions = library(call)
     array, address = element(call, "ivar", ivar, index)
     kind = name_of(call, array.dtype, ATOMIC)
-    how, number = comparison(call, cmp), _number(call, "value", array.dtype, value)
+    how, operand = comparison(call, cmp), number(call, "value", array.dtype, value)
     form: Callable[..., None]
     if stream is not None:
         form = getattr(functions, f"shmemx_{kind}_wait_until_on_stream")
-        form(address, how, number, stream_of(call, stream))
+        form(address, how, operand, stream_of(call, stream))
         return
-    _wait(call, getattr(functions, f"shmem_{kind}_wait_until"), address, how, number)
+    _wait(call, getattr(functions, f"shmem_{kind}_wait_until"), address, how, operand)
     if state.failed:
         settle(call)
 
@@ -267,9 +267,9 @@ def test(ivar: Any, cmp: str | int, value: Any, *, index: SupportsIndex = 0) -> 
     functions = library("test")
     array, address = element("test", "ivar", ivar, index)
     kind = name_of("test", array.dtype, ATOMIC)
-    how, number = comparison("test", cmp), _number("test", "value", array.dtype, value)
+    how, operand = comparison("test", cmp), number("test", "value", array.dtype, value)
     form: Callable[..., int] = getattr(functions, f"shmem_{kind}_test")
-    answer = form(address, how, number) != 0
+    answer = form(address, how, operand) != 0
     if state.failed:
         settle("test")
     return answer
@@ -297,7 +297,7 @@ def _set(
     room = [address_of(indices)] if places else []
     made = _wait if call.startswith("wait") else _at_once
     if not isinstance(values, (list, tuple)) and np.ndim(values) == 0:
-        operand: int | float = _number(call, "value", array.dtype, values)
+        operand: int | float = number(call, "value", array.dtype, values)
         form = getattr(functions, f"shmem_{kind}_{call}")
         answer = made(call, form, address, n, *room, mask, how, operand)
     else:

@@ -1,0 +1,37 @@
+"""Numbers as the library takes them; ctypes would cut off what does not fit."""
+
+from __future__ import annotations
+
+from math import isinf
+from typing import Any
+
+import numpy as np
+
+from shmem._dtypes import ATOMIC
+from shmem._errors import DtypeError
+from shmem._operands import brief
+from shmem._runtime import whole
+
+_GREATEST = {np.dtype(kind): float(np.finfo(kind).max) for kind in ("f4", "f8")}
+_LIMITS = {d: (int(np.iinfo(d).min), int(np.iinfo(d).max)) for d in ATOMIC}
+
+
+def number(call: str, name: str, dtype: np.dtype[Any], value: Any) -> int | float:
+    """A value of an element's type."""
+    if dtype.kind == "f":
+        try:
+            if isinstance(value, (str, bytes, bytearray)) or np.iscomplexobj(value):
+                raise TypeError
+            given = float(value)
+            if abs(given) > _GREATEST[dtype] and not isinf(given):
+                raise OverflowError
+            return given
+        except (TypeError, ValueError, OverflowError):
+            raise DtypeError(
+                call, f"{name} {brief(value)}", f"is no {dtype}", "pass a float"
+            ) from None
+    integer = whole(value)
+    low, high = _LIMITS[dtype]
+    if integer is None or not low <= integer <= high:
+        raise DtypeError(call, f"{name} {brief(value)}", f"is no {dtype}", f"pass {low} to {high}")
+    return integer
