@@ -40,7 +40,7 @@ func oneRow(t *testing.T, f *spec.Family) string {
 	}
 	if m.body != "" {
 		section("python")
-		b.WriteString(m.before + m.body)
+		b.WriteString(m.opened() + m.body)
 	}
 	return b.String()
 }

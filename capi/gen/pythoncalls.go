@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -68,6 +69,7 @@ def untyped(name):
 // A pythonModule is a module's functions, and what they need before them.
 type pythonModule struct {
 	before, body string
+	untyped      []string // the functions that are called by ctypes' own objects
 }
 
 // add makes the functions of a row that has any.
@@ -80,22 +82,31 @@ func (m *pythonModule) add(f *spec.Family) error {
 		calls = append(calls, pythonCall{row: f, doc: f.Python.DocNbi, nbi: true})
 	}
 	for _, c := range calls {
-		text, err := c.element(m)
-		if err != nil {
-			return err
+		b := &pythonLines{}
+		write := c.element
+		switch {
+		case c.has("nelems"):
+			write = c.copy
+		case f.Python.Longer != "":
+			write = c.word
 		}
-		m.body += "\n\n" + text
+		result, err := write(m, b)
+		if err != nil {
+			return fmt.Errorf("%s: the form of Python: %w", f.Name, err)
+		}
+		m.body += "\n\n" + c.head(result) + b.String()
 	}
 	return nil
 }
 
 // text is the whole module; it imports what its lines name.
 func (m *pythonModule) text(s *spec.Surface, title string) string {
-	code := m.before + m.body
+	code := m.opened() + m.body
+	words := pythonProse.ReplaceAllString(code, "")
 	names := map[string][]string{}
 	for _, i := range pythonImports(s) {
 		for name := range strings.FieldsSeq(i.names) {
-			if regexp.MustCompile(`\b` + name + `\b`).MatchString(code) {
+			if regexp.MustCompile(`(?:^|[^.\w])` + name + `\b`).MatchString(words) {
 				names[i.module] = append(names[i.module], name)
 			}
 		}
@@ -116,6 +127,31 @@ func (m *pythonModule) text(s *spec.Surface, title string) string {
 	return b.String() + "\n" + code
 }
 
+// opened is what stands before the functions.
+func (m *pythonModule) opened() string {
+	if m.untyped == nil {
+		return m.before
+	}
+	var declared, names, set string
+	for _, name := range m.untyped {
+		own := "_" + pythonBare(name)
+		declared += own + ": Callable[..., None]\n"
+		names += ", " + own
+		set += fmt.Sprintf("    %s = untyped(%q)\n", own, name)
+	}
+	return m.before + "\n# Of the library that is loaded; no PE is near before.\n" + declared +
+		"\n\ndef _open() -> None:\n    global " + names[2:] + "\n" + set + "\n\nafter_init.append(_open)\n"
+}
+
+// pythonBare is a function's name without its surface.
+func pythonBare(name string) string {
+	_, bare, _ := strings.Cut(name, "_")
+	return bare
+}
+
+// pythonProse is what names no function: docstrings and comments.
+var pythonProse = regexp.MustCompile(`(?s)""".*?"""|# [^\n]*`)
+
 type pythonImport struct {
 	group  int // of the standard library, of the package
 	module string
@@ -128,22 +164,33 @@ func pythonImports(s *spec.Surface) []pythonImport {
 		functions = base + "._runtime"
 	}
 	out := []pythonImport{
+		{1, "collections.abc", "Callable"},
 		{1, "typing", "Any SupportsIndex"},
-		{2, base + "._contexts", "DEFAULT Context handle_of"},
-		{2, base + "._dtypes", "name_of types"},
-		{2, base + "._near", "Forms is_near near_element"},
-		{2, base + "._numbers", "number"},
-		{2, base + "._operands", "address_of element receiver"},
-		{2, base + "._runtime", "check_pe settle state"},
+		{2, "numpy", "empty ndarray"},
+		{3, base, "_memory"},
+		{3, base + "._contexts", "DEFAULT Context handle_of"},
+		{3, base + "._copies", "Apart incoming outgoing outgoing_row"},
+		{3, base + "._device", "Ghost"},
+		{3, base + "._dtypes", "name_of types words"},
+		{3, base + "._events", "keep"},
+		{3, base + "._memory", "Array"},
+		{3, base + "._near", "QUICK Forms is_near near near_element sizes"},
+		{3, base + "._numbers", "number one_of"},
+		{3, base + "._operands", "HEAD address_of element pointer_at receiver"},
+		{3, base + "._streams", "StreamLike stream_of"},
+		{3, base + "._runtime", "after_init check_pe settle state"},
 	}
-	const called = "library quick"
+	const called = "library quick untyped"
 	if s.Over != nil {
-		return append(out, pythonImport{2, functions, called})
+		return append(out, pythonImport{3, functions, called})
 	}
 	last := &out[len(out)-1]
 	words := strings.Fields(last.names + " " + called)
 	slices.Sort(words)
 	last.names = strings.Join(words, " ")
+	slices.SortStableFunc(out, func(a, b pythonImport) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.module, b.module))
+	})
 	return out
 }
 
@@ -170,104 +217,322 @@ func (c *pythonCall) params() []spec.Param {
 	return slices.DeleteFunc(slices.Clone(c.row.Params), func(p spec.Param) bool { return p.Nbi && !c.nbi })
 }
 
-// begin is the head of the function, with the docstring.
-func (c *pythonCall) begin(result string) string {
-	var positional, named []string
+// param is the first parameter that is as asked; one without a name when none is.
+func (c *pythonCall) param(is func(p *spec.Param) bool) spec.Param {
+	for _, p := range c.params() {
+		if is(&p) {
+			return p
+		}
+	}
+	return spec.Param{}
+}
+
+func (c *pythonCall) has(name string) bool {
+	return c.param(func(p *spec.Param) bool { return p.Name == name }).Name != ""
+}
+
+// far is the parameter that points to memory of the other PE.
+func (c *pythonCall) far() spec.Param {
+	return c.param(func(p *spec.Param) bool { return p.IsElement() && isFar(p.Role) })
+}
+
+func isFar(r spec.Role) bool { return r == spec.Written || r == spec.Read || r == spec.Updated }
+
+// values are the elements that it passes.
+func (c *pythonCall) values() []string {
+	var out []string
+	for _, p := range c.params() {
+		if p.C == "T" {
+			out = append(out, p.PythonName())
+		}
+	}
+	return out
+}
+
+// passed is what C is given, each parameter by what it is called in the function.
+func passed(params []spec.Param, as func(p *spec.Param) string) string {
+	words := make([]string, len(params))
+	for i := range params {
+		words[i] = as(&params[i])
+	}
+	return strings.Join(words, ", ")
+}
+
+// head is the function up to its docstring.
+func (c *pythonCall) head(result string) string {
+	var words, named []string
 	for _, p := range c.params() {
 		kind := "Any"
-		if p.Name == "pe" {
+		switch p.Name {
+		case "nelems":
+			continue
+		case "pe":
 			kind = "SupportsIndex"
 		}
-		positional = append(positional, p.PythonName()+": "+kind)
+		words = append(words, p.PythonName()+": "+kind)
 	}
-	named = append(named, "index: SupportsIndex = 0")
+	if !c.has("nelems") {
+		named = append(named, "index: SupportsIndex = 0")
+	}
 	if c.row.Contexts {
 		named = append(named, "context: Context | None = None")
+	}
+	if c.row.Python.Stream != "" {
+		named = append(named, "stream: StreamLike | None = None")
 	}
 	doc := strings.ReplaceAll(c.doc, "\n", "\n    ")
 	if strings.Contains(doc, "\n") {
 		doc = strings.ReplaceAll(doc+"\n    ", "    \n", "\n")
 	}
-	return pythonCommas("def "+c.name(), slices.Concat(positional, []string{"*"}, named), " -> "+result+":", "") +
+	return pythonCommas("def "+c.name(), slices.Concat(words, []string{"*"}, named), " -> "+result+":", "") +
 		`    """` + doc + `"""` + "\n"
 }
 
-// element is a function that works on one element, which an array and index name.
-func (c *pythonCall) element(m *pythonModule) (string, error) {
-	f := c.row
-	var at spec.Param
-	var values []string
-	for _, p := range c.params() {
-		switch {
-		case p.IsElement() && p.Role != spec.Result:
-			at = p
-		case p.C == "T":
-			values = append(values, p.PythonName())
-		}
+// result is what the function answers, by Python's word.
+func (c *pythonCall) result() string {
+	if c.row.Result != "" && !c.nbi {
+		return "Any"
 	}
-	if at.Name == "" {
-		return "", fmt.Errorf("%s: the form of Python has no element", f.Name)
+	return "None"
+}
+
+// element works on one element of the row's types, which an array and index name.
+func (c *pythonCall) element(m *pythonModule, b *pythonLines) (string, error) {
+	far, prefix := c.far(), c.row.Surface().Prefix()
+	if far.Name == "" {
+		return "", errors.New("no element")
 	}
-	result := "None"
-	if f.Result != "" && !c.nbi {
-		result = "Any"
-	}
-	b := &pythonLines{}
 	if !c.nbi {
-		m.before += pythonCommas(c.forms()+" = Forms", []string{
-			"quick", fmt.Sprintf("%q", f.Surface().Prefix()+"{}_"+f.Name), fmt.Sprintf("types(%q)", pythonTypes(f.Types)),
-		}, "", "")
-		c.quickElement(b, at, values)
+		c.quickElement(m, b, far)
 	}
-	b.add(1, "call = %q", c.name())
-	b.add(1, "functions = library(call)")
-	b.add(1, "array, address = element(call, %q, %s, index)", at.PythonName(), at.PythonName())
+	b.begin(c)
+	b.add(1, "array, address = element(call, %[1]q, %[1]s, index)", far.PythonName())
 	b.add(1, "kind = name_of(call, array.dtype, %s.table)", c.forms())
-	args := []string{"handle"}
-	for _, p := range c.params() {
+	args := passed(c.params(), func(p *spec.Param) string {
 		switch {
 		case p.Role == spec.Result:
-			b.add(1, "into = receiver(call, %q, %s, array.dtype)", p.PythonName(), p.PythonName())
-			args = append(args, "address_of(into)")
-		case p.Name == at.Name:
-			args = append(args, "address")
-		default:
-			args = append(args, p.PythonName())
+			b.add(1, "into = receiver(call, %[1]q, %[1]s, array.dtype)", p.PythonName())
+			return "address_of(into)"
+		case p.Name == far.Name:
+			return "address"
 		}
-	}
+		return p.PythonName()
+	})
 	b.context()
-	for _, v := range values {
+	for _, v := range c.values() {
 		b.add(1, "%[1]s = number(call, %[1]q, array.dtype, %[1]s)", v)
 	}
 	if !c.nbi {
 		b.add(1, "if context is None and is_near(pe, address):")
 		b.add(2, "functions = quick(call)")
 	}
-	b.add(1, "function = getattr(functions, f\"%sctx_{kind}_%s\")", f.Surface().Prefix(), c.name())
-	answer := ""
-	if result != "None" {
-		answer = "answer = "
+	b.add(1, "function = getattr(functions, f\"%sctx_{kind}_%s\")", prefix, c.name())
+	if c.result() != "None" {
+		b.add(1, "answer = function(handle, %s)", args)
+	} else {
+		b.add(1, "function(handle, %s)", args)
 	}
-	b.add(1, "%sfunction(%s)", answer, strings.Join(args, ", "))
 	if c.nbi {
 		b.add(1, "ctx.keep(into)")
 	}
 	b.settle()
-	if answer != "" {
+	if c.result() != "None" {
 		b.add(1, "return array.dtype.type(answer)")
 	}
-	return c.begin(result) + b.String(), nil
+	return c.result(), nil
+}
+
+// word copies one element of whatever dtype: what is as long as a word by its bits.
+func (c *pythonCall) word(m *pythonModule, b *pythonLines) (string, error) {
+	far, s := c.far(), c.row.Surface()
+	longer, err := bytesOf(s, c.row.Python.Longer, false)
+	if err != nil || far.Name == "" {
+		return "", cmp.Or(err, errors.New("no element"))
+	}
+	c.quickElement(m, b, far)
+	unsigned := slices.DeleteFunc(slices.Clone(c.row.Types), func(t spec.Type) bool { return t.Kind != spec.Unsigned })
+	m.before += pythonCommas(c.forms()+"_BITS = words", []string{
+		fmt.Sprintf("%q", s.Prefix()+"ctx_{}_"+c.row.Name), fmt.Sprintf("%q", pythonTypes(unsigned)),
+	}, "", "")
+	b.begin(c)
+	b.add(1, "array, address = element(call, %[1]q, %[1]s, index)", far.PythonName())
+	reads := far.Role == spec.Read
+	if reads {
+		b.add(1, "one: Array = empty((), array.dtype)")
+	} else {
+		b.add(1, "one = one_of(call, %[1]q, %[1]s, array.dtype)", c.values()[0])
+	}
+	b.context()
+	word := fmt.Sprintf("word := %s_BITS.get(one.itemsize)", c.forms())
+	if reads {
+		b.add(1, "if %s:", word)
+		b.add(2, "one.view(word[1])[...] = getattr(functions, word[0])(handle, address, pe)")
+	} else { // one that is on a GPU is not read here
+		b.condition(1, []string{"not isinstance(one, Ghost)", "(" + word + ")"})
+		b.add(2, "getattr(functions, word[0])(handle, address, one.view(word[1]).item(), pe)")
+	}
+	b.add(1, "else:")
+	b.add(2, "functions.%s(%s)", longer.Name, passed(longer.Params(), func(p *spec.Param) string {
+		switch {
+		case p.Name == "ctx":
+			return "handle"
+		case p.Name == "nelems":
+			return "one.nbytes"
+		case isFar(p.Role):
+			return "address"
+		case p.Role != spec.Plain:
+			return "address_of(one)"
+		}
+		return p.Name
+	}))
+	b.add(1, "if context is None:")
+	b.add(2, "is_near(pe, address)")
+	b.settle()
+	if reads {
+		b.add(1, "return one[()]")
+	}
+	return c.result(), nil
+}
+
+// copy copies arrays.
+func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
+	far, s := c.far(), c.row.Surface()
+	copies := c.row.Python
+	near := c.param(func(p *spec.Param) bool { return p.Role == spec.Source || p.Role == spec.Result })
+	function, err := bytesOf(s, c.row.Name, c.nbi)
+	if err != nil {
+		return "", err
+	}
+	streamed, err := onStream(s, copies.Stream, c.nbi)
+	if err != nil {
+		return "", err
+	}
+	if !c.nbi {
+		c.quickCopy(m, b, far, near)
+	}
+	b.begin(c)
+	b.context()
+	way, method := "outgoing", "put"
+	if near.Role == spec.Result {
+		way, method = "incoming", "get"
+	}
+	b.add(1, "row = %s(call, dest, source)", way)
+	b.add(1, "if isinstance(row, Apart):")
+	if c.nbi && near.Role == spec.Result { // where gaps need a copy first there is nothing to wait for
+		b.add(2, "raise row.refused(call)")
+	} else {
+		b.add(2, "row.%s(call, handle, pe, stream)", method)
+		b.add(2, "return")
+	}
+	b.add(1, "to, of, whole = row")
+	as := func(p *spec.Param) string {
+		switch p.Name {
+		case "ctx":
+			return "handle"
+		case "dest":
+			return "to"
+		case "source":
+			return "of"
+		case "nelems":
+			return "whole.nbytes"
+		case "stream":
+			return "on"
+		}
+		return p.PythonName()
+	}
+	b.add(1, "if stream is not None:")
+	b.add(2, "on = stream_of(call, stream, context)")
+	b.add(2, "functions.%s(%s)", streamed.Name, passed(streamed.Params(), as))
+	b.add(2, "keep(whole, on)")
+	b.add(1, "else:")
+	b.add(2, "functions.%s(%s)", function.Name, passed(function.Params(), as))
+	if c.nbi {
+		b.add(2, "ctx.keep(whole)")
+	} else {
+		b.add(2, "if context is None:")
+		b.add(3, "is_near(pe, %s)", as(&far))
+	}
+	b.settle()
+	return c.result(), nil
+}
+
+// quickCopy is the way of short plain arrays to a neighbour.
+func (c *pythonCall) quickCopy(m *pythonModule, b *pythonLines, far, near spec.Param) {
+	name := c.row.Surface().Prefix() + c.row.Name + "mem"
+	m.untyped = append(m.untyped, name)
+	written := "carray" // contiguous, and not only to be read
+	if near.Role == spec.Source {
+		written = "c_contiguous"
+	}
+	b.condition(1, []string{
+		"type(dest) is ndarray", "type(source) is ndarray", "type(pe) is int", "pe in near", "dest.dtype is source.dtype",
+		"context is None", "stream is None", fmt.Sprintf("(n := %s.nbytes) <= QUICK", near.Name),
+		fmt.Sprintf("n <= %s.nbytes", far.Name), "dest.flags." + written, "source.flags.c_contiguous",
+	})
+	b.add(2, "there = pointer_at(id(%s) + HEAD)", far.Name)
+	b.add(2, "address = there.value or 0")
+	b.add(2, "heap = _memory.heap")
+	b.add(2, "if heap.low <= address and address + n <= heap.high or _memory.find(address, n) is not None:")
+	b.add(3, "_%s(%s)", pythonBare(name), passed(c.row.Params, func(p *spec.Param) string {
+		switch p.Name {
+		case far.Name:
+			return "there"
+		case near.Name:
+			return "pointer_at(id(" + near.Name + ") + HEAD)"
+		case "nelems":
+			return "sizes[n]"
+		}
+		return p.Name
+	}))
+	b.add(3, "return")
+}
+
+// bytesOf is the function of a row that copies bytes, with a context.
+func bytesOf(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
+	for _, c := range s.Chapters() {
+		for i := range c.Families {
+			if c.Families[i].Name != row {
+				continue
+			}
+			for _, fn := range c.Families[i].Functions() {
+				if fn.Form == spec.Mem && fn.Ctx && fn.Nbi == nbi {
+					return fn, nil
+				}
+			}
+		}
+	}
+	return spec.Function{}, fmt.Errorf("%s copies no bytes", row)
+}
+
+// onStream is the function of a row's form on a stream, which copies bytes if it copies.
+func onStream(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
+	rows := s.Extensions()
+	for i := range rows {
+		if rows[i].Name != row || rows[i].Suffix == "" {
+			continue
+		}
+		for _, fn := range rows[i].Functions() {
+			if (fn.Form == spec.Mem || len(rows[i].Types) == 0) && fn.Nbi == nbi {
+				return fn, nil
+			}
+		}
+	}
+	return spec.Function{}, fmt.Errorf("%s has no form on a stream", row)
 }
 
 // quickElement is the way of plain arrays and numbers to a neighbour.
-func (c *pythonCall) quickElement(b *pythonLines, at spec.Param, values []string) {
-	b.add(1, "if context is None and (address := near_element(%s, pe, index)):", at.PythonName())
-	dtype := at.PythonName() + ".dtype"
+func (c *pythonCall) quickElement(m *pythonModule, b *pythonLines, far spec.Param) {
+	fast := slices.DeleteFunc(slices.Clone(c.row.Types), func(t spec.Type) bool { return slices.Contains(c.row.Python.Slow, t) })
+	m.before += pythonCommas(c.forms()+" = Forms", []string{
+		"quick", fmt.Sprintf("%q", c.row.Surface().Prefix()+"{}_"+c.row.Name), fmt.Sprintf("types(%q)", pythonTypes(fast)),
+	}, "", "")
+	b.add(1, "if context is None and (address := near_element(%s, pe, index)):", far.PythonName())
+	dtype := far.PythonName() + ".dtype"
 	if c.row.Result != "" {
 		b.add(2, "dtype = %s", dtype)
 		dtype = "dtype"
 	}
-	all := []string{"form is not None"}
+	values, all := c.values(), []string{"form is not None"}
 	if len(values) > 0 {
 		b.add(2, "form, of, low, high = %s[%s]", c.forms(), dtype)
 	} else {
@@ -327,6 +592,12 @@ func (b *pythonLines) condition(depth int, all []string) {
 		b.add(depth+1, "%s", term)
 	}
 	b.add(depth, "):")
+}
+
+// begin takes the functions, for a call that may wait.
+func (b *pythonLines) begin(c *pythonCall) {
+	b.add(1, "call = %q", c.name())
+	b.add(1, "functions = library(call)")
 }
 
 // context finds the context and the PE.

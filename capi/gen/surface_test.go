@@ -226,7 +226,7 @@ func speaksPython(t *testing.T, root, build string) {
 	}
 	run := exec.Command("python3", "-c", `
 import ctypes, numpy, shmem
-from tsh import _abi, _zz_atomics as atomics
+from tsh import _abi, _zz_atomics as atomics, _zz_rma as rma
 lib = _abi.Library(ctypes.CDLL("libtsh.so"))
 major, minor = ctypes.c_int(), ctypes.c_int()
 lib.tsh_info_get_version(ctypes.addressof(major), ctypes.addressof(minor))
@@ -241,6 +241,18 @@ for how in ({"context": context}, {}, {}):
 atomics.atomic_fetch_add_nbi(old, box, 5, 0)
 shmem.quiet()
 print(old, box)
+far, here = shmem.zeros((2, 3), "f4"), numpy.zeros(3, "f4")
+for how in ({"context": context}, {}, {}):
+    rma.p(far, rma.g(far, 0, index=4, **how) + 1.5, 0, index=4, **how)
+    rma.put(far[0], far[1], 0, **how)
+    rma.get(here, far[0], 0, **how)
+    print(here, end=" ")
+rma.put(far[:, 2], [8, 9], 0)
+rma.get_nbi(here, far[1], 0)
+shmem.quiet()
+short = shmem.zeros(2, "i2")
+rma.p(short, -2, 0, index=1)
+print(here, short, rma.g(short, 0, index=1))
 try:
     atomics.atomic_add(shmem.zeros(1, "i8"), 1, 0)
 except shmem.DtypeError as error:
@@ -255,6 +267,7 @@ except shmem.StateError as error:
 		"PYTHONDONTWRITEBYTECODE=1", "LD_LIBRARY_PATH="+root+":"+filepath.Join(build, "lib"))
 	const want = `1 6 5 1 42 42
 0 7 8 8 9 9 [10] [15  9]
+[0.  1.5 0. ] [0. 3. 0.] [0.  4.5 0. ] [0.  4.5 9. ] [ 0 -2] -2
 atomic_add an array of int64: it has no such type (use uint64)
 called after shmem.finalize
 `

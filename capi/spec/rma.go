@@ -35,6 +35,14 @@ var rma = Chapter{
 			Doc: "Copies an array to another PE. It returns when source may be reused; the data may " +
 				"still be under way.",
 			DocNbi: "Copies as put does, but source may be reused only after the next quiet.",
+			Python: &Python{
+				Doc: "Copies source into dest at another PE, and returns when source may be reused.\n\n" +
+					"dest is symmetric, of the same dtype, and at least as long. Slices with strides are\n" +
+					"copied as they are, and then have to have one shape.",
+				DocNbi: "Does as put, but source may be reused only after the next quiet.\n\n" +
+					"Temporary arrays are kept until then.",
+				Stream: "put",
+			},
 			Errors: remoteErrors,
 			Order:  "None between two puts. shmem_fence orders them for each PE, shmem_quiet completes them.",
 			Check:  CheckPut,
@@ -59,6 +67,10 @@ var rma = Chapter{
 			},
 			Doc: "Writes one element to another PE. An aligned element of at most 8 bytes arrives whole, so " +
 				"that a reader never sees half of it.",
+			Python: &Python{
+				Doc:    "Writes one element of dest, which arrives whole where it has at most 8 bytes.",
+				Longer: "put",
+			},
 			Errors: remoteErrors,
 			Order:  "As put.",
 			Check:  CheckPut,
@@ -84,6 +96,13 @@ var rma = Chapter{
 			},
 			Doc:    "Copies an array from another PE. It returns when the data is in dest.",
 			DocNbi: "Copies as get does, but the data is in dest only after the next quiet.",
+			Python: &Python{
+				Doc: "Fills dest with what source has at another PE, and returns when it is there.\n\n" +
+					"source is symmetric, of the same dtype, and at least as long as dest. Slices with\n" +
+					"strides are copied as they are, and then have to have one shape.",
+				DocNbi: "Does as get, but the data is in dest only after the next quiet. Both are contiguous.",
+				Stream: "get",
+			},
 			Errors: remoteErrors,
 			Order:  "None with respect to the caller's earlier puts; shmem_quiet completes those first.",
 			Check:  CheckGet,
@@ -104,9 +123,15 @@ var rma = Chapter{
 			},
 			Doc:     "Reads one element of another PE.",
 			Returns: "The element.",
-			Errors:  remoteErrors,
-			Order:   "As get.",
-			Check:   CheckGet,
+			Python: &Python{
+				Doc:    "Reads one element of source at another PE; a scalar of numpy.",
+				Longer: "get",
+				// It is a double on its way through ctypes, which makes another NaN of some.
+				Slow: []Type{tFloat},
+			},
+			Errors: remoteErrors,
+			Order:  "As get.",
+			Check:  CheckGet,
 		},
 	},
 }

@@ -64,7 +64,7 @@ from shmem._errors import (
 from shmem._memory import empty, free, full, reclaim, zeros
 from shmem._pointers import ptr
 from shmem._register import register
-from shmem._rma import g, get, get_nbi, p, put, put_nbi, put_signal, put_signal_nbi
+from shmem._rma import put_signal, put_signal_nbi
 from shmem._runtime import (
     finalize,
     get_uniqueid,
@@ -111,6 +111,7 @@ from shmem._zz_atomics import (
     atomic_swap,
     atomic_xor,
 )
+from shmem._zz_rma import g, get, get_nbi, p, put, put_nbi
 
 __all__ = [
     "ArgumentError",

@@ -74,6 +74,11 @@ def types(names: str) -> dict[np.dtype[Any], str]:
     return {np.dtype(_NUMPY.get(name, name)): name for name in names.split()}
 
 
+def words(function: str, names: str) -> dict[int, tuple[str, np.dtype[Any]]]:
+    """By bytes, the function for a word of a type, and the type."""
+    return {d.itemsize: (function.format(name), d) for d, name in types(names).items()}
+
+
 ATOMIC = types("int32 uint32 int64 uint64")
 SIGNALS = types("uint64 int64")
 # What is combined: reductions by and, or, xor; by max and min; by sum and prod.

@@ -8,6 +8,7 @@ error.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -18,20 +19,24 @@ from shmem._dtypes import BITS
 from shmem._operands import HEAD, IS_DIRECT, word_at
 from shmem._runtime import library, state
 
+# A quick call holds the interpreter's lock while it copies; this many bytes take 1 us. None
+# is made where numpy's own object does not say where its data is.
+QUICK = 8192 if IS_DIRECT else -1
+
+near = state.near
 _find = _memory.find
-_near = state.near
 _ndarray = np.ndarray
 
 
 def is_near(pe: int, address: int) -> bool:
     """Whether a PE is reached by loads and stores; such PEs are served by quick calls."""
-    if pe in _near:
+    if pe in near:
         return True
     # With SHMEM_ON_FAILURE=return a call can fail, and for other heaps it goes by a
     # driver, so that it may wait.
     if state.survives or state.heap != "host" or library("put").shmem_ptr(address, pe) == 0:
         return False
-    _near.add(pe)
+    near.add(pe)
     return True
 
 
@@ -39,7 +44,7 @@ def _element(array: Any, pe: Any, index: Any) -> int:
     if (
         type(array) is _ndarray
         and type(pe) is int
-        and pe in _near
+        and pe in near
         and type(index) is int
         and 0 <= index < array.size
         and array.flags.c_contiguous
@@ -58,6 +63,16 @@ def _ask(_array: Any, _pe: Any, _index: Any) -> int:
 
 # The address of an element of a plain symmetric array, for a neighbour; 0: the long way.
 near_element = _element if IS_DIRECT else _ask
+
+
+class _Sizes(dict[int, ctypes.c_size_t]):
+    """Numbers of bytes as quick calls without types take them."""
+
+    def __missing__(self, n: int) -> ctypes.c_size_t:
+        return self.setdefault(n, ctypes.c_size_t(n))
+
+
+sizes = _Sizes()
 
 Form = Callable[..., Any]
 Number = type[int] | type[float]

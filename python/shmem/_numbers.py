@@ -9,7 +9,8 @@ import numpy as np
 
 from shmem._dtypes import ATOMIC
 from shmem._errors import DtypeError
-from shmem._operands import brief
+from shmem._memory import Array
+from shmem._operands import as_source, brief, describe
 from shmem._runtime import whole
 
 _GREATEST = {np.dtype(kind): float(np.finfo(kind).max) for kind in ("f4", "f8")}
@@ -35,3 +36,21 @@ def number(call: str, name: str, dtype: np.dtype[Any], value: Any) -> int | floa
     if integer is None or not low <= integer <= high:
         raise DtypeError(call, f"{name} {brief(value)}", f"is no {dtype}", f"pass {low} to {high}")
     return integer
+
+
+def unsigned(call: str, value: Any) -> int:
+    """A signal's value: 64 bits, of which a negative number is the upper half."""
+    given = whole(value)
+    if given is None or not -(1 << 63) <= given < 1 << 64:
+        raise DtypeError(
+            call, f"value {brief(value)}", "is no number of 64 bits", "pass such an int"
+        )
+    return given & (1 << 64) - 1
+
+
+def one_of(call: str, name: str, value: Any, dtype: np.dtype[Any]) -> Array:
+    """A value of whatever dtype, as an array of one element."""
+    one = as_source(call, value, dtype, name)
+    if one.size != 1:
+        raise DtypeError(call, describe(name, one), "it is not one element", "use put")
+    return one

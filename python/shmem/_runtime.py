@@ -118,6 +118,12 @@ def quick(call: str) -> _abi.Library:
     return state.loaded.quick
 
 
+def untyped(name: str) -> Callable[..., None]:
+    """A quick call whose operands are ctypes' own objects."""
+    assert state.loaded is not None
+    return state.loaded.untyped(name)
+
+
 def whole(value: Any) -> int | None:
     """A whole number of whatever kind, as an int; None of anything else.
 

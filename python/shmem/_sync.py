@@ -16,7 +16,7 @@ from shmem._device import of_cpu
 from shmem._dtypes import ATOMIC, name_of
 from shmem._errors import DtypeError, SizeError, StateError
 from shmem._memory import Array
-from shmem._numbers import number
+from shmem._numbers import number, unsigned
 from shmem._operands import address_of, as_source, describe, element, symmetric
 from shmem._runtime import (
     after_finalize,
@@ -154,7 +154,7 @@ def signal_op_at(
     """Updates a signal of another PE."""
     functions = library(call)
     address = _rma.signal_word(call, signal, index)
-    number = _rma.unsigned(call, value)
+    number = unsigned(call, value)
     ctx = context or DEFAULT
     handle = handle_of(call, ctx)
     pe = check_pe(call, pe, ctx.n_pes)
@@ -221,7 +221,7 @@ def signal_wait_until(
     call = "signal_wait_until"
     functions = library(call)
     address = _rma.signal_word(call, signal, index)
-    how, number = comparison(call, cmp), _rma.unsigned(call, value)
+    how, number = comparison(call, cmp), unsigned(call, value)
     if stream is not None:
         functions.shmemx_signal_wait_until_on_stream(address, how, number, stream_of(call, stream))
         return number

@@ -111,8 +111,8 @@ def test_the_end_of_a_job_names_the_line() -> None:
     program = """
 import shmem
 shmem.init()
-from shmem import _rma
-_rma.library("put").shmem_long_p(0, 1, 0)
+from shmem import _runtime
+_runtime.library("put").shmem_long_p(0, 1, 0)
 """
     done = pes(1, program)
     # The call is the program's own, not one of the package.
@@ -134,10 +134,10 @@ def test_a_thread_that_keeps_the_interpreter_holds_up_no_report() -> None:
 import ctypes, threading
 import shmem
 shmem.init()
-from shmem import _rma
+from shmem import _runtime
 a = shmem.zeros(1, "i8")
 def wait():
-    _rma.library("wait").shmem_long_wait_until(a.ctypes.data, 0, 1)
+    _runtime.library("wait").shmem_long_wait_until(a.ctypes.data, 0, 1)
 thread = threading.Thread(target=wait)
 thread.start()
 ctypes.PyDLL(None).system(b"sleep 3; echo awake >&2")

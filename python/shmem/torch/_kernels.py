@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import torch
 
-from shmem import _memory, _operands, _rma, _sync
+from shmem import _memory, _operands, _rma, _sync, _zz_rma
 from shmem._device import heap_gpu, is_elsewhere
 from shmem._errors import (
     ArgumentError,
@@ -325,14 +325,14 @@ def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:
     to, data = _flat(call, "dest", dest), _flat(call, "src", src)
     _check(call, dest, src, src.numel(), "dest")
     on = _stream(dest, src)
-    _one_sided(call, "dest", dest, on, pe, lambda: _rma.put(to, data, pe, stream=on))
+    _one_sided(call, "dest", dest, on, pe, lambda: _zz_rma.put(to, data, pe, stream=on))
 
 
 def get(source: torch.Tensor, pe: int) -> torch.Tensor:
     out = torch.empty(source.shape, dtype=source.dtype, device=source.device)
     call = "torch.get"
     to, data, on = out.reshape(-1).view(torch.uint8), _flat(call, "source", source), _stream(source)
-    _one_sided(call, "source", source, on, pe, lambda: _rma.get(to, data, pe, stream=on))
+    _one_sided(call, "source", source, on, pe, lambda: _zz_rma.get(to, data, pe, stream=on))
     return out
 
 

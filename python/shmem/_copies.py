@@ -1,0 +1,151 @@
+"""What put and get copy: arrays in a row, tensors of GPUs, and slices with gaps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shmem import _memory, _strided
+from shmem._device import of_cpu
+from shmem._errors import LayoutError
+from shmem._memory import Array
+from shmem._operands import (
+    address_of,
+    as_array,
+    as_source,
+    check_dtype,
+    check_lengths,
+    check_span,
+    not_contiguous,
+    refuse_address,
+    symmetric,
+    writable,
+)
+from shmem._runtime import library, settle, state
+from shmem._spans import Span, of_tensor
+
+# Where dest and source begin, and the one of them that is here and says how long both are.
+Row = tuple[int, int, Array | Span]
+
+
+class Apart:
+    """A copy from source to dest, of which one has gaps: several calls, none of which is nbi."""
+
+    def __init__(self, dest: Array, source: Array) -> None:
+        self._dest = dest
+        self._source = source
+
+    def refused(self, call: str) -> LayoutError:
+        """The error where strides are not taken."""
+        at_source = self._dest.flags.c_contiguous
+        name, which = ("source", self._source) if at_source else ("dest", self._dest)
+        return not_contiguous(call, name, which, "pass slices without strides")
+
+    def put(self, call: str, handle: int, pe: int, stream: object) -> None:
+        """Copies to another PE; not on a stream."""
+        if stream is not None:
+            raise self.refused(call)
+        functions = library(call)
+        to, data = _strided.same_shape(call, self._dest, self._source)
+        to, data = _strided.forwards(call, "dest", to, data)
+        if not _strided.runs_forwards(data):
+            data = np.ascontiguousarray(of_cpu(call, "source that runs backwards", data))
+        start = check_span(call, "dest", to)
+        origin = address_of(data)
+        for at, of, step, stride, run, blocks in _strided.pieces(to, data):
+            if blocks == 1:
+                functions.shmem_ctx_putmem(handle, start + at, origin + of, run, pe)
+            else:
+                functions.shmem_ctx_ibput8(
+                    handle, start + at, origin + of, step, stride, run, blocks, pe
+                )
+        if state.failed:
+            settle(call)
+
+    def get(self, call: str, handle: int, pe: int, stream: object) -> None:
+        """Copies from another PE; not on a stream."""
+        if stream is not None:
+            raise self.refused(call)
+        functions = library(call)
+        to, data = _strided.same_shape(call, self._dest, self._source)
+        data, to = _strided.forwards(call, "source", data, to)
+        array = to
+        if not _strided.runs_forwards(to):
+            of_cpu(call, "dest that runs backwards", to)
+            array = np.empty(to.shape, to.dtype)
+        start = check_span(call, "source", data)
+        origin = address_of(array)
+        for at, of, step, stride, run, blocks in _strided.pieces(array, data):
+            if blocks == 1:
+                functions.shmem_ctx_getmem(handle, origin + at, start + of, run, pe)
+            else:
+                functions.shmem_ctx_ibget8(
+                    handle, origin + at, start + of, step, stride, run, blocks, pe
+                )
+        if array is not to:
+            to[...] = array
+        if state.failed:
+            settle(call)
+
+
+def _tensors(call: str, dest: Any, source: Any, there: Any) -> Row | None:
+    """A copy between two tensors of a GPU; None where they are something else, or not as they
+    should be.
+    """
+    to = of_tensor(dest)
+    data = None if to is None else of_tensor(source)
+    if to is None or data is None or to.dtype != data.dtype:
+        return None
+    here, other = (data, to) if there is dest else (to, data)
+    check_lengths(call, to, data, here.size)
+    if _memory.find(other.address, here.nbytes) is None:
+        return None
+    return to.address, data.address, here
+
+
+def outgoing(call: str, dest: Any, source: Any) -> Row | Apart:
+    """A copy of source to dest at another PE."""
+    row = _tensors(call, dest, source, dest)
+    if row is not None:
+        return row
+    to = as_array(call, "dest", dest)
+    data = as_source(call, source, to.dtype)
+    if not (to.flags.c_contiguous and data.flags.c_contiguous):
+        return Apart(to, data)
+    check_lengths(call, to, data, data.size)
+    there = _memory.place(address_of(to), data.nbytes, to.size)
+    if there is None:
+        raise refuse_address(call, "dest", to, address_of(to))
+    return there, address_of(data), data
+
+
+def outgoing_row(call: str, dest: Any, source: Any) -> Row:
+    """The same where neither may have gaps."""
+    row = _tensors(call, dest, source, dest)
+    if row is not None:
+        return row
+    to, there = symmetric(call, "dest", dest)
+    data = as_source(call, source, to.dtype)
+    if not data.flags.c_contiguous:
+        raise not_contiguous(call, "source", data)
+    check_lengths(call, to, data, data.size)
+    return there, address_of(data), data
+
+
+def incoming(call: str, dest: Any, source: Any) -> Row | Apart:
+    """A copy to dest of source at another PE."""
+    row = _tensors(call, dest, source, source)
+    if row is not None:
+        return row
+    to = as_array(call, "dest", dest)
+    writable(call, "dest", to)
+    data = as_array(call, "source", source)
+    check_dtype(call, "source", data, to.dtype)
+    if not (to.flags.c_contiguous and data.flags.c_contiguous):
+        return Apart(to, data)
+    check_lengths(call, to, data, to.size)
+    there = _memory.place(address_of(data), to.nbytes, data.size)
+    if there is None:
+        raise refuse_address(call, "source", data, address_of(data))
+    return address_of(to), there, to
