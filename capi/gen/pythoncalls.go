@@ -89,6 +89,8 @@ func (m *pythonModule) add(f *spec.Family) error {
 			write = c.copy
 		case f.Python.Longer != "":
 			write = c.word
+		case c.has("sig_addr"):
+			write = c.signal
 		}
 		result, err := write(m, b)
 		if err != nil {
@@ -122,7 +124,7 @@ func (m *pythonModule) text(s *spec.Surface, title string) string {
 			b.WriteString("\n")
 		}
 		group = i.group
-		b.WriteString(pythonCommas("from "+i.module+" import ", names[i.module], "", "("))
+		b.WriteString(pythonCommas(0, "from "+i.module+" import ", names[i.module], ""))
 	}
 	return b.String() + "\n" + code
 }
@@ -168,22 +170,24 @@ func pythonImports(s *spec.Surface) []pythonImport {
 		{1, "typing", "Any SupportsIndex"},
 		{2, "numpy", "empty ndarray"},
 		{3, base, "_memory"},
+		{3, base + "._constants", "SIGNAL_SET signal_op"},
 		{3, base + "._contexts", "DEFAULT Context handle_of"},
 		{3, base + "._copies", "Apart incoming outgoing outgoing_row"},
 		{3, base + "._device", "Ghost"},
-		{3, base + "._dtypes", "name_of types words"},
+		{3, base + "._dtypes", "SIGNALS name_of types words"},
 		{3, base + "._events", "keep"},
 		{3, base + "._memory", "Array"},
 		{3, base + "._near", "QUICK Forms is_near near near_element sizes"},
-		{3, base + "._numbers", "number one_of"},
-		{3, base + "._operands", "HEAD address_of element pointer_at receiver"},
+		{3, base + "._numbers", "number one_of unsigned"},
+		{3, base + "._operands", "HEAD address_of element pointer_at receiver signal_word"},
 		{3, base + "._streams", "StreamLike stream_of"},
 		{3, base + "._runtime", "after_init check_pe settle state"},
 	}
 	const called = "library quick untyped"
 	if s.Over != nil {
-		return append(out, pythonImport{3, functions, called})
+		return append(out, pythonImport{3, functions, called}, pythonImport{3, s.Name, "_abi"})
 	}
+	out[3].names = "_abi " + out[3].names
 	last := &out[len(out)-1]
 	words := strings.Fields(last.names + " " + called)
 	slices.Sort(words)
@@ -236,13 +240,15 @@ func (c *pythonCall) far() spec.Param {
 	return c.param(func(p *spec.Param) bool { return p.IsElement() && isFar(p.Role) })
 }
 
+const signalType = "uint64_t"
+
 func isFar(r spec.Role) bool { return r == spec.Written || r == spec.Read || r == spec.Updated }
 
-// values are the elements that it passes.
+// values are the numbers that it passes: elements, and what a signal becomes.
 func (c *pythonCall) values() []string {
 	var out []string
 	for _, p := range c.params() {
-		if p.C == "T" {
+		if p.C == "T" || p.C == signalType {
 			out = append(out, p.PythonName())
 		}
 	}
@@ -250,12 +256,12 @@ func (c *pythonCall) values() []string {
 }
 
 // passed is what C is given, each parameter by what it is called in the function.
-func passed(params []spec.Param, as func(p *spec.Param) string) string {
+func passed(params []spec.Param, as func(p *spec.Param) string) []string {
 	words := make([]string, len(params))
 	for i := range params {
 		words[i] = as(&params[i])
 	}
-	return strings.Join(words, ", ")
+	return words
 }
 
 // head is the function up to its docstring.
@@ -268,10 +274,16 @@ func (c *pythonCall) head(result string) string {
 			continue
 		case "pe":
 			kind = "SupportsIndex"
+		case "sig_op":
+			named = append(named, p.PythonName()+": str | int = SIGNAL_SET")
+			continue
+		}
+		if p.C == signalType {
+			kind = "int"
 		}
 		words = append(words, p.PythonName()+": "+kind)
 	}
-	if !c.has("nelems") {
+	if !c.has("nelems") || c.has("sig_addr") {
 		named = append(named, "index: SupportsIndex = 0")
 	}
 	if c.row.Contexts {
@@ -284,16 +296,19 @@ func (c *pythonCall) head(result string) string {
 	if strings.Contains(doc, "\n") {
 		doc = strings.ReplaceAll(doc+"\n    ", "    \n", "\n")
 	}
-	return pythonCommas("def "+c.name(), slices.Concat(words, []string{"*"}, named), " -> "+result+":", "") +
+	return pythonCommas(0, "def "+c.name(), slices.Concat(words, []string{"*"}, named), " -> "+result+":") +
 		`    """` + doc + `"""` + "\n"
 }
 
 // result is what the function answers, by Python's word.
 func (c *pythonCall) result() string {
-	if c.row.Result != "" && !c.nbi {
-		return "Any"
+	switch {
+	case c.row.Result == "" || c.nbi:
+		return "None"
+	case c.row.Result == signalType:
+		return "int"
 	}
-	return "None"
+	return "Any"
 }
 
 // element works on one element of the row's types, which an array and index name.
@@ -327,11 +342,11 @@ func (c *pythonCall) element(m *pythonModule, b *pythonLines) (string, error) {
 		b.add(2, "functions = quick(call)")
 	}
 	b.add(1, "function = getattr(functions, f\"%sctx_{kind}_%s\")", prefix, c.name())
+	function := "function"
 	if c.result() != "None" {
-		b.add(1, "answer = function(handle, %s)", args)
-	} else {
-		b.add(1, "function(handle, %s)", args)
+		function = "answer = function"
 	}
+	b.call(1, function, append([]string{"handle"}, args...))
 	if c.nbi {
 		b.add(1, "ctx.keep(into)")
 	}
@@ -351,9 +366,9 @@ func (c *pythonCall) word(m *pythonModule, b *pythonLines) (string, error) {
 	}
 	c.quickElement(m, b, far)
 	unsigned := slices.DeleteFunc(slices.Clone(c.row.Types), func(t spec.Type) bool { return t.Kind != spec.Unsigned })
-	m.before += pythonCommas(c.forms()+"_BITS = words", []string{
+	m.before += pythonCommas(0, c.forms()+"_BITS = words", []string{
 		fmt.Sprintf("%q", s.Prefix()+"ctx_{}_"+c.row.Name), fmt.Sprintf("%q", pythonTypes(unsigned)),
-	}, "", "")
+	}, "")
 	b.begin(c)
 	b.add(1, "array, address = element(call, %[1]q, %[1]s, index)", far.PythonName())
 	reads := far.Role == spec.Read
@@ -372,7 +387,7 @@ func (c *pythonCall) word(m *pythonModule, b *pythonLines) (string, error) {
 		b.add(2, "getattr(functions, word[0])(handle, address, one.view(word[1]).item(), pe)")
 	}
 	b.add(1, "else:")
-	b.add(2, "functions.%s(%s)", longer.Name, passed(longer.Params(), func(p *spec.Param) string {
+	b.call(2, "functions."+longer.Name, passed(longer.Params(), func(p *spec.Param) string {
 		switch {
 		case p.Name == "ctx":
 			return "handle"
@@ -394,6 +409,53 @@ func (c *pythonCall) word(m *pythonModule, b *pythonLines) (string, error) {
 	return c.result(), nil
 }
 
+// signal changes a signal of another PE, or reads one of this PE.
+func (c *pythonCall) signal(m *pythonModule, b *pythonLines) (string, error) {
+	own, forms := c.row.Python, c.row.Functions()
+	word := c.param(func(p *spec.Param) bool { return p.Name == "sig_addr" })
+	find := fmt.Sprintf("signal_word(call, %s, index)", word.PythonName())
+	if !c.has("pe") {
+		b.add(1, "call = %q", c.name())
+		b.add(1, "functions = library(call) if state.heap == \"device\" else quick(call)")
+		b.add(1, "return functions.%s(%s)", forms[0].Name, find)
+		return c.result(), nil
+	}
+	streamed, err := onStream(c.row.Surface(), own.Stream, false)
+	if err != nil {
+		return "", err
+	}
+	c.quickElement(m, b, word)
+	b.begin(c)
+	b.add(1, "address = %s", find)
+	b.context()
+	for _, v := range c.values() {
+		b.add(1, "%[1]s = unsigned(call, %[1]s)", v)
+	}
+	as := func(p *spec.Param) string {
+		switch p.Name {
+		case "ctx":
+			return "handle"
+		case "sig_addr":
+			return "address"
+		case "sig_op":
+			return "_abi." + own.Op
+		case "stream":
+			return "on"
+		}
+		return p.PythonName()
+	}
+	b.add(1, "if stream is not None:")
+	b.add(2, "on = stream_of(call, stream, context)")
+	b.call(2, "functions."+streamed.Name, passed(streamed.Params(), as))
+	b.add(1, "else:")
+	with := forms[slices.IndexFunc(forms, func(fn spec.Function) bool { return fn.Ctx })]
+	b.call(2, "functions."+with.Name, passed(with.Params(), as))
+	b.add(2, "if context is None:")
+	b.add(3, "is_near(pe, address)")
+	b.settle()
+	return c.result(), nil
+}
+
 // copy copies arrays.
 func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 	far, s := c.far(), c.row.Surface()
@@ -407,7 +469,8 @@ func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !c.nbi {
+	signals := c.has("sig_addr")
+	if !c.nbi && !signals {
 		c.quickCopy(m, b, far, near)
 	}
 	b.begin(c)
@@ -416,15 +479,22 @@ func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 	if near.Role == spec.Result {
 		way, method = "incoming", "get"
 	}
-	b.add(1, "row = %s(call, dest, source)", way)
-	b.add(1, "if isinstance(row, Apart):")
-	if c.nbi && near.Role == spec.Result { // where gaps need a copy first there is nothing to wait for
-		b.add(2, "raise row.refused(call)")
+	if signals {
+		b.add(1, "to, of, whole = outgoing_row(call, dest, source)")
+		b.add(1, "address = signal_word(call, signal, index)")
+		b.add(1, "value = unsigned(call, value)")
+		b.add(1, "op = signal_op(call, op)")
 	} else {
-		b.add(2, "row.%s(call, handle, pe, stream)", method)
-		b.add(2, "return")
+		b.add(1, "row = %s(call, dest, source)", way)
+		b.add(1, "if isinstance(row, Apart):")
+		if c.nbi && near.Role == spec.Result { // what has gaps goes by way of an array that has none
+			b.add(2, "raise row.refused(call)")
+		} else {
+			b.add(2, "row.%s(call, handle, pe, stream)", method)
+			b.add(2, "return")
+		}
+		b.add(1, "to, of, whole = row")
 	}
-	b.add(1, "to, of, whole = row")
 	as := func(p *spec.Param) string {
 		switch p.Name {
 		case "ctx":
@@ -435,6 +505,8 @@ func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 			return "of"
 		case "nelems":
 			return "whole.nbytes"
+		case "sig_addr":
+			return "address"
 		case "stream":
 			return "on"
 		}
@@ -442,13 +514,13 @@ func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 	}
 	b.add(1, "if stream is not None:")
 	b.add(2, "on = stream_of(call, stream, context)")
-	b.add(2, "functions.%s(%s)", streamed.Name, passed(streamed.Params(), as))
+	b.call(2, "functions."+streamed.Name, passed(streamed.Params(), as))
 	b.add(2, "keep(whole, on)")
 	b.add(1, "else:")
-	b.add(2, "functions.%s(%s)", function.Name, passed(function.Params(), as))
+	b.call(2, "functions."+function.Name, passed(function.Params(), as))
 	if c.nbi {
 		b.add(2, "ctx.keep(whole)")
-	} else {
+	} else if !signals {
 		b.add(2, "if context is None:")
 		b.add(3, "is_near(pe, %s)", as(&far))
 	}
@@ -473,7 +545,7 @@ func (c *pythonCall) quickCopy(m *pythonModule, b *pythonLines, far, near spec.P
 	b.add(2, "address = there.value or 0")
 	b.add(2, "heap = _memory.heap")
 	b.add(2, "if heap.low <= address and address + n <= heap.high or _memory.find(address, n) is not None:")
-	b.add(3, "_%s(%s)", pythonBare(name), passed(c.row.Params, func(p *spec.Param) string {
+	b.call(3, "_"+pythonBare(name), passed(c.row.Params, func(p *spec.Param) string {
 		switch p.Name {
 		case far.Name:
 			return "there"
@@ -523,10 +595,16 @@ func onStream(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 // quickElement is the way of plain arrays and numbers to a neighbour.
 func (c *pythonCall) quickElement(m *pythonModule, b *pythonLines, far spec.Param) {
 	fast := slices.DeleteFunc(slices.Clone(c.row.Types), func(t spec.Type) bool { return slices.Contains(c.row.Python.Slow, t) })
-	m.before += pythonCommas(c.forms()+" = Forms", []string{
-		"quick", fmt.Sprintf("%q", c.row.Surface().Prefix()+"{}_"+c.row.Name), fmt.Sprintf("types(%q)", pythonTypes(fast)),
-	}, "", "")
-	b.add(1, "if context is None and (address := near_element(%s, pe, index)):", far.PythonName())
+	name, types := "{}_"+c.row.Name, fmt.Sprintf("types(%q)", pythonTypes(fast))
+	if len(c.row.Types) == 0 {
+		name, types = c.row.Name, "SIGNALS"
+	}
+	m.before += pythonCommas(0, c.forms()+" = Forms", []string{"quick", fmt.Sprintf("%q", c.row.Surface().Prefix()+name), types}, "")
+	free := "context is None"
+	if c.row.Python.Stream != "" {
+		free += " and stream is None"
+	}
+	b.add(1, "if %s and (address := near_element(%s, pe, index)):", free, far.PythonName())
 	dtype := far.PythonName() + ".dtype"
 	if c.row.Result != "" {
 		b.add(2, "dtype = %s", dtype)
@@ -542,12 +620,12 @@ func (c *pythonCall) quickElement(m *pythonModule, b *pythonLines, far spec.Para
 		all = append(all, "type("+v+") is of", "low <= "+v+" <= high")
 	}
 	b.condition(2, all)
-	call := "form(" + strings.Join(slices.Concat([]string{"address"}, values, []string{"pe"}), ", ") + ")"
+	args := slices.Concat([]string{"address"}, values, []string{"pe"})
 	if c.row.Result != "" {
-		b.add(3, "return dtype.type(%s)", call)
+		b.add(3, "return dtype.type(form(%s))", strings.Join(args, ", "))
 		return
 	}
-	b.add(3, "%s", call)
+	b.call(3, "form", args)
 	b.add(3, "return")
 }
 
@@ -576,6 +654,11 @@ type pythonLines struct{ strings.Builder }
 
 func (b *pythonLines) add(depth int, format string, args ...any) {
 	b.WriteString(strings.Repeat("    ", depth) + fmt.Sprintf(format, args...) + "\n")
+}
+
+// call is a call with its arguments.
+func (b *pythonLines) call(depth int, function string, args []string) {
+	b.WriteString(pythonCommas(depth, function, args, ""))
 }
 
 // condition is an if, which the formatter has on one line or on one for each term.
@@ -616,18 +699,20 @@ func (b *pythonLines) settle() {
 const pythonWidth = 100
 
 // pythonCommas is words with commas as the formatter has them: on one line, on one of their own,
-// or on one each. Parentheses that one line needs not are named in open.
-func pythonCommas(before string, words []string, after, open string) string {
-	list := strings.Join(words, ", ")
-	line := before + "(" + list + ")" + after
-	if open != "" {
-		line = before + list + after
+// or on one each. Of an import, which has parentheses only where it is long, before ends with a blank.
+func pythonCommas(depth int, before string, words []string, after string) string {
+	indent, list := strings.Repeat("    ", depth), strings.Join(words, ", ")
+	imports := strings.HasSuffix(before, " ")
+	line := indent + before + "(" + list + ")" + after
+	if imports {
+		line = before + list
 	}
-	switch inner := "    " + list; {
+	switch inner := indent + "    " + list; {
 	case len(line) <= pythonWidth:
 		return line + "\n"
-	case open == "" && len(inner) <= pythonWidth:
-		return before + "(\n" + inner + "\n)" + after + "\n"
+	case !imports && len(inner) <= pythonWidth:
+		return indent + before + "(\n" + inner + "\n" + indent + ")" + after + "\n"
 	}
-	return before + "(\n    " + strings.Join(words, ",\n    ") + ",\n)" + after + "\n"
+	end := ",\n" + indent
+	return indent + before + "(\n    " + indent + strings.Join(words, end+"    ") + end + ")" + after + "\n"
 }

@@ -226,7 +226,7 @@ func speaksPython(t *testing.T, root, build string) {
 	}
 	run := exec.Command("python3", "-c", `
 import ctypes, numpy, shmem
-from tsh import _abi, _zz_atomics as atomics, _zz_rma as rma
+from tsh import _abi, _zz_atomics as atomics, _zz_rma as rma, _zz_signal as signals
 lib = _abi.Library(ctypes.CDLL("libtsh.so"))
 major, minor = ctypes.c_int(), ctypes.c_int()
 lib.tsh_info_get_version(ctypes.addressof(major), ctypes.addressof(minor))
@@ -253,6 +253,12 @@ shmem.quiet()
 short = shmem.zeros(2, "i2")
 rma.p(short, -2, 0, index=1)
 print(here, short, rma.g(short, 0, index=1))
+for how in ({"context": context}, {}, {}):
+    signals.signal_set(box, 5, 0, **how)
+    signals.signal_add(box, -2, 0, **how)
+signals.put_signal_nbi(far, [7], box, 4, 0, op="add")
+shmem.quiet()
+print(signals.signal_fetch(box), far[0, 0])
 try:
     atomics.atomic_add(shmem.zeros(1, "i8"), 1, 0)
 except shmem.DtypeError as error:
@@ -268,6 +274,7 @@ except shmem.StateError as error:
 	const want = `1 6 5 1 42 42
 0 7 8 8 9 9 [10] [15  9]
 [0.  1.5 0. ] [0. 3. 0.] [0.  4.5 0. ] [0.  4.5 9. ] [ 0 -2] -2
+7 7.0
 atomic_add an array of int64: it has no such type (use uint64)
 called after shmem.finalize
 `

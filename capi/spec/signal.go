@@ -1,8 +1,9 @@
 package spec
 
 var (
-	sigAddr  = Param{Name: "sig_addr", C: "uint64_t *", Role: Updated, Doc: "the signal word"}
-	sigValue = Param{Name: "signal", C: "uint64_t", Doc: "operand for the signal word"}
+	sigAddr  = Param{Name: "sig_addr", C: "uint64_t *", Role: Updated, Doc: "the signal word", Python: "signal"}
+	sigValue = Param{Name: "signal", C: "uint64_t", Doc: "operand for the signal word", Python: "value"}
+	sigOp    = Param{Name: "sig_op", C: "int", Doc: "SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD", Python: "op"}
 )
 
 var signal = Chapter{
@@ -17,8 +18,7 @@ var signal = Chapter{
 				{Name: "dest", C: "T *", Role: Written, Doc: "must not overlap sig_addr"},
 				{Name: "source", C: "const T *", Role: Source},
 				paramNelems, sigAddr, sigValue,
-				{Name: "sig_op", C: "int", Doc: "SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD"},
-				paramPE,
+				sigOp, paramPE,
 			},
 			Front: "shmemi_put_signal($ctx, dest, source, $nbytes, sig_addr, signal, sig_op, pe, false, $call)",
 			FrontNbi: "shmemi_put_signal($ctx, dest, source, $nbytes, sig_addr, signal, sig_op, pe, true, " +
@@ -37,6 +37,13 @@ var signal = Chapter{
 			Doc: "Copies an array to another PE and then updates a signal word there: a PE that sees " +
 				"the signal also sees the data. It returns when source may be reused.",
 			DocNbi: "Does as put_signal, but source may be reused only after the next quiet.",
+			Python: &Python{
+				Doc: "Copies as put does, and then updates element `index` of signal at that PE.\n\n" +
+					"A PE that sees the signal also sees the data. signal is a symmetric array of int64 or\n" +
+					"uint64; op is \"set\" or \"add\".",
+				DocNbi: "Does as put_signal, but source may be reused only after the next quiet.",
+				Stream: "put_signal",
+			},
 			Errors: "Ends the job when sig_op is none of the two, and as put.",
 			Order: "The signal follows its own data, not the caller's earlier puts: shmem_fence before " +
 				"the call orders those.",
@@ -48,6 +55,7 @@ var signal = Chapter{
 			Front:  "shmemi_amo64($ctx, SHMEMI_AMO_SET, sig_addr, signal, 0, pe, $call)",
 			Kernel: []Kernel{{Contexts: true, Body: "shmemi_signal($job, $call, sig_addr, signal, SHMEM_SIGNAL_SET, pe)"}},
 			Doc:    "Writes a signal word of another PE.",
+			Python: &Python{Doc: "Writes a signal of another PE.", Stream: "signal_op", Op: "SHMEM_SIGNAL_SET"},
 			Errors: remoteErrors,
 			Order:  atomicOrder,
 		},
@@ -60,12 +68,13 @@ var signal = Chapter{
 				Doc: "Adds to a signal word of another PE.",
 			}},
 			Doc:    "Adds to a signal word of another PE, modulo 2^64.",
+			Python: &Python{Doc: "Adds to a signal of another PE, modulo 2^64.", Stream: "signal_op", Op: "SHMEM_SIGNAL_ADD"},
 			Errors: remoteErrors,
 			Order:  atomicOrder,
 		},
 		{ // which kernels have by both names, and a stream
 			Name: "signal_op", Since: "0.1",
-			Params: []Param{sigAddr, sigValue, {Name: "sig_op", C: "int", Doc: "SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD"}, paramPE},
+			Params: []Param{sigAddr, sigValue, sigOp, paramPE},
 			Doc:    "Sets a signal of another PE or adds to it.",
 			Kernel: []Kernel{
 				{X: true, Body: "shmemi_signal($job, $call, sig_addr, signal, sig_op, pe)"},
@@ -81,10 +90,11 @@ var signal = Chapter{
 			Name: "signal_fetch", Section: "SHMEM_SIGNAL_FETCH", Since: "0.1", Range: RangeTest,
 			Result: "uint64_t",
 			Params: []Param{{Name: "sig_addr", C: "const uint64_t *", Role: Watched,
-				Doc: "the caller's own signal word"}},
+				Doc: "the caller's own signal word", Python: "signal"}},
 			Front:   "shmemi_signal_fetch(sig_addr, $call)",
 			Kernel:  []Kernel{{Body: "shmemi_signal_fetch($job, $call, sig_addr)", Doc: "Reads a signal of this PE."}},
 			Doc:     "Reads a signal word of the caller.",
+			Python:  &Python{Doc: "Reads a signal of this PE, as an unsigned number."},
 			Returns: "The value.",
 			Errors:  "Ends the job when sig_addr is not symmetric, and before init or after finalize.",
 			Order:   "The data that belongs to the value read is visible to the caller.",

@@ -64,7 +64,6 @@ from shmem._errors import (
 from shmem._memory import empty, free, full, reclaim, zeros
 from shmem._pointers import ptr
 from shmem._register import register
-from shmem._rma import put_signal, put_signal_nbi
 from shmem._runtime import (
     finalize,
     get_uniqueid,
@@ -79,9 +78,6 @@ from shmem._sync import (
     barrier_all,
     fence,
     quiet,
-    signal_add,
-    signal_fetch,
-    signal_set,
     signal_wait_until,
     sync_all,
     test,
@@ -112,6 +108,7 @@ from shmem._zz_atomics import (
     atomic_xor,
 )
 from shmem._zz_rma import g, get, get_nbi, p, put, put_nbi
+from shmem._zz_signal import put_signal, put_signal_nbi, signal_add, signal_fetch, signal_set
 
 __all__ = [
     "ArgumentError",

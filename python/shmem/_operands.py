@@ -16,7 +16,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from shmem import _device, _memory, _spans
-from shmem._dtypes import resolve
+from shmem._dtypes import SIGNALS, resolve
 from shmem._errors import (
     ArgumentError,
     DeviceError,
@@ -286,6 +286,19 @@ def writable(call: str, name: str, array: Array) -> None:
         raise LayoutError(
             call, describe(name, array), "it is read-only", "pass an array that can be written"
         )
+
+
+def signal_word(call: str, signal: Any, index: SupportsIndex) -> int:
+    """The address of a signal."""
+    array, address = element(call, "signal", signal, index)
+    if array.dtype not in SIGNALS:
+        raise DtypeError(
+            call,
+            describe("signal", array),
+            "a signal has 8 bytes in the order of this machine",
+            "use uint64 or int64",
+        )
+    return address
 
 
 def receiver(call: str, name: str, operand: Any, dtype: np.dtype[Any]) -> Array:

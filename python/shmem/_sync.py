@@ -9,19 +9,17 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from shmem import _rma
-from shmem._constants import SIGNAL_SET, comparison, signal_op
+from shmem._constants import comparison
 from shmem._contexts import DEFAULT, Context, handle_of
 from shmem._device import of_cpu
 from shmem._dtypes import ATOMIC, name_of
 from shmem._errors import DtypeError, SizeError, StateError
 from shmem._memory import Array
 from shmem._numbers import number, unsigned
-from shmem._operands import address_of, as_source, describe, element, symmetric
+from shmem._operands import address_of, as_source, describe, element, signal_word, symmetric
 from shmem._runtime import (
     after_finalize,
     before_finalize,
-    check_pe,
     library,
     quick,
     refuse,
@@ -141,69 +139,6 @@ before_finalize.insert(0, _send_out)
 after_finalize.append(_open)
 
 
-def signal_op_at(
-    call: str,
-    signal: Any,
-    value: int,
-    pe: SupportsIndex,
-    op: int,
-    index: SupportsIndex,
-    context: Context | None,
-    stream: StreamLike | None,
-) -> None:
-    """Updates a signal of another PE."""
-    functions = library(call)
-    address = _rma.signal_word(call, signal, index)
-    number = unsigned(call, value)
-    ctx = context or DEFAULT
-    handle = handle_of(call, ctx)
-    pe = check_pe(call, pe, ctx.n_pes)
-    if stream is not None:
-        functions.shmemx_signal_op_on_stream(
-            address, number, op, pe, stream_of(call, stream, context)
-        )
-    elif op == SIGNAL_SET:
-        functions.shmem_ctx_signal_set(handle, address, number, pe)
-    else:
-        functions.shmem_ctx_signal_add(handle, address, number, pe)
-    if state.failed:
-        settle(call)
-
-
-def signal_set(
-    signal: Any,
-    value: int,
-    pe: SupportsIndex,
-    *,
-    index: SupportsIndex = 0,
-    context: Context | None = None,
-    stream: StreamLike | None = None,
-) -> None:
-    """Writes a signal of another PE."""
-    how = signal_op("signal_set", "set")
-    signal_op_at("signal_set", signal, value, pe, how, index, context, stream)
-
-
-def signal_add(
-    signal: Any,
-    value: int,
-    pe: SupportsIndex,
-    *,
-    index: SupportsIndex = 0,
-    context: Context | None = None,
-    stream: StreamLike | None = None,
-) -> None:
-    """Adds to a signal of another PE, modulo 2^64."""
-    how = signal_op("signal_add", "add")
-    signal_op_at("signal_add", signal, value, pe, how, index, context, stream)
-
-
-def signal_fetch(signal: Any, *, index: SupportsIndex = 0) -> int:
-    """Reads a signal of this PE, as an unsigned number."""
-    functions = library("signal_fetch") if state.heap == "device" else quick("signal_fetch")
-    return functions.shmem_signal_fetch(_rma.signal_word("signal_fetch", signal, index))
-
-
 def signal_wait_until(
     signal: Any,
     cmp: str | int,
@@ -220,7 +155,7 @@ def signal_wait_until(
     """
     call = "signal_wait_until"
     functions = library(call)
-    address = _rma.signal_word(call, signal, index)
+    address = signal_word(call, signal, index)
     how, number = comparison(call, cmp), unsigned(call, value)
     if stream is not None:
         functions.shmemx_signal_wait_until_on_stream(address, how, number, stream_of(call, stream))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import torch
 
-from shmem import _memory, _operands, _rma, _sync, _zz_rma
+from shmem import _memory, _operands, _sync, _zz_rma, _zz_signal
 from shmem._device import heap_gpu, is_elsewhere
 from shmem._errors import (
     ArgumentError,
@@ -345,7 +345,7 @@ def put_signal(
     on = _stream(dest, src)
 
     def run() -> None:
-        _rma.put_signal(to, data, signal, value, pe, op=op, stream=on)
+        _zz_signal.put_signal(to, data, signal, value, pe, op=op, stream=on)
 
     _one_sided(call, "dest", dest, on, pe, run)
 

@@ -425,6 +425,19 @@ def test_texts_and_times_that_do_not_fit(me):
     assert second.astype("i8").tolist() == [4, 3]
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_values_of_a_signal(dtype, me):
+    """Modulo 2^64, whichever number says it; the second time is the quick way."""
+    signal = shmem.zeros(2, dtype)
+    for value in (-1, (1 << 64) - 1, 1 << 63, -(1 << 63), 7, True, np.int8(-2)):
+        for _ in range(2):
+            shmem.signal_set(signal, value, pe=me, index=1)
+            assert shmem.signal_fetch(signal, index=1) == int(value) % (1 << 64)
+            shmem.signal_add(signal, value, pe=me, index=1)
+            assert shmem.signal_fetch(signal, index=1) == 2 * int(value) % (1 << 64)
+    assert shmem.signal_fetch(signal) == 0
+
+
 def test_a_signal_has_the_order_of_the_machine(me):
     """In another one its values would be others, and waits for them would not end."""
     a, signal = shmem.zeros(1), shmem.zeros(1, np.dtype("uint64").newbyteorder())
