@@ -11,19 +11,19 @@ var reductions = Chapter{
 	Range:  RangeColl,
 	Kernel: kernelReductions,
 	Families: append([]Family{
-		reduction("max", OrderedTypes, "b > a ? b : a", "the greatest",
+		reduction("max", byOrder, "b > a ? b : a", "the greatest",
 			"Which one of two elements remains when one is not a number is not defined."),
-		reduction("min", OrderedTypes, "b < a ? b : a", "the least",
+		reduction("min", byOrder, "b < a ? b : a", "the least",
 			"Which one of two elements remains when one is not a number is not defined."),
-		reduction("sum", SummedTypes, "a + b", "the sum",
+		reduction("sum", bySum, "a + b", "the sum",
 			"Integers wrap around modulo their width; floating-point numbers are added in no "+
 				"particular order."),
-		reduction("prod", SummedTypes, "a * b", "the product",
+		reduction("prod", bySum, "a * b", "the product",
 			"Integers wrap around modulo their width; floating-point numbers are multiplied in no "+
 				"particular order."),
-		reduction("and", BitwiseTypes, "a & b", "the bitwise and", ""),
-		reduction("or", BitwiseTypes, "a | b", "the bitwise or", ""),
-		reduction("xor", BitwiseTypes, "a ^ b", "the bitwise exclusive or", ""),
+		reduction("and", byBits, "a & b", "the bitwise and", ""),
+		reduction("or", byBits, "a | b", "the bitwise or", ""),
+		reduction("xor", byBits, "a ^ b", "the bitwise exclusive or", ""),
 		scan("sum_inscan", "up to the caller, its own included", "true"),
 		scan("sum_exscan", "before the caller; 0 at the first PE", "false"),
 	}, toAll()...),
@@ -45,15 +45,19 @@ func scan(name, what, inclusive string) Family {
 	}
 }
 
-func reduction(name string, types []Type, expr, what, note string) Family {
-	// Of bits kernels combine those that the host does.
-	numbers, onStreams := KernelNumbers, StreamReduceTypes
-	if note == "" {
-		numbers, onStreams = BitwiseTypes, BitwiseTypes
-	}
+// reduced are the element types of a reduction: at the host, in kernels and on streams.
+type reduced struct{ host, kernels, streams []Type }
+
+var (
+	byOrder = reduced{OrderedTypes, KernelNumbers, StreamReduceTypes}
+	bySum   = reduced{SummedTypes, KernelNumbers, StreamReduceTypes}
+	byBits  = reduced{BitwiseTypes, BitwiseTypes, BitwiseTypes}
+)
+
+func reduction(name string, types reduced, expr, what, note string) Family {
 	return Family{
 		Name: name + "_reduce", Section: "SHMEM_REDUCTIONS", Since: "0.1",
-		Types: types, Result: "int",
+		Types: types.host, Result: "int",
 		Params: []Param{
 			collTeam, collDest, collSource,
 			{Name: "nreduce", C: "size_t", Unit: "elements", Doc: "of each array"},
@@ -61,12 +65,12 @@ func reduction(name string, types []Type, expr, what, note string) Family {
 		Front:  "shmemi_reduce(team, dest, source, nreduce, &$reducer, $call)",
 		Reduce: expr,
 		Kernel: []Kernel{{
-			Types: numbers, Scopes: allScopes,
+			Types: types.kernels, Scopes: allScopes,
 			Body: "shmemi_reduce<$scope, shmemi_$late" + name + ", $T>($job, $call, team, dest, source, nreduce)",
 			Doc:  "Combines the elements at each place of the sources of a team, at every PE of it.",
 		}},
 		Stream: &Stream{
-			Types: onStreams, Range: RangeColl,
+			Types: types.streams, Range: RangeColl,
 			Front: "shmemi_stream_reduce(team, dest, source, nreduce, $element, SHMEMI_REDUCE_" + strings.ToUpper(name) + ", stream, $call)",
 			Doc: "Makes each element of dest, at every PE of the team, " + what + " of the elements at that place in the " +
 				"team's sources, combined in the order of the PEs." + apartOrSame + " Half and bfloat16 are computed as float " +
