@@ -212,7 +212,12 @@ func (p *page) text() string {
 		t.writeSynopsis(&b)
 		t.body(&b, ".SS")
 	}
-	fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %[1]s (7),\n.BR p%[1]s (3)\n", p.topics[0].family.Surface().Name)
+	s := p.topics[0].family.Surface()
+	fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (7)", s.Name)
+	if s.Profiled {
+		fmt.Fprintf(&b, ",\n.BR p%s (3)", s.Name)
+	}
+	b.WriteString("\n")
 	return b.String()
 }
 
@@ -275,7 +280,9 @@ func overviewPage(s *spec.Surface) string {
 	}
 	b.WriteString(".SH ENVIRONMENT\n")
 	paragraph(&b, "shmem-info --env lists the variables, their values and what they do.")
-	fmt.Fprintf(&b, ".SH SEE ALSO\n.BR p%s (3)\n", s.Name)
+	if s.Profiled {
+		fmt.Fprintf(&b, ".SH SEE ALSO\n.BR p%s (3)\n", s.Name)
+	}
 	return b.String()
 }
 

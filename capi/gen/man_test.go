@@ -45,6 +45,28 @@ func TestManualIsWhole(t *testing.T) {
 	}
 }
 
+// TestManualRefers: each page that a page refers to is there, also where functions have no second
+// names.
+func TestManualRefers(t *testing.T) {
+	plain := another()
+	plain.Profiled = false
+	reference := regexp.MustCompile(`(?m)^\.BR (\w+) \((\d)\)`)
+	for _, s := range []*spec.Surface{spec.Shmem, another(), plain} {
+		all, n := manual(s), 0
+		for path, text := range all {
+			for _, to := range reference.FindAllStringSubmatch(text, -1) {
+				n++
+				if page := "man" + to[2] + "/" + to[1] + "." + to[2]; all[page] == "" {
+					t.Errorf("%s: %s refers to %s", s.Name, path, page)
+				}
+			}
+		}
+		if n < 100 {
+			t.Errorf("%s: %d references", s.Name, n)
+		}
+	}
+}
+
 // known are the requests that pages use.
 var known = regexp.MustCompile(`^\.(\\"|TH|SH|SS|TP|PP|I|B|BR|nf|fi|so)( |$)`)
 
