@@ -92,6 +92,8 @@ func (c *pythonCall) head(result string) string {
 		case "sig_op":
 			named = append(named, p.PythonName()+": str | int = SIGNAL_SET")
 			continue
+		case "cmp":
+			kind = "str | int"
 		}
 		if p.C == signalType {
 			kind = "int"
@@ -122,6 +124,8 @@ func (c *pythonCall) result() string {
 		return "None"
 	case c.row.Result == signalType:
 		return "int"
+	case c.row.Result == "int":
+		return "bool"
 	}
 	return "Any"
 }
@@ -240,6 +244,61 @@ func (c *pythonCall) signal(m *pythonModule, b *pythonLines) (string, error) {
 	b.add(2, "if context is None:")
 	b.add(3, "is_near(pe, address)")
 	b.settle()
+	return c.result(), nil
+}
+
+// watch compares a word of this PE, which others write, at once or until it is as asked.
+// It is no quick call: one that finds nothing may drive the network.
+func (c *pythonCall) watch(m *pythonModule, b *pythonLines) (string, error) {
+	own, s, kind := c.row.Python, c.row.Surface(), ""
+	word, value := c.params()[0].PythonName(), c.values()[0]
+	b.begin(c)
+	if len(c.row.Types) > 0 {
+		kind = "{kind}_"
+		m.before += pythonCommas(0, c.forms()+" = types", []string{fmt.Sprintf("%q", pythonTypes(c.row.Types))}, "")
+		b.add(1, "array, address = element(call, %[1]q, %[1]s, index)", word)
+		b.add(1, "kind = name_of(call, array.dtype, %s)", c.forms())
+	} else {
+		b.add(1, "address = signal_word(call, %s, index)", word)
+	}
+	b.add(1, "cmp = comparison(call, cmp)")
+	if kind != "" {
+		b.add(1, "%[1]s = number(call, %[1]q, array.dtype, %[1]s)", value)
+	} else {
+		b.add(1, "%[1]s = unsigned(call, %[1]s)", value)
+	}
+	function := func(name string) string {
+		if kind != "" {
+			return fmt.Sprintf("getattr(functions, f%q)", name)
+		}
+		return "functions." + name
+	}
+	args := []string{"address", "cmp", value}
+	if own.Stream != "" {
+		b.add(1, "if stream is not None:")
+		b.add(2, "on = stream_of(call, stream)")
+		b.call(2, function(s.Extension()+kind+own.Stream+c.row.OnStream().Suffix), append(slices.Clone(args), "on"))
+		if c.row.Result != "" {
+			b.add(2, "return %s", value)
+		} else {
+			b.add(2, "return")
+		}
+	}
+	called := function(s.Prefix() + kind + c.row.Name)
+	if own.Waits {
+		called, args = "wait", append([]string{"call", called}, args...)
+	}
+	if c.row.Result != "" {
+		called = "answer: int = " + called
+	}
+	b.call(1, called, args)
+	b.settle()
+	switch c.result() {
+	case "bool":
+		b.add(1, "return answer != 0")
+	case "int":
+		b.add(1, "return answer")
+	}
 	return c.result(), nil
 }
 

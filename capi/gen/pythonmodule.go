@@ -88,6 +88,8 @@ func (m *pythonModule) add(f *spec.Family) error {
 			write = c.copy
 		case f.Python.Longer != "":
 			write = c.word
+		case c.has("cmp"):
+			write = c.watch
 		case c.has("sig_addr"):
 			write = c.signal
 		}
@@ -169,7 +171,7 @@ func pythonImports(s *spec.Surface) []pythonImport {
 		{1, "typing", "Any SupportsIndex"},
 		{2, "numpy", "empty ndarray"},
 		{3, base, "_memory"},
-		{3, base + "._constants", "SIGNAL_SET signal_op"},
+		{3, base + "._constants", "SIGNAL_SET comparison signal_op"},
 		{3, base + "._contexts", "DEFAULT Context handle_of"},
 		{3, base + "._copies", "Apart incoming outgoing outgoing_row"},
 		{3, base + "._device", "Ghost"},
@@ -180,6 +182,7 @@ func pythonImports(s *spec.Surface) []pythonImport {
 		{3, base + "._numbers", "number one_of unsigned"},
 		{3, base + "._operands", "HEAD address_of element pointer_at receiver signal_word"},
 		{3, base + "._streams", "StreamLike stream_of"},
+		{3, base + "._waiting", "wait"},
 		{3, base + "._runtime", "after_init check_pe settle state"},
 	}
 	const called = "library quick untyped"

@@ -226,7 +226,7 @@ func speaksPython(t *testing.T, root, build string) {
 	}
 	run := exec.Command("python3", "-c", `
 import ctypes, numpy, shmem
-from tsh import _abi, _zz_atomics as atomics, _zz_rma as rma, _zz_signal as signals
+from tsh import _abi, _zz_atomics as atomics, _zz_rma as rma, _zz_signal as signals, _zz_wait as waits
 lib = _abi.Library(ctypes.CDLL("libtsh.so"))
 major, minor = ctypes.c_int(), ctypes.c_int()
 lib.tsh_info_get_version(ctypes.addressof(major), ctypes.addressof(minor))
@@ -259,6 +259,8 @@ for how in ({"context": context}, {}, {}):
 signals.put_signal_nbi(far, [7], box, 4, 0, op="add")
 shmem.quiet()
 print(signals.signal_fetch(box), far[0, 0])
+waits.wait_until(box, ">", 6)
+print(waits.test(box, "==", 7), waits.test(box, "<", 7), waits.signal_wait_until(box, "!=", 0))
 try:
     atomics.atomic_add(shmem.zeros(1, "i8"), 1, 0)
 except shmem.DtypeError as error:
@@ -275,6 +277,7 @@ except shmem.StateError as error:
 0 7 8 8 9 9 [10] [15  9]
 [0.  1.5 0. ] [0. 3. 0.] [0.  4.5 0. ] [0.  4.5 9. ] [ 0 -2] -2
 7 7.0
+True False 7
 atomic_add an array of int64: it has no such type (use uint64)
 called after shmem.finalize
 `

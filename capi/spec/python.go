@@ -16,6 +16,8 @@ type Python struct {
 	// Stream is the row whose form on a stream serves stream=; none: the function takes none.
 	Stream string
 	Op     string // the constant for that row's sig_op, where this row has none
+	// Waits: it may wait for long, and what else Python has to do goes on meanwhile.
+	Waits bool
 }
 
 // spell is a copy in the surface's words.

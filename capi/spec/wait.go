@@ -6,7 +6,7 @@ const waitErrors = "Ends the job when ivar is not symmetric, when cmp is no comp
 var (
 	waitVar   = Param{Name: "ivar", C: "T *", Role: Watched, Doc: "changed by other PEs"}
 	waitCmp   = Param{Name: "cmp", C: "int", Doc: "one of the SHMEM_CMP constants"}
-	waitValue = Param{Name: "cmp_value", C: "T", Doc: "right-hand side of the comparison"}
+	waitValue = Param{Name: "cmp_value", C: "T", Doc: "right-hand side of the comparison", Python: "value"}
 )
 
 var wait = Chapter{
@@ -32,6 +32,11 @@ var wait = Chapter{
 			},
 			Doc: "Waits until a variable of the caller compares as asked. The caller spins, then " +
 				"yields, then sleeps.",
+			Python: &Python{
+				Doc: "Waits until an element of this PE compares as asked: `wait_until(flags, \">=\", 2)`.\n\n" +
+					"ivar is a symmetric array of int32, int64, uint32 or uint64, which other PEs write.",
+				Stream: "wait_until", Waits: true,
+			},
 			Errors: waitErrors,
 			Order: "What the other PE wrote before the update, with a fence or a signal between the " +
 				"two, is visible after the call.",
@@ -48,6 +53,7 @@ var wait = Chapter{
 			}},
 			Doc:     "Tells at once whether a variable of the caller compares as asked.",
 			Returns: "1 or 0.",
+			Python:  &Python{Doc: "Tells at once whether an element of this PE compares as asked."},
 			Errors:  waitErrors,
 			Order:   "After 1, as wait_until.",
 			Check:   CheckTest,
@@ -56,9 +62,9 @@ var wait = Chapter{
 			Name: "signal_wait_until", Section: "SHMEM_SIGNAL_WAIT_UNTIL", Since: "0.1",
 			Result: "uint64_t",
 			Params: []Param{
-				{Name: "sig_addr", C: "uint64_t *", Role: Watched, Doc: "the caller's own signal word"},
+				{Name: "sig_addr", C: "uint64_t *", Role: Watched, Doc: "the caller's own signal word", Python: "signal"},
 				waitCmp,
-				{Name: "cmp_value", C: "uint64_t", Doc: "right-hand side of the comparison"},
+				{Name: "cmp_value", C: "uint64_t", Doc: "right-hand side of the comparison", Python: "value"},
 			},
 			Front: "shmemi_signal_wait_until(sig_addr, cmp, cmp_value, $call)",
 			Kernel: []Kernel{{
@@ -74,8 +80,15 @@ var wait = Chapter{
 			},
 			Doc:     "Waits until a signal word of the caller compares as asked.",
 			Returns: "The value that ended the wait.",
-			Errors:  "As wait_until.",
-			Order:   "The data that belongs to the signal is visible after the call.",
+			Python: &Python{
+				Doc: "Waits until a signal of this PE compares as asked; answers what ended the wait.\n\n" +
+					"Signals are compared as unsigned numbers, also those of int64: -1 is the greatest. On a\n" +
+					"stream it is the stream that waits, and the answer is value; \">=\" is that of a counter\n" +
+					"there, and holds where the signal is less than 2^63 ahead of value.",
+				Stream: "signal_wait_until", Waits: true,
+			},
+			Errors: "As wait_until.",
+			Order:  "The data that belongs to the signal is visible after the call.",
 		},
 	}, waitSets()...),
 }

@@ -78,13 +78,10 @@ from shmem._sync import (
     barrier_all,
     fence,
     quiet,
-    signal_wait_until,
     sync_all,
-    test,
     test_all,
     test_any,
     test_some,
-    wait_until,
     wait_until_all,
     wait_until_any,
     wait_until_some,
@@ -109,6 +106,7 @@ from shmem._zz_atomics import (
 )
 from shmem._zz_rma import g, get, get_nbi, p, put, put_nbi
 from shmem._zz_signal import put_signal, put_signal_nbi, signal_add, signal_fetch, signal_set
+from shmem._zz_wait import signal_wait_until, test, wait_until
 
 __all__ = [
     "ArgumentError",

@@ -1,11 +1,9 @@
-"""Order, barriers, and waiting for memory that other PEs write."""
+"""Order, barriers, and waiting for several words that other PEs write."""
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
@@ -13,20 +11,13 @@ from shmem._constants import comparison
 from shmem._contexts import DEFAULT, Context, handle_of
 from shmem._device import of_cpu
 from shmem._dtypes import ATOMIC, name_of
-from shmem._errors import DtypeError, SizeError, StateError
+from shmem._errors import DtypeError, SizeError
 from shmem._memory import Array
-from shmem._numbers import number, unsigned
-from shmem._operands import address_of, as_source, describe, element, signal_word, symmetric
-from shmem._runtime import (
-    after_finalize,
-    before_finalize,
-    library,
-    quick,
-    refuse,
-    settle,
-    state,
-)
+from shmem._numbers import number
+from shmem._operands import address_of, as_source, describe, symmetric
+from shmem._runtime import library, settle, state
 from shmem._streams import StreamLike, stream_of
+from shmem._waiting import wait
 
 _NONE = (1 << 64) - 1  # SIZE_MAX: no index
 
@@ -77,137 +68,7 @@ def sync_all(*, stream: StreamLike | None = None) -> None:
         settle("sync_all")
 
 
-# ------------------------------------------------------------------- signals
-
-# How long a wait keeps the main thread from the handler of a signal that came just before it
-# slept, and finalize from going on; a signal that comes later ends the sleep.
-_SLICE_NS = 100_000_000
-
-# The threads that wait, and of these those that are in the library; several times those whose
-# handlers of signals wait, too.
-_waiting: list[int] = []
-_inside: list[int] = []
-_leaving = False
-
-
-def _wait(call: str, form: Callable[..., int | None], *operands: Any) -> Any:
-    """Makes a call that waits for memory, and lets others have their turn meanwhile.
-
-    Python runs handlers of signals in the main thread, and there between its own instructions
-    only: Ctrl-C in a wait would else do nothing for as long as that takes. And finalize takes
-    away the memory that is looked at.
-    """
-    me = threading.get_ident()
-    limit = quick(call).shmemx_wait_limit
-    _waiting.append(me)
-    try:
-        limit(_SLICE_NS)
-        while True:
-            _inside.append(me)
-            try:
-                if state.count == 0:
-                    raise refuse(call)  # another thread has finalized, or a handler
-                if _leaving:
-                    raise StateError(
-                        call, "", "shmem.finalize was called while it waited", "end the wait first"
-                    )
-                answer = form(*operands)
-            finally:
-                _inside.remove(me)
-            if limit(_SLICE_NS) == 0:
-                return answer
-    finally:
-        _waiting.remove(me)
-        limit(_SLICE_NS if me in _waiting else 0)
-
-
-def _send_out() -> None:
-    """Before finalize: sees to it that no other thread looks at memory that goes."""
-    global _leaving
-    _leaving = True
-    me = threading.get_ident()
-    while any(thread != me for thread in list(_inside)):
-        time.sleep(0.001)
-
-
-def _open() -> None:
-    global _leaving
-    _leaving = False
-
-
-before_finalize.insert(0, _send_out)
-after_finalize.append(_open)
-
-
-def signal_wait_until(
-    signal: Any,
-    cmp: str | int,
-    value: int,
-    *,
-    index: SupportsIndex = 0,
-    stream: StreamLike | None = None,
-) -> int:
-    """Waits until a signal of this PE compares as asked; answers what ended the wait.
-
-    Signals are compared as unsigned numbers, also those of int64: -1 is the greatest. On a
-    stream it is the stream that waits, and the answer is value; ">=" is that of a counter
-    there, and holds where the signal is less than 2^63 ahead of value.
-    """
-    call = "signal_wait_until"
-    functions = library(call)
-    address = signal_word(call, signal, index)
-    how, number = comparison(call, cmp), unsigned(call, value)
-    if stream is not None:
-        functions.shmemx_signal_wait_until_on_stream(address, how, number, stream_of(call, stream))
-        return number
-    answer: int = _wait(call, functions.shmem_signal_wait_until, address, how, number)
-    if state.failed:
-        settle(call)
-    return answer
-
-
 # ------------------------------------------------------------------- waiting
-
-
-def wait_until(
-    ivar: Any,
-    cmp: str | int,
-    value: Any,
-    *,
-    index: SupportsIndex = 0,
-    stream: StreamLike | None = None,
-) -> None:
-    """Waits until an element of this PE compares as asked: `wait_until(flags, ">=", 2)`.
-
-    ivar is a symmetric array of int32, int64, uint32 or uint64, which other PEs write.
-    """
-    call = "wait_until"
-    functions = library(call)
-    array, address = element(call, "ivar", ivar, index)
-    kind = name_of(call, array.dtype, ATOMIC)
-    how, operand = comparison(call, cmp), number(call, "value", array.dtype, value)
-    form: Callable[..., None]
-    if stream is not None:
-        form = getattr(functions, f"shmemx_{kind}_wait_until_on_stream")
-        form(address, how, operand, stream_of(call, stream))
-        return
-    _wait(call, getattr(functions, f"shmem_{kind}_wait_until"), address, how, operand)
-    if state.failed:
-        settle(call)
-
-
-def test(ivar: Any, cmp: str | int, value: Any, *, index: SupportsIndex = 0) -> bool:
-    """Tells at once whether an element of this PE compares as asked."""
-    # Not a quick call: one that finds nothing may drive the network.
-    functions = library("test")
-    array, address = element("test", "ivar", ivar, index)
-    kind = name_of("test", array.dtype, ATOMIC)
-    how, operand = comparison("test", cmp), number("test", "value", array.dtype, value)
-    form: Callable[..., int] = getattr(functions, f"shmem_{kind}_test")
-    answer = form(address, how, operand) != 0
-    if state.failed:
-        settle("test")
-    return answer
 
 
 def _at_once(_call: str, form: Callable[..., int | None], *operands: Any) -> Any:
@@ -230,7 +91,7 @@ def _set(
     mask = address_of(ignored) if status is not None else 0
     indices: Array = np.empty(n if places else 0, np.uint64)
     room = [address_of(indices)] if places else []
-    made = _wait if call.startswith("wait") else _at_once
+    made = wait if call.startswith("wait") else _at_once
     if not isinstance(values, (list, tuple)) and np.ndim(values) == 0:
         operand: int | float = number(call, "value", array.dtype, values)
         form = getattr(functions, f"shmem_{kind}_{call}")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import torch
 
-from shmem import _memory, _operands, _sync, _zz_rma, _zz_signal
+from shmem import _memory, _operands, _sync, _zz_rma, _zz_signal, _zz_wait
 from shmem._device import heap_gpu, is_elsewhere
 from shmem._errors import (
     ArgumentError,
@@ -351,7 +351,7 @@ def put_signal(
 
 
 def signal_wait_until(signal: torch.Tensor, cmp: int, value: int, of: torch.Tensor) -> torch.Tensor:
-    _sync.signal_wait_until(signal, cmp, value, stream=_stream(signal))
+    _zz_wait.signal_wait_until(signal, cmp, value, stream=_stream(signal))
     return of.detach().clone()
 
 

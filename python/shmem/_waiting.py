@@ -1,0 +1,70 @@
+"""Calls that wait for memory, without keeping the program from anything else."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from shmem._errors import StateError
+from shmem._runtime import after_finalize, before_finalize, quick, refuse, state
+
+# How long a wait keeps the main thread from the handler of a signal that came just before it
+# slept, and finalize from going on; a signal that comes later ends the sleep.
+_SLICE_NS = 100_000_000
+
+# The threads that wait, and of these those that are in the library; several times those whose
+# handlers of signals wait, too.
+_waiting: list[int] = []
+_inside: list[int] = []
+_leaving = False
+
+
+def wait(call: str, form: Callable[..., int | None], *operands: Any) -> Any:
+    """Makes a call that waits for memory, and lets others have their turn meanwhile.
+
+    Python runs handlers of signals in the main thread, and there between its own instructions
+    only: Ctrl-C in a wait would else do nothing for as long as that takes. And finalize takes
+    away the memory that is looked at.
+    """
+    me = threading.get_ident()
+    limit = quick(call).shmemx_wait_limit
+    _waiting.append(me)
+    try:
+        limit(_SLICE_NS)
+        while True:
+            _inside.append(me)
+            try:
+                if state.count == 0:
+                    raise refuse(call)  # another thread has finalized, or a handler
+                if _leaving:
+                    raise StateError(
+                        call, "", "shmem.finalize was called while it waited", "end the wait first"
+                    )
+                answer = form(*operands)
+            finally:
+                _inside.remove(me)
+            if limit(_SLICE_NS) == 0:
+                return answer
+    finally:
+        _waiting.remove(me)
+        limit(_SLICE_NS if me in _waiting else 0)
+
+
+def _send_out() -> None:
+    """Before finalize: sees to it that no other thread looks at memory that goes."""
+    global _leaving
+    _leaving = True
+    me = threading.get_ident()
+    while any(thread != me for thread in list(_inside)):
+        time.sleep(0.001)
+
+
+def _open() -> None:
+    global _leaving
+    _leaving = False
+
+
+before_finalize.insert(0, _send_out)
+after_finalize.append(_open)
