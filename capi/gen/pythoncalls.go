@@ -17,7 +17,7 @@ type pythonCall struct {
 	nbi bool
 }
 
-// name is what Python calls the function.
+// name is the function's name in Python.
 func (c *pythonCall) name() string {
 	if c.nbi {
 		return c.row.Name + "_nbi"
@@ -25,15 +25,15 @@ func (c *pythonCall) name() string {
 	return c.row.Name
 }
 
-// forms is the table of its quick calls, which the nonblocking form has its types from.
+// forms names the table of the fast path's calls; the nonblocking form takes its types from it.
 func (c *pythonCall) forms() string { return "_" + strings.ToUpper(c.row.Name) }
 
-// params are those of the row that this form has.
+// params are the row's parameters that this form has.
 func (c *pythonCall) params() []spec.Param {
 	return slices.DeleteFunc(slices.Clone(c.row.Params), func(p spec.Param) bool { return p.Nbi && !c.nbi })
 }
 
-// param is the first parameter that is as asked; one without a name when none is.
+// param returns the first parameter for which is holds, or one without a name.
 func (c *pythonCall) param(is func(p *spec.Param) bool) spec.Param {
 	for _, p := range c.params() {
 		if is(&p) {
@@ -56,7 +56,7 @@ const signalType = "uint64_t"
 
 func isFar(r spec.Role) bool { return r == spec.Written || r == spec.Read || r == spec.Updated }
 
-// values are the numbers that it passes: elements, and what a signal becomes.
+// values are the parameters that pass numbers: elements, and operands of a signal.
 func (c *pythonCall) values() []string {
 	var out []string
 	for _, p := range c.params() {
@@ -67,8 +67,8 @@ func (c *pythonCall) values() []string {
 	return out
 }
 
-// passed is what C is given, each parameter by what it is called in the function: that of as, what
-// all functions call it, or its own name.
+// passed are the arguments for C: for each parameter the word in as, else the word that all
+// functions use, else its own name.
 func passed(params []spec.Param, as map[string]string) []string {
 	words := make([]string, len(params))
 	for i, p := range params {
@@ -79,7 +79,7 @@ func passed(params []spec.Param, as map[string]string) []string {
 
 var pythonWords = map[string]string{"ctx": "handle", "sig_addr": "address", "stream": "on"}
 
-// head is the function up to its docstring.
+// head is the signature and the docstring.
 func (c *pythonCall) head(result string) string {
 	var words, named []string
 	for _, p := range c.params() {
@@ -117,7 +117,7 @@ func (c *pythonCall) head(result string) string {
 		`    """` + doc + `"""` + "\n"
 }
 
-// result is what the function answers, by Python's word.
+// result is the type of the result in Python.
 func (c *pythonCall) result() string {
 	switch {
 	case c.row.Result == "" || c.nbi:
@@ -130,7 +130,7 @@ func (c *pythonCall) result() string {
 	return "Any"
 }
 
-// element works on one element of the row's types, which an array and index name.
+// element writes a function on one element of the row's types.
 func (c *pythonCall) element(m *pythonModule, b *pythonLines) (string, error) {
 	far, prefix := c.far(), c.row.Surface().Prefix()
 	if far.Name == "" {
@@ -170,7 +170,7 @@ func (c *pythonCall) element(m *pythonModule, b *pythonLines) (string, error) {
 	return c.result(), nil
 }
 
-// word copies one element of whatever dtype: what is as long as a word by its bits.
+// word writes a function that copies one element of any dtype, by its bits if a word holds them.
 func (c *pythonCall) word(m *pythonModule, b *pythonLines) (string, error) {
 	far, s := c.far(), c.row.Surface()
 	longer, err := bytesOf(s, c.row.Python.Longer, false)
@@ -195,7 +195,7 @@ func (c *pythonCall) word(m *pythonModule, b *pythonLines) (string, error) {
 	if reads {
 		b.add(1, "if %s:", word)
 		b.add(2, "one.view(word[1])[...] = getattr(functions, word[0])(handle, address, pe)")
-	} else { // one that is on a GPU is not read here
+	} else { // the program cannot read a Ghost, which is in GPU memory
 		b.condition(1, []string{"not isinstance(one, Ghost)", "(" + word + ")"})
 		b.add(2, "getattr(functions, word[0])(handle, address, one.view(word[1]).item(), pe)")
 	}
@@ -212,7 +212,7 @@ func (c *pythonCall) word(m *pythonModule, b *pythonLines) (string, error) {
 	return c.result(), nil
 }
 
-// signal changes a signal of another PE, or reads one of this PE.
+// signal writes a function that changes a signal of another PE or reads one of this PE.
 func (c *pythonCall) signal(m *pythonModule, b *pythonLines) (string, error) {
 	own, forms := c.row.Python, c.row.Functions()
 	word := c.param(func(p *spec.Param) bool { return p.Name == "sig_addr" })
@@ -247,8 +247,8 @@ func (c *pythonCall) signal(m *pythonModule, b *pythonLines) (string, error) {
 	return c.result(), nil
 }
 
-// watch compares a word of this PE, which others write, at once or until it is as asked.
-// It is no quick call: one that finds nothing may drive the network.
+// watch writes a function that compares a word of this PE: a test or a wait. It has no fast path,
+// as a test may drive the network.
 func (c *pythonCall) watch(m *pythonModule, b *pythonLines) (string, error) {
 	own, s, kind := c.row.Python, c.row.Surface(), ""
 	word, value := c.params()[0].PythonName(), c.values()[0]
@@ -302,7 +302,7 @@ func (c *pythonCall) watch(m *pythonModule, b *pythonLines) (string, error) {
 	return c.result(), nil
 }
 
-// copy copies arrays.
+// copy writes a function that copies arrays.
 func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 	far, s := c.far(), c.row.Surface()
 	near := c.param(func(p *spec.Param) bool { return p.Role == spec.Source || p.Role == spec.Result })
@@ -332,7 +332,7 @@ func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 	} else {
 		b.add(1, "row = %s(call, dest, source)", way)
 		b.add(1, "if isinstance(row, Apart):")
-		if c.nbi && near.Role == spec.Result { // what has gaps goes by way of an array that has none
+		if c.nbi && near.Role == spec.Result { // a copy with gaps blocks until the data is there
 			b.add(2, "raise row.refused(call)")
 		} else {
 			b.add(2, "row.%s(call, handle, pe, stream)", method)
@@ -357,11 +357,11 @@ func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 	return c.result(), nil
 }
 
-// quickCopy is the way of short plain arrays to a neighbour.
+// quickCopy writes the fast path: short plain arrays, and a PE that loads and stores reach.
 func (c *pythonCall) quickCopy(m *pythonModule, b *pythonLines, far, near spec.Param) {
 	name := c.row.Surface().Prefix() + c.row.Name + "mem"
 	m.untyped = append(m.untyped, name)
-	written := "carray" // contiguous, and not only to be read
+	written := "carray" // contiguous and writable
 	if near.Role == spec.Source {
 		written = "c_contiguous"
 	}
@@ -380,7 +380,7 @@ func (c *pythonCall) quickCopy(m *pythonModule, b *pythonLines, far, near spec.P
 	b.add(3, "return")
 }
 
-// bytesOf is the function of a row that copies bytes, with a context.
+// bytesOf returns the function of a row that copies bytes and takes a context.
 func bytesOf(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	for _, c := range s.Chapters() {
 		for i := range c.Families {
@@ -397,7 +397,7 @@ func bytesOf(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	return spec.Function{}, fmt.Errorf("%s copies no bytes", row)
 }
 
-// onStream is the function of a row's form on a stream, which copies bytes if it copies.
+// onStream returns the function of a row's form on a CUDA stream; of several, the one for bytes.
 func onStream(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	rows := s.Extensions()
 	for i := range rows {
@@ -413,7 +413,8 @@ func onStream(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	return spec.Function{}, fmt.Errorf("%s has no form on a stream", row)
 }
 
-// quickElement is the way of plain arrays and numbers to a neighbour.
+// quickElement writes the fast path: a plain array, numbers of Python, and a PE that loads and
+// stores reach.
 func (c *pythonCall) quickElement(m *pythonModule, b *pythonLines, far spec.Param) {
 	fast := slices.DeleteFunc(slices.Clone(c.row.Types), func(t spec.Type) bool { return slices.Contains(c.row.Python.Slow, t) })
 	name, types := "{}_"+c.row.Name, fmt.Sprintf("types(%q)", pythonTypes(fast))

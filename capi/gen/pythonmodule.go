@@ -11,8 +11,8 @@ import (
 )
 
 // pythonCalls are the modules of Python whose functions forward to the library, one for each
-// chapter that has some. What they stand on is the package of Python, by hand: contexts, operands,
-// neighbours.
+// chapter with such functions. They import the hand-written modules of the package: contexts,
+// operands, neighbours.
 func pythonCalls(s *spec.Surface) ([]file, error) {
 	var out []file
 	if s.Over != nil {
@@ -32,7 +32,8 @@ func pythonCalls(s *spec.Surface) ([]file, error) {
 	return out, nil
 }
 
-// pythonOther loads the library of a surface beside the one that it stands on, which has begun the job.
+// pythonOther is the module that loads a surface's library; the package of the surface below has
+// begun the job.
 func pythonOther(s *spec.Surface) string {
 	return fmt.Sprintf(`"""The functions of %[1]s, which is loaded with what it stands on."""
 
@@ -65,13 +66,13 @@ def untyped(name):
 `, s.Library, s.Over.Name, s.Name)
 }
 
-// A pythonModule is a module's functions, and what they need before them.
+// A pythonModule collects a module's functions, and the lines before them.
 type pythonModule struct {
 	before, body string
-	untyped      []string // the functions that are called by ctypes' own objects
+	untyped      []string // functions of C that take objects of ctypes
 }
 
-// add makes the functions of a row that has any.
+// add writes the functions of a row.
 func (m *pythonModule) add(f *spec.Family) error {
 	if f.Python == nil || f.Front == "" {
 		return nil
@@ -102,7 +103,7 @@ func (m *pythonModule) add(f *spec.Family) error {
 	return nil
 }
 
-// text is the whole module; it imports what its lines name.
+// text is the whole module, which imports the names that its code has.
 func (m *pythonModule) text(s *spec.Surface, title string) string {
 	code := m.opened() + m.body
 	words := pythonProse.ReplaceAllString(code, "")
@@ -130,7 +131,7 @@ func (m *pythonModule) text(s *spec.Surface, title string) string {
 	return b.String() + "\n" + code
 }
 
-// opened is what stands before the functions.
+// opened are the lines before the functions.
 func (m *pythonModule) opened() string {
 	if m.untyped == nil {
 		return m.before
@@ -142,7 +143,7 @@ func (m *pythonModule) opened() string {
 		names += ", " + own
 		set += fmt.Sprintf("    %s = untyped(%q)\n", own, name)
 	}
-	return m.before + "\n# Of the library that is loaded; no PE is near before.\n" + declared +
+	return m.before + "\n# Set by init: no PE is near before.\n" + declared +
 		"\n\ndef _open() -> None:\n    global " + names[2:] + "\n" + set + "\n\nafter_init.append(_open)\n"
 }
 
@@ -152,7 +153,7 @@ func pythonBare(name string) string {
 	return bare
 }
 
-// pythonProse is what names no function: docstrings and comments.
+// pythonProse matches docstrings and comments.
 var pythonProse = regexp.MustCompile(`(?s)""".*?"""|# [^\n]*`)
 
 type pythonImport struct {
@@ -202,7 +203,7 @@ func pythonImports(s *spec.Surface) []pythonImport {
 
 var pythonHas = regexp.MustCompile(`^(u?int\d+|float|double)$`)
 
-// pythonTypes are the types among a row's that dtypes have, by width, and real numbers last.
+// pythonTypes names the types of a row that numpy has, by width, real numbers last.
 func pythonTypes(types []spec.Type) string {
 	key := func(t spec.Type) int {
 		if t.Kind == spec.Real {
@@ -227,12 +228,12 @@ func (b *pythonLines) add(depth int, format string, args ...any) {
 	b.WriteString(strings.Repeat("    ", depth) + fmt.Sprintf(format, args...) + "\n")
 }
 
-// call is a call with its arguments.
+// call adds a call with its arguments.
 func (b *pythonLines) call(depth int, function string, args []string) {
 	b.WriteString(pythonCommas(depth, function, args, ""))
 }
 
-// condition is an if, which the formatter has on one line or on one for each term.
+// condition adds an if, on one line or with a line for each term.
 func (b *pythonLines) condition(depth int, all []string) {
 	if line := "if " + strings.Join(all, " and ") + ":"; 4*depth+len(line) <= pythonWidth {
 		b.add(depth, "%s", line)
@@ -248,20 +249,20 @@ func (b *pythonLines) condition(depth int, all []string) {
 	b.add(depth, "):")
 }
 
-// begin takes the functions, for a call that may wait.
+// begin adds the look at the library's state.
 func (b *pythonLines) begin(c *pythonCall) {
 	b.add(1, "call = %q", c.name())
 	b.add(1, "functions = library(call)")
 }
 
-// context finds the context and the PE.
+// context adds the checks of the context and the PE.
 func (b *pythonLines) context() {
 	b.add(1, "ctx = context or DEFAULT")
 	b.add(1, "handle = handle_of(call, ctx)")
 	b.add(1, "pe = check_pe(call, pe, ctx.n_pes)")
 }
 
-// settle raises what the call has failed with.
+// settle adds the report of a failure.
 func (b *pythonLines) settle() {
 	b.add(1, "if state.failed:")
 	b.add(2, "settle(call)")
@@ -269,8 +270,9 @@ func (b *pythonLines) settle() {
 
 const pythonWidth = 100
 
-// pythonCommas is words with commas as the formatter has them: on one line, on one of their own,
-// or on one each. Of an import, which has parentheses only where it is long, before ends with a blank.
+// pythonCommas lists words in parentheses as the formatter does: on the line of before, on a line
+// of their own, or on a line each. For an import, before ends with a blank; a short one has no
+// parentheses.
 func pythonCommas(depth int, before string, words []string, after string) string {
 	indent, list := strings.Repeat("    ", depth), strings.Join(words, ", ")
 	imports := strings.HasSuffix(before, " ")

@@ -2,25 +2,25 @@ package spec
 
 import "strings"
 
-// A Python is a row's form in Python: a function of the row's name. Its arguments are the row's, by
-// their roles: arrays say how long they are, and an array and index= name an element. It takes
-// context= where the row has Contexts. capi/gen makes of it the checks, the quick way that plain
-// arrays and a neighbour go, and the call.
+// A Python is a row's form in Python, a function of the row's name. Its parameters follow from the
+// row's and their roles: an array brings its own length, and an array with index= names an element.
+// Where the row has Contexts the function takes context=. capi/gen writes its checks, its fast path
+// and the call.
 type Python struct {
 	Doc    string // the docstring
 	DocNbi string // of the nonblocking form; none: Python has no such function
-	// Longer is the row that copies elements which have no type of the library's: those of other
-	// dtypes are words, or longer. None: elements have the row's types.
+	// Longer: elements may have any dtype. One of a word's length passes as its bits, and the row
+	// of this name copies a longer one. None: elements have the row's types.
 	Longer string
-	Slow   []Type // types that the quick way is not for
-	// Stream is the row whose form on a stream serves stream=; none: the function takes none.
+	Slow   []Type // types that the fast path does not take
+	// Stream is the row whose form on a CUDA stream serves stream=; none: the function has no
+	// such parameter.
 	Stream string
-	Op     string // the constant for that row's sig_op, where this row has none
-	// Waits: it may wait for long, and what else Python has to do goes on meanwhile.
-	Waits bool
+	Op     string // the constant for that row's sig_op, where this row has no such parameter
+	Waits  bool   // the call may block for long, and Python handles signals meanwhile
 }
 
-// spell is a copy in the surface's words.
+// spell copies p in the surface's words.
 func (p *Python) spell(s *Surface) *Python {
 	if p == nil {
 		return nil
@@ -32,7 +32,7 @@ func (p *Python) spell(s *Surface) *Python {
 	return &own
 }
 
-// PythonName is what Python calls the parameter.
+// PythonName is the parameter's name in Python.
 func (p *Param) PythonName() string {
 	if p.Python != "" {
 		return p.Python

@@ -126,7 +126,7 @@ var rma = Chapter{
 			Python: &Python{
 				Doc:    "Reads one element of source at another PE; a scalar of numpy.",
 				Longer: "get",
-				// It is a double on its way through ctypes, which makes another NaN of some.
+				// ctypes makes a double of it, which changes some NaNs.
 				Slow: []Type{tFloat},
 			},
 			Errors: remoteErrors,

@@ -2,7 +2,8 @@
 // of functions, with its forms at the host, in kernels and on streams, in a file
 // for each chapter of the OpenSHMEM specification. Everything that must agree about
 // a public name is generated from it by capi/gen: the headers, the functions of
-// libshmem.so, the version scripts, the list of exported symbols and the C tests.
+// libshmem.so, the version scripts, the list of exported symbols, the C tests and the
+// functions of Python.
 //
 // The rows are spelled as Shmem, the library's own surface, has them. Another Surface
 // has them under names of its own.
@@ -118,7 +119,7 @@ type Family struct {
 	// they are the only ones.
 	Kernel  []Kernel
 	Stream  *Stream
-	Python  *Python // its form there; none: it has none, or one that is written by hand
+	Python  *Python // none: Python has no such function, or one written by hand
 	Doc     string  // one paragraph
 	DocNbi  string  // what differs in the nonblocking form
 	Returns string  // what the result means
@@ -175,14 +176,13 @@ const (
 
 // A Param is a parameter of a function.
 type Param struct {
-	Name string
-	C    string // C type; T is the element type, void in Sized and Mem forms
-	Role Role
-	Unit string // of a number
-	Doc  string
-	Nbi  bool // only the nonblocking form has it
-	// Python is its name there, where that is another one.
-	Python string
+	Name   string
+	C      string // C type; T is the element type, void in Sized and Mem forms
+	Role   Role
+	Unit   string // of a number
+	Doc    string
+	Nbi    bool   // only the nonblocking form has it
+	Python string // its name in Python; none: Name
 }
 
 // Role says whose memory a parameter points to and which way data flows.

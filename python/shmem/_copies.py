@@ -1,4 +1,4 @@
-"""What put and get copy: arrays in a row, tensors of GPUs, and slices with gaps."""
+"""The operands of put and get: contiguous arrays, tensors of GPUs, and slices with gaps."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from shmem._operands import (
 from shmem._runtime import library, settle, state
 from shmem._spans import Span, of_tensor
 
-# Where dest and source begin, and the one of them that is here and says how long both are.
+# The addresses of dest and source, and the operand of this PE, which has the length of the copy.
 Row = tuple[int, int, Array | Span]
 
 
 class Apart:
-    """A copy from source to dest, of which one has gaps: several calls, none of which is nbi."""
+    """A copy from or to an array with gaps, by several blocking calls."""
 
     def __init__(self, dest: Array, source: Array) -> None:
         self._dest = dest
@@ -121,7 +121,7 @@ def outgoing(call: str, dest: Any, source: Any) -> Row | Apart:
 
 
 def outgoing_row(call: str, dest: Any, source: Any) -> Row:
-    """The same where neither may have gaps."""
+    """Does as outgoing, but refuses gaps."""
     row = _tensors(call, dest, source, dest)
     if row is not None:
         return row

@@ -302,7 +302,7 @@ def signal_word(call: str, signal: Any, index: SupportsIndex) -> int:
 
 
 def receiver(call: str, name: str, operand: Any, dtype: np.dtype[Any]) -> Array:
-    """What a value of that dtype is written to, here."""
+    """An array of this PE that can take a value of that dtype."""
     into = as_array(call, name, operand)
     writable(call, name, into)
     if into.dtype != dtype or into.size < 1:

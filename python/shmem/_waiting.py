@@ -1,4 +1,4 @@
-"""Calls that wait for memory, without keeping the program from anything else."""
+"""Waits for memory, during which Python handles signals and finalize can begin."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _P_BITS = words("shmem_ctx_{}_p", "uint8 uint16 uint32 uint64")
 _G = Forms(quick, "shmem_{}_g", types("int8 uint8 int16 uint16 int32 uint32 int64 uint64 double"))
 _G_BITS = words("shmem_ctx_{}_g", "uint8 uint16 uint32 uint64")
 
-# Of the library that is loaded; no PE is near before.
+# Set by init: no PE is near before.
 _putmem: Callable[..., None]
 _getmem: Callable[..., None]
 
