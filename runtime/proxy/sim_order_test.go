@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	simOps = flag.Int("sim.ops", 1_000_000, "operations of the random programs on simulated networks, all models together")
+	simOps = flag.Int("sim.ops", need.Load("operations"), "operations of the random programs on simulated networks, all models together")
 	// 1000 take half a minute and 400 MiB.
 	simSenders = flag.Int("sim.senders", 200, "PEs that send to one in TestSimPressure")
 	simSeed    = flag.Uint64("sim.seed", 0, "run this seed only")

@@ -15,7 +15,7 @@ import (
 	"libshmem/tests/need"
 )
 
-var simPEs = flag.Int("sim.pes", 100, "the most PEs in TestSimScale")
+var simPEs = flag.Int("sim.pes", need.Load("PEs"), "the most PEs in TestSimScale")
 
 // resident is how many bytes of a mapping are in memory.
 func resident(t *testing.T, b []byte) int {

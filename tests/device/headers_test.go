@@ -20,12 +20,13 @@ func TestHeaders(t *testing.T) {
 		name    string
 		command []string
 		cuda    bool
+		first   bool // on each push, too
 	}{
-		{"C99", append([]string{compiler("CC", "gcc"), "-x", "c", "-std=c99"}, warnings...), false},
-		{"C11", append([]string{compiler("CC", "gcc"), "-x", "c", "-std=c11"}, warnings...), false},
-		{"C++11", append([]string{compiler("CXX", "g++"), "-x", "c++", "-std=c++11"}, warnings...), false},
-		{"C++17", append([]string{compiler("CXX", "g++"), "-x", "c++", "-std=c++17"}, warnings...), false},
-		{"CUDA", nvcc, true},
+		{"C99", append([]string{compiler("CC", "gcc"), "-x", "c", "-std=c99"}, warnings...), false, true},
+		{"C11", append([]string{compiler("CC", "gcc"), "-x", "c", "-std=c11"}, warnings...), false, false},
+		{"C++11", append([]string{compiler("CXX", "g++"), "-x", "c++", "-std=c++11"}, warnings...), false, true},
+		{"C++17", append([]string{compiler("CXX", "g++"), "-x", "c++", "-std=c++17"}, warnings...), false, false},
+		{"CUDA", nvcc, true, false},
 	}
 	headers, err := filepath.Glob("../../device/shmem/*.*h")
 	if err != nil || len(headers) == 0 {
@@ -34,7 +35,8 @@ func TestHeaders(t *testing.T) {
 	for _, header := range headers {
 		name := "shmem/" + filepath.Base(header)
 		for _, d := range dialects {
-			if strings.HasSuffix(header, ".cuh") && !d.cuda {
+			only := strings.HasSuffix(header, ".cuh") // nvcc compiles it
+			if only && !d.cuda || !only && !d.first && need.Left("headers") {
 				continue
 			}
 			t.Run(name+" as "+d.name, func(t *testing.T) {

@@ -19,7 +19,7 @@ func TestTeams(t *testing.T) {
 	build := need.Build(t)
 	lib := filepath.Join(build, "lib")
 	fake := cudatest.Build(t)
-	program := emulate(t, lib, "teams")
+	program := emulate(t, build, "teams")
 	for _, c := range []struct {
 		name string
 		way  []string

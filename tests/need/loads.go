@@ -8,12 +8,21 @@ type load struct {
 	what       string
 }
 
-// The loads that are less on each push, so that make test takes ten minutes. It is all that make
-// test leaves to make test-full, beside the stages that only scripts/test full has.
+// What is less on each push stands in these two tables, so that make test takes ten minutes.
+// Nothing else is: scripts/test full does all that is here, and searches that make test has never
+// had.
 var loads = map[string]load{
 	"litmus":         {10_000, 100_000, "rounds of tests/c/litmus.c on one node, and between two hosts"},
 	"ordering":       {20_000, 100_000, "rounds of tests/c/ordering.c on one node, and between two hosts"},
 	"ordering/chaos": {8_000, 40_000, "rounds of tests/c/ordering.c in a network that does as it likes"},
+	"operations":     {1_000_000, 10_000_000, "operations of random programs on simulated networks (runtime/proxy, TestSimOrder)"},
+	"PEs":            {100, 1000, "PEs of a job on a simulated network (runtime/proxy, TestSimScale)"},
+}
+
+var left = map[string]string{
+	"architectures": "kernels are compiled and judged for sm_75 and sm_90; in make test-full for five architectures (tests/device, and the library's own)",
+	"headers":       "headers of the device interface are compiled alone as C99 and C++11, and those for nvcc by nvcc; in make test-full each as C11, as C++17 and by nvcc, too (tests/device)",
+	"generated":     "generated programs run in 7 of the ways to run a program; in make test-full in all (tests/run)",
 }
 
 // Full reports whether tests do all that they can: scripts/test full sets TESTS=full.
@@ -29,4 +38,12 @@ func Load(name string) int {
 		return l.full
 	}
 	return l.push
+}
+
+// Left reports whether a test leaves a part to make test-full, by its name in the table.
+func Left(name string) bool {
+	if left[name] == "" {
+		panic("left " + name + ": tests/need/loads.go has none of this name")
+	}
+	return !Full()
 }

@@ -33,12 +33,17 @@ func TestPrograms(t *testing.T) {
 	for _, name := range programNames(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range configurations {
-				if p := programs[name]; p.runsIn(c) {
+				if p := programs[name]; p.runsIn(c) && !leaves(name, c) {
 					t.Run(c.name, func(t *testing.T) { runProgram(t, build, name, p, c) })
 				}
 			}
 		})
 	}
+}
+
+// leaves reports whether a program runs in a configuration in make test-full alone.
+func leaves(name string, c configuration) bool {
+	return strings.HasPrefix(name, "zz_") && !slices.Contains(generatedIn, c.name) && need.Left("generated")
 }
 
 // programNames are those of tests/c, and of the programs that are generated.
