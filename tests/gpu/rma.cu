@@ -178,6 +178,19 @@ KERNEL elements(int id, char *dest, const char *source, int pe)
     shmem_quiet();
 }
 
+/* Signals without data, of each kind of value. */
+KERNEL signals_alone(uint64_t *signals, int places, int pe, int *bad)
+{
+    for (int i = 0; i < places; i++) {
+        if (i % 2)
+            shmem_signal_add(signals + i, signal_of(i), pe);
+        else
+            shmem_signal_set(signals + i, signal_of(i), pe);
+    }
+    for (int i = 0; i < places; i++)
+        *bad += shmem_signal_wait_until(signals + i, SHMEM_CMP_NE, 0) != signal_of(i);
+}
+
 /* From and to a kernel's own variables, which no proxy reaches: whole and in pieces. */
 KERNEL own_variables(char *dest, const char *source, uint64_t *signal, int pe, int from, int *bad)
 {
@@ -311,6 +324,9 @@ void each_name(bench *b)
         look(b, b->dest, r, FEW * SHIFTS, last_pe);
         expect(bad_of(b) == 0, std::string(r.name) + ": a signal came before its data");
     }
+    clean(b);
+    LAUNCH(1, signals_alone, b->signals, FEW * SHIFTS, next_pe, b->bad);
+    expect(bad_of(b) == 0, "signals alone: wrong values");
     const row single[] = {TEST_p(ROW) TEST_g(ROW)
 #ifndef EMULATED
                               TEST_p_late(ROW) TEST_g_late(ROW)
