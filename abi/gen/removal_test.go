@@ -21,6 +21,7 @@ import (
 	"testing"
 
 	"libshmem/abi/table"
+	"libshmem/tests/need"
 )
 
 const (
@@ -166,7 +167,7 @@ func (c *cTree) misses(t *testing.T, sources []string) map[string]bool {
 	for _, source := range sources {
 		compiler, flags := "gcc", []string{"-std=gnu11", "-Iruntime/proxy/express"}
 		if path.Ext(source) == ".cu" { // as tests/device compiles it for the host
-			compiler, flags = "g++", []string{"-std=c++17", "-x", "c++", "-DEMULATED", "-Itests/device/emulated"}
+			compiler, flags = "g++", []string{"-std=c++17", "-x", "c++", "-DEMULATED", "-Itests/device/emulated", "-I" + filepath.Join(need.Folder(t), "gen", "gpu")}
 		}
 		cmd := exec.Command(compiler, append(flags, "-fsyntax-only", "-w", "-Iabi", "-Idevice", "-Iinclude", `-DSHMEMI_VERSION=""`, source)...)
 		cmd.Dir, cmd.Env = c.dir, append(os.Environ(), "LC_ALL=C")

@@ -22,7 +22,7 @@ var loads = map[string]load{
 var left = map[string]string{
 	"architectures": "kernels are compiled and judged for sm_75 and sm_90; in make test-full for five architectures (tests/device, and the library's own)",
 	"headers":       "headers of the device interface are compiled alone as C99 and C++11, and those for nvcc by nvcc; in make test-full each as C11, as C++17 and by nvcc, too (tests/device)",
-	"generated":     "generated programs run in 7 of the ways to run a program; in make test-full in all (tests/run)",
+	"generated":     "generated programs run in 11 of the 21 ways to run a program; in make test-full in all (tests/run)",
 }
 
 // Full reports whether tests do all that they can: scripts/test full sets TESTS=full.

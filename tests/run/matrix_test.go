@@ -70,8 +70,11 @@ var configurations = []configuration{
 	{name: "tsan-hosts-2", args: on("2", append(onTCP, "--hosts", "2")...), build: "tsan"},
 }
 
-// generatedIn are the configurations of generated programs on each push: each way to a peer once.
-var generatedIn = []string{"node-1", "node-3", "hosts-3-1", "chaos-3", "gpu-node-3", "gpu-nic-4", "asan-hosts-2"}
+// generatedIn are the configurations of generated programs on each push: each way to a peer, and
+// what a seeded defect wants (tests/seeded).
+var generatedIn = []string{
+	"node-1", "node-2", "node-3", "node-8", "node-19", "hosts-2", "hosts-3-1", "chaos-3", "gpu-node-3", "gpu-nic-4", "asan-hosts-2",
+}
 
 // wholeConfigurations are for -whole: 1 to 8 PEs on one node, on two and on three
 // simulated hosts, and by a network that does as it likes.
