@@ -14,7 +14,7 @@ import (
 	"libshmem/tests/part"
 )
 
-var simPaths = flag.Int("sim.paths", 1000, "orders of events that are tried for each small program; 0: all")
+var simPaths = flag.Int("sim.paths", need.Load("paths"), "orders of events that are tried for each small program; 0: all")
 
 // chooser walks through a tree of choices, depth first: each run takes the choices
 // of the path and then the first of each that comes, and next goes to the path

@@ -11,9 +11,10 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
+	"libshmem/tests/need"
 )
 
-var simFrames = flag.Int("sim.frames", 100_000, "frames of TestSimFrames")
+var simFrames = flag.Int("sim.frames", need.Load("frames"), "frames of TestSimFrames")
 
 // A stranger is an endpoint of the network that belongs to no PE and sends what
 // it likes to PE 0.

@@ -19,7 +19,7 @@ import (
 var (
 	simOps = flag.Int("sim.ops", need.Load("operations"), "operations of the random programs on simulated networks, all models together")
 	// 1000 take half a minute and 400 MiB.
-	simSenders = flag.Int("sim.senders", 200, "PEs that send to one in TestSimPressure")
+	simSenders = flag.Int("sim.senders", need.Load("senders"), "PEs that send to one in TestSimPressure")
 	simSeed    = flag.Uint64("sim.seed", 0, "run this seed only")
 	simModel   = flag.String("sim.model", "", "on this network only, for example worst,reorder=0.9")
 	simPart    = part.Flag("sim.part", "each with seeds and paths of its own")

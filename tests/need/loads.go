@@ -16,6 +16,9 @@ var loads = map[string]load{
 	"ordering":       {20_000, 100_000, "rounds of tests/c/ordering.c on one node, and between two hosts"},
 	"ordering/chaos": {8_000, 40_000, "rounds of tests/c/ordering.c in a network that does as it likes"},
 	"operations":     {1_000_000, 10_000_000, "operations of random programs on simulated networks (runtime/proxy, TestSimOrder)"},
+	"paths":          {300, 1000, "orders of events that are tried for each small program (runtime/proxy, TestSimExplore)"},
+	"senders":        {100, 200, "PEs that send to one (runtime/proxy, TestSimPressure)"},
+	"frames":         {30_000, 100_000, "frames that were changed at random (runtime/proxy, TestSimFrames)"},
 	"PEs":            {100, 1000, "PEs of a job on a simulated network (runtime/proxy, TestSimScale)"},
 }
 
