@@ -79,6 +79,18 @@ type launcher struct {
 	boot   string // what the banner says
 	// farewell is what PEs say when it was killed; "": it has left somebody who ends them.
 	farewell string
+	// daemons ends when a daemon does that the launcher needs; nil: it needs none.
+	daemons context.Context
+}
+
+// context ends a job when the test ends, a daemon does, or the job's time is over; its cause
+// says which.
+func (l *launcher) context(t *testing.T) (context.Context, context.CancelFunc) {
+	ctx := l.daemons
+	if ctx == nil {
+		ctx = t.Context()
+	}
+	return context.WithTimeoutCause(ctx, limit, errors.New("does not end"))
 }
 
 // prepare is a job of n PEs that ends with ctx. It is given its arguments by argv.
@@ -108,20 +120,20 @@ func (l *launcher) run(t *testing.T, n int, env []string, args ...string) (strin
 // execute is run for another program.
 func (l *launcher) execute(t *testing.T, n int, env []string, argv ...string) (string, int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	ctx, cancel := l.context(t)
 	defer cancel()
 	cmd := l.prepare(ctx, t, n, env, argv...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
+	if ctx.Err() != nil {
+		t.Fatalf("%v: %v\n%s", cmd.Args, context.Cause(ctx), out.String())
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, out.String())
 	}
-	if ctx.Err() != nil {
-		t.Fatalf("%v: does not end\n%s", cmd.Args, out.String())
-	}
-	alone(t)
+	alone(ctx, t)
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
@@ -130,7 +142,7 @@ func mark(t *testing.T) string { return "MARK=" + strings.ReplaceAll(t.Name(), "
 
 // alone waits for the end of all processes that the test has started: a launcher may
 // return a moment before those that it ends.
-func alone(t *testing.T) {
+func alone(ctx context.Context, t *testing.T) {
 	t.Helper()
 	var left []string
 	for end := time.Now().Add(limit / 2); ; time.Sleep(20 * time.Millisecond) {
@@ -148,6 +160,9 @@ func alone(t *testing.T) {
 		}
 		if len(left) == 0 {
 			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("left behind: %v: %v", left, context.Cause(ctx))
 		}
 		if time.Now().After(end) {
 			t.Fatalf("left behind: %v", left)
@@ -209,22 +224,25 @@ func (l *launcher) check(t *testing.T) {
 // launcher has left to see to that, or by themselves.
 func (l *launcher) orphaned(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	ctx, cancel := l.context(t)
 	defer cancel()
 	said := filepath.Join(t.TempDir(), "said") // the launcher's pipes end with it
 	cmd := l.prepare(ctx, t, 3, nil, "sh", "-c", `exec "$@" >>"$0" 2>&1`, said, job(t), "1", "9", "never")
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		t.Fatal(errors.Join(err, context.Cause(ctx)))
 	}
 	need.Eventually(t, "the banner", func() bool {
 		out, _ := os.ReadFile(said)
-		return bytes.Contains(out, []byte(": 3 PEs on "))
+		return ctx.Err() != nil || bytes.Contains(out, []byte(": 3 PEs on "))
 	})
+	if ctx.Err() != nil {
+		t.Fatal(context.Cause(ctx))
+	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	alone(t)
+	alone(ctx, t)
 	out, err := os.ReadFile(said)
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 package launchers
 
 import (
-	"bufio"
+	"context"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -10,15 +10,15 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
+	"libshmem/tests/daemons"
 	"libshmem/tests/need"
 )
 
-// cluster starts testdata/cluster.sh and returns the variable that leads to it.
-func cluster(t *testing.T) string {
+// cluster starts testdata/cluster.sh. It returns a context for what needs the cluster, and the
+// variable that leads to it.
+func cluster(t *testing.T) (context.Context, string) {
 	t.Helper()
 	for _, name := range []string{"munged", "slurmctld", "slurmd", "sinfo", "srun"} {
 		need.Command(t, name)
@@ -37,38 +37,8 @@ func cluster(t *testing.T) string {
 	cmd := exec.Command("unshare", append(args, ports(t, 3)...)...)
 	cmd.Env = append(os.Environ(), mark(t))
 	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	slow := time.AfterFunc(limit, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
-	t.Cleanup(func() {
-		slow.Stop()
-		in.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the cluster ends: %v", err)
-		}
-		alone(t)
-	})
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-		logs, _ := filepath.Glob(filepath.Join(dir, "*.out"))
-		more, _ := filepath.Glob(filepath.Join(dir, "*.log"))
-		for _, log := range append(logs, more...) {
-			text, _ := os.ReadFile(log)
-			t.Logf("%s:\n%s", filepath.Base(log), text)
-		}
-		t.Fatalf("the cluster says %q, %v", line, err)
-	}
-	slow.Stop()
-	return "SLURM_CONF=" + filepath.Join(dir, "slurm.conf")
+	t.Cleanup(func() { alone(context.Background(), t) })
+	return daemons.Start(t, cmd, dir), "SLURM_CONF=" + filepath.Join(dir, "slurm.conf")
 }
 
 // ports returns ports that are free, and stay so: they are below those that the kernel
@@ -103,13 +73,13 @@ func hostfile(t *testing.T, hosts ...string) string {
 func TestSlurm(t *testing.T) {
 	t.Parallel()
 	job(t) // while the machine is not busy with daemons
-	conf := cluster(t)
+	ctx, conf := cluster(t)
 	for _, c := range []struct{ plugin, boot string }{{"pmi2", "pmi"}, {"pmix", "pmix"}} {
 		t.Run(c.plugin, func(t *testing.T) {
 			t.Parallel()
 			l := launcher{
 				command: []string{need.Command(t, "srun"), "--nodes=2", "--ntasks=%n", "--mpi=" + c.plugin, "--quiet"},
-				env:     []string{conf}, boot: c.boot,
+				env:     []string{conf}, boot: c.boot, daemons: ctx,
 			}
 			l.check(t)
 			t.Run("hosts", func(t *testing.T) {
@@ -122,7 +92,7 @@ func TestSlurm(t *testing.T) {
 		t.Parallel()
 		srun := func(more ...string) launcher {
 			command := append([]string{need.Command(t, "srun"), "--ntasks=%n", "--mpi=none", "--quiet"}, more...)
-			return launcher{command: command, env: []string{conf}, boot: "slurm"}
+			return launcher{command: command, env: []string{conf}, boot: "slurm", daemons: ctx}
 		}
 		l := srun("--nodes=2")
 		strict := srun("--nodes=2", "--kill-on-bad-exit") // for those that nobody else ends: they did not come
@@ -190,7 +160,7 @@ func TestSlurm(t *testing.T) {
 			}
 			l := launcher{
 				command: []string{need.Command(t, "sbatch"), "--quiet", "--ntasks=4", "--wait", "--output=" + file, script},
-				env:     []string{conf}, boot: "singleton",
+				env:     []string{conf}, boot: "singleton", daemons: ctx,
 			}
 			said, status := l.run(t, 1, nil, "2")
 			out, err := os.ReadFile(file)
@@ -205,7 +175,7 @@ func TestSlurm(t *testing.T) {
 		t.Parallel()
 		l := launcher{
 			command: []string{need.Command(t, "salloc"), "--quiet", "--nodes=2", "--ntasks=%n", "--ntasks-per-node=2", need.Command(t, "mpirun"), "--allow-run-as-root", "-n", "%n"},
-			env:     []string{conf}, boot: "pmix",
+			env:     []string{conf}, boot: "pmix", daemons: ctx,
 		}
 		l.works(t, 4, 2, []string{"APART=1"}, "2")
 	})

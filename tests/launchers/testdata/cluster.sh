@@ -1,8 +1,10 @@
 #!/bin/sh
-# A Slurm cluster of two nodes, a and b, on this machine: cluster.sh DIR PORT PORT PORT.
-# It says "ready", and lives until its standard input ends. It is the first process of
-# a process namespace, so that everything ends with it.
+# A Slurm cluster of two nodes, a and b, on this machine: cluster.sh DIR PORT PORT PORT, which
+# tests/daemons runs. It is the first process of a process namespace, so that everything ends
+# with it.
 set -eu
+# shellcheck source=tests/daemons/start.sh
+. ../daemons/start.sh
 dir=$1
 PATH=$PATH:/usr/sbin:/sbin
 here=$(hostname -s)
@@ -24,9 +26,8 @@ mkdir "$dir/state" "$dir/tmp-a" "$dir/tmp-b"
 # What the nodes know each other by. Below /tmp munged wants to be told that it may.
 head -c 1024 /dev/urandom >"$dir/munge.key"
 chmod 400 "$dir/munge.key"
-munged --foreground --force --key-file="$dir/munge.key" --socket="$dir/munge.sock" \
-    --pid-file="$dir/munged.pid" --log-file="$dir/munged.log" --seed-file="$dir/seed" \
-    >"$dir/munged.out" 2>&1 &
+watched "$dir/munged" munged --foreground --force --key-file="$dir/munge.key" --socket="$dir/munge.sock" \
+    --pid-file="$dir/munged.pid" --log-file="$dir/munged.log" --seed-file="$dir/seed"
 
 cat >"$dir/slurm.conf" <<CONF
 ClusterName=test
@@ -58,9 +59,9 @@ CONF
 export SLURM_CONF="$dir/slurm.conf"
 
 while ! [ -S "$dir/munge.sock" ]; do sleep 0.05; done
-slurmctld -D >"$dir/slurmctld.out" 2>&1 &
-unshare --uts sh -c 'hostname nodea; exec slurmd -D -N a' >"$dir/slurmd-a.out" 2>&1 &
-unshare --uts sh -c 'hostname nodeb; exec slurmd -D -N b' >"$dir/slurmd-b.out" 2>&1 &
+watched "$dir/slurmctld" slurmctld -D
+watched "$dir/slurmd-a" unshare --uts sh -c 'hostname nodea; exec slurmd -D -N a'
+watched "$dir/slurmd-b" unshare --uts sh -c 'hostname nodeb; exec slurmd -D -N b'
 until [ "$(sinfo --noheader --Node --states=idle --format=%N 2>/dev/null | tr -d '\n')" = ab ]; do sleep 0.1; done
 echo ready
 read -r _ || true
