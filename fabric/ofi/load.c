@@ -180,6 +180,9 @@ int shmemi_ofi_known(uint32_t version, struct fi_info **list)
     return getinfo(version, FI_PROV_ATTR_ONLY, NULL, list);
 }
 
+/* FI_MR_BASIC and FI_MR_SCALABLE, whose names are warnings in the headers of libfabric 2. */
+enum { MR_BASIC = 1 << 0, MR_SCALABLE = 1 << 1 };
+
 int shmemi_ofi_anything(uint32_t version, const char *provider, struct fi_info **list)
 {
     struct fi_info *hints = fi_dupinfo(NULL);
@@ -187,7 +190,7 @@ int shmemi_ofi_anything(uint32_t version, const char *provider, struct fi_info *
         return -FI_ENOMEM;
     hints->mode = ~UINT64_C(0);
     hints->domain_attr->mode = ~UINT64_C(0);
-    hints->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);
+    hints->domain_attr->mr_mode = ~(MR_BASIC | MR_SCALABLE);
     hints->fabric_attr->prov_name = strdup(provider);
     int ret = getinfo(version, 0, hints, list);
     fi_freeinfo(hints);

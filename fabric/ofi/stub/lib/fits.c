@@ -19,10 +19,13 @@ static bool same(const char *asked, const char *name)
     return asked == NULL || strcmp(asked, name) == 0;
 }
 
+/* FI_MR_BASIC, whose name is a warning in the headers of libfabric 2. */
+enum { MR_BASIC = 1 << 0 };
+
 /* The hints have to promise what the provider wants of registrations. */
 static bool registers(int asked, int wanted)
 {
-    if (asked & FI_MR_BASIC)
+    if (asked & MR_BASIC)
         asked |= FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_LOCAL;
     return (wanted & ~asked) == 0;
 }
