@@ -307,7 +307,7 @@ func TestOpenMPI(t *testing.T) {
 	t.Run("hosts", func(t *testing.T) {
 		t.Parallel()
 		need.Namespaces(t)
-		l := launcher{command: []string{mpirun, "--allow-run-as-root", "--mca", "plm_rsh_agent", rsh(t), "--host", "one:3,two:1", "-n", "%n"}, boot: "pmix"}
+		l := launcher{command: []string{mpirun, "--allow-run-as-root", "--bind-to", "none", "--mca", "plm_rsh_agent", rsh(t), "--host", "one:3,two:1", "-n", "%n"}, boot: "pmix"}
 		l.works(t, 4, 2, []string{"APART=1"}, "2")
 	})
 }
