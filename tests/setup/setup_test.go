@@ -52,10 +52,12 @@ esac`
 }
 
 // system stands for unshare, which has debootstrap make a system with this libfabric in
-// the folder that is named last.
+// the folder that is named last, and the packages that it is to include.
 func system(libfabric string) string {
-	return `for to; do :; done; mkdir -p "$to/var/lib/dpkg"
-printf 'Package: libc6\nVersion: 2.41\n\nPackage: libfabric1\nSection: libs\nVersion: %s\n\n' ` + libfabric + ` >"$to/var/lib/dpkg/status"`
+	return `for to; do case $to in --include=*) packages=${to#*=} ;; esac; done
+mkdir -p "$to/var/lib/dpkg"
+IFS=,
+for p in libc6 $packages; do printf 'Package: %s\nSection: libs\nVersion: %s\n\n' "$p" ` + libfabric + `; done >"$to/var/lib/dpkg/status"`
 }
 
 // wheel is the download of one file into the folder after -d.
@@ -231,7 +233,7 @@ func TestInstalls(t *testing.T) {
 }
 
 // TestSystem: Debian 13 comes with make test-full alone, once, where --tool says that it is,
-// and again when its libfabric is another one.
+// and again when its libfabric is another one or it lacks a package.
 func TestSystem(t *testing.T) {
 	commands := wide()
 	commands["unshare"] = system("2.1.0-1.1")
@@ -239,16 +241,16 @@ func TestSystem(t *testing.T) {
 	if r := run("test"); r.status != 0 || strings.Contains(r.out, "Debian") {
 		t.Fatalf("test: %+v", r)
 	}
-	fetched := regexp.MustCompile(`^setup: fetching Debian 13 with libfabric 2\.1 into \S+: .*\nsetup: Debian 13: [0-9]+ s\n$`)
-	for _, turn := range []string{"first", "second"} {
+	fetched := regexp.MustCompile(`^setup: fetching Debian 13 with libfabric 2\.1 and launchers into \S+: .*\nsetup: Debian 13: [0-9]+ s\n$`)
+	for _, c := range []struct{ turn, then string }{{"first", "1.17.0-3"}, {"second", "2.1.0-1.1"}, {"third", "1.17.0-3"}} {
 		if r := run("full"); r.status != 0 || !fetched.MatchString(r.out) || r.err != "" {
-			t.Fatalf("%s run: %+v", turn, r)
+			t.Fatalf("%s run: %+v", c.turn, r)
 		}
 		if r := run("full"); r != (result{}) {
-			t.Errorf("behind the %s run: %+v", turn, r)
+			t.Errorf("behind the %s run: %+v", c.turn, r)
 		}
 		status := filepath.Join(dir, strings.TrimSuffix(run("--tool debian").out, "\n"), "var", "lib", "dpkg", "status")
-		write(t, status, "Package: libfabric1\nVersion: 1.17.0-3\n")
+		write(t, status, "Package: libfabric1\nVersion: "+c.then+"\n")
 	}
 }
 
