@@ -106,14 +106,10 @@ var errMemory = errors.New("no memory")
 
 func fence() (call, error) { return made(C.shmemi_pmix_fence()) }
 
-func get(pe int, key string, fresh bool) (call, error) {
+func get(pe int, key string) (call, error) {
 	name := C.CString(key)
 	defer C.free(unsafe.Pointer(name))
-	f := C.int(0)
-	if fresh {
-		f = 1
-	}
-	return made(C.shmemi_pmix_get(C.uint32_t(pe), name, f))
+	return made(C.shmemi_pmix_get(C.uint32_t(pe), name))
 }
 
 func made(c *C.struct_shmemi_pmix_call) (call, error) {

@@ -263,7 +263,7 @@ int shmemi_pmix_init(uint32_t *rank, uint32_t *size)
     static int codes[] = {ERROR_LOST_CONNECTION};
     real.listen(codes, 1, NULL, 0, hear_end, NULL, NULL);
     *rank = self.rank;
-    struct shmemi_pmix_call *call = shmemi_pmix_get(RANK_ALL, "pmix.job.size", 0);
+    struct shmemi_pmix_call *call = shmemi_pmix_get(RANK_ALL, "pmix.job.size");
     if (call == NULL)
         return ERROR_NO_MEMORY;
     status = shmemi_pmix_wait(call, -1, NULL, NULL); /* the server has sent it at PMIx_Init */
@@ -293,15 +293,13 @@ struct shmemi_pmix_call *shmemi_pmix_fence(void)
     return begun(call, real.fence(&call->proc, 1, &call->info, 1, answer_op, call));
 }
 
-struct shmemi_pmix_call *shmemi_pmix_get(uint32_t rank, const char *key, int fresh)
+struct shmemi_pmix_call *shmemi_pmix_get(uint32_t rank, const char *key)
 {
     struct shmemi_pmix_call *call = begin(rank);
     if (call == NULL)
         return NULL;
-    set_flag(&call->info, "pmix.get.refresh");
     snprintf(call->key, sizeof call->key, "%s", key);
-    return begun(call, real.get(&call->proc, call->key, fresh ? &call->info : NULL, fresh ? 1 : 0,
-                                answer, call));
+    return begun(call, real.get(&call->proc, call->key, NULL, 0, answer, call));
 }
 
 void shmemi_pmix_abort(int status)

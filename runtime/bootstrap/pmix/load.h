@@ -27,10 +27,10 @@ int shmemi_pmix_put(const char *key, const void *bytes, size_t n);
 /* A call that has begun. Whoever has one frees it once, answered or not. */
 struct shmemi_pmix_call;
 
-/* Begin a fence of the job, and the look-up of a key of a PE. fresh: also where the
- * server has an older copy of what the PE has put. NULL: no memory. */
+/* Begin a fence of the job, and the look-up of a key of a PE. NULL: no memory.
+ * A look-up asks for no refresh: with that libpmix 5.0.7 finds nothing. */
 struct shmemi_pmix_call *shmemi_pmix_fence(void);
-struct shmemi_pmix_call *shmemi_pmix_get(uint32_t rank, const char *key, int fresh);
+struct shmemi_pmix_call *shmemi_pmix_get(uint32_t rank, const char *key);
 
 /* Waits for the end of a call: its status, or SHMEMI_PMIX_TIMEOUT after ms
  * milliseconds; below 0: for ever. A look-up's bytes stay the call's. */

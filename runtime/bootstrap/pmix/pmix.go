@@ -170,7 +170,7 @@ func (c *Client) collect(key string, mine []byte) (all [][]byte, err error) {
 	}()
 	fail := func(pe int, err error) error { return fmt.Errorf("what PE %d has put: %w", pe, err) }
 	for pe := range c.Size() {
-		g, err := get(pe, key, false)
+		g, err := get(pe, key)
 		if err != nil {
 			return nil, fail(pe, err)
 		}
@@ -234,7 +234,7 @@ func (c *Client) barrier() error {
 func (c *Client) roll(key string) (missing []int, err error) {
 	calls := make([]call, c.Size())
 	for pe := range calls {
-		if calls[pe], err = get(pe, key, true); err != nil {
+		if calls[pe], err = get(pe, key); err != nil {
 			calls = calls[:pe]
 			break
 		}
