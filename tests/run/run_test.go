@@ -32,6 +32,7 @@ func TestPrograms(t *testing.T) {
 	build := need.Build(t)
 	for _, name := range programNames(t) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // PEs wait for each other half of the time
 			for _, c := range configurations {
 				if p := programs[name]; p.runsIn(c) && !leaves(name, c) {
 					t.Run(c.name, func(t *testing.T) { runProgram(t, build, name, p, c) })

@@ -82,6 +82,7 @@ func TestStubNICs(t *testing.T) {
 			continue // TestPrograms has it, in the configuration gpu-nic-4
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for _, c := range ways {
 				t.Run(c.name, func(t *testing.T) { runProgram(t, build, name, programs[name], c) })
 			}

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -29,6 +30,8 @@ const (
 	Driver = "libcuda.so.1"
 	GDR    = "libgdrapi.so.2"
 )
+
+var mu sync.Mutex // one build at a time
 
 // kept is where what was built is kept; "": nowhere.
 var kept string
@@ -54,6 +57,8 @@ func Main(m *testing.M) int {
 // testdata says which there are.
 func Build(t testing.TB, defines ...string) string {
 	t.Helper()
+	mu.Lock()
+	defer mu.Unlock()
 	var dir string
 	if kept == "" {
 		dir = t.TempDir()
