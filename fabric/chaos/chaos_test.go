@@ -36,7 +36,7 @@ func around(open fabrictest.Open, plan Plan) fabrictest.Open {
 func TestSuite(t *testing.T) {
 	for i, plan := range plans {
 		for _, m := range []sim.Model{sim.Verbs(), sim.Worst()} {
-			if need.Race && i != 1 { // make test comes once more without the detector
+			if need.Fewer() && i != 1 {
 				continue
 			}
 			t.Run(m.Name+string(rune('1'+i)), func(t *testing.T) {

@@ -9,8 +9,7 @@ type load struct {
 }
 
 // What is less on each push stands in these two tables, so that make test takes ten minutes.
-// Nothing else is: scripts/test full does all that is here, and searches that make test has never
-// had.
+// scripts/test full does all that is here, and searches that make test has never had.
 var loads = map[string]load{
 	"litmus":         {10_000, 100_000, "rounds of tests/c/litmus.c on one node, and between two hosts"},
 	"ordering":       {20_000, 100_000, "rounds of tests/c/ordering.c on one node, and between two hosts"},
@@ -25,6 +24,7 @@ var loads = map[string]load{
 var left = map[string]string{
 	"architectures": "kernels are compiled and judged for sm_75 and sm_90; in make test-full for five architectures (tests/device, and the library's own)",
 	"headers":       "headers of the device interface are compiled alone as C99 and C++11, and those for nvcc by nvcc; in make test-full each as C11, as C++17 and by nvcc, too (tests/device)",
+	"detector":      "with the race detector the suites of networks run on one or two of each kind, and bench and the stub's own tests not; in make test-full all do",
 	"generated":     "generated programs run in 11 of the 21 ways to run a program; in make test-full in all (tests/run)",
 }
 
@@ -50,3 +50,7 @@ func Left(name string) bool {
 	}
 	return !Full()
 }
+
+// Fewer reports whether a test with the race detector leaves a part of its networks to make
+// test-full. On each push make test has all of them once more without the detector.
+func Fewer() bool { return Race && Left("detector") }
