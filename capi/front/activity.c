@@ -13,10 +13,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* When what late PEs do is looked up first for other processes, and how often then: it takes
- * a call into Go and files of /proc. */
+/* When what late PEs do is looked up first for other processes. It is again after a pause of a
+ * second, and then after pauses that double up to 4 s: it takes a call into Go and files of /proc,
+ * which are 1 to 3 ms of a processor in a process that sleeps otherwise. */
 #define FIRST_NS 100000000u
-#define REFRESH_NS 500000000u
+#define REFRESH_NS 1000000000u
+#define REFRESH_DOUBLES 2
 
 /* Late PEs of other nodes, and the launcher, are asked after so many seconds, then after
  * pauses that double up to this many, so that jobs that wait for long send little. */
@@ -122,6 +124,7 @@ static _Thread_local struct {
     const struct shmemi_waiter *of;
     uint64_t since;     /* of that wait: another one may be at the same address */
     uint64_t refreshed; /* when others were last shown what late PEs do, 0: never */
+    uint32_t refreshes; /* how often, up to the longest pause between two */
     uint64_t inquiry;   /* when late PEs were last asked for that */
     uint32_t inquiries; /* how often, up to the longest pause between two */
 } present;
@@ -168,10 +171,15 @@ void shmemi_activity_show(struct shmemi_waiter *w, uint64_t now)
     if (present.of != w || present.since != since) {
         present.of = w;
         present.since = present.inquiry = since;
-        present.refreshed = present.inquiries = 0;
+        present.refreshed = present.refreshes = present.inquiries = 0;
     }
-    if (present.refreshed ? now - present.refreshed < REFRESH_NS : now - since < FIRST_NS)
+    if (present.refreshed) {
+        if (now - present.refreshed < (uint64_t)REFRESH_NS << present.refreshes)
+            return;
+        present.refreshes += present.refreshes < REFRESH_DOUBLES;
+    } else if (now - since < FIRST_NS) {
         return;
+    }
     present.refreshed = now;
     refresh(w, now);
 }
