@@ -6,8 +6,9 @@
  *
  * Each round opens ENDPOINTS endpoints, posts each kind with each length from each of them to
  * each port, and closes them with some operations under way. Ports that do not listen yet refuse
- * the connection; the next round tries them again. Each round ends with a line. When the file END
- * exists, the process prints one line for each kind and ends.
+ * the connection; the next round tries them again. Each round ends with a line, and one more
+ * says when each kind has been posted. When the file END exists, the process prints one line for
+ * each kind and ends.
  */
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
@@ -243,6 +244,14 @@ static void play_round(int endpoints, unsigned round)
     free(operations);
 }
 
+static int each_is_posted(void)
+{
+    for (int kind = 0; kind < KIND_COUNT; kind++)
+        if (counts[kind].posted == 0 && counts[kind].unsupported == 0)
+            return 0;
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 6 || argc > 5 + MOST_PORTS)
@@ -276,9 +285,13 @@ int main(int argc, char **argv)
     struct fi_cq_attr queue = {.format = FI_CQ_FORMAT_MSG, .size = 1 << 16};
     must("fi_cq_open", fi_cq_open(domain, &queue, &cq, NULL));
     unsigned rounds = 0;
-    while (!ended()) {
+    for (int told = 0; !ended();) {
         play_round(atoi(argv[2]), rounds++);
         printf("round %u\n", rounds);
+        if (!told && each_is_posted()) {
+            printf("each kind is posted\n");
+            told = 1;
+        }
         fflush(stdout);
     }
     for (int kind = 0; kind < KIND_COUNT; kind++)
