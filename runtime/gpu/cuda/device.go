@@ -99,12 +99,13 @@ func (v *Device) Number() int { return v.number }
 // For is the same GPU for another caller, whose name Calls gives. It ends with Close
 // of any of them.
 func (v *Device) For(caller string) *Device {
-	own, table := *v.driver, *v.driver.table
-	table.marks = v.callers.add(caller)
-	if table.birth = 0; v.context == v.resets.birth.context {
-		table.birth = v.resets.birth.id
+	own := *v.driver
+	if table := v.callers.add(caller, own.table); table != nil {
+		if table.birth = 0; v.context == v.resets.birth.context {
+			table.birth = v.resets.birth.id
+		}
+		own.table = table
 	}
-	own.table = &table
 	return &Device{v.opened, v.context, v.stream, &own}
 }
 

@@ -65,12 +65,22 @@ func Open() (*Driver, error) {
 	return loaded.driver, nil
 }
 
-func open(driverFile, gdrFile string) (*Driver, error) {
+func open(driverFile, gdrFile string) (_ *Driver, err error) {
 	library, err := openLibrary(driverFile, "install NVIDIA's driver; in a container, start it with the GPUs of the host")
 	if err != nil {
 		return nil, err
 	}
-	d := &Driver{File: C.GoString(C.shmemi_cuda_library_file(library)), table: new(C.struct_shmemi_cuda)}
+	table := newTable()
+	defer func() {
+		if err != nil {
+			freeTable(table)
+		}
+	}()
+	d := &Driver{File: C.GoString(C.shmemi_cuda_library_file(library)), table: table}
+	if table == nil {
+		C.shmemi_cuda_close_library(library)
+		return nil, &shmerr.Error{Op: "load", Object: d.File, Cause: shmerr.ErrNoMemory, Remedy: "free memory of the host"}
+	}
 	if missing := C.shmemi_cuda_bind(d.table, library); missing != nil {
 		C.shmemi_cuda_close_library(library)
 		return nil, &shmerr.Error{

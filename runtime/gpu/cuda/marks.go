@@ -31,19 +31,25 @@ type callers struct {
 
 type caller struct {
 	name  string
-	marks *C.struct_shmemi_cuda_marks
+	table *C.struct_shmemi_cuda
 }
 
-// add makes the marks of one more, which are C's; nil where there is no memory.
-func (c *callers) add(name string) *C.struct_shmemi_cuda_marks {
-	at := (*C.struct_shmemi_cuda_marks)(C.aligned_alloc(64, C.sizeof_struct_shmemi_cuda_marks))
-	if at != nil {
-		*at = C.struct_shmemi_cuda_marks{}
-		c.mu.Lock()
-		c.all = append(c.all, caller{name, at})
-		c.mu.Unlock()
+// add makes the table of one more, with marks of its own; nil where there is no memory.
+func (c *callers) add(name string, of *C.struct_shmemi_cuda) *C.struct_shmemi_cuda {
+	marks := (*C.struct_shmemi_cuda_marks)(C.aligned_alloc(64, C.sizeof_struct_shmemi_cuda_marks))
+	table := newTable()
+	if marks == nil || table == nil {
+		C.free(unsafe.Pointer(marks))
+		freeTable(table)
+		return nil
 	}
-	return at
+	*marks = C.struct_shmemi_cuda_marks{}
+	*table = *of
+	table.marks = marks
+	c.mu.Lock()
+	c.all = append(c.all, caller{name, table})
+	c.mu.Unlock()
+	return table
 }
 
 // close comes when nobody calls any more.
@@ -51,7 +57,8 @@ func (c *callers) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, one := range c.all {
-		C.free(unsafe.Pointer(one.marks))
+		C.free(unsafe.Pointer(one.table.marks))
+		freeTable(one.table)
 	}
 	c.all = nil
 }
@@ -63,8 +70,8 @@ func (v *Device) Calls(to []Call) []Call {
 	v.callers.mu.Lock()
 	defer v.callers.mu.Unlock()
 	for _, one := range v.callers.all {
-		for i := range one.marks.at {
-			m := &one.marks.at[i]
+		for i := range one.table.marks.at {
+			m := &one.table.marks.at[i]
 			now := (*uint64)(&m.turn)
 			turn := atomic.LoadUint64(now)
 			name := (*byte)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(&m.call))))
