@@ -11,7 +11,9 @@ type load struct {
 // What is less on each push stands in these two tables, so that make test takes ten minutes.
 // scripts/test full does all that is here, and searches that make test has never had.
 var loads = map[string]load{
-	"litmus":         {10_000, 100_000, "rounds of tests/c/litmus.c on one node, and between two hosts"},
+	"litmus":         {3_000, 100_000, "rounds of tests/c/litmus.c on one node, and between two hosts"},
+	"fences":         {8, 20, "runs without a fence, with chaos and with both (tests/run, TestMissingFence)"},
+	"standstill":     {40, 100, "percent of the puts of each run (tests/run, TestStandstill)"},
 	"ordering":       {20_000, 100_000, "rounds of tests/c/ordering.c on one node, and between two hosts"},
 	"ordering/chaos": {8_000, 40_000, "rounds of tests/c/ordering.c in a network that does as it likes"},
 	"operations":     {1_000_000, 10_000_000, "operations of random programs on simulated networks (runtime/proxy, TestSimOrder)"},
@@ -22,10 +24,11 @@ var loads = map[string]load{
 }
 
 var left = map[string]string{
-	"architectures": "kernels are compiled and judged for sm_75 and sm_90; in make test-full for five architectures (tests/device, and the library's own)",
-	"headers":       "headers of the device interface are compiled alone as C99 and C++11, and those for nvcc by nvcc; in make test-full each as C11, as C++17 and by nvcc, too (tests/device)",
-	"detector":      "with the race detector the suites of networks run on one or two of each kind, and bench and the stub's own tests not; in make test-full all do",
-	"generated":     "generated programs run in 11 of the 21 ways to run a program; in make test-full in all (tests/run)",
+	"architectures":  "kernels are compiled and judged for sm_75 and sm_90; in make test-full for five architectures (tests/device, and the library's own)",
+	"headers":        "headers of the device interface are compiled alone as C99 and C++11, and those for nvcc by nvcc; in make test-full each as C11, as C++17 and by nvcc, too (tests/device)",
+	"detector":       "with the race detector the suites of networks run on one or two of each kind, and bench and the stub's own tests not; in make test-full all do",
+	"generated":      "generated programs run in 10 of the 21 ways to run a program; in make test-full in all (tests/run)",
+	"configurations": "no program runs under ThreadSanitizer, and none with 19 hosts; in make test-full all do (tests/run, fullOnly). tests/ring has the ring under it, and Go its own detector",
 }
 
 // Full reports whether tests do all that they can: scripts/test full sets TESTS=full.

@@ -18,7 +18,7 @@ import (
 )
 
 // runs are how many of each kind; -runs=100 is for make test-full.
-var runs = flag.Int("runs", 20, "runs without chaos, and seeds with it")
+var runs = flag.Int("runs", need.Load("fences"), "runs without chaos, and seeds with it")
 
 var numbered = regexp.MustCompile(`numbered_writes +(\d+)`)
 

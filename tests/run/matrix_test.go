@@ -73,7 +73,15 @@ var configurations = []configuration{
 // generatedIn are the configurations of generated programs on each push: each way to a peer, and
 // what a seeded defect wants (tests/seeded).
 var generatedIn = []string{
-	"node-1", "node-2", "node-3", "node-8", "node-19", "hosts-2", "hosts-3-1", "chaos-3", "gpu-node-3", "gpu-nic-4", "asan-hosts-2",
+	"node-1", "node-2", "node-3", "node-8", "node-19", "hosts-2", "hosts-3-1", "chaos-3", "gpu-node-3", "asan-hosts-2",
+}
+
+// fullOnly are configurations, and programs in some, that make test-full has alone.
+var fullOnly = map[string][]string{
+	"":           {"tsan-node-2", "tsan-hosts-2", "hosts-19"},
+	"zz_atomics": {"chaos-3"}, // 12 s of a processor
+	"zz_strided": {"gpu-node-3"},
+	"zz_wait":    {"chaos-3"},
 }
 
 // wholeConfigurations are for -whole: 1 to 8 PEs on one node, on two and on three

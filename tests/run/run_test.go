@@ -44,6 +44,9 @@ func TestPrograms(t *testing.T) {
 
 // leaves reports whether a program runs in a configuration in make test-full alone.
 func leaves(name string, c configuration) bool {
+	if slices.Contains(fullOnly[""], c.name) || slices.Contains(fullOnly[name], c.name) {
+		return need.Left("configurations")
+	}
 	return strings.HasPrefix(name, "zz_") && !slices.Contains(generatedIn, c.name) && need.Left("generated")
 }
 
@@ -95,6 +98,16 @@ func TestTable(t *testing.T) {
 		known[c.name] = true
 	}
 	there := programNames(t)
+	for name, rows := range fullOnly {
+		if name != "" && !slices.Contains(there, name) {
+			t.Errorf("fullOnly has a row for %s, which is no program", name)
+		}
+		for _, c := range rows {
+			if !known[c] {
+				t.Errorf("fullOnly names the configuration %s, which does not exist", c)
+			}
+		}
+	}
 	for name, p := range programs {
 		if !slices.Contains(there, name) {
 			t.Errorf("programs has a row for %s, which is no program", name)

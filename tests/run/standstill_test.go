@@ -177,6 +177,7 @@ func (m *machine) standstills(t *testing.T, rounds int) {
 			if !slices.Contains(names, s.provider) {
 				s.provider = ""
 			}
+			s.puts = s.puts * need.Load("standstill") / 100
 			if *runWhole {
 				s.puts = wholePuts
 			}
