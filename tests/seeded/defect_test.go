@@ -23,10 +23,6 @@ type defect struct {
 	hangs bool
 }
 
-// unseen stands in a row of which nobody has seen yet what its test reports. Such a row does not
-// count as caught.
-const unseen = "unseen"
-
 // test is the command that has to fail, and what has to be built for it.
 type test struct {
 	pkg, run string   // of go test
