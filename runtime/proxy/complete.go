@@ -180,6 +180,12 @@ func (e *Engine) broke(c *fabric.Completion, s *slot, text string) {
 	}
 	err := fmt.Errorf("PE %d: %s: %s", s.pe, s.use, text)
 	e.note(s.pe, evBroke, uint32(c.Token), uint32(c.Err))
+	if (s.use == useWrite || s.use == useRead) && disconnected(c.Err) {
+		// It may come before a message fails, which would say the same.
+		if e.unreachable(s.pe, err); s.ended && e.tookEnded(c.Token) {
+			return
+		}
+	}
 	switch s.use {
 	case usePull:
 		e.landed(c.Token, c.Err) // which tells the PE that offered it, or ends the get

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sys/unix"
+
 	"libshmem/fabric"
 )
 
@@ -83,6 +85,16 @@ func (e *Engine) unreachable(pe fabric.PE, err error) {
 		e.Lose(pe, "cannot be reached any more: "+err.Error())
 		e.onLost(pe, err)
 	}
+}
+
+// disconnected reports whether an operation failed since its connection is gone, and not for what was
+// asked. Networks without connections have other numbers, and tell by a message that a PE is gone.
+func disconnected(code int32) bool {
+	switch unix.Errno(code) {
+	case unix.ECANCELED, unix.ECONNABORTED, unix.EPIPE, unix.ESHUTDOWN:
+		return true
+	}
+	return false
 }
 
 // dropMessages forgets what waits to go to a PE, and what came from it too early.
