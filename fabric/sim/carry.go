@@ -346,7 +346,7 @@ func (n *Network) have(p *packet) {
 	case m.missing == 0:
 		n.whole(m, late)
 	case n.model.Caps.Block >= whole && len(m.pair.held) > 0:
-		m.pair.retry()
+		m.pair.retry(m)
 	}
 }
 

@@ -152,12 +152,15 @@ func (p *pair) ready(w *packet) bool {
 	return p.from.net.model.Caps.Block < whole || w.number == m.total-m.missing
 }
 
-// retry lets those land that had to wait.
-func (p *pair) retry() {
+// retry lets those land that had to wait. Where a packet of one message has landed and nothing is
+// done, only those of the same message can have had to wait for it; nil: of any.
+func (p *pair) retry(landed *message) {
 	n := p.from.net
 	kept := p.held[:0]
 	for _, w := range p.held {
 		switch {
+		case landed != nil && w.m != landed:
+			kept = append(kept, w)
 		case w.gen != w.m.gen:
 			n.drop(w)
 		case p.ready(w):
@@ -181,7 +184,7 @@ func (p *pair) done(m *message) {
 		return
 	}
 	if len(p.held) > 0 {
-		p.retry()
+		p.retry(nil)
 	}
 }
 

@@ -40,7 +40,7 @@ func (e *end) queueUp(p *packet) {
 	case m.missing == 0:
 		m.pair.done(m)
 	case n.model.Caps.Block >= whole && len(m.pair.held) > 0:
-		m.pair.retry()
+		m.pair.retry(m)
 	}
 }
 

@@ -144,7 +144,7 @@ fabric/selftest: fabric
     # tries whatever endpoint it is given, with memory that it is given
 fabric/ofi: fabric runtime/shmerr
     # one network library, ignorant of PEs' heaps and of OpenSHMEM's ordering
-fabric/fabrictest: fabric
+fabric/fabrictest: fabric tests/need
     # the suite for any provider, so it may prefer none
 fabric/sim: fabric runtime/shmerr
     # a network of its own, ignorant of who sends what, as fabric/ofi
