@@ -12,7 +12,10 @@ import (
 // compiled is a program of testdata on the library.
 func compiled(t *testing.T, name, library string, flags ...string) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), name)
+	program := filepath.Join(filepath.Dir(library), name) // as the library it is made once
+	if _, err := os.Stat(program); err == nil {
+		return program
+	}
 	args := []string{"-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o", program, "testdata/" + name + ".c", library, "-Wl,-rpath," + filepath.Dir(library)}
 	if out, err := exec.Command("gcc", append(args, flags...)...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc for %s.c: %v\n%s", name, err, out)
