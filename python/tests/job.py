@@ -54,6 +54,10 @@ size = "64m"  # of the heap; a conftest may want another one
 
 @pytest.fixture(scope="session", autouse=True)
 def job() -> Iterator[None]:
+    # What pytest and numpy have made lives until the end. Tests that collect garbage would
+    # go through all of it each time, which took most of the time of this job.
+    gc.collect()
+    gc.freeze()
     shmem.init(symmetric_size=size)
     yield
     shmem.finalize()

@@ -15,8 +15,14 @@ SHMEMRUN = BUILD / "bin" / "shmemrun"
 
 
 def variables(**more: str) -> dict[str, str]:
-    """The environment, without what the caller's own job would say."""
+    """The environment, without what the caller's own job would say.
+
+    Tests start some hundred processes. The package is compiled by the first of them only, and
+    numpy starts no threads, which no test uses; test_wheel has what a user has.
+    """
     out = {k: v for k, v in os.environ.items() if not k.startswith("SHMEM_")}
+    out.pop("PYTHONDONTWRITEBYTECODE", None)
+    out["OPENBLAS_NUM_THREADS"] = "1"
     path = [str(ROOT / "python"), *filter(None, sys.path)]
     # A program that is started alone has no launcher that says where the library is.
     libraries = ":".join(filter(None, [str(LIBRARY.parent), os.environ.get("LD_LIBRARY_PATH")]))
