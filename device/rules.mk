@@ -103,7 +103,16 @@ $(GPU)/cuda/%: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.
 	    -Xlinker --as-needed -L$(BUILD)/lib -lshmem -lpthread
 
 # For GPUs that are not tested, which is what it tests.
-$(GPU)/cuda/foreign: GPU_ARCH := 120
+$(GPU)/cuda/foreign $(GPU)/cuda/foreign.ptx: GPU_ARCH := 120
+
+# Each of them up to PTX. The compiler for it reads the host's part, too; what it leaves out is
+# two thirds of the time: the host's compiler and the linker, which two of them are for here.
+.PHONY: gpu-ptx
+gpu-ptx: $(GPU_PROGRAMS:%=$(GPU)/cuda/%.ptx) $(GPU)/cuda/module.fatbin $(GPU)/cuda/facts $(GPU)/cuda/launch
+
+$(GPU_PROGRAMS:%=$(GPU)/cuda/%.ptx): $(GPU)/cuda/%.ptx: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.h $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -I$(GEN)/gpu -arch=compute_$(GPU_ARCH) -ptx -o $@ $<
 
 # Every collective in every type, three times: the assembler takes seven minutes to
 # make that fast, and it is run to see whether it is right.

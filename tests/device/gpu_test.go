@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,9 +15,15 @@ import (
 
 // TestGPUPrograms builds what is for a machine with a GPU: here it can only be
 // seen that it builds, up to PTX, brings CUDA's run time along, and is run there. What the
-// assembler makes of PTX the other tests see, of smaller programs.
+// assembler makes of PTX the other tests see, of smaller programs. On each push two of
+// them are linked.
 func TestGPUPrograms(t *testing.T) {
-	makeTarget(t, "GPU_PTX=1", "gpu-test")
+	folder, linked := filepath.Join(need.Folder(t), "gpu-ptx", "cuda"), []string{"facts", "launch"}
+	if need.Left("programs") {
+		makeTarget(t, "GPU_PTX=1", "gpu-ptx")
+	} else {
+		makeTarget(t, "GPU_PTX=1", "gpu-test")
+	}
 	runner, err := os.ReadFile("../gpu/run.sh")
 	if err != nil {
 		t.Fatal(err)
@@ -39,8 +46,13 @@ func TestGPUPrograms(t *testing.T) {
 		if !bytes.Contains(runner, []byte("$base/cuda/"+name+"\"")) {
 			t.Errorf("tests/gpu/run.sh does not run %s", name)
 		}
-		program := filepath.Join(need.Folder(t), "gpu-ptx", "cuda", name)
-		out, err := exec.Command("ldd", program).CombinedOutput()
+		if need.Left("programs") && !slices.Contains(linked, name) {
+			if text, err := os.ReadFile(filepath.Join(folder, name+".ptx")); err != nil || !bytes.Contains(text, []byte("\n.target sm_")) {
+				t.Errorf("%s has no PTX: %v", name, err)
+			}
+			continue
+		}
+		out, err := exec.Command("ldd", filepath.Join(folder, name)).CombinedOutput()
 		if err != nil || bytes.Contains(out, []byte("libcud")) {
 			t.Errorf("%s needs CUDA's libraries: %v\n%s", name, err, out)
 		}
@@ -48,7 +60,7 @@ func TestGPUPrograms(t *testing.T) {
 	if _, err := os.Stat("/dev/nvidiactl"); err == nil {
 		return
 	}
-	out, err := exec.Command(filepath.Join(need.Folder(t), "gpu-ptx", "cuda", "facts")).CombinedOutput()
+	out, err := exec.Command(filepath.Join(folder, "facts")).CombinedOutput()
 	if err == nil || !bytes.Contains(out, []byte("facts: find NVIDIA's driver: there is none on this machine\n")) {
 		t.Errorf("facts without a driver: %v\n%s", err, out)
 	}

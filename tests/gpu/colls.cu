@@ -177,10 +177,10 @@ struct bench {
 
 void moves(bench *b, const row *rows, size_t count)
 {
+    for (size_t k = 0; k < CALLS * b->room; k++)
+        b->made[k] = (char)pattern(me, (int)(k / b->room), k % b->room);
     for (const row *r = rows; r < rows + count; r++) {
         bool one = strstr(r->name, "broadcast"), every = strstr(r->name, "alltoall");
-        for (size_t k = 0; k < CALLS * b->room; k++)
-            b->made[k] = (char)pattern(me, (int)(k / b->room), k % b->room);
         b->begin();
         LAUNCH(threads_of(r->scope), move_all, r->id, b->dest, b->source, b->room, pes, b->bad);
         b->finish(r->name);
