@@ -27,7 +27,7 @@ var left = map[string]string{
 	"architectures":  "kernels are compiled and judged for sm_75 and sm_90; in make test-full for five architectures (tests/device, and the library's own)",
 	"headers":        "headers of the device interface are compiled alone as C99 and C++11, and those for nvcc by nvcc; in make test-full each as C11, as C++17 and by nvcc, too (tests/device)",
 	"programs":       "programs for machines with a GPU are compiled to PTX, which reads their host part, too, and two are linked; in make test-full all are built (tests/device)",
-	"detector":       "with the race detector the suites of networks run on one or two of each kind, and write 600 times for 2000 to an end that reads nothing; bench and the stub's own tests do not run with it; in make test-full all do",
+	"detector":       "with the race detector the suites of networks run on one or two of each kind, and write 600 times for 2000 to an end that reads nothing; bench, the stub's own tests and packages that start no goroutine do not run with it; in make test-full all do",
 	"generated":      "generated programs run in 10 of the 21 ways to run a program; in make test-full in all (tests/run)",
 	"configurations": "no program runs under ThreadSanitizer, and none with 19 hosts; in make test-full all do (tests/run, fullOnly). tests/ring has the ring under it, and Go its own detector",
 }
