@@ -4,7 +4,7 @@
  * them, with PEs in several teams at once, and on hundreds of teams, some of which
  * have the memory of teams that are no more.
  *
- * shmemrun -n N teams [few]
+ * shmemrun -n N teams [few [TEAMS]]
  */
 #include "try.h"
 
@@ -359,6 +359,6 @@ int main(int argc, char **argv)
     open_room();
     shapes(few);
     overlaps(few ? 20 : 200);
-    hundreds(few ? 60 : 300, 3);
+    hundreds(argc > 2 ? atoi(argv[2]) : few ? 60 : 300, 3);
     return end();
 }

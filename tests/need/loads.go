@@ -20,6 +20,9 @@ var loads = map[string]load{
 	"paths":          {300, 1000, "orders of events that are tried for each small program (runtime/proxy, TestSimExplore)"},
 	"senders":        {100, 200, "PEs that send to one (runtime/proxy, TestSimPressure)"},
 	"frames":         {30_000, 100_000, "frames that were changed at random (runtime/proxy, TestSimFrames)"},
+	"teams":          {24, 60, "teams at once whose collectives kernels call as threads of the host (tests/device, TestTeams)"},
+	"ring":           {800, 2000, "rounds of host threads that push into rings (tests/ring, TestThreads)"},
+	"ring/rate":      {2, 5, "millions of operations whose rate is in the log (tests/ring, TestRate)"},
 	"PEs":            {100, 1000, "PEs of a job on a simulated network (runtime/proxy, TestSimScale)"},
 }
 

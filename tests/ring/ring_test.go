@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"libshmem/tests/need"
 )
 
 // compile builds testdata/NAME.c and returns the program.
@@ -86,11 +88,13 @@ func TestVisible(t *testing.T) {
 // TestThreads has many producers, rings that are full all the time, several
 // consumers, and each kind of operation.
 func TestThreads(t *testing.T) {
-	program := compile(t, "threads")
-	good(t, program, "8 4 8 50000 mixed")
-	good(t, program, "64 1 8 2000 mixed")
-	good(t, program, "64 4 8 2000 mixed")
-	good(t, program, "16 2 2 2000 mixed")
+	program, rounds := compile(t, "threads"), need.Load("ring")
+	for _, of := range []struct {
+		rings string
+		times int
+	}{{"8 4 8", 25}, {"64 1 8", 1}, {"64 4 8", 1}, {"16 2 2", 1}} {
+		good(t, program, fmt.Sprintf("%s %d mixed", of.rings, of.times*rounds))
+	}
 }
 
 func TestThreadSanitizer(t *testing.T) {
@@ -142,8 +146,8 @@ func TestForward(t *testing.T) {
 // TestRate is for the log; the rate of a shared machine says nothing about the
 // code.
 func TestRate(t *testing.T) {
-	program := compile(t, "rate")
-	for _, args := range []string{"1 12 5 1", "2 12 5 1", "8 12 5 1", "8 8 2 1", "1 12 10 32", "8 12 10 32"} {
-		good(t, program, args)
+	program, millions := compile(t, "rate"), need.Load("ring/rate")
+	for _, of := range []string{"1 12 %d 1", "2 12 %d 1", "8 12 %d 1", "8 8 %d 1", "1 12 %d 32", "8 12 %d 32"} {
+		good(t, program, fmt.Sprintf(of, millions))
 	}
 }
