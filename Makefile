@@ -1,7 +1,7 @@
 # The one entry to the project. `make` alone lists the targets.
 #
 # Variables: BUILD (default build), CC, GO, NVCC, KERNELS (no: without the library's own
-# kernels), PREFIX (default /usr/local), DESTDIR, DIST (default dist). Everything that is made goes below $(BUILD), but
+# kernels), NVSHMEM (no: install leaves out what programs of NVSHMEM use), PREFIX (default /usr/local), DESTDIR, DIST (default dist). Everything that is made goes below $(BUILD), but
 # the wheel, which goes below $(DIST).
 
 BUILD  ?= build
@@ -100,7 +100,7 @@ clean: ## remove everything that was built
 # names of functions, which capi/front includes. The programs are listed here, so that make
 # help and make clean need no Go; tests/run fails when a generated one is missing here.
 MADE := $(patsubst %,$(GEN)/c/zz_%.c,activesets atomics collectives deprecated generic reduce rma signal strided wait) \
-        $(GEN)/gpu/zz_functions.h $(GEN)/abi/zz_overloads.cc $(GEN)/front/zz_libshmem.map
+        $(GEN)/gpu/zz_functions.h $(GEN)/abi/zz_overloads.cc $(GEN)/front/zz_libshmem.map $(GEN)/nvshmem/front/zz_libnvshmem_host.map
 
 $(GENERATOR): go.mod VERSION version.go $(wildcard capi/gen/*.go capi/spec/*.go internal/generated/*.go)
 	@$(FIT)
@@ -134,13 +134,15 @@ FRONT_SRC := $(wildcard capi/front/*.c)
 FRONT_GEN := $(wildcard capi/front/zz_*.c)
 FRONT_MAP := $(GEN)/front/zz_libshmem.map
 CORE_MAP  := capi/core/zz_core.map
-HEADERS   := $(sort $(shell find include -type f -name '*.h' 2>/dev/null))
+HEADERS := $(sort $(shell find include -type f -name '*.h' 2>/dev/null))
+# Without those that programs of NVSHMEM include.
+HEADERS_OWN := $(filter-out include/nvshmem/%,$(HEADERS))
 
 CMDS   := $(sort $(patsubst cmd/%/,%,$(dir $(wildcard cmd/*/*.go))))
 GO_SRC := go.mod VERSION $(wildcard go.sum) \
           $(shell find version.go capi cmd fabric runtime -name '*.go' -o -name '*.[chS]' 2>/dev/null)
 
-build: $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(if $(filter no,$(KERNELS)),no-kernels,$(BUILD)/lib/libshmem_kernels.fatbin) $(CMDS:%=$(BUILD)/bin/%)
+build: $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libnvshmem_host.so $(if $(filter no,$(KERNELS)),no-kernels,$(BUILD)/lib/libshmem_kernels.fatbin) $(CMDS:%=$(BUILD)/bin/%)
 
 # What a build needs: C looks for it once, each recipe of Go when it runs.
 FIT := BUILD=$(BUILD) GO="$(GO)" CC="$(CC)" scripts/setup build
@@ -194,6 +196,26 @@ $(eval $(call library_rules,plain,,$(BUILD)/lib,))
 $(eval $(call library_rules,asan,$(ASAN),$(BUILD)/asan/lib,$(UNDEFS)))
 $(eval $(call library_rules,tsan,$(TSAN),$(BUILD)/tsan/lib,$(UNDEFS)))
 
+# The names of NVSHMEM, which forward to libshmem.so. It is found beside this library.
+NVSHMEM_SRC  := $(wildcard capi/nvshmem/*.c)
+NVSHMEM_OBJ  := $(NVSHMEM_SRC:capi/nvshmem/%.c=$(BUILD)/obj/nvshmem/%.o)
+NVSHMEM_MAP  := $(GEN)/nvshmem/front/zz_libnvshmem_host.map
+NVSHMEM_NAME := libnvshmem_host.so.3
+
+$(BUILD)/obj/nvshmem/%.o: capi/nvshmem/%.c Makefile | $(BUILD)/obj/fit
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_LIB) -DSHMEMI_PUBLIC= -MMD -MP -c -o $@ $<
+
+$(BUILD)/lib/$(NVSHMEM_NAME): $(NVSHMEM_OBJ) $(NVSHMEM_MAP) $(BUILD)/lib/libshmem.so
+	@mkdir -p $(@D)
+	$(CC) -shared -o $@ -Wl,-soname,$(NVSHMEM_NAME) -Wl,--version-script=$(NVSHMEM_MAP) $(LDFLAGS_SO) \
+	    -Wl,-rpath,'$$ORIGIN' $(NVSHMEM_OBJ) -L$(BUILD)/lib -lshmem
+
+$(BUILD)/lib/libnvshmem_host.so: $(BUILD)/lib/$(NVSHMEM_NAME)
+	ln -sf $(NVSHMEM_NAME) $@
+
+-include $(NVSHMEM_OBJ:.o=.d)
+
 # The launcher is pure Go, so that it runs where the C library is another one
 # than here. A command that asks for libfabric needs cgo; built as pie it is made of the packages
 # that Go has compiled for the libraries, which saves 40 of their 85 s of a processor.
@@ -219,7 +241,7 @@ CTESTS    := $(notdir $(basename $(CTEST_SRC)))
 examples: $(BUILD)/lib/libshmem.so $(EXAMPLES:%=$(BUILD)/examples/%)
 
 define example_rule
-$(BUILD)/examples/$(1): $(wildcard examples/$(1)/*.c) $(wildcard examples/$(1)/*.h) $(HEADERS) $(BUILD)/lib/libshmem.so
+$(BUILD)/examples/$(1): $(wildcard examples/$(1)/*.c) $(wildcard examples/$(1)/*.h) $(HEADERS_OWN) $(BUILD)/lib/libshmem.so
 	@mkdir -p $$(@D)
 	$(CC) $(CFLAGS_C) -O2 -g -pthread -Iinclude -o $$@ $(wildcard examples/$(1)/*.c) -L$(BUILD)/lib -lshmem -lm
 endef
@@ -232,7 +254,7 @@ $(foreach e,$(EXAMPLES),$(eval $(call example_rule,$(e))))
 define ctest_rules
 tests$(1): $(3)/bin/shmemrun $(3)/lib/libshmem_core.so $(CTESTS:%=$(3)/tests/%)
 
-$(CTESTS:%=$(3)/tests/%): $(wildcard tests/c/*.h) $(HEADERS) $(3)/lib/libshmem.so
+$(CTESTS:%=$(3)/tests/%): $(wildcard tests/c/*.h) $(HEADERS_OWN) $(3)/lib/libshmem.so
 	@mkdir -p $$(@D)
 	$(CC) $(CFLAGS_C) -O1 -g -pthread -Iinclude -Idevice -Itests/c $(2) -o $$@ $$(filter %.c,$$^) -L$(3)/lib -lshmem -lm
 $(foreach s,$(CTEST_SRC),$(eval $(3)/tests/$(notdir $(basename $(s))): $(s)))
@@ -252,7 +274,7 @@ $(BUILD)/stub/libfabric.so.1: $(wildcard $(STUB)/*.[ch]) $(STUB)/libfabric.map f
 	    -Wl,-z,defs -o $@ $(filter %.c,$^)
 
 tests: $(patsubst tests/chaos/%.c,$(BUILD)/chaos/%,$(wildcard tests/chaos/*.c))
-$(BUILD)/chaos/%: tests/chaos/%.c $(HEADERS) $(BUILD)/lib/libshmem.so
+$(BUILD)/chaos/%: tests/chaos/%.c $(HEADERS_OWN) $(BUILD)/lib/libshmem.so
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_C) -O2 -Iinclude -o $@ $< -L$(BUILD)/lib -lshmem
 
@@ -287,7 +309,7 @@ $(BUILD)/gpu/proxy.test: $(GO_SRC) $(wildcard queue/*.go queue/queuetest/*.go)
 	CGO_ENABLED=1 CC="$(CC)" $(GO) test -c -trimpath -ldflags=-s -o $@ ./runtime/proxy
 $(BUILD)/gpu/wait.test: $(GO_SRC)
 	CGO_ENABLED=1 CC="$(CC)" $(GO) test -c -trimpath -ldflags=-s -o $@ ./runtime/proxy/wait
-$(BUILD)/gpu/rings: bench/rings.c $(HEADERS) $(DEVICE_HEADERS) $(BUILD)/lib/libshmem.so
+$(BUILD)/gpu/rings: bench/rings.c $(HEADERS_OWN) $(DEVICE_HEADERS) $(BUILD)/lib/libshmem.so
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_C) -O2 -pthread -Iinclude -Idevice -o $@ $< -L$(BUILD)/lib -lshmem
 
@@ -319,12 +341,14 @@ P := $(DESTDIR)$(PREFIX)
 # The compiler's wrapper by its names; the launcher and the information by those that
 # programs of other implementations know.
 WRAPPERS := oshcc oshc++ oshcxx oshCC
-INSTALLED := $(CMDS:%=bin/%) $(HEADERS) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/libshmem_kernels.fatbin \
+INSTALLED := $(CMDS:%=bin/%) $(HEADERS_OWN) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/libshmem_kernels.fatbin \
              $(WRAPPERS:%=bin/%) bin/oshrun bin/oshmem_info lib/pkgconfig/shmem.pc \
              lib/cmake/shmem/shmem-config.cmake lib/cmake/shmem/shmem-config-version.cmake
+# What programs of NVSHMEM use.
+INSTALLED_NVSHMEM := $(filter include/nvshmem/%,$(HEADERS)) lib/$(NVSHMEM_NAME) lib/libnvshmem_host.so
 # Directories that are ours alone; a system's own prefix keeps its skeleton.
 SYSTEMS  := |/usr|/usr/local|
-OWN_DIRS := include/shmem include/mpp lib/cmake/shmem $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man3 share/man/man7 share/man share lib/pkgconfig lib/cmake lib include bin)
+OWN_DIRS := include/nvshmem/host include/nvshmem include/shmem include/mpp lib/cmake/shmem $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man3 share/man/man7 share/man share lib/pkgconfig lib/cmake lib include bin)
 
 .PHONY: install
 install: build docs ## into PREFIX (/usr/local), below DESTDIR
@@ -332,7 +356,15 @@ install: build docs ## into PREFIX (/usr/local), below DESTDIR
 	install -m 755 $(CMDS:%=$(BUILD)/bin/%) "$(P)/bin"
 	install -m 755 $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so "$(P)/lib"
 	$(if $(filter no,$(KERNELS)),rm -f "$(P)/lib/libshmem_kernels.fatbin",install -m 644 $(BUILD)/lib/libshmem_kernels.fatbin "$(P)/lib")
-	$(foreach h,$(HEADERS),install -m 644 $(h) "$(P)/$(h)" &&) :
+	$(foreach h,$(HEADERS_OWN),install -m 644 $(h) "$(P)/$(h)" &&) :
+ifeq ($(NVSHMEM),no)
+	rm -f $(foreach f,$(INSTALLED_NVSHMEM),"$(P)/$(f)")
+else
+	install -d $(foreach d,$(sort $(dir $(INSTALLED_NVSHMEM))),"$(P)/$(d)")
+	$(foreach h,$(filter %.h,$(INSTALLED_NVSHMEM)),install -m 644 $(h) "$(P)/$(h)" &&) :
+	install -m 755 $(BUILD)/lib/$(NVSHMEM_NAME) "$(P)/lib"
+	ln -sf $(NVSHMEM_NAME) "$(P)/lib/libnvshmem_host.so"
+endif
 	$(foreach h,$(DEVICE_HEADERS),install -m 644 $(h) "$(P)/$(h:device/%=include/%)" &&) :
 	install -d "$(P)/share/man/man3" "$(P)/share/man/man7"
 	install -m 644 $(BUILD)/man/man3/* "$(P)/share/man/man3"
@@ -355,13 +387,14 @@ else
 wheel: build ## the package of Python, with the libraries and commands, into dist
 	rm -rf $(BUILD)/wheel
 	@$(MAKE) --no-print-directory -s install DESTDIR=$(abspath $(BUILD))/wheel PREFIX=
-	strip -g $(CMDS:%=$(BUILD)/wheel/bin/%) $(BUILD)/wheel/lib/libshmem.so $(BUILD)/wheel/lib/libshmem_core.so
+	strip -g $(CMDS:%=$(BUILD)/wheel/bin/%) $(BUILD)/wheel/lib/libshmem.so $(BUILD)/wheel/lib/libshmem_core.so \
+	    $(if $(filter no,$(NVSHMEM)),,$(BUILD)/wheel/lib/$(NVSHMEM_NAME))
 	python3 python/wheel.py $(BUILD)/wheel "$(DIST)"
 endif
 
 .PHONY: uninstall
 uninstall: docs ## remove what install wrote
-	rm -f $(foreach f,$(INSTALLED),"$(P)/$(f)")
+	rm -f $(foreach f,$(INSTALLED) $(INSTALLED_NVSHMEM),"$(P)/$(f)")
 	sed 's|^|$(P)/share/man/|' $(BUILD)/man/list | xargs -d '\n' rm -f
 	$(foreach d,$(OWN_DIRS),if [ -d "$(P)/$(d)" ]; then rmdir --ignore-fail-on-non-empty "$(P)/$(d)"; fi;)
 	if [ -z "$(findstring |$(PREFIX)|,$(SYSTEMS))" ] && [ -d "$(P)" ]; then rmdir --ignore-fail-on-non-empty "$(P)"; fi

@@ -7,6 +7,7 @@
  * words; after the last one nothing is under way, since each message is awaited by
  * the call that it belongs to.
  */
+#include "below.h"
 #include "colls.h"
 #include "context.h"
 #include "set.h"
@@ -414,27 +415,44 @@ static void need(const void *p, const char *what, const char *call)
         shmemi_abort(call, "pass where the answer goes", "%s is NULL", what);
 }
 
-int shmemi_team_split_strided(shmem_team_t parent_team, int start, int stride, int size,
-                              const shmem_team_config_t *config, long config_mask,
-                              shmem_team_t *new_team, const char *call)
+/* each: every PE passes the numbers of its own team, and one whose numbers are not usable
+ * takes part all the same. */
+static int split_strided(shmem_team_t parent_team, struct plan p, bool each, shmem_team_t *new_team,
+                         const char *call)
 {
     struct shmemi_team *parent = shmemi_team_of(parent_team, call);
     need(new_team, "new_team", call);
     *new_team = SHMEM_TEAM_INVALID;
     if (parent == NULL)
         return -1;
-    struct plan p = {start, stride, size, contexts_of(config, config_mask, call), false};
-    int64_t last = (int64_t)start + (int64_t)stride * ((int64_t)size - 1);
-    bool valid = size >= 1 && start >= 0 && start < parent->n && last >= 0 && last < parent->n &&
-                 (stride != 0 || size == 1);
-    if (!valid)
+    int64_t last = (int64_t)p.start + (int64_t)p.stride * ((int64_t)p.size - 1);
+    bool valid = p.size >= 1 && p.start >= 0 && p.start < parent->n && last >= 0 &&
+                 last < parent->n && (p.stride != 0 || p.size == 1);
+    if (!valid && !each)
         return -1;
-    int64_t distance = (int64_t)parent->me - start;
-    p.member = stride == 0
-                   ? distance == 0
-                   : distance % stride == 0 && distance / stride >= 0 && distance / stride < size;
-    const int args[3] = {start, stride, size};
-    return split(parent, &p, 1, args, &new_team, call);
+    int64_t distance = (int64_t)parent->me - p.start;
+    p.member = valid && (p.stride == 0 ? distance == 0
+                                       : distance % p.stride == 0 && distance / p.stride >= 0 &&
+                                             distance / p.stride < p.size);
+    const int args[3] = {each ? 0 : p.start, each ? 0 : p.stride, each ? 0 : p.size};
+    int rc = split(parent, &p, 1, args, &new_team, call);
+    return valid ? rc : -1;
+}
+
+int shmemi_team_split_strided(shmem_team_t parent_team, int start, int stride, int size,
+                              const shmem_team_config_t *config, long config_mask,
+                              shmem_team_t *new_team, const char *call)
+{
+    struct plan p = {start, stride, size, contexts_of(config, config_mask, call), false};
+    return split_strided(parent_team, p, false, new_team, call);
+}
+
+int shmemi_team_split_each(shmem_team_t parent_team, int start, int stride, int size,
+                           const shmem_team_config_t *config, long config_mask,
+                           shmem_team_t *new_team)
+{
+    struct plan p = {start, stride, size, contexts_of(config, config_mask, __func__), false};
+    return split_strided(parent_team, p, true, new_team, "nvshmem_team_split_strided");
 }
 
 int shmemi_team_split_2d(shmem_team_t parent_team, int xrange, const shmem_team_config_t *xconfig,

@@ -111,7 +111,7 @@ func body(f spec.Function) string {
 	}
 	text = bitsOf.ReplaceAllString(text, toBits)
 	ctx := in(spec.Shmem, "@@_CTX_DEFAULT")
-	if strings.Contains(text, "$base") {
+	if f.Family.Surface().Over != nil {
 		text = strings.NewReplacer("$base", f.Below(), "$args", callArguments(f)).Replace(text)
 	} else if f.Ctx {
 		ctx = "ctx"

@@ -41,6 +41,9 @@ func standsOn(b *strings.Builder, s *spec.Surface, own string) {
 		b.WriteString(own)
 	} else {
 		fmt.Fprintf(b, in(s.Over, belowTop), s.Over.File, s.Over.Beyond.File)
+		if s.Hand != "" {
+			fmt.Fprintf(b, "\n#include %q\n", s.Hand)
+		}
 	}
 }
 
@@ -49,6 +52,9 @@ func thunks(s *spec.Surface) []file {
 	var out []file
 	generic := genericNames(s)
 	for _, c := range s.Chapters() {
+		if !slices.ContainsFunc(c.Families, func(f spec.Family) bool { return f.Front != "" }) {
+			continue // its rows have other forms alone
+		}
 		var b strings.Builder
 		b.WriteString(banner("/* ", " */"))
 		fmt.Fprintf(&b, in(s, thunkTop), c.Title, profiledFile(s))

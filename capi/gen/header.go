@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"libshmem"
@@ -26,7 +27,10 @@ const headerTop = `
 #ifndef __CUDACC_RTC__
 #include <stddef.h>
 #include <stdint.h>
-#ifdef __cplusplus
+`
+
+// headerComplex is for surfaces that have complex numbers.
+const headerComplex = `#ifdef __cplusplus
 #include <complex>
 
 typedef std::complex<double> shmemi_complexd;
@@ -34,7 +38,6 @@ typedef std::complex<float> shmemi_complexf;
 #else
 typedef double _Complex shmemi_complexd;
 typedef float _Complex shmemi_complexf;
-#endif
 #endif
 `
 
@@ -56,14 +59,23 @@ const headerEnd = `
 func constants(b *strings.Builder, groups []spec.ConstantGroup) {
 	for _, g := range groups {
 		fmt.Fprintf(b, "\n/* %s */\n", g.Doc)
-		for _, c := range g.Constants {
+		form, end := "#define %s %s", ""
+		if g.Enum {
+			fmt.Fprintln(b, "enum {")
+			form, end = "    %s = %s,", "};\n"
+		}
+		for i, c := range g.Constants {
 			value := strings.ReplaceAll(c.Value, "$VERSION", libshmem.Version)
-			line := "#define " + c.Name + " " + value
+			line := fmt.Sprintf(form, c.Name, value)
+			if g.Enum && i == len(g.Constants)-1 {
+				line = strings.TrimSuffix(line, ",")
+			}
 			if c.Doc != "" {
 				line += " /* " + c.Doc + " */"
 			}
 			fmt.Fprintln(b, line)
 		}
+		b.WriteString(end)
 	}
 }
 
@@ -86,6 +98,10 @@ func header(s *spec.Surface) string {
 	var b strings.Builder
 	about(&b, s.Headers)
 	b.WriteString(in(s, headerTop))
+	if hasComplex(s) {
+		b.WriteString(headerComplex)
+	}
+	b.WriteString("#endif\n")
 	b.WriteString(s.Types)
 	constants(&b, s.Constants())
 	b.WriteString(headerCalls)
@@ -113,6 +129,15 @@ func header(s *spec.Surface) string {
 	return b.String()
 }
 
+// hasComplex reports whether a function of the surface takes complex numbers.
+func hasComplex(s *spec.Surface) bool {
+	return slices.ContainsFunc(s.Chapters(), func(c spec.Chapter) bool {
+		return slices.ContainsFunc(c.Families, func(f spec.Family) bool {
+			return slices.ContainsFunc(f.Types, func(t spec.Type) bool { return t.Kind == spec.Complex })
+		})
+	})
+}
+
 // familyHeader writes the doc comment and the prototypes of one row.
 func familyHeader(b *strings.Builder, f *spec.Family) {
 	fmt.Fprintf(b, "\n/*\n")
@@ -135,7 +160,11 @@ func familyHeader(b *strings.Builder, f *spec.Family) {
 	if f.Instead != "" {
 		comment(b, "Deprecated: use "+f.Instead+".", "")
 	}
-	comment(b, fmt.Sprintf("OpenSHMEM 1.6, %s. Since libshmem %s.", f.Section, f.Since), "")
+	since := fmt.Sprintf("Since libshmem %s.", f.Since)
+	if f.Section != "" {
+		since = fmt.Sprintf("OpenSHMEM 1.6, %s. %s", f.Section, since)
+	}
+	comment(b, since, "")
 	fmt.Fprintf(b, " */\n")
 	nbi, ctx := false, false
 	for _, fn := range f.Functions() {

@@ -60,6 +60,10 @@ func surfaceFiles(s *spec.Surface) ([]file, error) {
 	if s.Profiled {
 		out = append(out, file{Path: "include/" + profiledFile(s), Text: profileHeader(s)})
 	}
+	out = append(append(out, streamFiles(s)...), thunks(s)...)
+	if s.HostOnly {
+		return out, nil
+	}
 	python, err := pythonFiles(s)
 	if err != nil {
 		return nil, err
@@ -70,15 +74,17 @@ func surfaceFiles(s *spec.Surface) ([]file, error) {
 		return nil, err
 	}
 	out = append(out, calls...)
-	out = append(out, deviceFiles(s)...)
-	out = append(out, streamFiles(s)...)
-	return append(out, thunks(s)...), nil
+	return append(out, deviceFiles(s)...), nil
 }
 
 // madeFiles are the tests of a surface, which call each name, its second names, and what of it
 // is exported.
 func madeFiles(s *spec.Surface) []file {
-	out := append(checks(s), deviceTests(s), file{Path: mapFile(s), Text: frontMap(s)})
+	out := []file{{Path: mapFile(s), Text: frontMap(s)}}
+	if s.HostOnly {
+		return out
+	}
+	out = append(append(out, checks(s)...), deviceTests(s))
 	if s.Generics {
 		out = append(out, overloadChecks(s))
 	}
@@ -116,7 +122,7 @@ func main() {
 	}
 }
 
-var folders = []string{"capi/front", "capi/core", "device/shmem", "python/shmem", "queue"}
+var folders = []string{"capi/front", "capi/nvshmem", "capi/core", "device/shmem", "python/shmem", "queue"}
 
 func run(root string, check bool) error {
 	files, err := outputs(root)

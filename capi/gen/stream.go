@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"path"
+	"strconv"
 	"strings"
 
 	"libshmem/capi/spec"
@@ -16,7 +18,7 @@ func streamFiles(s *spec.Surface) []file {
 }
 
 const extensionTop = `
-#include <%s>
+#include %s
 
 struct CUstream_st;
 struct CUmod_st;
@@ -29,10 +31,19 @@ extern "C" {
 #endif
 `
 
+// included is the standard's header, as that of the extensions includes it. In a folder below
+// include it is named from there, as programs have more than one way to search that.
+func included(s *spec.Surface) string {
+	if path.Dir(s.File) == "." {
+		return "<" + s.File + ">"
+	}
+	return strconv.Quote(path.Base(s.File))
+}
+
 func extensionHeader(s *spec.Surface) string {
 	var b strings.Builder
 	about(&b, s.Beyond)
-	fmt.Fprintf(&b, extensionTop, s.File)
+	fmt.Fprintf(&b, extensionTop, included(s))
 	constants(&b, s.ExtensionConstants())
 	b.WriteString(s.Beyond.Types)
 	extensions := s.Extensions()

@@ -1,6 +1,9 @@
 package spec
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // What kernels may call. Names are those of the host with the same arguments; a form for a
 // warp or a block is shmemx_<name>_warp or _block. capi/gen makes device/shmem/zz_*.h of it,
@@ -160,10 +163,10 @@ var (
 	kernelHalf = []Type{tHalf}
 )
 
-func without(types []Type, gone Type) []Type {
+func without(types []Type, gone ...Type) []Type {
 	var out []Type
 	for _, t := range types {
-		if t != gone {
+		if !slices.Contains(gone, t) {
 			out = append(out, t)
 		}
 	}

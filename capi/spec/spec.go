@@ -54,6 +54,7 @@ var private = []string{
 	"shmemi_device_register",   // device/shmem/unit.h
 	"shmemi_device_unregister", // device/shmem/unit.h
 	"shmemi_context",           // device/shmem/context.h
+	"shmemi_team_split_each",   // capi/nvshmem
 	"shmemi_copies_apart",      // python/shmem/torch
 	"shmemi_set_caller",        // python/shmem, as those that follow
 	"shmemi_heap_use",
@@ -259,4 +260,5 @@ type Constant struct {
 type ConstantGroup struct {
 	Doc       string
 	Constants []Constant
+	Enum      bool // an enumeration, not macros
 }

@@ -16,7 +16,7 @@ type Surface struct {
 	// library's own, by each row's Front.
 	Over *Surface
 
-	Library string // the file that has the functions
+	Library string // the file that has the functions, as the linker looks for it
 	Node    string // the version node that holds the public names of the first release
 
 	Headers         // of the standard's names
@@ -25,6 +25,16 @@ type Surface struct {
 	Private []string // exported for the library's own headers and tools
 	Handles []Handle // types of the headers that pass by value
 
+	// Own and OwnBeyond are rows that only this surface has. Their Front calls functions that Hand
+	// declares, a header in the folder of the surface's functions.
+	Own       []Chapter
+	OwnBeyond []Family
+	Hand      string
+	// OwnConstants and OwnExtensionConstants are constants that only this surface has.
+	OwnConstants, OwnExtensionConstants []ConstantGroup
+
+	// HostOnly: no names for kernels, no functions of Python and no generated tests.
+	HostOnly bool
 	Generics bool // C11 has generic names, and C++ overloads
 	Profiled bool // tools find each function by a second name, Profiled
 
@@ -65,7 +75,7 @@ var Shmem = &Surface{
 }
 
 // Surfaces are all that the library has.
-var Surfaces = []*Surface{Shmem}
+var Surfaces = []*Surface{Shmem, Nvshmem}
 
 // Prefix begins the names of the standard.
 func (s *Surface) Prefix() string { return s.Name + "_" }
@@ -94,8 +104,8 @@ func (s *Surface) Extensions() []Family {
 // expand spells the rows, once: the generator asks for them some hundred times.
 func (s *Surface) expand() {
 	s.once.Do(func() {
-		s.chapters = s.spelled(standard, false)
-		for _, c := range s.spelled(beyond, true) {
+		s.chapters = append(s.spelled(standard, false), s.own(s.Own, false)...)
+		for _, c := range append(s.spelled(beyond, true), s.own([]Chapter{{Families: s.OwnBeyond}}, true)...) {
 			s.extensions = append(s.extensions, c.Families...)
 		}
 		for _, c := range s.chapters {
@@ -116,6 +126,9 @@ type KernelChapter struct {
 
 // Kernels are the forms in kernels.
 func (s *Surface) Kernels() []KernelChapter {
+	if s.HostOnly {
+		return nil
+	}
 	out := make([]KernelChapter, len(KernelHeaders))
 	for i, h := range KernelHeaders {
 		out[i].KernelHeader = h
@@ -145,6 +158,21 @@ func (s *Surface) spelled(chapters []Chapter, x bool) []Chapter {
 			if s.Row == nil || s.Row(&f) {
 				c.Families = append(c.Families, f)
 			}
+		}
+		if len(c.Families) > 0 {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// own is a copy of the surface's own chapters, whose rows know their surface.
+func (s *Surface) own(chapters []Chapter, x bool) []Chapter {
+	var out []Chapter
+	for _, c := range chapters {
+		c.Families = slices.Clone(c.Families)
+		for i := range c.Families {
+			c.Families[i].surface, c.Families[i].X = s, x
 		}
 		out = append(out, c)
 	}
@@ -223,10 +251,14 @@ var constantNames = func() map[string]bool {
 }()
 
 // Constants are the macros of the standard's header, ExtensionConstants those of the other.
-func (s *Surface) Constants() []ConstantGroup { return s.constants(standardConstants) }
+func (s *Surface) Constants() []ConstantGroup {
+	return append(s.constants(standardConstants), s.OwnConstants...)
+}
 
 // ExtensionConstants are the macros of the header of the extensions.
-func (s *Surface) ExtensionConstants() []ConstantGroup { return s.constants(extensionConstants) }
+func (s *Surface) ExtensionConstants() []ConstantGroup {
+	return append(s.constants(extensionConstants), s.OwnExtensionConstants...)
+}
 
 func (s *Surface) constants(groups []ConstantGroup) []ConstantGroup {
 	var out []ConstantGroup

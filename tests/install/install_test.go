@@ -27,12 +27,19 @@ var layout = []string{
 	"bin/shmem-info",
 	"bin/shmemrun",
 	"include/mpp/shmem.h",
+	"include/nvshmem/host/nvshmem_api.h",
+	"include/nvshmem/host/nvshmemx_api.h",
+	"include/nvshmem/nvshmem.h",
+	"include/nvshmem/nvshmem_host.h",
+	"include/nvshmem/nvshmemx.h",
 	"include/pshmem.h",
 	"include/shmem.h",
 	"include/shmemx.h",
 	"include/shmemx_bootstrap.h",
 	"lib/cmake/shmem/shmem-config-version.cmake",
 	"lib/cmake/shmem/shmem-config.cmake",
+	"lib/libnvshmem_host.so",
+	"lib/libnvshmem_host.so.3",
 	"lib/libshmem.so",
 	"lib/libshmem_core.so",
 	"lib/pkgconfig/shmem.pc",
@@ -136,9 +143,29 @@ func TestInstall(t *testing.T) {
 		})
 	}
 
+	t.Run("nvshmem", func(t *testing.T) { nvshmem(t, prefix, work) })
 	makeTarget(t, "uninstall", "PREFIX="+prefix)
 	if _, err := os.Stat(prefix); err == nil {
 		t.Errorf("uninstall left %s with %v", prefix, files(t, prefix))
+	}
+}
+
+// nvshmem builds a program of NVSHMEM as its users do. Then it installs over it without.
+func nvshmem(t *testing.T, prefix, work string) {
+	source := "#include <nvshmem.h>\n#include <stdio.h>\nint main(void) { nvshmem_init(); printf(\"PE %d\\n\", nvshmem_my_pe()); nvshmem_finalize(); return 0; }\n"
+	if err := os.WriteFile(filepath.Join(work, "nv.c"), []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	command(t, work, bare, "gcc", "-I"+prefix+"/include/nvshmem", "nv.c", "-L"+prefix+"/lib", "-lnvshmem_host", "-o", "nv")
+	out := command(t, work, bare, prefix+"/bin/shmemrun", "-n", "2", "./nv")
+	if !strings.Contains(out, "PE 0\n") || !strings.Contains(out, "PE 1\n") {
+		t.Errorf("it prints\n%s", out)
+	}
+	makeTarget(t, "install", "NVSHMEM=no", "PREFIX="+prefix)
+	for _, f := range files(t, prefix) {
+		if strings.Contains(f, "nvshmem") {
+			t.Errorf("with NVSHMEM=no there is %s", f)
+		}
 	}
 }
 

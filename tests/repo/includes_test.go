@@ -28,6 +28,8 @@ runtime/...: abi
     # Go, but for what has to be C
 capi/front: abi device/shmem include
     # the other half of the library is behind a table of functions
+capi/nvshmem: capi/front include
+    # forwards to the other library
 capi/core: abi runtime/gpu/cuda runtime/proxy/express
     # hands the front's calls to the engine, the quick ones in C
 `

@@ -4,8 +4,8 @@ package seeded
 var teamDefects = []defect{
 	{
 		id: "teams/last-of-the-parent", file: "capi/front/team.c",
-		was:  "int64_t last = (int64_t)start + (int64_t)stride * ((int64_t)size - 1);",
-		is:   "int64_t last = (int64_t)start + (int64_t)stride * (int64_t)size;",
+		was:  "int64_t last = (int64_t)p.start + (int64_t)p.stride * ((int64_t)p.size - 1);",
+		is:   "int64_t last = (int64_t)p.start + (int64_t)p.stride * (int64_t)p.size;",
 		user: "shmem_team_split_strided refuses a team that has the last PE",
 		by:   program("teams", "node-4"), says: `PE \d: 4 PEs from 3 by -1: returned -1`,
 	},

@@ -1,0 +1,48 @@
+/*
+ * own.h: functions of libnvshmem_host.so that are not those of libshmem.so under another name.
+ */
+#ifndef NVSHMEMI_OWN_H
+#define NVSHMEMI_OWN_H
+
+#include <nvshmem/host/nvshmem_api.h>
+
+#include <stdbool.h>
+
+/* C passes and returns the floating-point types of GPUs by their bits. */
+struct __half {
+    uint16_t bits;
+};
+struct __nv_bfloat16 {
+    uint16_t bits;
+};
+
+/* teams.c */
+int nvshmemi_barrier(nvshmem_team_t team);
+void nvshmemi_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config);
+int nvshmemi_team_split_strided(nvshmem_team_t parent, int start, int stride, int size,
+                                const nvshmem_team_config_t *config, long mask,
+                                nvshmem_team_t *new_team);
+int nvshmemi_team_split_2d(nvshmem_team_t parent, int xrange, const nvshmem_team_config_t *xconfig,
+                           long xmask, nvshmem_team_t *xteam, const nvshmem_team_config_t *yconfig,
+                           long ymask, nvshmem_team_t *yteam);
+void *nvshmemi_mc_ptr(nvshmem_team_t team, const void *ptr);
+
+/* start.c */
+int nvshmemi_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr);
+int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *attr);
+int nvshmemi_set_attr_uniqueid_args(int rank, int n, const nvshmemx_uniqueid_t *id,
+                                    nvshmemx_init_attr_t *attr);
+int nvshmemi_set_attr_mpi_comm_args(void *comm, nvshmemx_init_attr_t *attr);
+int nvshmemi_init_status(void);
+void nvshmemi_info_get_version(int *major, int *minor);
+void nvshmemi_vendor_get_version_info(int *major, int *minor, int *patch);
+const char *nvshmemi_status_string(int status);
+
+/* buffers.c */
+int nvshmemi_buffer_register(void *buffer, size_t length);
+int nvshmemi_buffer_unregister(void *buffer);
+int nvshmemi_region_start(nvshmemx_region_handle_t *handle, const nvshmemx_region_attrs_t *attrs);
+int nvshmemi_region_stop(nvshmemx_region_handle_t handle);
+int nvshmemi_region_is_active(uint32_t hints, int *active);
+
+#endif

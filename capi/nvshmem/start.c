@@ -1,0 +1,133 @@
+/*
+ * start.c: how programs of NVSHMEM join a job, and what they ask of the library.
+ */
+#include "own.h"
+
+#include <shmem.h>
+#include <shmemx.h>
+
+static bool known(int version)
+{
+    return version == NVSHMEM_INIT_ATTR_V1_IDENTIFIER || version == NVSHMEM_INIT_ATTR_V2_IDENTIFIER;
+}
+
+int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *attr)
+{
+    shmemx_init_attr_t a = SHMEMX_INIT_ATTR_INITIALIZER;
+    switch (flags) {
+    case 0:
+        return shmemx_init_attr(0, NULL);
+    case NVSHMEMX_INIT_WITH_MPI_COMM:
+    case NVSHMEMX_INIT_WITH_UNIQUEID:
+        break;
+    default:
+        fprintf(stderr,
+                "shmem: nvshmemx_init_attr: flags %#x (use NVSHMEMX_INIT_WITH_UNIQUEID, "
+                "NVSHMEMX_INIT_WITH_MPI_COMM, or 0)\n",
+                flags);
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    }
+    if (attr == NULL) {
+        fprintf(stderr,
+                "shmem: nvshmemx_init_attr: attributes is NULL (pass what the flags need)\n");
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    }
+    if (!known(attr->version)) {
+        fprintf(stderr,
+                "shmem: nvshmemx_init_attr: attributes of version %#x, the library has %#x and %#x "
+                "(begin with NVSHMEMX_INIT_ATTR_INITIALIZER)\n",
+                (unsigned)attr->version, (unsigned)NVSHMEM_INIT_ATTR_V1_IDENTIFIER,
+                (unsigned)NVSHMEM_INIT_ATTR_V2_IDENTIFIER);
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    }
+    if (flags == NVSHMEMX_INIT_WITH_MPI_COMM) {
+        a.mpi_comm = attr->mpi_comm;
+        return shmemx_init_attr(SHMEMX_INIT_WITH_MPI_COMM, &a);
+    }
+    const nvshmemx_uniqueid_args_t *u = &attr->args.uid_args;
+    if (shmemx_set_attr_uniqueid_args(u->myrank, u->nranks, (const shmemx_uniqueid_t *)u->id, &a) !=
+        0)
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    return shmemx_init_attr(SHMEMX_INIT_WITH_UNIQUEID, &a);
+}
+
+/* Attributes are often not initialised: a version that is none is written here. */
+int nvshmemi_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr)
+{
+    if (attr != NULL && !known(attr->version)) {
+        const nvshmemx_init_attr_t plain = NVSHMEMX_INIT_ATTR_INITIALIZER;
+        attr->version = plain.version;
+        attr->args.version = plain.args.version;
+        attr->args.uid_args.version = plain.args.uid_args.version;
+    }
+    return nvshmemi_hostlib_init_attr(flags, attr);
+}
+
+int nvshmemi_set_attr_uniqueid_args(int rank, int n, const nvshmemx_uniqueid_t *id,
+                                    nvshmemx_init_attr_t *attr)
+{
+    shmemx_init_attr_t a = SHMEMX_INIT_ATTR_INITIALIZER;
+    if (attr == NULL) {
+        fprintf(stderr, "shmem: nvshmemx_set_attr_uniqueid_args: attr is NULL (pass where the "
+                        "answer goes)\n");
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    }
+    if (shmemx_set_attr_uniqueid_args(rank, n, (const shmemx_uniqueid_t *)id, &a) != 0)
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    attr->args.uid_args = (nvshmemx_uniqueid_args_t)NVSHMEMX_UNIQUEID_ARGS_INITIALIZER;
+    attr->args.uid_args.id = (nvshmemx_uniqueid_t *)id;
+    attr->args.uid_args.myrank = rank;
+    attr->args.uid_args.nranks = n;
+    return 0;
+}
+
+int nvshmemi_set_attr_mpi_comm_args(void *comm, nvshmemx_init_attr_t *attr)
+{
+    if (comm == NULL || attr == NULL)
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    attr->mpi_comm = comm;
+    return 0;
+}
+
+int nvshmemi_init_status(void)
+{
+    int initialized = 0;
+    shmem_query_initialized(&initialized);
+    return initialized ? NVSHMEM_STATUS_IS_INITIALIZED : NVSHMEM_STATUS_NOT_INITIALIZED;
+}
+
+void nvshmemi_info_get_version(int *major, int *minor)
+{
+    *major = NVSHMEM_MAJOR_VERSION;
+    *minor = NVSHMEM_MINOR_VERSION;
+}
+
+void nvshmemi_vendor_get_version_info(int *major, int *minor, int *patch)
+{
+    *major = NVSHMEM_VENDOR_MAJOR_VERSION;
+    *minor = NVSHMEM_VENDOR_MINOR_VERSION;
+    *patch = NVSHMEM_VENDOR_PATCH_VERSION;
+}
+
+const char *nvshmemi_status_string(int status)
+{
+    switch (status) {
+    case NVSHMEMX_SUCCESS:
+        return "success";
+    case NVSHMEMX_ERROR_INVALID_VALUE:
+        return "invalid value";
+    case NVSHMEMX_ERROR_OUT_OF_MEMORY:
+        return "out of memory";
+    case NVSHMEMX_ERROR_NOT_SUPPORTED:
+        return "not supported";
+    case NVSHMEMX_ERROR_SYMMETRY:
+        return "the PEs did not pass the same";
+    case NVSHMEMX_ERROR_GPU_NOT_SELECTED:
+        return "no GPU is selected";
+    case NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED:
+        return "the collective launch failed";
+    case NVSHMEMX_ERROR_INTERNAL:
+        return "internal error";
+    }
+    return "unknown status";
+}

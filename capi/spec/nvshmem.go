@@ -1,0 +1,494 @@
+package spec
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Nvshmem has the rows under the names of NVSHMEM 3.8, for programs that were written for it.
+// Its library forwards to that of Shmem. capi/spec/testdata/nvshmem-3.8.0.tsv has the names,
+// types and numbers that it is held against, and tests/nvshmem/left.tsv those that it lacks.
+var Nvshmem = &Surface{
+	Name:                  "nvshmem",
+	Over:                  Shmem,
+	Library:               "libnvshmem_host.so",
+	Node:                  "NVSHMEM",
+	Headers:               Headers{"nvshmem/host/nvshmem_api.h", nvshmemAbout, nvshmemTypes},
+	Beyond:                Headers{"nvshmem/host/nvshmemx_api.h", nvshmemxAbout, ""},
+	HostOnly:              true,
+	Row:                   nvshmemRow,
+	Constant:              nvshmemConstant,
+	Own:                   nvshmemRows,
+	OwnBeyond:             nvshmemxRows,
+	Hand:                  "own.h",
+	OwnConstants:          nvshmemConstants,
+	OwnExtensionConstants: nil,
+}
+
+const nvshmemAbout = `host/nvshmem_api.h: what programs that were written for NVSHMEM call on the host.
+
+The functions are those of shmem.h under the names of NVSHMEM, for its element types. They
+have its arguments, and its meaning where that is another one. shmem.h describes symmetric
+addresses and mistakes.
+
+Below, <T> is the name of an element type and T the type itself.
+`
+
+const nvshmemxAbout = `host/nvshmemx_api.h: the extensions of NVSHMEM that host code calls.
+
+nvshmemx_..._on_stream puts a call into a CUDA stream: it returns at once, and is
+done when the stream comes to it. shmemx.h says more.
+`
+
+// nvshmemTypes are the types of NVSHMEM. Names, members and sizes are facts; the rest is ours.
+const nvshmemTypes = `
+/* Programs that include this header use what CUDA's headers declare. */
+#if !defined(__CUDACC_RTC__) && !defined(SHMEMI_PUBLIC) && defined(__has_include)
+#if __has_include(<cuda_runtime.h>)
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
+#endif
+#ifndef __CUDACC_RTC__
+#include <stdio.h>
+#include <stdlib.h>
+#endif
+
+/* A set of PEs. Handles may be copied and compared. */
+typedef int32_t nvshmem_team_t;
+typedef nvshmem_team_t nvshmemx_team_t;
+
+typedef uint64_t nvshmemx_team_uniqueid_t;
+typedef uint64_t nvshmemx_region_handle_t;
+typedef int nvshmemx_qp_handle_t;
+
+/* What a new team is asked for. The version may be any. */
+typedef struct {
+    int version;
+    int num_contexts; /* NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS says that it counts */
+    char padding[56];
+} nvshmem_team_config_v1;
+
+typedef struct {
+    int version;
+    int num_contexts;
+    nvshmemx_team_uniqueid_t uniqueid;
+    char padding[48];
+} nvshmem_team_config_v2;
+typedef nvshmem_team_config_v2 nvshmem_team_config_t;
+
+/* What brings the PEs of a job together. The program passes all 128 bytes on. */
+typedef struct {
+    int version;
+    char internal[124];
+} nvshmemx_uniqueid_v1;
+typedef nvshmemx_uniqueid_v1 nvshmemx_uniqueid_t;
+
+/* nvshmemx_set_attr_uniqueid_args fills it. */
+typedef struct {
+    int version;
+    nvshmemx_uniqueid_v1 *id;
+    int myrank;
+    int nranks;
+} nvshmemx_uniqueid_args_v1;
+typedef nvshmemx_uniqueid_args_v1 nvshmemx_uniqueid_args_t;
+
+typedef struct {
+    int version;
+    nvshmemx_uniqueid_args_t uid_args;
+    char content[96];
+} nvshmemx_init_args_v1;
+
+typedef struct {
+    int version;
+    nvshmemx_uniqueid_args_t uid_args;
+    int cuda_device_id;
+    char content[92];
+} nvshmemx_init_args_v2;
+typedef nvshmemx_init_args_v2 nvshmemx_init_args_t;
+
+/* What nvshmemx_init_attr takes. */
+typedef struct {
+    int version;
+    void *mpi_comm; /* the address of an MPI_Comm */
+    nvshmemx_init_args_t args;
+} nvshmemx_init_attr_v1;
+
+typedef struct {
+    int version;
+    void *mpi_comm;
+    nvshmemx_init_args_t args;
+} nvshmemx_init_attr_v2;
+typedef nvshmemx_init_attr_v2 nvshmemx_init_attr_t;
+
+typedef struct {
+    int major;
+    int minor;
+    int patch;
+} nvshmemi_version_t;
+
+typedef struct nvshmemx_region_attrs {
+    uint32_t hints;
+    char reserved[60];
+} nvshmemx_region_attrs_t;
+
+/* A version is a number in the upper half, and the bytes of the struct. */
+#define NVSHMEM_INIT_ARGS_V2_IDENTIFIER ((2 << 16) + (int)sizeof(nvshmemx_init_args_t))
+#define NVSHMEM_INIT_ATTR_V1_IDENTIFIER ((1 << 16) + (int)sizeof(nvshmemx_init_attr_v1))
+#define NVSHMEM_INIT_ATTR_V2_IDENTIFIER ((2 << 16) + (int)sizeof(nvshmemx_init_attr_v2))
+#define NVSHMEMX_UNIQUEID_INITIALIZER {(1 << 16) + (int)sizeof(nvshmemx_uniqueid_t), {0}}
+#define NVSHMEMX_UNIQUEID_ARGS_INITIALIZER \
+    {(1 << 16) + (int)sizeof(nvshmemx_uniqueid_args_t), NULL, 0, 0}
+#define NVSHMEMX_INIT_ARGS_V2_INITIALIZER \
+    {NVSHMEM_INIT_ARGS_V2_IDENTIFIER, NVSHMEMX_UNIQUEID_ARGS_INITIALIZER, -1, {0}}
+#define NVSHMEMX_INIT_ARGS_INITIALIZER \
+    {(1 << 16) + (int)sizeof(nvshmemx_init_args_v1), NVSHMEMX_UNIQUEID_ARGS_INITIALIZER, -1, {0}}
+#define NVSHMEMX_INIT_ATTR_V1_INITIALIZER \
+    {NVSHMEM_INIT_ATTR_V1_IDENTIFIER, NULL, NVSHMEMX_INIT_ARGS_INITIALIZER}
+#define NVSHMEMX_INIT_ATTR_INITIALIZER \
+    {NVSHMEM_INIT_ATTR_V2_IDENTIFIER, NULL, NVSHMEMX_INIT_ARGS_V2_INITIALIZER}
+#define NVSHMEM_TEAM_CONFIG_INITIALIZER \
+    {(2 << 16) + (int)sizeof(nvshmem_team_config_t), 0, (nvshmemx_team_uniqueid_t)-1, {0}}
+#define NVSHMEMX_REGION_ATTRS_INITIALIZER {NVSHMEMX_REGION_HINT_NONE, {0}}
+
+/* Prints a message and ends the process with status 255, as programs of NVSHMEM know it. */
+#define NVSHMEMI_ERROR_PRINT(...)                     \
+    do {                                              \
+        fprintf(stderr, "%s:%d: ", __FILE__, __LINE__); \
+        fprintf(stderr, __VA_ARGS__);                 \
+        exit(-1);                                     \
+    } while (0)
+`
+
+// constant is one without a comment.
+func constant(name, value string) Constant { return Constant{Name: name, Value: value} }
+
+var nvshmemConstants = []ConstantGroup{
+	{
+		Doc: "The release of NVSHMEM whose names and types these are.",
+		Constants: []Constant{
+			constant("NVSHMEM_VENDOR_MAJOR_VERSION", "3"),
+			constant("NVSHMEM_VENDOR_MINOR_VERSION", "8"),
+			constant("NVSHMEM_VENDOR_PATCH_VERSION", "0"),
+			constant("NVSHMEM_VENDOR_PACKAGE_VERSION", "0"),
+			constant("NVSHMEM_VENDOR_VERSION", "30800"),
+		},
+	},
+	{
+		Doc: "What of a configuration counts, and what structures begin with.",
+		Constants: []Constant{
+			constant("NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS", "1"),
+			constant("NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID", "2"),
+			constant("NVSHMEM_TEAM_UNIQUID_INITIALIZER", "((nvshmemx_team_uniqueid_t)-1)"),
+			constant("NVSHMEM_INIT_ATTR_VER", "1"),
+			constant("NVSHMEMX_REGION_ATTRS_RESERVED_BYTES", "60"),
+		},
+	},
+	enum("Which threads of a PE may call the library.",
+		"NVSHMEM_THREAD_SINGLE", "0", "NVSHMEM_THREAD_FUNNELED", "1", "NVSHMEM_THREAD_SERIALIZED", "2",
+		"NVSHMEM_THREAD_MULTIPLE", "3", "NVSHMEM_THREAD_TYPE_SENTINEL", "INT32_MAX"),
+	enum("Comparisons of wait and test.",
+		"NVSHMEM_CMP_EQ", "0", "NVSHMEM_CMP_NE", "1", "NVSHMEM_CMP_GT", "2", "NVSHMEM_CMP_LE", "3",
+		"NVSHMEM_CMP_LT", "4", "NVSHMEM_CMP_GE", "5", "NVSHMEM_CMP_SENTINEL", "INT32_MAX"),
+	enum("What a put with signal does to the signal word.",
+		"NVSHMEM_SIGNAL_SET", "9", "NVSHMEM_SIGNAL_ADD", "10"),
+	enum("Teams.",
+		"NVSHMEM_TEAM_INVALID", "-1", "NVSHMEM_TEAM_WORLD", "0", "NVSHMEM_TEAM_WORLD_INDEX", "0",
+		"NVSHMEM_TEAM_SHARED", "1", "NVSHMEM_TEAM_SHARED_INDEX", "1", "NVSHMEM_TEAM_INDEX_MAX", "INT32_MAX"),
+	enum("No PE, any and all of them.",
+		"NVSHMEM_PE_INVALID", "-1", "NVSHMEMX_PE_ANY", "1 << 15", "NVSHMEMX_PE_ALL", "1 << 15"),
+	enum("Queue pairs.",
+		"NVSHMEMX_QP_HOST", "0", "NVSHMEMX_QP_DEFAULT", "1", "NVSHMEMX_QP_ANY", "INT32_MAX",
+		"NVSHMEMX_QP_ALL", "INT32_MAX"),
+	enum("What nvshmemx_init_status answers.",
+		"NVSHMEM_STATUS_NOT_INITIALIZED", "0", "NVSHMEM_STATUS_IS_BOOTSTRAPPED", "1",
+		"NVSHMEM_STATUS_IS_INITIALIZED", "2", "NVSHMEM_STATUS_LIMITED_MPG", "3",
+		"NVSHMEM_STATUS_FULL_MPG", "4", "NVSHMEM_STATUS_INVALID", "INT32_MAX"),
+	enum("What nvshmemx_init_attr is given.",
+		"NVSHMEMX_INIT_THREAD_PES", "1", "NVSHMEMX_INIT_WITH_MPI_COMM", "2", "NVSHMEMX_INIT_WITH_SHMEM", "4",
+		"NVSHMEMX_INIT_WITH_UNIQUEID", "8", "NVSHMEMX_INIT_MAX", "INT32_MIN"),
+	enum("What calls answer.",
+		"NVSHMEMX_SUCCESS", "0", "NVSHMEMX_ERROR_INVALID_VALUE", "1", "NVSHMEMX_ERROR_OUT_OF_MEMORY", "2",
+		"NVSHMEMX_ERROR_NOT_SUPPORTED", "3", "NVSHMEMX_ERROR_SYMMETRY", "4",
+		"NVSHMEMX_ERROR_GPU_NOT_SELECTED", "5", "NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED", "6",
+		"NVSHMEMX_ERROR_INTERNAL", "7", "NVSHMEMX_ERROR_SENTINEL", "INT32_MAX"),
+	enum("Hints of regions.",
+		"NVSHMEMX_REGION_HINT_NONE", "0", "NVSHMEMX_REGION_HINT_BATCH_RMA", "1"),
+}
+
+// enum is a group of constants of an enumeration: names and values in turn.
+func enum(doc string, words ...string) ConstantGroup {
+	g := ConstantGroup{Doc: doc, Enum: true}
+	for pair := range slices.Chunk(words, 2) {
+		g.Constants = append(g.Constants, constant(pair[0], pair[1]))
+	}
+	return g
+}
+
+// nvshmemConstant keeps macros that NVSHMEM has. Its enumerations are groups of their own.
+func nvshmemConstant(c *Constant) bool {
+	switch c.Name {
+	case "NVSHMEM_MAJOR_VERSION", "NVSHMEM_VENDOR_STRING", "NVSHMEM_MAX_NAME_LEN":
+		return true
+	case "NVSHMEM_MINOR_VERSION":
+		c.Value = "3"
+		return true
+	}
+	return false
+}
+
+// nvshmemAbsent are rows that host code of NVSHMEM has not, or not with this meaning: those are
+// among nvshmemRows. A row may have a form on streams all the same.
+var nvshmemAbsent = strings.Fields(`
+	pe_accessible query_initialized pcontrol realloc malloc_with_hints addr_accessible team_ptr
+	ctx_create team_create_ctx ctx_destroy ctx_get_team ctx_session_start ctx_session_stop
+	ibput ibget put_signal signal_set signal_add collect alltoalls sum_inscan sum_exscan
+	wait_until test signal_wait_until
+	wait_until_all wait_until_all_vector wait_until_any wait_until_any_vector wait_until_some wait_until_some_vector
+	test_all test_all_vector test_any test_any_vector test_some test_some_vector
+	pe_quiet set_lock clear_lock test_lock
+	info_get_version team_get_config team_split_strided team_split_2d
+	get_uniqueid set_attr_uniqueid_args init_attr finalize_at_exit
+	pcntr_count pcntr_name pcntr_find pcntr_get pcntr_nics pcntr_nic_name pcntr_get_nic
+	last_error last_error_pe last_error_text set_error_handler wait_limit failure_ack team_survivors collectmem_room`)
+
+// nvshmemRow leaves of a row what NVSHMEM has of it.
+func nvshmemRow(f *Family) bool {
+	if f.Instead != "" || slices.Contains(nvshmemAbsent, f.Name) {
+		f.Front = ""
+	}
+	f.Contexts = false
+	if strings.HasPrefix(f.Name, "atomic_") {
+		f.Variants &^= Nbi
+	}
+	f.Types = without(f.Types, tLongDouble, tComplexD, tComplexF)
+	if strings.HasSuffix(f.Name, "_reduce") {
+		f.Types = without(f.Types, tPtrdiff)
+	}
+	if f.Name == "signal_fetch" {
+		f.Params = slices.Clone(f.Params)
+		f.Params[0].C = "uint64_t *"
+	}
+	return f.Front != "" || f.Stream != nil
+}
+
+var (
+	nvshmemTeam   = Param{Name: "team", C: "nvshmem_team_t", Doc: "a team that the caller is in, or NVSHMEM_TEAM_INVALID"}
+	nvshmemParent = Param{Name: "parent_team", C: "nvshmem_team_t", Doc: "the team to take PEs from"}
+)
+
+// nvshmemFamily is a row of this surface alone.
+func nvshmemFamily(f Family) Family {
+	f.Since = cmp.Or(f.Since, "0.1")
+	return f
+}
+
+const nvshmemConfig = "const nvshmem_team_config_t *"
+
+var nvshmemRows = []Chapter{{
+	File: "nvshmem", Title: "With the meaning that NVSHMEM gives them",
+	Families: []Family{
+		nvshmemFamily(Family{
+			Name: "info_get_version",
+			Params: []Param{
+				{Name: "major", C: "int *", Role: Result, Doc: "NVSHMEM_MAJOR_VERSION"},
+				{Name: "minor", C: "int *", Role: Result, Doc: "NVSHMEM_MINOR_VERSION"},
+			},
+			Front: "nvshmemi_info_get_version($args)",
+			Doc:   "Tells which version of NVSHMEM's interface the library follows: 1.3. It may be called at any time.",
+		}),
+		nvshmemFamily(Family{
+			Name: "barrier", Result: "int", Params: []Param{nvshmemTeam},
+			Front:   "nvshmemi_barrier($args)",
+			Doc:     "Completes the caller's operations, as nvshmem_quiet does, and waits until every PE of a team has called it.",
+			Returns: "0, or non-zero for NVSHMEM_TEAM_INVALID.",
+		}),
+		nvshmemFamily(Family{
+			Name: "team_get_config",
+			Params: []Param{
+				nvshmemTeam,
+				{Name: "config", C: "nvshmem_team_config_t *", Role: Result, Doc: "all of it"},
+			},
+			Front: "nvshmemi_team_get_config($args)",
+			Doc:   "Tells what a team was made with.",
+		}),
+		nvshmemFamily(Family{
+			Name: "team_split_strided", Result: "int",
+			Params: []Param{
+				nvshmemParent,
+				{Name: "PE_start", C: "int", Doc: "number, in the parent, of the first PE of the caller's team"},
+				{Name: "PE_stride", C: "int", Doc: "from one PE to the next"},
+				{Name: "PE_size", C: "int", Doc: "how many PEs"},
+				{Name: "config", C: nvshmemConfig, Role: Source, Doc: "may be NULL when the mask is 0"},
+				{Name: "config_mask", C: "long", Doc: "what of config counts: NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS, or 0"},
+				{Name: "new_team", C: "nvshmem_team_t *", Role: Result, Doc: "the team, or NVSHMEM_TEAM_INVALID where the caller is not in it"},
+			},
+			Front: "nvshmemi_team_split_strided($args)",
+			Doc: "Makes teams of PEs of another that are the same distance apart. All PEs of the parent team make the call together. Each passes the " +
+				"numbers of its own team, so that one call makes several teams that have no PE in common.",
+			Returns: "0, or non-zero where the caller's numbers are not usable, on every PE when there is no room for another team, and when the parent is NVSHMEM_TEAM_INVALID.",
+		}),
+		nvshmemFamily(Family{
+			Name: "team_split_2d", Result: "int",
+			Params: []Param{
+				nvshmemParent,
+				{Name: "xrange", C: "int", Doc: "length of a row, at least 1"},
+				{Name: "xaxis_config", C: nvshmemConfig, Role: Source, Doc: "may be NULL when the mask is 0"},
+				{Name: "xaxis_mask", C: "long", Doc: "what of xaxis_config counts"},
+				{Name: "xaxis_team", C: "nvshmem_team_t *", Role: Result, Doc: "the PEs of the caller's row"},
+				{Name: "yaxis_config", C: nvshmemConfig, Role: Source, Doc: "may be NULL when the mask is 0"},
+				{Name: "yaxis_mask", C: "long", Doc: "what of yaxis_config counts"},
+				{Name: "yaxis_team", C: "nvshmem_team_t *", Role: Result, Doc: "the PEs of the caller's column"},
+			},
+			Front:   "nvshmemi_team_split_2d($args)",
+			Doc:     "Lays the PEs of a team out in rows of xrange and makes a team of each row and of each column; the last row may be shorter.",
+			Returns: "0, or non-zero on every PE of the parent.",
+		}),
+	},
+}}
+
+var nvshmemxRows = []Family{
+	nvshmemFamily(Family{
+		Name: "init_attr", Result: "int",
+		Params: []Param{
+			{Name: "flags", C: "unsigned int", Doc: "one of the NVSHMEMX_INIT constants, or 0: as nvshmem_init"},
+			{Name: "attributes", C: "nvshmemx_init_attr_t *", Role: Updated, Doc: "what the flags need"},
+		},
+		Front: "nvshmemi_init_attr($args)",
+		Doc: "Does what nvshmem_init does, in a job that the program itself brings together. Attributes need no initializer: " +
+			"a version that is none is written here.",
+		Returns: "0, or non-zero after a message.",
+	}),
+	nvshmemFamily(Family{
+		Name: "hostlib_init_attr", Result: "int",
+		Params: []Param{
+			{Name: "flags", C: "unsigned int", Doc: "as for nvshmemx_init_attr"},
+			{Name: "attr", C: "nvshmemx_init_attr_t *", Role: Source, Doc: "with its version"},
+		},
+		Front:   "nvshmemi_hostlib_init_attr($args)",
+		Doc:     "Does what nvshmemx_init_attr does, for programs that load the library, and refuses attributes of another version.",
+		Returns: "0, or non-zero after a message.",
+	}),
+	nvshmemFamily(Family{Name: "hostlib_finalize", Front: "shmem_finalize()", Doc: "Does what nvshmem_finalize does."}),
+	nvshmemFamily(Family{
+		Name: "get_uniqueid", Result: "int",
+		Params:  []Param{{Name: "uniqueid", C: "nvshmemx_uniqueid_t *", Role: Result, Doc: "the id, all 128 bytes"}},
+		Front:   "shmemx_get_uniqueid((shmemx_uniqueid_t *)uniqueid)",
+		Doc:     "Makes a unique id. Every process may call it; the job is made of one of the ids, which the program passes on.",
+		Returns: "0, or non-zero after a message.",
+	}),
+	nvshmemFamily(Family{
+		Name: "set_attr_uniqueid_args", Result: "int",
+		Params: []Param{
+			{Name: "myrank", C: "const int", Doc: "number of this PE in the job"},
+			{Name: "nranks", C: "const int", Doc: "number of PEs"},
+			{Name: "uniqueid", C: "const nvshmemx_uniqueid_t *", Role: Source, Doc: "the id, which stays in place until nvshmemx_init_attr"},
+			{Name: "attr", C: "nvshmemx_init_attr_t *", Role: Result, Doc: "for nvshmemx_init_attr with NVSHMEMX_INIT_WITH_UNIQUEID"},
+		},
+		Front:   "nvshmemi_set_attr_uniqueid_args($args)",
+		Doc:     "Notes the number of this PE and the id by which it meets the others.",
+		Returns: "0, or non-zero after a message.",
+	}),
+	nvshmemFamily(Family{
+		Name: "set_attr_mpi_comm_args", Result: "int",
+		Params: []Param{
+			{Name: "mpi_comm", C: "void *", Doc: "the address of an MPI_Comm"},
+			{Name: "nvshmem_attr", C: "nvshmemx_init_attr_t *", Role: Result, Doc: "for nvshmemx_init_attr with NVSHMEMX_INIT_WITH_MPI_COMM"},
+		},
+		Front:   "nvshmemi_set_attr_mpi_comm_args($args)",
+		Doc:     "Notes the communicator by which this PE meets the others.",
+		Returns: "0, or non-zero when a pointer is NULL.",
+	}),
+	nvshmemFamily(Family{
+		Name: "init_status", Result: "int", Front: "nvshmemi_init_status()",
+		Doc:     "Tells whether the library is in use. It may be called at any time.",
+		Returns: "One of the NVSHMEM_STATUS constants.",
+	}),
+	nvshmemFamily(Family{
+		Name: "status_string", Result: "const char *",
+		Params:  []Param{{Name: "status", C: "int", Doc: "one of the NVSHMEMX_SUCCESS and NVSHMEMX_ERROR constants"}},
+		Front:   "nvshmemi_status_string($args)",
+		Doc:     "Describes what a call has answered.",
+		Returns: "A text that stays valid.",
+	}),
+	nvshmemFamily(Family{
+		Name: "vendor_get_version_info",
+		Params: []Param{
+			{Name: "major", C: "int *", Role: Result, Doc: "NVSHMEM_VENDOR_MAJOR_VERSION"},
+			{Name: "minor", C: "int *", Role: Result, Doc: "NVSHMEM_VENDOR_MINOR_VERSION"},
+			{Name: "patch", C: "int *", Role: Result, Doc: "NVSHMEM_VENDOR_PATCH_VERSION"},
+		},
+		Front: "nvshmemi_vendor_get_version_info($args)",
+		Doc:   "Tells which release of NVSHMEM the library stands in for. It may be called at any time.",
+	}),
+	nvshmemFamily(Family{
+		Name: "mc_ptr", Result: "void *",
+		Params: []Param{
+			nvshmemTeam,
+			{Name: "ptr", C: "const void *", Doc: "symmetric address"},
+		},
+		Front:   "nvshmemi_mc_ptr($args)",
+		Doc:     "Finds the multicast address of symmetric memory. The library makes none.",
+		Returns: "NULL.",
+	}),
+	nvshmemFamily(Family{
+		Name: "flush", Front: "shmem_quiet()",
+		Doc: "Waits until the sources of the caller's nonblocking puts may be reused. It does what nvshmem_quiet does.",
+	}),
+	nvshmemFamily(Family{
+		Name: "flush_on_stream", Params: []Param{stream}, Front: "shmemx_quiet_on_stream(stream)",
+		Doc: "Does what nvshmemx_flush does when the stream comes to it.",
+	}),
+	nvshmemFamily(Family{
+		Name: "buffer_register", Result: "int",
+		Params: []Param{
+			{Name: "addr", C: "void *", Doc: "of a buffer of the program"},
+			{Name: "length", C: "size_t", Unit: "bytes", Doc: "of the buffer"},
+		},
+		Front:   "nvshmemi_buffer_register($args)",
+		Doc:     "Says that a buffer will be a local source or destination. Any memory may be one without this call.",
+		Returns: "0, or NVSHMEMX_ERROR_INVALID_VALUE when addr is NULL or length is 0.",
+	}),
+	nvshmemFamily(Family{
+		Name: "buffer_unregister", Result: "int",
+		Params:  []Param{{Name: "addr", C: "void *", Doc: "as it was registered"}},
+		Front:   "nvshmemi_buffer_unregister($args)",
+		Doc:     "Says that a buffer will not be used any more.",
+		Returns: "0, or NVSHMEMX_ERROR_INVALID_VALUE when addr is NULL.",
+	}),
+	nvshmemFamily(Family{
+		Name: "buffer_unregister_all", Front: "(void)0",
+		Doc: "Says that no buffer will be used any more.",
+	}),
+	nvshmemFamily(Family{
+		Name: "region_start", Result: "int",
+		Params: []Param{
+			{Name: "handle", C: "nvshmemx_region_handle_t *", Role: Result, Doc: "for nvshmemx_region_stop"},
+			{Name: "attrs", C: "const nvshmemx_region_attrs_t *", Role: Source, Doc: "hints"},
+		},
+		Front:   "nvshmemi_region_start($args)",
+		Doc:     "Begins a region with hints. They have no effect.",
+		Returns: "0, or NVSHMEMX_ERROR_INVALID_VALUE when a pointer is NULL.",
+	}),
+	nvshmemFamily(Family{
+		Name: "region_stop", Result: "int",
+		Params:  []Param{{Name: "handle", C: "nvshmemx_region_handle_t", Doc: "of nvshmemx_region_start"}},
+		Front:   "nvshmemi_region_stop($args)",
+		Doc:     "Ends a region.",
+		Returns: "0.",
+	}),
+	nvshmemFamily(Family{
+		Name: "region_is_active", Result: "int",
+		Params: []Param{
+			{Name: "hints", C: "uint32_t", Doc: "asked for"},
+			{Name: "active", C: "int *", Role: Result, Doc: "0, as hints have no effect"},
+		},
+		Front:   "nvshmemi_region_is_active($args)",
+		Doc:     "Tells whether hints have an effect.",
+		Returns: "0, or NVSHMEMX_ERROR_INVALID_VALUE when active is NULL.",
+	}),
+}

@@ -1,0 +1,10 @@
+/*
+ * nvshmem_host.h: what programs that were written for NVSHMEM call on the host.
+ */
+#ifndef NVSHMEM_NVSHMEM_HOST_H
+#define NVSHMEM_NVSHMEM_HOST_H
+
+#include "host/nvshmem_api.h"
+#include "host/nvshmemx_api.h"
+
+#endif

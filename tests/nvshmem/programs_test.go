@@ -1,0 +1,52 @@
+package nvshmem
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"libshmem/tests/need"
+)
+
+// TestPrograms runs what users of NVSHMEM write, with heaps in main memory. The programs sem01 and
+// those that follow it are for what a change of names alone would get wrong.
+func TestPrograms(t *testing.T) {
+	build := need.Build(t)
+	for _, c := range []struct {
+		program string
+		pes     int
+		job     []string // options of shmemrun; none: the program is no job
+		says    string   // on standard error
+	}{
+		{"ring", 2, []string{"-n", "2"}, ""},
+		{"ring", 2, []string{"-n", "2", "--hosts", "2"}, ""},
+		{"sem01", 4, []string{"-n", "4"}, ""},
+		{"sem01", 4, []string{"-n", "4", "--hosts", "2"}, ""},
+		{"sem03", 2, nil, "attributes of version 0x5a5a5a5a, the library has 0x10090 and 0x20090"},
+	} {
+		name := c.program
+		if len(c.job) > 2 {
+			name += "/hosts"
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			program := filepath.Join(t.TempDir(), c.program)
+			lib := filepath.Join(build, "lib")
+			compile(t, "gcc", "-std=gnu11", "-O1", "-g", "-I../../include/nvshmem", filepath.Join("testdata", c.program+".c"), "-o", program, "-L"+lib, "-lnvshmem_host",
+				"-Wl,-rpath-link,"+lib)
+			cmd := exec.Command(program)
+			if c.job != nil {
+				cmd = exec.Command(filepath.Join(build, "bin", "shmemrun"), append(append([]string{"--timeout", "60"}, c.job...), program)...)
+			}
+			cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+lib, "SHMEM_PROVIDER=tcp")
+			var errors strings.Builder
+			cmd.Stderr = &errors
+			out, err := cmd.Output()
+			if err != nil || strings.Count(string(out), " passed\n") != c.pes || (c.says == "") != (errors.Len() == 0) || !strings.Contains(errors.String(), c.says) {
+				t.Errorf("%v\n%s%s", err, out, errors.String())
+			}
+		})
+	}
+}
