@@ -8,6 +8,22 @@
 
 #pragma GCC visibility push(default)
 
+/* acc[i] = acc[i] op in[i] for n elements; generated for each type. */
+struct shmemi_reducer {
+    void (*combine)(void *acc, const void *in, size_t nelems);
+    size_t size; /* of an element */
+};
+
+/* A reduction by an operation of the caller's, which does not depend on the order. 0, or
+ * non-zero when the arguments cannot be used. */
+int shmemi_reduce_by(shmem_team_t team, void *dest, const void *source, size_t nelems,
+                     const struct shmemi_reducer *reducer, const char *call);
+
+/* Each PE gets nelems elements of the result: those behind what the PEs before it get. dest may
+ * be where source begins, or the caller's part of it. */
+int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size_t nelems,
+                         const struct shmemi_reducer *reducer, const char *call);
+
 /*
  * Does what shmem_team_split_strided does, but each PE of the parent passes the numbers of its
  * own team. Teams of one call have no PE in common. A PE whose numbers are not usable, or are

@@ -13,6 +13,7 @@
 #define SHMEMI_FRONT_H
 
 #include "amo.h"
+#include "below.h"
 #include "functions.h"
 
 #include <stdbool.h>
@@ -431,12 +432,6 @@ SHMEMI_INLINE void shmemi_quiet(shmem_ctx_t ctx, const char *call)
 
 void shmemi_barrier_all(const char *call); /* barrier.c */
 void shmemi_sync_all(const char *call);
-
-/* acc[i] = acc[i] op in[i] for n elements; generated for each type. */
-struct shmemi_reducer {
-    void (*combine)(void *acc, const void *in, size_t nelems);
-    size_t size; /* of an element */
-};
 
 /* coll.c. 0, or non-zero when the arguments cannot be used. nbytes is what one
  * PE contributes (to each PE, for alltoall). */

@@ -170,6 +170,43 @@ int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nele
     return shmemi_collective_end() ? 0 : -1;
 }
 
+int shmemi_reduce_by(shmem_team_t team, void *dest, const void *source, size_t nelems,
+                     const struct shmemi_reducer *reducer, const char *call)
+{
+    return shmemi_reduce(team, dest, source, nelems, reducer, call);
+}
+
+/* Only this PE reads its part of the sources. Nobody writes a piece before all have read it, so
+ * that dest may be in source. */
+static void reducescatter(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
+                          const struct shmemi_reducer *reducer, const char *call)
+{
+    size_t size = reducer->size, piece = PIECE_BYTES / size;
+    const char *mine = source + (size_t)t->me * nelems * size;
+    _Alignas(SHMEMI_CACHE_LINE) char acc[PIECE_BYTES], fetched[PIECE_BYTES];
+    shmemi_team_meet(t, call);
+    for (size_t at = 0; at < nelems; at += piece) {
+        size_t k = nelems - at < piece ? nelems - at : piece;
+        gather(t, acc, fetched, mine + at * size, t->n, k, reducer, call);
+        shmemi_team_meet(t, call);
+        shmemi_move(dest + at * size, acc, k * size, call);
+    }
+}
+
+int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size_t nelems,
+                         const struct shmemi_reducer *reducer, const char *call)
+{
+    struct shmemi_team *t = shmemi_team_of(team, call);
+    if (t == NULL || !shmemi_collective_begin(t, call))
+        return -1;
+    size_t bytes = shmemi_bytes(nelems, reducer->size);
+    shmemi_coll_same(t, dest, source, bytes, "", 0, call);
+    shmemi_coll_check("dest", dest, bytes, call);
+    shmemi_coll_check("source", source, shmemi_bytes(bytes, (size_t)t->n), call);
+    reducescatter(t, dest, source, nelems, reducer, call);
+    return shmemi_collective_end() ? 0 : -1;
+}
+
 /* -------------------------------------------------------------------- scans */
 
 /* Each PE reads what the ones before it have. Nobody writes a piece before all

@@ -7,7 +7,6 @@
  * words; after the last one nothing is under way, since each message is awaited by
  * the call that it belongs to.
  */
-#include "below.h"
 #include "colls.h"
 #include "context.h"
 #include "set.h"

@@ -4,6 +4,8 @@
 #ifndef NVSHMEMI_OWN_H
 #define NVSHMEMI_OWN_H
 
+#include "../front/below.h"
+
 #include <nvshmem/host/nvshmem_api.h>
 
 #include <stdbool.h>
@@ -15,6 +17,11 @@ struct __half {
 struct __nv_bfloat16 {
     uint16_t bits;
 };
+
+/* half.c */
+extern const struct shmemi_reducer nvshmemi_half_max, nvshmemi_half_min, nvshmemi_half_sum,
+    nvshmemi_half_prod, nvshmemi_bfloat16_max, nvshmemi_bfloat16_min, nvshmemi_bfloat16_sum,
+    nvshmemi_bfloat16_prod;
 
 /* teams.c */
 int nvshmemi_barrier(nvshmem_team_t team);

@@ -4,7 +4,6 @@
 #include "own.h"
 
 #include <shmem.h>
-#include "../front/below.h"
 
 #include <stdio.h>
 

@@ -19,7 +19,7 @@ var Nvshmem = &Surface{
 	HostOnly:              true,
 	Row:                   nvshmemRow,
 	Constant:              nvshmemConstant,
-	Own:                   nvshmemRows,
+	Own:                   append(nvshmemRows, nvshmemMore...),
 	OwnBeyond:             nvshmemxRows,
 	Hand:                  "own.h",
 	OwnConstants:          nvshmemConstants,
@@ -57,6 +57,10 @@ const nvshmemTypes = `
 #include <stdio.h>
 #include <stdlib.h>
 #endif
+
+/* CUDA's headers define them. */
+struct __half;
+struct __nv_bfloat16;
 
 /* A set of PEs. Handles may be copied and compared. */
 typedef int32_t nvshmem_team_t;

@@ -54,9 +54,11 @@ var private = []string{
 	"shmemi_device_register",   // device/shmem/unit.h
 	"shmemi_device_unregister", // device/shmem/unit.h
 	"shmemi_context",           // device/shmem/context.h
-	"shmemi_team_split_each",   // capi/nvshmem
-	"shmemi_copies_apart",      // python/shmem/torch
-	"shmemi_set_caller",        // python/shmem, as those that follow
+	"shmemi_team_split_each",   // capi/nvshmem, as those that follow
+	"shmemi_reduce_by",
+	"shmemi_reducescatter",
+	"shmemi_copies_apart", // python/shmem/torch
+	"shmemi_set_caller",   // python/shmem, as those that follow
 	"shmemi_heap_use",
 	"shmemi_init_error",
 }

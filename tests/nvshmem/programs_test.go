@@ -24,6 +24,8 @@ func TestPrograms(t *testing.T) {
 		{"ring", 2, []string{"-n", "2", "--hosts", "2"}, ""},
 		{"sem01", 4, []string{"-n", "4"}, ""},
 		{"sem01", 4, []string{"-n", "4", "--hosts", "2"}, ""},
+		{"reduce", 3, []string{"-n", "3"}, ""},
+		{"reduce", 3, []string{"-n", "3", "--hosts", "2"}, ""},
 		{"sem03", 2, nil, "attributes of version 0x5a5a5a5a, the library has 0x10090 and 0x20090"},
 	} {
 		name := c.program
@@ -34,7 +36,7 @@ func TestPrograms(t *testing.T) {
 			t.Parallel()
 			program := filepath.Join(t.TempDir(), c.program)
 			lib := filepath.Join(build, "lib")
-			compile(t, "gcc", "-std=gnu11", "-O1", "-g", "-I../../include/nvshmem", filepath.Join("testdata", c.program+".c"), "-o", program, "-L"+lib, "-lnvshmem_host",
+			compile(t, "gcc", "-std=gnu11", "-O1", "-g", "-I../../include/nvshmem", filepath.Join("testdata", c.program+".c"), "-o", program, "-L"+lib, "-lnvshmem_host", "-lm",
 				"-Wl,-rpath-link,"+lib)
 			cmd := exec.Command(program)
 			if c.job != nil {

@@ -45,6 +45,10 @@
 #include <stdlib.h>
 #endif
 
+/* CUDA's headers define them. */
+struct __half;
+struct __nv_bfloat16;
+
 /* A set of PEs. Handles may be copied and compared. */
 typedef int32_t nvshmem_team_t;
 typedef nvshmem_team_t nvshmemx_team_t;
@@ -1855,6 +1859,565 @@ int nvshmem_team_split_strided(nvshmem_team_t parent_team, int PE_start, int PE_
  * Since libshmem 0.1.
  */
 int nvshmem_team_split_2d(nvshmem_team_t parent_team, int xrange, const nvshmem_team_config_t *xaxis_config, long xaxis_mask, nvshmem_team_t *xaxis_team, const nvshmem_team_config_t *yaxis_config, long yaxis_mask, nvshmem_team_t *yaxis_team);
+
+/* ------------------------------------------------------------------------- Half and bfloat16 */
+
+/*
+ * nvshmem_<T>_put
+ *
+ * Copies an array to another PE. Half and bfloat16 have the same functions as other types.
+ *
+ * @dest symmetric, written at pe
+ * @source read here
+ * @nelems elements to copy
+ * @pe number of the other PE, or the caller's own
+ *
+ * Since libshmem 0.1.
+ */
+void nvshmem_half_put(struct __half *dest, const struct __half *source, size_t nelems, int pe);
+void nvshmem_bfloat16_put(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, int pe);
+
+/* Nonblocking. Source may be reused after the next quiet. */
+void nvshmem_half_put_nbi(struct __half *dest, const struct __half *source, size_t nelems, int pe);
+void nvshmem_bfloat16_put_nbi(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, int pe);
+
+/*
+ * nvshmem_<T>_get
+ *
+ * Copies an array from another PE. Half and bfloat16 have the same functions as other types.
+ *
+ * @dest written here
+ * @source symmetric, read at pe
+ * @nelems elements to copy
+ * @pe number of the other PE, or the caller's own
+ *
+ * Since libshmem 0.1.
+ */
+void nvshmem_half_get(struct __half *dest, const struct __half *source, size_t nelems, int pe);
+void nvshmem_bfloat16_get(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, int pe);
+
+/* Nonblocking. The data is there after the next quiet. */
+void nvshmem_half_get_nbi(struct __half *dest, const struct __half *source, size_t nelems, int pe);
+void nvshmem_bfloat16_get_nbi(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, int pe);
+
+/*
+ * nvshmem_<T>_p
+ *
+ * Writes an element of another PE. Half and bfloat16 have the same functions as other types.
+ *
+ * @dest symmetric, written at pe
+ * @value to write
+ * @pe number of the other PE, or the caller's own
+ *
+ * Since libshmem 0.1.
+ */
+void nvshmem_half_p(struct __half *dest, struct __half value, int pe);
+void nvshmem_bfloat16_p(struct __nv_bfloat16 *dest, struct __nv_bfloat16 value, int pe);
+
+/*
+ * nvshmem_<T>_g
+ *
+ * Reads an element of another PE. Half and bfloat16 have the same functions as other types.
+ *
+ * @source symmetric, read at pe
+ * @pe number of the other PE, or the caller's own
+ *
+ * Result: The element.
+ *
+ * Since libshmem 0.1.
+ */
+struct __half nvshmem_half_g(const struct __half *source, int pe);
+struct __nv_bfloat16 nvshmem_bfloat16_g(const struct __nv_bfloat16 *source, int pe);
+
+/*
+ * nvshmem_<T>_iput
+ *
+ * Copies every sst-th element of an array to every dst-th one of an array of another PE. Half
+ * and bfloat16 have the same functions as other types.
+ *
+ * @dest symmetric, written at pe
+ * @source read here
+ * @dst elements from the start of one block of dest to the next; at least 1
+ * @sst elements from the start of one block of source to the next; at least 1
+ * @nelems elements to copy
+ * @pe number of the other PE, or the caller's own
+ *
+ * Since libshmem 0.1.
+ */
+void nvshmem_half_iput(struct __half *dest, const struct __half *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void nvshmem_bfloat16_iput(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+
+/*
+ * nvshmem_<T>_iget
+ *
+ * Copies every sst-th element of an array of another PE to every dst-th one of an array here.
+ * Half and bfloat16 have the same functions as other types.
+ *
+ * @dest written here
+ * @source symmetric, read at pe
+ * @dst elements from the start of one block of dest to the next; at least 1
+ * @sst elements from the start of one block of source to the next; at least 1
+ * @nelems elements to copy
+ * @pe number of the other PE, or the caller's own
+ *
+ * Since libshmem 0.1.
+ */
+void nvshmem_half_iget(struct __half *dest, const struct __half *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void nvshmem_bfloat16_iget(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+
+/*
+ * nvshmem_<T>_broadcast
+ *
+ * Copies an array of one PE to every PE of a team. Half and bfloat16 have the same functions as
+ * other types.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nelems elements to copy
+ * @PE_root number, in the team, of the PE that sends
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmem_half_broadcast(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nelems, int PE_root);
+int nvshmem_bfloat16_broadcast(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, int PE_root);
+
+/*
+ * nvshmem_<T>_fcollect
+ *
+ * Collects an array of each PE of a team at every PE of it. Half and bfloat16 have the same
+ * functions as other types.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nelems elements to copy
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmem_half_fcollect(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nelems);
+int nvshmem_bfloat16_fcollect(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems);
+
+/*
+ * nvshmem_<T>_alltoall
+ *
+ * Exchanges a part of an array with each PE of a team. Half and bfloat16 have the same
+ * functions as other types.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nelems elements to copy
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmem_half_alltoall(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nelems);
+int nvshmem_bfloat16_alltoall(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems);
+
+/*
+ * nvshmem_<T>_max_reduce
+ *
+ * Combines the elements at each place of the sources of a team, at every PE of it. Each step is
+ * computed as float and rounded. Half and bfloat16 have the same functions as other types.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nreduce elements of dest
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmem_half_max_reduce(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce);
+int nvshmem_bfloat16_max_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce);
+
+/*
+ * nvshmem_<T>_min_reduce
+ *
+ * Combines the elements at each place of the sources of a team, at every PE of it. Each step is
+ * computed as float and rounded. Half and bfloat16 have the same functions as other types.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nreduce elements of dest
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmem_half_min_reduce(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce);
+int nvshmem_bfloat16_min_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce);
+
+/*
+ * nvshmem_<T>_sum_reduce
+ *
+ * Combines the elements at each place of the sources of a team, at every PE of it. Each step is
+ * computed as float and rounded. Half and bfloat16 have the same functions as other types.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nreduce elements of dest
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmem_half_sum_reduce(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce);
+int nvshmem_bfloat16_sum_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce);
+
+/*
+ * nvshmem_<T>_prod_reduce
+ *
+ * Combines the elements at each place of the sources of a team, at every PE of it. Each step is
+ * computed as float and rounded. Half and bfloat16 have the same functions as other types.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE
+ * @nreduce elements of dest
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmem_half_prod_reduce(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce);
+int nvshmem_bfloat16_prod_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce);
+
+/* --------------------------------------------------- Reductions of which each PE gets a part */
+
+/*
+ * nvshmem_<T>_max_reducescatter
+ *
+ * Combines the sources of a team element by element to the greatest. Each PE gets its part,
+ * nreduce elements: the first PE of the team gets the first ones.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
+ *           at its start or at the caller's part
+ * @nreduce elements of dest
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmem_float_max_reducescatter(nvshmem_team_t team, float *dest, const float *source, size_t nreduce);
+int nvshmem_double_max_reducescatter(nvshmem_team_t team, double *dest, const double *source, size_t nreduce);
+int nvshmem_char_max_reducescatter(nvshmem_team_t team, char *dest, const char *source, size_t nreduce);
+int nvshmem_schar_max_reducescatter(nvshmem_team_t team, signed char *dest, const signed char *source, size_t nreduce);
+int nvshmem_short_max_reducescatter(nvshmem_team_t team, short *dest, const short *source, size_t nreduce);
+int nvshmem_int_max_reducescatter(nvshmem_team_t team, int *dest, const int *source, size_t nreduce);
+int nvshmem_long_max_reducescatter(nvshmem_team_t team, long *dest, const long *source, size_t nreduce);
+int nvshmem_longlong_max_reducescatter(nvshmem_team_t team, long long *dest, const long long *source, size_t nreduce);
+int nvshmem_uchar_max_reducescatter(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int nvshmem_ushort_max_reducescatter(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int nvshmem_uint_max_reducescatter(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int nvshmem_ulong_max_reducescatter(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int nvshmem_ulonglong_max_reducescatter(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int nvshmem_int8_max_reducescatter(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int nvshmem_int16_max_reducescatter(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int nvshmem_int32_max_reducescatter(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int nvshmem_int64_max_reducescatter(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int nvshmem_uint8_max_reducescatter(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int nvshmem_uint16_max_reducescatter(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int nvshmem_uint32_max_reducescatter(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int nvshmem_uint64_max_reducescatter(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int nvshmem_size_max_reducescatter(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+
+/*
+ * nvshmem_<T>_max_reducescatter
+ *
+ * Combines the sources of a team element by element to the greatest. Each PE gets its part,
+ * nreduce elements: the first PE of the team gets the first ones.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
+ *           at its start or at the caller's part
+ * @nreduce elements of dest
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmem_half_max_reducescatter(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce);
+int nvshmem_bfloat16_max_reducescatter(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce);
+
+/*
+ * nvshmem_<T>_min_reducescatter
+ *
+ * Combines the sources of a team element by element to the least. Each PE gets its part,
+ * nreduce elements: the first PE of the team gets the first ones.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
+ *           at its start or at the caller's part
+ * @nreduce elements of dest
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmem_float_min_reducescatter(nvshmem_team_t team, float *dest, const float *source, size_t nreduce);
+int nvshmem_double_min_reducescatter(nvshmem_team_t team, double *dest, const double *source, size_t nreduce);
+int nvshmem_char_min_reducescatter(nvshmem_team_t team, char *dest, const char *source, size_t nreduce);
+int nvshmem_schar_min_reducescatter(nvshmem_team_t team, signed char *dest, const signed char *source, size_t nreduce);
+int nvshmem_short_min_reducescatter(nvshmem_team_t team, short *dest, const short *source, size_t nreduce);
+int nvshmem_int_min_reducescatter(nvshmem_team_t team, int *dest, const int *source, size_t nreduce);
+int nvshmem_long_min_reducescatter(nvshmem_team_t team, long *dest, const long *source, size_t nreduce);
+int nvshmem_longlong_min_reducescatter(nvshmem_team_t team, long long *dest, const long long *source, size_t nreduce);
+int nvshmem_uchar_min_reducescatter(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int nvshmem_ushort_min_reducescatter(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int nvshmem_uint_min_reducescatter(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int nvshmem_ulong_min_reducescatter(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int nvshmem_ulonglong_min_reducescatter(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int nvshmem_int8_min_reducescatter(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int nvshmem_int16_min_reducescatter(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int nvshmem_int32_min_reducescatter(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int nvshmem_int64_min_reducescatter(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int nvshmem_uint8_min_reducescatter(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int nvshmem_uint16_min_reducescatter(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int nvshmem_uint32_min_reducescatter(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int nvshmem_uint64_min_reducescatter(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int nvshmem_size_min_reducescatter(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+
+/*
+ * nvshmem_<T>_min_reducescatter
+ *
+ * Combines the sources of a team element by element to the least. Each PE gets its part,
+ * nreduce elements: the first PE of the team gets the first ones.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
+ *           at its start or at the caller's part
+ * @nreduce elements of dest
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmem_half_min_reducescatter(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce);
+int nvshmem_bfloat16_min_reducescatter(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce);
+
+/*
+ * nvshmem_<T>_sum_reducescatter
+ *
+ * Combines the sources of a team element by element to the sum. Each PE gets its part, nreduce
+ * elements: the first PE of the team gets the first ones.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
+ *           at its start or at the caller's part
+ * @nreduce elements of dest
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmem_float_sum_reducescatter(nvshmem_team_t team, float *dest, const float *source, size_t nreduce);
+int nvshmem_double_sum_reducescatter(nvshmem_team_t team, double *dest, const double *source, size_t nreduce);
+int nvshmem_char_sum_reducescatter(nvshmem_team_t team, char *dest, const char *source, size_t nreduce);
+int nvshmem_schar_sum_reducescatter(nvshmem_team_t team, signed char *dest, const signed char *source, size_t nreduce);
+int nvshmem_short_sum_reducescatter(nvshmem_team_t team, short *dest, const short *source, size_t nreduce);
+int nvshmem_int_sum_reducescatter(nvshmem_team_t team, int *dest, const int *source, size_t nreduce);
+int nvshmem_long_sum_reducescatter(nvshmem_team_t team, long *dest, const long *source, size_t nreduce);
+int nvshmem_longlong_sum_reducescatter(nvshmem_team_t team, long long *dest, const long long *source, size_t nreduce);
+int nvshmem_uchar_sum_reducescatter(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int nvshmem_ushort_sum_reducescatter(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int nvshmem_uint_sum_reducescatter(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int nvshmem_ulong_sum_reducescatter(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int nvshmem_ulonglong_sum_reducescatter(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int nvshmem_int8_sum_reducescatter(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int nvshmem_int16_sum_reducescatter(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int nvshmem_int32_sum_reducescatter(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int nvshmem_int64_sum_reducescatter(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int nvshmem_uint8_sum_reducescatter(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int nvshmem_uint16_sum_reducescatter(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int nvshmem_uint32_sum_reducescatter(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int nvshmem_uint64_sum_reducescatter(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int nvshmem_size_sum_reducescatter(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+
+/*
+ * nvshmem_<T>_sum_reducescatter
+ *
+ * Combines the sources of a team element by element to the sum. Each PE gets its part, nreduce
+ * elements: the first PE of the team gets the first ones.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
+ *           at its start or at the caller's part
+ * @nreduce elements of dest
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmem_half_sum_reducescatter(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce);
+int nvshmem_bfloat16_sum_reducescatter(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce);
+
+/*
+ * nvshmem_<T>_prod_reducescatter
+ *
+ * Combines the sources of a team element by element to the product. Each PE gets its part,
+ * nreduce elements: the first PE of the team gets the first ones.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
+ *           at its start or at the caller's part
+ * @nreduce elements of dest
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmem_float_prod_reducescatter(nvshmem_team_t team, float *dest, const float *source, size_t nreduce);
+int nvshmem_double_prod_reducescatter(nvshmem_team_t team, double *dest, const double *source, size_t nreduce);
+int nvshmem_char_prod_reducescatter(nvshmem_team_t team, char *dest, const char *source, size_t nreduce);
+int nvshmem_schar_prod_reducescatter(nvshmem_team_t team, signed char *dest, const signed char *source, size_t nreduce);
+int nvshmem_short_prod_reducescatter(nvshmem_team_t team, short *dest, const short *source, size_t nreduce);
+int nvshmem_int_prod_reducescatter(nvshmem_team_t team, int *dest, const int *source, size_t nreduce);
+int nvshmem_long_prod_reducescatter(nvshmem_team_t team, long *dest, const long *source, size_t nreduce);
+int nvshmem_longlong_prod_reducescatter(nvshmem_team_t team, long long *dest, const long long *source, size_t nreduce);
+int nvshmem_uchar_prod_reducescatter(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int nvshmem_ushort_prod_reducescatter(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int nvshmem_uint_prod_reducescatter(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int nvshmem_ulong_prod_reducescatter(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int nvshmem_ulonglong_prod_reducescatter(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int nvshmem_int8_prod_reducescatter(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int nvshmem_int16_prod_reducescatter(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int nvshmem_int32_prod_reducescatter(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int nvshmem_int64_prod_reducescatter(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int nvshmem_uint8_prod_reducescatter(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int nvshmem_uint16_prod_reducescatter(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int nvshmem_uint32_prod_reducescatter(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int nvshmem_uint64_prod_reducescatter(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int nvshmem_size_prod_reducescatter(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+
+/*
+ * nvshmem_<T>_prod_reducescatter
+ *
+ * Combines the sources of a team element by element to the product. Each PE gets its part,
+ * nreduce elements: the first PE of the team gets the first ones.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
+ *           at its start or at the caller's part
+ * @nreduce elements of dest
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmem_half_prod_reducescatter(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce);
+int nvshmem_bfloat16_prod_reducescatter(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce);
+
+/*
+ * nvshmem_<T>_and_reducescatter
+ *
+ * Combines the sources of a team element by element to the bitwise and. Each PE gets its part,
+ * nreduce elements: the first PE of the team gets the first ones.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
+ *           at its start or at the caller's part
+ * @nreduce elements of dest
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmem_uchar_and_reducescatter(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int nvshmem_ushort_and_reducescatter(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int nvshmem_uint_and_reducescatter(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int nvshmem_ulong_and_reducescatter(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int nvshmem_ulonglong_and_reducescatter(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int nvshmem_int8_and_reducescatter(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int nvshmem_int16_and_reducescatter(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int nvshmem_int32_and_reducescatter(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int nvshmem_int64_and_reducescatter(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int nvshmem_uint8_and_reducescatter(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int nvshmem_uint16_and_reducescatter(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int nvshmem_uint32_and_reducescatter(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int nvshmem_uint64_and_reducescatter(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int nvshmem_size_and_reducescatter(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+
+/*
+ * nvshmem_<T>_or_reducescatter
+ *
+ * Combines the sources of a team element by element to the bitwise or. Each PE gets its part,
+ * nreduce elements: the first PE of the team gets the first ones.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
+ *           at its start or at the caller's part
+ * @nreduce elements of dest
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmem_uchar_or_reducescatter(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int nvshmem_ushort_or_reducescatter(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int nvshmem_uint_or_reducescatter(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int nvshmem_ulong_or_reducescatter(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int nvshmem_ulonglong_or_reducescatter(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int nvshmem_int8_or_reducescatter(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int nvshmem_int16_or_reducescatter(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int nvshmem_int32_or_reducescatter(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int nvshmem_int64_or_reducescatter(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int nvshmem_uint8_or_reducescatter(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int nvshmem_uint16_or_reducescatter(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int nvshmem_uint32_or_reducescatter(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int nvshmem_uint64_or_reducescatter(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int nvshmem_size_or_reducescatter(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+
+/*
+ * nvshmem_<T>_xor_reducescatter
+ *
+ * Combines the sources of a team element by element to the bitwise exclusive or. Each PE gets
+ * its part, nreduce elements: the first PE of the team gets the first ones.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
+ *           at its start or at the caller's part
+ * @nreduce elements of dest
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmem_uchar_xor_reducescatter(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int nvshmem_ushort_xor_reducescatter(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int nvshmem_uint_xor_reducescatter(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int nvshmem_ulong_xor_reducescatter(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int nvshmem_ulonglong_xor_reducescatter(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int nvshmem_int8_xor_reducescatter(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int nvshmem_int16_xor_reducescatter(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int nvshmem_int32_xor_reducescatter(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int nvshmem_int64_xor_reducescatter(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int nvshmem_uint8_xor_reducescatter(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int nvshmem_uint16_xor_reducescatter(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int nvshmem_uint32_xor_reducescatter(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int nvshmem_uint64_xor_reducescatter(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int nvshmem_size_xor_reducescatter(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
 
 #ifdef __cplusplus
 }

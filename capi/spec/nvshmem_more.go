@@ -1,0 +1,130 @@
+package spec
+
+// Rows of Nvshmem for which Shmem has none: types of GPUs, and reductions of which each PE gets
+// a part.
+
+var nvshmemHalves = []Type{tStreamHalf, tStreamBFloat16}
+
+// halfRow is a row for the two types, over functions for unsigned numbers of 16 bits.
+func halfRow(f Family) Family {
+	f.Types = nvshmemHalves
+	f.Doc += " Half and bfloat16 have the same functions as other types."
+	return nvshmemFamily(f)
+}
+
+const bitsOfBoth = "(uint16_t *)dest, (const uint16_t *)source"
+
+var nvshmemMore = append([]Chapter{{
+	File: "half", Title: "Half and bfloat16",
+	Families: append([]Family{
+		halfRow(Family{
+			Name: "put", Variants: Nbi,
+			Params: append(append([]Param{}, stridedPut...), paramNelems, paramPE),
+			Front:  "shmem_put16$nbi($args)",
+			Doc:    "Copies an array to another PE.",
+			DocNbi: "Source may be reused after the next quiet.",
+		}),
+		halfRow(Family{
+			Name: "get", Variants: Nbi,
+			Params: append(append([]Param{}, stridedGet...), paramNelems, paramPE),
+			Front:  "shmem_get16$nbi($args)",
+			Doc:    "Copies an array from another PE.",
+			DocNbi: "The data is there after the next quiet.",
+		}),
+		halfRow(Family{
+			Name:   "p",
+			Params: []Param{{Name: "dest", C: "T *", Role: Written}, {Name: "value", C: "T", Doc: "to write"}, paramPE},
+			Front:  "shmem_uint16_p((uint16_t *)dest, value.bits, pe)",
+			Doc:    "Writes an element of another PE.",
+		}),
+		halfRow(Family{
+			Name: "g", Result: "T",
+			Params:  []Param{{Name: "source", C: "const T *", Role: Read}, paramPE},
+			Front:   "($T){shmem_uint16_g((const uint16_t *)source, pe)}",
+			Doc:     "Reads an element of another PE.",
+			Returns: "The element.",
+		}),
+		halfRow(Family{
+			Name: "iput", Params: append(append([]Param{}, stridedPut...), elementParams...),
+			Front: "shmem_iput16($args)",
+			Doc:   "Copies every sst-th element of an array to every dst-th one of an array of another PE.",
+		}),
+		halfRow(Family{
+			Name: "iget", Params: append(append([]Param{}, stridedGet...), elementParams...),
+			Front: "shmem_iget16($args)",
+			Doc:   "Copies every sst-th element of an array of another PE to every dst-th one of an array here.",
+		}),
+		halfRow(Family{
+			Name: "broadcast", Result: "int",
+			Params: []Param{nvshmemTeam, collDest, collSource, paramNelems, {Name: "PE_root", C: "int", Doc: "number, in the team, of the PE that sends"}},
+			Front:  "shmem_uint16_broadcast(team, " + bitsOfBoth + ", nelems, PE_root)",
+			Doc:    "Copies an array of one PE to every PE of a team.", Returns: zeroOnGood,
+		}),
+		halfRow(Family{
+			Name: "fcollect", Result: "int",
+			Params: []Param{nvshmemTeam, collDest, collSource, paramNelems},
+			Front:  "shmem_uint16_fcollect(team, " + bitsOfBoth + ", nelems)",
+			Doc:    "Collects an array of each PE of a team at every PE of it.", Returns: zeroOnGood,
+		}),
+		halfRow(Family{
+			Name: "alltoall", Result: "int",
+			Params: []Param{nvshmemTeam, collDest, collSource, paramNelems},
+			Front:  "shmem_uint16_alltoall(team, " + bitsOfBoth + ", nelems)",
+			Doc:    "Exchanges a part of an array with each PE of a team.", Returns: zeroOnGood,
+		}),
+	}, halfReductions()...),
+}}, Chapter{File: "reducescatter", Title: "Reductions of which each PE gets a part", Families: reduceScatters()})
+
+var nreduce = Param{Name: "nreduce", C: "size_t", Unit: "elements", Doc: "of dest"}
+
+func halfReductions() []Family {
+	var out []Family
+	for _, op := range []string{"max", "min", "sum", "prod"} {
+		out = append(out, halfRow(Family{
+			Name: op + "_reduce", Result: "int",
+			Params: []Param{nvshmemTeam, collDest, collSource, nreduce},
+			Front:  "shmemi_reduce_by(team, dest, source, nreduce, &nvshmemi_$type_" + op + ", $call)",
+			Doc:    "Combines the elements at each place of the sources of a team, at every PE of it. Each step is computed as float and rounded.", Returns: zeroOnGood,
+		}))
+	}
+	return out
+}
+
+// reduceScatters are the reductions with the same operations and types.
+func reduceScatters() []Family {
+	numbers := without(OrderedTypes, tLongDouble, tPtrdiff)
+	row := func(op string, types []Type, expr, reducer, what string) Family {
+		return nvshmemFamily(Family{
+			Name: op + "_reducescatter", Result: "int", Types: types, Reduce: expr,
+			Params: []Param{
+				nvshmemTeam,
+				{Name: "dest", C: "T *", Role: CollWrite},
+				{Name: "source", C: "const T *", Role: CollRead, Doc: "nreduce times the size of the team; dest may be in it, at its start or at the caller's part"},
+				nreduce,
+			},
+			Front: "shmemi_reducescatter(team, dest, source, nreduce, &" + reducer + ", $call)",
+			Doc: "Combines the sources of a team element by element to " + what + ". Each PE gets its part, nreduce elements: " +
+				"the first PE of the team gets the first ones.",
+			Returns: zeroOnGood,
+		})
+	}
+	var out []Family
+	for _, r := range []struct {
+		op, expr, what string
+		types          []Type
+	}{
+		{"max", "b > a ? b : a", "the greatest", numbers},
+		{"min", "b < a ? b : a", "the least", numbers},
+		{"sum", "a + b", "the sum", numbers},
+		{"prod", "a * b", "the product", numbers},
+		{"and", "a & b", "the bitwise and", BitwiseTypes},
+		{"or", "a | b", "the bitwise or", BitwiseTypes},
+		{"xor", "a ^ b", "the bitwise exclusive or", BitwiseTypes},
+	} {
+		out = append(out, row(r.op, r.types, r.expr, "$reducer", r.what))
+		if r.types[0] == tFloat {
+			out = append(out, row(r.op, nvshmemHalves, "", "nvshmemi_$type_"+r.op, r.what))
+		}
+	}
+	return out
+}
