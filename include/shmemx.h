@@ -36,6 +36,10 @@ extern "C" {
 #define SHMEMX_INIT_WITH_MPI_COMM 2 /* an MPI communicator, whose address is in mpi_comm */
 #define SHMEMX_INIT_WITH_UNIQUEID 8 /* a unique id, by shmemx_set_attr_uniqueid_args */
 
+/* Teams that are always there, beside those of the standard. */
+#define SHMEMX_TEAM_NODE 2 /* the PEs of this PE's node */
+#define SHMEMX_TEAM_SAME_MYPE_NODE 3 /* the PEs that have this PE's number in the team of their node, one of each node that has so many */
+
 /* Why a call could not do its work (shmemx_last_error), where SHMEM_ON_FAILURE=return has calls return. */
 #define SHMEMX_SUCCESS 0 /* no call has failed */
 #define SHMEMX_ERROR_PE_LOST 1 /* it needs a PE that has ended, or that the network cannot reach any more */

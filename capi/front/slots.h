@@ -8,6 +8,15 @@
 
 #pragma GCC visibility push(hidden)
 
+/* The first slot of those that splits take. The others are for teams that are always there. */
+enum { SHMEMI_FIRST_SLOT = 4 };
+
+/* team_always.c. At init: 0, or -1: no memory. At finalize. */
+int shmemi_always_open(void);
+void shmemi_always_close(void);
+/* The team of such a handle, the world not among them; NULL: it is none. */
+struct shmemi_team *shmemi_team_always(shmem_team_t team);
+
 /* A team of n PEs, whose numbers are taken over; NULL: no memory. */
 struct shmemi_team *shmemi_team_new(int32_t *pes, int n, int num_contexts);
 void shmemi_team_drop(struct shmemi_team *t); /* NULL: nothing happens */

@@ -21,9 +21,8 @@
 
 struct shmemi_team shmemi_world;
 
-/* The slots of this PE. SHMEM_TEAM_SHARED has the first. */
-enum { SHARED_SLOT, FIRST_SLOT, MOST_SLOTS = SHMEMI_MOST_SLOTS };
-static struct shmemi_team shared;
+/* The slots of this PE. */
+enum { FIRST_SLOT = SHMEMI_FIRST_SLOT, MOST_SLOTS = SHMEMI_MOST_SLOTS };
 static struct shmemi_team *teams[MOST_SLOTS];
 static uint32_t generations[MOST_SLOTS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -141,19 +140,13 @@ int shmemi_teams_open(void)
     const struct shmemi_state *s = &shmemi_state;
     struct shmemi_team *w = &shmemi_world;
     shmemi_world = (struct shmemi_team){.n = (int32_t)s->n_pes, .slot = -1};
-    shared = (struct shmemi_team){.n = (int32_t)s->node_pes};
     w->pes = numbers(s->n_pes);
-    shared.pes = numbers(s->node_pes);
     w->sent = calloc(s->n_pes, sizeof *w->sent);
     w->seen = calloc(s->n_pes, sizeof *w->seen);
     for (int32_t pe = 0; w->pes != NULL && pe < w->n; pe++)
         w->pes[pe] = pe;
-    if (shared.pes != NULL)
-        memcpy(shared.pes, s->node_members, s->node_pes * sizeof *shared.pes);
-    if (w->pes == NULL || shared.pes == NULL || w->sent == NULL || w->seen == NULL ||
-        shmemi_team_place(w) != 0 || shmemi_team_place(&shared) != 0 ||
-        shmemi_slot_occupy(&shared, SHARED_SLOT, "shmem_init") != 0 ||
-        place_agreements(w, s->max_teams) != 0) {
+    if (w->pes == NULL || w->sent == NULL || w->seen == NULL || shmemi_team_place(w) != 0 ||
+        shmemi_always_open() != 0 || place_agreements(w, s->max_teams) != 0) {
         shmemi_teams_close();
         return -1;
     }
@@ -162,7 +155,6 @@ int shmemi_teams_open(void)
     w->round_size = s->scratch_size / 2;
     w->slot_size = SHMEMI_SLOT;
     w->direct = s->n_pes <= SHMEMI_DIRECT_PES;
-    shmemi_kernels_show(&shared, SHMEM_TEAM_SHARED, "shmem_init");
     return 0;
 }
 
@@ -175,7 +167,7 @@ void shmemi_teams_close(void)
         shmemi_team_drop(teams[slot]);
         teams[slot] = NULL;
     }
-    shmemi_team_free(&shared);
+    shmemi_always_close();
     shmemi_team_free(&shmemi_world);
 }
 
@@ -186,7 +178,7 @@ static shmem_team_t handle_of(int slot)
     return (shmem_team_t)((generations[slot] << SHMEMI_TEAM_BITS | (uint32_t)slot) & INT32_MAX);
 }
 
-/* A handle that no earlier team of the slot has had, nor SHMEM_TEAM_SHARED. */
+/* A handle that no earlier team of the slot has had, nor one that is always there. */
 shmem_team_t shmemi_slot_name(const struct shmemi_team *t, const char *call)
 {
     do
@@ -202,10 +194,10 @@ struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call)
         shmemi_refuse_uninitialised(call);
     if (SHMEMI_LIKELY(team == SHMEM_TEAM_WORLD))
         return &shmemi_world;
-    if (team == SHMEM_TEAM_SHARED)
-        return &shared;
     if (team == SHMEM_TEAM_INVALID)
         return NULL;
+    if (team > 0 && team < FIRST_SLOT && shmemi_team_always(team) != NULL)
+        return shmemi_team_always(team);
     int slot = team & (MOST_SLOTS - 1);
     if (team < 0 || slot < FIRST_SLOT || teams[slot] == NULL || handle_of(slot) != team)
         shmemi_abort(call, "pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or what a split has made",
@@ -480,7 +472,7 @@ void shmemi_team_destroy(shmem_team_t team, const char *call)
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL)
         return;
-    if (t == &shmemi_world || t == &shared)
+    if (t == &shmemi_world || t == shmemi_team_always(team))
         shmemi_abort(call, "destroy what a split has made", "team %d is always there", (int)team);
     bool met = false;
     shmemi_ctx_end_team(team, call);

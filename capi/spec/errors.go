@@ -6,6 +6,13 @@ package spec
 var extensionConstants = []ConstantGroup{
 	startConstants,
 	{
+		Doc: "Teams that are always there, beside those of the standard.",
+		Constants: []Constant{
+			{"SHMEMX_TEAM_NODE", "2", "the PEs of this PE's node"},
+			{"SHMEMX_TEAM_SAME_MYPE_NODE", "3", "the PEs that have this PE's number in the team of their node, one of each node that has so many"},
+		},
+	},
+	{
 		Doc: "Why a call could not do its work (shmemx_last_error), where SHMEM_ON_FAILURE=return has calls return.",
 		Constants: []Constant{
 			{"SHMEMX_SUCCESS", "0", "no call has failed"},

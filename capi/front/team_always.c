@@ -1,0 +1,77 @@
+/*
+ * team_always.c: the teams of a part of the job that are always there.
+ *
+ * Kernels find a team by the low bits of its handle, so that each of these has its handle for a
+ * slot. SHMEM_TEAM_SHARED alone has slot 0.
+ */
+#include "teams.h"
+
+#include "gpu.h"
+#include "slots.h"
+
+#include <shmemx.h>
+
+#include <stdlib.h>
+
+static struct shmemi_team always[SHMEMI_FIRST_SLOT]; /* by handle; without PEs: none */
+
+struct shmemi_team *shmemi_team_always(shmem_team_t team)
+{
+    return team >= 0 && team < SHMEMI_FIRST_SLOT && always[team].n > 0 ? &always[team] : NULL;
+}
+
+static int add(shmem_team_t team, int32_t *pes, int n)
+{
+    struct shmemi_team *t = &always[team];
+    *t = (struct shmemi_team){.n = n, .pes = pes};
+    int slot = team == SHMEM_TEAM_SHARED ? 0 : team;
+    if (pes == NULL || shmemi_team_place(t) != 0 || shmemi_slot_occupy(t, slot, "shmem_init") != 0)
+        return -1;
+    shmemi_kernels_show(t, team, "shmem_init");
+    return 0;
+}
+
+/* The PEs of this node. */
+static int add_node(shmem_team_t team)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    int32_t *pes = malloc(s->node_pes * sizeof *pes);
+    if (pes != NULL)
+        memcpy(pes, s->node_members, s->node_pes * sizeof *pes);
+    return add(team, pes, (int)s->node_pes);
+}
+
+/* The PE of each node that has the place there that this PE has on its own. */
+static int add_same_place(void)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    int32_t *pes = malloc(s->n_nodes * sizeof *pes);
+    uint32_t *seen = calloc(s->n_nodes, sizeof *seen);
+    uint32_t place = 0;
+    int n = 0;
+    while (place < s->node_pes && s->node_members[place] != s->my_pe)
+        place++;
+    for (uint32_t pe = 0; pes != NULL && seen != NULL && pe < s->n_pes; pe++)
+        if (seen[s->node_of[pe]]++ == place)
+            pes[n++] = (int32_t)pe;
+    if (seen == NULL) {
+        free(pes);
+        pes = NULL;
+    }
+    free(seen);
+    return add(SHMEMX_TEAM_SAME_MYPE_NODE, pes, n);
+}
+
+int shmemi_always_open(void)
+{
+    return add_node(SHMEM_TEAM_SHARED) != 0 || add_node(SHMEMX_TEAM_NODE) != 0 ||
+                   add_same_place() != 0
+               ? -1
+               : 0;
+}
+
+void shmemi_always_close(void)
+{
+    for (int i = 0; i < SHMEMI_FIRST_SLOT; i++)
+        shmemi_team_free(&always[i]);
+}
