@@ -10,6 +10,8 @@
 
 #include <stdbool.h>
 
+struct CUstream_st;
+
 /* C passes and returns the floating-point types of GPUs by their bits. */
 struct __half {
     uint16_t bits;
@@ -17,6 +19,14 @@ struct __half {
 struct __nv_bfloat16 {
     uint16_t bits;
 };
+
+/* strided.c */
+void nvshmemi_iput_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                             size_t nelems, size_t size, int pe, struct CUstream_st *stream,
+                             const char *call);
+void nvshmemi_iget_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                             size_t nelems, size_t size, int pe, struct CUstream_st *stream,
+                             const char *call);
 
 /* half.c */
 extern const struct shmemi_reducer nvshmemi_half_max, nvshmemi_half_min, nvshmemi_half_sum,

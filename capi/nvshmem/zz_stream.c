@@ -131,6 +131,306 @@ int nvshmemx_region_is_active(uint32_t hints, int *active)
     return nvshmemi_region_is_active(hints, active);
 }
 
+void nvshmemx_float_iput_on_stream(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(float), pe, stream, "nvshmemx_float_iput_on_stream");
+}
+
+void nvshmemx_double_iput_on_stream(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(double), pe, stream, "nvshmemx_double_iput_on_stream");
+}
+
+void nvshmemx_char_iput_on_stream(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(char), pe, stream, "nvshmemx_char_iput_on_stream");
+}
+
+void nvshmemx_schar_iput_on_stream(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(signed char), pe, stream, "nvshmemx_schar_iput_on_stream");
+}
+
+void nvshmemx_short_iput_on_stream(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(short), pe, stream, "nvshmemx_short_iput_on_stream");
+}
+
+void nvshmemx_int_iput_on_stream(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(int), pe, stream, "nvshmemx_int_iput_on_stream");
+}
+
+void nvshmemx_long_iput_on_stream(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(long), pe, stream, "nvshmemx_long_iput_on_stream");
+}
+
+void nvshmemx_longlong_iput_on_stream(long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(long long), pe, stream, "nvshmemx_longlong_iput_on_stream");
+}
+
+void nvshmemx_uchar_iput_on_stream(unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(unsigned char), pe, stream, "nvshmemx_uchar_iput_on_stream");
+}
+
+void nvshmemx_ushort_iput_on_stream(unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(unsigned short), pe, stream, "nvshmemx_ushort_iput_on_stream");
+}
+
+void nvshmemx_uint_iput_on_stream(unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(unsigned int), pe, stream, "nvshmemx_uint_iput_on_stream");
+}
+
+void nvshmemx_ulong_iput_on_stream(unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(unsigned long), pe, stream, "nvshmemx_ulong_iput_on_stream");
+}
+
+void nvshmemx_ulonglong_iput_on_stream(unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(unsigned long long), pe, stream, "nvshmemx_ulonglong_iput_on_stream");
+}
+
+void nvshmemx_int8_iput_on_stream(int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(int8_t), pe, stream, "nvshmemx_int8_iput_on_stream");
+}
+
+void nvshmemx_int16_iput_on_stream(int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(int16_t), pe, stream, "nvshmemx_int16_iput_on_stream");
+}
+
+void nvshmemx_int32_iput_on_stream(int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(int32_t), pe, stream, "nvshmemx_int32_iput_on_stream");
+}
+
+void nvshmemx_int64_iput_on_stream(int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(int64_t), pe, stream, "nvshmemx_int64_iput_on_stream");
+}
+
+void nvshmemx_uint8_iput_on_stream(uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(uint8_t), pe, stream, "nvshmemx_uint8_iput_on_stream");
+}
+
+void nvshmemx_uint16_iput_on_stream(uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(uint16_t), pe, stream, "nvshmemx_uint16_iput_on_stream");
+}
+
+void nvshmemx_uint32_iput_on_stream(uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(uint32_t), pe, stream, "nvshmemx_uint32_iput_on_stream");
+}
+
+void nvshmemx_uint64_iput_on_stream(uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(uint64_t), pe, stream, "nvshmemx_uint64_iput_on_stream");
+}
+
+void nvshmemx_size_iput_on_stream(size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(size_t), pe, stream, "nvshmemx_size_iput_on_stream");
+}
+
+void nvshmemx_ptrdiff_iput_on_stream(ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(ptrdiff_t), pe, stream, "nvshmemx_ptrdiff_iput_on_stream");
+}
+
+void nvshmemx_half_iput_on_stream(struct __half *dest, const struct __half *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(struct __half), pe, stream, "nvshmemx_half_iput_on_stream");
+}
+
+void nvshmemx_bfloat16_iput_on_stream(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, sizeof(struct __nv_bfloat16), pe, stream, "nvshmemx_bfloat16_iput_on_stream");
+}
+
+void nvshmemx_iput8_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, 1, pe, stream, "nvshmemx_iput8_on_stream");
+}
+
+void nvshmemx_iput16_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, 2, pe, stream, "nvshmemx_iput16_on_stream");
+}
+
+void nvshmemx_iput32_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, 4, pe, stream, "nvshmemx_iput32_on_stream");
+}
+
+void nvshmemx_iput64_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, 8, pe, stream, "nvshmemx_iput64_on_stream");
+}
+
+void nvshmemx_iput128_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, 16, pe, stream, "nvshmemx_iput128_on_stream");
+}
+
+void nvshmemx_float_iget_on_stream(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(float), pe, stream, "nvshmemx_float_iget_on_stream");
+}
+
+void nvshmemx_double_iget_on_stream(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(double), pe, stream, "nvshmemx_double_iget_on_stream");
+}
+
+void nvshmemx_char_iget_on_stream(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(char), pe, stream, "nvshmemx_char_iget_on_stream");
+}
+
+void nvshmemx_schar_iget_on_stream(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(signed char), pe, stream, "nvshmemx_schar_iget_on_stream");
+}
+
+void nvshmemx_short_iget_on_stream(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(short), pe, stream, "nvshmemx_short_iget_on_stream");
+}
+
+void nvshmemx_int_iget_on_stream(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(int), pe, stream, "nvshmemx_int_iget_on_stream");
+}
+
+void nvshmemx_long_iget_on_stream(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(long), pe, stream, "nvshmemx_long_iget_on_stream");
+}
+
+void nvshmemx_longlong_iget_on_stream(long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(long long), pe, stream, "nvshmemx_longlong_iget_on_stream");
+}
+
+void nvshmemx_uchar_iget_on_stream(unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(unsigned char), pe, stream, "nvshmemx_uchar_iget_on_stream");
+}
+
+void nvshmemx_ushort_iget_on_stream(unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(unsigned short), pe, stream, "nvshmemx_ushort_iget_on_stream");
+}
+
+void nvshmemx_uint_iget_on_stream(unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(unsigned int), pe, stream, "nvshmemx_uint_iget_on_stream");
+}
+
+void nvshmemx_ulong_iget_on_stream(unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(unsigned long), pe, stream, "nvshmemx_ulong_iget_on_stream");
+}
+
+void nvshmemx_ulonglong_iget_on_stream(unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(unsigned long long), pe, stream, "nvshmemx_ulonglong_iget_on_stream");
+}
+
+void nvshmemx_int8_iget_on_stream(int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(int8_t), pe, stream, "nvshmemx_int8_iget_on_stream");
+}
+
+void nvshmemx_int16_iget_on_stream(int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(int16_t), pe, stream, "nvshmemx_int16_iget_on_stream");
+}
+
+void nvshmemx_int32_iget_on_stream(int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(int32_t), pe, stream, "nvshmemx_int32_iget_on_stream");
+}
+
+void nvshmemx_int64_iget_on_stream(int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(int64_t), pe, stream, "nvshmemx_int64_iget_on_stream");
+}
+
+void nvshmemx_uint8_iget_on_stream(uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(uint8_t), pe, stream, "nvshmemx_uint8_iget_on_stream");
+}
+
+void nvshmemx_uint16_iget_on_stream(uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(uint16_t), pe, stream, "nvshmemx_uint16_iget_on_stream");
+}
+
+void nvshmemx_uint32_iget_on_stream(uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(uint32_t), pe, stream, "nvshmemx_uint32_iget_on_stream");
+}
+
+void nvshmemx_uint64_iget_on_stream(uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(uint64_t), pe, stream, "nvshmemx_uint64_iget_on_stream");
+}
+
+void nvshmemx_size_iget_on_stream(size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(size_t), pe, stream, "nvshmemx_size_iget_on_stream");
+}
+
+void nvshmemx_ptrdiff_iget_on_stream(ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(ptrdiff_t), pe, stream, "nvshmemx_ptrdiff_iget_on_stream");
+}
+
+void nvshmemx_half_iget_on_stream(struct __half *dest, const struct __half *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(struct __half), pe, stream, "nvshmemx_half_iget_on_stream");
+}
+
+void nvshmemx_bfloat16_iget_on_stream(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, sizeof(struct __nv_bfloat16), pe, stream, "nvshmemx_bfloat16_iget_on_stream");
+}
+
+void nvshmemx_iget8_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, 1, pe, stream, "nvshmemx_iget8_on_stream");
+}
+
+void nvshmemx_iget16_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, 2, pe, stream, "nvshmemx_iget16_on_stream");
+}
+
+void nvshmemx_iget32_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, 4, pe, stream, "nvshmemx_iget32_on_stream");
+}
+
+void nvshmemx_iget64_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, 8, pe, stream, "nvshmemx_iget64_on_stream");
+}
+
+void nvshmemx_iget128_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
+{
+    nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, 16, pe, stream, "nvshmemx_iget128_on_stream");
+}
+
 int nvshmemx_team_sync_on_stream(nvshmem_team_t team, struct CUstream_st *stream)
 {
     return shmemx_team_sync_on_stream(team, stream);

@@ -20,7 +20,7 @@ var Nvshmem = &Surface{
 	Row:                   nvshmemRow,
 	Constant:              nvshmemConstant,
 	Own:                   append(nvshmemRows, nvshmemMore...),
-	OwnBeyond:             nvshmemxRows,
+	OwnBeyond:             append(nvshmemxRows, nvshmemxStrided...),
 	Hand:                  "own.h",
 	OwnConstants:          nvshmemConstants,
 	OwnExtensionConstants: nil,

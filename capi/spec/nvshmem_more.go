@@ -128,3 +128,23 @@ func reduceScatters() []Family {
 	}
 	return out
 }
+
+// nvshmemxStrided are strided copies that a stream is given.
+var nvshmemxStrided = []Family{
+	nvshmemFamily(Family{
+		Name: "iput", Suffix: onStream, Types: StreamTypes, Variants: Sized,
+		Params: append(append(append([]Param{}, stridedPut...), elementParams...), stream),
+		Front:  "nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, $size, pe, stream, $call)",
+		Doc: "Copies every sst-th element of an array to every dst-th one of an array of another PE when the stream comes to it. " +
+			"Each element is a copy of its own, unless both strides are 1.",
+		Errors: "Ends the job when a stride is less than 1, and as nvshmemx_putmem_on_stream.", Order: streamOrder,
+	}),
+	nvshmemFamily(Family{
+		Name: "iget", Suffix: onStream, Types: StreamTypes, Variants: Sized,
+		Params: append(append(append([]Param{}, stridedGet...), elementParams...), stream),
+		Front:  "nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, $size, pe, stream, $call)",
+		Doc: "Copies every sst-th element of an array of another PE to every dst-th one of an array here when the stream comes to it. " +
+			"Each element is a copy of its own, unless both strides are 1.",
+		Errors: "Ends the job when a stride is less than 1, and as nvshmemx_getmem_on_stream.", Order: streamOrder,
+	}),
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"libshmem/runtime/gpu/cuda/cudatest"
 	"libshmem/tests/need"
 )
 
@@ -36,15 +37,12 @@ func TestPrograms(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			program := filepath.Join(t.TempDir(), c.program)
-			lib := filepath.Join(build, "lib")
-			compile(t, "gcc", "-std=gnu11", "-O1", "-g", "-I../../include/nvshmem", filepath.Join("testdata", c.program+".c"), "-o", program, "-L"+lib, "-lnvshmem_host", "-lm",
-				"-Wl,-rpath-link,"+lib)
+			program := built(t, build, c.program)
 			cmd := exec.Command(program)
 			if c.job != nil {
-				cmd = exec.Command(filepath.Join(build, "bin", "shmemrun"), append(append([]string{"--timeout", "60"}, c.job...), program)...)
+				cmd = exec.Command(launcher(build), append(append([]string{"--timeout", "60"}, c.job...), program)...)
 			}
-			cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+lib, "SHMEM_PROVIDER=tcp")
+			cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(build, "lib"), "SHMEM_PROVIDER=tcp")
 			var errors strings.Builder
 			cmd.Stderr = &errors
 			out, err := cmd.Output()
@@ -52,5 +50,28 @@ func TestPrograms(t *testing.T) {
 				t.Errorf("%v\n%s%s", err, out, errors.String())
 			}
 		})
+	}
+}
+
+func launcher(build string) string { return filepath.Join(build, "bin", "shmemrun") }
+
+// built compiles a program of testdata as its users do.
+func built(t *testing.T, build, name string) string {
+	t.Helper()
+	program, lib := filepath.Join(t.TempDir(), name), filepath.Join(build, "lib")
+	compile(t, "gcc", "-std=gnu11", "-O1", "-g", "-I../../include/nvshmem", filepath.Join("testdata", name+".c"), "-o", program, "-L"+lib, "-lnvshmem_host", "-lm")
+	return program
+}
+
+// TestStream runs calls on the stream of a GPU that the test plays. The last call of the program is
+// refused.
+func TestStream(t *testing.T) {
+	build := need.Build(t)
+	cmd := exec.Command(launcher(build), "--timeout", "60", "-n", "2", built(t, build, "stream"))
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+cudatest.Build(t), "FAKE_CUDA=works=1", "SHMEM_HEAP=device")
+	out, err := cmd.CombinedOutput()
+	const refused = "PE 1: nvshmemx_int_iput_on_stream: strides of 0 and 1 (use 1 or more)"
+	if err == nil || !strings.Contains(string(out), "2 passed") || !strings.Contains(string(out), refused) {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -378,6 +378,110 @@ int nvshmemx_region_stop(nvshmemx_region_handle_t handle);
 int nvshmemx_region_is_active(uint32_t hints, int *active);
 
 /*
+ * nvshmemx_<T>_iput_on_stream, nvshmemx_iput<bits>_on_stream
+ *
+ * Copies every sst-th element of an array to every dst-th one of an array of another PE when
+ * the stream comes to it. Each element is a copy of its own, unless both strides are 1.
+ *
+ * @dest symmetric, written at pe
+ * @source read here
+ * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
+ *          least 1
+ * @sst elements of T or of <bits> bits from the start of one block of source to the next; at
+ *          least 1
+ * @nelems elements of T or of <bits> bits to copy
+ * @pe number of the other PE, or the caller's own
+ * @stream a cudaStream_t or CUstream of this PE's GPU
+ *
+ * Errors: Ends the job when a stride is less than 1, and as nvshmemx_putmem_on_stream.
+ * Order: After what the stream was given before, and before what it is given next.
+ *
+ * Since libshmem 0.1.
+ */
+void nvshmemx_float_iput_on_stream(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_double_iput_on_stream(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_char_iput_on_stream(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_schar_iput_on_stream(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_short_iput_on_stream(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_int_iput_on_stream(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_long_iput_on_stream(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_longlong_iput_on_stream(long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_uchar_iput_on_stream(unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_ushort_iput_on_stream(unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_uint_iput_on_stream(unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_ulong_iput_on_stream(unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_ulonglong_iput_on_stream(unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_int8_iput_on_stream(int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_int16_iput_on_stream(int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_int32_iput_on_stream(int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_int64_iput_on_stream(int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_uint8_iput_on_stream(uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_uint16_iput_on_stream(uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_uint32_iput_on_stream(uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_uint64_iput_on_stream(uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_size_iput_on_stream(size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_ptrdiff_iput_on_stream(ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_half_iput_on_stream(struct __half *dest, const struct __half *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_bfloat16_iput_on_stream(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_iput8_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_iput16_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_iput32_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_iput64_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_iput128_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+
+/*
+ * nvshmemx_<T>_iget_on_stream, nvshmemx_iget<bits>_on_stream
+ *
+ * Copies every sst-th element of an array of another PE to every dst-th one of an array here
+ * when the stream comes to it. Each element is a copy of its own, unless both strides are 1.
+ *
+ * @dest written here
+ * @source symmetric, read at pe
+ * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
+ *          least 1
+ * @sst elements of T or of <bits> bits from the start of one block of source to the next; at
+ *          least 1
+ * @nelems elements of T or of <bits> bits to copy
+ * @pe number of the other PE, or the caller's own
+ * @stream a cudaStream_t or CUstream of this PE's GPU
+ *
+ * Errors: Ends the job when a stride is less than 1, and as nvshmemx_getmem_on_stream.
+ * Order: After what the stream was given before, and before what it is given next.
+ *
+ * Since libshmem 0.1.
+ */
+void nvshmemx_float_iget_on_stream(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_double_iget_on_stream(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_char_iget_on_stream(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_schar_iget_on_stream(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_short_iget_on_stream(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_int_iget_on_stream(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_long_iget_on_stream(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_longlong_iget_on_stream(long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_uchar_iget_on_stream(unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_ushort_iget_on_stream(unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_uint_iget_on_stream(unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_ulong_iget_on_stream(unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_ulonglong_iget_on_stream(unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_int8_iget_on_stream(int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_int16_iget_on_stream(int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_int32_iget_on_stream(int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_int64_iget_on_stream(int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_uint8_iget_on_stream(uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_uint16_iget_on_stream(uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_uint32_iget_on_stream(uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_uint64_iget_on_stream(uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_size_iget_on_stream(size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_ptrdiff_iget_on_stream(ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_half_iget_on_stream(struct __half *dest, const struct __half *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_bfloat16_iget_on_stream(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_iget8_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_iget16_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_iget32_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_iget64_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+void nvshmemx_iget128_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+
+/*
  * nvshmemx_team_sync_on_stream
  *
  * Does as sync_all, for the PEs of a team.

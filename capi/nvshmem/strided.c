@@ -1,0 +1,40 @@
+/*
+ * strided.c: strided copies on a stream, as copies of their elements.
+ */
+#include "own.h"
+
+#include <shmem.h>
+#include <shmemx.h>
+
+typedef void copy(void *dest, const void *source, size_t nbytes, int pe,
+                  struct CUstream_st *stream);
+
+static void each(copy *one, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst,
+                 size_t nelems, size_t size, int pe, struct CUstream_st *stream, const char *call)
+{
+    if (dst < 1 || sst < 1) {
+        fprintf(stderr, "shmem: PE %d: %s: strides of %td and %td (use 1 or more)\n", shmem_my_pe(),
+                call, dst, sst);
+        shmem_global_exit(1);
+    }
+    if (dst == 1 && sst == 1) {
+        one(dest, source, nelems * size, pe, stream);
+        return;
+    }
+    for (size_t i = 0; i < nelems; i++)
+        one(dest + i * (size_t)dst * size, source + i * (size_t)sst * size, size, pe, stream);
+}
+
+void nvshmemi_iput_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                             size_t nelems, size_t size, int pe, struct CUstream_st *stream,
+                             const char *call)
+{
+    each(shmemx_putmem_on_stream, dest, source, dst, sst, nelems, size, pe, stream, call);
+}
+
+void nvshmemi_iget_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                             size_t nelems, size_t size, int pe, struct CUstream_st *stream,
+                             const char *call)
+{
+    each(shmemx_getmem_on_stream, dest, source, dst, sst, nelems, size, pe, stream, call);
+}
