@@ -33,6 +33,11 @@ extern const struct shmemi_reducer nvshmemi_half_max, nvshmemi_half_min, nvshmem
     nvshmemi_half_prod, nvshmemi_bfloat16_max, nvshmemi_bfloat16_min, nvshmemi_bfloat16_sum,
     nvshmemi_bfloat16_prod;
 
+/* atomics.c. What was there before. */
+float nvshmemi_add_float(float *dest, float value, int pe);
+double nvshmemi_add_double(double *dest, double value, int pe);
+struct __half nvshmemi_add_half(struct __half *dest, struct __half value, int pe);
+
 /* teams.c */
 int nvshmemi_barrier(nvshmem_team_t team);
 void nvshmemi_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config);

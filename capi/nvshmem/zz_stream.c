@@ -431,6 +431,36 @@ void nvshmemx_iget128_on_stream(void *dest, const void *source, ptrdiff_t dst, p
     nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, 16, pe, stream, "nvshmemx_iget128_on_stream");
 }
 
+struct __half nvshmemx_half_atomic_fetch_add(struct __half *dest, struct __half value, int pe)
+{
+    return nvshmemi_add_half(dest, value, pe);
+}
+
+float nvshmemx_float_atomic_fetch_add(float *dest, float value, int pe)
+{
+    return nvshmemi_add_float(dest, value, pe);
+}
+
+double nvshmemx_double_atomic_fetch_add(double *dest, double value, int pe)
+{
+    return nvshmemi_add_double(dest, value, pe);
+}
+
+void nvshmemx_half_atomic_add(struct __half *dest, struct __half value, int pe)
+{
+    (void)nvshmemi_add_half(dest, value, pe);
+}
+
+void nvshmemx_float_atomic_add(float *dest, float value, int pe)
+{
+    (void)nvshmemi_add_float(dest, value, pe);
+}
+
+void nvshmemx_double_atomic_add(double *dest, double value, int pe)
+{
+    (void)nvshmemi_add_double(dest, value, pe);
+}
+
 int nvshmemx_team_sync_on_stream(nvshmem_team_t team, struct CUstream_st *stream)
 {
     return shmemx_team_sync_on_stream(team, stream);

@@ -20,7 +20,7 @@ var Nvshmem = &Surface{
 	Row:                   nvshmemRow,
 	Constant:              nvshmemConstant,
 	Own:                   append(nvshmemRows, nvshmemMore...),
-	OwnBeyond:             append(nvshmemxRows, nvshmemxStrided...),
+	OwnBeyond:             slices.Concat(nvshmemxRows, nvshmemxStrided, nvshmemxAtomics),
 	Hand:                  "own.h",
 	OwnConstants:          nvshmemConstants,
 	OwnExtensionConstants: nil,

@@ -148,3 +148,23 @@ var nvshmemxStrided = []Family{
 		Errors: "Ends the job when a stride is less than 1, and as nvshmemx_getmem_on_stream.", Order: streamOrder,
 	}),
 }
+
+var addParams = []Param{
+	{Name: "dest", C: "T *", Role: Updated}, {Name: "value", C: "T", Doc: "to add"}, paramPE,
+}
+
+// nvshmemxAtomics add floating-point numbers.
+var nvshmemxAtomics = []Family{
+	nvshmemFamily(Family{
+		Name: "atomic_fetch_add", Result: "T", Types: []Type{tStreamHalf, tFloat, tDouble}, Params: addParams,
+		Front: "nvshmemi_add_$type($args)",
+		Doc: "Adds to a number of another PE, and answers what was there. It reads the number and swaps it until nobody has changed it " +
+			"meanwhile, and is one step to all atomics on words of that size; a half is changed with the word of 32 bits that it is in.",
+		Returns: "The number before.",
+	}),
+	nvshmemFamily(Family{
+		Name: "atomic_add", Types: []Type{tStreamHalf, tFloat, tDouble}, Params: addParams,
+		Front: "(void)nvshmemi_add_$type($args)",
+		Doc:   "Does what atomic_fetch_add does, without an answer.",
+	}),
+}

@@ -23,4 +23,25 @@ var nvshmemDefects = []defect{
 		user: "nvshmem_team_get_config says 0 contexts for each team",
 		by:   job("./tests/nvshmem", "^TestPrograms$/^ring$"), says: `PE \d: the configuration`,
 	},
+	{
+		id: "nvshmem/half-of-a-pair", file: "capi/nvshmem/atomics.c",
+		was:  "(before & ~((uint32_t)0xffff << shift)) | (uint32_t)sum << shift;",
+		is:   "(uint32_t)sum << shift;",
+		user: "an atomic on a half clears the one beside it",
+		by:   job("./tests/nvshmem", "^TestPrograms$/^reduce$"), says: `PE \d: the (sum of halves in a word|half that was there)`,
+	},
+	{
+		id: "nvshmem/part-of-the-first", file: "capi/front/reduce.c",
+		was:  "const char *mine = source + (size_t)t->me * nelems * size;",
+		is:   "const char *mine = source;",
+		user: "every PE gets the first part of a reducescatter",
+		by:   job("./tests/nvshmem", "^TestPrograms$/^reduce$"), says: `PE \d: the sum of my part`,
+	},
+	{
+		id: "nvshmem/first-of-each-node", file: "capi/front/team_always.c",
+		was:  "if (seen[s->node_of[pe]]++ == place)",
+		is:   "if (seen[s->node_of[pe]]++ == 0)",
+		user: "SHMEMX_TEAM_SAME_MYPE_NODE has the first PE of each node, at all PEs",
+		by:   job("./tests/nvshmem", "^TestPrograms$/^sem02$"), says: `PE \d: (who has my number|how many have my number|my number among them)`,
+	},
 }

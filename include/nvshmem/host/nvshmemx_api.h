@@ -482,6 +482,41 @@ void nvshmemx_iget64_on_stream(void *dest, const void *source, ptrdiff_t dst, pt
 void nvshmemx_iget128_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
 
 /*
+ * nvshmemx_<T>_atomic_fetch_add
+ *
+ * Adds to a number of another PE, and answers what was there. It reads the number and swaps it
+ * until nobody has changed it meanwhile, and is one step to all atomics on words of that size;
+ * a half is changed with the word of 32 bits that it is in.
+ *
+ * @dest symmetric, updated at pe
+ * @value to add
+ * @pe number of the other PE, or the caller's own
+ *
+ * Result: The number before.
+ *
+ * Since libshmem 0.1.
+ */
+struct __half nvshmemx_half_atomic_fetch_add(struct __half *dest, struct __half value, int pe);
+float nvshmemx_float_atomic_fetch_add(float *dest, float value, int pe);
+double nvshmemx_double_atomic_fetch_add(double *dest, double value, int pe);
+
+/*
+ * nvshmemx_<T>_atomic_add
+ *
+ * Does what atomic_fetch_add does, without an answer.
+ *
+ * @dest symmetric, updated at pe
+ * @value to add
+ * @pe number of the other PE, or the caller's own
+ *
+ *
+ * Since libshmem 0.1.
+ */
+void nvshmemx_half_atomic_add(struct __half *dest, struct __half value, int pe);
+void nvshmemx_float_atomic_add(float *dest, float value, int pe);
+void nvshmemx_double_atomic_add(double *dest, double value, int pe);
+
+/*
  * nvshmemx_team_sync_on_stream
  *
  * Does as sync_all, for the PEs of a team.

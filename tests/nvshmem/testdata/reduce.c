@@ -1,6 +1,7 @@
 /* Half and bfloat16, and reductions of which each PE gets a part. The compiler's own half is the
  * reference. */
 #include <nvshmem.h>
+#include <nvshmemx.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -119,6 +120,37 @@ static void bfloat16s(int me, int n)
     nvshmem_free(from);
 }
 
+/* Every PE adds to numbers of PE 0 at once; a half between two that others add to. */
+static void sums(int n)
+{
+    enum { ROUNDS = 30 };
+    float *f = nvshmem_calloc(1, sizeof *f);
+    double *d = nvshmem_calloc(1, sizeof *d);
+    struct __half *h = nvshmem_calloc(4, sizeof *h);
+    nvshmem_barrier_all();
+    float last = -1;
+    for (int i = 0; i < ROUNDS; i++) {
+        float seen = nvshmemx_float_atomic_fetch_add(f, 0.5f, 0);
+        check(seen > last, "what was there grows");
+        last = seen;
+        nvshmemx_double_atomic_add(d, 0.25, 0);
+        nvshmemx_half_atomic_add(h + 1, to_half(1), 0);
+        check(of_half(nvshmemx_half_atomic_fetch_add(h + 2, to_half(2), 0)) >= (float)(2 * i),
+              "the half that was there");
+        nvshmemx_half_atomic_add(h + 3, to_half(1), 0);
+    }
+    nvshmem_barrier_all();
+    check(nvshmem_float_g(f, 0) == 0.5f * (float)(n * ROUNDS), "the sum of floats");
+    check(nvshmem_double_g(d, 0) == 0.25 * n * ROUNDS, "the sum of doubles");
+    for (int i = 0; i < 4; i++)
+        check(of_half(nvshmem_half_g(h + i, 0)) == (float)(n * ROUNDS * (i == 2 ? 2 : i != 0)),
+              "the sum of halves in a word");
+    nvshmem_barrier_all();
+    nvshmem_free(h);
+    nvshmem_free(d);
+    nvshmem_free(f);
+}
+
 /* Long enough for more than one piece; dest elsewhere, at the caller's part, and at the start. */
 static void parts(int me, int n)
 {
@@ -157,6 +189,7 @@ int main(void)
     halves(n);
     bfloat16s(me, n);
     parts(me, n);
+    sums(n);
     nvshmem_finalize();
     if (!failed)
         printf("PE %d passed\n", me);

@@ -1,0 +1,56 @@
+/*
+ * atomics.c: floating-point numbers, added by compare and swap of their bits.
+ */
+#include "own.h"
+
+#include <shmem.h>
+
+#include <string.h>
+
+float nvshmemi_add_float(float *dest, float value, int pe)
+{
+    uint32_t *word = (uint32_t *)dest, seen = shmem_uint32_atomic_fetch(word, pe);
+    for (;;) {
+        float old, sum;
+        uint32_t bits, before = seen;
+        memcpy(&old, &before, sizeof old);
+        sum = old + value;
+        memcpy(&bits, &sum, sizeof bits);
+        seen = shmem_uint32_atomic_compare_swap(word, before, bits, pe);
+        if (seen == before)
+            return old;
+    }
+}
+
+double nvshmemi_add_double(double *dest, double value, int pe)
+{
+    uint64_t *word = (uint64_t *)dest, seen = shmem_uint64_atomic_fetch(word, pe);
+    for (;;) {
+        double old, sum;
+        uint64_t bits, before = seen;
+        memcpy(&old, &before, sizeof old);
+        sum = old + value;
+        memcpy(&bits, &sum, sizeof bits);
+        seen = shmem_uint64_atomic_compare_swap(word, before, bits, pe);
+        if (seen == before)
+            return old;
+    }
+}
+
+/* The word that holds the half has the other half of a pair, too, which stays as it is. */
+struct __half nvshmemi_add_half(struct __half *dest, struct __half value, int pe)
+{
+    uintptr_t at = (uintptr_t)dest;
+    uint32_t *word = (uint32_t *)(at & ~(uintptr_t)3);
+    unsigned shift = (at & 2) * 8;
+    uint32_t seen = shmem_uint32_atomic_fetch(word, pe);
+    for (;;) {
+        uint32_t before = seen;
+        uint16_t old = (uint16_t)(before >> shift), sum = old;
+        nvshmemi_half_sum.combine(&sum, &value.bits, 1);
+        uint32_t bits = (before & ~((uint32_t)0xffff << shift)) | (uint32_t)sum << shift;
+        seen = shmem_uint32_atomic_compare_swap(word, before, bits, pe);
+        if (seen == before)
+            return (struct __half){old};
+    }
+}
