@@ -177,7 +177,9 @@ static uint64_t look(struct shmemi_waiter *w)
 static uint32_t longest_nap(uint64_t waited_ns)
 {
     uint64_t part = waited_ns / 16 / 1000;
-    return part < NAP_LAST_US ? NAP_LAST_US : part > NAP_LONGEST_US ? NAP_LONGEST_US : (uint32_t)part;
+    return part < NAP_LAST_US      ? NAP_LAST_US
+           : part > NAP_LONGEST_US ? NAP_LONGEST_US
+                                   : (uint32_t)part;
 }
 
 /* False: the thread's limit is over. */
