@@ -1,0 +1,66 @@
+package proxy
+
+import (
+	"errors"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+)
+
+// Where the connection is gone the PE is: a write or a read may be the first to say so, before any
+// message fails.
+func TestBrokenConnections(t *testing.T) {
+	for _, test := range []struct {
+		what string
+		kind fabric.Kind
+		code unix.Errno
+		gone bool
+	}{
+		{"write", fabric.KindWrite, unix.ECANCELED, true},
+		{"read", fabric.KindRead, unix.ECANCELED, true},
+		{"write", fabric.KindWrite, unix.EPIPE, true},
+		{"write", fabric.KindWrite, unix.EACCES, false},
+	} {
+		m := modes[1]
+		m.caps.MaxInject = 0
+		m.fail = func(o *work) int32 {
+			if o.kind == test.kind && o.from == 0 {
+				return int32(test.code)
+			}
+			return 0
+		}
+		j := newJob(t, m, 1, 2, 1<<20)
+		a := j.pes[0]
+		var told []fabric.PE
+		a.locked(func() { a.OnLost(func(pe fabric.PE, _ error) { told = append(told, pe) }) })
+		free := len(a.free)
+		buf := make([]byte, 10000)
+		at := unsafe.Pointer(&buf[0])
+		var first, second Request
+		for _, r := range []*Request{&first, &second} {
+			a.post(func() Status {
+				if test.kind == fabric.KindRead {
+					return a.Get(1, 0, at, 10, r)
+				}
+				return a.Put(1, 0, at, 10000, r)
+			})
+		}
+		j.await("requests", func() bool { return first.Done != 0 && second.Done != 0 })
+		var lost *LostError
+		if errors.As(a.Err(), &lost) != test.gone || (len(told) == 1) != test.gone || len(told) > 1 {
+			t.Errorf("%s with %v: %v, told of %v", test.what, test.code, a.Err(), told)
+		}
+		if first.Status == 0 || second.Status == 0 {
+			t.Errorf("%s with %v: status %d and %d", test.what, test.code, first.Status, second.Status)
+		}
+		if !test.gone {
+			a.quiet()
+		}
+		if got := len(a.free); got != free {
+			t.Errorf("%s with %v: %d tokens are free, want %d", test.what, test.code, got, free)
+		}
+	}
+}
