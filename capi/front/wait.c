@@ -185,9 +185,12 @@ static uint32_t longest_nap(uint64_t waited_ns)
 /* False: the thread's limit is over. */
 static bool nap(struct shmemi_waiter *w)
 {
-    uint32_t longest = longest_nap(look(w) - w->first);
+    uint64_t waited = look(w) - w->first, ns = (uint64_t)w->nap_us * 1000;
+    uint32_t longest = longest_nap(waited);
+    if (w->limited && limit.ns > waited && limit.ns - waited < ns)
+        ns = limit.ns - waited;
     hand_over(w);
-    struct timespec bound = {.tv_nsec = (long)w->nap_us * 1000};
+    struct timespec bound = {.tv_nsec = (long)ns};
     long r = syscall(SYS_futex, &w->ctl->wakes, FUTEX_WAIT, w->wakes, &bound, NULL, 0);
     if (r < 0 && errno == ETIMEDOUT) {
         /* Nobody has taken the announcement back: it needs no new membarrier,
