@@ -19,14 +19,8 @@ const (
 	unreadUnderWay = 64
 )
 
-// With the race detector writes are as many as leave most of them unread at an end that sleeps
-// between two: it is the threads that it watches.
-var unreadWrites = func() int {
-	if need.Fewer() {
-		return 600
-	}
-	return 2000
-}()
+// So many leave most of them unread at an end that sleeps between two.
+var unreadWrites = need.Load("unread")
 
 // unread: Writes reach an end that does nothing but serve, as the proxy does, and of which
 // nobody wants anything. They leave no completion there, and over sockets each Poll moves

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
+	"libshmem/tests/need"
 )
 
 // quiet is a time in which nothing has happened. Looks count too: a thread that had no
@@ -100,7 +101,7 @@ func sleep(t *testing.T, s *suite) {
 	for _, when := range []string{"before any message", "after a message"} {
 		settle(t, all)
 		runtime.GC()
-		const d = 400 * time.Millisecond
+		d := time.Duration(need.Load("sleep")) * time.Millisecond
 		before := cpu(t)
 		sleeps := waitFor(t, b, d)
 		used := cpu(t) - before

@@ -16,7 +16,7 @@ import (
 // well, all bytes are right, each message comes, and the loss is told once.
 func TestPlayedLoss(t *testing.T) {
 	type link struct{ host, nic int }
-	again, seeds := 0, uint64(10)
+	again, seeds := 0, uint64(need.Load("losses"))
 	if need.Race { // make test comes once more without the detector
 		seeds = 1
 	}
@@ -35,16 +35,21 @@ func TestPlayedLoss(t *testing.T) {
 		{"all but one", sim.EFA(), []link{{0, 0}, {0, 1}, {0, 2}}, []string{"nic0", "nic1", "nic2"}},
 		{"all but one, efa-direct", sim.EFADirect(), []link{{0, 0}, {0, 1}, {0, 2}}, []string{"nic0", "nic1", "nic2"}},
 		{"worst", sim.Worst(), []link{{0, 2}}, []string{"nic2"}},
+		{"of four, with two there", sim.EFA(), []link{{0, 2}}, []string{"nic2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := range seeds {
 				m := c.model
 				m.NICs, m.Rails = 4, 4
+				others := 4
+				if strings.Contains(c.name, "two there") {
+					m.Rails, others = 2, 2
+				}
 				if seed%3 == 2 {
 					m = sim.Unread(m, 1)
 				}
 				net := sim.New(m, seed)
-				a, b := newSite(t, net, 0, 4, rail.Auto), newSite(t, net, 1, 4, rail.Auto)
+				a, b := newSite(t, net, 0, 4, rail.Auto), newSite(t, net, 1, others, rail.Auto)
 				connect(t, a, b)
 				again += work(t, net, a, b, func() {
 					for _, l := range c.links {

@@ -14,6 +14,12 @@ LIBRARY = BUILD / "lib" / "libshmem.so"
 SHMEMRUN = BUILD / "bin" / "shmemrun"
 
 
+def full(name: str, *what: str) -> list[str]:
+    """What make test-full has besides, by its name in the table of tests/need/loads.go."""
+    assert f'"{name}":' in (ROOT / "tests/need/loads.go").read_text(), name
+    return list(what) if os.environ.get("TESTS") == "full" else []
+
+
 def variables(**more: str) -> dict[str, str]:
     """The environment, without what the caller's own job would say.
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from launch import ROOT, SHMEMRUN, need_torch, run, torch_variables
+from launch import ROOT, SHMEMRUN, full, need_torch, run, torch_variables
 
 # pytest itself, and what it imports: nothing of numpy, which torch has its own of.
 PYTEST = ["pytest", "_pytest", "pluggy", "py.py", "iniconfig", "packaging", "pygments"]
@@ -19,7 +19,9 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize("job", ["-n 1", "-n 2", "-n 3 --hosts 2,1", "-n 2 --chaos 1"])
+@pytest.mark.parametrize(
+    "job", ["-n 2", "-n 3 --hosts 2,1", *full("python", "-n 1", "-n 2 --chaos 1")]
+)
 def test_job(job: str, modules: str) -> None:
     variables = torch_variables()
     path = f"{variables['PYTHONPATH']}:{modules}"

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from launch import need_torch, run, torch_variables
+from launch import full, need_torch, run, torch_variables
 from test_start import RING, free_port
 
 
@@ -14,7 +14,7 @@ def torchrun() -> list[str]:
     return [need_torch(), "-m", "torch.distributed.run", "--redirects=1", "--tee=1"]
 
 
-@pytest.mark.parametrize("meeting", ["standalone", "agent", "two agents"])
+@pytest.mark.parametrize("meeting", ["two agents", *full("python", "standalone", "agent")])
 def test_torchrun(meeting: str, tmp_path: Path) -> None:
     """A job of torch's own launcher: where its agent listens at MASTER_PORT, the id is in
     the agent's store, else PE 0 hands it out beside that port."""

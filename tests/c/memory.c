@@ -1,7 +1,10 @@
 /*
- * memory.c: the symmetric heap's collective calls.
+ * memory.c [ROUNDS]: the symmetric heap's collective calls. ROUNDS: how often 1 MiB is taken and
+ * given back, of a heap of 1 GiB.
  */
 #include "check.h"
+
+#include <stdlib.h>
 
 enum {
     ALIKE,
@@ -134,13 +137,13 @@ static void test_realloc(void)
     shmem_free(wall);
 }
 
-static void test_reuse(void)
+static void test_reuse(int rounds)
 {
     check_start(REUSE, "shmem_free");
     void *first = shmem_malloc(1 << 20);
     uint64_t where = offset_of(first);
     shmem_free(first);
-    for (int i = 0; i < 5000; i++) {
+    for (int i = 0; i < rounds; i++) {
         void *p = shmem_malloc(1 << 20);
         if (offset_of(p) != where) {
             check_fail("round %d: freed memory is not used again", i);
@@ -244,8 +247,9 @@ static void test_remote(void)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    int rounds = argc > 1 ? atoi(argv[1]) : 5000;
     check_open("memory", TESTS);
     exchange = check_alloc((size_t)check.n * sizeof *exchange);
     test_alike();
@@ -254,7 +258,7 @@ int main(void)
     test_hinted();
     test_calloc();
     test_realloc();
-    test_reuse();
+    test_reuse(rounds);
     test_refused();
     test_nothing();
     test_random();

@@ -3,6 +3,8 @@ package efa
 import (
 	"fmt"
 	"strings"
+
+	loads "libshmem/tests/need"
 )
 
 // D1 and D9: what a job's size asks of a queue, and how many receives are posted.
@@ -13,7 +15,7 @@ var sizeNeeds = []need{
 	{name: "D1: 33 engines, efa-direct", nic: "version=2.6", test: manyEngines(33)},
 	{name: "D1: 64 engines", nic: "version=2.6", test: manyEngines(64)},
 	{name: "D1: 128 engines", nic: "version=2.6", test: manyEngines(128)},
-	{name: "D1: 256 engines", nic: "version=2.6", test: manyEngines(256)},
+	{name: "D1: 256 engines", nic: "version=2.6", test: manyEngines(256), long: loads.Left("engines")},
 	{name: "D1: 5 PEs, the device grants 4096 entries", nic: "version=2.6 max_cq=4096", test: everyByte(5, 1, "")},
 	{name: "D1: 5 PEs, the device of one grants 4096 entries", nic: "version=2.6", test: everyByte(5, 1, "max_cq=4096")},
 	{name: "D1: 17 PEs, the device grants 16384 entries", nic: "version=2.6 max_cq=16384", test: everyByte(17, 1, "")},

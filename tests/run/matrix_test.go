@@ -144,6 +144,7 @@ var programs = map[string]program{
 		argsIn: map[string][]string{"node-2": {rounds("litmus"), rounds("litmus")}, "hosts-2": {rounds("litmus"), rounds("litmus")}},
 		limit:  15 * time.Minute,
 	},
+	"memory": {args: []string{rounds("memory")}},
 	// Many rounds on the node and between two hosts, and under chaos of three pairs of PEs together.
 	// Atomic operations of C do not reach a GPU.
 	"ordering": {

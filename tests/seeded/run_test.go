@@ -64,7 +64,7 @@ func (t *test) try(tree, build string, limit time.Duration, variables ...string)
 
 func (t *test) argv(build string) []string {
 	if t.py == "" {
-		return []string{"go", "test", "-count=1", "-vet=off", "-v", "-timeout", (testLimit + time.Minute).String(), "-run", t.run, t.pkg}
+		return []string{"go", "test", "-count=1", "-failfast", "-vet=off", "-v", "-timeout", (testLimit + time.Minute).String(), "-run", t.run, t.pkg}
 	}
 	pytest := []string{"python3", "-m", "pytest", "-v", "--tb=short", "-p", "no:cacheprovider", "-c", "python/pyproject.toml", t.py, "-k", t.name}
 	if t.pes == nil {
