@@ -127,6 +127,8 @@ struct shmemi_core {
     /* For finalize, which comes next. 1: the program has reset the GPU, which the core has told,
      * and nothing of the program's context is left to be given back. */
     int (*gpu_reset)(void);
+    int (*gpu_chosen)(void); /* 1: the thread that called init used a GPU already */
+    int (*gpu_moved)(void);  /* 1: the calling thread uses another GPU than this PE's */
     /* The chunks that memory of a GPU of the program's lies in, for gpu_lend, which comes
      * next, or gpu_forget; their unit, and how much of them there is, before the memory
      * and in all. */

@@ -381,6 +381,8 @@ const struct shmemi_core *shmemi_core_table(void)
         .gpu_amo = shmemgoGPUAMO,
         .gpu_holds = (int (*)(const void *))shmemgoGPUHolds,
         .gpu_reset = shmemgoGPUReset,
+        .gpu_chosen = shmemgoGPUChosen,
+        .gpu_moved = shmemgoGPUMoved,
         .gpu_look = (int (*)(const void *, size_t, size_t *, size_t *, size_t *))shmemgoGPULook,
         .gpu_forget = shmemgoGPUForget,
         .gpu_lend = shmemgoGPULend,

@@ -24,6 +24,13 @@ func answer(err error) C.int {
 	return C.SHMEMI_DONE
 }
 
+func flag(yes bool) C.int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
 //export shmemgoGPUMove
 func shmemgoGPUMove(to, from unsafe.Pointer, n C.size_t) C.int {
 	return answer(job.Move(to, from, uint64(n)))
@@ -61,20 +68,16 @@ func shmemgoGPUAMO(at unsafe.Pointer, op, width C.int, operand, compare C.uint64
 }
 
 //export shmemgoGPUHolds
-func shmemgoGPUHolds(at unsafe.Pointer) C.int {
-	if job.OnGPU(at) {
-		return 1
-	}
-	return 0
-}
+func shmemgoGPUHolds(at unsafe.Pointer) C.int { return flag(job.OnGPU(at)) }
 
 //export shmemgoGPUReset
-func shmemgoGPUReset() C.int {
-	if job.GPUReset() {
-		return 1
-	}
-	return 0
-}
+func shmemgoGPUReset() C.int { return flag(job.GPUReset()) }
+
+//export shmemgoGPUChosen
+func shmemgoGPUChosen() C.int { return flag(job.GPUChosen()) }
+
+//export shmemgoGPUMoved
+func shmemgoGPUMoved() C.int { return flag(job.GPUMoved()) }
 
 //export shmemgoGPULook
 func shmemgoGPULook(at unsafe.Pointer, n C.size_t, granule, before, size *C.size_t) C.int {

@@ -6,6 +6,8 @@
 
 #include <shmem.h>
 
+#include <stdbool.h>
+
 #pragma GCC visibility push(default)
 
 /* acc[i] = acc[i] op in[i] for n elements; generated for each type. */
@@ -32,6 +34,21 @@ int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size
 int shmemi_team_split_each(shmem_team_t parent_team, int start, int stride, int size,
                            const shmem_team_config_t *config, long config_mask,
                            shmem_team_t *new_team);
+
+/* Before init: the program's kernels are not those that this library sees. So the heap is in the
+ * memory of the GPU, where there is one, and SHMEM_HEAP does not say otherwise. */
+void shmemi_for_gpu(void);
+
+/*
+ * Collective, before the program's first call that needs the GPU. Where no GPU was chosen at init,
+ * PEs have one by their number on the node. If the thread of any PE has another one by now, all
+ * PEs leave the job and join it again, with the GPUs that they have. Teams would be lost, so there
+ * may be none.
+ */
+void shmemi_settle_gpu(const char *call);
+
+/* Reports whether there is a GPU that the program has not chosen, and may still choose. */
+bool shmemi_gpu_pending(void);
 
 #pragma GCC visibility pop
 

@@ -50,6 +50,19 @@ static void init_failed(const char *call, const char *error)
         fprintf(stderr, "shmem: %s: %s\n", call, error);
 }
 
+static uint32_t joined;
+static bool as_given;
+
+uint32_t shmemi_joined(void)
+{
+    return joined;
+}
+
+bool shmemi_joined_as_given(void)
+{
+    return as_given;
+}
+
 static int check_forked(char *error, size_t size)
 {
     if (shmemi_state.init_count != SHMEMI_FORKED)
@@ -77,7 +90,7 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     struct shmemi_init_args args = {
         .requested = requested,
         .provided = SHMEM_THREAD_MULTIPLE,
-        .kernels = shmemi_units_present(),
+        .kernels = shmemi_units_present() || shmemi_is_for_gpu(),
         .environ_ = (const char *const *)environ,
         .uid = given ? given->uid : NULL,
         .uid_pe = given ? given->pe : 0,
@@ -119,6 +132,8 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     }
     s->thread_level = args.provided;
     s->init_count = 1;
+    joined++;
+    as_given = given != NULL;
     shmemi_activity_open();
     shmemi_ask_open();
     *provided = args.provided;

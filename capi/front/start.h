@@ -24,6 +24,9 @@ struct shmemi_given {
     const void *mpi_comm; /* NULL: none */
 };
 int shmemi_init_given(const struct shmemi_given *given, const char *call);
+/* In lifecycle.c: how often the process has joined a job, and whether it was given the last. */
+uint32_t shmemi_joined(void);
+bool shmemi_joined_as_given(void);
 /* In lifecycle.c: has finalize called when the program ends well. */
 void shmemi_finalize_at_exit(const char *call);
 /* In lifecycle.c: makes an id; 0, or -1 after a message. */

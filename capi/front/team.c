@@ -171,6 +171,14 @@ void shmemi_teams_close(void)
     shmemi_team_free(&shmemi_world);
 }
 
+bool shmemi_teams_made(void)
+{
+    for (int slot = FIRST_SLOT; slot < MOST_SLOTS; slot++)
+        if (teams[slot] != NULL)
+            return true;
+    return false;
+}
+
 /* ------------------------------------------------------------------- handles */
 
 static shmem_team_t handle_of(int slot)

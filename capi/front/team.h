@@ -55,6 +55,7 @@ struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call);
 
 /* team.c. At init: 0, or -1: no memory. At finalize. */
 int shmemi_teams_open(void);
+bool shmemi_teams_made(void); /* there are others than those that are always there */
 void shmemi_teams_close(void);
 
 /* The rank of a PE; -1: it is no member. */

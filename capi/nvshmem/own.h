@@ -49,7 +49,13 @@ int nvshmemi_team_split_2d(nvshmem_team_t parent, int xrange, const nvshmem_team
                            long ymask, nvshmem_team_t *yteam);
 void *nvshmemi_mc_ptr(nvshmem_team_t team, const void *ptr);
 
-/* start.c */
+/* start.c. The heap is in the memory of a GPU, whatever the program's kernels are made of, and the
+ * first allocation settles which. */
+void nvshmemi_init(void);
+int nvshmemi_init_thread(int requested, int *provided);
+void *nvshmemi_malloc(size_t size);
+void *nvshmemi_calloc(size_t count, size_t size);
+void *nvshmemi_align(size_t alignment, size_t size);
 int nvshmemi_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr);
 int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *attr);
 int nvshmemi_set_attr_uniqueid_args(int rank, int n, const nvshmemx_uniqueid_t *id,

@@ -6,6 +6,36 @@
 #include <shmem.h>
 #include <shmemx.h>
 
+void nvshmemi_init(void)
+{
+    shmemi_for_gpu();
+    shmem_init();
+}
+
+int nvshmemi_init_thread(int requested, int *provided)
+{
+    shmemi_for_gpu();
+    return shmem_init_thread(requested, provided);
+}
+
+void *nvshmemi_malloc(size_t size)
+{
+    shmemi_settle_gpu("nvshmem_malloc");
+    return shmem_malloc(size);
+}
+
+void *nvshmemi_calloc(size_t count, size_t size)
+{
+    shmemi_settle_gpu("nvshmem_calloc");
+    return shmem_calloc(count, size);
+}
+
+void *nvshmemi_align(size_t alignment, size_t size)
+{
+    shmemi_settle_gpu("nvshmem_align");
+    return shmem_align(alignment, size);
+}
+
 static bool known(int version)
 {
     return version == NVSHMEM_INIT_ATTR_V1_IDENTIFIER || version == NVSHMEM_INIT_ATTR_V2_IDENTIFIER;
@@ -14,6 +44,7 @@ static bool known(int version)
 int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *attr)
 {
     shmemx_init_attr_t a = SHMEMX_INIT_ATTR_INITIALIZER;
+    shmemi_for_gpu();
     switch (flags) {
     case 0:
         return shmemx_init_attr(0, NULL);
@@ -93,7 +124,9 @@ int nvshmemi_init_status(void)
 {
     int initialized = 0;
     shmem_query_initialized(&initialized);
-    return initialized ? NVSHMEM_STATUS_IS_INITIALIZED : NVSHMEM_STATUS_NOT_INITIALIZED;
+    if (!initialized)
+        return NVSHMEM_STATUS_NOT_INITIALIZED;
+    return shmemi_gpu_pending() ? NVSHMEM_STATUS_IS_BOOTSTRAPPED : NVSHMEM_STATUS_IS_INITIALIZED;
 }
 
 void nvshmemi_info_get_version(int *major, int *minor)

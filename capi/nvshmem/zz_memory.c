@@ -15,7 +15,7 @@
 
 void *nvshmem_malloc(size_t size)
 {
-    return shmem_malloc(size);
+    return nvshmemi_malloc(size);
 }
 
 void nvshmem_free(void *ptr)
@@ -25,12 +25,12 @@ void nvshmem_free(void *ptr)
 
 void *nvshmem_align(size_t alignment, size_t size)
 {
-    return shmem_align(alignment, size);
+    return nvshmemi_align(alignment, size);
 }
 
 void *nvshmem_calloc(size_t count, size_t size)
 {
-    return shmem_calloc(count, size);
+    return nvshmemi_calloc(count, size);
 }
 
 void *nvshmem_ptr(const void *dest, int pe)

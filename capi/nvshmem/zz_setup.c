@@ -15,12 +15,12 @@
 
 void nvshmem_init(void)
 {
-    shmem_init();
+    nvshmemi_init();
 }
 
 int nvshmem_init_thread(int requested, int *provided)
 {
-    return shmem_init_thread(requested, provided);
+    return nvshmemi_init_thread(requested, provided);
 }
 
 int nvshmem_my_pe(void)

@@ -57,6 +57,9 @@ var private = []string{
 	"shmemi_team_split_each",   // capi/nvshmem, as those that follow
 	"shmemi_reduce_by",
 	"shmemi_reducescatter",
+	"shmemi_for_gpu",
+	"shmemi_settle_gpu",
+	"shmemi_gpu_pending",
 	"shmemi_copies_apart", // python/shmem/torch
 	"shmemi_set_caller",   // python/shmem, as those that follow
 	"shmemi_heap_use",

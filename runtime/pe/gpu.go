@@ -31,6 +31,7 @@ type graphics struct {
 	nics   *registry       // nil where none is to reach the heap
 	loan   *devmem.Loan    // between Look and Lend
 	apart  bool            // proxies copy in a context of the library's own
+	chosen bool            // by the program, before init
 
 	loans    map[heap.Offset]proxy.Loan // by the start of the block
 	lastLoan proxy.Loan
@@ -82,7 +83,7 @@ func (j *Job) openGPU(listener *devmem.Listener, cards []card) error {
 		return err
 	}
 	j.log.SetGPU(number)
-	if !current {
+	if g.chosen = current; !current {
 		if err := g.dev.Use(); err != nil {
 			return err
 		}
@@ -182,6 +183,20 @@ func (j *Job) closeGPU() error {
 		errs = append(errs, g.dev.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// GPUChosen reports whether the thread that joined the job used a GPU before, which is then this
+// PE's.
+func (j *Job) GPUChosen() bool { return j.gpu != nil && j.gpu.chosen }
+
+// GPUMoved reports whether the calling thread of the operating system uses another GPU than this
+// PE's. One that uses none has not moved, and neither has one of which the driver says nothing.
+func (j *Job) GPUMoved() bool {
+	if j.gpu == nil || j.gpu.dev == nil {
+		return false
+	}
+	number, ok, err := j.gpu.driver.Current()
+	return err == nil && ok && number != j.gpu.dev.Number()
 }
 
 // GPUReset reports whether the program has reset this PE's GPU while the job used it, and says

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestPrograms(t *testing.T) {
 			if c.job != nil {
 				cmd = exec.Command(launcher(build), append(append([]string{"--timeout", "60"}, c.job...), program)...)
 			}
-			cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(build, "lib"), "SHMEM_PROVIDER=tcp")
+			cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(build, "lib"), "SHMEM_PROVIDER=tcp", "SHMEM_HEAP=host")
 			var errors strings.Builder
 			cmd.Stderr = &errors
 			out, err := cmd.Output()
@@ -59,7 +60,7 @@ func launcher(build string) string { return filepath.Join(build, "bin", "shmemru
 func built(t *testing.T, build, name string) string {
 	t.Helper()
 	program, lib := filepath.Join(t.TempDir(), name), filepath.Join(build, "lib")
-	compile(t, "gcc", "-std=gnu11", "-O1", "-g", "-I../../include/nvshmem", filepath.Join("testdata", name+".c"), "-o", program, "-L"+lib, "-lnvshmem_host", "-lm")
+	compile(t, "gcc", "-std=gnu11", "-O1", "-g", "-I../../include/nvshmem", filepath.Join("testdata", name+".c"), "-o", program, "-L"+lib, "-lnvshmem_host", "-lm", "-ldl")
 	return program
 }
 
@@ -73,5 +74,36 @@ func TestStream(t *testing.T) {
 	const refused = "PE 1: nvshmemx_int_iput_on_stream: strides of 0 and 1 (use 1 or more)"
 	if err == nil || !strings.Contains(string(out), "2 passed") || !strings.Contains(string(out), refused) {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestChosen has PEs choose GPUs after init: other ones than init took, which is possible as long
+// as there are no teams.
+func TestChosen(t *testing.T) {
+	build := need.Build(t)
+	program, driver := built(t, build, "sem06"), cudatest.Build(t)
+	for _, c := range []struct {
+		args, program []string
+		status        int
+		says          []string
+	}{
+		{[]string{"-n", "2"}, nil, 0, []string{"PE 1: gpu: GPU 1 ", "PE 1: gpu: GPU 0 ", "PE 1 passed"}},
+		{[]string{"-n", "3", "--hosts", "3"}, nil, 0, []string{"PE 2: gpu: GPU 0 ", "PE 2: gpu: GPU 1 ", "PE 2 passed"}},
+		{[]string{"-n", "2"}, []string{"teams"}, 134, []string{
+			"PE 1: nvshmem_malloc: the thread uses another GPU than init took for this PE, which has teams (call cudaSetDevice before init)",
+		}},
+	} {
+		argv := slices.Concat([]string{"--timeout", "60"}, c.args, []string{"-x", "SHMEM_PROVIDER=tcp", "--", program}, c.program)
+		cmd := exec.Command(launcher(build), argv...)
+		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+driver+":"+filepath.Join(build, "lib"), "FAKE_CUDA=works=1 devices=2", "SHMEM_DEBUG=1")
+		out, _ := cmd.CombinedOutput()
+		if status := cmd.ProcessState.ExitCode(); status != c.status {
+			t.Errorf("%v ends with status %d:\n%s", argv, status, out)
+		}
+		for _, text := range c.says {
+			if !strings.Contains(string(out), text) {
+				t.Errorf("%v does not say %q:\n%s", argv, text, out)
+			}
+		}
 	}
 }

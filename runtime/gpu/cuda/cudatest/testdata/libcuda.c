@@ -313,6 +313,17 @@ int cuCtxPushCurrent_v2(void *context)
     return 0;
 }
 
+/* What cudaSetDevice calls. */
+int cuCtxSetCurrent(void *context)
+{
+    bool known = context == NULL || LOCKED(is_alive(context)) || fake_is_primary(context);
+    BEGIN(known ? 0 : INVALID_CONTEXT);
+    depth -= depth > 0;
+    if (context != NULL)
+        stack[depth++] = context;
+    return 0;
+}
+
 int cuCtxPopCurrent_v2(void **context)
 {
     int ok = depth > 0;

@@ -1,0 +1,61 @@
+/*
+ * chosen.c: programs that choose their GPU after init, by what init tells them.
+ */
+#include "below.h"
+#include "coll.h"
+#include "colls.h"
+#include "gpu.h"
+#include "start.h"
+
+#include <stdlib.h>
+
+static bool for_gpu;
+static uint32_t settled; /* the number of the last join whose GPUs are settled */
+
+void shmemi_for_gpu(void)
+{
+    for_gpu = true;
+}
+
+bool shmemi_is_for_gpu(void)
+{
+    return for_gpu;
+}
+
+bool shmemi_gpu_pending(void)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    return s->gpu && settled != shmemi_joined() && !s->core->gpu_chosen();
+}
+
+static void join_again(const char *call)
+{
+    struct shmemi_state *s = &shmemi_state;
+    int count = s->init_count, level = s->thread_level;
+    s->init_count = 1;
+    shmemi_finalize(call);
+    if (shmemi_init_thread(level, &level, call) != 0)
+        exit(EXIT_FAILURE);
+    s->init_count = count;
+}
+
+void shmemi_settle_gpu(const char *call)
+{
+    static const struct shmemi_reducer least = {shmemi_min_i64, sizeof(int64_t)};
+    const struct shmemi_state *s = &shmemi_state;
+    if (s->n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    if (settled == shmemi_joined())
+        return;
+    bool moved = s->gpu && s->core->gpu_moved();
+    int64_t mine = moved ? -1 : 0, all;
+    shmemi_exchange(&shmemi_world, &all, &mine, 1, &least, call);
+    if (all < 0) {
+        if (moved && (shmemi_joined_as_given() || shmemi_teams_made()))
+            shmemi_abort(call, "call cudaSetDevice before init",
+                         "the thread uses another GPU than init took for this PE, which %s",
+                         shmemi_teams_made() ? "has teams" : "brought its job together itself");
+        join_again(call);
+    }
+    settled = shmemi_joined();
+}

@@ -1,0 +1,45 @@
+package spec
+
+import (
+	"slices"
+	"strings"
+)
+
+// nvshmemAbsent are rows that host code of NVSHMEM has not, or not with this meaning: those are
+// among nvshmemRows. A row may have a form on streams all the same.
+var nvshmemAbsent = strings.Fields(`
+	pe_accessible query_initialized pcontrol realloc malloc_with_hints addr_accessible team_ptr
+	ctx_create team_create_ctx ctx_destroy ctx_get_team ctx_session_start ctx_session_stop
+	ibput ibget put_signal signal_set signal_add collect alltoalls sum_inscan sum_exscan
+	wait_until test signal_wait_until
+	wait_until_all wait_until_all_vector wait_until_any wait_until_any_vector wait_until_some wait_until_some_vector
+	test_all test_all_vector test_any test_any_vector test_some test_some_vector
+	pe_quiet set_lock clear_lock test_lock
+	info_get_version team_get_config team_split_strided team_split_2d
+	get_uniqueid set_attr_uniqueid_args init_attr finalize_at_exit
+	pcntr_count pcntr_name pcntr_find pcntr_get pcntr_nics pcntr_nic_name pcntr_get_nic
+	last_error last_error_pe last_error_text set_error_handler wait_limit failure_ack team_survivors collectmem_room`)
+
+// nvshmemRow leaves of a row what NVSHMEM has of it.
+func nvshmemRow(f *Family) bool {
+	if f.Instead != "" || slices.Contains(nvshmemAbsent, f.Name) {
+		f.Front = ""
+	}
+	switch f.Name {
+	case "init", "init_thread", "malloc", "calloc", "align": // capi/nvshmem/start.c
+		f.Front = "nvshmemi_" + f.Name + "($args)"
+	}
+	f.Contexts = false
+	if strings.HasPrefix(f.Name, "atomic_") {
+		f.Variants &^= Nbi
+	}
+	f.Types = without(f.Types, tLongDouble, tComplexD, tComplexF)
+	if strings.HasSuffix(f.Name, "_reduce") {
+		f.Types = without(f.Types, tPtrdiff)
+	}
+	if f.Name == "signal_fetch" {
+		f.Params = slices.Clone(f.Params)
+		f.Params[0].C = "uint64_t *"
+	}
+	return f.Front != "" || f.Stream != nil
+}
