@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -26,16 +27,22 @@ func TestFirstContact(t *testing.T) {
 			{"is killed", syscall.SIGKILL, 128 + 9, 7, "PE 0 has lost PE 5"},
 		} {
 			t.Run(c.name+r.name, func(t *testing.T) {
-				file := filepath.Join(t.TempDir(), "go")
-				j := start(t, list(goOn, r.env), shmemrun, list(options("8", r.options...), []string{program, "5", file})...)
-				pid, err := strconv.Atoi(j.says(`PE 5 is process (\d+)`)[1])
-				if err != nil {
-					t.Fatal(err)
+				dir := t.TempDir()
+				stop, put := filepath.Join(dir, "stop"), filepath.Join(dir, "put")
+				j := start(t, list(goOn, r.env), shmemrun, list(options("8", r.options...), []string{program, "5", stop, put})...)
+				pid := 0
+				for pe := range 8 {
+					n, err := strconv.Atoi(j.says(fmt.Sprintf(`PE %d is process (\d+)`, pe))[1])
+					if err != nil {
+						t.Fatal(err)
+					}
+					if pe == 5 {
+						pid = n
+					}
 				}
+				touch(t, stop)
 				stops(t, pid)
-				if err := os.WriteFile(file, nil, 0o666); err != nil {
-					t.Fatal(err)
-				}
+				touch(t, put)
 				j.says("PE 0 puts")
 				time.Sleep(300 * time.Millisecond) // until the puts are under way
 				if err := syscall.Kill(pid, c.signal); err != nil {
@@ -47,6 +54,13 @@ func TestFirstContact(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func touch(t *testing.T, file string) {
+	t.Helper()
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
 	}
 }
 

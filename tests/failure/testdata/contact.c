@@ -1,8 +1,9 @@
 /*
  * contact.c: PE 0 writes to a PE that it has never met, and that is stopped.
  *
- * Arguments: that PE, and a file. The PE says its process number and stops itself. When the
- * file is there PE 0 puts to it. If the PE is lost then PE 0 is told so; else the bytes arrive.
+ * Arguments: that PE, and two files. When the first is there the PE stops itself: the test makes
+ * it when all PEs are through the barrier, whose messages must not stop with the PE. When the second
+ * is there PE 0 puts to it. If the PE is lost then PE 0 is told so; else the bytes arrive.
  * After that PE 0 writes to all others. Of eight PEs, each on a host, PE 0 and PE 5 have sent
  * each other nothing in barriers.
  */
@@ -21,9 +22,15 @@ enum { PIECE = 4096, PIECES = 40, SIZE = PIECE * PIECES };
 
 static int passed, failed;
 
+static void await(const char *file)
+{
+    while (access(file, F_OK) != 0)
+        usleep(10000);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc < 3)
+    if (argc < 4)
         return 2;
     shmem_init();
     const int me = shmem_my_pe(), n = shmem_n_pes(), victim = atoi(argv[1]);
@@ -34,14 +41,14 @@ int main(int argc, char **argv)
     for (int i = 0; i < SIZE; i++)
         from[i] = (unsigned char)(i * 7 + i / 251);
     shmem_barrier_all();
+    printf("PE %d is process %d\n", me, getpid());
+    fflush(stdout);
     if (me == victim) {
-        printf("PE %d is process %d\n", me, getpid());
-        fflush(stdout);
+        await(argv[2]);
         raise(SIGSTOP);
     }
     if (me == 0) {
-        while (access(argv[2], F_OK) != 0)
-            usleep(10000);
+        await(argv[3]);
         printf("PE 0 puts\n");
         fflush(stdout);
         for (int i = 0; i < PIECES; i++)
