@@ -24,6 +24,7 @@ struct shmemi_init_args {
     int requested;
     int provided;
     int kernels; /* the program has some that include shmem/shmem.cuh */
+    int for_gpu; /* it has kernels of its own, and its heap grows to what the GPU has */
     /* The program's statics: bytes of whole pages, and what has to be the same on PEs
      * whose statics are symmetric; or no bytes, and why. */
     uint64_t statics_size;

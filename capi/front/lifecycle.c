@@ -90,7 +90,8 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     struct shmemi_init_args args = {
         .requested = requested,
         .provided = SHMEM_THREAD_MULTIPLE,
-        .kernels = shmemi_units_present() || shmemi_is_for_gpu(),
+        .kernels = shmemi_units_present(),
+        .for_gpu = shmemi_is_for_gpu(),
         .environ_ = (const char *const *)environ,
         .uid = given ? given->uid : NULL,
         .uid_pe = given ? given->pe : 0,

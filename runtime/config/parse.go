@@ -77,8 +77,28 @@ func Parse(environ []string) (*Config, []Warning, error) {
 	return c, warnings, errors.Join(errs...)
 }
 
+// Reserve has the symmetric heap grow up to so many bytes, or to more where that is asked for, as
+// NVSHMEM has it: its own setting is then the size that a heap begins with, which costs nothing here.
+// The library's setting is the size.
+func (c *Config) Reserve(bytes uint64) {
+	const name = "SHMEM_SYMMETRIC_SIZE"
+	if !c.isSet(name) || c.From(name) == "NV"+name {
+		c.SymmetricSize = max(c.SymmetricSize, bytes)
+	}
+}
+
+// From is the variable that a setting has its value from; "": none is set.
+func (c *Config) From(name string) string {
+	for _, v := range c.values {
+		if v.Name == name {
+			return v.From
+		}
+	}
+	return ""
+}
+
 func (c *Config) isSet(name string) bool {
-	return slices.ContainsFunc(c.values, func(v Value) bool { return v.Name == name && v.From != "" })
+	return c.From(name) != ""
 }
 
 // choose takes the setting's own name before its aliases and remarks on an

@@ -46,6 +46,10 @@ type gpuHeap struct {
 	number int
 }
 
+// growingHeap is what is reserved for the heap of a program whose heap grows to what the GPU has,
+// more than any GPU has by now. Addresses cost nothing, and the same is reserved on all PEs.
+const growingHeap = 256 << 30
+
 // chooseHeap settles which kind of heap this PE has. kernels: the program has
 // some that use the library.
 func (j *Job) chooseHeap(kernels bool) error {

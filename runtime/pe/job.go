@@ -32,6 +32,7 @@ type Options struct {
 	Napping *uint32  // the proxy thread naps because of them
 	Wanted  *uint32  // threads that found the lock taken
 	Kernels bool     // the program has kernels that use the library
+	ForGPU  bool     // it has kernels of its own, and its heap grows to what the GPU has
 	Statics Statics  // the program's, as the front has found them
 	Given   Given    // what shmemx_init_attr was given
 	Ranges  Ranges   // where a profiler is shown ranges
@@ -153,8 +154,11 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if err := j.openTrace(); err != nil {
 		return err
 	}
-	if err := j.chooseHeap(o.Kernels); err != nil {
+	if err := j.chooseHeap(o.Kernels || o.ForGPU); err != nil {
 		return err
+	}
+	if o.ForGPU && j.heap == config.HeapDevice && j.Config.GPUShare != config.GPUShareIPC && j.gpu.driver.Maps() {
+		j.Config.Reserve(growingHeap)
 	}
 	if j.Me == 0 {
 		for _, w := range warnings {

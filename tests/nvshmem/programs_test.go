@@ -107,3 +107,21 @@ func TestChosen(t *testing.T) {
 		}
 	}
 }
+
+// TestGrows has PEs allocate until nothing is left of a GPU of 4 GiB, or of the heap.
+func TestGrows(t *testing.T) {
+	build := need.Build(t)
+	program, driver := built(t, build, "sem04"), cudatest.Build(t)
+	for setting, blocks := range map[string]string{
+		"SHMEM_INFO=0":               "7",
+		"NVSHMEM_SYMMETRIC_SIZE=64m": "7",
+		"SHMEM_SYMMETRIC_SIZE=1200m": "2",
+		"SHMEM_GPU_SHARE=ipc":        "1",
+	} {
+		cmd := exec.Command(launcher(build), "--timeout", "60", "-n", "2", program, blocks)
+		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+driver+":"+filepath.Join(build, "lib"), "FAKE_CUDA=works=1 devices=2 memory=4294967296", setting)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("with %s: %v\n%s", setting, err, out)
+		}
+	}
+}

@@ -42,6 +42,18 @@ func (d *Driver) Current() (number int, ok bool, err error) {
 	return 0, false, &shmerr.Error{Op: op, Object: object, Cause: shmerr.Causef(shmerr.ErrSystem, "cuCtxGetDevice: %d is none of the %d GPUs", int(device), d.Count)}
 }
 
+// Maps reports whether all GPUs have memory and addresses apart. It needs no context.
+func (d *Driver) Maps() bool {
+	for n := range d.Count {
+		var device, value C.int
+		if C.shmemi_cuda_device(d.table, &device, C.int(n)) != 0 ||
+			C.shmemi_cuda_device_attribute(d.table, &value, C.SHMEMI_CUDA_VIRTUAL_MEMORY, device) != 0 || value == 0 {
+			return false
+		}
+	}
+	return d.Count > 0
+}
+
 // Choose is the GPU of a PE: that of the calling thread, see Current, else one
 // by the PE's rank on its node, so that PEs spread over the GPUs evenly. current
 // tells which.
