@@ -30,6 +30,10 @@ func TestPrograms(t *testing.T) {
 		{"reduce", 3, []string{"-n", "3", "--hosts", "2"}, ""},
 		{"sem02", 4, []string{"-n", "4"}, ""},
 		{"sem02", 4, []string{"-n", "4", "--hosts", "3,1"}, ""},
+		{"sem07", 4, []string{"-n", "4"}, ""},
+		{"sem07", 4, []string{"-n", "4", "--hosts", "2"}, ""},
+		{"sem08", 3, []string{"-n", "3"}, ""},
+		{"sem08", 3, []string{"-n", "3", "--hosts", "2"}, ""},
 		{"sem03", 2, nil, "attributes of version 0x5a5a5a5a, the library has 0x10090 and 0x20090"},
 	} {
 		name := c.program
