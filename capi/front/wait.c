@@ -25,7 +25,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
-#include <sched.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -225,7 +224,7 @@ static bool awake_turn(struct shmemi_waiter *w)
         relax();
         w->unclocked++;
     } else {
-        sched_yield();
+        shmemi_yield();
         w->unclocked += YIELD_TURNS;
     }
     if (w->unclocked < CLOCK_TURNS)

@@ -64,6 +64,9 @@ struct shmemi_waiter {
 };
 _Static_assert(SHMEMI_LIVE_WAITS < UINT8_MAX && SHMEMI_LONG_WAITS < UINT8_MAX, "places fit");
 
+/* In slice.c: sched_yield, for a thread that waits. */
+void shmemi_yield(void);
+
 /* One turn of a wait whose condition does not hold yet. False: the wait ends, for a PE
  * was lost, and the thread has been told, or the thread's limit is over. */
 bool shmemi_turn(struct shmemi_waiter *w);
