@@ -14,7 +14,13 @@ names, types and numbers: no text of the headers. Its lines are
     struct    name    bytes
     field     struct  field   offset
 
-It needs g++, nm and the headers of CUDA (scripts/setup kernels).
+and DIR/nvshmem-device-VERSION.tsv, what kernels call:
+
+    device    name    result  parameter types
+    tile      name    of a template
+    header    path    of a header that programs may include
+
+It needs g++, nm, nvcc and the headers of CUDA (scripts/setup kernels).
 """
 
 import argparse
@@ -57,7 +63,9 @@ template <class T> static void show(const char *kind, const char *name)
 class Wheel:
     """One version, unpacked."""
 
-    def __init__(self, version, wheels, cuda, room):
+    def __init__(self, version, wheels, nvcc, room):
+        cuda = os.path.abspath(os.path.join(os.path.dirname(nvcc), "..", "include"))
+        self.nvcc = nvcc
         found = glob.glob(os.path.join(wheels, f"nvidia_nvshmem_cu13-{version}-*x86_64.whl"))
         if not found:
             subprocess.run(
@@ -72,6 +80,7 @@ class Wheel:
                 self.root, [n for n in wheel.namelist() if "/include/" in n or "host.so" in n]
             )
         home = os.path.join(self.root, "nvidia", "nvshmem")
+        self.include = os.path.join(home, "include")
         self.library = os.path.join(home, "lib", "libnvshmem_host.so.3")
         self.flags = ["-std=c++17", "-w", "-DNVSHMEM_HOSTLIB_ONLY"]
         self.flags += [f"-I{home}/include", f"-I{cuda}", f"-I{cuda}/cccl"]
@@ -141,16 +150,10 @@ class Wheel:
         names = self.usable(names, lambda n: f'show<decltype(&{n})>("", "");')
         body = "".join(f'    show<decltype(&{n})>("f", "{n}");\n' for n in names)
         out = self.run(INCLUDES + PRINTS + "int main()\n{\n" + body + "}\n")
-        lines = []
-        for line in out.splitlines():
-            _, name, pretty = line.split("\t")
-            shape = re.fullmatch(r".*T = (.*?) ?\(\*\)\((.*)\)\]", pretty)
-            if shape is None:
-                raise SystemExit(f"nvshmem_facts: {name}: {pretty}")
-            kind = "function" if name in exports else "inline"
-            params = "; ".join(p.strip() for p in shape[2].split(",")) or "void"
-            lines.append(f"{kind}\t{name}\t{shape[1]}\t{params}")
-        return lines
+        return [
+            shape_line(line, lambda name: "function" if name in exports else "inline")
+            for line in out.splitlines()
+        ]
 
     def constants(self, text):
         macros, _ = self.compiler(INCLUDES, "-E", "-dM")
@@ -192,6 +195,54 @@ class Wheel:
             INCLUDES + "#include <cstddef>\n" + PRINTS + "int main()\n{\n" + body + "}\n"
         ).splitlines()
 
+    def device_facts(self):
+        """What the headers define for kernels, by the text that nvcc's device pass sees."""
+        source = os.path.join(self.root, "device.cu")
+        with open(source, "w", encoding="utf-8") as f:
+            f.write(INCLUDES)
+        command = [self.nvcc, "-std=c++17", "-arch=sm_90", "-ccbin", "gcc", f"-I{self.include}"]
+        command += ["-ptx", "--keep", "--keep-dir", self.root, "-o", f"{self.root}/device.ptx"]
+        subprocess.run([*command, source], check=True)
+        with open(f"{self.root}/device.cpp1.ii", encoding="utf-8") as f:
+            text = re.sub(r"^#.*$", "", f.read(), flags=re.M)
+        shapes, tiles = {}, set()
+        for head in HEAD.finditer(text):
+            before, name, params = head[1], head[2], head[3]
+            if "(device)" not in before or "_on_stream" in name:
+                continue
+            if "template" in before:
+                if name.startswith("tile_"):
+                    tiles.add("nvshmemx::" + name)
+                continue
+            result = re.sub(r"__attribute__\(\(\w+\)\)|" + SPECIFIERS, " ", before)
+            if name.startswith("nvshmem_") or name.startswith("nvshmemx_"):
+                shapes[name] = f"{' '.join(result.split())} (*)({' '.join(params.split())})"
+        body = "".join(f'    show<{shapes[n]}>("f", "{n}");\n' for n in sorted(shapes))
+        out = self.run(INCLUDES + PRINTS + "int main()\n{\n" + body + "}\n")
+        lines = [shape_line(line, lambda _: "device") for line in out.splitlines()]
+        lines += [f"tile\t{n}" for n in sorted(tiles)]
+        for path in sorted(glob.glob(f"{self.include}/**/*.[ch]*", recursive=True)):
+            lines.append(f"header\t{os.path.relpath(path, self.include)}")
+        return lines
+
+
+# A function's head: what stands before the name, the name, the parameters.
+HEAD = re.compile(
+    r"(?<![^;{}])([^;{}()]*(?:\(\(\w+\)\)[^;{}()]*)+)"
+    r"\b(nvshmemx?_\w+|tile_\w+)\s*\(([^;{}()]*)\)\s*[;{]"
+)
+SPECIFIERS = r"\b(?:static|inline|extern|__noinline__|__forceinline__|__inline__)\b|\"C\""
+
+
+def shape_line(line, kind):
+    """A line of facts from what show printed."""
+    _, name, pretty = line.split("\t")
+    shape = re.fullmatch(r".*T = (.*?) ?\(\*\)\((.*)\)\]", pretty)
+    if shape is None:
+        raise SystemExit(f"nvshmem_facts: {name}: {pretty}")
+    params = "; ".join(p.strip() for p in shape[2].split(",")) or "void"
+    return f"{kind(name)}\t{name}\t{shape[1]}\t{params}"
+
 
 def main():
     parser = argparse.ArgumentParser(description="write the facts of NVSHMEM")
@@ -202,15 +253,14 @@ def main():
     nvcc = subprocess.run(
         ["scripts/setup", "--tool", "nvcc"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    cuda = os.path.abspath(os.path.join(os.path.dirname(nvcc), "..", "include"))
     with tempfile.TemporaryDirectory() as room:
         for version in args.versions:
-            wheel = Wheel(version, args.wheels or room, cuda, room)
-            lines = wheel.facts()
-            path = os.path.join(args.out, f"nvshmem-{version}.tsv")
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(f"# Facts of {PACKAGE} {version}, by scripts/nvshmem_facts.py.\n")
-                f.write("".join(line + "\n" for line in lines))
+            wheel = Wheel(version, args.wheels or room, os.path.abspath(nvcc), room)
+            for name, lines in (("", wheel.facts()), ("device-", wheel.device_facts())):
+                path = os.path.join(args.out, f"nvshmem-{name}{version}.tsv")
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write(f"# Facts of {PACKAGE} {version}, by scripts/nvshmem_facts.py.\n")
+                    f.write("".join(line + "\n" for line in lines))
 
 
 if __name__ == "__main__":
